@@ -1,0 +1,28 @@
+# Warnings are errors on our own code; generated code is compiled by targets that link profd_generated_code instead.
+add_compile_options(-Wall -Wextra -fno-omit-frame-pointer)
+add_library(profd_strict INTERFACE)
+target_compile_options(profd_strict INTERFACE -Werror)
+link_libraries(profd_strict)
+
+if(PROFD_SANITIZE STREQUAL "address")
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined)
+  add_link_options(-fsanitize=address,undefined)
+elseif(PROFD_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread)
+  add_link_options(-fsanitize=thread)
+elseif(PROFD_SANITIZE)
+  message(FATAL_ERROR "PROFD_SANITIZE=${PROFD_SANITIZE}: expected address, thread or nothing")
+endif()
+
+# Debug information of the two gRPC units dwarfs everything else; line tables are enough for a backtrace.
+add_compile_options(-g1)
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+endif()
+find_program(LLD ld.lld)
+if(LLD AND NOT PROFD_SANITIZE)
+  add_link_options(-fuse-ld=lld)
+endif()

@@ -1,0 +1,46 @@
+// ctl: the one thread that owns all control state. Asio's io_context behind the few calls the rest needs, so that only
+// base/ and the door compile Asio.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace profd::base {
+
+class Executor {
+ public:
+  using TimerId = uint64_t;
+
+  Executor();
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  // Runs until Stop(), on the calling thread, which is ctl from then on.
+  void Run();
+  void Stop();  // any thread
+
+  // Any thread: `work` runs on ctl, in the order posted.
+  void Post(std::function<void()> work);
+  // ctl only. Once, after `delay_ns`; Cancel() of one that has run is harmless.
+  TimerId After(uint64_t delay_ns, std::function<void()> work);
+  void Cancel(TimerId id);
+  // ctl only. Calls `ready` once when `fd` (not owned, e.g. a pidfd) becomes readable; Unwatch before closing it.
+  using WatchId = uint64_t;
+  WatchId WatchReadable(int fd, std::function<void()> ready);
+  void Unwatch(WatchId id);
+  // ctl only, once per process: SIGTERM and SIGINT call `on_stop`, SIGHUP calls `on_reload`.
+  void HandleSignals(std::function<void(int)> on_stop, std::function<void()> on_reload);
+
+  bool OnCtl() const;
+
+  // The io_context, for auth/door only.
+  void* context();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace profd::base

@@ -1,0 +1,81 @@
+// One source thread's road to one writer thread: a fixed set of chunks that travel out full and come back empty.
+// No chunk free means the source drops and counts; the pipe never blocks either side and never allocates.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/mapped_region.h"
+#include "base/spsc_queue.h"
+#include "base/wake_up.h"
+#include "format/chunk.h"
+
+namespace profd::chunk {
+
+// A buffer with its header. Owner: whoever holds the pointer; it returns to the pipe it came from.
+struct Chunk {
+  format::ChunkHeader header;
+  std::byte* data = nullptr;
+  uint32_t capacity = 0;
+
+  std::byte* Free() { return data + header.used; }
+  uint32_t Room() const { return capacity - header.used; }
+};
+
+// What a source tells the writer, in order with its chunks.
+struct Item {
+  enum class What : uint8_t {
+    kChunk,   // `chunk` holds data
+    kLoss,    // `loss` happened to `key`, before whatever follows
+    kStream,  // `key` is new; `spec` (a heap store::StreamSpec, owned by the item) says what it is
+    kEnd,     // this source has nothing more for trace `key.trace`
+  };
+  What what = What::kChunk;
+  Chunk* chunk = nullptr;
+  format::StreamKey key;
+  format::Loss loss;
+  std::shared_ptr<const void> spec;
+};
+
+class Pipe {
+ public:
+  // `consumer` outlives the pipe and is rung by Kick(). Buffers are mapped at once, touched only when used.
+  Pipe(std::string name, size_t chunk_bytes, size_t chunks, base::WakeUp& consumer);
+
+  // -- source thread --
+  // An empty chunk, most recently used first (warm cache, small RSS); nullptr when all are under way.
+  Chunk* TryTake();
+  // Gives back a chunk that was taken and not needed.
+  void PutBack(Chunk* chunk);
+  // Chunks always fit; false for another item when the queue is full (try again on the next sweep).
+  bool Push(Item item);
+  // After a batch of Push(): wakes the writer if it sleeps.
+  void Kick();
+
+  // -- writer thread --
+  bool Pop(Item& out);
+  void Return(Chunk* chunk);
+
+  // -- any thread --
+  const std::string& name() const { return name_; }
+  size_t chunk_bytes() const { return chunk_bytes_; }
+  size_t chunks() const { return chunks_.size(); }
+  size_t InFlight() const { return in_flight_.load(std::memory_order_relaxed); }
+
+ private:
+  const std::string name_;
+  const size_t chunk_bytes_;
+  base::WakeUp& consumer_;
+  base::MappedRegion memory_;
+  std::vector<Chunk> chunks_;
+  std::vector<Chunk*> free_;  // source thread only
+  base::SpscQueue<Item> out_;
+  base::SpscQueue<Chunk*> back_;
+  size_t extra_items_;                  // room for items that are not chunks
+  std::atomic<size_t> in_flight_{0};    // chunks away from the source
+};
+
+}  // namespace profd::chunk

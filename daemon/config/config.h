@@ -1,0 +1,49 @@
+// Every setting of profd, with its default; config/profd.yaml says the same (a test compares).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+
+namespace profd::config {
+
+struct Config {
+  std::string socket = "/run/profd/profd.sock";  // gRPC; the door is beside it: <socket>.door
+
+  struct Store {
+    std::string spool = "/var/lib/profd";  // where sessions without --output go, one folder per user
+    uint64_t slice_bytes = 2ull << 20;
+    uint64_t roll_after_s = 3600;          // a long session goes on in a new linked directory
+    uint64_t chunk_bytes = 256ull << 10;
+    uint64_t device_chunks = 64;           // per pump thread and file system
+    uint64_t host_chunks = 16;
+  } store;
+
+  struct Session {
+    uint64_t default_duration_s = 24 * 3600;
+    uint64_t max_duration_s = 30 * 24 * 3600;
+    uint64_t max_sessions = 64;
+    uint64_t clock_pair_every_s = 30;
+  } session;
+
+  struct Driver {
+    std::string library;        // "" = /etc/ascend_install.info, then the loader's path
+    uint64_t timeout_ms = 5000; // after which a call counts as stuck
+    uint64_t sweep_ms = 100;    // how often the pump drains every channel
+    bool pump_per_device = false;
+  } driver;
+
+  struct Log {
+    std::string level = "info";  // trace debug info warn error
+    std::string file;            // "" = stderr
+  } log;
+};
+
+// Reads YAML over the defaults. Unknown keys and wrong types are errors: "profd.yaml:12: store.slice_bites: unknown
+// key; did you mean slice_bytes?".
+base::Result<Config> LoadConfig(const std::string& path);
+// The YAML of a Config with every key, for --check-config and the test.
+std::string DumpConfig(const Config& config);
+
+}  // namespace profd::config

@@ -1,0 +1,106 @@
+// What profd asks of the vendor's driver library. One implementation, AscendHal; an interface only so that a fault
+// no library can be made to show has a test.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "format/clock_map.h"
+
+namespace profd::driver {
+
+// Return codes of the channel calls that profd tells apart; both code spaces of the library mixed in one int.
+inline constexpr int kOk = 0;
+inline constexpr int kStoppedAlready = -4;
+inline constexpr int kOccupied = -10;
+inline constexpr int kVfFull = -11;
+inline constexpr int kNoReply = 16;
+inline constexpr int kStateBusy = 30;
+inline constexpr int kNoComputeProcess = 115;
+inline constexpr int kBiuLoss = 0x916;
+inline constexpr int kNotSupported = 0xfffe;
+
+inline constexpr uint32_t kMaxDevices = 64;
+inline constexpr uint32_t kMaxChannels = 160;
+inline constexpr size_t kMaxUserData = 128;
+
+// The vendor's chip number (bits 8..15 of hardware_version). Other values are legal: unknown chip.
+namespace chip {
+inline constexpr uint32_t k310 = 0;
+inline constexpr uint32_t k910 = 1;
+inline constexpr uint32_t k310P = 4;
+inline constexpr uint32_t k910B = 5;
+inline constexpr uint32_t k310B = 7;
+inline constexpr uint32_t k950 = 15;
+inline constexpr uint32_t k910_96 = 16;
+}  // namespace chip
+
+// Arguments of prof_drv_start.
+struct StartPara {
+  uint32_t channel_type = 1;  // 0 task scheduler, 1 peripheral
+  uint32_t period_ms = 0;     // 0 = event driven
+  std::array<std::byte, kMaxUserData> user_data{};
+  uint32_t user_data_size = 0;
+};
+
+struct QosStream {
+  uint8_t mpam_id = 0;
+  std::string name;
+};
+
+// What a device says of itself; read once when it is first seen and again on `profctl devices`.
+struct DeviceFacts {
+  uint32_t id = 0;
+  uint32_t physical_id = 0;
+  uint32_t chip = 0;
+  std::string chip_name;  // halGetChipInfo's name ("910B3"), else the name of the chip number
+  int status = 0;         // drvDeviceStatus: 1 working, 4 communication lost
+  uint32_t split_mode = 0;  // ≠ 0: virtual NPU
+  int64_t env_type = 0;
+  int64_t ctrl_cpu_core_num = 0, ctrl_cpu_id = 0, ctrl_cpu_endian_little = 1;
+  int64_t ai_cpu_core_num = 0, ai_cpu_core_id = 0, aicpu_occupy_bitmap = 0;
+  int64_t ai_core_num = 0, ai_core_id = 0, aiv_num = 0, ts_cpu_core_num = 0;
+  double counter_mhz = 0;       // device counter: measured by the driver, else the chip's default
+  bool counter_measured = false;
+  double aic_mhz = 0, aiv_mhz = 0;
+  std::vector<QosStream> qos;
+  std::vector<uint32_t> channels;  // ascending ids the device offers now
+  std::string error;               // why facts are missing, empty when all is well
+};
+
+// **Thread:** any; the library locks internally. Every call may block for as long as the library likes (start 10 s,
+// stop 60 s, list 60 s): never call from ctl. Only Read() is for the pump.
+class Driver {
+ public:
+  virtual ~Driver() = default;
+
+  virtual std::string path() const = 0;
+  // 0 when the library cannot say.
+  virtual uint32_t api_version() const = 0;
+  // Names of wanted symbols that the library lacks.
+  virtual std::vector<std::string> missing_symbols() const = 0;
+  virtual base::Result<std::vector<uint32_t>> DeviceIds() = 0;
+  virtual DeviceFacts ReadFacts(uint32_t device) = 0;
+  virtual base::Result<std::vector<uint32_t>> Channels(uint32_t device) = 0;
+  virtual base::Result<int> DeviceStatus(uint32_t device) = 0;
+  // Host counter frequency in MHz as the driver measured it; nullopt when it cannot say (or says -1).
+  virtual std::optional<double> HostCounterMhz(uint32_t device) = 0;
+  // Host and device clocks as near to one instant as can be had: 5 warm-up reads, then the best of 5 rounds.
+  virtual base::Result<format::ClockPair> PairClocks(uint32_t device) = 0;
+
+  // Raw codes, see above.
+  virtual int Start(uint32_t device, uint32_t channel, const StartPara& para) = 0;
+  virtual int Stop(uint32_t device, uint32_t channel) = 0;
+  virtual int Read(uint32_t device, uint32_t channel, std::byte* out, uint32_t bytes) = 0;
+  virtual int Flush(uint32_t device, uint32_t channel, uint32_t* waiting) = 0;
+};
+
+// One line for a person, e.g. "channel is held by another process on this node (-10)".
+std::string DescribeCode(int code);
+
+}  // namespace profd::driver

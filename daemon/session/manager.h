@@ -1,0 +1,84 @@
+// All sessions of the node: the only owner of session state, of the writers and of who uses which source.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "daemon/auth/policy.h"
+#include "daemon/config/config.h"
+#include "daemon/driver/driver.h"
+#include "daemon/session/plan.h"
+#include "daemon/session/types.h"
+
+namespace profd::base {
+class Executor;
+}
+
+namespace profd::session {
+
+// One device for `profctl devices`.
+struct DeviceReport {
+  driver::DeviceFacts facts;
+  std::vector<KindOffer> kinds;
+  struct Holder {
+    std::string kind;
+    std::string holder;
+  };
+  std::vector<Holder> holders;
+};
+struct NodeReport {
+  std::string profd_version;
+  std::string driver_path;      // "" = no library
+  std::string driver_error;     // why not
+  uint32_t driver_api_version = 0;
+  std::vector<std::string> missing_symbols;
+  std::vector<DeviceReport> devices;
+  std::vector<KindOffer> host_kinds;
+};
+
+// One link of the chain that `profctl doctor` walks. The client prepends its own (socket, door, versions).
+struct Check {
+  std::string name;
+  enum class Outcome : uint8_t { kOk, kWarn, kBroken } outcome = Outcome::kOk;
+  std::string detail;
+  std::string remedy;  // what to do, empty when ok
+};
+
+// Which sessions to stop: exactly one of the three.
+struct StopTarget {
+  std::string session;
+  pid_t pid = 0;
+  bool all = false;
+};
+
+// **Thread:** ctl only; callbacks run on ctl.
+class Manager {
+ public:
+  Manager(base::Executor& ctl, const config::Config& config);
+  ~Manager();
+  Manager(const Manager&) = delete;
+  Manager& operator=(const Manager&) = delete;
+
+  // Answers when every kind is started, pending or refused; a failed start leaves nothing behind.
+  void Start(const auth::Caller& caller, SessionSpec spec, std::function<void(base::Result<SessionInfo>)> done);
+  // Answers when all of them are sealed; kNotFound names what was asked for.
+  void Stop(const auth::Caller& caller, StopTarget target,
+            std::function<void(base::Result<std::vector<SessionInfo>>)> done);
+  base::Result<SessionInfo> Get(const auth::Caller& caller, const std::string& session);
+  // Newest first; of other users only for root.
+  std::vector<SessionInfo> List(const auth::Caller& caller);
+  void Devices(const auth::Caller& caller, std::function<void(base::Result<NodeReport>)> done);
+  void Doctor(const auth::Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done);
+
+  // Seals every session with end reason daemon_stop; `done` when the last is on disk.
+  void Shutdown(std::function<void()> done);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace profd::session

@@ -1,0 +1,82 @@
+// The words of a session: what is asked, what came of it. Plain data, shared by plan, session, manager and rpc.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+
+namespace profd::session {
+
+// "hbm", "llc:write=50Hz": one kind, its mode where it has one, the rate in Hz (0 = the kind's default).
+struct KindRequest {
+  std::string kind;
+  std::string mode;
+  double hz = 0;
+};
+
+struct SessionSpec {
+  std::vector<KindRequest> kinds;
+  std::string preset;              // node memory network host all; empty = none
+  std::vector<pid_t> pids;
+  bool all_devices = false;
+  std::vector<uint32_t> devices;
+  uint64_t duration_ns = 0;        // 0 = config session.default_duration
+  uint64_t delay_ns = 0;
+  uint64_t storage_limit_bytes = 0;  // 0 = none
+  std::string name;
+  std::map<std::string, std::string> labels;
+  std::string output;              // text of --output for messages; the descriptor counts
+  base::UniqueFd output_dir;       // passed through the door; empty = spool
+};
+
+enum class Verdict : uint8_t { kStarted, kPending, kSkipped, kFailed };
+enum class State : uint8_t { kPending, kArmed, kRunning, kStopping, kSealed, kFailed };
+enum class EndReason : uint8_t { kNone, kStopped, kDuration, kTargetExit, kDaemonStop, kFailed, kInterrupted };
+
+const char* VerdictName(Verdict verdict);      // "started"
+const char* StateName(State state);            // "running"
+const char* EndReasonName(EndReason reason);   // "target_exit"; "" for kNone
+
+// One kind on one unit ("host", "device:0", "pid:42").
+struct KindState {
+  std::string kind;
+  std::string unit;
+  double requested_hz = 0;  // 0 = event driven or no rate
+  double effective_hz = 0;
+  Verdict verdict = Verdict::kSkipped;
+  std::string reason;
+  uint64_t bytes = 0;    // stored
+  uint64_t records = 0;  // stored
+  uint64_t lost = 0;     // records
+};
+
+struct SessionInfo {
+  std::string id;
+  std::string name;
+  std::map<std::string, std::string> labels;
+  uid_t uid = 0;
+  std::string user;
+  std::string directory;             // of the newest directory of the session
+  std::vector<std::string> directories;  // all of them, oldest first (a long session rolls)
+  State state = State::kPending;
+  EndReason end_reason = EndReason::kNone;
+  std::string error;                 // why failed
+  std::vector<std::string> degraded; // reasons, empty = whole
+  std::vector<pid_t> pids;
+  std::vector<uint32_t> devices;
+  uint64_t start_wall_ns = 0;
+  uint64_t elapsed_ns = 0;
+  uint64_t duration_ns = 0;
+  uint64_t storage_limit_bytes = 0;
+  uint64_t bytes = 0;
+  uint64_t lost = 0;
+  std::vector<KindState> kinds;
+};
+
+}  // namespace profd::session

@@ -1,0 +1,23 @@
+// What the writer must know of a stream to name and cut its files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "daemon/chunk/stream_stats.h"
+
+namespace profd::store {
+
+struct StreamSpec {
+  std::string folder;  // below the PROF directory: "host", "device_0", "profd"
+  std::string file;    // prefix with tag and device, without ".slice_N": "hbm.data.0", "host_cpu.data"
+  // HCCS: the vendor's reader skips the first line of every slice, so every slice starts with this.
+  std::string every_slice_header;
+  // Other text kinds: a header line for the first slice only.
+  std::string first_slice_header;
+  // RoCE and DVPP: the vendor's reader keeps the last slice only, so one growing file.
+  bool one_slice = false;
+  chunk::StreamStatsPtr stats;
+};
+
+}  // namespace profd::store

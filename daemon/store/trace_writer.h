@@ -1,0 +1,85 @@
+// Makes chunks and control files durable: the only thread that touches one file system. Everything here but the
+// constructor returns at once; results come back through callbacks posted to `reply` (ctl's executor).
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/unique_fd.h"
+#include "base/wake_up.h"
+#include "daemon/chunk/pipe.h"
+#include "daemon/store/file_system.h"
+#include "daemon/store/stream_spec.h"
+
+namespace profd::store {
+
+// Where a new PROF directory goes and whose it is.
+struct TraceSpec {
+  base::UniqueFd parent;      // open directory; everything below is made with openat relative to it
+  std::string name;           // "PROF_000001_…"
+  std::vector<std::string> folders;  // "host", "device_0" …: created with their data/ folder; "profd" always
+  uid_t uid = 0;              // owner of all files (fsuid of the creating thread when profd is root)
+  gid_t gid = 0;
+  uint64_t slice_bytes = 2u << 20;
+};
+
+struct ControlFile {
+  std::string path;  // below the PROF directory: "device_0/info.json.0"
+  std::string content;
+  bool done = true;  // also write `<path>.done` (the vendor's marker); false below profd/
+  bool done_blank = false;  // sample.json's marker has a blank after the colon
+};
+
+// What became of a stream's bytes; a copy, for the manifest.
+struct StreamRecord {
+  format::StreamKey key;
+  std::string folder;
+  std::string file;
+  uint64_t slices = 0;
+  std::vector<format::Loss> losses;  // neighbours of one cause are merged; at most kMaxLosses kept apart
+};
+
+struct TraceRecord {
+  std::vector<StreamRecord> streams;
+  std::string error;  // the first write error, empty when there was none
+  uint64_t bytes = 0; // all files, as written
+};
+
+class TraceWriter {
+ public:
+  using Reply = std::function<void(std::function<void()>)>;  // runs a closure on ctl
+  static constexpr size_t kMaxLosses = 1000;
+
+  TraceWriter(std::string name, FileSystem& fs, Reply reply);
+  ~TraceWriter();  // joins after what was queued is written
+  TraceWriter(const TraceWriter&) = delete;
+  TraceWriter& operator=(const TraceWriter&) = delete;
+
+  // A road for one source thread; owned by the writer, valid until both have stopped.
+  chunk::Pipe& AddPipe(std::string name, size_t chunk_bytes, size_t chunks);
+
+  // Creates the directory tree and the first control files (all of them, before any data); `done` gets the error that
+  // left nothing behind, or Ok. `trace` is chosen by the caller, unique in the process.
+  void Open(uint32_t trace, TraceSpec spec, std::vector<ControlFile> control, std::function<void(base::Status)> done);
+  void AddStream(format::StreamKey key, StreamSpec spec);
+  // Replaces control files atomically (write beside, rename), in order with earlier calls.
+  void Replace(uint32_t trace, std::vector<ControlFile> control);
+  // A copy of the trace's state, for status and manifest.
+  void Snapshot(uint32_t trace, std::function<void(TraceRecord)> done);
+  // After `ends` end marks have arrived (or `deadline_ns`, CLOCK_MONOTONIC, has passed: a stuck source must not keep a
+  // session open) closes all slices with their markers and reports; the trace takes Replace() until Close().
+  void Seal(uint32_t trace, size_t ends, uint64_t deadline_ns, std::function<void(TraceRecord)> done);
+  void Close(uint32_t trace, std::function<void(base::Status)> done);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace profd::store

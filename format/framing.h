@@ -1,0 +1,52 @@
+// How the byte stream of a channel falls into records, and how to tell a record from damage. One entry per file kind;
+// the framer, the combiner and the readers all work from this table.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace profd::format {
+
+enum class Framing : uint8_t {
+  kFixed,  // records of record_bytes
+  kLines,  // text lines ending in '\n'; header lines start with a letter
+  kOpaque, // no structure known: bytes pass as they are
+};
+
+// How the stamp inside a record is read.
+enum class StampDomain : uint8_t {
+  kNone,
+  kStartUs64,     // T1: µs since the channel's start, u64
+  kStartUs32,     // T1, u32, wraps
+  kDeviceNs,      // T2
+  kDeviceTicks,   // T3
+  kHostCounter,   // T4
+  kTextDeviceNs,  // T2 as "<sec>:<nsec>"
+};
+
+// How several periods become one for a session that asked for a lower rate than the channel runs at.
+enum class Combine : uint8_t {
+  kSum,      // counts of a period: added per key
+  kMinMaxAvg,// PCIe
+  kThin,     // running totals and levels: the last of n
+  kNone,     // event driven: everything passes
+};
+
+struct StreamFormat {
+  std::string_view file;  // "hbm.data"; for framing purposes the key of the table
+  Framing framing = Framing::kFixed;
+  uint32_t record_bytes = 0;
+  StampDomain stamp = StampDomain::kNone;
+  uint32_t stamp_offset = 0;
+  Combine combine = Combine::kNone;
+  uint32_t records_per_period = 1;  // what one tick delivers (HBM: 8), 0 = varies
+  // True when these bytes can be a record of the kind: magic, enum fields, ranges. Never reads past record_bytes.
+  bool (*plausible)(const std::byte* record) = nullptr;
+};
+
+// nullptr for a file kind this build does not know. `chip` is the vendor's chip number.
+const StreamFormat* FindStreamFormat(std::string_view file, uint32_t chip);
+
+}  // namespace profd::format
