@@ -14,8 +14,7 @@ WakeUp::WakeUp() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) { PROFD_CHECK(f
 
 void WakeUp::Ring() {
   // Pairs with Prepare(): either the sleeper sees our work, or we see that it sleeps.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (!asleep_.load(std::memory_order_seq_cst)) return;
+  if (!asleep_.exchange(false, std::memory_order_acq_rel)) return;
   const uint64_t one = 1;
   // A full counter means the bell rings already.
   [[maybe_unused]] const ssize_t written = ::write(fd_.get(), &one, sizeof one);
@@ -33,7 +32,7 @@ bool WakeUp::Wait(uint64_t deadline_ns) {
   }
   pollfd waiter{.fd = fd_.get(), .events = POLLIN, .revents = 0};
   const int ready = ::ppoll(&waiter, 1, limit, nullptr);
-  asleep_.store(false, std::memory_order_relaxed);
+  Cancel();
   if (ready <= 0) return false;
   uint64_t count = 0;
   [[maybe_unused]] const ssize_t got = ::read(fd_.get(), &count, sizeof count);

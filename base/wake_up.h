@@ -17,13 +17,14 @@ class WakeUp {
   void Ring();
 
   // Sleeper: Prepare(); look once more for work; if there is some Cancel(), else Wait().
-  void Prepare() { asleep_.store(true, std::memory_order_seq_cst); }
-  void Cancel() { asleep_.store(false, std::memory_order_relaxed); }
+  void Prepare() { asleep_.exchange(true, std::memory_order_acq_rel); }
+  void Cancel() { asleep_.exchange(false, std::memory_order_acq_rel); }
   // Until rung or `deadline_ns` (CLOCK_MONOTONIC, UINT64_MAX = none); true when rung.
   bool Wait(uint64_t deadline_ns);
 
  private:
   UniqueFd fd_;
+  // Changed by exchanges only: of two, the later one sees all that the other thread did before its own.
   std::atomic<bool> asleep_{false};
 };
 

@@ -1,12 +1,13 @@
-// In-memory chunk: the unit that moves from a source to the writer. Whole records of one stream, nothing else.
+// In-memory chunk: the unit that moves from a source to the writer. Whole records of one stream, nothing
+// else.
 #pragma once
 
 #include <cstdint>
 
 namespace profd::format {
 
-// Which open trace and which stream of it a chunk belongs to. Both numbers are given out by ctl and valid inside
-// one profd process; they never reach the disk.
+// Which open trace and which stream of it a chunk belongs to. Both numbers are given out by ctl and valid
+// inside one profd process; they never reach the disk.
 struct StreamKey {
   uint32_t trace = 0;
   uint32_t stream = 0;
@@ -36,5 +37,8 @@ struct Loss {
   uint64_t records = 0;
   uint64_t bytes = 0;
 };
+
+// "driver", "pool", "write", "sampler": the manifest's word for the cause.
+const char* LossName(Loss::Where where);
 
 }  // namespace profd::format

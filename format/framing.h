@@ -1,7 +1,8 @@
-// How the byte stream of a channel falls into records, and how to tell a record from damage. One entry per file kind;
-// the framer, the combiner and the readers all work from this table.
+// How the byte stream of a channel falls into records, and how to tell a record from damage. One entry per
+// file kind; the framer, the combiner and the readers all work from this table.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,9 +11,9 @@
 namespace profd::format {
 
 enum class Framing : uint8_t {
-  kFixed,  // records of record_bytes
-  kLines,  // text lines ending in '\n'; header lines start with a letter
-  kOpaque, // no structure known: bytes pass as they are
+  kFixed,   // records of record_bytes
+  kLines,   // text lines ending in '\n'; header lines start with a letter
+  kOpaque,  // no structure known: bytes pass as they are
 };
 
 // How the stamp inside a record is read.
@@ -28,10 +29,10 @@ enum class StampDomain : uint8_t {
 
 // How several periods become one for a session that asked for a lower rate than the channel runs at.
 enum class Combine : uint8_t {
-  kSum,      // counts of a period: added per key
-  kMinMaxAvg,// PCIe
-  kThin,     // running totals and levels: the last of n
-  kNone,     // event driven: everything passes
+  kSum,        // counts of a period: added per key
+  kMinMaxAvg,  // PCIe
+  kThin,       // running totals and levels: the last of n
+  kNone,       // event driven: everything passes
 };
 
 struct StreamFormat {
@@ -42,9 +43,23 @@ struct StreamFormat {
   uint32_t stamp_offset = 0;
   Combine combine = Combine::kNone;
   uint32_t records_per_period = 1;  // what one tick delivers (HBM: 8), 0 = varies
-  // True when these bytes can be a record of the kind: magic, enum fields, ranges. Never reads past record_bytes.
+  // True when these bytes can be a record of the kind: magic, enum fields, ranges. Never reads past
+  // record_bytes.
   bool (*plausible)(const std::byte* record) = nullptr;
+  // Text kinds: what the file starts with. The vendor's reader skips line 1 of every HCCS slice, whatever it
+  // is; the headers of NIC, RoCE and DVPP are optional and only wanted at the top of the first slice.
+  std::string_view every_slice_header = {};
+  std::string_view first_slice_header = {};
+  // kLines: how many columns a data line has, and which of them (bit per column) end in '%'. 0 = no shape
+  // known.
+  uint8_t min_columns = 0;
+  uint8_t max_columns = 0;
+  uint16_t percent_columns = 0;
 };
+
+// True when `line`, without its '\n', can be a data line of a kLines kind: stamp, number of columns, digits.
+bool PlausibleLine(const StreamFormat& format, std::string_view line);
+bool IsHeaderLine(std::string_view line);
 
 // nullptr for a file kind this build does not know. `chip` is the vendor's chip number.
 const StreamFormat* FindStreamFormat(std::string_view file, uint32_t chip);

@@ -37,8 +37,8 @@ struct Manifest {
   std::map<std::string, std::string> labels;
   std::string profd_version, protocol_version, driver_path;
   uint32_t driver_api_version = 0;
-  std::string state;        // running | sealed
-  std::string end_reason;   // "" while running
+  std::string state;       // running | sealed
+  std::string end_reason;  // "" while running
   std::vector<std::string> degraded;
   std::vector<int64_t> pids;
   std::map<int64_t, std::string> pid_end;  // pid → why its part ended

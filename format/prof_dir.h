@@ -1,5 +1,5 @@
-// Names and control files of a PROF directory: build and parse. The layout is the vendor's (docs/formats.md); pure
-// text in, text out.
+// Names and control files of a PROF directory: build and parse. The layout is the vendor's (docs/formats.md);
+// pure text in, text out.
 #pragma once
 
 #include <sys/types.h>
@@ -16,7 +16,8 @@
 
 namespace profd::format {
 
-// "PROF_000001_20261121055338123_00012345ABCDEFGHI": seq 1..999999, local time, pid, 8 letters A..R made from `salt`.
+// "PROF_000001_20261121055338123_00012345ABCDEFGHI": seq 1..999999, local time, pid, 8 letters A..R made from
+// `salt`.
 std::string ProfDirName(uint32_t seq, uint64_t wall_ns, pid_t pid, uint64_t salt);
 // "hbm.data.0.slice_3"; device < 0 for host files ("host_cpu.data.slice_0").
 std::string SliceName(std::string_view file, int device, uint64_t slice);
@@ -31,21 +32,25 @@ struct HostFacts {
   std::string cpu_mhz;             // "" when the host counter's frequency is unknown
   uint32_t cpu_nums = 1;           // configured logical CPUs
   uint64_t memory_total_kb = 0;
-  uint32_t clock_ticks = 100;      // sysClockFreq
+  uint32_t clock_ticks = 100;  // sysClockFreq
   struct NetCard {
     std::string name;
     uint64_t speed_mbps = 0;
   };
   std::vector<NetCard> net_cards;
 };
-HostFacts ReadHostFacts();
+// `root` stands in front of /proc and /sys. cpu_mhz stays "": only the driver knows the host counter's
+// frequency.
+HostFacts ReadHostFacts(const std::string& root = "");
+// "TaishanV110" for implementer << 12 | part of a MIDR; "" for a core the vendor has no name for.
+std::string_view CoreName(int64_t midr);
 
 struct DeviceInfo {
   uint32_t id = 0;
   uint32_t chip = 0;
-  int64_t env_type = 0, ctrl_cpu_core_num = 0, ctrl_cpu_id = 0, ctrl_cpu_endian_little = 1, ts_cpu_core_num = 0,
-          ai_cpu_core_num = 0, ai_cpu_core_id = 0, ai_core_num = 0, ai_core_id = 0, aicpu_occupy_bitmap = 0,
-          aiv_num = 0;
+  int64_t env_type = 0, ctrl_cpu_core_num = 0, ctrl_cpu_id = 0, ctrl_cpu_endian_little = 1,
+          ts_cpu_core_num = 0, ai_cpu_core_num = 0, ai_cpu_core_id = 0, ai_core_num = 0, ai_core_id = 0,
+          aicpu_occupy_bitmap = 0, aiv_num = 0;
   double counter_mhz = 0, aic_mhz = 0, aiv_mhz = 0;
 };
 
@@ -55,8 +60,8 @@ struct Target {
 };
 
 // info.json (device == nullptr: host) and info.json.N. `platform_chip` is written on both sides.
-std::string InfoJson(const HostFacts& host, const DeviceInfo* device, uint32_t platform_chip, uint32_t api_version,
-                     const Target& target);
+std::string InfoJson(const HostFacts& host, const DeviceInfo* device, uint32_t platform_chip,
+                     uint32_t api_version, const Target& target);
 
 // sample.json: the vendor's keys with its defaults; the values below are what was really taken.
 struct SampleSettings {
@@ -64,11 +69,11 @@ struct SampleSettings {
   std::string job_id;
   uint64_t storage_limit_mb = 0;
   uint64_t period_s = 0;
-  std::vector<std::string> kinds;       // kinds really collected on this side
+  std::vector<std::string> kinds;               // kinds really collected on this side
   std::map<std::string, uint32_t> interval_ms;  // by kind
   std::string hbm_events = "read,write";
-  std::string llc_mode;                 // read | write | capacity | bandwidth | ""
-  std::string qos_events;               // names in the order of the bandwidth columns
+  std::string llc_mode;    // read | write | capacity | bandwidth | ""
+  std::string qos_events;  // names in the order of the bandwidth columns
   std::string aicore_events, aicore_metrics, aiv_events, aiv_metrics;
   std::string ts_cpu_events;
   uint32_t host_disk_hz = 0;

@@ -1,5 +1,5 @@
-// Who may do what: the one place that decides. Until the service issue's rules: root may everything; another user
-// sees and profiles their own processes and sessions, and takes no device-wide kinds.
+// Who may do what: the one place that decides. Until the service issue's rules: root may everything; another
+// user sees and profiles their own processes and sessions, and takes no device-wide kinds.
 #pragma once
 
 #include <sys/types.h>

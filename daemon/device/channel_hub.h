@@ -1,5 +1,5 @@
-// One start per channel, many sessions: the hub owns every started driver channel of the node. A running channel is
-// never restarted; a later session shares it at the running rate or gets combined records.
+// One start per channel, many sessions: the hub owns every started driver channel of the node. A running
+// channel is never restarted; a later session shares it at the running rate or gets combined records.
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,21 @@ namespace profd::device {
 using Post = std::function<void(std::function<void()>)>;  // runs a closure on ctl
 
 struct HubOptions {
-  uint64_t sweep_ns = 100'000'000;        // how often the pump drains every channel, at most
-  uint64_t stop_sweep_ns = 1'000'000;     // while a stop of the device is in progress
+  uint64_t sweep_ns = 100'000'000;             // how often the pump drains every channel, at most
+  uint64_t stop_sweep_ns = 1'000'000;          // while a stop of the device is in progress
   uint64_t driver_timeout_ns = 5'000'000'000;  // after which a channel counts as stuck
   uint64_t queue_patience_ns = 1'000'000'000;  // control calls waiting longer move to a spare thread
-  uint32_t spare_threads = 4;             // per device
+  uint32_t spare_threads = 4;                  // per device
   bool pump_per_device = false;
 };
 
 // How a channel's state changed after Start() answered. Delivered on ctl.
 struct ChannelEvent {
   enum class What : uint8_t {
-    kStarted,   // a pending channel appeared and was started
-    kFailed,    // it appeared and could not be started, or the device was lost: see reason
-    kRecovered, // data flows again
-    kDamaged,   // bytes that were no records were skipped (counted as lost); first time only
+    kStarted,    // a pending channel appeared and was started
+    kFailed,     // it appeared and could not be started, or the device was lost: see reason
+    kRecovered,  // data flows again
+    kDamaged,    // bytes that were no records were skipped (counted as lost); first time only
   };
   What what = What::kStarted;
   std::string reason;
@@ -44,15 +44,17 @@ struct ChannelEvent {
 struct ChannelRequest {
   uint32_t device = 0;
   uint32_t channel = 0;
-  driver::StartPara para;                     // para.period_ms is what this session asks for
+  driver::StartPara para;  // para.period_ms is what this session asks for
   const format::StreamFormat* format = nullptr;
-  bool late = false;                          // 143–145: stay pending until the device lists it
-  std::string kind;                           // "hbm"
-  std::string holder;                         // "session 3f2a of alice", for refusals
-  uint64_t device_start_ns = 0;               // device raw ns of the session's clock pair (rebasing T1 stamps)
+  bool late = false;             // 143–145: stay pending until the device lists it
+  std::string kind;              // "hbm"
+  std::string holder;            // "session 3f2a of alice", for refusals
+  uint64_t device_start_ns = 0;  // device raw ns of the session's clock pair (rebasing T1 stamps)
+  uint64_t host_start_ns = 0;    // host raw ns of the same pair; 0 = unknown
+  double counter_mhz = 0;        // of the device counter (gaps in kinds stamped in ticks); 0 = unknown
   format::StreamKey key;
   chunk::StreamStatsPtr stats;
-  chunk::Pipe* pipe = nullptr;                // of PumpOf(device) to the session's writer
+  chunk::Pipe* pipe = nullptr;  // of PumpOf(device) to the session's writer
   std::function<void(ChannelEvent)> on_event;
 };
 
@@ -84,14 +86,15 @@ class ChannelHub {
   // Answers once: started, shared, pending or why not (kAlreadyExists: other payload, names the holder;
   // kDeadlineExceeded: the driver did not answer within driver_timeout).
   void Start(ChannelRequest request, std::function<void(base::Result<Started>)> done);
-  // Ends one session's part. The last one stops the channel and drains it. `done` says kDataLoss for 0x916 and
-  // kDeadlineExceeded for a stuck channel; either way nothing more is pushed for `key` afterwards.
+  // Ends one session's part. The last one stops the channel and drains it. `done` says kDataLoss for 0x916
+  // and kDeadlineExceeded for a stuck channel; either way nothing more is pushed for `key` afterwards.
   void Stop(format::StreamKey key, std::function<void(base::Status)> done);
-  // Pushes the end mark for `trace` on `pipe`, after all that was pushed before. Call when its Stop()s are done.
+  // Pushes the end mark for `trace` on `pipe`, after all that was pushed before. Call when its Stop()s are
+  // done.
   void EndTrace(uint32_t trace, uint32_t device, chunk::Pipe* pipe);
 
-  // Runs `work` on a control thread of the device (facts, channel lists, clock pairs), `done` on ctl with true when it
-  // ran in time. `work` must own what it touches: it may still run after a time-out.
+  // Runs `work` on a control thread of the device (facts, channel lists, clock pairs), `done` on ctl with
+  // true when it ran in time. `work` must own what it touches: it may still run after a time-out.
   void Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done);
 
   std::vector<Holding> Holdings() const;

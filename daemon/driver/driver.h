@@ -1,5 +1,5 @@
-// What profd asks of the vendor's driver library. One implementation, AscendHal; an interface only so that a fault
-// no library can be made to show has a test.
+// What profd asks of the vendor's driver library. One implementation, AscendHal; an interface only so that a
+// fault no library can be made to show has a test.
 #pragma once
 
 #include <array>
@@ -25,6 +25,10 @@ inline constexpr int kNoComputeProcess = 115;
 inline constexpr int kBiuLoss = 0x916;
 inline constexpr int kNotSupported = 0xfffe;
 
+// drvDeviceStatus values that profd tells apart.
+inline constexpr int kWorking = 1;
+inline constexpr int kCommunicationLost = 4;
+
 inline constexpr uint32_t kMaxDevices = 64;
 inline constexpr uint32_t kMaxChannels = 160;
 inline constexpr size_t kMaxUserData = 128;
@@ -38,6 +42,7 @@ inline constexpr uint32_t k910B = 5;
 inline constexpr uint32_t k310B = 7;
 inline constexpr uint32_t k950 = 15;
 inline constexpr uint32_t k910_96 = 16;
+inline constexpr uint32_t kUnknown = 0xff;  // the driver would not say
 }  // namespace chip
 
 // Arguments of prof_drv_start.
@@ -57,15 +62,15 @@ struct QosStream {
 struct DeviceFacts {
   uint32_t id = 0;
   uint32_t physical_id = 0;
-  uint32_t chip = 0;
-  std::string chip_name;  // halGetChipInfo's name ("910B3"), else the name of the chip number
-  int status = 0;         // drvDeviceStatus: 1 working, 4 communication lost
+  uint32_t chip = chip::kUnknown;
+  std::string chip_name;    // halGetChipInfo's name ("910B3"), else the name of the chip number
+  int status = 0;           // drvDeviceStatus: 1 working, 4 communication lost
   uint32_t split_mode = 0;  // ≠ 0: virtual NPU
   int64_t env_type = 0;
   int64_t ctrl_cpu_core_num = 0, ctrl_cpu_id = 0, ctrl_cpu_endian_little = 1;
   int64_t ai_cpu_core_num = 0, ai_cpu_core_id = 0, aicpu_occupy_bitmap = 0;
   int64_t ai_core_num = 0, ai_core_id = 0, aiv_num = 0, ts_cpu_core_num = 0;
-  double counter_mhz = 0;       // device counter: measured by the driver, else the chip's default
+  double counter_mhz = 0;  // device counter: measured by the driver, else the chip's default
   bool counter_measured = false;
   double aic_mhz = 0, aiv_mhz = 0;
   std::vector<QosStream> qos;
@@ -73,8 +78,8 @@ struct DeviceFacts {
   std::string error;               // why facts are missing, empty when all is well
 };
 
-// **Thread:** any; the library locks internally. Every call may block for as long as the library likes (start 10 s,
-// stop 60 s, list 60 s): never call from ctl. Only Read() is for the pump.
+// **Thread:** any; the library locks internally. Every call may block for as long as the library likes (start
+// 10 s, stop 60 s, list 60 s): never call from ctl. Only Read() is for the pump.
 class Driver {
  public:
   virtual ~Driver() = default;

@@ -1,5 +1,5 @@
-// Host sampling on absolute deadlines: one thread reads /proc for all sessions and pushes rows in the vendor's text
-// layouts.
+// Host sampling on absolute deadlines: one thread reads /proc for all sessions and pushes rows in the
+// vendor's text layouts.
 #pragma once
 
 #include <sys/types.h>
@@ -22,19 +22,21 @@ using Post = std::function<void(std::function<void()>)>;
 
 // One kind of one session.
 struct ProbeRequest {
-  std::string kind;  // host-cpu host-mem host-disk host-network host-sys-cpu host-sys-mem host-pid-cpu host-pid-mem
-  uint32_t hz = 50;  // 1..50
+  std::string
+      kind;  // host-cpu host-mem host-disk host-network host-sys-cpu host-sys-mem host-pid-cpu host-pid-mem
+  uint32_t hz = 50;             // 1..50
   chunk::StreamStatsPtr stats;  // sums over all files of the kind
 };
 
 struct SampleRequest {
   uint32_t trace = 0;
-  uint32_t first_stream = 0;   // stream numbers from here up are the sampler's to give out
+  uint32_t first_stream = 0;  // stream numbers from here up are the sampler's to give out
   std::vector<ProbeRequest> probes;
-  std::vector<pid_t> pids;     // targets: they, their threads and their children; empty = whole host
+  std::vector<pid_t> pids;  // targets: they, their threads and their children; empty = whole host
   chunk::Pipe* pipe = nullptr;
-  // A StreamSpec factory so that this folder knows nothing of the store: makes the kStream item's payload for a new
-  // file ("host_cpu.data", "<pid>-Memory.data"; folder "host" or "profd"), counted in `stats`.
+  // Called on the thread "sample". A StreamSpec factory so that this folder knows nothing of the store: makes
+  // the kStream item's payload for a new file ("host_cpu.data", "<pid>-Memory.data"; folder "host" or
+  // "profd"), counted in `stats`.
   std::function<std::shared_ptr<const void>(const std::string& folder, const std::string& file,
                                             chunk::StreamStatsPtr stats)>
       make_spec;
@@ -42,11 +44,12 @@ struct SampleRequest {
 
 struct SamplerStats {
   uint64_t ticks = 0;
-  uint64_t missed_ticks = 0;   // deadlines that had passed before the work could begin; recorded as loss
+  uint64_t missed_ticks = 0;  // deadlines that had passed before the work could begin; recorded as loss
   uint64_t max_late_ns = 0;
 };
 
-// **Thread:** ctl only; callbacks run on ctl. Owns the thread "sample", which runs only while something is sampled.
+// **Thread:** ctl only; callbacks run on ctl. Owns the thread "sample", which runs only while something is
+// sampled.
 class Sampler {
  public:
   explicit Sampler(Post post);
@@ -54,8 +57,9 @@ class Sampler {
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
+  // kOk once every file that is known beforehand is announced. The rows of a process end with it, the rest
+  // goes on.
   void Start(SampleRequest request, std::function<void(base::Status)> done);
-  // The targets are gone: per-process probes end, whole-host probes go on.
   // Stops everything of `trace`, pushes what is gathered and the end mark.
   void Stop(uint32_t trace, std::function<void()> done);
   SamplerStats stats() const;

@@ -57,7 +57,9 @@ struct StopTarget {
 // **Thread:** ctl only; callbacks run on ctl.
 class Manager {
  public:
-  Manager(base::Executor& ctl, const config::Config& config);
+  // `driver` may be null; `driver_error` then says why.
+  Manager(base::Executor& ctl, const config::Config& config, std::shared_ptr<driver::Driver> driver,
+          std::string driver_error);
   ~Manager();
   Manager(const Manager&) = delete;
   Manager& operator=(const Manager&) = delete;

@@ -1,5 +1,5 @@
-// A pure function: what is asked × what the node has = what to start with which bytes, and a verdict for every kind.
-// No clock, no driver call, no file: tests hold its answers against the vendor's tables.
+// A pure function: what is asked × what the node has = what to start with which bytes, and a verdict for
+// every kind. No clock, no driver call, no file: tests hold its answers against the vendor's tables.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,19 @@ struct ProcessFacts {
   pid_t pid = 0;
   uid_t uid = 0;
   bool exists = false;
-  bool is_thread = false;                 // a thread id that is not a process id
-  std::vector<uint32_t> open_devices;     // N of every /dev/davinciN it has open
+  bool is_thread = false;              // a thread id that is not a process id
+  std::vector<uint32_t> open_devices;  // N of every /dev/davinciN it has open
 };
 
 // All that a plan may look at.
 struct NodeFacts {
   bool library_loaded = false;
-  std::string library_error;   // why not, one line with what to do
+  std::string library_error;  // why not, or why its devices are not known; one line with what to do
   uint32_t api_version = 0;
   bool host_counter_known = false;  // the driver measured the host counter (payload of channel 142)
   std::vector<driver::DeviceFacts> devices;
-  std::vector<ProcessFacts> processes;      // of the requested pids
-  bool device_kinds_allowed = true;         // auth's answer for the caller
+  std::vector<ProcessFacts> processes;  // of the requested pids
+  bool device_kinds_allowed = true;     // auth's answer for the caller
   std::string device_kinds_denied_reason;
 };
 
@@ -38,28 +38,31 @@ struct ChannelStart {
   uint32_t channel = 0;
   driver::StartPara para;
   const format::StreamFormat* format = nullptr;
-  std::string file;      // "hbm.data", "dvpp.vdec": below data/, without device and slice
+  std::string file;  // "hbm.data", "dvpp.vdec": below data/, without device and slice
   bool one_slice = false;
   bool late = false;
-  size_t kind_index = 0;  // into Plan::kinds; several channels may serve one kind (dvpp)
+  size_t kind_index = 0;           // into Plan::kinds; several channels may serve one kind (dvpp)
+  std::vector<size_t> also_kinds;  // one start may serve several (aicore and aivector on STARS chips)
 };
 
 struct HostStart {
   std::string kind;
   uint32_t hz = 0;
   size_t kind_index = 0;
+  std::vector<size_t> also_kinds;  // the same kind of the other targets
 };
 
 struct Plan {
   std::vector<KindState> kinds;        // one per kind × unit asked for; started means "to be started"
   std::vector<ChannelStart> channels;  // in the vendor's start order
   std::vector<HostStart> host;
-  std::vector<uint32_t> devices;       // that get a device_N folder
-  double bytes_per_second = 0;         // estimate
+  std::vector<uint32_t> devices;  // that get a device_N folder
+  double bytes_per_second = 0;    // estimate
 };
 
-// Fails (nothing started) on bad input: unknown kind, rate out of range, device or pid that does not exist, a pid that
-// is a thread, nothing at all to collect; the message names the value, what is allowed and what to do.
+// Fails (nothing started) on bad input: unknown kind, rate out of range, device or pid that does not exist, a
+// pid that is a thread, nothing at all to collect; the message names the value, what is allowed and what to
+// do.
 base::Result<Plan> MakePlan(const SessionSpec& spec, const NodeFacts& facts);
 
 // The kinds of a device with their rates, for `profctl devices`.

@@ -1,5 +1,10 @@
-// Makes chunks and control files durable: the only thread that touches one file system. Everything here but the
-// constructor returns at once; results come back through callbacks posted to `reply` (ctl's executor).
+// Puts chunks and control files on disk: the only thread that touches one file system. Everything here but
+// constructor and destructor returns at once; results come back through callbacks posted to `reply` (ctl's
+// executor).
+//
+// What is written survives the death of profd at any moment, with every file's size on a record edge. Nothing
+// is flushed to the platter: that could stall the traces of others for seconds, and the kernel does it within
+// half a minute.
 #pragma once
 
 #include <sys/types.h>
@@ -15,16 +20,17 @@
 #include "base/wake_up.h"
 #include "daemon/chunk/pipe.h"
 #include "daemon/store/file_system.h"
+#include "daemon/store/loss_log.h"
 #include "daemon/store/stream_spec.h"
 
 namespace profd::store {
 
 // Where a new PROF directory goes and whose it is.
 struct TraceSpec {
-  base::UniqueFd parent;      // open directory; everything below is made with openat relative to it
-  std::string name;           // "PROF_000001_…"
+  base::UniqueFd parent;             // open directory; everything below is made with openat relative to it
+  std::string name;                  // "PROF_000001_…"
   std::vector<std::string> folders;  // "host", "device_0" …: created with their data/ folder; "profd" always
-  uid_t uid = 0;              // owner of all files (fsuid of the creating thread when profd is root)
+  uid_t uid = 0;                     // owner of all files (fsuid of the creating thread when profd is root)
   gid_t gid = 0;
   uint64_t slice_bytes = 2u << 20;
 };
@@ -32,7 +38,7 @@ struct TraceSpec {
 struct ControlFile {
   std::string path;  // below the PROF directory: "device_0/info.json.0"
   std::string content;
-  bool done = true;  // also write `<path>.done` (the vendor's marker); false below profd/
+  bool done = true;         // also write `<path>.done` (the vendor's marker); false below profd/
   bool done_blank = false;  // sample.json's marker has a blank after the colon
 };
 
@@ -42,40 +48,54 @@ struct StreamRecord {
   std::string folder;
   std::string file;
   uint64_t slices = 0;
+  uint64_t bytes = 0;                // stored, without header lines
+  uint64_t records = 0;              // stored
   std::vector<format::Loss> losses;  // neighbours of one cause are merged; at most kMaxLosses kept apart
 };
 
 struct TraceRecord {
   std::vector<StreamRecord> streams;
-  std::string error;  // the first write error, empty when there was none
-  uint64_t bytes = 0; // all files, as written
+  std::string error;   // the first write error, empty when there was none
+  uint64_t bytes = 0;  // all files, as written
 };
 
+// **Thread:** any; calls of one thread are carried out in order. Owns the thread "write" and the pipes.
 class TraceWriter {
  public:
   using Reply = std::function<void(std::function<void()>)>;  // runs a closure on ctl
-  static constexpr size_t kMaxLosses = 1000;
+  static constexpr size_t kMaxLosses = LossLog::kMaxLosses;
 
   TraceWriter(std::string name, FileSystem& fs, Reply reply);
-  ~TraceWriter();  // joins after what was queued is written
+  // Joins after what was queued is written; a trace that is still open is sealed as it is. The sources have
+  // stopped.
+  ~TraceWriter();
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
 
   // A road for one source thread; owned by the writer, valid until both have stopped.
   chunk::Pipe& AddPipe(std::string name, size_t chunk_bytes, size_t chunks);
 
-  // Creates the directory tree and the first control files (all of them, before any data); `done` gets the error that
-  // left nothing behind, or Ok. `trace` is chosen by the caller, unique in the process.
-  void Open(uint32_t trace, TraceSpec spec, std::vector<ControlFile> control, std::function<void(base::Status)> done);
+  // Creates the directory tree and the first control files (all of them, before any data); `done` gets the
+  // error that left nothing behind, or Ok. `trace` is chosen by the caller, unique in the process.
+  void Open(uint32_t trace, TraceSpec spec, std::vector<ControlFile> control,
+            std::function<void(base::Status)> done);
+  // Before the first chunk of the stream is pushed; a source may push an Item::kStream instead.
   void AddStream(format::StreamKey key, StreamSpec spec);
   // Replaces control files atomically (write beside, rename), in order with earlier calls.
   void Replace(uint32_t trace, std::vector<ControlFile> control);
   // A copy of the trace's state, for status and manifest.
   void Snapshot(uint32_t trace, std::function<void(TraceRecord)> done);
-  // After `ends` end marks have arrived (or `deadline_ns`, CLOCK_MONOTONIC, has passed: a stuck source must not keep a
-  // session open) closes all slices with their markers and reports; the trace takes Replace() until Close().
+  // After `ends` end marks have arrived (or `deadline_ns`, CLOCK_MONOTONIC, has passed: a stuck source must
+  // not keep a session open) closes all slices with their markers and reports; the trace takes Replace()
+  // until Close().
   void Seal(uint32_t trace, size_t ends, uint64_t deadline_ns, std::function<void(TraceRecord)> done);
   void Close(uint32_t trace, std::function<void(base::Status)> done);
+  // Removes an open trace that has no data: its control files and folders. Nothing that profd did not make is
+  // touched.
+  void Discard(uint32_t trace, std::function<void()> done);
+
+  // Chunks of a trace or stream that is not known (any more): given back unwritten. **Thread:** any.
+  uint64_t dropped_chunks() const;
 
  private:
   class Impl;

@@ -1,0 +1,43 @@
+// The small languages of the command line. Every error is one line: what was given, what is expected.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "profd/v1/session.pb.h"
+
+namespace profd::client {
+
+// "hbm,pcie=100Hz,llc:write=50Hz": kind, mode where it has one, rate (Hz or kHz).
+base::Result<std::vector<v1::KindRequest>> ParseCollect(std::string_view text);
+
+// "500ms", "10s", "1.5m", "1h", "2d". `option` names it in errors.
+base::Result<uint64_t> ParseDurationNs(std::string_view option, std::string_view text);
+
+// "500MB", "2GB", "1GiB": 200 MB to 4294967295 MB.
+base::Result<uint64_t> ParseStorageLimit(std::string_view text);
+
+// "1234,5678"; each once.
+base::Result<std::vector<int32_t>> ParsePids(std::string_view text);
+
+struct DeviceList {
+  bool all = false;
+  std::vector<uint32_t> devices;  // ascending, each once
+};
+// "all" or "0,1".
+base::Result<DeviceList> ParseDevices(std::string_view text);
+
+// "key=value".
+base::Result<std::pair<std::string, std::string>> ParseLabel(std::string_view text);
+
+// A name for people: at most 128 bytes of UTF-8 without control characters.
+base::Status CheckName(std::string_view option, std::string_view text);
+
+// The socket from --socket, else PROFD_ADDRESS (may start with "unix:"), else the default.
+base::Result<std::string> SocketPath(std::string_view option, const char* environment);
+
+}  // namespace profd::client

@@ -1,0 +1,65 @@
+// One function per verb: takes what the command line said, prints, answers the exit code.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "client/control_client.h"
+#include "client/door_client.h"
+#include "client/exit_code.h"
+
+namespace profd::client {
+
+struct Common {
+  std::string socket;  // --socket as given
+  bool json = false;
+};
+
+struct StartOptions {
+  std::vector<std::string> pids;
+  std::vector<std::string> devices;
+  std::vector<std::string> collect;
+  std::string preset;
+  std::string duration;
+  std::string delay;
+  std::string output;
+  std::string storage_limit;
+  std::string name;
+  std::vector<std::string> labels;
+  bool wait = false;
+};
+struct StopOptions {
+  std::string session;
+  std::string pid;
+  bool all = false;
+};
+struct StatusOptions {
+  std::string session;
+  bool watch = false;
+};
+struct DoctorOptions {
+  std::string pid;
+};
+
+ExitCode RunDevices(const Common& common);
+ExitCode RunStart(const Common& common, const StartOptions& options);
+ExitCode RunStop(const Common& common, const StopOptions& options);
+ExitCode RunStatus(const Common& common, const StatusOptions& options);
+ExitCode RunList(const Common& common);
+ExitCode RunDoctor(const Common& common, const DoctorOptions& options);
+
+// Shared by the verbs.
+
+// A way to the daemon: through the door to a channel that speaks the same protocol.
+struct Connection {
+  DoorClient door;
+  std::unique_ptr<ControlClient> control;
+};
+base::Result<Connection> Connect(const Common& common, int output_dir = -1);
+
+// One line on stderr.
+ExitCode Fail(const base::Status& status);
+void Print(const std::string& text);
+
+}  // namespace profd::client

@@ -1,0 +1,221 @@
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "client/args.h"
+#include "client/commands/commands.h"
+#include "client/interrupt.h"
+#include "client/json.h"
+#include "client/output_dir.h"
+#include "client/render.h"
+
+namespace profd::client {
+
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+constexpr uint32_t kProgressPeriodMs = 500;
+
+// Repeated options mean the same as one with commas.
+std::string Joined(const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += (text.empty() ? "" : ",") + value;
+  return text;
+}
+
+Status ParseUnits(const StartOptions& options, v1::SessionSpec* spec) {
+  if (!options.pids.empty()) {
+    PROFD_ASSIGN_OR_RETURN(const std::vector<int32_t> pids, ParsePids(Joined(options.pids)));
+    spec->mutable_pids()->Assign(pids.begin(), pids.end());
+  }
+  if (!options.devices.empty()) {
+    PROFD_ASSIGN_OR_RETURN(const DeviceList list, ParseDevices(Joined(options.devices)));
+    spec->set_all_devices(list.all);
+    spec->mutable_devices()->Assign(list.devices.begin(), list.devices.end());
+  }
+  if (!options.collect.empty()) {
+    PROFD_ASSIGN_OR_RETURN(const std::vector<v1::KindRequest> kinds, ParseCollect(Joined(options.collect)));
+    spec->mutable_kinds()->Assign(kinds.begin(), kinds.end());
+  }
+  spec->set_preset(options.preset);
+  return Status::Ok();
+}
+
+Result<v1::SessionSpec> ParseSpec(const StartOptions& options) {
+  v1::SessionSpec spec;
+  PROFD_RETURN_IF_ERROR(ParseUnits(options, &spec));
+  if (!options.duration.empty()) {
+    PROFD_ASSIGN_OR_RETURN(const uint64_t ns, ParseDurationNs("--duration", options.duration));
+    spec.set_duration_ns(ns);
+  }
+  if (!options.delay.empty()) {
+    PROFD_ASSIGN_OR_RETURN(const uint64_t ns, ParseDurationNs("--delay", options.delay));
+    spec.set_delay_ns(ns);
+  }
+  if (!options.storage_limit.empty()) {
+    PROFD_ASSIGN_OR_RETURN(const uint64_t bytes, ParseStorageLimit(options.storage_limit));
+    spec.set_storage_limit_bytes(bytes);
+  }
+  PROFD_RETURN_IF_ERROR(CheckName("--name", options.name));
+  spec.set_name(options.name);
+  for (const std::string& text : options.labels) {
+    PROFD_ASSIGN_OR_RETURN(const auto label, ParseLabel(text));
+    if (!spec.mutable_labels()->insert({label.first, label.second}).second) {
+      return Status(Code::kInvalidArgument, "--label: " + label.first + " is given twice: leave one");
+    }
+  }
+  return spec;
+}
+
+// Ctrl-C of --wait: the first stops the session, the second leaves it to the daemon.
+// **Thread:** Interrupted() on the interrupt thread, the rest on main.
+class Interruption {
+ public:
+  // While it lives, interrupts act on `control`. **Owns:** the thread that asks to stop.
+  class Scope {
+   public:
+    Scope(Interruption& interruption, ControlClient& control) : interruption_(interruption) {
+      interruption_.Attach(&control);
+    }
+    ~Scope() { interruption_.Detach(); }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Interruption& interruption_;
+  };
+
+  void Interrupted(int count) {
+    const std::lock_guard lock(mutex_);
+    stop_wanted_ = true;
+    detached_ = count > 1;
+    ActLocked();
+  }
+  void SetSession(const std::string& session) {
+    const std::lock_guard lock(mutex_);
+    session_ = session;
+    ActLocked();
+  }
+  bool detached() const { return detached_; }
+
+ private:
+  void Attach(ControlClient* control) {
+    const std::lock_guard lock(mutex_);
+    control_ = control;
+    ActLocked();
+  }
+  void Detach() {
+    std::thread stopper;
+    {
+      const std::lock_guard lock(mutex_);
+      control_ = nullptr;
+      stopper.swap(stopper_);
+    }
+    if (stopper.joinable()) stopper.join();
+  }
+
+  void ActLocked() {
+    if (control_ == nullptr) return;
+    if (detached_) return control_->CancelAll();
+    if (!stop_wanted_ || session_.empty() || stopper_.joinable()) return;
+    stopper_ = std::thread([control = control_, session = session_] {
+      v1::StopRequest request;
+      request.set_session(session);
+      // The session may have ended by itself meanwhile; what became of it is what the watch says.
+      const Result<v1::StopReply> ignored = control->Stop(request);
+      static_cast<void>(ignored);
+    });
+  }
+
+  std::mutex mutex_;
+  ControlClient* control_ = nullptr;
+  std::string session_;
+  bool stop_wanted_ = false;
+  std::atomic<bool> detached_{false};
+  std::thread stopper_;
+};
+
+// The line on stderr that a waiting terminal shows.
+class Progress {
+ public:
+  ~Progress() { Clear(); }
+  void Show(const v1::SessionInfo& info) {
+    if (!is_terminal_) return;
+    std::fprintf(stderr, "\r\033[K%s", RenderProgress(info).c_str());
+    shown_ = true;
+  }
+  void Clear() {
+    if (shown_) std::fputs("\r\033[K", stderr);
+    shown_ = false;
+  }
+
+ private:
+  const bool is_terminal_ = ::isatty(STDERR_FILENO) == 1;
+  bool shown_ = false;
+};
+
+ExitCode Wait(const Common& common, const v1::SessionSpec& spec, const std::string& session,
+              ControlClient& control, const Interruption& interruption) {
+  Progress progress;
+  const Result<v1::SessionInfo> last = control.Watch(
+      session, kProgressPeriodMs, [&progress](const v1::SessionInfo& info) { progress.Show(info); });
+  progress.Clear();
+  if (!last.ok() && interruption.detached()) {
+    std::fprintf(stderr, "profctl: detached; see profctl status %s\n", session.c_str());
+    return ExitCode::kOk;
+  }
+  if (!last.ok()) return Fail(last.status());
+  Print(common.json ? SessionJson(*last) : RenderSession(*last, true, ColouredOutput()));
+  return SessionResult(spec, *last);
+}
+
+ExitCode StartSession(const Common& common, const StartOptions& options, const v1::SessionSpec& spec,
+                      const OutputDir* output, Interruption* interruption) {
+  Result<Connection> connection = Connect(common, output == nullptr ? -1 : output->fd.get());
+  if (!connection.ok()) {
+    if (output != nullptr) DropOutputDir(*output);
+    return Fail(connection.status());
+  }
+  ControlClient& control = *connection->control;
+  const Interruption::Scope interrupts(*interruption, control);
+  const Result<v1::SessionInfo> info = control.Start(spec);
+  if (!info.ok()) {
+    if (output != nullptr) DropOutputDir(*output);
+    return Fail(info.status());
+  }
+  if (!options.wait) {
+    Print(common.json ? SessionJson(*info) : RenderSession(*info, false, ColouredOutput()));
+    return StartResult(spec, *info);
+  }
+  interruption->SetSession((*info).session());
+  return Wait(common, spec, (*info).session(), control, *interruption);
+}
+
+}  // namespace
+
+ExitCode RunStart(const Common& common, const StartOptions& options) {
+  Result<v1::SessionSpec> spec = ParseSpec(options);
+  if (!spec.ok()) return Fail(spec.status());
+  std::optional<OutputDir> output;
+  if (!options.output.empty()) {
+    Result<OutputDir> opened = OpenOutputDir(options.output);
+    if (!opened.ok()) return Fail(opened.status());
+    output = std::move(opened).value();
+    spec->set_output(output->path);
+  }
+  const OutputDir* dir = output ? &*output : nullptr;
+
+  Interruption interruption;
+  std::optional<InterruptWatch> watch;
+  if (options.wait) watch.emplace([&interruption](int count) { interruption.Interrupted(count); });
+  return StartSession(common, options, *spec, dir, &interruption);
+}
+
+}  // namespace profd::client

@@ -1,0 +1,185 @@
+#include "client/control_client.h"
+
+#include <grpc/support/log.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "base/version.h"
+#include "client/text.h"
+#include "profd/v1/control.grpc.pb.h"
+
+namespace profd::client {
+
+using base::Code;
+using base::Status;
+
+namespace {
+
+using std::chrono::seconds;
+constexpr seconds kQuick{10};     // answered from memory
+constexpr seconds kDriver{90};    // asks the driver, which may take a minute
+constexpr seconds kSession{300};  // starts and stops wait for drivers and disks
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& socket) {
+  // gRPC's own log would add lines of its own to our one; GRPC_VERBOSITY brings it back.
+  if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  return grpc::CreateCustomChannel("unix:" + socket, grpc::InsecureChannelCredentials(), arguments);
+}
+
+}  // namespace
+
+class ControlClient::Impl {
+ public:
+  Impl(std::string socket_path, std::string ticket_text)
+      : socket(std::move(socket_path)),
+        ticket(std::move(ticket_text)),
+        stub(v1::Control::NewStub(MakeChannel(socket))) {}
+
+  // A context that CancelAll() finds. **Owns:** its place in the list.
+  class Call {
+   public:
+    explicit Call(Impl& impl) : impl_(impl) {
+      context.AddMetadata("profd-ticket", impl.ticket);
+      const std::lock_guard lock(impl_.mutex);
+      impl_.open.insert(&context);
+      if (impl_.cancelled) context.TryCancel();
+    }
+    ~Call() {
+      const std::lock_guard lock(impl_.mutex);
+      impl_.open.erase(&context);
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    grpc::ClientContext context;
+
+   private:
+    Impl& impl_;
+  };
+
+  template <typename Request, typename Reply>
+  base::Result<Reply> Ask(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*, const Request&,
+                                                                    Reply*),
+                          const Request& request, seconds patience) {
+    Call call(*this);
+    call.context.set_deadline(std::chrono::system_clock::now() + patience);
+    Reply reply;
+    const grpc::Status status = (stub.get()->*method)(&call.context, request, &reply);
+    if (!status.ok()) return Explain(status);
+    return reply;
+  }
+
+  // The daemon's own words as they are; what gRPC says of a lost connection in ours.
+  Status Explain(const grpc::Status& status) {
+    const auto code = static_cast<Code>(status.error_code());
+    const std::string message = OneLine(status.error_message());
+    // A server that goes away cancels what it has not answered.
+    const bool is_cut_off = code == Code::kCancelled && !IsCancelled();
+    if (is_cut_off || (code == Code::kUnavailable && !message.starts_with("profd"))) {
+      return {Code::kUnavailable, "lost the connection to profd at " + socket + " (" + message +
+                                      "): see its log, or run profctl doctor"};
+    }
+    if (code == Code::kDeadlineExceeded) {
+      return {code, "profd at " + socket + " does not answer in time: run profctl doctor"};
+    }
+    if (code == Code::kUnimplemented) {
+      return {code, "profd at " + socket + " is older than this profctl (" + base::kVersion +
+                        ") and lacks the call: install the same release on both sides"};
+    }
+    return {code, message};
+  }
+
+  bool IsCancelled() {
+    const std::lock_guard lock(mutex);
+    return cancelled;
+  }
+
+  const std::string socket;
+  const std::string ticket;
+  const std::unique_ptr<v1::Control::Stub> stub;
+  std::mutex mutex;
+  bool cancelled = false;
+  std::set<grpc::ClientContext*> open;
+};
+
+ControlClient::ControlClient(std::string socket, std::string ticket)
+    : impl_(std::make_unique<Impl>(std::move(socket), std::move(ticket))) {}
+ControlClient::~ControlClient() = default;
+
+base::Result<v1::HelloReply> ControlClient::Hello() {
+  v1::HelloRequest request;
+  request.set_protocol(base::kProtocolVersion);
+  request.set_client_version(std::string("profctl ") + base::kVersion);
+  base::Result<v1::HelloReply> reply = impl_->Ask(&v1::Control::Stub::Hello, request, kQuick);
+  if (reply.ok() && reply->protocol() != base::kProtocolVersion) {
+    return Status(Code::kUnavailable, "profd " + OneLine(reply->profd_version()) + " speaks protocol " +
+                                          std::to_string(reply->protocol()) + ", profctl " + base::kVersion +
+                                          " protocol " + std::to_string(base::kProtocolVersion) +
+                                          ": install the same release on both sides");
+  }
+  return reply;
+}
+
+base::Result<v1::SessionInfo> ControlClient::Start(const v1::SessionSpec& spec) {
+  v1::StartRequest request;
+  *request.mutable_spec() = spec;
+  return impl_->Ask(&v1::Control::Stub::Start, request, kSession);
+}
+
+base::Result<v1::StopReply> ControlClient::Stop(const v1::StopRequest& request) {
+  return impl_->Ask(&v1::Control::Stub::Stop, request, kSession);
+}
+
+base::Result<v1::SessionInfo> ControlClient::Get(const std::string& session) {
+  v1::GetRequest request;
+  request.set_session(session);
+  return impl_->Ask(&v1::Control::Stub::Get, request, kQuick);
+}
+
+base::Result<v1::ListReply> ControlClient::List() {
+  return impl_->Ask(&v1::Control::Stub::List, v1::ListRequest(), kQuick);
+}
+
+base::Result<v1::DevicesReply> ControlClient::Devices() {
+  return impl_->Ask(&v1::Control::Stub::Devices, v1::DevicesRequest(), kDriver);
+}
+
+base::Result<v1::DoctorReply> ControlClient::Doctor(int32_t pid) {
+  v1::DoctorRequest request;
+  request.set_pid(pid);
+  return impl_->Ask(&v1::Control::Stub::Doctor, request, kDriver);
+}
+
+base::Result<v1::SessionInfo> ControlClient::Watch(
+    const std::string& session, uint32_t period_ms,
+    const std::function<void(const v1::SessionInfo&)>& on_value) {
+  v1::WatchRequest request;
+  request.set_session(session);
+  request.set_period_ms(period_ms);
+  Impl::Call call(*impl_);
+  const auto stream = impl_->stub->Watch(&call.context, request);
+  v1::SessionInfo newest;
+  while (stream->Read(&newest)) on_value(newest);
+  const grpc::Status status = stream->Finish();
+  if (!status.ok()) return impl_->Explain(status);
+  return newest;
+}
+
+void ControlClient::CancelAll() {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->cancelled = true;
+  for (grpc::ClientContext* context : impl_->open) context->TryCancel();
+}
+
+}  // namespace profd::client

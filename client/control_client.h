@@ -1,0 +1,43 @@
+// profctl's only user of gRPC: one channel, blocking calls with deadlines.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "profd/v1/control.pb.h"
+#include "profd/v1/session.pb.h"
+
+namespace profd::client {
+
+// **Thread:** any; calls may overlap.
+class ControlClient {
+ public:
+  // Connects on the first call.
+  ControlClient(std::string socket, std::string ticket);
+  ~ControlClient();
+  ControlClient(const ControlClient&) = delete;
+  ControlClient& operator=(const ControlClient&) = delete;
+
+  // Fails with kUnavailable when the daemon speaks another protocol.
+  base::Result<v1::HelloReply> Hello();
+  base::Result<v1::SessionInfo> Start(const v1::SessionSpec& spec);
+  base::Result<v1::StopReply> Stop(const v1::StopRequest& request);
+  base::Result<v1::SessionInfo> Get(const std::string& session);
+  base::Result<v1::ListReply> List();
+  base::Result<v1::DevicesReply> Devices();
+  base::Result<v1::DoctorReply> Doctor(int32_t pid);
+  // Calls `on_value` for every value until the session has ended; the last one is its result.
+  base::Result<v1::SessionInfo> Watch(const std::string& session, uint32_t period_ms,
+                                      const std::function<void(const v1::SessionInfo&)>& on_value);
+
+  // Every call under way fails with kCancelled, now and from now on.
+  void CancelAll();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace profd::client

@@ -1,0 +1,158 @@
+#include "client/json.h"
+
+#include <cmath>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "client/render.h"
+
+namespace profd::client {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string Line(const Json& json) {
+  // Foreign text may be broken UTF-8: replaced, never thrown at.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// 50 rather than 50.0.
+Json Number(double value) {
+  if (std::floor(value) == value && std::fabs(value) < 1e15) return static_cast<int64_t>(value);
+  return value;
+}
+
+Json Seconds(uint64_t ns) { return Number(static_cast<double>(ns) / 1e9); }
+
+// UTC, "2026-01-02T03:04:05.678Z"; null when unknown.
+Json UtcTime(uint64_t wall_ns) {
+  if (wall_ns == 0) return nullptr;
+  const auto seconds = static_cast<time_t>(wall_ns / 1'000'000'000);
+  tm utc{};
+  if (::gmtime_r(&seconds, &utc) == nullptr) return nullptr;
+  char day[32];
+  std::strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &utc);
+  char text[48];
+  std::snprintf(text, sizeof(text), "%s.%03uZ", day, static_cast<unsigned>(wall_ns / 1'000'000 % 1000));
+  return text;
+}
+
+template <typename List>
+Json Array(const List& items) {
+  Json array = Json::array();
+  for (const auto& item : items) array.push_back(item);
+  return array;
+}
+
+Json Kind(const v1::KindState& kind) {
+  return {{"kind", kind.kind()},
+          {"unit", kind.unit()},
+          {"requested_hz", Number(kind.requested_hz())},
+          {"effective_hz", Number(kind.effective_hz())},
+          {"verdict", VerdictName(kind.verdict())},
+          {"reason", kind.reason()},
+          {"bytes", kind.bytes()},
+          {"records", kind.records()},
+          {"lost", kind.lost()}};
+}
+
+Json Session(const v1::SessionInfo& info) {
+  Json kinds = Json::array();
+  for (const v1::KindState& kind : info.kinds()) kinds.push_back(Kind(kind));
+  Json labels = Json::object();
+  for (const auto& [key, value] : info.labels()) labels[key] = value;
+  return {{"session", info.session()},
+          {"name", info.name()},
+          {"labels", std::move(labels)},
+          {"user", info.user()},
+          {"uid", info.uid()},
+          {"directory", info.directory()},
+          {"directories", Array(info.directories())},
+          {"state", StateName(info.state())},
+          {"end_reason", EndReasonName(info.end_reason())},
+          {"error", info.error()},
+          {"degraded", Array(info.degraded())},
+          {"pids", Array(info.pids())},
+          {"devices", Array(info.devices())},
+          {"started_at", UtcTime(info.start_wall_ns())},
+          {"elapsed_s", Seconds(info.elapsed_ns())},
+          {"duration_s", Seconds(info.duration_ns())},
+          {"storage_limit_bytes", info.storage_limit_bytes()},
+          {"bytes", info.bytes()},
+          {"lost", info.lost()},
+          {"kinds", std::move(kinds)}};
+}
+
+Json Offers(const google::protobuf::RepeatedPtrField<v1::KindOffer>& offers) {
+  Json array = Json::array();
+  for (const v1::KindOffer& offer : offers) {
+    array.push_back({{"kind", offer.kind()},
+                     {"min_hz", Number(offer.min_hz())},
+                     {"max_hz", Number(offer.max_hz())},
+                     {"default_hz", Number(offer.default_hz())},
+                     {"modes", Array(offer.modes())},
+                     {"available", offer.available()},
+                     {"reason", offer.reason()}});
+  }
+  return array;
+}
+
+Json Device(const v1::Device& device) {
+  Json holders = Json::array();
+  for (const v1::KindHolder& holder : device.holders()) {
+    holders.push_back({{"kind", holder.kind()}, {"holder", holder.holder()}});
+  }
+  return {{"device", device.device()},
+          {"physical_id", device.physical_id()},
+          {"chip", device.chip()},
+          {"health", HealthName(device)},
+          {"error", device.error()},
+          {"virtual_npu", device.virtual_npu()},
+          {"ai_cores", device.ai_cores()},
+          {"vector_cores", device.vector_cores()},
+          {"ctrl_cpus", device.ctrl_cpus()},
+          {"ai_cpus", device.ai_cpus()},
+          {"counter_mhz", Number(device.counter_mhz())},
+          {"channels", Array(device.channels())},
+          {"kinds", Offers(device.kinds())},
+          {"holders", std::move(holders)}};
+}
+
+}  // namespace
+
+std::string SessionJson(const v1::SessionInfo& info) { return Line(Session(info)); }
+
+std::string SessionsJson(const std::vector<v1::SessionInfo>& sessions) {
+  Json array = Json::array();
+  for (const v1::SessionInfo& info : sessions) array.push_back(Session(info));
+  return Line({{"sessions", std::move(array)}});
+}
+
+std::string DevicesJson(const v1::DevicesReply& reply) {
+  Json devices = Json::array();
+  for (const v1::Device& device : reply.devices()) devices.push_back(Device(device));
+  return Line({{"devices", std::move(devices)},
+               {"host_kinds", Offers(reply.host_kinds())},
+               {"driver",
+                {{"path", reply.driver_path()},
+                 {"error", reply.driver_error()},
+                 {"api_version", reply.driver_api_version()},
+                 {"missing_symbols", Array(reply.missing_symbols())}}},
+               {"profd_version", reply.profd_version()}});
+}
+
+std::string ChecksJson(const std::vector<v1::Check>& checks) {
+  Json array = Json::array();
+  bool is_ok = true;
+  for (const v1::Check& check : checks) {
+    is_ok = is_ok && check.outcome() != v1::OUTCOME_BROKEN;
+    array.push_back({{"name", check.name()},
+                     {"outcome", OutcomeName(check.outcome())},
+                     {"detail", check.detail()},
+                     {"remedy", check.remedy()}});
+  }
+  return Line({{"ok", is_ok}, {"checks", std::move(array)}});
+}
+
+}  // namespace profd::client

@@ -1,0 +1,18 @@
+// --json: what scripts read. Field names are stable (docs/profctl.md).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profd/v1/control.pb.h"
+#include "profd/v1/session.pb.h"
+
+namespace profd::client {
+
+// One line each, with its line end.
+std::string SessionJson(const v1::SessionInfo& info);
+std::string SessionsJson(const std::vector<v1::SessionInfo>& sessions);
+std::string DevicesJson(const v1::DevicesReply& reply);
+std::string ChecksJson(const std::vector<v1::Check>& checks);
+
+}  // namespace profd::client

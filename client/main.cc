@@ -1,0 +1,123 @@
+// profctl: what the command line looks like; the verbs are in commands/.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <string>
+
+#include "base/version.h"
+#include "client/commands/commands.h"
+#include "client/text.h"
+
+namespace profd::client {
+namespace {
+
+constexpr char kAbout[] = "profctl: asks profd to collect performance data of NPU devices and their host";
+constexpr char kExitCodes[] =
+    "Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 permission, 5 unavailable, 6 busy, 7 partial loss,\n"
+    "8 partly started.";
+
+struct CommandLine {
+  Common common;
+  StartOptions start;
+  StopOptions stop;
+  StatusOptions status;
+  DoctorOptions doctor;
+};
+
+void Describe(CLI::App* app, CommandLine* line) {
+  app->footer(kExitCodes);
+  app->set_version_flag("--version", std::string("profctl ") + base::kVersion);
+  app->add_option("--socket", line->common.socket,
+                  "profd's socket; default PROFD_ADDRESS, else /run/profd/profd.sock");
+  app->add_flag("--json", line->common.json, "print JSON");
+  app->fallthrough();
+  app->require_subcommand(0, 1);  // none is told apart below, with better words than CLI11's
+
+  app->add_subcommand("devices", "chips, health, kinds with rate ranges, who holds what");
+  app->add_subcommand("list", "sessions and what is on disk");
+
+  CLI::App* start = app->add_subcommand("start", "start a session");
+  StartOptions& options = line->start;
+  start->add_option("--pid", options.pids, "processes: N,…");
+  start->add_option("--devices", options.devices, "all, or numbers: 0,1");
+  start->add_option("--collect", options.collect, "kinds: KIND[:MODE][=RATE],… e.g. hbm,pcie=100Hz,host-cpu");
+  start->add_option("--preset", options.preset, "node, memory, network, host or all");
+  start->add_option("--duration", options.duration, "ends by itself after, e.g. 10s, 5m, 1h; default 24h");
+  start->add_option("--delay", options.delay, "first sample after, e.g. 2s");
+  start->add_option("--output", options.output, "directory for the result; default profd's own");
+  start->add_option("--storage-limit", options.storage_limit, "at least 200MB, e.g. 500MB, 2GB");
+  start->add_option("--name", options.name, "a name for people");
+  start->add_option("--label", options.labels, "KEY=VALUE");
+  start->add_flag(
+      "--wait", options.wait,
+      "stay until the end and exit with the session's result; Ctrl-C stops it, a second one detaches");
+
+  CLI::App* stop = app->add_subcommand("stop", "stop sessions and wait until they are on disk");
+  stop->add_option("session", line->stop.session, "SESSION");
+  stop->add_option("--pid", line->stop.pid, "every session of this process");
+  stop->add_flag("--all", line->stop.all, "every session");
+
+  CLI::App* status =
+      app->add_subcommand("status", "state, elapsed, bytes and rate per kind, lost, end reason");
+  status->add_option("session", line->status.session, "SESSION; default those that run");
+  status->add_flag("--watch", line->status.watch, "go on until the session ends");
+
+  CLI::App* doctor = app->add_subcommand("doctor", "walks the chain and marks the broken link");
+  doctor->add_option("--pid", line->doctor.pid, "also check what this process needs");
+}
+
+// CLI11 takes an empty value for a missing one; to us `--output ""` is a mistake, not the default.
+bool GivesEmptyValue(const CLI::App& app, std::string* name) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& value : option->results()) {
+      if (value.empty()) {
+        *name = option->get_name();
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+ExitCode Usage(const std::string& message) {
+  std::fprintf(stderr, "profctl: %s; see profctl --help\n", OneLine(message).c_str());
+  return ExitCode::kUsage;
+}
+
+ExitCode Run(int argc, char** argv) {
+  CLI::App app{kAbout, "profctl"};
+  CommandLine line;
+  Describe(&app, &line);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) return Usage(error.what());
+    app.exit(error);  // --help, --version
+    return ExitCode::kOk;
+  }
+  if (app.get_subcommands().empty()) {
+    return Usage("name what to do: devices, start, stop, status, list or doctor");
+  }
+  const CLI::App* verb = app.get_subcommands().front();
+  std::string empty;
+  if (GivesEmptyValue(app, &empty) || GivesEmptyValue(*verb, &empty))
+    return Usage(empty + ": the value is empty");
+
+  const std::string name = verb->get_name();
+  if (name == "devices") return RunDevices(line.common);
+  if (name == "start") return RunStart(line.common, line.start);
+  if (name == "stop") return RunStop(line.common, line.stop);
+  if (name == "status") return RunStatus(line.common, line.status);
+  if (name == "list") return RunList(line.common);
+  return RunDoctor(line.common, line.doctor);
+}
+
+}  // namespace
+}  // namespace profd::client
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // `profctl list | head` is no accident worth a signal
+  return static_cast<int>(profd::client::Run(argc, argv));
+}

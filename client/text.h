@@ -1,0 +1,22 @@
+// Text on its way to a person: numbers with units, foreign text made harmless for a terminal.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace profd::client {
+
+// Control characters (line ends, terminal commands) and broken UTF-8 become '?'.
+std::string OneLine(std::string_view untrusted);
+// UTF-8 without control characters.
+bool IsPlainText(std::string_view untrusted);
+// Columns on a terminal: characters, not bytes.
+size_t Width(std::string_view text);
+
+std::string FormatBytes(double bytes);         // "1.2 MB"
+std::string FormatHz(double hz);               // "50 Hz", "-" for 0
+std::string FormatDuration(uint64_t ns);       // "850 ms", "3.2 s", "5 m 03 s", "1 h 02 m"
+std::string FormatWallTime(uint64_t wall_ns);  // local time, "-" for 0
+
+}  // namespace profd::client

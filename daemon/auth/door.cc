@@ -1,0 +1,331 @@
+#include "daemon/auth/door.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "base/version.h"
+#include "daemon/auth/output_dir.h"
+#include "daemon/auth/socket_claim.h"
+#include "libagent/abi/door.h"
+
+namespace profd::auth {
+
+using base::Code;
+using base::Status;
+using base::UniqueFd;
+
+namespace {
+
+constexpr uint64_t kAcceptRetryNs = 100'000'000;  // out of descriptors: try again when some may be free
+
+struct Peer {
+  Caller caller;
+  std::vector<gid_t> groups;
+};
+
+base::Result<Peer> Recognise(int fd) {
+  ucred credentials{};
+  socklen_t size = sizeof(credentials);
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
+    return Status::FromErrno("ask the kernel who knocks");
+  }
+  Peer peer;
+  peer.caller.uid = credentials.uid;
+  peer.caller.gid = credentials.gid;
+  peer.caller.pid = credentials.pid;
+  // Answers ERANGE and the size that is needed.
+  size = 0;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, nullptr, &size) != 0 && errno == ERANGE) {
+    peer.groups.resize(size / sizeof(gid_t));
+    if (::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, peer.groups.data(), &size) != 0) peer.groups.clear();
+  }
+  return peer;
+}
+
+enum class Arrival : uint8_t { kMessage, kNothing, kClosed };
+
+struct Message {
+  Arrival arrival = Arrival::kClosed;
+  bool whole = false;  // the size of a hello, nothing cut off
+  abi::DoorHello hello{};
+  std::vector<UniqueFd> descriptors;
+};
+
+Message Receive(int fd) {
+  Message message;
+  char bytes[sizeof(abi::DoorHello) + 1];  // one more shows a message that is too long
+  iovec part{bytes, sizeof(bytes)};
+  alignas(cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof(control);
+  const ssize_t got = ::recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+    message.arrival = Arrival::kNothing;
+    return message;
+  }
+  if (got < 0) return message;
+  for (cmsghdr* item = CMSG_FIRSTHDR(&header); item != nullptr; item = CMSG_NXTHDR(&header, item)) {
+    if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS) continue;
+    const size_t count = (item->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int passed;
+      std::memcpy(&passed, CMSG_DATA(item) + i * sizeof(int), sizeof(passed));
+      message.descriptors.emplace_back(passed);
+    }
+  }
+  // An empty message looks like the end of the connection, but may carry descriptors all the same: taken
+  // above.
+  if (got == 0) return message;
+  message.arrival = Arrival::kMessage;
+  message.whole = got == static_cast<ssize_t>(sizeof(abi::DoorHello)) &&
+                  (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
+  if (message.whole) std::memcpy(&message.hello, bytes, sizeof(message.hello));
+  return message;
+}
+
+struct Refusal {
+  abi::DoorStatus status;
+  std::string reason;
+};
+
+// Whether an untrusted hello deserves a ticket.
+std::optional<Refusal> Examine(const Message& untrusted) {
+  const abi::DoorHello& hello = untrusted.hello;
+  if (!untrusted.whole || hello.magic != abi::kDoorMagic) {
+    return Refusal{abi::DoorStatus::kMalformed, "not a door hello: is this profctl as old as profd?"};
+  }
+  if (hello.version != abi::kDoorVersion) {
+    return Refusal{abi::DoorStatus::kVersion,
+                   "profd's door speaks version " + std::to_string(abi::kDoorVersion) + ", the caller " +
+                       std::to_string(hello.version) + ": install the same release on both sides"};
+  }
+  const bool is_client = hello.role == static_cast<uint8_t>(abi::DoorRole::kClient);
+  const bool is_agent = hello.role == static_cast<uint8_t>(abi::DoorRole::kAgent);
+  const bool has_dir = (hello.flags & abi::kDoorOutputDir) != 0;
+  if ((!is_client && !is_agent) || (hello.flags & ~abi::kDoorOutputDir) != 0 || (is_agent && has_dir)) {
+    return Refusal{abi::DoorStatus::kMalformed, "unknown role or flags in the door hello"};
+  }
+  if (untrusted.descriptors.size() != (has_dir ? 1U : 0U)) {
+    return Refusal{abi::DoorStatus::kMalformed, "the door hello comes with the wrong number of descriptors"};
+  }
+  if (has_dir && !IsDirectory(untrusted.descriptors.front().get())) {
+    return Refusal{abi::DoorStatus::kOutputDir, "the output descriptor is not a directory"};
+  }
+  return std::nullopt;
+}
+
+void CopyText(const std::string& text, char* field, size_t size) {
+  text.copy(field, std::min(text.size(), size - 1));
+}
+
+}  // namespace
+
+// What is posted holds it weakly: work that was queued when the door closed finds nothing to do.
+class Door::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(base::Executor& ctl, Tickets& tickets, Options options)
+      : ctl_(ctl), tickets_(tickets), options_(std::move(options)) {}
+
+  Status Listen(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    listener_.Reset(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!listener_) return Status::FromErrno("make the door socket");
+    const SocketUmask everybody_may_knock;
+    if (::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+      return Status::FromErrno("bind the door " + path);
+    }
+    path_ = path;
+    if (::listen(listener_.get(), 128) != 0) return Status::FromErrno("listen on the door " + path);
+    AwaitKnock();
+    return Status::Ok();
+  }
+
+  void Close() {
+    if (accept_watch_ != 0) ctl_.Unwatch(accept_watch_);
+    if (retry_timer_ != 0) ctl_.Cancel(retry_timer_);
+    accept_watch_ = retry_timer_ = 0;
+    while (!connections_.empty()) Drop(connections_.begin()->first);
+    listener_.Reset();
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+
+  size_t connections() const { return connections_.size(); }
+
+ private:
+  struct Connection {
+    UniqueFd fd;
+    Peer peer;
+    base::Executor::WatchId watch = 0;
+    base::Executor::TimerId hello_timer = 0;
+    std::string ticket;  // empty until welcomed
+  };
+
+  // `work` on this, unless the door is closed by then.
+  template <typename Work>
+  std::function<void()> WhileOpen(Work work) {
+    return [weak = weak_from_this(), work] {
+      if (const auto self = weak.lock(); self != nullptr && self->listener_) work(*self);
+    };
+  }
+
+  void AwaitKnock() {
+    accept_watch_ = ctl_.WatchReadable(listener_.get(), WhileOpen([](Impl& self) { self.Accept(); }));
+  }
+
+  void Accept() {
+    accept_watch_ = 0;
+    for (;;) {
+      UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (fd) {
+        Admit(std::move(fd));
+        continue;
+      }
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      if (errno == EAGAIN) return AwaitKnock();
+      retry_timer_ = ctl_.After(kAcceptRetryNs, WhileOpen([](Impl& self) {
+                                  self.retry_timer_ = 0;
+                                  self.AwaitKnock();
+                                }));
+      return;
+    }
+  }
+
+  void Admit(UniqueFd fd) {
+    base::Result<Peer> peer = Recognise(fd.get());
+    if (!peer.ok()) return Refuse(fd.get(), {abi::DoorStatus::kFailed, peer.status().message()});
+    const uid_t uid = peer->caller.uid;
+    if (connections_.size() >= options_.max_connections) {
+      return Refuse(fd.get(), {abi::DoorStatus::kBusy,
+                               "profd has its " + std::to_string(options_.max_connections) +
+                                   " connections in use: close some of them or try again later"});
+    }
+    if (per_uid_[uid] >= options_.max_connections_per_uid) {
+      return Refuse(fd.get(),
+                    {abi::DoorStatus::kBusy, "user " + std::to_string(uid) + " has the " +
+                                                 std::to_string(options_.max_connections_per_uid) +
+                                                 " connections a user may have: close some of them"});
+    }
+    const uint64_t id = next_id_++;
+    ++per_uid_[uid];
+    Connection& connection = connections_[id];
+    connection.fd = std::move(fd);
+    connection.peer = std::move(peer).value();
+    connection.hello_timer = ctl_.After(options_.hello_timeout_ns, WhileOpen([id](Impl& self) {
+                                          const auto it = self.connections_.find(id);
+                                          if (it == self.connections_.end() || !it->second.ticket.empty())
+                                            return;
+                                          it->second.hello_timer = 0;
+                                          self.Drop(id);
+                                        }));
+    AwaitMessage(id, connection);
+  }
+
+  void AwaitMessage(uint64_t id, Connection& connection) {
+    connection.watch =
+        ctl_.WatchReadable(connection.fd.get(), WhileOpen([id](Impl& self) { self.Hear(id); }));
+  }
+
+  void Hear(uint64_t id) {
+    const auto it = connections_.find(id);
+    if (it == connections_.end()) return;
+    Connection& connection = it->second;
+    connection.watch = 0;
+    Message message = Receive(connection.fd.get());
+    if (message.arrival == Arrival::kNothing) return AwaitMessage(id, connection);
+    // After the welcome a peer has nothing to say but goodbye.
+    if (message.arrival == Arrival::kClosed || !connection.ticket.empty()) return Drop(id);
+    if (std::optional<Refusal> refusal = Examine(message)) {
+      Refuse(connection.fd.get(), *refusal);
+      return Drop(id);
+    }
+    Welcome(id, connection,
+            message.descriptors.empty() ? UniqueFd() : std::move(message.descriptors.front()));
+  }
+
+  void Welcome(uint64_t id, Connection& connection, UniqueFd output_dir) {
+    base::Result<std::string> ticket =
+        tickets_.Issue({connection.peer.caller, connection.peer.groups, std::move(output_dir)});
+    if (!ticket.ok()) {
+      Refuse(connection.fd.get(), {abi::DoorStatus::kFailed, ticket.status().message()});
+      return Drop(id);
+    }
+    connection.ticket = *ticket;
+    ctl_.Cancel(std::exchange(connection.hello_timer, 0));
+    abi::DoorWelcome welcome = Answer(abi::DoorStatus::kWelcome);
+    ticket->copy(welcome.ticket, sizeof(welcome.ticket));
+    if (!Send(connection.fd.get(), welcome)) return Drop(id);
+    AwaitMessage(id, connection);
+  }
+
+  void Refuse(int fd, const Refusal& refusal) {
+    abi::DoorWelcome answer = Answer(refusal.status);
+    CopyText(refusal.reason, answer.reason, sizeof(answer.reason));
+    Send(fd, answer);
+  }
+
+  abi::DoorWelcome Answer(abi::DoorStatus status) const {
+    abi::DoorWelcome answer{};
+    answer.magic = abi::kDoorMagic;
+    answer.version = abi::kDoorVersion;
+    answer.status = static_cast<uint16_t>(status);
+    CopyText(base::kVersion, answer.profd_version, sizeof(answer.profd_version));
+    return answer;
+  }
+
+  // The first and only message to a peer always fits its socket buffer; one that it doesn't fit has gone.
+  static bool Send(int fd, const abi::DoorWelcome& answer) {
+    return ::send(fd, &answer, sizeof(answer), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(sizeof(answer));
+  }
+
+  void Drop(uint64_t id) {
+    const auto it = connections_.find(id);
+    if (it == connections_.end()) return;
+    Connection& connection = it->second;
+    if (connection.watch != 0) ctl_.Unwatch(connection.watch);
+    if (connection.hello_timer != 0) ctl_.Cancel(connection.hello_timer);
+    if (!connection.ticket.empty()) tickets_.Revoke(connection.ticket);
+    const auto count = per_uid_.find(connection.peer.caller.uid);
+    if (--count->second == 0) per_uid_.erase(count);
+    connections_.erase(it);
+  }
+
+  base::Executor& ctl_;
+  Tickets& tickets_;
+  const Options options_;
+  std::string path_;  // empty until bound
+  UniqueFd listener_;
+  base::Executor::WatchId accept_watch_ = 0;
+  base::Executor::TimerId retry_timer_ = 0;
+  std::unordered_map<uint64_t, Connection> connections_;
+  std::unordered_map<uid_t, size_t> per_uid_;
+  uint64_t next_id_ = 1;
+};
+
+Door::Door(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Door::~Door() { impl_->Close(); }
+
+base::Result<std::unique_ptr<Door>> Door::Start(const std::string& path, base::Executor& ctl,
+                                                Tickets& tickets, Options options) {
+  std::unique_ptr<Door> door(new Door(std::make_shared<Impl>(ctl, tickets, std::move(options))));
+  PROFD_RETURN_IF_ERROR(door->impl_->Listen(path));
+  return door;
+}
+
+size_t Door::connections() const { return impl_->connections(); }
+
+}  // namespace profd::auth

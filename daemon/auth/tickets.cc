@@ -1,0 +1,106 @@
+#include "daemon/auth/tickets.h"
+
+#include <pwd.h>
+#include <sys/random.h>
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "daemon/auth/output_dir.h"
+#include "libagent/abi/door.h"
+
+namespace profd::auth {
+
+namespace {
+
+constexpr size_t kKeyChars = abi::kTicketChars / 4;
+
+bool EqualInConstantTime(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  unsigned difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]);
+  }
+  return difference == 0;
+}
+
+}  // namespace
+
+base::Result<std::string> Tickets::Issue(Holder holder) {
+  std::array<unsigned char, abi::kTicketChars / 2> random{};
+  if (::getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
+    return base::Status::FromErrno("draw a ticket from the kernel's random generator");
+  }
+  std::string ticket;
+  ticket.reserve(abi::kTicketChars);
+  for (const unsigned char byte : random) {
+    constexpr char kHex[] = "0123456789abcdef";
+    ticket += kHex[byte >> 4];
+    ticket += kHex[byte & 15];
+  }
+  const std::lock_guard lock(mutex_);
+  entries_.insert_or_assign(ticket.substr(0, kKeyChars), Entry{ticket, std::move(holder)});
+  return ticket;
+}
+
+void Tickets::Revoke(std::string_view ticket) {
+  const std::lock_guard lock(mutex_);
+  if (Lookup(ticket) != nullptr) entries_.erase(std::string(ticket.substr(0, kKeyChars)));
+}
+
+Tickets::Entry* Tickets::Lookup(std::string_view ticket) {
+  if (ticket.size() != abi::kTicketChars) return nullptr;
+  const auto it = entries_.find(std::string(ticket.substr(0, kKeyChars)));
+  if (it == entries_.end() || !EqualInConstantTime(it->second.ticket, ticket)) return nullptr;
+  return &it->second;
+}
+
+base::Result<Caller> Tickets::Find(std::string_view ticket) {
+  Caller caller;
+  {
+    const std::lock_guard lock(mutex_);
+    const Entry* entry = Lookup(ticket);
+    if (entry == nullptr) {
+      return base::Status(base::Code::kUnauthenticated,
+                          "the ticket is unknown or its door connection is closed: knock at the door again");
+    }
+    caller = entry->holder.caller;
+  }
+  if (caller.user.empty()) {
+    caller.user = UserName(caller.uid);  // without the lock: may take long
+    const std::lock_guard lock(mutex_);
+    if (Entry* entry = Lookup(ticket); entry != nullptr) entry->holder.caller.user = caller.user;
+  }
+  return caller;
+}
+
+base::Result<base::UniqueFd> Tickets::TakeOutputDir(std::string_view ticket) {
+  base::UniqueFd output_dir;
+  Credentials credentials;
+  {
+    const std::lock_guard lock(mutex_);
+    Entry* entry = Lookup(ticket);
+    if (entry == nullptr || !entry->holder.output_dir) {
+      return base::Status(
+          base::Code::kInvalidArgument,
+          "no output directory came with the ticket: pass its descriptor through the door, once a start");
+    }
+    output_dir = std::move(entry->holder.output_dir);
+    credentials = {entry->holder.caller.uid, entry->holder.caller.gid, entry->holder.groups};
+  }
+  PROFD_RETURN_IF_ERROR(ProbeOutputDir(output_dir.get(), credentials));
+  return output_dir;
+}
+
+std::string UserName(uid_t uid) {
+  std::vector<char> buffer(16384);
+  passwd storage{};
+  passwd* found = nullptr;
+  if (::getpwuid_r(uid, &storage, buffer.data(), buffer.size(), &found) != 0 || found == nullptr) {
+    return std::to_string(uid);
+  }
+  return found->pw_name;
+}
+
+}  // namespace profd::auth

@@ -1,0 +1,52 @@
+// The tickets that are valid now, and whom each one stands for.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/status.h"
+#include "base/unique_fd.h"
+#include "daemon/auth/policy.h"
+
+namespace profd::auth {
+
+// **Thread:** any. **Owns:** the output directories that came through the door and were not taken yet.
+class Tickets {
+ public:
+  // What the door learned of a peer; `caller.user` is looked up when first needed.
+  struct Holder {
+    Caller caller;
+    std::vector<gid_t> groups;
+    base::UniqueFd output_dir;
+  };
+
+  // A new ticket: 64 hex characters from the kernel's generator.
+  base::Result<std::string> Issue(Holder holder);
+  void Revoke(std::string_view ticket);
+
+  // Both may block (a directory service, a file system): not on ctl.
+  // kUnauthenticated for a ticket that is unknown or no longer valid.
+  base::Result<Caller> Find(std::string_view ticket);
+  // The directory passed with the ticket's hello, proven writable for its holder; once.
+  base::Result<base::UniqueFd> TakeOutputDir(std::string_view ticket);
+
+ private:
+  struct Entry {
+    std::string ticket;
+    Holder holder;
+  };
+  // Needs mutex_ held.
+  Entry* Lookup(std::string_view ticket);
+
+  std::mutex mutex_;
+  // By the first quarter of the ticket, which therefore is no secret; the rest is compared in constant time.
+  std::unordered_map<std::string, Entry> entries_;
+};
+
+// Name of a user, or the number as text.
+std::string UserName(uid_t uid);
+
+}  // namespace profd::auth

@@ -1,0 +1,106 @@
+#include "daemon/base/executor.h"
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+namespace profd::base {
+
+namespace asio = boost::asio;
+
+class Executor::Impl {
+ public:
+  asio::io_context context{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work{asio::make_work_guard(context)};
+  std::unordered_map<TimerId, asio::steady_timer> timers;
+  std::unordered_map<WatchId, asio::posix::stream_descriptor> watches;
+  asio::signal_set stop_signals{context};
+  asio::signal_set reload_signals{context};
+  uint64_t next_id = 1;
+  std::atomic<std::thread::id> ctl{};
+
+  void AwaitStop(std::function<void(int)> on_stop) {
+    stop_signals.async_wait([this, on_stop](boost::system::error_code error, int signal) {
+      if (error) return;
+      on_stop(signal);
+      AwaitStop(on_stop);
+    });
+  }
+  void AwaitReload(std::function<void()> on_reload) {
+    reload_signals.async_wait([this, on_reload](boost::system::error_code error, int) {
+      if (error) return;
+      on_reload();
+      AwaitReload(on_reload);
+    });
+  }
+};
+
+Executor::Executor() : impl_(std::make_unique<Impl>()) {}
+Executor::~Executor() = default;
+
+void Executor::Run() {
+  impl_->ctl.store(std::this_thread::get_id());
+  impl_->context.run();
+}
+
+void Executor::Stop() { impl_->context.stop(); }
+
+void Executor::Post(std::function<void()> work) { asio::post(impl_->context, std::move(work)); }
+
+Executor::TimerId Executor::After(uint64_t delay_ns, std::function<void()> work) {
+  const TimerId id = impl_->next_id++;
+  auto [it, inserted] = impl_->timers.try_emplace(id, impl_->context, std::chrono::nanoseconds(delay_ns));
+  it->second.async_wait([this, id, work = std::move(work)](boost::system::error_code error) {
+    impl_->timers.erase(id);
+    if (!error) work();
+  });
+  return id;
+}
+
+void Executor::Cancel(TimerId id) {
+  // Erasing destroys the timer, which completes its wait with operation_aborted.
+  impl_->timers.erase(id);
+}
+
+Executor::WatchId Executor::WatchReadable(int fd, std::function<void()> ready) {
+  const WatchId id = impl_->next_id++;
+  auto [it, inserted] = impl_->watches.try_emplace(id, impl_->context, fd);
+  it->second.async_wait(asio::posix::stream_descriptor::wait_read,
+                        [this, id, ready = std::move(ready)](boost::system::error_code error) {
+                          if (error) return;
+                          Unwatch(id);
+                          ready();
+                        });
+  return id;
+}
+
+void Executor::Unwatch(WatchId id) {
+  const auto it = impl_->watches.find(id);
+  if (it == impl_->watches.end()) return;
+  it->second.release();  // the descriptor is the caller's
+  impl_->watches.erase(it);
+}
+
+void Executor::HandleSignals(std::function<void(int)> on_stop, std::function<void()> on_reload) {
+  impl_->stop_signals.add(SIGTERM);
+  impl_->stop_signals.add(SIGINT);
+  impl_->reload_signals.add(SIGHUP);
+  impl_->AwaitStop(std::move(on_stop));
+  impl_->AwaitReload(std::move(on_reload));
+}
+
+bool Executor::OnCtl() const { return impl_->ctl.load() == std::this_thread::get_id(); }
+
+void* Executor::context() { return &impl_->context; }
+
+}  // namespace profd::base

@@ -1,0 +1,180 @@
+// YAML ⇄ Config. One table of keys serves reading, writing and the "did you mean" of an unknown key.
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <sstream>
+#include <variant>
+#include <vector>
+
+#include "base/edit_distance.h"
+#include "daemon/config/config.h"
+
+namespace profd::config {
+
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+struct Number {
+  uint64_t* value;
+  uint64_t min;
+  uint64_t max;
+};
+
+struct Key {
+  const char* section;  // "" = top level
+  const char* name;
+  std::variant<std::string*, bool*, Number> target;
+};
+
+std::vector<Key> KeysOf(Config& c) {
+  constexpr uint64_t kDay = 24 * 3600;
+  return {
+      {"", "socket", &c.socket},
+      {"store", "spool", &c.store.spool},
+      {"store", "slice_bytes", Number{&c.store.slice_bytes, 64u << 10, 1u << 30}},
+      {"store", "roll_after_s", Number{&c.store.roll_after_s, 1, 4200}},
+      {"store", "chunk_bytes", Number{&c.store.chunk_bytes, 16u << 10, 4u << 20}},
+      {"store", "device_chunks", Number{&c.store.device_chunks, 4, 4096}},
+      {"store", "host_chunks", Number{&c.store.host_chunks, 2, 4096}},
+      {"session", "default_duration_s", Number{&c.session.default_duration_s, 1, 30 * kDay}},
+      {"session", "max_duration_s", Number{&c.session.max_duration_s, 1, 365 * kDay}},
+      {"session", "max_sessions", Number{&c.session.max_sessions, 1, 10'000}},
+      {"session", "clock_pair_every_s", Number{&c.session.clock_pair_every_s, 1, 3600}},
+      {"driver", "library", &c.driver.library},
+      {"driver", "timeout_ms", Number{&c.driver.timeout_ms, 100, 120'000}},
+      {"driver", "sweep_ms", Number{&c.driver.sweep_ms, 1, 1000}},
+      {"driver", "pump_per_device", &c.driver.pump_per_device},
+      {"log", "level", &c.log.level},
+      {"log", "file", &c.log.file},
+  };
+}
+
+class Reader {
+ public:
+  Reader(std::string path, Config& config) : path_(std::move(path)), keys_(KeysOf(config)) {}
+
+  Status Read(const YAML::Node& root) {
+    if (root.IsNull()) return Status::Ok();
+    if (!root.IsMap()) return Error(root, "", "expected keys and values");
+    for (const auto& entry : root) {
+      const std::string name = entry.first.Scalar();
+      if (IsSection(name)) {
+        if (entry.second.IsNull()) continue;
+        if (!entry.second.IsMap()) return Error(entry.second, name, "expected a group of keys");
+        for (const auto& inner : entry.second) {
+          PROFD_RETURN_IF_ERROR(Set(name, inner.first, inner.second));
+        }
+      } else {
+        PROFD_RETURN_IF_ERROR(Set("", entry.first, entry.second));
+      }
+    }
+    return Status::Ok();
+  }
+
+ private:
+  bool IsSection(std::string_view name) const {
+    return !name.empty() &&
+           std::any_of(keys_.begin(), keys_.end(), [&](const Key& key) { return name == key.section; });
+  }
+
+  Status Set(const std::string& section, const YAML::Node& key_node, const YAML::Node& value) {
+    const std::string name = key_node.Scalar();
+    const std::string full = section.empty() ? name : section + "." + name;
+    const auto key = std::find_if(keys_.begin(), keys_.end(), [&](const Key& candidate) {
+      return section == candidate.section && name == candidate.name;
+    });
+    if (key == keys_.end()) return Error(key_node, full, "unknown key" + Suggestion(section, name));
+    if (!value.IsScalar()) return Error(value, full, "expected one value");
+    if (auto* const* text = std::get_if<std::string*>(&key->target)) {
+      **text = value.Scalar();
+      return Status::Ok();
+    }
+    if (auto* const* flag = std::get_if<bool*>(&key->target)) {
+      if (!YAML::convert<bool>::decode(value, **flag)) {
+        return Error(value, full, "'" + value.Scalar() + "' is not true or false");
+      }
+      return Status::Ok();
+    }
+    const auto& number = std::get<Number>(key->target);
+    const std::string& text = value.Scalar();
+    uint64_t parsed = 0;
+    const bool digits = !text.empty() && text.size() < 20 &&
+                        std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (digits) parsed = std::stoull(text);
+    if (!digits || parsed < number.min || parsed > number.max) {
+      return Error(value, full,
+                   "'" + text + "' is not a whole number from " + std::to_string(number.min) + " to " +
+                       std::to_string(number.max));
+    }
+    *number.value = parsed;
+    return Status::Ok();
+  }
+
+  std::string Suggestion(const std::string& section, const std::string& name) const {
+    const Key* best = nullptr;
+    size_t best_distance = 4;
+    for (const Key& key : keys_) {
+      const size_t distance = base::EditDistance(name, key.name) + (section == key.section ? 0 : 1);
+      if (distance < best_distance) {
+        best_distance = distance;
+        best = &key;
+      }
+    }
+    if (best == nullptr) return "";
+    const std::string prefix = best->section[0] == '\0' ? "" : std::string(best->section) + ".";
+    return "; did you mean " + prefix + best->name + "?";
+  }
+
+  Status Error(const YAML::Node& at, const std::string& key, const std::string& what) const {
+    return {Code::kInvalidArgument,
+            path_ + ":" + std::to_string(at.Mark().line + 1) + ": " + (key.empty() ? "" : key + ": ") + what};
+  }
+
+  std::string path_;
+  std::vector<Key> keys_;
+};
+
+}  // namespace
+
+Result<Config> LoadConfig(const std::string& path) {
+  Config config;
+  try {
+    const YAML::Node root = YAML::LoadFile(path);
+    PROFD_RETURN_IF_ERROR(Reader(path, config).Read(root));
+  } catch (const YAML::BadFile&) {
+    return Status::FromErrno("config file " + path);
+  } catch (const YAML::Exception& error) {
+    return Status{Code::kInvalidArgument,
+                  path + ":" + std::to_string(error.mark.line + 1) + ": " + error.msg};
+  }
+  return config;
+}
+
+std::string DumpConfig(const Config& config) {
+  Config copy = config;
+  std::ostringstream out;
+  std::string section;
+  for (const Key& key : KeysOf(copy)) {
+    if (section != key.section) {
+      section = key.section;
+      out << section << ":\n";
+    }
+    out << (section.empty() ? "" : "  ") << key.name << ": ";
+    if (auto* const* text = std::get_if<std::string*>(&key.target)) {
+      out << '"' << **text << '"';
+    } else if (auto* const* flag = std::get_if<bool*>(&key.target)) {
+      out << (**flag ? "true" : "false");
+    } else {
+      out << *std::get<Number>(key.target).value;
+    }
+    out << '\n';
+  }
+  return out.str();
+}
+
+}  // namespace profd::config

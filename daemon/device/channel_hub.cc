@@ -1,0 +1,610 @@
+#include "daemon/device/channel_hub.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "base/clock.h"
+#include "daemon/device/channel_pump.h"
+#include "daemon/device/control_queue.h"
+#include "daemon/device/subscriber.h"
+#include "daemon/device/timer.h"
+
+namespace profd::device {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using Outcome = ControlQueue::Outcome;
+using What = ChannelEvent::What;
+
+namespace {
+
+constexpr uint64_t kHealthEveryNs = 2'000'000'000;
+constexpr uint64_t kLateEveryNs = 1'000'000'000;
+constexpr int kWorking = 1;  // drvDeviceStatus
+
+// Channels whose start payload begins with a copy of the period.
+constexpr uint32_t kPeriodFirst[] = {1, 7, 8, 10, 130, 131, 133, 142};
+
+// True when both ask the channel for the same, at whatever rate.
+bool SamePayload(uint32_t channel, const driver::StartPara& a, const driver::StartPara& b) {
+  if (a.user_data_size != b.user_data_size) return false;
+  const bool period_first =
+      std::find(std::begin(kPeriodFirst), std::end(kPeriodFirst), channel) != std::end(kPeriodFirst);
+  const size_t from = period_first ? sizeof(uint32_t) : 0;
+  const size_t to = std::min<size_t>(a.user_data_size, driver::kMaxUserData);
+  return from >= to ||
+         std::equal(a.user_data.begin() + from, a.user_data.begin() + to, b.user_data.begin() + from);
+}
+
+Code CodeOf(int driver_code) {
+  switch (driver_code) {
+    case driver::kOccupied:
+    case driver::kVfFull:
+    case driver::kNoReply:
+      return Code::kUnavailable;
+    case driver::kNoComputeProcess:
+    case driver::kStateBusy:
+      return Code::kFailedPrecondition;
+    case driver::kNotSupported:
+      return Code::kUnimplemented;
+    default:
+      return Code::kInternal;
+  }
+}
+
+std::string Name(const ChannelRequest& request) {
+  return request.kind + " (channel " + std::to_string(request.channel) + " of device " +
+         std::to_string(request.device) + ")";
+}
+
+// How many periods of the running channel become one for this request.
+uint32_t PeriodsFor(const ChannelRequest& request, uint32_t running_ms) {
+  if (running_ms == 0 || request.para.period_ms <= running_ms) return 1;
+  const uint32_t periods = (request.para.period_ms + running_ms / 2) / running_ms;
+  return periods > 1 && MakeCombiner(*request.format, periods) != nullptr ? periods : 1;
+}
+
+}  // namespace
+
+class ChannelHub::Impl {
+ public:
+  Impl(driver::Driver& driver, HubOptions options, Post post);
+
+  size_t pump_count() const { return pumps_.size(); }
+  size_t PumpOf(uint32_t device) const { return device % pumps_.size(); }
+
+  void Start(ChannelRequest request, std::function<void(Result<Started>)> done);
+  void Stop(format::StreamKey key, std::function<void(Status)> done);
+  void EndTrace(uint32_t trace, uint32_t device, chunk::Pipe* pipe);
+  void Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done);
+  std::vector<Holding> Holdings() const;
+
+ private:
+  using StartDone = std::function<void(Result<Started>)>;
+  using StopDone = std::function<void(Status)>;
+
+  struct Subscription {
+    ChannelRequest request;
+    StartDone done;        // empty once answered
+    bool in_pump = false;  // gets data
+  };
+  struct Channel {
+    enum class State : uint8_t {
+      kPending,   // late: the device does not list it yet, or would not start it
+      kStarting,  // prof_drv_start is under way
+      kRunning,
+      kEnding,  // prof_stop or the drain after it is under way
+      kStuck,   // a call did not answer in time; the channel is forgotten when it does
+    };
+    ChannelId id;
+    State state = State::kStarting;
+    ChannelRequest first;   // the one it is started for
+    uint64_t start_ns = 0;  // device raw ns: what T1 stamps count from
+    std::vector<Subscription> subscriptions;
+    std::vector<Subscription> waiting;  // for the end, to start anew
+    StopDone stop_done;                 // of the last one to leave
+    std::shared_ptr<std::atomic<bool>> draining = std::make_shared<std::atomic<bool>>(false);
+    int told_code = driver::kOk;  // why a late channel does not start, as last told
+  };
+  using ChannelPtr = std::shared_ptr<Channel>;
+  using State = Channel::State;
+  struct Device {
+    std::unique_ptr<ControlQueue> queue;
+    uint32_t stopping = 0;  // prof_stop calls under way
+    bool lost = false;
+    bool asking_status = false;
+    bool asking_channels = false;
+  };
+
+  // A closure for ctl that does nothing when the hub is gone by then.
+  std::function<void()> Guard(std::function<void()> work) const;
+  // Answers go through post so that the caller's code never runs inside ours.
+  template <typename Value>
+  void Answer(std::function<void(Value)>& done, Value value) {
+    if (!done) return;
+    post_(Guard([done = std::exchange(done, nullptr), value = std::move(value)] { done(value); }));
+  }
+  void Refuse(StartDone& done, Code code, const ChannelRequest& request, const std::string& why) {
+    Answer(done, Result<Started>(Status(code, "cannot start " + Name(request) + ": " + why)));
+  }
+
+  ChannelPump& PumpFor(ChannelId id) { return *pumps_[PumpOf(id.device)]; }
+  Device& DeviceOf(uint32_t device);
+  void Submit(ChannelId id, bool must_run, std::function<void()> work, std::function<void(Outcome)> done,
+              std::function<void()> late);
+  Status Late(const char* doing, const ChannelRequest& request) const;
+
+  void Enter(Channel& channel, Subscription& subscription);
+  void StartNow(const ChannelPtr& channel);
+  void OnStarted(const ChannelPtr& channel, Outcome outcome, int code, uint64_t host_ns);
+  void OnRefused(const ChannelPtr& channel, int code);
+  void GiveUp(const ChannelPtr& channel, Status status, bool stuck);
+  void StopNow(const ChannelPtr& channel);
+  void OnStopped(const ChannelPtr& channel, Outcome outcome, int code);
+  void Forget(const ChannelPtr& channel);
+  void Restart(const ChannelPtr& channel);
+  void SetStopping(uint32_t device, int change);
+  void Leave(const ChannelPtr& channel, const Subscription& leaving, StopDone done);
+
+  void Tell(const Channel& channel, What what, const std::string& reason);
+  void OnPumpEvent(ChannelId id, const ChannelEvent& event);
+
+  void ArmHealth();
+  void CheckHealth();
+  void OnStatus(uint32_t device, const std::string& trouble);
+  void ArmLate();
+  void CheckLate();
+  void OnListed(uint32_t device, const std::vector<uint32_t>& listed);
+
+  driver::Driver& driver_;
+  const HubOptions options_;
+  const Post post_;
+  const std::shared_ptr<Impl*> self_;  // what posted closures hold weakly
+  Timer timer_;
+  std::map<uint32_t, Device> devices_;
+  std::vector<std::unique_ptr<ChannelPump>> pumps_;
+  std::map<ChannelId, ChannelPtr> channels_;
+  bool health_armed_ = false;
+  bool late_armed_ = false;
+};
+
+ChannelHub::Impl::Impl(driver::Driver& driver, HubOptions options, Post post)
+    : driver_(driver),
+      options_(options),
+      post_(std::move(post)),
+      self_(std::make_shared<Impl*>(this)),
+      timer_(post_) {
+  const ChannelPump::Options pump{.sweep_ns = options.sweep_ns, .stop_sweep_ns = options.stop_sweep_ns};
+  const uint32_t count = options.pump_per_device ? driver::kMaxDevices : 1;
+  for (uint32_t i = 0; i < count; ++i) {
+    const std::string name = options.pump_per_device ? "pump-" + std::to_string(i) : "pump";
+    pumps_.push_back(std::make_unique<ChannelPump>(driver, pump, name, post_));
+  }
+}
+
+std::function<void()> ChannelHub::Impl::Guard(std::function<void()> work) const {
+  return [weak = std::weak_ptr(self_), work = std::move(work)] {
+    if (weak.lock() != nullptr) work();
+  };
+}
+
+// -- starting --
+
+void ChannelHub::Impl::Start(ChannelRequest request, StartDone done) {
+  const ChannelId id{request.device, request.channel};
+  if (id.device >= driver::kMaxDevices || id.channel >= driver::kMaxChannels) {
+    return Refuse(done, Code::kInvalidArgument, request, "there is no such channel");
+  }
+  PROFD_CHECK(request.format != nullptr && request.pipe != nullptr && request.stats != nullptr);
+  const auto found = channels_.find(id);
+  if (found == channels_.end()) {
+    const auto channel = std::make_shared<Channel>();
+    channel->id = id;
+    channel->first = request;
+    channel->subscriptions.push_back({std::move(request), std::move(done)});
+    channels_.emplace(id, channel);
+    ArmHealth();
+    if (!channel->first.late) return StartNow(channel);
+    channel->state = State::kPending;
+    Enter(*channel, channel->subscriptions.front());
+    return CheckLate();
+  }
+  Channel& channel = *found->second;
+  if (channel.state == State::kStuck) {
+    return Refuse(done, Code::kUnavailable, request,
+                  "an earlier call for it, by " + channel.first.holder +
+                      ", still hangs in the driver; try again later or reset the device");
+  }
+  if (channel.state == State::kEnding || channel.stop_done) {
+    channel.waiting.push_back({std::move(request), std::move(done)});
+    return;
+  }
+  if (!SamePayload(id.channel, channel.first.para, request.para)) {
+    return Refuse(done, Code::kAlreadyExists, request,
+                  "it runs with other settings for " + channel.subscriptions.front().request.holder +
+                      "; ask for the same, or stop that one first");
+  }
+  channel.subscriptions.push_back({std::move(request), std::move(done)});
+  Enter(channel, channel.subscriptions.back());
+}
+
+// Takes part in a channel that is there already, as far as its state allows.
+void ChannelHub::Impl::Enter(Channel& channel, Subscription& subscription) {
+  const ChannelRequest& request = subscription.request;
+  const uint32_t running_ms = channel.first.para.period_ms;
+  if (channel.state == State::kPending) {
+    return Answer(subscription.done, Result<Started>(Started{.period_ms = running_ms, .pending = true}));
+  }
+  if (channel.state != State::kRunning) return;  // OnStarted() goes on
+  const bool joins = !std::exchange(subscription.in_pump, true);
+  const device::Join join{.channel_start_ns = channel.start_ns,
+                          .session_start_ns = request.device_start_ns,
+                          .periods = joins ? PeriodsFor(request, running_ms) : 1};
+  const Started started{.period_ms = running_ms * join.periods, .shared = joins};
+  std::function<void()> tell;
+  if (subscription.done) {
+    tell = [done = std::exchange(subscription.done, nullptr), started] { done(started); };
+  } else {  // it was answered "pending"
+    tell = [on_event = request.on_event] { on_event({What::kStarted, ""}); };
+  }
+  if (!joins) return post_(Guard(std::move(tell)));
+  PumpFor(channel.id)
+      .Join(channel.id,
+            std::make_shared<Subscriber>(*request.format, request.key, request.stats, *request.pipe, &join),
+            Guard(std::move(tell)));
+}
+
+void ChannelHub::Impl::StartNow(const ChannelPtr& channel) {
+  const ChannelId id = channel->id;
+  Subscription& subscription = channel->subscriptions.front();
+  subscription.in_pump = true;
+  channel->state = State::kStarting;
+  channel->first = subscription.request;
+  const ChannelRequest& first = channel->first;
+  // The reader first: data may come before the driver's start returns.
+  PumpFor(id).Add({.id = id,
+                   .format = first.format,
+                   .period_ms = first.para.period_ms,
+                   .counter_mhz = first.counter_mhz,
+                   .draining = channel->draining,
+                   .report =
+                       [weak = std::weak_ptr(self_), id](const ChannelEvent& event) {
+                         if (const auto self = weak.lock()) (*self)->OnPumpEvent(id, event);
+                       }},
+                  std::make_shared<Subscriber>(*first.format, first.key, first.stats, *first.pipe, nullptr));
+
+  struct Reply {
+    int code = 0;
+    uint64_t host_ns = 0;
+  };
+  const auto reply = std::make_shared<Reply>();
+  Submit(
+      id, false,
+      [driver = &driver_, id, para = first.para, reply] {
+        reply->host_ns = base::RawNs();
+        reply->code = driver->Start(id.device, id.channel, para);
+      },
+      [this, channel, reply](Outcome outcome) { OnStarted(channel, outcome, reply->code, reply->host_ns); },
+      [this, channel, reply] {  // after all, but nobody waits for it any more
+        if (reply->code == driver::kOk) {
+          StopNow(channel);
+        } else {
+          Forget(channel);
+        }
+      });
+}
+
+void ChannelHub::Impl::OnStarted(const ChannelPtr& channel, Outcome outcome, int code, uint64_t host_ns) {
+  if (outcome != Outcome::kReturned) {
+    return GiveUp(channel, Late("starting", channel->first), outcome == Outcome::kTimedOut);
+  }
+  if (code != driver::kOk) return OnRefused(channel, code);
+  channel->state = State::kRunning;
+  const ChannelRequest& first = channel->first;
+  channel->start_ns = first.device_start_ns + (first.host_start_ns != 0 ? host_ns - first.host_start_ns : 0);
+  channel->told_code = driver::kOk;
+  if (channel->stop_done) return StopNow(channel);
+  for (Subscription& subscription : channel->subscriptions) Enter(*channel, subscription);
+}
+
+void ChannelHub::Impl::OnRefused(const ChannelPtr& channel, int code) {
+  const Status status(CodeOf(code), "starting " + Name(channel->first) + ": " + driver::DescribeCode(code));
+  if (!channel->first.late || channel->stop_done) return GiveUp(channel, status, false);
+  // A late channel is tried again as long as it is wanted.
+  PumpFor(channel->id).Remove(channel->id, false, [] {});
+  channel->state = State::kPending;
+  for (Subscription& subscription : channel->subscriptions) {
+    subscription.in_pump = false;
+    Enter(*channel, subscription);
+  }
+  if (std::exchange(channel->told_code, code) != code) {
+    Tell(*channel, What::kFailed, status.message() + "; tried again every second");
+  }
+  ArmLate();
+}
+
+// The start has failed for everyone; `stuck`: its call has not returned.
+void ChannelHub::Impl::GiveUp(const ChannelPtr& channel, Status status, bool stuck) {
+  channel->state = State::kEnding;
+  PumpFor(channel->id).Remove(channel->id, false, Guard([this, channel, status = std::move(status), stuck] {
+                                for (Subscription& subscription : channel->subscriptions) {
+                                  if (!subscription.done) Tell(*channel, What::kFailed, status.message());
+                                  Answer(subscription.done, Result<Started>(status));
+                                }
+                                channel->subscriptions.clear();
+                                Answer(channel->stop_done, stuck ? status : Status::Ok());
+                                if (!stuck) return Forget(channel);
+                                channel->state = State::kStuck;
+                                Restart(channel);
+                              }));
+}
+
+// -- stopping --
+
+void ChannelHub::Impl::Stop(format::StreamKey key, StopDone done) {
+  for (const auto& [id, channel] : channels_) {
+    const auto is_it = [key](const Subscription& subscription) { return subscription.request.key == key; };
+    const auto waits = std::find_if(channel->waiting.begin(), channel->waiting.end(), is_it);
+    if (waits != channel->waiting.end()) {
+      Refuse(waits->done, Code::kCancelled, waits->request, "it was stopped before it began");
+      channel->waiting.erase(waits);
+      return Answer(done, Status::Ok());
+    }
+    const auto found = std::find_if(channel->subscriptions.begin(), channel->subscriptions.end(), is_it);
+    if (found != channel->subscriptions.end()) {
+      Subscription leaving = std::move(*found);
+      channel->subscriptions.erase(found);
+      Refuse(leaving.done, Code::kCancelled, leaving.request, "it was stopped before it began");
+      return Leave(ChannelPtr(channel), leaving, std::move(done));
+    }
+  }
+  Answer(done, Status(Code::kNotFound, "cannot stop a stream that takes part in no channel"));
+}
+
+void ChannelHub::Impl::Leave(const ChannelPtr& channel, const Subscription& leaving, StopDone done) {
+  if (channel->state == State::kPending) {
+    Answer(done, Status::Ok());
+    if (channel->subscriptions.empty()) Forget(channel);
+  } else if (channel->state == State::kEnding) {
+    // A start that failed: GiveUp() waits for the pump.
+    channel->stop_done = std::move(done);
+  } else if (channel->subscriptions.empty()) {
+    channel->stop_done = std::move(done);
+    if (channel->state == State::kRunning) StopNow(channel);
+  } else if (leaving.in_pump) {
+    PumpFor(channel->id)
+        .Leave(channel->id, leaving.request.key,
+               Guard([this, done = std::move(done)]() mutable { Answer(done, Status::Ok()); }));
+  } else {
+    Answer(done, Status::Ok());
+  }
+}
+
+void ChannelHub::Impl::StopNow(const ChannelPtr& channel) {
+  const ChannelId id = channel->id;
+  channel->state = State::kEnding;
+  SetStopping(id.device, +1);
+  const auto code = std::make_shared<int>(driver::kOk);
+  Submit(
+      id, true,
+      [driver = &driver_, id, code, draining = channel->draining] {
+        draining->store(true, std::memory_order_relaxed);
+        *code = driver->Stop(id.device, id.channel);
+      },
+      [this, channel, code](Outcome outcome) { OnStopped(channel, outcome, *code); },
+      [this, channel] { Forget(channel); });
+}
+
+void ChannelHub::Impl::OnStopped(const ChannelPtr& channel, Outcome outcome, int code) {
+  SetStopping(channel->id.device, -1);
+  const bool stuck = outcome != Outcome::kReturned;
+  Status status;
+  if (stuck) {
+    status = Late("stopping", channel->first);
+  } else if (code == driver::kBiuLoss) {
+    status = Status(Code::kDataLoss, "stopping " + Name(channel->first) + ": " + driver::DescribeCode(code));
+  } else if (code != driver::kOk) {
+    status = Status(CodeOf(code), "stopping " + Name(channel->first) + ": " + driver::DescribeCode(code));
+  }
+  PumpFor(channel->id).Remove(channel->id, !stuck, Guard([this, channel, status = std::move(status), stuck] {
+                                Answer(channel->stop_done, status);
+                                if (!stuck) return Forget(channel);
+                                channel->state = State::kStuck;
+                                Restart(channel);
+                              }));
+}
+
+void ChannelHub::Impl::Forget(const ChannelPtr& channel) {
+  channels_.erase(channel->id);
+  Restart(channel);
+}
+
+// Those that came while the channel was ending have their turn, or hear that it hangs.
+void ChannelHub::Impl::Restart(const ChannelPtr& channel) {
+  std::vector<Subscription> waiting;
+  waiting.swap(channel->waiting);
+  for (Subscription& subscription : waiting)
+    Start(std::move(subscription.request), std::move(subscription.done));
+}
+
+void ChannelHub::Impl::SetStopping(uint32_t device, int change) {
+  uint32_t& stopping = DeviceOf(device).stopping;
+  const bool before = stopping != 0;
+  stopping += static_cast<uint32_t>(change);
+  if ((stopping != 0) != before) pumps_[PumpOf(device)]->SetStopping(device, stopping != 0);
+}
+
+void ChannelHub::Impl::EndTrace(uint32_t trace, uint32_t device, chunk::Pipe* pipe) {
+  pumps_[PumpOf(device)]->EndTrace(trace, pipe);
+}
+
+// -- calls to the driver --
+
+ChannelHub::Impl::Device& ChannelHub::Impl::DeviceOf(uint32_t device) {
+  Device& entry = devices_[device];
+  if (entry.queue == nullptr) {
+    const ControlQueue::Options options{.patience_ns = options_.queue_patience_ns,
+                                        .spares = options_.spare_threads};
+    entry.queue = std::make_unique<ControlQueue>("drv-" + std::to_string(device), options, timer_, post_);
+  }
+  return entry;
+}
+
+void ChannelHub::Impl::Submit(ChannelId id, bool must_run, std::function<void()> work,
+                              std::function<void(Outcome)> done, std::function<void()> late) {
+  DeviceOf(id.device).queue->Submit({.lane = id.channel,
+                                     .timeout_ns = options_.driver_timeout_ns,
+                                     .must_run = must_run,
+                                     .work = std::move(work),
+                                     .done = std::move(done),
+                                     .late = std::move(late)});
+}
+
+void ChannelHub::Impl::Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done) {
+  DeviceOf(device).queue->Submit(
+      {.timeout_ns = options_.driver_timeout_ns,
+       .work = std::move(work),
+       .done = [done = std::move(done)](Outcome outcome) { done(outcome == Outcome::kReturned); },
+       .late = {}});
+}
+
+Status ChannelHub::Impl::Late(const char* doing, const ChannelRequest& request) const {
+  return Status(Code::kDeadlineExceeded, std::string(doing) + " " + Name(request) +
+                                             ": the driver did not answer within " +
+                                             std::to_string(options_.driver_timeout_ns / 1'000'000) + " ms");
+}
+
+// -- what happens to channels by themselves --
+
+void ChannelHub::Impl::Tell(const Channel& channel, What what, const std::string& reason) {
+  for (const Subscription& subscription : channel.subscriptions) {
+    post_(Guard([tell = subscription.request.on_event, event = ChannelEvent{what, reason}] { tell(event); }));
+  }
+}
+
+void ChannelHub::Impl::OnPumpEvent(ChannelId id, const ChannelEvent& event) {
+  const auto found = channels_.find(id);
+  if (found != channels_.end()) Tell(*found->second, event.what, event.reason);
+}
+
+void ChannelHub::Impl::ArmHealth() {
+  if (std::exchange(health_armed_, true)) return;
+  timer_.After(kHealthEveryNs, [this] {
+    health_armed_ = false;
+    CheckHealth();
+  });
+}
+
+void ChannelHub::Impl::CheckHealth() {
+  if (channels_.empty()) return;
+  ArmHealth();
+  for (auto& [number, device] : devices_) {
+    const uint32_t id = number;
+    const bool busy = std::any_of(channels_.begin(), channels_.end(), [id](const auto& entry) {
+      return entry.first.device == id && entry.second->state == State::kRunning;
+    });
+    if (!busy) device.lost = false;
+    if (!busy || std::exchange(device.asking_status, true)) continue;
+    const auto status = std::make_shared<Result<int>>(0);
+    Call(
+        id, [driver = &driver_, id, status] { *status = driver->DeviceStatus(id); },
+        [this, id, status](bool in_time) {
+          if (!in_time) {
+            OnStatus(id, "it does not answer");
+          } else if (!status->ok()) {
+            OnStatus(id, status->status().message());
+          } else {
+            OnStatus(id, **status == kWorking
+                             ? ""
+                             : "its status is " + std::to_string(**status) + ", not 1 (working)");
+          }
+        });
+  }
+}
+
+void ChannelHub::Impl::OnStatus(uint32_t device, const std::string& trouble) {
+  Device& entry = DeviceOf(device);
+  entry.asking_status = false;
+  const bool lost = !trouble.empty();
+  if (std::exchange(entry.lost, lost) == lost) return;
+  for (const auto& [id, channel] : channels_) {
+    if (id.device != device || channel->state != State::kRunning) continue;
+    if (lost) {
+      Tell(*channel, What::kFailed, "device " + std::to_string(device) + " is lost: " + trouble);
+    } else {
+      Tell(*channel, What::kRecovered, "device " + std::to_string(device) + " works again");
+    }
+  }
+}
+
+void ChannelHub::Impl::ArmLate() {
+  if (std::exchange(late_armed_, true)) return;
+  timer_.After(kLateEveryNs, [this] {
+    late_armed_ = false;
+    CheckLate();
+  });
+}
+
+// Devices list a late channel only once its process on the device has registered it.
+void ChannelHub::Impl::CheckLate() {
+  for (const auto& [id, channel] : channels_) {
+    if (channel->state != State::kPending) continue;
+    ArmLate();
+    const uint32_t device = id.device;
+    if (std::exchange(DeviceOf(device).asking_channels, true)) continue;
+    const auto listed = std::make_shared<Result<std::vector<uint32_t>>>(std::vector<uint32_t>{});
+    Call(
+        device, [driver = &driver_, device, listed] { *listed = driver->Channels(device); },
+        [this, device, listed](bool in_time) {
+          OnListed(device, in_time && listed->ok() ? **listed : std::vector<uint32_t>{});
+        });
+  }
+}
+
+void ChannelHub::Impl::OnListed(uint32_t device, const std::vector<uint32_t>& listed) {
+  DeviceOf(device).asking_channels = false;
+  for (const auto& [id, channel] : channels_) {
+    const bool wanted = id.device == device && channel->state == State::kPending;
+    if (wanted && std::find(listed.begin(), listed.end(), id.channel) != listed.end()) StartNow(channel);
+  }
+}
+
+std::vector<Holding> ChannelHub::Impl::Holdings() const {
+  std::vector<Holding> holdings;
+  for (const auto& [id, channel] : channels_) {
+    for (const Subscription& subscription : channel->subscriptions) {
+      holdings.push_back({id.device, id.channel, subscription.request.kind, subscription.request.holder});
+    }
+    if (!channel->subscriptions.empty()) continue;
+    const char* what = channel->state == State::kStuck ? " (stuck in the driver)" : " (stopping)";
+    holdings.push_back({id.device, id.channel, channel->first.kind, channel->first.holder + what});
+  }
+  return holdings;
+}
+
+// -- the public face --
+
+ChannelHub::ChannelHub(driver::Driver& driver, HubOptions options, Post post)
+    : impl_(std::make_unique<Impl>(driver, options, std::move(post))) {}
+ChannelHub::~ChannelHub() = default;
+size_t ChannelHub::pump_count() const { return impl_->pump_count(); }
+size_t ChannelHub::PumpOf(uint32_t device) const { return impl_->PumpOf(device); }
+void ChannelHub::Start(ChannelRequest request, std::function<void(Result<Started>)> done) {
+  impl_->Start(std::move(request), std::move(done));
+}
+void ChannelHub::Stop(format::StreamKey key, std::function<void(Status)> done) {
+  impl_->Stop(key, std::move(done));
+}
+void ChannelHub::EndTrace(uint32_t trace, uint32_t device, chunk::Pipe* pipe) {
+  impl_->EndTrace(trace, device, pipe);
+}
+void ChannelHub::Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done) {
+  impl_->Call(device, std::move(work), std::move(done));
+}
+std::vector<Holding> ChannelHub::Holdings() const { return impl_->Holdings(); }
+
+}  // namespace profd::device

@@ -1,0 +1,374 @@
+#include "daemon/device/channel_pump.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/thread.h"
+
+namespace profd::device {
+
+using format::Loss;
+using What = ChannelEvent::What;
+
+namespace {
+
+constexpr uint64_t kRingBytes = 4u << 20;         // of the driver, per channel
+constexpr uint64_t kVisitBytes = kRingBytes / 4;  // then the next channel has its turn
+constexpr size_t kScratchBytes = 256u << 10;
+constexpr uint64_t kMs = 1'000'000;
+constexpr uint64_t kShortestInterval = kMs / 5;
+constexpr uint64_t kShortestSample = kMs;     // to measure a rate over
+constexpr uint64_t kChunkRetry = kMs / 2;     // the writer returns chunks much faster than that
+constexpr uint64_t kChunkPatience = 2 * kMs;  // without a chunk before a full ring is emptied for nobody
+constexpr uint64_t kLongestPatience = 1000 * kMs;
+constexpr uint64_t kStopPatience = 500 * kMs;  // the driver discards after 1 s, and does not say so
+constexpr uint64_t kFailedRetry = 1000 * kMs;
+constexpr uint64_t kAtOnce = 0;
+
+}  // namespace
+
+struct ChannelPump::Channel {
+  Channel(Source from, uint64_t now_ns)
+      : source(std::move(from)),
+        framer(*source.format, source.period_ms, source.counter_mhz, base::RawNs()),
+        dry_ns(now_ns) {}
+
+  // What was read since the ring was empty was delivered since then: that fast at least the channel is.
+  double RateSinceDry(uint64_t until_ns) const {
+    return static_cast<double>(bytes_since_dry) /
+           static_cast<double>(std::max(until_ns - dry_ns, kShortestSample));
+  }
+
+  // How full the driver's ring must be by now.
+  uint64_t BelievedBytes(uint64_t now_ns) const {
+    if (bytes_since_dry >= kRingBytes) return kRingBytes;  // it delivers at least as fast as we read
+    const double fastest = std::max(rate, RateSinceDry(starved_ns));
+    const auto delivered = static_cast<uint64_t>(fastest * static_cast<double>(now_ns - dry_ns));
+    return std::min(kRingBytes, delivered - std::min(delivered, bytes_since_dry));
+  }
+
+  void NoteDry(uint64_t now_ns) {
+    const double sample = RateSinceDry(now_ns);
+    rate = std::max(sample, (3 * rate + sample) / 4);
+    dry_ns = now_ns;
+    bytes_since_dry = 0;
+    patience_ns = kChunkPatience;
+  }
+
+  const Source source;
+  Framer framer;
+  std::vector<std::shared_ptr<Subscriber>> subscribers;
+  uint64_t due_ns = kAtOnce;  // CLOCK_MONOTONIC, as all times here but last_good_ns
+  uint64_t last_good_ns = base::RawNs();
+
+  double rate = 0;  // bytes per ns that the channel delivers
+  uint64_t dry_ns;  // when the driver's ring was last seen empty
+  uint64_t bytes_since_dry = 0;
+  uint64_t starved_ns = 0;  // since when there is no chunk; 0 = there is
+  uint64_t patience_ns = kChunkPatience;
+
+  uint64_t failures = 0;  // reads that failed since the last that did not
+  bool damage_told = false;
+};
+
+ChannelPump::ChannelPump(driver::Driver& driver, Options options, std::string name, Post post)
+    : driver_(driver),
+      options_(options),
+      name_(std::move(name)),
+      post_(std::move(post)),
+      scratch_(kScratchBytes) {
+  PROFD_CHECK(scratch_);
+}
+
+ChannelPump::~ChannelPump() {
+  quit_.store(true, std::memory_order_release);
+  wake_.Ring();
+  if (thread_.joinable()) thread_.join();
+}
+
+void ChannelPump::Add(Source source, std::shared_ptr<Subscriber> first) {
+  PROFD_CHECK(source.format->record_bytes * 8 <= kScratchBytes);
+  auto channel = std::make_shared<Channel>(std::move(source), base::MonotonicNs());
+  channel->subscribers.push_back(std::move(first));
+  Command([this, channel = std::move(channel)] { channels_.push_back(channel); });
+}
+
+void ChannelPump::Join(ChannelId id, std::shared_ptr<Subscriber> joining, std::function<void()> joined) {
+  Command([this, id, joining = std::move(joining), joined = std::move(joined)]() mutable {
+    if (Channel* channel = Find(id)) {
+      ReadSome(*channel, kRingBytes, false);  // what came before belongs to the others
+      channel->subscribers.push_back(joining);
+    }
+    post_(std::move(joined));
+  });
+}
+
+void ChannelPump::Leave(ChannelId id, format::StreamKey key, std::function<void()> gone) {
+  Command([this, id, key, gone = std::move(gone)]() mutable {
+    if (Channel* channel = Find(id)) {
+      ReadSome(*channel, kRingBytes, false);
+      std::erase_if(channel->subscribers, [&](const std::shared_ptr<Subscriber>& subscriber) {
+        if (subscriber->outlet().key() != key) return false;
+        subscriber->Finish(base::RawNs());
+        Push(*subscriber);
+        return true;
+      });
+    }
+    post_(std::move(gone));
+  });
+}
+
+void ChannelPump::Remove(ChannelId id, bool drain, std::function<void()> gone) {
+  Command([this, id, drain, gone = std::move(gone)]() mutable {
+    if (Channel* channel = Find(id)) {
+      if (drain) ReadSome(*channel, 2 * kRingBytes, true);
+      Finish(*channel);
+      std::erase_if(channels_, [channel](const auto& other) { return other.get() == channel; });
+    }
+    post_(std::move(gone));
+  });
+}
+
+void ChannelPump::SetStopping(uint32_t device, bool stopping) {
+  Command([this, device, stopping] {
+    stopping_[device] = stopping;
+    if (!stopping) return;
+    for (const auto& channel : channels_) {
+      if (channel->source.id.device == device && channel->failures == 0) channel->due_ns = kAtOnce;
+    }
+  });
+}
+
+void ChannelPump::EndTrace(uint32_t trace, chunk::Pipe* pipe) {
+  Command([this, trace, pipe] { ends_.push_back({trace, pipe}); });
+}
+
+void ChannelPump::Command(std::function<void()> command) {
+  {
+    const std::lock_guard lock(mutex_);
+    commands_.push_back(std::move(command));
+  }
+  has_commands_.store(true, std::memory_order_release);
+  if (thread_.joinable()) {
+    wake_.Ring();
+  } else {
+    thread_ = base::StartThread(name_, [this] { Body(); });
+  }
+}
+
+void ChannelPump::Body() {
+  while (!quit_.load(std::memory_order_acquire)) {
+    RunCommands();
+    const uint64_t next = Sweep(base::MonotonicNs());
+    if (next == kAtOnce) continue;
+    wake_.Prepare();
+    if (has_commands_.load(std::memory_order_acquire) || quit_.load(std::memory_order_acquire)) {
+      wake_.Cancel();
+    } else {
+      wake_.Wait(next);
+    }
+  }
+}
+
+void ChannelPump::RunCommands() {
+  if (!has_commands_.exchange(false, std::memory_order_acq_rel)) return;
+  {
+    const std::lock_guard lock(mutex_);
+    taken_.swap(commands_);
+  }
+  for (const std::function<void()>& command : taken_) command();
+  taken_.clear();
+}
+
+// One round over the channels that are due; returns when the next is.
+uint64_t ChannelPump::Sweep(uint64_t now_ns) {
+  dropped_ = false;
+  uint64_t next = UINT64_MAX;
+  const size_t count = channels_.size();
+  size_t at = first_ < count ? first_ : 0;
+  bool starved = false;
+  for (size_t i = 0; i < count; ++i) {
+    Channel& channel = *channels_[at];
+    if (channel.due_ns <= now_ns) Visit(channel, now_ns);
+    next = std::min(next, channel.due_ns);
+    if (channel.starved_ns != 0 && !starved) {
+      starved = true;
+      first_ = at;  // the first in line for the next chunk
+    }
+    at = at + 1 == count ? 0 : at + 1;
+  }
+  if (!SendEnds()) next = std::min(next, now_ns + options_.sweep_ns);
+  for (chunk::Pipe* pipe : touched_) pipe->Kick();
+  touched_.clear();
+  return next;
+}
+
+void ChannelPump::Visit(Channel& channel, uint64_t now_ns) {
+  const bool draining = channel.source.draining->load(std::memory_order_relaxed);
+  Outcome outcome = ReadSome(channel, draining ? kRingBytes : kVisitBytes, false);
+  if (outcome != Outcome::kStarved) {
+    channel.starved_ns = 0;
+  } else if (channel.starved_ns == 0) {
+    channel.starved_ns = now_ns;
+  } else if (!dropped_ && MayDrop(channel, now_ns)) {
+    dropped_ = true;
+    outcome = ReadSome(channel, kRingBytes, true);
+    channel.starved_ns = outcome == Outcome::kMore ? now_ns : 0;
+    // A source that outruns us is as full as before: to empty it again and again helps nobody.
+    if (outcome == Outcome::kMore) channel.patience_ns = std::min(channel.patience_ns * 8, kLongestPatience);
+  }
+  channel.due_ns = DueAfter(channel, outcome, now_ns);
+}
+
+bool ChannelPump::MayDrop(const Channel& channel, uint64_t now_ns) const {
+  const uint64_t waited = now_ns - channel.starved_ns;
+  if (waited < channel.patience_ns) return false;
+  if (stopping_[channel.source.id.device] && waited >= kStopPatience) return true;
+  return channel.BelievedBytes(now_ns) >= kRingBytes / 4 * 3;
+}
+
+uint64_t ChannelPump::DueAfter(const Channel& channel, Outcome outcome, uint64_t now_ns) const {
+  switch (outcome) {
+    case Outcome::kMore:
+      return kAtOnce;
+    case Outcome::kStarved:
+      return now_ns + kChunkRetry;
+    case Outcome::kFailing:
+      return now_ns + kFailedRetry;
+    case Outcome::kDry:
+      break;
+  }
+  if (stopping_[channel.source.id.device]) return now_ns + options_.stop_sweep_ns;
+  const double quarter_ns = static_cast<double>(kRingBytes / 4) / std::max(channel.rate, 1e-9);
+  if (quarter_ns < static_cast<double>(options_.sweep_ns)) {
+    return now_ns + std::max(kShortestInterval, static_cast<uint64_t>(quarter_ns));
+  }
+  return (now_ns / options_.sweep_ns + 1) * options_.sweep_ns;  // one beat for all: one wake-up for all
+}
+
+// Until the driver has no more or `most_bytes` are read. `may_lose`: without a chunk too, counting what is
+// lost.
+ChannelPump::Outcome ChannelPump::ReadSome(Channel& channel, uint64_t most_bytes, bool may_lose) {
+  Outcome outcome = Outcome::kMore;
+  for (uint64_t bytes = 0; bytes < most_bytes && outcome == Outcome::kMore;) {
+    bool ready = true;
+    Subscriber* home = nullptr;
+    for (const auto& subscriber : channel.subscribers) {
+      if (!subscriber->outlet().Ready()) {
+        ready = false;
+      } else if (home == nullptr && subscriber->in_place()) {
+        home = subscriber.get();
+      }
+    }
+    outcome = ready || may_lose ? Read(channel, home, bytes) : Outcome::kStarved;
+    for (const auto& subscriber : channel.subscribers) Push(*subscriber);
+  }
+  return outcome;
+}
+
+// One read, into the chunk of `home` or, without one, into the scratch buffer.
+ChannelPump::Outcome ChannelPump::Read(Channel& channel, Subscriber* home, uint64_t& bytes) {
+  std::byte* data = home != nullptr ? home->outlet().chunk().data : scratch_.data();
+  const uint32_t capacity =
+      home != nullptr ? home->outlet().chunk().capacity : static_cast<uint32_t>(scratch_.size());
+  const uint32_t carried = channel.framer.CarryInto(data);
+  const uint32_t room = capacity - carried;
+  const auto [device, id] = channel.source.id;
+  const int untrusted_got = driver_.Read(device, id, data + carried, room);
+  if ((untrusted_got < 0 && untrusted_got != driver::kStoppedAlready) ||
+      untrusted_got > static_cast<int64_t>(room)) {
+    return OnReadError(channel, untrusted_got);
+  }
+  if (channel.failures != 0) OnReadAgain(channel);
+  if (untrusted_got > 0) {
+    const auto got = static_cast<uint32_t>(untrusted_got);
+    Deliver(channel, home, data, carried + got, false);
+    bytes += got;
+    channel.bytes_since_dry += got;
+    if (got == room) return Outcome::kMore;
+  }
+  channel.NoteDry(base::MonotonicNs());
+  return Outcome::kDry;
+}
+
+void ChannelPump::Deliver(Channel& channel, Subscriber* home, std::byte* data, uint32_t bytes, bool last) {
+  const uint64_t now_ns = base::RawNs();
+  const Framed framed = channel.framer.Frame(data, bytes, now_ns, last);
+  for (const auto& subscriber : channel.subscribers) {
+    if (!framed.lossless()) {
+      subscriber->outlet().Lose(
+          Loss::Where::kDriver, channel.last_good_ns, now_ns, framed.damaged_records + framed.missing_records,
+          framed.damaged_bytes + framed.missing_records * channel.source.format->record_bytes);
+    }
+    if (subscriber.get() != home) subscriber->Deliver(data, framed.bytes, framed.records, now_ns);
+  }
+  if (home != nullptr) home->DeliverInPlace(framed.bytes, framed.records, now_ns);
+  if (framed.bytes != 0) channel.last_good_ns = now_ns;
+  if (framed.damaged_bytes != 0 && !channel.damage_told) {
+    channel.damage_told = true;
+    Report(channel, What::kDamaged,
+           "the driver delivered " + std::to_string(framed.damaged_bytes) +
+               " bytes that are no records: skipped and counted as lost, as will be all that follow");
+  }
+}
+
+void ChannelPump::Finish(Channel& channel) {
+  const uint32_t carried = channel.framer.CarryInto(scratch_.data());
+  Deliver(channel, nullptr, scratch_.data(), carried, true);
+  for (const auto& subscriber : channel.subscribers) {
+    subscriber->Finish(base::RawNs());
+    Push(*subscriber);
+  }
+}
+
+ChannelPump::Outcome ChannelPump::OnReadError(Channel& channel, int code) {
+  if (channel.failures++ == 0) {
+    Report(
+        channel, What::kFailed,
+        code < 0
+            ? "reading the channel failed: " + driver::DescribeCode(code) + "; tried again every second"
+            : "the driver says it delivered more than it was asked for (" + std::to_string(code) + " bytes)");
+  }
+  return Outcome::kFailing;
+}
+
+void ChannelPump::OnReadAgain(Channel& channel) {
+  Report(channel, What::kRecovered,
+         "the channel can be read again after " + std::to_string(channel.failures) + " failed reads");
+  channel.failures = 0;
+}
+
+void ChannelPump::Report(Channel& channel, What what, std::string reason) {
+  post_([report = channel.source.report, event = ChannelEvent{what, std::move(reason)}] { report(event); });
+}
+
+void ChannelPump::Push(Subscriber& subscriber) {
+  if (subscriber.outlet().Push()) Touch(&subscriber.outlet().pipe());
+}
+
+void ChannelPump::Touch(chunk::Pipe* pipe) {
+  if (std::find(touched_.begin(), touched_.end(), pipe) == touched_.end()) touched_.push_back(pipe);
+}
+
+// False when one is still to be sent.
+bool ChannelPump::SendEnds() {
+  std::erase_if(ends_, [this](const End& end) {
+    const bool pushed = end.pipe->Push({.what = chunk::Item::What::kEnd,
+                                        .chunk = nullptr,
+                                        .key = {.trace = end.trace},
+                                        .loss = {},
+                                        .spec = {}});
+    if (pushed) Touch(end.pipe);
+    return pushed;
+  });
+  return ends_.empty();
+}
+
+ChannelPump::Channel* ChannelPump::Find(ChannelId id) {
+  const auto found = std::find_if(channels_.begin(), channels_.end(),
+                                  [id](const auto& channel) { return channel->source.id == id; });
+  return found == channels_.end() ? nullptr : found->get();
+}
+
+}  // namespace profd::device

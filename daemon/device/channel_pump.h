@@ -1,0 +1,120 @@
+// Reads every started channel by the clock, straight into chunks, and hands whole records on.
+#pragma once
+
+#include <atomic>
+#include <bitset>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/mapped_region.h"
+#include "base/wake_up.h"
+#include "daemon/chunk/pipe.h"
+#include "daemon/device/channel_hub.h"
+#include "daemon/device/framer.h"
+#include "daemon/device/subscriber.h"
+#include "daemon/driver/driver.h"
+
+namespace profd::device {
+
+struct ChannelId {
+  uint32_t device = 0;
+  uint32_t channel = 0;
+  friend auto operator<=>(const ChannelId&, const ChannelId&) = default;
+};
+
+// What the pump must know of a channel to read it.
+struct Source {
+  ChannelId id;
+  const format::StreamFormat* format = nullptr;
+  uint32_t period_ms = 0;
+  double counter_mhz = 0;
+  // Set while prof_stop waits for this channel to be drained: it goes first then.
+  std::shared_ptr<const std::atomic<bool>> draining;
+  std::function<void(ChannelEvent)> report;  // run on ctl; may be destroyed on any thread
+};
+
+// **Thread:** ctl; callbacks run on ctl. Owns the thread that reads; it sleeps while there is no channel.
+class ChannelPump {
+ public:
+  struct Options {
+    uint64_t sweep_ns = 0;
+    uint64_t stop_sweep_ns = 0;
+  };
+
+  ChannelPump(driver::Driver& driver, Options options, std::string name, Post post);
+  ~ChannelPump();
+  ChannelPump(const ChannelPump&) = delete;
+  ChannelPump& operator=(const ChannelPump&) = delete;
+
+  // Reads from now on, started or not: data may come before the driver's start returns.
+  void Add(Source source, std::shared_ptr<Subscriber> first);
+  // `joining` gets all that the driver delivers after `joined`, nothing from before the call.
+  void Join(ChannelId id, std::shared_ptr<Subscriber> joining, std::function<void()> joined);
+  void Leave(ChannelId id, format::StreamKey key, std::function<void()> gone);
+  // With `drain` what the driver still holds is read first. Nothing is pushed for the channel after `gone`.
+  void Remove(ChannelId id, bool drain, std::function<void()> gone);
+  void SetStopping(uint32_t device, bool stopping);
+  void EndTrace(uint32_t trace, chunk::Pipe* pipe);
+
+ private:
+  enum class Outcome : uint8_t {
+    kDry,      // the driver has no more
+    kMore,     // it may have more
+    kStarved,  // no chunk to read into
+    kFailing,  // the read failed
+  };
+  struct Channel;
+  struct End {
+    uint32_t trace;
+    chunk::Pipe* pipe;
+  };
+
+  void Command(std::function<void()> command);
+  // -- the pump's thread --
+  void Body();
+  void RunCommands();
+  uint64_t Sweep(uint64_t now_ns);
+  void Visit(Channel& channel, uint64_t now_ns);
+  Outcome ReadSome(Channel& channel, uint64_t most_bytes, bool may_lose);
+  Outcome Read(Channel& channel, Subscriber* home, uint64_t& bytes);
+  void Deliver(Channel& channel, Subscriber* home, std::byte* data, uint32_t bytes, bool last);
+  void Finish(Channel& channel);
+  bool MayDrop(const Channel& channel, uint64_t now_ns) const;
+  uint64_t DueAfter(const Channel& channel, Outcome outcome, uint64_t now_ns) const;
+  Outcome OnReadError(Channel& channel, int code);
+  void OnReadAgain(Channel& channel);
+  void Report(Channel& channel, ChannelEvent::What what, std::string reason);
+  void Push(Subscriber& subscriber);
+  void Touch(chunk::Pipe* pipe);
+  bool SendEnds();
+  Channel* Find(ChannelId id);
+
+  driver::Driver& driver_;
+  const Options options_;
+  const std::string name_;
+  const Post post_;
+
+  base::WakeUp wake_;
+  std::mutex mutex_;
+  std::vector<std::function<void()>> commands_;  // under mutex_
+  std::atomic<bool> has_commands_{false};
+  std::atomic<bool> quit_{false};
+  std::thread thread_;  // from the first command on
+
+  // The pump thread's:
+  std::vector<std::shared_ptr<Channel>> channels_;
+  std::vector<std::function<void()>> taken_;
+  std::vector<End> ends_;  // did not fit their queue yet
+  std::vector<chunk::Pipe*> touched_;
+  std::bitset<driver::kMaxDevices> stopping_;
+  base::MappedRegion scratch_;
+  size_t first_ = 0;      // channel the next sweep begins with
+  bool dropped_ = false;  // in this sweep a ring was emptied for nobody
+};
+
+}  // namespace profd::device

@@ -1,0 +1,249 @@
+#include "daemon/driver/capabilities.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace profd::driver {
+
+namespace {
+
+// Defaults of both clocks are the vendor's, for chips whose driver does not say.
+constexpr ChipTraits kChips[] = {
+    {.chip = chip::k310, .name = "310", .counter_mhz = 19.2, .aic_mhz = 680},
+    {.chip = chip::k910, .name = "910", .counter_mhz = 100, .aic_mhz = 800},
+    {.chip = chip::k310P, .name = "310P", .counter_mhz = 38.4, .aic_mhz = 1150},
+    {.chip = chip::k910B, .name = "910B", .counter_mhz = 50, .aic_mhz = 800},
+    {.chip = chip::k310B, .name = "310B", .counter_mhz = 48, .aic_mhz = 1250},
+    {.chip = chip::k950,
+     .name = "950",
+     .counter_mhz = 1000,
+     .aic_mhz = 800,
+     .core_events = 10,
+     .fine_soc_profile = true},
+    {.chip = chip::k910_96,
+     .name = "910_96",
+     .counter_mhz = 1000,
+     .aic_mhz = 1650,
+     .core_events = 10,
+     .fine_soc_profile = true},
+};
+
+constexpr uint16_t kPipeUtilization[] = {0x8, 0xa, 0x9, 0xb, 0xc, 0xd, 0x54, 0x55};
+constexpr uint16_t kPipeUtilizationExact[] = {0x416, 0x417, 0x9, 0x302, 0xc, 0x303, 0x54, 0x55};
+constexpr uint16_t kPipeUtilization950[] = {0x501, 0x301, 0x1, 0x701, 0x202, 0x203, 0x34, 0x35, 0x714};
+
+// Chip sets. An unknown chip may have every kind; its channel list decides.
+constexpr uint32_t k310 = 1, k910 = 2, k310P = 4, k910B = 8, k310B = 16, k950 = 32, kOther = 64;
+constexpr uint32_t kEvery = k310 | k910 | k310P | k910B | k310B | k950 | kOther;
+constexpr uint32_t kStars = k310B | k910B | k950;
+
+uint32_t ChipBit(uint32_t chip) {
+  switch (chip) {
+    case chip::k310:
+      return k310;
+    case chip::k910:
+      return k910;
+    case chip::k310P:
+      return k310P;
+    case chip::k910B:
+      return k910B;
+    case chip::k310B:
+      return k310B;
+    case chip::k950:
+    case chip::k910_96:
+      return k950;
+    default:
+      return kOther;
+  }
+}
+
+constexpr RateRange kNoRate{};
+constexpr RateRange kMemoryRate{1, 100, 50};
+constexpr RateRange kFineMemoryRate{1, 10000, 50};
+constexpr RateRange kLinkRate{1, 50, 50};
+constexpr RateRange kPortRate{1, 100, 100};
+constexpr RateRange kDvppRate{1, 100, 50};
+constexpr RateRange kCpuRate{1, 50, 50};
+constexpr RateRange kCoreRate{1, 100, 100};
+
+constexpr ChannelUse kVenc{channel::kDvppVenc, "dvpp.venc"}, kJpege{channel::kDvppJpege, "dvpp.jpege"},
+    kVdec{channel::kDvppVdec, "dvpp.vdec"}, kJpegd{channel::kDvppJpegd, "dvpp.jpegd"},
+    kVpc{channel::kDvppVpc, "dvpp.vpc"}, kPng{channel::kDvppPng, "dvpp.png"},
+    kScd{channel::kDvppScd, "dvpp.scd"}, kDvppOld{channel::kDvpp, "dvpp.data"},
+    kCoreSampleUse{channel::kCoreSample, "ffts_profile.data"};
+
+// A chip has a kind where the vendor's collector has a job for it or a kernel's table names the channel;
+// whether this very device offers the channel is asked of the driver. Several rows may match an unknown chip:
+// the first whose channel is offered counts.
+constexpr Capability kCapabilities[] = {
+    {"hbm", kEvery & ~(k310 | k310B), {{{channel::kHbm, "hbm.data"}}}, kMemoryRate},
+    {"ddr", kEvery & ~(k910B | k950), {{{channel::kDdr, "ddr.data"}}}, kMemoryRate},
+    {"llc", kEvery & ~k310, {{{channel::kLlc, "llc.data"}}}, kMemoryRate, {"read", "write"}},
+    {.kind = "llc",
+     .chips = k310,
+     .rate = kMemoryRate,
+     .modes = {"capacity", "bandwidth"},
+     .absent = "the 310 counts its cache with a perf script on the device, not through a driver channel"},
+    {"pcie", kEvery & ~(k310 | k310B), {{{channel::kPcie, "pcie.data"}}}, kLinkRate},
+    {"hccs", kEvery & ~(k310 | k310B), {{{channel::kHccs, "hccs.data"}}}, kLinkRate},
+    {"nic", kEvery & ~k310P, {{{channel::kNic, "nic.data"}}}, kPortRate},
+    {.kind = "roce",
+     .chips = kEvery & ~(k310 | k310P | k310B),
+     .wanted = {{{channel::kRoce, "roce.data"}}},
+     .rate = kPortRate,
+     .one_slice = true},
+    {.kind = "dvpp", .chips = k310 | k910, .wanted = {{kDvppOld}}, .rate = kDvppRate, .one_slice = true},
+    {.kind = "dvpp",
+     .chips = k310P,
+     .wanted = {{kVenc, kJpege, kVdec, kJpegd, kVpc, kPng, kScd}},
+     .rate = kDvppRate,
+     .one_slice = true},
+    {.kind = "dvpp",
+     .chips = kStars | kOther,
+     .wanted = {{kVenc, kJpege, kVdec, kJpegd, kVpc, kPng, kScd, kDvppOld}},
+     .rate = kDvppRate,
+     .one_slice = true},
+    {"npu-mem", kEvery, {{{channel::kNpuMem, "npu_mem.data"}}}, kMemoryRate},
+    {"npu-app-mem", kEvery, {{{channel::kNpuAppMem, "npu_mem.app"}}}, kMemoryRate},
+    {"npu-module-mem", kEvery, {{{channel::kNpuModuleMem, "npu_module_mem.data"}}}, kMemoryRate},
+    {"qos", k910B | kOther, {{{channel::kQos, "qos.data"}}}, kMemoryRate},
+    {"qos", k950, {{{channel::kQos, "qos.data"}}}, kFineMemoryRate},
+    {"soc-profile",
+     k310B | k910B | kOther,
+     {{{channel::kSocProfile, "stars_soc_profile.data"}}},
+     kMemoryRate},
+    {"soc-profile", k950, {{{channel::kSocProfile, "stars_soc_profile.data"}}}, kFineMemoryRate},
+    {"low-power", k910B, {{{channel::kLowPower, "lpmInfoConv.data"}}}, kNoRate},
+    {"low-power", kEvery & ~(k310 | k910 | k910B), {{{channel::kLowPower, "lpmFreqConv.data"}}}, kNoRate},
+    {"ub", k950 | kOther, {{{channel::kUb, "ub.data"}}}, kPortRate},
+    {"tscpu", kEvery, {{{channel::kTsCpu, "tscpu.data"}}}, kCpuRate},
+    {"aicore", kStars | kOther, {{kCoreSampleUse}}, kCoreRate},
+    {"aicore", kEvery & ~kStars, {{{channel::kAiCore, "aicore.data"}}}, kCoreRate},
+    {"aivector", kStars | kOther, {{kCoreSampleUse}}, kCoreRate},
+    {"aivector", kOther, {{{channel::kAiVector, "aiVectorCore.data"}}}, kCoreRate},
+    {.kind = "aicpu",
+     .chips = kEvery & ~k310,
+     .wanted = {{{channel::kAiCpu, "aicpu.data"}, {channel::kCustomAiCpu, "aicpu.data"}}},
+     .rate = kNoRate,
+     .late = true},
+    {.kind = "aicpu",
+     .chips = k310,
+     .rate = kNoRate,
+     .absent = "the 310 sends AI CPU records over its message link (HDC), not through a driver channel"},
+};
+
+constexpr std::string_view kKindNames[] = {
+    "hbm",  "ddr",     "llc",         "pcie",           "hccs",  "nic",         "roce",
+    "dvpp", "npu-mem", "npu-app-mem", "npu-module-mem", "qos",   "soc-profile", "low-power",
+    "ub",   "tscpu",   "aicore",      "aivector",       "aicpu",
+};
+
+constexpr uint32_t kStartOrder[] = {
+    channel::kDdr,          channel::kHbm,      channel::kLlc,        channel::kAiCore,
+    channel::kAiVector,     channel::kDvppVenc, channel::kDvppJpege,  channel::kDvppVdec,
+    channel::kDvppJpegd,    channel::kDvppVpc,  channel::kDvppPng,    channel::kDvppScd,
+    channel::kDvpp,         channel::kNic,      channel::kPcie,       channel::kHccs,
+    channel::kUb,           channel::kRoce,     channel::kNpuAppMem,  channel::kNpuMem,
+    channel::kNpuModuleMem, channel::kLowPower, channel::kQos,        channel::kAiCpu,
+    channel::kCustomAiCpu,  channel::kTsCpu,    channel::kSocProfile, channel::kCoreSample,
+};
+
+std::string DeviceName(const DeviceFacts& device) {
+  return "device " + std::to_string(device.id) + " (" + ChipName(device.chip) + ")";
+}
+
+// What a channel list cannot tell: conditions on the driver and the device. "" = none stands in the way.
+std::string Obstacle(const Capability& capability, const DeviceFacts& device, uint32_t api_version) {
+  if (capability.kind == "qos" && device.qos.empty()) return "the driver names no QoS streams";
+  if (capability.kind == "aicore" && device.ai_core_num <= 0) return "the driver reports no AI cores";
+  if (capability.kind == "aivector" && device.aiv_num <= 0) return "the driver reports no vector cores";
+  if (capability.kind == "aicpu") {
+    if (api_version < kApiAiCpuChannel)
+      return "the driver is too old for AI CPU records (API below 0x072316)";
+    if (device.split_mode != 0 && (device.chip == chip::k910 || device.chip == chip::k310P)) {
+      return "AI CPU records are not available while the device is split into virtual NPUs";
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+ChipTraits TraitsOf(uint32_t chip) {
+  for (const ChipTraits& traits : kChips) {
+    if (traits.chip == chip) return traits;
+  }
+  ChipTraits unknown;
+  unknown.chip = chip;
+  return unknown;
+}
+
+std::string ChipName(uint32_t chip) {
+  if (chip == chip::kUnknown) return "chip of unknown type";
+  const std::string_view name = TraitsOf(chip).name;
+  return name.empty() ? "chip " + std::to_string(chip) : std::string(name);
+}
+
+CoreMetric AiCoreMetric(uint32_t chip) {
+  if (chip == chip::k910B) return {"PipeUtilizationExct", kPipeUtilizationExact};
+  return AiVectorMetric(chip);
+}
+
+CoreMetric AiVectorMetric(uint32_t chip) {
+  if (TraitsOf(chip).core_events == 10) return {"PipeUtilization", kPipeUtilization950};
+  return {"PipeUtilization", kPipeUtilization};
+}
+
+std::span<const std::string_view> DeviceKindNames() { return kKindNames; }
+
+const Capability* AnyCapability(std::string_view kind) {
+  const auto* found = std::find_if(std::begin(kCapabilities), std::end(kCapabilities),
+                                   [kind](const Capability& row) { return row.kind == kind; });
+  return found == std::end(kCapabilities) ? nullptr : found;
+}
+
+size_t StartRank(uint32_t channel) {
+  return static_cast<size_t>(std::find(std::begin(kStartOrder), std::end(kStartOrder), channel) -
+                             kStartOrder);
+}
+
+bool Lists(const DeviceFacts& device, uint32_t channel) {
+  return std::binary_search(device.channels.begin(), device.channels.end(), channel);
+}
+
+Offer LookUp(std::string_view kind, const DeviceFacts& device, uint32_t api_version) {
+  Offer offer;
+  std::string wanted;
+  for (const Capability& row : kCapabilities) {
+    if (row.kind != kind || (row.chips & ChipBit(device.chip)) == 0) continue;
+    if (offer.capability == nullptr) offer.capability = &row;
+    for (const ChannelUse& use : row.wanted) {
+      if (use.channel == 0) break;
+      if (!wanted.empty()) wanted += ", ";
+      wanted += std::to_string(use.channel);
+      if (row.late || Lists(device, use.channel)) offer.channels.push_back(use);
+    }
+    if (!offer.channels.empty()) {
+      offer.capability = &row;
+      break;
+    }
+  }
+
+  if (offer.capability == nullptr) {
+    offer.reason = "a " + ChipName(device.chip) + " has no " + std::string(kind);
+  } else if (!offer.capability->absent.empty()) {
+    offer.reason = offer.capability->absent;
+  } else if (device.status == kCommunicationLost) {
+    offer.reason = DeviceName(device) + " has lost communication with the host";
+  } else if (device.channels.empty() && !device.error.empty()) {
+    offer.reason = DeviceName(device) + ": " + device.error;
+  } else if (offer.channels.empty()) {
+    offer.reason = DeviceName(device) + " does not offer channel " + wanted;
+  } else {
+    offer.reason = Obstacle(*offer.capability, device, api_version);
+  }
+  if (!offer.reason.empty()) offer.channels.clear();
+  return offer;
+}
+
+}  // namespace profd::driver

@@ -1,0 +1,117 @@
+// What each chip can be asked for: kinds, the channels that serve them, their rates and modes. Tables, no
+// state.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/driver/driver.h"
+
+namespace profd::driver {
+
+// The driver channels that profd starts, by the vendor's numbers.
+namespace channel {
+inline constexpr uint32_t kHbm = 1;
+inline constexpr uint32_t kPcie = 3;
+inline constexpr uint32_t kNic = 4;
+inline constexpr uint32_t kDvpp = 6;
+inline constexpr uint32_t kDdr = 7;
+inline constexpr uint32_t kLlc = 8;
+inline constexpr uint32_t kHccs = 9;
+inline constexpr uint32_t kTsCpu = 10;
+inline constexpr uint32_t kAiCore = 43;
+inline constexpr uint32_t kSocProfile = 52;
+inline constexpr uint32_t kCoreSample = 54;  // AI cores and vector cores of STARS chips in one
+inline constexpr uint32_t kAiVector = 85;
+inline constexpr uint32_t kRoce = 129;
+inline constexpr uint32_t kNpuAppMem = 130;
+inline constexpr uint32_t kNpuMem = 131;
+inline constexpr uint32_t kLowPower = 132;
+inline constexpr uint32_t kQos = 133;
+inline constexpr uint32_t kDvppVenc = 135;
+inline constexpr uint32_t kDvppJpege = 136;
+inline constexpr uint32_t kDvppVdec = 137;
+inline constexpr uint32_t kDvppJpegd = 138;
+inline constexpr uint32_t kDvppVpc = 139;
+inline constexpr uint32_t kDvppPng = 140;
+inline constexpr uint32_t kDvppScd = 141;
+inline constexpr uint32_t kNpuModuleMem = 142;
+inline constexpr uint32_t kAiCpu = 143;
+inline constexpr uint32_t kCustomAiCpu = 144;
+inline constexpr uint32_t kUb = 146;
+}  // namespace channel
+
+// Streams that the bandwidth monitors of a chip can follow at once.
+inline constexpr size_t kMaxQosStreams = 8;
+
+// From this driver API version on: measured counter frequencies; AI CPU records through channels 143/144; AI
+// CPU records of the 950 every 5 ms.
+inline constexpr uint32_t kApiOscillator = 0x071905;
+inline constexpr uint32_t kApiAiCpuChannel = 0x072316;
+inline constexpr uint32_t kApiFastAiCpu = 0x072419;
+
+struct ChipTraits {
+  uint32_t chip = chip::kUnknown;
+  std::string_view name;   // "910B"
+  double counter_mhz = 0;  // where the driver did not measure it; 0 = not known
+  double aic_mhz = 0;
+  uint32_t core_events = 8;       // counters of one core
+  bool fine_soc_profile = false;  // channel 52 counts its periods in µs and takes the QoS streams
+};
+// Of an unknown chip: 8 core events, nothing else.
+ChipTraits TraitsOf(uint32_t chip);
+// "910B", "chip 23", "chip of unknown type".
+std::string ChipName(uint32_t chip);
+
+// Counter events of AI cores and vector cores, with the vendor's name of the group.
+struct CoreMetric {
+  std::string_view name;
+  std::span<const uint16_t> events;
+};
+CoreMetric AiCoreMetric(uint32_t chip);
+CoreMetric AiVectorMetric(uint32_t chip);
+
+struct RateRange {
+  double min_hz = 0, max_hz = 0, default_hz = 0;  // all 0: the kind has no rate
+  bool exists() const { return max_hz > 0; }
+};
+
+struct ChannelUse {
+  uint32_t channel = 0;
+  std::string_view file;  // below data/, without device and slice
+};
+
+// How one kind is had on some chips.
+struct Capability {
+  std::string_view kind;
+  uint32_t chips = 0;                     // bit set, see capabilities.cc
+  std::array<ChannelUse, 8> wanted = {};  // ends with channel 0
+  RateRange rate;
+  std::array<std::string_view, 2> modes = {};  // the first is the default; "" = no modes
+  bool one_slice = false;                      // the vendor's reader keeps the last slice only
+  bool late = false;                           // listed only after a process of the device registered it
+  std::string_view absent = {};                // why these chips do not have it after all
+};
+
+// A kind on one device.
+struct Offer {
+  const Capability* capability = nullptr;  // nullptr: the chip has no such kind
+  std::vector<ChannelUse> channels;        // those the device has; late ones whether listed or not
+  std::string reason;                      // why there are none
+  bool available() const { return !channels.empty(); }
+};
+
+// Every device kind, in the order people see them.
+std::span<const std::string_view> DeviceKindNames();
+Offer LookUp(std::string_view kind, const DeviceFacts& device, uint32_t api_version);
+// Rates and modes of a kind wherever it exists; nullptr for no kind of ours.
+const Capability* AnyCapability(std::string_view kind);
+// Position of a channel in the vendor's start order.
+size_t StartRank(uint32_t channel);
+bool Lists(const DeviceFacts& device, uint32_t channel);
+
+}  // namespace profd::driver

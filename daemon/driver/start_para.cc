@@ -1,0 +1,196 @@
+#include "daemon/driver/start_para.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "daemon/driver/capabilities.h"
+
+namespace profd::driver {
+
+namespace {
+
+constexpr uint32_t kTaskScheduler = 0;
+constexpr uint32_t kPeripheral = 1;
+
+constexpr uint32_t kMinPeriodMs = 10;
+constexpr uint32_t kOn = 1;
+constexpr uint32_t kSampleMode = 1;                   // channels 43, 85
+constexpr uint32_t kSampleBits = 1 << 1 | 1 << 3;     // channel 54: sample, sub-task
+constexpr uint32_t kAlmostFull = 32 * 1024 * 8 / 10;  // of the firmware's sample buffer
+constexpr uint32_t kAllMasters = 0xFFFFFFFF;
+constexpr uint32_t kRead = 0, kWrite = 1;  // hbm, ddr
+constexpr uint32_t kLlcRead = 1, kLlcWrite = 2;
+constexpr uint32_t kAppMemory = 0, kDeviceMemory = 1;
+constexpr uint32_t kCpuCycles = 0x11, kInstructions = 0x8;
+constexpr uint32_t kFixedPeriodMs = 100;  // low-power, qos: what the call itself is told
+constexpr uint32_t kAccPmuPeriodMs = 20;  // whatever the rate
+constexpr uint32_t kPowerPeriodUs = 10'000;
+constexpr size_t kQosSlots = 20;
+
+// Appends native (little-endian) integers to the payload.
+class Payload {
+ public:
+  explicit Payload(StartPara& para) : para_(para) {}
+
+  template <typename Integer>
+  Payload& Put(Integer value) {
+    std::memcpy(para_.user_data.data() + para_.user_data_size, &value, sizeof value);
+    para_.user_data_size += sizeof value;
+    return *this;
+  }
+  template <typename... Words>
+  Payload& Words32(Words... words) {
+    (Put(static_cast<uint32_t>(words)), ...);
+    return *this;
+  }
+
+ private:
+  StartPara& para_;
+};
+
+// One bit per core; masks have 32.
+uint32_t CoreMask(int64_t cores) {
+  return cores >= 32 ? ~uint32_t{0} : (uint32_t{1} << std::max<int64_t>(cores, 0)) - 1;
+}
+
+void PutQosStreams(Payload& out, const DeviceFacts& device) {
+  const size_t count = std::min(device.qos.size(), kMaxQosStreams);
+  out.Put(static_cast<uint16_t>(count)).Put(uint16_t{0});
+  for (size_t i = 0; i < kQosSlots; ++i) out.Put(i < count ? device.qos[i].mpam_id : uint8_t{0});
+}
+
+// Channels 43 and 85: chips before STARS, one core type each.
+void PutCoreSample(Payload& out, const CoreMetric& metric, int64_t cores, uint32_t period_ms) {
+  constexpr size_t kSlots = 8;
+  out.Words32(kSampleMode, kAlmostFull, period_ms, CoreMask(cores), metric.events.size());
+  for (size_t i = 0; i < kSlots; ++i) out.Words32(i < metric.events.size() ? metric.events[i] : 0);
+  out.Words32(0);  // tag: start at once
+}
+
+void PutCoreBlock(Payload& out, const CoreMetric& metric, int64_t cores, uint32_t period_ms, size_t slots) {
+  const bool wanted = period_ms != 0;
+  out.Words32(wanted ? kSampleBits : 0, period_ms, wanted ? CoreMask(cores) : 0,
+              wanted ? metric.events.size() : 0);
+  for (size_t i = 0; i < slots; ++i) {
+    out.Put(wanted && i < metric.events.size() ? metric.events[i] : uint16_t{0});
+  }
+}
+
+// Channel 54: STARS chips, both core types in one start.
+void PutCoreSamples(StartPara& para, const DeviceFacts& device, const StartChoice& choice) {
+  const bool ten = TraitsOf(device.chip).core_events == 10;
+  const size_t slots = ten ? 10 : 8;
+  Payload out(para);
+  out.Words32((choice.ai_core_period_ms != 0 ? 1 : 0) | (choice.ai_vector_period_ms != 0 ? 2 : 0));
+  PutCoreBlock(out, AiCoreMetric(device.chip), device.ai_core_num, choice.ai_core_period_ms, slots);
+  PutCoreBlock(out, AiVectorMetric(device.chip), device.aiv_num, choice.ai_vector_period_ms, slots);
+  if (ten) {
+    out.Words32(0, 0, 0);  // tag, block shrink, scale: all cores
+    para.period_ms = choice.ai_core_period_ms != 0 ? choice.ai_core_period_ms : choice.ai_vector_period_ms;
+  } else {
+    out.Put(uint16_t{0}).Put(uint16_t{0});  // tag, scale: all cores
+    para.period_ms = 0;
+  }
+}
+
+// Channel 52: pairs of switch and period for accelerator PMU, on-chip, inter-die, inter-chip, power,
+// scheduler, UB.
+void PutSocProfile(StartPara& para, const DeviceFacts& device, const StartChoice& choice) {
+  const bool fine = TraitsOf(device.chip).fine_soc_profile;
+  const uint32_t period = fine ? choice.period.us : choice.period.ms;
+  Payload out(para);
+  const auto put_pair = [&out](bool on, uint32_t its_period) {
+    out.Words32(on ? kOn : 0, on ? its_period : 0);
+  };
+  put_pair(choice.soc_memory, kAccPmuPeriodMs);
+  put_pair(choice.soc_memory, period);
+  put_pair(choice.soc_links, period);
+  put_pair(choice.soc_links, period);
+  put_pair(fine, kPowerPeriodUs);
+  put_pair(false, 0);
+  put_pair(false, 0);
+  if (fine) {
+    if (choice.soc_memory) {
+      out.Words32(period);
+      PutQosStreams(out, device);
+    } else {
+      para.user_data_size += sizeof(uint32_t) + 2 * sizeof(uint16_t) + kQosSlots;  // all zero: no streams
+    }
+  }
+  para.period_ms = 0;
+}
+
+}  // namespace
+
+Period PeriodOf(double hz) {
+  return {.ms = std::max(static_cast<uint32_t>(1000 / hz), kMinPeriodMs),
+          .us = static_cast<uint32_t>(1'000'000 / hz)};
+}
+
+double EffectiveHz(uint32_t channel, const DeviceFacts& device, const Period& period) {
+  if (channel == channel::kSocProfile && TraitsOf(device.chip).fine_soc_profile) return 1e6 / period.us;
+  return 1e3 / period.ms;
+}
+
+StartPara MakeStartPara(uint32_t channel, const DeviceFacts& device, const StartChoice& choice) {
+  StartPara para;
+  para.channel_type = kPeripheral;
+  para.period_ms = choice.period.ms;
+  const uint32_t period = choice.period.ms;
+  Payload out(para);
+  switch (channel) {
+    case channel::kHbm:
+    case channel::kDdr:
+      out.Words32(period, kAllMasters, 2, kRead, kWrite);
+      break;
+    case channel::kLlc:
+      out.Words32(period, choice.mode == "write" ? kLlcWrite : kLlcRead);
+      break;
+    case channel::kNpuAppMem:
+      out.Words32(period, 0, kAppMemory, 0);
+      break;
+    case channel::kNpuMem:
+      out.Words32(period, 0, kDeviceMemory, 0);
+      break;
+    case channel::kNpuModuleMem:
+      out.Words32(period, choice.host_counter_known ? 1 : 0, 0, 0);
+      break;
+    case channel::kLowPower:
+      para.period_ms = kFixedPeriodMs;
+      out.Words32(kFixedPeriodMs, 1);
+      break;
+    case channel::kQos:
+      para.period_ms = kFixedPeriodMs;
+      out.Words32(period);
+      PutQosStreams(out, device);
+      break;
+    case channel::kAiCpu:
+    case channel::kCustomAiCpu:
+      para.period_ms = device.chip == chip::k950 && choice.api_version >= kApiFastAiCpu ? 5 : 10;
+      break;
+    case channel::kTsCpu:
+      para.channel_type = kTaskScheduler;
+      out.Words32(period, 2, kInstructions, kCpuCycles);
+      break;
+    case channel::kAiCore:
+      para.channel_type = kTaskScheduler;
+      PutCoreSample(out, AiCoreMetric(device.chip), device.ai_core_num, period);
+      break;
+    case channel::kAiVector:
+      para.channel_type = kTaskScheduler;
+      PutCoreSample(out, AiVectorMetric(device.chip), device.aiv_num, period);
+      break;
+    case channel::kCoreSample:
+      para.channel_type = kTaskScheduler;
+      PutCoreSamples(para, device, choice);
+      break;
+    case channel::kSocProfile:
+      PutSocProfile(para, device, choice);
+      break;
+    default:  // pcie hccs nic roce ub dvpp: the period says all
+      break;
+  }
+  return para;
+}
+
+}  // namespace profd::driver

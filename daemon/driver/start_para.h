@@ -1,0 +1,38 @@
+// What prof_drv_start is told per channel: type, period and payload, byte for byte as the vendor's collector
+// does.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "daemon/driver/driver.h"
+
+namespace profd::driver {
+
+// A sampling period. Integer division, as the vendor computes it: 30 Hz is 33 ms.
+struct Period {
+  uint32_t ms = 0;
+  uint32_t us = 0;
+};
+// Current kernels refuse less than 10 ms on peripheral channels, so `ms` is never below that.
+Period PeriodOf(double hz);
+
+// Everything that shapes a start. Most channels look at the period alone.
+struct StartChoice {
+  Period period;
+  std::string_view mode;  // llc: "read" or "write"
+  uint32_t api_version = 0;
+  bool host_counter_known = false;  // npu-module-mem: stamps in host counter cycles, else in ns
+  // Core samples: which cores. Channel 54 serves both with a period each; 0 = not these.
+  uint32_t ai_core_period_ms = 0;
+  uint32_t ai_vector_period_ms = 0;
+  // soc-profile: which families of units.
+  bool soc_memory = false;
+  bool soc_links = false;
+};
+StartPara MakeStartPara(uint32_t channel, const DeviceFacts& device, const StartChoice& choice);
+
+// Samples per second that come of it. Not for event-driven channels.
+double EffectiveHz(uint32_t channel, const DeviceFacts& device, const Period& period);
+
+}  // namespace profd::driver

@@ -1,0 +1,70 @@
+#include "daemon/host/probes/probe.h"
+
+#include <array>
+#include <string_view>
+
+namespace profd::host {
+
+namespace {
+
+struct Kind {
+  std::string_view name;
+  bool needs_targets;
+  bool reads_processes;
+  std::unique_ptr<Probe> (*make)(const ProbeOptions&, const ProbeContext&);
+};
+
+constexpr std::array kKinds = {
+    Kind{"host-cpu", true, true, MakeCpuProbe},          Kind{"host-mem", true, true, MakeMemProbe},
+    Kind{"host-disk", true, true, MakeDiskProbe},        Kind{"host-network", false, false, MakeNetworkProbe},
+    Kind{"host-sys-cpu", false, false, MakeSystemProbe}, Kind{"host-sys-mem", false, false, MakeSystemProbe},
+    Kind{"host-pid-cpu", false, true, MakeProcessProbe}, Kind{"host-pid-mem", false, true, MakeProcessProbe},
+};
+
+const Kind* FindKind(std::string_view name) {
+  for (const Kind& kind : kKinds) {
+    if (kind.name == name) return &kind;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool KnownKind(const std::string& kind) { return FindKind(kind) != nullptr; }
+
+bool KindNeedsTargets(const std::string& kind) {
+  const Kind* known = FindKind(kind);
+  return known != nullptr && known->needs_targets;
+}
+
+bool KindReadsProcesses(const std::string& kind) {
+  const Kind* known = FindKind(kind);
+  return known != nullptr && known->reads_processes;
+}
+
+std::unique_ptr<Probe> MakeProbe(const ProbeOptions& options, const ProbeContext& context) {
+  return FindKind(options.kind)->make(options, context);
+}
+
+RowStream* ProcessStreams::Of(const Process& process, const Tick& tick) {
+  if (const auto known = streams_.find(process.pid()); known != streams_.end()) return known->second;
+  if (process.first_tick() == tick.number) return nullptr;
+  if (streams_.size() == kMaxFiles) {
+    first_->Lose(format::Loss::Where::kSampler, tick.raw_ns, tick.raw_ns, 1);
+    return nullptr;
+  }
+  RowStream& stream = output_.AddStream(folder_, std::to_string(process.pid()) + suffix_, stats_);
+  if (first_ == nullptr) first_ = &stream;
+  streams_.emplace(process.pid(), &stream);
+  return &stream;
+}
+
+void ProcessStreams::Miss(const Family& family, const Tick& tick, uint64_t from_raw_ns, uint64_t count) {
+  for (const auto& process : family.members()) {
+    const auto known = streams_.find(process->pid());
+    if (known == streams_.end() || !process->running()) continue;
+    known->second->Lose(format::Loss::Where::kSampler, from_raw_ns, tick.raw_ns, count);
+  }
+}
+
+}  // namespace profd::host

@@ -1,0 +1,81 @@
+// What samples one kind for one session.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "daemon/chunk/stream_stats.h"
+#include "daemon/host/family.h"
+#include "daemon/host/proc_file.h"
+#include "daemon/host/row_stream.h"
+#include "daemon/host/tick.h"
+
+namespace profd::host {
+
+// What the probes of one session work with.
+struct ProbeContext {
+  HostFiles& files;
+  Output& output;
+  Family* family;  // nullptr: no probe of the session looks at processes
+  const std::vector<pid_t>& targets;
+};
+
+// **Thread:** sample.
+class Probe {
+ public:
+  virtual ~Probe() = default;
+  virtual void Sample(const Tick& tick) = 0;
+  // `count` deadlines since `from_raw_ns` had passed before the work of this tick began; called before
+  // Sample().
+  virtual void Miss(const Tick& tick, uint64_t from_raw_ns, uint64_t count) = 0;
+  // The session ends: last lines.
+  virtual void Finish(const Tick&) {}
+};
+
+// A file per process, opened when the process has lived through a tick, so that a burst of short-lived
+// children does not leave a file each. A process that gets the number of an earlier one goes on in its file.
+// **Thread:** sample.
+class ProcessStreams {
+ public:
+  static constexpr size_t kMaxFiles = 1024;
+
+  ProcessStreams(Output& output, std::string folder, std::string suffix, chunk::StreamStatsPtr stats)
+      : output_(output), folder_(std::move(folder)), suffix_(std::move(suffix)), stats_(std::move(stats)) {}
+
+  // nullptr: none yet, or none any more because there are too many; the latter counts as a lost row.
+  RowStream* Of(const Process& process, const Tick& tick);
+  void Miss(const Family& family, const Tick& tick, uint64_t from_raw_ns, uint64_t count);
+
+ private:
+  Output& output_;
+  const std::string folder_;
+  const std::string suffix_;
+  const chunk::StreamStatsPtr stats_;
+  std::unordered_map<pid_t, RowStream*> streams_;
+  RowStream* first_ = nullptr;  // carries the losses of those that got no file
+};
+
+// The kinds that the session asked for, as far as one probe's files depend on another's.
+struct ProbeOptions {
+  std::string kind;
+  chunk::StreamStatsPtr stats;
+  bool per_process_elsewhere = false;  // host-pid-cpu beside host-cpu, host-pid-mem beside host-mem
+};
+
+bool KnownKind(const std::string& kind);
+bool KindNeedsTargets(const std::string& kind);    // host-cpu host-mem host-disk
+bool KindReadsProcesses(const std::string& kind);  // those and host-pid-*
+std::unique_ptr<Probe> MakeProbe(const ProbeOptions& options, const ProbeContext& context);
+
+std::unique_ptr<Probe> MakeCpuProbe(const ProbeOptions& options, const ProbeContext& context);
+std::unique_ptr<Probe> MakeMemProbe(const ProbeOptions& options, const ProbeContext& context);
+std::unique_ptr<Probe> MakeDiskProbe(const ProbeOptions& options, const ProbeContext& context);
+std::unique_ptr<Probe> MakeNetworkProbe(const ProbeOptions& options, const ProbeContext& context);
+std::unique_ptr<Probe> MakeSystemProbe(const ProbeOptions& options, const ProbeContext& context);
+std::unique_ptr<Probe> MakeProcessProbe(const ProbeOptions& options, const ProbeContext& context);
+
+}  // namespace profd::host

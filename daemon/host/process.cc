@@ -1,0 +1,142 @@
+#include "daemon/host/process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+
+#include "base/unique_fd.h"
+
+namespace profd::host {
+
+namespace {
+
+constexpr uint64_t kPfKthread = 0x00200000;
+
+std::string ReadSmall(const char* path) {
+  base::UniqueFd fd(::open(path, O_RDONLY | O_CLOEXEC));
+  if (!fd) return {};
+  char buffer[4096];
+  const ssize_t got = ::read(fd.get(), buffer, sizeof buffer);
+  return got > 0 ? std::string(buffer, static_cast<size_t>(got)) : std::string();
+}
+
+bool ReadStat(pid_t pid, std::string* line, StatFields* fields) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  *line = ReadSmall(path);
+  return CleanStatLine(line->data(), line->size(), fields);
+}
+
+// Up to `count` numbers after `key` in /proc/PID/status.
+bool StatusNumbers(const std::string& status, std::string_view key, uint64_t* values, size_t count) {
+  const size_t key_at = status.find(key);
+  if (key_at == std::string::npos) return false;
+  const char* at = status.data() + key_at + key.size();
+  const char* end = status.data() + status.size();
+  for (size_t i = 0; i < count; ++i) {
+    while (at < end && (*at == ' ' || *at == '\t')) ++at;
+    const auto [next, error] = std::from_chars(at, end, values[i]);
+    if (error != std::errc()) return false;
+    at = next;
+  }
+  return true;
+}
+
+bool DeviceNumber(std::string_view target, uint32_t* number) {
+  constexpr std::string_view kPrefix = "/dev/davinci";
+  if (!target.starts_with(kPrefix)) return false;
+  const char* end = target.data() + target.size();
+  const auto [at, error] = std::from_chars(target.data() + kPrefix.size(), end, *number);
+  return error == std::errc() && at == end;
+}
+
+std::vector<uint32_t> OpenDevices(pid_t pid) {
+  std::vector<uint32_t> devices;
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/fd", pid);
+  DIR* dir = ::opendir(path);
+  if (dir == nullptr) return devices;
+  while (const dirent* entry = ::readdir(dir)) {
+    char target[64];
+    const ssize_t size = ::readlinkat(::dirfd(dir), entry->d_name, target, sizeof target);
+    uint32_t number = 0;
+    if (size > 0 && DeviceNumber({target, static_cast<size_t>(size)}, &number)) devices.push_back(number);
+  }
+  ::closedir(dir);
+  std::ranges::sort(devices);
+  devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
+  return devices;
+}
+
+}  // namespace
+
+bool CleanStatLine(char* line, size_t size, StatFields* fields) {
+  // The name may hold anything but NUL, parentheses too: it ends at the last one.
+  char* open = static_cast<char*>(std::memchr(line, '(', size));
+  char* close = static_cast<char*>(::memrchr(line, ')', size));
+  if (open == nullptr || close == nullptr || close < open) return false;
+  for (char* at = open + 1; at < close; ++at) {
+    if (*at <= ' ' || *at >= 0x7f) *at = '_';
+  }
+  fields->comm = {open + 1, static_cast<size_t>(close - open - 1)};
+
+  const char* at = close + 1;
+  const char* end = line + size;
+  if (end - at < 3) return false;
+  fields->state = at[1];
+  at += 2;
+  // Fields are counted from 1 as in proc(5); the state was the third.
+  for (int field = 4; field <= 22; ++field) {
+    while (at < end && *at == ' ') ++at;
+    const bool negative = at < end && *at == '-';
+    if (negative) ++at;
+    uint64_t value = 0;
+    const auto [next, error] = std::from_chars(at, end, value);
+    if (error != std::errc()) return false;
+    at = next;
+    if (field == 4) fields->parent = negative ? 0 : static_cast<pid_t>(value);
+    if (field == 9) fields->kernel_thread = (value & kPfKthread) != 0;
+    if (field == 20) fields->threads = value;
+    if (field == 22) fields->start_ticks = value;
+  }
+  return true;
+}
+
+bool ProcessExists(pid_t pid) {
+  std::string line;
+  StatFields fields;
+  return ReadStat(pid, &line, &fields) && !fields.Exited();
+}
+
+ProcessFacts ReadProcessFacts(pid_t pid) {
+  ProcessFacts facts;
+  facts.pid = pid;
+  std::string line;
+  StatFields fields;
+  if (!ReadStat(pid, &line, &fields) || fields.Exited()) return facts;
+  facts.start_ticks = fields.start_ticks;
+  facts.comm = fields.comm;
+
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/status", pid);
+  const std::string status = ReadSmall(path);
+  uint64_t leader = 0;
+  uint64_t uids[3];
+  if (!StatusNumbers(status, "\nTgid:", &leader, 1) || !StatusNumbers(status, "\nUid:", uids, 3))
+    return facts;
+  facts.exists = true;
+  facts.uid = uids[0] == uids[1] && uids[1] == uids[2] ? static_cast<uid_t>(uids[0]) : 0;
+  facts.is_thread = leader != static_cast<uint64_t>(pid);
+
+  std::snprintf(path, sizeof path, "/proc/%d/io", pid);
+  facts.io_readable = !ReadSmall(path).empty();
+  facts.open_devices = OpenDevices(pid);
+  return facts;
+}
+
+}  // namespace profd::host

@@ -1,0 +1,47 @@
+// What /proc says about one process, for those who decide (ctl); the sampler's own view is sampled_process.h.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace profd::host {
+
+struct ProcessFacts {
+  pid_t pid = 0;
+  bool exists = false;     // runs: a zombie does not
+  bool is_thread = false;  // a thread id that is not a process id
+  // Whose it is: the user when real, effective and saved id agree, else root (only root may look at such a
+  // process).
+  uid_t uid = 0;
+  uint64_t start_ticks = 0;            // since boot; with the pid the identity of the process
+  std::string comm;                    // blanks, control and non-ASCII characters replaced by '_'
+  bool io_readable = false;            // /proc/PID/io may be read (host-disk)
+  std::vector<uint32_t> open_devices;  // N of every /dev/davinciN it has open, ascending
+};
+
+// Any thread.
+bool ProcessExists(pid_t pid);
+ProcessFacts ReadProcessFacts(pid_t pid);
+
+// The fields of a /proc/…/stat line that we look at.
+struct StatFields {
+  std::string_view comm;
+  char state = 0;
+  pid_t parent = 0;
+  bool kernel_thread = false;
+  uint64_t threads = 0;
+  uint64_t start_ticks = 0;
+
+  // A process that waits for its parent; a dead leader of living threads still runs.
+  bool Exited() const { return (state == 'Z' || state == 'X') && threads <= 1; }
+};
+
+// Replaces everything in the command name that would disturb a reader that splits at blanks and lines (the
+// name is the process's own choice), then reads the fields. False when this is no stat line.
+bool CleanStatLine(char* line, size_t size, StatFields* fields);
+
+}  // namespace profd::host

@@ -1,0 +1,154 @@
+#include "daemon/host/row_stream.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace profd::host {
+
+namespace {
+
+constexpr uint64_t kMaxChunkAgeNs = 100'000'000;
+
+chunk::Item MakeItem(chunk::Item::What what, format::StreamKey key) {
+  chunk::Item item;
+  item.what = what;
+  item.key = key;
+  return item;
+}
+
+format::Loss LossBy(format::Loss::Where where) {
+  format::Loss loss;
+  loss.where = where;
+  return loss;
+}
+
+}  // namespace
+
+bool Outlet::Push(chunk::Item item) {
+  if (!pipe->Push(std::move(item))) return false;
+  pushed = true;
+  return true;
+}
+
+RowStream::RowStream(Outlet& outlet, format::StreamKey key, std::shared_ptr<const void> spec,
+                     chunk::StreamStatsPtr stats)
+    : outlet_(outlet),
+      key_(key),
+      spec_(std::move(spec)),
+      stats_(std::move(stats)),
+      pool_loss_(LossBy(format::Loss::Where::kPool)),
+      sampler_loss_(LossBy(format::Loss::Where::kSampler)) {
+  Announce();
+}
+
+RowStream::~RowStream() {
+  if (chunk_ != nullptr) outlet_.pipe->PutBack(chunk_);
+}
+
+bool RowStream::Announce() {
+  if (spec_ == nullptr) return true;
+  chunk::Item item = MakeItem(chunk::Item::What::kStream, key_);
+  item.spec = spec_;
+  if (!outlet_.Push(std::move(item))) return false;
+  spec_ = nullptr;
+  return true;
+}
+
+bool RowStream::Append(const Tick& tick, std::string_view row, uint32_t records) {
+  if (chunk_ != nullptr && chunk_->Room() < row.size()) Push();
+  if (chunk_ == nullptr && row.size() <= outlet_.pipe->chunk_bytes() && Announce()) {
+    chunk_ = outlet_.pipe->TryTake();
+    outlet_.starved |= chunk_ == nullptr;
+  }
+  if (chunk_ == nullptr) {
+    if (records != 0) Lose(format::Loss::Where::kPool, tick.raw_ns, tick.raw_ns, records, row.size());
+    return false;
+  }
+  format::ChunkHeader& header = chunk_->header;
+  if (header.used == 0) {
+    FlushLosses();
+    header.key = key_;
+    header.seq = next_seq_++;
+    header.first_time_ns = tick.raw_ns;
+    chunk_since_mono_ns_ = tick.mono_ns;
+  }
+  std::memcpy(chunk_->Free(), row.data(), row.size());
+  header.used += static_cast<uint32_t>(row.size());
+  header.records += records;
+  header.last_time_ns = tick.raw_ns;
+  records_ += records;
+  chunk::Add(stats_->read_bytes, row.size());
+  chunk::Add(stats_->read_records, records);
+  stats_->last_data_ns.store(tick.raw_ns, std::memory_order_relaxed);
+  return true;
+}
+
+void RowStream::Lose(format::Loss::Where where, uint64_t from_ns, uint64_t to_ns, uint64_t records,
+                     uint64_t bytes) {
+  Push();  // what came before the loss stays before it
+  format::Loss& loss = where == format::Loss::Where::kPool ? pool_loss_ : sampler_loss_;
+  loss.from_ns = loss.records == 0 ? from_ns : std::min(loss.from_ns, from_ns);
+  loss.to_ns = std::max(loss.to_ns, to_ns);
+  loss.records += records;
+  loss.bytes += bytes;
+  chunk::Add(stats_->lost_records, records);
+  chunk::Add(stats_->lost_bytes, bytes);
+}
+
+bool RowStream::FlushLosses() {
+  for (format::Loss* loss : {&sampler_loss_, &pool_loss_}) {
+    if (loss->records == 0) continue;
+    chunk::Item item = MakeItem(chunk::Item::What::kLoss, key_);
+    item.loss = *loss;
+    if (!outlet_.Push(std::move(item))) return false;
+    *loss = LossBy(loss->where);
+  }
+  return true;
+}
+
+void RowStream::Push() {
+  if (chunk_ == nullptr) return;
+  chunk::Item item = MakeItem(chunk::Item::What::kChunk, key_);
+  item.chunk = std::exchange(chunk_, nullptr);
+  outlet_.Push(std::move(item));
+}
+
+void RowStream::EndTick(uint64_t next_mono_ns) {
+  if (chunk_ == nullptr) return;
+  if (outlet_.starved || next_mono_ns > chunk_since_mono_ns_ + kMaxChunkAgeNs) Push();
+}
+
+bool RowStream::Finish() {
+  Push();
+  return Announce() && FlushLosses();
+}
+
+Output::Output(const SampleRequest& request)
+    : trace_(request.trace),
+      next_stream_(request.first_stream),
+      outlet_(request.pipe),
+      make_spec_(request.make_spec) {}
+
+RowStream& Output::AddStream(const std::string& folder, const std::string& file,
+                             chunk::StreamStatsPtr stats) {
+  const format::StreamKey key{.trace = trace_, .stream = next_stream_++};
+  std::shared_ptr<const void> spec = make_spec_(folder, file, stats);
+  return *streams_.emplace_back(std::make_unique<RowStream>(outlet_, key, std::move(spec), std::move(stats)));
+}
+
+void Output::EndTick(uint64_t next_mono_ns) {
+  for (const auto& stream : streams_) stream->EndTick(next_mono_ns);
+  outlet_.starved = false;
+}
+
+bool Output::Finish() {
+  for (const auto& stream : streams_) {
+    if (!stream->Finish()) return false;
+  }
+  return outlet_.Push(MakeItem(chunk::Item::What::kEnd, {.trace = trace_, .stream = 0}));
+}
+
+chunk::Pipe* Output::TakeKick() { return std::exchange(outlet_.pushed, false) ? outlet_.pipe : nullptr; }
+
+}  // namespace profd::host

@@ -1,0 +1,176 @@
+#include "daemon/host/sample_loop.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace profd::host {
+
+namespace {
+
+constexpr size_t kMaxOpenFiles = 4096;
+constexpr uint64_t kSecondNs = 1'000'000'000;
+constexpr uint64_t kFinishRetryNs = 1'000'000;
+
+// Half of what the process may open at most: the rest is for files that hold results.
+size_t OpenFileLimit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  return static_cast<size_t>(std::min<rlim_t>(kMaxOpenFiles, limit.rlim_cur / 2));
+}
+
+uint64_t DeadlineNs(uint64_t index, uint32_t hz) { return (index * kSecondNs + hz - 1) / hz; }
+uint64_t IndexAt(uint64_t mono_ns, uint32_t hz) { return mono_ns * hz / kSecondNs; }
+
+bool HasKind(const SampleRequest& request, std::string_view kind) {
+  return std::ranges::any_of(request.probes, [&](const ProbeRequest& probe) { return probe.kind == kind; });
+}
+
+}  // namespace
+
+SampleLoop::SampleLoop(SampleMailbox& mailbox)
+    : mailbox_(mailbox), budget_(OpenFileLimit()), files_(budget_), processes_(budget_) {}
+
+void SampleLoop::Run() {
+  while (HandleCommands()) {
+    const bool all_finished = FinishStopped();
+    const uint64_t deadline = NextDeadline();
+    EndTick(deadline);
+    mailbox_.bell.Prepare();
+    if (mailbox_.commands.SizeApprox() != 0) {
+      mailbox_.bell.Cancel();
+      continue;
+    }
+    mailbox_.bell.Wait(all_finished ? deadline : std::min(deadline, base::MonotonicNs() + kFinishRetryNs));
+    if (base::MonotonicNs() >= deadline) RunTick(deadline);
+  }
+  for (const auto& recording : recordings_) {
+    if (!recording->stopped) Stop(recording->trace, [] {});
+  }
+  FinishStopped();
+}
+
+Tick SampleLoop::BeginTick() {
+  return {.number = ++tick_number_, .raw_ns = base::RawNs(), .mono_ns = base::MonotonicNs()};
+}
+
+bool SampleLoop::HandleCommands() {
+  std::unique_ptr<SampleCommand> command;
+  while (mailbox_.commands.TryPop(command)) {
+    switch (command->what) {
+      case SampleCommand::What::kStart:
+        Start(command->request);
+        command->done();
+        break;
+      case SampleCommand::What::kStop:
+        Stop(command->trace, std::move(command->done));
+        break;
+      case SampleCommand::What::kQuit:
+        return false;
+    }
+  }
+  return true;
+}
+
+void SampleLoop::Start(const SampleRequest& request) {
+  const Tick tick = BeginTick();
+  Recording& recording = *recordings_.emplace_back(std::make_unique<Recording>(request));
+  if (std::ranges::any_of(request.probes, [](const ProbeRequest& p) { return KindReadsProcesses(p.kind); })) {
+    recording.family = std::make_unique<Family>(request.pids, processes_, files_, tick);
+  }
+  const ProbeContext context{.files = files_,
+                             .output = recording.output,
+                             .family = recording.family.get(),
+                             .targets = recording.targets};
+  for (const ProbeRequest& probe : request.probes) {
+    const ProbeOptions options{.kind = probe.kind,
+                               .stats = probe.stats,
+                               .per_process_elsewhere = HasKind(
+                                   request, probe.kind == "host-mem" ? "host-pid-mem" : "host-pid-cpu")};
+    recording.probes.push_back({.probe = MakeProbe(options, context),
+                                .hz = probe.hz,
+                                .next_index = IndexAt(tick.mono_ns, probe.hz) + 1,
+                                .last_raw_ns = tick.raw_ns});
+  }
+}
+
+void SampleLoop::Stop(uint32_t trace, std::function<void()> done) {
+  const Tick tick = BeginTick();
+  for (const auto& recording : recordings_) {
+    if (recording->trace != trace || recording->stopped) continue;
+    for (const Scheduled& scheduled : recording->probes) scheduled.probe->Finish(tick);
+    recording->probes.clear();
+    recording->stopped = std::move(done);
+    return;
+  }
+  done();
+}
+
+bool SampleLoop::FinishStopped() {
+  bool all_finished = true;
+  std::erase_if(recordings_, [&](const std::unique_ptr<Recording>& recording) {
+    if (!recording->stopped) return false;
+    if (!recording->output.Finish()) {
+      all_finished = false;
+      return false;
+    }
+    if (chunk::Pipe* pipe = recording->output.TakeKick()) pipe->Kick();
+    recording->stopped();
+    return true;
+  });
+  return all_finished;
+}
+
+uint64_t SampleLoop::NextDeadline() const {
+  uint64_t next = UINT64_MAX;
+  for (const auto& recording : recordings_) {
+    for (const Scheduled& scheduled : recording->probes) {
+      next = std::min(next, DeadlineNs(scheduled.next_index, scheduled.hz));
+    }
+  }
+  return next;
+}
+
+void SampleLoop::RunTick(uint64_t deadline_ns) {
+  const Tick tick = BeginTick();
+  uint64_t missed = 0;
+  for (const auto& recording : recordings_) Sample(*recording, tick, &missed);
+  mailbox_.ticks.fetch_add(1, std::memory_order_relaxed);
+  mailbox_.missed_ticks.fetch_add(missed, std::memory_order_relaxed);
+  const uint64_t late = tick.mono_ns - deadline_ns;
+  if (late > mailbox_.max_late_ns.load(std::memory_order_relaxed)) {
+    mailbox_.max_late_ns.store(late, std::memory_order_relaxed);
+  }
+}
+
+void SampleLoop::Sample(Recording& recording, const Tick& tick, uint64_t* missed) {
+  bool family_updated = recording.family == nullptr;
+  for (Scheduled& scheduled : recording.probes) {
+    const uint64_t index = IndexAt(tick.mono_ns, scheduled.hz);
+    if (index < scheduled.next_index) continue;
+    if (!std::exchange(family_updated, true)) recording.family->Update(tick);
+    if (const uint64_t skipped = index - scheduled.next_index; skipped != 0) {
+      scheduled.probe->Miss(tick, scheduled.last_raw_ns, skipped);
+      *missed = std::max(*missed, skipped);
+    }
+    scheduled.probe->Sample(tick);
+    scheduled.next_index = index + 1;
+    scheduled.last_raw_ns = tick.raw_ns;
+  }
+}
+
+void SampleLoop::EndTick(uint64_t next_deadline_ns) {
+  kicked_.clear();
+  for (const auto& recording : recordings_) {
+    recording->output.EndTick(next_deadline_ns);
+    chunk::Pipe* pipe = recording->output.TakeKick();
+    if (pipe == nullptr || std::ranges::find(kicked_, pipe) != kicked_.end()) continue;
+    pipe->Kick();
+    kicked_.push_back(pipe);
+  }
+}
+
+}  // namespace profd::host

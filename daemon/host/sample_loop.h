@@ -1,0 +1,90 @@
+// The work of the thread "sample".
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/spsc_queue.h"
+#include "base/wake_up.h"
+#include "daemon/host/family.h"
+#include "daemon/host/probes/probe.h"
+#include "daemon/host/row_stream.h"
+#include "daemon/host/sampler.h"
+#include "daemon/host/tick.h"
+
+namespace profd::host {
+
+// What ctl asks of the thread, in order.
+struct SampleCommand {
+  enum class What : uint8_t { kStart, kStop, kQuit };
+
+  SampleCommand(What is, std::function<void()> then) : what(is), done(std::move(then)) {}
+
+  const What what;
+  std::function<void()> done;  // runs on the thread
+  SampleRequest request;       // kStart
+  uint32_t trace = 0;          // kStop
+};
+
+// Shared by ctl and the thread.
+struct SampleMailbox {
+  explicit SampleMailbox(size_t capacity) : commands(capacity) {}
+
+  base::SpscQueue<std::unique_ptr<SampleCommand>> commands;
+  base::WakeUp bell;
+  std::atomic<uint64_t> ticks{0};
+  std::atomic<uint64_t> missed_ticks{0};
+  std::atomic<uint64_t> max_late_ns{0};
+};
+
+// All probes with one rate tick at the same instants, and those of a slower one at every n-th of them where
+// the rates allow: deadline i of a rate is i / rate on CLOCK_MONOTONIC.
+// **Thread:** sample. **Owns:** all recordings and every open file below /proc.
+class SampleLoop {
+ public:
+  explicit SampleLoop(SampleMailbox& mailbox);
+  void Run();
+
+ private:
+  struct Scheduled {
+    std::unique_ptr<Probe> probe;
+    uint32_t hz = 0;
+    uint64_t next_index = 0;
+    uint64_t last_raw_ns = 0;  // of the latest sample, or of the start
+  };
+  // One session.
+  struct Recording {
+    explicit Recording(const SampleRequest& request)
+        : trace(request.trace), output(request), targets(request.pids) {}
+    const uint32_t trace;
+    Output output;
+    const std::vector<pid_t> targets;
+    std::unique_ptr<Family> family;
+    std::vector<Scheduled> probes;
+    std::function<void()> stopped;  // set while it waits for room to say its last
+  };
+
+  Tick BeginTick();
+  bool HandleCommands();  // false: quit
+  void Start(const SampleRequest& request);
+  void Stop(uint32_t trace, std::function<void()> done);
+  bool FinishStopped();  // false: some could not say all, try again
+  void RunTick(uint64_t deadline_ns);
+  void Sample(Recording& recording, const Tick& tick, uint64_t* missed);
+  uint64_t NextDeadline() const;
+  void EndTick(uint64_t next_deadline_ns);
+
+  SampleMailbox& mailbox_;
+  FdBudget budget_;
+  HostFiles files_;
+  ProcessTable processes_;
+  std::vector<std::unique_ptr<Recording>> recordings_;
+  std::vector<chunk::Pipe*> kicked_;
+  uint64_t tick_number_ = 0;
+};
+
+}  // namespace profd::host

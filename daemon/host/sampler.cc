@@ -1,0 +1,125 @@
+#include "daemon/host/sampler.h"
+
+#include <algorithm>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "base/thread.h"
+#include "daemon/host/probes/probe.h"
+#include "daemon/host/sample_loop.h"
+
+namespace profd::host {
+
+namespace {
+
+constexpr uint32_t kMaxHz = 50;
+constexpr size_t kMaxTraces = 512;
+constexpr unsigned long kTimerSlackNs = 1000;
+
+base::Status Validate(const SampleRequest& request) {
+  for (const ProbeRequest& probe : request.probes) {
+    if (!KnownKind(probe.kind)) {
+      return {base::Code::kInvalidArgument, "sample " + probe.kind + ": no such host kind"};
+    }
+    if (probe.hz < 1 || probe.hz > kMaxHz) {
+      return {base::Code::kOutOfRange, "sample " + probe.kind + " at " + std::to_string(probe.hz) +
+                                           " Hz: host kinds take 1 to " + std::to_string(kMaxHz) + " Hz"};
+    }
+    if (KindNeedsTargets(probe.kind) && request.pids.empty()) {
+      return {base::Code::kInvalidArgument,
+              "sample " + probe.kind + ": it needs a process, give one with --pid"};
+    }
+  }
+  return base::Status::Ok();
+}
+
+}  // namespace
+
+class Sampler::Impl {
+ public:
+  explicit Impl(Post post) : post_(std::move(post)), mailbox_(4 * kMaxTraces) {}
+  ~Impl() { EndThread(); }
+
+  void Start(SampleRequest request, std::function<void(base::Status)> done) {
+    base::Status status = Validate(request);
+    if (status.ok() && traces_.contains(request.trace)) {
+      status = {base::Code::kAlreadyExists,
+                "sample trace " + std::to_string(request.trace) + ": it is sampled already"};
+    }
+    // Keeps room in the mailbox for a stop of every trace.
+    if (status.ok() && (traces_.size() == kMaxTraces || mailbox_.commands.SizeApprox() > 2 * kMaxTraces)) {
+      status = {base::Code::kResourceExhausted, "sample the host: too many sessions do, try again later"};
+    }
+    if (!status.ok()) {
+      post_([done = std::move(done), status = std::move(status)] { done(status); });
+      return;
+    }
+    traces_.insert(request.trace);
+    if (!thread_.joinable()) {
+      thread_ = base::StartThread(
+          "sample", [this] { SampleLoop(mailbox_).Run(); }, kTimerSlackNs);
+    }
+    auto command = std::make_unique<SampleCommand>(
+        SampleCommand::What::kStart,
+        [this, done = std::move(done)] { post_([done] { done(base::Status::Ok()); }); });
+    command->request = std::move(request);
+    Send(std::move(command));
+  }
+
+  void Stop(uint32_t trace, std::function<void()> done) {
+    if (traces_.erase(trace) == 0) {
+      post_(std::move(done));
+      return;
+    }
+    auto command =
+        std::make_unique<SampleCommand>(SampleCommand::What::kStop, [this, done = std::move(done)] {
+          post_([this, alive = std::weak_ptr(alive_), done] {
+            if (!alive.expired() && --stopping_ == 0 && traces_.empty()) EndThread();
+            done();
+          });
+        });
+    command->trace = trace;
+    ++stopping_;
+    Send(std::move(command));
+  }
+
+  SamplerStats stats() const {
+    return {.ticks = mailbox_.ticks.load(std::memory_order_relaxed),
+            .missed_ticks = mailbox_.missed_ticks.load(std::memory_order_relaxed),
+            .max_late_ns = mailbox_.max_late_ns.load(std::memory_order_relaxed)};
+  }
+
+ private:
+  void Send(std::unique_ptr<SampleCommand> command) {
+    const bool sent = mailbox_.commands.TryPush(std::move(command));
+    PROFD_CHECK(sent);
+    mailbox_.bell.Ring();
+  }
+
+  void EndThread() {
+    if (!thread_.joinable()) return;
+    Send(std::make_unique<SampleCommand>(SampleCommand::What::kQuit, nullptr));
+    thread_.join();
+  }
+
+  const Post post_;
+  SampleMailbox mailbox_;
+  std::set<uint32_t> traces_;  // started and not asked to stop
+  size_t stopping_ = 0;
+  std::thread thread_;
+  const std::shared_ptr<int> alive_ = std::make_shared<int>();
+};
+
+Sampler::Sampler(Post post) : impl_(std::make_unique<Impl>(std::move(post))) {}
+Sampler::~Sampler() = default;
+
+void Sampler::Start(SampleRequest request, std::function<void(base::Status)> done) {
+  impl_->Start(std::move(request), std::move(done));
+}
+
+void Sampler::Stop(uint32_t trace, std::function<void()> done) { impl_->Stop(trace, std::move(done)); }
+
+SamplerStats Sampler::stats() const { return impl_->stats(); }
+
+}  // namespace profd::host

@@ -1,0 +1,70 @@
+// profd: parse, check, run, exit.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "base/version.h"
+#include "daemon/base/log.h"
+#include "daemon/config/config.h"
+#include "daemon/daemon.h"
+
+namespace {
+
+constexpr char kDefaultConfig[] = "/etc/profd/profd.yaml";
+constexpr int kUsage = 2;
+
+int Fail(const profd::base::Status& status, int code) {
+  std::fprintf(stderr, "profd: %s\n", status.message().c_str());
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"profd: collects performance data of Ascend NPU devices and their host"};
+  std::string config_path;
+  std::string socket;
+  std::string output_root;
+  std::string hal;
+  bool foreground = false;
+  bool check_config = false;
+  app.add_option("--config", config_path, "settings (YAML); default /etc/profd/profd.yaml where it exists");
+  app.add_option("--socket", socket, "listen here; default /run/profd/profd.sock");
+  app.add_option("--output-root", output_root, "where sessions without --output go; default /var/lib/profd");
+  app.add_option("--hal", hal, "the driver library; default: where the driver's install record says");
+  app.add_flag("--foreground", foreground, "stay in the foreground (profd always does; accepted for unit files)");
+  app.add_flag("--check-config", check_config, "check the settings, print them whole, exit");
+  app.set_version_flag("--version", std::string("profd ") + profd::base::kVersion);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    std::fprintf(stderr, "profd: %s; see profd --help\n", error.what());
+    return kUsage;
+  }
+
+  profd::config::Config config;
+  std::error_code ignored;
+  if (config_path.empty() && std::filesystem::exists(kDefaultConfig, ignored)) config_path = kDefaultConfig;
+  if (!config_path.empty()) {
+    auto loaded = profd::config::LoadConfig(config_path);
+    if (!loaded.ok()) return Fail(loaded.status(), kUsage);
+    config = std::move(loaded).value();
+  }
+  if (!socket.empty()) config.socket = socket;
+  if (!output_root.empty()) config.store.spool = output_root;
+  if (!hal.empty()) config.driver.library = hal;
+  for (std::string* path : {&config.socket, &config.store.spool}) *path = std::filesystem::absolute(*path);
+  if (check_config) {
+    std::fputs(profd::config::DumpConfig(config).c_str(), stdout);
+    return 0;
+  }
+  if (const auto status = profd::base::StartLog(config.log.level, config.log.file); !status.ok()) {
+    return Fail(status, kUsage);
+  }
+  if (const auto status = profd::RunDaemon(config); !status.ok()) return Fail(status, 1);
+  return 0;
+}

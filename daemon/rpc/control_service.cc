@@ -1,0 +1,295 @@
+#include "daemon/rpc/control_service.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/version.h"
+#include "daemon/rpc/convert.h"
+
+namespace profd::rpc {
+
+using base::Code;
+using base::Status;
+
+namespace {
+
+constexpr uint64_t kWatchCheckNs = 100'000'000;  // how soon a watcher hears of a new state
+constexpr uint32_t kDefaultPeriodMs = 1000;
+constexpr size_t kMaxErrorBytes = 1024;
+
+// The message travels in a header, which has to stay below 8 kB; it may quote what the caller sent.
+grpc::Status ToGrpc(const Status& status) {
+  return {static_cast<grpc::StatusCode>(status.code()), status.message().substr(0, kMaxErrorBytes)};
+}
+
+Status Stopping() { return {Code::kUnavailable, "profd is stopping"}; }
+
+base::Result<std::string> TicketOf(const grpc::CallbackServerContext& context) {
+  const auto& metadata = context.client_metadata();
+  const auto it = metadata.find("profd-ticket");
+  if (it == metadata.end()) {
+    return Status(Code::kUnauthenticated,
+                  "the call has no profd-ticket: knock at the door (<socket>.door) first, as profctl does");
+  }
+  return std::string(it->second.data(), it->second.size());
+}
+
+// The answer a unary call owes. Dropped unanswered (ctl stopped with it in its queue), it says that profd
+// stops.
+template <typename Reply>
+class OwedReply : public OpenCall {
+ public:
+  OwedReply(std::shared_ptr<OpenCalls> open, grpc::ServerUnaryReactor* reactor, Reply* reply)
+      : open_(std::move(open)), reactor_(reactor), reply_(reply) {}
+  ~OwedReply() override {
+    Abort();
+    open_->Remove(this);
+  }
+  OwedReply(const OwedReply&) = delete;
+  OwedReply& operator=(const OwedReply&) = delete;
+
+  void Abort() override { Fail(Stopping()); }
+  void Fail(const Status& status) {
+    if (!answered_.exchange(true)) reactor_->Finish(ToGrpc(status));
+  }
+  template <typename T>
+  void Answer(const base::Result<T>& result) {
+    if (!result.ok()) return Fail(result.status());
+    // Claimed first: gRPC frees the reply as soon as somebody else has finished the call.
+    if (answered_.exchange(true)) return;
+    Encode(*result, reply_);
+    reactor_->Finish(grpc::Status::OK);
+  }
+
+ private:
+  const std::shared_ptr<OpenCalls> open_;
+  grpc::ServerUnaryReactor* const reactor_;
+  Reply* const reply_;
+  std::atomic<bool> answered_{false};
+};
+
+// One Watch call. While a value is being written the next one waits, and a newer one replaces it.
+// **Thread:** Check() on ctl, the rest anywhere. **Owns:** itself until gRPC says OnDone().
+class WatchCall : public grpc::ServerWriteReactor<v1::SessionInfo>,
+                  public OpenCall,
+                  public std::enable_shared_from_this<WatchCall> {
+ public:
+  WatchCall(session::Manager& manager, base::Executor& ctl, std::shared_ptr<OpenCalls> open)
+      : manager_(manager), ctl_(ctl), open_(std::move(open)) {}
+
+  void Begin(auth::Caller caller, const v1::WatchRequest& request) {
+    self_ = shared_from_this();
+    caller_ = std::move(caller);
+    session_ = request.session();
+    period_ns_ = uint64_t{request.period_ms() == 0 ? kDefaultPeriodMs : request.period_ms()} * 1'000'000;
+    period_ns_ = std::max(period_ns_, kWatchCheckNs);
+    open_->Add(self_);
+    ctl_.Post([self = self_] { self->CheckRegularly(); });
+  }
+  void Refuse(const Status& status) {
+    self_ = shared_from_this();
+    const std::lock_guard lock(mutex_);
+    FinishLocked(status);
+  }
+
+  void Abort() override {
+    Check();
+    const std::lock_guard lock(mutex_);
+    if (!last_) FinishLocked(Stopping());
+  }
+
+  void OnWriteDone(bool ok) override {
+    const std::lock_guard lock(mutex_);
+    writing_ = false;
+    if (!ok) return FinishLocked({Code::kCancelled, "the watcher is gone"});
+    if (has_next_) return WriteLocked();
+    if (last_) FinishLocked(Status::Ok());
+  }
+  void OnCancel() override {
+    const std::lock_guard lock(mutex_);
+    FinishLocked({Code::kCancelled, "the watcher is gone"});
+  }
+  void OnDone() override {
+    open_->Remove(this);
+    self_.reset();
+  }
+
+ private:
+  void CheckRegularly() {
+    Check();
+    {
+      const std::lock_guard lock(mutex_);
+      if (finished_ || last_) return;
+    }
+    ctl_.After(kWatchCheckNs, [self = shared_from_this()] { self->CheckRegularly(); });
+  }
+
+  void Check() {
+    const std::lock_guard lock(mutex_);
+    if (finished_ || last_) return;
+    const base::Result<session::SessionInfo> info = manager_.Get(caller_, session_);
+    if (!info.ok()) return FinishLocked(info.status());
+    const session::SessionInfo& now = *info;
+    const uint64_t now_ns = base::MonotonicNs();
+    if (sent_any_ && now.state == sent_state_ && now_ns - sent_ns_ < period_ns_) return;
+    sent_any_ = true;
+    sent_state_ = now.state;
+    sent_ns_ = now_ns;
+    last_ = now.state == session::State::kSealed || now.state == session::State::kFailed;
+    next_.Clear();
+    Encode(now, &next_);
+    has_next_ = true;
+    if (!writing_) WriteLocked();
+  }
+
+  void WriteLocked() {
+    if (finished_) return;
+    current_.Swap(&next_);
+    has_next_ = false;
+    writing_ = true;
+    StartWrite(&current_);
+  }
+  void FinishLocked(const Status& status) {
+    if (std::exchange(finished_, true)) return;
+    Finish(ToGrpc(status));
+  }
+
+  session::Manager& manager_;
+  base::Executor& ctl_;
+  const std::shared_ptr<OpenCalls> open_;
+  std::shared_ptr<WatchCall> self_;
+  auth::Caller caller_;
+  std::string session_;
+  uint64_t period_ns_ = 0;
+
+  std::mutex mutex_;  // all below
+  bool finished_ = false;
+  bool writing_ = false;
+  bool has_next_ = false;
+  bool last_ = false;  // the value of a session at its end is written or waits to be
+  bool sent_any_ = false;
+  session::State sent_state_ = session::State::kPending;
+  uint64_t sent_ns_ = 0;
+  v1::SessionInfo current_;
+  v1::SessionInfo next_;
+};
+
+}  // namespace
+
+// Recognises the caller and runs `work(caller, owed)` on ctl.
+template <typename Reply, typename Work>
+grpc::ServerUnaryReactor* ControlService::OnCtl(grpc::CallbackServerContext* context, Reply* reply,
+                                                Work work) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const auto owed = std::make_shared<OwedReply<Reply>>(open_, reactor, reply);
+  open_->Add(owed);
+  const base::Result<std::string> ticket = TicketOf(*context);
+  base::Result<auth::Caller> caller = ticket.ok() ? tickets_.Find(*ticket) : ticket.status();
+  if (!caller.ok()) {
+    owed->Fail(caller.status());
+    return reactor;
+  }
+  ctl_.Post([caller = std::move(caller).value(), owed, work = std::move(work)] { work(caller, owed); });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* ControlService::Hello(grpc::CallbackServerContext* context,
+                                                const v1::HelloRequest* request, v1::HelloReply* reply) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reply->set_protocol(base::kProtocolVersion);
+  reply->set_profd_version(base::kVersion);
+  if (request->required_features_size() > 0) {
+    reactor->Finish(
+        ToGrpc({Code::kFailedPrecondition, std::string("profd ") + base::kVersion + " has no feature '" +
+                                               request->required_features(0) + "' that the client (" +
+                                               request->client_version() +
+                                               ") requires: install the same release on both sides"}));
+    return reactor;
+  }
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* ControlService::Start(grpc::CallbackServerContext* context,
+                                                const v1::StartRequest* request, v1::SessionInfo* reply) {
+  base::Result<session::SessionSpec> spec = DecodeSpec(request->spec());
+  if (spec.ok() && !spec->output.empty()) {
+    const base::Result<std::string> ticket = TicketOf(*context);
+    base::Result<base::UniqueFd> output_dir = ticket.ok() ? tickets_.TakeOutputDir(*ticket) : ticket.status();
+    if (output_dir.ok()) {
+      spec->output_dir = std::move(output_dir).value();
+    } else {
+      spec = output_dir.status();
+    }
+  }
+  // Shared because ctl's work must be copyable and the spec holds a descriptor.
+  const auto decoded = std::make_shared<base::Result<session::SessionSpec>>(std::move(spec));
+  return OnCtl(context, reply, [this, decoded](const auth::Caller& caller, const auto& owed) {
+    if (!decoded->ok()) return owed->Fail(decoded->status());
+    manager_.Start(caller, std::move(decoded->value()),
+                   [owed](const base::Result<session::SessionInfo>& result) { owed->Answer(result); });
+  });
+}
+
+grpc::ServerUnaryReactor* ControlService::Stop(grpc::CallbackServerContext* context,
+                                               const v1::StopRequest* request, v1::StopReply* reply) {
+  return OnCtl(
+      context, reply, [this, target = DecodeStop(*request)](const auth::Caller& caller, const auto& owed) {
+        if (!target.ok()) return owed->Fail(target.status());
+        manager_.Stop(caller, *target, [owed](const base::Result<std::vector<session::SessionInfo>>& result) {
+          owed->Answer(result);
+        });
+      });
+}
+
+grpc::ServerUnaryReactor* ControlService::Get(grpc::CallbackServerContext* context,
+                                              const v1::GetRequest* request, v1::SessionInfo* reply) {
+  return OnCtl(context, reply,
+               [this, session = request->session()](const auth::Caller& caller, const auto& owed) {
+                 owed->Answer(manager_.Get(caller, session));
+               });
+}
+
+grpc::ServerUnaryReactor* ControlService::List(grpc::CallbackServerContext* context,
+                                               const v1::ListRequest* /*request*/, v1::ListReply* reply) {
+  return OnCtl(context, reply, [this](const auth::Caller& caller, const auto& owed) {
+    owed->Answer(base::Result(manager_.List(caller)));
+  });
+}
+
+grpc::ServerWriteReactor<v1::SessionInfo>* ControlService::Watch(grpc::CallbackServerContext* context,
+                                                                 const v1::WatchRequest* request) {
+  const auto call = std::make_shared<WatchCall>(manager_, ctl_, open_);
+  const base::Result<std::string> ticket = TicketOf(*context);
+  base::Result<auth::Caller> caller = ticket.ok() ? tickets_.Find(*ticket) : ticket.status();
+  if (caller.ok()) {
+    call->Begin(std::move(caller).value(), *request);
+  } else {
+    call->Refuse(caller.status());
+  }
+  return call.get();
+}
+
+grpc::ServerUnaryReactor* ControlService::Devices(grpc::CallbackServerContext* context,
+                                                  const v1::DevicesRequest* /*request*/,
+                                                  v1::DevicesReply* reply) {
+  return OnCtl(context, reply, [this](const auth::Caller& caller, const auto& owed) {
+    manager_.Devices(caller,
+                     [owed](const base::Result<session::NodeReport>& result) { owed->Answer(result); });
+  });
+}
+
+grpc::ServerUnaryReactor* ControlService::Doctor(grpc::CallbackServerContext* context,
+                                                 const v1::DoctorRequest* request, v1::DoctorReply* reply) {
+  return OnCtl(context, reply, [this, pid = request->pid()](const auth::Caller& caller, const auto& owed) {
+    manager_.Doctor(caller, pid, [owed](const std::vector<session::Check>& checks) {
+      owed->Answer(base::Result<std::vector<session::Check>>(checks));
+    });
+  });
+}
+
+}  // namespace profd::rpc

@@ -1,0 +1,52 @@
+// profd.v1.Control: decode on gRPC's threads, decide on ctl.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "daemon/auth/tickets.h"
+#include "daemon/base/executor.h"
+#include "daemon/rpc/open_calls.h"
+#include "daemon/session/manager.h"
+#include "profd/v1/control.grpc.pb.h"
+
+namespace profd::rpc {
+
+// **Thread:** handlers on gRPC's; the manager is called on ctl only.
+class ControlService : public v1::Control::CallbackService {
+ public:
+  ControlService(session::Manager& manager, base::Executor& ctl, auth::Tickets& tickets)
+      : manager_(manager), ctl_(ctl), tickets_(tickets) {}
+
+  // See Server::Shutdown().
+  size_t AbortAll() { return open_->AbortAll(); }
+
+  grpc::ServerUnaryReactor* Hello(grpc::CallbackServerContext* context, const v1::HelloRequest* request,
+                                  v1::HelloReply* reply) override;
+  grpc::ServerUnaryReactor* Start(grpc::CallbackServerContext* context, const v1::StartRequest* request,
+                                  v1::SessionInfo* reply) override;
+  grpc::ServerUnaryReactor* Stop(grpc::CallbackServerContext* context, const v1::StopRequest* request,
+                                 v1::StopReply* reply) override;
+  grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* context, const v1::GetRequest* request,
+                                v1::SessionInfo* reply) override;
+  grpc::ServerUnaryReactor* List(grpc::CallbackServerContext* context, const v1::ListRequest* request,
+                                 v1::ListReply* reply) override;
+  grpc::ServerWriteReactor<v1::SessionInfo>* Watch(grpc::CallbackServerContext* context,
+                                                   const v1::WatchRequest* request) override;
+  grpc::ServerUnaryReactor* Devices(grpc::CallbackServerContext* context, const v1::DevicesRequest* request,
+                                    v1::DevicesReply* reply) override;
+  grpc::ServerUnaryReactor* Doctor(grpc::CallbackServerContext* context, const v1::DoctorRequest* request,
+                                   v1::DoctorReply* reply) override;
+
+ private:
+  template <typename Reply, typename Work>
+  grpc::ServerUnaryReactor* OnCtl(grpc::CallbackServerContext* context, Reply* reply, Work work);
+
+  session::Manager& manager_;
+  base::Executor& ctl_;
+  auth::Tickets& tickets_;
+  // Shared: a call whose work never ran on ctl outlives the service.
+  const std::shared_ptr<OpenCalls> open_ = std::make_shared<OpenCalls>();
+};
+
+}  // namespace profd::rpc

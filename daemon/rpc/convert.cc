@@ -1,0 +1,230 @@
+#include "daemon/rpc/convert.h"
+
+#include <cmath>
+#include <string>
+
+namespace profd::rpc {
+
+using base::Code;
+using base::Status;
+
+namespace {
+
+constexpr int kMaxItems = 1024;  // kinds, pids, devices: far beyond any node
+constexpr uint64_t kMinStorageBytes = 200'000'000;
+constexpr uint64_t kMaxStorageBytes = 4'294'967'295'000'000;
+
+Status TooMany(const char* what) {
+  return {Code::kInvalidArgument, std::string("too many ") + what + ": at most " + std::to_string(kMaxItems)};
+}
+
+v1::SessionState EncodeState(session::State state) {
+  switch (state) {
+    case session::State::kPending:
+      return v1::SESSION_STATE_PENDING;
+    case session::State::kArmed:
+      return v1::SESSION_STATE_ARMED;
+    case session::State::kRunning:
+      return v1::SESSION_STATE_RUNNING;
+    case session::State::kStopping:
+      return v1::SESSION_STATE_STOPPING;
+    case session::State::kSealed:
+      return v1::SESSION_STATE_SEALED;
+    case session::State::kFailed:
+      return v1::SESSION_STATE_FAILED;
+  }
+  return v1::SESSION_STATE_UNSPECIFIED;
+}
+
+v1::EndReason EncodeEndReason(session::EndReason reason) {
+  switch (reason) {
+    case session::EndReason::kNone:
+      return v1::END_REASON_UNSPECIFIED;
+    case session::EndReason::kStopped:
+      return v1::END_REASON_STOPPED;
+    case session::EndReason::kDuration:
+      return v1::END_REASON_DURATION;
+    case session::EndReason::kTargetExit:
+      return v1::END_REASON_TARGET_EXIT;
+    case session::EndReason::kDaemonStop:
+      return v1::END_REASON_DAEMON_STOP;
+    case session::EndReason::kFailed:
+      return v1::END_REASON_FAILED;
+    case session::EndReason::kInterrupted:
+      return v1::END_REASON_INTERRUPTED;
+  }
+  return v1::END_REASON_UNSPECIFIED;
+}
+
+v1::Verdict EncodeVerdict(session::Verdict verdict) {
+  switch (verdict) {
+    case session::Verdict::kStarted:
+      return v1::VERDICT_STARTED;
+    case session::Verdict::kPending:
+      return v1::VERDICT_PENDING;
+    case session::Verdict::kSkipped:
+      return v1::VERDICT_SKIPPED;
+    case session::Verdict::kFailed:
+      return v1::VERDICT_FAILED;
+  }
+  return v1::VERDICT_UNSPECIFIED;
+}
+
+v1::Outcome EncodeOutcome(session::Check::Outcome outcome) {
+  switch (outcome) {
+    case session::Check::Outcome::kOk:
+      return v1::OUTCOME_OK;
+    case session::Check::Outcome::kWarn:
+      return v1::OUTCOME_WARN;
+    case session::Check::Outcome::kBroken:
+      return v1::OUTCOME_BROKEN;
+  }
+  return v1::OUTCOME_UNSPECIFIED;
+}
+
+void EncodeKind(const session::KindState& kind, v1::KindState* out) {
+  out->set_kind(kind.kind);
+  out->set_unit(kind.unit);
+  out->set_requested_hz(kind.requested_hz);
+  out->set_effective_hz(kind.effective_hz);
+  out->set_verdict(EncodeVerdict(kind.verdict));
+  out->set_reason(kind.reason);
+  out->set_bytes(kind.bytes);
+  out->set_records(kind.records);
+  out->set_lost(kind.lost);
+}
+
+void EncodeOffer(const session::KindOffer& offer, v1::KindOffer* out) {
+  out->set_kind(offer.kind);
+  out->set_min_hz(offer.min_hz);
+  out->set_max_hz(offer.max_hz);
+  out->set_default_hz(offer.default_hz);
+  out->mutable_modes()->Assign(offer.modes.begin(), offer.modes.end());
+  out->set_available(offer.available);
+  out->set_reason(offer.reason);
+}
+
+void EncodeDevice(const session::DeviceReport& report, v1::Device* out) {
+  const driver::DeviceFacts& facts = report.facts;
+  out->set_device(facts.id);
+  out->set_physical_id(facts.physical_id);
+  out->set_chip(facts.chip_name);
+  out->set_status(facts.status);
+  out->set_error(facts.error);
+  out->set_virtual_npu(facts.split_mode != 0);
+  out->set_ai_cores(facts.ai_core_num);
+  out->set_vector_cores(facts.aiv_num);
+  out->set_ctrl_cpus(facts.ctrl_cpu_core_num);
+  out->set_ai_cpus(facts.ai_cpu_core_num);
+  out->set_counter_mhz(facts.counter_mhz);
+  out->mutable_channels()->Assign(facts.channels.begin(), facts.channels.end());
+  for (const session::KindOffer& offer : report.kinds) EncodeOffer(offer, out->add_kinds());
+  for (const session::DeviceReport::Holder& holder : report.holders) {
+    v1::KindHolder* added = out->add_holders();
+    added->set_kind(holder.kind);
+    added->set_holder(holder.holder);
+  }
+}
+
+}  // namespace
+
+base::Result<session::SessionSpec> DecodeSpec(const v1::SessionSpec& untrusted) {
+  if (untrusted.kinds_size() > kMaxItems) return TooMany("kinds");
+  if (untrusted.pids_size() > kMaxItems) return TooMany("pids");
+  if (untrusted.devices_size() > kMaxItems) return TooMany("devices");
+  if (untrusted.all_devices() && untrusted.devices_size() > 0) {
+    return Status(Code::kInvalidArgument, "all devices and a list of devices: give one of the two");
+  }
+  const uint64_t storage_limit = untrusted.storage_limit_bytes();
+  if (storage_limit != 0 && (storage_limit < kMinStorageBytes || storage_limit > kMaxStorageBytes)) {
+    return Status(Code::kInvalidArgument, "storage limit of " + std::to_string(storage_limit) +
+                                              " bytes: must be between 200MB and 4294967295MB");
+  }
+
+  session::SessionSpec spec;
+  for (const v1::KindRequest& kind : untrusted.kinds()) {
+    if (!std::isfinite(kind.hz()) || kind.hz() < 0) {
+      return Status(Code::kInvalidArgument, "rate of " + kind.kind() + ": must be a positive number of Hz");
+    }
+    spec.kinds.push_back({kind.kind(), kind.mode(), kind.hz()});
+  }
+  spec.labels.insert(untrusted.labels().begin(), untrusted.labels().end());
+  for (const int32_t pid : untrusted.pids()) {
+    if (pid <= 0) return Status(Code::kInvalidArgument, "pid " + std::to_string(pid) + ": must be positive");
+    spec.pids.push_back(pid);
+  }
+  spec.devices.assign(untrusted.devices().begin(), untrusted.devices().end());
+  spec.preset = untrusted.preset();
+  spec.all_devices = untrusted.all_devices();
+  spec.duration_ns = untrusted.duration_ns();
+  spec.delay_ns = untrusted.delay_ns();
+  spec.storage_limit_bytes = storage_limit;
+  spec.name = untrusted.name();
+  spec.output = untrusted.output();
+  return spec;
+}
+
+base::Result<session::StopTarget> DecodeStop(const v1::StopRequest& untrusted) {
+  const int given =
+      (untrusted.session().empty() ? 0 : 1) + (untrusted.pid() != 0 ? 1 : 0) + (untrusted.all() ? 1 : 0);
+  if (given != 1) {
+    return Status(Code::kInvalidArgument, "stop what? Give exactly one of a session, a pid or all");
+  }
+  if (untrusted.pid() < 0) {
+    return Status(Code::kInvalidArgument, "pid " + std::to_string(untrusted.pid()) + ": must be positive");
+  }
+  return session::StopTarget{untrusted.session(), untrusted.pid(), untrusted.all()};
+}
+
+void Encode(const session::SessionInfo& info, v1::SessionInfo* out) {
+  out->set_session(info.id);
+  out->set_name(info.name);
+  for (const auto& [key, value] : info.labels) (*out->mutable_labels())[key] = value;
+  out->set_uid(info.uid);
+  out->set_user(info.user);
+  out->set_directory(info.directory);
+  out->mutable_directories()->Assign(info.directories.begin(), info.directories.end());
+  out->set_state(EncodeState(info.state));
+  out->set_end_reason(EncodeEndReason(info.end_reason));
+  out->set_error(info.error);
+  out->mutable_degraded()->Assign(info.degraded.begin(), info.degraded.end());
+  out->mutable_pids()->Assign(info.pids.begin(), info.pids.end());
+  out->mutable_devices()->Assign(info.devices.begin(), info.devices.end());
+  out->set_start_wall_ns(info.start_wall_ns);
+  out->set_elapsed_ns(info.elapsed_ns);
+  out->set_duration_ns(info.duration_ns);
+  out->set_storage_limit_bytes(info.storage_limit_bytes);
+  out->set_bytes(info.bytes);
+  out->set_lost(info.lost);
+  for (const session::KindState& kind : info.kinds) EncodeKind(kind, out->add_kinds());
+}
+
+void Encode(const std::vector<session::SessionInfo>& infos, v1::StopReply* out) {
+  for (const session::SessionInfo& info : infos) Encode(info, out->add_sessions());
+}
+
+void Encode(const std::vector<session::SessionInfo>& infos, v1::ListReply* out) {
+  for (const session::SessionInfo& info : infos) Encode(info, out->add_sessions());
+}
+
+void Encode(const session::NodeReport& report, v1::DevicesReply* out) {
+  out->set_profd_version(report.profd_version);
+  out->set_driver_path(report.driver_path);
+  out->set_driver_error(report.driver_error);
+  out->set_driver_api_version(report.driver_api_version);
+  out->mutable_missing_symbols()->Assign(report.missing_symbols.begin(), report.missing_symbols.end());
+  for (const session::DeviceReport& device : report.devices) EncodeDevice(device, out->add_devices());
+  for (const session::KindOffer& offer : report.host_kinds) EncodeOffer(offer, out->add_host_kinds());
+}
+
+void Encode(const std::vector<session::Check>& checks, v1::DoctorReply* out) {
+  for (const session::Check& check : checks) {
+    v1::Check* added = out->add_checks();
+    added->set_name(check.name);
+    added->set_outcome(EncodeOutcome(check.outcome));
+    added->set_detail(check.detail);
+    added->set_remedy(check.remedy);
+  }
+}
+
+}  // namespace profd::rpc

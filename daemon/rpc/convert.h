@@ -1,0 +1,25 @@
+// proto ⇄ the daemon's plain structs. Decoding checks what only the wire can get wrong; whether a request
+// makes sense is the plan's business.
+#pragma once
+
+#include <vector>
+
+#include "base/status.h"
+#include "daemon/session/manager.h"
+#include "daemon/session/types.h"
+#include "profd/v1/control.pb.h"
+#include "profd/v1/session.pb.h"
+
+namespace profd::rpc {
+
+// Without the output directory: that comes through the door.
+base::Result<session::SessionSpec> DecodeSpec(const v1::SessionSpec& untrusted);
+base::Result<session::StopTarget> DecodeStop(const v1::StopRequest& untrusted);
+
+void Encode(const session::SessionInfo& info, v1::SessionInfo* out);
+void Encode(const std::vector<session::SessionInfo>& infos, v1::StopReply* out);
+void Encode(const std::vector<session::SessionInfo>& infos, v1::ListReply* out);
+void Encode(const session::NodeReport& report, v1::DevicesReply* out);
+void Encode(const std::vector<session::Check>& checks, v1::DoctorReply* out);
+
+}  // namespace profd::rpc

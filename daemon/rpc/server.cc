@@ -1,0 +1,81 @@
+#include "daemon/rpc/server.h"
+
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "daemon/auth/socket_claim.h"
+#include "daemon/rpc/control_service.h"
+#include "daemon/rpc/standard_services.h"
+
+namespace profd::rpc {
+
+namespace {
+
+constexpr int kMaxMessageBytes = 4 << 20;
+constexpr int kMaxStreamsPerConnection = 64;
+constexpr size_t kMaxBufferedBytes = 32 << 20;  // of all connections together
+constexpr std::chrono::milliseconds kShutdownGrace{100};
+constexpr std::chrono::milliseconds kLastWords{30};
+
+std::vector<std::string> ServiceNames() {
+  return {"profd.v1.Control", "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"};
+}
+
+}  // namespace
+
+class Server::Impl {
+ public:
+  Impl(auth::SocketClaim taken, session::Manager& manager, base::Executor& ctl, auth::Tickets& tickets)
+      : claim(std::move(taken)), control(manager, ctl, tickets) {}
+
+  const auth::SocketClaim claim;
+  ControlService control;
+  HealthService health{ServiceNames()};
+  ReflectionService reflection{ServiceNames()};
+  std::unique_ptr<grpc::Server> server;
+};
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() { Shutdown(); }
+
+base::Result<std::unique_ptr<Server>> Server::Start(const std::string& socket, session::Manager& manager,
+                                                    base::Executor& ctl, auth::Tickets& tickets) {
+  PROFD_ASSIGN_OR_RETURN(auth::SocketClaim claim, auth::SocketClaim::Take(socket));
+  auto impl = std::make_unique<Impl>(std::move(claim), manager, ctl, tickets);
+  grpc::EnableDefaultHealthCheckService(false);
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("unix:" + socket, grpc::InsecureServerCredentials());
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
+  builder.SetResourceQuota(grpc::ResourceQuota("profd").Resize(kMaxBufferedBytes));
+  builder.RegisterService(&impl->control);
+  builder.RegisterService(&impl->health);
+  builder.RegisterService(&impl->reflection);
+  {
+    const auth::SocketUmask everybody_may_connect;
+    impl->server = builder.BuildAndStart();
+  }
+  if (impl->server == nullptr) {
+    return base::Status(base::Code::kInternal,
+                        "cannot listen on " + socket + ": gRPC refused the socket; is its folder writable?");
+  }
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+void Server::Shutdown() {
+  if (impl_->server == nullptr) return;
+  // gRPC closes a connection as soon as its last stream has ended, and a client that writes just then (it
+  // acknowledges what it reads) sees a broken pipe instead of the answer: they get the time to read it.
+  if (impl_->control.AbortAll() > 0) std::this_thread::sleep_for(kLastWords);
+  impl_->server->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
+  impl_->server.reset();
+}
+
+}  // namespace profd::rpc

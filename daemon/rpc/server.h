@@ -1,0 +1,35 @@
+// The gRPC server on the control socket: Control, health and reflection. No gRPC in this header.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "daemon/auth/tickets.h"
+#include "daemon/base/executor.h"
+#include "daemon/session/manager.h"
+
+namespace profd::rpc {
+
+// **Thread:** the one that starts the daemon, or ctl. **Owns:** the claim to the socket and the door beside
+// it, the socket file, gRPC's threads.
+class Server {
+ public:
+  static base::Result<std::unique_ptr<Server>> Start(const std::string& socket, session::Manager& manager,
+                                                     base::Executor& ctl, auth::Tickets& tickets);
+  ~Server();  // calls Shutdown()
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // On ctl or when ctl has stopped, after Manager::Shutdown() is done and while the manager still lives:
+  // watchers get the last value, calls still open UNAVAILABLE. Blocks for 0.2 s at most.
+  void Shutdown();
+
+ private:
+  class Impl;
+  explicit Server(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace profd::rpc

@@ -1,0 +1,202 @@
+#include "daemon/session/control_files.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "daemon/driver/capabilities.h"
+#include "format/records/packed.h"
+
+namespace profd::session {
+
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+uint32_t PayloadWord(const driver::StartPara& para, size_t index) {
+  return format::Load<uint32_t>(para.user_data.data() + index * sizeof(uint32_t));
+}
+
+// "0x8,0xa,…" of a payload's u16 events.
+std::string HexEvents(const std::byte* events, uint32_t count) {
+  std::string text;
+  for (uint32_t i = 0; i < count; ++i) {
+    char item[16];
+    std::snprintf(item, sizeof item, "%s0x%x", i == 0 ? "" : ",",
+                  static_cast<unsigned>(format::Load<uint16_t>(events + i * sizeof(uint16_t))));
+    text += item;
+  }
+  return text;
+}
+
+std::string HexWords(const driver::StartPara& para, size_t first, uint32_t count) {
+  std::string text;
+  for (uint32_t i = 0; i < count; ++i) {
+    char item[16];
+    std::snprintf(item, sizeof item, "%s0x%x", i == 0 ? "" : ",", PayloadWord(para, first + i));
+    text += item;
+  }
+  return text;
+}
+
+// What sample.json says of a channel beyond its switch and interval. Offsets: docs/formats.md, "start payloads".
+void NoteChannel(const ChannelStart& start, const driver::DeviceFacts& device, format::SampleSettings& settings) {
+  const driver::StartPara& para = start.para;
+  switch (start.channel) {
+    case 8:
+      settings.llc_mode = PayloadWord(para, 1) == 2 ? "write" : "read";
+      break;
+    case 10:
+      settings.ts_cpu_events = HexWords(para, 2, std::min(PayloadWord(para, 1), 30u));
+      break;
+    case 43:
+      settings.aicore_events = HexWords(para, 5, std::min(PayloadWord(para, 4), 8u));
+      settings.aicore_metrics = driver::AiCoreMetric(device.chip).name;
+      break;
+    case 85:
+      settings.aiv_events = HexWords(para, 5, std::min(PayloadWord(para, 4), 8u));
+      settings.aiv_metrics = driver::AiVectorMetric(device.chip).name;
+      break;
+    case 54: {
+      const uint32_t block = para.user_data_size == 88 ? 36 : 32;
+      const uint32_t events = para.user_data_size == 88 ? 10 : 8;
+      settings.aicore_events = HexEvents(para.user_data.data() + 4 + 16, std::min(PayloadWord(para, 4), events));
+      settings.aiv_events = HexEvents(para.user_data.data() + 4 + block + 16,
+                                      std::min(PayloadWord(para, (4 + block + 12) / 4), events));
+      settings.aicore_metrics = driver::AiCoreMetric(device.chip).name;
+      settings.aiv_metrics = driver::AiVectorMetric(device.chip).name;
+      break;
+    }
+    case 133:
+      for (const driver::QosStream& stream : device.qos) {
+        if (!settings.qos_events.empty()) settings.qos_events += ',';
+        settings.qos_events += stream.name;
+      }
+      break;
+    default:
+      break;
+  }
+}
+
+format::SampleSettings CommonSettings(const ControlInput& input) {
+  format::SampleSettings settings;
+  settings.result_dir = input.result_dir;
+  settings.job_id = input.job_id;
+  settings.storage_limit_mb = input.storage_limit_bytes / 1'000'000;
+  settings.period_s = input.duration_ns / kSecond;
+  settings.target_pid = input.target.pid;
+  settings.collector_pid = ::getpid();
+  return settings;
+}
+
+void NoteKind(const KindState& kind, format::SampleSettings& settings) {
+  if (std::find(settings.kinds.begin(), settings.kinds.end(), kind.kind) == settings.kinds.end()) {
+    settings.kinds.push_back(kind.kind);
+  }
+  if (kind.effective_hz > 0) settings.interval_ms[kind.kind] = static_cast<uint32_t>(1000 / kind.effective_hz);
+}
+
+format::SampleSettings DeviceSettings(const ControlInput& input, const driver::DeviceFacts& device) {
+  format::SampleSettings settings = CommonSettings(input);
+  for (const ChannelStart& start : input.plan.channels) {
+    if (start.device != device.id) continue;
+    NoteKind(input.plan.kinds[start.kind_index], settings);
+    NoteChannel(start, device, settings);
+  }
+  // aicore and aivector may share one start.
+  for (const KindState& kind : input.plan.kinds) {
+    if (kind.unit == "device:" + std::to_string(device.id) && kind.verdict == Verdict::kStarted) {
+      NoteKind(kind, settings);
+    }
+  }
+  return settings;
+}
+
+format::SampleSettings HostSettings(const ControlInput& input) {
+  format::SampleSettings settings = CommonSettings(input);
+  for (const HostStart& start : input.plan.host) {
+    NoteKind(input.plan.kinds[start.kind_index], settings);
+    if (start.kind == "host-disk") settings.host_disk_hz = start.hz;
+  }
+  return settings;
+}
+
+format::DeviceInfo ToInfo(const driver::DeviceFacts& facts) {
+  format::DeviceInfo info;
+  info.id = facts.id;
+  info.chip = facts.chip;
+  info.env_type = facts.env_type;
+  info.ctrl_cpu_core_num = facts.ctrl_cpu_core_num;
+  info.ctrl_cpu_id = facts.ctrl_cpu_id;
+  info.ctrl_cpu_endian_little = facts.ctrl_cpu_endian_little;
+  info.ts_cpu_core_num = facts.ts_cpu_core_num;
+  info.ai_cpu_core_num = facts.ai_cpu_core_num;
+  info.ai_cpu_core_id = facts.ai_cpu_core_id;
+  info.ai_core_num = facts.ai_core_num;
+  info.ai_core_id = facts.ai_core_id;
+  info.aicpu_occupy_bitmap = facts.aicpu_occupy_bitmap;
+  info.aiv_num = facts.aiv_num;
+  info.counter_mhz = facts.counter_mhz;
+  info.aic_mhz = facts.aic_mhz;
+  info.aiv_mhz = facts.aiv_mhz;
+  return info;
+}
+
+store::ControlFile File(std::string path, std::string content) {
+  store::ControlFile file;
+  file.path = std::move(path);
+  file.content = std::move(content);
+  return file;
+}
+
+std::string Folder(uint32_t device) { return "device_" + std::to_string(device) + "/"; }
+std::string Suffix(uint32_t device) { return "." + std::to_string(device); }
+
+}  // namespace
+
+std::vector<store::ControlFile> StartControlFiles(const ControlInput& input, const format::ClockPair& host,
+                                                  const std::map<uint32_t, format::ClockPair>& devices) {
+  std::vector<store::ControlFile> files;
+  // The host side carries the chip of the first device, as the vendor's does; 910B where there is none.
+  uint32_t host_chip = driver::chip::k910B;
+  for (const driver::DeviceFacts& device : input.devices) {
+    const auto pair = devices.find(device.id);
+    if (pair == devices.end()) continue;
+    if (files.empty()) host_chip = device.chip;
+    const format::DeviceInfo info = ToInfo(device);
+    const std::string folder = Folder(device.id);
+    const std::string suffix = Suffix(device.id);
+    const int id = static_cast<int>(device.id);
+    files.push_back(File(folder + "start_info" + suffix, format::StartInfo(pair->second)));
+    files.push_back(File(folder + "host_start.log" + suffix, format::HostStartLog(pair->second, id)));
+    files.push_back(File(folder + "dev_start.log" + suffix, format::DevStartLog(pair->second)));
+    files.push_back(File(folder + "info.json" + suffix,
+                         format::InfoJson(input.host, &info, device.chip, input.api_version, input.target)));
+    files.push_back(File(folder + "sample.json", format::SampleJson(DeviceSettings(input, device), id)));
+    files.back().done_blank = true;
+  }
+  files.push_back(File("host/start_info", format::StartInfo(host)));
+  files.push_back(File("host/host_start.log", format::HostStartLog(host, -1)));
+  files.push_back(File("host/info.json",
+                       format::InfoJson(input.host, nullptr, host_chip, input.api_version, input.target)));
+  files.push_back(File("host/sample.json", format::SampleJson(HostSettings(input), -1)));
+  files.back().done_blank = true;
+  return files;
+}
+
+std::vector<store::ControlFile> EndControlFiles(const Plan& plan, const format::ClockPair& host,
+                                                const std::map<uint32_t, format::ClockPair>& devices) {
+  std::vector<store::ControlFile> files;
+  for (const uint32_t device : plan.devices) {
+    const auto pair = devices.find(device);
+    // A device that no longer answers ends when the host does.
+    files.push_back(File(Folder(device) + "end_info" + Suffix(device),
+                         format::EndInfo(pair == devices.end() ? host : pair->second)));
+  }
+  files.push_back(File("host/end_info", format::EndInfo(host)));
+  return files;
+}
+
+}  // namespace profd::session

@@ -1,0 +1,99 @@
+#include "daemon/session/kinds.h"
+
+#include <algorithm>
+
+#include "base/edit_distance.h"
+#include "daemon/driver/capabilities.h"
+
+namespace profd::session {
+
+namespace {
+
+constexpr HostKind kHostKinds[] = {
+    {"host-cpu", HostKind::Scope::kProcess, 50, 2000},   {"host-mem", HostKind::Scope::kProcess, 50, 60},
+    {"host-disk", HostKind::Scope::kProcess, 50, 90},    {"host-network", HostKind::Scope::kHost, 50, 300},
+    {"host-sys-cpu", HostKind::Scope::kHost, 10, 1500},  {"host-sys-mem", HostKind::Scope::kHost, 10, 1600},
+    {"host-pid-cpu", HostKind::Scope::kEither, 10, 500}, {"host-pid-mem", HostKind::Scope::kEither, 10, 120},
+};
+
+constexpr std::string_view kPresets[] = {"node", "memory", "network", "host", "all"};
+
+constexpr std::string_view kMemory[] = {"hbm", "ddr", "llc", "npu-mem", "npu-app-mem", "npu-module-mem"};
+constexpr std::string_view kNetwork[] = {"nic", "roce", "hccs", "pcie", "ub", "host-network"};
+constexpr std::string_view kWholeHost[] = {"host-sys-cpu", "host-sys-mem", "host-network"};
+constexpr std::string_view kOfTargets[] = {"host-cpu", "host-mem", "host-disk", "host-network"};
+// Not peripherals of the node but cores and processors at work for somebody.
+constexpr std::string_view kCores[] = {"tscpu", "aicore", "aivector", "aicpu"};
+
+bool Has(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string Unknown(std::string_view what, std::string_view name,
+                    const std::vector<std::string_view>& known) {
+  std::string message = "unknown " + std::string(what) + " '" + std::string(name) + "'; ";
+  std::string_view nearest;
+  size_t nearest_distance = 3;
+  std::string all;
+  for (const std::string_view candidate : known) {
+    const size_t distance = base::EditDistance(name, candidate);
+    if (distance < nearest_distance) {
+      nearest_distance = distance;
+      nearest = candidate;
+    }
+    all += (all.empty() ? "" : " ") + std::string(candidate);
+  }
+  if (!nearest.empty()) return message + "did you mean " + std::string(nearest) + "?";
+  return message + "there are: " + all;
+}
+
+}  // namespace
+
+std::span<const HostKind> HostKindTable() { return kHostKinds; }
+
+const HostKind* FindHostKind(std::string_view name) {
+  for (const HostKind& kind : kHostKinds) {
+    if (kind.name == name) return &kind;
+  }
+  return nullptr;
+}
+
+std::vector<std::string_view> PresetKinds(std::string_view preset, bool with_targets) {
+  std::vector<std::string_view> kinds;
+  const auto add = [&kinds](std::span<const std::string_view> names) {
+    kinds.insert(kinds.end(), names.begin(), names.end());
+  };
+  if (preset == "memory") {
+    add(kMemory);
+  } else if (preset == "network") {
+    add(kNetwork);
+  } else if (preset == "host") {
+    add(with_targets ? std::span<const std::string_view>(kOfTargets) : kWholeHost);
+  } else if (preset == "node") {
+    for (const std::string_view kind : driver::DeviceKindNames()) {
+      if (!Has(kCores, kind)) kinds.push_back(kind);
+    }
+    add(kWholeHost);
+  } else if (preset == "all") {
+    add(driver::DeviceKindNames());
+    for (const HostKind& kind : kHostKinds) {
+      if (with_targets || kind.scope != HostKind::Scope::kProcess) kinds.push_back(kind.name);
+    }
+  }
+  return kinds;
+}
+
+bool IsMemoryKind(std::string_view kind) { return Has(kMemory, kind) || kind == "qos"; }
+bool IsLinkKind(std::string_view kind) { return kind == "pcie" || kind == "hccs"; }
+
+std::string UnknownKind(std::string_view name) {
+  std::vector<std::string_view> known(driver::DeviceKindNames().begin(), driver::DeviceKindNames().end());
+  for (const HostKind& kind : kHostKinds) known.push_back(kind.name);
+  return Unknown("kind", name, known);
+}
+
+std::string UnknownPreset(std::string_view name) {
+  return Unknown("preset", name, {std::begin(kPresets), std::end(kPresets)});
+}
+
+}  // namespace profd::session

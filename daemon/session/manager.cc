@@ -1,0 +1,462 @@
+#include "daemon/session/manager.h"
+
+#include <sys/random.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/version.h"
+#include "daemon/base/executor.h"
+#include "daemon/base/log.h"
+#include "daemon/host/process.h"
+#include "daemon/host/sampler.h"
+#include "daemon/session/aside.h"
+#include "daemon/session/node.h"
+#include "daemon/session/past.h"
+#include "daemon/session/session.h"
+#include "daemon/session/writers.h"
+#include "daemon/store/spool.h"
+
+namespace profd::session {
+
+namespace {
+
+using auth::Action;
+using auth::Caller;
+using auth::May;
+using base::Code;
+using base::Result;
+using base::Status;
+
+constexpr uint64_t kSecond = 1'000'000'000;
+constexpr size_t kMaxEnded = 256;
+constexpr size_t kMaxName = 128;
+constexpr size_t kMaxLabels = 64;
+constexpr size_t kMaxPids = 256;
+
+std::string NewId() {
+  uint32_t random = 0;
+  if (::getrandom(&random, sizeof random, 0) != sizeof random) random = static_cast<uint32_t>(base::RawNs());
+  char text[9];
+  std::snprintf(text, sizeof text, "%08x", random);
+  return text;
+}
+
+Status CheckText(const std::string& what, const std::string& text) {
+  if (text.size() > kMaxName) {
+    return {Code::kInvalidArgument, what + " is " + std::to_string(text.size()) + " bytes long; at most " +
+                                        std::to_string(kMaxName) + " are taken"};
+  }
+  const bool printable = std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= 0x20 && c != 0x7f; });
+  if (!printable) return {Code::kInvalidArgument, what + " holds a control character; give printable text"};
+  return Status::Ok();
+}
+
+}  // namespace
+
+class Manager::Impl {
+ public:
+  Impl(base::Executor& ctl, const config::Config& config, std::shared_ptr<driver::Driver> driver,
+       std::string driver_error)
+      : ctl_(ctl),
+        config_(config),
+        node_(ctl, config, std::move(driver), std::move(driver_error)),
+        writers_(ctl, config),
+        sampler_([this](std::function<void()> work) { ctl_.Post(std::move(work)); }),
+        aside_(ctl) {
+    // So that the first start finds the facts.
+    ctl_.Post([this] { node_.WhenKnown([] {}); });
+    aside_.Run([this, spool = config_.store.spool] {
+      auto past = std::make_shared<std::vector<SessionInfo>>(ReadPastSessions(spool, kMaxEnded));
+      return [this, past] { past_ = std::move(*past); };
+    });
+  }
+
+  void Start(const Caller& caller, SessionSpec spec, std::function<void(Result<SessionInfo>)> done);
+  void Stop(const Caller& caller, const StopTarget& target,
+            std::function<void(Result<std::vector<SessionInfo>>)> done);
+  Result<SessionInfo> Get(const Caller& caller, const std::string& id);
+  std::vector<SessionInfo> List(const Caller& caller);
+  void Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done);
+  void Doctor(const Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done);
+  void Shutdown(std::function<void()> done);
+
+ private:
+  struct Request {
+    Caller caller;
+    SessionSpec spec;
+    Plan plan;
+    std::string target_name;
+    std::function<void(Result<SessionInfo>)> done;
+  };
+
+  Status CheckSpec(SessionSpec& spec) const;
+  Result<NodeFacts> FactsFor(const Caller& caller, const SessionSpec& spec) const;
+  void PlanStart(std::shared_ptr<Request> request);
+  void OpenOutput(std::shared_ptr<Request> request);
+  void Launch(const std::shared_ptr<Request>& request, base::UniqueFd parent, std::string parent_path);
+  void ForgetOld();
+  NodeReport Report() const;
+  std::vector<Check> LibraryChecks() const;
+
+  base::Executor& ctl_;
+  const config::Config& config_;
+  Node node_;
+  Writers writers_;
+  host::Sampler sampler_;
+  Aside aside_;
+  std::deque<std::shared_ptr<Session>> sessions_;  // oldest first
+  std::vector<SessionInfo> past_;
+  uint32_t next_trace_ = 1;
+  bool shutting_down_ = false;
+};
+
+Status Manager::Impl::CheckSpec(SessionSpec& spec) const {
+  PROFD_RETURN_IF_ERROR(CheckText("name", spec.name));
+  if (spec.labels.size() > kMaxLabels) return {Code::kInvalidArgument, "more than 64 labels"};
+  for (const auto& [key, value] : spec.labels) {
+    PROFD_RETURN_IF_ERROR(CheckText("label " + key, key));
+    PROFD_RETURN_IF_ERROR(CheckText("label " + key, value));
+  }
+  if (spec.pids.size() > kMaxPids) return {Code::kInvalidArgument, "more than 256 pids in one session"};
+  std::sort(spec.pids.begin(), spec.pids.end());
+  spec.pids.erase(std::unique(spec.pids.begin(), spec.pids.end()), spec.pids.end());
+  if (spec.duration_ns == 0) spec.duration_ns = config_.session.default_duration_s * kSecond;
+  if (spec.duration_ns > config_.session.max_duration_s * kSecond) {
+    return {Code::kOutOfRange, "duration " + std::to_string(spec.duration_ns / kSecond) + " s is longer than " +
+                                   std::to_string(config_.session.max_duration_s) +
+                                   " s, the longest this profd allows (session.max_duration_s)"};
+  }
+  if (spec.delay_ns > config_.session.max_duration_s * kSecond) {
+    return {Code::kOutOfRange, "delay is longer than " + std::to_string(config_.session.max_duration_s) + " s"};
+  }
+  const auto open = static_cast<size_t>(
+      std::count_if(sessions_.begin(), sessions_.end(), [](const auto& session) { return !session->ended(); }));
+  if (open >= config_.session.max_sessions) {
+    return {Code::kResourceExhausted, std::to_string(open) +
+                                          " sessions are open, the most this profd allows "
+                                          "(session.max_sessions); stop one first"};
+  }
+  if (shutting_down_) return {Code::kUnavailable, "profd is stopping"};
+  return Status::Ok();
+}
+
+Result<NodeFacts> Manager::Impl::FactsFor(const Caller& caller, const SessionSpec& spec) const {
+  NodeFacts facts = node_.Facts();
+  const Status device_kinds = May(caller, Action::kCollectDevice);
+  facts.device_kinds_allowed = device_kinds.ok();
+  facts.device_kinds_denied_reason = device_kinds.message();
+  for (const pid_t pid : spec.pids) {
+    const host::ProcessFacts process = host::ReadProcessFacts(pid);
+    if (process.exists && !process.is_thread) {
+      PROFD_RETURN_IF_ERROR(May(caller, Action::kCollectProcess, process.uid));
+    }
+    ProcessFacts entry;
+    entry.pid = pid;
+    entry.uid = process.uid;
+    entry.exists = process.exists;
+    entry.is_thread = process.is_thread;
+    entry.open_devices = process.open_devices;
+    facts.processes.push_back(std::move(entry));
+  }
+  return facts;
+}
+
+void Manager::Impl::Start(const Caller& caller, SessionSpec spec, std::function<void(Result<SessionInfo>)> done) {
+  if (const Status status = CheckSpec(spec); !status.ok()) {
+    done(status);
+    return;
+  }
+  auto request = std::make_shared<Request>();
+  request->caller = caller;
+  request->spec = std::move(spec);
+  request->done = std::move(done);
+  node_.WhenKnown([this, request] { PlanStart(request); });
+}
+
+void Manager::Impl::PlanStart(std::shared_ptr<Request> request) {
+  auto facts = FactsFor(request->caller, request->spec);
+  if (!facts.ok()) {
+    request->done(facts.status());
+    return;
+  }
+  auto plan = MakePlan(request->spec, *facts);
+  if (!plan.ok()) {
+    request->done(plan.status());
+    return;
+  }
+  request->plan = std::move(plan).value();
+  if (!request->plan.host.empty() && request->spec.pids.empty()) {
+    if (const Status status = May(request->caller, Action::kCollectHost); !status.ok()) {
+      request->done(status);
+      return;
+    }
+  }
+  if (!request->spec.pids.empty()) request->target_name = host::ReadProcessFacts(request->spec.pids.front()).comm;
+  OpenOutput(std::move(request));
+}
+
+void Manager::Impl::OpenOutput(std::shared_ptr<Request> request) {
+  const auto passed = std::make_shared<base::UniqueFd>(std::move(request->spec.output_dir));
+  aside_.Run([this, request, passed, spool = config_.store.spool] {
+    const Caller& caller = request->caller;
+    std::string path = request->spec.output;
+    Result<base::UniqueFd> parent = Status{};
+    if (*passed) {
+      parent = store::CheckOutputDir(std::move(*passed), caller.uid, caller.gid);
+    } else {
+      path = spool + "/" + caller.user;
+      parent = store::OpenSpoolFor(spool, caller.uid, caller.gid, caller.user);
+    }
+    auto opened = std::make_shared<Result<base::UniqueFd>>(std::move(parent));
+    return [this, request, opened, path] {
+      if (!opened->ok()) {
+        request->done(opened->status());
+        return;
+      }
+      Launch(request, std::move(*opened).value(), path);
+    };
+  });
+}
+
+void Manager::Impl::Launch(const std::shared_ptr<Request>& request, base::UniqueFd parent, std::string parent_path) {
+  ForgetOld();
+  Session::Setup setup;
+  setup.id = NewId();
+  setup.owner = request->caller;
+  setup.spec = std::move(request->spec);
+  setup.plan = std::move(request->plan);
+  setup.parent = std::move(parent);
+  setup.parent_path = std::move(parent_path);
+  setup.target_name = request->target_name;
+  setup.next_trace_id = [this] { return next_trace_++; };
+  auto session = std::make_shared<Session>(Services{ctl_, config_, node_, writers_, sampler_}, std::move(setup));
+  sessions_.push_back(session);
+  session->Start([this, session, request](const Result<SessionInfo>& result) {
+    // Refused: the caller has the reason, there is nothing to look at later.
+    if (!result.ok()) std::erase(sessions_, session);
+    request->done(result);
+  });
+}
+
+void Manager::Impl::ForgetOld() {
+  while (sessions_.size() >= kMaxEnded) {
+    const auto oldest =
+        std::find_if(sessions_.begin(), sessions_.end(), [](const auto& session) { return session->ended(); });
+    if (oldest == sessions_.end()) return;
+    sessions_.erase(oldest);
+  }
+}
+
+void Manager::Impl::Stop(const Caller& caller, const StopTarget& target,
+                         std::function<void(Result<std::vector<SessionInfo>>)> done) {
+  std::vector<std::shared_ptr<Session>> chosen;
+  Status refused;
+  for (const auto& session : sessions_) {
+    if (session->ended()) {
+      if (!target.session.empty() && session->id() == target.session &&
+          May(caller, Action::kSeeSession, session->uid()).ok()) {
+        done(Status{Code::kFailedPrecondition, "session " + target.session + " has ended already (" +
+                                             EndReasonName(session->Info().end_reason) + ")"});
+        return;
+      }
+      continue;
+    }
+    const bool wanted = target.all || (!target.session.empty() && session->id() == target.session) ||
+                        (target.pid != 0 && session->Targets(target.pid));
+    if (!wanted) continue;
+    if (const Status may = May(caller, Action::kStopSession, session->uid()); !may.ok()) {
+      if (!target.all) refused = may;
+      continue;
+    }
+    chosen.push_back(session);
+  }
+  if (chosen.empty()) {
+    if (!refused.ok()) {
+      done(refused);
+    } else if (target.all) {
+      done(std::vector<SessionInfo>{});
+    } else if (target.pid != 0) {
+      done(Status{Code::kNotFound, "no running session has pid " + std::to_string(target.pid) + " as its target"});
+    } else {
+      done(Status{Code::kNotFound, "no running session '" + target.session + "'; profctl list shows them"});
+    }
+    return;
+  }
+  struct Waiting {
+    size_t left;
+    std::vector<SessionInfo> infos;
+  };
+  auto waiting = std::make_shared<Waiting>(Waiting{chosen.size(), {}});
+  for (const auto& session : chosen) {
+    session->Stop(EndReason::kStopped, [waiting, done](SessionInfo info) {
+      waiting->infos.push_back(std::move(info));
+      if (--waiting->left == 0) done(std::move(waiting->infos));
+    });
+  }
+}
+
+Result<SessionInfo> Manager::Impl::Get(const Caller& caller, const std::string& id) {
+  for (const SessionInfo& info : List(caller)) {
+    if (info.id == id) return info;
+  }
+  return Status{Code::kNotFound, "no session '" + id + "'; profctl list shows them"};
+}
+
+std::vector<SessionInfo> Manager::Impl::List(const Caller& caller) {
+  std::vector<SessionInfo> infos;
+  for (auto session = sessions_.rbegin(); session != sessions_.rend(); ++session) {
+    if (May(caller, Action::kSeeSession, (*session)->uid()).ok()) infos.push_back((*session)->Info());
+  }
+  for (const SessionInfo& info : past_) {
+    if (May(caller, Action::kSeeSession, info.uid).ok()) infos.push_back(info);
+  }
+  return infos;
+}
+
+NodeReport Manager::Impl::Report() const {
+  NodeReport report;
+  report.profd_version = base::kVersion;
+  report.driver_error = node_.library_error();
+  report.host_kinds = HostKinds();
+  if (node_.driver() == nullptr) return report;
+  report.driver_path = node_.driver()->path();
+  report.driver_api_version = node_.driver()->api_version();
+  report.missing_symbols = node_.driver()->missing_symbols();
+  const std::vector<device::Holding> holdings = node_.hub()->Holdings();
+  for (const driver::DeviceFacts& facts : node_.devices()) {
+    DeviceReport device;
+    device.facts = facts;
+    device.kinds = DeviceKinds(facts, report.driver_api_version);
+    for (const device::Holding& holding : holdings) {
+      if (holding.device == facts.id) device.holders.push_back({holding.kind, holding.holder});
+    }
+    report.devices.push_back(std::move(device));
+  }
+  return report;
+}
+
+void Manager::Impl::Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done) {
+  if (const Status may = May(caller, Action::kSeeNode); !may.ok()) {
+    done(may);
+    return;
+  }
+  node_.Refresh([this, done = std::move(done)] { done(Report()); });
+}
+
+std::vector<Check> Manager::Impl::LibraryChecks() const {
+  using Outcome = Check::Outcome;
+  const driver::Driver* driver = node_.driver();
+  if (driver == nullptr) {
+    return {{"driver library", Outcome::kWarn, node_.library_error(),
+             "on a node with NPUs install the driver, or name the library: profd --hal PATH; without it host kinds "
+             "only"}};
+  }
+  std::vector<Check> checks;
+  char version[32];
+  std::snprintf(version, sizeof version, ", API 0x%06x", driver->api_version());
+  checks.push_back({"driver library", Outcome::kOk, driver->path() + version, ""});
+  const std::vector<std::string> missing = driver->missing_symbols();
+  std::string names;
+  for (const std::string& name : missing) names += (names.empty() ? "" : ", ") + name;
+  checks.push_back({"symbols", missing.empty() ? Outcome::kOk : Outcome::kWarn,
+                    missing.empty() ? "all there" : "missing: " + names,
+                    missing.empty() ? "" : "an older driver; what needs them is skipped"});
+  if (node_.devices().empty()) {
+    checks.push_back({"devices", Outcome::kBroken,
+                      node_.library_error().empty() ? "the driver lists no device" : node_.library_error(),
+                      "check `npu-smi info`, the permissions of /dev/davinci* and the driver's log"});
+  }
+  for (const driver::DeviceFacts& device : node_.devices()) {
+    const bool works = device.status == 1 && device.error.empty();
+    size_t kinds = 0;
+    for (const KindOffer& offer : DeviceKinds(device, driver->api_version())) kinds += offer.available ? 1 : 0;
+    checks.push_back({"device " + std::to_string(device.id), works ? Outcome::kOk : Outcome::kBroken,
+                      device.chip_name + ", " + std::to_string(kinds) + " kinds" +
+                          (works ? "" : ", status " + std::to_string(device.status) + " " + device.error),
+                      works ? "" : "the device does not work (1 = working, 4 = lost): see the driver's log"});
+  }
+  return checks;
+}
+
+void Manager::Impl::Doctor(const Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done) {
+  node_.Refresh([this, caller, pid, done = std::move(done)] {
+    using Outcome = Check::Outcome;
+    auto checks = std::make_shared<std::vector<Check>>(LibraryChecks());
+    const Status device_kinds = May(caller, Action::kCollectDevice);
+    checks->push_back({"rights", device_kinds.ok() ? Outcome::kOk : Outcome::kWarn,
+                       caller.user + (device_kinds.ok() ? " may collect every kind" : ": " + device_kinds.message()),
+                       device_kinds.ok() ? "" : "ask root, or collect host kinds of your own processes"});
+    if (pid != 0) {
+      const host::ProcessFacts process = host::ReadProcessFacts(pid);
+      Check check{"pid " + std::to_string(pid), Outcome::kOk, process.comm, ""};
+      if (!process.exists) {
+        check = {check.name, Outcome::kBroken, "no such process", "is it in this pid namespace?"};
+      } else if (process.is_thread) {
+        check = {check.name, Outcome::kBroken, "is a thread", "name its process"};
+      } else if (const Status may = May(caller, Action::kCollectProcess, process.uid); !may.ok()) {
+        check = {check.name, Outcome::kBroken, may.message(), "run profctl as the owner of the process"};
+      }
+      checks->push_back(std::move(check));
+    }
+    aside_.Run([checks, done, spool = config_.store.spool] {
+      struct statvfs disk {};
+      if (::statvfs(spool.c_str(), &disk) != 0) {
+        checks->push_back({"spool", Outcome::kWarn, Status::FromErrno(spool).message(),
+                           "it is created by the first session; check store.spool"});
+      } else {
+        const uint64_t free = static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize;
+        const bool enough = free >= (1ull << 30);
+        checks->push_back({"spool", enough ? Outcome::kOk : Outcome::kWarn,
+                           spool + ", " + std::to_string(free >> 20) + " MiB free",
+                           enough ? "" : "free some space or set store.spool"});
+      }
+      return [checks, done] { done(std::move(*checks)); };
+    });
+  });
+}
+
+void Manager::Impl::Shutdown(std::function<void()> done) {
+  shutting_down_ = true;
+  auto left = std::make_shared<size_t>(1);
+  const auto one_done = [left, done = std::move(done)] {
+    if (--*left == 0) done();
+  };
+  for (const auto& session : std::deque(sessions_)) {
+    if (session->ended()) continue;
+    ++*left;
+    session->Stop(EndReason::kDaemonStop, [one_done](const SessionInfo&) { one_done(); });
+  }
+  one_done();
+}
+
+Manager::Manager(base::Executor& ctl, const config::Config& config, std::shared_ptr<driver::Driver> driver,
+                 std::string driver_error)
+    : impl_(std::make_unique<Impl>(ctl, config, std::move(driver), std::move(driver_error))) {}
+Manager::~Manager() = default;
+
+void Manager::Start(const Caller& caller, SessionSpec spec, std::function<void(Result<SessionInfo>)> done) {
+  impl_->Start(caller, std::move(spec), std::move(done));
+}
+void Manager::Stop(const Caller& caller, StopTarget target,
+                   std::function<void(Result<std::vector<SessionInfo>>)> done) {
+  impl_->Stop(caller, target, std::move(done));
+}
+Result<SessionInfo> Manager::Get(const Caller& caller, const std::string& session) {
+  return impl_->Get(caller, session);
+}
+std::vector<SessionInfo> Manager::List(const Caller& caller) { return impl_->List(caller); }
+void Manager::Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done) {
+  impl_->Devices(caller, std::move(done));
+}
+void Manager::Doctor(const Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done) {
+  impl_->Doctor(caller, pid, std::move(done));
+}
+void Manager::Shutdown(std::function<void()> done) { impl_->Shutdown(std::move(done)); }
+
+}  // namespace profd::session

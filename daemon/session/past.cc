@@ -1,0 +1,143 @@
+#include "daemon/session/past.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "base/unique_fd.h"
+#include "format/manifest.h"
+#include "format/prof_dir.h"
+
+namespace profd::session {
+
+namespace {
+
+constexpr size_t kMaxManifestBytes = 16u << 20;
+
+// Names in the directory `path` below `at`, which no user's link may lead away from.
+std::vector<std::string> Names(int at, const char* path, base::UniqueFd& dir) {
+  std::vector<std::string> names;
+  dir.Reset(::openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!dir) return names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(::dup(dir.get())), &::closedir);
+  if (!stream) return names;
+  while (const dirent* entry = ::readdir(stream.get())) {  // NOLINT(concurrency-mt-unsafe): one stream, one thread
+    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+  }
+  return names;
+}
+
+std::optional<std::string> ReadWhole(int at, const std::string& path) {
+  const base::UniqueFd fd(::openat(at, path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  struct stat facts {};
+  if (!fd || ::fstat(fd.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return std::nullopt;
+  if (static_cast<size_t>(facts.st_size) > kMaxManifestBytes) return std::nullopt;
+  std::string text(static_cast<size_t>(facts.st_size), '\0');
+  const ssize_t got = ::read(fd.get(), text.data(), text.size());
+  if (got < 0) return std::nullopt;
+  text.resize(static_cast<size_t>(got));
+  return text;
+}
+
+Verdict ToVerdict(const std::string& name) {
+  for (const Verdict verdict : {Verdict::kStarted, Verdict::kPending, Verdict::kSkipped, Verdict::kFailed}) {
+    if (name == VerdictName(verdict)) return verdict;
+  }
+  return Verdict::kFailed;
+}
+
+EndReason ToEndReason(const std::string& name) {
+  for (const EndReason reason : {EndReason::kStopped, EndReason::kDuration, EndReason::kTargetExit,
+                                 EndReason::kDaemonStop, EndReason::kFailed}) {
+    if (name == EndReasonName(reason)) return reason;
+  }
+  return EndReason::kInterrupted;
+}
+
+SessionInfo FromManifest(const format::Manifest& manifest, const std::string& directory, uid_t uid) {
+  SessionInfo info;
+  info.id = manifest.session;
+  info.name = manifest.name;
+  info.labels = manifest.labels;
+  info.uid = uid;  // the folder's owner: the manifest is in the user's hands
+  info.user = manifest.user;
+  info.directory = directory;
+  info.directories = {directory};
+  info.state = State::kSealed;
+  info.end_reason = manifest.state == "sealed" ? ToEndReason(manifest.end_reason) : EndReason::kInterrupted;
+  info.degraded = manifest.degraded;
+  for (const int64_t pid : manifest.pids) info.pids.push_back(static_cast<pid_t>(pid));
+  info.duration_ns = manifest.duration_ns;
+  info.storage_limit_bytes = manifest.storage_limit_bytes;
+  if (!manifest.clocks.empty()) {
+    const auto [first, last] = std::minmax_element(
+        manifest.clocks.begin(), manifest.clocks.end(),
+        [](const auto& a, const auto& b) { return a.pair.wall_ns < b.pair.wall_ns; });
+    info.start_wall_ns = first->pair.wall_ns;
+    info.elapsed_ns = last->pair.wall_ns - first->pair.wall_ns;
+  }
+  for (const format::ManifestKind& kind : manifest.kinds) {
+    KindState state;
+    state.kind = kind.kind;
+    state.unit = kind.unit;
+    state.requested_hz = kind.requested_hz;
+    state.effective_hz = kind.effective_hz;
+    state.verdict = ToVerdict(kind.verdict);
+    state.reason = kind.reason;
+    info.kinds.push_back(std::move(state));
+  }
+  for (const format::ManifestStream& stream : manifest.streams) {
+    info.bytes += stream.bytes;
+    info.lost += stream.lost_records;
+    for (KindState& kind : info.kinds) {
+      if (kind.kind != stream.kind || kind.unit != stream.unit) continue;
+      kind.bytes += stream.bytes;
+      kind.records += stream.records;
+      kind.lost += stream.lost_records;
+    }
+  }
+  return info;
+}
+
+}  // namespace
+
+std::vector<SessionInfo> ReadPastSessions(const std::string& spool, size_t most) {
+  struct Found {
+    std::string user, name;
+  };
+  std::vector<Found> found;
+  base::UniqueFd root;
+  for (const std::string& user : Names(AT_FDCWD, spool.c_str(), root)) {
+    base::UniqueFd dir;
+    for (std::string& name : Names(root.get(), user.c_str(), dir)) {
+      if (format::IsProfDirName(name)) found.push_back({user, std::move(name)});
+    }
+  }
+  // The name carries the time after the number.
+  std::sort(found.begin(), found.end(),
+            [](const Found& a, const Found& b) { return a.name.substr(12) > b.name.substr(12); });
+  std::vector<SessionInfo> sessions;
+  for (const Found& entry : found) {
+    if (sessions.size() == most) break;
+    const base::UniqueFd user(
+        ::openat(root.get(), entry.user.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const base::UniqueFd dir(
+        ::openat(user.get(), entry.name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const base::UniqueFd ours(::openat(dir.get(), "profd", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat facts {};
+    if (!ours || ::fstat(dir.get(), &facts) != 0) continue;
+    const auto text = ReadWhole(ours.get(), "manifest.json");
+    if (!text) continue;
+    const auto manifest = format::ParseManifest(*text);
+    if (!manifest.ok()) continue;
+    sessions.push_back(FromManifest(*manifest, spool + "/" + entry.user + "/" + entry.name, facts.st_uid));
+  }
+  return sessions;
+}
+
+}  // namespace profd::session

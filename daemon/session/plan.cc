@@ -1,0 +1,452 @@
+#include "daemon/session/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <utility>
+
+#include "daemon/driver/capabilities.h"
+#include "daemon/driver/start_para.h"
+#include "daemon/session/kinds.h"
+
+namespace profd::session {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using driver::Capability;
+using driver::DeviceFacts;
+
+namespace {
+
+constexpr double kTextBytesPerSample = 120;  // estimate for kinds without a fixed record
+
+std::string DeviceUnit(uint32_t device) { return "device:" + std::to_string(device); }
+
+std::string Hz(double hz) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", hz);
+  return text;
+}
+
+template <typename Container>
+std::string Joined(const Container& items, const char* separator) {
+  std::string text;
+  for (const auto& item : items) text += (text.empty() ? "" : separator) + std::string(item);
+  return text;
+}
+
+std::vector<std::string> ModesOf(const Capability& capability) {
+  std::vector<std::string> modes;
+  for (const std::string_view mode : capability.modes) {
+    if (!mode.empty()) modes.emplace_back(mode);
+  }
+  return modes;
+}
+
+bool HasMode(const Capability* capability, const std::string& mode) {
+  return capability != nullptr && !mode.empty() &&
+         std::find(capability->modes.begin(), capability->modes.end(), mode) != capability->modes.end();
+}
+
+// `where` is " on a 910B", or nothing.
+Status CheckRate(const KindRequest& request, const driver::RateRange& range, const std::string& where) {
+  if (request.hz == 0) return Status::Ok();
+  if (!range.exists()) {
+    return {Code::kInvalidArgument, request.kind + "=" + Hz(request.hz) + "Hz: " + request.kind +
+                                        " has no rate; ask for it without one"};
+  }
+  // Written so that NaN fails.
+  if (request.hz >= range.min_hz && request.hz <= range.max_hz && request.hz == std::floor(request.hz)) {
+    return Status::Ok();
+  }
+  return {Code::kInvalidArgument, request.kind + "=" + Hz(request.hz) + "Hz: the rate of " + request.kind +
+                                      where + " is a whole number from " + Hz(range.min_hz) + " to " +
+                                      Hz(range.max_hz) + " Hz"};
+}
+
+class Planner {
+ public:
+  Planner(const SessionSpec& spec, const NodeFacts& facts) : spec_(spec), facts_(facts) {}
+
+  Result<Plan> Run() {
+    PROFD_RETURN_IF_ERROR(CheckTargets());
+    PROFD_RETURN_IF_ERROR(ResolveKinds());
+    PROFD_RETURN_IF_ERROR(ResolveDevices());
+    for (const KindRequest& request : wanted_) {
+      const HostKind* host_kind = FindHostKind(request.kind);
+      PROFD_RETURN_IF_ERROR(host_kind != nullptr ? PlanHostKind(request, *host_kind)
+                                                 : PlanDeviceKind(request));
+    }
+    BuildChannels();
+    if (plan_.channels.empty() && plan_.host.empty()) return NothingToCollect();
+    return std::move(plan_);
+  }
+
+ private:
+  // A device kind that can be had.
+  struct Chosen {
+    const DeviceFacts* device = nullptr;
+    std::vector<driver::ChannelUse> channels;
+    const Capability* capability = nullptr;
+    std::string mode;
+    driver::Period period;
+    size_t kind_index = 0;
+  };
+
+  Status CheckTargets();
+  Status ResolveKinds();
+  Status ResolveDevices();
+  Status CheckDeviceRequest(const KindRequest& request) const;
+  Status PlanDeviceKind(const KindRequest& request);
+  Status PlanHostKind(const KindRequest& request, const HostKind& kind);
+  void BuildChannels();
+  void AddChannel(const Chosen& chosen, const driver::ChannelUse& use, driver::StartChoice choice);
+  Status NothingToCollect() const;
+
+  // Why a device kind cannot be had where no device is to be looked at.
+  std::string NoDeviceReason() const {
+    return facts_.library_error.empty() ? "this node has no NPU device that profd can see"
+                                        : facts_.library_error;
+  }
+  void Skip(std::string kind, std::string unit, double requested_hz, std::string reason) {
+    KindState state;
+    state.kind = std::move(kind);
+    state.unit = std::move(unit);
+    state.requested_hz = requested_hz;
+    state.reason = std::move(reason);
+    plan_.kinds.push_back(std::move(state));
+  }
+
+  const SessionSpec& spec_;
+  const NodeFacts& facts_;
+  std::vector<pid_t> targets_;
+  std::vector<uint32_t> open_devices_;  // of the targets
+  bool only_open_devices_ = false;
+  std::vector<KindRequest> wanted_;
+  std::vector<const DeviceFacts*> devices_;
+  std::vector<Chosen> chosen_;
+  Plan plan_;
+};
+
+Status Planner::CheckTargets() {
+  for (const pid_t pid : spec_.pids) {
+    const auto process = std::find_if(facts_.processes.begin(), facts_.processes.end(),
+                                      [pid](const ProcessFacts& facts) { return facts.pid == pid; });
+    if (process == facts_.processes.end() || !process->exists) {
+      return {Code::kNotFound, "process " + std::to_string(pid) + " does not exist; check --pid"};
+    }
+    if (process->is_thread) {
+      return {Code::kInvalidArgument,
+              std::to_string(pid) + " is a thread; give the id of its process with --pid"};
+    }
+    if (std::find(targets_.begin(), targets_.end(), pid) != targets_.end()) continue;
+    targets_.push_back(pid);
+    open_devices_.insert(open_devices_.end(), process->open_devices.begin(), process->open_devices.end());
+  }
+  return Status::Ok();
+}
+
+Status Planner::ResolveKinds() {
+  std::vector<std::string_view> implied;
+  const auto imply = [&](const std::string_view preset) {
+    for (const std::string_view kind : PresetKinds(preset, !targets_.empty())) {
+      if (std::find(implied.begin(), implied.end(), kind) == implied.end()) implied.push_back(kind);
+    }
+  };
+  const bool devices_named = spec_.all_devices || !spec_.devices.empty();
+  if (!spec_.preset.empty()) {
+    imply(spec_.preset);
+    if (implied.empty()) return {Code::kInvalidArgument, UnknownPreset(spec_.preset)};
+  } else if (spec_.kinds.empty()) {
+    if (targets_.empty() || devices_named) imply("node");
+    if (!targets_.empty()) imply("host");
+    if (!targets_.empty() && !devices_named) {
+      only_open_devices_ = true;
+      implied.insert(implied.begin(), driver::DeviceKindNames().begin(), driver::DeviceKindNames().end());
+    }
+  }
+  for (const std::string_view kind : implied) wanted_.push_back({std::string(kind), "", 0});
+
+  // What was asked for by name goes before what a preset implies of the same kind.
+  std::map<std::string, KindRequest> named;
+  for (const KindRequest& request : spec_.kinds) {
+    if (FindHostKind(request.kind) == nullptr && driver::AnyCapability(request.kind) == nullptr) {
+      return {Code::kInvalidArgument, UnknownKind(request.kind)};
+    }
+    const auto [earlier, is_new] = named.emplace(request.kind, request);
+    if (!is_new) {
+      if (earlier->second.mode == request.mode && earlier->second.hz == request.hz) continue;
+      return {Code::kInvalidArgument,
+              request.kind + " is asked for twice with different settings; give it once"};
+    }
+    const auto same = std::find_if(wanted_.begin(), wanted_.end(),
+                                   [&](const KindRequest& other) { return other.kind == request.kind; });
+    if (same == wanted_.end()) {
+      wanted_.push_back(request);
+    } else {
+      *same = request;
+    }
+  }
+  return Status::Ok();
+}
+
+Status Planner::ResolveDevices() {
+  std::vector<uint32_t> ids = spec_.devices;
+  for (const uint32_t id : ids) {
+    if (std::any_of(facts_.devices.begin(), facts_.devices.end(),
+                    [id](const DeviceFacts& device) { return device.id == id; })) {
+      continue;
+    }
+    const std::string missing = "device " + std::to_string(id) + " does not exist: ";
+    if (!facts_.library_loaded) return {Code::kUnavailable, missing + facts_.library_error};
+    std::vector<std::string> present;
+    for (const DeviceFacts& device : facts_.devices) present.push_back(std::to_string(device.id));
+    if (present.empty()) return {Code::kNotFound, missing + NoDeviceReason()};
+    return {Code::kNotFound, missing + "this node has device" + (present.size() > 1 ? "s " : " ") +
+                                 Joined(present, ",") + "; check --devices"};
+  }
+  bool all = spec_.all_devices;
+  if (ids.empty() && !all) {
+    ids = open_devices_;
+    all = ids.empty() && !only_open_devices_;
+  }
+  for (const DeviceFacts& device : facts_.devices) {
+    if (all || std::find(ids.begin(), ids.end(), device.id) != ids.end()) devices_.push_back(&device);
+  }
+  return Status::Ok();
+}
+
+// What no device asked for could do is bad input; what only some cannot do is a skipped kind.
+Status Planner::CheckDeviceRequest(const KindRequest& request) const {
+  const Capability* any = driver::AnyCapability(request.kind);
+  const Capability* shown = any;
+  bool mode_known = request.mode.empty() || (devices_.empty() && HasMode(any, request.mode));
+  if (devices_.empty()) PROFD_RETURN_IF_ERROR(CheckRate(request, any->rate, ""));
+  for (const DeviceFacts* device : devices_) {
+    const driver::Offer offer = driver::LookUp(request.kind, *device, facts_.api_version);
+    const Capability* capability = offer.capability == nullptr ? any : offer.capability;
+    PROFD_RETURN_IF_ERROR(CheckRate(request, capability->rate, " on a " + driver::ChipName(device->chip)));
+    mode_known = mode_known || HasMode(capability, request.mode);
+    shown = capability;
+  }
+  if (mode_known) return Status::Ok();
+  const std::vector<std::string> modes = ModesOf(*shown);
+  return {Code::kInvalidArgument,
+          request.kind + ":" + request.mode + ": " + request.kind +
+              (modes.empty() ? std::string(" has no modes") : " knows the modes " + Joined(modes, " and "))};
+}
+
+Status Planner::PlanDeviceKind(const KindRequest& request) {
+  PROFD_RETURN_IF_ERROR(CheckDeviceRequest(request));
+  if (devices_.empty() && !only_open_devices_) {
+    Skip(request.kind, "device:all", request.hz,
+         facts_.device_kinds_allowed ? NoDeviceReason() : facts_.device_kinds_denied_reason);
+  }
+  for (const DeviceFacts* device : devices_) {
+    driver::Offer offer = driver::LookUp(request.kind, *device, facts_.api_version);
+    const driver::RateRange rate = offer.capability == nullptr ? driver::RateRange{} : offer.capability->rate;
+    const double hz = request.hz == 0 ? rate.default_hz : request.hz;
+    const auto skip = [&](std::string reason) {
+      Skip(request.kind, DeviceUnit(device->id), hz, std::move(reason));
+    };
+    if (!facts_.device_kinds_allowed) {
+      skip(facts_.device_kinds_denied_reason);
+      continue;
+    }
+    if (!offer.available()) {
+      skip(std::move(offer.reason));
+      continue;
+    }
+    if (!request.mode.empty() && !HasMode(offer.capability, request.mode)) {
+      skip("a " + driver::ChipName(device->chip) + " knows no mode " + request.mode + " of " + request.kind);
+      continue;
+    }
+    std::erase_if(offer.channels, [&](const driver::ChannelUse& use) {
+      return format::FindStreamFormat(use.file, device->chip) == nullptr;
+    });
+    if (offer.channels.empty()) {
+      skip("this profd does not know the records of " + request.kind + " on a " +
+           driver::ChipName(device->chip));
+      continue;
+    }
+
+    Chosen chosen;
+    chosen.device = device;
+    chosen.capability = offer.capability;
+    chosen.mode = request.mode.empty() ? std::string(offer.capability->modes[0]) : request.mode;
+    if (rate.exists()) chosen.period = driver::PeriodOf(hz);
+    chosen.kind_index = plan_.kinds.size();
+    KindState state;
+    state.kind = request.kind;
+    state.unit = DeviceUnit(device->id);
+    state.requested_hz = hz;
+    if (rate.exists()) {
+      state.effective_hz = driver::EffectiveHz(offer.channels[0].channel, *device, chosen.period);
+      // Periods are rounded down, so only the driver's floor makes a rate fall behind.
+      if (state.effective_hz < hz) {
+        state.reason = "the driver takes at most " + Hz(state.effective_hz) + " samples a second";
+      }
+    }
+    const bool listed =
+        std::any_of(offer.channels.begin(), offer.channels.end(),
+                    [&](const driver::ChannelUse& use) { return driver::Lists(*device, use.channel); });
+    state.verdict = listed ? Verdict::kStarted : Verdict::kPending;
+    if (!listed) state.reason = "starts when a process of the device offers it";
+    plan_.kinds.push_back(std::move(state));
+    chosen.channels = std::move(offer.channels);
+    chosen_.push_back(std::move(chosen));
+  }
+  return Status::Ok();
+}
+
+Status Planner::PlanHostKind(const KindRequest& request, const HostKind& kind) {
+  if (!request.mode.empty()) {
+    return {Code::kInvalidArgument,
+            request.kind + ":" + request.mode + ": " + request.kind + " has no modes"};
+  }
+  PROFD_RETURN_IF_ERROR(CheckRate(request, {1, kMaxHostHz, static_cast<double>(kind.default_hz)}, ""));
+  if (kind.scope == HostKind::Scope::kProcess && targets_.empty()) {
+    return {Code::kInvalidArgument, request.kind +
+                                        " is of a process: name it with --pid, or ask for host-sys-cpu and " +
+                                        "host-sys-mem of the whole host"};
+  }
+  HostStart start;
+  start.kind = request.kind;
+  start.hz = request.hz == 0 ? kind.default_hz : static_cast<uint32_t>(request.hz);
+  start.kind_index = plan_.kinds.size();
+  std::vector<std::string> units;
+  if (kind.scope != HostKind::Scope::kHost) {
+    for (const pid_t pid : targets_) units.push_back("pid:" + std::to_string(pid));
+  }
+  if (units.empty()) units.emplace_back("host");
+  for (std::string& unit : units) {
+    if (plan_.kinds.size() != start.kind_index) start.also_kinds.push_back(plan_.kinds.size());
+    KindState state;
+    state.kind = request.kind;
+    state.unit = std::move(unit);
+    state.requested_hz = state.effective_hz = start.hz;
+    state.verdict = Verdict::kStarted;
+    plan_.kinds.push_back(std::move(state));
+  }
+  plan_.bytes_per_second += static_cast<double>(start.hz) * kind.bytes_per_sample;
+  plan_.host.push_back(std::move(start));
+  return Status::Ok();
+}
+
+void Planner::BuildChannels() {
+  for (const DeviceFacts* device : devices_) {
+    // Some starts depend on what else is asked of the device.
+    driver::StartChoice choice;
+    choice.api_version = facts_.api_version;
+    choice.host_counter_known = facts_.host_counter_known;
+    for (const Chosen& chosen : chosen_) {
+      if (chosen.device != device) continue;
+      const std::string_view kind = chosen.capability->kind;
+      if (kind == "aicore") choice.ai_core_period_ms = chosen.period.ms;
+      if (kind == "aivector") choice.ai_vector_period_ms = chosen.period.ms;
+      choice.soc_memory = choice.soc_memory || IsMemoryKind(kind);
+      choice.soc_links = choice.soc_links || IsLinkKind(kind);
+    }
+    if (!choice.soc_memory && !choice.soc_links)
+      choice.soc_memory = choice.soc_links = true;  // asked for alone
+
+    const size_t first = plan_.channels.size();
+    for (const Chosen& chosen : chosen_) {
+      if (chosen.device != device) continue;
+      for (const driver::ChannelUse& use : chosen.channels) AddChannel(chosen, use, choice);
+    }
+    if (plan_.channels.size() == first) continue;
+    plan_.devices.push_back(device->id);
+    std::sort(plan_.channels.begin() + static_cast<ptrdiff_t>(first), plan_.channels.end(),
+              [](const ChannelStart& a, const ChannelStart& b) {
+                return driver::StartRank(a.channel) < driver::StartRank(b.channel);
+              });
+  }
+}
+
+void Planner::AddChannel(const Chosen& chosen, const driver::ChannelUse& use, driver::StartChoice choice) {
+  for (ChannelStart& start : plan_.channels) {
+    if (start.device == chosen.device->id && start.channel == use.channel) {
+      start.also_kinds.push_back(chosen.kind_index);
+      return;
+    }
+  }
+  choice.period = chosen.period;
+  choice.mode = chosen.mode;
+  ChannelStart start;
+  start.device = chosen.device->id;
+  start.channel = use.channel;
+  start.para = driver::MakeStartPara(use.channel, *chosen.device, choice);
+  start.format = format::FindStreamFormat(use.file, chosen.device->chip);
+  start.file = use.file;
+  start.one_slice = chosen.capability->one_slice;
+  start.late = chosen.capability->late;
+  start.kind_index = chosen.kind_index;
+  const bool fixed = start.format->framing == format::Framing::kFixed;
+  const double per_sample =
+      fixed ? static_cast<double>(start.format->record_bytes) * std::max(start.format->records_per_period, 1U)
+            : kTextBytesPerSample;
+  plan_.bytes_per_second += per_sample * plan_.kinds[chosen.kind_index].effective_hz;
+  plan_.channels.push_back(std::move(start));
+}
+
+Status Planner::NothingToCollect() const {
+  std::vector<std::string> reasons;
+  for (const KindState& kind : plan_.kinds) {
+    if (std::find(reasons.begin(), reasons.end(), kind.reason) == reasons.end())
+      reasons.push_back(kind.reason);
+  }
+  constexpr size_t kShown = 3;
+  const bool more = reasons.size() > kShown;
+  if (more) reasons.resize(kShown);
+  Code code = Code::kFailedPrecondition;
+  if (!facts_.device_kinds_allowed) {
+    code = Code::kPermissionDenied;
+  } else if (facts_.devices.empty()) {
+    code = Code::kUnavailable;
+  }
+  return {code, "nothing can be collected: " + Joined(reasons, "; ") + (more ? "; …" : "")};
+}
+
+KindOffer OfferOf(std::string_view kind, const Capability& capability) {
+  KindOffer offer;
+  offer.kind = kind;
+  offer.min_hz = capability.rate.min_hz;
+  offer.max_hz = capability.rate.max_hz;
+  offer.default_hz = capability.rate.default_hz;
+  offer.modes = ModesOf(capability);
+  return offer;
+}
+
+}  // namespace
+
+Result<Plan> MakePlan(const SessionSpec& spec, const NodeFacts& facts) { return Planner(spec, facts).Run(); }
+
+std::vector<KindOffer> DeviceKinds(const DeviceFacts& device, uint32_t api_version) {
+  std::vector<KindOffer> kinds;
+  for (const std::string_view kind : driver::DeviceKindNames()) {
+    const driver::Offer found = driver::LookUp(kind, device, api_version);
+    kinds.push_back(OfferOf(kind, found.capability == nullptr ? Capability{} : *found.capability));
+    kinds.back().available = found.available();
+    kinds.back().reason = found.reason;
+  }
+  return kinds;
+}
+
+std::vector<KindOffer> HostKinds() {
+  std::vector<KindOffer> kinds;
+  for (const HostKind& kind : HostKindTable()) {
+    KindOffer offer;
+    offer.kind = kind.name;
+    offer.min_hz = 1;
+    offer.max_hz = kMaxHostHz;
+    offer.default_hz = kind.default_hz;
+    offer.available = true;
+    kinds.push_back(std::move(offer));
+  }
+  return kinds;
+}
+
+}  // namespace profd::session

@@ -1,0 +1,347 @@
+#include "daemon/session/session.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/version.h"
+#include "daemon/base/log.h"
+
+namespace profd::session {
+
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+constexpr uint64_t kSecond = 1'000'000'000;
+constexpr uint64_t kManifestEveryS = 5;
+
+void AddReason(std::vector<std::string>& reasons, const std::string& reason) {
+  if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
+}
+
+}  // namespace
+
+Session::Session(Services services, Setup setup) : services_(services), setup_(std::move(setup)) {
+  start_wall_ns_ = base::WallNs();
+  start_raw_ns_ = base::RawNs();
+}
+
+Session::~Session() { StopTimers(); }
+
+std::shared_ptr<Trace> Session::NewTrace() {
+  TraceSetup trace;
+  trace.id = setup_.next_trace_id();
+  trace.seq = static_cast<uint32_t>(directories_.size() % 999'999 + 1);
+  trace.plan = setup_.plan;
+  trace.owner = setup_.owner;
+  trace.gid = setup_.owner.gid;
+  trace.holder = "session " + setup_.id + " of " + setup_.owner.user;
+  trace.parent = base::UniqueFd(::dup(setup_.parent.get()));
+  trace.parent_path = setup_.parent_path;
+  trace.pids = setup_.spec.pids;
+  if (!setup_.spec.pids.empty()) trace.target = {setup_.spec.pids.front(), setup_.target_name};
+  format::Manifest& manifest = trace.manifest;
+  manifest.session = setup_.id;
+  manifest.name = setup_.spec.name;
+  manifest.user = setup_.owner.user;
+  manifest.uid = setup_.owner.uid;
+  manifest.labels = setup_.spec.labels;
+  manifest.profd_version = base::kVersion;
+  manifest.protocol_version = std::to_string(base::kProtocolVersion);
+  if (services_.node.driver() != nullptr) {
+    manifest.driver_path = services_.node.driver()->path();
+    manifest.driver_api_version = services_.node.driver()->api_version();
+  }
+  manifest.state = "running";
+  for (const pid_t pid : setup_.spec.pids) manifest.pids.push_back(pid);
+  manifest.duration_ns = setup_.spec.duration_ns;
+  manifest.storage_limit_bytes = setup_.spec.storage_limit_bytes;
+  if (!setup_.spec.preset.empty()) manifest.settings["preset"] = setup_.spec.preset;
+  if (setup_.spec.delay_ns > 0) manifest.settings["delay_ns"] = std::to_string(setup_.spec.delay_ns);
+  if (trace_) manifest.previous = trace_->name();
+  return std::make_shared<Trace>(services_, std::move(trace));
+}
+
+void Session::Start(std::function<void(Result<SessionInfo>)> done) {
+  on_started_ = std::move(done);
+  trace_ = NewTrace();
+  trace_->Arm([self = shared_from_this()](const Status& status) {
+    if (!status.ok()) {
+      self->OnFailed(status);
+      return;
+    }
+    self->state_ = State::kArmed;
+    self->directories_.push_back(self->trace_->directory());
+    if (self->stop_when_running_) {
+      self->OnFailed({Code::kCancelled, "stopped before it began"});
+      return;
+    }
+    self->WatchTargets();
+    if (self->setup_.spec.delay_ns == 0) {
+      self->Fire();
+      return;
+    }
+    // Answered now: the directory stands, the kinds start when the delay is over.
+    for (KindState& kind : self->setup_.plan.kinds) {
+      if (kind.verdict == Verdict::kStarted) kind.verdict = Verdict::kPending;
+    }
+    std::exchange(self->on_started_, nullptr)(self->Info());
+    std::weak_ptr<Session> weak = self;
+    self->timers_.push_back(self->services_.ctl.After(self->setup_.spec.delay_ns, [weak] {
+      const auto self = weak.lock();
+      if (!self || self->state_ != State::kArmed) return;
+      for (KindState& kind : self->setup_.plan.kinds) {
+        if (kind.verdict == Verdict::kPending) kind.verdict = Verdict::kStarted;
+      }
+      self->trace_->Restamp([self] {
+        if (self->state_ == State::kArmed) self->Fire();
+      });
+    }));
+  });
+}
+
+void Session::Fire() {
+  trace_->Fire([self = shared_from_this()](const Status& status) {
+    if (!status.ok()) {
+      self->trace_.reset();  // Fire() removed the directory
+      self->directories_.clear();
+      self->OnFailed(status);
+      return;
+    }
+    self->OnRunning();
+  });
+}
+
+void Session::OnRunning() {
+  state_ = State::kRunning;
+  trace_start_ns_ = base::RawNs();
+  if (on_started_) std::exchange(on_started_, nullptr)(Info());
+  if (stop_when_running_) {
+    stop_when_running_ = false;
+    FinishStop();
+    return;
+  }
+  std::weak_ptr<Session> weak = weak_from_this();
+  timers_.push_back(services_.ctl.After(setup_.spec.duration_ns, [weak] {
+    if (const auto self = weak.lock()) self->Stop(EndReason::kDuration, nullptr);
+  }));
+  tick_ = services_.ctl.After(kManifestEveryS * kSecond, [weak] {
+    if (const auto self = weak.lock()) self->Tick();
+  });
+  base::LogInfo("session " + setup_.id + " of " + setup_.owner.user + " runs into " + trace_->directory());
+}
+
+void Session::OnFailed(const Status& status) {
+  StopTimers();
+  state_ = State::kFailed;
+  end_reason_ = EndReason::kFailed;
+  end_raw_ns_ = base::RawNs();
+  error_ = status.message();
+  setup_.parent.Reset();
+  const auto finish = [self = shared_from_this(), status] {
+    if (self->on_started_) std::exchange(self->on_started_, nullptr)(Result<SessionInfo>(status));
+    for (auto& waiter : std::exchange(self->on_sealed_, {})) waiter(self->Info());
+  };
+  if (trace_) {
+    auto trace = std::exchange(trace_, nullptr);
+    directories_.clear();
+    trace->Discard(finish);
+  } else {
+    finish();
+  }
+}
+
+bool Session::Targets(pid_t pid) const {
+  return std::find(setup_.spec.pids.begin(), setup_.spec.pids.end(), pid) != setup_.spec.pids.end();
+}
+
+void Session::WatchTargets() {
+  std::weak_ptr<Session> weak = weak_from_this();
+  for (const pid_t pid : setup_.spec.pids) {
+    base::UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    if (!fd) {
+      // Gone already (checked at the request, so a moment ago); a kernel without pidfd would be older than 5.3.
+      services_.ctl.Post([weak, pid] {
+        if (const auto self = weak.lock()) self->OnTargetExit(pid);
+      });
+      targets_[pid] = {base::UniqueFd(), 0};
+      continue;
+    }
+    const auto watch = services_.ctl.WatchReadable(fd.get(), [weak, pid] {
+      if (const auto self = weak.lock()) self->OnTargetExit(pid);
+    });
+    targets_[pid] = {std::move(fd), watch};
+  }
+}
+
+void Session::OnTargetExit(pid_t pid) {
+  if (targets_.erase(pid) == 0 || ended()) return;
+  if (trace_) trace_->NotePidEnd(pid, "exited");
+  if (targets_.empty()) {
+    Stop(EndReason::kTargetExit, nullptr);
+  } else {
+    AddReason(degraded_, "pid " + std::to_string(pid) + " exited");
+  }
+}
+
+void Session::Tick() {
+  std::weak_ptr<Session> weak = weak_from_this();
+  tick_ = services_.ctl.After(kManifestEveryS * kSecond, [weak] {
+    if (const auto self = weak.lock()) self->Tick();
+  });
+  if (state_ != State::kRunning || rolling_) return;
+  ++ticks_;
+  const uint64_t every = std::max<uint64_t>(1, services_.config.session.clock_pair_every_s / kManifestEveryS);
+  if (base::RawNs() - trace_start_ns_ >= services_.config.store.roll_after_s * kSecond) {
+    Roll();
+  } else if (ticks_ % every == 0) {
+    trace_->PairClocks([self = shared_from_this(), trace = trace_] {
+      if (self->trace_ == trace && self->state_ == State::kRunning) trace->RefreshManifest(self->Degraded());
+    });
+  } else {
+    trace_->RefreshManifest(Degraded());
+  }
+}
+
+void Session::Roll() {
+  rolling_ = true;
+  auto next = NewTrace();
+  const auto give_up = [self = shared_from_this()](const Status& status) {
+    self->rolling_ = false;
+    self->trace_start_ns_ = base::RawNs();  // tried again after the next roll_after
+    AddReason(self->degraded_, "no new directory: " + status.message());
+    if (self->stop_when_running_) self->FinishStop();
+  };
+  next->Arm([self = shared_from_this(), next, give_up](const Status& armed) {
+    if (!armed.ok()) {
+      give_up(armed);
+      return;
+    }
+    // The new trace joins the running channels before the old one leaves, so nothing falls between the two.
+    next->Fire([self, next, give_up](const Status& fired) {
+      if (!fired.ok()) {
+        give_up(fired);
+        return;
+      }
+      auto old = std::exchange(self->trace_, next);
+      self->directories_.push_back(next->directory());
+      self->trace_start_ns_ = base::RawNs();
+      old->SetNext(next->name());
+      old->Seal(EndReason::kNone, self->Degraded(), [self, old] {
+        const std::vector<KindState> kinds = old->Kinds();
+        if (self->finished_kinds_.empty()) {
+          self->finished_kinds_ = kinds;
+        } else {
+          for (size_t i = 0; i < kinds.size(); ++i) {
+            self->finished_kinds_[i].bytes += kinds[i].bytes;
+            self->finished_kinds_[i].records += kinds[i].records;
+            self->finished_kinds_[i].lost += kinds[i].lost;
+          }
+        }
+        for (const std::string& trouble : old->troubles()) AddReason(self->degraded_, trouble);
+        self->rolling_ = false;
+        if (self->stop_when_running_) self->FinishStop();
+      });
+    });
+  });
+}
+
+void Session::Stop(EndReason reason, std::function<void(SessionInfo)> done) {
+  if (ended()) {
+    if (done) done(Info());
+    return;
+  }
+  if (done) on_sealed_.push_back(std::move(done));
+  if (end_reason_ != EndReason::kNone) return;  // on its way
+  end_reason_ = reason;
+  switch (state_) {
+    case State::kArmed:
+      if (on_started_ == nullptr) {  // waits for its delay
+        OnFailed({Code::kCancelled, "stopped before it began"});
+        end_reason_ = reason;
+        return;
+      }
+      [[fallthrough]];
+    case State::kPending:
+      stop_when_running_ = true;
+      return;
+    case State::kRunning:
+      if (rolling_) {
+        stop_when_running_ = true;
+        return;
+      }
+      FinishStop();
+      return;
+    default:
+      return;
+  }
+}
+
+void Session::FinishStop() {
+  state_ = State::kStopping;
+  StopTimers();
+  trace_->Seal(end_reason_, Degraded(), [self = shared_from_this()] {
+    self->end_raw_ns_ = base::RawNs();
+    self->state_ = State::kSealed;
+    self->setup_.parent.Reset();
+    base::LogInfo("session " + self->setup_.id + " sealed: " + EndReasonName(self->end_reason_));
+    for (auto& waiter : std::exchange(self->on_sealed_, {})) waiter(self->Info());
+  });
+}
+
+void Session::StopTimers() {
+  for (const auto timer : std::exchange(timers_, {})) services_.ctl.Cancel(timer);
+  if (tick_ != 0) services_.ctl.Cancel(std::exchange(tick_, 0));
+  for (auto& [pid, target] : targets_) {
+    if (target.second != 0) services_.ctl.Unwatch(target.second);
+  }
+  targets_.clear();
+}
+
+std::vector<std::string> Session::Degraded() const {
+  std::vector<std::string> reasons = degraded_;
+  if (trace_) {
+    for (const std::string& trouble : trace_->troubles()) AddReason(reasons, trouble);
+  }
+  return reasons;
+}
+
+SessionInfo Session::Info() const {
+  SessionInfo info;
+  info.id = setup_.id;
+  info.name = setup_.spec.name;
+  info.labels = setup_.spec.labels;
+  info.uid = setup_.owner.uid;
+  info.user = setup_.owner.user;
+  info.directories = directories_;
+  if (!directories_.empty()) info.directory = directories_.back();
+  info.state = state_;
+  info.end_reason = ended() ? end_reason_ : EndReason::kNone;
+  info.error = error_;
+  info.degraded = Degraded();
+  info.pids = setup_.spec.pids;
+  info.devices = setup_.plan.devices;
+  info.start_wall_ns = start_wall_ns_;
+  info.elapsed_ns = (ended() ? end_raw_ns_ : base::RawNs()) - start_raw_ns_;
+  info.duration_ns = setup_.spec.duration_ns;
+  info.storage_limit_bytes = setup_.spec.storage_limit_bytes;
+  info.kinds = trace_ && state_ != State::kArmed ? trace_->Kinds() : setup_.plan.kinds;
+  for (size_t i = 0; i < info.kinds.size(); ++i) {
+    if (i < finished_kinds_.size()) {
+      info.kinds[i].bytes += finished_kinds_[i].bytes;
+      info.kinds[i].records += finished_kinds_[i].records;
+      info.kinds[i].lost += finished_kinds_[i].lost;
+    }
+    info.bytes += info.kinds[i].bytes;
+    info.lost += info.kinds[i].lost;
+  }
+  return info;
+}
+
+}  // namespace profd::session

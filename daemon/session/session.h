@@ -1,0 +1,82 @@
+// One request's life: Pending → Armed → Running → Stopping → Sealed, Failed from the first four. Owns its traces (one,
+// and a new linked one every roll_after) and everything that ends it: duration, targets, stop.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "daemon/auth/policy.h"
+#include "daemon/session/plan.h"
+#include "daemon/session/trace.h"
+#include "daemon/session/types.h"
+
+namespace profd::session {
+
+// **Thread:** ctl only; callbacks run on ctl.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  struct Setup {
+    std::string id;
+    auth::Caller owner;
+    SessionSpec spec;
+    Plan plan;
+    base::UniqueFd parent;
+    std::string parent_path;
+    std::string target_name;  // of the first pid
+    std::function<uint32_t()> next_trace_id;
+  };
+  Session(Services services, Setup setup);
+  ~Session();
+
+  void Start(std::function<void(base::Result<SessionInfo>)> done);
+  // Any number of times; every caller is answered when the session is sealed or failed.
+  void Stop(EndReason reason, std::function<void(SessionInfo)> done);
+
+  SessionInfo Info() const;
+  State state() const { return state_; }
+  bool ended() const { return state_ == State::kSealed || state_ == State::kFailed; }
+  const std::string& id() const { return setup_.id; }
+  uid_t uid() const { return setup_.owner.uid; }
+  bool Targets(pid_t pid) const;
+
+ private:
+  std::shared_ptr<Trace> NewTrace();
+  void Fire();
+  void OnRunning();
+  void OnFailed(const base::Status& status);
+  void WatchTargets();
+  void OnTargetExit(pid_t pid);
+  void Tick();
+  void Roll();
+  void FinishStop();
+  void StopTimers();
+  std::vector<std::string> Degraded() const;
+
+  Services services_;
+  Setup setup_;
+  State state_ = State::kPending;
+  EndReason end_reason_ = EndReason::kNone;
+  std::string error_;
+  std::shared_ptr<Trace> trace_;
+  std::vector<std::string> directories_;
+  std::vector<KindState> finished_kinds_;  // sums of the traces before the current one
+  std::vector<std::string> degraded_;
+  std::function<void(base::Result<SessionInfo>)> on_started_;
+  std::vector<std::function<void(SessionInfo)>> on_sealed_;
+  std::map<pid_t, std::pair<base::UniqueFd, base::Executor::WatchId>> targets_;
+  std::vector<base::Executor::TimerId> timers_;
+  base::Executor::TimerId tick_ = 0;
+  uint64_t start_wall_ns_ = 0;
+  uint64_t start_raw_ns_ = 0;
+  uint64_t end_raw_ns_ = 0;
+  uint64_t trace_start_ns_ = 0;
+  uint64_t ticks_ = 0;
+  bool rolling_ = false;
+  bool stop_when_running_ = false;
+};
+
+}  // namespace profd::session

@@ -1,0 +1,531 @@
+#include "daemon/session/trace.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+#include <utility>
+
+#include "base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/session/control_files.h"
+
+namespace profd::session {
+
+namespace {
+
+using base::Code;
+using base::Status;
+
+constexpr uint64_t kMs = 1'000'000;
+// Sources answer well before; a source that does not must not keep the directory open.
+constexpr uint64_t kEndMarkPatienceNs = 2'000 * kMs;
+constexpr size_t kMaxTroubles = 32;
+
+format::ClockPair HostPair() {
+  format::ClockPair pair;
+  const uint64_t before = base::RawNs();
+  pair.host_counter = base::HostCounter();
+  pair.wall_ns = base::WallNs();
+  const uint64_t after = base::RawNs();
+  pair.host_raw_ns = before + (after - before) / 2;
+  pair.error_ns = (after - before + 1) / 2;
+  return pair;
+}
+
+// Calls `done` after `count` calls of the returned closure; at once when count is 0.
+std::function<void()> After(size_t count, std::function<void()> done) {
+  if (count == 0) {
+    done();
+    return [] {};
+  }
+  auto left = std::make_shared<size_t>(count);
+  return [left, done = std::move(done)] {
+    if (--*left == 0) done();
+  };
+}
+
+}  // namespace
+
+Trace::Trace(Services services, TraceSetup setup)
+    : services_(services),
+      setup_(std::move(setup)),
+      name_(format::ProfDirName(setup_.seq, base::WallNs(), ::getpid(), base::HostCounter() ^ base::RawNs())),
+      host_facts_(format::ReadHostFacts()) {
+  for (const KindState& kind : setup_.plan.kinds) planned_hz_.push_back(kind.effective_hz);
+  uint32_t next_stream = 0;
+  for (const ChannelStart& start : setup_.plan.channels) {
+    Channel channel;
+    channel.start = start;
+    channel.key = {setup_.id, next_stream++};
+    channel.stats = std::make_shared<chunk::StreamStats>();
+    channels_.push_back(std::move(channel));
+  }
+  if (const std::optional<double> mhz = services_.node.host_counter_mhz()) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6f", *mhz);
+    host_facts_.cpu_mhz = text;
+  } else {
+    host_facts_.cpu_mhz.clear();  // the vendor's reader then takes host stamps for nanoseconds, which they are
+  }
+  for (const HostStart& start : setup_.plan.host) {
+    host_kinds_.push_back({start, std::make_shared<chunk::StreamStats>()});
+  }
+}
+
+Trace::~Trace() = default;
+
+void Trace::Arm(std::function<void(Status)> done) {
+  host_start_ = HostPair();
+  auto failure = std::make_shared<std::string>();
+  const std::vector<uint32_t>& devices = setup_.plan.devices;
+  auto next = [self = shared_from_this(), failure, done = std::move(done)] {
+    if (!failure->empty() && self->device_start_.empty() && self->host_kinds_.empty()) {
+      done({Code::kUnavailable, *failure});
+      return;
+    }
+    self->OpenWriter(done);
+  };
+  if (devices.empty()) {
+    next();
+    return;
+  }
+  const auto one_done = After(devices.size(), std::move(next));
+  for (const uint32_t device : devices) {
+    auto pair = std::make_shared<base::Result<format::ClockPair>>(Status{Code::kDeadlineExceeded, "no answer"});
+    services_.node.hub()->Call(
+        device, [driver = services_.node.shared_driver(), device, pair] { *pair = driver->PairClocks(device); },
+        [self = shared_from_this(), device, pair, failure, one_done](bool in_time) {
+          if (in_time && pair->ok()) {
+            self->device_start_[device] = **pair;
+            self->setup_.manifest.clocks.push_back({static_cast<int>(device), **pair});
+          } else {
+            const std::string why = in_time ? pair->status().message() : "the driver did not answer in time";
+            *failure = "device " + std::to_string(device) + ": clocks cannot be read: " + why;
+            self->Trouble(*failure);
+            for (Channel& channel : self->channels_) {
+              if (channel.start.device == device) channel.reason = *failure;
+            }
+            if (self->refused_.ok()) self->refused_ = {Code::kUnavailable, *failure};
+          }
+          one_done();
+        });
+  }
+}
+
+void Trace::OpenWriter(std::function<void(Status)> done) {
+  struct stat where {};
+  if (::fstat(setup_.parent.get(), &where) != 0) {
+    done(Status::FromErrno("output directory " + setup_.parent_path));
+    return;
+  }
+  const size_t pumps = services_.node.hub() == nullptr ? 0 : services_.node.hub()->pump_count();
+  writer_ = services_.writers.For(where.st_dev, pumps);
+
+  store::TraceSpec spec;
+  spec.parent = base::UniqueFd(::dup(setup_.parent.get()));
+  spec.name = name_;
+  spec.folders.emplace_back("host");
+  for (const auto& [device, pair] : device_start_) spec.folders.push_back("device_" + std::to_string(device));
+  spec.uid = setup_.owner.uid;
+  spec.gid = setup_.gid;
+  spec.slice_bytes = services_.config.store.slice_bytes;
+  setup_.manifest.clocks.push_back({-1, host_start_});
+  std::vector<store::ControlFile> files = StartFiles();
+  files.push_back(ManifestFile());
+  writer_->thread->Open(setup_.id, std::move(spec), std::move(files), std::move(done));
+}
+
+std::vector<store::ControlFile> Trace::StartFiles() {
+  const ControlInput input{
+      .plan = setup_.plan,
+      .host = host_facts_,
+      .devices = services_.node.devices(),
+      .api_version = services_.node.driver() == nullptr ? 0 : services_.node.driver()->api_version(),
+      .target = setup_.target,
+      .result_dir = setup_.parent_path,
+      .job_id = setup_.manifest.session,
+      .storage_limit_bytes = setup_.manifest.storage_limit_bytes,
+      .duration_ns = setup_.manifest.duration_ns,
+  };
+  return StartControlFiles(input, host_start_, device_start_);
+}
+
+store::ControlFile Trace::ManifestFile() const {
+  format::Manifest manifest = setup_.manifest;
+  for (const KindState& kind : Kinds()) {
+    manifest.kinds.push_back({kind.kind, kind.unit, kind.requested_hz, kind.effective_hz, VerdictName(kind.verdict),
+                              kind.reason});
+  }
+  store::ControlFile file;
+  file.path = "profd/manifest.json";
+  file.content = format::WriteManifest(manifest);
+  file.done = false;
+  return file;
+}
+
+void Trace::Restamp(std::function<void()> done) {
+  PairClocks([self = shared_from_this(), done = std::move(done)] {
+    for (const format::ManifestClock& clock : self->setup_.manifest.clocks) {
+      if (clock.device < 0) {
+        self->host_start_ = clock.pair;
+      } else {
+        self->device_start_[static_cast<uint32_t>(clock.device)] = clock.pair;
+      }
+    }
+    self->writer_->thread->Replace(self->setup_.id, self->StartFiles());
+    done();
+  });
+}
+
+void Trace::Fire(std::function<void(Status)> done) {
+  const size_t parts = channels_.size() + (host_kinds_.empty() ? 0 : 1);
+  const auto one_done = After(parts, [self = shared_from_this(), done = std::move(done)] {
+    self->Settle();
+    const std::vector<KindState>& kinds = self->setup_.plan.kinds;
+    const bool any = std::any_of(kinds.begin(), kinds.end(), [](const KindState& kind) {
+      return kind.verdict == Verdict::kStarted || kind.verdict == Verdict::kPending;
+    });
+    if (any) {
+      self->RefreshManifest({});
+      done(Status::Ok());
+      return;
+    }
+    const Status why(self->refused_.code(), "nothing could be started: " + self->refused_.message());
+    self->Discard([done, why] { done(why); });
+  });
+
+  if (!host_kinds_.empty()) {
+    host::SampleRequest request;
+    request.trace = setup_.id;
+    request.first_stream = static_cast<uint32_t>(channels_.size());
+    request.pids = setup_.pids;
+    request.pipe = writer_->sampler;
+    for (const HostKind& kind : host_kinds_) request.probes.push_back({kind.start.kind, kind.start.hz, kind.stats});
+    request.make_spec = [](const std::string& folder, const std::string& file, chunk::StreamStatsPtr stats) {
+      auto spec = std::make_shared<store::StreamSpec>();
+      spec->folder = folder;
+      spec->file = file;
+      spec->stats = std::move(stats);
+      return std::shared_ptr<const void>(spec, spec.get());
+    };
+    services_.sampler.Start(std::move(request), [self = shared_from_this(), one_done](const Status& status) {
+      self->host_running_ = status.ok();
+      for (const HostKind& kind : self->host_kinds_) {
+        KindState& state = self->setup_.plan.kinds[kind.start.kind_index];
+        state.verdict = status.ok() ? Verdict::kStarted : Verdict::kFailed;
+        if (!status.ok()) state.reason = status.message();
+      }
+      if (!status.ok() && self->refused_.ok()) self->refused_ = status;
+      one_done();
+    });
+  }
+  for (Channel& channel : channels_) StartChannel(channel, one_done);
+}
+
+void Trace::StartChannel(Channel& channel, std::function<void()> done) {
+  const uint32_t device = channel.start.device;
+  const auto pair = device_start_.find(device);
+  if (pair == device_start_.end()) {  // reason was set when its clocks could not be read
+    done();
+    return;
+  }
+  store::StreamSpec spec;
+  spec.folder = "device_" + std::to_string(device);
+  spec.file = channel.start.file + "." + std::to_string(device);
+  spec.one_slice = channel.start.one_slice;
+  spec.stats = channel.stats;
+  if (channel.start.format != nullptr) {
+    spec.every_slice_header = channel.start.format->every_slice_header;
+    spec.first_slice_header = channel.start.format->first_slice_header;
+  }
+  writer_->thread->AddStream(channel.key, std::move(spec));
+
+  device::ChannelRequest request;
+  request.device = device;
+  request.channel = channel.start.channel;
+  request.para = channel.start.para;
+  request.format = channel.start.format;
+  request.late = channel.start.late;
+  request.kind = setup_.plan.kinds[channel.start.kind_index].kind;
+  request.holder = setup_.holder;
+  request.device_start_ns = pair->second.device_raw_ns;
+  request.key = channel.key;
+  request.stats = channel.stats;
+  request.pipe = writer_->pumps[services_.node.hub()->PumpOf(device)];
+  const size_t index = channel.key.stream;
+  std::weak_ptr<Trace> weak = weak_from_this();
+  request.on_event = [weak, index](const device::ChannelEvent& event) {
+    if (const auto self = weak.lock()) self->OnChannelEvent(index, event);
+  };
+  services_.node.hub()->Start(
+      std::move(request), [self = shared_from_this(), index, done = std::move(done)](base::Result<device::Started> result) {
+        Channel& channel = self->channels_[index];
+        if (result.ok()) {
+          channel.subscribed = true;
+          channel.verdict = result->pending ? Verdict::kPending : Verdict::kStarted;
+          channel.effective_hz = self->EffectiveHz(channel, result->period_ms);
+          channel.reason = result->pending ? "the device does not offer it yet" : result->shared ? "shared" : "";
+        } else {
+          channel.verdict = Verdict::kFailed;
+          channel.reason = result.status().message();
+          if (self->refused_.ok()) self->refused_ = result.status();
+        }
+        done();
+      });
+}
+
+void Trace::OnChannelEvent(size_t index, const device::ChannelEvent& event) {
+  Channel& channel = channels_[index];
+  const std::string where = "device " + std::to_string(channel.start.device) + " " +
+                            setup_.plan.kinds[channel.start.kind_index].kind + ": ";
+  switch (event.what) {
+    case device::ChannelEvent::What::kStarted:
+      channel.verdict = Verdict::kStarted;
+      channel.effective_hz = EffectiveHz(channel, 0);
+      channel.reason.clear();
+      break;
+    case device::ChannelEvent::What::kFailed:
+      if (channel.verdict == Verdict::kPending) {
+        channel.reason = event.reason;
+      } else {
+        channel.reason = event.reason;
+        channel.verdict = Verdict::kFailed;
+        Trouble(where + event.reason);
+      }
+      break;
+    case device::ChannelEvent::What::kRecovered:
+      channel.verdict = Verdict::kStarted;
+      channel.reason = "recovered: " + event.reason;
+      break;
+    case device::ChannelEvent::What::kDamaged:
+      Trouble(where + event.reason);
+      break;
+  }
+  Settle();
+}
+
+double Trace::EffectiveHz(const Channel& channel, uint32_t running_period_ms) const {
+  // The plan knows the rate of what it asks for, also where the payload and not the call says it; another session's
+  // running channel scales it.
+  const uint32_t asked_ms = channel.start.para.period_ms;
+  const double scale = asked_ms == 0 || running_period_ms == 0 ? 1.0 : double(asked_ms) / running_period_ms;
+  return planned_hz_[channel.start.kind_index] * scale;
+}
+
+void Trace::Settle() {
+  struct Tally {
+    size_t total = 0, started = 0, pending = 0;
+    double hz = 0;
+    std::string reason;
+  };
+  std::map<size_t, Tally> tallies;
+  for (const Channel& channel : channels_) {
+    Tally& tally = tallies[channel.start.kind_index];
+    ++tally.total;
+    if (channel.verdict == Verdict::kStarted) {
+      ++tally.started;
+      tally.hz = channel.effective_hz;
+    }
+    if (channel.verdict == Verdict::kPending) ++tally.pending;
+    if (tally.reason.empty()) tally.reason = channel.reason;
+  }
+  for (const auto& [index, tally] : tallies) {
+    KindState& kind = setup_.plan.kinds[index];
+    kind.reason = tally.reason;
+    if (tally.started > 0) {
+      kind.verdict = Verdict::kStarted;
+      kind.effective_hz = tally.hz;
+      if (tally.started < tally.total && !tally.reason.empty()) {
+        kind.reason = std::to_string(tally.total - tally.started) + " of " + std::to_string(tally.total) +
+                      " channels: " + tally.reason;
+      }
+    } else {
+      kind.verdict = tally.pending > 0 ? Verdict::kPending : Verdict::kFailed;
+    }
+  }
+  // Kinds that ride on another's start (aicore and aivector share channel 54) share its fate.
+  const auto share = [this](size_t from, const std::vector<size_t>& riders) {
+    const KindState& kind = setup_.plan.kinds[from];
+    for (const size_t rider : riders) {
+      setup_.plan.kinds[rider].verdict = kind.verdict;
+      setup_.plan.kinds[rider].effective_hz = kind.effective_hz;
+      setup_.plan.kinds[rider].reason = kind.reason;
+    }
+  };
+  for (const Channel& channel : channels_) share(channel.start.kind_index, channel.start.also_kinds);
+  for (const HostKind& kind : host_kinds_) share(kind.start.kind_index, kind.start.also_kinds);
+}
+
+std::vector<KindState> Trace::Kinds() const {
+  std::vector<KindState> kinds = setup_.plan.kinds;
+  const auto add = [&kinds](size_t index, const chunk::StreamStats& stats) {
+    KindState& kind = kinds[index];
+    kind.bytes += stats.stored_bytes.load(std::memory_order_relaxed);
+    kind.records += stats.stored_records.load(std::memory_order_relaxed);
+    kind.lost += stats.lost_records.load(std::memory_order_relaxed) +
+                 stats.write_lost_records.load(std::memory_order_relaxed);
+  };
+  for (const Channel& channel : channels_) add(channel.start.kind_index, *channel.stats);
+  for (const HostKind& kind : host_kinds_) add(kind.start.kind_index, *kind.stats);
+  return kinds;
+}
+
+uint64_t Trace::stored_bytes() const {
+  uint64_t bytes = 0;
+  for (const KindState& kind : Kinds()) bytes += kind.bytes;
+  return bytes;
+}
+
+void Trace::PairClocks(std::function<void()> done) {
+  std::vector<uint32_t> devices;
+  for (const auto& [device, pair] : device_start_) devices.push_back(device);
+  setup_.manifest.clocks.push_back({-1, HostPair()});
+  const auto one_done = After(devices.size(), std::move(done));
+  for (const uint32_t device : devices) {
+    auto pair = std::make_shared<base::Result<format::ClockPair>>(Status{Code::kDeadlineExceeded, "no answer"});
+    services_.node.hub()->Call(
+        device, [driver = services_.node.shared_driver(), device, pair] { *pair = driver->PairClocks(device); },
+        [self = shared_from_this(), device, pair, one_done](bool in_time) {
+          if (in_time && pair->ok()) {
+            self->setup_.manifest.clocks.push_back({static_cast<int>(device), **pair});
+          } else {
+            self->Trouble("device " + std::to_string(device) + ": clocks could not be read again");
+          }
+          one_done();
+        });
+  }
+}
+
+void Trace::RefreshManifest(const std::vector<std::string>& degraded) {
+  setup_.manifest.degraded = degraded;
+  writer_->thread->Snapshot(setup_.id, [self = shared_from_this()](const store::TraceRecord& record) {
+    self->TakeRecord(record);
+    if (self->writer_) self->writer_->thread->Replace(self->setup_.id, {self->ManifestFile()});
+  });
+}
+
+void Trace::TakeRecord(const store::TraceRecord& record) {
+  setup_.manifest.streams.clear();
+  for (const store::StreamRecord& stream : record.streams) {
+    format::ManifestStream entry;
+    entry.folder = stream.folder;
+    entry.file = stream.file;
+    entry.slices = stream.slices;
+    entry.losses = stream.losses;
+    entry.bytes = stream.bytes;
+    entry.records = stream.records;
+    if (stream.key.stream < channels_.size()) {
+      const Channel& channel = channels_[stream.key.stream];
+      entry.kind = setup_.plan.kinds[channel.start.kind_index].kind;
+      entry.unit = "device:" + std::to_string(channel.start.device);
+    } else {
+      entry.unit = "host";
+    }
+    for (const format::Loss& loss : stream.losses) {
+      entry.lost_records += loss.records;
+      entry.lost_bytes += loss.bytes;
+    }
+    setup_.manifest.streams.push_back(std::move(entry));
+  }
+  if (!record.error.empty()) Trouble(record.error);
+}
+
+void Trace::Seal(EndReason reason, const std::vector<std::string>& degraded, std::function<void()> done) {
+  setup_.manifest.degraded = degraded;
+  setup_.manifest.end_reason = EndReasonName(reason);
+  auto finish = [self = shared_from_this(), done = std::move(done)]() mutable {
+    self->StopSources([self, done = std::move(done)]() mutable {
+      self->EndSources();
+      std::set<size_t> ends;
+      for (const auto& [device, pair] : self->device_start_) ends.insert(self->services_.node.hub()->PumpOf(device));
+      const size_t marks = ends.size() + (self->host_running_ ? 1 : 0);
+      self->writer_->thread->Seal(
+          self->setup_.id, marks, base::MonotonicNs() + kEndMarkPatienceNs,
+          [self, done = std::move(done)](const store::TraceRecord& record) mutable {
+            self->WriteEnd(record, std::move(done));
+          });
+    });
+  };
+  PairClocks(std::move(finish));
+}
+
+void Trace::StopSources(std::function<void()> done) {
+  size_t parts = host_running_ ? 1 : 0;
+  for (const Channel& channel : channels_) parts += channel.subscribed ? 1 : 0;
+  const auto one_done = After(parts, std::move(done));
+  if (host_running_) services_.sampler.Stop(setup_.id, one_done);
+  for (Channel& channel : channels_) {
+    if (!std::exchange(channel.subscribed, false)) continue;
+    services_.node.hub()->Stop(channel.key, [self = shared_from_this(), index = channel.key.stream,
+                                             one_done](const Status& status) {
+      if (!status.ok()) {
+        Channel& channel = self->channels_[index];
+        channel.reason = status.message();
+        if (status.code() != Code::kDataLoss) channel.verdict = Verdict::kFailed;
+        self->Settle();
+        self->Trouble("device " + std::to_string(channel.start.device) + " " +
+                      self->setup_.plan.kinds[channel.start.kind_index].kind + ": " + status.message());
+      }
+      one_done();
+    });
+  }
+}
+
+void Trace::EndSources() {
+  std::set<size_t> ended;
+  for (const auto& [device, pair] : device_start_) {
+    const size_t pump = services_.node.hub()->PumpOf(device);
+    if (ended.insert(pump).second) services_.node.hub()->EndTrace(setup_.id, device, writer_->pumps[pump]);
+  }
+}
+
+void Trace::WriteEnd(const store::TraceRecord& record, std::function<void()> done) {
+  TakeRecord(record);
+  setup_.manifest.state = "sealed";
+  for (const std::string& trouble : troubles_) {
+    auto& degraded = setup_.manifest.degraded;
+    if (std::find(degraded.begin(), degraded.end(), trouble) == degraded.end()) degraded.push_back(trouble);
+  }
+  std::map<uint32_t, format::ClockPair> device_end;
+  format::ClockPair host_end = host_start_;
+  for (const format::ManifestClock& clock : setup_.manifest.clocks) {
+    if (clock.device < 0) {
+      host_end = clock.pair;
+    } else {
+      device_end[static_cast<uint32_t>(clock.device)] = clock.pair;
+    }
+  }
+  Plan opened = setup_.plan;
+  std::erase_if(opened.devices, [&](uint32_t device) { return !device_start_.contains(device); });
+  std::vector<store::ControlFile> files = EndControlFiles(opened, host_end, device_end);
+  files.push_back(ManifestFile());
+  writer_->thread->Replace(setup_.id, std::move(files));
+  writer_->thread->Close(setup_.id, [self = shared_from_this(), done = std::move(done)](const Status& status) {
+    if (!status.ok()) self->Trouble(status.message());
+    // On a later turn: the writer may end with this trace, and it is its thread's closure that runs now.
+    self->services_.ctl.Post([self] { self->writer_.reset(); });
+    done();
+  });
+}
+
+void Trace::Discard(std::function<void()> done) {
+  if (!writer_) {
+    done();
+    return;
+  }
+  writer_->thread->Discard(setup_.id, [self = shared_from_this(), done = std::move(done)] {
+    self->services_.ctl.Post([self] { self->writer_.reset(); });
+    done();
+  });
+}
+
+void Trace::Trouble(const std::string& what) {
+  if (std::find(troubles_.begin(), troubles_.end(), what) != troubles_.end()) return;
+  if (troubles_.size() < kMaxTroubles) troubles_.push_back(what);
+  base::LogWarn(setup_.holder + ": " + what);
+}
+
+}  // namespace profd::session

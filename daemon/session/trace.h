@@ -1,0 +1,123 @@
+// One PROF directory while it is written: opens it, starts the sources of a plan into it, stops them, seals it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "daemon/auth/policy.h"
+#include "daemon/base/executor.h"
+#include "daemon/config/config.h"
+#include "daemon/host/sampler.h"
+#include "daemon/session/node.h"
+#include "daemon/session/plan.h"
+#include "daemon/session/types.h"
+#include "daemon/session/writers.h"
+#include "format/manifest.h"
+#include "format/prof_dir.h"
+
+namespace profd::session {
+
+// What traces share; outlives them all.
+struct Services {
+  base::Executor& ctl;
+  const config::Config& config;
+  Node& node;
+  Writers& writers;
+  host::Sampler& sampler;
+};
+
+// What a trace is told by its session.
+struct TraceSetup {
+  uint32_t id = 0;              // unique in this process
+  uint32_t seq = 1;             // first number of the directory's name
+  Plan plan;
+  auth::Caller owner;
+  gid_t gid = 0;
+  std::string holder;           // "session 3f2a91c0 of alice"
+  base::UniqueFd parent;        // open directory
+  std::string parent_path;      // its text, for people
+  format::Target target;
+  std::vector<pid_t> pids;
+  format::Manifest manifest;    // what the session knows; the trace fills in the rest
+};
+
+// **Thread:** ctl only; callbacks run on ctl, never from inside the call.
+class Trace : public std::enable_shared_from_this<Trace> {
+ public:
+  Trace(Services services, TraceSetup setup);
+  ~Trace();
+
+  // Pairs the clocks and writes the directory with all control files. On error nothing is left on disk.
+  void Arm(std::function<void(base::Status)> done);
+  // After a delay: the clocks of the start once more, into the start files.
+  void Restamp(std::function<void()> done);
+  // Starts every source. Ok when at least one kind runs or is pending; else the first reason, and the directory is
+  // removed again.
+  void Fire(std::function<void(base::Status)> done);
+  // Stops the sources, writes what they still hold, closes the slices, writes the final control files.
+  void Seal(EndReason reason, const std::vector<std::string>& degraded, std::function<void()> done);
+  // A trace that was armed and never fired.
+  void Discard(std::function<void()> done);
+
+  // Host and device clocks once more, into the manifest.
+  void PairClocks(std::function<void()> done);
+  // Brings the manifest on disk up to date (counts, losses, verdicts).
+  void RefreshManifest(const std::vector<std::string>& degraded);
+  void NotePidEnd(pid_t pid, const std::string& why) { setup_.manifest.pid_end[pid] = why; }
+  void SetNext(const std::string& name) { setup_.manifest.next = name; }
+
+  const std::string& name() const { return name_; }
+  std::string directory() const { return setup_.parent_path + "/" + name_; }
+  // With live counters.
+  std::vector<KindState> Kinds() const;
+  uint64_t stored_bytes() const;
+  // Reasons that came up while running (stuck channels, lost devices, write errors).
+  const std::vector<std::string>& troubles() const { return troubles_; }
+
+ private:
+  struct Channel {
+    ChannelStart start;
+    format::StreamKey key;
+    chunk::StreamStatsPtr stats;
+    bool subscribed = false;  // the hub knows the key
+    Verdict verdict = Verdict::kFailed;
+    std::string reason;
+    double effective_hz = 0;
+  };
+  struct HostKind {
+    HostStart start;
+    chunk::StreamStatsPtr stats;
+  };
+
+  void OpenWriter(std::function<void(base::Status)> done);
+  std::vector<store::ControlFile> StartFiles();
+  store::ControlFile ManifestFile() const;
+  void StartChannel(Channel& channel, std::function<void()> done);
+  void OnChannelEvent(size_t index, const device::ChannelEvent& event);
+  double EffectiveHz(const Channel& channel, uint32_t running_period_ms) const;
+  void Settle();  // channel verdicts → kind verdicts
+  void StopSources(std::function<void()> done);
+  void EndSources();
+  void WriteEnd(const store::TraceRecord& record, std::function<void()> done);
+  void TakeRecord(const store::TraceRecord& record);
+  void Trouble(const std::string& what);
+
+  Services services_;
+  TraceSetup setup_;
+  std::string name_;
+  std::shared_ptr<Writer> writer_;
+  std::vector<double> planned_hz_;  // by kind, before any sharing
+  std::vector<Channel> channels_;
+  std::vector<HostKind> host_kinds_;
+  bool host_running_ = false;
+  format::HostFacts host_facts_;
+  format::ClockPair host_start_;
+  std::map<uint32_t, format::ClockPair> device_start_;
+  base::Status refused_;  // why the first source that could not be started was not
+  std::vector<std::string> troubles_;
+};
+
+}  // namespace profd::session

@@ -1,0 +1,36 @@
+// The writers: one per file system in use, each with a pipe from every source thread. A writer lives as long as a trace
+// holds it, so that an idle daemon has neither its thread nor its buffers.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "daemon/base/executor.h"
+#include "daemon/config/config.h"
+#include "daemon/store/trace_writer.h"
+
+namespace profd::session {
+
+struct Writer {
+  std::unique_ptr<store::TraceWriter> thread;
+  std::vector<chunk::Pipe*> pumps;  // by pump number
+  chunk::Pipe* sampler = nullptr;
+};
+
+// **Thread:** ctl only.
+class Writers {
+ public:
+  Writers(base::Executor& ctl, const config::Config& config) : ctl_(ctl), config_(config) {}
+
+  std::shared_ptr<Writer> For(dev_t file_system, size_t pump_count);
+
+ private:
+  base::Executor& ctl_;
+  const config::Config& config_;
+  std::map<dev_t, std::weak_ptr<Writer>> writers_;
+};
+
+}  // namespace profd::session

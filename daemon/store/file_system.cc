@@ -1,0 +1,138 @@
+#include "daemon/store/file_system.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "daemon/store/identity.h"
+
+namespace profd::store {
+
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using base::UniqueFd;
+
+constexpr mode_t kDirMode = 0750;
+constexpr mode_t kFileMode = 0640;
+
+Status CheckName(const std::string& name) {
+  if (!name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
+      name.find('\0') == std::string::npos) {
+    return {};
+  }
+  return {Code::kInvalidArgument, "'" + name + "' is not a file name"};
+}
+
+Status WriteAt(int fd, const std::byte* data, size_t bytes, uint64_t offset) {
+  while (bytes > 0) {
+    const ssize_t written = ::pwrite(fd, data, bytes, static_cast<off_t>(offset));
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return Status::FromErrno("write");
+    }
+    if (written == 0) return {Code::kInternal, "write: the file takes no more bytes"};
+    data += written;
+    bytes -= static_cast<size_t>(written);
+    offset += static_cast<uint64_t>(written);
+  }
+  return {};
+}
+
+class Posix final : public FileSystem {
+ public:
+  Status BecomeOwner(uid_t uid, gid_t gid) override {
+    if (::geteuid() != 0) return {};
+    thread_local bool groups_dropped = false;
+    thread_local std::optional<std::pair<uid_t, gid_t>> owner;
+    if (owner == std::pair(uid, gid)) return {};
+    owner.reset();
+    if (uid != 0 && !groups_dropped) {
+      PROFD_RETURN_IF_ERROR(DropSupplementaryGroups());
+      groups_dropped = true;
+    }
+    PROFD_RETURN_IF_ERROR(SetFileIdentity(uid, gid));
+    owner.emplace(uid, gid);
+    return {};
+  }
+
+  Result<UniqueFd> MakeDir(int parent, const std::string& name) override {
+    PROFD_RETURN_IF_ERROR(CheckName(name));
+    if (::mkdirat(parent, name.c_str(), kDirMode) != 0) return Status::FromErrno("mkdir");
+    UniqueFd dir(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (dir && ::fchmod(dir.get(), kDirMode) == 0) return dir;
+    const Status failed = Status::FromErrno(dir ? "chmod" : "open");
+    ::unlinkat(parent, name.c_str(), AT_REMOVEDIR);
+    return failed;
+  }
+
+  Result<UniqueFd> CreateFile(int dir, const std::string& name) override {
+    PROFD_RETURN_IF_ERROR(CheckName(name));
+    UniqueFd file(
+        ::openat(dir, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode));
+    if (!file) return Status::FromErrno("create");
+    if (::fchmod(file.get(), kFileMode) == 0) return file;
+    const Status failed = Status::FromErrno("chmod");
+    ::unlinkat(dir, name.c_str(), 0);
+    return failed;
+  }
+
+  Result<UniqueFd> OpenFile(int dir, const std::string& name) override {
+    PROFD_RETURN_IF_ERROR(CheckName(name));
+    // Not blocking: the directory may be its user's, who may have put a FIFO here.
+    UniqueFd file(::openat(dir, name.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (!file) return Status::FromErrno("open");
+    struct stat found {};
+    if (::fstat(file.get(), &found) != 0) return Status::FromErrno("stat");
+    if (!S_ISREG(found.st_mode)) return Status(Code::kInvalidArgument, "open: no longer a regular file");
+    return file;
+  }
+
+  // A SIGKILL ends a running write(2) between two pages. A file that then ends inside a record is garbage
+  // from its first byte to the vendor's reader, which aligns to the end. So the part in the last page, which
+  // is written whole or not at all, goes first: it gives the file its new size, and a kill can only leave
+  // zeros before it.
+  Status Append(int fd, uint64_t size, const void* data, size_t bytes) override {
+    static const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+    if (bytes == 0) return {};
+    const auto* from = static_cast<const std::byte*>(data);
+    const uint64_t last_page = (size + bytes - 1) / page * page;
+    const size_t head = last_page > size ? static_cast<size_t>(last_page - size) : 0;
+    PROFD_RETURN_IF_ERROR(WriteAt(fd, from + head, bytes - head, size + head));
+    return WriteAt(fd, from, head, size);
+  }
+
+  Status Truncate(int fd, uint64_t bytes) override {
+    if (::ftruncate(fd, static_cast<off_t>(bytes)) != 0) return Status::FromErrno("truncate");
+    return {};
+  }
+
+  Status Rename(int dir, const std::string& from, const std::string& to) override {
+    PROFD_RETURN_IF_ERROR(CheckName(from));
+    PROFD_RETURN_IF_ERROR(CheckName(to));
+    if (::renameat(dir, from.c_str(), dir, to.c_str()) != 0) return Status::FromErrno("rename");
+    return {};
+  }
+
+  Status Remove(int dir, const std::string& name) override {
+    PROFD_RETURN_IF_ERROR(CheckName(name));
+    if (::unlinkat(dir, name.c_str(), 0) == 0) return {};
+    if (errno == EISDIR && ::unlinkat(dir, name.c_str(), AT_REMOVEDIR) == 0) return {};
+    return Status::FromErrno("remove");
+  }
+};
+
+}  // namespace
+
+FileSystem& PosixFileSystem() {
+  static Posix posix;
+  return posix;
+}
+
+}  // namespace profd::store

@@ -1,0 +1,110 @@
+#include "daemon/store/slice.h"
+
+#include <utility>
+
+#include "format/prof_dir.h"
+
+namespace profd::store {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using base::UniqueFd;
+
+Status ReplaceFile(FileSystem& fs, OpenFiles& open, int dir, const std::string& name,
+                   const std::string& content) {
+  const std::string beside = "." + name + ".tmp";
+  const auto create = [&] { return fs.CreateFile(dir, beside); };
+  Result<UniqueFd> file = open.Try(create);
+  if (!file.ok() && file.status().code() == Code::kAlreadyExists) {
+    // Left by an attempt that could not clean up after itself.
+    PROFD_RETURN_IF_ERROR(fs.Remove(dir, beside));
+    file = open.Try(create);
+  }
+  Status status = file.status();
+  if (status.ok()) status = fs.Append(file->get(), 0, content.data(), content.size());
+  if (status.ok()) status = fs.Rename(dir, beside, name);
+  if (!status.ok() && file.ok()) {
+    [[maybe_unused]] const Status removed = fs.Remove(dir, beside);  // the first error is the one to report
+  }
+  return status;
+}
+
+SliceWriter::SliceWriter(FileSystem& fs, OpenFiles& open, int dir, uint64_t slice_bytes, StreamSpec spec)
+    : fs_(fs), open_(open), dir_(dir), slice_bytes_(slice_bytes), spec_(std::move(spec)), file_(open) {}
+
+Status SliceWriter::Append(const std::byte* data, size_t bytes) {
+  PROFD_RETURN_IF_ERROR(Named(OpenTail()));
+  PROFD_RETURN_IF_ERROR(Named(Extend(data, bytes)));
+  has_data_ = true;
+  return {};
+}
+
+Status SliceWriter::Finish() {
+  if (name_.empty()) return {};
+  Status status;
+  if (torn_) status = OpenTail();
+  file_.Close();
+  if (has_data_) {
+    const std::string marker = format::SliceDone(size_);
+    const Status marked = ReplaceFile(fs_, open_, dir_, name_ + ".done", marker);
+    if (status.ok()) status = marked;
+    closed_bytes_ += size_ + (marked.ok() ? marker.size() : 0);
+  } else {
+    status = fs_.Remove(dir_, name_);
+  }
+  status = Named(std::move(status));
+  if (has_data_) ++number_;
+  name_.clear();
+  size_ = 0;
+  has_data_ = false;
+  torn_ = false;
+  return status;
+}
+
+// Afterwards the file is open and ends at `size_`, behind its header.
+Status SliceWriter::OpenTail() {
+  if (name_.empty()) {
+    std::string name = format::SliceName(spec_.file, -1, number_);
+    PROFD_ASSIGN_OR_RETURN(UniqueFd fd, open_.Try([&] { return fs_.CreateFile(dir_, name); }));
+    name_ = std::move(name);
+    file_.Hold(std::move(fd));
+  } else if (file_.Use() < 0) {
+    PROFD_ASSIGN_OR_RETURN(UniqueFd fd, open_.Try([&] { return fs_.OpenFile(dir_, name_); }));
+    file_.Hold(std::move(fd));
+  }
+  PROFD_RETURN_IF_ERROR(Repair());
+  if (size_ > 0) return {};
+  const std::string header = Header();
+  return header.empty() ? Status::Ok() : Extend(header.data(), header.size());
+}
+
+Status SliceWriter::Extend(const void* data, size_t bytes) {
+  Status status = fs_.Append(file_.Use(), size_, data, bytes);
+  if (status.ok()) {
+    size_ += bytes;
+    return status;
+  }
+  torn_ = true;
+  [[maybe_unused]] const Status repaired = Repair();  // else before the next bytes
+  return status;
+}
+
+Status SliceWriter::Repair() {
+  if (!torn_) return {};
+  PROFD_RETURN_IF_ERROR(fs_.Truncate(file_.Use(), size_));
+  torn_ = false;
+  return {};
+}
+
+std::string SliceWriter::Header() const {
+  return number_ == 0 ? spec_.first_slice_header + spec_.every_slice_header : spec_.every_slice_header;
+}
+
+Status SliceWriter::Named(Status status) const {
+  if (status.ok()) return status;
+  return {status.code(),
+          spec_.folder + "/" + format::SliceName(spec_.file, -1, number_) + ": " + status.message()};
+}
+
+}  // namespace profd::store

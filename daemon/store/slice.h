@@ -1,0 +1,60 @@
+// One stream's slices: `<file>.slice_0`, `_1` …, each cut on a chunk edge and followed by its `.done` marker.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+#include "daemon/store/file_system.h"
+#include "daemon/store/open_files.h"
+#include "daemon/store/stream_spec.h"
+
+namespace profd::store {
+
+// Writes `content` beside and renames it over `name`: a reader finds the old file or the new one, never a
+// part.
+base::Status ReplaceFile(FileSystem& fs, OpenFiles& open, int dir, const std::string& name,
+                         const std::string& content);
+
+// **Thread:** the writer's.
+class SliceWriter {
+ public:
+  // `dir` stays open as long as this.
+  SliceWriter(FileSystem& fs, OpenFiles& open, int dir, uint64_t slice_bytes, StreamSpec spec);
+
+  // All of `data` (whole records) or nothing; makes the file at the first bytes. After an error the next call
+  // tries again from the same edge.
+  base::Status Append(const std::byte* data, size_t bytes);
+  // The present slice has reached its size; time for Finish().
+  bool Full() const { return !spec_.one_slice && size_ >= slice_bytes_; }
+  // Closes the present slice and writes its marker; a slice without data is removed instead.
+  base::Status Finish();
+
+  const StreamSpec& spec() const { return spec_; }
+  uint64_t slices() const { return number_ + (has_data_ ? 1 : 0); }
+  // All files, header lines and markers included.
+  uint64_t disk_bytes() const { return closed_bytes_ + size_; }
+
+ private:
+  base::Status OpenTail();
+  base::Status Extend(const void* data, size_t bytes);
+  base::Status Repair();
+  std::string Header() const;
+  base::Status Named(base::Status status) const;
+
+  FileSystem& fs_;
+  OpenFiles& open_;
+  const int dir_;
+  const uint64_t slice_bytes_;
+  const StreamSpec spec_;
+  OpenFiles::File file_;
+  std::string name_;       // of the present slice; empty before its first bytes
+  uint64_t number_ = 0;    // of the present slice
+  uint64_t size_ = 0;      // of the present slice, up to its last whole chunk
+  bool has_data_ = false;  // more than a header
+  bool torn_ = false;      // a failed write may have left bytes behind `size_`
+  uint64_t closed_bytes_ = 0;
+};
+
+}  // namespace profd::store

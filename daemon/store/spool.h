@@ -1,0 +1,26 @@
+// Where PROF directories may go: the spool with a folder per user, or a directory that a client has opened
+// and passed.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+#include "base/unique_fd.h"
+
+namespace profd::store {
+
+// Opens `<spool>/<user>`, making both when they are missing: the spool 0711 and profd's own, the folder 0750
+// and the user's. Neither may be a symbolic link, nor a directory that others could have put there.
+base::Result<base::UniqueFd> OpenSpoolFor(const std::string& spool, uid_t uid, gid_t gid,
+                                          const std::string& user);
+
+// Gives `passed` back if it is a directory of a real file system that the user may make files in.
+base::Result<base::UniqueFd> CheckOutputDir(base::UniqueFd passed, uid_t uid, gid_t gid);
+
+// Bytes free for an ordinary user on the file system of `fd`; 0 when it cannot be asked.
+uint64_t FreeBytes(int fd);
+
+}  // namespace profd::store

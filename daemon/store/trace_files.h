@@ -1,0 +1,84 @@
+// One PROF directory on disk: its tree, its control files and the slices of its streams.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "base/unique_fd.h"
+#include "daemon/chunk/pipe.h"
+#include "daemon/store/file_system.h"
+#include "daemon/store/loss_log.h"
+#include "daemon/store/open_files.h"
+#include "daemon/store/slice.h"
+#include "daemon/store/trace_writer.h"
+
+namespace profd::store {
+
+// **Thread:** the writer's. A disk that refuses bytes costs those bytes, counted; everything goes on.
+class TraceFiles {
+ public:
+  // Makes the tree and the control files, or leaves nothing behind.
+  static base::Result<std::unique_ptr<TraceFiles>> Create(FileSystem& fs, OpenFiles& open, uint32_t trace,
+                                                          TraceSpec spec,
+                                                          const std::vector<ControlFile>& control);
+
+  void AddStream(uint32_t stream, StreamSpec spec);
+  bool HasStream(uint32_t stream) const { return streams_.contains(stream); }
+  // The stream is one of HasStream().
+  void Store(const chunk::Chunk& chunk);
+  // The chunk came too late: counted as lost in writing.
+  void Refuse(const chunk::Chunk& chunk);
+  void NoteLoss(uint32_t stream, const format::Loss& loss);
+  base::Status Replace(const std::vector<ControlFile>& control);
+  // Closes all slices, with their markers.
+  void Finish();
+  // Removes what Create() and Replace() made.
+  void Remove();
+
+  TraceRecord Record() const;
+
+ private:
+  struct Folder {
+    base::UniqueFd dir;
+    base::UniqueFd data;  // none in "profd"
+  };
+  struct Stream {
+    Stream(FileSystem& fs, OpenFiles& open, int dir, uint64_t slice_bytes, StreamSpec spec)
+        : slices(fs, open, dir, slice_bytes, std::move(spec)) {}
+    chunk::StreamStats& stats() const { return *slices.spec().stats; }
+
+    SliceWriter slices;
+    LossLog losses;
+    uint64_t bytes = 0;  // stored, as records
+    uint64_t records = 0;
+  };
+
+  TraceFiles(FileSystem& fs, OpenFiles& open, uint32_t trace, TraceSpec spec);
+
+  base::Status Own();
+  base::Status MakeTree();
+  base::Result<int> DirOf(const std::string& path, std::string* name) const;
+  base::Status WriteControl(const ControlFile& file);
+  base::Status WriteOne(int dir, const std::string& path, const std::string& name,
+                        const std::string& content);
+  void Lose(Stream& stream, const format::ChunkHeader& header);
+  void Trouble(const base::Status& status);
+
+  FileSystem& fs_;
+  OpenFiles& open_;
+  const uint32_t trace_;
+  const TraceSpec spec_;
+  base::UniqueFd root_;
+  std::map<std::string, Folder> folders_;
+  std::map<std::string, uint64_t> control_;  // path below the root → bytes
+  std::unordered_map<uint32_t, std::unique_ptr<Stream>> streams_;
+  std::string error_;
+};
+
+}  // namespace profd::store

@@ -1,0 +1,19 @@
+#include "format/chunk.h"
+
+namespace profd::format {
+
+const char* LossName(Loss::Where where) {
+  switch (where) {
+    case Loss::Where::kDriver:
+      return "driver";
+    case Loss::Where::kPool:
+      return "pool";
+    case Loss::Where::kWrite:
+      return "write";
+    case Loss::Where::kSampler:
+      return "sampler";
+  }
+  return "unknown";
+}
+
+}  // namespace profd::format

@@ -1,0 +1,383 @@
+#include "format/framing.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <iterator>
+
+#include "format/records/device.h"
+#include "format/records/packed.h"
+
+namespace profd::format {
+
+namespace {
+
+// Plausibility runs on every record of a live stream: a few loads and compares, and no branch that depends on
+// foreign bytes. Ranges are wider than any chip; they exist to make a shifted record stand out.
+
+constexpr uint64_t kMostTime = uint64_t{1} << 58;  // 9 years in ns, more in ticks
+constexpr uint64_t kMostUs = uint64_t{1} << 50;
+constexpr uint64_t kLeastNs = uint64_t{1} << 30;  // no device is sampled in its first second
+constexpr uint64_t kLeastTicks = uint64_t{1} << 24;
+constexpr uint64_t kMostCount = uint64_t{1} << 48;
+constexpr uint64_t kMostBytes = uint64_t{1} << 48;
+constexpr uint32_t kMostMbPerS = 1u << 24;
+constexpr uint32_t kMostPcie = 0xFFFFF;  // which stands for "no value" in the 20-bit counters
+constexpr uint32_t kMostIds = 64;
+constexpr uint32_t kMostPorts = 1024;
+constexpr uint32_t kAllMasters = 0xFFFFFFFF;
+
+// At least `least` and below kMostTime, in one compare.
+constexpr bool IsTime(uint64_t value, uint64_t least) { return value - least < kMostTime - least; }
+constexpr bool IsNs(uint64_t value) { return IsTime(value, kLeastNs); }
+constexpr bool IsTicks(uint64_t value) { return IsTime(value, kLeastTicks); }
+
+constexpr uint64_t EventSet() {
+  uint64_t set = 0;
+  for (const uint32_t event : kLlcReadEvents) set |= uint64_t{1} << event;
+  for (const uint32_t event : kLlcWriteEvents) set |= uint64_t{1} << event;
+  return set;
+}
+
+// All and any of them, without a branch between them.
+template <typename... Conditions>
+constexpr bool All(Conditions... conditions) {
+  return (static_cast<unsigned>(conditions) & ...) != 0;
+}
+template <typename... Conditions>
+constexpr bool Any(Conditions... conditions) {
+  return (static_cast<unsigned>(conditions) | ...) != 0;
+}
+
+bool IsHbm(const std::byte* bytes) {
+  const auto record = Load<HbmRecord>(bytes);
+  return All(record.time_us < kMostUs, record.count < kMostCount, record.event <= 1,
+             record.hbm_id < kMostIds);
+}
+
+bool IsDdr(const std::byte* bytes) {
+  const auto record = Load<DdrRecord>(bytes);
+  return All(record.event <= 1, record.controller < kMostIds,
+             Any(record.master == kAllMasters, record.master < kMostPorts));
+}
+
+bool IsLlc(const std::byte* bytes) {
+  const auto record = Load<LlcRecord>(bytes);
+  const bool known_event = (EventSet() >> (record.event & 63) & 1) != 0;
+  return All(record.time_us < kMostUs, record.count < kMostCount, record.event < 64, known_event,
+             record.llc_id < kMostIds);
+}
+
+// All bits set in any of `count` (even) u32 words.
+template <size_t kCount>
+uint32_t AnyBits(const std::byte* words) {
+  static_assert(kCount % 2 == 0);
+  uint64_t all = 0;
+  for (size_t i = 0; i < kCount / 2; ++i) all |= Load<uint64_t>(words + i * sizeof all);
+  return static_cast<uint32_t>(all | all >> 32);
+}
+
+bool IsPcie(const std::byte* bytes) {
+  constexpr size_t kFirst = offsetof(PcieRecord, tx_posted);
+  constexpr size_t kValues = (sizeof(PcieRecord) - kFirst) / sizeof(uint32_t);
+  const uint32_t all =
+      Load<uint32_t>(bytes + kFirst) | AnyBits<kValues - 1>(bytes + kFirst + sizeof(uint32_t));
+  const auto device = Load<uint32_t>(bytes + offsetof(PcieRecord, device));
+  return All(IsNs(Load<uint64_t>(bytes)), device < kMostPorts, all <= kMostPcie);
+}
+
+bool IsNpuMem(const std::byte* bytes) {
+  const auto record = Load<NpuMemRecord>(bytes);
+  // Record version 1 has its stamp in the first field and nothing, or the same stamp in full, in the third.
+  const bool reserved = Any(record.reserved == 0, static_cast<uint32_t>(record.reserved) == record.time_us);
+  return All(record.time_us != 0, record.event <= 1, reserved, record.ddr_bytes < kMostBytes,
+             record.hbm_bytes < kMostBytes);
+}
+
+bool IsNpuModuleMem(const std::byte* bytes) {
+  const auto record = Load<NpuModuleMemRecord>(bytes);
+  return All(record.module < kMostPorts, record.memory_type < kMostPorts, IsTicks(record.time),
+             record.bytes < kMostBytes);
+}
+
+bool IsQos(const std::byte* bytes) {
+  const auto other_time = Load<uint64_t>(bytes + offsetof(QosRecord, reserved_time));
+  constexpr size_t kValues = std::size(QosRecord{}.bandwidth_mb_s);
+  const uint32_t all = AnyBits<2>(bytes) | AnyBits<kValues>(bytes + offsetof(QosRecord, bandwidth_mb_s));
+  return All(IsTicks(Load<uint64_t>(bytes + offsetof(QosRecord, ticks))), all < kMostMbPerS,
+             Any(other_time == 0, IsTicks(other_time)));
+}
+
+bool IsUb(const std::byte* bytes) {
+  const auto record = Load<UbRecord>(bytes);
+  const int reserved = record.reserved[0] | record.reserved[1] | record.reserved[2];
+  return All(record.port < kMostPorts, static_cast<uint32_t>(reserved) < kMostPorts, record.time_us < kMostUs,
+             record.rx_mb_s < kMostMbPerS, record.tx_mb_s < kMostMbPerS);
+}
+
+bool IsLowPower(const std::byte* bytes) {
+  constexpr uint32_t kMostTypes = 3;
+  constexpr uint32_t kMostValue = 1u << 17;  // MHz or mV
+  constexpr size_t kFirst = offsetof(LowPowerRecord, sample);
+  const auto count = Load<uint32_t>(bytes);
+  const auto type = Load<uint32_t>(bytes + offsetof(LowPowerRecord, type));
+  if (count == 0) {
+    // Nothing changed in the period. A window into the unused end of another record begins like that too, but
+    // reaches into that record's successor.
+    return type < kMostTypes && std::all_of(bytes + kFirst, bytes + sizeof(LowPowerRecord),
+                                            [](std::byte byte) { return byte == std::byte{0}; });
+  }
+  const auto first = Load<LowPowerSample>(bytes + kFirst);
+  return All(count <= std::size(LowPowerRecord{}.sample), type < kMostTypes, IsTicks(first.ticks),
+             first.value < kMostValue);
+}
+
+bool IsStars(const std::byte* bytes) {
+  return Load<uint16_t>(bytes + offsetof(StarsHeader, magic)) == kStarsMagic;
+}
+
+bool IsTsCpu(const std::byte* bytes) { return Load<uint32_t>(bytes) == kTsCpuMagic; }
+
+bool IsReport(const std::byte* bytes) {
+  const auto length = Load<uint32_t>(bytes + offsetof(AiCpuRecord, data_len));
+  return All(Load<uint16_t>(bytes) == kReportMagic, length <= sizeof(AiCpuRecord::data));
+}
+
+template <typename Record, size_t kTimeOffset, uint64_t kLeastTime>
+bool IsCoreSample(const std::byte* bytes) {
+  constexpr uint8_t kMostCounters = std::size(Record{}.event);
+  constexpr uint8_t kMostCores = 128;
+  const auto counters = Load<uint8_t>(bytes + offsetof(Record, counters));
+  const auto core = Load<uint8_t>(bytes + offsetof(Record, core));
+  return All(Load<uint8_t>(bytes) != 0, IsTime(Load<uint64_t>(bytes + kTimeOffset), kLeastTime),
+             counters != 0, counters <= kMostCounters, core < kMostCores,
+             Load<uint64_t>(bytes + offsetof(Record, cycles)) < kMostCount);
+}
+constexpr auto kIsCoreSample = IsCoreSample<CoreSampleRecord, offsetof(CoreSampleRecord, time_ns), kLeastNs>;
+constexpr auto kIsCoreSample950 =
+    IsCoreSample<CoreSampleRecord950, offsetof(CoreSampleRecord950, ticks), kLeastTicks>;
+
+// Chips by the vendor's numbers, as sets.
+constexpr uint32_t Chips(std::initializer_list<int> numbers) {
+  uint32_t set = 0;
+  for (const int number : numbers) set |= 1u << number;
+  return set;
+}
+constexpr uint32_t kAll = 0xFFFFFFFF;
+constexpr uint32_t k310 = Chips({0});
+constexpr uint32_t kTenEvents = Chips({15, 16, 17, 18});  // core records with ten counters
+constexpr uint32_t kSmallTsCpu = Chips({2, 3});
+constexpr uint32_t kDvppId = Chips({1, 5, 7, 8, 11, 15, 16});  // text records with a dvpp_id column
+
+struct Entry {
+  uint32_t chips;
+  StreamFormat format;
+};
+
+template <typename Record>
+constexpr Entry Fixed(uint32_t chips, std::string_view file, StampDomain stamp, size_t stamp_offset,
+                      Combine combine, uint32_t per_period, bool (*plausible)(const std::byte*)) {
+  return {chips,
+          {file, Framing::kFixed, sizeof(Record), stamp, static_cast<uint32_t>(stamp_offset), combine,
+           per_period, plausible}};
+}
+
+constexpr Entry Sized(uint32_t chips, std::string_view file, uint32_t bytes,
+                      bool (*plausible)(const std::byte*) = nullptr, StampDomain stamp = StampDomain::kNone,
+                      uint32_t stamp_offset = 0) {
+  return {chips, {file, Framing::kFixed, bytes, stamp, stamp_offset, Combine::kNone, 0, plausible}};
+}
+
+constexpr Entry Lines(uint32_t chips, std::string_view file, uint8_t min_columns, uint8_t max_columns) {
+  Entry entry = {chips, {}};
+  entry.format.file = file;
+  entry.format.framing = Framing::kLines;
+  entry.format.combine = Combine::kThin;
+  entry.format.records_per_period = 0;
+  entry.format.min_columns = min_columns;
+  entry.format.max_columns = max_columns;
+  return entry;
+}
+
+// Lines that begin with a device time, and a header line that the driver sends once.
+constexpr Entry Timed(std::string_view file, uint8_t min_columns, uint8_t max_columns,
+                      std::string_view header) {
+  Entry entry = Lines(kAll, file, min_columns, max_columns);
+  entry.format.stamp = StampDomain::kTextDeviceNs;
+  entry.format.first_slice_header = header;
+  return entry;
+}
+
+constexpr Entry Hccs() {
+  Entry entry = Timed("hccs.data", 3, 3, {});
+  entry.format.records_per_period = 1;
+  entry.format.every_slice_header = kHccsHeader;
+  return entry;
+}
+
+constexpr Entry Dvpp(std::string_view file, bool id) {
+  Entry entry = Timed(file, id ? 12 : 11, id ? 12 : 11, id ? kDvppHeader : kDvppHeaderNoId);
+  entry.chips = id ? kDvppId : kAll & ~kDvppId;
+  constexpr uint16_t kPercent = 1u << 5 | 1u << 8;  // all_utilization, proc_utilization
+  entry.format.percent_columns = id ? kPercent << 1 : kPercent;
+  return entry;
+}
+
+constexpr Entry Opaque(std::string_view file) {
+  return {kAll, {file, Framing::kOpaque, 0, StampDomain::kNone, 0, Combine::kNone, 0}};
+}
+
+using enum StampDomain;
+using Combine::kMinMaxAvg;
+using Combine::kSum;
+using Combine::kThin;
+
+constexpr Entry kTable[] = {
+    Fixed<HbmRecord>(kAll, "hbm.data", kStartUs64, offsetof(HbmRecord, time_us), kSum, 8, IsHbm),
+    Fixed<DdrRecord>(kAll, "ddr.data", kStartUs32, offsetof(DdrRecord, time_us), kSum, 0, IsDdr),
+    Lines(k310, "llc.data", 0, 0),  // text of perf
+    Fixed<LlcRecord>(kAll & ~k310, "llc.data", kStartUs64, offsetof(LlcRecord, time_us), kSum, 0, IsLlc),
+    Fixed<PcieRecord>(kAll, "pcie.data", kDeviceNs, offsetof(PcieRecord, time_ns), kMinMaxAvg, 1, IsPcie),
+    Hccs(),
+    Timed("nic.data", 14, 16, kNetHeader),
+    Timed("roce.data", 15, 16, kNetHeader),
+    Lines(kAll, "netdev_stats.data", 16, 16),
+    Dvpp("dvpp.data", true),
+    Dvpp("dvpp.data", false),
+    Dvpp("dvpp.vdec", true),
+    Dvpp("dvpp.vdec", false),
+    Dvpp("dvpp.jpegd", true),
+    Dvpp("dvpp.jpegd", false),
+    Dvpp("dvpp.png", true),
+    Dvpp("dvpp.png", false),
+    Dvpp("dvpp.jpege", true),
+    Dvpp("dvpp.jpege", false),
+    Dvpp("dvpp.vpc", true),
+    Dvpp("dvpp.vpc", false),
+    Dvpp("dvpp.venc", true),
+    Dvpp("dvpp.venc", false),
+    Dvpp("dvpp.scd", true),
+    Dvpp("dvpp.scd", false),
+    Fixed<NpuMemRecord>(kAll, "npu_mem.data", kStartUs32, offsetof(NpuMemRecord, time_us), kThin, 1,
+                        IsNpuMem),
+    Fixed<NpuMemRecord>(kAll, "npu_mem.app", kStartUs32, offsetof(NpuMemRecord, time_us), kThin, 1, IsNpuMem),
+    Fixed<NpuModuleMemRecord>(kAll, "npu_module_mem.data", kHostCounter, offsetof(NpuModuleMemRecord, time),
+                              kThin, 0, IsNpuModuleMem),
+    Fixed<QosRecord>(kAll, "qos.data", kDeviceTicks, offsetof(QosRecord, ticks), kThin, 1, IsQos),
+    Fixed<UbRecord>(kAll, "ub.data", kStartUs64, offsetof(UbRecord, time_us), kThin, 0, IsUb),
+    // Changes, not samples: each of the up to 55 entries carries its own stamp; the first one stands for the
+    // record.
+    Fixed<LowPowerRecord>(kAll, "lpmFreqConv.data", kDeviceTicks, offsetof(LowPowerRecord, sample),
+                          Combine::kNone, 0, IsLowPower),
+    Fixed<LowPowerRecord>(kAll, "lpmInfoConv.data", kDeviceTicks, offsetof(LowPowerRecord, sample),
+                          Combine::kNone, 0, IsLowPower),
+    // Types with different meanings share the stream (counts of a period, levels): no single way to combine
+    // them.
+    Fixed<StarsSioRecord>(kAll, "stars_soc_profile.data", kDeviceTicks, offsetof(StarsHeader, ticks),
+                          Combine::kNone, 0, IsStars),
+    Sized(kTenEvents, "stars_soc.data", 32, IsStars, kDeviceTicks, offsetof(StarsHeader, ticks)),
+    Sized(kAll & ~kTenEvents, "stars_soc.data", 64, IsStars, kDeviceTicks, offsetof(StarsHeader, ticks)),
+    Sized(kSmallTsCpu, "tscpu.data", 184, IsTsCpu, kDeviceTicks, 96),
+    Fixed<TsCpuRecord>(kAll & ~kSmallTsCpu, "tscpu.data", kDeviceTicks, offsetof(TsCpuRecord, ticks),
+                       Combine::kNone, 0, IsTsCpu),
+    // Sample based; the task based records of the same names are 128 bytes.
+    Fixed<CoreSampleRecord>(kAll, "aicore.data", kDeviceNs, offsetof(CoreSampleRecord, time_ns), kSum, 0,
+                            kIsCoreSample),
+    Fixed<CoreSampleRecord>(kAll, "aiVectorCore.data", kDeviceNs, offsetof(CoreSampleRecord, time_ns), kSum,
+                            0, kIsCoreSample),
+    Fixed<CoreSampleRecord950>(kTenEvents, "ffts_profile.data", kDeviceTicks,
+                               offsetof(CoreSampleRecord950, ticks), kSum, 0, kIsCoreSample950),
+    Fixed<CoreSampleRecord>(kAll & ~kTenEvents, "ffts_profile.data", kDeviceNs,
+                            offsetof(CoreSampleRecord, time_ns), kSum, 0, kIsCoreSample),
+    Fixed<AiCpuRecord>(kAll, "aicpu.data", kDeviceTicks, offsetof(AiCpuRecord, ticks), Combine::kNone, 0,
+                       IsReport),
+    Sized(kAll, "hwts.data", 64),
+    Sized(kAll, "hwts.aiv_data", 64),
+    Sized(kAll, "l2_cache.data", 72),
+    Sized(kAll, "socpmu.data", 80),
+    Sized(kAll, "ccu0.instr", 64),
+    Sized(kAll, "ccu1.instr", 64),
+    Sized(kAll, "ccu0.stat", 2816),
+    Sized(kAll, "ccu1.stat", 2816),
+    // Records of several sizes, or text in blocks of several lines.
+    Opaque("ts_track.data"),
+    Opaque("ts_track.aiv_data"),
+    Opaque("stars_block.data"),
+    Opaque("ai_ctrl_cpu.data"),
+    Opaque("SystemCpuUsage.data"),
+    Opaque("Memory.data"),
+    Opaque("CpuUsage.data"),
+};
+
+// Files whose names carry a number: "instr.group_3_aic" and "4711-CpuUsage.data".
+constexpr Entry kInstruction = Sized(kAll, "instr.", 4);
+
+std::string_view WithoutPid(std::string_view file) {
+  const size_t digits = std::min(file.find_first_not_of("0123456789"), file.size());
+  return digits > 0 && digits < file.size() && file[digits] == '-' ? file.substr(digits + 1) : file;
+}
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+bool AllDigits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), IsDigit);
+}
+
+// Digits with at most one point among them.
+bool IsNumber(std::string_view text) {
+  const size_t point = text.find('.');
+  if (point == std::string_view::npos) return AllDigits(text);
+  return AllDigits(text.substr(0, point)) && AllDigits(text.substr(point + 1));
+}
+
+// "<seconds>:<nanoseconds, 9 digits>": the vendor's reader drops the colon, so the zeros matter.
+bool IsTextTime(std::string_view text) {
+  const size_t colon = text.find(':');
+  return colon != std::string_view::npos && text.size() - colon == 10 && AllDigits(text.substr(0, colon)) &&
+         AllDigits(text.substr(colon + 1));
+}
+
+std::string_view TakeColumn(std::string_view& rest) {
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  const std::string_view column = rest.substr(0, rest.find(' '));
+  rest.remove_prefix(column.size());
+  return column;
+}
+
+}  // namespace
+
+const StreamFormat* FindStreamFormat(std::string_view file, uint32_t chip) {
+  if (file.substr(0, kInstruction.format.file.size()) == kInstruction.format.file)
+    return &kInstruction.format;
+  const std::string_view name = WithoutPid(file);
+  // A chip nobody has described yet gets the common layouts.
+  const uint32_t bit = 1u << std::min(chip, 31u);
+  for (const Entry& entry : kTable) {
+    if (entry.format.file == name && (entry.chips & bit) != 0) return &entry.format;
+  }
+  return nullptr;
+}
+
+bool PlausibleLine(const StreamFormat& format, std::string_view line) {
+  if (format.max_columns == 0) return true;
+  uint32_t columns = 0;
+  for (std::string_view column = TakeColumn(line); !column.empty(); column = TakeColumn(line), ++columns) {
+    if (columns == format.max_columns) return false;
+    if (columns == 0 && format.stamp == StampDomain::kTextDeviceNs) {
+      if (!IsTextTime(column)) return false;
+      continue;
+    }
+    if ((format.percent_columns >> columns & 1) != 0) {
+      if (column.back() != '%') return false;
+      column.remove_suffix(1);
+    }
+    if (!IsNumber(column)) return false;
+  }
+  return columns >= format.min_columns;
+}
+
+bool IsHeaderLine(std::string_view line) {
+  return !line.empty() && ((line[0] >= 'a' && line[0] <= 'z') || (line[0] >= 'A' && line[0] <= 'Z'));
+}
+
+}  // namespace profd::format

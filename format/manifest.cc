@@ -1,0 +1,298 @@
+#include "format/manifest.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+namespace profd::format {
+
+namespace {
+
+using base::Code;
+using base::Status;
+using nlohmann::ordered_json;
+
+ordered_json ToJson(const Loss& loss) {
+  return {{"where", LossName(loss.where)},
+          {"from_ns", loss.from_ns},
+          {"to_ns", loss.to_ns},
+          {"records", loss.records},
+          {"bytes", loss.bytes}};
+}
+
+ordered_json ToJson(const ManifestKind& kind) {
+  return {{"kind", kind.kind},
+          {"unit", kind.unit},
+          {"requested_hz", kind.requested_hz},
+          {"effective_hz", kind.effective_hz},
+          {"verdict", kind.verdict},
+          {"reason", kind.reason}};
+}
+
+ordered_json ToJson(const ManifestClock& clock) {
+  return {{"device", clock.device},
+          {"host_raw_ns", clock.pair.host_raw_ns},
+          {"host_counter", clock.pair.host_counter},
+          {"wall_ns", clock.pair.wall_ns},
+          {"device_raw_ns", clock.pair.device_raw_ns},
+          {"device_counter", clock.pair.device_counter},
+          {"error_ns", clock.pair.error_ns}};
+}
+
+ordered_json ToJson(const ManifestStream& stream);
+
+template <typename T>
+ordered_json ListToJson(const std::vector<T>& items) {
+  ordered_json list = ordered_json::array();
+  for (const T& item : items) list.push_back(ToJson(item));
+  return list;
+}
+
+ordered_json ToJson(const ManifestStream& stream) {
+  return {{"kind", stream.kind},
+          {"unit", stream.unit},
+          {"folder", stream.folder},
+          {"file", stream.file},
+          {"slices", stream.slices},
+          {"bytes", stream.bytes},
+          {"records", stream.records},
+          {"lost_records", stream.lost_records},
+          {"lost_bytes", stream.lost_bytes},
+          {"losses", ListToJson(stream.losses)}};
+}
+
+ordered_json MapToJson(const std::map<std::string, std::string>& map) {
+  ordered_json json = ordered_json::object();
+  for (const auto& [key, value] : map) json[key] = value;
+  return json;
+}
+
+// Takes fields out of one JSON object; the first field of a wrong type is remembered, absent ones keep their
+// default.
+// **Thread:** any. **Owns:** nothing.
+class Fields {
+ public:
+  Fields(const ordered_json& object, std::string where, Status& status)
+      : object_(object), where_(std::move(where)), status_(status) {
+    if (!object.is_object()) Complain("", "an object");
+  }
+
+  void Take(const char* key, std::string& out) const {
+    Visit(key, [&](const ordered_json& value) {
+      if (!value.is_string()) return Complain(key, "a text");
+      out = value.get_ref<const std::string&>();
+    });
+  }
+  void Take(const char* key, double& out) const {
+    Visit(key, [&](const ordered_json& value) {
+      if (!value.is_number()) return Complain(key, "a number");
+      out = value.get<double>();
+    });
+  }
+  template <typename Integer>
+  requires std::is_integral_v<Integer>
+  void Take(const char* key, Integer& out) const {
+    Visit(key, [&](const ordered_json& value) {
+      if (!TakeInteger(value, out)) Complain(key, "an integer that fits");
+    });
+  }
+  void Take(const char* key, std::map<std::string, std::string>& out) const {
+    Visit(key, [&](const ordered_json& value) {
+      if (!value.is_object()) return Complain(key, "an object");
+      const Fields fields(value, where_ + key + '.', status_);
+      for (const auto& item : value.items()) fields.Take(item.key().c_str(), out[item.key()]);
+    });
+  }
+  // Calls `take_item` for every element of a list.
+  template <typename TakeItem>
+  void TakeList(const char* key, TakeItem take_item) const {
+    Visit(key, [&](const ordered_json& value) {
+      if (!value.is_array()) return Complain(key, "a list");
+      size_t index = 0;
+      for (const ordered_json& item : value)
+        take_item(item, where_ + key + '[' + std::to_string(index++) + "].");
+    });
+  }
+  template <typename T>
+  void Take(const char* key, std::vector<T>& out) const {
+    TakeList(key, [&](const ordered_json& item, const std::string& where) {
+      // Fields does the checking of a value too, so give it an object of one.
+      const ordered_json wrapped = {{"value", item}};
+      T value{};
+      Fields(wrapped, where, status_).Take("value", value);
+      out.push_back(std::move(value));
+    });
+  }
+
+  void Complain(const char* key, const char* expected) const {
+    if (status_.ok())
+      status_ = Status(Code::kInvalidArgument, "manifest: " + where_ + key + " must be " + expected);
+  }
+
+ private:
+  template <typename Then>
+  void Visit(const char* key, Then then) const {
+    if (!object_.is_object()) return;
+    if (const auto found = object_.find(key); found != object_.end()) then(*found);
+  }
+
+  template <typename Integer>
+  static bool TakeInteger(const ordered_json& value, Integer& out) {
+    if (value.is_number_unsigned()) {
+      const auto number = value.get<uint64_t>();
+      if (number > static_cast<uint64_t>(std::numeric_limits<Integer>::max())) return false;
+      out = static_cast<Integer>(number);
+      return true;
+    }
+    if (!value.is_number_integer() || std::is_unsigned_v<Integer>) return false;
+    const auto number = value.get<int64_t>();  // negative, else it would be unsigned
+    if (number < static_cast<int64_t>(std::numeric_limits<Integer>::min())) return false;
+    out = static_cast<Integer>(number);
+    return true;
+  }
+
+  const ordered_json& object_;
+  std::string where_;
+  Status& status_;
+};
+
+Loss TakeLoss(const Fields& fields) {
+  using Where = Loss::Where;
+  Loss loss;
+  std::string where = LossName(loss.where);
+  fields.Take("where", where);
+  bool known = false;
+  for (const Where candidate : {Where::kDriver, Where::kPool, Where::kWrite, Where::kSampler}) {
+    if (where != LossName(candidate)) continue;
+    loss.where = candidate;
+    known = true;
+  }
+  if (!known) fields.Complain("where", "driver, pool, write or sampler");
+  fields.Take("from_ns", loss.from_ns);
+  fields.Take("to_ns", loss.to_ns);
+  fields.Take("records", loss.records);
+  fields.Take("bytes", loss.bytes);
+  return loss;
+}
+
+ManifestKind TakeKind(const Fields& fields) {
+  ManifestKind kind;
+  fields.Take("kind", kind.kind);
+  fields.Take("unit", kind.unit);
+  fields.Take("requested_hz", kind.requested_hz);
+  fields.Take("effective_hz", kind.effective_hz);
+  fields.Take("verdict", kind.verdict);
+  fields.Take("reason", kind.reason);
+  return kind;
+}
+
+ManifestStream TakeStream(const Fields& fields, Status& status) {
+  ManifestStream stream;
+  fields.Take("kind", stream.kind);
+  fields.Take("unit", stream.unit);
+  fields.Take("folder", stream.folder);
+  fields.Take("file", stream.file);
+  fields.Take("slices", stream.slices);
+  fields.Take("bytes", stream.bytes);
+  fields.Take("records", stream.records);
+  fields.Take("lost_records", stream.lost_records);
+  fields.Take("lost_bytes", stream.lost_bytes);
+  fields.TakeList("losses", [&](const ordered_json& item, const std::string& where) {
+    stream.losses.push_back(TakeLoss(Fields(item, where, status)));
+  });
+  return stream;
+}
+
+ManifestClock TakeClock(const Fields& fields) {
+  ManifestClock clock;
+  fields.Take("device", clock.device);
+  fields.Take("host_raw_ns", clock.pair.host_raw_ns);
+  fields.Take("host_counter", clock.pair.host_counter);
+  fields.Take("wall_ns", clock.pair.wall_ns);
+  fields.Take("device_raw_ns", clock.pair.device_raw_ns);
+  fields.Take("device_counter", clock.pair.device_counter);
+  fields.Take("error_ns", clock.pair.error_ns);
+  return clock;
+}
+
+}  // namespace
+
+std::string WriteManifest(const Manifest& manifest) {
+  ordered_json json;
+  json["version"] = manifest.version;
+  json["session"] = manifest.session;
+  json["name"] = manifest.name;
+  json["user"] = manifest.user;
+  json["uid"] = manifest.uid;
+  json["state"] = manifest.state;
+  json["end_reason"] = manifest.end_reason;
+  json["degraded"] = manifest.degraded;
+  json["labels"] = MapToJson(manifest.labels);
+  json["profd_version"] = manifest.profd_version;
+  json["protocol_version"] = manifest.protocol_version;
+  json["driver_path"] = manifest.driver_path;
+  json["driver_api_version"] = manifest.driver_api_version;
+  json["pids"] = manifest.pids;
+  json["pid_end"] = ordered_json::array();
+  for (const auto& [pid, reason] : manifest.pid_end)
+    json["pid_end"].push_back({{"pid", pid}, {"reason", reason}});
+  json["duration_ns"] = manifest.duration_ns;
+  json["storage_limit_bytes"] = manifest.storage_limit_bytes;
+  json["previous"] = manifest.previous;
+  json["next"] = manifest.next;
+  json["kinds"] = ListToJson(manifest.kinds);
+  json["streams"] = ListToJson(manifest.streams);
+  json["clocks"] = ListToJson(manifest.clocks);
+  json["settings"] = MapToJson(manifest.settings);
+  return json.dump(1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+}
+
+base::Result<Manifest> ParseManifest(std::string_view text) {
+  const ordered_json json = ordered_json::parse(text, nullptr, false);
+  if (json.is_discarded()) return Status(Code::kInvalidArgument, "manifest: no JSON");
+  Status status;
+  Manifest manifest;
+  const Fields fields(json, "", status);
+  fields.Take("version", manifest.version);
+  if (status.ok() && (manifest.version < 1 || manifest.version > kManifestVersion)) {
+    return Status(Code::kUnimplemented, "manifest: version " + std::to_string(manifest.version) +
+                                            " is not known here; read it with the profctl that wrote it");
+  }
+  fields.Take("session", manifest.session);
+  fields.Take("name", manifest.name);
+  fields.Take("user", manifest.user);
+  fields.Take("uid", manifest.uid);
+  fields.Take("state", manifest.state);
+  fields.Take("end_reason", manifest.end_reason);
+  fields.Take("degraded", manifest.degraded);
+  fields.Take("labels", manifest.labels);
+  fields.Take("profd_version", manifest.profd_version);
+  fields.Take("protocol_version", manifest.protocol_version);
+  fields.Take("driver_path", manifest.driver_path);
+  fields.Take("driver_api_version", manifest.driver_api_version);
+  fields.Take("pids", manifest.pids);
+  fields.TakeList("pid_end", [&](const ordered_json& item, const std::string& where) {
+    const Fields end(item, where, status);
+    int64_t pid = 0;
+    end.Take("pid", pid);
+    end.Take("reason", manifest.pid_end[pid]);
+  });
+  fields.Take("duration_ns", manifest.duration_ns);
+  fields.Take("storage_limit_bytes", manifest.storage_limit_bytes);
+  fields.Take("previous", manifest.previous);
+  fields.Take("next", manifest.next);
+  fields.TakeList("kinds", [&](const ordered_json& item, const std::string& where) {
+    manifest.kinds.push_back(TakeKind(Fields(item, where, status)));
+  });
+  fields.TakeList("streams", [&](const ordered_json& item, const std::string& where) {
+    manifest.streams.push_back(TakeStream(Fields(item, where, status), status));
+  });
+  fields.TakeList("clocks", [&](const ordered_json& item, const std::string& where) {
+    manifest.clocks.push_back(TakeClock(Fields(item, where, status)));
+  });
+  fields.Take("settings", manifest.settings);
+  if (!status.ok()) return status;
+  return manifest;
+}
+
+}  // namespace profd::format

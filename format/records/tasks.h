@@ -1,0 +1,213 @@
+// Record layouts of the task-scheduler channels (task logs, counters per task, kernels, instruction flow):
+// little-endian, packed. Source of every fact: the public analyser's data_struct_size_constant.py and its
+// beans.
+#pragma once
+
+#include <cstdint>
+
+#include "format/records/device.h"
+
+namespace profd::format {
+
+#pragma pack(push, 1)
+
+// STARS task log (channel 50, stars_soc.data): one record at the start and one at the end of every task.
+enum class StarsLogType : uint16_t { kStart = 0b000000, kEnd = 0b000001 };
+struct StarsTaskRecord {
+  uint16_t header;  // bits 0–5 StarsLogType, 6–9 running count, 10–15 kind of task
+  uint16_t magic;   // kStarsMagic
+  uint16_t stream;
+  uint16_t task;
+  uint64_t ticks;  // T3
+  uint16_t reserved0;
+  uint16_t unit;  // bits 0–5 accelerator, 6–12 queue
+  uint32_t reserved1[11];
+};
+static_assert(sizeof(StarsTaskRecord) == 64);
+struct StarsTaskRecord950 {
+  uint16_t header;
+  uint16_t magic;
+  uint16_t stream;
+  uint16_t task;
+  uint64_t ticks;
+  uint16_t reserved0;
+  uint16_t unit;
+  uint32_t reserved1[3];
+};
+static_assert(sizeof(StarsTaskRecord950) == 32);
+
+// Counters of one task on a STARS chip (channel 53, ffts_profile.data).
+inline constexpr uint16_t kFftsTaskType = 0b101000;
+struct FftsTaskRecord {
+  uint16_t header;  // bits 0–5 kFftsTaskType, 6–9 running count
+  uint16_t magic;
+  uint16_t stream;
+  uint16_t task;
+  uint64_t reserved0[3];
+  uint64_t cycles;
+  uint64_t reserved1;
+  uint64_t event[8];
+  uint64_t start_ticks;  // T3
+  uint64_t end_ticks;
+};
+static_assert(sizeof(FftsTaskRecord) == 128);
+
+// Counters of one task before STARS (channels 43 and 85 in task mode, aicore.data).
+struct AicoreTaskRecord {
+  uint8_t mode;
+  uint8_t kind;
+  uint16_t reserved0[2];
+  uint16_t task;
+  uint32_t reserved1[2];
+  uint64_t cycles;
+  uint64_t reserved2;
+  uint64_t event[8];
+  uint32_t stream;
+  uint32_t reserved3[7];
+};
+static_assert(sizeof(AicoreTaskRecord) == 128);
+
+// Hardware task log before STARS (channel 45, hwts.data).
+struct HwtsRecord {
+  uint8_t type_count;  // bits 0–2: 0 start, 1 end; bits 4–7 running count
+  uint8_t task_type;
+  uint16_t reserved0[2];
+  uint16_t task;
+  uint64_t ticks;  // T3
+  uint32_t stream;
+  uint32_t reserved1[11];
+};
+static_assert(sizeof(HwtsRecord) == 64);
+
+// Scheduler firmware track (channels 44 and 46, ts_track.data), the 40-byte kinds.
+enum class TsTrackKind : uint8_t {
+  kStepTrace = 10,
+  kMemcpy = 11,
+  kTaskType = 12,
+  kFlip = 14,
+  kBlockCount = 15
+};
+struct TsTrackHead {
+  uint8_t mode;
+  uint8_t kind;   // TsTrackKind
+  uint16_t size;  // of the whole record
+  uint32_t reserved;
+  uint64_t ticks;  // T3
+};
+static_assert(sizeof(TsTrackHead) == 16);
+struct TsStepTraceRecord {
+  TsTrackHead head;
+  uint64_t index;
+  uint64_t model;
+  uint16_t stream;
+  uint16_t task;
+  uint16_t tag;
+  uint16_t reserved;
+};
+static_assert(sizeof(TsStepTraceRecord) == 40);
+struct TsTaskTypeRecord {
+  TsTrackHead head;
+  uint16_t stream;
+  uint16_t task;
+  uint16_t type;
+  uint8_t state;
+  uint8_t reserved0;
+  uint64_t reserved1[2];
+};
+static_assert(sizeof(TsTaskTypeRecord) == 40);
+
+// L2 cache counters of one task (channel 47, l2_cache.data).
+struct L2CacheRecord {
+  uint16_t type;
+  uint16_t stream;
+  uint16_t task;
+  uint16_t reserved;
+  uint64_t event[8];
+};
+static_assert(sizeof(L2CacheRecord) == 72);
+
+// SoC counters of one task (channel 134, socpmu.data); the 950 has a wider task field.
+struct SocPmuRecord {
+  uint8_t head[8];
+  uint16_t task_type;
+  uint16_t stream;
+  uint16_t task;
+  uint16_t data_type;
+  uint64_t event[8];
+};
+static_assert(sizeof(SocPmuRecord) == 80);
+struct SocPmuRecord950 {
+  uint8_t head[6];
+  uint16_t task_type;
+  uint16_t stream;
+  uint16_t data_type;
+  uint32_t task;
+  uint64_t event[8];
+};
+static_assert(sizeof(SocPmuRecord950) == 80);
+
+// Instruction flow (BIU channels, instr.*).
+struct BiuRecord {
+  uint16_t data;
+  uint16_t control;
+};
+static_assert(sizeof(BiuRecord) == 4);
+
+// CCU mission log and channel delay statistics (channels 147/149 and 148/151).
+struct CcuMissionRecord {
+  uint16_t head[16];
+  uint64_t start_ticks;
+  uint16_t mission;
+  uint64_t end_ticks;
+  uint64_t reserved0;
+  uint16_t reserved1[3];
+};
+static_assert(sizeof(CcuMissionRecord) == 64);
+struct CcuChannelRecord {
+  uint32_t value[704];
+};
+static_assert(sizeof(CcuChannelRecord) == 2816);
+
+// Frequency, temperature and power of the 950 inside channel 52.
+struct StarsLowPowerRecord {
+  StarsHeader head;
+  uint64_t reserved;
+  uint16_t info[20];
+};
+static_assert(sizeof(StarsLowPowerRecord) == 64);
+struct StarsSioRecord950 {  // the die lies in bits 2–7 of the second header byte
+  StarsHeader head;
+  uint64_t reserved0;
+  uint32_t value[10];  // [1]–[4] received req rsp snp dat, [6]–[9] sent
+};
+static_assert(sizeof(StarsSioRecord950) == 64);
+struct StarsChipTransRecord950 {
+  StarsHeader head;
+  uint64_t write;
+  uint64_t read;
+  uint32_t reserved[8];
+};
+static_assert(sizeof(StarsChipTransRecord950) == 64);
+
+// Packet of the device-side process (channel 145): a file's chunk on its way to the host.
+inline constexpr uint32_t kAdprofMagic = 0x5A5A5A5A;
+struct AdprofPacket {
+  uint32_t magic;
+  uint32_t version;  // 0x100
+  uint32_t type;     // 1
+  uint32_t length;   // of what follows
+  uint8_t is_last;
+  uint8_t reserved[3];
+  int32_t module;
+  uint64_t chunk_size;
+  int64_t offset;  // -1 appends
+  char chunk[1032];
+  char file_name[64];
+  char extra_info[64];
+  char id[16];
+};
+static_assert(sizeof(AdprofPacket) == 1216);
+
+#pragma pack(pop)
+
+}  // namespace profd::format

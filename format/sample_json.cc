@@ -1,0 +1,200 @@
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "format/prof_dir.h"
+
+namespace profd::format {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+// Every key of the vendor's file, with what it holds when nothing is collected. Order: the session; memory;
+// links and ports; CPUs; cores; host; what belongs to task data.
+constexpr char kDefaults[] = R"json({
+  "result_dir": "", "devices": "", "job_id": "", "jobInfo": "", "profMode": "system", "profiling_mode": "",
+  "profiling_period": -1, "durationTime": "", "delayTime": "", "isCancel": false, "storageLimit": "",
+  "profiling_options": "", "msprofBinPid": -1, "app": "", "app_dir": "", "app_location": "",
+  "app_parameters": "", "app_env": "", "acl": "",
+
+  "hardware_mem": "off", "hardware_mem_sampling_interval": 20000, "hbmProfiling": "off", "hbmInterval": 20,
+  "hbm_profiling_events": "", "ddr_profiling": "off", "ddr_interval": 20, "ddr_profiling_events": "",
+  "ddr_master_id": 0, "msprof_llc_profiling": "off", "llc_interval": 20, "llc_profiling": "",
+  "llc_profiling_events": "", "memProfiling": "off", "appMemProfiling": "off", "memInterval": 20,
+  "memServiceflow": "", "qosProfiling": "off", "qosEvents": "", "npuEvents": "",
+
+  "interconnection_profiling": "off", "interconnection_sampling_interval": 20, "pcieProfiling": "off",
+  "pcieInterval": 20, "hccsProfiling": "off", "hccsInterval": 20, "ubProfiling": "off", "ubInterval": 20,
+  "hscb": "off", "io_profiling": "off", "io_sampling_interval": 10, "nicProfiling": "off",
+  "nicInterval": 10, "roceProfiling": "off", "roceInterval": 10, "dvpp_profiling": "off",
+  "dvpp_sampling_interval": 20, "sysLp": "off", "sysLpFreq": 10000, "ai_core_lpm": "off",
+
+  "cpu_profiling": "off", "cpu_sampling_interval": 20, "tsCpuProfiling": "off",
+  "ts_cpu_profiling_events": "", "ts_cpu_hot_function": "", "ts_cpu_usage": "", "aiCtrlCpuProfiling": "off",
+  "ai_ctrl_cpu_profiling_events": "", "sys_profiling": "off", "sys_sampling_interval": 100,
+  "pid_profiling": "off", "pid_sampling_interval": 100,
+
+  "ai_core_profiling": "off", "ai_core_profiling_mode": "", "ai_core_profiling_events": "",
+  "ai_core_profiling_metrics": "", "ai_core_metrics": "", "aicore_sampling_interval": 10,
+  "ai_core_status": "", "aicoreShape": "off", "aicScale": "all", "aiv_profiling": "off",
+  "aiv_profiling_mode": "", "aiv_profiling_events": "", "aiv_profiling_metrics": "", "aiv_metrics": "",
+  "aiv_sampling_interval": 10, "ai_vector_status": "",
+
+  "hostProfiling": false, "host_sys": "", "host_sys_pid": -1, "hostProfilingSamplingInterval": 20,
+  "host_cpu_profiling": "off", "host_mem_profiling": "off", "host_disk_profiling": "off",
+  "host_disk_freq": 50, "host_network_profiling": "off", "host_osrt_profiling": "off",
+  "host_numa_profiling": "off", "hostSysUsage": "", "hostAllPidCpuProfiling": "off",
+  "hostAllPidMemProfiling": "off",
+
+  "aicpuTrace": "", "ccuInstr": "off", "geApi": "off", "hcclTrace": "", "hwts_log": "", "hwts_log1": "",
+  "instrProfiling": "", "instrProfilingFreq": 1000, "l2CacheTaskProfiling": "",
+  "l2CacheTaskProfilingEvents": "", "msprof": "off", "msproftx": "off", "mstxDomainExclude": "",
+  "mstxDomainInclude": "", "ntsMetrics": "", "ntsPmuEvents": "", "opType": "", "pcSampling": "off",
+  "prof_level": "off", "pureCpu": "off", "runtimeApi": "off", "runtimeTrace": "", "stars_acsq_task": "",
+  "taskBlock": "", "taskBlockShink": "", "taskMemory": "off", "taskTime": "on", "taskTrace": "on",
+  "taskTsfw": "off", "ts_fw_training": "", "ts_keypoint": "", "ts_memcpy": "", "ts_task_time": "",
+  "ts_task_track": "", "ts_timeline": ""
+})json";
+
+// The vendor starts some kinds together; such a group has a switch and an interval of its own.
+struct Group {
+  const char* switch_key;
+  const char* interval_key;
+  uint32_t per_ms;  // units of the interval in a millisecond
+};
+constexpr Group kHardwareMem = {"hardware_mem", "hardware_mem_sampling_interval", 1000};
+constexpr Group kInterconnection = {"interconnection_profiling", "interconnection_sampling_interval", 1};
+constexpr Group kPorts = {"io_profiling", "io_sampling_interval", 1};
+constexpr Group kCpu = {"cpu_profiling", "cpu_sampling_interval", 1};
+constexpr Group kNoGroup = {"", "", 1};
+
+struct KindKeys {
+  std::string_view kind;
+  const char* switch_key;  // "" where the vendor has none
+  const char* interval_key;
+  uint32_t per_ms;
+  Group group;
+};
+constexpr KindKeys kDeviceKinds[] = {
+    {"hbm", "hbmProfiling", "hbmInterval", 1, kHardwareMem},
+    {"ddr", "ddr_profiling", "ddr_interval", 1, kHardwareMem},
+    {"llc", "msprof_llc_profiling", "llc_interval", 1, kHardwareMem},
+    {"npu-mem", "memProfiling", "memInterval", 1, kHardwareMem},
+    {"npu-app-mem", "appMemProfiling", "memInterval", 1, kHardwareMem},
+    {"npu-module-mem", "", "memInterval", 1, kHardwareMem},
+    {"qos", "qosProfiling", "", 1, kHardwareMem},
+    {"pcie", "pcieProfiling", "pcieInterval", 1, kInterconnection},
+    {"hccs", "hccsProfiling", "hccsInterval", 1, kInterconnection},
+    {"ub", "ubProfiling", "ubInterval", 1, kInterconnection},
+    {"soc-profile", "", "", 1, kInterconnection},
+    {"nic", "nicProfiling", "nicInterval", 1, kPorts},
+    {"roce", "roceProfiling", "roceInterval", 1, kPorts},
+    {"dvpp", "dvpp_profiling", "dvpp_sampling_interval", 1, kNoGroup},
+    {"low-power", "sysLp", "sysLpFreq", 1000, kNoGroup},
+    {"tscpu", "tsCpuProfiling", "", 1, kCpu},
+    {"aicore", "ai_core_profiling", "aicore_sampling_interval", 1, kNoGroup},
+    {"aivector", "aiv_profiling", "aiv_sampling_interval", 1, kNoGroup},
+};
+
+// `list` is the key that names the kind by `word`, beside or instead of a switch.
+struct HostKeys {
+  std::string_view kind;
+  const char* switch_key;
+  const char* list_key;
+  const char* word;
+};
+constexpr HostKeys kHostKinds[] = {
+    {"host-cpu", "host_cpu_profiling", "host_sys", "cpu"},
+    {"host-mem", "host_mem_profiling", "host_sys", "mem"},
+    {"host-disk", "host_disk_profiling", "host_sys", "disk"},
+    {"host-network", "host_network_profiling", "host_sys", "network"},
+    {"host-sys-cpu", "", "hostSysUsage", "cpu"},
+    {"host-sys-mem", "", "hostSysUsage", "mem"},
+    {"host-pid-cpu", "hostAllPidCpuProfiling", "", ""},
+    {"host-pid-mem", "hostAllPidMemProfiling", "", ""},
+};
+
+bool Taken(const SampleSettings& settings, std::string_view kind) {
+  return std::find(settings.kinds.begin(), settings.kinds.end(), kind) != settings.kinds.end();
+}
+
+void AppendWord(ordered_json& list, std::string_view word) {
+  std::string text = list.get<std::string>();
+  if (!text.empty()) text += ',';
+  list = text.append(word);
+}
+
+void SetDeviceKinds(const SampleSettings& settings, ordered_json& json) {
+  // The smallest interval of all kinds that share a key.
+  std::map<std::string_view, uint64_t> intervals;
+  const auto note_interval = [&intervals](const char* key, uint64_t value) {
+    if (*key == '\0') return;
+    const auto [at, is_new] = intervals.try_emplace(key, value);
+    if (!is_new) at->second = std::min(at->second, value);
+  };
+  for (const KindKeys& keys : kDeviceKinds) {
+    if (!Taken(settings, keys.kind)) continue;
+    for (const char* key : {keys.switch_key, keys.group.switch_key}) {
+      if (*key != '\0') json[key] = "on";
+    }
+    const auto interval = settings.interval_ms.find(std::string(keys.kind));
+    if (interval == settings.interval_ms.end()) continue;
+    note_interval(keys.interval_key, uint64_t{interval->second} * keys.per_ms);
+    note_interval(keys.group.interval_key, uint64_t{interval->second} * keys.group.per_ms);
+  }
+  for (const auto& [key, value] : intervals) json[std::string(key)] = value;
+
+  if (Taken(settings, "hbm")) json["hbm_profiling_events"] = settings.hbm_events;
+  if (Taken(settings, "ddr")) json["ddr_profiling_events"] = "read,write";
+  if (Taken(settings, "llc")) json["llc_profiling"] = json["llc_profiling_events"] = settings.llc_mode;
+  if (Taken(settings, "qos")) json["qosEvents"] = settings.qos_events;
+  if (Taken(settings, "tscpu")) json["ts_cpu_profiling_events"] = settings.ts_cpu_events;
+  if (Taken(settings, "aicore")) {
+    json["ai_core_profiling_mode"] = "sample-based";
+    json["ai_core_profiling_events"] = settings.aicore_events;
+    json["ai_core_metrics"] = settings.aicore_metrics;
+  }
+  if (Taken(settings, "aivector")) {
+    json["aiv_profiling_mode"] = "sample-based";
+    json["aiv_profiling_events"] = settings.aiv_events;
+    json["aiv_metrics"] = settings.aiv_metrics;
+  }
+}
+
+void SetHostKinds(const SampleSettings& settings, ordered_json& json) {
+  json["hostProfiling"] = true;
+  uint32_t interval = 0;
+  for (const HostKeys& keys : kHostKinds) {
+    if (!Taken(settings, keys.kind)) continue;
+    if (*keys.switch_key != '\0') json[keys.switch_key] = "on";
+    if (*keys.list_key != '\0') AppendWord(json[keys.list_key], keys.word);
+    if (const auto found = settings.interval_ms.find(std::string(keys.kind));
+        found != settings.interval_ms.end()) {
+      interval = interval == 0 ? found->second : std::min(interval, found->second);
+    }
+  }
+  if (interval != 0) json["hostProfilingSamplingInterval"] = interval;
+  if (settings.host_disk_hz != 0) json["host_disk_freq"] = settings.host_disk_hz;
+}
+
+}  // namespace
+
+std::string SampleJson(const SampleSettings& settings, int device) {
+  ordered_json json = ordered_json::parse(std::begin(kDefaults), std::end(kDefaults) - 1, nullptr, false);
+  json["result_dir"] = settings.result_dir;
+  json["devices"] = device < 0 ? "64" : std::to_string(device);  // 64: the vendor's number for the host
+  json["job_id"] = settings.job_id;
+  if (settings.period_s != 0) json["profiling_period"] = settings.period_s;
+  if (settings.storage_limit_mb != 0) json["storageLimit"] = std::to_string(settings.storage_limit_mb) + "MB";
+  if (settings.target_pid > 0) json["host_sys_pid"] = settings.target_pid;
+  json["msprofBinPid"] = settings.collector_pid;
+  if (device < 0) {
+    SetHostKinds(settings, json);
+  } else {
+    SetDeviceKinds(settings, json);
+  }
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+}  // namespace profd::format

@@ -1,0 +1,45 @@
+# Sourced by the scripts beside it: installs what a build needs and builds.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+packages=(
+  g++ cmake ninja-build ccache lld pkg-config python3
+  libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev
+  libboost-dev libspdlog-dev libyaml-cpp-dev libcli11-dev nlohmann-json3-dev
+  libgtest-dev libgmock-dev libbenchmark-dev
+)
+
+# Installs the packages (and any named as arguments) that are missing; silent when all are there.
+install_packages() {
+  local missing=() package
+  for package in "${packages[@]}" "$@"; do
+    [[ $(dpkg-query -W -f='${Status}' "$package" 2>/dev/null) == "install ok installed" ]] || missing+=("$package")
+  done
+  ((${#missing[@]})) || return 0
+  if ((EUID != 0)); then
+    echo "These Debian packages are missing; install them as root and run this again:" >&2
+    echo "  apt-get install ${missing[*]}" >&2
+    exit 1
+  fi
+  echo "== installing ${missing[*]}"
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# build DIR [cmake options…] [-- targets…]
+build() {
+  local dir=$1 options=() targets=()
+  shift
+  while (($#)); do
+    if [[ $1 == -- ]]; then
+      shift
+      targets=("$@")
+      break
+    fi
+    options+=("$1")
+    shift
+  done
+  cmake -S "$root" -B "$dir" -G Ninja "${options[@]}" >"$dir.cmake.log" 2>&1 || { cat "$dir.cmake.log" >&2; exit 1; }
+  rm -f "$dir.cmake.log"
+  ninja -C "$dir" "${targets[@]}"
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Builds profd and runs its main job once: a real process is sampled beside two simulated 910B devices.
+# The result is left in out/quickstart/; nothing else stays behind.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+cd "$root"
+
+install_packages
+build build -DPROFD_TESTS=OFF -DPROFD_BENCH=OFF -- profd profctl sim/all | tail -n 1
+
+run=$(mktemp -d /tmp/profd-quickstart.XXXXXX)
+result=$root/out/quickstart
+mkdir -p "$result"
+pids=()
+finish() {
+  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+  wait 2>/dev/null || true
+  rm -rf "$run"
+}
+trap finish EXIT
+
+printf 'devices: 2\nchip: 910B\n' >"$run/sim.yaml"
+export PROFD_ADDRESS=$run/profd.sock
+echo "== profd, on a private socket, with the simulator as its driver library"
+PROFD_SIM_CONFIG=$run/sim.yaml build/bin/profd --socket "$PROFD_ADDRESS" --output-root "$run/spool" \
+  --hal build/sim/libascend_hal.so 2>"$run/profd.log" &
+profd=$!
+pids+=("$profd")
+for _ in $(seq 100); do
+  [[ -S $PROFD_ADDRESS.door ]] && break
+  kill -0 "$profd" 2>/dev/null || { cat "$run/profd.log" >&2; exit 1; }
+  sleep 0.05
+done
+
+echo "== a small workload: one busy thread, some memory, some files"
+python3 scripts/workload.py 30 >/dev/null &
+workload=$!
+pids+=("$workload")
+sleep 0.3
+
+build/bin/profctl devices
+echo "== profctl start --pid $workload --devices all"
+session=$(build/bin/profctl start --pid "$workload" --devices all --output "$result" --json |
+  python3 -c 'import json,sys; print(json.load(sys.stdin)["session"])')
+sleep 5
+echo "== profctl status"
+build/bin/profctl status "$session"
+echo "== profctl stop"
+directory=$(build/bin/profctl stop "$session" --json |
+  python3 -c 'import json,sys; print(json.load(sys.stdin)["directory"])')
+build/bin/profctl status "$session"
+kill -TERM "$profd"
+wait "$profd"
+
+echo "== the result"
+(cd "$result" && find "$(basename "$directory")" -type f ! -name '*.done' -printf '%10s  %p\n' | sort -k2)
+echo "$directory"

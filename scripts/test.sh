@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds everything and runs every test. --full adds soaks, long fuzzing and benches.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+cd "$root"
+
+full=0
+for argument in "$@"; do
+  case $argument in
+    --full) full=1 ;;
+    *)
+      echo "test.sh: unknown argument '$argument'; the only one is --full" >&2
+      exit 2
+      ;;
+  esac
+done
+
+install_packages
+build build -DPROFD_TESTS=ON -DPROFD_BENCH=ON
+labels=(-LE full)
+((full)) && labels=()
+ctest --test-dir build --output-on-failure -j 2 --no-tests=error "${labels[@]}"

@@ -1,0 +1,281 @@
+#include "sim/hal/config.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <utility>
+
+#include "sim/hal/abi.h"
+#include "sim/scenario/channel_ids.h"
+
+namespace profd::sim {
+namespace {
+
+constexpr uint32_t kListStallMs = 60'000, kStopStallMs = 60'000, kNoReplyMs = 10'000;
+
+// Thrown and caught inside this file: yaml-cpp reports its own errors the same way.
+struct ConfigError : std::runtime_error {
+  ConfigError(const YAML::Node& at, const std::string& message)
+      : std::runtime_error(message), line(at.Mark().line + 1) {}
+  int line;
+};
+
+// A map whose keys must all be known.
+class Map {
+ public:
+  Map(const YAML::Node& node, std::string what) : node_(node), what_(std::move(what)) {
+    if (!node.IsMap()) throw ConfigError(node, what_ + " must be a map");
+  }
+
+  // Undefined when absent.
+  YAML::Node Get(const char* key) {
+    known_.emplace_back(key);
+    return node_[key];
+  }
+  template <typename T>
+  void Read(const char* key, T& into) {
+    if (const YAML::Node value = Get(key)) into = As<T>(value, key);
+  }
+  template <typename T>
+  void Read(const char* key, std::optional<T>& into) {
+    if (const YAML::Node value = Get(key)) into = As<T>(value, key);
+  }
+  template <typename T>
+  void ReadBetween(const char* key, T& into, T least, T most) {
+    Read(key, into);
+    if (!(into >= least && into <= most)) {
+      throw ConfigError(node_[key], std::string(key) + " must be between " + std::to_string(least) + " and " +
+                                        std::to_string(most));
+    }
+  }
+  void RefuseOthers() const {
+    for (const auto& entry : node_) {
+      const auto key = entry.first.as<std::string>();
+      if (std::find(known_.begin(), known_.end(), key) == known_.end()) {
+        throw ConfigError(entry.first, "unknown key '" + key + "' in " + what_);
+      }
+    }
+  }
+  template <typename T>
+  static T As(const YAML::Node& value, const std::string& key) {
+    try {
+      return value.as<T>();
+    } catch (const YAML::Exception&) {
+      throw ConfigError(value, key + " has a wrong value");
+    }
+  }
+
+ private:
+  YAML::Node node_;
+  std::string what_;
+  std::vector<std::string> known_;
+};
+
+const Chip* ReadChip(const YAML::Node& node) {
+  const auto name = Map::As<std::string>(node, "chip");
+  const Chip* chip = FindChip(name);
+  if (chip == nullptr) throw ConfigError(node, "chip '" + name + "' is none of 310 910 310P 910B 310B 950");
+  return chip;
+}
+
+std::vector<DeviceConfig> ReadDevices(const YAML::Node& node, const Chip* chip) {
+  std::vector<DeviceConfig> devices;
+  if (node && node.IsSequence()) {
+    for (const YAML::Node& entry : node) {
+      Map map(entry, "a device");
+      DeviceConfig device{.chip = chip, .physical_id = static_cast<uint32_t>(devices.size())};
+      if (const YAML::Node own = map.Get("chip")) device.chip = ReadChip(own);
+      map.Read("physical_id", device.physical_id);
+      map.Read("split_mode", device.split_mode);
+      map.RefuseOthers();
+      devices.push_back(device);
+    }
+  } else {
+    const auto count = node ? Map::As<uint32_t>(node, "devices") : 2;
+    for (uint32_t id = 0; id < std::min(count, kMaxDevices + 1); ++id) {
+      devices.push_back({.chip = chip, .physical_id = id});
+    }
+  }
+  if (devices.size() > kMaxDevices) throw ConfigError(node, "at most 64 devices");
+  return devices;
+}
+
+std::vector<uint32_t> ReadChannels(const YAML::Node& node) {
+  std::vector<uint32_t> ids;
+  if (node.IsSequence()) {
+    for (const YAML::Node& entry : node) ids.push_back(Map::As<uint32_t>(entry, "channel"));
+  } else {
+    ids.push_back(Map::As<uint32_t>(node, "channel"));
+  }
+  for (const uint32_t id : ids) {
+    if (id == 0 || id >= kMaxChannels) throw ConfigError(node, "a channel is a number from 1 to 159");
+  }
+  return ids;
+}
+
+std::vector<uint32_t> ChannelsThat(bool (*test)(uint32_t)) {
+  std::vector<uint32_t> ids;
+  for (uint32_t id = 1; id < kMaxChannels; ++id) {
+    if (test(id)) ids.push_back(id);
+  }
+  return ids;
+}
+
+constexpr std::pair<const char*, Call> kCalls[] = {{"get_channels", Call::kGetChannels},
+                                                   {"start", Call::kStart},
+                                                   {"stop", Call::kStop},
+                                                   {"read", Call::kRead},
+                                                   {"poll", Call::kPoll},
+                                                   {"flush", Call::kFlush},
+                                                   {"dev_num", Call::kDevNum},
+                                                   {"info", Call::kInfo},
+                                                   {"status", Call::kStatus}};
+
+// A named fault is one of the accidents, or a shorthand for faults of calls.
+std::vector<FaultSpec> Named(const YAML::Node& node, const std::string& name, FaultSpec spec) {
+  constexpr std::pair<const char*, Accident> kAccidents[] = {
+      {"device_lost", Accident::kDeviceLost},     {"ring_overwrite", Accident::kRingOverwrite},
+      {"ring_drop", Accident::kRingDrop},         {"lose_slots", Accident::kLoseSlots},
+      {"poll_spurious", Accident::kPollSpurious}, {"clock_step", Accident::kClockStep}};
+  for (const auto& [text, accident] : kAccidents) {
+    if (name != text) continue;
+    spec.accident = accident;
+    return {spec};
+  }
+  const auto of_call = [&spec](Call call, std::optional<int> ret, uint32_t delay_ms) {
+    FaultSpec fault = spec;
+    fault.call = call;
+    if (!fault.ret) fault.ret = ret;
+    if (fault.delay_ms == 0) fault.delay_ms = delay_ms;
+    return fault;
+  };
+  if (name == "stop_stall") return {of_call(Call::kStop, std::nullopt, kStopStallMs)};
+  if (name == "list_stall") return {of_call(Call::kGetChannels, std::nullopt, kListStallMs)};
+  if (name == "start_no_reply") return {of_call(Call::kStart, code::kWaitTimeout, kNoReplyMs)};
+  if (name == "biu_loss") {
+    if (spec.channels.empty()) spec.channels = ChannelsThat(channel::IsBiu);
+    return {of_call(Call::kStop, code::kBiuLoss, 0)};
+  }
+  if (name == "no_compute_process") {
+    if (spec.channels.empty()) spec.channels = ChannelsThat(channel::IsTaskScheduler);
+    return {of_call(Call::kStart, code::kNoComputeProcess, 0)};
+  }
+  if (name == "permission") {
+    FaultSpec list = of_call(Call::kGetChannels, std::nullopt, 0);
+    list.ret = code::kInvalidValue;
+    FaultSpec start = of_call(Call::kStart, std::nullopt, 0);
+    start.ret = code::kNotSupported;
+    return {of_call(Call::kDevNum, code::kInner, 0), list, start};
+  }
+  throw ConfigError(node, "unknown fault '" + name + "'");
+}
+
+std::vector<FaultSpec> ReadFault(const YAML::Node& node) {
+  Map map(node, "a fault");
+  FaultSpec spec;
+  map.Read("at_s", spec.at_s);
+  map.Read("for_s", spec.for_s);
+  map.Read("device", spec.device);
+  if (const YAML::Node channels = map.Get("channel")) spec.channels = ReadChannels(channels);
+  map.Read("ret", spec.ret);
+  map.Read("delay_ms", spec.delay_ms);
+  map.Read("times", spec.times);
+  map.Read("step_s", spec.step_s);
+  const YAML::Node call = map.Get("call");
+  const YAML::Node name = map.Get("name");
+  map.RefuseOthers();
+  if (static_cast<bool>(call) == static_cast<bool>(name))
+    throw ConfigError(node, "a fault has either a call or a name");
+  if (name) return Named(name, Map::As<std::string>(name, "name"), spec);
+
+  const auto text = Map::As<std::string>(call, "call");
+  for (const auto& [known, value] : kCalls) {
+    if (text != known) continue;
+    if (!spec.ret && spec.delay_ms == 0) throw ConfigError(node, "a fault of a call needs ret or delay_ms");
+    spec.call = value;
+    return {spec};
+  }
+  throw ConfigError(call, "unknown call '" + text + "'");
+}
+
+Config Read(const YAML::Node& root) {
+  Config config;
+  Map map(root, "the configuration");
+  const Chip* chip = FindChip("910B");
+  if (const YAML::Node node = map.Get("chip")) chip = ReadChip(node);
+  config.devices = ReadDevices(map.Get("devices"), chip);
+  map.Read("seed", config.seed);
+  if (const YAML::Node mode = map.Get("mode")) {
+    const auto text = Map::As<std::string>(mode, "mode");
+    if (text != "clock" && text != "flood") throw ConfigError(mode, "mode is clock or flood");
+    config.flood = text == "flood";
+  }
+  map.ReadBetween("rate_mb_s", config.rate_mb_s, 0.0, 1e6);
+  map.Read("api_version", config.api_version);
+  if (const YAML::Node node = map.Get("clock")) {
+    Map clock(node, "clock");
+    clock.Read("offset_ns", config.clock_offset_ns);
+    clock.ReadBetween("drift_ppm", config.clock_drift_ppm, -100'000.0, 100'000.0);
+    clock.Read("osc_busy_s", config.osc_busy_s);
+    clock.Read("query_latency_us", config.query_latency_us);
+    clock.RefuseOthers();
+  }
+  if (const YAML::Node node = map.Get("late_channels")) {
+    Map late(node, "late_channels");
+    late.Read("delay_s", config.late_delay_s);
+    if (const YAML::Node ids = late.Get("ids")) config.late_channels = ReadChannels(ids);
+    late.RefuseOthers();
+    std::sort(config.late_channels.begin(), config.late_channels.end());
+  }
+  if (const YAML::Node node = map.Get("scenario")) {
+    Map scenario(node, "scenario");
+    scenario.ReadBetween("step_ms", config.scenario.step_ms, 20U, 60'000U);
+    scenario.ReadBetween("checkpoint_every", config.scenario.checkpoint_every, 1U, 1'000'000U);
+    scenario.RefuseOthers();
+  }
+  if (const YAML::Node node = map.Get("replay")) {
+    if (!node.IsMap()) throw ConfigError(node, "replay must be a map of channel: file");
+    for (const auto& entry : node) {
+      const auto id = Map::As<uint32_t>(entry.first, "replay");
+      if (id == 0 || id >= kMaxChannels)
+        throw ConfigError(entry.first, "a channel is a number from 1 to 159");
+      std::ifstream file(Map::As<std::string>(entry.second, "replay"), std::ios::binary);
+      if (!file) throw ConfigError(entry.second, "cannot open '" + entry.second.as<std::string>() + "'");
+      config.replay[id].assign(std::istreambuf_iterator<char>(file), {});
+    }
+  }
+  map.Read("truth", config.truth);
+  if (const YAML::Node node = map.Get("faults")) {
+    if (!node.IsSequence()) throw ConfigError(node, "faults must be a list");
+    for (const YAML::Node& entry : node) {
+      for (FaultSpec& fault : ReadFault(entry)) config.faults.push_back(std::move(fault));
+    }
+  }
+  map.RefuseOthers();
+  return config;
+}
+
+}  // namespace
+
+Config LoadConfig(const char* file) {
+  const auto complain = [file](int line, const char* message) {
+    std::fprintf(stderr, "ascend simulator: %s:%d: %s; continuing without devices\n", file, line, message);
+    return Config{};
+  };
+  try {
+    if (file == nullptr || *file == '\0') return Read(YAML::Node(YAML::NodeType::Map));
+    const YAML::Node root = YAML::LoadFile(file);
+    return Read(root.IsNull() ? YAML::Node(YAML::NodeType::Map) : root);
+  } catch (const ConfigError& error) {
+    return complain(error.line, error.what());
+  } catch (const YAML::Exception& error) {
+    return complain(error.mark.line + 1, error.msg.c_str());
+  }
+}
+
+}  // namespace profd::sim

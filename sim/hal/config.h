@@ -1,0 +1,44 @@
+// The simulator's YAML file (PROFD_SIM_CONFIG), see docs/simulator.md for every key.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/hal/faults.h"
+#include "sim/scenario/chip.h"
+#include "sim/scenario/load.h"
+
+namespace profd::sim {
+
+struct DeviceConfig {
+  const Chip* chip = nullptr;
+  uint32_t physical_id = 0;
+  uint32_t split_mode = 0;  // ≠ 0: a virtual NPU
+};
+
+struct Config {
+  std::vector<DeviceConfig> devices;
+  uint64_t seed = 1;
+  bool flood = false;
+  double rate_mb_s = 0;                 // flood, per device; 0 = no limit
+  std::optional<uint32_t> api_version;  // none: the library's own
+  int64_t clock_offset_ns = 0;
+  double clock_drift_ppm = 0;
+  double osc_busy_s = 0;
+  uint32_t query_latency_us = 0;
+  double late_delay_s = 0;
+  std::vector<uint32_t> late_channels;
+  ScenarioConfig scenario;
+  std::map<uint32_t, std::string> replay;  // channel → recorded bytes
+  std::string truth;                       // file name, empty: none
+  std::vector<FaultSpec> faults;
+};
+
+// Without a file (nullptr or ""): two 910B. A file that cannot be used is reported on stderr and yields no
+// devices.
+Config LoadConfig(const char* file);
+
+}  // namespace profd::sim

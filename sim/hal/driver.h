@@ -1,0 +1,93 @@
+// The simulated driver of this process: what the exported functions call.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "sim/hal/abi.h"
+#include "sim/hal/channel.h"
+#include "sim/hal/config.h"
+#include "sim/hal/faults.h"
+#include "sim/hal/generator.h"
+#include "sim/hal/poll_queue.h"
+#include "sim/hal/truth.h"
+#include "sim/scenario/clock.h"
+
+namespace profd::sim {
+
+// **Thread:** any. **Owns:** everything, for the life of the process.
+class Driver {
+ public:
+  // Made by the first call; reads PROFD_SIM_CONFIG then. `default_api_version` is that of the calling
+  // library.
+  static Driver& Get();
+
+  // The channel calls, with the vendor's return codes.
+  int GetChannels(uint32_t device, ChannelList* list);
+  int Start(uint32_t device, uint32_t channel, const StartPara* para);
+  int Stop(uint32_t device, uint32_t channel);
+  int Read(uint32_t device, uint32_t channel, char* out, uint32_t size);
+  int Poll(PollInfo* out, int count, int timeout_s);
+  int Flush(uint32_t device, uint32_t channel, uint32_t* waiting);
+
+  // Device and platform.
+  int DeviceCount(uint32_t* count);
+  int DeviceIds(uint32_t* ids, uint32_t count);
+  int DeviceStatus(uint32_t device, uint32_t* status);
+  int PhysicalId(uint32_t device, uint32_t* id);
+  int SplitMode(uint32_t device, uint32_t* mode);
+  int DeviceInfo(uint32_t device, int module, int info, int64_t* value);
+  int DeviceInfoByBuffer(uint32_t device, int module, int info, void* buffer, int32_t* size);
+  int GetChipInfo(uint32_t device, ChipInfo* chip);
+  uint32_t api_version() const { return api_version_; }
+
+  // Would prof_drv_get_channels list it now?
+  bool Offers(uint32_t device, uint32_t channel) const;
+
+ private:
+  struct Device {
+    Device(uint32_t number, const DeviceConfig& device, const Config& config, const HostCounter& counter);
+
+    const uint32_t id;
+    const DeviceConfig config;
+    const TrainingLoad load;
+    const TaskStory tasks;
+    const DeviceClock clock;
+    const Environment env;
+    std::array<Channel, kMaxChannels> channels;
+    std::array<bool, kMaxChannels> read_fails{};  // some fault concerns its reads
+
+    std::mutex list_mutex;  // one list query at a time, as in the driver
+    std::mutex flood_mutex;
+    std::vector<uint32_t> flooding;  // channels that share the device's rate
+  };
+
+  explicit Driver(const Config& config);
+
+  Device* Find(uint32_t device) const { return device < devices_.size() ? devices_[device].get() : nullptr; }
+  int StartOnDevice(Device& device, uint32_t id, const StartPara& para, std::string payload);
+  void ShareFloodRate(Device& device);
+  void SetFlooding(Device& device, uint32_t id, bool on);
+  bool LinkLost(uint32_t device);
+  // A system value; false: not a system value.
+  int SystemInfo(Device& device, int info, int64_t* value);
+  void WaitQueryLatency() const;
+
+  const Config config_;
+  const uint64_t loaded_ns_;
+  const uint32_t api_version_;
+  Faults faults_;
+  HostCounter host_counter_;
+  Truth truth_;
+  PollQueue poll_queue_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::atomic<int> started_{0};
+  std::unique_ptr<Generator> generator_;  // after the truth file is open
+};
+
+}  // namespace profd::sim

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Every fault of the simulator's list: the daemon stays up, other channels are unharmed, the reason is in status and in
+the manifest, and `--wait` does not end with 0."""
+import json
+import pathlib
+import time
+import unittest
+
+import harness
+import prof_reader
+from harness import OK
+
+ONE = "devices: 2\nchip: 910B\nfaults:\n"
+
+
+class FaultsTest(harness.ProfdTest):
+    def run_through(self, faults, collect="hbm,llc,pcie,hccs", seconds=3, config=""):
+        """One session with --wait over the fault; returns the sealed session and profctl's exit code."""
+        daemon = self.profd(sim=ONE + faults, config=config)
+        waiting = daemon.ctl("start", "--collect", collect, "--duration", f"{seconds}s", "--wait", "--json", timeout=90)
+        self.assertIsNone(daemon.process.poll(), daemon.log.read_text())
+        sessions = daemon.ctl("list", "--json").json["sessions"]
+        self.assertEqual(len(sessions), 1, waiting)
+        session = sessions[0]
+        self.assertEqual(session["state"], "sealed")
+        self.assertEqual(prof_reader.check(session["directory"]), [])
+        return session, waiting.code, daemon
+
+    def unharmed(self, session, *but):
+        """Every started kind except `but` ((kind, unit) pairs) has all its data."""
+        for entry in session["kinds"]:
+            if (entry["kind"], entry["unit"]) in but:
+                continue
+            self.assertEqual(entry["verdict"], "started", entry)
+            self.assertEqual(entry["lost"], 0, entry)
+            self.assertGreater(entry["records"], 0, entry)
+
+    def refused_start(self, ret, word):
+        session, code, _ = self.run_through(f"  - {{device: 0, channel: 1, call: start, ret: {ret}}}\n")
+        hbm = self.kind(session, "hbm", "device:0")
+        self.assertEqual(hbm["verdict"], "failed")
+        self.assertIn(word, hbm["reason"])
+        self.unharmed(session, ("hbm", "device:0"))
+        self.assertNotEqual(code, OK)
+        manifest = json.loads((pathlib.Path(session["directory"]) / "profd" / "manifest.json").read_text())
+        kinds = {(k["kind"], k["unit"]): k for k in manifest["kinds"]}
+        self.assertIn(word, kinds["hbm", "device:0"]["reason"])
+
+    def test_channel_held_by_another_process(self):
+        self.refused_start(-10, "-10")
+
+    def test_all_sub_channels_taken(self):
+        self.refused_start(-11, "-11")
+
+    def test_no_compute_process(self):
+        self.refused_start(115, "115")
+
+    def test_not_supported(self):
+        self.refused_start(0xfffe, "0xfffe")
+
+    def test_unknown_code(self):
+        self.refused_start(7, "7")
+
+    def test_a_start_without_a_reply_does_not_hold_the_others_up(self):
+        daemon = self.profd(sim=ONE + "  - {device: 0, channel: 1, name: start_no_reply}\n",
+                            config="driver:\n  timeout_ms: 1500\n")
+        started = daemon.begin("--collect", "hbm,llc")
+        self.assertEqual(self.kind(started, "hbm", "device:0")["verdict"], "failed")
+        time.sleep(0.5)
+        sealed = daemon.end(started["session"])
+        self.unharmed(sealed, ("hbm", "device:0"))
+        self.assertEqual(prof_reader.check(sealed["directory"]), [])
+
+    def test_everything_refused_leaves_nothing(self):
+        daemon = self.profd(sim=ONE + "  - {call: start, ret: -10}\n")
+        refused = daemon.ctl("start", "--collect", "hbm,llc")
+        self.assertEqual(refused.code, harness.BUSY, refused)
+        self.assertIn("-10", refused.err)
+        self.assertEqual(list(daemon.spool.rglob("PROF_*")), [])
+        self.assertEqual(daemon.ctl("list", "--json").json["sessions"], [])
+
+    def test_reads_fail_for_a_while(self):
+        session, code, _ = self.run_through("  - {at_s: 1.5, for_s: 1, device: 1, channel: 8, call: read, ret: -1}\n",
+                                            seconds=4)
+        self.unharmed(session, ("llc", "device:1"))
+        self.assertGreater(self.kind(session, "llc", "device:1")["records"], 0)
+        self.assertTrue(any("llc" in reason for reason in session["degraded"]), session["degraded"])
+        self.assertNotEqual(code, OK)
+
+    def test_a_device_is_lost(self):
+        session, code, _ = self.run_through("  - {at_s: 1.5, device: 1, name: device_lost}\n", seconds=6)
+        lost = [(entry["kind"], entry["unit"]) for entry in session["kinds"] if entry["unit"] == "device:1"]
+        self.unharmed(session, *lost)
+        self.assertTrue(any("lost" in reason for reason in session["degraded"]), session["degraded"])
+        self.assertNotEqual(code, OK)
+
+    def test_ten_slots_are_lost_and_counted(self):
+        session, code, daemon = self.run_through("  - {at_s: 1.5, for_s: 0.5, device: 0, channel: 1, name: lose_slots}\n",
+                                                 collect="hbm,llc")
+        hbm = self.kind(session, "hbm", "device:0")
+        self.assertGreater(hbm["lost"], 0)
+        self.unharmed(session, ("hbm", "device:0"))
+        self.assertNotEqual(code, OK)
+        made = [line for line in daemon.truth_lines()
+                if line.get("event") == "stop" and line["device"] == 0 and line["channel"] == 1]
+        self.assertEqual(hbm["records"] + hbm["lost"], made[0]["generated_records"])
+        manifest = json.loads((pathlib.Path(session["directory"]) / "profd" / "manifest.json").read_text())
+        stream = next(s for s in manifest["streams"] if s["file"] == "hbm.data.0")
+        self.assertTrue(stream["losses"])
+
+    def test_a_stop_that_stalls(self):
+        daemon = self.profd(sim=ONE + "  - {device: 0, channel: 1, name: stop_stall}\n",
+                            config="driver:\n  timeout_ms: 1500\n")
+        started = daemon.begin("--collect", "hbm,llc")
+        time.sleep(1)
+        sealed = daemon.end(started["session"])
+        self.unharmed(sealed, ("hbm", "device:0"))
+        self.assertTrue(any("hbm" in reason for reason in sealed["degraded"]), sealed["degraded"])
+        self.assertEqual(prof_reader.check(sealed["directory"]), [])
+        # The next session does without the stuck channel, and says so.
+        again = daemon.begin("--collect", "hbm,llc")
+        self.assertEqual(self.kind(again, "hbm", "device:0")["verdict"], "failed")
+        self.assertEqual(self.kind(again, "hbm", "device:1")["verdict"], "started")
+        daemon.end(again["session"])
+
+    def test_a_channel_list_that_stalls(self):
+        daemon = self.profd(sim=ONE + "  - {device: 0, name: list_stall}\n", config="driver:\n  timeout_ms: 1500\n")
+        started = daemon.begin("--collect", "hbm")
+        self.assertNotEqual(self.kind(started, "hbm", "device:0")["verdict"], "started")
+        self.assertEqual(self.kind(started, "hbm", "device:1")["verdict"], "started")
+        daemon.end(started["session"])
+
+    def test_the_wall_clock_steps(self):
+        session, code, _ = self.run_through("  - {at_s: 1.5, name: clock_step, step_s: 3600}\n")
+        self.unharmed(session)
+        self.assertEqual(code, OK)
+
+    def test_poll_lies(self):
+        session, code, _ = self.run_through("  - {name: poll_spurious}\n")
+        self.unharmed(session)
+        self.assertEqual(code, OK)
+
+    def test_no_permission_on_the_device_nodes(self):
+        daemon = self.profd(sim=ONE + "  - {name: permission}\n")
+        refused = daemon.ctl("start", "--collect", "hbm")
+        self.assertNotEqual(refused.code, OK)
+        self.assertEqual(len(refused.err.strip().splitlines()), 1, refused)
+        self.assertNotEqual(daemon.ctl("doctor").code, OK)
+        started = daemon.begin("--preset", "host")
+        daemon.end(started["session"])
+
+    def test_the_ring_overflows(self):
+        for accident in ("ring_overwrite", "ring_drop"):
+            with self.subTest(accident=accident):
+                session, code, daemon = self.run_through(
+                    f"  - {{at_s: 1.5, for_s: 0.5, device: 0, channel: 1, name: {accident}}}\n", collect="hbm,llc")
+                hbm = self.kind(session, "hbm", "device:0")
+                made = [line for line in daemon.truth_lines()
+                        if line.get("event") == "stop" and line["device"] == 0 and line["channel"] == 1][0]
+                self.assertLessEqual(hbm["records"], made["generated_records"])
+                self.assertGreater(hbm["lost"], 0, made)
+                self.unharmed(session, ("hbm", "device:0"))
+                self.assertNotEqual(code, OK)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

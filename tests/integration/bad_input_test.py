@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""Bad input: one clear line on stderr, an exit code of its own, and nothing done. Every bad input that the vendor's
+collector was tried with is here with what profd does instead."""
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import threading
+import unittest
+
+import harness
+from harness import FAILED, NOT_FOUND, OK, PERMISSION, UNAVAILABLE, USAGE
+
+
+class BadStartTest(harness.ProfdTest):
+    """All against one daemon: nothing any of them does may stay."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = harness.Profd()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.daemon.close()
+
+    def refused(self, arguments, code, *words):
+        """`words` must all be in the one line that says what was wrong, what was expected and what to do."""
+        with self.subTest(arguments=arguments):
+            result = self.daemon.ctl("start", *arguments)
+            self.assertEqual(result.code, code, result)
+            lines = result.err.strip().splitlines()
+            self.assertEqual(len(lines), 1, result)
+            for word in words:
+                self.assertIn(word, lines[0], result)
+            sessions = self.daemon.ctl("list", "--json").json["sessions"]
+            self.assertEqual([s for s in sessions if s["state"] != "sealed"], [], "a session was left")
+            left = list(self.daemon.spool.rglob("PROF_*")) if self.daemon.spool.exists() else []
+            self.assertEqual(left, [], "a directory was left")
+
+    def test_kinds_and_rates(self):
+        self.refused(["--collect", "hbmm"], USAGE, "hbmm", "hbm")
+        self.refused(["--collect", "host-gpu", "--pid", str(os.getpid())], USAGE, "host-gpu")
+        self.refused(["--collect", ""], USAGE, "--collect")
+        self.refused(["--collect", "hbm=yes"], USAGE, "yes")
+        self.refused(["--collect", "hbm=0Hz"], USAGE, "0Hz", "positive")
+        self.refused(["--collect", "hbm=101Hz"], USAGE, "101", "100")
+        self.refused(["--collect", "hbm=-5Hz"], USAGE, "-5")
+        self.refused(["--collect", "pcie=51Hz"], USAGE, "51", "50")
+        self.refused(["--collect", "llc:bogus"], USAGE, "bogus", "read", "write")
+        self.refused(["--collect", "hbm:read"], USAGE, "hbm")
+        self.refused(["--preset", "everything"], USAGE, "everything", "node")
+
+    def test_devices(self):
+        self.refused(["--devices", "9"], NOT_FOUND, "9", "0", "1")
+        self.refused(["--devices", "0,9"], NOT_FOUND, "9")
+        self.refused(["--devices", "x"], USAGE, "x")
+        self.refused(["--devices", ""], USAGE, "--devices")
+        self.refused(["--devices", "0,1,7", "--preset", "node"], NOT_FOUND, "7")
+        self.refused(["--devices", "64"], NOT_FOUND, "64")
+
+    def test_pids(self):
+        self.refused(["--collect", "host-cpu"], USAGE, "--pid")
+        self.refused(["--pid", "99999999"], NOT_FOUND, "99999999")
+        self.refused(["--pid", "abc"], USAGE, "abc")
+        self.refused(["--pid", "0"], USAGE, "0")
+        self.refused(["--pid", "-1"], USAGE, "-1")
+        stop = threading.Event()
+        thread = threading.Thread(target=stop.wait)
+        thread.start()
+        try:
+            self.refused(["--pid", str(thread.native_id)], USAGE, str(thread.native_id), "thread")
+        finally:
+            stop.set()
+            thread.join()
+
+    def test_durations_and_limits(self):
+        for bad in ("0", "0s", "-1s", "abc", "99999999999s", "31d", "1.5.2s"):
+            self.refused(["--collect", "hbm", "--duration", bad], USAGE, bad)
+        self.refused(["--collect", "hbm", "--delay", "never"], USAGE, "never")
+        for bad in ("100MB", "200", "4294967296MB", "MB", "-200MB", "1e9MB"):
+            self.refused(["--collect", "hbm", "--storage-limit", bad], USAGE, bad)
+        self.refused(["--collect", "hbm", "--label", "novalue"], USAGE, "novalue")
+        self.refused(["--collect", "hbm", "--name", "a\nb"], USAGE, "control character")
+
+    def test_outputs(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            file = pathlib.Path(scratch, "file")
+            file.write_text("")
+            link = pathlib.Path(scratch, "link")
+            link.symlink_to(scratch)
+            self.refused(["--collect", "hbm", "--output", file], USAGE, "not a directory")
+            self.refused(["--collect", "hbm", "--output", link], USAGE, "symbolic link")
+            self.refused(["--collect", "hbm", "--output", pathlib.Path(scratch, "a", "b")], USAGE, "does not exist")
+            self.assertFalse(pathlib.Path(scratch, "a").exists())
+        self.refused(["--collect", "hbm", "--output", ""], USAGE, "--output")
+        self.refused(["--collect", "hbm", "--output", "/proc/self"], USAGE, "proc")
+        self.refused(["--collect", "hbm", "--output", "/sys/kernel"], USAGE, "sys")
+
+    def test_command_lines(self):
+        self.refused(["--bogus=1"], USAGE, "--bogus")
+        self.refused(["stray"], USAGE, "stray")
+        self.refused(["--duration"], USAGE, "--duration")
+
+    def test_repetitions(self):
+        self.refused(["--collect", "hbm,hbm"], USAGE, "hbm", "twice")
+        result = self.daemon.ctl("start", "--collect", "hbm", "--devices", "0,0", "--json")
+        self.assertEqual(result.code, OK, result)
+        self.assertEqual([(k["kind"], k["unit"]) for k in result.json["kinds"]], [("hbm", "device:0")])
+        sealed = self.daemon.end(result.json["session"])
+        shutil.rmtree(sealed["directory"])
+
+    def test_other_verbs(self):
+        for arguments, code, word in (
+            (["stop", "deadbeef"], NOT_FOUND, "deadbeef"),
+            (["status", "deadbeef"], NOT_FOUND, "deadbeef"),
+            (["stop", "--pid", "1"], NOT_FOUND, "1"),
+            (["stop"], USAGE, "SESSION"),
+            (["stop", "deadbeef", "--all"], USAGE, "--all"),
+            (["frobnicate"], USAGE, "frobnicate"),
+            (["devices", "extra"], USAGE, "extra"),
+        ):
+            with self.subTest(arguments=arguments):
+                result = self.daemon.ctl(*arguments)
+                self.assertEqual(result.code, code, result)
+                self.assertEqual(len(result.err.strip().splitlines()), 1, result)
+                self.assertIn(word, result.err)
+        self.assertEqual(self.daemon.ctl().code, USAGE)
+
+
+class BadPlaceTest(harness.ProfdTest):
+    def test_no_daemon(self):
+        for verb in (["list"], ["start", "--collect", "hbm"], ["stop", "--all"], ["devices"], ["status"]):
+            done = subprocess.run([str(harness.PROFCTL), "--socket", "/tmp/profd-no-such.sock", *verb], text=True,
+                                  capture_output=True, check=False)
+            self.assertEqual(done.returncode, UNAVAILABLE, done)
+            self.assertEqual(len(done.stderr.strip().splitlines()), 1, done)
+            self.assertIn("/tmp/profd-no-such.sock", done.stderr)
+            self.assertIn("start", done.stderr)
+
+    def test_a_second_daemon_on_the_same_socket(self):
+        daemon = self.profd()
+        second = subprocess.run(daemon.command, env=daemon.environment, capture_output=True, text=True, timeout=30,
+                                check=False)
+        self.assertEqual(second.returncode, 1, second)
+        self.assertIn(str(daemon.socket), second.stderr)
+        self.assertEqual(daemon.ctl("list").code, OK)
+
+    def test_a_dead_daemons_socket_is_taken_over(self):
+        daemon = self.profd()
+        daemon.kill()
+        daemon.start()
+        self.assertEqual(daemon.ctl("list").code, OK)
+
+    def test_a_library_that_is_no_driver_library(self):
+        for hal in (__file__, harness.BUILD / "sim" / "empty" / "libascend_hal.so"):
+            with self.subTest(hal=str(hal)), tempfile.TemporaryDirectory() as scratch:
+                done = subprocess.run([str(harness.PROFD), "--socket", f"{scratch}/p.sock", "--hal", str(hal)],
+                                      capture_output=True, text=True, timeout=30, check=False)
+                self.assertEqual(done.returncode, FAILED, done)
+                self.assertEqual(len(done.stderr.strip().splitlines()), 1, done)
+                self.assertIn(str(hal), done.stderr)
+                self.assertEqual(os.listdir(scratch), [])
+
+    def test_bad_configurations(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as config:
+            config.write("store:\n  slice_bites: 5\n")
+            config.flush()
+            done = subprocess.run([str(harness.PROFD), "--check-config", "--config", config.name], text=True,
+                                  capture_output=True, check=False)
+            self.assertEqual(done.returncode, USAGE)
+            self.assertEqual(done.stderr.strip(), f"profd: {config.name}:2: store.slice_bites: unknown key; "
+                                                  "did you mean store.slice_bytes?")
+        for arguments, word in ((["--bogus"], "--bogus"), (["--config", "/no/such.yaml"], "/no/such.yaml")):
+            done = subprocess.run([str(harness.PROFD), *arguments], text=True, capture_output=True, check=False)
+            self.assertEqual(done.returncode, USAGE)
+            self.assertIn(word, done.stderr)
+            self.assertEqual(len(done.stderr.strip().splitlines()), 1)
+
+    def test_check_config_prints_every_key(self):
+        done = subprocess.run([str(harness.PROFD), "--check-config", "--config",
+                               str(harness.ROOT / "config" / "profd.yaml")], text=True, capture_output=True, check=False)
+        self.assertEqual(done.returncode, OK, done)
+        self.assertIn("slice_bytes: 2097152", done.stdout)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root to make a read-only mount")
+class ReadOnlyTest(harness.ProfdTest):
+    def test_a_read_only_output_is_refused(self):
+        daemon = self.profd()
+        with tempfile.TemporaryDirectory() as mount:
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "ro,size=1m", "tmpfs", mount], check=True)
+            try:
+                result = daemon.ctl("start", "--collect", "hbm", "--output", mount)
+                self.assertEqual(result.code, PERMISSION, result)
+                self.assertIn(mount, result.err)
+                self.assertEqual(len(result.err.strip().splitlines()), 1, result)
+            finally:
+                subprocess.run(["umount", mount], check=True)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

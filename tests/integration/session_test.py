@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""The life of a session, seen through profctl and the directory it leaves."""
+import json
+import os
+import pathlib
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import harness
+import prof_reader
+
+
+class SessionTest(harness.ProfdTest):
+    def test_a_process_and_two_devices_into_a_valid_directory(self):
+        daemon = self.profd()
+        work = self.workload()
+        started = daemon.begin("--pid", work.pid, "--devices", "all", "--name", "first", "--label", "job=42")
+        for unit in ("device:0", "device:1"):
+            hbm = self.kind(started, "hbm", unit)
+            self.assertEqual(hbm["verdict"], "started")
+            self.assertEqual(hbm["requested_hz"], hbm["effective_hz"])
+        self.assertEqual(self.kind(started, "host-cpu", f"pid:{work.pid}")["verdict"], "started")
+        directory = pathlib.Path(started["directory"])
+        self.assertTrue(directory.is_dir())
+        time.sleep(2)
+        running = daemon.status(started["session"])
+        self.assertEqual(running["state"], "running")
+        sealed = daemon.end(started["session"])
+        self.assertEqual(sealed["state"], "sealed")
+        self.assertEqual(sealed["end_reason"], "stopped")
+        self.assertEqual(sealed["name"], "first")
+        self.assertEqual(sealed["labels"], {"job": "42"})
+        for entry in sealed["kinds"]:
+            if entry["verdict"] == "started":
+                self.assertEqual(entry["lost"], 0, entry)
+                if entry["kind"] not in ("low-power", "tscpu"):
+                    self.assertGreater(entry["records"], 0, entry)
+        self.assertEqual(prof_reader.check(str(directory)), [])
+        manifest = json.loads((directory / "profd" / "manifest.json").read_text())
+        self.assertEqual(manifest["state"], "sealed")
+        self.assertEqual(manifest["session"], started["session"])
+
+    def test_files_are_private_whatever_the_umask(self):
+        for mask in (0o000, 0o077):
+            before = os.umask(mask)
+            try:
+                daemon = self.profd()
+            finally:
+                os.umask(before)
+            started = daemon.begin("--preset", "node")
+            time.sleep(0.5)
+            sealed = daemon.end(started["session"])
+            for path in [pathlib.Path(sealed["directory"]), *pathlib.Path(sealed["directory"]).rglob("*")]:
+                expected = 0o750 if path.is_dir() else 0o640
+                self.assertEqual(stat.S_IMODE(path.lstat().st_mode), expected, path)
+
+    def test_duration_ends_it(self):
+        daemon = self.profd()
+        result = daemon.ctl("start", "--collect", "hbm,host-sys-cpu", "--duration", "1s", "--wait", "--json")
+        self.assertEqual(result.code, harness.OK, result)
+        listed = daemon.ctl("list", "--json").json["sessions"]
+        self.assertEqual([(s["state"], s["end_reason"]) for s in listed], [("sealed", "duration")])
+        self.assertEqual(prof_reader.check(listed[0]["directory"]), [])
+
+    def test_target_exit_ends_it(self):
+        daemon = self.profd()
+        work = self.workload()
+        started = daemon.begin("--pid", work.pid)
+        time.sleep(0.5)
+        work.kill()
+        work.wait()
+        status = harness.wait_until(
+            lambda: (s := daemon.status(started["session"]))["state"] == "sealed" and s, "the session to be sealed")
+        self.assertEqual(status["end_reason"], "target_exit")
+        manifest = json.loads((pathlib.Path(status["directory"]) / "profd" / "manifest.json").read_text())
+        self.assertEqual(manifest["end_reason"], "target_exit")
+
+    def test_one_of_two_targets_exits_and_the_other_goes_on(self):
+        daemon = self.profd()
+        first, second = self.workload(), self.workload()
+        started = daemon.begin("--pid", f"{first.pid},{second.pid}")
+        time.sleep(0.3)
+        first.kill()
+        first.wait()
+        time.sleep(0.5)
+        self.assertEqual(daemon.status(started["session"])["state"], "running")
+        sealed = daemon.end(started["session"])
+        manifest = json.loads((pathlib.Path(sealed["directory"]) / "profd" / "manifest.json").read_text())
+        self.assertEqual([end["pid"] for end in manifest["pid_end"]], [first.pid])
+
+    def test_delay_starts_later(self):
+        daemon = self.profd()
+        started = daemon.begin("--collect", "hbm", "--delay", "1s")
+        self.assertEqual({entry["verdict"] for entry in started["kinds"]}, {"pending"})
+        self.assertEqual(daemon.status(started["session"])["state"], "armed")
+        harness.wait_until(lambda: daemon.status(started["session"])["state"] == "running", "the delay to pass")
+        time.sleep(0.6)
+        sealed = daemon.end(started["session"])
+        self.assertGreater(self.kind(sealed, "hbm", "device:0")["records"], 0)
+        self.assertEqual(prof_reader.check(sealed["directory"]), [])
+
+    def test_stop_before_the_delay_is_over_leaves_nothing(self):
+        daemon = self.profd()
+        started = daemon.begin("--collect", "hbm", "--delay", "100s")
+        daemon.ctl("stop", started["session"])
+        harness.wait_until(lambda: not pathlib.Path(started["directory"]).exists(), "the directory to go")
+
+    def test_sigterm_seals_everything(self):
+        daemon = self.profd()
+        started = [daemon.begin("--collect", "hbm,llc"), daemon.begin("--collect", "host-sys-cpu")]
+        time.sleep(0.5)
+        self.assertEqual(daemon.stop(), 0, daemon.log.read_text())
+        for session in started:
+            self.assertEqual(prof_reader.check(session["directory"]), [])
+            manifest = json.loads((pathlib.Path(session["directory"]) / "profd" / "manifest.json").read_text())
+            self.assertEqual(manifest["end_reason"], "daemon_stop")
+        daemon.start()
+        listed = daemon.ctl("list", "--json").json["sessions"]
+        self.assertEqual({s["session"] for s in listed}, {s["session"] for s in started})
+
+    def test_without_a_library_host_kinds_work_and_the_rest_is_said(self):
+        daemon = self.profd(hal=None)
+        refused = daemon.ctl("start", "--collect", "hbm")
+        self.assertNotEqual(refused.code, harness.OK)
+        self.assertIn("libascend_hal.so", refused.err)
+        self.assertEqual(len(refused.err.strip().splitlines()), 1, refused.err)
+        started = daemon.begin("--preset", "node")
+        self.assertEqual(self.kind(started, "host-sys-cpu", "host")["verdict"], "started")
+        time.sleep(0.5)
+        sealed = daemon.end(started["session"])
+        self.assertEqual(prof_reader.check(sealed["directory"]), [])
+
+    def test_output_into_a_directory_of_ones_own(self):
+        daemon = self.profd()
+        with tempfile.TemporaryDirectory() as output:
+            result = daemon.ctl("start", "--collect", "hbm", "--output", ".", "--json", cwd=output)
+            self.assertEqual(result.code, harness.OK, result)
+            time.sleep(0.3)
+            sealed = daemon.end(result.json["session"])
+            self.assertEqual(os.path.dirname(sealed["directory"]), os.path.realpath(output))
+            self.assertEqual(prof_reader.check(sealed["directory"]), [])
+
+    def test_a_long_session_rolls_into_linked_directories(self):
+        daemon = self.profd(config="store:\n  roll_after_s: 6\n")
+        started = daemon.begin("--collect", "hbm,ddr,host-sys-cpu")
+        status = harness.wait_until(
+            lambda: (s := daemon.status(started["session"]))["directory"] != started["directory"] and s, "the roll")
+        time.sleep(1)
+        sealed = daemon.end(started["session"])
+        first, second = started["directory"], status["directory"]
+        manifests = [json.loads((pathlib.Path(d) / "profd" / "manifest.json").read_text()) for d in (first, second)]
+        self.assertEqual(manifests[0]["next"], os.path.basename(second))
+        self.assertEqual(manifests[1]["previous"], os.path.basename(first))
+        for directory in (first, second):
+            self.assertEqual(prof_reader.check(directory), [])
+        # No period is missing between the two: stamps of both on the wall clock, at most one and a half periods apart.
+        times = sorted({round(t / 1e6) for d in (first, second) for t, _ in prof_reader.ProfDir(d).devices[0].hbm()})
+        gaps = [b - a for a, b in zip(times, times[1:])]
+        self.assertLess(max(gaps), 40, "a gap between the two directories")
+        self.assertEqual(self.kind(sealed, "hbm", "device:0")["lost"], 0)
+
+    def test_ctrl_c_on_wait_stops_the_session(self):
+        daemon = self.profd()
+        waiting = daemon.popen_ctl("start", "--collect", "hbm", "--wait")
+        session = harness.wait_until(lambda: daemon.ctl("list", "--json").json["sessions"], "the session")[0]
+        harness.wait_until(lambda: daemon.status(session["session"])["state"] == "running", "running")
+        waiting.send_signal(signal.SIGINT)
+        _, errors = waiting.communicate(timeout=harness.PATIENCE_S)
+        self.assertEqual(waiting.returncode, harness.OK, errors)
+        self.assertEqual(daemon.status(session["session"])["end_reason"], "stopped")
+
+    def test_children_and_threads_of_the_target_are_seen(self):
+        daemon = self.profd()
+        script = ("import subprocess,threading,time,sys\n"
+                  "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+                  "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+                  "print(child.pid, flush=True)\ntime.sleep(60)\n")
+        work = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(work.wait)
+        self.addCleanup(work.kill)
+        child = int(work.stdout.readline())
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        started = daemon.begin("--pid", work.pid, "--collect", "host-cpu,host-mem")
+        time.sleep(0.6)
+        sealed = daemon.end(started["session"])
+        text = (pathlib.Path(sealed["directory"]) / "host" / "data" / "host_cpu.data.slice_0").read_text()
+        pids = {line.split()[0] for line in text.splitlines() if "(" in line}
+        self.assertIn(str(work.pid), pids)
+        self.assertIn(str(child), pids)
+        self.assertGreaterEqual(len(pids), 3)
+        names = {path.name for path in (pathlib.Path(sealed["directory"]) / "host" / "data").iterdir()}
+        self.assertIn(f"{child}-Memory.data.slice_0", names)
+        work.stdout.close()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,176 @@
+"""Runs the real parts for integration tests: profd with the simulator, profctl, workloads. Python 3, standard library only."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(os.environ.get("PROFD_BUILD_DIR", ROOT / "build"))
+PROFD = BUILD / "bin" / "profd"
+PROFCTL = BUILD / "bin" / "profctl"
+HAL = BUILD / "sim" / "libascend_hal.so"
+WORKLOAD = ROOT / "scripts" / "workload.py"
+
+# Exit codes of profctl.
+OK, FAILED, USAGE, NOT_FOUND, PERMISSION, UNAVAILABLE, BUSY, PARTIAL_LOSS, PARTLY_STARTED = range(9)
+
+# How long anything may take before the test gives up; sanitizer builds are slow, so this is no measurement.
+PATIENCE_S = 60
+
+
+def wait_until(condition, what, patience=PATIENCE_S):
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise AssertionError(f"gave up waiting for {what}")
+
+
+class Result:
+    """What one profctl call printed and how it ended."""
+
+    def __init__(self, code, out, err):
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+    def __repr__(self):
+        return f"exit {self.code}\nstdout: {self.out}\nstderr: {self.err}"
+
+
+class Profd:
+    """One daemon in a directory of its own. `sim` is the simulator's configuration (YAML text), `config` profd's."""
+
+    def __init__(self, sim="devices: 2\nchip: 910B\n", config="", hal=HAL, directory=None, env=None, arguments=()):
+        self.directory = pathlib.Path(directory or tempfile.mkdtemp(prefix="profd-test-"))
+        os.chmod(self.directory, 0o755)
+        self.socket = self.directory / "profd.sock"
+        self.spool = self.directory / "spool"
+        self.log = self.directory / "profd.log"
+        self.truth = self.directory / "truth.jsonl"
+        sim_file = self.directory / "sim.yaml"
+        sim_file.write_text(sim + f'\ntruth: "{self.truth}"\n')
+        self.environment = dict(os.environ, PROFD_SIM_CONFIG=str(sim_file), PROFD_ADDRESS=str(self.socket), **(env or {}))
+        command = [str(PROFD), "--socket", str(self.socket), "--output-root", str(self.spool)]
+        if hal is not None:
+            command += ["--hal", str(hal)]
+        if config:
+            (self.directory / "profd.yaml").write_text(config)
+            command += ["--config", str(self.directory / "profd.yaml")]
+        self.command = command + list(arguments)
+        self.process = None
+        self.start()
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(self.command, env=self.environment, stderr=log, stdout=log,
+                                            stdin=subprocess.DEVNULL)
+        door = pathlib.Path(str(self.socket) + ".door")
+
+        def up():
+            if self.process.poll() is not None:
+                raise AssertionError(f"profd ended with {self.process.returncode}: {self.log.read_text()}")
+            return door.exists() and self.ctl("list").code == OK
+
+        wait_until(up, "profd to listen")
+
+    def ctl(self, *arguments, user=None, timeout=PATIENCE_S, cwd=None):
+        done = subprocess.run([str(PROFCTL), *map(str, arguments)], env=self.environment, capture_output=True, text=True,
+                              timeout=timeout, user=user, group=user, extra_groups=[] if user else None, cwd=cwd,
+                              stdin=subprocess.DEVNULL, check=False)
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    def popen_ctl(self, *arguments):
+        return subprocess.Popen([str(PROFCTL), *map(str, arguments)], env=self.environment, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+
+    def begin(self, *arguments, **options):
+        """profctl start --json that must succeed; the reply."""
+        result = self.ctl("start", *arguments, "--json", **options)
+        if result.code not in (OK, PARTLY_STARTED):
+            raise AssertionError(f"start {arguments}: {result}\n{self.log.read_text()}")
+        return result.json
+
+    def end(self, session, **options):
+        """profctl stop SESSION --json that must succeed; the session."""
+        result = self.ctl("stop", session, "--json", **options)
+        if result.code not in (OK, PARTIAL_LOSS):
+            raise AssertionError(f"stop {session}: {result}\n{self.log.read_text()}")
+        return result.json
+
+    def status(self, session):
+        result = self.ctl("status", session, "--json")
+        if not result.out:
+            raise AssertionError(f"status {session}: {result}")
+        return result.json
+
+    def truth_lines(self):
+        with open(self.truth, encoding="utf-8") as lines:
+            return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        """SIGTERM, and the exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"profd did not stop: {self.log.read_text()}") from None
+
+    def close(self):
+        if self.process.poll() is None:
+            self.kill()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class ProfdTest(unittest.TestCase):
+    """A test with daemons and workloads that are gone afterwards, whatever happens."""
+
+    def profd(self, **options):
+        daemon = Profd(**options)
+        self.addCleanup(daemon.close)
+        return daemon
+
+    def workload(self, seconds=120, command=None, **options):
+        process = subprocess.Popen(command or [sys.executable, str(WORKLOAD), str(seconds)], stdout=subprocess.DEVNULL,
+                                   stdin=subprocess.DEVNULL, **options)
+
+        def stop():
+            process.kill()
+            process.wait()
+
+        self.addCleanup(stop)
+        return process
+
+    def kind(self, session, kind, unit):
+        found = [entry for entry in session["kinds"] if entry["kind"] == kind and entry["unit"] == unit]
+        self.assertEqual(len(found), 1, f"{kind} on {unit}: {session['kinds']}")
+        return found[0]
+
+
+def needs_root(test):
+    return unittest.skipUnless(os.geteuid() == 0, "needs root")(test)
+
+
+def nobody():
+    """An unprivileged uid that exists everywhere."""
+    return 65534

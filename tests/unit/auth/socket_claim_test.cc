@@ -1,0 +1,125 @@
+#include "daemon/auth/socket_claim.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace profd::auth {
+namespace {
+
+using testing::HasSubstr;
+
+class SocketClaimTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "claimXXXXXX";
+    ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
+    socket_ = folder_ + "/p.sock";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  static base::UniqueFd Bind(const std::string& path, int type) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    base::UniqueFd fd(::socket(AF_UNIX, type, 0));
+    EXPECT_EQ(::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    EXPECT_EQ(::listen(fd.get(), 1), 0);
+    return fd;
+  }
+
+  std::string folder_;
+  std::string socket_;
+};
+
+TEST_F(SocketClaimTest, SecondClaimNamesTheFirst) {
+  base::Result<SocketClaim> first = SocketClaim::Take(socket_);
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  const base::Status second = SocketClaim::Take(socket_).status();
+  EXPECT_EQ(second.code(), base::Code::kAlreadyExists);
+  EXPECT_THAT(second.message(),
+              HasSubstr("another profd (pid " + std::to_string(::getpid()) + ") is listening on " + socket_));
+}
+
+TEST_F(SocketClaimTest, IsFreeAgainWhenDropped) {
+  { ASSERT_TRUE(SocketClaim::Take(socket_).ok()); }
+  EXPECT_TRUE(SocketClaim::Take(socket_).ok());
+}
+
+TEST_F(SocketClaimTest, RemovesSocketsOfADeadDaemon) {
+  { const base::UniqueFd control = Bind(socket_, SOCK_STREAM); }
+  { const base::UniqueFd door = Bind(socket_ + ".door", SOCK_SEQPACKET); }
+  ASSERT_TRUE(std::filesystem::exists(socket_));
+  ASSERT_TRUE(SocketClaim::Take(socket_).ok());
+  EXPECT_FALSE(std::filesystem::exists(socket_));
+  EXPECT_FALSE(std::filesystem::exists(socket_ + ".door"));
+}
+
+TEST_F(SocketClaimTest, LeavesALiveListenerAlone) {
+  for (const auto& [path, type] :
+       {std::pair(socket_, SOCK_STREAM), std::pair(socket_ + ".door", SOCK_SEQPACKET)}) {
+    const base::UniqueFd alive = Bind(path, type);
+    const base::Status status = SocketClaim::Take(socket_).status();
+    EXPECT_EQ(status.code(), base::Code::kAlreadyExists);
+    EXPECT_TRUE(std::filesystem::exists(path));
+    std::filesystem::remove(path);
+  }
+}
+
+TEST_F(SocketClaimTest, NeverRemovesAFileOrFollowsALink) {
+  std::ofstream(socket_) << "precious";
+  EXPECT_EQ(SocketClaim::Take(socket_).status().code(), base::Code::kAlreadyExists);
+  EXPECT_EQ(std::filesystem::file_size(socket_), 8U);
+  std::filesystem::rename(socket_, folder_ + "/precious");
+  std::filesystem::create_symlink(folder_ + "/precious", socket_);
+  EXPECT_EQ(SocketClaim::Take(socket_).status().code(), base::Code::kAlreadyExists);
+  std::filesystem::remove(socket_);
+  std::filesystem::remove(socket_ + ".lock");
+  std::filesystem::create_symlink(folder_ + "/precious", socket_ + ".lock");
+  EXPECT_FALSE(SocketClaim::Take(socket_).ok());
+  EXPECT_EQ(std::filesystem::file_size(folder_ + "/precious"), 8U);
+}
+
+TEST_F(SocketClaimTest, CreatesTheLastFolderOnly) {
+  EXPECT_TRUE(SocketClaim::Take(folder_ + "/run/p.sock").ok());
+  EXPECT_EQ(SocketClaim::Take(folder_ + "/a/b/p.sock").status().code(), base::Code::kNotFound);
+}
+
+TEST_F(SocketClaimTest, RefusesPathsThatCannotWork) {
+  EXPECT_EQ(SocketClaim::Take("").status().code(), base::Code::kInvalidArgument);
+  EXPECT_EQ(SocketClaim::Take("p.sock").status().code(), base::Code::kInvalidArgument);
+  // 107 characters fit, but the door beside it has five more.
+  const std::string path = folder_ + "/" + std::string(107 - folder_.size() - 1, 'x');
+  EXPECT_EQ(SocketClaim::Take(path).status().code(), base::Code::kInvalidArgument);
+  EXPECT_TRUE(SocketClaim::Take(path.substr(0, 102)).ok());
+}
+
+TEST_F(SocketClaimTest, LockFileIsForItsOwnerOnly) {
+  base::Result<SocketClaim> claim = SocketClaim::Take(socket_);
+  ASSERT_TRUE(claim.ok());
+  struct stat found {};
+  ASSERT_EQ(::stat((socket_ + ".lock").c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777, 0600U);
+}
+
+TEST_F(SocketClaimTest, SocketsAreForEverybodyWhateverTheUmask) {
+  const mode_t before = ::umask(0077);
+  {
+    const SocketUmask everybody;
+    const base::UniqueFd fd = Bind(socket_, SOCK_STREAM);
+  }
+  struct stat found {};
+  ASSERT_EQ(::stat(socket_.c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777, 0666U);
+  EXPECT_EQ(::umask(before), 0077U);
+}
+
+}  // namespace
+}  // namespace profd::auth

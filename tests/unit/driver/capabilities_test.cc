@@ -1,0 +1,241 @@
+#include "daemon/driver/capabilities.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+
+#include "daemon/driver/start_para.h"
+#include "format/framing.h"
+#include "tests/unit/driver/chips.h"
+
+namespace profd::driver {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint32_t kApi = 0x072418;
+constexpr uint32_t kChips[] = {chip::k310,  chip::k910, chip::k310P,   chip::k910B,
+                               chip::k310B, chip::k950, chip::k910_96, chip::kUnknown};
+
+std::string Available(const DeviceFacts& device) {
+  std::string kinds;
+  for (const std::string_view kind : DeviceKindNames()) {
+    if (LookUp(kind, device, kApi).available()) kinds += (kinds.empty() ? "" : " ") + std::string(kind);
+  }
+  return kinds;
+}
+
+TEST(Capabilities, KindsOfEveryChip) {
+  EXPECT_EQ(Available(MakeDevice(chip::k310)),
+            "ddr nic dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore");
+  EXPECT_EQ(Available(MakeDevice(chip::k910)),
+            "hbm ddr llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore aicpu");
+  EXPECT_EQ(Available(MakeDevice(chip::k310P)),
+            "ddr llc pcie dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore aicpu");
+  EXPECT_EQ(
+      Available(MakeDevice(chip::k910B)),
+      "hbm llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem qos soc-profile low-power tscpu "
+      "aicore aivector aicpu");
+  EXPECT_EQ(Available(MakeDevice(chip::k310B)),
+            "ddr llc nic dvpp npu-mem npu-app-mem soc-profile low-power tscpu aicore aivector aicpu");
+  EXPECT_EQ(
+      Available(MakeDevice(chip::k950)),
+      "hbm llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem qos soc-profile low-power ub tscpu "
+      "aicore aivector aicpu");
+  EXPECT_EQ(Available(MakeDevice(chip::k910_96)), Available(MakeDevice(chip::k950)));
+}
+
+// However long its list: a chip has no counters that it was not built with.
+TEST(Capabilities, AGenerousListAddsNoKinds) {
+  const auto absent = [](uint32_t chip) {
+    DeviceFacts device = MakeDevice(chip);
+    device.channels = ChannelsOf({{1, 159}});
+    device.ai_core_num = device.aiv_num = 1;
+    device.qos = {{1, "s"}};
+    std::string kinds;
+    for (const std::string_view kind : DeviceKindNames()) {
+      if (!LookUp(kind, device, kApi).available()) kinds += (kinds.empty() ? "" : " ") + std::string(kind);
+    }
+    return kinds;
+  };
+  EXPECT_EQ(absent(chip::k310), "hbm llc pcie hccs roce qos soc-profile low-power ub aivector aicpu");
+  EXPECT_EQ(absent(chip::k910), "qos soc-profile low-power ub aivector");
+  EXPECT_EQ(absent(chip::k310P), "nic roce qos soc-profile ub aivector");
+  EXPECT_EQ(absent(chip::k910B), "ddr ub");
+  EXPECT_EQ(absent(chip::k310B), "hbm pcie hccs roce qos ub");
+  EXPECT_EQ(absent(chip::k950), "ddr");
+  EXPECT_EQ(absent(23), "");
+}
+
+TEST(Capabilities, AnUnknownChipHasWhatItsListOffers) {
+  DeviceFacts device = MakeDevice(23);
+  device.channels = {7, 43, 85, 146};
+  device.ai_core_num = device.aiv_num = 4;
+  const auto file = [&](std::string_view kind) {
+    const Offer offer = LookUp(kind, device, kApi);
+    return offer.available() ? std::string(offer.channels[0].file) : offer.reason;
+  };
+  EXPECT_EQ(file("ddr"), "ddr.data");
+  EXPECT_EQ(file("ub"), "ub.data");
+  EXPECT_EQ(file("aicore"), "aicore.data");
+  EXPECT_EQ(file("aivector"), "aiVectorCore.data");
+  EXPECT_EQ(file("hbm"), "device 0 (chip 23) does not offer channel 1");
+  EXPECT_EQ(TraitsOf(23).core_events, 8U);
+  // The newer channel is preferred where both are there.
+  device.channels = {43, 54, 85};
+  EXPECT_EQ(file("aicore"), "ffts_profile.data");
+  EXPECT_EQ(file("aivector"), "ffts_profile.data");
+}
+
+TEST(Capabilities, ReasonsWhyNot) {
+  const auto why = [](std::string_view kind, const DeviceFacts& device, uint32_t api = kApi) {
+    const Offer offer = LookUp(kind, device, api);
+    EXPECT_FALSE(offer.available()) << kind;
+    return offer.reason;
+  };
+  EXPECT_EQ(why("ddr", MakeDevice(chip::k910B)), "a 910B has no ddr");
+  EXPECT_THAT(why("llc", MakeDevice(chip::k310)), HasSubstr("perf script"));
+  EXPECT_THAT(why("aicpu", MakeDevice(chip::k310)), HasSubstr("310"));
+  EXPECT_THAT(why("aicpu", MakeDevice(chip::k910B), 0x072315), HasSubstr("too old"));
+
+  DeviceFacts split = MakeDevice(chip::k310P);
+  split.split_mode = 1;
+  EXPECT_THAT(why("aicpu", split), HasSubstr("virtual"));
+  split = MakeDevice(chip::k910B);
+  split.split_mode = 1;
+  EXPECT_TRUE(LookUp("aicpu", split, kApi).available());
+
+  DeviceFacts bare = MakeDevice(chip::k910B);
+  bare.qos.clear();
+  bare.ai_core_num = bare.aiv_num = 0;
+  EXPECT_THAT(why("qos", bare), HasSubstr("QoS"));
+  EXPECT_THAT(why("aicore", bare), HasSubstr("AI cores"));
+  EXPECT_THAT(why("aivector", bare), HasSubstr("vector cores"));
+
+  DeviceFacts lost = MakeDevice(chip::k910B, 3);
+  lost.status = kCommunicationLost;
+  EXPECT_THAT(why("hbm", lost), HasSubstr("device 3 (910B) has lost communication"));
+  DeviceFacts failed = MakeDevice(chip::k910B);
+  failed.channels.clear();
+  failed.error = "cannot list the channels of device 0: timeout";
+  EXPECT_THAT(why("hbm", failed), HasSubstr("timeout"));
+  DeviceFacts poor = MakeDevice(chip::k910B);
+  poor.channels = {3};
+  EXPECT_THAT(why("dvpp", poor), HasSubstr("135, 136, 137, 138, 139, 140, 141, 6"));
+}
+
+TEST(Capabilities, DvppTakesTheEnginesThatAreThere) {
+  const Offer offer = LookUp("dvpp", MakeDevice(chip::k310B), kApi);
+  ASSERT_EQ(offer.channels.size(), 3U);
+  EXPECT_EQ(offer.channels[0].file, "dvpp.venc");
+  EXPECT_EQ(offer.channels[1].file, "dvpp.vdec");
+  EXPECT_EQ(offer.channels[2].file, "dvpp.data");
+  EXPECT_TRUE(offer.capability->one_slice);
+}
+
+// A kind whose records nobody can frame would be started in vain.
+TEST(Capabilities, EveryFileHasAFormat) {
+  for (const uint32_t chip : kChips) {
+    const DeviceFacts device = MakeDevice(chip);
+    for (const std::string_view kind : DeviceKindNames()) {
+      for (const ChannelUse& use : LookUp(kind, device, kApi).channels) {
+        EXPECT_NE(format::FindStreamFormat(use.file, chip), nullptr) << use.file << " on " << ChipName(chip);
+      }
+    }
+  }
+}
+
+TEST(Capabilities, EveryChannelHasAPlaceInTheStartOrder) {
+  const size_t nowhere = StartRank(9999);
+  for (const uint32_t chip : kChips) {
+    DeviceFacts device = MakeDevice(chip);
+    device.channels = ChannelsOf({{1, 159}});
+    for (const std::string_view kind : DeviceKindNames()) {
+      for (const ChannelUse& use : LookUp(kind, device, kApi).channels)
+        EXPECT_LT(StartRank(use.channel), nowhere);
+    }
+  }
+}
+
+TEST(Capabilities, RatesOfTheOptionsTable) {
+  const auto rate = [](std::string_view kind, uint32_t chip) {
+    const RateRange range = LookUp(kind, MakeDevice(chip), kApi).capability->rate;
+    return std::to_string(static_cast<int>(range.min_hz)) + ".." +
+           std::to_string(static_cast<int>(range.max_hz)) + " " +
+           std::to_string(static_cast<int>(range.default_hz));
+  };
+  for (const char* kind :
+       {"hbm", "llc", "npu-mem", "npu-app-mem", "npu-module-mem", "dvpp", "qos", "soc-profile"}) {
+    EXPECT_EQ(rate(kind, chip::k910B), "1..100 50") << kind;
+  }
+  EXPECT_EQ(rate("hbm", chip::k950), "1..100 50");
+  EXPECT_EQ(rate("qos", chip::k950), "1..10000 50");
+  EXPECT_EQ(rate("soc-profile", chip::k950), "1..10000 50");
+  for (const char* kind : {"pcie", "hccs", "tscpu"}) EXPECT_EQ(rate(kind, chip::k910B), "1..50 50") << kind;
+  for (const char* kind : {"nic", "roce", "aicore", "aivector"}) {
+    EXPECT_EQ(rate(kind, chip::k910B), "1..100 100") << kind;
+  }
+  EXPECT_EQ(rate("ub", chip::k950), "1..100 100");
+  EXPECT_FALSE(LookUp("low-power", MakeDevice(chip::k910B), kApi).capability->rate.exists());
+  EXPECT_FALSE(LookUp("aicpu", MakeDevice(chip::k910B), kApi).capability->rate.exists());
+}
+
+TEST(Capabilities, FilesThatDependOnTheChip) {
+  const auto file = [](std::string_view kind, uint32_t chip) {
+    return LookUp(kind, MakeDevice(chip), kApi).channels.at(0).file;
+  };
+  EXPECT_EQ(file("low-power", chip::k910B), "lpmInfoConv.data");
+  EXPECT_EQ(file("low-power", chip::k950), "lpmFreqConv.data");
+  EXPECT_EQ(file("low-power", chip::k310B), "lpmFreqConv.data");
+  EXPECT_EQ(file("aicore", chip::k910), "aicore.data");
+  EXPECT_EQ(file("aicore", chip::k910B), "ffts_profile.data");
+}
+
+TEST(StartPara, PeriodsAreRoundedDownAndNeverBelowTheDriversFloor) {
+  EXPECT_EQ(PeriodOf(30).ms, 33U);
+  EXPECT_EQ(PeriodOf(30).us, 33'333U);
+  EXPECT_EQ(PeriodOf(1).ms, 1000U);
+  EXPECT_EQ(PeriodOf(100).ms, 10U);
+  EXPECT_EQ(PeriodOf(10'000).ms, 10U);
+  EXPECT_EQ(PeriodOf(10'000).us, 100U);
+  EXPECT_DOUBLE_EQ(EffectiveHz(channel::kHbm, MakeDevice(chip::k910B), PeriodOf(30)), 1000.0 / 33);
+  EXPECT_DOUBLE_EQ(EffectiveHz(channel::kSocProfile, MakeDevice(chip::k950), PeriodOf(10'000)), 10'000);
+  EXPECT_DOUBLE_EQ(EffectiveHz(channel::kSocProfile, MakeDevice(chip::k910B), PeriodOf(30)), 1000.0 / 33);
+}
+
+// One bit per core, never a shift by 32 or more.
+TEST(StartPara, CoreMasks) {
+  const auto mask = [](int64_t cores) {
+    DeviceFacts device = MakeDevice(chip::k910);
+    device.ai_core_num = cores;
+    StartChoice choice;
+    choice.period = PeriodOf(100);
+    const StartPara para = MakeStartPara(channel::kAiCore, device, choice);
+    uint32_t word = 0;
+    std::memcpy(&word, para.user_data.data() + 12, sizeof word);
+    return word;
+  };
+  EXPECT_EQ(mask(1), 1U);
+  EXPECT_EQ(mask(31), 0x7FFFFFFFU);
+  EXPECT_EQ(mask(32), 0xFFFFFFFFU);
+  EXPECT_EQ(mask(48), 0xFFFFFFFFU);
+  EXPECT_EQ(mask(-1), 0U);
+  EXPECT_EQ(mask(INT64_MAX), 0xFFFFFFFFU);
+}
+
+TEST(StartPara, AtMostEightQosStreams) {
+  DeviceFacts device = MakeDevice(chip::k910B);
+  device.qos.assign(20, {7, "s"});
+  StartChoice choice;
+  choice.period = PeriodOf(50);
+  const StartPara para = MakeStartPara(channel::kQos, device, choice);
+  ASSERT_EQ(para.user_data_size, 28U);
+  EXPECT_EQ(para.user_data[4], std::byte{8});
+  EXPECT_EQ(para.user_data[8 + 7], std::byte{7});
+  EXPECT_EQ(para.user_data[8 + 8], std::byte{0});
+}
+
+}  // namespace
+}  // namespace profd::driver

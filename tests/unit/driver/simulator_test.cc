@@ -1,0 +1,173 @@
+// AscendHal and the plan's starts against the simulated driver libraries. Each test runs in a child process:
+// a library reads its configuration once and stays loaded.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "daemon/driver/ascend_hal.h"
+#include "daemon/driver/capabilities.h"
+#include "daemon/session/plan.h"
+
+namespace profd::driver {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+const std::string kSim = std::string(PROFD_BUILD_DIR) + "/sim/";
+
+void InChild(const std::string& config, const std::function<void()>& body) {
+  const std::string file =
+      testing::TempDir() + "/driver_simulator_test_" + std::to_string(::getpid()) + ".yaml";
+  std::ofstream(file) << config;
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::setenv("PROFD_SIM_CONFIG", file.c_str(), 1);
+    body();
+    std::fflush(nullptr);
+    ::_exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  std::remove(file.c_str());
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "child ended with status " << status;
+}
+
+std::unique_ptr<Driver> Load(const std::string& library) {
+  auto loaded = AscendHal::Load(kSim + library);
+  EXPECT_TRUE(loaded.ok()) << loaded.status().message();
+  return loaded.ok() ? std::move(loaded).value() : nullptr;
+}
+
+TEST(Simulator, FactsOfTheDefaultNode) {
+  InChild("devices: 2\n", [] {
+    const auto driver = Load("libascend_hal.so");
+    ASSERT_NE(driver, nullptr);
+    EXPECT_THAT(driver->missing_symbols(), IsEmpty());
+    EXPECT_GE(driver->api_version(), kApiAiCpuChannel);
+    const auto ids = driver->DeviceIds();
+    ASSERT_TRUE(ids.ok());
+    EXPECT_THAT(ids.value(), ElementsAre(0, 1));
+    const DeviceFacts facts = driver->ReadFacts(1);
+    EXPECT_THAT(facts.error, IsEmpty());
+    EXPECT_EQ(facts.chip, chip::k910B);
+    EXPECT_EQ(facts.status, kWorking);
+    EXPECT_EQ(facts.ai_core_num, 24);
+    EXPECT_EQ(facts.aiv_num, 48);
+    EXPECT_EQ(facts.aicpu_occupy_bitmap, 252);
+    EXPECT_NEAR(facts.counter_mhz, 50, 0.5);
+    EXPECT_THAT(facts.qos, Not(IsEmpty()));
+    EXPECT_TRUE(Lists(facts, channel::kHbm));
+    EXPECT_FALSE(Lists(facts, channel::kDdr));
+    EXPECT_FALSE(driver->ReadFacts(9).error.empty()) << "no such device";
+  });
+}
+
+// Device time and device ticks of two pairs must tell the same distance, and so must the host's clock.
+TEST(Simulator, ClockPairsAreConsistent) {
+  InChild("devices: 1\n", [] {
+    const auto driver = Load("libascend_hal.so");
+    ASSERT_NE(driver, nullptr);
+    const double mhz = driver->ReadFacts(0).counter_mhz;
+    const auto first = driver->PairClocks(0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const auto second = driver->PairClocks(0);
+    ASSERT_TRUE(first.ok() && second.ok());
+    const auto apart = [&](auto member) {
+      return static_cast<double>(second.value().*member) - static_cast<double>(first.value().*member);
+    };
+    const double host_ns = apart(&format::ClockPair::host_raw_ns);
+    const double bound =
+        static_cast<double>(first.value().error_ns + second.value().error_ns) + host_ns * 0.01;
+    EXPECT_GE(host_ns, 50e6);
+    EXPECT_NEAR(apart(&format::ClockPair::device_raw_ns), host_ns, bound);
+    EXPECT_NEAR(apart(&format::ClockPair::device_counter) * 1000 / mhz, host_ns, bound);
+  });
+}
+
+class SimulatedChip : public testing::TestWithParam<const char*> {};
+
+// What the plan asks of a chip, its driver takes: every channel starts with our bytes, and stops.
+TEST_P(SimulatedChip, TakesEveryStartOfThePlan) {
+  InChild("devices: 1\nchip: \"" + std::string(GetParam()) + "\"\n", [] {
+    const auto driver = Load("libascend_hal.so");
+    ASSERT_NE(driver, nullptr);
+    session::NodeFacts facts;
+    facts.library_loaded = true;
+    facts.api_version = driver->api_version();
+    facts.host_counter_known = driver->HostCounterMhz(0).has_value();
+    facts.devices = {driver->ReadFacts(0)};
+    ASSERT_THAT(facts.devices[0].error, IsEmpty());
+    EXPECT_EQ(ChipName(facts.devices[0].chip), GetParam());
+    session::SessionSpec spec;
+    spec.preset = "all";
+    const auto plan = session::MakePlan(spec, facts);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    size_t started = 0;
+    for (const session::ChannelStart& start : plan.value().channels) {
+      if (start.late) continue;
+      const int code = driver->Start(0, start.channel, start.para);
+      EXPECT_EQ(code, kOk) << start.file << ": " << DescribeCode(code);
+      EXPECT_EQ(driver->Start(0, start.channel, start.para), kStateBusy) << start.file;
+      ++started;
+    }
+    EXPECT_GE(started, 7U);
+    std::array<std::byte, 4096> bytes;
+    for (const session::ChannelStart& start : plan.value().channels) {
+      if (start.late) continue;
+      // Read it empty first: a stop waits up to a second for somebody to do so.
+      std::thread reader([&] {
+        for (int code = 0; code >= 0; code = driver->Read(0, start.channel, bytes.data(), bytes.size())) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+      });
+      EXPECT_EQ(driver->Stop(0, start.channel), kOk) << start.file;
+      reader.join();
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Simulator, SimulatedChip,
+                         testing::Values("310", "910", "310P", "910B", "310B", "950"),
+                         [](const auto& info) { return "Chip" + std::string(info.param); });
+
+TEST(Simulator, AnOldDriverLacksSymbolsAndStillSamples) {
+  InChild("devices: 1\n", [] {
+    const auto driver = Load("old/libascend_hal.so");
+    ASSERT_NE(driver, nullptr);
+    EXPECT_THAT(driver->missing_symbols(), Contains("halProfDataFlush"));
+    uint32_t waiting = 1;
+    EXPECT_EQ(driver->Flush(0, channel::kHbm, &waiting), kNotSupported);
+    const DeviceFacts facts = driver->ReadFacts(0);
+    EXPECT_EQ(facts.chip, chip::k910B);
+    EXPECT_EQ(facts.chip_name, "910B") << "no halGetChipInfo: the name of the chip number";
+    EXPECT_TRUE(Lists(facts, channel::kHbm));
+  });
+}
+
+TEST(Simulator, ALibraryWithoutSymbolsIsNoDriver) {
+  InChild("devices: 1\n", [] {
+    const auto loaded = AscendHal::Load(kSim + "empty/libascend_hal.so");
+    ASSERT_FALSE(loaded.ok());
+    EXPECT_THAT(loaded.status().message(), HasSubstr("empty/libascend_hal.so is not a driver library"));
+  });
+}
+
+}  // namespace
+}  // namespace profd::driver

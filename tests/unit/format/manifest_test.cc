@@ -1,0 +1,124 @@
+#include "format/manifest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace profd::format {
+namespace {
+
+using testing::HasSubstr;
+
+Manifest Full() {
+  Manifest manifest;
+  manifest.session = "3f2a";
+  manifest.name = "nightly \"quoted\" \n line";
+  manifest.user = "alice";
+  manifest.uid = 1000;
+  manifest.labels = {{"job", "llama"}, {"rank", "3"}};
+  manifest.profd_version = "0.1.0";
+  manifest.protocol_version = "1";
+  manifest.driver_path = "/usr/local/Ascend/driver/lib64/libascend_hal.so";
+  manifest.driver_api_version = 0x07241a;
+  manifest.state = "sealed";
+  manifest.end_reason = "duration";
+  manifest.degraded = {"device 1: lost"};
+  manifest.pids = {42, 4711};
+  manifest.pid_end = {{42, "exited"}};
+  manifest.duration_ns = 24ull * 3600 * 1'000'000'000;
+  manifest.storage_limit_bytes = 500'000'000;
+  manifest.previous = "PROF_000001_20231114221320000_00004000ABCDEFGH";
+  manifest.next = "PROF_000002_20231114231320000_00004000ABCDEFGH";
+  manifest.kinds = {{"hbm", "device:0", 100, 50, "started", "shared"},
+                    {"ddr", "device:0", 0, 0, "skipped", "no DDR"}};
+  ManifestStream stream;
+  stream.kind = "hbm";
+  stream.unit = "device:0";
+  stream.folder = "device_0";
+  stream.file = "hbm.data.0";
+  stream.slices = 3;
+  stream.bytes = 6'291'456;
+  stream.records = 262'144;
+  stream.lost_records = 16;
+  stream.lost_bytes = 384;
+  stream.losses = {{Loss::Where::kDriver, 1, 2, 8, 192},
+                   {Loss::Where::kWrite, UINT64_MAX - 1, UINT64_MAX, 8, 192}};
+  manifest.streams = {stream};
+  manifest.clocks = {{-1, {1, 2, 3, 0, 0, 4}}, {7, {UINT64_MAX, 2, 3, 4, 5, 6}}};
+  manifest.settings = {{"preset", "node"}};
+  return manifest;
+}
+
+TEST(Manifest, WhatIsWrittenComesBack) {
+  const std::string json = WriteManifest(Full());
+  const auto parsed = ParseManifest(json);
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  // Every field is written, so equal text means equal manifests; the fields below guard against a field that
+  // neither side knows.
+  EXPECT_EQ(WriteManifest(*parsed), json);
+  EXPECT_EQ(parsed->streams.at(0).losses.at(1).where, Loss::Where::kWrite);
+  EXPECT_EQ(parsed->streams.at(0).losses.at(1).to_ns, UINT64_MAX);
+  EXPECT_EQ(parsed->clocks.at(0).device, -1);
+  EXPECT_EQ(parsed->clocks.at(1).pair.host_raw_ns, UINT64_MAX);
+  EXPECT_EQ(parsed->pid_end.at(42), "exited");
+  EXPECT_EQ(parsed->name, Full().name);
+  EXPECT_EQ(parsed->settings, Full().settings);
+  EXPECT_EQ(parsed->kinds.at(0).effective_hz, 50);
+}
+
+TEST(Manifest, MissingAndUnknownKeysAreFine) {
+  const auto parsed = ParseManifest(R"({"session":"a","from_the_future":{"x":[1]},"streams":[{"bytes":5}]})");
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(parsed->session, "a");
+  EXPECT_EQ(parsed->streams.at(0).bytes, 5u);
+  EXPECT_EQ(parsed->state, "");
+}
+
+TEST(Manifest, WrongTypesAreNamed) {
+  const struct {
+    const char* json;
+    const char* named;
+  } cases[] = {
+      {"", "no JSON"},
+      {"[]", "an object"},
+      {"null", "an object"},
+      {R"({"session":1})", "session"},
+      {R"({"uid":-1})", "uid"},
+      {R"({"uid":4294967296})", "uid"},
+      {R"({"duration_ns":1.5})", "duration_ns"},
+      {R"({"labels":{"a":1}})", "labels.a"},
+      {R"({"pids":["x"]})", "pids[0]"},
+      {R"({"pids":[18446744073709551615]})", "pids[0]"},
+      {R"({"streams":{}})", "streams"},
+      {R"({"streams":[3]})", "streams[0]"},
+      {R"({"streams":[{},{"losses":[{},{"where":"moon"}]}]})", "streams[1].losses[1].where"},
+      {R"({"clocks":[{"device":2147483648}]})", "clocks[0].device"},
+      {R"({"kinds":[{"requested_hz":"fast"}]})", "kinds[0].requested_hz"},
+      {R"({"pid_end":[{"pid":1,"reason":2}]})", "pid_end[0].reason"},
+  };
+  for (const auto& [json, named] : cases) {
+    const auto parsed = ParseManifest(json);
+    ASSERT_FALSE(parsed.ok()) << json;
+    EXPECT_EQ(parsed.status().code(), base::Code::kInvalidArgument) << json;
+    EXPECT_THAT(parsed.status().message(), HasSubstr(named)) << json;
+  }
+}
+
+TEST(Manifest, OtherVersionIsRefused) {
+  for (const char* json : {R"({"version":2})", R"({"version":0})"}) {
+    EXPECT_EQ(ParseManifest(json).status().code(), base::Code::kUnimplemented) << json;
+  }
+}
+
+TEST(Manifest, ForeignBytesDoNotCostTheManifest) {
+  Manifest manifest;
+  manifest.name = "\xff\xfe";
+  EXPECT_TRUE(ParseManifest(WriteManifest(manifest)).ok());
+}
+
+TEST(Manifest, DeepNestingIsNoProblem) {
+  EXPECT_FALSE(ParseManifest(std::string(100'000, '[')).ok());
+  EXPECT_FALSE(ParseManifest(std::string(100'000, '[') + std::string(100'000, ']')).ok());
+}
+
+}  // namespace
+}  // namespace profd::format

@@ -1,0 +1,90 @@
+#include "tests/unit/rpc/fake_manager.h"
+
+#include <utility>
+
+namespace profd::session {
+
+namespace {
+
+std::unique_ptr<FakeSessions>& Instance() {
+  static auto instance = std::make_unique<FakeSessions>();
+  return instance;
+}
+
+}  // namespace
+
+FakeSessions& Fake() { return *Instance(); }
+void ResetFake() { Instance() = std::make_unique<FakeSessions>(); }
+
+class Manager::Impl {};
+
+Manager::Manager(base::Executor& /*ctl*/, const config::Config& /*config*/,
+                 std::shared_ptr<driver::Driver> /*driver*/, std::string /*driver_error*/) {}
+Manager::~Manager() = default;
+
+void Manager::Start(const auth::Caller& caller, SessionSpec spec,
+                    std::function<void(base::Result<SessionInfo>)> done) {
+  FakeSessions& fake = Fake();
+  const std::lock_guard lock(fake.mutex);
+  fake.caller = caller;
+  fake.started = std::move(spec);
+  if (fake.never_answer) {
+    fake.unanswered.push_back(std::move(done));
+  } else if (!fake.start_error.ok()) {
+    done(fake.start_error);
+  } else {
+    done(fake.sessions.begin()->second);
+  }
+}
+
+void Manager::Stop(const auth::Caller& caller, StopTarget target,
+                   std::function<void(base::Result<std::vector<SessionInfo>>)> done) {
+  FakeSessions& fake = Fake();
+  const std::lock_guard lock(fake.mutex);
+  fake.caller = caller;
+  fake.stopped = std::move(target);
+  std::vector<SessionInfo> all;
+  for (auto& [id, info] : fake.sessions) {
+    info.state = State::kSealed;
+    info.end_reason = EndReason::kStopped;
+    all.push_back(info);
+  }
+  done(std::move(all));
+}
+
+base::Result<SessionInfo> Manager::Get(const auth::Caller& caller, const std::string& session) {
+  FakeSessions& fake = Fake();
+  const std::lock_guard lock(fake.mutex);
+  fake.caller = caller;
+  const auto it = fake.sessions.find(session);
+  if (it == fake.sessions.end()) return base::Status(base::Code::kNotFound, "no session " + session);
+  return it->second;
+}
+
+std::vector<SessionInfo> Manager::List(const auth::Caller& caller) {
+  FakeSessions& fake = Fake();
+  const std::lock_guard lock(fake.mutex);
+  fake.caller = caller;
+  std::vector<SessionInfo> all;
+  for (const auto& [id, info] : fake.sessions) all.push_back(info);
+  return all;
+}
+
+void Manager::Devices(const auth::Caller& caller, std::function<void(base::Result<NodeReport>)> done) {
+  FakeSessions& fake = Fake();
+  const std::lock_guard lock(fake.mutex);
+  fake.caller = caller;
+  done(fake.node);
+}
+
+void Manager::Doctor(const auth::Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done) {
+  FakeSessions& fake = Fake();
+  const std::lock_guard lock(fake.mutex);
+  fake.caller = caller;
+  fake.doctor_pid = pid;
+  done(fake.checks);
+}
+
+void Manager::Shutdown(std::function<void()> done) { done(); }
+
+}  // namespace profd::session

@@ -1,0 +1,35 @@
+// A session::Manager that says what a test told it to and remembers what it was asked.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "daemon/session/manager.h"
+
+namespace profd::session {
+
+// **Thread:** calls come on ctl; a test that reads or writes while a server runs takes `mutex`.
+struct FakeSessions {
+  std::mutex mutex;
+  std::map<std::string, SessionInfo> sessions;
+  base::Status start_error;
+  bool never_answer = false;
+  NodeReport node;
+  std::vector<Check> checks;
+
+  auth::Caller caller;  // of the last call
+  SessionSpec started;  // by the last Start
+  StopTarget stopped;   // by the last Stop
+  pid_t doctor_pid = 0;
+  std::vector<std::function<void(base::Result<SessionInfo>)>> unanswered;
+};
+
+// The one that every Manager of this program shows.
+FakeSessions& Fake();
+void ResetFake();
+
+}  // namespace profd::session

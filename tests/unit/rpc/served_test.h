@@ -1,0 +1,64 @@
+// A server and a door on a socket of their own, with ctl running, over the fake manager.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "client/control_client.h"
+#include "client/door_client.h"
+#include "daemon/auth/door.h"
+#include "daemon/rpc/server.h"
+#include "tests/unit/rpc/fake_manager.h"
+
+namespace profd::rpc {
+
+class ServedTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    session::ResetFake();
+    folder_ = testing::TempDir() + "rpcXXXXXX";
+    ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
+    socket_ = folder_ + "/p.sock";
+    base::Result<std::unique_ptr<Server>> server = Server::Start(socket_, manager_, ctl_, tickets_);
+    ASSERT_TRUE(server.ok()) << server.status().message();
+    server_ = std::move(server).value();
+    base::Result<std::unique_ptr<auth::Door>> door = auth::Door::Start(socket_ + ".door", ctl_, tickets_);
+    ASSERT_TRUE(door.ok()) << door.status().message();
+    door_ = std::move(door).value();
+    thread_ = std::thread([this] { ctl_.Run(); });
+  }
+  void TearDown() override {
+    StopCtl();
+    door_.reset();
+    server_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  void StopCtl() {
+    ctl_.Stop();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  client::DoorClient Knock(int output_dir = -1) {
+    base::Result<client::DoorClient> door = client::DoorClient::Knock(socket_, output_dir);
+    EXPECT_TRUE(door.ok()) << door.status().message();
+    return std::move(door).value();
+  }
+
+  std::string folder_;
+  std::string socket_;
+  base::Executor ctl_;
+  auth::Tickets tickets_;
+  const config::Config config_;
+  session::Manager manager_{ctl_, config_, nullptr, ""};
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<auth::Door> door_;
+  std::thread thread_;
+};
+
+}  // namespace profd::rpc

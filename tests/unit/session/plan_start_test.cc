@@ -1,0 +1,304 @@
+// Every start, byte for byte, in order, per chip. The 910B's were seen from the vendor's own collector; the
+// others differ from them as the public driver and collector tables say.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "daemon/session/plan.h"
+#include "tests/unit/driver/chips.h"
+
+namespace profd::session {
+namespace {
+
+using driver::MakeDevice;
+namespace chip = driver::chip;
+
+// "(1,1,20) 14 ffffffff 2 0 1 hbm.data": channel, type, period in ms, payload as hex words, file.
+std::string Text(const ChannelStart& start) {
+  char text[64];
+  std::snprintf(text, sizeof text, "(%u,%u,%u)", start.channel, start.para.channel_type,
+                start.para.period_ms);
+  std::string line = text;
+  EXPECT_EQ(start.para.user_data_size % 4, 0U);
+  for (uint32_t at = 0; at < start.para.user_data_size; at += 4) {
+    uint32_t word = 0;
+    std::memcpy(&word, start.para.user_data.data() + at, sizeof word);
+    std::snprintf(text, sizeof text, " %x", word);
+    line += text;
+  }
+  return line + " " + start.file + (start.one_slice ? " one" : "") + (start.late ? " late" : "") + "\n";
+}
+
+std::string Starts(const driver::DeviceFacts& device, SessionSpec spec, bool host_counter_known = true,
+                   uint32_t api_version = 0x072418) {
+  NodeFacts facts;
+  facts.library_loaded = true;
+  facts.api_version = api_version;
+  facts.host_counter_known = host_counter_known;
+  facts.devices = {device};
+  const auto plan = MakePlan(spec, facts);
+  if (!plan.ok()) return plan.status().message();
+  std::string text;
+  for (const ChannelStart& start : plan.value().channels) text += Text(start);
+  return text;
+}
+
+std::string Starts(uint32_t chip, std::vector<KindRequest> kinds) {
+  SessionSpec spec;
+  spec.kinds = std::move(kinds);
+  return Starts(MakeDevice(chip), std::move(spec));
+}
+
+std::string Everything(uint32_t chip) {
+  SessionSpec spec;
+  spec.preset = "all";
+  return Starts(MakeDevice(chip), std::move(spec));
+}
+
+TEST(PlanStarts, Everything910B) {
+  EXPECT_EQ(
+      Everything(chip::k910B),
+      "(1,1,20) 14 ffffffff 2 0 1 hbm.data\n"
+      "(8,1,20) 14 1 llc.data\n"
+      "(135,1,20) dvpp.venc one\n"
+      "(136,1,20) dvpp.jpege one\n"
+      "(137,1,20) dvpp.vdec one\n"
+      "(138,1,20) dvpp.jpegd one\n"
+      "(139,1,20) dvpp.vpc one\n"
+      "(140,1,20) dvpp.png one\n"
+      "(141,1,20) dvpp.scd one\n"
+      "(6,1,20) dvpp.data one\n"
+      "(4,1,10) nic.data\n"
+      "(3,1,20) pcie.data\n"
+      "(9,1,20) hccs.data\n"
+      "(129,1,10) roce.data one\n"
+      "(130,1,20) 14 0 0 0 npu_mem.app\n"
+      "(131,1,20) 14 0 1 0 npu_mem.data\n"
+      "(142,1,20) 14 1 0 0 npu_module_mem.data\n"
+      "(132,1,100) 64 1 lpmInfoConv.data\n"
+      "(133,1,100) 14 3 30201 0 0 0 0 qos.data\n"
+      "(143,1,10) aicpu.data late\n"
+      "(144,1,10) aicpu.data late\n"
+      "(10,0,20) 14 2 8 11 tscpu.data\n"
+      "(52,1,0) 1 14 1 14 1 14 1 14 0 0 0 0 0 0 stars_soc_profile.data\n"
+      "(54,0,0) 3 a a ffffff 8 4170416 3020009 303000c 550054 a a ffffffff 8 a0008 b0009 d000c 550054 0 "
+      "ffts_profile.data\n");
+}
+
+TEST(PlanStarts, Everything910) {
+  EXPECT_EQ(Everything(chip::k910),
+            "(7,1,20) 14 ffffffff 2 0 1 ddr.data\n"
+            "(1,1,20) 14 ffffffff 2 0 1 hbm.data\n"
+            "(8,1,20) 14 1 llc.data\n"
+            "(43,0,10) 1 6666 a ffffffff 8 8 a 9 b c d 54 55 0 aicore.data\n"
+            "(6,1,20) dvpp.data one\n"
+            "(4,1,10) nic.data\n"
+            "(3,1,20) pcie.data\n"
+            "(9,1,20) hccs.data\n"
+            "(129,1,10) roce.data one\n"
+            "(130,1,20) 14 0 0 0 npu_mem.app\n"
+            "(131,1,20) 14 0 1 0 npu_mem.data\n"
+            "(142,1,20) 14 1 0 0 npu_module_mem.data\n"
+            "(143,1,10) aicpu.data late\n"
+            "(144,1,10) aicpu.data late\n"
+            "(10,0,20) 14 2 8 11 tscpu.data\n");
+}
+
+TEST(PlanStarts, Everything310) {
+  EXPECT_EQ(Everything(chip::k310),
+            "(7,1,20) 14 ffffffff 2 0 1 ddr.data\n"
+            "(43,0,10) 1 6666 a 3 8 8 a 9 b c d 54 55 0 aicore.data\n"
+            "(6,1,20) dvpp.data one\n"
+            "(4,1,10) nic.data\n"
+            "(130,1,20) 14 0 0 0 npu_mem.app\n"
+            "(131,1,20) 14 0 1 0 npu_mem.data\n"
+            "(142,1,20) 14 1 0 0 npu_module_mem.data\n"
+            "(10,0,20) 14 2 8 11 tscpu.data\n");
+}
+
+TEST(PlanStarts, Everything310P) {
+  EXPECT_EQ(Everything(chip::k310P),
+            "(7,1,20) 14 ffffffff 2 0 1 ddr.data\n"
+            "(8,1,20) 14 1 llc.data\n"
+            "(43,0,10) 1 6666 a ff 8 8 a 9 b c d 54 55 0 aicore.data\n"
+            "(135,1,20) dvpp.venc one\n"
+            "(136,1,20) dvpp.jpege one\n"
+            "(137,1,20) dvpp.vdec one\n"
+            "(138,1,20) dvpp.jpegd one\n"
+            "(139,1,20) dvpp.vpc one\n"
+            "(3,1,20) pcie.data\n"
+            "(130,1,20) 14 0 0 0 npu_mem.app\n"
+            "(131,1,20) 14 0 1 0 npu_mem.data\n"
+            "(142,1,20) 14 1 0 0 npu_module_mem.data\n"
+            "(143,1,10) aicpu.data late\n"
+            "(144,1,10) aicpu.data late\n"
+            "(10,0,20) 14 2 8 11 tscpu.data\n");
+}
+
+TEST(PlanStarts, Everything310B) {
+  EXPECT_EQ(
+      Everything(chip::k310B),
+      "(7,1,20) 14 ffffffff 2 0 1 ddr.data\n"
+      "(8,1,20) 14 1 llc.data\n"
+      "(135,1,20) dvpp.venc one\n"
+      "(137,1,20) dvpp.vdec one\n"
+      "(6,1,20) dvpp.data one\n"
+      "(4,1,10) nic.data\n"
+      "(130,1,20) 14 0 0 0 npu_mem.app\n"
+      "(131,1,20) 14 0 1 0 npu_mem.data\n"
+      "(132,1,100) 64 1 lpmFreqConv.data\n"
+      "(143,1,10) aicpu.data late\n"
+      "(144,1,10) aicpu.data late\n"
+      "(10,0,20) 14 2 8 11 tscpu.data\n"
+      "(52,1,0) 1 14 1 14 0 0 0 0 0 0 0 0 0 0 stars_soc_profile.data\n"
+      "(54,0,0) 3 a a 1 8 a0008 b0009 d000c 550054 a a 1 8 a0008 b0009 d000c 550054 0 ffts_profile.data\n");
+}
+
+TEST(PlanStarts, Everything950) {
+  EXPECT_EQ(
+      Everything(chip::k950),
+      "(1,1,20) 14 ffffffff 2 0 1 hbm.data\n"
+      "(8,1,20) 14 1 llc.data\n"
+      "(135,1,20) dvpp.venc one\n"
+      "(136,1,20) dvpp.jpege one\n"
+      "(137,1,20) dvpp.vdec one\n"
+      "(138,1,20) dvpp.jpegd one\n"
+      "(139,1,20) dvpp.vpc one\n"
+      "(140,1,20) dvpp.png one\n"
+      "(141,1,20) dvpp.scd one\n"
+      "(6,1,20) dvpp.data one\n"
+      "(4,1,10) nic.data\n"
+      "(3,1,20) pcie.data\n"
+      "(9,1,20) hccs.data\n"
+      "(146,1,10) ub.data\n"
+      "(129,1,10) roce.data one\n"
+      "(130,1,20) 14 0 0 0 npu_mem.app\n"
+      "(131,1,20) 14 0 1 0 npu_mem.data\n"
+      "(142,1,20) 14 1 0 0 npu_module_mem.data\n"
+      "(132,1,100) 64 1 lpmFreqConv.data\n"
+      "(133,1,100) 14 3 30201 0 0 0 0 qos.data\n"
+      "(143,1,10) aicpu.data late\n"
+      "(144,1,10) aicpu.data late\n"
+      "(10,0,20) 14 2 8 11 tscpu.data\n"
+      "(52,1,0) 1 14 1 4e20 1 4e20 1 4e20 1 2710 0 0 0 0 4e20 3 30201 0 0 0 0 stars_soc_profile.data\n"
+      "(54,0,10) 3 a a ffffff 9 3010501 7010001 2030202 350034 714 a a ffffffff 9 3010501 7010001 2030202 "
+      "350034 714 0 0 0 ffts_profile.data\n");
+  EXPECT_EQ(Everything(chip::k910_96), Everything(chip::k950));
+}
+
+TEST(PlanStarts, RatesReachCallAndPayload) {
+  EXPECT_EQ(Starts(chip::k910B, {{"hbm", "", 100}}), "(1,1,10) a ffffffff 2 0 1 hbm.data\n");
+  EXPECT_EQ(Starts(chip::k910B, {{"qos", "", 100}}), "(133,1,100) a 3 30201 0 0 0 0 qos.data\n");
+  EXPECT_EQ(Starts(chip::k910B, {{"nic", "", 1}}), "(4,1,1000) nic.data\n");
+  EXPECT_EQ(Starts(chip::k910B, {{"pcie", "", 30}}), "(3,1,33) pcie.data\n");
+  EXPECT_EQ(Starts(chip::k910B, {{"llc", "write", 0}}), "(8,1,20) 14 2 llc.data\n");
+  EXPECT_EQ(Starts(chip::k910, {{"aicore", "", 50}}),
+            "(43,0,20) 1 6666 14 ffffffff 8 8 a 9 b c d 54 55 0 aicore.data\n");
+}
+
+// Channel 52 follows the families that are asked for; its accelerator part keeps 20 ms at any rate.
+TEST(PlanStarts, SocProfileFollowsItsCompany) {
+  const auto soc = [](uint32_t chip, std::vector<KindRequest> kinds) {
+    const std::string all = Starts(chip, std::move(kinds));
+    const size_t at = all.find("(52,");
+    return at == std::string::npos ? all : all.substr(at, all.find('\n', at) - at);
+  };
+  EXPECT_EQ(soc(chip::k910B, {{"soc-profile", "", 0}}),
+            "(52,1,0) 1 14 1 14 1 14 1 14 0 0 0 0 0 0 stars_soc_profile.data");
+  EXPECT_EQ(soc(chip::k910B, {{"soc-profile", "", 100}, {"hbm", "", 0}}),
+            "(52,1,0) 1 14 1 a 0 0 0 0 0 0 0 0 0 0 stars_soc_profile.data");
+  EXPECT_EQ(soc(chip::k910B, {{"hccs", "", 0}, {"soc-profile", "", 0}}),
+            "(52,1,0) 0 0 0 0 1 14 1 14 0 0 0 0 0 0 stars_soc_profile.data");
+  EXPECT_EQ(soc(chip::k910B, {{"pcie", "", 0}, {"qos", "", 0}, {"soc-profile", "", 0}}),
+            "(52,1,0) 1 14 1 14 1 14 1 14 0 0 0 0 0 0 stars_soc_profile.data");
+  EXPECT_EQ(soc(chip::k910B, {{"nic", "", 0}, {"soc-profile", "", 0}}),
+            "(52,1,0) 1 14 1 14 1 14 1 14 0 0 0 0 0 0 stars_soc_profile.data")
+      << "neither family: all of it";
+  EXPECT_EQ(soc(chip::k910B, {{"ddr", "", 0}, {"pcie", "", 0}, {"soc-profile", "", 0}}),
+            "(52,1,0) 0 0 0 0 1 14 1 14 0 0 0 0 0 0 stars_soc_profile.data")
+      << "a kind that the chip lacks is no company";
+  EXPECT_EQ(soc(chip::k950, {{"pcie", "", 0}, {"soc-profile", "", 10'000}}),
+            "(52,1,0) 0 0 0 0 1 64 1 64 1 2710 0 0 0 0 0 0 0 0 0 0 0 stars_soc_profile.data");
+  EXPECT_EQ(soc(chip::k950, {{"hbm", "", 0}, {"soc-profile", "", 0}}),
+            "(52,1,0) 1 14 1 4e20 0 0 0 0 1 2710 0 0 0 0 4e20 3 30201 0 0 0 0 stars_soc_profile.data");
+}
+
+TEST(PlanStarts, CoreKindsAlone) {
+  EXPECT_EQ(Starts(chip::k910B, {{"aicore", "", 50}}),
+            "(54,0,0) 1 a 14 ffffff 8 4170416 3020009 303000c 550054 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
+  EXPECT_EQ(Starts(chip::k910B, {{"aivector", "", 0}}),
+            "(54,0,0) 2 0 0 0 0 0 0 0 0 a a ffffffff 8 a0008 b0009 d000c 550054 0 ffts_profile.data\n");
+  EXPECT_EQ(
+      Starts(chip::k910B, {{"aivector", "", 20}, {"aicore", "", 50}}),
+      "(54,0,0) 3 a 14 ffffff 8 4170416 3020009 303000c 550054 a 32 ffffffff 8 a0008 b0009 d000c 550054 0 "
+      "ffts_profile.data\n");
+  EXPECT_EQ(Starts(chip::k950, {{"aivector", "", 50}}),
+            "(54,0,20) 2 0 0 0 0 0 0 0 0 0 a 14 ffffffff 9 3010501 7010001 2030202 350034 714 0 0 0 "
+            "ffts_profile.data\n");
+  // No vector cores: aivector is skipped, and the start is that of aicore alone.
+  driver::DeviceFacts device = MakeDevice(chip::k310B);
+  device.aiv_num = 0;
+  SessionSpec spec;
+  spec.kinds = {{"aicore", "", 0}, {"aivector", "", 0}};
+  EXPECT_EQ(Starts(device, std::move(spec)),
+            "(54,0,0) 1 a a 1 8 a0008 b0009 d000c 550054 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
+}
+
+TEST(PlanStarts, DevicesDoNotLeakIntoEachOther) {
+  NodeFacts facts;
+  facts.library_loaded = true;
+  facts.devices = {MakeDevice(chip::k310B, 0), MakeDevice(chip::k310B, 1)};
+  facts.devices[1].aiv_num = 0;
+  facts.devices[1].channels = {52, 54};
+  SessionSpec spec;
+  spec.kinds = {{"aicore", "", 0}, {"aivector", "", 0}, {"ddr", "", 0}, {"soc-profile", "", 0}};
+  const auto plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok());
+  std::string text;
+  for (const ChannelStart& start : plan.value().channels)
+    text += std::to_string(start.device) + " " + Text(start);
+  EXPECT_EQ(
+      text,
+      "0 (7,1,20) 14 ffffffff 2 0 1 ddr.data\n"
+      "0 (52,1,0) 1 14 1 14 0 0 0 0 0 0 0 0 0 0 stars_soc_profile.data\n"
+      "0 (54,0,0) 3 a a 1 8 a0008 b0009 d000c 550054 a a 1 8 a0008 b0009 d000c 550054 0 ffts_profile.data\n"
+      "1 (52,1,0) 1 14 1 14 1 14 1 14 0 0 0 0 0 0 stars_soc_profile.data\n"
+      "1 (54,0,0) 1 a a 1 8 a0008 b0009 d000c 550054 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
+}
+
+TEST(PlanStarts, ModuleMemoryStampsFollowTheHostCounter) {
+  SessionSpec spec;
+  spec.kinds = {{"npu-module-mem", "", 0}};
+  EXPECT_EQ(Starts(MakeDevice(chip::k910B), std::move(spec), /*host_counter_known=*/false),
+            "(142,1,20) 14 0 0 0 npu_module_mem.data\n");
+}
+
+TEST(PlanStarts, AiCpuOfNewerDriversOnThe950) {
+  const auto aicpu = [](uint32_t chip, uint32_t api_version) {
+    SessionSpec spec;
+    spec.kinds = {{"aicpu", "", 0}};
+    return Starts(MakeDevice(chip), std::move(spec), true, api_version);
+  };
+  EXPECT_EQ(aicpu(chip::k950, 0x072419), "(143,1,5) aicpu.data late\n(144,1,5) aicpu.data late\n");
+  EXPECT_EQ(aicpu(chip::k950, 0x072418), "(143,1,10) aicpu.data late\n(144,1,10) aicpu.data late\n");
+  EXPECT_EQ(aicpu(chip::k910B, 0x072419), "(143,1,10) aicpu.data late\n(144,1,10) aicpu.data late\n");
+}
+
+// An unknown chip: what it lists, with the payloads of 8-event chips.
+TEST(PlanStarts, UnknownChip) {
+  driver::DeviceFacts device = MakeDevice(chip::k910B);
+  device.chip = 42;
+  device.channels = {1, 7, 52, 132};
+  SessionSpec spec;
+  spec.preset = "node";
+  EXPECT_EQ(Starts(device, std::move(spec)),
+            "(7,1,20) 14 ffffffff 2 0 1 ddr.data\n"
+            "(1,1,20) 14 ffffffff 2 0 1 hbm.data\n"
+            "(132,1,100) 64 1 lpmFreqConv.data\n"
+            "(52,1,0) 1 14 1 14 0 0 0 0 0 0 0 0 0 0 stars_soc_profile.data\n");
+}
+
+}  // namespace
+}  // namespace profd::session

@@ -1,0 +1,605 @@
+// What is asked × what the node has: every verdict and every refusal. The bytes are in plan_start_test.cc.
+#include "daemon/session/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+
+#include "daemon/driver/capabilities.h"
+#include "daemon/session/kinds.h"
+#include "tests/unit/driver/chips.h"
+
+namespace profd::session {
+namespace {
+
+using base::Code;
+using driver::MakeDevice;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+using testing::UnorderedElementsAre;
+
+namespace chip = driver::chip;
+
+NodeFacts TwoDevices(uint32_t chip_number = chip::k910B) {
+  NodeFacts facts;
+  facts.library_loaded = true;
+  facts.api_version = 0x072418;
+  facts.host_counter_known = true;
+  facts.devices = {MakeDevice(chip_number, 0), MakeDevice(chip_number, 1)};
+  facts.processes = {{.pid = 42, .uid = 1000, .exists = true, .is_thread = false, .open_devices = {1}},
+                     {.pid = 43, .uid = 1000, .exists = true, .is_thread = false, .open_devices = {}},
+                     {.pid = 44, .uid = 1000, .exists = true, .is_thread = true, .open_devices = {}},
+                     {.pid = 45, .uid = 0, .exists = false, .is_thread = false, .open_devices = {}}};
+  return facts;
+}
+
+NodeFacts HostOnly() {
+  NodeFacts facts = TwoDevices();
+  facts.devices.clear();
+  facts.library_loaded = false;
+  facts.library_error = "cannot load the driver library; install the driver";
+  return facts;
+}
+
+SessionSpec Ask(std::vector<KindRequest> kinds) {
+  SessionSpec spec;
+  spec.kinds = std::move(kinds);
+  return spec;
+}
+
+SessionSpec AskPreset(std::string preset, std::vector<pid_t> pids = {}) {
+  SessionSpec spec;
+  spec.preset = std::move(preset);
+  spec.pids = std::move(pids);
+  return spec;
+}
+
+// "hbm@device:0" of every kind with this verdict.
+std::vector<std::string> With(const Plan& plan, Verdict verdict) {
+  std::vector<std::string> kinds;
+  for (const KindState& state : plan.kinds) {
+    if (state.verdict == verdict) kinds.push_back(state.kind + "@" + state.unit);
+  }
+  return kinds;
+}
+
+const KindState& Find(const Plan& plan, const std::string& kind, const std::string& unit) {
+  static const KindState kNone;
+  for (const KindState& state : plan.kinds) {
+    if (state.kind == kind && state.unit == unit) return state;
+  }
+  ADD_FAILURE() << "no " << kind << " on " << unit;
+  return kNone;
+}
+
+Plan Good(const SessionSpec& spec, const NodeFacts& facts) {
+  auto plan = MakePlan(spec, facts);
+  EXPECT_TRUE(plan.ok()) << plan.status().message();
+  return plan.ok() ? std::move(plan).value() : Plan{};
+}
+
+base::Status Bad(const SessionSpec& spec, const NodeFacts& facts) {
+  const auto plan = MakePlan(spec, facts);
+  EXPECT_FALSE(plan.ok());
+  EXPECT_THAT(plan.status().message(), Not(HasSubstr("\n")));
+  return plan.status();
+}
+
+TEST(Plan, NamedKindOnEveryDevice) {
+  const Plan plan = Good(Ask({{"hbm", "", 30}}), TwoDevices());
+  EXPECT_THAT(With(plan, Verdict::kStarted), ElementsAre("hbm@device:0", "hbm@device:1"));
+  EXPECT_THAT(plan.devices, ElementsAre(0, 1));
+  ASSERT_EQ(plan.channels.size(), 2U);
+  EXPECT_EQ(plan.channels[1].device, 1U);
+  EXPECT_EQ(plan.channels[1].kind_index, 1U);
+  EXPECT_EQ(plan.channels[0].file, "hbm.data");
+  ASSERT_NE(plan.channels[0].format, nullptr);
+  EXPECT_EQ(plan.channels[0].format->record_bytes, 24U);
+  const KindState& state = plan.kinds[0];
+  EXPECT_DOUBLE_EQ(state.requested_hz, 30);
+  EXPECT_DOUBLE_EQ(state.effective_hz, 1000.0 / 33);
+  EXPECT_THAT(state.reason, IsEmpty());
+  EXPECT_NEAR(plan.bytes_per_second, 2 * 192 * 1000.0 / 33, 1);
+}
+
+TEST(Plan, DefaultRateIsShownAsRequested) {
+  const Plan plan = Good(Ask({{"nic", "", 0}, {"low-power", "", 0}}), TwoDevices());
+  EXPECT_DOUBLE_EQ(Find(plan, "nic", "device:0").requested_hz, 100);
+  EXPECT_DOUBLE_EQ(Find(plan, "nic", "device:0").effective_hz, 100);
+  EXPECT_DOUBLE_EQ(Find(plan, "low-power", "device:0").requested_hz, 0);
+  EXPECT_DOUBLE_EQ(Find(plan, "low-power", "device:0").effective_hz, 0);
+}
+
+TEST(Plan, NamedDevicesOnly) {
+  SessionSpec spec = Ask({{"hbm", "", 0}});
+  spec.devices = {1, 1};
+  EXPECT_THAT(With(Good(spec, TwoDevices()), Verdict::kStarted), ElementsAre("hbm@device:1"));
+}
+
+TEST(Plan, DevicesOfATargetAreItsOpenOnes) {
+  SessionSpec spec = Ask({{"hbm", "", 0}});
+  spec.pids = {42};
+  EXPECT_THAT(With(Good(spec, TwoDevices()), Verdict::kStarted), ElementsAre("hbm@device:1"));
+  // A target without a device says nothing of which is meant.
+  spec.pids = {43};
+  EXPECT_THAT(With(Good(spec, TwoDevices()), Verdict::kStarted), ElementsAre("hbm@device:0", "hbm@device:1"));
+  spec.all_devices = true;
+  spec.pids = {42};
+  EXPECT_THAT(With(Good(spec, TwoDevices()), Verdict::kStarted), ElementsAre("hbm@device:0", "hbm@device:1"));
+}
+
+TEST(Plan, NothingNamedSamplesTheNode) {
+  const Plan plan = Good({}, TwoDevices());
+  EXPECT_EQ(Find(plan, "hbm", "device:1").verdict, Verdict::kStarted);
+  EXPECT_EQ(Find(plan, "soc-profile", "device:0").verdict, Verdict::kStarted);
+  EXPECT_EQ(Find(plan, "host-sys-cpu", "host").verdict, Verdict::kStarted);
+  EXPECT_EQ(Find(plan, "host-network", "host").verdict, Verdict::kStarted);
+  const KindState& absent = Find(plan, "ddr", "device:0");
+  EXPECT_EQ(absent.verdict, Verdict::kSkipped);
+  EXPECT_EQ(absent.reason, "a 910B has no ddr");
+  for (const KindState& state : plan.kinds) {
+    EXPECT_THAT((std::set<std::string>{"tscpu", "aicore", "aivector", "aicpu"}),
+                Not(testing::Contains(state.kind)));
+  }
+}
+
+TEST(Plan, OnlyATargetNamedSamplesItAndItsDevices) {
+  SessionSpec spec;
+  spec.pids = {42};
+  const Plan plan = Good(spec, TwoDevices());
+  for (const char* kind : {"host-cpu", "host-mem", "host-disk"}) {
+    EXPECT_EQ(Find(plan, kind, "pid:42").verdict, Verdict::kStarted);
+  }
+  EXPECT_EQ(Find(plan, "host-network", "host").verdict, Verdict::kStarted);
+  EXPECT_EQ(Find(plan, "aicore", "device:1").verdict, Verdict::kStarted);
+  EXPECT_THAT(plan.devices, ElementsAre(1));
+
+  spec.pids = {43};
+  const Plan host = Good(spec, TwoDevices());
+  EXPECT_THAT(With(host, Verdict::kSkipped), IsEmpty()) << "it has no device open: none is asked for";
+  EXPECT_THAT(host.devices, IsEmpty());
+  EXPECT_EQ(host.host.size(), 4U);
+}
+
+TEST(Plan, OnlyDevicesNamedSamplesThoseLikeANode) {
+  SessionSpec spec;
+  spec.devices = {0};
+  const Plan plan = Good(spec, TwoDevices());
+  EXPECT_THAT(plan.devices, ElementsAre(0));
+  EXPECT_EQ(Find(plan, "host-sys-mem", "host").verdict, Verdict::kStarted);
+  spec.pids = {42};
+  const Plan with_target = Good(spec, TwoDevices());
+  EXPECT_THAT(with_target.devices, ElementsAre(0));
+  EXPECT_EQ(Find(with_target, "host-cpu", "pid:42").verdict, Verdict::kStarted);
+}
+
+TEST(Plan, Presets) {
+  const NodeFacts facts = TwoDevices();
+  const auto kinds = [&](const SessionSpec& spec) {
+    std::set<std::string> names;
+    for (const KindState& state : Good(spec, facts).kinds) names.insert(state.kind);
+    return names;
+  };
+  EXPECT_THAT(kinds(AskPreset("memory")),
+              UnorderedElementsAre("hbm", "ddr", "llc", "npu-mem", "npu-app-mem", "npu-module-mem"));
+  EXPECT_THAT(kinds(AskPreset("network")),
+              UnorderedElementsAre("nic", "roce", "hccs", "pcie", "ub", "host-network"));
+  EXPECT_THAT(kinds(AskPreset("host")), UnorderedElementsAre("host-sys-cpu", "host-sys-mem", "host-network"));
+  EXPECT_THAT(kinds(AskPreset("host", {42})),
+              UnorderedElementsAre("host-cpu", "host-mem", "host-disk", "host-network"));
+  EXPECT_EQ(kinds(AskPreset("all", {42})).size(), driver::DeviceKindNames().size() + HostKindTable().size());
+  EXPECT_EQ(kinds(AskPreset("all")).size(), driver::DeviceKindNames().size() + HostKindTable().size() - 3);
+  EXPECT_EQ(kinds(AskPreset("node")), kinds({}));
+}
+
+TEST(Plan, ANamedKindGoesBeforeThePreset) {
+  SessionSpec spec = AskPreset("memory");
+  spec.kinds = {{"hbm", "", 10}, {"llc", "write", 0}, {"pcie", "", 0}};
+  const Plan plan = Good(spec, TwoDevices());
+  EXPECT_DOUBLE_EQ(Find(plan, "hbm", "device:0").requested_hz, 10);
+  EXPECT_DOUBLE_EQ(Find(plan, "npu-mem", "device:0").requested_hz, 50);
+  EXPECT_EQ(Find(plan, "pcie", "device:0").verdict, Verdict::kStarted);
+  const auto llc = std::find_if(plan.channels.begin(), plan.channels.end(), [](const ChannelStart& start) {
+    return start.channel == driver::channel::kLlc;
+  });
+  ASSERT_NE(llc, plan.channels.end());
+  EXPECT_EQ(llc->para.user_data[4], std::byte{2});
+}
+
+TEST(Plan, SeveralTargetsShareAHostStart) {
+  SessionSpec spec = Ask({{"host-cpu", "", 20}, {"host-network", "", 0}, {"host-pid-mem", "", 0}});
+  spec.pids = {42, 43, 42};
+  const Plan plan = Good(spec, TwoDevices());
+  EXPECT_THAT(With(plan, Verdict::kStarted),
+              ElementsAre("host-cpu@pid:42", "host-cpu@pid:43", "host-network@host", "host-pid-mem@pid:42",
+                          "host-pid-mem@pid:43"));
+  ASSERT_EQ(plan.host.size(), 3U);
+  EXPECT_EQ(plan.host[0].hz, 20U);
+  EXPECT_EQ(plan.host[0].kind_index, 0U);
+  EXPECT_THAT(plan.host[0].also_kinds, ElementsAre(1));
+  EXPECT_EQ(plan.host[1].hz, 50U);
+  EXPECT_THAT(plan.host[1].also_kinds, IsEmpty());
+  EXPECT_EQ(plan.host[2].hz, 10U);
+  EXPECT_EQ(plan.host[2].kind_index, 3U);
+}
+
+TEST(Plan, ProcessKindsOfEveryProcess) {
+  EXPECT_THAT(With(Good(Ask({{"host-pid-cpu", "", 0}}), TwoDevices()), Verdict::kStarted),
+              ElementsAre("host-pid-cpu@host"));
+}
+
+TEST(Plan, AKindThatNoDeviceHasIsSkippedBesideOthers) {
+  const Plan plan = Good(Ask({{"ddr", "", 0}, {"hbm", "", 0}}), TwoDevices());
+  EXPECT_THAT(With(plan, Verdict::kSkipped), ElementsAre("ddr@device:0", "ddr@device:1"));
+  EXPECT_THAT(With(plan, Verdict::kStarted), ElementsAre("hbm@device:0", "hbm@device:1"));
+}
+
+TEST(Plan, NodesOfMixedChips) {
+  NodeFacts facts = TwoDevices();
+  facts.devices[1] = MakeDevice(chip::k310P, 1);
+  const Plan plan = Good(Ask({{"hbm", "", 0}, {"ddr", "", 0}}), facts);
+  EXPECT_THAT(With(plan, Verdict::kStarted), ElementsAre("hbm@device:0", "ddr@device:1"));
+  EXPECT_EQ(Find(plan, "hbm", "device:1").reason, "device 1 (310P) does not offer channel 1");
+  // A mode that one of the devices knows is no bad input.
+  facts.devices[1] = MakeDevice(chip::k310, 1);
+  const Plan modes = Good(Ask({{"llc", "write", 0}}), facts);
+  EXPECT_EQ(Find(modes, "llc", "device:0").verdict, Verdict::kStarted);
+  EXPECT_EQ(Find(modes, "llc", "device:1").verdict, Verdict::kSkipped);
+}
+
+TEST(Plan, LateKindsArePending) {
+  NodeFacts facts = TwoDevices();
+  Plan plan = Good(Ask({{"aicpu", "", 0}}), facts);
+  EXPECT_THAT(With(plan, Verdict::kPending), ElementsAre("aicpu@device:0", "aicpu@device:1"));
+  EXPECT_THAT(plan.kinds[0].reason, Not(IsEmpty()));
+  ASSERT_EQ(plan.channels.size(), 4U);
+  EXPECT_TRUE(plan.channels[0].late);
+  EXPECT_EQ(plan.channels[0].channel, 143U);
+  EXPECT_EQ(plan.channels[1].channel, 144U);
+  facts.devices[0].channels.push_back(143);
+  plan = Good(Ask({{"aicpu", "", 0}}), facts);
+  EXPECT_EQ(plan.kinds[0].verdict, Verdict::kStarted);
+  EXPECT_EQ(plan.kinds[1].verdict, Verdict::kPending);
+}
+
+TEST(Plan, OneStartServesBothCoreKinds) {
+  const Plan plan = Good(Ask({{"aivector", "", 20}, {"aicore", "", 0}}), TwoDevices());
+  ASSERT_EQ(plan.channels.size(), 2U);
+  EXPECT_EQ(plan.channels[0].channel, 54U);
+  EXPECT_EQ(plan.channels[0].kind_index, 0U);
+  EXPECT_THAT(plan.channels[0].also_kinds, ElementsAre(2));
+  EXPECT_EQ(plan.kinds[0].kind, "aivector");
+  EXPECT_EQ(plan.kinds[2].kind, "aicore");
+  EXPECT_DOUBLE_EQ(plan.kinds[0].effective_hz, 20);
+  EXPECT_DOUBLE_EQ(plan.kinds[2].effective_hz, 100);
+  EXPECT_THAT(With(plan, Verdict::kStarted).size(), 4);
+}
+
+TEST(Plan, ARateBeyondTheDriversFloorIsSaid) {
+  const Plan plan = Good(Ask({{"qos", "", 5000}, {"soc-profile", "", 5000}}), TwoDevices(chip::k950));
+  EXPECT_DOUBLE_EQ(Find(plan, "qos", "device:0").requested_hz, 5000);
+  EXPECT_DOUBLE_EQ(Find(plan, "qos", "device:0").effective_hz, 100);
+  EXPECT_THAT(Find(plan, "qos", "device:0").reason, HasSubstr("at most 100"));
+  EXPECT_DOUBLE_EQ(Find(plan, "soc-profile", "device:0").effective_hz, 5000);
+  EXPECT_THAT(Find(plan, "soc-profile", "device:0").reason, IsEmpty());
+}
+
+TEST(Plan, AHostWithoutALibraryHasItsHostKinds) {
+  const Plan plan = Good({}, HostOnly());
+  EXPECT_THAT(With(plan, Verdict::kStarted),
+              ElementsAre("host-sys-cpu@host", "host-sys-mem@host", "host-network@host"));
+  EXPECT_EQ(Find(plan, "hbm", "device:all").reason, HostOnly().library_error);
+  EXPECT_THAT(plan.devices, IsEmpty());
+  SessionSpec spec;
+  spec.pids = {42};
+  EXPECT_THAT(With(Good(spec, HostOnly()), Verdict::kSkipped), IsEmpty());
+}
+
+TEST(Plan, DeviceKindsThatPolicyDenies) {
+  NodeFacts facts = TwoDevices();
+  facts.device_kinds_allowed = false;
+  facts.device_kinds_denied_reason = "device kinds are for root; ask your administrator";
+  SessionSpec spec;
+  spec.pids = {42};
+  const Plan plan = Good(spec, facts);
+  EXPECT_EQ(Find(plan, "hbm", "device:1").reason, facts.device_kinds_denied_reason);
+  EXPECT_EQ(Find(plan, "hbm", "device:1").verdict, Verdict::kSkipped);
+  EXPECT_EQ(Find(plan, "host-cpu", "pid:42").verdict, Verdict::kStarted);
+  EXPECT_THAT(plan.channels, IsEmpty());
+
+  const base::Status status = Bad(Ask({{"hbm", "", 0}}), facts);
+  EXPECT_EQ(status.code(), Code::kPermissionDenied);
+  EXPECT_THAT(status.message(), HasSubstr(facts.device_kinds_denied_reason));
+}
+
+TEST(Plan, NothingAtAllIsRefusedWithTheReasons) {
+  base::Status status = Bad(Ask({{"ddr", "", 0}, {"ub", "", 0}}), TwoDevices());
+  EXPECT_EQ(status.code(), Code::kFailedPrecondition);
+  EXPECT_EQ(status.message(), "nothing can be collected: a 910B has no ddr; a 910B has no ub");
+  status = Bad(AskPreset("memory"), HostOnly());
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr("cannot load the driver library"));
+
+  NodeFacts lost = TwoDevices();
+  for (driver::DeviceFacts& device : lost.devices) device.status = driver::kCommunicationLost;
+  EXPECT_THAT(Bad(Ask({{"hbm", "", 0}}), lost).message(),
+              HasSubstr("device 1 (910B) has lost communication"));
+  lost.devices[0].status = driver::kWorking;
+  EXPECT_THAT(With(Good(Ask({{"hbm", "", 0}}), lost), Verdict::kStarted), ElementsAre("hbm@device:0"));
+}
+
+struct BadInput {
+  const char* name;
+  SessionSpec (*spec)();
+  Code code;
+  const char* message;  // part of it
+};
+
+SessionSpec WithDevices(std::vector<uint32_t> devices) {
+  SessionSpec spec = Ask({{"hbm", "", 0}});
+  spec.devices = std::move(devices);
+  return spec;
+}
+
+SessionSpec WithPids(std::vector<pid_t> pids) {
+  SessionSpec spec = Ask({{"host-cpu", "", 0}});
+  spec.pids = std::move(pids);
+  return spec;
+}
+
+const double kNan = std::numeric_limits<double>::quiet_NaN();
+const double kInfinity = std::numeric_limits<double>::infinity();
+
+const BadInput kBadInputs[] = {
+    {"AbsentDevice", [] { return WithDevices({9}); }, Code::kNotFound,
+     "device 9 does not exist: this node has devices 0,1; check --devices"},
+    {"OneOfTheDevicesAbsent",
+     [] {
+       return WithDevices({0, 9});
+     },
+     Code::kNotFound, "device 9 does not exist"},
+    {"AbsentDeviceBesideAll",
+     [] {
+       SessionSpec spec = WithDevices({64});
+       spec.all_devices = true;
+       return spec;
+     },
+     Code::kNotFound, "device 64 does not exist"},
+    {"AbsentDeviceForHostKinds",
+     [] {
+       SessionSpec spec = Ask({{"host-sys-cpu", "", 0}});
+       spec.devices = {7};
+       return spec;
+     },
+     Code::kNotFound, "device 7 does not exist"},
+    {"MisspeltKind",
+     [] {
+       return Ask({{"hmb", "", 0}});
+     },
+     Code::kInvalidArgument, "unknown kind 'hmb'; did you mean hbm?"},
+    {"MisspeltHostKind",
+     [] {
+       return Ask({{"host-mme", "", 0}});
+     },
+     Code::kInvalidArgument, "did you mean host-mem?"},
+    {"ForeignKind",
+     [] {
+       return Ask({{"gpu-utilisation", "", 0}});
+     },
+     Code::kInvalidArgument, "there are: hbm ddr llc pcie"},
+    {"NoKind",
+     [] {
+       return Ask({{"", "", 0}});
+     },
+     Code::kInvalidArgument, "unknown kind ''"},
+    {"KindInCapitals",
+     [] {
+       return Ask({{"HBM", "", 0}});
+     },
+     Code::kInvalidArgument, "unknown kind 'HBM'"},
+    {"UnknownKindBesideAGoodOne",
+     [] {
+       return Ask({{"hbm", "", 0}, {"osrt", "", 0}});
+     },
+     Code::kInvalidArgument, "unknown kind 'osrt'"},
+    {"MisspeltPreset", [] { return AskPreset("nodes"); }, Code::kInvalidArgument, "did you mean node?"},
+    {"UnknownPreset", [] { return AskPreset("everything"); }, Code::kInvalidArgument,
+     "node memory network host all"},
+    {"RateAboveTheRange",
+     [] {
+       return Ask({{"hbm", "", 101}});
+     },
+     Code::kInvalidArgument, "hbm=101Hz: the rate of hbm on a 910B is a whole number from 1 to 100 Hz"},
+    {"RateAboveTheLinks",
+     [] {
+       return Ask({{"pcie", "", 51}});
+     },
+     Code::kInvalidArgument, "from 1 to 50 Hz"},
+    {"RateOfOtherChips",
+     [] {
+       return Ask({{"qos", "", 5000}});
+     },
+     Code::kInvalidArgument, "on a 910B"},
+    {"BrokenRate",
+     [] {
+       return Ask({{"hbm", "", 5.5}});
+     },
+     Code::kInvalidArgument, "hbm=5.5Hz"},
+    {"RateBelowOne",
+     [] {
+       return Ask({{"hbm", "", 0.5}});
+     },
+     Code::kInvalidArgument, "from 1 to 100"},
+    {"NegativeRate",
+     [] {
+       return Ask({{"hbm", "", -1}});
+     },
+     Code::kInvalidArgument, "hbm=-1Hz"},
+    {"RateThatIsNoNumber",
+     [] {
+       return Ask({{"hbm", "", kNan}});
+     },
+     Code::kInvalidArgument, "from 1 to 100"},
+    {"EndlessRate",
+     [] {
+       return Ask({{"hbm", "", kInfinity}});
+     },
+     Code::kInvalidArgument, "from 1 to 100"},
+    {"HugeRate",
+     [] {
+       return Ask({{"hbm", "", 99999999999.0}});
+     },
+     Code::kInvalidArgument, "from 1 to 100"},
+    {"RateOfAKindWithoutOne",
+     [] {
+       return Ask({{"low-power", "", 10}});
+     },
+     Code::kInvalidArgument, "low-power has no rate"},
+    {"RateOfAnAbsentKind",
+     [] {
+       return Ask({{"ddr", "", 101}, {"hbm", "", 0}});
+     },
+     Code::kInvalidArgument, "from 1 to 100"},
+    {"HostRateAboveTheRange",
+     [] {
+       return Ask({{"host-sys-cpu", "", 51}});
+     },
+     Code::kInvalidArgument, "the rate of host-sys-cpu is a whole number from 1 to 50 Hz"},
+    {"BrokenHostRate",
+     [] {
+       return Ask({{"host-sys-cpu", "", 1.5}});
+     },
+     Code::kInvalidArgument, "from 1 to 50"},
+    {"UnknownMode",
+     [] {
+       return Ask({{"llc", "bogus", 0}});
+     },
+     Code::kInvalidArgument, "llc:bogus: llc knows the modes read and write"},
+    {"ModeOfOtherChips",
+     [] {
+       return Ask({{"llc", "capacity", 0}});
+     },
+     Code::kInvalidArgument, "read and write"},
+    {"ModeOfAKindWithoutAny",
+     [] {
+       return Ask({{"hbm", "read", 0}});
+     },
+     Code::kInvalidArgument, "hbm has no modes"},
+    {"ModeOfAHostKind",
+     [] {
+       return Ask({{"host-sys-cpu", "x", 0}});
+     },
+     Code::kInvalidArgument, "has no modes"},
+    {"BothModesAtOnce",
+     [] {
+       return Ask({{"llc", "read", 0}, {"llc", "write", 0}});
+     },
+     Code::kInvalidArgument, "llc is asked for twice"},
+    {"TwoRates",
+     [] {
+       return Ask({{"hbm", "", 10}, {"hbm", "", 20}});
+     },
+     Code::kInvalidArgument, "twice"},
+    {"ProcessThatIsNotThere", [] { return WithPids({45}); }, Code::kNotFound, "process 45 does not exist"},
+    {"ProcessNobodyLookedAt", [] { return WithPids({99999999}); }, Code::kNotFound,
+     "process 99999999 does not exist"},
+    {"OneOfTheProcessesGone",
+     [] {
+       return WithPids({42, 45});
+     },
+     Code::kNotFound, "process 45"},
+    {"Thread", [] { return WithPids({44}); }, Code::kInvalidArgument, "44 is a thread"},
+    {"ProcessKindWithoutAProcess",
+     [] {
+       return Ask({{"host-cpu", "", 0}});
+     },
+     Code::kInvalidArgument, "--pid"},
+};
+
+class BadInputTest : public testing::TestWithParam<BadInput> {};
+
+TEST_P(BadInputTest, IsRefusedInOneClearLine) {
+  const base::Status status = Bad(GetParam().spec(), TwoDevices());
+  EXPECT_EQ(status.code(), GetParam().code);
+  EXPECT_THAT(status.message(), HasSubstr(GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(Plan, BadInputTest, testing::ValuesIn(kBadInputs),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Plan, TheSameKindTwiceIsOnce) {
+  const Plan plan = Good(Ask({{"hbm", "", 10}, {"hbm", "", 10}}), TwoDevices());
+  EXPECT_EQ(plan.channels.size(), 2U);
+}
+
+TEST(Plan, DeviceNamedOnANodeWithoutALibrary) {
+  SessionSpec spec;
+  spec.devices = {0};
+  const base::Status status = Bad(spec, HostOnly());
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr("cannot load the driver library"));
+  NodeFacts empty = HostOnly();
+  empty.library_loaded = true;
+  EXPECT_EQ(Bad(spec, empty).code(), Code::kNotFound);
+}
+
+TEST(Plan, RateAndModeAreCheckedWithoutDevicesToo) {
+  EXPECT_THAT(Bad(Ask({{"hbm", "", 101}}), HostOnly()).message(), StartsWith("hbm=101Hz"));
+  EXPECT_THAT(Bad(Ask({{"llc", "bogus", 0}}), HostOnly()).message(), StartsWith("llc:bogus"));
+}
+
+TEST(KindOffers, SayWhatCanBeAskedFor) {
+  const auto offers = [](uint32_t chip_number) {
+    std::map<std::string, KindOffer> by_kind;
+    for (KindOffer& offer : DeviceKinds(MakeDevice(chip_number), 0x072418)) {
+      EXPECT_EQ(offer.available, offer.reason.empty()) << offer.kind;
+      by_kind[offer.kind] = std::move(offer);
+    }
+    EXPECT_EQ(by_kind.size(), driver::DeviceKindNames().size());
+    return by_kind;
+  };
+  auto on_910b = offers(chip::k910B);
+  EXPECT_THAT(on_910b["llc"].modes, ElementsAre("read", "write"));
+  EXPECT_DOUBLE_EQ(on_910b["hbm"].min_hz, 1);
+  EXPECT_DOUBLE_EQ(on_910b["hbm"].max_hz, 100);
+  EXPECT_DOUBLE_EQ(on_910b["hbm"].default_hz, 50);
+  EXPECT_FALSE(on_910b["ddr"].available);
+  EXPECT_THAT(offers(chip::k310)["llc"].modes, ElementsAre("capacity", "bandwidth"));
+  const auto host = HostKinds();
+  ASSERT_EQ(host.size(), 8U);
+  EXPECT_EQ(host[0].kind, "host-cpu");
+  EXPECT_DOUBLE_EQ(host[0].default_hz, 50);
+  EXPECT_DOUBLE_EQ(host[4].default_hz, 10);
+  EXPECT_DOUBLE_EQ(host[4].max_hz, 50);
+}
+
+TEST(Names, OfTheWire) {
+  EXPECT_STREQ(VerdictName(Verdict::kStarted), "started");
+  EXPECT_STREQ(VerdictName(Verdict::kPending), "pending");
+  EXPECT_STREQ(VerdictName(Verdict::kSkipped), "skipped");
+  EXPECT_STREQ(VerdictName(Verdict::kFailed), "failed");
+  EXPECT_STREQ(StateName(State::kPending), "pending");
+  EXPECT_STREQ(StateName(State::kArmed), "armed");
+  EXPECT_STREQ(StateName(State::kRunning), "running");
+  EXPECT_STREQ(StateName(State::kStopping), "stopping");
+  EXPECT_STREQ(StateName(State::kSealed), "sealed");
+  EXPECT_STREQ(StateName(State::kFailed), "failed");
+  EXPECT_STREQ(EndReasonName(EndReason::kNone), "");
+  EXPECT_STREQ(EndReasonName(EndReason::kStopped), "stopped");
+  EXPECT_STREQ(EndReasonName(EndReason::kDuration), "duration");
+  EXPECT_STREQ(EndReasonName(EndReason::kTargetExit), "target_exit");
+  EXPECT_STREQ(EndReasonName(EndReason::kDaemonStop), "daemon_stop");
+  EXPECT_STREQ(EndReasonName(EndReason::kFailed), "failed");
+  EXPECT_STREQ(EndReasonName(EndReason::kInterrupted), "interrupted");
+}
+
+}  // namespace
+}  // namespace profd::session
