@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -128,11 +129,9 @@ std::string Table::Text(bool coloured) const {
   for (size_t row = 1; row < rows_.size(); ++row) {
     for (size_t i = 0; i < widths.size(); ++i) widths[i] = std::max(widths[i], Width(rows_[row][i].text));
   }
-  size_t last = 0;
   for (size_t i = 0; i < widths.size(); ++i) {
     if (widths[i] == 0) continue;
     widths[i] = std::max(widths[i], Width(rows_.front()[i].text));
-    last = i;
   }
   std::string text;
   for (const std::vector<Cell>& row : rows_) {
@@ -143,9 +142,9 @@ std::string Table::Text(bool coloured) const {
       if (!line.empty()) line += "  ";
       if (right_[i]) line += padding;
       line += Paint(row[i].text, row[i].colour, coloured);
-      if (!right_[i] && i != last) line += padding;
+      if (!right_[i]) line += padding;
     }
-    text += line + "\n";
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   return text;
 }
@@ -301,8 +300,9 @@ std::string RenderDevices(const v1::DevicesReply& reply, bool coloured) {
   if (reply.driver_path().empty()) {
     text += Paint("no driver library: " + OneLine(reply.driver_error()), Colour::kWarn, coloured) + "\n";
   } else {
-    text += "driver " + OneLine(reply.driver_path()) + ", API version " +
-            std::to_string(reply.driver_api_version()) + "\n";
+    char version[16];
+    std::snprintf(version, sizeof(version), "0x%06x", reply.driver_api_version());
+    text += "driver " + OneLine(reply.driver_path()) + ", API version " + version + "\n";
     if (!reply.driver_error().empty()) {
       text += Paint("driver: " + OneLine(reply.driver_error()), Colour::kWarn, coloured) + "\n";
     }

@@ -1,5 +1,5 @@
 // profd: parse, check, run, exit.
-#include <unistd.h>
+#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -15,6 +15,14 @@ namespace {
 
 constexpr char kDefaultConfig[] = "/etc/profd/profd.yaml";
 constexpr int kUsage = 2;
+
+// Every stream of every session has a file open; the soft limit of a shell is far below that.
+void RaiseFileLimit() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+}
 
 int Fail(const profd::base::Status& status, int code) {
   std::fprintf(stderr, "profd: %s\n", status.message().c_str());
@@ -65,6 +73,7 @@ int main(int argc, char** argv) {
   if (const auto status = profd::base::StartLog(config.log.level, config.log.file); !status.ok()) {
     return Fail(status, kUsage);
   }
+  RaiseFileLimit();
   if (const auto status = profd::RunDaemon(config); !status.ok()) return Fail(status, 1);
   return 0;
 }

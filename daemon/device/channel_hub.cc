@@ -44,6 +44,7 @@ Code CodeOf(int driver_code) {
   switch (driver_code) {
     case driver::kOccupied:
     case driver::kVfFull:
+      return Code::kResourceExhausted;
     case driver::kNoReply:
       return Code::kUnavailable;
     case driver::kNoComputeProcess:

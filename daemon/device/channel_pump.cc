@@ -36,8 +36,8 @@ struct ChannelPump::Channel {
 
   // What was read since the ring was empty was delivered since then: that fast at least the channel is.
   double RateSinceDry(uint64_t until_ns) const {
-    return static_cast<double>(bytes_since_dry) /
-           static_cast<double>(std::max(until_ns - dry_ns, kShortestSample));
+    const uint64_t span_ns = std::max(until_ns, dry_ns + kShortestSample) - dry_ns;
+    return static_cast<double>(bytes_since_dry) / static_cast<double>(span_ns);
   }
 
   // How full the driver's ring must be by now.
@@ -65,7 +65,7 @@ struct ChannelPump::Channel {
   double rate = 0;  // bytes per ns that the channel delivers
   uint64_t dry_ns;  // when the driver's ring was last seen empty
   uint64_t bytes_since_dry = 0;
-  uint64_t starved_ns = 0;  // since when there is no chunk; 0 = there is
+  uint64_t starved_ns = 0;  // since when nothing is read for want of a chunk; 0 = there is one
   uint64_t patience_ns = kChunkPatience;
 
   uint64_t failures = 0;  // reads that failed since the last that did not
@@ -207,16 +207,19 @@ uint64_t ChannelPump::Sweep(uint64_t now_ns) {
 void ChannelPump::Visit(Channel& channel, uint64_t now_ns) {
   const bool draining = channel.source.draining->load(std::memory_order_relaxed);
   Outcome outcome = ReadSome(channel, draining ? kRingBytes : kVisitBytes, false);
+  if (outcome == Outcome::kStarved && channel.starved_ns != 0 && !dropped_ && MayDrop(channel, now_ns)) {
+    dropped_ = true;
+    outcome = ReadSome(channel, kRingBytes, true);
+    // A source that outruns us is as full as before: to empty it again and again helps nobody.
+    if (outcome == Outcome::kMore) {
+      channel.patience_ns = std::min(channel.patience_ns * 8, kLongestPatience);
+      outcome = Outcome::kStarved;
+    }
+  }
   if (outcome != Outcome::kStarved) {
     channel.starved_ns = 0;
   } else if (channel.starved_ns == 0) {
     channel.starved_ns = now_ns;
-  } else if (!dropped_ && MayDrop(channel, now_ns)) {
-    dropped_ = true;
-    outcome = ReadSome(channel, kRingBytes, true);
-    channel.starved_ns = outcome == Outcome::kMore ? now_ns : 0;
-    // A source that outruns us is as full as before: to empty it again and again helps nobody.
-    if (outcome == Outcome::kMore) channel.patience_ns = std::min(channel.patience_ns * 8, kLongestPatience);
   }
   channel.due_ns = DueAfter(channel, outcome, now_ns);
 }
@@ -286,6 +289,7 @@ ChannelPump::Outcome ChannelPump::Read(Channel& channel, Subscriber* home, uint6
     Deliver(channel, home, data, carried + got, false);
     bytes += got;
     channel.bytes_since_dry += got;
+    channel.starved_ns = 0;
     if (got == room) return Outcome::kMore;
   }
   channel.NoteDry(base::MonotonicNs());

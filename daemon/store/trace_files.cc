@@ -86,14 +86,17 @@ void TraceFiles::AddStream(uint32_t stream, StreamSpec spec) {
   } else {  // the kernel refuses its files, so its bytes are counted as lost
     Trouble({Code::kInvalidArgument, spec.folder + "/" + spec.file + ": no such folder in this trace"});
   }
-  if (!spec.stats) spec.stats = std::make_shared<chunk::StreamStats>();
-  streams_.emplace(stream, std::make_unique<Stream>(fs_, open_, dir, spec_.slice_bytes, std::move(spec)));
+  Stream& added = streams_[stream];
+  added.stats = spec.stats ? spec.stats : std::make_shared<chunk::StreamStats>();
+  std::shared_ptr<SliceWriter>& slices = slices_[spec.folder + "/" + spec.file];
+  if (!slices) slices = std::make_shared<SliceWriter>(fs_, open_, dir, spec_.slice_bytes, std::move(spec));
+  added.slices = slices;
 }
 
 void TraceFiles::Store(const chunk::Chunk& chunk) {
-  Stream& stream = *streams_.at(chunk.header.key.stream);
+  Stream& stream = streams_.at(chunk.header.key.stream);
   Status status = Own();
-  if (status.ok()) status = stream.slices.Append(chunk.data, chunk.header.used);
+  if (status.ok()) status = stream.slices->Append(chunk.data, chunk.header.used);
   if (!status.ok()) {
     Trouble(status);
     Lose(stream, chunk.header);
@@ -102,18 +105,18 @@ void TraceFiles::Store(const chunk::Chunk& chunk) {
   stream.bytes += chunk.header.used;
   stream.records += chunk.header.records;
   stream.losses.NoteStored();
-  chunk::Add(stream.stats().stored_bytes, chunk.header.used);
-  chunk::Add(stream.stats().stored_records, chunk.header.records);
-  if (stream.slices.Full()) Trouble(stream.slices.Finish());
+  chunk::Add(stream.stats->stored_bytes, chunk.header.used);
+  chunk::Add(stream.stats->stored_records, chunk.header.records);
+  if (stream.slices->Full()) Trouble(stream.slices->Finish());
 }
 
 void TraceFiles::Refuse(const chunk::Chunk& chunk) {
-  Lose(*streams_.at(chunk.header.key.stream), chunk.header);
+  Lose(streams_.at(chunk.header.key.stream), chunk.header);
 }
 
 void TraceFiles::Lose(Stream& stream, const format::ChunkHeader& header) {
-  chunk::Add(stream.stats().write_lost_bytes, header.used);
-  chunk::Add(stream.stats().write_lost_records, header.records);
+  chunk::Add(stream.stats->write_lost_bytes, header.used);
+  chunk::Add(stream.stats->write_lost_records, header.records);
   stream.losses.Add({.where = format::Loss::Where::kWrite,
                      .from_ns = header.first_time_ns,
                      .to_ns = header.last_time_ns,
@@ -122,7 +125,7 @@ void TraceFiles::Lose(Stream& stream, const format::ChunkHeader& header) {
 }
 
 void TraceFiles::NoteLoss(uint32_t stream, const format::Loss& loss) {
-  streams_.at(stream)->losses.Add(loss);
+  streams_.at(stream).losses.Add(loss);
 }
 
 void TraceFiles::Finish() {
@@ -130,7 +133,7 @@ void TraceFiles::Finish() {
     Trouble(owned);
     return;
   }
-  for (const auto& [number, stream] : streams_) Trouble(stream->slices.Finish());
+  for (const auto& [name, slices] : slices_) Trouble(slices->Finish());
 }
 
 Status TraceFiles::Replace(const std::vector<ControlFile>& control) {
@@ -176,15 +179,15 @@ TraceRecord TraceFiles::Record() const {
   TraceRecord record;
   record.error = error_;
   for (const auto& [path, bytes] : control_) record.bytes += bytes;
+  for (const auto& [name, slices] : slices_) record.bytes += slices->disk_bytes();
   for (const auto& [number, stream] : streams_) {
-    record.bytes += stream->slices.disk_bytes();
     record.streams.push_back({.key = {trace_, number},
-                              .folder = stream->slices.spec().folder,
-                              .file = stream->slices.spec().file,
-                              .slices = stream->slices.slices(),
-                              .bytes = stream->bytes,
-                              .records = stream->records,
-                              .losses = stream->losses.losses()});
+                              .folder = stream.slices->spec().folder,
+                              .file = stream.slices->spec().file,
+                              .slices = stream.slices->slices(),
+                              .bytes = stream.bytes,
+                              .records = stream.records,
+                              .losses = stream.losses.losses()});
   }
   std::sort(record.streams.begin(), record.streams.end(),
             [](const StreamRecord& a, const StreamRecord& b) { return a.key.stream < b.key.stream; });

@@ -48,12 +48,10 @@ class TraceFiles {
     base::UniqueFd dir;
     base::UniqueFd data;  // none in "profd"
   };
+  // Two streams of one file (AI CPU channels 143 and 144) share its slices and are counted apart.
   struct Stream {
-    Stream(FileSystem& fs, OpenFiles& open, int dir, uint64_t slice_bytes, StreamSpec spec)
-        : slices(fs, open, dir, slice_bytes, std::move(spec)) {}
-    chunk::StreamStats& stats() const { return *slices.spec().stats; }
-
-    SliceWriter slices;
+    std::shared_ptr<SliceWriter> slices;
+    chunk::StreamStatsPtr stats;
     LossLog losses;
     uint64_t bytes = 0;  // stored, as records
     uint64_t records = 0;
@@ -77,7 +75,8 @@ class TraceFiles {
   base::UniqueFd root_;
   std::map<std::string, Folder> folders_;
   std::map<std::string, uint64_t> control_;  // path below the root → bytes
-  std::unordered_map<uint32_t, std::unique_ptr<Stream>> streams_;
+  std::unordered_map<uint32_t, Stream> streams_;
+  std::map<std::string, std::shared_ptr<SliceWriter>> slices_;  // by folder and file
   std::string error_;
 };
 

@@ -14,7 +14,7 @@ ONE = "devices: 2\nchip: 910B\nfaults:\n"
 
 
 class FaultsTest(harness.ProfdTest):
-    def run_through(self, faults, collect="hbm,llc,pcie,hccs", seconds=3, config=""):
+    def run_through(self, faults, collect="hbm,llc,pcie,hccs", seconds=3, config="", torn_periods=False):
         """One session with --wait over the fault; returns the sealed session and profctl's exit code."""
         daemon = self.profd(sim=ONE + faults, config=config)
         waiting = daemon.ctl("start", "--collect", collect, "--duration", f"{seconds}s", "--wait", "--json", timeout=90)
@@ -23,7 +23,10 @@ class FaultsTest(harness.ProfdTest):
         self.assertEqual(len(sessions), 1, waiting)
         session = sessions[0]
         self.assertEqual(session["state"], "sealed")
-        self.assertEqual(prof_reader.check(session["directory"]), [])
+        found = prof_reader.check(session["directory"])
+        if torn_periods:  # what the driver overwrote is gone, half a period may be left beside it
+            found = [line for line in found if ": period at " not in line]
+        self.assertEqual(found, [])
         return session, waiting.code, daemon
 
     def unharmed(self, session, *but):
@@ -56,7 +59,7 @@ class FaultsTest(harness.ProfdTest):
         self.refused_start(115, "115")
 
     def test_not_supported(self):
-        self.refused_start(0xfffe, "0xfffe")
+        self.refused_start(0xfffe, "65534")
 
     def test_unknown_code(self):
         self.refused_start(7, "7")
@@ -153,7 +156,8 @@ class FaultsTest(harness.ProfdTest):
         for accident in ("ring_overwrite", "ring_drop"):
             with self.subTest(accident=accident):
                 session, code, daemon = self.run_through(
-                    f"  - {{at_s: 1.5, for_s: 0.5, device: 0, channel: 1, name: {accident}}}\n", collect="hbm,llc")
+                    f"  - {{at_s: 1.5, for_s: 0.5, device: 0, channel: 1, name: {accident}}}\n", collect="hbm,llc",
+                    torn_periods=True)
                 hbm = self.kind(session, "hbm", "device:0")
                 made = [line for line in daemon.truth_lines()
                         if line.get("event") == "stop" and line["device"] == 0 and line["channel"] == 1][0]

@@ -36,6 +36,7 @@ Worker::Worker() {
   char* argv[] = {path.data(), nullptr};
   EXPECT_EQ(::posix_spawn(&pid_, path.c_str(), &actions, nullptr, argv, environ), 0);
   ::posix_spawn_file_actions_destroy(&actions);
+  Tell("hello");
 }
 
 Worker::~Worker() { End(); }
@@ -53,6 +54,9 @@ std::string Worker::Tell(const std::string& command) {
   std::string answer;
   for (char next = 0; ::read(from_.get(), &next, 1) == 1 && next != '\n';) answer += next;
   EXPECT_FALSE(answer.empty()) << command;
+  // It answers a moment before it waits for the next command.
+  const std::string stat = "/proc/" + std::to_string(pid_) + "/stat";
+  while (!answer.empty() && ReadFile(stat).find(") R ") != std::string::npos) std::this_thread::yield();
   return answer;
 }
 

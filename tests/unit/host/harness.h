@@ -32,6 +32,7 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   pid_t pid() const { return pid_; }
+  // Returns when it has answered and sleeps again.
   std::string Tell(const std::string& command);
   pid_t TellForPid(const std::string& command) { return static_cast<pid_t>(std::stol(Tell(command))); }
   // Kills it and waits.

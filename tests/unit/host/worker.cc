@@ -1,4 +1,5 @@
 // A process that does one thing per line of its standard input and answers each with one line:
+//   hello             -> ok
 //   thread            starts a thread that waits           -> its tid
 //   end-thread        ends the newest thread               -> ok
 //   end-leader        ends the first thread, the others go on (no answer after this one)
@@ -119,7 +120,8 @@ int main() {
     std::string verb;
     words >> verb;
     std::string answer = "ok";
-    if (verb == "thread") {
+    if (verb == "hello") {
+    } else if (verb == "thread") {
       Waiter& waiter = *threads.emplace_back(std::make_unique<Waiter>());
       waiter.thread = std::thread(RunWaiter, &waiter);
       std::unique_lock lock(waiter.mutex);

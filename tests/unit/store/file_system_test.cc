@@ -36,7 +36,7 @@ TEST_F(FileSystemTest, TakesNamesAndNoPaths) {
 }
 
 TEST_F(FileSystemTest, ModesDoNotDependOnTheUmask) {
-  for (const mode_t mask : {0U, 0777U}) {
+  for (const mode_t mask : {0U, 0077U}) {
     const mode_t before = ::umask(mask);
     const auto dir = fs_.MakeDir(fd_.get(), "dir");
     const auto file = fs_.CreateFile(fd_.get(), "file");

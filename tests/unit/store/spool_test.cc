@@ -36,7 +36,7 @@ class SpoolTest : public ::testing::Test {
 };
 
 TEST_F(SpoolTest, MakesAFolderPerUser) {
-  const mode_t before = ::umask(0777);
+  const mode_t before = ::umask(0077);
   const auto first = OpenSpoolFor(spool_, uid_, gid_, "alice");
   ::umask(before);
   ASSERT_TRUE(first.ok()) << first.status().message();

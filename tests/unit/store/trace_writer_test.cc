@@ -32,7 +32,7 @@ class TraceWriterTest : public ::testing::Test {
 
 TEST_F(TraceWriterTest, OpenMakesTheTreeAndAllControlFiles) {
   Harness harness;
-  const mode_t before = ::umask(0777);
+  const mode_t before = ::umask(0077);
   const Status status = harness.Open(kTrace, SpecIn(dir_, "PROF_1", {"host", "device_0"}),
                                      {{.path = "device_0/info.json.0", .content = "{\"a\":1}"},
                                       {.path = "device_0/sample.json", .content = "{}", .done_blank = true},
@@ -243,9 +243,9 @@ TEST_F(TraceWriterTest, AnnouncementsAreNeverOvertaken) {
   ASSERT_TRUE(harness.Open(kTrace, SpecIn(dir_)).ok());
   for (uint32_t i = 0; i < kStreams; ++i) {
     const uint32_t trace = 100 + i;
-    if (i % 10 == 0)
+    if (i % 100 == 0)
       harness.writer().Open(trace, SpecIn(dir_, "PROF_" + std::to_string(trace)), {}, [](const Status&) {});
-    const format::StreamKey key = i % 10 == 0 ? format::StreamKey{trace, 0} : format::StreamKey{kTrace, i};
+    const format::StreamKey key = i % 100 == 0 ? format::StreamKey{trace, 0} : format::StreamKey{kTrace, i};
     harness.writer().AddStream(key, StreamOf("device_0", "s" + std::to_string(i)));
     PushData(pipe, key, "x", 1);
   }
@@ -254,7 +254,7 @@ TEST_F(TraceWriterTest, AnnouncementsAreNeverOvertaken) {
   EXPECT_EQ(harness.writer().dropped_chunks(), 0U);
   uint64_t records = 0;
   for (const StreamRecord& stream : record.streams) records += stream.records;
-  EXPECT_EQ(records, kStreams - kStreams / 10);
+  EXPECT_EQ(records, kStreams - kStreams / 100);
 }
 
 TEST_F(TraceWriterTest, SourcesAnnounceStreamsAndLosses) {

@@ -38,7 +38,10 @@ class TempDir {
     EXPECT_NE(::mkdtemp(path.data()), nullptr);
     path_ = path;
   }
-  ~TempDir() { std::filesystem::remove_all(path_); }
+  ~TempDir() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
 
