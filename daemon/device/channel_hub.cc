@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "base/clock.h"
@@ -141,11 +142,11 @@ class ChannelHub::Impl {
 
   void Enter(Channel& channel, Subscription& subscription);
   void StartNow(const ChannelPtr& channel);
-  void OnStarted(const ChannelPtr& channel, Outcome outcome, int code, uint64_t host_ns);
+  void OnStarted(const ChannelPtr& channel, int code, uint64_t host_ns);
   void OnRefused(const ChannelPtr& channel, int code);
   void GiveUp(const ChannelPtr& channel, Status status, bool stuck);
   void StopNow(const ChannelPtr& channel);
-  void OnStopped(const ChannelPtr& channel, Outcome outcome, int code);
+  void OnStopped(const ChannelPtr& channel, std::optional<int> code);
   void Forget(const ChannelPtr& channel);
   void Restart(const ChannelPtr& channel);
   void SetStopping(uint32_t device, int change);
@@ -289,7 +290,10 @@ void ChannelHub::Impl::StartNow(const ChannelPtr& channel) {
         reply->host_ns = base::RawNs();
         reply->code = driver->Start(id.device, id.channel, para);
       },
-      [this, channel, reply](Outcome outcome) { OnStarted(channel, outcome, reply->code, reply->host_ns); },
+      [this, channel, reply](Outcome outcome) {
+        if (outcome == Outcome::kReturned) return OnStarted(channel, reply->code, reply->host_ns);
+        GiveUp(channel, Late("starting", channel->first), outcome == Outcome::kTimedOut);
+      },
       [this, channel, reply] {  // after all, but nobody waits for it any more
         if (reply->code == driver::kOk) {
           StopNow(channel);
@@ -299,10 +303,7 @@ void ChannelHub::Impl::StartNow(const ChannelPtr& channel) {
       });
 }
 
-void ChannelHub::Impl::OnStarted(const ChannelPtr& channel, Outcome outcome, int code, uint64_t host_ns) {
-  if (outcome != Outcome::kReturned) {
-    return GiveUp(channel, Late("starting", channel->first), outcome == Outcome::kTimedOut);
-  }
+void ChannelHub::Impl::OnStarted(const ChannelPtr& channel, int code, uint64_t host_ns) {
   if (code != driver::kOk) return OnRefused(channel, code);
   channel->state = State::kRunning;
   const ChannelRequest& first = channel->first;
@@ -396,20 +397,22 @@ void ChannelHub::Impl::StopNow(const ChannelPtr& channel) {
         draining->store(true, std::memory_order_relaxed);
         *code = driver->Stop(id.device, id.channel);
       },
-      [this, channel, code](Outcome outcome) { OnStopped(channel, outcome, *code); },
+      [this, channel, code](Outcome outcome) {
+        OnStopped(channel, outcome == Outcome::kReturned ? std::optional(*code) : std::nullopt);
+      },
       [this, channel] { Forget(channel); });
 }
 
-void ChannelHub::Impl::OnStopped(const ChannelPtr& channel, Outcome outcome, int code) {
+// `code` is the driver's; nothing when it did not answer in time.
+void ChannelHub::Impl::OnStopped(const ChannelPtr& channel, std::optional<int> code) {
   SetStopping(channel->id.device, -1);
-  const bool stuck = outcome != Outcome::kReturned;
+  const bool stuck = !code.has_value();
   Status status;
   if (stuck) {
     status = Late("stopping", channel->first);
-  } else if (code == driver::kBiuLoss) {
-    status = Status(Code::kDataLoss, "stopping " + Name(channel->first) + ": " + driver::DescribeCode(code));
-  } else if (code != driver::kOk) {
-    status = Status(CodeOf(code), "stopping " + Name(channel->first) + ": " + driver::DescribeCode(code));
+  } else if (*code != driver::kOk) {
+    status = Status(*code == driver::kBiuLoss ? Code::kDataLoss : CodeOf(*code),
+                    "stopping " + Name(channel->first) + ": " + driver::DescribeCode(*code));
   }
   PumpFor(channel->id).Remove(channel->id, !stuck, Guard([this, channel, status = std::move(status), stuck] {
                                 Answer(channel->stop_done, status);

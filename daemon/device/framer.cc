@@ -135,7 +135,10 @@ Framer::Verdict Framer::Judge(uint64_t stamp, const std::byte* record, uint32_t 
   const std::byte* next = record + record_bytes_;
   if (!Plausible(next, 1)) return Verdict::kDamaged;
   if (!InLine(stamp_.Distance(stamp, stamp_.Read(next, record_bytes_)))) return Verdict::kDamaged;
-  return BestEdge(0, record, last_period_) == 0 ? Verdict::kGood : Verdict::kDamaged;
+  const uint32_t best = BestEdge(0, record, last_period_);
+  const bool better =
+      best != 0 && InLine(stamp_.Distance(last_period_, stamp_.Read(record + best, record_bytes_)));
+  return better ? Verdict::kDamaged : Verdict::kGood;
 }
 
 // How many more periods the host has seen go by than the stream has accounted for.

@@ -22,8 +22,8 @@ using Post = std::function<void(std::function<void()>)>;
 
 // One kind of one session.
 struct ProbeRequest {
-  std::string
-      kind;  // host-cpu host-mem host-disk host-network host-sys-cpu host-sys-mem host-pid-cpu host-pid-mem
+  // host-cpu host-mem host-disk host-network host-sys-cpu host-sys-mem host-pid-cpu host-pid-mem
+  std::string kind;
   uint32_t hz = 50;             // 1..50
   chunk::StreamStatsPtr stats;  // sums over all files of the kind
 };
@@ -34,9 +34,10 @@ struct SampleRequest {
   std::vector<ProbeRequest> probes;
   std::vector<pid_t> pids;  // targets: they, their threads and their children; empty = whole host
   chunk::Pipe* pipe = nullptr;
-  // Called on the thread "sample". A StreamSpec factory so that this folder knows nothing of the store: makes
-  // the kStream item's payload for a new file ("host_cpu.data", "<pid>-Memory.data"; folder "host" or
-  // "profd"), counted in `stats`.
+  // A StreamSpec factory so that this folder knows nothing of the store: makes the kStream item's payload for
+  // a new file ("host_cpu.data", "<pid>-Memory.data"; folder "host" or "profd"), counted in `stats`. Called
+  // on the thread "sample". "host_disk.data" has to be one slice: its reader counts lines from one start_time
+  // per slice.
   std::function<std::shared_ptr<const void>(const std::string& folder, const std::string& file,
                                             chunk::StreamStatsPtr stats)>
       make_spec;

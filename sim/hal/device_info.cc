@@ -20,6 +20,7 @@ constexpr int64_t kAiCpus = 6, kFirstAiCpu = 2, kAiCpuBitmap = 0xFC;
 
 constexpr const char* kQosStreamNames[] = {"stream1", "stream2", "stream3"};
 constexpr uint16_t kQosStreamCount = std::size(kQosStreamNames);
+static_assert(kQosStreamCount == std::size(kQosPercent));
 
 }  // namespace
 

@@ -1,8 +1,7 @@
 #include "sim/hal/driver.h"
 
-#include <unistd.h>
-
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -71,10 +71,8 @@ class Driver {
 
   Device* Find(uint32_t device) const { return device < devices_.size() ? devices_[device].get() : nullptr; }
   int StartOnDevice(Device& device, uint32_t id, const StartPara& para, std::string payload);
-  void ShareFloodRate(Device& device);
-  void SetFlooding(Device& device, uint32_t id, bool on);
+  void SetFlooding(Device& device, uint32_t id, bool on);  // and share the device's rate anew
   bool LinkLost(uint32_t device);
-  // A system value; false: not a system value.
   int SystemInfo(Device& device, int info, int64_t* value);
   void WaitQueryLatency() const;
 

@@ -116,7 +116,7 @@ const std::vector<Chip>& Chips() {
        .product = "950PR",
        .number = 15,
        .counter_khz = 1000000,
-       .aic_mhz = 1650,
+       .aic_mhz = 800,
        .aic_count = 32,
        .aiv_count = 64,
        .first_aiv_core = 32,

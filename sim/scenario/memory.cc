@@ -224,7 +224,6 @@ class QosProducer : public PeriodicProducer {
   }
 
  private:
-  static constexpr uint32_t kQosPercent[] = {78, 15, 7};
   uint32_t streams_;
 };
 

@@ -151,6 +151,9 @@ inline uint64_t Share(uint64_t total, uint32_t weight, uint32_t of) {
   return static_cast<uint64_t>(static_cast<Wide>(total) * weight / of);
 }
 
+// Shares of the memory traffic that the QoS streams carry, in percent; as many as there are streams.
+inline constexpr uint32_t kQosPercent[] = {78, 15, 7};
+
 // One factory per family of channels; nullptr: not a channel of the family.
 std::unique_ptr<Producer> MakeMemoryProducer(const Environment& env, const StartRequest& request);
 std::unique_ptr<Producer> MakeLinkProducer(const Environment& env, const StartRequest& request);

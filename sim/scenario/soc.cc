@@ -84,16 +84,17 @@ class SocInfoProducer : public StarsProducer {
 class StarsQosProducer : public StarsProducer {
  public:
   StarsQosProducer(const Environment& env, const StartRequest& request, uint64_t period_ns, uint32_t streams)
-      : StarsProducer(env, request, period_ns), streams_(std::min<uint32_t>(streams, std::size(kPercent))) {}
+      : StarsProducer(env, request, period_ns),
+        streams_(std::min<uint32_t>(streams, std::size(kQosPercent))) {}
 
  protected:
   uint64_t Encode(const Tick& tick, Sample& sample) override {
     const uint64_t bytes = Flowed(Flow::kHbmRead, tick) + Flowed(Flow::kHbmWrite, tick);
     format::StarsQosRecord record{};
     record.head = Header(StarsType::kQos, 0, tick);
-    std::array<uint64_t, std::size(kPercent)> mb_s{};
+    std::array<uint64_t, std::size(kQosPercent)> mb_s{};
     for (uint32_t i = 0; i < streams_; ++i) {
-      mb_s[i] = MbPerSecond(Share(bytes, kPercent[i], 100), tick);
+      mb_s[i] = MbPerSecond(Share(bytes, kQosPercent[i], 100), tick);
       record.bandwidth_mb_s[i] = static_cast<uint32_t>(mb_s[i]);
     }
     sample.Append(record);
@@ -103,7 +104,6 @@ class StarsQosProducer : public StarsProducer {
   }
 
  private:
-  static constexpr uint32_t kPercent[] = {78, 15, 7};
   uint32_t streams_;
 };
 

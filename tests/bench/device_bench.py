@@ -176,25 +176,28 @@ def flood(seconds):
             started = daemon.begin("--collect", "hbm,llc,pcie", "--output", directory)
             cpu = Cpu(daemon.process.pid)
             end = time.monotonic() + seconds
+            memory = 0
             while time.monotonic() < end:
                 time.sleep(0.1)
                 cpu.look()
+                memory = max(memory, rss_mib(daemon.process.pid))
             result = daemon.ctl("stop", started["session"], "--json")
             spent = cpu.spent()
-            memory = rss_mib(daemon.process.pid)
             sealed = result.json
+            generated = sum(line["generated_records"] for line in daemon.truth_lines() if line.get("event") == "stop")
             shutil.rmtree(sealed["directory"])
             scratch.mkdir()
             after = floor(str(scratch), 1024)
             yardstick = (before + after) / 2
             stored = sum(kind["bytes"] for kind in sealed["kinds"])
             show("stored, GB", f"{stored / 1e9:.2f}")
-            show("records stored / lost (counted)",
-                 f"{sum(kind['records'] for kind in sealed['kinds'])} / {sealed['lost']}")
+            kept = sum(kind["records"] for kind in sealed["kinds"])
+            show("records generated = stored + lost",
+                 f"{generated} {'=' if generated == kept + sealed['lost'] else '!='} {kept} + {sealed['lost']}")
             show("stored GB per CPU-second", f"{stored / spent / 1e9:.2f}")
             show("plain memcpy + append, GB per CPU-second", f"{yardstick / 1e9:.2f}")
             show("ratio (goal >= 0.4)", f"{stored / spent / yardstick:.2f}")
-            show("RSS without the driver's rings, MiB", f"{memory:.1f}")
+            show("peak RSS without the driver's rings, MiB", f"{memory:.1f}")
         finally:
             daemon.close()
             if kind:

@@ -52,7 +52,7 @@ Total FrameInPieces(const format::StreamFormat& format, uint32_t period_ms, cons
     feed(stream.data() + at, size, false);
     at += size;
   }
-  feed(nullptr, 0, true);
+  feed(stream.data(), 0, true);
   return total;
 }
 

@@ -178,6 +178,7 @@ void SamplerRig::Stop(uint32_t trace) {
 }
 
 void SamplerRig::Until(const std::string& what, const std::function<bool()>& condition) {
+  if (::testing::Test::HasFatalFailure()) return;  // one vain wait is enough
   const uint64_t give_up = base::MonotonicNs() + 60'000'000'000;
   while (true) {
     ctl.RunPosted();

@@ -460,12 +460,12 @@ TEST(Flood, TextHasOneHeader) {
 }
 
 TEST(Flood, RateIsSharedAndWhatFindsNoRoomIsDropped) {
-  const SimLibrary sim("mode: flood\nrate_mb_s: 40\ntruth: $DIR/truth");
+  const SimLibrary sim("mode: flood\nrate_mb_s: 20\ntruth: $DIR/truth");
   ASSERT_EQ(sim.Start(0, channel::kHbm, 20, HbmPayload()), 0);
   ASSERT_EQ(sim.Start(0, channel::kPcie, 20), 0);
   for (int i = 0; i < 80; ++i) {
     SleepMs(10);
-    sim.Drain(0, channel::kHbm);  // PCIe is left alone: 16 MB in 0.8 s do not fit into its ring
+    sim.Drain(0, channel::kHbm);  // PCIe is left alone: 8 MB in 0.8 s do not fit into its ring
   }
   sim.StopDraining(0, channel::kHbm);
   sim.StopDraining(0, channel::kPcie);

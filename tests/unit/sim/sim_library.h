@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -63,6 +64,12 @@ std::string CorePayload(
 std::string AnyPayload(uint32_t channel);
 
 void SleepMs(int ms);
+// Asks again and again until the answer is the wanted one; the test program's time limit is the only other
+// end.
+template <typename Ask, typename Answer>
+void Until(const Ask& ask, Answer wanted) {
+  while (ask() != wanted) SleepMs(5);
+}
 
 // The records of a stream of one kind.
 template <typename Record>
