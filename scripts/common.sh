@@ -7,6 +7,7 @@ packages=(
   libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev
   libboost-dev libspdlog-dev libyaml-cpp-dev libcli11-dev nlohmann-json3-dev
   libgtest-dev libgmock-dev libbenchmark-dev
+  libnghttp2-dev libnanopb-dev nanopb
 )
 
 # Installs the packages (and any named as arguments) that are missing; silent when all are there.

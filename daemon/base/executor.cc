@@ -61,8 +61,8 @@ Executor::TimerId Executor::After(uint64_t delay_ns, std::function<void()> work)
   const TimerId id = impl_->next_id++;
   auto [it, inserted] = impl_->timers.try_emplace(id, impl_->context, std::chrono::nanoseconds(delay_ns));
   it->second.async_wait([this, id, work = std::move(work)](boost::system::error_code error) {
-    impl_->timers.erase(id);
-    if (!error) work();
+    // Cancelled after it had expired: its completion was on its way already.
+    if (impl_->timers.erase(id) != 0 && !error) work();
   });
   return id;
 }
@@ -77,7 +77,7 @@ Executor::WatchId Executor::WatchReadable(int fd, std::function<void()> ready) {
   auto [it, inserted] = impl_->watches.try_emplace(id, impl_->context, fd);
   it->second.async_wait(asio::posix::stream_descriptor::wait_read,
                         [this, id, ready = std::move(ready)](boost::system::error_code error) {
-                          if (error) return;
+                          if (error || !impl_->watches.contains(id)) return;
                           Unwatch(id);
                           ready();
                         });
@@ -100,7 +100,5 @@ void Executor::HandleSignals(std::function<void(int)> on_stop, std::function<voi
 }
 
 bool Executor::OnCtl() const { return impl_->ctl.load() == std::this_thread::get_id(); }
-
-void* Executor::context() { return &impl_->context; }
 
 }  // namespace profd::base

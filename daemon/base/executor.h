@@ -1,5 +1,5 @@
 // ctl: the one thread that owns all control state. Asio's io_context behind the few calls the rest needs, so that only
-// base/ and the door compile Asio.
+// this file's implementation compiles Asio.
 #pragma once
 
 #include <cstdint>
@@ -34,9 +34,6 @@ class Executor {
   void HandleSignals(std::function<void(int)> on_stop, std::function<void()> on_reload);
 
   bool OnCtl() const;
-
-  // The io_context, for auth/door only.
-  void* context();
 
  private:
   class Impl;

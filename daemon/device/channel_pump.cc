@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint64_t kRingBytes = 4u << 20;         // of the driver, per channel
 constexpr uint64_t kVisitBytes = kRingBytes / 4;  // then the next channel has its turn
+constexpr uint64_t kShortVisitBytes = kVisitBytes / 8;
 constexpr size_t kScratchBytes = 256u << 10;
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kShortestInterval = kMs / 5;
@@ -199,14 +200,15 @@ uint64_t ChannelPump::Sweep(uint64_t now_ns) {
     at = at + 1 == count ? 0 : at + 1;
   }
   if (!SendEnds()) next = std::min(next, now_ns + options_.sweep_ns);
-  for (chunk::Pipe* pipe : touched_) pipe->Kick();
-  touched_.clear();
+  Kick();
   return next;
 }
 
 void ChannelPump::Visit(Channel& channel, uint64_t now_ns) {
+  // A channel that prof_stop waits for goes first, at the cost of all others.
   const bool draining = channel.source.draining->load(std::memory_order_relaxed);
-  Outcome outcome = ReadSome(channel, draining ? kRingBytes : kVisitBytes, false);
+  const uint64_t most_bytes = draining ? kRingBytes : stopping_.any() ? kShortVisitBytes : kVisitBytes;
+  Outcome outcome = ReadSome(channel, most_bytes, false);
   if (outcome == Outcome::kStarved && channel.starved_ns != 0 && !dropped_ && MayDrop(channel, now_ns)) {
     dropped_ = true;
     outcome = ReadSome(channel, kRingBytes, true);
@@ -266,6 +268,7 @@ ChannelPump::Outcome ChannelPump::ReadSome(Channel& channel, uint64_t most_bytes
     }
     outcome = ready || may_lose ? Read(channel, home, bytes) : Outcome::kStarved;
     for (const auto& subscriber : channel.subscribers) Push(*subscriber);
+    if (outcome == Outcome::kMore) Kick();  // a full chunk is work enough for the writer to begin
   }
   return outcome;
 }
@@ -353,6 +356,11 @@ void ChannelPump::Push(Subscriber& subscriber) {
 
 void ChannelPump::Touch(chunk::Pipe* pipe) {
   if (std::find(touched_.begin(), touched_.end(), pipe) == touched_.end()) touched_.push_back(pipe);
+}
+
+void ChannelPump::Kick() {
+  for (chunk::Pipe* pipe : touched_) pipe->Kick();
+  touched_.clear();
 }
 
 // False when one is still to be sent.

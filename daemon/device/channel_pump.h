@@ -91,6 +91,7 @@ class ChannelPump {
   void Report(Channel& channel, ChannelEvent::What what, std::string reason);
   void Push(Subscriber& subscriber);
   void Touch(chunk::Pipe* pipe);
+  void Kick();
   bool SendEnds();
   Channel* Find(ChannelId id);
 

@@ -20,7 +20,7 @@ constexpr uint32_t kConfirm = 3;
 constexpr uint32_t kWindow = kConfirm + 1;
 // A stamp that leaps over more periods must be confirmed by its successor.
 constexpr double kLeapPeriods = 64;
-// Time goes back only when a device is reset, so a stamp that does is that much less likely.
+// Among damaged bytes a stamp that goes back is that much less likely than one that goes on.
 constexpr double kBackward = 1024;
 // Periods that may be accounted for beyond what the host's clock allows: clocks drift, rings buffer.
 constexpr uint64_t kPeriodSlack = 64;
@@ -41,12 +41,16 @@ Framer::Framer(const format::StreamFormat& format, uint32_t period_ms, double co
       stamp_(format, counter_mhz),
       record_bytes_(format.record_bytes),
       carry_(std::max(kMaxLine, kWindow * format.record_bytes)),
+      shape_(format),
       have_stamp_(CountsFromStart(format)),
       begin_ns_(begin_ns) {
-  if (HasPeriods(format)) {
-    period_units_ = period_ms * stamp_.UnitsPerMs();
-    period_ns_ = uint64_t{period_ms} * 1'000'000U;
-  }
+  if (!HasPeriods(format)) return;
+  period_units_ = period_ms * stamp_.UnitsPerMs();
+  period_ns_ = uint64_t{period_ms} * 1'000'000U;
+  most_ahead_ = static_cast<int64_t>(kLeapPeriods * period_units_);
+  // Kinds with a varying number of records per period may interleave units whose stamps differ a little.
+  most_back_ = format.records_per_period != 0 ? 0 : most_ahead_;
+  most_regular_ = static_cast<int64_t>(1.5 * period_units_);
 }
 
 uint32_t Framer::CarryInto(std::byte* front) const {
@@ -103,10 +107,11 @@ Framed Framer::FrameFixed(std::byte* data, uint32_t size, uint64_t now_ns, bool 
 
 Framer::Run Framer::TakeGood(const std::byte* data, uint32_t size, uint64_t now_ns, bool last,
                              Framed& framed) {
+  const auto plausible = format_->plausible;
   uint32_t at = 0;
   for (; size - at >= record_bytes_; at += record_bytes_) {
     const std::byte* record = data + at;
-    if (!Plausible(record, 1)) return {at, Verdict::kDamaged};
+    if (plausible != nullptr && !plausible(record)) return {at, Verdict::kDamaged};
     if (period_units_ == 0) continue;
     const uint64_t stamp = stamp_.Read(record, record_bytes_);
     if (stamp != last_period_ || periods_ == 0) {
@@ -119,12 +124,7 @@ Framer::Run Framer::TakeGood(const std::byte* data, uint32_t size, uint64_t now_
   return {at, Verdict::kGood};
 }
 
-bool Framer::InLine(int64_t distance) const {
-  const double periods = static_cast<double>(distance) / period_units_;
-  // Kinds with a varying number of records per period may interleave units whose stamps differ a little.
-  const double least = format_->records_per_period != 0 ? 0 : -kLeapPeriods;
-  return periods >= least && periods <= kLeapPeriods;
-}
+bool Framer::InLine(int64_t distance) const { return distance >= -most_back_ && distance <= most_ahead_; }
 
 // A record may look right and yet be two halves of different ones: then its stamp leaps, and the next one's
 // does not agree. So may shifted records: then a place nearby tells a better time. When neither is so, time
@@ -135,10 +135,7 @@ Framer::Verdict Framer::Judge(uint64_t stamp, const std::byte* record, uint32_t 
   const std::byte* next = record + record_bytes_;
   if (!Plausible(next, 1)) return Verdict::kDamaged;
   if (!InLine(stamp_.Distance(stamp, stamp_.Read(next, record_bytes_)))) return Verdict::kDamaged;
-  const uint32_t best = BestEdge(0, record, last_period_);
-  const bool better =
-      best != 0 && InLine(stamp_.Distance(last_period_, stamp_.Read(record + best, record_bytes_)));
-  return better ? Verdict::kDamaged : Verdict::kGood;
+  return BestEdge(0, record, last_period_, 1) == 0 ? Verdict::kGood : Verdict::kDamaged;
 }
 
 // How many more periods the host has seen go by than the stream has accounted for.
@@ -148,10 +145,10 @@ uint64_t Framer::PossiblePeriods(uint64_t now_ns) const {
 }
 
 void Framer::BeginPeriod(uint64_t stamp, uint64_t now_ns, Framed& framed) {
-  const double gap =
-      periods_ == 0 ? 1 : static_cast<double>(stamp_.Distance(last_period_, stamp)) / period_units_;
-  if (gap > 1.5) {
-    const uint64_t missing = std::min(static_cast<uint64_t>(std::llround(gap)) - 1, PossiblePeriods(now_ns));
+  const int64_t gap = stamp_.Distance(last_period_, stamp);
+  if (periods_ != 0 && gap > most_regular_) {
+    const auto periods = static_cast<uint64_t>(std::llround(static_cast<double>(gap) / period_units_));
+    const uint64_t missing = std::min(periods - 1, PossiblePeriods(now_ns));
     const uint64_t per_period =
         format_->records_per_period != 0 ? format_->records_per_period : period_records_;
     const uint64_t records = missing * per_period;
@@ -182,7 +179,7 @@ Framer::Resync Framer::FindRecords(uint32_t from, const std::byte* data, uint32_
       if (whole == 0 || (size - at) % record_bytes_ != 0) continue;
       if (Plausible(data + at, whole)) return {at, true};
     } else if (Plausible(data + at, kConfirm)) {
-      return {have_stamp_ ? BestEdge(at, data, last_stamp_) : at, true};
+      return {have_stamp_ ? BestEdge(at, data, last_stamp_, kBackward) : at, true};
     }
   }
   return {size, false};
@@ -190,14 +187,26 @@ Framer::Resync Framer::FindRecords(uint32_t from, const std::byte* data, uint32_
 
 // Shifted records of some kinds look like records too, again and again; what gives them away is the time they
 // tell.
-uint32_t Framer::BestEdge(uint32_t from, const std::byte* data, uint64_t near_stamp) const {
+// True when the stamps of kConfirm records can be those of one stream.
+bool Framer::Coherent(const std::byte* data) const {
+  if (period_units_ == 0) return true;
+  uint64_t before = stamp_.Read(data, record_bytes_);
+  for (uint32_t i = 1; i < kConfirm; ++i) {
+    const uint64_t stamp = stamp_.Read(data + i * record_bytes_, record_bytes_);
+    if (!InLine(stamp_.Distance(before, stamp))) return false;
+    before = stamp;
+  }
+  return true;
+}
+
+uint32_t Framer::BestEdge(uint32_t from, const std::byte* data, uint64_t near_stamp, double backward) const {
   uint32_t best = from;
   double least = std::numeric_limits<double>::max();
   for (uint32_t at = from; at < from + record_bytes_; ++at) {
-    if (!Plausible(data + at, kConfirm)) continue;
+    if (!Plausible(data + at, kConfirm) || !Coherent(data + at)) continue;
     const auto distance =
         static_cast<double>(stamp_.Distance(near_stamp, stamp_.Read(data + at, record_bytes_)));
-    const double cost = distance < 0 ? -distance * kBackward : distance;
+    const double cost = distance < 0 ? -distance * backward : distance;
     if (cost >= least) continue;
     least = cost;
     best = at;
@@ -217,7 +226,7 @@ Framed Framer::FrameLines(std::byte* data, uint32_t size, uint64_t now_ns, bool 
     const bool too_long = in_long_line_ || bytes > kMaxLine;
     in_long_line_ = false;
     in += bytes;
-    if (!too_long && format::PlausibleLine(*format_, text)) {
+    if (!too_long && shape_.Fits(text)) {
       if (period_units_ != 0) {
         const uint64_t stamp = stamp_.Read(line, bytes);
         if (stamp != last_period_ || periods_ == 0) BeginPeriod(stamp, now_ns, framed);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "daemon/device/line_shape.h"
 #include "daemon/device/records.h"
 #include "format/framing.h"
 
@@ -54,8 +55,9 @@ class Framer {
   uint64_t PossiblePeriods(uint64_t now_ns) const;
   void BeginPeriod(uint64_t stamp, uint64_t now_ns, Framed& framed);
   Resync FindRecords(uint32_t from, const std::byte* data, uint32_t size, bool last) const;
-  uint32_t BestEdge(uint32_t from, const std::byte* data, uint64_t near_stamp) const;
+  uint32_t BestEdge(uint32_t from, const std::byte* data, uint64_t near_stamp, double backward) const;
   bool Plausible(const std::byte* data, uint32_t records) const;
+  bool Coherent(const std::byte* data) const;
   bool InLine(int64_t distance) const;
   void CloseGap(Framed& framed);
   void Keep(const std::byte* data, uint32_t bytes);
@@ -65,6 +67,7 @@ class Framer {
   const uint32_t record_bytes_;
   std::vector<std::byte> carry_;
   uint32_t carry_size_ = 0;
+  LineShape shape_;            // text kinds
   bool in_long_line_ = false;  // skipping to the end of a line that is too long
   bool hunting_ = false;       // what was kept is not known to begin on a record's edge
   uint64_t gap_bytes_ = 0;     // skipped since the last good record
@@ -75,6 +78,9 @@ class Framer {
 
   // Periods by the stamps; only for kinds that deliver something in each.
   double period_units_ = 0;  // of the stamp; 0 = not followed
+  int64_t most_ahead_ = 0;   // what a stamp may be after the last one, or before it, in the course of things
+  int64_t most_back_ = 0;
+  int64_t most_regular_ = 0;  // and with no period missing between
   uint64_t period_ns_ = 0;
   const uint64_t begin_ns_;
   uint64_t last_period_ = 0;     // its stamp

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "format/framing.h"
+#include "format/records/packed.h"
 
 namespace profd::device {
 
@@ -39,17 +40,30 @@ class StampField {
   // `counter_mhz` is the rate of the device counter, 0 when unknown.
   StampField(const format::StreamFormat& format, double counter_mhz);
 
-  bool present() const { return format_->stamp != format::StampDomain::kNone; }
+  bool present() const { return width_ != 0; }
   // In units of the stamp; 0 when the unit's length is unknown.
   double UnitsPerMs() const;
-  uint64_t Read(const std::byte* record, uint32_t bytes) const;
+  uint64_t Read(const std::byte* record, uint32_t bytes) const {
+    if (width_ == sizeof(uint64_t)) return format::Load<uint64_t>(record + offset_);
+    if (width_ == sizeof(uint32_t)) return format::Load<uint32_t>(record + offset_);
+    return width_ == 0 ? 0 : ReadText(record, bytes);
+  }
   // Signed, and right across the wrap of a 32-bit stamp.
-  int64_t Distance(uint64_t from, uint64_t to) const;
+  int64_t Distance(uint64_t from, uint64_t to) const {
+    if (width_ != sizeof(uint32_t)) return static_cast<int64_t>(to - from);
+    return static_cast<int32_t>(static_cast<uint32_t>(to) - static_cast<uint32_t>(from));
+  }
   // Text stamps are read-only.
   void Write(std::byte* record, uint64_t stamp) const;
 
  private:
-  const format::StreamFormat* format_;
+  static constexpr uint32_t kText = UINT32_MAX;
+
+  static uint64_t ReadText(const std::byte* line, uint32_t bytes);
+
+  format::StampDomain domain_;
+  uint32_t offset_;
+  uint32_t width_;  // bytes, kText, or 0: there is none
   double counter_mhz_;
 };
 

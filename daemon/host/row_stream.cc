@@ -8,7 +8,7 @@ namespace profd::host {
 
 namespace {
 
-constexpr uint64_t kMaxChunkAgeNs = 100'000'000;
+constexpr uint64_t kMaxAgeNs = 100'000'000;
 
 chunk::Item MakeItem(chunk::Item::What what, format::StreamKey key) {
   chunk::Item item;
@@ -39,11 +39,8 @@ RowStream::RowStream(Outlet& outlet, format::StreamKey key, std::shared_ptr<cons
       stats_(std::move(stats)),
       pool_loss_(LossBy(format::Loss::Where::kPool)),
       sampler_loss_(LossBy(format::Loss::Where::kSampler)) {
+  header_.key = key_;
   Announce();
-}
-
-RowStream::~RowStream() {
-  if (chunk_ != nullptr) outlet_.pipe->PutBack(chunk_);
 }
 
 bool RowStream::Announce() {
@@ -56,27 +53,21 @@ bool RowStream::Announce() {
 }
 
 bool RowStream::Append(const Tick& tick, std::string_view row, uint32_t records) {
-  if (chunk_ != nullptr && chunk_->Room() < row.size()) Push();
-  if (chunk_ == nullptr && row.size() <= outlet_.pipe->chunk_bytes() && Announce()) {
-    chunk_ = outlet_.pipe->TryTake();
-    outlet_.starved |= chunk_ == nullptr;
-  }
-  if (chunk_ == nullptr) {
+  const size_t chunk_bytes = outlet_.pipe->chunk_bytes();
+  if (rows_.size() + row.size() > chunk_bytes) Push();
+  if (rows_.size() + row.size() > chunk_bytes || outlet_.gathered + row.size() > outlet_.max_gathered) {
     if (records != 0) Lose(format::Loss::Where::kPool, tick.raw_ns, tick.raw_ns, records, row.size());
     return false;
   }
-  format::ChunkHeader& header = chunk_->header;
-  if (header.used == 0) {
-    FlushLosses();
-    header.key = key_;
-    header.seq = next_seq_++;
-    header.first_time_ns = tick.raw_ns;
-    chunk_since_mono_ns_ = tick.mono_ns;
+  FlushLosses();
+  if (rows_.empty()) {
+    header_.first_time_ns = tick.raw_ns;
+    rows_since_mono_ns_ = tick.mono_ns;
   }
-  std::memcpy(chunk_->Free(), row.data(), row.size());
-  header.used += static_cast<uint32_t>(row.size());
-  header.records += records;
-  header.last_time_ns = tick.raw_ns;
+  rows_ += row;
+  outlet_.gathered += row.size();
+  header_.records += records;
+  header_.last_time_ns = tick.raw_ns;
   records_ += records;
   chunk::Add(stats_->read_bytes, row.size());
   chunk::Add(stats_->read_records, records);
@@ -86,7 +77,7 @@ bool RowStream::Append(const Tick& tick, std::string_view row, uint32_t records)
 
 void RowStream::Lose(format::Loss::Where where, uint64_t from_ns, uint64_t to_ns, uint64_t records,
                      uint64_t bytes) {
-  Push();  // what came before the loss stays before it
+  Push();  // what came before the loss stays before it, if there is a way
   format::Loss& loss = where == format::Loss::Where::kPool ? pool_loss_ : sampler_loss_;
   loss.from_ns = loss.records == 0 ? from_ns : std::min(loss.from_ns, from_ns);
   loss.to_ns = std::max(loss.to_ns, to_ns);
@@ -107,22 +98,30 @@ bool RowStream::FlushLosses() {
   return true;
 }
 
-void RowStream::Push() {
-  if (chunk_ == nullptr) return;
+bool RowStream::Push() {
+  if (rows_.empty()) return true;
+  chunk::Chunk* chunk = Announce() ? outlet_.pipe->TryTake() : nullptr;
+  if (chunk == nullptr) {
+    outlet_.backlog = true;
+    return false;
+  }
+  header_.used = static_cast<uint32_t>(rows_.size());
+  chunk->header = header_;
+  std::memcpy(chunk->data, rows_.data(), rows_.size());
+  outlet_.gathered -= rows_.size();
+  rows_.clear();
+  header_.records = 0;
+  ++header_.seq;
   chunk::Item item = MakeItem(chunk::Item::What::kChunk, key_);
-  item.chunk = std::exchange(chunk_, nullptr);
-  outlet_.Push(std::move(item));
+  item.chunk = chunk;
+  return outlet_.Push(std::move(item));
 }
 
 void RowStream::EndTick(uint64_t next_mono_ns) {
-  if (chunk_ == nullptr) return;
-  if (outlet_.starved || next_mono_ns > chunk_since_mono_ns_ + kMaxChunkAgeNs) Push();
+  if (next_mono_ns > rows_since_mono_ns_ + kMaxAgeNs) Push();
 }
 
-bool RowStream::Finish() {
-  Push();
-  return Announce() && FlushLosses();
-}
+bool RowStream::Finish() { return Push() && Announce() && FlushLosses(); }
 
 Output::Output(const SampleRequest& request)
     : trace_(request.trace),
@@ -137,9 +136,9 @@ RowStream& Output::AddStream(const std::string& folder, const std::string& file,
   return *streams_.emplace_back(std::make_unique<RowStream>(outlet_, key, std::move(spec), std::move(stats)));
 }
 
-void Output::EndTick(uint64_t next_mono_ns) {
+bool Output::EndTick(uint64_t next_mono_ns) {
   for (const auto& stream : streams_) stream->EndTick(next_mono_ns);
-  outlet_.starved = false;
+  return !std::exchange(outlet_.backlog, false);
 }
 
 bool Output::Finish() {

@@ -15,23 +15,25 @@
 
 namespace profd::host {
 
-// The pipe of one session with what happened on it since the last tick ended.
+// The pipe of one session, how much waits for it, and what has happened on it since the last tick ended.
 struct Outlet {
-  explicit Outlet(chunk::Pipe* to) : pipe(to) {}
+  explicit Outlet(chunk::Pipe* to) : pipe(to), max_gathered(to->chunk_bytes() * to->chunks()) {}
   bool Push(chunk::Item item);
 
   chunk::Pipe* const pipe;
+  const size_t max_gathered;
+  size_t gathered = 0;   // bytes in all streams together
   bool pushed = false;   // the writer must be woken
-  bool starved = false;  // no chunk was free: hand over what is being filled, so that chunks come back sooner
+  bool backlog = false;  // something could not be handed over: try again soon
 };
 
-// Collects whole rows in chunks; a row that finds no room is counted and reported with its time.
-// **Thread:** sample. **Owns:** the chunk being filled.
+// Gathers whole rows and hands them over by the chunk. A chunk is taken only when it is handed over, so that
+// a few chunks serve any number of files; a row that finds no room is counted and reported with its time.
+// **Thread:** sample. **Owns:** the rows that are not yet handed over.
 class RowStream {
  public:
   RowStream(Outlet& outlet, format::StreamKey key, std::shared_ptr<const void> spec,
             chunk::StreamStatsPtr stats);
-  ~RowStream();
   RowStream(const RowStream&) = delete;
   RowStream& operator=(const RowStream&) = delete;
 
@@ -41,10 +43,9 @@ class RowStream {
   // Rows that were never made.
   void Lose(format::Loss::Where where, uint64_t from_ns, uint64_t to_ns, uint64_t records,
             uint64_t bytes = 0);
-  // Hands the chunk over if its first row would be older than 100 ms at `next_mono_ns`, the next chance to do
-  // so.
+  // Hands over what would be older than 100 ms at `next_mono_ns`, the next chance to do so.
   void EndTick(uint64_t next_mono_ns);
-  // Hands everything over; false while the queue has no room for it (call again).
+  // Hands everything over; false while there is no room for it (call again).
   bool Finish();
 
   uint64_t records() const { return records_; }
@@ -52,17 +53,17 @@ class RowStream {
  private:
   bool Announce();
   bool FlushLosses();
-  void Push();
+  bool Push();
 
   Outlet& outlet_;
   const format::StreamKey key_;
   std::shared_ptr<const void> spec_;  // until announced
   const chunk::StreamStatsPtr stats_;
-  chunk::Chunk* chunk_ = nullptr;
-  uint64_t chunk_since_mono_ns_ = 0;
-  uint64_t next_seq_ = 0;
+  std::string rows_;
+  format::ChunkHeader header_;  // of the rows
+  uint64_t rows_since_mono_ns_ = 0;
   uint64_t records_ = 0;
-  // Not yet reported, by cause; goes out before the next chunk.
+  // Not yet reported, by cause: a loss is reported whole, when rows go on.
   format::Loss pool_loss_;
   format::Loss sampler_loss_;
 };
@@ -74,8 +75,9 @@ class Output {
   explicit Output(const SampleRequest& request);
 
   RowStream& AddStream(const std::string& folder, const std::string& file, chunk::StreamStatsPtr stats);
-  void EndTick(uint64_t next_mono_ns);
-  // Hands everything over and then the end mark; false while the queue has no room for it (call again).
+  // False when something is left that should go now (call again soon).
+  bool EndTick(uint64_t next_mono_ns);
+  // Hands everything over and then the end mark; false while there is no room for it (call again).
   bool Finish();
   // The pipe to kick, once per tick that pushed; else nullptr.
   chunk::Pipe* TakeKick();

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxOpenFiles = 4096;
 constexpr uint64_t kSecondNs = 1'000'000'000;
-constexpr uint64_t kFinishRetryNs = 1'000'000;
+constexpr uint64_t kRetryNs = 2'000'000;  // while chunks or the queue are short
 
 // Half of what the process may open at most: the rest is for files that hold results.
 size_t OpenFileLimit() {
@@ -38,13 +38,14 @@ void SampleLoop::Run() {
   while (HandleCommands()) {
     const bool all_finished = FinishStopped();
     const uint64_t deadline = NextDeadline();
-    EndTick(deadline);
+    const bool all_pushed = EndTick(deadline);
     mailbox_.bell.Prepare();
     if (mailbox_.commands.SizeApprox() != 0) {
       mailbox_.bell.Cancel();
       continue;
     }
-    mailbox_.bell.Wait(all_finished ? deadline : std::min(deadline, base::MonotonicNs() + kFinishRetryNs));
+    mailbox_.bell.Wait(all_finished && all_pushed ? deadline
+                                                  : std::min(deadline, base::MonotonicNs() + kRetryNs));
     if (base::MonotonicNs() >= deadline) RunTick(deadline);
   }
   for (const auto& recording : recordings_) {
@@ -162,15 +163,17 @@ void SampleLoop::Sample(Recording& recording, const Tick& tick, uint64_t* missed
   }
 }
 
-void SampleLoop::EndTick(uint64_t next_deadline_ns) {
+bool SampleLoop::EndTick(uint64_t next_deadline_ns) {
+  bool all_pushed = true;
   kicked_.clear();
   for (const auto& recording : recordings_) {
-    recording->output.EndTick(next_deadline_ns);
+    all_pushed &= recording->output.EndTick(next_deadline_ns);
     chunk::Pipe* pipe = recording->output.TakeKick();
     if (pipe == nullptr || std::ranges::find(kicked_, pipe) != kicked_.end()) continue;
     pipe->Kick();
     kicked_.push_back(pipe);
   }
+  return all_pushed;
 }
 
 }  // namespace profd::host

@@ -72,11 +72,11 @@ class SampleLoop {
   bool HandleCommands();  // false: quit
   void Start(const SampleRequest& request);
   void Stop(uint32_t trace, std::function<void()> done);
-  bool FinishStopped();  // false: some could not say all, try again
+  bool FinishStopped();  // false: some could not say all, try again soon
   void RunTick(uint64_t deadline_ns);
   void Sample(Recording& recording, const Tick& tick, uint64_t* missed);
   uint64_t NextDeadline() const;
-  void EndTick(uint64_t next_deadline_ns);
+  bool EndTick(uint64_t next_deadline_ns);  // false: some rows could not go, try again soon
 
   SampleMailbox& mailbox_;
   FdBudget budget_;

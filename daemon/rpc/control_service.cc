@@ -46,7 +46,7 @@ class OwedReply : public OpenCall {
   OwedReply(std::shared_ptr<OpenCalls> open, grpc::ServerUnaryReactor* reactor, Reply* reply)
       : open_(std::move(open)), reactor_(reactor), reply_(reply) {}
   ~OwedReply() override {
-    Abort();
+    Fail(Stopping());
     open_->Remove(this);
   }
   OwedReply(const OwedReply&) = delete;

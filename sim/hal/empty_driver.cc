@@ -1,4 +1,1 @@
-// A library of the right name that is no driver.
-#include "sim/hal/export.h"
-
-PROFD_SIM_EXPORT int halNothing() { return 0; }
+// A library of the right name that is no driver: nothing in it.

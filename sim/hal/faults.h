@@ -18,7 +18,7 @@ enum class Accident : uint8_t {
   kRingDrop,       // the same, but the device drops what finds no room
   kLoseSlots,      // the device's ten slots are lost: ten samples
   kPollSpurious,   // poll returns 0 at once
-  kClockStep,      // the wall clock steps by step_s while poll waits
+  kClockStep,      // the wall clock steps back by step_s while poll waits
 };
 
 struct FaultSpec {
@@ -46,9 +46,9 @@ class Faults {
   std::optional<int> Hit(Call call, uint32_t device, uint32_t channel);
 
   bool Planned(Accident accident, uint32_t device, uint32_t channel) const;  // at whatever time
-  // Is the accident due; each (accident, device, channel) that has `times` is counted down.
+  // Is the accident due? Counts down `times`.
   bool Happens(Accident accident, uint32_t device, uint32_t channel);
-  // Once per channel and entry, when it becomes due.
+  // The same, but once per channel. Only the generator asks.
   bool HappensOnce(Accident accident, uint32_t device, uint32_t channel);
   double ClockStep();
 

@@ -1,6 +1,7 @@
 // Producers turn the load into the bytes of one channel: a sample per period, or a record per event.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -152,7 +153,7 @@ inline uint64_t Share(uint64_t total, uint32_t weight, uint32_t of) {
 }
 
 // Shares of the memory traffic that the QoS streams carry, in percent; as many as there are streams.
-inline constexpr uint32_t kQosPercent[] = {78, 15, 7};
+inline constexpr std::array<uint32_t, 3> kQosPercent = {78, 15, 7};
 
 // One factory per family of channels; nullptr: not a channel of the family.
 std::unique_ptr<Producer> MakeMemoryProducer(const Environment& env, const StartRequest& request);

@@ -130,6 +130,7 @@ TEST_F(ControlQueueTest, ACallThatHangsTimesOutAndItsEndIsReported) {
   const auto queue = Make();
   bool late = false;
   ControlQueue::Call call = Note(1, 0, 5 * kMs);
+  call.must_run = true;
   call.work = [&gate] { gate.Pass(); };
   call.late = [&late] { late = true; };
   queue->Submit(std::move(call));
@@ -168,6 +169,7 @@ TEST_F(ControlQueueTest, EndsWithACallThatHangs) {
   auto queue = Make(kMs);
   const auto returned = std::make_shared<std::atomic<bool>>(false);
   ControlQueue::Call call = Note(1, 0, 2 * kMs);
+  call.must_run = true;
   call.work = [gate, returned] {
     gate->Pass();
     *returned = true;
@@ -176,6 +178,7 @@ TEST_F(ControlQueueTest, EndsWithACallThatHangs) {
   queue->Submit(std::move(call));
   queue->Submit(Note(1, 1));
   ASSERT_TRUE(RunUntilDone(1));
+  ASSERT_TRUE(ctl_.RunUntil([&] { return gate->waiting() == 1; }));
   queue.reset();
   gate->Open();
   ASSERT_TRUE(ctl_.RunUntil([&] { return returned->load(); }));

@@ -211,7 +211,7 @@ TEST(Sampler, PidKindsTakeThePlaceOfPerProcessFiles) {
 
 TEST(Sampler, PidKindsWithoutTargetsTakeTheWholeHost) {
   Worker worker;
-  SamplerRig rig(1u << 16, 4096);
+  SamplerRig rig(1u << 16, 4);  // far fewer chunks than files
   rig.Start(1, {"host-pid-cpu@10"}, {});
   const std::string name = std::to_string(worker.pid()) + "-CpuUsage.data";
   rig.Until("rows of a process", [&] { return !rig.writer.Text(1, name).empty(); });

@@ -107,7 +107,7 @@ TEST(Poll, StopQueuesAnUnreadChannelForItsDrain) {
     EXPECT_EQ(sim.Stop(0, 1), 0);
   });
   std::string bytes;
-  for (int count; (count = sim.Poll(ready, 6, 1)) != code::kStoppedAlready;) {
+  while (sim.Poll(ready, 6, 1) != code::kStoppedAlready) {
     for (const PollInfo& entry : ready) bytes += sim.Drain(entry.device_id, entry.channel_id);
   }
   stopper.join();

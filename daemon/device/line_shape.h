@@ -1,0 +1,30 @@
+// The shape of a kind's data lines, learned from one that was checked in full: most lines of a stream have
+// it, and to see that costs a tenth of parsing them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "format/framing.h"
+
+namespace profd::device {
+
+// **Thread:** one.
+class LineShape {
+ public:
+  explicit LineShape(const format::StreamFormat& format);
+
+  // format::PlausibleLine(), but for what only a column-wise look would find in a line of the right shape.
+  bool Fits(std::string_view line);
+
+ private:
+  bool LooksLikeTheLast(std::string_view line) const;
+
+  const format::StreamFormat* format_;
+  const bool timed_;     // lines begin with "<seconds>:<nanoseconds>"
+  size_t colon_ = 0;     // where that colon is
+  uint32_t blanks_ = 0;  // 0 = nothing learned yet
+};
+
+}  // namespace profd::device

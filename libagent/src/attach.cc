@@ -1,0 +1,226 @@
+#include "libagent/src/attach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "base/clock.h"
+#include "libagent/src/door.h"
+#include "libagent/src/libc.h"
+#include "libagent/src/process.h"
+#include "libagent/src/recorder.h"
+#include "libagent/src/socket_watch.h"
+
+namespace profd::agent {
+
+namespace {
+
+constexpr char kDefaultSocket[] = "/run/profd/profd.sock";
+// A socket is there a moment before somebody answers on it.
+constexpr int kTries = 20;
+constexpr int kRetryMs = 100;
+constexpr int kBusyMs = 10'000;
+constexpr int kForEver = -1;
+constexpr int kResourceExhausted = 8;  // gRPC: no room for us now
+constexpr uint64_t kSettledNs = 5'000'000'000;
+constexpr size_t kStackBytes = 256U << 10;
+
+std::atomic<bool> g_started;
+
+// Written before the thread starts: the absolute path of the socket, how long to rest first.
+char g_socket[108];
+int g_grace_ms;
+
+bool ReadAddress() {
+  const char* address = ::getenv("PROFD_ADDRESS");
+  if (address == nullptr || *address == '\0') address = kDefaultSocket;
+  constexpr char kScheme[] = "unix:";
+  if (strncmp(address, kScheme, sizeof(kScheme) - 1) == 0) address += sizeof(kScheme) - 1;
+  const size_t bytes = strlen(address);
+  // The door's name must fit into a socket address too. A relative path would mean something else after a
+  // chdir.
+  if (address[0] != '/' || bytes + sizeof(abi::kDoorSuffix) > sizeof(g_socket)) return false;
+  memcpy(g_socket, address, bytes + 1);
+  return true;
+}
+
+void SleepMs(int ms) {
+  const timespec pause{ms / 1000, (ms % 1000) * 1'000'000L};
+  ::nanosleep(&pause, nullptr);
+}
+
+bool Reads(short events) { return (events & (POLLIN | POLLHUP | POLLERR)) != 0; }
+
+void DrainEventFd(int fd) {
+  uint64_t count;
+  while (::read(fd, &count, sizeof(count)) > 0) {
+  }
+}
+
+enum class Next : uint8_t { kServe, kWaitForSocket, kRetrySoon, kRetryLater };
+
+// Knocks, maps the region, connects. Leaves nothing behind unless it returns kServe.
+Next Attach(Welcome* welcome) {
+  char door_path[sizeof(g_socket) + sizeof(abi::kDoorSuffix)];
+  const size_t bytes = strlen(g_socket);
+  memcpy(door_path, g_socket, bytes);
+  memcpy(door_path + bytes, abi::kDoorSuffix, sizeof(abi::kDoorSuffix));
+  switch (KnockAt(door_path, welcome)) {
+    case Knock::kNobody:
+      return ::access(door_path, F_OK) == 0 ? Next::kRetrySoon : Next::kWaitForSocket;
+    case Knock::kTurnedAway:
+      return Next::kWaitForSocket;
+    case Knock::kBusy:
+      return Next::kRetryLater;
+    case Knock::kWelcome:
+      break;
+  }
+  const AttachError error = AttachRegion(welcome->memfd, welcome->wake);
+  ::close(welcome->memfd);
+  const int stream = error == AttachError::kOk ? ConnectStream(g_socket) : -1;
+  if (stream >= 0) {
+    ::fcntl(stream, F_SETFL, ::fcntl(stream, F_GETFL) | O_NONBLOCK);
+    Own(kDoorFd).Take(welcome->door);
+    Own(kStreamFd).Take(stream);
+    return Next::kServe;
+  }
+  ::close(welcome->door);
+  if (error != AttachError::kOk) {
+    ::close(welcome->wake);
+    return Next::kWaitForSocket;
+  }
+  DetachRegion();
+  return Next::kRetrySoon;
+}
+
+// Until profd goes or sends us away. Returns its verdict as a gRPC status code, -1 for none.
+int Serve(const Welcome& welcome) {
+  Recorder recorder;
+  const int fd = Own(kStreamFd).get();
+  if (!recorder.Register(fd, welcome.ticket)) return -1;
+  while (recorder.Advance()) {
+    pollfd polled[] = {{fd, static_cast<short>(POLLIN | (recorder.wants_write() ? POLLOUT : 0)), 0},
+                       {Own(kDoorFd).get(), POLLIN, 0},  // profd says nothing more there: it hangs up
+                       {Own(kAttachWakeFd).get(), POLLIN, 0}};
+    if (::poll(polled, 3, recorder.TimeoutMs()) < 0 && errno != EINTR) break;
+    for (const pollfd& one : polled) {
+      if ((one.revents & POLLNVAL) != 0) return -1;  // the program has closed our descriptors
+    }
+    if (Reads(polled[1].revents)) break;
+    if (Reads(polled[2].revents)) DrainEventFd(polled[2].fd);
+  }
+  return recorder.verdict();
+}
+
+void Abandon() {
+  Own(kStreamFd).Close();
+  DetachRegion();
+  Own(kDoorFd).Close();
+}
+
+// Returns when it is time to knock again. False: never.
+bool AwaitSocket(SocketWatch& watch, int timeout_ms) {
+  for (;;) {
+    pollfd polled[] = {{Own(kInotifyFd).get(), POLLIN, 0}, {Own(kAttachWakeFd).get(), POLLIN, 0}};
+    const int ready = ::poll(polled, 2, timeout_ms);
+    if (ready < 0 && errno != EINTR) return false;
+    if (((polled[0].revents | polled[1].revents) & POLLNVAL) != 0) return false;
+    if (ready == 0) return true;
+    if (Reads(polled[1].revents)) DrainEventFd(polled[1].fd);
+    if (Reads(polled[0].revents) && watch.SocketAppeared()) return true;
+  }
+}
+
+void Attend() {
+  // The watch stands before the first knock, so a socket that appears in between is not missed. While
+  // attached there is none: nothing that happens in the folder wakes us.
+  SocketWatch watch;
+  if (!watch.Start(g_socket)) return;
+  for (int tries = kTries;;) {
+    Welcome welcome;
+    Next next = Attach(&welcome);
+    if (next == Next::kServe) {
+      watch.Stop();
+      const uint64_t since = base::RawNs();
+      next = Serve(welcome) == kResourceExhausted ? Next::kRetryLater : Next::kRetrySoon;
+      Abandon();
+      if (!watch.StartAgain()) return;
+      // One that sends us away at once is not asked for ever.
+      if (base::RawNs() - since > kSettledNs) tries = kTries;
+    }
+    if (next == Next::kRetrySoon && --tries > 0) {
+      SleepMs(kRetryMs);
+      continue;
+    }
+    if (!AwaitSocket(watch, next == Next::kRetryLater ? kBusyMs : kForEver)) return;
+    tries = kTries;
+  }
+}
+
+void* Run(void*) {
+  ::prctl(PR_SET_NAME, "profd-agent");
+  // A short-lived child of a shell is gone before this is over; a first call of the API cuts it short.
+  pollfd called = {Own(kAttachWakeFd).get(), POLLIN, 0};
+  if (g_grace_ms > 0) ::poll(&called, 1, g_grace_ms);
+  Attend();
+  for (const OwnFdName name : {kInotifyFd, kStreamFd, kDoorFd}) Own(name).Close();
+  return nullptr;
+}
+
+// The program's own signal handlers never run on our thread.
+void StartQuietThread() {
+  if (pthread_create == nullptr) return;  // an old glibc in a program without threads
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, &before);
+  int failed = EINVAL;
+  // The small stack may be too small for this program's thread-local storage.
+  for (const size_t stack_bytes : {kStackBytes, size_t{0}}) {
+    if (failed != EINVAL) break;
+    pthread_attr_t attributes;
+    ::pthread_attr_init(&attributes);
+    ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    if (stack_bytes != 0) ::pthread_attr_setstacksize(&attributes, stack_bytes);
+    pthread_t thread;
+    failed = ::pthread_create(&thread, &attributes, Run, nullptr);
+    ::pthread_attr_destroy(&attributes);
+  }
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace
+
+void StartAttachThread(int grace_ms) {
+  if (g_started.exchange(true)) {
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(Own(kAttachWakeFd).get(), &one, sizeof(one));
+    return;
+  }
+  if (!ReadAddress()) return;
+  Own(kAttachWakeFd).Take(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  g_grace_ms = grace_ms;
+  StartQuietThread();
+}
+
+void ResetAttachAfterFork() { g_started.store(false); }
+
+// A linked or imported agent does nothing here; a preloaded one has no first call to wait for.
+__attribute__((constructor)) static void Preloaded() {
+  constexpr int kGraceMs = 1000;
+  const char* preload = ::getenv("LD_PRELOAD");
+  if (preload != nullptr && strstr(preload, "libprofd_agent.so") != nullptr && PrepareProcess()) {
+    StartAttachThread(kGraceMs);
+  }
+}
+
+}  // namespace profd::agent

@@ -1,0 +1,12 @@
+// The agent's one thread: finds profd, registers, obeys.
+#pragma once
+
+namespace profd::agent {
+
+// Starts the thread, which rests for `grace_ms` first. Where it has been started already, ends its rest.
+// **Thread:** any, in a prepared process.
+void StartAttachThread(int grace_ms);
+
+void ResetAttachAfterFork();
+
+}  // namespace profd::agent

@@ -1,0 +1,137 @@
+// The recording path: from a call to 32 bytes in the calling thread's lane.
+//
+// A thread that records holds an Owner for the rest of its life; the Owner gets a lane in each region.
+// Whether and for whom to record is one word, profd_agent_active: 0 nobody, 1 not started, else the number of
+// the current recording (its generation). The Owner repeats the number, so one comparison catches a thread
+// without a lane, a new recording, a new region and a forked child (Owners live in memory that fork wipes).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "libagent/abi/lane.h"
+#include "libagent/include/profd/agent.h"
+#include "libagent/src/clock.h"
+
+namespace profd::agent {
+
+inline constexpr uint32_t kIdle = 0;
+inline constexpr uint32_t kNotStarted = 1;
+inline constexpr uint32_t kFirstGeneration = 2;
+
+inline constexpr int kUntracked = -2;
+
+// How deep a thread is in its ranges of one domain.
+struct Depth {
+  uint16_t domain;
+  uint16_t used;
+  int32_t depth;
+};
+
+// What one recording thread needs at hand. **Thread:** the one that took it; `generation` and `busy` are read
+// by the thread that stops a recording.
+struct alignas(128) Owner {
+  std::atomic<uint32_t> generation;  // 0: no recording
+  std::atomic<uint32_t> busy;        // in the middle of a record
+  uint64_t* ring;
+  uint64_t mask;   // slots - 1
+  uint64_t head;   // our own word for lane->head
+  uint64_t limit;  // slots below it may be written without asking
+  abi::Lane* lane;
+  uint32_t kinds;  // bit 1 << RecordKind: wanted
+  abi::CounterKind counter;
+  bool overwrite;
+  bool fenced;              // no membarrier here: the thread pays for its own fence
+  uint64_t ranges_started;  // for ids
+  // Slow paths only from here.
+  int32_t tid;      // 0: free
+  uint32_t region;  // number of the region that `lane` is in
+  uint32_t lane_index;
+  uint64_t thread_said_at;  // head behind the latest kThread record
+  uint64_t lost_pending;    // records lost since the last kLost record
+  uint64_t lost_first;
+  uint64_t lost_last;
+  Depth depths[8];
+};
+
+extern constinit thread_local Owner* t_owner;  // NOLINT(bugprone-dynamic-static-initializers)
+
+inline uint32_t Generation() { return __atomic_load_n(&profd_agent_active, __ATOMIC_RELAXED); }
+
+// The slow part of Enter: starts the agent, takes a lane, or finds out why not.
+Owner* EnterSlow(uint32_t generation);
+// Room for `slots` more, or the loss is counted.
+bool MakeRoom(Owner* owner, uint32_t slots);
+
+// The calling thread's Owner for one record, to be given to Leave; nullptr: don't record.
+inline Owner* Enter(uint32_t generation) {
+  Owner* owner = t_owner;
+  if (owner == nullptr || owner->generation.load(std::memory_order_relaxed) != generation ||
+      owner->busy.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    return EnterSlow(generation);
+  }
+  owner->busy.store(1, std::memory_order_relaxed);
+  // Pairs with Quiesce: it sees `busy`, or we see that recording has stopped.
+  if (owner->fenced) [[unlikely]] {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  } else {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  if (Generation() == generation) [[likely]]
+    return owner;
+  owner->busy.store(0, std::memory_order_release);
+  return nullptr;
+}
+
+inline void Leave(Owner* owner) { owner->busy.store(0, std::memory_order_release); }
+
+inline bool Wants(const Owner* owner, abi::RecordKind kind) { return (owner->kinds >> kind & 1U) != 0; }
+
+// The four words of a slot; see abi::Record and abi::ValueSlot.
+struct Words {
+  uint64_t word[4];
+};
+inline Words RecordWords(uint64_t stamp, abi::RecordKind kind, uint32_t more, uint16_t domain, uint32_t name,
+                         uint64_t value, uint32_t category, uint32_t detail) {
+  return {{stamp,
+           static_cast<uint64_t>(kind) | uint64_t{more} << 8 | uint64_t{domain} << 16 | uint64_t{name} << 32,
+           value, uint64_t{category} | uint64_t{detail} << 32}};
+}
+
+inline void PutSlot(Owner* owner, uint64_t slot, const Words& words) {
+  uint64_t* to = owner->ring + (slot & owner->mask) * (abi::kRecordBytes / sizeof(uint64_t));
+  for (int i = 0; i < 4; ++i) std::atomic_ref(to[i]).store(words.word[i], std::memory_order_relaxed);
+}
+
+// Before the first PutSlot of a record: see "overwrite oldest" in lane.h.
+inline void BeginPut(const Owner* owner) {
+  if (owner->overwrite) std::atomic_thread_fence(std::memory_order_release);
+}
+
+inline void Publish(Owner* owner, uint64_t head) {
+  owner->head = head;
+  std::atomic_ref(owner->lane->head).store(head, std::memory_order_release);
+}
+
+// One record without payload. Between Enter and Leave.
+inline void Emit(Owner* owner, abi::RecordKind kind, uint16_t domain, uint32_t name, uint64_t value,
+                 uint32_t category, uint32_t detail) {
+  if (owner->head >= owner->limit) [[unlikely]] {
+    if (!MakeRoom(owner, 1)) return;
+  }
+  BeginPut(owner);
+  PutSlot(owner, owner->head,
+          RecordWords(ReadCounter(owner->counter), kind, 0, domain, name, value, category, detail));
+  Publish(owner, owner->head + 1);
+}
+
+// One record with the event's payload. Between Enter and Leave.
+void EmitEvent(Owner* owner, abi::RecordKind kind, const profd_event& event, uint64_t value, uint32_t detail);
+
+// An id for a range, unique in the process. Between Enter and Leave.
+uint64_t NextRangeId(Owner* owner);
+
+// The depth counter of a domain; nullptr: the thread uses too many domains. Between Enter and Leave.
+int32_t* DepthOf(Owner* owner, uint16_t domain);
+
+}  // namespace profd::agent

@@ -1,0 +1,17 @@
+// What the agent tells profd about its process.
+#pragma once
+
+#include "profd/v1/agent.nanopb.h"
+
+namespace profd::agent {
+
+// Fills a zeroed hello. Reads /proc, never the live environment. **Thread:** any.
+void DescribeProcess(profd_v1_AgentHello* hello);
+
+// The labels in an environment block (NAME=value, each zero-terminated), as /proc/self/environ holds it.
+void ReadLabels(const char* environment, size_t bytes, profd_v1_AgentHello* hello);
+
+// Copies text into a field, cut to fit, always zero-terminated, bytes that are not UTF-8 replaced by '?'.
+void CopyText(char* field, size_t field_bytes, const char* text, size_t text_bytes);
+
+}  // namespace profd::agent

@@ -1,0 +1,192 @@
+#include "libagent/src/recorder.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "libagent/abi/record.h"
+#include "libagent/link/messages.h"
+#include "libagent/src/facts.h"
+
+namespace profd::agent {
+
+namespace {
+
+constexpr char kMethod[] = "/profd.v1.Agent/Register";
+
+// gRPC status codes.
+enum Code : uint32_t {
+  kOk = 0,
+  kCancelled = 1,
+  kInvalid = 3,
+  kPrecondition = 9,
+  kUnimplemented = 12,
+  kUnavailable = 14
+};
+
+constexpr uint64_t kMaxFireAheadNs = 60'000'000'000;
+// poll() counts in milliseconds; the rest is slept to the nanosecond.
+constexpr uint64_t kFineSleepNs = 2'000'000;
+
+constexpr uint32_t Bit(abi::RecordKind kind) { return 1U << kind; }
+
+struct KindName {
+  const char* name;
+  uint32_t bits;
+};
+constexpr KindName kKinds[] = {
+    {"agent-range", Bit(abi::kRangePush) | Bit(abi::kRangePop) | Bit(abi::kRangeStart) | Bit(abi::kRangeEnd)},
+    {"agent-mark", Bit(abi::kMark)},
+    {"agent-counter", Bit(abi::kCounter)},
+    {"agent-step", Bit(abi::kStepBegin) | Bit(abi::kStepEnd)},
+};
+
+}  // namespace
+
+uint32_t KindBits(const profd_v1_Arm& arm) {
+  uint32_t bits = arm.kinds_count == 0 ? ~0U : 0U;
+  for (size_t i = 0; i < arm.kinds_count; ++i) {
+    for (const KindName& kind : kKinds) {
+      if (strcmp(kind.name, arm.kinds[i]) == 0) bits |= kind.bits;
+    }
+  }
+  return bits;
+}
+
+bool Recorder::Register(int fd, const char* ticket) {
+  if (!stream_.Open(fd, kMethod, ticket, OnMessage, this)) return false;
+  profd_v1_AgentMessage message = profd_v1_AgentMessage_init_zero;
+  message.which_message = profd_v1_AgentMessage_hello_tag;
+  DescribeProcess(&message.message.hello);
+  return Send(message);
+}
+
+bool Recorder::Advance() {
+  if (fire_at_ns_ != 0) {
+    const uint64_t now = base::RawNs();
+    if (fire_at_ns_ <= now + kFineSleepNs) {
+      if (fire_at_ns_ > now) {
+        const timespec rest{0, static_cast<long>(fire_at_ns_ - now)};
+        ::nanosleep(&rest, nullptr);
+      }
+      FireNow();
+    }
+  }
+  ReportSteps();
+  return stream_.Advance() && !broken_;
+}
+
+int Recorder::TimeoutMs() const {
+  if (fire_at_ns_ == 0) return -1;
+  const uint64_t now = base::RawNs();
+  if (fire_at_ns_ <= now + kFineSleepNs) return 0;
+  return static_cast<int>((fire_at_ns_ - now - kFineSleepNs) / 1'000'000 + 1);
+}
+
+void Recorder::OnMessage(void* user, const uint8_t* bytes, size_t size) {
+  auto* self = static_cast<Recorder*>(user);
+  profd_v1_AgentCommand command = profd_v1_AgentCommand_init_zero;
+  if (!link::Decode(bytes, size, &command)) {
+    self->broken_ = true;
+    return;
+  }
+  self->Obey(command);
+}
+
+void Recorder::Obey(const profd_v1_AgentCommand& command) {
+  switch (command.which_action) {
+    case profd_v1_AgentCommand_arm_tag:
+      return ArmNext(command.id, command.action.arm);
+    case profd_v1_AgentCommand_fire_tag:
+      return FireNext(command.id, command.action.fire);
+    case profd_v1_AgentCommand_stop_tag:
+      return Stop(command.id);
+    case profd_v1_AgentCommand_pair_clocks_tag:
+      PairRegionClock();
+      return Acknowledge(command.id, kOk, "", NowTicks());
+    default:
+      return Acknowledge(command.id, kUnimplemented,
+                         "this agent does not know the action: is it older than profd?", 0);
+  }
+}
+
+void Recorder::ArmNext(uint64_t id, const profd_v1_Arm& arm) {
+  const uint32_t kinds = KindBits(arm);
+  if (kinds == 0) return Acknowledge(id, kInvalid, "none of the kinds is one of this agent's", 0);
+  fire_at_ns_ = 0;
+  ForgetSteps();
+  Disarm();
+  next_ = {kinds, arm.flight_recorder};
+  schedule_ = {};
+  if (arm.has_steps) {
+    schedule_ = {arm.steps.skip_first, arm.steps.wait, arm.steps.warmup, arm.steps.active, arm.steps.repeat};
+  }
+  armed_ = true;
+  PairRegionClock();
+  Acknowledge(id, kOk, "", NowTicks());
+}
+
+void Recorder::FireNext(uint64_t id, const profd_v1_Fire& fire) {
+  if (!armed_) return Acknowledge(id, kPrecondition, "fire without arm", 0);
+  const uint64_t now = base::RawNs();
+  if (fire.at_raw_ns > now + kMaxFireAheadNs) {
+    return Acknowledge(id, kInvalid, "fire is more than 60 s ahead of this process's clock", 0);
+  }
+  fire_id_ = id;
+  fire_at_ns_ = fire.at_raw_ns > now ? fire.at_raw_ns : now;
+}
+
+void Recorder::FireNow() {
+  fire_at_ns_ = 0;
+  armed_ = false;
+  if (schedule_.active != 0) {
+    FollowSteps(schedule_, next_);
+    return Acknowledge(fire_id_, kOk, "", NowTicks());
+  }
+  const uint64_t ticks = agent::Arm(next_);
+  Acknowledge(fire_id_, ticks != 0 ? kOk : kUnavailable, ticks != 0 ? "" : "the lanes are in use", ticks);
+}
+
+void Recorder::Stop(uint64_t id) {
+  if (fire_at_ns_ != 0) Acknowledge(fire_id_, kCancelled, "stopped before it fired", 0);
+  fire_at_ns_ = 0;
+  armed_ = false;
+  ForgetSteps();
+  if (!Disarm())
+    return Acknowledge(id, kUnavailable, "a thread is held in the middle of a record", NowTicks());
+  Acknowledge(id, kOk, "", NowTicks());
+}
+
+void Recorder::ReportSteps() {
+  StepEvent event;
+  while (TakeStepEvent(&event)) {
+    PairRegionClock();
+    profd_v1_AgentMessage message = profd_v1_AgentMessage_init_zero;
+    message.which_message = profd_v1_AgentMessage_step_window_tag;
+    message.message.step_window = {event.cycle, event.step, event.ticks, event.opened, event.last};
+    if (!Send(message)) broken_ = true;
+  }
+}
+
+void Recorder::Acknowledge(uint64_t id, uint32_t code, const char* text, uint64_t ticks) {
+  profd_v1_AgentMessage message = profd_v1_AgentMessage_init_zero;
+  message.which_message = profd_v1_AgentMessage_ack_tag;
+  profd_v1_AgentAck& ack = message.message.ack;
+  const Totals totals = CountTotals();
+  ack.command_id = id;
+  ack.code = code;
+  CopyText(ack.message, sizeof(ack.message), text, strlen(text));
+  ack.ticks = ticks;
+  ack.slots = totals.slots;
+  ack.lost = totals.lost;
+  ack.lost_without_lane = totals.lost_without_lane;
+  if (!Send(message)) broken_ = true;
+}
+
+bool Recorder::Send(const profd_v1_AgentMessage& message) {
+  uint8_t bytes[profd_v1_AgentMessage_size];
+  const size_t size = link::Encode(message, bytes, sizeof(bytes));
+  return size > 0 && stream_.Send(bytes, size);
+}
+
+}  // namespace profd::agent

@@ -1,0 +1,101 @@
+#include "libagent/src/steps.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "libagent/src/clock.h"
+#include "libagent/src/latch.h"
+
+namespace profd::agent {
+
+namespace {
+
+constexpr uint32_t kMaxEvents = 64;
+
+std::atomic<bool> g_following;
+Latch g_latch;  // guards the rest
+StepSchedule g_schedule;
+Armed g_armed;
+uint64_t g_index;  // of the next step that begins
+bool g_open;
+StepEvent g_events[kMaxEvents];
+uint32_t g_first_event;
+uint32_t g_event_count;
+
+// Needs the latch. An attach thread that is 64 events behind misses the newest.
+void Tell(const StepEvent& event) {
+  if (g_event_count == kMaxEvents) return;
+  g_events[(g_first_event + g_event_count++) % kMaxEvents] = event;
+  const int before = errno;
+  const uint64_t one = 1;
+  ::syscall(SYS_write, Own(kAttachWakeFd).get(), &one, sizeof(one));
+  errno = before;
+}
+
+bool IsLast(uint64_t cycle) { return g_schedule.repeat != 0 && cycle + 1 >= g_schedule.repeat; }
+
+}  // namespace
+
+bool StepIsActive(const StepSchedule& schedule, uint64_t index, uint64_t* cycle) {
+  if (schedule.active == 0 || index < schedule.skip_first) return false;
+  const uint64_t length = schedule.wait + schedule.warmup + schedule.active;
+  *cycle = (index - schedule.skip_first) / length;
+  if (schedule.repeat != 0 && *cycle >= schedule.repeat) return false;
+  return (index - schedule.skip_first) % length >= schedule.wait + schedule.warmup;
+}
+
+void FollowSteps(const StepSchedule& schedule, const Armed& armed) {
+  const Latched latched(g_latch);
+  if (!latched) return;
+  g_schedule = schedule;
+  g_armed = armed;
+  g_index = 0;
+  g_open = false;
+  g_event_count = 0;
+  g_following.store(schedule.active != 0, std::memory_order_release);
+}
+
+void ForgetSteps() { FollowSteps({}, {}); }
+
+bool TakeStepEvent(StepEvent* event) {
+  const Latched latched(g_latch);
+  if (!latched || g_event_count == 0) return false;
+  *event = g_events[g_first_event];
+  g_first_event = (g_first_event + 1) % kMaxEvents;
+  --g_event_count;
+  return true;
+}
+
+void StepBegins(uint64_t step) {
+  if (!g_following.load(std::memory_order_acquire)) return;
+  const Latched latched(g_latch);
+  if (!latched || !g_following.load(std::memory_order_relaxed)) return;
+  uint64_t cycle = 0;
+  if (StepIsActive(g_schedule, g_index++, &cycle) && !g_open) {
+    const uint64_t ticks = Arm(g_armed);
+    g_open = ticks != 0;
+    if (g_open) Tell({cycle, step, ticks, true, IsLast(cycle)});
+  }
+}
+
+void StepEnds(uint64_t step) {
+  if (!g_following.load(std::memory_order_acquire)) return;
+  const Latched latched(g_latch);
+  uint64_t cycle = 0;
+  if (!latched || !g_open || StepIsActive(g_schedule, g_index, &cycle)) return;
+  Pause();
+  g_open = false;
+  StepIsActive(g_schedule, g_index - 1, &cycle);
+  if (IsLast(cycle)) g_following.store(false, std::memory_order_relaxed);
+  Tell({cycle, step, NowTicks(), false, IsLast(cycle)});
+}
+
+void ResetStepsAfterFork() {
+  g_latch.Reset();
+  g_following.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace profd::agent

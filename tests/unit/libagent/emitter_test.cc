@@ -1,0 +1,665 @@
+#include "libagent/src/emitter.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <bit>
+#include <set>
+#include <thread>
+
+#include "base/clock.h"
+#include "libagent/src/names.h"
+#include "libagent/src/process.h"
+#include "profd/agent.hpp"
+#include "tests/unit/libagent/region.h"
+
+extern "C" {
+uint64_t RegionBytesFromC(uint32_t lanes, uint32_t slots, uint32_t names_bytes);
+void MarkFromC(void);
+}
+
+namespace profd::agent::testing {
+namespace {
+
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kTsan = true;
+#else
+constexpr bool kTsan = false;
+#endif
+
+class EmitterTest : public ::testing::Test {
+ protected:
+  void Attach(Geometry geometry = {}) {
+    region_ = std::make_unique<Region>(geometry);
+    region_->Seal();
+    ASSERT_EQ(AttachRegion(region_->fd(), ::dup(region_->wake())), AttachError::kOk);
+  }
+  void TearDown() override { DetachRegion(); }
+
+  // What this thread emitted, its own records left out.
+  std::vector<ReadRecord> Events() { return EventsOf(region_->DrainAll()); }
+
+  std::unique_ptr<Region> region_;
+};
+
+TEST_F(EmitterTest, NothingIsRecordedUntilArmedAndAfterStop) {
+  Attach();
+  profd_mark(profd_intern("early"));
+  EXPECT_EQ(profd_range_push(1), kUntracked);
+  EXPECT_EQ(profd_range_pop(), kUntracked);
+  EXPECT_EQ(profd_range_start(1), 0U);
+  Arm({});
+  profd_mark(profd_intern("within"));
+  Disarm();
+  profd_mark(profd_intern("late"));
+  const auto events = Events();
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].name, "within");
+  EXPECT_EQ(events[0].tid, static_cast<uint64_t>(::gettid()));
+  EXPECT_EQ(region_->Lost(), 0U);
+}
+
+TEST_F(EmitterTest, EveryKindKeepsItsWords) {
+  Attach();
+  const profd_name name = profd_intern("something");
+  const profd_domain domain = profd_domain_create("library");
+  Arm({});
+  profd_mark(name);
+  EXPECT_EQ(profd_range_push(name), 0);
+  EXPECT_EQ(profd_range_push(name), 1);
+  EXPECT_EQ(profd_range_pop(), 1);
+  EXPECT_EQ(profd_range_pop(), 0);
+  const uint64_t id = profd_range_start(name);
+  profd_range_end(id);
+  profd_counter(name, -5);
+  profd_counter_f64(name, 2.5);
+  profd_step_begin(7);
+  profd_step_end(7);
+  profd_event event{sizeof(event), domain, name, 42, nullptr, 0};
+  EXPECT_EQ(profd_range_push_event(&event), 0);
+  EXPECT_EQ(profd_range_pop_in(domain), 0);
+  const auto events = Events();
+  const std::vector<std::pair<int, uint64_t>> expected = {{abi::kMark, 0},
+                                                          {abi::kRangePush, 0},
+                                                          {abi::kRangePush, 0},
+                                                          {abi::kRangePop, 0},
+                                                          {abi::kRangePop, 0},
+                                                          {abi::kRangeStart, id},
+                                                          {abi::kRangeEnd, id},
+                                                          {abi::kCounter, static_cast<uint64_t>(int64_t{-5})},
+                                                          {abi::kCounter, std::bit_cast<uint64_t>(2.5)},
+                                                          {abi::kStepBegin, 7},
+                                                          {abi::kStepEnd, 7},
+                                                          {abi::kRangePush, 0},
+                                                          {abi::kRangePop, 0}};
+  ASSERT_EQ(events.size(), expected.size());
+  for (size_t i = 0; i < events.size(); ++i) {
+    EXPECT_EQ(events[i].head.kind, expected[i].first) << i;
+    EXPECT_EQ(events[i].head.value, expected[i].second) << i;
+    if (i > 0) {
+      EXPECT_GE(events[i].head.stamp, events[i - 1].head.stamp);
+    }
+  }
+  EXPECT_EQ(events[2].head.detail, 1U);
+  EXPECT_EQ(events[3].head.detail, 1U);
+  EXPECT_EQ(events[4].head.detail, 0U);
+  EXPECT_NE(id, 0U);
+  EXPECT_EQ(events[7].head.detail, static_cast<uint32_t>(abi::kI64));
+  EXPECT_EQ(events[8].head.detail, static_cast<uint32_t>(abi::kF64));
+  EXPECT_EQ(events[11].head.domain, domain);
+  EXPECT_EQ(events[11].head.category, 42U);
+  EXPECT_EQ(events[12].head.domain, domain);
+}
+
+TEST_F(EmitterTest, PayloadSurvivesWhole) {
+  Attach();
+  Arm({});
+  const std::string long_text = "a text that takes more than one slot: " + std::string(60, 'x');
+  std::vector<profd_value> values(5);
+  values[0] = {profd_intern("bytes"), PROFD_U64, {.u64 = UINT64_MAX}};
+  values[1] = {profd_intern("loss"), PROFD_F64, {.f64 = 0.125}};
+  values[2] = {profd_intern("text"), PROFD_TEXT, {.text = long_text.c_str()}};
+  values[3] = {profd_intern("empty"), PROFD_TEXT, {.text = ""}};
+  values[4] = {profd_intern("op"), PROFD_NAME, {.name = profd_intern("MatMul")}};
+  profd_event event{sizeof(event), 0, profd_intern("kernel"), 3, values.data(), values.size()};
+  profd_mark_event(&event);
+  // Nonsense is left out, the rest stays.
+  values[0].type = 99;
+  values[2].as.text = nullptr;
+  profd_mark_event(&event);
+  // Too much of it is cut at a whole value.
+  const std::string huge(100'000, 'y');
+  values[1] = {profd_intern("huge"), PROFD_TEXT, {.text = huge.c_str()}};
+  profd_mark_event(&event);
+
+  const auto events = Events();
+  ASSERT_EQ(events.size(), 3U);
+  ASSERT_EQ(events[0].values.size(), 5U);
+  EXPECT_EQ(events[0].values[0].key, "bytes");
+  EXPECT_EQ(events[0].values[0].bits, UINT64_MAX);
+  EXPECT_EQ(std::bit_cast<double>(events[0].values[1].bits), 0.125);
+  EXPECT_EQ(events[0].values[2].text, long_text);
+  EXPECT_EQ(events[0].values[3].text, "");
+  EXPECT_EQ(region_->Name(static_cast<uint32_t>(events[0].values[4].bits)), "MatMul");
+  ASSERT_EQ(events[1].values.size(), 3U);
+  EXPECT_EQ(events[1].values[0].key, "loss");
+  EXPECT_TRUE(events[2].values.empty());
+}
+
+TEST_F(EmitterTest, AnOlderCallersEventIsReadAsFarAsItGoes) {
+  Attach();
+  Arm({});
+  profd_event event{offsetof(profd_event, category), 0, profd_intern("old"), 42, nullptr, 1'000'000};
+  profd_mark_event(&event);
+  event.size = 2;
+  profd_mark_event(&event);
+  profd_mark_event(nullptr);
+  const auto events = Events();
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].name, "old");
+  EXPECT_EQ(events[0].head.category, 0U);
+}
+
+TEST_F(EmitterTest, FullRingDropsTheNewestAndCountsThem) {
+  Attach({.lanes = 2, .slots = 256});
+  Arm({});
+  constexpr uint64_t kEmitted = 1000;
+  for (uint64_t i = 0; i < kEmitted; ++i) profd_counter(1, static_cast<int64_t>(i));
+  auto first = region_->Drain(0);
+  const auto kept = EventsOf(first);
+  EXPECT_EQ(kept.size() + region_->Lost(), kEmitted);
+  EXPECT_GE(kept.size(), 250U);
+  for (size_t i = 0; i < kept.size(); ++i) EXPECT_EQ(kept[i].head.value, i);  // the oldest stayed
+  uint64_t wakes = 0;
+  EXPECT_EQ(::read(region_->wake(), &wakes, sizeof(wakes)), static_cast<ssize_t>(sizeof(wakes)));
+  EXPECT_EQ(wakes, 2U);  // at half, and when full
+
+  // The first record with room again is preceded by the loss.
+  profd_counter(1, 12345);
+  const auto second = region_->Drain(0);
+  ASSERT_GE(second.size(), 2U);
+  EXPECT_EQ(second[0].head.kind, abi::kLost);
+  EXPECT_EQ(second[0].head.value, region_->Lost());
+  EXPECT_GE(second[0].head.stamp, kept.back().head.stamp);
+  EXPECT_LE(second[0].head.stamp, second[0].head.last_stamp);
+  EXPECT_EQ(EventsOf(second).back().head.value, 12345U);
+}
+
+TEST_F(EmitterTest, LossAndStorageAddUpWhateverTheReaderDoes) {
+  Attach({.lanes = 1, .slots = 256});
+  Arm({});
+  constexpr uint64_t kEmitted = 200'000;
+  std::atomic<bool> done{false};
+  uint64_t stored = 0;
+  uint64_t said_lost = 0;
+  uint64_t last = 0;
+  const auto drain = [&] {
+    for (const ReadRecord& record : region_->Drain(0)) {
+      if (record.head.kind == abi::kLost) said_lost += record.head.value;
+      if (IsOwn(record)) continue;
+      ++stored;
+      if (record.head.kind == abi::kCounter) {
+        EXPECT_GT(record.head.value, last);
+        last = record.head.value;
+      }
+    }
+  };
+  std::thread writer([&] {
+    profd_value value{1, PROFD_TEXT, {.text = "seventeen letters"}};
+    profd_event event{sizeof(event), 0, 1, 0, &value, 1};
+    for (uint64_t i = 1; i <= kEmitted; ++i) {
+      if (i % 7 == 0) {
+        profd_mark_event(&event);
+      } else {
+        profd_counter(1, static_cast<int64_t>(i));
+      }
+    }
+    done = true;
+  });
+  while (!done) drain();
+  writer.join();
+  drain();
+  EXPECT_EQ(stored + region_->Lost(), kEmitted);
+  EXPECT_LE(said_lost, region_->Lost());
+}
+
+TEST_F(EmitterTest, ATailThatMakesNoSenseLosesRecordsOnly) {
+  Attach({.lanes = 1, .slots = 256});
+  Arm({});
+  profd_mark(1);
+  std::atomic_ref(region_->lane(0)->tail).store(~0ULL / 3);
+  for (int i = 0; i < 1000; ++i) profd_mark(1);
+  EXPECT_GT(region_->Lost(), 0U);
+  EXPECT_LE(region_->Head(0), 256U);
+}
+
+TEST_F(EmitterTest, FlightRecorderKeepsTheNewest) {
+  constexpr uint64_t kSlots = 256;
+  Attach({.lanes = 1, .slots = kSlots});
+  Arm({.overwrite = true});
+  for (uint64_t i = 0; i < 10'000; ++i) profd_counter(1, static_cast<int64_t>(i));
+  EXPECT_EQ(region_->Lost(), 0U);
+  const uint64_t from = region_->Head(0) + abi::kMaxRecordSlots - kSlots;
+  const auto records = region_->Read(0, from);
+  const auto events = EventsOf(records);
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(events.back().head.value, 9'999U);
+  for (size_t i = 1; i < events.size(); ++i) EXPECT_EQ(events[i].head.value, events[i - 1].head.value + 1);
+  // Whoever reads any half ring learns whose it is.
+  EXPECT_GE(records.size() - events.size(), 1U);
+}
+
+TEST_F(EmitterTest, FlightRecorderSnapshotsAreNeverTorn) {
+  constexpr uint64_t kSlots = 256;
+  Attach({.lanes = 1, .slots = kSlots});
+  Arm({.overwrite = true});
+  std::atomic<bool> done{false};
+  std::thread writer([&] {
+    for (uint64_t i = 1; !done; ++i) {
+      Owner* owner = Enter(Generation());
+      if (owner == nullptr) continue;
+      // All words tell the same number, but for the stamp.
+      Emit(owner, abi::kCounter, 0, static_cast<uint32_t>(i), i, static_cast<uint32_t>(i),
+           static_cast<uint32_t>(i));
+      Leave(owner);
+    }
+  });
+  uint64_t checked = 0;
+  while (region_->Head(0) < kSlots) std::this_thread::yield();
+  for (int round = 0; round < 20'000 || checked == 0; ++round) {
+    const uint64_t head = region_->Head(0);
+    uint64_t copy[kSlots][4];
+    for (uint64_t i = 0; i < kSlots; ++i) {
+      const auto* slot = reinterpret_cast<const uint64_t*>(&region_->At(0, head - kSlots + i));
+      for (int word = 0; word < 4; ++word) {
+        copy[i][word] = std::atomic_ref(const_cast<uint64_t&>(slot[word])).load(std::memory_order_relaxed);
+      }
+    }
+    std::atomic_thread_fence(std::memory_order_acquire);
+    const uint64_t valid_from = std::atomic_ref(region_->lane(0)->head).load(std::memory_order_relaxed) +
+                                abi::kMaxRecordSlots - kSlots;
+    for (uint64_t i = 0; i < kSlots; ++i) {
+      if (head - kSlots + i < valid_from || (copy[i][1] & 0xFF) != abi::kCounter) continue;
+      const auto number = static_cast<uint32_t>(copy[i][2]);
+      ASSERT_EQ(copy[i][1] >> 32, number);
+      ASSERT_EQ(copy[i][3], uint64_t{number} << 32 | number);
+      ++checked;
+    }
+  }
+  done = true;
+  writer.join();
+  EXPECT_GT(checked, 0U);
+}
+
+TEST_F(EmitterTest, OnlyTheKindsAskedFor) {
+  Attach();
+  Arm({.kinds = 1U << abi::kCounter});
+  profd_mark(1);
+  EXPECT_EQ(profd_range_push(1), 0);
+  profd_counter(1, 1);
+  EXPECT_EQ(profd_range_pop(), 0);
+  const auto events = Events();
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].head.kind, abi::kCounter);
+  EXPECT_EQ(region_->Lost(), 0U);
+}
+
+TEST_F(EmitterTest, AbsurdCallsDoNoHarm) {
+  Attach();
+  Arm({});
+  EXPECT_EQ(profd_range_pop(), -1);
+  EXPECT_EQ(profd_range_pop_in(70'000), -1);
+  profd_range_end(0);
+  profd_range_end(0xDEADBEEF);
+  EXPECT_EQ(profd_intern(nullptr), 0U);
+  EXPECT_EQ(profd_intern(""), 0U);
+  EXPECT_EQ(profd_domain_create(nullptr), 0U);
+  profd_name_thread(nullptr);
+  profd_name_category(99'999, 1, nullptr);
+  profd_step_end(3);
+  const auto events = Events();
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[0].head.value, 0xDEADBEEF);
+}
+
+TEST_F(EmitterTest, RangesInMoreDomainsThanAThreadTracksAreStillRecorded) {
+  Attach();
+  Arm({});
+  profd_event event{sizeof(event), 0, 1, 0, nullptr, 0};
+  for (uint32_t domain = 1; domain <= 20; ++domain) {
+    event.domain = domain;
+    const int depth = profd_range_push_event(&event);
+    EXPECT_EQ(depth, domain < 8 ? 0 : kUntracked);
+    EXPECT_EQ(profd_range_pop_in(domain), depth);
+  }
+  EXPECT_EQ(Events().size(), 40U);
+}
+
+TEST_F(EmitterTest, ErrnoIsTheCallers) {
+  Attach({.lanes = 1, .slots = 256});
+  Arm({});
+  errno = 4711;
+  for (int i = 0; i < 1000; ++i) profd_mark(1);
+  profd_intern("a new name");
+  std::thread([] {
+    errno = 4712;
+    profd_mark(1);
+    EXPECT_EQ(errno, 4712);
+  }).join();
+  EXPECT_EQ(errno, 4711);
+}
+
+TEST_F(EmitterTest, ThreadsComeAndGo) {
+  Attach({.lanes = 4, .slots = 1 << 17});
+  Arm({});
+  constexpr int kThreads = kTsan ? 500 : 20'000;
+  for (int i = 0; i < kThreads; ++i) {
+    std::thread([i] { profd_counter(1, i); }).join();
+  }
+  Disarm();
+  std::set<uint64_t> seen;
+  for (const ReadRecord& record : Events()) {
+    EXPECT_NE(record.tid, static_cast<uint64_t>(::gettid()));
+    seen.insert(record.head.value);
+  }
+  EXPECT_EQ(seen.size() + region_->Lost(), static_cast<size_t>(kThreads));
+  EXPECT_EQ(region_->Lost(), 0U);
+  uint32_t owners = 0;
+  for (uint32_t i = 0; i < region_->lanes(); ++i) {
+    owners += region_->lane(i)->owners;
+    EXPECT_EQ(region_->lane(i)->owner_tid, 0U);
+  }
+  EXPECT_EQ(owners, static_cast<uint32_t>(kThreads));
+}
+
+TEST_F(EmitterTest, ThreadsWithoutALaneAreCountedAndServedLater) {
+  Attach({.lanes = 2, .slots = 256});
+  Arm({});
+  std::atomic<int> arrived{0};
+  std::atomic<bool> leave{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 5; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < 10; ++n) profd_mark(1);
+      ++arrived;
+      while (!leave) std::this_thread::yield();
+    });
+  }
+  while (arrived < 5) std::this_thread::yield();
+  leave = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(Events().size(), 20U);
+  EXPECT_EQ(region_->header()->lost_without_lane, 30U);
+  // The lanes are free again.
+  profd_mark(1);
+  EXPECT_EQ(Events().size(), 1U);
+}
+
+pthread_key_t g_late_key;
+
+TEST_F(EmitterTest, RecordsAfterTheThreadsDestructorsAreCounted) {
+  Attach();
+  Arm({});
+  ASSERT_EQ(pthread_key_create(&g_late_key, [](void*) { profd_mark(1); }), 0);
+  std::thread([] {
+    pthread_setspecific(g_late_key, &g_late_key);
+    profd_mark(1);
+  }).join();
+  pthread_key_delete(g_late_key);
+  EXPECT_EQ(Events().size() + region_->Lost(), 2U);
+}
+
+std::atomic<uint64_t> g_from_handler;
+
+TEST_F(EmitterTest, SignalHandlersMayRecord) {
+  Attach({.lanes = 1, .slots = 1 << 16});
+  Arm({});
+  struct sigaction action {};
+  action.sa_handler = [](int) {
+    profd_counter(2, static_cast<int64_t>(g_from_handler.fetch_add(1)));
+    profd_intern("from a handler");
+  };
+  struct sigaction before {};
+  sigaction(SIGUSR1, &action, &before);
+  std::atomic<bool> done{false};
+  const pthread_t self = pthread_self();
+  std::thread sender([&] {
+    while (!done) {
+      pthread_kill(self, SIGUSR1);
+      std::this_thread::yield();
+    }
+  });
+  uint64_t emitted = 0;
+  uint64_t stored = 0;
+  while (g_from_handler < 300) {
+    for (int i = 0; i < 100; ++i, ++emitted) profd_mark(1);
+    stored += Events().size();
+  }
+  done = true;
+  sender.join();
+  sigaction(SIGUSR1, &before, nullptr);
+  Disarm();
+  stored += Events().size();
+  EXPECT_EQ(stored + region_->Lost(), emitted + g_from_handler);
+}
+
+TEST_F(EmitterTest, NoThreadWritesAfterAStop) {
+  Attach({.lanes = 4, .slots = 1 << 12});
+  std::atomic<bool> done{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      while (!done) {
+        profd_mark(1);
+        if (!PROFD_ON()) std::this_thread::yield();
+      }
+    });
+  }
+  for (int round = 0; round < (kTsan ? 50 : 300); ++round) {
+    Arm({.overwrite = true});
+    if (round % 4 == 0) std::this_thread::yield();
+    ASSERT_TRUE(Disarm());
+    const uint64_t slots = CountTotals().slots;
+    for (int i = 0; i < 10; ++i) std::this_thread::yield();
+    ASSERT_EQ(CountTotals().slots, slots);
+  }
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(EmitterTest, RegionsComeAndGoUnderRunningThreads) {
+  std::atomic<bool> done{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      while (!done) {
+        profd_range_push(1);
+        profd_range_pop();
+        if (!PROFD_ON()) std::this_thread::yield();
+      }
+    });
+  }
+  uint64_t seen = 0;
+  for (int round = 0; round < 100; ++round) {
+    Attach({.lanes = 1U + static_cast<uint32_t>(round % 4), .slots = 256});
+    Arm({});
+    while (CountTotals().slots == 0) std::this_thread::yield();
+    ASSERT_TRUE(DetachRegion());
+    seen += Events().size();
+  }
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(seen, 0U);
+}
+
+TEST_F(EmitterTest, AForkedChildNeverWritesToItsParentsLanes) {
+  if (kTsan) GTEST_SKIP() << "a forked child has no threads that TSan could follow";
+  Attach();
+  Arm({});
+  profd_mark(profd_intern("parent"));
+  const int wake = Own(kLaneWakeFd).get();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    // Not kNotStarted's work: no thread here.
+    const bool clean = Generation() == kNotStarted && IsForkedChild() && ::fcntl(wake, F_GETFD) < 0;
+    __atomic_store_n(&profd_agent_active, kIdle, __ATOMIC_RELAXED);
+    for (int i = 0; i < 1000; ++i) profd_mark(1);
+    // Names outlive the fork, new ones stay its own.
+    const bool named = profd_intern("parent") == Intern("parent") && profd_intern("child only") != 0;
+    // It may have a region of its own.
+    Region own;
+    own.Seal();
+    const bool attached = AttachRegion(own.fd(), ::dup(own.wake())) == AttachError::kOk && Arm({}) != 0;
+    profd_mark(profd_intern("child"));
+    const auto events = EventsOf(own.DrainAll());
+    const bool recorded =
+        events.size() == 1 && events[0].name == "child" && events[0].tid == static_cast<uint64_t>(::gettid());
+    ::_exit(clean && named && attached && recorded ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  profd_mark(profd_intern("parent again"));
+  const auto events = Events();
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[1].name, "parent again");
+  for (const auto& [number, text] : region_->Names(abi::kNameText)) EXPECT_NE(text, "child only");
+}
+
+TEST_F(EmitterTest, ARawCloneLeavesTheLanesAlone) {
+  if (kTsan) GTEST_SKIP() << "as above";
+  Attach();
+  Arm({});
+  profd_mark(1);
+  // Runs no fork handlers; only the wiped page tells.
+  const long child = ::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+  if (child == 0) {
+    profd_mark(1);
+    __atomic_store_n(&profd_agent_active, kIdle, __ATOMIC_RELAXED);
+    profd_mark(1);
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(static_cast<pid_t>(child), &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(Events().size(), 1U);
+}
+
+TEST_F(EmitterTest, ForksFromBusyThreads) {
+  if (kTsan) GTEST_SKIP() << "as above";
+  Attach({.lanes = 8, .slots = 1 << 12});
+  Arm({.overwrite = true});
+  std::vector<std::thread> threads;
+  std::atomic<int> failures{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 100; ++i) {
+        for (int n = 0; n < 50; ++n)
+          profd_mark(profd_intern(("t" + std::to_string(t * 10'000 + i * 50 + n)).c_str()));
+        const pid_t child = ::fork();
+        if (child == 0) {
+          __atomic_store_n(&profd_agent_active, kIdle, __ATOMIC_RELAXED);
+          profd_mark(profd_intern("in a child, with whatever lock was held"));
+          ::_exit(0);
+        }
+        int status = 1;
+        ::waitpid(child, &status, 0);
+        if (status != 0) ++failures;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failures, 0);
+}
+
+TEST_F(EmitterTest, RefusesRegionsThatCouldChangeUnderIt) {
+  Region unsealed;
+  EXPECT_EQ(AttachRegion(unsealed.fd(), -1), AttachError::kNotSealed);
+  const auto refused = [](auto change) {
+    Region region;
+    change(region);
+    region.Seal();
+    return AttachRegion(region.fd(), -1) == AttachError::kGeometry;
+  };
+  EXPECT_TRUE(refused([](Region& r) { r.header()->magic ^= 1; }));
+  EXPECT_TRUE(refused([](Region& r) { r.header()->version = 2; }));
+  EXPECT_TRUE(refused([](Region& r) { r.header()->record_bytes = 64; }));
+  EXPECT_TRUE(refused([](Region& r) { r.header()->lane_count = 0; }));
+  EXPECT_TRUE(refused([](Region& r) { r.header()->lane_count = 9; }));
+  EXPECT_TRUE(refused([](Region& r) { r.header()->lane_count = 0xFFFFFFFF; }));
+  EXPECT_TRUE(refused([](Region& r) { r.header()->lane_slots = 4095; }));
+  EXPECT_TRUE(refused([](Region& r) { r.header()->lane_slots = 8192; }));
+  EXPECT_TRUE(refused([](Region& r) { r.header()->names_bytes += 1; }));
+  EXPECT_TRUE(refused([](Region& r) { EXPECT_EQ(::ftruncate(r.fd(), 4096), 0); }));
+  int pipe_fds[2];
+  ASSERT_EQ(::pipe(pipe_fds), 0);
+  EXPECT_EQ(AttachRegion(pipe_fds[0], -1), AttachError::kNotSealed);
+  ::close(pipe_fds[0]);
+  ::close(pipe_fds[1]);
+}
+
+TEST_F(EmitterTest, HolesPunchedIntoTheRegionReadAsNothing) {
+  Attach();
+  Arm({});
+  profd_mark(1);
+  ASSERT_EQ(::fallocate(region_->fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                        static_cast<off_t>(region_->bytes())),
+            0);
+  for (int i = 0; i < 100; ++i) profd_mark(1);  // no crash, and nothing out of bounds
+  EXPECT_EQ(region_->At(0, 0).kind, 0);
+}
+
+TEST_F(EmitterTest, ClockPairsMakeALine) {
+  Attach();
+  const abi::LaneClock first = region_->header()->clock;
+  EXPECT_NE(first.counter, static_cast<uint32_t>(abi::kCounterNone));
+  EXPECT_EQ(first.first.ticks, first.latest.ticks);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const uint64_t before = base::RawNs();
+  const uint64_t stamp = Arm({});
+  const uint64_t after = base::RawNs();
+  const abi::LaneClock clock = region_->header()->clock;
+  EXPECT_EQ(clock.sequence % 2, 0U);
+  EXPECT_EQ(clock.first.ticks, first.first.ticks);
+  const double ns_per_tick = static_cast<double>(clock.latest.raw_ns - clock.first.raw_ns) /
+                             static_cast<double>(clock.latest.ticks - clock.first.ticks);
+  const double at = static_cast<double>(clock.latest.raw_ns) +
+                    (static_cast<double>(stamp) - static_cast<double>(clock.latest.ticks)) * ns_per_tick;
+  const auto slack = static_cast<double>(clock.first.error_ns + clock.latest.error_ns + 1000);
+  EXPECT_GE(at, static_cast<double>(before) - slack);
+  EXPECT_LE(at, static_cast<double>(after) + slack);
+}
+
+TEST_F(EmitterTest, MacrosAndScopes) {
+  Attach();
+  MarkFromC();  // off: nothing
+  Arm({});
+  MarkFromC();
+  {
+    PROFD_SCOPE("outer");
+    const ScopedRange inner("inner");
+    const ScopedStep step(9);
+  }
+  std::thread taker;
+  {
+    MovableRange range(profd_intern("handed over"));
+    taker = std::thread([moved = std::move(range)]() mutable { const MovableRange here = std::move(moved); });
+  }
+  taker.join();
+  std::multiset<std::string> names;
+  for (const ReadRecord& record : Events()) names.insert(record.name);
+  EXPECT_EQ(names, (std::multiset<std::string>{"from C", "range from C", "", "counter from C", "outer",
+                                               "inner", "", "", "", "", "handed over", ""}));
+}
+
+TEST(LayoutTest, CAndCppAgree) {
+  EXPECT_EQ(RegionBytesFromC(8, 4096, 1 << 20), abi::RegionBytes(8, 4096, 1 << 20));
+  EXPECT_EQ(RegionBytesFromC(8, 4095, 1 << 20), 0U);
+  EXPECT_EQ(abi::RingsOffset(8) % abi::kRegionAlignment, 0U);
+  EXPECT_EQ(abi::NamesOffset(3, 256) % abi::kRegionAlignment, 0U);
+  EXPECT_GE(abi::NamesOffset(3, 256), abi::RingOffset(3, 256, 3));
+}
+
+}  // namespace
+}  // namespace profd::agent::testing

@@ -1,0 +1,733 @@
+// The agent in real processes, against a profd made of grpc++.
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "libagent/abi/door.h"
+#include "tests/unit/libagent/fake_daemon.h"
+
+extern char** environ;
+
+namespace profd::agent::testing {
+namespace {
+
+const std::string kAgent = std::string(PROFD_BUILD_DIR) + "/lib/libprofd_agent.so";
+const std::string kPrograms = std::string(PROFD_BUILD_DIR) + "/tests/libagent_programs/";
+
+// A child process with a line-based conversation.
+class Child {
+ public:
+  Child(std::vector<std::string> command, std::vector<std::string> environment) {
+    int in[2];
+    int out[2];
+    EXPECT_EQ(::pipe2(in, O_CLOEXEC), 0);
+    EXPECT_EQ(::pipe2(out, O_CLOEXEC), 0);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in[0], 0);
+    posix_spawn_file_actions_adddup2(&actions, out[1], 1);
+    for (char** variable = environ; *variable != nullptr; ++variable) environment.emplace_back(*variable);
+    std::vector<char*> argv;
+    std::vector<char*> envp;
+    for (std::string& argument : command) argv.push_back(argument.data());
+    for (std::string& variable : environment) envp.push_back(variable.data());
+    argv.push_back(nullptr);
+    envp.push_back(nullptr);
+    EXPECT_EQ(::posix_spawnp(&pid_, argv[0], &actions, nullptr, argv.data(), envp.data()), 0) << command[0];
+    posix_spawn_file_actions_destroy(&actions);
+    ::close(in[0]);
+    ::close(out[1]);
+    to_ = ::fdopen(in[1], "w");
+    from_ = ::fdopen(out[0], "r");
+  }
+  ~Child() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      Wait();
+    }
+    std::fclose(from_);
+    if (to_ != nullptr) std::fclose(to_);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  void Tell(const std::string& line) {
+    std::fprintf(to_, "%s\n", line.c_str());
+    std::fflush(to_);
+  }
+  std::string Hear() {
+    char line[512];
+    if (std::fgets(line, sizeof(line), from_) == nullptr) return "(end)";
+    std::string text = line;
+    if (!text.empty() && text.back() == '\n') text.pop_back();
+    return text;
+  }
+  std::string Ask(const std::string& line) {
+    Tell(line);
+    return Hear();
+  }
+  // Exit status as waitpid has it.
+  int Wait() {
+    int status = -1;
+    ::waitpid(pid_, &status, 0);
+    pid_ = 0;
+    return status;
+  }
+  int Finish() {
+    if (to_ != nullptr) std::fclose(to_);
+    to_ = nullptr;
+    return Wait();
+  }
+  void CloseInput() {
+    std::fclose(to_);
+    to_ = nullptr;
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = 0;
+  std::FILE* to_ = nullptr;
+  std::FILE* from_ = nullptr;
+};
+
+class ProcessTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/profd-agent-XXXXXX";
+    ASSERT_NE(::mkdtemp(name), nullptr);
+    folder_ = name;
+    socket_ = folder_ + "/profd.sock";
+  }
+  void TearDown() override {
+    daemon_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  void StartDaemon(Geometry geometry = {}) { daemon_ = std::make_unique<FakeDaemon>(socket_, geometry); }
+  std::vector<std::string> Environment(std::vector<std::string> more = {}) {
+    more.push_back("PROFD_ADDRESS=unix:" + socket_);
+    return more;
+  }
+  std::unique_ptr<Child> Workload(std::vector<std::string> arguments = {"interactive"}) {
+    std::vector<std::string> command = {kPrograms + "workload"};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return std::make_unique<Child>(std::move(command), Environment());
+  }
+  // An interactive workload that has registered.
+  struct Attached {
+    std::unique_ptr<Child> child;
+    std::shared_ptr<AgentPeer> peer;
+  };
+  Attached Attach() {
+    Attached attached{Workload(), nullptr};
+    attached.child->Hear();
+    attached.peer = daemon_->Accept();
+    return attached;
+  }
+
+  std::string folder_;
+  std::string socket_;
+  std::unique_ptr<FakeDaemon> daemon_;
+};
+
+TEST_F(ProcessTest, ALinkedAgentStartsNothingBeforeItsFirstCallAndRegistersThen) {
+  StartDaemon();
+  auto child = Workload();
+  EXPECT_EQ(child->Hear(), "threads 1");
+  auto peer = daemon_->Accept();
+  ASSERT_NE(peer, nullptr);
+  EXPECT_EQ(peer->pid(), child->pid());
+  const v1::AgentHello& hello = peer->hello();
+  EXPECT_EQ(hello.pid(), static_cast<uint32_t>(child->pid()));
+  EXPECT_EQ(hello.parent_pid(), static_cast<uint32_t>(::getpid()));
+  EXPECT_EQ(hello.uid(), ::getuid());
+  EXPECT_FALSE(hello.forked());
+  EXPECT_EQ(std::filesystem::path(hello.executable()).filename(), "workload");
+  ASSERT_EQ(hello.command_line_size(), 2);
+  EXPECT_EQ(hello.command_line(1), "interactive");
+  EXPECT_GT(hello.start_time_ticks(), 0U);
+  EXPECT_EQ(hello.capabilities_size(), 4);
+  EXPECT_EQ(child->Ask("threads"), "threads 2");
+}
+
+TEST_F(ProcessTest, LabelsComeFromTheLaunchersVariables) {
+  StartDaemon();
+  Child child(
+      {kPrograms + "workload", "interactive"},
+      Environment({"RANK=3", "LOCAL_RANK=1", "WORLD_SIZE=8", "SLURM_JOB_ID=77", "PROFD_LABELS=team=vision"}));
+  auto peer = daemon_->Accept();
+  ASSERT_NE(peer, nullptr);
+  std::map<std::string, std::string> labels;
+  for (const auto& label : peer->hello().labels()) labels[label.key()] = label.value();
+  EXPECT_EQ(labels["rank"], "3");
+  EXPECT_EQ(labels["local_rank"], "1");
+  EXPECT_EQ(labels["world_size"], "8");
+  EXPECT_EQ(labels["job_id"], "77");
+  EXPECT_EQ(labels["team"], "vision");
+}
+
+TEST_F(ProcessTest, RecordsBetweenFireAndStopAgainAndAgain) {
+  StartDaemon();
+  auto [child, peer] = Attach();
+  ASSERT_NE(peer, nullptr);
+  EXPECT_EQ(child->Ask("mark 10"), "done");
+  uint64_t stored = 0;
+  for (int round = 0; round < 50; ++round) {
+    ASSERT_EQ(peer->Arm().code(), 0U);
+    EXPECT_EQ(child->Ask("mark 10"), "done");  // armed is not fired
+    ASSERT_EQ(peer->Fire().code(), 0U);
+    EXPECT_EQ(child->Ask("mark 100"), "done");
+    const v1::AgentAck stopped = peer->Stop();
+    ASSERT_EQ(stopped.code(), 0U) << stopped.message();
+    EXPECT_EQ(child->Ask("mark 10"), "done");
+    const auto events = EventsOf(peer->region().DrainAll());
+    stored += events.size();
+    EXPECT_EQ(stopped.lost(), 0U);
+    ASSERT_EQ(events.size(), 100U);
+    EXPECT_EQ(events.front().name, "work");
+    EXPECT_EQ(events.front().tid, static_cast<uint64_t>(child->pid()));
+  }
+  EXPECT_EQ(stored, 5000U);
+  EXPECT_EQ(peer->region().Names(abi::kNameOfThread)[std::make_pair(0U, static_cast<uint32_t>(child->pid()))],
+            "main");
+}
+
+// Resident size in KiB.
+long ResidentKb(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmRSS:")) return std::stol(line.substr(6));
+  }
+  return -1;
+}
+
+size_t OpenFiles(pid_t pid) {
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& entry :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd")) {
+    ++count;
+  }
+  return count;
+}
+
+TEST_F(ProcessTest, TenThousandRecordingsLeaveNothingBehind) {
+  StartDaemon({.lanes = 4, .slots = 256});
+  auto [child, peer] = Attach();
+  ASSERT_NE(peer, nullptr);
+  EXPECT_EQ(child->Ask("spin"), "done");
+  long resident = 0;
+  size_t files = 0;
+  for (int round = 0; round < 10'000; ++round) {
+    ASSERT_EQ(peer->Arm(true).code(), 0U);
+    ASSERT_EQ(peer->Fire().code(), 0U);
+    ASSERT_EQ(peer->Stop().code(), 0U);
+    if (round == 1000) {
+      resident = ResidentKb(child->pid());
+      files = OpenFiles(child->pid());
+    }
+  }
+  EXPECT_LE(ResidentKb(child->pid()), resident + 64);
+  EXPECT_EQ(OpenFiles(child->pid()), files);
+  EXPECT_EQ(child->Ask("stop-spinning"), "done");
+}
+
+TEST_F(ProcessTest, AProgramWithItsOwnGrpcIsNotDisturbed) {
+  // The program is profd's side as well: grpc++ and protobuf, with the same messages, beside the agent's.
+  Child child({kPrograms + "grpc_host", socket_}, Environment());
+  EXPECT_EQ(child.Hear(), "recorded 1000 lost 0");
+  EXPECT_EQ(child.Wait(), 0);
+}
+
+TEST_F(ProcessTest, ForksFromBusyThreadsWhileCommandsCome) {
+  StartDaemon();
+  Child child({kPrograms + "workload", "fork-storm"}, Environment());
+  // The forked children register too, and come and go.
+  std::shared_ptr<AgentPeer> peer;
+  do {
+    peer = daemon_->Accept();
+    ASSERT_NE(peer, nullptr);
+  } while (peer->pid() != child.pid());
+  int rounds = 0;
+  for (; rounds < 100'000; ++rounds) {
+    if (peer->Arm(true).code() != 0 || peer->Fire().code() != 0 || peer->Stop().code() != 0) break;
+  }
+  EXPECT_GT(rounds, 0);
+  EXPECT_EQ(child.Hear(), "forked 400 failed 0");
+  EXPECT_EQ(child.Wait(), 0);
+}
+
+TEST_F(ProcessTest, CommandsThatMakeNoSenseAreAnswered) {
+  StartDaemon();
+  auto [child, peer] = Attach();
+  ASSERT_NE(peer, nullptr);
+  EXPECT_EQ(peer->Fire().code(), 9U);
+  EXPECT_EQ(peer->Stop().code(), 0U);
+  EXPECT_EQ(peer->Command({}).code(), 12U);
+  v1::AgentCommand arm;
+  arm.mutable_arm()->add_kinds("agent-nonsense");
+  EXPECT_EQ(peer->Command(arm).code(), 3U);
+  ASSERT_EQ(peer->Arm().code(), 0U);
+  v1::AgentCommand fire;
+  fire.mutable_fire()->set_at_raw_ns(~0ULL);
+  EXPECT_EQ(peer->Command(fire).code(), 3U);
+  v1::AgentCommand pair;
+  pair.mutable_pair_clocks();
+  const uint64_t before = peer->region().header()->clock.latest.ticks;
+  EXPECT_EQ(peer->Command(pair).code(), 0U);
+  EXPECT_GT(peer->region().header()->clock.latest.ticks, before);
+}
+
+TEST_F(ProcessTest, FiresAtTheAppointedInstant) {
+  StartDaemon();
+  auto [child, peer] = Attach();
+  ASSERT_NE(peer, nullptr);
+  ASSERT_EQ(peer->Arm().code(), 0U);
+  const auto raw_ns = [] {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(now.tv_nsec);
+  };
+  const uint64_t at = raw_ns() + 50'000'000;
+  v1::AgentCommand fire;
+  fire.mutable_fire()->set_at_raw_ns(at);
+  ASSERT_EQ(peer->Command(fire).code(), 0U);
+  EXPECT_GE(raw_ns(), at);
+  EXPECT_EQ(child->Ask("mark 1"), "done");
+  EXPECT_EQ(EventsOf(peer->region().DrainAll()).size(), 1U);
+}
+
+TEST_F(ProcessTest, StepWindowsFollowTheSchedule) {
+  StartDaemon();
+  auto [child, peer] = Attach();
+  ASSERT_NE(peer, nullptr);
+  v1::AgentCommand arm;
+  auto* steps = arm.mutable_arm()->mutable_steps();
+  steps->set_skip_first(2);
+  steps->set_wait(1);
+  steps->set_warmup(1);
+  steps->set_active(2);
+  steps->set_repeat(2);
+  ASSERT_EQ(peer->Command(arm).code(), 0U);
+  ASSERT_EQ(peer->Fire().code(), 0U);
+  EXPECT_EQ(child->Ask("steps 20"), "done");
+  std::vector<uint64_t> said;
+  for (int i = 0; i < 4; ++i) {
+    const auto message = peer->Next();
+    ASSERT_TRUE(message && message->has_step_window());
+    EXPECT_EQ(message->step_window().opened(), i % 2 == 0);
+    EXPECT_EQ(message->step_window().cycle(), static_cast<uint64_t>(i / 2));
+    EXPECT_EQ(message->step_window().last(), i / 2 == 1);
+    said.push_back(message->step_window().step());
+  }
+  EXPECT_EQ(said, (std::vector<uint64_t>{4, 5, 8, 9}));
+  std::vector<uint64_t> begun;
+  int ranges = 0;
+  for (const ReadRecord& record : EventsOf(peer->region().DrainAll())) {
+    if (record.head.kind == abi::kStepBegin) begun.push_back(record.head.value);
+    ranges += record.head.kind == abi::kRangePush && record.name == "forward" ? 1 : 0;
+  }
+  EXPECT_EQ(begun, (std::vector<uint64_t>{4, 5, 8, 9}));
+  EXPECT_EQ(ranges, 4);
+  EXPECT_EQ(peer->Stop().code(), 0U);
+}
+
+TEST_F(ProcessTest, ComesBackWhenProfdDoes) {
+  StartDaemon();
+  auto [child, peer] = Attach();
+  ASSERT_NE(peer, nullptr);
+  for (int round = 0; round < 5; ++round) {
+    ASSERT_EQ(peer->Arm().code(), 0U);
+    ASSERT_EQ(peer->Fire().code(), 0U);
+    EXPECT_EQ(child->Ask("mark 5"), "done");
+    daemon_.reset();
+    EXPECT_EQ(child->Ask("mark 5"), "done");  // unaware
+    // A service manager may take the folder away as well.
+    if (round % 2 == 1) std::filesystem::remove_all(folder_);
+    EXPECT_EQ(child->Ask("mark 5"), "done");
+    std::filesystem::create_directory(folder_);
+    StartDaemon();
+    peer = daemon_->Accept();
+    ASSERT_NE(peer, nullptr) << "round " << round;
+    EXPECT_EQ(EventsOf(peer->region().DrainAll()).size(), 0U);       // nothing recorded until told again
+    EXPECT_EQ(peer->region().Names(abi::kNameOfThread).size(), 1U);  // but every name known
+  }
+  EXPECT_EQ(child->Ask("threads"), "threads 2");
+}
+
+TEST_F(ProcessTest, ABrokenOffCallIsMadeAgain) {
+  StartDaemon();
+  auto [child, peer] = Attach();
+  ASSERT_NE(peer, nullptr);
+  ASSERT_EQ(peer->Arm().code(), 0U);
+  ASSERT_EQ(peer->Fire().code(), 0U);
+  peer->Cancel();
+  auto again = daemon_->Accept();
+  ASSERT_NE(again, nullptr);
+  EXPECT_EQ(again->pid(), child->pid());
+  ASSERT_EQ(again->Arm().code(), 0U);
+}
+
+TEST_F(ProcessTest, DoesNotPesterAFullProfd) {
+  StartDaemon();
+  daemon_->full = true;
+  auto child = Workload();
+  while (daemon_->turned_away == 0) ::usleep(1000);
+  ::usleep(1'000'000);
+  EXPECT_EQ(daemon_->turned_away, 1);
+  // A restarted one is asked at once.
+  daemon_.reset();
+  StartDaemon();
+  EXPECT_NE(daemon_->Accept(), nullptr);
+}
+
+TEST_F(ProcessTest, WithoutAFolderThereIsNoThread) {
+  std::filesystem::remove_all(folder_);
+  auto child = Workload();
+  child->Hear();
+  EXPECT_EQ(child->Ask("mark 1"), "done");
+  std::string threads;
+  for (int i = 0; i < 500 && threads != "threads 1"; ++i) {
+    threads = child->Ask("threads");
+    ::usleep(10'000);
+  }
+  EXPECT_EQ(threads, "threads 1");
+  EXPECT_EQ(child->Finish(), 0);
+}
+
+TEST_F(ProcessTest, AForkedChildRegistersItselfOnItsFirstCall) {
+  StartDaemon();
+  auto [child, parent] = Attach();
+  ASSERT_NE(parent, nullptr);
+  ASSERT_EQ(parent->Arm(true).code(), 0U);
+  ASSERT_EQ(parent->Fire().code(), 0U);
+  const std::string forked = child->Ask("fork");
+  auto peer = daemon_->Accept();
+  ASSERT_NE(peer, nullptr);
+  EXPECT_EQ("child " + std::to_string(peer->pid()), forked);
+  EXPECT_TRUE(peer->hello().forked());
+  EXPECT_EQ(peer->hello().parent_pid(), static_cast<uint32_t>(child->pid()));
+  ASSERT_EQ(peer->Arm().code(), 0U);
+  ASSERT_EQ(peer->Fire().code(), 0U);
+  EXPECT_EQ(child->Ask("mark"), "done");
+  const auto events = EventsOf(peer->region().DrainAll());
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].name, "from the child");
+  EXPECT_EQ(events[0].tid, static_cast<uint64_t>(peer->pid()));
+  // The parent's own recording and stream go on.
+  EXPECT_EQ(EventsOf(parent->region().DrainAll()).size(), 0U);
+  EXPECT_EQ(child->Ask("quit"), "reaped 0");
+  EXPECT_TRUE(peer->WaitGone());
+  EXPECT_EQ(child->Ask("mark 3"), "done");
+  EXPECT_EQ(EventsOf(parent->region().DrainAll()).size(), 3U);
+}
+
+TEST_F(ProcessTest, TheStreamOfADeadParentEndsThoughItsForkedChildLives) {
+  StartDaemon();
+  auto [child, parent] = Attach();
+  ASSERT_NE(parent, nullptr);
+  const std::string forked = child->Ask("fork");
+  auto peer = daemon_->Accept();
+  ASSERT_NE(peer, nullptr);
+  ::kill(child->pid(), SIGKILL);
+  EXPECT_TRUE(parent->WaitGone());
+  EXPECT_EQ(peer->Arm().code(), 0U);
+  ::kill(peer->pid(), SIGKILL);
+}
+
+TEST_F(ProcessTest, AKilledJobLosesNothingItPublished) {
+  StartDaemon();
+  auto [child, peer] = Attach();
+  ASSERT_NE(peer, nullptr);
+  ASSERT_EQ(peer->Arm().code(), 0U);
+  ASSERT_EQ(peer->Fire().code(), 0U);
+  EXPECT_EQ(child->Ask("mark 1000"), "done");
+  EXPECT_EQ(child->Ask("spin"), "done");
+  ::kill(child->pid(), SIGKILL);
+  EXPECT_TRUE(peer->WaitGone());
+  uint64_t counters = 0;
+  for (const ReadRecord& record : EventsOf(peer->region().DrainAll()))
+    counters += record.head.kind == abi::kCounter;
+  EXPECT_EQ(counters, 1000U);
+}
+
+TEST_F(ProcessTest, ExitWhileRecordingKeepsItsStatus) {
+  StartDaemon();
+  auto [child, peer] = Attach();
+  ASSERT_NE(peer, nullptr);
+  ASSERT_EQ(peer->Arm(true).code(), 0U);
+  ASSERT_EQ(peer->Fire().code(), 0U);
+  EXPECT_EQ(child->Ask("mark 10"), "done");
+  child->Tell("exit");
+  const int status = child->Wait();
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  EXPECT_EQ(EventsOf(peer->region().DrainAll()).size(), 10U);
+}
+
+TEST_F(ProcessTest, ExitMayMeetTheAttach) {
+  StartDaemon();
+  for (int i = 0; i < 100; ++i) {
+    auto child = Workload({"exit-race"});
+    EXPECT_EQ(child->Wait(), 0) << "round " << i;
+  }
+}
+
+TEST_F(ProcessTest, AStoppedProfdBlocksNobody) {
+  // A door that nobody attends: the agent's thread waits there, the program doesn't.
+  const int listener = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  (socket_ + abi::kDoorSuffix).copy(address.sun_path, sizeof(address.sun_path) - 1);
+  ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(::listen(listener, 8), 0);
+  auto child = Workload();
+  child->Hear();
+  EXPECT_EQ(child->Ask("mark 1000"), "done");
+  EXPECT_EQ(child->Ask("fork").substr(0, 5), "child");
+  EXPECT_EQ(child->Ask("quit"), "reaped 0");
+  EXPECT_EQ(child->Finish(), 0);
+  ::close(listener);
+}
+
+TEST_F(ProcessTest, AFullRingBlocksNobodyWhenNobodyReads) {
+  StartDaemon({.lanes = 2, .slots = 256});
+  auto [child, peer] = Attach();
+  ASSERT_NE(peer, nullptr);
+  ASSERT_EQ(peer->Arm().code(), 0U);
+  ASSERT_EQ(peer->Fire().code(), 0U);
+  EXPECT_EQ(child->Ask("mark 100000"), "done");
+  const v1::AgentAck stopped = peer->Stop();
+  EXPECT_EQ(EventsOf(peer->region().DrainAll()).size() + stopped.lost(), 100'000U);
+}
+
+TEST_F(ProcessTest, SurvivesBeingUnloaded) {
+  StartDaemon();
+  Child child({kPrograms + "plugin_host", kAgent}, Environment());
+  EXPECT_EQ(child.Hear(), "threads 2");
+  EXPECT_NE(daemon_->Accept(), nullptr);
+  EXPECT_EQ(child.Finish(), 0);
+}
+
+TEST_F(ProcessTest, PreloadedIntoProgramsThatKnowNothingOfIt) {
+  StartDaemon();
+  // Longer than a second: registered, though nobody calls the API.
+  Child python({"python3", "-c", "import sys; sys.stdin.readline()"}, Environment({"LD_PRELOAD=" + kAgent}));
+  auto peer = daemon_->Accept();
+  ASSERT_NE(peer, nullptr);
+  EXPECT_EQ(peer->pid(), python.pid());
+  EXPECT_TRUE(peer->hello().command_line(0).ends_with("python3")) << peer->hello().command_line(0);
+  EXPECT_EQ(python.Finish(), 0);
+  // Shorter: never seen. The shell and its children work as ever.
+  const auto before = std::chrono::steady_clock::now();
+  Child shell({"bash", "-c", "for i in 1 2 3; do /bin/true; done; echo $(expr 1 + 2)"},
+              Environment({"LD_PRELOAD=" + kAgent}));
+  EXPECT_EQ(shell.Hear(), "3");
+  EXPECT_EQ(shell.Wait(), 0);
+  const bool was_short = std::chrono::steady_clock::now() - before < std::chrono::milliseconds(900);
+  EXPECT_TRUE(daemon_->AcceptWithin(1) == nullptr || !was_short);
+}
+
+// What an instrumented program that knows nothing of us had to say, recorded.
+struct Recorded {
+  std::vector<ReadRecord> events;
+  std::string worked;
+  std::string last_words;
+};
+
+Recorded Record(FakeDaemon& daemon, Child& child, std::shared_ptr<AgentPeer>* peer_out) {
+  Recorded recorded;
+  child.Hear();
+  auto peer = daemon.Accept();
+  *peer_out = peer;
+  EXPECT_NE(peer, nullptr);
+  if (peer == nullptr) return recorded;
+  EXPECT_EQ(peer->Arm().code(), 0U);
+  EXPECT_EQ(peer->Fire().code(), 0U);
+  recorded.worked = child.Ask("go");
+  EXPECT_EQ(peer->Stop().code(), 0U);
+  recorded.events = EventsOf(peer->region().DrainAll());
+  child.CloseInput();
+  recorded.last_words = child.Hear();
+  return recorded;
+}
+
+std::vector<std::string> NamesOf(const std::vector<ReadRecord>& events, abi::RecordKind kind) {
+  std::vector<std::string> names;
+  for (const ReadRecord& event : events) {
+    if (event.head.kind == kind) names.push_back(event.name);
+  }
+  return names;
+}
+
+const std::vector<std::string> kMstxMarks = {"host mark", "device mark",    "",
+                                             "in domain", "default domain", "a handle that is none"};
+
+TEST_F(ProcessTest, AnMstxProgramIsRecordedUnmodified) {
+  StartDaemon();
+  for (const std::string& way : {"MSTX_INJECTION_PATH=" + kAgent, "LD_PRELOAD=" + kAgent}) {
+    Child child({kPrograms + "mstx_program"}, Environment({way}));
+    std::shared_ptr<AgentPeer> peer;
+    const Recorded recorded = Record(*daemon_, child, &peer);
+    ASSERT_NE(peer, nullptr);
+    EXPECT_EQ(recorded.worked, "worked 0");
+    EXPECT_EQ(NamesOf(recorded.events, abi::kMark), kMstxMarks);
+    EXPECT_EQ(NamesOf(recorded.events, abi::kRangeStart),
+              (std::vector<std::string>{"overlap one", "overlap two", "all reduce"}));
+    std::multiset<uint64_t> started;
+    std::multiset<uint64_t> ended;
+    const auto domains = peer->region().Names(abi::kNameDomain);
+    for (const ReadRecord& event : recorded.events) {
+      if (event.head.kind == abi::kRangeStart) started.insert(event.head.value);
+      if (event.head.kind == abi::kRangeEnd) ended.insert(event.head.value);
+      if (event.name == "in domain" || event.name == "all reduce") {
+        const auto domain = domains.find({event.head.domain, 0});
+        ASSERT_NE(domain, domains.end());
+        EXPECT_EQ(domain->second, "communication");
+      }
+      if (event.name == "device mark") {
+        ASSERT_EQ(event.values.size(), 1U);
+        EXPECT_EQ(event.values[0].key, "stream");
+        EXPECT_EQ(event.values[0].bits, 0x1234U);
+      }
+    }
+    EXPECT_EQ(started, ended);
+  }
+}
+
+TEST_F(ProcessTest, TheVendorsMstxTargetStillGetsEverything) {
+  StartDaemon();
+  const std::string vendor = kPrograms + "libprofapi.so";
+  // In the process from the beginning, and loaded half way through.
+  Child early({kPrograms + "mstx_program"},
+              Environment({"LD_PRELOAD=" + vendor, "MSTX_INJECTION_PATH=" + kAgent}));
+  std::shared_ptr<AgentPeer> peer;
+  Recorded recorded = Record(*daemon_, early, &peer);
+  EXPECT_EQ(recorded.worked, "worked 0");
+  EXPECT_EQ(NamesOf(recorded.events, abi::kMark), kMstxMarks);
+  EXPECT_EQ(recorded.last_words,
+            "vendor marks=3 starts=3 ends=3 foreign=0 domain_marks=3 domains=2 unknown=0");
+  for (const ReadRecord& event : recorded.events) {
+    // The vendor's ids are ours: what both recorded can be joined.
+    if (event.head.kind == abi::kRangeStart) {
+      EXPECT_LT(event.head.value, 200U);
+    }
+  }
+
+  Child late({kPrograms + "mstx_program", vendor}, Environment({"MSTX_INJECTION_PATH=" + kAgent}));
+  recorded = Record(*daemon_, late, &peer);
+  EXPECT_EQ(recorded.worked, "worked 0");
+  EXPECT_EQ(NamesOf(recorded.events, abi::kMark).size(), 2 * kMstxMarks.size());
+  EXPECT_EQ(recorded.last_words,
+            "vendor marks=3 starts=3 ends=3 foreign=0 domain_marks=3 domains=2 unknown=0");
+}
+
+TEST_F(ProcessTest, AnNvtxProgramIsRecordedUnmodified) {
+  StartDaemon();
+  Child child({kPrograms + "nvtx_program"}, Environment({"NVTX_INJECTION64_PATH=" + kAgent}));
+  std::shared_ptr<AgentPeer> peer;
+  const Recorded recorded = Record(*daemon_, child, &peer);
+  ASSERT_NE(peer, nullptr);
+  EXPECT_EQ(recorded.worked, "worked 0");
+  EXPECT_EQ(NamesOf(recorded.events, abi::kMark),
+            (std::vector<std::string>{"mark", "wide \u00e4\u6f22\U0001F600", "registered text", "", ""}));
+  EXPECT_EQ(NamesOf(recorded.events, abi::kRangePush),
+            (std::vector<std::string>{"outer", "inner", "in the domain"}));
+  EXPECT_EQ(NamesOf(recorded.events, abi::kRangeStart),
+            (std::vector<std::string>{"across threads", "in the domain"}));
+  EXPECT_EQ(NamesOf(recorded.events, abi::kRangePop).size(), 3U);
+  EXPECT_EQ(NamesOf(recorded.events, abi::kRangeEnd).size(), 2U);
+  Region& region = peer->region();
+  const auto domains = region.Names(abi::kNameDomain);
+  ASSERT_EQ(domains.size(), 1U);
+  EXPECT_EQ(domains.begin()->second, "library");
+  const uint32_t domain = domains.begin()->first.first;
+  const auto categories = region.Names(abi::kNameCategory);
+  EXPECT_EQ(categories.at({domain, 5}), "five");
+  EXPECT_EQ(categories.at({0, 6}), "six");
+  EXPECT_EQ(region.Names(abi::kNameOfThread).at({0, 4711}), "some thread");
+  for (const ReadRecord& event : recorded.events) {
+    if (event.name == "registered text") {
+      EXPECT_EQ(event.head.domain, domain);
+      EXPECT_EQ(event.head.category, 5U);
+      ASSERT_EQ(event.values.size(), 2U);
+      EXPECT_EQ(event.values[0].key, "color");
+      EXPECT_EQ(event.values[0].bits, 0xFF00FF00U);
+      EXPECT_EQ(event.values[1].key, "payload");
+      EXPECT_EQ(std::bit_cast<double>(event.values[1].bits), 0.5);
+    }
+    if (event.name == "in the domain" && event.head.kind == abi::kRangePush) {
+      ASSERT_EQ(event.values.size(), 2U);
+      EXPECT_EQ(static_cast<int64_t>(event.values[1].bits), -3);
+    }
+  }
+  // The old program's attributes: category yes, message no.
+  const auto old = std::find_if(recorded.events.begin(), recorded.events.end(),
+                                [](const ReadRecord& event) { return event.head.category == 77; });
+  ASSERT_NE(old, recorded.events.end());
+  EXPECT_EQ(old->head.name, 0U);
+}
+
+TEST_F(ProcessTest, PythonRecordsToo) {
+  StartDaemon();
+  constexpr char kScript[] = R"(
+import sys, profd
+profd.mark("before")
+print("ready", flush=True)
+sys.stdin.readline()
+with profd.range("forward", category=2, batch=32, loss=0.5, layer="conv"):
+    profd.mark("inside")
+@profd.range("decorated")
+def work():
+    profd.counter("queue", 3)
+    profd.counter("rate", 1.5)
+work()
+for i, _ in enumerate(profd.steps("ab")):
+    pass
+with profd.step(7):
+    pass
+try:
+    with profd.range("fails"):
+        raise ValueError
+except ValueError:
+    pass
+print("worked 0", flush=True)
+sys.stdin.readline()
+)";
+  Child child({"python3", "-c", kScript},
+              Environment({"PYTHONPATH=" PROFD_SOURCE_DIR "/libagent/python", "PROFD_AGENT_LIBRARY=" + kAgent,
+                           "PYTHONDONTWRITEBYTECODE=1"}));
+  std::shared_ptr<AgentPeer> peer;
+  const Recorded recorded = Record(*daemon_, child, &peer);
+  EXPECT_EQ(recorded.worked, "worked 0");
+  EXPECT_EQ(NamesOf(recorded.events, abi::kMark), (std::vector<std::string>{"inside"}));
+  EXPECT_EQ(NamesOf(recorded.events, abi::kRangePush),
+            (std::vector<std::string>{"forward", "decorated", "fails"}));
+  EXPECT_EQ(NamesOf(recorded.events, abi::kRangePop).size(), 3U);
+  EXPECT_EQ(NamesOf(recorded.events, abi::kCounter), (std::vector<std::string>{"queue", "rate"}));
+  EXPECT_EQ(NamesOf(recorded.events, abi::kStepBegin).size(), 3U);
+  EXPECT_EQ(NamesOf(recorded.events, abi::kStepEnd).size(), 3U);
+  for (const ReadRecord& event : recorded.events) {
+    if (event.name != "forward") continue;
+    EXPECT_EQ(event.head.category, 2U);
+    ASSERT_EQ(event.values.size(), 3U);
+    EXPECT_EQ(event.values[0].key, "batch");
+    EXPECT_EQ(event.values[0].bits, 32U);
+    EXPECT_EQ(std::bit_cast<double>(event.values[1].bits), 0.5);
+    EXPECT_EQ(event.values[2].text, "conv");
+  }
+}
+
+}  // namespace
+}  // namespace profd::agent::testing
