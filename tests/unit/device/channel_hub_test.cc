@@ -466,6 +466,7 @@ TEST_F(ChannelHubTest, OnePumpPerDeviceOnRequest) {
   driver_.Deliver(1, 1, HbmPeriod(20'000, 1));
   ASSERT_TRUE(Records(1, 8));
   ASSERT_TRUE(ctl_.RunUntil([&] { return other[2].records == 8; }));
+  EXPECT_TRUE(Stop(2).ok());  // its pipe goes before the hub
 }
 
 TEST_F(ChannelHubTest, GoesWhileAStartHangs) {

@@ -55,8 +55,12 @@ std::string Worker::Tell(const std::string& command) {
   for (char next = 0; ::read(from_.get(), &next, 1) == 1 && next != '\n';) answer += next;
   EXPECT_FALSE(answer.empty()) << command;
   // It answers a moment before it waits for the next command.
-  const std::string stat = "/proc/" + std::to_string(pid_) + "/stat";
-  while (!answer.empty() && ReadFile(stat).find(") R ") != std::string::npos) std::this_thread::yield();
+  const auto runs = [this] {
+    const std::string stat = ReadFile("/proc/" + std::to_string(pid_) + "/stat");
+    const size_t name_end = stat.rfind(')');
+    return name_end != std::string::npos && stat.substr(name_end).starts_with(") R");
+  };
+  while (runs()) std::this_thread::yield();
   return answer;
 }
 

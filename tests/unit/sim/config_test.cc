@@ -3,16 +3,25 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 namespace profd::sim {
 namespace {
 
+std::string TempFile(const char* suffix) {
+  return testing::TempDir() + "sim_config_test." + std::to_string(::getpid()) + suffix;
+}
+
 Config Load(const std::string& yaml) {
-  const std::string file = testing::TempDir() + "/sim_config_test.yaml";
+  const std::string file = TempFile(".yaml");
   std::ofstream(file) << yaml;
-  return LoadConfig(file.c_str());
+  Config config = LoadConfig(file.c_str());
+  std::filesystem::remove(file);
+  return config;
 }
 
 TEST(Config, WithoutAFileTwo910B) {
@@ -26,7 +35,7 @@ TEST(Config, WithoutAFileTwo910B) {
 }
 
 TEST(Config, EveryKey) {
-  const std::string recorded = testing::TempDir() + "/sim_config_test.recorded";
+  const std::string recorded = TempFile(".recorded");
   std::ofstream(recorded) << "abc";
   const Config config = Load(R"(
 devices: [{chip: 310}, {physical_id: 5, split_mode: 2}]
@@ -62,6 +71,7 @@ faults:
   EXPECT_EQ(config.scenario.step_ms, 250U);
   EXPECT_EQ(config.scenario.checkpoint_every, 4U);
   EXPECT_EQ(config.replay.at(9), "abc");
+  std::filesystem::remove(recorded);
   EXPECT_EQ(config.truth, "/nowhere/truth");
   ASSERT_EQ(config.faults.size(), 2U);
   const FaultSpec& fault = config.faults[0];

@@ -2,8 +2,10 @@
 // and replay.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
-#include <cmath>
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -343,7 +345,7 @@ TEST(Consistency, TaskLogsTellOfTheSameTasks) {
   for (const auto& record : Records<format::TsTaskTypeRecord>(bytes[channel::kTsfw])) {
     if (record.head.kind != static_cast<uint8_t>(format::TsTrackKind::kTaskType)) continue;
     const auto found = logged.find({record.stream, record.task});
-    if (found == logged.end()) continue;
+    if (found == logged.end() || found->second.start == 0) continue;  // at the edges
     EXPECT_EQ(record.head.ticks, found->second.start);
     ++tracked;
   }
@@ -497,7 +499,7 @@ TEST(Flood, PollKeepsReporting) {
 TEST(Replay, DeliversTheRecordedBytes) {
   std::string recorded;
   for (uint64_t i = 0; i < 10'000; ++i) recorded += static_cast<char>(Mix(i));
-  const std::string file = testing::TempDir() + "/replay.bin";
+  const std::string file = testing::TempDir() + "replay." + std::to_string(::getpid());
   std::ofstream(file, std::ios::binary) << recorded;
   const SimLibrary sim("truth: $DIR/truth\nreplay: {1: " + file + "}");
   ASSERT_EQ(sim.Start(0, channel::kHbm, 10, HbmPayload()), 0);
@@ -505,6 +507,7 @@ TEST(Replay, DeliversTheRecordedBytes) {
   SleepMs(50);
   bytes += sim.StopDraining(0, channel::kHbm);
   EXPECT_EQ(bytes, recorded);
+  std::filesystem::remove(file);
 }
 
 TEST(Determinism, TruthIsOnePerSampleAndFitsTheStop) {
