@@ -223,6 +223,13 @@ constexpr Entry Dvpp(std::string_view file, bool id) {
   return entry;
 }
 
+constexpr Entry AiCpu() {
+  Entry entry = Fixed<AiCpuRecord>(kAll, "aicpu.data", StampDomain::kDeviceTicks,
+                                   offsetof(AiCpuRecord, ticks), Combine::kNone, 0, IsReport);
+  entry.format.trailer = "###drv_hashdata###";
+  return entry;
+}
+
 constexpr Entry Opaque(std::string_view file) {
   return {kAll, {file, Framing::kOpaque, 0, StampDomain::kNone, 0, Combine::kNone, 0}};
 }
@@ -289,8 +296,7 @@ constexpr Entry kTable[] = {
                                offsetof(CoreSampleRecord950, ticks), kSum, 0, kIsCoreSample950),
     Fixed<CoreSampleRecord>(kAll & ~kTenEvents, "ffts_profile.data", kDeviceNs,
                             offsetof(CoreSampleRecord, time_ns), kSum, 0, kIsCoreSample),
-    Fixed<AiCpuRecord>(kAll, "aicpu.data", kDeviceTicks, offsetof(AiCpuRecord, ticks), Combine::kNone, 0,
-                       IsReport),
+    AiCpu(),
     Sized(kAll, "hwts.data", 64),
     Sized(kAll, "hwts.aiv_data", 64),
     Sized(kAll, "l2_cache.data", 72),

@@ -55,6 +55,8 @@ struct StreamFormat {
   uint8_t min_columns = 0;
   uint8_t max_columns = 0;
   uint16_t percent_columns = 0;
+  // kFixed: begins a text block that ends the stream and is no record. AI CPU: the names of its hashes.
+  std::string_view trailer = {};
 };
 
 // True when `line`, without its '\n', can be a data line of a kLines kind: stamp, number of columns, digits.

@@ -201,7 +201,10 @@ void ChannelHub::Impl::Start(ChannelRequest request, StartDone done) {
   if (id.device >= driver::kMaxDevices || id.channel >= driver::kMaxChannels) {
     return Refuse(done, Code::kInvalidArgument, request, "there is no such channel");
   }
-  PROFD_CHECK(request.format != nullptr && request.pipe != nullptr && request.stats != nullptr);
+  if (request.format == nullptr) {
+    return Refuse(done, Code::kUnimplemented, request, "this build of profd does not know its records");
+  }
+  PROFD_CHECK(request.pipe != nullptr && request.stats != nullptr);
   const auto found = channels_.find(id);
   if (found == channels_.end()) {
     const auto channel = std::make_shared<Channel>();

@@ -54,7 +54,7 @@ struct ChannelRequest {
   double counter_mhz = 0;        // of the device counter (gaps in kinds stamped in ticks); 0 = unknown
   format::StreamKey key;
   chunk::StreamStatsPtr stats;
-  chunk::Pipe* pipe = nullptr;  // of PumpOf(device) to the session's writer
+  chunk::Pipe* pipe = nullptr;  // of PumpOf(device) to the session's writer; outlives the part
   std::function<void(ChannelEvent)> on_event;
 };
 

@@ -13,8 +13,9 @@ using What = ChannelEvent::What;
 
 namespace {
 
-constexpr uint64_t kRingBytes = 4u << 20;         // of the driver, per channel
-constexpr uint64_t kVisitBytes = kRingBytes / 4;  // then the next channel has its turn
+constexpr uint64_t kRingBytes = 4u << 20;  // of the driver, per channel
+constexpr uint64_t kQuarterRing = kRingBytes / 4;
+constexpr uint64_t kVisitBytes = kQuarterRing;  // then the next channel has its turn
 constexpr uint64_t kShortVisitBytes = kVisitBytes / 8;
 constexpr size_t kScratchBytes = 256u << 10;
 constexpr uint64_t kMs = 1'000'000;
@@ -214,7 +215,7 @@ void ChannelPump::Visit(Channel& channel, uint64_t now_ns) {
     outcome = ReadSome(channel, kRingBytes, true);
     // A source that outruns us is as full as before: to empty it again and again helps nobody.
     if (outcome == Outcome::kMore) {
-      channel.patience_ns = std::min(channel.patience_ns * 8, kLongestPatience);
+      channel.patience_ns = kLongestPatience;
       outcome = Outcome::kStarved;
     }
   }
@@ -230,7 +231,7 @@ bool ChannelPump::MayDrop(const Channel& channel, uint64_t now_ns) const {
   const uint64_t waited = now_ns - channel.starved_ns;
   if (waited < channel.patience_ns) return false;
   if (stopping_[channel.source.id.device] && waited >= kStopPatience) return true;
-  return channel.BelievedBytes(now_ns) >= kRingBytes / 4 * 3;
+  return channel.BelievedBytes(now_ns) >= 3 * kQuarterRing;
 }
 
 uint64_t ChannelPump::DueAfter(const Channel& channel, Outcome outcome, uint64_t now_ns) const {
@@ -245,7 +246,7 @@ uint64_t ChannelPump::DueAfter(const Channel& channel, Outcome outcome, uint64_t
       break;
   }
   if (stopping_[channel.source.id.device]) return now_ns + options_.stop_sweep_ns;
-  const double quarter_ns = static_cast<double>(kRingBytes / 4) / std::max(channel.rate, 1e-9);
+  const double quarter_ns = static_cast<double>(kQuarterRing) / std::max(channel.rate, 1e-9);
   if (quarter_ns < static_cast<double>(options_.sweep_ns)) {
     return now_ns + std::max(kShortestInterval, static_cast<uint64_t>(quarter_ns));
   }

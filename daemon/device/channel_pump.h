@@ -24,7 +24,10 @@ namespace profd::device {
 struct ChannelId {
   uint32_t device = 0;
   uint32_t channel = 0;
-  friend auto operator<=>(const ChannelId&, const ChannelId&) = default;
+  friend bool operator==(const ChannelId&, const ChannelId&) = default;
+  friend bool operator<(const ChannelId& a, const ChannelId& b) {
+    return a.device != b.device ? a.device < b.device : a.channel < b.channel;
+  }
 };
 
 // What the pump must know of a channel to read it.

@@ -22,6 +22,8 @@ constexpr uint32_t kWindow = kConfirm + 1;
 constexpr double kLeapPeriods = 64;
 // Among damaged bytes a stamp that goes back is that much less likely than one that goes on.
 constexpr double kBackward = 1024;
+// In units of a stamp; more is a counter rate that cannot be true.
+constexpr double kLongestPeriod = 1e15;
 // Periods that may be accounted for beyond what the host's clock allows: clocks drift, rings buffer.
 constexpr uint64_t kPeriodSlack = 64;
 
@@ -45,7 +47,9 @@ Framer::Framer(const format::StreamFormat& format, uint32_t period_ms, double co
       have_stamp_(CountsFromStart(format)),
       begin_ns_(begin_ns) {
   if (!HasPeriods(format)) return;
-  period_units_ = period_ms * stamp_.UnitsPerMs();
+  const double units = period_ms * stamp_.UnitsPerMs();
+  if (!(units >= 1 && units < kLongestPeriod)) return;
+  period_units_ = units;
   period_ns_ = uint64_t{period_ms} * 1'000'000U;
   most_ahead_ = static_cast<int64_t>(kLeapPeriods * period_units_);
   // Kinds with a varying number of records per period may interleave units whose stamps differ a little.
@@ -73,6 +77,7 @@ Framed Framer::Frame(std::byte* data, uint32_t size, uint64_t now_ns, bool last)
 
 Framed Framer::FrameFixed(std::byte* data, uint32_t size, uint64_t now_ns, bool last) {
   Framed framed;
+  if (in_trailer_) return framed;
   uint32_t in = 0;
   Resync resync{.skip = 0, .found = true};
   if (hunting_) resync = FindRecords(0, data, size, last);
@@ -91,6 +96,8 @@ Framed Framer::FrameFixed(std::byte* data, uint32_t size, uint64_t now_ns, bool 
       last_stamp_ = stamp_.Read(data + framed.bytes - record_bytes_, record_bytes_);
       have_stamp_ = true;
     }
+    in_trailer_ = BeginsTrailer(data + in, size - in);
+    if (in_trailer_) return framed;
     if (run.end != Verdict::kDamaged) break;
     resync = FindRecords(1, data + in, size - in, last);
   }
@@ -169,6 +176,11 @@ bool Framer::Plausible(const std::byte* data, uint32_t records) const {
   return true;
 }
 
+bool Framer::BeginsTrailer(const std::byte* data, uint32_t size) const {
+  const std::string_view trailer = format_->trailer;
+  return !trailer.empty() && size >= trailer.size() && std::memcmp(data, trailer.data(), trailer.size()) == 0;
+}
+
 // Where do records begin again, at `from` or later? Not found: from `skip` on more bytes must tell.
 Framer::Resync Framer::FindRecords(uint32_t from, const std::byte* data, uint32_t size, bool last) const {
   for (uint32_t at = from; at < size; ++at) {
@@ -185,8 +197,6 @@ Framer::Resync Framer::FindRecords(uint32_t from, const std::byte* data, uint32_
   return {size, false};
 }
 
-// Shifted records of some kinds look like records too, again and again; what gives them away is the time they
-// tell.
 // True when the stamps of kConfirm records can be those of one stream.
 bool Framer::Coherent(const std::byte* data) const {
   if (period_units_ == 0) return true;
@@ -199,6 +209,7 @@ bool Framer::Coherent(const std::byte* data) const {
   return true;
 }
 
+// Shifted records of some kinds look like records too, again and again; the time they tell gives them away.
 uint32_t Framer::BestEdge(uint32_t from, const std::byte* data, uint64_t near_stamp, double backward) const {
   uint32_t best = from;
   double least = std::numeric_limits<double>::max();

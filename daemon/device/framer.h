@@ -57,6 +57,7 @@ class Framer {
   Resync FindRecords(uint32_t from, const std::byte* data, uint32_t size, bool last) const;
   uint32_t BestEdge(uint32_t from, const std::byte* data, uint64_t near_stamp, double backward) const;
   bool Plausible(const std::byte* data, uint32_t records) const;
+  bool BeginsTrailer(const std::byte* data, uint32_t size) const;
   bool Coherent(const std::byte* data) const;
   bool InLine(int64_t distance) const;
   void CloseGap(Framed& framed);
@@ -68,6 +69,7 @@ class Framer {
   std::vector<std::byte> carry_;
   uint32_t carry_size_ = 0;
   LineShape shape_;            // text kinds
+  bool in_trailer_ = false;    // what comes is no record any more
   bool in_long_line_ = false;  // skipping to the end of a line that is too long
   bool hunting_ = false;       // what was kept is not known to begin on a record's edge
   uint64_t gap_bytes_ = 0;     // skipped since the last good record

@@ -61,7 +61,8 @@ bool Family::PidsGivenOut(const Tick& tick) {
   uint64_t last_pid = 0;
   if (at != std::string_view::npos)
     std::from_chars(text.data() + at + 1, text.data() + text.size(), last_pid);
-  // A fork gets its pid a moment before the child can be seen: look on the tick after, too.
+  // A fork gets its pid a moment before the child can be seen, and the children of a thread that ends move to
+  // another, perhaps one that has been read: look on the tick after, too.
   if (last_pid == 0 || last_pid != last_pid_) searches_left_ = 2;
   last_pid_ = last_pid;
   return searches_left_ > 0;

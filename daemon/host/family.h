@@ -41,7 +41,8 @@ class Family {
 
   // Drops who has gone and takes in who has come. A child is known within one tick of its birth (two when it
   // was just being born) and stays known when its parent goes. The search for children costs a read per
-  // thread, so it is made only when the kernel has given out a pid since the last one.
+  // thread, so it is made only when the kernel has given out a pid since the last one; who chooses a pid
+  // (clone3) is found with the next.
   void Update(const Tick& tick);
 
   // Parents stand before their children.

@@ -37,7 +37,7 @@ struct ProcPath {
 };
 
 // One such file, kept open while the budget lasts. An open one belongs to its process for ever: when that has
-// gone, reading fails even though its number may be in use again.
+// gone, reading fails (a list of children is empty) even though its number may be in use again.
 // **Thread:** sample. **Owns:** the descriptor.
 class ProcFile {
  public:

@@ -100,7 +100,6 @@ size_t Process::ListThreads() {
   std::ranges::set_difference(found, known, std::back_inserter(fresh));
   const size_t first_new = threads_.size();
   for (const pid_t tid : fresh) threads_.emplace_back(tid, budget_);
-  threads_stale_ = false;
   return first_new;
 }
 
@@ -110,10 +109,7 @@ void Process::AppendThreadLines(size_t from) {
     char line[kStatBytes];
     const ssize_t got =
         threads_[i].stat.Read({.name = "stat", .pid = pid_, .tid = threads_[i].tid}, line, sizeof line);
-    if (got < 0 && MeansGone(errno)) {
-      threads_stale_ = true;  // and perhaps a new one has come, at the same count
-      continue;
-    }
+    if (got < 0 && MeansGone(errno)) continue;
     StatFields fields;
     if (got > 0 && CleanStatLine(line, static_cast<size_t>(got), &fields)) {
       thread_lines_.append(line, static_cast<size_t>(got));
@@ -129,7 +125,7 @@ std::string_view Process::ThreadLines(const Tick& tick) {
   thread_lines_at_ = tick.number;
   thread_lines_ = leader_line_;
   AppendThreadLines(0);
-  if (ThreadListStale()) AppendThreadLines(ListThreads());
+  if (thread_count_ != threads_.size() + 1) AppendThreadLines(ListThreads());
   return thread_lines_;
 }
 
@@ -187,25 +183,18 @@ bool Process::ReadIo(const Tick& tick) {
   return true;
 }
 
-bool Process::AppendChildrenOf(Thread& thread, std::vector<pid_t>& children, std::vector<char>& buffer) {
+void Process::AppendChildrenOf(Thread& thread, std::vector<pid_t>& children, std::vector<char>& buffer) {
   std::string_view text =
       thread.children.ReadAll({.name = "children", .pid = pid_, .tid = thread.tid}, buffer);
-  if (text.data() == nullptr) return false;
   for (pid_t child = 0; NextNumber(text, &child);) children.push_back(child);
-  return true;
 }
 
 void Process::AppendChildren(std::vector<pid_t>& children, std::vector<char>& buffer) {
-  if (ThreadListStale()) ListThreads();
-  // The children of a thread that ends move to another one, perhaps one that was read before: then look
-  // again.
-  for (int attempt = 0; attempt < 3; ++attempt) {
-    AppendChildrenOf(leader_, children, buffer);
-    bool all_there = true;
-    for (Thread& thread : threads_) all_there &= AppendChildrenOf(thread, children, buffer);
-    if (all_there) return;
-    ListThreads();
-  }
+  // The number of threads would not do: one may have taken the place of another, whose open file reads as
+  // empty.
+  ListThreads();
+  AppendChildrenOf(leader_, children, buffer);
+  for (Thread& thread : threads_) AppendChildrenOf(thread, children, buffer);
 }
 
 }  // namespace profd::host

@@ -74,12 +74,11 @@ class Process {
   };
 
   void MarkGone();
-  bool ThreadListStale() const { return threads_stale_ || thread_count_ != threads_.size() + 1; }
   // Brings `threads_` up to date; new ones stand at the end, from the position returned.
   size_t ListThreads();
   // Reads the lines of the threads from position `from` on, dropping those that have gone.
   void AppendThreadLines(size_t from);
-  bool AppendChildrenOf(Thread& thread, std::vector<pid_t>& children, std::vector<char>& buffer);
+  void AppendChildrenOf(Thread& thread, std::vector<pid_t>& children, std::vector<char>& buffer);
 
   const pid_t pid_;
   const std::weak_ptr<Process> parent_;
@@ -97,7 +96,6 @@ class Process {
   Thread leader_;
   std::string leader_line_;
   std::vector<Thread> threads_;  // all but the leader
-  bool threads_stale_ = true;    // a read showed that one has gone
   std::string thread_lines_;
   uint64_t thread_lines_at_ = 0;
 

@@ -72,15 +72,12 @@ class DiskProbe final : public Probe {
     for (auto at = members.rbegin(); at != members.rend(); ++at) {
       const std::shared_ptr<Process>& process = *at;
       any |= process->ReadIo(tick);
-      auto [entry, is_new] = counted_.try_emplace(process->pid());
-      Counted& counted = entry->second;
-      if (counted.process != process) {
-        if (counted.process != nullptr) Count(counted);
-        // Who was there at the start begins at zero, who came later has done everything since.
-        counted = {.process = process, .total = start_raw_ns_ == 0 ? process->io() : IoBytes{}};
-      }
+      auto [entry, is_new] = counted_.try_emplace(process.get());
+      // Who was there at the start begins at zero, who came later has done everything since.
+      if (is_new)
+        entry->second = {.process = process, .total = start_raw_ns_ == 0 ? process->io() : IoBytes{}};
     }
-    for (auto& [pid, counted] : counted_) Count(counted);
+    for (auto& [key, counted] : counted_) Count(counted);
     std::erase_if(counted_, [](const auto& entry) { return !entry.second.process->alive(); });
     return any;
   }
@@ -141,7 +138,7 @@ class DiskProbe final : public Probe {
   RowStream& stream_;
   ProcessStreams per_process_;
   ProcessFacts target_;
-  std::unordered_map<pid_t, Counted> counted_;
+  std::unordered_map<const Process*, Counted> counted_;
   IoBytes since_last_;
   uint64_t start_raw_ns_ = 0;
   uint64_t last_raw_ns_ = 0;

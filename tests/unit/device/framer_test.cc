@@ -228,6 +228,25 @@ TEST(Framer, ARecordCutOffAtTheEndIsLost) {
   EXPECT_EQ(total.damaged_records, 1U);
 }
 
+TEST(Framer, TheTextAtTheEndOfAiCpuRecordsIsNoDamage) {
+  std::string records;
+  for (int i = 0; i < 5; ++i) {
+    format::AiCpuRecord record{};
+    record.magic = format::kReportMagic;
+    records += Bytes(record);
+  }
+  std::mt19937 random(9);
+  for (const size_t names : {10, 1000}) {
+    const std::string stream = records + "###drv_hashdata###\n" + std::string(names, '7');
+    for (int round = 0; round < 50; ++round) {
+      std::uniform_int_distribution<size_t> size(1, 300);
+      const Total total = FrameInPieces(Format("aicpu.data"), 10, stream, [&] { return size(random); });
+      ASSERT_TRUE(total.bytes == records);
+      ASSERT_EQ(total.damaged_bytes + total.damaged_records, 0U);
+    }
+  }
+}
+
 TEST(Framer, MissingPeriodsAreCounted) {
   std::string stream;
   for (uint64_t i = 1; i <= 20; ++i) {

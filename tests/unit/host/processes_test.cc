@@ -85,6 +85,21 @@ TEST_P(ProcessesTest, SeesChildrenOfEveryThreadAndOfChildren) {
   while (family.running() != 0) family.Update(Next());
 }
 
+TEST_P(ProcessesTest, SeesAChildOfAThreadThatTookThePlaceOfAnother) {
+  Worker worker;
+  worker.Tell("thread");
+  Family family({worker.pid()}, table_, files_, Next());
+  for (int round = 0; round < 3; ++round) {
+    worker.Tell("end-thread");
+    worker.Tell("thread");
+    const pid_t child = worker.TellForPid("fork-thread");
+    family.Update(Next());
+    family.Update(Next());
+    EXPECT_TRUE(Pids(family).contains(child));
+    worker.Tell("end-child");
+  }
+}
+
 TEST_P(ProcessesTest, AFamilyOfAFamilyMember) {
   Worker worker;
   const pid_t child = worker.TellForPid("fork");
@@ -110,6 +125,7 @@ TEST_P(ProcessesTest, AReusedPidIsAnotherProcess) {
   // The start time of a process counts in ticks of 10 ms.
   ::usleep(20'000);
   if (worker.TellForPid("fork-as " + std::to_string(pid)) != pid) GTEST_SKIP() << "no right to choose a pid";
+  worker.Tell("thread");  // takes a pid that the kernel chooses, which is what makes the family look
   family.Update(Next());
   family.Update(Next());
   EXPECT_FALSE(first->alive());
