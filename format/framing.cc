@@ -174,18 +174,32 @@ struct Entry {
   StreamFormat format;
 };
 
-template <typename Record>
-constexpr Entry Fixed(uint32_t chips, std::string_view file, StampDomain stamp, size_t stamp_offset,
-                      Combine combine, uint32_t per_period, bool (*plausible)(const std::byte*)) {
-  return {chips,
-          {file, Framing::kFixed, sizeof(Record), stamp, static_cast<uint32_t>(stamp_offset), combine,
-           per_period, plausible}};
+using Is = bool (*)(const std::byte* record);
+
+// The check of one record, inlined into the loop over many.
+template <Is kIs>
+uint32_t Leading(const std::byte* data, uint32_t records, uint32_t record_bytes) {
+  uint32_t count = 0;
+  while (count < records && kIs(data + size_t{count} * record_bytes)) ++count;
+  return count;
 }
 
-constexpr Entry Sized(uint32_t chips, std::string_view file, uint32_t bytes,
-                      bool (*plausible)(const std::byte*) = nullptr, StampDomain stamp = StampDomain::kNone,
-                      uint32_t stamp_offset = 0) {
-  return {chips, {file, Framing::kFixed, bytes, stamp, stamp_offset, Combine::kNone, 0, plausible}};
+template <typename Record, Is kIs>
+constexpr Entry Fixed(uint32_t chips, std::string_view file, StampDomain stamp, size_t stamp_offset,
+                      Combine combine, uint32_t per_period) {
+  return {chips,
+          {file, Framing::kFixed, sizeof(Record), stamp, static_cast<uint32_t>(stamp_offset), combine,
+           per_period, Leading<kIs>}};
+}
+
+// Records without a type of ours.
+template <Is kIs>
+constexpr Entry Sized(uint32_t chips, std::string_view file, uint32_t bytes, StampDomain stamp,
+                      uint32_t stamp_offset) {
+  return {chips, {file, Framing::kFixed, bytes, stamp, stamp_offset, Combine::kNone, 0, Leading<kIs>}};
+}
+constexpr Entry Sized(uint32_t chips, std::string_view file, uint32_t bytes) {
+  return {chips, {file, Framing::kFixed, bytes, StampDomain::kNone, 0, Combine::kNone, 0, nullptr}};
 }
 
 constexpr Entry Lines(uint32_t chips, std::string_view file, uint8_t min_columns, uint8_t max_columns) {
@@ -224,8 +238,8 @@ constexpr Entry Dvpp(std::string_view file, bool id) {
 }
 
 constexpr Entry AiCpu() {
-  Entry entry = Fixed<AiCpuRecord>(kAll, "aicpu.data", StampDomain::kDeviceTicks,
-                                   offsetof(AiCpuRecord, ticks), Combine::kNone, 0, IsReport);
+  Entry entry = Fixed<AiCpuRecord, IsReport>(kAll, "aicpu.data", StampDomain::kDeviceTicks,
+                                             offsetof(AiCpuRecord, ticks), Combine::kNone, 0);
   entry.format.trailer = "###drv_hashdata###";
   return entry;
 }
@@ -240,11 +254,11 @@ using Combine::kSum;
 using Combine::kThin;
 
 constexpr Entry kTable[] = {
-    Fixed<HbmRecord>(kAll, "hbm.data", kStartUs64, offsetof(HbmRecord, time_us), kSum, 8, IsHbm),
-    Fixed<DdrRecord>(kAll, "ddr.data", kStartUs32, offsetof(DdrRecord, time_us), kSum, 0, IsDdr),
+    Fixed<HbmRecord, IsHbm>(kAll, "hbm.data", kStartUs64, offsetof(HbmRecord, time_us), kSum, 8),
+    Fixed<DdrRecord, IsDdr>(kAll, "ddr.data", kStartUs32, offsetof(DdrRecord, time_us), kSum, 0),
     Lines(k310, "llc.data", 0, 0),  // text of perf
-    Fixed<LlcRecord>(kAll & ~k310, "llc.data", kStartUs64, offsetof(LlcRecord, time_us), kSum, 0, IsLlc),
-    Fixed<PcieRecord>(kAll, "pcie.data", kDeviceNs, offsetof(PcieRecord, time_ns), kMinMaxAvg, 1, IsPcie),
+    Fixed<LlcRecord, IsLlc>(kAll & ~k310, "llc.data", kStartUs64, offsetof(LlcRecord, time_us), kSum, 0),
+    Fixed<PcieRecord, IsPcie>(kAll, "pcie.data", kDeviceNs, offsetof(PcieRecord, time_ns), kMinMaxAvg, 1),
     Hccs(),
     Timed("nic.data", 14, 16, kNetHeader),
     Timed("roce.data", 15, 16, kNetHeader),
@@ -265,37 +279,37 @@ constexpr Entry kTable[] = {
     Dvpp("dvpp.venc", false),
     Dvpp("dvpp.scd", true),
     Dvpp("dvpp.scd", false),
-    Fixed<NpuMemRecord>(kAll, "npu_mem.data", kStartUs32, offsetof(NpuMemRecord, time_us), kThin, 1,
-                        IsNpuMem),
-    Fixed<NpuMemRecord>(kAll, "npu_mem.app", kStartUs32, offsetof(NpuMemRecord, time_us), kThin, 1, IsNpuMem),
-    Fixed<NpuModuleMemRecord>(kAll, "npu_module_mem.data", kHostCounter, offsetof(NpuModuleMemRecord, time),
-                              kThin, 0, IsNpuModuleMem),
-    Fixed<QosRecord>(kAll, "qos.data", kDeviceTicks, offsetof(QosRecord, ticks), kThin, 1, IsQos),
-    Fixed<UbRecord>(kAll, "ub.data", kStartUs64, offsetof(UbRecord, time_us), kThin, 0, IsUb),
+    Fixed<NpuMemRecord, IsNpuMem>(kAll, "npu_mem.data", kStartUs32, offsetof(NpuMemRecord, time_us), kThin,
+                                  1),
+    Fixed<NpuMemRecord, IsNpuMem>(kAll, "npu_mem.app", kStartUs32, offsetof(NpuMemRecord, time_us), kThin, 1),
+    Fixed<NpuModuleMemRecord, IsNpuModuleMem>(kAll, "npu_module_mem.data", kHostCounter,
+                                              offsetof(NpuModuleMemRecord, time), kThin, 0),
+    Fixed<QosRecord, IsQos>(kAll, "qos.data", kDeviceTicks, offsetof(QosRecord, ticks), kThin, 1),
+    Fixed<UbRecord, IsUb>(kAll, "ub.data", kStartUs64, offsetof(UbRecord, time_us), kThin, 0),
     // Changes, not samples: each of the up to 55 entries carries its own stamp; the first one stands for the
     // record.
-    Fixed<LowPowerRecord>(kAll, "lpmFreqConv.data", kDeviceTicks, offsetof(LowPowerRecord, sample),
-                          Combine::kNone, 0, IsLowPower),
-    Fixed<LowPowerRecord>(kAll, "lpmInfoConv.data", kDeviceTicks, offsetof(LowPowerRecord, sample),
-                          Combine::kNone, 0, IsLowPower),
+    Fixed<LowPowerRecord, IsLowPower>(kAll, "lpmFreqConv.data", kDeviceTicks,
+                                      offsetof(LowPowerRecord, sample), Combine::kNone, 0),
+    Fixed<LowPowerRecord, IsLowPower>(kAll, "lpmInfoConv.data", kDeviceTicks,
+                                      offsetof(LowPowerRecord, sample), Combine::kNone, 0),
     // Types with different meanings share the stream (counts of a period, levels): no single way to combine
     // them.
-    Fixed<StarsSioRecord>(kAll, "stars_soc_profile.data", kDeviceTicks, offsetof(StarsHeader, ticks),
-                          Combine::kNone, 0, IsStars),
-    Sized(kTenEvents, "stars_soc.data", 32, IsStars, kDeviceTicks, offsetof(StarsHeader, ticks)),
-    Sized(kAll & ~kTenEvents, "stars_soc.data", 64, IsStars, kDeviceTicks, offsetof(StarsHeader, ticks)),
-    Sized(kSmallTsCpu, "tscpu.data", 184, IsTsCpu, kDeviceTicks, 96),
-    Fixed<TsCpuRecord>(kAll & ~kSmallTsCpu, "tscpu.data", kDeviceTicks, offsetof(TsCpuRecord, ticks),
-                       Combine::kNone, 0, IsTsCpu),
+    Fixed<StarsSioRecord, IsStars>(kAll, "stars_soc_profile.data", kDeviceTicks, offsetof(StarsHeader, ticks),
+                                   Combine::kNone, 0),
+    Sized<IsStars>(kTenEvents, "stars_soc.data", 32, kDeviceTicks, offsetof(StarsHeader, ticks)),
+    Sized<IsStars>(kAll & ~kTenEvents, "stars_soc.data", 64, kDeviceTicks, offsetof(StarsHeader, ticks)),
+    Sized<IsTsCpu>(kSmallTsCpu, "tscpu.data", 184, kDeviceTicks, 96),
+    Fixed<TsCpuRecord, IsTsCpu>(kAll & ~kSmallTsCpu, "tscpu.data", kDeviceTicks, offsetof(TsCpuRecord, ticks),
+                                Combine::kNone, 0),
     // Sample based; the task based records of the same names are 128 bytes.
-    Fixed<CoreSampleRecord>(kAll, "aicore.data", kDeviceNs, offsetof(CoreSampleRecord, time_ns), kSum, 0,
-                            kIsCoreSample),
-    Fixed<CoreSampleRecord>(kAll, "aiVectorCore.data", kDeviceNs, offsetof(CoreSampleRecord, time_ns), kSum,
-                            0, kIsCoreSample),
-    Fixed<CoreSampleRecord950>(kTenEvents, "ffts_profile.data", kDeviceTicks,
-                               offsetof(CoreSampleRecord950, ticks), kSum, 0, kIsCoreSample950),
-    Fixed<CoreSampleRecord>(kAll & ~kTenEvents, "ffts_profile.data", kDeviceNs,
-                            offsetof(CoreSampleRecord, time_ns), kSum, 0, kIsCoreSample),
+    Fixed<CoreSampleRecord, kIsCoreSample>(kAll, "aicore.data", kDeviceNs,
+                                           offsetof(CoreSampleRecord, time_ns), kSum, 0),
+    Fixed<CoreSampleRecord, kIsCoreSample>(kAll, "aiVectorCore.data", kDeviceNs,
+                                           offsetof(CoreSampleRecord, time_ns), kSum, 0),
+    Fixed<CoreSampleRecord950, kIsCoreSample950>(kTenEvents, "ffts_profile.data", kDeviceTicks,
+                                                 offsetof(CoreSampleRecord950, ticks), kSum, 0),
+    Fixed<CoreSampleRecord, kIsCoreSample>(kAll & ~kTenEvents, "ffts_profile.data", kDeviceNs,
+                                           offsetof(CoreSampleRecord, time_ns), kSum, 0),
     AiCpu(),
     Sized(kAll, "hwts.data", 64),
     Sized(kAll, "hwts.aiv_data", 64),

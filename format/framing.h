@@ -43,9 +43,9 @@ struct StreamFormat {
   uint32_t stamp_offset = 0;
   Combine combine = Combine::kNone;
   uint32_t records_per_period = 1;  // what one tick delivers (HBM: 8), 0 = varies
-  // True when these bytes can be a record of the kind: magic, enum fields, ranges. Never reads past
-  // record_bytes.
-  bool (*plausible)(const std::byte* record) = nullptr;
+  // How many of the first `records` at `data` can be records of the kind, up to the first that cannot: magic,
+  // enum fields, ranges. nullptr: any bytes can.
+  uint32_t (*plausible)(const std::byte* data, uint32_t records, uint32_t record_bytes) = nullptr;
   // Text kinds: what the file starts with. The vendor's reader skips line 1 of every HCCS slice, whatever it
   // is; the headers of NIC, RoCE and DVPP are optional and only wanted at the top of the first slice.
   std::string_view every_slice_header = {};

@@ -14,10 +14,11 @@ struct Config {
   struct Store {
     std::string spool = "/var/lib/profd";  // where sessions without --output go, one folder per user
     uint64_t slice_bytes = 2ull << 20;
-    uint64_t roll_after_s = 3600;          // a long session goes on in a new linked directory
+    uint64_t roll_after_s = 3600;  // a long session goes on in a new linked directory
     uint64_t chunk_bytes = 256ull << 10;
-    uint64_t device_chunks = 64;           // per pump thread and file system
-    uint64_t host_chunks = 16;
+    uint64_t device_chunks = 64;  // per pump thread and file system
+    uint64_t host_chunk_bytes = 4ull << 20;
+    uint64_t host_chunks = 32;
   } store;
 
   struct Session {
@@ -28,9 +29,9 @@ struct Config {
   } session;
 
   struct Driver {
-    std::string library;        // "" = /etc/ascend_install.info, then the loader's path
-    uint64_t timeout_ms = 5000; // after which a call counts as stuck
-    uint64_t sweep_ms = 150;    // how often the pump drains every channel
+    std::string library;         // "" = /etc/ascend_install.info, then the loader's path
+    uint64_t timeout_ms = 5000;  // after which a call counts as stuck
+    uint64_t sweep_ms = 180;     // how often the pump drains every channel
     bool pump_per_device = false;
   } driver;
 
@@ -40,8 +41,8 @@ struct Config {
   } log;
 };
 
-// Reads YAML over the defaults. Unknown keys and wrong types are errors: "profd.yaml:12: store.slice_bites: unknown
-// key; did you mean slice_bytes?".
+// Reads YAML over the defaults. Unknown keys and wrong types are errors: "profd.yaml:12: store.slice_bites:
+// unknown key; did you mean slice_bytes?".
 base::Result<Config> LoadConfig(const std::string& path);
 // The YAML of a Config with every key, for --check-config and the test.
 std::string DumpConfig(const Config& config);

@@ -40,6 +40,7 @@ std::vector<Key> KeysOf(Config& c) {
       {"store", "roll_after_s", Number{&c.store.roll_after_s, 1, 4200}},
       {"store", "chunk_bytes", Number{&c.store.chunk_bytes, 16u << 10, 4u << 20}},
       {"store", "device_chunks", Number{&c.store.device_chunks, 4, 4096}},
+      {"store", "host_chunk_bytes", Number{&c.store.host_chunk_bytes, 64u << 10, 64u << 20}},
       {"store", "host_chunks", Number{&c.store.host_chunks, 2, 4096}},
       {"session", "default_duration_s", Number{&c.session.default_duration_s, 1, 30 * kDay}},
       {"session", "max_duration_s", Number{&c.session.max_duration_s, 1, 365 * kDay}},

@@ -142,7 +142,7 @@ class ChannelHub::Impl {
 
   void Enter(Channel& channel, Subscription& subscription);
   void StartNow(const ChannelPtr& channel);
-  void OnStarted(const ChannelPtr& channel, int code, uint64_t host_ns);
+  void OnStarted(const ChannelPtr& channel, int code);
   void OnRefused(const ChannelPtr& channel, int code);
   void GiveUp(const ChannelPtr& channel, Status status, bool stuck);
   void StopNow(const ChannelPtr& channel);
@@ -282,23 +282,18 @@ void ChannelHub::Impl::StartNow(const ChannelPtr& channel) {
                        }},
                   std::make_shared<Subscriber>(*first.format, first.key, first.stats, *first.pipe, nullptr));
 
-  struct Reply {
-    int code = 0;
-    uint64_t host_ns = 0;
-  };
-  const auto reply = std::make_shared<Reply>();
+  const auto code = std::make_shared<int>(driver::kOk);
   Submit(
       id, false,
-      [driver = &driver_, id, para = first.para, reply] {
-        reply->host_ns = base::RawNs();
-        reply->code = driver->Start(id.device, id.channel, para);
+      [driver = &driver_, id, para = first.para, code] {
+        *code = driver->Start(id.device, id.channel, para);
       },
-      [this, channel, reply](Outcome outcome) {
-        if (outcome == Outcome::kReturned) return OnStarted(channel, reply->code, reply->host_ns);
+      [this, channel, code](Outcome outcome) {
+        if (outcome == Outcome::kReturned) return OnStarted(channel, *code);
         GiveUp(channel, Late("starting", channel->first), outcome == Outcome::kTimedOut);
       },
-      [this, channel, reply] {  // after all, but nobody waits for it any more
-        if (reply->code == driver::kOk) {
+      [this, channel, code] {  // after all, but nobody waits for it any more
+        if (*code == driver::kOk) {
           StopNow(channel);
         } else {
           Forget(channel);
@@ -306,11 +301,10 @@ void ChannelHub::Impl::StartNow(const ChannelPtr& channel) {
       });
 }
 
-void ChannelHub::Impl::OnStarted(const ChannelPtr& channel, int code, uint64_t host_ns) {
+void ChannelHub::Impl::OnStarted(const ChannelPtr& channel, int code) {
   if (code != driver::kOk) return OnRefused(channel, code);
   channel->state = State::kRunning;
-  const ChannelRequest& first = channel->first;
-  channel->start_ns = first.device_start_ns + (first.host_start_ns != 0 ? host_ns - first.host_start_ns : 0);
+  channel->start_ns = channel->first.device_start_ns;
   channel->told_code = driver::kOk;
   if (channel->stop_done) return StopNow(channel);
   for (Subscription& subscription : channel->subscriptions) Enter(*channel, subscription);

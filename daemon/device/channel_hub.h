@@ -21,7 +21,7 @@ namespace profd::device {
 using Post = std::function<void(std::function<void()>)>;  // runs a closure on ctl
 
 struct HubOptions {
-  uint64_t sweep_ns = 150'000'000;             // how often the pump drains every channel, at most
+  uint64_t sweep_ns = 180'000'000;             // how often the pump drains every channel, at most
   uint64_t stop_sweep_ns = 1'000'000;          // while a stop of the device is in progress
   uint64_t driver_timeout_ns = 5'000'000'000;  // after which a channel counts as stuck
   uint64_t queue_patience_ns = 1'000'000'000;  // control calls waiting longer move to a spare thread
@@ -50,7 +50,6 @@ struct ChannelRequest {
   std::string kind;              // "hbm"
   std::string holder;            // "session 3f2a of alice", for refusals
   uint64_t device_start_ns = 0;  // device raw ns of the session's clock pair (rebasing T1 stamps)
-  uint64_t host_start_ns = 0;    // host raw ns of the same pair; 0 = unknown
   double counter_mhz = 0;        // of the device counter (gaps in kinds stamped in ticks); 0 = unknown
   format::StreamKey key;
   chunk::StreamStatsPtr stats;

@@ -20,10 +20,12 @@ constexpr uint64_t kShortVisitBytes = kVisitBytes / 8;
 constexpr size_t kScratchBytes = 256u << 10;
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kShortestInterval = kMs / 5;
-constexpr uint64_t kShortestSample = kMs;     // to measure a rate over
-constexpr uint64_t kChunkRetry = kMs / 2;     // the writer returns chunks much faster than that
-constexpr uint64_t kChunkPatience = 2 * kMs;  // without a chunk before a full ring is emptied for nobody
-constexpr uint64_t kLongestPatience = 1000 * kMs;
+constexpr uint64_t kFirstInterval =
+    5 * kMs;                               // a new channel may be a fast one: looked at soon, then ever later
+constexpr uint64_t kShortestSample = kMs;  // to measure a rate over
+constexpr uint64_t kChunkRetry = kMs / 2;  // the writer returns chunks much faster than that
+constexpr uint64_t kChunkPatience = 2 * kMs;   // without a chunk before a full ring is emptied for nobody
+constexpr uint64_t kDropShare = 20;            // and for that at most one part in so many of the pump's time
 constexpr uint64_t kStopPatience = 500 * kMs;  // the driver discards after 1 s, and does not say so
 constexpr uint64_t kFailedRetry = 1000 * kMs;
 constexpr uint64_t kAtOnce = 0;
@@ -55,7 +57,6 @@ struct ChannelPump::Channel {
     rate = std::max(sample, (3 * rate + sample) / 4);
     dry_ns = now_ns;
     bytes_since_dry = 0;
-    patience_ns = kChunkPatience;
   }
 
   const Source source;
@@ -64,11 +65,12 @@ struct ChannelPump::Channel {
   uint64_t due_ns = kAtOnce;  // CLOCK_MONOTONIC, as all times here but last_good_ns
   uint64_t last_good_ns = base::RawNs();
 
+  uint64_t longest_ns = kFirstInterval;  // between two looks; grows up to the sweep's
+
   double rate = 0;  // bytes per ns that the channel delivers
   uint64_t dry_ns;  // when the driver's ring was last seen empty
   uint64_t bytes_since_dry = 0;
   uint64_t starved_ns = 0;  // since when nothing is read for want of a chunk; 0 = there is one
-  uint64_t patience_ns = kChunkPatience;
 
   uint64_t failures = 0;  // reads that failed since the last that did not
   bool damage_told = false;
@@ -185,7 +187,6 @@ void ChannelPump::RunCommands() {
 
 // One round over the channels that are due; returns when the next is.
 uint64_t ChannelPump::Sweep(uint64_t now_ns) {
-  dropped_ = false;
   uint64_t next = UINT64_MAX;
   const size_t count = channels_.size();
   size_t at = first_ < count ? first_ : 0;
@@ -210,14 +211,12 @@ void ChannelPump::Visit(Channel& channel, uint64_t now_ns) {
   const bool draining = channel.source.draining->load(std::memory_order_relaxed);
   const uint64_t most_bytes = draining ? kRingBytes : stopping_.any() ? kShortVisitBytes : kVisitBytes;
   Outcome outcome = ReadSome(channel, most_bytes, false);
-  if (outcome == Outcome::kStarved && channel.starved_ns != 0 && !dropped_ && MayDrop(channel, now_ns)) {
-    dropped_ = true;
+  if (outcome == Outcome::kStarved && channel.starved_ns != 0 && MayDrop(channel, now_ns)) {
+    const uint64_t begin_ns = base::MonotonicNs();
     outcome = ReadSome(channel, kRingBytes, true);
-    // A source that outruns us is as full as before: to empty it again and again helps nobody.
-    if (outcome == Outcome::kMore) {
-      channel.patience_ns = kLongestPatience;
-      outcome = Outcome::kStarved;
-    }
+    if (outcome == Outcome::kMore) outcome = Outcome::kStarved;  // a source that outruns us
+    const uint64_t end_ns = base::MonotonicNs();
+    next_drop_ns_ = end_ns + kDropShare * (end_ns - begin_ns);
   }
   if (outcome != Outcome::kStarved) {
     channel.starved_ns = 0;
@@ -229,12 +228,13 @@ void ChannelPump::Visit(Channel& channel, uint64_t now_ns) {
 
 bool ChannelPump::MayDrop(const Channel& channel, uint64_t now_ns) const {
   const uint64_t waited = now_ns - channel.starved_ns;
-  if (waited < channel.patience_ns) return false;
   if (stopping_[channel.source.id.device] && waited >= kStopPatience) return true;
+  // To empty rings for nobody takes the time in which the chunks that come back are filled.
+  if (waited < kChunkPatience || now_ns < next_drop_ns_) return false;
   return channel.BelievedBytes(now_ns) >= 3 * kQuarterRing;
 }
 
-uint64_t ChannelPump::DueAfter(const Channel& channel, Outcome outcome, uint64_t now_ns) const {
+uint64_t ChannelPump::DueAfter(Channel& channel, Outcome outcome, uint64_t now_ns) const {
   switch (outcome) {
     case Outcome::kMore:
       return kAtOnce;
@@ -246,10 +246,13 @@ uint64_t ChannelPump::DueAfter(const Channel& channel, Outcome outcome, uint64_t
       break;
   }
   if (stopping_[channel.source.id.device]) return now_ns + options_.stop_sweep_ns;
+  const uint64_t longest_ns = std::min(channel.longest_ns, options_.sweep_ns);
+  channel.longest_ns = 2 * longest_ns;
   const double quarter_ns = static_cast<double>(kQuarterRing) / std::max(channel.rate, 1e-9);
-  if (quarter_ns < static_cast<double>(options_.sweep_ns)) {
+  if (quarter_ns < static_cast<double>(longest_ns)) {
     return now_ns + std::max(kShortestInterval, static_cast<uint64_t>(quarter_ns));
   }
+  if (longest_ns < options_.sweep_ns) return now_ns + longest_ns;
   return (now_ns / options_.sweep_ns + 1) * options_.sweep_ns;  // one beat for all: one wake-up for all
 }
 

@@ -88,7 +88,7 @@ class ChannelPump {
   void Deliver(Channel& channel, Subscriber* home, std::byte* data, uint32_t bytes, bool last);
   void Finish(Channel& channel);
   bool MayDrop(const Channel& channel, uint64_t now_ns) const;
-  uint64_t DueAfter(const Channel& channel, Outcome outcome, uint64_t now_ns) const;
+  uint64_t DueAfter(Channel& channel, Outcome outcome, uint64_t now_ns) const;
   Outcome OnReadError(Channel& channel, int code);
   void OnReadAgain(Channel& channel);
   void Report(Channel& channel, ChannelEvent::What what, std::string reason);
@@ -117,8 +117,8 @@ class ChannelPump {
   std::vector<chunk::Pipe*> touched_;
   std::bitset<driver::kMaxDevices> stopping_;
   base::MappedRegion scratch_;
-  size_t first_ = 0;      // channel the next sweep begins with
-  bool dropped_ = false;  // in this sweep a ring was emptied for nobody
+  size_t first_ = 0;           // channel the next sweep begins with
+  uint64_t next_drop_ns_ = 0;  // no ring is emptied for nobody before
 };
 
 }  // namespace profd::device

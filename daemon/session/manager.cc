@@ -52,7 +52,8 @@ Status CheckText(const std::string& what, const std::string& text) {
     return {Code::kInvalidArgument, what + " is " + std::to_string(text.size()) + " bytes long; at most " +
                                         std::to_string(kMaxName) + " are taken"};
   }
-  const bool printable = std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= 0x20 && c != 0x7f; });
+  const bool printable =
+      std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= 0x20 && c != 0x7f; });
   if (!printable) return {Code::kInvalidArgument, what + " holds a control character; give printable text"};
   return Status::Ok();
 }
@@ -128,15 +129,16 @@ Status Manager::Impl::CheckSpec(SessionSpec& spec) const {
   spec.pids.erase(std::unique(spec.pids.begin(), spec.pids.end()), spec.pids.end());
   if (spec.duration_ns == 0) spec.duration_ns = config_.session.default_duration_s * kSecond;
   if (spec.duration_ns > config_.session.max_duration_s * kSecond) {
-    return {Code::kOutOfRange, "duration " + std::to_string(spec.duration_ns / kSecond) + " s is longer than " +
-                                   std::to_string(config_.session.max_duration_s) +
+    return {Code::kOutOfRange, "duration " + std::to_string(spec.duration_ns / kSecond) +
+                                   " s is longer than " + std::to_string(config_.session.max_duration_s) +
                                    " s, the longest this profd allows (session.max_duration_s)"};
   }
   if (spec.delay_ns > config_.session.max_duration_s * kSecond) {
-    return {Code::kOutOfRange, "delay is longer than " + std::to_string(config_.session.max_duration_s) + " s"};
+    return {Code::kOutOfRange,
+            "delay is longer than " + std::to_string(config_.session.max_duration_s) + " s"};
   }
-  const auto open = static_cast<size_t>(
-      std::count_if(sessions_.begin(), sessions_.end(), [](const auto& session) { return !session->ended(); }));
+  const auto open = static_cast<size_t>(std::count_if(sessions_.begin(), sessions_.end(),
+                                                      [](const auto& session) { return !session->ended(); }));
   if (open >= config_.session.max_sessions) {
     return {Code::kResourceExhausted, std::to_string(open) +
                                           " sessions are open, the most this profd allows "
@@ -167,7 +169,8 @@ Result<NodeFacts> Manager::Impl::FactsFor(const Caller& caller, const SessionSpe
   return facts;
 }
 
-void Manager::Impl::Start(const Caller& caller, SessionSpec spec, std::function<void(Result<SessionInfo>)> done) {
+void Manager::Impl::Start(const Caller& caller, SessionSpec spec,
+                          std::function<void(Result<SessionInfo>)> done) {
   if (const Status status = CheckSpec(spec); !status.ok()) {
     done(status);
     return;
@@ -197,7 +200,8 @@ void Manager::Impl::PlanStart(std::shared_ptr<Request> request) {
       return;
     }
   }
-  if (!request->spec.pids.empty()) request->target_name = host::ReadProcessFacts(request->spec.pids.front()).comm;
+  if (!request->spec.pids.empty())
+    request->target_name = host::ReadProcessFacts(request->spec.pids.front()).comm;
   OpenOutput(std::move(request));
 }
 
@@ -208,7 +212,8 @@ void Manager::Impl::OpenOutput(std::shared_ptr<Request> request) {
     std::string path = request->spec.output;
     Result<base::UniqueFd> parent = Status{};
     if (*passed) {
-      parent = store::CheckOutputDir(std::move(*passed), caller.uid, caller.gid);
+      const Status usable = store::CheckOutputDir(passed->get());
+      parent = usable.ok() ? Result<base::UniqueFd>(std::move(*passed)) : Result<base::UniqueFd>(usable);
     } else {
       path = spool + "/" + caller.user;
       parent = store::OpenSpoolFor(spool, caller.uid, caller.gid, caller.user);
@@ -224,7 +229,8 @@ void Manager::Impl::OpenOutput(std::shared_ptr<Request> request) {
   });
 }
 
-void Manager::Impl::Launch(const std::shared_ptr<Request>& request, base::UniqueFd parent, std::string parent_path) {
+void Manager::Impl::Launch(const std::shared_ptr<Request>& request, base::UniqueFd parent,
+                           std::string parent_path) {
   ForgetOld();
   Session::Setup setup;
   setup.id = NewId();
@@ -235,7 +241,8 @@ void Manager::Impl::Launch(const std::shared_ptr<Request>& request, base::Unique
   setup.parent_path = std::move(parent_path);
   setup.target_name = request->target_name;
   setup.next_trace_id = [this] { return next_trace_++; };
-  auto session = std::make_shared<Session>(Services{ctl_, config_, node_, writers_, sampler_}, std::move(setup));
+  auto session =
+      std::make_shared<Session>(Services{ctl_, config_, node_, writers_, sampler_}, std::move(setup));
   sessions_.push_back(session);
   session->Start([this, session, request](const Result<SessionInfo>& result) {
     // Refused: the caller has the reason, there is nothing to look at later.
@@ -246,8 +253,8 @@ void Manager::Impl::Launch(const std::shared_ptr<Request>& request, base::Unique
 
 void Manager::Impl::ForgetOld() {
   while (sessions_.size() >= kMaxEnded) {
-    const auto oldest =
-        std::find_if(sessions_.begin(), sessions_.end(), [](const auto& session) { return session->ended(); });
+    const auto oldest = std::find_if(sessions_.begin(), sessions_.end(),
+                                     [](const auto& session) { return session->ended(); });
     if (oldest == sessions_.end()) return;
     sessions_.erase(oldest);
   }
@@ -262,7 +269,7 @@ void Manager::Impl::Stop(const Caller& caller, const StopTarget& target,
       if (!target.session.empty() && session->id() == target.session &&
           May(caller, Action::kSeeSession, session->uid()).ok()) {
         done(Status{Code::kFailedPrecondition, "session " + target.session + " has ended already (" +
-                                             EndReasonName(session->Info().end_reason) + ")"});
+                                                   EndReasonName(session->Info().end_reason) + ")"});
         return;
       }
       continue;
@@ -282,7 +289,8 @@ void Manager::Impl::Stop(const Caller& caller, const StopTarget& target,
     } else if (target.all) {
       done(std::vector<SessionInfo>{});
     } else if (target.pid != 0) {
-      done(Status{Code::kNotFound, "no running session has pid " + std::to_string(target.pid) + " as its target"});
+      done(Status{Code::kNotFound,
+                  "no running session has pid " + std::to_string(target.pid) + " as its target"});
     } else {
       done(Status{Code::kNotFound, "no running session '" + target.session + "'; profctl list shows them"});
     }
@@ -354,7 +362,8 @@ std::vector<Check> Manager::Impl::LibraryChecks() const {
   const driver::Driver* driver = node_.driver();
   if (driver == nullptr) {
     return {{"driver library", Outcome::kWarn, node_.library_error(),
-             "on a node with NPUs install the driver, or name the library: profd --hal PATH; without it host kinds "
+             "on a node with NPUs install the driver, or name the library: profd --hal PATH; without it host "
+             "kinds "
              "only"}};
   }
   std::vector<Check> checks;
@@ -375,7 +384,8 @@ std::vector<Check> Manager::Impl::LibraryChecks() const {
   for (const driver::DeviceFacts& device : node_.devices()) {
     const bool works = device.status == 1 && device.error.empty();
     size_t kinds = 0;
-    for (const KindOffer& offer : DeviceKinds(device, driver->api_version())) kinds += offer.available ? 1 : 0;
+    for (const KindOffer& offer : DeviceKinds(device, driver->api_version()))
+      kinds += offer.available ? 1 : 0;
     checks.push_back({"device " + std::to_string(device.id), works ? Outcome::kOk : Outcome::kBroken,
                       device.chip_name + ", " + std::to_string(kinds) + " kinds" +
                           (works ? "" : ", status " + std::to_string(device.status) + " " + device.error),
@@ -389,9 +399,10 @@ void Manager::Impl::Doctor(const Caller& caller, pid_t pid, std::function<void(s
     using Outcome = Check::Outcome;
     auto checks = std::make_shared<std::vector<Check>>(LibraryChecks());
     const Status device_kinds = May(caller, Action::kCollectDevice);
-    checks->push_back({"rights", device_kinds.ok() ? Outcome::kOk : Outcome::kWarn,
-                       caller.user + (device_kinds.ok() ? " may collect every kind" : ": " + device_kinds.message()),
-                       device_kinds.ok() ? "" : "ask root, or collect host kinds of your own processes"});
+    checks->push_back(
+        {"rights", device_kinds.ok() ? Outcome::kOk : Outcome::kWarn,
+         caller.user + (device_kinds.ok() ? " may collect every kind" : ": " + device_kinds.message()),
+         device_kinds.ok() ? "" : "ask root, or collect host kinds of your own processes"});
     if (pid != 0) {
       const host::ProcessFacts process = host::ReadProcessFacts(pid);
       Check check{"pid " + std::to_string(pid), Outcome::kOk, process.comm, ""};

@@ -68,7 +68,8 @@ Trace::Trace(Services services, TraceSetup setup)
     std::snprintf(text, sizeof text, "%.6f", *mhz);
     host_facts_.cpu_mhz = text;
   } else {
-    host_facts_.cpu_mhz.clear();  // the vendor's reader then takes host stamps for nanoseconds, which they are
+    host_facts_.cpu_mhz
+        .clear();  // the vendor's reader then takes host stamps for nanoseconds, which they are
   }
   for (const HostStart& start : setup_.plan.host) {
     host_kinds_.push_back({start, std::make_shared<chunk::StreamStats>()});
@@ -88,28 +89,35 @@ void Trace::Arm(std::function<void(Status)> done) {
     }
     self->OpenWriter(done);
   };
-  if (devices.empty()) {
-    next();
-    return;
-  }
-  const auto one_done = After(devices.size(), std::move(next));
+  AskClocks(
+      devices,
+      [self = shared_from_this(), failure](uint32_t device, const PairResult& pair) {
+        if (pair.ok()) {
+          self->device_start_[device] = *pair;
+          self->setup_.manifest.clocks.push_back({static_cast<int>(device), *pair});
+          return;
+        }
+        *failure = "device " + std::to_string(device) + ": clocks cannot be read: " + pair.status().message();
+        self->Trouble(*failure);
+        for (Channel& channel : self->channels_) {
+          if (channel.start.device == device) channel.reason = *failure;
+        }
+        if (self->refused_.ok()) self->refused_ = {Code::kUnavailable, *failure};
+      },
+      std::move(next));
+}
+
+void Trace::AskClocks(const std::vector<uint32_t>& devices,
+                      std::function<void(uint32_t, const PairResult&)> each, std::function<void()> done) {
+  const auto one_done = After(devices.size(), std::move(done));
   for (const uint32_t device : devices) {
-    auto pair = std::make_shared<base::Result<format::ClockPair>>(Status{Code::kDeadlineExceeded, "no answer"});
+    auto pair = std::make_shared<PairResult>(Status{});
     services_.node.hub()->Call(
-        device, [driver = services_.node.shared_driver(), device, pair] { *pair = driver->PairClocks(device); },
-        [self = shared_from_this(), device, pair, failure, one_done](bool in_time) {
-          if (in_time && pair->ok()) {
-            self->device_start_[device] = **pair;
-            self->setup_.manifest.clocks.push_back({static_cast<int>(device), **pair});
-          } else {
-            const std::string why = in_time ? pair->status().message() : "the driver did not answer in time";
-            *failure = "device " + std::to_string(device) + ": clocks cannot be read: " + why;
-            self->Trouble(*failure);
-            for (Channel& channel : self->channels_) {
-              if (channel.start.device == device) channel.reason = *failure;
-            }
-            if (self->refused_.ok()) self->refused_ = {Code::kUnavailable, *failure};
-          }
+        device,
+        [driver = services_.node.shared_driver(), device, pair] { *pair = driver->PairClocks(device); },
+        [device, pair, each, one_done](bool in_time) {
+          each(device,
+               in_time ? *pair : Status{Code::kDeadlineExceeded, "the driver did not answer in time"});
           one_done();
         });
   }
@@ -156,8 +164,8 @@ std::vector<store::ControlFile> Trace::StartFiles() {
 store::ControlFile Trace::ManifestFile() const {
   format::Manifest manifest = setup_.manifest;
   for (const KindState& kind : Kinds()) {
-    manifest.kinds.push_back({kind.kind, kind.unit, kind.requested_hz, kind.effective_hz, VerdictName(kind.verdict),
-                              kind.reason});
+    manifest.kinds.push_back(
+        {kind.kind, kind.unit, kind.requested_hz, kind.effective_hz, VerdictName(kind.verdict), kind.reason});
   }
   store::ControlFile file;
   file.path = "profd/manifest.json";
@@ -203,7 +211,8 @@ void Trace::Fire(std::function<void(Status)> done) {
     request.first_stream = static_cast<uint32_t>(channels_.size());
     request.pids = setup_.pids;
     request.pipe = writer_->sampler;
-    for (const HostKind& kind : host_kinds_) request.probes.push_back({kind.start.kind, kind.start.hz, kind.stats});
+    for (const HostKind& kind : host_kinds_)
+      request.probes.push_back({kind.start.kind, kind.start.hz, kind.stats});
     request.make_spec = [](const std::string& folder, const std::string& file, chunk::StreamStatsPtr stats) {
       auto spec = std::make_shared<store::StreamSpec>();
       spec->folder = folder;
@@ -254,6 +263,9 @@ void Trace::StartChannel(Channel& channel, std::function<void()> done) {
   request.kind = setup_.plan.kinds[channel.start.kind_index].kind;
   request.holder = setup_.holder;
   request.device_start_ns = pair->second.device_raw_ns;
+  for (const driver::DeviceFacts& facts : services_.node.devices()) {
+    if (facts.id == device) request.counter_mhz = facts.counter_mhz;
+  }
   request.key = channel.key;
   request.stats = channel.stats;
   request.pipe = writer_->pumps[services_.node.hub()->PumpOf(device)];
@@ -262,21 +274,21 @@ void Trace::StartChannel(Channel& channel, std::function<void()> done) {
   request.on_event = [weak, index](const device::ChannelEvent& event) {
     if (const auto self = weak.lock()) self->OnChannelEvent(index, event);
   };
-  services_.node.hub()->Start(
-      std::move(request), [self = shared_from_this(), index, done = std::move(done)](base::Result<device::Started> result) {
-        Channel& channel = self->channels_[index];
-        if (result.ok()) {
-          channel.subscribed = true;
-          channel.verdict = result->pending ? Verdict::kPending : Verdict::kStarted;
-          channel.effective_hz = self->EffectiveHz(channel, result->period_ms);
-          channel.reason = result->pending ? "the device does not offer it yet" : result->shared ? "shared" : "";
-        } else {
-          channel.verdict = Verdict::kFailed;
-          channel.reason = result.status().message();
-          if (self->refused_.ok()) self->refused_ = result.status();
-        }
-        done();
-      });
+  services_.node.hub()->Start(std::move(request), [self = shared_from_this(), index, done = std::move(done)](
+                                                      base::Result<device::Started> result) {
+    Channel& channel = self->channels_[index];
+    if (result.ok()) {
+      channel.subscribed = true;
+      channel.verdict = result->pending ? Verdict::kPending : Verdict::kStarted;
+      channel.effective_hz = self->EffectiveHz(channel, result->period_ms);
+      channel.reason = result->pending ? "the device does not offer it yet" : result->shared ? "shared" : "";
+    } else {
+      channel.verdict = Verdict::kFailed;
+      channel.reason = result.status().message();
+      if (self->refused_.ok()) self->refused_ = result.status();
+    }
+    done();
+  });
 }
 
 void Trace::OnChannelEvent(size_t index, const device::ChannelEvent& event) {
@@ -310,8 +322,8 @@ void Trace::OnChannelEvent(size_t index, const device::ChannelEvent& event) {
 }
 
 double Trace::EffectiveHz(const Channel& channel, uint32_t running_period_ms) const {
-  // The plan knows the rate of what it asks for, also where the payload and not the call says it; another session's
-  // running channel scales it.
+  // The plan knows the rate of what it asks for, also where the payload and not the call says it; another
+  // session's running channel scales it.
   const uint32_t asked_ms = channel.start.para.period_ms;
   const double scale = asked_ms == 0 || running_period_ms == 0 ? 1.0 : double(asked_ms) / running_period_ms;
   return planned_hz_[channel.start.kind_index] * scale;
@@ -385,20 +397,16 @@ void Trace::PairClocks(std::function<void()> done) {
   std::vector<uint32_t> devices;
   for (const auto& [device, pair] : device_start_) devices.push_back(device);
   setup_.manifest.clocks.push_back({-1, HostPair()});
-  const auto one_done = After(devices.size(), std::move(done));
-  for (const uint32_t device : devices) {
-    auto pair = std::make_shared<base::Result<format::ClockPair>>(Status{Code::kDeadlineExceeded, "no answer"});
-    services_.node.hub()->Call(
-        device, [driver = services_.node.shared_driver(), device, pair] { *pair = driver->PairClocks(device); },
-        [self = shared_from_this(), device, pair, one_done](bool in_time) {
-          if (in_time && pair->ok()) {
-            self->setup_.manifest.clocks.push_back({static_cast<int>(device), **pair});
-          } else {
-            self->Trouble("device " + std::to_string(device) + ": clocks could not be read again");
-          }
-          one_done();
-        });
-  }
+  AskClocks(
+      devices,
+      [self = shared_from_this()](uint32_t device, const PairResult& pair) {
+        if (pair.ok()) {
+          self->setup_.manifest.clocks.push_back({static_cast<int>(device), *pair});
+        } else {
+          self->Trouble("device " + std::to_string(device) + ": clocks could not be read again");
+        }
+      },
+      std::move(done));
 }
 
 void Trace::RefreshManifest(const std::vector<std::string>& degraded) {
@@ -442,13 +450,13 @@ void Trace::Seal(EndReason reason, const std::vector<std::string>& degraded, std
     self->StopSources([self, done = std::move(done)]() mutable {
       self->EndSources();
       std::set<size_t> ends;
-      for (const auto& [device, pair] : self->device_start_) ends.insert(self->services_.node.hub()->PumpOf(device));
+      for (const auto& [device, pair] : self->device_start_)
+        ends.insert(self->services_.node.hub()->PumpOf(device));
       const size_t marks = ends.size() + (self->host_running_ ? 1 : 0);
-      self->writer_->thread->Seal(
-          self->setup_.id, marks, base::MonotonicNs() + kEndMarkPatienceNs,
-          [self, done = std::move(done)](const store::TraceRecord& record) mutable {
-            self->WriteEnd(record, std::move(done));
-          });
+      self->writer_->thread->Seal(self->setup_.id, marks, base::MonotonicNs() + kEndMarkPatienceNs,
+                                  [self, done = std::move(done)](const store::TraceRecord& record) mutable {
+                                    self->WriteEnd(record, std::move(done));
+                                  });
     });
   };
   PairClocks(std::move(finish));
@@ -461,18 +469,18 @@ void Trace::StopSources(std::function<void()> done) {
   if (host_running_) services_.sampler.Stop(setup_.id, one_done);
   for (Channel& channel : channels_) {
     if (!std::exchange(channel.subscribed, false)) continue;
-    services_.node.hub()->Stop(channel.key, [self = shared_from_this(), index = channel.key.stream,
-                                             one_done](const Status& status) {
-      if (!status.ok()) {
-        Channel& channel = self->channels_[index];
-        channel.reason = status.message();
-        if (status.code() != Code::kDataLoss) channel.verdict = Verdict::kFailed;
-        self->Settle();
-        self->Trouble("device " + std::to_string(channel.start.device) + " " +
-                      self->setup_.plan.kinds[channel.start.kind_index].kind + ": " + status.message());
-      }
-      one_done();
-    });
+    services_.node.hub()->Stop(
+        channel.key, [self = shared_from_this(), index = channel.key.stream, one_done](const Status& status) {
+          if (!status.ok()) {
+            Channel& channel = self->channels_[index];
+            channel.reason = status.message();
+            if (status.code() != Code::kDataLoss) channel.verdict = Verdict::kFailed;
+            self->Settle();
+            self->Trouble("device " + std::to_string(channel.start.device) + " " +
+                          self->setup_.plan.kinds[channel.start.kind_index].kind + ": " + status.message());
+          }
+          one_done();
+        });
   }
 }
 
@@ -505,12 +513,14 @@ void Trace::WriteEnd(const store::TraceRecord& record, std::function<void()> don
   std::vector<store::ControlFile> files = EndControlFiles(opened, host_end, device_end);
   files.push_back(ManifestFile());
   writer_->thread->Replace(setup_.id, std::move(files));
-  writer_->thread->Close(setup_.id, [self = shared_from_this(), done = std::move(done)](const Status& status) {
-    if (!status.ok()) self->Trouble(status.message());
-    // On a later turn: the writer may end with this trace, and it is its thread's closure that runs now.
-    self->services_.ctl.Post([self] { self->writer_.reset(); });
-    done();
-  });
+  writer_->thread->Close(setup_.id,
+                         [self = shared_from_this(), done = std::move(done)](const Status& status) {
+                           if (!status.ok()) self->Trouble(status.message());
+                           // On a later turn: the writer may end with this trace, and it is its thread's
+                           // closure that runs now.
+                           self->services_.ctl.Post([self] { self->writer_.reset(); });
+                           done();
+                         });
 }
 
 void Trace::Discard(std::function<void()> done) {

@@ -1,4 +1,5 @@
-// One PROF directory while it is written: opens it, starts the sources of a plan into it, stops them, seals it.
+// One PROF directory while it is written: opens it, starts the sources of a plan into it, stops them, seals
+// it.
 #pragma once
 
 #include <functional>
@@ -31,17 +32,17 @@ struct Services {
 
 // What a trace is told by its session.
 struct TraceSetup {
-  uint32_t id = 0;              // unique in this process
-  uint32_t seq = 1;             // first number of the directory's name
+  uint32_t id = 0;   // unique in this process
+  uint32_t seq = 1;  // first number of the directory's name
   Plan plan;
   auth::Caller owner;
   gid_t gid = 0;
-  std::string holder;           // "session 3f2a91c0 of alice"
-  base::UniqueFd parent;        // open directory
-  std::string parent_path;      // its text, for people
+  std::string holder;       // "session 3f2a91c0 of alice"
+  base::UniqueFd parent;    // open directory
+  std::string parent_path;  // its text, for people
   format::Target target;
   std::vector<pid_t> pids;
-  format::Manifest manifest;    // what the session knows; the trace fills in the rest
+  format::Manifest manifest;  // what the session knows; the trace fills in the rest
 };
 
 // **Thread:** ctl only; callbacks run on ctl, never from inside the call.
@@ -54,8 +55,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
   void Arm(std::function<void(base::Status)> done);
   // After a delay: the clocks of the start once more, into the start files.
   void Restamp(std::function<void()> done);
-  // Starts every source. Ok when at least one kind runs or is pending; else the first reason, and the directory is
-  // removed again.
+  // Starts every source. Ok when at least one kind runs or is pending; else the first reason, and the
+  // directory is removed again.
   void Fire(std::function<void(base::Status)> done);
   // Stops the sources, writes what they still hold, closes the slices, writes the final control files.
   void Seal(EndReason reason, const std::vector<std::string>& degraded, std::function<void()> done);
@@ -92,6 +93,10 @@ class Trace : public std::enable_shared_from_this<Trace> {
     chunk::StreamStatsPtr stats;
   };
 
+  // Asks every device of `devices` for its clocks; `each` gets the answer, then `done` is called.
+  using PairResult = base::Result<format::ClockPair>;
+  void AskClocks(const std::vector<uint32_t>& devices, std::function<void(uint32_t, const PairResult&)> each,
+                 std::function<void()> done);
   void OpenWriter(std::function<void(base::Status)> done);
   std::vector<store::ControlFile> StartFiles();
   store::ControlFile ManifestFile() const;

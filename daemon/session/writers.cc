@@ -12,10 +12,11 @@ std::shared_ptr<Writer> Writers::For(dev_t file_system, size_t pump_count) {
   writer->thread = std::make_unique<store::TraceWriter>(
       "write", store::PosixFileSystem(), [this](std::function<void()> work) { ctl_.Post(std::move(work)); });
   for (size_t pump = 0; pump < pump_count; ++pump) {
-    writer->pumps.push_back(&writer->thread->AddPipe("pump-" + std::to_string(pump), config_.store.chunk_bytes,
-                                                     config_.store.device_chunks));
+    writer->pumps.push_back(&writer->thread->AddPipe("pump-" + std::to_string(pump),
+                                                     config_.store.chunk_bytes, config_.store.device_chunks));
   }
-  writer->sampler = &writer->thread->AddPipe("sample", config_.store.chunk_bytes, config_.store.host_chunks);
+  writer->sampler =
+      &writer->thread->AddPipe("sample", config_.store.host_chunk_bytes, config_.store.host_chunks);
   known = writer;
   return writer;
 }

@@ -48,10 +48,9 @@ Status WriteAt(int fd, const std::byte* data, size_t bytes, uint64_t offset) {
 class Posix final : public FileSystem {
  public:
   Status BecomeOwner(uid_t uid, gid_t gid) override {
-    if (::geteuid() != 0) return {};
     thread_local bool groups_dropped = false;
     thread_local std::optional<std::pair<uid_t, gid_t>> owner;
-    if (owner == std::pair(uid, gid)) return {};
+    if (owner == std::pair(uid, gid) || ::geteuid() != 0) return {};
     owner.reset();
     if (uid != 0 && !groups_dropped) {
       PROFD_RETURN_IF_ERROR(DropSupplementaryGroups());

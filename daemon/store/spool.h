@@ -17,8 +17,9 @@ namespace profd::store {
 base::Result<base::UniqueFd> OpenSpoolFor(const std::string& spool, uid_t uid, gid_t gid,
                                           const std::string& user);
 
-// Gives `passed` back if it is a directory of a real file system that the user may make files in.
-base::Result<base::UniqueFd> CheckOutputDir(base::UniqueFd passed, uid_t uid, gid_t gid);
+// Ok for a directory of a file system that holds files. Who may write there was found out with the ticket
+// (auth).
+base::Status CheckOutputDir(int fd);
 
 // Bytes free for an ordinary user on the file system of `fd`; 0 when it cannot be asked.
 uint64_t FreeBytes(int fd);

@@ -18,8 +18,10 @@ void Records(const StreamFormat& format, std::string_view stream) {
   const auto* bytes = reinterpret_cast<const std::byte*>(stream.data());
   for (size_t at = 0; at + format.record_bytes <= stream.size(); at += format.record_bytes) {
     const std::vector<std::byte> exact(bytes + at, bytes + at + format.record_bytes);
-    const bool plausible = format.plausible(exact.data());
-    PROFD_CHECK(plausible == format.plausible(bytes + at));  // alignment and neighbours do not matter
+    const uint32_t plausible = format.plausible(exact.data(), 1, format.record_bytes);
+    PROFD_CHECK(
+        plausible ==
+        format.plausible(bytes + at, 1, format.record_bytes));  // alignment and neighbours do not matter
   }
 }
 

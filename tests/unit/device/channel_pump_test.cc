@@ -98,6 +98,18 @@ TEST_F(ChannelPumpTest, AFastChannelIsReadMoreOften) {
   }));
 }
 
+// It may deliver faster than anything before the first sweep is due.
+TEST_F(ChannelPumpTest, ANewChannelIsNotLeftToItsFirstSweep) {
+  FakeWriter writer;
+  const ChannelPump::Options slow{.sweep_ns = 60'000 * kMs, .stop_sweep_ns = kMs};
+  ChannelPump pump(driver_, slow, "pump", ctl_.Post());
+  Add(pump, {0, 1}, writer, 1);
+  for (uint64_t i = 1; i <= 3; ++i) {
+    driver_.Deliver(0, 1, HbmPeriod(20'000 * i, i));
+    ASSERT_TRUE(ctl_.RunUntil([&] { return writer[1].records == 8 * i; }));
+  }
+}
+
 TEST_F(ChannelPumpTest, DamageIsSkippedCountedAndToldOnce) {
   FakeWriter writer;
   ChannelPump pump(driver_, options_, "pump", ctl_.Post());

@@ -179,7 +179,8 @@ TEST(Framing, EveryLegalRecordIsPlausible) {
     const Bytes stream = Stream(busy, 1'000);
     ASSERT_EQ(stream.size() % format->record_bytes, 0u) << busy.file;
     for (size_t at = 0; at < stream.size(); at += format->record_bytes) {
-      ASSERT_TRUE(format->plausible(stream.data() + at)) << busy.file << " at " << at;
+      ASSERT_TRUE(format->plausible(stream.data() + at, 1, format->record_bytes) == 1)
+          << busy.file << " at " << at;
     }
   }
 }
@@ -201,7 +202,8 @@ TEST(Framing, ShiftedStreamsAreRecognised) {
         ++runs;
         bool all = true;
         for (size_t i = 0; i < kRun; ++i)
-          all &= format->plausible(stream.data() + at + i * format->record_bytes);
+          all &=
+              format->plausible(stream.data() + at + i * format->record_bytes, 1, format->record_bytes) == 1;
         taken_for_records += all;
       }
       EXPECT_LE(taken_for_records * 100, runs)
@@ -218,7 +220,7 @@ TEST(Framing, RandomBytesAreHardlyEverRecords) {
     size_t plausible = 0;
     for (int i = 0; i < 10'000; ++i) {
       for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
-      plausible += format->plausible(bytes.data());
+      plausible += format->plausible(bytes.data(), 1, format->record_bytes);
     }
     EXPECT_LE(plausible, 10u) << busy.file;
   }
@@ -231,7 +233,7 @@ bool Plausible(const char* file, uint32_t chip, const Record& record) {
   EXPECT_EQ(format->record_bytes, sizeof(Record)) << file;
   std::byte bytes[sizeof(Record)];
   Store(bytes, record);
-  return format->plausible(bytes);
+  return format->plausible(bytes, 1, format->record_bytes) == 1;
 }
 
 TEST(Framing, UnusualButLegalRecords) {

@@ -97,21 +97,13 @@ TEST_F(SpoolTest, ChecksAPassedDirectory) {
   const auto open = [](const fs::path& path) {
     return base::UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   };
-  ASSERT_EQ(::chown(dir_.path().c_str(), uid_, gid_), 0);
-  EXPECT_TRUE(CheckOutputDir(dir_.Open(), uid_, gid_).ok());
+  EXPECT_TRUE(CheckOutputDir(dir_.Open().get()).ok());
 
   std::ofstream(dir_.path() / "file") << "x";
-  EXPECT_EQ(CheckOutputDir(open(dir_.path() / "file"), uid_, gid_).status().code(), Code::kInvalidArgument);
-  EXPECT_EQ(CheckOutputDir(open("/proc/self"), uid_, gid_).status().code(), Code::kInvalidArgument);
-  EXPECT_EQ(CheckOutputDir(open("/sys"), uid_, gid_).status().code(), Code::kInvalidArgument);
-  EXPECT_FALSE(CheckOutputDir(base::UniqueFd(), uid_, gid_).ok());
-
-  ASSERT_EQ(::chmod(dir_.path().c_str(), 0555), 0);
-  const auto denied = CheckOutputDir(dir_.Open(), uid_, gid_);
-  EXPECT_EQ(denied.status().code(), Code::kPermissionDenied);
-  // And profd itself may still do everything.
-  EXPECT_EQ(CheckOutputDir(dir_.Open(), ::geteuid(), ::getegid()).ok(), ::geteuid() == 0);
-  ASSERT_EQ(::chmod(dir_.path().c_str(), 0755), 0);
+  EXPECT_EQ(CheckOutputDir(open(dir_.path() / "file").get()).code(), Code::kInvalidArgument);
+  EXPECT_EQ(CheckOutputDir(open("/proc/self").get()).code(), Code::kInvalidArgument);
+  EXPECT_EQ(CheckOutputDir(open("/sys").get()).code(), Code::kInvalidArgument);
+  EXPECT_FALSE(CheckOutputDir(-1).ok());
 }
 
 TEST_F(SpoolTest, KnowsFreeSpace) {
