@@ -35,6 +35,13 @@ enum RecordKind {
   kStepBegin = 7,  /* value: number of the step */
   kStepEnd = 8,    /* value: number of the step */
 
+  /* What the device runtime reports of the process, later than it happened: the stamp says when it was
+     reported, the first value slot (kTimes) when it began and ended. */
+  kKernel = 0x10, /* value: correlation id, category: device, detail: stream */
+  kComm = 0x11,   /* as kKernel */
+  kApi = 0x12,    /* value: correlation id, detail: thread */
+  kMemory = 0x13, /* as kKernel: copy, set, allocation, release */
+
   kValue = 0x40, /* a ValueSlot, never the first slot of a record */
 
   /* Written by the agent itself; they count neither as emitted nor as lost. */
@@ -42,7 +49,15 @@ enum RecordKind {
   kLost = 0x81    /* stamp: first loss, value: records lost, name+detail unused, last_stamp: last loss */
 };
 
-enum ValueType { kNone = 0, kU64 = 1, kI64 = 2, kF64 = 3, kText = 4, kName = 5 };
+enum ValueType {
+  kNone = 0,
+  kU64 = 1,
+  kI64 = 2,
+  kF64 = 3,
+  kText = 4,
+  kName = 5,
+  kTimes = 6 /* begin and end, CLOCK_REALTIME ns as the device runtime maps its clocks; no key */
+};
 
 typedef struct Record {
   uint64_t stamp;
@@ -70,7 +85,11 @@ typedef struct ValueSlot {
                      slot */
   uint32_t key;   /* name */
   union {
-    uint64_t bits;         /* kU64, kI64, kF64; kName: a name */
+    uint64_t bits; /* kU64, kI64, kF64; kName: a name */
+    struct {
+      uint64_t begin_ns;
+      uint64_t end_ns;
+    };                     /* kTimes */
     char text[kTextBytes]; /* kText, not terminated */
   };
 } ValueSlot;

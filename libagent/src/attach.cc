@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -15,10 +14,10 @@
 
 #include "base/clock.h"
 #include "libagent/src/door.h"
-#include "libagent/src/libc.h"
 #include "libagent/src/process.h"
 #include "libagent/src/recorder.h"
 #include "libagent/src/socket_watch.h"
+#include "libagent/src/thread.h"
 
 namespace profd::agent {
 
@@ -30,6 +29,7 @@ constexpr int kTries = 20;
 constexpr int kRetryMs = 100;
 constexpr int kBusyMs = 10'000;
 constexpr int kForEver = -1;
+constexpr int kBlindMs = 1000;
 constexpr int kResourceExhausted = 8;  // gRPC: no room for us now
 constexpr uint64_t kSettledNs = 5'000'000'000;
 constexpr size_t kStackBytes = 256U << 10;
@@ -131,10 +131,11 @@ void Abandon() {
 bool AwaitSocket(SocketWatch& watch, int timeout_ms) {
   for (;;) {
     pollfd polled[] = {{Own(kInotifyFd).get(), POLLIN, 0}, {Own(kAttachWakeFd).get(), POLLIN, 0}};
-    const int ready = ::poll(polled, 2, timeout_ms);
+    const bool must_ask = watch.is_blind() && timeout_ms == kForEver;
+    const int ready = ::poll(polled, 2, must_ask ? kBlindMs : timeout_ms);
     if (ready < 0 && errno != EINTR) return false;
     if (((polled[0].revents | polled[1].revents) & POLLNVAL) != 0) return false;
-    if (ready == 0) return true;
+    if (ready == 0 && (!must_ask || watch.SocketAppeared())) return true;
     if (Reads(polled[1].revents)) DrainEventFd(polled[1].fd);
     if (Reads(polled[0].revents) && watch.SocketAppeared()) return true;
   }
@@ -146,6 +147,7 @@ void Attend() {
   SocketWatch watch;
   if (!watch.Start(g_socket)) return;
   for (int tries = kTries;;) {
+    watch.Look();
     Welcome welcome;
     Next next = Attach(&welcome);
     if (next == Next::kServe) {
@@ -176,28 +178,6 @@ void* Run(void*) {
   return nullptr;
 }
 
-// The program's own signal handlers never run on our thread.
-void StartQuietThread() {
-  if (pthread_create == nullptr) return;  // an old glibc in a program without threads
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::sigprocmask(SIG_SETMASK, &all, &before);
-  int failed = EINVAL;
-  // The small stack may be too small for this program's thread-local storage.
-  for (const size_t stack_bytes : {kStackBytes, size_t{0}}) {
-    if (failed != EINVAL) break;
-    pthread_attr_t attributes;
-    ::pthread_attr_init(&attributes);
-    ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    if (stack_bytes != 0) ::pthread_attr_setstacksize(&attributes, stack_bytes);
-    pthread_t thread;
-    failed = ::pthread_create(&thread, &attributes, Run, nullptr);
-    ::pthread_attr_destroy(&attributes);
-  }
-  ::sigprocmask(SIG_SETMASK, &before, nullptr);
-}
-
 }  // namespace
 
 void StartAttachThread(int grace_ms) {
@@ -209,7 +189,7 @@ void StartAttachThread(int grace_ms) {
   if (!ReadAddress()) return;
   Own(kAttachWakeFd).Take(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   g_grace_ms = grace_ms;
-  StartQuietThread();
+  StartQuietThread(Run, kStackBytes);
 }
 
 void ResetAttachAfterFork() { g_started.store(false); }

@@ -29,6 +29,8 @@ void SayThread(Owner* owner) {
   owner->thread_said_at = owner->head;
 }
 
+constexpr uint64_t kOwnRecords = 2;  // kLost and kThread
+
 // How many slots the value takes.
 uint32_t SlotsOf(const profd_value& value) {
   if (value.type < PROFD_U64 || value.type > PROFD_NAME) return 0;
@@ -81,7 +83,6 @@ bool MakeRoom(Owner* owner, uint32_t slots) {
     owner->limit = owner->thread_said_at + half;
     return true;
   }
-  constexpr uint64_t kOwnRecords = 2;  // kLost and kThread
   const uint64_t tail = std::atomic_ref(owner->lane->tail).load(std::memory_order_acquire);
   const uint64_t used = owner->head - tail;  // a tail that makes no sense looks like a full ring
   if (used + slots + kOwnRecords > capacity) {
@@ -110,6 +111,31 @@ bool MakeRoom(Owner* owner, uint32_t slots) {
     WakeReader();
   }
   return true;
+}
+
+bool HasRoom(const Owner* owner, uint32_t slots) {
+  if (owner->overwrite) return true;
+  const uint64_t tail = std::atomic_ref(owner->lane->tail).load(std::memory_order_acquire);
+  return owner->head - tail + slots + kOwnRecords <= owner->mask + 1;
+}
+
+void LoseRecords(Owner* owner, uint64_t records) {
+  std::atomic_ref(owner->lane->lost).fetch_add(records, std::memory_order_relaxed);
+  owner->lost_last = ReadCounter(owner->counter);
+  if (owner->lost_pending == 0) owner->lost_first = owner->lost_last;
+  owner->lost_pending += records;
+  owner->limit = owner->head;  // the next record says so first
+}
+
+void EmitSlots(Owner* owner, Words* slots, uint32_t count) {
+  if (owner->head + count > owner->limit && !MakeRoom(owner, count)) return;
+  BeginPut(owner);
+  const uint64_t stamp = ReadCounter(owner->counter);
+  for (uint32_t i = 0; i < count; ++i) {
+    slots[i].word[0] = stamp;
+    PutSlot(owner, owner->head + i, slots[i]);
+  }
+  Publish(owner, owner->head + count);
 }
 
 int32_t* DepthOf(Owner* owner, uint16_t domain) {

@@ -128,6 +128,19 @@ inline void Emit(Owner* owner, abi::RecordKind kind, uint16_t domain, uint32_t n
 // One record with the event's payload. Between Enter and Leave.
 void EmitEvent(Owner* owner, abi::RecordKind kind, const profd_event& event, uint64_t value, uint32_t detail);
 
+// One record whose slots are ready but for the stamp. Between Enter and Leave.
+void EmitSlots(Owner* owner, Words* slots, uint32_t count);
+
+// Whether a record of so many slots finds room now. Between Enter and Leave.
+bool HasRoom(const Owner* owner, uint32_t slots);
+
+// Counts records that were lost before they got here. Between Enter and Leave.
+void LoseRecords(Owner* owner, uint64_t records);
+
+// As Enter, for records that come later than what they tell of: from Arm until Disarm, pauses included. What
+// finds no lane counts as so many lost records.
+Owner* EnterLate(uint64_t records);
+
 // An id for a range, unique in the process. Between Enter and Leave.
 uint64_t NextRangeId(Owner* owner);
 

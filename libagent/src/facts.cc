@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "libagent/abi/lane.h"
 #include "libagent/src/clock.h"
+#include "libagent/src/mspti/library.h"
 #include "libagent/src/process.h"
 
 namespace profd::agent {
@@ -177,9 +178,33 @@ void ReadCapabilities(profd_v1_AgentHello* hello) {
     capability.available = true;
     if (slow) CopyText(capability.reason, sizeof(capability.reason), kSlow, strlen(kSlow));
   }
+  constexpr char kMemory[] = "agent-memory";
+  const mspti::Outlook usual = mspti::OutlookFor(false);
+  const mspti::Outlook of_memory = mspti::OutlookFor(true);
+  for (const char* kind : {"agent-kernel", "agent-comm", "agent-api", kMemory}) {
+    profd_v1_AgentCapability& capability = hello->capabilities[hello->capabilities_count++];
+    CopyText(capability.kind, sizeof(capability.kind), kind, strlen(kind));
+    const mspti::Outlook& outlook = kind == kMemory ? of_memory : usual;
+    capability.available = outlook.available;
+    CopyText(capability.reason, sizeof(capability.reason), outlook.why, strlen(outlook.why));
+  }
 }
 
 }  // namespace
+
+bool EnvironmentValue(const char* name, char* value, size_t value_bytes) {
+  size_t bytes = 0;
+  char* environment = ReadWhole("/proc/self/environ", kMaxEnvironment, &bytes);
+  std::string_view found;
+  const bool fits =
+      environment != nullptr && Find(environment, bytes, name, &found) && found.size() < value_bytes;
+  if (fits) {
+    memcpy(value, found.data(), found.size());
+    value[found.size()] = '\0';
+  }
+  free(environment);
+  return fits;
+}
 
 void CopyText(char* field, size_t field_bytes, const char* text, size_t text_bytes) {
   size_t used = 0;

@@ -16,7 +16,9 @@
 #include "libagent/src/emitter.h"
 #include "libagent/src/latch.h"
 #include "libagent/src/libc.h"
+#include "libagent/src/mspti/source.h"
 #include "libagent/src/names.h"
+#include "libagent/src/spans.h"
 #include "libagent/src/steps.h"
 
 extern "C" {
@@ -56,6 +58,8 @@ struct Process {
 };
 
 std::atomic<Process*> g_process;
+// As profd_agent_active, for late records: pauses do not end it.
+std::atomic<uint32_t> g_late;
 std::atomic<bool> g_handler_installed;
 std::atomic<bool> g_forked;
 OwnFd g_fds[kOwnFds];
@@ -76,6 +80,8 @@ void DropInherited() {
   ResetNamesAfterFork();
   ResetStepsAfterFork();
   ResetAttachAfterFork();
+  mspti::ResetAfterFork();
+  g_late.store(0, std::memory_order_relaxed);
   t_owner = nullptr;
   g_forked.store(true, std::memory_order_relaxed);
   __atomic_store_n(&profd_agent_active, kNotStarted, __ATOMIC_RELAXED);
@@ -173,17 +179,18 @@ void ShowLost(Process* process) {
       .store(process->lost_without_lane.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
-void LoseWithoutLane(Process* process) {
-  process->lost_without_lane.fetch_add(1, std::memory_order_relaxed);
+void LoseWithoutLane(Process* process, uint64_t records = 1) {
+  process->lost_without_lane.fetch_add(records, std::memory_order_relaxed);
   if (const Latched latched(process->latch); latched) ShowLost(process);
 }
 
 enum class Claim : uint8_t { kTaken, kNoLane, kOver };
 
-Claim ClaimLane(Process* process, uint32_t generation) {
+// `current` is the word that `generation` was read from.
+Claim ClaimLane(Process* process, uint32_t generation, uint32_t (*current)()) {
   const Latched latched(process->latch);
   if (!latched) return Claim::kNoLane;
-  if (process->header == nullptr || Generation() != generation) return Claim::kOver;
+  if (process->header == nullptr || current() != generation) return Claim::kOver;
   const bool has_lane = t_owner != nullptr && t_owner->region == process->region;
   if (!has_lane && process->no_lane_free) return Claim::kNoLane;
   Owner* owner = TakeOwner(process);
@@ -221,6 +228,7 @@ bool Quiesce(Process* process) {
 // Needs the latch.
 bool StopRecording(Process* process) {
   Pause();
+  g_late.store(0, std::memory_order_seq_cst);
   if (process->header == nullptr) return true;
   UpdateClock(process->header->clock, process->counter);
   const bool quiet = Quiesce(process);
@@ -321,6 +329,7 @@ uint64_t NowTicks() {
 
 void Pause() {
   if (Generation() != kNotStarted) __atomic_store_n(&profd_agent_active, kIdle, __ATOMIC_SEQ_CST);
+  SpanEnds();
 }
 
 uint64_t Arm(const Armed& armed) {
@@ -331,6 +340,8 @@ uint64_t Arm(const Armed& armed) {
   process->armed = armed;
   if (++process->last_generation < kFirstGeneration) process->last_generation = kFirstGeneration;
   UpdateClock(process->header->clock, process->counter);
+  SpanBegins();
+  g_late.store(process->last_generation, std::memory_order_release);
   const uint64_t now = ReadCounter(process->counter);
   __atomic_store_n(&profd_agent_active, process->last_generation, __ATOMIC_RELEASE);
   return now;
@@ -401,10 +412,28 @@ Owner* EnterSlow(uint32_t generation) {
     return nullptr;
   }
   const int before = errno;
-  const Claim claim = ClaimLane(process, generation);
+  const Claim claim = ClaimLane(process, generation, Generation);
   if (claim == Claim::kNoLane) LoseWithoutLane(process);
   errno = before;
   return claim == Claim::kTaken ? Enter(generation) : nullptr;
+}
+
+Owner* EnterLate(uint64_t records) {
+  const auto late = [] { return g_late.load(std::memory_order_acquire); };
+  const uint32_t generation = late();
+  Process* process = g_process.load(std::memory_order_acquire);
+  if (generation == 0 || process == nullptr) return nullptr;
+  if (t_owner == nullptr || t_owner->generation.load(std::memory_order_relaxed) != generation) {
+    const Claim claim = ClaimLane(process, generation, late);
+    if (claim == Claim::kNoLane) LoseWithoutLane(process, records);
+    if (claim != Claim::kTaken) return nullptr;
+  }
+  Owner* owner = t_owner;
+  owner->busy.store(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with Quiesce, as in Enter
+  if (late() == generation) return owner;
+  owner->busy.store(0, std::memory_order_release);
+  return nullptr;
 }
 
 uint64_t NextRangeId(Owner* owner) {

@@ -70,7 +70,7 @@ class OwnFd {
 };
 
 // Those the attach thread opens.
-enum OwnFdName { kDoorFd, kStreamFd, kInotifyFd, kAttachWakeFd, kLaneWakeFd, kOwnFds };
+enum OwnFdName { kDoorFd, kStreamFd, kInotifyFd, kAttachWakeFd, kLaneWakeFd, kMsptiWakeFd, kOwnFds };
 OwnFd& Own(OwnFdName name);
 
 }  // namespace profd::agent

@@ -7,6 +7,7 @@
 #include "libagent/abi/record.h"
 #include "libagent/link/messages.h"
 #include "libagent/src/facts.h"
+#include "libagent/src/mspti/source.h"
 
 namespace profd::agent {
 
@@ -24,6 +25,7 @@ enum Code : uint32_t {
   kUnavailable = 14
 };
 
+constexpr size_t kNoteBytes = sizeof(profd_v1_AgentAck::message);
 constexpr uint64_t kMaxFireAheadNs = 60'000'000'000;
 // poll() counts in milliseconds; the rest is slept to the nanosecond.
 constexpr uint64_t kFineSleepNs = 2'000'000;
@@ -39,6 +41,10 @@ constexpr KindName kKinds[] = {
     {"agent-mark", Bit(abi::kMark)},
     {"agent-counter", Bit(abi::kCounter)},
     {"agent-step", Bit(abi::kStepBegin) | Bit(abi::kStepEnd)},
+    {"agent-kernel", Bit(abi::kKernel)},
+    {"agent-comm", Bit(abi::kComm)},
+    {"agent-api", Bit(abi::kApi)},
+    {"agent-memory", Bit(abi::kMemory)},
 };
 
 }  // namespace
@@ -51,6 +57,11 @@ uint32_t KindBits(const profd_v1_Arm& arm) {
     }
   }
   return bits;
+}
+
+Recorder::~Recorder() {
+  ForgetSteps();
+  EndReports();
 }
 
 bool Recorder::Register(int fd, const char* ticket) {
@@ -115,7 +126,12 @@ void Recorder::ArmNext(uint64_t id, const profd_v1_Arm& arm) {
   if (kinds == 0) return Acknowledge(id, kInvalid, "none of the kinds is one of this agent's", 0);
   fire_at_ns_ = 0;
   ForgetSteps();
+  EndReports();
   Disarm();
+  char note[kNoteBytes];
+  if (!mspti::Start(kinds, note, sizeof(note)) && (kinds & ~mspti::kRecordKinds) == 0) {
+    return Acknowledge(id, kPrecondition, note, 0);
+  }
   next_ = {kinds, arm.flight_recorder};
   schedule_ = {};
   if (arm.has_steps) {
@@ -123,7 +139,8 @@ void Recorder::ArmNext(uint64_t id, const profd_v1_Arm& arm) {
   }
   armed_ = true;
   PairRegionClock();
-  Acknowledge(id, kOk, "", NowTicks());
+  // Who asks for everything takes what there is.
+  Acknowledge(id, kOk, arm.kinds_count == 0 ? "" : note, NowTicks());
 }
 
 void Recorder::FireNext(uint64_t id, const profd_v1_Fire& fire) {
@@ -152,9 +169,18 @@ void Recorder::Stop(uint64_t id) {
   fire_at_ns_ = 0;
   armed_ = false;
   ForgetSteps();
+  const bool ended = EndReports();
   if (!Disarm())
     return Acknowledge(id, kUnavailable, "a thread is held in the middle of a record", NowTicks());
-  Acknowledge(id, kOk, "", NowTicks());
+  Acknowledge(id, kOk, ended ? "" : "MSPTI takes long to stop: what it still reports is not recorded",
+              NowTicks());
+}
+
+// The threads of the program stop at once; what the device runtime still has to say of the time before is
+// recorded.
+bool Recorder::EndReports() {
+  Pause();
+  return mspti::Stop();
 }
 
 void Recorder::ReportSteps() {

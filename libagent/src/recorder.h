@@ -18,7 +18,7 @@ uint32_t KindBits(const profd_v1_Arm& arm);
 class Recorder {
  public:
   Recorder() = default;
-  ~Recorder() { ForgetSteps(); }
+  ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
@@ -40,6 +40,7 @@ class Recorder {
   void FireNext(uint64_t id, const profd_v1_Fire& fire);
   void FireNow();
   void Stop(uint64_t id);
+  static bool EndReports();
   void ReportSteps();
   void Acknowledge(uint64_t id, uint32_t code, const char* message, uint64_t ticks);
   bool Send(const profd_v1_AgentMessage& message);

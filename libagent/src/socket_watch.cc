@@ -1,7 +1,10 @@
 #include "libagent/src/socket_watch.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "libagent/abi/door.h"
@@ -25,20 +28,43 @@ bool IsSocketName(const char* name, const char* base) {
 }  // namespace
 
 bool SocketWatch::Start(const char* socket) {
+  socket_ = socket;
   base_ = LastName(socket);
   const auto bytes = static_cast<size_t>(base_ - socket);  // with the slash
   if (bytes >= sizeof(folder_)) return false;
   memcpy(folder_, socket, bytes);
   folder_[bytes > 1 ? bytes - 1 : 1] = '\0';
-  return Open() && WatchFolder();
+  return (Open() && WatchFolder()) || BeBlind();
 }
 
 bool SocketWatch::StartAgain() {
   // The parent first, so that the folder can't come back unseen.
-  return Open() && (WatchFolder() || (WatchParent() && (WatchFolder() || on_parent_)));
+  return (Open() && (WatchFolder() || (WatchParent() && (WatchFolder() || on_parent_)))) || BeBlind();
+}
+
+bool SocketWatch::BeBlind() {
+  blind_ = errno == EMFILE || errno == ENFILE || errno == ENOSPC || errno == ENOMEM;
+  Stop();
+  return blind_;
+}
+
+SocketWatch::Door SocketWatch::DoorNow() const {
+  char path[sizeof(folder_) + sizeof(abi::kDoorSuffix)];
+  const size_t bytes = strlen(socket_);
+  if (bytes + sizeof(abi::kDoorSuffix) > sizeof(path)) return {};
+  memcpy(path, socket_, bytes);
+  memcpy(path + bytes, abi::kDoorSuffix, sizeof(abi::kDoorSuffix));
+  struct statx facts {};
+  if (::statx(AT_FDCWD, path, 0, STATX_INO | STATX_CTIME, &facts) != 0) return {};
+  return {facts.stx_ino, facts.stx_ctime.tv_sec, facts.stx_ctime.tv_nsec};
+}
+
+void SocketWatch::Look() {
+  if (blind_) seen_ = DoorNow();
 }
 
 bool SocketWatch::Open() {
+  blind_ = false;
   Own(kInotifyFd).Take(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   return Own(kInotifyFd).get() >= 0;
 }
@@ -67,6 +93,10 @@ bool SocketWatch::WatchParent() {
 }
 
 bool SocketWatch::SocketAppeared() {
+  if (blind_) {
+    const Door now = DoorNow();
+    return now.inode != 0 && now != seen_;
+  }
   alignas(inotify_event) char events[4096];
   bool appeared = false;
   for (;;) {

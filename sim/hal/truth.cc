@@ -91,6 +91,15 @@ void Truth::WriteStop(uint32_t device, uint32_t channel, const Counters& c) {
   Flush();
 }
 
+void Truth::WriteLine(const std::string& line) {
+  if (!on()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    lines_ += line + "\n";
+  }
+  Flush();
+}
+
 void Truth::Flush() {
   if (!on()) return;
   const std::lock_guard lock(mutex_);

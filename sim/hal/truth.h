@@ -37,6 +37,7 @@ class Truth {
   void Write(uint32_t device, uint32_t channel, const Sample& sample, bool dropped);
   void WriteStart(uint32_t device, uint32_t channel, const StartRequest& request);
   void WriteStop(uint32_t device, uint32_t channel, const Counters& counters);
+  void WriteLine(const std::string& line);
   void Flush();
 
  private:

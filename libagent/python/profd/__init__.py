@@ -60,7 +60,7 @@ def _load():
         os.environ.get("PROFD_AGENT_LIBRARY"),
         None,  # the process itself
         os.path.join(here, "libprofd_agent.so"),
-        os.path.join(here, "..", "..", "libprofd_agent.so"),
+        os.path.join(here, "..", "..", "..", "libprofd_agent.so"),
         "libprofd_agent.so",
     ]
     for number, candidate in enumerate(candidates):

@@ -28,6 +28,7 @@ struct ReadValue {
   uint32_t type;
   uint64_t bits;
   std::string text;
+  uint64_t end_ns = 0;  // kTimes, whose begin is `bits`
 };
 
 struct ReadRecord {
@@ -129,7 +130,8 @@ class Region {
       const abi::Record& head = At(i, slot++);
       record.head = head;
       EXPECT_NE(head.stamp, 0U);
-      EXPECT_TRUE((head.kind >= abi::kMark && head.kind <= abi::kStepEnd) || head.kind == abi::kThread ||
+      EXPECT_TRUE((head.kind >= abi::kMark && head.kind <= abi::kStepEnd) ||
+                  (head.kind >= abi::kKernel && head.kind <= abi::kMemory) || head.kind == abi::kThread ||
                   head.kind == abi::kLost)
           << "kind " << int{head.kind} << " at slot " << slot - 1 << " of lane " << i;
       if (::testing::Test::HasFailure()) return records;
@@ -144,6 +146,7 @@ class Region {
         EXPECT_EQ(value.more, left);
         EXPECT_EQ(value.stamp, head.stamp);
         if (!goes_on) record.values.push_back({Name(value.key), value.type, value.bits, ""});
+        if (value.type == abi::kTimes) record.values.back().end_ns = value.end_ns;
         if (value.type == abi::kText) {
           record.values.back().text.append(value.text, value.bytes & ~abi::kTextGoesOn);
           goes_on = (value.bytes & abi::kTextGoesOn) != 0;

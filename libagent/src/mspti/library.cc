@@ -1,0 +1,101 @@
+#include "libagent/src/mspti/library.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <initializer_list>
+
+#include "libagent/src/facts.h"
+#include "libagent/src/libc.h"
+#include "libagent/src/process.h"
+
+namespace profd::agent::mspti {
+
+namespace {
+
+constexpr char kRouter[] = "libprofapi.so";
+constexpr char kLibrary[] = "libmspti.so";
+constexpr char kMissing[] = "libmspti.so is missing: install the CANN toolkit or set ASCEND_HOME_PATH";
+constexpr char kNotLoaded[] = "this process has not loaded CANN (libprofapi.so)";
+constexpr char kNeedsPreload[] = "MSPTI reports it only when the process starts with LD_PRELOAD=libmspti.so";
+
+constexpr size_t kPathBytes = 512;
+
+// $ASCEND_HOME_PATH/lib64/NAME; false: no such variable.
+bool HomePath(const char* name, char* path) {
+  char home[kPathBytes - 64];
+  if (!EnvironmentValue("ASCEND_HOME_PATH", home, sizeof(home))) return false;
+  snprintf(path, kPathBytes, "%s/lib64/%s", home, name);
+  return true;
+}
+
+// A library that the process has loaded already.
+void* Loaded(const char* name) {
+  if (void* library = dlopen(name, RTLD_NOLOAD | RTLD_LAZY)) return library;
+  char path[kPathBytes];
+  return HomePath(name, path) ? dlopen(path, RTLD_NOLOAD | RTLD_LAZY) : nullptr;
+}
+
+bool IsInstalled() {
+  char path[kPathBytes];
+  return HomePath(kLibrary, path) && ::access(path, R_OK) == 0;
+}
+
+template <typename F>
+bool Find(void* library, const char* name, F* function) {
+  *function = reinterpret_cast<F>(dlsym(library, name));
+  return *function != nullptr;
+}
+
+}  // namespace
+
+const char* WhyNotLoadable() {
+  if (dlopen == nullptr || dlsym == nullptr || pthread_create == nullptr) return kNotLoaded;
+  if (IsForkedChild()) return "MSPTI does not work in a forked child";
+  void* router = Loaded(kRouter);
+  if (router == nullptr) return kNotLoaded;
+  // The library calls these from its constructor and ends the process when one is missing.
+  for (const char* name : {"MsprofRegisterProfileCallback", "profSetProfCommand", "ProfRegisterMstxFunc",
+                           "ProfEnableMstxFunc"}) {
+    if (dlsym(router, name) == nullptr) return "this process's libprofapi.so is too old for MSPTI";
+  }
+  return nullptr;
+}
+
+const char* Load(Library* library) {
+  if (const char* why = WhyNotLoadable()) return why;
+  constexpr int kForGood = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
+  void* handle = Loaded(kLibrary);
+  char path[kPathBytes];
+  if (handle == nullptr && HomePath(kLibrary, path)) handle = dlopen(path, kForGood);
+  if (handle == nullptr) handle = dlopen(kLibrary, kForGood);
+  if (handle == nullptr) return kMissing;
+  if (!Find(handle, "msptiSubscribe", &library->subscribe) ||
+      !Find(handle, "msptiUnsubscribe", &library->unsubscribe) ||
+      !Find(handle, "msptiActivityRegisterCallbacks", &library->register_callbacks) ||
+      !Find(handle, "msptiActivityEnable", &library->enable) ||
+      !Find(handle, "msptiActivityDisable", &library->disable) ||
+      !Find(handle, "msptiActivityFlushAll", &library->flush_all)) {
+    return "libmspti.so lacks functions: it is none, or too old";
+  }
+  return nullptr;
+}
+
+Outlook OutlookFor(bool needs_preload) {
+  const char* why = WhyNotLoadable();
+  const bool here = dlopen != nullptr && Loaded(kLibrary) != nullptr;
+  if (why == kNotLoaded) {
+    return IsInstalled() ? Outlook{true, "this process has not loaded CANN yet"} : Outlook{false, kNotLoaded};
+  }
+  if (why != nullptr) return {false, why};
+  if (!here && !IsInstalled()) return {false, kMissing};
+  char preload[4096];
+  if (needs_preload &&
+      (!EnvironmentValue("LD_PRELOAD", preload, sizeof(preload)) || strstr(preload, kLibrary) == nullptr)) {
+    return {false, kNeedsPreload};
+  }
+  return {true, ""};
+}
+
+}  // namespace profd::agent::mspti

@@ -1,0 +1,272 @@
+#include "libagent/src/mspti/source.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "base/clock.h"
+#include "libagent/abi/record.h"
+#include "libagent/src/mspti/emit.h"
+#include "libagent/src/mspti/library.h"
+#include "libagent/src/mspti/pool.h"
+#include "libagent/src/process.h"
+#include "libagent/src/thread.h"
+
+namespace profd::agent::mspti {
+
+const uint32_t kRecordKinds = 1U << abi::kKernel | 1U << abi::kComm | 1U << abi::kApi | 1U << abi::kMemory;
+
+namespace {
+
+constexpr int kFlushMs = 1000;
+// Shorter than profd waits for the answers to Arm and Stop.
+constexpr int kStartWaitMs = 1500;
+constexpr int kStopWaitMs = 1800;
+constexpr int kExitWaitMs = 500;
+// How long the worker waits in one round for room in its lane.
+constexpr int kPatienceMs = 500;
+constexpr int kLastPatienceMs = 300;
+
+enum State : uint32_t { kIdle, kStarting, kRunning, kStopping };
+
+std::atomic<uint32_t> g_state;
+std::atomic<bool> g_stop;  // the worker shall end; while it is kStarting, too
+std::atomic<bool> g_exiting;
+std::atomic<bool> g_exit_handler;
+std::atomic<pid_t> g_pid;  // whose worker
+
+// Written by the attach thread before the worker starts, by the worker until it is kRunning or gone.
+uint32_t g_kinds;
+bool g_any;
+char g_note[160];
+
+// Kinds of the vendor for one of ours: all of `kinds`, or the fallback where the last of them is refused.
+struct Wanted {
+  abi::RecordKind ours;
+  const char* name;
+  uint32_t kinds[3];
+  uint32_t fallback;
+};
+constexpr Wanted kWanted[] = {
+    {abi::kKernel, "agent-kernel", {kKernelKind}, 0},
+    // Of an old library; its times are the host's view of the device.
+    {abi::kComm, "agent-comm", {kCommunicationKind}, kHcclKind},
+    // Before 2026 there was one kind for what is the node level now.
+    {abi::kApi, "agent-api", {kAclApiKind, kRuntimeApiKind, kNodeApiKind}, kApiKind},
+    {abi::kMemory, "agent-memory", {kMemoryKind, kMemsetKind, kMemcpyKind}, 0},
+};
+constexpr uint32_t kVendorKinds = 13;
+
+void SleepMs(int ms) {
+  const timespec pause{ms / 1000, (ms % 1000) * 1'000'000L};
+  ::nanosleep(&pause, nullptr);
+}
+
+void Ring() {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(Own(kMsptiWakeFd).get(), &one, sizeof(one));
+}
+
+void Note(const char* who, const char* why) {
+  const size_t used = ::strnlen(g_note, sizeof(g_note));
+  snprintf(g_note + used, sizeof(g_note) - used, "%s%s: %s", used == 0 ? "" : "; ", who, why);
+}
+
+// What the worker holds of the vendor's.
+struct Session {
+  Library library;
+  void* subscriber;
+  bool enabled[kVendorKinds];
+};
+
+int Enable(Session* session, uint32_t kind) {
+  const int code = session->library.enable(kind);
+  session->enabled[kind] = code == kSuccess;
+  return code;
+}
+
+// Returns the code of the first refusal that no fallback makes up for.
+int EnableAll(Session* session, const Wanted& wanted) {
+  int refused = kSuccess;
+  int code = kSuccess;
+  for (const uint32_t kind : wanted.kinds) {
+    if (kind == 0) continue;
+    code = Enable(session, kind);
+    if (code != kSuccess && refused == kSuccess) refused = code;
+  }
+  if (code != kSuccess && wanted.fallback != 0) return Enable(session, wanted.fallback);
+  return wanted.fallback != 0 ? code : refused;
+}
+
+const char* Subscribe(Session* session) {
+  if (const char* why = Load(&session->library)) return why;
+  const int code = session->library.subscribe(&session->subscriber, nullptr, nullptr);
+  if (code == kMultipleSubscribers) return "MSPTI is held by another subscriber in this process";
+  if (code != kSuccess) return "MSPTI refuses to be subscribed";
+  if (session->library.register_callbacks(Request, Complete) == kSuccess) return nullptr;
+  session->library.unsubscribe(session->subscriber);
+  return "MSPTI refuses the buffer callbacks";
+}
+
+// Enabled after subscribing: kinds that are on before get nothing of devices already in use.
+bool Begin(Session* session) {
+  if (const char* why = Subscribe(session)) {
+    Note("MSPTI kinds", why);
+    return false;
+  }
+  for (const Wanted& wanted : kWanted) {
+    if ((g_kinds >> wanted.ours & 1U) == 0) continue;
+    const int code = EnableAll(session, wanted);
+    g_any = g_any || code == kSuccess;
+    if (code == kWithoutPreload) {
+      Note(wanted.name, "needs a start with LD_PRELOAD=libmspti.so");
+    } else if (code != kSuccess) {
+      Note(wanted.name, "this libmspti.so refuses it");
+    }
+  }
+  if (!g_any) session->library.unsubscribe(session->subscriber);
+  return g_any;
+}
+
+// Records what has come back from the vendor.
+void Drain(Emitter* emitter) {
+  Buffer buffer;
+  while (TakeFull(&buffer)) {
+    emitter->Record(buffer.bytes, buffer.valid);
+    Return(buffer);
+  }
+  emitter->Lose(TakeSwallowed());
+}
+
+void Flush(Session* session, Emitter* emitter, int patience_ms) {
+  emitter->SetPatience(patience_ms);
+  Drain(emitter);
+  session->library.flush_all(1);
+  Drain(emitter);
+}
+
+void Serve(Session* session, Emitter* emitter) {
+  uint64_t flushed_ns = base::RawNs();
+  while (!g_stop.load(std::memory_order_acquire) && !g_exiting.load(std::memory_order_acquire)) {
+    const auto since_ms = static_cast<int>((base::RawNs() - flushed_ns) / 1'000'000);
+    pollfd polled = {Own(kMsptiWakeFd).get(), POLLIN, 0};
+    if (since_ms<kFlushMs&& ::poll(&polled, 1, kFlushMs - since_ms)> 0) {
+      uint64_t count;
+      if ((polled.revents & POLLNVAL) != 0 || ::read(polled.fd, &count, sizeof(count)) < 0)
+        SleepMs(kFlushMs / 10);
+      emitter->SetPatience(kPatienceMs);
+      Drain(emitter);
+      continue;
+    }
+    Flush(session, emitter, kPatienceMs);
+    flushed_ns = base::RawNs();
+  }
+}
+
+void End(Session* session, Emitter* emitter) {
+  for (uint32_t kind = 0; kind < kVendorKinds; ++kind) {
+    if (session->enabled[kind]) session->library.disable(kind);
+  }
+  Flush(session, emitter, kLastPatienceMs);
+  // The vendor's texts end here, so what still comes is counted but not read.
+  ClosePool();
+  session->library.unsubscribe(session->subscriber);
+  session->library.flush_all(1);
+  emitter->Lose(TakeSwallowed());
+}
+
+bool Await(State state, int most_ms) {
+  const uint64_t end_ns = base::RawNs() + static_cast<uint64_t>(most_ms) * 1'000'000;
+  for (;;) {
+    const uint32_t now = g_state.load(std::memory_order_acquire);
+    if (now == state || now == kIdle) return true;
+    if (base::RawNs() > end_ns) return false;
+    SleepMs(1);
+  }
+}
+
+// The program exits. The vendor's destructors come after this, so nobody may be in its functions then.
+void BeforeExit(int, void*) {
+  if (g_pid.load() != ::getpid() || g_state.load() == kIdle) return;
+  g_exiting.store(true, std::memory_order_release);
+  Ring();
+  Await(kIdle, kExitWaitMs);
+}
+
+void* Run(void*) {
+  ::prctl(PR_SET_NAME, "profd-mspti");
+  Session session{};
+  Emitter emitter;
+  if (OpenPool(Own(kMsptiWakeFd).get()) && Begin(&session)) {
+    // Behind the vendor's own handlers, which the calls so far have registered: it runs before them. (Not
+    // atexit, which is not a function of libc.so.)
+    if (!g_exit_handler.exchange(true)) ::on_exit(BeforeExit, nullptr);
+    g_state.store(kRunning, std::memory_order_release);
+    Serve(&session, &emitter);
+    if (g_exiting.load(std::memory_order_acquire)) {
+      Flush(&session, &emitter, kLastPatienceMs);
+    } else {
+      g_state.store(kStopping, std::memory_order_release);
+      End(&session, &emitter);
+    }
+  }
+  ClosePool();
+  TrimPool();
+  g_state.store(kIdle, std::memory_order_release);
+  return nullptr;
+}
+
+}  // namespace
+
+bool Start(uint32_t kinds, char* note, size_t note_bytes) {
+  note[0] = '\0';
+  if ((kinds & kRecordKinds) == 0 || g_exiting.load(std::memory_order_acquire)) return false;
+  const char* why = WhyNotLoadable();
+  if (why == nullptr && g_state.load(std::memory_order_acquire) != kIdle) {
+    why = "MSPTI is still busy with the recording before";
+  }
+  if (why != nullptr) {
+    snprintf(note, note_bytes, "MSPTI kinds: %s", why);
+    return false;
+  }
+  g_kinds = kinds & kRecordKinds;
+  g_any = false;
+  g_note[0] = '\0';
+  g_stop.store(false);
+  g_pid.store(::getpid());
+  if (Own(kMsptiWakeFd).get() < 0) Own(kMsptiWakeFd).Take(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  g_state.store(kStarting, std::memory_order_release);
+  if (!StartQuietThread(Run, 0)) {
+    g_state.store(kIdle);
+    snprintf(note, note_bytes, "MSPTI kinds: no thread for them");
+    return false;
+  }
+  if (!Await(kRunning, kStartWaitMs)) {
+    g_stop.store(true, std::memory_order_release);
+    snprintf(note, note_bytes, "MSPTI kinds: subscribing takes longer than %d ms", kStartWaitMs);
+    return false;
+  }
+  snprintf(note, note_bytes, "%s", g_note);
+  return g_any;
+}
+
+bool Stop() {
+  if (g_state.load(std::memory_order_acquire) == kIdle) return true;
+  if (g_stop.exchange(true)) return false;  // waited for that before
+  Ring();
+  return Await(kIdle, kStopWaitMs);
+}
+
+void ResetAfterFork() {
+  g_state.store(kIdle, std::memory_order_relaxed);
+  ResetPoolAfterFork();
+}
+
+}  // namespace profd::agent::mspti

@@ -1,0 +1,3 @@
+#include "sim/mspti/variant.h"
+
+const bool profd::sim::mspti::kOldLibrary = true;
