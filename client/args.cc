@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <system_error>
 
 #include "client/text.h"
@@ -19,6 +20,7 @@ namespace {
 
 constexpr char kDefaultSocket[] = "/run/profd/profd.sock";
 constexpr double kMaxDurationNs = 30.0 * 24 * 3600 * 1e9;
+constexpr uint64_t kMaxSteps = uint64_t{1} << 40;
 constexpr uint64_t kMinStorageMb = 200;
 constexpr uint64_t kMaxStorageMb = 4294967295;
 
@@ -193,6 +195,42 @@ base::Result<std::pair<std::string, std::string>> ParseLabel(std::string_view te
   }
   PROFD_RETURN_IF_ERROR(CheckName("--label", text.substr(equals + 1)));
   return std::pair(std::string(text.substr(0, equals)), std::string(text.substr(equals + 1)));
+}
+
+base::Result<v1::StepSchedule> ParseSteps(std::string_view text) {
+  constexpr char kExpected[] =
+      "expected e.g. skip_first=2,wait=1,warmup=1,active=3,repeat=2, with active at least 1";
+  v1::StepSchedule steps;
+  std::set<std::string_view> seen;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t comma = std::min(text.find(',', at), text.size());
+    const std::string_view item = text.substr(at, comma - at);
+    at = comma + 1;
+    const size_t equals = std::min(item.find('='), item.size());
+    const std::string_view key = item.substr(0, equals);
+    uint64_t number = 0;
+    const std::string_view digits = item.substr(std::min(equals + 1, item.size()));
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (digits.empty() || error != std::errc() || end != digits.data() + digits.size() ||
+        number > kMaxSteps || !seen.insert(key).second) {
+      return Usage("--steps", text, kExpected);
+    }
+    if (key == "skip_first") {
+      steps.set_skip_first(number);
+    } else if (key == "wait") {
+      steps.set_wait(number);
+    } else if (key == "warmup") {
+      steps.set_warmup(number);
+    } else if (key == "active") {
+      steps.set_active(number);
+    } else if (key == "repeat") {
+      steps.set_repeat(number);
+    } else {
+      return Usage("--steps", text, kExpected);
+    }
+  }
+  if (steps.active() == 0) return Usage("--steps", text, kExpected);
+  return steps;
 }
 
 Status CheckName(std::string_view option, std::string_view text) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "profd/v1/agent.pb.h"
 #include "profd/v1/session.pb.h"
 
 namespace profd::client {
@@ -33,6 +34,9 @@ base::Result<DeviceList> ParseDevices(std::string_view text);
 
 // "key=value".
 base::Result<std::pair<std::string, std::string>> ParseLabel(std::string_view text);
+
+// "skip_first=2,wait=1,warmup=1,active=3,repeat=2": any of them, active at least.
+base::Result<v1::StepSchedule> ParseSteps(std::string_view text);
 
 // A name for people: at most 128 bytes of UTF-8 without control characters.
 base::Status CheckName(std::string_view option, std::string_view text);

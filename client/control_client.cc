@@ -23,9 +23,10 @@ using base::Status;
 namespace {
 
 using std::chrono::seconds;
-constexpr seconds kQuick{10};     // answered from memory
-constexpr seconds kDriver{90};    // asks the driver, which may take a minute
-constexpr seconds kSession{300};  // starts and stops wait for drivers and disks
+constexpr int kMaxReplyBytes = 64 << 20;  // all targets of a full node
+constexpr seconds kQuick{10};             // answered from memory
+constexpr seconds kDriver{90};            // asks the driver, which may take a minute
+constexpr seconds kSession{300};          // starts and stops wait for drivers and disks
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& socket) {
   // gRPC's own log would add lines of its own to our one; GRPC_VERBOSITY brings it back.
@@ -34,6 +35,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& socket) {
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  arguments.SetMaxReceiveMessageSize(kMaxReplyBytes);
   return grpc::CreateCustomChannel("unix:" + socket, grpc::InsecureChannelCredentials(), arguments);
 }
 
@@ -141,6 +143,13 @@ base::Result<v1::StopReply> ControlClient::Stop(const v1::StopRequest& request) 
   return impl_->Ask(&v1::Control::Stub::Stop, request, kSession);
 }
 
+base::Result<v1::SessionInfo> ControlClient::Snapshot(const std::string& session, uint64_t last_ns) {
+  v1::SnapshotRequest request;
+  request.set_session(session);
+  request.set_last_ns(last_ns);
+  return impl_->Ask(&v1::Control::Stub::Snapshot, request, kSession);
+}
+
 base::Result<v1::SessionInfo> ControlClient::Get(const std::string& session) {
   v1::GetRequest request;
   request.set_session(session);
@@ -153,6 +162,10 @@ base::Result<v1::ListReply> ControlClient::List() {
 
 base::Result<v1::DevicesReply> ControlClient::Devices() {
   return impl_->Ask(&v1::Control::Stub::Devices, v1::DevicesRequest(), kDriver);
+}
+
+base::Result<v1::TargetsReply> ControlClient::Targets() {
+  return impl_->Ask(&v1::Control::Stub::Targets, v1::TargetsRequest(), kDriver);
 }
 
 base::Result<v1::DoctorReply> ControlClient::Doctor(int32_t pid) {

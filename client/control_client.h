@@ -24,9 +24,12 @@ class ControlClient {
   base::Result<v1::HelloReply> Hello();
   base::Result<v1::SessionInfo> Start(const v1::SessionSpec& spec);
   base::Result<v1::StopReply> Stop(const v1::StopRequest& request);
+  // `last_ns` 0 = all that is in memory.
+  base::Result<v1::SessionInfo> Snapshot(const std::string& session, uint64_t last_ns);
   base::Result<v1::SessionInfo> Get(const std::string& session);
   base::Result<v1::ListReply> List();
   base::Result<v1::DevicesReply> Devices();
+  base::Result<v1::TargetsReply> Targets();
   base::Result<v1::DoctorReply> Doctor(int32_t pid);
   // Calls `on_value` for every value until the session has ended; the last one is its result.
   base::Result<v1::SessionInfo> Watch(const std::string& session, uint32_t period_ms,

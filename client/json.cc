@@ -119,6 +119,34 @@ Json Device(const v1::Device& device) {
           {"holders", std::move(holders)}};
 }
 
+Json Target(const v1::Target& target) {
+  Json labels = Json::object();
+  for (const auto& [key, value] : SortedLabels(target)) labels[key] = value;
+  Json capabilities = Json::array();
+  for (const v1::AgentCapability& capability : target.capabilities()) {
+    capabilities.push_back({{"kind", capability.kind()},
+                            {"available", capability.available()},
+                            {"reason", capability.reason()}});
+  }
+  return {{"pid", target.pid()},
+          {"container_pid", target.container_pid()},
+          {"parent_pid", target.parent_pid()},
+          {"forked", target.forked()},
+          {"user", target.user()},
+          {"uid", target.uid()},
+          {"executable", target.executable()},
+          {"command_line", Array(target.command_line())},
+          {"labels", std::move(labels)},
+          {"devices", Array(target.devices())},
+          {"agent_version", target.agent_version()},
+          {"attachable", target.attachable()},
+          {"reason", target.reason()},
+          {"registered_at", UtcTime(target.registered_wall_ns())},
+          {"last_seen_at", UtcTime(target.last_seen_wall_ns())},
+          {"recording_by", target.recording_by()},
+          {"capabilities", std::move(capabilities)}};
+}
+
 }  // namespace
 
 std::string SessionJson(const v1::SessionInfo& info) { return Line(Session(info)); }
@@ -140,6 +168,12 @@ std::string DevicesJson(const v1::DevicesReply& reply) {
                  {"api_version", reply.driver_api_version()},
                  {"missing_symbols", Array(reply.missing_symbols())}}},
                {"profd_version", reply.profd_version()}});
+}
+
+std::string TargetsJson(const v1::TargetsReply& reply) {
+  Json targets = Json::array();
+  for (const v1::Target& target : reply.targets()) targets.push_back(Target(target));
+  return Line({{"targets", std::move(targets)}});
 }
 
 std::string ChecksJson(const std::vector<v1::Check>& checks) {

@@ -13,6 +13,7 @@ namespace profd::client {
 std::string SessionJson(const v1::SessionInfo& info);
 std::string SessionsJson(const std::vector<v1::SessionInfo>& sessions);
 std::string DevicesJson(const v1::DevicesReply& reply);
+std::string TargetsJson(const v1::TargetsReply& reply);
 std::string ChecksJson(const std::vector<v1::Check>& checks);
 
 }  // namespace profd::client

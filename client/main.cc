@@ -21,6 +21,8 @@ constexpr char kExitCodes[] =
 struct CommandLine {
   Common common;
   StartOptions start;
+  RunOptions run;
+  SnapshotOptions snapshot;
   StopOptions stop;
   StatusOptions status;
   DoctorOptions doctor;
@@ -36,11 +38,18 @@ void Describe(CLI::App* app, CommandLine* line) {
   app->require_subcommand(0, 1);  // none is told apart below, with better words than CLI11's
 
   app->add_subcommand("devices", "chips, health, kinds with rate ranges, who holds what");
+  app->add_subcommand("targets", "processes that can be recorded from inside, and why others can't");
   app->add_subcommand("list", "sessions and what is on disk");
 
   CLI::App* start = app->add_subcommand("start", "start a session");
   StartOptions& options = line->start;
   start->add_option("--pid", options.pids, "processes: N,…");
+  start->add_flag("--all-agents", options.all_agents,
+                  "every process with an agent; with --label only those, e.g. --label rank=0-7");
+  start->add_option("--steps", options.steps,
+                    "agents record these steps only: skip_first=N,wait=N,warmup=N,active=N,repeat=N");
+  start->add_flag("--flight-recorder", options.flight_recorder,
+                  "agents keep the newest records in memory; profctl snapshot writes them out");
   start->add_option("--devices", options.devices, "all, or numbers: 0,1");
   start->add_option("--collect", options.collect, "kinds: KIND[:MODE][=RATE],… e.g. hbm,pcie=100Hz,host-cpu");
   start->add_option("--preset", options.preset, "node, memory, network, host or all");
@@ -50,9 +59,18 @@ void Describe(CLI::App* app, CommandLine* line) {
   start->add_option("--storage-limit", options.storage_limit, "at least 200MB, e.g. 500MB, 2GB");
   start->add_option("--name", options.name, "a name for people");
   start->add_option("--label", options.labels, "KEY=VALUE");
+  start->add_flag("--resume", options.resume, "go on in a new, linked directory should profd be restarted");
   start->add_flag(
       "--wait", options.wait,
       "stay until the end and exit with the session's result; Ctrl-C stops it, a second one detaches");
+
+  CLI::App* run =
+      app->add_subcommand("run", "run a program with the agent in place: run [OPTIONS] -- CMD ARGS…");
+  run->add_option("--label", line->run.labels, "KEY=VALUE, a label of the process");
+
+  CLI::App* snapshot = app->add_subcommand("snapshot", "write out what a flight recorder has in memory");
+  snapshot->add_option("session", line->snapshot.session, "SESSION")->required();
+  snapshot->add_option("--last", line->snapshot.last, "how far back, e.g. 30s; default all");
 
   CLI::App* stop = app->add_subcommand("stop", "stop sessions and wait until they are on disk");
   stop->add_option("session", line->stop.session, "SESSION");
@@ -90,6 +108,12 @@ ExitCode Run(int argc, char** argv) {
   CLI::App app{kAbout, "profctl"};
   CommandLine line;
   Describe(&app, &line);
+  // What is behind `--` is a program's business, not ours.
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) != "--") continue;
+    line.run.command.assign(argv + i + 1, argv + argc);
+    argc = i;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -98,7 +122,7 @@ ExitCode Run(int argc, char** argv) {
     return ExitCode::kOk;
   }
   if (app.get_subcommands().empty()) {
-    return Usage("name what to do: devices, start, stop, status, list or doctor");
+    return Usage("name what to do: devices, targets, run, start, snapshot, stop, status, list or doctor");
   }
   const CLI::App* verb = app.get_subcommands().front();
   std::string empty;
@@ -106,8 +130,13 @@ ExitCode Run(int argc, char** argv) {
     return Usage(empty + ": the value is empty");
 
   const std::string name = verb->get_name();
+  if (name != "run" && !line.run.command.empty()) return Usage("only profctl run takes a command behind --");
+  if (name == "run") return RunCommand(line.common, line.run);  // which inherits our signals
+  std::signal(SIGPIPE, SIG_IGN);  // `profctl list | head` is no accident worth a signal
   if (name == "devices") return RunDevices(line.common);
+  if (name == "targets") return RunTargets(line.common);
   if (name == "start") return RunStart(line.common, line.start);
+  if (name == "snapshot") return RunSnapshot(line.common, line.snapshot);
   if (name == "stop") return RunStop(line.common, line.stop);
   if (name == "status") return RunStatus(line.common, line.status);
   if (name == "list") return RunList(line.common);
@@ -117,7 +146,4 @@ ExitCode Run(int argc, char** argv) {
 }  // namespace
 }  // namespace profd::client
 
-int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // `profctl list | head` is no accident worth a signal
-  return static_cast<int>(profd::client::Run(argc, argv));
-}
+int main(int argc, char** argv) { return static_cast<int>(profd::client::Run(argc, argv)); }

@@ -191,6 +191,8 @@ const char* EndReasonName(v1::EndReason reason) {
       return "failed";
     case v1::END_REASON_INTERRUPTED:
       return "interrupted";
+    case v1::END_REASON_STEPS:
+      return "steps";
     default:
       return "unknown";
   }
@@ -235,6 +237,10 @@ std::string HealthName(const v1::Device& device) {
   }
 }
 
+static bool SkippedAlike(const v1::KindState& a, const v1::KindState& b) {
+  return b.verdict() == v1::VERDICT_SKIPPED && a.unit() == b.unit() && a.reason() == b.reason();
+}
+
 std::string RenderSession(const v1::SessionInfo& info, bool with_data, bool coloured) {
   std::string text = "session " + Paint(OneLine(info.session()), Colour::kBold, coloured) + "  " +
                      Paint(StateText(info), ColourOf(info), coloured);
@@ -252,8 +258,16 @@ std::string RenderSession(const v1::SessionInfo& info, bool with_data, bool colo
   if (with_data) columns.insert(columns.end(), {">BYTES", ">RATE", ">RECORDS", ">LOST"});
   columns.emplace_back("REASON");
   Table table(columns);
-  for (const v1::KindState& kind : info.kinds()) {
-    std::vector<Table::Cell> row{OneLine(kind.kind()),
+  for (int i = 0; i < info.kinds_size(); ++i) {
+    const v1::KindState& kind = info.kinds(i);
+    // Neighbours that are skipped for one reason share a line.
+    int others = 0;
+    while (kind.verdict() == v1::VERDICT_SKIPPED && i + 1 < info.kinds_size() &&
+           SkippedAlike(kind, info.kinds(i + 1))) {
+      ++others;
+      ++i;
+    }
+    std::vector<Table::Cell> row{OneLine(kind.kind()) + (others > 0 ? " +" + std::to_string(others) : ""),
                                  OneLine(kind.unit()),
                                  FormatHz(kind.requested_hz()),
                                  FormatHz(kind.effective_hz()),

@@ -1,6 +1,7 @@
 // What people read: aligned tables with units, coloured only on a terminal.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,8 @@ std::string RenderSession(const v1::SessionInfo& info, bool with_data, bool colo
 std::string RenderProgress(const v1::SessionInfo& info);
 std::string RenderList(const std::vector<v1::SessionInfo>& sessions, bool coloured);
 std::string RenderDevices(const v1::DevicesReply& reply, bool coloured);
+std::map<std::string, std::string> SortedLabels(const v1::Target& target);
+std::string RenderTargets(const v1::TargetsReply& reply, bool coloured);
 std::string RenderChecks(const std::vector<v1::Check>& checks, bool coloured);
 
 }  // namespace profd::client

@@ -5,12 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
+
 namespace profd::client {
 
-// Control characters (line ends, terminal commands) and broken UTF-8 become '?'.
-std::string OneLine(std::string_view untrusted);
-// UTF-8 without control characters.
-bool IsPlainText(std::string_view untrusted);
+using base::IsPlainText;
+using base::OneLine;
 // Columns on a terminal: characters, not bytes.
 size_t Width(std::string_view text);
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/version.h"
+#include "daemon/agent/registry.h"
 #include "daemon/auth/door.h"
 #include "daemon/auth/tickets.h"
 #include "daemon/base/executor.h"
@@ -14,6 +15,7 @@
 #include "daemon/driver/ascend_hal.h"
 #include "daemon/rpc/server.h"
 #include "daemon/session/manager.h"
+#include "libagent/abi/lane.h"
 
 namespace profd {
 
@@ -24,7 +26,8 @@ class Daemon {
   explicit Daemon(const config::Config& config) : config_(config) {}
 
   base::Status Run() {
-    // gRPC's threads would each keep an arena of their own; two are plenty for a daemon that rarely allocates.
+    // gRPC's threads would each keep an arena of their own; two are plenty for a daemon that rarely
+    // allocates.
     ::mallopt(M_ARENA_MAX, 2);
     auto driver = driver::AscendHal::Load(config_.driver.library);
     std::string no_driver = driver.status().message();
@@ -33,19 +36,21 @@ class Daemon {
       library = std::move(driver).value();
       base::LogInfo("driver library " + library->path());
     } else if (driver.status().code() == base::Code::kInvalidArgument) {
-      return driver.status();  // a file was named that is no driver library: not the same as a node without one
+      return driver
+          .status();  // a file was named that is no driver library: not the same as a node without one
     } else {
       base::LogWarn("no device kinds: " + no_driver);
     }
-    manager_.emplace(ctl_, config_, std::move(library), std::move(no_driver));
-    auto server = rpc::Server::Start(config_.socket, *manager_, ctl_, tickets_);
+    manager_.emplace(ctl_, config_, std::move(library), std::move(no_driver), agents_);
+    auto server = rpc::Server::Start(config_.socket, *manager_, agents_, ctl_, tickets_);
     if (!server.ok()) return server.status();
     server_ = std::move(server).value();
-    auto door = auth::Door::Start(config_.socket + ".door", ctl_, tickets_);
+    auto door = auth::Door::Start(config_.socket + ".door", ctl_, tickets_, DoorOptions());
     if (!door.ok()) return door.status();
     door_ = std::move(door).value();
-    ctl_.HandleSignals([this](int signal) { Stop(signal); },
-                       [] { base::LogWarn("SIGHUP: settings are read at start only; restart profd to change them"); });
+    ctl_.HandleSignals(
+        [this](int signal) { Stop(signal); },
+        [] { base::LogWarn("SIGHUP: settings are read at start only; restart profd to change them"); });
     base::LogInfo(std::string("profd ") + base::kVersion + " listens on " + config_.socket);
     ctl_.Run();
     // The sources and writers go before the executor that their last answers were posted to.
@@ -57,6 +62,27 @@ class Daemon {
   }
 
  private:
+  agent::Registry::Options AgentOptions() const {
+    const config::Config::Agent& agent = config_.agent;
+    return {.geometry = {.lanes = static_cast<uint32_t>(agent.lanes),
+                         .lane_slots = static_cast<uint32_t>(agent.lane_kib * 1024 / abi::kRecordBytes),
+                         .names_bytes = static_cast<uint32_t>(agent.names_kib * 1024)},
+            .max_peers = agent.max_agents,
+            .max_peers_per_uid = agent.max_agents_per_user};
+  }
+  auth::Door::Options DoorOptions() {
+    auth::Door::Options options;
+    options.max_agents = config_.agent.max_agents;
+    options.max_agents_per_uid = config_.agent.max_agents_per_user;
+    options.take_seat = [this](const auth::Caller& caller) -> base::Result<auth::AgentSeat> {
+      PROFD_ASSIGN_OR_RETURN(const agent::Registry::Seat seat,
+                             agents_.TakeSeat({caller.pid, caller.uid, caller.gid, ""}));
+      return auth::AgentSeat{seat.number, seat.region->memfd(), seat.region->wake_fd()};
+    };
+    options.leave_seat = [this](uint64_t seat) { agents_.LeaveSeat(seat); };
+    return options;
+  }
+
   void Stop(int signal) {
     if (stopping_) return;
     stopping_ = true;
@@ -73,6 +99,7 @@ class Daemon {
   const config::Config& config_;
   base::Executor ctl_;
   auth::Tickets tickets_;
+  agent::Registry agents_{ctl_, AgentOptions()};
   std::optional<session::Manager> manager_;
   std::unique_ptr<rpc::Server> server_;
   std::unique_ptr<auth::Door> door_;

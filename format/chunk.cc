@@ -12,6 +12,8 @@ const char* LossName(Loss::Where where) {
       return "write";
     case Loss::Where::kSampler:
       return "sampler";
+    case Loss::Where::kAgent:
+      return "agent";
   }
   return "unknown";
 }

@@ -30,6 +30,7 @@ struct Loss {
     kPool,     // no chunk was free: the disk is slower than the source
     kWrite,    // the file system refused the bytes
     kSampler,  // a tick of the host sampler was missed
+    kAgent,    // the process found no room in its lanes
   };
   Where where = Where::kDriver;
   uint64_t from_ns = 0;  // host raw
@@ -38,7 +39,7 @@ struct Loss {
   uint64_t bytes = 0;
 };
 
-// "driver", "pool", "write", "sampler": the manifest's word for the cause.
+// "driver", "pool", "write", "sampler", "agent": the manifest's word for the cause.
 const char* LossName(Loss::Where where);
 
 }  // namespace profd::format

@@ -40,6 +40,9 @@ ordered_json ToJson(const ManifestClock& clock) {
 }
 
 ordered_json ToJson(const ManifestStream& stream);
+ordered_json ToJson(const ManifestLane& lane);
+ordered_json ToJson(const ManifestStepWindow& window);
+ordered_json ToJson(const ManifestAgent& agent);
 
 template <typename T>
 ordered_json ListToJson(const std::vector<T>& items) {
@@ -67,6 +70,47 @@ ordered_json MapToJson(const std::map<std::string, std::string>& map) {
   return json;
 }
 
+ordered_json ToJson(const ManifestTicks& pair) {
+  return {{"ticks", pair.ticks}, {"raw_ns", pair.raw_ns}, {"error_ns", pair.error_ns}};
+}
+
+ordered_json ToJson(const ManifestLane& lane) {
+  return {{"lane", lane.lane},
+          {"records", lane.records},
+          {"lost", lane.lost},
+          {"write_lost", lane.write_lost},
+          {"damaged_slots", lane.damaged_slots}};
+}
+
+ordered_json ToJson(const ManifestStepWindow& window) {
+  return {{"cycle", window.cycle}, {"step", window.step}, {"ticks", window.ticks}, {"opened", window.opened}};
+}
+
+ordered_json ToJson(const ManifestAgent& agent) {
+  return {{"pid", agent.pid},
+          {"container_pid", agent.container_pid},
+          {"target", agent.target},
+          {"attachment", agent.attachment},
+          {"executable", agent.executable},
+          {"agent_version", agent.agent_version},
+          {"labels", MapToJson(agent.labels)},
+          {"lanes_file", agent.lanes_file},
+          {"names_file", agent.names_file},
+          {"counter", agent.counter},
+          {"counter_hz", agent.counter_hz},
+          {"first", ToJson(agent.first)},
+          {"latest", ToJson(agent.latest)},
+          {"fire_raw_ns", agent.fire_raw_ns},
+          {"begun_ticks", agent.begun_ticks},
+          {"skew_ns", agent.skew_ns},
+          {"end", agent.end},
+          {"lost_without_lane", agent.lost_without_lane},
+          {"names_lost", agent.names_lost},
+          {"names_damaged", agent.names_damaged},
+          {"lanes", ListToJson(agent.lanes)},
+          {"step_windows", ListToJson(agent.step_windows)}};
+}
+
 // Takes fields out of one JSON object; the first field of a wrong type is remembered, absent ones keep their
 // default.
 // **Thread:** any. **Owns:** nothing.
@@ -89,6 +133,12 @@ class Fields {
       out = value.get<double>();
     });
   }
+  void Take(const char* key, bool& out) const {
+    Visit(key, [&](const ordered_json& value) {
+      if (!value.is_boolean()) return Complain(key, "true or false");
+      out = value.get<bool>();
+    });
+  }
   template <typename Integer>
   requires std::is_integral_v<Integer>
   void Take(const char* key, Integer& out) const {
@@ -101,6 +151,14 @@ class Fields {
       if (!value.is_object()) return Complain(key, "an object");
       const Fields fields(value, where_ + key + '.', status_);
       for (const auto& item : value.items()) fields.Take(item.key().c_str(), out[item.key()]);
+    });
+  }
+  void Take(const char* key, ManifestTicks& out) const {
+    Visit(key, [&](const ordered_json& value) {
+      const Fields fields(value, where_ + key + '.', status_);
+      fields.Take("ticks", out.ticks);
+      fields.Take("raw_ns", out.raw_ns);
+      fields.Take("error_ns", out.error_ns);
     });
   }
   // Calls `take_item` for every element of a list.
@@ -162,12 +220,13 @@ Loss TakeLoss(const Fields& fields) {
   std::string where = LossName(loss.where);
   fields.Take("where", where);
   bool known = false;
-  for (const Where candidate : {Where::kDriver, Where::kPool, Where::kWrite, Where::kSampler}) {
+  for (const Where candidate :
+       {Where::kDriver, Where::kPool, Where::kWrite, Where::kSampler, Where::kAgent}) {
     if (where != LossName(candidate)) continue;
     loss.where = candidate;
     known = true;
   }
-  if (!known) fields.Complain("where", "driver, pool, write or sampler");
+  if (!known) fields.Complain("where", "driver, pool, write, sampler or agent");
   fields.Take("from_ns", loss.from_ns);
   fields.Take("to_ns", loss.to_ns);
   fields.Take("records", loss.records);
@@ -215,6 +274,48 @@ ManifestClock TakeClock(const Fields& fields) {
   return clock;
 }
 
+ManifestAgent TakeAgent(const Fields& fields, Status& status) {
+  ManifestAgent agent;
+  fields.Take("pid", agent.pid);
+  fields.Take("container_pid", agent.container_pid);
+  fields.Take("target", agent.target);
+  fields.Take("attachment", agent.attachment);
+  fields.Take("executable", agent.executable);
+  fields.Take("agent_version", agent.agent_version);
+  fields.Take("labels", agent.labels);
+  fields.Take("lanes_file", agent.lanes_file);
+  fields.Take("names_file", agent.names_file);
+  fields.Take("counter", agent.counter);
+  fields.Take("counter_hz", agent.counter_hz);
+  fields.Take("first", agent.first);
+  fields.Take("latest", agent.latest);
+  fields.Take("fire_raw_ns", agent.fire_raw_ns);
+  fields.Take("begun_ticks", agent.begun_ticks);
+  fields.Take("skew_ns", agent.skew_ns);
+  fields.Take("end", agent.end);
+  fields.Take("lost_without_lane", agent.lost_without_lane);
+  fields.Take("names_lost", agent.names_lost);
+  fields.Take("names_damaged", agent.names_damaged);
+  fields.TakeList("lanes", [&](const ordered_json& item, const std::string& where) {
+    const Fields lane(item, where, status);
+    ManifestLane& taken = agent.lanes.emplace_back();
+    lane.Take("lane", taken.lane);
+    lane.Take("records", taken.records);
+    lane.Take("lost", taken.lost);
+    lane.Take("write_lost", taken.write_lost);
+    lane.Take("damaged_slots", taken.damaged_slots);
+  });
+  fields.TakeList("step_windows", [&](const ordered_json& item, const std::string& where) {
+    const Fields window(item, where, status);
+    ManifestStepWindow& taken = agent.step_windows.emplace_back();
+    window.Take("cycle", taken.cycle);
+    window.Take("step", taken.step);
+    window.Take("ticks", taken.ticks);
+    window.Take("opened", taken.opened);
+  });
+  return agent;
+}
+
 }  // namespace
 
 std::string WriteManifest(const Manifest& manifest) {
@@ -243,6 +344,7 @@ std::string WriteManifest(const Manifest& manifest) {
   json["kinds"] = ListToJson(manifest.kinds);
   json["streams"] = ListToJson(manifest.streams);
   json["clocks"] = ListToJson(manifest.clocks);
+  json["agents"] = ListToJson(manifest.agents);
   json["settings"] = MapToJson(manifest.settings);
   return json.dump(1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
 }
@@ -289,6 +391,9 @@ base::Result<Manifest> ParseManifest(std::string_view text) {
   });
   fields.TakeList("clocks", [&](const ordered_json& item, const std::string& where) {
     manifest.clocks.push_back(TakeClock(Fields(item, where, status)));
+  });
+  fields.TakeList("agents", [&](const ordered_json& item, const std::string& where) {
+    manifest.agents.push_back(TakeAgent(Fields(item, where, status), status));
   });
   fields.Take("settings", manifest.settings);
   if (!status.ok()) return status;

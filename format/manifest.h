@@ -30,6 +30,42 @@ struct ManifestClock {
   int device = -1;  // -1: host alone
   ClockPair pair;
 };
+// One thread's ring of a process that recorded itself.
+struct ManifestLane {
+  uint32_t lane = 0;
+  uint64_t records = 0;        // stored
+  uint64_t lost = 0;           // no room in the ring
+  uint64_t write_lost = 0;     // the file system refused them
+  uint64_t damaged_slots = 0;  // held no record
+};
+struct ManifestStepWindow {
+  uint64_t cycle = 0, step = 0, ticks = 0;
+  bool opened = false;
+};
+// Counter and CLOCK_MONOTONIC_RAW of a process at one moment.
+struct ManifestTicks {
+  uint64_t ticks = 0, raw_ns = 0, error_ns = 0;
+};
+// A process that recorded itself (format/agent_blocks.h). Counts are of this directory alone.
+struct ManifestAgent {
+  int64_t pid = 0, container_pid = 0;
+  int64_t target = 0;  // the pid that was asked for: itself or an ancestor
+  uint32_t attachment = 0;
+  std::string executable, agent_version;
+  std::map<std::string, std::string> labels;
+  std::string lanes_file, names_file;  // below profd/, without slice
+  std::string counter;                 // tsc, cntvct or raw_clock: what stamps are ticks of
+  uint64_t counter_hz = 0;             // nominal; 0 = the hardware does not say
+  ManifestTicks first, latest;
+  uint64_t fire_raw_ns = 0;  // when it was to begin; 0 = as soon as it could
+  uint64_t begun_ticks = 0;
+  int64_t skew_ns = 0;  // how much later than that it began
+  std::string end;      // "" while recording; stopped, gone, moved (to the next directory)
+  uint64_t lost_without_lane = 0, names_lost = 0;
+  bool names_damaged = false;
+  std::vector<ManifestLane> lanes;
+  std::vector<ManifestStepWindow> step_windows;
+};
 struct Manifest {
   int version = kManifestVersion;
   std::string session, name, user;
@@ -47,6 +83,7 @@ struct Manifest {
   std::vector<ManifestKind> kinds;
   std::vector<ManifestStream> streams;
   std::vector<ManifestClock> clocks;
+  std::vector<ManifestAgent> agents;
   std::map<std::string, std::string> settings;  // anything else asked for, as asked
 };
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything and runs every test. --full adds soaks, long fuzzing and benches.
+# Installs what is missing, builds everything and runs every test. --full adds benches,
+# sanitizers and long fuzzing.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$root"
 
@@ -14,8 +15,12 @@ for argument in "$@"; do
   esac
 done
 
-install_packages
+install_packages postgresql  # a program to be recorded under load
 build build -DPROFD_TESTS=ON -DPROFD_BENCH=ON
 labels=(-LE full)
 ((full)) && labels=()
 ctest --test-dir build --output-on-failure -j 2 --no-tests=error "${labels[@]}"
+if ((full)); then
+  scripts/sanitizers.sh
+  scripts/fuzz.sh
+fi

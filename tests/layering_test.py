@@ -48,7 +48,7 @@ HOMES = {
     r"boost/": ("daemon/base/executor",),
     r"spdlog/": ("daemon/base/log",),
     r"sqlite3\.h": ("client/export/db",),
-    r"dlfcn\.h": ("daemon/driver/ascend_hal", "libagent/src/"),
+    r"dlfcn\.h": ("daemon/driver/ascend_hal", "libagent/src/", "sim/mspti/profapi_client"),
 }
 
 SOURCES = ("base", "format", "daemon", "client", "sim", "libagent")

@@ -27,7 +27,19 @@ struct StartOptions {
   std::string storage_limit;
   std::string name;
   std::vector<std::string> labels;
+  bool all_agents = false;
+  std::string steps;
+  bool flight_recorder = false;
+  bool resume = false;
   bool wait = false;
+};
+struct RunOptions {
+  std::vector<std::string> labels;
+  std::vector<std::string> command;
+};
+struct SnapshotOptions {
+  std::string session;
+  std::string last;
 };
 struct StopOptions {
   std::string session;
@@ -44,9 +56,13 @@ struct DoctorOptions {
 
 ExitCode RunDevices(const Common& common);
 ExitCode RunStart(const Common& common, const StartOptions& options);
+// Becomes the program; comes back only when it cannot.
+ExitCode RunCommand(const Common& common, const RunOptions& options);
+ExitCode RunSnapshot(const Common& common, const SnapshotOptions& options);
 ExitCode RunStop(const Common& common, const StopOptions& options);
 ExitCode RunStatus(const Common& common, const StatusOptions& options);
 ExitCode RunList(const Common& common);
+ExitCode RunTargets(const Common& common);
 ExitCode RunDoctor(const Common& common, const DoctorOptions& options);
 
 // Shared by the verbs.

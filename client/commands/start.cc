@@ -45,6 +45,12 @@ Status ParseUnits(const StartOptions& options, v1::SessionSpec* spec) {
     spec->mutable_kinds()->Assign(kinds.begin(), kinds.end());
   }
   spec->set_preset(options.preset);
+  spec->set_all_agents(options.all_agents);
+  if (!options.steps.empty()) {
+    PROFD_ASSIGN_OR_RETURN(*spec->mutable_steps(), ParseSteps(options.steps));
+  }
+  spec->set_flight_recorder(options.flight_recorder);
+  spec->set_resume(options.resume);
   return Status::Ok();
 }
 
@@ -71,6 +77,8 @@ Result<v1::SessionSpec> ParseSpec(const StartOptions& options) {
       return Status(Code::kInvalidArgument, "--label: " + label.first + " is given twice: leave one");
     }
   }
+  // With --all-agents a label also says which.
+  if (options.all_agents) *spec.mutable_agent_labels() = spec.labels();
   return spec;
 }
 

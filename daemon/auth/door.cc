@@ -172,6 +172,12 @@ class Door::Impl : public std::enable_shared_from_this<Impl> {
     base::Executor::WatchId watch = 0;
     base::Executor::TimerId hello_timer = 0;
     std::string ticket;  // empty until welcomed
+    uint64_t agent_seat = 0;
+    bool is_client = false;
+  };
+  struct Count {
+    size_t all = 0;
+    size_t clients = 0;  // welcomed
   };
 
   // `work` on this, unless the door is closed by then.
@@ -208,19 +214,13 @@ class Door::Impl : public std::enable_shared_from_this<Impl> {
     base::Result<Peer> peer = Recognise(fd.get());
     if (!peer.ok()) return Refuse(fd.get(), {abi::DoorStatus::kFailed, peer.status().message()});
     const uid_t uid = peer->caller.uid;
-    if (connections_.size() >= options_.max_connections) {
-      return Refuse(fd.get(), {abi::DoorStatus::kBusy,
-                               "profd has its " + std::to_string(options_.max_connections) +
-                                   " connections in use: close some of them or try again later"});
-    }
-    if (per_uid_[uid] >= options_.max_connections_per_uid) {
-      return Refuse(fd.get(),
-                    {abi::DoorStatus::kBusy, "user " + std::to_string(uid) + " has the " +
-                                                 std::to_string(options_.max_connections_per_uid) +
-                                                 " connections a user may have: close some of them"});
+    const auto known = per_uid_.find(uid);
+    if (const auto full = RoomFor(uid, connections_.size(), known == per_uid_.end() ? 0 : known->second.all,
+                                  options_.max_agents, options_.max_agents_per_uid)) {
+      return Refuse(fd.get(), *full);
     }
     const uint64_t id = next_id_++;
-    ++per_uid_[uid];
+    ++per_uid_[uid].all;
     Connection& connection = connections_[id];
     connection.fd = std::move(fd);
     connection.peer = std::move(peer).value();
@@ -232,6 +232,22 @@ class Door::Impl : public std::enable_shared_from_this<Impl> {
                                           self.Drop(id);
                                         }));
     AwaitMessage(id, connection);
+  }
+
+  // Whether there is none left for one more client, beside so many agents.
+  std::optional<Refusal> RoomFor(uid_t uid, size_t in_total, size_t of_user, size_t agents,
+                                 size_t agents_of_user) const {
+    if (in_total >= options_.max_connections + agents) {
+      return Refusal{abi::DoorStatus::kBusy,
+                     "profd has its " + std::to_string(options_.max_connections) +
+                         " connections in use: close some of them or try again later"};
+    }
+    if (of_user >= options_.max_connections_per_uid + agents_of_user) {
+      return Refusal{abi::DoorStatus::kBusy, "user " + std::to_string(uid) + " has the " +
+                                                 std::to_string(options_.max_connections_per_uid) +
+                                                 " connections a user may have: close some of them"};
+    }
+    return std::nullopt;
   }
 
   void AwaitMessage(uint64_t id, Connection& connection) {
@@ -252,13 +268,41 @@ class Door::Impl : public std::enable_shared_from_this<Impl> {
       Refuse(connection.fd.get(), *refusal);
       return Drop(id);
     }
-    Welcome(id, connection,
-            message.descriptors.empty() ? UniqueFd() : std::move(message.descriptors.front()));
+    std::vector<int> brought;
+    if (message.hello.role == static_cast<uint8_t>(abi::DoorRole::kAgent)) {
+      if (std::optional<Refusal> refusal = SeatAgent(connection, &brought)) {
+        Refuse(connection.fd.get(), *refusal);
+        return Drop(id);
+      }
+    } else {
+      Count& count = per_uid_[connection.peer.caller.uid];
+      if (const auto full = RoomFor(connection.peer.caller.uid, clients_, count.clients, 0, 0)) {
+        Refuse(connection.fd.get(), *full);
+        return Drop(id);
+      }
+      connection.is_client = true;
+      ++count.clients;
+      ++clients_;
+    }
+    Welcome(id, connection, message.descriptors.empty() ? UniqueFd() : std::move(message.descriptors.front()),
+            brought);
   }
 
-  void Welcome(uint64_t id, Connection& connection, UniqueFd output_dir) {
-    base::Result<std::string> ticket =
-        tickets_.Issue({connection.peer.caller, connection.peer.groups, std::move(output_dir)});
+  std::optional<Refusal> SeatAgent(Connection& connection, std::vector<int>* brought) {
+    if (!options_.take_seat) return Refusal{abi::DoorStatus::kFailed, "this profd takes no agents"};
+    base::Result<AgentSeat> seat = options_.take_seat(connection.peer.caller);
+    if (!seat.ok()) {
+      const bool is_full = seat.status().code() == base::Code::kResourceExhausted;
+      return Refusal{is_full ? abi::DoorStatus::kBusy : abi::DoorStatus::kFailed, seat.status().message()};
+    }
+    connection.agent_seat = seat->number;
+    *brought = {seat->memfd, seat->wake_fd};
+    return std::nullopt;
+  }
+
+  void Welcome(uint64_t id, Connection& connection, UniqueFd output_dir, const std::vector<int>& brought) {
+    base::Result<std::string> ticket = tickets_.Issue(
+        {connection.peer.caller, connection.peer.groups, std::move(output_dir), connection.agent_seat});
     if (!ticket.ok()) {
       Refuse(connection.fd.get(), {abi::DoorStatus::kFailed, ticket.status().message()});
       return Drop(id);
@@ -267,7 +311,7 @@ class Door::Impl : public std::enable_shared_from_this<Impl> {
     ctl_.Cancel(std::exchange(connection.hello_timer, 0));
     abi::DoorWelcome welcome = Answer(abi::DoorStatus::kWelcome);
     ticket->copy(welcome.ticket, sizeof(welcome.ticket));
-    if (!Send(connection.fd.get(), welcome)) return Drop(id);
+    if (!Send(connection.fd.get(), welcome, brought)) return Drop(id);
     AwaitMessage(id, connection);
   }
 
@@ -287,9 +331,23 @@ class Door::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   // The first and only message to a peer always fits its socket buffer; one that it doesn't fit has gone.
-  static bool Send(int fd, const abi::DoorWelcome& answer) {
-    return ::send(fd, &answer, sizeof(answer), MSG_DONTWAIT | MSG_NOSIGNAL) ==
-           static_cast<ssize_t>(sizeof(answer));
+  static bool Send(int fd, abi::DoorWelcome answer, const std::vector<int>& brought = {}) {
+    iovec part{&answer, sizeof(answer)};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    alignas(cmsghdr) char control[CMSG_SPACE(abi::kAgentDescriptors * sizeof(int))] = {};
+    if (!brought.empty()) {
+      PROFD_CHECK(brought.size() == abi::kAgentDescriptors);
+      message.msg_control = control;
+      message.msg_controllen = sizeof(control);
+      cmsghdr* item = CMSG_FIRSTHDR(&message);
+      item->cmsg_level = SOL_SOCKET;
+      item->cmsg_type = SCM_RIGHTS;
+      item->cmsg_len = CMSG_LEN(brought.size() * sizeof(int));
+      std::memcpy(CMSG_DATA(item), brought.data(), brought.size() * sizeof(int));
+    }
+    return ::sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof(answer));
   }
 
   void Drop(uint64_t id) {
@@ -300,8 +358,14 @@ class Door::Impl : public std::enable_shared_from_this<Impl> {
     if (connection.hello_timer != 0) ctl_.Cancel(connection.hello_timer);
     if (!connection.ticket.empty()) tickets_.Revoke(connection.ticket);
     const auto count = per_uid_.find(connection.peer.caller.uid);
-    if (--count->second == 0) per_uid_.erase(count);
+    const uint64_t seat = connection.agent_seat;
+    if (connection.is_client) {
+      --count->second.clients;
+      --clients_;
+    }
+    if (--count->second.all == 0) per_uid_.erase(count);
     connections_.erase(it);
+    if (seat != 0) options_.leave_seat(seat);
   }
 
   base::Executor& ctl_;
@@ -312,7 +376,8 @@ class Door::Impl : public std::enable_shared_from_this<Impl> {
   base::Executor::WatchId accept_watch_ = 0;
   base::Executor::TimerId retry_timer_ = 0;
   std::unordered_map<uint64_t, Connection> connections_;
-  std::unordered_map<uid_t, size_t> per_uid_;
+  std::unordered_map<uid_t, Count> per_uid_;
+  size_t clients_ = 0;  // welcomed
   uint64_t next_id_ = 1;
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -13,14 +14,29 @@
 
 namespace profd::auth {
 
+// Where an agent sits down: its number for `leave_seat`, and what its welcome brings, valid until then.
+struct AgentSeat {
+  uint64_t number = 0;  // never 0
+  int memfd = -1;
+  int wake_fd = -1;
+};
+
 // **Thread:** ctl; may be made before ctl runs and destroyed after it has stopped. **Owns:** the socket file,
 // the connections and their tickets.
 class Door {
  public:
   struct Options {
+    // Of clients; agents count apart.
     size_t max_connections = 1024;
     size_t max_connections_per_uid = 64;
+    // Who has not said yet which of the two it is may be either. How many agents there may be says
+    // `take_seat`.
+    size_t max_agents = 0;
+    size_t max_agents_per_uid = 0;
     uint64_t hello_timeout_ns = 5'000'000'000;
+    // Called on ctl. Without them agents are turned away. kResourceExhausted: ask again later.
+    std::function<base::Result<AgentSeat>(const Caller&)> take_seat;
+    std::function<void(uint64_t seat)> leave_seat;
   };
 
   // `path` is free: the SocketClaim saw to that.

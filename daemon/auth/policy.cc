@@ -25,6 +25,10 @@ base::Status May(const Caller& caller, Action action, uid_t target_uid) {
       if (caller.uid == target_uid) return base::Status::Ok();
       return Denied(caller, "collect a process of user " + std::to_string(target_uid) +
                                 ": give a process of your own, or ask root");
+    case Action::kSeeProcess:
+      if (caller.uid == target_uid) return base::Status::Ok();
+      return Denied(caller,
+                    "see a process of user " + std::to_string(target_uid) + ": ask its owner or root");
     case Action::kSeeSession:
       if (caller.uid == target_uid) return base::Status::Ok();
       return Denied(caller,

@@ -23,6 +23,7 @@ enum class Action : uint8_t {
   kCollectDevice,   // device-wide kinds
   kCollectHost,     // whole-host kinds without a pid
   kCollectProcess,  // target_uid = owner of the process
+  kSeeProcess,      // target_uid = owner of the process
   kSeeSession,      // target_uid = owner of the session
   kStopSession,
 };

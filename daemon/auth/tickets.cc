@@ -57,7 +57,23 @@ Tickets::Entry* Tickets::Lookup(std::string_view ticket) {
 }
 
 base::Result<Caller> Tickets::Find(std::string_view ticket) {
-  Caller caller;
+  PROFD_ASSIGN_OR_RETURN(Agent holder, FindHolder(ticket));
+  if (holder.seat == 0) return std::move(holder.caller);
+  return base::Status(base::Code::kPermissionDenied,
+                      "the ticket is an agent's, which may only register: knock at the door as a client");
+}
+
+base::Result<Tickets::Agent> Tickets::FindAgent(std::string_view ticket) {
+  PROFD_ASSIGN_OR_RETURN(Agent holder, FindHolder(ticket));
+  if (holder.seat != 0) return holder;
+  return base::Status(base::Code::kPermissionDenied,
+                      "the ticket is a client's, which may not register: knock at the door as an agent");
+}
+
+// A client's comes with seat 0.
+base::Result<Tickets::Agent> Tickets::FindHolder(std::string_view ticket) {
+  Agent found;
+  Caller& caller = found.caller;
   {
     const std::lock_guard lock(mutex_);
     const Entry* entry = Lookup(ticket);
@@ -66,13 +82,14 @@ base::Result<Caller> Tickets::Find(std::string_view ticket) {
                           "the ticket is unknown or its door connection is closed: knock at the door again");
     }
     caller = entry->holder.caller;
+    found.seat = entry->holder.agent_seat;
   }
   if (caller.user.empty()) {
     caller.user = UserName(caller.uid);  // without the lock: may take long
     const std::lock_guard lock(mutex_);
     if (Entry* entry = Lookup(ticket); entry != nullptr) entry->holder.caller.user = caller.user;
   }
-  return caller;
+  return found;
 }
 
 base::Result<base::UniqueFd> Tickets::TakeOutputDir(std::string_view ticket) {

@@ -1,6 +1,7 @@
 // The tickets that are valid now, and whom each one stands for.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -21,15 +22,22 @@ class Tickets {
     Caller caller;
     std::vector<gid_t> groups;
     base::UniqueFd output_dir;
+    uint64_t agent_seat = 0;  // 0: a client
+  };
+  struct Agent {
+    Caller caller;
+    uint64_t seat = 0;
   };
 
   // A new ticket: 64 hex characters from the kernel's generator.
   base::Result<std::string> Issue(Holder holder);
   void Revoke(std::string_view ticket);
 
-  // Both may block (a directory service, a file system): not on ctl.
-  // kUnauthenticated for a ticket that is unknown or no longer valid.
+  // They may block (a directory service, a file system): not on ctl.
+  // kUnauthenticated for a ticket that is unknown or no longer valid, kPermissionDenied for an agent's.
   base::Result<Caller> Find(std::string_view ticket);
+  // The same for the ticket of an agent; a client's is denied.
+  base::Result<Agent> FindAgent(std::string_view ticket);
   // The directory passed with the ticket's hello, proven writable for its holder; once.
   base::Result<base::UniqueFd> TakeOutputDir(std::string_view ticket);
 
@@ -40,6 +48,7 @@ class Tickets {
   };
   // Needs mutex_ held.
   Entry* Lookup(std::string_view ticket);
+  base::Result<Agent> FindHolder(std::string_view ticket);
 
   std::mutex mutex_;
   // By the first quarter of the ticket, which therefore is no secret; the rest is compared in constant time.

@@ -19,6 +19,7 @@ struct Config {
     uint64_t device_chunks = 64;  // per pump thread and file system
     uint64_t host_chunk_bytes = 4ull << 20;
     uint64_t host_chunks = 32;
+    uint64_t agent_chunks = 64;
   } store;
 
   struct Session {
@@ -27,6 +28,15 @@ struct Config {
     uint64_t max_sessions = 64;
     uint64_t clock_pair_every_s = 30;
   } session;
+
+  // The memory that each process with an agent records into, and how many of them there may be.
+  struct Agent {
+    uint64_t lanes = 256;      // threads that record at once
+    uint64_t lane_kib = 1024;  // 32 bytes a record
+    uint64_t names_kib = 1024;
+    uint64_t max_agents = 2048;
+    uint64_t max_agents_per_user = 1024;
+  } agent;
 
   struct Driver {
     std::string library;         // "" = /etc/ascend_install.info, then the loader's path

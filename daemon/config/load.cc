@@ -2,6 +2,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <limits>
 #include <sstream>
@@ -23,6 +24,8 @@ struct Number {
   uint64_t* value;
   uint64_t min;
   uint64_t max;
+  uint64_t multiple_of = 1;
+  bool power_of_two = false;
 };
 
 struct Key {
@@ -42,10 +45,17 @@ std::vector<Key> KeysOf(Config& c) {
       {"store", "device_chunks", Number{&c.store.device_chunks, 4, 4096}},
       {"store", "host_chunk_bytes", Number{&c.store.host_chunk_bytes, 64u << 10, 64u << 20}},
       {"store", "host_chunks", Number{&c.store.host_chunks, 2, 4096}},
+      {"store", "agent_chunks", Number{&c.store.agent_chunks, 4, 4096}},
       {"session", "default_duration_s", Number{&c.session.default_duration_s, 1, 30 * kDay}},
       {"session", "max_duration_s", Number{&c.session.max_duration_s, 1, 365 * kDay}},
       {"session", "max_sessions", Number{&c.session.max_sessions, 1, 10'000}},
       {"session", "clock_pair_every_s", Number{&c.session.clock_pair_every_s, 1, 3600}},
+      {"agent", "lanes", Number{&c.agent.lanes, 1, 1024}},
+      {"agent", "lane_kib",
+       Number{.value = &c.agent.lane_kib, .min = 8, .max = 128 << 10, .power_of_two = true}},
+      {"agent", "names_kib", Number{&c.agent.names_kib, 64, 16 << 10, 64}},
+      {"agent", "max_agents", Number{&c.agent.max_agents, 0, 65'536}},
+      {"agent", "max_agents_per_user", Number{&c.agent.max_agents_per_user, 0, 65'536}},
       {"driver", "library", &c.driver.library},
       {"driver", "timeout_ms", Number{&c.driver.timeout_ms, 100, 120'000}},
       {"driver", "sweep_ms", Number{&c.driver.sweep_ms, 1, 1000}},
@@ -111,6 +121,12 @@ class Reader {
       return Error(value, full,
                    "'" + text + "' is not a whole number from " + std::to_string(number.min) + " to " +
                        std::to_string(number.max));
+    }
+    if (parsed % number.multiple_of != 0) {
+      return Error(value, full, "'" + text + "' is not a multiple of " + std::to_string(number.multiple_of));
+    }
+    if (number.power_of_two && !std::has_single_bit(parsed)) {
+      return Error(value, full, "'" + text + "' is not a power of two");
     }
     *number.value = parsed;
     return Status::Ok();

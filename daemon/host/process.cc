@@ -55,6 +55,8 @@ bool DeviceNumber(std::string_view target, uint32_t* number) {
   return error == std::errc() && at == end;
 }
 
+}  // namespace
+
 std::vector<uint32_t> OpenDevices(pid_t pid) {
   std::vector<uint32_t> devices;
   char path[64];
@@ -72,8 +74,6 @@ std::vector<uint32_t> OpenDevices(pid_t pid) {
   devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
   return devices;
 }
-
-}  // namespace
 
 bool CleanStatLine(char* line, size_t size, StatFields* fields) {
   // The name may hold anything but NUL, parentheses too: it ends at the last one.
@@ -119,6 +119,7 @@ ProcessFacts ReadProcessFacts(pid_t pid) {
   std::string line;
   StatFields fields;
   if (!ReadStat(pid, &line, &fields) || fields.Exited()) return facts;
+  facts.parent = fields.parent;
   facts.start_ticks = fields.start_ticks;
   facts.comm = fields.comm;
 

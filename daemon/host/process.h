@@ -17,6 +17,7 @@ struct ProcessFacts {
   // Whose it is: the user when real, effective and saved id agree, else root (only root may look at such a
   // process).
   uid_t uid = 0;
+  pid_t parent = 0;
   uint64_t start_ticks = 0;            // since boot; with the pid the identity of the process
   std::string comm;                    // blanks, control and non-ASCII characters replaced by '_'
   bool io_readable = false;            // /proc/PID/io may be read (host-disk)
@@ -26,6 +27,8 @@ struct ProcessFacts {
 // Any thread.
 bool ProcessExists(pid_t pid);
 ProcessFacts ReadProcessFacts(pid_t pid);
+// N of every /dev/davinciN it has open, ascending.
+std::vector<uint32_t> OpenDevices(pid_t pid);
 
 // The fields of a /proc/…/stat line that we look at.
 struct StatFields {

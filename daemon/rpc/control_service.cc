@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/version.h"
+#include "daemon/rpc/call_status.h"
 #include "daemon/rpc/convert.h"
 
 namespace profd::rpc {
@@ -19,24 +20,6 @@ namespace {
 
 constexpr uint64_t kWatchCheckNs = 100'000'000;  // how soon a watcher hears of a new state
 constexpr uint32_t kDefaultPeriodMs = 1000;
-constexpr size_t kMaxErrorBytes = 1024;
-
-// The message travels in a header, which has to stay below 8 kB; it may quote what the caller sent.
-grpc::Status ToGrpc(const Status& status) {
-  return {static_cast<grpc::StatusCode>(status.code()), status.message().substr(0, kMaxErrorBytes)};
-}
-
-Status Stopping() { return {Code::kUnavailable, "profd is stopping"}; }
-
-base::Result<std::string> TicketOf(const grpc::CallbackServerContext& context) {
-  const auto& metadata = context.client_metadata();
-  const auto it = metadata.find("profd-ticket");
-  if (it == metadata.end()) {
-    return Status(Code::kUnauthenticated,
-                  "the call has no profd-ticket: knock at the door (<socket>.door) first, as profctl does");
-  }
-  return std::string(it->second.data(), it->second.size());
-}
 
 // The answer a unary call owes. Dropped unanswered (ctl stopped with it in its queue), it says that profd
 // stops.
@@ -254,6 +237,18 @@ grpc::ServerUnaryReactor* ControlService::Get(grpc::CallbackServerContext* conte
                });
 }
 
+grpc::ServerUnaryReactor* ControlService::Snapshot(grpc::CallbackServerContext* context,
+                                                   const v1::SnapshotRequest* request,
+                                                   v1::SessionInfo* reply) {
+  return OnCtl(context, reply,
+               [this, session = request->session(), newest_ns = request->last_ns()](
+                   const auth::Caller& caller, const auto& owed) {
+                 manager_.Snapshot(
+                     caller, session, newest_ns,
+                     [owed](const base::Result<session::SessionInfo>& info) { owed->Answer(info); });
+               });
+}
+
 grpc::ServerUnaryReactor* ControlService::List(grpc::CallbackServerContext* context,
                                                const v1::ListRequest* /*request*/, v1::ListReply* reply) {
   return OnCtl(context, reply, [this](const auth::Caller& caller, const auto& owed) {
@@ -280,6 +275,16 @@ grpc::ServerUnaryReactor* ControlService::Devices(grpc::CallbackServerContext* c
   return OnCtl(context, reply, [this](const auth::Caller& caller, const auto& owed) {
     manager_.Devices(caller,
                      [owed](const base::Result<session::NodeReport>& result) { owed->Answer(result); });
+  });
+}
+
+grpc::ServerUnaryReactor* ControlService::Targets(grpc::CallbackServerContext* context,
+                                                  const v1::TargetsRequest* /*request*/,
+                                                  v1::TargetsReply* reply) {
+  return OnCtl(context, reply, [this](const auth::Caller& caller, const auto& owed) {
+    manager_.Targets(caller, [owed](const std::vector<session::Target>& targets) {
+      owed->Answer(base::Result<std::vector<session::Target>>(targets));
+    });
   });
 }
 

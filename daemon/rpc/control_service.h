@@ -29,12 +29,16 @@ class ControlService : public v1::Control::CallbackService {
                                  v1::StopReply* reply) override;
   grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* context, const v1::GetRequest* request,
                                 v1::SessionInfo* reply) override;
+  grpc::ServerUnaryReactor* Snapshot(grpc::CallbackServerContext* context, const v1::SnapshotRequest* request,
+                                     v1::SessionInfo* reply) override;
   grpc::ServerUnaryReactor* List(grpc::CallbackServerContext* context, const v1::ListRequest* request,
                                  v1::ListReply* reply) override;
   grpc::ServerWriteReactor<v1::SessionInfo>* Watch(grpc::CallbackServerContext* context,
                                                    const v1::WatchRequest* request) override;
   grpc::ServerUnaryReactor* Devices(grpc::CallbackServerContext* context, const v1::DevicesRequest* request,
                                     v1::DevicesReply* reply) override;
+  grpc::ServerUnaryReactor* Targets(grpc::CallbackServerContext* context, const v1::TargetsRequest* request,
+                                    v1::TargetsReply* reply) override;
   grpc::ServerUnaryReactor* Doctor(grpc::CallbackServerContext* context, const v1::DoctorRequest* request,
                                    v1::DoctorReply* reply) override;
 

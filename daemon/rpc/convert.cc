@@ -52,6 +52,8 @@ v1::EndReason EncodeEndReason(session::EndReason reason) {
       return v1::END_REASON_FAILED;
     case session::EndReason::kInterrupted:
       return v1::END_REASON_INTERRUPTED;
+    case session::EndReason::kSteps:
+      return v1::END_REASON_STEPS;
   }
   return v1::END_REASON_UNSPECIFIED;
 }
@@ -161,6 +163,23 @@ base::Result<session::SessionSpec> DecodeSpec(const v1::SessionSpec& untrusted) 
   spec.storage_limit_bytes = storage_limit;
   spec.name = untrusted.name();
   spec.output = untrusted.output();
+  spec.all_agents = untrusted.all_agents();
+  if (untrusted.agent_labels_size() > kMaxItems) return TooMany("agent labels");
+  spec.agent_labels.insert(untrusted.agent_labels().begin(), untrusted.agent_labels().end());
+  const v1::StepSchedule& steps = untrusted.steps();
+  spec.steps = {steps.skip_first(), steps.wait(), steps.warmup(), steps.active(), steps.repeat()};
+  if (untrusted.has_steps() && steps.active() == 0) {
+    return Status(Code::kInvalidArgument, "steps: active must be at least 1");
+  }
+  spec.flight_recorder = untrusted.flight_recorder();
+  spec.resume = untrusted.resume();
+  if (spec.resume && !spec.output.empty()) {
+    return Status(Code::kInvalidArgument,
+                  "a session that goes on after a restart writes to profd's own spool: leave out --output");
+  }
+  if (spec.flight_recorder && untrusted.has_steps()) {
+    return Status(Code::kInvalidArgument, "steps and flight recorder: give one of the two");
+  }
   return spec;
 }
 
@@ -215,6 +234,34 @@ void Encode(const session::NodeReport& report, v1::DevicesReply* out) {
   out->mutable_missing_symbols()->Assign(report.missing_symbols.begin(), report.missing_symbols.end());
   for (const session::DeviceReport& device : report.devices) EncodeDevice(device, out->add_devices());
   for (const session::KindOffer& offer : report.host_kinds) EncodeOffer(offer, out->add_host_kinds());
+}
+
+void Encode(const std::vector<session::Target>& targets, v1::TargetsReply* out) {
+  for (const session::Target& target : targets) {
+    v1::Target* added = out->add_targets();
+    added->set_pid(target.pid);
+    added->set_container_pid(target.container_pid);
+    added->set_parent_pid(target.parent_pid);
+    added->set_forked(target.forked);
+    added->set_uid(target.uid);
+    added->set_user(target.user);
+    added->set_executable(target.executable);
+    added->mutable_command_line()->Assign(target.command_line.begin(), target.command_line.end());
+    for (const auto& [key, value] : target.labels) (*added->mutable_labels())[key] = value;
+    added->mutable_devices()->Assign(target.devices.begin(), target.devices.end());
+    added->set_agent_version(target.agent_version);
+    added->set_attachable(target.attachable);
+    added->set_reason(target.reason);
+    added->set_registered_wall_ns(target.registered_wall_ns);
+    added->set_last_seen_wall_ns(target.last_seen_wall_ns);
+    added->set_recording_by(target.recording_by);
+    for (const agent::Capability& capability : target.capabilities) {
+      v1::AgentCapability* offered = added->add_capabilities();
+      offered->set_kind(capability.kind);
+      offered->set_available(capability.available);
+      offered->set_reason(capability.reason);
+    }
+  }
 }
 
 void Encode(const std::vector<session::Check>& checks, v1::DoctorReply* out) {

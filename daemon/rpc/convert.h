@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "daemon/session/manager.h"
+#include "daemon/session/targets.h"
 #include "daemon/session/types.h"
 #include "profd/v1/control.pb.h"
 #include "profd/v1/session.pb.h"
@@ -20,6 +21,7 @@ void Encode(const session::SessionInfo& info, v1::SessionInfo* out);
 void Encode(const std::vector<session::SessionInfo>& infos, v1::StopReply* out);
 void Encode(const std::vector<session::SessionInfo>& infos, v1::ListReply* out);
 void Encode(const session::NodeReport& report, v1::DevicesReply* out);
+void Encode(const std::vector<session::Target>& targets, v1::TargetsReply* out);
 void Encode(const std::vector<session::Check>& checks, v1::DoctorReply* out);
 
 }  // namespace profd::rpc

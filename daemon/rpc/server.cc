@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/auth/socket_claim.h"
+#include "daemon/rpc/agent_service.h"
 #include "daemon/rpc/control_service.h"
 #include "daemon/rpc/standard_services.h"
 
@@ -17,25 +18,29 @@ namespace profd::rpc {
 
 namespace {
 
-constexpr int kMaxMessageBytes = 4 << 20;
+constexpr int kMaxReceivedBytes = 4 << 20;
+constexpr int kMaxSentBytes = 64 << 20;  // all targets of a full node
 constexpr int kMaxStreamsPerConnection = 64;
 constexpr size_t kMaxBufferedBytes = 32 << 20;  // of all connections together
 constexpr std::chrono::milliseconds kShutdownGrace{100};
 constexpr std::chrono::milliseconds kLastWords{30};
 
 std::vector<std::string> ServiceNames() {
-  return {"profd.v1.Control", "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"};
+  return {"profd.v1.Control", "profd.v1.Agent", "grpc.health.v1.Health",
+          "grpc.reflection.v1alpha.ServerReflection"};
 }
 
 }  // namespace
 
 class Server::Impl {
  public:
-  Impl(auth::SocketClaim taken, session::Manager& manager, base::Executor& ctl, auth::Tickets& tickets)
-      : claim(std::move(taken)), control(manager, ctl, tickets) {}
+  Impl(auth::SocketClaim taken, session::Manager& manager, agent::Registry& agents, base::Executor& ctl,
+       auth::Tickets& tickets)
+      : claim(std::move(taken)), control(manager, ctl, tickets), agent(agents, ctl, tickets) {}
 
   const auth::SocketClaim claim;
   ControlService control;
+  AgentService agent;
   HealthService health{ServiceNames()};
   ReflectionService reflection{ServiceNames()};
   std::unique_ptr<grpc::Server> server;
@@ -45,17 +50,19 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() { Shutdown(); }
 
 base::Result<std::unique_ptr<Server>> Server::Start(const std::string& socket, session::Manager& manager,
-                                                    base::Executor& ctl, auth::Tickets& tickets) {
+                                                    agent::Registry& agents, base::Executor& ctl,
+                                                    auth::Tickets& tickets) {
   PROFD_ASSIGN_OR_RETURN(auth::SocketClaim claim, auth::SocketClaim::Take(socket));
-  auto impl = std::make_unique<Impl>(std::move(claim), manager, ctl, tickets);
+  auto impl = std::make_unique<Impl>(std::move(claim), manager, agents, ctl, tickets);
   grpc::EnableDefaultHealthCheckService(false);
   grpc::ServerBuilder builder;
   builder.AddListeningPort("unix:" + socket, grpc::InsecureServerCredentials());
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  builder.SetMaxReceiveMessageSize(kMaxReceivedBytes);
+  builder.SetMaxSendMessageSize(kMaxSentBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
   builder.SetResourceQuota(grpc::ResourceQuota("profd").Resize(kMaxBufferedBytes));
   builder.RegisterService(&impl->control);
+  builder.RegisterService(&impl->agent);
   builder.RegisterService(&impl->health);
   builder.RegisterService(&impl->reflection);
   {
@@ -73,7 +80,7 @@ void Server::Shutdown() {
   if (impl_->server == nullptr) return;
   // gRPC closes a connection as soon as its last stream has ended, and a client that writes just then (it
   // acknowledges what it reads) sees a broken pipe instead of the answer: they get the time to read it.
-  if (impl_->control.AbortAll() > 0) std::this_thread::sleep_for(kLastWords);
+  if (impl_->control.AbortAll() + impl_->agent.AbortAll() > 0) std::this_thread::sleep_for(kLastWords);
   impl_->server->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
   impl_->server.reset();
 }

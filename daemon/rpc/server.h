@@ -1,10 +1,11 @@
-// The gRPC server on the control socket: Control, health and reflection. No gRPC in this header.
+// The gRPC server on the control socket: Control, Agent, health and reflection. No gRPC in this header.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "base/status.h"
+#include "daemon/agent/registry.h"
 #include "daemon/auth/tickets.h"
 #include "daemon/base/executor.h"
 #include "daemon/session/manager.h"
@@ -16,13 +17,14 @@ namespace profd::rpc {
 class Server {
  public:
   static base::Result<std::unique_ptr<Server>> Start(const std::string& socket, session::Manager& manager,
-                                                     base::Executor& ctl, auth::Tickets& tickets);
+                                                     agent::Registry& agents, base::Executor& ctl,
+                                                     auth::Tickets& tickets);
   ~Server();  // calls Shutdown()
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // On ctl or when ctl has stopped, after Manager::Shutdown() is done and while the manager still lives:
-  // watchers get the last value, calls still open UNAVAILABLE. Blocks for 0.2 s at most.
+  // On ctl or when ctl has stopped, after Manager::Shutdown() is done and while manager and registry still
+  // live: watchers get the last value, calls still open and agents UNAVAILABLE. Blocks for 0.2 s at most.
   void Shutdown();
 
  private:

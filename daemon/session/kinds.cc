@@ -1,9 +1,11 @@
 #include "daemon/session/kinds.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/edit_distance.h"
 #include "daemon/driver/capabilities.h"
+#include "format/agent_blocks.h"
 
 namespace profd::session {
 
@@ -58,6 +60,17 @@ const HostKind* FindHostKind(std::string_view name) {
   return nullptr;
 }
 
+std::span<const std::string_view> AgentKindNames() {
+  static const auto kNames = [] {
+    std::array<std::string_view, format::kAgentKinds> names;
+    for (size_t i = 0; i < names.size(); ++i)
+      names[i] = format::AgentKindName(static_cast<format::AgentKind>(i));
+    return names;
+  }();
+  return kNames;
+}
+bool IsAgentKind(std::string_view name) { return Has(AgentKindNames(), name); }
+
 std::vector<std::string_view> PresetKinds(std::string_view preset, bool with_targets) {
   std::vector<std::string_view> kinds;
   const auto add = [&kinds](std::span<const std::string_view> names) {
@@ -79,6 +92,7 @@ std::vector<std::string_view> PresetKinds(std::string_view preset, bool with_tar
     for (const HostKind& kind : kHostKinds) {
       if (with_targets || kind.scope != HostKind::Scope::kProcess) kinds.push_back(kind.name);
     }
+    if (with_targets) add(AgentKindNames());
   }
   return kinds;
 }
@@ -89,6 +103,7 @@ bool IsLinkKind(std::string_view kind) { return kind == "pcie" || kind == "hccs"
 std::string UnknownKind(std::string_view name) {
   std::vector<std::string_view> known(driver::DeviceKindNames().begin(), driver::DeviceKindNames().end());
   for (const HostKind& kind : kHostKinds) known.push_back(kind.name);
+  known.insert(known.end(), AgentKindNames().begin(), AgentKindNames().end());
   return Unknown("kind", name, known);
 }
 

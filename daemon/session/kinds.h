@@ -23,6 +23,10 @@ inline constexpr uint32_t kMaxHostHz = 50;
 std::span<const HostKind> HostKindTable();
 const HostKind* FindHostKind(std::string_view name);
 
+// What processes record of themselves, by their agent: "agent-range" … "agent-memory".
+std::span<const std::string_view> AgentKindNames();
+bool IsAgentKind(std::string_view name);
+
 // The kinds of a preset; what needs a process is left out without targets. Empty for an unknown name.
 std::vector<std::string_view> PresetKinds(std::string_view preset, bool with_targets);
 

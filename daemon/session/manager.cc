@@ -7,10 +7,13 @@
 #include <cstdio>
 #include <deque>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/version.h"
+#include "daemon/agent/drain.h"
+#include "daemon/agent/registry.h"
 #include "daemon/base/executor.h"
 #include "daemon/base/log.h"
 #include "daemon/host/process.h"
@@ -18,6 +21,8 @@
 #include "daemon/session/aside.h"
 #include "daemon/session/node.h"
 #include "daemon/session/past.h"
+#include "daemon/session/resumer.h"
+#include "daemon/session/selection.h"
 #include "daemon/session/session.h"
 #include "daemon/session/writers.h"
 #include "daemon/store/spool.h"
@@ -63,18 +68,24 @@ Status CheckText(const std::string& what, const std::string& text) {
 class Manager::Impl {
  public:
   Impl(base::Executor& ctl, const config::Config& config, std::shared_ptr<driver::Driver> driver,
-       std::string driver_error)
+       std::string driver_error, agent::Registry& agents)
       : ctl_(ctl),
         config_(config),
+        agents_(agents),
         node_(ctl, config, std::move(driver), std::move(driver_error)),
         writers_(ctl, config),
         sampler_([this](std::function<void()> work) { ctl_.Post(std::move(work)); }),
-        aside_(ctl) {
+        drain_({}, [this](std::function<void()> work) { ctl_.Post(std::move(work)); }),
+        aside_(ctl),
+        resumer_(ctl, aside_, agents, config.store.spool) {
     // So that the first start finds the facts.
     ctl_.Post([this] { node_.WhenKnown([] {}); });
     aside_.Run([this, spool = config_.store.spool] {
       auto past = std::make_shared<std::vector<SessionInfo>>(ReadPastSessions(spool, kMaxEnded));
-      return [this, past] { past_ = std::move(*past); };
+      return [this, past] {
+        past_ = std::move(*past);
+        resumer_.Resume([this](ResumeRecord record) { Resume(std::move(record)); });
+      };
     });
   }
 
@@ -82,8 +93,11 @@ class Manager::Impl {
   void Stop(const Caller& caller, const StopTarget& target,
             std::function<void(Result<std::vector<SessionInfo>>)> done);
   Result<SessionInfo> Get(const Caller& caller, const std::string& id);
+  void Snapshot(const Caller& caller, const std::string& id, uint64_t newest_ns,
+                std::function<void(Result<SessionInfo>)> done);
   std::vector<SessionInfo> List(const Caller& caller);
   void Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done);
+  void Targets(const Caller& caller, std::function<void(std::vector<Target>)> done);
   void Doctor(const Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done);
   void Shutdown(std::function<void()> done);
 
@@ -93,6 +107,8 @@ class Manager::Impl {
     SessionSpec spec;
     Plan plan;
     std::string target_name;
+    std::string resumes;  // id of a session that goes on
+    std::vector<std::string> directories;
     std::function<void(Result<SessionInfo>)> done;
   };
 
@@ -101,16 +117,21 @@ class Manager::Impl {
   void PlanStart(std::shared_ptr<Request> request);
   void OpenOutput(std::shared_ptr<Request> request);
   void Launch(const std::shared_ptr<Request>& request, base::UniqueFd parent, std::string parent_path);
+  void Remember(const std::shared_ptr<Session>& session);
+  void Resume(ResumeRecord record);
   void ForgetOld();
   NodeReport Report() const;
   std::vector<Check> LibraryChecks() const;
 
   base::Executor& ctl_;
   const config::Config& config_;
+  agent::Registry& agents_;
   Node node_;
   Writers writers_;
   host::Sampler sampler_;
+  agent::Drain drain_;
   Aside aside_;
+  Resumer resumer_;
   std::deque<std::shared_ptr<Session>> sessions_;  // oldest first
   std::vector<SessionInfo> past_;
   uint32_t next_trace_ = 1;
@@ -164,6 +185,7 @@ Result<NodeFacts> Manager::Impl::FactsFor(const Caller& caller, const SessionSpe
     entry.exists = process.exists;
     entry.is_thread = process.is_thread;
     entry.open_devices = process.open_devices;
+    if (const auto peer = agents_.Find(pid)) entry.agent = AgentFactsOf(*peer);
     facts.processes.push_back(std::move(entry));
   }
   return facts;
@@ -171,7 +193,9 @@ Result<NodeFacts> Manager::Impl::FactsFor(const Caller& caller, const SessionSpe
 
 void Manager::Impl::Start(const Caller& caller, SessionSpec spec,
                           std::function<void(Result<SessionInfo>)> done) {
-  if (const Status status = CheckSpec(spec); !status.ok()) {
+  const auto selected = SelectAgents(agents_, caller, spec);
+  if (selected.ok()) spec.pids.insert(spec.pids.end(), selected->begin(), selected->end());
+  if (const Status status = selected.ok() ? CheckSpec(spec) : selected.status(); !status.ok()) {
     done(status);
     return;
   }
@@ -233,7 +257,8 @@ void Manager::Impl::Launch(const std::shared_ptr<Request>& request, base::Unique
                            std::string parent_path) {
   ForgetOld();
   Session::Setup setup;
-  setup.id = NewId();
+  setup.id = request->resumes.empty() ? NewId() : request->resumes;
+  setup.directories = request->directories;
   setup.owner = request->caller;
   setup.spec = std::move(request->spec);
   setup.plan = std::move(request->plan);
@@ -241,14 +266,45 @@ void Manager::Impl::Launch(const std::shared_ptr<Request>& request, base::Unique
   setup.parent_path = std::move(parent_path);
   setup.target_name = request->target_name;
   setup.next_trace_id = [this] { return next_trace_++; };
-  auto session =
-      std::make_shared<Session>(Services{ctl_, config_, node_, writers_, sampler_}, std::move(setup));
+  auto session = std::make_shared<Session>(
+      Services{ctl_, config_, node_, writers_, sampler_, agents_, drain_}, std::move(setup));
   sessions_.push_back(session);
   session->Start([this, session, request](const Result<SessionInfo>& result) {
     // Refused: the caller has the reason, there is nothing to look at later.
     if (!result.ok()) std::erase(sessions_, session);
+    if (result.ok() && session->spec().resume) Remember(session);
     request->done(result);
   });
+}
+
+void Manager::Impl::Remember(const std::shared_ptr<Session>& session) {
+  resumer_.Remember(MakeResume(session->Info(), session->owner(), session->spec()));
+  session->WhenEnded([this](const SessionInfo& info) {
+    if (info.end_reason != EndReason::kDaemonStop) resumer_.Forget(info.id);
+  });
+}
+
+// As if its owner had started it again.
+void Manager::Impl::Resume(ResumeRecord record) {
+  auto request = std::make_shared<Request>();
+  request->caller = record.owner;
+  request->resumes = record.session;
+  request->directories = std::move(record.directories);
+  request->spec = std::move(record.spec);
+  request->done = [this, id = record.session](const Result<SessionInfo>& result) {
+    if (result.ok()) {
+      std::erase_if(past_, [&id](const SessionInfo& info) { return info.id == id; });
+      base::LogInfo("session " + id + " goes on");
+    } else {
+      base::LogWarn("session " + id + " does not go on: " + result.status().message());
+      resumer_.Forget(id);
+    }
+  };
+  if (const Status status = CheckSpec(request->spec); !status.ok()) {
+    request->done(status);
+    return;
+  }
+  node_.WhenKnown([this, request] { PlanStart(request); });
 }
 
 void Manager::Impl::ForgetOld() {
@@ -314,6 +370,21 @@ Result<SessionInfo> Manager::Impl::Get(const Caller& caller, const std::string& 
     if (info.id == id) return info;
   }
   return Status{Code::kNotFound, "no session '" + id + "'; profctl list shows them"};
+}
+
+void Manager::Impl::Snapshot(const Caller& caller, const std::string& id, uint64_t newest_ns,
+                             std::function<void(Result<SessionInfo>)> done) {
+  for (const auto& session : sessions_) {
+    if (session->id() != id || session->ended()) continue;
+    const Status may = May(caller, Action::kStopSession, session->uid());
+    if (may.ok()) {
+      session->Snapshot(newest_ns, std::move(done));
+    } else {
+      done(may);
+    }
+    return;
+  }
+  done(Status{Code::kNotFound, "no running session '" + id + "'; profctl list shows them"});
 }
 
 std::vector<SessionInfo> Manager::Impl::List(const Caller& caller) {
@@ -394,6 +465,15 @@ std::vector<Check> Manager::Impl::LibraryChecks() const {
   return checks;
 }
 
+void Manager::Impl::Targets(const Caller& caller, std::function<void(std::vector<Target>)> done) {
+  auto registered = std::make_shared<std::vector<Target>>();
+  for (const auto& peer : agents_.All()) registered->push_back(TargetOf(*peer));
+  aside_.Run([caller, registered, done = std::move(done)] {
+    auto targets = std::make_shared<std::vector<Target>>(FindTargets(caller, std::move(*registered)));
+    return [targets, done] { done(std::move(*targets)); };
+  });
+}
+
 void Manager::Impl::Doctor(const Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done) {
   node_.Refresh([this, caller, pid, done = std::move(done)] {
     using Outcome = Check::Outcome;
@@ -403,19 +483,23 @@ void Manager::Impl::Doctor(const Caller& caller, pid_t pid, std::function<void(s
         {"rights", device_kinds.ok() ? Outcome::kOk : Outcome::kWarn,
          caller.user + (device_kinds.ok() ? " may collect every kind" : ": " + device_kinds.message()),
          device_kinds.ok() ? "" : "ask root, or collect host kinds of your own processes"});
-    if (pid != 0) {
-      const host::ProcessFacts process = host::ReadProcessFacts(pid);
-      Check check{"pid " + std::to_string(pid), Outcome::kOk, process.comm, ""};
-      if (!process.exists) {
-        check = {check.name, Outcome::kBroken, "no such process", "is it in this pid namespace?"};
-      } else if (process.is_thread) {
-        check = {check.name, Outcome::kBroken, "is a thread", "name its process"};
-      } else if (const Status may = May(caller, Action::kCollectProcess, process.uid); !may.ok()) {
-        check = {check.name, Outcome::kBroken, may.message(), "run profctl as the owner of the process"};
+    const agent::Registry::Counts agents = agents_.Count();
+    checks->push_back({"agents", agents.turned_away == 0 ? Outcome::kOk : Outcome::kWarn,
+                       std::to_string(agents.seats) + " of at most " + std::to_string(agents.max_seats) +
+                           " processes with an agent" +
+                           (agents.turned_away == 0 ? ""
+                                                    : ", turned away " + std::to_string(agents.turned_away) +
+                                                          " times for want of room"),
+                       agents.turned_away == 0
+                           ? ""
+                           : "raise agent.max_agents or agent.max_agents_per_user in profd's settings"});
+    std::optional<Target> registered;
+    if (const auto peer = agents_.Find(pid)) registered = TargetOf(*peer);
+    aside_.Run([checks, done, caller, pid, registered, socket = config_.socket, spool = config_.store.spool] {
+      if (pid != 0) {
+        const std::vector<Check> chain = CheckProcess(caller, pid, socket, registered);
+        checks->insert(checks->end(), chain.begin(), chain.end());
       }
-      checks->push_back(std::move(check));
-    }
-    aside_.Run([checks, done, spool = config_.store.spool] {
       struct statvfs disk {};
       if (::statvfs(spool.c_str(), &disk) != 0) {
         checks->push_back({"spool", Outcome::kWarn, Status::FromErrno(spool).message(),
@@ -447,8 +531,8 @@ void Manager::Impl::Shutdown(std::function<void()> done) {
 }
 
 Manager::Manager(base::Executor& ctl, const config::Config& config, std::shared_ptr<driver::Driver> driver,
-                 std::string driver_error)
-    : impl_(std::make_unique<Impl>(ctl, config, std::move(driver), std::move(driver_error))) {}
+                 std::string driver_error, agent::Registry& agents)
+    : impl_(std::make_unique<Impl>(ctl, config, std::move(driver), std::move(driver_error), agents)) {}
 Manager::~Manager() = default;
 
 void Manager::Start(const Caller& caller, SessionSpec spec, std::function<void(Result<SessionInfo>)> done) {
@@ -464,6 +548,13 @@ Result<SessionInfo> Manager::Get(const Caller& caller, const std::string& sessio
 std::vector<SessionInfo> Manager::List(const Caller& caller) { return impl_->List(caller); }
 void Manager::Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done) {
   impl_->Devices(caller, std::move(done));
+}
+void Manager::Snapshot(const Caller& caller, const std::string& session, uint64_t newest_ns,
+                       std::function<void(Result<SessionInfo>)> done) {
+  impl_->Snapshot(caller, session, newest_ns, std::move(done));
+}
+void Manager::Targets(const Caller& caller, std::function<void(std::vector<Target>)> done) {
+  impl_->Targets(caller, std::move(done));
 }
 void Manager::Doctor(const Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done) {
   impl_->Doctor(caller, pid, std::move(done));

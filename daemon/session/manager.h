@@ -10,9 +10,14 @@
 #include "daemon/auth/policy.h"
 #include "daemon/config/config.h"
 #include "daemon/driver/driver.h"
+#include "daemon/session/check.h"
 #include "daemon/session/plan.h"
+#include "daemon/session/targets.h"
 #include "daemon/session/types.h"
 
+namespace profd::agent {
+class Registry;
+}
 namespace profd::base {
 class Executor;
 }
@@ -31,20 +36,12 @@ struct DeviceReport {
 };
 struct NodeReport {
   std::string profd_version;
-  std::string driver_path;      // "" = no library
-  std::string driver_error;     // why not
+  std::string driver_path;   // "" = no library
+  std::string driver_error;  // why not
   uint32_t driver_api_version = 0;
   std::vector<std::string> missing_symbols;
   std::vector<DeviceReport> devices;
   std::vector<KindOffer> host_kinds;
-};
-
-// One link of the chain that `profctl doctor` walks. The client prepends its own (socket, door, versions).
-struct Check {
-  std::string name;
-  enum class Outcome : uint8_t { kOk, kWarn, kBroken } outcome = Outcome::kOk;
-  std::string detail;
-  std::string remedy;  // what to do, empty when ok
 };
 
 // Which sessions to stop: exactly one of the three.
@@ -59,20 +56,25 @@ class Manager {
  public:
   // `driver` may be null; `driver_error` then says why.
   Manager(base::Executor& ctl, const config::Config& config, std::shared_ptr<driver::Driver> driver,
-          std::string driver_error);
+          std::string driver_error, agent::Registry& agents);
   ~Manager();
   Manager(const Manager&) = delete;
   Manager& operator=(const Manager&) = delete;
 
   // Answers when every kind is started, pending or refused; a failed start leaves nothing behind.
-  void Start(const auth::Caller& caller, SessionSpec spec, std::function<void(base::Result<SessionInfo>)> done);
+  void Start(const auth::Caller& caller, SessionSpec spec,
+             std::function<void(base::Result<SessionInfo>)> done);
   // Answers when all of them are sealed; kNotFound names what was asked for.
   void Stop(const auth::Caller& caller, StopTarget target,
             std::function<void(base::Result<std::vector<SessionInfo>>)> done);
   base::Result<SessionInfo> Get(const auth::Caller& caller, const std::string& session);
+  // Flight recorder: writes out what its processes have in memory, `newest_ns` back (0 = all of it).
+  void Snapshot(const auth::Caller& caller, const std::string& session, uint64_t newest_ns,
+                std::function<void(base::Result<SessionInfo>)> done);
   // Newest first; of other users only for root.
   std::vector<SessionInfo> List(const auth::Caller& caller);
   void Devices(const auth::Caller& caller, std::function<void(base::Result<NodeReport>)> done);
+  void Targets(const auth::Caller& caller, std::function<void(std::vector<Target>)> done);
   void Doctor(const auth::Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done);
 
   // Seals every session with end reason daemon_stop; `done` when the last is on disk.

@@ -26,7 +26,8 @@ std::vector<std::string> Names(int at, const char* path, base::UniqueFd& dir) {
   if (!dir) return names;
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(::dup(dir.get())), &::closedir);
   if (!stream) return names;
-  while (const dirent* entry = ::readdir(stream.get())) {  // NOLINT(concurrency-mt-unsafe): one stream, one thread
+  while (const dirent* entry =
+             ::readdir(stream.get())) {  // NOLINT(concurrency-mt-unsafe): one stream, one thread
     if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
   }
   return names;
@@ -53,7 +54,7 @@ Verdict ToVerdict(const std::string& name) {
 
 EndReason ToEndReason(const std::string& name) {
   for (const EndReason reason : {EndReason::kStopped, EndReason::kDuration, EndReason::kTargetExit,
-                                 EndReason::kDaemonStop, EndReason::kFailed}) {
+                                 EndReason::kDaemonStop, EndReason::kFailed, EndReason::kSteps}) {
     if (name == EndReasonName(reason)) return reason;
   }
   return EndReason::kInterrupted;
@@ -75,9 +76,9 @@ SessionInfo FromManifest(const format::Manifest& manifest, const std::string& di
   info.duration_ns = manifest.duration_ns;
   info.storage_limit_bytes = manifest.storage_limit_bytes;
   if (!manifest.clocks.empty()) {
-    const auto [first, last] = std::minmax_element(
-        manifest.clocks.begin(), manifest.clocks.end(),
-        [](const auto& a, const auto& b) { return a.pair.wall_ns < b.pair.wall_ns; });
+    const auto [first, last] =
+        std::minmax_element(manifest.clocks.begin(), manifest.clocks.end(),
+                            [](const auto& a, const auto& b) { return a.pair.wall_ns < b.pair.wall_ns; });
     info.start_wall_ns = first->pair.wall_ns;
     info.elapsed_ns = last->pair.wall_ns - first->pair.wall_ns;
   }

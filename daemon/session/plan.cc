@@ -76,11 +76,13 @@ class Planner {
     PROFD_RETURN_IF_ERROR(ResolveDevices());
     for (const KindRequest& request : wanted_) {
       const HostKind* host_kind = FindHostKind(request.kind);
-      PROFD_RETURN_IF_ERROR(host_kind != nullptr ? PlanHostKind(request, *host_kind)
-                                                 : PlanDeviceKind(request));
+      PROFD_RETURN_IF_ERROR(IsAgentKind(request.kind) ? PlanAgentKind(request)
+                            : host_kind != nullptr    ? PlanHostKind(request, *host_kind)
+                                                      : PlanDeviceKind(request));
     }
     BuildChannels();
-    if (plan_.channels.empty() && plan_.host.empty()) return NothingToCollect();
+    if (plan_.channels.empty() && plan_.host.empty() && plan_.agents.empty()) return NothingToCollect();
+    PROFD_RETURN_IF_ERROR(CheckSteps());
     return std::move(plan_);
   }
 
@@ -101,6 +103,8 @@ class Planner {
   Status CheckDeviceRequest(const KindRequest& request) const;
   Status PlanDeviceKind(const KindRequest& request);
   Status PlanHostKind(const KindRequest& request, const HostKind& kind);
+  Status PlanAgentKind(const KindRequest& request);
+  Status CheckSteps() const;
   void BuildChannels();
   void AddChannel(const Chosen& chosen, const driver::ChannelUse& use, driver::StartChoice choice);
   Status NothingToCollect() const;
@@ -166,13 +170,15 @@ Status Planner::ResolveKinds() {
       only_open_devices_ = true;
       implied.insert(implied.begin(), driver::DeviceKindNames().begin(), driver::DeviceKindNames().end());
     }
+    if (!targets_.empty()) implied.insert(implied.end(), AgentKindNames().begin(), AgentKindNames().end());
   }
   for (const std::string_view kind : implied) wanted_.push_back({std::string(kind), "", 0});
 
   // What was asked for by name goes before what a preset implies of the same kind.
   std::map<std::string, KindRequest> named;
   for (const KindRequest& request : spec_.kinds) {
-    if (FindHostKind(request.kind) == nullptr && driver::AnyCapability(request.kind) == nullptr) {
+    if (FindHostKind(request.kind) == nullptr && !IsAgentKind(request.kind) &&
+        driver::AnyCapability(request.kind) == nullptr) {
       return {Code::kInvalidArgument, UnknownKind(request.kind)};
     }
     const auto [earlier, is_new] = named.emplace(request.kind, request);
@@ -333,6 +339,77 @@ Status Planner::PlanHostKind(const KindRequest& request, const HostKind& kind) {
   plan_.bytes_per_second += static_cast<double>(start.hz) * kind.bytes_per_sample;
   plan_.host.push_back(std::move(start));
   return Status::Ok();
+}
+
+Status Planner::PlanAgentKind(const KindRequest& request) {
+  if (!request.mode.empty() || request.hz != 0) {
+    return {Code::kInvalidArgument,
+            request.kind + " is what a process says, when it says it: ask for it without a mode or a rate"};
+  }
+  if (targets_.empty()) {
+    return {Code::kInvalidArgument, request.kind +
+                                        " is of a process: name it with --pid or --all-agents; profctl " +
+                                        "targets shows them"};
+  }
+  for (const pid_t pid : targets_) {
+    const ProcessFacts& process =
+        *std::find_if(facts_.processes.begin(), facts_.processes.end(),
+                      [pid](const ProcessFacts& facts) { return facts.pid == pid; });
+    const std::string unit = "pid:" + std::to_string(pid);
+    const auto skip = [&](std::string reason) { Skip(request.kind, unit, 0, std::move(reason)); };
+    if (!process.agent) {
+      skip("process " + std::to_string(pid) +
+           " has no agent: start it with `profctl run -- COMMAND`, or have it `import profd` or link the "
+           "agent; `profctl "
+           "doctor --pid " +
+           std::to_string(pid) + "` tells more");
+      continue;
+    }
+    const AgentFacts& agent = *process.agent;
+    const auto known = std::find_if(
+        agent.capabilities.begin(), agent.capabilities.end(),
+        [&](const AgentFacts::Capability& capability) { return capability.kind == request.kind; });
+    if (!agent.usable.ok()) {
+      skip(agent.usable.message());
+    } else if (!agent.holder.empty()) {
+      skip("process " + std::to_string(pid) + " is recorded by " + agent.holder +
+           " already; stop that first");
+    } else if (known == agent.capabilities.end()) {
+      skip("the agent of process " + std::to_string(pid) + " knows no " + request.kind);
+    } else if (!known->available) {
+      skip(known->reason);
+    } else {
+      auto start = std::find_if(plan_.agents.begin(), plan_.agents.end(),
+                                [pid](const AgentStart& start) { return start.pid == pid; });
+      if (start == plan_.agents.end()) {
+        start = plan_.agents.emplace(plan_.agents.end());
+        start->pid = pid;
+        start->kind_index.fill(kNoKind);
+      }
+      const auto kind = std::find(AgentKindNames().begin(), AgentKindNames().end(), request.kind);
+      start->kinds.push_back(request.kind);
+      start->kind_index[static_cast<size_t>(kind - AgentKindNames().begin())] = plan_.kinds.size();
+      KindState state;
+      state.kind = request.kind;
+      state.unit = unit;
+      state.verdict = Verdict::kStarted;
+      plan_.kinds.push_back(std::move(state));
+    }
+  }
+  return Status::Ok();
+}
+
+Status Planner::CheckSteps() const {
+  const char* what = spec_.steps.active != 0 ? "--steps"
+                     : spec_.flight_recorder ? "--flight-recorder"
+                                             : nullptr;
+  if (what == nullptr || !plan_.agents.empty()) return Status::Ok();
+  std::string why = "no agent kind is recorded";
+  for (const KindState& kind : plan_.kinds) {
+    if (IsAgentKind(kind.kind)) why = kind.reason;
+  }
+  return {Code::kFailedPrecondition,
+          std::string(what) + " is for what processes record of themselves: " + why};
 }
 
 void Planner::BuildChannels() {

@@ -2,23 +2,39 @@
 // every kind. No clock, no driver call, no file: tests hold its answers against the vendor's tables.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "daemon/driver/driver.h"
 #include "daemon/session/types.h"
+#include "format/agent_blocks.h"
 #include "format/framing.h"
 
 namespace profd::session {
+
+// What a registered process says it can record.
+struct AgentFacts {
+  base::Status usable;  // why not at all
+  std::string holder;   // who records it already; "" = nobody
+  struct Capability {
+    std::string kind;
+    bool available = false;
+    std::string reason;
+  };
+  std::vector<Capability> capabilities;
+};
 
 struct ProcessFacts {
   pid_t pid = 0;
   uid_t uid = 0;
   bool exists = false;
-  bool is_thread = false;              // a thread id that is not a process id
-  std::vector<uint32_t> open_devices;  // N of every /dev/davinciN it has open
+  bool is_thread = false;                // a thread id that is not a process id
+  std::vector<uint32_t> open_devices;    // N of every /dev/davinciN it has open
+  std::optional<AgentFacts> agent = {};  // none: no agent in it
 };
 
 // All that a plan may look at.
@@ -52,10 +68,20 @@ struct HostStart {
   std::vector<size_t> also_kinds;  // the same kind of the other targets
 };
 
+// What one process is to record of itself.
+struct AgentStart {
+  pid_t pid = 0;
+  std::vector<std::string> kinds;
+  // By format::AgentKind: into Plan::kinds, kNoKind where it is not recorded.
+  std::array<size_t, format::kAgentKinds> kind_index;
+};
+inline constexpr size_t kNoKind = SIZE_MAX;
+
 struct Plan {
   std::vector<KindState> kinds;        // one per kind × unit asked for; started means "to be started"
   std::vector<ChannelStart> channels;  // in the vendor's start order
   std::vector<HostStart> host;
+  std::vector<AgentStart> agents;
   std::vector<uint32_t> devices;  // that get a device_N folder
   double bytes_per_second = 0;    // estimate
 };

@@ -30,7 +30,10 @@ void AddReason(std::vector<std::string>& reasons, const std::string& reason) {
 Session::Session(Services services, Setup setup) : services_(services), setup_(std::move(setup)) {
   start_wall_ns_ = base::WallNs();
   start_raw_ns_ = base::RawNs();
+  directories_ = setup_.directories;
 }
+
+std::string Session::Holder() const { return "session " + setup_.id + " of " + setup_.owner.user; }
 
 Session::~Session() { StopTimers(); }
 
@@ -41,7 +44,8 @@ std::shared_ptr<Trace> Session::NewTrace() {
   trace.plan = setup_.plan;
   trace.owner = setup_.owner;
   trace.gid = setup_.owner.gid;
-  trace.holder = "session " + setup_.id + " of " + setup_.owner.user;
+  trace.holder = Holder();
+  trace.recordings = recordings_;
   trace.parent = base::UniqueFd(::dup(setup_.parent.get()));
   trace.parent_path = setup_.parent_path;
   trace.pids = setup_.spec.pids;
@@ -64,12 +68,32 @@ std::shared_ptr<Trace> Session::NewTrace() {
   manifest.storage_limit_bytes = setup_.spec.storage_limit_bytes;
   if (!setup_.spec.preset.empty()) manifest.settings["preset"] = setup_.spec.preset;
   if (setup_.spec.delay_ns > 0) manifest.settings["delay_ns"] = std::to_string(setup_.spec.delay_ns);
-  if (trace_) manifest.previous = trace_->name();
+  const StepWindows& steps = setup_.spec.steps;
+  if (steps.active > 0) {
+    manifest.settings["steps"] =
+        "skip_first=" + std::to_string(steps.skip_first) + ",wait=" + std::to_string(steps.wait) +
+        ",warmup=" + std::to_string(steps.warmup) + ",active=" + std::to_string(steps.active) +
+        ",repeat=" + std::to_string(steps.repeat);
+  }
+  if (setup_.spec.flight_recorder) manifest.settings["flight_recorder"] = "true";
+  if (!directories_.empty())
+    manifest.previous = directories_.back().substr(directories_.back().rfind('/') + 1);
   return std::make_shared<Trace>(services_, std::move(trace));
 }
 
 void Session::Start(std::function<void(Result<SessionInfo>)> done) {
   on_started_ = std::move(done);
+  if (!setup_.plan.agents.empty()) {
+    recordings_ =
+        std::make_shared<Recordings>(services_.ctl, services_.agents, services_.drain,
+                                     Recordings::Setup{Holder(), setup_.owner.uid, setup_.plan.agents,
+                                                       setup_.spec.steps, setup_.spec.flight_recorder});
+    recordings_->OnStepsDone([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->Stop(EndReason::kSteps, nullptr);
+    });
+  }
+  // The processes answer while the directory is made.
+  if (recordings_ && setup_.spec.delay_ns == 0) recordings_->Begin();
   trace_ = NewTrace();
   trace_->Arm([self = shared_from_this()](const Status& status) {
     if (!status.ok()) {
@@ -99,6 +123,7 @@ void Session::Start(std::function<void(Result<SessionInfo>)> done) {
       for (KindState& kind : self->setup_.plan.kinds) {
         if (kind.verdict == Verdict::kPending) kind.verdict = Verdict::kStarted;
       }
+      if (self->recordings_) self->recordings_->Begin();
       self->trace_->Restamp([self] {
         if (self->state_ == State::kArmed) self->Fire();
       });
@@ -110,7 +135,7 @@ void Session::Fire() {
   trace_->Fire([self = shared_from_this()](const Status& status) {
     if (!status.ok()) {
       self->trace_.reset();  // Fire() removed the directory
-      self->directories_.clear();
+      self->directories_ = self->setup_.directories;
       self->OnFailed(status);
       return;
     }
@@ -138,6 +163,13 @@ void Session::OnRunning() {
 }
 
 void Session::OnFailed(const Status& status) {
+  if (recordings_) {
+    // First of all: what they feed goes with the trace.
+    std::exchange(recordings_, nullptr)->Stop([self = shared_from_this(), status] {
+      self->OnFailed(status);
+    });
+    return;
+  }
   StopTimers();
   state_ = State::kFailed;
   end_reason_ = EndReason::kFailed;
@@ -150,7 +182,7 @@ void Session::OnFailed(const Status& status) {
   };
   if (trace_) {
     auto trace = std::exchange(trace_, nullptr);
-    directories_.clear();
+    directories_ = setup_.directories;
     trace->Discard(finish);
   } else {
     finish();
@@ -166,7 +198,8 @@ void Session::WatchTargets() {
   for (const pid_t pid : setup_.spec.pids) {
     base::UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     if (!fd) {
-      // Gone already (checked at the request, so a moment ago); a kernel without pidfd would be older than 5.3.
+      // Gone already (checked at the request, so a moment ago); a kernel without pidfd would be older
+      // than 5.3.
       services_.ctl.Post([weak, pid] {
         if (const auto self = weak.lock()) self->OnTargetExit(pid);
       });
@@ -244,6 +277,7 @@ void Session::Roll() {
             self->finished_kinds_[i].lost += kinds[i].lost;
           }
         }
+        if (self->recordings_) self->recordings_->Forget(old->id());
         for (const std::string& trouble : old->troubles()) AddReason(self->degraded_, trouble);
         self->rolling_ = false;
         if (self->stop_when_running_) self->FinishStop();
@@ -281,6 +315,21 @@ void Session::Stop(EndReason reason, std::function<void(SessionInfo)> done) {
     default:
       return;
   }
+}
+
+void Session::Snapshot(uint64_t newest_ns, std::function<void(Result<SessionInfo>)> done) {
+  if (state_ != State::kRunning) {
+    done(Status{Code::kFailedPrecondition,
+                "session " + setup_.id + " is " + StateName(state_) + ", not running"});
+    return;
+  }
+  if (!recordings_) {
+    done(Status{Code::kFailedPrecondition, "session " + setup_.id + " records no process from inside"});
+    return;
+  }
+  recordings_->Snapshot(newest_ns, [self = shared_from_this(), done = std::move(done)](const Status& status) {
+    done(status.ok() ? Result<SessionInfo>(self->Info()) : Result<SessionInfo>(status));
+  });
 }
 
 void Session::FinishStop() {

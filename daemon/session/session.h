@@ -1,5 +1,5 @@
-// One request's life: Pending → Armed → Running → Stopping → Sealed, Failed from the first four. Owns its traces (one,
-// and a new linked one every roll_after) and everything that ends it: duration, targets, stop.
+// One request's life: Pending → Armed → Running → Stopping → Sealed, Failed from the first four. Owns its
+// traces (one, and a new linked one every roll_after) and everything that ends it: duration, targets, stop.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,8 @@ class Session : public std::enable_shared_from_this<Session> {
     Plan plan;
     base::UniqueFd parent;
     std::string parent_path;
-    std::string target_name;  // of the first pid
+    std::string target_name;               // of the first pid
+    std::vector<std::string> directories;  // of the same session before a restart of profd
     std::function<uint32_t()> next_trace_id;
   };
   Session(Services services, Setup setup);
@@ -35,6 +36,14 @@ class Session : public std::enable_shared_from_this<Session> {
   void Start(std::function<void(base::Result<SessionInfo>)> done);
   // Any number of times; every caller is answered when the session is sealed or failed.
   void Stop(EndReason reason, std::function<void(SessionInfo)> done);
+
+  // Flight recorder: see Recordings::Snapshot(). Answers with the present state.
+  void Snapshot(uint64_t newest_ns, std::function<void(base::Result<SessionInfo>)> done);
+
+  // `ended` gets the session once it is sealed or has failed.
+  void WhenEnded(std::function<void(SessionInfo)> ended) { on_sealed_.push_back(std::move(ended)); }
+  const SessionSpec& spec() const { return setup_.spec; }
+  const auth::Caller& owner() const { return setup_.owner; }
 
   SessionInfo Info() const;
   State state() const { return state_; }
@@ -45,6 +54,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
  private:
   std::shared_ptr<Trace> NewTrace();
+  std::string Holder() const;
   void Fire();
   void OnRunning();
   void OnFailed(const base::Status& status);
@@ -61,6 +71,7 @@ class Session : public std::enable_shared_from_this<Session> {
   State state_ = State::kPending;
   EndReason end_reason_ = EndReason::kNone;
   std::string error_;
+  std::shared_ptr<Recordings> recordings_;  // null without agents
   std::shared_ptr<Trace> trace_;
   std::vector<std::string> directories_;
   std::vector<KindState> finished_kinds_;  // sums of the traces before the current one

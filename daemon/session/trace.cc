@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/session/after.h"
 #include "daemon/session/control_files.h"
 
 namespace profd::session {
@@ -35,16 +36,17 @@ format::ClockPair HostPair() {
   return pair;
 }
 
-// Calls `done` after `count` calls of the returned closure; at once when count is 0.
-std::function<void()> After(size_t count, std::function<void()> done) {
-  if (count == 0) {
-    done();
-    return [] {};
+// What an agent's note says of one kind (Recordings::Begun), "" for nothing.
+std::string ReasonIn(const std::string& note, const std::string& kind) {
+  const bool from_mspti =
+      kind == "agent-kernel" || kind == "agent-comm" || kind == "agent-api" || kind == "agent-memory";
+  for (const std::string& who : {kind, std::string(from_mspti ? "MSPTI kinds" : kind)}) {
+    const size_t at = note.find(who + ": ");
+    if (at == std::string::npos) continue;
+    const size_t begin = at + who.size() + 2;
+    return note.substr(begin, note.find("; ", begin) - begin);
   }
-  auto left = std::make_shared<size_t>(count);
-  return [left, done = std::move(done)] {
-    if (--*left == 0) done();
-  };
+  return "";
 }
 
 }  // namespace
@@ -167,6 +169,7 @@ store::ControlFile Trace::ManifestFile() const {
     manifest.kinds.push_back(
         {kind.kind, kind.unit, kind.requested_hz, kind.effective_hz, VerdictName(kind.verdict), kind.reason});
   }
+  if (setup_.recordings) manifest.agents = setup_.recordings->Agents(setup_.id);
   store::ControlFile file;
   file.path = "profd/manifest.json";
   file.content = format::WriteManifest(manifest);
@@ -189,7 +192,7 @@ void Trace::Restamp(std::function<void()> done) {
 }
 
 void Trace::Fire(std::function<void(Status)> done) {
-  const size_t parts = channels_.size() + (host_kinds_.empty() ? 0 : 1);
+  const size_t parts = channels_.size() + (host_kinds_.empty() ? 0 : 1) + (setup_.recordings ? 1 : 0);
   const auto one_done = After(parts, [self = shared_from_this(), done = std::move(done)] {
     self->Settle();
     const std::vector<KindState>& kinds = self->setup_.plan.kinds;
@@ -204,36 +207,66 @@ void Trace::Fire(std::function<void(Status)> done) {
     const Status why(self->refused_.code(), "nothing could be started: " + self->refused_.message());
     self->Discard([done, why] { done(why); });
   });
+  // The agents first: they answer soonest.
+  if (setup_.recordings) StartAgents(one_done);
+  if (!host_kinds_.empty()) StartHost(one_done);
+  for (Channel& channel : channels_) StartChannel(channel, one_done);
+}
 
-  if (!host_kinds_.empty()) {
-    host::SampleRequest request;
-    request.trace = setup_.id;
-    request.first_stream = static_cast<uint32_t>(channels_.size());
-    request.pids = setup_.pids;
-    request.pipe = writer_->sampler;
-    for (const HostKind& kind : host_kinds_)
-      request.probes.push_back({kind.start.kind, kind.start.hz, kind.stats});
-    request.make_spec = [](const std::string& folder, const std::string& file, chunk::StreamStatsPtr stats) {
-      auto spec = std::make_shared<store::StreamSpec>();
-      spec->folder = folder;
-      spec->file = file;
-      // The vendor's reader counts the lines of a slice from its start_time, so there must be one slice.
-      spec->one_slice = file == "host_disk.data";
-      spec->stats = std::move(stats);
-      return std::shared_ptr<const void>(spec, spec.get());
-    };
-    services_.sampler.Start(std::move(request), [self = shared_from_this(), one_done](const Status& status) {
-      self->host_running_ = status.ok();
-      for (const HostKind& kind : self->host_kinds_) {
-        KindState& state = self->setup_.plan.kinds[kind.start.kind_index];
-        state.verdict = status.ok() ? Verdict::kStarted : Verdict::kFailed;
-        if (!status.ok()) state.reason = status.message();
+void Trace::StartAgents(std::function<void()> done) {
+  const auto judge = [self = shared_from_this(),
+                      done = std::move(done)](const Recordings::Verdicts& verdicts) {
+    for (const AgentStart& start : self->setup_.plan.agents) {
+      const auto verdict = verdicts.find(start.pid);
+      if (verdict == verdicts.end()) continue;
+      const auto& [status, note] = verdict->second;
+      for (const size_t index : start.kind_index) {
+        if (index == kNoKind) continue;
+        KindState& kind = self->setup_.plan.kinds[index];
+        if (!status.ok()) {
+          kind.verdict = Verdict::kFailed;
+          kind.reason = status.message();
+        } else if (const std::string why = ReasonIn(note, kind.kind); !why.empty()) {
+          kind.verdict = Verdict::kSkipped;
+          kind.reason = why;
+        }
       }
       if (!status.ok() && self->refused_.ok()) self->refused_ = status;
-      one_done();
-    });
-  }
-  for (Channel& channel : channels_) StartChannel(channel, one_done);
+    }
+    done();
+  };
+  setup_.recordings->Move({setup_.id, writer_->drain},
+                          [recordings = setup_.recordings, judge] { recordings->WhenBegun(judge); });
+}
+
+void Trace::StartHost(std::function<void()> done) {
+  host::SampleRequest request;
+  request.trace = setup_.id;
+  request.first_stream = static_cast<uint32_t>(channels_.size());
+  request.pids = setup_.pids;
+  request.pipe = writer_->sampler;
+  for (const HostKind& kind : host_kinds_)
+    request.probes.push_back({kind.start.kind, kind.start.hz, kind.stats});
+  request.make_spec = [](const std::string& folder, const std::string& file, chunk::StreamStatsPtr stats) {
+    auto spec = std::make_shared<store::StreamSpec>();
+    spec->folder = folder;
+    spec->file = file;
+    // The vendor's reader counts the lines of a slice from its start_time, so there must be one slice.
+    spec->one_slice = file == "host_disk.data";
+    spec->stats = std::move(stats);
+    return std::shared_ptr<const void>(spec, spec.get());
+  };
+  services_.sampler.Start(std::move(request),
+                          [self = shared_from_this(), done = std::move(done)](const Status& status) {
+                            self->host_running_ = status.ok();
+                            for (const HostKind& kind : self->host_kinds_) {
+                              KindState& state = self->setup_.plan.kinds[kind.start.kind_index];
+                              state.verdict = status.ok() ? Verdict::kStarted : Verdict::kFailed;
+                              if (!status.ok()) state.reason = status.message();
+                            }
+                            if (!status.ok() && self->refused_.ok()) self->refused_ = status;
+                            done();
+                          });
 }
 
 void Trace::StartChannel(Channel& channel, std::function<void()> done) {
@@ -384,6 +417,7 @@ std::vector<KindState> Trace::Kinds() const {
   };
   for (const Channel& channel : channels_) add(channel.start.kind_index, *channel.stats);
   for (const HostKind& kind : host_kinds_) add(kind.start.kind_index, *kind.stats);
+  if (setup_.recordings) setup_.recordings->AddCounts(setup_.id, kinds);
   return kinds;
 }
 
@@ -432,7 +466,9 @@ void Trace::TakeRecord(const store::TraceRecord& record) {
       entry.kind = setup_.plan.kinds[channel.start.kind_index].kind;
       entry.unit = "device:" + std::to_string(channel.start.device);
     } else {
-      entry.unit = "host";
+      const bool host = stream.key.stream < Recordings::kFirstStream;
+      entry.unit = host ? "host" : "agent";
+      if (!host) entry.kind = stream.file.ends_with(".names") ? "agent-names" : "agent-lanes";
     }
     for (const format::Loss& loss : stream.losses) {
       entry.lost_records += loss.records;
@@ -452,7 +488,7 @@ void Trace::Seal(EndReason reason, const std::vector<std::string>& degraded, std
       std::set<size_t> ends;
       for (const auto& [device, pair] : self->device_start_)
         ends.insert(self->services_.node.hub()->PumpOf(device));
-      const size_t marks = ends.size() + (self->host_running_ ? 1 : 0);
+      const size_t marks = ends.size() + (self->host_running_ ? 1 : 0) + (self->setup_.recordings ? 1 : 0);
       self->writer_->thread->Seal(self->setup_.id, marks, base::MonotonicNs() + kEndMarkPatienceNs,
                                   [self, done = std::move(done)](const store::TraceRecord& record) mutable {
                                     self->WriteEnd(record, std::move(done));
@@ -463,9 +499,12 @@ void Trace::Seal(EndReason reason, const std::vector<std::string>& degraded, std
 }
 
 void Trace::StopSources(std::function<void()> done) {
-  size_t parts = host_running_ ? 1 : 0;
+  // A session that rolled has moved its recordings on to the next trace.
+  const bool recording = setup_.recordings && setup_.recordings->trace() == setup_.id;
+  size_t parts = (host_running_ ? 1 : 0) + (recording ? 1 : 0);
   for (const Channel& channel : channels_) parts += channel.subscribed ? 1 : 0;
   const auto one_done = After(parts, std::move(done));
+  if (recording) setup_.recordings->Stop(one_done);
   if (host_running_) services_.sampler.Stop(setup_.id, one_done);
   for (Channel& channel : channels_) {
     if (!std::exchange(channel.subscribed, false)) continue;
@@ -485,6 +524,7 @@ void Trace::StopSources(std::function<void()> done) {
 }
 
 void Trace::EndSources() {
+  if (setup_.recordings) services_.drain.EndTrace(setup_.id, *writer_->drain);
   std::set<size_t> ended;
   for (const auto& [device, pair] : device_start_) {
     const size_t pump = services_.node.hub()->PumpOf(device);
@@ -495,7 +535,7 @@ void Trace::EndSources() {
 void Trace::WriteEnd(const store::TraceRecord& record, std::function<void()> done) {
   TakeRecord(record);
   setup_.manifest.state = "sealed";
-  for (const std::string& trouble : troubles_) {
+  for (const std::string& trouble : troubles()) {
     auto& degraded = setup_.manifest.degraded;
     if (std::find(degraded.begin(), degraded.end(), trouble) == degraded.end()) degraded.push_back(trouble);
   }
@@ -528,10 +568,24 @@ void Trace::Discard(std::function<void()> done) {
     done();
     return;
   }
+  if (setup_.recordings && setup_.recordings->trace() == setup_.id) {
+    auto recordings = std::exchange(setup_.recordings, nullptr);
+    recordings->Stop([self = shared_from_this(), done = std::move(done)] { self->Discard(done); });
+    return;
+  }
   writer_->thread->Discard(setup_.id, [self = shared_from_this(), done = std::move(done)] {
     self->services_.ctl.Post([self] { self->writer_.reset(); });
     done();
   });
+}
+
+std::vector<std::string> Trace::troubles() const {
+  std::vector<std::string> all = troubles_;
+  if (setup_.recordings) {
+    const auto& more = setup_.recordings->troubles();
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
 }
 
 void Trace::Trouble(const std::string& what) {

@@ -8,12 +8,15 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "daemon/agent/drain.h"
+#include "daemon/agent/registry.h"
 #include "daemon/auth/policy.h"
 #include "daemon/base/executor.h"
 #include "daemon/config/config.h"
 #include "daemon/host/sampler.h"
 #include "daemon/session/node.h"
 #include "daemon/session/plan.h"
+#include "daemon/session/recordings.h"
 #include "daemon/session/types.h"
 #include "daemon/session/writers.h"
 #include "format/manifest.h"
@@ -28,6 +31,8 @@ struct Services {
   Node& node;
   Writers& writers;
   host::Sampler& sampler;
+  agent::Registry& agents;
+  agent::Drain& drain;
 };
 
 // What a trace is told by its session.
@@ -42,7 +47,8 @@ struct TraceSetup {
   std::string parent_path;  // its text, for people
   format::Target target;
   std::vector<pid_t> pids;
-  format::Manifest manifest;  // what the session knows; the trace fills in the rest
+  std::shared_ptr<Recordings> recordings;  // of the session, null without agents
+  format::Manifest manifest;               // what the session knows; the trace fills in the rest
 };
 
 // **Thread:** ctl only; callbacks run on ctl, never from inside the call.
@@ -70,13 +76,14 @@ class Trace : public std::enable_shared_from_this<Trace> {
   void NotePidEnd(pid_t pid, const std::string& why) { setup_.manifest.pid_end[pid] = why; }
   void SetNext(const std::string& name) { setup_.manifest.next = name; }
 
+  uint32_t id() const { return setup_.id; }
   const std::string& name() const { return name_; }
   std::string directory() const { return setup_.parent_path + "/" + name_; }
   // With live counters.
   std::vector<KindState> Kinds() const;
   uint64_t stored_bytes() const;
   // Reasons that came up while running (stuck channels, lost devices, write errors).
-  const std::vector<std::string>& troubles() const { return troubles_; }
+  std::vector<std::string> troubles() const;
 
  private:
   struct Channel {
@@ -101,6 +108,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::vector<store::ControlFile> StartFiles();
   store::ControlFile ManifestFile() const;
   void StartChannel(Channel& channel, std::function<void()> done);
+  void StartHost(std::function<void()> done);
+  void StartAgents(std::function<void()> done);
   void OnChannelEvent(size_t index, const device::ChannelEvent& event);
   double EffectiveHz(const Channel& channel, uint32_t running_period_ms) const;
   void Settle();  // channel verdicts → kind verdicts

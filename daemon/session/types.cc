@@ -50,6 +50,8 @@ const char* EndReasonName(EndReason reason) {
       return "failed";
     case EndReason::kInterrupted:
       return "interrupted";
+    case EndReason::kSteps:
+      return "steps";
   }
   return "";
 }

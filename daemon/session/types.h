@@ -1,4 +1,5 @@
-// The words of a session: what is asked, what came of it. Plain data, shared by plan, session, manager and rpc.
+// The words of a session: what is asked, what came of it. Plain data, shared by plan, session, manager and
+// rpc.
 #pragma once
 
 #include <sys/types.h>
@@ -20,28 +21,51 @@ struct KindRequest {
   double hz = 0;
 };
 
+// Which steps of a training loop are recorded: after `skip_first`, cycles of `wait` + `warmup` unrecorded and
+// `active` recorded ones.
+struct StepWindows {
+  uint64_t skip_first = 0, wait = 0, warmup = 0;
+  uint64_t active = 0;  // 0: no windows, everything is recorded
+  uint64_t repeat = 0;  // cycles; 0: until stopped
+};
+
 struct SessionSpec {
   std::vector<KindRequest> kinds;
-  std::string preset;              // node memory network host all; empty = none
+  std::string preset;  // node memory network host all; empty = none
   std::vector<pid_t> pids;
+  bool all_agents = false;  // every registered process that the caller may record …
+  std::map<std::string, std::string>
+      agent_labels;  // … and those with these labels; "0-7" is a range of numbers
+  StepWindows steps;
+  bool flight_recorder = false;  // agents keep the newest records in memory until a snapshot writes them out
+  bool resume = false;           // goes on in a new, linked directory after a restart of profd
   bool all_devices = false;
   std::vector<uint32_t> devices;
-  uint64_t duration_ns = 0;        // 0 = config session.default_duration
+  uint64_t duration_ns = 0;  // 0 = config session.default_duration
   uint64_t delay_ns = 0;
   uint64_t storage_limit_bytes = 0;  // 0 = none
   std::string name;
   std::map<std::string, std::string> labels;
-  std::string output;              // text of --output for messages; the descriptor counts
-  base::UniqueFd output_dir;       // passed through the door; empty = spool
+  std::string output;         // text of --output for messages; the descriptor counts
+  base::UniqueFd output_dir;  // passed through the door; empty = spool
 };
 
 enum class Verdict : uint8_t { kStarted, kPending, kSkipped, kFailed };
 enum class State : uint8_t { kPending, kArmed, kRunning, kStopping, kSealed, kFailed };
-enum class EndReason : uint8_t { kNone, kStopped, kDuration, kTargetExit, kDaemonStop, kFailed, kInterrupted };
+enum class EndReason : uint8_t {
+  kNone,
+  kStopped,
+  kDuration,
+  kTargetExit,
+  kDaemonStop,
+  kFailed,
+  kInterrupted,
+  kSteps
+};
 
-const char* VerdictName(Verdict verdict);      // "started"
-const char* StateName(State state);            // "running"
-const char* EndReasonName(EndReason reason);   // "target_exit"; "" for kNone
+const char* VerdictName(Verdict verdict);     // "started"
+const char* StateName(State state);           // "running"
+const char* EndReasonName(EndReason reason);  // "target_exit"; "" for kNone
 
 // One kind on one unit ("host", "device:0", "pid:42").
 struct KindState {
@@ -62,12 +86,12 @@ struct SessionInfo {
   std::map<std::string, std::string> labels;
   uid_t uid = 0;
   std::string user;
-  std::string directory;             // of the newest directory of the session
+  std::string directory;                 // of the newest directory of the session
   std::vector<std::string> directories;  // all of them, oldest first (a long session rolls)
   State state = State::kPending;
   EndReason end_reason = EndReason::kNone;
-  std::string error;                 // why failed
-  std::vector<std::string> degraded; // reasons, empty = whole
+  std::string error;                  // why failed
+  std::vector<std::string> degraded;  // reasons, empty = whole
   std::vector<pid_t> pids;
   std::vector<uint32_t> devices;
   uint64_t start_wall_ns = 0;

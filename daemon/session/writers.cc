@@ -17,6 +17,7 @@ std::shared_ptr<Writer> Writers::For(dev_t file_system, size_t pump_count) {
   }
   writer->sampler =
       &writer->thread->AddPipe("sample", config_.store.host_chunk_bytes, config_.store.host_chunks);
+  writer->drain = &writer->thread->AddPipe("drain", config_.store.chunk_bytes, config_.store.agent_chunks);
   known = writer;
   return writer;
 }

@@ -1,5 +1,5 @@
-// The writers: one per file system in use, each with a pipe from every source thread. A writer lives as long as a trace
-// holds it, so that an idle daemon has neither its thread nor its buffers.
+// The writers: one per file system in use, each with a pipe from every source thread. A writer lives as long
+// as a trace holds it, so that an idle daemon has neither its thread nor its buffers.
 #pragma once
 
 #include <sys/types.h>
@@ -18,6 +18,7 @@ struct Writer {
   std::unique_ptr<store::TraceWriter> thread;
   std::vector<chunk::Pipe*> pumps;  // by pump number
   chunk::Pipe* sampler = nullptr;
+  chunk::Pipe* drain = nullptr;  // of agents
 };
 
 // **Thread:** ctl only.

@@ -6,7 +6,7 @@ namespace profd::store {
 
 namespace {
 // Kept free so that each cause (format::Loss::Where) can always have an entry of its own.
-constexpr size_t kCauses = 4;
+constexpr size_t kCauses = 5;
 }  // namespace
 
 void LossLog::Add(const format::Loss& loss) {

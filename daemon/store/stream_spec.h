@@ -1,7 +1,9 @@
 // What the writer must know of a stream to name and cut its files.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "daemon/chunk/stream_stats.h"
@@ -19,6 +21,8 @@ struct StreamSpec {
   // RoCE and DVPP: the vendor's reader keeps the last slice only, so one growing file.
   bool one_slice = false;
   chunk::StreamStatsPtr stats;
+  // Told of every chunk's bytes once they are stored, or lost in writing. **Thread:** the writer's.
+  std::function<void(const std::byte* data, size_t bytes, bool stored)> written;
 };
 
 }  // namespace profd::store

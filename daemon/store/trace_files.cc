@@ -88,6 +88,7 @@ void TraceFiles::AddStream(uint32_t stream, StreamSpec spec) {
   }
   Stream& added = streams_[stream];
   added.stats = spec.stats ? spec.stats : std::make_shared<chunk::StreamStats>();
+  added.written = spec.written;
   std::shared_ptr<SliceWriter>& slices = slices_[spec.folder + "/" + spec.file];
   if (!slices) slices = std::make_shared<SliceWriter>(fs_, open_, dir, spec_.slice_bytes, std::move(spec));
   added.slices = slices;
@@ -99,7 +100,7 @@ void TraceFiles::Store(const chunk::Chunk& chunk) {
   if (status.ok()) status = stream.slices->Append(chunk.data, chunk.header.used);
   if (!status.ok()) {
     Trouble(status);
-    Lose(stream, chunk.header);
+    Lose(stream, chunk);
     return;
   }
   stream.bytes += chunk.header.used;
@@ -107,14 +108,15 @@ void TraceFiles::Store(const chunk::Chunk& chunk) {
   stream.losses.NoteStored();
   chunk::Add(stream.stats->stored_bytes, chunk.header.used);
   chunk::Add(stream.stats->stored_records, chunk.header.records);
+  if (stream.written) stream.written(chunk.data, chunk.header.used, true);
   if (stream.slices->Full()) Trouble(stream.slices->Finish());
 }
 
-void TraceFiles::Refuse(const chunk::Chunk& chunk) {
-  Lose(streams_.at(chunk.header.key.stream), chunk.header);
-}
+void TraceFiles::Refuse(const chunk::Chunk& chunk) { Lose(streams_.at(chunk.header.key.stream), chunk); }
 
-void TraceFiles::Lose(Stream& stream, const format::ChunkHeader& header) {
+void TraceFiles::Lose(Stream& stream, const chunk::Chunk& chunk) {
+  const format::ChunkHeader& header = chunk.header;
+  if (stream.written) stream.written(chunk.data, header.used, false);
   chunk::Add(stream.stats->write_lost_bytes, header.used);
   chunk::Add(stream.stats->write_lost_records, header.records);
   stream.losses.Add({.where = format::Loss::Where::kWrite,
@@ -124,9 +126,7 @@ void TraceFiles::Lose(Stream& stream, const format::ChunkHeader& header) {
                      .bytes = header.used});
 }
 
-void TraceFiles::NoteLoss(uint32_t stream, const format::Loss& loss) {
-  streams_.at(stream).losses.Add(loss);
-}
+void TraceFiles::NoteLoss(uint32_t stream, const format::Loss& loss) { streams_.at(stream).losses.Add(loss); }
 
 void TraceFiles::Finish() {
   if (const Status owned = Own(); !owned.ok()) {

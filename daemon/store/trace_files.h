@@ -1,7 +1,9 @@
 // One PROF directory on disk: its tree, its control files and the slices of its streams.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -52,6 +54,7 @@ class TraceFiles {
   struct Stream {
     std::shared_ptr<SliceWriter> slices;
     chunk::StreamStatsPtr stats;
+    std::function<void(const std::byte*, size_t, bool)> written;
     LossLog losses;
     uint64_t bytes = 0;  // stored, as records
     uint64_t records = 0;
@@ -65,7 +68,7 @@ class TraceFiles {
   base::Status WriteControl(const ControlFile& file);
   base::Status WriteOne(int dir, const std::string& path, const std::string& name,
                         const std::string& content);
-  void Lose(Stream& stream, const format::ChunkHeader& header);
+  void Lose(Stream& stream, const chunk::Chunk& chunk);
   void Trouble(const base::Status& status);
 
   FileSystem& fs_;

@@ -12,6 +12,10 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("PROFD_BUILD_DIR", ROOT / "build"))
+# The agent goes into foreign programs, which no sanitizer's build of it can: those of a plain build beside a sanitizer's.
+PLAIN_BUILD = pathlib.Path(os.environ.get("PROFD_PLAIN_BUILD_DIR", BUILD))
+RUN = PLAIN_BUILD / "bin" / "profctl"
+PROGRAMS = PLAIN_BUILD / "tests" / "libagent_programs"
 PROFD = BUILD / "bin" / "profd"
 PROFCTL = BUILD / "bin" / "profctl"
 HAL = BUILD / "sim" / "libascend_hal.so"

@@ -34,6 +34,9 @@ DoorHello Hello() {
   return {abi::kDoorMagic, abi::kDoorVersion, static_cast<uint8_t>(abi::DoorRole::kClient), 0};
 }
 
+constexpr DoorHello kAgentHello{abi::kDoorMagic, abi::kDoorVersion,
+                                static_cast<uint8_t>(abi::DoorRole::kAgent), 0};
+
 size_t OpenDescriptors() {
   size_t count = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
@@ -187,13 +190,90 @@ TEST_F(DoorTest, TicketDiesWithTheDoor) {
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
-TEST_F(DoorTest, AgentsAreWelcomeToo) {
+TEST_F(DoorTest, AgentsTakeASeatAndLeaveIt) {
+  const UniqueFd memfd(::open("/dev/null", O_RDONLY));
+  const UniqueFd wake(::open("/dev/zero", O_RDONLY));
+  std::vector<pid_t> taken;
+  std::vector<uint64_t> left;
+  Door::Options options;
+  options.max_agents = options.max_agents_per_uid = 8;
+  options.take_seat = [&](const Caller& caller) -> base::Result<AgentSeat> {
+    if (taken.size() == 1) return base::Status(base::Code::kResourceExhausted, "full");
+    taken.push_back(caller.pid);
+    return AgentSeat{77, memfd.get(), wake.get()};
+  };
+  options.leave_seat = [&](uint64_t seat) { left.push_back(seat); };
+  Open(options);
+  UniqueFd fd = Connect();
+  Send(fd, &kAgentHello, sizeof(kAgentHello));
+  DoorWelcome welcome{};
+  iovec part{&welcome, sizeof(welcome)};
+  alignas(cmsghdr) char control[CMSG_SPACE(abi::kAgentDescriptors * sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  ASSERT_EQ(::recvmsg(fd.get(), &message, MSG_CMSG_CLOEXEC), static_cast<ssize_t>(sizeof(welcome)));
+  ASSERT_EQ(StatusOf(welcome), DoorStatus::kWelcome);
+  int brought[abi::kAgentDescriptors];
+  ASSERT_NE(CMSG_FIRSTHDR(&message), nullptr);
+  std::memcpy(brought, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(brought));
+  const UniqueFd first(brought[0]);
+  const UniqueFd second(brought[1]);
+  for (const auto& [sent, received] : {std::pair(&memfd, &first), std::pair(&wake, &second)}) {
+    struct stat here {};
+    struct stat there {};
+    ASSERT_EQ(::fstat(sent->get(), &here), 0);
+    ASSERT_EQ(::fstat(received->get(), &there), 0);
+    EXPECT_EQ(here.st_rdev, there.st_rdev);
+  }
+  base::Result<Tickets::Agent> agent = tickets_.FindAgent(TicketOf(welcome));
+  ASSERT_TRUE(agent.ok());
+  EXPECT_EQ(agent->seat, 77U);
+  EXPECT_EQ(agent->caller.pid, ::getpid());
+
+  ExpectRefused(DoorStatus::kBusy, &kAgentHello, sizeof(kAgentHello));
+  OnCtl([&] {
+    EXPECT_EQ(taken, std::vector<pid_t>{::getpid()});
+    EXPECT_TRUE(left.empty());
+  });
+  fd.Reset();
+  AwaitConnections(0);
+  OnCtl([&] { EXPECT_EQ(left, std::vector<uint64_t>{77}); });
+}
+
+TEST_F(DoorTest, WithoutSeatsAgentsAreTurnedAway) {
   Open();
-  const UniqueFd fd = Connect();
-  DoorHello hello = Hello();
-  hello.role = static_cast<uint8_t>(abi::DoorRole::kAgent);
-  Send(fd, &hello, sizeof(hello));
-  EXPECT_EQ(StatusOf(Receive(fd)), DoorStatus::kWelcome);
+  ExpectRefused(DoorStatus::kFailed, &kAgentHello, sizeof(kAgentHello));
+}
+
+TEST_F(DoorTest, AgentsTakeNoClientsPlaceNorClientsAnAgents) {
+  const UniqueFd null(::open("/dev/null", O_RDONLY));
+  Door::Options options;
+  options.max_connections_per_uid = 2;
+  options.max_agents = options.max_agents_per_uid = 3;
+  options.take_seat = [&, seat = uint64_t{0}](const Caller&) mutable -> base::Result<AgentSeat> {
+    return AgentSeat{++seat, null.get(), null.get()};
+  };
+  options.leave_seat = [](uint64_t) {};
+  Open(options);
+  const DoorHello client = Hello();
+  std::vector<UniqueFd> held;
+  for (const DoorHello& hello : {client, kAgentHello, client, kAgentHello}) {
+    held.push_back(Connect());
+    Send(held.back(), &hello, sizeof(hello));
+    EXPECT_EQ(StatusOf(Receive(held.back())), DoorStatus::kWelcome);
+  }
+  ExpectRefused(DoorStatus::kBusy, &client, sizeof(client));
+  held.push_back(Connect());
+  Send(held.back(), &kAgentHello, sizeof(kAgentHello));
+  EXPECT_EQ(StatusOf(Receive(held.back())), DoorStatus::kWelcome);
+  held.erase(held.begin());
+  AwaitConnections(4);
+  held.push_back(Connect());
+  Send(held.back(), &client, sizeof(client));
+  EXPECT_EQ(StatusOf(Receive(held.back())), DoorStatus::kWelcome);
 }
 
 TEST_F(DoorTest, PassesTheOutputDirectoryOn) {

@@ -7,7 +7,8 @@ namespace profd::auth {
 namespace {
 
 constexpr Action kAll[] = {Action::kSeeNode,        Action::kCollectDevice, Action::kCollectHost,
-                           Action::kCollectProcess, Action::kSeeSession,    Action::kStopSession};
+                           Action::kCollectProcess, Action::kSeeProcess,    Action::kSeeSession,
+                           Action::kStopSession};
 
 TEST(Policy, RootMayEverything) {
   const Caller root{0, 0, 1, "root"};
@@ -17,7 +18,8 @@ TEST(Policy, RootMayEverything) {
 TEST(Policy, UserOwnsTheirProcessesAndSessionsOnly) {
   const Caller user{1000, 1000, 42, "ada"};
   EXPECT_TRUE(May(user, Action::kSeeNode).ok());
-  for (const Action action : {Action::kCollectProcess, Action::kSeeSession, Action::kStopSession}) {
+  for (const Action action :
+       {Action::kCollectProcess, Action::kSeeProcess, Action::kSeeSession, Action::kStopSession}) {
     EXPECT_TRUE(May(user, action, 1000).ok());
     EXPECT_EQ(May(user, action, 1001).code(), base::Code::kPermissionDenied);
     EXPECT_EQ(May(user, action, 0).code(), base::Code::kPermissionDenied);

@@ -17,7 +17,7 @@ namespace {
 Caller Self() { return {::getuid(), ::getgid(), ::getpid(), ""}; }
 
 std::string Issue(Tickets& tickets) {
-  base::Result<std::string> ticket = tickets.Issue({Self(), {}, base::UniqueFd()});
+  base::Result<std::string> ticket = tickets.Issue({Self(), {}, base::UniqueFd(), 0});
   EXPECT_TRUE(ticket.ok());
   return *ticket;
 }
@@ -46,6 +46,20 @@ TEST(Tickets, StandForTheirHolderUntilRevoked) {
   EXPECT_EQ(tickets.Find(first).status().code(), base::Code::kUnauthenticated);
   EXPECT_TRUE(tickets.Find(second).ok());
   tickets.Revoke(first);
+}
+
+TEST(Tickets, OfAgentsAndOfClientsAreNotTheSame) {
+  Tickets tickets;
+  const std::string client = Issue(tickets);
+  base::Result<std::string> agent = tickets.Issue({Self(), {}, base::UniqueFd(), 5});
+  ASSERT_TRUE(agent.ok());
+  base::Result<Tickets::Agent> holder = tickets.FindAgent(*agent);
+  ASSERT_TRUE(holder.ok());
+  EXPECT_EQ(holder->seat, 5U);
+  EXPECT_EQ(holder->caller.user, UserName(::getuid()));
+  EXPECT_EQ(tickets.Find(*agent).status().code(), base::Code::kPermissionDenied);
+  EXPECT_EQ(tickets.FindAgent(client).status().code(), base::Code::kPermissionDenied);
+  EXPECT_EQ(tickets.FindAgent(std::string(64, 'a')).status().code(), base::Code::kUnauthenticated);
 }
 
 TEST(Tickets, EveryCharacterCounts) {

@@ -125,6 +125,36 @@ TEST(JsonOutput, Devices) {
   EXPECT_EQ(Parse(DevicesJson(reply))["devices"][0]["health"], "communication lost");
 }
 
+TEST(JsonOutput, Targets) {
+  v1::TargetsReply reply;
+  EXPECT_EQ(Parse(TargetsJson(reply)), Json::parse(R"({"targets": []})"));
+  v1::Target* target = reply.add_targets();
+  target->set_pid(42);
+  target->set_container_pid(7);
+  target->set_parent_pid(41);
+  target->set_forked(true);
+  target->set_uid(1000);
+  target->set_user("ada");
+  target->set_executable("/bin/python3");
+  target->add_command_line("python3");
+  target->add_command_line("train.py");
+  (*target->mutable_labels())["rank"] = "3";
+  (*target->mutable_labels())["job_id"] = "4711";
+  target->add_devices(0);
+  target->set_agent_version("1.2");
+  target->set_attachable(true);
+  target->set_registered_wall_ns(1'700'000'000'123'000'000);
+  v1::AgentCapability* capability = target->add_capabilities();
+  capability->set_kind("agent-range");
+  capability->set_available(true);
+  EXPECT_EQ(Parse(TargetsJson(reply))["targets"][0], Json::parse(R"({
+      "pid": 42, "container_pid": 7, "parent_pid": 41, "forked": true, "user": "ada", "uid": 1000,
+      "executable": "/bin/python3", "command_line": ["python3", "train.py"],
+      "labels": {"job_id": "4711", "rank": "3"}, "devices": [0], "agent_version": "1.2", "attachable": true,
+      "reason": "", "registered_at": "2023-11-14T22:13:20.123Z", "last_seen_at": null, "recording_by": "",
+      "capabilities": [{"kind": "agent-range", "available": true, "reason": ""}]})"));
+}
+
 TEST(JsonOutput, ChecksAreOkUnlessOneIsBroken) {
   std::vector<v1::Check> checks(2);
   checks[0].set_name("socket");

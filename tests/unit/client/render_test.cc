@@ -130,5 +130,40 @@ TEST(Render, ChecksShowTheRemedyBelowTheBrokenLink) {
   EXPECT_THAT(RenderChecks(checks, true), HasSubstr("\033[31mbroken\033[0m"));
 }
 
+TEST(Render, TargetsAreATableWithWhyNot) {
+  v1::TargetsReply reply;
+  EXPECT_THAT(RenderTargets(reply, false), HasSubstr("profctl run"));
+  v1::Target* target = reply.add_targets();
+  target->set_pid(42);
+  target->set_container_pid(7);
+  target->set_user("ada");
+  target->set_agent_version("1.2");
+  target->set_attachable(true);
+  (*target->mutable_labels())["rank"] = "3";
+  (*target->mutable_labels())["job_id"] = "47\n11";
+  target->add_command_line("python3");
+  target->add_command_line(std::string(100, 'x'));
+  target = reply.add_targets();
+  target->set_pid(4300);
+  target->set_container_pid(4300);
+  target->set_recording_by("s-1");
+  target->set_executable("/bin/cat");
+  target = reply.add_targets();
+  target->set_pid(5);
+  target->set_container_pid(5);
+  target->set_reason("no agent: start it with one");
+  target->add_devices(0);
+  target->add_devices(3);
+  EXPECT_EQ(RenderTargets(reply, false),
+            " PID  INSIDE  USER  DEVICES  LABELS               AGENT  ATTACHABLE  RECORDED BY  COMMAND"
+            "                                            REASON\n"
+            "  42       7  ada            job_id=47?11 rank=3  1.2    yes                      python3 " +
+                std::string(40, 'x') +
+                "…\n"
+                "4300                                                     recording   s-1          /bin/cat\n"
+                "   5                0,3                                  no                       "
+                "                                                   no agent: start it with one\n");
+}
+
 }  // namespace
 }  // namespace profd::client

@@ -72,11 +72,14 @@ TEST_F(LoadConfigTest, ErrorsNameFileLineKeyAndRemedy) {
             ":2: store.slice_bytes: 'many' is not a whole number from 65536 to 1073741824");
   EXPECT_EQ(Error("store:\n  slice_bytes: -1\n"),
             ":2: store.slice_bytes: '-1' is not a whole number from 65536 to 1073741824");
-  EXPECT_EQ(Error("driver:\n  sweep_ms: 1001\n"), ":2: driver.sweep_ms: '1001' is not a whole number from 1 to 1000");
+  EXPECT_EQ(Error("driver:\n  sweep_ms: 1001\n"),
+            ":2: driver.sweep_ms: '1001' is not a whole number from 1 to 1000");
   EXPECT_EQ(Error("driver:\n  sweep_ms: 99999999999999999999999\n"),
             ":2: driver.sweep_ms: '99999999999999999999999' is not a whole number from 1 to 1000");
   EXPECT_EQ(Error("driver:\n  pump_per_device: maybe\n"),
             ":2: driver.pump_per_device: 'maybe' is not true or false");
+  EXPECT_EQ(Error("agent:\n  lane_kib: 100\n"), ":2: agent.lane_kib: '100' is not a power of two");
+  EXPECT_EQ(Error("agent:\n  names_kib: 100\n"), ":2: agent.names_kib: '100' is not a multiple of 64");
   EXPECT_EQ(Error("store: 5\n"), ":1: store: expected a group of keys");
   EXPECT_EQ(Error("socket: [a]\n"), ":1: socket: expected one value");
   EXPECT_EQ(Error("- a\n"), ":1: expected keys and values");

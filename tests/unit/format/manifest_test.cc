@@ -44,6 +44,28 @@ Manifest Full() {
                    {Loss::Where::kWrite, UINT64_MAX - 1, UINT64_MAX, 8, 192}};
   manifest.streams = {stream};
   manifest.clocks = {{-1, {1, 2, 3, 0, 0, 4}}, {7, {UINT64_MAX, 2, 3, 4, 5, 6}}};
+  manifest.agents = {{.pid = 42,
+                      .container_pid = 7,
+                      .target = 41,
+                      .attachment = 1,
+                      .executable = "/usr/bin/python3",
+                      .agent_version = "0.1.0",
+                      .labels = {{"rank", "3"}},
+                      .lanes_file = "agent_42_1.lanes",
+                      .names_file = "agent_42_1.names",
+                      .counter = "tsc",
+                      .counter_hz = 2'500'000'000,
+                      .first = {1, 2, 3},
+                      .latest = {UINT64_MAX, 5, 6},
+                      .fire_raw_ns = 4,
+                      .begun_ticks = 5,
+                      .skew_ns = -6,
+                      .end = "stopped",
+                      .lost_without_lane = 7,
+                      .names_lost = 8,
+                      .names_damaged = true,
+                      .lanes = {{3, 100, 5, 6, 7}},
+                      .step_windows = {{1, 20, 300, true}}}};
   manifest.settings = {{"preset", "node"}};
   return manifest;
 }

@@ -19,7 +19,8 @@ void ResetFake() { Instance() = std::make_unique<FakeSessions>(); }
 class Manager::Impl {};
 
 Manager::Manager(base::Executor& /*ctl*/, const config::Config& /*config*/,
-                 std::shared_ptr<driver::Driver> /*driver*/, std::string /*driver_error*/) {}
+                 std::shared_ptr<driver::Driver> /*driver*/, std::string /*driver_error*/,
+                 agent::Registry& /*agents*/) {}
 Manager::~Manager() = default;
 
 void Manager::Start(const auth::Caller& caller, SessionSpec spec,
@@ -61,6 +62,15 @@ base::Result<SessionInfo> Manager::Get(const auth::Caller& caller, const std::st
   return it->second;
 }
 
+void Manager::Snapshot(const auth::Caller& caller, const std::string& session, uint64_t newest_ns,
+                       std::function<void(base::Result<SessionInfo>)> done) {
+  {
+    const std::lock_guard lock(Fake().mutex);
+    Fake().snapshot_ns = newest_ns;
+  }
+  done(Get(caller, session));
+}
+
 std::vector<SessionInfo> Manager::List(const auth::Caller& caller) {
   FakeSessions& fake = Fake();
   const std::lock_guard lock(fake.mutex);
@@ -75,6 +85,13 @@ void Manager::Devices(const auth::Caller& caller, std::function<void(base::Resul
   const std::lock_guard lock(fake.mutex);
   fake.caller = caller;
   done(fake.node);
+}
+
+void Manager::Targets(const auth::Caller& caller, std::function<void(std::vector<Target>)> done) {
+  FakeSessions& fake = Fake();
+  const std::lock_guard lock(fake.mutex);
+  fake.caller = caller;
+  done(fake.targets);
 }
 
 void Manager::Doctor(const auth::Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done) {

@@ -19,12 +19,14 @@ struct FakeSessions {
   base::Status start_error;
   bool never_answer = false;
   NodeReport node;
+  std::vector<Target> targets;
   std::vector<Check> checks;
 
   auth::Caller caller;  // of the last call
   SessionSpec started;  // by the last Start
   StopTarget stopped;   // by the last Stop
   pid_t doctor_pid = 0;
+  uint64_t snapshot_ns = 0;  // of the last Snapshot
   std::vector<std::function<void(base::Result<SessionInfo>)>> unanswered;
 };
 

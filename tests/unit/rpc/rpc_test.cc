@@ -441,7 +441,7 @@ TEST_F(RpcTest, AnAnswerDroppedUnspokenIsAnAnswer) {
 }
 
 TEST_F(RpcTest, SecondServerIsRefusedAndTheFirstLivesOn) {
-  const base::Status second = Server::Start(socket_, manager_, ctl_, tickets_).status();
+  const base::Status second = Server::Start(socket_, manager_, agents_, ctl_, tickets_).status();
   EXPECT_EQ(second.code(), Code::kAlreadyExists);
   EXPECT_THAT(second.message(), HasSubstr("another profd"));
   EXPECT_TRUE(ControlClient(socket_, "").Hello().ok());

@@ -26,7 +26,7 @@ class StandardServicesTest : public ServedTest {
 
 TEST_F(StandardServicesTest, HealthOfWhatIsServedAndWhatIsNot) {
   const auto stub = health::Health::NewStub(Channel());
-  for (const char* service : {"", "profd.v1.Control"}) {
+  for (const char* service : {"", "profd.v1.Control", "profd.v1.Agent"}) {
     grpc::ClientContext context;
     health::HealthCheckRequest request;
     request.set_service(service);
@@ -95,7 +95,7 @@ TEST_F(StandardServicesTest, ReflectionDescribesTheWholeApi) {
   std::set<std::string> services;
   const reflection::ServerReflectionResponse listed = ask(request);
   for (const auto& service : listed.list_services_response().service()) services.insert(service.name());
-  EXPECT_THAT(services, UnorderedElementsAre("profd.v1.Control", "grpc.health.v1.Health",
+  EXPECT_THAT(services, UnorderedElementsAre("profd.v1.Control", "profd.v1.Agent", "grpc.health.v1.Health",
                                              "grpc.reflection.v1alpha.ServerReflection"));
 
   for (const std::string& service : services) {
@@ -109,12 +109,13 @@ TEST_F(StandardServicesTest, ReflectionDescribesTheWholeApi) {
       EXPECT_TRUE(names.insert(file.name()).second);
     }
     if (service == "profd.v1.Control") {
-      EXPECT_THAT(names, UnorderedElementsAre("profd/v1/control.proto", "profd/v1/session.proto"));
+      EXPECT_THAT(names, UnorderedElementsAre("profd/v1/control.proto", "profd/v1/agent.proto",
+                                              "profd/v1/session.proto"));
     }
   }
 
   request.set_file_by_filename("profd/v1/session.proto");
-  EXPECT_EQ(ask(request).file_descriptor_response().file_descriptor_proto_size(), 1);
+  EXPECT_EQ(ask(request).file_descriptor_response().file_descriptor_proto_size(), 2);
   for (const char* missing : {"", "no/such.proto"}) {
     request.set_file_by_filename(missing);
     EXPECT_EQ(ask(request).error_response().error_code(), grpc::StatusCode::NOT_FOUND);

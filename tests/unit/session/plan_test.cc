@@ -63,10 +63,11 @@ SessionSpec AskPreset(std::string preset, std::vector<pid_t> pids = {}) {
 }
 
 // "hbm@device:0" of every kind with this verdict.
+// Agent kinds, which have tests of their own, aside.
 std::vector<std::string> With(const Plan& plan, Verdict verdict) {
   std::vector<std::string> kinds;
   for (const KindState& state : plan.kinds) {
-    if (state.verdict == verdict) kinds.push_back(state.kind + "@" + state.unit);
+    if (state.verdict == verdict && !IsAgentKind(state.kind)) kinds.push_back(state.kind + "@" + state.unit);
   }
   return kinds;
 }
@@ -195,7 +196,8 @@ TEST(Plan, Presets) {
   EXPECT_THAT(kinds(AskPreset("host")), UnorderedElementsAre("host-sys-cpu", "host-sys-mem", "host-network"));
   EXPECT_THAT(kinds(AskPreset("host", {42})),
               UnorderedElementsAre("host-cpu", "host-mem", "host-disk", "host-network"));
-  EXPECT_EQ(kinds(AskPreset("all", {42})).size(), driver::DeviceKindNames().size() + HostKindTable().size());
+  EXPECT_EQ(kinds(AskPreset("all", {42})).size(),
+            driver::DeviceKindNames().size() + HostKindTable().size() + AgentKindNames().size());
   EXPECT_EQ(kinds(AskPreset("all")).size(), driver::DeviceKindNames().size() + HostKindTable().size() - 3);
   EXPECT_EQ(kinds(AskPreset("node")), kinds({}));
 }
@@ -602,4 +604,79 @@ TEST(Names, OfTheWire) {
 }
 
 }  // namespace
+AgentFacts Agent() {
+  AgentFacts agent;
+  for (const std::string_view kind : AgentKindNames()) {
+    const bool mspti = kind == "agent-kernel";
+    agent.capabilities.push_back({std::string(kind), !mspti, mspti ? "libmspti.so is missing" : ""});
+  }
+  return agent;
+}
+
+TEST(Plan, AProcessWithAnAgentRecordsWhatItCan) {
+  NodeFacts facts = TwoDevices();
+  facts.processes[0].agent = Agent();
+  SessionSpec spec;
+  spec.pids = {42, 43};
+  const base::Result<Plan> plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  ASSERT_EQ(plan->agents.size(), 1U);
+  const AgentStart& start = plan->agents[0];
+  EXPECT_EQ(start.pid, 42);
+  EXPECT_EQ(start.kinds.size(), AgentKindNames().size() - 1);
+  const auto kernel = static_cast<size_t>(format::AgentKind::kKernel);
+  EXPECT_EQ(start.kind_index[kernel], kNoKind);
+  for (size_t i = 0; i < start.kind_index.size(); ++i) {
+    if (i == kernel) continue;
+    EXPECT_EQ(plan->kinds.at(start.kind_index[i]).kind, AgentKindNames()[i]);
+    EXPECT_EQ(plan->kinds.at(start.kind_index[i]).unit, "pid:42");
+    EXPECT_EQ(plan->kinds.at(start.kind_index[i]).verdict, Verdict::kStarted);
+  }
+  size_t missing = 0;
+  for (const KindState& kind : plan->kinds) {
+    if (kind.kind == "agent-kernel" && kind.unit == "pid:42") {
+      EXPECT_EQ(kind.reason, "libmspti.so is missing");
+    }
+    if (kind.unit != "pid:43" || !IsAgentKind(kind.kind)) continue;
+    ++missing;
+    EXPECT_EQ(kind.verdict, Verdict::kSkipped);
+    EXPECT_THAT(kind.reason, HasSubstr("profctl run"));
+  }
+  EXPECT_EQ(missing, AgentKindNames().size());
+}
+
+TEST(Plan, AnAgentThatIsTakenOrOfNoUseIsSkippedSayingSo) {
+  NodeFacts facts = TwoDevices();
+  facts.processes[0].agent = Agent();
+  facts.processes[0].agent->holder = "session 1234 of bob";
+  SessionSpec spec;
+  spec.pids = {42};
+  spec.kinds = {{"agent-range", "", 0}, {"host-cpu", "", 0}};
+  base::Result<Plan> plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_TRUE(plan->agents.empty());
+  EXPECT_THAT(plan->kinds[0].reason, HasSubstr("session 1234 of bob"));
+  facts.processes[0].agent->holder.clear();
+  facts.processes[0].agent->usable = {base::Code::kFailedPrecondition, "speaks protocol 9"};
+  plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->kinds[0].reason, "speaks protocol 9");
+}
+
+TEST(Plan, AgentKindsTakeNoRateAndNeedAProcess) {
+  NodeFacts facts = TwoDevices();
+  facts.processes[0].agent = Agent();
+  SessionSpec spec;
+  spec.kinds = {{"agent-range", "", 0}};
+  EXPECT_EQ(MakePlan(spec, facts).status().code(), base::Code::kInvalidArgument);
+  spec.pids = {42};
+  spec.kinds = {{"agent-range", "", 50}};
+  EXPECT_EQ(MakePlan(spec, facts).status().code(), base::Code::kInvalidArgument);
+  spec.kinds = {{"agent-range", "write", 0}};
+  EXPECT_EQ(MakePlan(spec, facts).status().code(), base::Code::kInvalidArgument);
+  spec.kinds = {{"host-cpu", "", 0}};
+  spec.steps.active = 3;
+  EXPECT_EQ(MakePlan(spec, facts).status().code(), base::Code::kFailedPrecondition);
+}
+
 }  // namespace profd::session

@@ -1,0 +1,16 @@
+// Foreign text made harmless.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace profd::base {
+
+// Control characters (line ends, terminal commands) and broken UTF-8 become '?'; cut, between characters,
+// after `max_bytes`.
+std::string OneLine(std::string_view untrusted, size_t max_bytes = std::string::npos);
+// UTF-8 without control characters.
+bool IsPlainText(std::string_view untrusted);
+
+}  // namespace profd::base

@@ -1,0 +1,88 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "client/args.h"
+#include "client/commands/commands.h"
+
+namespace profd::client {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kLibrary[] = "libprofd_agent.so";
+// What env(1) and the shell say.
+constexpr int kCannotRun = 126;
+constexpr int kNoSuchCommand = 127;
+
+// Beside profctl: of a build (bin/, lib/) or of an installation (bin/, lib/ or lib/<multiarch>/).
+std::optional<fs::path> FindLibrary() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (error) return std::nullopt;
+  const fs::path lib = self.parent_path().parent_path() / "lib";
+  if (fs::exists(lib / kLibrary, error)) return lib / kLibrary;
+  for (const fs::directory_entry& entry : fs::directory_iterator(lib, error)) {
+    if (fs::exists(entry.path() / kLibrary, error)) return entry.path() / kLibrary;
+  }
+  return std::nullopt;
+}
+
+// What was there stays, and stays in front.
+void Append(const char* name, char separator, const std::string& value) {
+  const char* present = std::getenv(name);
+  const std::string all =
+      present == nullptr || *present == '\0' ? value : std::string(present) + separator + value;
+  ::setenv(name, all.c_str(), 1);
+}
+
+}  // namespace
+
+ExitCode RunCommand(const Common& common, const RunOptions& options) {
+  using base::Code;
+  using base::Status;
+  if (options.command.empty()) {
+    return Fail({Code::kInvalidArgument, "run: name the program behind --: profctl run -- python3 train.py"});
+  }
+  const base::Result<std::string> socket = SocketPath(common.socket, std::getenv("PROFD_ADDRESS"));
+  if (!socket.ok()) return Fail(socket.status());
+  std::string labels;
+  for (const std::string& text : options.labels) {
+    const auto label = ParseLabel(text);
+    if (!label.ok()) return Fail(label.status());
+    if (label->second.find(',') != std::string::npos) {
+      return Fail({Code::kInvalidArgument, "--label '" + text + "': the value must not hold a comma"});
+    }
+    labels += (labels.empty() ? "" : ",") + text;
+  }
+  const std::optional<fs::path> library = FindLibrary();
+  if (!library) {
+    return Fail(
+        {Code::kFailedPrecondition, std::string("run: ") + kLibrary +
+                                        " is not beside profctl (../lib): install it, or build it with "
+                                        "./scripts/quickstart.sh"});
+  }
+  Append("LD_PRELOAD", ':', *library);
+  ::setenv("MSTX_INJECTION_PATH", library->c_str(), 0);
+  ::setenv("NVTX_INJECTION64_PATH", library->c_str(), 0);
+  ::setenv("PROFD_ADDRESS", socket->c_str(), 1);
+  Append("PYTHONPATH", ':', library->parent_path() / "profd" / "python");
+  if (!labels.empty()) Append("PROFD_LABELS", ',', labels);
+
+  std::vector<char*> arguments;
+  for (const std::string& argument : options.command)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  ::execvp(arguments[0], arguments.data());
+  const int error = errno;
+  std::fprintf(stderr, "profctl: run %s: %s\n", arguments[0], std::strerror(error));
+  return static_cast<ExitCode>(error == ENOENT ? kNoSuchCommand : kCannotRun);
+}
+
+}  // namespace profd::client

@@ -1,0 +1,191 @@
+#include "daemon/agent/drain_loop.h"
+
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+namespace profd::agent {
+
+namespace {
+
+constexpr uint64_t kMillisecondNs = 1'000'000;
+constexpr uint64_t kRetryNs = 2 * kMillisecondNs;  // while chunks or the queue are short
+// However often processes ring, the next round begins this much later.
+constexpr uint64_t kPaceNs = 200'000;
+constexpr uint64_t kControl = 0;  // no recording has this number
+
+// A lane is full a few milliseconds after it rang: as long as another thread's slice. Linux from 6.12 on lets
+// those who ask for short slices interrupt; an older one ignores it.
+void PreferShortSlices() {
+  struct {
+    uint32_t size = 48, policy = SCHED_OTHER;
+    uint64_t flags = 0;
+    int32_t nice = 0;
+    uint32_t priority = 0;
+    uint64_t runtime_ns = 0, deadline_ns = 0, period_ns = 0;
+  } attributes;
+  attributes.nice = ::getpriority(PRIO_PROCESS, 0);
+  attributes.runtime_ns = kPaceNs;
+  ::syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+}  // namespace
+
+DrainMailbox::DrainMailbox() : bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) { PROFD_CHECK(bell_); }
+
+void DrainMailbox::Send(Command command) {
+  {
+    const std::lock_guard lock(mutex_);
+    commands_.push_back(std::move(command));
+  }
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof one);
+}
+
+void DrainMailbox::Take(std::vector<Command>& commands) {
+  uint64_t count = 0;
+  [[maybe_unused]] const ssize_t got = ::read(bell_.get(), &count, sizeof count);
+  commands.clear();
+  const std::lock_guard lock(mutex_);
+  commands.swap(commands_);
+}
+
+DrainLoop::DrainLoop(DrainMailbox& mailbox, uint64_t sweep_ns)
+    : mailbox_(mailbox), sweep_ns_(sweep_ns), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+  PROFD_CHECK(epoll_);
+  epoll_event event{.events = EPOLLIN, .data = {.u64 = kControl}};
+  PROFD_CHECK(::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, mailbox_.fd(), &event) == 0);
+}
+
+void DrainLoop::Run() {
+  PreferShortSlices();
+  while (!quit_) {
+    Sleep();
+    Obey();
+    VisitDue();
+    PushEnds();
+  }
+}
+
+void DrainLoop::Add(uint64_t id, std::shared_ptr<Recording> recording, Dropped dropped) {
+  // Edge-triggered and never read: the process has the eventfd too and could make a read block. Without it
+  // (no memory) there is still the beat.
+  epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.u64 = id}};
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, recording->region().wake_fd(), &event);
+  entries_[id] = {.recording = std::move(recording),
+                  .visited_ns = base::MonotonicNs(),
+                  .due_ns = 0,
+                  .dropped = std::move(dropped)};
+}
+
+Recording* DrainLoop::Find(uint64_t id) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return nullptr;
+  found->second.due_ns = 0;
+  return found->second.recording.get();
+}
+
+void DrainLoop::EndTrace(uint32_t trace, chunk::Pipe& pipe, std::function<void()> pushed) {
+  ends_.push_back({trace, &pipe, std::move(pushed)});
+}
+
+void DrainLoop::Sleep() {
+  if (const uint64_t since = base::MonotonicNs() - round_ns_;
+      std::exchange(rung_, false) && since < kPaceNs) {
+    const timespec rest{0, static_cast<long>(kPaceNs - since)};
+    ::nanosleep(&rest, nullptr);
+  }
+  uint64_t due_ns = ends_due_ns_;
+  for (const auto& [id, entry] : entries_) due_ns = std::min(due_ns, entry.due_ns);
+  int timeout_ms = -1;
+  if (due_ns != UINT64_MAX) {
+    const uint64_t now = base::MonotonicNs();
+    const uint64_t left = due_ns > now ? (due_ns - now + kMillisecondNs - 1) / kMillisecondNs : 0;
+    timeout_ms = static_cast<int>(std::min<uint64_t>(left, 60'000));
+  }
+  epoll_event events[64];
+  const int count = ::epoll_wait(epoll_.get(), events, std::size(events), timeout_ms);
+  for (int i = 0; i < count; ++i) {
+    if (events[i].data.u64 == kControl) {
+      called_ = true;
+    } else if (const auto found = entries_.find(events[i].data.u64); found != entries_.end()) {
+      found->second.due_ns = 0;
+      rung_ = true;
+    }
+  }
+  round_ns_ = base::MonotonicNs();
+}
+
+void DrainLoop::Obey() {
+  if (!std::exchange(called_, false)) return;
+  mailbox_.Take(commands_);
+  for (DrainMailbox::Command& command : commands_) command(*this);
+  commands_.clear();
+}
+
+void DrainLoop::VisitDue() {
+  for (auto at = entries_.begin(); at != entries_.end();) {
+    Entry& entry = at->second;
+    if (entry.due_ns > round_ns_ || Visit(entry)) {
+      ++at;
+      continue;
+    }
+    // Closing would not do: the process has the eventfd too.
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, entry.recording->region().wake_fd(), nullptr);
+    entry.dropped(std::move(entry.recording));
+    at = entries_.erase(at);
+  }
+}
+
+bool DrainLoop::Visit(Entry& entry) {
+  const Recording::Visited visited = entry.recording->Visit(base::RawNs());
+  entry.due_ns = NextDue(entry, visited);
+  entry.visited_ns = round_ns_;
+  return !visited.stopped;
+}
+
+uint64_t DrainLoop::NextDue(const Entry& entry, const Recording::Visited& visited) const {
+  if (visited.blocked) return round_ns_ + kRetryNs;
+  if (!visited.has_work) return UINT64_MAX;
+  // Everybody's next beat, so that many recordings cost one wake-up.
+  uint64_t due_ns = (round_ns_ / sweep_ns_ + 1) * sweep_ns_;
+  // A lane past a quarter: as soon as it is expected there again.
+  if (const uint64_t quarter = entry.recording->region().geometry().lane_slots / 4;
+      visited.fullest_slots > quarter) {
+    const auto filled_in_ns = static_cast<double>(round_ns_ - entry.visited_ns);
+    const double share = static_cast<double>(quarter) / static_cast<double>(visited.fullest_slots);
+    due_ns =
+        std::min(due_ns, round_ns_ + std::max(kMillisecondNs, static_cast<uint64_t>(filled_in_ns * share)));
+  }
+  return due_ns;
+}
+
+void DrainLoop::PushEnds() {
+  ends_due_ns_ = UINT64_MAX;
+  std::erase_if(ends_, [this](const End& end) {
+    const auto feeds = [&end](const auto& entry) { return entry.second.recording->Feeds(end.trace); };
+    if (std::ranges::any_of(entries_, feeds)) return false;
+    chunk::Item item;
+    item.what = chunk::Item::What::kEnd;
+    item.key.trace = end.trace;
+    if (!end.pipe->Push(std::move(item))) {
+      ends_due_ns_ = round_ns_ + kRetryNs;
+      return false;
+    }
+    end.pipe->Kick();
+    end.pushed();
+    return true;
+  });
+}
+
+}  // namespace profd::agent

@@ -1,0 +1,83 @@
+// The work of the thread "drain".
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "daemon/agent/recording.h"
+
+namespace profd::agent {
+
+class DrainLoop;
+
+// What ctl asks of the thread, in order. **Thread:** any.
+class DrainMailbox {
+ public:
+  using Command = std::function<void(DrainLoop&)>;
+
+  DrainMailbox();
+  void Send(Command command);
+  void Take(std::vector<Command>& commands);  // replaces them
+  int fd() const { return bell_.get(); }      // readable while there are commands
+
+ private:
+  base::UniqueFd bell_;
+  std::mutex mutex_;
+  std::vector<Command> commands_;
+};
+
+// Visits every recording on a common beat, and sooner when its process rings or its lanes fill up fast.
+// Commands aside, it neither locks nor allocates.
+// **Thread:** drain. **Owns:** the recordings while they run.
+class DrainLoop {
+ public:
+  DrainLoop(DrainMailbox& mailbox, uint64_t sweep_ns);
+  void Run();
+
+  // For commands.
+  using Dropped = std::function<void(std::shared_ptr<Recording>)>;
+  void Add(uint64_t id, std::shared_ptr<Recording> recording, Dropped dropped);
+  Recording* Find(uint64_t id);  // also has it visited; nullptr: stopped
+  // `pushed` runs here.
+  void EndTrace(uint32_t trace, chunk::Pipe& pipe, std::function<void()> pushed);
+  void Quit() { quit_ = true; }
+
+ private:
+  struct Entry {
+    std::shared_ptr<Recording> recording;
+    uint64_t visited_ns = 0;  // CLOCK_MONOTONIC
+    uint64_t due_ns = 0;
+    Dropped dropped;
+  };
+  struct End {
+    uint32_t trace;
+    chunk::Pipe* pipe;
+    std::function<void()> pushed;
+  };
+
+  void Sleep();
+  void Obey();
+  void VisitDue();
+  bool Visit(Entry& entry);  // false: that was the last visit
+  uint64_t NextDue(const Entry& entry, const Recording::Visited& visited) const;
+  void PushEnds();
+
+  DrainMailbox& mailbox_;
+  const uint64_t sweep_ns_;
+  base::UniqueFd epoll_;
+  std::map<uint64_t, Entry> entries_;
+  std::vector<End> ends_;
+  std::vector<DrainMailbox::Command> commands_;
+  uint64_t round_ns_ = 0;
+  uint64_t ends_due_ns_ = UINT64_MAX;
+  bool called_ = false;  // there are commands
+  bool rung_ = false;    // a process woke us
+  bool quit_ = false;
+};
+
+}  // namespace profd::agent

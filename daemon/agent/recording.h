@@ -1,0 +1,80 @@
+// One process that is recorded: its lanes on their way into the chunks of a trace.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include "daemon/agent/drain.h"
+#include "daemon/agent/ring_reader.h"
+#include "daemon/chunk/pipe.h"
+#include "format/chunk.h"
+
+namespace profd::agent {
+
+// **Thread:** made and destroyed on ctl, otherwise drain's. **Owns:** the reader; chunks only within Visit().
+class Recording {
+ public:
+  Recording(std::shared_ptr<Region> region, RingMode mode, DrainTarget target, uint64_t now_ns);
+
+  // What is asked is carried out in order by the visits that follow; then `done` runs on the drain thread.
+  void Retarget(DrainTarget next, std::function<void()> done);
+  void Snapshot(uint64_t newest_ns, std::function<void()> done);
+  void Stop(std::function<void()> done);
+
+  struct Visited {
+    bool blocked =
+        false;  // no chunk, or no room in the pipe's queue: visit again soon. Nothing is lost by it
+    bool stopped = false;        // that was the last visit
+    bool has_work = true;        // there is a reason to come again
+    uint64_t fullest_slots = 0;  // what waited in the fullest lane
+  };
+  // Moves what is published now into chunks, as far as there are any. `now_ns`: host raw.
+  Visited Visit(uint64_t now_ns);
+
+  // Something may still be pushed for `trace`.
+  bool Feeds(uint32_t trace) const;
+  const Region& region() const { return *region_; }
+  bool reads_by_itself() const { return mode_ == RingMode::kDropNewest; }
+
+ private:
+  // What the front of asked_ wants, or, when nothing was asked, the sweep.
+  struct Asked {
+    enum class What : uint8_t { kRetarget, kSnapshot, kStop };
+    What what = What::kStop;
+    std::function<void()> done;
+    DrainTarget next;        // kRetarget
+    uint64_t newest_ns = 0;  // kSnapshot
+  };
+
+  void Aim(DrainTarget target);
+  void Mark(uint64_t now_ns);
+  bool Move(uint64_t now_ns);  // false: blocked
+  bool Push(chunk::Item item);
+  bool Announce();
+  bool PushLoss();
+  bool MoveNames(uint64_t now_ns);
+  bool MoveLanes(uint64_t now_ns);
+  static void Fill(chunk::Chunk& chunk, RingReader::Filled filled);
+  void HandOver(chunk::Chunk* chunk, format::StreamKey key, uint64_t& seq, uint64_t now_ns);
+
+  format::StreamKey LanesKey() const { return {.trace = target_.trace, .stream = target_.first_stream}; }
+  format::StreamKey NamesKey() const { return {.trace = target_.trace, .stream = target_.first_stream + 1}; }
+
+  const std::shared_ptr<Region> region_;
+  const RingMode mode_;
+  RingReader reader_;
+  DrainTarget target_;
+  std::deque<Asked> asked_;
+  bool marked_ = false;     // the front of asked_ has its mark
+  uint32_t next_lane_ = 0;  // where the round goes on
+  uint64_t lanes_seq_ = 0;  // of chunks
+  uint64_t names_seq_ = 0;
+  format::Loss loss_;  // not yet reported
+  uint64_t loss_from_ns_ = 0;
+  uint64_t marked_ns_ = 0;
+  uint64_t fullest_slots_ = 0;
+};
+
+}  // namespace profd::agent

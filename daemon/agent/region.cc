@@ -1,0 +1,88 @@
+#include "daemon/agent/region.h"
+
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <linux/memfd.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <string>
+
+#include "libagent/abi/lane.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U  // Linux 6.3
+#endif
+
+namespace profd::agent {
+
+using base::Code;
+using base::Status;
+
+namespace {
+
+base::UniqueFd MakeMemfd() {
+  constexpr char kName[] = "profd-lanes";
+  constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  base::UniqueFd memfd(::memfd_create(kName, kFlags | MFD_NOEXEC_SEAL));
+  if (!memfd && errno == EINVAL) memfd.Reset(::memfd_create(kName, kFlags));  // an older kernel
+  return memfd;
+}
+
+Status Failed(const char* step, uint64_t bytes) {
+  return Status::FromErrno("make " + std::to_string(bytes) + " bytes of lanes for a process (" + step + ")");
+}
+
+}  // namespace
+
+base::Result<std::shared_ptr<Region>> Region::Make(const Geometry& geometry) {
+  if (!abi::GeometryIsValid(geometry.lanes, geometry.lane_slots, geometry.names_bytes)) {
+    return Status(
+        Code::kInvalidArgument,
+        "make the lanes of a process: " + std::to_string(geometry.lanes) + " lanes of " +
+            std::to_string(geometry.lane_slots) + " slots and " + std::to_string(geometry.names_bytes) +
+            " bytes of names are out of range (1 to 1024 lanes, 256 to 4194304 slots, a power of two; "
+            "64 KiB to 16 MiB of names, a multiple of 64 KiB)");
+  }
+  const uint64_t bytes = abi::RegionBytes(geometry.lanes, geometry.lane_slots, geometry.names_bytes);
+  std::shared_ptr<Region> region(new Region);
+  region->geometry_ = geometry;
+  region->memfd_ = MakeMemfd();
+  if (!region->memfd_) return Failed("memfd_create", bytes);
+  const int memfd = region->memfd_.get();
+  if (::ftruncate(memfd, static_cast<off_t>(bytes)) != 0) return Failed("ftruncate", bytes);
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+  if (memory == MAP_FAILED) return Failed("mmap", bytes);
+  region->bytes_ = static_cast<std::byte*>(memory);
+  region->mapped_ = bytes;
+
+  auto* header = static_cast<abi::RegionHeader*>(memory);
+  header->magic = abi::kRegionMagic;
+  header->version = abi::kRegionVersion;
+  header->record_bytes = abi::kRecordBytes;
+  header->lane_count = geometry.lanes;
+  header->lane_slots = geometry.lane_slots;
+  header->names_bytes = geometry.names_bytes;
+  // From here on nobody can take mapped pages away, so reading never faults.
+  if (::fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return Failed("seal", bytes);
+
+  region->wake_.Reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!region->wake_) return Failed("eventfd", bytes);
+  return region;
+}
+
+Region::~Region() {
+  if (bytes_ != nullptr) ::munmap(bytes_, mapped_);
+}
+
+void Region::ReleaseRings() {
+  const auto from = static_cast<off_t>(abi::RingsOffset(geometry_.lanes));
+  const auto to = static_cast<off_t>(abi::RingOffset(geometry_.lanes, geometry_.lane_slots, geometry_.lanes));
+  // Refused it only costs memory.
+  [[maybe_unused]] const int result =
+      ::fallocate(memfd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, to - from);
+}
+
+}  // namespace profd::agent

@@ -1,0 +1,17 @@
+// agent.proto ⇄ the daemon's plain structs. What a process says of itself is cut to size and made printable
+// here.
+#pragma once
+
+#include "base/status.h"
+#include "daemon/agent/peer.h"
+#include "profd/v1/agent.pb.h"
+
+namespace profd::rpc {
+
+base::Result<agent::Hello> DecodeHello(const v1::AgentHello& untrusted);
+agent::Ack DecodeAck(const v1::AgentAck& untrusted);
+agent::StepWindow DecodeStepWindow(const v1::StepWindow& untrusted);
+
+void Encode(const agent::Command& command, v1::AgentCommand* out);
+
+}  // namespace profd::rpc

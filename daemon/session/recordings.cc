@@ -1,0 +1,401 @@
+#include "daemon/session/recordings.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "daemon/agent/lane_clock.h"
+#include "daemon/host/process.h"
+#include "daemon/session/after.h"
+#include "daemon/store/stream_spec.h"
+
+namespace profd::session {
+
+namespace {
+
+using base::Code;
+using base::Status;
+
+constexpr uint64_t kMs = 1'000'000;
+constexpr uint64_t kArmPatienceNs = 2'000 * kMs;
+constexpr uint64_t kStopPatienceNs = 2'000 * kMs;
+// Several processes begin at one instant, far enough ahead for all of them to know.
+constexpr uint64_t kTogetherNs = 10 * kMs;
+constexpr size_t kMaxTroubles = 32;
+constexpr size_t kMaxWindows = 10'000;
+constexpr int kMaxAncestors = 64;
+
+const char* CounterName(uint32_t counter) {
+  switch (counter) {
+    case abi::kCounterTsc:
+      return "tsc";
+    case abi::kCounterCntvct:
+      return "cntvct";
+    case abi::kCounterRawClock:
+      return "raw_clock";
+    default:
+      return "";
+  }
+}
+
+format::ManifestTicks TicksOf(const abi::ClockPair& pair) { return {pair.ticks, pair.raw_ns, pair.error_ns}; }
+
+std::shared_ptr<const void> SpecOf(std::string file, bool one_slice,
+                                   const std::shared_ptr<agent::RecordingStats>& stats) {
+  auto spec = std::make_shared<store::StreamSpec>();
+  spec->folder = "profd";
+  spec->file = std::move(file);
+  spec->one_slice = one_slice;
+  spec->stats = std::make_shared<chunk::StreamStats>();
+  spec->written = [stats](const std::byte* blocks, size_t bytes, bool stored) {
+    stats->Written(blocks, bytes, stored);
+  };
+  return std::shared_ptr<const void>(spec, spec.get());
+}
+
+uint64_t Sum(const agent::RecordingStats& stats, std::atomic<uint64_t> agent::RecordingStats::Lane::*count) {
+  uint64_t sum = 0;
+  for (const auto& lane : stats.lanes) sum += (lane.*count).load(std::memory_order_relaxed);
+  return sum;
+}
+
+}  // namespace
+
+Recordings::Recordings(base::Executor& ctl, agent::Registry& registry, agent::Drain& drain, Setup setup)
+    : ctl_(ctl), registry_(registry), drain_(drain), setup_(std::move(setup)) {}
+
+Recordings::~Recordings() {
+  if (arrivals_ != 0) registry_.Unwatch(arrivals_);
+}
+
+void Recordings::Begin() {
+  for (size_t i = 0; i < setup_.starts.size(); ++i) {
+    const pid_t pid = setup_.starts[i].pid;
+    const auto peer = registry_.Find(pid);
+    if (peer == nullptr) {
+      verdicts_[pid].status = {Code::kUnavailable,
+                               "the agent of process " + std::to_string(pid) + " has gone"};
+    } else if (!peer->Claim(setup_.holder)) {
+      verdicts_[pid].status = {
+          Code::kAborted, "process " + std::to_string(pid) + " cannot be recorded: " +
+                              (peer->holder().empty() ? "it is going away" : peer->holder() + " has it")};
+    } else {
+      auto member = std::make_shared<Member>();
+      member->peer = peer;
+      member->start = i;
+      members_.push_back(std::move(member));
+    }
+  }
+  arrivals_ = registry_.WatchArrivals([weak = weak_from_this()](const std::shared_ptr<agent::Peer>& peer) {
+    if (const auto self = weak.lock()) self->OnArrival(peer);
+  });
+  const std::vector<MemberPtr> members = members_;
+  const auto fired = After(members.size(), [self = shared_from_this(), members] {
+    for (const MemberPtr& member : members)
+      self->verdicts_[member->peer->identity().pid] = {member->status, member->note};
+    self->begun_ = true;
+    for (const auto& begun : std::exchange(self->on_begun_, {})) begun(self->verdicts_);
+  });
+  if (members.size() == 1) {
+    ArmAndFire(members.front(), fired);
+    return;
+  }
+  const auto armed = After(members.size(), [self = shared_from_this(), members, fired] {
+    const uint64_t at_raw_ns = base::RawNs() + kTogetherNs;
+    for (const MemberPtr& member : members) {
+      if (member->armed && !member->ended) {
+        self->Fire(member, at_raw_ns, fired);
+      } else {
+        self->End(member, "failed", fired);
+      }
+    }
+  });
+  for (const MemberPtr& member : members) Arm(member, armed);
+}
+
+// One that need not wait for others gets both words at once.
+void Recordings::ArmAndFire(const MemberPtr& member, std::function<void()> done) {
+  const auto one_done = After(2, std::move(done));
+  Arm(member, one_done);
+  Fire(member, 0, one_done);
+}
+
+void Recordings::WhenBegun(std::function<void(const Verdicts&)> done) {
+  if (begun_) {
+    done(verdicts_);
+  } else {
+    on_begun_.push_back(std::move(done));
+  }
+}
+
+void Recordings::Arm(const MemberPtr& member, std::function<void()> done) {
+  const AgentStart& start = setup_.starts[member->start];
+  // First the reader, which sets aside what an earlier recording left behind.
+  member->drain =
+      drain_.Start(member->peer->region(),
+                   setup_.flight_recorder ? agent::RingMode::kOverwriteOldest : agent::RingMode::kDropNewest,
+                   TargetFor(member));
+  std::weak_ptr<Recordings> weak = weak_from_this();
+  member->peer->OnGone([weak, member] {
+    if (const auto self = weak.lock()) self->End(member, "gone", [] {});
+  });
+  member->peer->OnStepWindow([weak, member](const agent::StepWindow& window) {
+    if (const auto self = weak.lock()) self->OnStepWindow(member, window);
+  });
+  agent::Arm arm;
+  arm.kinds = start.kinds;
+  arm.flight_recorder = setup_.flight_recorder;
+  arm.steps = {setup_.steps.skip_first, setup_.steps.wait, setup_.steps.warmup, setup_.steps.active,
+               setup_.steps.repeat};
+  member->peer->Send(std::move(arm), kArmPatienceNs,
+                     [self = shared_from_this(), member, done](const agent::Ack& ack) {
+                       member->armed = ack.status.ok();
+                       if (ack.status.ok()) member->note = ack.status.message();
+                       if (!ack.status.ok()) {
+                         member->status = {ack.status.code(),
+                                           "process " + std::to_string(member->peer->identity().pid) +
+                                               " could not be made ready to record: " + ack.status.message()};
+                       }
+                       done();
+                     });
+}
+
+void Recordings::Fire(const MemberPtr& member, uint64_t at_raw_ns, std::function<void()> done) {
+  member->part->manifest.fire_raw_ns = at_raw_ns;
+  const uint64_t asked_ns = base::RawNs();
+  member->peer->Send(
+      agent::Fire{at_raw_ns}, kArmPatienceNs + kTogetherNs,
+      [self = shared_from_this(), member, at_raw_ns, asked_ns, done](const agent::Ack& ack) {
+        if (!ack.status.ok()) {
+          if (member->status.ok()) {
+            member->status = {ack.status.code(), "process " + std::to_string(member->peer->identity().pid) +
+                                                     " did not begin to record: " + ack.status.message()};
+          }
+          self->End(member, "failed", done);
+          return;
+        }
+        self->NoteClock(*member);
+        format::ManifestAgent& manifest = member->part->manifest;
+        manifest.begun_ticks = ack.ticks;
+        const uint64_t begun_ns = agent::RawNsOf(agent::ReadClock(*member->peer->region()), ack.ticks);
+        const uint64_t meant_ns = at_raw_ns != 0 ? at_raw_ns : asked_ns;
+        if (begun_ns != 0) manifest.skew_ns = static_cast<int64_t>(begun_ns - meant_ns);
+        done();
+      });
+}
+
+agent::DrainTarget Recordings::TargetFor(const MemberPtr& member) {
+  const agent::Peer& peer = *member->peer;
+  const pid_t pid = peer.identity().pid;
+  auto part = std::make_shared<Part>();
+  part->trace = sink_.trace;
+  part->start = member->start;
+  part->stats = std::make_shared<agent::RecordingStats>(peer.region()->geometry().lanes);
+  format::ManifestAgent& manifest = part->manifest;
+  manifest.pid = pid;
+  manifest.container_pid = peer.hello().pid;
+  manifest.target = setup_.starts[member->start].pid;
+  manifest.attachment = attachments_[{sink_.trace, pid}]++;
+  manifest.executable = peer.hello().executable;
+  manifest.agent_version = peer.hello().agent_version;
+  manifest.labels = peer.hello().labels;
+  const std::string file = "agent_" + std::to_string(pid) + "_" + std::to_string(manifest.attachment);
+  manifest.lanes_file = file + ".lanes";
+  manifest.names_file = file + ".names";
+  agent::DrainTarget target;
+  target.trace = sink_.trace;
+  target.first_stream = next_stream_;
+  target.pipe = sink_.pipe;
+  target.lanes_spec = SpecOf(manifest.lanes_file, false, part->stats);
+  target.names_spec = SpecOf(manifest.names_file, true, part->stats);
+  target.stats = part->stats;
+  next_stream_ += 2;
+  member->part = part;
+  parts_.push_back(std::move(part));
+  return target;
+}
+
+void Recordings::Move(RecordingSink sink, std::function<void()> done) {
+  const uint32_t before = std::exchange(sink_, sink).trace;
+  if (before == 0)
+    done = [self = shared_from_this(), done = std::move(done)] {
+      self->Forget(0);
+      done();
+    };
+  const std::vector<MemberPtr> members = members_;
+  const auto one_done = After(members.size(), std::move(done));
+  for (const MemberPtr& member : members) {
+    if (member->ended) {  // its last records belong to the trace before
+      member->on_ended.push_back(one_done);
+      continue;
+    }
+    NoteClock(*member);
+    member->part->manifest.end = "moved";
+    const format::ManifestAgent before = member->part->manifest;
+    agent::DrainTarget target = TargetFor(member);
+    member->part->manifest.fire_raw_ns = before.fire_raw_ns;
+    member->part->manifest.begun_ticks = before.begun_ticks;
+    member->part->manifest.skew_ns = before.skew_ns;
+    NoteClock(*member);
+    drain_.Retarget(member->drain, std::move(target), one_done);
+  }
+}
+
+void Recordings::Stop(std::function<void()> done) {
+  stopping_ = true;
+  if (arrivals_ != 0) registry_.Unwatch(std::exchange(arrivals_, 0));
+  const std::vector<MemberPtr> members = members_;
+  const auto one_done = After(members.size(), std::move(done));
+  for (const MemberPtr& member : members) End(member, "stopped", one_done);
+}
+
+// Whoever comes first: the stop, the end of the process, a failure.
+void Recordings::End(const MemberPtr& member, const std::string& why, std::function<void()> done) {
+  member->on_ended.push_back(std::move(done));
+  if (std::exchange(member->ended, true)) return;
+  auto drained = [self = shared_from_this(), member, why] {
+    self->drain_.Stop(member->drain, [self, member, why] {
+      self->NoteClock(*member);
+      member->part->manifest.end = why;
+      if (!member->peer->gone()) {
+        member->peer->Unclaim();
+        member->peer->region()->ReleaseRings();
+      }
+      std::erase(self->members_, member);
+      self->OnStepWindow(member, {.last = true});  // nothing more comes of it
+      for (const auto& ended : std::exchange(member->on_ended, {})) ended();
+    });
+  };
+  if (member->peer->gone()) {
+    drained();
+    return;
+  }
+  member->peer->Send(
+      agent::StopRecording{}, kStopPatienceNs,
+      [self = shared_from_this(), member, drained = std::move(drained)](const agent::Ack& ack) {
+        if (!ack.status.ok() && !member->peer->gone()) {
+          self->Trouble("process " + std::to_string(member->peer->identity().pid) +
+                        " did not acknowledge the end of its recording: " + ack.status.message());
+        }
+        drained();
+      });
+}
+
+void Recordings::Snapshot(uint64_t newest_ns, std::function<void(Status)> done) {
+  if (!setup_.flight_recorder) {
+    done({Code::kFailedPrecondition, "the session is no flight recorder: start it with --flight-recorder"});
+    return;
+  }
+  std::vector<MemberPtr> present;
+  for (const MemberPtr& member : members_) {
+    if (!member->ended) present.push_back(member);
+  }
+  const auto one_done = After(present.size(), [done = std::move(done)] { done(Status::Ok()); });
+  for (const MemberPtr& member : present) {
+    // A fresh pair of clocks says which ticks are how old.
+    member->peer->Send(agent::PairClocks{}, kStopPatienceNs,
+                       [self = shared_from_this(), member, newest_ns, one_done](const agent::Ack&) {
+                         self->NoteClock(*member);
+                         if (member->ended) return one_done();
+                         self->drain_.Snapshot(member->drain, newest_ns, one_done);
+                       });
+  }
+}
+
+// A target that has attached anew, or a child of one: it records too.
+void Recordings::OnArrival(const std::shared_ptr<agent::Peer>& peer) {
+  if (stopping_) return;
+  if (setup_.uid != 0 && peer->identity().uid != setup_.uid) return;
+  pid_t pid = peer->identity().pid;
+  for (int i = 0; i < kMaxAncestors && pid > 1; ++i, pid = host::ReadProcessFacts(pid).parent) {
+    const auto start = std::find_if(setup_.starts.begin(), setup_.starts.end(),
+                                    [pid](const AgentStart& start) { return start.pid == pid; });
+    if (start == setup_.starts.end()) continue;
+    if (!peer->Claim(setup_.holder)) return;
+    auto member = std::make_shared<Member>();
+    member->peer = peer;
+    member->start = static_cast<size_t>(start - setup_.starts.begin());
+    members_.push_back(member);
+    ArmAndFire(member, [self = shared_from_this(), member] {
+      if (!member->status.ok()) self->Trouble(member->status.message());
+    });
+    return;
+  }
+}
+
+void Recordings::OnStepWindow(const MemberPtr& member, const agent::StepWindow& window) {
+  std::vector<format::ManifestStepWindow>& windows = member->part->manifest.step_windows;
+  if (window.ticks != 0 && windows.size() < kMaxWindows) {
+    windows.push_back({window.cycle, window.step, window.ticks, window.opened});
+  }
+  member->steps_done = member->steps_done || window.last;
+  const bool all =
+      std::all_of(members_.begin(), members_.end(), [](const MemberPtr& one) { return one->steps_done; });
+  if (setup_.steps.active == 0 || members_.empty() || !all || stopping_ || on_steps_done_ == nullptr) return;
+  ctl_.Post(std::exchange(on_steps_done_, nullptr));
+}
+
+void Recordings::NoteClock(const Member& member) const {
+  const abi::LaneClock clock = agent::ReadClock(*member.peer->region());
+  format::ManifestAgent& manifest = member.part->manifest;
+  manifest.counter = CounterName(clock.counter);
+  manifest.counter_hz = clock.nominal_hz;
+  manifest.first = TicksOf(clock.first);
+  manifest.latest = TicksOf(clock.latest);
+}
+
+std::vector<format::ManifestAgent> Recordings::Agents(uint32_t trace) const {
+  std::vector<format::ManifestAgent> agents;
+  for (const auto& part : parts_) {
+    if (part->trace != trace) continue;
+    format::ManifestAgent agent = part->manifest;
+    const agent::RecordingStats& stats = *part->stats;
+    agent.lost_without_lane = stats.lost_without_lane.load(std::memory_order_relaxed);
+    agent.names_lost = stats.names_lost.load(std::memory_order_relaxed);
+    agent.names_damaged = stats.names_damaged.load(std::memory_order_relaxed);
+    for (size_t i = 0; i < stats.lanes.size(); ++i) {
+      const auto& lane = stats.lanes[i];
+      const format::ManifestLane entry{static_cast<uint32_t>(i),
+                                       lane.stored_records.load(std::memory_order_relaxed),
+                                       lane.lost_records.load(std::memory_order_relaxed),
+                                       lane.write_lost_records.load(std::memory_order_relaxed),
+                                       lane.damaged_slots.load(std::memory_order_relaxed)};
+      if (entry.records + entry.lost + entry.write_lost + entry.damaged_slots != 0)
+        agent.lanes.push_back(entry);
+    }
+    agents.push_back(std::move(agent));
+  }
+  return agents;
+}
+
+void Recordings::AddCounts(uint32_t trace, std::vector<KindState>& kinds) const {
+  using Lane = agent::RecordingStats::Lane;
+  for (const auto& part : parts_) {
+    if (part->trace != trace) continue;
+    const agent::RecordingStats& stats = *part->stats;
+    // The kinds of a process share its lanes: what found no room there is told of the first of them.
+    uint64_t lost = Sum(stats, &Lane::lost_records) + stats.lost_without_lane.load(std::memory_order_relaxed);
+    for (size_t i = 0; i < format::kAgentKinds; ++i) {
+      const size_t index = setup_.starts[part->start].kind_index[i];
+      if (index == kNoKind) continue;
+      const auto& count = stats.kinds[i];
+      kinds[index].records += count.stored_records.load(std::memory_order_relaxed);
+      kinds[index].bytes += count.stored_bytes.load(std::memory_order_relaxed);
+      kinds[index].lost += count.write_lost_records.load(std::memory_order_relaxed) + std::exchange(lost, 0);
+    }
+  }
+}
+
+void Recordings::Forget(uint32_t trace) {
+  std::erase_if(parts_, [trace](const auto& part) { return part->trace == trace; });
+  std::erase_if(attachments_, [trace](const auto& entry) { return entry.first.first == trace; });
+}
+
+void Recordings::Trouble(const std::string& what) {
+  if (troubles_.size() < kMaxTroubles &&
+      std::find(troubles_.begin(), troubles_.end(), what) == troubles_.end()) {
+    troubles_.push_back(what);
+  }
+}
+
+}  // namespace profd::session

@@ -1,0 +1,131 @@
+// The processes of a session that record themselves: claims them, arms and fires them together, has their
+// lanes drained into the session's present trace, lets late ones join, stops them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "daemon/agent/drain.h"
+#include "daemon/agent/peer.h"
+#include "daemon/agent/registry.h"
+#include "daemon/base/executor.h"
+#include "daemon/chunk/pipe.h"
+#include "daemon/session/plan.h"
+#include "daemon/session/types.h"
+#include "format/manifest.h"
+
+namespace profd::session {
+
+// A trace as agents see it.
+struct RecordingSink {
+  uint32_t trace = 0;
+  chunk::Pipe* pipe = nullptr;
+};
+
+// **Thread:** ctl only; callbacks run on ctl. Outlived by executor, registry and drain.
+class Recordings : public std::enable_shared_from_this<Recordings> {
+ public:
+  struct Setup {
+    std::string holder;  // "session 3f2a91c0 of alice"
+    uid_t uid = 0;       // processes of others join for root only
+    std::vector<AgentStart> starts;
+    StepWindows steps;
+    bool flight_recorder = false;
+  };
+  // Outcome for one target that was to be recorded.
+  struct Begun {
+    base::Status status;  // why it is not recorded
+    // Kinds that the process cannot record after all: "agent-memory: why; MSPTI kinds: why".
+    std::string note;
+  };
+  using Verdicts = std::map<pid_t, Begun>;
+
+  Recordings(base::Executor& ctl, agent::Registry& registry, agent::Drain& drain, Setup setup);
+  ~Recordings();
+
+  // Arms all processes, then fires those that are ready at one instant. Their records wait in their rings for
+  // the first Move(), so that nobody waits for a directory.
+  void Begin();
+  // `done` when every process has begun or failed to.
+  void WhenBegun(std::function<void(const Verdicts&)> done);
+  // From here on everything goes to this trace. `done`: the one before gets nothing more.
+  void Move(RecordingSink sink, std::function<void()> done);
+  // Ends all of them; `done`: everything that was published is on its way to the writer.
+  void Stop(std::function<void()> done);
+  // Flight recorder: writes out what is in memory, `newest_ns` back (0 = all).
+  void Snapshot(uint64_t newest_ns, std::function<void(base::Status)> done);
+  // The trace that everything goes to now.
+  uint32_t trace() const { return sink_.trace; }
+  // A trace that is sealed: its counts are not asked for again.
+  void Forget(uint32_t trace);
+  // Called once, when the last step window of every process is over.
+  void OnStepsDone(std::function<void()> done) { on_steps_done_ = std::move(done); }
+
+  // What went into one trace, for its manifest and counts.
+  std::vector<format::ManifestAgent> Agents(uint32_t trace) const;
+  // Adds the counts of one trace to the kinds of a plan.
+  void AddCounts(uint32_t trace, std::vector<KindState>& kinds) const;
+  // What went wrong while recording.
+  const std::vector<std::string>& troubles() const { return troubles_; }
+
+  // Name of a stream of Agents(): they count from here, two for each process, lanes and names.
+  static constexpr uint32_t kFirstStream = 1u << 24;
+
+ private:
+  // One attachment of a process in one trace.
+  struct Part {
+    uint32_t trace = 0;
+    std::shared_ptr<agent::RecordingStats> stats;
+    format::ManifestAgent manifest;
+    size_t start = 0;  // into Setup::starts
+  };
+  struct Member {
+    std::shared_ptr<agent::Peer> peer;
+    size_t start = 0;
+    agent::Drain::Id drain = 0;
+    std::shared_ptr<Part> part;  // in the present trace
+    bool armed = false;
+    bool ended = false;  // being stopped, or gone
+    std::vector<std::function<void()>> on_ended;
+    bool steps_done = false;
+    base::Status status;
+    std::string note;
+  };
+  using MemberPtr = std::shared_ptr<Member>;
+
+  void Arm(const MemberPtr& member, std::function<void()> done);
+  void ArmAndFire(const MemberPtr& member, std::function<void()> done);
+  void Fire(const MemberPtr& member, uint64_t at_raw_ns, std::function<void()> done);
+  void End(const MemberPtr& member, const std::string& why, std::function<void()> done);
+  void OnArrival(const std::shared_ptr<agent::Peer>& peer);
+  void OnStepWindow(const MemberPtr& member, const agent::StepWindow& window);
+  agent::DrainTarget TargetFor(const MemberPtr& member);
+  void NoteClock(const Member& member) const;
+  void Trouble(const std::string& what);
+
+  base::Executor& ctl_;
+  agent::Registry& registry_;
+  agent::Drain& drain_;
+  const Setup setup_;
+  RecordingSink sink_;
+  bool begun_ = false;
+  bool stopping_ = false;
+  Verdicts verdicts_;
+  std::vector<std::function<void(const Verdicts&)>> on_begun_;
+  std::vector<MemberPtr> members_;  // present ones
+  std::vector<std::shared_ptr<Part>> parts_;
+  std::map<std::pair<uint32_t, pid_t>, uint32_t> attachments_;  // trace, pid
+  uint32_t next_stream_ = kFirstStream;
+  agent::Registry::WatchId arrivals_ = 0;
+  std::function<void()> on_steps_done_;
+  std::vector<std::string> troubles_;
+};
+
+}  // namespace profd::session

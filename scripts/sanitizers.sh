@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Builds everything with ASan and UBSan, then with TSan, and runs the tests; build/ holds a plain build already.
+# sanitizers.sh [address|thread]
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+cd "$root"
+
+install_packages
+for sanitizer in ${1:-address thread}; do
+  build "build-$sanitizer" -DPROFD_SANITIZE="$sanitizer" -DPROFD_BENCH=OFF -DPROFD_PLAIN_BUILD_DIR="$root/build"
+  TSAN_OPTIONS="suppressions=$root/tests/support/tsan.supp" \
+    ctest --test-dir "build-$sanitizer" --output-on-failure -j 2 --no-tests=error -LE full
+done

@@ -1,0 +1,396 @@
+#!/usr/bin/env python3
+"""Processes record themselves: the real agent in real programs, start and stop while they run, and the records on disk."""
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import agent_reader
+import harness
+
+WORKLOAD = harness.PROGRAMS / "workload"
+SMALL = "agent:\n  lanes: 4\n  lane_kib: 8\n"  # 256 records a lane
+
+
+class Job:
+    """The interactive workload: says what it did, so that a test knows what must be on disk."""
+
+    def __init__(self, test, daemon, labels="", what="interactive"):
+        environment = dict(daemon.environment, PROFD_LABELS=labels)
+        self.process = subprocess.Popen([str(WORKLOAD), what], env=environment, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        test.addCleanup(self.close)
+        self.pid = self.process.pid
+        if what == "interactive":
+            self.process.stdout.readline()  # threads N
+
+    def order(self, text):
+        self.process.stdin.write(text + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class RecordingTest(harness.ProfdTest):
+    def registered(self, daemon, *pids):
+        def present():
+            known = {target["pid"]: target for target in daemon.ctl("targets", "--json").json["targets"]}
+            return all(pid in known and known[pid]["agent_version"] for pid in pids)
+
+        harness.wait_until(present, f"{pids} to register")
+
+    def job(self, daemon, **options):
+        job = Job(self, daemon, **options)
+        self.registered(daemon, job.pid)
+        return job
+
+    def one_agent(self, session, **options):
+        agents = agent_reader.agents(session["directory"], **options)
+        self.assertEqual(len(agents), 1)
+        return agents[0]
+
+    def test_start_and_stop_any_number_of_times(self):
+        daemon = self.profd()
+        job = self.job(daemon)
+        job.order("mark 10")  # nobody records
+        for count in (100, 5000):
+            session = daemon.begin("--pid", job.pid)
+            for kind in ("agent-range", "agent-mark", "agent-counter", "agent-step"):
+                self.assertEqual(self.kind(session, kind, f"pid:{job.pid}")["verdict"], "started")
+            self.assertEqual(job.order(f"mark {count}"), "done")
+            job.order("steps 3")
+            sealed = daemon.end(session["session"])
+            job.order("mark 10")
+            agent = self.one_agent(sealed)
+            self.assertEqual([record["value"] for record in agent.of("counter")], list(range(count)))
+            self.assertEqual({record["name"] for record in agent.of("counter")}, {"work"})
+            self.assertEqual({record["tid"] for record in agent.records}, {job.pid})
+            self.assertEqual(len(agent.of("step_begin")), 3)
+            self.assertEqual(len(agent.of("step_end")), 3)
+            self.assertEqual([record["name"] for record in agent.of("push")], ["forward"] * 3)
+            stamps = [record["stamp"] for record in agent.records]
+            self.assertEqual(stamps, sorted(stamps))
+            self.assertGreaterEqual(stamps[0], agent.entry["begun_ticks"])
+            self.assertEqual(agent.lost, 0)
+            kind = self.kind(sealed, "agent-counter", f"pid:{job.pid}")
+            self.assertEqual((kind["records"], kind["bytes"], kind["lost"]), (count, 32 * count, 0))
+        self.assertEqual(sealed["lost"], 0)
+
+    def test_what_finds_no_room_is_counted_exactly(self):
+        daemon = self.profd(config=SMALL)
+        job = self.job(daemon)
+        session = daemon.begin("--pid", job.pid, "--collect", "agent-counter")
+        emitted = 200_000
+        job.order(f"mark {emitted}")
+        sealed = daemon.end(session["session"])
+        agent = self.one_agent(sealed, check_crc=False)
+        stored = agent.of("counter")
+        self.assertEqual(len(stored) + agent.lost, emitted)
+        kind = self.kind(sealed, "agent-counter", f"pid:{job.pid}")
+        self.assertEqual((kind["records"], kind["lost"]), (len(stored), agent.lost))
+        # What is there is in order and nothing is there twice.
+        values = [record["value"] for record in stored]
+        self.assertEqual(values, sorted(set(values)))
+        if agent.lost:
+            losses = [stream for stream in agent_reader.manifest(sealed["directory"])["streams"]
+                      if stream["file"] == agent.entry["lanes_file"]]
+            self.assertEqual(losses[0]["lost_records"], agent.lost)
+
+    def test_all_that_a_killed_job_published_is_there(self):
+        daemon = self.profd()
+        job = self.job(daemon)
+        session = daemon.begin("--pid", job.pid, "--collect", "agent-counter")
+        job.order("mark 12345")
+        job.process.kill()
+        harness.wait_until(lambda: daemon.status(session["session"])["state"] == "sealed", "the end of the session")
+        sealed = daemon.status(session["session"])
+        self.assertEqual(sealed["end_reason"], "target_exit")
+        agent = self.one_agent(sealed)
+        self.assertEqual(len(agent.of("counter")), 12345)
+        self.assertEqual(agent.entry["end"], "gone")
+
+    def test_a_killed_profd_leaves_what_it_read_and_the_job_goes_on(self):
+        daemon = self.profd()
+        job = self.job(daemon)
+        session = daemon.begin("--pid", job.pid, "--collect", "agent-counter")
+        job.order("mark 3000")
+        directory = session["directory"]
+        harness.wait_until(lambda: self.stored(directory) == 3000, "the records to reach the disk")
+        daemon.kill()
+        self.assertEqual(job.order("mark 10"), "done")
+        self.assertEqual(self.stored(directory), 3000)
+        daemon.start()
+        self.registered(daemon, job.pid)
+        again = daemon.begin("--pid", job.pid, "--collect", "agent-counter")
+        job.order("mark 7")
+        self.assertEqual(len(self.one_agent(daemon.end(again["session"])).of("counter")), 7)
+
+    def test_a_session_that_asked_for_it_goes_on_after_a_crash_of_profd(self):
+        daemon = self.profd()
+        job = self.job(daemon)
+        session = daemon.begin("--pid", job.pid, "--collect", "agent-counter,host-cpu", "--resume", "--name", "long")
+        refused = daemon.ctl("start", "--pid", job.pid, "--resume", "--output", daemon.directory / "out")
+        self.assertEqual(refused.code, harness.USAGE)
+        job.order("mark 10")
+        harness.wait_until(lambda: self.stored(session["directory"]) == 10, "the records to reach the disk")
+        daemon.kill()
+        daemon.start()
+
+        def goes_on():
+            info = daemon.ctl("status", session["session"], "--json")
+            return info.code == harness.OK and info.json["state"] == "running" and info.json
+
+        again = harness.wait_until(goes_on, "the session to go on")
+        self.assertEqual(again["directories"][0], session["directory"])
+        self.assertEqual(len(again["directories"]), 2)
+        self.assertEqual(agent_reader.manifest(again["directory"])["previous"], os.path.basename(session["directory"]))
+        job.order("mark 20")
+        sealed = daemon.end(session["session"])
+        self.assertEqual(sealed["name"], "long")
+        self.assertEqual(len(self.one_agent(sealed).of("counter")), 20)
+        # It was stopped: nothing to go on with.
+        self.assertEqual(daemon.stop(), 0)
+        daemon.start()
+        time.sleep(0.5)
+        self.assertEqual(daemon.status(session["session"])["state"], "sealed")
+
+    def stored(self, directory):
+        """Records in the files, whatever the manifest says."""
+        entry = {"names_file": "none", "lanes_file": ""}
+        total = 0
+        for path in (harness.pathlib.Path(directory) / "profd").glob("agent_*.lanes.slice_0"):
+            names = path.name.replace(".lanes.slice_0", "")
+            entry = {"names_file": f"{names}.names", "lanes_file": f"{names}.lanes"}
+            total += len(agent_reader.Agent(directory, entry).of("counter"))
+        return total
+
+    def test_only_the_steps_that_were_asked_for(self):
+        daemon = self.profd()
+        job = self.job(daemon)
+        session = daemon.begin("--pid", job.pid, "--collect", "agent-step,agent-range", "--steps",
+                               "skip_first=2,wait=1,warmup=1,active=3,repeat=2")
+        job.order("steps 30")
+        harness.wait_until(lambda: daemon.status(session["session"])["state"] == "sealed", "the last step")
+        sealed = daemon.status(session["session"])
+        self.assertEqual(sealed["end_reason"], "steps")
+        agent = self.one_agent(sealed)
+        self.assertEqual([record["value"] for record in agent.of("step_begin")], [4, 5, 6, 9, 10, 11])
+        self.assertEqual(len(agent.of("push")), 6)
+        windows = [(window["cycle"], window["opened"]) for window in agent.entry["step_windows"]]
+        self.assertEqual(windows, [(0, True), (0, False), (1, True), (1, False)])
+
+    def test_many_processes_begin_together(self):
+        daemon = self.profd()
+        jobs = [self.job(daemon, labels=f"rank={rank}") for rank in range(4)]
+        session = daemon.begin("--all-agents", "--label", "rank=0-1,3", "--collect", "agent-counter")
+        self.assertEqual(sorted(session["pids"]), sorted(job.pid for job in (jobs[0], jobs[1], jobs[3])))
+        for rank, job in enumerate(jobs):
+            job.order(f"mark {100 + rank}")
+        sealed = daemon.end(session["session"])
+        agents = agent_reader.agents(sealed["directory"])
+        self.assertEqual({agent.entry["labels"]["rank"]: len(agent.of("counter")) for agent in agents},
+                         {"0": 100, "1": 101, "3": 103})
+        instants = {agent.entry["fire_raw_ns"] for agent in agents}
+        self.assertEqual(len(instants), 1)
+        self.assertNotEqual(instants, {0})
+        for agent in agents:
+            self.assertGreaterEqual(agent.entry["skew_ns"], 0)
+        none = daemon.ctl("start", "--all-agents", "--label", "rank=9")
+        self.assertEqual(none.code, harness.NOT_FOUND)
+        self.assertIn("rank=9", none.err)
+
+    def test_a_flight_recorder_writes_its_past_when_asked(self):
+        daemon = self.profd(config=SMALL)
+        job = self.job(daemon)
+        session = daemon.begin("--pid", job.pid, "--collect", "agent-counter", "--flight-recorder")
+        job.order("mark 10000")
+        self.assertEqual(self.stored(session["directory"]), 0)
+        self.assertEqual(daemon.ctl("snapshot", session["session"], "--last", "60s").code, harness.OK)
+        harness.wait_until(lambda: self.stored(session["directory"]) > 0, "the snapshot")
+        time.sleep(0.3)
+        sealed = daemon.end(session["session"])
+        agent = self.one_agent(sealed)
+        values = [record["value"] for record in agent.of("counter")]
+        self.assertEqual(values, list(range(10000 - len(values), 10000)))
+        self.assertGreater(len(values), 200)
+        refused = daemon.ctl("snapshot", daemon.begin("--pid", job.pid)["session"])
+        self.assertEqual(refused.code, harness.FAILED)
+        self.assertIn("--flight-recorder", refused.err)
+
+    def test_a_forked_child_records_with_its_parent(self):
+        daemon = self.profd()
+        script = ("import os, sys, time, profd\n"
+                  "profd.mark('start')\n"
+                  "sys.stdin.readline()\n"
+                  "child = os.fork()\n"
+                  "for i in range(200):\n"
+                  "    profd.mark('child' if child == 0 else 'parent')\n"
+                  "    time.sleep(0.01)\n"
+                  "if child: os.waitpid(child, 0)\n"
+                  "print('over', flush=True)\n"
+                  "sys.stdin.readline()\n")
+        process = subprocess.Popen([str(harness.RUN), "run", "--", sys.executable, "-c", script],
+                                   env=daemon.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.registered(daemon, process.pid)
+        session = daemon.begin("--pid", process.pid, "--collect", "agent-mark")
+        process.stdin.write("\n")
+        process.stdin.flush()
+        self.assertEqual(process.stdout.readline(), "over\n")
+        sealed = daemon.end(session["session"])
+        process.stdin.close()
+        agents = agent_reader.agents(sealed["directory"])
+        self.assertEqual(len(agents), 2)
+        by_pid = {agent.entry["pid"]: agent for agent in agents}
+        parent = by_pid.pop(process.pid)
+        child = by_pid.popitem()[1]
+        self.assertEqual([record["name"] for record in parent.of("mark")], ["parent"] * 200)
+        self.assertEqual({record["name"] for record in child.of("mark")}, {"child"})
+        self.assertEqual(child.entry["target"], process.pid)
+        self.assertIn(child.entry["end"], ("gone", "stopped"))
+
+    def test_a_session_that_rolls_loses_nothing(self):
+        daemon = self.profd(config="store:\n  roll_after_s: 5\n")
+        job = self.job(daemon)
+        session = daemon.begin("--pid", job.pid, "--collect", "agent-counter,host-cpu")
+        emitted = 0
+        while len(daemon.status(session["session"])["directories"]) < 2:
+            job.order("mark 1000")
+            emitted += 1000
+            time.sleep(0.01)
+        job.order("mark 1000")
+        sealed = daemon.end(session["session"])
+        parts = [self.one_agent({"directory": directory}, check_crc=False) for directory in sealed["directories"]]
+        self.assertEqual([part.entry["end"] for part in parts], ["moved"] * (len(parts) - 1) + ["stopped"])
+        self.assertEqual(sum(len(part.of("counter")) for part in parts), emitted + 1000)
+        self.assertTrue(all(part.of("counter") for part in parts))
+        self.assertEqual({record["name"] for part in parts for record in part.of("counter")}, {"work"})
+        self.assertEqual(self.kind(sealed, "agent-counter", f"pid:{job.pid}")["records"], emitted + 1000)
+
+    def test_a_process_is_recorded_by_one_session_at_a_time(self):
+        daemon = self.profd()
+        job = self.job(daemon)
+        first = daemon.begin("--pid", job.pid, "--collect", "agent-counter")
+        second = daemon.ctl("start", "--pid", job.pid, "--collect", "agent-counter,host-cpu", "--json")
+        self.assertEqual(second.code, harness.PARTLY_STARTED)
+        kind = self.kind(second.json, "agent-counter", f"pid:{job.pid}")
+        self.assertEqual(kind["verdict"], "skipped")
+        self.assertIn(first["session"], kind["reason"])
+        target = daemon.ctl("targets", "--json").json["targets"][0]
+        self.assertIn(first["session"], target["recording_by"])
+        daemon.end(first["session"])
+        third = daemon.begin("--pid", job.pid, "--collect", "agent-counter")
+        job.order("mark 5")
+        self.assertEqual(len(self.one_agent(daemon.end(third["session"])).of("counter")), 5)
+
+    def test_a_stopped_profd_blocks_nobody(self):
+        daemon = self.profd(config=SMALL)
+        job = self.job(daemon)
+        session = daemon.begin("--pid", job.pid, "--collect", "agent-counter")
+        daemon.signal(signal.SIGSTOP)
+        self.assertEqual(job.order("mark 5000"), "done")
+        daemon.signal(signal.SIGCONT)
+        sealed = daemon.end(session["session"])
+        agent = self.one_agent(sealed)
+        self.assertEqual(len(agent.of("counter")) + agent.lost, 5000)
+        self.assertGreater(agent.lost, 0)
+
+    def test_a_process_without_an_agent_and_the_remedy(self):
+        daemon = self.profd()
+        workload = self.workload()
+        session = daemon.begin("--pid", workload.pid)
+        kind = self.kind(session, "agent-range", f"pid:{workload.pid}")
+        self.assertEqual(kind["verdict"], "skipped")
+        self.assertIn("profctl run", kind["reason"])
+        self.assertEqual(self.kind(session, "host-cpu", f"pid:{workload.pid}")["verdict"], "started")
+        daemon.end(session["session"])
+        steps = daemon.ctl("start", "--pid", workload.pid, "--steps", "active=1")
+        self.assertEqual(steps.code, harness.FAILED)
+        self.assertIn("has no agent", steps.err)
+
+    def instrumented(self, daemon, program):
+        """Runs an instrumented program that knows nothing of profd through its work; the agent's records."""
+        process = subprocess.Popen([str(harness.RUN), "run", "--", str(harness.PROGRAMS / program)],
+                                   env=daemon.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stdin.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.registered(daemon, process.pid)
+        session = daemon.begin("--pid", process.pid)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        harness.wait_until(lambda: process.stdout.readline().startswith("worked 0"), "its work")
+        return self.one_agent(daemon.end(session["session"]))
+
+    def test_an_nvtx_program_is_recorded_as_it_is(self):
+        agent = self.instrumented(self.profd(), "nvtx_program")
+        names = [record["name"] for record in agent.of("push")]
+        self.assertEqual(names[:2], ["outer", "inner"])
+        self.assertIn("in the domain", names)
+        self.assertIn("wide \u00e4\u6f22\U0001F600", [record["name"] for record in agent.of("mark")])
+        started = {record["value"]: record for record in agent.of("start")}
+        self.assertEqual({record["value"] for record in agent.of("end")}, set(started))
+        self.assertIn("library", agent.names.values())
+
+    def test_an_mstx_program_is_recorded_as_it_is(self):
+        agent = self.instrumented(self.profd(), "mstx_program")
+        starts = [record["name"] for record in agent.of("start")]
+        self.assertEqual(starts[:2], ["overlap one", "overlap two"])
+        self.assertEqual({record["value"] for record in agent.of("start")}, {record["value"] for record in agent.of("end")})
+        self.assertIn("device mark", [record["name"] for record in agent.of("mark")])
+        self.assertIn("communication", agent.names.values())
+
+    def test_hundreds_of_recordings_leave_nothing_behind(self):
+        daemon = self.profd()
+        job = self.job(daemon)
+
+        def rss_kib():
+            status = (harness.pathlib.Path("/proc") / str(daemon.process.pid) / "status").read_text()
+            return int(status.split("VmRSS:")[1].split()[0])
+
+        def cycles(count):
+            for _ in range(count):
+                session = daemon.begin("--pid", job.pid, "--collect", "agent-counter")
+                job.order("mark 100")
+                daemon.end(session["session"])
+
+        cycles(40)
+        before = rss_kib()
+        cycles(150)
+        self.assertLess(rss_kib() - before, 8192)
+        threads = [(task / "comm").read_text().strip()
+                   for task in (harness.pathlib.Path("/proc") / str(daemon.process.pid) / "task").iterdir()]
+        self.assertFalse({"drain", "write", "pump"} & set(threads), threads)
+
+    def test_run_changes_nothing_but_the_environment(self):
+        daemon = self.profd()
+        run = [str(harness.RUN), "run", "--label", "team=a", "--"]
+        environment = dict(daemon.environment, PYTHONPATH="/here", LD_PRELOAD="")
+        done = subprocess.run(run + ["sh", "-c", "pwd; echo $PYTHONPATH; exit 41"], env=environment, capture_output=True,
+                              text=True, cwd="/", check=False)
+        self.assertEqual((done.returncode, done.stderr), (41, ""))
+        lines = done.stdout.splitlines()
+        self.assertEqual(lines[0], "/")
+        self.assertTrue(lines[1].startswith("/here:"), lines)
+        killed = subprocess.run(run + ["sh", "-c", "kill -TERM $$"], env=environment, check=False)
+        self.assertEqual(killed.returncode, -signal.SIGTERM)
+        missing = subprocess.run(run + ["no-such-program"], env=environment, capture_output=True, text=True, check=False)
+        self.assertEqual(missing.returncode, 127)
+        self.assertEqual(missing.stderr.count("\n"), 1)
+        nothing = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
+        self.assertEqual(nothing.returncode, harness.USAGE)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")
+    unittest.main(verbosity=2)

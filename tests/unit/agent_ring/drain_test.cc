@@ -1,0 +1,323 @@
+// The drain against the real producer.
+#include "daemon/agent/drain.h"
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "libagent/src/process.h"
+#include "profd/agent.h"
+#include "tests/unit/agent_ring/harness.h"
+
+namespace profd::agent {
+namespace {
+
+constexpr Geometry kSmall{.lanes = 8, .lane_slots = 256, .names_bytes = 1 << 20};
+constexpr Geometry kRoomy{.lanes = 8, .lane_slots = 1 << 16, .names_bytes = 1 << 20};
+
+int CountEntries(const char* folder) {
+  int count = 0;
+  DIR* dir = ::opendir(folder);
+  while (dir != nullptr && ::readdir(dir) != nullptr) ++count;
+  if (dir != nullptr) ::closedir(dir);
+  return count;
+}
+
+TEST_F(DrainTest, WhatIsEmittedIsReadOrCountedAsLost) {
+  Attach(kSmall);  // far too small for these threads
+  const Drain::Id id = Start(1);
+  const profd_name name = profd_intern("drain_test number");
+  Arm({});
+  constexpr int kThreads = 4;
+  constexpr uint64_t kEach = 50'000;
+  std::atomic<int> running{kThreads};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      for (uint64_t i = 1; i <= kEach; ++i) {
+        if (i % 3 == 0) {
+          MarkNumber(name, i);
+        } else {
+          profd_counter(name, static_cast<int64_t>(i));
+        }
+      }
+      --running;
+    });
+  }
+  Until([&] { return running == 0; });
+  for (std::thread& thread : threads) thread.join();
+  Disarm();
+  Stop(id);
+
+  const StoredTrace& trace = writer_.trace(1);
+  uint64_t emitted = 0;
+  for (uint32_t i = 0; i < kSmall.lanes; ++i) {
+    const RecordingStats::Lane& lane = stats(1).lanes[i];
+    EXPECT_EQ(lane.damaged_slots, 0U);
+    EXPECT_EQ(lane.stored_records, lane.read_records);
+    EXPECT_EQ(trace.ValuesOf(i).size(), lane.read_records);
+    // A lane may have had more than one of the threads, one after the other.
+    EXPECT_EQ((lane.read_records + lane.lost_records) % kEach, 0U) << "lane " << i;
+    emitted += lane.read_records + lane.lost_records;
+  }
+  EXPECT_EQ(emitted, kThreads * kEach);
+  EXPECT_EQ(trace.events + trace.loss.records, emitted);
+  EXPECT_GT(trace.events, 0U);
+  uint64_t of_kinds = 0;
+  uint64_t bytes = 0;
+  for (const RecordingStats::Kind& kind : stats(1).kinds) {
+    of_kinds += kind.stored_records;
+    bytes += kind.stored_bytes;
+  }
+  EXPECT_EQ(of_kinds, trace.events);
+  const auto& marks = stats(1).kinds[static_cast<size_t>(format::AgentKind::kMark)];
+  EXPECT_EQ(bytes, (trace.events + 2 * marks.stored_records) * abi::kRecordBytes);
+}
+
+TEST_F(DrainTest, ThreadsComeAndGo) {
+  Attach(kRoomy);
+  const Drain::Id id = Start(1);
+  const profd_name name = profd_intern("drain_test thread");
+  Arm({});
+  constexpr int kThreads = 1000;
+  for (int t = 0; t < kThreads; t += 4) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        for (int n = 0; n < 3; ++n) profd_counter(name, ::gettid());
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    Serve();
+  }
+  Disarm();
+  Stop(id);
+  EXPECT_EQ(writer_.trace(1).events, 3U * kThreads);
+  EXPECT_EQ(LostOfAllLanes(1), 0U);
+  for (const auto& [lane, events] : writer_.trace(1).lanes) {
+    for (const StoredEvent& event : events) ASSERT_EQ(event.tid, event.record.value);
+  }
+}
+
+TEST_F(DrainTest, ThreadsWithoutALaneAreCounted) {
+  Attach({.lanes = 1, .lane_slots = 256, .names_bytes = 1 << 20});
+  const Drain::Id id = Start(1);
+  Arm({});
+  profd_mark(profd_intern("drain_test has the lane"));
+  std::thread([] {
+    for (int i = 0; i < 5; ++i) profd_mark(1);
+  }).join();
+  Disarm();
+  Stop(id);
+  EXPECT_EQ(writer_.trace(1).events, 1U);
+  EXPECT_EQ(stats(1).lost_without_lane, 5U);
+  EXPECT_EQ(writer_.trace(1).loss.records, 5U);
+}
+
+TEST_F(DrainTest, ALaterRecordingHasNothingOfTheEarlier) {
+  Attach(kRoomy);
+  const profd_name name = profd_intern("drain_test later");
+  // Nobody drains the first.
+  Arm({});
+  profd_counter(name, 1);
+  Disarm();
+  for (uint32_t trace = 1; trace <= 3; ++trace) {
+    const Drain::Id id = Start(trace);
+    Arm({});
+    profd_counter(name, 10 * trace);
+    profd_counter(name, 10 * trace + 1);
+    Disarm();
+    Stop(id);
+    ASSERT_EQ(writer_.trace(trace).lanes.size(), 1U);
+    EXPECT_EQ(writer_.trace(trace).ValuesOf(writer_.trace(trace).lanes.begin()->first),
+              (std::vector<uint64_t>{10 * trace, 10 * trace + 1}));
+  }
+}
+
+TEST_F(DrainTest, RetargetLosesNothingAndDoublesNothing) {
+  Attach(kRoomy);
+  const Drain::Id id = Start(1);
+  const profd_name name = profd_intern("drain_test retarget");
+  Arm({});
+  std::atomic<bool> stop{false};
+  std::atomic<uint64_t> emitted{0};
+  std::thread producer([&] {
+    while (!stop) {
+      profd_counter(name, static_cast<int64_t>(++emitted));
+      if (emitted % 64 == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  });
+  constexpr uint32_t kTraces = 20;
+  for (uint32_t trace = 2; trace <= kTraces; ++trace) {
+    const uint64_t now = emitted;
+    Until([&] { return emitted > now + 200; });
+    Wait([&](std::function<void()> done) { drain_->Retarget(id, Target(trace), std::move(done)); });
+    drain_->EndTrace(trace - 1, writer_.pipe());
+  }
+  Until([&] { return writer_.trace(kTraces - 1).ends == 1; });
+  stop = true;
+  producer.join();
+  Disarm();
+  Stop(id);
+  std::vector<uint64_t> values;
+  for (uint32_t trace = 1; trace <= kTraces; ++trace) {
+    ASSERT_LE(writer_.trace(trace).lanes.size(), 1U);
+    EXPECT_EQ(writer_.trace(trace).ends, trace == kTraces ? 0U : 1U);
+    for (const auto& [lane, events] : writer_.trace(trace).lanes) {
+      for (const StoredEvent& event : events) {
+        values.push_back(event.record.value);
+        EXPECT_EQ(event.tid, writer_.trace(1).lanes.begin()->second.front().tid);
+      }
+    }
+    EXPECT_EQ(writer_.trace(trace).loss.records, 0U);
+  }
+  ASSERT_EQ(values.size(), emitted);
+  for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], i + 1);
+}
+
+TEST_F(DrainTest, NamesComeBeforeWhoRefersToThem) {
+  Attach({.lanes = 8, .lane_slots = 1 << 14, .names_bytes = 1 << 20});
+  const Drain::Id id = Start(1);
+  Arm({});
+  std::atomic<int> running{2};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 3000; ++i) {
+        profd_mark(profd_intern(("drain_test name " + std::to_string(t) + " " + std::to_string(i)).c_str()));
+      }
+      --running;
+    });
+  }
+  Until([&] { return running == 0; });
+  for (std::thread& thread : threads) thread.join();
+  Disarm();
+  Wait([&](std::function<void()> done) { drain_->Retarget(id, Target(2), std::move(done)); });
+  Stop(id);
+  // The writer has compared.
+  EXPECT_EQ(writer_.trace(1).events, 6000U);
+  EXPECT_EQ(writer_.trace(1).names_to, header()->names_used);
+  EXPECT_EQ(writer_.trace(2).names, writer_.trace(1).names);
+  EXPECT_FALSE(stats(1).names_damaged);
+}
+
+class ShortOfChunksTest : public DrainTest {
+ protected:
+  ShortOfChunksTest() : DrainTest(4096, 2) {}
+};
+
+TEST_F(ShortOfChunksTest, WhatFindsNoChunkStaysInTheRing) {
+  Attach({.lanes = 8, .lane_slots = 4096, .names_bytes = 1 << 20});
+  const Drain::Id id = Start(1);
+  const profd_name name = profd_intern("drain_test no chunk");
+  Arm({});
+  constexpr uint64_t kFits = 4000;
+  for (uint64_t i = 1; i <= kFits; ++i) profd_counter(name, static_cast<int64_t>(i));
+  bool stopped = false;
+  Disarm();
+  drain_->Stop(id, [&] { stopped = true; });
+  drain_->EndTrace(1, writer_.pipe());
+  // Nobody takes the two chunks.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  ctl_.Run();
+  EXPECT_FALSE(stopped);
+  Until([&] { return stopped && writer_.trace(1).ends == 1; });
+  ASSERT_EQ(writer_.trace(1).lanes.size(), 1U);
+  const std::vector<uint64_t> values = writer_.trace(1).ValuesOf(writer_.trace(1).lanes.begin()->first);
+  ASSERT_EQ(values.size(), kFits);
+  EXPECT_TRUE(IsIncreasing(values));
+  EXPECT_EQ(writer_.trace(1).loss.records, 0U);
+}
+
+TEST_F(ShortOfChunksTest, WithoutAWriterTheProcessLosesAndCounts) {
+  Attach(kSmall);
+  const Drain::Id id = Start(1);
+  const profd_name name = profd_intern("drain_test no writer");
+  Arm({});
+  uint64_t emitted = 0;
+  for (int turn = 0; turn < 5; ++turn) {
+    for (int i = 0; i < 2000; ++i) profd_counter(name, static_cast<int64_t>(++emitted));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    writer_.Pump(1);
+  }
+  Disarm();
+  Stop(id);
+  EXPECT_EQ(writer_.trace(1).events + writer_.trace(1).loss.records, emitted);
+  EXPECT_EQ(writer_.trace(1).loss.records, LostOfAllLanes(1));
+  EXPECT_GT(LostOfAllLanes(1), 0U);
+}
+
+TEST_F(DrainTest, AnEndMarkWaitsForAllThatFeedItsTrace) {
+  Attach(kRoomy);
+  const Drain::Id id = Start(1);
+  drain_->EndTrace(1, writer_.pipe());
+  drain_->EndTrace(7, writer_.pipe());  // which nobody feeds
+  Until([&] { return writer_.trace(7).ends == 1; });
+  EXPECT_EQ(writer_.trace(1).ends, 0U);
+  Stop(id);
+  Until([&] { return writer_.trace(1).ends == 1; });
+}
+
+TEST_F(DrainTest, AsksOfWhoHasStoppedAreAnswered) {
+  Attach(kRoomy);
+  const Drain::Id id = Start(1);
+  int answers = 0;
+  for (int i = 0; i < 3; ++i) drain_->Stop(id, [&] { ++answers; });
+  drain_->Snapshot(id, 0, [&] { ++answers; });
+  drain_->Retarget(id, Target(2), [&] { ++answers; });
+  Until([&] { return answers == 5; });
+  drain_->Stop(id, [&] { ++answers; });
+  Until([&] { return answers == 6; });
+}
+
+TEST_F(DrainTest, StartsAndStopsWithoutGrowing) {
+  Attach(kRoomy);
+  const int descriptors = CountEntries("/proc/self/fd");
+  const int threads = CountEntries("/proc/self/task");
+  for (uint32_t i = 0; i < 2000; ++i) {
+    const Drain::Id id = Start(1);
+    Arm({});
+    profd_mark(0);
+    Disarm();
+    Stop(id);
+    ASSERT_EQ(writer_.trace(1).events, 1U);
+    writer_.trace(1) = {};
+  }
+  EXPECT_EQ(CountEntries("/proc/self/fd"), descriptors);
+  // The thread is there for recordings only.
+  EXPECT_EQ(CountEntries("/proc/self/task"), threads);
+}
+
+TEST_F(DrainTest, ManyRecordingsAtOnce) {
+  std::vector<std::shared_ptr<Region>> regions;
+  std::vector<Drain::Id> ids;
+  for (uint32_t trace = 1; trace <= 100; ++trace) {
+    Make({.lanes = 4, .lane_slots = 256, .names_bytes = 1 << 20});
+    regions.push_back(region_);
+    // The process of this one is made up: one mark.
+    ids.push_back(Start(trace));
+    abi::Record record{};
+    record.stamp = trace;
+    record.kind = abi::kMark;
+    record.value = trace;
+    std::memcpy(region_->untrusted_bytes() + abi::RingOffset(4, 256, 2), &record, sizeof(record));
+    std::atomic_ref(lane(2)->head).store(1, std::memory_order_release);
+  }
+  Until([&] {
+    for (uint32_t trace = 1; trace <= 100; ++trace) {
+      if (writer_.trace(trace).events == 0) return false;
+    }
+    return true;
+  });
+  for (uint32_t trace = 1; trace <= 100; ++trace) {
+    EXPECT_EQ(writer_.trace(trace).ValuesOf(2), std::vector<uint64_t>{trace});
+    Stop(ids[trace - 1]);
+  }
+}
+
+}  // namespace
+}  // namespace profd::agent
