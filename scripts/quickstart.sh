@@ -5,7 +5,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$root"
 
 install_packages
-build build -DPROFD_TESTS=OFF -DPROFD_BENCH=OFF -- profd profctl sim/all | tail -n 1
+build build -DPROFD_TESTS=OFF -DPROFD_BENCH=OFF -- profd profctl profd_agent sim/all | tail -n 1
 
 run=$(mktemp -d /tmp/profd-quickstart.XXXXXX)
 result=$root/out/quickstart
@@ -31,13 +31,14 @@ for _ in $(seq 100); do
   sleep 0.05
 done
 
-echo "== a small workload: one busy thread, some memory, some files"
-python3 scripts/workload.py 30 >/dev/null &
+echo "== profctl run -- python3 scripts/workload.py: one busy thread, some memory, some files, and its own story"
+build/bin/profctl run --label job=quickstart -- python3 scripts/workload.py 30 >/dev/null &
 workload=$!
 pids+=("$workload")
-sleep 0.3
 
 build/bin/profctl devices
+sleep 1.5
+build/bin/profctl targets
 echo "== profctl start --pid $workload --devices all"
 session=$(build/bin/profctl start --pid "$workload" --devices all --output "$result" --json |
   python3 -c 'import json,sys; print(json.load(sys.stdin)["session"])')

@@ -1,10 +1,22 @@
 #!/usr/bin/env python3
-"""A small real workload to sample: computes, touches memory and writes files for the given number of seconds."""
+"""A small real workload to sample: computes, touches memory and writes files for the given number of seconds. Under
+`profctl run` it says what it does, step by step."""
+import contextlib
 import os
 import sys
 import tempfile
 import threading
 import time
+
+try:
+    from profd import range as span, steps
+except ImportError:  # started without the agent
+
+    def steps(iterable):
+        return iterable
+
+    def span(_):
+        return contextlib.nullcontext()
 
 
 def compute(end):
@@ -21,14 +33,16 @@ def main():
     threading.Thread(target=compute, args=(end,), daemon=True).start()
     held = []
     with tempfile.TemporaryFile() as scratch:
-        while time.monotonic() < end:
-            held.append(bytearray(os.urandom(1 << 20)))
-            if len(held) > 32:
-                held.clear()
-            scratch.seek(0)
-            scratch.write(held[-1] if held else b"")
-            scratch.flush()
-            os.fsync(scratch.fileno())
+        for _ in steps(iter(lambda: time.monotonic() < end, False)):
+            with span("load"):
+                held.append(bytearray(os.urandom(1 << 20)))
+                if len(held) > 32:
+                    held.clear()
+            with span("checkpoint"):
+                scratch.seek(0)
+                scratch.write(held[-1] if held else b"")
+                scratch.flush()
+                os.fsync(scratch.fileno())
             time.sleep(0.05)
 
 

@@ -216,12 +216,12 @@ agent::DrainTarget Recordings::TargetFor(const MemberPtr& member) {
 }
 
 void Recordings::Move(RecordingSink sink, std::function<void()> done) {
-  const uint32_t before = std::exchange(sink_, sink).trace;
-  if (before == 0)
+  if (std::exchange(sink_, sink).trace == 0) {  // nothing was written before
     done = [self = shared_from_this(), done = std::move(done)] {
       self->Forget(0);
       done();
     };
+  }
   const std::vector<MemberPtr> members = members_;
   const auto one_done = After(members.size(), std::move(done));
   for (const MemberPtr& member : members) {
