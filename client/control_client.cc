@@ -88,7 +88,7 @@ class ControlClient::Impl {
     const std::string message = OneLine(status.error_message());
     // A server that goes away cancels what it has not answered.
     const bool is_cut_off = code == Code::kCancelled && !IsCancelled();
-    if (is_cut_off || (code == Code::kUnavailable && !message.starts_with("profd"))) {
+    if (is_cut_off || (code == Code::kUnavailable && status.error_details().empty())) {
       return {Code::kUnavailable, "lost the connection to profd at " + socket + " (" + message +
                                       "): see its log, or run profctl doctor"};
     }

@@ -258,14 +258,16 @@ std::string RenderSession(const v1::SessionInfo& info, bool with_data, bool colo
   if (with_data) columns.insert(columns.end(), {">BYTES", ">RATE", ">RECORDS", ">LOST"});
   columns.emplace_back("REASON");
   Table table(columns);
+  std::vector<bool> shown(static_cast<size_t>(info.kinds_size()));
   for (int i = 0; i < info.kinds_size(); ++i) {
+    if (shown[static_cast<size_t>(i)]) continue;
     const v1::KindState& kind = info.kinds(i);
-    // Neighbours that are skipped for one reason share a line.
+    // Those of one unit that are skipped for one reason share a line.
     int others = 0;
-    while (kind.verdict() == v1::VERDICT_SKIPPED && i + 1 < info.kinds_size() &&
-           SkippedAlike(kind, info.kinds(i + 1))) {
+    for (int k = i + 1; k < info.kinds_size() && kind.verdict() == v1::VERDICT_SKIPPED; ++k) {
+      if (!SkippedAlike(kind, info.kinds(k))) continue;
       ++others;
-      ++i;
+      shown[static_cast<size_t>(k)] = true;
     }
     std::vector<Table::Cell> row{OneLine(kind.kind()) + (others > 0 ? " +" + std::to_string(others) : ""),
                                  OneLine(kind.unit()),

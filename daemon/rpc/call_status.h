@@ -13,7 +13,10 @@ namespace profd::rpc {
 // The message travels in a header, which has to stay below 8 kB; it may quote what the caller sent.
 inline grpc::Status ToGrpc(const base::Status& status) {
   constexpr size_t kMaxErrorBytes = 1024;
-  return {static_cast<grpc::StatusCode>(status.code()), status.message().substr(0, kMaxErrorBytes)};
+  // A google.rpc.Status of the code alone: it tells a client that these are profd's words, not those of its
+  // own gRPC.
+  const std::string details{'\x08', static_cast<char>(status.code())};
+  return {static_cast<grpc::StatusCode>(status.code()), status.message().substr(0, kMaxErrorBytes), details};
 }
 
 inline base::Status Stopping() { return {base::Code::kUnavailable, "profd is stopping"}; }

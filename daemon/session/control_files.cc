@@ -41,8 +41,10 @@ std::string HexWords(const driver::StartPara& para, size_t first, uint32_t count
   return text;
 }
 
-// What sample.json says of a channel beyond its switch and interval. Offsets: docs/formats.md, "start payloads".
-void NoteChannel(const ChannelStart& start, const driver::DeviceFacts& device, format::SampleSettings& settings) {
+// What sample.json says of a channel beyond its switch and interval. Offsets: docs/formats.md, "start
+// payloads".
+void NoteChannel(const ChannelStart& start, const driver::DeviceFacts& device,
+                 format::SampleSettings& settings) {
   const driver::StartPara& para = start.para;
   switch (start.channel) {
     case 8:
@@ -62,7 +64,8 @@ void NoteChannel(const ChannelStart& start, const driver::DeviceFacts& device, f
     case 54: {
       const uint32_t block = para.user_data_size == 88 ? 36 : 32;
       const uint32_t events = para.user_data_size == 88 ? 10 : 8;
-      settings.aicore_events = HexEvents(para.user_data.data() + 4 + 16, std::min(PayloadWord(para, 4), events));
+      settings.aicore_events =
+          HexEvents(para.user_data.data() + 4 + 16, std::min(PayloadWord(para, 4), events));
       settings.aiv_events = HexEvents(para.user_data.data() + 4 + block + 16,
                                       std::min(PayloadWord(para, (4 + block + 12) / 4), events));
       settings.aicore_metrics = driver::AiCoreMetric(device.chip).name;
@@ -95,7 +98,8 @@ void NoteKind(const KindState& kind, format::SampleSettings& settings) {
   if (std::find(settings.kinds.begin(), settings.kinds.end(), kind.kind) == settings.kinds.end()) {
     settings.kinds.push_back(kind.kind);
   }
-  if (kind.effective_hz > 0) settings.interval_ms[kind.kind] = static_cast<uint32_t>(1000 / kind.effective_hz);
+  if (kind.effective_hz > 0)
+    settings.interval_ms[kind.kind] = static_cast<uint32_t>(1000 / kind.effective_hz);
 }
 
 format::SampleSettings DeviceSettings(const ControlInput& input, const driver::DeviceFacts& device) {

@@ -22,8 +22,8 @@ Node::Node(base::Executor& ctl, const config::Config& config, std::shared_ptr<dr
   options.sweep_ns = config.driver.sweep_ms * kMs;
   options.driver_timeout_ns = config.driver.timeout_ms * kMs;
   options.pump_per_device = config.driver.pump_per_device;
-  hub_ = std::make_unique<device::ChannelHub>(*driver_, options,
-                                              [this](std::function<void()> work) { ctl_.Post(std::move(work)); });
+  hub_ = std::make_unique<device::ChannelHub>(
+      *driver_, options, [this](std::function<void()> work) { ctl_.Post(std::move(work)); });
 }
 
 Node::~Node() = default;
@@ -67,7 +67,8 @@ void Node::Refresh(std::function<void()> done) {
       },
       [this, ids, finish](bool in_time) {
         if (!in_time || !ids->ids.ok()) {
-          library_error_ = in_time ? ids->ids.status().message() : "the driver did not list its devices in time";
+          library_error_ =
+              in_time ? ids->ids.status().message() : "the driver did not list its devices in time";
           base::LogWarn("devices unknown: " + library_error_);
           finish();
           return;
@@ -79,9 +80,8 @@ void Node::Refresh(std::function<void()> done) {
 }
 
 void Node::ReadDevices(const std::vector<uint32_t>& ids, std::function<void()> done) {
-  std::erase_if(devices_, [&](const auto& facts) {
-    return std::find(ids.begin(), ids.end(), facts.id) == ids.end();
-  });
+  std::erase_if(devices_,
+                [&](const auto& facts) { return std::find(ids.begin(), ids.end(), facts.id) == ids.end(); });
   auto left = std::make_shared<size_t>(ids.size());
   if (ids.empty()) {
     done();
@@ -92,7 +92,8 @@ void Node::ReadDevices(const std::vector<uint32_t>& ids, std::function<void()> d
     hub_->Call(
         id, [driver = driver_, id, facts] { *facts = driver->ReadFacts(id); },
         [this, id, facts, left, done](bool in_time) {
-          auto known = std::find_if(devices_.begin(), devices_.end(), [&](const auto& f) { return f.id == id; });
+          auto known =
+              std::find_if(devices_.begin(), devices_.end(), [&](const auto& f) { return f.id == id; });
           if (in_time) {
             if (known == devices_.end()) {
               devices_.push_back(*facts);
@@ -107,7 +108,8 @@ void Node::ReadDevices(const std::vector<uint32_t>& ids, std::function<void()> d
             unknown.error = "the driver did not answer in time";
             devices_.push_back(unknown);
           }
-          std::sort(devices_.begin(), devices_.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+          std::sort(devices_.begin(), devices_.end(),
+                    [](const auto& a, const auto& b) { return a.id < b.id; });
           if (--*left == 0) done();
         });
   }

@@ -131,6 +131,7 @@ class Planner {
   std::vector<KindRequest> wanted_;
   std::vector<const DeviceFacts*> devices_;
   std::vector<Chosen> chosen_;
+  bool held_ = false;  // something is skipped because another session has it
   Plan plan_;
 };
 
@@ -206,7 +207,7 @@ Status Planner::ResolveDevices() {
       continue;
     }
     const std::string missing = "device " + std::to_string(id) + " does not exist: ";
-    if (!facts_.library_loaded) return {Code::kUnavailable, missing + facts_.library_error};
+    if (!facts_.library_loaded) return {Code::kFailedPrecondition, missing + facts_.library_error};
     std::vector<std::string> present;
     for (const DeviceFacts& device : facts_.devices) present.push_back(std::to_string(device.id));
     if (present.empty()) return {Code::kNotFound, missing + NoDeviceReason()};
@@ -334,6 +335,8 @@ Status Planner::PlanHostKind(const KindRequest& request, const HostKind& kind) {
     state.unit = std::move(unit);
     state.requested_hz = state.effective_hz = start.hz;
     state.verdict = Verdict::kStarted;
+    if (plan_.kinds.size() != start.kind_index)
+      state.reason = "counted with " + plan_.kinds[start.kind_index].unit;
     plan_.kinds.push_back(std::move(state));
   }
   plan_.bytes_per_second += static_cast<double>(start.hz) * kind.bytes_per_sample;
@@ -372,6 +375,7 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
     if (!agent.usable.ok()) {
       skip(agent.usable.message());
     } else if (!agent.holder.empty()) {
+      held_ = true;
       skip("process " + std::to_string(pid) + " is recorded by " + agent.holder +
            " already; stop that first");
     } else if (known == agent.capabilities.end()) {
@@ -481,8 +485,8 @@ Status Planner::NothingToCollect() const {
   Code code = Code::kFailedPrecondition;
   if (!facts_.device_kinds_allowed) {
     code = Code::kPermissionDenied;
-  } else if (facts_.devices.empty()) {
-    code = Code::kUnavailable;
+  } else if (held_) {
+    code = Code::kAborted;
   }
   return {code, "nothing can be collected: " + Joined(reasons, "; ") + (more ? "; …" : "")};
 }

@@ -328,7 +328,8 @@ void Recordings::OnStepWindow(const MemberPtr& member, const agent::StepWindow& 
   if (window.ticks != 0 && windows.size() < kMaxWindows) {
     windows.push_back({window.cycle, window.step, window.ticks, window.opened});
   }
-  member->steps_done = member->steps_done || window.last;
+  member->steps_done =
+      member->steps_done || (window.last && !window.opened);  // the last one opens with `last`, too
   const bool all =
       std::all_of(members_.begin(), members_.end(), [](const MemberPtr& one) { return one->steps_done; });
   if (setup_.steps.active == 0 || members_.empty() || !all || stopping_ || on_steps_done_ == nullptr) return;

@@ -102,7 +102,8 @@ void Session::Start(std::function<void(Result<SessionInfo>)> done) {
     }
     self->state_ = State::kArmed;
     self->directories_.push_back(self->trace_->directory());
-    if (self->stop_when_running_) {
+    // Steps that are over by now have been recorded all the same.
+    if (self->stop_when_running_ && self->end_reason_ != EndReason::kSteps) {
       self->OnFailed({Code::kCancelled, "stopped before it began"});
       return;
     }
@@ -146,6 +147,10 @@ void Session::Fire() {
 void Session::OnRunning() {
   state_ = State::kRunning;
   trace_start_ns_ = base::RawNs();
+  if (setup_.spec.delay_ns > 0) {  // the time before is not the session's
+    start_wall_ns_ = base::WallNs();
+    start_raw_ns_ = trace_start_ns_;
+  }
   if (on_started_) std::exchange(on_started_, nullptr)(Info());
   if (stop_when_running_) {
     stop_when_running_ = false;
@@ -327,9 +332,14 @@ void Session::Snapshot(uint64_t newest_ns, std::function<void(Result<SessionInfo
     done(Status{Code::kFailedPrecondition, "session " + setup_.id + " records no process from inside"});
     return;
   }
-  recordings_->Snapshot(newest_ns, [self = shared_from_this(), done = std::move(done)](const Status& status) {
-    done(status.ok() ? Result<SessionInfo>(self->Info()) : Result<SessionInfo>(status));
-  });
+  recordings_->Snapshot(
+      newest_ns, [self = shared_from_this(), trace = trace_, done = std::move(done)](const Status& status) {
+        if (!status.ok()) {
+          done(status);
+          return;
+        }
+        trace->WhenWritten([self, done] { done(self->Info()); });
+      });
 }
 
 void Session::FinishStop() {

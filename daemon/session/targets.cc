@@ -112,8 +112,7 @@ void CheckRegistered(const Target& target, Chain* chain) {
     chain->Warn("record kinds", works + " (" + limits + ")", "what is not there is skipped");
   }
   if (target.recording_by.empty()) return chain->Ok("recorded by", "nobody: free to record");
-  chain->Warn("recorded by", "session " + target.recording_by,
-              "one recording at a time: stop that one first");
+  chain->Warn("recorded by", target.recording_by, "one recording at a time: stop that one first");
 }
 
 }  // namespace
@@ -138,7 +137,7 @@ Target TargetOf(const agent::Peer& peer) {
   if (const Status usable = peer.Usable(); !usable.ok()) {
     target.reason = usable.message();
   } else if (!target.recording_by.empty()) {
-    target.reason = "session " + target.recording_by + " records it: one recording at a time";
+    target.reason = target.recording_by + " records it: one recording at a time";
   } else {
     target.attachable = true;
   }

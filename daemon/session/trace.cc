@@ -443,6 +443,18 @@ void Trace::PairClocks(std::function<void()> done) {
       std::move(done));
 }
 
+void Trace::WhenWritten(std::function<void()> done) {
+  // The writer looks at its pipes between two of these.
+  writer_->thread->Snapshot(
+      setup_.id, [self = shared_from_this(), done = std::move(done)](const store::TraceRecord&) {
+        if (!self->writer_) return done();
+        self->writer_->thread->Snapshot(self->setup_.id, [self, done](const store::TraceRecord& record) {
+          self->TakeRecord(record);
+          done();
+        });
+      });
+}
+
 void Trace::RefreshManifest(const std::vector<std::string>& degraded) {
   setup_.manifest.degraded = degraded;
   writer_->thread->Snapshot(setup_.id, [self = shared_from_this()](const store::TraceRecord& record) {

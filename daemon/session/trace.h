@@ -71,6 +71,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
 
   // Host and device clocks once more, into the manifest.
   void PairClocks(std::function<void()> done);
+  // `done` when what the sources have pushed by now is stored.
+  void WhenWritten(std::function<void()> done);
   // Brings the manifest on disk up to date (counts, losses, verdicts).
   void RefreshManifest(const std::vector<std::string>& degraded);
   void NotePidEnd(pid_t pid, const std::string& why) { setup_.manifest.pid_end[pid] = why; }

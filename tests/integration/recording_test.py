@@ -186,6 +186,21 @@ class RecordingTest(harness.ProfdTest):
         windows = [(window["cycle"], window["opened"]) for window in agent.entry["step_windows"]]
         self.assertEqual(windows, [(0, True), (0, False), (1, True), (1, False)])
 
+    def test_steps_that_take_their_time(self):
+        daemon = self.profd()
+        for _ in range(3):
+            job = self.job(daemon)
+            session = daemon.begin("--pid", job.pid, "--collect", "agent-step", "--steps", "active=4,repeat=1")
+            for _ in range(8):
+                job.order("steps 1")
+                time.sleep(0.02)
+            harness.wait_until(lambda: daemon.status(session["session"])["state"] == "sealed", "the last step")
+            agent = self.one_agent(daemon.status(session["session"]))
+            self.assertEqual(len(agent.of("step_begin")), 4)
+            self.assertEqual(len(agent.of("step_end")), 4)
+            self.assertEqual([window["opened"] for window in agent.entry["step_windows"]], [True, False])
+            job.close()
+
     def test_many_processes_begin_together(self):
         daemon = self.profd()
         jobs = [self.job(daemon, labels=f"rank={rank}") for rank in range(4)]
@@ -212,9 +227,10 @@ class RecordingTest(harness.ProfdTest):
         session = daemon.begin("--pid", job.pid, "--collect", "agent-counter", "--flight-recorder")
         job.order("mark 10000")
         self.assertEqual(self.stored(session["directory"]), 0)
-        self.assertEqual(daemon.ctl("snapshot", session["session"], "--last", "60s").code, harness.OK)
-        harness.wait_until(lambda: self.stored(session["directory"]) > 0, "the snapshot")
-        time.sleep(0.3)
+        snapshot = daemon.ctl("snapshot", session["session"], "--last", "60s", "--json")
+        self.assertEqual(snapshot.code, harness.OK)
+        kept = self.kind(snapshot.json, "agent-counter", f"pid:{job.pid}")["records"]
+        self.assertEqual(self.stored(session["directory"]), kept)
         sealed = daemon.end(session["session"])
         agent = self.one_agent(sealed)
         values = [record["value"] for record in agent.of("counter")]
@@ -285,6 +301,8 @@ class RecordingTest(harness.ProfdTest):
         kind = self.kind(second.json, "agent-counter", f"pid:{job.pid}")
         self.assertEqual(kind["verdict"], "skipped")
         self.assertIn(first["session"], kind["reason"])
+        alone = daemon.ctl("start", "--pid", job.pid, "--collect", "agent-counter")
+        self.assertEqual(alone.code, harness.BUSY)
         target = daemon.ctl("targets", "--json").json["targets"][0]
         self.assertIn(first["session"], target["recording_by"])
         daemon.end(first["session"])

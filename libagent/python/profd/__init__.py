@@ -56,11 +56,13 @@ _FUNCTIONS = {
 
 def _load():
     here = os.path.dirname(os.path.abspath(__file__))
+    # Of a build, whose package is a link to the sources, as of an installation: lib/profd/python/profd.
+    lib = os.path.dirname(os.path.dirname(os.path.dirname(here)))
     candidates = [
         os.environ.get("PROFD_AGENT_LIBRARY"),
         None,  # the process itself
         os.path.join(here, "libprofd_agent.so"),
-        os.path.join(here, "..", "..", "..", "libprofd_agent.so"),
+        os.path.join(lib, "libprofd_agent.so"),
         "libprofd_agent.so",
     ]
     for number, candidate in enumerate(candidates):

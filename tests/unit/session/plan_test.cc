@@ -327,7 +327,7 @@ TEST(Plan, NothingAtAllIsRefusedWithTheReasons) {
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
   EXPECT_EQ(status.message(), "nothing can be collected: a 910B has no ddr; a 910B has no ub");
   status = Bad(AskPreset("memory"), HostOnly());
-  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_EQ(status.code(), Code::kFailedPrecondition);
   EXPECT_THAT(status.message(), HasSubstr("cannot load the driver library"));
 
   NodeFacts lost = TwoDevices();
@@ -546,7 +546,7 @@ TEST(Plan, DeviceNamedOnANodeWithoutALibrary) {
   SessionSpec spec;
   spec.devices = {0};
   const base::Status status = Bad(spec, HostOnly());
-  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_EQ(status.code(), Code::kFailedPrecondition);
   EXPECT_THAT(status.message(), HasSubstr("cannot load the driver library"));
   NodeFacts empty = HostOnly();
   empty.library_loaded = true;
