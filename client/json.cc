@@ -81,6 +81,10 @@ Json Session(const v1::SessionInfo& info) {
           {"storage_limit_bytes", info.storage_limit_bytes()},
           {"bytes", info.bytes()},
           {"lost", info.lost()},
+          {"used_bytes", info.used_bytes()},
+          {"aged_bytes", info.aged_bytes()},
+          {"aged_records", info.aged_records()},
+          {"window_s", Seconds(info.window_ns())},
           {"kinds", std::move(kinds)}};
 }
 
@@ -187,6 +191,31 @@ std::string ChecksJson(const std::vector<v1::Check>& checks) {
                      {"remedy", check.remedy()}});
   }
   return Line({{"ok", is_ok}, {"checks", std::move(array)}});
+}
+
+std::string VerifyJson(const std::vector<VerifyReport>& reports, bool is_ok) {
+  Json array = Json::array();
+  for (const VerifyReport& report : reports) {
+    Json findings = Json::array();
+    for (const Complaint& complaint : report.complaints) {
+      findings.push_back({{"file", complaint.file},
+                          {"offset", complaint.offset ? Json(*complaint.offset) : Json(nullptr)},
+                          {"what", complaint.what}});
+    }
+    array.push_back({{"directory", report.directory},
+                     {"ok", report.complaints.empty()},
+                     {"by_profd", report.by_profd},
+                     {"session", report.session},
+                     {"state", report.state},
+                     {"end_reason", report.end_reason},
+                     {"slices", report.slices},
+                     {"bytes", report.bytes},
+                     {"lost", report.lost_records},
+                     {"unchecked", Array(report.unchecked)},
+                     {"findings", std::move(findings)},
+                     {"more_findings", report.more_complaints}});
+  }
+  return Line({{"ok", is_ok}, {"directories", std::move(array)}});
 }
 
 }  // namespace profd::client

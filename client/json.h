@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "client/verify.h"
 #include "profd/v1/control.pb.h"
 #include "profd/v1/session.pb.h"
 
@@ -15,5 +16,7 @@ std::string SessionsJson(const std::vector<v1::SessionInfo>& sessions);
 std::string DevicesJson(const v1::DevicesReply& reply);
 std::string TargetsJson(const v1::TargetsReply& reply);
 std::string ChecksJson(const std::vector<v1::Check>& checks);
+// `is_ok`: of every directory that was named, also those that could not be read.
+std::string VerifyJson(const std::vector<VerifyReport>& reports, bool is_ok);
 
 }  // namespace profd::client

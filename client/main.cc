@@ -25,6 +25,7 @@ struct CommandLine {
   SnapshotOptions snapshot;
   StopOptions stop;
   StatusOptions status;
+  VerifyOptions verify;
   DoctorOptions doctor;
 };
 
@@ -82,6 +83,9 @@ void Describe(CLI::App* app, CommandLine* line) {
   status->add_option("session", line->status.session, "SESSION; default those that run");
   status->add_flag("--watch", line->status.watch, "go on until the session ends");
 
+  CLI::App* verify = app->add_subcommand("verify", "check PROF directories: is everything there and whole?");
+  verify->add_option("directories", line->verify.directories, "DIR…")->required();
+
   CLI::App* doctor = app->add_subcommand("doctor", "walks the chain and marks the broken link");
   doctor->add_option("--pid", line->doctor.pid, "also check what this process needs");
 }
@@ -122,7 +126,8 @@ ExitCode Run(int argc, char** argv) {
     return ExitCode::kOk;
   }
   if (app.get_subcommands().empty()) {
-    return Usage("name what to do: devices, targets, run, start, snapshot, stop, status, list or doctor");
+    return Usage(
+        "name what to do: devices, targets, run, start, snapshot, stop, status, list, verify or doctor");
   }
   const CLI::App* verb = app.get_subcommands().front();
   std::string empty;
@@ -140,6 +145,7 @@ ExitCode Run(int argc, char** argv) {
   if (name == "stop") return RunStop(line.common, line.stop);
   if (name == "status") return RunStatus(line.common, line.status);
   if (name == "list") return RunList(line.common);
+  if (name == "verify") return RunVerify(line.common, line.verify);
   return RunDoctor(line.common, line.doctor);
 }
 

@@ -237,6 +237,16 @@ std::string HealthName(const v1::Device& device) {
   }
 }
 
+// "on disk 198.0 MB of 200.0 MB  the last 2.4 s  aged 512.0 MB"
+static std::string StorageLine(const v1::SessionInfo& info) {
+  std::string text = "on disk ";
+  text += info.used_bytes() > 0 ? FormatBytes(static_cast<double>(info.used_bytes())) : "at most";
+  text += info.used_bytes() > 0 ? " of " : " ";
+  text += FormatBytes(static_cast<double>(info.storage_limit_bytes()));
+  if (info.window_ns() > 0) text += "  the last " + FormatDuration(info.window_ns());
+  return text + "  aged " + FormatBytes(static_cast<double>(info.aged_bytes()));
+}
+
 static bool SkippedAlike(const v1::KindState& a, const v1::KindState& b) {
   return b.verdict() == v1::VERDICT_SKIPPED && a.unit() == b.unit() && a.reason() == b.reason();
 }
@@ -250,6 +260,7 @@ std::string RenderSession(const v1::SessionInfo& info, bool with_data, bool colo
             FormatBytes(static_cast<double>(info.bytes())) + "  lost " + std::to_string(info.lost());
   }
   text += "\n";
+  if (with_data && info.storage_limit_bytes() > 0) text += StorageLine(info) + "\n";
   if (!info.error().empty()) text += Paint("failed: " + OneLine(info.error()), Colour::kBad, coloured) + "\n";
   for (const std::string& reason : info.degraded()) {
     text += Paint("degraded: " + OneLine(reason), Colour::kWarn, coloured) + "\n";

@@ -51,6 +51,14 @@ ordered_json ListToJson(const std::vector<T>& items) {
   return list;
 }
 
+ordered_json ToJson(const ManifestAged& aged) {
+  return {{"slices", aged.slices},
+          {"bytes", aged.bytes},
+          {"records", aged.records},
+          {"from_ns", aged.from_ns},
+          {"to_ns", aged.to_ns}};
+}
+
 ordered_json ToJson(const ManifestStream& stream) {
   return {{"kind", stream.kind},
           {"unit", stream.unit},
@@ -61,7 +69,8 @@ ordered_json ToJson(const ManifestStream& stream) {
           {"records", stream.records},
           {"lost_records", stream.lost_records},
           {"lost_bytes", stream.lost_bytes},
-          {"losses", ListToJson(stream.losses)}};
+          {"losses", ListToJson(stream.losses)},
+          {"aged", ToJson(stream.aged)}};
 }
 
 ordered_json MapToJson(const std::map<std::string, std::string>& map) {
@@ -159,6 +168,16 @@ class Fields {
       fields.Take("ticks", out.ticks);
       fields.Take("raw_ns", out.raw_ns);
       fields.Take("error_ns", out.error_ns);
+    });
+  }
+  void Take(const char* key, ManifestAged& out) const {
+    Visit(key, [&](const ordered_json& value) {
+      const Fields fields(value, where_ + key + '.', status_);
+      fields.Take("slices", out.slices);
+      fields.Take("bytes", out.bytes);
+      fields.Take("records", out.records);
+      fields.Take("from_ns", out.from_ns);
+      fields.Take("to_ns", out.to_ns);
     });
   }
   // Calls `take_item` for every element of a list.
@@ -259,6 +278,7 @@ ManifestStream TakeStream(const Fields& fields, Status& status) {
   fields.TakeList("losses", [&](const ordered_json& item, const std::string& where) {
     stream.losses.push_back(TakeLoss(Fields(item, where, status)));
   });
+  fields.Take("aged", stream.aged);
   return stream;
 }
 

@@ -20,11 +20,18 @@ struct ManifestKind {
   double requested_hz = 0, effective_hz = 0;
   std::string verdict, reason;
 };
+// What the storage limit has removed of a stream: its oldest slices, so one interval.
+struct ManifestAged {
+  uint64_t slices = 0, bytes = 0, records = 0;
+  uint64_t from_ns = 0, to_ns = 0;  // host raw
+};
+// Bytes and records are all that was ever stored, what has aged since included.
 struct ManifestStream {
   std::string kind, unit, folder, file;
   uint64_t slices = 0, bytes = 0, records = 0;
   uint64_t lost_records = 0, lost_bytes = 0;
   std::vector<Loss> losses;
+  ManifestAged aged;
 };
 struct ManifestClock {
   int device = -1;  // -1: host alone

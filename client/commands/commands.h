@@ -50,6 +50,9 @@ struct StatusOptions {
   std::string session;
   bool watch = false;
 };
+struct VerifyOptions {
+  std::vector<std::string> directories;
+};
 struct DoctorOptions {
   std::string pid;
 };
@@ -63,6 +66,7 @@ ExitCode RunStop(const Common& common, const StopOptions& options);
 ExitCode RunStatus(const Common& common, const StatusOptions& options);
 ExitCode RunList(const Common& common);
 ExitCode RunTargets(const Common& common);
+ExitCode RunVerify(const Common& common, const VerifyOptions& options);
 ExitCode RunDoctor(const Common& common, const DoctorOptions& options);
 
 // Shared by the verbs.

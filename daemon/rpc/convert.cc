@@ -215,6 +215,10 @@ void Encode(const session::SessionInfo& info, v1::SessionInfo* out) {
   out->set_storage_limit_bytes(info.storage_limit_bytes);
   out->set_bytes(info.bytes);
   out->set_lost(info.lost);
+  out->set_used_bytes(info.used_bytes);
+  out->set_aged_bytes(info.aged_bytes);
+  out->set_aged_records(info.aged_records);
+  out->set_window_ns(info.window_ns);
   for (const session::KindState& kind : info.kinds) EncodeKind(kind, out->add_kinds());
 }
 

@@ -80,7 +80,9 @@ class Manager::Impl {
         resumer_(ctl, aside_, agents, config.store.spool) {
     // So that the first start finds the facts.
     ctl_.Post([this] { node_.WhenKnown([] {}); });
-    aside_.Run([this, spool = config_.store.spool] {
+    // Before a session that goes on (--resume) is linked to what there is of it.
+    aside_.Run([this, spool = config_.store.spool, now = base::WallNs()] {
+      RecoverPastSessions(spool, now);
       auto past = std::make_shared<std::vector<SessionInfo>>(ReadPastSessions(spool, kMaxEnded));
       return [this, past] {
         past_ = std::move(*past);

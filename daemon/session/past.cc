@@ -6,10 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
 #include <optional>
 
 #include "base/unique_fd.h"
+#include "daemon/base/log.h"
+#include "daemon/driver/capabilities.h"
+#include "daemon/store/recovery.h"
 #include "format/manifest.h"
 #include "format/prof_dir.h"
 
@@ -60,6 +64,23 @@ EndReason ToEndReason(const std::string& name) {
   return EndReason::kInterrupted;
 }
 
+// Of a session that was interrupted.
+uint64_t LastData(const format::Manifest& manifest) {
+  uint64_t wall_ns = 0;
+  if (const auto found = manifest.settings.find("last_data_wall_ns"); found != manifest.settings.end())
+    std::from_chars(found->second.data(), found->second.data() + found->second.size(), wall_ns);
+  return wall_ns;
+}
+
+bool IsFileOf(const std::string& kind, uint32_t chip, std::string_view file) {
+  driver::DeviceFacts device;
+  device.chip = chip;
+  const driver::Offer offer = driver::LookUp(kind, device, UINT32_MAX);
+  return offer.capability != nullptr &&
+         std::any_of(offer.capability->wanted.begin(), offer.capability->wanted.end(),
+                     [&](const driver::ChannelUse& use) { return use.channel != 0 && use.file == file; });
+}
+
 SessionInfo FromManifest(const format::Manifest& manifest, const std::string& directory, uid_t uid) {
   SessionInfo info;
   info.id = manifest.session;
@@ -80,7 +101,7 @@ SessionInfo FromManifest(const format::Manifest& manifest, const std::string& di
         std::minmax_element(manifest.clocks.begin(), manifest.clocks.end(),
                             [](const auto& a, const auto& b) { return a.pair.wall_ns < b.pair.wall_ns; });
     info.start_wall_ns = first->pair.wall_ns;
-    info.elapsed_ns = last->pair.wall_ns - first->pair.wall_ns;
+    info.elapsed_ns = std::max(last->pair.wall_ns, LastData(manifest)) - first->pair.wall_ns;
   }
   for (const format::ManifestKind& kind : manifest.kinds) {
     KindState state;
@@ -95,6 +116,8 @@ SessionInfo FromManifest(const format::Manifest& manifest, const std::string& di
   for (const format::ManifestStream& stream : manifest.streams) {
     info.bytes += stream.bytes;
     info.lost += stream.lost_records;
+    info.aged_bytes += stream.aged.bytes;
+    info.aged_records += stream.aged.records;
     for (KindState& kind : info.kinds) {
       if (kind.kind != stream.kind || kind.unit != stream.unit) continue;
       kind.bytes += stream.bytes;
@@ -106,6 +129,16 @@ SessionInfo FromManifest(const format::Manifest& manifest, const std::string& di
 }
 
 }  // namespace
+
+void RecoverPastSessions(const std::string& spool, uint64_t before_wall_ns) {
+  for (const store::Recovered& one : store::RecoverSpool(spool, before_wall_ns, IsFileOf)) {
+    if (one.sealed) {
+      base::LogInfo(one.directory + ": was left open by a profd that ended; sealed as interrupted, " +
+                    std::to_string(one.cut_bytes) + " bytes cut that were no whole record");
+    }
+    for (const std::string& remark : one.remarks) base::LogWarn(one.directory + ": " + remark);
+  }
+}
 
 std::vector<SessionInfo> ReadPastSessions(const std::string& spool, size_t most) {
   struct Found {

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/version.h"
 #include "daemon/base/log.h"
+#include "daemon/session/after.h"
 
 namespace profd::session {
 
@@ -31,6 +32,7 @@ Session::Session(Services services, Setup setup) : services_(services), setup_(s
   start_wall_ns_ = base::WallNs();
   start_raw_ns_ = base::RawNs();
   directories_ = setup_.directories;
+  budget_ = std::make_shared<store::Budget>(setup_.spec.storage_limit_bytes);
 }
 
 std::string Session::Holder() const { return "session " + setup_.id + " of " + setup_.owner.user; }
@@ -46,6 +48,7 @@ std::shared_ptr<Trace> Session::NewTrace() {
   trace.gid = setup_.owner.gid;
   trace.holder = Holder();
   trace.recordings = recordings_;
+  trace.budget = budget_;
   trace.parent = base::UniqueFd(::dup(setup_.parent.get()));
   trace.parent_path = setup_.parent_path;
   trace.pids = setup_.spec.pids;
@@ -234,6 +237,12 @@ void Session::Tick() {
     if (const auto self = weak.lock()) self->Tick();
   });
   if (state_ != State::kRunning || rolling_) return;
+  for (const auto& trace : rolled_) {
+    trace->RefreshAged([weak, trace](bool more) {
+      const auto self = weak.lock();
+      if (self && !more && std::erase(self->rolled_, trace) > 0) trace->Close([] {});
+    });
+  }
   ++ticks_;
   const uint64_t every = std::max<uint64_t>(1, services_.config.session.clock_pair_every_s / kManifestEveryS);
   if (base::RawNs() - trace_start_ns_ >= services_.config.store.roll_after_s * kSecond) {
@@ -283,6 +292,7 @@ void Session::Roll() {
           }
         }
         if (self->recordings_) self->recordings_->Forget(old->id());
+        if (self->budget_->limited()) self->rolled_.push_back(old);
         for (const std::string& trouble : old->troubles()) AddReason(self->degraded_, trouble);
         self->rolling_ = false;
         if (self->stop_when_running_) self->FinishStop();
@@ -345,12 +355,17 @@ void Session::Snapshot(uint64_t newest_ns, std::function<void(Result<SessionInfo
 void Session::FinishStop() {
   state_ = State::kStopping;
   StopTimers();
-  trace_->Seal(end_reason_, Degraded(), [self = shared_from_this()] {
+  auto finish = [self = shared_from_this()] {
     self->end_raw_ns_ = base::RawNs();
     self->state_ = State::kSealed;
     self->setup_.parent.Reset();
     base::LogInfo("session " + self->setup_.id + " sealed: " + EndReasonName(self->end_reason_));
     for (auto& waiter : std::exchange(self->on_sealed_, {})) waiter(self->Info());
+  };
+  trace_->Seal(end_reason_, Degraded(), [self = shared_from_this(), finish = std::move(finish)]() mutable {
+    const auto rolled = std::exchange(self->rolled_, {});
+    const auto one_done = After(rolled.size(), std::move(finish));
+    for (const auto& trace : rolled) trace->Close(one_done);
   });
 }
 
@@ -390,6 +405,10 @@ SessionInfo Session::Info() const {
   info.elapsed_ns = (ended() ? end_raw_ns_ : base::RawNs()) - start_raw_ns_;
   info.duration_ns = setup_.spec.duration_ns;
   info.storage_limit_bytes = setup_.spec.storage_limit_bytes;
+  info.used_bytes = budget_->used_bytes();
+  info.aged_bytes = budget_->aged_bytes();
+  info.aged_records = budget_->aged_records();
+  info.window_ns = budget_->window_ns();
   info.kinds = trace_ && state_ != State::kArmed ? trace_->Kinds() : setup_.plan.kinds;
   for (size_t i = 0; i < info.kinds.size(); ++i) {
     if (i < finished_kinds_.size()) {

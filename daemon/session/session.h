@@ -72,7 +72,9 @@ class Session : public std::enable_shared_from_this<Session> {
   EndReason end_reason_ = EndReason::kNone;
   std::string error_;
   std::shared_ptr<Recordings> recordings_;  // null without agents
+  std::shared_ptr<store::Budget> budget_;
   std::shared_ptr<Trace> trace_;
+  std::vector<std::shared_ptr<Trace>> rolled_;  // earlier ones, while they may age
   std::vector<std::string> directories_;
   std::vector<KindState> finished_kinds_;  // sums of the traces before the current one
   std::vector<std::string> degraded_;

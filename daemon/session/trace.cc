@@ -142,9 +142,10 @@ void Trace::OpenWriter(std::function<void(Status)> done) {
   spec.uid = setup_.owner.uid;
   spec.gid = setup_.gid;
   spec.slice_bytes = services_.config.store.slice_bytes;
+  spec.budget = setup_.budget;
   setup_.manifest.clocks.push_back({-1, host_start_});
   std::vector<store::ControlFile> files = StartFiles();
-  files.push_back(ManifestFile());
+  files.push_back(FileOf(WholeManifest()));
   writer_->thread->Open(setup_.id, std::move(spec), std::move(files), std::move(done));
 }
 
@@ -163,13 +164,17 @@ std::vector<store::ControlFile> Trace::StartFiles() {
   return StartControlFiles(input, host_start_, device_start_);
 }
 
-store::ControlFile Trace::ManifestFile() const {
+format::Manifest Trace::WholeManifest() const {
   format::Manifest manifest = setup_.manifest;
   for (const KindState& kind : Kinds()) {
     manifest.kinds.push_back(
         {kind.kind, kind.unit, kind.requested_hz, kind.effective_hz, VerdictName(kind.verdict), kind.reason});
   }
   if (setup_.recordings) manifest.agents = setup_.recordings->Agents(setup_.id);
+  return manifest;
+}
+
+store::ControlFile Trace::FileOf(const format::Manifest& manifest) {
   store::ControlFile file;
   file.path = "profd/manifest.json";
   file.content = format::WriteManifest(manifest);
@@ -279,7 +284,7 @@ void Trace::StartChannel(Channel& channel, std::function<void()> done) {
   store::StreamSpec spec;
   spec.folder = "device_" + std::to_string(device);
   spec.file = channel.start.file + "." + std::to_string(device);
-  spec.one_slice = channel.start.one_slice;
+  spec.one_slice = channel.start.one_slice && !setup_.budget->limited();
   spec.stats = channel.stats;
   if (channel.start.format != nullptr) {
     spec.every_slice_header = channel.start.format->every_slice_header;
@@ -459,7 +464,7 @@ void Trace::RefreshManifest(const std::vector<std::string>& degraded) {
   setup_.manifest.degraded = degraded;
   writer_->thread->Snapshot(setup_.id, [self = shared_from_this()](const store::TraceRecord& record) {
     self->TakeRecord(record);
-    if (self->writer_) self->writer_->thread->Replace(self->setup_.id, {self->ManifestFile()});
+    if (self->writer_) self->writer_->thread->Replace(self->setup_.id, {FileOf(self->WholeManifest())});
   });
 }
 
@@ -473,6 +478,7 @@ void Trace::TakeRecord(const store::TraceRecord& record) {
     entry.losses = stream.losses;
     entry.bytes = stream.bytes;
     entry.records = stream.records;
+    entry.aged = stream.aged;
     if (stream.key.stream < channels_.size()) {
       const Channel& channel = channels_[stream.key.stream];
       entry.kind = setup_.plan.kinds[channel.start.kind_index].kind;
@@ -563,8 +569,37 @@ void Trace::WriteEnd(const store::TraceRecord& record, std::function<void()> don
   Plan opened = setup_.plan;
   std::erase_if(opened.devices, [&](uint32_t device) { return !device_start_.contains(device); });
   std::vector<store::ControlFile> files = EndControlFiles(opened, host_end, device_end);
-  files.push_back(ManifestFile());
+  sealed_ = WholeManifest();
+  files.push_back(FileOf(sealed_));
   writer_->thread->Replace(setup_.id, std::move(files));
+  if (sealed_.end_reason.empty() && setup_.budget->limited()) {
+    done();
+  } else {
+    CloseFiles(std::move(done));
+  }
+}
+
+void Trace::RefreshAged(std::function<void(bool more)> done) {
+  writer_->thread->Snapshot(
+      setup_.id, [self = shared_from_this(), done = std::move(done)](const store::TraceRecord& record) {
+        bool changed = false;
+        for (size_t i = 0; i < std::min(record.streams.size(), self->sealed_.streams.size()); ++i) {
+          changed |= record.streams[i].aged.slices != self->sealed_.streams[i].aged.slices;
+          self->sealed_.streams[i].aged = record.streams[i].aged;
+        }
+        if (changed && self->writer_)
+          self->writer_->thread->Replace(self->setup_.id, {FileOf(self->sealed_)});
+        done(record.may_age);
+      });
+}
+
+void Trace::Close(std::function<void()> done) {
+  RefreshAged([self = shared_from_this(), done = std::move(done)](bool) mutable {
+    self->CloseFiles(std::move(done));
+  });
+}
+
+void Trace::CloseFiles(std::function<void()> done) {
   writer_->thread->Close(setup_.id,
                          [self = shared_from_this(), done = std::move(done)](const Status& status) {
                            if (!status.ok()) self->Trouble(status.message());

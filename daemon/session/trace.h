@@ -47,6 +47,7 @@ struct TraceSetup {
   std::string parent_path;  // its text, for people
   format::Target target;
   std::vector<pid_t> pids;
+  std::shared_ptr<store::Budget> budget;   // of the session, for all its directories
   std::shared_ptr<Recordings> recordings;  // of the session, null without agents
   format::Manifest manifest;               // what the session knows; the trace fills in the rest
 };
@@ -65,7 +66,12 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // directory is removed again.
   void Fire(std::function<void(base::Status)> done);
   // Stops the sources, writes what they still hold, closes the slices, writes the final control files.
+  // With a storage limit, and EndReason::kNone for a session that goes on, the slices stay open to ageing
+  // until Close().
   void Seal(EndReason reason, const std::vector<std::string>& degraded, std::function<void()> done);
+  // What has aged since Seal(), into the manifest. `done` is told whether there is more that can.
+  void RefreshAged(std::function<void(bool more)> done);
+  void Close(std::function<void()> done);
   // A trace that was armed and never fired.
   void Discard(std::function<void()> done);
 
@@ -108,7 +114,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
                  std::function<void()> done);
   void OpenWriter(std::function<void(base::Status)> done);
   std::vector<store::ControlFile> StartFiles();
-  store::ControlFile ManifestFile() const;
+  format::Manifest WholeManifest() const;
+  static store::ControlFile FileOf(const format::Manifest& manifest);
   void StartChannel(Channel& channel, std::function<void()> done);
   void StartHost(std::function<void()> done);
   void StartAgents(std::function<void()> done);
@@ -119,6 +126,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   void EndSources();
   void WriteEnd(const store::TraceRecord& record, std::function<void()> done);
   void TakeRecord(const store::TraceRecord& record);
+  void CloseFiles(std::function<void()> done);
   void Trouble(const std::string& what);
 
   Services services_;
@@ -134,6 +142,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::map<uint32_t, format::ClockPair> device_start_;
   base::Status refused_;  // why the first source that could not be started was not
   std::vector<std::string> troubles_;
+  format::Manifest sealed_;  // the last one, once sealed
 };
 
 }  // namespace profd::session

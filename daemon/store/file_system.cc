@@ -112,6 +112,12 @@ class Posix final : public FileSystem {
     return {};
   }
 
+  Result<uint64_t> AllocatedBytes(int dir, const std::string& name) override {
+    struct stat found {};
+    if (::fstatat(dir, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return Status::FromErrno("stat");
+    return static_cast<uint64_t>(found.st_blocks) * 512;
+  }
+
   Status Rename(int dir, const std::string& from, const std::string& to) override {
     PROFD_RETURN_IF_ERROR(CheckName(from));
     PROFD_RETURN_IF_ERROR(CheckName(to));

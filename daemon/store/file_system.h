@@ -32,6 +32,8 @@ class FileSystem {
   // anything: Truncate() it. A kill in the middle never leaves a size between the two.
   virtual base::Status Append(int fd, uint64_t size, const void* data, size_t bytes) = 0;
   virtual base::Status Truncate(int fd, uint64_t bytes) = 0;
+  // What a file takes on disk; "." is the directory itself.
+  virtual base::Result<uint64_t> AllocatedBytes(int dir, const std::string& name) = 0;
   virtual base::Status Rename(int dir, const std::string& from, const std::string& to) = 0;
   // A file or an empty directory.
   virtual base::Status Remove(int dir, const std::string& name) = 0;

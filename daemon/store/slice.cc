@@ -1,5 +1,6 @@
 #include "daemon/store/slice.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "format/prof_dir.h"
@@ -30,14 +31,52 @@ Status ReplaceFile(FileSystem& fs, OpenFiles& open, int dir, const std::string& 
   return status;
 }
 
-SliceWriter::SliceWriter(FileSystem& fs, OpenFiles& open, int dir, uint64_t slice_bytes, StreamSpec spec)
-    : fs_(fs), open_(open), dir_(dir), slice_bytes_(slice_bytes), spec_(std::move(spec)), file_(open) {}
+SliceWriter::SliceWriter(FileSystem& fs, OpenFiles& open, Budget& budget, int dir, uint64_t slice_bytes,
+                         StreamSpec spec)
+    : fs_(fs),
+      open_(open),
+      budget_(budget),
+      dir_(dir),
+      slice_bytes_(slice_bytes),
+      spec_(std::move(spec)),
+      file_(open) {}
 
 Status SliceWriter::Append(const std::byte* data, size_t bytes) {
-  PROFD_RETURN_IF_ERROR(Named(OpenTail()));
-  PROFD_RETURN_IF_ERROR(Named(Extend(data, bytes)));
-  has_data_ = true;
+  if (name_.empty()) allocated_ = 0;
+  Status status = OpenTail();
+  if (status.ok()) status = Extend(data, bytes);
+  Measure();
+  if (status.ok()) has_data_ = true;
+  return Named(std::move(status));
+}
+
+uint64_t SliceWriter::Overhead() const {
+  return name_.empty()
+             ? BlocksOf(spec_.first_slice_header.size() + spec_.every_slice_header.size()) + BlocksOf(1)
+             : BlocksOf(1);
+}
+
+Status SliceWriter::Remove(uint64_t number) {
+  const std::string name = format::SliceName(spec_.file, -1, number);
+  // The marker first: a kill in between leaves a whole slice, not a marker of none.
+  for (const std::string& each : {name + ".done", name}) {
+    const Status removed = fs_.Remove(dir_, each);
+    if (!removed.ok() && removed.code() != base::Code::kNotFound) {
+      return {removed.code(), spec_.folder + "/" + each + ": " + removed.message()};
+    }
+  }
   return {};
+}
+
+// File systems may allocate ahead while a file is open.
+void SliceWriter::Measure() {
+  uint64_t now = BlocksOf(size_);
+  if (budget_.limited() && !name_.empty()) {
+    const Result<uint64_t> allocated = fs_.AllocatedBytes(dir_, name_);
+    if (allocated.ok()) now = std::max(now, *allocated);
+  }
+  budget_.Change(allocated_, now);
+  allocated_ = now;
 }
 
 Status SliceWriter::Finish() {
@@ -45,13 +84,19 @@ Status SliceWriter::Finish() {
   Status status;
   if (torn_) status = OpenTail();
   file_.Close();
+  Measure();
   if (has_data_) {
     const std::string marker = format::SliceDone(size_);
     const Status marked = ReplaceFile(fs_, open_, dir_, name_ + ".done", marker);
     if (status.ok()) status = marked;
     closed_bytes_ += size_ + (marked.ok() ? marker.size() : 0);
+    if (marked.ok()) {
+      budget_.Change(allocated_, allocated_ + BlocksOf(marker.size()));
+      allocated_ += BlocksOf(marker.size());
+    }
   } else {
     status = fs_.Remove(dir_, name_);
+    if (status.ok()) budget_.Change(std::exchange(allocated_, 0), 0);
   }
   status = Named(std::move(status));
   if (has_data_) ++number_;

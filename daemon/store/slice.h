@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "daemon/store/budget.h"
 #include "daemon/store/file_system.h"
 #include "daemon/store/open_files.h"
 #include "daemon/store/stream_spec.h"
@@ -20,21 +21,28 @@ base::Status ReplaceFile(FileSystem& fs, OpenFiles& open, int dir, const std::st
 // **Thread:** the writer's.
 class SliceWriter {
  public:
-  // `dir` stays open as long as this.
-  SliceWriter(FileSystem& fs, OpenFiles& open, int dir, uint64_t slice_bytes, StreamSpec spec);
+  // `dir` stays open as long as this; `budget` is told what the slices take.
+  SliceWriter(FileSystem& fs, OpenFiles& open, Budget& budget, int dir, uint64_t slice_bytes,
+              StreamSpec spec);
 
   // All of `data` (whole records) or nothing; makes the file at the first bytes. After an error the next call
   // tries again from the same edge.
   base::Status Append(const std::byte* data, size_t bytes);
   // The present slice has reached its size; time for Finish().
-  bool Full() const { return !spec_.one_slice && size_ >= slice_bytes_; }
+  bool Full() const { return !spec_.one_slice && size_ >= budget_.SliceBytes(slice_bytes_); }
   // Closes the present slice and writes its marker; a slice without data is removed instead.
   base::Status Finish();
+  // What the next Append() may take on disk besides its data.
+  uint64_t Overhead() const;
+  // Removes a finished slice with its marker; one that is gone already is no error.
+  base::Status Remove(uint64_t number);
 
   const StreamSpec& spec() const { return spec_; }
   uint64_t slices() const { return number_ + (has_data_ ? 1 : 0); }
-  // All files, header lines and markers included.
+  // All files, header lines and markers included, as written.
   uint64_t disk_bytes() const { return closed_bytes_ + size_; }
+  // What the present slice, or else the last one with its marker, takes on disk.
+  uint64_t allocated_bytes() const { return allocated_; }
 
  private:
   base::Status OpenTail();
@@ -42,9 +50,11 @@ class SliceWriter {
   base::Status Repair();
   std::string Header() const;
   base::Status Named(base::Status status) const;
+  void Measure();
 
   FileSystem& fs_;
   OpenFiles& open_;
+  Budget& budget_;
   const int dir_;
   const uint64_t slice_bytes_;
   const StreamSpec spec_;
@@ -55,6 +65,7 @@ class SliceWriter {
   bool has_data_ = false;  // more than a header
   bool torn_ = false;      // a failed write may have left bytes behind `size_`
   uint64_t closed_bytes_ = 0;
+  uint64_t allocated_ = 0;
 };
 
 }  // namespace profd::store

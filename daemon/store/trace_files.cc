@@ -1,6 +1,7 @@
 #include "daemon/store/trace_files.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "format/prof_dir.h"
 
@@ -27,6 +28,7 @@ Status At(const std::string& path, Status status) {
 Result<std::unique_ptr<TraceFiles>> TraceFiles::Create(FileSystem& fs, OpenFiles& open, uint32_t trace,
                                                        TraceSpec spec,
                                                        const std::vector<ControlFile>& control) {
+  if (!spec.budget) spec.budget = std::make_shared<Budget>();
   std::unique_ptr<TraceFiles> files(new TraceFiles(fs, open, trace, std::move(spec)));
   Status status = files->MakeTree();
   if (status.ok()) status = files->Replace(control);
@@ -36,7 +38,11 @@ Result<std::unique_ptr<TraceFiles>> TraceFiles::Create(FileSystem& fs, OpenFiles
 }
 
 TraceFiles::TraceFiles(FileSystem& fs, OpenFiles& open, uint32_t trace, TraceSpec spec)
-    : fs_(fs), open_(open), trace_(trace), spec_(std::move(spec)) {}
+    : fs_(fs), open_(open), trace_(trace), spec_(std::move(spec)) {
+  spec_.budget->Join(this);
+}
+
+TraceFiles::~TraceFiles() { spec_.budget->Leave(this); }
 
 Status TraceFiles::Own() { return fs_.BecomeOwner(spec_.uid, spec_.gid); }
 
@@ -55,8 +61,10 @@ Status TraceFiles::MakeTree() {
     Folder folder;
     PROFD_RETURN_IF_ERROR(make(root_.get(), name, spec_.name + "/" + name, folder.dir));
     Folder& kept = folders_[name] = std::move(folder);  // before data/, so that Remove() knows it
-    if (name == kOwnFolder) continue;
-    PROFD_RETURN_IF_ERROR(make(kept.dir.get(), kData, spec_.name + "/" + name + "/" + kData, kept.data));
+    if (name != kOwnFolder) {
+      PROFD_RETURN_IF_ERROR(make(kept.dir.get(), kData, spec_.name + "/" + name + "/" + kData, kept.data));
+    }
+    Measure(kept);
   }
   return {};
 }
@@ -68,10 +76,12 @@ void TraceFiles::Remove() {
     [[maybe_unused]] const Status removed = fs_.Remove(dir, name);
   };
   for (const auto& [path, bytes] : control_) {
+    spec_.budget->Change(BlocksOf(bytes), 0);
     std::string name;
     if (const Result<int> dir = DirOf(path, &name); dir.ok()) remove(*dir, name);
   }
   for (const auto& [name, folder] : folders_) {
+    spec_.budget->Change(folder.allocated_bytes, 0);
     if (folder.data) remove(folder.dir.get(), kData);
     remove(root_.get(), name);
   }
@@ -80,24 +90,41 @@ void TraceFiles::Remove() {
 
 void TraceFiles::AddStream(uint32_t stream, StreamSpec spec) {
   if (streams_.contains(stream)) return;
-  int dir = -1;
-  if (const auto folder = folders_.find(spec.folder); folder != folders_.end()) {
-    dir = folder->second.data ? folder->second.data.get() : folder->second.dir.get();
-  } else {  // the kernel refuses its files, so its bytes are counted as lost
-    Trouble({Code::kInvalidArgument, spec.folder + "/" + spec.file + ": no such folder in this trace"});
-  }
   Stream& added = streams_[stream];
   added.stats = spec.stats ? spec.stats : std::make_shared<chunk::StreamStats>();
   added.written = spec.written;
-  std::shared_ptr<SliceWriter>& slices = slices_[spec.folder + "/" + spec.file];
-  if (!slices) slices = std::make_shared<SliceWriter>(fs_, open_, dir, spec_.slice_bytes, std::move(spec));
-  added.slices = slices;
+  added.file = &FileOf(std::move(spec));
+}
+
+TraceFiles::File& TraceFiles::FileOf(StreamSpec spec) {
+  File*& known = file_by_path_[spec.folder + "/" + spec.file];
+  if (known != nullptr) return *known;
+  File& file = files_.emplace_back();
+  known = &file;
+  if (const auto folder = folders_.find(spec.folder); folder != folders_.end()) {
+    file.folder = &folder->second;
+  } else {  // the kernel refuses its files, so its bytes are counted as lost
+    Trouble({Code::kInvalidArgument, spec.folder + "/" + spec.file + ": no such folder in this trace"});
+  }
+  file.ages = !spec.one_slice && spec_.budget->limited();
+  file.present.file = static_cast<uint32_t>(files_.size() - 1);
+  if (file.ages) spec_.budget->ChangeStreams(1);
+  file.slices =
+      std::make_unique<SliceWriter>(fs_, open_, *spec_.budget, file.folder ? file.folder->DataDir() : -1,
+                                    spec_.slice_bytes, std::move(spec));
+  return file;
 }
 
 void TraceFiles::Store(const chunk::Chunk& chunk) {
   Stream& stream = streams_.at(chunk.header.key.stream);
-  Status status = Own();
-  if (status.ok()) status = stream.slices->Append(chunk.data, chunk.header.used);
+  File& file = *stream.file;
+  if (!file.present.parts.empty() &&
+      chunk.header.last_time_ns >= file.present.first_ns + spec_.budget->SliceNs()) {
+    Cut(file);
+  }
+  Status status = spec_.budget->MakeRoom(BlocksOf(chunk.header.used) + file.slices->Overhead());
+  if (status.ok()) status = Own();
+  if (status.ok()) status = file.slices->Append(chunk.data, chunk.header.used);
   if (!status.ok()) {
     Trouble(status);
     Lose(stream, chunk);
@@ -109,7 +136,86 @@ void TraceFiles::Store(const chunk::Chunk& chunk) {
   chunk::Add(stream.stats->stored_bytes, chunk.header.used);
   chunk::Add(stream.stats->stored_records, chunk.header.records);
   if (stream.written) stream.written(chunk.data, chunk.header.used, true);
-  if (stream.slices->Full()) Trouble(stream.slices->Finish());
+  spec_.budget->NoteStored(chunk.header.first_time_ns, chunk.header.last_time_ns);
+  if (file.ages) NotePart(file, chunk.header);
+  if (file.slices->Full()) Cut(file);
+}
+
+void TraceFiles::NotePart(File& file, const format::ChunkHeader& header) {
+  ClosedSlice& slice = file.present;
+  if (slice.parts.empty()) {
+    if (file.newest) spec_.budget->Offer(this, *std::exchange(file.newest, std::nullopt));
+    slice.first_ns = header.first_time_ns;
+    slice.last_ns = header.last_time_ns;
+  }
+  slice.first_ns = std::min(slice.first_ns, header.first_time_ns);
+  slice.last_ns = std::max(slice.last_ns, header.last_time_ns);
+  const auto same = std::find_if(slice.parts.begin(), slice.parts.end(), [&](const ClosedSlice::Part& part) {
+    return part.stream == header.key.stream;
+  });
+  ClosedSlice::Part& part = same != slice.parts.end() ? *same : slice.parts.emplace_back();
+  part.stream = header.key.stream;
+  part.records += header.records;
+  part.bytes += header.used;
+}
+
+void TraceFiles::Cut(File& file) {
+  if (const Status owned = Own(); !owned.ok()) {
+    Trouble(owned);
+    return;
+  }
+  Trouble(file.slices->Finish());
+  if (file.folder != nullptr) Measure(*file.folder);
+  if (file.present.parts.empty()) return;
+  ClosedSlice& closed = file.newest.emplace(std::move(file.present));
+  closed.number = file.slices->slices() - 1;
+  closed.disk_bytes = file.slices->allocated_bytes();
+  file.present = {};
+  file.present.file = closed.file;
+}
+
+// A directory grows with its files.
+void TraceFiles::Measure(Folder& folder) {
+  uint64_t now = 0;
+  for (const int dir : {folder.dir.get(), folder.data.get()}) {
+    if (dir < 0) continue;
+    if (const Result<uint64_t> allocated = fs_.AllocatedBytes(dir, "."); allocated.ok()) now += *allocated;
+  }
+  spec_.budget->Change(std::exchange(folder.allocated_bytes, now), now);
+}
+
+Status TraceFiles::Age(const ClosedSlice& slice) {
+  PROFD_RETURN_IF_ERROR(Own());
+  File& file = files_[slice.file];
+  PROFD_RETURN_IF_ERROR(file.slices->Remove(slice.number));
+  ++file.aged_slices;
+  for (const ClosedSlice::Part& part : slice.parts) {
+    format::ManifestAged& aged = streams_.at(part.stream).aged;
+    aged.from_ns = aged.bytes == 0 ? slice.first_ns : std::min(aged.from_ns, slice.first_ns);
+    aged.to_ns = std::max(aged.to_ns, slice.last_ns);
+    aged.bytes += part.bytes;
+    aged.records += part.records;
+  }
+  return {};
+}
+
+uint64_t TraceFiles::OldestNewest() const {
+  uint64_t oldest = UINT64_MAX;
+  for (const File& file : files_) {
+    if (file.newest) oldest = std::min(oldest, file.newest->first_ns);
+    if (!file.present.parts.empty()) oldest = std::min(oldest, file.present.first_ns);
+  }
+  return oldest;
+}
+
+void TraceFiles::OfferOldestNewest() {
+  const uint64_t oldest = OldestNewest();
+  for (File& file : files_) {
+    if (!file.present.parts.empty() && file.present.first_ns == oldest) Cut(file);
+    if (!file.newest || file.newest->first_ns != oldest) continue;
+    spec_.budget->Offer(this, *std::exchange(file.newest, std::nullopt));
+    return;
+  }
 }
 
 void TraceFiles::Refuse(const chunk::Chunk& chunk) { Lose(streams_.at(chunk.header.key.stream), chunk); }
@@ -133,7 +239,13 @@ void TraceFiles::Finish() {
     Trouble(owned);
     return;
   }
-  for (const auto& [name, slices] : slices_) Trouble(slices->Finish());
+  for (File& file : files_) {
+    Cut(file);
+    if (!file.ages) continue;
+    // Whatever follows is in another directory.
+    if (file.newest) spec_.budget->Offer(this, *std::exchange(file.newest, std::nullopt));
+    spec_.budget->ChangeStreams(-1);
+  }
 }
 
 Status TraceFiles::Replace(const std::vector<ControlFile>& control) {
@@ -159,7 +271,9 @@ Status TraceFiles::WriteControl(const ControlFile& file) {
 Status TraceFiles::WriteOne(int dir, const std::string& path, const std::string& name,
                             const std::string& content) {
   PROFD_RETURN_IF_ERROR(ReplaceFile(fs_, open_, dir, name, content));
-  control_[path] = content.size();
+  uint64_t& bytes = control_[path];
+  spec_.budget->Change(BlocksOf(bytes), BlocksOf(content.size()));
+  bytes = content.size();
   return {};
 }
 
@@ -179,15 +293,20 @@ TraceRecord TraceFiles::Record() const {
   TraceRecord record;
   record.error = error_;
   for (const auto& [path, bytes] : control_) record.bytes += bytes;
-  for (const auto& [name, slices] : slices_) record.bytes += slices->disk_bytes();
+  for (const File& file : files_) {
+    record.bytes += file.slices->disk_bytes();
+    record.may_age |= file.ages && file.slices->slices() > file.aged_slices;
+  }
   for (const auto& [number, stream] : streams_) {
     record.streams.push_back({.key = {trace_, number},
-                              .folder = stream.slices->spec().folder,
-                              .file = stream.slices->spec().file,
-                              .slices = stream.slices->slices(),
+                              .folder = stream.file->slices->spec().folder,
+                              .file = stream.file->slices->spec().file,
+                              .slices = stream.file->slices->slices(),
                               .bytes = stream.bytes,
                               .records = stream.records,
+                              .aged = stream.aged,
                               .losses = stream.losses.losses()});
+    record.streams.back().aged.slices = stream.file->aged_slices;
   }
   std::sort(record.streams.begin(), record.streams.end(),
             [](const StreamRecord& a, const StreamRecord& b) { return a.key.stream < b.key.stream; });

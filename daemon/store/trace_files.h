@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -14,6 +16,7 @@
 #include "base/status.h"
 #include "base/unique_fd.h"
 #include "daemon/chunk/pipe.h"
+#include "daemon/store/budget.h"
 #include "daemon/store/file_system.h"
 #include "daemon/store/loss_log.h"
 #include "daemon/store/open_files.h"
@@ -23,12 +26,15 @@
 namespace profd::store {
 
 // **Thread:** the writer's. A disk that refuses bytes costs those bytes, counted; everything goes on.
-class TraceFiles {
+class TraceFiles : private SliceKeeper {
  public:
   // Makes the tree and the control files, or leaves nothing behind.
   static base::Result<std::unique_ptr<TraceFiles>> Create(FileSystem& fs, OpenFiles& open, uint32_t trace,
                                                           TraceSpec spec,
                                                           const std::vector<ControlFile>& control);
+  ~TraceFiles() override;
+  TraceFiles(const TraceFiles&) = delete;
+  TraceFiles& operator=(const TraceFiles&) = delete;
 
   void AddStream(uint32_t stream, StreamSpec spec);
   bool HasStream(uint32_t stream) const { return streams_.contains(stream); }
@@ -49,16 +55,33 @@ class TraceFiles {
   struct Folder {
     base::UniqueFd dir;
     base::UniqueFd data;  // none in "profd"
+    uint64_t allocated_bytes = 0;
+
+    int DataDir() const { return data ? data.get() : dir.get(); }
+  };
+  struct File {
+    std::unique_ptr<SliceWriter> slices;
+    Folder* folder = nullptr;  // null: not in this trace
+    bool ages = false;
+    uint64_t aged_slices = 0;
+    ClosedSlice present;                // what the slice that is open holds so far; no parts before its first
+    std::optional<ClosedSlice> newest;  // the last one, when none is open: not offered for ageing yet
   };
   // Two streams of one file (AI CPU channels 143 and 144) share its slices and are counted apart.
   struct Stream {
-    std::shared_ptr<SliceWriter> slices;
+    File* file = nullptr;
     chunk::StreamStatsPtr stats;
     std::function<void(const std::byte*, size_t, bool)> written;
     LossLog losses;
     uint64_t bytes = 0;  // stored, as records
     uint64_t records = 0;
+    format::ManifestAged aged;
   };
+
+  // SliceKeeper
+  base::Status Age(const ClosedSlice& slice) override;
+  uint64_t OldestNewest() const override;
+  void OfferOldestNewest() override;
 
   TraceFiles(FileSystem& fs, OpenFiles& open, uint32_t trace, TraceSpec spec);
 
@@ -68,6 +91,10 @@ class TraceFiles {
   base::Status WriteControl(const ControlFile& file);
   base::Status WriteOne(int dir, const std::string& path, const std::string& name,
                         const std::string& content);
+  File& FileOf(StreamSpec spec);
+  void NotePart(File& file, const format::ChunkHeader& header);
+  void Cut(File& file);
+  void Measure(Folder& folder);
   void Lose(Stream& stream, const chunk::Chunk& chunk);
   void Trouble(const base::Status& status);
 
@@ -79,7 +106,8 @@ class TraceFiles {
   std::map<std::string, Folder> folders_;
   std::map<std::string, uint64_t> control_;  // path below the root → bytes
   std::unordered_map<uint32_t, Stream> streams_;
-  std::map<std::string, std::shared_ptr<SliceWriter>> slices_;  // by folder and file
+  std::deque<File> files_;
+  std::map<std::string, File*> file_by_path_;  // folder and file
   std::string error_;
 };
 

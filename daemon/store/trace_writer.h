@@ -19,9 +19,11 @@
 #include "base/unique_fd.h"
 #include "base/wake_up.h"
 #include "daemon/chunk/pipe.h"
+#include "daemon/store/budget.h"
 #include "daemon/store/file_system.h"
 #include "daemon/store/loss_log.h"
 #include "daemon/store/stream_spec.h"
+#include "format/manifest.h"
 
 namespace profd::store {
 
@@ -33,6 +35,7 @@ struct TraceSpec {
   uid_t uid = 0;                     // owner of all files (fsuid of the creating thread when profd is root)
   gid_t gid = 0;
   uint64_t slice_bytes = 2u << 20;
+  std::shared_ptr<Budget> budget;  // of all directories of the session; null: one without a limit
 };
 
 struct ControlFile {
@@ -48,15 +51,17 @@ struct StreamRecord {
   std::string folder;
   std::string file;
   uint64_t slices = 0;
-  uint64_t bytes = 0;                // stored, without header lines
-  uint64_t records = 0;              // stored
+  uint64_t bytes = 0;                // ever stored, without header lines
+  uint64_t records = 0;              // ever stored
+  format::ManifestAged aged;         // of these
   std::vector<format::Loss> losses;  // neighbours of one cause are merged; at most kMaxLosses kept apart
 };
 
 struct TraceRecord {
   std::vector<StreamRecord> streams;
-  std::string error;   // the first write error, empty when there was none
-  uint64_t bytes = 0;  // all files, as written
+  std::string error;     // the first write error, empty when there was none
+  uint64_t bytes = 0;    // all files, as written, aged ones included
+  bool may_age = false;  // holds slices that the storage limit can still remove
 };
 
 // **Thread:** any; calls of one thread are carried out in order. Owns the thread "write" and the pipes.
@@ -86,8 +91,8 @@ class TraceWriter {
   // A copy of the trace's state, for status and manifest.
   void Snapshot(uint32_t trace, std::function<void(TraceRecord)> done);
   // After `ends` end marks have arrived (or `deadline_ns`, CLOCK_MONOTONIC, has passed: a stuck source must
-  // not keep a session open) closes all slices with their markers and reports; the trace takes Replace()
-  // until Close().
+  // not keep a session open) closes all slices with their markers and reports; the trace takes Replace(), and
+  // its slices age, until Close().
   void Seal(uint32_t trace, size_t ends, uint64_t deadline_ns, std::function<void(TraceRecord)> done);
   void Close(uint32_t trace, std::function<void(base::Status)> done);
   // Removes an open trace that has no data: its control files and folders. Nothing that profd did not make is

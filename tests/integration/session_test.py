@@ -159,10 +159,11 @@ class SessionTest(harness.ProfdTest):
         self.assertEqual(manifests[1]["previous"], os.path.basename(first))
         for directory in (first, second):
             self.assertEqual(prof_reader.check(directory), [])
-        # No period is missing between the two: stamps of both on the wall clock, at most one and a half periods apart.
+        # The two meet: stamps of both on the wall clock. One period may be torn between them, when the last read of the
+        # old directory ended inside it.
         times = sorted({round(t / 1e6) for d in (first, second) for t, _ in prof_reader.ProfDir(d).devices[0].hbm()})
         gaps = [b - a for a, b in zip(times, times[1:])]
-        self.assertLess(max(gaps), 40, "a gap between the two directories")
+        self.assertLess(max(gaps), 60, "a gap between the two directories")
         self.assertEqual(self.kind(sealed, "hbm", "device:0")["lost"], 0)
 
     def test_ctrl_c_on_wait_stops_the_session(self):

@@ -241,8 +241,13 @@ class Checker:
             found.sort()
             if found != list(range(found[0], found[0] + len(found))):
                 self.bad(os.path.join(data, file), f"slices {found} have a gap")
-            if file in ONE_SLICE_KINDS and len(found) > 1:
+            if file in ONE_SLICE_KINDS and len(found) > 1 and not self.has_limit(folder):
                 self.bad(os.path.join(data, file), "more than one slice; the analyser keeps the last one only")
+
+    @staticmethod
+    def has_limit(folder):
+        """With a storage limit these age like the rest, so they are sliced like the rest."""
+        return bool(load_json(os.path.join(folder, "sample.json")).get("storageLimit"))
 
     def check_slice(self, path, file, device):
         content = read_bytes(path)

@@ -61,6 +61,20 @@ TEST(Render, StatusShowsBytesRateAndLosses) {
             "directory /d\n");
 }
 
+TEST(Render, StatusShowsWhatTheStorageLimitDoes) {
+  v1::SessionInfo info = Info();
+  info.set_storage_limit_bytes(200'000'000);
+  info.set_used_bytes(198'000'000);
+  info.set_aged_bytes(3'000'000'000);
+  info.set_window_ns(2'500'000'000);
+  EXPECT_THAT(RenderSession(info, true, false),
+              HasSubstr("\non disk 198.0 MB of 200.0 MB  the last 2.5 s  aged 3.0 GB\n"));
+  EXPECT_THAT(RenderSession(info, false, false), Not(HasSubstr("on disk")));
+  info.clear_used_bytes();  // of before a restart of profd
+  info.clear_window_ns();
+  EXPECT_THAT(RenderSession(info, true, false), HasSubstr("\non disk at most 200.0 MB  aged 3.0 GB\n"));
+}
+
 TEST(Render, SessionSaysWhatWentWrong) {
   v1::SessionInfo info = Info();
   info.set_state(v1::SESSION_STATE_FAILED);

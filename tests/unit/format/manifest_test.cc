@@ -42,6 +42,7 @@ Manifest Full() {
   stream.lost_bytes = 384;
   stream.losses = {{Loss::Where::kDriver, 1, 2, 8, 192},
                    {Loss::Where::kWrite, UINT64_MAX - 1, UINT64_MAX, 8, 192}};
+  stream.aged = {.slices = 2, .bytes = 4'194'304, .records = 174'763, .from_ns = 5, .to_ns = UINT64_MAX};
   manifest.streams = {stream};
   manifest.clocks = {{-1, {1, 2, 3, 0, 0, 4}}, {7, {UINT64_MAX, 2, 3, 4, 5, 6}}};
   manifest.agents = {{.pid = 42,
@@ -79,6 +80,9 @@ TEST(Manifest, WhatIsWrittenComesBack) {
   EXPECT_EQ(WriteManifest(*parsed), json);
   EXPECT_EQ(parsed->streams.at(0).losses.at(1).where, Loss::Where::kWrite);
   EXPECT_EQ(parsed->streams.at(0).losses.at(1).to_ns, UINT64_MAX);
+  EXPECT_EQ(parsed->streams.at(0).aged.slices, 2u);
+  EXPECT_EQ(parsed->streams.at(0).aged.records, 174'763u);
+  EXPECT_EQ(parsed->streams.at(0).aged.to_ns, UINT64_MAX);
   EXPECT_EQ(parsed->clocks.at(0).device, -1);
   EXPECT_EQ(parsed->clocks.at(1).pair.host_raw_ns, UINT64_MAX);
   EXPECT_EQ(parsed->pid_end.at(42), "exited");
@@ -113,6 +117,7 @@ TEST(Manifest, WrongTypesAreNamed) {
       {R"({"streams":{}})", "streams"},
       {R"({"streams":[3]})", "streams[0]"},
       {R"({"streams":[{},{"losses":[{},{"where":"moon"}]}]})", "streams[1].losses[1].where"},
+      {R"({"streams":[{"aged":{"bytes":-1}}]})", "streams[0].aged.bytes"},
       {R"({"clocks":[{"device":2147483648}]})", "clocks[0].device"},
       {R"({"kinds":[{"requested_hz":"fast"}]})", "kinds[0].requested_hz"},
       {R"({"pid_end":[{"pid":1,"reason":2}]})", "pid_end[0].reason"},

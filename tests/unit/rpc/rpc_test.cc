@@ -40,6 +40,10 @@ session::SessionInfo Info(session::State state) {
   info.storage_limit_bytes = 4;
   info.bytes = 5;
   info.lost = 6;
+  info.used_bytes = 7;
+  info.aged_bytes = 8;
+  info.aged_records = 9;
+  info.window_ns = 10;
   info.kinds = {{"hbm", "device:0", 50, 25, session::Verdict::kStarted, "shared", 10, 11, 12},
                 {"llc", "device:0", 50, 0, session::Verdict::kFailed, "occupied", 0, 0, 0}};
   return info;
@@ -149,6 +153,10 @@ TEST_F(RpcTest, StartCarriesTheWholeRequestAndTheWholeAnswer) {
   EXPECT_EQ(info.storage_limit_bytes(), 4U);
   EXPECT_EQ(info.bytes(), 5U);
   EXPECT_EQ(info.lost(), 6U);
+  EXPECT_EQ(info.used_bytes(), 7U);
+  EXPECT_EQ(info.aged_bytes(), 8U);
+  EXPECT_EQ(info.aged_records(), 9U);
+  EXPECT_EQ(info.window_ns(), 10U);
   ASSERT_EQ(info.kinds_size(), 2);
   EXPECT_EQ(info.kinds(0).kind(), "hbm");
   EXPECT_EQ(info.kinds(0).unit(), "device:0");

@@ -15,7 +15,7 @@ using base::Status;
 class SliceTest : public ::testing::Test {
  protected:
   std::unique_ptr<SliceWriter> Make(StreamSpec spec, uint64_t slice_bytes = 100) {
-    return std::make_unique<SliceWriter>(faulty_, open_, fd_.get(), slice_bytes, std::move(spec));
+    return std::make_unique<SliceWriter>(faulty_, open_, budget_, fd_.get(), slice_bytes, std::move(spec));
   }
   static Status Append(SliceWriter& slices, const std::string& data) {
     return slices.Append(reinterpret_cast<const std::byte*>(data.data()), data.size());
@@ -39,6 +39,7 @@ class SliceTest : public ::testing::Test {
   base::UniqueFd fd_ = dir_.Open();
   FaultyFileSystem faulty_;
   OpenFiles open_{8};
+  Budget budget_;
 };
 
 TEST_F(SliceTest, CutsBehindTheAppendThatFillsASlice) {

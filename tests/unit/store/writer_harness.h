@@ -228,6 +228,9 @@ class FaultyFileSystem : public FileSystem {
     EXPECT_TRUE(real_.Append(fd, size, data, std::min(bytes, part(bytes))).ok());
     return status;
   }
+  base::Result<uint64_t> AllocatedBytes(int dir, const std::string& name) override {
+    return real_.AllocatedBytes(dir, name);
+  }
   base::Status Truncate(int fd, uint64_t bytes) override {
     PROFD_RETURN_IF_ERROR(before("truncate"));
     return real_.Truncate(fd, bytes);
@@ -236,7 +239,10 @@ class FaultyFileSystem : public FileSystem {
     PROFD_RETURN_IF_ERROR(before("rename"));
     return real_.Rename(dir, from, to);
   }
-  base::Status Remove(int dir, const std::string& name) override { return real_.Remove(dir, name); }
+  base::Status Remove(int dir, const std::string& name) override {
+    PROFD_RETURN_IF_ERROR(before("remove"));
+    return real_.Remove(dir, name);
+  }
 
  private:
   FileSystem& real_ = PosixFileSystem();

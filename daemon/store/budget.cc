@@ -1,0 +1,103 @@
+#include "daemon/store/budget.h"
+
+#include <algorithm>
+#include <string>
+
+namespace profd::store {
+
+using base::Code;
+using base::Status;
+
+namespace {
+
+constexpr uint64_t kLeastSliceBytes = 64ull << 10;
+// Kept free for control files, which are written whatever the limit.
+constexpr uint64_t kMostReserve = 2ull << 20;
+constexpr uint64_t kCutsOfWindow = 8;
+// Sources look about five times a second; finer slices would only make more files.
+constexpr uint64_t kLeastSliceNs = 50'000'000;
+// Slices removed for one append as long as there is room without them: some ms at most.
+constexpr size_t kMostAtOnce = 32;
+
+void Set(std::atomic<uint64_t>& figure, uint64_t value) { figure.store(value, std::memory_order_relaxed); }
+
+}  // namespace
+
+uint64_t Budget::window_ns() const { return window_ns_.load(std::memory_order_relaxed); }
+
+void Budget::Leave(SliceKeeper* keeper) {
+  std::erase(keepers_, keeper);
+  std::erase_if(closed_, [=](const auto& entry) { return entry.second.keeper == keeper; });
+  std::erase_if(latest_, [=](const auto& entry) { return entry.first.first == keeper; });
+}
+
+void Budget::Change(uint64_t before, uint64_t after) { Set(used_, used_bytes() + after - before); }
+
+void Budget::NoteStored(uint64_t first_ns, uint64_t last_ns) {
+  begin_ns_ = std::min(begin_ns_, first_ns);
+  newest_ns_ = std::max(newest_ns_, last_ns);
+  Set(window_ns_, newest_ns_ - std::min(newest_ns_, std::max(begin_ns_, aged_through_ns_)));
+}
+
+uint64_t Budget::SliceBytes(uint64_t most) const {
+  if (!limited()) return most;
+  const auto streams = static_cast<uint64_t>(std::max<int64_t>(1, streams_));
+  return std::min(most, std::max(kLeastSliceBytes, limit_ / (4 * streams)));
+}
+
+uint64_t Budget::SliceNs() const {
+  if (!limited()) return UINT64_MAX;
+  // What there is covers window_ns(); a full disk would at the same rate cover this much:
+  const double window = static_cast<double>(window_ns()) * static_cast<double>(limit_) /
+                        static_cast<double>(std::max<uint64_t>(1, used_bytes()));
+  return std::max(kLeastSliceNs, static_cast<uint64_t>(std::min(window, 1e18)) / kCutsOfWindow);
+}
+
+void Budget::Offer(SliceKeeper* keeper, ClosedSlice slice) {
+  // Never before an earlier slice of its file, or what is left had a hole.
+  uint64_t& latest = latest_[{keeper, slice.file}];
+  latest = std::max(latest, slice.last_ns);
+  closed_.emplace(latest, Entry{keeper, std::move(slice)});
+}
+
+bool Budget::OfferOldestNewest() {
+  const auto oldest = std::min_element(
+      keepers_.begin(), keepers_.end(),
+      [](const SliceKeeper* a, const SliceKeeper* b) { return a->OldestNewest() < b->OldestNewest(); });
+  if (oldest == keepers_.end() || (*oldest)->OldestNewest() == UINT64_MAX) return false;
+  (*oldest)->OfferOldestNewest();
+  return !closed_.empty();
+}
+
+Status Budget::MakeRoom(uint64_t bytes) {
+  if (!limited()) return {};
+  const uint64_t reserve = SliceBytes(kMostReserve);
+  for (size_t removed = 0; used_bytes() + bytes + reserve > limit_; ++removed) {
+    const bool fits = used_bytes() + bytes <= limit_;
+    if (fits && removed >= kMostAtOnce) return {};
+    if (closed_.empty() && !OfferOldestNewest()) {
+      if (fits) return {};
+      return {Code::kResourceExhausted,
+              "the storage limit of " + std::to_string(limit_) +
+                  " bytes is reached and nothing is left to age; raise --storage-limit"};
+    }
+    const auto oldest = closed_.begin();
+    const ClosedSlice& slice = oldest->second.slice;
+    if (Status status = oldest->second.keeper->Age(slice); !status.ok()) {
+      if (fits) return {};
+      return {status.code(),
+              "the storage limit is reached and the oldest slice cannot be removed: " + status.message()};
+    }
+    Change(slice.disk_bytes, 0);
+    for (const ClosedSlice::Part& part : slice.parts) {
+      Set(aged_bytes_, aged_bytes() + part.bytes);
+      Set(aged_records_, aged_records() + part.records);
+    }
+    aged_through_ns_ = std::max(aged_through_ns_, oldest->first);
+    closed_.erase(oldest);
+    NoteStored(newest_ns_, newest_ns_);
+  }
+  return {};
+}
+
+}  // namespace profd::store

@@ -1,0 +1,96 @@
+#include "client/verify.h"
+
+#include <gmock/gmock.h>
+
+#include "client/verify_parts.h"
+
+namespace profd::client {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+format::ManifestClock Clock(int device, uint64_t host_s, int64_t device_off_ns = 0, int64_t wall_off_ns = 0) {
+  format::ManifestClock clock;
+  clock.device = device;
+  clock.pair.host_raw_ns = host_s * kSecond;
+  clock.pair.device_raw_ns = host_s * kSecond + static_cast<uint64_t>(device_off_ns);
+  clock.pair.wall_ns = (host_s + 1000) * kSecond + static_cast<uint64_t>(wall_off_ns);
+  clock.pair.error_ns = 1000;
+  return clock;
+}
+
+TEST(VerifyClocks, ForwardAndSteady) {
+  EXPECT_THAT(CheckClocks({}), IsEmpty());
+  // 50 ppm off; devices and host apart.
+  EXPECT_THAT(CheckClocks({Clock(-1, 10), Clock(0, 10), Clock(0, 40, 1'500'000), Clock(-1, 40)}), IsEmpty());
+  EXPECT_THAT(CheckClocks({Clock(0, 40), Clock(0, 10)}), ElementsAre(HasSubstr("go back")));
+  EXPECT_THAT(CheckClocks({Clock(1, 10), Clock(1, 40, 90'000'000)}),
+              ElementsAre(HasSubstr("device 1 drift by more than 1000 ppm")));
+  EXPECT_THAT(CheckClocks({Clock(-1, 10), Clock(-1, 40, 0, 5'000'000'000)}),
+              ElementsAre(HasSubstr("the wall clock was set by 5.000 s")));
+}
+
+TEST(VerifyCounts, TheManifestSaysWhatTheFilesHave) {
+  format::Manifest manifest;
+  manifest.state = "sealed";
+  format::ManifestStream stream;
+  stream.folder = "device_0";
+  stream.file = "hbm.data.0";
+  stream.slices = 3;
+  stream.bytes = 240;
+  stream.records = 10;
+  stream.aged.bytes = 48;
+  stream.aged.records = 2;
+  manifest.streams = {stream};
+  FoundStreams found;
+  FoundStream& files = found["device_0/hbm.data.0"];
+  files.bytes = 192;
+  files.records = 8;
+  files.next_slice = 3;
+  EXPECT_THAT(CheckCounts(manifest, found), IsEmpty());
+  files.records = 7;
+  EXPECT_THAT(CheckCounts(manifest, found),
+              ElementsAre("device_0/hbm.data.0: says 8 records, the files have 7"));
+  files.records.reset();
+  EXPECT_THAT(CheckCounts(manifest, found), IsEmpty());
+  found["host/host_mem.data"];
+  EXPECT_THAT(CheckCounts(manifest, found), ElementsAre(HasSubstr("does not know")));
+  EXPECT_EQ(CheckCounts(manifest, {}).size(), 3U);
+  manifest.state = "running";
+  EXPECT_THAT(CheckCounts(manifest, {}), IsEmpty());
+}
+
+TEST(VerifyCounts, LanesOfAgents) {
+  format::Manifest manifest;
+  manifest.state = "sealed";
+  format::ManifestAgent agent;
+  agent.lanes_file = "agent_1_0.lanes";
+  agent.lanes = {{2, 5, 0, 0, 0}};
+  manifest.agents = {agent};
+  EXPECT_THAT(CheckCounts(manifest, {}),
+              ElementsAre("agent_1_0.lanes lane 2: says 5 records, the files have 0"));
+}
+
+TEST(VerifyControlFile, SaysWhatIsWrong) {
+  EXPECT_THAT(CheckControlFile("sample.json", "{}\n", 0), IsEmpty());
+  EXPECT_EQ(CheckControlFile("sample.json", "{\n}", 0).size(), 1U);
+  EXPECT_EQ(CheckControlFile("info.json.0", "{}", 0).size(), 1U);
+  EXPECT_EQ(CheckControlFile("host_start.log.1", "[Device0]\nclock_monotonic_raw: 1\ncntvct: 2\n", 1).size(),
+            1U);
+  EXPECT_THAT(CheckControlFile("host_start.log", "[Host]\nclock_monotonic_raw: 1\ncntvct: 2\n", {}),
+              IsEmpty());
+  EXPECT_EQ(CheckControlFile("start_info", "", {}).size(), 1U);
+}
+
+TEST(Verify, NoDirectory) {
+  EXPECT_EQ(Verify("/nonexistent/PROF").status().code(), base::Code::kNotFound);
+  EXPECT_EQ(Verify("/proc/self/status").status().code(), base::Code::kInvalidArgument);
+  EXPECT_EQ(Verify("/proc/self/fd").status().code(), base::Code::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace profd::client
