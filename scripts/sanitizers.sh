@@ -7,6 +7,6 @@ cd "$root"
 install_packages
 for sanitizer in ${1:-address thread}; do
   build "build-$sanitizer" -DPROFD_SANITIZE="$sanitizer" -DPROFD_BENCH=OFF -DPROFD_PLAIN_BUILD_DIR="$root/build"
-  TSAN_OPTIONS="suppressions=$root/tests/support/tsan.supp" \
+  TSAN_OPTIONS="suppressions=$root/tests/support/tsan.supp halt_on_error=1" \
     ctest --test-dir "build-$sanitizer" --output-on-failure -j 2 --no-tests=error -LE full
 done

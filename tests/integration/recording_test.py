@@ -385,7 +385,8 @@ class RecordingTest(harness.ProfdTest):
         cycles(40)
         before = rss_kib()
         cycles(150)
-        self.assertLess(rss_kib() - before, 8192)
+        if harness.BUILD == harness.PLAIN_BUILD:  # a sanitizer keeps what is freed
+            self.assertLess(rss_kib() - before, 8192)
         threads = [(task / "comm").read_text().strip()
                    for task in (harness.pathlib.Path("/proc") / str(daemon.process.pid) / "task").iterdir()]
         self.assertFalse({"drain", "write", "pump"} & set(threads), threads)
