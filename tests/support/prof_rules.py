@@ -9,6 +9,7 @@ import struct
 from prof_files import SLICE, ProfError, load_json, load_start_log, load_times, read_bytes
 
 PROF_NAME = re.compile(r"PROF_\d{1,10}_\d{1,20}_[A-Z0-9]{5,20}")
+LEFT_BY_A_KILL = re.compile(r"\..*\.tmp")  # not yet renamed to what it replaces; no reader takes it for a slice
 HOST_NUMBER = "64"
 TEXT_TIME = r"\d+:\d{9}"  # the analyser drops the colon, so the nanoseconds must be zero-filled
 ONE_SLICE_KINDS = {"roce.data", "dvpp.data"}  # the analyser keeps the last slice only
@@ -226,6 +227,8 @@ class Checker:
         for name in sorted(os.listdir(data)) if os.path.isdir(data) else []:
             path = os.path.join(data, name)
             if name.endswith(".done"):
+                continue
+            if not self.sealed and LEFT_BY_A_KILL.fullmatch(name):
                 continue
             match = SLICE.match(name)
             if not match:
