@@ -107,6 +107,20 @@ void AddOffers(const google::protobuf::RepeatedPtrField<v1::KindOffer>& offers,
 
 Table OfferTable() { return Table({"KIND", "RATE", "MODES", "HERE", "HELD BY", "REASON"}); }
 
+// "on disk 198.0 MB of 200.0 MB  the last 2.4 s  aged 512.0 MB"
+std::string StorageLine(const v1::SessionInfo& info) {
+  std::string text = "on disk ";
+  text += info.used_bytes() > 0 ? FormatBytes(static_cast<double>(info.used_bytes())) : "at most";
+  text += info.used_bytes() > 0 ? " of " : " ";
+  text += FormatBytes(static_cast<double>(info.storage_limit_bytes()));
+  if (info.window_ns() > 0) text += "  the last " + FormatDuration(info.window_ns());
+  return text + "  aged " + FormatBytes(static_cast<double>(info.aged_bytes()));
+}
+
+bool SkippedAlike(const v1::KindState& a, const v1::KindState& b) {
+  return b.verdict() == v1::VERDICT_SKIPPED && a.unit() == b.unit() && a.reason() == b.reason();
+}
+
 }  // namespace
 
 Table::Table(const std::vector<std::string>& columns) {
@@ -235,20 +249,6 @@ std::string HealthName(const v1::Device& device) {
     default:
       return "status " + std::to_string(device.status());
   }
-}
-
-// "on disk 198.0 MB of 200.0 MB  the last 2.4 s  aged 512.0 MB"
-static std::string StorageLine(const v1::SessionInfo& info) {
-  std::string text = "on disk ";
-  text += info.used_bytes() > 0 ? FormatBytes(static_cast<double>(info.used_bytes())) : "at most";
-  text += info.used_bytes() > 0 ? " of " : " ";
-  text += FormatBytes(static_cast<double>(info.storage_limit_bytes()));
-  if (info.window_ns() > 0) text += "  the last " + FormatDuration(info.window_ns());
-  return text + "  aged " + FormatBytes(static_cast<double>(info.aged_bytes()));
-}
-
-static bool SkippedAlike(const v1::KindState& a, const v1::KindState& b) {
-  return b.verdict() == v1::VERDICT_SKIPPED && a.unit() == b.unit() && a.reason() == b.reason();
 }
 
 std::string RenderSession(const v1::SessionInfo& info, bool with_data, bool coloured) {

@@ -26,13 +26,18 @@ abi::LaneClock ReadClock(const Region& region) {
   return clock;
 }
 
-uint64_t RawNsOf(const abi::LaneClock& clock, uint64_t ticks) {
-  if (clock.counter == abi::kCounterRawClock) return ticks;
+double NsPerTick(const abi::LaneClock& clock) {
+  if (clock.counter == abi::kCounterRawClock) return 1;
   constexpr double kFarEnoughNs = 1e7;
   const double ns = static_cast<double>(clock.latest.raw_ns) - static_cast<double>(clock.first.raw_ns);
   const double passed = static_cast<double>(clock.latest.ticks) - static_cast<double>(clock.first.ticks);
-  double ns_per_tick = clock.nominal_hz == 0 ? 0 : 1e9 / static_cast<double>(clock.nominal_hz);
-  if (ns > kFarEnoughNs && passed > 0) ns_per_tick = ns / passed;
+  if (ns > kFarEnoughNs && passed > 0) return ns / passed;
+  return clock.nominal_hz == 0 ? 0 : 1e9 / static_cast<double>(clock.nominal_hz);
+}
+
+uint64_t RawNsOf(const abi::LaneClock& clock, uint64_t ticks) {
+  if (clock.counter == abi::kCounterRawClock) return ticks;
+  const double ns_per_tick = NsPerTick(clock);
   if (ns_per_tick == 0) return 0;
   // Beyond this the clock is nonsense, and so would be the sum.
   constexpr double kFarthestNs = 1e18;

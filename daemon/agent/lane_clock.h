@@ -9,6 +9,10 @@ namespace profd::agent {
 // A copy of the region's LaneClock: the process's word, whole unless it died while writing.
 abi::LaneClock ReadClock(const Region& region);
 
+// Length of a tick by the line through the two pairs, or by the nominal rate while they are the same; 0 = not
+// known.
+double NsPerTick(const abi::LaneClock& clock);
+
 // CLOCK_MONOTONIC_RAW of a stamp, by the line through the two pairs (or the nominal rate while they are the
 // same); 0 when the clock says nothing sensible.
 uint64_t RawNsOf(const abi::LaneClock& clock, uint64_t ticks);

@@ -17,6 +17,7 @@
 namespace profd::agent {
 
 // proto/profd/v1/agent.proto in plain structs.
+// After `skip_first` steps, cycles of `wait` + `warmup` unrecorded and `active` recorded ones.
 struct StepSchedule {
   uint64_t skip_first = 0, wait = 0, warmup = 0;
   uint64_t active = 0;  // 0: no schedule

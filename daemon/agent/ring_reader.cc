@@ -178,13 +178,8 @@ void RingReader::KeepNewest(uint64_t newest_ns) {
   oldest_ticks_ = 0;
   if (newest_ns == 0) return;
   const abi::LaneClock clock = ReadClock(*region_);
-  constexpr double kFarEnoughNs = 1e7;
-  const double ns = static_cast<double>(clock.latest.raw_ns) - static_cast<double>(clock.first.raw_ns);
-  const double ticks = static_cast<double>(clock.latest.ticks) - static_cast<double>(clock.first.ticks);
-  double ticks_per_ns = static_cast<double>(clock.nominal_hz) / 1e9;
-  if (clock.counter == abi::kCounterRawClock) ticks_per_ns = 1;
-  if (ns > kFarEnoughNs && ticks > 0) ticks_per_ns = ticks / ns;
-  const double back = static_cast<double>(newest_ns) * ticks_per_ns;
+  const double ns_per_tick = NsPerTick(clock);
+  const double back = ns_per_tick == 0 ? 0 : static_cast<double>(newest_ns) / ns_per_tick;
   // Not known how fast it ticks, or longer than it has ticked: everything.
   if (back <= 0 || back >= static_cast<double>(clock.latest.ticks)) return;
   oldest_ticks_ = clock.latest.ticks - static_cast<uint64_t>(back);

@@ -113,6 +113,12 @@ bool ProcessExists(pid_t pid) {
   return ReadStat(pid, &line, &fields) && !fields.Exited();
 }
 
+pid_t ParentOf(pid_t pid) {
+  std::string line;
+  StatFields fields;
+  return ReadStat(pid, &line, &fields) && !fields.Exited() ? fields.parent : 0;
+}
+
 ProcessFacts ReadProcessFacts(pid_t pid) {
   ProcessFacts facts;
   facts.pid = pid;

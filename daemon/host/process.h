@@ -26,6 +26,8 @@ struct ProcessFacts {
 
 // Any thread.
 bool ProcessExists(pid_t pid);
+// 0 when it has none, or is no more.
+pid_t ParentOf(pid_t pid);
 ProcessFacts ReadProcessFacts(pid_t pid);
 // N of every /dev/davinciN it has open, ascending.
 std::vector<uint32_t> OpenDevices(pid_t pid);

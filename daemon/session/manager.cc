@@ -116,6 +116,7 @@ class Manager::Impl {
 
   Status CheckSpec(SessionSpec& spec) const;
   Result<NodeFacts> FactsFor(const Caller& caller, const SessionSpec& spec) const;
+  void Admit(std::shared_ptr<Request> request);
   void PlanStart(std::shared_ptr<Request> request);
   void OpenOutput(std::shared_ptr<Request> request);
   void Launch(const std::shared_ptr<Request>& request, base::UniqueFd parent, std::string parent_path);
@@ -195,16 +196,24 @@ Result<NodeFacts> Manager::Impl::FactsFor(const Caller& caller, const SessionSpe
 
 void Manager::Impl::Start(const Caller& caller, SessionSpec spec,
                           std::function<void(Result<SessionInfo>)> done) {
-  const auto selected = SelectAgents(agents_, caller, spec);
-  if (selected.ok()) spec.pids.insert(spec.pids.end(), selected->begin(), selected->end());
-  if (const Status status = selected.ok() ? CheckSpec(spec) : selected.status(); !status.ok()) {
-    done(status);
-    return;
-  }
   auto request = std::make_shared<Request>();
   request->caller = caller;
-  request->spec = std::move(spec);
   request->done = std::move(done);
+  const auto selected = SelectAgents(agents_, caller, spec);
+  if (!selected.ok()) {
+    request->done(selected.status());
+    return;
+  }
+  spec.pids.insert(spec.pids.end(), selected->begin(), selected->end());
+  request->spec = std::move(spec);
+  Admit(std::move(request));
+}
+
+void Manager::Impl::Admit(std::shared_ptr<Request> request) {
+  if (const Status status = CheckSpec(request->spec); !status.ok()) {
+    request->done(status);
+    return;
+  }
   node_.WhenKnown([this, request] { PlanStart(request); });
 }
 
@@ -302,11 +311,7 @@ void Manager::Impl::Resume(ResumeRecord record) {
       resumer_.Forget(id);
     }
   };
-  if (const Status status = CheckSpec(request->spec); !status.ok()) {
-    request->done(status);
-    return;
-  }
-  node_.WhenKnown([this, request] { PlanStart(request); });
+  Admit(std::move(request));
 }
 
 void Manager::Impl::ForgetOld() {

@@ -369,9 +369,9 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
       continue;
     }
     const AgentFacts& agent = *process.agent;
-    const auto known = std::find_if(
-        agent.capabilities.begin(), agent.capabilities.end(),
-        [&](const AgentFacts::Capability& capability) { return capability.kind == request.kind; });
+    const auto known =
+        std::find_if(agent.capabilities.begin(), agent.capabilities.end(),
+                     [&](const agent::Capability& capability) { return capability.kind == request.kind; });
     if (!agent.usable.ok()) {
       skip(agent.usable.message());
     } else if (!agent.holder.empty()) {

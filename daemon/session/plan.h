@@ -20,12 +20,7 @@ namespace profd::session {
 struct AgentFacts {
   base::Status usable;  // why not at all
   std::string holder;   // who records it already; "" = nobody
-  struct Capability {
-    std::string kind;
-    bool available = false;
-    std::string reason;
-  };
-  std::vector<Capability> capabilities;
+  std::vector<agent::Capability> capabilities;
 };
 
 struct ProcessFacts {

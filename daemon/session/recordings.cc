@@ -145,8 +145,7 @@ void Recordings::Arm(const MemberPtr& member, std::function<void()> done) {
   agent::Arm arm;
   arm.kinds = start.kinds;
   arm.flight_recorder = setup_.flight_recorder;
-  arm.steps = {setup_.steps.skip_first, setup_.steps.wait, setup_.steps.warmup, setup_.steps.active,
-               setup_.steps.repeat};
+  arm.steps = setup_.steps;
   member->peer->Send(std::move(arm), kArmPatienceNs,
                      [self = shared_from_this(), member, done](const agent::Ack& ack) {
                        member->armed = ack.status.ok();
@@ -163,25 +162,25 @@ void Recordings::Arm(const MemberPtr& member, std::function<void()> done) {
 void Recordings::Fire(const MemberPtr& member, uint64_t at_raw_ns, std::function<void()> done) {
   member->part->manifest.fire_raw_ns = at_raw_ns;
   const uint64_t asked_ns = base::RawNs();
-  member->peer->Send(
-      agent::Fire{at_raw_ns}, kArmPatienceNs + kTogetherNs,
-      [self = shared_from_this(), member, at_raw_ns, asked_ns, done](const agent::Ack& ack) {
-        if (!ack.status.ok()) {
-          if (member->status.ok()) {
-            member->status = {ack.status.code(), "process " + std::to_string(member->peer->identity().pid) +
-                                                     " did not begin to record: " + ack.status.message()};
-          }
-          self->End(member, "failed", done);
-          return;
-        }
-        self->NoteClock(*member);
-        format::ManifestAgent& manifest = member->part->manifest;
-        manifest.begun_ticks = ack.ticks;
-        const uint64_t begun_ns = agent::RawNsOf(agent::ReadClock(*member->peer->region()), ack.ticks);
-        const uint64_t meant_ns = at_raw_ns != 0 ? at_raw_ns : asked_ns;
-        if (begun_ns != 0) manifest.skew_ns = static_cast<int64_t>(begun_ns - meant_ns);
-        done();
-      });
+  member->peer->Send(agent::Fire{at_raw_ns}, kArmPatienceNs + kTogetherNs,
+                     [self = shared_from_this(), member, at_raw_ns, asked_ns, done](const agent::Ack& ack) {
+                       if (!ack.status.ok()) {
+                         if (member->status.ok()) {
+                           member->status = {ack.status.code(),
+                                             "process " + std::to_string(member->peer->identity().pid) +
+                                                 " did not begin to record: " + ack.status.message()};
+                         }
+                         self->End(member, "failed", done);
+                         return;
+                       }
+                       const abi::LaneClock clock = self->NoteClock(*member);
+                       format::ManifestAgent& manifest = member->part->manifest;
+                       manifest.begun_ticks = ack.ticks;
+                       const uint64_t begun_ns = agent::RawNsOf(clock, ack.ticks);
+                       const uint64_t meant_ns = at_raw_ns != 0 ? at_raw_ns : asked_ns;
+                       if (begun_ns != 0) manifest.skew_ns = static_cast<int64_t>(begun_ns - meant_ns);
+                       done();
+                     });
 }
 
 agent::DrainTarget Recordings::TargetFor(const MemberPtr& member) {
@@ -307,7 +306,7 @@ void Recordings::OnArrival(const std::shared_ptr<agent::Peer>& peer) {
   if (stopping_) return;
   if (setup_.uid != 0 && peer->identity().uid != setup_.uid) return;
   pid_t pid = peer->identity().pid;
-  for (int i = 0; i < kMaxAncestors && pid > 1; ++i, pid = host::ReadProcessFacts(pid).parent) {
+  for (int i = 0; i < kMaxAncestors && pid > 1; ++i, pid = host::ParentOf(pid)) {
     const auto start = std::find_if(setup_.starts.begin(), setup_.starts.end(),
                                     [pid](const AgentStart& start) { return start.pid == pid; });
     if (start == setup_.starts.end()) continue;
@@ -336,13 +335,14 @@ void Recordings::OnStepWindow(const MemberPtr& member, const agent::StepWindow& 
   ctl_.Post(std::exchange(on_steps_done_, nullptr));
 }
 
-void Recordings::NoteClock(const Member& member) const {
+abi::LaneClock Recordings::NoteClock(const Member& member) const {
   const abi::LaneClock clock = agent::ReadClock(*member.peer->region());
   format::ManifestAgent& manifest = member.part->manifest;
   manifest.counter = CounterName(clock.counter);
   manifest.counter_hz = clock.nominal_hz;
   manifest.first = TicksOf(clock.first);
   manifest.latest = TicksOf(clock.latest);
+  return clock;
 }
 
 std::vector<format::ManifestAgent> Recordings::Agents(uint32_t trace) const {

@@ -36,7 +36,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
     std::string holder;  // "session 3f2a91c0 of alice"
     uid_t uid = 0;       // processes of others join for root only
     std::vector<AgentStart> starts;
-    StepWindows steps;
+    agent::StepSchedule steps;
     bool flight_recorder = false;
   };
   // Outcome for one target that was to be recorded.
@@ -107,7 +107,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   void OnArrival(const std::shared_ptr<agent::Peer>& peer);
   void OnStepWindow(const MemberPtr& member, const agent::StepWindow& window);
   agent::DrainTarget TargetFor(const MemberPtr& member);
-  void NoteClock(const Member& member) const;
+  abi::LaneClock NoteClock(const Member& member) const;  // into the manifest, too
   void Trouble(const std::string& what);
 
   base::Executor& ctl_;

@@ -33,13 +33,7 @@ bool ItemMatches(std::string_view item, std::string_view value) {
 }  // namespace
 
 AgentFacts AgentFactsOf(const agent::Peer& peer) {
-  AgentFacts facts;
-  facts.usable = peer.Usable();
-  facts.holder = peer.holder();
-  for (const agent::Capability& capability : peer.hello().capabilities) {
-    facts.capabilities.push_back({capability.kind, capability.available, capability.reason});
-  }
-  return facts;
+  return {peer.Usable(), peer.holder(), peer.hello().capabilities};
 }
 
 bool LabelMatches(std::string_view wanted, std::string_view value) {

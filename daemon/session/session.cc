@@ -71,7 +71,7 @@ std::shared_ptr<Trace> Session::NewTrace() {
   manifest.storage_limit_bytes = setup_.spec.storage_limit_bytes;
   if (!setup_.spec.preset.empty()) manifest.settings["preset"] = setup_.spec.preset;
   if (setup_.spec.delay_ns > 0) manifest.settings["delay_ns"] = std::to_string(setup_.spec.delay_ns);
-  const StepWindows& steps = setup_.spec.steps;
+  const agent::StepSchedule& steps = setup_.spec.steps;
   if (steps.active > 0) {
     manifest.settings["steps"] =
         "skip_first=" + std::to_string(steps.skip_first) + ",wait=" + std::to_string(steps.wait) +

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "daemon/agent/peer.h"
 
 namespace profd::session {
 
@@ -21,22 +22,14 @@ struct KindRequest {
   double hz = 0;
 };
 
-// Which steps of a training loop are recorded: after `skip_first`, cycles of `wait` + `warmup` unrecorded and
-// `active` recorded ones.
-struct StepWindows {
-  uint64_t skip_first = 0, wait = 0, warmup = 0;
-  uint64_t active = 0;  // 0: no windows, everything is recorded
-  uint64_t repeat = 0;  // cycles; 0: until stopped
-};
-
 struct SessionSpec {
   std::vector<KindRequest> kinds;
   std::string preset;  // node memory network host all; empty = none
   std::vector<pid_t> pids;
   bool all_agents = false;  // every registered process that the caller may record …
   std::map<std::string, std::string>
-      agent_labels;  // … and those with these labels; "0-7" is a range of numbers
-  StepWindows steps;
+      agent_labels;              // … and those with these labels; "0-7" is a range of numbers
+  agent::StepSchedule steps;     // which steps of a training loop are recorded
   bool flight_recorder = false;  // agents keep the newest records in memory until a snapshot writes them out
   bool resume = false;           // goes on in a new, linked directory after a restart of profd
   bool all_devices = false;

@@ -6,7 +6,6 @@ import pathlib
 import re
 import signal
 import struct
-import subprocess
 import threading
 import time
 import unittest
@@ -17,7 +16,6 @@ import prof_reader
 
 LIMIT = 200_000_000
 SLICE_BYTES = 2 << 20
-WORKLOAD = harness.PROGRAMS / "workload"
 # A flood repeats its prepared records, stamps included: what the reader says of time says nothing of ageing.
 OF_THE_FLOOD = re.compile(r"stamps go backwards|stamps are outside the session|periods are not in the order|"
                           r": period at \d+ ")
@@ -63,21 +61,6 @@ class LimitTest(harness.ProfdTest):
         watcher = Watcher(daemon)
         self.addCleanup(watcher.end)
         return watcher
-
-    def job(self, daemon):
-        process = subprocess.Popen([str(WORKLOAD), "interactive"], env=daemon.environment, stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, text=True)
-
-        def close():
-            process.kill()
-            process.communicate()
-
-        self.addCleanup(close)
-        process.stdout.readline()
-        known = lambda: daemon.ctl("targets", "--json").json["targets"]
-        harness.wait_until(lambda: any(target["pid"] == process.pid and target["agent_version"] for target in known()),
-                           "the job to register")
-        return process
 
     def wait_for_ageing(self, daemon, session, least_bytes):
         return harness.wait_until(lambda: (status := daemon.status(session))["aged_bytes"] >= least_bytes and status,
@@ -135,9 +118,7 @@ class LimitTest(harness.ProfdTest):
         def emit():
             nonlocal emitted
             while not emitting.is_set():
-                job.stdin.write("mark 20000\n")
-                job.stdin.flush()
-                job.stdout.readline()
+                job.order("mark 20000")
                 emitted += 20000
                 time.sleep(0.05)
 

@@ -10,47 +10,10 @@ import unittest
 import agent_reader
 import harness
 
-WORKLOAD = harness.PROGRAMS / "workload"
 SMALL = "agent:\n  lanes: 4\n  lane_kib: 8\n"  # 256 records a lane
 
 
-class Job:
-    """The interactive workload: says what it did, so that a test knows what must be on disk."""
-
-    def __init__(self, test, daemon, labels="", what="interactive"):
-        environment = dict(daemon.environment, PROFD_LABELS=labels)
-        self.process = subprocess.Popen([str(WORKLOAD), what], env=environment, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
-        test.addCleanup(self.close)
-        self.pid = self.process.pid
-        if what == "interactive":
-            self.process.stdout.readline()  # threads N
-
-    def order(self, text):
-        self.process.stdin.write(text + "\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline().strip()
-
-    def close(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
-
-
 class RecordingTest(harness.ProfdTest):
-    def registered(self, daemon, *pids):
-        def present():
-            known = {target["pid"]: target for target in daemon.ctl("targets", "--json").json["targets"]}
-            return all(pid in known and known[pid]["agent_version"] for pid in pids)
-
-        harness.wait_until(present, f"{pids} to register")
-
-    def job(self, daemon, **options):
-        job = Job(self, daemon, **options)
-        self.registered(daemon, job.pid)
-        return job
-
     def one_agent(self, session, **options):
         agents = agent_reader.agents(session["directory"], **options)
         self.assertEqual(len(agents), 1)

@@ -5,14 +5,12 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import time
 import unittest
 
 import harness
 import prof_reader
 
-WORKLOAD = harness.PROGRAMS / "workload"
 GOLDEN = harness.ROOT / "tests" / "golden" / "data"
 
 
@@ -38,32 +36,14 @@ class VerifyTest(harness.ProfdTest):
         time.sleep(seconds)
         return session
 
-    def agent(self, daemon):
-        job = subprocess.Popen([str(WORKLOAD), "interactive"], env=daemon.environment, stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, text=True)
-
-        def close():
-            job.kill()
-            job.wait()
-            job.stdin.close()
-            job.stdout.close()
-
-        self.addCleanup(close)
-        job.stdout.readline()
-        harness.wait_until(lambda: any(target["pid"] == job.pid and target["agent_version"] for target in
-                                       daemon.ctl("targets", "--json").json["targets"]), "the agent")
-        return job
-
     def mark(self, job, count):
-        job.stdin.write(f"mark {count}\n")
-        job.stdin.flush()
-        self.assertEqual(job.stdout.readline().strip(), "done")
+        self.assertEqual(job.order(f"mark {count}"), "done")
 
     # --- what profd writes
 
     def test_sealed(self):
         daemon = self.profd(config="store:\n  slice_bytes: 65536\n")
-        job = self.agent(daemon)
+        job = self.job(daemon)
         session = daemon.begin("--pid", job.pid, "--devices", "all")
         self.mark(job, 20000)
         time.sleep(1)
@@ -76,7 +56,7 @@ class VerifyTest(harness.ProfdTest):
 
     def test_killed_and_recovered(self):
         daemon = self.profd(config="store:\n  slice_bytes: 65536\n")
-        job = self.agent(daemon)
+        job = self.job(daemon)
         started = daemon.begin("--pid", job.pid, "--devices", "all")
         self.mark(job, 20000)
         time.sleep(1)
@@ -162,7 +142,7 @@ class VerifyTest(harness.ProfdTest):
 
     def test_finds_what_is_wrong(self):
         daemon = self.profd(config="store:\n  slice_bytes: 65536\n")
-        job = self.agent(daemon)
+        job = self.job(daemon)
         session = daemon.begin("--pid", job.pid, "--devices", "0", "--collect", "hbm,pcie,host-mem,agent-counter")
         self.mark(job, 20000)
         time.sleep(1)

@@ -146,6 +146,30 @@ class Profd:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
+class Job:
+    """The interactive workload: says what it did, so that a test knows what must be on disk."""
+
+    def __init__(self, test, daemon, labels="", what="interactive"):
+        environment = dict(daemon.environment, PROFD_LABELS=labels)
+        self.process = subprocess.Popen([str(PROGRAMS / "workload"), what], env=environment, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        test.addCleanup(self.close)
+        self.pid = self.process.pid
+        if what == "interactive":
+            self.process.stdout.readline()  # threads N
+
+    def order(self, text):
+        self.process.stdin.write(text + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
 class ProfdTest(unittest.TestCase):
     """A test with daemons and workloads that are gone afterwards, whatever happens."""
 
@@ -164,6 +188,18 @@ class ProfdTest(unittest.TestCase):
 
         self.addCleanup(stop)
         return process
+
+    def registered(self, daemon, *pids):
+        def present():
+            known = {target["pid"]: target for target in daemon.ctl("targets", "--json").json["targets"]}
+            return all(pid in known and known[pid]["agent_version"] for pid in pids)
+
+        wait_until(present, f"{pids} to register")
+
+    def job(self, daemon, **options):
+        job = Job(self, daemon, **options)
+        self.registered(daemon, job.pid)
+        return job
 
     def kind(self, session, kind, unit):
         found = [entry for entry in session["kinds"] if entry["kind"] == kind and entry["unit"] == unit]
