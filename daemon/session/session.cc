@@ -95,9 +95,18 @@ void Session::Start(std::function<void(Result<SessionInfo>)> done) {
       if (const auto self = weak.lock()) self->Stop(EndReason::kSteps, nullptr);
     });
   }
-  // The processes answer while the directory is made.
-  if (recordings_ && setup_.spec.delay_ns == 0) recordings_->Begin();
   trace_ = NewTrace();
+  if (setup_.spec.delay_ns == 0) {
+    if (recordings_) recordings_->Begin();
+    trace_->Begin([self = shared_from_this()](const Status& status) {
+      if (status.ok()) {
+        self->directories_.push_back(self->trace_->directory());
+        self->WatchTargets();
+      }
+      self->OnFired(status);
+    });
+    return;
+  }
   trace_->Arm([self = shared_from_this()](const Status& status) {
     if (!status.ok()) {
       self->OnFailed(status);
@@ -105,16 +114,11 @@ void Session::Start(std::function<void(Result<SessionInfo>)> done) {
     }
     self->state_ = State::kArmed;
     self->directories_.push_back(self->trace_->directory());
-    // Steps that are over by now have been recorded all the same.
-    if (self->stop_when_running_ && self->end_reason_ != EndReason::kSteps) {
+    if (self->stop_when_running_) {
       self->OnFailed({Code::kCancelled, "stopped before it began"});
       return;
     }
     self->WatchTargets();
-    if (self->setup_.spec.delay_ns == 0) {
-      self->Fire();
-      return;
-    }
     // Answered now: the directory stands, the kinds start when the delay is over.
     for (KindState& kind : self->setup_.plan.kinds) {
       if (kind.verdict == Verdict::kStarted) kind.verdict = Verdict::kPending;
@@ -127,24 +131,20 @@ void Session::Start(std::function<void(Result<SessionInfo>)> done) {
       for (KindState& kind : self->setup_.plan.kinds) {
         if (kind.verdict == Verdict::kPending) kind.verdict = Verdict::kStarted;
       }
+      self->state_ = State::kPending;  // from here on a stop waits until it runs
       if (self->recordings_) self->recordings_->Begin();
-      self->trace_->Restamp([self] {
-        if (self->state_ == State::kArmed) self->Fire();
-      });
+      self->trace_->Restamp(
+          [self] { self->trace_->Fire([self](const Status& status) { self->OnFired(status); }); });
     }));
   });
 }
 
-void Session::Fire() {
-  trace_->Fire([self = shared_from_this()](const Status& status) {
-    if (!status.ok()) {
-      self->trace_.reset();  // Fire() removed the directory
-      self->directories_ = self->setup_.directories;
-      self->OnFailed(status);
-      return;
-    }
-    self->OnRunning();
-  });
+void Session::OnFired(const Status& status) {
+  if (status.ok()) {
+    OnRunning();
+  } else {
+    OnFailed(status);
+  }
 }
 
 void Session::OnRunning() {
@@ -310,13 +310,10 @@ void Session::Stop(EndReason reason, std::function<void(SessionInfo)> done) {
   if (end_reason_ != EndReason::kNone) return;  // on its way
   end_reason_ = reason;
   switch (state_) {
-    case State::kArmed:
-      if (on_started_ == nullptr) {  // waits for its delay
-        OnFailed({Code::kCancelled, "stopped before it began"});
-        end_reason_ = reason;
-        return;
-      }
-      [[fallthrough]];
+    case State::kArmed:  // waits for its delay
+      OnFailed({Code::kCancelled, "stopped before it began"});
+      end_reason_ = reason;
+      return;
     case State::kPending:
       stop_when_running_ = true;
       return;

@@ -55,7 +55,7 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   std::shared_ptr<Trace> NewTrace();
   std::string Holder() const;
-  void Fire();
+  void OnFired(const base::Status& status);
   void OnRunning();
   void OnFailed(const base::Status& status);
   void WatchTargets();

@@ -58,6 +58,9 @@ class Trace : public std::enable_shared_from_this<Trace> {
   Trace(Services services, TraceSetup setup);
   ~Trace();
 
+  // Arm() and Fire() as one: the sources start while the directory is being made, and what they deliver
+  // waits.
+  void Begin(std::function<void(base::Status)> done);
   // Pairs the clocks and writes the directory with all control files. On error nothing is left on disk.
   void Arm(std::function<void(base::Status)> done);
   // After a delay: the clocks of the start once more, into the start files.
@@ -112,7 +115,11 @@ class Trace : public std::enable_shared_from_this<Trace> {
   using PairResult = base::Result<format::ClockPair>;
   void AskClocks(const std::vector<uint32_t>& devices, std::function<void(uint32_t, const PairResult&)> each,
                  std::function<void()> done);
-  void OpenWriter(std::function<void(base::Status)> done);
+  void ReadStartClocks(std::function<void(base::Status)> done);
+  base::Status TakeWriter();
+  void OpenDirectory(std::function<void(base::Status)> done);
+  void StartSources(std::function<void()> done);
+  void OnSourcesStarted(std::function<void(base::Status)> done);
   std::vector<store::ControlFile> StartFiles();
   format::Manifest WholeManifest() const;
   static store::ControlFile FileOf(const format::Manifest& manifest);

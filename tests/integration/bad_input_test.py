@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Bad input: one clear line on stderr, an exit code of its own, and nothing done. Every bad input that the vendor's
 collector was tried with is here with what profd does instead."""
+import collections
+import contextlib
 import os
 import pathlib
 import shutil
@@ -10,7 +12,7 @@ import threading
 import unittest
 
 import harness
-from harness import FAILED, NOT_FOUND, OK, PERMISSION, UNAVAILABLE, USAGE
+from harness import BUSY, FAILED, NOT_FOUND, OK, PERMISSION, UNAVAILABLE, USAGE
 
 
 class BadStartTest(harness.ProfdTest):
@@ -184,19 +186,39 @@ class BadPlaceTest(harness.ProfdTest):
         self.assertIn("slice_bytes: 2097152", done.stdout)
 
 
-@unittest.skipUnless(os.geteuid() == 0, "needs root to make a read-only mount")
-class ReadOnlyTest(harness.ProfdTest):
+@unittest.skipUnless(os.geteuid() == 0, "needs root to mount")
+class OutputMountTest(harness.ProfdTest):
+    @contextlib.contextmanager
+    def mount(self, options):
+        with tempfile.TemporaryDirectory() as mount:
+            subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", mount], check=True)
+            try:
+                yield mount
+            finally:
+                subprocess.run(["umount", "--lazy", mount], check=True)
+
     def test_a_read_only_output_is_refused(self):
         daemon = self.profd()
-        with tempfile.TemporaryDirectory() as mount:
-            subprocess.run(["mount", "-t", "tmpfs", "-o", "ro,size=1m", "tmpfs", mount], check=True)
-            try:
-                result = daemon.ctl("start", "--collect", "hbm", "--output", mount)
-                self.assertEqual(result.code, PERMISSION, result)
-                self.assertIn(mount, result.err)
-                self.assertEqual(len(result.err.strip().splitlines()), 1, result)
-            finally:
-                subprocess.run(["umount", mount], check=True)
+        with self.mount("ro,size=1m") as mount:
+            result = daemon.ctl("start", "--collect", "hbm", "--output", mount)
+            self.assertEqual(result.code, PERMISSION, result)
+            self.assertIn(mount, result.err)
+            self.assertEqual(len(result.err.strip().splitlines()), 1, result)
+
+    def test_a_directory_that_cannot_be_made_leaves_no_channel_running(self):
+        daemon = self.profd()
+        with self.mount("size=1m,nr_inodes=8") as mount:
+            result = daemon.ctl("start", "--collect", "hbm,host-sys-cpu", "--devices", "all", "--output", mount)
+            self.assertEqual(result.code, BUSY, result)
+            self.assertIn(mount, result.err)
+            self.assertIn("No space left", result.err)
+            self.assertEqual(len(result.err.strip().splitlines()), 1, result)
+            self.assertEqual(os.listdir(mount), [])
+        # Channels start while the directory is made; they were stopped again.
+        counts = collections.Counter(line["event"] for line in daemon.truth_lines() if "channel" in line)
+        self.assertEqual(counts["start"], counts["stop"])
+        sealed = daemon.end(daemon.begin("--collect", "hbm")["session"])
+        self.assertEqual(sealed["end_reason"], "stopped")
 
 
 if __name__ == "__main__":

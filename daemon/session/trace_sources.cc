@@ -1,0 +1,269 @@
+// The sources of a trace: started, followed, stopped, and what their fate means for the kinds that were asked
+// for.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "daemon/session/after.h"
+#include "daemon/session/trace.h"
+
+namespace profd::session {
+
+namespace {
+
+using base::Code;
+using base::Status;
+
+// What an agent's note says of one kind (Recordings::Begun), "" for nothing.
+std::string ReasonIn(const std::string& note, const std::string& kind) {
+  const bool from_mspti =
+      kind == "agent-kernel" || kind == "agent-comm" || kind == "agent-api" || kind == "agent-memory";
+  for (const std::string& who : {kind, std::string(from_mspti ? "MSPTI kinds" : kind)}) {
+    const size_t at = note.find(who + ": ");
+    if (at == std::string::npos) continue;
+    const size_t begin = at + who.size() + 2;
+    return note.substr(begin, note.find("; ", begin) - begin);
+  }
+  return "";
+}
+
+}  // namespace
+
+void Trace::StartSources(std::function<void()> done) {
+  const size_t parts = channels_.size() + (host_kinds_.empty() ? 0 : 1) + (setup_.recordings ? 1 : 0);
+  const auto one_done = After(parts, std::move(done));
+  // The agents first: they answer soonest.
+  if (setup_.recordings) StartAgents(one_done);
+  if (!host_kinds_.empty()) StartHost(one_done);
+  for (Channel& channel : channels_) StartChannel(channel, one_done);
+}
+
+void Trace::StartAgents(std::function<void()> done) {
+  const auto judge = [self = shared_from_this(),
+                      done = std::move(done)](const Recordings::Verdicts& verdicts) {
+    for (const AgentStart& start : self->setup_.plan.agents) {
+      const auto verdict = verdicts.find(start.pid);
+      if (verdict == verdicts.end()) continue;
+      const auto& [status, note] = verdict->second;
+      for (const size_t index : start.kind_index) {
+        if (index == kNoKind) continue;
+        KindState& kind = self->setup_.plan.kinds[index];
+        if (!status.ok()) {
+          kind.verdict = Verdict::kFailed;
+          kind.reason = status.message();
+        } else if (const std::string why = ReasonIn(note, kind.kind); !why.empty()) {
+          kind.verdict = Verdict::kSkipped;
+          kind.reason = why;
+        }
+      }
+      if (!status.ok() && self->refused_.ok()) self->refused_ = status;
+    }
+    done();
+  };
+  setup_.recordings->Move({setup_.id, writer_->drain},
+                          [recordings = setup_.recordings, judge] { recordings->WhenBegun(judge); });
+}
+
+void Trace::StartHost(std::function<void()> done) {
+  host::SampleRequest request;
+  request.trace = setup_.id;
+  request.first_stream = static_cast<uint32_t>(channels_.size());
+  request.pids = setup_.pids;
+  request.pipe = writer_->sampler;
+  for (const HostKind& kind : host_kinds_)
+    request.probes.push_back({kind.start.kind, kind.start.hz, kind.stats});
+  request.make_spec = [](const std::string& folder, const std::string& file, chunk::StreamStatsPtr stats) {
+    auto spec = std::make_shared<store::StreamSpec>();
+    spec->folder = folder;
+    spec->file = file;
+    // The vendor's reader counts the lines of a slice from its start_time, so there must be one slice.
+    spec->one_slice = file == "host_disk.data";
+    spec->stats = std::move(stats);
+    return std::shared_ptr<const void>(spec, spec.get());
+  };
+  services_.sampler.Start(std::move(request),
+                          [self = shared_from_this(), done = std::move(done)](const Status& status) {
+                            self->host_running_ = status.ok();
+                            for (const HostKind& kind : self->host_kinds_) {
+                              KindState& state = self->setup_.plan.kinds[kind.start.kind_index];
+                              state.verdict = status.ok() ? Verdict::kStarted : Verdict::kFailed;
+                              if (!status.ok()) state.reason = status.message();
+                            }
+                            if (!status.ok() && self->refused_.ok()) self->refused_ = status;
+                            done();
+                          });
+}
+
+void Trace::StartChannel(Channel& channel, std::function<void()> done) {
+  const uint32_t device = channel.start.device;
+  const auto pair = device_start_.find(device);
+  if (pair == device_start_.end()) {  // reason was set when its clocks could not be read
+    done();
+    return;
+  }
+  store::StreamSpec spec;
+  spec.folder = "device_" + std::to_string(device);
+  spec.file = channel.start.file + "." + std::to_string(device);
+  spec.one_slice = channel.start.one_slice && !setup_.budget->limited();
+  spec.stats = channel.stats;
+  if (channel.start.format != nullptr) {
+    spec.every_slice_header = channel.start.format->every_slice_header;
+    spec.first_slice_header = channel.start.format->first_slice_header;
+  }
+  writer_->thread->AddStream(channel.key, std::move(spec));
+
+  device::ChannelRequest request;
+  request.device = device;
+  request.channel = channel.start.channel;
+  request.para = channel.start.para;
+  request.format = channel.start.format;
+  request.late = channel.start.late;
+  request.kind = setup_.plan.kinds[channel.start.kind_index].kind;
+  request.holder = setup_.holder;
+  request.device_start_ns = pair->second.device_raw_ns;
+  for (const driver::DeviceFacts& facts : services_.node.devices()) {
+    if (facts.id == device) request.counter_mhz = facts.counter_mhz;
+  }
+  request.key = channel.key;
+  request.stats = channel.stats;
+  request.pipe = writer_->pumps[services_.node.hub()->PumpOf(device)];
+  const size_t index = channel.key.stream;
+  std::weak_ptr<Trace> weak = weak_from_this();
+  request.on_event = [weak, index](const device::ChannelEvent& event) {
+    if (const auto self = weak.lock()) self->OnChannelEvent(index, event);
+  };
+  services_.node.hub()->Start(std::move(request), [self = shared_from_this(), index, done = std::move(done)](
+                                                      base::Result<device::Started> result) {
+    Channel& channel = self->channels_[index];
+    if (result.ok()) {
+      channel.subscribed = true;
+      channel.verdict = result->pending ? Verdict::kPending : Verdict::kStarted;
+      channel.effective_hz = self->EffectiveHz(channel, result->period_ms);
+      channel.reason = result->pending ? "the device does not offer it yet" : result->shared ? "shared" : "";
+    } else {
+      channel.verdict = Verdict::kFailed;
+      channel.reason = result.status().message();
+      if (self->refused_.ok()) self->refused_ = result.status();
+    }
+    done();
+  });
+}
+
+void Trace::OnChannelEvent(size_t index, const device::ChannelEvent& event) {
+  Channel& channel = channels_[index];
+  const std::string where = "device " + std::to_string(channel.start.device) + " " +
+                            setup_.plan.kinds[channel.start.kind_index].kind + ": ";
+  switch (event.what) {
+    case device::ChannelEvent::What::kStarted:
+      channel.verdict = Verdict::kStarted;
+      channel.effective_hz = EffectiveHz(channel, 0);
+      channel.reason.clear();
+      break;
+    case device::ChannelEvent::What::kFailed:
+      if (channel.verdict == Verdict::kPending) {
+        channel.reason = event.reason;
+      } else {
+        channel.reason = event.reason;
+        channel.verdict = Verdict::kFailed;
+        Trouble(where + event.reason);
+      }
+      break;
+    case device::ChannelEvent::What::kRecovered:
+      channel.verdict = Verdict::kStarted;
+      channel.reason = "recovered: " + event.reason;
+      break;
+    case device::ChannelEvent::What::kDamaged:
+      Trouble(where + event.reason);
+      break;
+  }
+  Settle();
+}
+
+double Trace::EffectiveHz(const Channel& channel, uint32_t running_period_ms) const {
+  // The plan knows the rate of what it asks for, also where the payload and not the call says it; another
+  // session's running channel scales it.
+  const uint32_t asked_ms = channel.start.para.period_ms;
+  const double scale = asked_ms == 0 || running_period_ms == 0 ? 1.0 : double(asked_ms) / running_period_ms;
+  return planned_hz_[channel.start.kind_index] * scale;
+}
+
+void Trace::Settle() {
+  struct Tally {
+    size_t total = 0, started = 0, pending = 0;
+    double hz = 0;
+    std::string reason;
+  };
+  std::map<size_t, Tally> tallies;
+  for (const Channel& channel : channels_) {
+    Tally& tally = tallies[channel.start.kind_index];
+    ++tally.total;
+    if (channel.verdict == Verdict::kStarted) {
+      ++tally.started;
+      tally.hz = channel.effective_hz;
+    }
+    if (channel.verdict == Verdict::kPending) ++tally.pending;
+    if (tally.reason.empty()) tally.reason = channel.reason;
+  }
+  for (const auto& [index, tally] : tallies) {
+    KindState& kind = setup_.plan.kinds[index];
+    kind.reason = tally.reason;
+    if (tally.started > 0) {
+      kind.verdict = Verdict::kStarted;
+      kind.effective_hz = tally.hz;
+      if (tally.started < tally.total && !tally.reason.empty()) {
+        kind.reason = std::to_string(tally.total - tally.started) + " of " + std::to_string(tally.total) +
+                      " channels: " + tally.reason;
+      }
+    } else {
+      kind.verdict = tally.pending > 0 ? Verdict::kPending : Verdict::kFailed;
+    }
+  }
+  // Kinds that ride on another's start (aicore and aivector share channel 54) share its fate.
+  const auto share = [this](size_t from, const std::vector<size_t>& riders) {
+    const KindState& kind = setup_.plan.kinds[from];
+    for (const size_t rider : riders) {
+      setup_.plan.kinds[rider].verdict = kind.verdict;
+      setup_.plan.kinds[rider].effective_hz = kind.effective_hz;
+      setup_.plan.kinds[rider].reason = kind.reason;
+    }
+  };
+  for (const Channel& channel : channels_) share(channel.start.kind_index, channel.start.also_kinds);
+  for (const HostKind& kind : host_kinds_) share(kind.start.kind_index, kind.start.also_kinds);
+}
+
+void Trace::StopSources(std::function<void()> done) {
+  // A session that rolled has moved its recordings on to the next trace.
+  const bool recording = setup_.recordings && setup_.recordings->trace() == setup_.id;
+  size_t parts = (host_running_ ? 1 : 0) + (recording ? 1 : 0);
+  for (const Channel& channel : channels_) parts += channel.subscribed ? 1 : 0;
+  const auto one_done = After(parts, std::move(done));
+  if (recording) setup_.recordings->Stop(one_done);
+  if (host_running_) services_.sampler.Stop(setup_.id, one_done);
+  for (Channel& channel : channels_) {
+    if (!std::exchange(channel.subscribed, false)) continue;
+    services_.node.hub()->Stop(
+        channel.key, [self = shared_from_this(), index = channel.key.stream, one_done](const Status& status) {
+          if (!status.ok()) {
+            Channel& channel = self->channels_[index];
+            channel.reason = status.message();
+            if (status.code() != Code::kDataLoss) channel.verdict = Verdict::kFailed;
+            self->Settle();
+            self->Trouble("device " + std::to_string(channel.start.device) + " " +
+                          self->setup_.plan.kinds[channel.start.kind_index].kind + ": " + status.message());
+          }
+          one_done();
+        });
+  }
+}
+
+void Trace::EndSources() {
+  if (setup_.recordings) services_.drain.EndTrace(setup_.id, *writer_->drain);
+  std::set<size_t> ended;
+  for (const auto& [device, pair] : device_start_) {
+    const size_t pump = services_.node.hub()->PumpOf(device);
+    if (ended.insert(pump).second) services_.node.hub()->EndTrace(setup_.id, device, writer_->pumps[pump]);
+  }
+}
+
+}  // namespace profd::session
