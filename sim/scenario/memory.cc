@@ -201,10 +201,11 @@ class ModuleMemoryProducer : public PeriodicProducer {
   bool in_cycles_;
 };
 
+// The call always says 100 ms; what was asked for is in the payload.
 class QosProducer : public PeriodicProducer {
  public:
   QosProducer(const Environment& env, const StartRequest& request)
-      : PeriodicProducer(env, request, request.period_ms * kMs),
+      : PeriodicProducer(env, request, std::max(1U, request.Word(0)) * kMs),
         streams_(std::min<uint32_t>(request.Half(4), std::size(kQosPercent))) {}
 
  protected:

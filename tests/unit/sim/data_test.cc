@@ -233,9 +233,9 @@ TEST(Consistency, ChannelsOfOneTrafficAgree) {
   const SimLibrary sim("truth: $DIR/truth");
   const uint32_t ids[] = {channel::kHbm, channel::kQos, channel::kStarsProfile, channel::kHccs};
   for (const uint32_t id : ids) {
-    const std::string payload = id == channel::kStarsProfile
-                                    ? Words({1, 100, 1, 100, 1, 100, 1, 100, 0, 0, 0, 0, 0, 0})
-                                    : AnyPayload(id);
+    std::string payload = AnyPayload(id);
+    if (id == channel::kQos) payload = Words({100, 3, 0x00030201, 0, 0, 0, 0});
+    if (id == channel::kStarsProfile) payload = Words({1, 100, 1, 100, 1, 100, 1, 100, 0, 0, 0, 0, 0, 0});
     ASSERT_EQ(sim.Start(0, id, 100, payload), 0);
   }
   SleepMs(1200);
