@@ -1,4 +1,5 @@
-// The clocks profd reads. Host time inside profd is CLOCK_MONOTONIC_RAW in nanoseconds unless a name says otherwise.
+// The clocks profd reads. Host time inside profd is CLOCK_MONOTONIC_RAW in nanoseconds unless a name says
+// otherwise.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@ inline uint64_t RawNs() { return ReadClockNs(CLOCK_MONOTONIC_RAW); }
 inline uint64_t MonotonicNs() { return ReadClockNs(CLOCK_MONOTONIC); }
 inline uint64_t WallNs() { return ReadClockNs(CLOCK_REALTIME); }
 
-// The host's cycle counter as the vendor's files name it (cntvct): TSC on x86-64, CNTVCT_EL0 on aarch64, else 0.
+// The host's cycle counter as the vendor's files name it (cntvct): TSC on x86-64, CNTVCT_EL0 on aarch64, else
+// 0.
 inline uint64_t HostCounter() {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();

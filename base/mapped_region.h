@@ -12,7 +12,8 @@ class MappedRegion {
  public:
   MappedRegion() = default;
   explicit MappedRegion(size_t bytes) {
-    void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* at =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at != MAP_FAILED) {
       data_ = static_cast<std::byte*>(at);
       size_ = bytes;

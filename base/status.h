@@ -56,7 +56,7 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}          // NOLINT(google-explicit-constructor)
+  Result(T value) : state_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
   Result(Status status) : state_(std::move(status)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return std::holds_alternative<T>(state_); }
@@ -86,8 +86,8 @@ std::string_view CodeName(Code code);
 
 #define PROFD_CONCAT_INNER(a, b) a##b
 #define PROFD_CONCAT(a, b) PROFD_CONCAT_INNER(a, b)
-#define PROFD_RETURN_IF_ERROR(expression)                                   \
-  do {                                                                      \
+#define PROFD_RETURN_IF_ERROR(expression)                                                           \
+  do {                                                                                              \
     if (::profd::base::Status profd_status = (expression); !profd_status.ok()) return profd_status; \
   } while (false)
 // PROFD_ASSIGN_OR_RETURN(auto x, Compute());

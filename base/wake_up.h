@@ -1,5 +1,5 @@
-// A sleeping thread's bell: an eventfd that is rung only when the sleeper said it sleeps, so that a busy consumer
-// costs its producers no system call.
+// A sleeping thread's bell: an eventfd that is rung only when the sleeper said it sleeps, so that a busy
+// consumer costs its producers no system call.
 #pragma once
 
 #include <atomic>

@@ -43,7 +43,8 @@ int main(int argc, char** argv) {
   app.add_option("--socket", socket, "listen here; default /run/profd/profd.sock");
   app.add_option("--output-root", output_root, "where sessions without --output go; default /var/lib/profd");
   app.add_option("--hal", hal, "the driver library; default: where the driver's install record says");
-  app.add_flag("--foreground", foreground, "stay in the foreground (profd always does; accepted for unit files)");
+  app.add_flag("--foreground", foreground,
+               "stay in the foreground (profd always does; accepted for unit files)");
   app.add_flag("--check-config", check_config, "check the settings, print them whole, exit");
   app.set_version_flag("--version", std::string("profd ") + profd::base::kVersion);
   try {

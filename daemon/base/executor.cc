@@ -1,13 +1,12 @@
 #include "daemon/base/executor.h"
 
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
-
-#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <thread>

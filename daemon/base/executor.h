@@ -1,5 +1,5 @@
-// ctl: the one thread that owns all control state. Asio's io_context behind the few calls the rest needs, so that only
-// this file's implementation compiles Asio.
+// ctl: the one thread that owns all control state. Asio's io_context behind the few calls the rest needs, so
+// that only this file's implementation compiles Asio.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ class Executor {
   // ctl only. Once, after `delay_ns`; Cancel() of one that has run is harmless.
   TimerId After(uint64_t delay_ns, std::function<void()> work);
   void Cancel(TimerId id);
-  // ctl only. Calls `ready` once when `fd` (not owned, e.g. a pidfd) becomes readable; Unwatch before closing it.
+  // ctl only. Calls `ready` once when `fd` (not owned, e.g. a pidfd) becomes readable; Unwatch before closing
+  // it.
   using WatchId = uint64_t;
   WatchId WatchReadable(int fd, std::function<void()> ready);
   void Unwatch(WatchId id);

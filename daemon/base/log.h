@@ -1,5 +1,5 @@
-// The daemon's log: spdlog behind printf-free calls. **Thread:** any but the data threads (pump, sample, write, drain),
-// which count instead.
+// The daemon's log: spdlog behind printf-free calls. **Thread:** any but the data threads (pump, sample,
+// write, drain), which count instead.
 #pragma once
 
 #include <string>

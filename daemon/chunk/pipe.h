@@ -1,5 +1,6 @@
-// One source thread's road to one writer thread: a fixed set of chunks that travel out full and come back empty.
-// No chunk free means the source drops and counts; the pipe never blocks either side and never allocates.
+// One source thread's road to one writer thread: a fixed set of chunks that travel out full and come back
+// empty. No chunk free means the source drops and counts; the pipe never blocks either side and never
+// allocates.
 #pragma once
 
 #include <atomic>
@@ -74,8 +75,8 @@ class Pipe {
   std::vector<Chunk*> free_;  // source thread only
   base::SpscQueue<Item> out_;
   base::SpscQueue<Chunk*> back_;
-  size_t extra_items_;                  // room for items that are not chunks
-  std::atomic<size_t> in_flight_{0};    // chunks away from the source
+  size_t extra_items_;                // room for items that are not chunks
+  std::atomic<size_t> in_flight_{0};  // chunks away from the source
 };
 
 }  // namespace profd::chunk

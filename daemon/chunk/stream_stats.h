@@ -1,5 +1,5 @@
-// Live counters of one stream, shared by the three threads that touch it: the source counts what it read and lost,
-// the writer what it stored, ctl only reads. generated = stored + lost once a session is sealed.
+// Live counters of one stream, shared by the three threads that touch it: the source counts what it read and
+// lost, the writer what it stored, ctl only reads. generated = stored + lost once a session is sealed.
 #pragma once
 
 #include <atomic>

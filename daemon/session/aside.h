@@ -1,5 +1,5 @@
-// File-system work that may block for as long as a stuck mount likes: on a short-lived thread of its own, answered on
-// ctl, forgotten when profd stops first.
+// File-system work that may block for as long as a stuck mount likes: on a short-lived thread of its own,
+// answered on ctl, forgotten when profd stops first.
 #pragma once
 
 #include <functional>

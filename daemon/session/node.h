@@ -1,5 +1,5 @@
-// What this node has: the driver library, the hub over it and the devices' facts, cached so that a start never waits for
-// the driver.
+// What this node has: the driver library, the hub over it and the devices' facts, cached so that a start
+// never waits for the driver.
 #pragma once
 
 #include <functional>
@@ -34,7 +34,8 @@ class Node {
   const std::vector<driver::DeviceFacts>& devices() const { return devices_; }
   const driver::DeviceFacts* Find(uint32_t device) const;
 
-  // Runs `done` once the facts of every device were read (or given up on) at least once; at once when they are there.
+  // Runs `done` once the facts of every device were read (or given up on) at least once; at once when they
+  // are there.
   void WhenKnown(std::function<void()> done);
   // Reads all facts again; a device that does not answer in time keeps its old facts with `error` set.
   void Refresh(std::function<void()> done);

@@ -1,7 +1,7 @@
-// Record layouts of the device channels, as the driver delivers them and as they lie in the slices: little-endian,
-// packed. Source of every fact: the public analyser's data_struct_size_constant.py and the parser of the kind, as
-// restated in docs/formats.md. Clock domains: T1 = µs since the channel's start, T2 = device monotonic raw ns,
-// T3 = device counter ticks, T4 = host counter (or host raw ns).
+// Record layouts of the device channels, as the driver delivers them and as they lie in the slices:
+// little-endian, packed. Source of every fact: the public analyser's data_struct_size_constant.py and the
+// parser of the kind, as restated in docs/formats.md. Clock domains: T1 = µs since the channel's start, T2 =
+// device monotonic raw ns, T3 = device counter ticks, T4 = host counter (or host raw ns).
 #pragma once
 
 #include <cstdint>
@@ -73,7 +73,7 @@ static_assert(sizeof(NpuModuleMemRecord) == 24);
 struct QosRecord {
   uint32_t reserved[2];
   uint64_t reserved_time;
-  uint64_t ticks;             // T3
+  uint64_t ticks;  // T3
   uint32_t bandwidth_mb_s[10];
 };
 static_assert(sizeof(QosRecord) == 64);
@@ -178,7 +178,8 @@ struct TsCpuRecord {
 };
 static_assert(sizeof(TsCpuRecord) == 304);
 
-// Core counters, sample based: aicore.data and aiVectorCore.data on chips 0–4, ffts_profile.data on the others.
+// Core counters, sample based: aicore.data and aiVectorCore.data on chips 0–4, ffts_profile.data on the
+// others.
 struct CoreSampleRecord {
   uint8_t mode;  // never 0: a 0 ends the file for the vendor's reader
   uint8_t reserved0;
@@ -219,7 +220,8 @@ static_assert(sizeof(AiCpuRecord) == 256);
 
 #pragma pack(pop)
 
-// Event numbers of the eight LLC slots, in slot order. Hit rate = (e2+e3+e5+e7)/(e4+e6); throughput counts e0+e1.
+// Event numbers of the eight LLC slots, in slot order. Hit rate = (e2+e3+e5+e7)/(e4+e6); throughput counts
+// e0+e1.
 inline constexpr uint32_t kLlcReadEvents[8] = {0x00, 0x01, 0x02, 0x13, 0x20, 0x22, 0x34, 0x36};
 inline constexpr uint32_t kLlcWriteEvents[8] = {0x00, 0x01, 0x03, 0x14, 0x21, 0x23, 0x35, 0x37};
 
@@ -233,7 +235,8 @@ inline constexpr char kDvppHeader[] =
     "proc_frame proc_utilization last_time last_frame\n";
 // 310P and the first chips without a dvpp_id column (prof-format: chips 1, 5, 7, 8, 11, 15, 16 have it).
 inline constexpr char kDvppHeaderNoId[] =
-    "time_stamp(s):time_stamp(ns) engine_type engine_id all_time all_frame all_utilization proc_time proc_frame "
+    "time_stamp(s):time_stamp(ns) engine_type engine_id all_time all_frame all_utilization proc_time "
+    "proc_frame "
     "proc_utilization last_time last_frame\n";
 
 // Engine numbers of the DVPP text records, and of channels 135…141 in channel order.

@@ -2,9 +2,10 @@
 //
 // A unix-domain SOCK_SEQPACKET socket; one message each way, in host byte order, never crossing a machine:
 //   peer → profd   DoorHello, with kDoorOutputDir exactly one descriptor of a directory (SCM_RIGHTS)
-//   profd → peer   DoorWelcome: kWelcome and a ticket, else the reason; profd then closes. An agent's welcome brings
-//                  kAgentDescriptors descriptors (SCM_RIGHTS): the sealed memfd of its lanes (lane.h), then an eventfd
-//                  that wakes their reader
+//   profd → peer   DoorWelcome: kWelcome and a ticket, else the reason; profd then closes. An agent's welcome
+//   brings
+//                  kAgentDescriptors descriptors (SCM_RIGHTS): the sealed memfd of its lanes (lane.h), then
+//                  an eventfd that wakes their reader
 // The ticket goes into the gRPC metadata `profd-ticket` and lives until either side closes the connection;
 // the peer sends nothing more. profd closes on a peer that says nothing for 5 s and on anything that is not a
 // DoorHello. Who the peer is comes from SO_PEERCRED alone. A magic or version that differs is answered, so

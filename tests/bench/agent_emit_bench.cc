@@ -114,6 +114,18 @@ void HandBack(profd::agent::testing::Region& region) {
   }
 }
 
+// What LTTng-UST takes for the same event, by the program beside this one; 0 where it is not installed.
+double LttngEventNs() {
+  const auto program = std::filesystem::read_symlink("/proc/self/exe").replace_filename("lttng_emit");
+  if (!std::filesystem::exists(program) || std::system("command -v lttng >/dev/null") != 0) return 0;
+  std::FILE* pipe = ::popen(program.c_str(), "r");
+  double ns = 0;
+  if (pipe == nullptr) return 0;
+  if (std::fscanf(pipe, "%lf", &ns) != 1) ns = 0;
+  ::pclose(pipe);
+  return ns;
+}
+
 struct Row {
   const char* name;
   double value;
@@ -185,6 +197,10 @@ int main(int argc, char** argv) {
         {"function_off", Median(function) - Median(off_empty), 0, 0, "ns"},
         {"all_threads_over_one", Median(all) / Median(one), 1.1, 1.3, "x"},
     };
+    if (const double lttng = LttngEventNs(); lttng > 0) {
+      rows.push_back({"lttng_event", lttng, 0, 0, "ns"});
+      rows.push_back({"event_over_lttng", (Median(event) - Median(empty)) / lttng, 0.25, 0.5, "x"});
+    }
   }
   std::filesystem::remove_all(folder);
   bool failed = false;
@@ -195,7 +211,7 @@ int main(int argc, char** argv) {
       std::printf("{\"name\": \"%s\", \"value\": %.3f, \"unit\": \"%s\", \"goal\": %.2f}\n", row.name,
                   row.value, row.unit, row.goal);
     } else if (row.goal != 0) {
-      std::printf("%-32s %8.2f %s  (goal %.1f%s)\n", row.name, row.value, row.unit, row.goal,
+      std::printf("%-32s %8.2f %s  (goal %.2f%s)\n", row.name, row.value, row.unit, row.goal,
                   row.value <= row.goal ? "" : ", missed");
     } else {
       std::printf("%-32s %8.2f %s\n", row.name, row.value, row.unit);

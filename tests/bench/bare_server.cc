@@ -1,4 +1,5 @@
-// The yardstick of the idle bench: a gRPC server with profd's services and no other code. Usage: bare_server ADDRESS.
+// The yardstick of the idle bench: a gRPC server with profd's services and no other code. Usage: bare_server
+// ADDRESS.
 #include <grpcpp/grpcpp.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// The yardstick of the throughput bench: what this machine needs to copy bytes out of one buffer and append them to
-// files, and nothing else. Usage: floor DIRECTORY MEGABYTES; prints CPU seconds and bytes.
+// The yardstick of the throughput bench: what this machine needs to copy bytes out of one buffer and append
+// them to files, and nothing else. Usage: floor DIRECTORY MEGABYTES; prints CPU seconds and bytes.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>

@@ -85,7 +85,8 @@ TEST_F(OutputTest, RefusesWhatIsNoDirectoryOfItsOwn) {
   std::filesystem::create_directory(folder_ + "/real");
   std::filesystem::create_directory_symlink(folder_ + "/real", folder_ + "/link");
   std::filesystem::create_symlink(folder_ + "/nowhere", folder_ + "/dangling");
-  for (const char* name : {"/file", "/file/", "/file/sub", "/link", "/link/", "/link///", "/link/.", "/dangling"}) {
+  for (const char* name :
+       {"/file", "/file/", "/file/sub", "/link", "/link/", "/link///", "/link/.", "/dangling"}) {
     ExpectRefused(folder_ + name, Code::kInvalidArgument);
   }
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/nowhere"));
