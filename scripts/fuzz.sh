@@ -3,7 +3,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$root"
 
-install_packages clang
+install_packages clang libclang-rt-dev
 build build-fuzz -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DPROFD_FUZZ=ON -DPROFD_SANITIZE=address -DPROFD_BENCH=OFF -- \
   fuzzers
 for fuzzer in build-fuzz/tests/*_fuzzer; do

@@ -99,7 +99,7 @@ Result<std::shared_ptr<Peer>> Registry::Impl::Register(uint64_t seat, std::strin
       std::make_shared<RegisteredPeer>(ctl_, taken.identity, std::move(hello), taken.region, std::move(link));
   const std::shared_ptr<Peer> peer = taken.peer;
   for (const auto& [id, arrived] : *watches_) {
-    ctl_.Post([watches = watches_, id, peer] {
+    ctl_.Post([watches = watches_, id = id, peer] {
       const auto watch = watches->find(id);
       if (watch == watches->end() || peer->gone()) return;
       const auto called = watch->second;  // a copy: it may end its own watch
