@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "format/records/device.h"
 #include "format/records/packed.h"
@@ -337,32 +341,79 @@ std::string_view WithoutPid(std::string_view file) {
   return digits > 0 && digits < file.size() && file[digits] == '-' ? file.substr(digits + 1) : file;
 }
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
-bool AllDigits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), IsDigit);
+// Bit 7 of every byte of `word` that is no digit.
+uint64_t NonDigits(uint64_t word) {
+  constexpr uint64_t kEach = 0x0101010101010101;
+  const uint64_t value = word ^ (kEach * '0');
+  return (((value & kEach * 0x7f) + kEach * (0x7f - 9)) | value) & kEach * 0x80;
 }
 
-// Digits with at most one point among them.
-bool IsNumber(std::string_view text) {
-  const size_t point = text.find('.');
-  if (point == std::string_view::npos) return AllDigits(text);
-  return AllDigits(text.substr(0, point)) && AllDigits(text.substr(point + 1));
-}
+// Follows a data line from one character that is no digit to the next: what is between needs no look.
+class LineWalk {
+ public:
+  LineWalk(const StreamFormat& format, std::string_view line) : format_(format), line_(line) {}
 
-// "<seconds>:<nanoseconds, 9 digits>": the vendor's reader drops the colon, so the zeros matter.
-bool IsTextTime(std::string_view text) {
-  const size_t colon = text.find(':');
-  return colon != std::string_view::npos && text.size() - colon == 10 && AllDigits(text.substr(0, colon)) &&
-         AllDigits(text.substr(colon + 1));
-}
+  bool IsPlausible() {
+    size_t at = 0;
+    for (uint64_t word; at + sizeof word <= line_.size(); at += sizeof word) {
+      std::memcpy(&word, line_.data() + at, sizeof word);
+      if (!TakeWord(word, at)) return false;
+    }
+    uint64_t word = 0x3030303030303030;  // what is behind the end are digits
+    std::memcpy(&word, line_.data() + at, line_.size() - at);
+    return TakeWord(word, at) && EndColumn(line_.size()) && columns_ >= format_.min_columns;
+  }
 
-std::string_view TakeColumn(std::string_view& rest) {
-  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-  const std::string_view column = rest.substr(0, rest.find(' '));
-  rest.remove_prefix(column.size());
-  return column;
-}
+ private:
+  static constexpr size_t kNone = SIZE_MAX;
+
+  bool IsTime() const { return columns_ == 0 && format_.stamp == StampDomain::kTextDeviceNs; }
+
+  bool TakeWord(uint64_t word, size_t at) {
+    if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
+    for (uint64_t left = NonDigits(word); left != 0; left &= left - 1) {
+      if (!Take(at + static_cast<size_t>(std::countr_zero(left)) / 8)) return false;
+    }
+    return true;
+  }
+
+  bool Take(size_t at) {
+    if (line_[at] == ' ') return EndColumn(at);
+    if (mark_ != kNone) return false;  // a column has one of them at most, but for a point before '%'
+    const char c = line_[at];
+    if (c == '%' && at > begin_) {
+      mark_ = at;
+      return (format_.percent_columns >> columns_ & 1) != 0 && point_ != at - 1;
+    }
+    if (c != (IsTime() ? ':' : '.') || at == begin_ || point_ != kNone) return false;
+    point_ = at;
+    return true;
+  }
+
+  bool EndColumn(size_t end) {
+    const size_t begin = std::exchange(begin_, end + 1);
+    const size_t point = std::exchange(point_, kNone);
+    const size_t mark = std::exchange(mark_, kNone);
+    if (end == begin) return true;  // another blank
+    if (columns_ == format_.max_columns) return false;
+    if (columns_ == 0 && format_.stamp == StampDomain::kTextDeviceNs) {
+      // "<seconds>:<nanoseconds, 9 digits>": the vendor's reader drops the colon, so the zeros matter.
+      if (point == kNone || end - point != 10) return false;
+    } else {
+      if ((format_.percent_columns >> columns_ & 1) != 0 && mark != end - 1) return false;
+      if (point != kNone && point == end - 1) return false;
+    }
+    ++columns_;
+    return true;
+  }
+
+  const StreamFormat& format_;
+  const std::string_view line_;
+  uint32_t columns_ = 0;
+  size_t begin_ = 0;      // of the present column
+  size_t point_ = kNone;  // its '.', or ':' in a time
+  size_t mark_ = kNone;   // its '%'
+};
 
 }  // namespace
 
@@ -379,21 +430,7 @@ const StreamFormat* FindStreamFormat(std::string_view file, uint32_t chip) {
 }
 
 bool PlausibleLine(const StreamFormat& format, std::string_view line) {
-  if (format.max_columns == 0) return true;
-  uint32_t columns = 0;
-  for (std::string_view column = TakeColumn(line); !column.empty(); column = TakeColumn(line), ++columns) {
-    if (columns == format.max_columns) return false;
-    if (columns == 0 && format.stamp == StampDomain::kTextDeviceNs) {
-      if (!IsTextTime(column)) return false;
-      continue;
-    }
-    if ((format.percent_columns >> columns & 1) != 0) {
-      if (column.back() != '%') return false;
-      column.remove_suffix(1);
-    }
-    if (!IsNumber(column)) return false;
-  }
-  return columns >= format.min_columns;
+  return format.max_columns == 0 || LineWalk(format, line).IsPlausible();
 }
 
 bool IsHeaderLine(std::string_view line) {

@@ -152,10 +152,10 @@ void StreamCheck::TakeLine(std::string_view line, size_t offset) {
     header_bytes_ += line.size() + 1;
     return;
   }
-  if (line.find('\0') != std::string_view::npos) {
-    Find(at_ + offset, "zeros in a text: never written");
-  } else if (of_device && !PlausibleLine(*shape_.format, line)) {
-    Find(at_ + offset, "a line that is none of this kind");
+  const bool is_shaped = of_device && shape_.format->max_columns > 0;
+  if (is_shaped ? !PlausibleLine(*shape_.format, line) : line.find('\0') != std::string_view::npos) {
+    Find(at_ + offset, line.find('\0') == std::string_view::npos ? "a line that is none of this kind"
+                                                                 : "zeros in a text: never written");
   }
   if (line.starts_with(shape_.row)) ++records_;
 }

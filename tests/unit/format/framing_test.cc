@@ -448,5 +448,68 @@ TEST(Lines, Headers) {
   EXPECT_EQ(FindStreamFormat("roce.data", k910B)->first_slice_header, kNetHeader);
 }
 
+// What a plausible line is, column by column.
+bool IsPlausibleByColumns(const StreamFormat& format, const std::string& line) {
+  const auto digits = [](const std::string& text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  };
+  std::vector<std::string> columns;
+  for (size_t at = 0; at < line.size();) {
+    const size_t end = std::min(line.find(' ', at), line.size());
+    if (end > at) columns.push_back(line.substr(at, end - at));
+    at = end + 1;
+  }
+  if (columns.size() < format.min_columns || columns.size() > format.max_columns) return false;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    std::string column = columns[i];
+    const bool is_time = i == 0 && format.stamp == StampDomain::kTextDeviceNs;
+    if (!is_time && (format.percent_columns >> i & 1) != 0) {
+      if (column.back() != '%') return false;
+      column.pop_back();
+    }
+    const size_t point = column.find(is_time ? ':' : '.');
+    if (point == std::string::npos) {
+      if (is_time || !digits(column)) return false;
+      continue;
+    }
+    if (!digits(column.substr(0, point)) || !digits(column.substr(point + 1))) return false;
+    if (is_time && column.size() - point != 10) return false;
+  }
+  return true;
+}
+
+TEST(Lines, TheFastLookSaysWhatTheColumnsSay) {
+  Random random(20261122);
+  const std::string letters = "0123456789  ::..%%x-\0\xff";
+  for (const char* file : {"hccs.data", "nic.data", "roce.data", "dvpp.data", "netdev_stats.data"}) {
+    const StreamFormat* format = FindStreamFormat(file, k910B);
+    if (format == nullptr || format->max_columns == 0) continue;
+    int plausible = 0;
+    for (int turn = 0; turn < 40'000; ++turn) {
+      std::string line = format->stamp == StampDomain::kTextDeviceNs ? "12:000000345" : "1200";
+      const uint64_t columns = Between(random, format->min_columns, format->max_columns);
+      for (uint64_t i = 1; i < columns; ++i) {
+        line += " " + std::to_string(Between(random, 0, 100'000));
+        if ((format->percent_columns >> i & 1) != 0) line += '%';
+      }
+      for (uint64_t changes = Between(random, 0, 3); changes > 0; --changes) {
+        const size_t at = Between(random, 0, line.size() - 1);
+        const char letter = letters[Between(random, 0, letters.size() - 1)];
+        if (Between(random, 0, 2) == 0) {
+          line.insert(at, 1, letter);
+        } else if (line.size() > 1 && Between(random, 0, 1) == 0) {
+          line.erase(at, 1);
+        } else {
+          line[at] = letter;
+        }
+      }
+      const bool is_plausible = PlausibleLine(*format, line);
+      ASSERT_EQ(is_plausible, IsPlausibleByColumns(*format, line)) << file << ": '" << line << "'";
+      plausible += is_plausible ? 1 : 0;
+    }
+    EXPECT_GT(plausible, 1000) << file;
+  }
+}
+
 }  // namespace
 }  // namespace profd::format
