@@ -42,6 +42,7 @@ struct Command {
 struct Ack {
   uint64_t command_id = 0;
   base::Status status;
+  std::string note{};  // of a success: what of it could not be had, "kind: why; kind: why"
   uint64_t ticks = 0;
   uint64_t slots = 0, lost = 0, lost_without_lane = 0;  // totals of the region since it was attached
 };

@@ -76,6 +76,8 @@ agent::Ack DecodeAck(const v1::AgentAck& untrusted) {
     const bool is_known = untrusted.code() <= static_cast<uint32_t>(Code::kUnauthenticated);
     ack.status = {is_known ? static_cast<Code>(untrusted.code()) : Code::kUnknown,
                   OneLine(untrusted.message(), kMaxValueBytes)};
+  } else {
+    ack.note = OneLine(untrusted.message(), kMaxValueBytes);
   }
   ack.ticks = untrusted.ticks();
   ack.slots = untrusted.slots();

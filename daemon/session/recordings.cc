@@ -149,7 +149,7 @@ void Recordings::Arm(const MemberPtr& member, std::function<void()> done) {
   member->peer->Send(std::move(arm), kArmPatienceNs,
                      [self = shared_from_this(), member, done](const agent::Ack& ack) {
                        member->armed = ack.status.ok();
-                       if (ack.status.ok()) member->note = ack.status.message();
+                       member->note = ack.note;
                        if (!ack.status.ok()) {
                          member->status = {ack.status.code(),
                                            "process " + std::to_string(member->peer->identity().pid) +

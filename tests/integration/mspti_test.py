@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""A process that uses CANN, its libmspti.so and profd: what the library hands out is on disk or counted as lost."""
+import json
+import pathlib
+import subprocess
+import tempfile
+import time
+import unittest
+
+import agent_reader
+import harness
+
+KINDS = "agent-kernel,agent-comm,agent-api,agent-memory"
+DELIVERED = {"kernel": ("kernel",), "comm": ("communication",), "api": ("acl_api", "node_api", "runtime_api"),
+             "memory": ("memory", "memset", "memcpy")}
+
+
+class Cann:
+    """A toolkit of its own and the program that uses it."""
+
+    def __init__(self, test, daemon, options="", preload=True):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="profd-cann-", dir=daemon.directory))
+        libraries = self.folder / "lib64"
+        libraries.mkdir()
+        for name in ("libmspti.so", "libprofapi.so"):
+            (libraries / name).symlink_to(harness.PLAIN_BUILD / "sim" / name)
+        (self.folder / "sim.yaml").write_text(f"scenario: {{step_ms: 20}}\nmspti: {{truth: {self.folder}/truth, "
+                                              f"disable_ms: 0{options}}}\n")
+        environment = dict(daemon.environment, ASCEND_HOME_PATH=str(self.folder),
+                           PROFD_SIM_CONFIG=str(self.folder / "sim.yaml"))
+        if preload:
+            environment["LD_PRELOAD"] = str(libraries / "libmspti.so")
+        self.process = subprocess.Popen([str(harness.PROGRAMS / "cann_program")], env=environment, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        test.addCleanup(self.close)
+        test.assertEqual(self.process.stdout.readline(), "ready\n")
+        self.pid = self.process.pid
+        test.registered(daemon, self.pid)
+
+    def order(self, text):
+        self.process.stdin.write(text + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def load(self):
+        assert self.order(f"load {self.folder}/lib64/libprofapi.so") == "done"
+
+    def work(self, seconds):
+        for device in (0, 1):
+            assert self.order(f"open {device}") == "done"
+        time.sleep(seconds)
+        for device in (0, 1):
+            assert self.order(f"close {device}") == "done"
+        time.sleep(0.05)
+
+    def delivered(self):
+        latest = json.loads((self.folder / "truth").read_text().splitlines()[-1])["kinds"]
+        return {kind: sum(latest.get(name, {"delivered": 0})["delivered"] for name in names)
+                for kind, names in DELIVERED.items()}
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class MsptiTest(harness.ProfdTest):
+    def agent(self, sealed):
+        (agent,) = agent_reader.agents(sealed["directory"])
+        return agent
+
+    def test_what_the_library_delivers_is_on_disk(self):
+        daemon = self.profd()
+        cann = Cann(self, daemon)
+        cann.load()
+        session = daemon.begin("--pid", cann.pid, "--collect", KINDS)
+        self.assertEqual({kind["verdict"] for kind in session["kinds"]}, {"started"}, session)
+        begin = time.time_ns()
+        cann.work(1)
+        sealed = daemon.end(session["session"])
+        end = time.time_ns()
+        agent, delivered = self.agent(sealed), cann.delivered()
+        self.assertGreater(delivered["kernel"], 500)
+        self.assertEqual(agent.lost, 0)
+        for kind, count in delivered.items():
+            self.assertEqual(len(agent.of(kind)), count, kind)
+            self.assertEqual(self.kind(sealed, f"agent-{kind}", f"pid:{cann.pid}")["records"], count)
+        # Both devices' kernels lie in the second that they worked, and one follows the other on its stream.
+        streams = {}
+        for kernel in agent.of("kernel"):
+            self.assertLessEqual(begin, kernel["begin_ns"])
+            self.assertLessEqual(kernel["end_ns"], end)
+            streams.setdefault((kernel["category"], kernel["detail"]), []).append((kernel["begin_ns"], kernel["end_ns"]))
+        self.assertEqual({device for device, _ in streams}, {0, 1})
+        for times in streams.values():
+            times.sort()
+            for (_, earlier_end), (later_begin, _) in zip(times, times[1:]):
+                self.assertLessEqual(earlier_end, later_begin)
+
+    def test_start_and_stop_while_it_works(self):
+        daemon = self.profd()
+        cann = Cann(self, daemon)
+        cann.load()
+        for _ in range(5):
+            session = daemon.begin("--pid", cann.pid, "--collect", KINDS)
+            cann.work(0.2)
+            self.assertGreater(len(self.agent(daemon.end(session["session"])).of("kernel")), 0)
+        # What the library counts is all there is, over every session.
+        stored = sum(len(self.agent({"directory": info["directory"]}).of("kernel"))
+                     for info in daemon.ctl("list", "--json").json["sessions"])
+        self.assertEqual(stored, cann.delivered()["kernel"])
+
+    def test_a_flight_recorder_keeps_the_last_kernels(self):
+        daemon = self.profd()
+        cann = Cann(self, daemon)
+        cann.load()
+        session = daemon.begin("--pid", cann.pid, "--collect", "agent-kernel", "--flight-recorder")
+        cann.work(2.2)  # the library hands over what it has once a second
+        snapshot = daemon.ctl("snapshot", session["session"], "--last", "60s", "--json")
+        self.assertEqual(snapshot.code, harness.OK, snapshot)
+        kept = self.kind(snapshot.json, "agent-kernel", f"pid:{cann.pid}")["records"]
+        self.assertGreater(kept, 100)
+        sealed = daemon.end(session["session"])
+        kernels = self.agent(sealed).of("kernel")
+        self.assertEqual(len(kernels), kept)
+        self.assertLessEqual(kept, cann.delivered()["kernel"])
+
+    def test_another_subscriber_is_named_and_the_rest_recorded(self):
+        daemon = self.profd()
+        cann = Cann(self, daemon, preload=False)
+        cann.load()
+        self.assertEqual(cann.order(f"subscribe {cann.folder}/lib64/libmspti.so"), "0")
+        session = daemon.begin("--pid", cann.pid, "--collect", "agent-kernel,agent-mark")
+        kernel = self.kind(session, "agent-kernel", f"pid:{cann.pid}")
+        self.assertEqual(kernel["verdict"], "skipped", session)
+        self.assertIn("held by another subscriber", kernel["reason"])
+        self.assertEqual(cann.order("mark"), "done")
+        self.assertEqual(len(self.agent(daemon.end(session["session"])).of("mark")), 1)
+
+    def test_without_cann_the_reason_is_given(self):
+        daemon = self.profd()
+        cann = Cann(self, daemon, preload=False)
+        session = daemon.begin("--pid", cann.pid, "--collect", "agent-kernel,agent-mark")
+        kernel = self.kind(session, "agent-kernel", f"pid:{cann.pid}")
+        self.assertEqual(kernel["verdict"], "skipped", session)
+        self.assertIn("has not loaded CANN", kernel["reason"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
