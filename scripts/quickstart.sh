@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds profd and runs its main job once: a real process is sampled beside two simulated 910B devices.
+# Builds profd and runs its main job once: a real process is sampled beside two simulated 910B devices, whose kernels
+# it also reports (the simulator stands in for the CANN toolkit, too).
 # The result is left in out/quickstart/; nothing else stays behind.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$root"
@@ -18,10 +19,13 @@ finish() {
 }
 trap finish EXIT
 
-printf 'devices: 2\nchip: 910B\n' >"$run/sim.yaml"
+printf 'devices: 2\nchip: 910B\nmspti: {auto: true}\n' >"$run/sim.yaml"
+mkdir -p "$run/cann/lib64"
+ln -s "$root/build/sim/libmspti.so" "$root/build/sim/libprofapi.so" "$run/cann/lib64/"
 export PROFD_ADDRESS=$run/profd.sock
 echo "== profd, on a private socket, with the simulator as its driver library"
-PROFD_SIM_CONFIG=$run/sim.yaml build/bin/profd --socket "$PROFD_ADDRESS" --output-root "$run/spool" \
+export PROFD_SIM_CONFIG=$run/sim.yaml ASCEND_HOME_PATH=$run/cann
+build/bin/profd --socket "$PROFD_ADDRESS" --output-root "$run/spool" \
   --hal build/sim/libascend_hal.so 2>"$run/profd.log" &
 profd=$!
 pids+=("$profd")

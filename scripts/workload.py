@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """A small real workload to sample: computes, touches memory and writes files for the given number of seconds. Under
-`profctl run` it says what it does, step by step."""
+`profctl run` it says what it does, step by step, and where there is a CANN toolkit (ASCEND_HOME_PATH) it loads that as a
+training framework does."""
 import contextlib
+import ctypes
 import os
 import sys
 import tempfile
@@ -19,6 +21,12 @@ except ImportError:  # started without the agent
         return contextlib.nullcontext()
 
 
+def load_cann():
+    library = os.path.join(os.environ.get("ASCEND_HOME_PATH", ""), "lib64", "libprofapi.so")
+    if os.path.exists(library):
+        ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
+
+
 def compute(end):
     total = 0
     while time.monotonic() < end:
@@ -31,6 +39,7 @@ def compute(end):
 def main():
     end = time.monotonic() + (float(sys.argv[1]) if len(sys.argv) > 1 else 10)
     threading.Thread(target=compute, args=(end,), daemon=True).start()
+    load_cann()
     held = []
     with tempfile.TemporaryFile() as scratch:
         for _ in steps(iter(lambda: time.monotonic() < end, False)):
