@@ -6,18 +6,20 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
+#include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "base/unique_fd.h"
 #include "client/text.h"
 #include "client/verify_parts.h"
+#include "client/verify_stream.h"
 #include "format/manifest.h"
 #include "format/prof_dir.h"
-#include "format/stream_check.h"
 
 namespace profd::client {
 
@@ -27,12 +29,9 @@ using base::Code;
 using base::Result;
 using base::Status;
 using base::UniqueFd;
-using format::FileShape;
-using format::StreamCheck;
 
-constexpr size_t kPiece = 1u << 20;
-constexpr size_t kMaxPiece = 64u << 20;
 constexpr size_t kMaxSmall = 64u << 20;
+constexpr size_t kMaxThreads = 8;
 
 UniqueFd OpenDir(int parent, const std::string& name) {
   return UniqueFd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -50,30 +49,6 @@ std::set<std::string> Names(int dir) {
     if (name != "." && name != "..") names.insert(name);
   }
   return names;
-}
-
-// A regular file; `why` says what is in its place.
-UniqueFd OpenFile(int dir, const std::string& name, uint64_t* bytes, std::string* why) {
-  UniqueFd fd(::openat(dir, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  struct stat facts {};
-  if (!fd || ::fstat(fd.get(), &facts) != 0) {
-    *why = errno == ELOOP ? "is a symbolic link" : Status::FromErrno("cannot be opened").message();
-    return {};
-  }
-  if (!S_ISREG(facts.st_mode)) {
-    *why = "is no regular file";
-    return {};
-  }
-  *bytes = static_cast<uint64_t>(facts.st_size);
-  return fd;
-}
-
-// -1: an error, with errno.
-ssize_t ReadSome(int fd, std::byte* into, size_t bytes) {
-  for (;;) {
-    const ssize_t got = ::read(fd, into, bytes);
-    if (got >= 0 || errno != EINTR) return got;
-  }
 }
 
 class Verifier {
@@ -110,7 +85,7 @@ class Verifier {
   std::optional<std::string> ReadSmall(int dir, const std::string& name, const std::string& path) {
     uint64_t bytes = 0;
     std::string why;
-    const UniqueFd fd = OpenFile(dir, name, &bytes, &why);
+    const UniqueFd fd = OpenRegularFile(dir, name, &bytes, &why);
     if (fd && bytes > kMaxSmall) why = "is too large: " + std::to_string(bytes) + " bytes";
     if (!why.empty()) {
       Complain(path, why);
@@ -195,7 +170,7 @@ class Verifier {
     }
     uint64_t bytes = 0;
     std::string why;
-    if (!OpenFile(dir, name, &bytes, &why)) return Complain(folder + name, why);
+    if (!OpenRegularFile(dir, name, &bytes, &why)) return Complain(folder + name, why);
     const auto text = ReadSmall(dir, done, folder + done);
     if (!text) return;
     const auto says = format::DoneBytes(*text);
@@ -224,107 +199,38 @@ class Verifier {
         Marker(data.get(), folder, name, names);
       }
     }
-    for (const auto& [file, numbers] : streams) Stream(side, data.get(), folder, file, numbers, chip);
+    std::deque<StreamVerifier> verifiers;
+    for (const auto& [file, numbers] : streams) {
+      verifiers.emplace_back(StreamVerifier::Where{side, folder, data.get()}, file, numbers, chip,
+                             report_.by_profd);
+    }
+    RunAll(verifiers);
+    for (StreamVerifier& verifier : verifiers) Take(verifier);
   }
 
-  void Stream(const std::string& side, int data, const std::string& folder, const std::string& file,
-              const std::set<uint64_t>& numbers, uint32_t chip) {
-    const auto device = format::DeviceOfFolder(side);
-    const std::string tag = device ? "." + std::to_string(*device) : "";
-    std::string kind = file;
-    if (!tag.empty() && kind.ends_with(tag)) kind.resize(kind.size() - tag.size());
-    const FileShape shape = format::ShapeOf(side, kind, chip);
-    if (shape.what == FileShape::What::kUnknown && std::ranges::count(report_.unchecked, kind) == 0) {
-      report_.unchecked.push_back(OneLine(kind));
-    }
-
-    // Which slice an offset of the stream is in.
-    std::vector<std::pair<uint64_t, std::string>> begins;
-    StreamCheck check(shape, *numbers.begin() == 0);
-    size_t reported = 0;
-    Buffer buffer;
-    uint64_t total = 0;
-    uint64_t previous = *numbers.begin();
-    for (const uint64_t number : numbers) {
-      const std::string name = format::SliceName(file, -1, number);
-      if (number > previous + 1) {
-        Complain(folder + name, "slices " + std::to_string(previous + 1) + " to " +
-                                    std::to_string(number - 1) + " before it are missing");
-      }
-      previous = number;
-      begins.emplace_back(total, folder + name);
-      // The vendor's collector cuts slices anywhere; only the end of the stream is a record's.
-      total +=
-          Slice(data, folder + name, name, check, buffer, report_.by_profd || number == *numbers.rbegin());
-      ++report_.slices;
-      for (; reported < check.findings().size(); ++reported) {
-        const format::Finding& finding = check.findings()[reported];
-        auto in =
-            std::prev(std::upper_bound(begins.begin(), begins.end(), finding.offset,
-                                       [](uint64_t at, const auto& begin) { return at < begin.first; }));
-        Complain(in->second, finding.what, finding.offset - in->first);
-      }
-    }
-    if (check.more_findings() > 0) {
-      Complain(folder + file, "and " + std::to_string(check.more_findings()) + " more places of this stream");
-    }
-    report_.bytes += total;
-    found_[side + "/" + file] = {.bytes = total - check.header_bytes(),
-                                 .records = check.records(),
-                                 .first_slice = *numbers.begin(),
-                                 .next_slice = *numbers.rbegin() + 1,
-                                 .lane_records = check.lane_records()};
+  // Streams know nothing of each other.
+  static void RunAll(std::deque<StreamVerifier>& verifiers) {
+    std::atomic<size_t> next{0};
+    const auto work = [&] {
+      for (size_t i; (i = next.fetch_add(1)) < verifiers.size();) verifiers[i].Run();
+    };
+    const size_t count =
+        std::min<size_t>({std::max(1u, std::thread::hardware_concurrency()), kMaxThreads, verifiers.size()});
+    std::vector<std::thread> helpers;
+    for (size_t i = 1; i < count; ++i) helpers.emplace_back(work);
+    work();
+    for (std::thread& helper : helpers) helper.join();
   }
 
-  // Bytes that were read and not yet taken.
-  struct Buffer {
-    std::vector<std::byte> bytes = std::vector<std::byte>(kPiece);
-    size_t held = 0;
-  };
-
-  // How many bytes the slice has.
-  uint64_t Slice(int data, const std::string& path, const std::string& name, StreamCheck& check,
-                 Buffer& buffer, bool ends_whole) {
-    uint64_t size = 0;
-    std::string why;
-    const UniqueFd fd = OpenFile(data, name, &size, &why);
-    if (!fd) {
-      Complain(path, why);
-      return 0;
+  void Take(StreamVerifier& verifier) {
+    for (const Complaint& complaint : verifier.complaints())
+      Complain(complaint.file, complaint.what, complaint.offset);
+    if (!verifier.is_known() && std::ranges::count(report_.unchecked, verifier.kind()) == 0) {
+      report_.unchecked.push_back(OneLine(verifier.kind()));
     }
-    if (size == 0) Complain(path, "is empty");
-    uint64_t read = 0;
-    while (read < size) {
-      if (buffer.held == buffer.bytes.size()) {
-        if (buffer.held >= kMaxPiece) {  // no line or block is that long
-          Complain(path, "no end of a record in " + FormatBytes(static_cast<double>(buffer.held)),
-                   check.offset());
-          check.Skip(buffer.held);
-          buffer.held = 0;
-        } else {
-          buffer.bytes.resize(buffer.bytes.size() * 2);
-        }
-      }
-      const size_t room =
-          static_cast<size_t>(std::min<uint64_t>(buffer.bytes.size() - buffer.held, size - read));
-      const ssize_t got = ReadSome(fd.get(), buffer.bytes.data() + buffer.held, room);
-      if (got <= 0) {
-        Complain(path, got < 0 ? Status::FromErrno("cannot be read").message() : "became shorter meanwhile",
-                 read);
-        break;
-      }
-      read += static_cast<uint64_t>(got);
-      buffer.held += static_cast<size_t>(got);
-      const size_t taken = check.Take(std::span(buffer.bytes).first(buffer.held), ends_whole && read == size);
-      std::copy(buffer.bytes.begin() + static_cast<ptrdiff_t>(taken),
-                buffer.bytes.begin() + static_cast<ptrdiff_t>(buffer.held), buffer.bytes.begin());
-      buffer.held -= taken;
-    }
-    if (ends_whole && buffer.held > 0) {  // after an error
-      check.Skip(buffer.held);
-      buffer.held = 0;
-    }
-    return read;
+    report_.slices += verifier.slices();
+    report_.bytes += verifier.bytes();
+    found_[verifier.name()] = verifier.found();
   }
 
   const int dir_;

@@ -30,7 +30,8 @@ struct VerifyReport {
   static constexpr size_t kMaxComplaints = 1000;
 };
 
-// kNotFound: nothing there. kInvalidArgument: no PROF directory. Memory: 64 MiB at most, a megabyte mostly.
+// kNotFound: nothing there. kInvalidArgument: no PROF directory. Up to 8 threads; each takes a quarter of a
+// MiB, 16 MiB at most.
 base::Result<VerifyReport> Verify(const std::string& directory);
 
 }  // namespace profd::client

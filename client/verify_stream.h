@@ -1,0 +1,67 @@
+// One stream of a PROF directory, slice by slice: its bytes against what its kind can be.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "client/verify.h"
+#include "client/verify_parts.h"
+#include "format/stream_check.h"
+
+namespace profd::client {
+
+// Opens a regular file for reading; `why` says what is in its place.
+base::UniqueFd OpenRegularFile(int dir, const std::string& name, uint64_t* bytes, std::string* why);
+
+// As read(2), but for interruptions.
+ssize_t ReadSome(int fd, std::byte* into, size_t bytes);
+
+// **Thread:** one; different streams on different ones.
+class StreamVerifier {
+ public:
+  struct Where {
+    std::string side;    // "device_0"
+    std::string folder;  // "device_0/data/"
+    int data;            // open directory, the caller's
+  };
+
+  // `slices`: not empty. The vendor's collector cuts slices inside records, profd never does.
+  StreamVerifier(Where where, const std::string& file, std::set<uint64_t> slices, uint32_t chip,
+                 bool by_profd);
+
+  void Run();
+
+  std::string name() const { return where_.side + "/" + file_; }
+  const std::string& kind() const { return kind_; }
+  bool is_known() const { return shape_.what != format::FileShape::What::kUnknown; }
+  const std::vector<Complaint>& complaints() const { return complaints_; }
+  uint64_t slices() const { return numbers_.size(); }
+  uint64_t bytes() const { return bytes_; }
+  FoundStream found() const;
+
+ private:
+  // Bytes that were read and not yet taken.
+  struct Buffer {
+    std::vector<std::byte> bytes;
+    size_t held = 0;
+  };
+
+  void Complain(const std::string& file, const std::string& what, std::optional<uint64_t> offset = {});
+  uint64_t Slice(const std::string& name, Buffer& buffer, bool ends_whole);
+
+  const Where where_;
+  const std::string file_;
+  const std::set<uint64_t> numbers_;
+  const bool by_profd_;
+  std::string kind_;
+  format::FileShape shape_;
+  format::StreamCheck check_;
+  std::vector<Complaint> complaints_;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace profd::client
