@@ -2,6 +2,7 @@
 """What `cmake --install` leaves is enough to build against the agent and to run with it, wherever it lies."""
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -56,6 +57,16 @@ class InstallTest(harness.ProfdTest):
         process.wait()
         harness.wait_until(lambda: not daemon.ctl("targets", "--json").json["targets"], "it to go")
         return agents[0].of("step_begin")
+
+    def test_the_service_starts_what_is_installed(self):
+        unit = self.prefix / "lib" / "systemd" / "system" / "profd.service"
+        text = unit.read_text()
+        configured = [line.split("=")[1] for line in text.splitlines() if line.startswith("ExecStart=")]
+        self.assertEqual([pathlib.Path(path).name for path in configured], ["profd"])
+        self.assertTrue((self.prefix / "sbin" / "profd").exists())
+        if shutil.which("systemd-analyze"):
+            unit.write_text(text.replace(configured[0], str(self.prefix / "sbin" / "profd")))
+            self.run_ok("systemd-analyze", "verify", unit)
 
     def test_find_package_and_pkg_config(self):
         moved = self.root / "elsewhere"
