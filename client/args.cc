@@ -140,6 +140,13 @@ base::Result<uint64_t> ParseDurationNs(std::string_view option, std::string_view
   return static_cast<uint64_t>(std::llround(ns));
 }
 
+base::Result<v1::OnFull> ParseOnFull(std::string_view text) {
+  if (text == "age") return v1::ON_FULL_AGE;
+  if (text == "pause") return v1::ON_FULL_PAUSE;
+  if (text == "stop") return v1::ON_FULL_STOP;
+  return Usage("--on-full", text, "must be age, pause or stop");
+}
+
 base::Result<uint64_t> ParseStorageLimit(std::string_view text) {
   static constexpr std::array<Unit, 8> kUnits{{{"KB", 1e3},
                                                {"MB", 1e6},

@@ -22,6 +22,9 @@ base::Result<uint64_t> ParseDurationNs(std::string_view option, std::string_view
 // "500MB", "2GB", "1GiB": 200 MB to 4294967295 MB.
 base::Result<uint64_t> ParseStorageLimit(std::string_view text);
 
+// "age", "pause" or "stop".
+base::Result<v1::OnFull> ParseOnFull(std::string_view text);
+
 // "1234,5678"; each once.
 base::Result<std::vector<int32_t>> ParsePids(std::string_view text);
 

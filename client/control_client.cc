@@ -150,6 +150,19 @@ base::Result<v1::SessionInfo> ControlClient::Snapshot(const std::string& session
   return impl_->Ask(&v1::Control::Stub::Snapshot, request, kSession);
 }
 
+base::Result<v1::SessionInfo> ControlClient::Pin(const std::string& session, bool pinned) {
+  v1::PinRequest request;
+  request.set_session(session);
+  request.set_pinned(pinned);
+  return impl_->Ask(&v1::Control::Stub::Pin, request, kSession);
+}
+
+base::Result<v1::SessionInfo> ControlClient::Remove(const std::string& session) {
+  v1::RemoveRequest request;
+  request.set_session(session);
+  return impl_->Ask(&v1::Control::Stub::Remove, request, kSession);
+}
+
 base::Result<v1::SessionInfo> ControlClient::Get(const std::string& session) {
   v1::GetRequest request;
   request.set_session(session);

@@ -53,7 +53,8 @@ ExitCode SessionResult(const v1::SessionSpec& asked, const v1::SessionInfo& got)
     return ExitCode::kFailed;
   }
   if (got.end_reason() == v1::END_REASON_DAEMON_STOP) return ExitCode::kUnavailable;
-  if (got.lost() > 0 || got.degraded_size() > 0) return ExitCode::kPartialLoss;
+  if (got.end_reason() == v1::END_REASON_DISK || got.lost() > 0 || got.degraded_size() > 0)
+    return ExitCode::kPartialLoss;
   return StartResult(asked, got);
 }
 

@@ -85,6 +85,8 @@ Json Session(const v1::SessionInfo& info) {
           {"aged_bytes", info.aged_bytes()},
           {"aged_records", info.aged_records()},
           {"window_s", Seconds(info.window_ns())},
+          {"pinned", info.pinned()},
+          {"paused", info.paused()},
           {"kinds", std::move(kinds)}};
 }
 

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "base/version.h"
 #include "client/commands/commands.h"
@@ -23,6 +24,7 @@ struct CommandLine {
   StartOptions start;
   RunOptions run;
   SnapshotOptions snapshot;
+  KeepOptions keep;
   StopOptions stop;
   StatusOptions status;
   VerifyOptions verify;
@@ -58,6 +60,8 @@ void Describe(CLI::App* app, CommandLine* line) {
   start->add_option("--delay", options.delay, "first sample after, e.g. 2s");
   start->add_option("--output", options.output, "directory for the result; default profd's own");
   start->add_option("--storage-limit", options.storage_limit, "at least 200MB, e.g. 500MB, 2GB");
+  start->add_option("--on-full", options.on_full,
+                    "when nothing can be stored: age (the oldest data goes; else pause), pause or stop");
   start->add_option("--name", options.name, "a name for people");
   start->add_option("--label", options.labels, "KEY=VALUE");
   start->add_flag("--resume", options.resume, "go on in a new, linked directory should profd be restarted");
@@ -82,6 +86,12 @@ void Describe(CLI::App* app, CommandLine* line) {
       app->add_subcommand("status", "state, elapsed, bytes and rate per kind, lost, end reason");
   status->add_option("session", line->status.session, "SESSION; default those that run");
   status->add_flag("--watch", line->status.watch, "go on until the session ends");
+
+  for (const auto& [verb, what] : {std::pair{"pin", "keep a session whatever is short"},
+                                   std::pair{"unpin", "let it go as any other when room is needed"},
+                                   std::pair{"rm", "remove from profd's spool what a session has left"}}) {
+    app->add_subcommand(verb, what)->add_option("session", line->keep.session, "SESSION")->required();
+  }
 
   CLI::App* verify = app->add_subcommand("verify", "check PROF directories: is everything there and whole?");
   verify->add_option("directories", line->verify.directories, "DIR…")->required();
@@ -127,7 +137,8 @@ ExitCode Run(int argc, char** argv) {
   }
   if (app.get_subcommands().empty()) {
     return Usage(
-        "name what to do: devices, targets, run, start, snapshot, stop, status, list, verify or doctor");
+        "name what to do: devices, targets, run, start, snapshot, stop, status, list, pin, unpin, rm, verify "
+        "or doctor");
   }
   const CLI::App* verb = app.get_subcommands().front();
   std::string empty;
@@ -145,6 +156,8 @@ ExitCode Run(int argc, char** argv) {
   if (name == "stop") return RunStop(line.common, line.stop);
   if (name == "status") return RunStatus(line.common, line.status);
   if (name == "list") return RunList(line.common);
+  if (name == "pin" || name == "unpin") return RunPin(line.common, line.keep, name == "pin");
+  if (name == "rm") return RunRemove(line.common, line.keep);
   if (name == "verify") return RunVerify(line.common, line.verify);
   return RunDoctor(line.common, line.doctor);
 }

@@ -81,6 +81,7 @@ std::string StateText(const v1::SessionInfo& info) {
   if (info.end_reason() != v1::END_REASON_UNSPECIFIED && info.state() != v1::SESSION_STATE_FAILED) {
     text += std::string(" (") + EndReasonName(info.end_reason()) + ")";
   }
+  if (info.pinned()) text += " pinned";
   return text;
 }
 
@@ -109,10 +110,14 @@ Table OfferTable() { return Table({"KIND", "RATE", "MODES", "HERE", "HELD BY", "
 
 // "on disk 198.0 MB of 200.0 MB  the last 2.4 s  aged 512.0 MB"
 std::string StorageLine(const v1::SessionInfo& info) {
+  const std::string limit = FormatBytes(static_cast<double>(info.storage_limit_bytes()));
   std::string text = "on disk ";
-  text += info.used_bytes() > 0 ? FormatBytes(static_cast<double>(info.used_bytes())) : "at most";
-  text += info.used_bytes() > 0 ? " of " : " ";
-  text += FormatBytes(static_cast<double>(info.storage_limit_bytes()));
+  if (info.used_bytes() == 0) {
+    text += "at most " + limit;
+  } else {
+    text += FormatBytes(static_cast<double>(info.used_bytes()));
+    if (info.storage_limit_bytes() > 0) text += " of " + limit;
+  }
   if (info.window_ns() > 0) text += "  the last " + FormatDuration(info.window_ns());
   return text + "  aged " + FormatBytes(static_cast<double>(info.aged_bytes()));
 }
@@ -207,6 +212,8 @@ const char* EndReasonName(v1::EndReason reason) {
       return "interrupted";
     case v1::END_REASON_STEPS:
       return "steps";
+    case v1::END_REASON_DISK:
+      return "disk";
     default:
       return "unknown";
   }
@@ -260,8 +267,12 @@ std::string RenderSession(const v1::SessionInfo& info, bool with_data, bool colo
             FormatBytes(static_cast<double>(info.bytes())) + "  lost " + std::to_string(info.lost());
   }
   text += "\n";
-  if (with_data && info.storage_limit_bytes() > 0) text += StorageLine(info) + "\n";
+  if (with_data && (info.storage_limit_bytes() > 0 || info.aged_bytes() > 0))
+    text += StorageLine(info) + "\n";
   if (!info.error().empty()) text += Paint("failed: " + OneLine(info.error()), Colour::kBad, coloured) + "\n";
+  if (!info.paused().empty()) {
+    text += Paint("paused: " + OneLine(info.paused()), Colour::kBad, coloured) + "\n";
+  }
   for (const std::string& reason : info.degraded()) {
     text += Paint("degraded: " + OneLine(reason), Colour::kWarn, coloured) + "\n";
   }

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,6 +58,7 @@ class Verifier {
 
   // False: no PROF directory.
   bool Run() {
+    ::flock(dir_, LOCK_SH | LOCK_NB);  // profd removes none that is being read
     const std::set<std::string> names = Names(dir_);
     std::vector<std::string> sides;
     for (const std::string& name : names) {

@@ -39,6 +39,10 @@ ordered_json ToJson(const ManifestClock& clock) {
           {"error_ns", clock.pair.error_ns}};
 }
 
+ordered_json ToJson(const ManifestPause& pause) {
+  return {{"from_ns", pause.from_ns}, {"to_ns", pause.to_ns}, {"reason", pause.reason}};
+}
+
 ordered_json ToJson(const ManifestStream& stream);
 ordered_json ToJson(const ManifestLane& lane);
 ordered_json ToJson(const ManifestStepWindow& window);
@@ -361,8 +365,10 @@ std::string WriteManifest(const Manifest& manifest) {
   json["storage_limit_bytes"] = manifest.storage_limit_bytes;
   json["previous"] = manifest.previous;
   json["next"] = manifest.next;
+  json["removed"] = manifest.removed;
   json["kinds"] = ListToJson(manifest.kinds);
   json["streams"] = ListToJson(manifest.streams);
+  json["pauses"] = ListToJson(manifest.pauses);
   json["clocks"] = ListToJson(manifest.clocks);
   json["agents"] = ListToJson(manifest.agents);
   json["settings"] = MapToJson(manifest.settings);
@@ -403,11 +409,19 @@ base::Result<Manifest> ParseManifest(std::string_view text) {
   fields.Take("storage_limit_bytes", manifest.storage_limit_bytes);
   fields.Take("previous", manifest.previous);
   fields.Take("next", manifest.next);
+  fields.Take("removed", manifest.removed);
   fields.TakeList("kinds", [&](const ordered_json& item, const std::string& where) {
     manifest.kinds.push_back(TakeKind(Fields(item, where, status)));
   });
   fields.TakeList("streams", [&](const ordered_json& item, const std::string& where) {
     manifest.streams.push_back(TakeStream(Fields(item, where, status), status));
+  });
+  fields.TakeList("pauses", [&](const ordered_json& item, const std::string& where) {
+    const Fields pause(item, where, status);
+    ManifestPause& taken = manifest.pauses.emplace_back();
+    pause.Take("from_ns", taken.from_ns);
+    pause.Take("to_ns", taken.to_ns);
+    pause.Take("reason", taken.reason);
   });
   fields.TakeList("clocks", [&](const ordered_json& item, const std::string& where) {
     manifest.clocks.push_back(TakeClock(Fields(item, where, status)));

@@ -37,6 +37,11 @@ struct ManifestClock {
   int device = -1;  // -1: host alone
   ClockPair pair;
 };
+// A time in which nothing could be stored, and why; what was lost is with the streams.
+struct ManifestPause {
+  uint64_t from_ns = 0, to_ns = 0;  // host raw; 0: it lasts
+  std::string reason;
+};
 // One thread's ring of a process that recorded itself.
 struct ManifestLane {
   uint32_t lane = 0;
@@ -86,9 +91,11 @@ struct Manifest {
   std::vector<int64_t> pids;
   std::map<int64_t, std::string> pid_end;  // pid → why its part ended
   uint64_t duration_ns = 0, storage_limit_bytes = 0;
-  std::string previous, next;  // linked directories of a session that rolled
+  std::string previous, next;        // linked directories of a session that rolled
+  std::vector<std::string> removed;  // earlier ones that had to go
   std::vector<ManifestKind> kinds;
   std::vector<ManifestStream> streams;
+  std::vector<ManifestPause> pauses;
   std::vector<ManifestClock> clocks;
   std::vector<ManifestAgent> agents;
   std::map<std::string, std::string> settings;  // anything else asked for, as asked

@@ -8,6 +8,7 @@ packages=(
   libboost-dev libspdlog-dev libyaml-cpp-dev libcli11-dev nlohmann-json3-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   libnghttp2-dev libnanopb-dev nanopb
+  libfuse3-dev fuse3
 )
 
 # Installs the packages (and any named as arguments) that are missing; silent when all are there.

@@ -25,6 +25,7 @@ struct StartOptions {
   std::string delay;
   std::string output;
   std::string storage_limit;
+  std::string on_full;
   std::string name;
   std::vector<std::string> labels;
   bool all_agents = false;
@@ -40,6 +41,9 @@ struct RunOptions {
 struct SnapshotOptions {
   std::string session;
   std::string last;
+};
+struct KeepOptions {
+  std::string session;
 };
 struct StopOptions {
   std::string session;
@@ -63,6 +67,8 @@ ExitCode RunStart(const Common& common, const StartOptions& options);
 ExitCode RunCommand(const Common& common, const RunOptions& options);
 ExitCode RunSnapshot(const Common& common, const SnapshotOptions& options);
 ExitCode RunStop(const Common& common, const StopOptions& options);
+ExitCode RunPin(const Common& common, const KeepOptions& options, bool pinned);
+ExitCode RunRemove(const Common& common, const KeepOptions& options);
 ExitCode RunStatus(const Common& common, const StatusOptions& options);
 ExitCode RunList(const Common& common);
 ExitCode RunTargets(const Common& common);

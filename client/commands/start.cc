@@ -65,6 +65,10 @@ Result<v1::SessionSpec> ParseSpec(const StartOptions& options) {
     PROFD_ASSIGN_OR_RETURN(const uint64_t ns, ParseDurationNs("--delay", options.delay));
     spec.set_delay_ns(ns);
   }
+  if (!options.on_full.empty()) {
+    PROFD_ASSIGN_OR_RETURN(const v1::OnFull on_full, ParseOnFull(options.on_full));
+    spec.set_on_full(on_full);
+  }
   if (!options.storage_limit.empty()) {
     PROFD_ASSIGN_OR_RETURN(const uint64_t bytes, ParseStorageLimit(options.storage_limit));
     spec.set_storage_limit_bytes(bytes);

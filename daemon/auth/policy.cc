@@ -37,6 +37,10 @@ base::Status May(const Caller& caller, Action action, uid_t target_uid) {
       if (caller.uid == target_uid) return base::Status::Ok();
       return Denied(caller,
                     "stop a session of user " + std::to_string(target_uid) + ": ask its owner or root");
+    case Action::kKeepSession:
+      if (caller.uid == target_uid) return base::Status::Ok();
+      return Denied(caller, "pin or remove a session of user " + std::to_string(target_uid) +
+                                ": ask its owner or root");
   }
   return Denied(caller, "do that");
 }

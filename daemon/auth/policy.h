@@ -26,6 +26,7 @@ enum class Action : uint8_t {
   kSeeProcess,      // target_uid = owner of the process
   kSeeSession,      // target_uid = owner of the session
   kStopSession,
+  kKeepSession,  // pin, unpin, remove
 };
 
 // Ok, or kPermissionDenied with the reason and what to do.

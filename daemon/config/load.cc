@@ -36,6 +36,7 @@ struct Key {
 
 std::vector<Key> KeysOf(Config& c) {
   constexpr uint64_t kDay = 24 * 3600;
+  constexpr uint64_t kPebibyte = 1ull << 50;
   return {
       {"", "socket", &c.socket},
       {"store", "spool", &c.store.spool},
@@ -46,6 +47,10 @@ std::vector<Key> KeysOf(Config& c) {
       {"store", "host_chunk_bytes", Number{&c.store.host_chunk_bytes, 64u << 10, 64u << 20}},
       {"store", "host_chunks", Number{&c.store.host_chunks, 2, 4096}},
       {"store", "agent_chunks", Number{&c.store.agent_chunks, 4, 4096}},
+      {"store", "quota_per_user_bytes", Number{&c.store.quota_per_user_bytes, 0, kPebibyte}},
+      {"store", "quota_spool_bytes", Number{&c.store.quota_spool_bytes, 0, kPebibyte}},
+      {"store", "keep_free_bytes", Number{&c.store.keep_free_bytes, 0, kPebibyte}},
+      {"store", "max_age_s", Number{&c.store.max_age_s, 0, 3650 * kDay}},
       {"session", "default_duration_s", Number{&c.session.default_duration_s, 1, 30 * kDay}},
       {"session", "max_duration_s", Number{&c.session.max_duration_s, 1, 365 * kDay}},
       {"session", "max_sessions", Number{&c.session.max_sessions, 1, 10'000}},

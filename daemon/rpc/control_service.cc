@@ -249,6 +249,25 @@ grpc::ServerUnaryReactor* ControlService::Snapshot(grpc::CallbackServerContext* 
                });
 }
 
+grpc::ServerUnaryReactor* ControlService::Pin(grpc::CallbackServerContext* context,
+                                              const v1::PinRequest* request, v1::SessionInfo* reply) {
+  return OnCtl(context, reply,
+               [this, session = request->session(), pinned = request->pinned()](const auth::Caller& caller,
+                                                                                const auto& owed) {
+                 manager_.Pin(caller, session, pinned,
+                              [owed](const base::Result<session::SessionInfo>& info) { owed->Answer(info); });
+               });
+}
+
+grpc::ServerUnaryReactor* ControlService::Remove(grpc::CallbackServerContext* context,
+                                                 const v1::RemoveRequest* request, v1::SessionInfo* reply) {
+  return OnCtl(
+      context, reply, [this, session = request->session()](const auth::Caller& caller, const auto& owed) {
+        manager_.Remove(caller, session,
+                        [owed](const base::Result<session::SessionInfo>& info) { owed->Answer(info); });
+      });
+}
+
 grpc::ServerUnaryReactor* ControlService::List(grpc::CallbackServerContext* context,
                                                const v1::ListRequest* /*request*/, v1::ListReply* reply) {
   return OnCtl(context, reply, [this](const auth::Caller& caller, const auto& owed) {

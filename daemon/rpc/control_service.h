@@ -31,6 +31,10 @@ class ControlService : public v1::Control::CallbackService {
                                 v1::SessionInfo* reply) override;
   grpc::ServerUnaryReactor* Snapshot(grpc::CallbackServerContext* context, const v1::SnapshotRequest* request,
                                      v1::SessionInfo* reply) override;
+  grpc::ServerUnaryReactor* Pin(grpc::CallbackServerContext* context, const v1::PinRequest* request,
+                                v1::SessionInfo* reply) override;
+  grpc::ServerUnaryReactor* Remove(grpc::CallbackServerContext* context, const v1::RemoveRequest* request,
+                                   v1::SessionInfo* reply) override;
   grpc::ServerUnaryReactor* List(grpc::CallbackServerContext* context, const v1::ListRequest* request,
                                  v1::ListReply* reply) override;
   grpc::ServerWriteReactor<v1::SessionInfo>* Watch(grpc::CallbackServerContext* context,

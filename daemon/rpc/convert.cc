@@ -54,8 +54,21 @@ v1::EndReason EncodeEndReason(session::EndReason reason) {
       return v1::END_REASON_INTERRUPTED;
     case session::EndReason::kSteps:
       return v1::END_REASON_STEPS;
+    case session::EndReason::kDisk:
+      return v1::END_REASON_DISK;
   }
   return v1::END_REASON_UNSPECIFIED;
+}
+
+store::OnFull DecodeOnFull(v1::OnFull on_full) {
+  switch (on_full) {
+    case v1::ON_FULL_PAUSE:
+      return store::OnFull::kPause;
+    case v1::ON_FULL_STOP:
+      return store::OnFull::kStop;
+    default:
+      return store::OnFull::kAge;
+  }
 }
 
 v1::Verdict EncodeVerdict(session::Verdict verdict) {
@@ -173,6 +186,7 @@ base::Result<session::SessionSpec> DecodeSpec(const v1::SessionSpec& untrusted) 
   }
   spec.flight_recorder = untrusted.flight_recorder();
   spec.resume = untrusted.resume();
+  spec.on_full = DecodeOnFull(untrusted.on_full());
   if (spec.resume && !spec.output.empty()) {
     return Status(Code::kInvalidArgument,
                   "a session that goes on after a restart writes to profd's own spool: leave out --output");
@@ -219,6 +233,8 @@ void Encode(const session::SessionInfo& info, v1::SessionInfo* out) {
   out->set_aged_bytes(info.aged_bytes);
   out->set_aged_records(info.aged_records);
   out->set_window_ns(info.window_ns);
+  out->set_pinned(info.pinned);
+  out->set_paused(info.paused);
   for (const session::KindState& kind : info.kinds) EncodeKind(kind, out->add_kinds());
 }
 

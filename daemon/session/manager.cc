@@ -18,6 +18,7 @@
 #include "daemon/base/log.h"
 #include "daemon/host/process.h"
 #include "daemon/host/sampler.h"
+#include "daemon/session/archive.h"
 #include "daemon/session/aside.h"
 #include "daemon/session/node.h"
 #include "daemon/session/past.h"
@@ -77,6 +78,9 @@ class Manager::Impl {
         sampler_([this](std::function<void()> work) { ctl_.Post(std::move(work)); }),
         drain_({}, [this](std::function<void()> work) { ctl_.Post(std::move(work)); }),
         aside_(ctl),
+        archive_(
+            ctl, aside_, config,
+            [this](const store::Kept& kept, const store::RemovedTrace& trace) { OnRemoved(kept, trace); }),
         resumer_(ctl, aside_, agents, config.store.spool) {
     // So that the first start finds the facts.
     ctl_.Post([this] { node_.WhenKnown([] {}); });
@@ -86,6 +90,7 @@ class Manager::Impl {
       auto past = std::make_shared<std::vector<SessionInfo>>(ReadPastSessions(spool, kMaxEnded));
       return [this, past] {
         past_ = std::move(*past);
+        archive_.Begin();
         resumer_.Resume([this](ResumeRecord record) { Resume(std::move(record)); });
       };
     });
@@ -97,7 +102,10 @@ class Manager::Impl {
   Result<SessionInfo> Get(const Caller& caller, const std::string& id);
   void Snapshot(const Caller& caller, const std::string& id, uint64_t newest_ns,
                 std::function<void(Result<SessionInfo>)> done);
-  std::vector<SessionInfo> List(const Caller& caller);
+  void Pin(const Caller& caller, const std::string& id, bool pinned,
+           std::function<void(Result<SessionInfo>)> done);
+  void Remove(const Caller& caller, const std::string& id, std::function<void(Result<SessionInfo>)> done);
+  std::vector<SessionInfo> List(const Caller& caller) const;
   void Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done);
   void Targets(const Caller& caller, std::function<void(std::vector<Target>)> done);
   void Doctor(const Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done);
@@ -123,6 +131,8 @@ class Manager::Impl {
   void Remember(const std::shared_ptr<Session>& session);
   void Resume(ResumeRecord record);
   void ForgetOld();
+  Result<SessionInfo> Changeable(const Caller& caller, const std::string& id) const;
+  void OnRemoved(const store::Kept& kept, const store::RemovedTrace& trace);
   NodeReport Report() const;
   std::vector<Check> LibraryChecks() const;
 
@@ -134,6 +144,7 @@ class Manager::Impl {
   host::Sampler sampler_;
   agent::Drain drain_;
   Aside aside_;
+  Archive archive_;
   Resumer resumer_;
   std::deque<std::shared_ptr<Session>> sessions_;  // oldest first
   std::vector<SessionInfo> past_;
@@ -277,9 +288,18 @@ void Manager::Impl::Launch(const std::shared_ptr<Request>& request, base::Unique
   setup.parent_path = std::move(parent_path);
   setup.target_name = request->target_name;
   setup.next_trace_id = [this] { return next_trace_++; };
+  setup.bounds = archive_.BoundsFor(setup.owner, setup.parent.get(), setup.spec.output.empty());
+  setup.on_rolled = [this, id = setup.id, uid = setup.owner.uid](const std::string& directory) {
+    archive_.TakeRolled({id, uid, {directory}});
+  };
   auto session = std::make_shared<Session>(
       Services{ctl_, config_, node_, writers_, sampler_, agents_, drain_}, std::move(setup));
   sessions_.push_back(session);
+  session->WhenEnded([this, weak = std::weak_ptr(session)](const SessionInfo& info) {
+    archive_.TakeEnded({info.id, info.uid, info.directories}, [weak] {
+      if (const auto session = weak.lock()) session->LeaveBounds();
+    });
+  });
   session->Start([this, session, request](const Result<SessionInfo>& result) {
     // Refused: the caller has the reason, there is nothing to look at later.
     if (!result.ok()) std::erase(sessions_, session);
@@ -394,7 +414,63 @@ void Manager::Impl::Snapshot(const Caller& caller, const std::string& id, uint64
   done(Status{Code::kNotFound, "no running session '" + id + "'; profctl list shows them"});
 }
 
-std::vector<SessionInfo> Manager::Impl::List(const Caller& caller) {
+// A session that the caller may pin and remove, all of its directories together.
+Result<SessionInfo> Manager::Impl::Changeable(const Caller& caller, const std::string& id) const {
+  std::optional<SessionInfo> whole;
+  for (const SessionInfo& info : List(caller)) {
+    if (info.id != id || (whole && info.uid != whole->uid)) continue;
+    if (!whole) {
+      whole = info;
+      continue;
+    }
+    for (const std::string& directory : info.directories) {
+      if (std::find(whole->directories.begin(), whole->directories.end(), directory) ==
+          whole->directories.end()) {
+        whole->directories.insert(whole->directories.begin(), directory);
+      }
+    }
+  }
+  if (!whole) return Status{Code::kNotFound, "no session '" + id + "'; profctl list shows them"};
+  PROFD_RETURN_IF_ERROR(May(caller, Action::kKeepSession, whole->uid));
+  return *whole;
+}
+
+void Manager::Impl::Pin(const Caller& caller, const std::string& id, bool pinned,
+                        std::function<void(Result<SessionInfo>)> done) {
+  const Result<SessionInfo> info = Changeable(caller, id);
+  if (!info.ok()) return done(info);
+  archive_.Pin({id, info->uid, info->directories}, pinned,
+               [this, caller, id, done = std::move(done)](const Status& status) {
+                 done(status.ok() ? Get(caller, id) : Result<SessionInfo>(status));
+               });
+}
+
+void Manager::Impl::Remove(const Caller& caller, const std::string& id,
+                           std::function<void(Result<SessionInfo>)> done) {
+  const Result<SessionInfo> info = Changeable(caller, id);
+  if (!info.ok()) return done(info);
+  if (info->state != State::kSealed && info->state != State::kFailed) {
+    return done(Status{Code::kFailedPrecondition, "session " + id + " is " + StateName(info->state) +
+                                                      "; profctl stop " + id + " first"});
+  }
+  archive_.Remove({id, info->uid, info->directories},
+                  [info = *info, done = std::move(done)](const Status& status) {
+                    done(status.ok() ? Result<SessionInfo>(info) : Result<SessionInfo>(status));
+                  });
+}
+
+void Manager::Impl::OnRemoved(const store::Kept& kept, const store::RemovedTrace& trace) {
+  const std::string directory = config_.store.spool + "/" + kept.user + "/" + kept.name;
+  std::erase_if(past_, [&](const SessionInfo& info) { return info.directory == directory; });
+  for (const auto& session : sessions_) {
+    session->NoteRemoved(directory, kept.disk_bytes, trace.bytes, trace.records);
+  }
+  std::erase_if(sessions_, [](const auto& session) {
+    return session->state() == State::kSealed && session->Info().directories.empty();
+  });
+}
+
+std::vector<SessionInfo> Manager::Impl::List(const Caller& caller) const {
   std::vector<SessionInfo> infos;
   for (auto session = sessions_.rbegin(); session != sessions_.rend(); ++session) {
     if (May(caller, Action::kSeeSession, (*session)->uid()).ok()) infos.push_back((*session)->Info());
@@ -402,6 +478,7 @@ std::vector<SessionInfo> Manager::Impl::List(const Caller& caller) {
   for (const SessionInfo& info : past_) {
     if (May(caller, Action::kSeeSession, info.uid).ok()) infos.push_back(info);
   }
+  for (SessionInfo& info : infos) info.pinned = archive_.Pinned(info.id, info.uid);
   return infos;
 }
 
@@ -553,6 +630,14 @@ Result<SessionInfo> Manager::Get(const Caller& caller, const std::string& sessio
   return impl_->Get(caller, session);
 }
 std::vector<SessionInfo> Manager::List(const Caller& caller) { return impl_->List(caller); }
+void Manager::Pin(const Caller& caller, const std::string& session, bool pinned,
+                  std::function<void(Result<SessionInfo>)> done) {
+  impl_->Pin(caller, session, pinned, std::move(done));
+}
+void Manager::Remove(const Caller& caller, const std::string& session,
+                     std::function<void(Result<SessionInfo>)> done) {
+  impl_->Remove(caller, session, std::move(done));
+}
 void Manager::Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done) {
   impl_->Devices(caller, std::move(done));
 }

@@ -71,6 +71,12 @@ class Manager {
   // Flight recorder: writes out what its processes have in memory, `newest_ns` back (0 = all of it).
   void Snapshot(const auth::Caller& caller, const std::string& session, uint64_t newest_ns,
                 std::function<void(base::Result<SessionInfo>)> done);
+  // Never removed for room, or again as any other.
+  void Pin(const auth::Caller& caller, const std::string& session, bool pinned,
+           std::function<void(base::Result<SessionInfo>)> done);
+  // Of a session that has ended, everything that is in the spool; answers with what it was.
+  void Remove(const auth::Caller& caller, const std::string& session,
+              std::function<void(base::Result<SessionInfo>)> done);
   // Newest first; of other users only for root.
   std::vector<SessionInfo> List(const auth::Caller& caller);
   void Devices(const auth::Caller& caller, std::function<void(base::Result<NodeReport>)> done);

@@ -57,8 +57,9 @@ Verdict ToVerdict(const std::string& name) {
 }
 
 EndReason ToEndReason(const std::string& name) {
-  for (const EndReason reason : {EndReason::kStopped, EndReason::kDuration, EndReason::kTargetExit,
-                                 EndReason::kDaemonStop, EndReason::kFailed, EndReason::kSteps}) {
+  for (const EndReason reason :
+       {EndReason::kStopped, EndReason::kDuration, EndReason::kTargetExit, EndReason::kDaemonStop,
+        EndReason::kFailed, EndReason::kSteps, EndReason::kDisk}) {
     if (name == EndReasonName(reason)) return reason;
   }
   return EndReason::kInterrupted;

@@ -26,6 +26,7 @@ ResumeRecord MakeResume(const SessionInfo& info, const auth::Caller& owner, cons
   record.spec.name = spec.name;
   record.spec.labels = spec.labels;
   record.spec.storage_limit_bytes = spec.storage_limit_bytes;
+  record.spec.on_full = spec.on_full;
   record.spec.flight_recorder = spec.flight_recorder;
   record.spec.steps = spec.steps;
   for (const pid_t pid : spec.pids) record.start_ticks[pid] = host::ReadProcessFacts(pid).start_ticks;
@@ -53,6 +54,7 @@ std::string WriteResume(const ResumeRecord& record) {
       {"name", spec.name},
       {"labels", spec.labels},
       {"storage_limit_bytes", spec.storage_limit_bytes},
+      {"on_full", static_cast<int>(spec.on_full)},
       {"flight_recorder", spec.flight_recorder},
       {"steps",
        {spec.steps.skip_first, spec.steps.wait, spec.steps.warmup, spec.steps.active, spec.steps.repeat}},
@@ -88,6 +90,8 @@ Result<ResumeRecord> ParseResume(std::string_view text) {
     all.at("name").get_to(spec.name);
     all.at("labels").get_to(spec.labels);
     all.at("storage_limit_bytes").get_to(spec.storage_limit_bytes);
+    const int on_full = all.value("on_full", 0);
+    if (on_full >= 0 && on_full <= 2) spec.on_full = static_cast<store::OnFull>(on_full);
     all.at("flight_recorder").get_to(spec.flight_recorder);
     const auto steps = all.at("steps").get<std::vector<uint64_t>>();
     if (steps.size() == 5) spec.steps = {steps[0], steps[1], steps[2], steps[3], steps[4]};

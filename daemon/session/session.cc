@@ -32,7 +32,7 @@ Session::Session(Services services, Setup setup) : services_(services), setup_(s
   start_wall_ns_ = base::WallNs();
   start_raw_ns_ = base::RawNs();
   directories_ = setup_.directories;
-  budget_ = std::make_shared<store::Budget>(setup_.spec.storage_limit_bytes);
+  budget_ = std::make_shared<store::Budget>(setup_.spec.storage_limit_bytes, std::move(setup_.bounds));
 }
 
 std::string Session::Holder() const { return "session " + setup_.id + " of " + setup_.owner.user; }
@@ -42,7 +42,7 @@ Session::~Session() { StopTimers(); }
 std::shared_ptr<Trace> Session::NewTrace() {
   TraceSetup trace;
   trace.id = setup_.next_trace_id();
-  trace.seq = static_cast<uint32_t>(directories_.size() % 999'999 + 1);
+  trace.seq = static_cast<uint32_t>((directories_.size() + removed_.size()) % 999'999 + 1);
   trace.plan = setup_.plan;
   trace.owner = setup_.owner;
   trace.gid = setup_.owner.gid;
@@ -81,11 +81,17 @@ std::shared_ptr<Trace> Session::NewTrace() {
   if (setup_.spec.flight_recorder) manifest.settings["flight_recorder"] = "true";
   if (!directories_.empty())
     manifest.previous = directories_.back().substr(directories_.back().rfind('/') + 1);
+  manifest.removed = removed_;
   return std::make_shared<Trace>(services_, std::move(trace));
 }
 
 void Session::Start(std::function<void(Result<SessionInfo>)> done) {
   on_started_ = std::move(done);
+  budget_->WhenFull(setup_.spec.on_full, [&ctl = services_.ctl, weak = weak_from_this()] {
+    ctl.Post([weak] {
+      if (const auto self = weak.lock()) self->Stop(EndReason::kDisk, nullptr);
+    });
+  });
   if (!setup_.plan.agents.empty()) {
     recordings_ =
         std::make_shared<Recordings>(services_.ctl, services_.agents, services_.drain,
@@ -292,7 +298,11 @@ void Session::Roll() {
           }
         }
         if (self->recordings_) self->recordings_->Forget(old->id());
-        if (self->budget_->limited()) self->rolled_.push_back(old);
+        if (self->budget_->limited()) {
+          self->rolled_.push_back(old);
+        } else {
+          self->setup_.on_rolled(old->directory());
+        }
         for (const std::string& trouble : old->troubles()) AddReason(self->degraded_, trouble);
         self->rolling_ = false;
         if (self->stop_when_running_) self->FinishStop();
@@ -366,6 +376,14 @@ void Session::FinishStop() {
   });
 }
 
+void Session::NoteRemoved(const std::string& directory, uint64_t disk_bytes, uint64_t bytes,
+                          uint64_t records) {
+  if (std::erase(directories_, directory) == 0) return;
+  budget_->NoteRemoved(disk_bytes, bytes, records);
+  removed_.push_back(directory.substr(directory.rfind('/') + 1));
+  if (trace_ && !ended()) trace_->SetRemoved(removed_);
+}
+
 void Session::StopTimers() {
   for (const auto timer : std::exchange(timers_, {})) services_.ctl.Cancel(timer);
   if (tick_ != 0) services_.ctl.Cancel(std::exchange(tick_, 0));
@@ -406,6 +424,7 @@ SessionInfo Session::Info() const {
   info.aged_bytes = budget_->aged_bytes();
   info.aged_records = budget_->aged_records();
   info.window_ns = budget_->window_ns();
+  if (!ended()) info.paused = budget_->paused();
   info.kinds = trace_ && state_ != State::kArmed ? trace_->Kinds() : setup_.plan.kinds;
   for (size_t i = 0; i < info.kinds.size(); ++i) {
     if (i < finished_kinds_.size()) {

@@ -29,6 +29,9 @@ class Session : public std::enable_shared_from_this<Session> {
     std::string target_name;               // of the first pid
     std::vector<std::string> directories;  // of the same session before a restart of profd
     std::function<uint32_t()> next_trace_id;
+    std::vector<std::shared_ptr<store::Bound>> bounds;
+    // A directory that is sealed while the session goes on in the next one; not with a storage limit.
+    std::function<void(const std::string& directory)> on_rolled;
   };
   Session(Services services, Setup setup);
   ~Session();
@@ -42,6 +45,10 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // `ended` gets the session once it is sealed or has failed.
   void WhenEnded(std::function<void(SessionInfo)> ended) { on_sealed_.push_back(std::move(ended)); }
+  // One of its directories is gone: bytes on disk, bytes and records in it.
+  void NoteRemoved(const std::string& directory, uint64_t disk_bytes, uint64_t bytes, uint64_t records);
+  // Ended, and counted for elsewhere.
+  void LeaveBounds() { budget_->LeaveBounds(); }
   const SessionSpec& spec() const { return setup_.spec; }
   const auth::Caller& owner() const { return setup_.owner; }
 
@@ -76,6 +83,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::shared_ptr<Trace> trace_;
   std::vector<std::shared_ptr<Trace>> rolled_;  // earlier ones, while they may age
   std::vector<std::string> directories_;
+  std::vector<std::string> removed_;       // names of those that are gone
   std::vector<KindState> finished_kinds_;  // sums of the traces before the current one
   std::vector<std::string> degraded_;
   std::function<void(base::Result<SessionInfo>)> on_started_;

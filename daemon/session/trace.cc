@@ -328,6 +328,7 @@ void Trace::TakeRecord(const store::TraceRecord& record) {
     }
     setup_.manifest.streams.push_back(std::move(entry));
   }
+  setup_.manifest.pauses = record.pauses;
   if (!record.error.empty()) Trouble(record.error);
 }
 

@@ -85,6 +85,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // Brings the manifest on disk up to date (counts, losses, verdicts).
   void RefreshManifest(const std::vector<std::string>& degraded);
   void NotePidEnd(pid_t pid, const std::string& why) { setup_.manifest.pid_end[pid] = why; }
+  void SetRemoved(std::vector<std::string> names) { setup_.manifest.removed = std::move(names); }
   void SetNext(const std::string& name) { setup_.manifest.next = name; }
 
   uint32_t id() const { return setup_.id; }

@@ -52,6 +52,8 @@ const char* EndReasonName(EndReason reason) {
       return "interrupted";
     case EndReason::kSteps:
       return "steps";
+    case EndReason::kDisk:
+      return "disk";
   }
   return "";
 }

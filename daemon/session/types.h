@@ -12,6 +12,7 @@
 
 #include "base/unique_fd.h"
 #include "daemon/agent/peer.h"
+#include "daemon/store/on_full.h"
 
 namespace profd::session {
 
@@ -31,7 +32,8 @@ struct SessionSpec {
       agent_labels;              // … and those with these labels; "0-7" is a range of numbers
   agent::StepSchedule steps;     // which steps of a training loop are recorded
   bool flight_recorder = false;  // agents keep the newest records in memory until a snapshot writes them out
-  bool resume = false;           // goes on in a new, linked directory after a restart of profd
+  store::OnFull on_full = store::OnFull::kAge;
+  bool resume = false;  // goes on in a new, linked directory after a restart of profd
   bool all_devices = false;
   std::vector<uint32_t> devices;
   uint64_t duration_ns = 0;  // 0 = config session.default_duration
@@ -53,7 +55,8 @@ enum class EndReason : uint8_t {
   kDaemonStop,
   kFailed,
   kInterrupted,
-  kSteps
+  kSteps,
+  kDisk
 };
 
 const char* VerdictName(Verdict verdict);     // "started"
@@ -97,6 +100,8 @@ struct SessionInfo {
   uint64_t aged_bytes = 0;  // of `bytes`, removed again to keep within the limit
   uint64_t aged_records = 0;
   uint64_t window_ns = 0;  // what is on disk covers the last so many; 0 = not known
+  bool pinned = false;     // never removed for room
+  std::string paused;      // why nothing is stored at the moment
   std::vector<KindState> kinds;
 };
 

@@ -31,7 +31,44 @@ void Budget::Leave(SliceKeeper* keeper) {
   std::erase_if(latest_, [=](const auto& entry) { return entry.first.first == keeper; });
 }
 
-void Budget::Change(uint64_t before, uint64_t after) { Set(used_, used_bytes() + after - before); }
+void Budget::WhenFull(OnFull on_full, std::function<void()> stop) {
+  on_full_ = on_full;
+  stop_ = std::move(stop);
+}
+
+std::string Budget::paused() const {
+  const std::lock_guard lock(mutex_);
+  return paused_;
+}
+
+void Budget::Pause(const std::string& reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    paused_ = reason;
+  }
+  if (on_full_ == OnFull::kStop && stop_) std::exchange(stop_, nullptr)();
+}
+
+void Budget::Resume() {
+  const std::lock_guard lock(mutex_);
+  paused_.clear();
+}
+
+void Budget::Change(uint64_t before, uint64_t after) {
+  used_.fetch_add(after - before, std::memory_order_relaxed);
+  for (const auto& bound : bounds_) bound->Change(before, after);
+}
+
+void Budget::NoteRemoved(uint64_t disk_bytes, uint64_t bytes, uint64_t records) {
+  Change(disk_bytes, 0);
+  aged_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  aged_records_.fetch_add(records, std::memory_order_relaxed);
+}
+
+void Budget::LeaveBounds() {
+  for (const auto& bound : bounds_) bound->Change(used_bytes(), 0);
+  bounds_.clear();
+}
 
 void Budget::NoteStored(uint64_t first_ns, uint64_t last_ns) {
   begin_ns_ = std::min(begin_ns_, first_ns);
@@ -69,35 +106,53 @@ bool Budget::OfferOldestNewest() {
   return !closed_.empty();
 }
 
-Status Budget::MakeRoom(uint64_t bytes) {
-  if (!limited()) return {};
-  const uint64_t reserve = SliceBytes(kMostReserve);
-  for (size_t removed = 0; used_bytes() + bytes + reserve > limit_; ++removed) {
-    const bool fits = used_bytes() + bytes <= limit_;
-    if (fits && removed >= kMostAtOnce) return {};
-    if (closed_.empty() && !OfferOldestNewest()) {
-      if (fits) return {};
-      return {Code::kResourceExhausted,
-              "the storage limit of " + std::to_string(limit_) +
-                  " bytes is reached and nothing is left to age; raise --storage-limit"};
-    }
-    const auto oldest = closed_.begin();
-    const ClosedSlice& slice = oldest->second.slice;
-    if (Status status = oldest->second.keeper->Age(slice); !status.ok()) {
-      if (fits) return {};
-      return {status.code(),
-              "the storage limit is reached and the oldest slice cannot be removed: " + status.message()};
-    }
-    Change(slice.disk_bytes, 0);
-    for (const ClosedSlice::Part& part : slice.parts) {
-      Set(aged_bytes_, aged_bytes() + part.bytes);
-      Set(aged_records_, aged_records() + part.records);
-    }
-    aged_through_ns_ = std::max(aged_through_ns_, oldest->first);
-    closed_.erase(oldest);
-    NoteStored(newest_ns_, newest_ns_);
+Budget::Need Budget::NeedFor(uint64_t bytes) {
+  for (const auto& bound : bounds_) {
+    if (bound->Excess(bytes) > 0) return {Want::kMust, bound.get()};
   }
+  if (!limited() || used_bytes() + bytes + SliceBytes(kMostReserve) <= limit_) return {};
+  return {used_bytes() + bytes <= limit_ ? Want::kRather : Want::kMust, nullptr};
+}
+
+Status Budget::AgeOldest() {
+  if (closed_.empty() && !OfferOldestNewest()) {
+    return {Code::kResourceExhausted, "nothing is left to age"};
+  }
+  const auto oldest = closed_.begin();
+  const ClosedSlice& slice = oldest->second.slice;
+  PROFD_RETURN_IF_ERROR(oldest->second.keeper->Age(slice));
+  Change(slice.disk_bytes, 0);
+  for (const ClosedSlice::Part& part : slice.parts) {
+    aged_bytes_.fetch_add(part.bytes, std::memory_order_relaxed);
+    aged_records_.fetch_add(part.records, std::memory_order_relaxed);
+  }
+  aged_through_ns_ = std::max(aged_through_ns_, oldest->first);
+  closed_.erase(oldest);
+  NoteStored(newest_ns_, newest_ns_);
   return {};
+}
+
+std::string Budget::Name(const Need& need) const {
+  if (need.bound != nullptr) return need.bound->what();
+  return "the storage limit of " + std::to_string(limit_) + " bytes (--storage-limit)";
+}
+
+Status Budget::MakeRoom(uint64_t bytes) {
+  for (size_t removed = 0;; ++removed) {
+    const Need need = NeedFor(bytes);
+    if (need.want == Want::kNothing) return {};
+    const bool must = need.want == Want::kMust;
+    // What others need can be more than this session ever wrote; it gives what it can with every append.
+    if (removed >= kMostAtOnce && (!must || need.bound != nullptr)) return {};
+    const bool mine = need.bound == nullptr;
+    if (must && !mine && on_full_ != OnFull::kAge) {
+      return {Code::kResourceExhausted, Name(need) + " is reached"};
+    }
+    if (const Status status = AgeOldest(); !status.ok()) {
+      if (!must) return {};
+      return {status.code(), Name(need) + " is reached: " + status.message()};
+    }
+  }
 }
 
 }  // namespace profd::store

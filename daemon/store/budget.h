@@ -1,15 +1,21 @@
 // What the directories of one session hold on disk, and which slices go when that reaches the session's
-// limit.
+// limit, or a bound that it shares with others.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
+#include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/status.h"
+#include "daemon/store/bounds.h"
+#include "daemon/store/on_full.h"
 
 namespace profd::store {
 
@@ -47,12 +53,19 @@ class SliceKeeper {
 // **Thread:** the writer's, but for the figures. One for all directories of a session, which outlives them.
 class Budget {
  public:
-  // Without a limit it only counts.
-  explicit Budget(uint64_t limit_bytes = 0) : limit_(limit_bytes) {}
+  // Without a limit and bounds it only counts.
+  explicit Budget(uint64_t limit_bytes = 0, std::vector<std::shared_ptr<Bound>> bounds = {})
+      : limit_(limit_bytes), bounds_(std::move(bounds)) {}
+  ~Budget() { LeaveBounds(); }
   Budget(const Budget&) = delete;
   Budget& operator=(const Budget&) = delete;
 
+  // What to do when nothing can be stored; `stop` asks for the session's end. Before the first directory.
+  void WhenFull(OnFull on_full, std::function<void()> stop);
+  OnFull on_full() const { return on_full_; }
+
   bool limited() const { return limit_ > 0; }
+  bool ages() const { return limited() || !bounds_.empty(); }
 
   // -- the figures; any thread --
   uint64_t used_bytes() const { return used_.load(std::memory_order_relaxed); }
@@ -61,12 +74,23 @@ class Budget {
   // The newest time of which every stream has all that it stored: what is on disk covers this long.
   uint64_t window_ns() const;
 
+  // Why nothing is stored at the moment, or "".
+  std::string paused() const;
+
   // -- the directories --
+  // Nothing can be stored until Resume().
+  void Pause(const std::string& reason);
+  void Resume();
   void Join(SliceKeeper* keeper) { keepers_.push_back(keeper); }
   void Leave(SliceKeeper* keeper);
 
-  // What files take on disk has changed from `before` to `after` bytes.
+  // What files take on disk has changed from `before` to `after` bytes. **Thread:** any.
   void Change(uint64_t before, uint64_t after);
+  // A whole directory has gone. **Thread:** any.
+  void NoteRemoved(uint64_t disk_bytes, uint64_t bytes, uint64_t records);
+  // Nothing is written any more: somebody else counts for the bounds from now on. **Thread:** any, with none
+  // in here.
+  void LeaveBounds();
   void NoteStored(uint64_t first_ns, uint64_t last_ns);
   // Streams that cut slices have come or gone.
   void ChangeStreams(int64_t by) { streams_ += by; }
@@ -78,8 +102,11 @@ class Budget {
   // The slice may go when it is the oldest. Slices of one file come in the order of their numbers.
   void Offer(SliceKeeper* keeper, ClosedSlice slice);
   // Ages until `bytes` more fit, or for as long as an append may take if they fit already without the
-  // reserve. An error: the disk does not give up what must go, or nothing is left that may.
+  // reserve, or if it is others who need the room. An error: the disk does not give up what must go, or
+  // nothing is left that may.
   base::Status MakeRoom(uint64_t bytes);
+  // Removes the oldest slice; kResourceExhausted: none is left that may go.
+  base::Status AgeOldest();
 
  private:
   struct Entry {
@@ -87,9 +114,18 @@ class Budget {
     ClosedSlice slice;
   };
 
+  enum class Want : uint8_t { kNothing, kRather, kMust };
+  struct Need {
+    Want want = Want::kNothing;
+    const Bound* bound = nullptr;  // null: the session's own limit
+  };
+
+  Need NeedFor(uint64_t bytes);
   bool OfferOldestNewest();
+  std::string Name(const Need& need) const;
 
   const uint64_t limit_;
+  std::vector<std::shared_ptr<Bound>> bounds_;
   int64_t streams_ = 0;
   std::vector<SliceKeeper*> keepers_;
   std::multimap<uint64_t, Entry> closed_;  // by the time they end at; equal ones as they came
@@ -97,6 +133,11 @@ class Budget {
   uint64_t begin_ns_ = UINT64_MAX;                                // the first that was stored
   uint64_t newest_ns_ = 0;
   uint64_t aged_through_ns_ = 0;
+
+  OnFull on_full_ = OnFull::kAge;
+  std::function<void()> stop_;
+  mutable std::mutex mutex_;
+  std::string paused_;  // by mutex_
 
   std::atomic<uint64_t> used_{0};
   std::atomic<uint64_t> aged_bytes_{0};

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -107,6 +109,26 @@ class Posix final : public FileSystem {
     return WriteAt(fd, from, head, size);
   }
 
+  Status Overwrite(int fd, uint64_t offset, const void* data, size_t bytes) override {
+    return WriteAt(fd, static_cast<const std::byte*>(data), bytes, offset);
+  }
+
+  Status Reserve(int fd, uint64_t bytes) override {
+    if (::fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) == 0) return {};
+    if (errno == EOPNOTSUPP || errno == ENOSYS) return {};
+    return Status::FromErrno("reserve");
+  }
+
+  Status Exchange(int dir, const std::string& one, const std::string& other) override {
+    PROFD_RETURN_IF_ERROR(CheckName(one));
+    PROFD_RETURN_IF_ERROR(CheckName(other));
+    if (::renameat2(dir, one.c_str(), dir, other.c_str(), RENAME_EXCHANGE) == 0) return {};
+    if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP) {
+      return {Code::kUnimplemented, "exchange: the file system cannot"};
+    }
+    return Status::FromErrno("exchange");
+  }
+
   Status Truncate(int fd, uint64_t bytes) override {
     if (::ftruncate(fd, static_cast<off_t>(bytes)) != 0) return Status::FromErrno("truncate");
     return {};
@@ -138,6 +160,13 @@ class Posix final : public FileSystem {
 FileSystem& PosixFileSystem() {
   static Posix posix;
   return posix;
+}
+
+bool IsDiskFull(const Status& status) {
+  if (status.code() != Code::kResourceExhausted) return false;
+  return status.message().ends_with(
+             std::strerror(ENOSPC)) ||  // NOLINT(concurrency-mt-unsafe): glibc's is thread-safe
+         status.message().ends_with(std::strerror(EDQUOT));  // NOLINT(concurrency-mt-unsafe)
 }
 
 }  // namespace profd::store

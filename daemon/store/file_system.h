@@ -31,6 +31,13 @@ class FileSystem {
   // Extends a file of `size` bytes by all of `data`. After an error the file may be longer than `size` by
   // anything: Truncate() it. A kill in the middle never leaves a size between the two.
   virtual base::Status Append(int fd, uint64_t size, const void* data, size_t bytes) = 0;
+  // Replaces bytes that the file has, or has room reserved for.
+  virtual base::Status Overwrite(int fd, uint64_t offset, const void* data, size_t bytes) = 0;
+  // Takes room for the file's first `bytes` bytes without changing its size; an error where there is none, Ok
+  // where the file system does not know such a thing.
+  virtual base::Status Reserve(int fd, uint64_t bytes) = 0;
+  // Two files change their names, needing no room; kUnimplemented where the file system can't.
+  virtual base::Status Exchange(int dir, const std::string& one, const std::string& other) = 0;
   virtual base::Status Truncate(int fd, uint64_t bytes) = 0;
   // What a file takes on disk; "." is the directory itself.
   virtual base::Result<uint64_t> AllocatedBytes(int dir, const std::string& name) = 0;
@@ -41,5 +48,9 @@ class FileSystem {
 
 // The real one.
 FileSystem& PosixFileSystem();
+
+// An error of a call above says that the disk, or the owner's quota of it, is full: not that descriptors have
+// run out.
+bool IsDiskFull(const base::Status& status);
 
 }  // namespace profd::store

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
+#include "daemon/store/aged_log.h"
 #include "daemon/store/file_system.h"
 #include "daemon/store/open_files.h"
 #include "daemon/store/recovery_io.h"
@@ -53,7 +54,9 @@ class Recovery {
     const auto text = ReadSmall(own_.get(), kManifest);
     if (!text) return false;
     auto manifest = format::ParseManifest(*text);
-    if (!manifest.ok() || manifest->state != "running") return false;
+    // A sealed one may still have aged, next to a later directory of its session.
+    if (!manifest.ok() || (manifest->state != "running" && !RegularFile(own_.get(), kAgedLog, uid_)))
+      return false;
     manifest_ = std::move(manifest).value();
     for (const format::ManifestClock& clock : manifest_.clocks) {
       if (clock.pair.wall_ns >= before_wall_ns) return false;
@@ -63,6 +66,8 @@ class Recovery {
   }
 
   void Run() {
+    TakeAged();
+    if (manifest_.state != "running") return Rewrite();
     std::vector<std::string> folders = {"profd"};
     for (const std::string& name : Names(dir_)) {
       const auto device = format::DeviceOfFolder(name);
@@ -83,6 +88,37 @@ class Recovery {
   }
   void Check(const std::string& what, const Status& status) {
     if (!status.ok()) Remark(what + ": " + status.message());
+  }
+
+  // What was told of a slice's ageing before it went; one that did not go any more goes now.
+  void TakeAged() {
+    if (!RegularFile(own_.get(), kAgedLog, uid_)) return;
+    const auto text = ReadSmall(own_.get(), kAgedLog);
+    if (!text) return;
+    for (const AgedEntry& entry : ParseAgedLog(*text)) {
+      const size_t slash = entry.path.find('/');
+      const std::string folder = entry.path.substr(0, slash);
+      const std::string file = slash == std::string::npos ? "" : entry.path.substr(slash + 1);
+      const bool ours = folder == "profd" || folder == "host" || format::DeviceOfFolder(folder).has_value();
+      if (!ours || file.empty() || file.find('/') != std::string::npos || entry.aged.slices == 0) continue;
+      uint64_t& slices = aged_slices_[entry.path];
+      slices = std::max(slices, entry.aged.slices);
+      uint32_t part = 0;
+      for (format::ManifestStream& stream : manifest_.streams) {
+        if (stream.folder == folder && stream.file == file && part++ == entry.part) stream.aged = entry.aged;
+      }
+      if (part == 0) aged_unknown_[entry.path] = entry.aged;  // began after the last manifest
+      const UniqueFd side = OpenDir(dir_, folder, uid_);
+      const UniqueFd data =
+          folder == "profd" ? OpenDir(dir_, folder, uid_) : OpenDir(side.get(), "data", uid_);
+      const std::string last = format::SliceName(file, -1, entry.aged.slices - 1);
+      ::unlinkat(data.get(), (last + ".done").c_str(), 0);
+      ::unlinkat(data.get(), last.c_str(), 0);
+    }
+    for (format::ManifestStream& stream : manifest_.streams) {
+      const auto slices = aged_slices_.find(stream.folder + "/" + stream.file);
+      if (slices != aged_slices_.end()) stream.aged.slices = slices->second;
+    }
   }
 
   void Folder(const std::string& folder) {
@@ -255,6 +291,9 @@ class Recovery {
     format::ManifestStream& entry = manifest_.streams.emplace_back();
     entry.folder = folder;
     entry.file = file;
+    if (const auto aged = aged_unknown_.find(folder + "/" + file); aged != aged_unknown_.end()) {
+      entry.aged = aged->second;
+    }
     const bool agent = file.ends_with(".names") || file.ends_with(".lanes");
     entry.unit = agent ? "agent" : "host";
     if (agent) entry.kind = file.ends_with(".names") ? "agent-names" : "agent-lanes";
@@ -304,10 +343,15 @@ class Recovery {
                                    " bytes at the end were no whole records and are gone");
     }
     for (const std::string& remark : result_.remarks) manifest_.degraded.push_back("recovery: " + remark);
-    // Last: a recovery that is killed is done again.
+    Rewrite();
+  }
+
+  // Last: a recovery that is killed is done again.
+  void Rewrite() {
     const Status status = Replace(own_.get(), kManifest, format::WriteManifest(manifest_));
     Check("profd/manifest.json", status);
     result_.sealed = status.ok();
+    if (status.ok()) ::unlinkat(own_.get(), kAgedLog, 0);
   }
 
   Status Replace(int dir, const std::string& name, const std::string& content) {
@@ -323,6 +367,8 @@ class Recovery {
   format::Manifest manifest_;
   format::ClockPair host_;                        // the latest
   std::map<std::string, uint64_t> last_data_ns_;  // wall, by folder
+  std::map<std::string, uint64_t> aged_slices_;   // by folder and file
+  std::map<std::string, format::ManifestAged> aged_unknown_;
   uint64_t counted_bytes_ = 0;
 };
 

@@ -58,6 +58,7 @@ uint64_t SliceWriter::Overhead() const {
 
 Status SliceWriter::Remove(uint64_t number) {
   const std::string name = format::SliceName(spec_.file, -1, number);
+  unmarked_.erase(number);
   // The marker first: a kill in between leaves a whole slice, not a marker of none.
   for (const std::string& each : {name + ".done", name}) {
     const Status removed = fs_.Remove(dir_, each);
@@ -80,20 +81,14 @@ void SliceWriter::Measure() {
 }
 
 Status SliceWriter::Finish() {
-  if (name_.empty()) return {};
+  if (name_.empty()) return Mark();
   Status status;
   if (torn_) status = OpenTail();
   file_.Close();
   Measure();
   if (has_data_) {
-    const std::string marker = format::SliceDone(size_);
-    const Status marked = ReplaceFile(fs_, open_, dir_, name_ + ".done", marker);
-    if (status.ok()) status = marked;
-    closed_bytes_ += size_ + (marked.ok() ? marker.size() : 0);
-    if (marked.ok()) {
-      budget_.Change(allocated_, allocated_ + BlocksOf(marker.size()));
-      allocated_ += BlocksOf(marker.size());
-    }
+    unmarked_[number_] = size_;
+    closed_bytes_ += size_;
   } else {
     status = fs_.Remove(dir_, name_);
     if (status.ok()) budget_.Change(std::exchange(allocated_, 0), 0);
@@ -104,7 +99,23 @@ Status SliceWriter::Finish() {
   size_ = 0;
   has_data_ = false;
   torn_ = false;
-  return status;
+  const Status marked = Mark();
+  return status.ok() ? marked : status;
+}
+
+Status SliceWriter::Mark() {
+  while (!unmarked_.empty()) {
+    const auto [number, size] = *unmarked_.begin();
+    const std::string name = format::SliceName(spec_.file, -1, number) + ".done";
+    const std::string marker = format::SliceDone(size);
+    const Status marked = ReplaceFile(fs_, open_, dir_, name, marker);
+    if (!marked.ok()) return {marked.code(), spec_.folder + "/" + name + ": " + marked.message()};
+    unmarked_.erase(number);
+    closed_bytes_ += marker.size();
+    budget_.Change(allocated_, allocated_ + BlocksOf(marker.size()));
+    allocated_ += BlocksOf(marker.size());
+  }
+  return {};
 }
 
 // Afterwards the file is open and ends at `size_`, behind its header.

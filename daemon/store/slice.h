@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "base/status.h"
@@ -30,7 +31,8 @@ class SliceWriter {
   base::Status Append(const std::byte* data, size_t bytes);
   // The present slice has reached its size; time for Finish().
   bool Full() const { return !spec_.one_slice && size_ >= budget_.SliceBytes(slice_bytes_); }
-  // Closes the present slice and writes its marker; a slice without data is removed instead.
+  // Closes the present slice and writes its marker; a slice without data is removed instead. Markers that
+  // could not be written are tried again with every call.
   base::Status Finish();
   // What the next Append() may take on disk besides its data.
   uint64_t Overhead() const;
@@ -45,6 +47,7 @@ class SliceWriter {
   uint64_t allocated_bytes() const { return allocated_; }
 
  private:
+  base::Status Mark();
   base::Status OpenTail();
   base::Status Extend(const void* data, size_t bytes);
   base::Status Repair();
@@ -59,11 +62,12 @@ class SliceWriter {
   const uint64_t slice_bytes_;
   const StreamSpec spec_;
   OpenFiles::File file_;
-  std::string name_;       // of the present slice; empty before its first bytes
-  uint64_t number_ = 0;    // of the present slice
-  uint64_t size_ = 0;      // of the present slice, up to its last whole chunk
-  bool has_data_ = false;  // more than a header
-  bool torn_ = false;      // a failed write may have left bytes behind `size_`
+  std::string name_;                       // of the present slice; empty before its first bytes
+  uint64_t number_ = 0;                    // of the present slice
+  uint64_t size_ = 0;                      // of the present slice, up to its last whole chunk
+  bool has_data_ = false;                  // more than a header
+  bool torn_ = false;                      // a failed write may have left bytes behind `size_`
+  std::map<uint64_t, uint64_t> unmarked_;  // sizes of closed slices by number
   uint64_t closed_bytes_ = 0;
   uint64_t allocated_ = 0;
 };

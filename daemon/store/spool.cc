@@ -85,10 +85,11 @@ Status CheckOutputDir(int fd) {
   return Status::Ok();
 }
 
-uint64_t FreeBytes(int fd) {
+Result<Space> SpaceOf(int fd) {
   struct statvfs space {};
-  if (::fstatvfs(fd, &space) != 0) return 0;
-  return static_cast<uint64_t>(space.f_bavail) * space.f_frsize;
+  if (::fstatvfs(fd, &space) != 0) return Status::FromErrno("ask for free space");
+  return Space{static_cast<uint64_t>(space.f_bavail) * space.f_frsize,
+               static_cast<uint64_t>(space.f_blocks) * space.f_frsize};
 }
 
 }  // namespace profd::store

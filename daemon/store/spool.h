@@ -21,7 +21,11 @@ base::Result<base::UniqueFd> OpenSpoolFor(const std::string& spool, uid_t uid, g
 // (auth).
 base::Status CheckOutputDir(int fd);
 
-// Bytes free for an ordinary user on the file system of `fd`; 0 when it cannot be asked.
-uint64_t FreeBytes(int fd);
+// Of a file system; free is what an ordinary user may take.
+struct Space {
+  uint64_t free_bytes = 0;
+  uint64_t total_bytes = 0;
+};
+base::Result<Space> SpaceOf(int fd);
 
 }  // namespace profd::store

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
 #include "format/prof_dir.h"
 
 namespace profd::store {
@@ -17,6 +18,14 @@ namespace {
 // Our own folder: no data/ below, and none of the vendor's business.
 constexpr const char* kOwnFolder = "profd";
 constexpr const char* kData = "data";
+constexpr const char* kManifest = "profd/manifest.json";
+constexpr const char* kManifestSpare = ".manifest.json.tmp";
+
+// Slices that go for one chunk, or one file, on a full disk.
+constexpr size_t kMostAgedForOne = 16;
+constexpr size_t kMaxPauses = 100;
+constexpr uint64_t kSlowTryNs = 50'000'000;
+constexpr uint64_t kTryAtLeastEveryNs = 10'000'000'000;
 
 Status At(const std::string& path, Status status) {
   if (status.ok()) return status;
@@ -66,7 +75,14 @@ Status TraceFiles::MakeTree() {
     }
     Measure(kept);
   }
+  if (spec_.budget->ages()) aged_log_.emplace(fs_, open_, folders_.at(kOwnFolder).dir.get());
   return {};
+}
+
+void TraceFiles::Complete() {
+  if (!Own().ok()) return;
+  if (manifest_) Trouble(manifest_->Settle());
+  if (aged_log_) Trouble(aged_log_->Remove());
 }
 
 void TraceFiles::Remove() {
@@ -75,8 +91,14 @@ void TraceFiles::Remove() {
   const auto remove = [this](int dir, const std::string& name) {
     [[maybe_unused]] const Status removed = fs_.Remove(dir, name);
   };
+  if (const auto own = folders_.find(kOwnFolder); own != folders_.end()) {
+    remove(own->second.dir.get(), kManifestSpare);
+    if (manifest_) manifest_->Forget();
+    if (aged_log_) [[maybe_unused]]
+      const Status removed = aged_log_->Remove();
+  }
   for (const auto& [path, bytes] : control_) {
-    spec_.budget->Change(BlocksOf(bytes), 0);
+    if (path != kManifest) spec_.budget->Change(BlocksOf(bytes), 0);
     std::string name;
     if (const Result<int> dir = DirOf(path, &name); dir.ok()) remove(*dir, name);
   }
@@ -94,6 +116,7 @@ void TraceFiles::AddStream(uint32_t stream, StreamSpec spec) {
   added.stats = spec.stats ? spec.stats : std::make_shared<chunk::StreamStats>();
   added.written = spec.written;
   added.file = &FileOf(std::move(spec));
+  added.part = added.file->parts++;
 }
 
 TraceFiles::File& TraceFiles::FileOf(StreamSpec spec) {
@@ -106,7 +129,12 @@ TraceFiles::File& TraceFiles::FileOf(StreamSpec spec) {
   } else {  // the kernel refuses its files, so its bytes are counted as lost
     Trouble({Code::kInvalidArgument, spec.folder + "/" + spec.file + ": no such folder in this trace"});
   }
-  file.ages = !spec.one_slice && spec_.budget->limited();
+  file.ages = !spec.one_slice && spec_.budget->ages();
+  if (file.ages && aged_log_ && Own().ok()) {
+    // Without it the count may not be exact after a kill.
+    [[maybe_unused]] const Status reserved = aged_log_->Open(files_.size() + 1);
+    Measure(folders_.at(kOwnFolder));
+  }
   file.present.file = static_cast<uint32_t>(files_.size() - 1);
   if (file.ages) spec_.budget->ChangeStreams(1);
   file.slices =
@@ -118,18 +146,15 @@ TraceFiles::File& TraceFiles::FileOf(StreamSpec spec) {
 void TraceFiles::Store(const chunk::Chunk& chunk) {
   Stream& stream = streams_.at(chunk.header.key.stream);
   File& file = *stream.file;
-  if (!file.present.parts.empty() &&
-      chunk.header.last_time_ns >= file.present.first_ns + spec_.budget->SliceNs()) {
-    Cut(file);
-  }
-  Status status = spec_.budget->MakeRoom(BlocksOf(chunk.header.used) + file.slices->Overhead());
-  if (status.ok()) status = Own();
-  if (status.ok()) status = file.slices->Append(chunk.data, chunk.header.used);
-  if (!status.ok()) {
+  const bool paused = !pauses_.empty() && pauses_.back().to_ns == 0;
+  const uint64_t now = paused ? base::MonotonicNs() : 0;
+  if (paused && now < next_try_ns_) return Lose(stream, chunk);
+  if (const Status status = Put(file, chunk); !status.ok()) {
     Trouble(status);
-    Lose(stream, chunk);
-    return;
+    Pause(status, paused ? base::MonotonicNs() - now : 0);
+    return Lose(stream, chunk);
   }
+  if (paused) Resume();
   stream.bytes += chunk.header.used;
   stream.records += chunk.header.records;
   stream.losses.NoteStored();
@@ -139,6 +164,43 @@ void TraceFiles::Store(const chunk::Chunk& chunk) {
   spec_.budget->NoteStored(chunk.header.first_time_ns, chunk.header.last_time_ns);
   if (file.ages) NotePart(file, chunk.header);
   if (file.slices->Full()) Cut(file);
+}
+
+Status TraceFiles::Put(File& file, const chunk::Chunk& chunk) {
+  const uint64_t first_ns = std::min(file.present.first_ns, chunk.header.last_time_ns);
+  if (!file.present.parts.empty() && chunk.header.last_time_ns - first_ns >= spec_.budget->SliceNs()) {
+    Cut(file);
+  }
+  PROFD_RETURN_IF_ERROR(spec_.budget->MakeRoom(BlocksOf(chunk.header.used) + file.slices->Overhead()));
+  PROFD_RETURN_IF_ERROR(Own());
+  Status status = file.slices->Append(chunk.data, chunk.header.used);
+  for (size_t aged = 0; aged < kMostAgedForOne && MayAgeFor(status); ++aged) {
+    if (!spec_.budget->AgeOldest().ok()) break;
+    status = file.slices->Append(chunk.data, chunk.header.used);
+  }
+  return status;
+}
+
+bool TraceFiles::MayAgeFor(const Status& status) const {
+  return spec_.budget->ages() && spec_.budget->on_full() == OnFull::kAge && IsDiskFull(status);
+}
+
+// A disk that fails at once is tried with every chunk, one that takes its time a twentieth of the time.
+void TraceFiles::Pause(const Status& why, uint64_t tried_for_ns) {
+  const uint64_t rest_ns = tried_for_ns < kSlowTryNs ? 0 : std::min(kTryAtLeastEveryNs, 20 * tried_for_ns);
+  next_try_ns_ = base::MonotonicNs() + rest_ns;
+  if (!pauses_.empty() && pauses_.back().to_ns == 0) return;
+  if (pauses_.size() < kMaxPauses) {
+    pauses_.push_back({.from_ns = base::RawNs(), .to_ns = 0, .reason = why.message()});
+  } else {
+    pauses_.back().to_ns = 0;  // joined to the last one
+  }
+  spec_.budget->Pause(why.message());
+}
+
+void TraceFiles::Resume() {
+  pauses_.back().to_ns = base::RawNs();
+  spec_.budget->Resume();
 }
 
 void TraceFiles::NotePart(File& file, const format::ChunkHeader& header) {
@@ -164,7 +226,7 @@ void TraceFiles::Cut(File& file) {
     Trouble(owned);
     return;
   }
-  Trouble(file.slices->Finish());
+  Trouble(Marked(file));
   if (file.folder != nullptr) Measure(*file.folder);
   if (file.present.parts.empty()) return;
   ClosedSlice& closed = file.newest.emplace(std::move(file.present));
@@ -174,12 +236,25 @@ void TraceFiles::Cut(File& file) {
   file.present.file = closed.file;
 }
 
-// A directory grows with its files.
+// The markers of closed slices; those that found no room before are tried again.
+Status TraceFiles::Marked(File& file) {
+  Status status = file.slices->Finish();
+  for (size_t aged = 0; aged < kMostAgedForOne && MayAgeFor(status); ++aged) {
+    if (!spec_.budget->AgeOldest().ok()) break;
+    status = file.slices->Finish();
+  }
+  return status;
+}
+
+// A directory grows with its files; profd's own holds the log of what has aged.
 void TraceFiles::Measure(Folder& folder) {
   uint64_t now = 0;
   for (const int dir : {folder.dir.get(), folder.data.get()}) {
     if (dir < 0) continue;
     if (const Result<uint64_t> allocated = fs_.AllocatedBytes(dir, "."); allocated.ok()) now += *allocated;
+  }
+  if (!folder.data) {
+    if (const Result<uint64_t> log = fs_.AllocatedBytes(folder.dir.get(), kAgedLog); log.ok()) now += *log;
   }
   spec_.budget->Change(std::exchange(folder.allocated_bytes, now), now);
 }
@@ -187,14 +262,25 @@ void TraceFiles::Measure(Folder& folder) {
 Status TraceFiles::Age(const ClosedSlice& slice) {
   PROFD_RETURN_IF_ERROR(Own());
   File& file = files_[slice.file];
-  PROFD_RETURN_IF_ERROR(file.slices->Remove(slice.number));
-  ++file.aged_slices;
-  for (const ClosedSlice::Part& part : slice.parts) {
-    format::ManifestAged& aged = streams_.at(part.stream).aged;
+  const auto with = [&slice](format::ManifestAged aged, const ClosedSlice::Part& part) {
     aged.from_ns = aged.bytes == 0 ? slice.first_ns : std::min(aged.from_ns, slice.first_ns);
     aged.to_ns = std::max(aged.to_ns, slice.last_ns);
     aged.bytes += part.bytes;
     aged.records += part.records;
+    return aged;
+  };
+  for (const ClosedSlice::Part& part : slice.parts) {
+    const Stream& stream = streams_.at(part.stream);
+    AgedEntry entry{file.slices->spec().folder + "/" + file.slices->spec().file, stream.part,
+                    with(stream.aged, part)};
+    entry.aged.slices = slice.number + 1;
+    if (aged_log_) Trouble(aged_log_->Note(part.stream, entry));
+  }
+  PROFD_RETURN_IF_ERROR(file.slices->Remove(slice.number));
+  ++file.aged_slices;
+  for (const ClosedSlice::Part& part : slice.parts) {
+    Stream& stream = streams_.at(part.stream);
+    stream.aged = with(stream.aged, part);
   }
   return {};
 }
@@ -270,7 +356,17 @@ Status TraceFiles::WriteControl(const ControlFile& file) {
 
 Status TraceFiles::WriteOne(int dir, const std::string& path, const std::string& name,
                             const std::string& content) {
-  PROFD_RETURN_IF_ERROR(ReplaceFile(fs_, open_, dir, name, content));
+  if (path == kManifest) {
+    control_[path] = content.size();
+    if (!manifest_) manifest_.emplace(fs_, open_, *spec_.budget, dir, name);
+    return manifest_->Replace(content);
+  }
+  Status status = ReplaceFile(fs_, open_, dir, name, content);
+  for (size_t aged = 0; aged < kMostAgedForOne && MayAgeFor(status); ++aged) {
+    if (!spec_.budget->AgeOldest().ok()) break;
+    status = ReplaceFile(fs_, open_, dir, name, content);
+  }
+  PROFD_RETURN_IF_ERROR(status);
   uint64_t& bytes = control_[path];
   spec_.budget->Change(BlocksOf(bytes), BlocksOf(content.size()));
   bytes = content.size();
@@ -292,6 +388,7 @@ Result<int> TraceFiles::DirOf(const std::string& path, std::string* name) const 
 TraceRecord TraceFiles::Record() const {
   TraceRecord record;
   record.error = error_;
+  record.pauses = pauses_;
   for (const auto& [path, bytes] : control_) record.bytes += bytes;
   for (const File& file : files_) {
     record.bytes += file.slices->disk_bytes();

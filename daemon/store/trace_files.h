@@ -16,11 +16,13 @@
 #include "base/status.h"
 #include "base/unique_fd.h"
 #include "daemon/chunk/pipe.h"
+#include "daemon/store/aged_log.h"
 #include "daemon/store/budget.h"
 #include "daemon/store/file_system.h"
 #include "daemon/store/loss_log.h"
 #include "daemon/store/open_files.h"
 #include "daemon/store/slice.h"
+#include "daemon/store/steady_file.h"
 #include "daemon/store/trace_writer.h"
 
 namespace profd::store {
@@ -46,6 +48,8 @@ class TraceFiles : private SliceKeeper {
   base::Status Replace(const std::vector<ControlFile>& control);
   // Closes all slices, with their markers.
   void Finish();
+  // Nothing comes any more, and nothing ages: what was for that only goes.
+  void Complete();
   // Removes what Create() and Replace() made.
   void Remove();
 
@@ -64,6 +68,7 @@ class TraceFiles : private SliceKeeper {
     Folder* folder = nullptr;  // null: not in this trace
     bool ages = false;
     uint64_t aged_slices = 0;
+    uint32_t parts = 0;                 // streams that share it
     ClosedSlice present;                // what the slice that is open holds so far; no parts before its first
     std::optional<ClosedSlice> newest;  // the last one, when none is open: not offered for ageing yet
   };
@@ -76,6 +81,7 @@ class TraceFiles : private SliceKeeper {
     uint64_t bytes = 0;  // stored, as records
     uint64_t records = 0;
     format::ManifestAged aged;
+    uint32_t part = 0;  // of its file's streams
   };
 
   // SliceKeeper
@@ -84,6 +90,12 @@ class TraceFiles : private SliceKeeper {
   void OfferOldestNewest() override;
 
   TraceFiles(FileSystem& fs, OpenFiles& open, uint32_t trace, TraceSpec spec);
+
+  base::Status Put(File& file, const chunk::Chunk& chunk);
+  void Pause(const base::Status& why, uint64_t tried_for_ns);
+  void Resume();
+  base::Status Marked(File& file);
+  bool MayAgeFor(const base::Status& status) const;
 
   base::Status Own();
   base::Status MakeTree();
@@ -108,6 +120,10 @@ class TraceFiles : private SliceKeeper {
   std::unordered_map<uint32_t, Stream> streams_;
   std::deque<File> files_;
   std::map<std::string, File*> file_by_path_;  // folder and file
+  std::optional<SteadyFile> manifest_;
+  std::optional<AgedLog> aged_log_;
+  std::vector<format::ManifestPause> pauses_;
+  uint64_t next_try_ns_ = 0;  // while paused
   std::string error_;
 };
 

@@ -123,6 +123,7 @@ class TraceWriter::Impl {
     Trace* trace = Find(number);
     if (trace != nullptr) {
       Seal(*trace);
+      trace->files->Complete();
       traces_.erase(number);
     }
     Answer(std::move(done), trace != nullptr ? Status::Ok() : Unknown());
@@ -158,7 +159,10 @@ class TraceWriter::Impl {
       if (stopping) break;
       bell_.Wait(NextDeadline());
     }
-    for (auto& [number, trace] : traces_) Seal(trace);
+    for (auto& [number, trace] : traces_) {
+      Seal(trace);
+      trace.files->Complete();
+    }
     traces_.clear();
   }
 
@@ -273,7 +277,7 @@ class TraceWriter::Impl {
 
   static TraceRecord RecordOf(const Trace* trace) {
     if (trace != nullptr) return trace->files->Record();
-    return {.streams = {}, .error = Unknown().message(), .bytes = 0};
+    return {.streams = {}, .pauses = {}, .error = Unknown().message(), .bytes = 0};
   }
 
   template <typename Done, typename Value>

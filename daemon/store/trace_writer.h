@@ -59,6 +59,7 @@ struct StreamRecord {
 
 struct TraceRecord {
   std::vector<StreamRecord> streams;
+  std::vector<format::ManifestPause> pauses;
   std::string error;     // the first write error, empty when there was none
   uint64_t bytes = 0;    // all files, as written, aged ones included
   bool may_age = false;  // holds slices that the storage limit can still remove

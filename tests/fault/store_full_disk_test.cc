@@ -63,7 +63,7 @@ TEST_F(FullDisk, CostsWhatDoesNotFitAndGoesOnWhenThereIsRoom) {
   };
   while (stats->write_lost_records < 10 * kChunkRecords) push_and_note();
   const uint64_t lost = stats->write_lost_records;
-  EXPECT_LT(FreeBytes(dir_.Open().get()), kChunkRecords * kRecordBytes);
+  EXPECT_LT(SpaceOf(dir_.Open().get())->free_bytes, kChunkRecords * kRecordBytes);
 
   fs::remove(dir_.path() / "ballast");
   for (int i = 0; i < 10; ++i) push_and_note();

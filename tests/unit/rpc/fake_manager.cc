@@ -71,6 +71,26 @@ void Manager::Snapshot(const auth::Caller& caller, const std::string& session, u
   done(Get(caller, session));
 }
 
+void Manager::Pin(const auth::Caller& caller, const std::string& session, bool pinned,
+                  std::function<void(base::Result<SessionInfo>)> done) {
+  {
+    const std::lock_guard lock(Fake().mutex);
+    if (const auto it = Fake().sessions.find(session); it != Fake().sessions.end())
+      it->second.pinned = pinned;
+  }
+  done(Get(caller, session));
+}
+
+void Manager::Remove(const auth::Caller& caller, const std::string& session,
+                     std::function<void(base::Result<SessionInfo>)> done) {
+  const base::Result<SessionInfo> info = Get(caller, session);
+  {
+    const std::lock_guard lock(Fake().mutex);
+    Fake().sessions.erase(session);
+  }
+  done(info);
+}
+
 std::vector<SessionInfo> Manager::List(const auth::Caller& caller) {
   FakeSessions& fake = Fake();
   const std::lock_guard lock(fake.mutex);

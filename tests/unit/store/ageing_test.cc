@@ -88,6 +88,14 @@ class AgeingTest : public ::testing::Test {
     return stamps;
   }
 
+  uint64_t Lost() const {
+    uint64_t records = 0;
+    for (const StreamRecord& stream : files_->Record().streams) {
+      for (const format::Loss& loss : stream.losses) records += loss.records;
+    }
+    return records;
+  }
+
   TempDir dir_;
   FaultyFileSystem faulty_;
   OpenFiles open_{64};
@@ -218,7 +226,7 @@ TEST_F(AgeingTest, ADiskThatGivesNothingBackCostsTheNewRecordsCounted) {
   for (uint64_t tick = 1; tick <= 500; ++tick) Store(0, tick * 10 * kMs, 4000);
   EXPECT_LE(DiskBytes(dir_.path() / "PROF_1"), kLimit);
   TraceRecord record = files_->Record();
-  EXPECT_THAT(record.error, HasSubstr("the oldest slice cannot be removed: device_0/f.slice_0"));
+  EXPECT_THAT(record.error, HasSubstr("is reached: device_0/f.slice_0"));
   ASSERT_EQ(RecordOf(record, 0).losses.size(), 1U);
   EXPECT_EQ(RecordOf(record, 0).records + RecordOf(record, 0).losses[0].records, 2'000'000U);
   EXPECT_EQ(RecordOf(record, 0).aged.records, 0U);
@@ -290,6 +298,72 @@ TEST_F(AgeingTest, WhatIsDiscardedIsGivenBack) {
   EXPECT_GE(budget_->used_bytes(), 8192U + 4096U);
   files_->Remove();
   EXPECT_EQ(budget_->used_bytes(), 0U);
+}
+
+TEST_F(AgeingTest, ABoundAloneCutsSlicesByTheirSizeOnly) {
+  budget_ = std::make_shared<Budget>(
+      0, std::vector<std::shared_ptr<Bound>>{std::make_shared<Quota>(1ull << 40, "the quota", nullptr)});
+  files_ = Create(kTrace + 1, "PROF_2");
+  Add(0, "f");
+  for (uint64_t i = 1; i < 100; ++i) StoreIn(*files_, 0, i * 1'000'000 * kMs, 100);
+  EXPECT_EQ(SlicesOf(dir_.path() / "PROF_2/device_0/data", "f"), std::vector<uint64_t>{0});
+}
+
+TEST_F(AgeingTest, AFullDiskMakesTheOldestGo) {
+  Add(0, "f");
+  for (uint64_t i = 0; i < 40; ++i) Store(0, i * kMs, 8192);
+  const std::vector<uint64_t> before = SlicesOf(Data(), "f");
+  ASSERT_GE(before.size(), 3U);
+  // Full until something has been removed.
+  bool full = true;
+  faulty_.before = [&full](const std::string& call) {
+    if (call == "remove") full = false;
+    return full && (call == "append" || call == "create") ? Status::FromErrno(call, ENOSPC) : Status::Ok();
+  };
+  const uint64_t lost = Lost();
+  Store(0, 100 * kMs, 8192);
+  EXPECT_EQ(Lost(), lost);
+  EXPECT_EQ(SlicesOf(Data(), "f").front(), before.front() + 1);
+  EXPECT_EQ(budget_->paused(), "");
+}
+
+TEST_F(AgeingTest, AsksForTheEndWhenToldSo) {
+  int asked = 0;
+  budget_->WhenFull(OnFull::kStop, [&asked] { ++asked; });
+  Add(0, "f");
+  Store(0, 1, 100);
+  EXPECT_EQ(asked, 0);
+  faulty_.before = [](const std::string& call) {
+    return call == "append" ? Status::FromErrno(call, ENOSPC) : Status::Ok();
+  };
+  Store(0, 2, 100);
+  Store(0, 3, 100);
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(Lost(), 200U);
+}
+
+TEST_F(AgeingTest, NothingAgesForDescriptorsOrWhenToldToPause) {
+  Add(0, "f");
+  for (uint64_t i = 0; i < 40; ++i) Store(0, i * kMs, 8192);
+  const std::vector<uint64_t> before = SlicesOf(Data(), "f");
+  int error = EMFILE;
+  faulty_.before = [&error](const std::string& call) {
+    return error != 0 && call == "append" ? Status::FromErrno(call, error) : Status::Ok();
+  };
+  Store(0, 40 * kMs, 8192);
+  EXPECT_THAT(budget_->paused(), HasSubstr("Too many open files"));
+  budget_->WhenFull(OnFull::kPause, [] {});
+  error = ENOSPC;
+  Store(0, 41 * kMs, 8192);
+  EXPECT_EQ(SlicesOf(Data(), "f").front(), before.front());
+  EXPECT_EQ(Lost(), 2 * 8192U);
+  error = 0;
+  Store(0, 42 * kMs, 8192);
+  EXPECT_EQ(budget_->paused(), "");
+  const TraceRecord record = files_->Record();
+  ASSERT_EQ(record.pauses.size(), 1U);
+  EXPECT_GT(record.pauses[0].to_ns, record.pauses[0].from_ns);
+  EXPECT_THAT(record.pauses[0].reason, HasSubstr("Too many open files"));
 }
 
 }  // namespace

@@ -107,8 +107,8 @@ TEST_F(SpoolTest, ChecksAPassedDirectory) {
 }
 
 TEST_F(SpoolTest, KnowsFreeSpace) {
-  EXPECT_GT(FreeBytes(dir_.Open().get()), 0U);
-  EXPECT_EQ(FreeBytes(-1), 0U);
+  EXPECT_GT(SpaceOf(dir_.Open().get())->free_bytes, 0U);
+  EXPECT_FALSE(SpaceOf(-1).ok());
 }
 
 }  // namespace

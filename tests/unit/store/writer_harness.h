@@ -231,6 +231,18 @@ class FaultyFileSystem : public FileSystem {
   base::Result<uint64_t> AllocatedBytes(int dir, const std::string& name) override {
     return real_.AllocatedBytes(dir, name);
   }
+  base::Status Overwrite(int fd, uint64_t offset, const void* data, size_t bytes) override {
+    PROFD_RETURN_IF_ERROR(before("overwrite"));
+    return real_.Overwrite(fd, offset, data, bytes);
+  }
+  base::Status Reserve(int fd, uint64_t bytes) override {
+    PROFD_RETURN_IF_ERROR(before("reserve"));
+    return real_.Reserve(fd, bytes);
+  }
+  base::Status Exchange(int dir, const std::string& one, const std::string& other) override {
+    PROFD_RETURN_IF_ERROR(before("exchange"));
+    return real_.Exchange(dir, one, other);
+  }
   base::Status Truncate(int fd, uint64_t bytes) override {
     PROFD_RETURN_IF_ERROR(before("truncate"));
     return real_.Truncate(fd, bytes);

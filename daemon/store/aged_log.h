@@ -1,0 +1,54 @@
+// profd/aged: how much of each stream has aged, told before its slice goes, so that the count is exact after
+// a kill at any moment. Gone when the manifest has it for good.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "daemon/store/file_system.h"
+#include "daemon/store/open_files.h"
+#include "format/manifest.h"
+
+namespace profd::store {
+
+// Of one stream; two streams may share a file, `part` counts them.
+struct AgedEntry {
+  std::string path;  // folder/file
+  uint32_t part = 0;
+  format::ManifestAged aged;
+};
+
+inline constexpr char kAgedLog[] = "aged";
+inline constexpr size_t kAgedEntryBytes = 256;
+
+// One line of text, blanks, a checksum: kAgedEntryBytes. None: it does not fit, or is no entry.
+std::optional<std::string> WriteAgedEntry(const AgedEntry& entry);
+std::optional<AgedEntry> ParseAgedEntry(std::string_view text);
+// Entries that are none are left out.
+std::vector<AgedEntry> ParseAgedLog(std::string_view text);
+
+// **Thread:** the writer's.
+class AgedLog {
+ public:
+  AgedLog(FileSystem& fs, OpenFiles& open, int dir) : fs_(fs), open_(open), dir_(dir) {}
+
+  // Makes it, with room for what streams there are.
+  base::Status Open(size_t streams);
+  // In place, in one page: a kill leaves the old entry or the new one.
+  base::Status Note(uint32_t stream, const AgedEntry& entry);
+  base::Status Remove();
+
+ private:
+  FileSystem& fs_;
+  OpenFiles& open_;
+  const int dir_;
+  base::UniqueFd file_;
+  std::map<uint32_t, uint64_t> slots_;  // by stream
+};
+
+}  // namespace profd::store

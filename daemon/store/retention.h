@@ -1,0 +1,43 @@
+// Which of the directories that are kept in the spool goes next. Pure.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace profd::store {
+
+// A PROF directory in the spool that nothing is written to.
+struct Kept {
+  std::string user;  // folder in the spool
+  std::string name;  // PROF_…
+  uid_t uid = 0;
+  std::string session;
+  uint64_t disk_bytes = 0;
+  uint64_t end_wall_ns = 0;
+  bool pinned = false;
+  bool of_running = false;     // its session goes on in a later directory
+  uint64_t not_before_ns = 0;  // CLOCK_MONOTONIC: it was in use, or could not be removed
+};
+
+struct Pressure {
+  uint64_t wall_ns = 0;
+  uint64_t monotonic_ns = 0;
+  uint64_t max_age_ns = 0;                  // 0 = any
+  std::map<uid_t, uint64_t> excess_by_uid;  // of a user's quota
+  uint64_t excess = 0;                      // of the whole spool: its quota, or the room that stays free
+};
+
+// Index in `kept`, with the reason in words; none: nothing has to go, or nothing may. Sealed sessions first,
+// oldest first; those that a running one has left behind only when no sealed one helps.
+struct NextToGo {
+  size_t index;
+  std::string why;
+};
+std::optional<NextToGo> ChooseNextToGo(const std::vector<Kept>& kept, const Pressure& pressure);
+
+}  // namespace profd::store

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Quotas of the spool, keep_free, max_age, pin, unpin and rm: which data goes, and which never does."""
+import collections
+import fcntl
+import os
+import pathlib
+import signal
+import subprocess
+import unittest
+
+import agent_reader
+import harness
+from limit_test import disk_bytes, flood
+
+MB = 1_000_000
+SMALL = "devices: 1\nchip: 910B\nmode: flood\nrate_mb_s: 20\n"
+
+
+def store(**settings):
+    return "store:\n" + "".join(f"  {key}: {value}\n" for key, value in settings.items())
+
+
+class QuotaTest(harness.ProfdTest):
+    def record(self, daemon, mb, *arguments):
+        """A sealed session of at least so many MB."""
+        session = daemon.begin("--collect", "hbm", "--devices", "0", *arguments)["session"]
+        harness.wait_until(lambda: daemon.status(session)["bytes"] >= mb * MB, f"{mb} MB")
+        return daemon.end(session)
+
+    def listed(self, daemon):
+        return {session["session"]: session for session in daemon.ctl("list", "--json").json["sessions"]}
+
+    def spool_bytes(self, daemon):
+        return sum(disk_bytes(path) for path in daemon.spool.glob("*/*"))
+
+    def test_the_oldest_session_goes_for_the_quota_and_the_pinned_and_the_read_stay(self):
+        quota = 200 * MB
+        daemon = self.profd(sim=SMALL, config=store(quota_per_user_bytes=quota))
+        pinned, read, first, second = (self.record(daemon, 40) for _ in range(4))
+        self.assertEqual(daemon.ctl("pin", pinned["session"], "--json").json["pinned"], True)
+        self.assertIn("pinned", daemon.ctl("list").out)
+        holder = os.open(read["directory"], os.O_RDONLY | os.O_DIRECTORY)
+        self.addCleanup(os.close, holder)
+        fcntl.flock(holder, fcntl.LOCK_SH)
+        session = daemon.begin("--collect", "hbm", "--devices", "0")["session"]
+        harness.wait_until(lambda: first["session"] not in self.listed(daemon), "the oldest to go")
+        self.assertFalse(os.path.exists(first["directory"]))
+        harness.wait_until(lambda: second["session"] not in self.listed(daemon), "the next one to go")
+        # Nothing else may: what runs ages.
+        status = harness.wait_until(lambda: (now := daemon.status(session))["aged_bytes"] > 100 * MB and now,
+                                    "the running one to age")
+        self.assertRegex(daemon.ctl("status", session).out, r"on disk .*  the last .*  aged ")
+        self.assertEqual(status["lost"], 0)
+        daemon.signal(signal.SIGSTOP)
+        self.assertLessEqual(self.spool_bytes(daemon), quota + quota // 16 + 3 * MB)
+        daemon.signal(signal.SIGCONT)
+        for kept in (pinned, read):
+            self.assertTrue(os.path.exists(kept["directory"]))
+            self.assertEqual(daemon.ctl("verify", kept["directory"], "--json").json["directories"][0]["state"], "sealed")
+        sealed = daemon.end(session)
+        manifest = agent_reader.manifest(sealed["directory"])
+        self.assertEqual(sum(stream["aged"]["bytes"] for stream in manifest["streams"]), sealed["aged_bytes"])
+        stops = [line for line in daemon.truth_lines() if line.get("event") == "stop"]
+        delivered = stops[-1]["generated_records"] - stops[-1]["dropped_records"]
+        self.assertEqual(sum(stream["records"] + stream["lost_records"] for stream in manifest["streams"]), delivered)
+
+    def test_the_quota_of_the_spool_and_the_pin_outlive_profd(self):
+        daemon = self.profd(sim=SMALL, config=store(quota_spool_bytes=150 * MB))
+        sessions = [self.record(daemon, 30) for _ in range(3)]
+        self.assertEqual(daemon.ctl("pin", sessions[0]["session"]).code, harness.OK)
+        self.assertEqual(daemon.stop(), 0)
+        (daemon.directory / "profd.yaml").write_text(store(quota_spool_bytes=70 * MB))
+        daemon.start()
+        harness.wait_until(lambda: sessions[1]["session"] not in self.listed(daemon), "the oldest that may to go")
+        self.assertTrue(self.listed(daemon)[sessions[0]["session"]]["pinned"])
+        self.assertTrue(os.path.exists(sessions[0]["directory"]))
+        self.assertEqual(daemon.ctl("unpin", sessions[0]["session"], "--json").json["pinned"], False)
+
+    def test_what_stays_free_on_a_small_disk(self):
+        spool = self.small_disk(400)
+        keep = 150 * MB
+        os.mkdir(spool / "profd")
+        daemon = self.profd(sim=flood(40), config=store(keep_free_bytes=keep), directory=spool / "profd")
+        old = daemon.begin("--devices", "all", "--duration", "1s", "--wait")
+        self.assertTrue(os.path.exists(old["directory"]))
+        session = daemon.begin("--devices", "all")["session"]
+        least = []
+
+        def aged():
+            room = os.statvfs(spool)
+            least.append(room.f_bavail * room.f_frsize)
+            return daemon.status(session)["aged_bytes"] > 100 * MB
+
+        harness.wait_until(aged, "the running one to age")
+        self.assertFalse(os.path.exists(old["directory"]), "an ended session goes first")
+        # Half of it may be used while others make way; one look at the disk is for 16 MiB.
+        self.assertGreater(min(least), keep // 2 - 20 * MB)
+        self.assertGreater(least[-1], keep - 20 * MB)
+        sealed = daemon.end(session)
+        self.assertEqual(sealed["lost"], 0)
+        self.assertEqual(daemon.ctl("verify", sealed["directory"], "--json").json["directories"][0]["state"], "sealed")
+
+    def small_disk(self, megabytes):
+        if os.geteuid() != 0:
+            self.skipTest("NOT RUN: mounting needs root")
+        where = pathlib.Path(subprocess.run(["mktemp", "-d"], check=True, capture_output=True, text=True).stdout.strip())
+        os.chmod(where, 0o755)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "profd-test", where], check=True)
+        self.addCleanup(os.rmdir, where)
+        self.addCleanup(subprocess.run, ["umount", "-l", where], check=True)
+        return where
+
+    def test_old_ones_go_for_their_age(self):
+        daemon = self.profd(sim=SMALL, config=store(max_age_s=2))
+        sealed = self.record(daemon, 1)
+        pinned = self.record(daemon, 1)
+        self.assertEqual(daemon.ctl("pin", pinned["session"]).code, harness.OK)
+        harness.wait_until(lambda: sealed["session"] not in self.listed(daemon), "it to go for its age")
+        self.assertFalse(os.path.exists(sealed["directory"]))
+        self.assertTrue(os.path.exists(pinned["directory"]))
+
+    def test_a_session_without_a_limit_gives_up_its_first_directories(self):
+        daemon = self.profd(sim=flood(20), config=store(quota_per_user_bytes=300 * MB, roll_after_s=5))
+        session = daemon.begin("--devices", "all", "--preset", "node")
+        status = harness.wait_until(
+            lambda: session["directory"] not in (now := daemon.status(session["session"]))["directories"] and now,
+            "its first directory to go")
+        self.assertFalse(os.path.exists(session["directory"]))
+        self.assertGreater(status["aged_bytes"], 0)
+        sealed = daemon.end(session["session"])
+        names = agent_reader.manifest(sealed["directory"])["removed"]
+        self.assertIn(os.path.basename(session["directory"]), names)
+        counts = collections.Counter()
+        for directory in sealed["directories"]:
+            for stream in agent_reader.manifest(directory)["streams"]:
+                counts["stored"] += stream["records"]
+                counts["aged"] += stream["aged"]["records"]
+        on_disk = counts["stored"] - counts["aged"]
+        self.assertEqual(on_disk, sum(kind["records"] for kind in sealed["kinds"]) - sealed["aged_records"])
+
+    def test_rm(self):
+        daemon = self.profd(sim=SMALL)
+        sealed = self.record(daemon, 1)
+        running = daemon.begin("--collect", "hbm", "--devices", "0")["session"]
+        self.assertEqual(daemon.ctl("rm", running).code, harness.FAILED)
+        self.assertEqual(daemon.ctl("rm", "ffffffff").code, harness.NOT_FOUND)
+        self.assertEqual(daemon.ctl("pin", sealed["session"]).code, harness.OK)
+        refused = daemon.ctl("rm", sealed["session"])
+        self.assertEqual(refused.code, harness.FAILED)
+        self.assertIn("unpin", refused.err)
+        self.assertEqual(daemon.ctl("unpin", sealed["session"]).code, harness.OK)
+        holder = os.open(sealed["directory"], os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(holder, fcntl.LOCK_SH)
+        self.assertEqual(daemon.ctl("rm", sealed["session"]).code, harness.BUSY)
+        os.close(holder)
+        self.assertEqual(daemon.ctl("rm", sealed["session"]).code, harness.OK)
+        self.assertFalse(os.path.exists(sealed["directory"]))
+        self.assertNotIn(sealed["session"], self.listed(daemon))
+        self.assertEqual(daemon.ctl("rm", sealed["session"]).code, harness.NOT_FOUND)
+        output = daemon.directory / "out"
+        elsewhere = self.record(daemon, 1, "--output", output)
+        for verb in ("pin", "rm"):
+            self.assertEqual(daemon.ctl(verb, elsewhere["session"]).code, harness.FAILED, verb)
+        self.assertTrue(os.path.exists(elsewhere["directory"]))
+
+    @harness.needs_root
+    def test_only_the_owner_and_root_may(self):
+        daemon = self.profd(sim=SMALL)
+        os.chmod(daemon.socket, 0o666)
+        user = harness.nobody()
+        work = self.workload(command=["sleep", "100"], user=user, group=user, extra_groups=[])
+        of_root = self.record(daemon, 1)
+        session = daemon.begin("--pid", work.pid, user=user)["session"]
+        daemon.end(session, user=user)
+        for verb in ("pin", "unpin", "rm"):
+            self.assertEqual(daemon.ctl(verb, of_root["session"], user=user).code, harness.NOT_FOUND, verb)
+        self.assertEqual(daemon.ctl("pin", session, user=user).code, harness.OK)
+        self.assertEqual(daemon.ctl("unpin", session).code, harness.OK)
+        self.assertEqual(daemon.ctl("rm", session, user=user).code, harness.OK)
+        self.assertIn(of_root["session"], self.listed(daemon))
+
+
+if __name__ == "__main__":
+    unittest.main()

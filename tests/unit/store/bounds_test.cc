@@ -1,0 +1,128 @@
+#include "daemon/store/bounds.h"
+
+#include <gtest/gtest.h>
+
+#include "daemon/store/budget.h"
+
+namespace profd::store {
+namespace {
+
+constexpr uint64_t kLimit = 1'600'000;
+constexpr uint64_t kSlack = 100'000;
+
+class CountingTidier {
+ public:
+  int calls = 0;
+  std::shared_ptr<Tidier> tidier = std::make_shared<Tidier>([this] { ++calls; });
+};
+
+TEST(Quota, CountsOnlyWithoutALimit) {
+  Quota quota(0, "q", nullptr);
+  quota.Change(0, 1ull << 50);
+  EXPECT_EQ(quota.Excess(1ull << 50), 0U);
+  EXPECT_EQ(quota.used_bytes(), 1ull << 50);
+}
+
+TEST(Quota, CallsForRoomBeforeItIsNeeded) {
+  CountingTidier called;
+  Quota quota(kLimit, "q", called.tidier);
+  quota.Change(0, kLimit - kSlack);
+  EXPECT_EQ(quota.Excess(0), 0U);
+  EXPECT_EQ(called.calls, 0);
+  EXPECT_EQ(quota.Excess(1), 0U);
+  EXPECT_EQ(called.calls, 1);
+  EXPECT_EQ(quota.Excess(kSlack + 7), 7U);
+  EXPECT_EQ(called.calls, 1) << "again within the second";
+}
+
+TEST(Quota, LeavesTheRunningAloneWhileOthersMakeWay) {
+  CountingTidier called;
+  Quota quota(kLimit, "q", called.tidier);
+  quota.Change(0, kLimit);
+  called.tidier->set_busy(true);
+  EXPECT_EQ(quota.Excess(kSlack), 0U);
+  EXPECT_EQ(quota.Excess(kSlack + 1), 1U);
+  called.tidier->set_busy(false);
+  EXPECT_EQ(quota.Excess(kSlack), kSlack);
+  quota.Change(kLimit, 0);
+  EXPECT_EQ(quota.used_bytes(), 0U);
+}
+
+TEST(KeepFree, IsOneGibibyteOrTwoPercentOrWhatIsSetButNeverUnderTwentyMegabytes) {
+  EXPECT_EQ(KeepFreeBytes(0, 1ull << 40), 1ull << 30);
+  EXPECT_EQ(KeepFreeBytes(0, 10'000'000'000), 200'000'000U);
+  EXPECT_EQ(KeepFreeBytes(0, 100'000'000), 20'000'000U);
+  EXPECT_EQ(KeepFreeBytes(1, 1ull << 40), 20'000'000U);
+  EXPECT_EQ(KeepFreeBytes(5ull << 30, 1ull << 40), 5ull << 30);
+}
+
+TEST(FreeSpace, ReckonsBetweenLooks) {
+  int looks = 0;
+  FreeSpace free(
+      [&looks]() -> base::Result<Space> {
+        ++looks;
+        return Space{100'000'000, 200'000'000};
+      },
+      0, nullptr);
+  EXPECT_EQ(free.Excess(80'000'000), 0U);
+  EXPECT_EQ(free.Excess(80'000'001), 1U);
+  free.Change(0, 10'000'000);
+  EXPECT_EQ(free.Excess(80'000'000), 10'000'000U);
+  free.Change(10'000'000, 0);
+  EXPECT_EQ(free.Excess(80'000'000), 0U);
+  EXPECT_EQ(looks, 1);
+  free.Change(0, 17ull << 20);
+  EXPECT_EQ(free.Excess(80'000'000), 0U) << "as the disk says";
+  EXPECT_EQ(looks, 2);
+}
+
+TEST(FreeSpace, ADiskThatDoesNotAnswerBoundsNothing) {
+  FreeSpace free([]() -> base::Result<Space> { return base::Status(base::Code::kInternal, "no"); }, 0,
+                 nullptr);
+  EXPECT_EQ(free.Excess(1ull << 50), 0U);
+}
+
+// A directory without a disk.
+class Keeper : public SliceKeeper {
+ public:
+  base::Status Age(const ClosedSlice& /*slice*/) override {
+    ++aged;
+    return {};
+  }
+  uint64_t OldestNewest() const override { return UINT64_MAX; }
+  void OfferOldestNewest() override {}
+  int aged = 0;
+};
+
+TEST(BoundedBudget, AgesForABoundThatIsReached) {
+  auto quota = std::make_shared<Quota>(kLimit, "the quota", nullptr);
+  Budget budget(0, {quota});
+  Keeper keeper;
+  budget.Join(&keeper);
+  for (uint64_t i = 0; i < 16; ++i) {
+    budget.Change(0, 100'000);
+    budget.Offer(&keeper, {.file = 0,
+                           .number = i,
+                           .disk_bytes = 100'000,
+                           .first_ns = i,
+                           .last_ns = i + 1,
+                           .parts = {{.stream = 0, .records = 1, .bytes = 99'000}}});
+  }
+  EXPECT_TRUE(budget.MakeRoom(150'000).ok());
+  EXPECT_EQ(keeper.aged, 2);
+  EXPECT_EQ(quota->used_bytes(), 1'400'000U);
+  EXPECT_EQ(budget.aged_records(), 2U);
+  const base::Status never = budget.MakeRoom(kLimit + 1);
+  EXPECT_EQ(never.code(), base::Code::kResourceExhausted);
+  EXPECT_NE(never.message().find("the quota is reached"), std::string::npos) << never.message();
+  EXPECT_EQ(keeper.aged, 16);
+
+  budget.Change(0, 5000);
+  budget.LeaveBounds();
+  EXPECT_EQ(quota->used_bytes(), 0U);
+  EXPECT_EQ(budget.used_bytes(), 5000U);
+  budget.Leave(&keeper);
+}
+
+}  // namespace
+}  // namespace profd::store
