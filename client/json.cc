@@ -87,6 +87,7 @@ Json Session(const v1::SessionInfo& info) {
           {"window_s", Seconds(info.window_ns())},
           {"pinned", info.pinned()},
           {"paused", info.paused()},
+          {"warnings", Array(info.warnings())},
           {"kinds", std::move(kinds)}};
 }
 

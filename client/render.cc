@@ -273,6 +273,9 @@ std::string RenderSession(const v1::SessionInfo& info, bool with_data, bool colo
   if (!info.paused().empty()) {
     text += Paint("paused: " + OneLine(info.paused()), Colour::kBad, coloured) + "\n";
   }
+  for (const std::string& warning : info.warnings()) {
+    text += Paint("warning: " + OneLine(warning), Colour::kWarn, coloured) + "\n";
+  }
   for (const std::string& reason : info.degraded()) {
     text += Paint("degraded: " + OneLine(reason), Colour::kWarn, coloured) + "\n";
   }

@@ -20,7 +20,9 @@ struct Config {
     uint64_t host_chunk_bytes = 4ull << 20;
     uint64_t host_chunks = 32;
     uint64_t agent_chunks = 64;
-    uint64_t quota_per_user_bytes = 0;  // in the spool; 0 = none
+    std::string durability = "periodic";  // none periodic slice always
+    uint64_t flush_every_s = 5;           // periodic
+    uint64_t quota_per_user_bytes = 0;    // in the spool; 0 = none
     uint64_t quota_spool_bytes = 0;
     uint64_t keep_free_bytes = 0;  // of a file system; 0 = 1 GiB or 2 % of it, whichever is less
     uint64_t max_age_s = 0;        // of a sealed session in the spool; 0 = any

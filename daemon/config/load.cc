@@ -28,10 +28,15 @@ struct Number {
   bool power_of_two = false;
 };
 
+struct OneOf {
+  std::string* value;
+  std::vector<std::string> words;
+};
+
 struct Key {
   const char* section;  // "" = top level
   const char* name;
-  std::variant<std::string*, bool*, Number> target;
+  std::variant<std::string*, bool*, Number, OneOf> target;
 };
 
 std::vector<Key> KeysOf(Config& c) {
@@ -47,6 +52,8 @@ std::vector<Key> KeysOf(Config& c) {
       {"store", "host_chunk_bytes", Number{&c.store.host_chunk_bytes, 64u << 10, 64u << 20}},
       {"store", "host_chunks", Number{&c.store.host_chunks, 2, 4096}},
       {"store", "agent_chunks", Number{&c.store.agent_chunks, 4, 4096}},
+      {"store", "durability", OneOf{&c.store.durability, {"none", "periodic", "slice", "always"}}},
+      {"store", "flush_every_s", Number{&c.store.flush_every_s, 1, 3600}},
       {"store", "quota_per_user_bytes", Number{&c.store.quota_per_user_bytes, 0, kPebibyte}},
       {"store", "quota_spool_bytes", Number{&c.store.quota_spool_bytes, 0, kPebibyte}},
       {"store", "keep_free_bytes", Number{&c.store.keep_free_bytes, 0, kPebibyte}},
@@ -116,8 +123,17 @@ class Reader {
       }
       return Status::Ok();
     }
-    const auto& number = std::get<Number>(key->target);
     const std::string& text = value.Scalar();
+    if (const auto* one_of = std::get_if<OneOf>(&key->target)) {
+      if (std::find(one_of->words.begin(), one_of->words.end(), text) == one_of->words.end()) {
+        std::string words;
+        for (const std::string& word : one_of->words) words += (words.empty() ? "" : ", ") + word;
+        return Error(value, full, "'" + text + "' is none of " + words);
+      }
+      *one_of->value = text;
+      return Status::Ok();
+    }
+    const auto& number = std::get<Number>(key->target);
     uint64_t parsed = 0;
     const bool digits = !text.empty() && text.size() < 20 &&
                         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -191,6 +207,8 @@ std::string DumpConfig(const Config& config) {
       out << '"' << **text << '"';
     } else if (auto* const* flag = std::get_if<bool*>(&key.target)) {
       out << (**flag ? "true" : "false");
+    } else if (const auto* one_of = std::get_if<OneOf>(&key.target)) {
+      out << '"' << *one_of->value << '"';
     } else {
       out << *std::get<Number>(key.target).value;
     }

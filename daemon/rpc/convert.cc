@@ -235,6 +235,7 @@ void Encode(const session::SessionInfo& info, v1::SessionInfo* out) {
   out->set_window_ns(info.window_ns);
   out->set_pinned(info.pinned);
   out->set_paused(info.paused);
+  out->mutable_warnings()->Assign(info.warnings.begin(), info.warnings.end());
   for (const session::KindState& kind : info.kinds) EncodeKind(kind, out->add_kinds());
 }
 

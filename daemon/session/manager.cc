@@ -1,5 +1,6 @@
 #include "daemon/session/manager.h"
 
+#include <fcntl.h>
 #include <sys/random.h>
 #include <sys/statvfs.h>
 
@@ -27,6 +28,7 @@
 #include "daemon/session/session.h"
 #include "daemon/session/writers.h"
 #include "daemon/store/spool.h"
+#include "daemon/store/write_probe.h"
 
 namespace profd::session {
 
@@ -41,6 +43,7 @@ using base::Status;
 
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr size_t kMaxEnded = 256;
+constexpr double kProbeFrom = 10e6;  // bytes per second; any disk takes less
 constexpr size_t kMaxName = 128;
 constexpr size_t kMaxLabels = 64;
 constexpr size_t kMaxPids = 256;
@@ -129,6 +132,7 @@ class Manager::Impl {
   void OpenOutput(std::shared_ptr<Request> request);
   void Launch(const std::shared_ptr<Request>& request, base::UniqueFd parent, std::string parent_path);
   void Remember(const std::shared_ptr<Session>& session);
+  void Probe(const std::shared_ptr<Session>& session);
   void Resume(ResumeRecord record);
   void ForgetOld();
   Result<SessionInfo> Changeable(const Caller& caller, const std::string& id) const;
@@ -304,7 +308,21 @@ void Manager::Impl::Launch(const std::shared_ptr<Request>& request, base::Unique
     // Refused: the caller has the reason, there is nothing to look at later.
     if (!result.ok()) std::erase(sessions_, session);
     if (result.ok() && session->spec().resume) Remember(session);
+    if (result.ok()) Probe(session);
     request->done(result);
+  });
+}
+
+// Beside the session that has begun: whether the disk is fast enough is known before it matters.
+void Manager::Impl::Probe(const std::shared_ptr<Session>& session) {
+  if (session->WriteRate() < kProbeFrom) return;
+  const auto parent = std::make_shared<base::UniqueFd>(::fcntl(session->parent(), F_DUPFD_CLOEXEC, 0));
+  aside_.Run([parent, owner = session->owner(), weak = std::weak_ptr(session)] {
+    const Result<double> rate = store::ProbeWriteRate(parent->get(), owner.uid, owner.gid);
+    return [weak, rate] {
+      const auto session = weak.lock();
+      if (session && rate.ok()) session->NoteProbe(*rate);
+    };
   });
 }
 

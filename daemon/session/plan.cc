@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "daemon/driver/capabilities.h"
@@ -528,6 +529,21 @@ std::vector<KindOffer> HostKinds() {
     kinds.push_back(std::move(offer));
   }
   return kinds;
+}
+
+double WriteRateOf(const Plan& plan, const std::vector<driver::DeviceFacts>& devices) {
+  constexpr double kOfAFullDevice = 50e6;  // the vendor's own rule, with every channel on
+  double rate = 0;
+  for (const driver::DeviceFacts& device : devices) {
+    std::set<uint32_t> planned;
+    for (const ChannelStart& start : plan.channels) {
+      if (start.device == device.id) planned.insert(start.channel);
+    }
+    if (device.channels.empty()) continue;
+    const double share = static_cast<double>(planned.size()) / static_cast<double>(device.channels.size());
+    rate += kOfAFullDevice * std::min(1.0, share);
+  }
+  return std::max(rate, plan.bytes_per_second);
 }
 
 }  // namespace profd::session

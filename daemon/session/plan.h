@@ -86,6 +86,9 @@ struct Plan {
 // do.
 base::Result<Plan> MakePlan(const SessionSpec& spec, const NodeFacts& facts);
 
+// What a plan may make at most, as far as is known: bytes per second.
+double WriteRateOf(const Plan& plan, const std::vector<driver::DeviceFacts>& devices);
+
 // The kinds of a device with their rates, for `profctl devices`.
 struct KindOffer {
   std::string kind;

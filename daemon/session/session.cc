@@ -384,6 +384,17 @@ void Session::NoteRemoved(const std::string& directory, uint64_t disk_bytes, uin
   if (trace_ && !ended()) trace_->SetRemoved(removed_);
 }
 
+void Session::NoteProbe(double bytes_per_second) {
+  if (!trace_ || ended()) return;
+  trace_->NoteSetting("probed_bytes_per_s", std::to_string(static_cast<uint64_t>(bytes_per_second)));
+  const double needed = WriteRate();
+  if (bytes_per_second >= needed) return;
+  const auto mb = [](double bytes) { return std::to_string(static_cast<uint64_t>(bytes / 1e6)) + " MB/s"; };
+  warnings_.push_back("the disk takes some " + mb(bytes_per_second) + ", the session may make " + mb(needed) +
+                      ": collect less, or write to a faster disk");
+  base::LogWarn("session " + setup_.id + ": " + warnings_.back());
+}
+
 void Session::StopTimers() {
   for (const auto timer : std::exchange(timers_, {})) services_.ctl.Cancel(timer);
   if (tick_ != 0) services_.ctl.Cancel(std::exchange(tick_, 0));
@@ -414,6 +425,7 @@ SessionInfo Session::Info() const {
   info.end_reason = ended() ? end_reason_ : EndReason::kNone;
   info.error = error_;
   info.degraded = Degraded();
+  info.warnings = warnings_;
   info.pids = setup_.spec.pids;
   info.devices = setup_.plan.devices;
   info.start_wall_ns = start_wall_ns_;

@@ -47,6 +47,10 @@ class Session : public std::enable_shared_from_this<Session> {
   void WhenEnded(std::function<void(SessionInfo)> ended) { on_sealed_.push_back(std::move(ended)); }
   // One of its directories is gone: bytes on disk, bytes and records in it.
   void NoteRemoved(const std::string& directory, uint64_t disk_bytes, uint64_t bytes, uint64_t records);
+  double WriteRate() const { return WriteRateOf(setup_.plan, services_.node.devices()); }
+  int parent() const { return setup_.parent.get(); }
+  // What the disk was found to take.
+  void NoteProbe(double bytes_per_second);
   // Ended, and counted for elsewhere.
   void LeaveBounds() { budget_->LeaveBounds(); }
   const SessionSpec& spec() const { return setup_.spec; }
@@ -86,6 +90,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::vector<std::string> removed_;       // names of those that are gone
   std::vector<KindState> finished_kinds_;  // sums of the traces before the current one
   std::vector<std::string> degraded_;
+  std::vector<std::string> warnings_;
   std::function<void(base::Result<SessionInfo>)> on_started_;
   std::vector<std::function<void(SessionInfo)>> on_sealed_;
   std::map<pid_t, std::pair<base::UniqueFd, base::Executor::WatchId>> targets_;

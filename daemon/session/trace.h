@@ -85,6 +85,9 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // Brings the manifest on disk up to date (counts, losses, verdicts).
   void RefreshManifest(const std::vector<std::string>& degraded);
   void NotePidEnd(pid_t pid, const std::string& why) { setup_.manifest.pid_end[pid] = why; }
+  void NoteSetting(const std::string& key, const std::string& value) {
+    setup_.manifest.settings[key] = value;
+  }
   void SetRemoved(std::vector<std::string> names) { setup_.manifest.removed = std::move(names); }
   void SetNext(const std::string& name) { setup_.manifest.next = name; }
 

@@ -99,9 +99,10 @@ struct SessionInfo {
   uint64_t used_bytes = 0;  // of all its files on disk; 0 = not known (before a restart of profd)
   uint64_t aged_bytes = 0;  // of `bytes`, removed again to keep within the limit
   uint64_t aged_records = 0;
-  uint64_t window_ns = 0;  // what is on disk covers the last so many; 0 = not known
-  bool pinned = false;     // never removed for room
-  std::string paused;      // why nothing is stored at the moment
+  uint64_t window_ns = 0;             // what is on disk covers the last so many; 0 = not known
+  bool pinned = false;                // never removed for room
+  std::vector<std::string> warnings;  // of what may become a loss
+  std::string paused;                 // why nothing is stored at the moment
   std::vector<KindState> kinds;
 };
 

@@ -4,13 +4,24 @@
 
 namespace profd::session {
 
+namespace {
+
+store::Durability DurabilityOf(const std::string& name) {
+  if (name == "none") return store::Durability::kNone;
+  if (name == "slice") return store::Durability::kSlice;
+  return name == "always" ? store::Durability::kAlways : store::Durability::kPeriodic;
+}
+
+}  // namespace
+
 std::shared_ptr<Writer> Writers::For(dev_t file_system, size_t pump_count) {
   std::erase_if(writers_, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<Writer>& known = writers_[file_system];
   if (auto writer = known.lock()) return writer;
   auto writer = std::make_shared<Writer>();
   writer->thread = std::make_unique<store::TraceWriter>(
-      "write", store::PosixFileSystem(), [this](std::function<void()> work) { ctl_.Post(std::move(work)); });
+      "write", store::PosixFileSystem(), [this](std::function<void()> work) { ctl_.Post(std::move(work)); },
+      DurabilityOf(config_.store.durability), config_.store.flush_every_s * 1'000'000'000);
   for (size_t pump = 0; pump < pump_count; ++pump) {
     writer->pumps.push_back(&writer->thread->AddPipe("pump-" + std::to_string(pump),
                                                      config_.store.chunk_bytes, config_.store.device_chunks));

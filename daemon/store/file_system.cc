@@ -134,6 +134,8 @@ class Posix final : public FileSystem {
     return {};
   }
 
+  Status Sync(int fd) override { return ::fdatasync(fd) == 0 ? Status::Ok() : Status::FromErrno("sync"); }
+
   Result<uint64_t> AllocatedBytes(int dir, const std::string& name) override {
     struct stat found {};
     if (::fstatat(dir, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return Status::FromErrno("stat");

@@ -39,6 +39,10 @@ class FileSystem {
   // Two files change their names, needing no room; kUnimplemented where the file system can't.
   virtual base::Status Exchange(int dir, const std::string& one, const std::string& other) = 0;
   virtual base::Status Truncate(int fd, uint64_t bytes) = 0;
+  // Waits until what was written to a file, or the names in a directory, survive a power cut.
+  virtual base::Status Sync(int fd) = 0;
+  // The file gets no more bytes.
+  virtual void Closed(int /*fd*/) {}
   // What a file takes on disk; "." is the directory itself.
   virtual base::Result<uint64_t> AllocatedBytes(int dir, const std::string& name) = 0;
   virtual base::Status Rename(int dir, const std::string& from, const std::string& to) = 0;

@@ -84,6 +84,7 @@ Status SliceWriter::Finish() {
   if (name_.empty()) return Mark();
   Status status;
   if (torn_) status = OpenTail();
+  if (const int fd = file_.Use(); fd >= 0) fs_.Closed(fd);
   file_.Close();
   Measure();
   if (has_data_) {

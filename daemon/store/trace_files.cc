@@ -47,7 +47,7 @@ Result<std::unique_ptr<TraceFiles>> TraceFiles::Create(FileSystem& fs, OpenFiles
 }
 
 TraceFiles::TraceFiles(FileSystem& fs, OpenFiles& open, uint32_t trace, TraceSpec spec)
-    : fs_(fs), open_(open), trace_(trace), spec_(std::move(spec)) {
+    : fs_(fs, spec.flusher), open_(open), trace_(trace), spec_(std::move(spec)) {
   spec_.budget->Join(this);
 }
 
@@ -387,7 +387,7 @@ Result<int> TraceFiles::DirOf(const std::string& path, std::string* name) const 
 
 TraceRecord TraceFiles::Record() const {
   TraceRecord record;
-  record.error = error_;
+  record.error = error_.empty() ? fs_.error() : error_;
   record.pauses = pauses_;
   for (const auto& [path, bytes] : control_) record.bytes += bytes;
   for (const File& file : files_) {

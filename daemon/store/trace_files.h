@@ -19,6 +19,7 @@
 #include "daemon/store/aged_log.h"
 #include "daemon/store/budget.h"
 #include "daemon/store/file_system.h"
+#include "daemon/store/flushed_file_system.h"
 #include "daemon/store/loss_log.h"
 #include "daemon/store/open_files.h"
 #include "daemon/store/slice.h"
@@ -110,7 +111,7 @@ class TraceFiles : private SliceKeeper {
   void Lose(Stream& stream, const chunk::Chunk& chunk);
   void Trouble(const base::Status& status);
 
-  FileSystem& fs_;
+  FlushedFileSystem fs_;
   OpenFiles& open_;
   const uint32_t trace_;
   const TraceSpec spec_;

@@ -46,8 +46,8 @@ class TraceWriter::Impl {
     std::function<void(TraceRecord)> done;
   };
 
-  Impl(std::string name, FileSystem& fs, Reply reply)
-      : fs_(fs), reply_(std::move(reply)), open_(OpenFileLimit()) {
+  Impl(std::string name, FileSystem& fs, Reply reply, Durability durability, uint64_t flush_every_ns)
+      : fs_(fs), reply_(std::move(reply)), flusher_(fs, durability, flush_every_ns), open_(OpenFileLimit()) {
     thread_ = base::StartThread(std::move(name), [this] { Run(); });
   }
 
@@ -88,6 +88,7 @@ class TraceWriter::Impl {
     if (traces_.contains(trace)) {
       status = {Code::kAlreadyExists, "trace " + std::to_string(trace) + " is open"};
     } else {
+      spec.flusher = &flusher_;
       auto files = TraceFiles::Create(fs_, open_, trace, std::move(spec), control);
       status = files.status();
       if (files.ok()) traces_[trace].files = std::move(files).value();
@@ -296,6 +297,7 @@ class TraceWriter::Impl {
   std::vector<std::unique_ptr<chunk::Pipe>> owned_pipes_;  // by mutex_
 
   // The writer thread's own.
+  Flusher flusher_;
   OpenFiles open_;
   std::vector<chunk::Pipe*> pipes_;
   std::unordered_map<uint32_t, Trace> traces_;
@@ -304,8 +306,9 @@ class TraceWriter::Impl {
   std::thread thread_;
 };
 
-TraceWriter::TraceWriter(std::string name, FileSystem& fs, Reply reply)
-    : impl_(std::make_unique<Impl>(std::move(name), fs, std::move(reply))) {}
+TraceWriter::TraceWriter(std::string name, FileSystem& fs, Reply reply, Durability durability,
+                         uint64_t flush_every_ns)
+    : impl_(std::make_unique<Impl>(std::move(name), fs, std::move(reply), durability, flush_every_ns)) {}
 
 TraceWriter::~TraceWriter() = default;
 

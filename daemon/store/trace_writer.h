@@ -2,9 +2,8 @@
 // constructor and destructor returns at once; results come back through callbacks posted to `reply` (ctl's
 // executor).
 //
-// What is written survives the death of profd at any moment, with every file's size on a record edge. Nothing
-// is flushed to the platter: that could stall the traces of others for seconds, and the kernel does it within
-// half a minute.
+// What is written survives the death of profd at any moment, with every file's size on a record edge; a power
+// cut it survives once the flusher, a thread of its own, has been there (Durability).
 #pragma once
 
 #include <sys/types.h>
@@ -21,6 +20,7 @@
 #include "daemon/chunk/pipe.h"
 #include "daemon/store/budget.h"
 #include "daemon/store/file_system.h"
+#include "daemon/store/flusher.h"
 #include "daemon/store/loss_log.h"
 #include "daemon/store/stream_spec.h"
 #include "format/manifest.h"
@@ -35,6 +35,7 @@ struct TraceSpec {
   uid_t uid = 0;                     // owner of all files (fsuid of the creating thread when profd is root)
   gid_t gid = 0;
   uint64_t slice_bytes = 2u << 20;
+  Flusher* flusher = nullptr;      // the writer sets it
   std::shared_ptr<Budget> budget;  // of all directories of the session; null: one without a limit
 };
 
@@ -71,7 +72,8 @@ class TraceWriter {
   using Reply = std::function<void(std::function<void()>)>;  // runs a closure on ctl
   static constexpr size_t kMaxLosses = LossLog::kMaxLosses;
 
-  TraceWriter(std::string name, FileSystem& fs, Reply reply);
+  TraceWriter(std::string name, FileSystem& fs, Reply reply, Durability durability = Durability::kNone,
+              uint64_t flush_every_ns = 0);
   // Joins after what was queued is written; a trace that is still open is sealed as it is. The sources have
   // stopped.
   ~TraceWriter();

@@ -243,6 +243,10 @@ class FaultyFileSystem : public FileSystem {
     PROFD_RETURN_IF_ERROR(before("exchange"));
     return real_.Exchange(dir, one, other);
   }
+  base::Status Sync(int fd) override {
+    PROFD_RETURN_IF_ERROR(before("sync"));
+    return real_.Sync(fd);
+  }
   base::Status Truncate(int fd, uint64_t bytes) override {
     PROFD_RETURN_IF_ERROR(before("truncate"));
     return real_.Truncate(fd, bytes);

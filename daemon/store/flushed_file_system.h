@@ -1,0 +1,47 @@
+// A file system whose changes are handed to a flusher: what one trace writes through.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "daemon/store/file_system.h"
+#include "daemon/store/flusher.h"
+
+namespace profd::store {
+
+// **Thread:** the writer's.
+class FlushedFileSystem final : public FileSystem {
+ public:
+  // Without a flusher it only passes on.
+  FlushedFileSystem(FileSystem& fs, Flusher* flusher) : fs_(fs), flusher_(flusher) {}
+
+  std::string error() const { return report_->error(); }
+
+  base::Status BecomeOwner(uid_t uid, gid_t gid) override { return fs_.BecomeOwner(uid, gid); }
+  base::Result<base::UniqueFd> MakeDir(int parent, const std::string& name) override;
+  base::Result<base::UniqueFd> CreateFile(int dir, const std::string& name) override;
+  base::Result<base::UniqueFd> OpenFile(int dir, const std::string& name) override {
+    return fs_.OpenFile(dir, name);
+  }
+  base::Status Append(int fd, uint64_t size, const void* data, size_t bytes) override;
+  base::Status Overwrite(int fd, uint64_t offset, const void* data, size_t bytes) override;
+  base::Status Reserve(int fd, uint64_t bytes) override { return fs_.Reserve(fd, bytes); }
+  base::Status Exchange(int dir, const std::string& one, const std::string& other) override;
+  base::Status Sync(int fd) override { return fs_.Sync(fd); }
+  void Closed(int fd) override;
+  base::Status Truncate(int fd, uint64_t bytes) override { return fs_.Truncate(fd, bytes); }
+  base::Result<uint64_t> AllocatedBytes(int dir, const std::string& name) override {
+    return fs_.AllocatedBytes(dir, name);
+  }
+  base::Status Rename(int dir, const std::string& from, const std::string& to) override;
+  base::Status Remove(int dir, const std::string& name) override { return fs_.Remove(dir, name); }
+
+ private:
+  void Touch(int fd);
+
+  FileSystem& fs_;
+  Flusher* const flusher_;
+  const std::shared_ptr<FlushReport> report_ = std::make_shared<FlushReport>();
+};
+
+}  // namespace profd::store

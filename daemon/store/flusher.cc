@@ -1,0 +1,99 @@
+#include "daemon/store/flusher.h"
+
+#include <fcntl.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <utility>
+
+#include "base/thread.h"
+#include "base/unique_fd.h"
+
+namespace profd::store {
+
+using base::Status;
+using base::UniqueFd;
+
+namespace {
+
+// Descriptors held for flushing; what comes beyond them is left to the kernel until there is room.
+constexpr size_t kMostWaiting = 512;
+
+}  // namespace
+
+void FlushReport::Note(const Status& status) {
+  const std::lock_guard lock(mutex_);
+  if (!status.ok() && error_.empty()) error_ = "flush: " + status.message();
+}
+
+std::string FlushReport::error() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+struct Flusher::Queue {
+  struct File {
+    UniqueFd fd;
+    std::shared_ptr<FlushReport> report;
+  };
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::map<uint64_t, File> files;
+  bool ending = false;
+
+  // Until the end, and then once more.
+  void Run(FileSystem& fs, uint64_t every_ns) {
+    for (bool last = false; !last;) {
+      std::map<uint64_t, File> now;
+      {
+        std::unique_lock lock(mutex);
+        changed.wait(lock, [this] { return ending || !files.empty(); });
+        if (every_ns > 0)
+          changed.wait_for(lock, std::chrono::nanoseconds(every_ns), [this] { return ending; });
+        last = ending;
+        now = std::exchange(files, {});
+      }
+      for (auto& [key, file] : now) {
+        file.report->Note(fs.Sync(file.fd.get()));
+        file.fd.Reset();
+      }
+    }
+  }
+};
+
+Flusher::Flusher(FileSystem& fs, Durability durability, uint64_t every_ns)
+    : fs_(fs), durability_(durability), every_ns_(durability == Durability::kPeriodic ? every_ns : 0) {}
+
+Flusher::~Flusher() {
+  if (!queue_) return;
+  const std::lock_guard lock(queue_->mutex);
+  queue_->ending = true;
+  queue_->changed.notify_one();
+}
+
+void Flusher::Touch(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report) {
+  if (durability_ == Durability::kPeriodic || durability_ == Durability::kAlways) Add(key, fd, report);
+}
+
+void Flusher::Finish(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report) {
+  if (durability_ == Durability::kSlice) Add(key, fd, report);
+}
+
+void Flusher::Add(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report) {
+  if (fd < 0) return;
+  if (!queue_) {
+    queue_ = std::make_shared<Queue>();
+    base::StartThread("flush", [queue = queue_, &fs = fs_, every_ns = every_ns_] {
+      queue->Run(fs, every_ns);
+    }).detach();
+  }
+  const std::lock_guard lock(queue_->mutex);
+  if (queue_->files.size() >= kMostWaiting || queue_->files.contains(key)) return;
+  UniqueFd own(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!own) return;
+  queue_->files.emplace(key, Queue::File{std::move(own), report});
+  queue_->changed.notify_one();
+}
+
+}  // namespace profd::store

@@ -1,0 +1,57 @@
+// Brings written files to the platter, so that they survive a power cut: on a thread of its own, since that
+// may take as long as the disk likes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "daemon/store/file_system.h"
+
+namespace profd::store {
+
+// When what is written is flushed.
+enum class Durability : uint8_t {
+  kNone,      // when the kernel likes: within half a minute
+  kPeriodic,  // every few seconds
+  kSlice,     // each slice once it is closed
+  kAlways,    // as soon as the flush before is done
+};
+
+// What went wrong with the files of one trace. **Thread:** any.
+class FlushReport {
+ public:
+  void Note(const base::Status& status);
+  std::string error() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::string error_;  // the first
+};
+
+// **Thread:** the writer's; the flushing is on the thread "flush", which ends by itself some time after this
+// does.
+class Flusher {
+ public:
+  Flusher(FileSystem& fs, Durability durability, uint64_t every_ns);
+  ~Flusher();
+  Flusher(const Flusher&) = delete;
+  Flusher& operator=(const Flusher&) = delete;
+
+  // `fd` has got bytes, or is a directory that has got names; `key` is the same for the same file.
+  void Touch(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report);
+  // `fd` gets no more of them.
+  void Finish(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report);
+
+ private:
+  struct Queue;
+  void Add(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report);
+
+  FileSystem& fs_;
+  const Durability durability_;
+  const uint64_t every_ns_;
+  std::shared_ptr<Queue> queue_;
+};
+
+}  // namespace profd::store

@@ -1,0 +1,115 @@
+#include "daemon/store/flusher.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+
+#include "daemon/store/flushed_file_system.h"
+#include "daemon/store/write_probe.h"
+#include "tests/unit/store/writer_harness.h"
+
+namespace profd::store {
+namespace {
+
+using base::Status;
+
+constexpr uint64_t kMs = 1'000'000;
+
+// Shared with the thread that outlives a flusher.
+struct Disk {
+  std::atomic<int> syncs{0};
+  std::atomic<int> error{0};
+  FaultyFileSystem fs;
+  Disk() {
+    fs.before = [this](const std::string& call) {
+      if (call == "sync") ++syncs;
+      return call == "sync" && error != 0 ? Status::FromErrno(call, error) : Status::Ok();
+    };
+  }
+};
+
+class FlusherTest : public ::testing::Test {
+ protected:
+  void Write(FlushedFileSystem& fs, const std::string& name) {
+    const auto file = fs.CreateFile(fd_.get(), name);
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE(fs.Append(file->get(), 0, "data", 4).ok());
+    fs.Closed(file->get());
+  }
+  void WaitFor(int syncs) const {
+    while (disk_.syncs < syncs) std::this_thread::yield();
+  }
+
+  // Never freed: the thread may still be at work when the test is over.
+  Disk& disk_ = *new Disk;
+  TempDir dir_;
+  base::UniqueFd fd_ = dir_.Open();
+};
+
+TEST_F(FlusherTest, FlushesFilesAndTheirFolderOnce) {
+  Flusher flusher(disk_.fs, Durability::kPeriodic, 20 * kMs);
+  FlushedFileSystem fs(disk_.fs, &flusher);
+  const auto file = fs.CreateFile(fd_.get(), "f");
+  for (uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(fs.Append(file->get(), i, "x", 1).ok());
+  WaitFor(2);
+  EXPECT_LE(disk_.syncs, 4);
+}
+
+TEST_F(FlusherTest, AlwaysGoesOnAsLongAsThereIsSomething) {
+  Flusher flusher(disk_.fs, Durability::kAlways, 0);
+  FlushedFileSystem fs(disk_.fs, &flusher);
+  Write(fs, "a");
+  WaitFor(2);
+  Write(fs, "b");
+  WaitFor(4);
+}
+
+TEST_F(FlusherTest, SlicesWhenTheyAreClosed) {
+  Flusher flusher(disk_.fs, Durability::kSlice, 0);
+  FlushedFileSystem fs(disk_.fs, &flusher);
+  const auto open = fs.CreateFile(fd_.get(), "open");
+  ASSERT_TRUE(fs.Append(open->get(), 0, "x", 1).ok());
+  Write(fs, "closed");
+  WaitFor(1);
+  EXPECT_EQ(disk_.syncs, 1);
+}
+
+TEST_F(FlusherTest, NoneNeverDoes) {
+  Flusher flusher(disk_.fs, Durability::kNone, 0);
+  FlushedFileSystem fs(disk_.fs, &flusher);
+  Write(fs, "a");
+  EXPECT_EQ(disk_.syncs, 0);
+}
+
+TEST_F(FlusherTest, WhatTheDiskRefusesIsSaid) {
+  disk_.error = EIO;
+  Flusher flusher(disk_.fs, Durability::kAlways, 0);
+  FlushedFileSystem fs(disk_.fs, &flusher);
+  Write(fs, "a");
+  while (fs.error().empty()) std::this_thread::yield();
+  EXPECT_THAT(fs.error(), ::testing::HasSubstr("Input/output error"));
+}
+
+TEST_F(FlusherTest, TheEndWaitsForNoDiskAndLosesNothing) {
+  {
+    Flusher flusher(disk_.fs, Durability::kPeriodic, 3'600'000 * kMs);
+    FlushedFileSystem fs(disk_.fs, &flusher);
+    Write(fs, "a");
+  }
+  WaitFor(2);  // at once, not in an hour
+}
+
+TEST(WriteProbe, SaysARateAndLeavesNothing) {
+  TempDir dir;
+  const base::UniqueFd fd = dir.Open();
+  const auto rate = ProbeWriteRate(fd.get(), ::geteuid(), ::getegid());
+  if (!rate.ok() && rate.status().code() == base::Code::kUnimplemented)
+    GTEST_SKIP() << rate.status().message();
+  ASSERT_TRUE(rate.ok()) << rate.status().message();
+  EXPECT_GT(*rate, 0);
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+  EXPECT_FALSE(ProbeWriteRate(-1, ::geteuid(), ::getegid()).ok());
+}
+
+}  // namespace
+}  // namespace profd::store
