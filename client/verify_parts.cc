@@ -51,7 +51,7 @@ std::vector<std::string> CheckCounts(const format::Manifest& manifest, const Fou
   std::vector<std::string> wrong;
   if (manifest.state != "sealed") return wrong;
   struct Sum {
-    uint64_t bytes = 0, records = 0, slices = 0;
+    uint64_t bytes = 0, records = 0, slices = 0, aged_slices = 0;
   };
   std::map<std::string, Sum> says;  // streams may share a file
   for (const format::ManifestStream& stream : manifest.streams) {
@@ -60,11 +60,13 @@ std::vector<std::string> CheckCounts(const format::Manifest& manifest, const Fou
     sum.bytes += stream.bytes - std::min(stream.bytes, stream.aged.bytes);
     sum.records += stream.records - std::min(stream.records, stream.aged.records);
     sum.slices = std::max(sum.slices, stream.slices);
+    sum.aged_slices = std::max(sum.aged_slices, stream.aged.slices);
   }
   for (const auto& [stream, sum] : says) {
     const auto files = found.find(stream);
-    FoundStream has;  // nothing
+    FoundStream has;  // nothing, or nothing any more
     has.records = 0;
+    has.next_slice = sum.aged_slices;
     if (files != found.end()) has = files->second;
     if (has.bytes != sum.bytes) wrong.push_back(Differ(stream, "bytes", sum.bytes, has.bytes));
     if (has.records && *has.records != sum.records)

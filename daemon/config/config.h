@@ -20,6 +20,8 @@ struct Config {
     uint64_t host_chunk_bytes = 4ull << 20;
     uint64_t host_chunks = 32;
     uint64_t agent_chunks = 64;
+    bool spool_first = false;             // --output is moved to when the session is sealed
+    uint64_t move_mb_per_s = 100;         // 0 = as fast as it goes
     std::string durability = "periodic";  // none periodic slice always
     uint64_t flush_every_s = 5;           // periodic
     uint64_t quota_per_user_bytes = 0;    // in the spool; 0 = none

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/unique_fd.h"
 #include "daemon/base/log.h"
+#include "daemon/store/mover.h"
 
 namespace profd::session {
 
@@ -217,6 +218,33 @@ void Archive::RemoveNext(std::vector<Place> places, std::function<void(Status)> 
       if (!removed.ok() && removed.status().code() != Code::kNotFound) return done(removed.status());
       Forget(kept, removed.ok() ? *removed : store::RemovedTrace{});
       RemoveNext(places, done);
+    };
+  });
+}
+
+void Archive::Move(const Whole& session, std::shared_ptr<base::UniqueFd> to, Moved done, int attempts) {
+  const std::vector<Place> places = PlacesOf(session);
+  if (places.empty()) return;
+  aside_.Run([this, alive = std::weak_ptr(alive_), session, place = places.front(), to, attempts,
+              done = std::move(done), spool = config_.store.spool,
+              rate = config_.store.move_mb_per_s * 1'000'000] {
+    const Status copied = store::CopyTrace(spool, place.first, place.second, to->get(), rate);
+    return [this, alive, session, place, to, attempts, copied, done] {
+      if (alive.expired()) return;
+      const bool may_help = copied.code() == Code::kInternal || copied.code() == Code::kResourceExhausted ||
+                            copied.code() == Code::kDataLoss;
+      if (may_help && attempts > 1) {
+        ctl_.After(kTryAgainNs, [this, alive, session, to, done, attempts] {
+          if (!alive.expired()) Move(session, to, done, attempts - 1);
+        });
+        return;
+      }
+      done(config_.store.spool + "/" + place.first + "/" + place.second, copied);
+      if (!copied.ok()) return;
+      RemoveNext({place}, [](const Status&) {});
+      Whole rest = session;
+      rest.directories.erase(rest.directories.begin());
+      Move(rest, to, done);
     };
   });
 }

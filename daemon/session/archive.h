@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/unique_fd.h"
 #include "daemon/auth/policy.h"
 #include "daemon/base/executor.h"
 #include "daemon/config/config.h"
@@ -47,6 +48,10 @@ class Archive {
   bool Pinned(const std::string& session, uid_t uid) const { return pinned_.contains({uid, session}); }
   void Pin(const Whole& session, bool pinned, std::function<void(base::Status)> done);
   void Remove(const Whole& session, std::function<void(base::Status)> done);
+  // Copies the directories of an ended session to `to`, each then leaves the spool. `done` for each, and for
+  // the first that could not be copied in several attempts.
+  using Moved = std::function<void(const std::string& directory, const base::Status&)>;
+  void Move(const Whole& session, std::shared_ptr<base::UniqueFd> to, Moved done, int attempts = 5);
 
  private:
   // Folder in the spool and name of a directory.

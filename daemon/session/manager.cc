@@ -122,6 +122,7 @@ class Manager::Impl {
     std::string target_name;
     std::string resumes;  // id of a session that goes on
     std::vector<std::string> directories;
+    base::UniqueFd move_to;  // --output, when the spool comes first
     std::function<void(Result<SessionInfo>)> done;
   };
 
@@ -132,6 +133,7 @@ class Manager::Impl {
   void OpenOutput(std::shared_ptr<Request> request);
   void Launch(const std::shared_ptr<Request>& request, base::UniqueFd parent, std::string parent_path);
   void Remember(const std::shared_ptr<Session>& session);
+  void MoveToOutput(const std::shared_ptr<Session>& session);
   void Probe(const std::shared_ptr<Session>& session);
   void Resume(ResumeRecord record);
   void ForgetOld();
@@ -257,11 +259,17 @@ void Manager::Impl::PlanStart(std::shared_ptr<Request> request) {
 
 void Manager::Impl::OpenOutput(std::shared_ptr<Request> request) {
   const auto passed = std::make_shared<base::UniqueFd>(std::move(request->spec.output_dir));
-  aside_.Run([this, request, passed, spool = config_.store.spool] {
+  aside_.Run([this, request, passed, spool = config_.store.spool, spool_first = config_.store.spool_first] {
     const Caller& caller = request->caller;
     std::string path = request->spec.output;
     Result<base::UniqueFd> parent = Status{};
-    if (*passed) {
+    if (*passed && spool_first) {
+      const Status usable = store::CheckOutputDir(passed->get());
+      path = spool + "/" + caller.user;
+      parent = usable.ok() ? store::OpenSpoolFor(spool, caller.uid, caller.gid, caller.user)
+                           : Result<base::UniqueFd>(usable);
+      request->move_to = std::move(*passed);
+    } else if (*passed) {
       const Status usable = store::CheckOutputDir(passed->get());
       parent = usable.ok() ? Result<base::UniqueFd>(std::move(*passed)) : Result<base::UniqueFd>(usable);
     } else {
@@ -292,7 +300,9 @@ void Manager::Impl::Launch(const std::shared_ptr<Request>& request, base::Unique
   setup.parent_path = std::move(parent_path);
   setup.target_name = request->target_name;
   setup.next_trace_id = [this] { return next_trace_++; };
-  setup.bounds = archive_.BoundsFor(setup.owner, setup.parent.get(), setup.spec.output.empty());
+  const bool in_spool = setup.spec.output.empty() || request->move_to;
+  setup.move_to = std::move(request->move_to);
+  setup.bounds = archive_.BoundsFor(setup.owner, setup.parent.get(), in_spool);
   setup.on_rolled = [this, id = setup.id, uid = setup.owner.uid](const std::string& directory) {
     archive_.TakeRolled({id, uid, {directory}});
   };
@@ -300,8 +310,11 @@ void Manager::Impl::Launch(const std::shared_ptr<Request>& request, base::Unique
       Services{ctl_, config_, node_, writers_, sampler_, agents_, drain_}, std::move(setup));
   sessions_.push_back(session);
   session->WhenEnded([this, weak = std::weak_ptr(session)](const SessionInfo& info) {
-    archive_.TakeEnded({info.id, info.uid, info.directories}, [weak] {
-      if (const auto session = weak.lock()) session->LeaveBounds();
+    archive_.TakeEnded({info.id, info.uid, info.directories}, [this, weak] {
+      const auto session = weak.lock();
+      if (!session) return;
+      session->LeaveBounds();
+      MoveToOutput(session);
     });
   });
   session->Start([this, session, request](const Result<SessionInfo>& result) {
@@ -311,6 +324,16 @@ void Manager::Impl::Launch(const std::shared_ptr<Request>& request, base::Unique
     if (result.ok()) Probe(session);
     request->done(result);
   });
+}
+
+void Manager::Impl::MoveToOutput(const std::shared_ptr<Session>& session) {
+  const auto to = std::make_shared<base::UniqueFd>(session->TakeMoveTo());
+  if (!*to || session->state() != State::kSealed) return;
+  session->NoteMoving();
+  archive_.Move({session->id(), session->uid(), session->Info().directories}, to,
+                [weak = std::weak_ptr(session)](const std::string& directory, const Status& status) {
+                  if (const auto session = weak.lock()) session->NoteMoved(directory, status);
+                });
 }
 
 // Beside the session that has begun: whether the disk is fast enough is known before it matters.

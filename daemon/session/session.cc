@@ -384,6 +384,23 @@ void Session::NoteRemoved(const std::string& directory, uint64_t disk_bytes, uin
   if (trace_ && !ended()) trace_->SetRemoved(removed_);
 }
 
+void Session::NoteMoving() { warnings_.push_back("its directory is being moved to " + setup_.spec.output); }
+
+void Session::NoteMoved(const std::string& directory, const Status& status) {
+  const std::string& output = setup_.spec.output;
+  if (!status.ok()) {
+    warnings_.push_back(directory + " stays where it is: " + status.message());
+    base::LogWarn("session " + setup_.id + ": " + warnings_.back());
+  }
+  const std::string moved = output + directory.substr(directory.rfind('/'));
+  if (status.ok()) std::replace(directories_.begin(), directories_.end(), directory, moved);
+  const bool all = std::all_of(directories_.begin(), directories_.end(),
+                               [&](const std::string& each) { return each.starts_with(output + "/"); });
+  if (all || !status.ok()) {
+    std::erase(warnings_, "its directory is being moved to " + output);
+  }
+}
+
 void Session::NoteProbe(double bytes_per_second) {
   if (!trace_ || ended()) return;
   trace_->NoteSetting("probed_bytes_per_s", std::to_string(static_cast<uint64_t>(bytes_per_second)));

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -26,6 +27,7 @@ class Session : public std::enable_shared_from_this<Session> {
     Plan plan;
     base::UniqueFd parent;
     std::string parent_path;
+    base::UniqueFd move_to;                // of --output, when the spool comes first
     std::string target_name;               // of the first pid
     std::vector<std::string> directories;  // of the same session before a restart of profd
     std::function<uint32_t()> next_trace_id;
@@ -49,6 +51,10 @@ class Session : public std::enable_shared_from_this<Session> {
   void NoteRemoved(const std::string& directory, uint64_t disk_bytes, uint64_t bytes, uint64_t records);
   double WriteRate() const { return WriteRateOf(setup_.plan, services_.node.devices()); }
   int parent() const { return setup_.parent.get(); }
+  // Ended: where its directories are to be moved to, once; none: they are where they belong.
+  base::UniqueFd TakeMoveTo() { return std::move(setup_.move_to); }
+  void NoteMoving();
+  void NoteMoved(const std::string& directory, const base::Status& status);
   // What the disk was found to take.
   void NoteProbe(double bytes_per_second);
   // Ended, and counted for elsewhere.

@@ -1,5 +1,6 @@
 #include "daemon/store/aged_log.h"
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -79,7 +80,12 @@ Status AgedLog::Open(size_t streams) {
     PROFD_RETURN_IF_ERROR(made.status());
     file_ = std::move(made).value();
   }
-  return fs_.Reserve(file_.get(), streams * kAgedEntryBytes);
+  const uint64_t wanted = streams * kAgedEntryBytes;
+  if (wanted <= room_) return {};
+  const uint64_t room = std::max<uint64_t>(2 * wanted, 32 << 10);
+  PROFD_RETURN_IF_ERROR(fs_.Reserve(file_.get(), room));
+  room_ = room;
+  return {};
 }
 
 Status AgedLog::Note(uint32_t stream, const AgedEntry& entry) {
@@ -93,6 +99,7 @@ Status AgedLog::Note(uint32_t stream, const AgedEntry& entry) {
 Status AgedLog::Remove() {
   if (!file_) return {};
   file_.Reset();
+  room_ = 0;
   return fs_.Remove(dir_, kAgedLog);
 }
 

@@ -37,8 +37,9 @@ class AgedLog {
  public:
   AgedLog(FileSystem& fs, OpenFiles& open, int dir) : fs_(fs), open_(open), dir_(dir) {}
 
-  // Makes it, with room for what streams there are.
+  // Makes it, with room for so many streams and some more.
   base::Status Open(size_t streams);
+  uint64_t room() const { return room_; }
   // In place, in one page: a kill leaves the old entry or the new one.
   base::Status Note(uint32_t stream, const AgedEntry& entry);
   base::Status Remove();
@@ -48,6 +49,7 @@ class AgedLog {
   OpenFiles& open_;
   const int dir_;
   base::UniqueFd file_;
+  uint64_t room_ = 0;
   std::map<uint32_t, uint64_t> slots_;  // by stream
 };
 

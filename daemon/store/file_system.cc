@@ -134,6 +134,11 @@ class Posix final : public FileSystem {
     return {};
   }
 
+  void WriteBack(int fd) override {
+    ::sync_file_range(fd, 0, 0,
+                      SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+  }
+
   Status Sync(int fd) override { return ::fdatasync(fd) == 0 ? Status::Ok() : Status::FromErrno("sync"); }
 
   Result<uint64_t> AllocatedBytes(int dir, const std::string& name) override {

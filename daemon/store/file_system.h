@@ -39,6 +39,9 @@ class FileSystem {
   // Two files change their names, needing no room; kUnimplemented where the file system can't.
   virtual base::Status Exchange(int dir, const std::string& one, const std::string& other) = 0;
   virtual base::Status Truncate(int fd, uint64_t bytes) = 0;
+  // Brings a file's bytes to the platter, and nothing else: the journal, which others write to as well, then
+  // has less to wait for in Sync().
+  virtual void WriteBack(int /*fd*/) {}
   // Waits until what was written to a file, or the names in a directory, survive a power cut.
   virtual base::Status Sync(int fd) = 0;
   // The file gets no more bytes.

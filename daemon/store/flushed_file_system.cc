@@ -1,5 +1,6 @@
 #include "daemon/store/flushed_file_system.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <optional>
@@ -66,6 +67,14 @@ Status FlushedFileSystem::Rename(int dir, const std::string& from, const std::st
   Status status = fs_.Rename(dir, from, to);
   if (status.ok()) Touch(dir);
   return status;
+}
+
+Status FlushedFileSystem::Remove(int dir, const std::string& name) {
+  struct stat facts {};
+  if (flusher_ != nullptr && ::fstatat(dir, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0) {
+    flusher_->Drop(facts.st_ino);
+  }
+  return fs_.Remove(dir, name);
 }
 
 }  // namespace profd::store

@@ -34,7 +34,7 @@ class FlushedFileSystem final : public FileSystem {
     return fs_.AllocatedBytes(dir, name);
   }
   base::Status Rename(int dir, const std::string& from, const std::string& to) override;
-  base::Status Remove(int dir, const std::string& name) override { return fs_.Remove(dir, name); }
+  base::Status Remove(int dir, const std::string& name) override;
 
  private:
   void Touch(int fd);

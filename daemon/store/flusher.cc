@@ -34,30 +34,47 @@ std::string FlushReport::error() const {
 
 struct Flusher::Queue {
   struct File {
+    File(UniqueFd file, std::shared_ptr<FlushReport> to) : fd(std::move(file)), report(std::move(to)) {}
     UniqueFd fd;
     std::shared_ptr<FlushReport> report;
   };
+  using Files = std::map<uint64_t, std::shared_ptr<File>>;
   std::mutex mutex;
   std::condition_variable changed;
-  std::map<uint64_t, File> files;
+  Files waiting;
+  Files flushing;
   bool ending = false;
 
   // Until the end, and then once more.
   void Run(FileSystem& fs, uint64_t every_ns) {
     for (bool last = false; !last;) {
-      std::map<uint64_t, File> now;
       {
         std::unique_lock lock(mutex);
-        changed.wait(lock, [this] { return ending || !files.empty(); });
+        changed.wait(lock, [this] { return ending || !waiting.empty(); });
         if (every_ns > 0)
           changed.wait_for(lock, std::chrono::nanoseconds(every_ns), [this] { return ending; });
         last = ending;
-        now = std::exchange(files, {});
+        flushing = std::exchange(waiting, {});
       }
-      for (auto& [key, file] : now) {
-        file.report->Note(fs.Sync(file.fd.get()));
-        file.fd.Reset();
+      Each(false, [&fs](File& file) { fs.WriteBack(file.fd.get()); });
+      Each(true, [&fs](File& file) { file.report->Note(fs.Sync(file.fd.get())); });
+    }
+  }
+
+  // One at a time, so that what is dropped meanwhile is let go of.
+  template <typename Do>
+  void Each(bool take, Do action) {
+    for (uint64_t key = 0;;) {
+      std::shared_ptr<File> file;
+      {
+        const std::lock_guard lock(mutex);
+        const auto next = flushing.lower_bound(key);
+        if (next == flushing.end()) return;
+        key = next->first + 1;
+        file = next->second;
+        if (take) flushing.erase(next);
       }
+      action(*file);
     }
   }
 };
@@ -76,6 +93,13 @@ void Flusher::Touch(uint64_t key, int fd, const std::shared_ptr<FlushReport>& re
   if (durability_ == Durability::kPeriodic || durability_ == Durability::kAlways) Add(key, fd, report);
 }
 
+void Flusher::Drop(uint64_t key) {
+  if (!queue_) return;
+  const std::lock_guard lock(queue_->mutex);
+  queue_->waiting.erase(key);
+  queue_->flushing.erase(key);
+}
+
 void Flusher::Finish(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report) {
   if (durability_ == Durability::kSlice) Add(key, fd, report);
 }
@@ -89,10 +113,10 @@ void Flusher::Add(uint64_t key, int fd, const std::shared_ptr<FlushReport>& repo
     }).detach();
   }
   const std::lock_guard lock(queue_->mutex);
-  if (queue_->files.size() >= kMostWaiting || queue_->files.contains(key)) return;
+  if (queue_->waiting.size() >= kMostWaiting || queue_->waiting.contains(key)) return;
   UniqueFd own(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
   if (!own) return;
-  queue_->files.emplace(key, Queue::File{std::move(own), report});
+  queue_->waiting.emplace(key, std::make_shared<Queue::File>(std::move(own), report));
   queue_->changed.notify_one();
 }
 

@@ -41,6 +41,8 @@ class Flusher {
 
   // `fd` has got bytes, or is a directory that has got names; `key` is the same for the same file.
   void Touch(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report);
+  // The file is about to be removed: it shall not take room for being held here.
+  void Drop(uint64_t key);
   // `fd` gets no more of them.
   void Finish(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report);
 

@@ -12,6 +12,7 @@
 #include "base/unique_fd.h"
 #include "daemon/store/file_system.h"
 #include "daemon/store/recovery_io.h"
+#include "daemon/store/user_folder.h"
 #include "format/manifest.h"
 #include "format/prof_dir.h"
 
@@ -31,47 +32,6 @@ constexpr char kPin[] = "pinned";
 constexpr char kGoing[] = ".removed_";
 // Deeper than anything that profd makes; a user may have put more below.
 constexpr int kMaxDepth = 32;
-
-// A user's folder of the spool, and the calling thread with that user's rights while this lives.
-class UserFolder {
- public:
-  static Result<UserFolder> Enter(const std::string& spool, const std::string& user) {
-    const uid_t me = ::geteuid();
-    const UniqueFd top = OpenDir(AT_FDCWD, spool, me);
-    struct stat found {};
-    if (!top || ::fstat(top.get(), &found) != 0 || (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-      return Status(Code::kFailedPrecondition, spool + " is not profd's own");
-    }
-    UserFolder folder;
-    folder.dir_.Reset(::openat(top.get(), user.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!folder.dir_ || ::fstat(folder.dir_.get(), &found) != 0) {
-      return Status::FromErrno("open " + spool + "/" + user);
-    }
-    if (me != 0 && found.st_uid != me) return Status(Code::kPermissionDenied, user + " is another user's");
-    folder.uid_ = found.st_uid;
-    PROFD_RETURN_IF_ERROR(PosixFileSystem().BecomeOwner(found.st_uid, found.st_gid));
-    folder.entered_ = true;
-    return folder;
-  }
-  ~UserFolder() {
-    // The thread ends soon; were it kept it would only have fewer rights.
-    if (entered_) [[maybe_unused]]
-      const Status back = PosixFileSystem().BecomeOwner(::geteuid(), ::getegid());
-  }
-  UserFolder(UserFolder&& other) noexcept
-      : dir_(std::move(other.dir_)), uid_(other.uid_), entered_(std::exchange(other.entered_, false)) {}
-  UserFolder& operator=(UserFolder&&) = delete;
-
-  int dir() const { return dir_.get(); }
-  uid_t uid() const { return uid_; }
-
- private:
-  UserFolder() = default;
-
-  UniqueFd dir_;
-  uid_t uid_ = 0;
-  bool entered_ = false;
-};
 
 uint64_t BlocksIn(int dir, int depth) {
   struct stat facts {};

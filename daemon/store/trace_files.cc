@@ -132,8 +132,9 @@ TraceFiles::File& TraceFiles::FileOf(StreamSpec spec) {
   file.ages = !spec.one_slice && spec_.budget->ages();
   if (file.ages && aged_log_ && Own().ok()) {
     // Without it the count may not be exact after a kill.
+    const uint64_t before = aged_log_->room();
     [[maybe_unused]] const Status reserved = aged_log_->Open(files_.size() + 1);
-    Measure(folders_.at(kOwnFolder));
+    if (aged_log_->room() != before) Measure(folders_.at(kOwnFolder));
   }
   file.present.file = static_cast<uint32_t>(files_.size() - 1);
   if (file.ages) spec_.budget->ChangeStreams(1);

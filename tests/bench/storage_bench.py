@@ -1,46 +1,56 @@
 #!/usr/bin/env python3
-"""What profd does with bytes on disk, as figures of one run on this machine: storage limits under load, 8 devices at
-60 MB/s beside a naked append loop of the same rate, and verify. The real daemon over the simulator, whose own threads
-(sim-…) and rings (sim-ring) are not counted. Prints; judges nothing.
+"""Storage: is the limit kept at every moment, is one window of every kind left, what does writing cost next to a naked append
+loop in the same run, how fast does verify read. The real daemon over the simulator. Prints; judges nothing, but exits 1 when a
+directory was larger than its limit and one slice.
 
-  storage_bench.py [--seconds N] [--only limits,rate,verify] [--limits 200,500,2000] [--devices 1,2,8] [--rates 1,10,60]
+  storage_bench.py [--only limits,rate,verify] [--seconds N] [--limits MB,…] [--devices N,…] [--rates MB/s,…]
 """
 import argparse
-import json
 import os
 import pathlib
-import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import agent_reader  # noqa: E402
 import harness  # noqa: E402
-from device_bench import Cpu, rss_mib, show  # noqa: E402
+from device_bench import Cpu, rss_mib  # noqa: E402
 
-SLICE_MB = 2.097152
+MB = 1_000_000
+SLICE_BYTES = 2 << 20
+
+
+def show(what, value):
+    print(f"  {what:<58} {value}", flush=True)
+
+
+def flood(devices, rate):
+    return f"devices: {devices}\nchip: 910B\nmode: flood\nrate_mb_s: {rate}\n"
 
 
 def disk_bytes(path):
-    """As du counts: blocks of files and folders; what goes away in between is gone."""
-    total = 0
-    for folder, _, files in os.walk(path):
-        for name in [".", *files]:
-            try:
-                total += os.lstat(os.path.join(folder, name)).st_blocks * 512
-            except FileNotFoundError:
-                pass
+    """As du counts. A slice that goes while this looks is counted as often as it is seen."""
+    try:
+        total = os.lstat(path).st_blocks * 512
+        for entry in os.scandir(path):
+            if entry.is_dir(follow_symlinks=False):
+                total += disk_bytes(entry.path)
+            else:
+                total += entry.stat(follow_symlinks=False).st_blocks * 512
+    except FileNotFoundError:
+        return 0
     return total
 
 
-class DiskUse(threading.Thread):
-    """The most that lay in a directory, looked at every 100 ms."""
+class Watcher(threading.Thread):
+    """The most that lay there, looked at every 100 ms."""
 
     def __init__(self, path):
-        super().__init__(daemon=True)
+        super().__init__()
         self.path, self.most, self.ending = path, 0, threading.Event()
         self.start()
 
@@ -54,137 +64,136 @@ class DiskUse(threading.Thread):
         return self.most
 
 
-def flood(devices, rate):
-    return harness.Profd(sim=f"devices: {devices}\nchip: 910B\nmode: flood\nrate_mb_s: {rate}\n",
-                         directory=tempfile.mkdtemp(prefix="profd-bench-", dir=str(harness.BUILD)))
-
-
-def window(directory):
-    """(seconds that are left of the stream that has aged, how far apart the streams' oldest records lie)."""
-    manifest = json.loads((pathlib.Path(directory) / "profd" / "manifest.json").read_text())
-    begins = [stream["aged"]["to_ns"] for stream in manifest["streams"] if stream["aged"]["slices"]]
-    ends = [clock["host_raw_ns"] for clock in manifest["clocks"]]
-    if not begins or not ends:
-        return None
-    return (max(ends) - min(begins)) / 1e9, (max(begins) - min(begins)) / 1e9
-
-
-def limits(seconds, sizes, devices, rates):
-    print(f"storage limits, {seconds} s each: the most on disk, looked at every 100 ms (goal <= limit + one slice)")
-    print(f"  {'limit MB':>8} {'devices':>7} {'MB/s each':>9} {'most MB':>9} {'over MB':>8} {'aged MB':>9} {'window s':>9}"
-          f" {'apart s':>8} {'lost':>9}")
-    for size in sizes:
-        for count in devices:
-            for rate in rates:
-                daemon = flood(count, rate)
+def limits(options):
+    print("limit: most on disk (du every 100 ms), spread of what the kinds have lost, loss")
+    kept = True
+    for limit in options.limits:
+        for devices in options.devices:
+            for rate in options.rates:
+                daemon = harness.Profd(sim=flood(devices, rate))
                 try:
-                    session = daemon.begin("--devices", "all", "--preset", "node", "--storage-limit", f"{size}MB")
-                    use = DiskUse(session["directory"])
-                    time.sleep(seconds)
-                    sealed = daemon.ctl("stop", session["session"], "--json").json
-                    most = use.end() / 1e6
-                    left = window(sealed["directory"])
-                    print(f"  {size:>8} {count:>7} {rate:>9} {most:>9.1f} {max(0, most - size):>8.2f} "
-                          f"{sealed['aged_bytes'] / 1e6:>9.1f} {f'{left[0]:.1f}' if left else 'all':>9} "
-                          f"{f'{left[1]:.2f}' if left else '-':>8} {sealed['lost']:>9}", flush=True)
+                    session = daemon.begin("--devices", "all", "--storage-limit", f"{limit}MB")
+                    watcher = Watcher(session["directory"])
+                    # Until three quarters of the limit have aged, or the time is over.
+                    end = time.monotonic() + options.seconds
+                    while time.monotonic() < end:
+                        time.sleep(0.5)
+                        if daemon.status(session["session"])["aged_bytes"] > 0.75 * limit * MB:
+                            break
+                    sealed = daemon.end(session["session"])
+                    most = watcher.end()
+                    manifest = agent_reader.manifest(sealed["directory"])
+                    ends = [stream["aged"]["to_ns"] for stream in manifest["streams"] if stream["aged"]["slices"]]
+                    spread = f"{(max(ends) - min(ends)) / 1e9:.2f} s of {sealed['window_s']:.1f} s" if ends else "nothing aged"
+                    made = sum(stream["records"] + stream["lost_records"] for stream in manifest["streams"])
+                    lost = sum(stream["lost_records"] for stream in manifest["streams"])
+                    over = most > limit * MB + SLICE_BYTES
+                    kept &= not over
+                    show(f"{limit} MB, {devices} × {rate} MB/s",
+                         f"{most / MB:.1f} MB{' OVER' if over else ''}, {spread}, lost {lost} of {made} records, "
+                         f"stored {sealed['bytes'] / MB / max(sealed['elapsed_s'], 0.001):.0f} MB/s")
                 finally:
                     daemon.close()
+    return kept
 
 
-def append_loop(directory, streams, rate_mb_s, seconds):
-    """A naked append of `rate_mb_s` into each of `streams` files of 2 MiB at a time: CPU seconds, bytes that were late."""
+def naked(directory, rate_bytes, seconds, streams):
+    """Appends at the rate, cut into slices, nothing else: CPU seconds and how far it got."""
     piece = os.urandom(256 << 10)
-    files, written = [None] * streams, [0] * streams
-    begin, cpu = time.monotonic(), time.process_time()
-    done, number, late = 0, 0, 0
+    files, written, used = {}, 0, time.process_time()
+    begin = time.monotonic()
     while (now := time.monotonic() - begin) < seconds:
-        due = int(now * rate_mb_s * 1e6 * streams)
-        late = max(late, due - done)
-        while done + len(piece) <= due:
-            stream = number % streams
-            if files[stream] is None or written[stream] >= 2 << 20:
-                if files[stream] is not None:
-                    os.close(files[stream])
-                files[stream] = os.open(os.path.join(directory, f"{stream}.{number}"), os.O_CREAT | os.O_WRONLY, 0o640)
-                written[stream] = 0
-            os.write(files[stream], piece)
-            written[stream] += len(piece)
-            done += len(piece)
-            number += 1
+        while written < now * rate_bytes:
+            number = (written // len(piece)) % streams
+            file, size, slice_number = files.get(number, (None, 0, 0))
+            if file is None or size >= SLICE_BYTES:
+                if file is not None:
+                    os.close(file)
+                name = pathlib.Path(directory) / f"s{number}.slice_{slice_number}"
+                file, size, slice_number = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL), 0, slice_number + 1
+            os.write(file, piece)
+            files[number] = (file, size + len(piece), slice_number)
+            written += len(piece)
             if time.monotonic() - begin > seconds:
                 break
-        time.sleep(0.005)
-    for file in files:
-        if file is not None:
-            os.close(file)
-    return time.process_time() - cpu, done, late
+        time.sleep(0.002)
+    for file, _, _ in files.values():
+        os.close(file)
+    return time.process_time() - used, written / rate_bytes / seconds
 
 
-def rate(seconds, each=60):
-    print(f"8 devices at {each} MB/s each, {seconds} s (vendor: 1.18 cores, 1.45 GB)")
-    scratch = tempfile.mkdtemp(prefix="profd-bench-", dir=str(harness.BUILD))
+def rate(options):
+    devices, each = 8, 60
+    seconds = options.seconds
+    print(f"{devices} × {each} MB/s for {seconds} s")
+    where = tempfile.mkdtemp(prefix="profd-bench-")
     try:
-        cpu, done, late = append_loop(scratch, 8, each, seconds)
-        show("naked append loop: cores", f"{cpu / seconds:.2f}")
-        show("naked append loop: MB/s kept", f"{done / seconds / 1e6:.0f}")
-        show("naked append loop: furthest behind, MB", f"{late / 1e6:.1f}")
+        cpu, reached = naked(where, devices * each * MB, seconds, 160)
+        show("naked append loop (Python): cores, share of the rate", f"{cpu / seconds:.2f}, {reached:.2f}")
     finally:
-        shutil.rmtree(scratch)
-    daemon = flood(8, each)
+        shutil.rmtree(where)
+    daemon = harness.Profd(sim=flood(devices, each))
     try:
-        session = daemon.begin("--devices", "all", "--preset", "node")
-        cpu = Cpu(daemon.process.pid)
-        memory, end = 0, time.monotonic() + seconds
-        while time.monotonic() < end:
-            time.sleep(0.2)
+        session = daemon.begin("--devices", "all")["session"]
+        cpu, most = Cpu(daemon.process.pid), 0.0
+        begin = time.monotonic()
+        while time.monotonic() - begin < seconds:
+            time.sleep(0.5)
             cpu.look()
-            memory = max(memory, rss_mib(daemon.process.pid))
-        spent = cpu.spent()
-        sealed = daemon.ctl("stop", session["session"], "--json").json
-        show("profd: cores (goal <= 0.5)", f"{spent / seconds:.2f}")
-        show("profd: MB/s stored", f"{sealed['bytes'] / sealed['elapsed_s'] / 1e6:.0f}")
-        show("profd: peak RSS without the driver's rings, MiB (goal <= 128)", f"{memory:.1f}")
-        show("profd: records lost (goal 0 where the loop keeps up)", sealed["lost"])
+            most = max(most, rss_mib(daemon.process.pid))
+        spent = cpu.spent() / (time.monotonic() - begin)
+        threads = cpu.by_thread()
+        sealed = daemon.end(session)
+        manifest = agent_reader.manifest(sealed["directory"])
+        lost = {}
+        for stream in manifest["streams"]:
+            for loss in stream["losses"]:
+                lost[loss["where"]] = lost.get(loss["where"], 0) + loss["records"]
+        show("profd: cores, without the simulator", f"{spent:.2f}  {threads}")
+        show("profd: most resident memory without the rings, MiB", f"{most:.0f}")
+        show("profd: stored MB/s; lost records by cause",
+             f"{sealed['bytes'] / MB / sealed['elapsed_s']:.0f}; {lost or 'none'}")
     finally:
         daemon.close()
+    return True
 
 
-def verify(seconds):
-    print("profctl verify of a directory in the page cache")
-    daemon = flood(4, 150)
+def verify(options):
+    print("verify, from the page cache")
+    daemon = harness.Profd(sim=flood(2, 60))
     try:
-        session = daemon.begin("--devices", "all", "--preset", "node")
-        time.sleep(min(seconds, 4))
-        sealed = daemon.ctl("stop", session["session"], "--json").json
-        for turn in ("cold", "warm"):
-            before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-            subprocess.run([str(harness.PROFCTL), "verify", sealed["directory"]], stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL, check=False)
-            wall, after = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
-            cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-            show(f"{turn}: GB/s (goal >= 2), GB per CPU-second",
-                 f"{sealed['bytes'] / wall / 1e9:.2f}, {sealed['bytes'] / cpu / 1e9:.2f}")
+        sealed = daemon.ctl("start", "--devices", "all", "--duration", "8s", "--wait", "--json").json
+        best, cpu = 0.0, 0.0
+        for _ in range(3):
+            before = os.times()
+            begin = time.monotonic()
+            result = daemon.ctl("verify", sealed["directory"])
+            speed = sealed["bytes"] / 1e9 / (time.monotonic() - begin)
+            after = os.times()
+            if speed > best:
+                best = speed
+                cpu = after.children_user + after.children_system - before.children_user - before.children_system
+        show("GB/s; CPU seconds for each GB; processors",
+             f"{best:.2f}; {cpu / sealed['bytes'] * 1e9:.2f}; {os.cpu_count()}")
+        show("what it says", result.out.strip().rsplit(": ", 1)[-1])
     finally:
         daemon.close()
+    return True
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=int, default=60)
+    numbers = lambda text: [int(part) for part in text.split(",")]  # noqa: E731
+    parser = argparse.ArgumentParser()
     parser.add_argument("--only", default="limits,rate,verify")
-    parser.add_argument("--limits", default="200,500,2000")
-    parser.add_argument("--devices", default="1,2,8")
-    parser.add_argument("--rates", default="1,10,60")
-    arguments = parser.parse_args()
-    numbers = {name: [int(item) for item in getattr(arguments, name).split(",")] for name in ("limits", "devices", "rates")}
-    chosen = arguments.only.split(",")
-    if "limits" in chosen:
-        limits(arguments.seconds, numbers["limits"], numbers["devices"], numbers["rates"])
-    if "rate" in chosen:
-        rate(arguments.seconds)
-    if "verify" in chosen:
-        verify(arguments.seconds)
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--limits", type=numbers, default=[200, 500, 2000])
+    parser.add_argument("--devices", type=numbers, default=[1, 2, 8])
+    parser.add_argument("--rates", type=numbers, default=[1, 10, 60])
+    options = parser.parse_args()
+    parts = {"limits": limits, "rate": rate, "verify": verify}
+    results = [parts[name](options) for name in options.only.split(",")]
+    return 0 if all(results) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

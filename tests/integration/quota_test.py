@@ -138,6 +138,36 @@ class QuotaTest(harness.ProfdTest):
         on_disk = counts["stored"] - counts["aged"]
         self.assertEqual(on_disk, sum(kind["records"] for kind in sealed["kinds"]) - sealed["aged_records"])
 
+    def test_the_spool_first_and_then_the_output(self):
+        daemon = self.profd(sim=SMALL, config=store(spool_first="true", move_mb_per_s=200))
+        output = daemon.directory / "out"
+        session = daemon.begin("--collect", "hbm", "--devices", "0", "--output", output)
+        self.assertTrue(session["directory"].startswith(str(daemon.spool)))
+        harness.wait_until(lambda: daemon.status(session["session"])["bytes"] > 10 * MB, "data")
+        sealed = daemon.end(session["session"])
+        moved = harness.wait_until(
+            lambda: (now := daemon.status(session["session"]))["directory"].startswith(str(output)) and now, "the move")
+        self.assertEqual(moved["warnings"], [])
+        harness.wait_until(lambda: not os.path.exists(session["directory"]), "the original to go")
+        result = daemon.ctl("verify", moved["directory"], "--json").json["directories"][0]
+        self.assertEqual((result["state"], result["bytes"]), ("sealed", sealed["bytes"]))
+        self.assertEqual([path.name for path in output.iterdir()], [os.path.basename(session["directory"])])
+
+    def test_what_cannot_be_moved_stays(self):
+        daemon = self.profd(sim=SMALL, config=store(spool_first="true"))
+        output = daemon.directory / "out"
+        session = daemon.begin("--collect", "hbm", "--devices", "0", "--output", output)
+        (output / os.path.basename(session["directory"])).mkdir()
+        daemon.end(session["session"])
+
+        def refused():
+            status = daemon.status(session["session"])
+            return any("stays where it is" in text for text in status["warnings"]) and status
+
+        status = harness.wait_until(refused, "the refusal")
+        self.assertEqual(status["directory"], session["directory"])
+        self.assertTrue(os.path.exists(session["directory"]))
+
     def test_rm(self):
         daemon = self.profd(sim=SMALL)
         sealed = self.record(daemon, 1)

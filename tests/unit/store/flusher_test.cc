@@ -74,6 +74,24 @@ TEST_F(FlusherTest, SlicesWhenTheyAreClosed) {
   EXPECT_EQ(disk_.syncs, 1);
 }
 
+TEST_F(FlusherTest, HoldsNothingThatWasRemoved) {
+  Flusher flusher(disk_.fs, Durability::kPeriodic, 3'600'000 * kMs);
+  FlushedFileSystem fs(disk_.fs, &flusher);
+  Write(fs, "a");
+  const auto held = [this] {
+    size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+      std::error_code ignored;
+      count +=
+          std::filesystem::read_symlink(entry, ignored).string().starts_with(dir_.path().string() + "/a");
+    }
+    return count;
+  };
+  EXPECT_EQ(held(), 1U);
+  ASSERT_TRUE(fs.Remove(fd_.get(), "a").ok());
+  EXPECT_EQ(held(), 0U);
+}
+
 TEST_F(FlusherTest, NoneNeverDoes) {
   Flusher flusher(disk_.fs, Durability::kNone, 0);
   FlushedFileSystem fs(disk_.fs, &flusher);

@@ -243,6 +243,7 @@ class FaultyFileSystem : public FileSystem {
     PROFD_RETURN_IF_ERROR(before("exchange"));
     return real_.Exchange(dir, one, other);
   }
+  void WriteBack(int fd) override { real_.WriteBack(fd); }
   base::Status Sync(int fd) override {
     PROFD_RETURN_IF_ERROR(before("sync"));
     return real_.Sync(fd);
