@@ -154,6 +154,18 @@ Json Target(const v1::Target& target) {
           {"capabilities", std::move(capabilities)}};
 }
 
+Json SkippedJson(const Report& report) {
+  Json skipped = Json::array();
+  for (const Skipped& item : report.skipped()) {
+    skipped.push_back({{"stream", item.stream},
+                       {"offset", item.offset},
+                       {"bytes", item.bytes},
+                       {"records", item.records},
+                       {"why", item.why}});
+  }
+  return skipped;
+}
+
 }  // namespace
 
 std::string SessionJson(const v1::SessionInfo& info) { return Line(Session(info)); }
@@ -219,6 +231,79 @@ std::string VerifyJson(const std::vector<VerifyReport>& reports, bool is_ok) {
                      {"more_findings", report.more_complaints}});
   }
   return Line({{"ok", is_ok}, {"directories", std::move(array)}});
+}
+
+std::string ExportJson(const std::vector<ExportResult>& results, bool is_ok) {
+  Json directories = Json::array();
+  for (const ExportResult& result : results) {
+    Json streams = Json::array();
+    for (const auto& [stream, count] : result.report.streams()) {
+      streams.push_back(
+          {{"stream", stream}, {"kind", count.kind}, {"bytes", count.bytes}, {"records", count.records}});
+    }
+    directories.push_back({{"directory", result.directory},
+                           {"complete", result.report.complete() && result.left_out == 0},
+                           {"files", Array(result.files)},
+                           {"input_bytes", result.input_bytes},
+                           {"output_bytes", result.output_bytes},
+                           {"duration_ns", result.duration_ns},
+                           {"left_out", result.left_out},
+                           {"streams", std::move(streams)},
+                           {"skipped", SkippedJson(result.report)},
+                           {"more_skipped", result.report.more_skipped()},
+                           {"notes", Array(result.report.notes())}});
+  }
+  return Line({{"ok", is_ok}, {"directories", std::move(directories)}});
+}
+
+std::string InventoryJson(const std::vector<Inventory>& inventories) {
+  Json directories = Json::array();
+  for (const Inventory& inventory : inventories) {
+    const Capture& capture = inventory.capture;
+    Json devices = Json::array();
+    for (const Side& side : capture.sides) {
+      if (side.is_host()) continue;
+      const auto models = inventory.models.find(side.facts.device);
+      devices.push_back(
+          {{"device", side.facts.device},
+           {"chip", side.facts.chip},
+           {"rank", side.facts.rank_id},
+           {"models", models == inventory.models.end() ? Json::array() : Json(models->second)}});
+    }
+    Json steps = Json::array();
+    for (const auto& [device, of_device] : inventory.steps) {
+      Json slowest = Json::array();
+      for (const Iteration& iteration : of_device.slowest) {
+        slowest.push_back({{"number", iteration.number}, {"duration_ns", iteration.duration_ns}});
+      }
+      steps.push_back({{"device", device}, {"count", of_device.count}, {"slowest", std::move(slowest)}});
+    }
+    Json kinds = Json::array();
+    for (const InventoryItem& item : inventory.items) {
+      kinds.push_back({{"what", item.what},
+                       {"device", item.device},
+                       {"rows", item.rows},
+                       {"first_ns", item.moments.first_ns()},
+                       {"last_ns", item.moments.last_ns()},
+                       {"rate_hz", item.moments.rate_hz()},
+                       {"gaps", item.moments.gaps()},
+                       {"longest_gap_ns", item.moments.longest_gap_ns()}});
+    }
+    directories.push_back({{"directory", capture.path},
+                           {"session", capture.manifest ? capture.manifest->session : ""},
+                           {"job", capture.sides.front().facts.job_id},
+                           {"host", capture.sides.front().facts.hostname},
+                           {"pid", capture.sides.front().facts.pid},
+                           {"begin_ns", capture.begin_wall_ns()},
+                           {"end_ns", capture.end_wall_ns()},
+                           {"bytes", capture.bytes()},
+                           {"devices", std::move(devices)},
+                           {"steps", std::move(steps)},
+                           {"kinds", std::move(kinds)},
+                           {"skipped", SkippedJson(inventory.report)},
+                           {"more_skipped", inventory.report.more_skipped()}});
+  }
+  return Line({{"directories", std::move(directories)}});
 }
 
 }  // namespace profd::client

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "client/export/exporter.h"
+#include "client/export/inventory.h"
 #include "client/verify.h"
 #include "profd/v1/control.pb.h"
 #include "profd/v1/session.pb.h"
@@ -18,5 +20,7 @@ std::string TargetsJson(const v1::TargetsReply& reply);
 std::string ChecksJson(const std::vector<v1::Check>& checks);
 // `is_ok`: of every directory that was named, also those that could not be read.
 std::string VerifyJson(const std::vector<VerifyReport>& reports, bool is_ok);
+std::string ExportJson(const std::vector<ExportResult>& results, bool is_ok);
+std::string InventoryJson(const std::vector<Inventory>& inventories);
 
 }  // namespace profd::client

@@ -28,6 +28,8 @@ struct CommandLine {
   StopOptions stop;
   StatusOptions status;
   VerifyOptions verify;
+  ExportArguments exporting;
+  QueryOptions query;
   DoctorOptions doctor;
 };
 
@@ -96,6 +98,29 @@ void Describe(CLI::App* app, CommandLine* line) {
   CLI::App* verify = app->add_subcommand("verify", "check PROF directories: is everything there and whole?");
   verify->add_option("directories", line->verify.directories, "DIR…")->required();
 
+  CLI::App* exporting = app->add_subcommand(
+      "export", "turn PROF directories, profd's or the vendor's, into timelines, tables and a database");
+  ExportArguments& wanted = line->exporting;
+  exporting->add_option("directories", wanted.directories, "DIR…: PROF directories, or folders of such")
+      ->required();
+  exporting->add_option("--format", wanted.format, "some of chrome,perfetto,csv,db; default chrome,csv,db");
+  exporting->add_option("--out", wanted.out, "where to; default into each DIR");
+  exporting->add_option("--from", wanted.from,
+                        "what lies before is left out: +1.5s, \"2026-11-22 05:10:20\", @SECONDS");
+  exporting->add_option("--to", wanted.to, "what lies behind is left out");
+  exporting->add_option("--devices", wanted.devices, "all, or numbers: 0,1; the host is always in");
+  exporting->add_option("--kinds", wanted.kinds, "only these kinds: hbm,pcie,…");
+  exporting->add_option("--jobs", wanted.jobs, "threads, 1 to 64; default one per core");
+  exporting->add_flag("--vendor-compatible", wanted.vendor_compatible,
+                      "with the vendor's known faults, value for value (docs/export.md)");
+  exporting->add_flag("--gzip", wanted.gzip, "compress the timeline");
+  exporting->add_flag("--resume", wanted.resume, "leave finished outputs of an earlier export alone");
+
+  CLI::App* query =
+      app->add_subcommand("query", "what is in PROF directories: job, devices, models, kinds, gaps");
+  query->add_option("directories", line->query.directories, "DIR…: PROF directories, or folders of such")
+      ->required();
+
   CLI::App* doctor = app->add_subcommand("doctor", "walks the chain and marks the broken link");
   doctor->add_option("--pid", line->doctor.pid, "also check what this process needs");
 }
@@ -137,7 +162,9 @@ ExitCode Run(int argc, char** argv) {
   }
   if (app.get_subcommands().empty()) {
     return Usage(
-        "name what to do: devices, targets, run, start, snapshot, stop, status, list, pin, unpin, rm, verify "
+        "name what to do: devices, targets, run, start, snapshot, stop, status, list, pin, unpin, rm, "
+        "verify, "
+        "export, query "
         "or doctor");
   }
   const CLI::App* verb = app.get_subcommands().front();
@@ -159,6 +186,8 @@ ExitCode Run(int argc, char** argv) {
   if (name == "pin" || name == "unpin") return RunPin(line.common, line.keep, name == "pin");
   if (name == "rm") return RunRemove(line.common, line.keep);
   if (name == "verify") return RunVerify(line.common, line.verify);
+  if (name == "export") return RunExport(line.common, line.exporting);
+  if (name == "query") return RunQuery(line.common, line.query);
   return RunDoctor(line.common, line.doctor);
 }
 

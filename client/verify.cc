@@ -1,21 +1,19 @@
 #include "client/verify.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <deque>
 #include <map>
-#include <memory>
 #include <set>
 #include <thread>
 #include <utility>
 
 #include "base/unique_fd.h"
+#include "client/prof_files.h"
 #include "client/text.h"
 #include "client/verify_parts.h"
 #include "client/verify_stream.h"
@@ -31,26 +29,7 @@ using base::Result;
 using base::Status;
 using base::UniqueFd;
 
-constexpr size_t kMaxSmall = 64u << 20;
 constexpr size_t kMaxThreads = 8;
-
-UniqueFd OpenDir(int parent, const std::string& name) {
-  return UniqueFd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-}
-
-std::set<std::string> Names(int dir) {
-  std::set<std::string> names;
-  UniqueFd own(::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!own) return names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(own.get()), &::closedir);
-  if (!stream) return names;
-  own.Release();
-  while (const dirent* entry = ::readdir(stream.get())) {  // NOLINT(concurrency-mt-unsafe): one thread
-    const std::string name = entry->d_name;
-    if (name != "." && name != "..") names.insert(name);
-  }
-  return names;
-}
 
 class Verifier {
  public:
@@ -85,25 +64,10 @@ class Verifier {
   }
 
   std::optional<std::string> ReadSmall(int dir, const std::string& name, const std::string& path) {
-    uint64_t bytes = 0;
-    std::string why;
-    const UniqueFd fd = OpenRegularFile(dir, name, &bytes, &why);
-    if (fd && bytes > kMaxSmall) why = "is too large: " + std::to_string(bytes) + " bytes";
-    if (!why.empty()) {
-      Complain(path, why);
-      return std::nullopt;
-    }
-    std::string text(static_cast<size_t>(bytes), '\0');
-    size_t got = 0;
-    while (got < text.size()) {
-      const ssize_t count =
-          ReadSome(fd.get(), reinterpret_cast<std::byte*>(text.data()) + got, text.size() - got);
-      if (count < 0) Complain(path, Status::FromErrno("cannot be read").message());
-      if (count <= 0) break;
-      got += static_cast<size_t>(count);
-    }
-    text.resize(got);
-    return text;
+    auto text = ReadSmallFile(dir, name);
+    if (text.ok()) return std::move(text).value();
+    Complain(path, text.status().message());
+    return std::nullopt;
   }
 
   void ReadManifest() {
@@ -172,7 +136,7 @@ class Verifier {
     }
     uint64_t bytes = 0;
     std::string why;
-    if (!OpenRegularFile(dir, name, &bytes, &why)) return Complain(folder + name, why);
+    if (!OpenFile(dir, name, &bytes, &why)) return Complain(folder + name, why);
     const auto text = ReadSmall(dir, done, folder + done);
     if (!text) return;
     const auto says = format::DoneBytes(*text);
@@ -187,22 +151,18 @@ class Verifier {
     if (!data) return Complain(side, "is no directory");
     const std::string folder = side == "profd" ? "profd/" : side + "/data/";
     const std::set<std::string> names = Names(data.get());
-    std::map<std::string, std::set<uint64_t>> streams;
     for (const std::string& name : names) {
       const bool marker = name.ends_with(".done");
-      const std::string target = marker ? name.substr(0, name.size() - 5) : name;
-      const auto parsed = format::ParseSliceName(target);
       if (name.starts_with(".")) {
         Complain(folder + name, "was left over by a write that did not end");
-      } else if (marker && !names.contains(target)) {
+      } else if (marker && !names.contains(name.substr(0, name.size() - 5))) {
         Complain(folder + name, "marks a file that is not there");
-      } else if (!marker && parsed) {
-        streams[target.substr(0, target.rfind(".slice_"))].insert(parsed->slice);
+      } else if (!marker && format::ParseSliceName(name)) {
         Marker(data.get(), folder, name, names);
       }
     }
     std::deque<StreamVerifier> verifiers;
-    for (const auto& [file, numbers] : streams) {
+    for (const auto& [file, numbers] : SlicesByStream(names)) {
       verifiers.emplace_back(StreamVerifier::Where{side, folder, data.get()}, file, numbers, chip,
                              report_.by_profd);
     }

@@ -1,15 +1,11 @@
 #include "client/verify_stream.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <iterator>
 #include <span>
 #include <utility>
 
+#include "client/prof_files.h"
 #include "client/text.h"
 #include "format/prof_dir.h"
 
@@ -31,28 +27,6 @@ std::string KindOf(const std::string& side, const std::string& file) {
 }
 
 }  // namespace
-
-UniqueFd OpenRegularFile(int dir, const std::string& name, uint64_t* bytes, std::string* why) {
-  UniqueFd fd(::openat(dir, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  struct stat facts {};
-  if (!fd || ::fstat(fd.get(), &facts) != 0) {
-    *why = errno == ELOOP ? "is a symbolic link" : Status::FromErrno("cannot be opened").message();
-    return {};
-  }
-  if (!S_ISREG(facts.st_mode)) {
-    *why = "is no regular file";
-    return {};
-  }
-  *bytes = static_cast<uint64_t>(facts.st_size);
-  return fd;
-}
-
-ssize_t ReadSome(int fd, std::byte* into, size_t bytes) {
-  for (;;) {
-    const ssize_t got = ::read(fd, into, bytes);
-    if (got >= 0 || errno != EINTR) return got;
-  }
-}
 
 StreamVerifier::StreamVerifier(Where where, const std::string& file, std::set<uint64_t> slices, uint32_t chip,
                                bool by_profd)
@@ -112,7 +86,7 @@ uint64_t StreamVerifier::Slice(const std::string& name, Buffer& buffer, bool end
   const std::string path = where_.folder + name;
   uint64_t size = 0;
   std::string why;
-  const UniqueFd fd = OpenRegularFile(where_.data, name, &size, &why);
+  const UniqueFd fd = OpenFile(where_.data, name, &size, &why);
   if (!fd) {
     Complain(path, why);
     return 0;

@@ -7,18 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "base/unique_fd.h"
 #include "client/verify.h"
 #include "client/verify_parts.h"
 #include "format/stream_check.h"
 
 namespace profd::client {
-
-// Opens a regular file for reading; `why` says what is in its place.
-base::UniqueFd OpenRegularFile(int dir, const std::string& name, uint64_t* bytes, std::string* why);
-
-// As read(2), but for interruptions.
-ssize_t ReadSome(int fd, std::byte* into, size_t bytes);
 
 // **Thread:** one; different streams on different ones.
 class StreamVerifier {

@@ -31,20 +31,6 @@ uint32_t StampBytes(StampDomain domain) {
   return domain == StampDomain::kStartUs32 ? 4 : 8;
 }
 
-// How many of the first `records` can be records: plausible, and with a stamp.
-uint32_t LeadingGood(const StreamFormat& format, const std::byte* data, uint32_t records) {
-  uint32_t good =
-      format.plausible == nullptr ? records : format.plausible(data, records, format.record_bytes);
-  const uint32_t stamp_bytes = StampBytes(format.stamp);
-  if (stamp_bytes == 0 || format.file.starts_with(kLowPower)) return good;
-  const std::byte* stamp = data + format.stamp_offset;
-  for (uint32_t i = 0; i < good; ++i, stamp += format.record_bytes) {
-    const uint64_t value = stamp_bytes == 4 ? Load<uint32_t>(stamp) : Load<uint64_t>(stamp);
-    if (value == 0) return i;
-  }
-  return good;
-}
-
 std::string Count(uint64_t count, const char* what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
@@ -54,6 +40,21 @@ bool IsTrailer(const StreamFormat& format, Bytes bytes) {
 }
 
 }  // namespace
+
+uint32_t LeadingRecords(const StreamFormat& format, const std::byte* data, uint32_t records,
+                        bool needs_stamp) {
+  const uint32_t good =
+      format.plausible == nullptr ? records : format.plausible(data, records, format.record_bytes);
+  const uint32_t stamp_bytes = StampBytes(format.stamp);
+  if (stamp_bytes == 0 || format.file.starts_with(kLowPower)) return good;
+  const std::byte* stamp = data + format.stamp_offset;
+  for (uint32_t i = 0; i < good; ++i, stamp += format.record_bytes) {
+    const uint64_t value = stamp_bytes == 4 ? Load<uint32_t>(stamp) : Load<uint64_t>(stamp);
+    if (value != 0) continue;
+    if (needs_stamp || IsZero({data + size_t{i} * format.record_bytes, format.record_bytes})) return i;
+  }
+  return good;
+}
 
 std::optional<int> DeviceOfFolder(std::string_view folder) {
   constexpr std::string_view kPrefix = "device_";
@@ -116,7 +117,8 @@ size_t StreamCheck::TakeFixed(Bytes bytes, bool last) {
   const size_t size = format.record_bytes;
   const size_t count = bytes.size() / size;
   for (size_t i = 0; i < count;) {
-    const uint32_t good = LeadingGood(format, bytes.data() + i * size, static_cast<uint32_t>(count - i));
+    const uint32_t good =
+        LeadingRecords(format, bytes.data() + i * size, static_cast<uint32_t>(count - i), true);
     i += good;
     if (i == count) break;
     if (IsTrailer(format, bytes.subspan(i * size))) {
@@ -125,7 +127,7 @@ size_t StreamCheck::TakeFixed(Bytes bytes, bool last) {
       return bytes.size();
     }
     const size_t begin = i;
-    while (i < count && LeadingGood(format, bytes.data() + i * size, 1) == 0 &&
+    while (i < count && LeadingRecords(format, bytes.data() + i * size, 1, true) == 0 &&
            !IsTrailer(format, bytes.subspan(i * size))) {
       ++i;
     }
@@ -225,7 +227,7 @@ uint64_t FixedEnd(const StreamFormat& format, Bytes window, uint64_t at, uint64_
     return at + window.size();
   }
   const auto good = [&](uint64_t record) {
-    return LeadingGood(format, window.data() + (record - at), 1) == 1;
+    return LeadingRecords(format, window.data() + (record - at), 1, true) == 1;
   };
   if (zeros < page) {
     const uint64_t first = zeros / size * size;

@@ -35,6 +35,11 @@ std::optional<int> DeviceOfFolder(std::string_view folder);
 // `folder` is "host", "device_<N>" or "profd"; `file` is without device and slice.
 FileShape ShapeOf(std::string_view folder, std::string_view file, uint32_t chip);
 
+// How many of the first `records` of a kFixed kind can be records: plausible, and with a stamp. One without
+// is good where a stream may begin at 0 (`needs_stamp` false) and the record is more than zeros.
+uint32_t LeadingRecords(const StreamFormat& format, const std::byte* data, uint32_t records,
+                        bool needs_stamp);
+
 struct Finding {
   uint64_t offset = 0;  // in the stream: its slices one behind the other
   std::string what;

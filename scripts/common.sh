@@ -9,6 +9,7 @@ packages=(
   libgtest-dev libgmock-dev libbenchmark-dev
   libnghttp2-dev libnanopb-dev nanopb
   libfuse3-dev fuse3
+  libsqlite3-dev zlib1g-dev
 )
 
 # Installs the packages (and any named as arguments) that are missing; silent when all are there.

@@ -56,6 +56,10 @@ build/bin/profctl status "$session"
 kill -TERM "$profd"
 wait "$profd"
 
+echo "== profctl export"
+build/bin/profctl export "$directory" --format chrome,perfetto,csv,db
+
 echo "== the result"
 (cd "$result" && find "$(basename "$directory")" -type f ! -name '*.done' -printf '%10s  %p\n' | sort -k2)
 echo "$directory"
+echo "The timeline below it, mindstudio_profiler_output/msprof_*.json, opens in MindStudio Insight and ui.perfetto.dev."

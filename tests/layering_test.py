@@ -16,7 +16,7 @@ TOP = SESSION | {"daemon/session", "proto"}
 ALLOWED = {
     "base": set(),
     "libagent/abi": set(),
-    "format": {"base"},
+    "format": {"base", "libagent/abi"},
     "daemon/base": {"base"},
     "daemon/config": BOTTOM | {"daemon/base"},
     "daemon/chunk": CONFIG,
@@ -48,6 +48,7 @@ HOMES = {
     r"boost/": ("daemon/base/executor",),
     r"spdlog/": ("daemon/base/log",),
     r"sqlite3\.h": ("client/export/db",),
+    r"zlib\.h": ("client/export/output_file",),
     r"dlfcn\.h": ("daemon/driver/ascend_hal", "libagent/src/", "sim/mspti/profapi_client"),
 }
 

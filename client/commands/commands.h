@@ -57,6 +57,16 @@ struct StatusOptions {
 struct VerifyOptions {
   std::vector<std::string> directories;
 };
+struct ExportArguments {
+  std::vector<std::string> directories;
+  std::string format, out, from, to, devices, kinds, jobs;
+  bool vendor_compatible = false;
+  bool gzip = false;
+  bool resume = false;
+};
+struct QueryOptions {
+  std::vector<std::string> directories;
+};
 struct DoctorOptions {
   std::string pid;
 };
@@ -73,6 +83,8 @@ ExitCode RunStatus(const Common& common, const StatusOptions& options);
 ExitCode RunList(const Common& common);
 ExitCode RunTargets(const Common& common);
 ExitCode RunVerify(const Common& common, const VerifyOptions& options);
+ExitCode RunExport(const Common& common, const ExportArguments& arguments);
+ExitCode RunQuery(const Common& common, const QueryOptions& options);
 ExitCode RunDoctor(const Common& common, const DoctorOptions& options);
 
 // Shared by the verbs.

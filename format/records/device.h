@@ -18,6 +18,14 @@ struct HbmRecord {
   uint32_t hbm_id;
 };
 static_assert(sizeof(HbmRecord) == 24);
+struct HbmRecordV2 {  // info.json "version": "2.0"
+  uint32_t reserved[2];
+  uint32_t event;
+  uint32_t hbm_id;
+  uint64_t count;
+  uint64_t wall_ns;
+};
+static_assert(sizeof(HbmRecordV2) == 32);
 
 // DDR (channel 7, ddr.data). 32-bit stamps wrap after 71.6 minutes.
 struct DdrRecord {
@@ -37,6 +45,14 @@ struct LlcRecord {
   uint32_t llc_id;
 };
 static_assert(sizeof(LlcRecord) == 24);
+struct LlcRecordV2 {
+  uint32_t reserved;
+  uint32_t count;
+  uint32_t event;
+  uint32_t llc_id;
+  uint64_t wall_ns;
+};
+static_assert(sizeof(LlcRecordV2) == 24);
 
 // PCIe (channel 3, pcie.data). Bandwidth in bytes/µs, latency in ns; min 0xFFFFF means "no value".
 struct PcieTriple {
@@ -59,6 +75,14 @@ struct NpuMemRecord {
   uint64_t hbm_bytes;
 };
 static_assert(sizeof(NpuMemRecord) == 32);
+struct NpuMemRecordV2 {
+  uint32_t reserved;
+  uint32_t event;
+  uint64_t time_us;  // T1
+  uint64_t ddr_bytes;
+  uint64_t hbm_bytes;
+};
+static_assert(sizeof(NpuMemRecordV2) == 32);
 
 // Module memory (channel 142, npu_module_mem.data).
 struct NpuModuleMemRecord {

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "format/prof_dir.h"
+#include "format/side_facts.h"
 
 namespace profd::format {
 
@@ -47,6 +48,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const auto slice = ParseSliceName(text)) {
     PROFD_CHECK(SliceName(slice->file, slice->device, slice->slice) == text);
   }
+  SideFacts facts;
+  (void)ParseInfoJson(text, facts);
+  (void)ParseSampleJson(text, facts);
+  PROFD_CHECK(facts.counter_mhz >= 0 && facts.host_counter_mhz >= 0 && facts.qos_events.size() <= 1024);
   if (IsProfDirName(text)) PROFD_CHECK(text.find('/') == std::string_view::npos);
   return 0;
 }

@@ -1,0 +1,198 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/clock.h"
+#include "client/args.h"
+#include "client/commands/commands.h"
+#include "client/export/arguments.h"
+#include "client/export/capture.h"
+#include "client/export/exporter.h"
+#include "client/interrupt.h"
+#include "client/json.h"
+#include "client/text.h"
+
+namespace profd::client {
+
+namespace {
+
+using base::Result;
+using base::Status;
+
+struct Job {
+  std::string directory;
+  ExportOptions options;
+  std::optional<Result<ExportResult>> result;
+};
+
+Result<ExportOptions> Parse(const ExportArguments& arguments) {
+  ExportOptions options;
+  if (!arguments.format.empty()) {
+    PROFD_ASSIGN_OR_RETURN(options.formats, ParseFormats(arguments.format));
+  }
+  if (!arguments.from.empty()) {
+    PROFD_ASSIGN_OR_RETURN(options.from, ParseTimePoint("--from", arguments.from));
+  }
+  if (!arguments.to.empty()) {
+    PROFD_ASSIGN_OR_RETURN(options.to, ParseTimePoint("--to", arguments.to));
+  }
+  if (!arguments.devices.empty()) {
+    PROFD_ASSIGN_OR_RETURN(const DeviceList devices, ParseDevices(arguments.devices));
+    if (!devices.all) options.devices.emplace(devices.devices.begin(), devices.devices.end());
+  }
+  if (!arguments.kinds.empty()) {
+    PROFD_ASSIGN_OR_RETURN(options.kinds, ParseKinds(arguments.kinds));
+  }
+  options.jobs = std::max(1u, std::thread::hardware_concurrency());
+  if (!arguments.jobs.empty()) {
+    PROFD_ASSIGN_OR_RETURN(options.jobs, ParseJobs(arguments.jobs));
+  }
+  options.out = arguments.out;
+  options.vendor_compatible = arguments.vendor_compatible;
+  options.gzip = arguments.gzip;
+  options.resume = arguments.resume;
+  return options;
+}
+
+// A line on the terminal that says how far it is. **Owns:** a thread.
+class Bar {
+ public:
+  Bar(const Progress& progress, uint64_t total_bytes) : progress_(progress), total_bytes_(total_bytes) {
+    if (::isatty(STDERR_FILENO) == 1) thread_ = std::thread([this] { Run(); });
+  }
+  ~Bar() {
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    changed_.notify_all();
+    if (!thread_.joinable()) return;
+    thread_.join();
+    std::fputs("\r\033[K", stderr);
+  }
+
+ private:
+  void Run() {
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, std::chrono::milliseconds(200), [this] { return over_; })) Show();
+  }
+  void Show() const {
+    const double done = static_cast<double>(progress_.bytes);
+    const double seconds = static_cast<double>(base::MonotonicNs() - begin_ns_) / 1e9;
+    const double part = total_bytes_ == 0 ? 1 : std::min(1.0, done / static_cast<double>(total_bytes_));
+    std::string line =
+        std::to_string(static_cast<int>(part * 100)) + " %  " + FormatBytes(done / seconds) + "/s";
+    if (part > 0 && part < 1) {
+      line += "  " + FormatDuration(static_cast<uint64_t>(seconds * (1 - part) / part * 1e9)) + " left";
+    }
+    std::fprintf(stderr, "\r\033[K%s", line.c_str());
+  }
+
+  const Progress& progress_;
+  const uint64_t total_bytes_;
+  const uint64_t begin_ns_ = base::MonotonicNs();
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+// Some directories at a time; what is left of the threads goes to the outputs of each.
+void RunJobs(std::vector<Job>& jobs, Progress& progress) {
+  const size_t at_once = std::clamp<size_t>(jobs.front().options.jobs, 1, jobs.size());
+  for (Job& job : jobs)
+    job.options.jobs = std::max<unsigned>(1, job.options.jobs / static_cast<unsigned>(at_once));
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < jobs.size() && !progress.cancelled; i = next++) {
+      jobs[i].result.emplace(Export(jobs[i].directory, jobs[i].options, progress));
+    }
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < at_once; ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+}
+
+void PrintResult(const ExportResult& result) {
+  const std::string& directory = result.directory;
+  for (const Skipped& skipped : result.report.skipped()) {
+    std::string line = directory + "/" + skipped.stream + ": ";
+    if (skipped.bytes > 0) {
+      line +=
+          "at " + std::to_string(skipped.offset) + ": " + std::to_string(skipped.bytes) + " bytes left out: ";
+    } else if (skipped.records > 0) {
+      line += std::to_string(skipped.records) + " records left out: ";
+    }
+    Print(OneLine(line + skipped.why) + "\n");
+  }
+  if (const uint64_t more = result.report.more_skipped(); more > 0) {
+    Print(OneLine(directory + ": and " + std::to_string(more) + " more places") + "\n");
+  }
+  if (result.left_out > 0) {
+    Print(OneLine(directory + ": outputs had no place for " + std::to_string(result.left_out) + " values") +
+          "\n");
+  }
+  for (const std::string& note : result.report.notes()) Print(OneLine("note: " + note) + "\n");
+  for (const std::string& file : result.files) Print(OneLine(file) + "\n");
+  const bool whole = result.report.complete() && result.left_out == 0;
+  Print(OneLine(directory + ": " + std::to_string(result.report.records()) + " records, " +
+                FormatBytes(static_cast<double>(result.input_bytes)) + " in, " +
+                FormatBytes(static_cast<double>(result.output_bytes)) + " out, " +
+                FormatDuration(result.duration_ns) + (whole ? ", complete" : ", NOT complete")) +
+        "\n");
+}
+
+}  // namespace
+
+ExitCode RunExport(const Common& common, const ExportArguments& arguments) {
+  const Result<ExportOptions> options = Parse(arguments);
+  if (!options.ok()) return Fail(options.status());
+  auto worst = ExitCode::kOk;
+  std::vector<Job> jobs;
+  for (const std::string& directory : arguments.directories) {
+    const auto found = FindCaptures(directory);
+    if (!found.ok()) {
+      worst = Fail(found.status());
+      continue;
+    }
+    for (const std::string& capture : *found) jobs.push_back({capture, *options, std::nullopt});
+  }
+  if (jobs.empty()) return worst;
+  if (jobs.size() > 1 && !arguments.out.empty()) {
+    for (Job& job : jobs) job.options.out += "/" + CaptureName(job.directory);
+  }
+
+  Progress progress;
+  uint64_t total_bytes = 0;
+  for (const Job& job : jobs) total_bytes += InputBytes(job.directory) * Passes(job.options);
+  {
+    const InterruptWatch interrupts([&progress](int) { progress.cancelled = true; });
+    const Bar bar(progress, total_bytes);
+    RunJobs(jobs, progress);
+  }
+  std::vector<ExportResult> results;
+  for (Job& job : jobs) {
+    if (!job.result) continue;  // interrupted before its turn
+    if (!job.result->ok()) {
+      worst = Fail(job.result->status());
+      continue;
+    }
+    results.push_back(std::move(*job.result).value());
+    const ExportResult& result = results.back();
+    const bool whole = result.report.complete() && result.left_out == 0;
+    if (!whole && worst == ExitCode::kOk) worst = ExitCode::kPartialLoss;
+    if (!common.json) PrintResult(result);
+  }
+  if (common.json) Print(ExportJson(results, worst == ExitCode::kOk));
+  return worst;
+}
+
+}  // namespace profd::client

@@ -1,0 +1,124 @@
+#include <algorithm>
+#include <cmath>
+
+#include "client/commands/commands.h"
+#include "client/export/db_tables.h"
+#include "client/export/inventory.h"
+#include "client/json.h"
+#include "client/render.h"
+#include "client/text.h"
+
+namespace profd::client {
+
+namespace {
+
+using base::Result;
+
+std::string Joined(const std::set<uint32_t>& numbers) {
+  std::string text;
+  for (const uint32_t number : numbers) text += (text.empty() ? "" : " ") + std::to_string(number);
+  return text;
+}
+
+std::string Slowest(const InventorySteps& steps) {
+  std::string text;
+  for (const Iteration& iteration : steps.slowest) {
+    text += (text.empty() ? "" : ", ") + std::to_string(iteration.number) + " (" +
+            FormatDuration(iteration.duration_ns) + ")";
+  }
+  return text;
+}
+
+std::string Unit(int device) { return device < 0 ? "host" : std::to_string(device); }
+
+std::string Devices(const Inventory& inventory, bool coloured) {
+  Table table({"DEVICE", "CHIP", ">RANK", "MODELS", ">ITERATIONS", "SLOWEST"});
+  std::set<int> units;
+  for (const Side& side : inventory.capture.sides) {
+    if (!side.is_host()) units.insert(side.facts.device);
+  }
+  if (inventory.steps.contains(-1)) units.insert(-1);
+  for (const int unit : units) {
+    const auto side = std::ranges::find_if(inventory.capture.sides,
+                                           [unit](const Side& other) { return other.facts.device == unit; });
+    const bool known = unit >= 0 && side != inventory.capture.sides.end();
+    const auto steps = inventory.steps.find(unit);
+    const auto models = inventory.models.find(unit);
+    table.Add({Unit(unit), known ? std::string(ChipName(side->facts.chip)) : "",
+               known && side->facts.rank_id >= 0 ? std::to_string(side->facts.rank_id) : "",
+               models == inventory.models.end() ? "" : Joined(models->second),
+               steps == inventory.steps.end() ? "" : std::to_string(steps->second.count),
+               steps == inventory.steps.end() ? "" : Slowest(steps->second)});
+  }
+  return table.Text(coloured);
+}
+
+std::string Kinds(const Inventory& inventory, bool coloured) {
+  Table table({"WHAT", "DEVICE", ">ROWS", ">FROM", ">SPAN", ">RATE", ">GAPS", ">LONGEST"});
+  const uint64_t begin = inventory.capture.begin_wall_ns();
+  for (const InventoryItem& item : inventory.items) {
+    const Moments& moments = item.moments;
+    const uint64_t from = moments.first_ns() - std::min(begin, moments.first_ns());
+    const bool gaps = moments.gaps() > 0;
+    table.Add({item.what,
+               Unit(item.device),
+               std::to_string(item.rows),
+               "+" + FormatDuration(from),
+               FormatDuration(moments.last_ns() - moments.first_ns()),
+               FormatHz(std::round(moments.rate_hz() * 10) / 10),
+               {gaps ? std::to_string(moments.gaps()) : "", gaps ? Colour::kWarn : Colour::kNone},
+               gaps ? FormatDuration(moments.longest_gap_ns()) : ""});
+  }
+  return table.Text(coloured);
+}
+
+void PrintInventory(const Inventory& inventory) {
+  const Capture& capture = inventory.capture;
+  const format::SideFacts& facts = capture.sides.front().facts;
+  std::string line = capture.name + ": ";
+  if (capture.manifest) line += "session " + capture.manifest->session + ", ";
+  if (!facts.job_id.empty()) line += "job " + facts.job_id + ", ";
+  line += "host " + (facts.hostname.empty() ? "-" : facts.hostname) + ", ";
+  if (facts.pid > 0) line += "process " + std::to_string(facts.pid) + " " + facts.pid_name + ", ";
+  line += "from " + FormatWallTime(capture.begin_wall_ns());
+  if (capture.end_wall_ns() > capture.begin_wall_ns()) {
+    line += " for " + FormatDuration(capture.end_wall_ns() - capture.begin_wall_ns());
+  } else {
+    line += ", no end known";
+  }
+  Print(OneLine(line + ", " + FormatBytes(static_cast<double>(capture.bytes()))) + "\n");
+  const bool coloured = ColouredOutput();
+  Print("\n" + Devices(inventory, coloured) + "\n" + Kinds(inventory, coloured));
+  for (const Skipped& skipped : inventory.report.skipped()) {
+    Print(OneLine("not readable: " + skipped.stream + ": " + skipped.why) + "\n");
+  }
+}
+
+}  // namespace
+
+ExitCode RunQuery(const Common& common, const QueryOptions& options) {
+  auto worst = ExitCode::kOk;
+  std::vector<Inventory> inventories;
+  Progress progress;
+  for (const std::string& directory : options.directories) {
+    const auto found = FindCaptures(directory);
+    if (!found.ok()) {
+      worst = Fail(found.status());
+      continue;
+    }
+    for (const std::string& capture : *found) {
+      Result<Inventory> inventory = TakeInventory(capture, progress);
+      if (!inventory.ok()) {
+        worst = Fail(inventory.status());
+        continue;
+      }
+      if (!inventory->report.complete() && worst == ExitCode::kOk) worst = ExitCode::kPartialLoss;
+      if (!common.json) PrintInventory(*inventory);
+      inventories.push_back(std::move(inventory).value());
+    }
+  }
+  if (common.json) Print(InventoryJson(inventories));
+  return worst;
+}
+
+}  // namespace profd::client

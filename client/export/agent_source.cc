@@ -1,0 +1,206 @@
+#include "client/export/agent_source.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+
+#include "client/export/slices.h"
+#include "format/agent_blocks.h"
+#include "format/decode/agent_lanes.h"
+#include "format/records/packed.h"
+
+namespace profd::client {
+
+namespace {
+
+using format::AgentKind;
+using format::Block;
+using format::BlockHeader;
+using format::SpanKind;
+
+constexpr size_t kMostBlock = 8u << 20;
+
+AgentKind KindOf(SpanKind kind) {
+  switch (kind) {
+    case SpanKind::kMark:
+      return AgentKind::kMark;
+    case SpanKind::kCounter:
+      return AgentKind::kCounter;
+    case SpanKind::kStep:
+      return AgentKind::kStep;
+    case SpanKind::kKernel:
+      return AgentKind::kKernel;
+    case SpanKind::kComm:
+      return AgentKind::kComm;
+    case SpanKind::kApi:
+      return AgentKind::kApi;
+    case SpanKind::kMemory:
+      return AgentKind::kMemory;
+    default:
+      return AgentKind::kRange;
+  }
+}
+
+// Passes on the kinds that are wanted. **Thread:** one.
+class KindSieve : public format::SpanSink {
+ public:
+  KindSieve(const Wanted& wanted, format::SpanSink& to) : to_(to) {
+    for (size_t i = 0; i < format::kAgentKinds; ++i) {
+      wanted_[i] = wanted.Kind(format::AgentKindName(static_cast<AgentKind>(i)));
+      any_ = any_ || wanted_[i];
+      all_ = all_ && wanted_[i];
+    }
+  }
+  bool any() const { return any_; }
+  void Process(const format::SpanProcess& process) override { to_.Process(process); }
+  void Thread(const format::SpanThread& thread) override { to_.Thread(thread); }
+  void Spans(const format::SpanBatch& batch) override {
+    if (all_) return to_.Spans(batch);
+    kept_.texts = batch.texts;
+    kept_.spans.clear();
+    kept_.tasks = batch.tasks;
+    kept_.args = batch.args;
+    std::copy_if(
+        batch.spans.begin(), batch.spans.end(), std::back_inserter(kept_.spans),
+        [this](const format::Span& span) { return wanted_[static_cast<size_t>(KindOf(span.kind))]; });
+    if (!kept_.spans.empty()) to_.Spans(kept_);
+  }
+
+ private:
+  format::SpanSink& to_;
+  bool wanted_[format::kAgentKinds] = {};
+  bool any_ = false, all_ = true;
+  format::SpanBatch kept_;
+};
+
+// Where in `piece` a block begins that goes on behind its end; its size if there is none.
+size_t CutBlock(std::span<const std::byte> piece) {
+  for (size_t at = 0; at + sizeof(BlockHeader) <= piece.size(); at += 8) {
+    const auto header = format::Load<BlockHeader>(piece.data() + at);
+    if (header.magic != format::kBlockMagic || header.bytes > kMostBlock) continue;
+    if (size_t{header.header_bytes} + header.bytes > piece.size() - at) return at;
+  }
+  return piece.size() - std::min(piece.size(), sizeof(BlockHeader) - 8);
+}
+
+// The blocks of a stream, whole ones only.
+void EachBlock(const Capture& capture, const Stream& stream, const Sinks& sinks, uint64_t& blocks,
+               uint64_t& bytes, const std::function<void(const Block&)>& take) {
+  StreamReader reader(capture, stream, Framed{}, *sinks.report, sinks.progress);
+  uint64_t skipped = 0;
+  size_t kept = 0;
+  for (auto piece = reader.Next(); !piece.empty(); piece = reader.Next()) {
+    // Bytes of the piece that were given before come again in front.
+    size_t done = 0;
+    format::BlockReader walk(piece);
+    for (Block block; walk.Next(block); done = walk.offset()) {
+      skipped += static_cast<size_t>(block.payload.data() - piece.data()) - block.header.header_bytes - done;
+      ++blocks;
+      take(block);
+    }
+    const std::span<const std::byte> rest = piece.subspan(done);
+    const size_t cut = CutBlock(rest);
+    skipped += cut;
+    kept = rest.size() - cut;
+    reader.Keep(kept);
+  }
+  skipped += kept;
+  bytes = reader.bytes_read();
+  if (skipped > 0) sinks.report->Skip({stream.path(), 0, skipped, 0, "no whole blocks"});
+}
+
+// **Thread:** one.
+class AgentSource {
+ public:
+  AgentSource(const Capture& capture, const Wanted& wanted, const Sinks& sinks)
+      : capture_(capture), sinks_(sinks), kinds_(wanted, *sinks.spans) {}
+
+  void Run() {
+    if (capture_.agents.empty() || !kinds_.any()) return;
+    if (!capture_.manifest || capture_.host() == nullptr) {
+      for (const Stream& stream : capture_.agents) {
+        Skip(stream.path(), stream.bytes(), 0,
+             "manifest.json or the host's clock is missing: nobody knows the times of its records");
+      }
+      return;
+    }
+    uint32_t number = 0;
+    for (const format::ManifestAgent& agent : capture_.manifest->agents) {
+      if (sinks_.progress != nullptr && sinks_.progress->cancelled) return;
+      Process(agent, number++);
+    }
+    for (const Stream& stream : capture_.agents) {
+      const auto known = [&stream](const format::ManifestAgent& agent) {
+        return stream.file == agent.lanes_file || stream.file == agent.names_file;
+      };
+      const auto& agents = capture_.manifest->agents;
+      if (std::none_of(agents.begin(), agents.end(), known)) {
+        Skip(stream.path(), stream.bytes(), 0, "of a process that manifest.json does not know");
+      }
+    }
+  }
+
+ private:
+  const Stream* Find(const std::string& file) const {
+    for (const Stream& stream : capture_.agents) {
+      if (stream.file == file) return &stream;
+    }
+    return nullptr;
+  }
+  void Skip(const std::string& stream, uint64_t bytes, uint64_t records, const char* why) {
+    if (bytes > 0 || records > 0) sinks_.report->Skip({stream, 0, bytes, records, why});
+  }
+
+  void Process(const format::ManifestAgent& agent, uint32_t number) {
+    const Stream* lanes = Find(agent.lanes_file);
+    const Stream* names = Find(agent.names_file);
+    const std::string who = "profd/" + agent.lanes_file;
+    if (lanes == nullptr) {
+      uint64_t records = 0;
+      for (const format::ManifestLane& lane : agent.lanes) records += lane.records;
+      return Skip(who, 0, records, "not there");
+    }
+    format::AgentLanes decoder(agent, number, capture_.host()->clocks, *sinks_.texts, kinds_);
+    if (!decoder.has_clock())
+      return Skip(who, lanes->bytes(), 0, "no clock of the process is in manifest.json");
+    const auto rank = agent.labels.find("rank");
+    const std::string label = rank == agent.labels.end() ? std::string() : "rank " + rank->second;
+    kinds_.Process({agent.pid, agent.executable, label});
+    uint64_t blocks = 0, bytes = 0;
+    if (names != nullptr) {
+      EachBlock(capture_, *names, sinks_, blocks, bytes, [&](const Block& block) {
+        if (block.header.type == static_cast<uint16_t>(format::BlockType::kNames)) decoder.Names(block);
+      });
+      sinks_.report->Count(names->path(), "agent", bytes, blocks);
+    } else {
+      Skip("profd/" + agent.names_file, 0, 1, "not there: nothing has a name");
+    }
+    EachBlock(capture_, *lanes, sinks_, blocks, bytes, [&](const Block& block) {
+      if (block.header.type == static_cast<uint16_t>(format::BlockType::kLane)) decoder.Lane(block);
+    });
+    decoder.Finish();
+    const format::AgentCounts& counts = decoder.counts();
+    sinks_.report->Count(lanes->path(), "agent", bytes, counts.records);
+    Skip(who, 0, counts.damaged_slots, "slots that hold no record");
+    Skip(who, 0, counts.missing_blocks, "blocks that are missing");
+    Skip(who, 0, counts.no_room, "records of more ranges open at once than there is room for");
+    Skip("profd/" + agent.names_file, 0, counts.damaged_names, "names that are none");
+    const auto note = [&](uint64_t count, const char* what) {
+      if (count > 0) sinks_.report->Note(who + ": " + std::to_string(count) + " " + what);
+    };
+    note(counts.ends_alone, "ends of ranges that began before the recording");
+    note(counts.unfinished, "ranges that had no end when the recording ended");
+  }
+
+  const Capture& capture_;
+  const Sinks& sinks_;
+  KindSieve kinds_;
+};
+
+}  // namespace
+
+void DecodeAgents(const Capture& capture, const Wanted& wanted, const Sinks& sinks) {
+  AgentSource(capture, wanted, sinks).Run();
+}
+
+}  // namespace profd::client

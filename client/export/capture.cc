@@ -1,0 +1,348 @@
+#include "client/export/capture.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <set>
+#include <utility>
+
+#include "client/prof_files.h"
+#include "format/prof_dir.h"
+#include "format/stream_check.h"
+
+namespace profd::client {
+
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using base::UniqueFd;
+using format::SideFacts;
+
+constexpr uint64_t kNsPerUs = 1000;
+
+bool IsSide(const std::string& name) { return name == "host" || format::DeviceOfFolder(name); }
+
+UniqueFd OpenRoot(const std::string& path) {
+  return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+std::string Trimmed(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+// **Thread:** one. Fills one capture.
+class Opener {
+ public:
+  Opener(Capture& capture, bool single_pair, Report& report)
+      : capture_(capture), single_pair_(single_pair), report_(report) {}
+
+  void Run(const std::set<std::string>& names) {
+    if (names.contains("profd")) ReadAgents();
+    if (names.contains("host")) OpenSide("host");
+    std::vector<std::pair<int, std::string>> devices;  // 2 before 10
+    for (const std::string& name : names) {
+      if (const auto device = format::DeviceOfFolder(name)) devices.emplace_back(*device, name);
+    }
+    std::sort(devices.begin(), devices.end());
+    for (const auto& [device, name] : devices) OpenSide(name);
+    CheckStreams();
+  }
+
+ private:
+  void Skip(const std::string& file, const std::string& why) { report_.Skip({file, 0, 0, 0, why}); }
+
+  // A control file; nullopt, reported, when it can't be had.
+  std::optional<std::string> Control(const UniqueFd& folder, const std::string& side,
+                                     const std::string& name) {
+    auto text = ReadSmallFile(folder.get(), name, kMaxControl);
+    if (text.ok()) return std::move(text).value();
+    Skip(side + "/" + name, text.status().message());
+    return std::nullopt;
+  }
+
+  void ReadAgents() {
+    const UniqueFd folder = OpenDir(capture_.dir.get(), "profd");
+    if (!folder) return Skip("profd", "is no directory");
+    const std::set<std::string> names = Names(folder.get());
+    if (const auto text = Control(folder, "profd", "manifest.json")) {
+      auto manifest = format::ParseManifest(*text);
+      if (manifest.ok()) {
+        capture_.manifest = std::move(manifest).value();
+      } else {
+        Skip("profd/manifest.json", manifest.status().message());
+      }
+    }
+    Streams(folder, "profd", -1, capture_.agents);
+  }
+
+  void OpenSide(const std::string& name) {
+    const UniqueFd folder = OpenDir(capture_.dir.get(), name);
+    if (!folder) return Skip(name, "is no directory");
+    Side side;
+    side.folder = name;
+    SideFacts& facts = side.facts;
+    facts.device = format::DeviceOfFolder(name).value_or(-1);
+    const std::string tag = side.is_host() ? "" : "." + std::to_string(facts.device);
+    const auto parse = [&](const std::string& file, auto parser) {
+      const auto text = Control(folder, name, file);
+      if (!text) return;
+      if (const Status status = parser(*text, facts); !status.ok()) Skip(name + "/" + file, status.message());
+    };
+    parse("info.json" + tag, format::ParseInfoJson);
+    parse("sample.json", format::ParseSampleJson);
+    ReadTimes(folder, name, tag, facts);
+    ReadClocks(folder, name, tag, side);
+    const UniqueFd data = OpenDir(folder.get(), "data");
+    if (data) {
+      Streams(data, name + "/data", facts.device, side.streams);
+    } else {
+      Skip(name + "/data", "is no directory");
+    }
+    capture_.sides.push_back(std::move(side));
+  }
+
+  void ReadTimes(const UniqueFd& folder, const std::string& side, const std::string& tag, SideFacts& facts) {
+    for (const bool end : {false, true}) {
+      const std::string name = (end ? "end_info" : "start_info") + tag;
+      // A collection that still runs, or was killed, has no end.
+      if (end && !Exists(folder, name)) continue;
+      const auto text = Control(folder, side, name);
+      if (!text) continue;
+      const auto time = format::ParseCollectionTime(*text);
+      if (!time.ok() || time->is_end != end || time->wall_us > kLatestUs) {
+        Skip(side + "/" + name, time.ok() ? "is not what its name says" : time.status().message());
+        continue;
+      }
+      (end ? facts.end_wall_ns : facts.begin_wall_ns) = time->wall_us * kNsPerUs;
+      (end ? facts.end_raw_ns : facts.begin_raw_ns) = time->clock_monotonic_raw;
+    }
+    if (facts.begin_wall_ns == 0 && capture_.host() != nullptr) {
+      facts.begin_wall_ns = capture_.host()->facts.begin_wall_ns;
+      facts.begin_raw_ns = capture_.host()->facts.begin_raw_ns;
+    }
+  }
+
+  void ReadClocks(const UniqueFd& folder, const std::string& name, const std::string& tag, Side& side) {
+    SideFacts& facts = side.facts;
+    format::ClockPair& pair = facts.at_start;
+    pair.host_raw_ns = facts.begin_raw_ns;  // until a log says better
+    const auto log = [&](const std::string& file) -> std::optional<format::StartLogs> {
+      const auto text = Control(folder, name, file);
+      if (!text) return std::nullopt;
+      const auto parsed = format::ParseStartLog(*text);
+      if (parsed.ok()) return *parsed;
+      Skip(name + "/" + file, parsed.status().message());
+      return std::nullopt;
+    };
+    if (const auto host = log("host_start.log" + tag)) {
+      pair.host_raw_ns = host->clock_monotonic_raw;
+      pair.host_counter = host->cntvct;
+      facts.has_host_clock = true;
+    }
+    pair.wall_ns = facts.begin_wall_ns + (pair.host_raw_ns - facts.begin_raw_ns);
+    pair.device_raw_ns = pair.host_raw_ns;
+    if (!side.is_host()) {
+      if (const auto device = log("dev_start.log" + tag)) {
+        pair.device_raw_ns = device->clock_monotonic_raw;
+        pair.device_counter = device->cntvct;
+        facts.has_device_clock = true;
+      }
+    }
+    side.clocks = format::ClockMap(facts.counter_mhz, facts.host_counter_mhz);
+    if (!single_pair_ && capture_.manifest) {
+      for (const format::ManifestClock& clock : capture_.manifest->clocks) {
+        if (clock.device != facts.device) continue;
+        side.clocks.Add(clock.pair);
+        side.has_clock_pairs = true;
+      }
+    }
+    if (!side.has_clock_pairs) side.clocks.Add(pair);
+  }
+
+  // The marker of a closed slice knows how long it was.
+  void CheckMarker(const UniqueFd& data, const std::string& folder, const Slice& slice) {
+    const auto text = ReadSmallFile(data.get(), slice.name + ".done", kMaxControl);
+    const auto says = text.ok() ? format::DoneBytes(*text) : std::nullopt;
+    if (!says || *says == slice.bytes) return;
+    const uint64_t missing = *says > slice.bytes ? *says - slice.bytes : 0;
+    report_.Skip({folder + "/" + slice.name, slice.bytes, missing, 0,
+                  "has " + std::to_string(slice.bytes) + " bytes, had " + std::to_string(*says) +
+                      " when it was closed"});
+  }
+
+  // What the manifest of a finished session counts, and is not there.
+  void CheckStreams() {
+    if (!capture_.manifest || capture_.manifest->state != "sealed") return;
+    for (const format::ManifestStream& wanted : capture_.manifest->streams) {
+      if (wanted.slices == wanted.aged.slices) continue;
+      const Stream* stream = Found(wanted.folder, wanted.file);
+      const std::string path = wanted.folder + "/" + wanted.file;
+      if (stream == nullptr) {
+        Skip(path,
+             "is not there, though the manifest has " + std::to_string(wanted.records) + " records of it");
+      } else if (stream->slices.back().number + 1 < wanted.slices) {
+        Skip(path, "its last slices are not there: the manifest has " + std::to_string(wanted.slices));
+      } else if (stream->slices.front().number > wanted.aged.slices) {
+        Skip(path, "its first slices are not there, though the storage limit has not removed them");
+      }
+    }
+  }
+  const Stream* Found(const std::string& folder, const std::string& file) const {
+    const auto find = [&](const std::vector<Stream>& streams) -> const Stream* {
+      const auto found = std::find_if(streams.begin(), streams.end(),
+                                      [&](const Stream& stream) { return stream.name == file; });
+      return found == streams.end() ? nullptr : &*found;
+    };
+    if (folder == "profd") return find(capture_.agents);
+    for (const Side& side : capture_.sides) {
+      if (side.folder == folder) return find(side.streams);
+    }
+    return nullptr;
+  }
+
+  static bool Exists(const UniqueFd& folder, const std::string& name) {
+    struct stat facts {};
+    return ::fstatat(folder.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0;
+  }
+
+  void Streams(const UniqueFd& data, const std::string& folder, int device, std::vector<Stream>& streams) {
+    const std::set<std::string> names = Names(data.get());
+    for (const auto& [name, numbers] : SlicesByStream(names)) {
+      Stream stream;
+      stream.folder = folder;
+      stream.file = name;
+      stream.name = name;
+      const auto parsed = format::ParseSliceName(name + ".slice_0");
+      if (parsed && folder != "profd") {
+        stream.file = parsed->file;
+        if (parsed->device != device) {
+          Skip(folder + "/" + name, "is of another device than its folder");
+          continue;
+        }
+      }
+      for (const uint64_t number : numbers) {
+        Slice slice;
+        slice.number = number;
+        slice.name = format::SliceName(name, -1, number);
+        std::string why;
+        if (OpenFile(data.get(), slice.name, &slice.bytes, &why)) {
+          if (names.contains(slice.name + ".done")) CheckMarker(data, folder, slice);
+          stream.slices.push_back(std::move(slice));
+        } else {
+          Skip(folder + "/" + slice.name, why);
+        }
+      }
+      if (!stream.slices.empty()) streams.push_back(std::move(stream));
+    }
+  }
+
+  static constexpr uint64_t kMaxControl = 16u << 20;
+  static constexpr uint64_t kLatestUs = UINT64_MAX / 2 / kNsPerUs;
+
+  Capture& capture_;
+  const bool single_pair_;
+  Report& report_;
+};
+
+}  // namespace
+
+uint64_t Stream::bytes() const {
+  uint64_t bytes = 0;
+  for (const Slice& slice : slices) bytes += slice.bytes;
+  return bytes;
+}
+
+const Stream* Side::Find(std::string_view file) const {
+  const auto found = std::find_if(streams.begin(), streams.end(),
+                                  [file](const Stream& stream) { return stream.file == file; });
+  return found == streams.end() ? nullptr : &*found;
+}
+
+uint64_t Capture::begin_wall_ns() const {
+  for (const Side& side : sides) {
+    if (side.facts.begin_wall_ns != 0) return side.facts.begin_wall_ns;
+  }
+  return 0;
+}
+
+uint64_t Capture::end_wall_ns() const {
+  uint64_t end = 0;
+  for (const Side& side : sides) end = std::max(end, side.facts.end_wall_ns);
+  return end;
+}
+
+uint64_t Capture::bytes() const {
+  uint64_t bytes = 0;
+  for (const Side& side : sides) {
+    for (const Stream& stream : side.streams) bytes += stream.bytes();
+  }
+  for (const Stream& stream : agents) bytes += stream.bytes();
+  return bytes;
+}
+
+std::string Capture::Stamp() const {
+  const auto seconds = static_cast<std::time_t>(begin_wall_ns() / 1'000'000'000);
+  std::tm tm{};
+  ::localtime_r(&seconds, &tm);
+  std::array<char, 32> text;
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y%m%d%H%M%S", &tm)};
+}
+
+std::string CaptureName(const std::string& path) {
+  const std::string trimmed = Trimmed(path);
+  return trimmed.substr(trimmed.rfind('/') + 1);
+}
+
+uint64_t InputBytes(const std::string& path) {
+  Report unused;
+  const auto capture = OpenCapture(path, true, unused);
+  return capture.ok() ? capture->bytes() : 0;
+}
+
+Result<Capture> OpenCapture(const std::string& path, bool single_pair, Report& report) {
+  Capture capture;
+  capture.path = Trimmed(path);
+  capture.name = CaptureName(path);
+  capture.dir = OpenRoot(path);
+  if (!capture.dir) {
+    if (errno == ENOTDIR) return Status(Code::kInvalidArgument, path + " is no directory");
+    return Status::FromErrno("export " + path);
+  }
+  const std::set<std::string> names = Names(capture.dir.get());
+  if (std::none_of(names.begin(), names.end(), IsSide)) {
+    return Status(Code::kInvalidArgument,
+                  path + " is no PROF directory: it has neither host/ nor device_<N>/");
+  }
+  Opener(capture, single_pair, report).Run(names);
+  return capture;
+}
+
+Result<std::vector<std::string>> FindCaptures(const std::string& path) {
+  const UniqueFd root = OpenRoot(path);
+  if (!root) {
+    if (errno == ENOTDIR) return Status(Code::kInvalidArgument, path + " is no directory");
+    return Status::FromErrno("open " + path);
+  }
+  const std::set<std::string> names = Names(root.get());
+  if (std::any_of(names.begin(), names.end(), IsSide)) return std::vector{path};
+  std::vector<std::string> found;
+  for (const std::string& name : names) {
+    const UniqueFd folder = OpenDir(root.get(), name);
+    if (!folder) continue;
+    const std::set<std::string> inside = Names(folder.get());
+    if (std::any_of(inside.begin(), inside.end(), IsSide))
+      found.push_back(path + (path.ends_with('/') ? "" : "/") + name);
+  }
+  if (found.empty()) {
+    return Status(Code::kInvalidArgument, path + " neither is a PROF directory nor has one in it");
+  }
+  return found;
+}
+
+}  // namespace profd::client

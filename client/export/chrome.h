@@ -1,0 +1,145 @@
+// Trace-event JSON as the vendor's msprof_*.json has it: chrome://tracing, ui.perfetto.dev, MindStudio
+// Insight.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "client/export/counters.h"
+#include "client/export/json_text.h"
+#include "client/export/layers.h"
+#include "client/export/number_text.h"
+#include "client/export/output.h"
+#include "client/export/output_file.h"
+
+namespace profd::client {
+
+// One flat array of events; names of processes and threads follow at its end. **Thread:** one. **Owns:** its
+// file.
+class ChromeOutput final : public Output {
+ public:
+  ChromeOutput(std::unique_ptr<OutputFile> file, const CaptureFacts& facts, const OutputOptions& options);
+
+  void Label(const format::Series& series, int device, size_t key, int64_t value,
+             std::string_view text) override;
+  void Rows(const format::RowBatch& batch) override;
+  void Process(const format::SpanProcess& process) override;
+  void Thread(const format::SpanThread& thread) override;
+  void Spans(const format::SpanBatch& batch) override;
+  base::Status status() const override { return file_->status(); }
+  base::Status Finish() override;
+  uint64_t bytes() const override { return file_->bytes(); }
+  uint64_t left_out() const override { return left_out_; }
+
+ private:
+  // An event whose numbers are all that is missing.
+  struct Counter {
+    std::string head;  // up to the time stamp
+    struct Arg {
+      std::string text;  // ",\"name\":"
+      BoundArg value;
+    };
+    std::vector<Arg> args;
+    int copies = 1, ends = 0;
+    size_t room = 0;  // most bytes it can take
+  };
+  struct SeriesState {
+    const format::Series* series;
+    int device;
+    std::vector<const CounterTable*> tables;
+    int64_t pid;
+    bool older;
+    KeySets sets;
+    std::vector<std::vector<Counter>> counters;  // by key set
+    // The last row of each key set; only of counters that the vendor ends with more of them.
+    struct Last {
+      uint64_t wall_ns = 0;
+      std::vector<int64_t> keys;
+      std::vector<double> values;
+    };
+    std::vector<Last> last;
+  };
+  // A process of the timeline.
+  struct Area {
+    std::string name, label;
+    uint32_t sort_index = 0;
+    bool sorts_threads = true;
+    std::map<uint64_t, std::string> threads;
+  };
+  // Where spans of a thread or stream go.
+  struct Place {
+    std::string text;  // ,"pid":1,"tid":2,
+  };
+  struct PlaceKey {
+    Layer layer;
+    int64_t owner, thread;  // pid or device; tid or stream
+    bool operator==(const PlaceKey&) const = default;
+  };
+  struct PlaceHash {
+    size_t operator()(const PlaceKey& key) const {
+      return std::hash<uint64_t>()(static_cast<uint64_t>(key.thread) * 0x9E3779B97F4A7C15u ^
+                                   static_cast<uint64_t>(key.owner) << 8 ^ static_cast<uint64_t>(key.layer));
+    }
+  };
+
+  // The layer of a device (device >= 0), of a process (pid), or of the host.
+  uint64_t Enter(Layer layer, int device, int64_t pid);
+  SeriesState* StateOf(const format::RowBatch& batch);
+  std::vector<Counter> Render(const SeriesState& state, const int64_t* keys);
+  Counter RenderOne(const SeriesState& state, uint64_t timeline_pid, BoundEvent event);
+  void WriteCounter(const Counter& counter, uint64_t wall_ns, const int64_t* keys, const double* values,
+                    bool rounded);
+  void KeepLast(SeriesState& state, const format::RowBatch& batch, uint32_t set, size_t row);
+
+  Layer LayerOf(const format::Span& span) const;
+  const Place& PlaceOf(Layer layer, const format::SpanBatch& batch, const format::Span& span);
+  void NameThread(Layer layer, Area& area, uint64_t tid, const format::SpanBatch& batch,
+                  const format::Span& span);
+  void WriteSpan(const format::SpanBatch& batch, const format::Span& span);
+  // An end of an arrow, whose other end may be yet to come.
+  struct FlowEnd {
+    uint64_t wall_ns = 0;
+    bool ends = false, of_program = false, written = false;
+    std::string place;
+  };
+  void WriteFlow(const format::Span& span, Layer layer, const Place& place);
+  void AppendFlow(uint64_t connection, const FlowEnd& end, std::string_view place);
+  void AppendArgs(std::string& to, const format::SpanBatch& batch, const format::Span& span);
+  void AppendSpanArgs(std::string& to, const format::SpanBatch& batch, const format::Span& span);
+  std::string_view Text(const format::SpanBatch& batch, format::TextId id) {
+    return texts_.Get(*batch.texts, id);
+  }
+
+  void WriteVendorEnds();
+  void WriteVendorFrequency();
+  void WriteNames();
+
+  std::unique_ptr<OutputFile> file_;
+  CaptureFacts facts_;
+  OutputOptions options_;
+  bool older_host_ = false;
+  Labels labels_;
+  std::vector<std::unique_ptr<SeriesState>> states_;
+  std::map<uint64_t, Area> areas_;                                   // by timeline pid
+  std::map<int64_t, std::pair<std::string, std::string>> programs_;  // name and label by pid
+  std::map<std::pair<int64_t, int64_t>, std::string> threads_;       // names by pid and tid
+  std::unordered_map<PlaceKey, Place, PlaceHash> places_;
+  PlaceKey last_key_{Layer::kOther, -2, -2};
+  Place last_place_;
+  std::unordered_map<uint64_t, FlowEnd> flows_;  // by connection; of agents
+  JsonTexts texts_;
+  std::string line_;
+  uint64_t stamp_ns_ = 0;  // whose text is in stamp_
+  char stamp_[2 * kNumberText];
+  size_t stamp_size_ = 0;
+  uint64_t left_out_ = 0;
+};
+
+}  // namespace profd::client

@@ -1,0 +1,169 @@
+#include "client/export/counter_tables.h"
+
+namespace profd::client {
+namespace {
+
+constexpr double kMb = 1.0 / (1 << 20);  // of bytes
+constexpr double kKb = 1.0 / (1 << 10);
+constexpr double kPercent = 100;
+constexpr double kUs = 1e-3;   // of ns
+constexpr double kMhz = 1e-6;  // of Hz
+constexpr auto kInteger = CounterArg::Form::kInteger;
+constexpr auto kRounded = CounterArg::Form::kRounded;
+
+std::vector<CounterEvent> PortEvents() {
+  return {{"Port {port}/Rx",
+           {{"Rx Bandwidth Efficiency", "rx_efficiency", 1, kRounded},
+            {"Rx Packets", "rx_packet_rate"},
+            {"Rx Error Rate", "rx_error_rate", 1, kRounded},
+            {"Rx Dropped Rate", "rx_dropped_rate", 1, kRounded}}},
+          {"Port {port}/Tx",
+           {{"Tx Bandwidth Efficiency", "tx_efficiency", 1, kRounded},
+            {"Tx Packets", "tx_packet_rate"},
+            {"Tx Error Rate", "tx_error_rate", 1, kRounded},
+            {"Tx Dropped Rate", "tx_dropped_rate", 1, kRounded}}}};
+}
+
+// The eight counters of one die, each its own event.
+std::vector<CounterEvent> SioEvents() {
+  std::vector<CounterEvent> events;
+  for (const std::string_view name :
+       {"req_rx", "rsp_rx", "snp_rx", "dat_rx", "req_tx", "rsp_tx", "snp_tx", "dat_tx"})
+    events.push_back({name, {{"die {die}", name, kMb}}});
+  return events;
+}
+
+const CounterTable kTables[] = {
+    {"hbm", Layer::kHbm, {{"HBM {id}/{write:Read|Write}", {{"{write:Read|Write}(MB/s)", "bandwidth", kMb}}}}},
+    {"ddr",
+     Layer::kDdr,
+     {{.name = "DDR/Read",
+       .args = {{"Read(MB/s)", "read", kMb}},
+       .vendor_copies = 2,
+       .copies_of_older = true},
+      {"DDR/Write", {{"Write(MB/s)", "write", kMb}}}}},
+    {"llc",
+     Layer::kLlc,
+     {{"LLC {id} {write:Read|Write}/Hit Rate",
+       {{.name = "Hit Rate(%)", .source = "hit_rate", .scale = kPercent, .vendor_scale = 1}}},
+      {"LLC {id} {write:Read|Write}/Throughput",
+       {{.name = "Throughput(MB/s)", .source = "throughput", .scale = kMb, .vendor_scale = 64 * kMb}}}}},
+    {"llc_capacity", Layer::kLlc, {{"Core {cpu}", {{"Capacity(MB)", "capacity", kMb}}}}},
+    {"pcie",
+     Layer::kPcie,
+     {{"PCIe_post", {{"Tx", "tx_post_avg", kMb}, {"Rx", "rx_post_avg", kMb}}},
+      {"PCIe_nonpost", {{"Tx", "tx_nonpost_avg", kMb}, {"Rx", "rx_nonpost_avg", kMb}}},
+      {"PCIe_cpl", {{"Tx", "tx_cpl_avg", kMb}, {"Rx", "rx_cpl_avg", kMb}}},
+      {"PCIe_nonpost_latency",
+       {{"Tx", "tx_nonpost_latency_avg", kUs}, {"Rx", "tx_nonpost_latency_avg", 0}}}}},
+    {"hccs", Layer::kHccs, {{"Rx", {{"Rx(MB/s)", "rx", kMb}}}, {"Tx", {{"Tx(MB/s)", "tx", kMb}}}}},
+    {"nic", Layer::kNic, PortEvents()},
+    {"roce", Layer::kRoce, PortEvents()},
+    {"npu_mem",
+     Layer::kNpuMemory,
+     {{"{device:APP|Device}/DDR", {{"KB", "ddr", kKb}}},
+      {"{device:APP|Device}/HBM", {{"KB", "hbm", kKb}}},
+      {"{device:APP|Device}/Memory", {{"KB", "ddr+hbm", kKb}}}}},
+    {"core_freq",
+     Layer::kCoreFrequency,
+     {{.name = "AI Core Freq{die? Die #}",
+       .args = {{"MHz", "freq", kMhz, kInteger}},
+       .vendor_copies = 4,
+       .vendor_ends = 2}}},
+    {"voltage",
+     Layer::kVoltage,
+     {{"{type:|Aicore Voltage|Bus Voltage}", {{"mV", "millivolts", 1, kInteger}}}}},
+    {"qos",
+     Layer::kQos,
+     {{"QoS {stream}{die? Die #}",
+       {{.name = "value",
+         .source = "bandwidth",
+         .scale = kMb,
+         .form = kInteger,
+         .older_name = "bandwidth(MB/s)"}}}}},
+    {"sio", Layer::kSio, SioEvents()},
+    {"acc_pmu",
+     Layer::kAccPmu,
+     {{"read_bandwidth", {{"value", "read_bandwidth", 1, kInteger}}},
+      {"read_ost", {{"value", "read_ost", 1, kInteger}}},
+      {"write_bandwidth", {{"value", "write_bandwidth", 1, kInteger}}},
+      {"write_ost", {{"value", "write_ost", 1, kInteger}}}}},
+    {"pa_link",
+     Layer::kChipTransfer,
+     {{"PA Link Rx", {{"PA Link Rx", "rx", 1, kInteger}, {"PA Link ID", "@link", 1, kInteger}}, 111111},
+      {"PA Link Tx", {{"PA Link Tx", "tx", 1, kInteger}, {"PA Link ID", "@link", 1, kInteger}}, 111111}}},
+    {"pcie_link",
+     Layer::kChipTransfer,
+     {{"PCIE Read Bandwidth",
+       {{"PCIE Read Bandwidth", "read", 1, kInteger}, {"PCIE ID", "@link", 1, kInteger}},
+       100010},
+      {"PCIE Write Bandwidth",
+       {{"PCIE Write Bandwidth", "write", 1, kInteger}, {"PCIE ID", "@link", 1, kInteger}},
+       100010}}},
+    {"soc_info",
+     Layer::kSocInfo,
+     {{"L2 Buffer Bw Level", {{"L2 Buffer Bw Level", "l2_buffer", 1, kInteger}}},
+      {"Mata Bw Level", {{"Mata Bw Level", "mata", 1, kInteger}}}}},
+    {"ub",
+     Layer::kUb,
+     {{"UB Port{port%3}", {{"bandwidth_rx(MB/s)", "rx", kMb}, {"bandwidth_tx(MB/s)", "tx", kMb}}}}},
+    {"core_sample",
+     Layer::kCoreUtilization,
+     {{.name = "{core?Core #|Average}",
+       .args = {{"Utilization(%)", "usage", kPercent}},
+       .when = "vector=0"}}},
+    {"host_cpu", Layer::kCpuUsage, {{"CPU {cpu!Avg}", {{"Usage(%)", "usage", kPercent}}}}},
+    {"host_mem", Layer::kMemoryUsage, {{"Memory Usage", {{"Usage(%)", "usage", kPercent}}}}},
+    {"host_disk", Layer::kDiskUsage, {{"Disk Usage", {{"Usage(%)", "io", kPercent}}}}},
+    {"host_network", Layer::kNetworkUsage, {{"Network Usage", {{"Usage(%)", "usage", kPercent}}}}},
+    // What the vendor's timeline leaves out.
+    {"core_sample",
+     Layer::kCoreUtilization,
+     {{.name = "Vector {core?core #|average}",
+       .args = {{"Utilization(%)", "usage", kPercent}},
+       .when = "vector=1"}},
+     true},
+    {"npu_module_mem", Layer::kOther, {{"Module {module}", {{"KB", "reserved", kKb}}}}, true},
+    {"netdev",
+     Layer::kOther,
+     {{"MAC", {{"Tx(MB/s)", "mac_tx_rate", kMb}, {"Rx(MB/s)", "mac_rx_rate", kMb}}},
+      {"NIC", {{"Tx(MB/s)", "nic_tx_rate", kMb}, {"Rx(MB/s)", "nic_rx_rate", kMb}}},
+      {"RoCE packets", {{"Tx", "roce_tx_packets"}, {"Rx", "roce_rx_packets"}}}},
+     true},
+    {"dvpp",
+     Layer::kOther,
+     {{"{type:VDEC|JPEGD|PNGD|JPEGE|VPC|VENC|SCD} {engine}",
+       {{"Utilization(%)", "all_utilization", kPercent}}}},
+     true},
+    {"llc_bandwidth",
+     Layer::kOther,
+     {{"LLC {id} hits", {{"Read", "read_hit"}, {"Write", "write_hit"}}}},
+     true},
+    {"cpu_usage",
+     Layer::kOther,
+     {{"{class:OS|Control CPU|AI CPU} usage",
+       {{"User(%)", "user", kPercent},
+        {"Sys(%)", "sys", kPercent},
+        {"IoWait(%)", "iowait", kPercent},
+        {"Idle(%)", "idle", kPercent}}}},
+     true},
+    {"process_cpu", Layer::kOther, {{"CPU of {pid}", {{"Usage(%)", "usage", kPercent}}}}, true},
+    {"sys_mem",
+     Layer::kOther,
+     {{"Memory", {{"Free(KB)", "free", kKb}, {"Cached(KB)", "cached", kKb}}}},
+     true},
+    {"process_mem", Layer::kOther, {{"Memory of {pid}", {{"Resident(pages)", "resident"}}}}, true},
+};
+
+}  // namespace
+
+std::span<const CounterTable> CounterTables() { return kTables; }
+
+std::vector<const CounterTable*> FindCounterTables(std::string_view series, bool all) {
+  std::vector<const CounterTable*> tables;
+  for (const CounterTable& table : kTables)
+    if (table.series == series && (all || !table.extra)) tables.push_back(&table);
+  return tables;
+}
+
+}  // namespace profd::client

@@ -1,0 +1,122 @@
+// Tables that are made of spans: tasks, operators, calls, ranges.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/flat_map.h"
+#include "client/export/csv_tables.h"
+#include "format/spans.h"
+
+namespace profd::client {
+
+// Puts what comes nearly in order in order. **Thread:** one.
+template <typename Row>
+class Reorder {
+ public:
+  // `give` gets the rows that nothing earlier can follow any more.
+  template <typename Give>
+  void Add(const Row& row, Give give) {
+    if (!rows_.empty() && row.begin_ns < rows_.back().begin_ns) sorted_ = false;
+    rows_.push_back(row);
+    if (rows_.size() >= kWindow) Drain(kWindow / 2, give);
+  }
+  template <typename Give>
+  void Drain(size_t keep, Give give) {
+    if (!sorted_) {
+      std::stable_sort(rows_.begin(), rows_.end(),
+                       [](const Row& a, const Row& b) { return a.begin_ns < b.begin_ns; });
+    }
+    sorted_ = true;
+    const size_t count = rows_.size() - std::min(keep, rows_.size());
+    for (size_t i = 0; i < count; ++i) give(rows_[i]);
+    rows_.erase(rows_.begin(), rows_.begin() + static_cast<ptrdiff_t>(count));
+  }
+
+ private:
+  static constexpr size_t kWindow = 1 << 17;
+  std::vector<Row> rows_;
+  bool sorted_ = true;
+};
+
+// Of how long things took, in µs of three decimals, as the vendor adds them up.
+struct Durations {
+  uint64_t count = 0;
+  double sum = 0, min = 0, max = 0;
+  double first = 0, shifted = 0, squares = 0;  // sums of what is above the first one
+
+  void Add(uint64_t ns);
+  double Average() const { return count == 0 ? 0 : sum / static_cast<double>(count); }
+  // Around the average rounded to three decimals.
+  double Variance() const;
+};
+
+// **Thread:** one.
+class CsvSpans {
+ public:
+  explicit CsvSpans(const CsvContext& context) : context_(context) {}
+  void Add(const format::SpanBatch& batch);
+  void Finish();
+  // Spans of more names than there is room for.
+  uint64_t left_out() const { return left_out_; }
+
+ private:
+  struct TaskRow {
+    uint64_t begin_ns, end_ns;
+    int32_t device;
+    uint32_t stream, task, context, model;
+    uint32_t blocks, mix_blocks;
+    format::TextId kernel, type, op_name, op_type, op_state, op_task_type, hf32;
+    format::TextId shapes[6];  // input shapes, types, formats, then the output's
+    enum class Kind : uint8_t { kTask, kOperator, kCommunication } kind;
+  };
+  struct RangeRow {
+    uint64_t begin_ns, end_ns, value;
+    int64_t pid, tid;
+    format::TextId name, domain, category;
+    bool mark;
+    format::ArgType payload_type;
+    uint64_t payload;
+    bool has_payload;
+  };
+  // Rows of one device in order; what isn't of the first device waits in memory no longer than its window.
+  struct DeviceRows {
+    Reorder<TaskRow> rows;
+    uint64_t last_end_ns = 0;
+    bool any = false;
+  };
+
+  void Task(const format::SpanBatch& batch, const format::Span& span);
+  void Range(const format::SpanBatch& batch, const format::Span& span);
+  void WriteTask(DeviceRows& device, const TaskRow& row);
+  void WriteOperator(DeviceRows& device, const TaskRow& row);
+  void WriteRange(const RangeRow& row);
+  void WriteOpStatistic();
+  void WriteApiStatistic();
+  void WriteOsStatistic();
+  void WriteCommStatistic();
+  std::string_view Get(format::TextId text) const {
+    return texts_ == nullptr ? std::string_view() : texts_->Get(text);
+  }
+  void Cell(CsvFile* csv, format::TextId text) const;
+  bool IsStars(int device) const;
+
+  const CsvContext& context_;
+  const format::Texts* texts_ = nullptr;
+  uint64_t left_out_ = 0;
+  std::map<int, DeviceRows> tasks_;
+  Reorder<RangeRow> ranges_;
+  std::map<std::tuple<int, format::TextId, format::TextId>, Durations> operators_;  // device, type, core
+  base::FlatMap<Durations> calls_{1 << 16};                                         // name << 32 | level
+  CsvFile *task_time_ = nullptr, *op_summary_ = nullptr, *msprof_tx_ = nullptr;
+  std::map<std::tuple<int64_t, int64_t, format::TextId>, Durations> os_calls_;  // pid, tid, name
+  std::map<std::pair<int, std::string>, Durations> collectives_;                // device, type
+};
+
+}  // namespace profd::client

@@ -1,0 +1,35 @@
+// The writers of the tables of csv_tables.h, by file: csv_device_tables.cc, csv_core_tables.cc,
+// csv_host_tables.cc.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "client/export/csv_tables.h"
+
+namespace profd::client {
+
+inline constexpr double kBytesPerMb = 1 << 20, kBytesPerKb = 1 << 10;
+inline constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+
+// Neighbours of one device.
+template <typename Visit>
+void EachDevice(const std::vector<const KeyedStats::Entry*>& entries, Visit visit) {
+  for (size_t begin = 0, end; begin < entries.size(); begin = end) {
+    for (end = begin; end < entries.size() && entries[end]->device == entries[begin]->device;) ++end;
+    visit(entries[begin]->device, std::span(entries).subspan(begin, end - begin));
+  }
+}
+
+// "0x1b"
+std::string HexText(int64_t number);
+
+using WriteKeyed = void(const KeyedStats& stats, const CsvContext& context);
+WriteKeyed WriteHbm, WriteDdr, WriteLlc, WriteLlcCapacity, WriteLlcBandwidth, WritePcie, WriteHccs, WriteNic,
+    WriteRoce, WriteDvpp, WriteCpuUsage, WriteProcessCpu, WriteSysMem, WriteProcessMem, WritePmuEvents,
+    WritePmuFunctions, WriteHostCpu, WriteHostMem, WriteHostDisk, WriteHostNetwork, WriteAllCores;
+
+}  // namespace profd::client

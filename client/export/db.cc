@@ -1,0 +1,259 @@
+#include "client/export/db.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "client/export/json_text.h"
+
+namespace profd::client {
+
+base::Result<std::unique_ptr<Output>> MakeDatabaseOutput(const std::string& path, const CaptureFacts& facts,
+                                                         const OutputOptions& options) {
+  auto db = DbConnection::Create(path);
+  if (!db.ok()) return db.status();
+  auto output = std::make_unique<DbOutput>(std::move(*db), facts, options);
+  if (!output->status().ok()) return output->status();
+  return std::unique_ptr<Output>(std::move(output));
+}
+
+DbOutput::DbOutput(std::unique_ptr<DbConnection> db, const CaptureFacts& facts, const OutputOptions& options)
+    : db_(std::move(db)), facts_(facts), options_(options) {
+  db_->Run("CREATE TABLE STRING_IDS (id INTEGER PRIMARY KEY, value TEXT)");
+  insert_text_ = db_->Prepare("INSERT INTO STRING_IDS VALUES (?,?)");
+  // The vendor's readers know the first ones by their numbers.
+  for (const std::string_view text : {"release", "allocate", "AIC", "AIV"}) IdOf(text);
+  no_text_ = IdOf("N/A");
+  WriteFacts();
+}
+
+void DbOutput::WriteFacts() {
+  const auto insert = [&](const std::string& sql, std::initializer_list<DbValue> values) {
+    db_->Insert(db_->Prepare(sql), std::span(values.begin(), values.size()));
+  };
+  for (const DbEnum& values : DbEnums()) {
+    db_->Run("CREATE TABLE " + std::string(values.table) + " (id INTEGER PRIMARY KEY, name TEXT)");
+    for (const auto& [id, name] : values.names)
+      insert("INSERT INTO " + std::string(values.table) + " VALUES (?,?)", {id, name});
+  }
+  db_->Run("CREATE TABLE META_DATA (name TEXT, value TEXT)");
+  for (const auto& [name, value] : {std::pair<std::string_view, std::string_view>{"SCHEMA_VERSION", "1.2.0"},
+                                    {"SCHEMA_VERSION_MAJOR", "1"},
+                                    {"SCHEMA_VERSION_MINOR", "2"},
+                                    {"SCHEMA_VERSION_MICRO", "0"}})
+    insert("INSERT INTO META_DATA VALUES (?,?)", {name, value});
+  db_->Run("CREATE TABLE SESSION_TIME_INFO (startTimeNs INTEGER, endTimeNs INTEGER)");
+  insert("INSERT INTO SESSION_TIME_INFO VALUES (?,?)", {facts_.start_ns, facts_.end_ns});
+  db_->Run("CREATE TABLE HOST_INFO (hostUid TEXT, hostName TEXT)");
+  const std::string host = ValidUtf8(facts_.host.hostname);
+  insert("INSERT INTO HOST_INFO VALUES (?,?)", {std::string_view("0"), std::string_view(host)});
+  db_->Run("CREATE TABLE NPU_INFO (id INTEGER, name TEXT)");
+  db_->Run("CREATE TABLE RANK_DEVICE_MAP (rankId INTEGER, deviceId INTEGER)");
+  for (const format::SideFacts& side : facts_.devices) {
+    insert("INSERT INTO NPU_INFO VALUES (?,?)", {side.device, ChipName(side.chip)});
+    insert("INSERT INTO RANK_DEVICE_MAP VALUES (?,?)",
+           {options_.vendor_compatible ? -1 : side.rank_id, side.device});
+  }
+}
+
+int64_t DbOutput::IdOf(std::string_view text) {
+  if (texts_ != nullptr) {
+    const format::TextId known = texts_->Find(text);
+    if (known != 0 && known < text_ids_.size() && text_ids_[known] >= 0) return text_ids_[known];
+  }
+  const auto [found, fresh] = ids_.try_emplace(ValidUtf8(text), next_id_);
+  if (fresh) {
+    const DbValue values[] = {next_id_++, std::string_view(found->first)};
+    db_->Insert(insert_text_, values);
+  }
+  return found->second;
+}
+
+int64_t DbOutput::IdOf(const format::SpanBatch& batch, format::TextId id) {
+  if (texts_ != batch.texts) {
+    texts_ = batch.texts;
+    text_ids_.clear();
+  }
+  if (id >= texts_->size()) id = 0;
+  if (id >= text_ids_.size()) text_ids_.resize(texts_->size(), -1);
+  int64_t& known = text_ids_[id];
+  if (known >= 0) return known;
+  const std::string text = ValidUtf8(texts_->Get(id));
+  const auto found = ids_.find(text);
+  if (found != ids_.end()) return known = found->second;
+  const DbValue values[] = {next_id_, std::string_view(text)};
+  db_->Insert(insert_text_, values);
+  return known = next_id_++;
+}
+
+int64_t DbOutput::IdOrNone(const format::SpanBatch& batch, format::TextId id) {
+  return id == 0 ? no_text_ : IdOf(batch, id);
+}
+
+void DbOutput::Label(const format::Series& series, int device, size_t key, int64_t value,
+                     std::string_view text) {
+  labels_.Set(series, device, key, value, text);
+}
+
+DbConnection::Rows& DbOutput::Create(const DbTable& table) {
+  DbConnection::Rows*& rows = tables_[&table];
+  if (rows != nullptr) return *rows;
+  std::string columns;
+  for (const DbColumn& column : table.columns) {
+    if (!columns.empty()) columns += ", ";
+    columns += std::string(column.name) + " " + std::string(column.type);
+  }
+  db_->Run("CREATE TABLE " + std::string(table.name) + " (" + columns + ")");
+  rows = db_->PrepareRows(table.name, table.columns.size());
+  return *rows;
+}
+
+DbOutput::SeriesTable DbOutput::Bind(const DbTable& table, const format::Series& series) const {
+  SeriesTable bound;
+  bound.table = &table;
+  const auto key_of = [&](std::string_view name) {
+    return std::ranges::find(series.keys, name) - series.keys.begin();
+  };
+  for (const DbColumn& column : table.columns) {
+    Source source;
+    source.scale = options_.vendor_compatible && column.vendor_scale != 0 ? column.scale * column.vendor_scale
+                                                                          : column.scale;
+    source.whole = column.whole;
+    if (column.source == "@device") {
+      source.kind = Source::Kind::kDevice;
+    } else if (column.source == "@stamp") {
+      source.kind = Source::Kind::kStamp;
+    } else if (column.source.starts_with("@key:")) {
+      source.index = static_cast<size_t>(key_of(column.source.substr(5)));
+      if (source.index < series.keys.size()) source.kind = Source::Kind::kKey;
+    } else if (column.source.starts_with("@text:")) {
+      source.kind = Source::Kind::kText;
+      source.text = column.source.substr(6);
+      source.index = bound.texts++;
+    } else {
+      const auto found = std::ranges::find(series.columns, column.source, &format::SeriesColumn::name);
+      source.index = static_cast<size_t>(found - series.columns.begin());
+      if (source.index < series.columns.size()) source.kind = Source::Kind::kValue;
+    }
+    bound.sources.push_back(source);
+  }
+  if (!table.unless_negative.empty()) {
+    const auto guard = static_cast<size_t>(key_of(table.unless_negative));
+    if (guard < series.keys.size()) bound.guard = static_cast<int>(guard);
+  }
+  return bound;
+}
+
+DbOutput::SeriesState* DbOutput::StateOf(const format::RowBatch& batch) {
+  for (const auto& state : states_)
+    if (state->series == batch.series && state->device == batch.device) return state.get();
+  auto state = std::make_unique<SeriesState>(
+      SeriesState{batch.series, batch.device, {}, KeySets(batch.series->keys.size()), {}, {}});
+  for (const DbTable& table : DbTables())
+    if (table.series == batch.series->name && (table.of_vendor || !options_.vendor_compatible))
+      state->tables.push_back(Bind(table, *batch.series));
+  states_.push_back(std::move(state));
+  return states_.back().get();
+}
+
+std::vector<int64_t> DbOutput::TextsOf(const SeriesState& state, const int64_t* keys) {
+  std::vector<std::string_view> names;
+  const std::span all(keys, state.series->keys.size());
+  for (size_t i = 0; i < all.size(); ++i)
+    names.push_back(labels_.Get(*state.series, state.device, i, all[i]));
+  std::vector<int64_t> ids;
+  for (const SeriesTable& table : state.tables)
+    for (const Source& source : table.sources)
+      if (source.kind == Source::Kind::kText)
+        ids.push_back(IdOf(FillName(source.text, *state.series, all, names)));
+  return ids;
+}
+
+bool DbOutput::FillRow(const SeriesTable& table, const format::RowBatch& batch, size_t row,
+                       const int64_t* texts) {
+  const int64_t* keys = batch.keys.data() + row * batch.series->keys.size();
+  const double* values = batch.values.data() + row * batch.series->columns.size();
+  if (table.guard >= 0 && keys[table.guard] < 0) return false;
+  row_.clear();
+  bool any = false;
+  for (const Source& source : table.sources) {
+    switch (source.kind) {
+      case Source::Kind::kDevice:
+        row_.emplace_back(batch.device);
+        break;
+      case Source::Kind::kStamp:
+        row_.emplace_back(batch.wall_ns[row]);
+        break;
+      case Source::Kind::kKey:
+        row_.emplace_back(keys[source.index]);
+        break;
+      case Source::Kind::kText:
+        row_.emplace_back(texts[source.index]);
+        break;
+      case Source::Kind::kNone:
+        row_.emplace_back();
+        break;
+      case Source::Kind::kValue: {
+        const double value = values[source.index] * source.scale;
+        if (!std::isfinite(value)) {
+          row_.emplace_back();
+          break;
+        }
+        any = true;
+        // Cut off as the vendor does, but not what is whole but for the last bits.
+        if (source.whole && std::fabs(value) < 9e18) {
+          row_.emplace_back(static_cast<int64_t>(value + 1e-3));
+        } else {
+          row_.emplace_back(value);
+        }
+      }
+    }
+  }
+  return any;
+}
+
+void DbOutput::InsertRow(SeriesTable& table, SeriesState& state) {
+  if (table.rows == nullptr) table.rows = &Create(*table.table);
+  int copies = 1;
+  if (options_.vendor_compatible) {
+    copies = table.table->vendor_copies;
+    if (table.table->vendor_ends > 0) {
+      if (state.last_row.empty()) copies += table.table->vendor_ends;
+      state.last_row = row_;
+    }
+  }
+  for (int i = 0; i < copies; ++i) db_->Append(*table.rows, row_);
+}
+
+void DbOutput::Rows(const format::RowBatch& batch) {
+  SeriesState& state = *StateOf(batch);
+  if (state.tables.empty()) return;
+  for (size_t row = 0; row < batch.rows(); ++row) {
+    const int64_t* keys = batch.keys.data() + row * batch.series->keys.size();
+    bool fresh = false;
+    const auto set = state.sets.Find(keys, fresh);
+    if (!set) {
+      ++left_out_;
+      continue;
+    }
+    if (fresh) state.texts.push_back(TextsOf(state, keys));
+    const int64_t* texts = state.texts[*set].data();
+    for (SeriesTable& table : state.tables) {
+      if (FillRow(table, batch, row, texts)) InsertRow(table, state);
+      texts += table.texts;
+    }
+  }
+}
+
+base::Status DbOutput::Finish() {
+  for (const auto& state : states_) {
+    for (SeriesTable& table : state->tables)
+      for (int i = 0; table.rows != nullptr && !state->last_row.empty() && i < table.table->vendor_ends; ++i)
+        db_->Append(*table.rows, state->last_row);
+  }
+  if (tables_.contains(&TableOf(SpanTable::kTask)))
+    db_->Run("CREATE INDEX TaskIndex ON TASK (startNs,globalTaskId)");
+  return db_->Finish();
+}
+
+}  // namespace profd::client

@@ -1,0 +1,158 @@
+// Spans as rows of the vendor's tables of tasks, calls and marks.
+#include <algorithm>
+#include <bit>
+
+#include "client/export/db.h"
+
+namespace profd::client {
+namespace {
+
+using format::Span;
+using format::SpanKind;
+
+constexpr uint64_t kNoConnection = 4'000'000'000;  // the vendor's word for it in MSTX_EVENTS
+
+// Number of a level of API calls in ENUM_API_TYPE.
+int LevelNumber(std::string_view level) {
+  for (const auto& [number, name] : DbEnums()[0].names)
+    if (name == level) return number;
+  return 0;
+}
+
+const format::SpanArg* FindArg(const format::SpanBatch& batch, const Span& span, std::string_view key) {
+  for (const format::SpanArg& arg : batch.ArgsOf(span))
+    if (batch.texts->Get(arg.key) == key) return &arg;
+  return nullptr;
+}
+
+// The number that an argument is, 0 if it's none.
+int64_t NumberArg(const format::SpanBatch& batch, const Span& span, std::string_view key) {
+  const format::SpanArg* arg = FindArg(batch, span, key);
+  return arg == nullptr || arg->type == format::ArgType::kText || arg->type == format::ArgType::kF64
+             ? 0
+             : static_cast<int64_t>(arg->bits);
+}
+
+format::TextId TextArg(const format::SpanBatch& batch, const Span& span, std::string_view key) {
+  const format::SpanArg* arg = FindArg(batch, span, key);
+  return arg != nullptr && arg->type == format::ArgType::kText ? static_cast<format::TextId>(arg->bits) : 0;
+}
+
+}  // namespace
+
+DbConnection::Rows& DbOutput::RowsOf(SpanTable table) {
+  DbConnection::Rows*& rows = span_rows_[static_cast<size_t>(table)];
+  if (rows == nullptr) rows = &Create(TableOf(table));
+  return *rows;
+}
+
+void DbOutput::Insert(SpanTable table, std::initializer_list<DbValue> values) {
+  db_->Append(RowsOf(table), std::span(values.begin(), values.size()));
+}
+
+int64_t DbOutput::GlobalTid(const Span& span) const {
+  const int64_t pid = span.pid != 0 ? span.pid : facts_.host.pid;
+  return static_cast<int64_t>(static_cast<uint64_t>(pid) << 32 |
+                              (static_cast<uint64_t>(span.tid) & 0xFFFFFFFF));
+}
+
+void DbOutput::WriteTask(const format::SpanBatch& batch, const Span& span) {
+  const format::TaskDetail* task = batch.DetailOf(span);
+  static const format::TaskDetail kUnknown;
+  const format::TaskDetail& detail = task != nullptr ? *task : kUnknown;
+  const int64_t id = next_task_++;
+  Insert(SpanTable::kTask,
+         {span.begin_ns, span.end_ns, span.device, span.connection != 0 ? span.connection : format::kNoId, id,
+          span.pid != 0 ? span.pid : facts_.host.pid, IdOf(batch, span.category), detail.context, span.stream,
+          span.value, detail.model});
+  if (!detail.has_op && span.kind == SpanKind::kTask) return;
+  const auto text = [&](format::TextId name) { return IdOrNone(batch, name); };
+  Insert(SpanTable::kComputeTaskInfo,
+         {IdOf(batch, span.name), id, detail.block_num, detail.mix_block_num,
+          text(span.kind == SpanKind::kKernel ? span.category : detail.op_task_type), text(detail.op_type),
+          text(detail.input_formats), text(detail.input_types), text(detail.input_shapes),
+          text(detail.output_formats), text(detail.output_types), text(detail.output_shapes), IdOf(""),
+          text(detail.op_state), text(detail.hf32), no_text_, no_text_});
+}
+
+void DbOutput::WriteApi(const format::SpanBatch& batch, const Span& span) {
+  const uint64_t connection = span.connection != 0 ? span.connection : next_connection_++;
+  const int level = LevelNumber(batch.texts->Get(span.category));
+  DbConnection::Rows& rows = RowsOf(SpanTable::kCannApi);
+  DbValue row[] = {span.begin_ns, span.end_ns, level, GlobalTid(span), connection, IdOf(batch, span.name)};
+  if (connection > last_connection_ && connection <= INT64_MAX) {  // surely new
+    last_connection_ = connection;
+    return db_->Append(rows, row);
+  }
+  db_->Flush(rows);
+  if (db_->Insert(rows.one, row)) return;
+  // Two calls with one number: the table's key is the number, so the second gets one of its own.
+  row[4] = DbValue(next_connection_++);
+  if (!db_->Insert(rows.one, row)) ++left_out_;
+}
+
+void DbOutput::WriteComm(const format::SpanBatch& batch, const Span& span) {
+  constexpr int kNoDataType = 65534;
+  int data_type = kNoDataType;
+  std::string_view type = batch.texts->Get(TextArg(batch, span, "data_type"));
+  for (const DbEnum& values : DbEnums()) {
+    if (values.table != "ENUM_HCCL_DATA_TYPE") continue;
+    for (const auto& [number, name] : values.names)
+      if (name == type) data_type = number;
+  }
+  Insert(SpanTable::kCommunicationOp,
+         {IdOf(batch, span.name), span.begin_ns, span.end_ns, span.connection, IdOrNone(batch, span.category),
+          next_comm_++, 0, 0, data_type, IdOrNone(batch, TextArg(batch, span, "algorithm")),
+          NumberArg(batch, span, "count"), IdOf(batch, span.name), span.device,
+          NumberArg(batch, span, "rank_size")});
+}
+
+void DbOutput::WriteMemory(const format::SpanBatch& batch, const Span& span) {
+  Insert(SpanTable::kMemory, {IdOf(batch, span.name), span.begin_ns, span.end_ns, GlobalTid(span),
+                              span.device, IdOrNone(batch, span.category), NumberArg(batch, span, "bytes"),
+                              NumberArg(batch, span, "address"), span.connection});
+}
+
+void DbOutput::WriteMark(const format::SpanBatch& batch, const Span& span) {
+  const bool of_range = span.kind == SpanKind::kRange;
+  const int type = !of_range ? 0 : span.value != 0 ? 2 : 1;
+  Insert(SpanTable::kMstxEvents,
+         {span.begin_ns, span.end_ns, type, of_range && span.value != 0 ? span.value : format::kNoId,
+          format::kNoId, IdOf(batch, span.name), GlobalTid(span), GlobalTid(span), IdOf(batch, span.category),
+          span.connection != 0 ? span.connection : kNoConnection});
+}
+
+void DbOutput::WriteSpan(const format::SpanBatch& batch, const Span& span) {
+  switch (span.kind) {
+    case SpanKind::kTask:
+    case SpanKind::kKernel:
+      return WriteTask(batch, span);
+    case SpanKind::kApi:
+      return WriteApi(batch, span);
+    case SpanKind::kComm:
+      return WriteComm(batch, span);
+    case SpanKind::kMemory:
+      return WriteMemory(batch, span);
+    case SpanKind::kRange:
+    case SpanKind::kMark:
+      return WriteMark(batch, span);
+    case SpanKind::kOsCall:
+      return Insert(SpanTable::kOsrtApi,
+                    {IdOf(batch, span.name), GlobalTid(span), span.begin_ns, span.end_ns});
+    case SpanKind::kStep:
+      return Insert(SpanTable::kStepTime,
+                    {span.value, span.begin_ns, span.end_ns, GlobalTid(span), span.device});
+    case SpanKind::kOverlap:
+      return Insert(SpanTable::kOverlapAnalysis,
+                    {next_overlap_++, span.device, span.begin_ns, span.end_ns, span.value});
+    case SpanKind::kCounter:
+      return Insert(SpanTable::kCounter, {IdOf(batch, span.name), span.begin_ns, span.CounterValue(),
+                                          GlobalTid(span), IdOf(batch, span.category)});
+  }
+}
+
+void DbOutput::Spans(const format::SpanBatch& batch) {
+  for (const Span& span : batch.spans) WriteSpan(batch, span);
+}
+
+}  // namespace profd::client

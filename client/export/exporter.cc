@@ -1,0 +1,289 @@
+#include "client/export/exporter.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/clock.h"
+#include "client/export/capture.h"
+#include "client/export/output.h"
+#include "client/export/pipeline.h"
+#include "client/text.h"
+#include "format/decode/catalogue.h"
+
+namespace profd::client {
+
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+constexpr char kTablesFolder[] = "mindstudio_profiler_output";
+
+struct FormatRow {
+  std::string_view name;
+  double growth;  // bytes of output per byte of input, of sampled data, roughly
+};
+// By ExportFormat.
+constexpr FormatRow kFormats[kExportFormats] = {
+    {"chrome", 5.0}, {"perfetto", 1.5}, {"csv", 0.5}, {"db", 1.3}};
+
+// Hands everything to several outputs.
+class Tee : public format::RowSink, public format::SpanSink {
+ public:
+  explicit Tee(const std::vector<std::unique_ptr<Output>>& outputs) : outputs_(outputs) {}
+  void Label(const format::Series& series, int device, size_t key, int64_t value,
+             std::string_view text) override {
+    for (const auto& output : outputs_) output->Label(series, device, key, value, text);
+  }
+  void Rows(const format::RowBatch& batch) override {
+    for (const auto& output : outputs_) output->Rows(batch);
+  }
+  void Process(const format::SpanProcess& process) override {
+    for (const auto& output : outputs_) output->Process(process);
+  }
+  void Thread(const format::SpanThread& thread) override {
+    for (const auto& output : outputs_) output->Thread(thread);
+  }
+  void Spans(const format::SpanBatch& batch) override {
+    for (const auto& output : outputs_) output->Spans(batch);
+  }
+
+ private:
+  const std::vector<std::unique_ptr<Output>>& outputs_;
+};
+
+CaptureFacts FactsOf(const Capture& capture, const Wanted& wanted) {
+  CaptureFacts facts;
+  facts.start_ns = capture.begin_wall_ns();
+  facts.end_ns = capture.end_wall_ns();
+  for (const Side& side : capture.sides) {
+    if (side.is_host()) {
+      facts.host = side.facts;
+      continue;
+    }
+    if (!wanted.Device(side.facts.device)) continue;
+    facts.devices.push_back(side.facts);
+    for (const Stream& stream : side.streams) {
+      int64_t pid = 0;
+      const format::DecoderEntry* entry = format::FindDecoder(stream.file, side.facts, pid);
+      if (entry == nullptr || stream.bytes() == 0 || !format::VendorReads(*entry, side.facts.chip)) continue;
+      const std::string kind(entry->kind);
+      if (std::ranges::count(facts.kinds, kind) == 0) facts.kinds.push_back(kind);
+    }
+  }
+  if (capture.host() == nullptr && !facts.devices.empty()) {  // a device's files tell of their host, too
+    facts.host = facts.devices.front();
+    facts.host.device = -1;
+  }
+  return facts;
+}
+
+Wanted WantedOf(const Capture& capture, const ExportOptions& options) {
+  const auto resolve = [&capture](const TimePoint& point) {
+    const uint64_t begin = point.behind_begin ? capture.begin_wall_ns() : 0;
+    return point.ns > UINT64_MAX - begin ? UINT64_MAX : begin + point.ns;
+  };
+  Wanted wanted;
+  if (options.from) wanted.from_ns = resolve(*options.from);
+  if (options.to) wanted.to_ns = resolve(*options.to);
+  wanted.devices = options.devices;
+  wanted.kinds = options.kinds;
+  return wanted;
+}
+
+// Where the outputs of one directory go.
+class Places {
+ public:
+  Places(const Capture& capture, const ExportOptions& options)
+      : root_(options.out.empty() ? capture.path : options.out),
+        stamp_(capture.Stamp()),
+        gzip_(options.gzip) {}
+
+  // With what is above them.
+  Status Make() const {
+    const std::string path = tables();
+    for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+      const std::string folder = path.substr(0, end);
+      if (::mkdir(folder.c_str(), 0750) != 0 && errno != EEXIST && errno != EROFS) {
+        return Status::FromErrno("create " + folder);
+      }
+      if (end == path.npos) break;
+    }
+    return Status::Ok();
+  }
+  const std::string& root() const { return root_; }
+  std::string tables() const { return root_ + "/" + kTablesFolder; }
+  // csv: the folder, for its files are many.
+  std::string Of(ExportFormat format) const {
+    const std::string base = "/msprof_" + stamp_;
+    switch (format) {
+      case ExportFormat::kChrome:
+        return tables() + base + (gzip_ ? ".json.gz" : ".json");
+      case ExportFormat::kPerfetto:
+        return tables() + base + ".perfetto-trace";
+      case ExportFormat::kDatabase:
+        return root_ + base + ".db";
+      case ExportFormat::kCsv:
+        break;
+    }
+    return tables();
+  }
+  const std::string& stamp() const { return stamp_; }
+
+ private:
+  const std::string root_, stamp_;
+  const bool gzip_;
+};
+
+Result<std::unique_ptr<Output>> MakeOutput(ExportFormat format, const Places& places,
+                                           const CaptureFacts& facts, const OutputOptions& options) {
+  const std::string path = places.Of(format);
+  switch (format) {
+    case ExportFormat::kChrome:
+      return MakeChromeOutput(path, facts, options);
+    case ExportFormat::kPerfetto:
+      return MakePerfettoOutput(path, facts, options);
+    case ExportFormat::kDatabase:
+      return MakeDatabaseOutput(path, facts, options);
+    case ExportFormat::kCsv:
+      break;
+  }
+  return MakeCsvOutput(path, places.stamp(), facts, options);
+}
+
+// What one thread does: decodes everything once, for some of the outputs.
+struct Share {
+  std::vector<ExportFormat> formats;
+  std::vector<std::unique_ptr<Output>> outputs;
+  Report report;
+  Status status;
+};
+
+void Work(const Capture& capture, const ExportOptions& options, const Wanted& wanted, Share& share,
+          Progress& progress) {
+  Tee tee(share.outputs);
+  format::Texts texts;
+  Sinks sinks;
+  sinks.rows = &tee;
+  sinks.spans = &tee;
+  sinks.texts = &texts;
+  sinks.report = &share.report;
+  sinks.progress = &progress;
+  Decode(capture, wanted, options.vendor_compatible, sinks);
+  for (const auto& output : share.outputs) {
+    if (progress.cancelled) return;
+    if (Status status = output->Finish(); !status.ok() && share.status.ok()) share.status = std::move(status);
+  }
+}
+
+// An output that was finished after the last change of its input.
+bool UpToDate(const Capture& capture, const std::string& path) {
+  struct stat output {};
+  if (::stat(path.c_str(), &output) != 0 || !S_ISREG(output.st_mode)) return false;
+  const auto newer = [&](const std::string& name) {
+    struct stat input {};
+    return ::fstatat(capture.dir.get(), name.c_str(), &input, AT_SYMLINK_NOFOLLOW) != 0 ||
+           std::pair(input.st_mtim.tv_sec, input.st_mtim.tv_nsec) >=
+               std::pair(output.st_mtim.tv_sec, output.st_mtim.tv_nsec);
+  };
+  const auto changed = [&](const Stream& stream) {
+    return std::ranges::any_of(stream.slices,
+                               [&](const Slice& slice) { return newer(stream.folder + "/" + slice.name); });
+  };
+  for (const Side& side : capture.sides) {
+    if (std::ranges::any_of(side.streams, changed)) return false;
+  }
+  return std::ranges::none_of(capture.agents, changed);
+}
+
+Status CheckRoom(const std::string& folder, uint64_t wanted_bytes) {
+  struct statvfs room {};
+  if (::statvfs(folder.c_str(), &room) != 0) return Status::Ok();  // the first write will tell
+  const uint64_t free = uint64_t{room.f_bavail} * room.f_frsize;
+  if (free >= wanted_bytes) return Status::Ok();
+  return Status(Code::kResourceExhausted, folder + " has room for " + FormatBytes(static_cast<double>(free)) +
+                                              ", the export takes about " +
+                                              FormatBytes(static_cast<double>(wanted_bytes)) +
+                                              ": name another place with --out");
+}
+
+}  // namespace
+
+std::string_view FormatName(ExportFormat format) { return kFormats[static_cast<size_t>(format)].name; }
+
+uint64_t EstimateBytes(uint64_t input_bytes, const std::vector<ExportFormat>& formats) {
+  double growth = 0;
+  for (const ExportFormat format : formats) growth += kFormats[static_cast<size_t>(format)].growth;
+  return static_cast<uint64_t>(static_cast<double>(input_bytes) * growth);
+}
+
+unsigned Passes(const ExportOptions& options) {
+  return std::clamp<unsigned>(options.jobs, 1,
+                              std::max<unsigned>(static_cast<unsigned>(options.formats.size()), 1));
+}
+
+Result<ExportResult> Export(const std::string& directory, const ExportOptions& options, Progress& progress) {
+  const uint64_t begin_ns = base::MonotonicNs();
+  ExportResult result;
+  result.directory = directory;
+  auto capture = OpenCapture(directory, options.vendor_compatible, result.report);
+  if (!capture.ok()) return capture.status();
+  result.input_bytes = capture->bytes();
+  const Places places(*capture, options);
+  PROFD_RETURN_IF_ERROR(places.Make());
+
+  std::vector<ExportFormat> formats;
+  for (const ExportFormat format : options.formats) {
+    const bool there =
+        options.resume && format != ExportFormat::kCsv && UpToDate(*capture, places.Of(format));
+    if (there) {
+      result.report.Note(places.Of(format) + ": is there already, and newer than the data");
+    } else {
+      formats.push_back(format);
+    }
+  }
+  PROFD_RETURN_IF_ERROR(CheckRoom(places.root(), EstimateBytes(result.input_bytes, formats)));
+
+  const Wanted wanted = WantedOf(*capture, options);
+  const CaptureFacts facts = FactsOf(*capture, wanted);
+  const OutputOptions output_options = {options.vendor_compatible, options.gzip};
+  std::vector<Share> shares(std::clamp<size_t>(formats.size(), 1, Passes(options)));
+  for (size_t i = 0; i < formats.size(); ++i) {
+    auto output = MakeOutput(formats[i], places, facts, output_options);
+    if (!output.ok()) return output.status();
+    Share& share = shares[i % shares.size()];
+    share.formats.push_back(formats[i]);
+    share.outputs.push_back(std::move(output).value());
+  }
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < shares.size(); ++i) {
+    threads.emplace_back([&, i] { Work(*capture, options, wanted, shares[i], progress); });
+  }
+  Work(*capture, options, wanted, shares[0], progress);
+  for (std::thread& thread : threads) thread.join();
+  if (progress.cancelled) return Status(Code::kCancelled, "export " + directory + ": interrupted");
+
+  for (const Share& share : shares) {
+    if (!share.status.ok()) return share.status;
+    for (size_t i = 0; i < share.outputs.size(); ++i) {
+      result.files.push_back(places.Of(share.formats[i]));
+      result.output_bytes += share.outputs[i]->bytes();
+      result.left_out += share.outputs[i]->left_out();
+    }
+  }
+  result.report.Add(shares[0].report);  // every thread has read the same
+  result.duration_ns = base::MonotonicNs() - begin_ns;
+  return result;
+}
+
+}  // namespace profd::client

@@ -1,0 +1,56 @@
+// profctl export: captures into files.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "client/export/filter.h"
+#include "client/export/report.h"
+#include "client/export/slices.h"
+
+namespace profd::client {
+
+enum class ExportFormat : uint8_t { kChrome, kPerfetto, kCsv, kDatabase };
+inline constexpr size_t kExportFormats = 4;
+std::string_view FormatName(ExportFormat format);  // as --format has it
+
+// --from, --to: on the wall clock, or behind the collection's begin.
+struct TimePoint {
+  bool behind_begin = false;
+  uint64_t ns = 0;
+};
+
+struct ExportOptions {
+  std::vector<ExportFormat> formats = {ExportFormat::kChrome, ExportFormat::kCsv, ExportFormat::kDatabase};
+  std::string out;  // "" = into the directory itself
+  std::optional<TimePoint> from, to;
+  std::optional<std::set<int64_t>> devices;
+  std::optional<std::set<std::string, std::less<>>> kinds;
+  unsigned jobs = 1;
+  bool vendor_compatible = false;
+  bool gzip = false;
+  bool resume = false;  // leaves outputs alone that an earlier export finished
+};
+
+struct ExportResult {
+  std::string directory;
+  std::vector<std::string> files;
+  Report report;
+  uint64_t input_bytes = 0, output_bytes = 0, left_out = 0, duration_ns = 0;
+};
+
+// One PROF directory. What is wrong with its data is in the report; an error means that nothing came out.
+base::Result<ExportResult> Export(const std::string& directory, const ExportOptions& options,
+                                  Progress& progress);
+
+// How often an export reads its input: once per thread.
+unsigned Passes(const ExportOptions& options);
+// Bytes that exports of this many bytes have, roughly.
+uint64_t EstimateBytes(uint64_t input_bytes, const std::vector<ExportFormat>& formats);
+
+}  // namespace profd::client

@@ -1,0 +1,108 @@
+#include "client/export/inventory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "client/export/pipeline.h"
+
+namespace profd::client {
+
+namespace {
+
+constexpr size_t kSlowest = 5;
+constexpr size_t kMostModels = 1000;
+constexpr uint64_t kGapFactor = 3;
+
+// **Thread:** one.
+class Counter : public format::RowSink, public format::SpanSink {
+ public:
+  explicit Counter(Inventory& inventory) : inventory_(inventory) {}
+
+  void Rows(const format::RowBatch& batch) override {
+    InventoryItem& item = Item(batch.series->name, batch.device);
+    item.rows += batch.rows();
+    for (const uint64_t ns : batch.wall_ns) item.moments.Add(ns);
+  }
+  void Spans(const format::SpanBatch& batch) override {
+    for (const format::Span& span : batch.spans) {
+      InventoryItem& item = Item(SpanKindName(span.kind), span.device);
+      ++item.rows;
+      item.moments.Add(span.begin_ns);
+      if (span.kind == format::SpanKind::kStep) Step(span);
+      const format::TaskDetail* detail = batch.DetailOf(span);
+      if (detail == nullptr || detail->model == format::kNoId) continue;
+      std::set<uint32_t>& models = inventory_.models[span.device];
+      if (models.size() < kMostModels) models.insert(detail->model);
+    }
+  }
+
+ private:
+  InventoryItem& Item(std::string_view what, int device) {
+    const auto [found, fresh] = index_.try_emplace({what, device}, inventory_.items.size());
+    if (fresh) inventory_.items.push_back({std::string(what), device, 0, {}});
+    return inventory_.items[found->second];
+  }
+  void Step(const format::Span& span) {
+    InventorySteps& steps = inventory_.steps[span.device];
+    ++steps.count;
+    const Iteration iteration = {span.value, span.end_ns - std::min(span.begin_ns, span.end_ns)};
+    const auto at = std::find_if(
+        steps.slowest.begin(), steps.slowest.end(),
+        [&iteration](const Iteration& other) { return iteration.duration_ns > other.duration_ns; });
+    steps.slowest.insert(at, iteration);
+    if (steps.slowest.size() > kSlowest) steps.slowest.pop_back();
+  }
+
+  Inventory& inventory_;
+  std::map<std::pair<std::string_view, int>, size_t> index_;
+};
+
+}  // namespace
+
+void Moments::Add(uint64_t ns) {
+  if (moments_ == 0) {
+    first_ns_ = last_ns_ = ns;
+    moments_ = 1;
+    return;
+  }
+  first_ns_ = std::min(first_ns_, ns);
+  if (ns <= last_ns_) return;
+  const uint64_t interval = ns - std::exchange(last_ns_, ns);
+  ++moments_;
+  if (learning_.size() < kLearnt) {
+    learning_.push_back(interval);
+    if (learning_.size() < kLearnt) return;
+    std::vector<uint64_t> sorted = learning_;
+    std::nth_element(sorted.begin(), sorted.begin() + kLearnt / 2, sorted.end());
+    usual_ns_ = sorted[kLearnt / 2];
+    for (const uint64_t learnt : learning_) {
+      if (learnt / kGapFactor > usual_ns_) ++gaps_, longest_gap_ns_ = std::max(longest_gap_ns_, learnt);
+    }
+    return;
+  }
+  if (interval / kGapFactor > usual_ns_) ++gaps_, longest_gap_ns_ = std::max(longest_gap_ns_, interval);
+}
+
+double Moments::rate_hz() const {
+  if (moments_ < 2) return 0;
+  return static_cast<double>(moments_ - 1) * 1e9 / static_cast<double>(last_ns_ - first_ns_);
+}
+
+base::Result<Inventory> TakeInventory(const std::string& directory, Progress& progress) {
+  Inventory inventory;
+  auto capture = OpenCapture(directory, false, inventory.report);
+  if (!capture.ok()) return capture.status();
+  inventory.capture = std::move(capture).value();
+  Counter counter(inventory);
+  format::Texts texts;
+  Sinks sinks;
+  sinks.rows = &counter;
+  sinks.spans = &counter;
+  sinks.texts = &texts;
+  sinks.report = &inventory.report;
+  sinks.progress = &progress;
+  Decode(inventory.capture, {}, false, sinks);
+  return inventory;
+}
+
+}  // namespace profd::client

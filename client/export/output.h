@@ -1,0 +1,59 @@
+// What every output of an export is: a place for rows and spans that becomes files.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "format/series.h"
+#include "format/side_facts.h"
+#include "format/spans.h"
+
+namespace profd::client {
+
+// What outputs must know of a capture before its first row.
+struct CaptureFacts {
+  format::SideFacts host;  // as far as known
+  std::vector<format::SideFacts> devices;
+  uint64_t start_ns = 0, end_ns = 0;  // wall; end 0: unknown
+  std::vector<std::string> kinds;     // of any device's files that the vendor reads and that are not empty
+
+  // nullptr: there is none; -1 is the host.
+  const format::SideFacts* Device(int device) const {
+    if (device < 0) return &host;
+    for (const format::SideFacts& side : devices)
+      if (side.device == device) return &side;
+    return nullptr;
+  }
+};
+
+struct OutputOptions {
+  bool vendor_compatible = false;
+  bool gzip = false;  // where the format has it
+};
+
+// **Thread:** one. Files appear under their names when Finish says ok, and only then.
+class Output : public format::RowSink, public format::SpanSink {
+ public:
+  // The first error of writing; from then on everything is ignored.
+  virtual base::Status status() const = 0;
+  virtual base::Status Finish() = 0;
+  virtual uint64_t bytes() const = 0;
+  // Rows and spans it had no place for.
+  virtual uint64_t left_out() const { return 0; }
+};
+
+base::Result<std::unique_ptr<Output>> MakeChromeOutput(const std::string& path, const CaptureFacts& facts,
+                                                       const OutputOptions& options);
+base::Result<std::unique_ptr<Output>> MakePerfettoOutput(const std::string& path, const CaptureFacts& facts,
+                                                         const OutputOptions& options);
+base::Result<std::unique_ptr<Output>> MakeDatabaseOutput(const std::string& path, const CaptureFacts& facts,
+                                                         const OutputOptions& options);
+// Many files: <folder>/<kind>_<stamp>.csv.
+base::Result<std::unique_ptr<Output>> MakeCsvOutput(const std::string& folder, const std::string& stamp,
+                                                    const CaptureFacts& facts, const OutputOptions& options);
+
+}  // namespace profd::client

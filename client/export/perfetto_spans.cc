@@ -1,0 +1,306 @@
+// Spans as slices, instants and counters of Perfetto's tracks.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "client/export/json_text.h"
+#include "client/export/perfetto.h"
+#include "client/export/perfetto_fields.h"
+
+namespace profd::client {
+namespace {
+
+using format::ArgType;
+using format::Span;
+using format::SpanKind;
+using proto::Message;
+
+// Kinds of which two on one track may overlap without one being inside the other.
+bool MayOverlap(const Span& span) {
+  switch (span.kind) {
+    case SpanKind::kApi:
+    case SpanKind::kMark:
+    case SpanKind::kCounter:
+    case SpanKind::kOverlap:
+      return false;
+    case SpanKind::kRange:
+      return span.value != 0;
+    default:
+      return true;
+  }
+}
+
+constexpr int64_t kName32 = 0xFFFFFFFF;
+
+}  // namespace
+
+void PerfettoOutput::Process(const format::SpanProcess& process) {
+  programs_[process.pid] = {std::string(process.name), std::string(process.label)};
+}
+
+void PerfettoOutput::Thread(const format::SpanThread& thread) {
+  threads_[{thread.pid, thread.tid}] = ValidUtf8(thread.name);
+}
+
+PerfettoOutput::Track PerfettoOutput::ProcessOf(int64_t pid) {
+  Track& track = tracks_[{kProcesses, pid, 0}];
+  if (track != 0) return track;
+  track = ++last_track_;
+  const auto program = programs_.find(pid);
+  std::string name = program != programs_.end() ? program->second.name : std::string();
+  if (name.empty() && pid == facts_.host.pid) name = facts_.host.pid_name;
+  Message process, descriptor;
+  process.Add(pb::kProcessPid, static_cast<uint64_t>(pid)).Add(pb::kProcessName, ValidUtf8(name));
+  if (program != programs_.end() && !program->second.label.empty())
+    process.Add(pb::kProcessLabels, ValidUtf8(program->second.label));
+  descriptor.Add(pb::kTrackUuid, track).Add(pb::kTrackProcess, process);
+  Describe(descriptor);
+  return track;
+}
+
+PerfettoOutput::Track PerfettoOutput::ThreadOf(int64_t pid, int64_t tid) {
+  const Track process = ProcessOf(pid);
+  Track& track = tracks_[{kThreads, pid, tid}];
+  if (track != 0) return track;
+  track = ++last_track_;
+  Message thread, descriptor;
+  thread.Add(pb::kThreadPid, static_cast<uint64_t>(pid)).Add(pb::kThreadTid, static_cast<uint64_t>(tid));
+  const auto name = threads_.find({pid, tid});
+  if (name != threads_.end()) thread.Add(pb::kThreadName, name->second);
+  descriptor.Add(pb::kTrackUuid, track).Add(pb::kTrackParent, process).Add(pb::kTrackThread, thread);
+  Describe(descriptor);
+  return track;
+}
+
+PerfettoOutput::Track PerfettoOutput::TrackOf(const format::SpanBatch& batch, const Span& span) {
+  const auto part = [&](Track parent, std::string_view name) {
+    return Named({kParts, static_cast<int64_t>(parent), static_cast<int64_t>(span.kind)}, parent, name);
+  };
+  const auto of_device = [&](Layer layer, int64_t thread, std::string_view name) {
+    const TrackKey key{static_cast<uint8_t>(layer), span.device, thread};
+    const auto found = tracks_.find(key);
+    return found != tracks_.end() ? found->second : Named(key, AreaOf(layer, span.device), name);
+  };
+  const int64_t pid = span.pid != 0 ? span.pid : facts_.host.pid;
+  switch (span.kind) {
+    case SpanKind::kTask:
+    case SpanKind::kKernel:
+      return of_device(Layer::kHardware, span.stream, "Stream " + std::to_string(span.stream));
+    case SpanKind::kComm: {
+      const std::string group = "Group " + std::string(batch.texts->Get(span.category));
+      return of_device(Layer::kCommunication, span.category, span.category == 0 ? "Communication" : group);
+    }
+    case SpanKind::kOverlap:
+      return of_device(Layer::kOverlap, static_cast<int64_t>(span.value) & kName32,
+                       batch.texts->Get(span.name));
+    case SpanKind::kStep:
+      if (span.device >= 0) return of_device(Layer::kHardware, kName32 + 1, "Iterations");
+      return part(ProcessOf(pid), "Steps");
+    case SpanKind::kCounter:
+      return ProcessOf(pid);
+    case SpanKind::kApi:
+      return part(ThreadOf(pid, span.tid), "CANN");
+    case SpanKind::kOsCall:
+      return part(ThreadOf(pid, span.tid), "OS calls");
+    case SpanKind::kMemory:
+      return part(ThreadOf(pid, span.tid), "Memory");
+    case SpanKind::kRange:
+      if (span.value != 0) return part(ThreadOf(pid, span.tid), "Ranges");
+      break;
+    case SpanKind::kMark:
+      break;
+  }
+  return ThreadOf(pid, span.tid);
+}
+
+PerfettoOutput::Place& PerfettoOutput::PlaceOf(const format::SpanBatch& batch, const Span& span) {
+  Place& place = places_[static_cast<size_t>(span.kind) % format::kSpanKinds];
+  const uint64_t part = span.kind == SpanKind::kComm      ? span.category
+                        : span.kind == SpanKind::kOverlap ? span.value
+                        : span.kind == SpanKind::kRange   ? uint64_t{span.value != 0}
+                                                          : 0;
+  if (place.track != 0 && place.pid == span.pid && place.tid == span.tid && place.device == span.device &&
+      place.stream == span.stream && place.part == part)
+    return place;
+  place = {span.pid, span.tid, part, span.device, span.stream, TrackOf(batch, span), nullptr};
+  if (MayOverlap(span)) place.lanes = &lanes_[place.track];
+  return place;
+}
+
+PerfettoOutput::Track PerfettoOutput::LaneOf(const Place& place, const Span& span) {
+  constexpr size_t kMostLanes = 256;
+  const uint64_t end_ns = std::max(span.begin_ns, span.end_ns);
+  std::vector<Lane>& lanes = *place.lanes;
+  if (lanes.empty()) lanes.push_back({place.track, span.begin_ns, span.begin_ns});
+  for (Lane& lane : lanes) {
+    if (span.begin_ns >= lane.until) {
+      lane.until = end_ns;
+      return lane.track;
+    }
+    if (end_ns <= lane.from) {
+      lane.from = span.begin_ns;
+      return lane.track;
+    }
+  }
+  if (lanes.size() == kMostLanes) return 0;
+  const auto& [parent, name] = bases_[place.track];
+  lanes.push_back({NewTrack(parent, name), span.begin_ns, end_ns});
+  return lanes.back().track;
+}
+
+uint64_t PerfettoOutput::NumberOf(Use use, const format::Texts& texts, format::TextId id) {
+  constexpr uint32_t kFields[] = {pb::kEventNames, pb::kAnnotationNames, pb::kAnnotationStrings};
+  if (texts_ != &texts) {  // those of another table get numbers of their own
+    size_t most = 0;
+    for (std::vector<bool>& known : known_) {
+      most = std::max(most, known.size());
+      known.clear();
+    }
+    first_text_ += most;
+    texts_ = &texts;
+  }
+  if (id >= texts.size()) id = 0;
+  std::vector<bool>& known = known_[use];
+  if (id >= known.size()) known.resize(texts.size());
+  if (!known[id]) {
+    known[id] = true;
+    const Message text = Message().Add(pb::kIid, first_text_ + id).Add(pb::kName, ValidUtf8(texts.Get(id)));
+    interned_.Add(kFields[use], text);
+  }
+  return first_text_ + id;
+}
+
+void PerfettoOutput::AddArg(uint64_t name, ArgType type, uint64_t bits) {
+  char* at = event_.Room(64);
+  *at++ = static_cast<char>(proto::Tag(pb::kAnnotations, proto::Wire::kBytes));
+  char* const length = at++;  // below 128
+  const auto number = [&at](uint32_t field, uint64_t value) {
+    at = proto::WriteVarint(proto::WriteVarint(at, proto::Tag(field, proto::Wire::kVarint)), value);
+  };
+  number(pb::kAnnotationNameIid, name);
+  switch (type) {
+    case ArgType::kU64:
+      number(pb::kAnnotationUint, bits);
+      break;
+    case ArgType::kI64:
+      number(pb::kAnnotationInt, bits);
+      break;
+    case ArgType::kText:
+      number(pb::kAnnotationStringIid, bits);
+      break;
+    case ArgType::kF64:
+      at = proto::WriteVarint(at, proto::Tag(pb::kAnnotationDouble, proto::Wire::kFixed64));
+      at = proto::WriteFixed64(at, bits);
+      break;
+  }
+  *length = static_cast<char>(at - length - 1);
+  event_.Advance(at);
+}
+
+void PerfettoOutput::AddArgs(const format::SpanBatch& batch, const Span& span) {
+  const format::Texts& texts = *batch.texts;
+  const auto number = [&](SpanField field, uint64_t value) {
+    AddArg(static_cast<uint64_t>(field), ArgType::kU64, value);
+  };
+  const auto text = [&](SpanField field, format::TextId id) {
+    if (id != 0) AddArg(static_cast<uint64_t>(field), ArgType::kText, NumberOf(kStrings, texts, id));
+  };
+  const bool domain = span.kind == SpanKind::kRange || span.kind == SpanKind::kMark;
+  text(span.kind == SpanKind::kApi    ? SpanField::kLevel
+       : span.kind == SpanKind::kComm ? SpanField::kGroup
+       : domain                       ? SpanField::kDomain
+                                      : SpanField::kType,
+       span.category);
+  if (span.kind == SpanKind::kTask) number(SpanField::kTask, span.value);
+  if (span.kind == SpanKind::kKernel) number(SpanField::kCorrelation, span.value);
+  if (span.kind == SpanKind::kStep) number(SpanField::kStep, span.value);
+  if (span.connection != 0) number(SpanField::kConnection, span.connection);
+  if (const format::TaskDetail* task = batch.DetailOf(span)) {
+    number(SpanField::kBatch, task->batch);
+    if (task->model != format::kNoId) number(SpanField::kModel, task->model);
+    if (task->context != format::kNoId) number(SpanField::kContext, task->context);
+    text(SpanField::kOpType, task->op_type);
+    text(SpanField::kInputShapes, task->input_shapes);
+    text(SpanField::kOutputShapes, task->output_shapes);
+  }
+  for (const format::SpanArg& arg : batch.ArgsOf(span)) {
+    const bool is_text = arg.type == ArgType::kText;
+    if (is_text && arg.bits == span.category) continue;  // is there already
+    const uint64_t bits =
+        is_text ? NumberOf(kStrings, texts, static_cast<format::TextId>(arg.bits)) : arg.bits;
+    AddArg(NumberOf(kKeys, texts, arg.key), arg.type, bits);
+  }
+}
+
+void PerfettoOutput::WritePacket(uint64_t wall_ns) {
+  const size_t event = event_.bytes().size(), interned = interned_.bytes().size();
+  size_t size = 1 + proto::VarintSize(wall_ns) + 2 + 2 + 1 + proto::VarintSize(event) + event;
+  if (interned != 0) size += 1 + proto::VarintSize(interned) + interned;
+  char* at = file_->Reserve(64);
+  at = proto::WriteVarint(at, proto::Tag(pb::kPacket, proto::Wire::kBytes));
+  at = proto::WriteVarint(at, size);
+  at = proto::WriteVarint(at, proto::Tag(pb::kTimestamp, proto::Wire::kVarint));
+  at = proto::WriteVarint(at, wall_ns);
+  at = proto::WriteVarint(at, proto::Tag(pb::kSequenceId, proto::Wire::kVarint));
+  *at++ = 1;
+  at = proto::WriteVarint(at, proto::Tag(pb::kSequenceFlags, proto::Wire::kVarint));
+  *at++ = pb::kNeedsState;
+  at = proto::WriteVarint(at, proto::Tag(pb::kTrackEvent, proto::Wire::kBytes));
+  file_->Advance(proto::WriteVarint(at, event));
+  file_->Append(event_.bytes());
+  if (interned == 0) return;
+  at = proto::WriteVarint(file_->Reserve(64), proto::Tag(pb::kInternedData, proto::Wire::kBytes));
+  file_->Advance(proto::WriteVarint(at, interned));
+  file_->Append(interned_.bytes());
+  interned_.Clear();
+}
+
+void PerfettoOutput::WriteProgramCounter(const format::SpanBatch& batch, const Span& span) {
+  if (!std::isfinite(span.CounterValue())) return;
+  const Track process = PlaceOf(batch, span).track;
+  Track& track = tracks_[{kParts, static_cast<int64_t>(process), kName32 + 1 + span.name}];
+  if (track == 0) track = NewCounter(process, batch.texts->Get(span.name), "");
+  event_.Clear();
+  event_.Add(pb::kEventType, pb::kTypeCounter).Add(pb::kEventTrack, track);
+  event_.AddDouble(pb::kDoubleCounter, span.CounterValue());
+  WritePacket(span.begin_ns);
+}
+
+void PerfettoOutput::WriteSpan(const format::SpanBatch& batch, const Span& span) {
+  if (span.kind == SpanKind::kCounter) return WriteProgramCounter(batch, span);
+  const Place& place = PlaceOf(batch, span);
+  const Track track = place.lanes != nullptr ? LaneOf(place, span) : place.track;
+  if (track == 0) {
+    ++left_out_;
+    return;
+  }
+  event_.Clear();
+  event_.Add(pb::kEventType, span.instant() ? pb::kTypeInstant : pb::kTypeBegin).Add(pb::kEventTrack, track);
+  if (span.kind == SpanKind::kStep && span.name == 0) {
+    event_.Add(pb::kEventName, "step " + std::to_string(span.value));
+  } else {
+    event_.Add(pb::kNameIid, NumberOf(kNames, *batch.texts, span.name));
+  }
+  if (span.connection != 0 && span.flow != format::Flow::kNone)
+    event_.AddFixed64(span.flow == format::Flow::kEnds ? pb::kTerminatingFlows : pb::kFlows, span.connection);
+  AddArgs(batch, span);
+  WritePacket(span.begin_ns);
+  if (span.instant()) return;
+  event_.Clear();
+  event_.Add(pb::kEventType, pb::kTypeEnd).Add(pb::kEventTrack, track);
+  WritePacket(std::max(span.begin_ns, span.end_ns));
+}
+
+// Readers sort by stamps and keep the order of what has the same one, so what encloses goes before what it
+// encloses.
+void PerfettoOutput::Spans(const format::SpanBatch& batch) {
+  order_.resize(batch.spans.size());
+  std::iota(order_.begin(), order_.end(), 0);
+  std::ranges::sort(order_, [&](uint32_t a, uint32_t b) {
+    const Span &first = batch.spans[a], &second = batch.spans[b];
+    return std::tuple(first.begin_ns, ~first.end_ns, a) < std::tuple(second.begin_ns, ~second.end_ns, b);
+  });
+  for (const uint32_t i : order_) WriteSpan(batch, batch.spans[i]);
+}
+
+}  // namespace profd::client

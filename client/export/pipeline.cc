@@ -1,0 +1,147 @@
+#include "client/export/pipeline.h"
+
+#include <memory>
+#include <string>
+
+#include "client/export/agent_source.h"
+#include "client/export/overlap.h"
+#include "client/export/task_source.h"
+#include "format/decode/catalogue.h"
+
+namespace profd::client {
+
+namespace {
+
+using format::DecoderEntry;
+using format::StampDomain;
+
+std::string Counted(uint64_t count, const char* what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+// **Thread:** one. The streams of one side.
+class SideDecoder {
+ public:
+  SideDecoder(const Capture& capture, const Side& side, const Wanted& wanted, bool vendor_compatible,
+              const Sinks& sinks, Sieve& sieve)
+      : capture_(capture), side_(side), wanted_(wanted), sinks_(sinks), sieve_(sieve) {
+    context_.side = &side.facts;
+    context_.clocks = &side.clocks;
+    context_.rows = &sieve;
+    context_.spans = &sieve;
+    context_.texts = sinks.texts;
+    context_.vendor_compatible = vendor_compatible;
+  }
+
+  void Run() {
+    for (const Stream& stream : side_.streams) {
+      if (sinks_.progress != nullptr && sinks_.progress->cancelled) return;
+      One(stream);
+    }
+  }
+
+ private:
+  void One(const Stream& stream) {
+    if (IsTaskStream(stream.file)) return;
+    int64_t pid = 0;
+    const DecoderEntry* entry = format::FindDecoder(stream.file, side_.facts, pid);
+    Report& report = *sinks_.report;
+    if (entry == nullptr) return report.Note(stream.path() + ": nothing is known of its records");
+    if (!wanted_.Kind(entry->kind)) return;
+    if (context_.vendor_compatible && !VendorReads(*entry, side_.facts.chip)) {
+      return report.Note(stream.path() + ": the vendor's parser does not read it on this chip");
+    }
+    if (!entry->only_without.empty() && side_.Find(entry->only_without) != nullptr) return;  // tells the same
+    const auto skip_all = [&](const std::string& why) {
+      report.Skip({stream.path(), 0, stream.bytes(), 0, why});
+    };
+    if (const std::string_view missing = MissingClock(entry->stamp); !missing.empty()) {
+      return skip_all("nobody knows when its records were made: " + std::string(missing) + " cannot be read");
+    }
+    Framed framed;
+    framed.by = Framed::By::kLine;
+    framed.last_slice_only = context_.vendor_compatible && entry->vendor_reads_last_slice_only;
+    if (entry->by == DecoderEntry::By::kRecord) {
+      framed.by = Framed::By::kRecord;
+      bool checks = false;
+      const format::StreamFormat* format = RecordFormat(*entry, stream.file, side_.facts, checks);
+      if (format == nullptr) return skip_all("its records are not known for this chip");
+      framed.record_bytes = format->record_bytes;
+      if (checks) framed.check = format;
+      if (const uint64_t per_second = StampsPerSecond(*format, side_.facts); per_second > 0) {
+        framed.stamps = format;
+        framed.stamps_per_second = per_second;
+        framed.stamp_tolerance = entry->in_order ? 0 : per_second;
+      }
+    }
+    const std::unique_ptr<format::Decoder> decoder = entry->make(context_, stream.file, pid);
+    if (decoder == nullptr) return skip_all("sample.json does not say what was sampled");
+    const bool tells_loss = !context_.vendor_compatible;  // the vendor's parser does not notice
+    StreamReader reader(capture_, stream, framed, report, sinks_.progress);
+    for (auto piece = reader.Next(); !piece.empty(); piece = reader.Next()) {
+      if (reader.begins_slice()) decoder->NextSlice();
+      if (tells_loss && reader.lost()) decoder->Lost();
+      decoder->Take(piece);
+    }
+    if (tells_loss && reader.lost()) decoder->Lost();
+    decoder->Finish();
+    report.Count(stream.path(), std::string(entry->kind), reader.bytes_read(), decoder->records());
+    for (const auto& [why, records] : decoder->ignored()) {
+      report.Note(stream.path() + ": " + Counted(records, "record") + " " + std::string(why));
+    }
+    for (const auto& [why, records] : decoder->rejected()) {
+      report.Skip({stream.path(), 0, 0, records, std::string(why)});
+    }
+    if (const uint64_t stray = sieve_.TakeStray(); stray > 0) {
+      report.Skip({stream.path(), 0, 0, stray, "with a time outside of the collection"});
+    }
+  }
+
+  // What it would take to date the records. Without the time of the collection's begin they still follow each
+  // other.
+  std::string_view MissingClock(StampDomain stamp) const {
+    const format::SideFacts& facts = side_.facts;
+    if (side_.is_host() || side_.has_clock_pairs || stamp == StampDomain::kNone) return {};
+    if (!facts.has_host_clock) return "host_start.log";
+    const bool of_device = stamp == StampDomain::kDeviceNs || stamp == StampDomain::kDeviceTicks ||
+                           stamp == StampDomain::kTextDeviceNs;
+    return of_device && !facts.has_device_clock ? "dev_start.log" : std::string_view();
+  }
+
+  const Capture& capture_;
+  const Side& side_;
+  const Wanted& wanted_;
+  const Sinks& sinks_;
+  Sieve& sieve_;
+  format::DecodeContext context_;
+};
+
+}  // namespace
+
+void Decode(const Capture& capture, const Wanted& wanted, bool vendor_compatible, const Sinks& sinks) {
+  Sieve sieve(capture, wanted, *sinks.rows, *sinks.spans);
+  for (const Side& side : capture.sides) {
+    if (!wanted.Device(side.facts.device)) continue;
+    SideDecoder(capture, side, wanted, vendor_compatible, sinks, sieve).Run();
+  }
+  Sinks sieved = sinks;
+  sieved.rows = &sieve;
+  Overlap overlap(sieve, *sinks.texts);
+  sieved.spans = &overlap;
+  const auto report_stray = [&](const char* where) {
+    if (const uint64_t stray = sieve.TakeStray(); stray > 0) {
+      sinks.report->Skip({where, 0, 0, stray, "with a time outside of the collection"});
+    }
+  };
+  DecodeTasks(capture, wanted, vendor_compatible, sieved);
+  report_stray("tasks and calls");
+  DecodeAgents(capture, wanted, sieved);
+  report_stray("profd");
+  overlap.Finish();
+  if (overlap.late() > 0) {
+    sinks.report->Note("Overlap Analysis: " + Counted(overlap.late(), "task") +
+                       " so late that they count in part only");
+  }
+}
+
+}  // namespace profd::client

@@ -1,0 +1,27 @@
+// From a capture to rows and spans: every stream through its decoder, in an order that outputs can rely on.
+#pragma once
+
+#include "client/export/capture.h"
+#include "client/export/filter.h"
+#include "client/export/report.h"
+#include "client/export/slices.h"
+#include "format/series.h"
+#include "format/spans.h"
+#include "format/texts.h"
+
+namespace profd::client {
+
+// Where what is found goes, and what was not used. `texts` names what spans refer to.
+struct Sinks {
+  format::RowSink* rows = nullptr;
+  format::SpanSink* spans = nullptr;
+  format::Texts* texts = nullptr;
+  Report* report = nullptr;
+  Progress* progress = nullptr;
+};
+
+// The host, the devices by their numbers, then what agents recorded; the streams of each by name. Memory is
+// bounded, whatever is in there.
+void Decode(const Capture& capture, const Wanted& wanted, bool vendor_compatible, const Sinks& sinks);
+
+}  // namespace profd::client

@@ -1,0 +1,389 @@
+#include "client/export/task_source.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/export/slices.h"
+#include "format/decode/cann_names.h"
+#include "format/decode/decoder.h"
+#include "format/decode/launches.h"
+#include "format/decode/line_decoder.h"
+#include "format/decode/task_join.h"
+#include "format/decode/task_log.h"
+#include "format/records/cann.h"
+#include "format/records/packed.h"
+
+namespace profd::client {
+
+namespace {
+
+using format::CannApiRecord;
+using format::CannNodeInfo;
+using format::CannTaskTrack;
+using format::DeviceTask;
+using format::Launch;
+using format::TaskLog;
+
+constexpr size_t kWindowCalls = 1 << 15;
+constexpr size_t kWindowTracks = 16 * kWindowCalls;  // a call can launch many
+constexpr std::string_view kAging[] = {"aging.", "unaging."};
+constexpr std::string_view kLogs[] = {"stars_soc.data", "hwts.data", "hwts.aiv_data"};
+
+std::string Number(uint64_t count, const char* what) { return std::to_string(count) + " " + what; }
+
+// Nowhere.
+class NoSpans : public format::SpanSink {
+ public:
+  void Spans(const format::SpanBatch&) override {}
+};
+
+// The records of one kind, of both its files, by stamp. **Thread:** one.
+template <typename Record>
+class Cursor {
+ public:
+  Cursor(const Capture& capture, const Side& side, std::string_view name, Report& report,
+         Progress* progress) {
+    for (const std::string_view aging : kAging) {
+      const Stream* stream = side.Find(std::string(aging) + std::string(name));
+      if (stream == nullptr) continue;
+      Framed framed;
+      framed.by = Framed::By::kRecord;
+      framed.record_bytes = sizeof(Record);
+      files_.push_back(
+          {stream, std::make_unique<StreamReader>(capture, *stream, framed, report, progress), {}, 0, 0});
+      Load(files_.back());
+    }
+  }
+
+  bool done() const {
+    return std::all_of(files_.begin(), files_.end(), [](const File& file) { return file.rest.empty(); });
+  }
+  // Gives `most` records with stamps up to `end`, or all of them if there are less.
+  template <typename Give>
+  void Drain(uint64_t end, size_t most, Give give) {
+    while (most > 0) {
+      // Of the file with the least stamp all that come before the other's.
+      File* first = nullptr;
+      uint64_t until = end;
+      for (File& file : files_) {
+        if (file.rest.empty()) continue;
+        if (first != nullptr) until = std::min(until, std::max(first->stamp, file.stamp));
+        if (first == nullptr || file.stamp < first->stamp) first = &file;
+      }
+      if (first == nullptr || first->stamp > until) return;
+      for (; most > 0 && !first->rest.empty() && first->stamp <= until; --most) {
+        give(format::Load<Record>(first->rest.data()));
+        first->rest = first->rest.subspan(sizeof(Record));
+        ++first->records;
+        Load(*first);
+      }
+    }
+  }
+  void Count(Report& report, std::string_view kind) const {
+    for (const File& file : files_) {
+      report.Count(file.stream->path(), std::string(kind), file.reader->bytes_read(), file.records);
+    }
+  }
+
+ private:
+  struct File {
+    const Stream* stream;
+    std::unique_ptr<StreamReader> reader;
+    std::span<const std::byte> rest;  // whole records; empty at the end
+    uint64_t stamp;                   // of the next one
+    uint64_t records;
+  };
+
+  static uint64_t Stamp(const CannApiRecord& record) {
+    return record.end == format::kCannEvent ? record.begin : record.end;
+  }
+  static uint64_t Stamp(const auto& record) { return record.head.stamp; }
+  static void Load(File& file) {
+    if (file.rest.size() < sizeof(Record)) file.rest = file.reader->Next();
+    if (file.rest.size() < sizeof(Record)) file.rest = {};
+    if (!file.rest.empty()) file.stamp = Stamp(format::Load<Record>(file.rest.data()));
+  }
+
+  std::deque<File> files_;
+};
+
+// A device's log, and the launches that wait for their tasks. **Thread:** one.
+class DeviceTasks {
+ public:
+  DeviceTasks(const Capture& capture, const Side& side, const Sinks& sinks, int64_t pid)
+      : side_(side),
+        sinks_(sinks),
+        pid_(pid),
+        spans_(*sinks.spans, *sinks.texts),
+        yes_(sinks.texts->Intern("YES")),
+        no_(sinks.texts->Intern("NO")) {
+    context_.side = &side.facts;
+    context_.clocks = &side.clocks;
+    for (const std::string_view name : kLogs) {
+      const Stream* stream = side.Find(name);
+      if (stream == nullptr) continue;
+      if (!side.facts.has_device_clock) {
+        sinks.report->Skip({stream->path(), 0, stream->bytes(), 0,
+                            "dev_start.log is missing: nobody knows when its records were made"});
+        continue;
+      }
+      const TaskLog::Layout layout = TaskLog::LayoutOf(name, side.facts.chip);
+      Framed framed;
+      framed.by = Framed::By::kRecord;
+      framed.record_bytes = static_cast<uint32_t>(TaskLog::RecordBytes(layout));
+      logs_.push_back({stream,
+                       StreamReader(capture, *stream, framed, *sinks.report, sinks.progress),
+                       TaskLog(layout),
+                       {},
+                       0});
+    }
+  }
+
+  int device() const { return side_.facts.device; }
+  void Add(const Launch& launch, uint64_t wall_ns) {
+    if (!logs_.empty()) join_.Add(launch, wall_ns);
+  }
+
+  // All tasks that begin before `until_ns`.
+  void Run(uint64_t until_ns) {
+    for (Log& log : logs_) {
+      while (true) {
+        for (; log.next < log.tasks.size(); ++log.next) {
+          const uint64_t begin_ns = context_.DeviceTicksToWall(log.tasks[log.next].begin_ticks);
+          if (begin_ns >= until_ns) break;
+          Give(log.tasks[log.next], begin_ns);
+        }
+        if (log.next < log.tasks.size()) break;
+        log.tasks.clear();
+        log.next = 0;
+        const std::span<const std::byte> piece = log.reader.Next();
+        if (piece.empty()) break;
+        log.log.Take(piece, log.tasks);
+      }
+    }
+  }
+  void Finish() {
+    Run(UINT64_MAX);
+    spans_.Flush();
+    Report& report = *sinks_.report;
+    for (const Log& log : logs_) {
+      const std::string path = log.stream->path();
+      report.Count(path, "task", log.reader.bytes_read(), log.log.records());
+      const auto skip = [&](uint64_t records, const char* why) {
+        if (records > 0) report.Skip({path, 0, 0, records, why});
+      };
+      skip(log.log.foreign(), "records without their magic");
+      skip(log.log.no_start(), "ends of tasks whose start is not there");
+      skip(log.log.no_end(), "starts of tasks whose end is not there");
+      if (log.log.other() > 0)
+        report.Note(path + ": " + Number(log.log.other(), "records of blocks, which nobody reads"));
+    }
+    if (logs_.empty()) return;
+    const std::string where = "device " + std::to_string(device()) + ": ";
+    if (nameless_ > 0) report.Note(where + Number(nameless_, "tasks that no call of the host is known for"));
+    if (join_.launches_without_task() > 0) {
+      report.Note(where +
+                  Number(join_.launches_without_task(), "launches without a task in the device's log"));
+    }
+    if (join_.no_room() > 0) {
+      report.Skip(
+          {where + "launches", 0, 0, join_.no_room(), "launches waiting for their tasks: no room for more"});
+    }
+  }
+
+ private:
+  struct Log {
+    const Stream* stream;
+    StreamReader reader;
+    TaskLog log;
+    std::vector<DeviceTask> tasks;
+    size_t next;
+  };
+
+  void Give(const DeviceTask& task, uint64_t begin_ns) {
+    const Launch* launch = join_.Find(task, begin_ns);
+    format::Texts& texts = *sinks_.texts;
+    format::Span& span = spans_.Add(format::SpanKind::kTask);
+    span.begin_ns = begin_ns;
+    span.end_ns = std::max(begin_ns, context_.DeviceTicksToWall(task.end_ticks));
+    span.value = task.task;
+    span.device = device();
+    span.stream = task.stream;
+    span.pid = pid_;
+    format::TaskDetail& detail = spans_.AddDetail();
+    detail.context = task.context;
+    if (launch == nullptr) {
+      ++nameless_;
+      span.category = span.name = texts.Intern(format::StarsTaskTypeName(task.type));
+      return;
+    }
+    span.category = launch->task_type;
+    span.tid = launch->thread;
+    span.connection = launch->connection;
+    span.flow = launch->connection != 0 ? format::Flow::kEnds : format::Flow::kNone;
+    span.name = launch->op_name != 0  ? launch->op_name
+                : launch->kernel != 0 ? launch->kernel
+                                      : launch->task_type;
+    detail.batch = launch->batch;
+    detail.kernel_name = launch->kernel;
+    detail.has_op = launch->is_compute;
+    detail.op_name = launch->op_name;
+    if (launch->op_type == 0) return;
+    detail.op_type = launch->op_type;
+    detail.op_task_type = launch->op_task_type;
+    detail.block_num = launch->blocks;
+    detail.mix_block_num = launch->mix_blocks;
+    detail.hf32 = launch->hf32 ? yes_ : no_;
+  }
+
+  const Side& side_;
+  const Sinks& sinks_;
+  const int64_t pid_;
+  format::DecodeContext context_;
+  std::deque<Log> logs_;
+  format::TaskJoin join_;
+  format::SpanWriter spans_;
+  const format::TextId yes_, no_;
+  uint64_t nameless_ = 0;
+};
+
+// **Thread:** one.
+class TaskSource {
+ public:
+  TaskSource(const Capture& capture, const Wanted& wanted, bool vendor_compatible, const Sinks& sinks)
+      : capture_(capture),
+        sinks_(sinks),
+        vendor_compatible_(vendor_compatible),
+        names_(*sinks.texts),
+        with_calls_(wanted.Kind("api")),
+        calls_(with_calls_ ? *sinks.spans : static_cast<format::SpanSink&>(nowhere_), *sinks.texts) {
+    const int64_t pid = capture.host() != nullptr ? capture.host()->facts.pid : 0;
+    for (const Side& side : capture.sides) {
+      if (side.is_host() || !wanted.Device(side.facts.device) || !wanted.Kind("task")) continue;
+      devices_.emplace_back(capture, side, sinks, pid);
+    }
+  }
+
+  void Run() {
+    if (capture_.host() != nullptr) Host(*capture_.host());
+    for (DeviceTasks& device : devices_) device.Finish();
+  }
+
+ private:
+  void ReadNames(const Side& host) {
+    for (const std::string_view aging : kAging) {
+      for (const bool types : {false, true}) {
+        const Stream* stream =
+            host.Find(std::string(aging) + (types ? "additional.type_info_dic" : "additional.hash_dic"));
+        if (stream == nullptr) continue;
+        Framed framed;
+        framed.by = Framed::By::kLine;
+        StreamReader reader(capture_, *stream, framed, *sinks_.report, sinks_.progress);
+        uint64_t lines = 0, bad = 0;
+        for (auto piece = reader.Next(); !piece.empty(); piece = reader.Next()) {
+          std::string_view text(reinterpret_cast<const char*>(piece.data()), piece.size());
+          while (!text.empty()) {
+            const size_t end = std::min(text.find('\n'), text.size());
+            const std::string_view line = text.substr(0, end);
+            text.remove_prefix(std::min(end + 1, text.size()));
+            if (line.empty()) continue;
+            ++lines;
+            bad += types ? !names_.TypeLine(line) : !names_.HashLine(line);
+          }
+        }
+        sinks_.report->Count(stream->path(), "api", reader.bytes_read(), lines);
+        if (bad > 0)
+          sinks_.report->Skip(
+              {stream->path(), 0, 0, bad, "lines that name nothing, or more than there is room for"});
+      }
+    }
+  }
+
+  void Host(const Side& host) {
+    ReadNames(host);
+    format::DecodeContext context;
+    context.side = &host.facts;
+    context.clocks = &host.clocks;
+    Report& report = *sinks_.report;
+    Cursor<CannApiRecord> calls(capture_, host, "api_event.data", report, sinks_.progress);
+    Cursor<CannTaskTrack> tracks(capture_, host, "compact.task_track", report, sinks_.progress);
+    Cursor<CannNodeInfo> infos(capture_, host, "compact.node_basic_info", report, sinks_.progress);
+    // At level 0 the vendor knows an operator's name only, whatever the records hold.
+    const bool no_infos =
+        vendor_compatible_ && (host.facts.prof_level == "l0" || host.facts.prof_level == "level0");
+    format::Launches launches(names_, *sinks_.texts);
+    std::vector<Launch> window;
+    const auto to_wall = [&](uint64_t stamp) { return context.HostCounterToWall(stamp); };
+    bool last = false;
+    while (!last) {
+      if (sinks_.progress != nullptr && sinks_.progress->cancelled) return;
+      calls.Drain(UINT64_MAX, kWindowCalls, [&](const CannApiRecord& call) { launches.Add(call); });
+      last = calls.done();
+      const uint64_t end = last ? UINT64_MAX : launches.end_stamp();
+      tracks.Drain(end, kWindowTracks, [&](const CannTaskTrack& track) { launches.Add(track); });
+      infos.Drain(end, kWindowTracks, [&](const CannNodeInfo& info) {
+        if (!no_infos) launches.Add(info);
+      });
+      last = last && tracks.done() && infos.done();
+      window.clear();
+      launches.EndWindow(last, host.facts.pid, to_wall, calls_, window);
+      uint64_t until_ns = 0;
+      for (const Launch& launch : window) {
+        const uint64_t wall_ns = to_wall(launch.stamp);
+        until_ns = std::max(until_ns, wall_ns);
+        for (DeviceTasks& device : devices_) {
+          if (device.device() == static_cast<int>(launch.device)) device.Add(launch, wall_ns);
+        }
+      }
+      if (launches.waiting_since() != UINT64_MAX)
+        until_ns = std::min(until_ns, to_wall(launches.waiting_since()));
+      until_ns -= std::min<uint64_t>(until_ns, 2 * format::TaskJoin::kSlackNs);
+      for (DeviceTasks& device : devices_) device.Run(until_ns);
+    }
+    calls_.Flush();
+    calls.Count(report, "api");
+    tracks.Count(report, "task");
+    infos.Count(report, "task");
+    if (launches.foreign() > 0)
+      report.Skip({"host/data", 0, 0, launches.foreign(), "API records without their magic"});
+    if (launches.unpaired_events() > 0) {
+      report.Skip({"host/data", 0, 0, launches.unpaired_events(), "API events whose other end is not there"});
+    }
+    if (launches.tracks_without_call() > 0) {
+      report.Note("host: " + Number(launches.tracks_without_call(), "launches outside of every call"));
+    }
+    if (names_.unknown() > 0)
+      report.Note("host: " + Number(names_.unknown(), "names that the dictionaries do not hold"));
+  }
+
+  const Capture& capture_;
+  const Sinks& sinks_;
+  const bool vendor_compatible_;
+  NoSpans nowhere_;
+  format::CannNames names_;
+  const bool with_calls_;
+  format::SpanWriter calls_;
+  std::deque<DeviceTasks> devices_;
+};
+
+}  // namespace
+
+bool IsTaskStream(std::string_view file) {
+  for (const std::string_view name : kLogs) {
+    if (file == name) return true;
+  }
+  if (!file.starts_with("aging.") && !file.starts_with("unaging.")) return false;
+  const std::string_view rest = file.substr(file.find('.') + 1);
+  return rest == "api_event.data" || rest == "compact.task_track" || rest == "compact.node_basic_info" ||
+         rest == "additional.hash_dic" || rest == "additional.type_info_dic";
+}
+
+void DecodeTasks(const Capture& capture, const Wanted& wanted, bool vendor_compatible, const Sinks& sinks) {
+  if (!wanted.Kind("task") && !wanted.Kind("api")) return;
+  TaskSource(capture, wanted, vendor_compatible, sinks).Run();
+}
+
+}  // namespace profd::client

@@ -1,0 +1,20 @@
+// Tasks of devices and the host's calls that launched them: the one place where several streams are read
+// together.
+#pragma once
+
+#include <string_view>
+
+#include "client/export/capture.h"
+#include "client/export/filter.h"
+#include "client/export/pipeline.h"
+
+namespace profd::client {
+
+// Read by DecodeTasks, not by a decoder of their own.
+bool IsTaskStream(std::string_view file);
+
+// The kinds "task" and "api". Reads the host's records in windows and every device's log as far as these
+// reach, so memory is bounded.
+void DecodeTasks(const Capture& capture, const Wanted& wanted, bool vendor_compatible, const Sinks& sinks);
+
+}  // namespace profd::client

@@ -1,0 +1,318 @@
+#include "format/decode/catalogue.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+
+#include "format/decode/device_decoders.h"
+#include "format/decode/host_decoders.h"
+#include "format/framing.h"
+#include "format/records/device.h"
+#include "format/records/packed.h"
+
+namespace profd::format {
+
+namespace {
+
+using By = DecoderEntry::By;
+using enum StampDomain;
+
+// The vendor's chip numbers as a set.
+constexpr uint32_t Chips(std::initializer_list<int> numbers) {
+  uint32_t set = 0;
+  for (const int number : numbers) set |= 1u << number;
+  return set;
+}
+
+constexpr DecoderEntry OfHost(std::string_view file, std::string_view kind, MakeDecoder* make) {
+  return {.file = file, .kind = kind, .of_host = true, .by = By::kLine, .make = make};
+}
+
+// Record version 2.0. Wall clock ns between 2001 and 2096, or what version 1 has.
+template <typename Record, uint64_t Record::*kWall>
+uint32_t PlausibleV2(const std::byte* data, uint32_t records, uint32_t) {
+  constexpr uint64_t kLeast = 1'000'000'000'000'000'000, kMost = 4'000'000'000'000'000'000;
+  constexpr uint32_t kMostEvents = 64, kMostIds = 64;
+  uint32_t good = 0;
+  for (; good < records; ++good) {
+    const auto record = Load<Record>(data + size_t{good} * sizeof(Record));
+    if constexpr (kWall != nullptr) {
+      if (record.*kWall < kLeast || record.*kWall > kMost) break;
+    }
+    if (record.event >= kMostEvents) break;
+    if constexpr (requires { record.hbm_id; }) {
+      if (record.hbm_id >= kMostIds || record.event > 1) break;
+    } else if constexpr (requires { record.llc_id; }) {
+      if (record.llc_id >= kMostIds) break;
+    } else if (record.event > 1 || record.time_us == 0 || record.time_us >> 50 != 0) {
+      break;
+    }
+  }
+  return good;
+}
+
+template <typename Record>
+constexpr StreamFormat FormatV2(std::string_view file, StampDomain stamp, size_t stamp_offset,
+                                decltype(StreamFormat::plausible) plausible) {
+  StreamFormat format;
+  format.file = file;
+  format.record_bytes = sizeof(Record);
+  format.stamp = stamp;
+  format.stamp_offset = static_cast<uint32_t>(stamp_offset);
+  format.plausible = plausible;
+  return format;
+}
+constexpr StreamFormat kHbmV2 = FormatV2<HbmRecordV2>("hbm.data", kDeviceNs, offsetof(HbmRecordV2, wall_ns),
+                                                      PlausibleV2<HbmRecordV2, &HbmRecordV2::wall_ns>);
+constexpr StreamFormat kLlcV2 = FormatV2<LlcRecordV2>("llc.data", kDeviceNs, offsetof(LlcRecordV2, wall_ns),
+                                                      PlausibleV2<LlcRecordV2, &LlcRecordV2::wall_ns>);
+constexpr StreamFormat kNpuMemV2 = FormatV2<NpuMemRecordV2>(
+    "npu_mem.data", kStartUs64, offsetof(NpuMemRecordV2, time_us), PlausibleV2<NpuMemRecordV2, nullptr>);
+
+constexpr uint32_t k310 = Chips({0});
+constexpr uint32_t k950 = Chips({15, 16});
+// Whose files the vendor's parser reads, where it's not all of them.
+constexpr uint32_t kVendorDdr = Chips({0, 1, 2, 3, 4, 7, 8, 11});
+constexpr uint32_t kVendorPcie = Chips({0, 1, 2, 3, 4, 5, 15, 16});
+constexpr uint32_t kVendorHccs = Chips({0, 1, 2, 3, 4, 5});
+constexpr uint32_t kVendorNic = Chips({0, 1, 5, 7, 8, 11});
+constexpr uint32_t kVendorRoce = Chips({0, 1, 5});
+constexpr uint32_t kVendorDvpp = Chips({0, 1, 5, 7, 8, 11, 15, 16});
+constexpr uint32_t kVendorNetdev = Chips({0, 1, 2, 3, 4, 5, 7, 8, 11});
+constexpr uint32_t kVendorNpuMem = Chips({0, 1, 3, 4, 5, 7, 8, 11, 15, 16});
+constexpr uint32_t kVendorFreq = Chips({5, 7, 15, 16});
+constexpr uint32_t kVendorSoc = Chips({5, 7, 8, 11, 15, 16});
+constexpr uint32_t kVendorOldCores = Chips({0, 1, 2, 3, 4});
+constexpr uint32_t kVendorTsCpu = Chips({0, 1, 2, 3, 4, 5, 7, 8, 11});
+constexpr uint32_t kNobody = 0;
+
+// One driver channel per engine; the vendor's parser has no name for these files.
+constexpr DecoderEntry DvppEngine(std::string_view file) {
+  return {.file = file,
+          .kind = "dvpp",
+          .by = By::kLine,
+          .stamp = kTextDeviceNs,
+          .vendor_chips = kNobody,
+          .only_without = "dvpp.data",
+          .make = MakeDvpp};
+}
+
+constexpr DecoderEntry kEntries[] = {
+    {.file = "hbm.data",
+     .kind = "hbm",
+     .stamp = kStartUs64,
+     .format_v2 = &kHbmV2,
+     .in_order = true,
+     .make = MakeHbm},
+    {.file = "ddr.data",
+     .kind = "ddr",
+     .stamp = kStartUs32,
+     .vendor_chips = kVendorDdr,
+     .in_order = true,
+     .make = MakeDdr},
+    {.file = "llc.data",
+     .kind = "llc",
+     .by = By::kLine,
+     .stamp = kStartUs64,
+     .layout_chips = k310,
+     .make = MakeLlcText},
+    {.file = "llc.data",
+     .kind = "llc",
+     .stamp = kStartUs64,
+     .layout_chips = ~k310,
+     .format_v2 = &kLlcV2,
+     .in_order = true,
+     .make = MakeLlc},
+    {.file = "npu_mem.app",
+     .kind = "npu-app-mem",
+     .stamp = kStartUs32,
+     .vendor_chips = kVendorNpuMem,
+     .format_v2 = &kNpuMemV2,
+     .in_order = true,
+     .make = MakeNpuMem},
+    {.file = "npu_mem.data",
+     .kind = "npu-mem",
+     .stamp = kStartUs32,
+     .vendor_chips = kVendorNpuMem,
+     .format_v2 = &kNpuMemV2,
+     .in_order = true,
+     .make = MakeNpuMem},
+    {.file = "npu_module_mem.data",
+     .kind = "npu-module-mem",
+     .stamp = kHostCounter,
+     .vendor_chips = ~k310,
+     .make = MakeNpuModuleMem},
+    {.file = "pcie.data",
+     .kind = "pcie",
+     .stamp = kDeviceNs,
+     .vendor_chips = kVendorPcie,
+     .in_order = true,
+     .make = MakePcie},
+    {.file = "hccs.data",
+     .kind = "hccs",
+     .by = By::kLine,
+     .stamp = kTextDeviceNs,
+     .vendor_chips = kVendorHccs,
+     .make = MakeHccs},
+    {.file = "nic.data",
+     .kind = "nic",
+     .by = By::kLine,
+     .stamp = kTextDeviceNs,
+     .vendor_chips = kVendorNic,
+     .make = MakeNic},
+    {.file = "roce.data",
+     .kind = "roce",
+     .by = By::kLine,
+     .stamp = kTextDeviceNs,
+     .vendor_chips = kVendorRoce,
+     .vendor_reads_last_slice_only = true,
+     .make = MakeRoce},
+    {.file = "netdev_stats.data",
+     .kind = "netdev",
+     .by = By::kLine,
+     .vendor_chips = kVendorNetdev,
+     .make = MakeNetdev},
+    {.file = "dvpp.data",
+     .kind = "dvpp",
+     .by = By::kLine,
+     .stamp = kTextDeviceNs,
+     .vendor_chips = kVendorDvpp,
+     .vendor_reads_last_slice_only = true,
+     .make = MakeDvpp},
+    DvppEngine("dvpp.vdec"),
+    DvppEngine("dvpp.jpegd"),
+    DvppEngine("dvpp.png"),
+    DvppEngine("dvpp.jpege"),
+    DvppEngine("dvpp.vpc"),
+    DvppEngine("dvpp.venc"),
+    DvppEngine("dvpp.scd"),
+    {.file = "lpmFreqConv.data",
+     .kind = "low-power",
+     .stamp = kDeviceTicks,
+     .vendor_chips = kVendorFreq,
+     .only_without = "lpmInfoConv.data",
+     .make = MakeLowPower},
+    {.file = "lpmInfoConv.data",
+     .kind = "low-power",
+     .stamp = kDeviceTicks,
+     .vendor_chips = Chips({5}),
+     .make = MakeLowPower},
+    {.file = "qos.data",
+     .kind = "qos",
+     .stamp = kDeviceTicks,
+     .vendor_chips = Chips({5}),
+     .in_order = true,
+     .make = MakeQos},
+    {.file = "ub.data", .kind = "ub", .stamp = kStartUs64, .vendor_chips = k950, .make = MakeUb},
+    {.file = "stars_soc_profile.data",
+     .kind = "soc-profile",
+     .stamp = kDeviceTicks,
+     .vendor_chips = kVendorSoc,
+     .make = MakeStars},
+    {.file = "aicore.data",
+     .kind = "aicore",
+     .stamp = kDeviceNs,
+     .vendor_chips = kVendorOldCores,
+     .make = MakeCores},
+    {.file = "aiVectorCore.data",
+     .kind = "aivector",
+     .stamp = kDeviceNs,
+     .vendor_chips = Chips({2, 3, 4}),
+     .make = MakeCores},
+    {.file = "ffts_profile.data",
+     .kind = "aicore",
+     .stamp = kDeviceNs,
+     .vendor_chips = kVendorSoc,
+     .make = MakeCores},
+    // Device OS. Blocks of lines.
+    {.file = "SystemCpuUsage.data",
+     .kind = "sys-cpu",
+     .by = By::kLine,
+     .stamp = kDeviceNs,
+     .make = MakeCpuUsage},
+    {.file = "Memory.data", .kind = "sys-mem", .by = By::kLine, .stamp = kDeviceNs, .make = MakeSysMem},
+    {.file = "-CpuUsage.data",
+     .kind = "pid-cpu",
+     .by = By::kLine,
+     .stamp = kDeviceNs,
+     .make = MakeProcessCpu},
+    {.file = "-Memory.data", .kind = "pid-mem", .by = By::kLine, .stamp = kDeviceNs, .make = MakeProcessMem},
+    {.file = "ai_ctrl_cpu.data", .kind = "cpu-pmu", .by = By::kLine, .make = MakePerfSamples},
+    {.file = "tscpu.data",
+     .kind = "tscpu",
+     .stamp = kDeviceTicks,
+     .vendor_chips = kVendorTsCpu,
+     .make = MakeTsCpu},
+    OfHost("host_cpu.data", "host-cpu", MakeHostCpu),
+    OfHost("host_mem.data", "host-mem", MakeHostMem),
+    OfHost("host_disk.data", "host-disk", MakeHostDisk),
+    OfHost("host_network.data", "host-network", MakeHostNetwork),
+    OfHost("host_sys_cpu.data", "host-sys-cpu", MakeCpuUsage),
+    OfHost("host_sys_mem.data", "host-sys-mem", MakeSysMem),
+    OfHost("-CpuUsage.data", "host-pid-cpu", MakeProcessCpu),
+    OfHost("-Memory.data", "host-pid-mem", MakeProcessMem),
+    OfHost("host_syscall.data", "host-syscall", MakeSyscalls),
+    OfHost("host_pthreadcall.data", "host-pthread", MakePthreadCalls),
+};
+
+// A chip nobody has described yet counts as one of the usual ones.
+bool HasChip(uint32_t set, uint32_t chip) { return (set >> std::min(chip, 31u) & 1) != 0; }
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+}  // namespace
+
+std::span<const DecoderEntry> DecoderEntries() { return kEntries; }
+
+const DecoderEntry* FindDecoder(std::string_view file, const SideFacts& side, int64_t& pid) {
+  pid = 0;
+  // "4711-Memory.data" is that of a process.
+  const auto [end, error] = std::from_chars(file.data(), file.data() + file.size(), pid);
+  const bool of_process =
+      error == std::errc() && IsDigit(file[0]) && end != file.data() + file.size() && *end == '-';
+  if (of_process) file.remove_prefix(static_cast<size_t>(end - file.data()));
+  if (!of_process) pid = 0;
+  for (const DecoderEntry& entry : kEntries) {
+    const bool of_side = entry.of_host == (side.device < 0) && HasChip(entry.layout_chips, side.chip);
+    if (entry.file == file && of_side) return &entry;
+  }
+  return nullptr;
+}
+
+const StreamFormat* RecordFormat(const DecoderEntry& entry, std::string_view file, const SideFacts& side,
+                                 bool& checks) {
+  checks = true;
+  if (side.records_v2 && entry.format_v2 != nullptr) return entry.format_v2;
+  const StreamFormat* format = FindStreamFormat(file, side.chip);
+  if (format == nullptr || format->framing != Framing::kFixed || format->record_bytes == 0) return nullptr;
+  // A stamp near 0 passes for damage, unless the clock was there when the collection began.
+  constexpr uint64_t kYoungNs = 2'000'000'000, kYoungTicks = 1u << 25;
+  const ClockPair& start = side.at_start;
+  if (format->stamp == kDeviceNs) checks = start.device_raw_ns > kYoungNs;
+  if (format->stamp == kDeviceTicks) checks = start.device_counter > kYoungTicks;
+  if (format->stamp == kHostCounter) {
+    checks = (side.host_counter_mhz > 0 ? start.host_counter : start.host_raw_ns) > kYoungNs;
+  }
+  return format;
+}
+
+uint64_t StampsPerSecond(const StreamFormat& format, const SideFacts& side) {
+  switch (format.stamp) {
+    case kStartUs64:
+    case kStartUs32:
+      return 1'000'000;
+    case kDeviceNs:
+      return 1'000'000'000;
+    case kDeviceTicks:
+      return static_cast<uint64_t>(side.counter_mhz * 1e6);
+    case kNone:
+    case kHostCounter:
+    case kTextDeviceNs:
+      break;
+  }
+  return 0;
+}
+
+bool VendorReads(const DecoderEntry& entry, uint32_t chip) { return HasChip(entry.vendor_chips, chip); }
+
+}  // namespace profd::format

@@ -1,0 +1,73 @@
+// From the bytes of one stream to what they mean. Pure: no files, no outputs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "format/clock_map.h"
+#include "format/series.h"
+#include "format/side_facts.h"
+#include "format/spans.h"
+
+namespace profd::format {
+
+// What a decoder must know besides the bytes, and where it puts what it finds. Outlives the decoder.
+struct DecodeContext {
+  const SideFacts* side = nullptr;
+  const ClockMap* clocks = nullptr;
+  RowSink* rows = nullptr;
+  SpanSink* spans = nullptr;
+  Texts* texts = nullptr;          // of the whole capture
+  bool vendor_compatible = false;  // with the vendor's known faults (docs/export.md)
+
+  // Wall ns of a stamp, by its domain (docs/formats.md).
+  uint64_t StartUsToWall(uint64_t us) const {  // T1
+    return clocks->DeviceNsToWall(side->at_start.device_raw_ns + us * 1000).ns;
+  }
+  uint64_t DeviceNsToWall(uint64_t ns) const { return clocks->DeviceNsToWall(ns).ns; }              // T2
+  uint64_t DeviceTicksToWall(uint64_t ticks) const { return clocks->DeviceTicksToWall(ticks).ns; }  // T3
+  uint64_t HostCounterToWall(uint64_t ticks) const {                                                // T4
+    return side->host_counter_mhz > 0 ? clocks->HostCounterToWall(ticks).ns : HostRawToWall(ticks);
+  }
+  uint64_t HostRawToWall(uint64_t ns) const { return clocks->HostRawToWall(ns).ns; }  // T5
+};
+
+// **Thread:** one.
+class Decoder {
+ public:
+  explicit Decoder(const DecodeContext& context) : context_(context) {}
+  virtual ~Decoder() = default;
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  // Whole records, or lines with their ends; some of them, as they follow each other in the stream.
+  virtual void Take(std::span<const std::byte> whole) = 0;
+  // What comes next is the first of another slice, also of the very first.
+  virtual void NextSlice() {}
+  // Something is missing between what was taken and what comes, or the end: nobody knows how much.
+  virtual void Lost() {}
+  // Nothing comes any more: gives out what was held back.
+  virtual void Finish() {}
+
+  uint64_t records() const { return records_; }
+  // By the reason, a fixed text: records that are damage, and such whose meaning nobody has written down.
+  const std::map<std::string_view, uint64_t>& rejected() const { return rejected_; }
+  const std::map<std::string_view, uint64_t>& ignored() const { return ignored_; }
+
+ protected:
+  void Reject(std::string_view why, uint64_t records = 1) { rejected_[why] += records; }
+  void Ignore(std::string_view why, uint64_t records = 1) { ignored_[why] += records; }
+  const DecodeContext& context() const { return context_; }
+
+  uint64_t records_ = 0;
+
+ private:
+  const DecodeContext& context_;
+  std::map<std::string_view, uint64_t> rejected_, ignored_;
+};
+
+}  // namespace profd::format

@@ -1,0 +1,63 @@
+// Series of what is sampled in /proc and by tools, on the host and on the device's own OS.
+#pragma once
+
+#include "format/series.h"
+
+namespace profd::format {
+
+// key cpu: -1 = the machine's average. Stamped at the beginning of the interval.
+inline const Series kHostCpuSeries{"host_cpu", "host-cpu", {"cpu"}, {{"usage", Unit::kRatio}}};
+// used: resident memory of the process; usage: its part of the machine's. `last`: the vendor leaves this
+// sample out.
+inline const Series kHostMemSeries{
+    "host_mem", "host-mem", {}, {{"usage", Unit::kRatio}, {"used", Unit::kBytes}}};
+inline const Series kHostDiskSeries{
+    "host_disk",
+    "host-disk",
+    {},
+    {{"read", Unit::kBytesPerSecond}, {"write", Unit::kBytesPerSecond}, {"io", Unit::kRatio}}};
+// speed: bytes moved; usage: of the port's speed. Stamped at the beginning of the interval.
+inline const Series kHostNetworkSeries{
+    "host_network", "host-network", {}, {{"usage", Unit::kRatio}, {"speed", Unit::kBytesPerSecond}}};
+
+// key class: CpuClass. Parts of the interval that ends at the stamp.
+enum class CpuClass : int64_t { kHost = 0, kCtrlCpu = 1, kAiCpu = 2 };
+inline const Series kCpuUsageSeries{"cpu_usage",
+                                    "sys-cpu",
+                                    {"class"},
+                                    {{"user", Unit::kRatio},
+                                     {"sys", Unit::kRatio},
+                                     {"iowait", Unit::kRatio},
+                                     {"irq", Unit::kRatio},
+                                     {"soft", Unit::kRatio},
+                                     {"idle", Unit::kRatio},
+                                     // Weight of the row: ticks of the interval, all CPUs of the class.
+                                     {"ticks", Unit::kCount}}};
+inline const Series kProcessCpuSeries{
+    "process_cpu", "pid-cpu", {"pid"}, {{"usage", Unit::kRatio}, {"ticks", Unit::kCount}}};
+inline const Series kSysMemSeries{"sys_mem",
+                                  "sys-mem",
+                                  {},
+                                  {{"total", Unit::kBytes},
+                                   {"free", Unit::kBytes},
+                                   {"buffers", Unit::kBytes},
+                                   {"cached", Unit::kBytes},
+                                   {"shared", Unit::kBytes},
+                                   {"commit_limit", Unit::kBytes},
+                                   {"committed", Unit::kBytes},
+                                   {"huge_total", Unit::kCount},
+                                   {"huge_free", Unit::kCount}}};
+inline const Series kProcessMemSeries{
+    "process_mem",
+    "pid-mem",
+    {"pid"},
+    {{"size", Unit::kCount}, {"resident", Unit::kCount}, {"shared", Unit::kCount}}};
+
+// Counters of a core's performance unit, summed up over the capture; one row each when the capture ends.
+// key cpu: PmuCpu. key event: its number; keys function and module: numbers whose labels are their names.
+enum class PmuCpu : int64_t { kCtrlCpu = 1, kAiCpu = 2, kTsCpu = 3 };
+inline const Series kPmuEventsSeries{"pmu_events", "cpu-pmu", {"cpu", "event"}, {{"count", Unit::kCount}}};
+inline const Series kPmuFunctionsSeries{
+    "pmu_functions", "cpu-pmu", {"cpu", "function", "module"}, {{"cycles", Unit::kCount}}};
+
+}  // namespace profd::format

@@ -1,0 +1,137 @@
+// pcie.data, hccs.data, ub.data: what went over the links.
+#include <iterator>
+
+#include "format/decode/device_decoders.h"
+#include "format/decode/device_series.h"
+#include "format/decode/fixed.h"
+#include "format/decode/line_decoder.h"
+#include "format/decode/rows.h"
+#include "format/decode/text_time.h"
+#include "format/framing.h"
+#include "format/records/device.h"
+
+namespace profd::format {
+
+namespace {
+
+constexpr double kMb = 1 << 20;
+
+// **Thread:** one.
+class Pcie : public Decoder {
+ public:
+  explicit Pcie(const DecodeContext& context) : Decoder(context), rows_(kPcieSeries, context) {}
+
+  void Take(std::span<const std::byte> whole) override {
+    EachRecord<PcieRecord>(whole, [this](const PcieRecord& record) {
+      ++records_;
+      const PcieTriple triples[] = {
+          record.tx_posted, record.tx_nonposted, record.tx_completion, record.tx_nonposted_latency,
+          record.rx_posted, record.rx_nonposted, record.rx_completion};
+      double values[std::size(triples) * 3];
+      for (size_t i = 0; i < std::size(triples); ++i) {
+        const double unit = i == kLatency ? 1 : kBytesPerUs;
+        const uint32_t least = triples[i].min == kNone ? 0 : triples[i].min;
+        values[i * 3] = least * unit;
+        values[i * 3 + 1] = triples[i].max * unit;
+        values[i * 3 + 2] = triples[i].avg * unit;
+      }
+      if (values[1] < values[0]) return Reject("most below least");
+      rows_.Add(context().DeviceNsToWall(record.time_ns), {}, values);
+    });
+  }
+  void Finish() override { rows_.Flush(); }
+
+ private:
+  static constexpr size_t kLatency = 3;  // in ns already
+  static constexpr uint32_t kNone = 0xFFFFF;
+  static constexpr double kBytesPerUs = 1e6;  // per second
+
+  Rows rows_;
+};
+
+// Running totals. The vendor's parser takes the first line of every slice for a header, and has no value for
+// the last line. **Thread:** one.
+class Hccs : public LineDecoder {
+ public:
+  explicit Hccs(const DecodeContext& context) : LineDecoder(context), rows_(kHccsSeries, context) {}
+
+  void NextSlice() override { first_line_ = true; }
+  void Lost() override { has_before_ = false; }
+  void Finish() override { rows_.Flush(); }
+
+ protected:
+  void Line(std::string_view line) override {
+    if (std::exchange(first_line_, false) && context().vendor_compatible) return;
+    if (line.empty() || IsHeaderLine(line)) return;
+    ++records_;
+    Words words(line);
+    const auto time_ns = TextTimeNs(words.Next());
+    const auto tx = ToNumber<uint64_t>(words.Next());
+    const auto rx = ToNumber<uint64_t>(words.Next());
+    if (!time_ns || !tx || !rx || !words.Next().empty()) return Reject("line that is none of this kind");
+    const Totals now = {*time_ns, *tx, *rx};
+    if (std::exchange(has_before_, true)) Pair(now);
+    before_ = now;
+  }
+
+ private:
+  struct Totals {
+    uint64_t time_ns = 0, tx = 0, rx = 0;
+  };
+
+  void Pair(const Totals& now) {
+    if (context().vendor_compatible) EmitHeld();
+    if (now.time_ns <= before_.time_ns) return Reject("stamp not behind that of the line in front");
+    if (now.tx < before_.tx || now.rx < before_.rx) return Reject("total below that of the line in front");
+    const std::optional<uint64_t> ns = now.time_ns - before_.time_ns;
+    held_ = {context().DeviceNsToWall(now.time_ns), PerSecond(static_cast<double>(now.tx - before_.tx), ns),
+             PerSecond(static_cast<double>(now.rx - before_.rx), ns)};
+    has_held_ = true;
+    if (!context().vendor_compatible) EmitHeld();
+  }
+  void EmitHeld() {
+    if (std::exchange(has_held_, false)) rows_.Add(held_.wall_ns, {}, {held_.tx, held_.rx});
+  }
+
+  struct Row {
+    uint64_t wall_ns = 0;
+    double tx = 0, rx = 0;
+  };
+
+  Rows rows_;
+  Totals before_;
+  Row held_;
+  bool has_before_ = false, has_held_ = false, first_line_ = true;
+};
+
+// **Thread:** one.
+class Ub : public Decoder {
+ public:
+  explicit Ub(const DecodeContext& context) : Decoder(context), rows_(kUbSeries, context) {}
+
+  void Take(std::span<const std::byte> whole) override {
+    EachRecord<UbRecord>(whole, [this](const UbRecord& record) {
+      ++records_;
+      rows_.Add(context().StartUsToWall(record.time_us), {record.port},
+                {static_cast<double>(record.rx_mb_s) * kMb, static_cast<double>(record.tx_mb_s) * kMb});
+    });
+  }
+  void Finish() override { rows_.Flush(); }
+
+ private:
+  Rows rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> MakePcie(const DecodeContext& context, std::string_view, int64_t) {
+  return std::make_unique<Pcie>(context);
+}
+std::unique_ptr<Decoder> MakeHccs(const DecodeContext& context, std::string_view, int64_t) {
+  return std::make_unique<Hccs>(context);
+}
+std::unique_ptr<Decoder> MakeUb(const DecodeContext& context, std::string_view, int64_t) {
+  return std::make_unique<Ub>(context);
+}
+
+}  // namespace profd::format

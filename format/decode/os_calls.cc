@@ -1,0 +1,147 @@
+// host_syscall.data (perf trace) and host_pthreadcall.data (ltrace): calls with a begin and a duration.
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "format/decode/host_decoders.h"
+#include "format/decode/line_decoder.h"
+#include "format/decode/span_writer.h"
+
+namespace profd::format {
+
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+// "12.345" in units of `unit_ns`, as ns; exact to the last digit that a ns has.
+std::optional<uint64_t> ToNs(std::string_view text, uint64_t unit_ns) {
+  const size_t point = text.find('.');
+  const auto whole = ToNumber<uint64_t>(text.substr(0, point));
+  if (!whole || *whole > UINT64_MAX / unit_ns - 1) return std::nullopt;
+  uint64_t ns = *whole * unit_ns, digit_ns = unit_ns;
+  if (point == std::string_view::npos) return ns;
+  for (const char c : text.substr(point + 1)) {
+    if (c < '0' || c > '9') return std::nullopt;
+    digit_ns /= 10;
+    ns += static_cast<uint64_t>(c - '0') * digit_ns;
+  }
+  return ns;
+}
+
+// **Thread:** one.
+class OsCalls : public LineDecoder {
+ public:
+  explicit OsCalls(const DecodeContext& context)
+      : LineDecoder(context), spans_(*context.spans, *context.texts) {}
+  void Finish() override { spans_.Flush(); }
+
+ protected:
+  // Where the first call lies is where the recording began: what the tool's own clock is nobody knows.
+  uint64_t SinceFirst(uint64_t ns) {
+    if (!first_ns_) first_ns_ = ns;
+    const uint64_t begin_ns = context().HostRawToWall(context().side->begin_raw_ns);
+    return ns >= *first_ns_ ? begin_ns + (ns - *first_ns_) : begin_ns;
+  }
+  void Call(std::string_view name, int64_t tid, uint64_t begin_ns, uint64_t length_ns) {
+    Span& span = spans_.Add(SpanKind::kOsCall);
+    span.begin_ns = begin_ns;
+    span.end_ns = length_ns > UINT64_MAX - begin_ns ? begin_ns : begin_ns + length_ns;
+    span.pid = context().side->pid;
+    span.tid = tid;
+    span.name = spans_.texts().Intern(name);
+  }
+
+ private:
+  SpanWriter spans_;
+  std::optional<uint64_t> first_ns_;
+};
+
+// "<ms> ( <ms> ms): comm/tid name(…) = r". **Thread:** one.
+class Syscalls : public OsCalls {
+ public:
+  using OsCalls::OsCalls;
+
+ private:
+  void Line(std::string_view line) override {
+    if (line.find_first_not_of(" \t") == std::string_view::npos) return;
+    ++records_;
+    const size_t open = line.find('('), close = line.find("):");
+    if (open == std::string_view::npos || close == std::string_view::npos || close < open) {
+      return Reject("no line of perf trace");
+    }
+    const auto begin_ns = ToNs(Words(line.substr(0, open)).Next(), 1'000'000);
+    const auto length_ns = ToNs(Words(line.substr(open + 1, close - open - 1)).Next(), 1'000'000);
+    const std::string_view call = line.substr(close + 2);
+    const std::string_view head = call.substr(0, call.find('('));
+    const size_t name_at = head.find_last_of(" \t");
+    const std::string_view name = name_at == std::string_view::npos ? head : head.substr(name_at + 1);
+    if (!begin_ns || !length_ns || name.empty() || head.size() == call.size()) {
+      return Reject("call without a time, a duration or a name");
+    }
+    int64_t tid = context().side->pid;
+    if (name_at != std::string_view::npos) {
+      const std::string_view who = head.substr(0, name_at);
+      const size_t slash = who.rfind('/');
+      if (slash != std::string_view::npos)
+        tid = ToNumber<int64_t>(Words(who.substr(slash + 1)).Next()).value_or(tid);
+    }
+    Call(name, tid, SinceFirst(*begin_ns), *length_ns);
+  }
+};
+
+// "[pid TID] <wall s> lib->name(…) = r <dur s>"; a call that another one interrupted ends in a line of its
+// own.
+// **Thread:** one.
+class PthreadCalls : public OsCalls {
+ public:
+  using OsCalls::OsCalls;
+
+ private:
+  void Line(std::string_view line) override {
+    if (line.find_first_not_of(" \t") == std::string_view::npos) return;
+    ++records_;
+    Words words(line);
+    int64_t tid = context().side->pid;
+    std::string_view word = words.Next();
+    if (word == "[pid") {
+      word = words.Next();
+      if (word.ends_with(']')) word.remove_suffix(1);
+      const auto number = ToNumber<int64_t>(word);
+      if (!number) return Reject("no line of ltrace");
+      tid = *number;
+      word = words.Next();
+    }
+    const auto stamp_ns = ToNs(word, kSecond);
+    const size_t length_at = line.rfind('<');
+    if (!stamp_ns || length_at == std::string_view::npos || !line.ends_with('>')) {
+      return Reject("call without a time or a duration");
+    }
+    const auto length_ns = ToNs(line.substr(length_at + 1, line.size() - length_at - 2), kSecond);
+    if (!length_ns) return Reject("call without a time or a duration");
+    std::string_view name = words.Next();
+    const bool resumed = name == "<...";
+    if (resumed) {
+      name = words.Next();
+    } else if (const size_t arrow = name.find("->"); arrow != std::string_view::npos) {
+      name.remove_prefix(arrow + 2);
+    }
+    name = name.substr(0, name.find('('));
+    if (name.empty()) return Reject("call without a name");
+    if (context().vendor_compatible) {
+      if (name != "pthread_once") Call(name, tid, SinceFirst(*stamp_ns), *length_ns);
+    } else {  // its stamps are the wall clock's; a resumed call's is its end
+      Call(name, tid, resumed && *stamp_ns >= *length_ns ? *stamp_ns - *length_ns : *stamp_ns, *length_ns);
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> MakeSyscalls(const DecodeContext& context, std::string_view, int64_t) {
+  return std::make_unique<Syscalls>(context);
+}
+std::unique_ptr<Decoder> MakePthreadCalls(const DecodeContext& context, std::string_view, int64_t) {
+  return std::make_unique<PthreadCalls>(context);
+}
+
+}  // namespace profd::format

@@ -1,0 +1,58 @@
+// Device tasks out of a scheduler's log of their starts and ends.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/flat_map.h"
+
+namespace profd::format {
+
+struct DeviceTask {
+  uint64_t begin_ticks = 0, end_ticks = 0;  // T3
+  uint32_t stream = 0, task = 0;
+  uint32_t context = UINT32_MAX;  // sub task
+  uint8_t type = 0;               // StarsTaskTypeName()
+};
+
+// Finds the start of every end. Records come in the order of the log, which is nearly that of their times.
+// **Thread:** one.
+class TaskLog {
+ public:
+  enum class Layout : uint8_t {
+    kHwts,      // hwts.data: chips before STARS
+    kStars,     // stars_soc.data
+    kStars950,  // the same, records half as long, task ids of 32 bits
+  };
+  explicit TaskLog(Layout layout) : layout_(layout) {}
+
+  static Layout LayoutOf(std::string_view file, uint32_t chip);
+  static size_t RecordBytes(Layout layout) { return layout == Layout::kStars950 ? 32 : 64; }
+
+  // Whole records. Appends the tasks that end in them.
+  void Take(std::span<const std::byte> records, std::vector<DeviceTask>& tasks);
+
+  uint64_t records() const { return records_; }
+  uint64_t foreign() const { return foreign_; }    // without the magic
+  uint64_t other() const { return other_; }        // of kinds that are no tasks
+  uint64_t no_start() const { return no_start_; }  // ends
+  // Starts, those whose end did not come yet included.
+  uint64_t no_end() const { return no_end_ + running_.size(); }
+
+ private:
+  static constexpr size_t kMaxRunning = 1 << 18;
+  struct Running {
+    uint64_t ticks = 0;
+    uint8_t type = 0;
+  };
+  void Start(uint64_t key, uint64_t ticks, uint8_t type);
+
+  const Layout layout_;
+  base::FlatMap<Running> running_{kMaxRunning};
+  uint64_t records_ = 0, foreign_ = 0, other_ = 0, no_start_ = 0, no_end_ = 0;
+};
+
+}  // namespace profd::format

@@ -1,0 +1,88 @@
+// Records of what a process's CANN layers report (host/data, *.api_event.data, *.compact.*, *.additional.*):
+// little-endian, packed. Source: the public profiling header (aprof_pub.h) and the public analyser's
+// data_struct_size_constant.py; the golden directory holds the first three kinds.
+#pragma once
+
+#include <cstdint>
+
+namespace profd::format {
+
+inline constexpr uint16_t kCannMagic = 0x5A5A;
+
+// Which layer a record is of.
+enum class CannLevel : uint16_t {
+  kRuntime = 5000,
+  kCommunication = 5500,
+  kNode = 10000,
+  kModel = 15000,
+  kAcl = 20000
+};
+
+#pragma pack(push, 1)
+
+inline constexpr uint64_t kCannEvent = UINT64_MAX;
+struct CannApiRecord {
+  uint16_t magic;
+  uint16_t level;
+  uint32_t type;  // type_info_dic
+  uint32_t thread;
+  uint32_t request;
+  uint64_t begin;  // T4; of an event: when it was
+  uint64_t end;    // kCannEvent: an event, the begin or the end of something
+  uint64_t item;   // hash_dic, or a number
+};
+static_assert(sizeof(CannApiRecord) == 40);
+
+struct CannHead {
+  uint16_t magic;
+  uint16_t level;
+  uint32_t type;
+  uint32_t thread;
+  uint32_t bytes;  // of what follows
+  uint64_t stamp;  // T4
+};
+static_assert(sizeof(CannHead) == 24);
+
+// A task that was given to a device.
+struct CannTaskTrack {
+  CannHead head;
+  uint16_t device;
+  uint16_t stream;
+  uint16_t task;
+  uint16_t batch;
+  uint64_t task_type;  // type_info_dic, level 5000
+  uint64_t kernel;     // hash_dic
+  uint8_t reserved[16];
+};
+static_assert(sizeof(CannTaskTrack) == 64);
+
+// What operator a call of the node level launched.
+struct CannNodeInfo {
+  CannHead head;
+  uint64_t op_name;    // hash_dic
+  uint32_t task_type;  // GeTaskTypeName()
+  uint64_t op_type;    // hash_dic
+  uint32_t blocks;     // low 16 bits: block number, high: factor of the mixed blocks
+  uint32_t flags;      // 1: HF32
+  uint8_t reserved[12];
+};
+static_assert(sizeof(CannNodeInfo) == 64);
+
+// Tensors of an operator; five a record, more come in another one.
+struct CannTensor {
+  uint32_t is_output;
+  uint32_t format;
+  uint32_t data_type;
+  uint32_t shape[8];  // 0 ends
+};
+struct CannTensorInfo {
+  CannHead head;
+  uint64_t op_name;
+  uint32_t count;
+  CannTensor tensor[5];
+};
+static_assert(sizeof(CannTensorInfo) == 256);
+
+#pragma pack(pop)
+
+}  // namespace profd::format

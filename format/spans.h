@@ -1,0 +1,120 @@
+// What happened from one moment to another, or at one moment and has a name: tasks on a device, API calls,
+// ranges and marks of a program. On the wall clock, the same for every output; numbers over time are in
+// series.h.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "format/texts.h"
+
+namespace profd::format {
+
+// What `category`, `value` and the place of a span are, by kind. Host kinds are on (pid, tid), device = -1,
+// unless the record itself names a device; device kinds on (device, stream).
+enum class SpanKind : uint8_t {
+  kTask,  // on the device, of its scheduler's log. category: task type; value: task id; `detail`
+  kApi,   // call of the CANN layers. name: as the level calls it ("launch"); category: level ("node"); value:
+          // item id
+  kOsCall,   // system or pthread call
+  kStep,     // a program's step (pid, tid) or a scheduler's iteration (device, stream). value: its number
+  kRange,    // of a program. category: domain ("" = default); value: id of a start/end range, 0 of push/pop
+  kMark,     // instant of a program. category: domain
+  kCounter,  // sample of a program's counter, an instant. category: domain; value: the bits of a double,
+             // CounterValue()
+  kKernel,   // as the runtime reports it to the process. category: its type; value: correlation id
+  kComm,     // the same of a collective; args count, data_type, algorithm, group. category: group
+  kMemory,   // the same of copy, set, allocation, release (time of the host's call); args bytes, address,
+             // copy, …
+  kOverlap,  // derived, on a device. name: Computing, Communication, Communication(Not Overlapped), Free;
+             // value: 0 … 3
+};
+inline constexpr size_t kSpanKinds = 11;
+std::string_view SpanKindName(SpanKind kind);
+
+inline constexpr uint32_t kNoId = 0xFFFFFFFF;  // as the vendor prints "none" of a 32-bit id
+
+enum class Flow : uint8_t { kNone, kBegins, kEnds };  // kBegins: the call; kEnds: the task it started
+
+struct Span {
+  uint64_t begin_ns = 0;
+  uint64_t end_ns = 0;  // of an instant: begin_ns
+  uint64_t value = 0;
+  uint64_t connection = 0;  // the same at both ends of a flow; 0 = none
+  int64_t pid = 0, tid = 0;
+  TextId name = 0, category = 0;
+  int32_t device = -1;
+  uint32_t stream = kNoId;
+  uint32_t detail = kNoId;  // index in SpanBatch::tasks
+  uint32_t first_arg = 0;   // index in SpanBatch::args
+  uint16_t arg_count = 0;
+  SpanKind kind = SpanKind::kTask;
+  Flow flow = Flow::kNone;
+
+  bool instant() const { return kind == SpanKind::kMark || kind == SpanKind::kCounter; }
+  double CounterValue() const { return std::bit_cast<double>(value); }
+};
+
+// What is known of a task beyond its time. Texts may be 0: not known.
+struct TaskDetail {
+  uint32_t batch = 0;
+  uint32_t context = kNoId;  // sub task
+  uint32_t model = kNoId;
+  uint32_t block_num = 0, mix_block_num = 0;
+  bool has_op = false;     // a node_basic_info or a track named an operator: it's a compute task
+  TextId kernel_name = 0;  // Span::name is the operator's, or the kernel's, or the task type
+  TextId op_name = 0, op_type = 0, op_state = 0, op_task_type = 0, hf32 = 0;
+  TextId input_shapes = 0, input_types = 0, input_formats = 0;
+  TextId output_shapes = 0, output_types = 0, output_formats = 0;
+};
+
+enum class ArgType : uint8_t { kU64, kI64, kF64, kText };
+struct SpanArg {
+  TextId key = 0;
+  ArgType type = ArgType::kU64;
+  uint64_t bits = 0;  // as i64, f64 by bit_cast; kText: a TextId
+};
+
+// Spans in no particular order: a span is known when it ends. Spans of one batch share its tables.
+struct SpanBatch {
+  const Texts* texts = nullptr;
+  std::vector<Span> spans;
+  std::vector<TaskDetail> tasks;
+  std::vector<SpanArg> args;
+
+  std::span<const SpanArg> ArgsOf(const Span& span) const {
+    return std::span(args).subspan(span.first_arg, span.arg_count);
+  }
+  const TaskDetail* DetailOf(const Span& span) const {
+    return span.detail < tasks.size() ? &tasks[span.detail] : nullptr;
+  }
+  void Clear() { spans.clear(), tasks.clear(), args.clear(); }
+};
+
+// Who is behind a pid of spans, where that is known; comes before the spans.
+struct SpanProcess {
+  int64_t pid = 0;
+  std::string_view name;   // executable
+  std::string_view label;  // "rank 3", "" if none
+};
+
+struct SpanThread {
+  int64_t pid = 0, tid = 0;
+  std::string_view name;
+};
+
+// Where decoders put what they find. **Thread:** one.
+class SpanSink {
+ public:
+  virtual ~SpanSink() = default;
+  virtual void Process(const SpanProcess&) {}
+  virtual void Thread(const SpanThread&) {}
+  virtual void Spans(const SpanBatch& batch) = 0;
+};
+
+}  // namespace profd::format

@@ -1,0 +1,87 @@
+// Task logs and what CANN layers report: any bytes in, in windows as an export makes them.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "format/decode/cann_names.h"
+#include "format/decode/launches.h"
+#include "format/decode/task_join.h"
+#include "format/decode/task_log.h"
+#include "format/records/packed.h"
+
+namespace {
+
+using namespace profd::format;
+
+class Checked : public SpanSink {
+ public:
+  void Spans(const SpanBatch& batch) override {
+    for (const Span& span : batch.spans) {
+      PROFD_CHECK(span.begin_ns <= span.end_ns);
+      PROFD_CHECK(span.first_arg + span.arg_count <= batch.args.size());
+      PROFD_CHECK(span.name < batch.texts->size() && span.category < batch.texts->size());
+      ++spans;
+    }
+  }
+  size_t spans = 0;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 2) return 0;
+  const auto layout = static_cast<TaskLog::Layout>(data[0] % 3);
+  const size_t window = 1 + data[1] % 16;
+  const std::span bytes = std::as_bytes(std::span(data + 2, size - 2));
+
+  Texts texts(1 << 16);
+  CannNames names(texts);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    names.HashLine(text.substr(at, end - at));
+    names.TypeLine(text.substr(at, end - at));
+    at = end + 1;
+  }
+
+  TaskLog log(layout);
+  std::vector<DeviceTask> tasks;
+  log.Take(bytes, tasks);
+  PROFD_CHECK(log.records() == bytes.size() / TaskLog::RecordBytes(layout));
+  PROFD_CHECK(2 * tasks.size() + log.foreign() + log.other() + log.no_start() + log.no_end() >=
+              log.records());
+
+  Launches launches(names, texts);
+  Checked sink;
+  SpanWriter writer(sink, texts);
+  TaskJoin join;
+  std::vector<Launch> found;
+  size_t calls = 0, tracks = 0, given = 0, next = 0;
+  for (size_t at = 0; at < bytes.size(); at += 64 * window) {
+    for (size_t i = 0; i < window; ++i) {
+      const std::span rest = bytes.subspan(std::min(at + 64 * i, bytes.size()));
+      if (rest.size() < 64) break;
+      launches.Add(Load<CannApiRecord>(rest.data()));
+      launches.Add(Load<CannTaskTrack>(rest.data()));
+      launches.Add(Load<CannNodeInfo>(rest.data()));
+      ++tracks;
+    }
+    calls += launches.calls();
+    const bool last = at + 64 * window >= bytes.size();
+    launches.EndWindow(
+        last, 1, [](uint64_t stamp) { return stamp; }, writer, found);
+    for (; given < found.size(); ++given) join.Add(found[given], found[given].stamp);
+    for (; next < tasks.size() && (last || tasks[next].begin_ticks < launches.waiting_since()); ++next) {
+      const Launch* launch = join.Find(tasks[next], tasks[next].begin_ticks);
+      PROFD_CHECK(launch == nullptr ||
+                  (launch->stream == tasks[next].stream && launch->task == tasks[next].task));
+    }
+  }
+  writer.Flush();
+  PROFD_CHECK(sink.spans == calls);
+  PROFD_CHECK(found.size() <= tracks);
+  PROFD_CHECK(launches.waiting_since() == UINT64_MAX);
+  return 0;
+}

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""What a process records of itself, exported: every record with its value and its time, as an independent reader has
+them; and from damaged files what is left."""
+import collections
+import csv
+import glob
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import unittest
+
+import agent_reader
+import harness
+
+
+class ExportAgentsTest(harness.ProfdTest):
+    def session(self):
+        daemon = self.profd()
+        job = self.job(daemon)
+        session = daemon.begin("--pid", job.pid)
+        job.order("mark 300")
+        job.order("steps 20")
+        job.order("mark 5")
+        return daemon.end(session["session"])["directory"]
+
+    def export(self, directory, out, formats="csv,db"):
+        done = subprocess.run([os.path.join(os.environ["PROFD_BUILD_DIR"], "bin", "profctl"), "export", directory,
+                               "--format", formats, "--out", out], capture_output=True, text=True, timeout=120)
+        return done.returncode, done.stdout + done.stderr
+
+    @staticmethod
+    def wall(directory, agent):
+        """Ticks to ns of the wall clock, by the two pairs of the process and those of the host."""
+        first, latest = agent.entry["first"], agent.entry["latest"]
+        slope = (latest["raw_ns"] - first["raw_ns"]) / (latest["ticks"] - first["ticks"])
+        pairs = sorted((clock["host_raw_ns"], clock["wall_ns"]) for clock in agent_reader.manifest(directory)["clocks"])
+
+        def convert(ticks):
+            raw = first["raw_ns"] + (ticks - first["ticks"]) * slope
+            near = min(pairs, key=lambda pair: abs(pair[0] - raw))
+            return near[1] + raw - near[0]
+        return convert
+
+    def test_every_record_at_its_time(self):
+        directory = self.session()
+        (agent,) = agent_reader.agents(directory)
+        wall = self.wall(directory, agent)
+        out = os.path.join(directory, "exported")
+        os.mkdir(out)
+        status, said = self.export(directory, out)
+        self.assertEqual(status, 0, said)
+        (name,) = glob.glob(os.path.join(out, "*.db"))
+        with sqlite3.connect(name) as db:
+            texts = dict(db.execute("select id, value from STRING_IDS"))
+            columns = [row[1] for row in db.execute("pragma table_info(PROFD_COUNTER)")]
+            counters = [dict(zip(columns, row)) for row in db.execute("select * from PROFD_COUNTER")]
+        value = next(column for column in columns if column.lower() == "value")
+        stamp = next(column for column in columns if column.lower().startswith("timestamp"))
+        expected = agent.of("counter")
+        self.assertEqual(len(expected), 305)
+        self.assertEqual(sorted(row[value] for row in counters), sorted(float(r["value"]) for r in expected))
+        ours = sorted(row[stamp] for row in counters)
+        for mine, theirs in zip(ours, sorted(wall(r["stamp"]) for r in expected)):
+            self.assertLess(abs(mine - theirs), 50_000)  # the wall clock may be slewed between two pairs
+        (name,) = glob.glob(os.path.join(out, "*", "msprof_tx_*.csv"))
+        with open(name, encoding="utf-8", newline="") as file:
+            ranges = list(csv.DictReader(file))
+        pushes = collections.Counter(record["name"] for record in agent.of("push"))
+        self.assertEqual(collections.Counter(row["message"] for row in ranges), pushes)
+        self.assertEqual({int(row["pid"]) for row in ranges}, {agent.entry["pid"]})
+        begins = sorted(round(float(row["Start_time(us)"].strip()), 3) for row in ranges)
+        for mine, theirs in zip(begins, sorted(wall(r["stamp"]) / 1000 for r in agent.of("push"))):
+            self.assertLess(abs(mine - theirs), 50)
+        self.assertTrue(texts)
+
+    def test_damaged_files(self):
+        directory, dice = self.session(), random.Random(3)
+        files = sorted(os.path.relpath(name, directory) for name in glob.glob(os.path.join(directory, "profd", "agent_*.slice_0")))
+        self.assertEqual(len(files), 2)
+        for number in range(24):
+            copy = os.path.join(os.path.dirname(directory), "copy", os.path.basename(directory))
+            shutil.rmtree(os.path.dirname(copy), ignore_errors=True)
+            shutil.copytree(directory, copy)
+            name = files[number % 2]
+            path = os.path.join(copy, name)
+            with open(path, "rb") as file:
+                data = bytearray(file.read())
+            if number % 8 < 2:
+                data = data[:dice.randrange(len(data))]
+            elif number % 8 < 4:
+                data[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
+            elif number % 8 < 6:
+                data = bytearray(dice.randbytes(len(data)))
+            else:
+                data = None
+            if data is None:
+                os.remove(path)
+            else:
+                with open(path, "wb") as file:
+                    file.write(data)
+            status, said = self.export(copy, os.path.dirname(copy), "csv,perfetto")
+            self.assertEqual(status, 7, (number, said))
+            self.assertIn(name.rsplit(".slice_", 1)[0], said)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

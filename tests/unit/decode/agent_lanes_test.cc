@@ -1,0 +1,271 @@
+#include "format/decode/agent_lanes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "libagent/abi/lane.h"
+#include "tests/unit/decode/collector.h"
+
+namespace profd::format {
+namespace {
+
+constexpr uint64_t kWallNs = 1'700'000'000'000'000'000, kRawNs = 5'000'000'000'000, kTicks = 1'000'000;
+constexpr uint64_t kTicksPerUs = 2000;  // 2 GHz
+
+uint64_t At(uint64_t us) { return kTicks + us * kTicksPerUs; }
+uint64_t WallAt(uint64_t us) { return kWallNs + us * 1000; }
+
+class AgentLanesTest : public testing::Test {
+ protected:
+  AgentLanesTest() : clocks_(0, 0) {
+    clocks_.Add({kRawNs, 0, kWallNs, 0, 0, 0});
+    agent_.pid = 77;
+    agent_.first = {kTicks, kRawNs, 0};
+    agent_.latest = {kTicks + 10 * kTicksPerUs * 1'000'000, kRawNs + 10'000'000'000, 0};
+  }
+
+  // References of names given in order: 2, then behind what came before.
+  uint32_t Name(std::string_view text, uint8_t type = abi::kNameText, uint16_t domain = 0,
+                uint32_t number = 0) {
+    const auto at = static_cast<uint32_t>(abi::kFirstNameOffset + names_.size());
+    const abi::NameEntry entry{static_cast<uint32_t>(text.size()), type, 0, domain, number, 0};
+    Append(names_, &entry, sizeof entry);
+    Append(names_, text.data(), text.size());
+    names_.resize((names_.size() + 8) / 8 * 8);
+    return at / 8;
+  }
+  static void Append(std::vector<std::byte>& to, const void* bytes, size_t size) {
+    const auto* at = static_cast<const std::byte*>(bytes);
+    to.insert(to.end(), at, at + size);
+  }
+
+  abi::Record& Slot(abi::RecordKind kind, uint64_t us, uint32_t name = 0, uint64_t value = 0,
+                    uint32_t detail = 0) {
+    abi::Record record{};
+    record.stamp = At(us);
+    record.kind = static_cast<uint8_t>(kind);
+    record.name = name;
+    record.value = value;
+    record.detail = detail;
+    return slots_.emplace_back(record);
+  }
+  void Value(uint8_t type, uint32_t key, uint64_t bits, uint8_t more = 0) {
+    abi::ValueSlot slot{};
+    slot.stamp = slots_.back().stamp;
+    slot.kind = abi::kValue;
+    slot.more = more;
+    slot.type = type;
+    slot.key = key;
+    slot.bits = bits;
+    Put(slot);
+  }
+  void Text(uint32_t key, std::string_view text, bool goes_on, uint8_t more) {
+    abi::ValueSlot slot{};
+    slot.stamp = slots_.back().stamp;
+    slot.kind = abi::kValue;
+    slot.more = more;
+    slot.type = abi::kText;
+    slot.key = key;
+    slot.bytes = static_cast<uint8_t>(text.size() | (goes_on ? abi::kTextGoesOn : 0));
+    std::memcpy(slot.text, text.data(), text.size());
+    Put(slot);
+  }
+  void Times(uint64_t begin_ns, uint64_t end_ns, uint8_t more) {
+    abi::ValueSlot slot{};
+    slot.stamp = slots_.back().stamp;
+    slot.kind = abi::kValue;
+    slot.more = more;
+    slot.type = abi::kTimes;
+    slot.begin_ns = begin_ns;
+    slot.end_ns = end_ns;
+    Put(slot);
+  }
+  void Put(const abi::ValueSlot& slot) {
+    abi::Record record;
+    std::memcpy(&record, &slot, sizeof record);
+    slots_.push_back(record);
+  }
+
+  Block LaneBlock(uint64_t seq = 0, uint32_t lane = 0, uint32_t tid = 7) {
+    BlockHeader header{};
+    header.type = static_cast<uint16_t>(BlockType::kLane);
+    header.lane = lane;
+    header.tid = tid;
+    header.seq = seq;
+    return {header, std::as_bytes(std::span(slots_))};
+  }
+  // Everything in one block of lane 0.
+  AgentCounts Decode() {
+    AgentLanes lanes(agent_, 3, clocks_, texts_, collector_);
+    BlockHeader names{};
+    names.lost_before = abi::kFirstNameOffset;
+    lanes.Names({names, names_});
+    lanes.Lane(LaneBlock());
+    lanes.Finish();
+    return lanes.counts();
+  }
+  const CollectedSpan& Span(size_t i) { return collector_.spans.at(i); }
+
+  ManifestAgent agent_;
+  ClockMap clocks_;
+  Texts texts_;
+  Collector collector_;
+  std::vector<std::byte> names_;
+  std::vector<abi::Record> slots_;
+};
+
+TEST_F(AgentLanesTest, NestedRanges) {
+  const uint32_t outer = Name("outer"), inner = Name("inner");
+  Name("phase", abi::kNameCategory, 0, 9);
+  Name("main", abi::kNameOfThread, 0, 7);
+  Slot(abi::kRangePush, 10, outer).category = 9;
+  Slot(abi::kRangePush, 20, inner, 0, 1);
+  Slot(abi::kRangePop, 30, 0, 0, 1);
+  Slot(abi::kRangePop, 40, 0, 0, 0);
+  const AgentCounts counts = Decode();
+  EXPECT_EQ(counts.records, 4u);
+  ASSERT_EQ(collector_.spans.size(), 2u);
+  EXPECT_EQ(Span(0).name, "inner");
+  EXPECT_EQ(Span(0).span.begin_ns, WallAt(20));
+  EXPECT_EQ(Span(0).span.end_ns, WallAt(30));
+  EXPECT_EQ(Span(1).name, "outer");
+  EXPECT_EQ(Span(1).span.end_ns, WallAt(40));
+  EXPECT_EQ(Span(1).args.at("category"), "phase");
+  EXPECT_EQ(Span(1).span.pid, 77);
+  EXPECT_EQ(Span(1).span.tid, 7);
+  EXPECT_EQ(collector_.threads.at(7), "main");
+}
+
+TEST_F(AgentLanesTest, LostEndsAndBegins) {
+  const uint32_t name = Name("range");
+  Slot(abi::kRangePop, 5, 0, 0, 0);       // began before
+  Slot(abi::kRangePush, 10, name, 0, 0);  // never ends
+  Slot(abi::kRangePush, 20, name, 0, 2);  // depth 1 was lost
+  Slot(abi::kRangePop, 30, 0, 0, 1);      // the end of what was lost
+  Slot(abi::kRangeEnd, 40, 0, 99);        // began before
+  Slot(abi::kRangeStart, 50, name, 98);   // never ends
+  Slot(abi::kMark, 60, name);
+  const AgentCounts counts = Decode();
+  EXPECT_EQ(counts.ends_alone, 3u);
+  EXPECT_EQ(counts.unfinished, 3u);
+  ASSERT_EQ(collector_.spans.size(), 4u);
+  for (const CollectedSpan& span : collector_.spans) {
+    EXPECT_EQ(span.args.contains("unfinished"), span.span.kind == SpanKind::kRange);
+    EXPECT_LE(span.span.end_ns, WallAt(60));
+  }
+}
+
+TEST_F(AgentLanesTest, StepsCountersMarksWithPayload) {
+  const uint32_t loss = Name("loss"), key = Name("key"), shape = Name("a name");
+  Slot(abi::kStepBegin, 10, 0, 12);
+  Slot(abi::kCounter, 11, loss, std::bit_cast<uint64_t>(0.25), abi::kF64);
+  Slot(abi::kCounter, 12, loss, static_cast<uint64_t>(int64_t{-3}), abi::kI64);
+  Slot(abi::kMark, 13, loss, 5, abi::kU64).more = 5;
+  Text(key, "sixteen letters.", true, 4);
+  Text(key, " and more", false, 3);
+  Value(abi::kI64, key, static_cast<uint64_t>(int64_t{-1}), 2);
+  Value(abi::kF64, key, std::bit_cast<uint64_t>(1.5), 1);
+  Value(abi::kName, key, shape, 0);
+  Slot(abi::kStepEnd, 20, 0, 12);
+  const AgentCounts counts = Decode();
+  EXPECT_EQ(counts.records, 5u);
+  EXPECT_EQ(counts.damaged_slots, 0u);
+  ASSERT_EQ(collector_.spans.size(), 4u);
+  EXPECT_EQ(Span(0).span.kind, SpanKind::kCounter);
+  EXPECT_EQ(Span(0).span.CounterValue(), 0.25);
+  EXPECT_EQ(Span(1).span.CounterValue(), -3.0);
+  EXPECT_EQ(Span(2).args.at("payload"), "5");
+  EXPECT_EQ(Span(2).args.at("key"), "a name");
+  EXPECT_EQ(Span(3).span.kind, SpanKind::kStep);
+  EXPECT_EQ(Span(3).span.value, 12u);
+  EXPECT_EQ(Span(3).name, "step 12");
+  EXPECT_EQ(Span(3).span.begin_ns, WallAt(10));
+}
+
+TEST_F(AgentLanesTest, LongTextIsOneArgument) {
+  const uint32_t name = Name("mark"), key = Name("text");
+  Slot(abi::kMark, 1, name).more = 2;
+  Text(key, "sixteen letters.", true, 1);
+  Text(key, " and more", false, 0);
+  Decode();
+  EXPECT_EQ(Span(0).args.at("text"), "sixteen letters. and more");
+}
+
+TEST_F(AgentLanesTest, KernelsAndCallsShareAFlow) {
+  const uint32_t name = Name("MatMul"), type = Name("type"), level = Name("level"), node = Name("node"),
+                 runtime = Name("runtime"), core = Name("AI_CORE");
+  abi::Record& kernel = Slot(abi::kKernel, 50, name, 5, 3);
+  kernel.category = 1;
+  kernel.more = 2;
+  Times(WallAt(20), WallAt(30), 1);
+  Value(abi::kName, type, core);
+  for (const uint32_t which : {node, runtime}) {
+    Slot(abi::kApi, 51, name, 5, 4711).more = 2;
+    Times(WallAt(10), WallAt(12), 1);
+    Value(abi::kName, level, which);
+  }
+  Slot(abi::kKernel, 60, name, 6, 3);  // without times: damaged
+  const AgentCounts counts = Decode();
+  EXPECT_EQ(counts.damaged_slots, 1u);
+  ASSERT_EQ(collector_.spans.size(), 3u);
+  EXPECT_EQ(Span(0).span.device, 1);
+  EXPECT_EQ(Span(0).span.stream, 3u);
+  EXPECT_EQ(Span(0).category, "AI_CORE");
+  EXPECT_EQ(Span(0).span.begin_ns, WallAt(20));
+  EXPECT_EQ(Span(0).span.flow, Flow::kEnds);
+  EXPECT_EQ(Span(1).span.flow, Flow::kBegins);
+  EXPECT_EQ(Span(2).span.flow, Flow::kNone);
+  EXPECT_EQ(Span(1).span.tid, 4711);
+  EXPECT_EQ(Span(0).span.connection, Span(1).span.connection);
+  EXPECT_NE(Span(0).span.connection, 0u);
+}
+
+TEST_F(AgentLanesTest, DamageIsCountedAndTheRestIsRead) {
+  const uint32_t name = Name("mark");
+  Slot(abi::kMark, 10, name);
+  Slot(static_cast<abi::RecordKind>(0x33), 11, name);
+  Slot(abi::kMark, 12, name).more = 33;
+  Slot(abi::kMark, 13, name).more = 1;  // no value slot behind it
+  Slot(abi::kMark, 14, name);
+  Slot(abi::kLost, 15, 0, 41);
+  Slot(abi::kMark, 16, name).more = 5;  // goes on behind the block
+  AgentCounts counts = Decode();
+  EXPECT_EQ(counts.records, 2u);
+  EXPECT_EQ(counts.damaged_slots, 4u);
+  EXPECT_EQ(counts.lost, 41u);
+
+  AgentLanes lanes(agent_, 0, clocks_, texts_, collector_);
+  lanes.Lane(LaneBlock(0));
+  lanes.Lane(LaneBlock(3));
+  EXPECT_EQ(lanes.counts().missing_blocks, 2u);
+}
+
+TEST_F(AgentLanesTest, ALaneChangesHands) {
+  const uint32_t name = Name("range");
+  Slot(abi::kRangePush, 10, name);
+  Slot(abi::kThread, 20, 0, 8);
+  Slot(abi::kRangePop, 30);
+  Slot(abi::kMark, 40, name);
+  const AgentCounts counts = Decode();
+  EXPECT_EQ(counts.ends_alone, 1u);  // of another thread
+  EXPECT_EQ(counts.unfinished, 1u);
+  EXPECT_EQ(Span(0).span.tid, 7);
+  EXPECT_EQ(Span(0).span.end_ns, WallAt(10));
+  EXPECT_EQ(Span(1).span.tid, 8);
+}
+
+TEST_F(AgentLanesTest, NoClockNoTimes) {
+  agent_.latest = agent_.first;
+  EXPECT_FALSE(AgentLanes(agent_, 0, clocks_, texts_, collector_).has_clock());
+  agent_.counter_hz = 2'000'000'000;
+  EXPECT_TRUE(AgentLanes(agent_, 0, clocks_, texts_, collector_).has_clock());
+  const uint32_t name = Name("mark");
+  Slot(abi::kMark, 10, name);
+  Decode();
+  EXPECT_EQ(Span(0).span.begin_ns, WallAt(10));
+}
+
+}  // namespace
+}  // namespace profd::format

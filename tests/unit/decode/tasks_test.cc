@@ -1,0 +1,361 @@
+// Task logs, launches, and how they find each other.
+#include "format/records/tasks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "base/flat_map.h"
+#include "format/decode/cann_names.h"
+#include "format/decode/launches.h"
+#include "format/decode/task_join.h"
+#include "format/decode/task_log.h"
+#include "format/records/device.h"
+#include "tests/unit/decode/collector.h"
+
+namespace profd::format {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(FlatMap, IsAMap) {
+  base::FlatMap<uint32_t> map(1000);
+  std::map<uint64_t, uint32_t> model;
+  std::mt19937_64 random(7);
+  for (uint32_t i = 0; i < 200'000; ++i) {
+    const uint64_t key = random() % 1500;
+    if (random() % 2 == 0) {
+      map.Erase(key);
+      model.erase(key);
+    } else if (uint32_t* value = map.FindOrAdd(key)) {
+      *value = i;
+      model[key] = i;
+    } else {
+      ASSERT_EQ(model.size(), 1000u);
+      ASSERT_FALSE(model.contains(key));
+    }
+    ASSERT_EQ(map.size(), model.size());
+    const uint64_t other = random() % 1500;
+    const uint32_t* found = map.Find(other);
+    ASSERT_EQ(found != nullptr, model.contains(other));
+    if (found != nullptr) {
+      ASSERT_EQ(*found, model[other]);
+    }
+  }
+  size_t seen = 0;
+  map.ForEach([&](uint64_t key, uint32_t value) {
+    ++seen;
+    EXPECT_EQ(model.at(key), value);
+  });
+  EXPECT_EQ(seen, model.size());
+  map.Clear();
+  EXPECT_EQ(map.size(), 0u);
+  EXPECT_EQ(map.Find(1), nullptr);
+}
+
+TEST(Texts, KeepsEachTextOnce) {
+  Texts texts(4096);
+  const TextId first = texts.Intern("forward");
+  EXPECT_EQ(texts.Intern("forward"), first);
+  EXPECT_EQ(texts.Get(first), "forward");
+  EXPECT_EQ(texts.Find("forward"), first);
+  EXPECT_EQ(texts.Find("backward"), 0u);
+  EXPECT_EQ(texts.Intern(""), 0u);
+  EXPECT_EQ(texts.Get(12345), "");
+  for (int i = 0; i < 1000; ++i) texts.Intern("text " + std::to_string(i));
+  EXPECT_GT(texts.dropped(), 800u);
+  EXPECT_EQ(texts.Get(texts.Intern("text 999")), "(no room for this text)");
+  EXPECT_EQ(texts.Find("forward"), first);
+}
+
+std::vector<std::byte> Bytes(const auto&... records) {
+  std::vector<std::byte> bytes;
+  const auto add = [&](const auto& record) {
+    const auto* at = reinterpret_cast<const std::byte*>(&record);
+    bytes.insert(bytes.end(), at, at + sizeof record);
+  };
+  (add(records), ...);
+  return bytes;
+}
+
+StarsTaskRecord Stars(bool end, uint16_t stream, uint16_t task, uint64_t ticks, uint16_t type = 0) {
+  StarsTaskRecord record{};
+  record.header = static_cast<uint16_t>(end | type << 10);
+  record.magic = kStarsMagic;
+  record.stream = stream;
+  record.task = task;
+  record.ticks = ticks;
+  return record;
+}
+
+TEST(TaskLog, FindsTheStartOfEveryEnd) {
+  TaskLog log(TaskLog::Layout::kStars);
+  std::vector<DeviceTask> tasks;
+  StarsTaskRecord foreign = Stars(false, 1, 1, 5);
+  foreign.magic = 1;
+  StarsTaskRecord block = Stars(false, 1, 1, 5);
+  block.header = 0b100100;
+  log.Take(Bytes(Stars(true, 9, 9, 10), Stars(false, 7, 1, 100, 3), Stars(false, 8, 1, 110), foreign, block),
+           tasks);
+  log.Take(Bytes(Stars(true, 8, 1, 150), Stars(true, 7, 1, 200), Stars(false, 7, 2, 300)), tasks);
+  ASSERT_EQ(tasks.size(), 2u);
+  EXPECT_EQ(tasks[0].stream, 8u);
+  EXPECT_EQ(tasks[1].stream, 7u);
+  EXPECT_EQ(tasks[1].begin_ticks, 100u);
+  EXPECT_EQ(tasks[1].end_ticks, 200u);
+  EXPECT_EQ(StarsTaskTypeName(tasks[1].type), "PLACE_HOLDER_SQE");
+  EXPECT_EQ(log.records(), 8u);
+  EXPECT_EQ(log.no_start(), 1u);
+  EXPECT_EQ(log.no_end(), 1u);
+  EXPECT_EQ(log.foreign(), 1u);
+  EXPECT_EQ(log.other(), 1u);
+}
+
+TEST(TaskLog, IdsBorrowBits) {
+  TaskLog log(TaskLog::Layout::kStars);
+  std::vector<DeviceTask> tasks;
+  // Bit 12 of the stream: its upper bits are the task's. Bit 13: stream and task have changed places, in
+  // part.
+  log.Take(Bytes(Stars(false, 0x5007, 0x0123, 1), Stars(true, 0x5007, 0x0123, 2)), tasks);
+  log.Take(Bytes(Stars(false, 0x2456, 0x7008, 1), Stars(true, 0x2456, 0x7008, 2)), tasks);
+  ASSERT_EQ(tasks.size(), 2u);
+  EXPECT_EQ(tasks[0].stream, 7u);
+  EXPECT_EQ(tasks[0].task, 0x4123u);
+  EXPECT_EQ(tasks[1].stream, 8u);
+  EXPECT_EQ(tasks[1].task, 0x7456u);
+}
+
+TEST(TaskLog, HardwareLogAndThe950) {
+  std::vector<DeviceTask> tasks;
+  HwtsRecord start{};
+  start.task = 5;
+  start.stream = 3;
+  start.ticks = 50;
+  start.type_count = 0x10;
+  HwtsRecord end = start;
+  end.type_count = 0x21;
+  end.ticks = 80;
+  TaskLog hwts(TaskLog::LayoutOf("hwts.data", 1));
+  hwts.Take(Bytes(start, end), tasks);
+  StarsTaskRecord950 short_start{};
+  short_start.magic = kStarsMagic;
+  short_start.stream = 2;
+  short_start.task = 4;
+  short_start.ticks = 9;
+  StarsTaskRecord950 short_end = short_start;
+  short_end.header = 1;
+  short_end.ticks = 11;
+  TaskLog stars(TaskLog::LayoutOf("stars_soc.data", 15));
+  stars.Take(Bytes(short_start, short_end), tasks);
+  ASSERT_EQ(tasks.size(), 2u);
+  EXPECT_EQ(tasks[0].end_ticks - tasks[0].begin_ticks, 30u);
+  EXPECT_EQ(tasks[1].task, 4u << 16 | 2);
+}
+
+TEST(CannNames, LinesAndUnknownNumbers) {
+  Texts texts;
+  CannNames names(texts);
+  EXPECT_TRUE(names.HashLine("11:MatMul:0"));
+  EXPECT_TRUE(names.TypeLine("10000_1:launch"));
+  for (const char* bad : {"", ":", "x:y", "12", "1_:a", "_1:a", "70000_1:a"}) {
+    EXPECT_FALSE(names.TypeLine(bad)) << bad;
+  }
+  EXPECT_FALSE(names.HashLine("eleven:MatMul"));
+  EXPECT_EQ(texts.Get(names.Hash(11)), "MatMul:0");
+  EXPECT_EQ(texts.Get(names.Hash(99)), "99");
+  EXPECT_EQ(names.HashOrNone(99), 0u);
+  EXPECT_EQ(texts.Get(names.Type(10000, 1)), "launch");
+  EXPECT_EQ(texts.Get(names.Type(5000, 1)), "1");
+  EXPECT_EQ(names.unknown(), 2u);
+}
+
+class LaunchesTest : public testing::Test {
+ protected:
+  LaunchesTest() {
+    for (const char* line : {"11:MatMul_0", "12:MatMul", "14:kernel"}) names_.HashLine(line);
+    for (const char* line :
+         {"10000_1:launch", "5000_2:KernelLaunch", "5000_13:KERNEL_AICORE", "5000_15:MEMCPY"}) {
+      names_.TypeLine(line);
+    }
+  }
+  static CannApiRecord Call(uint16_t level, uint32_t thread, uint64_t begin, uint64_t end) {
+    return {kCannMagic, level, level == 5000 ? 2u : 1u, thread, 0, begin, end, level == 5000 ? 14u : 11u};
+  }
+  static CannTaskTrack Track(uint32_t thread, uint64_t stamp, uint16_t task, uint64_t type = 13) {
+    return {{kCannMagic, 5000, 3, thread, 40, stamp}, 0, 7, task, 0, type, 14, {}};
+  }
+  static CannNodeInfo Info(uint32_t thread, uint64_t stamp) {
+    return {{kCannMagic, 10000, 4, thread, 40, stamp}, 11, 0, 12, 0x20014, 1, {}};
+  }
+  void End(bool last) {
+    launches_.EndWindow(
+        last, 4242, [](uint64_t stamp) { return stamp; }, writer_, found_);
+    writer_.Flush();
+  }
+
+  Texts texts_;
+  CannNames names_{texts_};
+  Launches launches_{names_, texts_};
+  Collector collector_;
+  SpanWriter writer_{collector_, texts_};
+  std::vector<Launch> found_;
+};
+
+TEST_F(LaunchesTest, JoinsByThreadAndTime) {
+  launches_.Add(Call(5000, 1, 110, 150));
+  launches_.Add(Call(10000, 1, 100, 160));
+  launches_.Add(Call(5000, 2, 105, 155));
+  launches_.Add(Track(1, 130, 5));
+  launches_.Add(Track(2, 130, 6));
+  launches_.Add(Track(3, 130, 7));
+  launches_.Add(Info(1, 160));
+  End(true);
+  ASSERT_EQ(collector_.spans.size(), 3u);
+  // Numbered by their begin.
+  EXPECT_EQ(collector_.spans[0].span.connection, 1u);
+  EXPECT_EQ(collector_.spans[0].name, "launch");
+  EXPECT_EQ(collector_.spans[0].category, "node");
+  EXPECT_EQ(collector_.spans[0].args.at("item_id"), "MatMul_0");
+  EXPECT_EQ(collector_.spans[0].span.flow, Flow::kBegins);
+  EXPECT_EQ(collector_.spans[2].name, "KernelLaunch");
+  EXPECT_EQ(collector_.spans[2].span.flow, Flow::kNone);
+  ASSERT_EQ(found_.size(), 3u);
+  EXPECT_EQ(found_[0].connection, 1u);
+  EXPECT_TRUE(found_[0].is_compute);
+  EXPECT_EQ(texts_.Get(found_[0].op_name), "MatMul_0");
+  EXPECT_EQ(texts_.Get(found_[0].op_type), "MatMul");
+  EXPECT_EQ(texts_.Get(found_[0].op_task_type), "AI_CORE");
+  EXPECT_EQ(found_[0].blocks, 0x14u);
+  EXPECT_EQ(found_[0].mix_blocks, 0x28u);
+  EXPECT_TRUE(found_[0].hf32);
+  // Only a call of the runtime around it: no operator.
+  EXPECT_EQ(found_[1].connection, 2u);
+  EXPECT_FALSE(found_[1].is_compute);
+  EXPECT_EQ(found_[2].connection, 0u);
+  EXPECT_EQ(launches_.tracks_without_call(), 1u);
+}
+
+TEST_F(LaunchesTest, WaitsForTheCallOfTheNextWindow) {
+  launches_.Add(Call(5000, 1, 110, 150));
+  launches_.Add(Track(1, 130, 5));
+  EXPECT_EQ(launches_.end_stamp(), 150u);
+  End(false);
+  EXPECT_TRUE(found_.empty());
+  EXPECT_EQ(launches_.waiting_since(), 130u);
+  launches_.Add(Call(10000, 1, 100, 160));
+  End(true);
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_TRUE(found_[0].is_compute);
+  EXPECT_EQ(launches_.waiting_since(), UINT64_MAX);
+}
+
+TEST_F(LaunchesTest, EventsArePairedAndDamageIsCounted) {
+  CannApiRecord event = Call(10000, 1, 100, kCannEvent);
+  launches_.Add(event);
+  event.begin = 170;
+  launches_.Add(event);
+  event.item = 12;
+  launches_.Add(event);
+  CannApiRecord foreign = Call(5000, 1, 1, 2);
+  foreign.magic = 0;
+  launches_.Add(foreign);
+  CannTaskTrack track = Track(1, 120, 5);
+  track.head.magic = 0;
+  launches_.Add(track);
+  End(true);
+  ASSERT_EQ(collector_.spans.size(), 1u);
+  EXPECT_EQ(collector_.spans[0].span.begin_ns, 100u);
+  EXPECT_EQ(collector_.spans[0].span.end_ns, 170u);
+  EXPECT_EQ(launches_.unpaired_events(), 1u);
+  EXPECT_EQ(launches_.foreign(), 2u);
+}
+
+TEST_F(LaunchesTest, AgainstALookThroughAllCalls) {
+  // Nested calls of three threads, in the order of their ends; every track must find the innermost node call.
+  std::mt19937 random(3);
+  std::vector<CannApiRecord> calls;
+  std::vector<CannTaskTrack> tracks;
+  for (uint32_t thread = 1; thread <= 3; ++thread) {
+    uint64_t now = thread;
+    for (int i = 0; i < 400; ++i) {
+      const uint64_t begin = now, inner = begin + 5 + random() % 5, end = inner + 50 + random() % 50;
+      calls.push_back(Call(15000, thread, begin, end + 9));
+      calls.push_back(Call(10000, thread, inner, end));
+      calls.push_back(Call(5000, thread, inner + 2, inner + 20));
+      tracks.push_back(
+          Track(thread, begin + random() % (end + 15 - begin), static_cast<uint16_t>(tracks.size())));
+      now = end + 10 + random() % 30;
+    }
+  }
+  std::sort(calls.begin(), calls.end(), [](const auto& a, const auto& b) { return a.end < b.end; });
+  std::sort(tracks.begin(), tracks.end(),
+            [](const auto& a, const auto& b) { return a.head.stamp < b.head.stamp; });
+  for (const auto& call : calls) launches_.Add(call);
+  for (const auto& track : tracks) launches_.Add(track);
+  End(true);
+  std::map<uint64_t, CollectedSpan> by_connection;
+  uint64_t before = 0;
+  for (const CollectedSpan& span : collector_.spans) {
+    by_connection[span.span.connection] = span;
+    EXPECT_GE(span.span.begin_ns, before);
+    before = span.span.begin_ns;
+  }
+  ASSERT_EQ(found_.size(), tracks.size());
+  for (size_t i = 0; i < tracks.size(); ++i) {
+    const CannHead& head = tracks[i].head;
+    const CannApiRecord* node = nullptr;
+    for (const auto& call : calls) {
+      if (call.thread == head.thread && call.level == 10000 && call.begin <= head.stamp &&
+          call.end >= head.stamp) {
+        node = &call;
+      }
+    }
+    EXPECT_EQ(found_[i].is_compute, node != nullptr);
+    if (node != nullptr) {
+      EXPECT_EQ(by_connection[found_[i].connection].span.begin_ns, node->begin);
+    }
+  }
+}
+
+Launch LaunchOf(uint32_t task, uint64_t connection) {
+  Launch launch;
+  launch.stream = 7;
+  launch.task = task;
+  launch.connection = connection;
+  return launch;
+}
+DeviceTask TaskOf(uint32_t task) { return {0, 0, 7, task, UINT32_MAX, 0}; }
+
+TEST(TaskJoin, TakesTheLastLaunchBeforeTheTask) {
+  constexpr uint64_t kMs = 1'000'000;
+  TaskJoin join;
+  EXPECT_EQ(join.Find(TaskOf(1), 5), nullptr);
+  join.Add(LaunchOf(1, 1), 10 * kMs);
+  join.Add(LaunchOf(1, 2), 20 * kMs);
+  join.Add(LaunchOf(1, 3), 90 * kMs);
+  // The device lost the first one's records.
+  EXPECT_EQ(join.Find(TaskOf(1), 30 * kMs)->connection, 2u);
+  // Runs again without a launch: a graph.
+  EXPECT_EQ(join.Find(TaskOf(1), 50 * kMs)->connection, 2u);
+  EXPECT_EQ(join.launches_without_task(), 2u);  // 1, and 3 which waits
+  // Clocks that are a little off.
+  EXPECT_EQ(join.Find(TaskOf(1), 90 * kMs - 1000)->connection, 3u);
+  EXPECT_EQ(join.launches_without_task(), 1u);
+}
+
+TEST(TaskJoin, BoundedWhateverIsLaunched) {
+  TaskJoin join;
+  for (uint32_t i = 0; i < 1'200'000; ++i) join.Add(LaunchOf(i, i + 1), i);
+  EXPECT_GT(join.no_room(), 0u);
+  // What was found makes room.
+  for (uint32_t i = 0; i < 100'000; ++i) ASSERT_EQ(join.Find(TaskOf(i), 1 << 30)->connection, i + 1);
+  const uint64_t before = join.no_room();
+  for (uint32_t i = 2'000'000; i < 2'001'000; ++i) join.Add(LaunchOf(i, i), i);
+  EXPECT_EQ(join.no_room(), before);
+  EXPECT_EQ(join.Find(TaskOf(2'000'500), 1 << 30)->connection, 2'000'500u);
+}
+
+}  // namespace
+}  // namespace profd::format

@@ -1,0 +1,239 @@
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "client/export/counter_tables.h"
+#include "client/export/db_tables.h"
+#include "client/export/output.h"
+#include "format/decode/device_series.h"
+#include "format/decode/host_series.h"
+
+namespace profd::client {
+namespace {
+
+using Table = std::vector<std::vector<std::string>>;
+
+class Db : public testing::Test {
+ protected:
+  Db() {
+    folder_ = std::filesystem::temp_directory_path() / ("db_test_" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+    facts_.host.pid = 4242;
+    facts_.host.hostname = "host-a";
+    facts_.start_ns = 1'700'000'000'000'000'000;
+    facts_.end_ns = facts_.start_ns + 1'000'000'000;
+    format::SideFacts side;
+    side.device = 0;
+    side.chip = 5;
+    facts_.devices.push_back(side);
+    Open();
+  }
+  ~Db() override { std::filesystem::remove_all(folder_); }
+
+  void Open() {
+    output_.reset();
+    auto made = MakeDatabaseOutput(path(), facts_, options_);
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    output_ = std::move(*made);
+  }
+  void Finish() {
+    const base::Status status = output_->Finish();
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  Table Query(const std::string& sql) {
+    sqlite3* db = nullptr;
+    EXPECT_EQ(sqlite3_open_v2(path().c_str(), &db, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
+    Table table;
+    char* error = nullptr;
+    sqlite3_exec(
+        db, sql.c_str(),
+        [](void* to, int count, char** values, char**) {
+          auto& row = static_cast<Table*>(to)->emplace_back();
+          for (int i = 0; i < count; ++i) row.emplace_back(values[i] != nullptr ? values[i] : "NULL");
+          return 0;
+        },
+        &table, &error);
+    EXPECT_EQ(error, nullptr) << error;
+    sqlite3_close(db);
+    return table;
+  }
+  std::string path() const { return (folder_ / "msprof.db").string(); }
+
+  std::filesystem::path folder_;
+  CaptureFacts facts_;
+  OutputOptions options_;
+  std::unique_ptr<Output> output_;
+};
+
+// Names in the tables that no series has would silently be columns of nothing.
+TEST(Tables, EverySourceIsOfItsSeries) {
+  const std::vector<const format::Series*> all = {
+      &format::kHbmSeries,          &format::kDdrSeries,          &format::kLlcSeries,
+      &format::kLlcCapacitySeries,  &format::kLlcBandwidthSeries, &format::kNpuMemSeries,
+      &format::kNpuModuleMemSeries, &format::kPcieSeries,         &format::kHccsSeries,
+      &format::kUbSeries,           &format::kNicSeries,          &format::kRoceSeries,
+      &format::kNetdevSeries,       &format::kDvppSeries,         &format::kCoreFreqSeries,
+      &format::kVoltageSeries,      &format::kQosSeries,          &format::kSioSeries,
+      &format::kAccPmuSeries,       &format::kPaLinkSeries,       &format::kPcieLinkSeries,
+      &format::kSocInfoSeries,      &format::kCoreSeries,         &format::kHostCpuSeries,
+      &format::kHostMemSeries,      &format::kHostDiskSeries,     &format::kHostNetworkSeries,
+      &format::kCpuUsageSeries,     &format::kProcessCpuSeries,   &format::kSysMemSeries,
+      &format::kProcessMemSeries,   &format::kPmuEventsSeries,    &format::kPmuFunctionsSeries};
+  const auto find = [&](std::string_view name) -> const format::Series* {
+    for (const format::Series* series : all)
+      if (series->name == name) return series;
+    return nullptr;
+  };
+  const auto has_key = [](const format::Series& series, std::string_view key) {
+    return std::ranges::count(series.keys, key) == 1;
+  };
+  const auto has_column = [](const format::Series& series, std::string_view column) {
+    return std::ranges::count(series.columns, column, &format::SeriesColumn::name) == 1;
+  };
+  const auto fills = [](const format::Series& series, std::string_view name) {
+    const std::vector<int64_t> keys(series.keys.size(), 1);
+    return FillName(name, series, keys, {}).find('?') == std::string::npos;
+  };
+  for (const CounterTable& table : CounterTables()) {
+    const format::Series* series = find(table.series);
+    ASSERT_NE(series, nullptr) << table.series;
+    for (const CounterEvent& event : table.events) {
+      EXPECT_TRUE(fills(*series, event.name)) << event.name;
+      for (const CounterArg& arg : event.args) {
+        EXPECT_TRUE(fills(*series, arg.name)) << arg.name;
+        const size_t plus = std::min(arg.source.find('+'), arg.source.size());
+        const bool known = arg.source.starts_with('@') ? has_key(*series, arg.source.substr(1))
+                                                       : has_column(*series, arg.source.substr(0, plus));
+        EXPECT_TRUE(known) << table.series << " " << arg.source;
+        if (plus < arg.source.size()) {
+          EXPECT_TRUE(has_column(*series, arg.source.substr(plus + 1))) << arg.source;
+        }
+      }
+    }
+  }
+  for (const DbTable& table : DbTables()) {
+    const format::Series* series = find(table.series);
+    ASSERT_NE(series, nullptr) << table.series;
+    for (const DbColumn& column : table.columns) {
+      if (column.source == "@device" || column.source == "@stamp") continue;
+      if (column.source.starts_with("@text:")) {
+        EXPECT_TRUE(fills(*series, column.source.substr(6))) << column.source;
+      } else if (column.source.starts_with("@key:")) {
+        EXPECT_TRUE(has_key(*series, column.source.substr(5))) << table.name << " " << column.source;
+      } else {
+        EXPECT_TRUE(has_column(*series, column.source)) << table.name << " " << column.source;
+      }
+    }
+    if (!table.unless_negative.empty()) {
+      EXPECT_TRUE(has_key(*series, table.unless_negative));
+    }
+  }
+}
+
+TEST_F(Db, RowsBecomeRowsOfTheVendorsTable) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  output_->Rows({&format::kHbmSeries,
+                 0,
+                 {facts_.start_ns, facts_.start_ns + 20, facts_.start_ns + 40},
+                 {3, 1, 3, 0, 3, 0},
+                 {1048575999.9999999, nan, 12.75}});
+  Finish();
+  EXPECT_EQ(Query("SELECT deviceId,timestampNs,bandwidth,hbmId,value FROM HBM JOIN STRING_IDS ON id=type"),
+            (Table{{"0", "1700000000000000000", "1048576000", "3", "write"},
+                   {"0", "1700000000000000040", "12", "3", "read"}}));
+  EXPECT_TRUE(Query("SELECT name FROM sqlite_master WHERE name='DDR'").empty());
+  EXPECT_EQ(Query("SELECT * FROM SESSION_TIME_INFO"),
+            (Table{{"1700000000000000000", "1700000001000000000"}}));
+  EXPECT_EQ(Query("SELECT * FROM NPU_INFO"), (Table{{"0", "Ascend910B"}}));
+}
+
+TEST_F(Db, VendorCompatibleRepeatsAndScales) {
+  options_.vendor_compatible = true;
+  Open();
+  output_->Rows(
+      {&format::kCoreFreqSeries, 0, {facts_.start_ns, facts_.start_ns + 5}, {-1, -1}, {1.8e9, 8e8}});
+  output_->Rows({&format::kLlcSeries, 0, {facts_.start_ns}, {0, 0}, {0.5, 10}});
+  Finish();
+  EXPECT_EQ(Query("SELECT freq,count(*) FROM AICORE_FREQ GROUP BY freq"),
+            (Table{{"800", "3"}, {"1800", "3"}}));
+  EXPECT_EQ(Query("SELECT hitRate,throughput FROM LLC"), (Table{{"50.0", "640"}}));
+}
+
+TEST_F(Db, TheAverageOfAllCpusIsNoCpu) {
+  output_->Rows({&format::kHostCpuSeries, -1, {facts_.start_ns, facts_.start_ns}, {-1, 2}, {0.125, 0.5}});
+  Finish();
+  EXPECT_EQ(Query("SELECT cpuId,usage FROM CPU_USAGE"), (Table{{"2", "50"}}));
+}
+
+TEST_F(Db, TasksCallsAndMarks) {
+  format::Texts texts;
+  format::SpanBatch batch;
+  batch.texts = &texts;
+  batch.tasks.resize(1);
+  batch.tasks[0].has_op = true;
+  batch.tasks[0].op_type = texts.Intern("MatMul");
+  format::Span task, api, range;
+  task.begin_ns = 1000;
+  task.end_ns = 1500;
+  task.device = 0;
+  task.stream = 7;
+  task.value = 19;
+  task.connection = 3;
+  task.detail = 0;
+  task.name = texts.Intern("MatMul_0");
+  task.category = texts.Intern("KERNEL_AICORE");
+  api.kind = format::SpanKind::kApi;
+  api.name = texts.Intern("launch");
+  api.category = texts.Intern("node");
+  api.connection = 3;
+  api.pid = api.tid = 4242;
+  range.kind = format::SpanKind::kRange;
+  range.name = texts.Intern("it's; DROP TABLE TASK \xFF");
+  range.value = 9;
+  range.pid = 1;
+  range.tid = 2;
+  batch.spans = {task, api, api, range};
+  output_->Spans(batch);
+  Finish();
+  EXPECT_EQ(
+      Query("SELECT "
+            "t.startNs,t.endNs,connectionId,globalPid,streamId,taskId,modelId,n.value,ty.value,op.value,f."
+            "value "
+            "FROM TASK t JOIN COMPUTE_TASK_INFO c USING (globalTaskId) JOIN STRING_IDS n ON n.id=c.name "
+            "JOIN STRING_IDS ty ON ty.id=t.taskType JOIN STRING_IDS op ON op.id=c.opType "
+            "JOIN STRING_IDS f ON f.id=c.inputFormats"),
+      (Table{{"1000", "1500", "3", "4242", "7", "19", "4294967295", "MatMul_0", "KERNEL_AICORE", "MatMul",
+              "N/A"}}));
+  // Both calls are there, though they say the same number.
+  EXPECT_EQ(Query("SELECT count(*),min(connectionId),min(type),min(globalTid) FROM CANN_API"),
+            (Table{{"2", "3", "10000", "18219251273874"}}));
+  EXPECT_EQ(Query("SELECT eventType,rangeId,globalTid,value FROM MSTX_EVENTS JOIN STRING_IDS ON id=message"),
+            (Table{{"2", "9", "4294967298", "it's; DROP TABLE TASK \xEF\xBF\xBD"}}));
+  EXPECT_EQ(output_->left_out(), 0u);
+  EXPECT_EQ(Query("SELECT value,count(*) FROM STRING_IDS GROUP BY value HAVING count(*)>1"), Table{});
+}
+
+TEST_F(Db, WhatIsNotFinishedLeavesNothing) {
+  output_.reset();
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(Db, OthersMayNotReadIt) {
+  Finish();
+  EXPECT_EQ(std::filesystem::status(path()).permissions() & std::filesystem::perms::others_all,
+            std::filesystem::perms::none);
+}
+
+TEST_F(Db, AFolderThatIsNotThere) {
+  const auto made = MakeDatabaseOutput((folder_ / "none/msprof.db").string(), facts_, options_);
+  EXPECT_FALSE(made.ok());
+}
+
+}  // namespace
+}  // namespace profd::client
