@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -44,6 +45,8 @@ using base::Status;
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr size_t kMaxEnded = 256;
 constexpr double kProbeFrom = 10e6;  // bytes per second; any disk takes less
+constexpr uint64_t kProbeAfterNs = 1 * kSecond;
+constexpr uint64_t kProbeEveryNs = 600 * kSecond;
 constexpr size_t kMaxName = 128;
 constexpr size_t kMaxLabels = 64;
 constexpr size_t kMaxPids = 256;
@@ -154,6 +157,11 @@ class Manager::Impl {
   Resumer resumer_;
   std::deque<std::shared_ptr<Session>> sessions_;  // oldest first
   std::vector<SessionInfo> past_;
+  struct ProbedDisk {
+    uint64_t until_ns = 0;
+    double bytes_per_second = 0;  // 0 = not known yet
+  };
+  std::map<dev_t, ProbedDisk> probed_;
   uint32_t next_trace_ = 1;
   bool shutting_down_ = false;
 };
@@ -336,17 +344,30 @@ void Manager::Impl::MoveToOutput(const std::shared_ptr<Session>& session) {
                 });
 }
 
-// Beside the session that has begun: whether the disk is fast enough is known before it matters.
+// A moment after the session has begun, and for a file system once in a while: whether the disk is fast
+// enough is known before it matters, and no start or stop waits for what the probe has written.
 void Manager::Impl::Probe(const std::shared_ptr<Session>& session) {
-  if (session->WriteRate() < kProbeFrom) return;
+  struct stat where {};
+  if (session->WriteRate() < kProbeFrom || ::fstat(session->parent(), &where) != 0) return;
+  ProbedDisk& disk = probed_[where.st_dev];
+  if (disk.until_ns > base::MonotonicNs()) {
+    if (disk.bytes_per_second > 0) session->NoteProbe(disk.bytes_per_second);
+    return;
+  }
+  disk = {base::MonotonicNs() + kProbeEveryNs, 0};
   const auto parent = std::make_shared<base::UniqueFd>(::fcntl(session->parent(), F_DUPFD_CLOEXEC, 0));
-  aside_.Run([parent, owner = session->owner(), weak = std::weak_ptr(session)] {
-    const Result<double> rate = store::ProbeWriteRate(parent->get(), owner.uid, owner.gid);
-    return [weak, rate] {
-      const auto session = weak.lock();
-      if (session && rate.ok()) session->NoteProbe(*rate);
-    };
-  });
+  ctl_.After(kProbeAfterNs,
+             [this, parent, device = where.st_dev, owner = session->owner(), weak = std::weak_ptr(session)] {
+               if (weak.expired()) return;
+               aside_.Run([this, parent, device, owner, weak] {
+                 const Result<double> rate = store::ProbeWriteRate(parent->get(), owner.uid, owner.gid);
+                 return [this, device, weak, rate] {
+                   if (!rate.ok()) return;
+                   probed_[device].bytes_per_second = *rate;
+                   if (const auto session = weak.lock()) session->NoteProbe(*rate);
+                 };
+               });
+             });
 }
 
 void Manager::Impl::Remember(const std::shared_ptr<Session>& session) {

@@ -20,7 +20,7 @@ using base::UniqueFd;
 namespace {
 
 constexpr size_t kPiece = 1u << 20;
-constexpr uint64_t kMostBytes = 32u << 20;
+constexpr uint64_t kMostBytes = 16u << 20;
 constexpr uint64_t kMostNs = 250'000'000;
 
 Result<double> Measure(int dir) {

@@ -7,7 +7,7 @@
 
 namespace profd::store {
 
-// Bytes per second, flushed to the platter. Writes at most 32 MiB in a quarter of a second, then waits for
+// Bytes per second, flushed to the platter. Writes at most 16 MiB in a quarter of a second, then waits for
 // the flush: on a thread of its own, whose identity it changes and sets back. kUnimplemented: the file system
 // knows no files without a name.
 base::Result<double> ProbeWriteRate(int dir, uid_t uid, gid_t gid);
