@@ -47,9 +47,8 @@ Status SteadyFile::Replace(const std::string& content) {
     PROFD_RETURN_IF_ERROR(ReplaceFile(fs_, open_, dir_, name_, content));
     sizes_[0] = content.size();
     spare_ = false;
-    const Status prepared = plain_ ? Status::Ok() : Prepare();
     Measure();
-    return prepared;
+    return {};
   }
   const Status prepared = Prepare();
   if (!prepared.ok() && !spare_) return prepared;

@@ -20,7 +20,8 @@ class SteadyFile {
   SteadyFile(FileSystem& fs, OpenFiles& open, Budget& budget, int dir, std::string name)
       : fs_(fs), open_(open), budget_(budget), dir_(dir), name_(std::move(name)) {}
 
-  // A reader finds the old content or the new one. Behind `content` blanks may follow.
+  // A reader finds the old content or the new one. The second time takes the room: reserving it may take a
+  // while, and a session that begins does not wait for that. Behind `content` blanks may follow.
   base::Status Replace(const std::string& content);
   // The last content again, as an ordinary file without room to spare.
   base::Status Settle();

@@ -39,11 +39,10 @@ TEST_F(TraceWriterTest, OpenMakesTheTreeAndAllControlFiles) {
                                       {.path = "profd/manifest.json", .content = "{}\n", .done = false}});
   ::umask(before);
   ASSERT_TRUE(status.ok()) << status.message();
-  EXPECT_EQ(Tree(Root()),
-            (std::vector<std::string>{"device_0/", "device_0/data/", "device_0/info.json.0",
-                                      "device_0/info.json.0.done", "device_0/sample.json",
-                                      "device_0/sample.json.done", "host/", "host/data/", "profd/",
-                                      "profd/.manifest.json.tmp", "profd/manifest.json"}));
+  EXPECT_EQ(Tree(Root()), (std::vector<std::string>{"device_0/", "device_0/data/", "device_0/info.json.0",
+                                                    "device_0/info.json.0.done", "device_0/sample.json",
+                                                    "device_0/sample.json.done", "host/", "host/data/",
+                                                    "profd/", "profd/manifest.json"}));
   EXPECT_EQ(ReadFile(Root() / "device_0" / "info.json.0"), "{\"a\":1}");
   EXPECT_EQ(ReadFile(Root() / "device_0" / "info.json.0.done"), "filesize:7\n");
   EXPECT_EQ(ReadFile(Root() / "device_0" / "sample.json.done"), "filesize: 2\n");
