@@ -216,7 +216,13 @@ class DiskTest(harness.ProfdTest):
     def test_a_directory_that_is_gone(self):
         where = self.directory()
         daemon, session = self.begin(where, config="store:\n  slice_bytes: 65536\n")
-        shutil.rmtree(next((where / "out").glob("PROF_*")), ignore_errors=True)
+        gone = next((where / "out").glob("PROF_*"))
+
+        def remove():  # profd may make a new slice in the middle of it
+            shutil.rmtree(gone, ignore_errors=True)
+            return not gone.exists()
+
+        harness.wait_until(remove, "the directory to go")
         self.assertIn("No such file or directory", self.wait_paused(daemon, session))
         result = daemon.ctl("stop", session, "--json")
         self.assertEqual(result.json["state"], "sealed")
