@@ -154,7 +154,10 @@ class Verifier {
     for (const std::string& name : names) {
       const bool marker = name.ends_with(".done");
       if (name.starts_with(".")) {
-        Complain(folder + name, "was left over by a write that did not end");
+        // While it is recorded the manifest's other half lies there.
+        if (sealed() || name != ".manifest.json.tmp") {
+          Complain(folder + name, "was left over by a write that did not end");
+        }
       } else if (marker && !names.contains(name.substr(0, name.size() - 5))) {
         Complain(folder + name, "marks a file that is not there");
       } else if (!marker && format::ParseSliceName(name)) {

@@ -6,6 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$root"
 
 install_packages
+echo "== building (some minutes the first time)"
 build build -DPROFD_TESTS=OFF -DPROFD_BENCH=OFF -- profd profctl profd_agent sim/all | tail -n 1
 
 run=$(mktemp -d /tmp/profd-quickstart.XXXXXX)
