@@ -2,10 +2,8 @@
 // gone.
 //
 // PROFD_KILL_ROUNDS sets how often (20 by default).
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <random>
 
 #include "base/clock.h"
@@ -13,6 +11,7 @@
 #include "daemon/store/trace_writer.h"
 #include "format/prof_dir.h"
 #include "format/records/device.h"
+#include "tests/fault/victim.h"
 #include "tests/unit/store/writer_harness.h"
 
 namespace profd::store {
@@ -95,31 +94,6 @@ TEST(StoreAgeingKill, DISABLED_Victim) {
   }
 }
 
-void RunAndKill(const fs::path& directory, std::chrono::microseconds delay) {
-  int ready[2];
-  ASSERT_EQ(::pipe(ready), 0);
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    ::dup2(ready[1], STDOUT_FILENO);
-    ::setenv(kDirectory, directory.c_str(), 1);
-    ::execl("/proc/self/exe", "victim", "--gtest_filter=StoreAgeingKill.DISABLED_Victim",
-            "--gtest_also_run_disabled_tests", nullptr);
-    ::_exit(1);
-  }
-  ::close(ready[1]);
-  char seen = 0;
-  while (seen != '!' && ::read(ready[0], &seen, 1) == 1) {
-  }
-  EXPECT_EQ(seen, '!');
-  std::this_thread::sleep_for(delay);
-  ::kill(child, SIGKILL);
-  int status = 0;
-  EXPECT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-  ::close(ready[0]);
-}
-
 // What a device's slices hold: numbers of the first and the last record.
 std::pair<uint64_t, uint64_t> OnDisk(const fs::path& data, const std::string& file) {
   uint64_t first = UINT64_MAX;
@@ -154,7 +128,8 @@ TEST(StoreAgeingKill, CountsAreExactAfterAKillAtAnyMoment) {
     const fs::path spool = dir.path() / "spool";
     fs::create_directories(spool / "user");
     ::chmod(spool.c_str(), 0711);
-    RunAndKill(spool / "user", std::chrono::microseconds(random() % 100'000));
+    RunAndKill("StoreAgeingKill.DISABLED_Victim", kDirectory, spool / "user",
+               std::chrono::microseconds(random() % 100'000));
     if (::testing::Test::HasFailure()) return;
     const auto recovered = RecoverSpool(spool, base::WallNs(), [](auto&&...) { return true; });
     ASSERT_EQ(recovered.size(), 1U);

@@ -1,12 +1,11 @@
 // kill -9 while the writer is at work: whatever the moment, the files hold whole records only.
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <random>
 
 #include "daemon/store/trace_writer.h"
 #include "format/prof_dir.h"
+#include "tests/fault/victim.h"
 #include "tests/unit/store/writer_harness.h"
 
 namespace profd::store {
@@ -65,39 +64,14 @@ TEST(StoreKill, DISABLED_Victim) {
   }
 }
 
-// Starts the victim and kills it `delay` after it has made its tree.
-void RunAndKill(const fs::path& directory, std::chrono::microseconds delay) {
-  int ready[2];
-  ASSERT_EQ(::pipe(ready), 0);
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    ::dup2(ready[1], STDOUT_FILENO);
-    ::setenv(kDirectory, directory.c_str(), 1);
-    ::execl("/proc/self/exe", "victim", "--gtest_filter=StoreKill.DISABLED_Victim",
-            "--gtest_also_run_disabled_tests", nullptr);
-    ::_exit(1);
-  }
-  ::close(ready[1]);
-  char seen = 0;
-  while (seen != '!' && ::read(ready[0], &seen, 1) == 1) {
-  }
-  EXPECT_EQ(seen, '!');
-  std::this_thread::sleep_for(delay);
-  ::kill(child, SIGKILL);
-  int status = 0;
-  EXPECT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-  ::close(ready[0]);
-}
-
 TEST(StoreKill, FilesHoldWholeRecordsAfterAKillAtAnyMoment) {
   std::mt19937 random(7);
   uint64_t bytes = 0;
   int unfinished = 0;
   for (int round = 0; round < 60; ++round) {
     const TempDir dir;
-    RunAndKill(dir.path(), std::chrono::microseconds(random() % 20'000));
+    RunAndKill("StoreKill.DISABLED_Victim", kDirectory, dir.path(),
+               std::chrono::microseconds(random() % 20'000));
     if (::testing::Test::HasFailure()) return;
     const fs::path device = dir.path() / "PROF_1" / "device_0";
     const std::string info = ReadFile(device / "info.json.0");
