@@ -10,25 +10,9 @@
 #include "format/decode/task_join.h"
 #include "format/decode/task_log.h"
 #include "format/records/packed.h"
-
-namespace {
+#include "tests/fuzz/checked_spans.h"
 
 using namespace profd::format;
-
-class Checked : public SpanSink {
- public:
-  void Spans(const SpanBatch& batch) override {
-    for (const Span& span : batch.spans) {
-      PROFD_CHECK(span.begin_ns <= span.end_ns);
-      PROFD_CHECK(span.first_arg + span.arg_count <= batch.args.size());
-      PROFD_CHECK(span.name < batch.texts->size() && span.category < batch.texts->size());
-      ++spans;
-    }
-  }
-  size_t spans = 0;
-};
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;
