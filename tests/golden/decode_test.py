@@ -93,7 +93,8 @@ class DecodeTest(unittest.TestCase):
         ours, theirs = sorted(ours), sorted((wall, [float(value) for value in row]) for wall, row in theirs)
         self.assertEqual(len(ours), len(theirs), what)
         for (our_wall, our_row), (their_wall, their_row) in zip(ours, theirs):
-            self.assertEqual(our_wall, their_wall, what)
+            # 48 MHz ticks land on half nanoseconds, which a slope in floating point rounds either way.
+            self.assertLessEqual(abs(our_wall - their_wall), 1, what)
             self.assertEqual(len(our_row), len(their_row), what)
             for ours_value, theirs_value in zip(our_row, their_row):
                 self.assertTrue(math.isclose(ours_value, theirs_value, rel_tol=1e-9, abs_tol=1e-6),
