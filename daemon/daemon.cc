@@ -9,6 +9,7 @@
 #include "base/version.h"
 #include "daemon/agent/registry.h"
 #include "daemon/auth/door.h"
+#include "daemon/auth/socket_claim.h"
 #include "daemon/auth/tickets.h"
 #include "daemon/base/executor.h"
 #include "daemon/base/log.h"
@@ -29,6 +30,11 @@ class Daemon {
     // gRPC's threads would each keep an arena of their own; two are plenty for a daemon that rarely
     // allocates.
     ::mallopt(M_ARENA_MAX, 2);
+    // First of all: what follows looks through the spool and opens devices, which are another profd's if it
+    // holds the socket.
+    auto claim = auth::SocketClaim::Take(config_.socket);
+    if (!claim.ok()) return claim.status();
+    claim_.emplace(std::move(claim).value());
     auto driver = driver::AscendHal::Load(config_.driver.library);
     std::string no_driver = driver.status().message();
     std::shared_ptr<driver::Driver> library;
@@ -97,6 +103,7 @@ class Daemon {
   }
 
   const config::Config& config_;
+  std::optional<auth::SocketClaim> claim_;
   base::Executor ctl_;
   auth::Tickets tickets_;
   agent::Registry agents_{ctl_, AgentOptions()};

@@ -34,11 +34,9 @@ std::vector<std::string> ServiceNames() {
 
 class Server::Impl {
  public:
-  Impl(auth::SocketClaim taken, session::Manager& manager, agent::Registry& agents, base::Executor& ctl,
-       auth::Tickets& tickets)
-      : claim(std::move(taken)), control(manager, ctl, tickets), agent(agents, ctl, tickets) {}
+  Impl(session::Manager& manager, agent::Registry& agents, base::Executor& ctl, auth::Tickets& tickets)
+      : control(manager, ctl, tickets), agent(agents, ctl, tickets) {}
 
-  const auth::SocketClaim claim;
   ControlService control;
   AgentService agent;
   HealthService health{ServiceNames()};
@@ -52,8 +50,7 @@ Server::~Server() { Shutdown(); }
 base::Result<std::unique_ptr<Server>> Server::Start(const std::string& socket, session::Manager& manager,
                                                     agent::Registry& agents, base::Executor& ctl,
                                                     auth::Tickets& tickets) {
-  PROFD_ASSIGN_OR_RETURN(auth::SocketClaim claim, auth::SocketClaim::Take(socket));
-  auto impl = std::make_unique<Impl>(std::move(claim), manager, agents, ctl, tickets);
+  auto impl = std::make_unique<Impl>(manager, agents, ctl, tickets);
   grpc::EnableDefaultHealthCheckService(false);
   grpc::ServerBuilder builder;
   builder.AddListeningPort("unix:" + socket, grpc::InsecureServerCredentials());

@@ -12,10 +12,10 @@
 
 namespace profd::rpc {
 
-// **Thread:** the one that starts the daemon, or ctl. **Owns:** the claim to the socket and the door beside
-// it, the socket file, gRPC's threads.
+// **Thread:** the one that starts the daemon, or ctl. **Owns:** the socket file, gRPC's threads.
 class Server {
  public:
+  // `socket` is free: the SocketClaim saw to that.
   static base::Result<std::unique_ptr<Server>> Start(const std::string& socket, session::Manager& manager,
                                                      agent::Registry& agents, base::Executor& ctl,
                                                      auth::Tickets& tickets);

@@ -70,6 +70,15 @@ Status CheckText(const std::string& what, const std::string& text) {
   return Status::Ok();
 }
 
+// Without a process of the caller's own it is about the whole node; the answer names what was asked for.
+Status MayCollect(const Caller& caller, const SessionSpec& spec, const Plan& plan) {
+  if (!spec.pids.empty()) return Status::Ok();
+  if (spec.all_devices || !spec.devices.empty()) {
+    PROFD_RETURN_IF_ERROR(May(caller, Action::kCollectDevice));
+  }
+  return plan.host.empty() ? Status::Ok() : May(caller, Action::kCollectHost);
+}
+
 }  // namespace
 
 class Manager::Impl {
@@ -254,11 +263,9 @@ void Manager::Impl::PlanStart(std::shared_ptr<Request> request) {
     return;
   }
   request->plan = std::move(plan).value();
-  if (!request->plan.host.empty() && request->spec.pids.empty()) {
-    if (const Status status = May(request->caller, Action::kCollectHost); !status.ok()) {
-      request->done(status);
-      return;
-    }
+  if (const Status status = MayCollect(request->caller, request->spec, request->plan); !status.ok()) {
+    request->done(status);
+    return;
   }
   if (!request->spec.pids.empty())
     request->target_name = host::ReadProcessFacts(request->spec.pids.front()).comm;

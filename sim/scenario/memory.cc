@@ -99,24 +99,22 @@ class LlcProducer : public PeriodicProducer {
 
  protected:
   static constexpr uint32_t kWriteMode = 2;
-  static constexpr uint64_t kThroughputUnit = 4096, kLineBytes = 64;
+  static constexpr uint64_t kLineBytes = 64;
 
   uint64_t Encode(const Tick& tick, Sample& sample) override {
     const Flow bytes = write_ ? Flow::kLlcWrite : Flow::kLlcRead;
     const Flow hits = write_ ? Flow::kLlcWriteHits : Flow::kLlcReadHits;
     const auto& events = write_ ? format::kLlcWriteEvents : format::kLlcReadEvents;
-    const uint64_t from[] = {env_.load->Total(bytes, tick.from_ns) / kThroughputUnit,
-                             env_.load->Total(bytes, tick.from_ns) / kLineBytes,
+    const uint64_t from[] = {env_.load->Total(bytes, tick.from_ns) / kLineBytes,
                              env_.load->Total(hits, tick.from_ns)};
-    const uint64_t to[] = {env_.load->Total(bytes, tick.to_ns) / kThroughputUnit,
-                           env_.load->Total(bytes, tick.to_ns) / kLineBytes,
+    const uint64_t to[] = {env_.load->Total(bytes, tick.to_ns) / kLineBytes,
                            env_.load->Total(hits, tick.to_ns)};
     struct Slot {
       size_t total;
       uint32_t percent;
     };
-    static constexpr Slot kSlots[8] = {{0, 60}, {0, 40}, {2, 50}, {2, 20},
-                                       {1, 60}, {2, 20}, {1, 40}, {2, 10}};
+    static constexpr Slot kSlots[8] = {{0, 60}, {0, 40}, {1, 50}, {1, 20},
+                                       {0, 60}, {1, 20}, {0, 40}, {1, 10}};
     std::vector<double> mb_s;
     std::vector<double> hit_rate;
     const uint32_t ids = env_.chip->llc_ids;
@@ -129,7 +127,7 @@ class LlcProducer : public PeriodicProducer {
             .time_us = tick.since_start_us, .count = count[slot], .event = events[slot], .llc_id = id});
       }
       if (!sample.wants_values()) continue;
-      mb_s.push_back(static_cast<double>((count[0] + count[1]) * kThroughputUnit) / kMebibyte / tick.seconds);
+      mb_s.push_back(static_cast<double>((count[0] + count[1]) * kLineBytes) / kMebibyte / tick.seconds);
       const auto lookups = static_cast<double>(count[4] + count[6]);
       hit_rate.push_back(
           lookups > 0 ? static_cast<double>(count[2] + count[3] + count[5] + count[7]) / lookups : 0);

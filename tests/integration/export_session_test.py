@@ -78,6 +78,22 @@ class ExportTest(harness.ProfdTest):
             seen += 1
         self.assertGreaterEqual(seen, 3)
 
+    def test_the_cache_moves_what_the_simulator_moved(self):
+        (path,) = self.files("msprof_*.db")
+        db = sqlite3.connect(path)
+        seen = 0
+        for device, chip in enumerate(CHIPS):
+            truth = [line for line in self.values(device, 8) if "throughput_mb_s" in line]
+            for llc, _ in enumerate(truth[0]["throughput_mb_s"] if truth else []):
+                got = [row[0] for row in db.execute(
+                    "select throughput from LLC where deviceId = ? and llcId = ? order by timestampNs", (device, llc))]
+                wanted = [line["throughput_mb_s"][llc] for line in truth][1:]
+                self.assertEqual(len(got), len(wanted), chip)
+                for ours, theirs in zip(got, wanted):
+                    self.assertAlmostEqual(ours / MB, theirs, delta=1 + theirs * 1e-3, msg=chip)
+                seen += 1
+        self.assertGreaterEqual(seen, 4)
+
     def test_the_timeline_has_the_same_points(self):
         (path,) = self.files("mindstudio_profiler_output/msprof_*.json")
         with open(path, encoding="utf-8") as file:
