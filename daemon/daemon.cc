@@ -30,20 +30,19 @@ class Daemon {
     // gRPC's threads would each keep an arena of their own; two are plenty for a daemon that rarely
     // allocates.
     ::mallopt(M_ARENA_MAX, 2);
-    // First of all: what follows looks through the spool and opens devices, which are another profd's if it
-    // holds the socket.
+    auto driver = driver::AscendHal::Load(config_.driver.library);
+    // A file was named that is no driver library: not the same as a node without one.
+    if (driver.status().code() == base::Code::kInvalidArgument) return driver.status();
+    // Before all that looks through the spool and opens devices, which are another profd's if it has the
+    // socket.
     auto claim = auth::SocketClaim::Take(config_.socket);
     if (!claim.ok()) return claim.status();
     claim_.emplace(std::move(claim).value());
-    auto driver = driver::AscendHal::Load(config_.driver.library);
     std::string no_driver = driver.status().message();
     std::shared_ptr<driver::Driver> library;
     if (driver.ok()) {
       library = std::move(driver).value();
       base::LogInfo("driver library " + library->path());
-    } else if (driver.status().code() == base::Code::kInvalidArgument) {
-      return driver
-          .status();  // a file was named that is no driver library: not the same as a node without one
     } else {
       base::LogWarn("no device kinds: " + no_driver);
     }

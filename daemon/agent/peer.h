@@ -27,6 +27,7 @@ struct Arm {
   std::vector<std::string> kinds;
   bool flight_recorder = false;
   StepSchedule steps;
+  bool fire = false;  // and begin at once: one Ack for both
 };
 struct Fire {
   uint64_t at_raw_ns = 0;  // 0: now

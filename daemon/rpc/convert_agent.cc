@@ -101,6 +101,7 @@ void Encode(const agent::Command& command, v1::AgentCommand* out) {
                    v1::Arm* to = out->mutable_arm();
                    to->mutable_kinds()->Assign(arm.kinds.begin(), arm.kinds.end());
                    to->set_flight_recorder(arm.flight_recorder);
+                   to->set_fire(arm.fire);
                    if (arm.steps.active == 0) return;
                    v1::StepSchedule* steps = to->mutable_steps();
                    steps->set_skip_first(arm.steps.skip_first);

@@ -219,6 +219,7 @@ Result<NodeFacts> Manager::Impl::FactsFor(const Caller& caller, const SessionSpe
     ProcessFacts entry;
     entry.pid = pid;
     entry.uid = process.uid;
+    entry.name = process.comm;
     entry.exists = process.exists;
     entry.is_thread = process.is_thread;
     entry.open_devices = process.open_devices;
@@ -267,8 +268,7 @@ void Manager::Impl::PlanStart(std::shared_ptr<Request> request) {
     request->done(status);
     return;
   }
-  if (!request->spec.pids.empty())
-    request->target_name = host::ReadProcessFacts(request->spec.pids.front()).comm;
+  if (!facts->processes.empty()) request->target_name = facts->processes.front().name;
   OpenOutput(std::move(request));
 }
 

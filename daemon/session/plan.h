@@ -26,6 +26,7 @@ struct AgentFacts {
 struct ProcessFacts {
   pid_t pid = 0;
   uid_t uid = 0;
+  std::string name = {};  // as the kernel shows it
   bool exists = false;
   bool is_thread = false;                // a thread id that is not a process id
   std::vector<uint32_t> open_devices;    // N of every /dev/davinciN it has open

@@ -113,13 +113,6 @@ void Recordings::Begin() {
   for (const MemberPtr& member : members) Arm(member, armed);
 }
 
-// One that need not wait for others gets both words at once.
-void Recordings::ArmAndFire(const MemberPtr& member, std::function<void()> done) {
-  const auto one_done = After(2, std::move(done));
-  Arm(member, one_done);
-  Fire(member, 0, one_done);
-}
-
 void Recordings::WhenBegun(std::function<void(const Verdicts&)> done) {
   if (begun_) {
     done(verdicts_);
@@ -128,8 +121,7 @@ void Recordings::WhenBegun(std::function<void(const Verdicts&)> done) {
   }
 }
 
-void Recordings::Arm(const MemberPtr& member, std::function<void()> done) {
-  const AgentStart& start = setup_.starts[member->start];
+agent::Arm Recordings::Prepare(const MemberPtr& member) {
   // First the reader, which sets aside what an earlier recording left behind.
   member->drain =
       drain_.Start(member->peer->region(),
@@ -142,28 +134,37 @@ void Recordings::Arm(const MemberPtr& member, std::function<void()> done) {
   member->peer->OnStepWindow([weak, member](const agent::StepWindow& window) {
     if (const auto self = weak.lock()) self->OnStepWindow(member, window);
   });
-  agent::Arm arm;
-  arm.kinds = start.kinds;
-  arm.flight_recorder = setup_.flight_recorder;
-  arm.steps = setup_.steps;
-  member->peer->Send(std::move(arm), kArmPatienceNs,
+  return {.kinds = setup_.starts[member->start].kinds,
+          .flight_recorder = setup_.flight_recorder,
+          .steps = setup_.steps};
+}
+
+void Recordings::Arm(const MemberPtr& member, std::function<void()> done) {
+  member->peer->Send(Prepare(member), kArmPatienceNs,
                      [self = shared_from_this(), member, done](const agent::Ack& ack) {
-                       member->armed = ack.status.ok();
-                       member->note = ack.note;
-                       if (!ack.status.ok()) {
-                         member->status = {ack.status.code(),
-                                           "process " + std::to_string(member->peer->identity().pid) +
-                                               " could not be made ready to record: " + ack.status.message()};
-                       }
+                       NoteArmed(*member, ack);
+                       done();
+                     });
+}
+
+// One that need not wait for others gets both words at once.
+void Recordings::ArmAndFire(const MemberPtr& member, std::function<void()> done) {
+  agent::Arm arm = Prepare(member);
+  arm.fire = true;
+  const uint64_t asked_ns = base::RawNs();
+  member->peer->Send(std::move(arm), kArmPatienceNs,
+                     [self = shared_from_this(), member, asked_ns, done](const agent::Ack& ack) {
+                       NoteArmed(*member, ack);
+                       if (!member->armed) return self->End(member, "failed", done);
+                       self->NoteBegun(*member, ack, asked_ns);
                        done();
                      });
 }
 
 void Recordings::Fire(const MemberPtr& member, uint64_t at_raw_ns, std::function<void()> done) {
   member->part->manifest.fire_raw_ns = at_raw_ns;
-  const uint64_t asked_ns = base::RawNs();
   member->peer->Send(agent::Fire{at_raw_ns}, kArmPatienceNs + kTogetherNs,
-                     [self = shared_from_this(), member, at_raw_ns, asked_ns, done](const agent::Ack& ack) {
+                     [self = shared_from_this(), member, at_raw_ns, done](const agent::Ack& ack) {
                        if (!ack.status.ok()) {
                          if (member->status.ok()) {
                            member->status = {ack.status.code(),
@@ -173,14 +174,25 @@ void Recordings::Fire(const MemberPtr& member, uint64_t at_raw_ns, std::function
                          self->End(member, "failed", done);
                          return;
                        }
-                       const abi::LaneClock clock = self->NoteClock(*member);
-                       format::ManifestAgent& manifest = member->part->manifest;
-                       manifest.begun_ticks = ack.ticks;
-                       const uint64_t begun_ns = agent::RawNsOf(clock, ack.ticks);
-                       const uint64_t meant_ns = at_raw_ns != 0 ? at_raw_ns : asked_ns;
-                       if (begun_ns != 0) manifest.skew_ns = static_cast<int64_t>(begun_ns - meant_ns);
+                       self->NoteBegun(*member, ack, at_raw_ns);
                        done();
                      });
+}
+
+void Recordings::NoteArmed(Member& member, const agent::Ack& ack) {
+  member.armed = ack.status.ok();
+  member.note = ack.note;
+  if (member.armed) return;
+  member.status = {ack.status.code(), "process " + std::to_string(member.peer->identity().pid) +
+                                          " could not be made ready to record: " + ack.status.message()};
+}
+
+void Recordings::NoteBegun(const Member& member, const agent::Ack& ack, uint64_t meant_ns) {
+  const abi::LaneClock clock = NoteClock(member);
+  format::ManifestAgent& manifest = member.part->manifest;
+  manifest.begun_ticks = ack.ticks;
+  const uint64_t begun_ns = agent::RawNsOf(clock, ack.ticks);
+  if (begun_ns != 0) manifest.skew_ns = static_cast<int64_t>(begun_ns - meant_ns);
 }
 
 agent::DrainTarget Recordings::TargetFor(const MemberPtr& member) {

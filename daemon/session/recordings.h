@@ -100,9 +100,12 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   };
   using MemberPtr = std::shared_ptr<Member>;
 
+  agent::Arm Prepare(const MemberPtr& member);
   void Arm(const MemberPtr& member, std::function<void()> done);
   void ArmAndFire(const MemberPtr& member, std::function<void()> done);
   void Fire(const MemberPtr& member, uint64_t at_raw_ns, std::function<void()> done);
+  static void NoteArmed(Member& member, const agent::Ack& ack);
+  void NoteBegun(const Member& member, const agent::Ack& ack, uint64_t meant_ns);
   void End(const MemberPtr& member, const std::string& why, std::function<void()> done);
   void OnArrival(const std::shared_ptr<agent::Peer>& peer);
   void OnStepWindow(const MemberPtr& member, const agent::StepWindow& window);

@@ -101,9 +101,10 @@ void Session::Start(std::function<void(Result<SessionInfo>)> done) {
       if (const auto self = weak.lock()) self->Stop(EndReason::kSteps, nullptr);
     });
   }
-  trace_ = NewTrace();
   if (setup_.spec.delay_ns == 0) {
+    // Before anything that takes time: the processes begin while the directory is made.
     if (recordings_) recordings_->Begin();
+    trace_ = NewTrace();
     trace_->Begin([self = shared_from_this()](const Status& status) {
       if (status.ok()) {
         self->directories_.push_back(self->trace_->directory());
@@ -113,6 +114,7 @@ void Session::Start(std::function<void(Result<SessionInfo>)> done) {
     });
     return;
   }
+  trace_ = NewTrace();
   trace_->Arm([self = shared_from_this()](const Status& status) {
     if (!status.ok()) {
       self->OnFailed(status);

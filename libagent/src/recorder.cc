@@ -80,7 +80,7 @@ bool Recorder::Advance() {
         const timespec rest{0, static_cast<long>(fire_at_ns_ - now)};
         ::nanosleep(&rest, nullptr);
       }
-      FireNow();
+      FireNow("");
     }
   }
   ReportSteps();
@@ -140,7 +140,10 @@ void Recorder::ArmNext(uint64_t id, const profd_v1_Arm& arm) {
   armed_ = true;
   PairRegionClock();
   // Who asks for everything takes what there is.
-  Acknowledge(id, kOk, arm.kinds_count == 0 ? "" : note, NowTicks());
+  if (arm.kinds_count == 0) note[0] = '\0';
+  if (!arm.fire) return Acknowledge(id, kOk, note, NowTicks());
+  fire_id_ = id;
+  FireNow(note);
 }
 
 void Recorder::FireNext(uint64_t id, const profd_v1_Fire& fire) {
@@ -153,15 +156,15 @@ void Recorder::FireNext(uint64_t id, const profd_v1_Fire& fire) {
   fire_at_ns_ = fire.at_raw_ns > now ? fire.at_raw_ns : now;
 }
 
-void Recorder::FireNow() {
+void Recorder::FireNow(const char* note) {
   fire_at_ns_ = 0;
   armed_ = false;
   if (schedule_.active != 0) {
     FollowSteps(schedule_, next_);
-    return Acknowledge(fire_id_, kOk, "", NowTicks());
+    return Acknowledge(fire_id_, kOk, note, NowTicks());
   }
   const uint64_t ticks = agent::Arm(next_);
-  Acknowledge(fire_id_, ticks != 0 ? kOk : kUnavailable, ticks != 0 ? "" : "the lanes are in use", ticks);
+  Acknowledge(fire_id_, ticks != 0 ? kOk : kUnavailable, ticks != 0 ? note : "the lanes are in use", ticks);
 }
 
 void Recorder::Stop(uint64_t id) {

@@ -38,7 +38,7 @@ class Recorder {
   void Obey(const profd_v1_AgentCommand& command);
   void ArmNext(uint64_t id, const profd_v1_Arm& arm);
   void FireNext(uint64_t id, const profd_v1_Fire& fire);
-  void FireNow();
+  void FireNow(const char* note);
   void Stop(uint64_t id);
   static bool EndReports();
   void ReportSteps();

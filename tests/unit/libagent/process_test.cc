@@ -211,6 +211,24 @@ TEST_F(ProcessTest, CommandsThatMakeNoSenseAreAnswered) {
   EXPECT_GT(peer->region().header()->clock.latest.ticks, before);
 }
 
+TEST_F(ProcessTest, OneWordArmsAndFires) {
+  StartDaemon();
+  auto [child, peer] = Attach();
+  ASSERT_NE(peer, nullptr);
+  v1::AgentCommand arm;
+  arm.mutable_arm()->set_fire(true);
+  for (int round = 0; round < 3; ++round) {
+    const v1::AgentAck begun = peer->Command(arm);
+    ASSERT_EQ(begun.code(), 0U) << begun.message();
+    EXPECT_GT(begun.ticks(), 0U);
+    EXPECT_EQ(child->Ask("mark 7"), "done");
+    ASSERT_EQ(peer->Stop().code(), 0U);
+    EXPECT_EQ(child->Ask("mark 1"), "done");
+    EXPECT_EQ(EventsOf(peer->region().DrainAll()).size(), 7U);
+  }
+  EXPECT_EQ(peer->Fire().code(), 9U);  // nothing is left armed
+}
+
 TEST_F(ProcessTest, FiresAtTheAppointedInstant) {
   StartDaemon();
   auto [child, peer] = Attach();

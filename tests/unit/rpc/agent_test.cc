@@ -195,6 +195,7 @@ TEST_F(AgentTest, CommandsGoOutAndAcksComeBack) {
     arm.kinds = {"agent-mark"};
     arm.flight_recorder = true;
     arm.steps = {1, 2, 3, 4, 5};
+    arm.fire = true;
     peer->OnStepWindow([&](const agent::StepWindow& opened) { window.set_value(opened); });
     peer->Send(arm, 60'000'000'000, [&](const agent::Ack& ack) { armed.set_value(ack); });
     peer->Send(agent::Fire{17}, 60'000'000'000, [&](const agent::Ack& ack) { fired.set_value(ack); });
@@ -206,6 +207,7 @@ TEST_F(AgentTest, CommandsGoOutAndAcksComeBack) {
   ASSERT_TRUE(commands[0].has_arm());
   EXPECT_THAT(commands[0].arm().kinds(), ElementsAre("agent-mark"));
   EXPECT_TRUE(commands[0].arm().flight_recorder());
+  EXPECT_TRUE(commands[0].arm().fire());
   EXPECT_EQ(commands[0].arm().steps().skip_first(), 1U);
   EXPECT_EQ(commands[0].arm().steps().repeat(), 5U);
   EXPECT_EQ(commands[1].fire().at_raw_ns(), 17U);

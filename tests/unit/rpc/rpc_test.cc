@@ -448,13 +448,6 @@ TEST_F(RpcTest, AnAnswerDroppedUnspokenIsAnAnswer) {
   EXPECT_EQ(start.get().status().code(), Code::kUnavailable);
 }
 
-TEST_F(RpcTest, SecondServerIsRefusedAndTheFirstLivesOn) {
-  const base::Status second = Server::Start(socket_, manager_, agents_, ctl_, tickets_).status();
-  EXPECT_EQ(second.code(), Code::kAlreadyExists);
-  EXPECT_THAT(second.message(), HasSubstr("another profd"));
-  EXPECT_TRUE(ControlClient(socket_, "").Hello().ok());
-}
-
 TEST_F(RpcTest, SocketIsForEverybodyAndGoesWithTheServer) {
   struct stat found {};
   ASSERT_EQ(::stat(socket_.c_str(), &found), 0);
