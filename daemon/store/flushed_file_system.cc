@@ -23,50 +23,56 @@ std::optional<uint64_t> KeyOf(int fd) {
 
 }  // namespace
 
-void FlushedFileSystem::Touch(int fd) {
-  if (flusher_ == nullptr) return;
-  if (const auto key = KeyOf(fd)) flusher_->Touch(*key, fd, report_);
+Status FlushedFileSystem::Touch(int fd) {
+  if (flusher_ == nullptr) return {};
+  if (flusher_->durability() == Durability::kAlways) return fs_.Sync(fd);
+  if (flusher_->durability() != Durability::kPeriodic) return {};
+  if (const auto key = KeyOf(fd)) flusher_->Add(*key, fd, report_);
+  return {};
 }
 
 void FlushedFileSystem::Closed(int fd) {
-  if (flusher_ == nullptr) return;
-  if (const auto key = KeyOf(fd)) flusher_->Finish(*key, fd, report_);
+  if (flusher_ == nullptr || flusher_->durability() != Durability::kSlice) return;
+  if (const auto key = KeyOf(fd)) flusher_->Add(*key, fd, report_);
+}
+
+// What is made and then refused must not be in the way of the next attempt.
+Result<UniqueFd> FlushedFileSystem::Named(int dir, const std::string& name, UniqueFd made) {
+  const Status status = Touch(dir);
+  if (status.ok()) return made;
+  made.Reset();
+  [[maybe_unused]] const Status removed = fs_.Remove(dir, name);  // the first error is the one to report
+  return status;
 }
 
 Result<UniqueFd> FlushedFileSystem::MakeDir(int parent, const std::string& name) {
   Result<UniqueFd> made = fs_.MakeDir(parent, name);
-  if (made.ok()) Touch(parent);
-  return made;
+  return made.ok() ? Named(parent, name, std::move(made).value()) : std::move(made);
 }
 
 Result<UniqueFd> FlushedFileSystem::CreateFile(int dir, const std::string& name) {
   Result<UniqueFd> made = fs_.CreateFile(dir, name);
-  if (made.ok()) Touch(dir);
-  return made;
+  return made.ok() ? Named(dir, name, std::move(made).value()) : std::move(made);
 }
 
 Status FlushedFileSystem::Append(int fd, uint64_t size, const void* data, size_t bytes) {
-  Status status = fs_.Append(fd, size, data, bytes);
-  if (status.ok()) Touch(fd);
-  return status;
+  PROFD_RETURN_IF_ERROR(fs_.Append(fd, size, data, bytes));
+  return Touch(fd);
 }
 
 Status FlushedFileSystem::Overwrite(int fd, uint64_t offset, const void* data, size_t bytes) {
-  Status status = fs_.Overwrite(fd, offset, data, bytes);
-  if (status.ok()) Touch(fd);
-  return status;
+  PROFD_RETURN_IF_ERROR(fs_.Overwrite(fd, offset, data, bytes));
+  return Touch(fd);
 }
 
 Status FlushedFileSystem::Exchange(int dir, const std::string& one, const std::string& other) {
-  Status status = fs_.Exchange(dir, one, other);
-  if (status.ok()) Touch(dir);
-  return status;
+  PROFD_RETURN_IF_ERROR(fs_.Exchange(dir, one, other));
+  return Touch(dir);
 }
 
 Status FlushedFileSystem::Rename(int dir, const std::string& from, const std::string& to) {
-  Status status = fs_.Rename(dir, from, to);
-  if (status.ok()) Touch(dir);
-  return status;
+  PROFD_RETURN_IF_ERROR(fs_.Rename(dir, from, to));
+  return Touch(dir);
 }
 
 Status FlushedFileSystem::Remove(int dir, const std::string& name) {

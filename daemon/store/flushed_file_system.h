@@ -1,4 +1,5 @@
-// A file system whose changes are handed to a flusher: what one trace writes through.
+// A file system whose changes are handed to a flusher, or flushed at once (Durability::kAlways): what one
+// trace writes through.
 #pragma once
 
 #include <memory>
@@ -37,7 +38,9 @@ class FlushedFileSystem final : public FileSystem {
   base::Status Remove(int dir, const std::string& name) override;
 
  private:
-  void Touch(int fd);
+  // `fd` has got bytes, or is a directory that has got names.
+  base::Status Touch(int fd);
+  base::Result<base::UniqueFd> Named(int dir, const std::string& name, base::UniqueFd made);
 
   FileSystem& fs_;
   Flusher* const flusher_;

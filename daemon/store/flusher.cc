@@ -89,19 +89,11 @@ Flusher::~Flusher() {
   queue_->changed.notify_one();
 }
 
-void Flusher::Touch(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report) {
-  if (durability_ == Durability::kPeriodic || durability_ == Durability::kAlways) Add(key, fd, report);
-}
-
 void Flusher::Drop(uint64_t key) {
   if (!queue_) return;
   const std::lock_guard lock(queue_->mutex);
   queue_->waiting.erase(key);
   queue_->flushing.erase(key);
-}
-
-void Flusher::Finish(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report) {
-  if (durability_ == Durability::kSlice) Add(key, fd, report);
 }
 
 void Flusher::Add(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report) {

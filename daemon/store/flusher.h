@@ -16,7 +16,7 @@ enum class Durability : uint8_t {
   kNone,      // when the kernel likes: within half a minute
   kPeriodic,  // every few seconds
   kSlice,     // each slice once it is closed
-  kAlways,    // as soon as the flush before is done
+  kAlways,    // each before it counts as written: the writer waits (FlushedFileSystem)
 };
 
 // What went wrong with the files of one trace. **Thread:** any.
@@ -39,16 +39,14 @@ class Flusher {
   Flusher(const Flusher&) = delete;
   Flusher& operator=(const Flusher&) = delete;
 
-  // `fd` has got bytes, or is a directory that has got names; `key` is the same for the same file.
-  void Touch(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report);
+  Durability durability() const { return durability_; }
+  // Flushes what `fd` holds before long; `key` is the same for the same file.
+  void Add(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report);
   // The file is about to be removed: it shall not take room for being held here.
   void Drop(uint64_t key);
-  // `fd` gets no more of them.
-  void Finish(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report);
 
  private:
   struct Queue;
-  void Add(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report);
 
   FileSystem& fs_;
   const Durability durability_;

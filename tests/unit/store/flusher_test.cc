@@ -55,13 +55,33 @@ TEST_F(FlusherTest, FlushesFilesAndTheirFolderOnce) {
   EXPECT_LE(disk_.syncs, 4);
 }
 
-TEST_F(FlusherTest, AlwaysGoesOnAsLongAsThereIsSomething) {
-  Flusher flusher(disk_.fs, Durability::kAlways, 0);
+TEST_F(FlusherTest, GoesOnAsLongAsThereIsSomething) {
+  Flusher flusher(disk_.fs, Durability::kPeriodic, 0);
   FlushedFileSystem fs(disk_.fs, &flusher);
   Write(fs, "a");
   WaitFor(2);
   Write(fs, "b");
   WaitFor(4);
+}
+
+TEST_F(FlusherTest, AlwaysIsFlushedBeforeItCounts) {
+  Flusher flusher(disk_.fs, Durability::kAlways, 0);
+  FlushedFileSystem fs(disk_.fs, &flusher);
+  const auto file = fs.CreateFile(fd_.get(), "f");
+  EXPECT_EQ(disk_.syncs, 1);  // of its name
+  ASSERT_TRUE(fs.Append(file->get(), 0, "x", 1).ok());
+  EXPECT_EQ(disk_.syncs, 2);
+  ASSERT_TRUE(fs.Rename(fd_.get(), "f", "g").ok());
+  EXPECT_EQ(disk_.syncs, 3);
+}
+
+TEST_F(FlusherTest, AlwaysMakesNoFileThatMayNotLast) {
+  disk_.error = EIO;
+  Flusher flusher(disk_.fs, Durability::kAlways, 0);
+  FlushedFileSystem fs(disk_.fs, &flusher);
+  EXPECT_FALSE(fs.CreateFile(fd_.get(), "f").ok());
+  EXPECT_FALSE(fs.MakeDir(fd_.get(), "d").ok());
+  EXPECT_TRUE(std::filesystem::is_empty(dir_.path()));
 }
 
 TEST_F(FlusherTest, SlicesWhenTheyAreClosed) {
@@ -101,7 +121,7 @@ TEST_F(FlusherTest, NoneNeverDoes) {
 
 TEST_F(FlusherTest, WhatTheDiskRefusesIsSaid) {
   disk_.error = EIO;
-  Flusher flusher(disk_.fs, Durability::kAlways, 0);
+  Flusher flusher(disk_.fs, Durability::kPeriodic, 0);
   FlushedFileSystem fs(disk_.fs, &flusher);
   Write(fs, "a");
   while (fs.error().empty()) std::this_thread::yield();
@@ -115,6 +135,56 @@ TEST_F(FlusherTest, TheEndWaitsForNoDiskAndLosesNothing) {
     Write(fs, "a");
   }
   WaitFor(2);  // at once, not in an hour
+}
+
+// A trace with one chunk, and another one under way to a disk that flushes it only when the test lets it.
+class AlwaysTest : public FlusherTest {
+ protected:
+  AlwaysTest() {
+    disk_.fs.before = [this](const std::string& call) {
+      if (call != "sync" || !held_) return Status::Ok();
+      waiting_ = true;
+      while (held_) std::this_thread::yield();
+      return error_ == 0 ? Status::Ok() : Status::FromErrno(call, error_);
+    };
+    EXPECT_TRUE(harness_.Open(kTrace, SpecIn(dir_)).ok());
+    StreamSpec spec = StreamOf("device_0", "f");
+    stats_ = spec.stats;
+    harness_.writer().AddStream({kTrace, 0}, std::move(spec));
+    PushData(pipe_, {kTrace, 0}, "first ", 1);
+    while (stats_->stored_records == 0) std::this_thread::yield();
+    held_ = true;
+    PushData(pipe_, {kTrace, 0}, "second ", 1);
+    while (!waiting_) std::this_thread::yield();
+  }
+  ~AlwaysTest() override { held_ = false; }
+
+  static constexpr uint32_t kTrace = 7;
+  std::atomic<bool> held_{false};
+  std::atomic<bool> waiting_{false};
+  std::atomic<int> error_{0};
+  chunk::StreamStatsPtr stats_;
+  Harness harness_{disk_.fs, "write", Durability::kAlways};
+  chunk::Pipe& pipe_ = harness_.writer().AddPipe("p", 4096, 4);
+};
+
+TEST_F(AlwaysTest, NothingCountsAsStoredBeforeItIsFlushed) {
+  EXPECT_EQ(stats_->stored_records, 1U);
+  held_ = false;
+  while (stats_->stored_records == 1) std::this_thread::yield();
+  EXPECT_EQ(harness_.Seal(kTrace, 0).error, "");
+}
+
+TEST_F(AlwaysTest, WhatCannotBeFlushedIsLostAndSaid) {
+  error_ = EIO;
+  held_ = false;
+  while (stats_->write_lost_records == 0) std::this_thread::yield();
+  EXPECT_EQ(stats_->stored_records, 1U);
+  EXPECT_THAT(harness_.Snapshot(kTrace).error, ::testing::HasSubstr("Input/output error"));
+  PushData(pipe_, {kTrace, 0}, "third", 1);
+  while (stats_->stored_records == 1) std::this_thread::yield();
+  harness_.Seal(kTrace, 0);
+  EXPECT_EQ(JoinSlices(dir_.path() / "PROF_1/device_0/data", "f"), "first third");
 }
 
 TEST(WriteProbe, SaysARateAndLeavesNothing) {

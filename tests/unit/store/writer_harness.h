@@ -86,12 +86,16 @@ inline std::string JoinSlices(const std::filesystem::path& folder, const std::st
 // A writer seen from a test that plays ctl: each call waits for its answer.
 class Harness {
  public:
-  explicit Harness(FileSystem& fs = PosixFileSystem(), const std::string& thread = "write") {
-    writer_.emplace(thread, fs, [this](std::function<void()> work) {
-      const std::lock_guard lock(mutex_);
-      replies_.push_back(std::move(work));
-      replied_.notify_one();
-    });
+  explicit Harness(FileSystem& fs = PosixFileSystem(), const std::string& thread = "write",
+                   Durability durability = Durability::kNone) {
+    writer_.emplace(
+        thread, fs,
+        [this](std::function<void()> work) {
+          const std::lock_guard lock(mutex_);
+          replies_.push_back(std::move(work));
+          replied_.notify_one();
+        },
+        durability);
   }
   TraceWriter& writer() { return *writer_; }
   // Joins the writer's thread, then runs the answers that are still out.
