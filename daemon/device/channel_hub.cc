@@ -5,12 +5,15 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include "base/clock.h"
 #include "daemon/device/channel_pump.h"
 #include "daemon/device/control_queue.h"
+#include "daemon/device/device_calls.h"
+#include "daemon/device/device_watch.h"
 #include "daemon/device/subscriber.h"
 #include "daemon/device/timer.h"
 
@@ -23,10 +26,6 @@ using Outcome = ControlQueue::Outcome;
 using What = ChannelEvent::What;
 
 namespace {
-
-constexpr uint64_t kHealthEveryNs = 2'000'000'000;
-constexpr uint64_t kLateEveryNs = 1'000'000'000;
-constexpr int kWorking = 1;  // drvDeviceStatus
 
 // Channels whose start payload begins with a copy of the period.
 constexpr uint32_t kPeriodFirst[] = {1, 7, 8, 10, 130, 131, 133, 142};
@@ -115,13 +114,6 @@ class ChannelHub::Impl {
   };
   using ChannelPtr = std::shared_ptr<Channel>;
   using State = Channel::State;
-  struct Device {
-    std::unique_ptr<ControlQueue> queue;
-    uint32_t stopping = 0;  // prof_stop calls under way
-    bool lost = false;
-    bool asking_status = false;
-    bool asking_channels = false;
-  };
 
   // A closure for ctl that does nothing when the hub is gone by then.
   std::function<void()> Guard(std::function<void()> work) const;
@@ -136,7 +128,6 @@ class ChannelHub::Impl {
   }
 
   ChannelPump& PumpFor(ChannelId id) { return *pumps_[PumpOf(id.device)]; }
-  Device& DeviceOf(uint32_t device);
   void Submit(ChannelId id, bool must_run, std::function<void()> work, std::function<void(Outcome)> done,
               std::function<void()> late);
   Status Late(const char* doing, const ChannelRequest& request) const;
@@ -156,11 +147,8 @@ class ChannelHub::Impl {
   void Tell(const Channel& channel, What what, const std::string& reason);
   void OnPumpEvent(ChannelId id, const ChannelEvent& event);
 
-  void ArmHealth();
-  void CheckHealth();
-  void OnStatus(uint32_t device, const std::string& trouble);
-  void ArmLate();
-  void CheckLate();
+  std::set<uint32_t> DevicesWith(State state) const;
+  void OnHealth(uint32_t device, const std::string& trouble);
   void OnListed(uint32_t device, const std::vector<uint32_t>& listed);
 
   driver::Driver& driver_;
@@ -168,11 +156,11 @@ class ChannelHub::Impl {
   const Post post_;
   const std::shared_ptr<Impl*> self_;  // what posted closures hold weakly
   Timer timer_;
-  std::map<uint32_t, Device> devices_;
+  DeviceCalls calls_;
+  DeviceWatch watch_;
+  std::map<uint32_t, uint32_t> stopping_;  // prof_stop calls under way, by device
   std::vector<std::unique_ptr<ChannelPump>> pumps_;
   std::map<ChannelId, ChannelPtr> channels_;
-  bool health_armed_ = false;
-  bool late_armed_ = false;
 };
 
 ChannelHub::Impl::Impl(driver::Driver& driver, HubOptions options, Post post)
@@ -180,7 +168,14 @@ ChannelHub::Impl::Impl(driver::Driver& driver, HubOptions options, Post post)
       options_(options),
       post_(std::move(post)),
       self_(std::make_shared<Impl*>(this)),
-      timer_(post_) {
+      timer_(post_),
+      calls_(options, timer_, post_),
+      watch_(driver, calls_, timer_,
+             {.in_use = [this] { return DevicesWith(State::kRunning); },
+              .on_health = [this](uint32_t device, const std::string& trouble) { OnHealth(device, trouble); },
+              .expecting = [this] { return DevicesWith(State::kPending); },
+              .on_channels = [this](uint32_t device,
+                                    const std::vector<uint32_t>& listed) { OnListed(device, listed); }}) {
   const ChannelPump::Options pump{.sweep_ns = options.sweep_ns, .stop_sweep_ns = options.stop_sweep_ns};
   const uint32_t count = options.pump_per_device ? driver::kMaxDevices : 1;
   for (uint32_t i = 0; i < count; ++i) {
@@ -213,11 +208,10 @@ void ChannelHub::Impl::Start(ChannelRequest request, StartDone done) {
     channel->first = request;
     channel->subscriptions.push_back({std::move(request), std::move(done)});
     channels_.emplace(id, channel);
-    ArmHealth();
     if (!channel->first.late) return StartNow(channel);
     channel->state = State::kPending;
     Enter(*channel, channel->subscriptions.front());
-    return CheckLate();
+    return watch_.LookForChannels();
   }
   Channel& channel = *found->second;
   if (channel.state == State::kStuck) {
@@ -307,6 +301,7 @@ void ChannelHub::Impl::OnStarted(const ChannelPtr& channel, int code) {
   channel->state = State::kRunning;
   channel->start_ns = channel->first.device_start_ns;
   channel->told_code = driver::kOk;
+  watch_.WatchHealth();
   if (channel->stop_done) return StopNow(channel);
   for (Subscription& subscription : channel->subscriptions) Enter(*channel, subscription);
 }
@@ -324,7 +319,7 @@ void ChannelHub::Impl::OnRefused(const ChannelPtr& channel, int code) {
   if (std::exchange(channel->told_code, code) != code) {
     Tell(*channel, What::kFailed, status.message() + "; tried again every second");
   }
-  ArmLate();
+  watch_.LookForChannelsLater();
 }
 
 // The start has failed for everyone; `stuck`: its call has not returned.
@@ -434,7 +429,7 @@ void ChannelHub::Impl::Restart(const ChannelPtr& channel) {
 }
 
 void ChannelHub::Impl::SetStopping(uint32_t device, int change) {
-  uint32_t& stopping = DeviceOf(device).stopping;
+  uint32_t& stopping = stopping_[device];
   const bool before = stopping != 0;
   stopping += static_cast<uint32_t>(change);
   if ((stopping != 0) != before) pumps_[PumpOf(device)]->SetStopping(device, stopping != 0);
@@ -446,32 +441,13 @@ void ChannelHub::Impl::EndTrace(uint32_t trace, uint32_t device, chunk::Pipe* pi
 
 // -- calls to the driver --
 
-ChannelHub::Impl::Device& ChannelHub::Impl::DeviceOf(uint32_t device) {
-  Device& entry = devices_[device];
-  if (entry.queue == nullptr) {
-    const ControlQueue::Options options{.patience_ns = options_.queue_patience_ns,
-                                        .spares = options_.spare_threads};
-    entry.queue = std::make_unique<ControlQueue>("drv-" + std::to_string(device), options, timer_, post_);
-  }
-  return entry;
-}
-
 void ChannelHub::Impl::Submit(ChannelId id, bool must_run, std::function<void()> work,
                               std::function<void(Outcome)> done, std::function<void()> late) {
-  DeviceOf(id.device).queue->Submit({.lane = id.channel,
-                                     .timeout_ns = options_.driver_timeout_ns,
-                                     .must_run = must_run,
-                                     .work = std::move(work),
-                                     .done = std::move(done),
-                                     .late = std::move(late)});
+  calls_.Submit(id.device, id.channel, must_run, std::move(work), std::move(done), std::move(late));
 }
 
 void ChannelHub::Impl::Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done) {
-  DeviceOf(device).queue->Submit(
-      {.timeout_ns = options_.driver_timeout_ns,
-       .work = std::move(work),
-       .done = [done = std::move(done)](Outcome outcome) { done(outcome == Outcome::kReturned); },
-       .late = {}});
+  calls_.Call(device, std::move(work), std::move(done));
 }
 
 Status ChannelHub::Impl::Late(const char* doing, const ChannelRequest& request) const {
@@ -493,82 +469,27 @@ void ChannelHub::Impl::OnPumpEvent(ChannelId id, const ChannelEvent& event) {
   if (found != channels_.end()) Tell(*found->second, event.what, event.reason);
 }
 
-void ChannelHub::Impl::ArmHealth() {
-  if (std::exchange(health_armed_, true)) return;
-  timer_.After(kHealthEveryNs, [this] {
-    health_armed_ = false;
-    CheckHealth();
-  });
-}
-
-void ChannelHub::Impl::CheckHealth() {
-  if (channels_.empty()) return;
-  ArmHealth();
-  for (auto& [number, device] : devices_) {
-    const uint32_t id = number;
-    const bool busy = std::any_of(channels_.begin(), channels_.end(), [id](const auto& entry) {
-      return entry.first.device == id && entry.second->state == State::kRunning;
-    });
-    if (!busy) device.lost = false;
-    if (!busy || std::exchange(device.asking_status, true)) continue;
-    const auto status = std::make_shared<Result<int>>(0);
-    Call(
-        id, [driver = &driver_, id, status] { *status = driver->DeviceStatus(id); },
-        [this, id, status](bool in_time) {
-          if (!in_time) {
-            OnStatus(id, "it does not answer");
-          } else if (!status->ok()) {
-            OnStatus(id, status->status().message());
-          } else {
-            OnStatus(id, **status == kWorking
-                             ? ""
-                             : "its status is " + std::to_string(**status) + ", not 1 (working)");
-          }
-        });
+std::set<uint32_t> ChannelHub::Impl::DevicesWith(State state) const {
+  std::set<uint32_t> devices;
+  for (const auto& [id, channel] : channels_) {
+    if (channel->state == state) devices.insert(id.device);
   }
+  return devices;
 }
 
-void ChannelHub::Impl::OnStatus(uint32_t device, const std::string& trouble) {
-  Device& entry = DeviceOf(device);
-  entry.asking_status = false;
-  const bool lost = !trouble.empty();
-  if (std::exchange(entry.lost, lost) == lost) return;
+void ChannelHub::Impl::OnHealth(uint32_t device, const std::string& trouble) {
   for (const auto& [id, channel] : channels_) {
     if (id.device != device || channel->state != State::kRunning) continue;
-    if (lost) {
-      Tell(*channel, What::kFailed, "device " + std::to_string(device) + " is lost: " + trouble);
-    } else {
+    if (trouble.empty()) {
       Tell(*channel, What::kRecovered, "device " + std::to_string(device) + " works again");
+    } else {
+      Tell(*channel, What::kFailed, "device " + std::to_string(device) + " is lost: " + trouble);
     }
   }
 }
 
-void ChannelHub::Impl::ArmLate() {
-  if (std::exchange(late_armed_, true)) return;
-  timer_.After(kLateEveryNs, [this] {
-    late_armed_ = false;
-    CheckLate();
-  });
-}
-
 // Devices list a late channel only once its process on the device has registered it.
-void ChannelHub::Impl::CheckLate() {
-  for (const auto& [id, channel] : channels_) {
-    if (channel->state != State::kPending) continue;
-    ArmLate();
-    const uint32_t device = id.device;
-    if (std::exchange(DeviceOf(device).asking_channels, true)) continue;
-    const auto listed = std::make_shared<Result<std::vector<uint32_t>>>(std::vector<uint32_t>{});
-    Call(
-        device, [driver = &driver_, device, listed] { *listed = driver->Channels(device); },
-        [this, device, listed](bool in_time) {
-          OnListed(device, in_time && listed->ok() ? **listed : std::vector<uint32_t>{});
-        });
-  }
-}
-
 void ChannelHub::Impl::OnListed(uint32_t device, const std::vector<uint32_t>& listed) {
-  DeviceOf(device).asking_channels = false;
   for (const auto& [id, channel] : channels_) {
     const bool wanted = id.device == device && channel->state == State::kPending;
     if (wanted && std::find(listed.begin(), listed.end(), id.channel) != listed.end()) StartNow(channel);
