@@ -1,19 +1,14 @@
 #include "daemon/session/manager.h"
 
-#include <fcntl.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <deque>
-#include <map>
 #include <optional>
 #include <utility>
 
 #include "base/clock.h"
-#include "base/version.h"
 #include "daemon/agent/drain.h"
 #include "daemon/agent/registry.h"
 #include "daemon/base/executor.h"
@@ -22,14 +17,16 @@
 #include "daemon/host/sampler.h"
 #include "daemon/session/archive.h"
 #include "daemon/session/aside.h"
+#include "daemon/session/disk_probe.h"
+#include "daemon/session/doctor.h"
 #include "daemon/session/node.h"
 #include "daemon/session/past.h"
 #include "daemon/session/resumer.h"
 #include "daemon/session/selection.h"
 #include "daemon/session/session.h"
+#include "daemon/session/spec_check.h"
 #include "daemon/session/writers.h"
 #include "daemon/store/spool.h"
-#include "daemon/store/write_probe.h"
 
 namespace profd::session {
 
@@ -42,14 +39,7 @@ using base::Code;
 using base::Result;
 using base::Status;
 
-constexpr uint64_t kSecond = 1'000'000'000;
 constexpr size_t kMaxEnded = 256;
-constexpr double kProbeFrom = 10e6;  // bytes per second; any disk takes less
-constexpr uint64_t kProbeAfterNs = 1 * kSecond;
-constexpr uint64_t kProbeEveryNs = 600 * kSecond;
-constexpr size_t kMaxName = 128;
-constexpr size_t kMaxLabels = 64;
-constexpr size_t kMaxPids = 256;
 
 std::string NewId() {
   uint32_t random = 0;
@@ -57,17 +47,6 @@ std::string NewId() {
   char text[9];
   std::snprintf(text, sizeof text, "%08x", random);
   return text;
-}
-
-Status CheckText(const std::string& what, const std::string& text) {
-  if (text.size() > kMaxName) {
-    return {Code::kInvalidArgument, what + " is " + std::to_string(text.size()) + " bytes long; at most " +
-                                        std::to_string(kMaxName) + " are taken"};
-  }
-  const bool printable =
-      std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= 0x20 && c != 0x7f; });
-  if (!printable) return {Code::kInvalidArgument, what + " holds a control character; give printable text"};
-  return Status::Ok();
 }
 
 // Without a process of the caller's own it is about the whole node; the answer names what was asked for.
@@ -96,7 +75,8 @@ class Manager::Impl {
         archive_(
             ctl, aside_, config,
             [this](const store::Kept& kept, const store::RemovedTrace& trace) { OnRemoved(kept, trace); }),
-        resumer_(ctl, aside_, agents, config.store.spool) {
+        resumer_(ctl, aside_, agents, config.store.spool),
+        probe_(ctl, aside_) {
     // So that the first start finds the facts.
     ctl_.Post([this] { node_.WhenKnown([] {}); });
     // Before a session that goes on (--resume) is linked to what there is of it.
@@ -138,7 +118,7 @@ class Manager::Impl {
     std::function<void(Result<SessionInfo>)> done;
   };
 
-  Status CheckSpec(SessionSpec& spec) const;
+  Status CheckRoom() const;
   Result<NodeFacts> FactsFor(const Caller& caller, const SessionSpec& spec) const;
   void Admit(std::shared_ptr<Request> request);
   void PlanStart(std::shared_ptr<Request> request);
@@ -146,13 +126,10 @@ class Manager::Impl {
   void Launch(const std::shared_ptr<Request>& request, base::UniqueFd parent, std::string parent_path);
   void Remember(const std::shared_ptr<Session>& session);
   void MoveToOutput(const std::shared_ptr<Session>& session);
-  void Probe(const std::shared_ptr<Session>& session);
   void Resume(ResumeRecord record);
   void ForgetOld();
   Result<SessionInfo> Changeable(const Caller& caller, const std::string& id) const;
   void OnRemoved(const store::Kept& kept, const store::RemovedTrace& trace);
-  NodeReport Report() const;
-  std::vector<Check> LibraryChecks() const;
 
   base::Executor& ctl_;
   const config::Config& config_;
@@ -164,37 +141,15 @@ class Manager::Impl {
   Aside aside_;
   Archive archive_;
   Resumer resumer_;
+  DiskProbe probe_;
   std::deque<std::shared_ptr<Session>> sessions_;  // oldest first
   std::vector<SessionInfo> past_;
-  struct ProbedDisk {
-    uint64_t until_ns = 0;
-    double bytes_per_second = 0;  // 0 = not known yet
-  };
-  std::map<dev_t, ProbedDisk> probed_;
   uint32_t next_trace_ = 1;
   bool shutting_down_ = false;
 };
 
-Status Manager::Impl::CheckSpec(SessionSpec& spec) const {
-  PROFD_RETURN_IF_ERROR(CheckText("name", spec.name));
-  if (spec.labels.size() > kMaxLabels) return {Code::kInvalidArgument, "more than 64 labels"};
-  for (const auto& [key, value] : spec.labels) {
-    PROFD_RETURN_IF_ERROR(CheckText("label " + key, key));
-    PROFD_RETURN_IF_ERROR(CheckText("label " + key, value));
-  }
-  if (spec.pids.size() > kMaxPids) return {Code::kInvalidArgument, "more than 256 pids in one session"};
-  std::sort(spec.pids.begin(), spec.pids.end());
-  spec.pids.erase(std::unique(spec.pids.begin(), spec.pids.end()), spec.pids.end());
-  if (spec.duration_ns == 0) spec.duration_ns = config_.session.default_duration_s * kSecond;
-  if (spec.duration_ns > config_.session.max_duration_s * kSecond) {
-    return {Code::kOutOfRange, "duration " + std::to_string(spec.duration_ns / kSecond) +
-                                   " s is longer than " + std::to_string(config_.session.max_duration_s) +
-                                   " s, the longest this profd allows (session.max_duration_s)"};
-  }
-  if (spec.delay_ns > config_.session.max_duration_s * kSecond) {
-    return {Code::kOutOfRange,
-            "delay is longer than " + std::to_string(config_.session.max_duration_s) + " s"};
-  }
+// For one more session.
+Status Manager::Impl::CheckRoom() const {
   const auto open = static_cast<size_t>(std::count_if(sessions_.begin(), sessions_.end(),
                                                       [](const auto& session) { return !session->ended(); }));
   if (open >= config_.session.max_sessions) {
@@ -245,7 +200,9 @@ void Manager::Impl::Start(const Caller& caller, SessionSpec spec,
 }
 
 void Manager::Impl::Admit(std::shared_ptr<Request> request) {
-  if (const Status status = CheckSpec(request->spec); !status.ok()) {
+  Status status = CheckSpec(request->spec, config_);
+  if (status.ok()) status = CheckRoom();
+  if (!status.ok()) {
     request->done(status);
     return;
   }
@@ -336,7 +293,7 @@ void Manager::Impl::Launch(const std::shared_ptr<Request>& request, base::Unique
     // Refused: the caller has the reason, there is nothing to look at later.
     if (!result.ok()) std::erase(sessions_, session);
     if (result.ok() && session->spec().resume) Remember(session);
-    if (result.ok()) Probe(session);
+    if (result.ok()) probe_.Ask(session);
     request->done(result);
   });
 }
@@ -349,32 +306,6 @@ void Manager::Impl::MoveToOutput(const std::shared_ptr<Session>& session) {
                 [weak = std::weak_ptr(session)](const std::string& directory, const Status& status) {
                   if (const auto session = weak.lock()) session->NoteMoved(directory, status);
                 });
-}
-
-// A moment after the session has begun, and for a file system once in a while: whether the disk is fast
-// enough is known before it matters, and no start or stop waits for what the probe has written.
-void Manager::Impl::Probe(const std::shared_ptr<Session>& session) {
-  struct stat where {};
-  if (session->WriteRate() < kProbeFrom || ::fstat(session->parent(), &where) != 0) return;
-  ProbedDisk& disk = probed_[where.st_dev];
-  if (disk.until_ns > base::MonotonicNs()) {
-    if (disk.bytes_per_second > 0) session->NoteProbe(disk.bytes_per_second);
-    return;
-  }
-  disk = {base::MonotonicNs() + kProbeEveryNs, 0};
-  const auto parent = std::make_shared<base::UniqueFd>(::fcntl(session->parent(), F_DUPFD_CLOEXEC, 0));
-  ctl_.After(kProbeAfterNs,
-             [this, parent, device = where.st_dev, owner = session->owner(), weak = std::weak_ptr(session)] {
-               if (weak.expired()) return;
-               aside_.Run([this, parent, device, owner, weak] {
-                 const Result<double> rate = store::ProbeWriteRate(parent->get(), owner.uid, owner.gid);
-                 return [this, device, weak, rate] {
-                   if (!rate.ok()) return;
-                   probed_[device].bytes_per_second = *rate;
-                   if (const auto session = weak.lock()) session->NoteProbe(*rate);
-                 };
-               });
-             });
 }
 
 void Manager::Impl::Remember(const std::shared_ptr<Session>& session) {
@@ -551,71 +482,12 @@ std::vector<SessionInfo> Manager::Impl::List(const Caller& caller) const {
   return infos;
 }
 
-NodeReport Manager::Impl::Report() const {
-  NodeReport report;
-  report.profd_version = base::kVersion;
-  report.driver_error = node_.library_error();
-  report.host_kinds = HostKinds();
-  if (node_.driver() == nullptr) return report;
-  report.driver_path = node_.driver()->path();
-  report.driver_api_version = node_.driver()->api_version();
-  report.missing_symbols = node_.driver()->missing_symbols();
-  const std::vector<device::Holding> holdings = node_.hub()->Holdings();
-  for (const driver::DeviceFacts& facts : node_.devices()) {
-    DeviceReport device;
-    device.facts = facts;
-    device.kinds = DeviceKinds(facts, report.driver_api_version);
-    for (const device::Holding& holding : holdings) {
-      if (holding.device == facts.id) device.holders.push_back({holding.kind, holding.holder});
-    }
-    report.devices.push_back(std::move(device));
-  }
-  return report;
-}
-
 void Manager::Impl::Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done) {
   if (const Status may = May(caller, Action::kSeeNode); !may.ok()) {
     done(may);
     return;
   }
-  node_.Refresh([this, done = std::move(done)] { done(Report()); });
-}
-
-std::vector<Check> Manager::Impl::LibraryChecks() const {
-  using Outcome = Check::Outcome;
-  const driver::Driver* driver = node_.driver();
-  if (driver == nullptr) {
-    return {{"driver library", Outcome::kWarn, node_.library_error(),
-             "on a node with NPUs install the driver, or name the library: profd --hal PATH; without it host "
-             "kinds "
-             "only"}};
-  }
-  std::vector<Check> checks;
-  char version[32];
-  std::snprintf(version, sizeof version, ", API 0x%06x", driver->api_version());
-  checks.push_back({"driver library", Outcome::kOk, driver->path() + version, ""});
-  const std::vector<std::string> missing = driver->missing_symbols();
-  std::string names;
-  for (const std::string& name : missing) names += (names.empty() ? "" : ", ") + name;
-  checks.push_back({"symbols", missing.empty() ? Outcome::kOk : Outcome::kWarn,
-                    missing.empty() ? "all there" : "missing: " + names,
-                    missing.empty() ? "" : "an older driver; what needs them is skipped"});
-  if (node_.devices().empty()) {
-    checks.push_back({"devices", Outcome::kBroken,
-                      node_.library_error().empty() ? "the driver lists no device" : node_.library_error(),
-                      "check `npu-smi info`, the permissions of /dev/davinci* and the driver's log"});
-  }
-  for (const driver::DeviceFacts& device : node_.devices()) {
-    const bool works = device.status == 1 && device.error.empty();
-    size_t kinds = 0;
-    for (const KindOffer& offer : DeviceKinds(device, driver->api_version()))
-      kinds += offer.available ? 1 : 0;
-    checks.push_back({"device " + std::to_string(device.id), works ? Outcome::kOk : Outcome::kBroken,
-                      device.chip_name + ", " + std::to_string(kinds) + " kinds" +
-                          (works ? "" : ", status " + std::to_string(device.status) + " " + device.error),
-                      works ? "" : "the device does not work (1 = working, 4 = lost): see the driver's log"});
-  }
-  return checks;
+  node_.Refresh([this, done = std::move(done)] { done(ReportOf(node_)); });
 }
 
 void Manager::Impl::Targets(const Caller& caller, std::function<void(std::vector<Target>)> done) {
@@ -629,23 +501,9 @@ void Manager::Impl::Targets(const Caller& caller, std::function<void(std::vector
 
 void Manager::Impl::Doctor(const Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done) {
   node_.Refresh([this, caller, pid, done = std::move(done)] {
-    using Outcome = Check::Outcome;
-    auto checks = std::make_shared<std::vector<Check>>(LibraryChecks());
-    const Status device_kinds = May(caller, Action::kCollectDevice);
-    checks->push_back(
-        {"rights", device_kinds.ok() ? Outcome::kOk : Outcome::kWarn,
-         caller.user + (device_kinds.ok() ? " may collect every kind" : ": " + device_kinds.message()),
-         device_kinds.ok() ? "" : "ask root, or collect host kinds of your own processes"});
-    const agent::Registry::Counts agents = agents_.Count();
-    checks->push_back({"agents", agents.turned_away == 0 ? Outcome::kOk : Outcome::kWarn,
-                       std::to_string(agents.seats) + " of at most " + std::to_string(agents.max_seats) +
-                           " processes with an agent" +
-                           (agents.turned_away == 0 ? ""
-                                                    : ", turned away " + std::to_string(agents.turned_away) +
-                                                          " times for want of room"),
-                       agents.turned_away == 0
-                           ? ""
-                           : "raise agent.max_agents or agent.max_agents_per_user in profd's settings"});
+    auto checks = std::make_shared<std::vector<Check>>(CheckLibrary(node_));
+    checks->push_back(CheckRights(caller));
+    checks->push_back(CheckAgents(agents_.Count()));
     std::optional<Target> registered;
     if (const auto peer = agents_.Find(pid)) registered = TargetOf(*peer);
     aside_.Run([checks, done, caller, pid, registered, socket = config_.socket, spool = config_.store.spool] {
@@ -653,17 +511,7 @@ void Manager::Impl::Doctor(const Caller& caller, pid_t pid, std::function<void(s
         const std::vector<Check> chain = CheckProcess(caller, pid, socket, registered);
         checks->insert(checks->end(), chain.begin(), chain.end());
       }
-      struct statvfs disk {};
-      if (::statvfs(spool.c_str(), &disk) != 0) {
-        checks->push_back({"spool", Outcome::kWarn, Status::FromErrno(spool).message(),
-                           "it is created by the first session; check store.spool"});
-      } else {
-        const uint64_t free = static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize;
-        const bool enough = free >= (1ull << 30);
-        checks->push_back({"spool", enough ? Outcome::kOk : Outcome::kWarn,
-                           spool + ", " + std::to_string(free >> 20) + " MiB free",
-                           enough ? "" : "free some space or set store.spool"});
-      }
+      checks->push_back(CheckSpool(spool));
       return [checks, done] { done(std::move(*checks)); };
     });
   });

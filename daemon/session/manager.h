@@ -11,6 +11,7 @@
 #include "daemon/config/config.h"
 #include "daemon/driver/driver.h"
 #include "daemon/session/check.h"
+#include "daemon/session/node_report.h"
 #include "daemon/session/plan.h"
 #include "daemon/session/targets.h"
 #include "daemon/session/types.h"
@@ -23,26 +24,6 @@ class Executor;
 }
 
 namespace profd::session {
-
-// One device for `profctl devices`.
-struct DeviceReport {
-  driver::DeviceFacts facts;
-  std::vector<KindOffer> kinds;
-  struct Holder {
-    std::string kind;
-    std::string holder;
-  };
-  std::vector<Holder> holders;
-};
-struct NodeReport {
-  std::string profd_version;
-  std::string driver_path;   // "" = no library
-  std::string driver_error;  // why not
-  uint32_t driver_api_version = 0;
-  std::vector<std::string> missing_symbols;
-  std::vector<DeviceReport> devices;
-  std::vector<KindOffer> host_kinds;
-};
 
 // Which sessions to stop: exactly one of the three.
 struct StopTarget {

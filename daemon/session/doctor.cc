@@ -1,0 +1,80 @@
+#include "daemon/session/doctor.h"
+
+#include <sys/statvfs.h>
+
+#include <cstdio>
+
+#include "base/status.h"
+
+namespace profd::session {
+
+using auth::Action;
+using base::Status;
+using Outcome = Check::Outcome;
+
+std::vector<Check> CheckLibrary(const Node& node) {
+  const driver::Driver* driver = node.driver();
+  if (driver == nullptr) {
+    return {{"driver library", Outcome::kWarn, node.library_error(),
+             "on a node with NPUs install the driver, or name the library: profd --hal PATH; without it host "
+             "kinds "
+             "only"}};
+  }
+  std::vector<Check> checks;
+  char version[32];
+  std::snprintf(version, sizeof version, ", API 0x%06x", driver->api_version());
+  checks.push_back({"driver library", Outcome::kOk, driver->path() + version, ""});
+  const std::vector<std::string> missing = driver->missing_symbols();
+  std::string names;
+  for (const std::string& name : missing) names += (names.empty() ? "" : ", ") + name;
+  checks.push_back({"symbols", missing.empty() ? Outcome::kOk : Outcome::kWarn,
+                    missing.empty() ? "all there" : "missing: " + names,
+                    missing.empty() ? "" : "an older driver; what needs them is skipped"});
+  if (node.devices().empty()) {
+    checks.push_back({"devices", Outcome::kBroken,
+                      node.library_error().empty() ? "the driver lists no device" : node.library_error(),
+                      "check `npu-smi info`, the permissions of /dev/davinci* and the driver's log"});
+  }
+  for (const driver::DeviceFacts& device : node.devices()) {
+    const bool works = device.status == 1 && device.error.empty();
+    size_t kinds = 0;
+    for (const KindOffer& offer : DeviceKinds(device, driver->api_version()))
+      kinds += offer.available ? 1 : 0;
+    checks.push_back({"device " + std::to_string(device.id), works ? Outcome::kOk : Outcome::kBroken,
+                      device.chip_name + ", " + std::to_string(kinds) + " kinds" +
+                          (works ? "" : ", status " + std::to_string(device.status) + " " + device.error),
+                      works ? "" : "the device does not work (1 = working, 4 = lost): see the driver's log"});
+  }
+  return checks;
+}
+
+Check CheckRights(const auth::Caller& caller) {
+  const Status device_kinds = auth::May(caller, Action::kCollectDevice);
+  return {"rights", device_kinds.ok() ? Outcome::kOk : Outcome::kWarn,
+          caller.user + (device_kinds.ok() ? " may collect every kind" : ": " + device_kinds.message()),
+          device_kinds.ok() ? "" : "ask root, or collect host kinds of your own processes"};
+}
+
+Check CheckAgents(const agent::Registry::Counts& agents) {
+  const bool room = agents.turned_away == 0;
+  return {"agents", room ? Outcome::kOk : Outcome::kWarn,
+          std::to_string(agents.seats) + " of at most " + std::to_string(agents.max_seats) +
+              " processes with an agent" +
+              (room ? "" : ", turned away " + std::to_string(agents.turned_away) + " times for want of room"),
+          room ? "" : "raise agent.max_agents or agent.max_agents_per_user in profd's settings"};
+}
+
+Check CheckSpool(const std::string& spool) {
+  struct statvfs disk {};
+  if (::statvfs(spool.c_str(), &disk) != 0) {
+    return {"spool", Outcome::kWarn, Status::FromErrno(spool).message(),
+            "it is created by the first session; check store.spool"};
+  }
+  const uint64_t free = static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize;
+  const bool enough = free >= (1ull << 30);
+  return {"spool", enough ? Outcome::kOk : Outcome::kWarn,
+          spool + ", " + std::to_string(free >> 20) + " MiB free",
+          enough ? "" : "free some space or set store.spool"};
+}
+
+}  // namespace profd::session
