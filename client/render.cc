@@ -110,13 +110,9 @@ Table OfferTable() { return Table({"KIND", "RATE", "MODES", "HERE", "HELD BY", "
 
 // "on disk 198.0 MB of 200.0 MB  the last 2.4 s  aged 512.0 MB"
 std::string StorageLine(const v1::SessionInfo& info) {
-  const std::string limit = FormatBytes(static_cast<double>(info.storage_limit_bytes()));
-  std::string text = "on disk ";
-  if (info.used_bytes() == 0) {
-    text += "at most " + limit;
-  } else {
-    text += FormatBytes(static_cast<double>(info.used_bytes()));
-    if (info.storage_limit_bytes() > 0) text += " of " + limit;
+  std::string text = "on disk " + FormatBytes(static_cast<double>(info.used_bytes()));
+  if (info.storage_limit_bytes() > 0) {
+    text += " of " + FormatBytes(static_cast<double>(info.storage_limit_bytes()));
   }
   if (info.window_ns() > 0) text += "  the last " + FormatDuration(info.window_ns());
   return text + "  aged " + FormatBytes(static_cast<double>(info.aged_bytes()));
@@ -328,7 +324,7 @@ std::string RenderList(const std::vector<v1::SessionInfo>& sessions, bool colour
                OneLine(info.user()),
                FormatWallTime(info.start_wall_ns()),
                FormatDuration(info.elapsed_ns()),
-               FormatBytes(static_cast<double>(info.bytes())),
+               FormatBytes(static_cast<double>(info.used_bytes())),
                {std::to_string(info.lost()), info.lost() > 0 ? Colour::kBad : Colour::kNone},
                OneLine(info.name()),
                OneLine(info.directory())});

@@ -26,7 +26,10 @@ ordered_json ToJson(const ManifestKind& kind) {
           {"requested_hz", kind.requested_hz},
           {"effective_hz", kind.effective_hz},
           {"verdict", kind.verdict},
-          {"reason", kind.reason}};
+          {"reason", kind.reason},
+          {"bytes", kind.bytes},
+          {"records", kind.records},
+          {"lost", kind.lost}};
 }
 
 ordered_json ToJson(const ManifestClock& clock) {
@@ -265,6 +268,9 @@ ManifestKind TakeKind(const Fields& fields) {
   fields.Take("effective_hz", kind.effective_hz);
   fields.Take("verdict", kind.verdict);
   fields.Take("reason", kind.reason);
+  fields.Take("bytes", kind.bytes);
+  fields.Take("records", kind.records);
+  fields.Take("lost", kind.lost);
   return kind;
 }
 
@@ -362,6 +368,8 @@ std::string WriteManifest(const Manifest& manifest) {
   for (const auto& [pid, reason] : manifest.pid_end)
     json["pid_end"].push_back({{"pid", pid}, {"reason", reason}});
   json["duration_ns"] = manifest.duration_ns;
+  json["begin_wall_ns"] = manifest.begin_wall_ns;
+  json["elapsed_ns"] = manifest.elapsed_ns;
   json["storage_limit_bytes"] = manifest.storage_limit_bytes;
   json["previous"] = manifest.previous;
   json["next"] = manifest.next;
@@ -406,6 +414,8 @@ base::Result<Manifest> ParseManifest(std::string_view text) {
     end.Take("reason", manifest.pid_end[pid]);
   });
   fields.Take("duration_ns", manifest.duration_ns);
+  fields.Take("begin_wall_ns", manifest.begin_wall_ns);
+  fields.Take("elapsed_ns", manifest.elapsed_ns);
   fields.Take("storage_limit_bytes", manifest.storage_limit_bytes);
   fields.Take("previous", manifest.previous);
   fields.Take("next", manifest.next);

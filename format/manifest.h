@@ -19,6 +19,8 @@ struct ManifestKind {
   std::string kind, unit;
   double requested_hz = 0, effective_hz = 0;
   std::string verdict, reason;
+  uint64_t bytes = 0, records = 0;  // ever stored
+  uint64_t lost = 0;                // records
 };
 // What the storage limit has removed of a stream: its oldest slices, so one interval.
 struct ManifestAged {
@@ -91,8 +93,9 @@ struct Manifest {
   std::vector<int64_t> pids;
   std::map<int64_t, std::string> pid_end;  // pid → why its part ended
   uint64_t duration_ns = 0, storage_limit_bytes = 0;
-  std::string previous, next;        // linked directories of a session that rolled
-  std::vector<std::string> removed;  // earlier ones that had to go
+  uint64_t begin_wall_ns = 0, elapsed_ns = 0;  // of the session, its earlier directories included
+  std::string previous, next;                  // linked directories of a session that rolled
+  std::vector<std::string> removed;            // earlier ones that had to go
   std::vector<ManifestKind> kinds;
   std::vector<ManifestStream> streams;
   std::vector<ManifestPause> pauses;

@@ -47,23 +47,25 @@ Archive::Archive(base::Executor& ctl, Aside& aside, const config::Config& config
                                           "the quota of the spool (store.quota_spool_bytes)", tidier_);
 }
 
-void Archive::Begin() {
-  aside_.Run([this, alive = std::weak_ptr(alive_), spool = config_.store.spool] {
-    auto found = std::make_shared<store::KeptSpool>(store::ScanSpool(spool));
-    return [this, alive, found] {
-      if (alive.expired()) return;
-      for (Kept& kept : found->kept) {
-        // A session may have ended since.
-        if (Find(kept.user, kept.name) == nullptr) Add(std::move(kept));
-      }
-      for (const auto& [uid, bytes] : found->other_bytes) {
-        UserQuota(uid, std::to_string(uid))->Change(0, bytes);
-        spool_->Change(0, bytes);
-      }
-      Tidy();
-      if (config_.store.max_age_s > 0) CheckAge();
-    };
-  });
+void Archive::Begin(std::function<void()> counted) {
+  aside_.Run(
+      [this, alive = std::weak_ptr(alive_), spool = config_.store.spool, counted = std::move(counted)] {
+        auto found = std::make_shared<store::KeptSpool>(store::ScanSpool(spool));
+        return [this, alive, found, counted] {
+          if (alive.expired()) return;
+          for (Kept& kept : found->kept) {
+            // A session may have ended since.
+            if (Find(kept.user, kept.name) == nullptr) Add(std::move(kept));
+          }
+          for (const auto& [uid, bytes] : found->other_bytes) {
+            UserQuota(uid, std::to_string(uid))->Change(0, bytes);
+            spool_->Change(0, bytes);
+          }
+          counted();
+          Tidy();
+          if (config_.store.max_age_s > 0) CheckAge();
+        };
+      });
 }
 
 void Archive::CheckAge() {
@@ -95,10 +97,14 @@ std::vector<std::shared_ptr<store::Bound>> Archive::BoundsFor(const auth::Caller
   return {std::move(free), UserQuota(caller.uid, caller.user), spool_};
 }
 
-Kept* Archive::Find(const std::string& user, const std::string& name) {
+const Kept* Archive::Find(const std::string& user, const std::string& name) const {
   const auto found = std::find_if(kept_.begin(), kept_.end(),
                                   [&](const Kept& kept) { return kept.name == name && kept.user == user; });
   return found == kept_.end() ? nullptr : &*found;
+}
+
+Kept* Archive::Find(const std::string& user, const std::string& name) {
+  return const_cast<Kept*>(std::as_const(*this).Find(user, name));
 }
 
 std::vector<Archive::Place> Archive::PlacesOf(const Whole& session) const {
@@ -158,6 +164,14 @@ void Archive::TakeEnded(const Whole& session, std::function<void()> counted) {
     }
     counted();
   });
+}
+
+uint64_t Archive::DiskBytes(const Whole& session) const {
+  uint64_t bytes = 0;
+  for (const auto& [user, name] : PlacesOf(session)) {
+    if (const Kept* kept = Find(user, name)) bytes += kept->disk_bytes;
+  }
+  return bytes;
 }
 
 void Archive::Pin(const Whole& session, bool pinned, std::function<void(Status)> done) {

@@ -28,8 +28,8 @@ class Archive {
   using Removed = std::function<void(const store::Kept&, const store::RemovedTrace&)>;
   Archive(base::Executor& ctl, Aside& aside, const config::Config& config, Removed removed);
 
-  // Looks through the spool, once: after its recovery.
-  void Begin();
+  // Looks through the spool, once: after its recovery. `counted` before anything is removed.
+  void Begin(std::function<void()> counted);
   // What bounds a new session of `caller` that writes into `parent`.
   std::vector<std::shared_ptr<store::Bound>> BoundsFor(const auth::Caller& caller, int parent, bool in_spool);
   // A session and its directories; those outside of the spool are left out of everything here.
@@ -45,6 +45,8 @@ class Archive {
   // `counted` once their bytes are counted here.
   void TakeEnded(const Whole& session, std::function<void()> counted);
 
+  // What the directories of a session that has ended take on disk.
+  uint64_t DiskBytes(const Whole& session) const;
   bool Pinned(const std::string& session, uid_t uid) const { return pinned_.contains({uid, session}); }
   void Pin(const Whole& session, bool pinned, std::function<void(base::Status)> done);
   void Remove(const Whole& session, std::function<void(base::Status)> done);
@@ -62,6 +64,7 @@ class Archive {
   void Add(store::Kept kept);
   void Count(const store::Kept& kept, bool added);
   store::Kept* Find(const std::string& user, const std::string& name);
+  const store::Kept* Find(const std::string& user, const std::string& name) const;
   void Forget(const store::Kept& kept, const store::RemovedTrace& trace);
   void RemoveNext(std::vector<Place> places, std::function<void(base::Status)> done);
   // Removes one directory after the other for as long as one has to go. While somebody runs and has called

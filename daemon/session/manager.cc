@@ -84,9 +84,10 @@ class Manager::Impl {
       RecoverPastSessions(spool, now);
       auto past = std::make_shared<std::vector<SessionInfo>>(ReadPastSessions(spool, kMaxEnded));
       return [this, past] {
-        past_ = std::move(*past);
-        archive_.Begin();
-        resumer_.Resume([this](ResumeRecord record) { Resume(std::move(record)); });
+        archive_.Begin([this, past] {
+          past_ = std::move(*past);
+          resumer_.Resume([this](ResumeRecord record) { Resume(std::move(record)); });
+        });
       };
     });
   }
@@ -128,7 +129,7 @@ class Manager::Impl {
   void MoveToOutput(const std::shared_ptr<Session>& session);
   void Resume(ResumeRecord record);
   void ForgetOld();
-  Result<SessionInfo> Changeable(const Caller& caller, const std::string& id) const;
+  Result<SessionInfo> Changeable(const Caller& caller, const std::string& id);
   void OnRemoved(const store::Kept& kept, const store::RemovedTrace& trace);
 
   base::Executor& ctl_;
@@ -414,25 +415,11 @@ void Manager::Impl::Snapshot(const Caller& caller, const std::string& id, uint64
   done(Status{Code::kNotFound, "no running session '" + id + "'; profctl list shows them"});
 }
 
-// A session that the caller may pin and remove, all of its directories together.
-Result<SessionInfo> Manager::Impl::Changeable(const Caller& caller, const std::string& id) const {
-  std::optional<SessionInfo> whole;
-  for (const SessionInfo& info : List(caller)) {
-    if (info.id != id || (whole && info.uid != whole->uid)) continue;
-    if (!whole) {
-      whole = info;
-      continue;
-    }
-    for (const std::string& directory : info.directories) {
-      if (std::find(whole->directories.begin(), whole->directories.end(), directory) ==
-          whole->directories.end()) {
-        whole->directories.insert(whole->directories.begin(), directory);
-      }
-    }
-  }
-  if (!whole) return Status{Code::kNotFound, "no session '" + id + "'; profctl list shows them"};
-  PROFD_RETURN_IF_ERROR(May(caller, Action::kKeepSession, whole->uid));
-  return *whole;
+// A session that the caller may pin and remove.
+Result<SessionInfo> Manager::Impl::Changeable(const Caller& caller, const std::string& id) {
+  PROFD_ASSIGN_OR_RETURN(SessionInfo info, Get(caller, id));
+  PROFD_RETURN_IF_ERROR(May(caller, Action::kKeepSession, info.uid));
+  return info;
 }
 
 void Manager::Impl::Pin(const Caller& caller, const std::string& id, bool pinned,
@@ -461,7 +448,13 @@ void Manager::Impl::Remove(const Caller& caller, const std::string& id,
 
 void Manager::Impl::OnRemoved(const store::Kept& kept, const store::RemovedTrace& trace) {
   const std::string directory = config_.store.spool + "/" + kept.user + "/" + kept.name;
-  std::erase_if(past_, [&](const SessionInfo& info) { return info.directory == directory; });
+  for (SessionInfo& info : past_) {
+    if (std::erase(info.directories, directory) == 0) continue;
+    info.aged_bytes += trace.bytes;
+    info.aged_records += trace.records;
+    if (!info.directories.empty()) info.directory = info.directories.back();
+  }
+  std::erase_if(past_, [](const SessionInfo& info) { return info.directories.empty(); });
   for (const auto& session : sessions_) {
     session->NoteRemoved(directory, kept.disk_bytes, trace.bytes, trace.records);
   }
@@ -476,7 +469,9 @@ std::vector<SessionInfo> Manager::Impl::List(const Caller& caller) const {
     if (May(caller, Action::kSeeSession, (*session)->uid()).ok()) infos.push_back((*session)->Info());
   }
   for (const SessionInfo& info : past_) {
-    if (May(caller, Action::kSeeSession, info.uid).ok()) infos.push_back(info);
+    if (!May(caller, Action::kSeeSession, info.uid).ok()) continue;
+    infos.push_back(info);
+    infos.back().used_bytes = archive_.DiskBytes({info.id, info.uid, info.directories});
   }
   for (SessionInfo& info : infos) info.pinned = archive_.Pinned(info.id, info.uid);
   return infos;

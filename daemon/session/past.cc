@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <optional>
 
@@ -65,14 +64,6 @@ EndReason ToEndReason(const std::string& name) {
   return EndReason::kInterrupted;
 }
 
-// Of a session that was interrupted.
-uint64_t LastData(const format::Manifest& manifest) {
-  uint64_t wall_ns = 0;
-  if (const auto found = manifest.settings.find("last_data_wall_ns"); found != manifest.settings.end())
-    std::from_chars(found->second.data(), found->second.data() + found->second.size(), wall_ns);
-  return wall_ns;
-}
-
 bool IsFileOf(const std::string& kind, uint32_t chip, std::string_view file) {
   driver::DeviceFacts device;
   device.chip = chip;
@@ -97,13 +88,8 @@ SessionInfo FromManifest(const format::Manifest& manifest, const std::string& di
   for (const int64_t pid : manifest.pids) info.pids.push_back(static_cast<pid_t>(pid));
   info.duration_ns = manifest.duration_ns;
   info.storage_limit_bytes = manifest.storage_limit_bytes;
-  if (!manifest.clocks.empty()) {
-    const auto [first, last] =
-        std::minmax_element(manifest.clocks.begin(), manifest.clocks.end(),
-                            [](const auto& a, const auto& b) { return a.pair.wall_ns < b.pair.wall_ns; });
-    info.start_wall_ns = first->pair.wall_ns;
-    info.elapsed_ns = std::max(last->pair.wall_ns, LastData(manifest)) - first->pair.wall_ns;
-  }
+  info.start_wall_ns = manifest.begin_wall_ns;
+  info.elapsed_ns = manifest.elapsed_ns;
   for (const format::ManifestKind& kind : manifest.kinds) {
     KindState state;
     state.kind = kind.kind;
@@ -112,21 +98,38 @@ SessionInfo FromManifest(const format::Manifest& manifest, const std::string& di
     state.effective_hz = kind.effective_hz;
     state.verdict = ToVerdict(kind.verdict);
     state.reason = kind.reason;
+    state.bytes = kind.bytes;
+    state.records = kind.records;
+    state.lost = kind.lost;
+    info.bytes += kind.bytes;
+    info.lost += kind.lost;
     info.kinds.push_back(std::move(state));
   }
   for (const format::ManifestStream& stream : manifest.streams) {
-    info.bytes += stream.bytes;
-    info.lost += stream.lost_records;
     info.aged_bytes += stream.aged.bytes;
     info.aged_records += stream.aged.records;
-    for (KindState& kind : info.kinds) {
-      if (kind.kind != stream.kind || kind.unit != stream.unit) continue;
-      kind.bytes += stream.bytes;
-      kind.records += stream.records;
-      kind.lost += stream.lost_records;
-    }
   }
   return info;
+}
+
+// `earlier` is the directory before those of `session`.
+void Join(SessionInfo& session, SessionInfo earlier) {
+  const uint64_t end = session.start_wall_ns + session.elapsed_ns;
+  session.start_wall_ns = std::min(session.start_wall_ns, earlier.start_wall_ns);
+  session.elapsed_ns = end - session.start_wall_ns;
+  session.directories.insert(session.directories.begin(), earlier.directory);
+  session.bytes += earlier.bytes;
+  session.lost += earlier.lost;
+  session.aged_bytes += earlier.aged_bytes;
+  session.aged_records += earlier.aged_records;
+  for (KindState& kind : session.kinds) {
+    for (const KindState& before : earlier.kinds) {
+      if (kind.kind != before.kind || kind.unit != before.unit) continue;
+      kind.bytes += before.bytes;
+      kind.records += before.records;
+      kind.lost += before.lost;
+    }
+  }
 }
 
 }  // namespace
@@ -158,7 +161,6 @@ std::vector<SessionInfo> ReadPastSessions(const std::string& spool, size_t most)
             [](const Found& a, const Found& b) { return a.name.substr(12) > b.name.substr(12); });
   std::vector<SessionInfo> sessions;
   for (const Found& entry : found) {
-    if (sessions.size() == most) break;
     const base::UniqueFd user(
         ::openat(root.get(), entry.user.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     const base::UniqueFd dir(
@@ -170,7 +172,16 @@ std::vector<SessionInfo> ReadPastSessions(const std::string& spool, size_t most)
     if (!text) continue;
     const auto manifest = format::ParseManifest(*text);
     if (!manifest.ok()) continue;
-    sessions.push_back(FromManifest(*manifest, spool + "/" + entry.user + "/" + entry.name, facts.st_uid));
+    SessionInfo found_here =
+        FromManifest(*manifest, spool + "/" + entry.user + "/" + entry.name, facts.st_uid);
+    const auto later = std::find_if(sessions.begin(), sessions.end(), [&](const SessionInfo& session) {
+      return session.id == found_here.id && session.uid == found_here.uid;
+    });
+    if (later != sessions.end()) {
+      Join(*later, std::move(found_here));
+    } else if (sessions.size() < most) {
+      sessions.push_back(std::move(found_here));
+    }
   }
   return sessions;
 }

@@ -48,6 +48,7 @@ std::shared_ptr<Trace> Session::NewTrace() {
   trace.gid = setup_.owner.gid;
   trace.holder = Holder();
   trace.recordings = recordings_;
+  trace.begin_raw_ns = start_raw_ns_;
   trace.budget = budget_;
   trace.parent = base::UniqueFd(::dup(setup_.parent.get()));
   trace.parent_path = setup_.parent_path;
@@ -66,6 +67,7 @@ std::shared_ptr<Trace> Session::NewTrace() {
     manifest.driver_api_version = services_.node.driver()->api_version();
   }
   manifest.state = "running";
+  manifest.begin_wall_ns = start_wall_ns_;
   for (const pid_t pid : setup_.spec.pids) manifest.pids.push_back(pid);
   manifest.duration_ns = setup_.spec.duration_ns;
   manifest.storage_limit_bytes = setup_.spec.storage_limit_bytes;
@@ -161,6 +163,7 @@ void Session::OnRunning() {
   if (setup_.spec.delay_ns > 0) {  // the time before is not the session's
     start_wall_ns_ = base::WallNs();
     start_raw_ns_ = trace_start_ns_;
+    trace_->SetBegin(start_wall_ns_, start_raw_ns_);
   }
   if (on_started_) std::exchange(on_started_, nullptr)(Info());
   if (stop_when_running_) {
@@ -189,7 +192,7 @@ void Session::OnFailed(const Status& status) {
   StopTimers();
   state_ = State::kFailed;
   end_reason_ = EndReason::kFailed;
-  end_raw_ns_ = base::RawNs();
+  elapsed_ns_ = base::RawNs() - start_raw_ns_;
   error_ = status.message();
   setup_.parent.Reset();
   const auto finish = [self = shared_from_this(), status] {
@@ -365,7 +368,7 @@ void Session::FinishStop() {
   state_ = State::kStopping;
   StopTimers();
   auto finish = [self = shared_from_this()] {
-    self->end_raw_ns_ = base::RawNs();
+    self->elapsed_ns_ = self->trace_->elapsed_ns();
     self->state_ = State::kSealed;
     self->setup_.parent.Reset();
     base::LogInfo("session " + self->setup_.id + " sealed: " + EndReasonName(self->end_reason_));
@@ -448,7 +451,7 @@ SessionInfo Session::Info() const {
   info.pids = setup_.spec.pids;
   info.devices = setup_.plan.devices;
   info.start_wall_ns = start_wall_ns_;
-  info.elapsed_ns = (ended() ? end_raw_ns_ : base::RawNs()) - start_raw_ns_;
+  info.elapsed_ns = ended() ? elapsed_ns_ : base::RawNs() - start_raw_ns_;
   info.duration_ns = setup_.spec.duration_ns;
   info.storage_limit_bytes = setup_.spec.storage_limit_bytes;
   info.used_bytes = budget_->used_bytes();

@@ -104,7 +104,7 @@ class Session : public std::enable_shared_from_this<Session> {
   base::Executor::TimerId tick_ = 0;
   uint64_t start_wall_ns_ = 0;
   uint64_t start_raw_ns_ = 0;
-  uint64_t end_raw_ns_ = 0;
+  uint64_t elapsed_ns_ = 0;  // once it has ended
   uint64_t trace_start_ns_ = 0;
   uint64_t ticks_ = 0;
   bool rolling_ = false;

@@ -196,9 +196,10 @@ std::vector<store::ControlFile> Trace::StartFiles() {
 
 format::Manifest Trace::WholeManifest() const {
   format::Manifest manifest = setup_.manifest;
+  manifest.elapsed_ns = elapsed_ns();
   for (const KindState& kind : Kinds()) {
-    manifest.kinds.push_back(
-        {kind.kind, kind.unit, kind.requested_hz, kind.effective_hz, VerdictName(kind.verdict), kind.reason});
+    manifest.kinds.push_back({kind.kind, kind.unit, kind.requested_hz, kind.effective_hz,
+                              VerdictName(kind.verdict), kind.reason, kind.bytes, kind.records, kind.lost});
   }
   if (setup_.recordings) manifest.agents = setup_.recordings->Agents(setup_.id);
   return manifest;
@@ -243,6 +244,10 @@ void Trace::OnSourcesStarted(std::function<void(Status)> done) {
   }
   const Status why(refused_.code(), "nothing could be started: " + refused_.message());
   Discard([done = std::move(done), why] { done(why); });
+}
+
+uint64_t Trace::elapsed_ns() const {
+  return (end_raw_ns_ == 0 ? base::RawNs() : end_raw_ns_) - setup_.begin_raw_ns;
 }
 
 std::vector<KindState> Trace::Kinds() const {
@@ -353,6 +358,7 @@ void Trace::Seal(EndReason reason, const std::vector<std::string>& degraded, std
 
 void Trace::WriteEnd(const store::TraceRecord& record, std::function<void()> done) {
   TakeRecord(record);
+  end_raw_ns_ = base::RawNs();
   setup_.manifest.state = "sealed";
   for (const std::string& trouble : troubles()) {
     auto& degraded = setup_.manifest.degraded;

@@ -49,6 +49,7 @@ struct TraceSetup {
   std::vector<pid_t> pids;
   std::shared_ptr<store::Budget> budget;   // of the session, for all its directories
   std::shared_ptr<Recordings> recordings;  // of the session, null without agents
+  uint64_t begin_raw_ns = 0;               // of the session
   format::Manifest manifest;               // what the session knows; the trace fills in the rest
 };
 
@@ -84,6 +85,13 @@ class Trace : public std::enable_shared_from_this<Trace> {
   void WhenWritten(std::function<void()> done);
   // Brings the manifest on disk up to date (counts, losses, verdicts).
   void RefreshManifest(const std::vector<std::string>& degraded);
+  // When the session began.
+  void SetBegin(uint64_t wall_ns, uint64_t raw_ns) {
+    setup_.manifest.begin_wall_ns = wall_ns;
+    setup_.begin_raw_ns = raw_ns;
+  }
+  // Of the session, up to the end of this directory.
+  uint64_t elapsed_ns() const;
   void NotePidEnd(pid_t pid, const std::string& why) { setup_.manifest.pid_end[pid] = why; }
   void NoteSetting(const std::string& key, const std::string& value) {
     setup_.manifest.settings[key] = value;
@@ -154,6 +162,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   base::Status refused_;  // why the first source that could not be started was not
   std::vector<std::string> troubles_;
   format::Manifest sealed_;  // the last one, once sealed
+  uint64_t end_raw_ns_ = 0;  // when all was stored
 };
 
 }  // namespace profd::session

@@ -96,7 +96,7 @@ struct SessionInfo {
   uint64_t storage_limit_bytes = 0;
   uint64_t bytes = 0;  // ever stored
   uint64_t lost = 0;
-  uint64_t used_bytes = 0;  // of all its files on disk; 0 = not known (before a restart of profd)
+  uint64_t used_bytes = 0;  // what all its files take on disk
   uint64_t aged_bytes = 0;  // of `bytes`, removed again to keep within the limit
   uint64_t aged_records = 0;
   uint64_t window_ns = 0;             // what is on disk covers the last so many; 0 = not known

@@ -338,12 +338,35 @@ class Recovery {
     manifest_.state = "sealed";
     manifest_.end_reason = "interrupted";
     manifest_.settings["last_data_wall_ns"] = std::to_string(end);
+    if (end > manifest_.begin_wall_ns && manifest_.begin_wall_ns > 0) {
+      manifest_.elapsed_ns = std::max(manifest_.elapsed_ns, end - manifest_.begin_wall_ns);
+    }
+    CountKinds();
     if (result_.cut_bytes > 0) {
       manifest_.degraded.push_back("profd was killed while it wrote: " + std::to_string(result_.cut_bytes) +
                                    " bytes at the end were no whole records and are gone");
     }
     for (const std::string& remark : result_.remarks) manifest_.degraded.push_back("recovery: " + remark);
     Rewrite();
+  }
+
+  // Of the kinds whose streams are known, that is of devices; the rest is as of the last manifest.
+  void CountKinds() {
+    for (format::ManifestKind& kind : manifest_.kinds) {
+      format::ManifestKind counted;
+      bool known = false;
+      for (const format::ManifestStream& stream : manifest_.streams) {
+        if (stream.kind != kind.kind || stream.unit != kind.unit) continue;
+        known = true;
+        counted.bytes += stream.bytes;
+        counted.records += stream.records;
+        counted.lost += stream.lost_records;
+      }
+      if (!known) continue;
+      kind.bytes = counted.bytes;
+      kind.records = counted.records;
+      kind.lost = counted.lost;
+    }
   }
 
   // Last: a recovery that is killed is done again.

@@ -71,6 +71,7 @@ class QuotaTest(harness.ProfdTest):
         self.assertEqual(daemon.stop(), 0)
         (daemon.directory / "profd.yaml").write_text(store(quota_spool_bytes=70 * MB))
         daemon.start()
+        harness.wait_until(lambda: self.listed(daemon), "the past sessions")
         harness.wait_until(lambda: sessions[1]["session"] not in self.listed(daemon), "the oldest that may to go")
         self.assertTrue(self.listed(daemon)[sessions[0]["session"]]["pinned"])
         self.assertTrue(os.path.exists(sessions[0]["directory"]))

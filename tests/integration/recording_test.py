@@ -121,6 +121,7 @@ class RecordingTest(harness.ProfdTest):
         # It was stopped: nothing to go on with.
         self.assertEqual(daemon.stop(), 0)
         daemon.start()
+        harness.wait_until(lambda: daemon.ctl("list", "--json").json["sessions"], "the past sessions")
         time.sleep(0.5)
         self.assertEqual(daemon.status(session["session"])["state"], "sealed")
 

@@ -121,7 +121,7 @@ class SessionTest(harness.ProfdTest):
             manifest = json.loads((pathlib.Path(session["directory"]) / "profd" / "manifest.json").read_text())
             self.assertEqual(manifest["end_reason"], "daemon_stop")
         daemon.start()
-        listed = daemon.ctl("list", "--json").json["sessions"]
+        listed = harness.wait_until(lambda: daemon.ctl("list", "--json").json["sessions"], "the past sessions")
         self.assertEqual({s["session"] for s in listed}, {s["session"] for s in started})
 
     def test_without_a_library_host_kinds_work_and_the_rest_is_said(self):

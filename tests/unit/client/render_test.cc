@@ -70,9 +70,8 @@ TEST(Render, StatusShowsWhatTheStorageLimitDoes) {
   EXPECT_THAT(RenderSession(info, true, false),
               HasSubstr("\non disk 198.0 MB of 200.0 MB  the last 2.5 s  aged 3.0 GB\n"));
   EXPECT_THAT(RenderSession(info, false, false), Not(HasSubstr("on disk")));
-  info.clear_used_bytes();  // of before a restart of profd
-  info.clear_window_ns();
-  EXPECT_THAT(RenderSession(info, true, false), HasSubstr("\non disk at most 200.0 MB  aged 3.0 GB\n"));
+  info.clear_window_ns();  // of before a restart of profd
+  EXPECT_THAT(RenderSession(info, true, false), HasSubstr("\non disk 198.0 MB of 200.0 MB  aged 3.0 GB\n"));
 }
 
 TEST(Render, SessionSaysWhatWentWrong) {
@@ -109,7 +108,9 @@ TEST(Render, ListNamesTheEndReason) {
   v1::SessionInfo info = Info();
   info.set_state(v1::SESSION_STATE_SEALED);
   info.set_end_reason(v1::END_REASON_DURATION);
+  info.set_used_bytes(1'500'000);
   EXPECT_THAT(RenderList({info}, false), HasSubstr("sealed (duration)"));
+  EXPECT_THAT(RenderList({info}, false), HasSubstr("1.5 MB"));
   EXPECT_EQ(RenderList({}, false), "no sessions\n");
 }
 

@@ -25,10 +25,12 @@ Manifest Full() {
   manifest.pids = {42, 4711};
   manifest.pid_end = {{42, "exited"}};
   manifest.duration_ns = 24ull * 3600 * 1'000'000'000;
+  manifest.begin_wall_ns = 1'700'000'000'000'000'000;
+  manifest.elapsed_ns = 5'000'000'000;
   manifest.storage_limit_bytes = 500'000'000;
   manifest.previous = "PROF_000001_20231114221320000_00004000ABCDEFGH";
   manifest.next = "PROF_000002_20231114231320000_00004000ABCDEFGH";
-  manifest.kinds = {{"hbm", "device:0", 100, 50, "started", "shared"},
+  manifest.kinds = {{"hbm", "device:0", 100, 50, "started", "shared", 640, 10, 3},
                     {"ddr", "device:0", 0, 0, "skipped", "no DDR"}};
   ManifestStream stream;
   stream.kind = "hbm";
@@ -89,6 +91,11 @@ TEST(Manifest, WhatIsWrittenComesBack) {
   EXPECT_EQ(parsed->name, Full().name);
   EXPECT_EQ(parsed->settings, Full().settings);
   EXPECT_EQ(parsed->kinds.at(0).effective_hz, 50);
+  EXPECT_EQ(parsed->kinds.at(0).bytes, 640U);
+  EXPECT_EQ(parsed->kinds.at(0).records, 10U);
+  EXPECT_EQ(parsed->kinds.at(0).lost, 3U);
+  EXPECT_EQ(parsed->begin_wall_ns, 1'700'000'000'000'000'000U);
+  EXPECT_EQ(parsed->elapsed_ns, 5'000'000'000U);
 }
 
 TEST(Manifest, MissingAndUnknownKeysAreFine) {
