@@ -24,7 +24,8 @@ constexpr uint64_t kFirstInterval =
     5 * kMs;                               // a new channel may be a fast one: looked at soon, then ever later
 constexpr uint64_t kShortestSample = kMs;  // to measure a rate over
 constexpr uint64_t kChunkRetry = kMs / 2;  // the writer returns chunks much faster than that
-constexpr uint64_t kChunkPatience = 2 * kMs;   // without a chunk before a full ring is emptied for nobody
+constexpr uint64_t kChunkPatience = 2 * kMs;      // without a chunk before a full ring is emptied for nobody
+constexpr uint64_t kSilentPatience = 1000 * kMs;  // the same of a channel that has delivered nothing so far
 constexpr uint64_t kDropShare = 20;            // and for that at most one part in so many of the pump's time
 constexpr uint64_t kStopPatience = 500 * kMs;  // the driver discards after 1 s, and does not say so
 constexpr uint64_t kFailedRetry = 1000 * kMs;
@@ -231,7 +232,10 @@ bool ChannelPump::MayDrop(const Channel& channel, uint64_t now_ns) const {
   if (stopping_[channel.source.id.device] && waited >= kStopPatience) return true;
   // To empty rings for nobody takes the time in which the chunks that come back are filled.
   if (waited < kChunkPatience || now_ns < next_drop_ns_) return false;
-  return channel.BelievedBytes(now_ns) >= 3 * kQuarterRing;
+  const uint64_t believed = channel.BelievedBytes(now_ns);
+  // Where nothing is expected nothing gets lost, or the channel has begun to deliver.
+  if (believed == 0 && waited >= kSilentPatience) return true;
+  return believed >= 3 * kQuarterRing;
 }
 
 uint64_t ChannelPump::DueAfter(Channel& channel, Outcome outcome, uint64_t now_ns) const {
@@ -272,6 +276,10 @@ ChannelPump::Outcome ChannelPump::ReadSome(Channel& channel, uint64_t most_bytes
     }
     outcome = ready || may_lose ? Read(channel, home, bytes) : Outcome::kStarved;
     for (const auto& subscriber : channel.subscribers) Push(*subscriber);
+    // Where there is a chunk for some of them only, it is each one's turn.
+    if (may_lose && !ready && home != nullptr) {
+      std::rotate(channel.subscribers.begin(), channel.subscribers.begin() + 1, channel.subscribers.end());
+    }
     if (outcome == Outcome::kMore) Kick();  // a full chunk is work enough for the writer to begin
   }
   return outcome;

@@ -8,6 +8,13 @@ namespace profd::device {
 
 using format::StampDomain;
 
+namespace {
+
+// What a device and its driver may hold back, by far.
+constexpr uint64_t kMostFromBeforeNs = 2'000'000'000;
+
+}  // namespace
+
 Subscriber::Subscriber(const format::StreamFormat& format, format::StreamKey key, chunk::StreamStatsPtr stats,
                        chunk::Pipe& pipe, const Join* join)
     : format_(&format), stamp_(format, 0), outlet_(key, std::move(stats), pipe) {
@@ -32,6 +39,11 @@ Subscriber::Subscriber(const format::StreamFormat& format, format::StreamKey key
   }
 }
 
+void Subscriber::NoteTime(uint64_t now_ns) {
+  if (first_ns_ == 0) first_ns_ = now_ns;
+  if (now_ns - first_ns_ >= kMostFromBeforeNs) begun_ = true;
+}
+
 bool Subscriber::Keep(std::byte* record, uint32_t bytes) {
   const uint64_t stamp = stamp_.Read(record, bytes);
   if (!begun_ && stamp_.Distance(origin_, stamp) < 0) return false;
@@ -41,6 +53,7 @@ bool Subscriber::Keep(std::byte* record, uint32_t bytes) {
 }
 
 void Subscriber::Deliver(const std::byte* data, uint32_t bytes, uint32_t records, uint64_t now_ns) {
+  NoteTime(now_ns);
   if (combiner_ == nullptr && !Touches() && bytes <= outlet_.pipe().chunk_bytes()) {
     if (bytes != 0) outlet_.Append(data, bytes, records, now_ns);
     return;
@@ -61,6 +74,7 @@ void Subscriber::Deliver(const std::byte* data, uint32_t bytes, uint32_t records
 }
 
 void Subscriber::DeliverInPlace(uint32_t bytes, uint32_t records, uint64_t now_ns) {
+  NoteTime(now_ns);
   if (Touches()) {
     std::byte* data = outlet_.chunk().data;
     uint32_t kept = 0;

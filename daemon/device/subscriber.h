@@ -40,6 +40,9 @@ class Subscriber {
  private:
   enum class Rebase : uint8_t { kNone, kShift, kDropOnly };
 
+  // Records from before the session's start come in the first moments only: later a stamp that seems so is
+  // one that does not go forward, and no reason to drop what carries it.
+  void NoteTime(uint64_t now_ns);
   // Rewrites the stamp; false for a record from before the session's start.
   bool Keep(std::byte* record, uint32_t bytes);
   bool Touches() const { return rebase_ == Rebase::kShift || (rebase_ == Rebase::kDropOnly && !begun_); }
@@ -49,8 +52,9 @@ class Subscriber {
   Outlet outlet_;
   std::unique_ptr<Combiner> combiner_;
   Rebase rebase_ = Rebase::kNone;
-  uint64_t origin_ = 0;  // the session's start in units of the stamp
-  bool begun_ = false;   // a record after the start was seen: all that follow are too
+  uint64_t origin_ = 0;    // the session's start in units of the stamp
+  uint64_t first_ns_ = 0;  // when the first data came
+  bool begun_ = false;     // a record after the start was seen: all that follow are too
 };
 
 }  // namespace profd::device

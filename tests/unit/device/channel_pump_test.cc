@@ -278,6 +278,22 @@ TEST_F(ChannelPumpTest, ASlowSecondSessionLosesAlone) {
   EXPECT_EQ(slow[2].bytes.size() + stats->lost_bytes, driver_.Delivered(0, 1));
 }
 
+TEST_F(ChannelPumpTest, SessionsShareTheOnlyChunk) {
+  FakeWriter writer(64 << 10, 1);
+  ChannelPump pump(driver_, options_, "pump", ctl_.Post());
+  Add(pump, {0, 1}, writer, 1);
+  const auto stats = std::make_shared<chunk::StreamStats>();
+  const Join join{.channel_start_ns = 0, .session_start_ns = 0, .periods = 1};
+  ASSERT_TRUE(Joined(pump, {0, 1},
+                     std::make_shared<Subscriber>(Format("hbm.data"), format::StreamKey{1, 2}, stats,
+                                                  writer.pipe(), &join)));
+  std::string ring;
+  for (uint64_t i = 0; ring.size() < 4 << 20; ++i) ring += HbmPeriod(20'000 * (i + 1), i);
+  driver_.With(0, 1, [&](FakeDriver::Channel& c) { c.supply = [&ring] { return ring; }; });
+  EXPECT_TRUE(ctl_.RunUntil([&] { return writer[1].records > 0 && writer[2].records > 0; }));
+  driver_.With(0, 1, [](FakeDriver::Channel& c) { c.supply = nullptr; });
+}
+
 TEST_F(ChannelPumpTest, AJoiningSessionGetsNothingFromBefore) {
   FakeWriter writer;
   // Sweeps far apart: without the read at the join the second would get the first's records too.

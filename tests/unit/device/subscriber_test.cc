@@ -82,6 +82,24 @@ TEST_F(SubscriberTest, DeviceTimeStaysButOldRecordsGo) {
   EXPECT_EQ(Delivered("hccs.data", &join, line(6) + line(7) + line(8) + line(9)), line(8) + line(9));
 }
 
+TEST_F(SubscriberTest, StampsThatNeverReachTheStartDoNotSilenceASession) {
+  const Join join{.channel_start_ns = 0, .session_start_ns = 50'000'000, .periods = 1};
+  const std::string stream = HbmPeriod(10, 1);
+  FakeWriter writer;
+  Subscriber subscriber(Format("hbm.data"), {1, 1}, std::make_shared<chunk::StreamStats>(), writer.pipe(),
+                        &join);
+  const auto at = [&](uint64_t now_ns) {
+    subscriber.Deliver(reinterpret_cast<const std::byte*>(stream.data()),
+                       static_cast<uint32_t>(stream.size()), 8, now_ns);
+    subscriber.outlet().Push();
+    return writer[1].records;
+  };
+  EXPECT_EQ(at(1'000'000'000), 0U);  // may be from before
+  EXPECT_EQ(at(2'900'000'000), 0U);
+  EXPECT_EQ(at(3'000'000'000), 8U);  // none of it is
+  EXPECT_EQ(at(3'100'000'000), 16U);
+}
+
 TEST_F(SubscriberTest, RecordsAreRebasedBeforeTheyAreCombined) {
   const Join join{.channel_start_ns = 0, .session_start_ns = 50'000'000, .periods = 2};
   std::string stream;
