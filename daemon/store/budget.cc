@@ -13,6 +13,9 @@ namespace {
 constexpr uint64_t kLeastSliceBytes = 64ull << 10;
 // Kept free for control files, which are written whatever the limit.
 constexpr uint64_t kMostReserve = 2ull << 20;
+// Whoever adds up the files looks at one after the other, and counts what goes meanwhile beside what comes.
+constexpr double kLookNs = 25e6;
+constexpr uint64_t kMostForLook = 16;  // one part in so many of the limit
 constexpr uint64_t kCutsOfWindow = 8;
 // Sources look about five times a second; finer slices would only make more files.
 constexpr uint64_t kLeastSliceNs = 50'000'000;
@@ -82,6 +85,14 @@ uint64_t Budget::SliceBytes(uint64_t most) const {
   return std::min(most, std::max(kLeastSliceBytes, limit_ / (4 * streams)));
 }
 
+uint64_t Budget::Reserve() const {
+  const uint64_t least = SliceBytes(kMostReserve);
+  if (window_ns() == 0) return least;
+  const double per_ns = static_cast<double>(used_bytes()) / static_cast<double>(window_ns());
+  const auto most = static_cast<double>(limit_ / kMostForLook);
+  return std::max(least, static_cast<uint64_t>(std::min(per_ns * kLookNs, most)));
+}
+
 uint64_t Budget::SliceNs() const {
   if (!limited()) return UINT64_MAX;
   // What there is covers window_ns(); a full disk would at the same rate cover this much:
@@ -110,7 +121,7 @@ Budget::Need Budget::NeedFor(uint64_t bytes) {
   for (const auto& bound : bounds_) {
     if (bound->Excess(bytes) > 0) return {Want::kMust, bound.get()};
   }
-  if (!limited() || used_bytes() + bytes + SliceBytes(kMostReserve) <= limit_) return {};
+  if (!limited() || used_bytes() + bytes + Reserve() <= limit_) return {};
   return {used_bytes() + bytes <= limit_ ? Want::kRather : Want::kMust, nullptr};
 }
 

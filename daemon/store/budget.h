@@ -121,6 +121,7 @@ class Budget {
   };
 
   Need NeedFor(uint64_t bytes);
+  uint64_t Reserve() const;
   bool OfferOldestNewest();
   std::string Name(const Need& need) const;
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 
@@ -14,6 +15,7 @@ using base::Status;
 constexpr uint64_t kLimit = 100'000'000;
 constexpr uint64_t kSliceBytes = 1'000'000;
 constexpr uint64_t kMs = 1'000'000;
+constexpr uint64_t kSecond = 1000 * kMs;
 
 // A directory without a disk: remembers what was aged, in order.
 class Keeper : public SliceKeeper {
@@ -85,10 +87,10 @@ TEST(Budget, TheOldestByTimeGoesWhateverItsStream) {
   Budget budget(kLimit);
   Keeper one(budget);
   Keeper two(budget);
-  budget.Offer(&one, one.Slice(0, 0, 0, 30 * kMs));
-  budget.Offer(&one, one.Slice(1, 0, 10 * kMs, 20 * kMs));
-  budget.Offer(&two, two.Slice(0, 0, 0, 10 * kMs));
-  budget.Offer(&two, two.Slice(0, 1, 10 * kMs, 25 * kMs));
+  budget.Offer(&one, one.Slice(0, 0, 0, 30 * kSecond));
+  budget.Offer(&one, one.Slice(1, 0, 10 * kSecond, 20 * kSecond));
+  budget.Offer(&two, two.Slice(0, 0, 0, 10 * kSecond));
+  budget.Offer(&two, two.Slice(0, 1, 10 * kSecond, 25 * kSecond));
   EXPECT_TRUE(budget.MakeRoom(kLimit - 4 * kSliceBytes - (2 << 20)).ok());
   EXPECT_TRUE(one.aged.empty());
   EXPECT_TRUE(two.aged.empty());
@@ -99,7 +101,7 @@ TEST(Budget, TheOldestByTimeGoesWhateverItsStream) {
   EXPECT_EQ(budget.used_bytes(), kSliceBytes);
   EXPECT_EQ(budget.aged_bytes(), 3 * (kSliceBytes - 1));
   EXPECT_EQ(budget.aged_records(), 30U);
-  EXPECT_EQ(budget.window_ns(), 5 * kMs);  // 25 … 30
+  EXPECT_EQ(budget.window_ns(), 5 * kSecond);  // 25 … 30
 }
 
 // A chunk that came late must not make a hole between older and newer slices of its stream.
@@ -120,9 +122,9 @@ TEST(Budget, TheNewestSlicesGoOnlyWhenNothingElseIsLeft) {
   Budget budget(kLimit);
   Keeper one(budget);
   Keeper two(budget);
-  one.newest = {one.Slice(0, 0, 20 * kMs, 30 * kMs)};
-  two.newest = {two.Slice(0, 0, 10 * kMs, 40 * kMs)};
-  budget.Offer(&one, one.Slice(1, 0, 30 * kMs, 50 * kMs));
+  one.newest = {one.Slice(0, 0, 20 * kSecond, 30 * kSecond)};
+  two.newest = {two.Slice(0, 0, 10 * kSecond, 40 * kSecond)};
+  budget.Offer(&one, one.Slice(1, 0, 30 * kSecond, 50 * kSecond));
   EXPECT_TRUE(budget.MakeRoom(kLimit - 2 * kSliceBytes - (2 << 20)).ok());
   EXPECT_EQ(one.aged.size(), 1U);
   EXPECT_TRUE(two.aged.empty());
@@ -174,6 +176,23 @@ TEST(Budget, OneAppendRemovesAFewSlicesAsLongAsItFits) {
 }
 
 // Whatever comes: never over the limit, and every stream keeps the newest of what it had.
+TEST(Budget, FastStreamsLeaveRoomForWhatComesWhileSomebodyLooks) {
+  const auto most_used = [](uint64_t slice_ns) {
+    Budget budget(kLimit);
+    Keeper keeper(budget);
+    uint64_t most = 0;
+    for (uint64_t number = 0; number < 300; ++number) {
+      EXPECT_TRUE(budget.MakeRoom(kSliceBytes).ok());
+      budget.Offer(&keeper, keeper.Slice(0, number, number * slice_ns, (number + 1) * slice_ns));
+      most = std::max(most, budget.used_bytes());
+    }
+    return most;
+  };
+  EXPECT_LE(most_used(1 * kMs), kLimit - kLimit / 16);  // as fast as a disk can be
+  EXPECT_LE(most_used(10 * kMs), kLimit - 2 * kSliceBytes);
+  EXPECT_GT(most_used(1000 * kMs), kLimit - 4 * kSliceBytes);
+}
+
 TEST(Budget, RandomStreamsStayWithinTheLimit) {
   std::mt19937 random(7);
   Budget budget(kLimit);
