@@ -26,6 +26,7 @@ using std::chrono::seconds;
 constexpr int kMaxReplyBytes = 64 << 20;  // all targets of a full node
 constexpr seconds kQuick{10};             // answered from memory
 constexpr seconds kDriver{90};            // asks the driver, which may take a minute
+constexpr seconds kCopy{24 * 3600};       // as much as a disk holds, slowly
 constexpr seconds kSession{300};          // starts and stops wait for drivers and disks
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& socket) {
@@ -161,6 +162,13 @@ base::Result<v1::SessionInfo> ControlClient::Remove(const std::string& session) 
   v1::RemoveRequest request;
   request.set_session(session);
   return impl_->Ask(&v1::Control::Stub::Remove, request, kSession);
+}
+
+base::Result<v1::SessionInfo> ControlClient::Move(const std::string& session, const std::string& output) {
+  v1::MoveRequest request;
+  request.set_session(session);
+  request.set_output(output);
+  return impl_->Ask(&v1::Control::Stub::Move, request, kCopy);
 }
 
 base::Result<v1::SessionInfo> ControlClient::Get(const std::string& session) {

@@ -28,6 +28,8 @@ class ControlClient {
   base::Result<v1::SessionInfo> Snapshot(const std::string& session, uint64_t last_ns);
   base::Result<v1::SessionInfo> Pin(const std::string& session, bool pinned);
   base::Result<v1::SessionInfo> Remove(const std::string& session);
+  // Into the directory that went through the door.
+  base::Result<v1::SessionInfo> Move(const std::string& session, const std::string& output);
   base::Result<v1::SessionInfo> Get(const std::string& session);
   base::Result<v1::ListReply> List();
   base::Result<v1::DevicesReply> Devices();

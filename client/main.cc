@@ -25,6 +25,7 @@ struct CommandLine {
   RunOptions run;
   SnapshotOptions snapshot;
   KeepOptions keep;
+  MoveOptions move;
   StopOptions stop;
   StatusOptions status;
   VerifyOptions verify;
@@ -95,6 +96,11 @@ void Describe(CLI::App* app, CommandLine* line) {
     app->add_subcommand(verb, what)->add_option("session", line->keep.session, "SESSION")->required();
   }
 
+  CLI::App* move =
+      app->add_subcommand("mv", "move what profd's spool has of a session to a directory of yours");
+  move->add_option("session", line->move.session, "SESSION")->required();
+  move->add_option("directory", line->move.directory, "DIR")->required();
+
   CLI::App* verify = app->add_subcommand("verify", "check PROF directories: is everything there and whole?");
   verify->add_option("directories", line->verify.directories, "DIR…")->required();
 
@@ -162,7 +168,7 @@ ExitCode Run(int argc, char** argv) {
   }
   if (app.get_subcommands().empty()) {
     return Usage(
-        "name what to do: devices, targets, run, start, snapshot, stop, status, list, pin, unpin, rm, "
+        "name what to do: devices, targets, run, start, snapshot, stop, status, list, pin, unpin, mv, rm, "
         "verify, "
         "export, query "
         "or doctor");
@@ -184,6 +190,7 @@ ExitCode Run(int argc, char** argv) {
   if (name == "status") return RunStatus(line.common, line.status);
   if (name == "list") return RunList(line.common);
   if (name == "pin" || name == "unpin") return RunPin(line.common, line.keep, name == "pin");
+  if (name == "mv") return RunMove(line.common, line.move);
   if (name == "rm") return RunRemove(line.common, line.keep);
   if (name == "verify") return RunVerify(line.common, line.verify);
   if (name == "export") return RunExport(line.common, line.exporting);

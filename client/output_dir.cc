@@ -23,7 +23,7 @@ using base::Status;
 namespace {
 
 Status Refused(const std::string& path, const std::string& why, Code code = Code::kInvalidArgument) {
-  return {code, "--output '" + OneLine(path) + "': " + why};
+  return {code, "output directory '" + OneLine(path) + "': " + why};
 }
 
 bool IsPseudoFileSystem(int fd) {

@@ -45,6 +45,10 @@ struct SnapshotOptions {
 struct KeepOptions {
   std::string session;
 };
+struct MoveOptions {
+  std::string session;
+  std::string directory;
+};
 struct StopOptions {
   std::string session;
   std::string pid;
@@ -78,6 +82,7 @@ ExitCode RunCommand(const Common& common, const RunOptions& options);
 ExitCode RunSnapshot(const Common& common, const SnapshotOptions& options);
 ExitCode RunStop(const Common& common, const StopOptions& options);
 ExitCode RunPin(const Common& common, const KeepOptions& options, bool pinned);
+ExitCode RunMove(const Common& common, const MoveOptions& options);
 ExitCode RunRemove(const Common& common, const KeepOptions& options);
 ExitCode RunStatus(const Common& common, const StatusOptions& options);
 ExitCode RunList(const Common& common);

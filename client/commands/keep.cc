@@ -1,5 +1,6 @@
 #include "client/commands/commands.h"
 #include "client/json.h"
+#include "client/output_dir.h"
 #include "client/render.h"
 
 namespace profd::client {
@@ -24,6 +25,16 @@ ExitCode RunRemove(const Common& common, const KeepOptions& options) {
   base::Result<Connection> connection = Connect(common);
   if (!connection.ok()) return Fail(connection.status());
   return Show(common, connection->control->Remove(options.session), "removed");
+}
+
+ExitCode RunMove(const Common& common, const MoveOptions& options) {
+  const base::Result<OutputDir> output = OpenOutputDir(options.directory);
+  if (!output.ok()) return Fail(output.status());
+  base::Result<Connection> connection = Connect(common, output->fd.get());
+  const base::Result<v1::SessionInfo> info =
+      connection.ok() ? connection->control->Move(options.session, output->path) : connection.status();
+  if (!info.ok()) DropOutputDir(*output);
+  return Show(common, info, "moved to " + output->path);
 }
 
 }  // namespace profd::client

@@ -268,6 +268,23 @@ grpc::ServerUnaryReactor* ControlService::Remove(grpc::CallbackServerContext* co
       });
 }
 
+grpc::ServerUnaryReactor* ControlService::Move(grpc::CallbackServerContext* context,
+                                               const v1::MoveRequest* request, v1::SessionInfo* reply) {
+  const base::Result<std::string> ticket = TicketOf(*context);
+  base::Result<base::UniqueFd> opened = ticket.ok() ? tickets_.TakeOutputDir(*ticket) : ticket.status();
+  const Status usable = opened.status();
+  const auto to = std::make_shared<base::UniqueFd>();
+  if (opened.ok()) *to = std::move(opened).value();
+  return OnCtl(context, reply,
+               [this, session = request->session(), output = request->output(), usable, to](
+                   const auth::Caller& caller, const auto& owed) {
+                 if (!usable.ok()) return owed->Fail(usable);
+                 manager_.Move(
+                     caller, session, output, to,
+                     [owed](const base::Result<session::SessionInfo>& info) { owed->Answer(info); });
+               });
+}
+
 grpc::ServerUnaryReactor* ControlService::List(grpc::CallbackServerContext* context,
                                                const v1::ListRequest* /*request*/, v1::ListReply* reply) {
   return OnCtl(context, reply, [this](const auth::Caller& caller, const auto& owed) {

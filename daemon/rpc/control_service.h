@@ -33,6 +33,8 @@ class ControlService : public v1::Control::CallbackService {
                                      v1::SessionInfo* reply) override;
   grpc::ServerUnaryReactor* Pin(grpc::CallbackServerContext* context, const v1::PinRequest* request,
                                 v1::SessionInfo* reply) override;
+  grpc::ServerUnaryReactor* Move(grpc::CallbackServerContext* context, const v1::MoveRequest* request,
+                                 v1::SessionInfo* reply) override;
   grpc::ServerUnaryReactor* Remove(grpc::CallbackServerContext* context, const v1::RemoveRequest* request,
                                    v1::SessionInfo* reply) override;
   grpc::ServerUnaryReactor* List(grpc::CallbackServerContext* context, const v1::ListRequest* request,

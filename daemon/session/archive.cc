@@ -215,6 +215,9 @@ void Archive::Remove(const Whole& session, std::function<void(Status)> done) {
   if (Pinned(id, session.uid)) {
     return done({Code::kFailedPrecondition, "session " + id + " is pinned; profctl unpin " + id + " first"});
   }
+  if (moving_.contains({session.uid, id})) {
+    return done({Code::kAborted, "session " + id + " is being moved; try again later"});
+  }
   RemoveNext(std::move(places), std::move(done));
 }
 
@@ -236,29 +239,52 @@ void Archive::RemoveNext(std::vector<Place> places, std::function<void(Status)> 
   });
 }
 
-void Archive::Move(const Whole& session, std::shared_ptr<base::UniqueFd> to, Moved done, int attempts) {
-  const std::vector<Place> places = PlacesOf(session);
-  if (places.empty()) return;
-  aside_.Run([this, alive = std::weak_ptr(alive_), session, place = places.front(), to, attempts,
-              done = std::move(done), spool = config_.store.spool,
-              rate = config_.store.move_mb_per_s * 1'000'000] {
-    const Status copied = store::CopyTrace(spool, place.first, place.second, to->get(), rate);
-    return [this, alive, session, place, to, attempts, copied, done] {
+void Archive::Move(Moving moving) {
+  const std::string& id = moving.session.session;
+  if (PlacesOf(moving.session).empty()) {
+    return moving.done({Code::kFailedPrecondition,
+                        "session " + id + " is not in profd's spool: nothing of it is to be moved"});
+  }
+  // Its text would make it one of the spool's own.
+  if ((moving.output + "/").starts_with(config_.store.spool + "/")) {
+    return moving.done(
+        {Code::kInvalidArgument, moving.output + " is in profd's spool: name a directory outside"});
+  }
+  if (!moving_.emplace(moving.session.uid, id).second) {
+    return moving.done({Code::kAborted, "session " + id + " is being moved already"});
+  }
+  MoveNext(std::make_shared<Moving>(std::move(moving)));
+}
+
+void Archive::EndMove(const Moving& moving, const Status& status) {
+  moving_.erase({moving.session.uid, moving.session.session});
+  moving.done(status);
+}
+
+void Archive::MoveNext(const std::shared_ptr<Moving>& moving) {
+  const std::vector<Place> places = PlacesOf(moving->session);
+  if (places.empty()) return EndMove(*moving, {});
+  aside_.Run([this, alive = std::weak_ptr(alive_), moving, place = places.front(),
+              spool = config_.store.spool, rate = config_.store.move_mb_per_s * 1'000'000] {
+    const Status copied = store::CopyTrace(spool, place.first, place.second, moving->to->get(), rate);
+    return [this, alive, moving, place, copied] {
       if (alive.expired()) return;
       const bool may_help = copied.code() == Code::kInternal || copied.code() == Code::kResourceExhausted ||
                             copied.code() == Code::kDataLoss;
-      if (may_help && attempts > 1) {
-        ctl_.After(kTryAgainNs, [this, alive, session, to, done, attempts] {
-          if (!alive.expired()) Move(session, to, done, attempts - 1);
+      if (may_help && --moving->attempts > 0) {
+        ctl_.After(kTryAgainNs, [this, alive, moving] {
+          if (!alive.expired()) MoveNext(moving);
         });
         return;
       }
-      done(config_.store.spool + "/" + place.first + "/" + place.second, copied);
-      if (!copied.ok()) return;
-      RemoveNext({place}, [](const Status&) {});
-      Whole rest = session;
-      rest.directories.erase(rest.directories.begin());
-      Move(rest, to, done);
+      if (!copied.ok()) return EndMove(*moving, copied);
+      const std::string directory = config_.store.spool + "/" + place.first + "/" + place.second;
+      moving->moved(directory);
+      std::erase(moving->session.directories, directory);
+      RemoveNext({place}, [this, moving, directory](const Status& removed) {
+        if (removed.ok()) return MoveNext(moving);
+        EndMove(*moving, {removed.code(), "moved, but the original is still there: " + removed.message()});
+      });
     };
   });
 }

@@ -50,10 +50,17 @@ class Archive {
   bool Pinned(const std::string& session, uid_t uid) const { return pinned_.contains({uid, session}); }
   void Pin(const Whole& session, bool pinned, std::function<void(base::Status)> done);
   void Remove(const Whole& session, std::function<void(base::Status)> done);
-  // Copies the directories of an ended session to `to`, each then leaves the spool. `done` for each, and for
-  // the first that could not be copied in several attempts.
-  using Moved = std::function<void(const std::string& directory, const base::Status&)>;
-  void Move(const Whole& session, std::shared_ptr<base::UniqueFd> to, Moved done, int attempts = 5);
+  // Copies the directories of an ended session to `to`, each then leaves the spool: `moved` is told of every
+  // one, `done` of the end. What fails and may yet succeed is tried `attempts` times.
+  struct Moving {
+    Whole session;
+    std::shared_ptr<base::UniqueFd> to;
+    std::string output;  // what `to` is called
+    int attempts = 1;
+    std::function<void(const std::string& directory)> moved;
+    std::function<void(base::Status)> done;
+  };
+  void Move(Moving moving);
 
  private:
   // Folder in the spool and name of a directory.
@@ -66,6 +73,8 @@ class Archive {
   store::Kept* Find(const std::string& user, const std::string& name);
   const store::Kept* Find(const std::string& user, const std::string& name) const;
   void Forget(const store::Kept& kept, const store::RemovedTrace& trace);
+  void MoveNext(const std::shared_ptr<Moving>& moving);
+  void EndMove(const Moving& moving, const base::Status& status);
   void RemoveNext(std::vector<Place> places, std::function<void(base::Status)> done);
   // Removes one directory after the other for as long as one has to go. While somebody runs and has called
   // for room that is early enough for him not to age; else only what is beyond the slack.
@@ -82,6 +91,7 @@ class Archive {
   std::map<uid_t, std::shared_ptr<store::Quota>> users_;
   std::vector<store::Kept> kept_;
   std::set<std::pair<uid_t, std::string>> pinned_;
+  std::set<std::pair<uid_t, std::string>> moving_;
   size_t running_ = 0;  // sessions with bounds
   bool called_ = false;
   bool tidying_ = false;

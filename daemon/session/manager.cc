@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "daemon/agent/drain.h"
 #include "daemon/agent/registry.h"
 #include "daemon/base/executor.h"
@@ -40,6 +41,7 @@ using base::Result;
 using base::Status;
 
 constexpr size_t kMaxEnded = 256;
+constexpr int kMoveAttempts = 5;
 
 std::string NewId() {
   uint32_t random = 0;
@@ -85,7 +87,11 @@ class Manager::Impl {
       auto past = std::make_shared<std::vector<SessionInfo>>(ReadPastSessions(spool, kMaxEnded));
       return [this, past] {
         archive_.Begin([this, past] {
-          past_ = std::move(*past);
+          for (const SessionInfo& info : *past) {
+            for (const std::string& warning : info.warnings)
+              base::LogWarn("session " + info.id + ": " + base::OneLine(warning, 300));
+          }
+          past_.Set(std::move(*past));
           resumer_.Resume([this](ResumeRecord record) { Resume(std::move(record)); });
         });
       };
@@ -101,6 +107,8 @@ class Manager::Impl {
   void Pin(const Caller& caller, const std::string& id, bool pinned,
            std::function<void(Result<SessionInfo>)> done);
   void Remove(const Caller& caller, const std::string& id, std::function<void(Result<SessionInfo>)> done);
+  void Move(const Caller& caller, const std::string& id, const std::string& output,
+            std::shared_ptr<base::UniqueFd> to, std::function<void(Result<SessionInfo>)> done);
   std::vector<SessionInfo> List(const Caller& caller) const;
   void Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done);
   void Targets(const Caller& caller, std::function<void(std::vector<Target>)> done);
@@ -127,9 +135,12 @@ class Manager::Impl {
   void Launch(const std::shared_ptr<Request>& request, base::UniqueFd parent, std::string parent_path);
   void Remember(const std::shared_ptr<Session>& session);
   void MoveToOutput(const std::shared_ptr<Session>& session);
+  void MoveTo(const SessionInfo& info, std::shared_ptr<base::UniqueFd> to, const std::string& output,
+              int attempts, std::function<void(Status)> done);
   void Resume(ResumeRecord record);
   void ForgetOld();
   Result<SessionInfo> Changeable(const Caller& caller, const std::string& id);
+  Result<SessionInfo> Ended(const Caller& caller, const std::string& id);
   void OnRemoved(const store::Kept& kept, const store::RemovedTrace& trace);
 
   base::Executor& ctl_;
@@ -144,7 +155,7 @@ class Manager::Impl {
   Resumer resumer_;
   DiskProbe probe_;
   std::deque<std::shared_ptr<Session>> sessions_;  // oldest first
-  std::vector<SessionInfo> past_;
+  PastSessions past_;
   uint32_t next_trace_ = 1;
   bool shutting_down_ = false;
 };
@@ -299,14 +310,36 @@ void Manager::Impl::Launch(const std::shared_ptr<Request>& request, base::Unique
   });
 }
 
+// --output, of a session that recorded into the spool first.
 void Manager::Impl::MoveToOutput(const std::shared_ptr<Session>& session) {
-  const auto to = std::make_shared<base::UniqueFd>(session->TakeMoveTo());
+  auto to = std::make_shared<base::UniqueFd>(session->TakeMoveTo());
   if (!*to || session->state() != State::kSealed) return;
-  session->NoteMoving();
-  archive_.Move({session->id(), session->uid(), session->Info().directories}, to,
-                [weak = std::weak_ptr(session)](const std::string& directory, const Status& status) {
-                  if (const auto session = weak.lock()) session->NoteMoved(directory, status);
-                });
+  MoveTo(session->Info(), std::move(to), session->spec().output, kMoveAttempts, [](const Status&) {});
+}
+
+void Manager::Impl::MoveTo(const SessionInfo& info, std::shared_ptr<base::UniqueFd> to,
+                           const std::string& output, int attempts, std::function<void(Status)> done) {
+  const auto with = [this, id = info.id, uid = info.uid](auto note) {
+    for (const auto& session : sessions_) {
+      if (session->id() == id && session->uid() == uid) note(*session);
+    }
+  };
+  with([&](Session& session) { session.NoteMoving(output); });
+  archive_.Move({.session = {info.id, info.uid, info.directories},
+                 .to = std::move(to),
+                 .output = output,
+                 .attempts = attempts,
+                 .moved =
+                     [this, with, output](const std::string& directory) {
+                       with([&](Session& session) { session.NoteMoved(directory, output); });
+                       past_.NoteMoved(directory, output);
+                     },
+                 .done =
+                     [this, with, output, info, done = std::move(done)](const Status& status) {
+                       with([&](Session& session) { session.NoteMoveEnded(output, status); });
+                       if (status.ok()) past_.NoteMoveEnded(info.id, info.uid, info.used_bytes);
+                       done(status);
+                     }});
 }
 
 void Manager::Impl::Remember(const std::shared_ptr<Session>& session) {
@@ -325,7 +358,7 @@ void Manager::Impl::Resume(ResumeRecord record) {
   request->spec = std::move(record.spec);
   request->done = [this, id = record.session](const Result<SessionInfo>& result) {
     if (result.ok()) {
-      std::erase_if(past_, [&id](const SessionInfo& info) { return info.id == id; });
+      past_.Forget(id);
       base::LogInfo("session " + id + " goes on");
     } else {
       base::LogWarn("session " + id + " does not go on: " + result.status().message());
@@ -432,29 +465,36 @@ void Manager::Impl::Pin(const Caller& caller, const std::string& id, bool pinned
                });
 }
 
+// … and that nothing is written to any more.
+Result<SessionInfo> Manager::Impl::Ended(const Caller& caller, const std::string& id) {
+  PROFD_ASSIGN_OR_RETURN(SessionInfo info, Changeable(caller, id));
+  if (info.state == State::kSealed || info.state == State::kFailed) return info;
+  return Status{Code::kFailedPrecondition,
+                "session " + id + " is " + StateName(info.state) + "; profctl stop " + id + " first"};
+}
+
 void Manager::Impl::Remove(const Caller& caller, const std::string& id,
                            std::function<void(Result<SessionInfo>)> done) {
-  const Result<SessionInfo> info = Changeable(caller, id);
+  const Result<SessionInfo> info = Ended(caller, id);
   if (!info.ok()) return done(info);
-  if (info->state != State::kSealed && info->state != State::kFailed) {
-    return done(Status{Code::kFailedPrecondition, "session " + id + " is " + StateName(info->state) +
-                                                      "; profctl stop " + id + " first"});
-  }
   archive_.Remove({id, info->uid, info->directories},
                   [info = *info, done = std::move(done)](const Status& status) {
                     done(status.ok() ? Result<SessionInfo>(info) : Result<SessionInfo>(status));
                   });
 }
 
+void Manager::Impl::Move(const Caller& caller, const std::string& id, const std::string& output,
+                         std::shared_ptr<base::UniqueFd> to, std::function<void(Result<SessionInfo>)> done) {
+  const Result<SessionInfo> info = Ended(caller, id);
+  if (!info.ok()) return done(info);
+  MoveTo(*info, std::move(to), output, 1, [this, caller, id, done = std::move(done)](const Status& status) {
+    done(status.ok() ? Get(caller, id) : Result<SessionInfo>(status));
+  });
+}
+
 void Manager::Impl::OnRemoved(const store::Kept& kept, const store::RemovedTrace& trace) {
   const std::string directory = config_.store.spool + "/" + kept.user + "/" + kept.name;
-  for (SessionInfo& info : past_) {
-    if (std::erase(info.directories, directory) == 0) continue;
-    info.aged_bytes += trace.bytes;
-    info.aged_records += trace.records;
-    if (!info.directories.empty()) info.directory = info.directories.back();
-  }
-  std::erase_if(past_, [](const SessionInfo& info) { return info.directories.empty(); });
+  past_.NoteRemoved(directory, trace.bytes, trace.records);
   for (const auto& session : sessions_) {
     session->NoteRemoved(directory, kept.disk_bytes, trace.bytes, trace.records);
   }
@@ -468,10 +508,10 @@ std::vector<SessionInfo> Manager::Impl::List(const Caller& caller) const {
   for (auto session = sessions_.rbegin(); session != sessions_.rend(); ++session) {
     if (May(caller, Action::kSeeSession, (*session)->uid()).ok()) infos.push_back((*session)->Info());
   }
-  for (const SessionInfo& info : past_) {
+  for (const SessionInfo& info : past_.all()) {
     if (!May(caller, Action::kSeeSession, info.uid).ok()) continue;
     infos.push_back(info);
-    infos.back().used_bytes = archive_.DiskBytes({info.id, info.uid, info.directories});
+    infos.back().used_bytes += archive_.DiskBytes({info.id, info.uid, info.directories});
   }
   for (SessionInfo& info : infos) info.pinned = archive_.Pinned(info.id, info.uid);
   return infos;
@@ -549,6 +589,10 @@ void Manager::Pin(const Caller& caller, const std::string& session, bool pinned,
 void Manager::Remove(const Caller& caller, const std::string& session,
                      std::function<void(Result<SessionInfo>)> done) {
   impl_->Remove(caller, session, std::move(done));
+}
+void Manager::Move(const Caller& caller, const std::string& session, const std::string& output,
+                   std::shared_ptr<base::UniqueFd> to, std::function<void(Result<SessionInfo>)> done) {
+  impl_->Move(caller, session, output, std::move(to), std::move(done));
 }
 void Manager::Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done) {
   impl_->Devices(caller, std::move(done));

@@ -58,6 +58,9 @@ class Manager {
   // Of a session that has ended, everything that is in the spool; answers with what it was.
   void Remove(const auth::Caller& caller, const std::string& session,
               std::function<void(base::Result<SessionInfo>)> done);
+  // The same to the open directory `to`, of which `output` is the text; answers when it is there.
+  void Move(const auth::Caller& caller, const std::string& session, const std::string& output,
+            std::shared_ptr<base::UniqueFd> to, std::function<void(base::Result<SessionInfo>)> done);
   // Newest first; of other users only for root.
   std::vector<SessionInfo> List(const auth::Caller& caller);
   void Devices(const auth::Caller& caller, std::function<void(base::Result<NodeReport>)> done);

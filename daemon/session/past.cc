@@ -88,6 +88,10 @@ SessionInfo FromManifest(const format::Manifest& manifest, const std::string& di
   for (const int64_t pid : manifest.pids) info.pids.push_back(static_cast<pid_t>(pid));
   info.duration_ns = manifest.duration_ns;
   info.storage_limit_bytes = manifest.storage_limit_bytes;
+  if (const auto output = manifest.settings.find("move_to"); output != manifest.settings.end()) {
+    info.warnings = {"profd ended before its directory was moved to " + output->second +
+                     ", which only you can open: profctl mv " + info.id + " " + output->second};
+  }
   info.start_wall_ns = manifest.begin_wall_ns;
   info.elapsed_ns = manifest.elapsed_ns;
   for (const format::ManifestKind& kind : manifest.kinds) {
@@ -184,6 +188,39 @@ std::vector<SessionInfo> ReadPastSessions(const std::string& spool, size_t most)
     }
   }
   return sessions;
+}
+
+std::string MovedTo(const std::string& directory, const std::string& output) {
+  return output + directory.substr(directory.rfind('/'));
+}
+
+void PastSessions::Forget(const std::string& session) {
+  std::erase_if(sessions_, [&](const SessionInfo& info) { return info.id == session; });
+}
+
+void PastSessions::NoteRemoved(const std::string& directory, uint64_t bytes, uint64_t records) {
+  for (SessionInfo& info : sessions_) {
+    if (std::erase(info.directories, directory) == 0) continue;
+    info.aged_bytes += bytes;
+    info.aged_records += records;
+    if (!info.directories.empty()) info.directory = info.directories.back();
+  }
+  std::erase_if(sessions_, [](const SessionInfo& info) { return info.directories.empty(); });
+}
+
+void PastSessions::NoteMoved(const std::string& directory, const std::string& output) {
+  for (SessionInfo& info : sessions_) {
+    std::replace(info.directories.begin(), info.directories.end(), directory, MovedTo(directory, output));
+    info.directory = info.directories.back();
+  }
+}
+
+void PastSessions::NoteMoveEnded(const std::string& session, uid_t uid, uint64_t used_bytes) {
+  for (SessionInfo& info : sessions_) {
+    if (info.id != session || info.uid != uid) continue;
+    info.warnings.clear();
+    info.used_bytes = used_bytes;
+  }
 }
 
 }  // namespace profd::session

@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "daemon/base/log.h"
 #include "daemon/session/after.h"
+#include "daemon/session/past.h"
 
 namespace profd::session {
 
@@ -21,6 +22,10 @@ using base::Status;
 
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kManifestEveryS = 5;
+
+constexpr char kTryToMoveAgain[] = " tries again";
+
+std::string MovingTo(const std::string& output) { return "its directory is being moved to " + output; }
 
 void AddReason(std::vector<std::string>& reasons, const std::string& reason) {
   if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
@@ -80,6 +85,7 @@ std::shared_ptr<Trace> Session::NewTrace() {
         ",warmup=" + std::to_string(steps.warmup) + ",active=" + std::to_string(steps.active) +
         ",repeat=" + std::to_string(steps.repeat);
   }
+  if (setup_.move_to) manifest.settings["move_to"] = setup_.spec.output;
   if (setup_.spec.flight_recorder) manifest.settings["flight_recorder"] = "true";
   if (!directories_.empty())
     manifest.previous = directories_.back().substr(directories_.back().rfind('/') + 1);
@@ -389,21 +395,19 @@ void Session::NoteRemoved(const std::string& directory, uint64_t disk_bytes, uin
   if (trace_ && !ended()) trace_->SetRemoved(removed_);
 }
 
-void Session::NoteMoving() { warnings_.push_back("its directory is being moved to " + setup_.spec.output); }
+void Session::NoteMoving(const std::string& output) { warnings_.push_back(MovingTo(output)); }
 
-void Session::NoteMoved(const std::string& directory, const Status& status) {
-  const std::string& output = setup_.spec.output;
-  if (!status.ok()) {
-    warnings_.push_back(directory + " stays where it is: " + status.message());
-    base::LogWarn("session " + setup_.id + ": " + warnings_.back());
-  }
-  const std::string moved = output + directory.substr(directory.rfind('/'));
-  if (status.ok()) std::replace(directories_.begin(), directories_.end(), directory, moved);
-  const bool all = std::all_of(directories_.begin(), directories_.end(),
-                               [&](const std::string& each) { return each.starts_with(output + "/"); });
-  if (all || !status.ok()) {
-    std::erase(warnings_, "its directory is being moved to " + output);
-  }
+void Session::NoteMoved(const std::string& directory, const std::string& output) {
+  std::replace(directories_.begin(), directories_.end(), directory, MovedTo(directory, output));
+}
+
+void Session::NoteMoveEnded(const std::string& output, const Status& status) {
+  std::erase(warnings_, MovingTo(output));
+  std::erase_if(warnings_, [](const std::string& warning) { return warning.ends_with(kTryToMoveAgain); });
+  if (status.ok()) return;
+  warnings_.push_back("its directory stays where it is: " + status.message() + "; profctl mv " + setup_.id +
+                      " " + output + kTryToMoveAgain);
+  base::LogWarn("session " + setup_.id + ": " + warnings_.back());
 }
 
 void Session::NoteProbe(double bytes_per_second) {

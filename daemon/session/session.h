@@ -53,8 +53,9 @@ class Session : public std::enable_shared_from_this<Session> {
   int parent() const { return setup_.parent.get(); }
   // Ended: where its directories are to be moved to, once; none: they are where they belong.
   base::UniqueFd TakeMoveTo() { return std::move(setup_.move_to); }
-  void NoteMoving();
-  void NoteMoved(const std::string& directory, const base::Status& status);
+  void NoteMoving(const std::string& output);
+  void NoteMoved(const std::string& directory, const std::string& output);
+  void NoteMoveEnded(const std::string& output, const base::Status& status);
   // What the disk was found to take.
   void NoteProbe(double bytes_per_second);
   // Ended, and counted for elsewhere.

@@ -53,6 +53,21 @@ class Copy {
     return ::fsync(to) == 0 ? Status::Ok() : Status::FromErrno("flush " + path);
   }
 
+  // Everything of `from` is in `to`, too, with the same bytes.
+  bool Copied(int from, int to, int depth) {
+    const std::vector<std::string> names = Names(from);
+    return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+      if (const auto facts = RegularFile(from, name, uid_)) {
+        const UniqueFd source(::openat(from, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+        const auto present = RegularFile(to, name, uid_);
+        return present && present->st_size == facts->st_size && Same(source.get(), to, name);
+      }
+      const UniqueFd source = OpenDir(from, name, uid_);
+      const UniqueFd target = OpenDir(to, name, uid_);
+      return source && target && depth < kMaxDepth && Copied(source.get(), target.get(), depth + 1);
+    });
+  }
+
   Result<UniqueFd> Folder(int parent, const std::string& name, const std::string& path) {
     if (::mkdirat(parent, name.c_str(), 0750) != 0 && errno != EEXIST)
       return Status::FromErrno("make " + path);
@@ -143,6 +158,11 @@ Status CopyTrace(const std::string& spool, const std::string& user, const std::s
   if (!source) return {Code::kNotFound, name + " is gone"};
   ::flock(source.get(), LOCK_SH | LOCK_NB);
   Copy copy(folder.uid(), bytes_per_second);
+  // An attempt that came to its end, but not to tell of it.
+  if (const UniqueFd there = OpenDir(to, name, folder.uid())) {
+    if (copy.Copied(source.get(), there.get(), 0)) return {};
+    return {Code::kAlreadyExists, "another " + name + " is there already: remove or rename it first"};
+  }
   const std::string under_way = kUnderWay + name;
   {
     PROFD_ASSIGN_OR_RETURN(const UniqueFd target, copy.Folder(to, under_way, under_way));

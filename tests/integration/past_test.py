@@ -25,7 +25,7 @@ class PastTest(harness.ProfdTest):
         harness.wait_until(lambda: len(daemon.status(session["session"])["directories"]) >= 2, "it to roll")
         job.order("mark 500")
         sealed = daemon.end(session["session"])
-        for kind in ("agent-mark", "host-cpu"):
+        for kind in ("agent-counter", "host-cpu"):
             self.assertGreater(sum(each["records"] for each in sealed["kinds"] if each["kind"] == kind), 0, kind)
         self.assertEqual(daemon.stop(), 0)
         past = self.again(daemon, session)

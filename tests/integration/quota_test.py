@@ -4,6 +4,7 @@ import collections
 import fcntl
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import unittest
@@ -147,12 +148,76 @@ class QuotaTest(harness.ProfdTest):
         harness.wait_until(lambda: daemon.status(session["session"])["bytes"] > 10 * MB, "data")
         sealed = daemon.end(session["session"])
         moved = harness.wait_until(
-            lambda: (now := daemon.status(session["session"]))["directory"].startswith(str(output)) and now, "the move")
-        self.assertEqual(moved["warnings"], [])
-        harness.wait_until(lambda: not os.path.exists(session["directory"]), "the original to go")
+            lambda: (now := daemon.status(session["session"]))["directory"].startswith(str(output)) and not now["warnings"]
+            and now, "the move")
+        self.assertFalse(os.path.exists(session["directory"]))
         result = daemon.ctl("verify", moved["directory"], "--json").json["directories"][0]
         self.assertEqual((result["state"], result["bytes"]), ("sealed", sealed["bytes"]))
         self.assertEqual([path.name for path in output.iterdir()], [os.path.basename(session["directory"])])
+
+    def cut_short(self, daemon, output):
+        """A session whose move to `output` a kill has cut short; the next profd runs."""
+        session = daemon.begin("--collect", "hbm", "--devices", "0", "--output", output)
+        harness.wait_until(lambda: daemon.status(session["session"])["bytes"] > 20 * MB, "data")
+        daemon.end(session["session"])
+        harness.wait_until(lambda: any(path.stat().st_size for path in output.glob(".moving_*/device_0/data/*")),
+                           "the move to be under way")
+        daemon.kill()
+        self.assertEqual(list(output.glob("PROF_*")), [])
+        daemon.start()
+        harness.wait_until(lambda: self.listed(daemon), "the past sessions")
+        return session
+
+    def test_a_move_that_a_kill_has_cut_short_loses_nothing(self):
+        daemon = self.profd(sim=SMALL, config=store(spool_first="true", move_mb_per_s=4))
+        output = daemon.directory / "out"
+        session = self.cut_short(daemon, output)
+        past = daemon.status(session["session"])
+        self.assertEqual(past["directory"], session["directory"])
+        advice = f"profctl mv {session['session']} {output}"
+        self.assertIn(advice, past["warnings"][0])
+        self.assertIn(advice, daemon.log.read_text())
+        daemon.stop()
+        (daemon.directory / "profd.yaml").write_text(store(spool_first="true"))
+        daemon.start()
+        harness.wait_until(lambda: self.listed(daemon), "the past sessions")
+        moved = daemon.ctl("mv", session["session"], output, "--json").json
+        self.assertEqual(moved["directory"], str(output / os.path.basename(session["directory"])))
+        self.assertEqual((moved["warnings"], moved["bytes"]), ([], past["bytes"]))
+        self.assertFalse(os.path.exists(session["directory"]))
+        self.assertEqual([path.name for path in output.iterdir()], [os.path.basename(session["directory"])])
+        result = daemon.ctl("verify", moved["directory"], "--json").json["directories"][0]
+        self.assertEqual((result["ok"], result["state"], result["bytes"]), (True, "sealed", past["bytes"]))
+        self.assertEqual(daemon.ctl("mv", session["session"], output).code, harness.FAILED)
+
+    def test_a_kill_between_the_copy_and_the_original(self):
+        daemon = self.profd(sim=SMALL)
+        sealed = self.record(daemon, 5)
+        output = daemon.directory / "out"
+        there = output / os.path.basename(sealed["directory"])
+        shutil.copytree(sealed["directory"], there)
+        data = there / "device_0" / "data" / "hbm.data.0.slice_0"
+        content = data.read_bytes()
+        data.write_bytes(content[:-1] + b"?")
+        refused = daemon.ctl("mv", sealed["session"], output)
+        self.assertEqual(refused.code, harness.BUSY)
+        self.assertIn("is there already", refused.err)
+        self.assertTrue(os.path.exists(sealed["directory"]))
+        data.write_bytes(content)
+        self.assertEqual(daemon.ctl("mv", sealed["session"], output).code, harness.OK)
+        self.assertFalse(os.path.exists(sealed["directory"]))
+        self.assertEqual(data.read_bytes(), content)
+
+    def test_what_may_not_be_moved(self):
+        daemon = self.profd(sim=SMALL)
+        output = daemon.directory / "out"
+        running = daemon.begin("--collect", "hbm", "--devices", "0")["session"]
+        self.assertEqual(daemon.ctl("mv", running, output).code, harness.FAILED)
+        self.assertFalse(output.exists())
+        self.assertEqual(daemon.ctl("mv", "ffffffff", output).code, harness.NOT_FOUND)
+        daemon.end(running)
+        self.assertEqual(daemon.ctl("mv", running, daemon.spool / "root").code, harness.USAGE)
+        self.assertEqual(daemon.ctl("mv", running, "/proc").code, harness.USAGE)
 
     def test_what_cannot_be_moved_stays(self):
         daemon = self.profd(sim=SMALL, config=store(spool_first="true"))
@@ -163,7 +228,7 @@ class QuotaTest(harness.ProfdTest):
 
         def refused():
             status = daemon.status(session["session"])
-            return any("stays where it is" in text for text in status["warnings"]) and status
+            return any("stays where it is" in text and "profctl mv" in text for text in status["warnings"]) and status
 
         status = harness.wait_until(refused, "the refusal")
         self.assertEqual(status["directory"], session["directory"])

@@ -30,7 +30,7 @@ class OutputTest : public testing::Test {
   static void ExpectRefused(const std::string& text, Code code) {
     const base::Status status = OpenOutputDir(text).status();
     EXPECT_EQ(status.code(), code) << text << ": " << status.message();
-    EXPECT_THAT(status.message(), testing::StartsWith("--output '"));
+    EXPECT_THAT(status.message(), testing::StartsWith("output directory '"));
   }
 
   std::string folder_;

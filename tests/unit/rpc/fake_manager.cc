@@ -91,6 +91,15 @@ void Manager::Remove(const auth::Caller& caller, const std::string& session,
   done(info);
 }
 
+void Manager::Move(const auth::Caller& caller, const std::string& session, const std::string& output,
+                   std::shared_ptr<base::UniqueFd> to, std::function<void(base::Result<SessionInfo>)> done) {
+  {
+    const std::lock_guard lock(Fake().mutex);
+    Fake().moved_to = {output, std::move(to)};
+  }
+  done(Get(caller, session));
+}
+
 std::vector<SessionInfo> Manager::List(const auth::Caller& caller) {
   FakeSessions& fake = Fake();
   const std::lock_guard lock(fake.mutex);

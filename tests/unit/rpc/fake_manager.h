@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/session/manager.h"
@@ -22,9 +23,10 @@ struct FakeSessions {
   std::vector<Target> targets;
   std::vector<Check> checks;
 
-  auth::Caller caller;  // of the last call
-  SessionSpec started;  // by the last Start
-  StopTarget stopped;   // by the last Stop
+  auth::Caller caller;                                               // of the last call
+  SessionSpec started;                                               // by the last Start
+  StopTarget stopped;                                                // by the last Stop
+  std::pair<std::string, std::shared_ptr<base::UniqueFd>> moved_to;  // by the last Move
   pid_t doctor_pid = 0;
   uint64_t snapshot_ns = 0;  // of the last Snapshot
   std::vector<std::function<void(base::Result<SessionInfo>)>> unanswered;

@@ -216,6 +216,24 @@ TEST_F(RpcTest, OutputDirectoryArrivesOnceAndOnlyThroughTheDoor) {
   EXPECT_EQ(ControlClient(socket_, other.ticket()).Start(spec).status().code(), Code::kInvalidArgument);
 }
 
+TEST_F(RpcTest, TheDirectoryToMoveToComesThroughTheDoor) {
+  Put(Info(session::State::kSealed));
+  const base::UniqueFd dir(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY));
+  const client::DoorClient door = Knock(dir.get());
+  ControlClient control(socket_, door.ticket());
+  ASSERT_TRUE(control.Move("s-1", folder_).ok());
+  {
+    const std::lock_guard lock(Fake().mutex);
+    EXPECT_EQ(Fake().moved_to.first, folder_);
+    struct stat sent {};
+    struct stat received {};
+    ASSERT_EQ(::fstat(dir.get(), &sent), 0);
+    ASSERT_EQ(::fstat(Fake().moved_to.second->get(), &received), 0);
+    EXPECT_EQ(sent.st_ino, received.st_ino);
+  }
+  EXPECT_EQ(control.Move("s-1", folder_).status().code(), Code::kInvalidArgument);
+}
+
 TEST_F(RpcTest, BadRequestsNeverReachTheManager) {
   Put(Info(session::State::kRunning));
   const client::DoorClient door = Knock();

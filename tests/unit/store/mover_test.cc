@@ -79,6 +79,17 @@ TEST_F(MoverTest, GoesOnWhereItWasCutShort) {
   EXPECT_EQ(ReadFile(to() / kName / "profd/manifest.json"), "{}");
 }
 
+TEST_F(MoverTest, WhatIsThereAlreadyIsNotCopiedAgain) {
+  ASSERT_TRUE(Run().ok());
+  std::ofstream(to() / kName / "exported.json") << "the user's";
+  const auto written = fs::last_write_time(to() / kName / "profd");
+  ASSERT_TRUE(Run().ok());
+  EXPECT_EQ(fs::last_write_time(to() / kName / "profd"), written);
+  std::ofstream(to() / kName / "device_0/data/hbm.data.0.slice_0") << std::string(3'000'000, 'y');
+  EXPECT_EQ(Run().code(), Code::kAlreadyExists);
+  EXPECT_TRUE(fs::exists(source()));
+}
+
 TEST_F(MoverTest, KeepsToItsRate) {
   const uint64_t begin = base::MonotonicNs();
   ASSERT_TRUE(Run(20'000'000).ok());
