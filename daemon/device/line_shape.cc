@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 namespace profd::device {
@@ -20,15 +21,38 @@ struct Census {
   Block blanks{};
   Block others{};  // ≠ 0: neither digit nor one of " .:%"
 
-  void Add(const char* bytes) {
+  void Add(const char* bytes) { Add(bytes, ~Block{}); }
+  // Only where `counts` is 0xFF.
+  void Add(const char* bytes, Block counts) {
     Block block;
     std::memcpy(&block, bytes, sizeof block);
     const auto blank = reinterpret_cast<Block>(block == ' ');
     const auto number = reinterpret_cast<Block>((block - '0' <= 10) | (block == '.') | (block == '%'));
-    blanks -= blank;
-    others |= ~(blank | number);
+    blanks -= blank & counts;
+    others |= ~(blank | number) & counts;
   }
 };
+
+using Halves = std::array<uint64_t, 2>;
+static_assert(sizeof(Halves) == sizeof(Block));
+
+// Of all lanes.
+uint32_t Sum(Block block) {
+  constexpr uint64_t kEven = 0x00ff00ff00ff00ff;
+  uint64_t sums = 0;
+  for (const uint64_t half : std::bit_cast<Halves>(block)) sums += (half & kEven) + (half >> 8 & kEven);
+  return static_cast<uint32_t>((sums * 0x0001000100010001) >> 48);
+}
+bool AnySet(Block block) {
+  const auto halves = std::bit_cast<Halves>(block);
+  return (halves[0] | halves[1]) != 0;
+}
+
+// 0xFF in the last `count` lanes.
+Block Last(size_t count) {
+  constexpr Block kIndex{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return reinterpret_cast<Block>(kIndex >= static_cast<uint8_t>(kLanes - count));
+}
 
 }  // namespace
 
@@ -47,19 +71,17 @@ bool LineShape::LooksLikeTheLast(std::string_view line) const {
   if (line.size() > kMostBytes) return false;
   if (timed_ && (line.size() < colon_ + 11 || line[colon_] != ':' || line[colon_ + 10] != ' ')) return false;
   Census census;
-  size_t at = 0;
-  for (; at + kLanes <= line.size(); at += kLanes) census.Add(line.data() + at);
-  std::array<char, kLanes> rest;
-  rest.fill('0');
-  std::memcpy(rest.data(), line.data() + at, line.size() - at);
-  census.Add(rest.data());
-  uint32_t blanks = 0;
-  uint32_t others = 0;
-  for (size_t i = 0; i < kLanes; ++i) {
-    blanks += census.blanks[i];
-    others |= census.others[i];
+  if (line.size() < kLanes) {
+    std::array<char, kLanes> whole;
+    whole.fill('0');
+    std::memcpy(whole.data(), line.data(), line.size());
+    census.Add(whole.data());
+  } else {
+    size_t at = 0;
+    for (; at + kLanes <= line.size(); at += kLanes) census.Add(line.data() + at);
+    census.Add(line.data() + line.size() - kLanes, Last(line.size() - at));
   }
-  return others == 0 && blanks == blanks_;
+  return !AnySet(census.others) && Sum(census.blanks) == blanks_;
 }
 
 }  // namespace profd::device
