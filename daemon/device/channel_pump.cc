@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint64_t kRingBytes = 4u << 20;  // of the driver, per channel
 constexpr uint64_t kQuarterRing = kRingBytes / 4;
+constexpr uint64_t kEnough = kQuarterRing / 4;  // to be read: a chunk's worth, so that all kinds age in step
 constexpr uint64_t kVisitBytes = kQuarterRing;  // then the next channel has its turn
 constexpr uint64_t kShortVisitBytes = kVisitBytes / 8;
 constexpr size_t kScratchBytes = 256u << 10;
@@ -252,12 +253,13 @@ uint64_t ChannelPump::DueAfter(Channel& channel, Outcome outcome, uint64_t now_n
   if (stopping_[channel.source.id.device]) return now_ns + options_.stop_sweep_ns;
   const uint64_t longest_ns = std::min(channel.longest_ns, options_.sweep_ns);
   channel.longest_ns = 2 * longest_ns;
-  const double quarter_ns = static_cast<double>(kQuarterRing) / std::max(channel.rate, 1e-9);
-  if (quarter_ns < static_cast<double>(longest_ns)) {
-    return now_ns + std::max(kShortestInterval, static_cast<uint64_t>(quarter_ns));
-  }
-  if (longest_ns < options_.sweep_ns) return now_ns + longest_ns;
-  return (now_ns / options_.sweep_ns + 1) * options_.sweep_ns;  // one beat for all: one wake-up for all
+  const double fill_ns = static_cast<double>(kEnough) / std::max(channel.rate, 1e-9);
+  if (fill_ns >= static_cast<double>(longest_ns) && longest_ns < options_.sweep_ns)
+    return now_ns + longest_ns;
+  // One beat for all, or a half of it, or a quarter …: one wake-up for all.
+  uint64_t beat_ns = options_.sweep_ns;
+  while (static_cast<double>(beat_ns) > fill_ns && beat_ns > 2 * kShortestInterval) beat_ns /= 2;
+  return (now_ns / beat_ns + 1) * beat_ns;
 }
 
 // Until the driver has no more or `most_bytes` are read. `may_lose`: without a chunk too, counting what is
