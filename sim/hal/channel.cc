@@ -18,9 +18,10 @@ bool Channel::MapRing(size_t bytes) {
   return ring_.Map(bytes);
 }
 
-void Channel::FillForFlood(Producer& producer) {
+void Channel::FillForFlood(Producer& producer, double bytes_s) {
   const std::lock_guard lock(mutex_);
   flood_ = std::make_unique<Flood>(ring_, producer);
+  flood_->SetRate(bytes_s, RawNs());  // at once: somebody may read before the start returns
 }
 
 void Channel::EndStart(bool ok) {

@@ -19,7 +19,7 @@ class Channel {
   // disabled → starting. kStatusFail when it is anything else.
   int BeginStart();
   bool MapRing(size_t bytes);
-  void FillForFlood(Producer& producer);
+  void FillForFlood(Producer& producer, double bytes_s);
   void EndStart(bool ok);  // → enabled, or back to disabled
 
   // enabled → stopping.

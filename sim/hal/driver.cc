@@ -140,7 +140,7 @@ int Driver::StartOnDevice(Device& device, uint32_t id, const StartPara& para, st
     producer = MakeProducer(device.env, request);
   }
   if (config_.flood && producer) {
-    channel.FillForFlood(*producer);
+    channel.FillForFlood(*producer, config_.rate_mb_s * kMegabyte);
     producer.reset();
     SetFlooding(device, id, true);
   }
