@@ -14,7 +14,7 @@ constexpr uint64_t kLeastSliceBytes = 64ull << 10;
 // Kept free for control files, which are written whatever the limit.
 constexpr uint64_t kMostReserve = 2ull << 20;
 // Whoever adds up the files looks at one after the other, and counts what goes meanwhile beside what comes.
-constexpr double kLookNs = 25e6;
+constexpr double kLookNs = 100e6;
 constexpr uint64_t kMostForLook = 16;  // one part in so many of the limit
 constexpr uint64_t kCutsOfWindow = 8;
 // Sources look about five times a second; finer slices would only make more files.
