@@ -239,21 +239,21 @@ void Archive::RemoveNext(std::vector<Place> places, std::function<void(Status)> 
   });
 }
 
-void Archive::Move(Moving moving) {
+Status Archive::Move(Moving moving) {
   const std::string& id = moving.session.session;
   if (PlacesOf(moving.session).empty()) {
-    return moving.done({Code::kFailedPrecondition,
-                        "session " + id + " is not in profd's spool: nothing of it is to be moved"});
+    return {Code::kFailedPrecondition,
+            "session " + id + " is not in profd's spool: nothing of it is to be moved"};
   }
   // Its text would make it one of the spool's own.
   if ((moving.output + "/").starts_with(config_.store.spool + "/")) {
-    return moving.done(
-        {Code::kInvalidArgument, moving.output + " is in profd's spool: name a directory outside"});
+    return {Code::kInvalidArgument, moving.output + " is in profd's spool: name a directory outside"};
   }
   if (!moving_.emplace(moving.session.uid, id).second) {
-    return moving.done({Code::kAborted, "session " + id + " is being moved already"});
+    return {Code::kAborted, "session " + id + " is being moved already"};
   }
   MoveNext(std::make_shared<Moving>(std::move(moving)));
+  return {};
 }
 
 void Archive::EndMove(const Moving& moving, const Status& status) {

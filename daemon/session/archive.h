@@ -60,7 +60,8 @@ class Archive {
     std::function<void(const std::string& directory)> moved;
     std::function<void(base::Status)> done;
   };
-  void Move(Moving moving);
+  // An error: nothing is moved, and neither is called.
+  base::Status Move(Moving moving);
 
  private:
   // Folder in the spool and name of a directory.

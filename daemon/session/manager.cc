@@ -9,19 +9,17 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/text.h"
 #include "daemon/agent/drain.h"
 #include "daemon/agent/registry.h"
 #include "daemon/base/executor.h"
 #include "daemon/base/log.h"
 #include "daemon/host/process.h"
 #include "daemon/host/sampler.h"
-#include "daemon/session/archive.h"
 #include "daemon/session/aside.h"
+#include "daemon/session/book.h"
 #include "daemon/session/disk_probe.h"
 #include "daemon/session/doctor.h"
 #include "daemon/session/node.h"
-#include "daemon/session/past.h"
 #include "daemon/session/resumer.h"
 #include "daemon/session/selection.h"
 #include "daemon/session/session.h"
@@ -39,9 +37,6 @@ using auth::May;
 using base::Code;
 using base::Result;
 using base::Status;
-
-constexpr size_t kMaxEnded = 256;
-constexpr int kMoveAttempts = 5;
 
 std::string NewId() {
   uint32_t random = 0;
@@ -74,42 +69,21 @@ class Manager::Impl {
         sampler_([this](std::function<void()> work) { ctl_.Post(std::move(work)); }),
         drain_({}, [this](std::function<void()> work) { ctl_.Post(std::move(work)); }),
         aside_(ctl),
-        archive_(
-            ctl, aside_, config,
-            [this](const store::Kept& kept, const store::RemovedTrace& trace) { OnRemoved(kept, trace); }),
+        book_(ctl, aside_, config),
         resumer_(ctl, aside_, agents, config.store.spool),
         probe_(ctl, aside_) {
     // So that the first start finds the facts.
     ctl_.Post([this] { node_.WhenKnown([] {}); });
     // Before a session that goes on (--resume) is linked to what there is of it.
-    aside_.Run([this, spool = config_.store.spool, now = base::WallNs()] {
-      RecoverPastSessions(spool, now);
-      auto past = std::make_shared<std::vector<SessionInfo>>(ReadPastSessions(spool, kMaxEnded));
-      return [this, past] {
-        archive_.Begin([this, past] {
-          for (const SessionInfo& info : *past) {
-            for (const std::string& warning : info.warnings)
-              base::LogWarn("session " + info.id + ": " + base::OneLine(warning, 300));
-          }
-          past_.Set(std::move(*past));
-          resumer_.Resume([this](ResumeRecord record) { Resume(std::move(record)); });
-        });
-      };
-    });
+    book_.Begin([this] { resumer_.Resume([this](ResumeRecord record) { Resume(std::move(record)); }); });
   }
 
   void Start(const Caller& caller, SessionSpec spec, std::function<void(Result<SessionInfo>)> done);
   void Stop(const Caller& caller, const StopTarget& target,
             std::function<void(Result<std::vector<SessionInfo>>)> done);
-  Result<SessionInfo> Get(const Caller& caller, const std::string& id);
+  Book& book() { return book_; }
   void Snapshot(const Caller& caller, const std::string& id, uint64_t newest_ns,
                 std::function<void(Result<SessionInfo>)> done);
-  void Pin(const Caller& caller, const std::string& id, bool pinned,
-           std::function<void(Result<SessionInfo>)> done);
-  void Remove(const Caller& caller, const std::string& id, std::function<void(Result<SessionInfo>)> done);
-  void Move(const Caller& caller, const std::string& id, const std::string& output,
-            std::shared_ptr<base::UniqueFd> to, std::function<void(Result<SessionInfo>)> done);
-  std::vector<SessionInfo> List(const Caller& caller) const;
   void Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done);
   void Targets(const Caller& caller, std::function<void(std::vector<Target>)> done);
   void Doctor(const Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done);
@@ -134,14 +108,7 @@ class Manager::Impl {
   void OpenOutput(std::shared_ptr<Request> request);
   void Launch(const std::shared_ptr<Request>& request, base::UniqueFd parent, std::string parent_path);
   void Remember(const std::shared_ptr<Session>& session);
-  void MoveToOutput(const std::shared_ptr<Session>& session);
-  void MoveTo(const SessionInfo& info, std::shared_ptr<base::UniqueFd> to, const std::string& output,
-              int attempts, std::function<void(Status)> done);
   void Resume(ResumeRecord record);
-  void ForgetOld();
-  Result<SessionInfo> Changeable(const Caller& caller, const std::string& id);
-  Result<SessionInfo> Ended(const Caller& caller, const std::string& id);
-  void OnRemoved(const store::Kept& kept, const store::RemovedTrace& trace);
 
   base::Executor& ctl_;
   const config::Config& config_;
@@ -151,19 +118,16 @@ class Manager::Impl {
   host::Sampler sampler_;
   agent::Drain drain_;
   Aside aside_;
-  Archive archive_;
+  Book book_;
   Resumer resumer_;
   DiskProbe probe_;
-  std::deque<std::shared_ptr<Session>> sessions_;  // oldest first
-  PastSessions past_;
   uint32_t next_trace_ = 1;
   bool shutting_down_ = false;
 };
 
 // For one more session.
 Status Manager::Impl::CheckRoom() const {
-  const auto open = static_cast<size_t>(std::count_if(sessions_.begin(), sessions_.end(),
-                                                      [](const auto& session) { return !session->ended(); }));
+  const size_t open = book_.open();
   if (open >= config_.session.max_sessions) {
     return {Code::kResourceExhausted, std::to_string(open) +
                                           " sessions are open, the most this profd allows "
@@ -273,7 +237,6 @@ void Manager::Impl::OpenOutput(std::shared_ptr<Request> request) {
 
 void Manager::Impl::Launch(const std::shared_ptr<Request>& request, base::UniqueFd parent,
                            std::string parent_path) {
-  ForgetOld();
   Session::Setup setup;
   setup.id = request->resumes.empty() ? NewId() : request->resumes;
   setup.directories = request->directories;
@@ -284,62 +247,18 @@ void Manager::Impl::Launch(const std::shared_ptr<Request>& request, base::Unique
   setup.parent_path = std::move(parent_path);
   setup.target_name = request->target_name;
   setup.next_trace_id = [this] { return next_trace_++; };
-  const bool in_spool = setup.spec.output.empty() || request->move_to;
   setup.move_to = std::move(request->move_to);
-  setup.bounds = archive_.BoundsFor(setup.owner, setup.parent.get(), in_spool);
-  setup.on_rolled = [this, id = setup.id, uid = setup.owner.uid](const std::string& directory) {
-    archive_.TakeRolled({id, uid, {directory}});
-  };
+  book_.Bind(setup);
   auto session = std::make_shared<Session>(
       Services{ctl_, config_, node_, writers_, sampler_, agents_, drain_}, std::move(setup));
-  sessions_.push_back(session);
-  session->WhenEnded([this, weak = std::weak_ptr(session)](const SessionInfo& info) {
-    archive_.TakeEnded({info.id, info.uid, info.directories}, [this, weak] {
-      const auto session = weak.lock();
-      if (!session) return;
-      session->LeaveBounds();
-      MoveToOutput(session);
-    });
-  });
+  book_.Add(session);
   session->Start([this, session, request](const Result<SessionInfo>& result) {
     // Refused: the caller has the reason, there is nothing to look at later.
-    if (!result.ok()) std::erase(sessions_, session);
+    if (!result.ok()) book_.Erase(session);
     if (result.ok() && session->spec().resume) Remember(session);
     if (result.ok()) probe_.Ask(session);
     request->done(result);
   });
-}
-
-// --output, of a session that recorded into the spool first.
-void Manager::Impl::MoveToOutput(const std::shared_ptr<Session>& session) {
-  auto to = std::make_shared<base::UniqueFd>(session->TakeMoveTo());
-  if (!*to || session->state() != State::kSealed) return;
-  MoveTo(session->Info(), std::move(to), session->spec().output, kMoveAttempts, [](const Status&) {});
-}
-
-void Manager::Impl::MoveTo(const SessionInfo& info, std::shared_ptr<base::UniqueFd> to,
-                           const std::string& output, int attempts, std::function<void(Status)> done) {
-  const auto with = [this, id = info.id, uid = info.uid](auto note) {
-    for (const auto& session : sessions_) {
-      if (session->id() == id && session->uid() == uid) note(*session);
-    }
-  };
-  with([&](Session& session) { session.NoteMoving(output); });
-  archive_.Move({.session = {info.id, info.uid, info.directories},
-                 .to = std::move(to),
-                 .output = output,
-                 .attempts = attempts,
-                 .moved =
-                     [this, with, output](const std::string& directory) {
-                       with([&](Session& session) { session.NoteMoved(directory, output); });
-                       past_.NoteMoved(directory, output);
-                     },
-                 .done =
-                     [this, with, output, info, done = std::move(done)](const Status& status) {
-                       with([&](Session& session) { session.NoteMoveEnded(output, status); });
-                       if (status.ok()) past_.NoteMoveEnded(info.id, info.uid, info.used_bytes);
-                       done(status);
-                     }});
 }
 
 void Manager::Impl::Remember(const std::shared_ptr<Session>& session) {
@@ -358,7 +277,7 @@ void Manager::Impl::Resume(ResumeRecord record) {
   request->spec = std::move(record.spec);
   request->done = [this, id = record.session](const Result<SessionInfo>& result) {
     if (result.ok()) {
-      past_.Forget(id);
+      book_.ForgetPast(id);
       base::LogInfo("session " + id + " goes on");
     } else {
       base::LogWarn("session " + id + " does not go on: " + result.status().message());
@@ -368,20 +287,11 @@ void Manager::Impl::Resume(ResumeRecord record) {
   Admit(std::move(request));
 }
 
-void Manager::Impl::ForgetOld() {
-  while (sessions_.size() >= kMaxEnded) {
-    const auto oldest = std::find_if(sessions_.begin(), sessions_.end(),
-                                     [](const auto& session) { return session->ended(); });
-    if (oldest == sessions_.end()) return;
-    sessions_.erase(oldest);
-  }
-}
-
 void Manager::Impl::Stop(const Caller& caller, const StopTarget& target,
                          std::function<void(Result<std::vector<SessionInfo>>)> done) {
   std::vector<std::shared_ptr<Session>> chosen;
   Status refused;
-  for (const auto& session : sessions_) {
+  for (const auto& session : book_.sessions()) {
     if (session->ended()) {
       if (!target.session.empty() && session->id() == target.session &&
           May(caller, Action::kSeeSession, session->uid()).ok()) {
@@ -426,16 +336,9 @@ void Manager::Impl::Stop(const Caller& caller, const StopTarget& target,
   }
 }
 
-Result<SessionInfo> Manager::Impl::Get(const Caller& caller, const std::string& id) {
-  for (const SessionInfo& info : List(caller)) {
-    if (info.id == id) return info;
-  }
-  return Status{Code::kNotFound, "no session '" + id + "'; profctl list shows them"};
-}
-
 void Manager::Impl::Snapshot(const Caller& caller, const std::string& id, uint64_t newest_ns,
                              std::function<void(Result<SessionInfo>)> done) {
-  for (const auto& session : sessions_) {
+  for (const auto& session : book_.sessions()) {
     if (session->id() != id || session->ended()) continue;
     const Status may = May(caller, Action::kStopSession, session->uid());
     if (may.ok()) {
@@ -446,75 +349,6 @@ void Manager::Impl::Snapshot(const Caller& caller, const std::string& id, uint64
     return;
   }
   done(Status{Code::kNotFound, "no running session '" + id + "'; profctl list shows them"});
-}
-
-// A session that the caller may pin and remove.
-Result<SessionInfo> Manager::Impl::Changeable(const Caller& caller, const std::string& id) {
-  PROFD_ASSIGN_OR_RETURN(SessionInfo info, Get(caller, id));
-  PROFD_RETURN_IF_ERROR(May(caller, Action::kKeepSession, info.uid));
-  return info;
-}
-
-void Manager::Impl::Pin(const Caller& caller, const std::string& id, bool pinned,
-                        std::function<void(Result<SessionInfo>)> done) {
-  const Result<SessionInfo> info = Changeable(caller, id);
-  if (!info.ok()) return done(info);
-  archive_.Pin({id, info->uid, info->directories}, pinned,
-               [this, caller, id, done = std::move(done)](const Status& status) {
-                 done(status.ok() ? Get(caller, id) : Result<SessionInfo>(status));
-               });
-}
-
-// … and that nothing is written to any more.
-Result<SessionInfo> Manager::Impl::Ended(const Caller& caller, const std::string& id) {
-  PROFD_ASSIGN_OR_RETURN(SessionInfo info, Changeable(caller, id));
-  if (info.state == State::kSealed || info.state == State::kFailed) return info;
-  return Status{Code::kFailedPrecondition,
-                "session " + id + " is " + StateName(info.state) + "; profctl stop " + id + " first"};
-}
-
-void Manager::Impl::Remove(const Caller& caller, const std::string& id,
-                           std::function<void(Result<SessionInfo>)> done) {
-  const Result<SessionInfo> info = Ended(caller, id);
-  if (!info.ok()) return done(info);
-  archive_.Remove({id, info->uid, info->directories},
-                  [info = *info, done = std::move(done)](const Status& status) {
-                    done(status.ok() ? Result<SessionInfo>(info) : Result<SessionInfo>(status));
-                  });
-}
-
-void Manager::Impl::Move(const Caller& caller, const std::string& id, const std::string& output,
-                         std::shared_ptr<base::UniqueFd> to, std::function<void(Result<SessionInfo>)> done) {
-  const Result<SessionInfo> info = Ended(caller, id);
-  if (!info.ok()) return done(info);
-  MoveTo(*info, std::move(to), output, 1, [this, caller, id, done = std::move(done)](const Status& status) {
-    done(status.ok() ? Get(caller, id) : Result<SessionInfo>(status));
-  });
-}
-
-void Manager::Impl::OnRemoved(const store::Kept& kept, const store::RemovedTrace& trace) {
-  const std::string directory = config_.store.spool + "/" + kept.user + "/" + kept.name;
-  past_.NoteRemoved(directory, trace.bytes, trace.records);
-  for (const auto& session : sessions_) {
-    session->NoteRemoved(directory, kept.disk_bytes, trace.bytes, trace.records);
-  }
-  std::erase_if(sessions_, [](const auto& session) {
-    return session->state() == State::kSealed && session->Info().directories.empty();
-  });
-}
-
-std::vector<SessionInfo> Manager::Impl::List(const Caller& caller) const {
-  std::vector<SessionInfo> infos;
-  for (auto session = sessions_.rbegin(); session != sessions_.rend(); ++session) {
-    if (May(caller, Action::kSeeSession, (*session)->uid()).ok()) infos.push_back((*session)->Info());
-  }
-  for (const SessionInfo& info : past_.all()) {
-    if (!May(caller, Action::kSeeSession, info.uid).ok()) continue;
-    infos.push_back(info);
-    infos.back().used_bytes += archive_.DiskBytes({info.id, info.uid, info.directories});
-  }
-  for (SessionInfo& info : infos) info.pinned = archive_.Pinned(info.id, info.uid);
-  return infos;
 }
 
 void Manager::Impl::Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done) {
@@ -558,7 +392,7 @@ void Manager::Impl::Shutdown(std::function<void()> done) {
   const auto one_done = [left, done = std::move(done)] {
     if (--*left == 0) done();
   };
-  for (const auto& session : std::deque(sessions_)) {
+  for (const auto& session : std::deque(book_.sessions())) {
     if (session->ended()) continue;
     ++*left;
     session->Stop(EndReason::kDaemonStop, [one_done](const SessionInfo&) { one_done(); });
@@ -579,20 +413,20 @@ void Manager::Stop(const Caller& caller, StopTarget target,
   impl_->Stop(caller, target, std::move(done));
 }
 Result<SessionInfo> Manager::Get(const Caller& caller, const std::string& session) {
-  return impl_->Get(caller, session);
+  return impl_->book().Get(caller, session);
 }
-std::vector<SessionInfo> Manager::List(const Caller& caller) { return impl_->List(caller); }
+std::vector<SessionInfo> Manager::List(const Caller& caller) { return impl_->book().List(caller); }
 void Manager::Pin(const Caller& caller, const std::string& session, bool pinned,
                   std::function<void(Result<SessionInfo>)> done) {
-  impl_->Pin(caller, session, pinned, std::move(done));
+  impl_->book().Pin(caller, session, pinned, std::move(done));
 }
 void Manager::Remove(const Caller& caller, const std::string& session,
                      std::function<void(Result<SessionInfo>)> done) {
-  impl_->Remove(caller, session, std::move(done));
+  impl_->book().Remove(caller, session, std::move(done));
 }
 void Manager::Move(const Caller& caller, const std::string& session, const std::string& output,
                    std::shared_ptr<base::UniqueFd> to, std::function<void(Result<SessionInfo>)> done) {
-  impl_->Move(caller, session, output, std::move(to), std::move(done));
+  impl_->book().Move(caller, session, output, std::move(to), std::move(done));
 }
 void Manager::Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done) {
   impl_->Devices(caller, std::move(done));

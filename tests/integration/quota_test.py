@@ -83,9 +83,11 @@ class QuotaTest(harness.ProfdTest):
         keep = 150 * MB
         os.mkdir(spool / "profd")
         daemon = self.profd(sim=flood(40), config=store(keep_free_bytes=keep), directory=spool / "profd")
-        old = daemon.begin("--devices", "all", "--duration", "1s", "--wait")
+        # No host kinds: a loaded machine misses samples of theirs.
+        kinds = ("--devices", "all", "--collect", "hbm,llc,pcie,hccs,nic,roce,dvpp,qos")
+        old = daemon.begin(*kinds, "--duration", "1s", "--wait")
         self.assertTrue(os.path.exists(old["directory"]))
-        session = daemon.begin("--devices", "all")["session"]
+        session = daemon.begin(*kinds)["session"]
         least = []
 
         def aged():

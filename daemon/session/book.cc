@@ -1,0 +1,195 @@
+#include "daemon/session/book.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "daemon/base/log.h"
+
+namespace profd::session {
+
+using auth::Action;
+using auth::Caller;
+using auth::May;
+using base::Code;
+using base::Result;
+using base::Status;
+
+namespace {
+
+constexpr size_t kMaxEnded = 256;
+constexpr int kMoveAttempts = 5;
+
+}  // namespace
+
+Book::Book(base::Executor& ctl, Aside& aside, const config::Config& config)
+    : aside_(aside),
+      config_(config),
+      archive_(ctl, aside, config, [this](const store::Kept& kept, const store::RemovedTrace& trace) {
+        OnRemoved(kept, trace);
+      }) {}
+
+void Book::Begin(std::function<void()> ready) {
+  aside_.Run([this, spool = config_.store.spool, now = base::WallNs(), ready = std::move(ready)] {
+    RecoverPastSessions(spool, now);
+    auto past = std::make_shared<std::vector<SessionInfo>>(ReadPastSessions(spool, kMaxEnded));
+    return [this, past, ready] {
+      archive_.Begin([this, past, ready] {
+        for (const SessionInfo& info : *past) {
+          for (const std::string& warning : info.warnings)
+            base::LogWarn("session " + info.id + ": " + base::OneLine(warning, 300));
+        }
+        past_.Set(std::move(*past));
+        ready();
+      });
+    };
+  });
+}
+
+size_t Book::open() const {
+  return static_cast<size_t>(std::count_if(sessions_.begin(), sessions_.end(),
+                                           [](const auto& session) { return !session->ended(); }));
+}
+
+void Book::Bind(Session::Setup& setup) {
+  const bool in_spool = setup.spec.output.empty() || setup.move_to;
+  setup.bounds = archive_.BoundsFor(setup.owner, setup.parent.get(), in_spool);
+  setup.on_rolled = [this, id = setup.id, uid = setup.owner.uid](const std::string& directory) {
+    archive_.TakeRolled({id, uid, {directory}});
+  };
+}
+
+void Book::Add(const std::shared_ptr<Session>& session) {
+  ForgetOld();
+  sessions_.push_back(session);
+  session->WhenEnded([this, weak = std::weak_ptr(session)](const SessionInfo& info) {
+    archive_.TakeEnded({info.id, info.uid, info.directories}, [this, weak] {
+      const auto session = weak.lock();
+      if (!session) return;
+      session->LeaveBounds();
+      MoveToOutput(session);
+    });
+  });
+}
+
+void Book::Erase(const std::shared_ptr<Session>& session) { std::erase(sessions_, session); }
+
+Result<SessionInfo> Book::Get(const Caller& caller, const std::string& id) const {
+  for (const SessionInfo& info : List(caller)) {
+    if (info.id == id) return info;
+  }
+  return Status{Code::kNotFound, "no session '" + id + "'; profctl list shows them"};
+}
+
+// A session that the caller may pin and remove.
+Result<SessionInfo> Book::Changeable(const Caller& caller, const std::string& id) const {
+  PROFD_ASSIGN_OR_RETURN(SessionInfo info, Get(caller, id));
+  PROFD_RETURN_IF_ERROR(May(caller, Action::kKeepSession, info.uid));
+  return info;
+}
+
+void Book::Pin(const Caller& caller, const std::string& id, bool pinned, Done done) {
+  const Result<SessionInfo> info = Changeable(caller, id);
+  if (!info.ok()) return done(info);
+  archive_.Pin({id, info->uid, info->directories}, pinned,
+               [this, caller, id, done = std::move(done)](const Status& status) {
+                 done(status.ok() ? Get(caller, id) : Result<SessionInfo>(status));
+               });
+}
+
+// … and that nothing is written to any more.
+Result<SessionInfo> Book::Ended(const Caller& caller, const std::string& id) const {
+  PROFD_ASSIGN_OR_RETURN(SessionInfo info, Changeable(caller, id));
+  if (info.state == State::kSealed || info.state == State::kFailed) return info;
+  return Status{Code::kFailedPrecondition,
+                "session " + id + " is " + StateName(info.state) + "; profctl stop " + id + " first"};
+}
+
+void Book::Remove(const Caller& caller, const std::string& id, Done done) {
+  const Result<SessionInfo> info = Ended(caller, id);
+  if (!info.ok()) return done(info);
+  archive_.Remove({id, info->uid, info->directories},
+                  [info = *info, done = std::move(done)](const Status& status) {
+                    done(status.ok() ? Result<SessionInfo>(info) : Result<SessionInfo>(status));
+                  });
+}
+
+void Book::Move(const Caller& caller, const std::string& id, const std::string& output,
+                std::shared_ptr<base::UniqueFd> to, Done done) {
+  const Result<SessionInfo> info = Ended(caller, id);
+  if (!info.ok()) return done(info);
+  MoveTo(*info, std::move(to), output, 1, [this, caller, id, done = std::move(done)](const Status& status) {
+    done(status.ok() ? Get(caller, id) : Result<SessionInfo>(status));
+  });
+}
+
+void Book::OnRemoved(const store::Kept& kept, const store::RemovedTrace& trace) {
+  const std::string directory = config_.store.spool + "/" + kept.user + "/" + kept.name;
+  past_.NoteRemoved(directory, trace.bytes, trace.records);
+  for (const auto& session : sessions_) {
+    session->NoteRemoved(directory, kept.disk_bytes, trace.bytes, trace.records);
+  }
+  std::erase_if(sessions_, [](const auto& session) {
+    return session->state() == State::kSealed && session->Info().directories.empty();
+  });
+}
+
+std::vector<SessionInfo> Book::List(const Caller& caller) const {
+  std::vector<SessionInfo> infos;
+  for (auto session = sessions_.rbegin(); session != sessions_.rend(); ++session) {
+    if (May(caller, Action::kSeeSession, (*session)->uid()).ok()) infos.push_back((*session)->Info());
+  }
+  for (const SessionInfo& info : past_.all()) {
+    if (!May(caller, Action::kSeeSession, info.uid).ok()) continue;
+    infos.push_back(info);
+    infos.back().used_bytes += archive_.DiskBytes({info.id, info.uid, info.directories});
+  }
+  for (SessionInfo& info : infos) info.pinned = archive_.Pinned(info.id, info.uid);
+  return infos;
+}
+
+// --output, of a session that recorded into the spool first.
+void Book::MoveToOutput(const std::shared_ptr<Session>& session) {
+  auto to = std::make_shared<base::UniqueFd>(session->TakeMoveTo());
+  if (!*to || session->state() != State::kSealed) return;
+  MoveTo(session->Info(), std::move(to), session->spec().output, kMoveAttempts, [](const Status&) {});
+}
+
+void Book::MoveTo(const SessionInfo& info, std::shared_ptr<base::UniqueFd> to, const std::string& output,
+                  int attempts, std::function<void(Status)> done) {
+  const auto with = [this, id = info.id, uid = info.uid](auto note) {
+    for (const auto& session : sessions_) {
+      if (session->id() == id && session->uid() == uid) note(*session);
+    }
+  };
+  const Status begun =
+      archive_.Move({.session = {info.id, info.uid, info.directories},
+                     .to = std::move(to),
+                     .output = output,
+                     .attempts = attempts,
+                     .moved =
+                         [this, with, output](const std::string& directory) {
+                           with([&](Session& session) { session.NoteMoved(directory, output); });
+                           past_.NoteMoved(directory, output);
+                         },
+                     .done =
+                         [this, with, output, info, done](const Status& status) {
+                           with([&](Session& session) { session.NoteMoveEnded(output, status); });
+                           if (status.ok()) past_.NoteMoveEnded(info.id, info.uid, info.used_bytes);
+                           done(status);
+                         }});
+  if (!begun.ok()) return done(begun);
+  with([&](Session& session) { session.NoteMoving(output); });
+}
+
+void Book::ForgetOld() {
+  while (sessions_.size() >= kMaxEnded) {
+    const auto oldest = std::find_if(sessions_.begin(), sessions_.end(),
+                                     [](const auto& session) { return session->ended(); });
+    if (oldest == sessions_.end()) return;
+    sessions_.erase(oldest);
+  }
+}
+
+}  // namespace profd::session

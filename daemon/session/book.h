@@ -1,0 +1,69 @@
+// Every session of the node that is known: those that run, those that have ended, those of earlier lives of
+// profd; and what is kept of them in the spool.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/unique_fd.h"
+#include "daemon/auth/policy.h"
+#include "daemon/base/executor.h"
+#include "daemon/config/config.h"
+#include "daemon/session/archive.h"
+#include "daemon/session/aside.h"
+#include "daemon/session/past.h"
+#include "daemon/session/session.h"
+#include "daemon/session/types.h"
+
+namespace profd::session {
+
+// **Thread:** ctl only.
+class Book {
+ public:
+  using Done = std::function<void(base::Result<SessionInfo>)>;
+
+  Book(base::Executor& ctl, Aside& aside, const config::Config& config);
+
+  // Mends and reads what earlier lives have left, once; `ready` before anything is removed of it.
+  void Begin(std::function<void()> ready);
+
+  const std::deque<std::shared_ptr<Session>>& sessions() const {
+    return sessions_;
+  }  // of this life, oldest first
+  size_t open() const;
+  // What a session shares with others: quotas, free space.
+  void Bind(Session::Setup& setup);
+  void Add(const std::shared_ptr<Session>& session);
+  void Erase(const std::shared_ptr<Session>& session);
+  // It goes on as one of this life.
+  void ForgetPast(const std::string& session) { past_.Forget(session); }
+
+  // See Manager.
+  std::vector<SessionInfo> List(const auth::Caller& caller) const;
+  base::Result<SessionInfo> Get(const auth::Caller& caller, const std::string& id) const;
+  void Pin(const auth::Caller& caller, const std::string& id, bool pinned, Done done);
+  void Remove(const auth::Caller& caller, const std::string& id, Done done);
+  void Move(const auth::Caller& caller, const std::string& id, const std::string& output,
+            std::shared_ptr<base::UniqueFd> to, Done done);
+
+ private:
+  void ForgetOld();
+  base::Result<SessionInfo> Changeable(const auth::Caller& caller, const std::string& id) const;
+  base::Result<SessionInfo> Ended(const auth::Caller& caller, const std::string& id) const;
+  void MoveToOutput(const std::shared_ptr<Session>& session);
+  void MoveTo(const SessionInfo& info, std::shared_ptr<base::UniqueFd> to, const std::string& output,
+              int attempts, std::function<void(base::Status)> done);
+  void OnRemoved(const store::Kept& kept, const store::RemovedTrace& trace);
+
+  Aside& aside_;
+  const config::Config& config_;
+  Archive archive_;
+  std::deque<std::shared_ptr<Session>> sessions_;
+  PastSessions past_;
+};
+
+}  // namespace profd::session
