@@ -98,10 +98,39 @@ def limits(options):
     return kept
 
 
+class Flusher(threading.Thread):
+    """What store.durability periodic does: every 5 s, all that was written."""
+
+    def __init__(self):
+        super().__init__()
+        self.waiting, self.lock, self.ending = {}, threading.Lock(), threading.Event()
+        self.start()
+
+    def add(self, name, file):
+        with self.lock:
+            if name not in self.waiting:
+                self.waiting[name] = os.dup(file)
+
+    def run(self):
+        while not self.ending.wait(5):
+            with self.lock:
+                files, self.waiting = self.waiting, {}
+            for file in files.values():
+                os.fdatasync(file)
+                os.close(file)
+
+    def end(self):
+        self.ending.set()
+        self.join()
+        for file in self.waiting.values():
+            os.close(file)
+
+
 def naked(directory, rate_bytes, seconds, streams):
-    """Appends at the rate, cut into slices, nothing else: CPU seconds and how far it got."""
+    """Appends at the rate, cut into slices and flushed as profd does, nothing else: CPU seconds and how far it got."""
     piece = os.urandom(256 << 10)
     files, written, used = {}, 0, time.process_time()
+    flusher = Flusher()
     begin = time.monotonic()
     while (now := time.monotonic() - begin) < seconds:
         while written < now * rate_bytes:
@@ -113,11 +142,13 @@ def naked(directory, rate_bytes, seconds, streams):
                 name = pathlib.Path(directory) / f"s{number}.slice_{slice_number}"
                 file, size, slice_number = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL), 0, slice_number + 1
             os.write(file, piece)
+            flusher.add((number, slice_number), file)
             files[number] = (file, size + len(piece), slice_number)
             written += len(piece)
             if time.monotonic() - begin > seconds:
                 break
         time.sleep(0.002)
+    flusher.end()
     for file, _, _ in files.values():
         os.close(file)
     return time.process_time() - used, written / rate_bytes / seconds

@@ -207,7 +207,7 @@ class AttackTest(harness.ProfdTest):
             (directory / "profd" / "manifest.json").write_text(json.dumps(manifest))
             (directory / "profd" / "aged").write_bytes(b"0 1 1 1 1 1 ../../../victim/precious".ljust(256))
             (directory / "profd" / "pinned").symlink_to(self.victim / "pinned")
-            copy = directory.with_name(directory.name[:-1] + "Q")
+            copy = directory.with_name(directory.name[:-1] + ("R" if directory.name.endswith("Q") else "Q"))
             shutil.copytree(directory, copy, symlinks=True)
 
         self.assertTrue(as_user(forge))

@@ -272,10 +272,21 @@ class QuotaTest(harness.ProfdTest):
         daemon.end(session, user=user)
         for verb in ("pin", "unpin", "rm"):
             self.assertEqual(daemon.ctl(verb, of_root["session"], user=user).code, harness.NOT_FOUND, verb)
+        output = daemon.directory / "out"
+        output.mkdir()
+        os.chown(output, user, user)
+        self.assertEqual(daemon.ctl("mv", of_root["session"], output, user=user).code, harness.NOT_FOUND)
+        self.assertEqual(daemon.ctl("mv", session, daemon.spool, user=user).code, harness.PERMISSION)
+        self.assertEqual(list(output.iterdir()), [])
         self.assertEqual(daemon.ctl("pin", session, user=user).code, harness.OK)
         self.assertEqual(daemon.ctl("unpin", session).code, harness.OK)
         self.assertEqual(daemon.ctl("rm", session, user=user).code, harness.OK)
         self.assertIn(of_root["session"], self.listed(daemon))
+        session = daemon.begin("--pid", work.pid, user=user)["session"]
+        daemon.end(session, user=user)
+        self.assertEqual(daemon.ctl("mv", session, output, user=user).code, harness.OK)
+        moved = next(output.iterdir())
+        self.assertEqual({path.stat().st_uid for path in [moved, *moved.glob("**/*")]}, {user})
 
 
 if __name__ == "__main__":
