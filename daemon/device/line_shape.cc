@@ -79,7 +79,7 @@ bool LineShape::LooksLikeTheLast(std::string_view line) const {
   } else {
     size_t at = 0;
     for (; at + kLanes <= line.size(); at += kLanes) census.Add(line.data() + at);
-    census.Add(line.data() + line.size() - kLanes, Last(line.size() - at));
+    if (at < line.size()) census.Add(line.data() + line.size() - kLanes, Last(line.size() - at));
   }
   return !AnySet(census.others) && Sum(census.blanks) == blanks_;
 }
