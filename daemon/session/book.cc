@@ -36,6 +36,11 @@ void Book::Begin(std::function<void()> ready) {
     auto past = std::make_shared<std::vector<SessionInfo>>(ReadPastSessions(spool, kMaxEnded));
     return [this, past, ready] {
       archive_.Begin([this, past, ready] {
+        // One that has begun meanwhile is not of the past.
+        std::erase_if(*past, [this](const SessionInfo& info) {
+          return std::any_of(sessions_.begin(), sessions_.end(),
+                             [&](const auto& session) { return session->id() == info.id; });
+        });
         for (const SessionInfo& info : *past) {
           for (const std::string& warning : info.warnings)
             base::LogWarn("session " + info.id + ": " + base::OneLine(warning, 300));

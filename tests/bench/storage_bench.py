@@ -81,10 +81,12 @@ def limits(options):
                         time.sleep(0.5)
                         if daemon.status(session["session"])["bytes"] > options.turns * limit * MB:
                             break
+                    # While all run: channels stop one after the other, and those that still flood age the others.
+                    running = agent_reader.manifest(session["directory"])
                     sealed = daemon.end(session["session"])
                     most = watcher.end()
                     manifest = agent_reader.manifest(sealed["directory"])
-                    ends = [stream["aged"]["to_ns"] for stream in manifest["streams"] if stream["aged"]["slices"]]
+                    ends = [stream["aged"]["to_ns"] for stream in running["streams"] if stream["aged"]["slices"]]
                     spread = f"{(max(ends) - min(ends)) / 1e9:.2f} s of {sealed['window_s']:.1f} s" if ends else "nothing aged"
                     made = sum(stream["records"] + stream["lost_records"] for stream in manifest["streams"])
                     lost = sum(stream["lost_records"] for stream in manifest["streams"])
