@@ -203,6 +203,7 @@ uint64_t ChannelPump::Sweep(uint64_t now_ns) {
     }
     at = at + 1 == count ? 0 : at + 1;
   }
+  short_of_chunks_ = starved;
   if (!SendEnds()) next = std::min(next, now_ns + options_.sweep_ns);
   Kick();
   return next;
@@ -211,7 +212,10 @@ uint64_t ChannelPump::Sweep(uint64_t now_ns) {
 void ChannelPump::Visit(Channel& channel, uint64_t now_ns) {
   // A channel that prof_stop waits for goes first, at the cost of all others.
   const bool draining = channel.source.draining->load(std::memory_order_relaxed);
-  const uint64_t most_bytes = draining ? kRingBytes : stopping_.any() ? kShortVisitBytes : kVisitBytes;
+  uint64_t most_bytes = kVisitBytes;
+  if (short_of_chunks_) most_bytes = kEnough;  // else a round takes so long that kinds do not age in step
+  if (stopping_.any()) most_bytes = kShortVisitBytes;
+  if (draining) most_bytes = kRingBytes;
   Outcome outcome = ReadSome(channel, most_bytes, false);
   if (outcome == Outcome::kStarved && channel.starved_ns != 0 && MayDrop(channel, now_ns)) {
     const uint64_t begin_ns = base::MonotonicNs();

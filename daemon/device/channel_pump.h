@@ -117,7 +117,8 @@ class ChannelPump {
   std::vector<chunk::Pipe*> touched_;
   std::bitset<driver::kMaxDevices> stopping_;
   base::MappedRegion scratch_;
-  size_t first_ = 0;           // channel the next sweep begins with
+  size_t first_ = 0;  // channel the next sweep begins with
+  bool short_of_chunks_ = false;
   uint64_t next_drop_ns_ = 0;  // no ring is emptied for nobody before
 };
 
