@@ -64,7 +64,8 @@ struct ChannelPump::Channel {
   const Source source;
   Framer framer;
   std::vector<std::shared_ptr<Subscriber>> subscribers;
-  uint64_t due_ns = kAtOnce;  // CLOCK_MONOTONIC, as all times here but last_good_ns
+  uint64_t due_ns = kAtOnce;     // CLOCK_MONOTONIC, as all times here but last_good_ns
+  uint64_t wanted_ns = kAtOnce;  // to be read; it may be due before that, to see whether it is to be drained
   uint64_t last_good_ns = base::RawNs();
 
   uint64_t longest_ns = kFirstInterval;  // between two looks; grows up to the sweep's
@@ -212,6 +213,13 @@ uint64_t ChannelPump::Sweep(uint64_t now_ns) {
 void ChannelPump::Visit(Channel& channel, uint64_t now_ns) {
   // A channel that prof_stop waits for goes first, at the cost of all others.
   const bool draining = channel.source.draining->load(std::memory_order_relaxed);
+  const bool stopping = stopping_[channel.source.id.device];
+  if (stopping && !draining && now_ns < channel.wanted_ns) {
+    // Only looked whether it is its turn: to read all of them every time would take a chunk for a few
+    // records.
+    channel.due_ns = now_ns + options_.stop_sweep_ns;
+    return;
+  }
   uint64_t most_bytes = kVisitBytes;
   if (short_of_chunks_) most_bytes = kEnough;  // else a round takes so long that kinds do not age in step
   if (stopping_.any()) most_bytes = kShortVisitBytes;
@@ -229,7 +237,11 @@ void ChannelPump::Visit(Channel& channel, uint64_t now_ns) {
   } else if (channel.starved_ns == 0) {
     channel.starved_ns = now_ns;
   }
-  channel.due_ns = DueAfter(channel, outcome, now_ns);
+  channel.wanted_ns = DueAfter(channel, outcome, now_ns);
+  channel.due_ns = channel.wanted_ns;
+  if (stopping && outcome == Outcome::kDry) {
+    channel.due_ns = std::min(channel.due_ns, now_ns + options_.stop_sweep_ns);
+  }
 }
 
 bool ChannelPump::MayDrop(const Channel& channel, uint64_t now_ns) const {
@@ -254,7 +266,6 @@ uint64_t ChannelPump::DueAfter(Channel& channel, Outcome outcome, uint64_t now_n
     case Outcome::kDry:
       break;
   }
-  if (stopping_[channel.source.id.device]) return now_ns + options_.stop_sweep_ns;
   const uint64_t longest_ns = std::min(channel.longest_ns, options_.sweep_ns);
   channel.longest_ns = 2 * longest_ns;
   const double fill_ns = static_cast<double>(kEnough) / std::max(channel.rate, 1e-9);

@@ -162,7 +162,7 @@ void Book::MoveToOutput(const std::shared_ptr<Session>& session) {
 }
 
 void Book::MoveTo(const SessionInfo& info, std::shared_ptr<base::UniqueFd> to, const std::string& output,
-                  int attempts, std::function<void(Status)> done) {
+                  int attempts, const std::function<void(Status)>& done) {
   const auto with = [this, id = info.id, uid = info.uid](auto note) {
     for (const auto& session : sessions_) {
       if (session->id() == id && session->uid() == uid) note(*session);

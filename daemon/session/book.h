@@ -56,7 +56,7 @@ class Book {
   base::Result<SessionInfo> Ended(const auth::Caller& caller, const std::string& id) const;
   void MoveToOutput(const std::shared_ptr<Session>& session);
   void MoveTo(const SessionInfo& info, std::shared_ptr<base::UniqueFd> to, const std::string& output,
-              int attempts, std::function<void(base::Status)> done);
+              int attempts, const std::function<void(base::Status)>& done);
   void OnRemoved(const store::Kept& kept, const store::RemovedTrace& trace);
 
   Aside& aside_;
