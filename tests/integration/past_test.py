@@ -43,7 +43,7 @@ class PastTest(harness.ProfdTest):
         self.assertEqual(daemon.stop(), 0)
         past = self.again(daemon, session)
         self.assertEqual((past["bytes"], past["aged_bytes"]), (sealed["bytes"], sealed["aged_bytes"]))
-        self.assertGreater(past["bytes"], 400_000_000)
+        self.assertGreater(past["bytes"], 300_000_000)  # far more than is there
         self.assertLessEqual(past["used_bytes"], 200_000_000)
         size = re.search(r"(\d+\.\d) MB", daemon.ctl("list").out)
         self.assertAlmostEqual(float(size[1]) * 1e6, disk_bytes(past["directory"]), delta=100_000)
