@@ -248,6 +248,7 @@ std::string ExportJson(const std::vector<ExportResult>& results, bool is_ok) {
                            {"output_bytes", result.output_bytes},
                            {"duration_ns", result.duration_ns},
                            {"left_out", result.left_out},
+                           {"nothing", result.nothing},
                            {"streams", std::move(streams)},
                            {"skipped", SkippedJson(result.report)},
                            {"more_skipped", result.report.more_skipped()},
@@ -280,7 +281,8 @@ std::string InventoryJson(const std::vector<Inventory>& inventories) {
     }
     Json kinds = Json::array();
     for (const InventoryItem& item : inventory.items) {
-      kinds.push_back({{"what", item.what},
+      kinds.push_back({{"kind", item.kind},
+                       {"what", item.what},
                        {"device", item.device},
                        {"rows", item.rows},
                        {"first_ns", item.moments.first_ns()},

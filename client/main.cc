@@ -109,13 +109,15 @@ void Describe(CLI::App* app, CommandLine* line) {
   ExportArguments& wanted = line->exporting;
   exporting->add_option("directories", wanted.directories, "DIR…: PROF directories, or folders of such")
       ->required();
-  exporting->add_option("--format", wanted.format, "some of chrome,perfetto,csv,db; default chrome,csv,db");
+  exporting->add_option("--format", wanted.format, "some of chrome,perfetto,csv,db; default chrome,csv,db")
+      ->join(',');
   exporting->add_option("--out", wanted.out, "where to; default into each DIR");
   exporting->add_option("--from", wanted.from,
                         "what lies before is left out: +1.5s, \"2026-11-22 05:10:20\", @SECONDS");
   exporting->add_option("--to", wanted.to, "what lies behind is left out");
-  exporting->add_option("--devices", wanted.devices, "all, or numbers: 0,1; the host is always in");
-  exporting->add_option("--kinds", wanted.kinds, "only these kinds: hbm,pcie,…");
+  exporting->add_option("--devices", wanted.devices, "all, or numbers: 0,1; the host is always in")
+      ->join(',');
+  exporting->add_option("--kinds", wanted.kinds, "only these kinds: hbm,pcie,…")->join(',');
   exporting->add_option("--jobs", wanted.jobs, "threads, 1 to 64; default one per core");
   exporting->add_flag("--vendor-compatible", wanted.vendor_compatible,
                       "with the vendor's known faults, value for value (docs/export.md)");

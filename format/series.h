@@ -32,7 +32,7 @@ struct SeriesColumn {
 // Shape of the rows of one kind.
 struct Series {
   std::string_view name;               // "hbm": unique, also the key of the outputs' tables
-  std::string_view kind;               // what --kinds selects: "hbm"
+  std::string_view kind;               // what --kinds selects: "hbm"; its files may have kinds of their own
   std::vector<std::string_view> keys;  // what tells rows of one moment apart: {"id", "write"}; at most 3
   std::vector<SeriesColumn> columns;   // at most 24
 };
@@ -46,6 +46,7 @@ struct RowBatch {
   std::vector<uint64_t> wall_ns;
   std::vector<int64_t> keys;
   std::vector<double> values;
+  std::string_view kind = {};  // of the file they are from, as --kinds names it
 
   size_t rows() const { return wall_ns.size(); }
   void Clear() { wall_ns.clear(), keys.clear(), values.clear(); }

@@ -83,6 +83,7 @@ struct SpanArg {
 // Spans in no particular order: a span is known when it ends. Spans of one batch share its tables.
 struct SpanBatch {
   const Texts* texts = nullptr;
+  std::string_view kind = {};  // as --kinds names it; "" = by each span's kind, of an agent
   std::vector<Span> spans;
   std::vector<TaskDetail> tasks;
   std::vector<SpanArg> args;
@@ -100,7 +101,7 @@ struct SpanBatch {
 struct SpanProcess {
   int64_t pid = 0;
   std::string_view name;   // executable
-  std::string_view label;  // "rank 3", "" if none
+  std::string_view label;  // "rank 3, train-7", "" if none
 };
 
 struct SpanThread {

@@ -58,6 +58,7 @@ Result<ExportOptions> Parse(const ExportArguments& arguments) {
   options.vendor_compatible = arguments.vendor_compatible;
   options.gzip = arguments.gzip;
   options.resume = arguments.resume;
+  PROFD_RETURN_IF_ERROR(CheckRange(options));
   return options;
 }
 
@@ -142,6 +143,9 @@ void PrintResult(const ExportResult& result) {
   }
   for (const std::string& note : result.report.notes()) Print(OneLine("note: " + note) + "\n");
   for (const std::string& file : result.files) Print(OneLine(file) + "\n");
+  if (!result.nothing.empty()) {
+    return Print(OneLine(directory + ": nothing exported: " + result.nothing) + "\n");
+  }
   const bool whole = result.report.complete() && result.left_out == 0;
   Print(OneLine(directory + ": " + std::to_string(result.report.records()) + " records, " +
                 FormatBytes(static_cast<double>(result.input_bytes)) + " in, " +
@@ -191,6 +195,9 @@ ExitCode RunExport(const Common& common, const ExportArguments& arguments) {
     if (!whole && worst == ExitCode::kOk) worst = ExitCode::kPartialLoss;
     if (!common.json) PrintResult(result);
   }
+  const auto empty = [](const ExportResult& result) { return !result.nothing.empty(); };
+  if (!results.empty() && std::ranges::all_of(results, empty) && worst == ExitCode::kOk)
+    worst = ExitCode::kNotFound;
   if (common.json) Print(ExportJson(results, worst == ExitCode::kOk));
   return worst;
 }

@@ -53,14 +53,22 @@ std::string Devices(const Inventory& inventory, bool coloured) {
   return table.Text(coloured);
 }
 
+// "hbm"; "soc-profile (sio)" where a kind has more than one series.
+std::string What(const Inventory& inventory, const InventoryItem& item) {
+  const bool only = std::ranges::all_of(inventory.items, [&item](const InventoryItem& other) {
+    return other.kind != item.kind || other.what == item.what;
+  });
+  return only ? item.kind : item.kind + " (" + item.what + ")";
+}
+
 std::string Kinds(const Inventory& inventory, bool coloured) {
-  Table table({"WHAT", "DEVICE", ">ROWS", ">FROM", ">SPAN", ">RATE", ">GAPS", ">LONGEST"});
+  Table table({"KIND", "DEVICE", ">ROWS", ">FROM", ">SPAN", ">RATE", ">GAPS", ">LONGEST"});
   const uint64_t begin = inventory.capture.begin_wall_ns();
   for (const InventoryItem& item : inventory.items) {
     const Moments& moments = item.moments;
     const uint64_t from = moments.first_ns() - std::min(begin, moments.first_ns());
     const bool gaps = moments.gaps() > 0;
-    table.Add({item.what,
+    table.Add({What(inventory, item),
                Unit(item.device),
                std::to_string(item.rows),
                "+" + FormatDuration(from),

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "client/export/slices.h"
-#include "format/agent_blocks.h"
 #include "format/decode/agent_lanes.h"
 #include "format/records/packed.h"
 
@@ -19,27 +19,6 @@ using format::BlockHeader;
 using format::SpanKind;
 
 constexpr size_t kMostBlock = 8u << 20;
-
-AgentKind KindOf(SpanKind kind) {
-  switch (kind) {
-    case SpanKind::kMark:
-      return AgentKind::kMark;
-    case SpanKind::kCounter:
-      return AgentKind::kCounter;
-    case SpanKind::kStep:
-      return AgentKind::kStep;
-    case SpanKind::kKernel:
-      return AgentKind::kKernel;
-    case SpanKind::kComm:
-      return AgentKind::kComm;
-    case SpanKind::kApi:
-      return AgentKind::kApi;
-    case SpanKind::kMemory:
-      return AgentKind::kMemory;
-    default:
-      return AgentKind::kRange;
-  }
-}
 
 // Passes on the kinds that are wanted. **Thread:** one.
 class KindSieve : public format::SpanSink {
@@ -62,7 +41,7 @@ class KindSieve : public format::SpanSink {
     kept_.args = batch.args;
     std::copy_if(
         batch.spans.begin(), batch.spans.end(), std::back_inserter(kept_.spans),
-        [this](const format::Span& span) { return wanted_[static_cast<size_t>(KindOf(span.kind))]; });
+        [this](const format::Span& span) { return wanted_[static_cast<size_t>(AgentKindOf(span.kind))]; });
     if (!kept_.spans.empty()) to_.Spans(kept_);
   }
 
@@ -83,18 +62,28 @@ size_t CutBlock(std::span<const std::byte> piece) {
   return piece.size() - std::min(piece.size(), sizeof(BlockHeader) - 8);
 }
 
-// The blocks of a stream, whole ones only.
-void EachBlock(const Capture& capture, const Stream& stream, const Sinks& sinks, uint64_t& blocks,
-               uint64_t& bytes, const std::function<void(const Block&)>& take) {
+// The blocks of a stream, whole ones only; what lies between them is reported with its place. Returns how
+// much that was.
+uint64_t EachBlock(const Capture& capture, const Stream& stream, const Sinks& sinks, uint64_t& blocks,
+                   uint64_t& bytes, const std::function<void(const Block&)>& take) {
   StreamReader reader(capture, stream, Framed{}, *sinks.report, sinks.progress);
-  uint64_t skipped = 0;
+  uint64_t skipped = 0;  // bytes in front of `skipped_to` of the stream
+  uint64_t all_skipped = 0;
   size_t kept = 0;
+  const auto report = [&](uint64_t skipped_to) {
+    if (skipped == 0) return;
+    all_skipped += skipped;
+    const auto [slice, offset] = reader.At(skipped_to - skipped);
+    sinks.report->Skip({slice, offset, std::exchange(skipped, 0), 0, "no whole blocks"});
+  };
   for (auto piece = reader.Next(); !piece.empty(); piece = reader.Next()) {
     // Bytes of the piece that were given before come again in front.
     size_t done = 0;
     format::BlockReader walk(piece);
     for (Block block; walk.Next(block); done = walk.offset()) {
-      skipped += static_cast<size_t>(block.payload.data() - piece.data()) - block.header.header_bytes - done;
+      const auto begin = static_cast<size_t>(block.payload.data() - piece.data()) - block.header.header_bytes;
+      skipped += begin - done;
+      report(reader.piece_position() + begin);
       ++blocks;
       take(block);
     }
@@ -106,7 +95,8 @@ void EachBlock(const Capture& capture, const Stream& stream, const Sinks& sinks,
   }
   skipped += kept;
   bytes = reader.bytes_read();
-  if (skipped > 0) sinks.report->Skip({stream.path(), 0, skipped, 0, "no whole blocks"});
+  report(bytes);
+  return all_skipped;
 }
 
 // **Thread:** one.
@@ -151,6 +141,15 @@ class AgentSource {
     if (bytes > 0 || records > 0) sinks_.report->Skip({stream, 0, bytes, records, why});
   }
 
+  // Records that a finished session has stored, beyond those that were read.
+  uint64_t Missing(const format::ManifestAgent& agent, const Stream& lanes, uint64_t read) const {
+    const bool aged = lanes.slices.front().number > 0;
+    if (capture_.manifest->state != "sealed" || aged) return 0;
+    uint64_t stored = 0;
+    for (const format::ManifestLane& lane : agent.lanes) stored += lane.records;
+    return stored - std::min(stored, read);
+  }
+
   void Process(const format::ManifestAgent& agent, uint32_t number) {
     const Stream* lanes = Find(agent.lanes_file);
     const Stream* names = Find(agent.names_file);
@@ -164,7 +163,9 @@ class AgentSource {
     if (!decoder.has_clock())
       return Skip(who, lanes->bytes(), 0, "no clock of the process is in manifest.json");
     const auto rank = agent.labels.find("rank");
-    const std::string label = rank == agent.labels.end() ? std::string() : "rank " + rank->second;
+    const std::string& session = capture_.manifest->name;
+    std::string label = rank == agent.labels.end() ? std::string() : "rank " + rank->second;
+    if (!session.empty()) label += (label.empty() ? "" : ", ") + session;
     kinds_.Process({agent.pid, agent.executable, label});
     uint64_t blocks = 0, bytes = 0;
     if (names != nullptr) {
@@ -175,20 +176,26 @@ class AgentSource {
     } else {
       Skip("profd/" + agent.names_file, 0, 1, "not there: nothing has a name");
     }
-    EachBlock(capture_, *lanes, sinks_, blocks, bytes, [&](const Block& block) {
+    const uint64_t skipped = EachBlock(capture_, *lanes, sinks_, blocks, bytes, [&](const Block& block) {
       if (block.header.type == static_cast<uint16_t>(format::BlockType::kLane)) decoder.Lane(block);
     });
-    decoder.Finish();
+    const uint64_t missing = Missing(agent, *lanes, decoder.counts().records);
+    decoder.Finish(skipped > 0 || missing > 0);
     const format::AgentCounts& counts = decoder.counts();
     sinks_.report->Count(lanes->path(), "agent", bytes, counts.records);
     Skip(who, 0, counts.damaged_slots, "slots that hold no record");
-    Skip(who, 0, counts.missing_blocks, "blocks that are missing");
+    if (missing > 0) {
+      Skip(who, 0, missing, "not in the blocks that are there, though manifest.json counts them");
+    } else if (counts.missing_blocks > 0) {
+      sinks_.report->Skip({who, 0, 0, 0, std::to_string(counts.missing_blocks) + " blocks are missing"});
+    }
     Skip(who, 0, counts.no_room, "records of more ranges open at once than there is room for");
     Skip("profd/" + agent.names_file, 0, counts.damaged_names, "names that are none");
     const auto note = [&](uint64_t count, const char* what) {
       if (count > 0) sinks_.report->Note(who + ": " + std::to_string(count) + " " + what);
     };
     note(counts.ends_alone, "ends of ranges that began before the recording");
+    note(counts.halves_cut, "ranges of which one end is missing, where records are missing");
     note(counts.unfinished, "ranges that had no end when the recording ended");
   }
 
@@ -198,6 +205,27 @@ class AgentSource {
 };
 
 }  // namespace
+
+format::AgentKind AgentKindOf(SpanKind kind) {
+  switch (kind) {
+    case SpanKind::kMark:
+      return AgentKind::kMark;
+    case SpanKind::kCounter:
+      return AgentKind::kCounter;
+    case SpanKind::kStep:
+      return AgentKind::kStep;
+    case SpanKind::kKernel:
+      return AgentKind::kKernel;
+    case SpanKind::kComm:
+      return AgentKind::kComm;
+    case SpanKind::kApi:
+      return AgentKind::kApi;
+    case SpanKind::kMemory:
+      return AgentKind::kMemory;
+    default:
+      return AgentKind::kRange;
+  }
+}
 
 void DecodeAgents(const Capture& capture, const Wanted& wanted, const Sinks& sinks) {
   AgentSource(capture, wanted, sinks).Run();

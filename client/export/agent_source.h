@@ -4,8 +4,12 @@
 #include "client/export/capture.h"
 #include "client/export/filter.h"
 #include "client/export/pipeline.h"
+#include "format/agent_blocks.h"
 
 namespace profd::client {
+
+// What --kinds calls spans of this kind when a process recorded them.
+format::AgentKind AgentKindOf(format::SpanKind kind);
 
 // The kinds "agent-range", "agent-mark", …, process by process. Memory is bounded.
 void DecodeAgents(const Capture& capture, const Wanted& wanted, const Sinks& sinks);

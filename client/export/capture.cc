@@ -51,6 +51,8 @@ class Opener {
     }
     std::sort(devices.begin(), devices.end());
     for (const auto& [device, name] : devices) OpenSide(name);
+    BorrowBegin();
+    for (Side& side : capture_.sides) ReadClocks(side);
     CheckStreams();
   }
 
@@ -97,7 +99,6 @@ class Opener {
     parse("info.json" + tag, format::ParseInfoJson);
     parse("sample.json", format::ParseSampleJson);
     ReadTimes(folder, name, tag, facts);
-    ReadClocks(folder, name, tag, side);
     const UniqueFd data = OpenDir(folder.get(), "data");
     if (data) {
       Streams(data, name + "/data", facts.device, side.streams);
@@ -122,14 +123,32 @@ class Opener {
       (end ? facts.end_wall_ns : facts.begin_wall_ns) = time->wall_us * kNsPerUs;
       (end ? facts.end_raw_ns : facts.begin_raw_ns) = time->clock_monotonic_raw;
     }
-    if (facts.begin_wall_ns == 0 && capture_.host() != nullptr) {
-      facts.begin_wall_ns = capture_.host()->facts.begin_wall_ns;
-      facts.begin_raw_ns = capture_.host()->facts.begin_raw_ns;
+  }
+
+  // All sides are of one machine, so what tells its wall clock for one of them holds for all.
+  void BorrowBegin() {
+    const auto known =
+        std::ranges::find_if(capture_.sides, [](const Side& side) { return side.facts.begin_wall_ns != 0; });
+    uint64_t wall_ns = 0, raw_ns = 0;
+    if (known != capture_.sides.end()) {
+      wall_ns = known->facts.begin_wall_ns;
+      raw_ns = known->facts.begin_raw_ns;
+    } else if (capture_.manifest && !capture_.manifest->clocks.empty()) {
+      wall_ns = capture_.manifest->clocks.front().pair.wall_ns;
+      raw_ns = capture_.manifest->clocks.front().pair.host_raw_ns;
+    }
+    for (Side& side : capture_.sides) {
+      if (side.facts.begin_wall_ns != 0 || wall_ns == 0) continue;
+      side.facts.begin_wall_ns = wall_ns;
+      side.facts.begin_raw_ns = raw_ns;
     }
   }
 
-  void ReadClocks(const UniqueFd& folder, const std::string& name, const std::string& tag, Side& side) {
+  void ReadClocks(Side& side) {
     SideFacts& facts = side.facts;
+    const std::string& name = side.folder;
+    const std::string tag = side.is_host() ? "" : "." + std::to_string(facts.device);
+    const UniqueFd folder = OpenDir(capture_.dir.get(), name);
     format::ClockPair& pair = facts.at_start;
     pair.host_raw_ns = facts.begin_raw_ns;  // until a log says better
     const auto log = [&](const std::string& file) -> std::optional<format::StartLogs> {
@@ -250,6 +269,40 @@ class Opener {
   Report& report_;
 };
 
+constexpr int kMostLevels = 8;
+
+bool HasSides(const UniqueFd& folder) {
+  const std::set<std::string> names = Names(folder.get());
+  return std::any_of(names.begin(), names.end(), IsSide);
+}
+
+// Many folders hold one that is called "host": without the name of a capture it takes an info.json to be one.
+bool IsCapture(const UniqueFd& folder, const std::string& name) {
+  if (name.starts_with("PROF_")) return HasSides(folder);
+  const std::set<std::string> inside = Names(folder.get());
+  return std::any_of(inside.begin(), inside.end(), [&folder](const std::string& side) {
+    if (!IsSide(side)) return false;
+    const UniqueFd opened = OpenDir(folder.get(), side);
+    const std::set<std::string> files = opened ? Names(opened.get()) : std::set<std::string>();
+    return std::any_of(files.begin(), files.end(),
+                       [](const std::string& file) { return file.starts_with("info.json"); });
+  });
+}
+
+// `prefix` is the path of `folder`, with a slash behind.
+void FindBelow(const UniqueFd& folder, const std::string& prefix, int levels,
+               std::vector<std::string>& found) {
+  for (const std::string& name : Names(folder.get())) {
+    const UniqueFd inside = OpenDir(folder.get(), name);
+    if (!inside) continue;
+    if (IsCapture(inside, name)) {
+      found.push_back(prefix + name);
+    } else if (levels > 1) {
+      FindBelow(inside, prefix + name + "/", levels - 1, found);
+    }
+  }
+}
+
 }  // namespace
 
 uint64_t Stream::bytes() const {
@@ -287,6 +340,13 @@ uint64_t Capture::bytes() const {
 }
 
 std::string Capture::Stamp() const {
+  if (begin_wall_ns() == 0) {  // "PROF_000001_20231114221320000_…"
+    constexpr size_t kDigits = 14;
+    const size_t at = name.find('_', sizeof("PROF_") - 1) + 1;
+    const std::string digits = at == 0 ? "" : name.substr(at, kDigits);
+    const bool all = digits.size() == kDigits && digits.find_first_not_of("0123456789") == std::string::npos;
+    return all ? digits : std::string(kDigits, '0');
+  }
   const auto seconds = static_cast<std::time_t>(begin_wall_ns() / 1'000'000'000);
   std::tm tm{};
   ::localtime_r(&seconds, &tm);
@@ -329,18 +389,12 @@ Result<std::vector<std::string>> FindCaptures(const std::string& path) {
     if (errno == ENOTDIR) return Status(Code::kInvalidArgument, path + " is no directory");
     return Status::FromErrno("open " + path);
   }
-  const std::set<std::string> names = Names(root.get());
-  if (std::any_of(names.begin(), names.end(), IsSide)) return std::vector{path};
+  if (HasSides(root)) return std::vector{path};
   std::vector<std::string> found;
-  for (const std::string& name : names) {
-    const UniqueFd folder = OpenDir(root.get(), name);
-    if (!folder) continue;
-    const std::set<std::string> inside = Names(folder.get());
-    if (std::any_of(inside.begin(), inside.end(), IsSide))
-      found.push_back(path + (path.ends_with('/') ? "" : "/") + name);
-  }
+  FindBelow(root, path + (path.ends_with('/') ? "" : "/"), kMostLevels, found);
   if (found.empty()) {
-    return Status(Code::kInvalidArgument, path + " neither is a PROF directory nor has one in it");
+    return Status(Code::kInvalidArgument, path + " neither is a PROF directory nor has one in it, " +
+                                              std::to_string(kMostLevels) + " levels deep");
   }
   return found;
 }

@@ -40,6 +40,8 @@ struct Side {
   std::vector<Stream> streams;   // by name
 
   bool is_host() const { return facts.device < 0; }
+  // Something says where its clocks lie on the wall clock.
+  bool has_wall_clock() const { return has_clock_pairs || facts.begin_wall_ns != 0; }
   const Stream* Find(std::string_view file) const;
 };
 
@@ -57,7 +59,8 @@ struct Capture {
   uint64_t begin_wall_ns() const;
   uint64_t end_wall_ns() const;
   uint64_t bytes() const;
-  // "20231114221320", local time: of the begin, so that a later export replaces an earlier one.
+  // "20231114221320", local time: of the begin, so that a later export replaces an earlier one. That of the
+  // directory's name when nobody wrote down the begin.
   std::string Stamp() const;
 };
 
@@ -70,7 +73,7 @@ std::string CaptureName(const std::string& path);
 // Of all its data; 0 when it can't be read.
 uint64_t InputBytes(const std::string& path);
 
-// `path` itself if it's a PROF directory, else those directly below it, by name.
+// `path` itself if it's a PROF directory, else those below it, at most 8 levels deep, by name.
 base::Result<std::vector<std::string>> FindCaptures(const std::string& path);
 
 }  // namespace profd::client

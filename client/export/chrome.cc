@@ -23,11 +23,14 @@ ChromeOutput::ChromeOutput(std::unique_ptr<OutputFile> file, const CaptureFacts&
   file_->Append("[");
 }
 
+bool ChromeOutput::Older(int device) const {
+  const format::SideFacts* side = device < 0 ? nullptr : facts_.Device(device);
+  return side == nullptr ? older_host_ : OlderExporter(*side);
+}
+
 uint64_t ChromeOutput::Enter(Layer layer, int device, int64_t pid) {
   const LayerInfo& info = InfoOf(layer);
-  const format::SideFacts* side = facts_.Device(device);
-  const bool older = device < 0 || side == nullptr ? older_host_ : OlderExporter(*side);
-  const uint32_t index = SortIndex(layer, older, facts_);
+  const uint32_t index = SortIndex(layer, Older(device), facts_);
   const uint64_t timeline_pid = TimelinePid(pid, index, device);
   auto [found, fresh] = areas_.try_emplace(timeline_pid);
   if (!fresh) return timeline_pid;
@@ -35,41 +38,25 @@ uint64_t ChromeOutput::Enter(Layer layer, int device, int64_t pid) {
   area.name = info.name;
   area.label = device < 0 ? "CPU" : "NPU " + std::to_string(device);
   area.sort_index = index;
-  area.sorts_threads = layer != Layer::kOsCalls || older;
+  area.sorts_threads = layer != Layer::kOsCalls || Older(device);
+  const auto program = device < 0 ? programs_.find(pid) : programs_.end();
   if (layer == Layer::kProgram) {
-    const auto program = programs_.find(pid);
-    area.name = program != programs_.end() ? program->second.first : facts_.host.pid_name;
+    area.name = program != programs_.end() ? program->second : facts_.host.pid_name;
     if (area.name.empty()) area.name = "PID " + std::to_string(pid);
-    if (program != programs_.end() && !program->second.second.empty())
-      area.label += ", " + program->second.second;
+  } else if (program != programs_.end()) {
+    area.label += ", " + program->second;
   }
   return timeline_pid;
 }
 
 void ChromeOutput::Label(const format::Series& series, int device, size_t key, int64_t value,
                          std::string_view text) {
-  labels_.Set(series, device, key, value, text);
+  counters_.Label(series, device, key, value, text);
 }
 
-ChromeOutput::SeriesState* ChromeOutput::StateOf(const format::RowBatch& batch) {
-  for (const auto& state : states_)
-    if (state->series == batch.series && state->device == batch.device) return state.get();
-  const format::SideFacts* side = facts_.Device(batch.device);
-  const bool older = batch.device >= 0 && side != nullptr ? OlderExporter(*side) : older_host_;
-  states_.push_back(std::make_unique<SeriesState>(SeriesState{batch.series,
-                                                              batch.device,
-                                                              FindCounterTables(batch.series->name, false),
-                                                              side != nullptr ? side->pid : facts_.host.pid,
-                                                              older,
-                                                              KeySets(batch.series->keys.size()),
-                                                              {},
-                                                              {}}));
-  return states_.back().get();
-}
-
-ChromeOutput::Counter ChromeOutput::RenderOne(const SeriesState& state, uint64_t timeline_pid,
-                                              BoundEvent event) {
+ChromeOutput::Counter ChromeOutput::MakeCounter(uint64_t timeline_pid, bool older, BoundEvent event) const {
   Counter counter;
+  counter.rounded = older;
   counter.head = "{\"name\":";
   AppendJsonString(counter.head, event.name);
   counter.head += ",\"pid\":" + std::to_string(timeline_pid) +
@@ -81,32 +68,31 @@ ChromeOutput::Counter ChromeOutput::RenderOne(const SeriesState& state, uint64_t
     counter.room += text.size() + 2 * kNumberText;
     counter.args.push_back({text + ":", std::move(arg)});
   }
-  if (options_.vendor_compatible && (state.older || !event.event->copies_of_older)) {
+  if (options_.vendor_compatible && (older || !event.event->copies_of_older)) {
     counter.copies = event.event->vendor_copies;
     counter.ends = event.event->vendor_ends;
   }
   return counter;
 }
 
-std::vector<ChromeOutput::Counter> ChromeOutput::Render(const SeriesState& state, const int64_t* keys) {
-  std::vector<Counter> counters;
-  const std::span all(keys, state.series->keys.size());
-  const Flavour flavour{options_.vendor_compatible, state.older};
-  for (const CounterTable* table : state.tables) {
-    for (BoundEvent& event : BindEvents(*table, *state.series, state.device, all, labels_, flavour)) {
-      const uint64_t timeline_pid = Enter(table->layer, state.device, state.pid);
-      Area& area = areas_[timeline_pid];
-      if (state.older &&
-          table->layer == Layer::kCpuUsage)  // the only process of counters whose threads have names
-        area.threads.emplace(area.threads.size(), event.name);
-      counters.push_back(RenderOne(state, timeline_pid, std::move(event)));
-    }
+void ChromeOutput::MakeCounters(const CounterTable& table, const format::RowBatch& batch,
+                                std::span<const int64_t> keys, const Labels& labels,
+                                std::vector<Counter>& counters) {
+  const format::SideFacts* side = facts_.Device(batch.device);
+  const bool older = Older(batch.device);
+  const Flavour flavour{options_.vendor_compatible, older};
+  for (BoundEvent& event : BindEvents(table, *batch.series, batch.device, keys, labels, flavour)) {
+    const uint64_t timeline_pid =
+        Enter(table.layer, batch.device, side != nullptr ? side->pid : facts_.host.pid);
+    Area& area = areas_[timeline_pid];
+    if (older && table.layer == Layer::kCpuUsage)  // the only process of counters whose threads have names
+      area.threads.emplace(area.threads.size(), event.name);
+    counters.push_back(MakeCounter(timeline_pid, older, std::move(event)));
   }
-  return counters;
 }
 
 void ChromeOutput::WriteCounter(const Counter& counter, uint64_t wall_ns, const int64_t* keys,
-                                const double* values, bool rounded) {
+                                const double* values) {
   if (counter.room > OutputFile::kMaxReserve) {
     ++left_out_;
     return;
@@ -127,56 +113,42 @@ void ChromeOutput::WriteCounter(const Counter& counter, uint64_t wall_ns, const 
     if (!std::isfinite(value)) continue;
     at = copy(at, any ? arg.text : std::string_view(arg.text).substr(1));
     any = true;
-    const bool whole = arg.value.form == CounterArg::Form::kInteger && !rounded && std::fabs(value) < 9e18;
+    const bool whole =
+        arg.value.form == CounterArg::Form::kInteger && !counter.rounded && std::fabs(value) < 9e18;
     if (whole) {
       at = WriteInteger(at, static_cast<int64_t>(value));
     } else {
-      at = rounded || arg.value.form == CounterArg::Form::kRounded ? WriteRounded(at, value, 3)
-                                                                   : WriteShortest(at, value);
+      at = counter.rounded || arg.value.form == CounterArg::Form::kRounded ? WriteRounded(at, value, 3)
+                                                                           : WriteShortest(at, value);
     }
   }
   if (any) file_->Advance(copy(at, "}},"));
 }
 
-void ChromeOutput::KeepLast(SeriesState& state, const format::RowBatch& batch, uint32_t set, size_t row) {
-  const size_t keys = batch.series->keys.size(), columns = batch.series->columns.size();
-  if (set >= state.last.size()) state.last.resize(set + 1);
-  SeriesState::Last& last = state.last[set];
-  const int64_t* row_keys = batch.keys.data() + row * keys;
-  const double* values = batch.values.data() + row * columns;
-  if (last.values.empty()) {
-    for (const Counter& counter : state.counters[set])
-      for (int i = 0; i < counter.ends; ++i)
-        WriteCounter(counter, batch.wall_ns[row], row_keys, values, state.older);
+void ChromeOutput::KeepLast(Counter& counter, const format::Series& series, uint64_t wall_ns,
+                            const int64_t* keys, const double* values) {
+  if (counter.last.values.empty()) {
+    for (int i = 0; i < counter.ends; ++i) WriteCounter(counter, wall_ns, keys, values);
   }
-  last.wall_ns = batch.wall_ns[row];
-  last.keys.assign(row_keys, row_keys + keys);
-  last.values.assign(values, values + columns);
+  counter.last.wall_ns = wall_ns;
+  counter.last.keys.assign(keys, keys + series.keys.size());
+  counter.last.values.assign(values, values + series.columns.size());
 }
 
 void ChromeOutput::Rows(const format::RowBatch& batch) {
-  SeriesState& state = *StateOf(batch);
-  if (state.tables.empty()) return;
-  const size_t keys = batch.series->keys.size(), columns = batch.series->columns.size();
-  for (size_t row = 0; row < batch.rows(); ++row) {
-    const int64_t* row_keys = batch.keys.data() + row * keys;
-    bool fresh = false;
-    const auto set = state.sets.Find(row_keys, fresh);
-    if (!set) {
-      ++left_out_;
-      continue;
-    }
-    if (fresh) state.counters.push_back(Render(state, row_keys));
-    for (const Counter& counter : state.counters[*set]) {
-      for (int copy = 0; copy < counter.copies; ++copy)
-        WriteCounter(counter, batch.wall_ns[row], row_keys, batch.values.data() + row * columns, state.older);
-      if (counter.ends > 0) KeepLast(state, batch, *set, row);
-    }
-  }
+  counters_.Rows(
+      batch, [this](auto&&... of) { MakeCounters(of...); },
+      [&](Counter& counter, uint64_t wall_ns, const int64_t* keys, const double* values) {
+        for (int copy = 0; copy < counter.copies; ++copy) WriteCounter(counter, wall_ns, keys, values);
+        if (counter.ends > 0) KeepLast(counter, *batch.series, wall_ns, keys, values);
+      });
 }
 
 void ChromeOutput::Process(const format::SpanProcess& process) {
-  programs_[process.pid] = {std::string(process.name), std::string(process.label)};
+  std::string& name = programs_[process.pid];
+  name = process.name.empty() ? "PID" : std::string(process.name);
+  name += " " + std::to_string(process.pid);
+  if (!process.label.empty()) name += " (" + std::string(process.label) + ")";
 }
 
 void ChromeOutput::Thread(const format::SpanThread& thread) {
@@ -185,16 +157,12 @@ void ChromeOutput::Thread(const format::SpanThread& thread) {
 
 // The vendor repeats the last frequency at the end of the collection.
 void ChromeOutput::WriteVendorEnds() {
-  for (const auto& state : states_) {
-    for (size_t set = 0; set < state->last.size(); ++set) {
-      const SeriesState::Last& last = state->last[set];
-      if (last.values.empty()) continue;
-      for (const Counter& counter : state->counters[set])
-        for (int i = 0; i < counter.ends; ++i)
-          WriteCounter(counter, std::max(last.wall_ns, facts_.end_ns), last.keys.data(), last.values.data(),
-                       state->older);
-    }
-  }
+  counters_.ForEach([this](const Counter& counter) {
+    if (counter.last.values.empty()) return;
+    const uint64_t wall_ns = std::max(counter.last.wall_ns, facts_.end_ns);
+    for (int i = 0; i < counter.ends; ++i)
+      WriteCounter(counter, wall_ns, counter.last.keys.data(), counter.last.values.data());
+  });
 }
 
 // The chips whose frequency the vendor's older exporter does not read have a constant one there, every ms.

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -36,7 +36,7 @@ class ChromeOutput final : public Output {
   base::Status status() const override { return file_->status(); }
   base::Status Finish() override;
   uint64_t bytes() const override { return file_->bytes(); }
-  uint64_t left_out() const override { return left_out_; }
+  uint64_t left_out() const override { return left_out_ + counters_.left_out(); }
 
  private:
   // An event whose numbers are all that is missing.
@@ -47,24 +47,15 @@ class ChromeOutput final : public Output {
       BoundArg value;
     };
     std::vector<Arg> args;
+    bool rounded = false;  // to three decimals, as the older exporter does
     int copies = 1, ends = 0;
     size_t room = 0;  // most bytes it can take
-  };
-  struct SeriesState {
-    const format::Series* series;
-    int device;
-    std::vector<const CounterTable*> tables;
-    int64_t pid;
-    bool older;
-    KeySets sets;
-    std::vector<std::vector<Counter>> counters;  // by key set
-    // The last row of each key set; only of counters that the vendor ends with more of them.
+    // The last row; only of counters that the vendor ends with more of them.
     struct Last {
       uint64_t wall_ns = 0;
       std::vector<int64_t> keys;
       std::vector<double> values;
-    };
-    std::vector<Last> last;
+    } last;
   };
   // A process of the timeline.
   struct Area {
@@ -91,12 +82,13 @@ class ChromeOutput final : public Output {
 
   // The layer of a device (device >= 0), of a process (pid), or of the host.
   uint64_t Enter(Layer layer, int device, int64_t pid);
-  SeriesState* StateOf(const format::RowBatch& batch);
-  std::vector<Counter> Render(const SeriesState& state, const int64_t* keys);
-  Counter RenderOne(const SeriesState& state, uint64_t timeline_pid, BoundEvent event);
-  void WriteCounter(const Counter& counter, uint64_t wall_ns, const int64_t* keys, const double* values,
-                    bool rounded);
-  void KeepLast(SeriesState& state, const format::RowBatch& batch, uint32_t set, size_t row);
+  bool Older(int device) const;
+  void MakeCounters(const CounterTable& table, const format::RowBatch& batch, std::span<const int64_t> keys,
+                    const Labels& labels, std::vector<Counter>& counters);
+  Counter MakeCounter(uint64_t timeline_pid, bool older, BoundEvent event) const;
+  void WriteCounter(const Counter& counter, uint64_t wall_ns, const int64_t* keys, const double* values);
+  void KeepLast(Counter& counter, const format::Series& series, uint64_t wall_ns, const int64_t* keys,
+                const double* values);
 
   Layer LayerOf(const format::Span& span) const;
   const Place& PlaceOf(Layer layer, const format::SpanBatch& batch, const format::Span& span);
@@ -125,11 +117,10 @@ class ChromeOutput final : public Output {
   CaptureFacts facts_;
   OutputOptions options_;
   bool older_host_ = false;
-  Labels labels_;
-  std::vector<std::unique_ptr<SeriesState>> states_;
-  std::map<uint64_t, Area> areas_;                                   // by timeline pid
-  std::map<int64_t, std::pair<std::string, std::string>> programs_;  // name and label by pid
-  std::map<std::pair<int64_t, int64_t>, std::string> threads_;       // names by pid and tid
+  CounterRows<Counter> counters_{false};
+  std::map<uint64_t, Area> areas_;                              // by timeline pid
+  std::map<int64_t, std::string> programs_;                     // "python3 4712 (rank 3)" by pid
+  std::map<std::pair<int64_t, int64_t>, std::string> threads_;  // names by pid and tid
   std::unordered_map<PlaceKey, Place, PlaceHash> places_;
   PlaceKey last_key_{Layer::kOther, -2, -2};
   Place last_place_;

@@ -116,6 +116,8 @@ const CounterTable kTables[] = {
     {"host_mem", Layer::kMemoryUsage, {{"Memory Usage", {{"Usage(%)", "usage", kPercent}}}}},
     {"host_disk", Layer::kDiskUsage, {{"Disk Usage", {{"Usage(%)", "io", kPercent}}}}},
     {"host_network", Layer::kNetworkUsage, {{"Network Usage", {{"Usage(%)", "usage", kPercent}}}}},
+    // The vendor has no ports without a speed, so its decoding makes no rows of them.
+    {"host_port", Layer::kNetworkUsage, {{"{port}", {{"Rx(MB/s)", "rx", kMb}, {"Tx(MB/s)", "tx", kMb}}}}},
     // What the vendor's timeline leaves out.
     {"core_sample",
      Layer::kCoreUtilization,

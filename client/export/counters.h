@@ -78,4 +78,75 @@ class KeySets {
   uint32_t last_ = 0;
 };
 
+// Rows as counters of an output, which says what a Counter is. **Thread:** one.
+template <typename Counter>
+class CounterRows {
+ public:
+  // `all`: also what the vendor's timeline leaves out.
+  explicit CounterRows(bool all) : all_(all) {}
+
+  void Label(const format::Series& series, int device, size_t key, int64_t value, std::string_view text) {
+    labels_.Set(series, device, key, value, text);
+  }
+  // `make` appends the counters of one table when a set of keys comes for the first time:
+  // make(table, batch, keys, labels, counters); `write` gets each counter of a row: write(counter, wall_ns,
+  // keys, values).
+  template <typename Make, typename Write>
+  void Rows(const format::RowBatch& batch, Make make, Write write) {
+    State& state = StateOf(batch);
+    if (state.tables.empty()) return;
+    const size_t keys = batch.series->keys.size(), columns = batch.series->columns.size();
+    for (size_t row = 0; row < batch.rows(); ++row) {
+      const std::span row_keys(batch.keys.data() + row * keys, keys);
+      bool fresh = false;
+      const auto set = state.sets.Find(row_keys.data(), fresh);
+      if (!set) {
+        ++left_out_;
+        continue;
+      }
+      if (fresh) {
+        std::vector<Counter>& counters = state.counters.emplace_back();
+        for (const CounterTable* table : state.tables) make(*table, batch, row_keys, labels_, counters);
+      }
+      const double* values = batch.values.data() + row * columns;
+      for (Counter& counter : state.counters[*set])
+        write(counter, batch.wall_ns[row], row_keys.data(), values);
+    }
+  }
+  template <typename Visit>
+  void ForEach(Visit visit) {
+    for (const auto& state : states_) {
+      for (std::vector<Counter>& counters : state->counters) {
+        for (Counter& counter : counters) visit(counter);
+      }
+    }
+  }
+  // Rows of more sets of keys than there is room for.
+  uint64_t left_out() const { return left_out_; }
+
+ private:
+  struct State {
+    const format::Series* series;
+    int device;
+    std::vector<const CounterTable*> tables;
+    KeySets sets;
+    std::vector<std::vector<Counter>> counters;  // by key set
+  };
+  State& StateOf(const format::RowBatch& batch) {
+    for (const auto& state : states_)
+      if (state->series == batch.series && state->device == batch.device) return *state;
+    states_.push_back(std::make_unique<State>(State{batch.series,
+                                                    batch.device,
+                                                    FindCounterTables(batch.series->name, all_),
+                                                    KeySets(batch.series->keys.size()),
+                                                    {}}));
+    return *states_.back();
+  }
+
+  const bool all_;
+  Labels labels_;
+  std::vector<std::unique_ptr<State>> states_;
+  uint64_t left_out_ = 0;
+};
+
 }  // namespace profd::client

@@ -195,6 +195,21 @@ void WriteHostDisk(const KeyedStats& stats, const CsvContext& context) {
   csv->End();
 }
 
+void WriteHostPort(const KeyedStats& stats, const CsvContext& context) {
+  CsvFile* csv = context.folder.Open(
+      "host_port_usage", "Device_id,Port,Peak Rx(KB/s),Average Rx(KB/s),Peak Tx(KB/s),Average Tx(KB/s)");
+  if (csv == nullptr) return;
+  for (const Entry* entry : stats.Sorted()) {
+    csv->Device(-1);
+    csv->Text(entry->labels[0]);
+    for (const Stat& rate : entry->stats) {
+      csv->Rounded(rate.max / kBytesPerKb);
+      csv->Rounded(rate.Mean() / kBytesPerKb);
+    }
+    csv->End();
+  }
+}
+
 void WriteHostNetwork(const KeyedStats& stats, const CsvContext& context) {
   CsvFile* csv = context.folder.Open(
       "host_network_usage", "Device_id,Netcard Speed(KB/s),Peak Used Speed(KB/s),Recommend Speed(KB/s)");

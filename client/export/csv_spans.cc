@@ -104,8 +104,10 @@ void CsvSpans::Add(const SpanBatch& batch) {
       case SpanKind::kStep:
       case SpanKind::kCounter:
       case SpanKind::kMemory:
+        programs_.Add(batch, span);
+        break;
       case SpanKind::kOverlap:
-        break;  // the vendor has no tables of them
+        break;  // of what the other tables have
     }
   }
 }
@@ -377,6 +379,7 @@ void CsvSpans::Finish() {
   for (auto& [number, device] : tasks_) {
     device.rows.Drain(0, [&, &of = device](const TaskRow& row) { WriteTask(of, row); });
   }
+  programs_.Finish();
   ranges_.Drain(0, [this](const RangeRow& row) { WriteRange(row); });
   WriteOpStatistic();
   WriteApiStatistic();

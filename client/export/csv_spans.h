@@ -1,7 +1,6 @@
 // Tables that are made of spans: tasks, operators, calls, ranges.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -11,39 +10,12 @@
 #include <vector>
 
 #include "base/flat_map.h"
+#include "client/export/csv_programs.h"
 #include "client/export/csv_tables.h"
+#include "client/export/reorder.h"
 #include "format/spans.h"
 
 namespace profd::client {
-
-// Puts what comes nearly in order in order. **Thread:** one.
-template <typename Row>
-class Reorder {
- public:
-  // `give` gets the rows that nothing earlier can follow any more.
-  template <typename Give>
-  void Add(const Row& row, Give give) {
-    if (!rows_.empty() && row.begin_ns < rows_.back().begin_ns) sorted_ = false;
-    rows_.push_back(row);
-    if (rows_.size() >= kWindow) Drain(kWindow / 2, give);
-  }
-  template <typename Give>
-  void Drain(size_t keep, Give give) {
-    if (!sorted_) {
-      std::stable_sort(rows_.begin(), rows_.end(),
-                       [](const Row& a, const Row& b) { return a.begin_ns < b.begin_ns; });
-    }
-    sorted_ = true;
-    const size_t count = rows_.size() - std::min(keep, rows_.size());
-    for (size_t i = 0; i < count; ++i) give(rows_[i]);
-    rows_.erase(rows_.begin(), rows_.begin() + static_cast<ptrdiff_t>(count));
-  }
-
- private:
-  static constexpr size_t kWindow = 1 << 17;
-  std::vector<Row> rows_;
-  bool sorted_ = true;
-};
 
 // Of how long things took, in µs of three decimals, as the vendor adds them up.
 struct Durations {
@@ -60,7 +32,7 @@ struct Durations {
 // **Thread:** one.
 class CsvSpans {
  public:
-  explicit CsvSpans(const CsvContext& context) : context_(context) {}
+  explicit CsvSpans(const CsvContext& context) : context_(context), programs_(context) {}
   void Add(const format::SpanBatch& batch);
   void Finish();
   // Spans of more names than there is room for.
@@ -108,6 +80,7 @@ class CsvSpans {
   bool IsStars(int device) const;
 
   const CsvContext& context_;
+  CsvPrograms programs_;
   const format::Texts* texts_ = nullptr;
   uint64_t left_out_ = 0;
   std::map<int, DeviceRows> tasks_;

@@ -29,6 +29,7 @@ const KeyedSeries kKeyed[] = {
     {.series = "host_cpu", .write = WriteHostCpu},
     {.series = "host_mem", .quantiles = {"usage"}, .write = WriteHostMem},
     {.series = "host_disk", .quantiles = {"read", "write"}, .write = WriteHostDisk},
+    {.series = "host_port", .write = WriteHostPort},
     {.series = "host_network", .quantiles = {"speed"}, .write = WriteHostNetwork},
     {.series = "core_sample", .write = WriteAllCores},
 };

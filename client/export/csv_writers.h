@@ -30,6 +30,7 @@ std::string HexText(int64_t number);
 using WriteKeyed = void(const KeyedStats& stats, const CsvContext& context);
 WriteKeyed WriteHbm, WriteDdr, WriteLlc, WriteLlcCapacity, WriteLlcBandwidth, WritePcie, WriteHccs, WriteNic,
     WriteRoce, WriteDvpp, WriteCpuUsage, WriteProcessCpu, WriteSysMem, WriteProcessMem, WritePmuEvents,
-    WritePmuFunctions, WriteHostCpu, WriteHostMem, WriteHostDisk, WriteHostNetwork, WriteAllCores;
+    WritePmuFunctions, WriteHostCpu, WriteHostMem, WriteHostDisk, WriteHostNetwork, WriteHostPort,
+    WriteAllCores;
 
 }  // namespace profd::client

@@ -193,6 +193,10 @@ const DbTable kSeriesTables[] = {
      "host_network",
      {kStampNumeric, {"usage", "NUMERIC", "usage", kPercent}, {"speed", "NUMERIC", "speed"}}},
     // What the vendor's database leaves out.
+    {"HOST_PORT",
+     "host_port",
+     {kStamp, {"name", "INTEGER", "@text:{port}"}, {"rx", "NUMERIC", "rx"}, {"tx", "NUMERIC", "tx"}},
+     false},
     {"DVPP",
      "dvpp",
      {kDevice,

@@ -46,6 +46,7 @@ class Tee : public format::RowSink, public format::SpanSink {
     for (const auto& output : outputs_) output->Label(series, device, key, value, text);
   }
   void Rows(const format::RowBatch& batch) override {
+    given_ += batch.rows();
     for (const auto& output : outputs_) output->Rows(batch);
   }
   void Process(const format::SpanProcess& process) override {
@@ -55,11 +56,14 @@ class Tee : public format::RowSink, public format::SpanSink {
     for (const auto& output : outputs_) output->Thread(thread);
   }
   void Spans(const format::SpanBatch& batch) override {
+    given_ += batch.spans.size();
     for (const auto& output : outputs_) output->Spans(batch);
   }
+  uint64_t given() const { return given_; }
 
  private:
   const std::vector<std::unique_ptr<Output>>& outputs_;
+  uint64_t given_ = 0;
 };
 
 CaptureFacts FactsOf(const Capture& capture, const Wanted& wanted) {
@@ -88,7 +92,11 @@ CaptureFacts FactsOf(const Capture& capture, const Wanted& wanted) {
   return facts;
 }
 
-Wanted WantedOf(const Capture& capture, const ExportOptions& options) {
+Status NoTime(const std::string& where) {
+  return {Code::kInvalidArgument, where + "--from is not before --to: there is no time between them"};
+}
+
+Result<Wanted> WantedOf(const Capture& capture, const ExportOptions& options) {
   const auto resolve = [&capture](const TimePoint& point) {
     const uint64_t begin = point.behind_begin ? capture.begin_wall_ns() : 0;
     return point.ns > UINT64_MAX - begin ? UINT64_MAX : begin + point.ns;
@@ -96,9 +104,46 @@ Wanted WantedOf(const Capture& capture, const ExportOptions& options) {
   Wanted wanted;
   if (options.from) wanted.from_ns = resolve(*options.from);
   if (options.to) wanted.to_ns = resolve(*options.to);
+  if (wanted.from_ns >= wanted.to_ns) return NoTime("export " + capture.path + ": ");
   wanted.devices = options.devices;
   wanted.kinds = options.kinds;
   return wanted;
+}
+
+// What was asked for by name and isn't there, and what is instead.
+std::vector<std::string> Absent(const Capture& capture, const Wanted& wanted) {
+  std::vector<std::string> lines;
+  const auto compare = [&lines](std::string_view what, const auto& asked, const auto& there, auto name) {
+    std::string missing, have;
+    for (const auto& one : asked) {
+      if (!there.contains(one)) missing += " " + name(one);
+    }
+    for (const auto& one : there) have += " " + name(one);
+    if (missing.empty()) return;
+    lines.push_back("no " + std::string(what) + missing + " in it, there " +
+                    (have.empty() ? "is none" : "are" + have));
+  };
+  if (wanted.devices) {
+    std::set<int64_t> there;
+    for (const Side& side : capture.sides) {
+      if (!side.is_host()) there.insert(side.facts.device);
+    }
+    compare("device", *wanted.devices, there, [](int64_t device) { return std::to_string(device); });
+  }
+  if (wanted.kinds)
+    compare("kind", *wanted.kinds, KindsOf(capture), [](const std::string& kind) { return kind; });
+  return lines;
+}
+
+// In one line.
+std::string Nothing(const Capture& capture, const ExportOptions& options, const Wanted& wanted) {
+  std::string text;
+  for (const std::string& line : Absent(capture, wanted)) text += (text.empty() ? "" : "; ") + line;
+  if (!text.empty() || (!options.from && !options.to)) return text.empty() ? "no record in it" : text;
+  text = "no record between --from and --to; it begins " + FormatWallTime(capture.begin_wall_ns());
+  if (capture.end_wall_ns() > capture.begin_wall_ns())
+    text += " and lasts " + FormatDuration(capture.end_wall_ns() - capture.begin_wall_ns());
+  return text;
 }
 
 // Where the outputs of one directory go.
@@ -161,12 +206,17 @@ Result<std::unique_ptr<Output>> MakeOutput(ExportFormat format, const Places& pl
   return MakeCsvOutput(path, places.stamp(), facts, options);
 }
 
+bool Narrowed(const ExportOptions& options) {
+  return options.from || options.to || options.devices || options.kinds;
+}
+
 // What one thread does: decodes everything once, for some of the outputs.
 struct Share {
   std::vector<ExportFormat> formats;
   std::vector<std::unique_ptr<Output>> outputs;
   Report report;
   Status status;
+  uint64_t given = 0;  // rows and spans
 };
 
 void Work(const Capture& capture, const ExportOptions& options, const Wanted& wanted, Share& share,
@@ -180,6 +230,8 @@ void Work(const Capture& capture, const ExportOptions& options, const Wanted& wa
   sinks.report = &share.report;
   sinks.progress = &progress;
   Decode(capture, wanted, options.vendor_compatible, sinks);
+  share.given = tee.given();
+  if (share.given == 0 && Narrowed(options)) return;  // a file of nothing would look like a result
   for (const auto& output : share.outputs) {
     if (progress.cancelled) return;
     if (Status status = output->Finish(); !status.ok() && share.status.ok()) share.status = std::move(status);
@@ -227,6 +279,12 @@ uint64_t EstimateBytes(uint64_t input_bytes, const std::vector<ExportFormat>& fo
   return static_cast<uint64_t>(static_cast<double>(input_bytes) * growth);
 }
 
+Status CheckRange(const ExportOptions& options) {
+  const bool comparable =
+      options.from && options.to && options.from->behind_begin == options.to->behind_begin;
+  return comparable && options.from->ns >= options.to->ns ? NoTime("") : Status::Ok();
+}
+
 unsigned Passes(const ExportOptions& options) {
   return std::clamp<unsigned>(options.jobs, 1,
                               std::max<unsigned>(static_cast<unsigned>(options.formats.size()), 1));
@@ -239,6 +297,7 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
   auto capture = OpenCapture(directory, options.vendor_compatible, result.report);
   if (!capture.ok()) return capture.status();
   result.input_bytes = capture->bytes();
+  PROFD_ASSIGN_OR_RETURN(const Wanted wanted, WantedOf(*capture, options));
   const Places places(*capture, options);
   PROFD_RETURN_IF_ERROR(places.Make());
 
@@ -254,7 +313,6 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
   }
   PROFD_RETURN_IF_ERROR(CheckRoom(places.root(), EstimateBytes(result.input_bytes, formats)));
 
-  const Wanted wanted = WantedOf(*capture, options);
   const CaptureFacts facts = FactsOf(*capture, wanted);
   const OutputOptions output_options = {options.vendor_compatible, options.gzip};
   std::vector<Share> shares(std::clamp<size_t>(formats.size(), 1, Passes(options)));
@@ -273,8 +331,15 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
   for (std::thread& thread : threads) thread.join();
   if (progress.cancelled) return Status(Code::kCancelled, "export " + directory + ": interrupted");
 
+  const bool nothing = !formats.empty() && shares[0].given == 0 && Narrowed(options);
+  if (nothing) {
+    result.nothing = Nothing(*capture, options, wanted);
+  } else {
+    for (const std::string& line : Absent(*capture, wanted)) result.report.Note(line);
+  }
   for (const Share& share : shares) {
     if (!share.status.ok()) return share.status;
+    if (nothing) break;
     for (size_t i = 0; i < share.outputs.size(); ++i) {
       result.files.push_back(places.Of(share.formats[i]));
       result.output_bytes += share.outputs[i]->bytes();

@@ -42,7 +42,13 @@ struct ExportResult {
   std::vector<std::string> files;
   Report report;
   uint64_t input_bytes = 0, output_bytes = 0, left_out = 0, duration_ns = 0;
+  // Nothing in there is of the time, devices and kinds that were asked for: why. No file was made then.
+  std::string nothing;
 };
+
+// kInvalidArgument: `from` isn't before `to`. Those of which one is behind the begin and the other a moment
+// can only be compared once a capture is open.
+base::Status CheckRange(const ExportOptions& options);
 
 // One PROF directory. What is wrong with its data is in the report; an error means that nothing came out.
 base::Result<ExportResult> Export(const std::string& directory, const ExportOptions& options,

@@ -31,6 +31,7 @@ void Sieve::Rows(const format::RowBatch& batch) {
   kept_rows_.Clear();
   kept_rows_.series = batch.series;
   kept_rows_.device = batch.device;
+  kept_rows_.kind = batch.kind;
   for (size_t row = 0; row < batch.rows(); ++row) {
     const uint64_t ns = batch.wall_ns[row];
     if (!Possible(ns)) ++stray_;

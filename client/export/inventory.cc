@@ -1,8 +1,10 @@
 #include "client/export/inventory.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
+#include "client/export/agent_source.h"
 #include "client/export/pipeline.h"
 
 namespace profd::client {
@@ -19,13 +21,15 @@ class Counter : public format::RowSink, public format::SpanSink {
   explicit Counter(Inventory& inventory) : inventory_(inventory) {}
 
   void Rows(const format::RowBatch& batch) override {
-    InventoryItem& item = Item(batch.series->name, batch.device);
+    InventoryItem& item = Item(batch.kind, batch.series->name, batch.device);
     item.rows += batch.rows();
     for (const uint64_t ns : batch.wall_ns) item.moments.Add(ns);
   }
   void Spans(const format::SpanBatch& batch) override {
     for (const format::Span& span : batch.spans) {
-      InventoryItem& item = Item(SpanKindName(span.kind), span.device);
+      const std::string_view kind =
+          batch.kind.empty() ? format::AgentKindName(AgentKindOf(span.kind)) : batch.kind;
+      InventoryItem& item = Item(kind, SpanKindName(span.kind), span.device);
       ++item.rows;
       item.moments.Add(span.begin_ns);
       if (span.kind == format::SpanKind::kStep) Step(span);
@@ -37,9 +41,9 @@ class Counter : public format::RowSink, public format::SpanSink {
   }
 
  private:
-  InventoryItem& Item(std::string_view what, int device) {
-    const auto [found, fresh] = index_.try_emplace({what, device}, inventory_.items.size());
-    if (fresh) inventory_.items.push_back({std::string(what), device, 0, {}});
+  InventoryItem& Item(std::string_view kind, std::string_view what, int device) {
+    const auto [found, fresh] = index_.try_emplace({kind, what, device}, inventory_.items.size());
+    if (fresh) inventory_.items.push_back({std::string(kind), std::string(what), device, 0, {}});
     return inventory_.items[found->second];
   }
   void Step(const format::Span& span) {
@@ -54,7 +58,7 @@ class Counter : public format::RowSink, public format::SpanSink {
   }
 
   Inventory& inventory_;
-  std::map<std::pair<std::string_view, int>, size_t> index_;
+  std::map<std::tuple<std::string_view, std::string_view, int>, size_t> index_;
 };
 
 }  // namespace

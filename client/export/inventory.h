@@ -37,7 +37,8 @@ class Moments {
 };
 
 struct InventoryItem {
-  std::string what;  // a series or a kind of span
+  std::string kind;  // as --kinds names it
+  std::string what;  // a series of it, or a kind of span
   int device = -1;
   uint64_t rows = 0;
   Moments moments;

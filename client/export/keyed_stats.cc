@@ -19,6 +19,7 @@ double Stat::Mean() const {
 }
 
 void Quantile::Add(double value) {
+  any_ = any_ || value >= 0;
   if (!(value > 0)) return;
   exact_.push_back(value);
   if (exact_.size() >= kExact) Fold();
@@ -34,7 +35,7 @@ double Quantile::At(double part) {
   if (!folded_.empty()) Fold();
   uint64_t count = exact_.size();
   for (const auto& [bits, times] : folded_) count += times;
-  if (count == 0) return std::numeric_limits<double>::quiet_NaN();
+  if (count == 0) return any_ ? 0 : std::numeric_limits<double>::quiet_NaN();
   auto index = static_cast<uint64_t>(std::ceil(part * static_cast<double>(count - 1)));
   if (folded_.empty()) {
     std::nth_element(exact_.begin(), exact_.begin() + static_cast<ptrdiff_t>(index), exact_.end());

@@ -28,12 +28,13 @@ struct Stat {
 class Quantile {
  public:
   void Add(double value);
-  // NaN of none.
+  // NaN of none; 0 when nothing was above.
   double At(double part);
 
  private:
   static constexpr size_t kExact = 1 << 16;
   void Fold();
+  bool any_ = false;
   std::vector<double> exact_;
   std::map<uint64_t, uint64_t> folded_;  // rounded bits → how many
 };

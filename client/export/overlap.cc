@@ -107,7 +107,7 @@ void Overlap::Give(int number, Device& device, bool all) {
   device.busy_until_ns = until_ns;
   const std::vector<Period> lists[] = {computing, communicating, Without(communicating, computing),
                                        Without({{from_ns, until_ns}}, done)};
-  format::SpanWriter spans(to_, texts_);
+  format::SpanWriter spans(to_, texts_, "overlap");
   for (size_t kind = 0; kind < std::size(lists); ++kind) {
     const format::TextId name = texts_.Intern(kNames[kind]);
     for (const Period& period : lists[kind]) {

@@ -78,18 +78,7 @@ PerfettoOutput::Track PerfettoOutput::AreaOf(Layer layer, int device) {
 
 void PerfettoOutput::Label(const format::Series& series, int device, size_t key, int64_t value,
                            std::string_view text) {
-  labels_.Set(series, device, key, value, text);
-}
-
-PerfettoOutput::SeriesState* PerfettoOutput::StateOf(const format::RowBatch& batch) {
-  for (const auto& state : states_)
-    if (state->series == batch.series && state->device == batch.device) return state.get();
-  states_.push_back(std::make_unique<SeriesState>(SeriesState{batch.series,
-                                                              batch.device,
-                                                              FindCounterTables(batch.series->name, true),
-                                                              KeySets(batch.series->keys.size()),
-                                                              {}}));
-  return states_.back().get();
+  counters_.Label(series, device, key, value, text);
 }
 
 namespace {
@@ -103,27 +92,22 @@ std::string_view UnitOf(std::string_view name) {
 
 }  // namespace
 
-std::vector<PerfettoOutput::Counter> PerfettoOutput::Render(const SeriesState& state, const int64_t* keys) {
-  std::vector<Counter> counters;
-  const std::span all(keys, state.series->keys.size());
-  for (const CounterTable* table : state.tables) {
-    for (BoundEvent& event : BindEvents(*table, *state.series, state.device, all, labels_, {})) {
-      const size_t values =
-          std::ranges::count_if(event.args, [](const BoundArg& arg) { return arg.key < 0; });
-      for (BoundArg& arg : event.args) {
-        if (arg.key >= 0) continue;  // tells rows apart, and is no value
-        const std::string name = values == 1 ? event.name : event.name + " " + arg.name;
-        const Track track = NewCounter(AreaOf(table->layer, state.device), name, UnitOf(arg.name));
-        Message head, packet;
-        head.Add(pb::kEventType, pb::kTypeCounter).Add(pb::kEventTrack, track);
-        head.AddDouble(pb::kDoubleCounter, 0);
-        packet.Add(pb::kSequenceId, 1).Add(pb::kTrackEvent, head);
-        counters.push_back(
-            {std::move(arg), std::string(packet.bytes().substr(0, packet.bytes().size() - 8))});
-      }
+void PerfettoOutput::MakeCounters(const CounterTable& table, const format::RowBatch& batch,
+                                  std::span<const int64_t> keys, const Labels& labels,
+                                  std::vector<Counter>& counters) {
+  for (BoundEvent& event : BindEvents(table, *batch.series, batch.device, keys, labels, {})) {
+    const size_t values = std::ranges::count_if(event.args, [](const BoundArg& arg) { return arg.key < 0; });
+    for (BoundArg& arg : event.args) {
+      if (arg.key >= 0) continue;  // tells rows apart, and is no value
+      const std::string name = values == 1 ? event.name : event.name + " " + arg.name;
+      const Track track = NewCounter(AreaOf(table.layer, batch.device), name, UnitOf(arg.name));
+      Message head, packet;
+      head.Add(pb::kEventType, pb::kTypeCounter).Add(pb::kEventTrack, track);
+      head.AddDouble(pb::kDoubleCounter, 0);
+      packet.Add(pb::kSequenceId, 1).Add(pb::kTrackEvent, head);
+      counters.push_back({std::move(arg), std::string(packet.bytes().substr(0, packet.bytes().size() - 8))});
     }
   }
-  return counters;
 }
 
 void PerfettoOutput::WriteCounter(const Counter& counter, uint64_t wall_ns, double value) {
@@ -142,23 +126,12 @@ void PerfettoOutput::WriteCounter(const Counter& counter, uint64_t wall_ns, doub
 }
 
 void PerfettoOutput::Rows(const format::RowBatch& batch) {
-  SeriesState& state = *StateOf(batch);
-  if (state.tables.empty()) return;
-  const size_t keys = batch.series->keys.size(), columns = batch.series->columns.size();
-  for (size_t row = 0; row < batch.rows(); ++row) {
-    const int64_t* row_keys = batch.keys.data() + row * keys;
-    bool fresh = false;
-    const auto set = state.sets.Find(row_keys, fresh);
-    if (!set) {
-      ++left_out_;
-      continue;
-    }
-    if (fresh) state.counters.push_back(Render(state, row_keys));
-    for (const Counter& counter : state.counters[*set]) {
-      const double value = counter.value.Of(row_keys, batch.values.data() + row * columns);
-      if (std::isfinite(value)) WriteCounter(counter, batch.wall_ns[row], value);
-    }
-  }
+  counters_.Rows(
+      batch, [this](auto&&... of) { MakeCounters(of...); },
+      [this](const Counter& counter, uint64_t wall_ns, const int64_t* keys, const double* values) {
+        const double value = counter.value.Of(keys, values);
+        if (std::isfinite(value)) WriteCounter(counter, wall_ns, value);
+      });
 }
 
 base::Status PerfettoOutput::Finish() { return file_->Finish(); }

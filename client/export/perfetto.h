@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -34,7 +35,7 @@ class PerfettoOutput final : public Output {
   base::Status status() const override { return file_->status(); }
   base::Status Finish() override;
   uint64_t bytes() const override { return file_->bytes(); }
-  uint64_t left_out() const override { return left_out_; }
+  uint64_t left_out() const override { return left_out_ + counters_.left_out(); }
 
  private:
   using Track = uint64_t;  // uuid; 0 = none
@@ -42,13 +43,6 @@ class PerfettoOutput final : public Output {
   struct Counter {
     BoundArg value;
     std::string event;  // TrackEvent up to its value
-  };
-  struct SeriesState {
-    const format::Series* series;
-    int device;
-    std::vector<const CounterTable*> tables;
-    KeySets sets;
-    std::vector<std::vector<Counter>> counters;  // by key set
   };
   struct Program {
     std::string name, label;
@@ -87,8 +81,8 @@ class PerfettoOutput final : public Output {
   // A track like that of `place` on which this span overlaps no other; 0: there are too many already.
   Track LaneOf(const Place& place, const format::Span& span);
 
-  SeriesState* StateOf(const format::RowBatch& batch);
-  std::vector<Counter> Render(const SeriesState& state, const int64_t* keys);
+  void MakeCounters(const CounterTable& table, const format::RowBatch& batch, std::span<const int64_t> keys,
+                    const Labels& labels, std::vector<Counter>& counters);
   void WriteCounter(const Counter& counter, uint64_t wall_ns, double value);
 
   void Describe(const proto::Message& descriptor);
@@ -103,8 +97,7 @@ class PerfettoOutput final : public Output {
 
   std::unique_ptr<OutputFile> file_;
   CaptureFacts facts_;
-  Labels labels_;
-  std::vector<std::unique_ptr<SeriesState>> states_;
+  CounterRows<Counter> counters_{true};
   std::map<int64_t, Program> programs_;
   std::map<std::pair<int64_t, int64_t>, std::string> threads_;  // names by pid and tid
   std::map<TrackKey, Track> tracks_;

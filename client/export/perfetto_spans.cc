@@ -49,10 +49,11 @@ PerfettoOutput::Track PerfettoOutput::ProcessOf(int64_t pid) {
   const auto program = programs_.find(pid);
   std::string name = program != programs_.end() ? program->second.name : std::string();
   if (name.empty() && pid == facts_.host.pid) name = facts_.host.pid_name;
+  const bool labelled = program != programs_.end() && !program->second.label.empty();
+  if (labelled) name += " (" + program->second.label + ")";  // viewers show the pid themselves
   Message process, descriptor;
   process.Add(pb::kProcessPid, static_cast<uint64_t>(pid)).Add(pb::kProcessName, ValidUtf8(name));
-  if (program != programs_.end() && !program->second.label.empty())
-    process.Add(pb::kProcessLabels, ValidUtf8(program->second.label));
+  if (labelled) process.Add(pb::kProcessLabels, ValidUtf8(program->second.label));
   descriptor.Add(pb::kTrackUuid, track).Add(pb::kTrackProcess, process);
   Describe(descriptor);
   return track;

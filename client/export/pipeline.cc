@@ -1,7 +1,9 @@
 #include "client/export/pipeline.h"
 
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "client/export/agent_source.h"
 #include "client/export/overlap.h"
@@ -74,14 +76,21 @@ class SideDecoder {
         framed.stamp_tolerance = entry->in_order ? 0 : per_second;
       }
     }
+    context_.kind = entry->kind;
     const std::unique_ptr<format::Decoder> decoder = entry->make(context_, stream.file, pid);
     if (decoder == nullptr) return skip_all("sample.json does not say what was sampled");
     const bool tells_loss = !context_.vendor_compatible;  // the vendor's parser does not notice
     StreamReader reader(capture_, stream, framed, report, sinks_.progress);
+    std::map<std::string_view, uint64_t> placed;  // rejected records whose place is reported, by reason
     for (auto piece = reader.Next(); !piece.empty(); piece = reader.Next()) {
       if (reader.begins_slice()) decoder->NextSlice();
       if (tells_loss && reader.lost()) decoder->Lost();
       decoder->Take(piece);
+      for (const format::Decoder::Place& place : decoder->TakePlaces()) {
+        auto [slice, offset] = reader.At(reader.piece_position() + place.offset);
+        report.Skip({std::move(slice), offset, place.bytes, 1, std::string(place.why)});
+        ++placed[place.why];
+      }
     }
     if (tells_loss && reader.lost()) decoder->Lost();
     decoder->Finish();
@@ -90,17 +99,17 @@ class SideDecoder {
       report.Note(stream.path() + ": " + Counted(records, "record") + " " + std::string(why));
     }
     for (const auto& [why, records] : decoder->rejected()) {
-      report.Skip({stream.path(), 0, 0, records, std::string(why)});
+      if (records > placed[why]) report.Skip({stream.path(), 0, 0, records - placed[why], std::string(why)});
     }
     if (const uint64_t stray = sieve_.TakeStray(); stray > 0) {
       report.Skip({stream.path(), 0, 0, stray, "with a time outside of the collection"});
     }
   }
 
-  // What it would take to date the records. Without the time of the collection's begin they still follow each
-  // other.
+  // What it would take to date the records.
   std::string_view MissingClock(StampDomain stamp) const {
     const format::SideFacts& facts = side_.facts;
+    if (!side_.has_wall_clock()) return "start_info";
     if (side_.is_host() || side_.has_clock_pairs || stamp == StampDomain::kNone) return {};
     if (!facts.has_host_clock) return "host_start.log";
     const bool of_device = stamp == StampDomain::kDeviceNs || stamp == StampDomain::kDeviceTicks ||
@@ -117,6 +126,27 @@ class SideDecoder {
 };
 
 }  // namespace
+
+std::set<std::string, std::less<>> KindsOf(const Capture& capture) {
+  std::set<std::string, std::less<>> kinds;
+  for (const Side& side : capture.sides) {
+    for (const Stream& stream : side.streams) {
+      if (stream.bytes() == 0) continue;
+      int64_t pid = 0;
+      if (IsTaskStream(stream.file)) {
+        kinds.emplace(side.is_host() ? "api" : "task");
+      } else if (const DecoderEntry* entry = format::FindDecoder(stream.file, side.facts, pid)) {
+        kinds.emplace(entry->kind);
+      }
+    }
+  }
+  if (capture.manifest && !capture.agents.empty()) {
+    for (const format::ManifestKind& kind : capture.manifest->kinds) {
+      if (kind.kind.starts_with("agent-") && kind.verdict != "skipped") kinds.insert(kind.kind);
+    }
+  }
+  return kinds;
+}
 
 void Decode(const Capture& capture, const Wanted& wanted, bool vendor_compatible, const Sinks& sinks) {
   Sieve sieve(capture, wanted, *sinks.rows, *sinks.spans);

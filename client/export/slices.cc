@@ -34,13 +34,17 @@ StreamReader::StreamReader(const Capture& capture, const Stream& stream, const F
 }
 
 void StreamReader::Skip(size_t bytes, uint64_t records, std::string why) {
-  const Slice& slice = stream_.slices[next_ > 0 ? next_ - 1 : 0];
-  // Where in the slice the skipped bytes begin; those that began in the one before count from its end.
-  const uint64_t in_slice = slice.bytes - std::min(slice.bytes, slice_left_);
-  const uint64_t offset = in_slice - std::min<uint64_t>(in_slice, unread());
-  report_.Skip({stream_.folder + "/" + slice.name, offset, bytes, records, std::move(why)});
+  auto [slice, offset] = At(read_ - unread());
+  report_.Skip({std::move(slice), offset, bytes, records, std::move(why)});
   begin_ += bytes;
   lost_ = true;
+}
+
+StreamReader::Place StreamReader::At(uint64_t position) const {
+  const auto behind = std::upper_bound(begins_.begin(), begins_.end(), std::pair(position, SIZE_MAX));
+  if (behind == begins_.begin()) return {stream_.path(), 0};
+  const auto& [begin, slice] = behind[-1];
+  return {stream_.folder + "/" + stream_.slices[slice].name, position - begin};
 }
 
 // The next slice that can be read, of the same run or of a new one. False: there is none.
@@ -72,7 +76,10 @@ bool StreamReader::Open() {
     fd_ = OpenFile(folder_.get(), slice.name, &bytes, &why);
     slice_left_ = slice.bytes;
     opened_ = unread() == 0;
-    if (fd_) return true;
+    if (fd_) {
+      begins_.emplace_back(read_, next_ - 1);
+      return true;
+    }
     report_.Skip({stream_.folder + "/" + slice.name, 0, slice.bytes, 0, why});
     lost_ = true;
   }
@@ -108,6 +115,7 @@ void StreamReader::Fill() {
 
 std::span<const std::byte> StreamReader::Piece(size_t bytes) {
   begins_slice_ = std::exchange(opened_, false);
+  piece_position_ = read_ - unread();
   const auto piece = std::span(buffer_).subspan(begin_, bytes);
   begin_ += bytes;
   return piece;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -57,6 +58,13 @@ class StreamReader {
   // Between the latest piece and the one before something is missing; after the last one: at the end.
   bool lost() const { return lost_; }
   uint64_t bytes_read() const { return read_; }
+  // Which slice has byte number `position` of all that were read, and where in it.
+  struct Place {
+    std::string slice;  // "device_0/data/hbm.data.0.slice_3"
+    uint64_t offset = 0;
+  };
+  Place At(uint64_t position) const;
+  uint64_t piece_position() const { return piece_position_; }  // of the latest piece's first byte
 
  private:
   // What lies between two missing slices.
@@ -90,7 +98,8 @@ class StreamReader {
   bool aligned_ = false, any_good_ = false;
   std::vector<std::byte> buffer_;
   size_t begin_ = 0, end_ = 0;  // what of the buffer is unread
-  uint64_t read_ = 0;
+  uint64_t read_ = 0, piece_position_ = 0;
+  std::vector<std::pair<uint64_t, size_t>> begins_;  // of the slices read so far: position and index
   uint64_t slice_left_ = 0;
   bool opened_ = false, begins_slice_ = false, lost_ = false;
 };

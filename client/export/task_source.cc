@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/export/slices.h"
@@ -29,10 +30,17 @@ using format::TaskLog;
 
 constexpr size_t kWindowCalls = 1 << 15;
 constexpr size_t kWindowTracks = 16 * kWindowCalls;  // a call can launch many
+constexpr uint64_t kMostPlaces = 100;                // of damaged lines, that are reported one by one
+constexpr char kNoName[] = "names nothing, or is one more than there is room for";
 constexpr std::string_view kAging[] = {"aging.", "unaging."};
 constexpr std::string_view kLogs[] = {"stars_soc.data", "hwts.data", "hwts.aiv_data"};
 
 std::string Number(uint64_t count, const char* what) { return std::to_string(count) + " " + what; }
+
+void SkipUndated(const Stream& stream, const char* missing, Report& report) {
+  report.Skip({stream.path(), 0, stream.bytes(), 0,
+               "nobody knows when its records were made: " + std::string(missing) + " cannot be read"});
+}
 
 // Nowhere.
 class NoSpans : public format::SpanSink {
@@ -117,7 +125,7 @@ class DeviceTasks {
       : side_(side),
         sinks_(sinks),
         pid_(pid),
-        spans_(*sinks.spans, *sinks.texts),
+        spans_(*sinks.spans, *sinks.texts, "task"),
         yes_(sinks.texts->Intern("YES")),
         no_(sinks.texts->Intern("NO")) {
     context_.side = &side.facts;
@@ -125,9 +133,9 @@ class DeviceTasks {
     for (const std::string_view name : kLogs) {
       const Stream* stream = side.Find(name);
       if (stream == nullptr) continue;
-      if (!side.facts.has_device_clock) {
-        sinks.report->Skip({stream->path(), 0, stream->bytes(), 0,
-                            "dev_start.log is missing: nobody knows when its records were made"});
+      const bool wall = side.has_wall_clock();
+      if (!wall || !(side.has_clock_pairs || side.facts.has_device_clock)) {
+        SkipUndated(*stream, wall ? "dev_start.log" : "start_info", *sinks.report);
         continue;
       }
       const TaskLog::Layout layout = TaskLog::LayoutOf(name, side.facts.chip);
@@ -259,7 +267,7 @@ class TaskSource {
         vendor_compatible_(vendor_compatible),
         names_(*sinks.texts),
         with_calls_(wanted.Kind("api")),
-        calls_(with_calls_ ? *sinks.spans : static_cast<format::SpanSink&>(nowhere_), *sinks.texts) {
+        calls_(with_calls_ ? *sinks.spans : static_cast<format::SpanSink&>(nowhere_), *sinks.texts, "api") {
     const int64_t pid = capture.host() != nullptr ? capture.host()->facts.pid : 0;
     for (const Side& side : capture.sides) {
       if (side.is_host() || !wanted.Device(side.facts.device) || !wanted.Kind("task")) continue;
@@ -268,7 +276,14 @@ class TaskSource {
   }
 
   void Run() {
-    if (capture_.host() != nullptr) Host(*capture_.host());
+    const Side* host = capture_.host();
+    if (host != nullptr && host->has_wall_clock()) {
+      Host(*host);
+    } else if (host != nullptr) {
+      for (const Stream& stream : host->streams) {
+        if (IsTaskStream(stream.file)) SkipUndated(stream, "start_info", *sinks_.report);
+      }
+    }
     for (DeviceTasks& device : devices_) device.Finish();
   }
 
@@ -291,13 +306,16 @@ class TaskSource {
             text.remove_prefix(std::min(end + 1, text.size()));
             if (line.empty()) continue;
             ++lines;
-            bad += types ? !names_.TypeLine(line) : !names_.HashLine(line);
+            if (types ? names_.TypeLine(line) : names_.HashLine(line)) continue;
+            if (++bad > kMostPlaces) continue;
+            const auto in_piece =
+                static_cast<uint64_t>(line.data() - reinterpret_cast<const char*>(piece.data()));
+            auto [slice, offset] = reader.At(reader.piece_position() + in_piece);
+            sinks_.report->Skip({std::move(slice), offset, line.size() + 1, 1, kNoName});
           }
         }
         sinks_.report->Count(stream->path(), "api", reader.bytes_read(), lines);
-        if (bad > 0)
-          sinks_.report->Skip(
-              {stream->path(), 0, 0, bad, "lines that name nothing, or more than there is room for"});
+        if (bad > kMostPlaces) sinks_.report->Skip({stream->path(), 0, 0, bad - kMostPlaces, kNoName});
       }
     }
   }

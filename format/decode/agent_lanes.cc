@@ -65,7 +65,10 @@ void AgentLanes::Lane(const Block& block) {
     return;
   }
   LaneState& lane = lanes_[header.lane];
-  if (header.seq > lane.next_seq) counts_.missing_blocks += header.seq - lane.next_seq;
+  if (header.seq > lane.next_seq) {
+    counts_.missing_blocks += header.seq - lane.next_seq;
+    lane.gap = gap_ = true;
+  }
   lane.next_seq = header.seq + 1;
   if (lane.tid != header.tid) {
     CloseStacks(lane);
@@ -84,6 +87,7 @@ size_t AgentLanes::Record(LaneState& lane, std::span<const std::byte> slots) {
                      record.kind == abi::kThread || record.kind == abi::kLost;
   if (!known || record.more > abi::kMaxValues || size * abi::kRecordBytes > slots.size()) {
     ++counts_.damaged_slots;
+    lane.gap = gap_ = true;
     return 1;
   }
   if (record.kind == abi::kThread) {
@@ -93,11 +97,13 @@ size_t AgentLanes::Record(LaneState& lane, std::span<const std::byte> slots) {
   }
   if (record.kind == abi::kLost) {
     counts_.lost += record.value;
+    lane.gap = gap_ = true;
     return size;
   }
   ReadValues(slots.subspan(abi::kRecordBytes, size_t{record.more} * abi::kRecordBytes));
   if (values_.damaged) {
     ++counts_.damaged_slots;
+    lane.gap = gap_ = true;
     return 1;
   }
   ++counts_.records;
@@ -168,7 +174,7 @@ TextId AgentLanes::StepName(uint64_t step) {
   return spans_.texts().Intern(spans_.texts().size() < kMaxNames ? "step " + std::to_string(step) : "step");
 }
 
-void AgentLanes::Give(SpanKind kind, const Open& open, uint64_t end_ns, uint64_t value, bool unfinished) {
+void AgentLanes::Give(SpanKind kind, const Open& open, uint64_t end_ns, uint64_t value, Ending end) {
   Span& span = spans_.Add(kind);
   span.begin_ns = open.begin_ns;
   span.end_ns = std::max(open.begin_ns, end_ns);
@@ -186,8 +192,8 @@ void AgentLanes::Give(SpanKind kind, const Open& open, uint64_t end_ns, uint64_t
       args_.erase(args);
     }
   }
-  if (unfinished) {
-    ++counts_.unfinished;
+  if (end != Ending::kThere) {
+    ++(end == Ending::kGap ? counts_.halves_cut : counts_.unfinished);
     spans_.AddArg(unfinished_key_, ArgType::kU64, 1);
   }
 }
@@ -203,7 +209,7 @@ void AgentLanes::Push(LaneState& lane, const abi::Record& record, uint64_t wall_
   for (; stack.size() > depth; stack.pop_back()) {
     if (!stack.back().used) continue;
     --open_count_;
-    Give(SpanKind::kRange, stack.back(), wall_ns, 0, true);
+    Give(SpanKind::kRange, stack.back(), wall_ns, 0, WithoutEnd(lane.gap));
   }
   stack.resize(depth);
   stack.push_back(OpenOf(lane, record, wall_ns));
@@ -214,14 +220,15 @@ void AgentLanes::Pop(LaneState& lane, const abi::Record& record, uint64_t wall_n
   const uint32_t depth = record.detail;
   const auto found = lane.stacks.find(record.domain);
   if (found == lane.stacks.end() || depth >= found->second.size() || !found->second[depth].used) {
-    ++counts_.ends_alone;
+    EndAlone(lane.gap);
     return;
   }
   std::vector<Open>& stack = found->second;
   for (; stack.size() > depth; stack.pop_back()) {
     if (!stack.back().used) continue;
     --open_count_;
-    Give(SpanKind::kRange, stack.back(), wall_ns, 0, stack.size() != depth + 1);
+    Give(SpanKind::kRange, stack.back(), wall_ns, 0,
+         stack.size() == depth + 1 ? Ending::kThere : WithoutEnd(lane.gap));
   }
 }
 
@@ -232,7 +239,8 @@ void AgentLanes::Begin(base::FlatMap<Open>& open, uint64_t key, LaneState& lane,
     ++counts_.no_room;
     return;
   }
-  if (place->used) Give(&open == &steps_ ? SpanKind::kStep : SpanKind::kRange, *place, wall_ns, key, true);
+  const SpanKind kind = &open == &steps_ ? SpanKind::kStep : SpanKind::kRange;
+  if (place->used) Give(kind, *place, wall_ns, key, WithoutEnd(gap_));
   *place = OpenOf(lane, record, wall_ns);
 }
 
@@ -240,10 +248,10 @@ void AgentLanes::End(base::FlatMap<Open>& open, SpanKind kind, uint64_t key, con
                      uint64_t wall_ns) {
   const Open* begun = open.Find(key);
   if (begun == nullptr) {
-    ++counts_.ends_alone;
+    EndAlone(gap_);
     return;
   }
-  Give(kind, *begun, wall_ns, key, false);
+  Give(kind, *begun, wall_ns, key, Ending::kThere);
   open.Erase(key);
 }
 
@@ -255,7 +263,7 @@ void AgentLanes::Instant(SpanKind kind, LaneState& lane, const abi::Record& reco
     value = std::bit_cast<uint64_t>(type == abi::kI64 ? static_cast<double>(static_cast<int64_t>(value))
                                                       : static_cast<double>(value));
   }
-  Give(kind, open, wall_ns, kind == SpanKind::kCounter ? value : 0, false);
+  Give(kind, open, wall_ns, kind == SpanKind::kCounter ? value : 0, Ending::kThere);
   if (kind != SpanKind::kMark) return;
   if (type == abi::kU64) spans_.AddArg(value_key_, ArgType::kU64, record.value);
   if (type == abi::kI64) spans_.AddArg(value_key_, ArgType::kI64, record.value);
@@ -302,16 +310,21 @@ void AgentLanes::CloseStacks(LaneState& lane) {
     for (; !stack.empty(); stack.pop_back()) {
       if (!stack.back().used) continue;
       --open_count_;
-      Give(SpanKind::kRange, stack.back(), lane.last_ns, 0, true);
+      Give(SpanKind::kRange, stack.back(), lane.last_ns, 0, WithoutEnd(lane.gap));
     }
   }
   lane.stacks.clear();
 }
 
-void AgentLanes::Finish() {
-  for (auto& [number, lane] : lanes_) CloseStacks(lane);
-  ranges_.ForEach([&](uint64_t id, const Open& open) { Give(SpanKind::kRange, open, last_ns_, id, true); });
-  steps_.ForEach([&](uint64_t step, const Open& open) { Give(SpanKind::kStep, open, last_ns_, step, true); });
+void AgentLanes::Finish(bool gap) {
+  gap_ = gap_ || gap;
+  for (auto& [number, lane] : lanes_) {
+    lane.gap = lane.gap || gap;
+    CloseStacks(lane);
+  }
+  const Ending end = WithoutEnd(gap_);
+  ranges_.ForEach([&](uint64_t id, const Open& open) { Give(SpanKind::kRange, open, last_ns_, id, end); });
+  steps_.ForEach([&](uint64_t step, const Open& open) { Give(SpanKind::kStep, open, last_ns_, step, end); });
   ranges_.Clear();
   steps_.Clear();
   args_.clear();

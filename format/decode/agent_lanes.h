@@ -24,6 +24,7 @@ struct AgentCounts {
   uint64_t missing_blocks = 0;     // numbers that no block has
   uint64_t ends_alone = 0;         // ends of ranges and steps that began before the recording
   uint64_t unfinished = 0;         // ranges and steps without an end; they end with the recording
+  uint64_t halves_cut = 0;         // the same two, where records in front of or behind them are not there
   uint64_t no_room = 0;            // open at once, beyond what there is room for
   uint64_t damaged_names = 0;
 };
@@ -38,8 +39,8 @@ class AgentLanes {
 
   void Names(const Block& block);
   void Lane(const Block& block);
-  // Ends what is open still.
-  void Finish();
+  // Ends what is open still. `gap`: blocks are missing behind the last one.
+  void Finish(bool gap = false);
   const AgentCounts& counts() const { return counts_; }
   // Of its counter: what lies on it can be dated.
   bool has_clock() const { return ns_per_tick_ > 0; }
@@ -53,7 +54,8 @@ class AgentLanes {
     bool used = false;
   };
   struct LaneState {
-    uint64_t next_seq = 0, last_ns = 0, lost = 0;
+    uint64_t next_seq = 0, last_ns = 0;
+    bool gap = false;  // records of it are not there
     int64_t tid = 0;
     std::map<uint16_t, std::vector<Open>> stacks;  // of push and pop: domain → by depth
   };
@@ -82,7 +84,11 @@ class AgentLanes {
   void CloseStacks(LaneState& lane);
   Open OpenOf(const LaneState& lane, const abi::Record& record, uint64_t wall_ns);
   TextId StepName(uint64_t step);
-  void Give(SpanKind kind, const Open& open, uint64_t end_ns, uint64_t value, bool unfinished);
+  // How a span ends: with its record; without one; without one because records are not there.
+  enum class Ending : uint8_t { kThere, kNever, kGap };
+  static Ending WithoutEnd(bool gap) { return gap ? Ending::kGap : Ending::kNever; }
+  void Give(SpanKind kind, const Open& open, uint64_t end_ns, uint64_t value, Ending end = Ending::kThere);
+  void EndAlone(bool gap) { ++(gap ? counts_.halves_cut : counts_.ends_alone); }
 
   const ManifestAgent& agent_;
   const uint32_t process_;
@@ -98,6 +104,7 @@ class AgentLanes {
   std::map<uint32_t, std::vector<SpanArg>> args_;  // of what is open and has some
   uint32_t next_args_ = 1;
   size_t open_count_ = 0;
+  bool gap_ = false;  // in any lane
   uint64_t last_ns_ = 0;
   Values values_;
   TextId value_key_, category_key_, unfinished_key_, level_key_, type_key_, group_key_, node_level_;

@@ -7,6 +7,8 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "format/clock_map.h"
 #include "format/series.h"
@@ -22,6 +24,7 @@ struct DecodeContext {
   RowSink* rows = nullptr;
   SpanSink* spans = nullptr;
   Texts* texts = nullptr;          // of the whole capture
+  std::string_view kind = {};      // of what is decoded, as --kinds names it
   bool vendor_compatible = false;  // with the vendor's known faults (docs/export.md)
 
   // Wall ns of a stamp, by its domain (docs/formats.md).
@@ -56,10 +59,24 @@ class Decoder {
   uint64_t records() const { return records_; }
   // By the reason, a fixed text: records that are damage, and such whose meaning nobody has written down.
   const std::map<std::string_view, uint64_t>& rejected() const { return rejected_; }
+  // Where the first of the rejected ones are: bytes of what the latest Take() got. They are counted above,
+  // too.
+  struct Place {
+    std::string_view why;
+    size_t offset = 0, bytes = 0;
+  };
+  std::vector<Place> TakePlaces() { return std::exchange(places_, {}); }
   const std::map<std::string_view, uint64_t>& ignored() const { return ignored_; }
 
  protected:
-  void Reject(std::string_view why, uint64_t records = 1) { rejected_[why] += records; }
+  void Reject(std::string_view why, uint64_t records = 1) {
+    rejected_[why] += records;
+    if (here_.bytes == 0 || records != 1 || placed_ == kMostPlaces) return;
+    ++placed_;
+    places_.push_back({why, here_.offset, here_.bytes});
+  }
+  // What is decoded now, in what Take() got; no bytes: nobody knows.
+  void SetHere(size_t offset, size_t bytes) { here_ = {{}, offset, bytes}; }
   void Ignore(std::string_view why, uint64_t records = 1) { ignored_[why] += records; }
   const DecodeContext& context() const { return context_; }
 
@@ -67,7 +84,12 @@ class Decoder {
 
  private:
   const DecodeContext& context_;
+  static constexpr size_t kMostPlaces = 100;
+
   std::map<std::string_view, uint64_t> rejected_, ignored_;
+  Place here_;
+  std::vector<Place> places_;
+  size_t placed_ = 0;
 };
 
 }  // namespace profd::format

@@ -112,7 +112,7 @@ class HostDisk : public LineDecoder {
 class HostNetwork : public LineDecoder {
  public:
   explicit HostNetwork(const DecodeContext& context)
-      : LineDecoder(context), rows_(kHostNetworkSeries, context) {
+      : LineDecoder(context), rows_(kHostNetworkSeries, context), port_rows_(kHostPortSeries, context) {
     for (const HostFacts::NetCard& card : context.side->net_cards) {
       if (card.speed_mbps != 0)
         ports_.push_back({card.name, static_cast<double>(card.speed_mbps) * kBytesPerMbit});
@@ -121,12 +121,14 @@ class HostNetwork : public LineDecoder {
   void Finish() override {
     EndSample();
     rows_.Flush();
+    port_rows_.Flush();
   }
 
  private:
+  static constexpr size_t kMostPorts = 1024;
   struct Port {
     std::string name;
-    double speed = 0;  // bytes/s
+    double speed = 0;  // bytes/s; 0: nobody knows it
     uint64_t received = 0, sent = 0, received_before = 0, sent_before = 0;
     bool here = false, here_before = false;
   };
@@ -144,9 +146,13 @@ class HostNetwork : public LineDecoder {
     const size_t colon = line.find(':');
     if (!open_ || colon == std::string_view::npos) return;
     const std::string_view name = Words(line.substr(0, colon)).Next();
-    const auto port =
-        std::find_if(ports_.begin(), ports_.end(), [&](const Port& p) { return p.name == name; });
-    if (port == ports_.end()) return;
+    auto port = std::find_if(ports_.begin(), ports_.end(), [&](const Port& p) { return p.name == name; });
+    if (port == ports_.end()) {
+      if (context().vendor_compatible) return;  // which knows the ports with a speed only
+      if (ports_.size() >= kMostPorts) return Reject("lines of more ports than there is room for");
+      port = ports_.insert(port, Port{std::string(name)});
+      port_rows_.Label(0, port - ports_.begin(), name);
+    }
     Words words(line.substr(colon + 1));
     const auto received = ToNumber<uint64_t>(words.Next());
     for (int i = 0; i < 7; ++i) words.Next();
@@ -160,6 +166,7 @@ class HostNetwork : public LineDecoder {
   void EndSample() {
     if (!open_) return;
     if (has_before_) Usage();
+    if (has_before_ && raw_ns_ > before_raw_ns_) OthersUsage();
     for (Port& port : ports_) {
       port.received_before = port.received;
       port.sent_before = port.sent;
@@ -173,7 +180,7 @@ class HostNetwork : public LineDecoder {
   void Usage() {
     double moved = 0, speed = 0, last_speed = 0, ports = 0;
     for (const Port& port : ports_) {
-      if (!port.here || !port.here_before) continue;
+      if (!port.here || !port.here_before || port.speed == 0) continue;
       last_speed = port.speed;
       if (port.received < port.received_before || port.sent < port.sent_before) continue;
       moved += static_cast<double>(port.received - port.received_before + (port.sent - port.sent_before));
@@ -194,7 +201,21 @@ class HostNetwork : public LineDecoder {
     }
   }
 
-  Rows rows_;
+  // Without a speed there is no load that ports could share, so each is by itself.
+  void OthersUsage() {
+    const double seconds = static_cast<double>(raw_ns_ - before_raw_ns_) / 1e9;
+    const uint64_t wall_ns = context().HostRawToWall(before_raw_ns_);
+    for (size_t i = 0; i < ports_.size(); ++i) {
+      const Port& port = ports_[i];
+      if (!port.here || !port.here_before || port.speed != 0) continue;
+      if (port.received < port.received_before || port.sent < port.sent_before) continue;
+      port_rows_.Add(wall_ns, {static_cast<int64_t>(i)},
+                     {static_cast<double>(port.received - port.received_before) / seconds,
+                      static_cast<double>(port.sent - port.sent_before) / seconds});
+    }
+  }
+
+  Rows rows_, port_rows_;
   std::vector<Port> ports_;
   uint64_t raw_ns_ = 0, before_raw_ns_ = 0;
   bool open_ = false, has_before_ = false;

@@ -20,6 +20,11 @@ inline const Series kHostDiskSeries{
 inline const Series kHostNetworkSeries{
     "host_network", "host-network", {}, {{"usage", Unit::kRatio}, {"speed", Unit::kBytesPerSecond}}};
 
+// Of a port whose speed info.json does not have, so that host_network leaves it out. key port: a number whose
+// label is its name. Stamped at the beginning of the interval.
+inline const Series kHostPortSeries{
+    "host_port", "host-network", {"port"}, {{"rx", Unit::kBytesPerSecond}, {"tx", Unit::kBytesPerSecond}}};
+
 // key class: CpuClass. Parts of the interval that ends at the stamp.
 enum class CpuClass : int64_t { kHost = 0, kCtrlCpu = 1, kAiCpu = 2 };
 inline const Series kCpuUsageSeries{"cpu_usage",

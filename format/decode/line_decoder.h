@@ -20,10 +20,13 @@ class LineDecoder : public Decoder {
     while (!text.empty()) {
       size_t end = text.find('\n');
       std::string_view line = text.substr(0, end);
-      text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+      const size_t bytes = end == std::string_view::npos ? text.size() : end + 1;
+      SetHere(whole.size() - text.size(), bytes);
+      text.remove_prefix(bytes);
       if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
       Line(line);
     }
+    SetHere(0, 0);
   }
 
  protected:

@@ -32,7 +32,7 @@ std::optional<uint64_t> ToNs(std::string_view text, uint64_t unit_ns) {
 class OsCalls : public LineDecoder {
  public:
   explicit OsCalls(const DecodeContext& context)
-      : LineDecoder(context), spans_(*context.spans, *context.texts) {}
+      : LineDecoder(context), spans_(*context.spans, *context.texts, context.kind) {}
   void Finish() override { spans_.Flush(); }
 
  protected:

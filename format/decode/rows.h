@@ -17,6 +17,7 @@ class Rows {
   Rows(const Series& series, const DecodeContext& context) : sink_(*context.rows) {
     batch_.series = &series;
     batch_.device = context.side->device;
+    batch_.kind = context.kind;
     batch_.wall_ns.reserve(kRowsPerBatch);
     batch_.keys.reserve(kRowsPerBatch * series.keys.size());
     batch_.values.reserve(kRowsPerBatch * series.columns.size());

@@ -13,7 +13,11 @@ class SpanWriter {
  public:
   static constexpr size_t kSpansPerBatch = 4096;
 
-  SpanWriter(SpanSink& sink, Texts& texts) : sink_(sink), texts_(texts) { batch_.texts = &texts; }
+  // `kind`: SpanBatch::kind.
+  SpanWriter(SpanSink& sink, Texts& texts, std::string_view kind = {}) : sink_(sink), texts_(texts) {
+    batch_.texts = &texts;
+    batch_.kind = kind;
+  }
 
   Texts& texts() { return texts_; }
   // A span to fill in; good until the next call.

@@ -3,12 +3,15 @@
 them; and from damaged files what is left."""
 import collections
 import csv
+import decimal
 import glob
+import json
 import os
 import random
 import shutil
 import sqlite3
 import subprocess
+import time
 import unittest
 
 import agent_reader
@@ -74,6 +77,61 @@ class ExportAgentsTest(harness.ProfdTest):
         for mine, theirs in zip(begins, sorted(wall(r["stamp"]) / 1000 for r in agent.of("push"))):
             self.assertLess(abs(mine - theirs), 50)
         self.assertTrue(texts)
+        counted, steps = self.table(out, "agent_counter"), self.table(out, "agent_step")
+        self.assertEqual(sorted(float(row["Value"]) for row in counted), sorted(float(r["value"]) for r in expected))
+        self.assertEqual(sorted(int(decimal.Decimal(row["Timestamp(us)"].strip()) * 1000) for row in counted), ours)
+        self.assertEqual(sorted(int(row["Step"]) for row in steps),
+                         sorted(record["value"] for record in agent.of("step_begin")))
+        for row in counted + steps:
+            self.assertEqual((row["Device_id"], int(row["pid"])), ("host", agent.entry["pid"]))
+        self.assertGreater(len(steps), 0)
+
+    @staticmethod
+    def table(out, kind):
+        (name,) = glob.glob(os.path.join(out, "*", kind + "_[0-9]*.csv"))
+        with open(name, encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def test_the_timeline_says_whose_it_is(self):
+        daemon = self.profd()
+        job = self.job(daemon, labels="rank=3")
+        session = daemon.begin("--pid", job.pid, "--name", "train-7")
+        job.order("mark 5")
+        directory = daemon.end(session["session"])["directory"]
+        (agent,) = agent_reader.agents(directory)
+        status, said = self.export(directory, directory, "chrome,perfetto")
+        self.assertEqual(status, 0, said)
+        (path,) = glob.glob(os.path.join(directory, "*", "msprof_*.json"))
+        with open(path, encoding="utf-8") as file:
+            names = {event["args"]["name"] for event in json.load(file) if event["name"] == "process_name"}
+        self.assertIn(f"{agent.entry['executable']} {job.pid} (rank 3, train-7)", names)
+
+    def test_damage_is_named_with_its_place(self):
+        daemon = self.profd()
+        job = self.job(daemon)
+        session = daemon.begin("--pid", job.pid)
+        written = 0
+        for _ in range(3):  # a block each: the next one when the one before is on disk
+            job.order("mark 30")
+            before, written = written, 0
+            while written <= before:
+                time.sleep(0.05)
+                files = glob.glob(f"{daemon.spool}/**/agent_*.lanes.slice_0", recursive=True)
+                written = sum(map(os.path.getsize, files))
+        directory = daemon.end(session["session"])["directory"]
+        (path,) = glob.glob(os.path.join(directory, "profd", "agent_*.lanes.slice_0"))
+        with open(path, "rb") as file:
+            sizes = [128 + len(block["payload"]) for block in agent_reader.blocks(file.read(), True)]
+        self.assertGreater(len(sizes), 1)
+        at, size = sizes[0], sizes[1]
+        with open(path, "r+b") as file:
+            file.seek(at + 128)
+            file.write(b"\xff" * 8)
+        status, said = self.export(directory, directory)
+        self.assertEqual(status, 7, said)
+        name = os.path.relpath(path, directory)
+        self.assertIn(f"{name}: at {at}: {size} bytes left out: no whole blocks", said)
+        self.assertNotIn("before the recording", said)
 
     def test_damaged_files(self):
         directory, dice = self.session(), random.Random(3)

@@ -242,6 +242,29 @@ TEST_F(AgentLanesTest, DamageIsCountedAndTheRestIsRead) {
   EXPECT_EQ(lanes.counts().missing_blocks, 2u);
 }
 
+TEST_F(AgentLanesTest, HalvesAreBlamedOnWhatIsMissing) {
+  const uint32_t name = Name("range");
+  Slot(abi::kRangePop, 5, 0, 0, 0);
+  Slot(abi::kRangeEnd, 6, 0, 99);
+  Slot(abi::kRangePush, 10, name, 0, 0);
+  AgentLanes lanes(agent_, 0, clocks_, texts_, collector_);
+  lanes.Lane(LaneBlock(0));
+  EXPECT_EQ(lanes.counts().ends_alone, 2u);
+  EXPECT_EQ(lanes.counts().halves_cut, 0u);
+  lanes.Lane(LaneBlock(3));  // whose first pop ends the push of block 0
+  EXPECT_EQ(lanes.counts().ends_alone, 2u);
+  EXPECT_EQ(lanes.counts().halves_cut, 1u);
+  lanes.Finish();
+  EXPECT_EQ(lanes.counts().unfinished, 0u);
+  EXPECT_EQ(lanes.counts().halves_cut, 2u);
+
+  AgentLanes torn(agent_, 0, clocks_, texts_, collector_);
+  torn.Lane(LaneBlock(0));
+  torn.Finish(true);
+  EXPECT_EQ(torn.counts().unfinished, 0u);
+  EXPECT_EQ(torn.counts().halves_cut, 1u);
+}
+
 TEST_F(AgentLanesTest, ALaneChangesHands) {
   const uint32_t name = Name("range");
   Slot(abi::kRangePush, 10, name);

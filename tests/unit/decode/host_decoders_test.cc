@@ -126,14 +126,21 @@ TEST_F(HostDecoders, DiskPieces) {
 
 TEST_F(HostDecoders, NetworkOfSeveralPorts) {
   const std::string_view text =
-      "time 5000000000000\n eth0:100 0 0 0 0 0 0 0 100 0\n eth1: 0 0 0 0 0 0 0 0 0 0\n lo: 9 9\n"
-      "time 5001000000000\n eth0:300100 0 0 0 0 0 0 0 100 0\n eth1: 0 0 0 0 0 0 0 0 700000 0\n";
+      "time 5000000000000\n eth0:100 0 0 0 0 0 0 0 100 0\n eth1: 0 0 0 0 0 0 0 0 0 0\n lo: 9 0 0 0 0 0 0 0 9 "
+      "0\n"
+      "time 5001000000000\n eth0:300100 0 0 0 0 0 0 0 100 0\n eth1: 0 0 0 0 0 0 0 0 700000 0\n lo: 39 0 0 0 "
+      "0 0 "
+      "0 0 49 0\n";
   Decode(MakeHostNetwork, text);
-  ASSERT_EQ(found_.rows.size(), 1u);
+  ASSERT_EQ(found_.rows.size(), 2u);
   EXPECT_THAT(found_.rows[0].values, Near({1e6 / 5e8, 1e6}));  // of 4 Gb/s
+  EXPECT_EQ(found_.rows[1].series, "host_port");               // whose speed nobody knows
+  EXPECT_THAT(found_.rows[1].values, Near({30, 40}));
+  EXPECT_EQ((found_.labels[{"host_port", 0, found_.rows[1].keys[0]}]), "lo");
   found_.rows.clear();
   vendor_ = true;
   Decode(MakeHostNetwork, text);
+  ASSERT_EQ(found_.rows.size(), 1u);
   EXPECT_NEAR(found_.rows[0].values[0], 5e5 / 3.75e8, 1e-9);  // the mean, of the last port's
 }
 

@@ -83,8 +83,9 @@ TEST(Tables, EverySourceIsOfItsSeries) {
       &format::kAccPmuSeries,       &format::kPaLinkSeries,       &format::kPcieLinkSeries,
       &format::kSocInfoSeries,      &format::kCoreSeries,         &format::kHostCpuSeries,
       &format::kHostMemSeries,      &format::kHostDiskSeries,     &format::kHostNetworkSeries,
-      &format::kCpuUsageSeries,     &format::kProcessCpuSeries,   &format::kSysMemSeries,
-      &format::kProcessMemSeries,   &format::kPmuEventsSeries,    &format::kPmuFunctionsSeries};
+      &format::kHostPortSeries,     &format::kCpuUsageSeries,     &format::kProcessCpuSeries,
+      &format::kSysMemSeries,       &format::kProcessMemSeries,   &format::kPmuEventsSeries,
+      &format::kPmuFunctionsSeries};
   const auto find = [&](std::string_view name) -> const format::Series* {
     for (const format::Series* series : all)
       if (series->name == name) return series;

@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""What profctl export and query say of what was asked for: ranges, devices and kinds that are not there, directories that
+lie deep, control files without which nobody knows the time, damage and where it is."""
+
+import csv
+import glob
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
+
+import foreign_dir  # noqa: E402
+
+PROFCTL = os.path.join(os.environ.get("PROFD_BUILD_DIR", ""), "bin", "profctl")
+NAME = "PROF_000001_20231114221320000_00004000ABCDEFGH"
+GOLDEN = os.path.join(HERE, "data", "910b", NAME)
+BEGIN_NS = 1_700_000_000 * 10**9
+
+
+def rows(folder, table, columns="*"):
+    (path,) = glob.glob(os.path.join(folder, "msprof_*.db"))
+    with sqlite3.connect(f"file:{path}?immutable=1", uri=True) as db:
+        tables = {name for (name,) in db.execute("select name from sqlite_master where type = 'table'")}
+        return db.execute(f"select {columns} from {table}").fetchall() if table in tables else []
+
+
+class ExportOptions(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="profd-options-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.prof = os.path.join(self.folder, "spool", NAME)
+        shutil.copytree(GOLDEN, self.prof)
+        self.out = os.path.join(self.folder, "out")
+
+    def run_profctl(self, *arguments):
+        return subprocess.run([PROFCTL, *arguments], capture_output=True, text=True, timeout=120, check=False,
+                              env=dict(os.environ, TZ="UTC"))
+
+    def export(self, *options, where=None):
+        return self.run_profctl("export", where or self.prof, "--out", self.out, *options)
+
+    def files(self):
+        return sorted(os.path.basename(path) for path in glob.glob(self.out + "/**", recursive=True) if os.path.isfile(path))
+
+    def write(self, path, change):
+        path = os.path.join(self.prof, path)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        self.assertNotEqual(text, change(text))
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(change(text))
+
+    def test_a_range_without_time_is_a_mistake(self):
+        for options in (("--from", "+2s", "--to", "+1s"), ("--from", "+1s", "--to", "+1s"),
+                        ("--from", "@1700000001", "--to", "@1700000000.5"),
+                        ("--from", "+10s", "--to", "@1700000001")):
+            with self.subTest(options=options):
+                done = self.export(*options)
+                self.assertEqual(done.returncode, 2, done)
+                self.assertRegex(done.stderr, r"^profctl: .*--from is not before --to.*\n$")
+                self.assertEqual(self.files(), [])
+
+    def test_a_time_in_which_nothing_was_recorded(self):
+        done = self.export("--from", "+1000s")
+        self.assertEqual(done.returncode, 3, done)
+        self.assertIn("nothing exported: no record between --from and --to; it begins 2023-11-14 22:13:20", done.stdout)
+        self.assertNotIn("complete", done.stdout)
+        self.assertEqual(self.files(), [])
+
+    def test_what_is_not_there_is_named(self):
+        done = self.export("--devices", "0,7")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn("note: no device 7 in it, there are 0\n", done.stdout)
+        done = self.export("--kinds", "aicore")
+        self.assertEqual(done.returncode, 3, done)
+        self.assertRegex(done.stdout, "nothing exported: no kind aicore in it, there are api .*hbm .*task")
+        done = self.export("--kinds", "aicore,hbm")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn("note: no kind aicore in it", done.stdout)
+
+    def test_nothing_in_one_of_several(self):
+        other = os.path.join(self.folder, "spool", "other", NAME.replace("000001", "000002"))
+        shutil.copytree(self.prof, other)
+        os.remove(os.path.join(other, "device_0", "data", "hbm.data.0.slice_0"))
+        done = self.export("--kinds", "hbm", "--format", "db", where=os.path.dirname(self.prof))
+        self.assertEqual((done.returncode, done.stdout.count("nothing exported")), (0, 1), done)
+        done = self.export("--kinds", "aicore", where=os.path.dirname(self.prof))
+        self.assertEqual((done.returncode, done.stdout.count("nothing exported")), (3, 2), done)
+
+    def test_lists_may_be_given_in_parts(self):
+        done = self.export("--kinds", "hbm", "--kinds", "pcie", "--format", "csv", "--format", "db")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertEqual(self.files(), ["hbm_20231114221320.csv", "msprof_20231114221320.db", "pcie_20231114221320.csv"])
+
+    def test_directories_below(self):
+        deep = os.path.join(self.folder, "spool", "a", "b", "c", NAME)
+        shutil.copytree(self.prof, deep)
+        os.makedirs(os.path.join(self.folder, "spool", "src", "host"))  # is none
+        done = self.run_profctl("query", "--json", os.path.join(self.folder, "spool"))
+        self.assertEqual(done.returncode, 0, done)
+        self.assertEqual([one["directory"] for one in json.loads(done.stdout)["directories"]], [self.prof, deep])
+        too_deep = os.path.join(self.folder, "deep", *"12345678")
+        shutil.copytree(self.prof, os.path.join(too_deep, NAME))
+        self.assertEqual(self.run_profctl("query", os.path.join(self.folder, "deep")).returncode, 2)
+        self.assertEqual(self.run_profctl("query", os.path.join(self.folder, "deep", "1")).returncode, 0)
+
+    def test_query_names_kinds_as_options_do(self):
+        done = self.run_profctl("query", "--json", self.prof)
+        kinds = {kind["kind"] for kind in json.loads(done.stdout)["directories"][0]["kinds"]}
+        self.assertLessEqual({"hbm", "npu-app-mem", "npu-mem", "soc-profile", "host-sys-cpu", "sys-cpu", "host-pid-mem",
+                              "tscpu", "cpu-pmu", "task", "api", "host-syscall", "host-pthread"}, kinds)
+        text = self.run_profctl("query", self.prof).stdout
+        self.assertIn("soc-profile (sio)", text)
+        self.assertNotIn("host_cpu", text)
+        for kind in kinds - {"overlap"}:  # is made of tasks
+            self.assertEqual(self.export("--kinds", kind, "--format", "db").returncode, 0, kind)
+
+    def test_network_without_a_known_speed(self):
+        self.write("host/info.json", lambda text: text.replace('{"netCardName":"eth0","speed":10000}', ""))
+        done = self.export()
+        self.assertEqual(done.returncode, 0, done)
+        points = rows(self.out, "HOST_PORT", "timestampNs, rx, tx")
+        self.assertEqual(len(points), 49)
+        self.assertEqual({(round(rx), round(tx)) for _, rx, tx in points}, {(62_500_000, 62_500_000)})
+        (path,) = glob.glob(self.out + "/*/host_port_usage_*.csv")
+        with open(path, encoding="utf-8", newline="") as file:
+            (row,) = csv.DictReader(file)
+        self.assertEqual(row, {"Device_id": "host", "Port": "eth0", "Peak Rx(KB/s)": "61035.156",
+                               "Average Rx(KB/s)": "61035.156", "Peak Tx(KB/s)": "61035.156", "Average Tx(KB/s)": "61035.156"})
+        (path,) = glob.glob(self.out + "/*/msprof_*.json")
+        with open(path, encoding="utf-8") as file:
+            events = [event["args"] for event in json.load(file) if event["name"] == "eth0"]
+        self.assertEqual(len(events), 49)
+        self.assertEqual(set(events[0]), {"Rx(MB/s)", "Tx(MB/s)"})
+        self.assertIn("host-network", self.run_profctl("query", self.prof).stdout)
+
+    def test_a_disk_that_does_nothing(self):
+        self.write("host/data/host_disk.data.slice_0", lambda text: re.sub("[0-9.]+ K/s", "0.00 B/s", text))
+        os.remove(os.path.join(self.prof, "host/data/host_disk.data.slice_0.done"))
+        self.assertEqual(self.export("--format", "csv", "--kinds", "host-disk").returncode, 0)
+        (path,) = glob.glob(self.out + "/*/host_disk_usage_*.csv")
+        with open(path, encoding="utf-8", newline="") as file:
+            (row,) = csv.DictReader(file)
+        self.assertEqual(set(row.values()), {"host", "0.0"})
+
+    def test_begin_is_known_from_another_side(self):
+        self.assertEqual(self.export("--format", "db").returncode, 0)
+        wanted = {table: sorted(rows(self.out, table)) for table in ("HOST_MEM_USAGE", "HBM", "CANN_API", "TASK")}
+        for missing in ("host/start_info", "device_0/start_info.0"):
+            with self.subTest(missing=missing):
+                os.rename(os.path.join(self.prof, missing), os.path.join(self.folder, "kept"))
+                done = self.export("--format", "db")
+                os.rename(os.path.join(self.folder, "kept"), os.path.join(self.prof, missing))
+                self.assertEqual(done.returncode, 7, done)
+                self.assertIn(missing, done.stdout)
+                for table, before in wanted.items():
+                    self.assertGreater(len(before), 10)
+                    self.assertEqual(sorted(rows(self.out, table)), before, table)
+
+    def test_without_a_begin_nothing_gets_a_time(self):
+        for path in ("host/start_info", "device_0/start_info.0"):
+            os.remove(os.path.join(self.prof, path))
+        done = self.export("--format", "db")
+        self.assertEqual(done.returncode, 7, done)
+        self.assertIn("host/data/host_mem.data: ", done.stdout)
+        self.assertIn("stars_soc.data: ", done.stdout)
+        self.assertIn("api_event.data: ", done.stdout)
+        self.assertIn("nobody knows when its records were made: start_info cannot be read", done.stdout)
+        self.assertEqual(self.files(), ["msprof_20231114221320.db"])  # the stamp of its name
+        for table in ("HOST_MEM_USAGE", "HBM", "CANN_API", "TASK", "HCCS", "OSRT_API"):
+            self.assertEqual(rows(self.out, table), [], table)
+
+    def test_a_damaged_line_is_named_with_its_place(self):
+        path = os.path.join(self.prof, "device_0", "data", "nic.data.0.slice_0")
+        with open(path, "rb") as file:
+            lines = file.readlines()
+        lines[3] = b"#" * (len(lines[3]) - 1) + b"\n"
+        with open(path, "wb") as file:
+            file.writelines(lines)
+        done = self.export("--format", "db", "--json")
+        self.assertEqual(done.returncode, 7, done)
+        (skipped,) = json.loads(done.stdout)["directories"][0]["skipped"]
+        self.assertEqual((skipped["stream"], skipped["offset"], skipped["bytes"], skipped["records"]),
+                         ("device_0/data/nic.data.0.slice_0", sum(map(len, lines[:3])), len(lines[3]), 1))
+
+    def test_a_damaged_name_is_named_with_its_place(self):
+        path = os.path.join(self.prof, "host", "data", "unaging.additional.hash_dic.slice_0")
+        with open(path, "ab") as file:
+            offset = file.tell()
+            file.write(b"no number:at all\n")
+        os.remove(path + ".done")
+        done = self.export("--format", "db", "--json")
+        (skipped,) = json.loads(done.stdout)["directories"][0]["skipped"]
+        self.assertEqual((skipped["stream"], skipped["offset"], skipped["bytes"]),
+                         ("host/data/unaging.additional.hash_dic.slice_0", offset, 17))
+
+    def test_places_are_right_in_every_slice(self):
+        prof = foreign_dir.write(os.path.join(self.folder, "foreign"), 5, slices=3)
+        for number in range(3):
+            path = os.path.join(prof, "device_0", "data", f"hccs.data.0.slice_{number}")
+            with open(path, "rb") as file:
+                content = file.read()
+            at = content.index(b"\n", len(content) // 2) + 1
+            end = content.index(b"\n", at) + 1
+            with open(path, "wb") as file:
+                file.write(content[:at] + b"#" * (end - at - 1) + b"\n" + content[end:])
+            done = self.export("--format", "db", "--json", where=prof)
+            places = {(one["stream"], one["offset"], one["bytes"]) for one in
+                      json.loads(done.stdout)["directories"][0]["skipped"]}
+            self.assertIn((f"device_0/data/hccs.data.0.slice_{number}", at, end - at), places)
+
+
+if __name__ == "__main__":
+    unittest.main()
