@@ -91,6 +91,43 @@ Line LineAt(const std::vector<ClockPair>& pairs, uint64_t stamp, uint64_t ClockP
   return line;
 }
 
+// From the host's raw clock to the wall clock.
+Line WallLine(const std::vector<ClockPair>& pairs, uint64_t host_raw_ns) {
+  Line line = LineAt(pairs, host_raw_ns, &ClockPair::host_raw_ns, &ClockPair::wall_ns, 1);
+  if (std::abs(line.slope - 1) > kFastestSlew) {
+    // The wall clock was set. Each reading belongs to the time the clock showed when it was taken: keep the
+    // last one.
+    line.slope = 1;
+    line.slope_error = kNominalDrift;
+    line.span = 0;
+  }
+  return line;
+}
+
+// The same as Line::At. What is usual goes without clamping.
+uint64_t At(const ClockMemo::Line& line, uint64_t stamp) {
+  const double offset = Difference(stamp, line.from) * line.slope;
+  constexpr double kUsual = 2251799813685248.0;  // 2^51, as in Nearest
+  constexpr uint64_t kBase = uint64_t{1} << 52;
+  if (std::abs(offset) < kUsual && line.to - kBase < (kUnknown >> 1))
+    return line.to + static_cast<uint64_t>(static_cast<int64_t>(Nearest(offset)));
+  return Moved(line.to, offset);
+}
+
+// Which stamps have the line of `stamp`.
+void SetRange(const std::vector<ClockPair>& pairs, uint64_t stamp, uint64_t ClockPair::*from,
+              ClockMemo::Line& memo) {
+  const auto before = [from](const ClockPair& a, const ClockPair& b) { return a.*from < b.*from; };
+  memo.first = memo.last = stamp;
+  if (!std::is_sorted(pairs.begin(), pairs.end(), before)) return;
+  const auto above =
+      std::upper_bound(pairs.begin(), pairs.end(), stamp,
+                       [from](uint64_t value, const ClockPair& pair) { return value < pair.*from; });
+  const size_t behind = std::max<size_t>(static_cast<size_t>(above - pairs.begin()), 1);
+  memo.first = behind == 1 ? 0 : pairs[behind - 1].*from;
+  memo.last = behind == pairs.size() ? kUnknown : pairs[behind].*from - 1;
+}
+
 // A frequency no counter has (files may hold anything) counts as unknown: the counter is in ns.
 double TickNs(double mhz) { return mhz >= 1e-6 && mhz <= 1e6 ? 1000 / mhz : 1; }
 
@@ -135,15 +172,32 @@ uint64_t ClockMap::HostRawToDeviceNs(uint64_t host_raw_ns) const {
 
 ClockReading ClockMap::HostRawToWall(uint64_t host_raw_ns) const {
   if (pairs_.empty()) return {0, kUnknown};
-  Line line = LineAt(pairs_, host_raw_ns, &ClockPair::host_raw_ns, &ClockPair::wall_ns, 1);
-  if (std::abs(line.slope - 1) > kFastestSlew) {
-    // The wall clock was set. Each reading belongs to the time the clock showed when it was taken: keep the
-    // last one.
-    line.slope = 1;
-    line.slope_error = kNominalDrift;
-    line.span = 0;
+  return WallLine(pairs_, host_raw_ns).At(host_raw_ns);
+}
+
+uint64_t ClockMap::ToWall(Clock clock, uint64_t stamp, ClockMemo& memo) const {
+  if (pairs_.empty()) return 0;
+  if (clock != Clock::kHostRaw) {
+    ClockMemo::Line& memoed = memo.to_raw;
+    if (stamp < memoed.first || stamp > memoed.last) {
+      constexpr uint64_t ClockPair::*kOf[kClocks] = {&ClockPair::host_raw_ns, &ClockPair::host_counter,
+                                                     &ClockPair::device_raw_ns, &ClockPair::device_counter};
+      const double nominal[kClocks] = {1, host_tick_ns_, 1, device_tick_ns_};
+      const auto from = kOf[static_cast<size_t>(clock)];
+      const Line line =
+          LineAt(pairs_, stamp, from, &ClockPair::host_raw_ns, nominal[static_cast<size_t>(clock)]);
+      SetRange(pairs_, stamp, from, memoed);
+      memoed.from = line.from, memoed.to = line.to, memoed.slope = line.slope;
+    }
+    stamp = At(memoed, stamp);
   }
-  return line.At(host_raw_ns);
+  ClockMemo::Line& memoed = memo.to_wall;
+  if (stamp < memoed.first || stamp > memoed.last) {
+    const Line line = WallLine(pairs_, stamp);
+    SetRange(pairs_, stamp, &ClockPair::host_raw_ns, memoed);
+    memoed.from = line.from, memoed.to = line.to, memoed.slope = line.slope;
+  }
+  return At(memoed, stamp);
 }
 
 ClockReading ClockMap::ThenWall(ClockReading host_raw) const {

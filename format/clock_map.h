@@ -23,6 +23,20 @@ struct ClockReading {
   uint64_t error_ns = 0;
 };
 
+enum class Clock : uint8_t { kHostRaw, kHostCounter, kDeviceNs, kDeviceTicks };
+inline constexpr size_t kClocks = 4;
+
+// Which lines the conversion before used: that of the next stamp nearly always is on the same ones. Of one map
+// and clock. **Thread:** one.
+struct ClockMemo {
+  struct Line {
+    uint64_t first = 1, last = 0;  // stamps that are on it
+    uint64_t from = 0, to = 0;
+    double slope = 1;
+  };
+  Line to_raw, to_wall;
+};
+
 // Translates between the clocks of one device and its host: a line between every two neighbouring pairs, so
 // that drift is followed; beyond the outermost pairs the neighbouring line goes on, with a growing error.
 // **Thread:** any, while nobody adds. Every conversion is total; without a pair the answer is 0 with the
@@ -40,6 +54,9 @@ class ClockMap {
   ClockReading HostCounterToWall(uint64_t ticks) const;
   ClockReading DeviceNsToWall(uint64_t device_raw_ns) const;
   ClockReading DeviceTicksToWall(uint64_t ticks) const;
+
+  // The same as the four above, without the error.
+  uint64_t ToWall(Clock clock, uint64_t stamp, ClockMemo& memo) const;
 
   ClockReading HostCounterToRaw(uint64_t ticks) const;
   ClockReading DeviceNsToHostRaw(uint64_t device_raw_ns) const;

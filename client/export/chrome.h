@@ -103,6 +103,7 @@ class ChromeOutput final : public Output {
   };
   void WriteFlow(const format::Span& span, Layer layer, const Place& place);
   void AppendFlow(uint64_t connection, const FlowEnd& end, std::string_view place);
+  void AppendStamp(uint64_t ns);  // to line_
   void AppendArgs(std::string& to, const format::SpanBatch& batch, const format::Span& span);
   void AppendSpanArgs(std::string& to, const format::SpanBatch& batch, const format::Span& span);
   std::string_view Text(const format::SpanBatch& batch, format::TextId id) {
@@ -127,6 +128,7 @@ class ChromeOutput final : public Output {
   std::unordered_map<uint64_t, FlowEnd> flows_;  // by connection; of agents
   JsonTexts texts_;
   std::string line_;
+  StampText span_stamp_;
   uint64_t stamp_ns_ = 0;  // whose text is in stamp_
   char stamp_[2 * kNumberText];
   size_t stamp_size_ = 0;

@@ -36,13 +36,6 @@ void AppendDuration(std::string& to, uint64_t ns) {
   to.append(text, size);
 }
 
-void AppendStamp(std::string& to, uint64_t ns) {
-  char text[kNumberText];
-  to += "\"ts\":\"";
-  to.append(text, WriteMicroseconds(text, ns));
-  to += '"';
-}
-
 // How the vendor's timeline calls the levels of API calls.
 std::string_view LevelTitle(std::string_view level) {
   if (level == "acl") return "AscendCL@";
@@ -205,6 +198,13 @@ void ChromeOutput::AppendArgs(std::string& to, const format::SpanBatch& batch, c
   AppendSpanArgs(to, batch, span);
 }
 
+void ChromeOutput::AppendStamp(uint64_t ns) {
+  char text[2 * kNumberText] = "\"ts\":\"";
+  char* const end = span_stamp_.Write(text + 6, ns);
+  *end = '"';
+  line_.append(text, end + 1);
+}
+
 void ChromeOutput::AppendFlow(uint64_t connection, const FlowEnd& end, std::string_view place) {
   char text[kNumberText];
   const std::string_view id(
@@ -219,7 +219,7 @@ void ChromeOutput::AppendFlow(uint64_t connection, const FlowEnd& end, std::stri
   line_ += "\",\"id\":\"";
   line_ += id;
   line_ += "\",";
-  AppendStamp(line_, end.wall_ns);
+  AppendStamp(end.wall_ns);
   line_ += end.ends ? ",\"bp\":\"e\"}," : "},";
 }
 
@@ -263,7 +263,7 @@ void ChromeOutput::WriteSpan(const format::SpanBatch& batch, const Span& span) {
     line_ += Text(batch, span.name);
   }
   line_ += place.text;
-  AppendStamp(line_, span.begin_ns);
+  AppendStamp(span.begin_ns);
   if (span.kind == SpanKind::kCounter) {
     line_ += ",\"ph\":\"C\",\"args\":{\"value\":";
     AppendNumber(line_, span.CounterValue());

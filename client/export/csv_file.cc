@@ -26,8 +26,7 @@ void CsvFile::More(size_t bytes) {
 
 void CsvFile::Text(std::string_view text) {
   at_ = Comma();
-  bool quote = false;
-  for (const char c : text) quote |= c == ',' || c == '"' || c == '\n' || c == '\r';
+  const bool quote = NeedsQuotes(text);
   if (quote) *at_++ = '"';
   while (!text.empty()) {
     const std::string_view part = text.substr(0, kRow / 4);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
@@ -20,6 +21,14 @@ class CsvFile {
   CsvFile(std::unique_ptr<OutputFile> file, std::string_view header);
 
   void Text(std::string_view text);  // quoted where it must be
+  // Of which it is known that it needs no quotes: NeedsQuotes().
+  void Plain(std::string_view text) {
+    if (text.size() > kCell / 2) return Text(text);
+    char* at = Comma();
+    std::memcpy(at, text.data(), text.size());
+    at_ = at + text.size();
+  }
+  static bool NeedsQuotes(std::string_view text) { return text.find_first_of(",\"\n\r") != text.npos; }
   void Int(auto value) { at_ = WriteInteger(Comma(), value); }
   void Device(int device) { device < 0 ? Word("host") : Int(device); }
   void Na() { Word("N/A"); }
@@ -30,7 +39,7 @@ class CsvFile {
   }
   // A moment: so many digits that spreadsheets would cut them, but for the tab.
   void Stamp(uint64_t ns) {
-    at_ = WriteMicroseconds(Comma(), ns);
+    at_ = stamp_.Write(Comma(), ns);
     *at_++ = '\t';
   }
   // 95.367, 4.0; nothing for a NaN.
@@ -65,6 +74,7 @@ class CsvFile {
 
   std::unique_ptr<OutputFile> file_;
   char *at_ = nullptr, *end_ = nullptr;  // of the file's buffer, within a row
+  StampText stamp_;
   uint64_t rows_ = 0;
 };
 

@@ -69,7 +69,16 @@ double Durations::Variance() const {
   return std::max(0.0, (squares - 2 * average * shifted) / n + average * average);
 }
 
-void CsvSpans::Cell(CsvFile* csv, TextId text) const { text == 0 ? csv->Na() : csv->Text(Get(text)); }
+void CsvSpans::Cell(CsvFile* csv, TextId text) {
+  if (text == 0) return csv->Na();
+  const std::string_view view = Get(text);
+  if (text >= plain_.size()) {
+    if (texts_ == nullptr || text >= texts_->size()) return csv->Text(view);
+    for (TextId next = static_cast<TextId>(plain_.size()); next < texts_->size(); ++next)
+      plain_.push_back(!CsvFile::NeedsQuotes(texts_->Get(next)));
+  }
+  plain_[text] ? csv->Plain(view) : csv->Text(view);
+}
 
 bool CsvSpans::IsStars(int device) const {
   const format::SideFacts* side = context_.facts.Device(device);
@@ -78,6 +87,7 @@ bool CsvSpans::IsStars(int device) const {
 }
 
 void CsvSpans::Add(const SpanBatch& batch) {
+  if (texts_ != batch.texts) plain_.clear();
   texts_ = batch.texts;
   for (const Span& span : batch.spans) {
     switch (span.kind) {

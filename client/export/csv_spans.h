@@ -76,13 +76,14 @@ class CsvSpans {
   std::string_view Get(format::TextId text) const {
     return texts_ == nullptr ? std::string_view() : texts_->Get(text);
   }
-  void Cell(CsvFile* csv, format::TextId text) const;
+  void Cell(CsvFile* csv, format::TextId text);
   bool IsStars(int device) const;
 
   const CsvContext& context_;
   CsvPrograms programs_;
   const format::Texts* texts_ = nullptr;
   uint64_t left_out_ = 0;
+  std::vector<bool> plain_;  // texts of texts_ that need no quotes
   std::map<int, DeviceRows> tasks_;
   Reorder<RangeRow> ranges_;
   std::map<std::tuple<int, format::TextId, format::TextId>, Durations> operators_;  // device, type, core

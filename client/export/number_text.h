@@ -2,8 +2,10 @@
 // and returns the place behind.
 #pragma once
 
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <cstring>
 
@@ -11,12 +13,49 @@ namespace profd::client {
 
 inline constexpr size_t kNumberText = 32;
 
-inline char* WriteInteger(char* at, auto value) { return std::to_chars(at, at + kNumberText, value).ptr; }
+namespace number_text_internal {
+inline constexpr int64_t kPowers[] = {1, 10, 100, 1000, 10'000, 100'000, 1'000'000};
+
+// "00" to "99"
+inline constexpr auto kPairs = [] {
+  std::array<char, 200> pairs{};
+  for (size_t i = 0; i < 100; ++i) {
+    pairs[2 * i] = static_cast<char>('0' + i / 10);
+    pairs[2 * i + 1] = static_cast<char>('0' + i % 10);
+  }
+  return pairs;
+}();
+inline void WritePair(char* at, uint64_t value) { std::memcpy(at, kPairs.data() + 2 * value, 2); }
+}  // namespace number_text_internal
+
+inline char* WriteInteger(char* at, std::unsigned_integral auto given) {
+  using namespace number_text_internal;
+  uint64_t value = given;
+  if (value < 10) {
+    *at = static_cast<char>('0' + value);
+    return at + 1;
+  }
+  // From its end on; what is behind the digits is of no meaning, and copied for the sake of a fixed size.
+  constexpr size_t kMost = 20;
+  char text[2 * kMost] = {};
+  size_t first = kMost;
+  for (; value >= 10; value /= 100) WritePair(text + (first -= 2), value % 100);
+  if (value > 0) text[--first] = static_cast<char>('0' + value);
+  std::memcpy(at, text + first, kMost);
+  return at + (kMost - first);
+}
+inline char* WriteInteger(char* at, std::signed_integral auto value) {
+  if (value >= 0) return WriteInteger(at, static_cast<uint64_t>(value));
+  *at = '-';
+  return WriteInteger(at + 1, uint64_t{0} - static_cast<uint64_t>(value));
+}
 
 // Exactly `Digits` digits, leading zeros included; value < 10^Digits.
 template <int Digits>
 inline char* WriteDigits(char* at, uint64_t value) {
-  for (int i = Digits - 1; i >= 0; --i, value /= 10) at[i] = static_cast<char>('0' + value % 10);
+  int left = Digits;
+  for (; left >= 2; left -= 2, value /= 100) number_text_internal::WritePair(at + left - 2, value % 100);
+  if (left == 1) at[0] = static_cast<char>('0' + value % 10);
   return at + Digits;
 }
 
@@ -26,6 +65,29 @@ inline char* WriteMicroseconds(char* at, uint64_t ns) {
   *at++ = '.';
   return WriteDigits<3>(at, ns % 1000);
 }
+
+// The same of moments: the next one mostly has the same second. **Thread:** one.
+class StampText {
+ public:
+  char* Write(char* at, uint64_t ns) {
+    constexpr uint64_t kSecond = 1'000'000'000;
+    if (ns - second_ns_ >= kSecond) {
+      second_ns_ = ns / kSecond * kSecond;
+      size_ = second_ns_ == 0 ? 0 : static_cast<size_t>(WriteInteger(text_, ns / kSecond) - text_);
+    }
+    if (size_ == 0) return WriteMicroseconds(at, ns);
+    std::memcpy(at, text_, sizeof(text_));
+    const uint64_t rest = ns - second_ns_;
+    at = WriteDigits<6>(at + size_, rest / 1000);
+    *at = '.';
+    return WriteDigits<3>(at + 1, rest % 1000);
+  }
+
+ private:
+  uint64_t second_ns_ = 0;
+  char text_[16] = {};
+  size_t size_ = 0;
+};
 
 // The fewest digits that read back as the same number; whole numbers as "12.0". NaN and infinities, which
 // JSON has no word for, as "null".
@@ -37,10 +99,6 @@ inline char* WriteShortest(char* at, double value) {
     return static_cast<char*>(std::memcpy(at, ".0", 2)) + 2;
   }
   return std::to_chars(at, at + kNumberText, value).ptr;
-}
-
-namespace number_text_internal {
-inline constexpr int64_t kPowers[] = {1, 10, 100, 1000, 10'000, 100'000, 1'000'000};
 }
 
 // `value` rounded to `digits` (at most 6) decimals.

@@ -14,6 +14,7 @@ namespace {
 // Leaves in `periods` what lies behind `cut_ns`.
 std::vector<Period> TakeUntil(std::vector<Period>& periods, uint64_t cut_ns) {
   std::vector<Period> taken, left;
+  taken.reserve(periods.size());
   for (const Period& period : periods) {
     if (period.begin_ns < cut_ns) taken.push_back({period.begin_ns, std::min(period.end_ns, cut_ns)});
     if (period.end_ns > cut_ns) left.push_back({std::max(period.begin_ns, cut_ns), period.end_ns});
@@ -23,6 +24,7 @@ std::vector<Period> TakeUntil(std::vector<Period>& periods, uint64_t cut_ns) {
 }
 
 std::vector<Period> Union(std::vector<Period> periods, const std::vector<Period>& others) {
+  if (others.empty()) return periods;
   periods.insert(periods.end(), others.begin(), others.end());
   return Merged(std::move(periods));
 }
@@ -118,8 +120,8 @@ void Overlap::Give(int number, Device& device, bool all) {
       span.name = name;
       span.value = kind;
     }
+    spans.Flush();  // so that each batch is in order
   }
-  spans.Flush();
 }
 
 void Overlap::Finish() {

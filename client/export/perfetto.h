@@ -86,14 +86,18 @@ class PerfettoOutput final : public Output {
   void WriteCounter(const Counter& counter, uint64_t wall_ns, double value);
 
   void Describe(const proto::Message& descriptor);
-  void WritePacket(uint64_t wall_ns);  // of event_ and interned_
   void WriteSpan(const format::SpanBatch& batch, const format::Span& span);
   void WriteProgramCounter(const format::SpanBatch& batch, const format::Span& span);
-  void AddArgs(const format::SpanBatch& batch, const format::Span& span);
-  void AddArg(uint64_t name, format::ArgType type, uint64_t bits);  // of a text: its number
+  void DescribeTexts();  // those of interned_
+  char* WriteArgs(char* at, const format::SpanBatch& batch, const format::Span& span);
   // Texts that the reader of a sequence knows by their numbers, one table for each use of texts.
   enum Use : uint8_t { kNames, kKeys, kStrings };
-  uint64_t NumberOf(Use use, const format::Texts& texts, format::TextId id);
+  uint64_t NumberOf(Use use, const format::Texts& texts, format::TextId id) {
+    const std::vector<uint8_t>& known = known_[use];
+    if (&texts == texts_ && id < known.size() && known[id] != 0) return first_text_ + id;
+    return NewNumber(use, texts, id);
+  }
+  uint64_t NewNumber(Use use, const format::Texts& texts, format::TextId id);
 
   std::unique_ptr<OutputFile> file_;
   CaptureFacts facts_;
@@ -105,10 +109,10 @@ class PerfettoOutput final : public Output {
   std::unordered_map<Track, std::vector<Lane>> lanes_;
   Track last_track_ = 0;
   const format::Texts* texts_ = nullptr;
-  std::array<std::vector<bool>, 3> known_;  // texts of texts_ that the reader knows, by Use
+  std::array<std::vector<uint8_t>, 3> known_;  // texts of texts_ that the reader knows, by Use
   uint64_t first_text_ = 0;
   std::array<Place, format::kSpanKinds> places_;
-  proto::Message event_, interned_;
+  proto::Message interned_;  // texts that the reader does not know yet
   std::vector<uint32_t> order_;
   uint64_t stamp_ns_ = 0;  // whose field is in stamp_
   char stamp_[16] = {};

@@ -14,6 +14,7 @@ using format::ArgType;
 using format::Span;
 using format::SpanKind;
 using proto::Message;
+using proto::Wire;
 
 // Kinds of which two on one track may overlap without one being inside the other.
 bool MayOverlap(const Span& span) {
@@ -149,11 +150,11 @@ PerfettoOutput::Track PerfettoOutput::LaneOf(const Place& place, const Span& spa
   return lanes.back().track;
 }
 
-uint64_t PerfettoOutput::NumberOf(Use use, const format::Texts& texts, format::TextId id) {
+uint64_t PerfettoOutput::NewNumber(Use use, const format::Texts& texts, format::TextId id) {
   constexpr uint32_t kFields[] = {pb::kEventNames, pb::kAnnotationNames, pb::kAnnotationStrings};
   if (texts_ != &texts) {  // those of another table get numbers of their own
     size_t most = 0;
-    for (std::vector<bool>& known : known_) {
+    for (std::vector<uint8_t>& known : known_) {
       most = std::max(most, known.size());
       known.clear();
     }
@@ -161,50 +162,90 @@ uint64_t PerfettoOutput::NumberOf(Use use, const format::Texts& texts, format::T
     texts_ = &texts;
   }
   if (id >= texts.size()) id = 0;
-  std::vector<bool>& known = known_[use];
+  std::vector<uint8_t>& known = known_[use];
   if (id >= known.size()) known.resize(texts.size());
-  if (!known[id]) {
-    known[id] = true;
+  if (known[id] == 0) {
+    known[id] = 1;
     const Message text = Message().Add(pb::kIid, first_text_ + id).Add(pb::kName, ValidUtf8(texts.Get(id)));
     interned_.Add(kFields[use], text);
   }
   return first_text_ + id;
 }
 
-void PerfettoOutput::AddArg(uint64_t name, ArgType type, uint64_t bits) {
-  char* at = event_.Room(64);
-  *at++ = static_cast<char>(proto::Tag(pb::kAnnotations, proto::Wire::kBytes));
+namespace {
+
+// A packet's room: all but its arguments, and each of these.
+constexpr size_t kPacketRoom = 256, kArgRoom = 48;
+constexpr size_t kMostArgs = 300;
+static_assert(kPacketRoom + kMostArgs * kArgRoom <= proto::kMostLength);
+
+char* WriteNumber(char* at, uint64_t name, uint64_t value) {
+  at = proto::WriteTag<pb::kAnnotations, Wire::kBytes>(at);
   char* const length = at++;  // below 128
-  const auto number = [&at](uint32_t field, uint64_t value) {
-    at = proto::WriteVarint(proto::WriteVarint(at, proto::Tag(field, proto::Wire::kVarint)), value);
-  };
-  number(pb::kAnnotationNameIid, name);
-  switch (type) {
-    case ArgType::kU64:
-      number(pb::kAnnotationUint, bits);
-      break;
-    case ArgType::kI64:
-      number(pb::kAnnotationInt, bits);
-      break;
-    case ArgType::kText:
-      number(pb::kAnnotationStringIid, bits);
-      break;
-    case ArgType::kF64:
-      at = proto::WriteVarint(at, proto::Tag(pb::kAnnotationDouble, proto::Wire::kFixed64));
-      at = proto::WriteFixed64(at, bits);
-      break;
-  }
+  at = proto::WriteVarint(proto::WriteTag<pb::kAnnotationNameIid, Wire::kVarint>(at), name);
+  at = proto::WriteVarint(proto::WriteTag<pb::kAnnotationUint, Wire::kVarint>(at), value);
   *length = static_cast<char>(at - length - 1);
-  event_.Advance(at);
+  return at;
 }
 
-void PerfettoOutput::AddArgs(const format::SpanBatch& batch, const Span& span) {
+char* WriteText(char* at, uint64_t name, uint64_t number) {
+  at = proto::WriteTag<pb::kAnnotations, Wire::kBytes>(at);
+  char* const length = at++;
+  at = proto::WriteVarint(proto::WriteTag<pb::kAnnotationNameIid, Wire::kVarint>(at), name);
+  at = proto::WriteVarint(proto::WriteTag<pb::kAnnotationStringIid, Wire::kVarint>(at), number);
+  *length = static_cast<char>(at - length - 1);
+  return at;
+}
+
+char* WriteValue(char* at, uint64_t name, const format::SpanArg& arg) {
+  if (arg.type == ArgType::kU64) return WriteNumber(at, name, arg.bits);
+  at = proto::WriteTag<pb::kAnnotations, Wire::kBytes>(at);
+  char* const length = at++;
+  at = proto::WriteVarint(proto::WriteTag<pb::kAnnotationNameIid, Wire::kVarint>(at), name);
+  if (arg.type == ArgType::kI64) {
+    at = proto::WriteVarint(proto::WriteTag<pb::kAnnotationInt, Wire::kVarint>(at), arg.bits);
+  } else {
+    at = proto::WriteFixed64(proto::WriteTag<pb::kAnnotationDouble, Wire::kFixed64>(at), arg.bits);
+  }
+  *length = static_cast<char>(at - length - 1);
+  return at;
+}
+
+// A packet with a TrackEvent that is being written.
+struct Packet {
+  char *begin, *event;  // behind their lengths
+  char* at;
+
+  Packet(char* room, uint64_t wall_ns, uint64_t type, uint64_t track) {
+    begin = proto::WriteTag<pb::kPacket, Wire::kBytes>(room) + proto::kLengthBytes;
+    at = proto::WriteVarint(proto::WriteTag<pb::kTimestamp, Wire::kVarint>(begin), wall_ns);
+    at = proto::WriteTag<pb::kSequenceId, Wire::kVarint>(at);
+    *at++ = 1;
+    if (type != pb::kTypeEnd) {  // which refers to no text
+      at = proto::WriteTag<pb::kSequenceFlags, Wire::kVarint>(at);
+      *at++ = pb::kNeedsState;
+    }
+    event = proto::WriteTag<pb::kTrackEvent, Wire::kBytes>(at) + proto::kLengthBytes;
+    at = proto::WriteTag<pb::kEventType, Wire::kVarint>(event);
+    *at++ = static_cast<char>(type);
+    at = proto::WriteVarint(proto::WriteTag<pb::kEventTrack, Wire::kVarint>(at), track);
+  }
+  char* End() {
+    proto::SetLength(event - proto::kLengthBytes, static_cast<size_t>(at - event));
+    proto::SetLength(begin - proto::kLengthBytes, static_cast<size_t>(at - begin));
+    return at;
+  }
+};
+
+}  // namespace
+
+char* PerfettoOutput::WriteArgs(char* at, const format::SpanBatch& batch, const Span& span) {
   const format::Texts& texts = *batch.texts;
   const auto number = [&](SpanField field, uint64_t value) {
-    AddArg(static_cast<uint64_t>(field), ArgType::kU64, value);
+    at = WriteNumber(at, static_cast<uint64_t>(field), value);
   };
   const auto text = [&](SpanField field, format::TextId id) {
-    if (id != 0) AddArg(static_cast<uint64_t>(field), ArgType::kText, NumberOf(kStrings, texts, id));
+    if (id != 0) at = WriteText(at, static_cast<uint64_t>(field), NumberOf(kStrings, texts, id));
   };
   const bool domain = span.kind == SpanKind::kRange || span.kind == SpanKind::kMark;
   text(span.kind == SpanKind::kApi    ? SpanField::kLevel
@@ -224,35 +265,21 @@ void PerfettoOutput::AddArgs(const format::SpanBatch& batch, const Span& span) {
     text(SpanField::kInputShapes, task->input_shapes);
     text(SpanField::kOutputShapes, task->output_shapes);
   }
-  for (const format::SpanArg& arg : batch.ArgsOf(span)) {
+  for (const format::SpanArg& arg : batch.ArgsOf(span).first(std::min<size_t>(span.arg_count, kMostArgs))) {
     const bool is_text = arg.type == ArgType::kText;
     if (is_text && arg.bits == span.category) continue;  // is there already
-    const uint64_t bits =
-        is_text ? NumberOf(kStrings, texts, static_cast<format::TextId>(arg.bits)) : arg.bits;
-    AddArg(NumberOf(kKeys, texts, arg.key), arg.type, bits);
+    const uint64_t name = NumberOf(kKeys, texts, arg.key);
+    at = is_text ? WriteText(at, name, NumberOf(kStrings, texts, static_cast<format::TextId>(arg.bits)))
+                 : WriteValue(at, name, arg);
   }
+  return at;
 }
 
-void PerfettoOutput::WritePacket(uint64_t wall_ns) {
-  const size_t event = event_.bytes().size(), interned = interned_.bytes().size();
-  size_t size = 1 + proto::VarintSize(wall_ns) + 2 + 2 + 1 + proto::VarintSize(event) + event;
-  if (interned != 0) size += 1 + proto::VarintSize(interned) + interned;
-  char* at = file_->Reserve(64);
-  at = proto::WriteVarint(at, proto::Tag(pb::kPacket, proto::Wire::kBytes));
-  at = proto::WriteVarint(at, size);
-  at = proto::WriteVarint(at, proto::Tag(pb::kTimestamp, proto::Wire::kVarint));
-  at = proto::WriteVarint(at, wall_ns);
-  at = proto::WriteVarint(at, proto::Tag(pb::kSequenceId, proto::Wire::kVarint));
-  *at++ = 1;
-  at = proto::WriteVarint(at, proto::Tag(pb::kSequenceFlags, proto::Wire::kVarint));
-  *at++ = pb::kNeedsState;
-  at = proto::WriteVarint(at, proto::Tag(pb::kTrackEvent, proto::Wire::kBytes));
-  file_->Advance(proto::WriteVarint(at, event));
-  file_->Append(event_.bytes());
-  if (interned == 0) return;
-  at = proto::WriteVarint(file_->Reserve(64), proto::Tag(pb::kInternedData, proto::Wire::kBytes));
-  file_->Advance(proto::WriteVarint(at, interned));
-  file_->Append(interned_.bytes());
+void PerfettoOutput::DescribeTexts() {
+  Message packet;
+  packet.Add(pb::kSequenceId, 1).Add(pb::kSequenceFlags, pb::kNeedsState);
+  packet.Add(pb::kInternedData, interned_);
+  file_->Append(Message().Add(pb::kPacket, packet).bytes());
   interned_.Clear();
 }
 
@@ -261,10 +288,10 @@ void PerfettoOutput::WriteProgramCounter(const format::SpanBatch& batch, const S
   const Track process = PlaceOf(batch, span).track;
   Track& track = tracks_[{kParts, static_cast<int64_t>(process), kName32 + 1 + span.name}];
   if (track == 0) track = NewCounter(process, batch.texts->Get(span.name), "");
-  event_.Clear();
-  event_.Add(pb::kEventType, pb::kTypeCounter).Add(pb::kEventTrack, track);
-  event_.AddDouble(pb::kDoubleCounter, span.CounterValue());
-  WritePacket(span.begin_ns);
+  Packet packet(file_->Reserve(kPacketRoom), span.begin_ns, pb::kTypeCounter, track);
+  packet.at = proto::WriteTag<pb::kDoubleCounter, Wire::kFixed64>(packet.at);
+  packet.at = proto::WriteFixed64(packet.at, std::bit_cast<uint64_t>(span.CounterValue()));
+  file_->Advance(packet.End());
 }
 
 void PerfettoOutput::WriteSpan(const format::SpanBatch& batch, const Span& span) {
@@ -275,32 +302,50 @@ void PerfettoOutput::WriteSpan(const format::SpanBatch& batch, const Span& span)
     ++left_out_;
     return;
   }
-  event_.Clear();
-  event_.Add(pb::kEventType, span.instant() ? pb::kTypeInstant : pb::kTypeBegin).Add(pb::kEventTrack, track);
+  const size_t args = std::min<size_t>(span.arg_count, kMostArgs);
+  char* const room = file_->Reserve(kPacketRoom + args * kArgRoom);
+  Packet packet(room, span.begin_ns, span.instant() ? pb::kTypeInstant : pb::kTypeBegin, track);
+  char*& at = packet.at;
   if (span.kind == SpanKind::kStep && span.name == 0) {
-    event_.Add(pb::kEventName, "step " + std::to_string(span.value));
+    const std::string name = "step " + std::to_string(span.value);
+    at = proto::WriteVarint(proto::WriteTag<pb::kEventName, Wire::kBytes>(at), name.size());
+    at = std::copy(name.begin(), name.end(), at);
   } else {
-    event_.Add(pb::kNameIid, NumberOf(kNames, *batch.texts, span.name));
+    at = proto::WriteVarint(proto::WriteTag<pb::kNameIid, Wire::kVarint>(at),
+                            NumberOf(kNames, *batch.texts, span.name));
   }
-  if (span.connection != 0 && span.flow != format::Flow::kNone)
-    event_.AddFixed64(span.flow == format::Flow::kEnds ? pb::kTerminatingFlows : pb::kFlows, span.connection);
-  AddArgs(batch, span);
-  WritePacket(span.begin_ns);
+  if (span.connection != 0 && span.flow != format::Flow::kNone) {
+    at = span.flow == format::Flow::kEnds ? proto::WriteTag<pb::kTerminatingFlows, Wire::kFixed64>(at)
+                                          : proto::WriteTag<pb::kFlows, Wire::kFixed64>(at);
+    at = proto::WriteFixed64(at, span.connection);
+  }
+  at = WriteArgs(at, batch, span);
+  if (interned_.empty()) {
+    file_->Advance(packet.End());
+  } else {  // the reader must know the texts first
+    const std::string done(room, packet.End());
+    DescribeTexts();
+    file_->Append(done);
+  }
   if (span.instant()) return;
-  event_.Clear();
-  event_.Add(pb::kEventType, pb::kTypeEnd).Add(pb::kEventTrack, track);
-  WritePacket(std::max(span.begin_ns, span.end_ns));
+  Packet end(file_->Reserve(kPacketRoom), std::max(span.begin_ns, span.end_ns), pb::kTypeEnd, track);
+  file_->Advance(end.End());
 }
 
 // Readers sort by stamps and keep the order of what has the same one, so what encloses goes before what it
-// encloses.
+// encloses. Most batches are in that order.
 void PerfettoOutput::Spans(const format::SpanBatch& batch) {
+  const auto before = [](const Span& a, const Span& b) {
+    return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
+  };
+  if (std::ranges::is_sorted(batch.spans, before)) {
+    for (const Span& span : batch.spans) WriteSpan(batch, span);
+    return;
+  }
   order_.resize(batch.spans.size());
   std::iota(order_.begin(), order_.end(), 0);
-  std::ranges::sort(order_, [&](uint32_t a, uint32_t b) {
-    const Span &first = batch.spans[a], &second = batch.spans[b];
-    return std::tuple(first.begin_ns, ~first.end_ns, a) < std::tuple(second.begin_ns, ~second.end_ns, b);
-  });
+  std::ranges::stable_sort(order_,
+                           [&](uint32_t a, uint32_t b) { return before(batch.spans[a], batch.spans[b]); });
   for (const uint32_t i : order_) WriteSpan(batch, batch.spans[i]);
 }
 

@@ -30,6 +30,29 @@ constexpr uint64_t Tag(uint32_t field, Wire wire) {
   return uint64_t{field} << 3 | static_cast<uint32_t>(wire);
 }
 
+// A tag known when compiling, of at most two bytes.
+template <uint32_t kField, Wire kWire>
+inline char* WriteTag(char* at) {
+  constexpr uint64_t kTag = Tag(kField, kWire);
+  static_assert(kTag < 1 << 14);
+  if constexpr (kTag < 0x80) {
+    *at = static_cast<char>(kTag);
+    return at + 1;
+  } else {
+    at[0] = static_cast<char>(kTag | 0x80);
+    at[1] = static_cast<char>(kTag >> 7);
+    return at + 2;
+  }
+}
+// A length that is known only when what it counts is written: always of kLengthBytes, which is how wide a
+// varint may be.
+inline constexpr size_t kLengthBytes = 2;
+inline constexpr size_t kMostLength = (1 << 7 * kLengthBytes) - 1;
+inline void SetLength(char* at, size_t length) {
+  at[0] = static_cast<char>(length | 0x80);
+  at[1] = static_cast<char>(length >> 7);
+}
+
 // A message that is being put together; keeps its room when it's cleared. Nested ones are made first and
 // added.
 class Message {

@@ -13,7 +13,7 @@ namespace {
 
 using base::Status;
 
-constexpr size_t kPiece = 1u << 20;
+constexpr size_t kPiece = 1u << 17;  // several at once fit a core's cache
 constexpr size_t kMostPiece = 16u << 20;
 constexpr size_t kConvincing = 3;      // records in a row
 constexpr size_t kLookedThrough = 16;  // records, for where whole ones begin again

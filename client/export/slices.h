@@ -41,9 +41,9 @@ struct Framed {
   bool last_slice_only = false;
 };
 
-// **Thread:** one. **Owns:** one open slice, a buffer of a megabyte. Records lie aligned to the end of a
-// stream, as the vendor's parser has it, unless only another place makes sense; what a missing slice has cut
-// is left out.
+// **Thread:** one. **Owns:** one open slice, a buffer of 128 KiB and more. Records lie aligned to the end of
+// a stream, as the vendor's parser has it, unless only another place makes sense; what a missing slice has
+// cut is left out.
 class StreamReader {
  public:
   StreamReader(const Capture& capture, const Stream& stream, const Framed& framed, Report& report,

@@ -60,11 +60,6 @@ bool CannNames::TypeLine(std::string_view line) {
   return text != nullptr;
 }
 
-TextId CannNames::HashOrNone(uint64_t hash) {
-  const TextId* text = hashes_.Find(hash);
-  return text != nullptr ? *text : 0;
-}
-
 TextId CannNames::Hash(uint64_t hash) {
   if (const TextId text = HashOrNone(hash)) return text;
   ++unknown_;

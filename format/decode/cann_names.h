@@ -30,7 +30,10 @@ class CannNames {
   // The text of a hash, else the number itself.
   TextId Hash(uint64_t hash);
   // 0 when it isn't known.
-  TextId HashOrNone(uint64_t hash);
+  TextId HashOrNone(uint64_t hash) {
+    const TextId* text = hashes_.Find(hash);
+    return text != nullptr ? *text : 0;
+  }
   TextId Type(uint16_t level, uint64_t type);
   uint64_t unknown() const { return unknown_; }
 

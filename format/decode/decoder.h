@@ -1,6 +1,7 @@
 // From the bytes of one stream to what they mean. Pure: no files, no outputs.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -29,14 +30,20 @@ struct DecodeContext {
 
   // Wall ns of a stamp, by its domain (docs/formats.md).
   uint64_t StartUsToWall(uint64_t us) const {  // T1
-    return clocks->DeviceNsToWall(side->at_start.device_raw_ns + us * 1000).ns;
+    return DeviceNsToWall(side->at_start.device_raw_ns + us * 1000);
   }
-  uint64_t DeviceNsToWall(uint64_t ns) const { return clocks->DeviceNsToWall(ns).ns; }              // T2
-  uint64_t DeviceTicksToWall(uint64_t ticks) const { return clocks->DeviceTicksToWall(ticks).ns; }  // T3
-  uint64_t HostCounterToWall(uint64_t ticks) const {                                                // T4
-    return side->host_counter_mhz > 0 ? clocks->HostCounterToWall(ticks).ns : HostRawToWall(ticks);
+  uint64_t DeviceNsToWall(uint64_t ns) const { return ToWall(Clock::kDeviceNs, ns); }              // T2
+  uint64_t DeviceTicksToWall(uint64_t ticks) const { return ToWall(Clock::kDeviceTicks, ticks); }  // T3
+  uint64_t HostCounterToWall(uint64_t ticks) const {                                               // T4
+    return ToWall(side->host_counter_mhz > 0 ? Clock::kHostCounter : Clock::kHostRaw, ticks);
   }
-  uint64_t HostRawToWall(uint64_t ns) const { return clocks->HostRawToWall(ns).ns; }  // T5
+  uint64_t HostRawToWall(uint64_t ns) const { return ToWall(Clock::kHostRaw, ns); }  // T5
+
+ private:
+  uint64_t ToWall(Clock clock, uint64_t stamp) const {
+    return clocks->ToWall(clock, stamp, memos_[static_cast<size_t>(clock)]);
+  }
+  mutable std::array<ClockMemo, kClocks> memos_;  // of `clocks`, which never changes
 };
 
 // **Thread:** one.

@@ -29,7 +29,7 @@ void Launches::Add(const CannApiRecord& record) {
     return;
   }
   Call call{record.begin, record.end, record.item, record.thread, record.type, record.request, record.level,
-            false,        0,          -1};
+            false,        0,          0,           -1};
   if (record.end == kCannEvent) {  // begin and end come one by one
     const uint64_t key = EventKey(record);
     const Event* begin = events_.Find(key);
@@ -46,12 +46,13 @@ void Launches::Add(const CannApiRecord& record) {
     events_.Erase(key);
   }
   if (call.end < call.begin) call.end = call.begin;
+  call.item_text = names_.Hash(call.item);
   end_stamp_ = std::max(end_stamp_, call.end);
   calls_.push_back(call);
 }
 
 TextId Launches::Level(uint16_t level) {
-  auto& [cached, text] = levels_[level % levels_.size()];
+  auto& [cached, text] = levels_[level / 500 % levels_.size()];  // the known ones are multiples of 500
   if (text == 0 || cached != level) cached = level, text = texts_.Intern(CannLevelName(level));
   return text;
 }
@@ -127,8 +128,10 @@ Launch Launches::MakeLaunch(const CannTaskTrack& track, const Call* call) {
   launch.task = track.task;
   launch.batch = track.batch;
   launch.thread = track.head.thread;
-  launch.task_type = names_.Type(static_cast<uint16_t>(CannLevel::kRuntime), track.task_type);
-  launch.kernel = names_.HashOrNone(track.kernel);
+  launch.task_type = task_type_.Get(track.task_type, [this](uint64_t type) {
+    return names_.Type(static_cast<uint16_t>(CannLevel::kRuntime), type);
+  });
+  launch.kernel = kernel_.Get(track.kernel, [this](uint64_t hash) { return names_.HashOrNone(hash); });
   if (call == nullptr) return launch;
   launch.connection = call->connection;
   if (call->level != static_cast<uint16_t>(CannLevel::kNode) || !IsCompute(launch.task_type)) {
@@ -136,12 +139,12 @@ Launch Launches::MakeLaunch(const CannTaskTrack& track, const Call* call) {
   }
   launch.is_compute = true;
   if (call->info < 0) {
-    launch.op_name = names_.Hash(call->item);
+    launch.op_name = call->item_text;
     return launch;
   }
   const CannNodeInfo& info = infos_[static_cast<size_t>(call->info)];
-  launch.op_name = names_.Hash(info.op_name);
-  launch.op_type = names_.Hash(info.op_type);
+  launch.op_name = info.op_name == call->item ? call->item_text : names_.Hash(info.op_name);
+  launch.op_type = op_type_.Get(info.op_type, [this](uint64_t hash) { return names_.Hash(hash); });
   launch.op_task_type = GeTaskType(info.task_type);
   launch.blocks = info.blocks & 0xFFFF;
   launch.mix_blocks = (info.blocks & 0xFFFF) * (info.blocks >> 16);

@@ -55,11 +55,11 @@ class Launches {
       span.connection = call.connection;
       span.pid = pid;
       span.tid = call.thread;
-      span.name = names_.Type(call.level, call.type);
+      span.name = CallType(call);
       span.category = Level(call.level);
       span.flow = call.launches ? Flow::kBegins : Flow::kNone;
       spans.AddArg(Key(id_key_, "id"), ArgType::kU64, call.request);
-      spans.AddArg(Key(item_key_, "item_id"), ArgType::kText, ItemText(call.item));
+      spans.AddArg(Key(item_key_, "item_id"), ArgType::kText, call.item_text);
     }
     calls_.clear();
     end_stamp_ = 0;
@@ -77,7 +77,8 @@ class Launches {
     uint64_t begin, end, item;
     uint32_t thread, type, request;
     uint16_t level;
-    bool launches;        // a task
+    bool launches;  // a task
+    TextId item_text;
     uint64_t connection;  // its number, from 1
     int32_t info;         // index in infos_, -1 = none
   };
@@ -95,13 +96,30 @@ class Launches {
   TextId GeTaskType(uint32_t type);
   void SortCalls();
   TextId Key(TextId& key, std::string_view text) { return key != 0 ? key : key = texts_.Intern(text); }
-  TextId ItemText(uint64_t item) { return names_.Hash(item); }
+  TextId CallType(const Call& call) {
+    // The known levels are multiples of 500.
+    return call_types_[call.level / 500 % call_types_.size()].Get(
+        static_cast<uint64_t>(call.level) << 32 | call.type,
+        [&](uint64_t) { return names_.Type(call.level, call.type); });
+  }
 
   CannNames& names_;
   Texts& texts_;
   TextId id_key_ = 0, item_key_ = 0;
+  // A name that was looked up last: it is nearly always asked again.
+  struct Memo {
+    uint64_t number = 0;
+    TextId text = 0;
+    template <typename Look>
+    TextId Get(uint64_t wanted, Look look) {
+      if (text == 0 || wanted != number) number = wanted, text = look(wanted);
+      return text;
+    }
+  };
+  Memo kernel_, op_type_, task_type_;
+  std::array<Memo, 16> call_types_;  // by level
   // What was looked up last: it is nearly always asked again.
-  std::array<std::pair<uint16_t, TextId>, 8> levels_{};
+  std::array<std::pair<uint16_t, TextId>, 16> levels_{};
   std::array<TextId, 16> ge_types_{};
   TextId compute_type_ = 0, other_type_ = 0;
   size_t around_ = 0;

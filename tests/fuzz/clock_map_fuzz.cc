@@ -12,6 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2 * sizeof(double)) return 0;
   ClockMap map(Load<double>(data), Load<double>(data + sizeof(double)));
   size_t added = 0;
+  ClockMemo memos[kClocks];
   for (size_t at = 2 * sizeof(double); at + sizeof(ClockPair) <= size; at += sizeof(ClockPair)) {
     const auto pair = Load<ClockPair>(data + at);
     map.Add(pair);
@@ -25,6 +26,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       PROFD_CHECK(map.HostCounterToWall(stamp).error_ns >= map.HostCounterToRaw(stamp).error_ns);
       PROFD_CHECK(map.HostRawToDeviceNs(stamp) == map.HostRawToDeviceNs(stamp));
     }
+  }
+  // What remembers its lines says the same as what does not.
+  const auto same = [&](Clock clock, uint64_t stamp, uint64_t plain) {
+    PROFD_CHECK(map.ToWall(clock, stamp, memos[static_cast<size_t>(clock)]) == plain);
+  };
+  for (size_t at = 2 * sizeof(double); at + 8 <= size; at += 8) {
+    const auto stamp = Load<uint64_t>(data + at);
+    same(Clock::kHostRaw, stamp, map.HostRawToWall(stamp).ns);
+    same(Clock::kHostCounter, stamp, map.HostCounterToWall(stamp).ns);
+    same(Clock::kDeviceNs, stamp, map.DeviceNsToWall(stamp).ns);
+    same(Clock::kDeviceTicks, stamp, map.DeviceTicksToWall(stamp).ns);
   }
   return 0;
 }

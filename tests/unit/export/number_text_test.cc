@@ -31,6 +31,37 @@ TEST(NumberText, Microseconds) {
   EXPECT_EQ(std::string(text, WriteMicroseconds(text, UINT64_MAX)), "18446744073709551.615");
 }
 
+TEST(NumberText, Integers) {
+  char text[2 * kNumberText];
+  const auto check = [&text](auto value) {
+    EXPECT_EQ(std::string(text, WriteInteger(text, value)), std::to_string(value));
+  };
+  for (uint64_t power = 1, digits = 0; digits < 20; ++digits, power *= 10) {
+    for (const uint64_t value : {power - 1, power, power + 1}) {
+      check(value);
+      check(static_cast<int64_t>(value));
+      check(-static_cast<int64_t>(value));
+      check(static_cast<uint32_t>(value));
+    }
+  }
+  check(UINT64_MAX);
+  check(INT64_MIN);
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 100'000; ++i) check(random() >> random() % 64);
+}
+
+TEST(NumberText, StampsSayTheSameAsMicroseconds) {
+  char text[2 * kNumberText], expected[2 * kNumberText];
+  StampText stamp;
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 100'000; ++i) {
+    const uint64_t ns =
+        i % 7 == 0 ? random() >> random() % 64 : 1'700'000'000'000'000'000 + random() % 3'000'000'000;
+    EXPECT_EQ(std::string(text, stamp.Write(text, ns)),
+              std::string(expected, WriteMicroseconds(expected, ns)));
+  }
+}
+
 TEST(NumberText, ShortestReadsBackAsTheSame) {
   EXPECT_EQ(Shortest(500), "500.0");
   EXPECT_EQ(Shortest(-0.0), "0.0");

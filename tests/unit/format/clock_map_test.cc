@@ -137,6 +137,27 @@ TEST(ClockMap, SamePairTwiceReplaces) {
   EXPECT_EQ(map.DeviceNsToHostRaw(kDevice + 50).ns, kRaw);
 }
 
+TEST(ClockMap, RememberedLinesSayTheSame) {
+  ClockMap map(50, 100);
+  ClockMemo memos[kClocks];
+  for (uint64_t i = 0; i < 5; ++i) {
+    map.Add({5'000'000'000 + i * 1'000'003, 500'000 + i * 100'007, 1'700'000'000'000'000'000 + i * 1'000'011,
+             3'000'000'000 + i * 999'983, 150'000'000 + i * 50'001, 40});
+  }
+  for (uint64_t step = 0; step < 4000; ++step) {  // to and fro over all lines, and beyond
+    const uint64_t off = step * 7919 % 8'000'000;
+    const auto wall = [&](Clock clock, uint64_t stamp) {
+      return map.ToWall(clock, stamp, memos[static_cast<size_t>(clock)]);
+    };
+    const uint64_t raw = 4'998'000'000 + off, device = 2'998'000'000 + off;
+    EXPECT_EQ(wall(Clock::kHostRaw, raw), map.HostRawToWall(raw).ns);
+    EXPECT_EQ(wall(Clock::kDeviceNs, device), map.DeviceNsToWall(device).ns);
+    EXPECT_EQ(wall(Clock::kHostCounter, 400'000 + off / 10), map.HostCounterToWall(400'000 + off / 10).ns);
+    EXPECT_EQ(wall(Clock::kDeviceTicks, 149'900'000 + off / 20),
+              map.DeviceTicksToWall(149'900'000 + off / 20).ns);
+  }
+}
+
 TEST(ClockMap, AnyStampHasAnAnswer) {
   ClockMap map(0.001, 2000);
   map.Add(PairAt(0, 0));
