@@ -121,6 +121,7 @@ void Describe(CLI::App* app, CommandLine* line) {
   exporting->add_option("--jobs", wanted.jobs, "threads, 1 to 64; default one per core");
   exporting->add_flag("--vendor-compatible", wanted.vendor_compatible,
                       "with the vendor's known faults, value for value (docs/export.md)");
+  exporting->add_option("--split", wanted.split, "the timeline in files this long, e.g. 60s");
   exporting->add_flag("--gzip", wanted.gzip, "compress the timeline");
   exporting->add_flag("--resume", wanted.resume, "leave finished outputs of an earlier export alone");
 

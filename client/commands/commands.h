@@ -63,7 +63,7 @@ struct VerifyOptions {
 };
 struct ExportArguments {
   std::vector<std::string> directories;
-  std::string format, out, from, to, devices, kinds, jobs;
+  std::string format, out, from, to, devices, kinds, split, jobs;
   bool vendor_compatible = false;
   bool gzip = false;
   bool resume = false;

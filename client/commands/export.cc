@@ -54,6 +54,12 @@ Result<ExportOptions> Parse(const ExportArguments& arguments) {
   if (!arguments.jobs.empty()) {
     PROFD_ASSIGN_OR_RETURN(options.jobs, ParseJobs(arguments.jobs));
   }
+  if (!arguments.split.empty()) {
+    PROFD_ASSIGN_OR_RETURN(options.split_ns, ParseSplit(arguments.split));
+    if (std::ranges::count(options.formats, ExportFormat::kChrome) == 0)
+      return Status(base::Code::kInvalidArgument,
+                    "--split: is for format chrome, which --format does not have");
+  }
   options.out = arguments.out;
   options.vendor_compatible = arguments.vendor_compatible;
   options.gzip = arguments.gzip;

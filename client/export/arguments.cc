@@ -133,6 +133,14 @@ Result<TimePoint> ParseTimePoint(std::string_view option, std::string_view text)
   return point;
 }
 
+Result<uint64_t> ParseSplit(std::string_view text) {
+  constexpr uint64_t kLeastNs = 1'000'000;
+  const auto length = ParseTimePoint("--split", "+" + std::string(text));
+  if (!length.ok() || length->ns < kLeastNs)
+    return Usage("--split", text, "expected how long each file is: 60s, 500ms, 5m");
+  return length->ns;
+}
+
 std::vector<std::string> ExportKinds() {
   std::set<std::string> kinds = {"task", "api"};  // made of several files
   for (size_t i = 0; i < format::kAgentKinds; ++i) {

@@ -17,6 +17,8 @@ base::Result<std::vector<ExportFormat>> ParseFormats(std::string_view text);
 // "2026-11-22 05:10:20.5" (local), "@1700000000.25" (seconds since 1970), "+1.5s" (behind the collection's
 // begin).
 base::Result<TimePoint> ParseTimePoint(std::string_view option, std::string_view text);
+// "60s", "500ms", "5m": ns, at least a millisecond.
+base::Result<uint64_t> ParseSplit(std::string_view text);
 // "hbm,pcie": kinds that exist.
 base::Result<std::set<std::string, std::less<>>> ParseKinds(std::string_view text);
 // "1" to "64".

@@ -85,6 +85,8 @@ void ChromeOutput::NameThread(Layer layer, Area& area, uint64_t tid, const forma
     const std::string_view group = batch.texts->Get(span.category);
     area.threads.emplace(tid,
                          group.empty() ? "Communication" : "Group " + std::string(group) + " Communication");
+  } else if (layer == Layer::kHardware && span.kind == SpanKind::kStep) {
+    area.threads.emplace(tid, "Iterations");
   } else if (layer == Layer::kHardware) {
     area.threads.emplace(tid, "Stream " + std::to_string(tid));
   } else {

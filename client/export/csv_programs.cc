@@ -10,12 +10,25 @@ using format::SpanKind;
 
 void CsvPrograms::Add(const format::SpanBatch& batch, const Span& span) {
   texts_ = batch.texts;
-  Row row{span.begin_ns, span.end_ns, span.value,    span.pid,  span.tid,
-          span.device,   span.name,   span.category, span.kind, 0};
+  Row row{};
+  row.begin_ns = span.begin_ns;
+  row.end_ns = span.end_ns;
+  row.value = span.value;
+  row.pid = span.pid;
+  row.tid = span.tid;
+  row.device = span.device;
+  row.name = span.name;
+  row.category = span.category;
+  row.kind = span.kind;
+  const format::TaskDetail* detail = batch.DetailOf(span);
+  row.model = detail != nullptr ? detail->model : format::kNoId;
   for (const format::SpanArg& arg : batch.ArgsOf(span)) {
-    if (span.kind == SpanKind::kMemory && arg.type == format::ArgType::kU64 &&
-        batch.texts->Get(arg.key) == "bytes")
-      row.bytes = arg.bits;
+    if (arg.type != format::ArgType::kU64) continue;
+    const std::string_view key = batch.texts->Get(arg.key);
+    if (key == "bytes") row.bytes = arg.bits;
+    if (key == "FP Start(ns)") row.forward_ns = arg.bits;
+    if (key == "BP End(ns)") row.backward_ns = arg.bits;
+    if (key == "previous end(ns)") row.before_ns = arg.bits;
   }
   rows_.Add(row, [this](const Row& done) { Write(done); });
 }
@@ -27,7 +40,7 @@ void CsvPrograms::Finish() {
 void CsvPrograms::Write(const Row& row) {
   switch (row.kind) {
     case SpanKind::kStep:
-      return WriteStep(row);
+      return row.device < 0 ? WriteStep(row) : WriteIteration(row);
     case SpanKind::kCounter:
       return WriteCounter(row);
     default:
@@ -52,6 +65,29 @@ void CsvPrograms::WriteStep(const Row& row) {
   csv->Stamp(row.begin_ns);
   csv->Stamp(row.end_ns);
   csv->Us(row.end_ns - row.begin_ns);
+  csv->End();
+}
+
+void CsvPrograms::WriteIteration(const Row& row) {
+  CsvFile* csv = context_.folder.Open(
+      "step_trace",
+      "Device_id,Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),FP to BP Time(us),"
+      "Iteration Refresh(us),Data Aug Bound(us),Model ID");
+  if (csv == nullptr) return;
+  const auto stamp = [csv](uint64_t ns) { ns == 0 ? csv->Na() : csv->Stamp(ns); };
+  const auto between = [csv](uint64_t from_ns, uint64_t to_ns) {
+    from_ns == 0 || to_ns < from_ns ? csv->Na() : csv->Us(to_ns - from_ns);
+  };
+  csv->Device(row.device);
+  csv->Int(row.value);
+  stamp(row.forward_ns);
+  stamp(row.backward_ns);
+  stamp(row.end_ns);
+  csv->Us(row.end_ns - row.begin_ns);
+  between(row.forward_ns, row.backward_ns);
+  between(row.backward_ns, row.end_ns);
+  between(row.before_ns, row.forward_ns);
+  row.model == format::kNoId ? csv->Na() : csv->Int(row.model);
   csv->End();
 }
 

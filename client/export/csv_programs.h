@@ -1,4 +1,5 @@
-// Tables of what programs recorded and the vendor has no tables for: steps, counters, memory.
+// Tables of what programs recorded and the vendor has no tables for: steps, counters, memory; and of a
+// device's iterations.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +25,12 @@ class CsvPrograms {
     format::TextId name, category;
     format::SpanKind kind;
     uint64_t bytes;
+    uint64_t forward_ns, backward_ns, before_ns;  // of an iteration; 0 = not known
+    uint32_t model;
   };
   void Write(const Row& row);
   void WriteStep(const Row& row);
+  void WriteIteration(const Row& row);
   void WriteCounter(const Row& row);
   void WriteMemory(const Row& row);
   // The columns in front of all of them.

@@ -191,10 +191,14 @@ class Places {
 };
 
 Result<std::unique_ptr<Output>> MakeOutput(ExportFormat format, const Places& places,
-                                           const CaptureFacts& facts, const OutputOptions& options) {
+                                           const CaptureFacts& facts, const OutputOptions& options,
+                                           uint64_t split_ns) {
   const std::string path = places.Of(format);
   switch (format) {
     case ExportFormat::kChrome:
+      if (split_ns > 0) {
+        return MakeSplitChromeOutput(places.tables(), places.stamp(), split_ns, facts, options);
+      }
       return MakeChromeOutput(path, facts, options);
     case ExportFormat::kPerfetto:
       return MakePerfettoOutput(path, facts, options);
@@ -303,8 +307,9 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
 
   std::vector<ExportFormat> formats;
   for (const ExportFormat format : options.formats) {
+    const bool split = format == ExportFormat::kChrome && options.split_ns > 0;  // files of all sorts
     const bool there =
-        options.resume && format != ExportFormat::kCsv && UpToDate(*capture, places.Of(format));
+        options.resume && format != ExportFormat::kCsv && !split && UpToDate(*capture, places.Of(format));
     if (there) {
       result.report.Note(places.Of(format) + ": is there already, and newer than the data");
     } else {
@@ -317,7 +322,7 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
   const OutputOptions output_options = {options.vendor_compatible, options.gzip};
   std::vector<Share> shares(std::clamp<size_t>(formats.size(), 1, Passes(options)));
   for (size_t i = 0; i < formats.size(); ++i) {
-    auto output = MakeOutput(formats[i], places, facts, output_options);
+    auto output = MakeOutput(formats[i], places, facts, output_options, options.split_ns);
     if (!output.ok()) return output.status();
     Share& share = shares[i % shares.size()];
     share.formats.push_back(formats[i]);
@@ -341,7 +346,9 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
     if (!share.status.ok()) return share.status;
     if (nothing) break;
     for (size_t i = 0; i < share.outputs.size(); ++i) {
-      result.files.push_back(places.Of(share.formats[i]));
+      const std::vector<std::string> files = share.outputs[i]->files();
+      result.files.insert(result.files.end(), files.begin(), files.end());
+      if (files.empty()) result.files.push_back(places.Of(share.formats[i]));
       result.output_bytes += share.outputs[i]->bytes();
       result.left_out += share.outputs[i]->left_out();
     }

@@ -34,7 +34,8 @@ struct ExportOptions {
   unsigned jobs = 1;
   bool vendor_compatible = false;
   bool gzip = false;
-  bool resume = false;  // leaves outputs alone that an earlier export finished
+  uint64_t split_ns = 0;  // how long each file of a timeline is; 0 = as long as it all
+  bool resume = false;    // leaves outputs alone that an earlier export finished
 };
 
 struct ExportResult {

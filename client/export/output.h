@@ -42,6 +42,8 @@ class Output : public format::RowSink, public format::SpanSink {
   virtual base::Status status() const = 0;
   virtual base::Status Finish() = 0;
   virtual uint64_t bytes() const = 0;
+  // Where it all went, once finished; none: where it was told to.
+  virtual std::vector<std::string> files() const { return {}; }
   // Rows and spans it had no place for.
   virtual uint64_t left_out() const { return 0; }
 };
@@ -52,6 +54,11 @@ base::Result<std::unique_ptr<Output>> MakePerfettoOutput(const std::string& path
                                                          const OutputOptions& options);
 base::Result<std::unique_ptr<Output>> MakeDatabaseOutput(const std::string& path, const CaptureFacts& facts,
                                                          const OutputOptions& options);
+// Timelines of `width_ns` each: <folder>/msprof_slice_<number>_<stamp>.json.
+base::Result<std::unique_ptr<Output>> MakeSplitChromeOutput(const std::string& folder,
+                                                            const std::string& stamp, uint64_t width_ns,
+                                                            const CaptureFacts& facts,
+                                                            const OutputOptions& options);
 // Many files: <folder>/<kind>_<stamp>.csv.
 base::Result<std::unique_ptr<Output>> MakeCsvOutput(const std::string& folder, const std::string& stamp,
                                                     const CaptureFacts& facts, const OutputOptions& options);

@@ -77,6 +77,10 @@ class SideDecoder {
       }
     }
     context_.kind = entry->kind;
+    if (entry->by == DecoderEntry::By::kUnits) {
+      framed.by = Framed::By::kRecord;
+      framed.record_bytes = format::kUnitBytes;
+    }
     const std::unique_ptr<format::Decoder> decoder = entry->make(context_, stream.file, pid);
     if (decoder == nullptr) return skip_all("sample.json does not say what was sampled");
     const bool tells_loss = !context_.vendor_compatible;  // the vendor's parser does not notice

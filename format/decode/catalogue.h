@@ -11,10 +11,12 @@
 
 namespace profd::format {
 
+inline constexpr uint32_t kUnitBytes = 8;
 struct DecoderEntry {
   enum class By : uint8_t {
     kRecord,  // of one size
     kLine,    // text
+    kUnits,   // of several sizes, all multiples of kUnitBytes; the decoder finds them
   };
   std::string_view file;  // "hbm.data"; behind the number of a process: "-Memory.data"
   std::string_view kind;  // what --kinds names

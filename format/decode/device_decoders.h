@@ -15,6 +15,6 @@ using MakeDecoder = std::unique_ptr<Decoder>(const DecodeContext& context, std::
 MakeDecoder MakeHbm, MakeDdr, MakeLlc, MakeLlcText, MakeNpuMem, MakeNpuModuleMem;
 MakeDecoder MakePcie, MakeHccs, MakeUb;
 MakeDecoder MakeNic, MakeRoce, MakeNetdev;
-MakeDecoder MakeDvpp, MakeLowPower, MakeQos, MakeStars, MakeCores;
+MakeDecoder MakeDvpp, MakeLowPower, MakeQos, MakeStars, MakeCores, MakeStepTrace;
 
 }  // namespace profd::format

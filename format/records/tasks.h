@@ -105,6 +105,18 @@ struct TsStepTraceRecord {
   uint16_t reserved;
 };
 static_assert(sizeof(TsStepTraceRecord) == 40);
+// TsStepTraceRecord::tag. Those of collectives and data fetches: even begins, odd ends.
+enum class TsStepTag : uint16_t {
+  kModelStart = 0,
+  kModelEnd = 1,
+  kForwardStart = 2,
+  kBackwardEnd = 3,
+  kIterationEnd = 4,
+  kFirstReduce = 10000,
+  kFirstGetNext = 20000,
+  kStepStart = 60000,
+  kStepEnd = 60001,
+};
 struct TsTaskTypeRecord {
   TsTrackHead head;
   uint16_t stream;

@@ -102,11 +102,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       }
     }
   }
+  if (entry.by == DecoderEntry::By::kUnits) whole -= whole % kUnitBytes;
   // In two pieces, of different slices, cut at head[2] parts of 256.
   const std::span<const std::byte> all = std::span(bytes).first(whole);
   size_t cut = whole * head[2] / 256;
   if (entry.by == DecoderEntry::By::kLine) {
     while (cut < whole && (cut == 0 || all[cut - 1] != std::byte{'\n'})) ++cut;
+  } else if (entry.by == DecoderEntry::By::kUnits) {
+    cut -= cut % kUnitBytes;
   } else {
     bool checks = false;
     cut -= cut % RecordFormat(entry, entry.file, facts, checks)->record_bytes;

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -201,6 +202,73 @@ class ExportOptions(unittest.TestCase):
         (skipped,) = json.loads(done.stdout)["directories"][0]["skipped"]
         self.assertEqual((skipped["stream"], skipped["offset"], skipped["bytes"]),
                          ("host/data/unaging.additional.hash_dic.slice_0", offset, 17))
+
+    def test_a_timeline_in_parts(self):
+        def events(pattern):
+            found = []
+            for path in glob.glob(self.out + "/*/" + pattern):
+                with open(path, encoding="utf-8") as file:
+                    found.append([event for event in json.load(file)])
+            return found
+        def content(parts):
+            return sorted(json.dumps(event, sort_keys=True) for part in parts for event in part if event["ph"] != "M")
+        self.assertEqual(self.export("--format", "chrome").returncode, 0)
+        (whole,) = events("msprof_[0-9]*.json")
+        self.assertEqual(self.export("--format", "chrome", "--split", "100ms").returncode, 0)
+        self.assertEqual(len(events("msprof_slice_*.json")), 11)
+        done = self.export("--format", "chrome,db", "--split", "250ms", "--json")
+        self.assertEqual(done.returncode, 0, done)
+        names = [f"msprof_slice_{number}_20231114221320.json" for number in range(5)]
+        files = json.loads(done.stdout)["directories"][0]["files"]
+        self.assertEqual([os.path.basename(path) for path in files], names + ["msprof_20231114221320.db"])
+        self.assertEqual(self.files(), sorted([*names, "msprof_20231114221320.db", "msprof_20231114221320.json"]))
+        parts = events("msprof_slice_*.json")
+        self.assertEqual(content(parts), content([whole]))
+        for part in parts:
+            stamps = [float(event["ts"]) - BEGIN_NS / 1000 for event in part if event["ph"] not in "Mf"]
+            self.assertEqual(len({int(stamp // 250_000) for stamp in stamps}), 1)
+            named = {event["pid"] for event in part if event["name"] == "process_name"}
+            self.assertLessEqual({event["pid"] for event in part}, named)
+        for wrong in (("--split", "0s"), ("--split", "1ms"), ("--split", "x"), ("--split", "1s", "--format", "db")):
+            done = self.export(*wrong)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), done)
+            self.assertRegex(done.stderr, "^profctl: .*--split.*\n$")
+
+    def test_iterations(self):
+        """Of a trained model, of one that only runs, and a step; between them records of other kinds and sizes."""
+        def record(tag, us, index, model, kind=10):
+            return struct.pack("<BBHIQQQHHHH", 0, kind, 40, 0, 145_000_000_000 + us * 50, index, model, 3, 4, tag, 0)
+        timeline = struct.pack("<BBHIQ", 0, 5, 32, 0, 145_000_000_000) + bytes(16)
+        stream = b"".join([
+            record(0, 100, 1, 7), record(2, 1000, 1, 7), timeline, record(10000, 1100, 1, 7), record(10001, 1200, 1, 7),
+            record(3, 2000, 1, 7), record(4, 2500, 1, 7), record(1, 2600, 1, 7), record(0, 3000, 1, 8),
+            record(12, 3100, 1, 8, kind=12), record(2, 3500, 2, 7), record(3, 4000, 2, 7), record(1, 4100, 1, 8),
+            record(4, 4600, 2, 7), record(60000, 5000, 9, 0xFFFFFFFF), record(60001, 7000, 9, 0xFFFFFFFF),
+            record(2, 8000, 3, 7)])
+        data = os.path.join(self.prof, "device_0", "data", "ts_track.data.0.slice_")
+        for number, piece in enumerate((stream[:1000 // 8 * 8 - 104], stream[1000 // 8 * 8 - 104:])):  # cut in a record
+            with open(data + str(number), "wb") as file:
+                file.write(piece)
+        done = self.export("--format", "csv,db,chrome,perfetto", "--kinds", "step-trace")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn("ts_track.data: 1 record that begin an iteration which has no end", done.stdout)
+        (path,) = glob.glob(self.out + "/*/step_trace_*.csv")
+        with open(path, encoding="utf-8", newline="") as file:
+            found = {(row["Model ID"], row["Iteration ID"]): list(row.values())[2:9] for row in csv.DictReader(file)}
+        stamp = lambda us: f"{BEGIN_NS // 1000 + us}.000\t"  # noqa: E731
+        self.assertEqual(found, {
+            ("7", "1"): [stamp(1000), stamp(2000), stamp(2500), "1500.000", "1000.000", "500.000", "N/A"],
+            ("7", "2"): [stamp(3500), stamp(4000), stamp(4600), "1100.000", "500.000", "600.000", "1000.000"],
+            ("8", "1"): ["N/A", "N/A", stamp(4100), "1100.000", "N/A", "N/A", "N/A"],
+            ("N/A", "9"): ["N/A", "N/A", stamp(7000), "2000.000", "N/A", "N/A", "N/A"]})
+        spans = sorted((begin - BEGIN_NS, end - BEGIN_NS) for begin, end in
+                       rows(self.out, "STEP_TIME", "startNs, endNs"))
+        self.assertEqual(spans, [(1_000_000, 2_500_000), (3_000_000, 4_100_000), (3_500_000, 4_600_000),
+                                 (5_000_000, 7_000_000)])
+        done = self.run_profctl("query", "--json", self.prof)
+        (steps,) = json.loads(done.stdout)["directories"][0]["steps"]
+        self.assertEqual((steps["device"], steps["count"], steps["slowest"][0]),
+                         (0, 4, {"number": 9, "duration_ns": 2_000_000}))
 
     def test_places_are_right_in_every_slice(self):
         prof = foreign_dir.write(os.path.join(self.folder, "foreign"), 5, slices=3)

@@ -1,0 +1,143 @@
+// ts_track.data: what the scheduler's firmware notes down. Iterations of models are read, the rest is passed
+// over.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "format/decode/catalogue.h"
+#include "format/decode/device_decoders.h"
+#include "format/decode/span_writer.h"
+#include "format/records/packed.h"
+#include "format/records/tasks.h"
+
+namespace profd::format {
+
+namespace {
+
+// **Thread:** one.
+class StepTrace : public Decoder {
+ public:
+  explicit StepTrace(const DecodeContext& context)
+      : Decoder(context),
+        spans_(*context.spans, *context.texts, context.kind),
+        forward_key_(context.texts->Intern("FP Start(ns)")),
+        backward_key_(context.texts->Intern("BP End(ns)")),
+        before_key_(context.texts->Intern("previous end(ns)")) {}
+
+  void Take(std::span<const std::byte> whole) override {
+    pending_.insert(pending_.end(), whole.begin(), whole.end());
+    size_t at = 0;
+    while (pending_.size() - at >= sizeof(TsTrackHead)) {
+      const auto head = Load<TsTrackHead>(pending_.data() + at);
+      if (head.size != kShort && head.size != sizeof(TsStepTraceRecord)) {
+        Reject("bytes that are no record");
+        at += kUnitBytes;
+        continue;
+      }
+      if (pending_.size() - at < head.size) break;
+      Record(pending_.data() + at, head);
+      at += head.size;
+    }
+    pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(at));
+  }
+  void Lost() override {
+    if (!pending_.empty()) Reject("record without its end");
+    pending_.clear();
+    models_.clear();  // an end that is missing must not join two iterations
+  }
+  void Finish() override {
+    if (!pending_.empty()) Reject("record without its end");
+    uint64_t open = 0;
+    for (const auto& [model, state] : models_) open += state.begin_ns || state.forward_ns;
+    if (open > 0) Ignore("that begin an iteration which has no end", open);
+    spans_.Flush();
+  }
+
+ private:
+  static constexpr size_t kShort = 32;  // a record of the time line
+  static constexpr size_t kMostModels = 4096;
+  struct Model {
+    std::optional<uint64_t> begin_ns, forward_ns, backward_ns, before_ns;
+  };
+
+  void Record(const std::byte* data, const TsTrackHead& head) {
+    ++records_;
+    if (head.kind != static_cast<uint8_t>(TsTrackKind::kStepTrace) ||
+        head.size != sizeof(TsStepTraceRecord)) {
+      return Ignore("of the scheduler's other kinds, which nobody reads");
+    }
+    const auto record = Load<TsStepTraceRecord>(data);
+    if (models_.size() >= kMostModels && !models_.contains(record.model))
+      return Reject("of more models than there is room for");
+    Model& model = models_[record.model];
+    const uint64_t ns = context().DeviceTicksToWall(head.ticks);
+    switch (static_cast<TsStepTag>(record.tag)) {
+      case TsStepTag::kModelStart:
+      case TsStepTag::kStepStart:
+        model.begin_ns = ns;
+        return;
+      case TsStepTag::kForwardStart:
+        model.forward_ns = ns;
+        return;
+      case TsStepTag::kBackwardEnd:
+        model.backward_ns = ns;
+        return;
+      case TsStepTag::kIterationEnd:
+      case TsStepTag::kStepEnd:
+        return End(record, model, ns);
+      case TsStepTag::kModelEnd:
+        // Of a model that is not trained nothing else says that it is over.
+        if (model.begin_ns && !model.forward_ns) End(record, model, ns);
+        Close(model);
+        return;
+      default:
+        return Ignore("of collectives and data fetches inside of iterations, which nobody reads");
+    }
+  }
+
+  void End(const TsStepTraceRecord& record, Model& model, uint64_t ns) {
+    const std::optional<uint64_t> begin_ns = model.forward_ns ? model.forward_ns
+                                             : model.begin_ns ? model.begin_ns
+                                                              : model.before_ns;
+    if (!begin_ns || *begin_ns > ns) {
+      Reject("end of an iteration whose begin is not there");
+    } else {
+      Span& span = spans_.Add(SpanKind::kStep);
+      span.begin_ns = *begin_ns;
+      span.end_ns = ns;
+      span.value = record.index;
+      span.device = context().side->device;
+      span.pid = context().side->pid;
+      span.name = Name(record.index);
+      spans_.AddDetail().model = static_cast<uint32_t>(std::min<uint64_t>(record.model, kNoId));
+      if (model.forward_ns) spans_.AddArg(forward_key_, ArgType::kU64, *model.forward_ns);
+      if (model.backward_ns) spans_.AddArg(backward_key_, ArgType::kU64, *model.backward_ns);
+      if (model.before_ns) spans_.AddArg(before_key_, ArgType::kU64, *model.before_ns);
+    }
+    Close(model);
+    model.before_ns = ns;
+  }
+  static void Close(Model& model) { model.begin_ns = model.forward_ns = model.backward_ns = std::nullopt; }
+
+  TextId Name(uint64_t index) {
+    constexpr size_t kMostNames = 1 << 20;  // iterations by the million share one
+    Texts& texts = spans_.texts();
+    return texts.Intern(texts.size() < kMostNames ? "Iteration " + std::to_string(index) : "Iteration");
+  }
+
+  SpanWriter spans_;
+  const TextId forward_key_, backward_key_, before_key_;
+  std::vector<std::byte> pending_;  // the begin of a record that goes on
+  std::map<uint64_t, Model> models_;
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> MakeStepTrace(const DecodeContext& context, std::string_view, int64_t) {
+  return std::make_unique<StepTrace>(context);
+}
+
+}  // namespace profd::format
