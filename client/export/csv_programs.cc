@@ -10,7 +10,7 @@ using format::SpanKind;
 
 void CsvPrograms::Add(const format::SpanBatch& batch, const Span& span) {
   texts_ = batch.texts;
-  Row row{};
+  Row& row = rows_.New([this](const Row& done) { Write(done); });
   row.begin_ns = span.begin_ns;
   row.end_ns = span.end_ns;
   row.value = span.value;
@@ -30,7 +30,6 @@ void CsvPrograms::Add(const format::SpanBatch& batch, const Span& span) {
     if (key == "BP End(ns)") row.backward_ns = arg.bits;
     if (key == "previous end(ns)") row.before_ns = arg.bits;
   }
-  rows_.Add(row, [this](const Row& done) { Write(done); });
 }
 
 void CsvPrograms::Finish() {

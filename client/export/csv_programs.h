@@ -19,14 +19,14 @@ class CsvPrograms {
 
  private:
   struct Row {
-    uint64_t begin_ns, end_ns, value;
-    int64_t pid, tid;
-    int32_t device;
-    format::TextId name, category;
-    format::SpanKind kind;
-    uint64_t bytes;
-    uint64_t forward_ns, backward_ns, before_ns;  // of an iteration; 0 = not known
-    uint32_t model;
+    uint64_t begin_ns = 0, end_ns = 0, value = 0;
+    int64_t pid = 0, tid = 0;
+    int32_t device = -1;
+    format::TextId name = 0, category = 0;
+    format::SpanKind kind = format::SpanKind::kStep;
+    uint64_t bytes = 0;
+    uint64_t forward_ns = 0, backward_ns = 0, before_ns = 0;  // of an iteration; 0 = not known
+    uint32_t model = format::kNoId;
   };
   void Write(const Row& row);
   void WriteStep(const Row& row);

@@ -123,16 +123,15 @@ void CsvSpans::Add(const SpanBatch& batch) {
 }
 
 void CsvSpans::Task(const SpanBatch& batch, const Span& span) {
-  TaskRow row{};
+  DeviceRows& device = tasks_[span.device];
+  TaskRow& row = device.rows.New([&](const TaskRow& done) { WriteTask(device, done); });
   row.begin_ns = span.begin_ns;
   row.end_ns = span.end_ns;
   row.device = span.device;
   row.stream = span.stream;
   row.task = static_cast<uint32_t>(span.value);
-  row.context = row.model = format::kNoId;
   row.type = span.category;
   row.op_name = row.kernel = span.name;
-  row.kind = TaskRow::Kind::kTask;
   if (span.kind == SpanKind::kKernel) {
     row.kind = TaskRow::Kind::kOperator;
     row.op_task_type = span.category;
@@ -161,8 +160,6 @@ void CsvSpans::Task(const SpanBatch& batch, const Span& span) {
                           span.end_ns - span.begin_ns);
     }
   }
-  DeviceRows& device = tasks_[span.device];
-  device.rows.Add(row, [&](const TaskRow& done) { WriteTask(device, done); });
 }
 
 void CsvSpans::WriteTask(DeviceRows& device, const TaskRow& row) {
@@ -242,7 +239,7 @@ void CsvSpans::WriteOperator(DeviceRows& device, const TaskRow& row) {
 }
 
 void CsvSpans::Range(const SpanBatch& batch, const Span& span) {
-  RangeRow row{};
+  RangeRow& row = ranges_.New([this](const RangeRow& done) { WriteRange(done); });
   row.begin_ns = span.begin_ns;
   row.end_ns = span.end_ns;
   row.value = span.value;
@@ -259,7 +256,6 @@ void CsvSpans::Range(const SpanBatch& batch, const Span& span) {
     row.payload = arg.bits;
     row.has_payload = true;
   }
-  ranges_.Add(row, [this](const RangeRow& done) { WriteRange(done); });
 }
 
 void CsvSpans::WriteRange(const RangeRow& row) {

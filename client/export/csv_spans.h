@@ -40,22 +40,22 @@ class CsvSpans {
 
  private:
   struct TaskRow {
-    uint64_t begin_ns, end_ns;
-    int32_t device;
-    uint32_t stream, task, context, model;
-    uint32_t blocks, mix_blocks;
-    format::TextId kernel, type, op_name, op_type, op_state, op_task_type, hf32;
-    format::TextId shapes[6];  // input shapes, types, formats, then the output's
-    enum class Kind : uint8_t { kTask, kOperator, kCommunication } kind;
+    uint64_t begin_ns = 0, end_ns = 0;
+    int32_t device = -1;
+    uint32_t stream = 0, task = 0, context = format::kNoId, model = format::kNoId;
+    uint32_t blocks = 0, mix_blocks = 0;
+    format::TextId kernel = 0, type = 0, op_name = 0, op_type = 0, op_state = 0, op_task_type = 0, hf32 = 0;
+    format::TextId shapes[6] = {};  // input shapes, types, formats, then the output's
+    enum class Kind : uint8_t { kTask, kOperator, kCommunication } kind = Kind::kTask;
   };
   struct RangeRow {
-    uint64_t begin_ns, end_ns, value;
-    int64_t pid, tid;
-    format::TextId name, domain, category;
-    bool mark;
-    format::ArgType payload_type;
-    uint64_t payload;
-    bool has_payload;
+    uint64_t begin_ns = 0, end_ns = 0, value = 0;
+    int64_t pid = 0, tid = 0;
+    format::TextId name = 0, domain = 0, category = 0;
+    bool mark = false;
+    format::ArgType payload_type = format::ArgType::kU64;
+    uint64_t payload = 0;
+    bool has_payload = false;
   };
   // Rows of one device in order; what isn't of the first device waits in memory no longer than its window.
   struct DeviceRows {

@@ -11,15 +11,14 @@ namespace profd::client {
 
 namespace {
 
-// Leaves in `periods` what lies behind `cut_ns`.
+// Of merged periods; leaves in `periods` what lies behind `cut_ns`.
 std::vector<Period> TakeUntil(std::vector<Period>& periods, uint64_t cut_ns) {
-  std::vector<Period> taken, left;
-  taken.reserve(periods.size());
-  for (const Period& period : periods) {
-    if (period.begin_ns < cut_ns) taken.push_back({period.begin_ns, std::min(period.end_ns, cut_ns)});
-    if (period.end_ns > cut_ns) left.push_back({std::max(period.begin_ns, cut_ns), period.end_ns});
-  }
-  periods = std::move(left);
+  const auto behind = std::partition_point(
+      periods.begin(), periods.end(), [cut_ns](const Period& period) { return period.end_ns <= cut_ns; });
+  std::vector<Period> taken(periods.begin(), behind);
+  if (behind != periods.end() && behind->begin_ns < cut_ns)
+    taken.push_back({std::exchange(behind->begin_ns, cut_ns), cut_ns});
+  periods.erase(periods.begin(), behind);
   return taken;
 }
 
@@ -90,7 +89,7 @@ void Overlap::Give(int number, Device& device, bool all) {
                                          "Free"};
   device.computing = Merged(std::move(device.computing));
   device.communicating = Merged(std::move(device.communicating));
-  const std::vector<Period> busy = Union(device.computing, device.communicating);
+  std::vector<Period> busy = Union(device.computing, device.communicating);
   uint64_t cut_ns = UINT64_MAX;
   if (!all) {
     if (device.computing.size() + device.communicating.size() < window_ / 2) return;
@@ -101,8 +100,7 @@ void Overlap::Give(int number, Device& device, bool all) {
   const std::vector<Period> computing = TakeUntil(device.computing, cut_ns);
   const std::vector<Period> communicating = TakeUntil(device.communicating, cut_ns);
   if (!all) device.done_ns = cut_ns;
-  std::vector<Period> rest = busy;
-  const std::vector<Period> done = TakeUntil(rest, cut_ns);
+  const std::vector<Period> done = TakeUntil(busy, cut_ns);
   if (done.empty() && !(all && device.begun)) return;
   const uint64_t from_ns = std::exchange(device.begun, true) ? device.busy_until_ns : device.first_ns;
   const uint64_t until_ns = all ? std::max(device.last_ns, from_ns) : cut_ns;

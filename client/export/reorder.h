@@ -11,20 +11,18 @@ namespace profd::client {
 template <typename Row>
 class Reorder {
  public:
-  // `give` gets the rows that nothing earlier can follow any more.
+  // A row to fill in, good until the next call. `give` gets the rows that nothing earlier can follow any
+  // more.
   template <typename Give>
-  void Add(const Row& row, Give give) {
-    if (!rows_.empty() && row.begin_ns < rows_.back().begin_ns) sorted_ = false;
-    rows_.push_back(row);
+  Row& New(Give give) {
     if (rows_.size() >= kWindow) Drain(kWindow / 2, give);
+    return rows_.emplace_back();
   }
   template <typename Give>
   void Drain(size_t keep, Give give) {
-    if (!sorted_) {
-      std::stable_sort(rows_.begin(), rows_.end(),
-                       [](const Row& a, const Row& b) { return a.begin_ns < b.begin_ns; });
-    }
-    sorted_ = true;
+    const auto before = [](const Row& a, const Row& b) { return a.begin_ns < b.begin_ns; };
+    if (!std::is_sorted(rows_.begin(), rows_.end(), before))
+      std::stable_sort(rows_.begin(), rows_.end(), before);
     const size_t count = rows_.size() - std::min(keep, rows_.size());
     for (size_t i = 0; i < count; ++i) give(rows_[i]);
     rows_.erase(rows_.begin(), rows_.begin() + static_cast<ptrdiff_t>(count));
@@ -33,7 +31,6 @@ class Reorder {
  private:
   static constexpr size_t kWindow = 1 << 17;
   std::vector<Row> rows_;
-  bool sorted_ = true;
 };
 
 }  // namespace profd::client

@@ -28,8 +28,7 @@ void Launches::Add(const CannApiRecord& record) {
     ++foreign_;
     return;
   }
-  Call call{record.begin, record.end, record.item, record.thread, record.type, record.request, record.level,
-            false,        0,          0,           -1};
+  uint64_t begin_stamp = record.begin, end_stamp = record.end;
   if (record.end == kCannEvent) {  // begin and end come one by one
     const uint64_t key = EventKey(record);
     const Event* begin = events_.Find(key);
@@ -41,14 +40,20 @@ void Launches::Add(const CannApiRecord& record) {
       }
       return;
     }
-    call.begin = std::min(begin->stamp, record.begin);
-    call.end = std::max(begin->stamp, record.begin);
+    begin_stamp = std::min(begin->stamp, record.begin);
+    end_stamp = std::max(begin->stamp, record.begin);
     events_.Erase(key);
   }
-  if (call.end < call.begin) call.end = call.begin;
-  call.item_text = names_.Hash(call.item);
+  Call& call = calls_.emplace_back();
+  call.begin = begin_stamp;
+  call.end = std::max(begin_stamp, end_stamp);
+  call.item = record.item;
+  call.thread = record.thread;
+  call.type = record.type;
+  call.request = record.request;
+  call.level = record.level;
+  call.item_text = names_.Hash(record.item);
   end_stamp_ = std::max(end_stamp_, call.end);
-  calls_.push_back(call);
 }
 
 TextId Launches::Level(uint16_t level) {

@@ -74,13 +74,13 @@ class Launches {
 
  private:
   struct Call {
-    uint64_t begin, end, item;
-    uint32_t thread, type, request;
-    uint16_t level;
-    bool launches;  // a task
-    TextId item_text;
-    uint64_t connection;  // its number, from 1
-    int32_t info;         // index in infos_, -1 = none
+    uint64_t begin = 0, end = 0, item = 0;
+    uint64_t connection = 0;  // its number, from 1
+    uint32_t thread = 0, type = 0, request = 0;
+    TextId item_text = 0;
+    int32_t info = -1;  // index in infos_, -1 = none
+    uint16_t level = 0;
+    bool launches = false;  // a task
   };
   struct Event {
     uint64_t stamp = 0;
