@@ -10,6 +10,15 @@
 namespace profd::client::proto {
 
 inline char* WriteVarint(char* at, uint64_t value) {
+  if (value >> 56 != 0 && value >> 63 == 0) {  // nine bytes, as every stamp has: eight of them at once
+    uint64_t spread = (value & 0x0FFFFFFF) | (value & 0x00FFFFFFF0000000) << 4;
+    spread = (spread & 0x00003FFF00003FFF) | (spread & 0x0FFFC0000FFFC000) << 2;
+    spread = (spread & 0x007F007F007F007F) | (spread & 0x3F803F803F803F80) << 1;
+    spread |= 0x8080808080808080;
+    std::memcpy(at, &spread, sizeof(spread));
+    at[8] = static_cast<char>(value >> 56);
+    return at + 9;
+  }
   while (value >= 0x80) {
     *at++ = static_cast<char>(value | 0x80);
     value >>= 7;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "client/export/output.h"
+#include "client/export/proto_text.h"
 #include "format/decode/device_series.h"
 
 namespace profd::client {
@@ -127,6 +128,20 @@ class Perfetto : public testing::Test {
   format::Texts texts_;
   format::SpanBatch batch_;
 };
+
+TEST(ProtoText, VarintsAreWhatProtobufReads) {
+  for (int shift = 0; shift < 64; ++shift) {
+    for (const uint64_t value :
+         {uint64_t{1} << shift, (uint64_t{1} << shift) - 1, UINT64_MAX >> shift,
+          uint64_t{0x0123456789ABCDEF} >> shift, uint64_t{0x7FEDCBA987654321} >> shift}) {
+      char text[32];
+      char* at = proto::WriteTag<5, proto::Wire::kVarint>(text);
+      at = proto::WriteVarint(at, value);
+      EXPECT_EQ(static_cast<size_t>(at - text), 1 + proto::VarintSize(value));
+      EXPECT_EQ(Message(std::string(text, at)).Number(5), value);
+    }
+  }
+}
 
 TEST_F(Perfetto, CountersHangBelowTheirDevice) {
   output_->Rows(
