@@ -26,8 +26,8 @@ struct ClockReading {
 enum class Clock : uint8_t { kHostRaw, kHostCounter, kDeviceNs, kDeviceTicks };
 inline constexpr size_t kClocks = 4;
 
-// Which lines the conversion before used: that of the next stamp nearly always is on the same ones. Of one map
-// and clock. **Thread:** one.
+// Which lines the conversion before used: that of the next stamp nearly always is on the same ones. Of one
+// map and clock. **Thread:** one.
 struct ClockMemo {
   struct Line {
     uint64_t first = 1, last = 0;  // stamps that are on it

@@ -93,9 +93,9 @@ class SplitOutput : public Output {
     return base::Status::Ok();
   }
   base::Status Finish() override {
-    if (const base::Status now = status(); !now.ok()) return now;
+    if (base::Status now = status(); !now.ok()) return now;
     for (const auto& [number, part] : parts_) {
-      if (const base::Status done = part->Finish(); !done.ok()) return done;
+      if (base::Status done = part->Finish(); !done.ok()) return done;
     }
     RemoveOthers();
     return base::Status::Ok();
