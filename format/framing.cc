@@ -434,7 +434,13 @@ bool PlausibleLine(const StreamFormat& format, std::string_view line) {
 }
 
 bool IsHeaderLine(std::string_view line) {
-  return !line.empty() && ((line[0] >= 'a' && line[0] <= 'z') || (line[0] >= 'A' && line[0] <= 'Z'));
+  if (line.empty() || line[0] == ' ') return false;
+  bool begins = true;  // a word
+  for (const char c : line) {
+    if (begins && c != ' ' && !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))) return false;
+    begins = c == ' ';
+  }
+  return true;
 }
 
 }  // namespace profd::format

@@ -61,6 +61,7 @@ struct StreamFormat {
 
 // True when `line`, without its '\n', can be a data line of a kLines kind: stamp, number of columns, digits.
 bool PlausibleLine(const StreamFormat& format, std::string_view line);
+// Names of columns: every word begins with a letter. A row that is damaged at its begin is none.
 bool IsHeaderLine(std::string_view line);
 
 // nullptr for a file kind this build does not know. `chip` is the vendor's chip number.

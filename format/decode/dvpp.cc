@@ -16,17 +16,15 @@ constexpr double kNsPerUs = 1e3;
 constexpr int64_t kEngineTypes = 7;
 
 // **Thread:** one.
-class Dvpp : public LineDecoder {
+class Dvpp : public TableDecoder {
  public:
   Dvpp(const DecodeContext& context, bool has_id)
-      : LineDecoder(context), has_id_(has_id), rows_(kDvppSeries, context) {}
+      : TableDecoder(context), has_id_(has_id), rows_(kDvppSeries, context) {}
 
   void Finish() override { rows_.Flush(); }
 
  protected:
-  void Line(std::string_view line) override {
-    if (line.empty() || IsHeaderLine(line)) return;
-    ++records_;
+  void Row(std::string_view line) override {
     Words words(line);
     const auto time_ns = TextTimeNs(words.Next());
     bool good = time_ns.has_value();

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "format/decode/decoder.h"
+#include "format/framing.h"
 
 namespace profd::format {
 
@@ -31,6 +32,20 @@ class LineDecoder : public Decoder {
 
  protected:
   virtual void Line(std::string_view line) = 0;
+};
+
+// Rows of a table that may have headings between them. **Thread:** one.
+class TableDecoder : public LineDecoder {
+ public:
+  using LineDecoder::LineDecoder;
+
+ protected:
+  void Line(std::string_view line) override {
+    if (line.empty() || IsHeaderLine(line)) return;
+    ++records_;
+    Row(line);
+  }
+  virtual void Row(std::string_view line) = 0;
 };
 
 // The words of a line, by blanks.

@@ -51,9 +51,9 @@ class Pcie : public Decoder {
 
 // Running totals. The vendor's parser takes the first line of every slice for a header, and has no value for
 // the last line. **Thread:** one.
-class Hccs : public LineDecoder {
+class Hccs : public TableDecoder {
  public:
-  explicit Hccs(const DecodeContext& context) : LineDecoder(context), rows_(kHccsSeries, context) {}
+  explicit Hccs(const DecodeContext& context) : TableDecoder(context), rows_(kHccsSeries, context) {}
 
   void NextSlice() override { first_line_ = true; }
   void Lost() override { has_before_ = false; }
@@ -62,8 +62,9 @@ class Hccs : public LineDecoder {
  protected:
   void Line(std::string_view line) override {
     if (std::exchange(first_line_, false) && context().vendor_compatible) return;
-    if (line.empty() || IsHeaderLine(line)) return;
-    ++records_;
+    TableDecoder::Line(line);
+  }
+  void Row(std::string_view line) override {
     Words words(line);
     const auto time_ns = TextTimeNs(words.Next());
     const auto tx = ToNumber<uint64_t>(words.Next());
@@ -93,14 +94,14 @@ class Hccs : public LineDecoder {
     if (std::exchange(has_held_, false)) rows_.Add(held_.wall_ns, {}, {held_.tx, held_.rx});
   }
 
-  struct Row {
+  struct Speeds {
     uint64_t wall_ns = 0;
     double tx = 0, rx = 0;
   };
 
   Rows rows_;
   Totals before_;
-  Row held_;
+  Speeds held_;
   bool has_before_ = false, has_held_ = false, first_line_ = true;
 };
 

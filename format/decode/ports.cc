@@ -21,18 +21,16 @@ constexpr double kBytesPerMegabit = (1 << 20) / 8.0;
 double Ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 // **Thread:** one.
-class Port : public LineDecoder {
+class Port : public TableDecoder {
  public:
   // `needs_port`: the vendor's parser leaves out lines without a port.
   Port(const DecodeContext& context, const Series& series, bool needs_port)
-      : LineDecoder(context), needs_port_(needs_port && context.vendor_compatible), rows_(series, context) {}
+      : TableDecoder(context), needs_port_(needs_port && context.vendor_compatible), rows_(series, context) {}
 
   void Finish() override { rows_.Flush(); }
 
  protected:
-  void Line(std::string_view line) override {
-    if (line.empty() || IsHeaderLine(line)) return;
-    ++records_;
+  void Row(std::string_view line) override {
     Words words(line);
     const auto time_ns = TextTimeNs(words.Next());
     std::array<double, kNumbers> numbers{};
@@ -98,17 +96,15 @@ class Port : public LineDecoder {
 };
 
 // Running totals on the host's clock. **Thread:** one.
-class Netdev : public LineDecoder {
+class Netdev : public TableDecoder {
  public:
-  explicit Netdev(const DecodeContext& context) : LineDecoder(context), rows_(kNetdevSeries, context) {}
+  explicit Netdev(const DecodeContext& context) : TableDecoder(context), rows_(kNetdevSeries, context) {}
 
   void Lost() override { has_before_ = false; }
   void Finish() override { rows_.Flush(); }
 
  protected:
-  void Line(std::string_view line) override {
-    if (line.empty() || IsHeaderLine(line)) return;
-    ++records_;
+  void Row(std::string_view line) override {
     Words words(line);
     Totals now;
     for (uint64_t& total : now) {

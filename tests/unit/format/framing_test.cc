@@ -442,6 +442,7 @@ TEST(Lines, Headers) {
   EXPECT_FALSE(IsHeaderLine(""));
   EXPECT_FALSE(IsHeaderLine("3000:020000000 1 2"));
   EXPECT_FALSE(IsHeaderLine(" time"));
+  EXPECT_FALSE(IsHeaderLine("s000:020000000 1 2"));  // damage
   EXPECT_EQ(FindStreamFormat("hccs.data", k910B)->every_slice_header, kHccsHeader);
   EXPECT_EQ(FindStreamFormat("dvpp.data", k910B)->first_slice_header, kDvppHeader);
   EXPECT_EQ(FindStreamFormat("dvpp.data", k310P)->first_slice_header, kDvppHeaderNoId);
