@@ -43,7 +43,15 @@ Status Status::FromErrno(std::string_view what, int error) {
   std::string message(what);
   message += ": ";
   message += std::strerror(error);  // NOLINT(concurrency-mt-unsafe): glibc's is thread-safe
-  return {code, std::move(message)};
+  Status status(code, std::move(message));
+  status.error_ = error;
+  return status;
+}
+
+Status Status::In(std::string_view what) const {
+  Status status = *this;
+  status.message_ = std::string(what) + ": " + message_;
+  return status;
 }
 
 std::string_view CodeName(Code code) {

@@ -46,9 +46,14 @@ class [[nodiscard]] Status {
   bool ok() const { return code_ == Code::kOk; }
   Code code() const { return code_; }
   const std::string& message() const { return message_; }
+  // The same with the object or the attempt in front: "`what`: message".
+  Status In(std::string_view what) const;
+  // What FromErrno() was made of, 0 for any other: to tell a full disk from too many files.
+  int error() const { return error_; }
 
  private:
   Code code_ = Code::kOk;
+  int error_ = 0;
   std::string message_;
 };
 

@@ -283,7 +283,7 @@ void Archive::MoveNext(const std::shared_ptr<Moving>& moving) {
       std::erase(moving->session.directories, directory);
       RemoveNext({place}, [this, moving, directory](const Status& removed) {
         if (removed.ok()) return MoveNext(moving);
-        EndMove(*moving, {removed.code(), "moved, but the original is still there: " + removed.message()});
+        EndMove(*moving, removed.In("moved, but the original is still there"));
       });
     };
   });

@@ -31,9 +31,8 @@ class Book {
   // Mends and reads what earlier lives have left, once; `ready` before anything is removed of it.
   void Begin(std::function<void()> ready);
 
-  const std::deque<std::shared_ptr<Session>>& sessions() const {
-    return sessions_;
-  }  // of this life, oldest first
+  // Of this life, oldest first.
+  const std::deque<std::shared_ptr<Session>>& sessions() const { return sessions_; }
   size_t open() const;
   // What a session shares with others: quotas, free space.
   void Bind(Session::Setup& setup);

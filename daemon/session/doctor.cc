@@ -17,8 +17,7 @@ std::vector<Check> CheckLibrary(const Node& node) {
   if (driver == nullptr) {
     return {{"driver library", Outcome::kWarn, node.library_error(),
              "on a node with NPUs install the driver, or name the library: profd --hal PATH; without it host "
-             "kinds "
-             "only"}};
+             "kinds only"}};
   }
   std::vector<Check> checks;
   char version[32];

@@ -161,7 +161,7 @@ Status Budget::MakeRoom(uint64_t bytes) {
     }
     if (const Status status = AgeOldest(); !status.ok()) {
       if (!must) return {};
-      return {status.code(), Name(need) + " is reached: " + status.message()};
+      return status.In(Name(need) + " is reached");
     }
   }
 }

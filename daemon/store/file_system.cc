@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -165,15 +164,11 @@ class Posix final : public FileSystem {
 }  // namespace
 
 FileSystem& PosixFileSystem() {
-  static Posix posix;
+  // Never destroyed: a thread that flushes may outlive main().
+  static Posix& posix = *new Posix;
   return posix;
 }
 
-bool IsDiskFull(const Status& status) {
-  if (status.code() != Code::kResourceExhausted) return false;
-  return status.message().ends_with(
-             std::strerror(ENOSPC)) ||  // NOLINT(concurrency-mt-unsafe): glibc's is thread-safe
-         status.message().ends_with(std::strerror(EDQUOT));  // NOLINT(concurrency-mt-unsafe)
-}
+bool IsDiskFull(const Status& status) { return status.error() == ENOSPC || status.error() == EDQUOT; }
 
 }  // namespace profd::store

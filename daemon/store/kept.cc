@@ -164,7 +164,7 @@ Status PinKept(const std::string& spool, const std::string& user, const std::str
   }
   const Result<UniqueFd> made = PosixFileSystem().CreateFile(own.get(), kPin);
   if (made.ok() || made.status().code() == Code::kAlreadyExists) return {};
-  return {made.status().code(), "pin " + name + ": " + made.status().message()};
+  return made.status().In("pin " + name);
 }
 
 }  // namespace profd::store

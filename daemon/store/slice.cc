@@ -63,7 +63,7 @@ Status SliceWriter::Remove(uint64_t number) {
   for (const std::string& each : {name + ".done", name}) {
     const Status removed = fs_.Remove(dir_, each);
     if (!removed.ok() && removed.code() != base::Code::kNotFound) {
-      return {removed.code(), spec_.folder + "/" + each + ": " + removed.message()};
+      return removed.In(spec_.folder + "/" + each);
     }
   }
   return {};
@@ -110,7 +110,7 @@ Status SliceWriter::Mark() {
     const std::string name = format::SliceName(spec_.file, -1, number) + ".done";
     const std::string marker = format::SliceDone(size);
     const Status marked = ReplaceFile(fs_, open_, dir_, name, marker);
-    if (!marked.ok()) return {marked.code(), spec_.folder + "/" + name + ": " + marked.message()};
+    if (!marked.ok()) return marked.In(spec_.folder + "/" + name);
     unmarked_.erase(number);
     closed_bytes_ += marker.size();
     budget_.Change(allocated_, allocated_ + BlocksOf(marker.size()));

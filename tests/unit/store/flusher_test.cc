@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <deque>
 
 #include "daemon/store/flushed_file_system.h"
 #include "daemon/store/write_probe.h"
@@ -41,7 +42,12 @@ class FlusherTest : public ::testing::Test {
   }
 
   // Never freed: the thread may still be at work when the test is over.
-  Disk& disk_ = *new Disk;
+  static Disk& NewDisk() {
+    static auto& disks = *new std::deque<Disk>;
+    return disks.emplace_back();
+  }
+
+  Disk& disk_ = NewDisk();
   TempDir dir_;
   base::UniqueFd fd_ = dir_.Open();
 };
