@@ -59,6 +59,8 @@ class Pipe {
   // -- writer thread --
   bool Pop(Item& out);
   void Return(Chunk* chunk);
+  // How many Pop() gives at least.
+  size_t Waiting() const { return out_.SizeApprox(); }
 
   // -- any thread --
   const std::string& name() const { return name_; }

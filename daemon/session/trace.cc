@@ -171,12 +171,10 @@ void Trace::OpenDirectory(std::function<void(Status)> done) {
   setup_.manifest.clocks.push_back({-1, host_start_});
   std::vector<store::ControlFile> files = StartFiles();
   files.push_back(FileOf(WholeManifest()));
-  writer_->thread->Open(
-      setup_.id, std::move(spec), std::move(files),
-      [where = setup_.parent_path, done = std::move(done)](const Status& status) {
-        done(status.ok() ? status
-                         : Status(status.code(), "output directory " + where + ": " + status.message()));
-      });
+  writer_->thread->Open(setup_.id, std::move(spec), std::move(files),
+                        [where = setup_.parent_path, done = std::move(done)](const Status& status) {
+                          done(status.ok() ? status : status.In("output directory " + where));
+                        });
 }
 
 std::vector<store::ControlFile> Trace::StartFiles() {
@@ -242,7 +240,7 @@ void Trace::OnSourcesStarted(std::function<void(Status)> done) {
     done(Status::Ok());
     return;
   }
-  const Status why(refused_.code(), "nothing could be started: " + refused_.message());
+  const Status why = refused_.In("nothing could be started");
   Discard([done = std::move(done), why] { done(why); });
 }
 
@@ -288,14 +286,10 @@ void Trace::PairClocks(std::function<void()> done) {
 }
 
 void Trace::WhenWritten(std::function<void()> done) {
-  // The writer looks at its pipes between two of these.
-  writer_->thread->Snapshot(
-      setup_.id, [self = shared_from_this(), done = std::move(done)](const store::TraceRecord&) {
-        if (!self->writer_) return done();
-        self->writer_->thread->Snapshot(self->setup_.id, [self, done](const store::TraceRecord& record) {
-          self->TakeRecord(record);
-          done();
-        });
+  writer_->thread->Flush(
+      setup_.id, [self = shared_from_this(), done = std::move(done)](const store::TraceRecord& record) {
+        self->TakeRecord(record);
+        done();
       });
 }
 
@@ -382,26 +376,31 @@ void Trace::WriteEnd(const store::TraceRecord& record, std::function<void()> don
   if (sealed_.end_reason.empty() && setup_.budget->limited()) {
     done();
   } else {
-    CloseFiles(std::move(done));
+    Close(std::move(done));
   }
 }
 
 void Trace::RefreshAged(std::function<void(bool more)> done) {
   writer_->thread->Snapshot(
       setup_.id, [self = shared_from_this(), done = std::move(done)](const store::TraceRecord& record) {
-        bool changed = false;
-        for (size_t i = 0; i < std::min(record.streams.size(), self->sealed_.streams.size()); ++i) {
-          changed |= record.streams[i].aged.slices != self->sealed_.streams[i].aged.slices;
-          self->sealed_.streams[i].aged = record.streams[i].aged;
-        }
-        if (changed && self->writer_)
-          self->writer_->thread->Replace(self->setup_.id, {FileOf(self->sealed_)});
+        self->TakeAged(record);
         done(record.may_age);
       });
 }
 
+void Trace::TakeAged(const store::TraceRecord& record) {
+  bool changed = false;
+  for (size_t i = 0; i < std::min(record.streams.size(), sealed_.streams.size()); ++i) {
+    changed |= record.streams[i].aged.slices != sealed_.streams[i].aged.slices;
+    sealed_.streams[i].aged = record.streams[i].aged;
+  }
+  if (changed && writer_) writer_->thread->Replace(setup_.id, {FileOf(sealed_)});
+}
+
 void Trace::Close(std::function<void()> done) {
-  RefreshAged([self = shared_from_this(), done = std::move(done)](bool) mutable {
+  writer_->thread->Settle(setup_.id, [self = shared_from_this(),
+                                      done = std::move(done)](const store::TraceRecord& record) mutable {
+    self->TakeAged(record);
     self->CloseFiles(std::move(done));
   });
 }

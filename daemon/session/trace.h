@@ -145,6 +145,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   void EndSources();
   void WriteEnd(const store::TraceRecord& record, std::function<void()> done);
   void TakeRecord(const store::TraceRecord& record);
+  void TakeAged(const store::TraceRecord& record);
   void CloseFiles(std::function<void()> done);
   void Trouble(const std::string& what);
 

@@ -29,7 +29,7 @@ constexpr uint64_t kTryAtLeastEveryNs = 10'000'000'000;
 
 Status At(const std::string& path, Status status) {
   if (status.ok()) return status;
-  return {status.code(), path + ": " + status.message()};
+  return status.In(path);
 }
 
 }  // namespace

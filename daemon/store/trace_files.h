@@ -49,6 +49,8 @@ class TraceFiles : private SliceKeeper {
   base::Status Replace(const std::vector<ControlFile>& control);
   // Closes all slices, with their markers.
   void Finish();
+  // Nothing of it ages any more.
+  void Settle() { spec_.budget->Leave(this); }
   // Nothing comes any more, and nothing ages: what was for that only goes.
   void Complete();
   // Removes what Create() and Replace() made.

@@ -110,6 +110,16 @@ class TraceWriter::Impl {
     Answer(std::move(done), RecordOf(Find(number)));
   }
 
+  void Flush(uint32_t number, std::function<void(TraceRecord)> done) {
+    for (size_t i = 0; i < pipes_.size(); ++i) Serve(*pipes_[i], pipes_[i]->Waiting());
+    Snapshot(number, std::move(done));
+  }
+
+  void Settle(uint32_t number, std::function<void(TraceRecord)> done) {
+    if (Trace* trace = Find(number)) trace->files->Settle();
+    Snapshot(number, std::move(done));
+  }
+
   void Seal(uint32_t number, SealRequest request) {
     Trace* trace = Find(number);
     if (trace == nullptr || trace->sealed || trace->seal) {
@@ -171,7 +181,7 @@ class TraceWriter::Impl {
   bool Work() {
     bool worked = RunCommands();
     // By index: a command that runs in between may add a pipe.
-    for (size_t i = 0; i < pipes_.size(); ++i) worked |= Serve(*pipes_[i]);
+    for (size_t i = 0; i < pipes_.size(); ++i) worked |= Serve(*pipes_[i], kBatch);
     if (open_seals_ > 0) worked |= SealWhatIsDue();
     return worked;
   }
@@ -191,10 +201,10 @@ class TraceWriter::Impl {
     }
   }
 
-  bool Serve(chunk::Pipe& pipe) {
+  bool Serve(chunk::Pipe& pipe, size_t most) {
     Item item;
     size_t count = 0;
-    while (count < kBatch && pipe.Pop(item)) {
+    while (count < most && pipe.Pop(item)) {
       ++count;
       Take(pipe, item);
     }
@@ -335,6 +345,14 @@ void TraceWriter::Replace(uint32_t trace, std::vector<ControlFile> control) {
 
 void TraceWriter::Snapshot(uint32_t trace, std::function<void(TraceRecord)> done) {
   impl_->Post([this, trace, done = std::move(done)] { impl_->Snapshot(trace, done); });
+}
+
+void TraceWriter::Flush(uint32_t trace, std::function<void(TraceRecord)> done) {
+  impl_->Post([this, trace, done = std::move(done)] { impl_->Flush(trace, done); });
+}
+
+void TraceWriter::Settle(uint32_t trace, std::function<void(TraceRecord)> done) {
+  impl_->Post([this, trace, done = std::move(done)] { impl_->Settle(trace, done); });
 }
 
 void TraceWriter::Seal(uint32_t trace, size_t ends, uint64_t deadline_ns,

@@ -93,9 +93,13 @@ class TraceWriter {
   void Replace(uint32_t trace, std::vector<ControlFile> control);
   // A copy of the trace's state, for status and manifest.
   void Snapshot(uint32_t trace, std::function<void(TraceRecord)> done);
+  // The same when all that was pushed before this call is in the files.
+  void Flush(uint32_t trace, std::function<void(TraceRecord)> done);
+  // The same when its slices age no more: what is reported stays true. After Seal().
+  void Settle(uint32_t trace, std::function<void(TraceRecord)> done);
   // After `ends` end marks have arrived (or `deadline_ns`, CLOCK_MONOTONIC, has passed: a stuck source must
   // not keep a session open) closes all slices with their markers and reports; the trace takes Replace(), and
-  // its slices age, until Close().
+  // its slices age, until Settle() or Close().
   void Seal(uint32_t trace, size_t ends, uint64_t deadline_ns, std::function<void(TraceRecord)> done);
   void Close(uint32_t trace, std::function<void(base::Status)> done);
   // Removes an open trace that has no data: its control files and folders. Nothing that profd did not make is

@@ -292,6 +292,21 @@ TEST_F(AgeingTest, AnEarlierDirectoryAgesFirst) {
   StoreIn(*next, 0, tick * 10 * kMs, 4000);
 }
 
+// What was reported last stays true, whatever room the others need.
+TEST_F(AgeingTest, ASettledDirectoryAgesNoMore) {
+  Add(0, "f");
+  for (uint64_t tick = 1; tick <= 50; ++tick) Store(0, tick * 10 * kMs, 4000);
+  files_->Finish();
+  files_->Settle();
+  const auto before = SlicesOf(Data(), "f");
+  auto next = Create(kTrace + 1, "PROF_2");
+  next->AddStream(0, StreamOf("device_0", "f"));
+  for (uint64_t tick = 51; tick <= 500; ++tick) StoreIn(*next, 0, tick * 10 * kMs, 4000);
+  EXPECT_EQ(SlicesOf(Data(), "f"), before);
+  EXPECT_EQ(RecordOf(files_->Record(), 0).aged.records, 0U);
+  EXPECT_GT(RecordOf(next->Record(), 0).aged.records, 0U);
+}
+
 TEST_F(AgeingTest, WhatIsDiscardedIsGivenBack) {
   EXPECT_GT(budget_->used_bytes() + 1, 0U);
   ASSERT_TRUE(files_->Replace({{.path = "device_0/info.json.0", .content = std::string(5000, ' ')}}).ok());

@@ -234,6 +234,19 @@ TEST_F(TraceWriterTest, BytesAreOnDiskBeforeTheSeal) {
   EXPECT_FALSE(fs::exists(Root() / "profd" / "lanes.slice_0.done"));
 }
 
+// However many are pushed, and whatever else the writer was told meanwhile.
+TEST_F(TraceWriterTest, FlushAnswersWhenAllThatWasPushedIsStored) {
+  constexpr uint64_t kChunks = 1000;
+  Harness harness;
+  chunk::Pipe& pipe = harness.writer().AddPipe("p", 64, kChunks);
+  ASSERT_TRUE(harness.Open(kTrace, SpecIn(dir_)).ok());
+  harness.writer().AddStream({kTrace, 0}, StreamOf("profd", "lanes"));
+  for (uint64_t round = 1; round <= 3; ++round) {
+    for (uint64_t i = 0; i < kChunks; ++i) PushData(pipe, {kTrace, 0}, "1 record", 1);
+    EXPECT_EQ(RecordOf(harness.Flush(kTrace), 0).records, round * kChunks);
+  }
+}
+
 // A chunk may reach the writer before the command that announces its stream; it must not be taken for a
 // stranger.
 TEST_F(TraceWriterTest, AnnouncementsAreNeverOvertaken) {

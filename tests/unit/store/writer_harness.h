@@ -112,6 +112,9 @@ class Harness {
   TraceRecord Snapshot(uint32_t trace) {
     return Await<TraceRecord>([&](auto done) { writer_->Snapshot(trace, std::move(done)); });
   }
+  TraceRecord Flush(uint32_t trace) {
+    return Await<TraceRecord>([&](auto done) { writer_->Flush(trace, std::move(done)); });
+  }
   TraceRecord Seal(uint32_t trace, size_t ends, uint64_t deadline_ns = UINT64_MAX) {
     return Await<TraceRecord>([&](auto done) { writer_->Seal(trace, ends, deadline_ns, std::move(done)); });
   }
