@@ -189,6 +189,20 @@ base::Result<v1::TargetsReply> ControlClient::Targets() {
   return impl_->Ask(&v1::Control::Stub::Targets, v1::TargetsRequest(), kDriver);
 }
 
+base::Result<v1::Lease> ControlClient::AddLease(const v1::AddLeaseRequest& request) {
+  return impl_->Ask(&v1::Control::Stub::AddLease, request, kQuick);
+}
+
+base::Result<v1::Lease> ControlClient::RemoveLease(const std::string& lease) {
+  v1::RemoveLeaseRequest request;
+  request.set_lease(lease);
+  return impl_->Ask(&v1::Control::Stub::RemoveLease, request, kQuick);
+}
+
+base::Result<v1::ListLeasesReply> ControlClient::ListLeases() {
+  return impl_->Ask(&v1::Control::Stub::ListLeases, v1::ListLeasesRequest(), kQuick);
+}
+
 base::Result<v1::DoctorReply> ControlClient::Doctor(int32_t pid) {
   v1::DoctorRequest request;
   request.set_pid(pid);

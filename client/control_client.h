@@ -34,6 +34,9 @@ class ControlClient {
   base::Result<v1::ListReply> List();
   base::Result<v1::DevicesReply> Devices();
   base::Result<v1::TargetsReply> Targets();
+  base::Result<v1::Lease> AddLease(const v1::AddLeaseRequest& request);
+  base::Result<v1::Lease> RemoveLease(const std::string& lease);
+  base::Result<v1::ListLeasesReply> ListLeases();
   base::Result<v1::DoctorReply> Doctor(int32_t pid);
   // Calls `on_value` for every value until the session has ended; the last one is its result.
   base::Result<v1::SessionInfo> Watch(const std::string& session, uint32_t period_ms,

@@ -195,6 +195,28 @@ std::string TargetsJson(const v1::TargetsReply& reply) {
   return Line({{"targets", std::move(targets)}});
 }
 
+namespace {
+
+Json LeaseOf(const v1::Lease& lease) {
+  return {{"lease", lease.lease()},
+          {"uid", lease.uid()},
+          {"user", lease.user()},
+          {"devices", Array(lease.devices())},
+          {"since", UtcTime(lease.since_wall_ns())},
+          {"until", UtcTime(lease.until_wall_ns())},
+          {"given_by", lease.given_by()}};
+}
+
+}  // namespace
+
+std::string LeaseJson(const v1::Lease& lease) { return Line(LeaseOf(lease)); }
+
+std::string LeasesJson(const std::vector<v1::Lease>& leases) {
+  Json array = Json::array();
+  for (const v1::Lease& lease : leases) array.push_back(LeaseOf(lease));
+  return Line({{"leases", std::move(array)}});
+}
+
 std::string ChecksJson(const std::vector<v1::Check>& checks) {
   Json array = Json::array();
   bool is_ok = true;

@@ -17,6 +17,8 @@ std::string SessionJson(const v1::SessionInfo& info);
 std::string SessionsJson(const std::vector<v1::SessionInfo>& sessions);
 std::string DevicesJson(const v1::DevicesReply& reply);
 std::string TargetsJson(const v1::TargetsReply& reply);
+std::string LeaseJson(const v1::Lease& lease);
+std::string LeasesJson(const std::vector<v1::Lease>& leases);
 std::string ChecksJson(const std::vector<v1::Check>& checks);
 // `is_ok`: of every directory that was named, also those that could not be read.
 std::string VerifyJson(const std::vector<VerifyReport>& reports, bool is_ok);

@@ -26,6 +26,7 @@ struct CommandLine {
   SnapshotOptions snapshot;
   KeepOptions keep;
   MoveOptions move;
+  LeaseOptions lease;
   StopOptions stop;
   StatusOptions status;
   VerifyOptions verify;
@@ -101,6 +102,17 @@ void Describe(CLI::App* app, CommandLine* line) {
   move->add_option("session", line->move.session, "SESSION")->required();
   move->add_option("directory", line->move.directory, "DIR")->required();
 
+  CLI::App* lease = app->add_subcommand("lease", "who may collect which devices, and for how long");
+  lease->require_subcommand(1);
+  CLI::App* add = lease->add_subcommand("add", "lend devices to a user (root, or a scheduler in its name)");
+  add->add_option("--user", line->lease.user, "name or number")->required();
+  add->add_option("--devices", line->lease.devices, "all, or numbers: 0,1")->required();
+  add->add_option("--for", line->lease.duration, "how long, e.g. 30m, 8h, 2d")->required();
+  lease->add_subcommand("list", "leases: one's own, all for root");
+  lease->add_subcommand("rm", "take one back; sessions that stand on it end")
+      ->add_option("lease", line->lease.lease, "LEASE")
+      ->required();
+
   CLI::App* verify = app->add_subcommand("verify", "check PROF directories: is everything there and whole?");
   verify->add_option("directories", line->verify.directories, "DIR…")->required();
 
@@ -172,13 +184,13 @@ ExitCode Run(int argc, char** argv) {
   if (app.get_subcommands().empty()) {
     return Usage(
         "name what to do: devices, targets, run, start, snapshot, stop, status, list, pin, unpin, mv, rm, "
-        "verify, "
-        "export, query "
-        "or doctor");
+        "lease, verify, export, query or doctor");
   }
   const CLI::App* verb = app.get_subcommands().front();
   std::string empty;
-  if (GivesEmptyValue(app, &empty) || GivesEmptyValue(*verb, &empty))
+  const auto inner = verb->get_subcommands();
+  if (GivesEmptyValue(app, &empty) || GivesEmptyValue(*verb, &empty) ||
+      (!inner.empty() && GivesEmptyValue(*inner.front(), &empty)))
     return Usage(empty + ": the value is empty");
 
   const std::string name = verb->get_name();
@@ -195,6 +207,11 @@ ExitCode Run(int argc, char** argv) {
   if (name == "pin" || name == "unpin") return RunPin(line.common, line.keep, name == "pin");
   if (name == "mv") return RunMove(line.common, line.move);
   if (name == "rm") return RunRemove(line.common, line.keep);
+  if (name == "lease") {
+    const std::string what = verb->get_subcommands().front()->get_name();
+    if (what == "add") return RunLeaseAdd(line.common, line.lease);
+    return what == "rm" ? RunLeaseRemove(line.common, line.lease) : RunLeaseList(line.common);
+  }
   if (name == "verify") return RunVerify(line.common, line.verify);
   if (name == "export") return RunExport(line.common, line.exporting);
   if (name == "query") return RunQuery(line.common, line.query);

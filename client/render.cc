@@ -206,6 +206,8 @@ const char* EndReasonName(v1::EndReason reason) {
       return "failed";
     case v1::END_REASON_INTERRUPTED:
       return "interrupted";
+    case v1::END_REASON_LEASE:
+      return "lease";
     case v1::END_REASON_STEPS:
       return "steps";
     case v1::END_REASON_DISK:
@@ -361,6 +363,17 @@ std::string RenderDevices(const v1::DevicesReply& reply, bool coloured) {
   Table table = OfferTable();
   AddOffers(reply.host_kinds(), {}, &table);
   return text + table.Text(coloured);
+}
+
+std::string RenderLeases(const std::vector<v1::Lease>& leases, bool coloured) {
+  if (leases.empty()) return "no leases\n";
+  Table table({"LEASE", "USER", "DEVICES", "SINCE", "UNTIL", "GIVEN BY"});
+  for (const v1::Lease& lease : leases) {
+    table.Add({OneLine(lease.lease()), OneLine(lease.user()), Join(lease.devices()),
+               FormatWallTime(lease.since_wall_ns()), FormatWallTime(lease.until_wall_ns()),
+               OneLine(lease.given_by())});
+  }
+  return table.Text(coloured);
 }
 
 std::string RenderChecks(const std::vector<v1::Check>& checks, bool coloured) {

@@ -50,6 +50,7 @@ std::string RenderList(const std::vector<v1::SessionInfo>& sessions, bool colour
 std::string RenderDevices(const v1::DevicesReply& reply, bool coloured);
 std::map<std::string, std::string> SortedLabels(const v1::Target& target);
 std::string RenderTargets(const v1::TargetsReply& reply, bool coloured);
+std::string RenderLeases(const std::vector<v1::Lease>& leases, bool coloured);
 std::string RenderChecks(const std::vector<v1::Check>& checks, bool coloured);
 
 }  // namespace profd::client

@@ -9,12 +9,14 @@
 #include "base/version.h"
 #include "daemon/agent/registry.h"
 #include "daemon/auth/door.h"
+#include "daemon/auth/rights.h"
 #include "daemon/auth/socket_claim.h"
 #include "daemon/auth/tickets.h"
 #include "daemon/base/executor.h"
 #include "daemon/base/log.h"
 #include "daemon/driver/ascend_hal.h"
 #include "daemon/rpc/server.h"
+#include "daemon/session/aside.h"
 #include "daemon/session/manager.h"
 #include "libagent/abi/lane.h"
 
@@ -46,16 +48,21 @@ class Daemon {
     } else {
       base::LogWarn("no device kinds: " + no_driver);
     }
-    manager_.emplace(ctl_, config_, std::move(library), std::move(no_driver), agents_);
+    rights_.SetGroups(auth::ResolveGroups(config_.auth));
+    manager_.emplace(ctl_, config_, std::move(library), std::move(no_driver), agents_, rights_);
     auto server = rpc::Server::Start(config_.socket, *manager_, agents_, ctl_, tickets_);
     if (!server.ok()) return server.status();
     server_ = std::move(server).value();
     auto door = auth::Door::Start(config_.socket + ".door", ctl_, tickets_, DoorOptions());
     if (!door.ok()) return door.status();
     door_ = std::move(door).value();
-    ctl_.HandleSignals(
-        [this](int signal) { Stop(signal); },
-        [] { base::LogWarn("SIGHUP: settings are read at start only; restart profd to change them"); });
+    ctl_.HandleSignals([this](int signal) { Stop(signal); },
+                       [this] {
+                         ReadGroups();
+                         base::LogWarn(
+                             "SIGHUP: of the settings only who is in their groups is read again; restart "
+                             "profd to change them");
+                       });
     base::LogInfo(std::string("profd ") + base::kVersion + " listens on " + config_.socket);
     ctl_.Run();
     // The sources and writers go before the executor that their last answers were posted to.
@@ -88,6 +95,14 @@ class Daemon {
     return options;
   }
 
+  // A directory service may take its time.
+  void ReadGroups() {
+    aside_.Run([this, names = config_.auth]() -> std::function<void()> {
+      const auth::Groups groups = auth::ResolveGroups(names);
+      return [this, groups] { rights_.SetGroups(groups); };
+    });
+  }
+
   void Stop(int signal) {
     if (stopping_) return;
     stopping_ = true;
@@ -104,7 +119,9 @@ class Daemon {
   const config::Config& config_;
   std::optional<auth::SocketClaim> claim_;
   base::Executor ctl_;
-  auth::Tickets tickets_;
+  session::Aside aside_{ctl_};
+  auth::Rights rights_;
+  auth::Tickets tickets_{&rights_};
   agent::Registry agents_{ctl_, AgentOptions()};
   std::optional<session::Manager> manager_;
   std::unique_ptr<rpc::Server> server_;

@@ -49,6 +49,12 @@ struct MoveOptions {
   std::string session;
   std::string directory;
 };
+struct LeaseOptions {
+  std::string user;
+  std::string devices;
+  std::string duration;
+  std::string lease;
+};
 struct StopOptions {
   std::string session;
   std::string pid;
@@ -84,6 +90,9 @@ ExitCode RunStop(const Common& common, const StopOptions& options);
 ExitCode RunPin(const Common& common, const KeepOptions& options, bool pinned);
 ExitCode RunMove(const Common& common, const MoveOptions& options);
 ExitCode RunRemove(const Common& common, const KeepOptions& options);
+ExitCode RunLeaseAdd(const Common& common, const LeaseOptions& options);
+ExitCode RunLeaseRemove(const Common& common, const LeaseOptions& options);
+ExitCode RunLeaseList(const Common& common);
 ExitCode RunStatus(const Common& common, const StatusOptions& options);
 ExitCode RunList(const Common& common);
 ExitCode RunTargets(const Common& common);

@@ -32,6 +32,13 @@ struct Peer {
   std::vector<gid_t> groups;
 };
 
+std::string ProgramOf(pid_t pid) {
+  const std::string link = "/proc/" + std::to_string(pid) + "/exe";
+  char path[4096];
+  const ssize_t size = ::readlink(link.c_str(), path, sizeof(path));
+  return size > 0 ? std::string(path, static_cast<size_t>(size)) : std::string();
+}
+
 base::Result<Peer> Recognise(int fd) {
   ucred credentials{};
   socklen_t size = sizeof(credentials);
@@ -42,6 +49,7 @@ base::Result<Peer> Recognise(int fd) {
   peer.caller.uid = credentials.uid;
   peer.caller.gid = credentials.gid;
   peer.caller.pid = credentials.pid;
+  peer.caller.program = ProgramOf(credentials.pid);
   // Answers ERANGE and the size that is needed.
   size = 0;
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, nullptr, &size) != 0 && errno == ERANGE) {

@@ -1,5 +1,7 @@
 #include "daemon/auth/policy.h"
 
+#include <algorithm>
+
 namespace profd::auth {
 
 namespace {
@@ -9,38 +11,48 @@ base::Status Denied(const Caller& caller, const std::string& what) {
   return {base::Code::kPermissionDenied, "user " + user + " may not " + what};
 }
 
+base::Status IfOwner(const Caller& caller, uid_t owner, const std::string& what, const std::string& way_out) {
+  if (caller.uid == owner) return base::Status::Ok();
+  return Denied(caller, what + " of user " + std::to_string(owner) + ": " + way_out);
+}
+
 }  // namespace
 
-base::Status May(const Caller& caller, Action action, uid_t target_uid) {
-  if (caller.uid == 0) return base::Status::Ok();
+bool IsAdmin(const Caller& caller) { return caller.uid == 0 || caller.standing == Standing::kAdmin; }
+
+base::Status May(const Caller& caller, Action action, Target target) {
+  if (IsAdmin(caller)) return base::Status::Ok();
   switch (action) {
     case Action::kSeeNode:
       return base::Status::Ok();
     case Action::kCollectDevice:
-      return Denied(caller, "collect device kinds, they show every job of the node: ask root");
+      if (caller.standing == Standing::kMember) return base::Status::Ok();
+      if (std::find(caller.leased.begin(), caller.leased.end(), target.device) != caller.leased.end()) {
+        return base::Status::Ok();
+      }
+      return Denied(caller,
+                    "collect device kinds" +
+                        (target.device == UINT32_MAX ? "" : " of device " + std::to_string(target.device)) +
+                        ", they show every job on it: ask root for a lease (profctl lease add) or for "
+                        "membership of the group that may (auth.group)");
     case Action::kCollectHost:
-      return Denied(caller,
-                    "collect kinds of the whole host: give a process of your own with --pid, or ask root");
+      if (caller.standing == Standing::kMember) return base::Status::Ok();
+      return Denied(
+          caller,
+          "collect kinds of the whole host: give a process of your own with --pid and its kinds, or "
+          "ask root for membership of the group that may (auth.group)");
     case Action::kCollectProcess:
-      if (caller.uid == target_uid) return base::Status::Ok();
-      return Denied(caller, "collect a process of user " + std::to_string(target_uid) +
-                                ": give a process of your own, or ask root");
+      return IfOwner(caller, target.owner, "collect a process", "give a process of your own, or ask root");
     case Action::kSeeProcess:
-      if (caller.uid == target_uid) return base::Status::Ok();
-      return Denied(caller,
-                    "see a process of user " + std::to_string(target_uid) + ": ask its owner or root");
+      return IfOwner(caller, target.owner, "see a process", "ask its owner or root");
     case Action::kSeeSession:
-      if (caller.uid == target_uid) return base::Status::Ok();
-      return Denied(caller,
-                    "see a session of user " + std::to_string(target_uid) + ": ask its owner or root");
+      return IfOwner(caller, target.owner, "see a session", "ask its owner or root");
     case Action::kStopSession:
-      if (caller.uid == target_uid) return base::Status::Ok();
-      return Denied(caller,
-                    "stop a session of user " + std::to_string(target_uid) + ": ask its owner or root");
+      return IfOwner(caller, target.owner, "stop a session", "ask its owner or root");
     case Action::kKeepSession:
-      if (caller.uid == target_uid) return base::Status::Ok();
-      return Denied(caller, "pin or remove a session of user " + std::to_string(target_uid) +
-                                ": ask its owner or root");
+      return IfOwner(caller, target.owner, "pin, move or remove a session", "ask its owner or root");
+    case Action::kLease:
+      return Denied(caller, "give or take leases: ask root");
   }
   return Denied(caller, "do that");
 }

@@ -1,35 +1,54 @@
-// Who may do what: the one place that decides. Until the service issue's rules: root may everything; another
-// user sees and profiles their own processes and sessions, and takes no device-wide kinds.
+// Who may do what: the one place that decides.
 #pragma once
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 
 namespace profd::auth {
+
+// What a caller is beyond being somebody, each with all that the one before may.
+enum class Standing : uint8_t {
+  kNone,    // their own processes and sessions
+  kMember,  // of auth.group: what shows every job of the node, too
+  kAdmin,   // root, and members of auth.admin_group: everything
+};
 
 // Who calls, as the kernel told the door.
 struct Caller {
   uid_t uid = static_cast<uid_t>(-1);
   gid_t gid = static_cast<gid_t>(-1);
   pid_t pid = 0;
-  std::string user;  // name of uid, or the number as text
+  std::string user = {};     // name of uid, or the number as text
+  std::string program = {};  // path of what it ran when it knocked; untrusted text, may be empty
+  Standing standing = Standing::kNone;
+  std::vector<uint32_t> leased = {};  // devices it has a lease on now
 };
 
 enum class Action : uint8_t {
   kSeeNode,         // devices, doctor
-  kCollectDevice,   // device-wide kinds
-  kCollectHost,     // whole-host kinds without a pid
-  kCollectProcess,  // target_uid = owner of the process
-  kSeeProcess,      // target_uid = owner of the process
-  kSeeSession,      // target_uid = owner of the session
-  kStopSession,
-  kKeepSession,  // pin, unpin, remove
+  kCollectDevice,   // device-wide kinds of a device
+  kCollectHost,     // kinds of the whole host
+  kCollectProcess,  // of a process of `owner`
+  kSeeProcess,      // of `owner`
+  kSeeSession,      // of `owner`
+  kStopSession,     // of `owner`
+  kKeepSession,     // pin, unpin, move, remove one of `owner`
+  kLease,           // give and take devices
 };
 
+struct Target {
+  uid_t owner = 0;
+  uint32_t device = UINT32_MAX;
+};
+
+bool IsAdmin(const Caller& caller);
+
 // Ok, or kPermissionDenied with the reason and what to do.
-base::Status May(const Caller& caller, Action action, uid_t target_uid = 0);
+base::Status May(const Caller& caller, Action action, Target target = {});
 
 }  // namespace profd::auth

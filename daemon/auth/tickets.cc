@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include <array>
+#include <charconv>
 #include <utility>
 #include <vector>
 
@@ -82,6 +83,7 @@ base::Result<Tickets::Agent> Tickets::FindHolder(std::string_view ticket) {
                           "the ticket is unknown or its door connection is closed: knock at the door again");
     }
     caller = entry->holder.caller;
+    if (rights_ != nullptr) rights_->Grant(caller, entry->holder.groups);
     found.seat = entry->holder.agent_seat;
   }
   if (caller.user.empty()) {
@@ -108,6 +110,22 @@ base::Result<base::UniqueFd> Tickets::TakeOutputDir(std::string_view ticket) {
   }
   PROFD_RETURN_IF_ERROR(ProbeOutputDir(output_dir.get(), credentials));
   return output_dir;
+}
+
+base::Result<uid_t> FindUser(const std::string& text) {
+  std::vector<char> buffer(16384);
+  passwd storage{};
+  passwd* found = nullptr;
+  if (::getpwnam_r(text.c_str(), &storage, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) {
+    return found->pw_uid;
+  }
+  uid_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (!text.empty() && error == std::errc() && end == text.data() + text.size() &&
+      number != static_cast<uid_t>(-1)) {
+    return number;
+  }
+  return base::Status(base::Code::kNotFound, "user '" + text + "' is not known on this node");
 }
 
 std::string UserName(uid_t uid) {

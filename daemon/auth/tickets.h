@@ -11,12 +11,16 @@
 #include "base/status.h"
 #include "base/unique_fd.h"
 #include "daemon/auth/policy.h"
+#include "daemon/auth/rights.h"
 
 namespace profd::auth {
 
 // **Thread:** any. **Owns:** the output directories that came through the door and were not taken yet.
 class Tickets {
  public:
+  // Without `rights` nobody has more than everybody.
+  explicit Tickets(const Rights* rights = nullptr) : rights_(rights) {}
+
   // What the door learned of a peer; `caller.user` is looked up when first needed.
   struct Holder {
     Caller caller;
@@ -33,8 +37,9 @@ class Tickets {
   base::Result<std::string> Issue(Holder holder);
   void Revoke(std::string_view ticket);
 
-  // They may block (a directory service, a file system): not on ctl.
-  // kUnauthenticated for a ticket that is unknown or no longer valid, kPermissionDenied for an agent's.
+  // With the standing and the leases of this moment. They may block (a directory service, a file system): not
+  // on ctl. kUnauthenticated for a ticket that is unknown or no longer valid, kPermissionDenied for an
+  // agent's.
   base::Result<Caller> Find(std::string_view ticket);
   // The same for the ticket of an agent; a client's is denied.
   base::Result<Agent> FindAgent(std::string_view ticket);
@@ -50,6 +55,7 @@ class Tickets {
   Entry* Lookup(std::string_view ticket);
   base::Result<Agent> FindHolder(std::string_view ticket);
 
+  const Rights* const rights_;
   std::mutex mutex_;
   // By the first quarter of the ticket, which therefore is no secret; the rest is compared in constant time.
   std::unordered_map<std::string, Entry> entries_;
@@ -57,5 +63,7 @@ class Tickets {
 
 // Name of a user, or the number as text.
 std::string UserName(uid_t uid);
+// The user of a name or number; kNotFound. May block.
+base::Result<uid_t> FindUser(const std::string& text);
 
 }  // namespace profd::auth

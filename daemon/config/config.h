@@ -53,6 +53,12 @@ struct Config {
     bool pump_per_device = false;
   } driver;
 
+  // Groups by name or number; "" = none.
+  struct Auth {
+    std::string group = "profd";  // may collect device-wide and whole-host kinds
+    std::string admin_group = "profd-admin";
+  } auth;
+
   struct Log {
     std::string level = "info";  // trace debug info warn error
     std::string file;            // "" = stderr

@@ -74,6 +74,8 @@ std::vector<Key> KeysOf(Config& c) {
       {"driver", "timeout_ms", Number{&c.driver.timeout_ms, 100, 120'000}},
       {"driver", "sweep_ms", Number{&c.driver.sweep_ms, 1, 1000}},
       {"driver", "pump_per_device", &c.driver.pump_per_device},
+      {"auth", "group", &c.auth.group},
+      {"auth", "admin_group", &c.auth.admin_group},
       {"log", "level", &c.log.level},
       {"log", "file", &c.log.file},
   };

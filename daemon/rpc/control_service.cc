@@ -324,6 +324,32 @@ grpc::ServerUnaryReactor* ControlService::Targets(grpc::CallbackServerContext* c
   });
 }
 
+grpc::ServerUnaryReactor* ControlService::AddLease(grpc::CallbackServerContext* context,
+                                                   const v1::AddLeaseRequest* request, v1::Lease* reply) {
+  return OnCtl(context, reply,
+               [this, order = DecodeLease(*request)](const auth::Caller& caller, const auto& owed) {
+                 if (!order.ok()) return owed->Fail(order.status());
+                 manager_.AddLease(caller, order->lease, order->all_devices,
+                                   [owed](const base::Result<auth::Lease>& lease) { owed->Answer(lease); });
+               });
+}
+
+grpc::ServerUnaryReactor* ControlService::RemoveLease(grpc::CallbackServerContext* context,
+                                                      const v1::RemoveLeaseRequest* request,
+                                                      v1::Lease* reply) {
+  return OnCtl(context, reply, [this, id = request->lease()](const auth::Caller& caller, const auto& owed) {
+    owed->Answer(manager_.RemoveLease(caller, id));
+  });
+}
+
+grpc::ServerUnaryReactor* ControlService::ListLeases(grpc::CallbackServerContext* context,
+                                                     const v1::ListLeasesRequest* /*request*/,
+                                                     v1::ListLeasesReply* reply) {
+  return OnCtl(context, reply, [this](const auth::Caller& caller, const auto& owed) {
+    owed->Answer(base::Result(manager_.ListLeases(caller)));
+  });
+}
+
 grpc::ServerUnaryReactor* ControlService::Doctor(grpc::CallbackServerContext* context,
                                                  const v1::DoctorRequest* request, v1::DoctorReply* reply) {
   return OnCtl(context, reply, [this, pid = request->pid()](const auth::Caller& caller, const auto& owed) {

@@ -45,6 +45,13 @@ class ControlService : public v1::Control::CallbackService {
                                     v1::DevicesReply* reply) override;
   grpc::ServerUnaryReactor* Targets(grpc::CallbackServerContext* context, const v1::TargetsRequest* request,
                                     v1::TargetsReply* reply) override;
+  grpc::ServerUnaryReactor* AddLease(grpc::CallbackServerContext* context, const v1::AddLeaseRequest* request,
+                                     v1::Lease* reply) override;
+  grpc::ServerUnaryReactor* RemoveLease(grpc::CallbackServerContext* context,
+                                        const v1::RemoveLeaseRequest* request, v1::Lease* reply) override;
+  grpc::ServerUnaryReactor* ListLeases(grpc::CallbackServerContext* context,
+                                       const v1::ListLeasesRequest* request,
+                                       v1::ListLeasesReply* reply) override;
   grpc::ServerUnaryReactor* Doctor(grpc::CallbackServerContext* context, const v1::DoctorRequest* request,
                                    v1::DoctorReply* reply) override;
 

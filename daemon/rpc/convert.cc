@@ -3,6 +3,9 @@
 #include <cmath>
 #include <string>
 
+#include "base/clock.h"
+#include "daemon/auth/tickets.h"
+
 namespace profd::rpc {
 
 using base::Code;
@@ -11,6 +14,7 @@ using base::Status;
 namespace {
 
 constexpr int kMaxItems = 1024;  // kinds, pids, devices: far beyond any node
+constexpr uint64_t kMaxLeaseNs = 365ull * 24 * 3600 * 1'000'000'000;
 constexpr uint64_t kMinStorageBytes = 200'000'000;
 constexpr uint64_t kMaxStorageBytes = 4'294'967'295'000'000;
 
@@ -56,6 +60,8 @@ v1::EndReason EncodeEndReason(session::EndReason reason) {
       return v1::END_REASON_STEPS;
     case session::EndReason::kDisk:
       return v1::END_REASON_DISK;
+    case session::EndReason::kLease:
+      return v1::END_REASON_LEASE;
   }
   return v1::END_REASON_UNSPECIFIED;
 }
@@ -207,6 +213,39 @@ base::Result<session::StopTarget> DecodeStop(const v1::StopRequest& untrusted) {
     return Status(Code::kInvalidArgument, "pid " + std::to_string(untrusted.pid()) + ": must be positive");
   }
   return session::StopTarget{untrusted.session(), untrusted.pid(), untrusted.all()};
+}
+
+base::Result<LeaseOrder> DecodeLease(const v1::AddLeaseRequest& untrusted) {
+  if (untrusted.devices_size() > kMaxItems) return TooMany("devices");
+  if (untrusted.all_devices() == (untrusted.devices_size() > 0)) {
+    return Status(Code::kInvalidArgument, "lease what? Give either devices or all of them");
+  }
+  if (untrusted.duration_ns() == 0 || untrusted.duration_ns() > kMaxLeaseNs) {
+    return Status(Code::kInvalidArgument, "duration of the lease: more than 0, at most 365 days");
+  }
+  PROFD_ASSIGN_OR_RETURN(const uid_t uid, auth::FindUser(untrusted.user()));
+  LeaseOrder order;
+  order.all_devices = untrusted.all_devices();
+  order.lease.uid = uid;
+  order.lease.user = auth::UserName(uid);
+  order.lease.devices.assign(untrusted.devices().begin(), untrusted.devices().end());
+  order.lease.since_wall_ns = base::WallNs();
+  order.lease.until_wall_ns = order.lease.since_wall_ns + untrusted.duration_ns();
+  return order;
+}
+
+void Encode(const auth::Lease& lease, v1::Lease* out) {
+  out->set_lease(lease.id);
+  out->set_uid(lease.uid);
+  out->set_user(lease.user);
+  out->mutable_devices()->Assign(lease.devices.begin(), lease.devices.end());
+  out->set_since_wall_ns(lease.since_wall_ns);
+  out->set_until_wall_ns(lease.until_wall_ns);
+  out->set_given_by(lease.given_by);
+}
+
+void Encode(const std::vector<auth::Lease>& leases, v1::ListLeasesReply* out) {
+  for (const auth::Lease& lease : leases) Encode(lease, out->add_leases());
 }
 
 void Encode(const session::SessionInfo& info, v1::SessionInfo* out) {

@@ -17,6 +17,15 @@ namespace profd::rpc {
 base::Result<session::SessionSpec> DecodeSpec(const v1::SessionSpec& untrusted);
 base::Result<session::StopTarget> DecodeStop(const v1::StopRequest& untrusted);
 
+struct LeaseOrder {
+  auth::Lease lease;
+  bool all_devices = false;
+};
+// Asks who the user is, which may block.
+base::Result<LeaseOrder> DecodeLease(const v1::AddLeaseRequest& untrusted);
+
+void Encode(const auth::Lease& lease, v1::Lease* out);
+void Encode(const std::vector<auth::Lease>& leases, v1::ListLeasesReply* out);
 void Encode(const session::SessionInfo& info, v1::SessionInfo* out);
 void Encode(const std::vector<session::SessionInfo>& infos, v1::StopReply* out);
 void Encode(const std::vector<session::SessionInfo>& infos, v1::ListReply* out);

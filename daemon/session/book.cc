@@ -90,7 +90,7 @@ Result<SessionInfo> Book::Get(const Caller& caller, const std::string& id) const
 // A session that the caller may pin and remove.
 Result<SessionInfo> Book::Changeable(const Caller& caller, const std::string& id) const {
   PROFD_ASSIGN_OR_RETURN(SessionInfo info, Get(caller, id));
-  PROFD_RETURN_IF_ERROR(May(caller, Action::kKeepSession, info.uid));
+  PROFD_RETURN_IF_ERROR(May(caller, Action::kKeepSession, {.owner = info.uid}));
   return info;
 }
 
@@ -143,10 +143,11 @@ void Book::OnRemoved(const store::Kept& kept, const store::RemovedTrace& trace) 
 std::vector<SessionInfo> Book::List(const Caller& caller) const {
   std::vector<SessionInfo> infos;
   for (auto session = sessions_.rbegin(); session != sessions_.rend(); ++session) {
-    if (May(caller, Action::kSeeSession, (*session)->uid()).ok()) infos.push_back((*session)->Info());
+    if (May(caller, Action::kSeeSession, {.owner = (*session)->uid()}).ok())
+      infos.push_back((*session)->Info());
   }
   for (const SessionInfo& info : past_.all()) {
-    if (!May(caller, Action::kSeeSession, info.uid).ok()) continue;
+    if (!May(caller, Action::kSeeSession, {.owner = info.uid}).ok()) continue;
     infos.push_back(info);
     infos.back().used_bytes += archive_.DiskBytes({info.id, info.uid, info.directories});
   }

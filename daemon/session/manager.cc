@@ -1,9 +1,6 @@
 #include "daemon/session/manager.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <deque>
 #include <optional>
 #include <utility>
@@ -19,6 +16,8 @@
 #include "daemon/session/book.h"
 #include "daemon/session/disk_probe.h"
 #include "daemon/session/doctor.h"
+#include "daemon/session/leases.h"
+#include "daemon/session/new_id.h"
 #include "daemon/session/node.h"
 #include "daemon/session/resumer.h"
 #include "daemon/session/selection.h"
@@ -38,21 +37,13 @@ using base::Code;
 using base::Result;
 using base::Status;
 
-std::string NewId() {
-  uint32_t random = 0;
-  if (::getrandom(&random, sizeof random, 0) != sizeof random) random = static_cast<uint32_t>(base::RawNs());
-  char text[9];
-  std::snprintf(text, sizeof text, "%08x", random);
-  return text;
-}
-
-// Without a process of the caller's own it is about the whole node; the answer names what was asked for.
-Status MayCollect(const Caller& caller, const SessionSpec& spec, const Plan& plan) {
+// Devices that are named without a process of the caller's own: all of them or none.
+Status MayCollect(const Caller& caller, const SessionSpec& spec) {
   if (!spec.pids.empty()) return Status::Ok();
-  if (spec.all_devices || !spec.devices.empty()) {
-    PROFD_RETURN_IF_ERROR(May(caller, Action::kCollectDevice));
+  for (const uint32_t device : spec.devices) {
+    PROFD_RETURN_IF_ERROR(May(caller, Action::kCollectDevice, {.device = device}));
   }
-  return plan.host.empty() ? Status::Ok() : May(caller, Action::kCollectHost);
+  return Status::Ok();
 }
 
 }  // namespace
@@ -60,28 +51,36 @@ Status MayCollect(const Caller& caller, const SessionSpec& spec, const Plan& pla
 class Manager::Impl {
  public:
   Impl(base::Executor& ctl, const config::Config& config, std::shared_ptr<driver::Driver> driver,
-       std::string driver_error, agent::Registry& agents)
+       std::string driver_error, agent::Registry& agents, auth::Rights& rights)
       : ctl_(ctl),
         config_(config),
         agents_(agents),
+        rights_(rights),
         node_(ctl, config, std::move(driver), std::move(driver_error)),
         writers_(ctl, config),
         sampler_([this](std::function<void()> work) { ctl_.Post(std::move(work)); }),
         drain_({}, [this](std::function<void()> work) { ctl_.Post(std::move(work)); }),
         aside_(ctl),
+        leases_(ctl, aside_, rights, config.store.spool, [this] { StopUnleased(); }),
         book_(ctl, aside_, config),
         resumer_(ctl, aside_, agents, config.store.spool),
         probe_(ctl, aside_) {
     // So that the first start finds the facts.
     ctl_.Post([this] { node_.WhenKnown([] {}); });
-    // Before a session that goes on (--resume) is linked to what there is of it.
-    book_.Begin([this] { resumer_.Resume([this](ResumeRecord record) { Resume(std::move(record)); }); });
+    // Before a session that goes on (--resume) is linked to what there is of it, and asks for its rights.
+    leases_.Begin([this] {
+      book_.Begin([this] { resumer_.Resume([this](ResumeRecord record) { Resume(std::move(record)); }); });
+    });
   }
 
   void Start(const Caller& caller, SessionSpec spec, std::function<void(Result<SessionInfo>)> done);
   void Stop(const Caller& caller, const StopTarget& target,
             std::function<void(Result<std::vector<SessionInfo>>)> done);
   Book& book() { return book_; }
+  void AddLease(const Caller& caller, auth::Lease lease, bool all_devices,
+                std::function<void(Result<auth::Lease>)> done);
+  Result<auth::Lease> RemoveLease(const Caller& caller, const std::string& id);
+  std::vector<auth::Lease> ListLeases(const Caller& caller) const;
   void Snapshot(const Caller& caller, const std::string& id, uint64_t newest_ns,
                 std::function<void(Result<SessionInfo>)> done);
   void Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done);
@@ -109,15 +108,18 @@ class Manager::Impl {
   void Launch(const std::shared_ptr<Request>& request, base::UniqueFd parent, std::string parent_path);
   void Remember(const std::shared_ptr<Session>& session);
   void Resume(ResumeRecord record);
+  void StopUnleased();
 
   base::Executor& ctl_;
   const config::Config& config_;
   agent::Registry& agents_;
+  auth::Rights& rights_;
   Node node_;
   Writers writers_;
   host::Sampler sampler_;
   agent::Drain drain_;
   Aside aside_;
+  Leases leases_;
   Book book_;
   Resumer resumer_;
   DiskProbe probe_;
@@ -142,10 +144,12 @@ Result<NodeFacts> Manager::Impl::FactsFor(const Caller& caller, const SessionSpe
   const Status device_kinds = May(caller, Action::kCollectDevice);
   facts.device_kinds_allowed = device_kinds.ok();
   facts.device_kinds_denied_reason = device_kinds.message();
+  facts.leased_devices = caller.leased;
+  facts.host_kinds_denied_reason = May(caller, Action::kCollectHost).message();
   for (const pid_t pid : spec.pids) {
     const host::ProcessFacts process = host::ReadProcessFacts(pid);
     if (process.exists && !process.is_thread) {
-      PROFD_RETURN_IF_ERROR(May(caller, Action::kCollectProcess, process.uid));
+      PROFD_RETURN_IF_ERROR(May(caller, Action::kCollectProcess, {.owner = process.uid}));
     }
     ProcessFacts entry;
     entry.pid = pid;
@@ -177,6 +181,7 @@ void Manager::Impl::Start(const Caller& caller, SessionSpec spec,
 
 void Manager::Impl::Admit(std::shared_ptr<Request> request) {
   Status status = CheckSpec(request->spec, config_);
+  if (status.ok()) status = MayCollect(request->caller, request->spec);
   if (status.ok()) status = CheckRoom();
   if (!status.ok()) {
     request->done(status);
@@ -197,10 +202,6 @@ void Manager::Impl::PlanStart(std::shared_ptr<Request> request) {
     return;
   }
   request->plan = std::move(plan).value();
-  if (const Status status = MayCollect(request->caller, request->spec, request->plan); !status.ok()) {
-    request->done(status);
-    return;
-  }
   if (!facts->processes.empty()) request->target_name = facts->processes.front().name;
   OpenOutput(std::move(request));
 }
@@ -272,6 +273,7 @@ void Manager::Impl::Remember(const std::shared_ptr<Session>& session) {
 void Manager::Impl::Resume(ResumeRecord record) {
   auto request = std::make_shared<Request>();
   request->caller = record.owner;
+  rights_.GrantLeases(request->caller);
   request->resumes = record.session;
   request->directories = std::move(record.directories);
   request->spec = std::move(record.spec);
@@ -287,6 +289,58 @@ void Manager::Impl::Resume(ResumeRecord record) {
   Admit(std::move(request));
 }
 
+void Manager::Impl::AddLease(const Caller& caller, auth::Lease lease, bool all_devices,
+                             std::function<void(Result<auth::Lease>)> done) {
+  if (const Status may = May(caller, Action::kLease); !may.ok()) {
+    done(may);
+    return;
+  }
+  lease.given_by = caller.user;
+  node_.WhenKnown([this, lease = std::move(lease), all_devices, done = std::move(done)]() mutable {
+    if (all_devices) {
+      for (const driver::DeviceFacts& device : node_.devices()) lease.devices.push_back(device.id);
+    }
+    for (const uint32_t device : lease.devices) {
+      if (node_.Find(device) != nullptr) continue;
+      done(Status(Code::kNotFound,
+                  "device " + std::to_string(device) + " does not exist; profctl devices shows them"));
+      return;
+    }
+    if (lease.devices.empty()) {
+      done(Status(Code::kNotFound, "this node has no device to lease"));
+      return;
+    }
+    done(leases_.Add(std::move(lease)));
+  });
+}
+
+Result<auth::Lease> Manager::Impl::RemoveLease(const Caller& caller, const std::string& id) {
+  PROFD_RETURN_IF_ERROR(May(caller, Action::kLease));
+  return leases_.Remove(id);
+}
+
+std::vector<auth::Lease> Manager::Impl::ListLeases(const Caller& caller) const {
+  std::vector<auth::Lease> seen;
+  for (const auth::Lease& lease : leases_.all()) {
+    if (lease.uid == caller.uid || May(caller, Action::kLease).ok()) seen.push_back(lease);
+  }
+  return seen;
+}
+
+// Sessions on devices that their owners may not collect any more.
+void Manager::Impl::StopUnleased() {
+  for (const auto& session : std::deque(book_.sessions())) {
+    if (session->ended()) continue;
+    Caller owner = session->owner();
+    rights_.GrantLeases(owner);
+    const std::vector<uint32_t> devices = session->Info().devices;
+    const bool may = std::all_of(devices.begin(), devices.end(), [&](uint32_t device) {
+      return May(owner, Action::kCollectDevice, {.device = device}).ok();
+    });
+    if (!may) session->Stop(EndReason::kLease, nullptr);
+  }
+}
+
 void Manager::Impl::Stop(const Caller& caller, const StopTarget& target,
                          std::function<void(Result<std::vector<SessionInfo>>)> done) {
   std::vector<std::shared_ptr<Session>> chosen;
@@ -294,7 +348,7 @@ void Manager::Impl::Stop(const Caller& caller, const StopTarget& target,
   for (const auto& session : book_.sessions()) {
     if (session->ended()) {
       if (!target.session.empty() && session->id() == target.session &&
-          May(caller, Action::kSeeSession, session->uid()).ok()) {
+          May(caller, Action::kSeeSession, {.owner = session->uid()}).ok()) {
         done(Status{Code::kFailedPrecondition, "session " + target.session + " has ended already (" +
                                                    EndReasonName(session->Info().end_reason) + ")"});
         return;
@@ -304,7 +358,7 @@ void Manager::Impl::Stop(const Caller& caller, const StopTarget& target,
     const bool wanted = target.all || (!target.session.empty() && session->id() == target.session) ||
                         (target.pid != 0 && session->Targets(target.pid));
     if (!wanted) continue;
-    if (const Status may = May(caller, Action::kStopSession, session->uid()); !may.ok()) {
+    if (const Status may = May(caller, Action::kStopSession, {.owner = session->uid()}); !may.ok()) {
       if (!target.all) refused = may;
       continue;
     }
@@ -340,7 +394,7 @@ void Manager::Impl::Snapshot(const Caller& caller, const std::string& id, uint64
                              std::function<void(Result<SessionInfo>)> done) {
   for (const auto& session : book_.sessions()) {
     if (session->id() != id || session->ended()) continue;
-    const Status may = May(caller, Action::kStopSession, session->uid());
+    const Status may = May(caller, Action::kStopSession, {.owner = session->uid()});
     if (may.ok()) {
       session->Snapshot(newest_ns, std::move(done));
     } else {
@@ -401,8 +455,9 @@ void Manager::Impl::Shutdown(std::function<void()> done) {
 }
 
 Manager::Manager(base::Executor& ctl, const config::Config& config, std::shared_ptr<driver::Driver> driver,
-                 std::string driver_error, agent::Registry& agents)
-    : impl_(std::make_unique<Impl>(ctl, config, std::move(driver), std::move(driver_error), agents)) {}
+                 std::string driver_error, agent::Registry& agents, auth::Rights& rights)
+    : impl_(std::make_unique<Impl>(ctl, config, std::move(driver), std::move(driver_error), agents, rights)) {
+}
 Manager::~Manager() = default;
 
 void Manager::Start(const Caller& caller, SessionSpec spec, std::function<void(Result<SessionInfo>)> done) {
@@ -441,6 +496,14 @@ void Manager::Targets(const Caller& caller, std::function<void(std::vector<Targe
 void Manager::Doctor(const Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done) {
   impl_->Doctor(caller, pid, std::move(done));
 }
+void Manager::AddLease(const Caller& caller, auth::Lease lease, bool all_devices,
+                       std::function<void(Result<auth::Lease>)> done) {
+  impl_->AddLease(caller, std::move(lease), all_devices, std::move(done));
+}
+Result<auth::Lease> Manager::RemoveLease(const Caller& caller, const std::string& id) {
+  return impl_->RemoveLease(caller, id);
+}
+std::vector<auth::Lease> Manager::ListLeases(const Caller& caller) { return impl_->ListLeases(caller); }
 void Manager::Shutdown(std::function<void()> done) { impl_->Shutdown(std::move(done)); }
 
 }  // namespace profd::session

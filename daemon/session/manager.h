@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "daemon/auth/policy.h"
+#include "daemon/auth/rights.h"
 #include "daemon/config/config.h"
 #include "daemon/driver/driver.h"
 #include "daemon/session/check.h"
@@ -37,7 +38,7 @@ class Manager {
  public:
   // `driver` may be null; `driver_error` then says why.
   Manager(base::Executor& ctl, const config::Config& config, std::shared_ptr<driver::Driver> driver,
-          std::string driver_error, agent::Registry& agents);
+          std::string driver_error, agent::Registry& agents, auth::Rights& rights);
   ~Manager();
   Manager(const Manager&) = delete;
   Manager& operator=(const Manager&) = delete;
@@ -66,6 +67,14 @@ class Manager {
   void Devices(const auth::Caller& caller, std::function<void(base::Result<NodeReport>)> done);
   void Targets(const auth::Caller& caller, std::function<void(std::vector<Target>)> done);
   void Doctor(const auth::Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done);
+
+  // `lease` says who, which devices (or all there are), and from when to when. A session that stands on one
+  // ends with it.
+  void AddLease(const auth::Caller& caller, auth::Lease lease, bool all_devices,
+                std::function<void(base::Result<auth::Lease>)> done);
+  base::Result<auth::Lease> RemoveLease(const auth::Caller& caller, const std::string& id);
+  // Of other users only for root.
+  std::vector<auth::Lease> ListLeases(const auth::Caller& caller);
 
   // Seals every session with end reason daemon_stop; `done` when the last is on disk.
   void Shutdown(std::function<void()> done);

@@ -58,7 +58,7 @@ Verdict ToVerdict(const std::string& name) {
 EndReason ToEndReason(const std::string& name) {
   for (const EndReason reason :
        {EndReason::kStopped, EndReason::kDuration, EndReason::kTargetExit, EndReason::kDaemonStop,
-        EndReason::kFailed, EndReason::kSteps, EndReason::kDisk}) {
+        EndReason::kFailed, EndReason::kSteps, EndReason::kDisk, EndReason::kLease}) {
     if (name == EndReasonName(reason)) return reason;
   }
   return EndReason::kInterrupted;

@@ -21,6 +21,7 @@ using driver::DeviceFacts;
 
 namespace {
 
+constexpr std::string_view kHostNetwork = "host-network";
 constexpr double kTextBytesPerSample = 120;  // estimate for kinds without a fixed record
 
 std::string DeviceUnit(uint32_t device) { return "device:" + std::to_string(device); }
@@ -115,6 +116,11 @@ class Planner {
     return facts_.library_error.empty() ? "this node has no NPU device that profd can see"
                                         : facts_.library_error;
   }
+  bool DeviceAllowed(uint32_t device) const {
+    return facts_.device_kinds_allowed ||
+           std::find(facts_.leased_devices.begin(), facts_.leased_devices.end(), device) !=
+               facts_.leased_devices.end();
+  }
   void Skip(std::string kind, std::string unit, double requested_hz, std::string reason) {
     KindState state;
     state.kind = std::move(kind);
@@ -132,7 +138,8 @@ class Planner {
   std::vector<KindRequest> wanted_;
   std::vector<const DeviceFacts*> devices_;
   std::vector<Chosen> chosen_;
-  bool held_ = false;  // something is skipped because another session has it
+  bool held_ = false;    // something is skipped because another session has it
+  bool denied_ = false;  // … because the caller may not have it
   Plan plan_;
 };
 
@@ -249,6 +256,7 @@ Status Planner::CheckDeviceRequest(const KindRequest& request) const {
 Status Planner::PlanDeviceKind(const KindRequest& request) {
   PROFD_RETURN_IF_ERROR(CheckDeviceRequest(request));
   if (devices_.empty() && !only_open_devices_) {
+    denied_ = denied_ || !facts_.device_kinds_allowed;
     Skip(request.kind, "device:all", request.hz,
          facts_.device_kinds_allowed ? NoDeviceReason() : facts_.device_kinds_denied_reason);
   }
@@ -259,7 +267,8 @@ Status Planner::PlanDeviceKind(const KindRequest& request) {
     const auto skip = [&](std::string reason) {
       Skip(request.kind, DeviceUnit(device->id), hz, std::move(reason));
     };
-    if (!facts_.device_kinds_allowed) {
+    if (!DeviceAllowed(device->id)) {
+      denied_ = true;
       skip(facts_.device_kinds_denied_reason);
       continue;
     }
@@ -319,6 +328,14 @@ Status Planner::PlanHostKind(const KindRequest& request, const HostKind& kind) {
     return {Code::kInvalidArgument, request.kind +
                                         " is of a process: name it with --pid, or ask for host-sys-cpu and " +
                                         "host-sys-mem of the whole host"};
+  }
+  // Beside a process of the caller's own its network is seen as a whole: there is no other way to see it.
+  const bool whole_host =
+      targets_.empty() || (kind.scope == HostKind::Scope::kHost && request.kind != kHostNetwork);
+  if (whole_host && !facts_.host_kinds_denied_reason.empty()) {
+    denied_ = true;
+    Skip(request.kind, "host", request.hz, facts_.host_kinds_denied_reason);
+    return Status::Ok();
   }
   HostStart start;
   start.kind = request.kind;
@@ -484,7 +501,7 @@ Status Planner::NothingToCollect() const {
   const bool more = reasons.size() > kShown;
   if (more) reasons.resize(kShown);
   Code code = Code::kFailedPrecondition;
-  if (!facts_.device_kinds_allowed) {
+  if (denied_) {
     code = Code::kPermissionDenied;
   } else if (held_) {
     code = Code::kAborted;

@@ -41,8 +41,11 @@ struct NodeFacts {
   bool host_counter_known = false;  // the driver measured the host counter (payload of channel 142)
   std::vector<driver::DeviceFacts> devices;
   std::vector<ProcessFacts> processes;  // of the requested pids
-  bool device_kinds_allowed = true;     // auth's answer for the caller
+  // Auth's answers for the caller.
+  bool device_kinds_allowed = true;      // of every device
+  std::vector<uint32_t> leased_devices;  // … or of these
   std::string device_kinds_denied_reason;
+  std::string host_kinds_denied_reason;  // "" = kinds of the whole host are allowed
 };
 
 struct ChannelStart {

@@ -42,7 +42,11 @@ std::string WriteResume(const ResumeRecord& record) {
   for (const auto& [pid, ticks] : record.start_ticks) pids.push_back({{"pid", pid}, {"start_ticks", ticks}});
   const json all = {
       {"session", record.session},
-      {"owner", {{"uid", record.owner.uid}, {"gid", record.owner.gid}, {"user", record.owner.user}}},
+      {"owner",
+       {{"uid", record.owner.uid},
+        {"gid", record.owner.gid},
+        {"user", record.owner.user},
+        {"standing", static_cast<int>(record.owner.standing)}}},
       {"end_wall_ns", record.end_wall_ns},
       {"boot", record.boot},
       {"directories", record.directories},
@@ -72,6 +76,10 @@ Result<ResumeRecord> ParseResume(std::string_view text) {
     record.owner.uid = all.at("owner").at("uid").get<uid_t>();
     record.owner.gid = all.at("owner").at("gid").get<gid_t>();
     all.at("owner").at("user").get_to(record.owner.user);
+    const int standing = all.at("owner").value("standing", 0);
+    if (standing == static_cast<int>(auth::Standing::kMember))
+      record.owner.standing = auth::Standing::kMember;
+    if (standing == static_cast<int>(auth::Standing::kAdmin)) record.owner.standing = auth::Standing::kAdmin;
     all.at("end_wall_ns").get_to(record.end_wall_ns);
     all.at("boot").get_to(record.boot);
     all.at("directories").get_to(record.directories);

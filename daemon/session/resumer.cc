@@ -15,7 +15,9 @@ namespace {
 constexpr uint64_t kLookEveryNs = 100'000'000;
 constexpr int kLooks = 30;
 
-std::string NoteName(const std::string& session) { return "session-" + session + ".json"; }
+constexpr char kNotePrefix[] = "session-";
+
+std::string NoteName(const std::string& session) { return kNotePrefix + session + ".json"; }
 
 }  // namespace
 
@@ -47,6 +49,7 @@ void Resumer::Resume(std::function<void(ResumeRecord)> begin) {
     return [this, alive, notes, spool] {
       if (alive.expired()) return;
       for (const auto& [name, content] : *notes) {
+        if (!name.starts_with(kNotePrefix)) continue;
         auto record = ParseResume(content);
         if (record.ok() && name == NoteName(record->session)) {
           Consider(std::move(record).value());

@@ -50,7 +50,7 @@ Result<std::vector<pid_t>> SelectAgents(const agent::Registry& registry, const a
   std::vector<pid_t> pids;
   if (!spec.all_agents && spec.agent_labels.empty()) return pids;
   for (const auto& peer : registry.All()) {
-    if (!auth::May(caller, auth::Action::kCollectProcess, peer->identity().uid).ok()) continue;
+    if (!auth::May(caller, auth::Action::kCollectProcess, {.owner = peer->identity().uid}).ok()) continue;
     const auto& labels = peer->hello().labels;
     const bool wanted =
         std::all_of(spec.agent_labels.begin(), spec.agent_labels.end(), [&](const auto& selector) {

@@ -147,17 +147,18 @@ Target TargetOf(const agent::Peer& peer) {
 std::vector<Target> FindTargets(const auth::Caller& caller, std::vector<Target> registered) {
   std::map<pid_t, Target> targets;
   for (Target& target : registered) {
-    if (!May(caller, Action::kSeeProcess, target.uid).ok()) continue;
+    if (!May(caller, Action::kSeeProcess, {.owner = target.uid}).ok()) continue;
     const host::ProcessFacts facts = host::ReadProcessFacts(target.pid);
     if (!facts.exists) continue;  // a child that inherited the connection may outlive it
-    if (!May(caller, Action::kSeeProcess, facts.uid).ok()) continue;  // it may have become somebody else
+    if (!May(caller, Action::kSeeProcess, {.owner = facts.uid}).ok())
+      continue;  // it may have become somebody else
     AddFacts(facts, &target);
     targets.insert_or_assign(target.pid, std::move(target));  // the newest comes last
   }
   for (const pid_t pid : host::ListProcesses()) {
     if (targets.contains(pid) || host::OpenDevices(pid).empty()) continue;
     const host::ProcessFacts facts = host::ReadProcessFacts(pid);
-    if (!facts.exists || !May(caller, Action::kSeeProcess, facts.uid).ok()) continue;
+    if (!facts.exists || !May(caller, Action::kSeeProcess, {.owner = facts.uid}).ok()) continue;
     Target target;
     target.pid = pid;
     target.uid = facts.uid;
@@ -186,7 +187,7 @@ std::vector<Check> CheckProcess(const auth::Caller& caller, pid_t pid, const std
     return chain.checks;
   }
   for (const uid_t uid : {facts.uid, registered ? registered->uid : facts.uid}) {
-    if (const Status may = May(caller, Action::kCollectProcess, uid); !may.ok()) {
+    if (const Status may = May(caller, Action::kCollectProcess, {.owner = uid}); !may.ok()) {
       chain.Broken(name, may.message(), "run profctl as the owner of the process");
       return chain.checks;
     }

@@ -54,6 +54,8 @@ const char* EndReasonName(EndReason reason) {
       return "steps";
     case EndReason::kDisk:
       return "disk";
+    case EndReason::kLease:
+      return "lease";
   }
   return "";
 }

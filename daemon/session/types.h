@@ -56,7 +56,8 @@ enum class EndReason : uint8_t {
   kFailed,
   kInterrupted,
   kSteps,
-  kDisk
+  kDisk,
+  kLease
 };
 
 const char* VerdictName(Verdict verdict);     // "started"

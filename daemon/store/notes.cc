@@ -30,6 +30,8 @@ bool IsFileName(const std::string& name) {
 Status WriteNote(const std::string& spool, const std::string& name, const std::string& content) {
   const std::string folder = spool + "/" + kFolder;
   if (!IsFileName(name)) return {Code::kInvalidArgument, "'" + name + "' is not a file name"};
+  // There may have been no session yet. The mode is the spool's (spool.h), whatever the umask.
+  if (::mkdir(spool.c_str(), 0700) == 0) ::chmod(spool.c_str(), 0711);
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
     return Status::FromErrno("make directory " + folder);
   const UniqueFd dir(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

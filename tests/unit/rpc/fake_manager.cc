@@ -20,7 +20,7 @@ class Manager::Impl {};
 
 Manager::Manager(base::Executor& /*ctl*/, const config::Config& /*config*/,
                  std::shared_ptr<driver::Driver> /*driver*/, std::string /*driver_error*/,
-                 agent::Registry& /*agents*/) {}
+                 agent::Registry& /*agents*/, auth::Rights& /*rights*/) {}
 Manager::~Manager() = default;
 
 void Manager::Start(const auth::Caller& caller, SessionSpec spec,
@@ -129,6 +129,32 @@ void Manager::Doctor(const auth::Caller& caller, pid_t pid, std::function<void(s
   fake.caller = caller;
   fake.doctor_pid = pid;
   done(fake.checks);
+}
+
+void Manager::AddLease(const auth::Caller& caller, auth::Lease lease, bool /*all_devices*/,
+                       std::function<void(base::Result<auth::Lease>)> done) {
+  FakeSessions& fake = Fake();
+  const std::lock_guard lock(fake.mutex);
+  fake.caller = caller;
+  lease.id = "1ea5e000";
+  fake.leases.push_back(lease);
+  done(lease);
+}
+
+base::Result<auth::Lease> Manager::RemoveLease(const auth::Caller& caller, const std::string& id) {
+  FakeSessions& fake = Fake();
+  const std::lock_guard lock(fake.mutex);
+  fake.caller = caller;
+  if (fake.leases.empty() || fake.leases.back().id != id)
+    return base::Status(base::Code::kNotFound, "no lease " + id);
+  const auth::Lease lease = fake.leases.back();
+  fake.leases.pop_back();
+  return lease;
+}
+
+std::vector<auth::Lease> Manager::ListLeases(const auth::Caller& /*caller*/) {
+  const std::lock_guard lock(Fake().mutex);
+  return Fake().leases;
 }
 
 void Manager::Shutdown(std::function<void()> done) { done(); }

@@ -22,6 +22,7 @@ struct FakeSessions {
   NodeReport node;
   std::vector<Target> targets;
   std::vector<Check> checks;
+  std::vector<auth::Lease> leases;
 
   auth::Caller caller;                                               // of the last call
   SessionSpec started;                                               // by the last Start

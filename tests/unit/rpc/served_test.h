@@ -79,7 +79,8 @@ class ServedTest : public testing::Test {
   auth::Tickets tickets_;
   const config::Config config_;
   agent::Registry agents_{ctl_, {.geometry = {2, 256, 65536}, .max_peers = 4, .max_peers_per_uid = 3}};
-  session::Manager manager_{ctl_, config_, nullptr, "", agents_};
+  auth::Rights rights_;
+  session::Manager manager_{ctl_, config_, nullptr, "", agents_, rights_};
   std::unique_ptr<Server> server_;
   std::unique_ptr<auth::Door> door_;
   std::thread thread_;

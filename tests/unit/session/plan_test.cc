@@ -322,6 +322,32 @@ TEST(Plan, DeviceKindsThatPolicyDenies) {
   EXPECT_THAT(status.message(), HasSubstr(facts.device_kinds_denied_reason));
 }
 
+TEST(Plan, LeasedDevicesAreTaken) {
+  NodeFacts facts = TwoDevices();
+  facts.device_kinds_allowed = false;
+  facts.device_kinds_denied_reason = "device kinds are for root; ask your administrator";
+  facts.leased_devices = {1};
+  const Plan plan = Good(Ask({{"hbm", "", 0}}), facts);
+  EXPECT_EQ(Find(plan, "hbm", "device:0").reason, facts.device_kinds_denied_reason);
+  EXPECT_EQ(Find(plan, "hbm", "device:1").verdict, Verdict::kStarted);
+  EXPECT_THAT(plan.devices, ElementsAre(1));
+}
+
+TEST(Plan, WholeHostKindsThatPolicyDenies) {
+  NodeFacts facts = TwoDevices();
+  facts.host_kinds_denied_reason = "the whole host is for root";
+  const base::Status status = Bad(AskPreset("host"), facts);
+  EXPECT_EQ(status.code(), Code::kPermissionDenied);
+  EXPECT_THAT(status.message(), HasSubstr(facts.host_kinds_denied_reason));
+  // Beside a process of one's own its network, but nothing else.
+  SessionSpec spec = AskPreset("all");
+  spec.pids = {42};
+  const Plan plan = Good(spec, facts);
+  EXPECT_EQ(Find(plan, "host-network", "host").verdict, Verdict::kStarted);
+  EXPECT_EQ(Find(plan, "host-pid-cpu", "pid:42").verdict, Verdict::kStarted);
+  EXPECT_EQ(Find(plan, "host-sys-cpu", "host").reason, facts.host_kinds_denied_reason);
+}
+
 TEST(Plan, NothingAtAllIsRefusedWithTheReasons) {
   base::Status status = Bad(Ask({{"ddr", "", 0}, {"ub", "", 0}}), TwoDevices());
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
