@@ -83,6 +83,7 @@ class ChannelHub::Impl {
   void Stop(format::StreamKey key, std::function<void(Status)> done);
   void EndTrace(uint32_t trace, uint32_t device, chunk::Pipe* pipe);
   void Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done);
+  void Peek(std::function<void(std::vector<Peeked>)> done);
   std::vector<Holding> Holdings() const;
 
  private:
@@ -132,6 +133,7 @@ class ChannelHub::Impl {
               std::function<void()> late);
   Status Late(const char* doing, const ChannelRequest& request) const;
 
+  void Yield(Channel& channel);
   void Enter(Channel& channel, Subscription& subscription);
   void StartNow(const ChannelPtr& channel);
   void OnStarted(const ChannelPtr& channel, int code);
@@ -200,7 +202,7 @@ void ChannelHub::Impl::Start(ChannelRequest request, StartDone done) {
   if (request.format == nullptr) {
     return Refuse(done, Code::kUnimplemented, request, "this build of profd does not know its records");
   }
-  PROFD_CHECK(request.pipe != nullptr && request.stats != nullptr);
+  PROFD_CHECK(request.yields || (request.pipe != nullptr && request.stats != nullptr));
   const auto found = channels_.find(id);
   if (found == channels_.end()) {
     const auto channel = std::make_shared<Channel>();
@@ -219,6 +221,10 @@ void ChannelHub::Impl::Start(ChannelRequest request, StartDone done) {
                   "an earlier call for it, by " + channel.first.holder +
                       ", still hangs in the driver; try again later or reset the device");
   }
+  if (request.yields) {
+    return Refuse(done, Code::kAlreadyExists, request, channel.first.holder + " has it");
+  }
+  if (!channel.subscriptions.empty() && channel.subscriptions.front().request.yields) Yield(channel);
   if (channel.state == State::kEnding || channel.stop_done) {
     channel.waiting.push_back({std::move(request), std::move(done)});
     return;
@@ -230,6 +236,13 @@ void ChannelHub::Impl::Start(ChannelRequest request, StartDone done) {
   }
   channel.subscriptions.push_back({std::move(request), std::move(done)});
   Enter(channel, channel.subscriptions.back());
+}
+
+// Ends the part of who holds the channel for nobody's data but the newest.
+void ChannelHub::Impl::Yield(Channel& channel) {
+  const ChannelRequest& holder = channel.subscriptions.front().request;
+  Tell(channel, What::kYielded, "");
+  Stop(holder.key, [](const Status&) {});
 }
 
 // Takes part in a channel that is there already, as far as its state allows.
@@ -274,8 +287,11 @@ void ChannelHub::Impl::StartNow(const ChannelPtr& channel) {
                    .report =
                        [weak = std::weak_ptr(self_), id](const ChannelEvent& event) {
                          if (const auto self = weak.lock()) (*self)->OnPumpEvent(id, event);
-                       }},
-                  std::make_shared<Subscriber>(*first.format, first.key, first.stats, *first.pipe, nullptr));
+                       },
+                   .keep_tail = options_.keep_tails},
+                  first.pipe == nullptr ? nullptr
+                                        : std::make_shared<Subscriber>(*first.format, first.key, first.stats,
+                                                                       *first.pipe, nullptr));
 
   const auto code = std::make_shared<int>(driver::kOk);
   Submit(
@@ -496,6 +512,33 @@ void ChannelHub::Impl::OnListed(uint32_t device, const std::vector<uint32_t>& li
   }
 }
 
+void ChannelHub::Impl::Peek(std::function<void(std::vector<Peeked>)> done) {
+  struct Gathered {
+    size_t left;
+    std::vector<Peeked> peeked;
+  };
+  const auto gathered = std::make_shared<Gathered>(Gathered{pumps_.size(), {}});
+  for (const auto& pump : pumps_) {
+    pump->Peek([weak = std::weak_ptr(self_), this, gathered, done](std::vector<ChannelTail> tails) {
+      if (weak.lock() == nullptr) return;
+      for (ChannelTail& tail : tails) {
+        const auto found = channels_.find(tail.id);
+        if (found == channels_.end() || found->second->state != State::kRunning || tail.bytes.empty())
+          continue;
+        const ChannelRequest& first = found->second->first;
+        gathered->peeked.push_back({.device = tail.id.device,
+                                    .channel = tail.id.channel,
+                                    .kind = first.kind,
+                                    .para = first.para,
+                                    .format = first.format,
+                                    .counter_mhz = first.counter_mhz,
+                                    .records = std::move(tail.bytes)});
+      }
+      if (--gathered->left == 0) done(std::move(gathered->peeked));
+    });
+  }
+}
+
 std::vector<Holding> ChannelHub::Impl::Holdings() const {
   std::vector<Holding> holdings;
   for (const auto& [id, channel] : channels_) {
@@ -536,6 +579,7 @@ void ChannelHub::EndTrace(uint32_t trace, uint32_t device, chunk::Pipe* pipe) {
 void ChannelHub::Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done) {
   impl_->Call(device, std::move(work), std::move(done));
 }
+void ChannelHub::Peek(std::function<void(std::vector<Peeked>)> done) { impl_->Peek(std::move(done)); }
 std::vector<Holding> ChannelHub::Holdings() const { return impl_->Holdings(); }
 
 }  // namespace profd::device

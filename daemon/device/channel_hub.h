@@ -27,6 +27,7 @@ struct HubOptions {
   uint64_t queue_patience_ns = 1'000'000'000;  // control calls waiting longer move to a spare thread
   uint32_t spare_threads = 4;                  // per device
   bool pump_per_device = false;
+  bool keep_tails = false;  // for Peek()
 };
 
 // How a channel's state changed after Start() answered. Delivered on ctl.
@@ -36,6 +37,7 @@ struct ChannelEvent {
     kFailed,     // it appeared and could not be started, or the device was lost: see reason
     kRecovered,  // data flows again
     kDamaged,    // bytes that were no records were skipped (counted as lost); first time only
+    kYielded,    // `yields`: somebody else wants the channel, this part has ended
   };
   What what = What::kStarted;
   std::string reason;
@@ -54,6 +56,7 @@ struct ChannelRequest {
   format::StreamKey key;
   chunk::StreamStatsPtr stats;
   chunk::Pipe* pipe = nullptr;  // of PumpOf(device) to the session's writer; outlives the part
+  bool yields = false;          // without a pipe: holds the channel for Peek(), until anybody else wants it
   std::function<void(ChannelEvent)> on_event;
 };
 
@@ -61,6 +64,17 @@ struct Started {
   uint32_t period_ms = 0;  // of the records this session gets (after combining)
   bool shared = false;     // the channel ran already
   bool pending = false;
+};
+
+// The newest records of a running channel, and what is needed to read them.
+struct Peeked {
+  uint32_t device = 0;
+  uint32_t channel = 0;
+  std::string kind;
+  driver::StartPara para;
+  const format::StreamFormat* format = nullptr;
+  double counter_mhz = 0;
+  std::vector<std::byte> records;
 };
 
 // What a channel is doing, for `profctl devices`.
@@ -95,6 +109,9 @@ class ChannelHub {
   // Runs `work` on a control thread of the device (facts, channel lists, clock pairs), `done` on ctl with
   // true when it ran in time. `work` must own what it touches: it may still run after a time-out.
   void Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done);
+
+  // The newest few periods of every running channel; nothing without HubOptions::keep_tails.
+  void Peek(std::function<void(std::vector<Peeked>)> done);
 
   std::vector<Holding> Holdings() const;
 

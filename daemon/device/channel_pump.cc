@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "daemon/device/tail.h"
 
 namespace profd::device {
 
@@ -38,6 +39,7 @@ struct ChannelPump::Channel {
   Channel(Source from, uint64_t now_ns)
       : source(std::move(from)),
         framer(*source.format, source.period_ms, source.counter_mhz, base::RawNs()),
+        tail(source.keep_tail ? std::make_unique<Tail>(*source.format) : nullptr),
         dry_ns(now_ns) {}
 
   // What was read since the ring was empty was delivered since then: that fast at least the channel is.
@@ -63,6 +65,7 @@ struct ChannelPump::Channel {
 
   const Source source;
   Framer framer;
+  const std::unique_ptr<Tail> tail;  // nullptr: nobody wants one
   std::vector<std::shared_ptr<Subscriber>> subscribers;
   uint64_t due_ns = kAtOnce;     // CLOCK_MONOTONIC, as all times here but last_good_ns
   uint64_t wanted_ns = kAtOnce;  // to be read; it may be due before that, to see whether it is to be drained
@@ -97,7 +100,7 @@ ChannelPump::~ChannelPump() {
 void ChannelPump::Add(Source source, std::shared_ptr<Subscriber> first) {
   PROFD_CHECK(source.format->record_bytes * 8 <= kScratchBytes);
   auto channel = std::make_shared<Channel>(std::move(source), base::MonotonicNs());
-  channel->subscribers.push_back(std::move(first));
+  if (first != nullptr) channel->subscribers.push_back(std::move(first));
   Command([this, channel = std::move(channel)] { channels_.push_back(channel); });
 }
 
@@ -134,6 +137,17 @@ void ChannelPump::Remove(ChannelId id, bool drain, std::function<void()> gone) {
       std::erase_if(channels_, [channel](const auto& other) { return other.get() == channel; });
     }
     post_(std::move(gone));
+  });
+}
+
+void ChannelPump::Peek(std::function<void(std::vector<ChannelTail>)> done) {
+  if (!thread_.joinable()) return post_([done = std::move(done)] { done({}); });
+  Command([this, done = std::move(done)]() mutable {
+    std::vector<ChannelTail> tails;
+    for (const auto& channel : channels_) {
+      if (channel->tail != nullptr) tails.push_back({channel->source.id, channel->tail->bytes()});
+    }
+    post_([done = std::move(done), tails = std::move(tails)] { done(tails); });
   });
 }
 
@@ -331,6 +345,7 @@ ChannelPump::Outcome ChannelPump::Read(Channel& channel, Subscriber* home, uint6
 void ChannelPump::Deliver(Channel& channel, Subscriber* home, std::byte* data, uint32_t bytes, bool last) {
   const uint64_t now_ns = base::RawNs();
   const Framed framed = channel.framer.Frame(data, bytes, now_ns, last);
+  if (channel.tail != nullptr) channel.tail->Take(data, framed.bytes, now_ns);
   for (const auto& subscriber : channel.subscribers) {
     if (!framed.lossless()) {
       subscriber->outlet().Lose(

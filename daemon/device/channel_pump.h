@@ -39,6 +39,13 @@ struct Source {
   // Set while prof_stop waits for this channel to be drained: it goes first then.
   std::shared_ptr<const std::atomic<bool>> draining;
   std::function<void(ChannelEvent)> report;  // run on ctl; may be destroyed on any thread
+  bool keep_tail = false;                    // for Peek()
+};
+
+// The newest whole records of a channel.
+struct ChannelTail {
+  ChannelId id;
+  std::vector<std::byte> bytes;
 };
 
 // **Thread:** ctl; callbacks run on ctl. Owns the thread that reads; it sleeps while there is no channel.
@@ -54,13 +61,16 @@ class ChannelPump {
   ChannelPump(const ChannelPump&) = delete;
   ChannelPump& operator=(const ChannelPump&) = delete;
 
-  // Reads from now on, started or not: data may come before the driver's start returns.
+  // Reads from now on, started or not: data may come before the driver's start returns. `first` nullptr: for
+  // its tail only.
   void Add(Source source, std::shared_ptr<Subscriber> first);
   // `joining` gets all that the driver delivers after `joined`, nothing from before the call.
   void Join(ChannelId id, std::shared_ptr<Subscriber> joining, std::function<void()> joined);
   void Leave(ChannelId id, format::StreamKey key, std::function<void()> gone);
   // With `drain` what the driver still holds is read first. Nothing is pushed for the channel after `gone`.
   void Remove(ChannelId id, bool drain, std::function<void()> gone);
+  // What the channels with a tail have.
+  void Peek(std::function<void(std::vector<ChannelTail>)> done);
   void SetStopping(uint32_t device, bool stopping);
   void EndTrace(uint32_t trace, chunk::Pipe* pipe);
 

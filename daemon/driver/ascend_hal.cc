@@ -74,8 +74,8 @@ constexpr uint32_t kRealTime = 1;
 constexpr int32_t kSystem = 0, kAiCpuModule = 1, kControlCpu = 2, kAiCoreModule = 4, kTsCpuModule = 5,
                   kVectorCore = 7, kQosModule = 9;
 constexpr int32_t kEnv = 0, kVersion = 1, kCoreNum = 3, kFrequency = 4, kOccupy = 8, kCoreId = 9,
-                  kEndian = 11, kSysCount = 13, kMonotonicRaw = 14, kHostOscillator = 24,
-                  kDeviceOscillator = 25, kConfig = 33;
+                  kEndian = 11, kSysCount = 13, kMonotonicRaw = 14, kUtilization = 23, kHostOscillator = 24,
+                  kDeviceOscillator = 25, kCurrentFrequency = 32, kConfig = 33;
 
 struct FactSource {
   int32_t module;
@@ -409,6 +409,20 @@ DeviceFacts AscendHal::ReadFacts(uint32_t device) {
   }
   if (Lists(facts, channel::kQos)) facts.qos = QosStreams(device);
   return facts;
+}
+
+DeviceReading AscendHal::ReadNow(uint32_t device) {
+  constexpr int64_t kMostMhz = 100'000;  // beyond it is no frequency
+  DeviceReading reading;
+  if (const Result<int> status = DeviceStatus(device); status.ok()) reading.status = *status;
+  // Anything more asked of a device that is gone blocks or fails.
+  if (!reading.status || reading.status == kCommunicationLost) return reading;
+  const auto percent = Info(device, kAiCoreModule, kUtilization);
+  if (percent && *percent >= 0 && *percent <= 100)
+    reading.ai_core_utilization = static_cast<double>(*percent) / 100;
+  const auto mhz = Info(device, kAiCoreModule, kCurrentFrequency);
+  if (mhz && *mhz > 0 && *mhz <= kMostMhz) reading.ai_core_mhz = static_cast<double>(*mhz);
+  return reading;
 }
 
 Result<format::ClockPair> AscendHal::PairClocks(uint32_t device) {

@@ -27,6 +27,7 @@ class AscendHal final : public Driver {
   DeviceFacts ReadFacts(uint32_t device) override;
   base::Result<std::vector<uint32_t>> Channels(uint32_t device) override;
   base::Result<int> DeviceStatus(uint32_t device) override;
+  DeviceReading ReadNow(uint32_t device) override;
   std::optional<double> HostCounterMhz(uint32_t device) override;
   base::Result<format::ClockPair> PairClocks(uint32_t device) override;
 

@@ -78,6 +78,13 @@ struct DeviceFacts {
   std::string error;               // why facts are missing, empty when all is well
 };
 
+// What a device says of this moment to calls that hold no channel; nothing where it would not say.
+struct DeviceReading {
+  std::optional<int> status;                  // drvDeviceStatus
+  std::optional<double> ai_core_utilization;  // 1 = all of them busy
+  std::optional<double> ai_core_mhz;
+};
+
 // **Thread:** any; the library locks internally. Every call may block for as long as the library likes (start
 // 10 s, stop 60 s, list 60 s): never call from ctl. Only Read() is for the pump.
 class Driver {
@@ -93,6 +100,7 @@ class Driver {
   virtual DeviceFacts ReadFacts(uint32_t device) = 0;
   virtual base::Result<std::vector<uint32_t>> Channels(uint32_t device) = 0;
   virtual base::Result<int> DeviceStatus(uint32_t device) = 0;
+  virtual DeviceReading ReadNow(uint32_t device) = 0;
   // Host counter frequency in MHz as the driver measured it; nullopt when it cannot say (or says -1).
   virtual std::optional<double> HostCounterMhz(uint32_t device) = 0;
   // Host and device clocks as near to one instant as can be had: 5 warm-up reads, then the best of 5 rounds.

@@ -32,7 +32,11 @@ bool HasKind(const SampleRequest& request, std::string_view kind) {
 }  // namespace
 
 SampleLoop::SampleLoop(SampleMailbox& mailbox)
-    : mailbox_(mailbox), budget_(OpenFileLimit()), files_(budget_), processes_(budget_) {}
+    : mailbox_(mailbox),
+      budget_(OpenFileLimit()),
+      files_(budget_),
+      reader_(files_, budget_),
+      processes_(budget_) {}
 
 void SampleLoop::Run() {
   while (HandleCommands()) {
@@ -68,6 +72,10 @@ bool SampleLoop::HandleCommands() {
         break;
       case SampleCommand::What::kStop:
         Stop(command->trace, std::move(command->done));
+        break;
+      case SampleCommand::What::kRead:
+        *command->reading = reader_.Read(command->reading_request, BeginTick());
+        command->done();
         break;
       case SampleCommand::What::kQuit:
         return false;
@@ -125,11 +133,17 @@ bool SampleLoop::FinishStopped() {
   return all_finished;
 }
 
+// What Thin() leaves out counts as missed once the next sample is taken.
+uint64_t SampleLoop::DueIndex(const Scheduled& scheduled) const {
+  const uint64_t one_in = mailbox_.one_in.load(std::memory_order_relaxed);
+  return (scheduled.next_index + one_in - 1) / one_in * one_in;
+}
+
 uint64_t SampleLoop::NextDeadline() const {
   uint64_t next = UINT64_MAX;
   for (const auto& recording : recordings_) {
     for (const Scheduled& scheduled : recording->probes) {
-      next = std::min(next, DeadlineNs(scheduled.next_index, scheduled.hz));
+      next = std::min(next, DeadlineNs(DueIndex(scheduled), scheduled.hz));
     }
   }
   return next;
@@ -151,7 +165,7 @@ void SampleLoop::Sample(Recording& recording, const Tick& tick, uint64_t* missed
   bool family_updated = recording.family == nullptr;
   for (Scheduled& scheduled : recording.probes) {
     const uint64_t index = IndexAt(tick.mono_ns, scheduled.hz);
-    if (index < scheduled.next_index) continue;
+    if (index < DueIndex(scheduled)) continue;
     if (!std::exchange(family_updated, true)) recording.family->Update(tick);
     if (const uint64_t skipped = index - scheduled.next_index; skipped != 0) {
       scheduled.probe->Miss(tick, scheduled.last_raw_ns, skipped);

@@ -12,6 +12,7 @@
 #include "base/wake_up.h"
 #include "daemon/host/family.h"
 #include "daemon/host/probes/probe.h"
+#include "daemon/host/reading.h"
 #include "daemon/host/row_stream.h"
 #include "daemon/host/sampler.h"
 #include "daemon/host/tick.h"
@@ -20,7 +21,7 @@ namespace profd::host {
 
 // What ctl asks of the thread, in order.
 struct SampleCommand {
-  enum class What : uint8_t { kStart, kStop, kQuit };
+  enum class What : uint8_t { kStart, kStop, kRead, kQuit };
 
   SampleCommand(What is, std::function<void()> then) : what(is), done(std::move(then)) {}
 
@@ -28,6 +29,8 @@ struct SampleCommand {
   std::function<void()> done;  // runs on the thread
   SampleRequest request;       // kStart
   uint32_t trace = 0;          // kStop
+  ReadingRequest reading_request;
+  std::shared_ptr<HostReading> reading;  // kRead
 };
 
 // Shared by ctl and the thread.
@@ -39,6 +42,7 @@ struct SampleMailbox {
   std::atomic<uint64_t> ticks{0};
   std::atomic<uint64_t> missed_ticks{0};
   std::atomic<uint64_t> max_late_ns{0};
+  std::atomic<uint32_t> one_in{1};  // samples that are taken
 };
 
 // All probes with one rate tick at the same instants, and those of a slower one at every n-th of them where
@@ -75,12 +79,14 @@ class SampleLoop {
   bool FinishStopped();  // false: some could not say all, try again soon
   void RunTick(uint64_t deadline_ns);
   void Sample(Recording& recording, const Tick& tick, uint64_t* missed);
+  uint64_t DueIndex(const Scheduled& scheduled) const;
   uint64_t NextDeadline() const;
   bool EndTick(uint64_t next_deadline_ns);  // false: some rows could not go, try again soon
 
   SampleMailbox& mailbox_;
   FdBudget budget_;
   HostFiles files_;
+  HostReader reader_;
   ProcessTable processes_;
   std::vector<std::unique_ptr<Recording>> recordings_;
   std::vector<chunk::Pipe*> kicked_;

@@ -56,10 +56,7 @@ class Sampler::Impl {
       return;
     }
     traces_.insert(request.trace);
-    if (!thread_.joinable()) {
-      thread_ = base::StartThread(
-          "sample", [this] { SampleLoop(mailbox_).Run(); }, kTimerSlackNs);
-    }
+    BeginThread();
     auto command = std::make_unique<SampleCommand>(
         SampleCommand::What::kStart,
         [this, done = std::move(done)] { post_([done] { done(base::Status::Ok()); }); });
@@ -75,7 +72,7 @@ class Sampler::Impl {
     auto command =
         std::make_unique<SampleCommand>(SampleCommand::What::kStop, [this, done = std::move(done)] {
           post_([this, alive = std::weak_ptr(alive_), done] {
-            if (!alive.expired() && --stopping_ == 0 && traces_.empty()) EndThread();
+            if (!alive.expired() && --stopping_ == 0 && traces_.empty() && !keep_thread_) EndThread();
             done();
           });
         });
@@ -84,6 +81,26 @@ class Sampler::Impl {
     Send(std::move(command));
   }
 
+  void Read(ReadingRequest request, std::function<void(const HostReading&)> done) {
+    if (std::exchange(reading_, true)) return;  // the thread is busy: the next beat asks again
+    BeginThread();
+    keep_thread_ = true;
+    const auto result = std::make_shared<HostReading>();
+    auto command =
+        std::make_unique<SampleCommand>(SampleCommand::What::kRead, [this, result, done = std::move(done)] {
+          post_([this, alive = std::weak_ptr(alive_), result, done] {
+            if (alive.expired()) return;
+            reading_ = false;
+            done(*result);
+          });
+        });
+    command->reading_request = std::move(request);
+    command->reading = result;
+    Send(std::move(command));
+  }
+
+  void Thin(uint32_t one_in) { mailbox_.one_in.store(one_in, std::memory_order_relaxed); }
+
   SamplerStats stats() const {
     return {.ticks = mailbox_.ticks.load(std::memory_order_relaxed),
             .missed_ticks = mailbox_.missed_ticks.load(std::memory_order_relaxed),
@@ -91,6 +108,12 @@ class Sampler::Impl {
   }
 
  private:
+  void BeginThread() {
+    if (thread_.joinable()) return;
+    thread_ = base::StartThread(
+        "sample", [this] { SampleLoop(mailbox_).Run(); }, kTimerSlackNs);
+  }
+
   void Send(std::unique_ptr<SampleCommand> command) {
     const bool sent = mailbox_.commands.TryPush(std::move(command));
     PROFD_CHECK(sent);
@@ -107,6 +130,8 @@ class Sampler::Impl {
   SampleMailbox mailbox_;
   std::set<uint32_t> traces_;  // started and not asked to stop
   size_t stopping_ = 0;
+  bool reading_ = false;
+  bool keep_thread_ = false;
   std::thread thread_;
   const std::shared_ptr<int> alive_ = std::make_shared<int>();
 };
@@ -119,6 +144,12 @@ void Sampler::Start(SampleRequest request, std::function<void(base::Status)> don
 }
 
 void Sampler::Stop(uint32_t trace, std::function<void()> done) { impl_->Stop(trace, std::move(done)); }
+
+void Sampler::Read(ReadingRequest request, std::function<void(const HostReading&)> done) {
+  impl_->Read(std::move(request), std::move(done));
+}
+
+void Sampler::Thin(uint32_t one_in) { impl_->Thin(one_in); }
 
 SamplerStats Sampler::stats() const { return impl_->stats(); }
 

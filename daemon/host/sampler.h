@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "daemon/chunk/pipe.h"
 #include "daemon/chunk/stream_stats.h"
+#include "daemon/host/reading.h"
 #include "format/chunk.h"
 
 namespace profd::host {
@@ -50,7 +51,7 @@ struct SamplerStats {
 };
 
 // **Thread:** ctl only; callbacks run on ctl. Owns the thread "sample", which runs only while something is
-// sampled.
+// sampled, or once something was read.
 class Sampler {
  public:
   explicit Sampler(Post post);
@@ -63,6 +64,10 @@ class Sampler {
   void Start(SampleRequest request, std::function<void(base::Status)> done);
   // Stops everything of `trace`, pushes what is gathered and the end mark.
   void Stop(uint32_t trace, std::function<void()> done);
+  // What /proc says now; `done` gets it on ctl, and may be dropped with the sampler.
+  void Read(ReadingRequest request, std::function<void(const HostReading&)> done);
+  // Every `one_in`-th sample only; those left out count as lost. 1 = all of them.
+  void Thin(uint32_t one_in);
   SamplerStats stats() const;
 
  private:

@@ -176,6 +176,8 @@ void Trace::OnChannelEvent(size_t index, const device::ChannelEvent& event) {
     case device::ChannelEvent::What::kDamaged:
       Trouble(where + event.reason);
       break;
+    case device::ChannelEvent::What::kYielded:  // not of a session's part
+      break;
   }
   Settle();
 }

@@ -175,6 +175,10 @@ class FakeDriver : public driver::Driver {
     const std::lock_guard lock(mutex_);
     return status_;
   }
+  driver::DeviceReading ReadNow(uint32_t) override {
+    const std::lock_guard lock(mutex_);
+    return {.status = status_, .ai_core_utilization = {}, .ai_core_mhz = {}};
+  }
   std::optional<double> HostCounterMhz(uint32_t) override { return std::nullopt; }
   base::Result<format::ClockPair> PairClocks(uint32_t) override { return format::ClockPair{}; }
 
