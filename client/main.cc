@@ -9,6 +9,7 @@
 
 #include "base/version.h"
 #include "client/commands/commands.h"
+#include "client/manual.h"
 #include "client/text.h"
 
 namespace profd::client {
@@ -33,6 +34,8 @@ struct CommandLine {
   ExportArguments exporting;
   QueryOptions query;
   DoctorOptions doctor;
+  bool man = false;
+  std::string shell;
 };
 
 void Describe(CLI::App* app, CommandLine* line) {
@@ -41,6 +44,7 @@ void Describe(CLI::App* app, CommandLine* line) {
   app->add_option("--socket", line->common.socket,
                   "profd's socket; default PROFD_ADDRESS, else /run/profd/profd.sock");
   app->add_flag("--json", line->common.json, "print JSON");
+  app->add_flag("--help-man", line->man, "print profctl(1)")->group("");  // for packages: not in --help
   app->fallthrough();
   app->require_subcommand(0, 1);  // none is told apart below, with better words than CLI11's
 
@@ -144,6 +148,11 @@ void Describe(CLI::App* app, CommandLine* line) {
 
   CLI::App* doctor = app->add_subcommand("doctor", "walks the chain and marks the broken link");
   doctor->add_option("--pid", line->doctor.pid, "also check what this process needs");
+
+  app->add_subcommand("completion", "print what completes command lines in a shell")
+      ->group("")
+      ->add_option("shell", line->shell, "bash or zsh")
+      ->required();
 }
 
 // CLI11 takes an empty value for a missing one; to us `--output ""` is a mistake, not the default.
@@ -181,6 +190,10 @@ ExitCode Run(int argc, char** argv) {
     app.exit(error);  // --help, --version
     return ExitCode::kOk;
   }
+  if (line.man) {
+    Print(cli::ManPage(app, Manual()));
+    return ExitCode::kOk;
+  }
   if (app.get_subcommands().empty()) {
     return Usage(
         "name what to do: devices, targets, run, start, snapshot, stop, status, list, pin, unpin, mv, rm, "
@@ -197,6 +210,12 @@ ExitCode Run(int argc, char** argv) {
   if (name != "run" && !line.run.command.empty()) return Usage("only profctl run takes a command behind --");
   if (name == "run") return RunCommand(line.common, line.run);  // which inherits our signals
   std::signal(SIGPIPE, SIG_IGN);  // `profctl list | head` is no accident worth a signal
+  if (name == "completion") {
+    const std::string script = cli::Completion(app, line.shell);
+    if (script.empty()) return Usage("completion '" + line.shell + "': expected bash or zsh");
+    Print(script);
+    return ExitCode::kOk;
+  }
   if (name == "devices") return RunDevices(line.common);
   if (name == "targets") return RunTargets(line.common);
   if (name == "start") return RunStart(line.common, line.start);

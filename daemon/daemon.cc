@@ -14,6 +14,7 @@
 #include "daemon/auth/tickets.h"
 #include "daemon/base/executor.h"
 #include "daemon/base/log.h"
+#include "daemon/base/service_manager.h"
 #include "daemon/driver/ascend_hal.h"
 #include "daemon/rpc/server.h"
 #include "daemon/session/aside.h"
@@ -64,6 +65,8 @@ class Daemon {
                              "profd to change them");
                        });
     base::LogInfo(std::string("profd ") + base::kVersion + " listens on " + config_.socket);
+    base::TellServiceManager("READY=1\nSTATUS=listens on " + config_.socket);
+    if (const uint64_t every_ns = base::WatchdogNs(); every_ns != 0) Beat(every_ns / 3);
     ctl_.Run();
     // The sources and writers go before the executor that their last answers were posted to.
     door_.reset();
@@ -103,9 +106,16 @@ class Daemon {
     });
   }
 
+  // From ctl, so that systemd restarts a profd whose ctl hangs.
+  void Beat(uint64_t every_ns) {
+    base::TellServiceManager("WATCHDOG=1");
+    ctl_.After(every_ns, [this, every_ns] { Beat(every_ns); });
+  }
+
   void Stop(int signal) {
     if (stopping_) return;
     stopping_ = true;
+    base::TellServiceManager("STOPPING=1\nSTATUS=seals its sessions");
     base::LogInfo("signal " + std::to_string(signal) + ": sealing sessions");
     manager_->Shutdown([this] {
       // What the seals posted (answers to callers) goes out first.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/version.h"
+#include "cli/manual.h"
 #include "daemon/base/log.h"
 #include "daemon/config/config.h"
 #include "daemon/daemon.h"
@@ -15,6 +16,24 @@ namespace {
 
 constexpr char kDefaultConfig[] = "/etc/profd/profd.yaml";
 constexpr int kUsage = 2;
+
+profd::cli::ManText Manual() {
+  return {
+      .section = 8,
+      .version = profd::base::kVersion,
+      .description =
+          "Samples the devices and the host for the sessions that profctl asks for, several at a time, and "
+          "writes what "
+          "they leave. Runs until SIGTERM or SIGINT, which seal every session; SIGHUP reads the settings "
+          "again.",
+      .files =
+          "/etc/profd/profd.yaml\tsettings\n"
+          "/run/profd/profd.sock\twhere it listens; the door, where local clients show who they are, is "
+          "beside it\n"
+          "/var/lib/profd\twhat sessions leave, one folder per user",
+      .see_also = "profctl(1), profd.yaml(5)",
+  };
+}
 
 // Every stream of every session has a file open; the soft limit of a shell is far below that.
 void RaiseFileLimit() {
@@ -32,13 +51,14 @@ int Fail(const profd::base::Status& status, int code) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"profd: collects performance data of Ascend NPU devices and their host"};
+  CLI::App app{"profd: collects performance data of Ascend NPU devices and their host", "profd"};
   std::string config_path;
   std::string socket;
   std::string output_root;
   std::string hal;
   bool foreground = false;
   bool check_config = false;
+  bool man = false;
   app.add_option("--config", config_path, "settings (YAML); default /etc/profd/profd.yaml where it exists");
   app.add_option("--socket", socket, "listen here; default /run/profd/profd.sock");
   app.add_option("--output-root", output_root, "where sessions without --output go; default /var/lib/profd");
@@ -46,6 +66,7 @@ int main(int argc, char** argv) {
   app.add_flag("--foreground", foreground,
                "stay in the foreground (profd always does; accepted for unit files)");
   app.add_flag("--check-config", check_config, "check the settings, print them whole, exit");
+  app.add_flag("--help-man", man, "print profd(8)")->group("");  // for packages: not in --help
   app.set_version_flag("--version", std::string("profd ") + profd::base::kVersion);
   try {
     app.parse(argc, argv);
@@ -53,6 +74,10 @@ int main(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);
     std::fprintf(stderr, "profd: %s; see profd --help\n", error.what());
     return kUsage;
+  }
+  if (man) {
+    std::fputs(profd::cli::ManPage(app, Manual()).c_str(), stdout);
+    return 0;
   }
 
   profd::config::Config config;

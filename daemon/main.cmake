@@ -1,10 +1,5 @@
 add_library(profd_daemon STATIC daemon.cc)
 target_link_libraries(profd_daemon PUBLIC profd_rpc profd_session profd_auth profd_config profd_daemon_base)
 add_executable(profd main.cc)
-target_link_libraries(profd PRIVATE profd_daemon)
-install(TARGETS profd RUNTIME DESTINATION sbin)
-
-set(PROFD_SBINDIR ${CMAKE_INSTALL_PREFIX}/sbin)
-configure_file(${PROJECT_SOURCE_DIR}/config/profd.service.in ${CMAKE_CURRENT_BINARY_DIR}/profd.service @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/profd.service DESTINATION lib/systemd/system)
-install(FILES ${PROJECT_SOURCE_DIR}/config/profd.yaml DESTINATION share/profd)
+target_link_libraries(profd PRIVATE profd_daemon profd_cli)
+install(TARGETS profd RUNTIME DESTINATION sbin COMPONENT daemon)

@@ -15,7 +15,7 @@ for argument in "$@"; do
   esac
 done
 
-install_packages postgresql clang-format  # a program to be recorded under load; format_test
+install_packages postgresql clang-format systemd  # a program to be recorded under load; format_test; package_test
 build build -DPROFD_TESTS=ON -DPROFD_BENCH=ON
 labels=(-LE full)
 ((full)) && labels=()

@@ -15,6 +15,7 @@ SESSION = MIDDLE | {"daemon/device", "daemon/host", "daemon/agent", "daemon/stor
 TOP = SESSION | {"daemon/session", "proto"}
 ALLOWED = {
     "base": set(),
+    "cli": set(),
     "libagent/abi": set(),
     "format": {"base", "libagent/abi"},
     "daemon/base": {"base"},
@@ -30,11 +31,11 @@ ALLOWED = {
     "daemon/rpc": TOP,
     "daemon/live": TOP,
     "daemon/health": TOP,
-    "daemon": TOP | {"daemon/rpc", "daemon/live", "daemon/health"},
+    "daemon": TOP | {"cli", "daemon/rpc", "daemon/live", "daemon/health"},
     "libagent/include": set(),
     "libagent/link": set(),
     "libagent/src": {"base", "libagent/abi", "libagent/include", "libagent/link"},
-    "client": {"base", "format", "proto", "libagent/abi"},
+    "client": {"base", "cli", "format", "proto", "libagent/abi"},
     "sim": {"format/records", "sim"},
     "libagent": {"base", "libagent/abi"},
 }
@@ -47,12 +48,13 @@ HOMES = {
     r"yaml-cpp/": ("daemon/config/load.cc", "sim/"),
     r"boost/": ("daemon/base/executor",),
     r"spdlog/": ("daemon/base/log",),
+    r"CLI/": ("cli/", "client/main.cc", "daemon/main.cc"),
     r"sqlite3\.h": ("client/export/db",),
     r"zlib\.h": ("client/export/output_file",),
     r"dlfcn\.h": ("daemon/driver/ascend_hal", "libagent/src/", "sim/mspti/profapi_client"),
 }
 
-SOURCES = ("base", "format", "daemon", "client", "sim", "libagent")
+SOURCES = ("base", "cli", "format", "daemon", "client", "sim", "libagent")
 
 
 def folder_of(path):
