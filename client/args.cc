@@ -140,6 +140,35 @@ base::Result<uint64_t> ParseDurationNs(std::string_view option, std::string_view
   return static_cast<uint64_t>(std::llround(ns));
 }
 
+base::Result<size_t> ParseCount(std::string_view option, std::string_view text, size_t most) {
+  size_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size() || count < 1 || count > most) {
+    return Usage(option, text, "must be a number from 1 to " + std::to_string(most));
+  }
+  return count;
+}
+
+base::Result<uint64_t> ParseInstant(std::string_view text, uint64_t now_wall_ns) {
+  constexpr uint64_t kHourNs = 3600ull * 1'000'000'000;
+  uint64_t at_ns = 0;
+  if (text.starts_with('+')) {
+    PROFD_ASSIGN_OR_RETURN(const uint64_t ns, ParseDurationNs("--at", text.substr(1)));
+    at_ns = now_wall_ns + ns;
+  } else if (text.starts_with('@')) {
+    const std::optional<Quantity> quantity = ParseQuantity(text.substr(1));
+    if (!quantity || !quantity->unit.empty() || quantity->value > 1e10) {
+      return Usage("--at", text, "expected @SECONDS since 1970");
+    }
+    at_ns = static_cast<uint64_t>(quantity->value * 1e9);
+  } else {
+    return Usage("--at", text, "expected +3s or @SECONDS since 1970");
+  }
+  if (at_ns <= now_wall_ns) return Usage("--at", text, "is over");
+  if (at_ns - now_wall_ns > kHourNs) return Usage("--at", text, "is more than an hour ahead");
+  return at_ns;
+}
+
 base::Result<v1::OnFull> ParseOnFull(std::string_view text) {
   if (text == "age") return v1::ON_FULL_AGE;
   if (text == "pause") return v1::ON_FULL_PAUSE;

@@ -19,6 +19,12 @@ base::Result<std::vector<v1::KindRequest>> ParseCollect(std::string_view text);
 // "500ms", "10s", "1.5m", "1h", "2d". `option` names it in errors.
 base::Result<uint64_t> ParseDurationNs(std::string_view option, std::string_view text);
 
+// "+3s" from now, or "@1763791200.5", seconds since 1970: as wall ns. Less than an hour ahead.
+base::Result<uint64_t> ParseInstant(std::string_view text, uint64_t now_wall_ns);
+
+// 1 to `most`.
+base::Result<size_t> ParseCount(std::string_view option, std::string_view text, size_t most);
+
 // "500MB", "2GB", "1GiB": 200 MB to 4294967295 MB.
 base::Result<uint64_t> ParseStorageLimit(std::string_view text);
 

@@ -5,12 +5,16 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <mutex>
 #include <set>
+#include <sstream>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/version.h"
 #include "client/text.h"
 #include "profd/v1/control.grpc.pb.h"
@@ -24,12 +28,28 @@ namespace {
 
 using std::chrono::seconds;
 constexpr int kMaxReplyBytes = 64 << 20;  // all targets of a full node
-constexpr seconds kQuick{10};             // answered from memory
-constexpr seconds kDriver{90};            // asks the driver, which may take a minute
-constexpr seconds kCopy{24 * 3600};       // as much as a disk holds, slowly
-constexpr seconds kSession{300};          // starts and stops wait for drivers and disks
+constexpr int kClockLooks = 5;
+constexpr seconds kQuick{10};        // answered from memory
+constexpr seconds kDriver{90};       // asks the driver, which may take a minute
+constexpr seconds kCopy{24 * 3600};  // as much as a disk holds, slowly
+constexpr seconds kSession{300};     // starts and stops wait for drivers and disks
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& socket) {
+// "" when it cannot be read: the handshake then says so.
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// gRPC names the address again that we name anyway, differently for every node.
+std::string WithoutAddress(const std::string& message) {
+  const size_t address = message.find("ipv");
+  const size_t reason = address == std::string::npos ? address : message.find(": ", address);
+  return reason == std::string::npos ? message : message.substr(reason + 2);
+}
+
+std::shared_ptr<grpc::Channel> MakeChannel(const Endpoint& endpoint) {
   // gRPC's own log would add lines of its own to our one; GRPC_VERBOSITY brings it back.
   if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
   grpc::ChannelArguments arguments;
@@ -37,23 +57,34 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& socket) {
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetMaxReceiveMessageSize(kMaxReplyBytes);
-  return grpc::CreateCustomChannel("unix:" + socket, grpc::InsecureChannelCredentials(), arguments);
+  std::string target = "unix:" + endpoint.socket;
+  std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
+  if (!endpoint.host.empty()) {
+    target = "dns:///" + endpoint.host;
+    if (!endpoint.plain) {
+      credentials = grpc::SslCredentials({.pem_root_certs = ReadFile(endpoint.ca),
+                                          .pem_private_key = ReadFile(endpoint.key),
+                                          .pem_cert_chain = ReadFile(endpoint.cert)});
+    }
+  }
+  return grpc::CreateCustomChannel(target, credentials, arguments);
 }
 
 }  // namespace
 
 class ControlClient::Impl {
  public:
-  Impl(std::string socket_path, std::string ticket_text)
-      : socket(std::move(socket_path)),
+  Impl(const Endpoint& endpoint, std::string ticket_text)
+      : name(endpoint.name()),
         ticket(std::move(ticket_text)),
-        stub(v1::Control::NewStub(MakeChannel(socket))) {}
+        deadline_ns(endpoint.deadline_ns),
+        stub(v1::Control::NewStub(MakeChannel(endpoint))) {}
 
   // A context that CancelAll() finds. **Owns:** its place in the list.
   class Call {
    public:
     explicit Call(Impl& impl) : impl_(impl) {
-      context.AddMetadata("profd-ticket", impl.ticket);
+      if (!impl.ticket.empty()) context.AddMetadata("profd-ticket", impl.ticket);
       const std::lock_guard lock(impl_.mutex);
       impl_.open.insert(&context);
       if (impl_.cancelled) context.TryCancel();
@@ -76,11 +107,21 @@ class ControlClient::Impl {
                                                                     Reply*),
                           const Request& request, seconds patience) {
     Call call(*this);
-    call.context.set_deadline(std::chrono::system_clock::now() + patience);
+    call.context.set_deadline(Deadline(patience));
     Reply reply;
     const grpc::Status status = (stub.get()->*method)(&call.context, request, &reply);
     if (!status.ok()) return Explain(status);
     return reply;
+  }
+
+  std::chrono::system_clock::time_point Deadline(seconds patience) const {
+    std::chrono::nanoseconds left = patience;
+    if (deadline_ns != 0) {
+      const uint64_t now_ns = base::MonotonicNs();
+      left = std::min(left, std::chrono::nanoseconds(deadline_ns > now_ns ? deadline_ns - now_ns : 0));
+    }
+    return std::chrono::system_clock::now() +
+           std::chrono::duration_cast<std::chrono::system_clock::duration>(left);
   }
 
   // The daemon's own words as they are; what gRPC says of a lost connection in ours.
@@ -90,14 +131,14 @@ class ControlClient::Impl {
     // A server that goes away cancels what it has not answered.
     const bool is_cut_off = code == Code::kCancelled && !IsCancelled();
     if (is_cut_off || (code == Code::kUnavailable && status.error_details().empty())) {
-      return {Code::kUnavailable, "lost the connection to profd at " + socket + " (" + message +
+      return {Code::kUnavailable, "lost the connection to profd at " + name + " (" + WithoutAddress(message) +
                                       "): see its log, or run profctl doctor"};
     }
     if (code == Code::kDeadlineExceeded) {
-      return {code, "profd at " + socket + " does not answer in time: run profctl doctor"};
+      return {code, "profd at " + name + " does not answer in time: run profctl doctor"};
     }
     if (code == Code::kUnimplemented) {
-      return {code, "profd at " + socket + " is older than this profctl (" + base::kVersion +
+      return {code, "profd at " + name + " is older than this profctl (" + base::kVersion +
                         ") and lacks the call: install the same release on both sides"};
     }
     return {code, message};
@@ -108,16 +149,17 @@ class ControlClient::Impl {
     return cancelled;
   }
 
-  const std::string socket;
+  const std::string name;
   const std::string ticket;
+  const uint64_t deadline_ns;
   const std::unique_ptr<v1::Control::Stub> stub;
   std::mutex mutex;
   bool cancelled = false;
   std::set<grpc::ClientContext*> open;
 };
 
-ControlClient::ControlClient(std::string socket, std::string ticket)
-    : impl_(std::make_unique<Impl>(std::move(socket), std::move(ticket))) {}
+ControlClient::ControlClient(Endpoint endpoint, std::string ticket)
+    : impl_(std::make_unique<Impl>(endpoint, std::move(ticket))) {}
 ControlClient::~ControlClient() = default;
 
 base::Result<v1::HelloReply> ControlClient::Hello() {
@@ -132,6 +174,22 @@ base::Result<v1::HelloReply> ControlClient::Hello() {
                                           ": install the same release on both sides");
   }
   return reply;
+}
+
+base::Result<ClockDistance> ControlClient::MeasureClock() {
+  ClockDistance best{.ahead_ns = 0, .uncertainty_ns = UINT64_MAX};
+  for (int i = 0; i < kClockLooks; ++i) {
+    const uint64_t begin_wall_ns = base::WallNs();
+    const uint64_t begin_ns = base::MonotonicNs();
+    PROFD_ASSIGN_OR_RETURN(const v1::HelloReply reply, Hello());
+    const uint64_t half_ns = (base::MonotonicNs() - begin_ns) / 2;
+    if (reply.wall_ns() == 0)
+      return Status(Code::kUnimplemented, impl_->name + ": an older profd tells no time");
+    if (half_ns >= best.uncertainty_ns) continue;
+    best.uncertainty_ns = half_ns;
+    best.ahead_ns = static_cast<int64_t>(reply.wall_ns() - (begin_wall_ns + half_ns));
+  }
+  return best;
 }
 
 base::Result<v1::SessionInfo> ControlClient::Start(const v1::SessionSpec& spec) {
@@ -169,6 +227,19 @@ base::Result<v1::SessionInfo> ControlClient::Move(const std::string& session, co
   request.set_session(session);
   request.set_output(output);
   return impl_->Ask(&v1::Control::Stub::Move, request, kCopy);
+}
+
+Status ControlClient::Fetch(const v1::FetchRequest& request,
+                            const std::function<Status(const v1::FetchPiece&)>& on_piece) {
+  Impl::Call call(*impl_);
+  call.context.set_deadline(std::chrono::system_clock::now() + kCopy);
+  const auto reader = impl_->stub->Fetch(&call.context, request);
+  Status taken;
+  for (v1::FetchPiece piece; taken.ok() && reader->Read(&piece);) taken = on_piece(piece);
+  if (!taken.ok()) call.context.TryCancel();
+  const grpc::Status status = reader->Finish();
+  if (!taken.ok()) return taken;
+  return status.ok() ? Status::Ok() : impl_->Explain(status);
 }
 
 base::Result<v1::SessionInfo> ControlClient::Get(const std::string& session) {

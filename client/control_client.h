@@ -4,24 +4,37 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/status.h"
+#include "client/endpoint.h"
 #include "profd/v1/control.pb.h"
 #include "profd/v1/session.pb.h"
 
 namespace profd::client {
 
+// How far a node's wall clock is ahead of ours, give or take half of a round trip.
+struct ClockDistance {
+  int64_t ahead_ns = 0;
+  uint64_t uncertainty_ns = 0;
+};
+
 // **Thread:** any; calls may overlap.
 class ControlClient {
  public:
-  // Connects on the first call.
-  ControlClient(std::string socket, std::string ticket);
+  // Connects on the first call. A `ticket` is for this node's profd. A file that cannot be read fails the
+  // first call.
+  ControlClient(Endpoint endpoint, std::string ticket);
+  ControlClient(std::string socket, std::string ticket)
+      : ControlClient(Endpoint{.socket = std::move(socket)}, std::move(ticket)) {}
   ~ControlClient();
   ControlClient(const ControlClient&) = delete;
   ControlClient& operator=(const ControlClient&) = delete;
 
   // Fails with kUnavailable when the daemon speaks another protocol.
   base::Result<v1::HelloReply> Hello();
+  // The best of a few looks.
+  base::Result<ClockDistance> MeasureClock();
   base::Result<v1::SessionInfo> Start(const v1::SessionSpec& spec);
   base::Result<v1::StopReply> Stop(const v1::StopRequest& request);
   // `last_ns` 0 = all that is in memory.
@@ -30,6 +43,9 @@ class ControlClient {
   base::Result<v1::SessionInfo> Remove(const std::string& session);
   // Into the directory that went through the door.
   base::Result<v1::SessionInfo> Move(const std::string& session, const std::string& output);
+  // Ends early with the status that `on_piece` answers, if it is not ok.
+  base::Status Fetch(const v1::FetchRequest& request,
+                     const std::function<base::Status(const v1::FetchPiece&)>& on_piece);
   base::Result<v1::SessionInfo> Get(const std::string& session);
   base::Result<v1::ListReply> List();
   base::Result<v1::DevicesReply> Devices();

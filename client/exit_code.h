@@ -16,6 +16,7 @@ enum class ExitCode : int {
   kBusy = 6,
   kPartialLoss = 7,
   kPartlyStarted = 8,
+  kSomeHosts = 9,  // of --hosts: not all did the same
 };
 
 ExitCode ExitCodeOf(const base::Status& status);

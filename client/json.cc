@@ -217,6 +217,21 @@ std::string LeasesJson(const std::vector<v1::Lease>& leases) {
   return Line({{"leases", std::move(array)}});
 }
 
+std::string AnswerJson(const std::string& host, int exit_code, const std::string& out,
+                       const std::string& err) {
+  Json line = {{"host", host}, {"exit", exit_code}};
+  if (!err.empty()) line["error"] = err;
+  if (!out.empty()) line["reply"] = Json::parse(out, nullptr, false);
+  return Line(line);
+}
+
+std::string SkewJson(size_t fired, uint64_t skew_ns, int64_t last_late_ns, uint64_t uncertainty_ns) {
+  return Line({{"fired", fired},
+               {"skew_ns", skew_ns},
+               {"last_late_ns", last_late_ns},
+               {"clock_uncertainty_ns", uncertainty_ns}});
+}
+
 std::string ChecksJson(const std::vector<v1::Check>& checks) {
   Json array = Json::array();
   bool is_ok = true;

@@ -4,11 +4,17 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/version.h"
+#include "client/args.h"
 #include "client/commands/commands.h"
+#include "client/fleet/fleet.h"
+#include "client/fleet/hosts.h"
 #include "client/manual.h"
 #include "client/text.h"
 
@@ -16,18 +22,23 @@ namespace profd::client {
 namespace {
 
 constexpr char kAbout[] = "profctl: asks profd to collect performance data of NPU devices and their host";
+constexpr uint64_t kFleetTimeoutNs = 30'000'000'000;
+constexpr char kConfig[] = "/etc/profd/profctl.conf";
 constexpr char kExitCodes[] =
     "Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 permission, 5 unavailable, 6 busy, 7 partial loss,\n"
-    "8 partly started.";
+    "8 partly started, 9 hosts that differ (--hosts).";
 
 struct CommandLine {
   Common common;
+  std::string hosts, parallel = "128", timeout;
+  std::string at;
   StartOptions start;
   RunOptions run;
   SnapshotOptions snapshot;
   KeepOptions keep;
   MoveOptions move;
   LeaseOptions lease;
+  FetchOptions fetch;
   StopOptions stop;
   StatusOptions status;
   VerifyOptions verify;
@@ -38,13 +49,34 @@ struct CommandLine {
   std::string shell;
 };
 
+// "" = none.
+std::string DefaultConfig() {
+  std::error_code ignored;
+  const char* const home = std::getenv("HOME");
+  for (const std::string& path :
+       {std::string(home == nullptr ? "" : home) + "/.config/profd/profctl.conf", std::string(kConfig)}) {
+    if (std::filesystem::exists(path, ignored)) return path;
+  }
+  return "";
+}
+
 void Describe(CLI::App* app, CommandLine* line) {
   app->footer(kExitCodes);
   app->set_version_flag("--version", std::string("profctl ") + base::kVersion);
   app->add_option("--socket", line->common.socket,
                   "profd's socket; default PROFD_ADDRESS, else /run/profd/profd.sock");
+  app->add_option("--host", line->common.host, "another node's profd: HOST:PORT (remote.listen there)");
+  app->add_option("--hosts", line->hosts, "many at once: n[001-512],n7:9478,@FILE,slurm:JOBID,k8s:SELECTOR");
+  app->add_option("--parallel", line->parallel, "of --hosts at once; default 128");
+  app->add_option("--timeout", line->timeout, "gives up on what has not answered by then, e.g. 30s");
+  app->add_option("--tls-ca", line->common.ca, "PEM file: who signs the certificates of nodes");
+  app->add_option("--tls-cert", line->common.cert, "PEM file: the certificate to show them");
+  app->add_option("--tls-key", line->common.key, "PEM file: its key");
+  app->add_flag("--plain", line->common.plain, "--host without certificates, on loopback");
   app->add_flag("--json", line->common.json, "print JSON");
   app->add_flag("--help-man", line->man, "print profctl(1)")->group("");  // for packages: not in --help
+  app->set_config("--client-config", DefaultConfig(),
+                  "options that are always given, one a line: tls-ca = \"/etc/profd/ca.pem\"");
   app->fallthrough();
   app->require_subcommand(0, 1);  // none is told apart below, with better words than CLI11's
 
@@ -66,6 +98,8 @@ void Describe(CLI::App* app, CommandLine* line) {
   start->add_option("--preset", options.preset, "node, memory, network, host or all");
   start->add_option("--duration", options.duration, "ends by itself after, e.g. 10s, 5m, 1h; default 24h");
   start->add_option("--delay", options.delay, "first sample after, e.g. 2s");
+  start->add_option("--at", line->at,
+                    "first sample at one instant on all nodes: +3s, or @SECONDS since 1970");
   start->add_option("--output", options.output, "directory for the result; default profd's own");
   start->add_option("--storage-limit", options.storage_limit, "at least 200MB, e.g. 500MB, 2GB");
   start->add_option("--on-full", options.on_full,
@@ -116,6 +150,10 @@ void Describe(CLI::App* app, CommandLine* line) {
   lease->add_subcommand("rm", "take one back; sessions that stand on it end")
       ->add_option("lease", line->lease.lease, "LEASE")
       ->required();
+  CLI::App* fetch = app->add_subcommand(
+      "fetch", "copy a session's directories here, from profd's spool; goes on where it ended");
+  fetch->add_option("session", line->fetch.session, "SESSION")->required();
+  fetch->add_option("--out", line->fetch.out, "directory they come into; default .");
 
   CLI::App* verify = app->add_subcommand("verify", "check PROF directories: is everything there and whole?");
   verify->add_option("directories", line->verify.directories, "DIR…")->required();
@@ -173,6 +211,66 @@ ExitCode Usage(const std::string& message) {
   return ExitCode::kUsage;
 }
 
+ExitCode Dispatch(const Common& common, const CommandLine& line, const CLI::App& verb) {
+  const std::string name = verb.get_name();
+  if (name == "devices") return RunDevices(common);
+  if (name == "targets") return RunTargets(common);
+  if (name == "start") return RunStart(common, line.start);
+  if (name == "snapshot") return RunSnapshot(common, line.snapshot);
+  if (name == "stop") return RunStop(common, line.stop);
+  if (name == "status") return RunStatus(common, line.status);
+  if (name == "list") return RunList(common);
+  if (name == "pin" || name == "unpin") return RunPin(common, line.keep, name == "pin");
+  if (name == "mv") return RunMove(common, line.move);
+  if (name == "fetch") return RunFetch(common, line.fetch);
+  if (name == "rm") return RunRemove(common, line.keep);
+  if (name == "lease") {
+    const std::string what = verb.get_subcommands().front()->get_name();
+    if (what == "add") return RunLeaseAdd(common, line.lease);
+    return what == "rm" ? RunLeaseRemove(common, line.lease) : RunLeaseList(common);
+  }
+  if (name == "verify") return RunVerify(common, line.verify);
+  if (name == "export") return RunExport(common, line.exporting);
+  if (name == "query") return RunQuery(common, line.query);
+  return RunDoctor(common, line.doctor);
+}
+
+// What the verbs have in common and CLI11 does not check.
+base::Status Prepare(CommandLine* line) {
+  if (!line->timeout.empty()) {
+    PROFD_ASSIGN_OR_RETURN(const uint64_t ns, ParseDurationNs("--timeout", line->timeout));
+    line->common.deadline_ns = base::MonotonicNs() + ns;
+  } else if (!line->hosts.empty()) {
+    line->common.deadline_ns = base::MonotonicNs() + kFleetTimeoutNs;
+  }
+  if (!line->at.empty()) {
+    if (!line->start.delay.empty())
+      return {base::Code::kInvalidArgument, "--at and --delay: give one of them"};
+    PROFD_ASSIGN_OR_RETURN(line->start.at_wall_ns, ParseInstant(line->at, base::WallNs()));
+    // The answer comes when it has begun.
+    if (line->common.deadline_ns != 0) line->common.deadline_ns += line->start.at_wall_ns - base::WallNs();
+  }
+  return {};
+}
+
+ExitCode OnHosts(const CommandLine& line, const CLI::App& verb) {
+  const std::string name = verb.get_name();
+  for (const char* const local : {"run", "mv", "verify", "export", "query"}) {
+    if (name == local) return Usage("--hosts: " + name + " works on this node only");
+  }
+  if (!line.common.host.empty()) return Usage("--host and --hosts: give one of them");
+  if (line.start.wait) return Usage("--wait: not with --hosts; use status");
+  if (line.status.watch) return Usage("--watch: not with --hosts");
+  if (!line.start.output.empty()) return Usage("--output: not with --hosts; fetch brings the results");
+  const auto parallel = ParseCount("--parallel", line.parallel, 4096);
+  if (!parallel.ok()) return Fail(parallel.status());
+  const auto hosts = ExpandHosts(line.hosts);
+  if (!hosts.ok()) return Fail(hosts.status());
+  const std::vector<Answer> answers = AskAll(
+      line.common, *hosts, *parallel, [&](const Common& common) { return Dispatch(common, line, verb); });
+  return ReportAnswers(line.common, answers);
+}
+
 ExitCode Run(int argc, char** argv) {
   CLI::App app{kAbout, "profctl"};
   CommandLine line;
@@ -197,7 +295,7 @@ ExitCode Run(int argc, char** argv) {
   if (app.get_subcommands().empty()) {
     return Usage(
         "name what to do: devices, targets, run, start, snapshot, stop, status, list, pin, unpin, mv, rm, "
-        "lease, verify, export, query or doctor");
+        "lease, fetch, verify, export, query or doctor");
   }
   const CLI::App* verb = app.get_subcommands().front();
   std::string empty;
@@ -216,25 +314,9 @@ ExitCode Run(int argc, char** argv) {
     Print(script);
     return ExitCode::kOk;
   }
-  if (name == "devices") return RunDevices(line.common);
-  if (name == "targets") return RunTargets(line.common);
-  if (name == "start") return RunStart(line.common, line.start);
-  if (name == "snapshot") return RunSnapshot(line.common, line.snapshot);
-  if (name == "stop") return RunStop(line.common, line.stop);
-  if (name == "status") return RunStatus(line.common, line.status);
-  if (name == "list") return RunList(line.common);
-  if (name == "pin" || name == "unpin") return RunPin(line.common, line.keep, name == "pin");
-  if (name == "mv") return RunMove(line.common, line.move);
-  if (name == "rm") return RunRemove(line.common, line.keep);
-  if (name == "lease") {
-    const std::string what = verb->get_subcommands().front()->get_name();
-    if (what == "add") return RunLeaseAdd(line.common, line.lease);
-    return what == "rm" ? RunLeaseRemove(line.common, line.lease) : RunLeaseList(line.common);
-  }
-  if (name == "verify") return RunVerify(line.common, line.verify);
-  if (name == "export") return RunExport(line.common, line.exporting);
-  if (name == "query") return RunQuery(line.common, line.query);
-  return RunDoctor(line.common, line.doctor);
+  if (const base::Status ready = Prepare(&line); !ready.ok()) return Fail(ready);
+  if (line.hosts.empty()) return Dispatch(line.common, line, *verb);
+  return OnHosts(line, *verb);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ class Daemon {
     }
     rights_.SetGroups(auth::ResolveGroups(config_.auth));
     manager_.emplace(ctl_, config_, std::move(library), std::move(no_driver), agents_, rights_);
-    auto server = rpc::Server::Start(config_.socket, *manager_, agents_, ctl_, tickets_);
+    auto server = rpc::Server::Start(config_, *manager_, agents_, ctl_, tickets_);
     if (!server.ok()) return server.status();
     server_ = std::move(server).value();
     auto door = auth::Door::Start(config_.socket + ".door", ctl_, tickets_, DoorOptions());

@@ -1,6 +1,7 @@
 // One function per verb: takes what the command line said, prints, answers the exit code.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,11 @@
 namespace profd::client {
 
 struct Common {
-  std::string socket;  // --socket as given
+  std::string socket;         // --socket as given
+  std::string host;           // --host, "" = this node
+  std::string ca, cert, key;  // --tls-…: PEM files for --host
+  bool plain = false;         // --plain
+  uint64_t deadline_ns = 0;   // --timeout, as base::MonotonicNs(); 0 = each call's own patience
   bool json = false;
 };
 
@@ -23,6 +28,7 @@ struct StartOptions {
   std::string preset;
   std::string duration;
   std::string delay;
+  uint64_t at_wall_ns = 0;  // --at, 0 = now
   std::string output;
   std::string storage_limit;
   std::string on_full;
@@ -54,6 +60,10 @@ struct LeaseOptions {
   std::string devices;
   std::string duration;
   std::string lease;
+};
+struct FetchOptions {
+  std::string session;
+  std::string out;
 };
 struct StopOptions {
   std::string session;
@@ -89,6 +99,7 @@ ExitCode RunSnapshot(const Common& common, const SnapshotOptions& options);
 ExitCode RunStop(const Common& common, const StopOptions& options);
 ExitCode RunPin(const Common& common, const KeepOptions& options, bool pinned);
 ExitCode RunMove(const Common& common, const MoveOptions& options);
+ExitCode RunFetch(const Common& common, const FetchOptions& options);
 ExitCode RunRemove(const Common& common, const KeepOptions& options);
 ExitCode RunLeaseAdd(const Common& common, const LeaseOptions& options);
 ExitCode RunLeaseRemove(const Common& common, const LeaseOptions& options);
@@ -103,14 +114,14 @@ ExitCode RunDoctor(const Common& common, const DoctorOptions& options);
 
 // Shared by the verbs.
 
-// A way to the daemon: through the door to a channel that speaks the same protocol.
+// A way to a daemon that speaks the same protocol: to this node's through the door.
 struct Connection {
-  DoorClient door;
+  std::optional<DoorClient> door;
   std::unique_ptr<ControlClient> control;
 };
 base::Result<Connection> Connect(const Common& common, int output_dir = -1);
 
-// One line on stderr.
+// One line on stderr (commands/transcript.h).
 ExitCode Fail(const base::Status& status);
 void Print(const std::string& text);
 

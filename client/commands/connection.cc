@@ -1,4 +1,5 @@
-#include <cstdio>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <utility>
 
@@ -8,19 +9,47 @@
 
 namespace profd::client {
 
+namespace {
+
+base::Status Readable(const char* option, const std::string& path) {
+  if (path.empty()) {
+    return {base::Code::kInvalidArgument,
+            std::string("--host needs certificates: ") + option +
+                " is not given, nor in ~/.config/profd/profctl.conf (or --plain, where profd listens so)"};
+  }
+  if (::access(path.c_str(), R_OK) != 0) return base::Status::FromErrno(std::string(option) + " " + path);
+  return {};
+}
+
+base::Result<Connection> ConnectTo(const Common& common) {
+  Endpoint endpoint;
+  endpoint.host = common.host;
+  endpoint.plain = common.plain;
+  endpoint.deadline_ns = common.deadline_ns;
+  if (common.host.find(':') == std::string::npos) {
+    return base::Status(base::Code::kInvalidArgument,
+                        "--host " + OneLine(common.host) + ": expected HOST:PORT");
+  }
+  if (!common.plain) {
+    PROFD_RETURN_IF_ERROR(Readable("--tls-ca", endpoint.ca = common.ca));
+    PROFD_RETURN_IF_ERROR(Readable("--tls-cert", endpoint.cert = common.cert));
+    PROFD_RETURN_IF_ERROR(Readable("--tls-key", endpoint.key = common.key));
+  }
+  auto control = std::make_unique<ControlClient>(std::move(endpoint), "");
+  PROFD_RETURN_IF_ERROR(control->Hello().status());
+  return Connection{std::nullopt, std::move(control)};
+}
+
+}  // namespace
+
 base::Result<Connection> Connect(const Common& common, int output_dir) {
+  if (!common.host.empty()) return ConnectTo(common);
   PROFD_ASSIGN_OR_RETURN(const std::string socket, SocketPath(common.socket, std::getenv("PROFD_ADDRESS")));
   PROFD_ASSIGN_OR_RETURN(DoorClient door, DoorClient::Knock(socket, output_dir));
-  auto control = std::make_unique<ControlClient>(socket, door.ticket());
+  auto control = std::make_unique<ControlClient>(
+      Endpoint{.socket = socket, .deadline_ns = common.deadline_ns}, door.ticket());
   PROFD_RETURN_IF_ERROR(control->Hello().status());
   return Connection{std::move(door), std::move(control)};
 }
-
-ExitCode Fail(const base::Status& status) {
-  std::fprintf(stderr, "profctl: %s\n", OneLine(status.message()).c_str());
-  return ExitCodeOf(status);
-}
-
-void Print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 }  // namespace profd::client

@@ -1,13 +1,16 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <mutex>
 #include <optional>
 #include <thread>
 
+#include "base/clock.h"
 #include "client/args.h"
 #include "client/commands/commands.h"
+#include "client/commands/transcript.h"
 #include "client/interrupt.h"
 #include "client/json.h"
 #include "client/output_dir.h"
@@ -22,6 +25,7 @@ using base::Result;
 using base::Status;
 
 constexpr uint32_t kProgressPeriodMs = 500;
+constexpr std::chrono::milliseconds kLookAgain{50};
 
 // Repeated options mean the same as one with commas.
 std::string Joined(const std::vector<std::string>& values) {
@@ -188,7 +192,35 @@ ExitCode Wait(const Common& common, const v1::SessionSpec& spec, const std::stri
   return SessionResult(spec, *last);
 }
 
-ExitCode StartSession(const Common& common, const StartOptions& options, const v1::SessionSpec& spec,
+// Of the node that `control` talks to: its clock, and --at by that clock. For the record the labels have how
+// far its clock is ahead of ours, and how sure that is.
+Result<ClockDistance> Schedule(uint64_t at_wall_ns, ControlClient& control, v1::SessionSpec* spec) {
+  PROFD_ASSIGN_OR_RETURN(const ClockDistance clock, control.MeasureClock());
+  spec->set_at_wall_ns(at_wall_ns + static_cast<uint64_t>(clock.ahead_ns));
+  (*spec->mutable_labels())["clock_ahead_ns"] = std::to_string(clock.ahead_ns);
+  (*spec->mutable_labels())["clock_uncertainty_ns"] = std::to_string(clock.uncertainty_ns);
+  return clock;
+}
+
+// Waits for the instant and looks when the session really began.
+Result<v1::SessionInfo> AwaitFiring(uint64_t at_wall_ns, const ClockDistance& clock,
+                                    const std::string& session, ControlClient& control) {
+  for (;;) {
+    const uint64_t now_ns = base::WallNs();
+    const uint64_t wait_ns = now_ns < at_wall_ns ? at_wall_ns - now_ns : 0;
+    std::this_thread::sleep_for(std::chrono::nanoseconds(wait_ns) + kLookAgain);
+    PROFD_ASSIGN_OR_RETURN(v1::SessionInfo info, control.Get(session));
+    if (info.state() == v1::SESSION_STATE_PENDING || info.state() == v1::SESSION_STATE_ARMED) continue;
+    if (Transcript* transcript = CurrentTranscript()) {
+      transcript->Note(
+          {static_cast<int64_t>(info.start_wall_ns()) - clock.ahead_ns - static_cast<int64_t>(at_wall_ns),
+           clock.uncertainty_ns});
+    }
+    return info;
+  }
+}
+
+ExitCode StartSession(const Common& common, const StartOptions& options, v1::SessionSpec spec,
                       const OutputDir* output, Interruption* interruption) {
   Result<Connection> connection = Connect(common, output == nullptr ? -1 : output->fd.get());
   if (!connection.ok()) {
@@ -197,7 +229,16 @@ ExitCode StartSession(const Common& common, const StartOptions& options, const v
   }
   ControlClient& control = *connection->control;
   const Interruption::Scope interrupts(*interruption, control);
-  const Result<v1::SessionInfo> info = control.Start(spec);
+  ClockDistance clock;
+  if (options.at_wall_ns != 0) {
+    const Result<ClockDistance> measured = Schedule(options.at_wall_ns, control, &spec);
+    if (!measured.ok()) return Fail(measured.status());
+    clock = *measured;
+  }
+  Result<v1::SessionInfo> info = control.Start(spec);
+  if (info.ok() && options.at_wall_ns != 0 && !options.wait) {
+    info = AwaitFiring(options.at_wall_ns, clock, info->session(), control);
+  }
   if (!info.ok()) {
     if (output != nullptr) DropOutputDir(*output);
     return Fail(info.status());

@@ -16,11 +16,30 @@ base::Status IfOwner(const Caller& caller, uid_t owner, const std::string& what,
   return Denied(caller, what + " of user " + std::to_string(owner) + ": " + way_out);
 }
 
+// What a role takes from the root that it stands for.
+base::Status AllowedTo(const Caller& caller, Action action) {
+  switch (caller.role) {
+    case Role::kAccount:
+    case Role::kAdmin:
+      return base::Status::Ok();
+    case Role::kViewer:
+      if (action == Action::kSeeNode || action == Action::kSeeProcess || action == Action::kSeeSession) {
+        return base::Status::Ok();
+      }
+      return Denied(caller, "change anything as a viewer: ask for the role of an operator");
+    case Role::kOperator:
+      if (action != Action::kKeepSession && action != Action::kLease) return base::Status::Ok();
+      return Denied(caller, "move or remove sessions, or lend devices, as an operator: ask an admin");
+  }
+  return Denied(caller, "do that");
+}
+
 }  // namespace
 
 bool IsAdmin(const Caller& caller) { return caller.uid == 0 || caller.standing == Standing::kAdmin; }
 
 base::Status May(const Caller& caller, Action action, Target target) {
+  PROFD_RETURN_IF_ERROR(AllowedTo(caller, action));
   if (IsAdmin(caller)) return base::Status::Ok();
   switch (action) {
     case Action::kSeeNode:

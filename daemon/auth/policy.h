@@ -18,15 +18,25 @@ enum class Standing : uint8_t {
   kAdmin,   // root, and members of auth.admin_group: everything
 };
 
-// Who calls, as the kernel told the door.
+// What a caller from another machine may.
+enum class Role : uint8_t {
+  kAccount,   // what the account may that the settings name; every local caller, too
+  kViewer,    // see everything, change nothing
+  kOperator,  // collect and stop everything; what is recorded stays where it is
+  kAdmin,     // everything
+};
+
+// Who calls: as the kernel told the door, or as the settings say of a certificate.
 struct Caller {
-  uid_t uid = static_cast<uid_t>(-1);
+  uid_t uid = static_cast<uid_t>(-1);  // root's for a role, whose sessions are root's
   gid_t gid = static_cast<gid_t>(-1);
   pid_t pid = 0;
-  std::string user = {};     // name of uid, or the number as text
+  std::string user = {};     // name of uid, or the number as text; for a role the name in the certificate
   std::string program = {};  // path of what it ran when it knocked; untrusted text, may be empty
   Standing standing = Standing::kNone;
   std::vector<uint32_t> leased = {};  // devices it has a lease on now
+  Role role = Role::kAccount;
+  std::string remote = {};  // the address it came from, "" = this node
 };
 
 enum class Action : uint8_t {

@@ -21,6 +21,8 @@ class Tickets {
   // Without `rights` nobody has more than everybody.
   explicit Tickets(const Rights* rights = nullptr) : rights_(rights) {}
 
+  const Rights* rights() const { return rights_; }
+
   // What the door learned of a peer; `caller.user` is looked up when first needed.
   struct Holder {
     Caller caller;

@@ -59,6 +59,20 @@ struct Config {
     std::string admin_group = "profd-admin";
   } auth;
 
+  // Callers from other machines. Names are those of their certificates, separated by commas.
+  struct Remote {
+    std::string listen;  // host:port; "" = off
+    std::string cert;    // PEM files, read again when they change
+    std::string key;
+    std::string client_ca;  // who signs the certificates of callers
+    std::string viewers;    // see everything
+    std::string operators;  // collect and stop everything
+    std::string admins;     // everything
+    std::string users;      // name=account: what that account may
+    // Listen without certificates, on loopback only: what whoever connects may: viewer, operator, admin.
+    std::string plain = "off";
+  } remote;
+
   struct Log {
     std::string level = "info";  // trace debug info warn error
     std::string file;            // "" = stderr

@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "daemon/rpc/call_status.h"
 #include "daemon/rpc/convert.h"
+#include "daemon/rpc/fetch_call.h"
 
 namespace profd::rpc {
 
@@ -170,8 +171,7 @@ grpc::ServerUnaryReactor* ControlService::OnCtl(grpc::CallbackServerContext* con
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const auto owed = std::make_shared<OwedReply<Reply>>(open_, reactor, reply);
   open_->Add(owed);
-  const base::Result<std::string> ticket = TicketOf(*context);
-  base::Result<auth::Caller> caller = ticket.ok() ? tickets_.Find(*ticket) : ticket.status();
+  base::Result<auth::Caller> caller = identity_.Of(*context);
   if (!caller.ok()) {
     owed->Fail(caller.status());
     return reactor;
@@ -185,6 +185,7 @@ grpc::ServerUnaryReactor* ControlService::Hello(grpc::CallbackServerContext* con
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reply->set_protocol(base::kProtocolVersion);
   reply->set_profd_version(base::kVersion);
+  reply->set_wall_ns(base::WallNs());
   if (request->required_features_size() > 0) {
     reactor->Finish(
         ToGrpc({Code::kFailedPrecondition, std::string("profd ") + base::kVersion + " has no feature '" +
@@ -197,12 +198,20 @@ grpc::ServerUnaryReactor* ControlService::Hello(grpc::CallbackServerContext* con
   return reactor;
 }
 
+base::Result<base::UniqueFd> ControlService::TakeOutputDir(const grpc::CallbackServerContext& context) {
+  if (IsRemote(context)) {
+    return Status{Code::kInvalidArgument,
+                  "a directory can be given on the node itself only: leave it out and use profctl fetch"};
+  }
+  PROFD_ASSIGN_OR_RETURN(const std::string ticket, TicketOf(context));
+  return tickets_.TakeOutputDir(ticket);
+}
+
 grpc::ServerUnaryReactor* ControlService::Start(grpc::CallbackServerContext* context,
                                                 const v1::StartRequest* request, v1::SessionInfo* reply) {
   base::Result<session::SessionSpec> spec = DecodeSpec(request->spec());
   if (spec.ok() && !spec->output.empty()) {
-    const base::Result<std::string> ticket = TicketOf(*context);
-    base::Result<base::UniqueFd> output_dir = ticket.ok() ? tickets_.TakeOutputDir(*ticket) : ticket.status();
+    base::Result<base::UniqueFd> output_dir = TakeOutputDir(*context);
     if (output_dir.ok()) {
       spec->output_dir = std::move(output_dir).value();
     } else {
@@ -270,8 +279,7 @@ grpc::ServerUnaryReactor* ControlService::Remove(grpc::CallbackServerContext* co
 
 grpc::ServerUnaryReactor* ControlService::Move(grpc::CallbackServerContext* context,
                                                const v1::MoveRequest* request, v1::SessionInfo* reply) {
-  const base::Result<std::string> ticket = TicketOf(*context);
-  base::Result<base::UniqueFd> opened = ticket.ok() ? tickets_.TakeOutputDir(*ticket) : ticket.status();
+  base::Result<base::UniqueFd> opened = TakeOutputDir(*context);
   const Status usable = opened.status();
   const auto to = std::make_shared<base::UniqueFd>();
   if (opened.ok()) *to = std::move(opened).value();
@@ -285,6 +293,18 @@ grpc::ServerUnaryReactor* ControlService::Move(grpc::CallbackServerContext* cont
                });
 }
 
+grpc::ServerWriteReactor<v1::FetchPiece>* ControlService::Fetch(grpc::CallbackServerContext* context,
+                                                                const v1::FetchRequest* request) {
+  const auto call = std::make_shared<FetchCall>(manager_, ctl_, open_);
+  base::Result<auth::Caller> caller = identity_.Of(*context);
+  if (caller.ok()) {
+    call->Begin(std::move(caller).value(), *request);
+  } else {
+    call->Refuse(caller.status());
+  }
+  return call.get();
+}
+
 grpc::ServerUnaryReactor* ControlService::List(grpc::CallbackServerContext* context,
                                                const v1::ListRequest* /*request*/, v1::ListReply* reply) {
   return OnCtl(context, reply, [this](const auth::Caller& caller, const auto& owed) {
@@ -295,8 +315,7 @@ grpc::ServerUnaryReactor* ControlService::List(grpc::CallbackServerContext* cont
 grpc::ServerWriteReactor<v1::SessionInfo>* ControlService::Watch(grpc::CallbackServerContext* context,
                                                                  const v1::WatchRequest* request) {
   const auto call = std::make_shared<WatchCall>(manager_, ctl_, open_);
-  const base::Result<std::string> ticket = TicketOf(*context);
-  base::Result<auth::Caller> caller = ticket.ok() ? tickets_.Find(*ticket) : ticket.status();
+  base::Result<auth::Caller> caller = identity_.Of(*context);
   if (caller.ok()) {
     call->Begin(std::move(caller).value(), *request);
   } else {

@@ -6,6 +6,7 @@
 
 #include "daemon/auth/tickets.h"
 #include "daemon/base/executor.h"
+#include "daemon/rpc/identity.h"
 #include "daemon/rpc/open_calls.h"
 #include "daemon/session/manager.h"
 #include "profd/v1/control.grpc.pb.h"
@@ -15,8 +16,8 @@ namespace profd::rpc {
 // **Thread:** handlers on gRPC's; the manager is called on ctl only.
 class ControlService : public v1::Control::CallbackService {
  public:
-  ControlService(session::Manager& manager, base::Executor& ctl, auth::Tickets& tickets)
-      : manager_(manager), ctl_(ctl), tickets_(tickets) {}
+  ControlService(session::Manager& manager, base::Executor& ctl, auth::Tickets& tickets, Identity identity)
+      : manager_(manager), ctl_(ctl), tickets_(tickets), identity_(std::move(identity)) {}
 
   // See Server::Shutdown().
   size_t AbortAll() { return open_->AbortAll(); }
@@ -37,6 +38,8 @@ class ControlService : public v1::Control::CallbackService {
                                  v1::SessionInfo* reply) override;
   grpc::ServerUnaryReactor* Remove(grpc::CallbackServerContext* context, const v1::RemoveRequest* request,
                                    v1::SessionInfo* reply) override;
+  grpc::ServerWriteReactor<v1::FetchPiece>* Fetch(grpc::CallbackServerContext* context,
+                                                  const v1::FetchRequest* request) override;
   grpc::ServerUnaryReactor* List(grpc::CallbackServerContext* context, const v1::ListRequest* request,
                                  v1::ListReply* reply) override;
   grpc::ServerWriteReactor<v1::SessionInfo>* Watch(grpc::CallbackServerContext* context,
@@ -59,9 +62,13 @@ class ControlService : public v1::Control::CallbackService {
   template <typename Reply, typename Work>
   grpc::ServerUnaryReactor* OnCtl(grpc::CallbackServerContext* context, Reply* reply, Work work);
 
+  // The directory that came through the door with the caller's ticket.
+  base::Result<base::UniqueFd> TakeOutputDir(const grpc::CallbackServerContext& context);
+
   session::Manager& manager_;
   base::Executor& ctl_;
-  auth::Tickets& tickets_;
+  auth::Tickets& tickets_;  // of what came through the door beside a ticket
+  const Identity identity_;
   // Shared: a call whose work never ran on ctl outlives the service.
   const std::shared_ptr<OpenCalls> open_ = std::make_shared<OpenCalls>();
 };

@@ -9,12 +9,14 @@
 namespace profd::rpc {
 
 using base::Code;
+using base::Result;
 using base::Status;
 
 namespace {
 
 constexpr int kMaxItems = 1024;  // kinds, pids, devices: far beyond any node
 constexpr uint64_t kMaxLeaseNs = 365ull * 24 * 3600 * 1'000'000'000;
+constexpr uint64_t kFarthestNs = 3600ull * 1'000'000'000;  // an instant to begin at
 constexpr uint64_t kMinStorageBytes = 200'000'000;
 constexpr uint64_t kMaxStorageBytes = 4'294'967'295'000'000;
 
@@ -147,6 +149,22 @@ void EncodeDevice(const session::DeviceReport& report, v1::Device* out) {
   }
 }
 
+// Until the first sample, as of now.
+Result<uint64_t> DelayOf(const v1::SessionSpec& spec) {
+  if (spec.at_wall_ns() == 0) return spec.delay_ns();
+  if (spec.delay_ns() != 0) return Status(Code::kInvalidArgument, "a delay and an instant: give one of them");
+  const uint64_t now_ns = base::WallNs();
+  if (spec.at_wall_ns() <= now_ns) {
+    return Status(Code::kInvalidArgument, "the instant to begin at was " +
+                                              std::to_string((now_ns - spec.at_wall_ns()) / 1'000'000) +
+                                              " ms ago by this node's clock: give a later one");
+  }
+  if (spec.at_wall_ns() - now_ns > kFarthestNs) {
+    return Status(Code::kInvalidArgument, "the instant to begin at is more than an hour away");
+  }
+  return spec.at_wall_ns() - now_ns;
+}
+
 }  // namespace
 
 base::Result<session::SessionSpec> DecodeSpec(const v1::SessionSpec& untrusted) {
@@ -178,7 +196,8 @@ base::Result<session::SessionSpec> DecodeSpec(const v1::SessionSpec& untrusted) 
   spec.preset = untrusted.preset();
   spec.all_devices = untrusted.all_devices();
   spec.duration_ns = untrusted.duration_ns();
-  spec.delay_ns = untrusted.delay_ns();
+  PROFD_ASSIGN_OR_RETURN(spec.delay_ns, DelayOf(untrusted));
+  spec.at_wall_ns = untrusted.at_wall_ns();
   spec.storage_limit_bytes = storage_limit;
   spec.name = untrusted.name();
   spec.output = untrusted.output();

@@ -12,6 +12,8 @@
 #include "daemon/auth/socket_claim.h"
 #include "daemon/rpc/agent_service.h"
 #include "daemon/rpc/control_service.h"
+#include "daemon/rpc/identity.h"
+#include "daemon/rpc/remote_listener.h"
 #include "daemon/rpc/standard_services.h"
 
 namespace profd::rpc {
@@ -21,6 +23,7 @@ namespace {
 constexpr int kMaxReceivedBytes = 4 << 20;
 constexpr int kMaxSentBytes = 64 << 20;  // all targets of a full node
 constexpr int kMaxStreamsPerConnection = 64;
+constexpr int kHandshakeMs = 10'000;
 constexpr size_t kMaxBufferedBytes = 32 << 20;  // of all connections together
 constexpr std::chrono::milliseconds kShutdownGrace{100};
 constexpr std::chrono::milliseconds kLastWords{30};
@@ -34,8 +37,9 @@ std::vector<std::string> ServiceNames() {
 
 class Server::Impl {
  public:
-  Impl(session::Manager& manager, agent::Registry& agents, base::Executor& ctl, auth::Tickets& tickets)
-      : control(manager, ctl, tickets), agent(agents, ctl, tickets) {}
+  Impl(session::Manager& manager, agent::Registry& agents, base::Executor& ctl, auth::Tickets& tickets,
+       Identity identity)
+      : control(manager, ctl, tickets, std::move(identity)), agent(agents, ctl, tickets) {}
 
   ControlService control;
   AgentService agent;
@@ -47,13 +51,23 @@ class Server::Impl {
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() { Shutdown(); }
 
-base::Result<std::unique_ptr<Server>> Server::Start(const std::string& socket, session::Manager& manager,
+base::Result<std::unique_ptr<Server>> Server::Start(const config::Config& config, session::Manager& manager,
                                                     agent::Registry& agents, base::Executor& ctl,
                                                     auth::Tickets& tickets) {
-  auto impl = std::make_unique<Impl>(manager, agents, ctl, tickets);
+  const std::string& socket = config.socket;
+  const config::Config::Remote& remote = config.remote;
+  PROFD_ASSIGN_OR_RETURN(auth::RemoteRoles roles, auth::RemoteRoles::Parse({remote.viewers, remote.operators,
+                                                                            remote.admins, remote.users}));
+  auto impl = std::make_unique<Impl>(manager, agents, ctl, tickets,
+                                     Identity(tickets, std::move(roles), remote.plain));
   grpc::EnableDefaultHealthCheckService(false);
   grpc::ServerBuilder builder;
   builder.AddListeningPort("unix:" + socket, grpc::InsecureServerCredentials());
+  if (!remote.listen.empty()) {
+    PROFD_ASSIGN_OR_RETURN(const auto credentials, RemoteCredentials(remote));
+    builder.AddListeningPort(remote.listen, credentials);
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
+  }
   builder.SetMaxReceiveMessageSize(kMaxReceivedBytes);
   builder.SetMaxSendMessageSize(kMaxSentBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
@@ -68,7 +82,9 @@ base::Result<std::unique_ptr<Server>> Server::Start(const std::string& socket, s
   }
   if (impl->server == nullptr) {
     return base::Status(base::Code::kInternal,
-                        "cannot listen on " + socket + ": gRPC refused the socket; is its folder writable?");
+                        "cannot listen on " + socket +
+                            (remote.listen.empty() ? "" : " and " + remote.listen) +
+                            ": gRPC refused it; is the socket's folder writable, the port free?");
   }
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }

@@ -8,6 +8,7 @@
 #include "daemon/agent/registry.h"
 #include "daemon/auth/tickets.h"
 #include "daemon/base/executor.h"
+#include "daemon/config/config.h"
 #include "daemon/session/manager.h"
 
 namespace profd::rpc {
@@ -15,8 +16,8 @@ namespace profd::rpc {
 // **Thread:** the one that starts the daemon, or ctl. **Owns:** the socket file, gRPC's threads.
 class Server {
  public:
-  // `socket` is free: the SocketClaim saw to that.
-  static base::Result<std::unique_ptr<Server>> Start(const std::string& socket, session::Manager& manager,
+  // `config.socket` is free: the SocketClaim saw to that.
+  static base::Result<std::unique_ptr<Server>> Start(const config::Config& config, session::Manager& manager,
                                                      agent::Registry& agents, base::Executor& ctl,
                                                      auth::Tickets& tickets);
   ~Server();  // calls Shutdown()

@@ -21,6 +21,12 @@ namespace {
 constexpr size_t kMaxEnded = 256;
 constexpr int kMoveAttempts = 5;
 
+Status HasEnded(const SessionInfo& info) {
+  if (info.state == State::kSealed || info.state == State::kFailed) return {};
+  return {Code::kFailedPrecondition,
+          "session " + info.id + " is " + StateName(info.state) + "; profctl stop " + info.id + " first"};
+}
+
 }  // namespace
 
 Book::Book(base::Executor& ctl, Aside& aside, const config::Config& config)
@@ -87,6 +93,22 @@ Result<SessionInfo> Book::Get(const Caller& caller, const std::string& id) const
   return Status{Code::kNotFound, "no session '" + id + "'; profctl list shows them"};
 }
 
+Result<StoredTrace> Book::Locate(const Caller& caller, const std::string& id,
+                                 const std::string& directory) const {
+  PROFD_ASSIGN_OR_RETURN(const SessionInfo info, Get(caller, id));
+  PROFD_RETURN_IF_ERROR(HasEnded(info));
+  if (std::find(info.directories.begin(), info.directories.end(), directory) == info.directories.end()) {
+    return Status{Code::kNotFound, "session " + id + " has no directory '" + directory + "'"};
+  }
+  const std::string spool = config_.store.spool + "/";
+  const size_t slash = directory.rfind('/');
+  if (!directory.starts_with(spool) || slash < spool.size()) {
+    return Status{Code::kFailedPrecondition, directory + " is not in profd's spool: its owner has it"};
+  }
+  return StoredTrace{config_.store.spool, directory.substr(spool.size(), slash - spool.size()),
+                     directory.substr(slash + 1)};
+}
+
 // A session that the caller may pin and remove.
 Result<SessionInfo> Book::Changeable(const Caller& caller, const std::string& id) const {
   PROFD_ASSIGN_OR_RETURN(SessionInfo info, Get(caller, id));
@@ -106,9 +128,8 @@ void Book::Pin(const Caller& caller, const std::string& id, bool pinned, Done do
 // … and that nothing is written to any more.
 Result<SessionInfo> Book::Ended(const Caller& caller, const std::string& id) const {
   PROFD_ASSIGN_OR_RETURN(SessionInfo info, Changeable(caller, id));
-  if (info.state == State::kSealed || info.state == State::kFailed) return info;
-  return Status{Code::kFailedPrecondition,
-                "session " + id + " is " + StateName(info.state) + "; profctl stop " + id + " first"};
+  PROFD_RETURN_IF_ERROR(HasEnded(info));
+  return info;
 }
 
 void Book::Remove(const Caller& caller, const std::string& id, Done done) {

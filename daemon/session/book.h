@@ -44,6 +44,8 @@ class Book {
   // See Manager.
   std::vector<SessionInfo> List(const auth::Caller& caller) const;
   base::Result<SessionInfo> Get(const auth::Caller& caller, const std::string& id) const;
+  base::Result<StoredTrace> Locate(const auth::Caller& caller, const std::string& id,
+                                   const std::string& directory) const;
   void Pin(const auth::Caller& caller, const std::string& id, bool pinned, Done done);
   void Remove(const auth::Caller& caller, const std::string& id, Done done);
   void Move(const auth::Caller& caller, const std::string& id, const std::string& output,

@@ -479,6 +479,10 @@ void Manager::Remove(const Caller& caller, const std::string& session,
                      std::function<void(Result<SessionInfo>)> done) {
   impl_->book().Remove(caller, session, std::move(done));
 }
+Result<StoredTrace> Manager::Locate(const Caller& caller, const std::string& session,
+                                    const std::string& directory) {
+  return impl_->book().Locate(caller, session, directory);
+}
 void Manager::Move(const Caller& caller, const std::string& session, const std::string& output,
                    std::shared_ptr<base::UniqueFd> to, std::function<void(Result<SessionInfo>)> done) {
   impl_->book().Move(caller, session, output, std::move(to), std::move(done));

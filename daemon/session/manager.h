@@ -62,6 +62,9 @@ class Manager {
   // The same to the open directory `to`, of which `output` is the text; answers when it is there.
   void Move(const auth::Caller& caller, const std::string& session, const std::string& output,
             std::shared_ptr<base::UniqueFd> to, std::function<void(base::Result<SessionInfo>)> done);
+  // Where one of the session's directories is, for a caller who may read it.
+  base::Result<StoredTrace> Locate(const auth::Caller& caller, const std::string& session,
+                                   const std::string& directory);
   // Newest first; of other users only for root.
   std::vector<SessionInfo> List(const auth::Caller& caller);
   void Devices(const auth::Caller& caller, std::function<void(base::Result<NodeReport>)> done);

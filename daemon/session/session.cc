@@ -141,7 +141,7 @@ void Session::Start(std::function<void(Result<SessionInfo>)> done) {
     }
     std::exchange(self->on_started_, nullptr)(self->Info());
     std::weak_ptr<Session> weak = self;
-    self->timers_.push_back(self->services_.ctl.After(self->setup_.spec.delay_ns, [weak] {
+    self->timers_.push_back(self->services_.ctl.After(self->DelayLeft(), [weak] {
       const auto self = weak.lock();
       if (!self || self->state_ != State::kArmed) return;
       for (KindState& kind : self->setup_.plan.kinds) {
@@ -161,6 +161,13 @@ void Session::OnFired(const Status& status) {
   } else {
     OnFailed(status);
   }
+}
+
+// What arming took is part of the way to an instant, not of a delay.
+uint64_t Session::DelayLeft() const {
+  const uint64_t at_ns = setup_.spec.at_wall_ns;
+  if (at_ns == 0) return setup_.spec.delay_ns;
+  return at_ns - std::min(at_ns, base::WallNs());
 }
 
 void Session::OnRunning() {

@@ -74,6 +74,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::shared_ptr<Trace> NewTrace();
   std::string Holder() const;
   void OnFired(const base::Status& status);
+  uint64_t DelayLeft() const;
   void OnRunning();
   void OnFailed(const base::Status& status);
   void WatchTargets();

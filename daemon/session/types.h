@@ -38,6 +38,7 @@ struct SessionSpec {
   std::vector<uint32_t> devices;
   uint64_t duration_ns = 0;  // 0 = config session.default_duration
   uint64_t delay_ns = 0;
+  uint64_t at_wall_ns = 0;  // when the delay is over, wherever it was counted from; 0 = by delay_ns
   uint64_t storage_limit_bytes = 0;  // 0 = none
   std::string name;
   std::map<std::string, std::string> labels;
@@ -105,6 +106,11 @@ struct SessionInfo {
   std::vector<std::string> warnings;  // of what may become a loss
   std::string paused;                 // why nothing is stored at the moment
   std::vector<KindState> kinds;
+};
+
+// A directory in the spool that nothing is written to any more.
+struct StoredTrace {
+  std::string spool, user, name;
 };
 
 }  // namespace profd::session

@@ -22,7 +22,7 @@ OF_THE_FLOOD = re.compile(r"stamps go backwards|stamps are outside the session|p
 
 
 def flood(rate_mb_s):
-    return f"devices: 2\nchip: 910B\nmode: flood\nrate_mb_s: {rate_mb_s}\n"
+    return f"devices: 2\nchip: 910B\nmode: flood\nrate_mb_s: {round(rate_mb_s * harness.FLOOD_SHARE)}\n"
 
 
 def disk_bytes(path):

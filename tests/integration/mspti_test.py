@@ -89,8 +89,9 @@ class MsptiTest(harness.ProfdTest):
         # Both devices' kernels lie in the second that they worked, and one follows the other on its stream.
         streams = {}
         for kernel in agent.of("kernel"):
-            self.assertLessEqual(begin, kernel["begin_ns"])
-            self.assertLessEqual(kernel["end_ns"], end)
+            # As sure as two clocks are read one after the other on a busy machine.
+            self.assertLessEqual(begin - 10_000_000, kernel["begin_ns"])
+            self.assertLessEqual(kernel["end_ns"], end + 10_000_000)
             streams.setdefault((kernel["category"], kernel["detail"]), []).append((kernel["begin_ns"], kernel["end_ns"]))
         self.assertEqual({device for device, _ in streams}, {0, 1})
         for times in streams.values():

@@ -96,7 +96,7 @@ class SessionTest(harness.ProfdTest):
 
     def test_delay_starts_later(self):
         daemon = self.profd()
-        started = daemon.begin("--collect", "hbm", "--delay", "1s")
+        started = daemon.begin("--collect", "hbm", "--delay", "4s")
         self.assertEqual({entry["verdict"] for entry in started["kinds"]}, {"pending"})
         self.assertEqual(daemon.status(started["session"])["state"], "armed")
         harness.wait_until(lambda: daemon.status(started["session"])["state"] == "running", "the delay to pass")

@@ -81,6 +81,12 @@ void Manager::Pin(const auth::Caller& caller, const std::string& session, bool p
   done(Get(caller, session));
 }
 
+base::Result<StoredTrace> Manager::Locate(const auth::Caller& caller, const std::string& session,
+                                          const std::string& /*directory*/) {
+  PROFD_RETURN_IF_ERROR(Get(caller, session).status());
+  return base::Status(base::Code::kFailedPrecondition, "nothing is in a spool here");
+}
+
 void Manager::Remove(const auth::Caller& caller, const std::string& session,
                      std::function<void(base::Result<SessionInfo>)> done) {
   const base::Result<SessionInfo> info = Get(caller, session);

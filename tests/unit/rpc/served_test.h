@@ -28,7 +28,8 @@ class ServedTest : public testing::Test {
     folder_ = testing::TempDir() + "rpcXXXXXX";
     ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
     socket_ = folder_ + "/p.sock";
-    base::Result<std::unique_ptr<Server>> server = Server::Start(socket_, manager_, agents_, ctl_, tickets_);
+    config_.socket = socket_;
+    base::Result<std::unique_ptr<Server>> server = Server::Start(config_, manager_, agents_, ctl_, tickets_);
     ASSERT_TRUE(server.ok()) << server.status().message();
     server_ = std::move(server).value();
     base::Result<std::unique_ptr<auth::Door>> door =
@@ -77,7 +78,7 @@ class ServedTest : public testing::Test {
   std::string socket_;
   base::Executor ctl_;
   auth::Tickets tickets_;
-  const config::Config config_;
+  config::Config config_;
   agent::Registry agents_{ctl_, {.geometry = {2, 256, 65536}, .max_peers = 4, .max_peers_per_uid = 3}};
   auth::Rights rights_;
   session::Manager manager_{ctl_, config_, nullptr, "", agents_, rights_};

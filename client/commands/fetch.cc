@@ -1,0 +1,189 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/crc32c.h"
+#include "base/unique_fd.h"
+#include "client/commands/commands.h"
+#include "client/json.h"
+#include "client/text.h"
+
+namespace profd::client {
+
+namespace {
+
+namespace fs = std::filesystem;
+using base::Code;
+using base::Result;
+using base::Status;
+using base::UniqueFd;
+
+constexpr char kUnderWay[] = ".fetching_";
+
+// "a/b/c" of plain names: what another machine sends must not lead out of the directory.
+bool IsBelow(const std::string& path) {
+  if (path.empty() || path.size() > 4096) return false;
+  for (size_t begin = 0; begin <= path.size();) {
+    const size_t end = std::min(path.find('/', begin), path.size());
+    const std::string name = path.substr(begin, end - begin);
+    if (name.empty() || name == "." || name == ".." || name.find('\0') != std::string::npos) return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
+// One directory on its way here: files arrive one after the other, each checked at its end.
+class Arrival {
+ public:
+  explicit Arrival(fs::path root) : root_(std::move(root)) {}
+
+  // Where an attempt before this one ended: its last file may be cut off, all before it are whole.
+  Result<std::pair<std::string, uint64_t>> Resume() const {
+    std::pair<std::string, uint64_t> at;
+    std::error_code error;
+    for (fs::recursive_directory_iterator entry(root_, error), end; !error && entry != end;
+         entry.increment(error)) {
+      if (!entry->is_regular_file(error)) continue;
+      const std::string path = entry->path().lexically_relative(root_);
+      if (path >= at.first) at = {path, entry->file_size(error)};
+    }
+    return at;
+  }
+
+  Status Take(const v1::FetchPiece& piece) {
+    const bool is_folder = piece.path().ends_with('/');
+    const std::string name = piece.path().substr(0, piece.path().size() - (is_folder ? 1 : 0));
+    if (!IsBelow(name)) return {Code::kDataLoss, "profd sent a file '" + OneLine(piece.path()) + "'"};
+    if (is_folder) return MakeFolder(root_ / name);
+    PROFD_RETURN_IF_ERROR(Open(piece.path()));
+    if (piece.offset() != size_) {
+      return {Code::kDataLoss, piece.path() + ": byte " + std::to_string(piece.offset()) + " came where " +
+                                   std::to_string(size_) + " was expected; remove " + root_.string() +
+                                   " and fetch again"};
+    }
+    const std::string& data = piece.data();
+    for (size_t done = 0; done < data.size();) {
+      const ssize_t put = ::write(file_.get(), data.data() + done, data.size() - done);
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) return Status::FromErrno("write " + (root_ / path_).string());
+      done += static_cast<size_t>(put);
+    }
+    size_ += data.size();
+    sum_ = base::Crc32c(data.data(), data.size(), sum_);
+    bytes_ += data.size();
+    if (!piece.end_of_file()) return {};
+    if (sum_ != piece.crc32c()) {
+      ::unlink((root_ / path_).c_str());
+      return {Code::kDataLoss, path_ + ": the checksum is wrong; fetch again"};
+    }
+    file_.Reset();
+    path_.clear();
+    ++files_;
+    return {};
+  }
+  // Every file that was begun has ended.
+  bool whole() const { return path_.empty(); }
+  uint64_t files() const { return files_; }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  static Status MakeFolder(const fs::path& folder) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) return {Code::kInternal, "make " + folder.string() + ": " + error.message()};
+    return {};
+  }
+
+  Status Open(const std::string& path) {
+    if (path == path_) return {};
+    if (!path_.empty()) return {Code::kDataLoss, path_ + " has no end; fetch again"};
+    const fs::path target = root_ / path;
+    PROFD_RETURN_IF_ERROR(MakeFolder(target.parent_path()));
+    file_.Reset(::open(target.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0640));
+    if (!file_) return Status::FromErrno("create " + target.string());
+    path_ = path;
+    size_ = 0;
+    sum_ = 0;
+    // What an earlier attempt has brought counts for the checksum.
+    std::vector<char> buffer(1u << 20);
+    for (ssize_t got; (got = ::read(file_.get(), buffer.data(), buffer.size())) != 0;) {
+      if (got < 0) return Status::FromErrno("read " + target.string());
+      sum_ = base::Crc32c(buffer.data(), static_cast<size_t>(got), sum_);
+      size_ += static_cast<uint64_t>(got);
+    }
+    return {};
+  }
+
+  const fs::path root_;
+  std::string path_;  // of the file under way, "" = none
+  UniqueFd file_;
+  uint64_t size_ = 0;
+  uint32_t sum_ = 0;
+  uint64_t files_ = 0, bytes_ = 0;
+};
+
+// Into `out`, under its own name when it is whole; the bytes that came.
+Result<uint64_t> FetchDirectory(ControlClient& control, const std::string& session,
+                                const std::string& directory, const fs::path& out) {
+  const std::string name = fs::path(directory).filename();
+  if (!IsBelow(name)) return Status(Code::kDataLoss, "profd named a directory '" + OneLine(directory) + "'");
+  const fs::path target = out / name;
+  std::error_code error;
+  if (fs::exists(target, error)) return uint64_t{0};  // fetched before
+  const fs::path under_way = out / (kUnderWay + name);
+  fs::create_directories(under_way, error);
+  if (error) return Status(Code::kInternal, "make " + under_way.string() + ": " + error.message());
+  fs::permissions(under_way, static_cast<fs::perms>(0750), error);
+  Arrival arrival(under_way);
+  PROFD_ASSIGN_OR_RETURN(const auto at, arrival.Resume());
+  v1::FetchRequest request;
+  request.set_session(session);
+  request.set_directory(directory);
+  request.set_from_path(at.first);
+  request.set_from_offset(at.second);
+  PROFD_RETURN_IF_ERROR(
+      control.Fetch(request, [&](const v1::FetchPiece& piece) { return arrival.Take(piece); }));
+  if (!arrival.whole()) return Status(Code::kDataLoss, name + " ended in the middle of a file; fetch again");
+  if (::rename(under_way.c_str(), target.c_str()) != 0) return Status::FromErrno("name " + target.string());
+  return arrival.bytes();
+}
+
+}  // namespace
+
+ExitCode RunFetch(const Common& common, const FetchOptions& options) {
+  base::Result<Connection> connection = Connect(common);
+  if (!connection.ok()) return Fail(connection.status());
+  const base::Result<v1::SessionInfo> info = connection->control->Get(options.session);
+  if (!info.ok()) return Fail(info.status());
+  const fs::path out = options.out.empty() ? fs::path(".") : fs::path(options.out);
+  std::error_code error;
+  if (!fs::is_directory(out, error)) {
+    return Fail({Code::kNotFound, "--out " + out.string() + " is no directory: make it first"});
+  }
+  v1::SessionInfo here = *info;
+  here.clear_directories();
+  uint64_t bytes = 0;
+  for (const std::string& directory : info->directories()) {
+    const Result<uint64_t> fetched = FetchDirectory(*connection->control, options.session, directory, out);
+    if (!fetched.ok()) return Fail(fetched.status());
+    bytes += *fetched;
+    here.add_directories(fs::absolute(out / fs::path(directory).filename(), error).lexically_normal());
+  }
+  if (here.directories_size() > 0) here.set_directory(here.directories(here.directories_size() - 1));
+  if (common.json) {
+    Print(SessionJson(here));
+    return ExitCode::kOk;
+  }
+  for (const std::string& directory : here.directories()) Print(directory + "\n");
+  Print(FormatBytes(static_cast<double>(bytes)) + " fetched, checksums right\n");
+  return ExitCode::kOk;
+}
+
+}  // namespace profd::client

@@ -1,0 +1,143 @@
+#include "client/fleet/fleet.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <map>
+#include <thread>
+
+#include "base/clock.h"
+#include "client/commands/transcript.h"
+#include "client/json.h"
+#include "client/text.h"
+
+namespace profd::client {
+
+namespace {
+
+constexpr size_t kHostsNamed = 16;
+
+std::vector<std::string> LinesOf(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    if (end > begin) lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+std::string Names(const std::vector<std::string>& hosts) {
+  std::string text;
+  for (size_t i = 0; i < std::min(hosts.size(), kHostsNamed); ++i) text += (i > 0 ? "," : "") + hosts[i];
+  if (hosts.size() > kHostsNamed) text += " and " + std::to_string(hosts.size() - kHostsNamed) + " more";
+  return text;
+}
+
+// The first line once, when it is the same for all who have several: it is a heading then.
+std::string Table(const std::vector<Answer>& answers) {
+  size_t width = 4;
+  std::string heading;
+  bool one_heading = true;
+  for (const Answer& answer : answers) {
+    if (answer.out.empty()) continue;
+    width = std::max(width, answer.host.size());
+    const std::vector<std::string> lines = LinesOf(answer.out);
+    if (lines.size() < 2) {
+      one_heading = false;
+    } else if (heading.empty()) {
+      heading = lines.front();
+    } else if (heading != lines.front()) {
+      one_heading = false;
+    }
+  }
+  one_heading = one_heading && !heading.empty();
+  const auto row = [width](const std::string& host, const std::string& line) {
+    return host + std::string(width + 2 - host.size(), ' ') + line + "\n";
+  };
+  std::string text = one_heading ? row("HOST", heading) : "";
+  for (const Answer& answer : answers) {
+    std::vector<std::string> lines = LinesOf(answer.out);
+    if (one_heading && !lines.empty()) lines.erase(lines.begin());
+    for (const std::string& line : lines) text += row(answer.host, line);
+  }
+  return text;
+}
+
+void PrintSkew(const Common& common, const std::vector<Answer>& answers) {
+  int64_t first = INT64_MAX, last = INT64_MIN;
+  uint64_t uncertainty = 0;
+  size_t fired = 0;
+  for (const Answer& answer : answers) {
+    if (!answer.firing) continue;
+    first = std::min(first, answer.firing->late_ns);
+    last = std::max(last, answer.firing->late_ns);
+    uncertainty = std::max(uncertainty, answer.firing->uncertainty_ns);
+    ++fired;
+  }
+  if (fired == 0) return;
+  const auto skew_ns = static_cast<uint64_t>(last - first);
+  if (common.json) return Print(SkewJson(fired, skew_ns, last, uncertainty));
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "%zu nodes fired within %.1f ms, the last %.1f ms after the instant (each ± %.1f ms)\n",
+                fired, static_cast<double>(skew_ns) / 1e6, static_cast<double>(last) / 1e6,
+                static_cast<double>(uncertainty) / 1e6);
+  Print(text);
+}
+
+}  // namespace
+
+std::vector<Answer> AskAll(const Common& common, const std::vector<std::string>& hosts, size_t parallel,
+                           const std::function<ExitCode(const Common&)>& verb) {
+  std::vector<Answer> answers(hosts.size());
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i; (i = next.fetch_add(1)) < hosts.size();) {
+      Answer& answer = answers[i];
+      answer.host = hosts[i];
+      if (common.deadline_ns != 0 && base::MonotonicNs() >= common.deadline_ns) {
+        answer.code = ExitCode::kUnavailable;
+        answer.err = "not asked: the time (--timeout) was over before its turn";
+        continue;
+      }
+      Common one = common;
+      one.host = hosts[i];
+      const Transcript transcript;
+      answer.code = verb(one);
+      answer.out = transcript.out();
+      answer.err = transcript.err();
+      answer.firing = transcript.firing();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < std::min(parallel, hosts.size()); ++i) threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
+  return answers;
+}
+
+ExitCode ReportAnswers(const Common& common, const std::vector<Answer>& answers) {
+  std::map<std::string, std::vector<std::string>> errors;
+  std::map<ExitCode, size_t> codes;
+  for (const Answer& answer : answers) {
+    ++codes[answer.code];
+    if (common.json) {
+      Print(AnswerJson(answer.host, static_cast<int>(answer.code), answer.out, answer.err));
+    } else if (!answer.err.empty()) {
+      // What a host says of itself differs by its name only.
+      std::string said = answer.err;
+      for (size_t at; (at = said.find(answer.host)) != std::string::npos;)
+        said.replace(at, answer.host.size(), "…");
+      errors[said].push_back(answer.host);
+    }
+  }
+  if (!common.json) Print(Table(answers));
+  PrintSkew(common, answers);
+  for (const auto& [said, hosts] : errors) {
+    std::fprintf(stderr, "profctl: %zu of %zu hosts: %s (%s)\n", hosts.size(), answers.size(),
+                 OneLine(said).c_str(), Names(hosts).c_str());
+  }
+  return codes.size() == 1 ? codes.begin()->first : ExitCode::kSomeHosts;
+}
+
+}  // namespace profd::client

@@ -1,0 +1,35 @@
+// One verb on many nodes at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/commands/commands.h"
+#include "client/commands/transcript.h"
+
+namespace profd::client {
+
+// What one node said.
+struct Answer {
+  std::string host;
+  ExitCode code = ExitCode::kFailed;
+  std::string out;  // what the verb would have printed
+  std::string err;  // and its one line of error, without "profctl: "
+  std::optional<Firing> firing;
+};
+
+// Runs `verb` for every host, `parallel` at once, each with its `host` in the options. A host whose turn has
+// not come by `common.deadline_ns` is not asked, and says so.
+std::vector<Answer> AskAll(const Common& common, const std::vector<std::string>& hosts, size_t parallel,
+                           const std::function<ExitCode(const Common&)>& verb);
+
+// Prints one table of all, the errors by what they say, and how far apart the nodes fired; with --json a line
+// for each host. 0 when every host
+// did it, the code of all when none did and all say the same, else kSomeHosts.
+ExitCode ReportAnswers(const Common& common, const std::vector<Answer>& answers);
+
+}  // namespace profd::client

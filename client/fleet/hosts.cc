@@ -1,0 +1,196 @@
+#include "client/fleet/hosts.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "base/unique_fd.h"
+#include "client/text.h"
+
+extern char** environ;
+
+namespace profd::client {
+
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using base::UniqueFd;
+
+constexpr int kMostNested = 8;  // files that name files
+
+Status Wrong(std::string_view part, const std::string& why) {
+  return {Code::kInvalidArgument, "--hosts " + OneLine(part) + ": " + why};
+}
+
+// What a program prints; it runs without a shell.
+Result<std::string> OutputOf(std::vector<std::string> command) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return Status::FromErrno("pipe");
+  const UniqueFd from(ends[0]);
+  UniqueFd to(ends[1]);
+  std::vector<char*> arguments;
+  for (std::string& word : command) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, to.get(), STDOUT_FILENO);
+  pid_t pid = 0;
+  const int error = ::posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return Status::FromErrno(command[0], error);
+  to.Reset();
+  std::string text;
+  char buffer[4096];
+  for (ssize_t got; (got = ::read(from.get(), buffer, sizeof buffer)) != 0;) {
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) break;
+    text.append(buffer, static_cast<size_t>(got));
+  }
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+  if (status != 0) return Status(Code::kFailedPrecondition, command[0] + " failed; its words are above");
+  return text;
+}
+
+class Expansion {
+ public:
+  Status Take(std::string_view text, int depth) {
+    for (size_t begin = 0; begin <= text.size();) {
+      // A comma between brackets is the range's.
+      size_t end = begin;
+      for (int open = 0; end < text.size() && (open > 0 || text[end] != ','); ++end) {
+        open += text[end] == '[' ? 1 : text[end] == ']' ? -1 : 0;
+      }
+      PROFD_RETURN_IF_ERROR(Part(Trim(text.substr(begin, end - begin)), depth));
+      begin = end + 1;
+    }
+    return {};
+  }
+  std::vector<std::string> hosts;
+
+ private:
+  static std::string_view Trim(std::string_view text) {
+    constexpr std::string_view kBlank = " \t\r\n";
+    const size_t begin = text.find_first_not_of(kBlank);
+    if (begin == std::string_view::npos) return {};
+    return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
+  }
+
+  Status Part(std::string_view part, int depth) {
+    if (part.empty()) return Wrong(part, "a name is missing between the commas");
+    if (part.front() == '@') return File(std::string(part.substr(1)), depth);
+    if (part.starts_with("slurm:")) return Slurm(part, std::string(part.substr(6)));
+    if (part.starts_with("k8s:")) return Kubernetes(part, std::string(part.substr(4)));
+    return Ranges(part, "", part);
+  }
+
+  Status File(const std::string& path, int depth) {
+    if (depth == kMostNested) return Wrong("@" + path, "files that name each other");
+    std::ifstream file(path);
+    if (!file) return Wrong("@" + path, "cannot be read");
+    for (std::string line; std::getline(file, line);) {
+      const std::string_view names = Trim(std::string_view(line).substr(0, line.find('#')));
+      if (!names.empty()) PROFD_RETURN_IF_ERROR(Take(names, depth + 1));
+    }
+    return {};
+  }
+
+  Status Lines(std::string_view part, const Result<std::string>& output) {
+    if (!output.ok()) return Wrong(part, output.status().message());
+    std::istringstream words(*output);
+    size_t before = hosts.size();
+    for (std::string name; words >> name;) PROFD_RETURN_IF_ERROR(Ranges(part, "", name));
+    return hosts.size() > before ? Status::Ok() : Wrong(part, "no nodes");
+  }
+  Status Slurm(std::string_view part, const std::string& job) {
+    if (job.empty() || job.front() == '-') return Wrong(part, "expected slurm:JOBID");
+    const Result<std::string> list = OutputOf({"squeue", "-h", "-o", "%N", "-j", job});
+    if (!list.ok()) return Wrong(part, list.status().message());
+    const std::string names(Trim(*list));
+    if (names.empty()) return Wrong(part, "squeue knows no nodes of it");
+    return Lines(part, OutputOf({"scontrol", "show", "hostnames", names}));
+  }
+  Status Kubernetes(std::string_view part, const std::string& selector) {
+    if (selector.empty() || selector.front() == '-') return Wrong(part, "expected k8s:LABEL=VALUE");
+    return Lines(part, OutputOf({"kubectl", "get", "pods", "--all-namespaces", "-l", selector, "-o",
+                                 "jsonpath={range .items[*]}{.status.hostIP}{\"\\n\"}{end}"}));
+  }
+
+  // `done` is what stands in front, brackets resolved.
+  Status Ranges(std::string_view part, const std::string& done, std::string_view rest) {
+    const size_t open = rest.find('[');
+    // [::1]:9478 is an address.
+    if (open == std::string_view::npos || rest.find(':', open) < rest.find(']', open)) {
+      return Add(part, done + std::string(rest));
+    }
+    const size_t close = rest.find(']', open);
+    if (close == std::string_view::npos) return Wrong(part, "a [ without its ]");
+    const std::string front = done + std::string(rest.substr(0, open));
+    std::string_view list = rest.substr(open + 1, close - open - 1);
+    while (true) {
+      const size_t comma = list.find(',');
+      PROFD_RETURN_IF_ERROR(Range(part, front, list.substr(0, comma), rest.substr(close + 1)));
+      if (comma == std::string_view::npos) return {};
+      list.remove_prefix(comma + 1);
+    }
+  }
+  Status Range(std::string_view part, const std::string& front, std::string_view range,
+               std::string_view rest) {
+    const size_t dash = range.find('-');
+    const std::string_view low = range.substr(0, dash);
+    const std::string_view high = dash == std::string_view::npos ? low : range.substr(dash + 1);
+    uint32_t from = 0, to = 0;
+    const auto number = [](std::string_view text, uint32_t& value) {
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+      return error == std::errc() && end == text.data() + text.size();
+    };
+    if (!number(low, from) || !number(high, to) || to < from || to - from >= kMostHosts) {
+      return Wrong(part, "'" + std::string(range) + "' is no range; e.g. n[001-512]");
+    }
+    for (uint32_t value = from; value <= to; ++value) {
+      std::string digits = std::to_string(value);
+      if (digits.size() < low.size()) digits.insert(0, low.size() - digits.size(), '0');
+      PROFD_RETURN_IF_ERROR(Ranges(part, front + digits, rest));
+    }
+    return {};
+  }
+
+  Status Add(std::string_view part, std::string host) {
+    const size_t colon = host.rfind(':');
+    const bool has_port =
+        colon != std::string::npos && host.find(']', colon) == std::string::npos && host.find(':') == colon;
+    const bool is_six = host.starts_with('[') && colon != std::string::npos && host[colon - 1] == ']';
+    if (!has_port && !is_six) {
+      if (host.find(':') != std::string::npos && !host.starts_with('[')) host = "[" + host + "]";
+      host += std::string(":") + kDefaultPort;
+    }
+    if (host.find_first_of(" \t/'\"") != std::string::npos || host.front() == ':' || host.back() == ':') {
+      return Wrong(part, "'" + host + "' is no host");
+    }
+    if (!seen_.insert(host).second) return {};
+    if (hosts.size() == kMostHosts) return Wrong(part, "more than " + std::to_string(kMostHosts) + " hosts");
+    hosts.push_back(std::move(host));
+    return {};
+  }
+
+  std::set<std::string> seen_;
+};
+
+}  // namespace
+
+Result<std::vector<std::string>> ExpandHosts(std::string_view text) {
+  Expansion expansion;
+  PROFD_RETURN_IF_ERROR(expansion.Take(text, 0));
+  return std::move(expansion.hosts);
+}
+
+}  // namespace profd::client

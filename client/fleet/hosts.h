@@ -1,0 +1,24 @@
+// Which nodes: the language of --hosts.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace profd::client {
+
+// Separated by commas, each once, in the order given:
+//   node7, node7:9478    a name or address; without a port kDefaultPort
+//   n[001-512,600]:9478  a range keeps its leading zeros; several ranges multiply
+//   @FILE                one or more of these a line, # begins a comment
+//   slurm:JOBID          the nodes of a job, as scontrol says
+//   k8s:SELECTOR         the nodes that pods with these labels run on, as kubectl says
+// The error names the part that is wrong.
+base::Result<std::vector<std::string>> ExpandHosts(std::string_view text);
+
+inline constexpr char kDefaultPort[] = "9478";
+inline constexpr size_t kMostHosts = 100'000;
+
+}  // namespace profd::client

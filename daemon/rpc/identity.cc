@@ -1,0 +1,41 @@
+#include "daemon/rpc/identity.h"
+
+#include <grpcpp/security/auth_context.h>
+
+#include "daemon/rpc/call_status.h"
+
+namespace profd::rpc {
+
+namespace {
+
+std::string Text(grpc::string_ref text) { return {text.data(), text.size()}; }
+
+auth::RemotePeer PeerOf(const grpc::CallbackServerContext& context) {
+  auth::RemotePeer peer;
+  peer.address = context.peer();
+  const auto properties = context.auth_context();
+  for (const char* const kind : {"x509_subject_alternative_name", "x509_common_name"}) {
+    for (const grpc::string_ref& name : properties->FindPropertyValues(kind))
+      peer.names.push_back(Text(name));
+  }
+  return peer;
+}
+
+}  // namespace
+
+bool IsRemote(const grpc::CallbackServerContext& context) {
+  const std::string peer = context.peer();
+  return peer.starts_with("ipv4:") || peer.starts_with("ipv6:");
+}
+
+base::Result<auth::Caller> Identity::Of(const grpc::CallbackServerContext& context) const {
+  // A ticket that travels beside a certificate is somebody else's.
+  if (context.auth_context()->IsPeerAuthenticated())
+    return roles_.CallerOf(PeerOf(context), tickets_.rights());
+  const base::Result<std::string> ticket = TicketOf(context);
+  if (ticket.ok()) return tickets_.Find(*ticket);
+  if (IsRemote(context)) return auth::RemoteRoles::CallerAs(plain_role_, context.peer());
+  return ticket.status();
+}
+
+}  // namespace profd::rpc

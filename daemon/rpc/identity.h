@@ -1,0 +1,32 @@
+// Who makes a call: the ticket of a local process, or the certificate of another machine.
+#pragma once
+
+#include <grpcpp/server_context.h>
+
+#include <string>
+#include <utility>
+
+#include "daemon/auth/remote_roles.h"
+#include "daemon/auth/tickets.h"
+
+namespace profd::rpc {
+
+// Over TCP, be it on loopback.
+bool IsRemote(const grpc::CallbackServerContext& context);
+
+// **Thread:** any, but not ctl: names of accounts may be looked up.
+class Identity {
+ public:
+  // `plain_role`: of a caller on loopback without a certificate; "" = there is no such listener.
+  Identity(auth::Tickets& tickets, auth::RemoteRoles roles, std::string plain_role)
+      : tickets_(tickets), roles_(std::move(roles)), plain_role_(std::move(plain_role)) {}
+
+  base::Result<auth::Caller> Of(const grpc::CallbackServerContext& context) const;
+
+ private:
+  auth::Tickets& tickets_;
+  const auth::RemoteRoles roles_;
+  const std::string plain_role_;
+};
+
+}  // namespace profd::rpc

@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+"""profd over TCP: who gets in, who may what, and how sessions come here."""
+import filecmp
+import os
+import pathlib
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import unittest
+
+import authority
+import harness
+
+SIM = "devices: 2\nchip: 910B\n"
+KINDS = ("--devices", "all", "--collect", "hbm,pcie")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def files_of(directory):
+    root = pathlib.Path(directory)
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
+
+
+def folders_of(directory):
+    root = pathlib.Path(directory)
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_dir())
+
+
+class RemoteTest(harness.ProfdTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.authority = authority.Authority()
+        cls.node = cls.authority.issue("node", "DNS:localhost,IP:127.0.0.1")
+        cls.cards = {name: cls.authority.issue(name) for name in ("root of ops", "op", "eye", "nobody's", "job")}
+        cls.cards["by name"] = cls.authority.issue("x", "DNS:console.example", file="console")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.authority.close()
+
+    def remote(self, **settings):
+        """A daemon that listens; its port is `self.port`."""
+        self.port = free_port()
+        cert, key = self.node
+        given = {"listen": f"127.0.0.1:{self.port}", "cert": cert, "key": key, "client_ca": self.authority.ca,
+                 "admins": "root of ops, console.example", "operators": "op", "viewers": "eye", "users": "job=nobody"}
+        given.update(settings)
+        return self.profd(sim=SIM, config="remote:\n" + "".join(f'  {key}: "{value}"\n' for key, value in given.items()))
+
+    def ask(self, daemon, card, *arguments, host="localhost"):
+        cert, key = self.cards[card] if isinstance(card, str) else card
+        return daemon.ctl("--host", f"{host}:{self.port}", "--tls-ca", self.authority.ca, "--tls-cert", cert, "--tls-key", key,
+                          *arguments)
+
+    def scratch(self):
+        folder = tempfile.TemporaryDirectory(prefix="profd-fetch-")
+        self.addCleanup(folder.cleanup)
+        return pathlib.Path(folder.name)
+
+    def recorded(self, daemon):
+        session = daemon.begin(*KINDS, "--duration", "1s", "--wait")
+        return session["session"], session["directory"]
+
+    def test_an_admin_far_away_does_all_that_root_does_here(self):
+        daemon = self.remote()
+        for card in ("root of ops", "by name"):
+            self.assertEqual(self.ask(daemon, card, "devices").code, harness.OK)
+        self.assertEqual(self.ask(daemon, "root of ops", "devices", host="127.0.0.1").code, harness.OK)
+        begun = self.ask(daemon, "root of ops", "start", *KINDS, "--json")
+        self.assertEqual(begun.code, harness.OK, begun)
+        session = begun.json["session"]
+        self.assertEqual(daemon.status(session)["state"], "running")
+        ended = self.ask(daemon, "root of ops", "stop", session, "--json")
+        self.assertEqual(ended.code, harness.OK, ended)
+        out = self.scratch()
+        fetched = self.ask(daemon, "root of ops", "fetch", session, "--out", out, "--json")
+        self.assertEqual(fetched.code, harness.OK, fetched)
+        here, there = fetched.json["directory"], ended.json["directory"]
+        self.assertEqual(pathlib.Path(here).parent, out)
+        self.assertEqual(files_of(here), files_of(there))
+        self.assertEqual(folders_of(here), folders_of(there))
+        self.assertEqual(filecmp.cmpfiles(here, there, files_of(there), shallow=False)[0], files_of(there))
+        self.assertEqual(daemon.ctl("verify", here).code, harness.OK)
+        self.assertEqual(self.ask(daemon, "root of ops", "rm", session).code, harness.OK)
+        self.assertFalse(os.path.exists(there))
+
+    def test_roles(self):
+        daemon = self.remote()
+        session, _ = self.recorded(daemon)
+        for card in ("eye", "op"):
+            listed = self.ask(daemon, card, "list", "--json")
+            self.assertEqual([each["session"] for each in listed.json["sessions"]], [session])
+            self.assertEqual(self.ask(daemon, card, "fetch", session, "--out", self.scratch()).code, harness.OK)
+            refused = self.ask(daemon, card, "rm", session)
+            self.assertEqual(refused.code, harness.PERMISSION, refused)
+        refused = self.ask(daemon, "eye", "start", *KINDS)
+        self.assertEqual(refused.code, harness.PERMISSION)
+        self.assertIn("viewer", refused.err)
+        begun = self.ask(daemon, "op", "start", *KINDS, "--json")
+        self.assertEqual(begun.code, harness.OK, begun)
+        self.assertEqual(self.ask(daemon, "eye", "stop", begun.json["session"]).code, harness.PERMISSION)
+        self.assertEqual(self.ask(daemon, "op", "stop", begun.json["session"]).code, harness.OK)
+
+    def test_a_certificate_may_stand_for_an_account(self):
+        daemon = self.remote()
+        session, _ = self.recorded(daemon)
+        self.assertEqual(self.ask(daemon, "job", "list", "--json").json["sessions"], [])
+        self.assertNotEqual(self.ask(daemon, "job", "fetch", session, "--out", self.scratch()).code, harness.OK)
+        workload = subprocess.Popen(["sleep", "60"], user=pwd.getpwnam("nobody").pw_uid)
+        self.addCleanup(workload.wait)
+        self.addCleanup(workload.kill)
+        own = self.ask(daemon, "job", "start", "--pid", workload.pid, "--collect", "host-cpu", "--json")
+        self.assertEqual(own.code, harness.OK, own)
+        self.assertEqual(own.json["user"], "nobody")
+        self.assertEqual(os.stat(own.json["directory"]).st_uid, pwd.getpwnam("nobody").pw_uid)
+        self.assertEqual(self.ask(daemon, "job", "start", *KINDS).code, harness.PERMISSION)
+
+    def test_who_stays_outside(self):
+        daemon = self.remote()
+        refused = self.ask(daemon, "nobody's", "devices")
+        self.assertEqual(refused.code, harness.PERMISSION, refused)
+        self.assertIn("nobody's", refused.err)
+        self.assertEqual(len(refused.err.splitlines()), 1)
+        other = authority.Authority("another authority")
+        self.addCleanup(other.close)
+        refused = self.ask(daemon, other.issue("root of ops"), "devices")
+        self.assertEqual(refused.code, harness.UNAVAILABLE, refused)
+        plain = daemon.ctl("--host", f"localhost:{self.port}", "--plain", "devices")
+        self.assertEqual(plain.code, harness.UNAVAILABLE, plain)
+        missing = daemon.ctl("--host", f"localhost:{self.port}", "devices")
+        self.assertEqual(missing.code, harness.USAGE)
+        self.assertIn("--tls-ca", missing.err)
+        # A node that cannot prove its name is none of ours.
+        cert, key = self.cards["root of ops"]
+        wrong = daemon.ctl("--host", f"localhost:{self.port}", "--tls-ca", other.ca, "--tls-cert", cert, "--tls-key", key,
+                           "devices")
+        self.assertEqual(wrong.code, harness.UNAVAILABLE)
+
+    def test_results_stay_in_the_spool(self):
+        daemon = self.remote()
+        refused = self.ask(daemon, "root of ops", "start", *KINDS, "--output", self.scratch())
+        self.assertEqual(refused.code, harness.USAGE)
+        self.assertIn("fetch", refused.err)
+        self.assertEqual(daemon.ctl("list", "--json").json["sessions"], [])
+
+    def test_a_fetch_goes_on_where_it_ended_and_checks_it_all(self):
+        daemon = self.remote()
+        session, directory = self.recorded(daemon)
+        out = self.scratch()
+        name = os.path.basename(directory)
+        under_way = out / f".fetching_{name}"
+        shutil.copytree(directory, under_way)
+        kept = files_of(directory)
+        # Cut off in the middle of a file; what comes later in the order of paths is not there yet.
+        middle = max((path for path in kept if "slice" in path), key=lambda path: os.path.getsize(under_way / path))
+        for path in kept:
+            if path > middle:
+                (under_way / path).unlink()
+        os.truncate(under_way / middle, os.path.getsize(under_way / middle) // 2)
+        fetched = self.ask(daemon, "eye", "fetch", session, "--out", out)
+        self.assertEqual(fetched.code, harness.OK, fetched)
+        self.assertEqual(filecmp.cmpfiles(directory, out / name, kept, shallow=False)[0], kept)
+        self.assertFalse(under_way.exists())
+        again = self.ask(daemon, "eye", "fetch", session, "--out", out)
+        self.assertEqual(again.code, harness.OK)
+        # A byte of what an earlier attempt brought is wrong: said, and mended by the next one.
+        os.rename(out / name, under_way)
+        for path in kept:
+            if path > middle:
+                (under_way / path).unlink()
+        with open(under_way / middle, "r+b") as file:
+            file.truncate(os.path.getsize(under_way / middle) // 2)
+            first = file.read(1)
+            file.seek(0)
+            file.write(bytes([first[0] ^ 1]))
+        bad = self.ask(daemon, "eye", "fetch", session, "--out", out)
+        self.assertEqual(bad.code, harness.PARTIAL_LOSS, bad)
+        self.assertIn("checksum", bad.err)
+        self.assertEqual(self.ask(daemon, "eye", "fetch", session, "--out", out).code, harness.OK)
+        self.assertEqual(filecmp.cmpfiles(directory, out / name, kept, shallow=False)[0], kept)
+
+    def test_a_link_in_a_users_directory_leads_nowhere(self):
+        daemon = self.remote()
+        session, directory = self.recorded(daemon)
+        os.symlink("/etc/shadow", pathlib.Path(directory) / "device_0" / "shadow")
+        out = self.scratch()
+        self.assertEqual(self.ask(daemon, "root of ops", "fetch", session, "--out", out).code, harness.OK)
+        self.assertNotIn("device_0/shadow", files_of(out / os.path.basename(directory)))
+
+    def test_new_certificates_need_no_restart(self):
+        own = self.authority.issue("node for now", "DNS:elsewhere.example", file="exchanged")
+        daemon = self.remote(cert=own[0], key=own[1])
+        self.assertEqual(self.ask(daemon, "eye", "devices").code, harness.UNAVAILABLE)
+        for path, new in zip(own, self.node):
+            shutil.copy(new, str(path) + ".new")
+            os.replace(str(path) + ".new", path)
+        harness.wait_until(lambda: self.ask(daemon, "eye", "devices").code == harness.OK, "the new certificate")
+
+    def test_settings_that_do_not_listen(self):
+        cert, key = self.node
+        for settings, words in (({"cert": ""}, "remote.cert"),
+                                ({"key": "/nowhere"}, "remote.key"),
+                                ({"listen": "somewhere"}, "HOST:PORT"),
+                                ({"viewers": "op"}, "another list"),
+                                ({"users": "job"}, "NAME=ACCOUNT"),
+                                ({"listen": "0.0.0.0:0", "plain": "viewer"}, "loopback")):
+            with self.assertRaisesRegex(AssertionError, words):
+                self.remote(**settings)
+        open_key = self.authority.root / "open.key"
+        shutil.copy(key, open_key)
+        open_key.chmod(0o644)
+        with self.assertRaisesRegex(AssertionError, "chmod"):
+            self.remote(key=open_key)
+
+    def test_without_certificates_on_loopback_and_only_when_told(self):
+        daemon = self.remote(plain="viewer")
+        host = ("--host", f"127.0.0.1:{self.port}", "--plain")
+        self.assertEqual(daemon.ctl(*host, "devices").code, harness.OK)
+        self.assertEqual(daemon.ctl(*host, "start", *KINDS).code, harness.PERMISSION)
+
+    def test_settings_of_the_client(self):
+        daemon = self.remote()
+        home = self.scratch()
+        cert, key = self.cards["eye"]
+        (home / ".config" / "profd").mkdir(parents=True)
+        (home / ".config" / "profd" / "profctl.conf").write_text(
+            f'tls-ca = "{self.authority.ca}"\ntls-cert = "{cert}"\ntls-key = "{key}"\n')
+        done = subprocess.run([str(harness.PROFCTL), "--host", f"localhost:{self.port}", "devices"],
+                              env=dict(daemon.environment, HOME=str(home)), capture_output=True, check=False)
+        self.assertEqual(done.returncode, harness.OK, done)
+
+
+if __name__ == "__main__":
+    unittest.main()
