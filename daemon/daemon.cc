@@ -14,8 +14,10 @@
 #include "daemon/auth/tickets.h"
 #include "daemon/base/executor.h"
 #include "daemon/base/log.h"
+#include "daemon/base/rights.h"
 #include "daemon/base/service_manager.h"
 #include "daemon/driver/ascend_hal.h"
+#include "daemon/driver/host_mounts.h"
 #include "daemon/rpc/server.h"
 #include "daemon/session/aside.h"
 #include "daemon/session/manager.h"
@@ -33,7 +35,12 @@ class Daemon {
     // gRPC's threads would each keep an arena of their own; two are plenty for a daemon that rarely
     // allocates.
     ::mallopt(M_ARENA_MAX, 2);
-    auto driver = driver::AscendHal::Load(config_.driver.library);
+    const base::Status host_mounts = driver::EnterHostMounts(base::GiveUpRights);
+    PROFD_RETURN_IF_ERROR(base::GiveUpRights());
+    base::Result<std::unique_ptr<driver::Driver>> driver = base::Status{base::Code::kInternal, "not loaded"};
+    driver::StartDriverThread("drv-load", [&] {
+      driver = driver::AscendHal::Load(config_.driver.library);
+    }).join();
     // A file was named that is no driver library: not the same as a node without one.
     if (driver.status().code() == base::Code::kInvalidArgument) return driver.status();
     // Before all that looks through the spool and opens devices, which are another profd's if it has the
@@ -46,6 +53,11 @@ class Daemon {
     if (driver.ok()) {
       library = std::move(driver).value();
       base::LogInfo("driver library " + library->path());
+      if (!host_mounts.ok()) {
+        base::LogWarn(host_mounts.message() +
+                      ": the driver may take profd for a container and keep its devices from others; see "
+                      "docs/operations.md, Rights");
+      }
     } else {
       base::LogWarn("no device kinds: " + no_driver);
     }

@@ -10,7 +10,7 @@ packages=(
   libnghttp2-dev libnanopb-dev nanopb
   libfuse3-dev fuse3
   libsqlite3-dev zlib1g-dev
-  dpkg-dev openssl
+  dpkg-dev libseccomp-dev openssl
 )
 
 # Installs the packages (and any named as arguments) that are missing; silent when all are there.

@@ -49,6 +49,7 @@ HOMES = {
     r"boost/": ("daemon/base/executor",),
     r"spdlog/": ("daemon/base/log",),
     r"CLI/": ("cli/", "client/main.cc", "daemon/main.cc"),
+    r"seccomp\.h": ("daemon/base/rights",),
     r"sqlite3\.h": ("client/export/db",),
     r"zlib\.h": ("client/export/output_file",),
     r"dlfcn\.h": ("daemon/driver/ascend_hal", "libagent/src/", "sim/mspti/profapi_client"),

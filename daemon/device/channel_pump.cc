@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/thread.h"
 #include "daemon/device/tail.h"
+#include "daemon/driver/host_mounts.h"
 
 namespace profd::device {
 
@@ -174,7 +174,7 @@ void ChannelPump::Command(std::function<void()> command) {
   if (thread_.joinable()) {
     wake_.Ring();
   } else {
-    thread_ = base::StartThread(name_, [this] { Body(); });
+    thread_ = driver::StartDriverThread(name_, [this] { Body(); });
   }
 }
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/thread.h"
+#include "daemon/driver/host_mounts.h"
 
 namespace profd::device {
 
@@ -164,8 +164,8 @@ void ControlQueue::State::StartWorker(bool spare) {
     return worker->ended;
   });
   const auto worker = std::make_shared<Worker>();
-  worker->thread =
-      base::StartThread(name, [state = shared_from_this(), worker, spare] { state->Work(*worker, spare); });
+  worker->thread = driver::StartDriverThread(
+      name, [state = shared_from_this(), worker, spare] { state->Work(*worker, spare); });
   workers.push_back(worker);
 }
 

@@ -30,6 +30,7 @@ inline constexpr int kMemoryOptFail = 58;
 inline constexpr int kNoProcess = 62;
 inline constexpr int kNoGroup = 65;
 inline constexpr int kNoEvent = 73;
+inline constexpr int kResourceOccupied = 87;
 inline constexpr int kNoComputeProcess = 115;
 inline constexpr int kBiuLoss = 0x916;
 inline constexpr int kNotSupported = 0xfffe;

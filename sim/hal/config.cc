@@ -192,6 +192,12 @@ Config Read(const YAML::Node& root) {
     }
   }
   map.Read("truth", config.truth);
+  if (const YAML::Node node = map.Get("containers")) {
+    Map containers(node, "containers");
+    containers.Read("bindings", config.bindings);
+    containers.Read("host_mounts", config.host_mounts);
+    containers.RefuseOthers();
+  }
   if (const YAML::Node node = map.Get("faults")) {
     if (!node.IsSequence()) throw ConfigError(node, "faults must be a list");
     for (const YAML::Node& entry : node) {

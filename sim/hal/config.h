@@ -35,6 +35,8 @@ struct Config {
   std::map<uint32_t, std::string> replay;  // channel → recorded bytes
   std::string truth;                       // file name, empty: none
   std::vector<FaultSpec> faults;
+  std::string bindings;      // which containers own which devices; empty: not modelled
+  uint64_t host_mounts = 0;  // inode of the host's mount namespace
 };
 
 // Without a file (nullptr or ""): two 910B. A file that cannot be used is reported on stderr and yields no

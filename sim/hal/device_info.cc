@@ -27,6 +27,9 @@ static_assert(kQosStreamCount == std::size(kQosPercent));
 int Driver::DeviceCount(uint32_t* count) {
   if (count == nullptr) return code::kInvalidValue;
   if (const auto fault = faults_.Hit(Call::kDevNum, 0, 0)) return *fault;
+  for (const auto& device : devices_) {
+    if (const int opened = containers_.Open(device->id); opened != code::kOk) return opened;
+  }
   *count = static_cast<uint32_t>(devices_.size());
   return code::kOk;
 }

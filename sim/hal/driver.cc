@@ -50,7 +50,8 @@ Driver::Driver(const Config& config)
     : config_(config),
       loaded_ns_(RawNs()),
       api_version_(config.api_version.value_or(kLibraryApiVersion)),
-      faults_(config.faults, loaded_ns_) {
+      faults_(config.faults, loaded_ns_),
+      containers_(config.bindings, config.host_mounts) {
   if (!config_.truth.empty() && !truth_.Open(config_.truth)) {
     std::fprintf(stderr, "ascend simulator: truth: cannot open '%s' (%s); continuing without devices\n",
                  config_.truth.c_str(), std::strerror(errno));
@@ -87,6 +88,7 @@ int Driver::GetChannels(uint32_t device, ChannelList* list) {
   if (found == nullptr) return code::kInner;
   const std::lock_guard one_at_a_time(found->list_mutex);
   if (const auto fault = faults_.Hit(Call::kGetChannels, device, 0)) return *fault;
+  if (const int opened = containers_.Open(device); opened != code::kOk) return opened;
   if (LinkLost(device)) return code::kInner;
   uint32_t count = 0;
   for (uint32_t id = 1; id < kMaxChannels; ++id) {
@@ -122,6 +124,7 @@ int Driver::StartOnDevice(Device& device, uint32_t id, const StartPara& para, st
   const Chip& chip = *device.config.chip;
   if (channel::IsProcess(id) && payload.size() > kMaxProcessUserData) return code::kMemoryOptFail;
   if (const auto fault = faults_.Hit(Call::kStart, device.id, id)) return *fault;
+  if (const int opened = containers_.Open(device.id); opened != code::kOk) return opened;
   if (LinkLost(device.id)) return code::kInner;
   if (!IsPeriodAccepted(chip, id, para.sample_period_ms)) {
     return id == channel::kModuleMem ? code::kInvalidValue : code::kInner;

@@ -12,6 +12,7 @@
 #include "sim/hal/abi.h"
 #include "sim/hal/channel.h"
 #include "sim/hal/config.h"
+#include "sim/hal/containers.h"
 #include "sim/hal/faults.h"
 #include "sim/hal/generator.h"
 #include "sim/hal/poll_queue.h"
@@ -80,6 +81,7 @@ class Driver {
   const uint64_t loaded_ns_;
   const uint32_t api_version_;
   Faults faults_;
+  const Containers containers_;
   HostCounter host_counter_;
   Truth truth_;
   PollQueue poll_queue_;

@@ -57,7 +57,8 @@ class Result:
 class Profd:
     """One daemon in a directory of its own. `sim` is the simulator's configuration (YAML text), `config` profd's."""
 
-    def __init__(self, sim="devices: 2\nchip: 910B\n", config="", hal=HAL, directory=None, env=None, arguments=()):
+    def __init__(self, sim="devices: 2\nchip: 910B\n", config="", hal=HAL, directory=None, env=None, arguments=(),
+                 within=()):
         self.directory = pathlib.Path(directory or tempfile.mkdtemp(prefix="profd-test-"))
         os.chmod(self.directory, 0o755)
         self.socket = self.directory / "profd.sock"
@@ -73,7 +74,7 @@ class Profd:
         if config:
             (self.directory / "profd.yaml").write_text(config)
             command += ["--config", str(self.directory / "profd.yaml")]
-        self.command = command + list(arguments)
+        self.command = [*within, *command, *arguments]
         self.process = None
         self.start()
 

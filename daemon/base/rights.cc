@@ -1,0 +1,101 @@
+#include "daemon/base/rights.h"
+
+#include <linux/capability.h>
+#include <seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+
+namespace profd::base {
+
+namespace {
+
+constexpr unsigned kKept[] = {
+    CAP_CHOWN,            // a user's folder in the spool is theirs
+    CAP_DAC_READ_SEARCH,  // /proc/PID and folders of users
+    CAP_SETGID,           // files are written with their user's rights
+    CAP_SETUID,           // the same
+    CAP_SYS_PTRACE,       // /proc/PID/{io,fd,maps,environ,root}
+};
+
+// Never called by profd, gRPC or, as far as its source is public, the vendor's library, which runs in this
+// process: whatever else that may call is allowed.
+constexpr int kRefused[] = {
+// Other processes, beyond what /proc shows. LeakSanitizer stops the threads of its process with ptrace.
+#if !defined(__SANITIZE_ADDRESS__)
+    SCMP_SYS(ptrace),
+#endif
+    SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(pidfd_getfd), SCMP_SYS(kcmp),
+    // Files behind the back of every path, with CAP_DAC_READ_SEARCH.
+    SCMP_SYS(open_by_handle_at),
+    // Namespaces and mounts.
+    SCMP_SYS(setns), SCMP_SYS(unshare), SCMP_SYS(mount), SCMP_SYS(umount2), SCMP_SYS(pivot_root),
+    SCMP_SYS(chroot), SCMP_SYS(move_mount), SCMP_SYS(open_tree), SCMP_SYS(fsopen), SCMP_SYS(fsconfig),
+    SCMP_SYS(fsmount), SCMP_SYS(fspick), SCMP_SYS(mount_setattr),
+    // The kernel and the machine.
+    SCMP_SYS(init_module), SCMP_SYS(finit_module), SCMP_SYS(delete_module), SCMP_SYS(kexec_load),
+    SCMP_SYS(kexec_file_load), SCMP_SYS(bpf), SCMP_SYS(userfaultfd), SCMP_SYS(reboot), SCMP_SYS(swapon),
+    SCMP_SYS(swapoff), SCMP_SYS(acct), SCMP_SYS(quotactl), SCMP_SYS(iopl), SCMP_SYS(ioperm),
+    SCMP_SYS(settimeofday), SCMP_SYS(clock_settime), SCMP_SYS(clock_adjtime), SCMP_SYS(adjtimex),
+    SCMP_SYS(sethostname), SCMP_SYS(setdomainname), SCMP_SYS(syslog), SCMP_SYS(vhangup), SCMP_SYS(keyctl),
+    SCMP_SYS(add_key), SCMP_SYS(request_key)};
+
+bool IsKept(unsigned capability) {
+  for (const unsigned kept : kKept) {
+    if (kept == capability) return true;
+  }
+  return false;
+}
+
+Status DropCapabilities() {
+  // The bounding set first: it takes CAP_SETPCAP, without which there is nobody to take it from.
+  for (unsigned capability = 0; ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; ++capability) {
+    if (!IsKept(capability)) ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+  }
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
+  // The C library has no call for the two.
+  if (::syscall(SYS_capget, &header, data) != 0) return Status::FromErrno("read the capabilities");
+  uint64_t kept = 0;
+  for (const unsigned capability : kKept) kept |= uint64_t{1} << capability;
+  for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; ++i) {
+    const auto mask = static_cast<uint32_t>(kept >> (32 * i));
+    data[i].permitted &= mask;
+    data[i].effective &= mask;
+    data[i].inheritable = 0;
+  }
+  if (::syscall(SYS_capset, &header, data) != 0) return Status::FromErrno("give up capabilities");
+  return Status::Ok();
+}
+
+Status RefuseCalls() {
+  const std::unique_ptr<void, decltype(&seccomp_release)> filter(seccomp_init(SCMP_ACT_ALLOW),
+                                                                 &seccomp_release);
+  if (!filter) return {Code::kInternal, "make a filter of system calls: out of memory"};
+  for (const int call : kRefused) {
+    // Some do not exist on every architecture.
+    const int error = seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(EPERM), call, 0);
+    if (error != 0 && error != -EDOM) {
+      errno = -error;
+      return Status::FromErrno("make a filter of system calls");
+    }
+  }
+  // A kernel without filters, or a container that does not allow them, has one wall less: no reason not to
+  // work.
+  seccomp_load(filter.get());
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status GiveUpRights() {
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Status::FromErrno("give up new privileges");
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // as every change of the files' owner does, too
+  PROFD_RETURN_IF_ERROR(DropCapabilities());
+  return RefuseCalls();
+}
+
+}  // namespace profd::base
