@@ -248,15 +248,14 @@ Result<std::unique_ptr<Driver>> AscendHal::Load(const std::string& path) {
 }
 
 AscendHal::AscendHal(std::string path, std::unique_ptr<const Symbols> symbols)
-    : path_(std::move(path)), symbols_(std::move(symbols)) {
-  int version = 0;
-  if (symbols_->api_version != nullptr && symbols_->api_version(&version) == kOk && version > 0) {
-    api_version_ = static_cast<uint32_t>(version);
-  }
-}
+    : path_(std::move(path)), symbols_(std::move(symbols)) {}
 AscendHal::~AscendHal() = default;
 
-uint32_t AscendHal::api_version() const { return api_version_; }
+uint32_t AscendHal::api_version() const {
+  int version = 0;
+  if (symbols_->api_version == nullptr || symbols_->api_version(&version) != kOk || version < 0) return 0;
+  return static_cast<uint32_t>(version);
+}
 
 std::vector<std::string> AscendHal::missing_symbols() const { return symbols_->missing; }
 

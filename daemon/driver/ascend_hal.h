@@ -49,7 +49,6 @@ class AscendHal final : public Driver {
 
   const std::string path_;
   const std::unique_ptr<const Symbols> symbols_;
-  uint32_t api_version_ = 0;  // asked once, on the thread that loaded the library
 };
 
 }  // namespace profd::driver

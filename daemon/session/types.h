@@ -38,7 +38,7 @@ struct SessionSpec {
   std::vector<uint32_t> devices;
   uint64_t duration_ns = 0;  // 0 = config session.default_duration
   uint64_t delay_ns = 0;
-  uint64_t at_wall_ns = 0;  // when the delay is over, wherever it was counted from; 0 = by delay_ns
+  uint64_t at_wall_ns = 0;           // when the delay is over, wherever it was counted from; 0 = by delay_ns
   uint64_t storage_limit_bytes = 0;  // 0 = none
   std::string name;
   std::map<std::string, std::string> labels;

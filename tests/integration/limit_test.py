@@ -196,7 +196,8 @@ class LimitTest(harness.ProfdTest):
         daemon = self.profd(sim=flood(30), config="store:\n  roll_after_s: 5\n")
         watcher = self.watch(daemon)
         session = daemon.begin("--devices", "all", "--preset", "node", "--storage-limit", "200MB")["session"]
-        harness.wait_until(lambda: len(daemon.status(session)["directories"]) >= 3, "two rolls")
+        harness.wait_until(lambda: len((now := daemon.status(session))["directories"]) >= 3 and now["bytes"] > 3 * LIMIT,
+                           "two rolls")
         sealed = daemon.end(session)
         watcher.end()
         self.assertLessEqual(watcher.most, LIMIT + SLICE_BYTES)

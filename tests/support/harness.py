@@ -15,7 +15,8 @@ BUILD = pathlib.Path(os.environ.get("PROFD_BUILD_DIR", ROOT / "build"))
 # The agent goes into foreign programs, which no sanitizer's build of it can: those of a plain build beside a sanitizer's.
 PLAIN_BUILD = pathlib.Path(os.environ.get("PROFD_PLAIN_BUILD_DIR", BUILD))
 # What a flood may bring so that the build of a sanitizer can take it: nobody measures here.
-FLOOD_SHARE = 1 if PLAIN_BUILD == BUILD else 0.3
+IS_SANITIZED = PLAIN_BUILD != BUILD
+FLOOD_SHARE = 0.3 if IS_SANITIZED else 1
 RUN = PLAIN_BUILD / "bin" / "profctl"
 PROGRAMS = PLAIN_BUILD / "tests" / "libagent_programs"
 PROFD = BUILD / "bin" / "profd"
