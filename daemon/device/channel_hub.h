@@ -37,6 +37,7 @@ struct ChannelEvent {
     kFailed,     // it appeared and could not be started, or the device was lost: see reason
     kRecovered,  // data flows again
     kDamaged,    // bytes that were no records were skipped (counted as lost); first time only
+    kDiscarded,  // the driver may have thrown away what was not read in time at the stop
     kYielded,    // `yields`: somebody else wants the channel, this part has ended
   };
   What what = What::kStarted;

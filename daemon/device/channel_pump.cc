@@ -29,6 +29,7 @@ constexpr uint64_t kChunkRetry = kMs / 2;  // the writer returns chunks much fas
 constexpr uint64_t kChunkPatience = 2 * kMs;      // without a chunk before a full ring is emptied for nobody
 constexpr uint64_t kSilentPatience = 1000 * kMs;  // the same of a channel that has delivered nothing so far
 constexpr uint64_t kDropShare = 20;            // and for that at most one part in so many of the pump's time
+constexpr uint64_t kDiscardAfter = 950 * kMs;  // of a driver that waits for 1 s
 constexpr uint64_t kStopPatience = 500 * kMs;  // the driver discards after 1 s, and does not say so
 constexpr uint64_t kFailedRetry = 1000 * kMs;
 constexpr uint64_t kAtOnce = 0;
@@ -132,12 +133,24 @@ void ChannelPump::Leave(ChannelId id, format::StreamKey key, std::function<void(
 void ChannelPump::Remove(ChannelId id, bool drain, std::function<void()> gone) {
   Command([this, id, drain, gone = std::move(gone)]() mutable {
     if (Channel* channel = Find(id)) {
-      if (drain) ReadSome(*channel, 2 * kRingBytes, true);
+      if (drain) {
+        TellOfDiscard(*channel);
+        ReadSome(*channel, 2 * kRingBytes, true);
+      }
       Finish(*channel);
       std::erase_if(channels_, [channel](const auto& other) { return other.get() == channel; });
     }
     post_(std::move(gone));
   });
+}
+
+// At a stop that found us too slow.
+void ChannelPump::TellOfDiscard(Channel& channel) {
+  if (channel.failures != 0 || base::MonotonicNs() - channel.dry_ns < kDiscardAfter) return;
+  Report(channel, What::kDiscarded,
+         "its ring was not empty within a second of the stop: what was left the driver has discarded, it "
+         "does not "
+         "say how much");
 }
 
 void ChannelPump::Peek(std::function<void(std::vector<ChannelTail>)> done) {

@@ -91,6 +91,7 @@ class ChannelPump {
   // -- the pump's thread --
   void Body();
   void RunCommands();
+  void TellOfDiscard(Channel& channel);
   uint64_t Sweep(uint64_t now_ns);
   void Visit(Channel& channel, uint64_t now_ns);
   Outcome ReadSome(Channel& channel, uint64_t most_bytes, bool may_lose);

@@ -174,6 +174,7 @@ void Trace::OnChannelEvent(size_t index, const device::ChannelEvent& event) {
       channel.reason = "recovered: " + event.reason;
       break;
     case device::ChannelEvent::What::kDamaged:
+    case device::ChannelEvent::What::kDiscarded:
       Trouble(where + event.reason);
       break;
     case device::ChannelEvent::What::kYielded:  // not of a session's part

@@ -156,7 +156,10 @@ class LimitTest(harness.ProfdTest):
                 delivered[f"device:{line['device']}"] += line["generated_records"] - line["dropped_records"]
         for device in ("device:0", "device:1"):
             told = sum(stream["records"] + stream["lost_records"] for stream in streams if stream["unit"] == device)
-            self.assertEqual(told, delivered[device], device)
+            if any("discarded" in reason for reason in sealed["degraded"]):
+                self.assertLess(told, delivered[device], device)
+            else:
+                self.assertEqual(told, delivered[device], device)
         self.check_agent(directory, manifest, emitted)
 
     def check_agent(self, directory, manifest, emitted):
