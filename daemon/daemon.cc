@@ -18,7 +18,13 @@
 #include "daemon/base/service_manager.h"
 #include "daemon/driver/ascend_hal.h"
 #include "daemon/driver/host_mounts.h"
+#include "daemon/live/limits.h"
+#include "daemon/live/live.h"
+#include "daemon/live/prometheus_text.h"
+#include "daemon/live/scrape_server.h"
+#include "daemon/rpc/otlp_exporter.h"
 #include "daemon/rpc/server.h"
+#include "daemon/session/after.h"
 #include "daemon/session/aside.h"
 #include "daemon/session/manager.h"
 #include "libagent/abi/lane.h"
@@ -35,6 +41,7 @@ class Daemon {
     // gRPC's threads would each keep an arena of their own; two are plenty for a daemon that rarely
     // allocates.
     ::mallopt(M_ARENA_MAX, 2);
+    PROFD_RETURN_IF_ERROR(live::CheckSettings(config_));
     const base::Status host_mounts = driver::EnterHostMounts(base::GiveUpRights);
     PROFD_RETURN_IF_ERROR(base::GiveUpRights());
     base::Result<std::unique_ptr<driver::Driver>> driver = base::Status{base::Code::kInternal, "not loaded"};
@@ -63,7 +70,10 @@ class Daemon {
     }
     rights_.SetGroups(auth::ResolveGroups(config_.auth));
     manager_.emplace(ctl_, config_, std::move(library), std::move(no_driver), agents_, rights_);
-    auto server = rpc::Server::Start(config_, *manager_, agents_, ctl_, tickets_);
+    live_.emplace(ctl_, config_, *manager_, agents_);
+    if (const auto status = StartMetrics(); !status.ok()) return status;
+    limits_.emplace(ctl_, config_.limits, [this](int level) { Save(level); });
+    auto server = rpc::Server::Start(config_, *manager_, *live_, agents_, ctl_, tickets_);
     if (!server.ok()) return server.status();
     server_ = std::move(server).value();
     auto door = auth::Door::Start(config_.socket + ".door", ctl_, tickets_, DoorOptions());
@@ -83,6 +93,10 @@ class Daemon {
     // The sources and writers go before the executor that their last answers were posted to.
     door_.reset();
     server_.reset();
+    limits_.reset();
+    scrape_.reset();
+    otlp_.reset();
+    live_.reset();
     manager_.reset();
     base::LogInfo("stopped");
     return base::Status::Ok();
@@ -124,18 +138,46 @@ class Daemon {
     ctl_.After(every_ns, [this, every_ns] { Beat(every_ns); });
   }
 
+  base::Status StartMetrics() {
+    const config::Config::Metrics& metrics = config_.metrics;
+    if (!metrics.listen.empty() || !metrics.otlp.empty()) PROFD_RETURN_IF_ERROR(live_->Usable());
+    if (!metrics.otlp.empty()) {
+      auto exporter = rpc::OtlpExporter::Start(metrics, *live_, ctl_);
+      if (!exporter.ok()) return exporter.status();
+      otlp_ = std::move(exporter).value();
+    }
+    if (metrics.listen.empty()) return base::Status::Ok();
+    auto server = live::ScrapeServer::Start(metrics.listen, ctl_, [this] {
+      const live::SnapshotPtr newest = live_->newest();
+      return newest == nullptr ? "" : live::PrometheusText(*newest, config_.metrics.processes);
+    });
+    if (!server.ok()) return server.status();
+    scrape_ = std::move(server).value();
+    base::LogInfo("metrics at http://" + scrape_->address() + "/metrics");
+    ctl_.Post([this] { live_->Watch([](const live::SnapshotPtr&) {}); });  // so that there are some
+    return base::Status::Ok();
+  }
+
+  // What limits have profd do without.
+  void Save(int level) {
+    live_->SetLevel(level);
+    manager_->Save(level);
+  }
+
   void Stop(int signal) {
     if (stopping_) return;
     stopping_ = true;
     base::TellServiceManager("STOPPING=1\nSTATUS=seals its sessions");
     base::LogInfo("signal " + std::to_string(signal) + ": sealing sessions");
-    manager_->Shutdown([this] {
+    const auto one_done = session::After(2, [this] {
       // What the seals posted (answers to callers) goes out first.
       ctl_.Post([this] {
         server_->Shutdown();
         ctl_.Stop();
       });
     });
+    live_->Shutdown(one_done);
+    manager_->Shutdown(one_done);
   }
 
   const config::Config& config_;
@@ -146,6 +188,10 @@ class Daemon {
   auth::Tickets tickets_{&rights_};
   agent::Registry agents_{ctl_, AgentOptions()};
   std::optional<session::Manager> manager_;
+  std::optional<live::Live> live_;
+  std::optional<live::Limits> limits_;
+  std::unique_ptr<live::ScrapeServer> scrape_;
+  std::unique_ptr<rpc::OtlpExporter> otlp_;
   std::unique_ptr<rpc::Server> server_;
   std::unique_ptr<auth::Door> door_;
   bool stopping_ = false;

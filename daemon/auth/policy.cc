@@ -23,7 +23,8 @@ base::Status AllowedTo(const Caller& caller, Action action) {
     case Role::kAdmin:
       return base::Status::Ok();
     case Role::kViewer:
-      if (action == Action::kSeeNode || action == Action::kSeeProcess || action == Action::kSeeSession) {
+      if (action == Action::kSeeNode || action == Action::kSeeDevice || action == Action::kSeeProcess ||
+          action == Action::kSeeSession) {
         return base::Status::Ok();
       }
       return Denied(caller, "change anything as a viewer: ask for the role of an operator");
@@ -45,12 +46,13 @@ base::Status May(const Caller& caller, Action action, Target target) {
     case Action::kSeeNode:
       return base::Status::Ok();
     case Action::kCollectDevice:
+    case Action::kSeeDevice:
       if (caller.standing == Standing::kMember) return base::Status::Ok();
       if (std::find(caller.leased.begin(), caller.leased.end(), target.device) != caller.leased.end()) {
         return base::Status::Ok();
       }
       return Denied(caller,
-                    "collect device kinds" +
+                    (action == Action::kSeeDevice ? "see device kinds" : "collect device kinds") +
                         (target.device == UINT32_MAX ? "" : " of device " + std::to_string(target.device)) +
                         ", they show every job on it: ask root for a lease (profctl lease add) or for "
                         "membership of the group that may (auth.group)");

@@ -42,6 +42,7 @@ struct Caller {
 enum class Action : uint8_t {
   kSeeNode,         // devices, doctor
   kCollectDevice,   // device-wide kinds of a device
+  kSeeDevice,       // what others collect of it
   kCollectHost,     // kinds of the whole host
   kCollectProcess,  // of a process of `owner`
   kSeeProcess,      // of `owner`

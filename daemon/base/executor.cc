@@ -28,6 +28,18 @@ class Executor::Impl {
   uint64_t next_id = 1;
   std::atomic<std::thread::id> ctl{};
 
+  WatchId Watch(Executor& executor, int fd, asio::posix::stream_descriptor::wait_type what,
+                std::function<void()> ready) {
+    const WatchId id = next_id++;
+    auto [it, inserted] = watches.try_emplace(id, context, fd);
+    it->second.async_wait(what,
+                          [this, &executor, id, ready = std::move(ready)](boost::system::error_code error) {
+                            if (error || !watches.contains(id)) return;
+                            executor.Unwatch(id);
+                            ready();
+                          });
+    return id;
+  }
   void AwaitStop(std::function<void(int)> on_stop) {
     stop_signals.async_wait([this, on_stop](boost::system::error_code error, int signal) {
       if (error) return;
@@ -72,15 +84,11 @@ void Executor::Cancel(TimerId id) {
 }
 
 Executor::WatchId Executor::WatchReadable(int fd, std::function<void()> ready) {
-  const WatchId id = impl_->next_id++;
-  auto [it, inserted] = impl_->watches.try_emplace(id, impl_->context, fd);
-  it->second.async_wait(asio::posix::stream_descriptor::wait_read,
-                        [this, id, ready = std::move(ready)](boost::system::error_code error) {
-                          if (error || !impl_->watches.contains(id)) return;
-                          Unwatch(id);
-                          ready();
-                        });
-  return id;
+  return impl_->Watch(*this, fd, asio::posix::stream_descriptor::wait_read, std::move(ready));
+}
+
+Executor::WatchId Executor::WatchWritable(int fd, std::function<void()> ready) {
+  return impl_->Watch(*this, fd, asio::posix::stream_descriptor::wait_write, std::move(ready));
 }
 
 void Executor::Unwatch(WatchId id) {

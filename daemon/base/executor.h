@@ -30,6 +30,8 @@ class Executor {
   // it.
   using WatchId = uint64_t;
   WatchId WatchReadable(int fd, std::function<void()> ready);
+  // The same for room to write.
+  WatchId WatchWritable(int fd, std::function<void()> ready);
   void Unwatch(WatchId id);
   // ctl only, once per process: SIGTERM and SIGINT call `on_stop`, SIGHUP calls `on_reload`.
   void HandleSignals(std::function<void(int)> on_stop, std::function<void()> on_reload);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 
@@ -72,6 +73,28 @@ struct Config {
     // Listen without certificates, on loopback only: what whoever connects may: viewer, operator, admin.
     std::string plain = "off";
   } remote;
+
+  // Values that are always there: profctl watch, profctl top, metrics.
+  struct Live {
+    uint64_t hz = 1;               // 0 = none
+    std::vector<std::string> off;  // kinds without values
+    std::vector<std::string>
+        channels;  // kinds whose channels are held for values, until a session wants them
+  } live;
+
+  struct Metrics {
+    std::string listen;  // "127.0.0.1:9477": Prometheus scrapes here; "" = nowhere
+    std::string otlp;    // "host:port": OTLP metrics go there by gRPC; "" = nowhere
+    uint64_t otlp_every_s = 10;
+    bool processes = false;  // values of single processes and sessions, too
+    uint64_t max_series = 10'000;
+  } metrics;
+
+  // What profd itself may take; 0 = as much as it needs.
+  struct Limits {
+    uint64_t cpu_percent = 0;  // of one core
+    uint64_t rss_mb = 0;
+  } limits;
 
   struct Log {
     std::string level = "info";  // trace debug info warn error

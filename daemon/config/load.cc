@@ -33,10 +33,12 @@ struct OneOf {
   std::vector<std::string> words;
 };
 
+using Words = std::vector<std::string>;
+
 struct Key {
   const char* section;  // "" = top level
   const char* name;
-  std::variant<std::string*, bool*, Number, OneOf> target;
+  std::variant<std::string*, bool*, Number, OneOf, Words*> target;
 };
 
 std::vector<Key> KeysOf(Config& c) {
@@ -85,6 +87,16 @@ std::vector<Key> KeysOf(Config& c) {
       {"remote", "admins", &c.remote.admins},
       {"remote", "users", &c.remote.users},
       {"remote", "plain", OneOf{&c.remote.plain, {"off", "viewer", "operator", "admin"}}},
+      {"live", "hz", Number{&c.live.hz, 0, 10}},
+      {"live", "off", &c.live.off},
+      {"live", "channels", &c.live.channels},
+      {"metrics", "listen", &c.metrics.listen},
+      {"metrics", "otlp", &c.metrics.otlp},
+      {"metrics", "otlp_every_s", Number{&c.metrics.otlp_every_s, 1, 3600}},
+      {"metrics", "processes", &c.metrics.processes},
+      {"metrics", "max_series", Number{&c.metrics.max_series, 100, 1'000'000}},
+      {"limits", "cpu_percent", Number{&c.limits.cpu_percent, 0, 100'000}},
+      {"limits", "rss_mb", Number{&c.limits.rss_mb, 0, 1'000'000}},
       {"log", "level", &c.log.level},
       {"log", "file", &c.log.file},
   };
@@ -125,6 +137,7 @@ class Reader {
       return section == candidate.section && name == candidate.name;
     });
     if (key == keys_.end()) return Error(key_node, full, "unknown key" + Suggestion(section, name));
+    if (auto* const* words = std::get_if<Words*>(&key->target)) return SetWords(**words, full, value);
     if (!value.IsScalar()) return Error(value, full, "expected one value");
     if (auto* const* text = std::get_if<std::string*>(&key->target)) {
       **text = value.Scalar();
@@ -163,6 +176,17 @@ class Reader {
       return Error(value, full, "'" + text + "' is not a power of two");
     }
     *number.value = parsed;
+    return Status::Ok();
+  }
+
+  Status SetWords(Words& words, const std::string& full, const YAML::Node& value) const {
+    words.clear();
+    if (value.IsNull()) return Status::Ok();
+    if (!value.IsSequence()) return Error(value, full, "expected a list: [one, two]");
+    for (const YAML::Node& word : value) {
+      if (!word.IsScalar()) return Error(word, full, "expected one word");
+      words.push_back(word.Scalar());
+    }
     return Status::Ok();
   }
 
@@ -220,6 +244,11 @@ std::string DumpConfig(const Config& config) {
       out << '"' << **text << '"';
     } else if (auto* const* flag = std::get_if<bool*>(&key.target)) {
       out << (**flag ? "true" : "false");
+    } else if (auto* const* words = std::get_if<Words*>(&key.target)) {
+      out << '[';
+      for (const std::string& word : **words)
+        out << (&word == &(*words)->front() ? "" : ", ") << '"' << word << '"';
+      out << ']';
     } else if (const auto* one_of = std::get_if<OneOf>(&key.target)) {
       out << '"' << *one_of->value << '"';
     } else {

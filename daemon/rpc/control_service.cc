@@ -11,6 +11,7 @@
 #include "daemon/rpc/call_status.h"
 #include "daemon/rpc/convert.h"
 #include "daemon/rpc/fetch_call.h"
+#include "daemon/rpc/live_call.h"
 
 namespace profd::rpc {
 
@@ -315,6 +316,18 @@ grpc::ServerUnaryReactor* ControlService::List(grpc::CallbackServerContext* cont
 grpc::ServerWriteReactor<v1::SessionInfo>* ControlService::Watch(grpc::CallbackServerContext* context,
                                                                  const v1::WatchRequest* request) {
   const auto call = std::make_shared<WatchCall>(manager_, ctl_, open_);
+  base::Result<auth::Caller> caller = identity_.Of(*context);
+  if (caller.ok()) {
+    call->Begin(std::move(caller).value(), *request);
+  } else {
+    call->Refuse(caller.status());
+  }
+  return call.get();
+}
+
+grpc::ServerWriteReactor<v1::LiveValues>* ControlService::Live(grpc::CallbackServerContext* context,
+                                                               const v1::LiveRequest* request) {
+  const auto call = std::make_shared<LiveCall>(live_, ctl_, open_);
   base::Result<auth::Caller> caller = identity_.Of(*context);
   if (caller.ok()) {
     call->Begin(std::move(caller).value(), *request);

@@ -6,6 +6,7 @@
 
 #include "daemon/auth/tickets.h"
 #include "daemon/base/executor.h"
+#include "daemon/live/live.h"
 #include "daemon/rpc/identity.h"
 #include "daemon/rpc/open_calls.h"
 #include "daemon/session/manager.h"
@@ -16,8 +17,9 @@ namespace profd::rpc {
 // **Thread:** handlers on gRPC's; the manager is called on ctl only.
 class ControlService : public v1::Control::CallbackService {
  public:
-  ControlService(session::Manager& manager, base::Executor& ctl, auth::Tickets& tickets, Identity identity)
-      : manager_(manager), ctl_(ctl), tickets_(tickets), identity_(std::move(identity)) {}
+  ControlService(session::Manager& manager, live::Live& live, base::Executor& ctl, auth::Tickets& tickets,
+                 Identity identity)
+      : manager_(manager), live_(live), ctl_(ctl), tickets_(tickets), identity_(std::move(identity)) {}
 
   // See Server::Shutdown().
   size_t AbortAll() { return open_->AbortAll(); }
@@ -44,6 +46,8 @@ class ControlService : public v1::Control::CallbackService {
                                  v1::ListReply* reply) override;
   grpc::ServerWriteReactor<v1::SessionInfo>* Watch(grpc::CallbackServerContext* context,
                                                    const v1::WatchRequest* request) override;
+  grpc::ServerWriteReactor<v1::LiveValues>* Live(grpc::CallbackServerContext* context,
+                                                 const v1::LiveRequest* request) override;
   grpc::ServerUnaryReactor* Devices(grpc::CallbackServerContext* context, const v1::DevicesRequest* request,
                                     v1::DevicesReply* reply) override;
   grpc::ServerUnaryReactor* Targets(grpc::CallbackServerContext* context, const v1::TargetsRequest* request,
@@ -66,6 +70,7 @@ class ControlService : public v1::Control::CallbackService {
   base::Result<base::UniqueFd> TakeOutputDir(const grpc::CallbackServerContext& context);
 
   session::Manager& manager_;
+  live::Live& live_;
   base::Executor& ctl_;
   auth::Tickets& tickets_;  // of what came through the door beside a ticket
   const Identity identity_;

@@ -37,9 +37,9 @@ std::vector<std::string> ServiceNames() {
 
 class Server::Impl {
  public:
-  Impl(session::Manager& manager, agent::Registry& agents, base::Executor& ctl, auth::Tickets& tickets,
-       Identity identity)
-      : control(manager, ctl, tickets, std::move(identity)), agent(agents, ctl, tickets) {}
+  Impl(session::Manager& manager, live::Live& live, agent::Registry& agents, base::Executor& ctl,
+       auth::Tickets& tickets, Identity identity)
+      : control(manager, live, ctl, tickets, std::move(identity)), agent(agents, ctl, tickets) {}
 
   ControlService control;
   AgentService agent;
@@ -52,13 +52,13 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() { Shutdown(); }
 
 base::Result<std::unique_ptr<Server>> Server::Start(const config::Config& config, session::Manager& manager,
-                                                    agent::Registry& agents, base::Executor& ctl,
-                                                    auth::Tickets& tickets) {
+                                                    live::Live& live, agent::Registry& agents,
+                                                    base::Executor& ctl, auth::Tickets& tickets) {
   const std::string& socket = config.socket;
   const config::Config::Remote& remote = config.remote;
   PROFD_ASSIGN_OR_RETURN(auth::RemoteRoles roles, auth::RemoteRoles::Parse({remote.viewers, remote.operators,
                                                                             remote.admins, remote.users}));
-  auto impl = std::make_unique<Impl>(manager, agents, ctl, tickets,
+  auto impl = std::make_unique<Impl>(manager, live, agents, ctl, tickets,
                                      Identity(tickets, std::move(roles), remote.plain));
   grpc::EnableDefaultHealthCheckService(false);
   grpc::ServerBuilder builder;

@@ -9,6 +9,7 @@
 #include "daemon/auth/tickets.h"
 #include "daemon/base/executor.h"
 #include "daemon/config/config.h"
+#include "daemon/live/live.h"
 #include "daemon/session/manager.h"
 
 namespace profd::rpc {
@@ -18,8 +19,8 @@ class Server {
  public:
   // `config.socket` is free: the SocketClaim saw to that.
   static base::Result<std::unique_ptr<Server>> Start(const config::Config& config, session::Manager& manager,
-                                                     agent::Registry& agents, base::Executor& ctl,
-                                                     auth::Tickets& tickets);
+                                                     live::Live& live, agent::Registry& agents,
+                                                     base::Executor& ctl, auth::Tickets& tickets);
   ~Server();  // calls Shutdown()
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

@@ -81,6 +81,10 @@ class Manager::Impl {
                 std::function<void(Result<auth::Lease>)> done);
   Result<auth::Lease> RemoveLease(const Caller& caller, const std::string& id);
   std::vector<auth::Lease> ListLeases(const Caller& caller) const;
+  void Save(int level);
+  Node& node() { return node_; }
+  host::Sampler& sampler() { return sampler_; }
+  const Writers& writers() const { return writers_; }
   void Snapshot(const Caller& caller, const std::string& id, uint64_t newest_ns,
                 std::function<void(Result<SessionInfo>)> done);
   void Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done);
@@ -124,6 +128,7 @@ class Manager::Impl {
   Resumer resumer_;
   DiskProbe probe_;
   uint32_t next_trace_ = 1;
+  std::string saving_;  // what sessions go without at the moment, for their status
   bool shutting_down_ = false;
 };
 
@@ -253,6 +258,7 @@ void Manager::Impl::Launch(const std::shared_ptr<Request>& request, base::Unique
   auto session = std::make_shared<Session>(
       Services{ctl_, config_, node_, writers_, sampler_, agents_, drain_}, std::move(setup));
   book_.Add(session);
+  session->NoteSaving(saving_);
   session->Start([this, session, request](const Result<SessionInfo>& result) {
     // Refused: the caller has the reason, there is nothing to look at later.
     if (!result.ok()) book_.Erase(session);
@@ -440,6 +446,15 @@ void Manager::Impl::Doctor(const Caller& caller, pid_t pid, std::function<void(s
   });
 }
 
+void Manager::Impl::Save(int level) {
+  constexpr uint32_t kOneIn[] = {1, 1, 1, 4, 16};
+  sampler_.Thin(kOneIn[std::clamp(level, 0, 4)]);
+  saving_ = level < 3 ? ""
+                      : "profd takes more than its limits: of the host kinds it leaves out samples, "
+                        "which count as lost";
+  for (const auto& session : book_.sessions()) session->NoteSaving(saving_);
+}
+
 void Manager::Impl::Shutdown(std::function<void()> done) {
   shutting_down_ = true;
   auto left = std::make_shared<size_t>(1);
@@ -508,6 +523,17 @@ Result<auth::Lease> Manager::RemoveLease(const Caller& caller, const std::string
   return impl_->RemoveLease(caller, id);
 }
 std::vector<auth::Lease> Manager::ListLeases(const Caller& caller) { return impl_->ListLeases(caller); }
+Node& Manager::node() { return impl_->node(); }
+host::Sampler& Manager::sampler() { return impl_->sampler(); }
+std::vector<SessionInfo> Manager::OpenAnd(const std::function<bool(const std::string&)>& also) const {
+  std::vector<SessionInfo> infos;
+  for (const auto& session : impl_->book().sessions()) {
+    if (!session->ended() || also(session->id())) infos.push_back(session->Info());
+  }
+  return infos;
+}
+std::vector<QueueLoad> Manager::QueueLoads() const { return impl_->writers().Loads(); }
+void Manager::Save(int level) { impl_->Save(level); }
 void Manager::Shutdown(std::function<void()> done) { impl_->Shutdown(std::move(done)); }
 
 }  // namespace profd::session

@@ -16,12 +16,16 @@
 #include "daemon/session/plan.h"
 #include "daemon/session/targets.h"
 #include "daemon/session/types.h"
+#include "daemon/session/writers.h"
 
 namespace profd::agent {
 class Registry;
 }
 namespace profd::base {
 class Executor;
+}
+namespace profd::host {
+class Sampler;
 }
 
 namespace profd::session {
@@ -78,6 +82,16 @@ class Manager {
   base::Result<auth::Lease> RemoveLease(const auth::Caller& caller, const std::string& id);
   // Of other users only for root.
   std::vector<auth::Lease> ListLeases(const auth::Caller& caller);
+
+  // What the always-on values are read from.
+  Node& node();
+  host::Sampler& sampler();
+  // Those that have not ended, and those that `also` wants.
+  std::vector<SessionInfo> OpenAnd(const std::function<bool(const std::string& session)>& also) const;
+  std::vector<QueueLoad> QueueLoads() const;
+  // What profd does without to keep within limits (Metric kBudget): host samples from level 3 on. Sessions
+  // say so.
+  void Save(int level);
 
   // Seals every session with end reason daemon_stop; `done` when the last is on disk.
   void Shutdown(std::function<void()> done);

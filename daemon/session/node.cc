@@ -22,6 +22,7 @@ Node::Node(base::Executor& ctl, const config::Config& config, std::shared_ptr<dr
   options.sweep_ns = config.driver.sweep_ms * kMs;
   options.driver_timeout_ns = config.driver.timeout_ms * kMs;
   options.pump_per_device = config.driver.pump_per_device;
+  options.keep_tails = config.live.hz > 0;
   hub_ = std::make_unique<device::ChannelHub>(
       *driver_, options, [this](std::function<void()> work) { ctl_.Post(std::move(work)); });
 }

@@ -459,6 +459,7 @@ SessionInfo Session::Info() const {
   info.error = error_;
   info.degraded = Degraded();
   info.warnings = warnings_;
+  if (!saving_.empty() && !ended()) info.warnings.push_back(saving_);
   info.pids = setup_.spec.pids;
   info.devices = setup_.plan.devices;
   info.start_wall_ns = start_wall_ns_;

@@ -58,6 +58,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void NoteMoveEnded(const std::string& output, const base::Status& status);
   // What the disk was found to take.
   void NoteProbe(double bytes_per_second);
+  // What profd leaves out to keep within its limits; "" = nothing.
+  void NoteSaving(std::string saving) { saving_ = std::move(saving); }
   // Ended, and counted for elsewhere.
   void LeaveBounds() { budget_->LeaveBounds(); }
   const SessionSpec& spec() const { return setup_.spec; }
@@ -99,6 +101,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::vector<KindState> finished_kinds_;  // sums of the traces before the current one
   std::vector<std::string> degraded_;
   std::vector<std::string> warnings_;
+  std::string saving_;
   std::function<void(base::Result<SessionInfo>)> on_started_;
   std::vector<std::function<void(SessionInfo)>> on_sealed_;
   std::map<pid_t, std::pair<base::UniqueFd, base::Executor::WatchId>> targets_;

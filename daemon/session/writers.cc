@@ -33,4 +33,21 @@ std::shared_ptr<Writer> Writers::For(dev_t file_system, size_t pump_count) {
   return writer;
 }
 
+std::vector<QueueLoad> Writers::Loads() const {
+  std::vector<QueueLoad> loads = {{.source = "pump"}, {.source = "sample"}, {.source = "drain"}};
+  const auto add = [](QueueLoad& load, const chunk::Pipe& pipe) {
+    load.chunks += pipe.InFlight();
+    load.room += pipe.chunks();
+    load.bytes += pipe.InFlight() * pipe.chunk_bytes();
+  };
+  for (const auto& [file_system, known] : writers_) {
+    const auto writer = known.lock();
+    if (writer == nullptr) continue;
+    for (const chunk::Pipe* pump : writer->pumps) add(loads[0], *pump);
+    add(loads[1], *writer->sampler);
+    add(loads[2], *writer->drain);
+  }
+  return loads;
+}
+
 }  // namespace profd::session

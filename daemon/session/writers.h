@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "daemon/base/executor.h"
@@ -21,12 +22,20 @@ struct Writer {
   chunk::Pipe* drain = nullptr;  // of agents
 };
 
+// How full the way from one source to the disks is, over all file systems.
+struct QueueLoad {
+  std::string source;  // pump sample drain
+  size_t chunks = 0, room = 0;
+  uint64_t bytes = 0;
+};
+
 // **Thread:** ctl only.
 class Writers {
  public:
   Writers(base::Executor& ctl, const config::Config& config) : ctl_(ctl), config_(config) {}
 
   std::shared_ptr<Writer> For(dev_t file_system, size_t pump_count);
+  std::vector<QueueLoad> Loads() const;
 
  private:
   base::Executor& ctl_;

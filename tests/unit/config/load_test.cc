@@ -50,9 +50,19 @@ TEST_F(LoadConfigTest, WhatIsDumpedLoadsBackUnchanged) {
   config.store.slice_bytes = 123456;
   config.driver.pump_per_device = true;
   config.log.level = "debug";
+  config.live.off = {"host-disk", "process"};
   const auto back = Load(DumpConfig(config));
   ASSERT_TRUE(back.ok()) << back.status().message();
   EXPECT_EQ(DumpConfig(*back), DumpConfig(config));
+}
+
+TEST_F(LoadConfigTest, ListsOfWords) {
+  const auto loaded = Load("live:\n  off: [hbm, host-cpu]\n  channels:\n    - llc\n");
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  EXPECT_EQ(loaded->live.off, (std::vector<std::string>{"hbm", "host-cpu"}));
+  EXPECT_EQ(loaded->live.channels, std::vector<std::string>{"llc"});
+  EXPECT_EQ(Error("live:\n  off: hbm\n"), ":2: live.off: expected a list: [one, two]");
+  EXPECT_EQ(Error("live:\n  off: [hbm, [ddr]]\n"), ":2: live.off: expected one word");
 }
 
 TEST_F(LoadConfigTest, EmptyFilesAndSectionsAreDefaults) {

@@ -57,6 +57,19 @@ class ChannelHubTest : public testing::Test {
     stats_[stream] = request.stats;
     return request;
   }
+  // Nobody's data but the newest.
+  ChannelRequest Held(uint32_t stream, uint32_t period_ms) {
+    ChannelRequest request = Hbm(stream, period_ms);
+    request.pipe = nullptr;
+    request.yields = true;
+    return request;
+  }
+  std::vector<Peeked> Peek() {
+    std::optional<std::vector<Peeked>> answer;
+    hub().Peek([&answer](std::vector<Peeked> peeked) { answer = std::move(peeked); });
+    EXPECT_TRUE(ctl_.RunUntil([&] { return answer.has_value(); }));
+    return answer.value_or(std::vector<Peeked>{});
+  }
   std::shared_ptr<Gate> StartGate(uint32_t device, uint32_t channel) {
     return Closed(driver_.With(device, channel, [](FakeDriver::Channel& c) { return c.start_gate; }));
   }
@@ -465,6 +478,63 @@ TEST_F(ChannelHubTest, GoesWhileAStartHangs) {
   gate->Open();
   ASSERT_TRUE(ctl_.RunUntil([&] { return Starts(0, 1) == 1; }));
   ctl_.RunFor(5 * kMs);
+}
+
+TEST_F(ChannelHubTest, PeekShowsTheNewestRecordsAndWhatTheyAre) {
+  options_.keep_tails = true;
+  ASSERT_TRUE(Start(Hbm(1)).ok());
+  driver_.Deliver(0, 1, HbmPeriod(20'000, 1) + HbmPeriod(40'000, 2));
+  ASSERT_TRUE(Records(1, 16));
+  const std::vector<Peeked> peeked = Peek();
+  ASSERT_EQ(peeked.size(), 1u);
+  EXPECT_EQ(peeked[0].kind, "hbm");
+  EXPECT_EQ(peeked[0].device, 0u);
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(peeked[0].records.data()), peeked[0].records.size()),
+            HbmPeriod(20'000, 1) + HbmPeriod(40'000, 2));
+  EXPECT_TRUE(Stop(1).ok());
+  EXPECT_TRUE(Peek().empty());
+}
+
+TEST_F(ChannelHubTest, WithoutTailsThereIsNothingToPeekAt) {
+  ASSERT_TRUE(Start(Hbm(1)).ok());
+  driver_.Deliver(0, 1, HbmPeriod(20'000, 1));
+  ASSERT_TRUE(Records(1, 8));
+  EXPECT_TRUE(Peek().empty());
+}
+
+TEST_F(ChannelHubTest, WhatIsHeldForItsNewestRecordsYieldsToASessionAtItsOwnRate) {
+  options_.keep_tails = true;
+  ASSERT_TRUE(Start(Held(7, 1000)).ok());
+  driver_.Deliver(0, 1, HbmPeriod(20'000, 1));
+  ASSERT_TRUE(ctl_.RunUntil([&] { return driver_.Empty(0, 1); }));
+  EXPECT_EQ(Peek().size(), 1u);
+  const base::Result<Started> started = Start(Hbm(1, 20));
+  ASSERT_TRUE(started.ok()) << started.status().message();
+  EXPECT_EQ(started->period_ms, 20u);
+  EXPECT_FALSE(started->shared);
+  EXPECT_EQ(Stops(0, 1), 1u);
+  ASSERT_EQ(events_[7].size(), 1u);
+  EXPECT_EQ(events_[7][0].what, What::kYielded);
+  // It is not had back while the session has it.
+  const base::Result<Started> refused = Start(Held(7, 1000));
+  EXPECT_EQ(refused.status().code(), Code::kAlreadyExists);
+  EXPECT_THAT(refused.status().message(), HasSubstr("session 1 of alice"));
+  driver_.Deliver(0, 1, HbmPeriod(20'000, 1));
+  EXPECT_TRUE(Records(1, 8));
+  EXPECT_TRUE(Stop(1).ok());
+  EXPECT_TRUE(Start(Held(7, 1000)).ok());
+  EXPECT_TRUE(Stop(7).ok());
+}
+
+TEST_F(ChannelHubTest, ASessionWaitsForAHeldChannelThatIsStillStarting) {
+  options_.keep_tails = true;
+  const auto gate = StartGate(0, 1);
+  BeginStart(Held(7, 1000));
+  BeginStart(Hbm(1, 20));
+  gate->Open();
+  ASSERT_TRUE(ctl_.RunUntil([&] { return started_[1].has_value(); }));
+  EXPECT_TRUE(started_[1]->ok());
+  EXPECT_EQ(Starts(0, 1), 2u);
 }
 
 }  // namespace

@@ -55,6 +55,22 @@ std::unique_ptr<Driver> Load(const std::string& library) {
   return loaded.ok() ? std::move(loaded).value() : nullptr;
 }
 
+TEST(Simulator, WhatADeviceSaysOfThisMoment) {
+  InChild("devices: 2\nfaults: [{name: device_lost, device: 1}]\n", [] {
+    const auto driver = Load("libascend_hal.so");
+    const DeviceReading reading = driver->ReadNow(0);
+    EXPECT_EQ(reading.status, kWorking);
+    ASSERT_TRUE(reading.ai_core_mhz && reading.ai_core_utilization);
+    EXPECT_EQ(*reading.ai_core_mhz, driver->ReadFacts(0).aic_mhz);
+    EXPECT_GE(*reading.ai_core_utilization, 0);
+    EXPECT_LE(*reading.ai_core_utilization, 1);
+    const DeviceReading lost = driver->ReadNow(1);
+    EXPECT_EQ(lost.status, kCommunicationLost);
+    EXPECT_FALSE(lost.ai_core_mhz || lost.ai_core_utilization);
+    EXPECT_FALSE(driver->ReadNow(7).status);
+  });
+}
+
 TEST(Simulator, FactsOfTheDefaultNode) {
   InChild("devices: 2\n", [] {
     const auto driver = Load("libascend_hal.so");

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -482,6 +483,56 @@ TEST(Sampler, ManySessionsComeAndGo) {
   for (uint32_t trace = 26; trace <= 30; ++trace) rig.Stop(trace);
   for (uint32_t trace = 1; trace <= 30; ++trace)
     ExpectAllAccountedFor(rig, trace, "host-cpu", {"host_cpu.data"});
+}
+
+TEST(Sampler, ReadsWhatIsAskedForAndNothingElse) {
+  Worker worker;
+  SamplerRig rig;
+  std::optional<HostReading> reading;
+  const auto read = [&](ReadingRequest request) {
+    reading.reset();
+    rig.sampler.Read(std::move(request), [&](const HostReading& got) { reading = got; });
+    rig.Until("a reading", [&] { return reading.has_value(); });
+  };
+  read({.cpu = true, .memory = true, .load = true, .disk = true, .network = true, .pids = {worker.pid()}});
+  EXPECT_GT(reading->cpus, 0u);
+  EXPECT_GT(reading->cpu_ticks[0], 0u);
+  EXPECT_GT(reading->memory_total, reading->memory_available);
+  EXPECT_GT(reading->memory_available, 0u);
+  ASSERT_EQ(reading->processes.size(), 1u);
+  EXPECT_EQ(reading->processes[0].pid, worker.pid());
+  EXPECT_GT(reading->processes[0].rss_bytes, 0u);
+  EXPECT_EQ(reading->processes[0].threads, 1u);
+  EXPECT_GT(reading->self.cpu_ticks, 0u);
+  EXPECT_GT(reading->self.rss_bytes, 0u);
+  worker.TellForPid("thread");
+  read({.pids = {worker.pid()}});
+  EXPECT_EQ(reading->processes[0].threads, 2u);
+  EXPECT_EQ(reading->cpus + reading->memory_total + reading->disks.size() + reading->networks.size(), 0u);
+}
+
+TEST(Sampler, AProcessThatHasGoneIsNotInTheReading) {
+  SamplerRig rig;
+  std::optional<HostReading> reading;
+  pid_t gone = 0;
+  {
+    const Worker worker;
+    gone = worker.pid();
+  }
+  rig.sampler.Read({.pids = {gone}}, [&](const HostReading& got) { reading = got; });
+  rig.Until("a reading", [&] { return reading.has_value(); });
+  EXPECT_TRUE(reading->processes.empty());
+}
+
+TEST(Sampler, SamplesThatAreThinnedOutCountAsLost) {
+  SamplerRig rig;
+  rig.sampler.Thin(5);
+  rig.Start(1, {"host-network@50"}, {});
+  rig.Until("rows", [&] { return rig.writer.File(1, "host_network.data")->records >= 10; });
+  rig.Stop(1);
+  ExpectAllAccountedFor(rig, 1, "host-network", {"host_network.data"});
+  const chunk::StreamStats& stats = rig.Stats(1, "host-network");
+  EXPECT_GE(stats.lost_records, 4 * (stats.read_records - 2));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "tests/unit/rpc/fake_manager.h"
 
+#include <cstdlib>
 #include <utility>
 
 namespace profd::session {
@@ -162,6 +163,13 @@ std::vector<auth::Lease> Manager::ListLeases(const auth::Caller& /*caller*/) {
   const std::lock_guard lock(Fake().mutex);
   return Fake().leases;
 }
+
+// Nobody watches values here.
+Node& Manager::node() { std::abort(); }
+host::Sampler& Manager::sampler() { std::abort(); }
+std::vector<SessionInfo> Manager::OpenAnd(const std::function<bool(const std::string&)>&) const { return {}; }
+std::vector<QueueLoad> Manager::QueueLoads() const { return {}; }
+void Manager::Save(int) {}
 
 void Manager::Shutdown(std::function<void()> done) { done(); }
 

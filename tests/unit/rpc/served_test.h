@@ -29,7 +29,8 @@ class ServedTest : public testing::Test {
     ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
     socket_ = folder_ + "/p.sock";
     config_.socket = socket_;
-    base::Result<std::unique_ptr<Server>> server = Server::Start(config_, manager_, agents_, ctl_, tickets_);
+    base::Result<std::unique_ptr<Server>> server =
+        Server::Start(config_, manager_, live_, agents_, ctl_, tickets_);
     ASSERT_TRUE(server.ok()) << server.status().message();
     server_ = std::move(server).value();
     base::Result<std::unique_ptr<auth::Door>> door =
@@ -82,6 +83,7 @@ class ServedTest : public testing::Test {
   agent::Registry agents_{ctl_, {.geometry = {2, 256, 65536}, .max_peers = 4, .max_peers_per_uid = 3}};
   auth::Rights rights_;
   session::Manager manager_{ctl_, config_, nullptr, "", agents_, rights_};
+  live::Live live_{ctl_, config_, manager_, agents_};
   std::unique_ptr<Server> server_;
   std::unique_ptr<auth::Door> door_;
   std::thread thread_;

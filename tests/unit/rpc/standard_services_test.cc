@@ -110,7 +110,7 @@ TEST_F(StandardServicesTest, ReflectionDescribesTheWholeApi) {
     }
     if (service == "profd.v1.Control") {
       EXPECT_THAT(names, UnorderedElementsAre("profd/v1/control.proto", "profd/v1/agent.proto",
-                                              "profd/v1/session.proto"));
+                                              "profd/v1/metrics.proto", "profd/v1/session.proto"));
     }
   }
 

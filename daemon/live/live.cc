@@ -1,0 +1,359 @@
+#include "daemon/live/live.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "daemon/agent/registry.h"
+#include "daemon/base/executor.h"
+#include "daemon/base/log.h"
+#include "daemon/driver/capabilities.h"
+#include "daemon/host/sampler.h"
+#include "daemon/live/held_channels.h"
+#include "daemon/live/host_values.h"
+#include "daemon/live/kind_values.h"
+#include "daemon/live/metrics.h"
+#include "daemon/live/self_values.h"
+#include "daemon/session/manager.h"
+
+namespace profd::live {
+
+using base::Code;
+using base::Status;
+
+namespace {
+
+constexpr uint64_t kSecondNs = 1'000'000'000;
+constexpr uint64_t kSlowNs = 10 * kSecondNs;  // of a profd that has to save
+constexpr int kSlow = 1, kOff = 2;            // levels
+constexpr double kHzPerMhz = 1e6;
+constexpr size_t kMostLabelBytes = 128;
+// Of what an agent says of its process: where it is, not what somebody calls it.
+constexpr std::string_view kAgentLabels[] = {"job", "rank", "pod", "namespace"};
+
+// Of somebody's own choice.
+std::string Plain(std::string_view untrusted) { return base::OneLine(untrusted, kMostLabelBytes); }
+
+}  // namespace
+
+const std::vector<std::string_view>& Kinds() {
+  static const std::vector<std::string_view> kKinds = {
+      "device",    "hbm",         "ddr",          "llc",       "pcie",     "hccs",
+      "ub",        "nic",         "roce",         "dvpp",      "npu-mem",  "npu-module-mem",
+      "qos",       "soc-profile", "aicore",       "low-power", "host-cpu", "host-mem",
+      "host-load", "host-disk",   "host-network", "process",   "session",  "profd"};
+  return kKinds;
+}
+
+Status CheckSettings(const config::Config& config) {
+  for (const std::string& kind : config.live.off) {
+    if (std::ranges::find(Kinds(), kind) != Kinds().end()) continue;
+    std::string known;
+    for (const std::string_view one : Kinds()) known += (known.empty() ? "" : " ") + std::string(one);
+    return {Code::kInvalidArgument, "live.off: '" + kind + "' is no kind of values; there are " + known};
+  }
+  for (const std::string& kind : config.live.channels) {
+    if (driver::AnyCapability(kind) != nullptr && HasValues(kind)) continue;
+    return {Code::kInvalidArgument,
+            "live.channels: '" + kind + "' is no device kind with values; see docs/metrics.md"};
+  }
+  return Status::Ok();
+}
+
+class Live::Impl {
+ public:
+  Impl(base::Executor& ctl, const config::Config& config, session::Manager& manager, agent::Registry& agents)
+      : ctl_(ctl),
+        config_(config),
+        manager_(manager),
+        agents_(agents),
+        held_(config.live.channels, manager) {}
+  ~Impl() { ctl_.Cancel(timer_); }
+
+  Status Usable() const {
+    if (config_.live.hz > 0) return Status::Ok();
+    return {Code::kFailedPrecondition, "this profd keeps no values: live.hz is 0 in its settings"};
+  }
+  SnapshotPtr newest() const { return newest_; }
+
+  WatchId Watch(std::function<void(const SnapshotPtr&)> each) {
+    const WatchId id = next_watch_++;
+    if (newest_ != nullptr) each(newest_);
+    watches_.emplace(id, std::move(each));
+    if (watches_.size() == 1 && Usable().ok() && !closed_) Beat();
+    return id;
+  }
+  void Unwatch(WatchId id) {
+    if (watches_.erase(id) == 0 || !watches_.empty()) return;
+    ctl_.Cancel(timer_);
+    newest_ = nullptr;  // nobody is told of values of long ago
+    host_values_ = {};
+    held_.Release([] {});
+  }
+  void Shutdown(std::function<void()> done) {
+    watches_.clear();
+    closed_ = true;
+    ctl_.Cancel(timer_);
+    held_.Release(std::move(done));
+  }
+  void AddSource(std::function<void(std::vector<Sample>&)> add) { sources_.push_back(std::move(add)); }
+  void SetLevel(int level) {
+    level_ = level;
+    if (level_ >= kSlow) held_.Release([] {});
+  }
+
+ private:
+  struct Device {
+    driver::DeviceReading reading;
+    bool asked = false;  // the answer is under way
+    bool answered = false;
+  };
+
+  bool Wants(std::string_view kind) const {
+    if (level_ >= kOff && kind != "profd" && kind != "session") return false;
+    return std::ranges::find(config_.live.off, kind) == config_.live.off.end();
+  }
+  uint64_t period_ns() const { return level_ >= kSlow ? kSlowNs : kSecondNs / config_.live.hz; }
+
+  void Beat();
+  void AskDevices();
+  void AskChannels();
+  void AskHost();
+  std::function<void()> OnePart();
+  void Publish();
+  void AddDevices(std::vector<Sample>& samples);
+  std::map<pid_t, ProcessLabels> Processes() const;
+
+  base::Executor& ctl_;
+  const config::Config& config_;
+  session::Manager& manager_;
+  agent::Registry& agents_;
+  std::map<WatchId, std::function<void(const SnapshotPtr&)>> watches_;
+  WatchId next_watch_ = 1;
+  base::Executor::TimerId timer_ = 0;
+  int level_ = 0;
+
+  uint64_t beat_ = 0;  // the one whose answers are waited for
+  size_t parts_ = 0;   // not answered yet; 0 = published
+  std::map<uint32_t, Device> devices_;
+  std::vector<device::Peeked> peeked_;
+  std::optional<host::HostReading> host_;
+  HostValues host_values_;
+  SelfValues self_values_;
+  HeldChannels held_;
+  bool closed_ = false;
+  std::vector<std::function<void(std::vector<Sample>&)>> sources_;
+  size_t left_out_ = 0;
+  SnapshotPtr newest_;
+  const std::shared_ptr<int> alive_ = std::make_shared<int>();
+};
+
+// Asks all; what has not answered by the next beat is shown without.
+void Live::Impl::Beat() {
+  timer_ = ctl_.After(period_ns(), [this] { Beat(); });
+  if (parts_ != 0) Publish();
+  ++beat_;
+  parts_ = 1;
+  peeked_.clear();
+  host_.reset();
+  if (level_ < kSlow) held_.Hold();
+  AskDevices();
+  AskChannels();
+  AskHost();
+  OnePart()();
+}
+
+// To be called when that part of this beat has its answer; harmless after the beat.
+std::function<void()> Live::Impl::OnePart() {
+  return [this, alive = std::weak_ptr(alive_), beat = beat_] {
+    if (alive.expired() || beat != beat_ || parts_ == 0) return;
+    if (--parts_ == 0) Publish();
+  };
+}
+
+void Live::Impl::AskDevices() {
+  session::Node& node = manager_.node();
+  if (node.hub() == nullptr || !Wants("device")) return;
+  for (const driver::DeviceFacts& facts : node.devices()) {
+    Device& device = devices_[facts.id];
+    if (std::exchange(device.asked, true)) {
+      device.answered = false;  // the last call hangs: one is enough
+      continue;
+    }
+    ++parts_;
+    const auto reading = std::make_shared<driver::DeviceReading>();
+    node.hub()->Call(
+        facts.id, [driver = node.shared_driver(), id = facts.id, reading] { *reading = driver->ReadNow(id); },
+        [this, alive = std::weak_ptr(alive_), id = facts.id, reading, part = OnePart()](bool in_time) {
+          if (alive.expired()) return;
+          Device& device = devices_[id];
+          device.asked = false;
+          device.answered = in_time;
+          if (in_time) device.reading = *reading;
+          part();
+        });
+  }
+}
+
+void Live::Impl::AskChannels() {
+  session::Node& node = manager_.node();
+  if (node.hub() == nullptr || level_ >= kOff) return;
+  ++parts_;
+  node.hub()->Peek([this, alive = std::weak_ptr(alive_), beat = beat_,
+                    part = OnePart()](std::vector<device::Peeked> peeked) {
+    if (alive.expired() || beat != beat_) return;
+    peeked_ = std::move(peeked);
+    part();
+  });
+}
+
+void Live::Impl::AskHost() {
+  host::ReadingRequest request{.cpu = Wants("host-cpu"),
+                               .memory = Wants("host-mem"),
+                               .load = Wants("host-load"),
+                               .disk = Wants("host-disk"),
+                               .network = Wants("host-network"),
+                               .pids = {}};
+  if (Wants("process")) {
+    for (const auto& [pid, labels] : Processes()) request.pids.push_back(pid);
+  }
+  ++parts_;
+  manager_.sampler().Read(std::move(request), [this, alive = std::weak_ptr(alive_), beat = beat_,
+                                               part = OnePart()](const host::HostReading& reading) {
+    if (alive.expired() || beat != beat_) return;
+    host_ = reading;
+    part();
+  });
+}
+
+std::map<pid_t, ProcessLabels> Live::Impl::Processes() const {
+  std::map<pid_t, ProcessLabels> processes;
+  for (const auto& peer : agents_.All()) {
+    const agent::Hello& hello = peer->hello();
+    const std::string name = hello.executable.substr(hello.executable.rfind('/') + 1);
+    ProcessLabels process{.uid = peer->identity().uid,
+                          .labels = {{"pid", std::to_string(peer->identity().pid)},
+                                     {"name", Plain(name)},
+                                     {"user", peer->identity().user}}};
+    for (const std::string_view key : kAgentLabels) {
+      const auto found = hello.labels.find(std::string(key));
+      if (found != hello.labels.end()) process.labels.push_back({key, Plain(found->second)});
+    }
+    processes.insert_or_assign(peer->identity().pid, std::move(process));
+  }
+  return processes;
+}
+
+void Live::Impl::AddDevices(std::vector<Sample>& samples) {
+  session::Node& node = manager_.node();
+  if (node.hub() == nullptr) return;
+  std::map<uint32_t, size_t> held;
+  for (const device::Holding& holding : node.hub()->Holdings()) ++held[holding.device];
+  size_t unanswered = 0;
+  for (const driver::DeviceFacts& facts : node.devices()) {
+    const std::vector<Label> labels = {{"device", std::to_string(facts.id)}, {"chip", facts.chip_name}};
+    const size_t first = samples.size();
+    for (const device::Peeked& peeked : peeked_) {
+      if (peeked.device != facts.id || !HasValues(peeked.kind)) continue;
+      std::vector<Sample> of_kind;
+      AddKindValues(peeked, facts, labels, of_kind);
+      for (Sample& sample : of_kind) {
+        sample.needs = auth::Action::kSeeDevice;
+        sample.target.device = facts.id;
+        // A kind of several channels may be told by two of them (dvpp, of all engines and of each).
+        const bool known = std::any_of(samples.begin() + static_cast<std::ptrdiff_t>(first), samples.end(),
+                                       [&](const Sample& other) { return other.IsSame(sample); });
+        if (!known && Wants(sample.metric->kind)) samples.push_back(std::move(sample));
+      }
+    }
+    if (!Wants("device")) continue;
+    const Device& device = devices_[facts.id];
+    const driver::DeviceReading& reading = device.reading;
+    if (!device.answered) ++unanswered;
+    samples.push_back(
+        {&kDeviceStatus, labels, device.answered ? static_cast<double>(reading.status.value_or(-1)) : -1});
+    samples.push_back({&kDeviceHeld, labels, static_cast<double>(held[facts.id])});
+    if (!device.answered) continue;
+    if (facts.aic_mhz > 0) samples.push_back({&kDeviceAiCoreRated, labels, facts.aic_mhz * kHzPerMhz});
+    if (reading.ai_core_utilization)
+      samples.push_back({&kDeviceAiCore, labels, *reading.ai_core_utilization});
+    if (reading.ai_core_mhz)
+      samples.push_back({&kDeviceAiCoreHertz, labels, *reading.ai_core_mhz * kHzPerMhz});
+  }
+  if (Wants("profd")) samples.push_back({&kUnanswered, {}, static_cast<double>(unanswered)});
+}
+
+void Live::Impl::Publish() {
+  parts_ = 0;
+  if (watches_.empty()) return;
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->number = newest_ == nullptr ? 1 : newest_->number + 1;
+  snapshot->wall_ns = base::WallNs();
+  snapshot->period_ns = period_ns();
+  std::vector<Sample>& samples = snapshot->samples;
+  AddDevices(samples);
+  if (host_) host_values_.Add(*host_, Processes(), samples);
+  self_values_.Add(manager_, agents_, samples);
+  for (const auto& add : sources_) add(samples);
+  samples.push_back({&kLivePeriod, {}, static_cast<double>(snapshot->period_ns) / 1e9});
+  samples.push_back({&kBudget, {}, static_cast<double>(level_)});
+  samples.push_back({&kLiveLeftOut, {}, 0});
+  samples.push_back({&kLiveValues, {}, 0});
+  std::erase_if(samples, [this](const Sample& sample) { return !Wants(sample.metric->kind); });
+  // What there may be most of goes first, and profd's own never.
+  const auto last = std::ranges::stable_partition(
+      samples, [](const Sample& sample) { return sample.needs != auth::Action::kSeeProcess; });
+  static_cast<void>(last);
+  const size_t whole = samples.size();
+  samples.resize(std::min<size_t>(whole, config_.metrics.max_series));
+  for (Sample& sample : samples) {
+    if (sample.metric == &kLiveLeftOut) sample.value = static_cast<double>(whole - samples.size());
+    if (sample.metric == &kLiveValues) sample.value = static_cast<double>(samples.size());
+  }
+  std::ranges::stable_sort(samples,
+                           [](const Sample& a, const Sample& b) { return a.metric->name < b.metric->name; });
+  if (whole > samples.size() && left_out_ == 0) {
+    base::LogWarn("live: " + std::to_string(whole - samples.size()) +
+                  " values are beyond metrics.max_series and left out");
+  }
+  left_out_ = whole - samples.size();
+  newest_ = std::move(snapshot);
+  // A watcher may go while it is told.
+  for (const auto& [id, each] : std::map(watches_)) {
+    if (watches_.contains(id)) each(newest_);
+  }
+}
+
+Live::Live(base::Executor& ctl, const config::Config& config, session::Manager& manager,
+           agent::Registry& agents)
+    : impl_(std::make_unique<Impl>(ctl, config, manager, agents)) {}
+Live::~Live() = default;
+Status Live::Usable() const { return impl_->Usable(); }
+SnapshotPtr Live::newest() const { return impl_->newest(); }
+Live::WatchId Live::Watch(std::function<void(const SnapshotPtr&)> each) {
+  return impl_->Watch(std::move(each));
+}
+void Live::Unwatch(WatchId id) { impl_->Unwatch(id); }
+void Live::AddSource(std::function<void(std::vector<Sample>&)> add) { impl_->AddSource(std::move(add)); }
+void Live::SetLevel(int level) { impl_->SetLevel(level); }
+void Live::Shutdown(std::function<void()> done) { impl_->Shutdown(std::move(done)); }
+
+std::vector<const Sample*> Visible(const Snapshot& snapshot, const auth::Caller& caller,
+                                   const std::vector<std::string>& kinds) {
+  std::map<std::tuple<auth::Action, uid_t, uint32_t>, bool> may;  // asked once for each
+  std::vector<const Sample*> visible;
+  for (const Sample& sample : snapshot.samples) {
+    if (!kinds.empty() && std::ranges::find(kinds, sample.metric->kind) == kinds.end()) continue;
+    const auto [known, fresh] =
+        may.try_emplace({sample.needs, sample.target.owner, sample.target.device}, false);
+    if (fresh) known->second = auth::May(caller, sample.needs, sample.target).ok();
+    if (known->second) visible.push_back(&sample);
+  }
+  return visible;
+}
+
+}  // namespace profd::live

@@ -1,0 +1,63 @@
+// The always-on values: reads devices, host and profd itself on a slow beat and keeps the newest of each.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "daemon/auth/policy.h"
+#include "daemon/config/config.h"
+#include "daemon/live/metric.h"
+
+namespace profd::agent {
+class Registry;
+}
+namespace profd::base {
+class Executor;
+}
+namespace profd::session {
+class Manager;
+}
+
+namespace profd::live {
+
+// Kinds and channels of the settings that do not exist: one line, else ok.
+base::Status CheckSettings(const config::Config& config);
+
+// Without anybody to look at the values (watchers, metrics.listen, metrics.otlp) there is no beat.
+// **Thread:** ctl only; callbacks run on ctl.
+class Live {
+ public:
+  Live(base::Executor& ctl, const config::Config& config, session::Manager& manager, agent::Registry& agents);
+  ~Live();
+  Live(const Live&) = delete;
+  Live& operator=(const Live&) = delete;
+
+  // kFailedPrecondition where the settings have it off.
+  base::Status Usable() const;
+  // nullptr before the first beat.
+  SnapshotPtr newest() const;
+  // `each` gets every snapshot from now on, the newest at once if there is one.
+  using WatchId = uint64_t;
+  WatchId Watch(std::function<void(const SnapshotPtr&)> each);
+  void Unwatch(WatchId id);
+  // Values of somebody else's, asked for on every beat.
+  void AddSource(std::function<void(std::vector<Sample>&)> add);
+  // What profd has to do without to keep within its limits; see Metric kBudget.
+  void SetLevel(int level);
+  // No beat any more; `done` when no channel is held any more.
+  void Shutdown(std::function<void()> done);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Those of `snapshot` that `caller` may see and that are of one of `kinds` (none: of any).
+std::vector<const Sample*> Visible(const Snapshot& snapshot, const auth::Caller& caller,
+                                   const std::vector<std::string>& kinds);
+
+}  // namespace profd::live
