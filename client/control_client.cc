@@ -295,6 +295,24 @@ base::Result<v1::SessionInfo> ControlClient::Watch(
   return newest;
 }
 
+Status ControlClient::Live(const std::vector<std::string>& kinds, uint32_t period_ms,
+                           const std::function<bool(const v1::LiveValues&)>& on_values) {
+  v1::LiveRequest request;
+  for (const std::string& kind : kinds) request.add_kinds(kind);
+  request.set_period_ms(period_ms);
+  Impl::Call call(*impl_);
+  const auto stream = impl_->stub->Live(&call.context, request);
+  v1::LiveValues values;
+  while (stream->Read(&values)) {
+    if (on_values(values)) continue;
+    call.context.TryCancel();
+    static_cast<void>(stream->Finish());
+    return Status::Ok();
+  }
+  const grpc::Status status = stream->Finish();
+  return status.ok() ? Status::Ok() : impl_->Explain(status);
+}
+
 void ControlClient::CancelAll() {
   const std::lock_guard lock(impl_->mutex);
   impl_->cancelled = true;

@@ -5,10 +5,12 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/status.h"
 #include "client/endpoint.h"
 #include "profd/v1/control.pb.h"
+#include "profd/v1/metrics.pb.h"
 #include "profd/v1/session.pb.h"
 
 namespace profd::client {
@@ -57,6 +59,10 @@ class ControlClient {
   // Calls `on_value` for every value until the session has ended; the last one is its result.
   base::Result<v1::SessionInfo> Watch(const std::string& session, uint32_t period_ms,
                                       const std::function<void(const v1::SessionInfo&)>& on_value);
+
+  // Calls `on_values` for every set of values until it says false (then ok), or profd ends.
+  base::Status Live(const std::vector<std::string>& kinds, uint32_t period_ms,
+                    const std::function<bool(const v1::LiveValues&)>& on_values);
 
   // Every call under way fails with kCancelled, now and from now on.
   void CancelAll();

@@ -189,6 +189,25 @@ std::string DevicesJson(const v1::DevicesReply& reply) {
                {"profd_version", reply.profd_version()}});
 }
 
+std::string LiveJson(const v1::LiveValues& values) {
+  Json array = Json::array();
+  for (const v1::LiveMetric& metric : values.metrics()) {
+    for (const v1::LiveValue& value : metric.values()) {
+      Json labels = Json::object();
+      for (const v1::LiveLabel& label : value.labels()) labels[label.name()] = label.value();
+      array.push_back({{"name", metric.name()},
+                       {"kind", metric.kind()},
+                       {"unit", metric.unit()},
+                       {"labels", std::move(labels)},
+                       {"value", value.value()}});
+    }
+  }
+  return Line({{"number", values.number()},
+               {"wall_ns", values.wall_ns()},
+               {"period_s", static_cast<double>(values.period_ns()) / 1e9},
+               {"values", std::move(array)}});
+}
+
 std::string TargetsJson(const v1::TargetsReply& reply) {
   Json targets = Json::array();
   for (const v1::Target& target : reply.targets()) targets.push_back(Target(target));

@@ -8,6 +8,7 @@
 #include "client/export/inventory.h"
 #include "client/verify.h"
 #include "profd/v1/control.pb.h"
+#include "profd/v1/metrics.pb.h"
 #include "profd/v1/session.pb.h"
 
 namespace profd::client {
@@ -16,6 +17,7 @@ namespace profd::client {
 std::string SessionJson(const v1::SessionInfo& info);
 std::string SessionsJson(const std::vector<v1::SessionInfo>& sessions);
 std::string DevicesJson(const v1::DevicesReply& reply);
+std::string LiveJson(const v1::LiveValues& values);
 std::string TargetsJson(const v1::TargetsReply& reply);
 std::string LeaseJson(const v1::Lease& lease);
 std::string LeasesJson(const std::vector<v1::Lease>& leases);

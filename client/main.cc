@@ -41,6 +41,8 @@ struct CommandLine {
   FetchOptions fetch;
   StopOptions stop;
   StatusOptions status;
+  WatchOptions watch;
+  TopOptions top;
   VerifyOptions verify;
   ExportArguments exporting;
   QueryOptions query;
@@ -128,6 +130,17 @@ void Describe(CLI::App* app, CommandLine* line) {
       app->add_subcommand("status", "state, elapsed, bytes and rate per kind, lost, end reason");
   status->add_option("session", line->status.session, "SESSION; default those that run");
   status->add_flag("--watch", line->status.watch, "go on until the session ends");
+
+  CLI::App* watch = app->add_subcommand("watch", "values of devices, host, processes and profd as they come");
+  watch->add_option("kinds", line->watch.kinds,
+                    "KIND…: hbm, device, host-cpu, process, profd …; default all");
+  watch->add_option("--interval", line->watch.interval,
+                    "time between two sets of values, e.g. 5s; default profd's");
+  watch->add_option("--count", line->watch.count, "end after so many sets");
+
+  CLI::App* top = app->add_subcommand("top", "a screen of devices, processes and sessions; q ends it");
+  top->add_flag("--once", line->top.once, "print one screen as plain text");
+  top->add_option("--sort", line->top.sort, "device, aicore, hbm or memory; cpu, rss or pid");
 
   for (const auto& [verb, what] : {std::pair{"pin", "keep a session whatever is short"},
                                    std::pair{"unpin", "let it go as any other when room is needed"},
@@ -219,6 +232,8 @@ ExitCode Dispatch(const Common& common, const CommandLine& line, const CLI::App&
   if (name == "snapshot") return RunSnapshot(common, line.snapshot);
   if (name == "stop") return RunStop(common, line.stop);
   if (name == "status") return RunStatus(common, line.status);
+  if (name == "watch") return RunWatch(common, line.watch);
+  if (name == "top") return RunTop(common, line.top);
   if (name == "list") return RunList(common);
   if (name == "pin" || name == "unpin") return RunPin(common, line.keep, name == "pin");
   if (name == "mv") return RunMove(common, line.move);
@@ -261,6 +276,8 @@ ExitCode OnHosts(const CommandLine& line, const CLI::App& verb) {
   if (!line.common.host.empty()) return Usage("--host and --hosts: give one of them");
   if (line.start.wait) return Usage("--wait: not with --hosts; use status");
   if (line.status.watch) return Usage("--watch: not with --hosts");
+  if (name == "top") return Usage("top shows one node: --host");
+  if (name == "watch" && line.watch.count == 0) return Usage("watch: with --hosts it needs --count");
   if (!line.start.output.empty()) return Usage("--output: not with --hosts; fetch brings the results");
   const auto parallel = ParseCount("--parallel", line.parallel, 4096);
   if (!parallel.ok()) return Fail(parallel.status());
@@ -294,8 +311,8 @@ ExitCode Run(int argc, char** argv) {
   }
   if (app.get_subcommands().empty()) {
     return Usage(
-        "name what to do: devices, targets, run, start, snapshot, stop, status, list, pin, unpin, mv, rm, "
-        "lease, fetch, verify, export, query or doctor");
+        "name what to do: devices, targets, run, start, snapshot, stop, status, watch, top, list, pin, "
+        "unpin, mv, rm, lease, fetch, verify, export, query or doctor");
   }
   const CLI::App* verb = app.get_subcommands().front();
   std::string empty;

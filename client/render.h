@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "profd/v1/control.pb.h"
+#include "profd/v1/metrics.pb.h"
 #include "profd/v1/session.pb.h"
 
 namespace profd::client {
@@ -51,6 +52,7 @@ std::string RenderDevices(const v1::DevicesReply& reply, bool coloured);
 std::map<std::string, std::string> SortedLabels(const v1::Target& target);
 std::string RenderTargets(const v1::TargetsReply& reply, bool coloured);
 std::string RenderLeases(const std::vector<v1::Lease>& leases, bool coloured);
+std::string RenderLive(const v1::LiveValues& values, bool coloured);
 std::string RenderChecks(const std::vector<v1::Check>& checks, bool coloured);
 
 }  // namespace profd::client

@@ -37,6 +37,16 @@ std::string FormatBytes(double bytes) {
 
 std::string FormatHz(double hz) { return hz == 0 ? "-" : Print("%.6g %s", hz, "Hz"); }
 
+std::string FormatValue(double value, std::string_view unit, bool is_ratio) {
+  if (is_ratio) return Print("%.1f %s", value * 100, "%");
+  if (unit == "By") return FormatBytes(value);
+  if (unit == "By/s") return FormatBytes(value) + "/s";
+  if (unit == "Hz") return Print("%.0f %s", value / 1e6, "MHz");
+  std::string text = Print("%.6g %s", value, unit == "1" ? "" : std::string(unit).c_str());
+  if (text.back() == ' ') text.pop_back();
+  return text;
+}
+
 std::string FormatDuration(uint64_t ns) {
   const double seconds = static_cast<double>(ns) / 1e9;
   if (ns < 1'000'000'000) return Print("%.0f %s", static_cast<double>(ns / 1'000'000), "ms");

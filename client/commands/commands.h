@@ -74,6 +74,15 @@ struct StatusOptions {
   std::string session;
   bool watch = false;
 };
+struct WatchOptions {
+  std::vector<std::string> kinds;
+  std::string interval;
+  uint64_t count = 0;  // 0 = without end
+};
+struct TopOptions {
+  bool once = false;
+  std::string sort;
+};
 struct VerifyOptions {
   std::vector<std::string> directories;
 };
@@ -107,6 +116,8 @@ ExitCode RunLeaseList(const Common& common);
 ExitCode RunStatus(const Common& common, const StatusOptions& options);
 ExitCode RunList(const Common& common);
 ExitCode RunTargets(const Common& common);
+ExitCode RunWatch(const Common& common, const WatchOptions& options);
+ExitCode RunTop(const Common& common, const TopOptions& options);
 ExitCode RunVerify(const Common& common, const VerifyOptions& options);
 ExitCode RunExport(const Common& common, const ExportArguments& arguments);
 ExitCode RunQuery(const Common& common, const QueryOptions& options);

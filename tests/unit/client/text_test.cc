@@ -30,6 +30,15 @@ TEST(Text, Width) {
   EXPECT_EQ(Width("né…"), 3U);
 }
 
+TEST(Text, Values) {
+  EXPECT_EQ(FormatValue(0.125, "1", true), "12.5 %");
+  EXPECT_EQ(FormatValue(1.5e9, "By/s", false), "1.5 GB/s");
+  EXPECT_EQ(FormatValue(2048, "By", false), "2.0 kB");
+  EXPECT_EQ(FormatValue(1.8e9, "Hz", false), "1800 MHz");
+  EXPECT_EQ(FormatValue(0.5, "s", false), "0.5 s");
+  EXPECT_EQ(FormatValue(12, "1", false), "12");
+}
+
 TEST(Text, Bytes) {
   EXPECT_EQ(FormatBytes(0), "0 B");
   EXPECT_EQ(FormatBytes(999), "999 B");
