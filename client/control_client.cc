@@ -301,6 +301,7 @@ Status ControlClient::Live(const std::vector<std::string>& kinds, uint32_t perio
   for (const std::string& kind : kinds) request.add_kinds(kind);
   request.set_period_ms(period_ms);
   Impl::Call call(*impl_);
+  if (impl_->deadline_ns != 0) call.context.set_deadline(impl_->Deadline(kSession));
   const auto stream = impl_->stub->Live(&call.context, request);
   v1::LiveValues values;
   while (stream->Read(&values)) {
