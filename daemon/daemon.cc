@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/version.h"
 #include "daemon/agent/registry.h"
@@ -14,8 +15,10 @@
 #include "daemon/auth/tickets.h"
 #include "daemon/base/executor.h"
 #include "daemon/base/log.h"
+#include "daemon/base/log_level.h"
 #include "daemon/base/rights.h"
 #include "daemon/base/service_manager.h"
+#include "daemon/config/reload.h"
 #include "daemon/driver/ascend_hal.h"
 #include "daemon/driver/host_mounts.h"
 #include "daemon/live/limits.h"
@@ -35,7 +38,8 @@ namespace {
 
 class Daemon {
  public:
-  explicit Daemon(const config::Config& config) : config_(config) {}
+  Daemon(config::Config config, std::function<base::Result<config::Config>()> load)
+      : config_(std::move(config)), load_(std::move(load)) {}
 
   base::Status Run() {
     // gRPC's threads would each keep an arena of their own; two are plenty for a daemon that rarely
@@ -79,15 +83,9 @@ class Daemon {
     auto door = auth::Door::Start(config_.socket + ".door", ctl_, tickets_, DoorOptions());
     if (!door.ok()) return door.status();
     door_ = std::move(door).value();
-    ctl_.HandleSignals([this](int signal) { Stop(signal); },
-                       [this] {
-                         ReadGroups();
-                         base::LogWarn(
-                             "SIGHUP: of the settings only who is in their groups is read again; restart "
-                             "profd to change them");
-                       });
+    ctl_.HandleSignals([this](int signal) { Stop(signal); }, [this] { Reload(); });
     base::LogInfo(std::string("profd ") + base::kVersion + " listens on " + config_.socket);
-    base::TellServiceManager("READY=1\nSTATUS=listens on " + config_.socket);
+    Ready();
     if (const uint64_t every_ns = base::WatchdogNs(); every_ns != 0) Beat(every_ns / 3);
     ctl_.Run();
     // The sources and writers go before the executor that their last answers were posted to.
@@ -164,6 +162,28 @@ class Daemon {
     manager_->Save(level);
   }
 
+  // Who is in the groups is looked up anew, too.
+  void Reload() {
+    if (stopping_) return;
+    base::TellReloading();
+    const auto fresh = load_();
+    if (fresh.ok()) {
+      const config::Reload reload = config::ApplyLive(*fresh, config_);
+      base::SetLogLevel(config_.log.level);
+      for (const std::string& line : reload.applied) base::LogInfo("SIGHUP: " + line);
+      for (const std::string& line : reload.at_restart) {
+        base::LogWarn("SIGHUP: " + line + " counts from the next start: restart profd");
+      }
+      if (reload.applied.empty() && reload.at_restart.empty())
+        base::LogInfo("SIGHUP: the settings are as they were");
+    } else {
+      base::LogError("SIGHUP: the settings stay as they were: " + fresh.status().message());
+    }
+    ReadGroups();
+    Ready();
+  }
+  void Ready() { base::TellServiceManager("READY=1\nSTATUS=listens on " + config_.socket); }
+
   void Stop(int signal) {
     if (stopping_) return;
     stopping_ = true;
@@ -180,7 +200,8 @@ class Daemon {
     manager_->Shutdown(one_done);
   }
 
-  const config::Config& config_;
+  config::Config config_;  // ctl's
+  const std::function<base::Result<config::Config>()> load_;
   std::optional<auth::SocketClaim> claim_;
   base::Executor ctl_;
   session::Aside aside_{ctl_};
@@ -199,6 +220,8 @@ class Daemon {
 
 }  // namespace
 
-base::Status RunDaemon(const config::Config& config) { return Daemon(config).Run(); }
+base::Status RunDaemon(config::Config config, std::function<base::Result<config::Config>()> load) {
+  return Daemon(std::move(config), std::move(load)).Run();
+}
 
 }  // namespace profd

@@ -80,26 +80,32 @@ int main(int argc, char** argv) {
     return 0;
   }
 
-  profd::config::Config config;
   std::error_code ignored;
   if (config_path.empty() && std::filesystem::exists(kDefaultConfig, ignored)) config_path = kDefaultConfig;
-  if (!config_path.empty()) {
-    auto loaded = profd::config::LoadConfig(config_path);
-    if (!loaded.ok()) return Fail(loaded.status(), kUsage);
-    config = std::move(loaded).value();
+  for (std::string* path : {&config_path, &socket, &output_root}) {
+    if (!path->empty()) *path = std::filesystem::absolute(*path);
   }
-  if (!socket.empty()) config.socket = socket;
-  if (!output_root.empty()) config.store.spool = output_root;
-  if (!hal.empty()) config.driver.library = hal;
-  for (std::string* path : {&config.socket, &config.store.spool}) *path = std::filesystem::absolute(*path);
+  const auto load = [=]() -> profd::base::Result<profd::config::Config> {
+    profd::config::Config config;
+    if (!config_path.empty()) {
+      PROFD_ASSIGN_OR_RETURN(config, profd::config::LoadConfig(config_path));
+    }
+    if (!socket.empty()) config.socket = socket;
+    if (!output_root.empty()) config.store.spool = output_root;
+    if (!hal.empty()) config.driver.library = hal;
+    for (std::string* path : {&config.socket, &config.store.spool}) *path = std::filesystem::absolute(*path);
+    return config;
+  };
+  const auto config = load();
+  if (!config.ok()) return Fail(config.status(), kUsage);
   if (check_config) {
-    std::fputs(profd::config::DumpConfig(config).c_str(), stdout);
+    std::fputs(profd::config::DumpConfig(*config).c_str(), stdout);
     return 0;
   }
-  if (const auto status = profd::base::StartLog(config.log.level, config.log.file); !status.ok()) {
+  if (const auto status = profd::base::StartLog(config->log.level, config->log.file); !status.ok()) {
     return Fail(status, kUsage);
   }
   RaiseFileLimit();
-  if (const auto status = profd::RunDaemon(config); !status.ok()) return Fail(status, 1);
+  if (const auto status = profd::RunDaemon(*config, load); !status.ok()) return Fail(status, 1);
   return 0;
 }

@@ -6,6 +6,8 @@
 
 #include <memory>
 
+#include "daemon/base/log_level.h"
+
 namespace profd::base {
 
 namespace {
@@ -50,6 +52,10 @@ Status StartLog(std::string_view level, const std::string& file) {
     return {Code::kInvalidArgument, "log.file: " + std::string(error.what())};
   }
   return Status::Ok();
+}
+
+void SetLogLevel(std::string_view level) {
+  spdlog::default_logger_raw()->set_level(spdlog::level::from_str(std::string(level)));
 }
 
 void Log(LogLevel level, std::string_view message) { spdlog::log(ToSpdlog(level), "{}", message); }
