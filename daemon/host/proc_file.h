@@ -90,7 +90,7 @@ struct HostFiles {
       : uptime("uptime", budget),
         stat("stat", budget),
         meminfo("meminfo", budget),
-        net_dev("self/net/dev", budget),
+        net_dev("1/net/dev", budget),  // the unit gives profd a network of its own
         loadavg("loadavg", budget) {}
 
   HostFile uptime;

@@ -90,6 +90,10 @@ class PackageTest(unittest.TestCase):
         run("dpkg-deb", "-x", self.packages["profd"], content)
         unit = content / "usr/lib/systemd/system/profd.service"
         self.assertIn("\nExecStart=/usr/sbin/profd\n", unit.read_text())
+        if shutil.which("systemd-analyze"):
+            done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=26", "--no-pager", str(unit)],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout)
 
 
 @unittest.skipIf(machine.why_not(), machine.why_not())
@@ -186,11 +190,51 @@ class LifeTest(harness.ProfdTest):
             self.assertFalse(os.path.lexists(self.machine.path(gone)), gone)
         self.assertEqual(len(list(self.machine.path("/var/lib/profd").glob("*/PROF_*"))), 2)
 
+    def test_protected_it_does_its_work(self):
+        """Everywhere users may write, of every device, and without keeping these from containers."""
+        self.ok("dpkg", "-i", *self.packages.values())
+        host = os.stat(f"/proc/{self.machine.pid}/ns/mnt").st_ino
+        self.machine.path("/etc/profd/sim.yaml").write_text(
+            f"devices: 2\ncontainers: {{bindings: /run/bindings, host_mounts: {host}}}\n")
+        settings = self.machine.path("/etc/profd/profd.yaml")
+        settings.write_text(settings.read_text().replace('library: ""', 'library: "/usr/lib/profd/sim/libascend_hal.so"'))
+        self.drop_in("[Service]\nEnvironment=PROFD_SIM_CONFIG=/etc/profd/sim.yaml\n")
+        pid = self.shows("MainPID")
+        for mount in ("/", "/usr", "/etc"):
+            refused = self.machine.run("nsenter", "-t", pid, "-m", "touch", f"{mount}/profd-was-here")
+            self.assertIn("Read-only", refused.stderr)
+
+        own = self.process("sleep", "1000", user=USER)
+        for output in ("/tmp/traces", "/home/traces", "/opt/traces"):
+            self.ok("install", "-d", "-o", USER, "-g", USER, output)
+            session = json.loads(self.ctl("start", "--pid", own, "--output", output, "--json", user=USER, code=(0, 8)).stdout)
+            self.ctl("stop", session["session"], user=USER)
+            self.ctl("verify", session["directory"], code=(0, 7))
+            self.assertTrue(session["directory"].startswith(output))
+        session = json.loads(self.ctl("start", "--pid", own, "--collect", "hbm,host-network,host-cpu,host-disk", "--json",
+                                      "--duration", "2s", "--wait", code=(0, 7, 8)).stdout)
+        self.assertEqual([entry for entry in session["kinds"] if not entry["records"]], [], session)
+        rows = self.machine.path(session["directory"] + "/host/data/host_network.data.slice_0").read_text()
+        for interface in os.listdir("/sys/class/net"):
+            self.assertIn(f"{interface}:", rows)
+
+        self.assertFalse(self.machine.path("/run/bindings").exists(), "the driver took profd for a container")
+        job = ("import ctypes; driver = ctypes.CDLL('/usr/lib/profd/sim/libascend_hal.so'); count = ctypes.c_uint32(); "
+               "print(driver.drvGetDevNum(ctypes.byref(count)), count.value)")
+        answer = self.ok("env", "PROFD_SIM_CONFIG=/etc/profd/sim.yaml", "unshare", "--mount", "setpriv",
+                         "--bounding-set=-all", "/usr/bin/python3", "-c", job)
+        self.assertEqual(answer.split(), ["0", "2"])
+
+    def drop_in(self, text):
+        folder = self.machine.path("/run/systemd/system/profd.service.d")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "test.conf").write_text(text)
+        self.ok("systemctl", "daemon-reload")
+        self.ok("systemctl", "restart", "profd")
+
     def test_a_hanging_profd_is_started_again(self):
         self.ok("dpkg", "-i", self.packages["profd"], self.packages["profctl"])
-        self.ok("sh", "-c", "mkdir -p /run/systemd/system/profd.service.d && "
-                            "printf '[Service]\\nWatchdogSec=2\\n' > /run/systemd/system/profd.service.d/beat.conf && "
-                            "systemctl daemon-reload && systemctl restart profd")
+        self.drop_in("[Service]\nWatchdogSec=2\n")
         pid = self.shows("MainPID")
         self.ok("systemctl", "reload", "profd")
         self.ok("kill", "-STOP", pid)

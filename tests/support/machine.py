@@ -37,7 +37,7 @@ for unit in systemd-sysctl systemd-modules-load systemd-binfmt systemd-udevd sys
 done
 ln -sf /lib/systemd/system/multi-user.target etc/systemd/system/default.target
 rm -rf etc/systemd/system/multi-user.target.wants etc/rc?.d/S*
-rm -f usr/sbin/policy-rc.d
+rm -f usr/sbin/policy-rc.d var/lib/man-db/auto-update
 mkdir -p run/systemd
 export container=profd-test
 pivot_root . mnt
