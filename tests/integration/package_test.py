@@ -12,6 +12,11 @@ import unittest
 import harness
 import machine
 
+try:
+    import yaml
+except ImportError:
+    yaml = None
+
 PACKAGES = {
     "profd": ["/usr/sbin/profd", "/etc/profd/profd.yaml", "/usr/lib/systemd/system/profd.service",
               "/usr/lib/sysusers.d/profd.conf", "/usr/lib/tmpfiles.d/profd.conf", "/usr/share/man/man8/profd.8.gz",
@@ -94,6 +99,29 @@ class PackageTest(unittest.TestCase):
             done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=26", "--no-pager", str(unit)],
                                   capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stdout)
+
+
+@unittest.skipIf(yaml is None, "needs PyYAML")
+class RecipeTest(unittest.TestCase):
+    """The manifests hold what docs/operations.md promises: what profd needs, and how little a job does."""
+
+    @staticmethod
+    def pod(name):
+        manifest = yaml.safe_load((harness.ROOT / "config" / "container" / name).read_text())
+        return manifest["spec"]["template"]["spec"]
+
+    def test_a_job_needs_one_mount(self):
+        pod = self.pod("job.yaml")
+        self.assertEqual([mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]], ["/run/profd"])
+        self.assertFalse({"hostPID", "hostIPC", "hostNetwork", "securityContext"} & {*pod, *pod["containers"][0]})
+
+    def test_profd_has_what_it_needs(self):
+        pod = self.pod("daemonset.yaml")
+        self.assertTrue(pod["hostPID"])
+        mounts = {mount["name"]: mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
+        volumes = {volume["name"]: volume["hostPath"]["path"] for volume in pod["volumes"]}
+        self.assertEqual(mounts, volumes)
+        self.assertGreaterEqual(set(mounts.values()), {"/run/profd", "/var/lib/profd"})
 
 
 @unittest.skipIf(machine.why_not(), machine.why_not())
