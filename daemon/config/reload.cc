@@ -17,6 +17,10 @@ struct LiveKey {
 constexpr LiveKey kLive[] = {
     {"store.move_mb_per_s",
      [](const Config& from, Config& to) { to.store.move_mb_per_s = from.store.move_mb_per_s; }},
+    {"store.quota_per_user_bytes",
+     [](const Config& from, Config& to) { to.store.quota_per_user_bytes = from.store.quota_per_user_bytes; }},
+    {"store.quota_spool_bytes",
+     [](const Config& from, Config& to) { to.store.quota_spool_bytes = from.store.quota_spool_bytes; }},
     {"store.keep_free_bytes",
      [](const Config& from, Config& to) { to.store.keep_free_bytes = from.store.keep_free_bytes; }},
     {"session.default_duration_s",

@@ -89,6 +89,9 @@ std::shared_ptr<store::Quota>& Archive::UserQuota(uid_t uid, const std::string& 
 
 std::vector<std::shared_ptr<store::Bound>> Archive::BoundsFor(const auth::Caller& caller, int parent,
                                                               bool in_spool) {
+  // The settings may have been read anew.
+  spool_->set_limit(config_.store.quota_spool_bytes);
+  for (const auto& [uid, quota] : users_) quota->set_limit(config_.store.quota_per_user_bytes);
   ++running_;
   auto dir = std::make_shared<base::UniqueFd>(::fcntl(parent, F_DUPFD_CLOEXEC, 0));
   auto free = std::make_shared<store::FreeSpace>([dir] { return store::SpaceOf(dir->get()); },

@@ -27,11 +27,12 @@ void Tidier::Call() {
 uint64_t Quota::SlackOf(uint64_t limit_bytes) { return std::min(kMostSlack, limit_bytes / 16); }
 
 uint64_t Quota::Excess(uint64_t more) {
-  if (limit_ == 0) return 0;
+  const uint64_t limit = limit_bytes();
+  if (limit == 0) return 0;
   const uint64_t wanted = used_bytes() + more;
-  const uint64_t slack = SlackOf(limit_);
-  if (tidier_ && wanted > limit_ - slack) tidier_->Call();
-  const uint64_t most = tidier_ && tidier_->busy() ? limit_ + slack : limit_;
+  const uint64_t slack = SlackOf(limit);
+  if (tidier_ && wanted > limit - slack) tidier_->Call();
+  const uint64_t most = tidier_ && tidier_->busy() ? limit + slack : limit;
   return wanted > most ? wanted - most : 0;
 }
 

@@ -55,12 +55,13 @@ class Quota final : public Bound {
   const std::string& what() const override { return what_; }
 
   uint64_t used_bytes() const { return used_.load(std::memory_order_relaxed); }
-  uint64_t limit_bytes() const { return limit_; }
+  uint64_t limit_bytes() const { return limit_.load(std::memory_order_relaxed); }
+  void set_limit(uint64_t bytes) { limit_.store(bytes, std::memory_order_relaxed); }
   // Kept sessions make way so early that running ones need not.
   static uint64_t SlackOf(uint64_t limit_bytes);
 
  private:
-  const uint64_t limit_;
+  std::atomic<uint64_t> limit_;
   const std::string what_;
   const std::shared_ptr<Tidier> tidier_;
   std::atomic<uint64_t> used_{0};

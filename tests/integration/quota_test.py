@@ -78,6 +78,16 @@ class QuotaTest(harness.ProfdTest):
         self.assertTrue(os.path.exists(sessions[0]["directory"]))
         self.assertEqual(daemon.ctl("unpin", sessions[0]["session"], "--json").json["pinned"], False)
 
+    def test_a_quota_that_is_read_anew(self):
+        daemon = self.profd(sim=SMALL, config=store(quota_spool_bytes=0))
+        first, second = (self.record(daemon, 30) for _ in range(2))
+        (daemon.directory / "profd.yaml").write_text(store(quota_spool_bytes=75 * MB))
+        daemon.signal(signal.SIGHUP)
+        harness.wait_until(lambda: "SIGHUP: store.quota_spool_bytes: 75000000\n" in daemon.log.read_text(), "SIGHUP")
+        daemon.begin("--collect", "hbm", "--devices", "0")
+        harness.wait_until(lambda: first["session"] not in self.listed(daemon), "the oldest to go")
+        self.assertFalse(os.path.exists(first["directory"]))
+
     def test_what_stays_free_on_a_small_disk(self):
         spool = self.small_disk(400)
         keep = 150 * MB
