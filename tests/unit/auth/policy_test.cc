@@ -11,7 +11,8 @@ using testing::HasSubstr;
 
 constexpr Action kAll[] = {Action::kSeeNode,        Action::kCollectDevice, Action::kCollectHost,
                            Action::kCollectProcess, Action::kSeeProcess,    Action::kSeeSession,
-                           Action::kStopSession,    Action::kKeepSession,   Action::kLease};
+                           Action::kStopSession,    Action::kKeepSession,   Action::kLease,
+                           Action::kSeeDevice};
 constexpr Action kOfOwners[] = {Action::kCollectProcess, Action::kSeeProcess, Action::kSeeSession,
                                 Action::kStopSession, Action::kKeepSession};
 
@@ -40,6 +41,8 @@ TEST(Policy, WhoeverItIsOwnsTheirProcessesAndSessionsOnly) {
 
 TEST(Policy, WhatShowsEveryJobIsForMembers) {
   EXPECT_TRUE(May(Ada(Standing::kMember), Action::kCollectDevice, {.device = 3}).ok());
+  EXPECT_TRUE(May(Ada(Standing::kMember), Action::kSeeDevice, {.device = 3}).ok());
+  EXPECT_EQ(May(Ada(), Action::kSeeDevice, {.device = 3}).code(), base::Code::kPermissionDenied);
   EXPECT_TRUE(May(Ada(Standing::kMember), Action::kCollectHost).ok());
   EXPECT_EQ(May(Ada(), Action::kCollectDevice, {.device = 3}).code(), base::Code::kPermissionDenied);
   EXPECT_EQ(May(Ada(), Action::kCollectHost).code(), base::Code::kPermissionDenied);
