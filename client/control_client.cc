@@ -192,10 +192,12 @@ base::Result<ClockDistance> ControlClient::MeasureClock() {
   return best;
 }
 
-base::Result<v1::SessionInfo> ControlClient::Start(const v1::SessionSpec& spec) {
+base::Result<v1::SessionInfo> ControlClient::Start(const v1::SessionSpec& spec, uint64_t wait_ns) {
   v1::StartRequest request;
   *request.mutable_spec() = spec;
-  return impl_->Ask(&v1::Control::Stub::Start, request, kSession);
+  request.set_wait_ns(wait_ns);
+  const seconds waits(wait_ns / 1'000'000'000);
+  return impl_->Ask(&v1::Control::Stub::Start, request, kSession + waits);
 }
 
 base::Result<v1::StopReply> ControlClient::Stop(const v1::StopRequest& request) {

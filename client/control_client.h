@@ -37,7 +37,7 @@ class ControlClient {
   base::Result<v1::HelloReply> Hello();
   // The best of a few looks.
   base::Result<ClockDistance> MeasureClock();
-  base::Result<v1::SessionInfo> Start(const v1::SessionSpec& spec);
+  base::Result<v1::SessionInfo> Start(const v1::SessionSpec& spec, uint64_t wait_ns = 0);
   base::Result<v1::StopReply> Stop(const v1::StopRequest& request);
   // `last_ns` 0 = all that is in memory.
   base::Result<v1::SessionInfo> Snapshot(const std::string& session, uint64_t last_ns);

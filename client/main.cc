@@ -113,6 +113,12 @@ void Describe(CLI::App* app, CommandLine* line) {
       "--wait", options.wait,
       "stay until the end and exit with the session's result; Ctrl-C stops it, a second one detaches");
 
+  start
+      ->add_option("--wait-lease", options.wait_lease_for,
+                   "wait until what others hold can be had, at most so long; default 24h")
+      ->expected(0, 1)
+      ->default_str("24h");
+
   CLI::App* run =
       app->add_subcommand("run", "run a program with the agent in place: run [OPTIONS] -- CMD ARGS…");
   run->add_option("--label", line->run.labels, "KEY=VALUE, a label of the process");
@@ -331,6 +337,7 @@ ExitCode Run(int argc, char** argv) {
     Print(script);
     return ExitCode::kOk;
   }
+  line.start.wait_lease = name == "start" && verb->count("--wait-lease") > 0;
   if (const base::Status ready = Prepare(&line); !ready.ok()) return Fail(ready);
   if (line.hosts.empty()) return Dispatch(line.common, line, *verb);
   return OnHosts(line, *verb);

@@ -9,6 +9,7 @@
 
 #include "base/version.h"
 #include "daemon/agent/registry.h"
+#include "daemon/auth/audit.h"
 #include "daemon/auth/door.h"
 #include "daemon/auth/rights.h"
 #include "daemon/auth/socket_claim.h"
@@ -77,7 +78,7 @@ class Daemon {
     live_.emplace(ctl_, config_, *manager_, agents_);
     if (const auto status = StartMetrics(); !status.ok()) return status;
     limits_.emplace(ctl_, config_.limits, [this](int level) { Save(level); });
-    auto server = rpc::Server::Start(config_, *manager_, *live_, agents_, ctl_, tickets_);
+    auto server = rpc::Server::Start(config_, *manager_, *live_, agents_, ctl_, tickets_, audit_);
     if (!server.ok()) return server.status();
     server_ = std::move(server).value();
     auto door = auth::Door::Start(config_.socket + ".door", ctl_, tickets_, DoorOptions());
@@ -111,6 +112,7 @@ class Daemon {
   }
   auth::Door::Options DoorOptions() {
     auth::Door::Options options;
+    options.max_connections_per_uid = config_.limits.connections_per_user;
     options.max_agents = config_.agent.max_agents;
     options.max_agents_per_uid = config_.agent.max_agents_per_user;
     options.take_seat = [this](const auth::Caller& caller) -> base::Result<auth::AgentSeat> {
@@ -207,6 +209,7 @@ class Daemon {
   session::Aside aside_{ctl_};
   auth::Rights rights_;
   auth::Tickets tickets_{&rights_};
+  auth::Audit audit_{config_.log.audit == "off" ? nullptr : auth::Audit::Write(base::AuditLine)};
   agent::Registry agents_{ctl_, AgentOptions()};
   std::optional<session::Manager> manager_;
   std::optional<live::Live> live_;

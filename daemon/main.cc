@@ -105,7 +105,10 @@ int main(int argc, char** argv) {
   if (const auto status = profd::base::StartLog(config->log.level, config->log.file); !status.ok()) {
     return Fail(status, kUsage);
   }
+  if (const auto status = profd::base::StartAudit(config->log.audit); !status.ok())
+    return Fail(status, kUsage);
   RaiseFileLimit();
-  if (const auto status = profd::RunDaemon(*config, load); !status.ok()) return Fail(status, 1);
-  return 0;
+  const auto status = profd::RunDaemon(*config, load);
+  profd::base::StopAudit();
+  return status.ok() ? 0 : Fail(status, 1);
 }

@@ -39,6 +39,8 @@ struct StartOptions {
   bool flight_recorder = false;
   bool resume = false;
   bool wait = false;
+  bool wait_lease = false;
+  std::string wait_lease_for;
 };
 struct RunOptions {
   std::vector<std::string> labels;

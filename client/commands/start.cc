@@ -221,7 +221,7 @@ Result<v1::SessionInfo> AwaitFiring(uint64_t at_wall_ns, const ClockDistance& cl
 }
 
 ExitCode StartSession(const Common& common, const StartOptions& options, v1::SessionSpec spec,
-                      const OutputDir* output, Interruption* interruption) {
+                      uint64_t wait_ns, const OutputDir* output, Interruption* interruption) {
   Result<Connection> connection = Connect(common, output == nullptr ? -1 : output->fd.get());
   if (!connection.ok()) {
     if (output != nullptr) DropOutputDir(*output);
@@ -235,7 +235,7 @@ ExitCode StartSession(const Common& common, const StartOptions& options, v1::Ses
     if (!measured.ok()) return Fail(measured.status());
     clock = *measured;
   }
-  Result<v1::SessionInfo> info = control.Start(spec);
+  Result<v1::SessionInfo> info = control.Start(spec, wait_ns);
   if (info.ok() && options.at_wall_ns != 0 && !options.wait) {
     info = AwaitFiring(options.at_wall_ns, clock, info->session(), control);
   }
@@ -256,6 +256,12 @@ ExitCode StartSession(const Common& common, const StartOptions& options, v1::Ses
 ExitCode RunStart(const Common& common, const StartOptions& options) {
   Result<v1::SessionSpec> spec = ParseSpec(options);
   if (!spec.ok()) return Fail(spec.status());
+  uint64_t wait_ns = 0;
+  if (options.wait_lease) {
+    const Result<uint64_t> parsed = ParseDurationNs("--wait-lease", options.wait_lease_for);
+    if (!parsed.ok()) return Fail(parsed.status());
+    wait_ns = *parsed;
+  }
   std::optional<OutputDir> output;
   if (!options.output.empty()) {
     Result<OutputDir> opened = OpenOutputDir(options.output);
@@ -268,7 +274,7 @@ ExitCode RunStart(const Common& common, const StartOptions& options) {
   Interruption interruption;
   std::optional<InterruptWatch> watch;
   if (options.wait) watch.emplace([&interruption](int count) { interruption.Interrupted(count); });
-  return StartSession(common, options, *spec, dir, &interruption);
+  return StartSession(common, options, *spec, wait_ns, dir, &interruption);
 }
 
 }  // namespace profd::client

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <cstring>
@@ -13,8 +12,8 @@
 
 #include "base/unique_fd.h"
 #include "base/version.h"
+#include "daemon/auth/listener.h"
 #include "daemon/auth/output_dir.h"
-#include "daemon/auth/socket_claim.h"
 #include "libagent/abi/door.h"
 
 namespace profd::auth {
@@ -24,8 +23,6 @@ using base::Status;
 using base::UniqueFd;
 
 namespace {
-
-constexpr uint64_t kAcceptRetryNs = 100'000'000;  // out of descriptors: try again when some may be free
 
 struct Peer {
   Caller caller;
@@ -147,28 +144,15 @@ class Door::Impl : public std::enable_shared_from_this<Impl> {
       : ctl_(ctl), tickets_(tickets), options_(std::move(options)) {}
 
   Status Listen(const std::string& path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-    listener_.Reset(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!listener_) return Status::FromErrno("make the door socket");
-    const SocketUmask everybody_may_knock;
-    if (::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-      return Status::FromErrno("bind the door " + path);
-    }
-    path_ = path;
-    if (::listen(listener_.get(), 128) != 0) return Status::FromErrno("listen on the door " + path);
-    AwaitKnock();
+    // It goes first, in Close().
+    PROFD_ASSIGN_OR_RETURN(listener_, Listener::Start(path, SOCK_SEQPACKET, ctl_,
+                                                      [this](UniqueFd fd) { Admit(std::move(fd)); }));
     return Status::Ok();
   }
 
   void Close() {
-    if (accept_watch_ != 0) ctl_.Unwatch(accept_watch_);
-    if (retry_timer_ != 0) ctl_.Cancel(retry_timer_);
-    accept_watch_ = retry_timer_ = 0;
+    listener_.reset();
     while (!connections_.empty()) Drop(connections_.begin()->first);
-    listener_.Reset();
-    if (!path_.empty()) ::unlink(path_.c_str());
   }
 
   size_t connections() const { return connections_.size(); }
@@ -194,28 +178,6 @@ class Door::Impl : public std::enable_shared_from_this<Impl> {
     return [weak = weak_from_this(), work] {
       if (const auto self = weak.lock(); self != nullptr && self->listener_) work(*self);
     };
-  }
-
-  void AwaitKnock() {
-    accept_watch_ = ctl_.WatchReadable(listener_.get(), WhileOpen([](Impl& self) { self.Accept(); }));
-  }
-
-  void Accept() {
-    accept_watch_ = 0;
-    for (;;) {
-      UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (fd) {
-        Admit(std::move(fd));
-        continue;
-      }
-      if (errno == EINTR || errno == ECONNABORTED) continue;
-      if (errno == EAGAIN) return AwaitKnock();
-      retry_timer_ = ctl_.After(kAcceptRetryNs, WhileOpen([](Impl& self) {
-                                  self.retry_timer_ = 0;
-                                  self.AwaitKnock();
-                                }));
-      return;
-    }
   }
 
   void Admit(UniqueFd fd) {
@@ -379,10 +341,7 @@ class Door::Impl : public std::enable_shared_from_this<Impl> {
   base::Executor& ctl_;
   Tickets& tickets_;
   const Options options_;
-  std::string path_;  // empty until bound
-  UniqueFd listener_;
-  base::Executor::WatchId accept_watch_ = 0;
-  base::Executor::TimerId retry_timer_ = 0;
+  std::unique_ptr<Listener> listener_;  // none: closed
   std::unordered_map<uint64_t, Connection> connections_;
   std::unordered_map<uid_t, Count> per_uid_;
   size_t clients_ = 0;  // welcomed

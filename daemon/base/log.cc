@@ -1,9 +1,14 @@
 #include "daemon/base/log.h"
 
+#include <spdlog/async.h>
 #include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 
+#include <atomic>
+#include <cstdio>
 #include <memory>
 
 #include "daemon/base/log_level.h"
@@ -26,6 +31,20 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
       return spdlog::level::err;
   }
   return spdlog::level::info;
+}
+
+constexpr size_t kAuditLines = 1024;  // that wait
+constexpr size_t kAuditBytes = 16 << 20;
+constexpr size_t kAuditFiles = 4;  // beside the newest
+
+struct AuditLog {
+  std::shared_ptr<spdlog::details::thread_pool> thread;
+  std::shared_ptr<spdlog::async_logger> logger;
+  std::atomic<size_t> lost_said{0};
+};
+AuditLog& TheAudit() {
+  static auto* audit = new AuditLog;  // ends with StopAudit()
+  return *audit;
 }
 
 }  // namespace
@@ -56,6 +75,48 @@ Status StartLog(std::string_view level, const std::string& file) {
 
 void SetLogLevel(std::string_view level) {
   spdlog::default_logger_raw()->set_level(spdlog::level::from_str(std::string(level)));
+}
+
+Status StartAudit(const std::string& where) {
+  if (where == "off") return Status::Ok();
+  AuditLog& audit = TheAudit();
+  try {
+    spdlog::sink_ptr sink;
+    if (where.empty()) {
+      sink = spdlog::default_logger()->sinks().front();
+    } else {
+      spdlog::file_event_handlers private_file;
+      private_file.after_open = [](const spdlog::filename_t&, std::FILE* file) {
+        ::fchmod(::fileno(file), 0640);
+      };
+      sink = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(where, kAuditBytes, kAuditFiles, false,
+                                                                    private_file);
+      sink->set_pattern("%v");
+    }
+    audit.thread = std::make_shared<spdlog::details::thread_pool>(kAuditLines, 1);
+    audit.logger = std::make_shared<spdlog::async_logger>("audit", std::move(sink), audit.thread,
+                                                          spdlog::async_overflow_policy::overrun_oldest);
+    audit.logger->flush_on(spdlog::level::info);
+  } catch (const spdlog::spdlog_ex& error) {
+    return {Code::kInvalidArgument, "log.audit: " + std::string(error.what())};
+  }
+  return Status::Ok();
+}
+
+void AuditLine(const std::string& line) {
+  AuditLog& audit = TheAudit();
+  if (!audit.logger) return;
+  const size_t lost = audit.thread->overrun_counter();
+  const size_t said = audit.lost_said.exchange(lost);
+  if (lost > said)
+    LogError("the audit log has lost " + std::to_string(lost - said) + " lines: is its disk stuck?");
+  audit.logger->info("{}", line);
+}
+
+void StopAudit() {
+  AuditLog& audit = TheAudit();
+  audit.logger.reset();
+  audit.thread.reset();  // writes what waits
 }
 
 void Log(LogLevel level, std::string_view message) { spdlog::log(ToSpdlog(level), "{}", message); }

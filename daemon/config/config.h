@@ -54,6 +54,17 @@ struct Config {
     bool pump_per_device = false;
   } driver;
 
+  struct Limits {
+    // What each user but root may take of profd at a time.
+    uint64_t connections_per_user = 64;  // of clients; agents count apart
+    uint64_t requests_per_s = 50;
+    uint64_t watches_per_user = 16;
+    uint64_t sessions_per_user = 16;
+    // What profd itself may take; 0 = as much as it needs.
+    uint64_t cpu_percent = 0;  // of one core
+    uint64_t rss_mb = 0;
+  } limits;
+
   // Groups by name or number; "" = none.
   struct Auth {
     std::string group = "profd";  // may collect device-wide and whole-host kinds
@@ -90,15 +101,10 @@ struct Config {
     uint64_t max_series = 10'000;
   } metrics;
 
-  // What profd itself may take; 0 = as much as it needs.
-  struct Limits {
-    uint64_t cpu_percent = 0;  // of one core
-    uint64_t rss_mb = 0;
-  } limits;
-
   struct Log {
     std::string level = "info";  // trace debug info warn error
     std::string file;            // "" = stderr
+    std::string audit;           // "" = with the log, "off", else a file of its own
   } log;
 };
 

@@ -76,6 +76,12 @@ std::vector<Key> KeysOf(Config& c) {
       {"driver", "timeout_ms", Number{&c.driver.timeout_ms, 100, 120'000}},
       {"driver", "sweep_ms", Number{&c.driver.sweep_ms, 1, 1000}},
       {"driver", "pump_per_device", &c.driver.pump_per_device},
+      {"limits", "connections_per_user", Number{&c.limits.connections_per_user, 1, 65'536}},
+      {"limits", "requests_per_s", Number{&c.limits.requests_per_s, 1, 1'000'000}},
+      {"limits", "watches_per_user", Number{&c.limits.watches_per_user, 1, 65'536}},
+      {"limits", "sessions_per_user", Number{&c.limits.sessions_per_user, 1, 10'000}},
+      {"limits", "cpu_percent", Number{&c.limits.cpu_percent, 0, 100'000}},
+      {"limits", "rss_mb", Number{&c.limits.rss_mb, 0, 1'000'000}},
       {"auth", "group", &c.auth.group},
       {"auth", "admin_group", &c.auth.admin_group},
       {"remote", "listen", &c.remote.listen},
@@ -95,10 +101,9 @@ std::vector<Key> KeysOf(Config& c) {
       {"metrics", "otlp_every_s", Number{&c.metrics.otlp_every_s, 1, 3600}},
       {"metrics", "processes", &c.metrics.processes},
       {"metrics", "max_series", Number{&c.metrics.max_series, 100, 1'000'000}},
-      {"limits", "cpu_percent", Number{&c.limits.cpu_percent, 0, 100'000}},
-      {"limits", "rss_mb", Number{&c.limits.rss_mb, 0, 1'000'000}},
       {"log", "level", &c.log.level},
       {"log", "file", &c.log.file},
+      {"log", "audit", &c.log.audit},
   };
 }
 

@@ -44,6 +44,7 @@ bool SamePayload(uint32_t channel, const driver::StartPara& a, const driver::Sta
 Code CodeOf(int driver_code) {
   switch (driver_code) {
     case driver::kOccupied:
+      return Code::kAborted;
     case driver::kVfFull:
       return Code::kResourceExhausted;
     case driver::kNoReply:

@@ -119,6 +119,12 @@ pid_t ParentOf(pid_t pid) {
   return ReadStat(pid, &line, &fields) && !fields.Exited() ? fields.parent : 0;
 }
 
+std::string CommandName(pid_t pid) {
+  std::string line;
+  StatFields fields;
+  return ReadStat(pid, &line, &fields) && !fields.Exited() ? std::string(fields.comm) : std::string();
+}
+
 ProcessFacts ReadProcessFacts(pid_t pid) {
   ProcessFacts facts;
   facts.pid = pid;

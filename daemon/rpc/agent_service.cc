@@ -168,6 +168,7 @@ grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand>* AgentService::Regis
   const auto stream = std::make_shared<AgentStream>(context, registry_, ctl_, open_);
   const base::Result<std::string> ticket = TicketOf(*context);
   base::Result<auth::Tickets::Agent> agent = ticket.ok() ? tickets_.FindAgent(*ticket) : ticket.status();
+  audit_.Note(agent.ok() ? agent->caller : auth::Caller(), "register", "", agent.status());
   if (agent.ok()) {
     stream->Begin(std::move(agent).value());
   } else {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "daemon/agent/registry.h"
+#include "daemon/auth/audit.h"
 #include "daemon/auth/tickets.h"
 #include "daemon/base/executor.h"
 #include "daemon/rpc/open_calls.h"
@@ -14,8 +15,8 @@ namespace profd::rpc {
 // **Thread:** handlers on gRPC's; the registry is called on ctl only.
 class AgentService : public v1::Agent::CallbackService {
  public:
-  AgentService(agent::Registry& registry, base::Executor& ctl, auth::Tickets& tickets)
-      : registry_(registry), ctl_(ctl), tickets_(tickets) {}
+  AgentService(agent::Registry& registry, base::Executor& ctl, auth::Tickets& tickets, auth::Audit& audit)
+      : registry_(registry), ctl_(ctl), tickets_(tickets), audit_(audit) {}
 
   // See Server::Shutdown().
   size_t AbortAll() { return open_->AbortAll(); }
@@ -27,6 +28,7 @@ class AgentService : public v1::Agent::CallbackService {
   agent::Registry& registry_;
   base::Executor& ctl_;
   auth::Tickets& tickets_;
+  auth::Audit& audit_;
   const std::shared_ptr<OpenCalls> open_ = std::make_shared<OpenCalls>();
 };
 

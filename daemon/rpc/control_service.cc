@@ -4,6 +4,7 @@
 #include <atomic>
 #include <mutex>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "base/clock.h"
@@ -22,14 +23,54 @@ namespace {
 
 constexpr uint64_t kWatchCheckNs = 100'000'000;  // how soon a watcher hears of a new state
 constexpr uint32_t kDefaultPeriodMs = 1000;
+constexpr uint64_t kMaxWaitNs = 24ull * 3600 * 1'000'000'000;
+constexpr double kHeavy = 5;  // looks at processes, disks or the driver
+
+// For the audit log, which cuts and escapes it.
+std::string OfSession(const std::string& session) { return "session " + session; }
+
+template <typename List>
+std::string Listed(const char* what, const List& items) {
+  constexpr int kShown = 16;
+  if (items.empty()) return "";
+  std::string text = what;
+  for (int i = 0; i < items.size() && i < kShown; ++i) {
+    text += i == 0 ? " " : ",";
+    if constexpr (std::is_same_v<List, google::protobuf::RepeatedPtrField<v1::KindRequest>>) {
+      text += items[i].kind();
+    } else {
+      text += std::to_string(items[i]);
+    }
+  }
+  return text + (items.size() > kShown ? ",… " : " ");
+}
+
+std::string DescribeSpec(const v1::SessionSpec& spec) {
+  std::string text = Listed("pids", spec.pids()) + (spec.all_agents() ? "all agents " : "");
+  text += (spec.all_devices() ? "all devices " : "") + Listed("devices", spec.devices());
+  text += Listed("kinds", spec.kinds()) + (spec.preset().empty() ? "" : "preset " + spec.preset() + " ");
+  return text + (spec.output().empty() ? "" : "output " + spec.output());
+}
+
+std::string DescribeStop(const v1::StopRequest& request) {
+  if (request.all()) return "all";
+  return request.pid() != 0 ? "pid " + std::to_string(request.pid()) : OfSession(request.session());
+}
+
+std::string DescribeLease(const v1::AddLeaseRequest& request) {
+  return (request.all_devices() ? "all devices " : Listed("devices", request.devices())) + "to user " +
+         request.user() + " for " + std::to_string(request.duration_ns() / 1'000'000'000) + " s";
+}
 
 // The answer a unary call owes. Dropped unanswered (ctl stopped with it in its queue), it says that profd
 // stops.
 template <typename Reply>
 class OwedReply : public OpenCall {
  public:
-  OwedReply(std::shared_ptr<OpenCalls> open, grpc::ServerUnaryReactor* reactor, Reply* reply)
-      : open_(std::move(open)), reactor_(reactor), reply_(reply) {}
+  using Note = std::function<void(const Status&, const Reply*)>;  // for the audit log
+
+  OwedReply(std::shared_ptr<OpenCalls> open, grpc::ServerUnaryReactor* reactor, Reply* reply, Note note)
+      : open_(std::move(open)), reactor_(reactor), reply_(reply), note_(std::move(note)) {}
   ~OwedReply() override {
     Fail(Stopping());
     open_->Remove(this);
@@ -39,7 +80,9 @@ class OwedReply : public OpenCall {
 
   void Abort() override { Fail(Stopping()); }
   void Fail(const Status& status) {
-    if (!answered_.exchange(true)) reactor_->Finish(ToGrpc(status));
+    if (answered_.exchange(true)) return;
+    note_(status, nullptr);
+    reactor_->Finish(ToGrpc(status));
   }
   template <typename T>
   void Answer(const base::Result<T>& result) {
@@ -47,6 +90,7 @@ class OwedReply : public OpenCall {
     // Claimed first: gRPC frees the reply as soon as somebody else has finished the call.
     if (answered_.exchange(true)) return;
     Encode(*result, reply_);
+    note_(Status::Ok(), reply_);
     reactor_->Finish(grpc::Status::OK);
   }
 
@@ -54,6 +98,7 @@ class OwedReply : public OpenCall {
   const std::shared_ptr<OpenCalls> open_;
   grpc::ServerUnaryReactor* const reactor_;
   Reply* const reply_;
+  const Note note_;
   std::atomic<bool> answered_{false};
 };
 
@@ -63,11 +108,13 @@ class WatchCall : public grpc::ServerWriteReactor<v1::SessionInfo>,
                   public OpenCall,
                   public std::enable_shared_from_this<WatchCall> {
  public:
-  WatchCall(session::Manager& manager, base::Executor& ctl, std::shared_ptr<OpenCalls> open)
-      : manager_(manager), ctl_(ctl), open_(std::move(open)) {}
+  WatchCall(session::Manager& manager, base::Executor& ctl, auth::Limits& limits,
+            std::shared_ptr<OpenCalls> open)
+      : manager_(manager), ctl_(ctl), limits_(limits), open_(std::move(open)) {}
 
   void Begin(auth::Caller caller, const v1::WatchRequest& request) {
     self_ = shared_from_this();
+    begun_ = true;
     caller_ = std::move(caller);
     session_ = request.session();
     period_ns_ = uint64_t{request.period_ms() == 0 ? kDefaultPeriodMs : request.period_ms()} * 1'000'000;
@@ -99,6 +146,7 @@ class WatchCall : public grpc::ServerWriteReactor<v1::SessionInfo>,
     FinishLocked({Code::kCancelled, "the watcher is gone"});
   }
   void OnDone() override {
+    if (begun_) limits_.GiveBackWatch(caller_);
     open_->Remove(this);
     self_.reset();
   }
@@ -145,8 +193,10 @@ class WatchCall : public grpc::ServerWriteReactor<v1::SessionInfo>,
 
   session::Manager& manager_;
   base::Executor& ctl_;
+  auth::Limits& limits_;
   const std::shared_ptr<OpenCalls> open_;
   std::shared_ptr<WatchCall> self_;
+  bool begun_ = false;
   auth::Caller caller_;
   std::string session_;
   uint64_t period_ns_ = 0;
@@ -165,16 +215,37 @@ class WatchCall : public grpc::ServerWriteReactor<v1::SessionInfo>,
 
 }  // namespace
 
+base::Result<auth::Caller> ControlService::Admit(const grpc::CallbackServerContext& context, const char* what,
+                                                 const std::string& on) {
+  base::Result<auth::Caller> caller = identity_.Of(context);
+  const Status may = caller.ok() ? limits_.TakeRequest(*caller, 1) : caller.status();
+  audit_.Note(caller.ok() ? *caller : auth::Caller(), what, on, may);
+  return may.ok() ? std::move(caller) : may;
+}
+
 // Recognises the caller and runs `work(caller, owed)` on ctl.
 template <typename Reply, typename Work>
-grpc::ServerUnaryReactor* ControlService::OnCtl(grpc::CallbackServerContext* context, Reply* reply,
+grpc::ServerUnaryReactor* ControlService::OnCtl(grpc::CallbackServerContext* context, Verb verb, Reply* reply,
                                                 Work work) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const auto owed = std::make_shared<OwedReply<Reply>>(open_, reactor, reply);
-  open_->Add(owed);
   base::Result<auth::Caller> caller = identity_.Of(*context);
-  if (!caller.ok()) {
-    owed->Fail(caller.status());
+  const Status may = caller.ok() ? limits_.TakeRequest(*caller, verb.cost) : caller.status();
+  const auto note = [this, who = caller.ok() ? *caller : auth::Caller(), verb](
+                        const Status& status, [[maybe_unused]] const Reply* answer) {
+    std::string on = verb.on;
+    if constexpr (std::is_same_v<Reply, v1::SessionInfo>) {
+      // A new one has its name only now.
+      if (answer != nullptr && !answer->session().empty() &&
+          on.find(answer->session()) == std::string::npos) {
+        on = "session " + answer->session() + ": " + on;
+      }
+    }
+    audit_.Note(who, verb.what, on, status);
+  };
+  const auto owed = std::make_shared<OwedReply<Reply>>(open_, reactor, reply, note);
+  open_->Add(owed);
+  if (!may.ok()) {
+    owed->Fail(may);
     return reactor;
   }
   ctl_.Post([caller = std::move(caller).value(), owed, work = std::move(work)] { work(caller, owed); });
@@ -214,34 +285,40 @@ grpc::ServerUnaryReactor* ControlService::Start(grpc::CallbackServerContext* con
   if (spec.ok() && !spec->output.empty()) {
     base::Result<base::UniqueFd> output_dir = TakeOutputDir(*context);
     if (output_dir.ok()) {
-      spec->output_dir = std::move(output_dir).value();
+      spec->output_dir = std::make_shared<base::UniqueFd>(std::move(output_dir).value());
     } else {
       spec = output_dir.status();
     }
   }
-  // Shared because ctl's work must be copyable and the spec holds a descriptor.
-  const auto decoded = std::make_shared<base::Result<session::SessionSpec>>(std::move(spec));
-  return OnCtl(context, reply, [this, decoded](const auth::Caller& caller, const auto& owed) {
-    if (!decoded->ok()) return owed->Fail(decoded->status());
-    manager_.Start(caller, std::move(decoded->value()),
-                   [owed](const base::Result<session::SessionInfo>& result) { owed->Answer(result); });
-  });
+  if (spec.ok() && request->wait_ns() > 0) {
+    spec->wait_ns = std::min<uint64_t>(request->wait_ns(), kMaxWaitNs);
+    // Asked while the call is unanswered: it is there so long.
+    spec->abandoned = [context] { return context->IsCancelled(); };
+  }
+  return OnCtl(context, {"start", DescribeSpec(request->spec()), kHeavy}, reply,
+               [this, spec](const auth::Caller& caller, const auto& owed) {
+                 if (!spec.ok()) return owed->Fail(spec.status());
+                 manager_.Start(caller, *spec, [owed](const base::Result<session::SessionInfo>& result) {
+                   owed->Answer(result);
+                 });
+               });
 }
 
 grpc::ServerUnaryReactor* ControlService::Stop(grpc::CallbackServerContext* context,
                                                const v1::StopRequest* request, v1::StopReply* reply) {
-  return OnCtl(
-      context, reply, [this, target = DecodeStop(*request)](const auth::Caller& caller, const auto& owed) {
-        if (!target.ok()) return owed->Fail(target.status());
-        manager_.Stop(caller, *target, [owed](const base::Result<std::vector<session::SessionInfo>>& result) {
-          owed->Answer(result);
-        });
-      });
+  return OnCtl(context, {"stop", DescribeStop(*request)}, reply,
+               [this, target = DecodeStop(*request)](const auth::Caller& caller, const auto& owed) {
+                 if (!target.ok()) return owed->Fail(target.status());
+                 manager_.Stop(caller, *target,
+                               [owed](const base::Result<std::vector<session::SessionInfo>>& result) {
+                                 owed->Answer(result);
+                               });
+               });
 }
 
 grpc::ServerUnaryReactor* ControlService::Get(grpc::CallbackServerContext* context,
                                               const v1::GetRequest* request, v1::SessionInfo* reply) {
-  return OnCtl(context, reply,
+  return OnCtl(context, {"status", OfSession(request->session())}, reply,
                [this, session = request->session()](const auth::Caller& caller, const auto& owed) {
                  owed->Answer(manager_.Get(caller, session));
                });
@@ -250,7 +327,7 @@ grpc::ServerUnaryReactor* ControlService::Get(grpc::CallbackServerContext* conte
 grpc::ServerUnaryReactor* ControlService::Snapshot(grpc::CallbackServerContext* context,
                                                    const v1::SnapshotRequest* request,
                                                    v1::SessionInfo* reply) {
-  return OnCtl(context, reply,
+  return OnCtl(context, {"snapshot", OfSession(request->session())}, reply,
                [this, session = request->session(), newest_ns = request->last_ns()](
                    const auth::Caller& caller, const auto& owed) {
                  manager_.Snapshot(
@@ -261,7 +338,7 @@ grpc::ServerUnaryReactor* ControlService::Snapshot(grpc::CallbackServerContext* 
 
 grpc::ServerUnaryReactor* ControlService::Pin(grpc::CallbackServerContext* context,
                                               const v1::PinRequest* request, v1::SessionInfo* reply) {
-  return OnCtl(context, reply,
+  return OnCtl(context, {request->pinned() ? "pin" : "unpin", OfSession(request->session())}, reply,
                [this, session = request->session(), pinned = request->pinned()](const auth::Caller& caller,
                                                                                 const auto& owed) {
                  manager_.Pin(caller, session, pinned,
@@ -271,11 +348,12 @@ grpc::ServerUnaryReactor* ControlService::Pin(grpc::CallbackServerContext* conte
 
 grpc::ServerUnaryReactor* ControlService::Remove(grpc::CallbackServerContext* context,
                                                  const v1::RemoveRequest* request, v1::SessionInfo* reply) {
-  return OnCtl(
-      context, reply, [this, session = request->session()](const auth::Caller& caller, const auto& owed) {
-        manager_.Remove(caller, session,
-                        [owed](const base::Result<session::SessionInfo>& info) { owed->Answer(info); });
-      });
+  return OnCtl(context, {"rm", OfSession(request->session())}, reply,
+               [this, session = request->session()](const auth::Caller& caller, const auto& owed) {
+                 manager_.Remove(caller, session, [owed](const base::Result<session::SessionInfo>& info) {
+                   owed->Answer(info);
+                 });
+               });
 }
 
 grpc::ServerUnaryReactor* ControlService::Move(grpc::CallbackServerContext* context,
@@ -284,7 +362,7 @@ grpc::ServerUnaryReactor* ControlService::Move(grpc::CallbackServerContext* cont
   const Status usable = opened.status();
   const auto to = std::make_shared<base::UniqueFd>();
   if (opened.ok()) *to = std::move(opened).value();
-  return OnCtl(context, reply,
+  return OnCtl(context, {"mv", OfSession(request->session()) + " to " + request->output(), kHeavy}, reply,
                [this, session = request->session(), output = request->output(), usable, to](
                    const auth::Caller& caller, const auto& owed) {
                  if (!usable.ok()) return owed->Fail(usable);
@@ -297,7 +375,7 @@ grpc::ServerUnaryReactor* ControlService::Move(grpc::CallbackServerContext* cont
 grpc::ServerWriteReactor<v1::FetchPiece>* ControlService::Fetch(grpc::CallbackServerContext* context,
                                                                 const v1::FetchRequest* request) {
   const auto call = std::make_shared<FetchCall>(manager_, ctl_, open_);
-  base::Result<auth::Caller> caller = identity_.Of(*context);
+  base::Result<auth::Caller> caller = Admit(*context, "fetch", OfSession(request->session()));
   if (caller.ok()) {
     call->Begin(std::move(caller).value(), *request);
   } else {
@@ -308,19 +386,20 @@ grpc::ServerWriteReactor<v1::FetchPiece>* ControlService::Fetch(grpc::CallbackSe
 
 grpc::ServerUnaryReactor* ControlService::List(grpc::CallbackServerContext* context,
                                                const v1::ListRequest* /*request*/, v1::ListReply* reply) {
-  return OnCtl(context, reply, [this](const auth::Caller& caller, const auto& owed) {
+  return OnCtl(context, {"list"}, reply, [this](const auth::Caller& caller, const auto& owed) {
     owed->Answer(base::Result(manager_.List(caller)));
   });
 }
 
 grpc::ServerWriteReactor<v1::SessionInfo>* ControlService::Watch(grpc::CallbackServerContext* context,
                                                                  const v1::WatchRequest* request) {
-  const auto call = std::make_shared<WatchCall>(manager_, ctl_, open_);
-  base::Result<auth::Caller> caller = identity_.Of(*context);
-  if (caller.ok()) {
+  const auto call = std::make_shared<WatchCall>(manager_, ctl_, limits_, open_);
+  base::Result<auth::Caller> caller = Admit(*context, "watch", OfSession(request->session()));
+  const Status may = caller.ok() ? limits_.TakeWatch(*caller) : caller.status();
+  if (may.ok()) {
     call->Begin(std::move(caller).value(), *request);
   } else {
-    call->Refuse(caller.status());
+    call->Refuse(may);
   }
   return call.get();
 }
@@ -328,7 +407,7 @@ grpc::ServerWriteReactor<v1::SessionInfo>* ControlService::Watch(grpc::CallbackS
 grpc::ServerWriteReactor<v1::LiveValues>* ControlService::Live(grpc::CallbackServerContext* context,
                                                                const v1::LiveRequest* request) {
   const auto call = std::make_shared<LiveCall>(live_, ctl_, open_);
-  base::Result<auth::Caller> caller = identity_.Of(*context);
+  base::Result<auth::Caller> caller = Admit(*context, "live", "");
   if (caller.ok()) {
     call->Begin(std::move(caller).value(), *request);
   } else {
@@ -340,7 +419,7 @@ grpc::ServerWriteReactor<v1::LiveValues>* ControlService::Live(grpc::CallbackSer
 grpc::ServerUnaryReactor* ControlService::Devices(grpc::CallbackServerContext* context,
                                                   const v1::DevicesRequest* /*request*/,
                                                   v1::DevicesReply* reply) {
-  return OnCtl(context, reply, [this](const auth::Caller& caller, const auto& owed) {
+  return OnCtl(context, {"devices", "", kHeavy}, reply, [this](const auth::Caller& caller, const auto& owed) {
     manager_.Devices(caller,
                      [owed](const base::Result<session::NodeReport>& result) { owed->Answer(result); });
   });
@@ -349,7 +428,7 @@ grpc::ServerUnaryReactor* ControlService::Devices(grpc::CallbackServerContext* c
 grpc::ServerUnaryReactor* ControlService::Targets(grpc::CallbackServerContext* context,
                                                   const v1::TargetsRequest* /*request*/,
                                                   v1::TargetsReply* reply) {
-  return OnCtl(context, reply, [this](const auth::Caller& caller, const auto& owed) {
+  return OnCtl(context, {"targets", "", kHeavy}, reply, [this](const auth::Caller& caller, const auto& owed) {
     manager_.Targets(caller, [owed](const std::vector<session::Target>& targets) {
       owed->Answer(base::Result<std::vector<session::Target>>(targets));
     });
@@ -358,7 +437,7 @@ grpc::ServerUnaryReactor* ControlService::Targets(grpc::CallbackServerContext* c
 
 grpc::ServerUnaryReactor* ControlService::AddLease(grpc::CallbackServerContext* context,
                                                    const v1::AddLeaseRequest* request, v1::Lease* reply) {
-  return OnCtl(context, reply,
+  return OnCtl(context, {"lease add", DescribeLease(*request)}, reply,
                [this, order = DecodeLease(*request)](const auth::Caller& caller, const auto& owed) {
                  if (!order.ok()) return owed->Fail(order.status());
                  manager_.AddLease(caller, order->lease, order->all_devices,
@@ -369,26 +448,29 @@ grpc::ServerUnaryReactor* ControlService::AddLease(grpc::CallbackServerContext* 
 grpc::ServerUnaryReactor* ControlService::RemoveLease(grpc::CallbackServerContext* context,
                                                       const v1::RemoveLeaseRequest* request,
                                                       v1::Lease* reply) {
-  return OnCtl(context, reply, [this, id = request->lease()](const auth::Caller& caller, const auto& owed) {
-    owed->Answer(manager_.RemoveLease(caller, id));
-  });
+  return OnCtl(context, {"lease rm", "lease " + request->lease()}, reply,
+               [this, id = request->lease()](const auth::Caller& caller, const auto& owed) {
+                 owed->Answer(manager_.RemoveLease(caller, id));
+               });
 }
 
 grpc::ServerUnaryReactor* ControlService::ListLeases(grpc::CallbackServerContext* context,
                                                      const v1::ListLeasesRequest* /*request*/,
                                                      v1::ListLeasesReply* reply) {
-  return OnCtl(context, reply, [this](const auth::Caller& caller, const auto& owed) {
+  return OnCtl(context, {"lease list"}, reply, [this](const auth::Caller& caller, const auto& owed) {
     owed->Answer(base::Result(manager_.ListLeases(caller)));
   });
 }
 
 grpc::ServerUnaryReactor* ControlService::Doctor(grpc::CallbackServerContext* context,
                                                  const v1::DoctorRequest* request, v1::DoctorReply* reply) {
-  return OnCtl(context, reply, [this, pid = request->pid()](const auth::Caller& caller, const auto& owed) {
-    manager_.Doctor(caller, pid, [owed](const std::vector<session::Check>& checks) {
-      owed->Answer(base::Result<std::vector<session::Check>>(checks));
-    });
-  });
+  return OnCtl(context,
+               {"doctor", request->pid() == 0 ? "" : "pid " + std::to_string(request->pid()), kHeavy}, reply,
+               [this, pid = request->pid()](const auth::Caller& caller, const auto& owed) {
+                 manager_.Doctor(caller, pid, [owed](const std::vector<session::Check>& checks) {
+                   owed->Answer(base::Result<std::vector<session::Check>>(checks));
+                 });
+               });
 }
 
 }  // namespace profd::rpc

@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 
+#include "daemon/auth/audit.h"
+#include "daemon/auth/limits.h"
 #include "daemon/auth/tickets.h"
 #include "daemon/base/executor.h"
 #include "daemon/live/live.h"
@@ -18,8 +20,14 @@ namespace profd::rpc {
 class ControlService : public v1::Control::CallbackService {
  public:
   ControlService(session::Manager& manager, live::Live& live, base::Executor& ctl, auth::Tickets& tickets,
-                 Identity identity)
-      : manager_(manager), live_(live), ctl_(ctl), tickets_(tickets), identity_(std::move(identity)) {}
+                 Identity identity, auth::Limits& limits, auth::Audit& audit)
+      : manager_(manager),
+        live_(live),
+        ctl_(ctl),
+        tickets_(tickets),
+        identity_(std::move(identity)),
+        limits_(limits),
+        audit_(audit) {}
 
   // See Server::Shutdown().
   size_t AbortAll() { return open_->AbortAll(); }
@@ -63,9 +71,18 @@ class ControlService : public v1::Control::CallbackService {
                                    v1::DoctorReply* reply) override;
 
  private:
+  // A call for the audit log, and what it costs (of limits.requests_per_s).
+  struct Verb {
+    const char* what;
+    std::string on = {};
+    double cost = 1;
+  };
   template <typename Reply, typename Work>
-  grpc::ServerUnaryReactor* OnCtl(grpc::CallbackServerContext* context, Reply* reply, Work work);
+  grpc::ServerUnaryReactor* OnCtl(grpc::CallbackServerContext* context, Verb verb, Reply* reply, Work work);
 
+  // A stream's caller, its request counted and written down.
+  base::Result<auth::Caller> Admit(const grpc::CallbackServerContext& context, const char* what,
+                                   const std::string& on);
   // The directory that came through the door with the caller's ticket.
   base::Result<base::UniqueFd> TakeOutputDir(const grpc::CallbackServerContext& context);
 
@@ -74,6 +91,8 @@ class ControlService : public v1::Control::CallbackService {
   base::Executor& ctl_;
   auth::Tickets& tickets_;  // of what came through the door beside a ticket
   const Identity identity_;
+  auth::Limits& limits_;
+  auth::Audit& audit_;
   // Shared: a call whose work never ran on ctl outlives the service.
   const std::shared_ptr<OpenCalls> open_ = std::make_shared<OpenCalls>();
 };

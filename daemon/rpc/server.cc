@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/auth/socket_claim.h"
+#include "daemon/auth/gate.h"
+#include "daemon/auth/limits.h"
 #include "daemon/rpc/agent_service.h"
 #include "daemon/rpc/control_service.h"
 #include "daemon/rpc/identity.h"
@@ -20,8 +21,10 @@ namespace profd::rpc {
 
 namespace {
 
-constexpr int kMaxReceivedBytes = 4 << 20;
-constexpr int kMaxSentBytes = 64 << 20;  // all targets of a full node
+constexpr int kMaxReceivedBytes = 256 << 10;  // a start with all it may have stays far below
+constexpr int kMaxSentBytes = 64 << 20;       // all targets of a full node
+constexpr size_t kMaxClients = 1024;
+constexpr int kIdleMs = 300'000;
 constexpr int kMaxStreamsPerConnection = 64;
 constexpr int kHandshakeMs = 10'000;
 constexpr size_t kMaxBufferedBytes = 32 << 20;  // of all connections together
@@ -33,19 +36,38 @@ std::vector<std::string> ServiceNames() {
           "grpc.reflection.v1alpha.ServerReflection"};
 }
 
+// profd accepts by itself: gRPC would take connections without end from whoever makes them.
+auth::Gate::Options GateOptions(const config::Config& config,
+                                grpc::experimental::ExternalConnectionAcceptor& acceptor) {
+  auth::Gate::Options options;
+  options.max_connections = kMaxClients + config.agent.max_agents;
+  options.max_connections_per_uid = config.limits.connections_per_user + config.agent.max_agents_per_user;
+  options.pass = [&acceptor](base::UniqueFd fd) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = fd.Release();
+    acceptor.HandleNewConnection(&connection);
+  };
+  return options;
+}
+
 }  // namespace
 
 class Server::Impl {
  public:
-  Impl(session::Manager& manager, live::Live& live, agent::Registry& agents, base::Executor& ctl,
-       auth::Tickets& tickets, Identity identity)
-      : control(manager, live, ctl, tickets, std::move(identity)), agent(agents, ctl, tickets) {}
+  Impl(const config::Config& config, session::Manager& manager, live::Live& live, agent::Registry& agents,
+       base::Executor& ctl, auth::Tickets& tickets, Identity identity, auth::Audit& audit)
+      : limits(config.limits),
+        control(manager, live, ctl, tickets, std::move(identity), limits, audit),
+        agent(agents, ctl, tickets, audit) {}
 
+  auth::Limits limits;
   ControlService control;
   AgentService agent;
   HealthService health{ServiceNames()};
   ReflectionService reflection{ServiceNames()};
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
   std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<auth::Gate> gate;
 };
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -53,20 +75,21 @@ Server::~Server() { Shutdown(); }
 
 base::Result<std::unique_ptr<Server>> Server::Start(const config::Config& config, session::Manager& manager,
                                                     live::Live& live, agent::Registry& agents,
-                                                    base::Executor& ctl, auth::Tickets& tickets) {
-  const std::string& socket = config.socket;
+                                                    base::Executor& ctl, auth::Tickets& tickets,
+                                                    auth::Audit& audit) {
   const config::Config::Remote& remote = config.remote;
   PROFD_ASSIGN_OR_RETURN(auth::RemoteRoles roles, auth::RemoteRoles::Parse({remote.viewers, remote.operators,
                                                                             remote.admins, remote.users}));
-  auto impl = std::make_unique<Impl>(manager, live, agents, ctl, tickets,
-                                     Identity(tickets, std::move(roles), remote.plain));
+  auto impl = std::make_unique<Impl>(config, manager, live, agents, ctl, tickets,
+                                     Identity(tickets, std::move(roles), remote.plain), audit);
   grpc::EnableDefaultHealthCheckService(false);
   grpc::ServerBuilder builder;
-  builder.AddListeningPort("unix:" + socket, grpc::InsecureServerCredentials());
+  impl->acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      grpc::InsecureServerCredentials());
   if (!remote.listen.empty()) {
     PROFD_ASSIGN_OR_RETURN(const auto credentials, RemoteCredentials(remote));
     builder.AddListeningPort(remote.listen, credentials);
-    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
   }
   builder.SetMaxReceiveMessageSize(kMaxReceivedBytes);
   builder.SetMaxSendMessageSize(kMaxSentBytes);
@@ -76,21 +99,22 @@ base::Result<std::unique_ptr<Server>> Server::Start(const config::Config& config
   builder.RegisterService(&impl->agent);
   builder.RegisterService(&impl->health);
   builder.RegisterService(&impl->reflection);
-  {
-    const auth::SocketUmask everybody_may_connect;
-    impl->server = builder.BuildAndStart();
-  }
-  if (impl->server == nullptr) {
+  // Who connects and says nothing, or has nothing to say any more, is let go.
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
+  impl->server = builder.BuildAndStart();
+  if (impl->server == nullptr)
     return base::Status(base::Code::kInternal,
-                        "cannot listen on " + socket +
-                            (remote.listen.empty() ? "" : " and " + remote.listen) +
-                            ": gRPC refused it; is the socket's folder writable, the port free?");
-  }
+                        remote.listen.empty() ? "gRPC did not start its server"
+                                              : "cannot listen on " + remote.listen + ": is the port free?");
+  PROFD_ASSIGN_OR_RETURN(impl->gate,
+                         auth::Gate::Start(config.socket, ctl, GateOptions(config, *impl->acceptor)));
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
 void Server::Shutdown() {
   if (impl_->server == nullptr) return;
+  impl_->gate.reset();
   // gRPC closes a connection as soon as its last stream has ended, and a client that writes just then (it
   // acknowledges what it reads) sees a broken pipe instead of the answer: they get the time to read it.
   if (impl_->control.AbortAll() + impl_->agent.AbortAll() > 0) std::this_thread::sleep_for(kLastWords);

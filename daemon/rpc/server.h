@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "daemon/agent/registry.h"
+#include "daemon/auth/audit.h"
 #include "daemon/auth/tickets.h"
 #include "daemon/base/executor.h"
 #include "daemon/config/config.h"
@@ -20,7 +21,8 @@ class Server {
   // `config.socket` is free: the SocketClaim saw to that.
   static base::Result<std::unique_ptr<Server>> Start(const config::Config& config, session::Manager& manager,
                                                      live::Live& live, agent::Registry& agents,
-                                                     base::Executor& ctl, auth::Tickets& tickets);
+                                                     base::Executor& ctl, auth::Tickets& tickets,
+                                                     auth::Audit& audit);
   ~Server();  // calls Shutdown()
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

@@ -87,8 +87,12 @@ void Book::Add(const std::shared_ptr<Session>& session) {
 void Book::Erase(const std::shared_ptr<Session>& session) { std::erase(sessions_, session); }
 
 Result<SessionInfo> Book::Get(const Caller& caller, const std::string& id) const {
-  for (const SessionInfo& info : List(caller)) {
-    if (info.id == id) return info;
+  const auto may_see = [&](uid_t uid) { return May(caller, Action::kSeeSession, {.owner = uid}).ok(); };
+  for (auto session = sessions_.rbegin(); session != sessions_.rend(); ++session) {
+    if ((*session)->id() == id && may_see((*session)->uid())) return Shown((*session)->Info());
+  }
+  for (const SessionInfo& info : past_.all()) {
+    if (info.id == id && may_see(info.uid)) return Shown(OnDisk(info));
   }
   return Status{Code::kNotFound, "no session '" + id + "'; profctl list shows them"};
 }
@@ -168,12 +172,20 @@ std::vector<SessionInfo> Book::List(const Caller& caller) const {
       infos.push_back((*session)->Info());
   }
   for (const SessionInfo& info : past_.all()) {
-    if (!May(caller, Action::kSeeSession, {.owner = info.uid}).ok()) continue;
-    infos.push_back(info);
-    infos.back().used_bytes += archive_.DiskBytes({info.id, info.uid, info.directories});
+    if (May(caller, Action::kSeeSession, {.owner = info.uid}).ok()) infos.push_back(OnDisk(info));
   }
-  for (SessionInfo& info : infos) info.pinned = archive_.Pinned(info.id, info.uid);
+  for (SessionInfo& info : infos) info = Shown(std::move(info));
   return infos;
+}
+
+SessionInfo Book::OnDisk(SessionInfo past) const {
+  past.used_bytes += archive_.DiskBytes({past.id, past.uid, past.directories});
+  return past;
+}
+
+SessionInfo Book::Shown(SessionInfo info) const {
+  info.pinned = archive_.Pinned(info.id, info.uid);
+  return info;
 }
 
 // --output, of a session that recorded into the spool first.

@@ -53,6 +53,8 @@ class Book {
 
  private:
   void ForgetOld();
+  SessionInfo OnDisk(SessionInfo past) const;
+  SessionInfo Shown(SessionInfo info) const;
   base::Result<SessionInfo> Changeable(const auth::Caller& caller, const std::string& id) const;
   base::Result<SessionInfo> Ended(const auth::Caller& caller, const std::string& id) const;
   void MoveToOutput(const std::shared_ptr<Session>& session);

@@ -5,6 +5,8 @@
 #include <cstdio>
 
 #include "base/status.h"
+#include "daemon/auth/tickets.h"
+#include "daemon/host/collectors.h"
 
 namespace profd::session {
 
@@ -49,9 +51,12 @@ std::vector<Check> CheckLibrary(const Node& node) {
 
 Check CheckRights(const auth::Caller& caller) {
   const Status device_kinds = auth::May(caller, Action::kCollectDevice);
-  return {"rights", device_kinds.ok() ? Outcome::kOk : Outcome::kWarn,
-          caller.user + (device_kinds.ok() ? " may collect every kind" : ": " + device_kinds.message()),
-          device_kinds.ok() ? "" : "ask root, or collect host kinds of your own processes"};
+  if (device_kinds.ok()) return {"rights", Outcome::kOk, caller.user + " may collect every kind", ""};
+  std::string leased;
+  for (const uint32_t device : caller.leased) leased += (leased.empty() ? "" : ", ") + std::to_string(device);
+  return {"rights", Outcome::kWarn,
+          leased.empty() ? device_kinds.message() : "leased to " + caller.user + ": device " + leased,
+          "ask root, or collect host kinds of your own processes"};
 }
 
 Check CheckAgents(const agent::Registry::Counts& agents) {
@@ -61,6 +66,26 @@ Check CheckAgents(const agent::Registry::Counts& agents) {
               " processes with an agent" +
               (room ? "" : ", turned away " + std::to_string(agents.turned_away) + " times for want of room"),
           room ? "" : "raise agent.max_agents or agent.max_agents_per_user in profd's settings"};
+}
+
+std::string OtherCollectors(const auth::Caller& caller) {
+  std::string text;
+  for (const host::Collector& collector : host::FindCollectors()) {
+    text += (text.empty() ? "" : ", ") + collector.name + " of user " + auth::UserName(collector.uid);
+    if (auth::May(caller, Action::kSeeProcess, {.owner = collector.uid}).ok())
+      text += " (pid " + std::to_string(collector.pid) + ")";
+  }
+  return text;
+}
+
+Check CheckCollectors(const auth::Caller& caller) {
+  const std::string others = OtherCollectors(caller);
+  return {"other collectors", others.empty() ? Outcome::kOk : Outcome::kWarn,
+          others.empty() ? "none known" : others,
+          others.empty()
+              ? ""
+              : "a channel that another one holds cannot be had (-10): stop it, or wait for it with "
+                "profctl start --wait-lease"};
 }
 
 Check CheckSpool(const std::string& spool) {

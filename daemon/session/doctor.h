@@ -15,6 +15,10 @@ namespace profd::session {
 std::vector<Check> CheckLibrary(const Node& node);
 Check CheckRights(const auth::Caller& caller);
 Check CheckAgents(const agent::Registry::Counts& agents);
+// Reads /proc: not on ctl. Programs other than this profd that collect from NPUs, "msprof of user bob"; root
+// also learns their pids. "" = none known.
+std::string OtherCollectors(const auth::Caller& caller);
+Check CheckCollectors(const auth::Caller& caller);
 // Blocks on the disk. **Thread:** any but ctl.
 Check CheckSpool(const std::string& spool);
 

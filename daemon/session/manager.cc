@@ -1,5 +1,7 @@
 #include "daemon/session/manager.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <deque>
 #include <optional>
@@ -29,6 +31,9 @@
 namespace profd::session {
 
 namespace {
+
+// How often it is looked whether what others hold is free.
+constexpr uint64_t kTryAgainNs = 500'000'000;
 
 using auth::Action;
 using auth::Caller;
@@ -100,16 +105,22 @@ class Manager::Impl {
     std::string target_name;
     std::string resumes;  // id of a session that goes on
     std::vector<std::string> directories;
-    base::UniqueFd move_to;  // --output, when the spool comes first
+    uint64_t wait_until_ns = 0;  // of the monotonic clock: how long it waits for what others hold
     std::function<void(Result<SessionInfo>)> done;
   };
 
-  Status CheckRoom() const;
-  Result<NodeFacts> FactsFor(const Caller& caller, const SessionSpec& spec) const;
+  using Processes = std::vector<host::ProcessFacts>;  // of the targets
+
+  Status CheckRoom(const Caller& caller) const;
+  Result<NodeFacts> FactsFor(const Request& request, const Processes& processes) const;
   void Admit(std::shared_ptr<Request> request);
-  void PlanStart(std::shared_ptr<Request> request);
+  void ReadProcesses(std::shared_ptr<Request> request);
+  void PlanStart(std::shared_ptr<Request> request, const Processes& processes);
   void OpenOutput(std::shared_ptr<Request> request);
-  void Launch(const std::shared_ptr<Request>& request, base::UniqueFd parent, std::string parent_path);
+  void Launch(const std::shared_ptr<Request>& request, base::UniqueFd parent, std::string parent_path,
+              base::UniqueFd move_to);
+  void Refuse(const std::shared_ptr<Request>& request, const Status& status);
+  void NameCollectors(const std::shared_ptr<Request>& request, const Status& status);
   void Remember(const std::shared_ptr<Session>& session);
   void Resume(ResumeRecord record);
   void StopUnleased();
@@ -127,13 +138,26 @@ class Manager::Impl {
   Book book_;
   Resumer resumer_;
   DiskProbe probe_;
+  std::deque<std::shared_ptr<Request>> waiting_;  // for what others hold
   uint32_t next_trace_ = 1;
   std::string saving_;  // what sessions go without at the moment, for their status
   bool shutting_down_ = false;
 };
 
 // For one more session.
-Status Manager::Impl::CheckRoom() const {
+Status Manager::Impl::CheckRoom(const Caller& caller) const {
+  const auto his = static_cast<size_t>(
+      std::count_if(book_.sessions().begin(), book_.sessions().end(),
+                    [&](const auto& session) { return !session->ended() && session->uid() == caller.uid; }));
+  const auto waits =
+      static_cast<size_t>(std::count_if(waiting_.begin(), waiting_.end(), [&](const auto& request) {
+        return request->caller.uid == caller.uid;
+      }));
+  if (!auth::IsAdmin(caller) && his + waits >= config_.limits.sessions_per_user) {
+    return {Code::kResourceExhausted, "user " + caller.user + " has " + std::to_string(his + waits) +
+                                          " open sessions, the most a user may have "
+                                          "(limits.sessions_per_user); stop one first"};
+  }
   const size_t open = book_.open();
   if (open >= config_.session.max_sessions) {
     return {Code::kResourceExhausted, std::to_string(open) +
@@ -144,26 +168,26 @@ Status Manager::Impl::CheckRoom() const {
   return Status::Ok();
 }
 
-Result<NodeFacts> Manager::Impl::FactsFor(const Caller& caller, const SessionSpec& spec) const {
+Result<NodeFacts> Manager::Impl::FactsFor(const Request& request, const Processes& processes) const {
+  const Caller& caller = request.caller;
   NodeFacts facts = node_.Facts();
   const Status device_kinds = May(caller, Action::kCollectDevice);
   facts.device_kinds_allowed = device_kinds.ok();
   facts.device_kinds_denied_reason = device_kinds.message();
   facts.leased_devices = caller.leased;
   facts.host_kinds_denied_reason = May(caller, Action::kCollectHost).message();
-  for (const pid_t pid : spec.pids) {
-    const host::ProcessFacts process = host::ReadProcessFacts(pid);
+  for (const host::ProcessFacts& process : processes) {
     if (process.exists && !process.is_thread) {
       PROFD_RETURN_IF_ERROR(May(caller, Action::kCollectProcess, {.owner = process.uid}));
     }
     ProcessFacts entry;
-    entry.pid = pid;
+    entry.pid = process.pid;
     entry.uid = process.uid;
     entry.name = process.comm;
     entry.exists = process.exists;
     entry.is_thread = process.is_thread;
     entry.open_devices = process.open_devices;
-    if (const auto peer = agents_.Find(pid)) entry.agent = AgentFactsOf(*peer);
+    if (const auto peer = agents_.Find(process.pid)) entry.agent = AgentFactsOf(*peer);
     facts.processes.push_back(std::move(entry));
   }
   return facts;
@@ -174,6 +198,7 @@ void Manager::Impl::Start(const Caller& caller, SessionSpec spec,
   auto request = std::make_shared<Request>();
   request->caller = caller;
   request->done = std::move(done);
+  if (spec.wait_ns > 0) request->wait_until_ns = base::MonotonicNs() + spec.wait_ns;
   const auto selected = SelectAgents(agents_, caller, spec);
   if (!selected.ok()) {
     request->done(selected.status());
@@ -187,23 +212,38 @@ void Manager::Impl::Start(const Caller& caller, SessionSpec spec,
 void Manager::Impl::Admit(std::shared_ptr<Request> request) {
   Status status = CheckSpec(request->spec, config_);
   if (status.ok()) status = MayCollect(request->caller, request->spec);
-  if (status.ok()) status = CheckRoom();
+  if (status.ok()) status = CheckRoom(request->caller);
   if (!status.ok()) {
-    request->done(status);
+    Refuse(request, status);
     return;
   }
-  node_.WhenKnown([this, request] { PlanStart(request); });
+  node_.WhenKnown([this, request] { ReadProcesses(request); });
 }
 
-void Manager::Impl::PlanStart(std::shared_ptr<Request> request) {
-  auto facts = FactsFor(request->caller, request->spec);
+// A process may have as many descriptors as it likes, which takes as long to look at.
+void Manager::Impl::ReadProcesses(std::shared_ptr<Request> request) {
+  if (request->spec.pids.empty()) {
+    PlanStart(std::move(request), {});
+    return;
+  }
+  aside_.Run([this, request, pids = request->spec.pids]() -> std::function<void()> {
+    auto processes = std::make_shared<Processes>();
+    for (const pid_t pid : pids) processes->push_back(host::ReadProcessFacts(pid));
+    return [this, request, processes] { PlanStart(request, *processes); };
+  });
+}
+
+void Manager::Impl::PlanStart(std::shared_ptr<Request> request, const Processes& processes) {
+  auto facts = FactsFor(*request, processes);
   if (!facts.ok()) {
     request->done(facts.status());
     return;
   }
   auto plan = MakePlan(request->spec, *facts);
+  if (plan.ok() && request->wait_until_ns != 0 && !plan->held.empty())
+    plan = Status(Code::kAborted, plan->held);
   if (!plan.ok()) {
-    request->done(plan.status());
+    Refuse(request, plan.status());
     return;
   }
   request->plan = std::move(plan).value();
@@ -212,59 +252,99 @@ void Manager::Impl::PlanStart(std::shared_ptr<Request> request) {
 }
 
 void Manager::Impl::OpenOutput(std::shared_ptr<Request> request) {
-  const auto passed = std::make_shared<base::UniqueFd>(std::move(request->spec.output_dir));
-  aside_.Run([this, request, passed, spool = config_.store.spool, spool_first = config_.store.spool_first] {
+  aside_.Run([this, request, spool = config_.store.spool, spool_first = config_.store.spool_first] {
     const Caller& caller = request->caller;
-    std::string path = request->spec.output;
-    Result<base::UniqueFd> parent = Status{};
-    if (*passed && spool_first) {
-      const Status usable = store::CheckOutputDir(passed->get());
-      path = spool + "/" + caller.user;
-      parent = usable.ok() ? store::OpenSpoolFor(spool, caller.uid, caller.gid, caller.user)
-                           : Result<base::UniqueFd>(usable);
-      request->move_to = std::move(*passed);
-    } else if (*passed) {
-      const Status usable = store::CheckOutputDir(passed->get());
-      parent = usable.ok() ? Result<base::UniqueFd>(std::move(*passed)) : Result<base::UniqueFd>(usable);
-    } else {
-      path = spool + "/" + caller.user;
-      parent = store::OpenSpoolFor(spool, caller.uid, caller.gid, caller.user);
+    struct Opened {
+      std::string path;
+      Status status;
+      base::UniqueFd parent;
+      base::UniqueFd move_to;
+    };
+    auto opened = std::make_shared<Opened>();
+    if (const auto& passed = request->spec.output_dir; passed != nullptr) {
+      opened->status = store::CheckOutputDir(passed->get());
+      // The request may come here again.
+      base::UniqueFd& own = spool_first ? opened->move_to : opened->parent;
+      own.Reset(::fcntl(passed->get(), F_DUPFD_CLOEXEC, 0));
+      if (!own) opened->status = Status::FromErrno("keep the output directory open");
+      opened->path = request->spec.output;
     }
-    auto opened = std::make_shared<Result<base::UniqueFd>>(std::move(parent));
-    return [this, request, opened, path] {
-      if (!opened->ok()) {
-        request->done(opened->status());
+    if (opened->status.ok() && !opened->parent) {
+      auto parent = store::OpenSpoolFor(spool, caller.uid, caller.gid, caller.user);
+      opened->status = parent.status();
+      if (parent.ok()) opened->parent = std::move(parent).value();
+      opened->path = spool + "/" + caller.user;
+    }
+    return [this, request, opened] {
+      if (!opened->status.ok()) {
+        request->done(opened->status);
         return;
       }
-      Launch(request, std::move(*opened).value(), path);
+      Launch(request, std::move(opened->parent), opened->path, std::move(opened->move_to));
     };
   });
 }
 
 void Manager::Impl::Launch(const std::shared_ptr<Request>& request, base::UniqueFd parent,
-                           std::string parent_path) {
+                           std::string parent_path, base::UniqueFd move_to) {
   Session::Setup setup;
   setup.id = request->resumes.empty() ? NewId() : request->resumes;
   setup.directories = request->directories;
   setup.owner = request->caller;
-  setup.spec = std::move(request->spec);
+  setup.spec = request->spec;
+  setup.spec.output_dir.reset();
   setup.plan = std::move(request->plan);
   setup.parent = std::move(parent);
   setup.parent_path = std::move(parent_path);
   setup.target_name = request->target_name;
   setup.next_trace_id = [this] { return next_trace_++; };
-  setup.move_to = std::move(request->move_to);
+  setup.move_to = std::move(move_to);
   book_.Bind(setup);
   auto session = std::make_shared<Session>(
       Services{ctl_, config_, node_, writers_, sampler_, agents_, drain_}, std::move(setup));
   book_.Add(session);
   session->NoteSaving(saving_);
   session->Start([this, session, request](const Result<SessionInfo>& result) {
-    // Refused: the caller has the reason, there is nothing to look at later.
-    if (!result.ok()) book_.Erase(session);
-    if (result.ok() && session->spec().resume) Remember(session);
-    if (result.ok()) probe_.Ask(session);
+    if (!result.ok()) {
+      // The caller has the reason, there is nothing to look at later.
+      book_.Erase(session);
+      Refuse(request, result.status());
+      return;
+    }
+    if (session->spec().resume) Remember(session);
+    probe_.Ask(session);
     request->done(result);
+  });
+}
+
+// What others hold may be free the next time, if the caller waits for it.
+void Manager::Impl::Refuse(const std::shared_ptr<Request>& request, const Status& status) {
+  const bool gone = request->spec.abandoned && request->spec.abandoned();
+  const bool waits =
+      IsHeld(status.code()) && !gone && !shutting_down_ && base::MonotonicNs() < request->wait_until_ns;
+  if (!waits) {
+    if (status.code() == Code::kAborted) {
+      NameCollectors(request, status);
+    } else {
+      request->done(status);
+    }
+    return;
+  }
+  waiting_.push_back(request);
+  ctl_.After(kTryAgainNs, [this, request] {
+    // Shutdown() has answered it else.
+    if (std::erase(waiting_, request) == 0) return;
+    rights_.GrantLeases(request->caller);
+    Admit(request);
+  });
+}
+
+// The driver only says that somebody has the channel.
+void Manager::Impl::NameCollectors(const std::shared_ptr<Request>& request, const Status& status) {
+  aside_.Run([request, status]() -> std::function<void()> {
+    const std::string others = OtherCollectors(request->caller);
+    const std::string more = others.empty() ? "" : "; other collectors on this node: " + others;
+    return [request, status, more] { request->done(Status(status.code(), status.message() + more)); };
   });
 }
 
@@ -352,9 +432,10 @@ void Manager::Impl::Stop(const Caller& caller, const StopTarget& target,
   std::vector<std::shared_ptr<Session>> chosen;
   Status refused;
   for (const auto& session : book_.sessions()) {
+    // What one may not see is not there.
+    if (!May(caller, Action::kSeeSession, {.owner = session->uid()}).ok()) continue;
     if (session->ended()) {
-      if (!target.session.empty() && session->id() == target.session &&
-          May(caller, Action::kSeeSession, {.owner = session->uid()}).ok()) {
+      if (!target.session.empty() && session->id() == target.session) {
         done(Status{Code::kFailedPrecondition, "session " + target.session + " has ended already (" +
                                                    EndReasonName(session->Info().end_reason) + ")"});
         return;
@@ -400,6 +481,7 @@ void Manager::Impl::Snapshot(const Caller& caller, const std::string& id, uint64
                              std::function<void(Result<SessionInfo>)> done) {
   for (const auto& session : book_.sessions()) {
     if (session->id() != id || session->ended()) continue;
+    if (!May(caller, Action::kSeeSession, {.owner = session->uid()}).ok()) continue;
     const Status may = May(caller, Action::kStopSession, {.owner = session->uid()});
     if (may.ok()) {
       session->Snapshot(newest_ns, std::move(done));
@@ -440,6 +522,7 @@ void Manager::Impl::Doctor(const Caller& caller, pid_t pid, std::function<void(s
         const std::vector<Check> chain = CheckProcess(caller, pid, socket, registered);
         checks->insert(checks->end(), chain.begin(), chain.end());
       }
+      checks->push_back(CheckCollectors(caller));
       checks->push_back(CheckSpool(spool));
       return [checks, done] { done(std::move(*checks)); };
     });
@@ -457,6 +540,9 @@ void Manager::Impl::Save(int level) {
 
 void Manager::Impl::Shutdown(std::function<void()> done) {
   shutting_down_ = true;
+  for (const auto& request : std::exchange(waiting_, {})) {
+    request->done(Status{Code::kUnavailable, "profd is stopping"});
+  }
   auto left = std::make_shared<size_t>(1);
   const auto one_done = [left, done = std::move(done)] {
     if (--*left == 0) done();

@@ -138,7 +138,6 @@ class Planner {
   std::vector<KindRequest> wanted_;
   std::vector<const DeviceFacts*> devices_;
   std::vector<Chosen> chosen_;
-  bool held_ = false;    // something is skipped because another session has it
   bool denied_ = false;  // … because the caller may not have it
   Plan plan_;
 };
@@ -393,9 +392,9 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
     if (!agent.usable.ok()) {
       skip(agent.usable.message());
     } else if (!agent.holder.empty()) {
-      held_ = true;
-      skip("process " + std::to_string(pid) + " is recorded by " + agent.holder +
-           " already; stop that first");
+      plan_.held =
+          "process " + std::to_string(pid) + " is recorded by " + agent.holder + " already; stop that first";
+      skip(plan_.held);
     } else if (known == agent.capabilities.end()) {
       skip("the agent of process " + std::to_string(pid) + " knows no " + request.kind);
     } else if (!known->available) {
@@ -503,7 +502,7 @@ Status Planner::NothingToCollect() const {
   Code code = Code::kFailedPrecondition;
   if (denied_) {
     code = Code::kPermissionDenied;
-  } else if (held_) {
+  } else if (!plan_.held.empty()) {
     code = Code::kAborted;
   }
   return {code, "nothing can be collected: " + Joined(reasons, "; ") + (more ? "; …" : "")};

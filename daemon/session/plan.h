@@ -83,6 +83,7 @@ struct Plan {
   std::vector<AgentStart> agents;
   std::vector<uint32_t> devices;  // that get a device_N folder
   double bytes_per_second = 0;    // estimate
+  std::string held;               // what is skipped because another session has it, and who; "" = nothing
 };
 
 // Fails (nothing started) on bad input: unknown kind, rate out of range, device or pid that does not exist, a

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <ctime>
 #include <utility>
 
 #include "base/clock.h"
@@ -27,6 +28,16 @@ constexpr char kTryToMoveAgain[] = " tries again";
 
 std::string MovingTo(const std::string& output) { return "its directory is being moved to " + output; }
 
+// To the second.
+std::string UtcText(uint64_t wall_ns) {
+  const auto seconds = static_cast<time_t>(wall_ns / kSecond);
+  tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
 void AddReason(std::vector<std::string>& reasons, const std::string& reason) {
   if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
 }
@@ -36,24 +47,24 @@ void AddReason(std::vector<std::string>& reasons, const std::string& reason) {
 Session::Session(Services services, Setup setup) : services_(services), setup_(std::move(setup)) {
   start_wall_ns_ = base::WallNs();
   start_raw_ns_ = base::RawNs();
+  holder_ = "session " + setup_.id + " of " + setup_.owner.user + " since " + UtcText(start_wall_ns_);
   directories_ = setup_.directories;
   budget_ = std::make_shared<store::Budget>(setup_.spec.storage_limit_bytes, std::move(setup_.bounds));
 }
 
-std::string Session::Holder() const { return "session " + setup_.id + " of " + setup_.owner.user; }
-
 Session::~Session() { StopTimers(); }
 
-std::shared_ptr<Trace> Session::NewTrace() {
+std::shared_ptr<Trace> Session::NewTrace(bool all_or_nothing) {
   TraceSetup trace;
   trace.id = setup_.next_trace_id();
   trace.seq = static_cast<uint32_t>((directories_.size() + removed_.size()) % 999'999 + 1);
   trace.plan = setup_.plan;
   trace.owner = setup_.owner;
   trace.gid = setup_.owner.gid;
-  trace.holder = Holder();
+  trace.holder = holder_;
   trace.recordings = recordings_;
   trace.begin_raw_ns = start_raw_ns_;
+  trace.all_or_nothing = all_or_nothing;
   trace.budget = budget_;
   trace.parent = base::UniqueFd(::dup(setup_.parent.get()));
   trace.parent_path = setup_.parent_path;
@@ -103,7 +114,7 @@ void Session::Start(std::function<void(Result<SessionInfo>)> done) {
   if (!setup_.plan.agents.empty()) {
     recordings_ =
         std::make_shared<Recordings>(services_.ctl, services_.agents, services_.drain,
-                                     Recordings::Setup{Holder(), setup_.owner.uid, setup_.plan.agents,
+                                     Recordings::Setup{holder_, setup_.owner.uid, setup_.plan.agents,
                                                        setup_.spec.steps, setup_.spec.flight_recorder});
     recordings_->OnStepsDone([weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->Stop(EndReason::kSteps, nullptr);
@@ -112,7 +123,7 @@ void Session::Start(std::function<void(Result<SessionInfo>)> done) {
   if (setup_.spec.delay_ns == 0) {
     // Before anything that takes time: the processes begin while the directory is made.
     if (recordings_) recordings_->Begin();
-    trace_ = NewTrace();
+    trace_ = NewTrace(setup_.spec.wait_ns > 0);
     trace_->Begin([self = shared_from_this()](const Status& status) {
       if (status.ok()) {
         self->directories_.push_back(self->trace_->directory());

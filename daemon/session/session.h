@@ -73,8 +73,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool Targets(pid_t pid) const;
 
  private:
-  std::shared_ptr<Trace> NewTrace();
-  std::string Holder() const;
+  std::shared_ptr<Trace> NewTrace(bool all_or_nothing = false);
   void OnFired(const base::Status& status);
   uint64_t DelayLeft() const;
   void OnRunning();
@@ -89,6 +88,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   Services services_;
   Setup setup_;
+  std::string holder_;  // "session 3f2a91c0 of alice since …", for those who want what it has
   State state_ = State::kPending;
   EndReason end_reason_ = EndReason::kNone;
   std::string error_;

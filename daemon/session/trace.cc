@@ -235,13 +235,16 @@ void Trace::OnSourcesStarted(std::function<void(Status)> done) {
   const bool any = std::any_of(kinds.begin(), kinds.end(), [](const KindState& kind) {
     return kind.verdict == Verdict::kStarted || kind.verdict == Verdict::kPending;
   });
-  if (any) {
+  if (any && (held_.ok() || !setup_.all_or_nothing)) {
     RefreshManifest({});
     done(Status::Ok());
     return;
   }
-  const Status why = refused_.In("nothing could be started");
-  Discard([done = std::move(done), why] { done(why); });
+  const Status& first = any ? held_ : refused_;
+  const Status why = first.In("nothing could be started");
+  StopSources([self = shared_from_this(), done = std::move(done), why] {
+    self->Discard([done, why] { done(why); });
+  });
 }
 
 uint64_t Trace::elapsed_ns() const {

@@ -50,6 +50,7 @@ struct TraceSetup {
   std::shared_ptr<store::Budget> budget;   // of the session, for all its directories
   std::shared_ptr<Recordings> recordings;  // of the session, null without agents
   uint64_t begin_raw_ns = 0;               // of the session
+  bool all_or_nothing = false;             // what others hold is a refusal of the whole
   format::Manifest manifest;               // what the session knows; the trace fills in the rest
 };
 
@@ -161,6 +162,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   format::ClockPair host_start_;
   std::map<uint32_t, format::ClockPair> device_start_;
   base::Status refused_;  // why the first source that could not be started was not
+  base::Status held_;     // the first of them that may be had later
   std::vector<std::string> troubles_;
   format::Manifest sealed_;  // the last one, once sealed
   uint64_t end_raw_ns_ = 0;  // when all was stored

@@ -58,6 +58,7 @@ void Trace::StartAgents(std::function<void()> done) {
         }
       }
       if (!status.ok() && self->refused_.ok()) self->refused_ = status;
+      if (self->held_.ok() && IsHeld(status.code())) self->held_ = status;
     }
     done();
   };
@@ -145,6 +146,7 @@ void Trace::StartChannel(Channel& channel, std::function<void()> done) {
       channel.verdict = Verdict::kFailed;
       channel.reason = result.status().message();
       if (self->refused_.ok()) self->refused_ = result.status();
+      if (self->held_.ok() && IsHeld(result.status().code())) self->held_ = result.status();
     }
     done();
   });

@@ -5,11 +5,14 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "base/unique_fd.h"
 #include "daemon/agent/peer.h"
 #include "daemon/store/on_full.h"
@@ -42,9 +45,17 @@ struct SessionSpec {
   uint64_t storage_limit_bytes = 0;  // 0 = none
   std::string name;
   std::map<std::string, std::string> labels;
-  std::string output;         // text of --output for messages; the descriptor counts
-  base::UniqueFd output_dir;  // passed through the door; empty = spool
+  std::string output;                          // text of --output for messages; the descriptor counts
+  std::shared_ptr<base::UniqueFd> output_dir;  // passed through the door; none = spool
+  uint64_t wait_ns = 0;                        // for what others hold; then all of it or nothing
+  std::function<bool()> abandoned = {};        // nobody waits any more; may be empty
 };
+
+// What may be had later: somebody else has it now.
+inline bool IsHeld(base::Code code) {
+  return code == base::Code::kAborted || code == base::Code::kAlreadyExists ||
+         code == base::Code::kResourceExhausted;
+}
 
 enum class Verdict : uint8_t { kStarted, kPending, kSkipped, kFailed };
 enum class State : uint8_t { kPending, kArmed, kRunning, kStopping, kSealed, kFailed };

@@ -164,7 +164,7 @@ TEST_F(ChannelHubTest, ARefusalSaysWhy) {
   driver_.With(0, 1, [](FakeDriver::Channel& c) { c.start_code = driver::kOccupied; });
   const auto started = Start(Hbm(1));
   ASSERT_FALSE(started.ok());
-  EXPECT_EQ(started.status().code(), Code::kResourceExhausted);
+  EXPECT_EQ(started.status().code(), Code::kAborted);
   EXPECT_THAT(started.status().message(), HasSubstr("-10"));
   EXPECT_THAT(started.status().message(), HasSubstr("hbm"));
   EXPECT_TRUE(hub().Holdings().empty());

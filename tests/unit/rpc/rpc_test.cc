@@ -182,7 +182,7 @@ TEST_F(RpcTest, EveryNameOfStateReasonAndVerdictGetsThrough) {
     Put(info);
     EXPECT_EQ(static_cast<int>((*control.Get("s-1")).state()), i + 1);
   }
-  for (int i = 0; i <= static_cast<int>(EndReason::kInterrupted); ++i) {
+  for (int i = 0; i <= static_cast<int>(EndReason::kLease); ++i) {
     info.end_reason = static_cast<EndReason>(i);
     Put(info);
     EXPECT_EQ(static_cast<int>((*control.Get("s-1")).end_reason()), i);
@@ -208,7 +208,7 @@ TEST_F(RpcTest, OutputDirectoryArrivesOnceAndOnlyThroughTheDoor) {
     struct stat sent {};
     struct stat received {};
     ASSERT_EQ(::fstat(dir.get(), &sent), 0);
-    ASSERT_EQ(::fstat(Fake().started.output_dir.get(), &received), 0);
+    ASSERT_EQ(::fstat(Fake().started.output_dir->get(), &received), 0);
     EXPECT_EQ(sent.st_ino, received.st_ino);
   }
   EXPECT_EQ(control.Start(spec).status().code(), Code::kInvalidArgument);

@@ -30,7 +30,7 @@ class ServedTest : public testing::Test {
     socket_ = folder_ + "/p.sock";
     config_.socket = socket_;
     base::Result<std::unique_ptr<Server>> server =
-        Server::Start(config_, manager_, live_, agents_, ctl_, tickets_);
+        Server::Start(config_, manager_, live_, agents_, ctl_, tickets_, audit_);
     ASSERT_TRUE(server.ok()) << server.status().message();
     server_ = std::move(server).value();
     base::Result<std::unique_ptr<auth::Door>> door =
@@ -82,6 +82,7 @@ class ServedTest : public testing::Test {
   config::Config config_;
   agent::Registry agents_{ctl_, {.geometry = {2, 256, 65536}, .max_peers = 4, .max_peers_per_uid = 3}};
   auth::Rights rights_;
+  auth::Audit audit_;
   session::Manager manager_{ctl_, config_, nullptr, "", agents_, rights_};
   live::Live live_{ctl_, config_, manager_, agents_};
   std::unique_ptr<Server> server_;

@@ -1,0 +1,125 @@
+#include "daemon/auth/gate.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace profd::auth {
+namespace {
+
+using base::UniqueFd;
+
+class GateTest : public testing::Test {
+ protected:
+  void Open(size_t most, size_t most_of_user) {
+    folder_ = testing::TempDir() + "gateXXXXXX";
+    ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
+    Gate::Options options;
+    options.max_connections = most;
+    options.max_connections_per_uid = most_of_user;
+    options.pass = [this](UniqueFd fd) {
+      const std::lock_guard lock(mutex_);
+      passed_.push_back(std::move(fd));
+    };
+    auto gate = Gate::Start(folder_ + "/s", ctl_, options);
+    ASSERT_TRUE(gate.ok()) << gate.status().message();
+    gate_ = std::move(gate).value();
+    thread_ = std::thread([this] { ctl_.Run(); });
+  }
+  void TearDown() override {
+    ctl_.Stop();
+    thread_.join();
+    gate_.reset();
+    EXPECT_FALSE(std::filesystem::exists(folder_ + "/s"));
+    std::filesystem::remove_all(folder_);
+  }
+  UniqueFd Connect() {
+    UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    (folder_ + "/s").copy(address.sun_path, sizeof(address.sun_path) - 1);
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    return fd;
+  }
+  // Closed by the gate, or passed on.
+  bool Refused(const UniqueFd& fd, size_t passed_before) {
+    for (;;) {
+      pollfd wait{fd.get(), POLLIN, 0};
+      if (::poll(&wait, 1, 5) > 0) return true;
+      const std::lock_guard lock(mutex_);
+      if (passed_.size() > passed_before) return false;
+    }
+  }
+  bool Enter(std::vector<UniqueFd>* inside) {
+    const size_t before = Passed();
+    UniqueFd fd = Connect();
+    if (Refused(fd, before)) return false;
+    inside->push_back(std::move(fd));
+    return true;
+  }
+  size_t Passed() {
+    const std::lock_guard lock(mutex_);
+    return passed_.size();
+  }
+
+  std::string folder_;
+  base::Executor ctl_;
+  std::unique_ptr<Gate> gate_;
+  std::mutex mutex_;
+  std::vector<UniqueFd> passed_;
+  std::thread thread_;
+};
+
+TEST_F(GateTest, EverybodyMayConnect) {
+  Open(10, 10);
+  struct stat found {};
+  ASSERT_EQ(::stat((folder_ + "/s").c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777, 0666U);
+}
+
+TEST_F(GateTest, OneMoreThanAUserMayHaveIsClosed) {
+  Open(100, 3);
+  std::vector<UniqueFd> inside;
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(Enter(&inside));
+  EXPECT_FALSE(Enter(&inside));
+  EXPECT_FALSE(Enter(&inside));
+  EXPECT_EQ(Passed(), 3U);
+}
+
+TEST_F(GateTest, OneMoreThanThereMayBeIsClosed) {
+  Open(2, 50);
+  std::vector<UniqueFd> inside;
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(Enter(&inside));
+  EXPECT_FALSE(Enter(&inside));
+}
+
+TEST_F(GateTest, ThoseThatWereClosedMakeRoomAlsoWhenTheirNumbersAreUsedAgain) {
+  Open(100, 3);
+  std::vector<UniqueFd> inside;
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Enter(&inside));
+  std::vector<UniqueFd> others;
+  {
+    const std::lock_guard lock(mutex_);
+    passed_.clear();  // whoever took them over closed them …
+    for (int i = 0; i < 6; ++i)
+      others.emplace_back(::socket(AF_UNIX, SOCK_STREAM, 0));  // … and the numbers are others'
+  }
+  // Looked at again now and then, not with every knock.
+  bool entered = false;
+  for (int i = 0; i < 1000 && !entered; ++i) entered = Enter(&inside);
+  EXPECT_TRUE(entered);
+}
+
+}  // namespace
+}  // namespace profd::auth

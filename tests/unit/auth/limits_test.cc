@@ -1,0 +1,64 @@
+#include "daemon/auth/limits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace profd::auth {
+namespace {
+
+using base::Code;
+using testing::HasSubstr;
+
+const Caller kAda{.uid = 1000, .gid = 1000, .pid = 1, .user = "ada"};
+const Caller kBob{.uid = 1001, .gid = 1001, .pid = 2, .user = "bob"};
+const Caller kRoot{.uid = 0, .gid = 0, .pid = 3, .user = "root"};
+
+config::Config::Limits Small() {
+  config::Config::Limits limits;
+  limits.requests_per_s = 1;
+  limits.watches_per_user = 2;
+  return limits;
+}
+
+TEST(TokenBucket, FillsWithTimeUpToTheMost) {
+  base::TokenBucket bucket(10, 5);
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(bucket.Take(1'000'000'000));
+  EXPECT_FALSE(bucket.Take(1'000'000'000));
+  EXPECT_FALSE(bucket.Take(1'050'000'000)) << "half a token";
+  EXPECT_TRUE(bucket.Take(1'100'000'000));
+  EXPECT_FALSE(bucket.Take(1'000'000'000)) << "a clock that went back gives nothing";
+  EXPECT_FALSE(bucket.Take(100'000'000'000, 6)) << "never more than the most";
+  EXPECT_TRUE(bucket.Take(100'000'000'000, 5));
+  EXPECT_FALSE(bucket.IsFull(100'000'000'000));
+  EXPECT_TRUE(bucket.IsFull(200'000'000'000));
+}
+
+TEST(Limits, AFloodOfOneUserIsRefusedAndOthersAreServed) {
+  Limits limits(Small());
+  int served = 0;
+  base::Status last;
+  for (int i = 0; i < 1000; ++i) {
+    last = limits.TakeRequest(kAda, 1);
+    served += last.ok() ? 1 : 0;
+  }
+  EXPECT_GE(served, 4);
+  EXPECT_LT(served, 500);
+  EXPECT_EQ(last.code(), Code::kResourceExhausted);
+  EXPECT_THAT(last.message(), HasSubstr("ada"));
+  EXPECT_TRUE(limits.TakeRequest(kBob, 1).ok());
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(limits.TakeRequest(kRoot, 5).ok());
+}
+
+TEST(Limits, AUserWatchesSoOftenAndNotMore) {
+  Limits limits(Small());
+  EXPECT_TRUE(limits.TakeWatch(kAda).ok());
+  EXPECT_TRUE(limits.TakeWatch(kAda).ok());
+  EXPECT_EQ(limits.TakeWatch(kAda).code(), Code::kResourceExhausted);
+  EXPECT_TRUE(limits.TakeWatch(kBob).ok());
+  limits.GiveBackWatch(kAda);
+  EXPECT_TRUE(limits.TakeWatch(kAda).ok());
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(limits.TakeWatch(kRoot).ok());
+}
+
+}  // namespace
+}  // namespace profd::auth
