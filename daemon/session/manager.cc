@@ -322,6 +322,10 @@ void Manager::Impl::Refuse(const std::shared_ptr<Request>& request, const Status
   const bool gone = request->spec.abandoned && request->spec.abandoned();
   const bool waits =
       IsHeld(status.code()) && !gone && !shutting_down_ && base::MonotonicNs() < request->wait_until_ns;
+  if (shutting_down_ && request->wait_until_ns != 0) {
+    request->done(Status{Code::kUnavailable, "profd is stopping"});
+    return;
+  }
   if (!waits) {
     if (status.code() == Code::kAborted) {
       NameCollectors(request, status);
