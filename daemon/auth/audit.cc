@@ -72,6 +72,7 @@ void Audit::Note(const Caller& caller, std::string_view what, std::string_view o
     entry["pid"] = caller.pid;
     entry["program"] = Cut(caller.program);
   }
+  if (!caller.remote.empty()) entry["from"] = Cut(caller.remote);
   if (!on.empty()) entry["on"] = Cut(on);
   entry["result"] = ResultOf(outcome);
   if (!outcome.ok()) entry["reason"] = Cut(outcome.message());

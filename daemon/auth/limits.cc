@@ -14,9 +14,17 @@ namespace {
 constexpr double kBurstSeconds = 4;
 constexpr size_t kForgetAbove = 256;
 
+// A viewer's and an operator's uid is root's.
+bool IsUnlimited(const Caller& caller) {
+  return IsAdmin(caller) && (caller.role == Role::kAccount || caller.role == Role::kAdmin);
+}
+std::string NameOf(const Caller& caller) {
+  return caller.role == Role::kAccount ? std::to_string(caller.uid) : caller.user;
+}
+
 }  // namespace
 
-Limits::Share& Limits::ShareOf(uid_t uid, uint64_t now_ns) {
+Limits::Share& Limits::ShareOf(const std::string& name, uint64_t now_ns) {
   if (shares_.size() > kForgetAbove) {
     for (auto share = shares_.begin(); share != shares_.end();) {
       const bool quiet = share->second.watches == 0 && share->second.requests.IsFull(now_ns);
@@ -24,24 +32,24 @@ Limits::Share& Limits::ShareOf(uid_t uid, uint64_t now_ns) {
     }
   }
   const auto per_s = static_cast<double>(limits_.requests_per_s);
-  return shares_.try_emplace(uid, Share{.requests = base::TokenBucket(per_s, per_s * kBurstSeconds)})
+  return shares_.try_emplace(name, Share{.requests = base::TokenBucket(per_s, per_s * kBurstSeconds)})
       .first->second;
 }
 
 Status Limits::TakeRequest(const Caller& caller, double cost) {
-  if (IsAdmin(caller)) return Status::Ok();
+  if (IsUnlimited(caller)) return Status::Ok();
   const uint64_t now_ns = base::MonotonicNs();
   const std::lock_guard lock(mutex_);
-  if (ShareOf(caller.uid, now_ns).requests.Take(now_ns, cost)) return Status::Ok();
+  if (ShareOf(NameOf(caller), now_ns).requests.Take(now_ns, cost)) return Status::Ok();
   return {Code::kResourceExhausted, "user " + caller.user + " asks for more than " +
                                         std::to_string(limits_.requests_per_s) +
                                         " requests a second (limits.requests_per_s): wait a moment"};
 }
 
 Status Limits::TakeWatch(const Caller& caller) {
-  if (IsAdmin(caller)) return Status::Ok();
+  if (IsUnlimited(caller)) return Status::Ok();
   const std::lock_guard lock(mutex_);
-  Share& share = ShareOf(caller.uid, base::MonotonicNs());
+  Share& share = ShareOf(NameOf(caller), base::MonotonicNs());
   if (share.watches >= limits_.watches_per_user) {
     return {Code::kResourceExhausted, "user " + caller.user + " watches " + std::to_string(share.watches) +
                                           " times already, the most a user may (limits.watches_per_user): "
@@ -52,9 +60,9 @@ Status Limits::TakeWatch(const Caller& caller) {
 }
 
 void Limits::GiveBackWatch(const Caller& caller) {
-  if (IsAdmin(caller)) return;
+  if (IsUnlimited(caller)) return;
   const std::lock_guard lock(mutex_);
-  const auto share = shares_.find(caller.uid);
+  const auto share = shares_.find(NameOf(caller));
   if (share != shares_.end() && share->second.watches > 0) --share->second.watches;
 }
 

@@ -1,4 +1,4 @@
-// How much of profd one user may take at a time. Root and its group are not limited.
+// How much of profd one caller may take at a time: a user, or a name in certificates. Admins are not limited.
 #pragma once
 
 #include <sys/types.h>
@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <string>
 
 #include "base/status.h"
 #include "daemon/auth/policy.h"
@@ -30,11 +31,11 @@ class Limits {
     base::TokenBucket requests;
     uint64_t watches = 0;
   };
-  Share& ShareOf(uid_t uid, uint64_t now_ns);
+  Share& ShareOf(const std::string& name, uint64_t now_ns);
 
   const config::Config::Limits limits_;
   std::mutex mutex_;
-  std::map<uid_t, Share> shares_;
+  std::map<std::string, Share> shares_;
 };
 
 }  // namespace profd::auth

@@ -21,8 +21,8 @@ namespace profd::rpc {
 
 namespace {
 
-constexpr int kMaxReceivedBytes = 256 << 10;  // a start with all it may have stays far below
-constexpr int kMaxSentBytes = 64 << 20;       // all targets of a full node
+constexpr int kMaxReceivedBytes = 1 << 20;  // a start with all it may have stays far below
+constexpr int kMaxSentBytes = 64 << 20;     // all targets of a full node
 constexpr size_t kMaxClients = 1024;
 constexpr int kIdleMs = 300'000;
 constexpr int kMaxStreamsPerConnection = 64;
