@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdio>
 #include <memory>
+#include <mutex>
 
 #include "daemon/base/log_level.h"
 
@@ -38,6 +39,8 @@ constexpr size_t kAuditBytes = 16 << 20;
 constexpr size_t kAuditFiles = 4;  // beside the newest
 
 struct AuditLog {
+  spdlog::sink_ptr sink;  // none: off
+  std::once_flag started;
   std::shared_ptr<spdlog::details::thread_pool> thread;
   std::shared_ptr<spdlog::async_logger> logger;
   std::atomic<size_t> lost_said{0};
@@ -80,23 +83,18 @@ void SetLogLevel(std::string_view level) {
 Status StartAudit(const std::string& where) {
   if (where == "off") return Status::Ok();
   AuditLog& audit = TheAudit();
+  if (where.empty()) {
+    audit.sink = spdlog::default_logger()->sinks().front();
+    return Status::Ok();
+  }
   try {
-    spdlog::sink_ptr sink;
-    if (where.empty()) {
-      sink = spdlog::default_logger()->sinks().front();
-    } else {
-      spdlog::file_event_handlers private_file;
-      private_file.after_open = [](const spdlog::filename_t&, std::FILE* file) {
-        ::fchmod(::fileno(file), 0640);
-      };
-      sink = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(where, kAuditBytes, kAuditFiles, false,
-                                                                    private_file);
-      sink->set_pattern("%v");
-    }
-    audit.thread = std::make_shared<spdlog::details::thread_pool>(kAuditLines, 1);
-    audit.logger = std::make_shared<spdlog::async_logger>("audit", std::move(sink), audit.thread,
-                                                          spdlog::async_overflow_policy::overrun_oldest);
-    audit.logger->flush_on(spdlog::level::info);
+    spdlog::file_event_handlers private_file;
+    private_file.after_open = [](const spdlog::filename_t&, std::FILE* file) {
+      ::fchmod(::fileno(file), 0640);
+    };
+    audit.sink = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(where, kAuditBytes, kAuditFiles,
+                                                                        false, private_file);
+    audit.sink->set_pattern("%v");
   } catch (const spdlog::spdlog_ex& error) {
     return {Code::kInvalidArgument, "log.audit: " + std::string(error.what())};
   }
@@ -105,7 +103,13 @@ Status StartAudit(const std::string& where) {
 
 void AuditLine(const std::string& line) {
   AuditLog& audit = TheAudit();
-  if (!audit.logger) return;
+  if (!audit.sink) return;
+  std::call_once(audit.started, [&audit] {
+    audit.thread = std::make_shared<spdlog::details::thread_pool>(kAuditLines, 1);
+    audit.logger = std::make_shared<spdlog::async_logger>("audit", audit.sink, audit.thread,
+                                                          spdlog::async_overflow_policy::overrun_oldest);
+    audit.logger->flush_on(spdlog::level::info);
+  });
   const size_t lost = audit.thread->overrun_counter();
   const size_t said = audit.lost_said.exchange(lost);
   if (lost > said)
@@ -115,6 +119,7 @@ void AuditLine(const std::string& line) {
 
 void StopAudit() {
   AuditLog& audit = TheAudit();
+  audit.sink.reset();
   audit.logger.reset();
   audit.thread.reset();  // writes what waits
 }
