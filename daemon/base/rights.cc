@@ -85,6 +85,7 @@ Status RefuseCalls() {
   }
   // A kernel without filters, or a container that does not allow them, has one wall less: no reason not to
   // work.
+  seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);  // a tree: each call of ours goes through it
   seccomp_load(filter.get());
   return Status::Ok();
 }
