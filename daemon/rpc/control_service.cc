@@ -215,12 +215,19 @@ class WatchCall : public grpc::ServerWriteReactor<v1::SessionInfo>,
 
 }  // namespace
 
-base::Result<auth::Caller> ControlService::Admit(const grpc::CallbackServerContext& context, const char* what,
-                                                 const std::string& on) {
+template <typename Call, typename Request>
+Call* ControlService::Begin(const std::shared_ptr<Call>& call, const grpc::CallbackServerContext& context,
+                            const Verb& verb, const Request& request, Take take) {
   base::Result<auth::Caller> caller = identity_.Of(context);
-  const Status may = caller.ok() ? limits_.TakeRequest(*caller, 1) : caller.status();
-  audit_.Note(caller.ok() ? *caller : auth::Caller(), what, on, may);
-  return may.ok() ? std::move(caller) : may;
+  Status may = caller.ok() ? limits_.TakeRequest(*caller, verb.cost) : caller.status();
+  if (may.ok() && take != nullptr) may = (limits_.*take)(*caller);
+  audit_.Note(caller.ok() ? *caller : auth::Caller(), verb.what, verb.on, may);
+  if (may.ok()) {
+    call->Begin(std::move(caller).value(), request);
+  } else {
+    call->Refuse(may);
+  }
+  return call.get();
 }
 
 // Recognises the caller and runs `work(caller, owed)` on ctl.
@@ -374,14 +381,8 @@ grpc::ServerUnaryReactor* ControlService::Move(grpc::CallbackServerContext* cont
 
 grpc::ServerWriteReactor<v1::FetchPiece>* ControlService::Fetch(grpc::CallbackServerContext* context,
                                                                 const v1::FetchRequest* request) {
-  const auto call = std::make_shared<FetchCall>(manager_, ctl_, open_);
-  base::Result<auth::Caller> caller = Admit(*context, "fetch", OfSession(request->session()));
-  if (caller.ok()) {
-    call->Begin(std::move(caller).value(), *request);
-  } else {
-    call->Refuse(caller.status());
-  }
-  return call.get();
+  return Begin(std::make_shared<FetchCall>(manager_, ctl_, open_), *context,
+               {"fetch", OfSession(request->session())}, *request);
 }
 
 grpc::ServerUnaryReactor* ControlService::List(grpc::CallbackServerContext* context,
@@ -393,27 +394,13 @@ grpc::ServerUnaryReactor* ControlService::List(grpc::CallbackServerContext* cont
 
 grpc::ServerWriteReactor<v1::SessionInfo>* ControlService::Watch(grpc::CallbackServerContext* context,
                                                                  const v1::WatchRequest* request) {
-  const auto call = std::make_shared<WatchCall>(manager_, ctl_, limits_, open_);
-  base::Result<auth::Caller> caller = Admit(*context, "watch", OfSession(request->session()));
-  const Status may = caller.ok() ? limits_.TakeWatch(*caller) : caller.status();
-  if (may.ok()) {
-    call->Begin(std::move(caller).value(), *request);
-  } else {
-    call->Refuse(may);
-  }
-  return call.get();
+  return Begin(std::make_shared<WatchCall>(manager_, ctl_, limits_, open_), *context,
+               {"watch", OfSession(request->session())}, *request, &auth::Limits::TakeWatch);
 }
 
 grpc::ServerWriteReactor<v1::LiveValues>* ControlService::Live(grpc::CallbackServerContext* context,
                                                                const v1::LiveRequest* request) {
-  const auto call = std::make_shared<LiveCall>(live_, ctl_, open_);
-  base::Result<auth::Caller> caller = Admit(*context, "live", "");
-  if (caller.ok()) {
-    call->Begin(std::move(caller).value(), *request);
-  } else {
-    call->Refuse(caller.status());
-  }
-  return call.get();
+  return Begin(std::make_shared<LiveCall>(live_, ctl_, open_), *context, {"live"}, *request);
 }
 
 grpc::ServerUnaryReactor* ControlService::Devices(grpc::CallbackServerContext* context,

@@ -80,9 +80,11 @@ class ControlService : public v1::Control::CallbackService {
   template <typename Reply, typename Work>
   grpc::ServerUnaryReactor* OnCtl(grpc::CallbackServerContext* context, Verb verb, Reply* reply, Work work);
 
-  // A stream's caller, its request counted and written down.
-  base::Result<auth::Caller> Admit(const grpc::CallbackServerContext& context, const char* what,
-                                   const std::string& on);
+  // Recognises a stream's caller and begins or refuses `call`; `take` counts what it holds until its end.
+  using Take = base::Status (auth::Limits::*)(const auth::Caller&);
+  template <typename Call, typename Request>
+  Call* Begin(const std::shared_ptr<Call>& call, const grpc::CallbackServerContext& context, const Verb& verb,
+              const Request& request, Take take = nullptr);
   // The directory that came through the door with the caller's ticket.
   base::Result<base::UniqueFd> TakeOutputDir(const grpc::CallbackServerContext& context);
 
