@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/clock.h"
 #include "client/text.h"
 #include "libagent/abi/door.h"
 
@@ -18,7 +19,7 @@ using base::UniqueFd;
 
 namespace {
 
-constexpr time_t kAnswerTimeoutS = 5;
+constexpr uint64_t kPatienceNs = 10'000'000'000;
 
 Status NotRunning(const std::string& socket, const char* why) {
   return {Code::kUnavailable,
@@ -106,11 +107,16 @@ Status CheckAnswer(const abi::DoorWelcome& untrusted, ssize_t size) {
 
 }  // namespace
 
-base::Result<DoorClient> DoorClient::Knock(const std::string& socket, int output_dir) {
+base::Result<DoorClient> DoorClient::Knock(const std::string& socket, int output_dir, uint64_t deadline_ns) {
   DoorClient door;
   PROFD_ASSIGN_OR_RETURN(door.connection_, Connect(socket));
   const int fd = door.connection_.get();
-  const timeval timeout{kAnswerTimeoutS, 0};
+  const uint64_t now_ns = base::MonotonicNs();
+  uint64_t left_ns = kPatienceNs;
+  // Nothing at all would mean for ever.
+  if (deadline_ns != 0) left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 1000;
+  const timeval timeout{static_cast<time_t>(left_ns / 1'000'000'000),
+                        static_cast<suseconds_t>(left_ns % 1'000'000'000 / 1000)};
   ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
   PROFD_RETURN_IF_ERROR(SendHello(fd, output_dir));
   abi::DoorWelcome welcome{};
@@ -120,8 +126,8 @@ base::Result<DoorClient> DoorClient::Knock(const std::string& socket, int output
   } while (got < 0 && errno == EINTR);
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
     return Status(Code::kUnavailable, "profd at " + socket + " does not answer at its door within " +
-                                          std::to_string(kAnswerTimeoutS) +
-                                          " s: is it stopped or overloaded?");
+                                          std::to_string(left_ns / 1'000'000) +
+                                          " ms: is it stopped or overloaded?");
   }
   PROFD_RETURN_IF_ERROR(CheckAnswer(welcome, got));
   door.ticket_.assign(welcome.ticket, sizeof(welcome.ticket));

@@ -49,6 +49,7 @@ class Daemon {
     PROFD_RETURN_IF_ERROR(live::CheckSettings(config_));
     const base::Status host_mounts = driver::EnterHostMounts(base::GiveUpRights);
     PROFD_RETURN_IF_ERROR(base::GiveUpRights());
+    base::LogAside();
     base::Result<std::unique_ptr<driver::Driver>> driver = base::Status{base::Code::kInternal, "not loaded"};
     driver::StartDriverThread("drv-load", [&] {
       driver = driver::AscendHal::Load(config_.driver.library);

@@ -109,6 +109,6 @@ int main(int argc, char** argv) {
     return Fail(status, kUsage);
   RaiseFileLimit();
   const auto status = profd::RunDaemon(*config, load);
-  profd::base::StopAudit();
+  profd::base::StopLog();
   return status.ok() ? 0 : Fail(status, 1);
 }

@@ -45,7 +45,7 @@ base::Result<Connection> ConnectTo(const Common& common) {
 base::Result<Connection> Connect(const Common& common, int output_dir) {
   if (!common.host.empty()) return ConnectTo(common);
   PROFD_ASSIGN_OR_RETURN(const std::string socket, SocketPath(common.socket, std::getenv("PROFD_ADDRESS")));
-  PROFD_ASSIGN_OR_RETURN(DoorClient door, DoorClient::Knock(socket, output_dir));
+  PROFD_ASSIGN_OR_RETURN(DoorClient door, DoorClient::Knock(socket, output_dir, common.deadline_ns));
   auto control = std::make_unique<ControlClient>(
       Endpoint{.socket = socket, .deadline_ns = common.deadline_ns}, door.ticket());
   PROFD_RETURN_IF_ERROR(control->Hello().status());

@@ -4,13 +4,11 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
 #include <atomic>
 #include <cstdio>
 #include <memory>
-#include <mutex>
 
 #include "daemon/base/log_level.h"
 
@@ -34,20 +32,39 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
   return spdlog::level::info;
 }
 
-constexpr size_t kAuditLines = 1024;  // that wait
+constexpr size_t kWaitingLines = 1024;
 constexpr size_t kAuditBytes = 16 << 20;
 constexpr size_t kAuditFiles = 4;  // beside the newest
 
-struct AuditLog {
-  spdlog::sink_ptr sink;  // none: off
-  std::once_flag started;
-  std::shared_ptr<spdlog::details::thread_pool> thread;
-  std::shared_ptr<spdlog::async_logger> logger;
+struct Logs {
+  std::shared_ptr<spdlog::logger> logger;                             // writes at once
+  spdlog::sink_ptr audit_sink;                                        // none: off
+  std::atomic<std::shared_ptr<spdlog::details::thread_pool>> thread;  // of LogAside()
+  std::shared_ptr<spdlog::logger> aside;
+  std::shared_ptr<spdlog::logger> audit;
+  std::atomic<spdlog::logger*> current{nullptr};
   std::atomic<size_t> lost_said{0};
 };
-AuditLog& TheAudit() {
-  static auto* audit = new AuditLog;  // ends with StopAudit()
-  return *audit;
+Logs& TheLogs() {
+  static auto* logs = new Logs;  // threads may log while the process ends
+  return *logs;
+}
+
+std::shared_ptr<spdlog::logger> MakeAside(const std::string& name, const spdlog::sink_ptr& sink) {
+  auto logger = std::make_shared<spdlog::async_logger>(name, sink, TheLogs().thread.load(),
+                                                       spdlog::async_overflow_policy::overrun_oldest);
+  logger->flush_on(spdlog::level::info);
+  return logger;
+}
+
+void SayWhatWasLost() {
+  Logs& logs = TheLogs();
+  const auto thread = logs.thread.load();
+  if (!thread) return;
+  const size_t lost = thread->overrun_counter();
+  const size_t said = logs.lost_said.exchange(lost);
+  if (lost <= said) return;
+  logs.aside->error("the log has lost {} lines: is its disk stuck?", lost - said);
 }
 
 }  // namespace
@@ -65,11 +82,12 @@ Status StartLog(std::string_view level, const std::string& file) {
     } else {
       sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file);
     }
-    auto logger = std::make_shared<spdlog::logger>("profd", std::move(sink));
-    logger->set_level(parsed);
-    logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
-    logger->flush_on(spdlog::level::info);
-    spdlog::set_default_logger(std::move(logger));
+    sink->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
+    Logs& logs = TheLogs();
+    logs.logger = std::make_shared<spdlog::logger>("profd", std::move(sink));
+    logs.logger->set_level(parsed);
+    logs.logger->flush_on(spdlog::level::info);
+    logs.current = logs.logger.get();
   } catch (const spdlog::spdlog_ex& error) {
     return {Code::kInvalidArgument, "log.file: " + std::string(error.what())};
   }
@@ -77,14 +95,17 @@ Status StartLog(std::string_view level, const std::string& file) {
 }
 
 void SetLogLevel(std::string_view level) {
-  spdlog::default_logger_raw()->set_level(spdlog::level::from_str(std::string(level)));
+  const spdlog::level::level_enum parsed = spdlog::level::from_str(std::string(level));
+  Logs& logs = TheLogs();
+  logs.logger->set_level(parsed);
+  if (logs.aside) logs.aside->set_level(parsed);
 }
 
 Status StartAudit(const std::string& where) {
   if (where == "off") return Status::Ok();
-  AuditLog& audit = TheAudit();
+  Logs& logs = TheLogs();
   if (where.empty()) {
-    audit.sink = spdlog::default_logger()->sinks().front();
+    logs.audit_sink = logs.logger->sinks().front();
     return Status::Ok();
   }
   try {
@@ -92,38 +113,42 @@ Status StartAudit(const std::string& where) {
     private_file.after_open = [](const spdlog::filename_t&, std::FILE* file) {
       ::fchmod(::fileno(file), 0640);
     };
-    audit.sink = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(where, kAuditBytes, kAuditFiles,
-                                                                        false, private_file);
-    audit.sink->set_pattern("%v");
+    logs.audit_sink = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(where, kAuditBytes, kAuditFiles,
+                                                                             false, private_file);
+    logs.audit_sink->set_pattern("%v");
   } catch (const spdlog::spdlog_ex& error) {
     return {Code::kInvalidArgument, "log.audit: " + std::string(error.what())};
   }
   return Status::Ok();
 }
 
+void LogAside() {
+  Logs& logs = TheLogs();
+  logs.thread = std::make_shared<spdlog::details::thread_pool>(kWaitingLines, 1);
+  logs.aside = MakeAside("profd", logs.logger->sinks().front());
+  logs.aside->set_level(logs.logger->level());
+  if (logs.audit_sink) logs.audit = MakeAside("audit", logs.audit_sink);
+  logs.current = logs.aside.get();
+}
+
 void AuditLine(const std::string& line) {
-  AuditLog& audit = TheAudit();
-  if (!audit.sink) return;
-  std::call_once(audit.started, [&audit] {
-    audit.thread = std::make_shared<spdlog::details::thread_pool>(kAuditLines, 1);
-    audit.logger = std::make_shared<spdlog::async_logger>("audit", audit.sink, audit.thread,
-                                                          spdlog::async_overflow_policy::overrun_oldest);
-    audit.logger->flush_on(spdlog::level::info);
-  });
-  const size_t lost = audit.thread->overrun_counter();
-  const size_t said = audit.lost_said.exchange(lost);
-  if (lost > said)
-    LogError("the audit log has lost " + std::to_string(lost - said) + " lines: is its disk stuck?");
-  audit.logger->info("{}", line);
+  Logs& logs = TheLogs();
+  if (!logs.audit) return;
+  SayWhatWasLost();
+  logs.audit->info("{}", line);
 }
 
-void StopAudit() {
-  AuditLog& audit = TheAudit();
-  audit.sink.reset();
-  audit.logger.reset();
-  audit.thread.reset();  // writes what waits
+void StopLog() {
+  Logs& logs = TheLogs();
+  logs.current = logs.logger.get();
+  logs.thread.store(nullptr);  // writes what waits
 }
 
-void Log(LogLevel level, std::string_view message) { spdlog::log(ToSpdlog(level), "{}", message); }
+void Log(LogLevel level, std::string_view message) {
+  spdlog::logger* logger = TheLogs().current.load(std::memory_order_acquire);
+  if (logger == nullptr) return;
+  SayWhatWasLost();
+  logger->log(ToSpdlog(level), "{}", message);
+}
 
 }  // namespace profd::base

@@ -11,17 +11,20 @@ namespace profd::base {
 
 enum class LogLevel : uint8_t { kTrace, kDebug, kInfo, kWarn, kError };
 
-// Once, before the threads start. `file` empty = stderr.
+// Once, before the threads start. `file` empty = stderr. Lines are written where they are logged, until
+// LogAside().
 Status StartLog(std::string_view level, const std::string& file);
 // Once, after StartLog() and before the threads start: where audit lines go, "" = with the log, "off" or a
-// file, which is rotated. A thread of its own writes them; it begins with the first, when profd has given up
-// the rights it does not use.
+// file, which is rotated.
 Status StartAudit(const std::string& where);
-// Any thread; does not block. When lines come faster than they can be written the oldest are lost, which the
-// log says.
+// Once: a thread of its own writes from here on, so that a disk that is stuck stops nobody who logs. When
+// lines come faster than they can be written the oldest are lost, which the log says. After profd has given
+// up the rights it does not use: a thread keeps those it began with.
+void LogAside();
+// Any thread, after LogAside().
 void AuditLine(const std::string& line);
-// What was given is written. When nobody gives any more.
-void StopAudit();
+// What was given is written; lines are written where they are logged again, and audit lines are over.
+void StopLog();
 
 void Log(LogLevel level, std::string_view message);
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """The audit log: who asked for what, on what, and what became of it."""
+import contextlib
+import fcntl
 import json
 import os
 import pathlib
@@ -72,6 +74,25 @@ class AuditTest(harness.ProfdTest):
             daemon.ctl("devices")
         daemon.stop()
         self.assertEqual(len(self.lines("devices")), 20)
+
+    def test_a_log_that_is_stuck_stops_nobody(self):
+        pipe = self.file.parent / "pipe"
+        os.mkfifo(pipe)
+        self.addCleanup(pipe.unlink)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+        daemon = self.profd(config=f"log:\n  file: '{pipe}'\n")
+        for _ in range(20):
+            daemon.end(daemon.begin("--collect", "hbm", "--devices", "0")["session"])
+        written = bytearray()
+
+        def read_it():
+            with contextlib.suppress(BlockingIOError):
+                written.extend(os.read(reader, 1 << 16))
+            return written.count(b'"what":"stop"') == 20
+
+        harness.wait_until(read_it, "what waited to be written")
 
     def test_a_place_that_cannot_be_is_refused_at_start(self):
         config = self.file.parent / "profd.yaml"

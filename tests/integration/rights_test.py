@@ -30,7 +30,11 @@ def thread_values(pid, key):
     """{thread's name: value of the line `key` in its status}, more of one name as a set."""
     found = {}
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        lines = dict(line.split(":\t", 1) for line in (task / "status").read_text().splitlines() if ":\t" in line)
+        try:
+            text = (task / "status").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # gRPC's threads come and go
+        lines = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
         found.setdefault(lines["Name"], set()).add(lines[key])
     return found
 
