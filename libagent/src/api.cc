@@ -23,13 +23,26 @@ void Begin() {
   if (Generation() == profd::agent::kNotStarted) profd::agent::StartAgent();
 }
 
-void EmitSimple(RecordKind kind, uint32_t name, uint64_t value, uint32_t detail) {
+[[gnu::noinline]] void EmitUnready(uint32_t generation, RecordKind kind, uint32_t name, uint64_t value,
+                                   uint32_t detail) {
+  Owner* owner = profd::agent::EnterSlow(generation);
+  if (owner == nullptr) return;
+  if (!profd::agent::Wants(owner, kind)) return Leave(owner);
+  profd::agent::EmitAndLeave(owner, kind, 0, name, value, detail);
+}
+
+[[gnu::always_inline]] inline void EmitSimple(RecordKind kind, uint32_t name, uint64_t value,
+                                              uint32_t detail) {
   const uint32_t generation = Generation();
   if (generation == profd::agent::kIdle) return;
-  Owner* owner = Enter(generation);
+  Owner* owner = profd::agent::t_owner;
+  if (!profd::agent::IsReady(owner, generation)) [[unlikely]] {
+    return EmitUnready(generation, kind, name, value, detail);
+  }
+  owner = profd::agent::EnterReady(owner, generation);
   if (owner == nullptr) return;
-  if (profd::agent::Wants(owner, kind)) profd::agent::Emit(owner, kind, 0, name, value, 0, detail);
-  Leave(owner);
+  if (!profd::agent::Wants(owner, kind)) return Leave(owner);
+  profd::agent::EmitAndLeave(owner, kind, 0, name, value, detail);
 }
 
 // The event as this version knows it; false: not one that we can read.
@@ -47,20 +60,52 @@ int Deepen(Owner* owner, uint32_t domain, uint32_t* detail) {
   return depth == nullptr ? profd::agent::kUntracked : (*depth)++;
 }
 
-int Pop(uint16_t domain) {
-  const uint32_t generation = Generation();
-  if (generation == profd::agent::kIdle) return profd::agent::kUntracked;
-  Owner* owner = Enter(generation);
-  if (owner == nullptr) return profd::agent::kUntracked;
+int Push(Owner* owner, uint32_t name) {
+  const int32_t depth = owner->depths[0].depth++;
+  if (profd::agent::Wants(owner, profd::abi::kRangePush)) {
+    return profd::agent::EmitAndLeave(owner, profd::abi::kRangePush, 0, name, 0,
+                                      static_cast<uint32_t>(depth));
+  }
+  Leave(owner);
+  return depth;
+}
+
+// From the ranges that have no domain.
+int Pop(Owner* owner) {
+  int32_t& depth = owner->depths[0].depth;
+  if (depth <= 0) {
+    Leave(owner);
+    return -1;
+  }
+  const int32_t left = --depth;
+  if (profd::agent::Wants(owner, profd::abi::kRangePop)) {
+    return profd::agent::EmitAndLeave(owner, profd::abi::kRangePop, 0, 0, 0, static_cast<uint32_t>(left));
+  }
+  Leave(owner);
+  return left;
+}
+
+int PopIn(Owner* owner, uint16_t domain) {
   int32_t* depth = profd::agent::DepthOf(owner, domain);
   int result = profd::agent::kUntracked;
   if (depth != nullptr) result = *depth > 0 ? --*depth : -1;
-  if (result != -1 && profd::agent::Wants(owner, profd::abi::kRangePop)) {
-    const uint32_t detail = depth == nullptr ? kNoDepth : static_cast<uint32_t>(result);
-    profd::agent::Emit(owner, profd::abi::kRangePop, domain, 0, 0, 0, detail);
+  if (result == -1 || !profd::agent::Wants(owner, profd::abi::kRangePop)) {
+    Leave(owner);
+    return result;
   }
-  Leave(owner);
+  const uint32_t detail = depth == nullptr ? kNoDepth : static_cast<uint32_t>(result);
+  profd::agent::EmitAndLeave(owner, profd::abi::kRangePop, domain, 0, 0, detail);
   return result;
+}
+
+[[gnu::noinline]] int PushUnready(uint32_t generation, uint32_t name) {
+  Owner* owner = profd::agent::EnterSlow(generation);
+  return owner == nullptr ? profd::agent::kUntracked : Push(owner, name);
+}
+
+[[gnu::noinline]] int PopUnready(uint32_t generation) {
+  Owner* owner = profd::agent::EnterSlow(generation);
+  return owner == nullptr ? profd::agent::kUntracked : Pop(owner);
 }
 
 }  // namespace
@@ -93,19 +138,30 @@ void profd_mark(profd_name name) { EmitSimple(profd::abi::kMark, name, 0, 0); }
 int profd_range_push(profd_name name) {
   const uint32_t generation = Generation();
   if (generation == profd::agent::kIdle) return profd::agent::kUntracked;
-  Owner* owner = Enter(generation);
-  if (owner == nullptr) return profd::agent::kUntracked;
-  const int32_t depth = owner->depths[0].depth++;
-  if (profd::agent::Wants(owner, profd::abi::kRangePush)) {
-    profd::agent::Emit(owner, profd::abi::kRangePush, 0, name, 0, 0, static_cast<uint32_t>(depth));
-  }
-  Leave(owner);
-  return depth;
+  Owner* owner = profd::agent::t_owner;
+  if (!profd::agent::IsReady(owner, generation)) [[unlikely]]
+    return PushUnready(generation, name);
+  owner = profd::agent::EnterReady(owner, generation);
+  return owner == nullptr ? profd::agent::kUntracked : Push(owner, name);
 }
 
-int profd_range_pop(void) { return Pop(0); }
+int profd_range_pop(void) {
+  const uint32_t generation = Generation();
+  if (generation == profd::agent::kIdle) return profd::agent::kUntracked;
+  Owner* owner = profd::agent::t_owner;
+  if (!profd::agent::IsReady(owner, generation)) [[unlikely]]
+    return PopUnready(generation);
+  owner = profd::agent::EnterReady(owner, generation);
+  return owner == nullptr ? profd::agent::kUntracked : Pop(owner);
+}
 
-int profd_range_pop_in(profd_domain domain) { return Pop(static_cast<uint16_t>(domain)); }
+int profd_range_pop_in(profd_domain domain) {
+  if (domain == 0) return profd_range_pop();
+  const uint32_t generation = Generation();
+  if (generation == profd::agent::kIdle) return profd::agent::kUntracked;
+  Owner* owner = Enter(generation);
+  return owner == nullptr ? profd::agent::kUntracked : PopIn(owner, static_cast<uint16_t>(domain));
+}
 
 uint64_t profd_range_start(profd_name name) {
   profd_event event{};

@@ -74,6 +74,10 @@ uint64_t NominalHz(abi::CounterKind counter) {
   }
 }
 
+uint64_t ReadOtherCounter(abi::CounterKind counter) {
+  return counter == abi::kCounterNone ? 0 : base::RawNs();
+}
+
 abi::ClockPair PairClocks(abi::CounterKind counter) {
   abi::ClockPair best{};
   uint64_t best_width = UINT64_MAX;

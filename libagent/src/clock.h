@@ -14,19 +14,30 @@ abi::CounterKind PickCounter();
 // What the hardware says about the counter's rate; 0 where it doesn't.
 uint64_t NominalHz(abi::CounterKind counter);
 
+// The counter that is read without a call on this architecture.
+#if defined(__x86_64__)
+inline constexpr abi::CounterKind kInlineCounter = abi::kCounterTsc;
+#elif defined(__aarch64__)
+inline constexpr abi::CounterKind kInlineCounter = abi::kCounterCntvct;
+#else
+inline constexpr abi::CounterKind kInlineCounter = abi::kCounterNone;
+#endif
+
+uint64_t ReadOtherCounter(abi::CounterKind counter);
+
 // Not ordered against neighbouring loads, as on every tracer's fast path.
 inline uint64_t ReadCounter(abi::CounterKind counter) {
+  if (counter != kInlineCounter) [[unlikely]]
+    return ReadOtherCounter(counter);
 #if defined(__x86_64__)
-  if (counter == abi::kCounterTsc) [[likely]]
-    return __builtin_ia32_rdtsc();
+  return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)
-  if (counter == abi::kCounterCntvct) [[likely]] {
-    uint64_t ticks;
-    asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-    return ticks;
-  }
+  uint64_t ticks;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+  return ticks;
+#else
+  return 0;
 #endif
-  return counter == abi::kCounterNone ? 0 : base::RawNs();
 }
 
 // Both clocks at one moment: the closest of several readings.

@@ -113,6 +113,18 @@ bool MakeRoom(Owner* owner, uint32_t slots) {
   return true;
 }
 
+int32_t EmitSlowAndLeave(Owner* owner, abi::RecordKind kind, uint16_t domain, uint32_t name, uint64_t value,
+                         uint32_t detail) {
+  if (owner->head < owner->limit || MakeRoom(owner, 1)) {
+    BeginPut(owner);
+    PutSlot(owner, owner->head,
+            RecordWords(ReadCounter(owner->counter), kind, 0, domain, name, value, 0, detail));
+    Publish(owner, owner->head + 1);
+  }
+  Leave(owner);
+  return static_cast<int32_t>(detail);
+}
+
 bool HasRoom(const Owner* owner, uint32_t slots) {
   if (owner->overwrite) return true;
   const uint64_t tail = std::atomic_ref(owner->lane->tail).load(std::memory_order_acquire);

@@ -63,13 +63,14 @@ Owner* EnterSlow(uint32_t generation);
 // Room for `slots` more, or the loss is counted.
 bool MakeRoom(Owner* owner, uint32_t slots);
 
-// The calling thread's Owner for one record, to be given to Leave; nullptr: don't record.
-inline Owner* Enter(uint32_t generation) {
-  Owner* owner = t_owner;
-  if (owner == nullptr || owner->generation.load(std::memory_order_relaxed) != generation ||
-      owner->busy.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-    return EnterSlow(generation);
-  }
+// Whether a thread can record without asking for a lane first.
+inline bool IsReady(const Owner* owner, uint32_t generation) {
+  return owner != nullptr && owner->generation.load(std::memory_order_relaxed) == generation &&
+         owner->busy.load(std::memory_order_relaxed) == 0;
+}
+
+// The quick part of Enter, for an Owner that is ready.
+inline Owner* EnterReady(Owner* owner, uint32_t generation) {
   owner->busy.store(1, std::memory_order_relaxed);
   // Pairs with Quiesce: it sees `busy`, or we see that recording has stopped.
   if (owner->fenced) [[unlikely]] {
@@ -81,6 +82,12 @@ inline Owner* Enter(uint32_t generation) {
     return owner;
   owner->busy.store(0, std::memory_order_release);
   return nullptr;
+}
+
+// The calling thread's Owner for one record, to be given to Leave; nullptr: don't record.
+inline Owner* Enter(uint32_t generation) {
+  Owner* owner = t_owner;
+  return IsReady(owner, generation) ? EnterReady(owner, generation) : EnterSlow(generation);
 }
 
 inline void Leave(Owner* owner) { owner->busy.store(0, std::memory_order_release); }
@@ -100,7 +107,11 @@ inline Words RecordWords(uint64_t stamp, abi::RecordKind kind, uint32_t more, ui
 
 inline void PutSlot(Owner* owner, uint64_t slot, const Words& words) {
   uint64_t* to = owner->ring + (slot & owner->mask) * (abi::kRecordBytes / sizeof(uint64_t));
-  for (int i = 0; i < 4; ++i) std::atomic_ref(to[i]).store(words.word[i], std::memory_order_relaxed);
+  // One by one: of a loop the compiler makes one, over words that went through the stack.
+  std::atomic_ref(to[0]).store(words.word[0], std::memory_order_relaxed);
+  std::atomic_ref(to[1]).store(words.word[1], std::memory_order_relaxed);
+  std::atomic_ref(to[2]).store(words.word[2], std::memory_order_relaxed);
+  std::atomic_ref(to[3]).store(words.word[3], std::memory_order_relaxed);
 }
 
 // Before the first PutSlot of a record: see "overwrite oldest" in lane.h.
@@ -113,16 +124,23 @@ inline void Publish(Owner* owner, uint64_t head) {
   std::atomic_ref(owner->lane->head).store(head, std::memory_order_release);
 }
 
-// One record without payload. Between Enter and Leave.
-inline void Emit(Owner* owner, abi::RecordKind kind, uint16_t domain, uint32_t name, uint64_t value,
-                 uint32_t category, uint32_t detail) {
-  if (owner->head >= owner->limit) [[unlikely]] {
-    if (!MakeRoom(owner, 1)) return;
+// EmitAndLeave without its short cut.
+int32_t EmitSlowAndLeave(Owner* owner, abi::RecordKind kind, uint16_t domain, uint32_t name, uint64_t value,
+                         uint32_t detail);
+
+// One record without payload, after Enter. Returns `detail`, for those who return it too: everything that is
+// not the quick path can then be left with a jump, and the quick path saves no registers.
+inline int32_t EmitAndLeave(Owner* owner, abi::RecordKind kind, uint16_t domain, uint32_t name,
+                            uint64_t value, uint32_t detail) {
+  if (owner->head >= owner->limit || owner->counter != kInlineCounter) [[unlikely]] {
+    return EmitSlowAndLeave(owner, kind, domain, name, value, detail);
   }
   BeginPut(owner);
   PutSlot(owner, owner->head,
-          RecordWords(ReadCounter(owner->counter), kind, 0, domain, name, value, category, detail));
+          RecordWords(ReadCounter(kInlineCounter), kind, 0, domain, name, value, 0, detail));
   Publish(owner, owner->head + 1);
+  Leave(owner);
+  return static_cast<int32_t>(detail);
 }
 
 // One record with the event's payload. Between Enter and Leave.
