@@ -130,6 +130,9 @@ class ControlClient::Impl {
     const std::string message = OneLine(status.error_message());
     // A server that goes away cancels what it has not answered.
     const bool is_cut_off = code == Code::kCancelled && !IsCancelled();
+    if (code == Code::kUnavailable && message.starts_with("DNS resolution failed")) {
+      return {Code::kUnavailable, "cannot find the host of " + name + ": is its name right?"};
+    }
     if (is_cut_off || (code == Code::kUnavailable && status.error_details().empty())) {
       return {Code::kUnavailable, "lost the connection to profd at " + name + " (" + WithoutAddress(message) +
                                       "): see its log, or run profctl doctor"};

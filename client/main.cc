@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/edit_distance.h"
 #include "base/version.h"
 #include "client/args.h"
 #include "client/commands/commands.h"
@@ -124,17 +125,17 @@ void Describe(CLI::App* app, CommandLine* line) {
   run->add_option("--label", line->run.labels, "KEY=VALUE, a label of the process");
 
   CLI::App* snapshot = app->add_subcommand("snapshot", "write out what a flight recorder has in memory");
-  snapshot->add_option("session", line->snapshot.session, "SESSION")->required();
+  snapshot->add_option("SESSION", line->snapshot.session, "Its id, or its name")->required();
   snapshot->add_option("--last", line->snapshot.last, "how far back, e.g. 30s; default all");
 
   CLI::App* stop = app->add_subcommand("stop", "stop sessions and wait until they are on disk");
-  stop->add_option("session", line->stop.session, "SESSION");
+  stop->add_option("SESSION", line->stop.session, "Its id, or its name");
   stop->add_option("--pid", line->stop.pid, "every session of this process");
   stop->add_flag("--all", line->stop.all, "every session");
 
   CLI::App* status =
       app->add_subcommand("status", "state, elapsed, bytes and rate per kind, lost, end reason");
-  status->add_option("session", line->status.session, "SESSION; default those that run");
+  status->add_option("SESSION", line->status.session, "Its id, or its name; default those that run");
   status->add_flag("--watch", line->status.watch, "go on until the session ends");
 
   CLI::App* watch = app->add_subcommand("watch", "values of devices, host, processes and profd as they come");
@@ -151,13 +152,15 @@ void Describe(CLI::App* app, CommandLine* line) {
   for (const auto& [verb, what] : {std::pair{"pin", "keep a session whatever is short"},
                                    std::pair{"unpin", "let it go as any other when room is needed"},
                                    std::pair{"rm", "remove from profd's spool what a session has left"}}) {
-    app->add_subcommand(verb, what)->add_option("session", line->keep.session, "SESSION")->required();
+    app->add_subcommand(verb, what)
+        ->add_option("SESSION", line->keep.session, "Its id, or its name")
+        ->required();
   }
 
   CLI::App* move =
       app->add_subcommand("mv", "move what profd's spool has of a session to a directory of yours");
-  move->add_option("session", line->move.session, "SESSION")->required();
-  move->add_option("directory", line->move.directory, "DIR")->required();
+  move->add_option("SESSION", line->move.session, "Its id, or its name")->required();
+  move->add_option("DIR", line->move.directory, "Where to")->required();
 
   CLI::App* lease = app->add_subcommand("lease", "who may collect which devices, and for how long");
   lease->require_subcommand(1);
@@ -167,21 +170,20 @@ void Describe(CLI::App* app, CommandLine* line) {
   add->add_option("--for", line->lease.duration, "how long, e.g. 30m, 8h, 2d")->required();
   lease->add_subcommand("list", "leases: one's own, all for root");
   lease->add_subcommand("rm", "take one back; sessions that stand on it end")
-      ->add_option("lease", line->lease.lease, "LEASE")
+      ->add_option("LEASE", line->lease.lease, "Its id")
       ->required();
   CLI::App* fetch = app->add_subcommand(
       "fetch", "copy a session's directories here, from profd's spool; goes on where it ended");
-  fetch->add_option("session", line->fetch.session, "SESSION")->required();
+  fetch->add_option("SESSION", line->fetch.session, "Its id, or its name")->required();
   fetch->add_option("--out", line->fetch.out, "directory they come into; default .");
 
   CLI::App* verify = app->add_subcommand("verify", "check PROF directories: is everything there and whole?");
-  verify->add_option("directories", line->verify.directories, "DIR…")->required();
+  verify->add_option("DIR", line->verify.directories, "PROF directories, or folders of such")->required();
 
   CLI::App* exporting = app->add_subcommand(
       "export", "turn PROF directories, profd's or the vendor's, into timelines, tables and a database");
   ExportArguments& wanted = line->exporting;
-  exporting->add_option("directories", wanted.directories, "DIR…: PROF directories, or folders of such")
-      ->required();
+  exporting->add_option("DIR", wanted.directories, "PROF directories, or folders of such")->required();
   exporting->add_option("--format", wanted.format, "some of chrome,perfetto,csv,db; default chrome,csv,db")
       ->join(',');
   exporting->add_option("--out", wanted.out, "where to; default into each DIR");
@@ -200,8 +202,7 @@ void Describe(CLI::App* app, CommandLine* line) {
 
   CLI::App* query =
       app->add_subcommand("query", "what is in PROF directories: job, devices, models, kinds, gaps");
-  query->add_option("directories", line->query.directories, "DIR…: PROF directories, or folders of such")
-      ->required();
+  query->add_option("DIR", line->query.directories, "PROF directories, or folders of such")->required();
 
   CLI::App* doctor = app->add_subcommand("doctor", "walks the chain and marks the broken link");
   doctor->add_option("--pid", line->doctor.pid, "also check what this process needs");
@@ -294,6 +295,18 @@ ExitCode OnHosts(const CommandLine& line, const CLI::App& verb) {
   return ReportAnswers(line.common, answers);
 }
 
+// As the parser says it; of a verb that is none, which one may be meant.
+std::string WhatIsWrong(const CLI::App& app, int argc, char** argv, const CLI::ParseError& error) {
+  const std::string given = argc > 1 ? argv[1] : "";
+  if (given.empty() || given.starts_with('-') || !app.get_subcommands().empty()) return error.what();
+  std::string text = "'" + OneLine(given) + "' is no verb of profctl";
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (base::EditDistance(given, verb->get_name()) <= 2)
+      return text + ": did you mean " + verb->get_name() + "?";
+  }
+  return text + "; profctl --help lists them";
+}
+
 ExitCode Run(int argc, char** argv) {
   CLI::App app{kAbout, "profctl"};
   CommandLine line;
@@ -307,7 +320,7 @@ ExitCode Run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) return Usage(error.what());
+    if (error.get_exit_code() != 0) return Usage(WhatIsWrong(app, argc, argv, error));
     app.exit(error);  // --help, --version
     return ExitCode::kOk;
   }

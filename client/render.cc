@@ -292,11 +292,12 @@ std::string RenderSession(const v1::SessionInfo& info, bool with_data, bool colo
       ++others;
       shown[static_cast<size_t>(k)] = true;
     }
-    std::vector<Table::Cell> row{OneLine(kind.kind()) + (others > 0 ? " +" + std::to_string(others) : ""),
-                                 OneLine(kind.unit()),
-                                 FormatHz(kind.requested_hz()),
-                                 FormatHz(kind.effective_hz()),
-                                 {VerdictName(kind.verdict()), ColourOf(kind.verdict())}};
+    std::vector<Table::Cell> row{
+        OneLine(kind.kind()) + (others > 0 ? " and " + std::to_string(others) + " more" : ""),
+        OneLine(kind.unit()),
+        FormatHz(kind.requested_hz()),
+        FormatHz(kind.effective_hz()),
+        {VerdictName(kind.verdict()), ColourOf(kind.verdict())}};
     if (with_data) {
       row.emplace_back(FormatBytes(static_cast<double>(kind.bytes())));
       row.emplace_back(Rate(kind.bytes(), info.elapsed_ns()));

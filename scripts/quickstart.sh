@@ -7,7 +7,7 @@ cd "$root"
 
 install_packages
 echo "== building (some minutes the first time)"
-build build -DPROFD_TESTS=OFF -DPROFD_BENCH=OFF -- profd profctl profd_agent sim/all | tail -n 1
+build build -DPROFD_TESTS=OFF -DPROFD_BENCH=OFF -- profd profctl profd_agent profd_manual sim/all | tail -n 1
 
 run=$(mktemp -d /tmp/profd-quickstart.XXXXXX)
 result=$root/out/quickstart
@@ -48,9 +48,7 @@ echo "== profctl start --pid $workload --devices all"
 session=$(build/bin/profctl start --pid "$workload" --devices all --output "$result" --json |
   python3 -c 'import json,sys; print(json.load(sys.stdin)["session"])')
 sleep 5
-echo "== profctl status"
-build/bin/profctl status "$session"
-echo "== profctl stop"
+echo "== profctl stop, and what the session was"
 directory=$(build/bin/profctl stop "$session" --json |
   python3 -c 'import json,sys; print(json.load(sys.stdin)["directory"])')
 build/bin/profctl status "$session"
@@ -60,7 +58,14 @@ wait "$profd"
 echo "== profctl export"
 build/bin/profctl export "$directory" --format chrome,perfetto,csv,db
 
-echo "== the result"
-(cd "$result" && find "$(basename "$directory")" -type f ! -name '*.done' -printf '%10s  %p\n' | sort -k2)
-echo "$directory"
-echo "The timeline below it, mindstudio_profiler_output/msprof_*.json, opens in MindStudio Insight and ui.perfetto.dev."
+echo "== profctl query: what is in it"
+build/bin/profctl query "$directory"
+
+cat <<END
+
+The result lies in
+  $directory
+and its timeline, mindstudio_profiler_output/msprof_*.json in there, opens in MindStudio Insight and ui.perfetto.dev.
+What next: build/bin/profctl verify $directory
+           "First trace" in README.md, to record a program of your own
+END

@@ -50,7 +50,7 @@ std::string Devices(const Inventory& inventory, bool coloured) {
                steps == inventory.steps.end() ? "" : std::to_string(steps->second.count),
                steps == inventory.steps.end() ? "" : Slowest(steps->second)});
   }
-  return table.Text(coloured);
+  return units.empty() ? "" : table.Text(coloured);
 }
 
 // "hbm"; "soc-profile (sio)" where a kind has more than one series.
@@ -67,17 +67,19 @@ std::string Kinds(const Inventory& inventory, bool coloured) {
   for (const InventoryItem& item : inventory.items) {
     const Moments& moments = item.moments;
     const uint64_t from = moments.first_ns() - std::min(begin, moments.first_ns());
-    const bool gaps = moments.gaps() > 0;
+    // Programs speak when they have something to say: there is no usual interval.
+    const bool sampled = !item.kind.starts_with("agent-");
+    const bool gaps = sampled && moments.gaps() > 0;
     table.Add({What(inventory, item),
                Unit(item.device),
                std::to_string(item.rows),
                "+" + FormatDuration(from),
                FormatDuration(moments.last_ns() - moments.first_ns()),
-               FormatHz(std::round(moments.rate_hz() * 10) / 10),
+               sampled ? FormatHz(std::round(moments.rate_hz() * 10) / 10) : "-",
                {gaps ? std::to_string(moments.gaps()) : "", gaps ? Colour::kWarn : Colour::kNone},
                gaps ? FormatDuration(moments.longest_gap_ns()) : ""});
   }
-  return table.Text(coloured);
+  return inventory.items.empty() ? "" : table.Text(coloured);
 }
 
 void PrintInventory(const Inventory& inventory) {
@@ -88,6 +90,9 @@ void PrintInventory(const Inventory& inventory) {
   if (!facts.job_id.empty()) line += "job " + facts.job_id + ", ";
   line += "host " + (facts.hostname.empty() ? "-" : facts.hostname) + ", ";
   if (facts.pid > 0) line += "process " + std::to_string(facts.pid) + " " + facts.pid_name + ", ";
+  if (capture.manifest && capture.manifest->pids.size() > 1) {
+    line += "and " + std::to_string(capture.manifest->pids.size() - 1) + " more, ";
+  }
   line += "from " + FormatWallTime(capture.begin_wall_ns());
   if (capture.end_wall_ns() > capture.begin_wall_ns()) {
     line += " for " + FormatDuration(capture.end_wall_ns() - capture.begin_wall_ns());
@@ -96,7 +101,9 @@ void PrintInventory(const Inventory& inventory) {
   }
   Print(OneLine(line + ", " + FormatBytes(static_cast<double>(capture.bytes()))) + "\n");
   const bool coloured = ColouredOutput();
-  Print("\n" + Devices(inventory, coloured) + "\n" + Kinds(inventory, coloured));
+  for (const std::string& table : {Devices(inventory, coloured), Kinds(inventory, coloured)}) {
+    if (!table.empty()) Print("\n" + table);
+  }
   for (const Skipped& skipped : inventory.report.skipped()) {
     Print(OneLine("not readable: " + skipped.stream + ": " + skipped.why) + "\n");
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "client/commands/commands.h"
+#include "client/export/capture.h"
 #include "client/json.h"
 #include "client/text.h"
 
@@ -34,16 +35,26 @@ void PrintReport(const VerifyReport& report) {
 ExitCode RunVerify(const Common& common, const VerifyOptions& options) {
   std::vector<VerifyReport> reports;
   auto result = ExitCode::kOk;
+  const auto fail = [&result](const base::Status& status) {
+    const ExitCode why = Fail(status);
+    if (result == ExitCode::kOk || result == ExitCode::kFailed) result = why;
+  };
   for (const std::string& directory : options.directories) {
-    const base::Result<VerifyReport> report = Verify(directory);
-    if (!report.ok()) {
-      const ExitCode why = Fail(report.status());
-      if (result == ExitCode::kOk || result == ExitCode::kFailed) result = why;
+    const base::Result<std::vector<std::string>> captures = FindCaptures(directory);
+    if (!captures.ok()) {
+      fail(captures.status());
       continue;
     }
-    if (!report->complaints.empty() && result == ExitCode::kOk) result = ExitCode::kFailed;
-    if (!common.json) PrintReport(*report);
-    reports.push_back(*report);
+    for (const std::string& capture : *captures) {
+      const base::Result<VerifyReport> report = Verify(capture);
+      if (!report.ok()) {
+        fail(report.status());
+        continue;
+      }
+      if (!report->complaints.empty() && result == ExitCode::kOk) result = ExitCode::kFailed;
+      if (!common.json) PrintReport(*report);
+      reports.push_back(*report);
+    }
   }
   if (common.json) Print(VerifyJson(reports, result == ExitCode::kOk));
   return result;

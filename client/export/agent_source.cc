@@ -124,7 +124,8 @@ class AgentSource {
         return stream.file == agent.lanes_file || stream.file == agent.names_file;
       };
       const auto& agents = capture_.manifest->agents;
-      if (std::none_of(agents.begin(), agents.end(), known)) {
+      // Other files of profd/ are not an agent's.
+      if (stream.file.starts_with("agent_") && std::none_of(agents.begin(), agents.end(), known)) {
         Skip(stream.path(), stream.bytes(), 0, "of a process that manifest.json does not know");
       }
     }
@@ -166,7 +167,9 @@ class AgentSource {
     const std::string& session = capture_.manifest->name;
     std::string label = rank == agent.labels.end() ? std::string() : "rank " + rank->second;
     if (!session.empty()) label += (label.empty() ? "" : ", ") + session;
-    kinds_.Process({agent.pid, agent.executable, label});
+    // As `ps` has it: the whole path is in the manifest.
+    const std::string program = agent.executable.substr(agent.executable.rfind('/') + 1);
+    kinds_.Process({agent.pid, program, label});
     uint64_t blocks = 0, bytes = 0;
     if (names != nullptr) {
       EachBlock(capture_, *names, sinks_, blocks, bytes, [&](const Block& block) {

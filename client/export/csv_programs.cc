@@ -1,12 +1,19 @@
 #include "client/export/csv_programs.h"
 
 #include <bit>
+#include <cmath>
 #include <string>
 
 namespace profd::client {
 
 using format::Span;
 using format::SpanKind;
+
+namespace {
+
+constexpr double kExactIntegers = 1LL << 53;  // up to here a double is one integer
+
+}  // namespace
 
 void CsvPrograms::Add(const format::SpanBatch& batch, const Span& span) {
   texts_ = batch.texts;
@@ -26,6 +33,7 @@ void CsvPrograms::Add(const format::SpanBatch& batch, const Span& span) {
     if (arg.type != format::ArgType::kU64) continue;
     const std::string_view key = batch.texts->Get(arg.key);
     if (key == "bytes") row.bytes = arg.bits;
+    if (key == "unfinished") row.unfinished = true;
     if (key == "FP Start(ns)") row.forward_ns = arg.bits;
     if (key == "BP End(ns)") row.backward_ns = arg.bits;
     if (key == "previous end(ns)") row.before_ns = arg.bits;
@@ -62,8 +70,13 @@ void CsvPrograms::WriteStep(const Row& row) {
   csv->Int(row.value);
   csv->Text(texts_->Get(row.name));
   csv->Stamp(row.begin_ns);
-  csv->Stamp(row.end_ns);
-  csv->Us(row.end_ns - row.begin_ns);
+  if (row.unfinished) {
+    csv->Na();
+    csv->Na();
+  } else {
+    csv->Stamp(row.end_ns);
+    csv->Us(row.end_ns - row.begin_ns);
+  }
   csv->End();
 }
 
@@ -96,7 +109,12 @@ void CsvPrograms::WriteCounter(const Row& row) {
   csv->Text(row.category == 0 ? std::string_view("default") : texts_->Get(row.category));
   csv->Text(texts_->Get(row.name));
   csv->Stamp(row.begin_ns);
-  csv->Shortest(std::bit_cast<double>(row.value));
+  const auto value = std::bit_cast<double>(row.value);
+  if (std::abs(value) < kExactIntegers && value == std::trunc(value)) {
+    csv->Int(static_cast<int64_t>(value));
+  } else {
+    csv->Shortest(value);
+  }
   csv->End();
 }
 

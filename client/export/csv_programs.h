@@ -27,6 +27,7 @@ class CsvPrograms {
     uint64_t bytes = 0;
     uint64_t forward_ns = 0, backward_ns = 0, before_ns = 0;  // of an iteration; 0 = not known
     uint32_t model = format::kNoId;
+    bool unfinished = false;
   };
   void Write(const Row& row);
   void WriteStep(const Row& row);

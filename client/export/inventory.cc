@@ -32,7 +32,7 @@ class Counter : public format::RowSink, public format::SpanSink {
       InventoryItem& item = Item(kind, SpanKindName(span.kind), span.device);
       ++item.rows;
       item.moments.Add(span.begin_ns);
-      if (span.kind == format::SpanKind::kStep) Step(span);
+      if (span.kind == format::SpanKind::kStep) Step(batch, span);
       const format::TaskDetail* detail = batch.DetailOf(span);
       if (detail == nullptr || detail->model == format::kNoId) continue;
       std::set<uint32_t>& models = inventory_.models[span.device];
@@ -46,9 +46,15 @@ class Counter : public format::RowSink, public format::SpanSink {
     if (fresh) inventory_.items.push_back({std::string(kind), std::string(what), device, 0, {}});
     return inventory_.items[found->second];
   }
-  void Step(const format::Span& span) {
+  void Step(const format::SpanBatch& batch, const format::Span& span) {
     InventorySteps& steps = inventory_.steps[span.device];
     ++steps.count;
+    // How long it would have been nobody knows.
+    if (std::ranges::any_of(batch.ArgsOf(span), [&batch](const format::SpanArg& arg) {
+          return batch.texts->Get(arg.key) == "unfinished";
+        })) {
+      return;
+    }
     const Iteration iteration = {span.value, span.end_ns - std::min(span.begin_ns, span.end_ns)};
     const auto at = std::find_if(
         steps.slowest.begin(), steps.slowest.end(),

@@ -86,23 +86,42 @@ void Book::Add(const std::shared_ptr<Session>& session) {
 
 void Book::Erase(const std::shared_ptr<Session>& session) { std::erase(sessions_, session); }
 
-Result<SessionInfo> Book::Get(const Caller& caller, const std::string& id) const {
+std::string Book::IdOf(const Caller& caller, const std::string& session) const {
+  std::string named;
+  const auto is_meant = [&](const std::string& id, const std::string& name, uid_t uid) {
+    if (id != session && name != session) return false;
+    if (!May(caller, Action::kSeeSession, {.owner = uid}).ok()) return false;
+    if (id != session && named.empty()) named = id;
+    return id == session;
+  };
+  for (auto known = sessions_.rbegin(); known != sessions_.rend(); ++known) {
+    if (is_meant((*known)->id(), (*known)->spec().name, (*known)->uid())) return session;
+  }
+  for (const SessionInfo& info : past_.all()) {
+    if (is_meant(info.id, info.name, info.uid)) return session;
+  }
+  return named.empty() ? session : named;
+}
+
+Result<SessionInfo> Book::Get(const Caller& caller, const std::string& session) const {
+  const std::string id = IdOf(caller, session);
   const auto may_see = [&](uid_t uid) { return May(caller, Action::kSeeSession, {.owner = uid}).ok(); };
-  for (auto session = sessions_.rbegin(); session != sessions_.rend(); ++session) {
-    if ((*session)->id() == id && may_see((*session)->uid())) return Shown((*session)->Info());
+  for (auto known = sessions_.rbegin(); known != sessions_.rend(); ++known) {
+    if ((*known)->id() == id && may_see((*known)->uid())) return Shown((*known)->Info());
   }
   for (const SessionInfo& info : past_.all()) {
     if (info.id == id && may_see(info.uid)) return Shown(OnDisk(info));
   }
-  return Status{Code::kNotFound, "no session '" + id + "'; profctl list shows them"};
+  return Status{Code::kNotFound,
+                "no session has the id or the name '" + session + "'; profctl list shows them"};
 }
 
-Result<StoredTrace> Book::Locate(const Caller& caller, const std::string& id,
+Result<StoredTrace> Book::Locate(const Caller& caller, const std::string& session,
                                  const std::string& directory) const {
-  PROFD_ASSIGN_OR_RETURN(const SessionInfo info, Get(caller, id));
+  PROFD_ASSIGN_OR_RETURN(const SessionInfo info, Get(caller, session));
   PROFD_RETURN_IF_ERROR(HasEnded(info));
   if (std::find(info.directories.begin(), info.directories.end(), directory) == info.directories.end()) {
-    return Status{Code::kNotFound, "session " + id + " has no directory '" + directory + "'"};
+    return Status{Code::kNotFound, "session " + info.id + " has no directory '" + directory + "'"};
   }
   const std::string spool = config_.store.spool + "/";
   const size_t slash = directory.rfind('/');
@@ -114,44 +133,45 @@ Result<StoredTrace> Book::Locate(const Caller& caller, const std::string& id,
 }
 
 // A session that the caller may pin and remove.
-Result<SessionInfo> Book::Changeable(const Caller& caller, const std::string& id) const {
-  PROFD_ASSIGN_OR_RETURN(SessionInfo info, Get(caller, id));
+Result<SessionInfo> Book::Changeable(const Caller& caller, const std::string& session) const {
+  PROFD_ASSIGN_OR_RETURN(SessionInfo info, Get(caller, session));
   PROFD_RETURN_IF_ERROR(May(caller, Action::kKeepSession, {.owner = info.uid}));
   return info;
 }
 
-void Book::Pin(const Caller& caller, const std::string& id, bool pinned, Done done) {
-  const Result<SessionInfo> info = Changeable(caller, id);
+void Book::Pin(const Caller& caller, const std::string& session, bool pinned, Done done) {
+  const Result<SessionInfo> info = Changeable(caller, session);
   if (!info.ok()) return done(info);
-  archive_.Pin({id, info->uid, info->directories}, pinned,
-               [this, caller, id, done = std::move(done)](const Status& status) {
+  archive_.Pin({info->id, info->uid, info->directories}, pinned,
+               [this, caller, id = info->id, done = std::move(done)](const Status& status) {
                  done(status.ok() ? Get(caller, id) : Result<SessionInfo>(status));
                });
 }
 
 // … and that nothing is written to any more.
-Result<SessionInfo> Book::Ended(const Caller& caller, const std::string& id) const {
-  PROFD_ASSIGN_OR_RETURN(SessionInfo info, Changeable(caller, id));
+Result<SessionInfo> Book::Ended(const Caller& caller, const std::string& session) const {
+  PROFD_ASSIGN_OR_RETURN(SessionInfo info, Changeable(caller, session));
   PROFD_RETURN_IF_ERROR(HasEnded(info));
   return info;
 }
 
-void Book::Remove(const Caller& caller, const std::string& id, Done done) {
-  const Result<SessionInfo> info = Ended(caller, id);
+void Book::Remove(const Caller& caller, const std::string& session, Done done) {
+  const Result<SessionInfo> info = Ended(caller, session);
   if (!info.ok()) return done(info);
-  archive_.Remove({id, info->uid, info->directories},
+  archive_.Remove({info->id, info->uid, info->directories},
                   [info = *info, done = std::move(done)](const Status& status) {
                     done(status.ok() ? Result<SessionInfo>(info) : Result<SessionInfo>(status));
                   });
 }
 
-void Book::Move(const Caller& caller, const std::string& id, const std::string& output,
+void Book::Move(const Caller& caller, const std::string& session, const std::string& output,
                 std::shared_ptr<base::UniqueFd> to, Done done) {
-  const Result<SessionInfo> info = Ended(caller, id);
+  const Result<SessionInfo> info = Ended(caller, session);
   if (!info.ok()) return done(info);
-  MoveTo(*info, std::move(to), output, 1, [this, caller, id, done = std::move(done)](const Status& status) {
-    done(status.ok() ? Get(caller, id) : Result<SessionInfo>(status));
-  });
+  MoveTo(*info, std::move(to), output, 1,
+         [this, caller, id = info->id, done = std::move(done)](const Status& status) {
+           done(status.ok() ? Get(caller, id) : Result<SessionInfo>(status));
+         });
 }
 
 void Book::OnRemoved(const store::Kept& kept, const store::RemovedTrace& trace) {

@@ -43,20 +43,23 @@ class Book {
 
   // See Manager.
   std::vector<SessionInfo> List(const auth::Caller& caller) const;
-  base::Result<SessionInfo> Get(const auth::Caller& caller, const std::string& id) const;
-  base::Result<StoredTrace> Locate(const auth::Caller& caller, const std::string& id,
+  // The session that the caller means with its id, or with its name: the newest of that name. `session`
+  // itself where there is none.
+  std::string IdOf(const auth::Caller& caller, const std::string& session) const;
+  base::Result<SessionInfo> Get(const auth::Caller& caller, const std::string& session) const;
+  base::Result<StoredTrace> Locate(const auth::Caller& caller, const std::string& session,
                                    const std::string& directory) const;
-  void Pin(const auth::Caller& caller, const std::string& id, bool pinned, Done done);
-  void Remove(const auth::Caller& caller, const std::string& id, Done done);
-  void Move(const auth::Caller& caller, const std::string& id, const std::string& output,
+  void Pin(const auth::Caller& caller, const std::string& session, bool pinned, Done done);
+  void Remove(const auth::Caller& caller, const std::string& session, Done done);
+  void Move(const auth::Caller& caller, const std::string& session, const std::string& output,
             std::shared_ptr<base::UniqueFd> to, Done done);
 
  private:
   void ForgetOld();
   SessionInfo OnDisk(SessionInfo past) const;
   SessionInfo Shown(SessionInfo info) const;
-  base::Result<SessionInfo> Changeable(const auth::Caller& caller, const std::string& id) const;
-  base::Result<SessionInfo> Ended(const auth::Caller& caller, const std::string& id) const;
+  base::Result<SessionInfo> Changeable(const auth::Caller& caller, const std::string& session) const;
+  base::Result<SessionInfo> Ended(const auth::Caller& caller, const std::string& session) const;
   void MoveToOutput(const std::shared_ptr<Session>& session);
   void MoveTo(const SessionInfo& info, std::shared_ptr<base::UniqueFd> to, const std::string& output,
               int attempts, const std::function<void(base::Status)>& done);

@@ -2,6 +2,7 @@
 
 #include <sys/statvfs.h>
 
+#include <cerrno>
 #include <cstdio>
 
 #include "base/status.h"
@@ -13,6 +14,8 @@ namespace profd::session {
 using auth::Action;
 using base::Status;
 using Outcome = Check::Outcome;
+
+constexpr size_t kMostCollectors = 5;  // named
 
 std::vector<Check> CheckLibrary(const Node& node) {
   const driver::Driver* driver = node.driver();
@@ -70,11 +73,14 @@ Check CheckAgents(const agent::Registry::Counts& agents) {
 
 std::string OtherCollectors(const auth::Caller& caller) {
   std::string text;
+  size_t count = 0;
   for (const host::Collector& collector : host::FindCollectors()) {
+    if (++count > kMostCollectors) continue;
     text += (text.empty() ? "" : ", ") + collector.name + " of user " + auth::UserName(collector.uid);
     if (auth::May(caller, Action::kSeeProcess, {.owner = collector.uid}).ok())
       text += " (pid " + std::to_string(collector.pid) + ")";
   }
+  if (count > kMostCollectors) text += " and " + std::to_string(count - kMostCollectors) + " more";
   return text;
 }
 
@@ -90,9 +96,11 @@ Check CheckCollectors(const auth::Caller& caller) {
 
 Check CheckSpool(const std::string& spool) {
   struct statvfs disk {};
+  if (::statvfs(spool.c_str(), &disk) != 0 && errno == ENOENT) {
+    return {"spool", Outcome::kOk, spool + ", not there yet: the first session creates it", ""};
+  }
   if (::statvfs(spool.c_str(), &disk) != 0) {
-    return {"spool", Outcome::kWarn, Status::FromErrno(spool).message(),
-            "it is created by the first session; check store.spool"};
+    return {"spool", Outcome::kWarn, Status::FromErrno(spool).message(), "check store.spool"};
   }
   const uint64_t free = static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize;
   const bool enough = free >= (1ull << 30);

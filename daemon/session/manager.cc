@@ -90,7 +90,8 @@ class Manager::Impl {
   Node& node() { return node_; }
   host::Sampler& sampler() { return sampler_; }
   const Writers& writers() const { return writers_; }
-  void Snapshot(const Caller& caller, const std::string& id, uint64_t newest_ns,
+  Status NotRunning(const Caller& caller, const std::string& session) const;
+  void Snapshot(const Caller& caller, const std::string& named, uint64_t newest_ns,
                 std::function<void(Result<SessionInfo>)> done);
   void Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done);
   void Targets(const Caller& caller, std::function<void(std::vector<Target>)> done);
@@ -435,18 +436,14 @@ void Manager::Impl::Stop(const Caller& caller, const StopTarget& target,
                          std::function<void(Result<std::vector<SessionInfo>>)> done) {
   std::vector<std::shared_ptr<Session>> chosen;
   Status refused;
+  const std::string id = target.session.empty() ? "" : book_.IdOf(caller, target.session);
   for (const auto& session : book_.sessions()) {
     // What one may not see is not there.
     if (!May(caller, Action::kSeeSession, {.owner = session->uid()}).ok()) continue;
     if (session->ended()) {
-      if (!target.session.empty() && session->id() == target.session) {
-        done(Status{Code::kFailedPrecondition, "session " + target.session + " has ended already (" +
-                                                   EndReasonName(session->Info().end_reason) + ")"});
-        return;
-      }
       continue;
     }
-    const bool wanted = target.all || (!target.session.empty() && session->id() == target.session) ||
+    const bool wanted = target.all || (!id.empty() && session->id() == id) ||
                         (target.pid != 0 && session->Targets(target.pid));
     if (!wanted) continue;
     if (const Status may = May(caller, Action::kStopSession, {.owner = session->uid()}); !may.ok()) {
@@ -464,7 +461,7 @@ void Manager::Impl::Stop(const Caller& caller, const StopTarget& target,
       done(Status{Code::kNotFound,
                   "no running session has pid " + std::to_string(target.pid) + " as its target"});
     } else {
-      done(Status{Code::kNotFound, "no running session '" + target.session + "'; profctl list shows them"});
+      done(NotRunning(caller, target.session));
     }
     return;
   }
@@ -481,8 +478,16 @@ void Manager::Impl::Stop(const Caller& caller, const StopTarget& target,
   }
 }
 
-void Manager::Impl::Snapshot(const Caller& caller, const std::string& id, uint64_t newest_ns,
+// Why a session that was to run cannot be had.
+Status Manager::Impl::NotRunning(const Caller& caller, const std::string& session) const {
+  PROFD_ASSIGN_OR_RETURN(const SessionInfo info, book_.Get(caller, session));
+  return {Code::kFailedPrecondition,
+          "session " + session + " has ended already (" + EndReasonName(info.end_reason) + ")"};
+}
+
+void Manager::Impl::Snapshot(const Caller& caller, const std::string& named, uint64_t newest_ns,
                              std::function<void(Result<SessionInfo>)> done) {
+  const std::string id = book_.IdOf(caller, named);
   for (const auto& session : book_.sessions()) {
     if (session->id() != id || session->ended()) continue;
     if (!May(caller, Action::kSeeSession, {.owner = session->uid()}).ok()) continue;
@@ -494,7 +499,7 @@ void Manager::Impl::Snapshot(const Caller& caller, const std::string& id, uint64
     }
     return;
   }
-  done(Status{Code::kNotFound, "no running session '" + id + "'; profctl list shows them"});
+  done(NotRunning(caller, named));
 }
 
 void Manager::Impl::Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done) {

@@ -25,6 +25,10 @@ constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kEndMarkPatienceNs = 2'000 * kMs;
 constexpr size_t kMaxTroubles = 32;
 
+void AddReason(std::string& reason, const std::string& more) {
+  reason += (reason.empty() ? "" : "; ") + more;
+}
+
 format::ClockPair HostPair() {
   format::ClockPair pair;
   const uint64_t before = base::RawNs();
@@ -253,15 +257,21 @@ uint64_t Trace::elapsed_ns() const {
 
 std::vector<KindState> Trace::Kinds() const {
   std::vector<KindState> kinds = setup_.plan.kinds;
-  const auto add = [&kinds](size_t index, const chunk::StreamStats& stats) {
+  const auto add = [&kinds](size_t index, const chunk::StreamStats& stats, const char* source) {
     KindState& kind = kinds[index];
+    const uint64_t lost = stats.lost_records.load(std::memory_order_relaxed);
+    const uint64_t unwritten = stats.write_lost_records.load(std::memory_order_relaxed);
+    if (lost > 0) AddReason(kind.reason, std::to_string(lost) + " lost " + source);
+    if (unwritten > 0)
+      AddReason(kind.reason, std::to_string(unwritten) + " lost because they could not be written");
     kind.bytes += stats.stored_bytes.load(std::memory_order_relaxed);
     kind.records += stats.stored_records.load(std::memory_order_relaxed);
-    kind.lost += stats.lost_records.load(std::memory_order_relaxed) +
-                 stats.write_lost_records.load(std::memory_order_relaxed);
+    kind.lost += lost + unwritten;
   };
-  for (const Channel& channel : channels_) add(channel.start.kind_index, *channel.stats);
-  for (const HostKind& kind : host_kinds_) add(kind.start.kind_index, *kind.stats);
+  constexpr const char* kInDriver = "before they reached the disk: it or the node is too slow";
+  constexpr const char* kInSampler = "for want of CPU time: their moment had passed";
+  for (const Channel& channel : channels_) add(channel.start.kind_index, *channel.stats, kInDriver);
+  for (const HostKind& kind : host_kinds_) add(kind.start.kind_index, *kind.stats, kInSampler);
   if (setup_.recordings) setup_.recordings->AddCounts(setup_.id, kinds);
   return kinds;
 }

@@ -230,7 +230,10 @@ void Trace::Settle() {
     for (const size_t rider : riders) {
       setup_.plan.kinds[rider].verdict = kind.verdict;
       setup_.plan.kinds[rider].effective_hz = kind.effective_hz;
-      setup_.plan.kinds[rider].reason = kind.reason;
+      // A second process keeps the word that it is counted with the first.
+      if (!kind.reason.empty() || kind.verdict != Verdict::kStarted) {
+        setup_.plan.kinds[rider].reason = kind.reason;
+      }
     }
   };
   for (const Channel& channel : channels_) share(channel.start.kind_index, channel.start.also_kinds);

@@ -92,7 +92,9 @@ class HostCpu : public LineDecoder {
   }
 
   void EndSample() {
-    if (open_ && now_.has_uptime) {
+    // Two samples, of which the first was late, can be of one tick of /proc/uptime: the next one covers both.
+    const bool same_tick = before_.has_uptime && now_.ticks == before_.ticks && now_.raw_ns >= before_.raw_ns;
+    if (open_ && now_.has_uptime && !same_tick) {
       if (before_.has_uptime) Usage();
       std::swap(now_, before_);
     }

@@ -120,6 +120,9 @@ class BadStartTest(harness.ProfdTest):
             (["stop"], USAGE, "SESSION"),
             (["stop", "deadbeef", "--all"], USAGE, "--all"),
             (["frobnicate"], USAGE, "frobnicate"),
+            (["strat"], USAGE, "did you mean start?"),
+            (["query"], USAGE, "DIR is required"),
+            (["--host", "no.such.host.invalid:9", "--plain", "devices"], UNAVAILABLE, "cannot find the host"),
             (["devices", "extra"], USAGE, "extra"),
         ):
             with self.subTest(arguments=arguments):

@@ -84,15 +84,28 @@ class SessionTest(harness.ProfdTest):
     def test_one_of_two_targets_exits_and_the_other_goes_on(self):
         daemon = self.profd()
         first, second = self.workload(), self.workload()
-        started = daemon.begin("--pid", f"{first.pid},{second.pid}")
+        started = daemon.begin("--pid", f"{first.pid},{second.pid}", "--name", "both")
         time.sleep(0.3)
+        kinds = {(kind["kind"], kind["unit"]): kind for kind in daemon.status("both")["kinds"]}
+        self.assertEqual(kinds["host-mem", f"pid:{second.pid}"]["reason"], f"counted with pid:{first.pid}")
         first.kill()
         first.wait()
         time.sleep(0.5)
         self.assertEqual(daemon.status(started["session"])["state"], "running")
-        sealed = daemon.end(started["session"])
+        sealed = daemon.end("both")
+        self.assertEqual(sealed["session"], started["session"])
         manifest = json.loads((pathlib.Path(sealed["directory"]) / "profd" / "manifest.json").read_text())
         self.assertEqual([end["pid"] for end in manifest["pid_end"]], [first.pid])
+        query = daemon.ctl("query", sealed["directory"])
+        self.assertEqual(query.code, harness.OK, query)
+        again = daemon.ctl("stop", "both")
+        self.assertEqual(again.code, harness.FAILED, again)
+        self.assertIn("has ended already (stopped)", again.err)
+        # The newest of a name is meant.
+        newer = daemon.begin("--pid", second.pid, "--name", "both")
+        self.assertEqual(daemon.end("both")["session"], newer["session"])
+        self.assertEqual(daemon.ctl("rm", "both").code, harness.OK)
+        self.assertEqual(daemon.status("both")["session"], started["session"])
 
     def test_delay_starts_later(self):
         daemon = self.profd()

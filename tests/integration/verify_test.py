@@ -53,6 +53,8 @@ class VerifyTest(harness.ProfdTest):
         text = daemon.ctl("verify", sealed["directory"])
         self.assertEqual((text.code, len(text.out.splitlines())), (harness.OK, 1), text)
         self.assertIn("nothing is wrong", text.out)
+        folder = daemon.ctl("verify", daemon.spool)
+        self.assertEqual((folder.code, folder.out), (harness.OK, text.out), "a folder of such is as good")
 
     def test_killed_and_recovered(self):
         daemon = self.profd(config="store:\n  slice_bytes: 65536\n")

@@ -83,6 +83,16 @@ TEST_F(HostDecoders, CpuOfThreadsWhateverTheyAreCalled) {
   EXPECT_EQ(found_.rows[0].wall_ns, kWallNs);
 }
 
+TEST_F(HostDecoders, CpuSamplesOfOneTickAreOne) {
+  Decode(MakeHostCpu, "time 5000000000000\n100.00 1\n" + Thread(1, "a", 10, 0, 2) +
+                          "time 5000076000000\n100.00 1\n" + Thread(1, "a", 12, 0, 2) +
+                          "time 5000100000000\n100.10 1\n" + Thread(1, "a", 15, 0, 2));
+  EXPECT_TRUE(rejected_.empty());
+  ASSERT_EQ(found_.rows.size(), 2u);
+  EXPECT_NEAR(found_.rows[0].values[0], 0.5, 1e-9);
+  EXPECT_EQ(found_.rows[0].wall_ns, kWallNs);
+}
+
 TEST_F(HostDecoders, DamagedCpuSamples) {
   Decode(MakeHostCpu, "garbage\ntime x\n1 1\ntime 5000000000000\nno uptime\n" + Thread(1, "a", 1, 1, 1) +
                           "time 5000000000001\n100.00 1\nno thread\n" + Thread(1, "a", 1, 1, 1) +
