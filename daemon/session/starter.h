@@ -1,0 +1,67 @@
+// From a request to a running session: checked, planned, waited for, launched.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/unique_fd.h"
+#include "daemon/auth/policy.h"
+#include "daemon/auth/rights.h"
+#include "daemon/host/process.h"
+#include "daemon/session/aside.h"
+#include "daemon/session/book.h"
+#include "daemon/session/disk_probe.h"
+#include "daemon/session/resumer.h"
+#include "daemon/session/session.h"
+#include "daemon/session/types.h"
+
+namespace profd::session {
+
+// **Thread:** ctl only.
+class Starter {
+ public:
+  using Done = std::function<void(base::Result<SessionInfo>)>;
+
+  Starter(Services services, auth::Rights& rights, Aside& aside, Book& book, Resumer& resumer);
+
+  void Start(const auth::Caller& caller, SessionSpec spec, Done done);
+  // As if its owner had started it again.
+  void Resume(ResumeRecord record);
+  // What sessions go without from now on, for their status.
+  void NoteSaving(const std::string& saving) { saving_ = saving; }
+  // Who waits is told; nothing starts any more.
+  void Shutdown();
+
+ private:
+  struct Request;
+  using Processes = std::vector<host::ProcessFacts>;  // of the targets
+
+  base::Status CheckRoom(const auth::Caller& caller) const;
+  base::Result<NodeFacts> FactsFor(const Request& request, const Processes& processes) const;
+  void Admit(std::shared_ptr<Request> request);
+  void ReadProcesses(std::shared_ptr<Request> request);
+  void PlanStart(std::shared_ptr<Request> request, const Processes& processes);
+  void OpenOutput(std::shared_ptr<Request> request);
+  void Launch(const std::shared_ptr<Request>& request, base::UniqueFd parent, std::string parent_path,
+              base::UniqueFd move_to);
+  void Refuse(const std::shared_ptr<Request>& request, const base::Status& status);
+  void NameCollectors(const std::shared_ptr<Request>& request, const base::Status& status);
+  void Remember(const std::shared_ptr<Session>& session);
+
+  const Services services_;
+  auth::Rights& rights_;
+  Aside& aside_;
+  Book& book_;
+  Resumer& resumer_;
+  DiskProbe probe_;
+  std::deque<std::shared_ptr<Request>> waiting_;  // for what others hold
+  uint32_t next_trace_ = 1;
+  std::string saving_;
+  bool shutting_down_ = false;
+};
+
+}  // namespace profd::session
