@@ -210,6 +210,11 @@ void Starter::OpenOutput(std::shared_ptr<Request> request) {
 
 void Starter::Launch(const std::shared_ptr<Request>& request, base::UniqueFd parent, std::string parent_path,
                      base::UniqueFd move_to) {
+  // It was on its way when Shutdown() stopped the others.
+  if (shutting_down_) {
+    request->done(Status{Code::kUnavailable, "profd is stopping"});
+    return;
+  }
   Session::Setup setup;
   setup.id = request->resumes.empty() ? NewId() : request->resumes;
   setup.directories = request->directories;

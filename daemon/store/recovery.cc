@@ -268,7 +268,8 @@ class Recovery {
     if (records) {
       entry.records = *records - std::min(*records, others_records);
     } else {
-      Remark(folder + "/" + file + ": records are counted up to the last half minute only, more may be there: profctl query says");
+      Remark(folder + "/" + file +
+             ": records are counted up to the last half minute only, more may be there: profctl query says");
     }
     entry.slices = files.sizes.empty() ? 0 : files.sizes.rbegin()->first + 1;
     if (cut == 0) return;

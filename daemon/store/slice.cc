@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
 #include "format/prof_dir.h"
 
 namespace profd::store {
@@ -11,6 +12,14 @@ using base::Code;
 using base::Result;
 using base::Status;
 using base::UniqueFd;
+
+namespace {
+
+constexpr uint64_t kQuickNs = 2'000'000'000;
+constexpr uint64_t kSlowNs = 10'000'000'000;
+constexpr uint64_t kMostTimesLarger = 16;
+
+}  // namespace
 
 Status ReplaceFile(FileSystem& fs, OpenFiles& open, int dir, const std::string& name,
                    const std::string& content) {
@@ -38,8 +47,19 @@ SliceWriter::SliceWriter(FileSystem& fs, OpenFiles& open, Budget& budget, int di
       budget_(budget),
       dir_(dir),
       slice_bytes_(slice_bytes),
+      full_bytes_(slice_bytes),
       spec_(std::move(spec)),
       file_(open) {}
+
+// Four names come and go with every slice: fast streams have fewer, larger ones.
+void SliceWriter::Fit() {
+  const uint64_t took_ns = base::MonotonicNs() - opened_ns_;
+  if (took_ns < kQuickNs) {
+    full_bytes_ = std::min(2 * full_bytes_, kMostTimesLarger * slice_bytes_);
+  } else if (took_ns > kSlowNs) {
+    full_bytes_ = std::max(full_bytes_ / 2, slice_bytes_);
+  }
+}
 
 Status SliceWriter::Append(const std::byte* data, size_t bytes) {
   if (name_.empty()) allocated_ = 0;
@@ -82,6 +102,7 @@ void SliceWriter::Measure() {
 
 Status SliceWriter::Finish() {
   if (name_.empty()) return Mark();
+  if (Full()) Fit();
   Status status;
   if (torn_) status = OpenTail();
   if (const int fd = file_.Use(); fd >= 0) fs_.Closed(fd);
@@ -125,6 +146,7 @@ Status SliceWriter::OpenTail() {
     std::string name = format::SliceName(spec_.file, -1, number_);
     PROFD_ASSIGN_OR_RETURN(UniqueFd fd, open_.Try([&] { return fs_.CreateFile(dir_, name); }));
     name_ = std::move(name);
+    opened_ns_ = base::MonotonicNs();
     file_.Hold(std::move(fd));
   } else if (file_.Use() < 0) {
     PROFD_ASSIGN_OR_RETURN(UniqueFd fd, open_.Try([&] { return fs_.OpenFile(dir_, name_); }));

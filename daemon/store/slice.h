@@ -30,7 +30,7 @@ class SliceWriter {
   // tries again from the same edge.
   base::Status Append(const std::byte* data, size_t bytes);
   // The present slice has reached its size; time for Finish().
-  bool Full() const { return !spec_.one_slice && size_ >= budget_.SliceBytes(slice_bytes_); }
+  bool Full() const { return !spec_.one_slice && size_ >= budget_.SliceBytes(full_bytes_); }
   // Closes the present slice and writes its marker; a slice without data is removed instead. Markers that
   // could not be written are tried again with every call.
   base::Status Finish();
@@ -54,12 +54,15 @@ class SliceWriter {
   std::string Header() const;
   base::Status Named(base::Status status) const;
   void Measure();
+  void Fit();
 
   FileSystem& fs_;
   OpenFiles& open_;
   Budget& budget_;
   const int dir_;
-  const uint64_t slice_bytes_;
+  const uint64_t slice_bytes_;  // at least
+  uint64_t full_bytes_;         // what a slice grows to at the present pace
+  uint64_t opened_ns_ = 0;      // the present slice, monotonic
   const StreamSpec spec_;
   OpenFiles::File file_;
   std::string name_;                       // of the present slice; empty before its first bytes

@@ -112,7 +112,8 @@ class HostileClientTest(harness.ProfdTest):
         for _ in range(rounds):
             self.attack(action, count, during)
         self.settled(descriptors)
-        self.assertLess(self.profd_kib(), before + SLACK_KIB)
+        if not harness.IS_SANITIZED:  # a sanitizer keeps what is freed, and its shadow of what was touched
+            self.assertLess(self.profd_kib(), before + SLACK_KIB)
         self.nothing_gained()
 
     def settled(self, descriptors=None):

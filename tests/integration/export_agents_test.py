@@ -104,7 +104,7 @@ class ExportAgentsTest(harness.ProfdTest):
         (path,) = glob.glob(os.path.join(directory, "*", "msprof_*.json"))
         with open(path, encoding="utf-8") as file:
             names = {event["args"]["name"] for event in json.load(file) if event["name"] == "process_name"}
-        self.assertIn(f"{agent.entry['executable']} {job.pid} (rank 3, train-7)", names)
+        self.assertIn(f"{os.path.basename(agent.entry['executable'])} {job.pid} (rank 3, train-7)", names)
 
     def test_damage_is_named_with_its_place(self):
         daemon = self.profd()

@@ -49,7 +49,7 @@ class RightsTest(harness.ProfdTest):
 
     def job(self, daemon):
         """What a job in a container of its own gets from drvGetDevNum; it stays there."""
-        job = subprocess.Popen([*CONTAINER, sys.executable, "-c", JOB, str(harness.HAL)], env=daemon.environment,
+        job = subprocess.Popen([*CONTAINER, sys.executable, "-c", JOB, str(harness.PLAIN_HAL)], env=daemon.environment,
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
         def stop():

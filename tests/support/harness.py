@@ -22,6 +22,7 @@ PROGRAMS = PLAIN_BUILD / "tests" / "libagent_programs"
 PROFD = BUILD / "bin" / "profd"
 PROFCTL = BUILD / "bin" / "profctl"
 HAL = BUILD / "sim" / "libascend_hal.so"
+PLAIN_HAL = PLAIN_BUILD / "sim" / "libascend_hal.so"  # for programs that are not ours
 WORKLOAD = ROOT / "scripts" / "workload.py"
 
 # Exit codes of profctl.

@@ -211,7 +211,7 @@ TEST(MsptiSubscriberTest, S22SlowDisableAndUnsubscribe) {
 TEST(MsptiSubscriberTest, S23ForkWhileSubscribed) {
   MsptiLibrary library(kFast);
   library.Begin({kKernel, kNodeApi});
-  SleepMs(30);
+  SleepMs(300);  // its threads may wait for a busy core
   // Its threads do not live on in the child, and its locks may be held for ever: nobody may call it there.
   EXPECT_EQ(InChild([] { ::_exit(Threads().size() == 1 ? 0 : 1); }), 0);
   library.End({kKernel, kNodeApi});

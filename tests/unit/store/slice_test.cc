@@ -49,19 +49,28 @@ TEST_F(SliceTest, CutsBehindTheAppendThatFillsASlice) {
   EXPECT_EQ(Tree(dir_.path()), std::vector<std::string>{"f.slice_0"});
   ASSERT_TRUE(AppendAndCut(*slices, std::string(60, 'b')).ok());
   ASSERT_TRUE(AppendAndCut(*slices, std::string(100, 'c')).ok());
+  ASSERT_TRUE(AppendAndCut(*slices, std::string(100, 'c')).ok());
   ASSERT_TRUE(AppendAndCut(*slices, std::string(99, 'd')).ok());
   EXPECT_EQ(slices->slices(), 3U);
   ASSERT_TRUE(slices->Finish().ok());
   ASSERT_TRUE(slices->Finish().ok());  // nothing is open: nothing happens
   EXPECT_EQ(slices->slices(), 3U);
   EXPECT_EQ(Slice(0), std::string(60, 'a') + std::string(60, 'b'));
-  EXPECT_EQ(Slice(1), std::string(100, 'c'));
+  EXPECT_EQ(Slice(1), std::string(200, 'c'));  // the first was full in no time
   EXPECT_EQ(Slice(2), std::string(99, 'd'));
   EXPECT_EQ(ReadFile(dir_.path() / "f.slice_0.done"), "filesize:120\nstarttime:0\nendtime  :0\n");
   EXPECT_EQ(Tree(dir_.path()).size(), 6U);
   uint64_t on_disk = 0;
   for (const auto& entry : fs::directory_iterator(dir_.path())) on_disk += entry.file_size();
   EXPECT_EQ(slices->disk_bytes(), on_disk);
+}
+
+TEST_F(SliceTest, FastStreamsGetLargerSlices) {
+  const auto slices = Make(StreamOf("device_0", "f"));
+  for (int i = 0; i < 63; ++i) ASSERT_TRUE(AppendAndCut(*slices, std::string(100, 'x')).ok());
+  std::vector<size_t> sizes;
+  for (int i = 0; i < 6; ++i) sizes.push_back(Slice(i).size());
+  EXPECT_EQ(sizes, (std::vector<size_t>{100, 200, 400, 800, 1600, 1600}));
 }
 
 TEST_F(SliceTest, OneSliceNeverCuts) {
@@ -81,15 +90,15 @@ TEST_F(SliceTest, HeadersStandAtTheTopOfTheirSlices) {
   StreamSpec first = StreamOf("device_0", "g");
   first.first_slice_header = "first\n";
   const auto others = Make(std::move(first));
-  for (int i = 0; i < 2; ++i) {
-    ASSERT_TRUE(AppendAndCut(*slices, std::string(100, 'x')).ok());
-    ASSERT_TRUE(AppendAndCut(*others, std::string(100, 'x')).ok());
+  for (const size_t bytes : {100, 200}) {
+    ASSERT_TRUE(AppendAndCut(*slices, std::string(bytes, 'x')).ok());
+    ASSERT_TRUE(AppendAndCut(*others, std::string(bytes, 'x')).ok());
   }
   EXPECT_EQ(Slice(0), "every\n" + std::string(100, 'x'));
-  EXPECT_EQ(Slice(1), "every\n" + std::string(100, 'x'));
-  EXPECT_EQ(ReadFile(dir_.path() / "f.slice_1.done"), format::SliceDone(106));
+  EXPECT_EQ(Slice(1), "every\n" + std::string(200, 'x'));
+  EXPECT_EQ(ReadFile(dir_.path() / "f.slice_1.done"), format::SliceDone(206));
   EXPECT_EQ(ReadFile(dir_.path() / "g.slice_0"), "first\n" + std::string(100, 'x'));
-  EXPECT_EQ(ReadFile(dir_.path() / "g.slice_1"), std::string(100, 'x'));
+  EXPECT_EQ(ReadFile(dir_.path() / "g.slice_1"), std::string(200, 'x'));
 }
 
 TEST_F(SliceTest, AFailedAppendIsCutBackAndTheNextGoesOn) {
