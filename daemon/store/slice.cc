@@ -51,8 +51,10 @@ SliceWriter::SliceWriter(FileSystem& fs, OpenFiles& open, Budget& budget, int di
       spec_(std::move(spec)),
       file_(open) {}
 
-// Four names come and go with every slice: fast streams have fewer, larger ones.
+// Four names come and go with every slice: fast streams have fewer, larger ones. Not under a limit, which
+// says how small they have to be.
 void SliceWriter::Fit() {
+  if (budget_.limited()) return;
   const uint64_t took_ns = base::MonotonicNs() - opened_ns_;
   if (took_ns < kQuickNs) {
     full_bytes_ = std::min(2 * full_bytes_, kMostTimesLarger * slice_bytes_);
