@@ -34,7 +34,8 @@ ExitCode RunMove(const Common& common, const MoveOptions& options) {
   const base::Result<v1::SessionInfo> info =
       connection.ok() ? connection->control->Move(options.session, output->path) : connection.status();
   if (!info.ok()) DropOutputDir(*output);
-  return Show(common, info, "moved to " + output->path);
+  const bool known = info.ok() && !info->directory().empty();
+  return Show(common, info, "moved to " + (known ? info->directory() : output->path));
 }
 
 }  // namespace profd::client
