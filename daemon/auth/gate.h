@@ -1,12 +1,15 @@
-// The way to the control socket: so many connections of each user and no more. Who is behind one says its
-// ticket.
+// The way in, by the control socket or by TCP: so many connections of each user, or of each address, and no
+// more. Who is behind one says its ticket or its certificate.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "base/host_port.h"
 #include "base/status.h"
 #include "base/unique_fd.h"
 #include "daemon/base/executor.h"
@@ -18,14 +21,16 @@ class Gate {
  public:
   struct Options {
     size_t max_connections = 1024;
-    size_t max_connections_per_uid = 64;
-    // Takes the connection over.
-    std::function<void(base::UniqueFd)> pass;
+    size_t max_connections_per_peer = 64;  // a user; an IPv4 address; an IPv6 network of 64 bits
+    // Takes the connection over; `uid` of a local one.
+    std::function<void(base::UniqueFd, uid_t uid)> pass;
   };
 
   // `path` is free: the SocketClaim saw to that.
   static base::Result<std::unique_ptr<Gate>> Start(const std::string& path, base::Executor& ctl,
                                                    Options options);
+  static base::Result<std::unique_ptr<Gate>> StartTcp(const base::HostPort& on, base::Executor& ctl,
+                                                      Options options);
   ~Gate();
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;

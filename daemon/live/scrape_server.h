@@ -1,5 +1,6 @@
 // The HTTP side of Prometheus: GET /metrics, one answer per connection. Small on purpose, since whoever
 // reaches the address may send anything: bounded in connections, bytes and time, on ctl, without a thread.
+// Who comes is always let in: when there are too many, the oldest goes of the address that has most.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +8,22 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 #include "base/unique_fd.h"
+#include "daemon/auth/listener.h"
 #include "daemon/base/executor.h"
 
 namespace profd::live {
 
+// What to answer to the head of a request (it has its empty line), whatever it is; `text` makes the values.
+std::string AnswerToScrape(std::string_view request, const std::function<std::string()>& text);
+
 // **Thread:** ctl.
 class ScrapeServer {
  public:
-  // `address` "127.0.0.1:9477", "[::1]:9477"; port 0: any. `text` makes the answer.
+  // `address`: metrics.listen; port 0: any. `text` makes the answer.
   static base::Result<std::unique_ptr<ScrapeServer>> Start(const std::string& address, base::Executor& ctl,
                                                            std::function<std::string()> text);
   ~ScrapeServer();
@@ -29,29 +35,25 @@ class ScrapeServer {
  private:
   struct Connection {
     base::UniqueFd socket;
+    std::string from;
     std::string request, reply;
     size_t sent = 0;
     base::Executor::WatchId watch = 0;
     base::Executor::TimerId timer = 0;
   };
 
-  ScrapeServer(base::UniqueFd listener, std::string address, base::Executor& ctl,
-               std::function<std::string()> text);
+  ScrapeServer(base::Executor& ctl, std::function<std::string()> text) : ctl_(ctl), text_(std::move(text)) {}
 
-  void Listen();
-  bool Accept();
+  void Admit(base::UniqueFd socket);
+  void MakeRoom();
   void Receive(uint64_t id);
   void Send(uint64_t id);
   void Close(uint64_t id);
-  std::string Answer(const std::string& request) const;
 
-  const base::UniqueFd listener_;
-  const std::string address_;
+  std::string address_;
   base::Executor& ctl_;
   const std::function<std::string()> text_;
-  base::Executor::WatchId watch_ = 0;
-  base::Executor::TimerId retry_ = 0;
-  bool listening_ = false;
+  std::unique_ptr<auth::Listener> listener_;
   uint64_t next_id_ = 1;
   std::map<uint64_t, Connection> connections_;
 };

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/host_port.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "daemon/base/log.h"
@@ -169,12 +170,8 @@ OtlpExporter::~OtlpExporter() = default;
 
 base::Result<std::unique_ptr<OtlpExporter>> OtlpExporter::Start(const config::Config::Metrics& metrics,
                                                                 live::Live& live, base::Executor& ctl) {
-  const size_t colon = metrics.otlp.rfind(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == metrics.otlp.size() ||
-      metrics.otlp.find_first_not_of("0123456789", colon + 1) != std::string::npos) {
-    return base::Status{base::Code::kInvalidArgument,
-                        "metrics.otlp: '" + metrics.otlp + "' is no host:port; expected e.g. collector:4317"};
-  }
+  const base::Status address = base::ParseHostPort(metrics.otlp).status();
+  if (!address.ok()) return address.In("metrics.otlp");
   return std::unique_ptr<OtlpExporter>(new OtlpExporter(std::make_unique<Impl>(metrics, live, ctl)));
 }
 

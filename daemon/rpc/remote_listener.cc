@@ -1,6 +1,5 @@
 #include "daemon/rpc/remote_listener.h"
 
-#include <arpa/inet.h>
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
 #include <sys/stat.h>
@@ -19,27 +18,6 @@ using base::Status;
 
 constexpr unsigned kReadAgainS = 10;
 
-// "host" of "host:port" or "[host]:port"; "" when it is neither.
-std::string HostOf(const std::string& listen) {
-  const size_t colon = listen.rfind(':');
-  if (colon == std::string::npos || colon == 0) return "";
-  const std::string port = listen.substr(colon + 1);
-  if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != std::string::npos ||
-      std::stoul(port) > 65535) {
-    return "";
-  }
-  std::string host = listen.substr(0, colon);
-  if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  return host;
-}
-
-bool IsLoopback(const std::string& host) {
-  in_addr four{};
-  if (::inet_pton(AF_INET, host.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24) == 127;
-  in6_addr six{};
-  return ::inet_pton(AF_INET6, host.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
-}
-
 Status CheckFile(const char* setting, const std::string& path, bool secret) {
   const std::string key = std::string("remote.") + setting;
   if (path.empty()) {
@@ -57,20 +35,19 @@ Status CheckFile(const char* setting, const std::string& path, bool secret) {
 
 }  // namespace
 
-Result<std::shared_ptr<grpc::ServerCredentials>> RemoteCredentials(const config::Config::Remote& remote) {
-  const std::string host = HostOf(remote.listen);
-  if (host.empty()) {
+Result<base::HostPort> RemoteAddress(const config::Config::Remote& remote) {
+  Result<base::HostPort> address = base::ParseHostPort(remote.listen);
+  if (!address.ok()) return address.status().In("remote.listen");
+  if (remote.plain != "off" && !base::IsLoopback(address->host)) {
     return Status(Code::kInvalidArgument,
-                  "remote.listen: '" + remote.listen + "' is not HOST:PORT, e.g. 0.0.0.0:9478");
+                  "remote.plain: '" + address->host +
+                      "' is not loopback; listen on 127.0.0.1 or [::1], or with certificates");
   }
-  if (remote.plain != "off") {
-    if (!IsLoopback(host)) {
-      return Status(Code::kInvalidArgument, "remote.plain: '" + host +
-                                                "' is not loopback; listen on 127.0.0.1 or [::1], or with "
-                                                "certificates");
-    }
-    return grpc::InsecureServerCredentials();
-  }
+  return address;
+}
+
+Result<std::shared_ptr<grpc::ServerCredentials>> RemoteCredentials(const config::Config::Remote& remote) {
+  if (remote.plain != "off") return grpc::InsecureServerCredentials();
   PROFD_RETURN_IF_ERROR(CheckFile("cert", remote.cert, false));
   PROFD_RETURN_IF_ERROR(CheckFile("key", remote.key, true));
   PROFD_RETURN_IF_ERROR(CheckFile("client_ca", remote.client_ca, false));

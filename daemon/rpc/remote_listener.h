@@ -5,13 +5,18 @@
 
 #include <memory>
 
+#include "base/host_port.h"
 #include "base/status.h"
 #include "daemon/config/config.h"
 
 namespace profd::rpc {
 
-// For `remote.listen`, which is set: mutual TLS, its files read again when they change; or, on loopback and
-// when the settings say so, none at all. The error names the setting.
+// Of `remote.listen`, which is set; loopback where nobody needs a certificate.
+base::Result<base::HostPort> RemoteAddress(const config::Config::Remote& remote);
+
+// Mutual TLS, its files read again when they change; or, on loopback and
+// when the settings say so, none at all. The error names the
+// setting.
 base::Result<std::shared_ptr<grpc::ServerCredentials>> RemoteCredentials(
     const config::Config::Remote& remote);
 

@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/auth/conduit.h"
 #include "daemon/auth/gate.h"
 #include "daemon/auth/limits.h"
+#include "daemon/base/log.h"
 #include "daemon/rpc/agent_service.h"
 #include "daemon/rpc/control_service.h"
 #include "daemon/rpc/identity.h"
@@ -36,15 +38,44 @@ std::vector<std::string> ServiceNames() {
           "grpc.reflection.v1alpha.ServerReflection"};
 }
 
+// Twenty frames for each request there may be: a connection has some of its own, and a client may ask in
+// pieces.
+auth::Conduit::Options ConduitOptions(const config::Config& config) {
+  const config::Config::Limits& limits = config.limits;
+  return {.frames_per_s = 20 * static_cast<double>(limits.requests_per_s),
+          .max_calls_per_connection = 2 * kMaxStreamsPerConnection,
+          .max_calls_per_uid = 4 * limits.connections_per_user + config.agent.max_agents_per_user};
+}
+
 // profd accepts by itself: gRPC would take connections without end from whoever makes them.
-auth::Gate::Options GateOptions(const config::Config& config,
+auth::Gate::Options GateOptions(const config::Config& config, auth::Conduit& conduit,
                                 grpc::experimental::ExternalConnectionAcceptor& acceptor) {
   auth::Gate::Options options;
   options.max_connections = kMaxClients + config.agent.max_agents;
-  options.max_connections_per_uid = config.limits.connections_per_user + config.agent.max_agents_per_user;
-  options.pass = [&acceptor](base::UniqueFd fd) {
+  options.max_connections_per_peer = config.limits.connections_per_user + config.agent.max_agents_per_user;
+  options.pass = [&](base::UniqueFd client, uid_t uid) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-    connection.fd = fd.Release();
+    if (uid == 0) {
+      connection.fd = client.Release();
+    } else {
+      auto carried = conduit.Carry(std::move(client), uid);
+      if (!carried.ok()) return base::LogWarn(carried.status().message());
+      connection.fd = carried->Release();
+    }
+    acceptor.HandleNewConnection(&connection);
+  };
+  return options;
+}
+
+// The peer's address has to reach the audit log: gRPC has the connection itself.
+auth::Gate::Options RemoteGateOptions(const config::Config& config,
+                                      grpc::experimental::ExternalConnectionAcceptor& acceptor) {
+  auth::Gate::Options options;
+  options.max_connections = kMaxClients;
+  options.max_connections_per_peer = config.limits.connections_per_user;
+  options.pass = [&](base::UniqueFd client, uid_t) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = client.Release();
     acceptor.HandleNewConnection(&connection);
   };
   return options;
@@ -65,9 +96,10 @@ class Server::Impl {
   AgentService agent;
   HealthService health{ServiceNames()};
   ReflectionService reflection{ServiceNames()};
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor, remote_acceptor;
   std::unique_ptr<grpc::Server> server;
-  std::unique_ptr<auth::Gate> gate;
+  std::unique_ptr<auth::Conduit> conduit;
+  std::unique_ptr<auth::Gate> gate, remote_gate;
 };
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -84,12 +116,14 @@ base::Result<std::unique_ptr<Server>> Server::Start(const config::Config& config
                                      Identity(tickets, std::move(roles), remote.plain), audit);
   grpc::EnableDefaultHealthCheckService(false);
   grpc::ServerBuilder builder;
-  impl->acceptor = builder.experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      grpc::InsecureServerCredentials());
+  constexpr auto kFromFd = grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD;
+  impl->acceptor =
+      builder.experimental().AddExternalConnectionAcceptor(kFromFd, grpc::InsecureServerCredentials());
+  base::HostPort remote_address;
   if (!remote.listen.empty()) {
+    PROFD_ASSIGN_OR_RETURN(remote_address, RemoteAddress(remote));
     PROFD_ASSIGN_OR_RETURN(const auto credentials, RemoteCredentials(remote));
-    builder.AddListeningPort(remote.listen, credentials);
+    impl->remote_acceptor = builder.experimental().AddExternalConnectionAcceptor(kFromFd, credentials);
   }
   builder.SetMaxReceiveMessageSize(kMaxReceivedBytes);
   builder.SetMaxSendMessageSize(kMaxSentBytes);
@@ -103,23 +137,28 @@ base::Result<std::unique_ptr<Server>> Server::Start(const config::Config& config
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
   impl->server = builder.BuildAndStart();
-  if (impl->server == nullptr)
-    return base::Status(base::Code::kInternal,
-                        remote.listen.empty() ? "gRPC did not start its server"
-                                              : "cannot listen on " + remote.listen + ": is the port free?");
-  PROFD_ASSIGN_OR_RETURN(impl->gate,
-                         auth::Gate::Start(config.socket, ctl, GateOptions(config, *impl->acceptor)));
+  if (impl->server == nullptr) return base::Status(base::Code::kInternal, "gRPC did not start its server");
+  PROFD_ASSIGN_OR_RETURN(impl->conduit, auth::Conduit::Start(ConduitOptions(config)));
+  PROFD_ASSIGN_OR_RETURN(impl->gate, auth::Gate::Start(config.socket, ctl,
+                                                       GateOptions(config, *impl->conduit, *impl->acceptor)));
+  if (impl->remote_acceptor != nullptr) {
+    auto gate = auth::Gate::StartTcp(remote_address, ctl, RemoteGateOptions(config, *impl->remote_acceptor));
+    if (!gate.ok()) return gate.status().In("remote.listen");
+    impl->remote_gate = std::move(gate).value();
+  }
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
 void Server::Shutdown() {
   if (impl_->server == nullptr) return;
   impl_->gate.reset();
+  impl_->remote_gate.reset();
   // gRPC closes a connection as soon as its last stream has ended, and a client that writes just then (it
   // acknowledges what it reads) sees a broken pipe instead of the answer: they get the time to read it.
   if (impl_->control.AbortAll() + impl_->agent.AbortAll() > 0) std::this_thread::sleep_for(kLastWords);
   impl_->server->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
   impl_->server.reset();
+  impl_->conduit.reset();
 }
 
 }  // namespace profd::rpc

@@ -91,15 +91,19 @@ class MetricsTest(harness.ProfdTest):
         with socket.create_connection((host, int(port))) as garbage:
             garbage.sendall(b"\x16\x03\x01\r\n\r\n")
             self.assertIn(b"400", garbage.recv(4096))
-        # Those who connect and say nothing are shown out; then it is the others' turn.
+        # Those who connect and say nothing make way, the oldest first: nobody waits for their time to be up.
         idle = [socket.create_connection((host, int(port))) for _ in range(30)]
         self.assertEqual(self.get(daemon)[0], 200)
+        self.assertEqual(idle[0].recv(1), b"")
+        idle[-1].setblocking(False)
+        with self.assertRaises(BlockingIOError):
+            idle[-1].recv(1)
         for one in idle:
             one.close()
         self.assertEqual(daemon.ctl("list").code, harness.OK)
 
     def test_a_wrong_address_is_refused_at_the_start(self):
-        for wrong in ("9477", "localhost:9477", "127.0.0.1:x"):
+        for wrong in ("9477", "localhost", "127.0.0.1:x", "192.0.2.1:9477"):
             with self.assertRaises(AssertionError) as refused:
                 self.profd(config=f'metrics: {{listen: "{wrong}"}}\n')
             self.assertIn("metrics.listen", str(refused.exception))

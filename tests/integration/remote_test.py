@@ -225,6 +225,39 @@ class RemoteTest(harness.ProfdTest):
         self.assertEqual(daemon.ctl(*host, "devices").code, harness.OK)
         self.assertEqual(daemon.ctl(*host, "start", *KINDS).code, harness.PERMISSION)
 
+    def test_connections_of_one_address_have_an_end(self):
+        daemon = self.remote()
+        crowd = []
+
+        def knock(source):
+            each = socket.create_connection(("127.0.0.1", self.port), source_address=(source, 0))
+            self.addCleanup(each.close)
+            each.settimeout(harness.PATIENCE_S)
+            return each
+
+        def is_closed(connection):
+            connection.settimeout(0.2)
+            try:
+                return connection.recv(1) == b""
+            except ConnectionError:
+                return True
+            except TimeoutError:
+                return False
+
+        crowd = [knock("127.0.0.2") for _ in range(200)]
+        harness.wait_until(lambda: is_closed(crowd[-1]), "one too many to be closed")
+        self.assertIn("127.0.0.2 has as many connections", daemon.log.read_text())
+        # Others come in, and those from there when some have gone (gRPC lets go of who says nothing for 10 s).
+        self.assertEqual(self.ask(daemon, "eye", "devices", host="127.0.0.1").code, harness.OK)
+        for each in crowd:
+            each.close()
+        harness.wait_until(lambda: not is_closed(knock("127.0.0.2")), "the address to have room again")
+
+    def test_a_port_that_is_taken(self):
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            with self.assertRaisesRegex(AssertionError, "remote.listen.*in use"):
+                self.remote(listen=f"127.0.0.1:{other.getsockname()[1]}")
+
     def test_settings_of_the_client(self):
         daemon = self.remote()
         home = self.scratch()

@@ -1,7 +1,10 @@
 """profd's two sockets by hand, for what no client would say: the door, HTTP/2 frames, gRPC calls. Standard library only."""
 import array
+import os
+import selectors
 import socket
 import struct
+import time
 import urllib.parse
 
 WELCOME, MALFORMED, VERSION, BUSY, OUTPUT_DIR, FAILED = range(6)
@@ -12,7 +15,7 @@ HELLO_OUTPUT = struct.pack("=IHBB", 0x52444650, 1, 1, 1)
 OK, UNKNOWN_CODE, NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNIMPLEMENTED, UNAUTHENTICATED = 0, 2, 5, 7, 8, 12, 16
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, RST, SETTINGS, PING, GOAWAY, CONTINUATION = 0, 1, 3, 4, 6, 7, 9
+DATA, HEADERS, RST, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
 
 
@@ -74,10 +77,15 @@ def message(body):
 
 
 class Call:
-    """What became of one gRPC call: `code` None while it goes on, or when the connection ended."""
+    """What became of one gRPC call: `code` None while it goes on, or when the connection ended; `data` is the newest frame of it."""
 
     def __init__(self):
-        self.code, self.text, self.messages = None, "", 0
+        self.code, self.text, self.messages, self.data = None, "", 0, b""
+
+    @property
+    def session(self):
+        """Of the SessionInfo that came: its first field."""
+        return self.data[7:7 + self.data[6]].decode()
 
 
 class Connection:
@@ -89,7 +97,8 @@ class Connection:
         self.socket.connect(str(path))
         self.calls, self.table, self.next_stream, self.received = {}, [], 1, b""
         if preface:
-            self.socket.sendall(PREFACE + frame(SETTINGS, 0, 0))
+            # Room for all that comes on the connection.
+            self.socket.sendall(PREFACE + frame(SETTINGS, 0, 0) + frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", (1 << 31) - (1 << 16))))
 
     def begin(self, method, body=b"", ticket=None, whole=True):
         stream, self.next_stream = self.next_stream, self.next_stream + 2
@@ -120,6 +129,7 @@ class Connection:
             self._send(frame(PING, ACK, 0, payload))
         elif kind == DATA and stream in self.calls:
             self.calls[stream].messages += 1
+            self.calls[stream].data = payload or self.calls[stream].data
         elif kind == RST and stream in self.calls:
             self.calls[stream].code = self.calls[stream].code or UNKNOWN_CODE
         elif kind == HEADERS:
@@ -129,6 +139,10 @@ class Connection:
                 call.code = int(headers["grpc-status"])
                 call.text = urllib.parse.unquote(headers.get("grpc-message", ""))
         return True
+
+    def cancel(self, call):
+        stream = next(number for number, each in self.calls.items() if each is call)
+        self._send(frame(RST, 0, stream, b"\0\0\0\x08"))
 
     def ended(self):
         """Waits for profd to close."""
@@ -196,6 +210,38 @@ class Connection:
                 if first & 0x40:
                     self.table.insert(0, (name, value))
                 yield name, value
+
+
+def flood(path, data, connections, seconds):
+    """Says `data` on so many connections as fast as it goes, hears what comes, and begins anew where one has ended."""
+    os.nice(10)  # it is not the machine's processors that are attacked
+    selector = selectors.DefaultSelector()
+    missing, end = connections, time.monotonic() + seconds
+    while time.monotonic() < end:
+        while missing > 0:
+            each = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            each.setblocking(False)
+            try:
+                each.connect(str(path))
+            except OSError:  # too many wait to be let in
+                each.close()
+                break
+            selector.register(each, selectors.EVENT_READ | selectors.EVENT_WRITE, memoryview(data))
+            missing -= 1
+        for key, events in selector.select(0.1):
+            try:
+                if events & selectors.EVENT_READ and not key.fileobj.recv(65536):
+                    raise ConnectionResetError
+                if events & selectors.EVENT_WRITE:
+                    rest = key.data[key.fileobj.send(key.data[:65536]):]
+                    selector.modify(key.fileobj, selectors.EVENT_READ | (selectors.EVENT_WRITE if rest else 0), rest)
+            except BlockingIOError:
+                pass
+            except OSError:
+                selector.unregister(key.fileobj)
+                key.fileobj.close()
+                missing += 1
+    return [key.fileobj for key in selector.get_map().values()]
 
 
 def text_field(number, text):

@@ -1,6 +1,8 @@
 #include "daemon/auth/gate.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -27,12 +29,13 @@ class GateTest : public testing::Test {
     ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
     Gate::Options options;
     options.max_connections = most;
-    options.max_connections_per_uid = most_of_user;
-    options.pass = [this](UniqueFd fd) {
+    options.max_connections_per_peer = most_of_user;
+    options.pass = [this](UniqueFd fd, uid_t) {
       const std::lock_guard lock(mutex_);
       passed_.push_back(std::move(fd));
     };
-    auto gate = Gate::Start(folder_ + "/s", ctl_, options);
+    auto gate = tcp_port_ == 0 ? Gate::Start(folder_ + "/s", ctl_, options)
+                               : Gate::StartTcp({"127.0.0.1", tcp_port_}, ctl_, options);
     ASSERT_TRUE(gate.ok()) << gate.status().message();
     gate_ = std::move(gate).value();
     thread_ = std::thread([this] { ctl_.Run(); });
@@ -51,6 +54,27 @@ class GateTest : public testing::Test {
     (folder_ + "/s").copy(address.sun_path, sizeof(address.sun_path) - 1);
     EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
     return fd;
+  }
+  UniqueFd ConnectFrom(const char* source) {
+    UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    EXPECT_EQ(::inet_pton(AF_INET, source, &address.sin_addr), 1);
+    EXPECT_EQ(::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(tcp_port_);
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    return fd;
+  }
+  static uint16_t FreePort() {
+    const UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+    return ntohs(address.sin_port);
   }
   // Closed by the gate, or passed on.
   bool Refused(const UniqueFd& fd, size_t passed_before) {
@@ -73,6 +97,7 @@ class GateTest : public testing::Test {
     return passed_.size();
   }
 
+  uint16_t tcp_port_ = 0;  // 0: the unix socket
   std::string folder_;
   base::Executor ctl_;
   std::unique_ptr<Gate> gate_;
@@ -119,6 +144,19 @@ TEST_F(GateTest, ThoseThatWereClosedMakeRoomAlsoWhenTheirNumbersAreUsedAgain) {
   bool entered = false;
   for (int i = 0; i < 1000 && !entered; ++i) entered = Enter(&inside);
   EXPECT_TRUE(entered);
+}
+
+TEST_F(GateTest, AnAddressHasAsManyAsAnAddressMayHave) {
+  tcp_port_ = FreePort();
+  Open(100, 2);
+  std::vector<UniqueFd> kept;
+  for (const char* address : {"127.0.0.1", "127.0.0.2"}) {
+    for (int i = 0; i < 4; ++i) {
+      const size_t before = Passed();
+      kept.push_back(ConnectFrom(address));
+      EXPECT_EQ(Refused(kept.back(), before), i >= 2) << address;
+    }
+  }
 }
 
 }  // namespace
