@@ -21,7 +21,8 @@ namespace {
 
 constexpr uint64_t kAcceptRetryNs = 100'000'000;  // out of descriptors: try again when some may be free
 constexpr int kAtATime = 16;
-constexpr int kBacklog = 512;
+constexpr int kBacklog =
+    4096;  // as the kernel has it: who finds it full gets an error that gRPC does not understand
 
 base::Result<UniqueFd> BindTcp(const addrinfo& address) {
   UniqueFd socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
