@@ -67,15 +67,13 @@ std::string Kinds(const Inventory& inventory, bool coloured) {
   for (const InventoryItem& item : inventory.items) {
     const Moments& moments = item.moments;
     const uint64_t from = moments.first_ns() - std::min(begin, moments.first_ns());
-    // Programs speak when they have something to say: there is no usual interval.
-    const bool sampled = !item.kind.starts_with("agent-");
-    const bool gaps = sampled && moments.gaps() > 0;
+    const bool gaps = item.sampled && moments.gaps() > 0;
     table.Add({What(inventory, item),
                Unit(item.device),
                std::to_string(item.rows),
                "+" + FormatDuration(from),
                FormatDuration(moments.last_ns() - moments.first_ns()),
-               sampled ? FormatHz(std::round(moments.rate_hz() * 10) / 10) : "-",
+               item.sampled ? FormatHz(std::round(moments.rate_hz() * 10) / 10) : "-",
                {gaps ? std::to_string(moments.gaps()) : "", gaps ? Colour::kWarn : Colour::kNone},
                gaps ? FormatDuration(moments.longest_gap_ns()) : ""});
   }

@@ -23,6 +23,7 @@ class Counter : public format::RowSink, public format::SpanSink {
   void Rows(const format::RowBatch& batch) override {
     InventoryItem& item = Item(batch.kind, batch.series->name, batch.device);
     item.rows += batch.rows();
+    item.sampled = true;
     for (const uint64_t ns : batch.wall_ns) item.moments.Add(ns);
   }
   void Spans(const format::SpanBatch& batch) override {

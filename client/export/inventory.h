@@ -42,6 +42,7 @@ struct InventoryItem {
   int device = -1;
   uint64_t rows = 0;
   Moments moments;
+  bool sampled = false;  // else programs and devices speak when they have something to say: no usual interval
 };
 struct Iteration {
   uint64_t number = 0, duration_ns = 0;
