@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -55,9 +55,8 @@ uint64_t Rank(const std::vector<uint64_t>& sorted, double share) {
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 100;
   const profd_name name = profd_intern("now");
-  std::atomic<bool> quit{false};
-  std::thread speaker([&] {
-    while (!quit.load(std::memory_order_relaxed)) {
+  std::jthread speaker([name](const std::stop_token& quit) {
+    while (!quit.stop_requested()) {
       profd_counter(name, static_cast<int64_t>(RawNs()));
       ::usleep(20);
     }
@@ -82,7 +81,7 @@ int main(int argc, char** argv) {
         continue;
       }
       std::fprintf(stderr, "start_latency: %s\n", started.status().message().c_str());
-      std::_Exit(1);
+      return 1;
     }
     ::usleep(20'000);
     profd::v1::StopRequest request;
@@ -95,13 +94,13 @@ int main(int argc, char** argv) {
     if (i < 3) continue;
     if (first == 0) {
       std::fprintf(stderr, "start_latency: no record in %s\n", (*stopped).sessions(0).directory().c_str());
-      std::_Exit(1);
+      return 1;
     }
     first_record.push_back(first - asked);
     reply.push_back(answered - asked);
     stop.push_back(stopped_at - stopping);
   }
-  quit = true;
+  speaker.request_stop();
   speaker.join();
   for (auto* times : {&first_record, &reply, &stop}) std::sort(times->begin(), times->end());
   std::printf(
