@@ -40,10 +40,11 @@ class QuotaTest(harness.ProfdTest):
         pinned = self.record(daemon, 40)
         self.assertEqual(daemon.ctl("pin", pinned["session"], "--json").json["pinned"], True)
         self.assertIn("pinned", daemon.ctl("list").out)
-        read, first, second = (self.record(daemon, 40) for _ in range(3))
+        read = self.record(daemon, 40)
         holder = os.open(read["directory"], os.O_RDONLY | os.O_DIRECTORY)
         self.addCleanup(os.close, holder)
         fcntl.flock(holder, fcntl.LOCK_SH)
+        first, second = (self.record(daemon, 40) for _ in range(2))
         session = daemon.begin("--collect", "hbm", "--devices", "0")["session"]
         harness.wait_until(lambda: first["session"] not in self.listed(daemon), "the oldest to go")
         self.assertFalse(os.path.exists(first["directory"]))
