@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kBurstSeconds = 4;
 constexpr size_t kForgetAbove = 256;
+constexpr uint64_t kMostFetches = 8;  // each has a thread; half of them for one caller
 
 // A viewer's and an operator's uid is root's.
 bool IsUnlimited(const Caller& caller) {
@@ -24,46 +25,62 @@ std::string NameOf(const Caller& caller) {
 
 }  // namespace
 
-Limits::Share& Limits::ShareOf(const std::string& name, uint64_t now_ns) {
-  if (shares_.size() > kForgetAbove) {
-    for (auto share = shares_.begin(); share != shares_.end();) {
-      const bool quiet = share->second.watches == 0 && share->second.requests.IsFull(now_ns);
-      share = quiet ? shares_.erase(share) : std::next(share);
+Limits::Share& Limits::ShareOf(const Caller& caller, uint64_t now_ns) {
+  std::map<std::string, Share>& shares = shares_->of;
+  if (shares.size() > kForgetAbove) {
+    for (auto share = shares.begin(); share != shares.end();) {
+      const bool quiet =
+          share->second.watches == 0 && share->second.fetches == 0 && share->second.requests.IsFull(now_ns);
+      share = quiet ? shares.erase(share) : std::next(share);
     }
   }
   const auto per_s = static_cast<double>(limits_.requests_per_s);
-  return shares_.try_emplace(name, Share{.requests = base::TokenBucket(per_s, per_s * kBurstSeconds)})
+  return shares
+      .try_emplace(NameOf(caller), Share{.requests = base::TokenBucket(per_s, per_s * kBurstSeconds)})
       .first->second;
 }
 
 Status Limits::TakeRequest(const Caller& caller, double cost) {
   if (IsUnlimited(caller)) return Status::Ok();
   const uint64_t now_ns = base::MonotonicNs();
-  const std::lock_guard lock(mutex_);
-  if (ShareOf(NameOf(caller), now_ns).requests.Take(now_ns, cost)) return Status::Ok();
+  const std::lock_guard lock(shares_->mutex);
+  if (ShareOf(caller, now_ns).requests.Take(now_ns, cost)) return Status::Ok();
   return {Code::kResourceExhausted, "user " + caller.user + " asks for more than " +
                                         std::to_string(limits_.requests_per_s) +
                                         " requests a second (limits.requests_per_s): wait a moment"};
 }
 
-Status Limits::TakeWatch(const Caller& caller) {
-  if (IsUnlimited(caller)) return Status::Ok();
-  const std::lock_guard lock(mutex_);
-  Share& share = ShareOf(NameOf(caller), base::MonotonicNs());
+base::Result<Limits::Held> Limits::TakeWatch(const Caller& caller) {
+  if (IsUnlimited(caller)) return Held();
+  const std::lock_guard lock(shares_->mutex);
+  Share& share = ShareOf(caller, base::MonotonicNs());
   if (share.watches >= limits_.watches_per_user) {
-    return {Code::kResourceExhausted, "user " + caller.user + " watches " + std::to_string(share.watches) +
-                                          " times already, the most a user may (limits.watches_per_user): "
-                                          "end some of them"};
+    return Status(Code::kResourceExhausted,
+                  "user " + caller.user + " watches " + std::to_string(share.watches) +
+                      " times already, the most a user may (limits.watches_per_user): end some of them");
   }
   ++share.watches;
-  return Status::Ok();
+  return Held(&share, [shares = shares_](Share* taken) {
+    const std::lock_guard give_back(shares->mutex);
+    --taken->watches;
+  });
 }
 
-void Limits::GiveBackWatch(const Caller& caller) {
-  if (IsUnlimited(caller)) return;
-  const std::lock_guard lock(mutex_);
-  const auto share = shares_.find(NameOf(caller));
-  if (share != shares_.end() && share->second.watches > 0) --share->second.watches;
+base::Result<Limits::Held> Limits::TakeFetch(const Caller& caller) {
+  const std::lock_guard lock(shares_->mutex);
+  Share& share = ShareOf(caller, base::MonotonicNs());
+  if (shares_->fetches >= kMostFetches || (share.fetches >= kMostFetches / 2 && !IsUnlimited(caller))) {
+    return Status(Code::kResourceExhausted,
+                  std::to_string(shares_->fetches) + " sessions are being fetched, " +
+                      std::to_string(share.fetches) + " by user " + caller.user + ": try again later");
+  }
+  ++share.fetches;
+  ++shares_->fetches;
+  return Held(&share, [shares = shares_](Share* taken) {
+    const std::lock_guard give_back(shares->mutex);
+    --taken->fetches;
+    --shares->fetches;
+  });
 }
 
 }  // namespace profd::auth

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -22,20 +23,27 @@ class Limits {
 
   // For one request; `cost` of a light one is 1. kResourceExhausted with what to do.
   base::Status TakeRequest(const Caller& caller, double cost);
-  // For one stream of values; each that was taken is given back.
-  base::Status TakeWatch(const Caller& caller);
-  void GiveBackWatch(const Caller& caller);
+  // One stream of values, or one session that is read for its caller: what was taken is given back when the
+  // last copy goes, which may be after this.
+  using Held = std::shared_ptr<void>;
+  base::Result<Held> TakeWatch(const Caller& caller);
+  base::Result<Held> TakeFetch(const Caller& caller);
 
  private:
   struct Share {
     base::TokenBucket requests;
     uint64_t watches = 0;
+    uint64_t fetches = 0;
   };
-  Share& ShareOf(const std::string& name, uint64_t now_ns);
+  struct Shares {
+    std::mutex mutex;
+    std::map<std::string, Share> of;  // under mutex, as the next
+    uint64_t fetches = 0;
+  };
+  Share& ShareOf(const Caller& caller, uint64_t now_ns);
 
   const config::Config::Limits limits_;
-  std::mutex mutex_;
-  std::map<std::string, Share> shares_;
+  const std::shared_ptr<Shares> shares_ = std::make_shared<Shares>();
 };
 
 }  // namespace profd::auth

@@ -52,16 +52,19 @@ Result<Caller> AsAccount(const std::string& account, const std::string& address,
   caller.gid = found->pw_gid;
   caller.user = account;
   caller.remote = address;
-  std::vector<gid_t> groups(kMostGroups);
-  int count = kMostGroups;
-  groups.resize(::getgrouplist(account.c_str(), caller.gid, groups.data(), &count) < 0
-                    ? 0
-                    : static_cast<size_t>(count));
-  if (rights != nullptr) rights->Grant(caller, groups);
+  if (rights != nullptr) rights->Grant(caller, GroupsOf(account, caller.gid));
   return caller;
 }
 
 }  // namespace
+
+std::vector<gid_t> GroupsOf(const std::string& account, gid_t gid) {
+  std::vector<gid_t> groups(kMostGroups);
+  int count = kMostGroups;
+  const bool known = ::getgrouplist(account.c_str(), gid, groups.data(), &count) >= 0;
+  groups.resize(known ? static_cast<size_t>(count) : 0);
+  return groups;
+}
 
 Status RemoteRoles::Add(const std::string& key, const std::string& list, Role role) {
   for (std::string_view rest = list; !rest.empty();) {

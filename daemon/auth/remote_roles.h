@@ -1,6 +1,8 @@
 // Who a caller from another machine is: what the settings say of the names in its certificate.
 #pragma once
 
+#include <sys/types.h>
+
 #include <map>
 #include <string>
 #include <string_view>
@@ -16,6 +18,9 @@ struct RemotePeer {
   std::string address;             // as gRPC names it: for messages and the audit log
   std::vector<std::string> names;  // of its certificate: the alternative ones, then the common name
 };
+
+// Of an account of this node. May block (a directory service): not on ctl.
+std::vector<gid_t> GroupsOf(const std::string& account, gid_t gid);
 
 // **Thread:** any; never changes.
 class RemoteRoles {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "daemon/rpc/convert.h"
 #include "daemon/rpc/fetch_call.h"
 #include "daemon/rpc/live_call.h"
+#include "daemon/rpc/watch_call.h"
 
 namespace profd::rpc {
 
@@ -21,8 +21,6 @@ using base::Status;
 
 namespace {
 
-constexpr uint64_t kWatchCheckNs = 100'000'000;  // how soon a watcher hears of a new state
-constexpr uint32_t kDefaultPeriodMs = 1000;
 constexpr uint64_t kMaxWaitNs = 24ull * 3600 * 1'000'000'000;
 constexpr double kHeavy = 5;  // looks at processes, disks or the driver
 
@@ -102,117 +100,6 @@ class OwedReply : public OpenCall {
   std::atomic<bool> answered_{false};
 };
 
-// One Watch call. While a value is being written the next one waits, and a newer one replaces it.
-// **Thread:** Check() on ctl, the rest anywhere. **Owns:** itself until gRPC says OnDone().
-class WatchCall : public grpc::ServerWriteReactor<v1::SessionInfo>,
-                  public OpenCall,
-                  public std::enable_shared_from_this<WatchCall> {
- public:
-  WatchCall(session::Manager& manager, base::Executor& ctl, auth::Limits& limits,
-            std::shared_ptr<OpenCalls> open)
-      : manager_(manager), ctl_(ctl), limits_(limits), open_(std::move(open)) {}
-
-  void Begin(auth::Caller caller, const v1::WatchRequest& request) {
-    self_ = shared_from_this();
-    begun_ = true;
-    caller_ = std::move(caller);
-    session_ = request.session();
-    period_ns_ = uint64_t{request.period_ms() == 0 ? kDefaultPeriodMs : request.period_ms()} * 1'000'000;
-    period_ns_ = std::max(period_ns_, kWatchCheckNs);
-    open_->Add(self_);
-    ctl_.Post([self = self_] { self->CheckRegularly(); });
-  }
-  void Refuse(const Status& status) {
-    self_ = shared_from_this();
-    const std::lock_guard lock(mutex_);
-    FinishLocked(status);
-  }
-
-  void Abort() override {
-    Check();
-    const std::lock_guard lock(mutex_);
-    if (!last_) FinishLocked(Stopping());
-  }
-
-  void OnWriteDone(bool ok) override {
-    const std::lock_guard lock(mutex_);
-    writing_ = false;
-    if (!ok) return FinishLocked({Code::kCancelled, "the watcher is gone"});
-    if (has_next_) return WriteLocked();
-    if (last_) FinishLocked(Status::Ok());
-  }
-  void OnCancel() override {
-    const std::lock_guard lock(mutex_);
-    FinishLocked({Code::kCancelled, "the watcher is gone"});
-  }
-  void OnDone() override {
-    if (begun_) limits_.GiveBackWatch(caller_);
-    open_->Remove(this);
-    self_.reset();
-  }
-
- private:
-  void CheckRegularly() {
-    Check();
-    {
-      const std::lock_guard lock(mutex_);
-      if (finished_ || last_) return;
-    }
-    ctl_.After(kWatchCheckNs, [self = shared_from_this()] { self->CheckRegularly(); });
-  }
-
-  void Check() {
-    const std::lock_guard lock(mutex_);
-    if (finished_ || last_) return;
-    const base::Result<session::SessionInfo> info = manager_.Get(caller_, session_);
-    if (!info.ok()) return FinishLocked(info.status());
-    const session::SessionInfo& now = *info;
-    const uint64_t now_ns = base::MonotonicNs();
-    if (sent_any_ && now.state == sent_state_ && now_ns - sent_ns_ < period_ns_) return;
-    sent_any_ = true;
-    sent_state_ = now.state;
-    sent_ns_ = now_ns;
-    last_ = now.state == session::State::kSealed || now.state == session::State::kFailed;
-    next_.Clear();
-    Encode(now, &next_);
-    has_next_ = true;
-    if (!writing_) WriteLocked();
-  }
-
-  void WriteLocked() {
-    if (finished_) return;
-    current_.Swap(&next_);
-    has_next_ = false;
-    writing_ = true;
-    StartWrite(&current_);
-  }
-  void FinishLocked(const Status& status) {
-    if (std::exchange(finished_, true)) return;
-    Finish(ToGrpc(status));
-  }
-
-  session::Manager& manager_;
-  base::Executor& ctl_;
-  auth::Limits& limits_;
-  const std::shared_ptr<OpenCalls> open_;
-  std::shared_ptr<WatchCall> self_;
-  bool begun_ = false;
-  auth::Caller caller_;
-  std::string session_;
-  uint64_t period_ns_ = 0;
-
-  std::mutex mutex_;  // all below
-  bool finished_ = false;
-  bool writing_ = false;
-  bool has_next_ = false;
-  bool last_ = false;  // the value of a session at its end is written or waits to be
-  bool sent_any_ = false;
-  session::State sent_state_ = session::State::kPending;
-  uint64_t sent_ns_ = 0;
-  v1::SessionInfo current_;
-  v1::SessionInfo next_;
-};
-
 }  // namespace
 
 template <typename Call, typename Request>
@@ -220,10 +107,15 @@ Call* ControlService::Begin(const std::shared_ptr<Call>& call, const grpc::Callb
                             const Verb& verb, const Request& request, Take take) {
   base::Result<auth::Caller> caller = identity_.Of(context);
   Status may = caller.ok() ? limits_.TakeRequest(*caller, verb.cost) : caller.status();
-  if (may.ok() && take != nullptr) may = (limits_.*take)(*caller);
+  base::Result<auth::Limits::Held> held = auth::Limits::Held();
+  if (may.ok() && take != nullptr) {
+    held = (limits_.*take)(*caller);
+    may = held.status();
+  }
   audit_.Note(caller.ok() ? *caller : auth::Caller(), verb.what, verb.on, may);
   if (may.ok()) {
-    call->Begin(std::move(caller).value(), request);
+    call->Open(std::move(held).value(), identity_.RenewalOf(context, *caller));
+    call->Begin(*caller, request);
   } else {
     call->Refuse(may);
   }
@@ -381,7 +273,7 @@ grpc::ServerUnaryReactor* ControlService::Move(grpc::CallbackServerContext* cont
 
 grpc::ServerWriteReactor<v1::FetchPiece>* ControlService::Fetch(grpc::CallbackServerContext* context,
                                                                 const v1::FetchRequest* request) {
-  return Begin(std::make_shared<FetchCall>(manager_, ctl_, open_), *context,
+  return Begin(std::make_shared<FetchCall>(manager_, ctl_, limits_, open_), *context,
                {"fetch", OfSession(request->session())}, *request);
 }
 
@@ -394,13 +286,14 @@ grpc::ServerUnaryReactor* ControlService::List(grpc::CallbackServerContext* cont
 
 grpc::ServerWriteReactor<v1::SessionInfo>* ControlService::Watch(grpc::CallbackServerContext* context,
                                                                  const v1::WatchRequest* request) {
-  return Begin(std::make_shared<WatchCall>(manager_, ctl_, limits_, open_), *context,
+  return Begin(std::make_shared<WatchCall>(manager_, ctl_, open_), *context,
                {"watch", OfSession(request->session())}, *request, &auth::Limits::TakeWatch);
 }
 
 grpc::ServerWriteReactor<v1::LiveValues>* ControlService::Live(grpc::CallbackServerContext* context,
                                                                const v1::LiveRequest* request) {
-  return Begin(std::make_shared<LiveCall>(live_, ctl_, open_), *context, {"live"}, *request);
+  return Begin(std::make_shared<LiveCall>(live_, ctl_, open_), *context, {"live"}, *request,
+               &auth::Limits::TakeWatch);
 }
 
 grpc::ServerUnaryReactor* ControlService::Devices(grpc::CallbackServerContext* context,

@@ -81,7 +81,7 @@ class ControlService : public v1::Control::CallbackService {
   grpc::ServerUnaryReactor* OnCtl(grpc::CallbackServerContext* context, Verb verb, Reply* reply, Work work);
 
   // Recognises a stream's caller and begins or refuses `call`; `take` counts what it holds until its end.
-  using Take = base::Status (auth::Limits::*)(const auth::Caller&);
+  using Take = base::Result<auth::Limits::Held> (auth::Limits::*)(const auth::Caller&);
   template <typename Call, typename Request>
   Call* Begin(const std::shared_ptr<Call>& call, const grpc::CallbackServerContext& context, const Verb& verb,
               const Request& request, Take take = nullptr);

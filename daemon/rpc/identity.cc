@@ -38,4 +38,20 @@ base::Result<auth::Caller> Identity::Of(const grpc::CallbackServerContext& conte
   return ticket.status();
 }
 
+Identity::Renew Identity::RenewalOf(const grpc::CallbackServerContext& context,
+                                    const auth::Caller& caller) const {
+  if (caller.remote.empty()) {
+    const base::Result<std::string> ticket = TicketOf(context);
+    return [&tickets = tickets_, ticket = ticket.ok() ? *ticket : ""] { return tickets.Find(ticket); };
+  }
+  const auth::Rights* rights = tickets_.rights();
+  // What a role may does not change.
+  if (rights == nullptr || caller.role != auth::Role::kAccount)
+    return [caller] { return base::Result(caller); };
+  return [rights, now = caller, groups = auth::GroupsOf(caller.user, caller.gid)]() mutable {
+    rights->Grant(now, groups);
+    return base::Result(now);
+  };
+}
+
 }  // namespace profd::rpc

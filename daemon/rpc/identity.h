@@ -3,6 +3,7 @@
 
 #include <grpcpp/server_context.h>
 
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -14,7 +15,7 @@ namespace profd::rpc {
 // Over TCP, be it on loopback.
 bool IsRemote(const grpc::CallbackServerContext& context);
 
-// **Thread:** any, but not ctl: names of accounts may be looked up.
+// **Thread:** any; Of() not ctl: names of accounts may be looked up.
 class Identity {
  public:
   // `plain_role`: of a caller on loopback without a certificate; "" = there is no such listener.
@@ -22,6 +23,11 @@ class Identity {
       : tickets_(tickets), roles_(std::move(roles)), plain_role_(std::move(plain_role)) {}
 
   base::Result<auth::Caller> Of(const grpc::CallbackServerContext& context) const;
+
+  // For a call that lasts: who Of() found, with the groups and leases of the moment; a local one as long as
+  // its ticket lives. Does not block, so it is for ctl, too.
+  using Renew = std::function<base::Result<auth::Caller>()>;
+  Renew RenewalOf(const grpc::CallbackServerContext& context, const auth::Caller& caller) const;
 
  private:
   auth::Tickets& tickets_;

@@ -2,6 +2,7 @@
 """Groups and leases: who beside root may collect what shows every job, as real users against a root profd."""
 import json
 import os
+import signal
 import subprocess
 import unittest
 
@@ -91,6 +92,41 @@ class LeaseTest(harness.ProfdTest):
         self.daemon.start()
         self.assertEqual(len(self.daemon.ctl("lease", "list", "--json").json["leases"]), 1)
         self.assertEqual(self.as_user("start", "--devices", "0", "--collect", "hbm").code, OK)
+
+    def stream(self, *arguments, groups=()):
+        """A profctl of the user's that goes on until the test ends."""
+        process = subprocess.Popen([str(harness.PROFCTL), *map(str, arguments)], env=self.daemon.environment, text=True, user=USER, group=USER,
+                                   extra_groups=groups, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(lambda: (process.kill(), process.wait(), process.stdout.close(), process.stderr.close()))
+        return process
+
+    def test_values_go_out_of_sight_when_the_lease_ends(self):
+        self.daemon.begin("--collect", "hbm=50Hz")
+        lease = self.daemon.ctl("lease", "add", "--user", USER, "--devices", "0", "--for", "8h", "--json").json["lease"]
+        watch = self.stream("watch", "hbm", "--json")
+        of_others = self.stream("watch", "device", "--json")
+
+        def shown():
+            return "profd_device_hbm_bytes_per_second" in watch.stdout.readline()
+
+        harness.wait_until(shown, "the values of the leased device")
+        self.assertEqual(self.daemon.ctl("lease", "rm", lease).code, OK)
+        harness.wait_until(lambda: not shown(), "the values to be hidden")
+        self.assertFalse(any(shown() for _ in range(3)))
+        self.assertIsNone(watch.poll())
+        self.assertIn("profd_device_status", of_others.stdout.readline())  # what is everybody's goes on
+
+    def test_a_watch_ends_with_the_right_to_it(self):
+        of_root = self.daemon.begin("--collect", "host-sys-cpu")["session"]
+        watch = self.stream("status", of_root, "--watch", "--json", groups=[ADMINS])
+        values = self.stream("watch", "session", "--json", groups=[ADMINS])
+        self.assertIn(of_root, watch.stdout.readline())
+        harness.wait_until(lambda: of_root in values.stdout.readline(), "the values of root's session")
+        (self.daemon.directory / "profd.yaml").write_text(SETTINGS.replace(str(ADMINS), str(ADMINS + 1)))
+        self.daemon.signal(signal.SIGHUP)
+        self.assertEqual(watch.wait(harness.PATIENCE_S), PERMISSION)
+        self.assertIn(f"may no longer see session {of_root}", watch.stderr.read())
+        harness.wait_until(lambda: of_root not in values.stdout.readline(), "the values to be hidden")
 
     def test_bad_input(self):
         for arguments, code in ((("--user", "no-such-user-here", "--devices", "0", "--for", "1h"), NOT_FOUND),

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <vector>
+
 namespace profd::auth {
 namespace {
 
@@ -50,14 +53,32 @@ TEST(Limits, AFloodOfOneUserIsRefusedAndOthersAreServed) {
 }
 
 TEST(Limits, AUserWatchesSoOftenAndNotMore) {
+  auto limits = std::make_unique<Limits>(Small());
+  const auto first = limits->TakeWatch(kAda);
+  EXPECT_TRUE(first.ok());
+  {
+    const auto second = limits->TakeWatch(kAda);
+    EXPECT_TRUE(second.ok());
+    EXPECT_EQ(limits->TakeWatch(kAda).status().code(), Code::kResourceExhausted);
+    EXPECT_TRUE(limits->TakeWatch(kBob).ok());
+  }
+  EXPECT_TRUE(limits->TakeWatch(kAda).ok());
+  std::vector<Limits::Held> held;
+  for (int i = 0; i < 100; ++i) held.push_back(*limits->TakeWatch(kRoot));
+  limits.reset();  // what is held outlives it
+}
+
+TEST(Limits, HalfOfTheFetchesAreForOneUserAndAllForAnAdmin) {
   Limits limits(Small());
-  EXPECT_TRUE(limits.TakeWatch(kAda).ok());
-  EXPECT_TRUE(limits.TakeWatch(kAda).ok());
-  EXPECT_EQ(limits.TakeWatch(kAda).code(), Code::kResourceExhausted);
-  EXPECT_TRUE(limits.TakeWatch(kBob).ok());
-  limits.GiveBackWatch(kAda);
-  EXPECT_TRUE(limits.TakeWatch(kAda).ok());
-  for (int i = 0; i < 100; ++i) EXPECT_TRUE(limits.TakeWatch(kRoot).ok());
+  std::vector<Limits::Held> held;
+  for (int i = 0; i < 4; ++i) held.push_back(*limits.TakeFetch(kAda));
+  EXPECT_EQ(limits.TakeFetch(kAda).status().code(), Code::kResourceExhausted);
+  EXPECT_TRUE(limits.TakeFetch(kBob).ok());
+  for (int i = 0; i < 4; ++i) held.push_back(*limits.TakeFetch(kRoot));
+  EXPECT_EQ(limits.TakeFetch(kRoot).status().code(), Code::kResourceExhausted);
+  EXPECT_THAT(limits.TakeFetch(kBob).status().message(), HasSubstr("8 sessions"));
+  held.pop_back();
+  EXPECT_TRUE(limits.TakeFetch(kBob).ok());
 }
 
 }  // namespace
