@@ -21,6 +21,7 @@ constexpr HostKind kHostKinds[] = {
     {"host-pid-cpu", HostKind::Scope::kEither, 10, 500},
     {"host-pid-mem", HostKind::Scope::kEither, 10, 120},
     {"host-cpu-profile", HostKind::Scope::kProcess, 99, 400, 999},
+    {"host-osrt", HostKind::Scope::kProcess, 0, 0, 0},
 };
 
 constexpr std::string_view kPresets[] = {"node", "memory", "network", "host", "all"};
@@ -33,7 +34,7 @@ constexpr std::string_view kOfTargets[] = {"host-cpu", "host-mem", "host-disk", 
 constexpr std::string_view kCores[] = {"tscpu", "aicore", "aivector", "aicpu"};
 
 // They interrupt or slow down what they look at: only for who names them.
-constexpr std::string_view kByNameOnly[] = {"host-cpu-profile"};
+constexpr std::string_view kByNameOnly[] = {"host-cpu-profile", "host-osrt"};
 
 bool Has(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();

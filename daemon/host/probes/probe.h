@@ -81,6 +81,7 @@ std::unique_ptr<Probe> MakeCpuProfileProbe(const ProbeOptions& options, const Pr
 std::unique_ptr<Probe> MakeMemProbe(const ProbeOptions& options, const ProbeContext& context);
 std::unique_ptr<Probe> MakeDiskProbe(const ProbeOptions& options, const ProbeContext& context);
 std::unique_ptr<Probe> MakeNetworkProbe(const ProbeOptions& options, const ProbeContext& context);
+std::unique_ptr<Probe> MakeSyscallProbe(const ProbeOptions& options, const ProbeContext& context);
 std::unique_ptr<Probe> MakeSystemProbe(const ProbeOptions& options, const ProbeContext& context);
 std::unique_ptr<Probe> MakeProcessProbe(const ProbeOptions& options, const ProbeContext& context);
 
