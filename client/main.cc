@@ -184,7 +184,9 @@ void Describe(CLI::App* app, CommandLine* line) {
       "export", "turn PROF directories, profd's or the vendor's, into timelines, tables and a database");
   ExportArguments& wanted = line->exporting;
   exporting->add_option("DIR", wanted.directories, "PROF directories, or folders of such")->required();
-  exporting->add_option("--format", wanted.format, "some of chrome,perfetto,csv,db; default chrome,csv,db")
+  exporting
+      ->add_option("--format", wanted.format,
+                   "some of chrome,perfetto,csv,db,collapsed,pprof; default chrome,csv,db")
       ->join(',');
   exporting->add_option("--out", wanted.out, "where to; default into each DIR");
   exporting->add_option("--from", wanted.from,

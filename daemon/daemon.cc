@@ -22,6 +22,7 @@
 #include "daemon/config/reload.h"
 #include "daemon/driver/ascend_hal.h"
 #include "daemon/driver/host_mounts.h"
+#include "daemon/host/kernel_names.h"
 #include "daemon/live/limits.h"
 #include "daemon/live/live.h"
 #include "daemon/live/prometheus_text.h"
@@ -47,7 +48,12 @@ class Daemon {
     // allocates.
     ::mallopt(M_ARENA_MAX, 2);
     PROFD_RETURN_IF_ERROR(live::CheckSettings(config_));
-    const base::Status host_mounts = driver::EnterHostMounts(base::GiveUpRights);
+    // The unit hides the list of the kernel's names where profd is.
+    const base::Status host_mounts = driver::EnterHostMounts([] {
+      host::KernelNames::Hold();
+      return base::GiveUpRights();
+    });
+    host::KernelNames::Hold();
     PROFD_RETURN_IF_ERROR(base::GiveUpRights());
     base::LogAside();
     base::Result<std::unique_ptr<driver::Driver>> driver = base::Status{base::Code::kInternal, "not loaded"};

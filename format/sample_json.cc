@@ -109,6 +109,7 @@ constexpr HostKeys kHostKinds[] = {
     {"host-mem", "host_mem_profiling", "host_sys", "mem"},
     {"host-disk", "host_disk_profiling", "host_sys", "disk"},
     {"host-network", "host_network_profiling", "host_sys", "network"},
+    {"host-osrt", "host_osrt_profiling", "host_sys", "osrt"},
     {"host-sys-cpu", "", "hostSysUsage", "cpu"},
     {"host-sys-mem", "", "hostSysUsage", "mem"},
     {"host-pid-cpu", "hostAllPidCpuProfiling", "", ""},

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "format/agent_blocks.h"
+#include "format/cpu_profile.h"
 #include "format/prof_dir.h"
 #include "format/records/packed.h"
 
@@ -69,8 +70,10 @@ FileShape ShapeOf(std::string_view folder, std::string_view file, uint32_t chip)
   if (folder == "profd") {
     if (file.ends_with(".lanes")) shape.what = What::kLanes;
     if (file.ends_with(".names")) shape.what = What::kNames;
-    if (file.ends_with("-Disk.data"))
-      shape.what = What::kText;  // of the host, without a place at the vendor's
+    // Of the host, without a place at the vendor's.
+    if (file.ends_with("-Disk.data") || file == kCpuProfileFile || file == kCpuProfileNamesFile)
+      shape.what = What::kText;
+    shape.counted = file != kCpuProfileNamesFile;
     return shape;
   }
   if (folder == "host") {

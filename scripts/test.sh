@@ -15,8 +15,8 @@ for argument in "$@"; do
   esac
 done
 
-# A program to be recorded under load; format_test; package_test; metrics_test: who scrapes, who gets OTLP.
-install_packages postgresql clang-format systemd prometheus python3-grpcio python3-protobuf
+# A program to be recorded under load; format_test; package_test; metrics_test: who scrapes, who gets OTLP; osrt_test.
+install_packages postgresql clang-format systemd prometheus python3-grpcio python3-protobuf strace
 build build -DPROFD_TESTS=ON -DPROFD_BENCH=ON
 labels=(-LE full)
 ((full)) && labels=()

@@ -51,7 +51,7 @@ HOMES = {
     r"prometheus/": ("daemon/live/prometheus_text",),
     r"spdlog/": ("daemon/base/log",),
     r"CLI/": ("cli/", "client/main.cc", "daemon/main.cc"),
-    r"seccomp\.h": ("daemon/base/rights",),
+    r"seccomp\.h": ("daemon/base/rights", "daemon/base/syscall_names"),
     r"sqlite3\.h": ("client/export/db",),
     r"zlib\.h": ("client/export/output_file",),
     r"dlfcn\.h": ("daemon/driver/ascend_hal", "libagent/src/", "sim/mspti/profapi_client"),

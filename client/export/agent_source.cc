@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "client/export/profile_source.h"
 #include "client/export/slices.h"
 #include "format/decode/agent_lanes.h"
 #include "format/records/packed.h"
@@ -109,6 +110,7 @@ class AgentSource {
     if (capture_.agents.empty() || !kinds_.any()) return;
     if (!capture_.manifest || capture_.host() == nullptr) {
       for (const Stream& stream : capture_.agents) {
+        if (IsProfileStream(stream.file)) continue;
         Skip(stream.path(), stream.bytes(), 0,
              "manifest.json or the host's clock is missing: nobody knows the times of its records");
       }
@@ -120,6 +122,7 @@ class AgentSource {
       Process(agent, number++);
     }
     for (const Stream& stream : capture_.agents) {
+      if (IsProfileStream(stream.file)) continue;
       const auto known = [&stream](const format::ManifestAgent& agent) {
         return stream.file == agent.lanes_file || stream.file == agent.names_file;
       };

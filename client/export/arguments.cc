@@ -10,6 +10,7 @@
 #include "base/edit_distance.h"
 #include "base/text.h"
 #include "format/agent_blocks.h"
+#include "format/cpu_profile.h"
 #include "format/decode/catalogue.h"
 
 namespace profd::client {
@@ -98,7 +99,8 @@ Result<std::vector<ExportFormat>> ParseFormats(std::string_view text) {
     for (size_t i = 0; i < kExportFormats; ++i) {
       if (FormatName(static_cast<ExportFormat>(i)) == item) found = static_cast<ExportFormat>(i);
     }
-    if (!found) return Usage("--format", item, "expected some of chrome, perfetto, csv, db");
+    if (!found)
+      return Usage("--format", item, "expected some of chrome, perfetto, csv, db, collapsed, pprof");
     if (std::ranges::count(formats, *found) == 0) formats.push_back(*found);
   }
   return formats;
@@ -142,7 +144,7 @@ Result<uint64_t> ParseSplit(std::string_view text) {
 }
 
 std::vector<std::string> ExportKinds() {
-  std::set<std::string> kinds = {"task", "api"};  // made of several files
+  std::set<std::string> kinds = {"task", "api", std::string(format::kCpuProfileKind)};  // of several files
   for (size_t i = 0; i < format::kAgentKinds; ++i) {
     kinds.emplace(format::AgentKindName(static_cast<format::AgentKind>(i)));
   }

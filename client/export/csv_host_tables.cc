@@ -25,6 +25,8 @@ std::string Capitalized(std::string_view name) {
 
 std::string_view PmuCpuName(int64_t cpu) {
   switch (static_cast<format::PmuCpu>(cpu)) {
+    case format::PmuCpu::kHost:
+      return "host_cpu";
     case format::PmuCpu::kCtrlCpu:
       return "ctrl_cpu";
     case format::PmuCpu::kAiCpu:

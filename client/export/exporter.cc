@@ -34,11 +34,11 @@ struct FormatRow {
   double growth;  // bytes of output per byte of input, of sampled data, roughly
 };
 // By ExportFormat.
-constexpr FormatRow kFormats[kExportFormats] = {
-    {"chrome", 5.0}, {"perfetto", 1.5}, {"csv", 0.5}, {"db", 1.3}};
+constexpr FormatRow kFormats[kExportFormats] = {{"chrome", 5.0}, {"perfetto", 1.5},  {"csv", 0.5},
+                                                {"db", 1.3},     {"collapsed", 0.5}, {"pprof", 0.3}};
 
 // Hands everything to several outputs.
-class Tee : public format::RowSink, public format::SpanSink {
+class Tee : public format::RowSink, public format::SpanSink, public ProfileSink {
  public:
   explicit Tee(const std::vector<std::unique_ptr<Output>>& outputs) : outputs_(outputs) {}
   void Label(const format::Series& series, int device, size_t key, int64_t value,
@@ -58,6 +58,10 @@ class Tee : public format::RowSink, public format::SpanSink {
   void Spans(const format::SpanBatch& batch) override {
     given_ += batch.spans.size();
     for (const auto& output : outputs_) output->Spans(batch);
+  }
+  void Sample(const ProfileSample& sample) override {
+    ++given_;
+    for (const auto& output : outputs_) output->Sample(sample);
   }
   uint64_t given() const { return given_; }
 
@@ -178,6 +182,10 @@ class Places {
         return tables() + base + ".perfetto-trace";
       case ExportFormat::kDatabase:
         return root_ + base + ".db";
+      case ExportFormat::kCollapsed:
+        return tables() + "/cpu_profile_" + stamp_ + ".collapsed";
+      case ExportFormat::kPprof:
+        return tables() + "/cpu_profile_" + stamp_ + ".pb.gz";
       case ExportFormat::kCsv:
         break;
     }
@@ -204,6 +212,10 @@ Result<std::unique_ptr<Output>> MakeOutput(ExportFormat format, const Places& pl
       return MakePerfettoOutput(path, facts, options);
     case ExportFormat::kDatabase:
       return MakeDatabaseOutput(path, facts, options);
+    case ExportFormat::kCollapsed:
+      return MakeCollapsedOutput(path);
+    case ExportFormat::kPprof:
+      return MakePprofOutput(path);
     case ExportFormat::kCsv:
       break;
   }
@@ -230,6 +242,7 @@ void Work(const Capture& capture, const ExportOptions& options, const Wanted& wa
   Sinks sinks;
   sinks.rows = &tee;
   sinks.spans = &tee;
+  sinks.profile = &tee;
   sinks.texts = &texts;
   sinks.report = &share.report;
   sinks.progress = &progress;

@@ -15,8 +15,8 @@
 
 namespace profd::client {
 
-enum class ExportFormat : uint8_t { kChrome, kPerfetto, kCsv, kDatabase };
-inline constexpr size_t kExportFormats = 4;
+enum class ExportFormat : uint8_t { kChrome, kPerfetto, kCsv, kDatabase, kCollapsed, kPprof };
+inline constexpr size_t kExportFormats = 6;
 std::string_view FormatName(ExportFormat format);  // as --format has it
 
 // --from, --to: on the wall clock, or behind the collection's begin.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "client/export/profile.h"
 #include "format/series.h"
 #include "format/side_facts.h"
 #include "format/spans.h"
@@ -36,7 +37,7 @@ struct OutputOptions {
 };
 
 // **Thread:** one. Files appear under their names when Finish says ok, and only then.
-class Output : public format::RowSink, public format::SpanSink {
+class Output : public format::RowSink, public format::SpanSink, public ProfileSink {
  public:
   // The first error of writing; from then on everything is ignored.
   virtual base::Status status() const = 0;
@@ -54,6 +55,9 @@ base::Result<std::unique_ptr<Output>> MakePerfettoOutput(const std::string& path
                                                          const OutputOptions& options);
 base::Result<std::unique_ptr<Output>> MakeDatabaseOutput(const std::string& path, const CaptureFacts& facts,
                                                          const OutputOptions& options);
+// Of the stacks of a CPU profile only.
+base::Result<std::unique_ptr<Output>> MakeCollapsedOutput(const std::string& path);
+base::Result<std::unique_ptr<Output>> MakePprofOutput(const std::string& path);
 // Timelines of `width_ns` each: <folder>/msprof_slice_<number>_<stamp>.json.
 base::Result<std::unique_ptr<Output>> MakeSplitChromeOutput(const std::string& folder,
                                                             const std::string& stamp, uint64_t width_ns,

@@ -7,7 +7,9 @@
 
 #include "client/export/agent_source.h"
 #include "client/export/overlap.h"
+#include "client/export/profile_source.h"
 #include "client/export/task_source.h"
+#include "format/cpu_profile.h"
 #include "format/decode/catalogue.h"
 
 namespace profd::client {
@@ -144,6 +146,9 @@ std::set<std::string, std::less<>> KindsOf(const Capture& capture) {
       }
     }
   }
+  for (const Stream& stream : capture.agents) {
+    if (stream.file == format::kCpuProfileFile && stream.bytes() > 0) kinds.emplace(format::kCpuProfileKind);
+  }
   if (capture.manifest && !capture.agents.empty()) {
     for (const format::ManifestKind& kind : capture.manifest->kinds) {
       if (kind.kind.starts_with("agent-") && kind.verdict != "skipped") kinds.insert(kind.kind);
@@ -170,6 +175,7 @@ void Decode(const Capture& capture, const Wanted& wanted, bool vendor_compatible
   DecodeTasks(capture, wanted, vendor_compatible, sieved);
   report_stray("tasks and calls");
   DecodeAgents(capture, wanted, sieved);
+  DecodeProfile(capture, wanted, sieved);
   report_stray("profd");
   overlap.Finish();
   if (overlap.late() > 0) {

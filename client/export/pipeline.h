@@ -6,6 +6,7 @@
 
 #include "client/export/capture.h"
 #include "client/export/filter.h"
+#include "client/export/profile.h"
 #include "client/export/report.h"
 #include "client/export/slices.h"
 #include "format/series.h"
@@ -18,6 +19,7 @@ namespace profd::client {
 struct Sinks {
   format::RowSink* rows = nullptr;
   format::SpanSink* spans = nullptr;
+  ProfileSink* profile = nullptr;
   format::Texts* texts = nullptr;
   Report* report = nullptr;
   Progress* progress = nullptr;

@@ -16,6 +16,7 @@ namespace {
 constexpr unsigned kKept[] = {
     CAP_CHOWN,            // a user's folder in the spool is theirs
     CAP_DAC_READ_SEARCH,  // /proc/PID and folders of users
+    CAP_PERFMON,          // perf events of every CPU
     CAP_SETGID,           // files are written with their user's rights
     CAP_SETUID,           // the same
     CAP_SYS_PTRACE,       // /proc/PID/{io,fd,maps,environ,root}

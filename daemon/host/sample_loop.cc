@@ -95,13 +95,16 @@ void SampleLoop::Start(const SampleRequest& request) {
                              .family = recording.family.get(),
                              .targets = recording.targets};
   for (const ProbeRequest& probe : request.probes) {
+    const uint32_t tick_hz = KindTickHz(probe.kind, probe.hz);
     const ProbeOptions options{.kind = probe.kind,
                                .stats = probe.stats,
+                               .hz = probe.hz,
+                               .outcome = probe.outcome,
                                .per_process_elsewhere = HasKind(
                                    request, probe.kind == "host-mem" ? "host-pid-mem" : "host-pid-cpu")};
     recording.probes.push_back({.probe = MakeProbe(options, context),
-                                .hz = probe.hz,
-                                .next_index = IndexAt(tick.mono_ns, probe.hz) + 1,
+                                .hz = tick_hz,
+                                .next_index = IndexAt(tick.mono_ns, tick_hz) + 1,
                                 .last_raw_ns = tick.raw_ns});
   }
 }

@@ -13,7 +13,6 @@ namespace profd::host {
 
 namespace {
 
-constexpr uint32_t kMaxHz = 50;
 constexpr size_t kMaxTraces = 512;
 constexpr unsigned long kTimerSlackNs = 1000;
 
@@ -22,9 +21,9 @@ base::Status Validate(const SampleRequest& request) {
     if (!KnownKind(probe.kind)) {
       return {base::Code::kInvalidArgument, "sample " + probe.kind + ": no such host kind"};
     }
-    if (probe.hz < 1 || probe.hz > kMaxHz) {
+    if (const uint32_t max_hz = KindMaxHz(probe.kind); max_hz != 0 && (probe.hz < 1 || probe.hz > max_hz)) {
       return {base::Code::kOutOfRange, "sample " + probe.kind + " at " + std::to_string(probe.hz) +
-                                           " Hz: host kinds take 1 to " + std::to_string(kMaxHz) + " Hz"};
+                                           " Hz: it takes 1 to " + std::to_string(max_hz) + " Hz"};
     }
     if (KindNeedsTargets(probe.kind) && request.pids.empty()) {
       return {base::Code::kInvalidArgument,

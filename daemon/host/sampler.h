@@ -21,12 +21,20 @@ namespace profd::host {
 
 using Post = std::function<void(std::function<void()>)>;
 
+// What came of starting one kind.
+struct ProbeOutcome {
+  base::Status status;
+  std::string note;  // what else there is to say, "" for nothing
+};
+
 // One kind of one session.
 struct ProbeRequest {
   // host-cpu host-mem host-disk host-network host-sys-cpu host-sys-mem host-pid-cpu host-pid-mem
+  // host-cpu-profile host-osrt
   std::string kind;
-  uint32_t hz = 50;             // 1..50
-  chunk::StreamStatsPtr stats;  // sums over all files of the kind
+  uint32_t hz = 50;                       // 1..50, host-cpu-profile 1..999, host-osrt none
+  chunk::StreamStatsPtr stats;            // sums over all files of the kind
+  std::shared_ptr<ProbeOutcome> outcome;  // filled in before Start() is done; may be empty
 };
 
 struct SampleRequest {

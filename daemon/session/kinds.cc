@@ -12,10 +12,16 @@ namespace profd::session {
 namespace {
 
 constexpr HostKind kHostKinds[] = {
-    {"host-cpu", HostKind::Scope::kProcess, 50, 2000},   {"host-mem", HostKind::Scope::kProcess, 50, 60},
-    {"host-disk", HostKind::Scope::kProcess, 50, 90},    {"host-network", HostKind::Scope::kHost, 50, 300},
-    {"host-sys-cpu", HostKind::Scope::kHost, 10, 1500},  {"host-sys-mem", HostKind::Scope::kHost, 10, 1600},
-    {"host-pid-cpu", HostKind::Scope::kEither, 10, 500}, {"host-pid-mem", HostKind::Scope::kEither, 10, 120},
+    {"host-cpu", HostKind::Scope::kProcess, 50, 2000},
+    {"host-mem", HostKind::Scope::kProcess, 50, 60},
+    {"host-disk", HostKind::Scope::kProcess, 50, 90},
+    {"host-network", HostKind::Scope::kHost, 50, 300},
+    {"host-sys-cpu", HostKind::Scope::kHost, 10, 1500},
+    {"host-sys-mem", HostKind::Scope::kHost, 10, 1600},
+    {"host-pid-cpu", HostKind::Scope::kEither, 10, 500},
+    {"host-pid-mem", HostKind::Scope::kEither, 10, 120},
+    {"host-cpu-profile", HostKind::Scope::kProcess, 99, 400, 999},
+    {"host-osrt", HostKind::Scope::kProcess, 0, 0, 0},
 };
 
 constexpr std::string_view kPresets[] = {"node", "memory", "network", "host", "all"};
@@ -26,6 +32,9 @@ constexpr std::string_view kWholeHost[] = {"host-sys-cpu", "host-sys-mem", "host
 constexpr std::string_view kOfTargets[] = {"host-cpu", "host-mem", "host-disk", "host-network"};
 // Not peripherals of the node but cores and processors at work for somebody.
 constexpr std::string_view kCores[] = {"tscpu", "aicore", "aivector", "aicpu"};
+
+// They interrupt or slow down what they look at: only for who names them.
+constexpr std::string_view kByNameOnly[] = {"host-cpu-profile", "host-osrt"};
 
 bool Has(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -90,6 +99,7 @@ std::vector<std::string_view> PresetKinds(std::string_view preset, bool with_tar
   } else if (preset == "all") {
     add(driver::DeviceKindNames());
     for (const HostKind& kind : kHostKinds) {
+      if (Has(kByNameOnly, kind.name)) continue;
       if (with_targets || kind.scope != HostKind::Scope::kProcess) kinds.push_back(kind.name);
     }
     if (with_targets) add(AgentKindNames());

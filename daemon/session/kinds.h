@@ -18,8 +18,8 @@ struct HostKind {
   } scope = Scope::kHost;
   uint32_t default_hz = 0;
   uint32_t bytes_per_sample = 0;  // estimate
+  uint32_t max_hz = 50;           // 0: it has no rate
 };
-inline constexpr uint32_t kMaxHostHz = 50;
 std::span<const HostKind> HostKindTable();
 const HostKind* FindHostKind(std::string_view name);
 

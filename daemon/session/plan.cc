@@ -68,6 +68,11 @@ Status CheckRate(const KindRequest& request, const driver::RateRange& range, con
                                       Hz(range.max_hz) + " Hz"};
 }
 
+driver::RateRange RangeOf(const HostKind& kind) {
+  if (kind.max_hz == 0) return {};
+  return {1, static_cast<double>(kind.max_hz), static_cast<double>(kind.default_hz)};
+}
+
 class Planner {
  public:
   Planner(const SessionSpec& spec, const NodeFacts& facts) : spec_(spec), facts_(facts) {}
@@ -322,7 +327,7 @@ Status Planner::PlanHostKind(const KindRequest& request, const HostKind& kind) {
     return {Code::kInvalidArgument,
             request.kind + ":" + request.mode + ": " + request.kind + " has no modes"};
   }
-  PROFD_RETURN_IF_ERROR(CheckRate(request, {1, kMaxHostHz, static_cast<double>(kind.default_hz)}, ""));
+  PROFD_RETURN_IF_ERROR(CheckRate(request, RangeOf(kind), ""));
   if (kind.scope == HostKind::Scope::kProcess && targets_.empty()) {
     return {Code::kInvalidArgument, request.kind +
                                         " is of a process: name it with --pid, or ask for host-sys-cpu and " +
@@ -538,9 +543,10 @@ std::vector<KindOffer> HostKinds() {
   for (const HostKind& kind : HostKindTable()) {
     KindOffer offer;
     offer.kind = kind.name;
-    offer.min_hz = 1;
-    offer.max_hz = kMaxHostHz;
-    offer.default_hz = kind.default_hz;
+    const driver::RateRange range = RangeOf(kind);
+    offer.min_hz = range.min_hz;
+    offer.max_hz = range.max_hz;
+    offer.default_hz = range.default_hz;
     offer.available = true;
     kinds.push_back(std::move(offer));
   }

@@ -7,6 +7,7 @@
 
 #include "daemon/session/after.h"
 #include "daemon/session/trace.h"
+#include "format/cpu_profile.h"
 
 namespace profd::session {
 
@@ -72,28 +73,33 @@ void Trace::StartHost(std::function<void()> done) {
   request.first_stream = static_cast<uint32_t>(channels_.size());
   request.pids = setup_.pids;
   request.pipe = writer_->sampler;
-  for (const HostKind& kind : host_kinds_)
-    request.probes.push_back({kind.start.kind, kind.start.hz, kind.stats});
+  std::vector<std::shared_ptr<host::ProbeOutcome>> outcomes;
+  for (const HostKind& kind : host_kinds_) {
+    outcomes.push_back(std::make_shared<host::ProbeOutcome>());
+    request.probes.push_back({kind.start.kind, kind.start.hz, kind.stats, outcomes.back()});
+  }
   request.make_spec = [](const std::string& folder, const std::string& file, chunk::StreamStatsPtr stats) {
     auto spec = std::make_shared<store::StreamSpec>();
     spec->folder = folder;
     spec->file = file;
-    // The vendor's reader counts the lines of a slice from its start_time, so there must be one slice.
-    spec->one_slice = file == "host_disk.data";
+    // The vendor's reader counts the lines of a slice from its start_time, so there must be one slice; and
+    // without its names the rest of a profile means nothing.
+    spec->one_slice = file == "host_disk.data" || file == format::kCpuProfileNamesFile;
     spec->stats = std::move(stats);
     return std::shared_ptr<const void>(spec, spec.get());
   };
-  services_.sampler.Start(std::move(request),
-                          [self = shared_from_this(), done = std::move(done)](const Status& status) {
-                            self->host_running_ = status.ok();
-                            for (const HostKind& kind : self->host_kinds_) {
-                              KindState& state = self->setup_.plan.kinds[kind.start.kind_index];
-                              state.verdict = status.ok() ? Verdict::kStarted : Verdict::kFailed;
-                              if (!status.ok()) state.reason = status.message();
-                            }
-                            if (!status.ok() && self->refused_.ok()) self->refused_ = status;
-                            done();
-                          });
+  services_.sampler.Start(std::move(request), [self = shared_from_this(), outcomes = std::move(outcomes),
+                                               done = std::move(done)](const Status& status) {
+    self->host_running_ = status.ok();
+    for (size_t i = 0; i < outcomes.size(); ++i) {
+      const Status& of_kind = status.ok() ? outcomes[i]->status : status;
+      KindState& state = self->setup_.plan.kinds[self->host_kinds_[i].start.kind_index];
+      state.verdict = of_kind.ok() ? Verdict::kStarted : Verdict::kFailed;
+      state.reason = of_kind.ok() ? outcomes[i]->note : of_kind.message();
+      if (!of_kind.ok() && self->refused_.ok()) self->refused_ = of_kind;
+    }
+    done();
+  });
 }
 
 void Trace::StartChannel(Channel& channel, std::function<void()> done) {

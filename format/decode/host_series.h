@@ -60,7 +60,7 @@ inline const Series kProcessMemSeries{
 
 // Counters of a core's performance unit, summed up over the capture; one row each when the capture ends.
 // key cpu: PmuCpu. key event: its number; keys function and module: numbers whose labels are their names.
-enum class PmuCpu : int64_t { kCtrlCpu = 1, kAiCpu = 2, kTsCpu = 3 };
+enum class PmuCpu : int64_t { kHost = 0, kCtrlCpu = 1, kAiCpu = 2, kTsCpu = 3 };
 inline const Series kPmuEventsSeries{"pmu_events", "cpu-pmu", {"cpu", "event"}, {{"count", Unit::kCount}}};
 inline const Series kPmuFunctionsSeries{
     "pmu_functions", "cpu-pmu", {"cpu", "function", "module"}, {{"cycles", Unit::kCount}}};

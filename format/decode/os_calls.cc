@@ -1,4 +1,5 @@
 // host_syscall.data (perf trace) and host_pthreadcall.data (ltrace): calls with a begin and a duration.
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -69,7 +70,8 @@ class Syscalls : public OsCalls {
     if (open == std::string_view::npos || close == std::string_view::npos || close < open) {
       return Reject("no line of perf trace");
     }
-    const auto begin_ns = ToNs(Words(line.substr(0, open)).Next(), 1'000'000);
+    const std::string_view stamp = Words(line.substr(0, open)).Next();
+    const auto begin_ns = ToNs(stamp, 1'000'000);
     const auto length_ns = ToNs(Words(line.substr(open + 1, close - open - 1)).Next(), 1'000'000);
     const std::string_view call = line.substr(close + 2);
     const std::string_view head = call.substr(0, call.find('('));
@@ -85,8 +87,11 @@ class Syscalls : public OsCalls {
       if (slash != std::string_view::npos)
         tid = ToNumber<int64_t>(Words(who.substr(slash + 1)).Next()).value_or(tid);
     }
-    Call(name, tid, SinceFirst(*begin_ns), *length_ns);
+    // perf trace writes µs; ns are profd's own, whose clock is known.
+    const bool known_clock = stamp.size() - std::min(stamp.size(), stamp.find('.')) == kDigitsOfNs + 1;
+    Call(name, tid, known_clock ? context().HostRawToWall(*begin_ns) : SinceFirst(*begin_ns), *length_ns);
   }
+  static constexpr size_t kDigitsOfNs = 6;
 };
 
 // "[pid TID] <wall s> lib->name(…) = r <dur s>"; a call that another one interrupted ends in a line of its

@@ -12,13 +12,21 @@ struct Kind {
   bool needs_targets;
   bool reads_processes;
   std::unique_ptr<Probe> (*make)(const ProbeOptions&, const ProbeContext&);
+  uint32_t max_hz = 50;
+  uint32_t tick_hz = 0;  // 0: its rate
 };
 
 constexpr std::array kKinds = {
-    Kind{"host-cpu", true, true, MakeCpuProbe},          Kind{"host-mem", true, true, MakeMemProbe},
-    Kind{"host-disk", true, true, MakeDiskProbe},        Kind{"host-network", false, false, MakeNetworkProbe},
-    Kind{"host-sys-cpu", false, false, MakeSystemProbe}, Kind{"host-sys-mem", false, false, MakeSystemProbe},
-    Kind{"host-pid-cpu", false, true, MakeProcessProbe}, Kind{"host-pid-mem", false, true, MakeProcessProbe},
+    Kind{"host-cpu", true, true, MakeCpuProbe},
+    Kind{"host-mem", true, true, MakeMemProbe},
+    Kind{"host-disk", true, true, MakeDiskProbe},
+    Kind{"host-network", false, false, MakeNetworkProbe},
+    Kind{"host-sys-cpu", false, false, MakeSystemProbe},
+    Kind{"host-sys-mem", false, false, MakeSystemProbe},
+    Kind{"host-pid-cpu", false, true, MakeProcessProbe},
+    Kind{"host-pid-mem", false, true, MakeProcessProbe},
+    Kind{"host-cpu-profile", true, true, MakeCpuProfileProbe, 999, 10},
+    Kind{"host-osrt", true, true, MakeSyscallProbe, 0, 50},
 };
 
 const Kind* FindKind(std::string_view name) {
@@ -31,6 +39,16 @@ const Kind* FindKind(std::string_view name) {
 }  // namespace
 
 bool KnownKind(const std::string& kind) { return FindKind(kind) != nullptr; }
+
+uint32_t KindMaxHz(const std::string& kind) {
+  const Kind* known = FindKind(kind);
+  return known == nullptr ? 0 : known->max_hz;
+}
+
+uint32_t KindTickHz(const std::string& kind, uint32_t hz) {
+  const Kind* known = FindKind(kind);
+  return known == nullptr || known->tick_hz == 0 ? hz : known->tick_hz;
+}
 
 bool KindNeedsTargets(const std::string& kind) {
   const Kind* known = FindKind(kind);

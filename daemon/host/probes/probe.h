@@ -63,18 +63,25 @@ class ProcessStreams {
 struct ProbeOptions {
   std::string kind;
   chunk::StreamStatsPtr stats;
-  bool per_process_elsewhere = false;  // host-pid-cpu beside host-cpu, host-pid-mem beside host-mem
+  uint32_t hz = 0;
+  std::shared_ptr<ProbeOutcome> outcome = {};  // may be empty
+  bool per_process_elsewhere = false;          // host-pid-cpu beside host-cpu, host-pid-mem beside host-mem
 };
 
 bool KnownKind(const std::string& kind);
-bool KindNeedsTargets(const std::string& kind);    // host-cpu host-mem host-disk
+uint32_t KindMaxHz(const std::string& kind);  // 0: it has no rate
+// How often its probe runs at a rate of `hz`: that, unless the kernel gathers by itself.
+uint32_t KindTickHz(const std::string& kind, uint32_t hz);
+bool KindNeedsTargets(const std::string& kind);    // host-cpu host-mem host-disk host-cpu-profile host-osrt
 bool KindReadsProcesses(const std::string& kind);  // those and host-pid-*
 std::unique_ptr<Probe> MakeProbe(const ProbeOptions& options, const ProbeContext& context);
 
 std::unique_ptr<Probe> MakeCpuProbe(const ProbeOptions& options, const ProbeContext& context);
+std::unique_ptr<Probe> MakeCpuProfileProbe(const ProbeOptions& options, const ProbeContext& context);
 std::unique_ptr<Probe> MakeMemProbe(const ProbeOptions& options, const ProbeContext& context);
 std::unique_ptr<Probe> MakeDiskProbe(const ProbeOptions& options, const ProbeContext& context);
 std::unique_ptr<Probe> MakeNetworkProbe(const ProbeOptions& options, const ProbeContext& context);
+std::unique_ptr<Probe> MakeSyscallProbe(const ProbeOptions& options, const ProbeContext& context);
 std::unique_ptr<Probe> MakeSystemProbe(const ProbeOptions& options, const ProbeContext& context);
 std::unique_ptr<Probe> MakeProcessProbe(const ProbeOptions& options, const ProbeContext& context);
 

@@ -156,7 +156,7 @@ SampleRequest SamplerRig::Request(uint32_t trace, const std::vector<std::string>
     auto counters = std::make_shared<chunk::StreamStats>();
     stats[{trace, kind.substr(0, at)}] = counters;
     request.probes.push_back(
-        {kind.substr(0, at), static_cast<uint32_t>(std::stoul(kind.substr(at + 1))), counters});
+        {kind.substr(0, at), static_cast<uint32_t>(std::stoul(kind.substr(at + 1))), counters, nullptr});
   }
   return request;
 }

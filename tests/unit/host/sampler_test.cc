@@ -458,7 +458,7 @@ TEST(Sampler, TheEndOfTheSamplerEndsEverySession) {
       request.first_stream = 100 * trace;
       request.pipe = &writer.pipe();
       request.make_spec = FakeWriter::MakeSpec;
-      request.probes.push_back({"host-network", 50, std::make_shared<chunk::StreamStats>()});
+      request.probes.push_back({"host-network", 50, std::make_shared<chunk::StreamStats>(), nullptr});
       sampler.Start(std::move(request), [&](const base::Status&) { ++answers; });
     }
     while (answers < 2) ctl.RunPosted();

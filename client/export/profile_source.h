@@ -1,0 +1,19 @@
+// host-cpu-profile: samples and the names of where they were.
+#pragma once
+
+#include <string_view>
+
+#include "client/export/capture.h"
+#include "client/export/filter.h"
+#include "client/export/pipeline.h"
+
+namespace profd::client {
+
+// Of profd/, and read by DecodeProfile.
+bool IsProfileStream(std::string_view file);
+
+// Gives every sample to sinks.profile, and the sums by function to sinks.rows. Names are those of the files
+// that ran, where these are there and have not changed since.
+void DecodeProfile(const Capture& capture, const Wanted& wanted, const Sinks& sinks);
+
+}  // namespace profd::client

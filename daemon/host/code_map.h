@@ -1,0 +1,47 @@
+// Where a process has code: which file each address is of.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace profd::host {
+
+// A file that code was mapped from, as the kernel names it at that moment.
+struct Module {
+  uint32_t major = 0, minor = 0;
+  uint64_t inode = 0;
+  std::string path;  // as the process sees it
+
+  friend auto operator<=>(const Module&, const Module&) = default;
+};
+
+struct CodeMapping {
+  uint64_t begin = 0, end = 0;
+  uint64_t file_offset = 0;  // of `begin`
+  uint32_t module = 0;       // by its number; 0: memory without a file, of a JIT
+};
+
+// **Thread:** one.
+class CodeMap {
+ public:
+  // What it covers is no more what it was.
+  void Add(const CodeMapping& mapping);
+  void Clear() { mappings_.clear(); }
+  // nullptr: nothing is known there.
+  const CodeMapping* Find(uint64_t address) const;
+
+ private:
+  std::map<uint64_t, CodeMapping> mappings_;  // by begin
+};
+
+// Memory without a file, or with one that holds no symbols, though it may have a name.
+bool IsAnonymous(std::string_view path);
+// The code of a process as it is now, from /proc/PID/maps.
+void ReadCode(pid_t pid, const std::function<void(const CodeMapping&, Module)>& take);
+
+}  // namespace profd::host

@@ -1,0 +1,368 @@
+// host-osrt: the system calls of the session's processes, by the kernel's tracepoints raw_syscalls. The
+// events are the threads' own, one per CPU and inherited by what they start, so that nobody else's calls are
+// slowed by more than the look whether there is an event.
+#include <linux/perf_event.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "daemon/base/syscall_names.h"
+#include "daemon/host/perf_records.h"
+#include "daemon/host/perf_ring.h"
+#include "daemon/host/probes/probe.h"
+#include "daemon/host/probes/row_text.h"
+#include "daemon/host/process.h"
+
+namespace profd::host {
+
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+constexpr size_t kMostRingBytes = 512 << 10;  // 20 ms of 290 k calls a second
+constexpr size_t kLeastRingBytes = 64 << 10;
+constexpr size_t kAllRingsBytes = 64 << 20;
+// What is kept of a second at most: then the events rest until the next.
+constexpr uint64_t kMostCallsPerSecond = 200'000;
+constexpr uint64_t kSecondNs = 1'000'000'000;
+
+// Of "raw_syscalls/sys_enter", as this kernel counts.
+Result<uint64_t> TracepointNumber(const std::string& name) {
+  for (const char* root : {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}) {
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
+        std::fopen((std::string(root) + "/events/" + name + "/id").c_str(), "re"), &std::fclose);
+    char text[32] = {};
+    if (!file || std::fgets(text, sizeof text, file.get()) == nullptr) continue;
+    uint64_t number = 0;
+    if (std::from_chars(text, text + sizeof text, number).ec == std::errc()) return number;
+  }
+  return Status(Code::kFailedPrecondition,
+                "the kernel's tracepoint " + name + " cannot be had: mount tracefs on /sys/kernel/tracing");
+}
+
+perf_event_attr Attributes(uint64_t tracepoint, bool with_record) {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_TRACEPOINT;
+  attr.config = tracepoint;
+  attr.sample_period = 1;
+  attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | (with_record ? uint64_t{PERF_SAMPLE_RAW} : 0);
+  attr.comm = attr.task = with_record ? 1 : 0;  // names and births, once
+  attr.disabled = 1;
+  attr.inherit = 1;
+  attr.sample_id_all = 1;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC_RAW;
+  return attr;
+}
+
+perf_event_attr RingAttributes() {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_DUMMY;
+  attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC_RAW;
+  return attr;
+}
+
+// Counts what the others would have told while they rest.
+perf_event_attr CounterAttributes(uint64_t tracepoint) {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_TRACEPOINT;
+  attr.config = tracepoint;
+  attr.inherit = 1;
+  return attr;
+}
+
+class SyscallProbe final : public Probe {
+ public:
+  SyscallProbe(const ProbeOptions& options, const ProbeContext& context)
+      : family_(*context.family),
+        stream_(context.output.AddStream("host", "host_syscall.data", options.stats)) {
+    const Status status = Open();
+    if (options.outcome) {
+      options.outcome->status = status;
+      options.outcome->note = "at most " + std::to_string(kMostCallsPerSecond) +
+                              " calls a second are kept, the others counted as lost";
+    }
+    if (!status.ok()) {
+      Close();
+      return;
+    }
+    now_ = {.number = 0, .raw_ns = base::RawNs(), .mono_ns = base::MonotonicNs()};
+    Resume();
+  }
+
+  void Sample(const Tick& tick) override {
+    if (rings_.empty()) return;
+    now_ = tick;
+    Drain(drained_at_ns_);
+    if (resting_since_ns_ != 0 && tick.raw_ns - second_begin_ns_ >= kSecondNs) Resume();
+    if (tick.raw_ns - second_begin_ns_ >= kSecondNs) {
+      second_begin_ns_ = tick.raw_ns;
+      second_calls_ = 0;
+    }
+    if (resting_since_ns_ == 0 && second_calls_ > kMostCallsPerSecond) Rest();
+  }
+  // The rings have kept what was to be had.
+  void Miss(const Tick&, uint64_t, uint64_t) override {}
+  void Finish(const Tick& tick) override {
+    if (rings_.empty()) return;
+    now_ = tick;
+    const uint64_t made = Counted();
+    for (const base::UniqueFd& event : events_) DisablePerfEvent(event.get());
+    Drain(UINT64_MAX);
+    Account(made);
+    Close();
+  }
+
+ private:
+  Status Open() {
+    PROFD_ASSIGN_OR_RETURN(const uint64_t enter, TracepointNumber("raw_syscalls/sys_enter"));
+    PROFD_ASSIGN_OR_RETURN(const uint64_t exit, TracepointNumber("raw_syscalls/sys_exit"));
+    const std::vector<int> cpus = OnlineCpus();
+    size_t bytes = kMostRingBytes;
+    while (bytes > kLeastRingBytes && bytes * cpus.size() > kAllRingsBytes) bytes /= 2;
+    for (const int cpu : cpus) {
+      PROFD_ASSIGN_OR_RETURN(PerfRing ring, PerfRing::Open(RingAttributes(), -1, cpu, bytes));
+      rings_.push_back(std::move(ring));
+    }
+    // Who is started by a thread that has its events gets them from it; others are found by looking again.
+    std::set<pid_t> known;
+    for (bool found = true; found;) {
+      found = false;
+      for (const pid_t tid : Threads()) {
+        if (!known.insert(tid).second) continue;
+        found = true;
+        PROFD_RETURN_IF_ERROR(CheckRoom(known.size(), cpus.size()));
+        PROFD_RETURN_IF_ERROR(Attach(tid, enter, exit, cpus));
+      }
+    }
+    return Status::Ok();
+  }
+
+  std::vector<pid_t> Threads() const {
+    std::vector<pid_t> tids;
+    std::error_code gone;
+    for (const auto& process : family_.members()) {
+      const std::string folder = "/proc/" + std::to_string(process->pid()) + "/task";
+      for (std::filesystem::directory_iterator entry(folder, gone), end; !gone && entry != end;
+           entry.increment(gone)) {
+        pid_t tid = 0;
+        const std::string name = entry->path().filename();
+        if (std::from_chars(name.data(), name.data() + name.size(), tid).ec == std::errc())
+          tids.push_back(tid);
+      }
+    }
+    return tids;
+  }
+
+  static Status CheckRoom(size_t threads, size_t cpus) {
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    const size_t wanted = threads * (2 * cpus + 1);
+    if (wanted <= limit.rlim_cur / 2) return Status::Ok();
+    return {Code::kResourceExhausted, "it takes two events for each of " + std::to_string(threads) +
+                                          " threads or more on each of " + std::to_string(cpus) +
+                                          " CPUs, and profd may open " + std::to_string(limit.rlim_cur) +
+                                          " files: raise LimitNOFILE"};
+  }
+
+  Status Attach(pid_t tid, uint64_t enter, uint64_t exit, const std::vector<int>& cpus) {
+    auto counter = OpenPerfEvent(CounterAttributes(exit), tid, -1);
+    if (!counter.ok()) return ProcessExists(tid) ? counter.status() : Status::Ok();
+    counters_.push_back(std::move(counter).value());
+    for (size_t i = 0; i < cpus.size(); ++i) {
+      for (const auto& attr : {Attributes(enter, false), Attributes(exit, true)}) {
+        auto event = OpenPerfEvent(attr, tid, cpus[i]);
+        if (!event.ok()) return ProcessExists(tid) ? event.status() : Status::Ok();
+        PROFD_RETURN_IF_ERROR(rings_[i].Join(event->get()));
+        events_.push_back(std::move(event).value());
+      }
+    }
+    return Status::Ok();
+  }
+
+  void Close() {
+    events_.clear();
+    counters_.clear();
+    rings_.clear();
+  }
+
+  // The budget of this second is used up.
+  void Rest() {
+    governed_ = true;
+    for (const base::UniqueFd& event : events_) DisablePerfEvent(event.get());
+    resting_since_ns_ = base::RawNs();
+  }
+  void Resume() {
+    if (std::exchange(resting_since_ns_, 0) != 0) Account(Counted());
+    entered_.clear();  // what came in between is not known
+    watched_from_ns_ = drained_at_ns_ = base::RawNs();
+    for (const base::UniqueFd& event : events_) EnablePerfEvent(event.get());
+    second_begin_ns_ = watched_from_ns_;
+    second_calls_ = 0;
+    if (!counted_before_) counted_before_ = Counted();
+  }
+  // Of the calls that were made, those that were neither seen nor known to be lost are lost.
+  void Account(uint64_t counted) {
+    if (!governed_ || counted <= *counted_before_ + accounted_) return;
+    Lose(counted - *counted_before_ - accounted_);
+  }
+  void Lose(uint64_t calls) {
+    stream_.Lose(format::Loss::Where::kSampler, watched_from_ns_, base::RawNs(), calls);
+    accounted_ += calls;
+  }
+  uint64_t Counted() const {
+    uint64_t sum = 0;
+    for (const base::UniqueFd& counter : counters_) {
+      uint64_t count = 0;
+      if (::read(counter.get(), &count, sizeof count) == sizeof count) sum += count;
+    }
+    return sum;
+  }
+
+  void Drain(uint64_t until_ns) {
+    const uint64_t begin_ns = base::RawNs();
+    for (PerfRing& ring : rings_) {
+      ring.Drain([this](PerfRecord record) {
+        const bool sample = LoadAt<perf_event_header>(record, 0).type == PERF_RECORD_SAMPLE;
+        records_.Add(record, LoadAt<uint64_t>(record, sample ? kTimeAt : record.size() - 8));
+      });
+    }
+    records_.TakeUntil(until_ns, [this](PerfRecord record) { Take(record); });
+    drained_at_ns_ = begin_ns;
+  }
+
+  void TakeLost(PerfRecord record) {
+    // Two records are one call.
+    const uint64_t calls = (LoadAt<uint64_t>(record, kLostAt) + 1) / 2;
+    Lose(calls);
+    governed_ = true;
+    second_calls_ += calls;
+    entered_.clear();
+    watched_from_ns_ = LoadAt<uint64_t>(record, record.size() - 8);
+  }
+
+  void Take(PerfRecord record) {
+    switch (LoadAt<perf_event_header>(record, 0).type) {
+      case PERF_RECORD_SAMPLE:
+        return TakeCall(record);
+      case PERF_RECORD_LOST:
+        return TakeLost(record);
+      case PERF_RECORD_FORK: {
+        const std::string parent = NameOf(LoadAt<pid_t>(record, kParentAt));
+        return SetName(LoadAt<pid_t>(record, kChildAt), parent.substr(0, parent.rfind('/')));
+      }
+      case PERF_RECORD_COMM: {
+        char name[16] = {};
+        std::memcpy(name, record.data() + kNameAt, std::min(sizeof name - 1, record.size() - kNameAt));
+        return SetName(LoadAt<pid_t>(record, kTidAt), name);
+      }
+      default:
+        return;
+    }
+  }
+
+  void TakeCall(PerfRecord record) {
+    const auto tid = LoadAt<pid_t>(record, kTidAt);
+    const auto time_ns = LoadAt<uint64_t>(record, kTimeAt);
+    if (record.size() < kResultAt + 8) {
+      entered_.insert_or_assign(tid, time_ns);
+      return;
+    }
+    // Who was in a call when the watching began is in it from there on, as far as is known. One that was born
+    // while the events were opened may have them twice, and tells everything twice.
+    const auto [entered, is_new] = entered_.try_emplace(tid, watched_from_ns_);
+    const uint64_t begin_ns = std::exchange(entered->second, kOutside);
+    if (begin_ns == kOutside) return;
+    const std::string_view name = names_.Of(static_cast<long>(LoadAt<int64_t>(record, kNumberAt)));
+    const auto result = LoadAt<int64_t>(record, kResultAt);
+    ++second_calls_;
+    ++accounted_;
+    if (is_new && result == 0 && (name.starts_with("clone") || name.ends_with("fork"))) return;  // its birth
+    row_.clear();
+    AppendMs(begin_ns);
+    row_ += " ( ";
+    AppendMs(time_ns - std::min(time_ns, begin_ns));
+    row_ += " ms): ";
+    row_ += NameOf(tid);
+    row_ += ' ';
+    row_ += name;
+    row_ += "() = " + std::to_string(result) + '\n';
+    stream_.Append(now_, row_);
+  }
+
+  // "python3/4711"
+  const std::string& NameOf(pid_t tid) {
+    const auto known = threads_.find(tid);
+    if (known != threads_.end()) return known->second;
+    SetName(tid, CommandName(tid));
+    return threads_[tid];
+  }
+  // Without what readers take for an end of it.
+  void SetName(pid_t tid, std::string name) {
+    for (char& c : name)
+      if (c <= ' ' || c >= 0x7f || c == '/') c = '_';
+    threads_[tid] = name + '/' + std::to_string(tid);
+  }
+  void AppendMs(uint64_t ns) {
+    AppendNumber(row_, ns / 1'000'000);
+    const std::string digits = std::to_string(1'000'000 + ns % 1'000'000);
+    row_ += '.';
+    row_.append(digits, 1);
+  }
+
+  static constexpr uint64_t kOutside = 0;
+  static constexpr size_t kTidAt = 12, kTimeAt = 16, kLostAt = 16, kNameAt = 16, kChildAt = 16,
+                          kParentAt = 20;
+  // Behind the size of the record and the four fields that all tracepoints have.
+  static constexpr size_t kNumberAt = 36, kResultAt = 44;
+
+  Family& family_;
+  RowStream& stream_;
+  std::vector<PerfRing> rings_;  // by CPU
+  std::vector<base::UniqueFd> events_, counters_;
+  Tick now_;
+  uint64_t drained_at_ns_ = 0;
+  uint64_t watched_from_ns_ = 0;
+  uint64_t second_begin_ns_ = 0, second_calls_ = 0;
+  uint64_t resting_since_ns_ = 0;           // 0: it does not rest
+  std::optional<uint64_t> counted_before_;  // by the counters, when the watching began
+  uint64_t accounted_ = 0;                  // calls since then that were seen, or reported as lost
+  bool governed_ = false;                   // some were not seen
+  PerfRecords records_;
+  std::unordered_map<pid_t, uint64_t> entered_;  // by thread: when it went into a call, or kOutside
+  std::unordered_map<pid_t, std::string> threads_;
+  base::SyscallNames names_;
+  std::string row_;
+};
+
+}  // namespace
+
+std::unique_ptr<Probe> MakeSyscallProbe(const ProbeOptions& options, const ProbeContext& context) {
+  return std::make_unique<SyscallProbe>(options, context);
+}
+
+}  // namespace profd::host

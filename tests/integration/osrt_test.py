@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""host-osrt: the system calls of a process, its threads and its children, counted against what it did and against strace."""
+import collections
+import csv
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import harness
+import prof_reader
+
+HOT = harness.BUILD / "tests" / "hot"
+KIND = "host-osrt"
+CALLS = 3000
+WANTED = {"getppid": CALLS, "openat": CALLS // 2, "getuid": CALLS, "getgid": CALLS, "nanosleep": 1}
+LINE = re.compile(r"^(\d+\.\d{6}) \( (\d+\.\d{6}) ms\): (\S+)/(\d+) (\w+)\(\) = (-?\d+)$")
+TRACEFS = "/sys/kernel/tracing"
+# Where nobody has mounted it: for profd alone.
+MOUNTED = ["unshare", "--mount", "sh", "-c", f'mount -t tracefs nodev {TRACEFS} && exec "$@"', "sh"]
+
+
+def tracefs():
+    """What profd must run within to have the kernel's tracepoints; None: they cannot be had."""
+    if os.path.exists(f"{TRACEFS}/events/raw_syscalls"):
+        return []
+    done = subprocess.run([*MOUNTED, "test", "-e", f"{TRACEFS}/events/raw_syscalls"], check=False, capture_output=True)
+    return MOUNTED if done.returncode == 0 else None
+
+
+@harness.needs_root
+class OsrtTest(harness.ProfdTest):
+    def setUp(self):
+        within = tracefs()
+        if within is None:
+            self.skipTest("the kernel has no tracefs")
+        self.daemon = self.profd(within=within)
+
+    def target(self, calls=CALLS):
+        process = subprocess.Popen([str(HOT), "calls", str(calls)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+        def stop():
+            process.kill()
+            process.wait()
+            process.stdin.close()
+            process.stdout.close()
+
+        self.addCleanup(stop)
+        return process
+
+    def go(self, process):
+        process.stdin.write(b"!")
+        process.stdin.flush()
+        process.stdout.readline()
+
+    def begin(self, process):
+        result = self.daemon.ctl("start", "--pid", process.pid, "--collect", KIND, "--json")
+        if "the kernel refuses" in result.err:
+            self.skipTest(result.err)
+        self.assertEqual(result.code, harness.OK, result)
+        started = result.json
+        kind = self.kind(started, KIND, f"pid:{process.pid}")
+        self.assertEqual((kind["verdict"], kind["effective_hz"]), ("started", 0), kind)
+        return started["session"]
+
+    def lines(self, ended):
+        lines = []
+        for path in sorted(pathlib.Path(ended["directory"]).glob("host/data/host_syscall.data.slice_*[0-9]")):
+            for line in path.read_text().splitlines():
+                found = LINE.match(line)
+                self.assertTrue(found, line)
+                lines.append(found.groups())
+        return lines
+
+    def test_every_call_is_there(self):
+        process = self.target()
+        session = self.begin(process)
+        self.go(process)
+        ended = self.daemon.end(session)
+        lines = self.lines(ended)
+        kind = ended["kinds"][0]
+        self.assertEqual((kind["records"], kind["lost"]), (len(lines), 0))
+        counts = collections.Counter(name for _, _, _, _, name, _ in lines)
+        self.assertEqual({name: counts[name] for name in WANTED}, WANTED)
+        results = collections.defaultdict(set)
+        tids = collections.defaultdict(set)
+        for _, _, comm, tid, name, result in lines:
+            results[name].add(int(result))
+            tids[name].add(int(tid))
+            self.assertEqual(comm, "hot")
+        self.assertEqual(results["openat"], {-2})
+        self.assertEqual(results["getppid"], {os.getpid()})
+        self.assertEqual(results["getuid"], {os.geteuid()})
+        self.assertEqual(tids["getppid"], {process.pid})
+        self.assertEqual(len(tids["getuid"] | tids["getgid"] | tids["getppid"]), 3)
+        self.assertEqual(counts["clone3"] + counts["clone"] + counts["fork"] + counts["vfork"], 2)
+        (pause,) = [float(length) for _, length, _, _, name, _ in lines if name == "nanosleep"]
+        self.assertGreaterEqual(pause, 20)
+        # Who reads already when the recording begins is in that call, too.
+        first = min(lines, key=lambda line: float(line[0]))
+        self.assertEqual(first[4], "read")
+
+        self.assertEqual(self.daemon.ctl("verify", ended["directory"]).code, harness.OK)
+        self.assertEqual(prof_reader.check(ended["directory"]), [])
+        with tempfile.TemporaryDirectory() as out:
+            result = self.daemon.ctl("export", ended["directory"], "--format", "csv", "--out", out)
+            self.assertEqual(result.code, harness.OK, result)
+            (table,) = pathlib.Path(out).rglob("*os_runtime*.csv")
+            with open(table, encoding="utf-8", newline="") as file:
+                rows = list(csv.DictReader(file))
+        shown = collections.Counter()
+        for row in rows:
+            shown[row["Name"]] += int(row["Count"])
+        self.assertEqual({name: shown[name] for name in WANTED}, WANTED)
+
+    @unittest.skipUnless(shutil.which("strace"), "strace is not there")
+    def test_the_counts_are_those_of_strace(self):
+        process = self.target()
+        session = self.begin(process)
+        self.go(process)
+        ours = collections.Counter(name for _, _, _, _, name, _ in self.lines(self.daemon.end(session)))
+        with tempfile.NamedTemporaryFile("r", encoding="utf-8") as output:
+            subprocess.run(["strace", "-f", "-c", "-U", "calls,name", "-o", output.name, str(HOT), "calls", str(CALLS)],
+                           input=b"!", stdout=subprocess.DEVNULL, check=True)
+            theirs = {words[1]: int(words[0]) for words in (line.split() for line in output)
+                      if len(words) == 2 and words[0].isdigit()}
+        for name in WANTED:
+            # The loader's own calls, which strace has seen, too.
+            self.assertEqual(ours[name], CALLS // 2 if name == "openat" else theirs.get(name), name)
+        self.assertGreaterEqual(theirs["openat"], ours["openat"])
+
+    def test_more_than_it_keeps_is_counted(self):
+        calls = 400_000
+        process = self.target(calls)
+        session = self.begin(process)
+        self.go(process)
+        ended = self.daemon.end(session)
+        kind = ended["kinds"][0]
+        self.assertEqual(kind["records"], len(self.lines(ended)))
+        self.assertGreater(kind["lost"], 0, "nothing was too much")
+        made = 3.5 * calls
+        self.assertLess(abs(kind["records"] + kind["lost"] - made), 0.01 * made, kind)
+        self.assertEqual(self.daemon.ctl("verify", ended["directory"]).code, harness.OK)
+
+    def test_without_tracefs_it_says_so(self):
+        if tracefs() == []:
+            self.skipTest("tracefs is mounted here")
+        daemon = self.profd()
+        process = self.target()
+        started = daemon.begin("--pid", process.pid, "--collect", f"{KIND},host-mem")
+        kind = self.kind(started, KIND, f"pid:{process.pid}")
+        self.assertEqual(kind["verdict"], "failed")
+        self.assertIn("mount tracefs on /sys/kernel/tracing", kind["reason"])
+        result = daemon.ctl("start", "--pid", process.pid, "--collect", f"{KIND}=50Hz")
+        self.assertEqual(result.code, harness.USAGE, result)
+        self.assertIn("host-osrt has no rate", result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""host-cpu-profile: planted functions of real programs are found, with their threads and children, and nothing of others."""
+import collections
+import csv
+import gzip
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import harness
+import prof_reader
+from perfetto_reader import fields, varint
+
+HOT = harness.BUILD / "tests" / "hot"
+PLENTY = 150  # samples
+KIND = "host-cpu-profile"
+
+
+class Stacks:
+    """A collapsed export: how often each stack was seen, outermost frame first."""
+
+    def __init__(self, text):
+        self.counts = collections.Counter()
+        for line in text.splitlines():
+            stack, count = line.rsplit(" ", 1)
+            self.counts[tuple(stack.split(";"))] += int(count)
+
+    @property
+    def total(self):
+        return sum(self.counts.values())
+
+    def of(self, process):
+        return sum(count for stack, count in self.counts.items() if stack[0] == process)
+
+    def share(self, function, within=lambda stack: True):
+        """Of the samples in which `function` is innermost."""
+        chosen = {stack: count for stack, count in self.counts.items() if within(stack)}
+        return sum(count for stack, count in chosen.items() if function in stack[-1]) / max(1, sum(chosen.values()))
+
+    def has(self, *functions):
+        return any(all(any(function in frame for frame in stack) for function in functions) for stack in self.counts)
+
+
+class ProfileTest(harness.ProfdTest):
+    def setUp(self):
+        self.daemon = self.profd()
+        self.out = pathlib.Path(tempfile.mkdtemp(prefix="profd-test-"))
+        self.addCleanup(shutil.rmtree, self.out)
+
+    def hot(self, *arguments, **options):
+        process = subprocess.Popen([str(HOT), *arguments], stdin=subprocess.PIPE, **options)
+
+        def stop():
+            process.kill()
+            process.wait()
+            process.stdin.close()
+
+        self.addCleanup(stop)
+        return process
+
+    def begin(self, pid, *arguments):
+        result = self.daemon.ctl("start", "--pid", pid, "--collect", KIND, *arguments, "--json")
+        if "the kernel refuses" in result.err or "has no perf events" in result.err:
+            self.skipTest(result.err)
+        self.assertEqual(result.code, harness.OK, result)
+        started = result.json
+        kind = self.kind(started, KIND, f"pid:{pid}")
+        self.assertEqual(kind["verdict"], "started", kind)
+        self.assertRegex(kind["reason"], "^(CPU cycles|software clock: no hardware counters here); .*frame pointers")
+        return started
+
+    def until(self, session, records=PLENTY):
+        harness.wait_until(lambda: self.daemon.status(session)["kinds"][0]["records"] >= records, "samples")
+
+    def export(self, directory, formats):
+        result = self.daemon.ctl("export", directory, "--format", formats, "--out", self.out)
+        self.assertEqual(result.code, harness.OK, result)
+
+    def one(self, pattern):
+        (path,) = self.out.rglob(pattern)
+        return path
+
+    def stacks(self, directory):
+        self.export(directory, "collapsed")
+        return Stacks(self.one("*.collapsed").read_text())
+
+    def test_the_planted_function_is_found(self):
+        target = self.hot()
+        other = self.hot()  # busy beside it, and nobody's business
+        started = self.begin(target.pid)
+        self.until(started["session"])
+        ended = self.daemon.end(started["session"])
+        kind = ended["kinds"][0]
+        self.assertEqual((kind["lost"], kind["effective_hz"]), (0, 99))
+        directory = pathlib.Path(ended["directory"])
+        self.assertEqual(self.daemon.ctl("verify", directory).code, harness.OK)
+        self.assertEqual(prof_reader.check(str(directory)), [])
+        samples = [line.split() for path in directory.glob("profd/cpu-profile.data.slice_*")
+                   for line in path.read_text().splitlines() if path.suffix != ".done"]
+        self.assertEqual(len(samples), kind["records"])
+        self.assertEqual({int(sample[1]) for sample in samples}, {target.pid})
+        self.assertNotIn(str(other.pid), {sample[1] for sample in samples})
+        self.assertEqual([sample for sample in samples if int(sample[4]) <= 0], [])
+
+        self.export(directory, "csv,collapsed,pprof")
+        stacks = Stacks(self.one("*.collapsed").read_text())
+        self.assertEqual(stacks.total, kind["records"])
+        self.assertGreaterEqual(stacks.share("planted::PlantedHot()"), 0.7)
+        self.assertTrue(stacks.has("main", "planted::PlantedHot()"))
+        with open(self.one("host_cpu_top_function_*.csv"), encoding="utf-8", newline="") as table:
+            rows = list(csv.DictReader(table))
+        self.assertEqual(list(rows[0]), ["Device_id", "Function", "Module", "Cycles", "Cycles(%)"])
+        self.assertEqual((rows[0]["Function"], rows[0]["Module"]), ("planted::PlantedHot()", "hot"))
+        self.assertGreaterEqual(float(rows[0]["Cycles(%)"]), 70)
+        self.assertAlmostEqual(sum(float(row["Cycles(%)"]) for row in rows), 100, delta=0.1)
+
+        profile = list(fields(gzip.decompress(self.one("*.pb.gz").read_bytes())))
+        texts = [value.decode() for number, value in profile if number == 6]
+        functions = {}
+        for number, value in profile:
+            if number == 5:
+                function = dict(fields(value))
+                functions[function[1]] = texts[function[2]]
+        places = {}
+        for number, value in profile:
+            if number == 4:
+                place = dict(fields(value))
+                places[place[1]] = functions[dict(fields(place[4]))[1]]
+        counts = collections.Counter()
+        for number, value in profile:
+            if number == 2:
+                sample = dict(list(fields(value))[:2])
+                counts[places[next(varints(sample[1]))]] += next(varints(sample[2]))
+        self.assertEqual(texts[0], "")
+        self.assertEqual(counts["planted::PlantedHot()"] / counts.total(), stacks.share("planted::PlantedHot()"))
+
+    def test_threads_and_children_are_followed(self):
+        target = self.hot("late")
+        started = self.begin(target.pid)
+        self.until(started["session"], 20)
+        target.stdin.write(b"!")
+        target.stdin.flush()
+        self.until(started["session"], 3 * PLENTY)
+        ended = self.daemon.end(started["session"])
+        stacks = self.stacks(ended["directory"])
+        for function in ("planted::PlantedHot()", "planted::LateThread()", "planted::LateChild()"):
+            self.assertTrue(stacks.has(function), function)
+        names = (pathlib.Path(ended["directory"]) / "profd" / "cpu-profile-names.data.slice_0").read_text()
+        self.assertRegex(names, rf"(?m)^thread {target.pid} \d+ late-thread$")
+        self.assertEqual(len(re.findall(r"(?m)^process \d+ hot$", names)), 2)
+
+    def test_the_kernels_functions_have_names_and_no_addresses(self):
+        target = self.hot("kernel")
+        started = self.begin(target.pid)
+        self.until(started["session"])
+        ended = self.daemon.end(started["session"])
+        for path in pathlib.Path(ended["directory"]).rglob("profd/cpu-profile*"):
+            self.assertNotRegex(path.read_text(), r"\b@?f{7}[0-9a-f]{9}\b")
+        stacks = self.stacks(ended["directory"])
+        self.assertTrue(stacks.has("main", "_[k]"), stacks.counts)
+        if "no names of kernel" not in ended["kinds"][0]["reason"]:
+            self.assertTrue(stacks.has("do_syscall_64_[k]") or stacks.has("el0_svc_[k]"), stacks.counts)
+
+    def test_an_executed_program_has_its_own_names(self):
+        target = subprocess.Popen(["/bin/sh", "-c", f"read go; exec {HOT}"], stdin=subprocess.PIPE)
+        self.addCleanup(lambda: (target.kill(), target.wait(), target.stdin.close()))
+        started = self.begin(target.pid)
+        target.stdin.write(b"\n")
+        target.stdin.flush()
+        self.until(started["session"])
+        stacks = self.stacks(self.daemon.end(started["session"])["directory"])
+        self.assertGreaterEqual(stacks.share("planted::PlantedHot()", lambda stack: stack[0] == "hot"), 0.7)
+
+    def test_a_file_that_has_changed_gives_no_names(self):
+        program = self.out / "changing"
+        shutil.copy(HOT, program)
+        target = subprocess.Popen([str(program)])
+        self.addCleanup(lambda: (target.kill(), target.wait()))
+        started = self.begin(target.pid)
+        self.until(started["session"])
+        directory = self.daemon.end(started["session"])["directory"]
+        program.unlink()
+        shutil.copy(HOT, program)
+        result = self.daemon.ctl("export", directory, "--format", "collapsed", "--out", self.out)
+        self.assertEqual(result.code, harness.OK, result)
+        self.assertIn("changing: is not the file any more that ran", result.out)
+        text = self.one("*.collapsed").read_text()
+        self.assertNotIn("Planted", text)
+        self.assertIn("[changing+0x", text)
+
+    def test_a_jits_functions_come_from_its_perf_map(self):
+        node = shutil.which("node")
+        if node is None:
+            self.skipTest("node is not there")
+        script = ("function plantedHot() { let sum = 0; for (let i = 0; i < 1e6; ++i) sum = (sum * 31 + i) | 0; return sum; }"
+                  "let all = 0; while (true) all += plantedHot();")
+        target = subprocess.Popen([node, "--perf-basic-prof", "-e", script], cwd=self.out)  # it leaves a log there
+        self.addCleanup(lambda: (target.kill(), target.wait(),
+                                 pathlib.Path(f"/tmp/perf-{target.pid}.map").unlink(missing_ok=True)))
+        started = self.begin(target.pid)
+        self.until(started["session"], 2 * PLENTY)
+        stacks = self.stacks(self.daemon.end(started["session"])["directory"])
+        self.assertGreaterEqual(stacks.share("plantedHot"), 0.7)
+
+    def test_what_cannot_be_is_refused(self):
+        target = self.hot()
+        result = self.daemon.ctl("start", "--pid", target.pid, "--collect", f"{KIND}=1000Hz")
+        self.assertEqual(result.code, harness.USAGE, result)
+        self.assertIn("whole number from 1 to 999 Hz", result.err)
+        result = self.daemon.ctl("start", "--collect", KIND)
+        self.assertEqual(result.code, harness.USAGE, result)
+        result = self.daemon.ctl("start", "--pid", target.pid, "--collect", KIND, user=harness.nobody())
+        self.assertEqual(result.code, harness.PERMISSION, result)
+        started = self.daemon.begin("--pid", target.pid, "--collect", "host-mem")
+        directory = self.daemon.end(started["session"])["directory"]
+        result = self.daemon.ctl("export", directory, "--format", "collapsed", "--out", self.out)
+        self.assertNotEqual(result.code, harness.OK, result)
+        self.assertIn("no host-cpu-profile is in it", result.err)
+
+
+def varints(packed):
+    at = 0
+    while at < len(packed):
+        value, at = varint(packed, at)
+        yield value
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,81 @@
+#include "daemon/host/code_map.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <set>
+
+#include "daemon/host/kernel_names.h"
+
+namespace profd::host {
+namespace {
+
+uint64_t FileOffset(const CodeMap& map, uint64_t address) {
+  const CodeMapping* mapping = map.Find(address);
+  return mapping == nullptr ? UINT64_MAX : address - mapping->begin + mapping->file_offset;
+}
+
+TEST(CodeMap, FindsWhatWasMappedLast) {
+  CodeMap map;
+  EXPECT_EQ(map.Find(0), nullptr);
+  map.Add({0x1000, 0x5000, 0x100, 1});
+  EXPECT_EQ(map.Find(0xfff), nullptr);
+  EXPECT_EQ(FileOffset(map, 0x1000), 0x100u);
+  EXPECT_EQ(FileOffset(map, 0x4fff), 0x40ffu);
+  EXPECT_EQ(map.Find(0x5000), nullptr);
+
+  map.Add({0x2000, 0x3000, 0, 2});  // in the middle of it
+  EXPECT_EQ(map.Find(0x1fff)->module, 1u);
+  EXPECT_EQ(map.Find(0x2000)->module, 2u);
+  EXPECT_EQ(map.Find(0x3000)->module, 1u);
+  EXPECT_EQ(FileOffset(map, 0x3000), 0x2100u);
+
+  map.Add({0x0, 0x2800, 0, 3});  // over its front and half of the next
+  EXPECT_EQ(map.Find(0x27ff)->module, 3u);
+  EXPECT_EQ(map.Find(0x2800)->module, 2u);
+  EXPECT_EQ(FileOffset(map, 0x2800), 0x800u);
+
+  map.Add({0x0, 0x10000, 0, 4});  // over all
+  for (const uint64_t address : {0x0, 0x2800, 0x4000, 0xffff}) EXPECT_EQ(map.Find(address)->module, 4u);
+  map.Add({0x7000, 0x7000, 0, 5});  // nothing
+  EXPECT_EQ(map.Find(0x7000)->module, 4u);
+  map.Clear();
+  EXPECT_EQ(map.Find(0x7000), nullptr);
+}
+
+TEST(CodeMap, ReadsTheCodeOfAProcess) {
+  const auto here = reinterpret_cast<uint64_t>(&ReadCode);
+  std::set<std::string> paths;
+  int mine = 0;
+  ReadCode(::getpid(), [&](const CodeMapping& mapping, const Module& module) {
+    EXPECT_LT(mapping.begin, mapping.end);
+    paths.insert(module.path);
+    if (here < mapping.begin || here >= mapping.end) return;
+    ++mine;
+    EXPECT_TRUE(module.path.ends_with("host_test")) << module.path;
+    EXPECT_NE(module.inode, 0u);
+    EXPECT_FALSE(IsAnonymous(module.path));
+  });
+  EXPECT_EQ(mine, 1);
+  EXPECT_TRUE(paths.contains("[vdso]"));
+  ReadCode(0, [](const CodeMapping&, const Module&) { FAIL() << "no process has this number"; });
+}
+
+TEST(CodeMap, KnowsMemoryWithoutAFile) {
+  for (const char* path :
+       {"", "//anon", "[heap]", "[anon:v8]", "/memfd:jit (deleted)", "/dev/zero (deleted)"})
+    EXPECT_TRUE(IsAnonymous(path)) << path;
+  for (const char* path : {"[vdso]", "/usr/bin/node", "/home/anon/x"})
+    EXPECT_FALSE(IsAnonymous(path)) << path;
+}
+
+TEST(KernelNames, NamesFunctionsOrSaysThatItCannot) {
+  KernelNames::Hold();
+  const auto names = KernelNames::Load();
+  EXPECT_EQ(names->empty(), !KernelNames::Readable());
+  EXPECT_EQ(names->Find(0), "[kernel]");
+  EXPECT_EQ(names, KernelNames::Load()) << "shared by those who use it";
+}
+
+}  // namespace
+}  // namespace profd::host
