@@ -203,7 +203,13 @@ bool DecodeOnly(const std::string& prof) {
   Nowhere nowhere;
   format::Texts texts;
   client::Progress progress;
-  client::Decode(capture.value(), client::Wanted{}, false, {&nowhere, &nowhere, &texts, &report, &progress});
+  client::Sinks sinks;
+  sinks.rows = &nowhere;
+  sinks.spans = &nowhere;
+  sinks.texts = &texts;
+  sinks.report = &report;
+  sinks.progress = &progress;
+  client::Decode(capture.value(), client::Wanted{}, false, sinks);
   return report.complete();
 }
 
