@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 """A process that uses CANN, its libmspti.so and profd: what the library hands out is on disk or counted as lost."""
+import collections
+import csv
+import decimal
 import json
 import pathlib
 import subprocess
@@ -98,6 +101,26 @@ class MsptiTest(harness.ProfdTest):
             times.sort()
             for (_, earlier_end), (later_begin, _) in zip(times, times[1:]):
                 self.assertLessEqual(earlier_end, later_begin)
+
+    def test_memory_operations_come_out_as_a_table(self):
+        daemon = self.profd()
+        cann = Cann(self, daemon, ", rates: {memset: 100, memcpy: 100}")
+        cann.load()
+        session = daemon.begin("--pid", cann.pid, "--collect", "agent-memory")
+        cann.work(0.5)
+        sealed = daemon.end(session["session"])
+        agent = self.agent(sealed)
+        out = daemon.directory / "tables"
+        self.assertEqual(daemon.ctl("export", sealed["directory"], "--format", "csv", "--out", out).code, harness.OK)
+        (table,) = out.glob("**/agent_memory_*.csv")
+        with open(table, encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        told = collections.Counter((record["name"], record["values"]["bytes"]) for record in agent.of("memory"))
+        self.assertGreater(len({name for name, _ in told}), 2, told)
+        self.assertEqual(collections.Counter((row["Operation"], int(row["Size(B)"])) for row in rows), told)
+        self.assertEqual({row["Device_id"] for row in rows}, {"0", "1"})
+        durations = [decimal.Decimal(row["Duration(us)"]) for row in rows]
+        self.assertTrue(min(durations) >= 0 and max(durations) > 0, durations[:10])
 
     def test_start_and_stop_while_it_works(self):
         daemon = self.profd()
