@@ -236,9 +236,10 @@ std::string LeasesJson(const std::vector<v1::Lease>& leases) {
   return Line({{"leases", std::move(array)}});
 }
 
-std::string AnswerJson(const std::string& host, int exit_code, const std::string& out,
+std::string AnswerJson(const std::string& host, const std::string& via, int exit_code, const std::string& out,
                        const std::string& err) {
   Json line = {{"host", host}, {"exit", exit_code}};
+  if (!via.empty()) line["via"] = via;
   if (!err.empty()) line["error"] = err;
   if (!out.empty()) line["reply"] = Json::parse(out, nullptr, false);
   return Line(line);

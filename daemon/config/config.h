@@ -83,6 +83,7 @@ struct Config {
     std::string users;      // name=account: what that account may
     // Listen without certificates, on loopback only: what whoever connects may: viewer, operator, admin.
     std::string plain = "off";
+    std::string relay;  // patterns of the nodes that this one asks for callers: "n*:9478"; "" = none
   } remote;
 
   // Values that are always there: profctl watch, profctl top, metrics.

@@ -93,6 +93,7 @@ std::vector<Key> KeysOf(Config& c) {
       {"remote", "admins", &c.remote.admins},
       {"remote", "users", &c.remote.users},
       {"remote", "plain", OneOf{&c.remote.plain, {"off", "viewer", "operator", "admin"}}},
+      {"remote", "relay", &c.remote.relay},
       {"live", "hz", Number{&c.live.hz, 0, 10}},
       {"live", "off", &c.live.off},
       {"live", "channels", &c.live.channels},
