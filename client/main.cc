@@ -99,6 +99,8 @@ void Describe(CLI::App* app, CommandLine* line) {
                   "every process with an agent; with --label only those, e.g. --label rank=0-7");
   start->add_option("--steps", options.steps,
                     "agents record these steps only: skip_first=N,wait=N,warmup=N,active=N,repeat=N");
+  start->add_option("--step", options.step,
+                    "agents begin with the step of this number, by the training loop's own count");
   start->add_flag("--flight-recorder", options.flight_recorder,
                   "agents keep the newest records in memory; profctl snapshot writes them out");
   start->add_option("--devices", options.devices, "all, or numbers: 0,1");

@@ -39,6 +39,7 @@ struct StartOptions {
   std::vector<std::string> labels;
   bool all_agents = false;
   std::string steps;
+  std::string step;
   bool flight_recorder = false;
   bool resume = false;
   bool wait = false;

@@ -25,6 +25,7 @@ using base::Result;
 using base::Status;
 
 constexpr uint32_t kProgressPeriodMs = 500;
+constexpr size_t kMaxStep = size_t{1} << 40;
 constexpr uint64_t kLookAgainNs = 50'000'000;
 constexpr char kClockAhead[] = "clock_ahead_ns", kClockUncertainty[] = "clock_uncertainty_ns";
 
@@ -53,6 +54,13 @@ Status ParseUnits(const StartOptions& options, v1::SessionSpec* spec) {
   spec->set_all_agents(options.all_agents);
   if (!options.steps.empty()) {
     PROFD_ASSIGN_OR_RETURN(*spec->mutable_steps(), ParseSteps(options.steps));
+  }
+  if (!options.step.empty()) {
+    PROFD_ASSIGN_OR_RETURN(const uint64_t step, ParseCount("--step", options.step, kMaxStep));
+    v1::StepSchedule* steps = spec->mutable_steps();
+    steps->set_from_step(step);
+    // Without a schedule: every step from then on.
+    if (steps->active() == 0) steps->set_active(1);
   }
   spec->set_flight_recorder(options.flight_recorder);
   spec->set_resume(options.resume);

@@ -9,6 +9,7 @@ import tempfile
 import time
 import unittest
 
+import agent_reader
 import fleet
 import harness
 
@@ -60,6 +61,23 @@ class FleetTest(harness.ProfdTest):
         # One machine has one clock: what the nodes say of their begin and what was measured through it agree.
         self.assertGreaterEqual(skew["skew_ns"], 0)
         self.assertGreaterEqual(skew["last_late_ns"] + skew["clock_uncertainty_ns"], 0)
+
+    def test_all_begin_with_one_step(self):
+        self.addCleanup(self.stop_all)
+        nodes = self.nodes[:2]
+        jobs = [self.job(node, labels="job=llm") for node in nodes]
+        others = [self.job(node, labels="job=other") for node in nodes]
+        jobs[1].order("steps 3")  # their loops are not equally far
+        begun = self.ask("start", "--all-agents", "--label", "job=llm", "--collect", "agent-step", "--step", "5", "--json",
+                         hosts=",".join(self.hosts[:2]))
+        self.assertEqual(begun.code, harness.OK, begun)
+        for job in jobs + others:
+            job.order("steps 8")
+        for i, (node, answer) in enumerate(zip(nodes, lines(begun))):
+            self.assertEqual(answer["reply"]["pids"], [jobs[i].pid])
+            sealed = node.end(answer["reply"]["session"])
+            [agent] = agent_reader.agents(sealed["directory"])
+            self.assertEqual([record["value"] for record in agent.of("step_begin")], list(range(5, (8, 11)[i])))
 
     def test_a_third_of_them_does_not_answer(self):
         self.addCleanup(self.stop_all)
