@@ -21,12 +21,14 @@
 #include "client/fleet/rounds.h"
 #include "client/manual.h"
 #include "client/text.h"
+#include "node/etcd.h"
 
 namespace profd::client {
 namespace {
 
 constexpr char kAbout[] = "profctl: asks profd to collect performance data of NPU devices and their host";
 constexpr uint64_t kFleetTimeoutNs = 30'000'000'000;
+constexpr char kRegistered[] = "/profd/nodes/";
 constexpr char kConfig[] = "/etc/profd/profctl.conf";
 constexpr char kExitCodes[] =
     "Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 permission, 5 unavailable, 6 busy, 7 partial loss,\n"
@@ -34,7 +36,7 @@ constexpr char kExitCodes[] =
 
 struct CommandLine {
   Common common;
-  std::string hosts, relays, parallel = "128", timeout;
+  std::string hosts, relays, etcd, parallel = "128", timeout;
   std::string at;
   StartOptions start;
   RunOptions run;
@@ -72,9 +74,11 @@ void Describe(CLI::App* app, CommandLine* line) {
   app->add_option("--socket", line->common.socket,
                   "profd's socket; default PROFD_ADDRESS, else /run/profd/profd.sock");
   app->add_option("--host", line->common.host, "another node's profd: HOST:PORT (remote.listen there)");
-  app->add_option("--hosts", line->hosts, "many at once: n[001-512],n7:9478,@FILE,slurm:JOBID,k8s:SELECTOR");
+  app->add_option("--hosts", line->hosts,
+                  "many at once: n[001-512],n7:9478,@FILE,slurm:JOBID,k8s:SELECTOR,etcd:PREFIX?LABEL=VALUE");
   app->add_option("--relays", line->relays,
                   "of --hosts: these nodes ask the others (remote.relay there), as --hosts");
+  app->add_option("--etcd", line->etcd, "of --hosts etcd:…: HOST:PORT,…, or https://HOST:PORT");
   app->add_option("--parallel", line->parallel, "of --hosts at once; default 128");
   app->add_option("--timeout", line->timeout, "gives up on what has not answered by then, e.g. 30s");
   app->add_option("--tls-ca", line->common.ca, "PEM file: who signs the certificates of nodes");
@@ -299,6 +303,18 @@ void RaiseFileLimit() {
   ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
+base::Result<Entries> Registered(const CommandLine& line, const std::string& prefix) {
+  if (line.etcd.empty())
+    return base::Status(base::Code::kInvalidArgument, "name the endpoints of the etcd with --etcd");
+  const bool tls = line.etcd.find("https://") != std::string::npos;
+  node::Credentials credentials = node::Credentials::None();
+  if (tls) {
+    PROFD_ASSIGN_OR_RETURN(credentials, CredentialsOf(line.common));
+  }
+  PROFD_ASSIGN_OR_RETURN(const auto etcd, node::Etcd::Open(line.etcd, credentials));
+  return etcd->List(prefix.empty() ? kRegistered : prefix);
+}
+
 ExitCode OnHosts(const CommandLine& line, const CLI::App& verb) {
   const std::string name = verb.get_name();
   for (const char* const local : {"run", "mv", "verify", "export", "query"}) {
@@ -312,7 +328,8 @@ ExitCode OnHosts(const CommandLine& line, const CLI::App& verb) {
   if (!line.start.output.empty()) return Usage("--output: not with --hosts; fetch brings the results");
   const auto parallel = ParseCount("--parallel", line.parallel, 4096);
   if (!parallel.ok()) return Fail(parallel.status());
-  const auto hosts = ExpandHosts(line.hosts);
+  const Registry registry = [&line](const std::string& prefix) { return Registered(line, prefix); };
+  const auto hosts = ExpandHosts(line.hosts, registry);
   if (!hosts.ok()) return Fail(hosts.status());
   RaiseFileLimit();
   const auto one = [&](const Common& common) { return Dispatch(common, line, verb); };
@@ -321,7 +338,7 @@ ExitCode OnHosts(const CommandLine& line, const CLI::App& verb) {
     return ReportAnswers(line.common, AskAll(line.common, *hosts, *parallel, one));
   Way way{.relays = {}, .parallel = *parallel, .at_wall_ns = line.start.at_wall_ns};
   if (!line.relays.empty()) {
-    auto relays = ExpandHosts(line.relays);
+    auto relays = ExpandHosts(line.relays, registry);
     if (!relays.ok()) return Fail(relays.status());
     way.relays = std::move(relays).value();
   }

@@ -13,6 +13,7 @@ class ChannelCredentials;
 namespace profd::node {
 
 // What both sides show; texts of PEM files.
+class Etcd;
 class Peer;
 
 class Credentials {
@@ -21,6 +22,7 @@ class Credentials {
   static Credentials None();  // loopback
 
  private:
+  friend class Etcd;
   friend class Peer;
   std::shared_ptr<grpc::ChannelCredentials> credentials_;
 };
