@@ -12,12 +12,14 @@
 #include <mutex>
 #include <set>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/version.h"
 #include "client/text.h"
 #include "profd/v1/control.grpc.pb.h"
+#include "profd/v1/relay.grpc.pb.h"
 
 namespace profd::client {
 
@@ -79,7 +81,9 @@ class ControlClient::Impl {
       : name(endpoint.name()),
         ticket(std::move(ticket_text)),
         deadline_ns(endpoint.deadline_ns),
-        stub(v1::Control::NewStub(MakeChannel(endpoint))) {}
+        channel(MakeChannel(endpoint)),
+        stub(v1::Control::NewStub(channel)) {}
+  Impl(std::string host, Exchange* others) : name(std::move(host)), deadline_ns(0), exchange(others) {}
 
   // A context that CancelAll() finds. **Owns:** its place in the list.
   class Call {
@@ -107,12 +111,30 @@ class ControlClient::Impl {
   base::Result<Reply> Ask(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*, const Request&,
                                                                     Reply*),
                           const Request& request, seconds patience) {
+    if (exchange != nullptr) return Recall<Reply>(request);
     Call call(*this);
     call.context.set_deadline(Deadline(patience));
     Reply reply;
     const grpc::Status status = (stub.get()->*method)(&call.context, request, &reply);
     if (!status.ok()) return Explain(status);
     return reply;
+  }
+
+  // What others brought; requests are called after their method.
+  template <typename Reply>
+  base::Result<Reply> Recall(const google::protobuf::Message& request) {
+    if (exchange->IsWaiting()) return Status(Code::kCancelled, "an earlier call has no answer yet");
+    if (exchange->next == exchange->calls.size()) {
+      const std::string& type = request.GetDescriptor()->name();
+      exchange->calls.push_back(
+          {.method = type.substr(0, type.rfind("Request")), .request = request.SerializeAsString()});
+      return Status(Code::kCancelled, "not asked yet");
+    }
+    const Exchange::Call& call = exchange->calls[exchange->next++];
+    Reply reply;
+    if (call.code == 0 && reply.ParseFromString(call.reply)) return reply;
+    if (call.code == 0) return Status(Code::kInternal, "profd at " + name + ": the answer cannot be read");
+    return Explain({static_cast<grpc::StatusCode>(call.code), call.message, call.from_node ? "its own" : ""});
   }
 
   std::chrono::system_clock::time_point Deadline(seconds patience) const {
@@ -170,6 +192,8 @@ class ControlClient::Impl {
   const std::string name;
   const std::string ticket;
   const uint64_t deadline_ns;
+  Exchange* const exchange = nullptr;  // instead of a channel
+  const std::shared_ptr<grpc::Channel> channel;
   const std::unique_ptr<v1::Control::Stub> stub;
   std::mutex mutex;
   bool cancelled = false;
@@ -178,9 +202,12 @@ class ControlClient::Impl {
 
 ControlClient::ControlClient(Endpoint endpoint, std::string ticket)
     : impl_(std::make_unique<Impl>(endpoint, std::move(ticket))) {}
+ControlClient::ControlClient(std::string host, Exchange* exchange)
+    : impl_(std::make_unique<Impl>(std::move(host), exchange)) {}
 ControlClient::~ControlClient() = default;
 
 base::Result<v1::HelloReply> ControlClient::Hello() {
+  if (impl_->exchange != nullptr) return v1::HelloReply();
   v1::HelloRequest request;
   request.set_protocol(base::kProtocolVersion);
   request.set_client_version(std::string("profctl ") + base::kVersion);
@@ -195,6 +222,7 @@ base::Result<v1::HelloReply> ControlClient::Hello() {
 }
 
 base::Result<ClockDistance> ControlClient::MeasureClock() {
+  if (impl_->exchange != nullptr) return ClockDistance();  // whoever asks it does
   ClockDistance best{.ahead_ns = 0, .uncertainty_ns = UINT64_MAX};
   for (int i = 0; i < kClockLooks; ++i) {
     const uint64_t begin_wall_ns = base::WallNs();
@@ -210,8 +238,16 @@ base::Result<ClockDistance> ControlClient::MeasureClock() {
   return best;
 }
 
-base::Result<v1::SessionInfo> ControlClient::Start(const v1::SessionSpec& spec, uint64_t wait_ns) {
+void ControlClient::Pause(uint64_t ns) {
+  Exchange* const exchange = impl_->exchange;
+  if (exchange == nullptr) return std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
+  if (exchange->next == exchange->calls.size()) exchange->pause_ns = ns;
+}
+
+base::Result<v1::SessionInfo> ControlClient::Start(const v1::SessionSpec& spec, uint64_t wait_ns,
+                                                   const std::string& once) {
   v1::StartRequest request;
+  request.set_once(once);
   *request.mutable_spec() = spec;
   request.set_wait_ns(wait_ns);
   const seconds waits(wait_ns / 1'000'000'000);
@@ -332,6 +368,21 @@ Status ControlClient::Live(const std::vector<std::string>& kinds, uint32_t perio
     return Status::Ok();
   }
   return impl_->ExplainStream(stream->Finish(), answered);
+}
+
+Status ControlClient::Relay(const v1::RelayRequest& request, uint64_t deadline_ns,
+                            const std::function<void(const v1::RelayAnswer&)>& on_answer) {
+  Impl::Call call(*impl_);
+  const uint64_t now_ns = base::MonotonicNs();
+  call.context.set_deadline(std::chrono::system_clock::now() +
+                            std::chrono::nanoseconds(deadline_ns > now_ns ? deadline_ns - now_ns : 0));
+  const auto stream = v1::Relay::NewStub(impl_->channel)->Ask(&call.context, request);
+  for (v1::RelayAnswer answer; stream->Read(&answer);) on_answer(answer);
+  const grpc::Status status = stream->Finish();
+  if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+    return {Code::kUnimplemented, "profd there asks no other nodes (remote.relay)"};
+  }
+  return status.ok() ? Status::Ok() : impl_->Explain(status);
 }
 
 void ControlClient::CancelAll() {

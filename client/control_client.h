@@ -9,8 +9,10 @@
 
 #include "base/status.h"
 #include "client/endpoint.h"
+#include "client/exchange.h"
 #include "profd/v1/control.pb.h"
 #include "profd/v1/metrics.pb.h"
+#include "profd/v1/relay.pb.h"
 #include "profd/v1/session.pb.h"
 
 namespace profd::client {
@@ -29,6 +31,9 @@ class ControlClient {
   ControlClient(Endpoint endpoint, std::string ticket);
   ControlClient(std::string socket, std::string ticket)
       : ControlClient(Endpoint{.socket = std::move(socket)}, std::move(ticket)) {}
+  // Makes no calls: `exchange`, which must outlive it, has the answers of `host`, or notes what is to be
+  // asked.
+  ControlClient(std::string host, Exchange* exchange);
   ~ControlClient();
   ControlClient(const ControlClient&) = delete;
   ControlClient& operator=(const ControlClient&) = delete;
@@ -37,7 +42,10 @@ class ControlClient {
   base::Result<v1::HelloReply> Hello();
   // The best of a few looks.
   base::Result<ClockDistance> MeasureClock();
-  base::Result<v1::SessionInfo> Start(const v1::SessionSpec& spec, uint64_t wait_ns = 0);
+  // Between two looks.
+  void Pause(uint64_t ns);
+  base::Result<v1::SessionInfo> Start(const v1::SessionSpec& spec, uint64_t wait_ns = 0,
+                                      const std::string& once = "");
   base::Result<v1::StopReply> Stop(const v1::StopRequest& request);
   // `last_ns` 0 = all that is in memory.
   base::Result<v1::SessionInfo> Snapshot(const std::string& session, uint64_t last_ns);
@@ -63,6 +71,10 @@ class ControlClient {
   // Calls `on_values` for every set of values until it says false (then ok), or profd ends.
   base::Status Live(const std::vector<std::string>& kinds, uint32_t period_ms,
                     const std::function<bool(const v1::LiveValues&)>& on_values);
+
+  // Lets this node ask others; `on_answer` gets each one's answer as it comes.
+  base::Status Relay(const v1::RelayRequest& request, uint64_t deadline_ns,
+                     const std::function<void(const v1::RelayAnswer&)>& on_answer);
 
   // Every call under way fails with kCancelled, now and from now on.
   void CancelAll();

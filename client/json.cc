@@ -236,12 +236,24 @@ std::string LeasesJson(const std::vector<v1::Lease>& leases) {
   return Line({{"leases", std::move(array)}});
 }
 
-std::string AnswerJson(const std::string& host, int exit_code, const std::string& out,
+std::string AnswerJson(const std::string& host, const std::string& via, int exit_code, const std::string& out,
                        const std::string& err) {
   Json line = {{"host", host}, {"exit", exit_code}};
+  if (!via.empty()) line["via"] = via;
   if (!err.empty()) line["error"] = err;
   if (!out.empty()) line["reply"] = Json::parse(out, nullptr, false);
   return Line(line);
+}
+
+std::optional<Registration> ParseRegistration(const std::string& text) {
+  const Json value = Json::parse(text, nullptr, false);
+  if (!value.is_object() || !value.contains("host") || !value["host"].is_string()) return std::nullopt;
+  Registration registration{.host = value["host"], .labels = {}};
+  if (!value.contains("labels") || !value["labels"].is_object()) return registration;
+  for (const auto& [name, label] : value["labels"].items()) {
+    if (label.is_string()) registration.labels[name] = label;
+  }
+  return registration;
 }
 
 std::string SkewJson(size_t fired, uint64_t skew_ns, int64_t last_late_ns, uint64_t uncertainty_ns) {

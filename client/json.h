@@ -1,6 +1,8 @@
 // --json: what scripts read. Field names are stable (docs/profctl.md).
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,10 +24,16 @@ std::string TargetsJson(const v1::TargetsReply& reply);
 std::string LeaseJson(const v1::Lease& lease);
 std::string LeasesJson(const std::vector<v1::Lease>& leases);
 std::string ChecksJson(const std::vector<v1::Check>& checks);
-// `out`: what the verb printed as JSON, "" = nothing.
-std::string AnswerJson(const std::string& host, int exit_code, const std::string& out,
+// `via`: the relay that asked, or ""; `out`: what the verb printed as JSON, "" = nothing.
+std::string AnswerJson(const std::string& host, const std::string& via, int exit_code, const std::string& out,
                        const std::string& err);
 std::string SkewJson(size_t fired, uint64_t skew_ns, int64_t last_late_ns, uint64_t uncertainty_ns);
+// What a node's profd says of itself in a registry; nullopt when it is nothing that profd writes.
+struct Registration {
+  std::string host;
+  std::map<std::string, std::string> labels;
+};
+std::optional<Registration> ParseRegistration(const std::string& text);
 // `is_ok`: of every directory that was named, also those that could not be read.
 std::string VerifyJson(const std::vector<VerifyReport>& reports, bool is_ok);
 std::string ExportJson(const std::vector<ExportResult>& results, bool is_ok);

@@ -1,4 +1,5 @@
 // profctl: what the command line looks like; the verbs are in commands/.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -6,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <random>
 #include <string>
 #include <utility>
 
@@ -16,14 +18,17 @@
 #include "client/commands/commands.h"
 #include "client/fleet/fleet.h"
 #include "client/fleet/hosts.h"
+#include "client/fleet/rounds.h"
 #include "client/manual.h"
 #include "client/text.h"
+#include "node/etcd.h"
 
 namespace profd::client {
 namespace {
 
 constexpr char kAbout[] = "profctl: asks profd to collect performance data of NPU devices and their host";
 constexpr uint64_t kFleetTimeoutNs = 30'000'000'000;
+constexpr char kRegistered[] = "/profd/nodes/";
 constexpr char kConfig[] = "/etc/profd/profctl.conf";
 constexpr char kExitCodes[] =
     "Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 permission, 5 unavailable, 6 busy, 7 partial loss,\n"
@@ -31,7 +36,7 @@ constexpr char kExitCodes[] =
 
 struct CommandLine {
   Common common;
-  std::string hosts, parallel = "128", timeout;
+  std::string hosts, relays, etcd, parallel = "128", timeout;
   std::string at;
   StartOptions start;
   RunOptions run;
@@ -69,7 +74,11 @@ void Describe(CLI::App* app, CommandLine* line) {
   app->add_option("--socket", line->common.socket,
                   "profd's socket; default PROFD_ADDRESS, else /run/profd/profd.sock");
   app->add_option("--host", line->common.host, "another node's profd: HOST:PORT (remote.listen there)");
-  app->add_option("--hosts", line->hosts, "many at once: n[001-512],n7:9478,@FILE,slurm:JOBID,k8s:SELECTOR");
+  app->add_option("--hosts", line->hosts,
+                  "many at once: n[001-512],n7:9478,@FILE,slurm:JOBID,k8s:SELECTOR,etcd:PREFIX?LABEL=VALUE");
+  app->add_option("--relays", line->relays,
+                  "of --hosts: these nodes ask the others (remote.relay there), as --hosts");
+  app->add_option("--etcd", line->etcd, "of --hosts etcd:…: HOST:PORT,…, or https://HOST:PORT");
   app->add_option("--parallel", line->parallel, "of --hosts at once; default 128");
   app->add_option("--timeout", line->timeout, "gives up on what has not answered by then, e.g. 30s");
   app->add_option("--tls-ca", line->common.ca, "PEM file: who signs the certificates of nodes");
@@ -94,6 +103,8 @@ void Describe(CLI::App* app, CommandLine* line) {
                   "every process with an agent; with --label only those, e.g. --label rank=0-7");
   start->add_option("--steps", options.steps,
                     "agents record these steps only: skip_first=N,wait=N,warmup=N,active=N,repeat=N");
+  start->add_option("--step", options.step,
+                    "agents begin with the step of this number, by the training loop's own count");
   start->add_flag("--flight-recorder", options.flight_recorder,
                   "agents keep the newest records in memory; profctl snapshot writes them out");
   start->add_option("--devices", options.devices, "all, or numbers: 0,1");
@@ -259,6 +270,14 @@ ExitCode Dispatch(const Common& common, const CommandLine& line, const CLI::App&
   return RunDoctor(common, line.doctor);
 }
 
+// The same for every node and every time it is asked, never the same again.
+std::string RandomText() {
+  std::random_device device;
+  char text[33];
+  std::snprintf(text, sizeof text, "%08x%08x%08x%08x", device(), device(), device(), device());
+  return text;
+}
+
 // What the verbs have in common and CLI11 does not check.
 base::Status Prepare(CommandLine* line) {
   if (!line->timeout.empty()) {
@@ -267,6 +286,7 @@ base::Status Prepare(CommandLine* line) {
   } else if (!line->hosts.empty()) {
     line->common.deadline_ns = base::MonotonicNs() + kFleetTimeoutNs;
   }
+  if (!line->hosts.empty()) line->start.once = RandomText();
   if (!line->at.empty()) {
     if (!line->start.delay.empty())
       return {base::Code::kInvalidArgument, "--at and --delay: give one of them"};
@@ -275,6 +295,26 @@ base::Status Prepare(CommandLine* line) {
     if (line->common.deadline_ns != 0) line->common.deadline_ns += line->start.at_wall_ns - base::WallNs();
   }
   return {};
+}
+
+// A node that hangs keeps its connection until the end.
+void RaiseFileLimit() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+}
+
+base::Result<Entries> Registered(const CommandLine& line, const std::string& prefix) {
+  if (line.etcd.empty())
+    return base::Status(base::Code::kInvalidArgument, "name the endpoints of the etcd with --etcd");
+  const bool tls = line.etcd.find("https://") != std::string::npos;
+  node::Credentials credentials = node::Credentials::None();
+  if (tls) {
+    PROFD_ASSIGN_OR_RETURN(credentials, CredentialsOf(line.common));
+  }
+  PROFD_ASSIGN_OR_RETURN(const auto etcd, node::Etcd::Open(line.etcd, credentials));
+  return etcd->List(prefix.empty() ? kRegistered : prefix);
 }
 
 ExitCode OnHosts(const CommandLine& line, const CLI::App& verb) {
@@ -290,11 +330,22 @@ ExitCode OnHosts(const CommandLine& line, const CLI::App& verb) {
   if (!line.start.output.empty()) return Usage("--output: not with --hosts; fetch brings the results");
   const auto parallel = ParseCount("--parallel", line.parallel, 4096);
   if (!parallel.ok()) return Fail(parallel.status());
-  const auto hosts = ExpandHosts(line.hosts);
+  const Registry registry = [&line](const std::string& prefix) { return Registered(line, prefix); };
+  const auto hosts = ExpandHosts(line.hosts, registry);
   if (!hosts.ok()) return Fail(hosts.status());
-  const std::vector<Answer> answers = AskAll(
-      line.common, *hosts, *parallel, [&](const Common& common) { return Dispatch(common, line, verb); });
-  return ReportAnswers(line.common, answers);
+  RaiseFileLimit();
+  const auto one = [&](const Common& common) { return Dispatch(common, line, verb); };
+  // Streams come from the nodes themselves, each to a thread.
+  if (name == "fetch" || name == "watch")
+    return ReportAnswers(line.common, AskAll(line.common, *hosts, *parallel, one));
+  Way way{.relays = {}, .parallel = *parallel, .at_wall_ns = line.start.at_wall_ns};
+  if (!line.relays.empty()) {
+    auto relays = ExpandHosts(line.relays, registry);
+    if (!relays.ok()) return Fail(relays.status());
+    way.relays = std::move(relays).value();
+  }
+  const auto answers = AskInRounds(way, line.common, *hosts, one);
+  return answers.ok() ? ReportAnswers(line.common, *answers) : Fail(answers.status());
 }
 
 // As the parser says it; of a verb that is none, which one may be meant.

@@ -3,6 +3,7 @@
 #   profctl           the client
 #   libprofd-agent    the agent and its Python package
 #   libprofd-dev      headers, CMake and pkg-config files
+#   python3-profd-client  the client's Python package
 #   profd-sim         the simulator of the driver
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME profd)
@@ -17,7 +18,7 @@ set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_CURRENT_LIST_DIR}/package_version.cmake)
 set(CPACK_PROFD_CHANGELOG ${CMAKE_BINARY_DIR}/debian/changelog)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
-set(CPACK_COMPONENTS_ALL daemon client agent dev sim)
+set(CPACK_COMPONENTS_ALL daemon client agent dev python sim)
 
 set(CPACK_DEBIAN_PACKAGE_MAINTAINER "The profd authors <profd@localhost>")
 set(CPACK_DEBIAN_PACKAGE_SECTION utils)
@@ -43,6 +44,8 @@ profd_package(agent libprofd-agent "performance collection on Ascend NPU nodes, 
   "The library that a training job loads to be recorded from inside, and its\nPython package.")
 profd_package(dev libprofd-dev "performance collection on Ascend NPU nodes, headers of the agent"
   "Headers, CMake and pkg-config files to build against libprofd-agent.")
+profd_package(python python3-profd-client "performance collection on Ascend NPU nodes, Python client"
+  "A Python package that asks profd for sessions, on this node or another,\nand for what is there to collect.")
 profd_package(sim profd-sim "simulator of the Ascend NPU driver for profd"
   "Libraries with the interface of the NPU driver and of its activity library,\nfor machines without an NPU.")
 set(CPACK_DEBIAN_DAEMON_PACKAGE_CONTROL_EXTRA
@@ -54,4 +57,7 @@ set(CPACK_DEBIAN_CLIENT_PACKAGE_RECOMMENDS libprofd-agent)
 set(CPACK_DEBIAN_AGENT_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_AGENT_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/config/debian/triggers)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3, python3-grpcio, python3-protobuf")
 include(CPack)

@@ -28,6 +28,7 @@
 #include "daemon/live/prometheus_text.h"
 #include "daemon/live/scrape_server.h"
 #include "daemon/rpc/otlp_exporter.h"
+#include "daemon/rpc/registrar.h"
 #include "daemon/rpc/server.h"
 #include "daemon/session/after.h"
 #include "daemon/session/aside.h"
@@ -91,11 +92,17 @@ class Daemon {
     auto door = auth::Door::Start(config_.socket + ".door", ctl_, tickets_, DoorOptions());
     if (!door.ok()) return door.status();
     door_ = std::move(door).value();
+    if (!config_.registry.etcd.empty()) {
+      auto registrar = rpc::Registrar::Start(config_);
+      if (!registrar.ok()) return registrar.status();
+      registrar_ = std::move(registrar).value();
+    }
     ctl_.HandleSignals([this](int signal) { Stop(signal); }, [this] { Reload(); });
     base::LogInfo(std::string("profd ") + base::kVersion + " listens on " + config_.socket);
     Ready();
     if (const uint64_t every_ns = base::WatchdogNs(); every_ns != 0) Beat(every_ns / 3);
     ctl_.Run();
+    registrar_.reset();
     // The sources and writers go before the executor that their last answers were posted to.
     door_.reset();
     server_.reset();
@@ -225,6 +232,7 @@ class Daemon {
   std::unique_ptr<rpc::OtlpExporter> otlp_;
   std::unique_ptr<rpc::Server> server_;
   std::unique_ptr<auth::Door> door_;
+  std::unique_ptr<rpc::Registrar> registrar_;
   bool stopping_ = false;
 };
 

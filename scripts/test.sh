@@ -15,8 +15,9 @@ for argument in "$@"; do
   esac
 done
 
-# A program to be recorded under load; format_test; package_test; metrics_test: who scrapes, who gets OTLP; osrt_test.
-install_packages postgresql clang-format systemd prometheus python3-grpcio python3-protobuf strace
+# A program to be recorded under load; format_test; package_test; metrics_test: who scrapes, who gets OTLP; registry_test;
+# python_client_test; osrt_test.
+install_packages postgresql clang-format systemd prometheus python3-grpcio python3-protobuf etcd-server etcd-client strace
 build build -DPROFD_TESTS=ON -DPROFD_BENCH=ON
 labels=(-LE full)
 ((full)) && labels=()

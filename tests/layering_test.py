@@ -29,22 +29,23 @@ ALLOWED = {
     "daemon/store": MIDDLE,
     "daemon/auth": CONFIG,
     "daemon/session": SESSION,
-    "daemon/rpc": TOP,
+    "daemon/rpc": TOP | {"node"},
     "daemon/live": LIVE,
     "daemon/health": TOP,
     "daemon": TOP | {"cli", "daemon/rpc", "daemon/health"},
     "libagent/include": set(),
     "libagent/link": set(),
     "libagent/src": {"base", "libagent/abi", "libagent/include", "libagent/link"},
-    "client": {"base", "cli", "format", "proto", "libagent/abi"},
+    "client": {"base", "cli", "format", "proto", "libagent/abi", "node"},
+    "node": {"base", "proto"},
     "sim": {"format/records", "sim"},
     "libagent": {"base", "libagent/abi"},
 }
 
 # A third-party header and the only places that may include it.
 HOMES = {
-    r"grpc(pp|\+\+)?/|\.grpc\.pb\.h": ("daemon/rpc/", "client/control_client"),
-    r"\.pb\.h": ("daemon/rpc/", "client/"),
+    r"grpc(pp|\+\+)?/|\.grpc\.pb\.h": ("daemon/rpc/", "node/", "client/control_client"),
+    r"\.pb\.h": ("daemon/rpc/", "node/", "client/"),
     r"nghttp2/|pb_(en|de)code\.h": ("libagent/link/",),
     r"yaml-cpp/": ("daemon/config/load.cc", "sim/"),
     r"boost/": ("daemon/base/executor",),
@@ -57,7 +58,7 @@ HOMES = {
     r"dlfcn\.h": ("daemon/driver/ascend_hal", "libagent/src/", "sim/mspti/profapi_client"),
 }
 
-SOURCES = ("base", "cli", "format", "daemon", "client", "sim", "libagent")
+SOURCES = ("base", "cli", "node", "format", "daemon", "client", "sim", "libagent")
 
 
 def folder_of(path):

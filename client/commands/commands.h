@@ -9,6 +9,7 @@
 #include "client/control_client.h"
 #include "client/door_client.h"
 #include "client/exit_code.h"
+#include "node/peer.h"
 
 namespace profd::client {
 
@@ -19,6 +20,7 @@ struct Common {
   bool plain = false;         // --plain
   uint64_t deadline_ns = 0;   // --timeout, as base::MonotonicNs(); 0 = each call's own patience
   bool json = false;
+  Exchange* exchange = nullptr;  // others ask `host`
 };
 
 struct StartOptions {
@@ -29,6 +31,7 @@ struct StartOptions {
   std::string duration;
   std::string delay;
   uint64_t at_wall_ns = 0;  // --at, 0 = now
+  std::string once;         // of a start that may have to be asked for again
   std::string output;
   std::string storage_limit;
   std::string on_full;
@@ -36,6 +39,7 @@ struct StartOptions {
   std::vector<std::string> labels;
   bool all_agents = false;
   std::string steps;
+  std::string step;
   bool flight_recorder = false;
   bool resume = false;
   bool wait = false;
@@ -126,6 +130,13 @@ ExitCode RunQuery(const Common& common, const QueryOptions& options);
 ExitCode RunDoctor(const Common& common, const DoctorOptions& options);
 
 // Shared by the verbs.
+
+// What nodes are shown.
+base::Result<node::Credentials> CredentialsOf(const Common& common);
+
+// `at_wall_ns` by the clock that is `clock` ahead of ours. For the record the labels have how far that is,
+// and how sure.
+void SetInstant(uint64_t at_wall_ns, const ClockDistance& clock, v1::SessionSpec* spec);
 
 // A way to a daemon that speaks the same protocol: to this node's through the door.
 struct Connection {

@@ -1,6 +1,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <sstream>
 #include <utility>
 
 #include "client/args.h"
@@ -21,28 +23,49 @@ base::Status Readable(const char* option, const std::string& path) {
   return {};
 }
 
+base::Status CheckCertificates(const Common& common) {
+  if (common.plain) return {};
+  PROFD_RETURN_IF_ERROR(Readable("--tls-ca", common.ca));
+  PROFD_RETURN_IF_ERROR(Readable("--tls-cert", common.cert));
+  return Readable("--tls-key", common.key);
+}
+
 base::Result<Connection> ConnectTo(const Common& common) {
-  Endpoint endpoint;
-  endpoint.host = common.host;
-  endpoint.plain = common.plain;
-  endpoint.deadline_ns = common.deadline_ns;
   if (common.host.find(':') == std::string::npos) {
     return base::Status(base::Code::kInvalidArgument,
                         "--host " + OneLine(common.host) + ": expected HOST:PORT");
   }
-  if (!common.plain) {
-    PROFD_RETURN_IF_ERROR(Readable("--tls-ca", endpoint.ca = common.ca));
-    PROFD_RETURN_IF_ERROR(Readable("--tls-cert", endpoint.cert = common.cert));
-    PROFD_RETURN_IF_ERROR(Readable("--tls-key", endpoint.key = common.key));
-  }
+  PROFD_RETURN_IF_ERROR(CheckCertificates(common));
+  Endpoint endpoint;
+  endpoint.host = common.host;
+  endpoint.plain = common.plain;
+  endpoint.deadline_ns = common.deadline_ns;
+  endpoint.ca = common.ca;
+  endpoint.cert = common.cert;
+  endpoint.key = common.key;
   auto control = std::make_unique<ControlClient>(std::move(endpoint), "");
   PROFD_RETURN_IF_ERROR(control->Hello().status());
   return Connection{std::nullopt, std::move(control)};
 }
 
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
 }  // namespace
 
+base::Result<node::Credentials> CredentialsOf(const Common& common) {
+  PROFD_RETURN_IF_ERROR(CheckCertificates(common));
+  if (common.plain) return node::Credentials::None();
+  return node::Credentials::Tls(ReadFile(common.ca), ReadFile(common.cert), ReadFile(common.key));
+}
+
 base::Result<Connection> Connect(const Common& common, int output_dir) {
+  if (common.exchange != nullptr)
+    return Connection{std::nullopt, std::make_unique<ControlClient>(common.host, common.exchange)};
   if (!common.host.empty()) return ConnectTo(common);
   PROFD_ASSIGN_OR_RETURN(const std::string socket, SocketPath(common.socket, std::getenv("PROFD_ADDRESS")));
   PROFD_ASSIGN_OR_RETURN(DoorClient door, DoorClient::Knock(socket, output_dir, common.deadline_ns));

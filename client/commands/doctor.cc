@@ -59,6 +59,12 @@ base::Status CheckSocketFile(const std::string& socket) {
   return base::Status::Ok();
 }
 
+void Check(ControlClient& control, int32_t pid, Chain* chain) {
+  const base::Result<v1::DoctorReply> checks = control.Doctor(pid);
+  if (!checks.ok()) return chain->Broken("checks", checks.status(), "look at profd's log");
+  chain->Append(*checks);
+}
+
 void Walk(const std::string& socket, int32_t pid, Chain* chain) {
   if (const base::Status status = CheckSocketFile(socket); !status.ok()) {
     return chain->Broken("socket", status,
@@ -85,9 +91,18 @@ void Walk(const std::string& socket, int32_t pid, Chain* chain) {
     chain->Warn("versions", versions, "works, but install the same release on both sides");
   }
 
-  const base::Result<v1::DoctorReply> checks = control.Doctor(pid);
-  if (!checks.ok()) return chain->Broken("checks", checks.status(), "look at profd's log");
-  chain->Append(*checks);
+  Check(control, pid, chain);
+}
+
+// Another node, whose socket and door are none of ours.
+void WalkTo(const Common& common, int32_t pid, Chain* chain) {
+  const base::Result<Connection> connection = Connect(common);
+  if (!connection.ok()) {
+    return chain->Broken("connection", connection.status(),
+                         "look at profd's log there, at remote.listen and at both certificates");
+  }
+  chain->Ok("connection", common.host);
+  Check(*connection->control, pid, chain);
 }
 
 }  // namespace
@@ -99,10 +114,14 @@ ExitCode RunDoctor(const Common& common, const DoctorOptions& options) {
     if (!pids.ok()) return Fail(pids.status());
     pid = (*pids).front();
   }
-  const base::Result<std::string> socket = SocketPath(common.socket, std::getenv("PROFD_ADDRESS"));
-  if (!socket.ok()) return Fail(socket.status());
   Chain chain;
-  Walk(*socket, pid, &chain);
+  if (common.host.empty()) {
+    const base::Result<std::string> socket = SocketPath(common.socket, std::getenv("PROFD_ADDRESS"));
+    if (!socket.ok()) return Fail(socket.status());
+    Walk(*socket, pid, &chain);
+  } else {
+    WalkTo(common, pid, &chain);
+  }
   Print(common.json ? ChecksJson(chain.checks()) : RenderChecks(chain.checks(), ColouredOutput()));
   return chain.code();
 }

@@ -1,8 +1,8 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -25,7 +25,9 @@ using base::Result;
 using base::Status;
 
 constexpr uint32_t kProgressPeriodMs = 500;
-constexpr std::chrono::milliseconds kLookAgain{50};
+constexpr size_t kMaxStep = size_t{1} << 40;
+constexpr uint64_t kLookAgainNs = 50'000'000;
+constexpr char kClockAhead[] = "clock_ahead_ns", kClockUncertainty[] = "clock_uncertainty_ns";
 
 // Repeated options mean the same as one with commas.
 std::string Joined(const std::vector<std::string>& values) {
@@ -52,6 +54,13 @@ Status ParseUnits(const StartOptions& options, v1::SessionSpec* spec) {
   spec->set_all_agents(options.all_agents);
   if (!options.steps.empty()) {
     PROFD_ASSIGN_OR_RETURN(*spec->mutable_steps(), ParseSteps(options.steps));
+  }
+  if (!options.step.empty()) {
+    PROFD_ASSIGN_OR_RETURN(const uint64_t step, ParseCount("--step", options.step, kMaxStep));
+    v1::StepSchedule* steps = spec->mutable_steps();
+    steps->set_from_step(step);
+    // Without a schedule: every step from then on.
+    if (steps->active() == 0) steps->set_active(1);
   }
   spec->set_flight_recorder(options.flight_recorder);
   spec->set_resume(options.resume);
@@ -192,26 +201,24 @@ ExitCode Wait(const Common& common, const v1::SessionSpec& spec, const std::stri
   return SessionResult(spec, *last);
 }
 
-// Of the node that `control` talks to: its clock, and --at by that clock. For the record the labels have how
-// far its clock is ahead of ours, and how sure that is.
-Result<ClockDistance> Schedule(uint64_t at_wall_ns, ControlClient& control, v1::SessionSpec* spec) {
-  PROFD_ASSIGN_OR_RETURN(const ClockDistance clock, control.MeasureClock());
-  spec->set_at_wall_ns(at_wall_ns + static_cast<uint64_t>(clock.ahead_ns));
-  (*spec->mutable_labels())["clock_ahead_ns"] = std::to_string(clock.ahead_ns);
-  (*spec->mutable_labels())["clock_uncertainty_ns"] = std::to_string(clock.uncertainty_ns);
-  return clock;
+// How far the node's clock is ahead of ours, as whoever started the session found.
+ClockDistance ClockOf(const v1::SessionInfo& info) {
+  const auto number = [&info](const char* label) {
+    const auto found = info.labels().find(label);
+    return found == info.labels().end() ? 0 : std::strtoll(found->second.c_str(), nullptr, 10);
+  };
+  return {number(kClockAhead), static_cast<uint64_t>(number(kClockUncertainty))};
 }
 
 // Waits for the instant and looks when the session really began.
-Result<v1::SessionInfo> AwaitFiring(uint64_t at_wall_ns, const ClockDistance& clock,
-                                    const std::string& session, ControlClient& control) {
+Result<v1::SessionInfo> AwaitFiring(uint64_t at_wall_ns, const std::string& session, ControlClient& control) {
   for (;;) {
     const uint64_t now_ns = base::WallNs();
-    const uint64_t wait_ns = now_ns < at_wall_ns ? at_wall_ns - now_ns : 0;
-    std::this_thread::sleep_for(std::chrono::nanoseconds(wait_ns) + kLookAgain);
+    control.Pause((now_ns < at_wall_ns ? at_wall_ns - now_ns : 0) + kLookAgainNs);
     PROFD_ASSIGN_OR_RETURN(v1::SessionInfo info, control.Get(session));
     if (info.state() == v1::SESSION_STATE_PENDING || info.state() == v1::SESSION_STATE_ARMED) continue;
     if (Transcript* transcript = CurrentTranscript()) {
+      const ClockDistance clock = ClockOf(info);
       transcript->Note(
           {static_cast<int64_t>(info.start_wall_ns()) - clock.ahead_ns - static_cast<int64_t>(at_wall_ns),
            clock.uncertainty_ns});
@@ -229,15 +236,14 @@ ExitCode StartSession(const Common& common, const StartOptions& options, v1::Ses
   }
   ControlClient& control = *connection->control;
   const Interruption::Scope interrupts(*interruption, control);
-  ClockDistance clock;
   if (options.at_wall_ns != 0) {
-    const Result<ClockDistance> measured = Schedule(options.at_wall_ns, control, &spec);
-    if (!measured.ok()) return Fail(measured.status());
-    clock = *measured;
+    const Result<ClockDistance> clock = control.MeasureClock();
+    if (!clock.ok()) return Fail(clock.status());
+    SetInstant(options.at_wall_ns, *clock, &spec);
   }
-  Result<v1::SessionInfo> info = control.Start(spec, wait_ns);
+  Result<v1::SessionInfo> info = control.Start(spec, wait_ns, options.once);
   if (info.ok() && options.at_wall_ns != 0 && !options.wait) {
-    info = AwaitFiring(options.at_wall_ns, clock, info->session(), control);
+    info = AwaitFiring(options.at_wall_ns, info->session(), control);
   }
   if (!info.ok()) {
     if (output != nullptr) DropOutputDir(*output);
@@ -252,6 +258,12 @@ ExitCode StartSession(const Common& common, const StartOptions& options, v1::Ses
 }
 
 }  // namespace
+
+void SetInstant(uint64_t at_wall_ns, const ClockDistance& clock, v1::SessionSpec* spec) {
+  spec->set_at_wall_ns(at_wall_ns + static_cast<uint64_t>(clock.ahead_ns));
+  (*spec->mutable_labels())[kClockAhead] = std::to_string(clock.ahead_ns);
+  (*spec->mutable_labels())[kClockUncertainty] = std::to_string(clock.uncertainty_ns);
+}
 
 ExitCode RunStart(const Common& common, const StartOptions& options) {
   Result<v1::SessionSpec> spec = ParseSpec(options);

@@ -122,7 +122,7 @@ ExitCode ReportAnswers(const Common& common, const std::vector<Answer>& answers)
   for (const Answer& answer : answers) {
     ++codes[answer.code];
     if (common.json) {
-      Print(AnswerJson(answer.host, static_cast<int>(answer.code), answer.out, answer.err));
+      Print(AnswerJson(answer.host, answer.via, static_cast<int>(answer.code), answer.out, answer.err));
     } else if (!answer.err.empty()) {
       // What a host says of itself differs by its name only.
       std::string said = answer.err;

@@ -16,6 +16,7 @@ namespace profd::client {
 // What one node said.
 struct Answer {
   std::string host;
+  std::string via = {};  // the relay that asked it, "" = asked directly
   ExitCode code = ExitCode::kFailed;
   std::string out;  // what the verb would have printed
   std::string err;  // and its one line of error, without "profctl: "

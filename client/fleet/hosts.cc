@@ -8,10 +8,13 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 
 #include "base/unique_fd.h"
+#include "client/json.h"
 #include "client/text.h"
 
 extern char** environ;
@@ -63,6 +66,8 @@ Result<std::string> OutputOf(std::vector<std::string> command) {
 
 class Expansion {
  public:
+  explicit Expansion(const Registry& registry) : registry_(registry) {}
+
   Status Take(std::string_view text, int depth) {
     for (size_t begin = 0; begin <= text.size();) {
       // A comma between brackets is the range's.
@@ -90,6 +95,7 @@ class Expansion {
     if (part.front() == '@') return File(std::string(part.substr(1)), depth);
     if (part.starts_with("slurm:")) return Slurm(part, std::string(part.substr(6)));
     if (part.starts_with("k8s:")) return Kubernetes(part, std::string(part.substr(4)));
+    if (part.starts_with("etcd:")) return Registered(part, std::string(part.substr(5)));
     return Ranges(part, "", part);
   }
 
@@ -123,6 +129,30 @@ class Expansion {
     if (selector.empty() || selector.front() == '-') return Wrong(part, "expected k8s:LABEL=VALUE");
     return Lines(part, OutputOf({"kubectl", "get", "pods", "--all-namespaces", "-l", selector, "-o",
                                  "jsonpath={range .items[*]}{.status.hostIP}{\"\\n\"}{end}"}));
+  }
+
+  Status Registered(std::string_view part, const std::string& what) {
+    const size_t question = std::min(what.find('?'), what.size());
+    std::map<std::string, std::string> labels;
+    std::istringstream wanted(question < what.size() ? what.substr(question + 1) : "");
+    for (std::string label; std::getline(wanted, label, '&');) {
+      const size_t equals = label.find('=');
+      if (equals == std::string::npos || equals == 0) return Wrong(part, "'" + label + "' is not NAME=VALUE");
+      labels[label.substr(0, equals)] = label.substr(equals + 1);
+    }
+    const Result<Entries> entries = registry_(what.substr(0, question));
+    if (!entries.ok()) return Wrong(part, entries.status().message());
+    const size_t before = hosts.size();
+    for (const auto& [key, value] : *entries) {
+      const std::optional<Registration> node = ParseRegistration(value);
+      if (!node) return Wrong(part, "the value of " + OneLine(key) + " is none that profd writes");
+      const bool fits = std::ranges::all_of(labels, [&node](const auto& label) {
+        const auto found = node->labels.find(label.first);
+        return found != node->labels.end() && found->second == label.second;
+      });
+      if (fits) PROFD_RETURN_IF_ERROR(Add(part, node->host));
+    }
+    return hosts.size() > before ? Status::Ok() : Wrong(part, "no such node says that it is there");
   }
 
   // `done` is what stands in front, brackets resolved.
@@ -182,13 +212,14 @@ class Expansion {
     return {};
   }
 
+  const Registry& registry_;
   std::set<std::string> seen_;
 };
 
 }  // namespace
 
-Result<std::vector<std::string>> ExpandHosts(std::string_view text) {
-  Expansion expansion;
+Result<std::vector<std::string>> ExpandHosts(std::string_view text, const Registry& registry) {
+  Expansion expansion(registry);
   PROFD_RETURN_IF_ERROR(expansion.Take(text, 0));
   return std::move(expansion.hosts);
 }

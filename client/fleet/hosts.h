@@ -1,8 +1,10 @@
 // Which nodes: the language of --hosts.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -15,8 +17,11 @@ namespace profd::client {
 //   @FILE                one or more of these a line, # begins a comment
 //   slurm:JOBID          the nodes of a job, as scontrol says
 //   k8s:SELECTOR         the nodes that pods with these labels run on, as kubectl says
+//   etcd:PREFIX?L=V&…    the nodes that say they are there, with these labels: `registry` has keys and values
 // The error names the part that is wrong.
-base::Result<std::vector<std::string>> ExpandHosts(std::string_view text);
+using Entries = std::vector<std::pair<std::string, std::string>>;
+using Registry = std::function<base::Result<Entries>(const std::string& prefix)>;
+base::Result<std::vector<std::string>> ExpandHosts(std::string_view text, const Registry& registry);
 
 inline constexpr char kDefaultPort[] = "9478";
 inline constexpr size_t kMostHosts = 100'000;

@@ -17,11 +17,13 @@
 namespace profd::agent {
 
 // proto/profd/v1/agent.proto in plain structs.
-// After `skip_first` steps, cycles of `wait` + `warmup` unrecorded and `active` recorded ones.
+// From the step numbered `from_step`, after `skip_first` steps, cycles of `wait` + `warmup` unrecorded and
+// `active` recorded ones.
 struct StepSchedule {
   uint64_t skip_first = 0, wait = 0, warmup = 0;
   uint64_t active = 0;  // 0: no schedule
   uint64_t repeat = 0;  // 0: until stopped
+  uint64_t from_step = 0;
 };
 struct Arm {
   std::vector<std::string> kinds;

@@ -83,7 +83,17 @@ struct Config {
     std::string users;      // name=account: what that account may
     // Listen without certificates, on loopback only: what whoever connects may: viewer, operator, admin.
     std::string plain = "off";
+    std::string relay;  // patterns of the nodes that this one asks for callers: "n*:9478"; "" = none
   } remote;
+
+  // Where this node says that it is there, for profctl --hosts etcd:…
+  struct Registry {
+    std::string etcd;  // "host:2379,…"; "" = nowhere
+    std::string prefix = "/profd/nodes/";
+    std::string host;  // host:port for others; "" = this host's name and the port of remote.listen
+    std::vector<std::string> labels;  // name=value
+    uint64_t ttl_s = 30;
+  } registry;
 
   // Values that are always there: profctl watch, profctl top, metrics.
   struct Live {

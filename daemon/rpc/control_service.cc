@@ -22,6 +22,7 @@ using base::Status;
 namespace {
 
 constexpr uint64_t kMaxWaitNs = 24ull * 3600 * 1'000'000'000;
+constexpr size_t kMaxOnceBytes = 64;
 constexpr double kHeavy = 5;  // looks at processes, disks or the driver
 
 // For the audit log, which cuts and escapes it.
@@ -194,13 +195,23 @@ grpc::ServerUnaryReactor* ControlService::Start(grpc::CallbackServerContext* con
     // Asked while the call is unanswered: it is there so long.
     spec->abandoned = [context] { return context->IsCancelled(); };
   }
-  return OnCtl(context, {"start", DescribeSpec(request->spec()), kHeavy}, reply,
-               [this, spec](const auth::Caller& caller, const auto& owed) {
-                 if (!spec.ok()) return owed->Fail(spec.status());
-                 manager_.Start(caller, *spec, [owed](const base::Result<session::SessionInfo>& result) {
-                   owed->Answer(result);
-                 });
-               });
+  if (request->once().size() > kMaxOnceBytes)
+    spec = Status(Code::kInvalidArgument, "once: longer than " + std::to_string(kMaxOnceBytes) + " bytes");
+  return OnCtl(
+      context, {"start", DescribeSpec(request->spec()), kHeavy}, reply,
+      [this, spec, once = request->once()](const auth::Caller& caller, const auto& owed) {
+        if (!spec.ok()) return owed->Fail(spec.status());
+        const auto start = [&](const Once::Done& done) { manager_.Start(caller, *spec, done); };
+        if (once.empty())
+          return start([owed](const base::Result<session::SessionInfo>& info) { owed->Answer(info); });
+        // Whoever repeats it may not be who asked first.
+        once_.Start(
+            once,
+            [this, caller, owed](const base::Result<session::SessionInfo>& info) {
+              owed->Answer(info.ok() ? manager_.Get(caller, info->id) : info);
+            },
+            start);
+      });
 }
 
 grpc::ServerUnaryReactor* ControlService::Stop(grpc::CallbackServerContext* context,

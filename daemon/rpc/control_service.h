@@ -10,6 +10,7 @@
 #include "daemon/base/executor.h"
 #include "daemon/live/live.h"
 #include "daemon/rpc/identity.h"
+#include "daemon/rpc/once.h"
 #include "daemon/rpc/open_calls.h"
 #include "daemon/session/manager.h"
 #include "profd/v1/control.grpc.pb.h"
@@ -95,6 +96,7 @@ class ControlService : public v1::Control::CallbackService {
   const Identity identity_;
   auth::Limits& limits_;
   auth::Audit& audit_;
+  Once once_;
   // Shared: a call whose work never ran on ctl outlives the service.
   const std::shared_ptr<OpenCalls> open_ = std::make_shared<OpenCalls>();
 };

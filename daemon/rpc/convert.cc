@@ -205,7 +205,8 @@ base::Result<session::SessionSpec> DecodeSpec(const v1::SessionSpec& untrusted) 
   if (untrusted.agent_labels_size() > kMaxItems) return TooMany("agent labels");
   spec.agent_labels.insert(untrusted.agent_labels().begin(), untrusted.agent_labels().end());
   const v1::StepSchedule& steps = untrusted.steps();
-  spec.steps = {steps.skip_first(), steps.wait(), steps.warmup(), steps.active(), steps.repeat()};
+  spec.steps = {steps.skip_first(), steps.wait(),   steps.warmup(),
+                steps.active(),     steps.repeat(), steps.from_step()};
   if (untrusted.has_steps() && steps.active() == 0) {
     return Status(Code::kInvalidArgument, "steps: active must be at least 1");
   }

@@ -109,6 +109,7 @@ void Encode(const agent::Command& command, v1::AgentCommand* out) {
                    steps->set_warmup(arm.steps.warmup);
                    steps->set_active(arm.steps.active);
                    steps->set_repeat(arm.steps.repeat);
+                   steps->set_from_step(arm.steps.from_step);
                  },
                  [out](const agent::Fire& fire) { out->mutable_fire()->set_at_raw_ns(fire.at_raw_ns); },
                  [out](const agent::StopRecording&) { out->mutable_stop(); },

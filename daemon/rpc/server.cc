@@ -17,6 +17,7 @@
 #include "daemon/rpc/agent_service.h"
 #include "daemon/rpc/control_service.h"
 #include "daemon/rpc/identity.h"
+#include "daemon/rpc/relay_service.h"
 #include "daemon/rpc/remote_listener.h"
 #include "daemon/rpc/standard_services.h"
 
@@ -34,9 +35,11 @@ constexpr size_t kMaxBufferedBytes = 32 << 20;  // of all connections together
 constexpr std::chrono::milliseconds kShutdownGrace{100};
 constexpr std::chrono::milliseconds kLastWords{30};
 
-std::vector<std::string> ServiceNames() {
-  return {"profd.v1.Control", "profd.v1.Agent", "grpc.health.v1.Health",
-          "grpc.reflection.v1alpha.ServerReflection"};
+std::vector<std::string> ServiceNames(bool relays) {
+  std::vector<std::string> names = {"profd.v1.Control", "profd.v1.Agent", "grpc.health.v1.Health",
+                                    "grpc.reflection.v1alpha.ServerReflection"};
+  if (relays) names.emplace_back("profd.v1.Relay");
+  return names;
 }
 
 // Twenty frames for each request there may be: a connection has some of its own, and a client may ask in
@@ -89,14 +92,21 @@ class Server::Impl {
   Impl(const config::Config& config, session::Manager& manager, live::Live& live, agent::Registry& agents,
        base::Executor& ctl, auth::Tickets& tickets, Identity identity, auth::Audit& audit)
       : limits(config.limits),
-        control(manager, live, ctl, tickets, std::move(identity), limits, audit),
-        agent(agents, ctl, tickets, audit) {}
+        control(manager, live, ctl, tickets, identity, limits, audit),
+        agent(agents, ctl, tickets, audit),
+        health(ServiceNames(!config.remote.relay.empty())),
+        reflection(ServiceNames(!config.remote.relay.empty())) {
+    if (!config.remote.relay.empty()) {
+      relay = std::make_unique<RelayService>(config.remote, std::move(identity), limits, audit);
+    }
+  }
 
   auth::Limits limits;
   ControlService control;
   AgentService agent;
-  HealthService health{ServiceNames()};
-  ReflectionService reflection{ServiceNames()};
+  std::unique_ptr<RelayService> relay;  // where the settings want it
+  HealthService health;
+  ReflectionService reflection;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor, remote_acceptor;
   std::unique_ptr<grpc::Server> server;
   std::unique_ptr<auth::Conduit> conduit;
@@ -113,6 +123,7 @@ base::Result<std::unique_ptr<Server>> Server::Start(const config::Config& config
   const config::Config::Remote& remote = config.remote;
   PROFD_ASSIGN_OR_RETURN(auth::RemoteRoles roles, auth::RemoteRoles::Parse({remote.viewers, remote.operators,
                                                                             remote.admins, remote.users}));
+  PROFD_RETURN_IF_ERROR(RelayService::Check(remote));
   auto impl = std::make_unique<Impl>(config, manager, live, agents, ctl, tickets,
                                      Identity(tickets, std::move(roles), remote.plain), audit);
   grpc::EnableDefaultHealthCheckService(false);
@@ -134,6 +145,7 @@ base::Result<std::unique_ptr<Server>> Server::Start(const config::Config& config
   builder.SetResourceQuota(grpc::ResourceQuota("profd").Resize(kMaxBufferedBytes));
   builder.RegisterService(&impl->control);
   builder.RegisterService(&impl->agent);
+  if (impl->relay != nullptr) builder.RegisterService(impl->relay.get());
   builder.RegisterService(&impl->health);
   builder.RegisterService(&impl->reflection);
   // Who connects and says nothing, or has nothing to say any more, is let go.
@@ -158,7 +170,9 @@ void Server::Shutdown() {
   impl_->remote_gate.reset();
   // gRPC closes a connection as soon as its last stream has ended, and a client that writes just then (it
   // acknowledges what it reads) sees a broken pipe instead of the answer: they get the time to read it.
-  if (impl_->control.AbortAll() + impl_->agent.AbortAll() > 0) std::this_thread::sleep_for(kLastWords);
+  const size_t relayed = impl_->relay == nullptr ? 0 : impl_->relay->AbortAll();
+  if (impl_->control.AbortAll() + impl_->agent.AbortAll() + relayed > 0)
+    std::this_thread::sleep_for(kLastWords);
   impl_->server->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
   impl_->server.reset();
   impl_->conduit.reset();

@@ -61,7 +61,8 @@ std::string WriteResume(const ResumeRecord& record) {
       {"on_full", static_cast<int>(spec.on_full)},
       {"flight_recorder", spec.flight_recorder},
       {"steps",
-       {spec.steps.skip_first, spec.steps.wait, spec.steps.warmup, spec.steps.active, spec.steps.repeat}},
+       {spec.steps.skip_first, spec.steps.wait, spec.steps.warmup, spec.steps.active, spec.steps.repeat,
+        spec.steps.from_step}},
   };
   return all.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
 }
@@ -102,7 +103,8 @@ Result<ResumeRecord> ParseResume(std::string_view text) {
     if (on_full >= 0 && on_full <= 2) spec.on_full = static_cast<store::OnFull>(on_full);
     all.at("flight_recorder").get_to(spec.flight_recorder);
     const auto steps = all.at("steps").get<std::vector<uint64_t>>();
-    if (steps.size() == 5) spec.steps = {steps[0], steps[1], steps[2], steps[3], steps[4]};
+    if (steps.size() >= 5) spec.steps = {steps[0], steps[1], steps[2], steps[3], steps[4]};
+    if (steps.size() == 6) spec.steps.from_step = steps[5];
     spec.resume = true;
     return record;
   } catch (const json::exception& error) {

@@ -94,7 +94,7 @@ std::shared_ptr<Trace> Session::NewTrace(bool all_or_nothing) {
     manifest.settings["steps"] =
         "skip_first=" + std::to_string(steps.skip_first) + ",wait=" + std::to_string(steps.wait) +
         ",warmup=" + std::to_string(steps.warmup) + ",active=" + std::to_string(steps.active) +
-        ",repeat=" + std::to_string(steps.repeat);
+        ",repeat=" + std::to_string(steps.repeat) + ",from_step=" + std::to_string(steps.from_step);
   }
   if (setup_.move_to) manifest.settings["move_to"] = setup_.spec.output;
   if (setup_.spec.flight_recorder) manifest.settings["flight_recorder"] = "true";

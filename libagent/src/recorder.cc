@@ -135,7 +135,8 @@ void Recorder::ArmNext(uint64_t id, const profd_v1_Arm& arm) {
   next_ = {kinds, arm.flight_recorder};
   schedule_ = {};
   if (arm.has_steps) {
-    schedule_ = {arm.steps.skip_first, arm.steps.wait, arm.steps.warmup, arm.steps.active, arm.steps.repeat};
+    schedule_ = {arm.steps.skip_first, arm.steps.wait,   arm.steps.warmup,
+                 arm.steps.active,     arm.steps.repeat, arm.steps.from_step};
   }
   armed_ = true;
   PairRegionClock();

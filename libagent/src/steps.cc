@@ -73,6 +73,7 @@ void StepBegins(uint64_t step) {
   if (!g_following.load(std::memory_order_acquire)) return;
   const Latched latched(g_latch);
   if (!latched || !g_following.load(std::memory_order_relaxed)) return;
+  if (g_index == 0 && step < g_schedule.from_step) return;
   uint64_t cycle = 0;
   if (StepIsActive(g_schedule, g_index++, &cycle) && !g_open) {
     const uint64_t ticks = Arm(g_armed);

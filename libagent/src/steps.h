@@ -7,14 +7,15 @@
 
 namespace profd::agent {
 
-// The usual schedule: after `skip_first` steps, cycles of `wait` + `warmup` steps unrecorded and `active`
-// recorded.
+// The usual schedule: from the loop's own step `from_step`, after `skip_first` steps, cycles of `wait` +
+// `warmup` steps unrecorded and `active` recorded.
 struct StepSchedule {
   uint64_t skip_first = 0;
   uint64_t wait = 0;
   uint64_t warmup = 0;
   uint64_t active = 0;  // 0: there is no schedule
   uint64_t repeat = 0;  // cycles; 0 = without end
+  uint64_t from_step = 0;
 };
 
 // Whether the `index`-th step from the start of the schedule is recorded, and in which cycle.

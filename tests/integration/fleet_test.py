@@ -1,66 +1,28 @@
 #!/usr/bin/env python3
 """Many profd at once: who answers, who does not, and how far apart they begin."""
-import concurrent.futures
 import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 import unittest
 
-import authority
+import agent_reader
+import fleet
 import harness
 
-NODES = int(os.environ.get("PROFD_FLEET", "24"))
-SIM = "devices: 1\nchip: 910B\n"
-
-
-def free_ports(count):
-    probes = [socket.socket() for _ in range(count)]
-    try:
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
-    finally:
-        for probe in probes:
-            probe.close()
+NODES = fleet.NODES
+lines = fleet.lines
 
 
 class FleetTest(harness.ProfdTest):
     @classmethod
     def setUpClass(cls):
-        cls.authority = authority.Authority()
-        cls.addClassCleanup(cls.authority.close)
-        cert, key = cls.authority.issue("node", "DNS:localhost")
-        cls.card = cls.authority.issue("ops")
-        cls.ports = free_ports(NODES)
-        settings = f"""remote:
-  cert: "{cert}"
-  key: "{key}"
-  client_ca: "{cls.authority.ca}"
-  admins: "ops"
-"""
-        with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            cls.nodes = list(pool.map(
-                lambda port: harness.Profd(sim=SIM, config=settings + f'  listen: "127.0.0.1:{port}"\n'), cls.ports))
-        for node in cls.nodes:
-            cls.addClassCleanup(node.close)
-        cls.folder = tempfile.TemporaryDirectory(prefix="profd-fleet-")
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.list = pathlib.Path(cls.folder.name) / "hosts"
-        cls.list.write_text("# the fleet\n" + "".join(f"localhost:{port}\n" for port in cls.ports))
-
-    def ask(self, *arguments, hosts=None, timeout=120):
-        cert, key = self.card
-        return self.nodes[0].ctl("--hosts", hosts or f"@{self.list}", "--tls-ca", self.authority.ca, "--tls-cert", cert,
-                                 "--tls-key", key, *arguments, timeout=timeout)
-
-    @staticmethod
-    def lines(result):
-        return [json.loads(line) for line in result.out.splitlines()]
+        cls.fleet = fleet.Fleet()
+        cls.addClassCleanup(cls.fleet.close)
+        cls.nodes, cls.hosts, cls.ask = cls.fleet.nodes, cls.fleet.hosts, cls.fleet.ask
 
     def stop_all(self):
         self.ask("stop", "--all")
@@ -69,26 +31,28 @@ class FleetTest(harness.ProfdTest):
         self.addCleanup(self.stop_all)
         begun = self.ask("start", "--devices", "all", "--collect", "hbm", "--name", "fleet", "--json")
         self.assertEqual(begun.code, harness.OK, begun)
-        answers = self.lines(begun)
-        self.assertEqual([answer["host"] for answer in answers], [f"localhost:{port}" for port in self.ports])
+        answers = lines(begun)
+        self.assertEqual([answer["host"] for answer in answers], self.hosts)
         self.assertEqual({answer["reply"]["state"] for answer in answers}, {"running"})
         self.assertEqual(len({answer["reply"]["session"] for answer in answers}), NODES)
         table = self.ask("devices")
         self.assertEqual(table.code, harness.OK)
         self.assertEqual(table.out.splitlines()[0].split()[0], "HOST")
-        for port in self.ports:
-            self.assertIn(f"localhost:{port} ", table.out)
+        for host in self.hosts:
+            self.assertIn(f"{host} ", table.out)
         for node, answer in zip(self.nodes, answers):
             self.assertEqual(node.status(answer["reply"]["session"])["name"], "fleet")
         ended = self.ask("stop", "--all", "--json")
         self.assertEqual(ended.code, harness.OK, ended)
-        self.assertEqual({answer["reply"]["sessions"][0]["state"] for answer in self.lines(ended)}, {"sealed"})
+        self.assertEqual({answer["reply"]["sessions"][0]["state"] for answer in lines(ended)}, {"sealed"})
 
     def test_all_begin_at_one_instant(self):
         self.addCleanup(self.stop_all)
-        begun = self.ask("start", "--devices", "all", "--collect", "hbm", "--at", "+3s", "--json")
+        # Who waits for the instant takes nobody's turn.
+        begun = self.ask("--parallel", "4", "start", "--devices", "all", "--collect", "hbm", "--at",
+                         f"+{3 + NODES // 20}s", "--json")
         self.assertEqual(begun.code, harness.OK, begun)
-        *answers, skew = self.lines(begun)
+        *answers, skew = lines(begun)
         self.assertEqual(skew["fired"], NODES)
         starts = [answer["reply"]["started_at"] for answer in answers]
         self.assertEqual(len(starts), NODES)
@@ -97,6 +61,23 @@ class FleetTest(harness.ProfdTest):
         # One machine has one clock: what the nodes say of their begin and what was measured through it agree.
         self.assertGreaterEqual(skew["skew_ns"], 0)
         self.assertGreaterEqual(skew["last_late_ns"] + skew["clock_uncertainty_ns"], 0)
+
+    def test_all_begin_with_one_step(self):
+        self.addCleanup(self.stop_all)
+        nodes = self.nodes[:2]
+        jobs = [self.job(node, labels="job=llm") for node in nodes]
+        others = [self.job(node, labels="job=other") for node in nodes]
+        jobs[1].order("steps 3")  # their loops are not equally far
+        begun = self.ask("start", "--all-agents", "--label", "job=llm", "--collect", "agent-step", "--step", "5", "--json",
+                         hosts=",".join(self.hosts[:2]))
+        self.assertEqual(begun.code, harness.OK, begun)
+        for job in jobs + others:
+            job.order("steps 8")
+        for i, (node, answer) in enumerate(zip(nodes, lines(begun))):
+            self.assertEqual(answer["reply"]["pids"], [jobs[i].pid])
+            sealed = node.end(answer["reply"]["session"])
+            [agent] = agent_reader.agents(sealed["directory"])
+            self.assertEqual([record["value"] for record in agent.of("step_begin")], list(range(5, (8, 11)[i])))
 
     def test_a_third_of_them_does_not_answer(self):
         self.addCleanup(self.stop_all)
@@ -111,7 +92,7 @@ class FleetTest(harness.ProfdTest):
         begun = self.ask("--timeout", "20s", "start", "--devices", "all", "--collect", "hbm", "--json")
         took = time.monotonic() - begin
         self.assertEqual(begun.code, 9, begun)
-        answers = self.lines(begun)
+        answers = lines(begun)
         self.assertEqual(len(answers), NODES)
         for node, answer in zip(self.nodes, answers):
             if node in killed or node in hung:
@@ -120,7 +101,8 @@ class FleetTest(harness.ProfdTest):
             else:
                 self.assertEqual(answer["exit"], harness.OK, answer)
         self.assertLess(took, 20 + harness.PATIENCE_S)  # the deadline is for all together
-        said = self.ask("--timeout", "5s", "list")
+        # Who is silent holds up nobody: fewer at once than are hung.
+        said = self.ask("--timeout", "15s", "--parallel", str(max(2, NODES // 12)), "list")
         self.assertEqual(said.code, 9)
         self.assertLessEqual(len(said.err.splitlines()), 4, said.err)  # grouped by what is wrong
         self.assertIn(f"{len(killed)} of {NODES} hosts", said.err)
@@ -132,12 +114,13 @@ class FleetTest(harness.ProfdTest):
         self.assertIn(f"{NODES} of {NODES} hosts", refused.err)
 
     def test_fetch_brings_all_of_them(self):
-        begun = self.lines(self.ask("start", "--devices", "all", "--collect", "hbm", "--duration", "1s", "--json"))
+        begun = lines(self.ask("start", "--devices", "all", "--collect", "hbm", "--duration", "1s", "--json"))
         sessions = {answer["host"]: answer["reply"]["session"] for answer in begun}
-        harness.wait_until(lambda: {info["state"] for answer in self.lines(self.ask("list", "--json"))
+        harness.wait_until(lambda: {info["state"] for answer in lines(self.ask("list", "--json"))
                                     for info in answer["reply"]["sessions"]} == {"sealed"}, "all to end")
-        out = pathlib.Path(self.folder.name) / "results"
-        out.mkdir()
+        folder = tempfile.TemporaryDirectory(prefix="profd-fetch-")
+        self.addCleanup(folder.cleanup)
+        out = pathlib.Path(folder.name)
         for host, session in list(sessions.items())[:4]:
             self.assertEqual(self.ask("fetch", session, "--out", out, hosts=host).code, harness.OK)
         directories = list(out.iterdir())

@@ -25,6 +25,9 @@ PACKAGES = {
                 "/usr/share/zsh/vendor-completions/_profctl"],
     "libprofd-agent": ["libprofd_agent.so", "profd/python/profd/__init__.py"],
     "libprofd-dev": ["/usr/include/profd/agent.h", "/usr/include/profd/agent.hpp", "profdConfig.cmake", "profd-agent.pc"],
+    "python3-profd-client": ["/usr/lib/python3/dist-packages/profd_client/__init__.py",
+                             "/usr/lib/python3/dist-packages/profd_client/api.desc",
+                             "/usr/share/doc/python3-profd-client/examples/fetch.py"],
     "profd-sim": ["/usr/lib/profd/sim/libascend_hal.so", "/usr/lib/profd/sim/libmspti.so",
                   "/usr/lib/profd/sim/old/libascend_hal.so"],
 }

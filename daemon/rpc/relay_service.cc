@@ -1,0 +1,128 @@
+#include "daemon/rpc/relay_service.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "base/clock.h"
+#include "daemon/rpc/relay_call.h"
+#include "node/peer.h"
+
+namespace profd::rpc {
+
+using base::Code;
+using base::Status;
+
+namespace {
+
+constexpr int kMostNodes = 4096;  // of one call
+constexpr int kMostCalls = 8;
+constexpr double kCost = 5;  // of limits.requests_per_s
+constexpr std::chrono::seconds kPatience{300};
+
+// What of Control can be relayed, and what a caller must be allowed to do here for it.
+const std::map<std::string_view, auth::Action> kMethods = {
+    {"List", auth::Action::kSeeSession},    {"Get", auth::Action::kSeeSession},
+    {"Devices", auth::Action::kSeeNode},    {"Doctor", auth::Action::kSeeNode},
+    {"Targets", auth::Action::kSeeProcess}, {"ListLeases", auth::Action::kSeeNode},
+    {"Start", auth::Action::kCollectHost},  {"Snapshot", auth::Action::kStopSession},
+    {"Stop", auth::Action::kStopSession},   {"Pin", auth::Action::kKeepSession},
+    {"Remove", auth::Action::kKeepSession}, {"AddLease", auth::Action::kLease},
+    {"RemoveLease", auth::Action::kLease},
+};
+
+std::vector<std::string> Patterns(const std::string& list) {
+  std::vector<std::string> patterns;
+  std::istringstream items(list);
+  for (std::string item; std::getline(items, item, ',');) {
+    const size_t begin = item.find_first_not_of(' ');
+    if (begin == std::string::npos) continue;
+    patterns.push_back(item.substr(begin, item.find_last_not_of(' ') - begin + 1));
+  }
+  return patterns;
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+Status RelayService::Check(const config::Config::Remote& remote) {
+  if (remote.relay.empty() || (!remote.listen.empty() && remote.plain == "off")) return {};
+  return {Code::kInvalidArgument,
+          "remote.relay: needs remote.listen with certificates, which it shows other nodes"};
+}
+
+RelayService::RelayService(config::Config::Remote remote, Identity identity, auth::Limits& limits,
+                           auth::Audit& audit)
+    : remote_(std::move(remote)),
+      nodes_(Patterns(remote_.relay)),
+      identity_(std::move(identity)),
+      limits_(limits),
+      audit_(audit) {}
+
+Status RelayService::May(const base::Result<auth::Caller>& caller, const v1::RelayRequest& request) const {
+  if (!caller.ok()) return caller.status();
+  if (caller->role == auth::Role::kAccount && !auth::IsAdmin(*caller)) {
+    return {Code::kPermissionDenied, "user " + caller->user +
+                                         " may not ask other nodes through this one, whose rights there are "
+                                         "of a role: ask the nodes themselves"};
+  }
+  const auto method = kMethods.find(request.method());
+  if (method == kMethods.end()) {
+    return {Code::kInvalidArgument, "'" + request.method().substr(0, 64) + "' is no method that is relayed"};
+  }
+  PROFD_RETURN_IF_ERROR(auth::May(*caller, method->second));
+  if (request.calls_size() > kMostNodes) {
+    return {Code::kInvalidArgument, std::to_string(request.calls_size()) + " nodes: at most " +
+                                        std::to_string(kMostNodes) + " through one relay; name more relays"};
+  }
+  for (const v1::RelayCall& call : request.calls()) {
+    const std::string& host = call.host();
+    if (std::ranges::none_of(nodes_, [&host](const std::string& pattern) {
+          return ::fnmatch(pattern.c_str(), host.c_str(), 0) == 0;
+        })) {
+      return {Code::kInvalidArgument,
+              host.substr(0, 256) + " is none of the nodes that this one asks for others (remote.relay)"};
+    }
+  }
+  if (RelayCall::UnderWay() >= kMostCalls) {
+    return {Code::kResourceExhausted,
+            std::to_string(kMostCalls) + " calls are being relayed already: try again later"};
+  }
+  return limits_.TakeRequest(*caller, kCost);
+}
+
+grpc::ServerWriteReactor<v1::RelayAnswer>* RelayService::Ask(grpc::CallbackServerContext* context,
+                                                             const v1::RelayRequest* request) {
+  const base::Result<auth::Caller> caller = identity_.Of(*context);
+  const Status may = May(caller, *request);
+  audit_.Note(caller.ok() ? *caller : auth::Caller(), "relay",
+              request->method() + " to " + std::to_string(request->calls_size()) + " nodes", may);
+  const auto call = std::make_shared<RelayCall>(open_);
+  if (!may.ok()) {
+    call->Refuse(may);
+    return call.get();
+  }
+  // The answers have an eighth of the time to get back.
+  const auto left = std::min<std::chrono::system_clock::duration>(
+      context->deadline() - std::chrono::system_clock::now(), kPatience);
+  const auto left_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
+  call->Begin(
+      *request,
+      node::Credentials::Tls(ReadFile(remote_.client_ca), ReadFile(remote_.cert), ReadFile(remote_.key)),
+      base::MonotonicNs() + static_cast<uint64_t>(std::max<int64_t>(left_ns, 0)) / 8 * 7);
+  return call.get();
+}
+
+}  // namespace profd::rpc

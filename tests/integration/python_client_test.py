@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""profd_client, as a script imports it: against a real profd, by the Python of the system, which has grpcio."""
+import concurrent.futures
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PYTHON = "/usr/bin/python3"
+
+try:
+    import grpc  # noqa: F401
+except ImportError:
+    if sys.executable != PYTHON and subprocess.run([PYTHON, "-c", "import grpc"], capture_output=True, check=False).returncode == 0:
+        os.execv(PYTHON, [PYTHON, *sys.argv])
+    print("no grpcio here: apt-get install python3-grpcio python3-protobuf")
+    sys.exit(77)
+
+import fleet  # noqa: E402
+import harness  # noqa: E402
+
+sys.path.insert(0, str(harness.BUILD / "python"))
+import profd_client  # noqa: E402
+
+EXAMPLES = harness.ROOT / "python" / "examples"
+SIM = "devices: 2\nchip: 910B\n"
+
+
+class LocalTest(harness.ProfdTest):
+    def setUp(self):
+        self.daemon = self.profd(sim=SIM)
+        self.client = profd_client.Client(socket=self.daemon.socket)
+        self.addCleanup(self.client.close)
+
+    def example(self, name, *arguments):
+        environment = dict(self.daemon.environment, PYTHONPATH=str(harness.BUILD / "python"))
+        return subprocess.run([PYTHON, str(EXAMPLES / name), *map(str, arguments)], env=environment, capture_output=True,
+                              text=True, check=False)
+
+    def test_a_session(self):
+        session = self.client.start(devices="all", collect=["hbm", "pcie=20"], name="from python", labels={"a": "b"})
+        self.assertEqual((session.state, session.name, session.labels), ("running", "from python", {"a": "b"}))
+        self.assertEqual({(kind.kind, kind.unit, kind.verdict) for kind in session.kinds},
+                         {(kind, unit, "started") for kind in ("hbm", "pcie") for unit in ("device:0", "device:1")})
+        self.assertEqual({kind.effective_hz for kind in session.kinds if kind.kind == "pcie"}, {20.0})
+        self.assertEqual(self.client.status(session.session).session, session.session)
+        harness.wait_until(lambda: self.client.status(session.session).bytes > 0, "data")
+        [ended] = self.client.stop(session.session)
+        self.assertTrue(ended.has_ended)
+        self.assertEqual((ended.state, ended.end_reason, ended.lost), ("sealed", "stopped", 0))
+        self.assertEqual([each.session for each in self.client.list()], [session.session])
+        shown = self.daemon.status(session.session)
+        self.assertEqual((shown["directory"], shown["bytes"]), (ended.directory, ended.bytes))
+        self.client.remove(session.session)
+        self.assertEqual(self.client.list(), [])
+
+    def test_watch_ends_with_the_result(self):
+        session = self.client.start(devices=0, collect="hbm", duration=1)
+        states = [state.state for state in self.client.watch(session.session, period=0.1)]
+        self.assertEqual(states[-1], "sealed")
+        self.assertGreater(len(states), 1)
+
+    def test_into_a_directory_of_ones_own(self):
+        with tempfile.TemporaryDirectory() as folder:
+            session = self.client.start(devices="all", collect=["hbm"], output=pathlib.Path(folder) / "new")
+            [ended] = self.client.stop(everything=True)
+            self.assertEqual(ended.session, session.session)
+            self.assertEqual(pathlib.Path(ended.directory).parent, pathlib.Path(folder) / "new")
+            self.assertEqual(self.daemon.ctl("verify", ended.directory).code, harness.OK)
+
+    def test_what_there_is(self):
+        self.assertEqual([device.device for device in self.client.devices()], [0, 1])
+        self.assertIn("hbm", self.client.devices()[0].kinds)
+        job = self.job(self.daemon, labels="job=llm")
+        [target] = [each for each in self.client.targets() if each.pid == job.pid]
+        self.assertTrue(target.attachable)
+        self.assertEqual(target.labels["job"], "llm")
+        session = self.client.start(all_agents=True, agent_labels={"job": "llm"}, collect=["agent-step"],
+                                    steps={"from_step": 2, "active": 1, "repeat": 1})
+        self.assertEqual(session.pids, [job.pid])
+        job.order("steps 8")
+        *_, last = self.client.watch(session.session)
+        self.assertEqual(last.end_reason, "steps")
+        values = next(self.client.live(["device"]))
+        self.assertTrue(any(value.labels.get("device") == "1" for value in values), values)
+
+    def test_the_same_start_asked_for_again_is_one(self):
+        """StartRequest.once: what profctl --relays leans on when an answer got lost."""
+        def start(kind, once):
+            request = profd_client._wire.message("StartRequest")(once=once)
+            request.spec.all_devices = True
+            request.spec.kinds.add(kind=kind)
+            return self.client._send("Start", request, 60).session
+
+        with self.assertRaises(profd_client.InvalidRequest):
+            start("no-such-kind", "one")  # a failure is forgotten
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            sessions = set(pool.map(lambda _: start("hbm", "one"), range(8)))
+        self.assertEqual(len(sessions), 1)
+        other = start("hbm", "two")
+        self.assertEqual({each.session for each in self.client.list()}, sessions | {other})
+        with self.assertRaisesRegex(profd_client.InvalidRequest, "once"):
+            start("hbm", "x" * 65)
+
+    def test_errors_are_profds_words(self):
+        with self.assertRaisesRegex(profd_client.NotFound, "nonsense") as caught:
+            self.client.status("nonsense")
+        self.assertEqual(caught.exception.code, "NOT_FOUND")
+        self.assertEqual(str(caught.exception), self.daemon.ctl("status", "nonsense").err.strip().removeprefix("profctl: "))
+        with self.assertRaises(profd_client.InvalidRequest):
+            self.client.start(devices="all", collect=["no-such-kind"])
+        with self.assertRaisesRegex(ValueError, "age, pause, stop"):
+            self.client.start(devices="all", on_full="nothing")
+        self.assertEqual(self.client.list(), [])
+        self.daemon.stop()
+        with self.assertRaises(profd_client.Unavailable):
+            self.client.list()
+        with self.assertRaisesRegex(profd_client.Unavailable, "no profd at"):
+            profd_client.Client(socket=self.daemon.socket)
+
+    @harness.needs_root
+    def test_only_what_one_may(self):
+        script = ("import profd_client\n"
+                  "try: profd_client.Client().start(devices='all', collect=['hbm'])\n"
+                  "except profd_client.Forbidden as error: print(error)")
+        done = subprocess.run([PYTHON, "-c", script], user=harness.nobody(), capture_output=True, text=True, check=False,
+                              env=dict(self.daemon.environment, PYTHONPATH=str(self.readable_package())))
+        self.assertIn("may not collect device kinds", done.stdout, done.stderr)
+
+    def readable_package(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        subprocess.run(["cp", "-rL", str(harness.BUILD / "python" / "profd_client"), folder.name], check=True)
+        subprocess.run(["chmod", "-R", "a+rX", folder.name], check=True)
+        return folder.name
+
+    def test_examples(self):
+        seen = self.example("watch.py", 1)
+        self.assertEqual(seen.returncode, 0, seen.stderr)
+        self.assertIn("device=1", seen.stdout)
+        none = self.example("start_on_a_job.py", "4711")
+        self.assertEqual(none.returncode, 1)
+        self.assertIn("no process of job 4711", none.stderr)
+
+
+class RemoteTest(harness.ProfdTest):
+    def test_another_node(self):
+        nodes = fleet.Fleet(nodes=1)
+        self.addCleanup(nodes.close)
+        paths = dict(zip(("ca", "cert", "key"), (nodes.authority.ca, *nodes.cards["ops"])))
+        with profd_client.Client(host=nodes.hosts[0], **paths) as client:
+            session = client.start(devices="all", collect=["hbm"], duration=1)
+            *_, last = client.watch(session.session)
+            self.assertEqual(last.state, "sealed")
+            with tempfile.TemporaryDirectory() as folder:
+                [fetched] = client.fetch(session.session, folder)
+                self.assertEqual(nodes.nodes[0].ctl("verify", fetched).code, harness.OK)
+            with tempfile.TemporaryDirectory() as folder:
+                environment = dict(os.environ, PYTHONPATH=str(harness.BUILD / "python"))
+                done = subprocess.run([PYTHON, str(EXAMPLES / "fetch.py"), nodes.hosts[0], session.session, folder,
+                                       *map(str, paths.values())], env=environment, capture_output=True, text=True, check=False)
+                self.assertEqual(done.stdout.strip(), str(pathlib.Path(folder) / fetched.name), done.stderr)
+            with self.assertRaisesRegex(ValueError, "fetch"):
+                client.start(devices="all", output="/tmp/x")
+        eye = dict(zip(("ca", "cert", "key"), (nodes.authority.ca, *nodes.cards["eye"])))
+        with profd_client.Client(host=nodes.hosts[0], **eye) as client:
+            with self.assertRaisesRegex(profd_client.Forbidden, "viewer"):
+                client.start(devices="all")
+
+
+if __name__ == "__main__":
+    unittest.main()
