@@ -116,7 +116,7 @@ class HostileClientTest(harness.ProfdTest):
         before, descriptors = self.profd_kib(), self.profd_descriptors()
         for _ in range(rounds):
             self.attack(action, count, during)
-        self.settled(descriptors)
+            self.settled(descriptors)
         if not harness.IS_SANITIZED:  # a sanitizer keeps what is freed, and its shadow of what was touched
             self.assertLess(self.profd_kib(), before + SLACK_KIB)
         self.nothing_gained()
