@@ -118,6 +118,7 @@ Result<ElfSymbols> ElfSymbols::ReadVdso() {
   ElfSymbols symbols;
   const Image image([begin, size = end - begin](void* to, size_t bytes, uint64_t offset) {
     if (bytes > size || offset > size - bytes) return false;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel says where it lies as a number
     std::memcpy(to, reinterpret_cast<const char*>(begin) + offset, bytes);
     return true;
   });
@@ -212,8 +213,9 @@ void ElfSymbols::Sort() {
   std::ranges::stable_sort(functions_, [](const Function& a, const Function& b) {
     return a.address != b.address ? a.address < b.address : a.bytes > b.bytes;
   });
-  const auto same = std::ranges::unique(functions_, {}, &Function::address);
-  functions_.erase(same.begin(), same.end());
+  functions_.erase(std::unique(functions_.begin(), functions_.end(),
+                               [](const Function& a, const Function& b) { return a.address == b.address; }),
+                   functions_.end());
 }
 
 std::string_view ElfSymbols::Find(uint64_t file_offset) const {
@@ -231,7 +233,7 @@ std::string_view ElfSymbols::Find(uint64_t file_offset) const {
 }
 
 std::string Demangled(std::string_view name) {
-  const std::string mangled(name);
+  std::string mangled(name);
   if (!mangled.starts_with("_Z")) return mangled;
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(

@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 namespace profd::host {
 
@@ -17,7 +18,9 @@ struct Module {
   uint64_t inode = 0;
   std::string path;  // as the process sees it
 
-  friend auto operator<=>(const Module&, const Module&) = default;
+  friend bool operator<(const Module& a, const Module& b) {
+    return std::tie(a.major, a.minor, a.inode, a.path) < std::tie(b.major, b.minor, b.inode, b.path);
+  }
 };
 
 struct CodeMapping {

@@ -35,7 +35,7 @@ namespace profd::host {
 
 namespace {
 
-constexpr size_t kRingBytes = 128 << 10;  // a tenth of a second of whole stacks at 999 Hz
+constexpr size_t kRingBytes = 256 << 10;  // a quarter of a second of whole stacks at 999 Hz
 constexpr size_t kMaxStacks = 1 << 18;    // beyond it samples keep their innermost frame only
 constexpr size_t kMaxPathBytes = 4096;
 
@@ -95,7 +95,7 @@ class CpuProfileProbe final : public Probe {
   }
 
   void Sample(const Tick& tick) override {
-    if (rings_.empty() || !loaded_.load(std::memory_order_acquire)) return;  // the rings keep it
+    if (rings_.empty()) return;
     if (std::exchange(first_, false)) TakeInFamily();  // who was born while the events were opened
     Drain(tick, drained_at_ns_);
   }
@@ -150,7 +150,8 @@ class CpuProfileProbe final : public Probe {
     const uint64_t begin_ns = base::RawNs();
     for (PerfRing& ring : rings_)
       ring.Drain([this](PerfRecord record) { records_.Add(record, TimeOf(record)); });
-    records_.TakeUntil(until_ns, [this](PerfRecord record) { Take(record); });
+    if (loaded_.load(std::memory_order_acquire))  // else they wait for the names
+      records_.TakeUntil(until_ns, [this](PerfRecord record) { Take(record); });
     drained_at_ns_ = begin_ns;
   }
 

@@ -196,9 +196,14 @@ TEST(Plan, Presets) {
   EXPECT_THAT(kinds(AskPreset("host")), UnorderedElementsAre("host-sys-cpu", "host-sys-mem", "host-network"));
   EXPECT_THAT(kinds(AskPreset("host", {42})),
               UnorderedElementsAre("host-cpu", "host-mem", "host-disk", "host-network"));
-  EXPECT_EQ(kinds(AskPreset("all", {42})).size(),
-            driver::DeviceKindNames().size() + HostKindTable().size() + AgentKindNames().size());
-  EXPECT_EQ(kinds(AskPreset("all")).size(), driver::DeviceKindNames().size() + HostKindTable().size() - 3);
+  std::set<std::string> all(driver::DeviceKindNames().begin(), driver::DeviceKindNames().end());
+  for (const char* kind : {"host-network", "host-sys-cpu", "host-sys-mem", "host-pid-cpu", "host-pid-mem"})
+    all.insert(kind);
+  EXPECT_EQ(kinds(AskPreset("all")), all);
+  // Without those that interrupt the process or slow it down.
+  all.insert({"host-cpu", "host-mem", "host-disk"});
+  all.insert(AgentKindNames().begin(), AgentKindNames().end());
+  EXPECT_EQ(kinds(AskPreset("all", {42})), all);
   EXPECT_EQ(kinds(AskPreset("node")), kinds({}));
 }
 
@@ -602,11 +607,26 @@ TEST(KindOffers, SayWhatCanBeAskedFor) {
   EXPECT_FALSE(on_910b["ddr"].available);
   EXPECT_THAT(offers(chip::k310)["llc"].modes, ElementsAre("capacity", "bandwidth"));
   const auto host = HostKinds();
-  ASSERT_EQ(host.size(), 8U);
+  ASSERT_EQ(host.size(), HostKindTable().size());
   EXPECT_EQ(host[0].kind, "host-cpu");
   EXPECT_DOUBLE_EQ(host[0].default_hz, 50);
   EXPECT_DOUBLE_EQ(host[4].default_hz, 10);
   EXPECT_DOUBLE_EQ(host[4].max_hz, 50);
+  EXPECT_EQ(host[8].kind, "host-cpu-profile");
+  EXPECT_DOUBLE_EQ(host[8].default_hz, 99);
+  EXPECT_DOUBLE_EQ(host[8].max_hz, 999);
+}
+
+TEST(Plan, RatesOfProfiles) {
+  const auto asked = [](double hz) {
+    SessionSpec spec = Ask({{"host-cpu-profile", "", hz}});
+    spec.pids = {42};
+    return spec;
+  };
+  EXPECT_EQ(Good(asked(0), TwoDevices()).host.at(0).hz, 99U);
+  EXPECT_EQ(Good(asked(999), TwoDevices()).host.at(0).hz, 999U);
+  EXPECT_EQ(MakePlan(asked(1000), TwoDevices()).status().code(), base::Code::kInvalidArgument);
+  EXPECT_FALSE(MakePlan(Ask({{"host-cpu-profile", "", 0}}), TwoDevices()).ok());
 }
 
 TEST(Names, OfTheWire) {
