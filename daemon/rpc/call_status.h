@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "base/text.h"
 
 namespace profd::rpc {
 
@@ -16,7 +17,8 @@ inline grpc::Status ToGrpc(const base::Status& status) {
   // A google.rpc.Status of the code alone: it tells a client that these are profd's words, not those of its
   // own gRPC.
   const std::string details{'\x08', static_cast<char>(status.code())};
-  return {static_cast<grpc::StatusCode>(status.code()), status.message().substr(0, kMaxErrorBytes), details};
+  return {static_cast<grpc::StatusCode>(status.code()), base::OneLine(status.message(), kMaxErrorBytes),
+          details};
 }
 
 inline base::Status Stopping() { return {base::Code::kUnavailable, "profd is stopping"}; }

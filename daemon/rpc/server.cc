@@ -1,5 +1,6 @@
 #include "daemon/rpc/server.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
@@ -115,6 +116,8 @@ base::Result<std::unique_ptr<Server>> Server::Start(const config::Config& config
   auto impl = std::make_unique<Impl>(config, manager, live, agents, ctl, tickets,
                                      Identity(tickets, std::move(roles), remote.plain), audit);
   grpc::EnableDefaultHealthCheckService(false);
+  // A message that is none is its sender's to hear of, not for the log to be filled with.
+  google::protobuf::SetLogHandler(nullptr);
   grpc::ServerBuilder builder;
   constexpr auto kFromFd = grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD;
   impl->acceptor =
