@@ -29,10 +29,11 @@ namespace {
 using std::chrono::seconds;
 constexpr int kMaxReplyBytes = 64 << 20;  // all targets of a full node
 constexpr int kClockLooks = 5;
-constexpr seconds kQuick{10};        // answered from memory
-constexpr seconds kDriver{90};       // asks the driver, which may take a minute
-constexpr seconds kCopy{24 * 3600};  // as much as a disk holds, slowly
-constexpr seconds kSession{300};     // starts and stops wait for drivers and disks
+constexpr seconds kQuick{10};              // answered from memory
+constexpr seconds kDriver{90};             // asks the driver, which may take a minute
+constexpr seconds kCopy{24 * 3600};        // as much as a disk holds, slowly
+constexpr seconds kEver{365 * 24 * 3600};  // until somebody ends it
+constexpr seconds kSession{300};           // starts and stops wait for drivers and disks
 
 // "" when it cannot be read: the handshake then says so.
 std::string ReadFile(const std::string& path) {
@@ -122,6 +123,20 @@ class ControlClient::Impl {
     }
     return std::chrono::system_clock::now() +
            std::chrono::duration_cast<std::chrono::system_clock::duration>(left);
+  }
+
+  // A stream goes on as long as --timeout lets it, or for `patience`.
+  void LimitStream(Call& call, seconds patience) const {
+    if (deadline_ns != 0 || patience != kEver) call.context.set_deadline(Deadline(patience));
+  }
+  // `answered`: something came before the end.
+  Status ExplainStream(const grpc::Status& status, bool answered) {
+    if (status.ok()) return Status::Ok();
+    if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED && answered) {
+      return {Code::kDeadlineExceeded,
+              "profd at " + name + " has not ended it in time: give --timeout longer"};
+    }
+    return Explain(status);
   }
 
   // The daemon's own words as they are; what gRPC says of a lost connection in ours.
@@ -237,14 +252,14 @@ base::Result<v1::SessionInfo> ControlClient::Move(const std::string& session, co
 Status ControlClient::Fetch(const v1::FetchRequest& request,
                             const std::function<Status(const v1::FetchPiece&)>& on_piece) {
   Impl::Call call(*impl_);
-  call.context.set_deadline(std::chrono::system_clock::now() + kCopy);
+  impl_->LimitStream(call, kCopy);
   const auto reader = impl_->stub->Fetch(&call.context, request);
   Status taken;
-  for (v1::FetchPiece piece; taken.ok() && reader->Read(&piece);) taken = on_piece(piece);
+  bool answered = false;
+  for (v1::FetchPiece piece; taken.ok() && reader->Read(&piece); answered = true) taken = on_piece(piece);
   if (!taken.ok()) call.context.TryCancel();
   const grpc::Status status = reader->Finish();
-  if (!taken.ok()) return taken;
-  return status.ok() ? Status::Ok() : impl_->Explain(status);
+  return taken.ok() ? impl_->ExplainStream(status, answered) : taken;
 }
 
 base::Result<v1::SessionInfo> ControlClient::Get(const std::string& session) {
@@ -292,11 +307,12 @@ base::Result<v1::SessionInfo> ControlClient::Watch(
   request.set_session(session);
   request.set_period_ms(period_ms);
   Impl::Call call(*impl_);
+  impl_->LimitStream(call, kEver);
   const auto stream = impl_->stub->Watch(&call.context, request);
   v1::SessionInfo newest;
-  while (stream->Read(&newest)) on_value(newest);
-  const grpc::Status status = stream->Finish();
-  if (!status.ok()) return impl_->Explain(status);
+  bool answered = false;
+  for (; stream->Read(&newest); answered = true) on_value(newest);
+  PROFD_RETURN_IF_ERROR(impl_->ExplainStream(stream->Finish(), answered));
   return newest;
 }
 
@@ -306,17 +322,16 @@ Status ControlClient::Live(const std::vector<std::string>& kinds, uint32_t perio
   for (const std::string& kind : kinds) request.add_kinds(kind);
   request.set_period_ms(period_ms);
   Impl::Call call(*impl_);
-  if (impl_->deadline_ns != 0) call.context.set_deadline(impl_->Deadline(kSession));
+  impl_->LimitStream(call, kEver);
   const auto stream = impl_->stub->Live(&call.context, request);
-  v1::LiveValues values;
-  while (stream->Read(&values)) {
+  bool answered = false;
+  for (v1::LiveValues values; stream->Read(&values); answered = true) {
     if (on_values(values)) continue;
     call.context.TryCancel();
     static_cast<void>(stream->Finish());
     return Status::Ok();
   }
-  const grpc::Status status = stream->Finish();
-  return status.ok() ? Status::Ok() : impl_->Explain(status);
+  return impl_->ExplainStream(stream->Finish(), answered);
 }
 
 void ControlClient::CancelAll() {

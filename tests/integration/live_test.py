@@ -195,6 +195,15 @@ class LiveTest(harness.ProfdTest):
         self.assertEqual(off.code, harness.FAILED, off)
         self.assertIn("live.hz is 0", off.err)
 
+    def test_streams_end_with_the_timeout(self):
+        daemon = self.profd()
+        session = daemon.begin("--collect", "host-sys-cpu")["session"]
+        for verb in (("watch", "profd"), ("status", session, "--watch", "--json")):
+            ended = daemon.ctl(*verb, "--timeout", "2s")
+            self.assertEqual(ended.code, harness.UNAVAILABLE, ended)
+            self.assertIn("has not ended it in time", ended.err)
+            self.assertTrue(ended.out)
+
     def test_a_reader_that_sleeps_wakes_to_the_newest(self):
         daemon = self.profd(config="live: {hz: 10}\n")
         watching = daemon.popen_ctl("watch", "--json")
