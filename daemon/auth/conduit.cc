@@ -50,7 +50,7 @@ double CostOf(const Frame& frame) {
       return (frame.flags & Frame::kAck) != 0 ? kSmallChange : 1;
     case Frame::kHeaders:
     case Frame::kContinuation:
-      return 1 + frame.length / kHeaderBytesOfAToken;
+      return static_cast<double>(1 + frame.length / kHeaderBytesOfAToken);
     default:
       return 1;
   }
