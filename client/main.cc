@@ -412,4 +412,9 @@ ExitCode Run(int argc, char** argv) {
 }  // namespace
 }  // namespace profd::client
 
-int main(int argc, char** argv) { return static_cast<int>(profd::client::Run(argc, argv)); }
+int main(int argc, char** argv) {
+  const auto code = profd::client::Run(argc, argv);
+  // gRPC's threads go on for a while: exit handlers would take its state and OpenSSL's from under them.
+  std::fflush(nullptr);
+  std::_Exit(static_cast<int>(code));
+}
