@@ -19,12 +19,13 @@ ROUNDS = 10
 ASKERS, COLLECTORS = 2, 4
 REQUESTS_OF_A_CONNECTION = 2000
 SLACK_KIB = 8 << 10
+PATIENCE_S = 600  # for one answer: it runs for half an hour, and others may want the machine meanwhile
 
 
 def ask(path, session, count):
     """`count` requests of every kind that changes nothing, on new connections now and then, with streams that come and go."""
     while count > 0:
-        door, connection = raw.Door(path), raw.Connection(path)
+        door, connection = raw.Door(path), raw.Connection(path, timeout=PATIENCE_S)
         for number in range(min(count, REQUESTS_OF_A_CONNECTION)):
             if number % 100 == 99:
                 watch = connection.begin("/profd.v1.Control/Watch", raw.text_field(1, session), door.ticket)
@@ -46,7 +47,7 @@ def ask(path, session, count):
 
 def collect(path, pid, count):
     """`count` sessions, of the host, a process and a device, begun, stopped and removed."""
-    door, connection = raw.Door(path), raw.Connection(path)
+    door, connection = raw.Door(path), raw.Connection(path, timeout=PATIENCE_S)
     wanted = (raw.start_request([], ["host-sys-cpu"]), raw.start_request([pid], ["host-mem"]), raw.start_request([], ["hbm"]),
               raw.start_request([], ["host-sys-mem"]))
     for number in range(count):
