@@ -95,8 +95,8 @@ class Bench:
             for size in sizes:
                 flat.append((size, self.measure(verb, hosts[:size])))
                 self.show(verb, size, 0, flat[-1][1])
-            for size, relays in ((most, 2), (most, max(2, most // 16)), (most, max(3, most // 8)), (most // 2, 2),
-                                 (most // 2, max(2, most // 16))):
+            for size, relays in ((most, 1), (most, max(2, most // 8)), (most, max(3, most // 4)), (most // 2, 1),
+                                 (most // 2, max(2, most // 8))):
                 tree.append((size, relays, self.measure(verb, hosts[:size], hosts[:relays])))
                 self.show(verb, size, relays, tree[-1][2])
             self.extrapolate(verb, flat, tree)
@@ -126,7 +126,7 @@ class Bench:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nodes", type=int, default=200)
+    parser.add_argument("--nodes", type=int, default=48)
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     bench = Bench(arguments.nodes, arguments.rounds)
