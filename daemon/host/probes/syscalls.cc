@@ -318,11 +318,15 @@ class SyscallProbe final : public Probe {
   const std::string& NameOf(pid_t tid) {
     const auto known = threads_.find(tid);
     if (known != threads_.end()) return known->second;
-    SetName(tid, CommandName(tid));
+    std::string name = CommandName(tid);
+    // Gone before its birth was read, which lies in another CPU's ring: as the one it most likely comes from.
+    if (name.empty()) name = first_name_;
+    SetName(tid, std::move(name));
     return threads_[tid];
   }
   // Without what readers take for an end of it.
   void SetName(pid_t tid, std::string name) {
+    if (first_name_.empty()) first_name_ = name.empty() ? "?" : name;
     for (char& c : name)
       if (c <= ' ' || c >= 0x7f || c == '/') c = '_';
     threads_[tid] = name + '/' + std::to_string(tid);
@@ -356,6 +360,7 @@ class SyscallProbe final : public Probe {
   std::unordered_map<pid_t, uint64_t> entered_;  // by thread: when it went into a call, or kOutside
   std::unordered_map<pid_t, std::string> threads_;
   base::SyscallNames names_;
+  std::string first_name_;
   std::string row_;
 };
 
