@@ -8,7 +8,7 @@ namespace profd::rpc {
 
 namespace {
 
-std::string Text(grpc::string_ref text) { return {text.data(), text.size()}; }
+std::string Text(const grpc::string_ref& text) { return {text.data(), text.size()}; }
 
 auth::RemotePeer PeerOf(const grpc::CallbackServerContext& context) {
   auth::RemotePeer peer;
