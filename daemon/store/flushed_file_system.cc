@@ -27,8 +27,24 @@ Status FlushedFileSystem::Touch(int fd) {
   if (flusher_ == nullptr) return {};
   if (flusher_->durability() == Durability::kAlways) return fs_.Sync(fd);
   if (flusher_->durability() != Durability::kPeriodic) return {};
-  if (const auto key = KeyOf(fd)) flusher_->Add(*key, fd, report_);
+  // Who waits for this round's flush already has it coming: no need to ask the kernel who it is.
+  const uint64_t round = flusher_->round();
+  const auto known = handed_.find(fd);
+  if (known != handed_.end() && known->second == round) return {};
+  const auto key = KeyOf(fd);
+  if (!key || !flusher_->Add(*key, fd, report_)) {
+    handed_.erase(fd);
+  } else {
+    // It may be of a later round than this one: then it is handed over once more.
+    handed_[fd] = round;
+  }
   return {};
+}
+
+Result<UniqueFd> FlushedFileSystem::OpenFile(int dir, const std::string& name) {
+  Result<UniqueFd> opened = fs_.OpenFile(dir, name);
+  if (opened.ok()) handed_.erase(opened->get());  // another file had the number
+  return opened;
 }
 
 void FlushedFileSystem::Closed(int fd) {
@@ -38,6 +54,7 @@ void FlushedFileSystem::Closed(int fd) {
 
 // What is made and then refused must not be in the way of the next attempt.
 Result<UniqueFd> FlushedFileSystem::Named(int dir, const std::string& name, UniqueFd made) {
+  handed_.erase(made.get());  // another file had the number
   const Status status = Touch(dir);
   if (status.ok()) return made;
   made.Reset();

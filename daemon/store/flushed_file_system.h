@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "daemon/store/file_system.h"
 #include "daemon/store/flusher.h"
@@ -21,9 +22,7 @@ class FlushedFileSystem final : public FileSystem {
   base::Status BecomeOwner(uid_t uid, gid_t gid) override { return fs_.BecomeOwner(uid, gid); }
   base::Result<base::UniqueFd> MakeDir(int parent, const std::string& name) override;
   base::Result<base::UniqueFd> CreateFile(int dir, const std::string& name) override;
-  base::Result<base::UniqueFd> OpenFile(int dir, const std::string& name) override {
-    return fs_.OpenFile(dir, name);
-  }
+  base::Result<base::UniqueFd> OpenFile(int dir, const std::string& name) override;
   base::Status Append(int fd, uint64_t size, const void* data, size_t bytes) override;
   base::Status Overwrite(int fd, uint64_t offset, const void* data, size_t bytes) override;
   base::Status Reserve(int fd, uint64_t bytes) override { return fs_.Reserve(fd, bytes); }
@@ -44,6 +43,7 @@ class FlushedFileSystem final : public FileSystem {
 
   FileSystem& fs_;
   Flusher* const flusher_;
+  std::unordered_map<int, uint64_t> handed_;  // descriptor → round of the flusher
   const std::shared_ptr<FlushReport> report_ = std::make_shared<FlushReport>();
 };
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -44,6 +45,7 @@ struct Flusher::Queue {
   Files waiting;
   Files flushing;
   bool ending = false;
+  std::atomic<uint64_t> rounds{1};
 
   // Until the end, and then once more.
   void Run(FileSystem& fs, uint64_t every_ns) {
@@ -55,6 +57,7 @@ struct Flusher::Queue {
           changed.wait_for(lock, std::chrono::nanoseconds(every_ns), [this] { return ending; });
         last = ending;
         flushing = std::exchange(waiting, {});
+        rounds.fetch_add(1);
       }
       Each(false, [&fs](File& file) { fs.WriteBack(file.fd.get()); });
       Each(true, [&fs](File& file) { file.report->Note(fs.Sync(file.fd.get())); });
@@ -96,8 +99,10 @@ void Flusher::Drop(uint64_t key) {
   queue_->flushing.erase(key);
 }
 
-void Flusher::Add(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report) {
-  if (fd < 0) return;
+uint64_t Flusher::round() const { return queue_ ? queue_->rounds.load() : 0; }
+
+bool Flusher::Add(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report) {
+  if (fd < 0) return false;
   if (!queue_) {
     queue_ = std::make_shared<Queue>();
     base::StartThread("flush", [queue = queue_, &fs = fs_, every_ns = every_ns_] {
@@ -105,11 +110,13 @@ void Flusher::Add(uint64_t key, int fd, const std::shared_ptr<FlushReport>& repo
     }).detach();
   }
   const std::lock_guard lock(queue_->mutex);
-  if (queue_->waiting.size() >= kMostWaiting || queue_->waiting.contains(key)) return;
+  if (queue_->waiting.contains(key)) return true;
+  if (queue_->waiting.size() >= kMostWaiting) return false;
   UniqueFd own(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
-  if (!own) return;
+  if (!own) return false;
   queue_->waiting.emplace(key, std::make_shared<Queue::File>(std::move(own), report));
   queue_->changed.notify_one();
+  return true;
 }
 
 }  // namespace profd::store

@@ -40,8 +40,10 @@ class Flusher {
   Flusher& operator=(const Flusher&) = delete;
 
   Durability durability() const { return durability_; }
-  // Flushes what `fd` holds before long; `key` is the same for the same file.
-  void Add(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report);
+  // Grows when all that was added is on its way to the disk; what is added afterwards goes with the next one.
+  uint64_t round() const;
+  // Flushes what `fd` holds before long; `key` is the same for the same file. False: there is no room.
+  bool Add(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report);
   // The file is about to be removed: it shall not take room for being held here.
   void Drop(uint64_t key);
 
