@@ -86,6 +86,8 @@ std::string_view CoreName(int64_t midr) {
   return {};
 }
 
+std::string ReadUpTime(const std::string& root) { return FirstLine(root + "/proc/uptime"); }
+
 HostFacts ReadHostFacts(const std::string& root) {
   HostFacts facts;
   utsname names{};
@@ -94,7 +96,7 @@ HostFacts ReadHostFacts(const std::string& root) {
     facts.hostname = names.nodename;
     facts.hwtype = names.machine;
   }
-  facts.up_time = FirstLine(root + "/proc/uptime");
+  facts.up_time = ReadUpTime(root);
   ReadCpu(root + "/proc/cpuinfo", facts);
   facts.memory_total_kb = std::strtoull(Field(root + "/proc/meminfo", "MemTotal").c_str(), nullptr, 10);
   facts.cpu_nums = static_cast<uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_CONF)));

@@ -42,6 +42,8 @@ struct HostFacts {
 // `root` stands in front of /proc and /sys. cpu_mhz stays "": only the driver knows the host counter's
 // frequency.
 HostFacts ReadHostFacts(const std::string& root = "");
+// Its `up_time` alone, which is never the same.
+std::string ReadUpTime(const std::string& root = "");
 // "TaishanV110" for implementer << 12 | part of a MIDR; "" for a core the vendor has no name for.
 std::string_view CoreName(int64_t midr);
 

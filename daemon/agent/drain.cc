@@ -20,7 +20,6 @@ class Drain::Impl {
     const Id id = ++last_id_;
     // Made here: when Start() returns, what is published belongs to the recording.
     auto recording = std::make_shared<Recording>(std::move(region), mode, std::move(target), base::RawNs());
-    ++tasks_;
     Send([this, id, recording = std::move(recording)](DrainLoop& loop) mutable {
       loop.Add(id, std::move(recording), [this](std::shared_ptr<Recording> stopped) {
         Answer([stopped = std::move(stopped)] {});  // its memory goes back on ctl
@@ -47,14 +46,12 @@ class Drain::Impl {
   }
 
   void EndTrace(uint32_t trace, chunk::Pipe& pipe) {
-    ++tasks_;
-    Send([this, trace, &pipe](DrainLoop& loop) { loop.EndTrace(trace, pipe, [this] { Answer([] {}); }); });
+    Send([trace, &pipe](DrainLoop& loop) { loop.EndTrace(trace, pipe); });
   }
 
  private:
   // `done` is moved all the way, so that its last copy dies on ctl.
   void Ask(Id id, Done done, std::function<void(Recording&, Done)> what) {
-    ++tasks_;
     Send([this, id, done = std::move(done), what = std::move(what)](DrainLoop& loop) mutable {
       Recording* recording = loop.Find(id);
       if (recording == nullptr) return Answer(std::move(done));
@@ -62,13 +59,8 @@ class Drain::Impl {
     });
   }
 
-  // One task is over. **Thread:** drain.
-  void Answer(Done done) {
-    reply_([this, alive = std::weak_ptr(alive_), done = std::move(done)] {
-      if (!alive.expired() && --tasks_ == 0) EndThread();
-      done();
-    });
-  }
+  // **Thread:** drain.
+  void Answer(Done done) { reply_(std::move(done)); }
 
   void Send(DrainMailbox::Command command) {
     if (!thread_.joinable()) {
@@ -87,9 +79,7 @@ class Drain::Impl {
   const Reply reply_;
   DrainMailbox mailbox_;
   Id last_id_ = 0;
-  int tasks_ = 0;  // recordings, and what was asked and not answered
   std::thread thread_;
-  const std::shared_ptr<int> alive_ = std::make_shared<int>();
 };
 
 Drain::Drain(Options options, Reply reply) : impl_(std::make_unique<Impl>(options, std::move(reply))) {}

@@ -27,8 +27,7 @@ struct DrainTarget {
 };
 
 // **Thread:** ctl only, callbacks run on ctl, each exactly once, never from inside the call; ~Drain after
-// every recording was stopped. **Owns:** the thread "drain", which lives while there is something for it to
-// do.
+// every recording was stopped. **Owns:** the thread "drain", from the first recording on.
 class Drain {
  public:
   using Id = uint64_t;

@@ -1,10 +1,7 @@
 #include "daemon/agent/drain_loop.h"
 
-#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "base/thread.h"
 
 namespace profd::agent {
 
@@ -23,21 +21,6 @@ constexpr uint64_t kRetryNs = 2 * kMillisecondNs;  // while chunks or the queue 
 // However often processes ring, the next round begins this much later.
 constexpr uint64_t kPaceNs = 200'000;
 constexpr uint64_t kControl = 0;  // no recording has this number
-
-// A lane is full a few milliseconds after it rang: as long as another thread's slice. Linux from 6.12 on lets
-// those who ask for short slices interrupt; an older one ignores it.
-void PreferShortSlices() {
-  struct {
-    uint32_t size = 48, policy = SCHED_OTHER;
-    uint64_t flags = 0;
-    int32_t nice = 0;
-    uint32_t priority = 0;
-    uint64_t runtime_ns = 0, deadline_ns = 0, period_ns = 0;
-  } attributes;
-  attributes.nice = ::getpriority(PRIO_PROCESS, 0);
-  attributes.runtime_ns = kPaceNs;
-  ::syscall(SYS_sched_setattr, 0, &attributes, 0);
-}
 
 }  // namespace
 
@@ -68,7 +51,8 @@ DrainLoop::DrainLoop(DrainMailbox& mailbox, uint64_t sweep_ns)
 }
 
 void DrainLoop::Run() {
-  PreferShortSlices();
+  // A lane is full a few milliseconds after it rang: as long as another thread's slice.
+  base::PreferShortSlices(kPaceNs);
   while (!quit_) {
     Sleep();
     Obey();
@@ -95,9 +79,7 @@ Recording* DrainLoop::Find(uint64_t id) {
   return found->second.recording.get();
 }
 
-void DrainLoop::EndTrace(uint32_t trace, chunk::Pipe& pipe, std::function<void()> pushed) {
-  ends_.push_back({trace, &pipe, std::move(pushed)});
-}
+void DrainLoop::EndTrace(uint32_t trace, chunk::Pipe& pipe) { ends_.push_back({trace, &pipe}); }
 
 void DrainLoop::Sleep() {
   if (const uint64_t since = base::MonotonicNs() - round_ns_;
@@ -183,7 +165,6 @@ void DrainLoop::PushEnds() {
       return false;
     }
     end.pipe->Kick();
-    end.pushed();
     return true;
   });
 }

@@ -43,8 +43,7 @@ class DrainLoop {
   using Dropped = std::function<void(std::shared_ptr<Recording>)>;
   void Add(uint64_t id, std::shared_ptr<Recording> recording, Dropped dropped);
   Recording* Find(uint64_t id);  // also has it visited; nullptr: stopped
-  // `pushed` runs here.
-  void EndTrace(uint32_t trace, chunk::Pipe& pipe, std::function<void()> pushed);
+  void EndTrace(uint32_t trace, chunk::Pipe& pipe);
   void Quit() { quit_ = true; }
 
  private:
@@ -57,7 +56,6 @@ class DrainLoop {
   struct End {
     uint32_t trace;
     chunk::Pipe* pipe;
-    std::function<void()> pushed;
   };
 
   void Sleep();

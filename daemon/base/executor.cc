@@ -13,9 +13,17 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/thread.h"
+
 namespace profd::base {
 
 namespace asio = boost::asio;
+
+namespace {
+// What runs on ctl may be long, at a start and an end, and the jobs that are recorded wait for the same
+// cores.
+constexpr uint64_t kSliceNs = 200'000;
+}  // namespace
 
 class Executor::Impl {
  public:
@@ -60,6 +68,7 @@ Executor::Executor() : impl_(std::make_unique<Impl>()) {}
 Executor::~Executor() = default;
 
 void Executor::Run() {
+  base::PreferShortSlices(kSliceNs);
   impl_->ctl.store(std::this_thread::get_id());
   impl_->context.run();
 }

@@ -21,7 +21,7 @@ namespace profd::device {
 using Post = std::function<void(std::function<void()>)>;  // runs a closure on ctl
 
 struct HubOptions {
-  uint64_t sweep_ns = 300'000'000;             // how often the pump drains every channel, at most
+  uint64_t sweep_ns = 400'000'000;             // how often the pump drains every channel, at most
   uint64_t stop_sweep_ns = 1'000'000;          // while a stop of the device is in progress
   uint64_t driver_timeout_ns = 5'000'000'000;  // after which a channel counts as stuck
   uint64_t queue_patience_ns = 1'000'000'000;  // control calls waiting longer move to a spare thread

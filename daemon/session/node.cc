@@ -1,6 +1,7 @@
 #include "daemon/session/node.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "daemon/base/log.h"
@@ -13,7 +14,10 @@ constexpr uint64_t kMs = 1'000'000;
 
 Node::Node(base::Executor& ctl, const config::Config& config, std::shared_ptr<driver::Driver> driver,
            std::string driver_error)
-    : ctl_(ctl), driver_(std::move(driver)), library_error_(std::move(driver_error)) {
+    : ctl_(ctl),
+      driver_(std::move(driver)),
+      library_error_(std::move(driver_error)),
+      host_(format::ReadHostFacts()) {
   if (!driver_) {
     known_ = true;
     return;
@@ -28,6 +32,12 @@ Node::Node(base::Executor& ctl, const config::Config& config, std::shared_ptr<dr
 }
 
 Node::~Node() = default;
+
+format::HostFacts Node::HostNow() const {
+  format::HostFacts facts = host_;
+  facts.up_time = format::ReadUpTime();
+  return facts;
+}
 
 const driver::DeviceFacts* Node::Find(uint32_t device) const {
   const auto it =
@@ -75,7 +85,13 @@ void Node::Refresh(std::function<void()> done) {
           return;
         }
         library_error_.clear();
-        host_counter_mhz_ = ids->host_counter_mhz;
+        // Without it the vendor's reader takes host stamps for nanoseconds, which they then are.
+        host_.cpu_mhz.clear();
+        if (const auto mhz = ids->host_counter_mhz) {
+          char text[32];
+          std::snprintf(text, sizeof text, "%.6f", *mhz);
+          host_.cpu_mhz = text;
+        }
         ReadDevices(*ids->ids, finish);
       });
 }
@@ -121,7 +137,7 @@ NodeFacts Node::Facts() const {
   facts.library_loaded = driver_ != nullptr;
   facts.library_error = library_error_;
   facts.api_version = driver_ ? driver_->api_version() : 0;
-  facts.host_counter_known = host_counter_mhz_.has_value();
+  facts.host_counter_known = !host_.cpu_mhz.empty();
   facts.devices = devices_;
   return facts;
 }

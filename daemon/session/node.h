@@ -13,6 +13,7 @@
 #include "daemon/device/channel_hub.h"
 #include "daemon/driver/driver.h"
 #include "daemon/session/plan.h"
+#include "format/prof_dir.h"
 
 namespace profd::session {
 
@@ -28,8 +29,8 @@ class Node {
   driver::Driver* driver() const { return driver_.get(); }  // nullptr: no library
   const std::shared_ptr<driver::Driver>& shared_driver() const { return driver_; }
   device::ChannelHub* hub() const { return hub_.get(); }
-  // Frequency of the host's counter as the driver measured it.
-  std::optional<double> host_counter_mhz() const { return host_counter_mhz_; }
+  // Of the machine, with the host counter's frequency as the driver measured it; as they are now.
+  format::HostFacts HostNow() const;
   const std::string& library_error() const { return library_error_; }
   const std::vector<driver::DeviceFacts>& devices() const { return devices_; }
   const driver::DeviceFacts* Find(uint32_t device) const;
@@ -51,7 +52,7 @@ class Node {
   std::string library_error_;
   std::unique_ptr<device::ChannelHub> hub_;
   std::vector<driver::DeviceFacts> devices_;
-  std::optional<double> host_counter_mhz_;
+  format::HostFacts host_;  // as they were at the start: to read all of them takes long on many cores
   bool known_ = false;
   bool refreshing_ = false;
   std::vector<std::function<void()>> waiting_;

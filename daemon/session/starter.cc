@@ -13,7 +13,6 @@
 #include "daemon/session/new_id.h"
 #include "daemon/session/selection.h"
 #include "daemon/session/spec_check.h"
-#include "daemon/store/spool.h"
 
 namespace profd::session {
 
@@ -139,23 +138,26 @@ void Starter::Admit(std::shared_ptr<Request> request) {
     Refuse(request, status);
     return;
   }
-  services_.node.WhenKnown([this, request] { ReadProcesses(request); });
+  services_.node.WhenKnown([this, request] { Prepare(request); });
 }
 
-// A process may have as many descriptors as it likes, which takes as long to look at.
-void Starter::ReadProcesses(std::shared_ptr<Request> request) {
+// A process may have as many descriptors as it likes, which takes as long to look at. The way to the output
+// is opened beside that, if it is there already: who is refused leaves nothing behind.
+void Starter::Prepare(std::shared_ptr<Request> request) {
   if (request->spec.pids.empty()) {
-    PlanStart(std::move(request), {});
+    PlanStart(std::move(request), {}, {});
     return;
   }
-  aside_.Run([this, request, pids = request->spec.pids]() -> std::function<void()> {
+  aside_.Run([this, request, pids = request->spec.pids, spool = services_.config.store.spool,
+              spool_first = services_.config.store.spool_first]() -> std::function<void()> {
     auto processes = std::make_shared<Processes>();
     for (const pid_t pid : pids) processes->push_back(host::ReadProcessFacts(pid));
-    return [this, request, processes] { PlanStart(request, *processes); };
+    auto output = std::make_shared<Output>(OpenOutput(*request, spool, spool_first, store::IfMissing::kFail));
+    return [this, request, processes, output] { PlanStart(request, *processes, std::move(*output)); };
   });
 }
 
-void Starter::PlanStart(std::shared_ptr<Request> request, const Processes& processes) {
+void Starter::PlanStart(std::shared_ptr<Request> request, const Processes& processes, Output output) {
   auto facts = FactsFor(*request, processes);
   if (!facts.ok()) {
     request->done(facts.status());
@@ -170,46 +172,50 @@ void Starter::PlanStart(std::shared_ptr<Request> request, const Processes& proce
   }
   request->plan = std::move(plan).value();
   if (!facts->processes.empty()) request->target_name = facts->processes.front().name;
-  OpenOutput(std::move(request));
+  if (output.status.ok()) {
+    Launch(request, std::move(output));
+  } else {
+    MakeOutput(std::move(request));
+  }
 }
 
-void Starter::OpenOutput(std::shared_ptr<Request> request) {
+Starter::Output Starter::OpenOutput(const Request& request, const std::string& spool, bool spool_first,
+                                    store::IfMissing missing) {
+  const Caller& caller = request.caller;
+  Output output;
+  output.status = Status::Ok();
+  if (const auto& passed = request.spec.output_dir; passed != nullptr) {
+    output.status = store::CheckOutputDir(passed->get());
+    // The request may come here again.
+    base::UniqueFd& own = spool_first ? output.move_to : output.parent;
+    own.Reset(::fcntl(passed->get(), F_DUPFD_CLOEXEC, 0));
+    if (!own) output.status = Status::FromErrno("keep the output directory open");
+    output.parent_path = request.spec.output;
+  }
+  if (output.status.ok() && !output.parent) {
+    auto parent = store::OpenSpoolFor(spool, caller.uid, caller.gid, caller.user, missing);
+    output.status = parent.status();
+    if (parent.ok()) output.parent = std::move(parent).value();
+    output.parent_path = spool + "/" + caller.user;
+  }
+  return output;
+}
+
+void Starter::MakeOutput(std::shared_ptr<Request> request) {
   aside_.Run([this, request, spool = services_.config.store.spool,
-              spool_first = services_.config.store.spool_first] {
-    const Caller& caller = request->caller;
-    struct Opened {
-      std::string path;
-      Status status;
-      base::UniqueFd parent;
-      base::UniqueFd move_to;
-    };
-    auto opened = std::make_shared<Opened>();
-    if (const auto& passed = request->spec.output_dir; passed != nullptr) {
-      opened->status = store::CheckOutputDir(passed->get());
-      // The request may come here again.
-      base::UniqueFd& own = spool_first ? opened->move_to : opened->parent;
-      own.Reset(::fcntl(passed->get(), F_DUPFD_CLOEXEC, 0));
-      if (!own) opened->status = Status::FromErrno("keep the output directory open");
-      opened->path = request->spec.output;
-    }
-    if (opened->status.ok() && !opened->parent) {
-      auto parent = store::OpenSpoolFor(spool, caller.uid, caller.gid, caller.user);
-      opened->status = parent.status();
-      if (parent.ok()) opened->parent = std::move(parent).value();
-      opened->path = spool + "/" + caller.user;
-    }
-    return [this, request, opened] {
-      if (!opened->status.ok()) {
-        request->done(opened->status);
-        return;
+              spool_first = services_.config.store.spool_first]() -> std::function<void()> {
+    auto output = std::make_shared<Output>(OpenOutput(*request, spool, spool_first, store::IfMissing::kMake));
+    return [this, request, output] {
+      if (output->status.ok()) {
+        Launch(request, std::move(*output));
+      } else {
+        request->done(output->status);
       }
-      Launch(request, std::move(opened->parent), opened->path, std::move(opened->move_to));
     };
   });
 }
 
-void Starter::Launch(const std::shared_ptr<Request>& request, base::UniqueFd parent, std::string parent_path,
-                     base::UniqueFd move_to) {
+void Starter::Launch(const std::shared_ptr<Request>& request, Output output) {
   // It was on its way when Shutdown() stopped the others.
   if (shutting_down_) {
     request->done(Status{Code::kUnavailable, "profd is stopping"});
@@ -222,11 +228,11 @@ void Starter::Launch(const std::shared_ptr<Request>& request, base::UniqueFd par
   setup.spec = request->spec;
   setup.spec.output_dir.reset();
   setup.plan = std::move(request->plan);
-  setup.parent = std::move(parent);
-  setup.parent_path = std::move(parent_path);
+  setup.parent = std::move(output.parent);
+  setup.parent_path = std::move(output.parent_path);
   setup.target_name = request->target_name;
   setup.next_trace_id = [this] { return next_trace_++; };
-  setup.move_to = std::move(move_to);
+  setup.move_to = std::move(output.move_to);
   book_.Bind(setup);
   auto session = std::make_shared<Session>(services_, std::move(setup));
   book_.Add(session);

@@ -18,6 +18,7 @@
 #include "daemon/session/resumer.h"
 #include "daemon/session/session.h"
 #include "daemon/session/types.h"
+#include "daemon/store/spool.h"
 
 namespace profd::session {
 
@@ -39,15 +40,24 @@ class Starter {
  private:
   struct Request;
   using Processes = std::vector<host::ProcessFacts>;  // of the targets
+  // Where the PROF directory goes.
+  struct Output {
+    base::Status status = base::Status(base::Code::kNotFound, "not opened yet");
+    base::UniqueFd parent;
+    std::string parent_path;
+    base::UniqueFd move_to;  // afterwards
+  };
 
   base::Status CheckRoom(const auth::Caller& caller) const;
   base::Result<NodeFacts> FactsFor(const Request& request, const Processes& processes) const;
   void Admit(std::shared_ptr<Request> request);
-  void ReadProcesses(std::shared_ptr<Request> request);
-  void PlanStart(std::shared_ptr<Request> request, const Processes& processes);
-  void OpenOutput(std::shared_ptr<Request> request);
-  void Launch(const std::shared_ptr<Request>& request, base::UniqueFd parent, std::string parent_path,
-              base::UniqueFd move_to);
+  void Prepare(std::shared_ptr<Request> request);
+  void PlanStart(std::shared_ptr<Request> request, const Processes& processes, Output output);
+  // **Thread:** aside.
+  static Output OpenOutput(const Request& request, const std::string& spool, bool spool_first,
+                           store::IfMissing missing);
+  void MakeOutput(std::shared_ptr<Request> request);
+  void Launch(const std::shared_ptr<Request>& request, Output output);
   void Refuse(const std::shared_ptr<Request>& request, const base::Status& status);
   void NameCollectors(const std::shared_ptr<Request>& request, const base::Status& status);
   void Remember(const std::shared_ptr<Session>& session);

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <set>
 #include <utility>
 
@@ -46,7 +45,7 @@ Trace::Trace(Services services, TraceSetup setup)
     : services_(services),
       setup_(std::move(setup)),
       name_(format::ProfDirName(setup_.seq, base::WallNs(), ::getpid(), base::HostCounter() ^ base::RawNs())),
-      host_facts_(format::ReadHostFacts()) {
+      host_facts_(services_.node.HostNow()) {
   for (const KindState& kind : setup_.plan.kinds) planned_hz_.push_back(kind.effective_hz);
   uint32_t next_stream = 0;
   for (const ChannelStart& start : setup_.plan.channels) {
@@ -55,14 +54,6 @@ Trace::Trace(Services services, TraceSetup setup)
     channel.key = {setup_.id, next_stream++};
     channel.stats = std::make_shared<chunk::StreamStats>();
     channels_.push_back(std::move(channel));
-  }
-  if (const std::optional<double> mhz = services_.node.host_counter_mhz()) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.6f", *mhz);
-    host_facts_.cpu_mhz = text;
-  } else {
-    host_facts_.cpu_mhz
-        .clear();  // the vendor's reader then takes host stamps for nanoseconds, which they are
   }
   for (const HostStart& start : setup_.plan.host) {
     host_kinds_.push_back({start, std::make_shared<chunk::StreamStats>()});

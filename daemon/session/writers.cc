@@ -1,10 +1,14 @@
 #include "daemon/session/writers.h"
 
+#include <iterator>
 #include <string>
+#include <utility>
 
 namespace profd::session {
 
 namespace {
+
+constexpr uint64_t kLookNs = 2'000'000'000;
 
 store::Durability DurabilityOf(const std::string& name) {
   if (name == "none") return store::Durability::kNone;
@@ -15,21 +19,39 @@ store::Durability DurabilityOf(const std::string& name) {
 }  // namespace
 
 std::shared_ptr<Writer> Writers::For(dev_t file_system, size_t pump_count) {
-  std::erase_if(writers_, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<Writer>& known = writers_[file_system];
-  if (auto writer = known.lock()) return writer;
+  Entry& entry = writers_[file_system];
+  if (!entry.writer) entry.writer = Make();
+  entry.unused = false;
+  Writer& writer = *entry.writer;
+  while (writer.pumps.size() < pump_count) {
+    writer.pumps.push_back(&writer.thread->AddPipe("pump-" + std::to_string(writer.pumps.size()),
+                                                   config_.store.chunk_bytes, config_.store.device_chunks));
+  }
+  if (!looking_) LookForUnused();
+  return entry.writer;
+}
+
+void Writers::LookForUnused() {
+  looking_ = true;
+  ctl_.After(kLookNs, [this] {
+    for (auto at = writers_.begin(); at != writers_.end();) {
+      Entry& entry = at->second;
+      const bool was_unused = std::exchange(entry.unused, entry.writer.use_count() == 1);
+      at = was_unused && entry.unused ? writers_.erase(at) : std::next(at);
+    }
+    looking_ = false;
+    if (!writers_.empty()) LookForUnused();
+  });
+}
+
+std::shared_ptr<Writer> Writers::Make() {
   auto writer = std::make_shared<Writer>();
   writer->thread = std::make_unique<store::TraceWriter>(
       "write", store::PosixFileSystem(), [this](std::function<void()> work) { ctl_.Post(std::move(work)); },
       DurabilityOf(config_.store.durability), config_.store.flush_every_s * 1'000'000'000);
-  for (size_t pump = 0; pump < pump_count; ++pump) {
-    writer->pumps.push_back(&writer->thread->AddPipe("pump-" + std::to_string(pump),
-                                                     config_.store.chunk_bytes, config_.store.device_chunks));
-  }
   writer->sampler =
       &writer->thread->AddPipe("sample", config_.store.host_chunk_bytes, config_.store.host_chunks);
   writer->drain = &writer->thread->AddPipe("drain", config_.store.chunk_bytes, config_.store.agent_chunks);
-  known = writer;
   return writer;
 }
 
@@ -40,9 +62,8 @@ std::vector<QueueLoad> Writers::Loads() const {
     load.room += pipe.chunks();
     load.bytes += pipe.InFlight() * pipe.chunk_bytes();
   };
-  for (const auto& [file_system, known] : writers_) {
-    const auto writer = known.lock();
-    if (writer == nullptr) continue;
+  for (const auto& [file_system, entry] : writers_) {
+    const Writer* const writer = entry.writer.get();
     for (const chunk::Pipe* pump : writer->pumps) add(loads[0], *pump);
     add(loads[1], *writer->sampler);
     add(loads[2], *writer->drain);

@@ -1,5 +1,6 @@
-// The writers: one per file system in use, each with a pipe from every source thread. A writer lives as long
-// as a trace holds it, so that an idle daemon has neither its thread nor its buffers.
+// The writers: one per file system in use, each with a pipe from every source thread. A writer stays for some
+// seconds after the last trace that held it, since who starts one session often starts the next: an idle
+// daemon has neither its thread nor its buffers.
 #pragma once
 
 #include <sys/types.h>
@@ -38,9 +39,18 @@ class Writers {
   std::vector<QueueLoad> Loads() const;
 
  private:
+  struct Entry {
+    std::shared_ptr<Writer> writer;
+    bool unused = false;  // at the last look
+  };
+
+  std::shared_ptr<Writer> Make();
+  void LookForUnused();
+
   base::Executor& ctl_;
   const config::Config& config_;
-  std::map<dev_t, std::weak_ptr<Writer>> writers_;
+  std::map<dev_t, Entry> writers_;
+  bool looking_ = false;
 };
 
 }  // namespace profd::session

@@ -24,11 +24,14 @@ namespace {
 constexpr mode_t kSpoolMode = 0711;  // users reach their own folder and cannot list the others'
 constexpr mode_t kUserMode = 0750;
 
-// Opens `name` in `parent`, made first if it is missing and then with mode 0700 until the caller has given it
+// Opens `name` in `parent`. Where a missing one is to be made it has mode 0700 until the caller has given it
 // away.
-Result<UniqueFd> OpenOrMake(int parent, const std::string& name, const std::string& path, bool* made) {
-  *made = ::mkdirat(parent, name.c_str(), 0700) == 0;
-  if (!*made && errno != EEXIST) return Status::FromErrno("make directory " + path);
+Result<UniqueFd> OpenOrMake(int parent, const std::string& name, const std::string& path, IfMissing missing,
+                            bool* made) {
+  *made = missing == IfMissing::kMake && ::mkdirat(parent, name.c_str(), 0700) == 0;
+  if (missing == IfMissing::kMake && !*made && errno != EEXIST) {
+    return Status::FromErrno("make directory " + path);
+  }
   UniqueFd dir(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (dir) return dir;
   if (errno == ENOTDIR || errno == ELOOP) return Status(Code::kInvalidArgument, path + " is not a directory");
@@ -41,12 +44,13 @@ Status StatOf(int fd, const std::string& path, struct stat* found) {
 
 }  // namespace
 
-Result<UniqueFd> OpenSpoolFor(const std::string& spool, uid_t uid, gid_t gid, const std::string& user) {
+Result<UniqueFd> OpenSpoolFor(const std::string& spool, uid_t uid, gid_t gid, const std::string& user,
+                              IfMissing missing) {
   if (user.empty() || user == "." || user == ".." || user.find('/') != std::string::npos) {
     return Status(Code::kInvalidArgument, "'" + user + "' cannot be the name of a spool folder");
   }
   bool made = false;
-  PROFD_ASSIGN_OR_RETURN(const UniqueFd top, OpenOrMake(AT_FDCWD, spool, spool, &made));
+  PROFD_ASSIGN_OR_RETURN(const UniqueFd top, OpenOrMake(AT_FDCWD, spool, spool, missing, &made));
   if (made && ::fchmod(top.get(), kSpoolMode) != 0) return Status::FromErrno("chmod " + spool);
   struct stat found {};
   PROFD_RETURN_IF_ERROR(StatOf(top.get(), spool, &found));
@@ -57,7 +61,7 @@ Result<UniqueFd> OpenSpoolFor(const std::string& spool, uid_t uid, gid_t gid, co
   }
 
   const std::string path = spool + "/" + user;
-  PROFD_ASSIGN_OR_RETURN(UniqueFd dir, OpenOrMake(top.get(), user, path, &made));
+  PROFD_ASSIGN_OR_RETURN(UniqueFd dir, OpenOrMake(top.get(), user, path, missing, &made));
   PROFD_RETURN_IF_ERROR(StatOf(dir.get(), path, &found));
   if (found.st_uid == uid && !made) return dir;
   // Only profd can have made it, if it is profd's: now, or before it was stopped half-way through this.

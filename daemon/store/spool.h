@@ -12,10 +12,12 @@
 
 namespace profd::store {
 
-// Opens `<spool>/<user>`, making both when they are missing: the spool 0711 and profd's own, the folder 0750
-// and the user's. Neither may be a symbolic link, nor a directory that others could have put there.
+enum class IfMissing : uint8_t { kMake, kFail };  // kFail: kNotFound
+
+// Opens `<spool>/<user>`; what is missing of it is made: the spool 0711 and profd's own, the folder 0750 and
+// the user's. Neither may be a symbolic link, nor a directory that others could have put there.
 base::Result<base::UniqueFd> OpenSpoolFor(const std::string& spool, uid_t uid, gid_t gid,
-                                          const std::string& user);
+                                          const std::string& user, IfMissing missing = IfMissing::kMake);
 
 // Ok for a directory of a file system that holds files. Who may write there was found out with the ticket
 // (auth).
