@@ -138,6 +138,8 @@ class Posix final : public FileSystem {
                       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
   }
 
+  void Evict(int fd) override { ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); }
+
   Status Sync(int fd) override { return ::fdatasync(fd) == 0 ? Status::Ok() : Status::FromErrno("sync"); }
 
   Result<uint64_t> AllocatedBytes(int dir, const std::string& name) override {

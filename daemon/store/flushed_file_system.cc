@@ -41,6 +41,13 @@ Status FlushedFileSystem::Touch(int fd) {
   return {};
 }
 
+void FlushedFileSystem::LetGo(int dir, const std::string& name) {
+  struct stat facts {};
+  if (flusher_ != nullptr && ::fstatat(dir, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0) {
+    flusher_->Drop(facts.st_ino);
+  }
+}
+
 Result<UniqueFd> FlushedFileSystem::OpenFile(int dir, const std::string& name) {
   Result<UniqueFd> opened = fs_.OpenFile(dir, name);
   if (opened.ok()) handed_.erase(opened->get());  // another file had the number
@@ -48,8 +55,13 @@ Result<UniqueFd> FlushedFileSystem::OpenFile(int dir, const std::string& name) {
 }
 
 void FlushedFileSystem::Closed(int fd) {
-  if (flusher_ == nullptr || flusher_->durability() != Durability::kSlice) return;
-  if (const auto key = KeyOf(fd)) flusher_->Add(*key, fd, report_);
+  if (flusher_ == nullptr) return;
+  const bool evict = appended_ > stays_in_memory_;
+  if (flusher_->durability() != Durability::kSlice &&
+      !(flusher_->durability() == Durability::kPeriodic && evict)) {
+    return;
+  }
+  if (const auto key = KeyOf(fd)) flusher_->Add(*key, fd, report_, evict);
 }
 
 // What is made and then refused must not be in the way of the next attempt.
@@ -74,6 +86,7 @@ Result<UniqueFd> FlushedFileSystem::CreateFile(int dir, const std::string& name)
 
 Status FlushedFileSystem::Append(int fd, uint64_t size, const void* data, size_t bytes) {
   PROFD_RETURN_IF_ERROR(fs_.Append(fd, size, data, bytes));
+  appended_ += bytes;
   return Touch(fd);
 }
 
@@ -88,15 +101,13 @@ Status FlushedFileSystem::Exchange(int dir, const std::string& one, const std::s
 }
 
 Status FlushedFileSystem::Rename(int dir, const std::string& from, const std::string& to) {
+  LetGo(dir, to);
   PROFD_RETURN_IF_ERROR(fs_.Rename(dir, from, to));
   return Touch(dir);
 }
 
 Status FlushedFileSystem::Remove(int dir, const std::string& name) {
-  struct stat facts {};
-  if (flusher_ != nullptr && ::fstatat(dir, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0) {
-    flusher_->Drop(facts.st_ino);
-  }
+  LetGo(dir, name);
   return fs_.Remove(dir, name);
 }
 

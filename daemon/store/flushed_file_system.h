@@ -14,8 +14,14 @@ namespace profd::store {
 // **Thread:** the writer's.
 class FlushedFileSystem final : public FileSystem {
  public:
+  // A trace's first bytes stay in the page cache, where who looks at it soon finds them. A long one would
+  // fill the memory that the jobs' own files are cached in: its further files leave when they are closed and
+  // flushed.
+  static constexpr uint64_t kStaysInMemory = 1ull << 30;
+
   // Without a flusher it only passes on.
-  FlushedFileSystem(FileSystem& fs, Flusher* flusher) : fs_(fs), flusher_(flusher) {}
+  FlushedFileSystem(FileSystem& fs, Flusher* flusher, uint64_t stays_in_memory = kStaysInMemory)
+      : fs_(fs), flusher_(flusher), stays_in_memory_(stays_in_memory) {}
 
   std::string error() const { return report_->error(); }
 
@@ -39,10 +45,15 @@ class FlushedFileSystem final : public FileSystem {
  private:
   // `fd` has got bytes, or is a directory that has got names.
   base::Status Touch(int fd);
+  // Of a file that is about to be no more: held open it would keep its room, and some file systems (NFS,
+  // FUSE) would keep it under another name.
+  void LetGo(int dir, const std::string& name);
   base::Result<base::UniqueFd> Named(int dir, const std::string& name, base::UniqueFd made);
 
   FileSystem& fs_;
   Flusher* const flusher_;
+  const uint64_t stays_in_memory_;
+  uint64_t appended_ = 0;                     // bytes
   std::unordered_map<int, uint64_t> handed_;  // descriptor → round of the flusher
   const std::shared_ptr<FlushReport> report_ = std::make_shared<FlushReport>();
 };

@@ -38,6 +38,7 @@ struct Flusher::Queue {
     File(UniqueFd file, std::shared_ptr<FlushReport> to) : fd(std::move(file)), report(std::move(to)) {}
     UniqueFd fd;
     std::shared_ptr<FlushReport> report;
+    bool evict = false;
   };
   using Files = std::map<uint64_t, std::shared_ptr<File>>;
   std::mutex mutex;
@@ -60,7 +61,10 @@ struct Flusher::Queue {
         rounds.fetch_add(1);
       }
       Each(false, [&fs](File& file) { fs.WriteBack(file.fd.get()); });
-      Each(true, [&fs](File& file) { file.report->Note(fs.Sync(file.fd.get())); });
+      Each(true, [&fs](File& file) {
+        file.report->Note(fs.Sync(file.fd.get()));
+        if (file.evict) fs.Evict(file.fd.get());
+      });
     }
   }
 
@@ -101,7 +105,7 @@ void Flusher::Drop(uint64_t key) {
 
 uint64_t Flusher::round() const { return queue_ ? queue_->rounds.load() : 0; }
 
-bool Flusher::Add(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report) {
+bool Flusher::Add(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report, bool evict) {
   if (fd < 0) return false;
   if (!queue_) {
     queue_ = std::make_shared<Queue>();
@@ -110,11 +114,16 @@ bool Flusher::Add(uint64_t key, int fd, const std::shared_ptr<FlushReport>& repo
     }).detach();
   }
   const std::lock_guard lock(queue_->mutex);
-  if (queue_->waiting.contains(key)) return true;
+  if (const auto known = queue_->waiting.find(key); known != queue_->waiting.end()) {
+    known->second->evict |= evict;
+    return true;
+  }
   if (queue_->waiting.size() >= kMostWaiting) return false;
   UniqueFd own(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
   if (!own) return false;
-  queue_->waiting.emplace(key, std::make_shared<Queue::File>(std::move(own), report));
+  auto file = std::make_shared<Queue::File>(std::move(own), report);
+  file->evict = evict;
+  queue_->waiting.emplace(key, std::move(file));
   queue_->changed.notify_one();
   return true;
 }

@@ -42,8 +42,9 @@ class Flusher {
   Durability durability() const { return durability_; }
   // Grows when all that was added is on its way to the disk; what is added afterwards goes with the next one.
   uint64_t round() const;
-  // Flushes what `fd` holds before long; `key` is the same for the same file. False: there is no room.
-  bool Add(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report);
+  // Flushes what `fd` holds before long, and has it leave memory then, if `evict`; `key` is the same for the
+  // same file. False: there is no room.
+  bool Add(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report, bool evict = false);
   // The file is about to be removed: it shall not take room for being held here.
   void Drop(uint64_t key);
 

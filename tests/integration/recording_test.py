@@ -353,9 +353,18 @@ class RecordingTest(harness.ProfdTest):
         cycles(150)
         if harness.BUILD == harness.PLAIN_BUILD:  # a sanitizer keeps what is freed
             self.assertLess(rss_kib() - before, 8192)
-        threads = [(task / "comm").read_text().strip()
-                   for task in (harness.pathlib.Path("/proc") / str(daemon.process.pid) / "task").iterdir()]
-        self.assertFalse({"drain", "write", "pump"} & set(threads), threads)
+
+        def threads():
+            names = []
+            for task in (harness.pathlib.Path("/proc") / str(daemon.process.pid) / "task").iterdir():
+                try:
+                    names.append((task / "comm").read_text().strip())
+                except (FileNotFoundError, ProcessLookupError):
+                    pass  # it has just ended
+            return names
+
+        harness.wait_until(lambda: not {"write", "flush", "pump"} & set(threads()), "the writer to end")
+        self.assertEqual(threads().count("drain"), 1)
 
     def test_run_changes_nothing_but_the_environment(self):
         daemon = self.profd()

@@ -19,11 +19,13 @@ constexpr uint64_t kMs = 1'000'000;
 // Shared with the thread that outlives a flusher.
 struct Disk {
   std::atomic<int> syncs{0};
+  std::atomic<int> evictions{0};
   std::atomic<int> error{0};
   FaultyFileSystem fs;
   Disk() {
     fs.before = [this](const std::string& call) {
       if (call == "sync") ++syncs;
+      if (call == "evict") ++evictions;
       return call == "sync" && error != 0 ? Status::FromErrno(call, error) : Status::Ok();
     };
   }
@@ -116,6 +118,26 @@ TEST_F(FlusherTest, HoldsNothingThatWasRemoved) {
   EXPECT_EQ(held(), 1U);
   ASSERT_TRUE(fs.Remove(fd_.get(), "a").ok());
   EXPECT_EQ(held(), 0U);
+  Write(fs, "a");
+  Write(fs, "b");
+  ASSERT_TRUE(fs.Rename(fd_.get(), "b", "a").ok());
+  EXPECT_EQ(held(), 1U);  // what was "b"
+}
+
+TEST_F(FlusherTest, WhatALongTraceClosesLeavesMemory) {
+  Flusher flusher(disk_.fs, Durability::kPeriodic, 0);
+  FlushedFileSystem fs(disk_.fs, &flusher, 2 * 4);
+  Write(fs, "a");
+  Write(fs, "b");
+  Write(fs, "c");
+  Write(fs, "d");
+  while (disk_.evictions < 2) std::this_thread::yield();
+  {
+    const auto open = fs.CreateFile(fd_.get(), "open");
+    ASSERT_TRUE(fs.Append(open->get(), 0, "x", 1).ok());
+  }
+  WaitFor(6);
+  EXPECT_EQ(disk_.evictions, 2);
 }
 
 TEST_F(FlusherTest, NoneNeverDoes) {

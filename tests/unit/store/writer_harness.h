@@ -251,6 +251,9 @@ class FaultyFileSystem : public FileSystem {
     return real_.Exchange(dir, one, other);
   }
   void WriteBack(int fd) override { real_.WriteBack(fd); }
+  void Evict(int fd) override {
+    if (before("evict").ok()) real_.Evict(fd);
+  }
   base::Status Sync(int fd) override {
     PROFD_RETURN_IF_ERROR(before("sync"));
     return real_.Sync(fd);
