@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/version.h"
+#include "node/clock_labels.h"
 #include "profd/v1/control.pb.h"
 
 namespace profd::node {
@@ -150,8 +151,8 @@ class Peer::Impl {
     v1::SessionSpec& spec = *start.mutable_spec();
     if (spec.at_wall_ns() != 0) {
       spec.set_at_wall_ns(spec.at_wall_ns() + static_cast<uint64_t>(ahead_ns_));
-      AddTo(spec.mutable_labels(), "clock_ahead_ns", ahead_ns_);
-      AddTo(spec.mutable_labels(), "clock_uncertainty_ns", static_cast<int64_t>(uncertainty_ns_));
+      AddTo(spec.mutable_labels(), kClockAhead, ahead_ns_);
+      AddTo(spec.mutable_labels(), kClockUncertainty, static_cast<int64_t>(uncertainty_ns_));
     }
     uncertainty_ns_ = UINT64_MAX;
     request_ = start.SerializeAsString();

@@ -48,10 +48,11 @@ base::Result<Connection> ConnectTo(const Common& common) {
   return Connection{std::nullopt, std::move(control)};
 }
 
-std::string ReadFile(const std::string& path) {
+base::Result<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();
+  if (!file || !text) return base::Status::FromErrno("read " + path);
   return text.str();
 }
 
@@ -60,7 +61,10 @@ std::string ReadFile(const std::string& path) {
 base::Result<node::Credentials> CredentialsOf(const Common& common) {
   PROFD_RETURN_IF_ERROR(CheckCertificates(common));
   if (common.plain) return node::Credentials::None();
-  return node::Credentials::Tls(ReadFile(common.ca), ReadFile(common.cert), ReadFile(common.key));
+  PROFD_ASSIGN_OR_RETURN(const std::string ca, ReadFile(common.ca));
+  PROFD_ASSIGN_OR_RETURN(const std::string cert, ReadFile(common.cert));
+  PROFD_ASSIGN_OR_RETURN(const std::string key, ReadFile(common.key));
+  return node::Credentials::Tls(ca, cert, key);
 }
 
 base::Result<Connection> Connect(const Common& common, int output_dir) {

@@ -15,6 +15,7 @@
 #include "client/json.h"
 #include "client/output_dir.h"
 #include "client/render.h"
+#include "node/clock_labels.h"
 
 namespace profd::client {
 
@@ -27,7 +28,6 @@ using base::Status;
 constexpr uint32_t kProgressPeriodMs = 500;
 constexpr size_t kMaxStep = size_t{1} << 40;
 constexpr uint64_t kLookAgainNs = 50'000'000;
-constexpr char kClockAhead[] = "clock_ahead_ns", kClockUncertainty[] = "clock_uncertainty_ns";
 
 // Repeated options mean the same as one with commas.
 std::string Joined(const std::vector<std::string>& values) {
@@ -207,7 +207,7 @@ ClockDistance ClockOf(const v1::SessionInfo& info) {
     const auto found = info.labels().find(label);
     return found == info.labels().end() ? 0 : std::strtoll(found->second.c_str(), nullptr, 10);
   };
-  return {number(kClockAhead), static_cast<uint64_t>(number(kClockUncertainty))};
+  return {number(node::kClockAhead), static_cast<uint64_t>(number(node::kClockUncertainty))};
 }
 
 // Waits for the instant and looks when the session really began.
@@ -261,8 +261,8 @@ ExitCode StartSession(const Common& common, const StartOptions& options, v1::Ses
 
 void SetInstant(uint64_t at_wall_ns, const ClockDistance& clock, v1::SessionSpec* spec) {
   spec->set_at_wall_ns(at_wall_ns + static_cast<uint64_t>(clock.ahead_ns));
-  (*spec->mutable_labels())[kClockAhead] = std::to_string(clock.ahead_ns);
-  (*spec->mutable_labels())[kClockUncertainty] = std::to_string(clock.uncertainty_ns);
+  (*spec->mutable_labels())[node::kClockAhead] = std::to_string(clock.ahead_ns);
+  (*spec->mutable_labels())[node::kClockUncertainty] = std::to_string(clock.uncertainty_ns);
 }
 
 ExitCode RunStart(const Common& common, const StartOptions& options) {
