@@ -326,6 +326,7 @@ constexpr Entry kTable[] = {
     // Records of several sizes, or text in blocks of several lines.
     Opaque("ts_track.data"),
     Opaque("ts_track.aiv_data"),
+    Opaque("training_trace.data"),
     Opaque("stars_block.data"),
     Opaque("ai_ctrl_cpu.data"),
     Opaque("SystemCpuUsage.data"),

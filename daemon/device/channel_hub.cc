@@ -325,8 +325,9 @@ void ChannelHub::Impl::OnStarted(const ChannelPtr& channel, int code) {
 
 void ChannelHub::Impl::OnRefused(const ChannelPtr& channel, int code) {
   const Status status(CodeOf(code), "starting " + Name(channel->first) + ": " + driver::DescribeCode(code));
-  if (!channel->first.late || channel->stop_done) return GiveUp(channel, status, false);
-  // A late channel is tried again as long as it is wanted.
+  const bool again = channel->first.late || (channel->first.needs_job && code == driver::kNoComputeProcess);
+  if (!again || channel->stop_done) return GiveUp(channel, status, false);
+  // It is tried again as long as it is wanted.
   PumpFor(channel->id).Remove(channel->id, false, [] {});
   channel->state = State::kPending;
   for (Subscription& subscription : channel->subscriptions) {

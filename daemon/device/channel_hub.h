@@ -50,6 +50,7 @@ struct ChannelRequest {
   driver::StartPara para;  // para.period_ms is what this session asks for
   const format::StreamFormat* format = nullptr;
   bool late = false;             // 143–145: stay pending until the device lists it
+  bool needs_job = false;        // pending as long as no compute process uses the device
   std::string kind;              // "hbm"
   std::string holder;            // "session 3f2a of alice", for refusals
   uint64_t device_start_ns = 0;  // device raw ns of the session's clock pair (rebasing T1 stamps)

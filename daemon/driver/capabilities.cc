@@ -70,6 +70,7 @@ constexpr ChannelUse kVenc{channel::kDvppVenc, "dvpp.venc"}, kJpege{channel::kDv
     kVdec{channel::kDvppVdec, "dvpp.vdec"}, kJpegd{channel::kDvppJpegd, "dvpp.jpegd"},
     kVpc{channel::kDvppVpc, "dvpp.vpc"}, kPng{channel::kDvppPng, "dvpp.png"},
     kScd{channel::kDvppScd, "dvpp.scd"}, kDvppOld{channel::kDvpp, "dvpp.data"},
+    kTrackUse{channel::kTaskTrack, "ts_track.data"},
     kCoreSampleUse{channel::kCoreSample, "ffts_profile.data"};
 
 // A chip has a kind where the vendor's collector has a job for it or a kernel's table names the channel;
@@ -126,6 +127,17 @@ constexpr Capability kCapabilities[] = {
      .wanted = {{{channel::kAiCpu, "aicpu.data"}, {channel::kCustomAiCpu, "aicpu.data"}}},
      .rate = kNoRate,
      .late = true},
+    {.kind = "task", .chips = k310, .wanted = {{kTrackUse}}, .rate = kNoRate, .needs_job = true},
+    {.kind = "task",
+     .chips = k910 | k310P,
+     .wanted = {{kTrackUse, {channel::kTaskLog, "hwts.data"}, {channel::kKeyPoint, "training_trace.data"}}},
+     .rate = kNoRate,
+     .needs_job = true},
+    {.kind = "task",
+     .chips = kStars | kOther,
+     .wanted = {{{channel::kStarsLog, "stars_soc.data"}, kTrackUse}},
+     .rate = kNoRate,
+     .needs_job = true},
     {.kind = "aicpu",
      .chips = k310,
      .rate = kNoRate,
@@ -135,7 +147,7 @@ constexpr Capability kCapabilities[] = {
 constexpr std::string_view kKindNames[] = {
     "hbm",  "ddr",     "llc",         "pcie",           "hccs",  "nic",         "roce",
     "dvpp", "npu-mem", "npu-app-mem", "npu-module-mem", "qos",   "soc-profile", "low-power",
-    "ub",   "tscpu",   "aicore",      "aivector",       "aicpu",
+    "ub",   "tscpu",   "aicore",      "aivector",       "aicpu", "task",
 };
 
 constexpr uint32_t kStartOrder[] = {
@@ -145,7 +157,8 @@ constexpr uint32_t kStartOrder[] = {
     channel::kDvpp,         channel::kNic,      channel::kPcie,       channel::kHccs,
     channel::kUb,           channel::kRoce,     channel::kNpuAppMem,  channel::kNpuMem,
     channel::kNpuModuleMem, channel::kLowPower, channel::kQos,        channel::kAiCpu,
-    channel::kCustomAiCpu,  channel::kTsCpu,    channel::kSocProfile, channel::kCoreSample,
+    channel::kCustomAiCpu,  channel::kTsCpu,    channel::kTaskTrack,  channel::kTaskLog,
+    channel::kKeyPoint,     channel::kStarsLog, channel::kSocProfile, channel::kCoreSample,
 };
 
 std::string DeviceName(const DeviceFacts& device) {

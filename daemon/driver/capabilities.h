@@ -24,6 +24,10 @@ inline constexpr uint32_t kLlc = 8;
 inline constexpr uint32_t kHccs = 9;
 inline constexpr uint32_t kTsCpu = 10;
 inline constexpr uint32_t kAiCore = 43;
+inline constexpr uint32_t kTaskTrack = 44;  // what the task scheduler's firmware notes down
+inline constexpr uint32_t kTaskLog = 45;    // of chips before STARS
+inline constexpr uint32_t kKeyPoint = 46;
+inline constexpr uint32_t kStarsLog = 50;
 inline constexpr uint32_t kSocProfile = 52;
 inline constexpr uint32_t kCoreSample = 54;  // AI cores and vector cores of STARS chips in one
 inline constexpr uint32_t kAiVector = 85;
@@ -94,6 +98,7 @@ struct Capability {
   std::array<std::string_view, 2> modes = {};  // the first is the default; "" = no modes
   bool one_slice = false;                      // the vendor's reader keeps the last slice only
   bool late = false;                           // listed only after a process of the device registered it
+  bool needs_job = false;                      // refused as long as no compute process uses the device
   std::string_view absent = {};                // why these chips do not have it after all
 };
 

@@ -26,6 +26,8 @@ constexpr uint32_t kFixedPeriodMs = 100;  // low-power, qos: what the call itsel
 constexpr uint32_t kAccPmuPeriodMs = 20;  // whatever the rate
 constexpr uint32_t kPowerPeriodUs = 10'000;
 constexpr size_t kQosSlots = 20;
+constexpr uint32_t kTrackPeriodMs = 10;
+constexpr uint32_t kCopies = 0x82000001 | 0x84000001;
 
 // Appends native (little-endian) integers to the payload.
 class Payload {
@@ -167,6 +169,25 @@ StartPara MakeStartPara(uint32_t channel, const DeviceFacts& device, const Start
     case channel::kAiCpu:
     case channel::kCustomAiCpu:
       para.period_ms = device.chip == chip::k950 && choice.api_version >= kApiFastAiCpu ? 5 : 10;
+      break;
+    case channel::kTaskTrack:
+      para.channel_type = kTaskScheduler;
+      para.period_ms = TraitsOf(device.chip).core_events == 10 ? 0 : kTrackPeriodMs;
+      // Tasks, CPU use, AI cores, timeline, vector cores, key points, copies, block numbers.
+      out.Words32(para.period_ms, kOn, 0, 0, kOn, 0, kOn, kCopies, kOn);
+      break;
+    case channel::kTaskLog:
+    case channel::kKeyPoint:
+      para.channel_type = kTaskScheduler;
+      para.period_ms = 0;
+      out.Words32(0);  // tag: start at once
+      break;
+    case channel::kStarsLog:
+      para.channel_type = kTaskScheduler;
+      para.period_ms = 0;
+      // Tasks of queues and their sub-tasks; not: accelerators, cdqm, dvpp × 3, blocks, sdma. Then tag, block
+      // shrink.
+      out.Words32(kOn, 0, 0, 0, 0, 0, kOn, 0, 0, 0, 0);
       break;
     case channel::kTsCpu:
       para.channel_type = kTaskScheduler;

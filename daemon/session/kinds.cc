@@ -31,7 +31,7 @@ constexpr std::string_view kNetwork[] = {"nic", "roce", "hccs", "pcie", "ub", "h
 constexpr std::string_view kWholeHost[] = {"host-sys-cpu", "host-sys-mem", "host-network"};
 constexpr std::string_view kOfTargets[] = {"host-cpu", "host-mem", "host-disk", "host-network"};
 // Not peripherals of the node but cores and processors at work for somebody.
-constexpr std::string_view kCores[] = {"tscpu", "aicore", "aivector", "aicpu"};
+constexpr std::string_view kCores[] = {"tscpu", "aicore", "aivector", "aicpu", "task"};
 
 // They interrupt or slow down what they look at: only for who names them.
 constexpr std::string_view kByNameOnly[] = {"host-cpu-profile", "host-osrt"};

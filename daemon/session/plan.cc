@@ -39,6 +39,11 @@ std::string Joined(const Container& items, const char* separator) {
   return text;
 }
 
+template <typename Container, typename Value>
+bool Contains(const Container& items, const Value& value) {
+  return std::find(items.begin(), items.end(), value) != items.end();
+}
+
 std::vector<std::string> ModesOf(const Capability& capability) {
   std::vector<std::string> modes;
   for (const std::string_view mode : capability.modes) {
@@ -87,6 +92,7 @@ class Planner {
                             : host_kind != nullptr    ? PlanHostKind(request, *host_kind)
                                                       : PlanDeviceKind(request));
     }
+    LeaveTasksToAgents();
     BuildChannels();
     if (plan_.channels.empty() && plan_.host.empty() && plan_.agents.empty()) return NothingToCollect();
     PROFD_RETURN_IF_ERROR(CheckSteps());
@@ -112,6 +118,7 @@ class Planner {
   Status PlanHostKind(const KindRequest& request, const HostKind& kind);
   Status PlanAgentKind(const KindRequest& request);
   Status CheckSteps() const;
+  void LeaveTasksToAgents();
   void BuildChannels();
   void AddChannel(const Chosen& chosen, const driver::ChannelUse& use, driver::StartChoice choice);
   Status NothingToCollect() const;
@@ -438,6 +445,27 @@ Status Planner::CheckSteps() const {
           std::string(what) + " is for what processes record of themselves: " + why};
 }
 
+// An agent's kernel records come through the channels of the task log, which have one holder; they say more.
+void Planner::LeaveTasksToAgents() {
+  std::erase_if(chosen_, [this](const Chosen& chosen) {
+    if (chosen.capability->kind != "task") return false;
+    for (const ProcessFacts& process : facts_.processes) {
+      if (!Contains(process.open_devices, chosen.device->id)) continue;
+      const bool records =
+          std::any_of(plan_.agents.begin(), plan_.agents.end(), [&](const AgentStart& start) {
+            return start.pid == process.pid && Contains(start.kinds, "agent-kernel");
+          });
+      if (!records) continue;
+      KindState& state = plan_.kinds[chosen.kind_index];
+      state.verdict = Verdict::kSkipped;
+      state.reason = "the agent of process " + std::to_string(process.pid) +
+                     " records agent-kernel, which needs the same channels";
+      return true;
+    }
+    return false;
+  });
+}
+
 void Planner::BuildChannels() {
   for (const DeviceFacts* device : devices_) {
     // Some starts depend on what else is asked of the device.
@@ -486,6 +514,7 @@ void Planner::AddChannel(const Chosen& chosen, const driver::ChannelUse& use, dr
   start.file = use.file;
   start.one_slice = chosen.capability->one_slice;
   start.late = chosen.capability->late;
+  start.needs_job = chosen.capability->needs_job;
   start.kind_index = chosen.kind_index;
   const bool fixed = start.format->framing == format::Framing::kFixed;
   const double per_sample =

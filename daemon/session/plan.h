@@ -56,6 +56,7 @@ struct ChannelStart {
   std::string file;  // "hbm.data", "dvpp.vdec": below data/, without device and slice
   bool one_slice = false;
   bool late = false;
+  bool needs_job = false;
   size_t kind_index = 0;           // into Plan::kinds; several channels may serve one kind (dvpp)
   std::vector<size_t> also_kinds;  // one start may serve several (aicore and aivector on STARS chips)
 };

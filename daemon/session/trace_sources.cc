@@ -126,6 +126,7 @@ void Trace::StartChannel(Channel& channel, std::function<void()> done) {
   request.para = channel.start.para;
   request.format = channel.start.format;
   request.late = channel.start.late;
+  request.needs_job = channel.start.needs_job;
   request.kind = setup_.plan.kinds[channel.start.kind_index].kind;
   request.holder = setup_.holder;
   request.device_start_ns = pair->second.device_raw_ns;

@@ -58,6 +58,17 @@ class FaultsTest(harness.ProfdTest):
     def test_no_compute_process(self):
         self.refused_start(115, "115")
 
+    def test_the_task_log_waits_for_a_compute_process(self):
+        daemon = self.profd(sim=ONE + "  - {device: 0, name: no_compute_process, for_s: 3}\n")
+        started = daemon.begin("--collect", "task,hbm")
+        task = self.kind(started, "task", "device:0")
+        self.assertEqual(task["verdict"], "pending", task)
+        self.assertEqual(self.kind(started, "hbm", "device:0")["verdict"], "started")
+        harness.wait_until(lambda: self.kind(daemon.status(started["session"]), "task", "device:0")["bytes"] > 0, "tasks")
+        sealed = daemon.end(started["session"])
+        self.assertEqual(self.kind(sealed, "task", "device:0")["verdict"], "started")
+        self.unharmed(sealed, ("task", "device:0"))
+
     def test_not_supported(self):
         self.refused_start(0xfffe, "65534")
 

@@ -29,21 +29,21 @@ std::string Available(const DeviceFacts& device) {
 
 TEST(Capabilities, KindsOfEveryChip) {
   EXPECT_EQ(Available(MakeDevice(chip::k310)),
-            "ddr nic dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore");
+            "ddr nic dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore task");
   EXPECT_EQ(Available(MakeDevice(chip::k910)),
-            "hbm ddr llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore aicpu");
+            "hbm ddr llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore aicpu task");
   EXPECT_EQ(Available(MakeDevice(chip::k310P)),
-            "ddr llc pcie dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore aicpu");
+            "ddr llc pcie dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore aicpu task");
   EXPECT_EQ(
       Available(MakeDevice(chip::k910B)),
       "hbm llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem qos soc-profile low-power tscpu "
-      "aicore aivector aicpu");
+      "aicore aivector aicpu task");
   EXPECT_EQ(Available(MakeDevice(chip::k310B)),
-            "ddr llc nic dvpp npu-mem npu-app-mem soc-profile low-power tscpu aicore aivector aicpu");
+            "ddr llc nic dvpp npu-mem npu-app-mem soc-profile low-power tscpu aicore aivector aicpu task");
   EXPECT_EQ(
       Available(MakeDevice(chip::k950)),
       "hbm llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem qos soc-profile low-power ub tscpu "
-      "aicore aivector aicpu");
+      "aicore aivector aicpu task");
   EXPECT_EQ(Available(MakeDevice(chip::k910_96)), Available(MakeDevice(chip::k950)));
 }
 

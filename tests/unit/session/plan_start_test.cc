@@ -82,6 +82,8 @@ TEST(PlanStarts, Everything910B) {
       "(143,1,10) aicpu.data late\n"
       "(144,1,10) aicpu.data late\n"
       "(10,0,20) 14 2 8 11 tscpu.data\n"
+      "(44,0,10) a 1 0 0 1 0 1 86000001 1 ts_track.data\n"
+      "(50,0,0) 1 0 0 0 0 0 1 0 0 0 0 stars_soc.data\n"
       "(52,1,0) 1 14 1 14 1 14 1 14 0 0 0 0 0 0 stars_soc_profile.data\n"
       "(54,0,0) 3 a a ffffff 8 4170416 3020009 303000c 550054 a a ffffffff 8 a0008 b0009 d000c 550054 0 "
       "ffts_profile.data\n");
@@ -103,7 +105,10 @@ TEST(PlanStarts, Everything910) {
             "(142,1,20) 14 1 0 0 npu_module_mem.data\n"
             "(143,1,10) aicpu.data late\n"
             "(144,1,10) aicpu.data late\n"
-            "(10,0,20) 14 2 8 11 tscpu.data\n");
+            "(10,0,20) 14 2 8 11 tscpu.data\n"
+            "(44,0,10) a 1 0 0 1 0 1 86000001 1 ts_track.data\n"
+            "(45,0,0) 0 hwts.data\n"
+            "(46,0,0) 0 training_trace.data\n");
 }
 
 TEST(PlanStarts, Everything310) {
@@ -115,7 +120,8 @@ TEST(PlanStarts, Everything310) {
             "(130,1,20) 14 0 0 0 npu_mem.app\n"
             "(131,1,20) 14 0 1 0 npu_mem.data\n"
             "(142,1,20) 14 1 0 0 npu_module_mem.data\n"
-            "(10,0,20) 14 2 8 11 tscpu.data\n");
+            "(10,0,20) 14 2 8 11 tscpu.data\n"
+            "(44,0,10) a 1 0 0 1 0 1 86000001 1 ts_track.data\n");
 }
 
 TEST(PlanStarts, Everything310P) {
@@ -134,7 +140,10 @@ TEST(PlanStarts, Everything310P) {
             "(142,1,20) 14 1 0 0 npu_module_mem.data\n"
             "(143,1,10) aicpu.data late\n"
             "(144,1,10) aicpu.data late\n"
-            "(10,0,20) 14 2 8 11 tscpu.data\n");
+            "(10,0,20) 14 2 8 11 tscpu.data\n"
+            "(44,0,10) a 1 0 0 1 0 1 86000001 1 ts_track.data\n"
+            "(45,0,0) 0 hwts.data\n"
+            "(46,0,0) 0 training_trace.data\n");
 }
 
 TEST(PlanStarts, Everything310B) {
@@ -152,6 +161,8 @@ TEST(PlanStarts, Everything310B) {
       "(143,1,10) aicpu.data late\n"
       "(144,1,10) aicpu.data late\n"
       "(10,0,20) 14 2 8 11 tscpu.data\n"
+      "(44,0,10) a 1 0 0 1 0 1 86000001 1 ts_track.data\n"
+      "(50,0,0) 1 0 0 0 0 0 1 0 0 0 0 stars_soc.data\n"
       "(52,1,0) 1 14 1 14 0 0 0 0 0 0 0 0 0 0 stars_soc_profile.data\n"
       "(54,0,0) 3 a a 1 8 a0008 b0009 d000c 550054 a a 1 8 a0008 b0009 d000c 550054 0 ffts_profile.data\n");
 }
@@ -182,6 +193,8 @@ TEST(PlanStarts, Everything950) {
       "(143,1,10) aicpu.data late\n"
       "(144,1,10) aicpu.data late\n"
       "(10,0,20) 14 2 8 11 tscpu.data\n"
+      "(44,0,0) 0 1 0 0 1 0 1 86000001 1 ts_track.data\n"
+      "(50,0,0) 1 0 0 0 0 0 1 0 0 0 0 stars_soc.data\n"
       "(52,1,0) 1 14 1 4e20 1 4e20 1 4e20 1 2710 0 0 0 0 4e20 3 30201 0 0 0 0 stars_soc_profile.data\n"
       "(54,0,10) 3 a a ffffff 9 3010501 7010001 2030202 350034 714 a a ffffffff 9 3010501 7010001 2030202 "
       "350034 714 0 0 0 ffts_profile.data\n");

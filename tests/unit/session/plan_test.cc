@@ -691,6 +691,35 @@ TEST(Plan, AProcessWithAnAgentRecordsWhatItCan) {
   EXPECT_EQ(missing, AgentKindNames().size());
 }
 
+// Both need the same channels of the driver, and the agent's records say more.
+TEST(Plan, TasksAreLeftToAnAgentThatRecordsKernels) {
+  NodeFacts facts = TwoDevices();
+  facts.processes[0].agent = Agent();
+  for (agent::Capability& capability : facts.processes[0].agent->capabilities) capability.available = true;
+  SessionSpec spec;
+  spec.pids = {42};
+  spec.devices = {0, 1};
+  const auto verdicts = [&] {
+    const base::Result<Plan> plan = MakePlan(spec, facts);
+    EXPECT_TRUE(plan.ok()) << plan.status().message();
+    std::map<std::string, std::string> found;
+    for (const KindState& kind : plan->kinds) {
+      if (kind.kind == "task") found[kind.unit] = kind.verdict == Verdict::kStarted ? "" : kind.reason;
+    }
+    for (const ChannelStart& start : plan->channels) {
+      EXPECT_EQ(found.at("device:" + std::to_string(start.device)), "") << start.channel;
+    }
+    return found;
+  };
+  spec.kinds = {{"task", "", 0}, {"agent-kernel", "", 0}};
+  auto found = verdicts();
+  EXPECT_EQ(found["device:0"], "");
+  EXPECT_EQ(found["device:1"], "the agent of process 42 records agent-kernel, which needs the same channels");
+  spec.kinds = {{"task", "", 0}, {"agent-range", "", 0}};
+  found = verdicts();
+  EXPECT_EQ(found["device:1"], "");
+}
+
 TEST(Plan, AnAgentThatIsTakenOrOfNoUseIsSkippedSayingSo) {
   NodeFacts facts = TwoDevices();
   facts.processes[0].agent = Agent();
