@@ -186,6 +186,8 @@ class DeviceTasks {
       skip(log.log.foreign(), "records without their magic");
       skip(log.log.no_start(), "ends of tasks whose start is not there");
       skip(log.log.no_end(), "starts of tasks whose end is not there");
+      const uint64_t cut = log.log.cut_at_begin() + log.log.cut_at_end();
+      if (cut > 0) report.Note(path + ": " + Number(cut, "tasks that ran when the recording began or ended"));
       if (log.log.other() > 0)
         report.Note(path + ": " + Number(log.log.other(), "records of blocks, which nobody reads"));
     }

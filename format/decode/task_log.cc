@@ -87,12 +87,13 @@ void TaskLog::Take(std::span<const std::byte> records, std::vector<DeviceTask>& 
     const uint64_t key = static_cast<uint64_t>(id.stream & 0xFFFF) << 48 |
                          static_cast<uint64_t>(context & 0xFFFF) << 32 | id.task;
     if (kind == kStart) {
+      has_begun_.set(id.stream & 0xFFFF);
       Start(key, ticks, type);
       continue;
     }
     const Running* running = running_.Find(key);
     if (running == nullptr) {
-      ++no_start_;
+      ++(has_begun_.test(id.stream & 0xFFFF) ? no_start_ : cut_at_begin_);
       continue;
     }
     if (running->ticks <= ticks) {

@@ -1,6 +1,7 @@
 // Device tasks out of a scheduler's log of their starts and ends.
 #pragma once
 
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -39,8 +40,11 @@ class TaskLog {
   uint64_t foreign() const { return foreign_; }    // without the magic
   uint64_t other() const { return other_; }        // of kinds that are no tasks
   uint64_t no_start() const { return no_start_; }  // ends
-  // Starts, those whose end did not come yet included.
-  uint64_t no_end() const { return no_end_ + running_.size(); }
+  uint64_t no_end() const { return no_end_; }      // starts
+  // What a recording of a device at work always has: ends of what ran when it began, before any start of
+  // their stream, and starts whose end did not come yet.
+  uint64_t cut_at_begin() const { return cut_at_begin_; }
+  uint64_t cut_at_end() const { return running_.size(); }
 
  private:
   static constexpr size_t kMaxRunning = 1 << 18;
@@ -52,7 +56,8 @@ class TaskLog {
 
   const Layout layout_;
   base::FlatMap<Running> running_{kMaxRunning};
-  uint64_t records_ = 0, foreign_ = 0, other_ = 0, no_start_ = 0, no_end_ = 0;
+  uint64_t records_ = 0, foreign_ = 0, other_ = 0, no_start_ = 0, no_end_ = 0, cut_at_begin_ = 0;
+  std::bitset<size_t{1} << 16> has_begun_;  // by stream
 };
 
 }  // namespace profd::format

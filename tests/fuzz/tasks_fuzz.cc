@@ -34,7 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<DeviceTask> tasks;
   log.Take(bytes, tasks);
   PROFD_CHECK(log.records() == bytes.size() / TaskLog::RecordBytes(layout));
-  PROFD_CHECK(2 * tasks.size() + log.foreign() + log.other() + log.no_start() + log.no_end() >=
+  PROFD_CHECK(2 * tasks.size() + log.foreign() + log.other() + log.no_start() + log.no_end() +
+                  log.cut_at_begin() + log.cut_at_end() >=
               log.records());
 
   Launches launches(names, texts);

@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -149,6 +150,19 @@ class OsrtTest(harness.ProfdTest):
         made = 3.5 * calls
         self.assertLess(abs(kind["records"] + kind["lost"] - made), 0.01 * made, kind)
         self.assertEqual(self.daemon.ctl("verify", ended["directory"]).code, harness.OK)
+
+    def test_what_nobody_read_in_time_is_counted_though_nothing_comes_after_it(self):
+        calls = 100_000
+        process = self.target(calls)
+        session = self.begin(process)
+        self.daemon.signal(signal.SIGSTOP)
+        self.go(process)
+        self.daemon.signal(signal.SIGCONT)
+        ended = self.daemon.end(session)
+        kind = ended["kinds"][0]
+        self.assertGreater(kind["lost"], 0)
+        made = 3.5 * calls
+        self.assertLess(abs(kind["records"] + kind["lost"] - made), 0.01 * made, kind)
 
     def test_without_tracefs_it_says_so(self):
         if tracefs() == []:

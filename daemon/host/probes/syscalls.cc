@@ -133,6 +133,7 @@ class SyscallProbe final : public Probe {
     const uint64_t made = Counted();
     for (const base::UniqueFd& event : events_) DisablePerfEvent(event.get());
     Drain(UINT64_MAX);
+    LoseUntold();
     Account(made);
     Close();
   }
@@ -194,8 +195,13 @@ class SyscallProbe final : public Probe {
     if (!counter.ok()) return ProcessExists(tid) ? counter.status() : Status::Ok();
     counters_.push_back(std::move(counter).value());
     for (size_t i = 0; i < cpus.size(); ++i) {
-      for (const auto& attr : {Attributes(enter, false), Attributes(exit, true)}) {
+      for (perf_event_attr attr : {Attributes(enter, false), Attributes(exit, true)}) {
+        attr.read_format = read_format_;
         auto event = OpenPerfEvent(attr, tid, cpus[i]);
+        if (!event.ok() && event.status().code() == Code::kInvalidArgument && read_format_ != 0) {
+          attr.read_format = read_format_ = 0;  // Linux before 6.0
+          event = OpenPerfEvent(attr, tid, cpus[i]);
+        }
         if (!event.ok()) return ProcessExists(tid) ? event.status() : Status::Ok();
         PROFD_RETURN_IF_ERROR(rings_[i].Join(event->get()));
         events_.push_back(std::move(event).value());
@@ -234,6 +240,18 @@ class SyscallProbe final : public Probe {
     stream_.Lose(format::Loss::Where::kSampler, watched_from_ns_, base::RawNs(), calls);
     accounted_ += calls;
   }
+  // The kernel tells what a full ring has lost with the next record that finds room. Behind the last one
+  // there is none.
+  void LoseUntold() {
+    uint64_t lost = 0;
+    for (const base::UniqueFd& event : events_) {
+      uint64_t value_and_lost[2] = {};
+      if (::read(event.get(), value_and_lost, sizeof value_and_lost) == sizeof value_and_lost)
+        lost += value_and_lost[1];
+    }
+    if (lost > told_lost_) Lose((lost - told_lost_ + 1) / 2);
+    if (lost > told_lost_ || read_format_ == 0) governed_ = true;
+  }
   uint64_t Counted() const {
     uint64_t sum = 0;
     for (const base::UniqueFd& counter : counters_) {
@@ -257,7 +275,9 @@ class SyscallProbe final : public Probe {
 
   void TakeLost(PerfRecord record) {
     // Two records are one call.
-    const uint64_t calls = (LoadAt<uint64_t>(record, kLostAt) + 1) / 2;
+    const auto lost = LoadAt<uint64_t>(record, kLostAt);
+    const uint64_t calls = (lost + 1) / 2;
+    told_lost_ += lost;
     Lose(calls);
     governed_ = true;
     second_calls_ += calls;
@@ -354,8 +374,10 @@ class SyscallProbe final : public Probe {
   uint64_t second_begin_ns_ = 0, second_calls_ = 0;
   uint64_t resting_since_ns_ = 0;           // 0: it does not rest
   std::optional<uint64_t> counted_before_;  // by the counters, when the watching began
-  uint64_t accounted_ = 0;                  // calls since then that were seen, or reported as lost
-  bool governed_ = false;                   // some were not seen
+  uint64_t told_lost_ = 0;                  // records of two events, half a call each
+  uint64_t read_format_ = PERF_FORMAT_LOST;
+  uint64_t accounted_ = 0;  // calls since then that were seen, or reported as lost
+  bool governed_ = false;   // some were not seen
   PerfRecords records_;
   std::unordered_map<pid_t, uint64_t> entered_;  // by thread: when it went into a call, or kOutside
   std::unordered_map<pid_t, std::string> threads_;

@@ -107,10 +107,24 @@ TEST(TaskLog, FindsTheStartOfEveryEnd) {
   EXPECT_EQ(tasks[1].end_ticks, 200u);
   EXPECT_EQ(StarsTaskTypeName(tasks[1].type), "PLACE_HOLDER_SQE");
   EXPECT_EQ(log.records(), 8u);
-  EXPECT_EQ(log.no_start(), 1u);
-  EXPECT_EQ(log.no_end(), 1u);
+  EXPECT_EQ(log.cut_at_begin(), 1u);
+  EXPECT_EQ(log.cut_at_end(), 1u);
+  EXPECT_EQ(log.no_start(), 0u);
+  EXPECT_EQ(log.no_end(), 0u);
   EXPECT_EQ(log.foreign(), 1u);
   EXPECT_EQ(log.other(), 1u);
+}
+
+TEST(TaskLog, HalvesAreMissingWhereAStreamHasBegun) {
+  TaskLog log(TaskLog::Layout::kStars);
+  std::vector<DeviceTask> tasks;
+  log.Take(Bytes(Stars(false, 7, 1, 100), Stars(true, 7, 2, 200)),
+           tasks);  // the start of the second was lost
+  log.Take(Bytes(Stars(false, 7, 1, 300), Stars(true, 7, 1, 400)), tasks);  // and the end of the first
+  EXPECT_EQ(tasks.size(), 1u);
+  EXPECT_EQ(log.no_start(), 1u);
+  EXPECT_EQ(log.no_end(), 1u);
+  EXPECT_EQ(log.cut_at_begin() + log.cut_at_end(), 0u);
 }
 
 TEST(TaskLog, IdsBorrowBits) {
