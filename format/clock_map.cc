@@ -104,14 +104,17 @@ Line WallLine(const std::vector<ClockPair>& pairs, uint64_t host_raw_ns) {
   return line;
 }
 
-// The same as Line::At. What is usual goes without clamping.
-uint64_t At(const ClockMemo::Line& line, uint64_t stamp) {
-  const double offset = Difference(stamp, line.from) * line.slope;
-  constexpr double kUsual = 2251799813685248.0;  // 2^51, as in Nearest
-  constexpr uint64_t kBase = uint64_t{1} << 52;
-  if (std::abs(offset) < kUsual && line.to - kBase < (kUnknown >> 1))
-    return line.to + static_cast<uint64_t>(static_cast<int64_t>(Nearest(offset)));
-  return Moved(line.to, offset);
+// The same as Line::At. What is usual, within weeks of the line's own point, goes without clamping.
+inline uint64_t At(const ClockMemo::Line& line, uint64_t stamp) {
+  const uint64_t distance = stamp - line.from;
+  const double offset = static_cast<double>(static_cast<int64_t>(distance)) * line.slope;
+  constexpr uint64_t kFar = uint64_t{1} << 51;  // as in Nearest
+  if (distance + kFar < 2 * kFar && std::abs(offset) < static_cast<double>(kFar)) {
+    const auto move = static_cast<int64_t>(Nearest(offset));
+    const uint64_t moved = line.to + static_cast<uint64_t>(move);
+    if ((moved < line.to) == (move < 0)) return moved;
+  }
+  return Moved(line.to, Difference(stamp, line.from) * line.slope);
 }
 
 // Which stamps have the line of `stamp`.

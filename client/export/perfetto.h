@@ -17,6 +17,7 @@
 #include "client/export/layers.h"
 #include "client/export/output.h"
 #include "client/export/output_file.h"
+#include "client/export/perfetto_packet.h"
 #include "client/export/proto_text.h"
 
 namespace profd::client {
@@ -57,6 +58,7 @@ class PerfettoOutput final : public Output {
   struct Lane {
     Track track = 0;
     uint64_t from = 0, until = 0;
+    EventHead begin, end, instant;
   };
 
   // Tracks, made when they are first needed.
@@ -74,12 +76,33 @@ class PerfettoOutput final : public Output {
     uint64_t part = 0;
     int32_t device = 0;
     uint32_t stream = 0;
-    Track track = 0;  // 0: not set
-    std::vector<Lane>* lanes = nullptr;
+    bool may_overlap = false;
+    std::vector<Lane>* lanes = nullptr;  // not empty; nullptr: not set
   };
-  Place& PlaceOf(const format::SpanBatch& batch, const format::Span& span);
-  // A track like that of `place` on which this span overlaps no other; 0: there are too many already.
-  Track LaneOf(const Place& place, const format::Span& span);
+  Place& PlaceOf(const format::SpanBatch& batch, const format::Span& span) {
+    Place& place = places_[static_cast<size_t>(span.kind) % kPlaces];
+    const bool same = place.lanes != nullptr && place.pid == span.pid && place.tid == span.tid &&
+                      place.device == span.device && place.stream == span.stream &&
+                      place.part == PartOf(span);
+    return same ? place : SetPlace(place, batch, span);
+  }
+  Place& SetPlace(Place& place, const format::SpanBatch& batch, const format::Span& span);
+  static uint64_t PartOf(const format::Span& span) {
+    switch (span.kind) {
+      case format::SpanKind::kComm:
+        return span.category;
+      case format::SpanKind::kOverlap:
+        return span.value;
+      case format::SpanKind::kRange:
+        return uint64_t{span.value != 0};
+      default:
+        return 0;
+    }
+  }
+  static Lane LaneAt(Track track, uint64_t from, uint64_t until);
+  // Of the track of `place`, or of one like it, on which this span overlaps no other; nullptr: there are too
+  // many already.
+  const Lane* LaneOf(const Place& place, const format::Span& span);
 
   void MakeCounters(const CounterTable& table, const format::RowBatch& batch, std::span<const int64_t> keys,
                     const Labels& labels, std::vector<Counter>& counters);
@@ -111,7 +134,9 @@ class PerfettoOutput final : public Output {
   const format::Texts* texts_ = nullptr;
   std::array<std::vector<uint8_t>, 3> known_;  // texts of texts_ that the reader knows, by Use
   uint64_t first_text_ = 0;
-  std::array<Place, format::kSpanKinds> places_;
+  static constexpr size_t kPlaces = 16;
+  static_assert(kPlaces >= format::kSpanKinds);
+  std::array<Place, kPlaces> places_;
   proto::Message interned_;  // texts that the reader does not know yet
   std::vector<uint32_t> order_;
   uint64_t stamp_ns_ = 0;  // whose field is in stamp_

@@ -33,6 +33,33 @@ bool MayOverlap(const Span& span) {
 
 constexpr int64_t kName32 = 0xFFFFFFFF;
 
+SpanField CategoryField(SpanKind kind) {
+  switch (kind) {
+    case SpanKind::kApi:
+      return SpanField::kLevel;
+    case SpanKind::kComm:
+      return SpanField::kGroup;
+    case SpanKind::kRange:
+    case SpanKind::kMark:
+      return SpanField::kDomain;
+    default:
+      return SpanField::kType;
+  }
+}
+
+SpanField ValueField(SpanKind kind) {
+  switch (kind) {
+    case SpanKind::kTask:
+      return SpanField::kTask;
+    case SpanKind::kKernel:
+      return SpanField::kCorrelation;
+    case SpanKind::kStep:
+      return SpanField::kStep;
+    default:
+      return SpanField::kNone;
+  }
+}
+
 }  // namespace
 
 void PerfettoOutput::Process(const format::SpanProcess& process) {
@@ -115,39 +142,43 @@ PerfettoOutput::Track PerfettoOutput::TrackOf(const format::SpanBatch& batch, co
   return ThreadOf(pid, span.tid);
 }
 
-PerfettoOutput::Place& PerfettoOutput::PlaceOf(const format::SpanBatch& batch, const Span& span) {
-  Place& place = places_[static_cast<size_t>(span.kind) % format::kSpanKinds];
-  const uint64_t part = span.kind == SpanKind::kComm      ? span.category
-                        : span.kind == SpanKind::kOverlap ? span.value
-                        : span.kind == SpanKind::kRange   ? uint64_t{span.value != 0}
-                                                          : 0;
-  if (place.track != 0 && place.pid == span.pid && place.tid == span.tid && place.device == span.device &&
-      place.stream == span.stream && place.part == part)
-    return place;
-  place = {span.pid, span.tid, part, span.device, span.stream, TrackOf(batch, span), nullptr};
-  if (MayOverlap(span)) place.lanes = &lanes_[place.track];
+PerfettoOutput::Lane PerfettoOutput::LaneAt(Track track, uint64_t from, uint64_t until) {
+  return {track,
+          from,
+          until,
+          EventHead(pb::kTypeBegin, track),
+          EventHead(pb::kTypeEnd, track),
+          EventHead(pb::kTypeInstant, track)};
+}
+
+PerfettoOutput::Place& PerfettoOutput::SetPlace(Place& place, const format::SpanBatch& batch,
+                                                const Span& span) {
+  const Track track = TrackOf(batch, span);
+  std::vector<Lane>& lanes = lanes_[track];
+  if (lanes.empty()) lanes.push_back(LaneAt(track, span.begin_ns, span.begin_ns));
+  place = {span.pid, span.tid, PartOf(span), span.device, span.stream, MayOverlap(span), &lanes};
   return place;
 }
 
-PerfettoOutput::Track PerfettoOutput::LaneOf(const Place& place, const Span& span) {
+const PerfettoOutput::Lane* PerfettoOutput::LaneOf(const Place& place, const Span& span) {
   constexpr size_t kMostLanes = 256;
-  const uint64_t end_ns = std::max(span.begin_ns, span.end_ns);
   std::vector<Lane>& lanes = *place.lanes;
-  if (lanes.empty()) lanes.push_back({place.track, span.begin_ns, span.begin_ns});
+  if (!place.may_overlap) return &lanes.front();
+  const uint64_t end_ns = std::max(span.begin_ns, span.end_ns);
   for (Lane& lane : lanes) {
     if (span.begin_ns >= lane.until) {
       lane.until = end_ns;
-      return lane.track;
+      return &lane;
     }
     if (end_ns <= lane.from) {
       lane.from = span.begin_ns;
-      return lane.track;
+      return &lane;
     }
   }
-  if (lanes.size() == kMostLanes) return 0;
-  const auto& [parent, name] = bases_[place.track];
-  lanes.push_back({NewTrack(parent, name), span.begin_ns, end_ns});
-  return lanes.back().track;
+  if (lanes.size() == kMostLanes) return nullptr;
+  const auto& [parent, name] = bases_[lanes.front().track];
+  lanes.push_back(LaneAt(NewTrack(parent, name), span.begin_ns, end_ns));
+  return &lanes.back();
 }
 
 uint64_t PerfettoOutput::NewNumber(Use use, const format::Texts& texts, format::TextId id) {
@@ -179,64 +210,6 @@ constexpr size_t kPacketRoom = 256, kArgRoom = 48;
 constexpr size_t kMostArgs = 300;
 static_assert(kPacketRoom + kMostArgs * kArgRoom <= proto::kMostLength);
 
-char* WriteNumber(char* at, uint64_t name, uint64_t value) {
-  at = proto::WriteTag<pb::kAnnotations, Wire::kBytes>(at);
-  char* const length = at++;  // below 128
-  at = proto::WriteVarint(proto::WriteTag<pb::kAnnotationNameIid, Wire::kVarint>(at), name);
-  at = proto::WriteVarint(proto::WriteTag<pb::kAnnotationUint, Wire::kVarint>(at), value);
-  *length = static_cast<char>(at - length - 1);
-  return at;
-}
-
-char* WriteText(char* at, uint64_t name, uint64_t number) {
-  at = proto::WriteTag<pb::kAnnotations, Wire::kBytes>(at);
-  char* const length = at++;
-  at = proto::WriteVarint(proto::WriteTag<pb::kAnnotationNameIid, Wire::kVarint>(at), name);
-  at = proto::WriteVarint(proto::WriteTag<pb::kAnnotationStringIid, Wire::kVarint>(at), number);
-  *length = static_cast<char>(at - length - 1);
-  return at;
-}
-
-char* WriteValue(char* at, uint64_t name, const format::SpanArg& arg) {
-  if (arg.type == ArgType::kU64) return WriteNumber(at, name, arg.bits);
-  at = proto::WriteTag<pb::kAnnotations, Wire::kBytes>(at);
-  char* const length = at++;
-  at = proto::WriteVarint(proto::WriteTag<pb::kAnnotationNameIid, Wire::kVarint>(at), name);
-  if (arg.type == ArgType::kI64) {
-    at = proto::WriteVarint(proto::WriteTag<pb::kAnnotationInt, Wire::kVarint>(at), arg.bits);
-  } else {
-    at = proto::WriteFixed64(proto::WriteTag<pb::kAnnotationDouble, Wire::kFixed64>(at), arg.bits);
-  }
-  *length = static_cast<char>(at - length - 1);
-  return at;
-}
-
-// A packet with a TrackEvent that is being written.
-struct Packet {
-  char *begin, *event;  // behind their lengths
-  char* at;
-
-  Packet(char* room, uint64_t wall_ns, uint64_t type, uint64_t track) {
-    begin = proto::WriteTag<pb::kPacket, Wire::kBytes>(room) + proto::kLengthBytes;
-    at = proto::WriteVarint(proto::WriteTag<pb::kTimestamp, Wire::kVarint>(begin), wall_ns);
-    at = proto::WriteTag<pb::kSequenceId, Wire::kVarint>(at);
-    *at++ = 1;
-    if (type != pb::kTypeEnd) {  // which refers to no text
-      at = proto::WriteTag<pb::kSequenceFlags, Wire::kVarint>(at);
-      *at++ = pb::kNeedsState;
-    }
-    event = proto::WriteTag<pb::kTrackEvent, Wire::kBytes>(at) + proto::kLengthBytes;
-    at = proto::WriteTag<pb::kEventType, Wire::kVarint>(event);
-    *at++ = static_cast<char>(type);
-    at = proto::WriteVarint(proto::WriteTag<pb::kEventTrack, Wire::kVarint>(at), track);
-  }
-  char* End() {
-    proto::SetLength(event - proto::kLengthBytes, static_cast<size_t>(at - event));
-    proto::SetLength(begin - proto::kLengthBytes, static_cast<size_t>(at - begin));
-    return at;
-  }
-};
-
 }  // namespace
 
 char* PerfettoOutput::WriteArgs(char* at, const format::SpanBatch& batch, const Span& span) {
@@ -247,15 +220,8 @@ char* PerfettoOutput::WriteArgs(char* at, const format::SpanBatch& batch, const 
   const auto text = [&](SpanField field, format::TextId id) {
     if (id != 0) at = WriteText(at, static_cast<uint64_t>(field), NumberOf(kStrings, texts, id));
   };
-  const bool domain = span.kind == SpanKind::kRange || span.kind == SpanKind::kMark;
-  text(span.kind == SpanKind::kApi    ? SpanField::kLevel
-       : span.kind == SpanKind::kComm ? SpanField::kGroup
-       : domain                       ? SpanField::kDomain
-                                      : SpanField::kType,
-       span.category);
-  if (span.kind == SpanKind::kTask) number(SpanField::kTask, span.value);
-  if (span.kind == SpanKind::kKernel) number(SpanField::kCorrelation, span.value);
-  if (span.kind == SpanKind::kStep) number(SpanField::kStep, span.value);
+  text(CategoryField(span.kind), span.category);
+  if (const SpanField field = ValueField(span.kind); field != SpanField::kNone) number(field, span.value);
   if (span.connection != 0) number(SpanField::kConnection, span.connection);
   if (const format::TaskDetail* task = batch.DetailOf(span)) {
     number(SpanField::kBatch, task->batch);
@@ -285,27 +251,29 @@ void PerfettoOutput::DescribeTexts() {
 
 void PerfettoOutput::WriteProgramCounter(const format::SpanBatch& batch, const Span& span) {
   if (!std::isfinite(span.CounterValue())) return;
-  const Track process = PlaceOf(batch, span).track;
+  const Track process = PlaceOf(batch, span).lanes->front().track;
   Track& track = tracks_[{kParts, static_cast<int64_t>(process), kName32 + 1 + span.name}];
   if (track == 0) track = NewCounter(process, batch.texts->Get(span.name), "");
-  Packet packet(file_->Reserve(kPacketRoom), span.begin_ns, pb::kTypeCounter, track);
-  packet.at = proto::WriteTag<pb::kDoubleCounter, Wire::kFixed64>(packet.at);
-  packet.at = proto::WriteFixed64(packet.at, std::bit_cast<uint64_t>(span.CounterValue()));
-  file_->Advance(packet.End());
+  const EventHead head(pb::kTypeCounter, track);
+  char* const packet = file_->Reserve(kPacketRoom);
+  char* const event = BeginPacket(packet, span.begin_ns, head);
+  char* const value = proto::WriteTag<pb::kDoubleCounter, Wire::kFixed64>(event);
+  char* const end = proto::WriteFixed64(value, std::bit_cast<uint64_t>(span.CounterValue()));
+  file_->Advance(EndPacket(packet, event, head, end));
 }
 
 void PerfettoOutput::WriteSpan(const format::SpanBatch& batch, const Span& span) {
   if (span.kind == SpanKind::kCounter) return WriteProgramCounter(batch, span);
-  const Place& place = PlaceOf(batch, span);
-  const Track track = place.lanes != nullptr ? LaneOf(place, span) : place.track;
-  if (track == 0) {
+  const Lane* const lane = LaneOf(PlaceOf(batch, span), span);
+  if (lane == nullptr) {
     ++left_out_;
     return;
   }
   const size_t args = std::min<size_t>(span.arg_count, kMostArgs);
-  char* const room = file_->Reserve(kPacketRoom + args * kArgRoom);
-  Packet packet(room, span.begin_ns, span.instant() ? pb::kTypeInstant : pb::kTypeBegin, track);
-  char*& at = packet.at;
+  char* const packet = file_->Reserve(2 * kPacketRoom + args * kArgRoom);
+  const EventHead& head = span.instant() ? lane->instant : lane->begin;
+  char* const event = BeginPacket(packet, span.begin_ns, head);
+  char* at = event;
   if (span.kind == SpanKind::kStep && span.name == 0) {
     const std::string name = "step " + std::to_string(span.value);
     at = proto::WriteVarint(proto::WriteTag<pb::kEventName, Wire::kBytes>(at), name.size());
@@ -319,17 +287,18 @@ void PerfettoOutput::WriteSpan(const format::SpanBatch& batch, const Span& span)
                                           : proto::WriteTag<pb::kFlows, Wire::kFixed64>(at);
     at = proto::WriteFixed64(at, span.connection);
   }
-  at = WriteArgs(at, batch, span);
-  if (interned_.empty()) {
-    file_->Advance(packet.End());
-  } else {  // the reader must know the texts first
-    const std::string done(room, packet.End());
+  at = EndPacket(packet, event, head, WriteArgs(at, batch, span));
+  if (!interned_.empty()) {  // the reader must know the texts first
+    const std::string done(packet, at);
     DescribeTexts();
-    file_->Append(done);
+    at = file_->Reserve(2 * kPacketRoom + args * kArgRoom);
+    at = std::copy(done.begin(), done.end(), at);
   }
-  if (span.instant()) return;
-  Packet end(file_->Reserve(kPacketRoom), std::max(span.begin_ns, span.end_ns), pb::kTypeEnd, track);
-  file_->Advance(end.End());
+  if (!span.instant()) {
+    char* const last = BeginPacket(at, std::max(span.begin_ns, span.end_ns), lane->end);
+    at = EndPacket(at, last, lane->end, last);
+  }
+  file_->Advance(at);
 }
 
 // Readers sort by stamps and keep the order of what has the same one, so what encloses goes before what it

@@ -28,7 +28,7 @@ using format::DeviceTask;
 using format::Launch;
 using format::TaskLog;
 
-constexpr size_t kWindowCalls = 1 << 15;
+constexpr size_t kWindowCalls = 1 << 13;
 constexpr size_t kWindowTracks = 16 * kWindowCalls;  // a call can launch many
 constexpr uint64_t kMostPlaces = 100;                // of damaged lines, that are reported one by one
 constexpr char kNoName[] = "names nothing, or is one more than there is room for";

@@ -11,7 +11,7 @@ namespace profd::format {
 // Collects spans and hands them on, many at once. **Thread:** one. **Owns:** one batch.
 class SpanWriter {
  public:
-  static constexpr size_t kSpansPerBatch = 4096;
+  static constexpr size_t kSpansPerBatch = 512;
 
   // `kind`: SpanBatch::kind.
   SpanWriter(SpanSink& sink, Texts& texts, std::string_view kind = {}) : sink_(sink), texts_(texts) {

@@ -2,12 +2,13 @@
 // sizes of the vendor's own figures. Ratios to the goals and to the vendor's exporter; with --gate an exit
 // status.
 //
-//   export_bench [--gate] [--seconds N] [--tasks N] [--dir FOLDER] [--only OUTPUT]
+//   export_bench [--gate] [--seconds N] [--tasks N] [--best-of N] [--dir FOLDER] [--only OUTPUT]
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -177,7 +178,7 @@ struct Cost {
 };
 
 // In a process of its own.
-Cost Measure(const std::function<bool()>& work) {
+Cost MeasureOnce(const std::function<bool()>& work) {
   const pid_t child = fork();
   if (child == 0) _exit(work() ? 0 : 1);
   int status = 0;
@@ -188,6 +189,18 @@ Cost Measure(const std::function<bool()>& work) {
   };
   return {WIFEXITED(status) && WEXITSTATUS(status) == 0, seconds(usage.ru_utime) + seconds(usage.ru_stime),
           static_cast<double>(usage.ru_maxrss) / 1024};
+}
+
+// Of several runs the one that others disturbed least.
+Cost Measure(uint64_t runs, const std::function<bool()>& work) {
+  Cost best = MeasureOnce(work);
+  for (uint64_t i = 1; i < runs && best.ok; ++i) {
+    const Cost cost = MeasureOnce(work);
+    const double rss_mib = std::max(best.rss_mib, cost.rss_mib);
+    if (!cost.ok || cost.cpu_s < best.cpu_s) best = cost;
+    best.rss_mib = rss_mib;
+  }
+  return best;
 }
 
 class Nowhere : public format::RowSink, public format::SpanSink {
@@ -230,7 +243,7 @@ struct Goal {
 
 int Main(int argc, char** argv) {
   bool gate = false;
-  uint64_t seconds = 60, tasks = 1'000'000;
+  uint64_t seconds = 60, tasks = 1'000'000, runs = 1;
   fs::path folder = fs::temp_directory_path();
   std::string only;
   for (int i = 1; i < argc; ++i) {
@@ -239,6 +252,7 @@ int Main(int argc, char** argv) {
     if (i + 1 >= argc) continue;
     if (option == "--seconds") seconds = std::strtoull(argv[++i], nullptr, 10);
     if (option == "--tasks") tasks = std::strtoull(argv[++i], nullptr, 10);
+    if (option == "--best-of") runs = std::strtoull(argv[++i], nullptr, 10);
     if (option == "--dir") folder = argv[++i];
     if (option == "--only") only = argv[++i];
   }
@@ -268,7 +282,7 @@ int Main(int argc, char** argv) {
       if (!only.empty() && only != name) continue;
       const fs::path out = folder / name;
       fs::create_directories(out);
-      const Cost cost = Measure([&] {
+      const Cost cost = Measure(runs, [&] {
         if (name == "decode") return DecodeOnly(input.path);
         const ExportFormat format = name == "perfetto" ? ExportFormat::kPerfetto
                                     : name == "csv"    ? ExportFormat::kCsv
