@@ -19,8 +19,8 @@ base::Result<std::unique_ptr<Output>> MakeDatabaseOutput(const std::string& path
 
 DbOutput::DbOutput(std::unique_ptr<DbConnection> db, const CaptureFacts& facts, const OutputOptions& options)
     : db_(std::move(db)), facts_(facts), options_(options) {
-  db_->Run("CREATE TABLE STRING_IDS (id INTEGER PRIMARY KEY, value TEXT)");
-  insert_text_ = db_->Prepare("INSERT INTO STRING_IDS VALUES (?,?)");
+  strings_ = db_->CreateTable(
+      "STRING_IDS", std::initializer_list<DbColumn>{{"id", "INTEGER PRIMARY KEY"}, {"value", "TEXT"}});
   // The vendor's readers know the first ones by their numbers.
   for (const std::string_view text : {"release", "allocate", "AIC", "AIV"}) IdOf(text);
   no_text_ = IdOf("N/A");
@@ -28,31 +28,35 @@ DbOutput::DbOutput(std::unique_ptr<DbConnection> db, const CaptureFacts& facts, 
 }
 
 void DbOutput::WriteFacts() {
-  const auto insert = [&](const std::string& sql, std::initializer_list<DbValue> values) {
-    db_->Insert(db_->Prepare(sql), std::span(values.begin(), values.size()));
+  using Row = std::initializer_list<DbValue>;
+  const auto table = [&](std::string_view name, std::initializer_list<DbColumn> columns) {
+    return db_->CreateTable(name, columns);
+  };
+  const auto append = [&](DbConnection::Rows* rows, Row values) {
+    db_->Append(*rows, std::span(values.begin(), values.size()));
   };
   for (const DbEnum& values : DbEnums()) {
-    db_->Run("CREATE TABLE " + std::string(values.table) + " (id INTEGER PRIMARY KEY, name TEXT)");
-    for (const auto& [id, name] : values.names)
-      insert("INSERT INTO " + std::string(values.table) + " VALUES (?,?)", {id, name});
+    auto* rows = table(values.table, {{"id", "INTEGER PRIMARY KEY"}, {"name", "TEXT"}});
+    auto names = values.names;
+    std::ranges::sort(names);  // as keys come
+    for (const auto& [id, name] : names) append(rows, {id, name});
   }
-  db_->Run("CREATE TABLE META_DATA (name TEXT, value TEXT)");
+  auto* meta = table("META_DATA", {{"name", "TEXT"}, {"value", "TEXT"}});
   for (const auto& [name, value] : {std::pair<std::string_view, std::string_view>{"SCHEMA_VERSION", "1.2.0"},
                                     {"SCHEMA_VERSION_MAJOR", "1"},
                                     {"SCHEMA_VERSION_MINOR", "2"},
                                     {"SCHEMA_VERSION_MICRO", "0"}})
-    insert("INSERT INTO META_DATA VALUES (?,?)", {name, value});
-  db_->Run("CREATE TABLE SESSION_TIME_INFO (startTimeNs INTEGER, endTimeNs INTEGER)");
-  insert("INSERT INTO SESSION_TIME_INFO VALUES (?,?)", {facts_.start_ns, facts_.end_ns});
-  db_->Run("CREATE TABLE HOST_INFO (hostUid TEXT, hostName TEXT)");
+    append(meta, {name, value});
+  append(table("SESSION_TIME_INFO", {{"startTimeNs", "INTEGER"}, {"endTimeNs", "INTEGER"}}),
+         {facts_.start_ns, facts_.end_ns});
   const std::string host = ValidUtf8(facts_.host.hostname);
-  insert("INSERT INTO HOST_INFO VALUES (?,?)", {std::string_view("0"), std::string_view(host)});
-  db_->Run("CREATE TABLE NPU_INFO (id INTEGER, name TEXT)");
-  db_->Run("CREATE TABLE RANK_DEVICE_MAP (rankId INTEGER, deviceId INTEGER)");
+  append(table("HOST_INFO", {{"hostUid", "TEXT"}, {"hostName", "TEXT"}}),
+         {std::string_view("0"), std::string_view(host)});
+  auto* npus = table("NPU_INFO", {{"id", "INTEGER"}, {"name", "TEXT"}});
+  auto* ranks = table("RANK_DEVICE_MAP", {{"rankId", "INTEGER"}, {"deviceId", "INTEGER"}});
   for (const format::SideFacts& side : facts_.devices) {
-    insert("INSERT INTO NPU_INFO VALUES (?,?)", {side.device, ChipName(side.chip)});
-    insert("INSERT INTO RANK_DEVICE_MAP VALUES (?,?)",
-           {options_.vendor_compatible ? -1 : side.rank_id, side.device});
+    append(npus, {side.device, ChipName(side.chip)});
+    append(ranks, {options_.vendor_compatible ? -1 : side.rank_id, side.device});
   }
 }
 
@@ -64,7 +68,7 @@ int64_t DbOutput::IdOf(std::string_view text) {
   const auto [found, fresh] = ids_.try_emplace(ValidUtf8(text), next_id_);
   if (fresh) {
     const DbValue values[] = {next_id_++, std::string_view(found->first)};
-    db_->Insert(insert_text_, values);
+    db_->Append(*strings_, values);
   }
   return found->second;
 }
@@ -82,7 +86,7 @@ int64_t DbOutput::IdOf(const format::SpanBatch& batch, format::TextId id) {
   const auto found = ids_.find(text);
   if (found != ids_.end()) return known = found->second;
   const DbValue values[] = {next_id_, std::string_view(text)};
-  db_->Insert(insert_text_, values);
+  db_->Append(*strings_, values);
   return known = next_id_++;
 }
 
@@ -97,14 +101,7 @@ void DbOutput::Label(const format::Series& series, int device, size_t key, int64
 
 DbConnection::Rows& DbOutput::Create(const DbTable& table) {
   DbConnection::Rows*& rows = tables_[&table];
-  if (rows != nullptr) return *rows;
-  std::string columns;
-  for (const DbColumn& column : table.columns) {
-    if (!columns.empty()) columns += ", ";
-    columns += std::string(column.name) + " " + std::string(column.type);
-  }
-  db_->Run("CREATE TABLE " + std::string(table.name) + " (" + columns + ")");
-  rows = db_->PrepareRows(table.name, table.columns.size());
+  if (rows == nullptr) rows = db_->CreateTable(table.name, table.columns);
   return *rows;
 }
 
@@ -252,7 +249,7 @@ base::Status DbOutput::Finish() {
         db_->Append(*table.rows, state->last_row);
   }
   if (tables_.contains(&TableOf(SpanTable::kTask)))
-    db_->Run("CREATE INDEX TaskIndex ON TASK (startNs,globalTaskId)");
+    db_->CreateIndex("CREATE INDEX TaskIndex ON TASK (startNs,globalTaskId)");
   return db_->Finish();
 }
 

@@ -88,14 +88,13 @@ class DbOutput final : public Output {
   std::unordered_map<const DbTable*, DbConnection::Rows*> tables_;
   std::vector<DbValue> row_;
 
-  DbConnection::Statement insert_text_ = nullptr;
+  DbConnection::Rows* strings_ = nullptr;
   std::unordered_map<std::string, int64_t> ids_;  // of texts that are in no table of texts
   const format::Texts* texts_ = nullptr;
   std::vector<int64_t> text_ids_;  // of texts_, -1 = none yet
   int64_t next_id_ = 0, no_text_ = 0;
   int64_t next_task_ = 0, next_comm_ = 0, next_overlap_ = 0;
   uint64_t next_connection_ = uint64_t{1} << 62;  // for calls without one
-  uint64_t last_connection_ = 0;                  // the highest of a call so far
   std::array<DbConnection::Rows*, kSpanTables> span_rows_{};
   uint64_t left_out_ = 0;
 };

@@ -1,35 +1,23 @@
-// The only user of SQLite: a database that is written once, table by table.
+// A database that is written once, table by table.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
-
-struct sqlite3;
-struct sqlite3_stmt;
+#include "client/export/db_tables.h"
+#include "client/export/sqlite_file.h"
 
 namespace profd::client {
 
-struct DbValue {
-  enum class Type : uint8_t { kNull, kInteger, kReal, kText } type = Type::kNull;
-  int64_t integer = 0;
-  double real = 0;
-  std::string_view text;
-
-  DbValue() = default;
-  DbValue(std::integral auto value)  // NOLINT(google-explicit-constructor)
-      : type(Type::kInteger), integer(static_cast<int64_t>(value)) {}
-  DbValue(double value) : type(Type::kReal), real(value) {}            // NOLINT(google-explicit-constructor)
-  DbValue(std::string_view value) : type(Type::kText), text(value) {}  // NOLINT(google-explicit-constructor)
-};
-
-// A file under a temporary name until Finish(); removed when it never comes to that. Everything is one
-// transaction. The first error stays in status(), what follows is ignored. **Thread:** one.
+// A file under a temporary name until Finish(); removed when it never comes to that. Rows in the order of
+// their keys go straight into the file, late ones wait in a second one until SQLite inserts them at the end.
+// The first error stays in status(), what follows is ignored. **Thread:** one.
 class DbConnection {
  public:
   static base::Result<std::unique_ptr<DbConnection>> Create(const std::string& path);
@@ -37,40 +25,39 @@ class DbConnection {
   DbConnection(const DbConnection&) = delete;
   DbConnection& operator=(const DbConnection&) = delete;
 
-  void Run(const std::string& sql);
-  // One row at a time. False: a row with its primary key is there.
-  using Statement = sqlite3_stmt*;
-  Statement Prepare(const std::string& sql);
-  bool Insert(Statement statement, std::span<const DbValue> values);
-
-  // Rows of numbers, of which some wait for others: together they cost less than half.
   struct Rows {
-    Statement one = nullptr, many = nullptr;
-    size_t columns = 0;
-    std::vector<DbValue> waiting;
+    SqliteFile::Table* table = nullptr;
+    SqliteFile::Table* late = nullptr;  // made when it is needed
+    std::string name;
+    std::vector<DbColumn> columns;
+    int key = -1;  // the column that is INTEGER PRIMARY KEY
   };
-  Rows* PrepareRows(std::string_view table, size_t columns);
-  void Append(Rows& rows, std::span<const DbValue> values);
-  void Flush(Rows& rows);
+  Rows* CreateTable(std::string_view name, std::span<const DbColumn> columns);
+  void Append(Rows& rows, std::span<const DbValue> values) {
+    const int64_t last = rows.table->last_key();
+    const int64_t key = rows.key < 0 ? last + 1 : values[static_cast<size_t>(rows.key)].integer;
+    key <= last ? AppendLate(rows, values) : file_->Append(*rows.table, key, values);
+  }
+  // Comes after all others; where its key is taken it gets another one.
+  void AppendLate(Rows& rows, std::span<const DbValue> values);
+  // Of what is there in the end.
+  void CreateIndex(std::string sql) { indices_.push_back(std::move(sql)); }
 
-  const base::Status& status() const { return status_; }
+  base::Status status() const { return status_.ok() ? file_->status() : status_; }
   uint64_t bytes() const;
   base::Status Finish();
 
  private:
   explicit DbConnection(std::string path) : path_(std::move(path)) {}
-  static constexpr size_t kTogether = 16;
 
-  void Fail(std::string_view what);
-  void Bind(Statement statement, std::span<const DbValue> values);
-  bool Step(Statement statement);
-  void Close();
+  void FinishWithEngine();
   std::string part() const { return path_ + ".part"; }
+  std::string late_part() const { return path_ + ".late.part"; }
 
   std::string path_;
-  sqlite3* db_ = nullptr;
-  std::vector<sqlite3_stmt*> statements_;
+  std::optional<SqliteFile> file_, late_;
   std::vector<std::unique_ptr<Rows>> rows_;
+  std::vector<std::string> indices_;
   base::Status status_;
   bool finished_ = false;
 };

@@ -79,16 +79,10 @@ void DbOutput::WriteApi(const format::SpanBatch& batch, const Span& span) {
   const uint64_t connection = span.connection != 0 ? span.connection : next_connection_++;
   const int level = LevelNumber(batch.texts->Get(span.category));
   DbConnection::Rows& rows = RowsOf(SpanTable::kCannApi);
-  DbValue row[] = {span.begin_ns, span.end_ns, level, GlobalTid(span), connection, IdOf(batch, span.name)};
-  if (connection > last_connection_ && connection <= INT64_MAX) {  // surely new
-    last_connection_ = connection;
-    return db_->Append(rows, row);
-  }
-  db_->Flush(rows);
-  if (db_->Insert(rows.one, row)) return;
-  // Two calls with one number: the table's key is the number, so the second gets one of its own.
-  row[4] = DbValue(next_connection_++);
-  if (!db_->Insert(rows.one, row)) ++left_out_;
+  const DbValue row[] = {span.begin_ns,   span.end_ns, level,
+                         GlobalTid(span), connection,  IdOf(batch, span.name)};
+  // The table's key is the number: those without one, which get the highest, are to hold up nobody.
+  span.connection != 0 ? db_->Append(rows, row) : db_->AppendLate(rows, row);
 }
 
 void DbOutput::WriteComm(const format::SpanBatch& batch, const Span& span) {
