@@ -263,10 +263,12 @@ int Main(int argc, char** argv) {
     const char* name;
     fs::path path;
     uint64_t records;
-    double vendor_rate;  // records per CPU-second: timeline, from raw data
+    // The vendor's records per CPU-second from raw data: timeline, summary, database.
+    double vendor_timeline, vendor_summary, vendor_db;
   };
-  const Input inputs[] = {{"sampled (8 devices)", sampled, MakeSampled(sampled, 8, seconds), 75'000},
-                          {"tasks", task_dir, MakeTasks(task_dir, tasks), 60'000}};
+  const Input inputs[] = {
+      {"sampled (8 devices)", sampled, MakeSampled(sampled, 8, seconds), 71'400, 74'400, 77'900},
+      {"tasks", task_dir, MakeTasks(task_dir, tasks), 59'500, 62'700, 79'700}};
   constexpr Goal kGoals[] = {{"decode", 0}, {"perfetto", 10e6}, {"csv", 10e6}, {"chrome", 4e6}, {"db", 0}};
   constexpr double kMostMib = 256;
   bool good = true;
@@ -291,14 +293,17 @@ int Main(int argc, char** argv) {
         return ExportAs(input.path, out, format);
       });
       const double rate = cost.cpu_s > 0 ? static_cast<double>(input.records) / cost.cpu_s : 0;
+      const double vendor_rate = name == "csv"  ? input.vendor_summary
+                                 : name == "db" ? input.vendor_db
+                                                : input.vendor_timeline;
       char to_goal[32] = "-";
       if (goal.records_per_s > 0) std::snprintf(to_goal, sizeof to_goal, "%.2f", rate / goal.records_per_s);
       std::printf("%-20s %-9s %12" PRIu64 " %14.0f %10s %9.0fx %10.0f %8.0f%s\n", input.name, goal.name,
-                  input.records, rate, to_goal, rate / input.vendor_rate, cost.rss_mib,
+                  input.records, rate, to_goal, rate / vendor_rate, cost.rss_mib,
                   static_cast<double>(bytes) / 1e6 / cost.cpu_s, cost.ok ? "" : "  FAILED");
       std::fflush(stdout);
       good = good && cost.ok && cost.rss_mib <= kMostMib &&
-             (goal.records_per_s == 0 || rate >= goal.records_per_s) && rate >= 50 * input.vendor_rate;
+             (goal.records_per_s == 0 || rate >= goal.records_per_s) && rate >= 50 * vendor_rate;
       fs::remove_all(out);
     }
   }
