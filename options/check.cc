@@ -133,17 +133,18 @@ void ForEachChip(Chips chips, const Each& each) {
   }
 }
 
-// Right when one of the chips takes it; the others get what they can (WishesOf).
+Chips LowestOf(Chips chips) { return static_cast<Chips>(chips & -chips); }
+
+// Right when one of the chips takes it; the others get what they can (WishesOf). Where no chip is known a
+// 910B speaks for all.
 Status CheckValue(const Option& option, std::string_view value, Chips chips) {
-  std::optional<Status> verdict;
   const Chips asked = static_cast<Chips>(chips & option.chips);
+  Status verdict = CheckValueOn(option, asked == 0 ? k910B : LowestOf(asked), value);
   ForEachChip(asked != 0 ? asked : kEveryChip, [&](Chips chip) {
-    if (verdict && verdict->ok()) return;
-    const Status status = CheckValueOn(option, chip, value);
-    if (!verdict || status.ok()) verdict = status;
+    if (!verdict.ok() && CheckValueOn(option, chip, value).ok()) verdict = {};
   });
-  if (verdict->ok() || chips == 0 || option.values.size() == 1) return *verdict;
-  return {verdict->code(), verdict->message() + " (" + ChipNames(chips) + ")"};
+  if (verdict.ok() || chips == 0 || option.values.size() == 1) return verdict;
+  return {verdict.code(), verdict.message() + " (" + ChipNames(chips) + ")"};
 }
 
 // "ai-core=on" or "output": given, with that value where one is named. "task-time=l0" wants just that.

@@ -13,8 +13,8 @@ struct ChipName {
   Chips chip;
   std::string_view name;
 };
-constexpr ChipName kChips[] = {{k310, "310"},   {k910, "910"}, {k310P, "310P"}, {k910B, "910B"},
-                               {k310B, "310B"}, {k950, "950"}, {k910B, "A3"},   {k950, "910_96"}};
+constexpr ChipName kChips[] = {{k310, "310"},   {k910, "910"}, {k310P, "310P"},   {k910B, "910B"},
+                               {k310B, "310B"}, {k950, "950"}, {k910B, "910_93"}, {k950, "910_96"}};
 
 constexpr uint64_t kMaxSeconds = 4294967295;
 
@@ -736,9 +736,13 @@ std::string ChipNames(Chips chips) {
 }
 
 Chips ChipOf(std::string_view name) {
-  const auto* found = std::find_if(std::begin(kChips), std::end(kChips),
-                                   [name](const ChipName& chip) { return chip.name == name; });
-  return found == std::end(kChips) ? 0 : found->chip;
+  if (name.starts_with("Ascend")) name.remove_prefix(6);
+  const ChipName* best = nullptr;
+  for (const ChipName& chip : kChips) {
+    if (name.starts_with(chip.name) && (best == nullptr || chip.name.size() > best->name.size()))
+      best = &chip;
+  }
+  return best == nullptr ? 0 : best->chip;
 }
 
 std::span<const Option> Table() { return kOptions; }

@@ -15,7 +15,7 @@ inline constexpr Chips k310 = 1, k910 = 2, k310P = 4, k910B = 8, k310B = 16, k95
 
 // "310 910B"
 std::string ChipNames(Chips chips);
-// 0 for a chip that is none of these.
+// By the driver's name: "910B3", "Ascend310P3". 0 for a chip that is none of these.
 Chips ChipOf(std::string_view name);
 
 enum class Shape : uint8_t {

@@ -153,6 +153,11 @@ TEST(OptionTable, ChipNames) {
   EXPECT_EQ(ChipNames(k310 | k950), "310 950");
   EXPECT_EQ(ChipOf("910B"), k910B);
   EXPECT_EQ(ChipOf("910_96"), k950);
+  EXPECT_EQ(ChipOf("910B3"), k910B);
+  EXPECT_EQ(ChipOf("910_9391"), k910B) << "A3";
+  EXPECT_EQ(ChipOf("910A"), k910);
+  EXPECT_EQ(ChipOf("Ascend310P3"), k310P);
+  EXPECT_EQ(ChipOf("310B4"), k310B);
   EXPECT_EQ(ChipOf("chip 23"), 0);
   for (const uint32_t chip : {driver::chip::k310, driver::chip::k910, driver::chip::k310P,
                               driver::chip::k910B, driver::chip::k310B, driver::chip::k950}) {
