@@ -205,13 +205,19 @@ void Add(Wish wish, std::vector<Wish>* kinds) {
   same->hz = std::max(same->hz, wish.hz);
 }
 
+bool IsServed(const Option& option, std::string_view value) {
+  return option.served.empty() || HasWord(option.served, value);
+}
+
+// Of several that say it, what the last of the table says: it is the closer one.
 std::string ModeOf(std::string_view kind, const Given& given) {
+  std::string mode;
   for (const Option& option : Table()) {
-    if (option.becomes != Becomes::kMode || option.what != kind) continue;
+    if (option.becomes != Becomes::kMode || !Has(option.what, kind)) continue;
     const auto found = given.find(option.name);
-    if (found != given.end()) return found->second;
+    if (found != given.end() && IsServed(option, found->second)) mode = found->second;
   }
-  return "";
+  return mode;
 }
 
 void AddWordKinds(const Option& option, std::string_view value, double hz, Wishes* wishes) {
@@ -230,10 +236,6 @@ void AddWordKinds(const Option& option, std::string_view value, double hz, Wishe
             {&option, std::string(word) + " is not collected: " + std::string(option.because), true});
       },
       ',');
-}
-
-bool IsServed(const Option& option, std::string_view value) {
-  return option.served.empty() || Has(option.served, value);
 }
 
 }  // namespace

@@ -80,7 +80,8 @@ constexpr std::string_view kDeviceProcess =
 constexpr std::string_view kAlways =
     "exports hold all models and iterations; use profctl export --from and --to";
 constexpr std::string_view kNoMetrics =
-    "profd counts the events of PipeUtilization; those of the other groups are not public";
+    "profd counts the events of PipeUtilization, or those named by Custom:; which events make the other "
+    "groups is not public";
 
 constexpr Option kOptions[] = {
     // General.
@@ -271,9 +272,11 @@ constexpr Option kOptions[] = {
      .shape = Shape::kWord,
      .values = kCoreMetrics,
      .needs = "ai-core=on",
+     .becomes = Becomes::kMode,
+     .what = "aicore aivector",
      .standing = Standing::kDifferent,
      .because = kNoMetrics,
-     .served = "PipeUtilization"},
+     .served = "PipeUtilization Custom:"},
     {.name = "ai-vector-core",
      .rows = "F-041",
      .about = "counters of vector cores of their own",
@@ -310,9 +313,11 @@ constexpr Option kOptions[] = {
      .values = kCoreMetrics,
      .chips = k910 | k310P | k310B,
      .needs = "ai-vector-core=on",
+     .becomes = Becomes::kMode,
+     .what = "aivector",
      .standing = Standing::kDifferent,
      .because = kNoMetrics,
-     .served = "PipeUtilization"},
+     .served = "PipeUtilization Custom:"},
     {.name = "l2",
      .rows = "F-042",
      .about = "hits of the L2 cache by task",

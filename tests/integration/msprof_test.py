@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The vendor's words: what its collector starts on a device for a command line, profd starts for the same, with the same
 bytes; what a chip does not have is refused; results are where they were asked for."""
+import json
 import os
 import pathlib
 import re
@@ -120,6 +121,12 @@ class MsprofTest(harness.ProfdTest):
         started = self.started(0, "--ai-core=on", "--aic-mode=sample-based", "--aic-metrics=PipeUtilization",
                                "--sys-cpu-profiling=on", "--sys-cpu-freq=50")
         self.assertEqual(self.payloads(started), {**CORES, 10: "14 2 8 11"})
+
+    def test_counters_by_number(self):
+        started = self.started(1, "--ai-core=on", "--aic-metrics=Custom:0x8,10", "--aic-freq=50")
+        self.assertEqual(self.payloads(started), {54: "3 a 14 ffffff 2 a0008 0 0 0 a 14 ffffffff 2 a0008 0 0 0 0"})
+        sample = json.loads((self.directory / "device_1" / "sample.json").read_text())
+        self.assertEqual((sample["ai_core_profiling_events"], sample["ai_core_metrics"]), ("0x8,0xa", "Custom:0x8,0xa"))
 
     def test_beginnings_of_names_and_values_apart(self):
         started = self.started(0, "--dvpp-p", "on", "--sys-hardware-mem", "off")

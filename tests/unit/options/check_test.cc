@@ -117,6 +117,8 @@ TEST(OptionWishes, Kinds) {
                      {"sys-interconnection-profiling", "on"}}),
               HasSubstr("soc-profile=50"))
       << "of two rates the higher";
+  EXPECT_EQ(Kinds({{"ai-core", "on"}, {"aic-metrics", "Custom:0x8,10"}}),
+            "aicore:Custom:0x8,10=100 aivector:Custom:0x8,10=100");
 }
 
 TEST(OptionWishes, WhatIsNotHadIsSaid) {
