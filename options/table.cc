@@ -174,10 +174,11 @@ constexpr Option kOptions[] = {
      .values = kTaskTime,
      .needs = kProcess,
      .becomes = Becomes::kKinds,
-     .what = "agent-kernel agent-comm",
+     .what = "task agent-kernel agent-comm",
      .standing = Standing::kDifferent,
-     .because = "kernels and collectives through the vendor's activity interface (MSPTI), the same at every "
-                "level; shapes and attributes of operators are not in it"},
+     .because =
+         "what the devices' task schedulers log; where the agent records kernels (MSPTI) those instead, and "
+         "collectives. The same at every level; shapes and attributes of operators are not in it"},
     {.name = "ge-api",
      .rows = "F-029",
      .about = "phases of the graph engine on the host",
@@ -255,7 +256,7 @@ constexpr Option kOptions[] = {
      .becomes = Becomes::kNothing,
      .standing = Standing::kDifferent,
      .because =
-         "the counters are sampled whatever it says; per task they belong to the task log, which profd "
+         "the counters are sampled whatever it says; per task they come through a channel (53) that profd "
          "does not read",
      .served = "sample-based"},
     {.name = "aic-freq",

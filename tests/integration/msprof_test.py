@@ -21,6 +21,7 @@ MEMORY = {1: "14 ffffffff 2 0 1", 8: "14 1", 130: "14 0 0 0", 131: "14 0 1 0", 1
           133: "14 3 30201 0 0 0 0", 52: SOC_MEMORY + " 0 0 0 0 0 0"}
 LINKS = {3: "", 9: "", 52: SOC_LINKS + " 0 0 0 0 0 0"}
 MEDIA = {channel: "" for channel in (6, 135, 136, 137, 138, 139, 140, 141)}
+TASKS = {44: "a 1 0 0 1 0 1 86000001 1", 50: "1 0 0 0 0 0 1 0 0 0 0"}
 CORES = {54: "3 a a ffffff 8 4170416 3020009 303000c 550054 a a ffffffff 8 a0008 b0009 d000c 550054 0"}
 # A program that goes on once it is being recorded: its first argument is where.
 WAITS = ("import os, pathlib, sys, time\n"
@@ -163,6 +164,7 @@ class MsprofTest(harness.ProfdTest):
 
     def test_a_program(self):
         """With its arguments, environment and exit status; system data beside it."""
+        before = len(self.daemon.truth_lines())
         script = WAITS + "print(os.environ['K'], sys.argv[2:]); sys.exit(int(os.environ['K2']))"
         result = self.msprof(f"--output={self.output}", "--environment=K=V;K2=3", "--sys-hardware-mem=on", "--host-sys=cpu",
                              sys.executable, "-c", script, self.output, "--json", "x")
@@ -171,6 +173,10 @@ class MsprofTest(harness.ProfdTest):
         self.directory = self.saved(result)
         self.assertTrue((self.directory / "host/data/host_cpu.data.slice_0").exists())
         self.assertTrue((self.directory / "device_0/data/hbm.data.0.slice_0").exists())
+        payloads = {(line["device"], line["channel"]): words(line["user_data"]) for line in self.daemon.truth_lines()[before:]
+                    if line.get("event") == "start"}
+        self.assertEqual({channel: payloads[0, channel] for channel in MEMORY}, MEMORY)
+        self.assertEqual({channel: payloads[1, channel] for channel in TASKS}, TASKS)
 
     def test_an_application_with_quotes(self):
         with tempfile.TemporaryDirectory() as folder:
