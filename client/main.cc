@@ -15,13 +15,17 @@
 #include "base/edit_distance.h"
 #include "base/version.h"
 #include "client/args.h"
+#include "client/commands/collect.h"
 #include "client/commands/commands.h"
 #include "client/fleet/fleet.h"
 #include "client/fleet/hosts.h"
 #include "client/fleet/rounds.h"
 #include "client/manual.h"
 #include "client/text.h"
+#include "client/vendor_words.h"
 #include "node/etcd.h"
+#include "options/describe.h"
+#include "options/table.h"
 
 namespace profd::client {
 namespace {
@@ -30,6 +34,7 @@ constexpr char kAbout[] = "profctl: asks profd to collect performance data of NP
 constexpr uint64_t kFleetTimeoutNs = 30'000'000'000;
 constexpr char kRegistered[] = "/profd/nodes/";
 constexpr char kConfig[] = "/etc/profd/profctl.conf";
+constexpr char kVendorGroup[] = "In the words of the vendor's msprof";
 constexpr char kExitCodes[] =
     "Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 permission, 5 unavailable, 6 busy, 7 partial loss,\n"
     "8 partly started, 9 hosts that differ (--hosts).";
@@ -53,7 +58,10 @@ struct CommandLine {
   ExportArguments exporting;
   QueryOptions query;
   DoctorOptions doctor;
+  MsprofLine msprof;
   bool man = false;
+  bool help_all = false;
+  bool option_tables = false;
   std::string shell;
 };
 
@@ -66,6 +74,22 @@ std::string DefaultConfig() {
     if (std::filesystem::exists(path, ignored)) return path;
   }
   return "";
+}
+
+// The vendor's options beside ours, as the table has them. What is not collected is taken (and refused with
+// the reason) but not offered.
+void AddVendorOptions(CLI::App* verb, bool for_start, options::Given* given) {
+  for (const options::Option& option : options::Table()) {
+    if (for_start && !options::IsForStart(option)) continue;
+    const std::string name(option.name);
+    const std::string old_name(option.old_name.empty() ? "" : ",--" + std::string(option.old_name));
+    const bool offered = option.standing < options::Standing::kMissing;
+    verb->add_option_function<std::string>(
+            "--" + name + old_name, [given, name](const std::string& value) { (*given)[name] = value; },
+            options::Help(option))
+        ->take_last()
+        ->group(offered ? kVendorGroup : "");
+  }
 }
 
 void Describe(CLI::App* app, CommandLine* line) {
@@ -87,6 +111,7 @@ void Describe(CLI::App* app, CommandLine* line) {
   app->add_flag("--plain", line->common.plain, "--host without certificates, on loopback");
   app->add_flag("--json", line->common.json, "print JSON");
   app->add_flag("--help-man", line->man, "print profctl(1)")->group("");  // for packages: not in --help
+  app->add_flag("--help-options", line->option_tables, "print the tables of docs/msprof.md")->group("");
   app->set_config("--client-config", DefaultConfig(),
                   "options that are always given, one a line: tls-ca = \"/etc/profd/ca.pem\"");
   app->fallthrough();
@@ -130,10 +155,17 @@ void Describe(CLI::App* app, CommandLine* line) {
                    "wait until what others hold can be had, at most so long; default 24h")
       ->expected(0, 1)
       ->default_str("24h");
+  AddVendorOptions(start, true, &options.vendor);
+  start->add_flag("--help-all", line->help_all, "also what the chips of this node do not have");
 
   CLI::App* run =
       app->add_subcommand("run", "run a program with the agent in place: run [OPTIONS] -- CMD ARGS…");
   run->add_option("--label", line->run.labels, "KEY=VALUE, a label of the process");
+
+  CLI::App* msprof =
+      app->add_subcommand("msprof", "a command line of the vendor's msprof: msprof [OPTIONS] [APP ARGS…]");
+  AddVendorOptions(msprof, false, &line->msprof.given);
+  msprof->add_flag("--help-all", line->help_all, "also what the chips of this node do not have");
 
   CLI::App* snapshot = app->add_subcommand("snapshot", "write out what a flight recorder has in memory");
   snapshot->add_option("SESSION", line->snapshot.session, "Its id, or its name")->required();
@@ -249,6 +281,7 @@ ExitCode Dispatch(const Common& common, const CommandLine& line, const CLI::App&
   if (name == "devices") return RunDevices(common);
   if (name == "targets") return RunTargets(common);
   if (name == "start") return RunStart(common, line.start);
+  if (name == "msprof") return RunMsprof(common, line.msprof);
   if (name == "snapshot") return RunSnapshot(common, line.snapshot);
   if (name == "stop") return RunStop(common, line.stop);
   if (name == "status") return RunStatus(common, line.status);
@@ -319,7 +352,7 @@ base::Result<Entries> Registered(const CommandLine& line, const std::string& pre
 
 ExitCode OnHosts(const CommandLine& line, const CLI::App& verb) {
   const std::string name = verb.get_name();
-  for (const char* const local : {"run", "mv", "verify", "export", "query"}) {
+  for (const char* const local : {"run", "msprof", "mv", "verify", "export", "query"}) {
     if (name == local) return Usage("--hosts: " + name + " works on this node only");
   }
   if (!line.common.host.empty()) return Usage("--host and --hosts: give one of them");
@@ -360,21 +393,71 @@ std::string WhatIsWrong(const CLI::App& app, int argc, char** argv, const CLI::P
   return text + "; profctl --help lists them";
 }
 
+// Which of the vendor's options --help shows: those that the chips of the node have, where profd can be
+// asked, or all.
+void ChooseVendorOptions(const Common& common, bool all, CLI::App* verb) {
+  options::Chips chips = 0;
+  if (!all) {
+    base::Result<Connection> connection = Connect(common);
+    const auto node = connection.ok() ? connection->control->Devices() : connection.status();
+    if (node.ok()) chips = ChipsOf(*node, {});
+  }
+  for (const options::Option& option : options::Table()) {
+    CLI::Option* shown = verb->get_option_no_throw("--" + std::string(option.name));
+    if (shown == nullptr) continue;
+    if (all) shown->group(kVendorGroup);
+    if (chips != 0 && (option.chips & chips) == 0 && shown->get_group() == kVendorGroup) shown->group("");
+  }
+}
+
+// Takes away what is not ours to parse: what is behind `--` is a program's business, what is behind `msprof`
+// the vendor's.
+base::Status TakeForeignWords(const CLI::App& app, std::vector<char*>* words, CommandLine* line) {
+  bool has_verb = false;
+  for (size_t i = 1; i < words->size(); ++i) {
+    const std::string word = (*words)[i];
+    if (word == "--") {
+      line->run.command.assign(words->begin() + static_cast<ptrdiff_t>(i) + 1, words->end());
+      words->resize(i);
+    } else if (word == "msprof" && !has_verb) {
+      const std::vector<char*> behind(words->begin() + static_cast<ptrdiff_t>(i) + 1, words->end());
+      PROFD_ASSIGN_OR_RETURN(line->msprof, ParseMsprof({behind.begin(), behind.end()}));
+      words->resize(i + 1);
+      for (std::string& other : line->msprof.others) words->push_back(other.data());
+      if (behind.empty()) words->push_back(const_cast<char*>("--help"));  // as the vendor's
+      return {};
+    } else {
+      has_verb = has_verb ||
+                 !app.get_subcommands([&](const CLI::App* verb) { return verb->get_name() == word; }).empty();
+    }
+  }
+  return {};
+}
+
 ExitCode Run(int argc, char** argv) {
   CLI::App app{kAbout, "profctl"};
   CommandLine line;
   Describe(&app, &line);
-  // What is behind `--` is a program's business, not ours.
-  for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]) != "--") continue;
-    line.run.command.assign(argv + i + 1, argv + argc);
-    argc = i;
-  }
+  std::vector<char*> words(argv, argv + argc);
+  if (const base::Status taken = TakeForeignWords(app, &words, &line); !taken.ok())
+    return Usage(taken.message());
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) return Usage(WhatIsWrong(app, argc, argv, error));
+    if (!app.get_subcommands().empty())
+      ChooseVendorOptions(line.common, false, app.get_subcommands().front());
     app.exit(error);  // --help, --version
+    return ExitCode::kOk;
+  }
+  if (line.help_all) {
+    CLI::App* const verb = app.get_subcommands().front();
+    ChooseVendorOptions(line.common, true, verb);
+    Print(verb->help("profctl " + verb->get_name()));
+    return ExitCode::kOk;
+  }
+  if (line.option_tables) {
+    Print(options::StatusTables());
     return ExitCode::kOk;
   }
   if (line.man) {
@@ -383,7 +466,8 @@ ExitCode Run(int argc, char** argv) {
   }
   if (app.get_subcommands().empty()) {
     return Usage(
-        "name what to do: devices, targets, run, start, snapshot, stop, status, watch, top, list, pin, "
+        "name what to do: devices, targets, run, msprof, start, snapshot, stop, status, watch, top, list, "
+        "pin, "
         "unpin, mv, rm, lease, fetch, verify, export, query or doctor");
   }
   const CLI::App* verb = app.get_subcommands().front();

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ("base", "cli", "client", "daemon", "format", "libagent", "node", "sim", "tests")
+FOLDERS = ("base", "cli", "client", "daemon", "format", "libagent", "node", "options", "sim", "tests")
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE
 
 

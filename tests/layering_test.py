@@ -19,6 +19,7 @@ ALLOWED = {
     "cli": set(),
     "libagent/abi": set(),
     "format": {"base", "libagent/abi"},
+    "options": {"base"},
     "daemon/base": {"base"},
     "daemon/config": BOTTOM | {"daemon/base"},
     "daemon/chunk": CONFIG,
@@ -36,7 +37,7 @@ ALLOWED = {
     "libagent/include": set(),
     "libagent/link": set(),
     "libagent/src": {"base", "libagent/abi", "libagent/include", "libagent/link"},
-    "client": {"base", "cli", "format", "proto", "libagent/abi", "node"},
+    "client": {"base", "cli", "format", "options", "proto", "libagent/abi", "node"},
     "node": {"base", "proto"},
     "sim": {"format/records", "sim"},
     "libagent": {"base", "libagent/abi"},
@@ -58,7 +59,7 @@ HOMES = {
     r"dlfcn\.h": ("daemon/driver/ascend_hal", "libagent/src/", "sim/mspti/profapi_client"),
 }
 
-SOURCES = ("base", "cli", "node", "format", "daemon", "client", "sim", "libagent")
+SOURCES = ("base", "cli", "node", "format", "options", "daemon", "client", "sim", "libagent")
 
 
 def folder_of(path):

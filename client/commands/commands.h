@@ -10,6 +10,7 @@
 #include "client/door_client.h"
 #include "client/exit_code.h"
 #include "node/peer.h"
+#include "options/check.h"
 
 namespace profd::client {
 
@@ -45,6 +46,7 @@ struct StartOptions {
   bool wait = false;
   bool wait_lease = false;
   std::string wait_lease_for;
+  options::Given vendor;  // what is given in the vendor's words
 };
 struct RunOptions {
   std::vector<std::string> labels;
@@ -147,6 +149,8 @@ base::Result<Connection> Connect(const Common& common, int output_dir = -1);
 
 // One line on stderr (commands/transcript.h).
 ExitCode Fail(const base::Status& status);
+// The same for what is worth a line and no failure.
+void Note(const std::string& text);
 void Print(const std::string& text);
 
 }  // namespace profd::client

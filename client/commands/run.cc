@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "client/args.h"
-#include "client/commands/commands.h"
+#include "client/commands/collect.h"
 
 namespace profd::client {
 
@@ -44,36 +44,38 @@ void Append(const char* name, char separator, const std::string& value) {
 
 }  // namespace
 
-ExitCode RunCommand(const Common& common, const RunOptions& options) {
+base::Status PutAgentInPlace(const Common& common, const std::vector<std::string>& given_labels) {
   using base::Code;
   using base::Status;
-  if (options.command.empty()) {
-    return Fail({Code::kInvalidArgument, "run: name the program behind --: profctl run -- python3 train.py"});
-  }
-  const base::Result<std::string> socket = SocketPath(common.socket, std::getenv("PROFD_ADDRESS"));
-  if (!socket.ok()) return Fail(socket.status());
+  PROFD_ASSIGN_OR_RETURN(const std::string socket, SocketPath(common.socket, std::getenv("PROFD_ADDRESS")));
   std::string labels;
-  for (const std::string& text : options.labels) {
-    const auto label = ParseLabel(text);
-    if (!label.ok()) return Fail(label.status());
-    if (label->second.find(',') != std::string::npos) {
-      return Fail({Code::kInvalidArgument, "--label '" + text + "': the value must not hold a comma"});
-    }
+  for (const std::string& text : given_labels) {
+    PROFD_ASSIGN_OR_RETURN(const auto label, ParseLabel(text));
+    if (label.second.find(',') != std::string::npos)
+      return Status(Code::kInvalidArgument, "--label '" + text + "': the value must not hold a comma");
     labels += (labels.empty() ? "" : ",") + text;
   }
   const std::optional<fs::path> library = FindLibrary();
   if (!library) {
-    return Fail(
-        {Code::kFailedPrecondition, std::string("run: ") + kLibrary +
-                                        " is not beside profctl (../lib): install it, or build it with "
-                                        "./scripts/quickstart.sh"});
+    return {Code::kFailedPrecondition, std::string("run: ") + kLibrary +
+                                           " is not beside profctl (../lib): install it, or build it with "
+                                           "./scripts/quickstart.sh"};
   }
   Append("LD_PRELOAD", ':', *library);
   ::setenv("MSTX_INJECTION_PATH", library->c_str(), 0);
   ::setenv("NVTX_INJECTION64_PATH", library->c_str(), 0);
-  ::setenv("PROFD_ADDRESS", socket->c_str(), 1);
+  ::setenv("PROFD_ADDRESS", socket.c_str(), 1);
   Append("PYTHONPATH", ':', library->parent_path() / "profd" / "python");
   if (!labels.empty()) Append("PROFD_LABELS", ',', labels);
+  return {};
+}
+
+ExitCode RunCommand(const Common& common, const RunOptions& options) {
+  using base::Code;
+  if (options.command.empty()) {
+    return Fail({Code::kInvalidArgument, "run: name the program behind --: profctl run -- python3 train.py"});
+  }
+  if (const base::Status placed = PutAgentInPlace(common, options.labels); !placed.ok()) return Fail(placed);
 
   std::vector<char*> arguments;
   for (const std::string& argument : options.command)

@@ -9,12 +9,13 @@
 
 #include "base/clock.h"
 #include "client/args.h"
-#include "client/commands/commands.h"
+#include "client/commands/collect.h"
 #include "client/commands/transcript.h"
 #include "client/interrupt.h"
 #include "client/json.h"
 #include "client/output_dir.h"
 #include "client/render.h"
+#include "client/vendor_words.h"
 #include "node/clock_labels.h"
 
 namespace profd::client {
@@ -186,8 +187,17 @@ class Progress {
   bool shown_ = false;
 };
 
+// On the terminal, unless somebody else asked.
+void Show(const Common& common, const v1::SessionInfo& info, bool is_over, v1::SessionInfo* result) {
+  if (result != nullptr) {
+    *result = info;
+  } else {
+    Print(common.json ? SessionJson(info) : RenderSession(info, is_over, ColouredOutput()));
+  }
+}
+
 ExitCode Wait(const Common& common, const v1::SessionSpec& spec, const std::string& session,
-              ControlClient& control, const Interruption& interruption) {
+              ControlClient& control, const Interruption& interruption, v1::SessionInfo* result) {
   Progress progress;
   const Result<v1::SessionInfo> last = control.Watch(
       session, kProgressPeriodMs, [&progress](const v1::SessionInfo& info) { progress.Show(info); });
@@ -197,7 +207,7 @@ ExitCode Wait(const Common& common, const v1::SessionSpec& spec, const std::stri
     return ExitCode::kOk;
   }
   if (!last.ok()) return Fail(last.status());
-  Print(common.json ? SessionJson(*last) : RenderSession(*last, true, ColouredOutput()));
+  Show(common, *last, true, result);
   return SessionResult(spec, *last);
 }
 
@@ -227,8 +237,22 @@ Result<v1::SessionInfo> AwaitFiring(uint64_t at_wall_ns, const std::string& sess
   }
 }
 
+// What the options in the vendor's words ask for, as far as the node has it. Answers whether all of it.
+Result<bool> Grant(const options::Given& given, ControlClient& control, v1::SessionSpec* spec) {
+  if (given.empty()) return true;
+  PROFD_ASSIGN_OR_RETURN(const v1::DevicesReply node, control.Devices());
+  PROFD_ASSIGN_OR_RETURN(const Granted granted, AddWishes(given, node, spec));
+  for (const std::string& remark : granted.remarks) Note(remark);
+  return !granted.unmet;
+}
+
+ExitCode Worse(ExitCode code, bool granted) {
+  return code == ExitCode::kOk && !granted ? ExitCode::kPartlyStarted : code;
+}
+
 ExitCode StartSession(const Common& common, const StartOptions& options, v1::SessionSpec spec,
-                      uint64_t wait_ns, const OutputDir* output, Interruption* interruption) {
+                      uint64_t wait_ns, const OutputDir* output, Interruption* interruption,
+                      v1::SessionInfo* result) {
   Result<Connection> connection = Connect(common, output == nullptr ? -1 : output->fd.get());
   if (!connection.ok()) {
     if (output != nullptr) DropOutputDir(*output);
@@ -241,7 +265,11 @@ ExitCode StartSession(const Common& common, const StartOptions& options, v1::Ses
     if (!clock.ok()) return Fail(clock.status());
     SetInstant(options.at_wall_ns, *clock, &spec);
   }
-  Result<v1::SessionInfo> info = control.Start(spec, wait_ns, options.once);
+  // What an option brings along and the node does not have is no failure, as with a preset.
+  const v1::SessionSpec asked = spec;
+  const Result<bool> granted = Grant(options.vendor, control, &spec);
+  Result<v1::SessionInfo> info =
+      granted.ok() ? control.Start(spec, wait_ns, options.once) : Result<v1::SessionInfo>(granted.status());
   if (info.ok() && options.at_wall_ns != 0 && !options.wait) {
     info = AwaitFiring(options.at_wall_ns, info->session(), control);
   }
@@ -250,11 +278,33 @@ ExitCode StartSession(const Common& common, const StartOptions& options, v1::Ses
     return Fail(info.status());
   }
   if (!options.wait) {
-    Print(common.json ? SessionJson(*info) : RenderSession(*info, false, ColouredOutput()));
-    return StartResult(spec, *info);
+    Show(common, *info, false, result);
+    return Worse(StartResult(asked, *info), *granted);
   }
   interruption->SetSession((*info).session());
-  return Wait(common, spec, (*info).session(), control, *interruption);
+  return Worse(Wait(common, asked, (*info).session(), control, *interruption, result), *granted);
+}
+
+// Options of the vendor's that say what one of ours does.
+Status TakeSessionWords(StartOptions* options) {
+  for (const auto& [name, value] : options->vendor) {
+    const options::Option* option = options::Find(name);
+    if (option == nullptr || option->becomes != options::Becomes::kSession || option->what == name) continue;
+    const bool is_time = option->what == "duration";
+    std::vector<std::string>& list = option->what == "pid" ? options->pids : options->devices;
+    if (is_time ? !options->duration.empty() : !list.empty()) {
+      return {Code::kInvalidArgument,
+              "--" + name + " and --" + std::string(option->what) + ": give one of them"};
+    }
+    if (is_time) {
+      options->duration = value + "s";
+    } else {
+      list = {value};
+    }
+  }
+  if (options->vendor.empty()) return {};
+  if (!options->pids.empty() || options->all_agents) options->vendor.emplace(options::kProcess, "yes");
+  return options::Check(options->vendor, 0);
 }
 
 }  // namespace
@@ -266,6 +316,12 @@ void SetInstant(uint64_t at_wall_ns, const ClockDistance& clock, v1::SessionSpec
 }
 
 ExitCode RunStart(const Common& common, const StartOptions& options) {
+  return Collect(common, options, nullptr);
+}
+
+ExitCode Collect(const Common& common, const StartOptions& given, v1::SessionInfo* session) {
+  StartOptions options = given;
+  if (const Status taken = TakeSessionWords(&options); !taken.ok()) return Fail(taken);
   Result<v1::SessionSpec> spec = ParseSpec(options);
   if (!spec.ok()) return Fail(spec.status());
   uint64_t wait_ns = 0;
@@ -286,7 +342,7 @@ ExitCode RunStart(const Common& common, const StartOptions& options) {
   Interruption interruption;
   std::optional<InterruptWatch> watch;
   if (options.wait) watch.emplace([&interruption](int count) { interruption.Interrupted(count); });
-  return StartSession(common, options, *spec, wait_ns, dir, &interruption);
+  return StartSession(common, options, *spec, wait_ns, dir, &interruption, session);
 }
 
 }  // namespace profd::client

@@ -20,13 +20,17 @@ Transcript::~Transcript() { current = nullptr; }
 
 Transcript* CurrentTranscript() { return current; }
 
-ExitCode Fail(const base::Status& status) {
-  const std::string line = OneLine(status.message());
+void Note(const std::string& text) {
+  const std::string line = OneLine(text);
   if (current != nullptr) {
     current->Err(line);
   } else {
     std::fprintf(stderr, "profctl: %s\n", line.c_str());
   }
+}
+
+ExitCode Fail(const base::Status& status) {
+  Note(status.message());
   return ExitCodeOf(status);
 }
 

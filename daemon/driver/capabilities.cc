@@ -66,6 +66,9 @@ constexpr RateRange kDvppRate{1, 100, 50};
 constexpr RateRange kCpuRate{1, 50, 50};
 constexpr RateRange kCoreRate{1, 100, 100};
 
+// A mode that ends so has more behind it (CustomEvents).
+constexpr std::array<std::string_view, 2> kCoreModes{"PipeUtilization", "Custom:"};
+
 constexpr ChannelUse kVenc{channel::kDvppVenc, "dvpp.venc"}, kJpege{channel::kDvppJpege, "dvpp.jpege"},
     kVdec{channel::kDvppVdec, "dvpp.vdec"}, kJpegd{channel::kDvppJpegd, "dvpp.jpegd"},
     kVpc{channel::kDvppVpc, "dvpp.vpc"}, kPng{channel::kDvppPng, "dvpp.png"},
@@ -118,10 +121,10 @@ constexpr Capability kCapabilities[] = {
     {"low-power", kEvery & ~(k310 | k910 | k910B), {{{channel::kLowPower, "lpmFreqConv.data"}}}, kNoRate},
     {"ub", k950 | kOther, {{{channel::kUb, "ub.data"}}}, kPortRate},
     {"tscpu", kEvery, {{{channel::kTsCpu, "tscpu.data"}}}, kCpuRate},
-    {"aicore", kStars | kOther, {{kCoreSampleUse}}, kCoreRate},
-    {"aicore", kEvery & ~kStars, {{{channel::kAiCore, "aicore.data"}}}, kCoreRate},
-    {"aivector", kStars | kOther, {{kCoreSampleUse}}, kCoreRate},
-    {"aivector", kOther, {{{channel::kAiVector, "aiVectorCore.data"}}}, kCoreRate},
+    {"aicore", kStars | kOther, {{kCoreSampleUse}}, kCoreRate, kCoreModes},
+    {"aicore", kEvery & ~kStars, {{{channel::kAiCore, "aicore.data"}}}, kCoreRate, kCoreModes},
+    {"aivector", kStars | kOther, {{kCoreSampleUse}}, kCoreRate, kCoreModes},
+    {"aivector", kOther, {{{channel::kAiVector, "aiVectorCore.data"}}}, kCoreRate, kCoreModes},
     {.kind = "aicpu",
      .chips = kEvery & ~k310,
      .wanted = {{{channel::kAiCpu, "aicpu.data"}, {channel::kCustomAiCpu, "aicpu.data"}}},

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
+#include "base/status.h"
 #include "daemon/driver/driver.h"
 
 namespace profd::driver {
@@ -17,6 +19,11 @@ struct Period {
 // Current kernels refuse less than 10 ms on peripheral channels, so `ms` is never below that.
 Period PeriodOf(double hz);
 
+// The mode of core kinds that names counters by their numbers.
+inline constexpr std::string_view kCustomMode = "Custom:";
+// "Custom:0x8,10": as many as a core of the chip has counters, numbers that its start can carry.
+base::Result<std::vector<uint32_t>> CustomEvents(std::string_view mode, uint32_t chip);
+
 // Everything that shapes a start. Most channels look at the period alone.
 struct StartChoice {
   Period period;
@@ -26,6 +33,7 @@ struct StartChoice {
   // Core samples: which cores. Channel 54 serves both with a period each; 0 = not these.
   uint32_t ai_core_period_ms = 0;
   uint32_t ai_vector_period_ms = 0;
+  std::vector<uint32_t> ai_core_events = {}, ai_vector_events = {};  // empty = the chip's usual ones
   // soc-profile: which families of units.
   bool soc_memory = false;
   bool soc_links = false;

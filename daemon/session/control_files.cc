@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "daemon/driver/capabilities.h"
+#include "daemon/driver/start_para.h"
 #include "format/records/packed.h"
 
 namespace profd::session {
@@ -41,6 +42,18 @@ std::string HexWords(const driver::StartPara& para, size_t first, uint32_t count
   return text;
 }
 
+// The vendor's name of a group, or of counters that were asked for by their numbers.
+std::string MetricName(const driver::CoreMetric& usual, const std::string& events) {
+  std::string usual_events;
+  for (const uint16_t event : usual.events) {
+    char item[16];
+    std::snprintf(item, sizeof item, "%s0x%x", usual_events.empty() ? "" : ",", event);
+    usual_events += item;
+  }
+  const bool custom = !events.empty() && events != usual_events;
+  return custom ? std::string(driver::kCustomMode) + events : std::string(usual.name);
+}
+
 // What sample.json says of a channel beyond its switch and interval. Offsets: docs/formats.md, "start
 // payloads".
 void NoteChannel(const ChannelStart& start, const driver::DeviceFacts& device,
@@ -55,11 +68,11 @@ void NoteChannel(const ChannelStart& start, const driver::DeviceFacts& device,
       break;
     case 43:
       settings.aicore_events = HexWords(para, 5, std::min(PayloadWord(para, 4), 8u));
-      settings.aicore_metrics = driver::AiCoreMetric(device.chip).name;
+      settings.aicore_metrics = MetricName(driver::AiCoreMetric(device.chip), settings.aicore_events);
       break;
     case 85:
       settings.aiv_events = HexWords(para, 5, std::min(PayloadWord(para, 4), 8u));
-      settings.aiv_metrics = driver::AiVectorMetric(device.chip).name;
+      settings.aiv_metrics = MetricName(driver::AiVectorMetric(device.chip), settings.aiv_events);
       break;
     case 54: {
       const uint32_t block = para.user_data_size == 88 ? 36 : 32;
@@ -68,8 +81,8 @@ void NoteChannel(const ChannelStart& start, const driver::DeviceFacts& device,
           HexEvents(para.user_data.data() + 4 + 16, std::min(PayloadWord(para, 4), events));
       settings.aiv_events = HexEvents(para.user_data.data() + 4 + block + 16,
                                       std::min(PayloadWord(para, (4 + block + 12) / 4), events));
-      settings.aicore_metrics = driver::AiCoreMetric(device.chip).name;
-      settings.aiv_metrics = driver::AiVectorMetric(device.chip).name;
+      settings.aicore_metrics = MetricName(driver::AiCoreMetric(device.chip), settings.aicore_events);
+      settings.aiv_metrics = MetricName(driver::AiVectorMetric(device.chip), settings.aiv_events);
       break;
     }
     case 133:

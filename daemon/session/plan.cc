@@ -54,7 +54,9 @@ std::vector<std::string> ModesOf(const Capability& capability) {
 
 bool HasMode(const Capability* capability, const std::string& mode) {
   return capability != nullptr && !mode.empty() &&
-         std::find(capability->modes.begin(), capability->modes.end(), mode) != capability->modes.end();
+         std::ranges::any_of(capability->modes, [&mode](std::string_view known) {
+           return mode == known || (known.ends_with(':') && mode.starts_with(known));
+         });
 }
 
 // `where` is " on a 910B", or nothing.
@@ -255,6 +257,9 @@ Status Planner::CheckDeviceRequest(const KindRequest& request) const {
     const Capability* capability = offer.capability == nullptr ? any : offer.capability;
     PROFD_RETURN_IF_ERROR(CheckRate(request, capability->rate, " on a " + driver::ChipName(device->chip)));
     mode_known = mode_known || HasMode(capability, request.mode);
+    if (mode_known && request.mode.starts_with(driver::kCustomMode)) {
+      PROFD_RETURN_IF_ERROR(driver::CustomEvents(request.mode, device->chip).status());
+    }
     shown = capability;
   }
   if (mode_known) return Status::Ok();
@@ -477,6 +482,11 @@ void Planner::BuildChannels() {
       const std::string_view kind = chosen.capability->kind;
       if (kind == "aicore") choice.ai_core_period_ms = chosen.period.ms;
       if (kind == "aivector") choice.ai_vector_period_ms = chosen.period.ms;
+      if (chosen.mode.starts_with(driver::kCustomMode)) {
+        // CheckDeviceRequest() found it right.
+        auto events = driver::CustomEvents(chosen.mode, device->chip);
+        (kind == "aicore" ? choice.ai_core_events : choice.ai_vector_events) = std::move(events).value();
+      }
       choice.soc_memory = choice.soc_memory || IsMemoryKind(kind);
       choice.soc_links = choice.soc_links || IsLinkKind(kind);
     }

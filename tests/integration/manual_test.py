@@ -51,6 +51,13 @@ class ManualTest(unittest.TestCase):
         self.assertEqual(self.complete("profctl", "start", "--pre"), ["--preset"])
         self.assertEqual(self.complete("profctl", "run", "--", "--"), [])
 
+    def test_options_of_the_vendor(self):
+        """docs/msprof.md has the program's own tables."""
+        tables = output(harness.PROFCTL, "--help-options")
+        self.assertEqual((harness.ROOT / "docs" / "msprof.md").read_text().split("prints both.\n\n")[1], tables)
+        rows = set(re.findall(r"F-\d{3}", tables))
+        self.assertEqual(rows, {f"F-{number:03}" for number in range(1, 109)})
+
     def complete(self, *words):
         script = (f'source {BUILT}/profctl.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _profctl; '
                   'printf "%s\\n" "${COMPREPLY[@]}"')

@@ -259,6 +259,33 @@ TEST(PlanStarts, CoreKindsAlone) {
             "(54,0,0) 1 a a 1 8 a0008 b0009 d000c 550054 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
 }
 
+// Counters by their numbers, in the slots that each chip has for them.
+TEST(PlanStarts, CoreEventsByNumber) {
+  const KindRequest two{"aicore", "Custom:0x8,10", 0};
+  EXPECT_EQ(Starts(chip::k310, {two}), "(43,0,10) 1 6666 a 3 2 8 a 0 0 0 0 0 0 0 aicore.data\n");
+  EXPECT_EQ(Starts(chip::k910, {two}), "(43,0,10) 1 6666 a ffffffff 2 8 a 0 0 0 0 0 0 0 aicore.data\n");
+  EXPECT_EQ(Starts(chip::k310P, {two}), "(43,0,10) 1 6666 a ff 2 8 a 0 0 0 0 0 0 0 aicore.data\n");
+  EXPECT_EQ(Starts(chip::k910B, {two}),
+            "(54,0,0) 1 a a ffffff 2 a0008 0 0 0 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
+  EXPECT_EQ(Starts(chip::k310B, {two}),
+            "(54,0,0) 1 a a 1 2 a0008 0 0 0 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
+  EXPECT_EQ(Starts(chip::k950, {two, {"aivector", "Custom:1,2,3,4,5,6,7,8,9,0xa", 0}}),
+            "(54,0,10) 3 a a ffffff 2 a0008 0 0 0 0 a a ffffffff a 20001 40003 60005 80007 a0009 0 0 0 "
+            "ffts_profile.data\n");
+}
+
+TEST(PlanStarts, CoreEventsThatCannotBeCounted) {
+  for (const char* bad : {"Custom:", "Custom:0", "Custom:x", "Custom:1,", "Custom:0x", "Custom:-1",
+                          "Custom:0x10000", "Custom:1,2,3,4,5,6,7,8,9"}) {
+    EXPECT_EQ(Starts(chip::k910B, {{"aicore", bad, 0}}),
+              "'" + std::string(bad) + "': a 910B counts 1 to 8 events, each a number from 1 to 65535");
+  }
+  EXPECT_EQ(Starts(chip::k910, {{"aicore", "Custom:0x7fffffff", 0}}),
+            "(43,0,10) 1 6666 a ffffffff 1 7fffffff 0 0 0 0 0 0 0 0 aicore.data\n");
+  EXPECT_EQ(Starts(chip::k910, {{"aicore", "Memory", 0}}),
+            "aicore:Memory: aicore knows the modes PipeUtilization and Custom:");
+}
+
 TEST(PlanStarts, DevicesDoNotLeakIntoEachOther) {
   NodeFacts facts;
   facts.library_loaded = true;

@@ -1,0 +1,191 @@
+// profctl msprof: the vendor's command line as it stands, done through profd.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "client/args.h"
+#include "client/commands/collect.h"
+#include "client/text.h"
+#include "options/table.h"
+
+namespace profd::client {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using options::Given;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr fs::perms kOutputMode = fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec;
+
+const std::string* Value(const Given& given, std::string_view name) {
+  const auto found = given.find(name);
+  return found == given.end() ? nullptr : &found->second;
+}
+bool IsOn(const Given& given, std::string_view name) {
+  const std::string* value = Value(given, name);
+  return value != nullptr && options::IsOn(*value);
+}
+
+// Ids that are not there are left out and said, as long as one is.
+Status DropAbsentDevices(const Common& common, Given* given) {
+  const auto asked = given->find("sys-devices");
+  if (asked == given->end() || asked->second == "all") return {};
+  PROFD_ASSIGN_OR_RETURN(const DeviceList list, ParseDevices(asked->second));
+  PROFD_ASSIGN_OR_RETURN(const Connection connection, Connect(common));
+  PROFD_ASSIGN_OR_RETURN(const v1::DevicesReply node, connection.control->Devices());
+  std::string present, absent;
+  for (const uint32_t id : list.devices) {
+    const bool there =
+        std::ranges::any_of(node.devices(), [id](const v1::Device& device) { return device.device() == id; });
+    std::string& side = there ? present : absent;
+    side += (side.empty() ? "" : ",") + std::to_string(id);
+  }
+  if (absent.empty() || present.empty()) return {};  // profd says what there is
+  Note("--sys-devices: not there and left out: " + absent);
+  asked->second = present;
+  return {};
+}
+
+bool AsksForData(const Given& given) {
+  return std::ranges::any_of(given, [](const auto& word) {
+    const options::Option* option = options::Find(word.first);
+    return option != nullptr && options::IsOn(word.second) && options::IsForStart(*option) &&
+           option->becomes != options::Becomes::kSession;
+  });
+}
+
+ExitCode RunSystem(const Common& common, Given given) {
+  for (const char* const needed : {"output", "sys-period"}) {
+    const bool of_a_process = std::string_view(needed) == "sys-period" && given.contains("host-sys-pid");
+    if (given.contains(needed) || of_a_process) continue;
+    return Fail({Code::kInvalidArgument,
+                 std::string("--") + needed + " is needed without a program: add --" + needed +
+                     (std::string_view(needed) == "output" ? "=DIRECTORY" : "=SECONDS")});
+  }
+  if (!AsksForData(given)) {
+    return Fail(
+        {Code::kInvalidArgument, "nothing is asked for: add what to collect, e.g. --sys-hardware-mem=on"});
+  }
+  if (const Status ready = DropAbsentDevices(common, &given); !ready.ok()) return Fail(ready);
+  if (const Status made = MakeOutput(given.at("output")); !made.ok()) return Fail(made);
+  StartOptions options = SessionOf(given);
+  options.wait = true;
+  v1::SessionInfo session;
+  const ExitCode code = Collect(common, options, &session);
+  return Conclude(common, given, session, code);
+}
+
+ExitCode RunResults(const Common& common, const Given& given) {
+  if (IsOn(given, "analyze") && !IsOn(given, "export") && !IsOn(given, "query") && !IsOn(given, "parse")) {
+    return Fail({Code::kFailedPrecondition, "--analyze: " + std::string(options::Find("analyze")->because)});
+  }
+  for (const options::Remark& remark : options::WishesOf(given, 0).remarks)
+    Note("--" + std::string(remark.option->name) + ": " + remark.text);
+  const std::vector<std::string> directories = {given.at("output")};
+  if (IsOn(given, "query") && !IsOn(given, "parse")) return RunQuery(common, {directories});
+  ExportArguments arguments;
+  arguments.directories = directories;
+  if (const std::string* type = Value(given, "type"); type != nullptr && *type == "db")
+    arguments.format = "db";
+  return RunExport(common, arguments);
+}
+
+}  // namespace
+
+Result<MsprofLine> ParseMsprof(const std::vector<std::string>& words) {
+  MsprofLine line;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (!word.starts_with('-') || word == "--") {
+      line.command.assign(words.begin() + static_cast<ptrdiff_t>(i) + (word == "--" ? 1 : 0), words.end());
+      break;
+    }
+    const size_t equals = word.find('=');
+    const std::string name =
+        word.substr(std::min<size_t>(2, word.size()), equals == std::string::npos ? equals : equals - 2);
+    std::string several;
+    const options::Option* option = word.starts_with("--") && !name.empty() && name != "help"
+                                        ? options::FindByPrefix(name, &several)
+                                        : nullptr;
+    if (!several.empty())
+      return Status(Code::kInvalidArgument, "--" + OneLine(name) + " may be any of " + several);
+    if (option == nullptr) {
+      line.others.push_back(word);
+      continue;
+    }
+    if (equals == std::string::npos && i + 1 == words.size())
+      return Status(Code::kInvalidArgument, "--" + std::string(option->name) + " needs a value");
+    const std::string value = equals == std::string::npos ? words[++i] : word.substr(equals + 1);
+    if (value.empty())
+      return Status(Code::kInvalidArgument, "--" + std::string(option->name) + ": the value is empty");
+    line.given[std::string(option->name)] = value;
+  }
+  return line;
+}
+
+Status MakeOutput(const std::string& path) {
+  std::error_code error;
+  fs::path way;
+  for (const fs::path& part : fs::absolute(path)) {
+    way /= part;
+    if (fs::exists(way, error)) continue;
+    if (fs::create_directory(way, error)) fs::permissions(way, kOutputMode, error);
+    if (error) return Status::FromErrno("--output=" + path + ": cannot make " + way.string(), error.value());
+  }
+  return {};
+}
+
+StartOptions SessionOf(const Given& given) {
+  StartOptions options;
+  options.vendor = given;
+  if (const std::string* output = Value(given, "output")) options.output = *output;
+  if (const std::string* limit = Value(given, "storage-limit")) options.storage_limit = *limit;
+  if (const std::string* delay = Value(given, "delay")) options.delay = *delay + "s";
+  if (const std::string* duration = Value(given, "duration")) options.duration = *duration + "s";
+  return options;
+}
+
+ExitCode Conclude(const Common& common, const Given& given, const v1::SessionInfo& session, ExitCode code) {
+  if (session.directories().empty()) return code;
+  ExportArguments arguments;
+  arguments.directories.assign(session.directories().begin(), session.directories().end());
+  if (const std::string* type = Value(given, "type"); type != nullptr && *type == "db")
+    arguments.format = "db";
+  Print("Profiling finished.\n");
+  const ExitCode exported = RunExport(common, arguments);
+  for (const std::string& directory : session.directories()) {
+    Print("Process profiling data complete. Data is saved in " + OneLine(directory) + "\n");
+  }
+  Print("See profctl query " + OneLine(session.directory()) +
+        "; its msprof_*.json opens in MindStudio Insight and ui.perfetto.dev\n");
+  return code == ExitCode::kOk ? exported : code;
+}
+
+// What comes first in the vendor's order says what is done.
+ExitCode RunMsprof(const Common& common, MsprofLine line) {
+  Given& given = line.given;
+  const std::string* application = Value(given, "application");
+  if (!line.command.empty() || application != nullptr || given.contains("pid") ||
+      given.contains("host-sys-pid"))
+    given.emplace(options::kProcess, "yes");
+  if (const Status right = options::Check(given, 0); !right.ok()) return Fail(right);
+  if (!line.command.empty() || application != nullptr || IsOn(given, "dynamic"))
+    return RunWithProgram(common, line);
+  for (const char* const system : {"sys-devices", "host-sys", "host-sys-usage"}) {
+    if (given.contains(system)) return RunSystem(common, given);
+  }
+  for (const char* const result : {"parse", "query", "export", "analyze"}) {
+    if (IsOn(given, result)) return RunResults(common, given);
+  }
+  return Fail({Code::kInvalidArgument,
+               "name what to do: a program, --sys-devices, --host-sys, --host-sys-usage, --parse=on, "
+               "--query=on or --export=on; profctl msprof --help lists all"});
+}
+
+}  // namespace profd::client

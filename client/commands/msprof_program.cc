@@ -1,0 +1,276 @@
+// profctl msprof with a program of its own, or attached to running ones.
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/unique_fd.h"
+#include "client/args.h"
+#include "client/commands/collect.h"
+#include "client/interrupt.h"
+#include "client/render.h"
+#include "client/terminal.h"
+#include "client/text.h"
+
+namespace profd::client {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using options::Given;
+
+namespace {
+
+// A program that the agent cannot get into never registers.
+constexpr uint64_t kAgentPatienceNs = 3'000'000'000;
+constexpr uint64_t kLookAgainNs = 10'000'000;
+constexpr int kSignalled = 128;  // as a shell says it
+constexpr char kWords[] = "start, stop, quit (or q)";
+
+// "main p1 'p 2'": words as a shell parts them, nothing else of a shell.
+std::vector<std::string> WordsOf(const std::string& text) {
+  std::vector<std::string> words;
+  std::string word;
+  char quote = 0;
+  bool in_word = false;
+  for (const char c : text) {
+    if (quote != 0 ? c == quote : c == '"' || c == '\'') {
+      quote = quote != 0 ? '\0' : c;
+      in_word = true;
+    } else if (quote == 0 && c == ' ') {
+      if (in_word) words.push_back(std::exchange(word, ""));
+      in_word = false;
+    } else {
+      word += c;
+      in_word = true;
+    }
+  }
+  if (in_word) words.push_back(word);
+  return words;
+}
+
+// "K=V;K2=V2" for the program.
+Status SetEnvironment(const Given& given) {
+  const auto found = given.find("environment");
+  if (found == given.end()) return {};
+  Status status;
+  options::ForEachWord(
+      found->second,
+      [&](std::string_view pair) {
+        const size_t equals = pair.find('=');
+        if (equals == 0 || equals == std::string_view::npos) {
+          status = {Code::kInvalidArgument, "--environment: expected K=V, several with ; between"};
+          return;
+        }
+        ::setenv(std::string(pair.substr(0, equals)).c_str(), std::string(pair.substr(equals + 1)).c_str(),
+                 1);
+      },
+      ';');
+  return status;
+}
+
+// Where the vendor's leaves a result that is not told where.
+std::string DefaultOutput(const MsprofLine& line, const std::vector<std::string>& command) {
+  if (const char* const work = std::getenv("ASCEND_WORK_PATH"); work != nullptr && *work != '\0')
+    return std::string(work) + "/profiling_data";
+  if (line.given.contains("application") && !command.empty()) {
+    const std::filesystem::path directory = std::filesystem::path(command[0]).parent_path();
+    if (!directory.empty()) return directory;
+  }
+  return ".";
+}
+
+// A program that was started. **Owns:** nothing: it goes on without us.
+class Program {
+ public:
+  static Result<Program> Start(const std::vector<std::string>& command) {
+    std::vector<char*> words;
+    for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    Program program;
+    const int error = ::posix_spawnp(&program.pid_, words[0], nullptr, nullptr, words.data(), environ);
+    if (error != 0) return Status::FromErrno("run " + OneLine(command[0]), error);
+    return program;
+  }
+
+  pid_t pid() const { return pid_; }
+  bool IsGone() const {
+    siginfo_t info{};
+    return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == pid_;
+  }
+  // Its exit status, when it is over.
+  int Wait() const {
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
+  }
+  void Interrupt() const { ::kill(pid_, SIGINT); }
+
+ private:
+  pid_t pid_ = 0;
+};
+
+// Until it has registered, or will not.
+void AwaitAgent(ControlClient& control, const Program& program) {
+  const uint64_t end_ns = base::MonotonicNs() + kAgentPatienceNs;
+  while (!program.IsGone() && base::MonotonicNs() < end_ns) {
+    const Result<v1::TargetsReply> targets = control.Targets();
+    if (!targets.ok()) return;
+    for (const v1::Target& target : targets->targets()) {
+      if (target.pid() == program.pid() && !target.agent_version().empty()) return;
+    }
+    control.Pause(kLookAgainNs);
+  }
+}
+
+// Starts and stops by words on the standard input.
+class Dialogue {
+ public:
+  Dialogue(const Common& common, const Given& given, StartOptions options)
+      : common_(common),
+        given_(given),
+        options_(std::move(options)),
+        interrupted_(::eventfd(0, EFD_CLOEXEC)) {}
+
+  ExitCode Run() {
+    const InterruptWatch interrupts([this](int) {
+      const uint64_t one = 1;
+      PROFD_CHECK(::write(interrupted_.get(), &one, sizeof one) == sizeof one);
+    });
+    Print(std::string("Words: ") + kWords + "\n");
+    for (std::optional<std::string> word = Next(); word && *word != "quit" && *word != "q"; word = Next()) {
+      if (*word == "start") {
+        Start();
+      } else if (*word == "stop") {
+        Stop();
+      } else if (!word->empty()) {
+        Print(std::string("Words: ") + kWords + "\n");
+      }
+    }
+    if (!session_.empty()) Stop();
+    return worst_;
+  }
+
+ private:
+  // Nothing at the end of the input, or when somebody interrupts.
+  std::optional<std::string> Next() {
+    std::fflush(stdout);
+    for (;;) {
+      const size_t end = buffered_.find('\n');
+      if (end != std::string::npos) {
+        std::string line = buffered_.substr(0, end);
+        buffered_.erase(0, end + 1);
+        while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.pop_back();
+        return line;
+      }
+      pollfd fds[] = {{STDIN_FILENO, POLLIN, 0}, {interrupted_.get(), POLLIN, 0}};
+      if (::poll(fds, 2, -1) < 0) continue;  // EINTR
+      if (fds[1].revents != 0) return std::nullopt;
+      char piece[256];
+      const ssize_t size = ::read(STDIN_FILENO, piece, sizeof piece);
+      if (size <= 0) return std::nullopt;
+      buffered_.append(piece, static_cast<size_t>(size));
+    }
+  }
+
+  void Start() {
+    if (!session_.empty()) return Print("already started\n");
+    v1::SessionInfo info;
+    const ExitCode code = Collect(common_, options_, &info);
+    NoteCode(code);
+    if (info.session().empty()) return;  // Collect() said why
+    session_ = info.session();
+    Print("started: session " + session_ + "\n");
+  }
+
+  void Stop() {
+    if (session_.empty()) return Print("not started\n");
+    v1::StopRequest request;
+    request.set_session(std::exchange(session_, ""));
+    Result<Connection> connection = Connect(common_);
+    if (!connection.ok()) return NoteCode(Fail(connection.status()));
+    const Result<v1::StopReply> reply = connection->control->Stop(request);
+    if (!reply.ok()) return NoteCode(Fail(reply.status()));
+    for (const v1::SessionInfo& info : reply->sessions()) {
+      for (const std::string& directory : info.directories())
+        Print("stopped: data is saved in " + OneLine(directory) + "; profctl export " + OneLine(directory) +
+              "\n");
+    }
+  }
+
+  void NoteCode(ExitCode code) {
+    if (worst_ == ExitCode::kOk) worst_ = code;
+  }
+
+  const Common& common_;
+  const Given& given_;
+  const StartOptions options_;
+  const base::UniqueFd interrupted_;
+  std::string buffered_;
+  std::string session_;
+  ExitCode worst_ = ExitCode::kOk;
+};
+
+}  // namespace
+
+ExitCode RunWithProgram(const Common& common, const MsprofLine& line) {
+  Given given = line.given;
+  const auto application = given.find("application");
+  const std::vector<std::string> command =
+      application == given.end() ? line.command : WordsOf(application->second);
+  if (application != given.end() && command.empty())
+    return Fail({Code::kInvalidArgument, "--application: names no program"});
+  const auto pids = given.find("pid");
+  if (!command.empty() && pids != given.end())
+    return Fail({Code::kInvalidArgument, "--pid and a program: give one of them"});
+  // With a program its calls and tasks are on by themselves.
+  given.emplace("ascendcl", "on");
+  given.emplace("task-time", "on");
+  if (!given.contains("output")) given["output"] = DefaultOutput(line, command);
+  if (const Status made = MakeOutput(given["output"]); !made.ok()) return Fail(made);
+  StartOptions options = SessionOf(given);
+  if (pids != given.end()) options.pids = {pids->second};
+
+  Result<Connection> connection = Connect(common);
+  if (!connection.ok()) return Fail(connection.status());
+  std::optional<Program> program;
+  if (!command.empty()) {
+    if (const Status set = SetEnvironment(given); !set.ok()) return Fail(set);
+    if (const Status placed = PutAgentInPlace(common, {}); !placed.ok()) return Fail(placed);
+    Result<Program> started = Program::Start(command);
+    if (!started.ok()) return Fail(started.status());
+    program = *started;
+    options.pids = {std::to_string(program->pid())};
+    AwaitAgent(*connection->control, *program);
+  }
+  const auto dynamic = given.find("dynamic");
+  if (dynamic != given.end() && options::IsOn(dynamic->second))
+    return Dialogue(common, given, std::move(options)).Run();
+
+  options.wait = true;
+  v1::SessionInfo session;
+  const ExitCode code =
+      program->IsGone() ? Fail({Code::kFailedPrecondition,
+                                "nothing is collected: the program ended before its recording could begin"})
+                        : Collect(common, options, &session);
+  // A terminal interrupts the program, too; whoever interrupts only us means both.
+  if (session.end_reason() == v1::END_REASON_STOPPED && !program->IsGone() && ::isatty(STDIN_FILENO) == 0)
+    program->Interrupt();
+  const int status = program->Wait();
+  const ExitCode concluded = Conclude(common, given, session, code);
+  return status != 0 ? static_cast<ExitCode>(status) : concluded;
+}
+
+}  // namespace profd::client

@@ -1,0 +1,111 @@
+// Every option of the vendor's msprof: what it takes, on which chips, with and against which others, and what
+// becomes of it here. Data; everything that speaks of an option asks this table.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace profd::options {
+
+// Sets of chips, a bit each. 910B includes A3, 950 the 910_96.
+using Chips = uint8_t;
+inline constexpr Chips k310 = 1, k910 = 2, k310P = 4, k910B = 8, k310B = 16, k950 = 32, kEveryChip = 63;
+
+// "310 910B"
+std::string ChipNames(Chips chips);
+// By the driver's name: "910B3", "Ascend310P3". 0 for a chip that is none of these.
+Chips ChipOf(std::string_view name);
+
+enum class Shape : uint8_t {
+  kSwitch,     // on or off
+  kWord,       // one of the words; one that ends in ':' has more behind it
+  kWords,      // some of the words, with commas
+  kNumber,     // a whole number within the range
+  kMegabytes,  // such a number with MB behind it
+  kPath,
+  kText,
+};
+
+// What an option takes; it may differ by chip.
+struct Values {
+  Chips chips = kEveryChip;
+  std::string_view words = {};  // "read write"
+  uint64_t min = 0, max = 0;
+  std::string_view preset = {};  // the vendor's value where none is given; "" = none
+  uint64_t once_max = 0;         // an earlier msprof's limit: taken, and brought down to `max`
+};
+
+// What an option becomes.
+enum class Becomes : uint8_t {
+  kNothing,
+  kKinds,      // `what`: the kinds it turns on
+  kWordKinds,  // `what`: "cpu:host-cpu mem:host-mem", the kinds of each word
+  kRate,       // `what`: the option whose kinds get this rate
+  kMode,       // `what`: the kind that gets this mode
+  kSession,    // `what`: the option of profctl start that says the same
+  kProgram,    // of the program that profctl msprof runs or attaches to
+  kResults,    // `what`: the verb, or the option of profctl export
+};
+
+enum class Standing : uint8_t {
+  kDone,
+  kDifferent,   // does it, and differs: `because`
+  kMissing,     // profd has no such data (yet): `because`
+  kImpossible,  // and cannot have it: `because`
+};
+
+struct Option {
+  std::string_view name;
+  std::string_view rows;  // of the list of what msprof can do: "F-054 F-055"
+  std::string_view about;
+  Shape shape = Shape::kText;
+  std::span<const Values> values = {};  // of a chip the first that names it
+  Chips chips = kEveryChip;
+  std::string_view old_name = {};
+  std::string_view needs = {};     // all of these: "sys-hardware-mem=on", "output"; kProcess
+  std::string_view excludes = {};  // none of these
+  Becomes becomes = Becomes::kNothing;
+  std::string_view what = {};
+  Standing standing = Standing::kDone;
+  std::string_view because = {};
+  std::string_view served = {};  // of the words: with these it is as the vendor's, with others not at all
+};
+
+// In `needs` and `excludes`: a process is named, by any of the options that do.
+inline constexpr std::string_view kProcess = "process";
+
+std::span<const Option> Table();
+const Option* Find(std::string_view name);  // also by its old name
+// As getopt_long does: the name, or a beginning that only one option has. nullptr with `several` filled where
+// more have it.
+const Option* FindByPrefix(std::string_view beginning, std::string* several);
+// What `option` takes on a chip. Every chip has an answer.
+const Values& ValuesOn(const Option& option, Chips chip);
+// "on" and whatever is not "off": the option asks for something.
+bool IsOn(std::string_view value);
+// Whether profctl start takes it beside its own words.
+bool IsForStart(const Option& option);
+
+// What msprof has and does besides its options, by rows of the same list.
+struct Feature {
+  std::string_view row;
+  std::string_view about;
+  Standing standing = Standing::kDone;
+  std::string_view how;  // … it is had here, or why not
+};
+std::span<const Feature> Features();
+
+// The words of a list in the table.
+template <typename Each>
+void ForEachWord(std::string_view list, const Each& each, char separator = ' ') {
+  while (!list.empty()) {
+    const size_t end = list.find(separator);
+    if (end != 0) each(list.substr(0, end));
+    if (end == std::string_view::npos) return;
+    list.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace profd::options

@@ -1,0 +1,359 @@
+#!/usr/bin/env python3
+"""The vendor's words: what its collector starts on a device for a command line, profd starts for the same, with the same
+bytes; what a chip does not have is refused; results are where they were asked for."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+from harness import FAILED, NOT_FOUND, OK, PARTIAL_LOSS, PARTLY_STARTED, USAGE
+
+CHIPS = ["310", "910", "310P", "910B", "310B", "950"]
+# What the vendor's collector starts on a 910B, seen from it: channel → payload. Channel 52, which it always starts, too, is
+# left out where every switch in it is off.
+SOC_MEMORY, SOC_LINKS = "1 14 1 14 0 0 0 0", "0 0 0 0 1 14 1 14"
+MEMORY = {1: "14 ffffffff 2 0 1", 8: "14 1", 130: "14 0 0 0", 131: "14 0 1 0", 142: "14 1 0 0",
+          133: "14 3 30201 0 0 0 0", 52: SOC_MEMORY + " 0 0 0 0 0 0"}
+LINKS = {3: "", 9: "", 52: SOC_LINKS + " 0 0 0 0 0 0"}
+MEDIA = {channel: "" for channel in (6, 135, 136, 137, 138, 139, 140, 141)}
+TASKS = {44: "a 1 0 0 1 0 1 86000001 1", 50: "1 0 0 0 0 0 1 0 0 0 0"}
+CORES = {54: "3 a a ffffff 8 4170416 3020009 303000c 550054 a a ffffffff 8 a0008 b0009 d000c 550054 0"}
+# A program that goes on once it is being recorded: its first argument is where.
+WAITS = ("import os, pathlib, sys, time\n"
+         "end = time.time() + 50\n"
+         "while time.time() < end and not list(pathlib.Path(sys.argv[1]).glob('PROF_*/profd/manifest.json')): time.sleep(0.01)\n"
+         "time.sleep(0.3)\n")
+
+
+def words(user_data):
+    """Payload as hex words, as the tables have them."""
+    data = bytes.fromhex(user_data)
+    return " ".join(f"{int.from_bytes(data[at:at + 4], 'little'):x}" for at in range(0, len(data), 4))
+
+
+class MsprofTest(harness.ProfdTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = harness.Profd()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.daemon.close()
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.output = pathlib.Path(folder.name, "made", "on_the_way")
+
+    def msprof(self, *arguments, **options):
+        done = subprocess.run([str(harness.RUN), "msprof", *map(str, arguments)], env=self.daemon.environment, text=True,
+                              capture_output=True, timeout=harness.PATIENCE_S, check=False,
+                              **{"stdin": subprocess.DEVNULL, **options})
+        return harness.Result(done.returncode, done.stdout, done.stderr)
+
+    def went(self, result, code=OK):
+        """A machine that is too busy loses samples, which the exit code says."""
+        self.assertIn(result.code, (code, PARTIAL_LOSS), result)
+
+    def started(self, device, *arguments, code=OK):
+        """Channel → (period in ms, payload) of what a system collection of this command line starts."""
+        before = len(self.daemon.truth_lines())
+        result = self.msprof(f"--output={self.output}", "--sys-period=1", f"--sys-devices={device}", *arguments)
+        self.went(result, code)
+        self.directory = self.saved(result)
+        lines = [line for line in self.daemon.truth_lines()[before:] if line.get("event") == "start"]
+        self.assertEqual({line["device"] for line in lines}, {device})
+        return {line["channel"]: (line["period_ms"], words(line["user_data"])) for line in lines}
+
+    def saved(self, result):
+        """The one directory it says the data is in."""
+        self.assertIn("Profiling finished.", result.out)
+        found = re.findall(r"^Process profiling data complete\. Data is saved in (.*)$", result.out, re.MULTILINE)
+        self.assertEqual(len(found), 1, result)
+        directory = pathlib.Path(found[0])
+        self.assertTrue(directory.name.startswith("PROF_"))
+        self.assertEqual(self.daemon.ctl("verify", directory).code, OK)
+        return directory
+
+    def payloads(self, started):
+        return {channel: payload for channel, (_, payload) in started.items()}
+
+    def names(self, pattern):
+        return {path.name.split("_2")[0] for path in self.directory.glob(pattern)}
+
+    def test_memory(self):
+        started = self.started(1, "--sys-hardware-mem=on")
+        self.assertEqual(self.payloads(started), MEMORY)
+        self.assertEqual({channel: period for channel, (period, _) in started.items()},
+                         {1: 20, 8: 20, 130: 20, 131: 20, 142: 20, 133: 100, 52: 0})
+        self.assertEqual(self.directory.parent, self.output)
+        self.assertEqual(self.output.parent.stat().st_mode & 0o777, 0o750)
+        data = {path.name for path in (self.directory / "device_1" / "data").iterdir()}
+        for name in ("hbm.data.1.slice_0", "llc.data.1.slice_0", "qos.data.1.slice_0", "stars_soc_profile.data.1.slice_0"):
+            self.assertIn(name, data)
+        self.assertTrue({"hbm", "llc_read_write", "npu_mem"} <= self.names("mindstudio_profiler_output/*.csv"))
+        self.assertTrue(list(self.directory.glob("msprof_*.db")))
+
+    def test_rates_and_modes(self):
+        started = self.started(0, "--sys-hardware-mem=on", "--sys-hardware-mem-freq=100", "--llc-profiling=write", "--type=db")
+        self.assertEqual(started[1], (10, "a ffffffff 2 0 1"))
+        self.assertEqual(started[8], (10, "a 2"))
+        self.assertEqual(started[133], (100, "a 3 30201 0 0 0 0"))
+        self.assertEqual(started[52], (0, "1 14 1 a 0 0 0 0 0 0 0 0 0 0"))
+        self.assertTrue(list(self.directory.glob("msprof_*.db")))
+        self.assertEqual(self.names("mindstudio_profiler_output/*.csv"), set())
+
+    def test_links_ports_and_media(self):
+        started = self.started(0, "--sys-interconnection-profiling=on", "--sys-io-profiling=on", "--sys-io-sampling-freq=1",
+                               "--dvpp-profiling=on")
+        self.assertEqual(self.payloads(started), {**LINKS, 4: "", 129: "", **MEDIA})
+        self.assertEqual([started[channel][0] for channel in (3, 9, 4, 129, 135)], [20, 20, 1000, 1000, 20])
+
+    def test_memory_and_links_together(self):
+        started = self.started(0, "--sys-hardware-mem=on", "--sys-interconnection-profiling=on")
+        self.assertEqual(self.payloads(started), {**MEMORY, **LINKS, 52: "1 14 1 14 1 14 1 14 0 0 0 0 0 0"})
+
+    def test_cores_and_cpus(self):
+        started = self.started(0, "--ai-core=on", "--aic-mode=sample-based", "--aic-metrics=PipeUtilization",
+                               "--sys-cpu-profiling=on", "--sys-cpu-freq=50")
+        self.assertEqual(self.payloads(started), {**CORES, 10: "14 2 8 11"})
+
+    def test_counters_by_number(self):
+        started = self.started(1, "--ai-core=on", "--aic-metrics=Custom:0x8,10", "--aic-freq=50")
+        self.assertEqual(self.payloads(started), {54: "3 a 14 ffffff 2 a0008 0 0 0 a 14 ffffffff 2 a0008 0 0 0 0"})
+        sample = json.loads((self.directory / "device_1" / "sample.json").read_text())
+        self.assertEqual((sample["ai_core_profiling_events"], sample["ai_core_metrics"]), ("0x8,0xa", "Custom:0x8,0xa"))
+
+    def test_beginnings_of_names_and_values_apart(self):
+        started = self.started(0, "--dvpp-p", "on", "--sys-hardware-mem", "off")
+        self.assertEqual(self.payloads(started), MEDIA)
+
+    def test_a_device_that_is_not_there(self):
+        result = self.msprof(f"--output={self.output}", "--sys-period=1", "--sys-devices=0,9", "--dvpp-profiling=on")
+        self.went(result)
+        self.assertIn("left out: 9", result.err)
+        self.assertEqual([path.name for path in self.saved(result).glob("device_*")], ["device_0"])
+        result = self.msprof(f"--output={self.output}", "--sys-period=1", "--sys-devices=9", "--dvpp-profiling=on")
+        self.assertEqual(result.code, NOT_FOUND, result)
+
+    def test_what_cannot_be_had_is_said(self):
+        started = self.started(0, "--sys-profiling=on", "--dvpp-profiling=on", code=PARTLY_STARTED)
+        self.assertEqual(self.payloads(started), MEDIA)
+
+    def test_of_a_running_process(self):
+        job = self.workload()
+        result = self.msprof(f"--output={self.output}", "--sys-period=1", "--host-sys=cpu,mem,disk,network",
+                             f"--host-sys-pid={job.pid}")
+        self.went(result)
+        self.directory = self.saved(result)
+        names = {path.name for path in (self.directory / "host" / "data").iterdir()}
+        for name in ("host_cpu.data.slice_0", "host_mem.data.slice_0", "host_network.data.slice_0"):
+            self.assertIn(name, names)
+
+    def test_of_the_host(self):
+        result = self.msprof(f"--output={self.output}", "--sys-period=1", "--host-sys-usage=cpu,mem", "--host-sys-usage-freq=10",
+                             f"--host-sys-pid={os.getpid()}")
+        self.went(result)
+        self.directory = self.saved(result)
+        self.assertTrue(list(self.directory.glob(f"host/data/{os.getpid()}-CpuUsage.data.slice_0")))
+
+    def test_a_program(self):
+        """With its arguments, environment and exit status; system data beside it."""
+        before = len(self.daemon.truth_lines())
+        script = WAITS + "print(os.environ['K'], sys.argv[2:]); sys.exit(int(os.environ['K2']))"
+        result = self.msprof(f"--output={self.output}", "--environment=K=V;K2=3", "--sys-hardware-mem=on", "--host-sys=cpu",
+                             sys.executable, "-c", script, self.output, "--json", "x")
+        self.assertEqual(result.code, 3, result)
+        self.assertIn("V ['--json', 'x']", result.out)
+        self.directory = self.saved(result)
+        self.assertTrue((self.directory / "host/data/host_cpu.data.slice_0").exists())
+        self.assertTrue((self.directory / "device_0/data/hbm.data.0.slice_0").exists())
+        payloads = {(line["device"], line["channel"]): words(line["user_data"]) for line in self.daemon.truth_lines()[before:]
+                    if line.get("event") == "start"}
+        self.assertEqual({channel: payloads[0, channel] for channel in MEMORY}, MEMORY)
+        self.assertEqual({channel: payloads[1, channel] for channel in TASKS}, TASKS)
+
+    def test_an_application_with_quotes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder, "app.py")
+            program.write_text(f"#!{sys.executable}\n{WAITS}print(sys.argv[2:])\n")
+            program.chmod(0o755)
+            result = self.msprof(f'--application={program} {folder} p1 "p 2"', "--host-sys=cpu,mem")
+            self.went(result)
+            self.assertIn("['p1', 'p 2']", result.out)
+            self.assertEqual(self.saved(result).parent, pathlib.Path(folder), "beside the application")
+
+    def test_marks_of_a_program(self):
+        """The agent is in it: what the program says is on disk, and the export has it."""
+        script = WAITS + ("import profd\nend = time.time() + 0.5\nwhile time.time() < end:\n"
+                          "    with profd.range('a range of mine'): time.sleep(0.01)\n")
+        result = self.msprof(f"--output={self.output}", "--msproftx=on", sys.executable, "-c", script, self.output)
+        self.went(result)
+        directory = self.saved(result)
+        self.assertTrue(list(directory.glob("profd/agent_*.lanes.slice_0")))
+        timeline, = directory.glob("mindstudio_profiler_output/msprof_*.json")
+        self.assertIn("a range of mine", timeline.read_text())
+
+    def test_a_program_that_is_over_too_soon(self):
+        result = self.msprof(f"--output={self.output}", "true")
+        self.assertEqual(result.code, FAILED, result)
+        self.assertIn("ended before", result.err)
+        self.assertEqual(self.msprof(f"--output={self.output}", "/no/such/program").code, NOT_FOUND)
+
+    def test_dynamic(self):
+        job = self.workload()
+        self.output.mkdir(parents=True)
+        prompt = subprocess.Popen([str(harness.RUN), "msprof", "--dynamic=on", f"--pid={job.pid}", "--host-sys=cpu",
+                                   f"--output={self.output}"], env=self.daemon.environment, text=True, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(prompt.kill)
+
+        def say(word):
+            prompt.stdin.write(word + "\n")
+            prompt.stdin.flush()
+            return prompt.stdout.readline().strip()
+
+        self.assertIn("start", prompt.stdout.readline())
+        self.assertEqual(say("stop"), "not started")
+        self.assertRegex(say("start"), r"^started: session \w+$")
+        self.assertEqual(say("start"), "already started")
+        self.assertRegex(say("stop"), rf"^stopped: data is saved in {self.output}/PROF_\w+;")
+        self.assertRegex(say("start"), r"^started")
+        out, err = prompt.communicate("quit\n", timeout=harness.PATIENCE_S)
+        self.assertRegex(out, "^stopped: data is saved in")
+        self.assertEqual(prompt.returncode, OK, err)
+        self.assertEqual(len(list(self.output.glob("PROF_*"))), 2)
+        self.assertIsNone(job.poll(), "the job goes on")
+
+    def test_results(self):
+        self.started(0, "--sys-hardware-mem=on", "--type=db")
+        result = self.msprof("--export=on", f"--output={self.output}", "--summary-format=csv", "--iteration-id=1", "--model-id=1")
+        self.assertEqual(result.code, OK, result)
+        self.assertIn("all models and iterations", result.err)
+        self.assertIn("hbm", self.names("mindstudio_profiler_output/*.csv"))
+        result = self.msprof("--query=on", f"--output={self.directory}")
+        self.assertEqual(result.code, OK, result)
+        self.assertIn("hbm", result.out)
+        self.assertEqual(self.msprof("--parse=on", f"--output={self.directory}").code, OK)
+        self.assertIn("--analyze: ", self.msprof("--analyze=on", f"--output={self.directory}").err)
+
+    def test_help(self):
+        for arguments in ((), ("--help",)):
+            result = self.msprof(*arguments)
+            self.assertEqual(result.code, OK, result)
+            self.assertIn("--sys-hardware-mem-freq", result.out)
+            self.assertNotIn("--sys-lp", result.out, "no 950 here")
+            self.assertNotIn("--l2 ", result.out)
+        self.assertIn("--sys-lp", self.msprof("--help-all").out)
+        self.assertNotIn("--sys-lp", self.daemon.ctl("start", "--help").out)
+        self.assertIn("--l2 ", self.daemon.ctl("start", "--help-all").out)
+
+    def test_bad_lines(self):
+        output = f"--output={self.output}"
+        system = [output, "--sys-period=1", "--sys-devices=0"]
+        for arguments, text in (
+                ([output], "name what to do"),
+                ([output, "--sys-period=1"], "name what to do"),
+                (system, "nothing is asked for"),
+                (system + ["--sys-profiling=on"], "nothing to collect"),
+                (["--sys-period=1", "--sys-devices=0", "--dvpp-profiling=on"], "--output"),
+                ([output, "--sys-devices=0", "--dvpp-profiling=on"], "--sys-period"),
+                ([output, "--sys-period=0", "--sys-devices=0"], "1 to 2592000"),
+                ([output, "--sys-period=abc", "--sys-devices=0"], "1 to 2592000"),
+                ([output, "--sys-period=1", "--sys-devices=x", "--dvpp-profiling=on"], "device numbers"),
+                ([output, "--sys-period=1", "--sys-devices=", "--dvpp-profiling=on"], "empty"),
+                (system + ["--sys-hardware-mem=yes"], "must be on or off"),
+                (system + ["--sys-hardware-mem=on", "--sys-hardware-mem-freq=1001"], "1 to 100"),
+                (system + ["--sys-hardware-mem=on", "--sys-hardware-mem-freq=5.5"], "1 to 100"),
+                (system + ["--sys-hardware-mem-freq=50"], "needs --sys-hardware-mem=on"),
+                (system + ["--sys-hardware-mem=on", "--llc-profiling=bogus"], "read or write"),
+                (system + ["--sys-hardware-mem=on", "--llc-profiling=capacity"], "read or write (910B)"),
+                (system + ["--dvpp-profiling=on", "--storage-limit=100MB"], "200 to 4294967295"),
+                (system + ["--dvpp-profiling=on", "--dynamic=on"], "process"),
+                (system + ["--ascendcl=on"], "process"),
+                (system + ["--sys-lp=on"], "a 910B does not have it"),
+                ([output, "--sys-period=1", "--host-sys=cpu"], "process"),
+                ([output, "--sys-period=1", "--host-sys=gpu", "--host-sys-pid=1"], "some of"),
+                (system + ["--bogus=1"], "--bogus"),
+                (system + ["--dvpp=on"], "--dvpp-profiling --dvpp-freq"),
+                ([f"{output};", "--sys-period=1", "--sys-devices=0", "--dvpp-profiling=on"], "path without"),
+                (["--export=on"], "--output"),
+                (["--parse=on", "--query=on", output], "--parse and --query"),
+                ([output, "--delay=1", "--dynamic=on", "true"], "--delay and --dynamic"),
+        ):
+            with self.subTest(arguments=arguments):
+                before = len(self.daemon.truth_lines())
+                result = self.msprof(*arguments)
+                self.assertEqual(result.code, USAGE, result)
+                self.assertEqual(len(result.err.strip().splitlines()), 1, result)
+                self.assertIn(text, result.err)
+                self.assertEqual([line for line in self.daemon.truth_lines()[before:] if line.get("event") == "start"], [])
+        result = self.msprof(f"--output={self.output}", "--sys-period=1", "--host-sys=cpu", "--host-sys-pid=99999999")
+        self.assertEqual(result.code, NOT_FOUND, result)
+
+
+class ChipsTest(harness.ProfdTest):
+    """On a node with all of them."""
+    # The vendor's list, but for what does not depend on the chip here (storage limit, dynamic mode, delay and duration).
+    REFUSED = {"310": "sys-interconnection-profiling l2 ai-vector-core task-block instr-profiling npu-events sys-lp",
+               "910": "task-block sys-lp instr-profiling sys-mem-serviceflow optype",
+               "310P": "sys-io-profiling task-block instr-profiling sys-lp",
+               "910B": "ai-vector-core sys-lp",
+               "310B": "sys-interconnection-profiling instr-profiling sys-lp",
+               "950": "ai-vector-core instr-profiling-freq"}
+    ALL = sorted(set(" ".join(REFUSED.values()).split()) | {"sys-hardware-mem", "ai-core", "dvpp-profiling"})
+    COMPANY = {"sys-mem-serviceflow": ["--sys-hardware-mem=on"], "instr-profiling-freq": ["--instr-profiling=on"],
+               "optype": ["--task-block=all"]}
+    VALUES = {"optype": "MatMul", "npu-events": "HA:0x1", "sys-mem-serviceflow": "stream1", "instr-profiling-freq": "1000",
+              "task-block": "all"}
+
+    def test_refused_and_taken(self):
+        devices = "\n".join(f"  - {{chip: {chip}}}" for chip in CHIPS)
+        daemon = self.profd(sim=f"devices:\n{devices}\n")
+        for device, chip in enumerate(CHIPS):
+            for option in self.ALL:
+                # A kind that is none: what is not refused for the chip is refused for that, and nothing has to start.
+                arguments = ["--collect", "none", f"--sys-devices={device}", f"--{option}={self.VALUES.get(option, 'on')}",
+                             *self.COMPANY.get(option, [])]
+                with self.subTest(chip=chip, option=option):
+                    result = daemon.ctl("start", "--pid", os.getpid(), *arguments)
+                    refused = f"a {chip} does not have it" in result.err
+                    company = [word[2:].split("=")[0] for word in self.COMPANY.get(option, [])]
+                    wanted = any(name in self.REFUSED[chip].split() for name in [option, *company])
+                    self.assertEqual(refused, wanted, result)
+                    self.assertEqual(result.code, USAGE, result)
+                    if refused:
+                        self.assertEqual(len(result.err.strip().splitlines()), 1, result)
+
+    def test_of_the_950_alone(self):
+        daemon = self.profd(sim="devices: 1\nchip: 950\n")
+        started = daemon.begin("--sys-hardware-mem=on", "--sys-hardware-mem-freq=10000")
+        hz = {entry["kind"]: entry["requested_hz"] for entry in started["kinds"]}
+        self.assertEqual((hz["qos"], hz["soc-profile"], hz["hbm"], hz["llc"], hz["npu-mem"]), (10000, 10000, 100, 100, 100))
+        self.assertNotIn("ddr", hz)
+
+    def test_an_earlier_limit_is_brought_down_and_said(self):
+        daemon = self.profd()
+        result = daemon.ctl("start", "--sys-hardware-mem=on", "--sys-hardware-mem-freq=1000", "--json")
+        self.assertEqual(result.code, OK, result)
+        self.assertIn("brought down from 1000 to 100", result.err)
+        self.assertEqual({entry["requested_hz"] for entry in result.json["kinds"]}, {100})
+
+    def test_beside_our_own_words(self):
+        daemon = self.profd()
+        result = daemon.ctl("start", "--collect", "hbm=10,pcie", "--sys-hardware-mem=on", "--json")
+        self.assertEqual(result.code, OK, result)
+        self.assertEqual(self.kind(result.json, "hbm", "device:0")["requested_hz"], 10)
+        self.assertEqual(self.kind(result.json, "llc", "device:0")["requested_hz"], 50)
+        result = daemon.ctl("start", "--devices", "0", "--sys-devices=1", "--dvpp-profiling=on")
+        self.assertEqual(result.code, USAGE, result)
+        self.assertIn("--sys-devices and --devices", result.err)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,139 @@
+#include "options/check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace profd::options {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::string kSomeProcess{kProcess};
+
+std::string Refusal(const Given& given, Chips chips = k910B) {
+  const base::Status status = Check(given, chips);
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(status.code(), base::Code::kInvalidArgument);
+  EXPECT_THAT(status.message(), testing::Not(HasSubstr("\n")));
+  return status.message();
+}
+
+// "hbm=50 llc:write=50"
+std::string Kinds(const Given& given, Chips chips = k910B) {
+  const base::Status status = Check(given, chips);
+  EXPECT_TRUE(status.ok()) << status.message();
+  std::string text;
+  for (const Wish& wish : WishesOf(given, chips).kinds) {
+    text += (text.empty() ? "" : " ") + std::string(wish.kind) + (wish.mode.empty() ? "" : ":" + wish.mode) +
+            "=" + std::to_string(static_cast<int>(wish.hz));
+  }
+  return text;
+}
+
+std::vector<std::string> Remarks(const Given& given, Chips chips = k910B) {
+  std::vector<std::string> texts;
+  for (const Remark& remark : WishesOf(given, chips).remarks)
+    texts.push_back((remark.unmet ? "unmet " : "") + std::string(remark.option->name) + ": " + remark.text);
+  return texts;
+}
+
+TEST(OptionCheck, Values) {
+  EXPECT_EQ(Refusal({{"sys-hardware-mem", "yes"}}), "--sys-hardware-mem=yes: must be on or off");
+  EXPECT_EQ(Refusal({{"sys-interconnection-profiling", "on"}, {"sys-interconnection-freq", "51"}}),
+            "--sys-interconnection-freq=51: must be a whole number from 1 to 50");
+  for (const char* bad : {"0", "1001", "5.5", "-1", "", "abc", " 5", "99999999999999999999"}) {
+    EXPECT_THAT(Refusal({{"sys-hardware-mem", "on"}, {"sys-hardware-mem-freq", bad}}),
+                HasSubstr("must be a whole number from 1 to 100"));
+  }
+  for (const char* bad : {"100MB", "200", "200GB", "4294967296MB", "MB", "0x200MB", "200 MB"}) {
+    EXPECT_THAT(Refusal({{"storage-limit", bad}}), HasSubstr("from 200 to 4294967295 with MB behind it"));
+  }
+  EXPECT_TRUE(Check({{"storage-limit", "200MB"}}, 0).ok());
+  EXPECT_THAT(Refusal({{"host-sys", "gpu"}, {kSomeProcess, "yes"}}),
+              HasSubstr("some of cpu, mem, disk, network, osrt and numa"));
+  EXPECT_THAT(Refusal({{"output", "/tmp/a;b"}}), HasSubstr("--output=/tmp/a;b: must be a path without"));
+  EXPECT_THAT(Refusal({{"output", std::string(1025, 'a')}}), HasSubstr("at most 1024"));
+}
+
+TEST(OptionCheck, ValuesDifferByChip) {
+  const Given fine{{"sys-hardware-mem", "on"}, {"sys-hardware-mem-freq", "10000"}};
+  EXPECT_TRUE(Check(fine, k950).ok());
+  EXPECT_THAT(Refusal(fine, k910), HasSubstr("from 1 to 100 (910)"));
+  EXPECT_TRUE(Check(fine, k910 | k950).ok()) << "one of them takes it";
+  const Given read{{"sys-hardware-mem", "on"}, {"llc-profiling", "read"}};
+  EXPECT_TRUE(Check(read, k910B).ok());
+  EXPECT_THAT(Refusal(read, k310), HasSubstr("must be capacity or bandwidth (310)"));
+  EXPECT_TRUE(Check(read, 0).ok()) << "no chip is known: right on any is right";
+  const Given moved{{"ai-core", "on"}, {"aic-metrics", "MemoryAccess"}};
+  EXPECT_TRUE(Check(moved, k910B).ok());
+  EXPECT_THAT(Refusal(moved, k950), HasSubstr("L2Cache or Custom:…"));
+  EXPECT_TRUE(Check({{"ai-core", "on"}, {"aic-metrics", "Custom:0x8,0xa"}}, k910).ok());
+  for (const char* bad :
+       {"Custom:", "Custom:0", "Custom:0x80000000", "Custom:1,", "Custom:x", "Custom:1,2,3,4,5,6,7,8,9"})
+    EXPECT_THAT(Refusal({{"ai-core", "on"}, {"aic-metrics", bad}}, k910),
+                HasSubstr("must be 1 to 8 numbers"));
+  EXPECT_TRUE(Check({{"ai-core", "on"}, {"aic-metrics", "Custom:1,2,3,4,5,6,7,8,9,0x10"}}, k950).ok());
+  EXPECT_THAT(Refusal({{"ai-core", "on"}, {"aic-metrics", "Custom:1"}}, k310),
+              HasSubstr("must be PipeUtilization"));
+}
+
+TEST(OptionCheck, AChipThatDoesNotHaveIt) {
+  EXPECT_EQ(Refusal({{"sys-lp", "on"}}, k910B), "--sys-lp: a 910B does not have it, these do: 950");
+  EXPECT_THAT(Refusal({{"sys-io-profiling", "on"}}, k310P), HasSubstr("a 310P does not have it"));
+  EXPECT_TRUE(Check({{"sys-io-profiling", "on"}}, k310P | k910B).ok());
+}
+
+TEST(OptionCheck, Company) {
+  EXPECT_EQ(Refusal({{"sys-hardware-mem-freq", "50"}}),
+            "--sys-hardware-mem-freq needs --sys-hardware-mem=on: add it");
+  EXPECT_THAT(Refusal({{"sys-hardware-mem", "off"}, {"llc-profiling", "read"}}), HasSubstr("needs"));
+  EXPECT_THAT(Refusal({{"msproftx", "on"}}), AllOf(HasSubstr("--msproftx"), HasSubstr("process")));
+  EXPECT_THAT(Refusal({{"delay", "1"}, {"dynamic", "on"}, {kSomeProcess, "yes"}}),
+              HasSubstr("--delay and --dynamic: give one of them"));
+  EXPECT_THAT(Refusal({{"instr-profiling", "on"}, {"ai-core", "on"}}),
+              HasSubstr("--instr-profiling and --ai-core"));
+  EXPECT_TRUE(Check({{"instr-profiling", "off"}, {"ai-core", "on"}}, k910B).ok());
+  EXPECT_THAT(Refusal({{"aicore-shape", "on"}, {"task-time", "l1"}, {kSomeProcess, "yes"}}),
+              HasSubstr("--aicore-shape needs --task-time=l0"));
+  EXPECT_THAT(Refusal({{"export", "on"}, {"output", "d"}, {"type", "db"}, {"model-id", "1"}}),
+              HasSubstr("--model-id and --type=db"));
+}
+
+TEST(OptionWishes, Kinds) {
+  EXPECT_EQ(Kinds({{"sys-hardware-mem", "on"}}),
+            "ddr=50 hbm=50 llc=50 npu-app-mem=50 npu-mem=50 npu-module-mem=50 qos=50 soc-profile=50");
+  EXPECT_EQ(Kinds({{"sys-hardware-mem", "off"}}), "");
+  EXPECT_EQ(Kinds({{"sys-io-profiling", "on"}, {"sys-io-sampling-freq", "1"}}), "nic=1 roce=1 ub=1");
+  EXPECT_EQ(Kinds({{"host-sys", "cpu,network"}, {kSomeProcess, "yes"}}), "host-cpu=0 host-network=0");
+  EXPECT_EQ(Kinds({{"host-sys-usage", "mem"}}), "host-sys-mem=50 host-pid-mem=50");
+  EXPECT_EQ(Kinds({{"ascendcl", "on"}, {"runtime-api", "on"}, {kSomeProcess, "yes"}}), "agent-api=0");
+  EXPECT_THAT(Kinds({{"sys-hardware-mem", "on"}, {"llc-profiling", "write"}}), HasSubstr(" llc:write=50 "));
+  EXPECT_THAT(Kinds({{"sys-hardware-mem", "on"},
+                     {"sys-hardware-mem-freq", "10"},
+                     {"sys-interconnection-profiling", "on"}}),
+              HasSubstr("soc-profile=50"))
+      << "of two rates the higher";
+  EXPECT_EQ(Kinds({{"ai-core", "on"}, {"aic-metrics", "Custom:0x8,10"}}),
+            "aicore:Custom:0x8,10=100 aivector:Custom:0x8,10=100");
+}
+
+TEST(OptionWishes, WhatIsNotHadIsSaid) {
+  EXPECT_THAT(Remarks({{"l2", "on"}}), ElementsAre(AllOf(HasSubstr("unmet l2: not collected: "))));
+  EXPECT_THAT(Remarks({{"l2", "off"}}), ElementsAre());
+  EXPECT_THAT(Remarks({{"host-sys", "cpu,numa"}}), ElementsAre(HasSubstr("unmet host-sys: numa is not")));
+  EXPECT_THAT(Remarks({{"ai-core", "on"}, {"aic-mode", "sample-based"}}), ElementsAre());
+  EXPECT_THAT(Remarks({{"ai-core", "on"}, {"aic-metrics", "Memory"}}),
+              ElementsAre(HasSubstr("unmet aic-metrics")));
+  EXPECT_THAT(Remarks({{"python-path", "/usr/bin/python3"}}),
+              ElementsAre("python-path: taken and not used: the export needs no Python"));
+  EXPECT_THAT(Remarks({{"sys-hardware-mem", "on"}, {"sys-hardware-mem-freq", "1000"}}),
+              ElementsAre("sys-hardware-mem-freq: brought down from 1000 to 100, which is the most these "
+                          "chips take"));
+}
+
+}  // namespace
+}  // namespace profd::options
