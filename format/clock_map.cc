@@ -106,15 +106,14 @@ Line WallLine(const std::vector<ClockPair>& pairs, uint64_t host_raw_ns) {
 
 // The same as Line::At. What is usual, within weeks of the line's own point, goes without clamping.
 inline uint64_t At(const ClockMemo::Line& line, uint64_t stamp) {
-  const uint64_t distance = stamp - line.from;
-  const double offset = static_cast<double>(static_cast<int64_t>(distance)) * line.slope;
-  constexpr uint64_t kFar = uint64_t{1} << 51;  // as in Nearest
-  if (distance + kFar < 2 * kFar && std::abs(offset) < static_cast<double>(kFar)) {
+  const double offset = Difference(stamp, line.from) * line.slope;
+  constexpr double kFar = 2251799813685248.0;  // 2^51, as in Nearest
+  if (std::abs(offset) < kFar) {
     const auto move = static_cast<int64_t>(Nearest(offset));
     const uint64_t moved = line.to + static_cast<uint64_t>(move);
     if ((moved < line.to) == (move < 0)) return moved;
   }
-  return Moved(line.to, Difference(stamp, line.from) * line.slope);
+  return Moved(line.to, offset);
 }
 
 // Which stamps have the line of `stamp`.
