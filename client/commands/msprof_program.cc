@@ -1,25 +1,21 @@
 // profctl msprof with a program of its own, or attached to running ones.
-#include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/unique_fd.h"
-#include "client/args.h"
 #include "client/commands/collect.h"
 #include "client/interrupt.h"
-#include "client/render.h"
-#include "client/terminal.h"
 #include "client/text.h"
 
 namespace profd::client {
@@ -95,6 +91,7 @@ class Program {
  public:
   static Result<Program> Start(const std::vector<std::string>& command) {
     std::vector<char*> words;
+    words.reserve(command.size() + 1);
     for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
     Program program;
@@ -138,11 +135,8 @@ void AwaitAgent(ControlClient& control, const Program& program) {
 // Starts and stops by words on the standard input.
 class Dialogue {
  public:
-  Dialogue(const Common& common, const Given& given, StartOptions options)
-      : common_(common),
-        given_(given),
-        options_(std::move(options)),
-        interrupted_(::eventfd(0, EFD_CLOEXEC)) {}
+  Dialogue(const Common& common, StartOptions options)
+      : common_(common), options_(std::move(options)), interrupted_(::eventfd(0, EFD_CLOEXEC)) {}
 
   ExitCode Run() {
     const InterruptWatch interrupts([this](int) {
@@ -215,7 +209,6 @@ class Dialogue {
   }
 
   const Common& common_;
-  const Given& given_;
   const StartOptions options_;
   const base::UniqueFd interrupted_;
   std::string buffered_;
@@ -257,7 +250,7 @@ ExitCode RunWithProgram(const Common& common, const MsprofLine& line) {
   }
   const auto dynamic = given.find("dynamic");
   if (dynamic != given.end() && options::IsOn(dynamic->second))
-    return Dialogue(common, given, std::move(options)).Run();
+    return Dialogue(common, std::move(options)).Run();
 
   options.wait = true;
   v1::SessionInfo session;
