@@ -1,6 +1,7 @@
 #include "daemon/store/file_system.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,6 +47,15 @@ Status WriteAt(int fd, const std::byte* data, size_t bytes, uint64_t offset) {
   return {};
 }
 
+// To make a file takes a file system up to a fraction of a millisecond, and a trace begins with twenty.
+// Whoever waits for this core meanwhile, perhaps the very thread that is to be recorded, would wait for all
+// of them. Errors are left as they are.
+void LetOthersRun() {
+  const int error = errno;
+  ::sched_yield();
+  errno = error;
+}
+
 class Posix final : public FileSystem {
  public:
   Status BecomeOwner(uid_t uid, gid_t gid) override {
@@ -65,6 +75,7 @@ class Posix final : public FileSystem {
   Result<UniqueFd> MakeDir(int parent, const std::string& name) override {
     PROFD_RETURN_IF_ERROR(CheckName(name));
     if (::mkdirat(parent, name.c_str(), kDirMode) != 0) return Status::FromErrno("mkdir");
+    LetOthersRun();
     UniqueFd dir(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (dir && ::fchmod(dir.get(), kDirMode) == 0) return dir;
     const Status failed = Status::FromErrno(dir ? "chmod" : "open");
@@ -76,6 +87,7 @@ class Posix final : public FileSystem {
     PROFD_RETURN_IF_ERROR(CheckName(name));
     UniqueFd file(
         ::openat(dir, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode));
+    LetOthersRun();
     if (!file) return Status::FromErrno("create");
     if (::fchmod(file.get(), kFileMode) == 0) return file;
     const Status failed = Status::FromErrno("chmod");
