@@ -29,7 +29,7 @@ std::thread StartThread(std::string name, std::function<void()> body, unsigned l
 void PreferShortSlices(uint64_t slice_ns) {
   struct {
     uint32_t size = 48, policy = SCHED_OTHER;
-    uint64_t flags = 0;
+    uint64_t flags = 1;  // SCHED_FLAG_RESET_ON_FORK
     int32_t nice = 0;
     uint32_t priority = 0;
     uint64_t runtime_ns = 0, deadline_ns = 0, period_ns = 0;

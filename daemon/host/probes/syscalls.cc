@@ -133,7 +133,8 @@ class SyscallProbe final : public Probe {
     const uint64_t made = Counted();
     for (const base::UniqueFd& event : events_) DisablePerfEvent(event.get());
     Drain(UINT64_MAX);
-    LoseUntold();
+    LoseExits();
+    if (read_format_ == 0) governed_ = true;
     Account(made);
     Close();
   }
@@ -204,6 +205,7 @@ class SyscallProbe final : public Probe {
         }
         if (!event.ok()) return ProcessExists(tid) ? event.status() : Status::Ok();
         PROFD_RETURN_IF_ERROR(rings_[i].Join(event->get()));
+        if (attr.task != 0) exits_.push_back(event->get());
         events_.push_back(std::move(event).value());
       }
     }
@@ -211,6 +213,7 @@ class SyscallProbe final : public Probe {
   }
 
   void Close() {
+    exits_.clear();
     events_.clear();
     counters_.clear();
     rings_.clear();
@@ -240,17 +243,20 @@ class SyscallProbe final : public Probe {
     stream_.Lose(format::Loss::Where::kSampler, watched_from_ns_, base::RawNs(), calls);
     accounted_ += calls;
   }
-  // The kernel tells what a full ring has lost with the next record that finds room. Behind the last one
-  // there is none.
-  void LoseUntold() {
+  // A full ring loses enters and exits as they come; an exit is a call. The kernel says that there was a loss
+  // with the next record that finds room, and how many exits were among it whenever it is asked (from 6.0
+  // on).
+  void LoseExits() {
     uint64_t lost = 0;
-    for (const base::UniqueFd& event : events_) {
+    for (const int event : exits_) {
       uint64_t value_and_lost[2] = {};
-      if (::read(event.get(), value_and_lost, sizeof value_and_lost) == sizeof value_and_lost)
+      if (::read(event, value_and_lost, sizeof value_and_lost) == sizeof value_and_lost)
         lost += value_and_lost[1];
     }
-    if (lost > told_lost_) Lose((lost - told_lost_ + 1) / 2);
-    if (lost > told_lost_ || read_format_ == 0) governed_ = true;
+    if (lost <= told_lost_) return;
+    governed_ = true;
+    second_calls_ += lost - told_lost_;
+    Lose(lost - std::exchange(told_lost_, lost));
   }
   uint64_t Counted() const {
     uint64_t sum = 0;
@@ -274,13 +280,14 @@ class SyscallProbe final : public Probe {
   }
 
   void TakeLost(PerfRecord record) {
-    // Two records are one call.
-    const auto lost = LoadAt<uint64_t>(record, kLostAt);
-    const uint64_t calls = (lost + 1) / 2;
-    told_lost_ += lost;
-    Lose(calls);
+    if (read_format_ != 0) {
+      LoseExits();
+    } else {
+      const uint64_t calls = (LoadAt<uint64_t>(record, kLostAt) + 1) / 2;
+      Lose(calls);
+      second_calls_ += calls;
+    }
     governed_ = true;
-    second_calls_ += calls;
     entered_.clear();
     watched_from_ns_ = LoadAt<uint64_t>(record, record.size() - 8);
   }
@@ -368,13 +375,14 @@ class SyscallProbe final : public Probe {
   RowStream& stream_;
   std::vector<PerfRing> rings_;  // by CPU
   std::vector<base::UniqueFd> events_, counters_;
+  std::vector<int> exits_;  // of events_
   Tick now_;
   uint64_t drained_at_ns_ = 0;
   uint64_t watched_from_ns_ = 0;
   uint64_t second_begin_ns_ = 0, second_calls_ = 0;
   uint64_t resting_since_ns_ = 0;           // 0: it does not rest
   std::optional<uint64_t> counted_before_;  // by the counters, when the watching began
-  uint64_t told_lost_ = 0;                  // records of two events, half a call each
+  uint64_t told_lost_ = 0;                  // exits
   uint64_t read_format_ = PERF_FORMAT_LOST;
   uint64_t accounted_ = 0;  // calls since then that were seen, or reported as lost
   bool governed_ = false;   // some were not seen
