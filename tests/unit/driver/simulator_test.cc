@@ -61,7 +61,9 @@ TEST(Simulator, WhatADeviceSaysOfThisMoment) {
     const DeviceReading reading = driver->ReadNow(0);
     EXPECT_EQ(reading.status, kWorking);
     ASSERT_TRUE(reading.ai_core_mhz && reading.ai_core_utilization);
-    EXPECT_EQ(*reading.ai_core_mhz, driver->ReadFacts(0).aic_mhz);
+    // The load's own clock says what it is now: lower while little is to be done.
+    EXPECT_LE(*reading.ai_core_mhz, driver->ReadFacts(0).aic_mhz);
+    EXPECT_GE(*reading.ai_core_mhz, driver->ReadFacts(0).aic_mhz / 2);
     EXPECT_GE(*reading.ai_core_utilization, 0);
     EXPECT_LE(*reading.ai_core_utilization, 1);
     const DeviceReading lost = driver->ReadNow(1);
