@@ -12,8 +12,8 @@ namespace profd::base {
 // µs).
 std::thread StartThread(std::string name, std::function<void()> body, unsigned long slack_ns = 0);
 
-// Asks for the calling thread, and those it starts, to be scheduled in slices of this length: it waits less
-// for others, and others less for it. Linux knows that from 6.12 on; an older one ignores it.
+// Asks for the calling thread, not for those it starts, to be scheduled in slices of this length: it waits
+// less for others, and others less for it. Linux knows that from 6.12 on; an older one ignores it.
 void PreferShortSlices(uint64_t slice_ns);
 
 }  // namespace profd::base
