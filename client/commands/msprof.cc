@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include "client/args.h"
 #include "client/commands/collect.h"
@@ -30,6 +31,15 @@ const std::string* Value(const Given& given, std::string_view name) {
 bool IsOn(const Given& given, std::string_view name) {
   const std::string* value = Value(given, name);
   return value != nullptr && options::IsOn(*value);
+}
+
+// What --type says.
+ExportArguments ExportOf(const Given& given, std::vector<std::string> directories) {
+  ExportArguments arguments;
+  arguments.directories = std::move(directories);
+  if (const std::string* type = Value(given, "type"); type != nullptr && *type == "db")
+    arguments.format = "db";
+  return arguments;
 }
 
 // Ids that are not there are left out and said, as long as one is.
@@ -89,11 +99,7 @@ ExitCode RunResults(const Common& common, const Given& given) {
     Note("--" + std::string(remark.option->name) + ": " + remark.text);
   const std::vector<std::string> directories = {given.at("output")};
   if (IsOn(given, "query") && !IsOn(given, "parse")) return RunQuery(common, {directories});
-  ExportArguments arguments;
-  arguments.directories = directories;
-  if (const std::string* type = Value(given, "type"); type != nullptr && *type == "db")
-    arguments.format = "db";
-  return RunExport(common, arguments);
+  return RunExport(common, ExportOf(given, directories));
 }
 
 }  // namespace
@@ -153,12 +159,9 @@ StartOptions SessionOf(const Given& given) {
 
 ExitCode Conclude(const Common& common, const Given& given, const v1::SessionInfo& session, ExitCode code) {
   if (session.directories().empty()) return code;
-  ExportArguments arguments;
-  arguments.directories.assign(session.directories().begin(), session.directories().end());
-  if (const std::string* type = Value(given, "type"); type != nullptr && *type == "db")
-    arguments.format = "db";
   Print("Profiling finished.\n");
-  const ExitCode exported = RunExport(common, arguments);
+  const ExitCode exported =
+      RunExport(common, ExportOf(given, {session.directories().begin(), session.directories().end()}));
   for (const std::string& directory : session.directories()) {
     Print("Process profiling data complete. Data is saved in " + OneLine(directory) + "\n");
   }
