@@ -35,14 +35,7 @@ class AgentsTest(harness.ProfdTest):
         identity = {"user": user, "group": user, "extra_groups": []} if user else {}
         process = subprocess.Popen(command, env=self.environment(daemon, **more), stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, text=True, **identity)
-
-        def stop():
-            process.kill()
-            process.wait()
-            process.stdin.close()
-            process.stdout.close()
-
-        self.addCleanup(stop)
+        self.ends_with_the_test(process)
         return process
 
     def targets(self, daemon, user=None):

@@ -42,14 +42,7 @@ class OsrtTest(harness.ProfdTest):
 
     def target(self, calls=CALLS):
         process = subprocess.Popen([str(HOT), "calls", str(calls)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-        def stop():
-            process.kill()
-            process.wait()
-            process.stdin.close()
-            process.stdout.close()
-
-        self.addCleanup(stop)
+        self.ends_with_the_test(process)
         return process
 
     def go(self, process):

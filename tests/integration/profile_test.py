@@ -52,13 +52,7 @@ class ProfileTest(harness.ProfdTest):
 
     def hot(self, *arguments, **options):
         process = subprocess.Popen([str(HOT), *arguments], stdin=subprocess.PIPE, **options)
-
-        def stop():
-            process.kill()
-            process.wait()
-            process.stdin.close()
-
-        self.addCleanup(stop)
+        self.ends_with_the_test(process)
         return process
 
     def begin(self, pid, *arguments):

@@ -51,14 +51,7 @@ class RightsTest(harness.ProfdTest):
         """What a job in a container of its own gets from drvGetDevNum; it stays there."""
         job = subprocess.Popen([*CONTAINER, sys.executable, "-c", JOB, str(harness.PLAIN_HAL)], env=daemon.environment,
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-        def stop():
-            job.kill()
-            job.wait()
-            job.stdin.close()
-            job.stdout.close()
-
-        self.addCleanup(stop)
+        self.ends_with_the_test(job)
         return job, int(job.stdout.readline())
 
     def use(self, daemon):

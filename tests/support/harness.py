@@ -186,13 +186,20 @@ class ProfdTest(unittest.TestCase):
     def workload(self, seconds=120, command=None, **options):
         process = subprocess.Popen(command or [sys.executable, str(WORKLOAD), str(seconds)], stdout=subprocess.DEVNULL,
                                    stdin=subprocess.DEVNULL, **options)
+        self.ends_with_the_test(process)
+        return process
 
-        def stop():
+    def ends_with_the_test(self, process):
+        """Of a subprocess.Popen, with the pipes to it."""
+
+        def end():
             process.kill()
             process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
 
-        self.addCleanup(stop)
-        return process
+        self.addCleanup(end)
 
     def registered(self, daemon, *pids):
         def present():

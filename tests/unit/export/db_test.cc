@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,11 +12,10 @@
 #include "client/export/output.h"
 #include "format/decode/device_series.h"
 #include "format/decode/host_series.h"
+#include "tests/unit/export/sqlite_query.h"
 
 namespace profd::client {
 namespace {
-
-using Table = std::vector<std::vector<std::string>>;
 
 class Db : public testing::Test {
  protected:
@@ -46,23 +44,7 @@ class Db : public testing::Test {
     const base::Status status = output_->Finish();
     EXPECT_TRUE(status.ok()) << status.message();
   }
-  Table Query(const std::string& sql) {
-    sqlite3* db = nullptr;
-    EXPECT_EQ(sqlite3_open_v2(path().c_str(), &db, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
-    Table table;
-    char* error = nullptr;
-    sqlite3_exec(
-        db, sql.c_str(),
-        [](void* to, int count, char** values, char**) {
-          auto& row = static_cast<Table*>(to)->emplace_back();
-          for (int i = 0; i < count; ++i) row.emplace_back(values[i] != nullptr ? values[i] : "NULL");
-          return 0;
-        },
-        &table, &error);
-    EXPECT_EQ(error, nullptr) << error;
-    sqlite3_close(db);
-    return table;
-  }
+  Table Query(const std::string& sql) { return client::Query(path(), sql); }
   std::string path() const { return (folder_ / "msprof.db").string(); }
 
   std::filesystem::path folder_;

@@ -2,7 +2,6 @@
 #include "client/export/sqlite_file.h"
 
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -14,11 +13,10 @@
 #include <vector>
 
 #include "client/export/db_connection.h"
+#include "tests/unit/export/sqlite_query.h"
 
 namespace profd::client {
 namespace {
-
-using Table = std::vector<std::vector<std::string>>;
 
 class SqliteFileTest : public testing::Test {
  protected:
@@ -30,23 +28,7 @@ class SqliteFileTest : public testing::Test {
   ~SqliteFileTest() override { std::filesystem::remove_all(folder_); }
 
   std::string path() const { return folder_ / "a.db"; }
-  Table Query(const std::string& sql) {
-    sqlite3* db = nullptr;
-    EXPECT_EQ(sqlite3_open_v2(path().c_str(), &db, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
-    Table table;
-    char* error = nullptr;
-    sqlite3_exec(
-        db, sql.c_str(),
-        [](void* to, int count, char** values, char**) {
-          auto& row = static_cast<Table*>(to)->emplace_back();
-          for (int i = 0; i < count; ++i) row.emplace_back(values[i] != nullptr ? values[i] : "NULL");
-          return 0;
-        },
-        &table, &error);
-    EXPECT_EQ(error, nullptr) << error;
-    sqlite3_close(db);
-    return table;
-  }
+  Table Query(const std::string& sql) { return client::Query(path(), sql); }
   std::string Only(const std::string& sql) {
     const Table table = Query(sql);
     return table.size() == 1 && table[0].size() == 1 ? table[0][0] : std::to_string(table.size()) + " rows";
