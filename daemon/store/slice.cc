@@ -91,6 +91,18 @@ Status SliceWriter::Remove(uint64_t number) {
   return {};
 }
 
+void SliceWriter::RemoveAll() {
+  for (uint64_t number = 0; number < slices(); ++number) {
+    const std::string name = format::SliceName(spec_.file, -1, number);
+    uint64_t bytes = 0;
+    for (const std::string& each : {name, name + ".done"}) {
+      if (const Result<uint64_t> allocated = fs_.AllocatedBytes(dir_, each); allocated.ok())
+        bytes += *allocated;
+    }
+    if (Remove(number).ok()) budget_.Change(bytes, 0);
+  }
+}
+
 // File systems may allocate ahead while a file is open.
 void SliceWriter::Measure() {
   uint64_t now = BlocksOf(size_);

@@ -38,6 +38,8 @@ class SliceWriter {
   uint64_t Overhead() const;
   // Removes a finished slice with its marker; one that is gone already is no error.
   base::Status Remove(uint64_t number);
+  // Removes all finished slices, and what they took from the budget.
+  void RemoveAll();
 
   const StreamSpec& spec() const { return spec_; }
   uint64_t slices() const { return number_ + (has_data_ ? 1 : 0); }

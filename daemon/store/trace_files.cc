@@ -97,6 +97,10 @@ void TraceFiles::Remove() {
     if (aged_log_) [[maybe_unused]]
       const Status removed = aged_log_->Remove();
   }
+  Settle();
+  for (File& file : files_) {
+    if (file.folder != nullptr) file.slices->RemoveAll();
+  }
   for (const auto& [path, bytes] : control_) {
     if (path != kManifest) spec_.budget->Change(BlocksOf(bytes), 0);
     std::string name;

@@ -53,7 +53,7 @@ class TraceFiles : private SliceKeeper {
   void Settle() { spec_.budget->Leave(this); }
   // Nothing comes any more, and nothing ages: what was for that only goes.
   void Complete();
-  // Removes what Create() and Replace() made.
+  // Removes all that it has made; after Finish().
   void Remove();
 
   TraceRecord Record() const;

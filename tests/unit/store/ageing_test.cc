@@ -311,6 +311,10 @@ TEST_F(AgeingTest, WhatIsDiscardedIsGivenBack) {
   EXPECT_GT(budget_->used_bytes() + 1, 0U);
   ASSERT_TRUE(files_->Replace({{.path = "device_0/info.json.0", .content = std::string(5000, ' ')}}).ok());
   EXPECT_GE(budget_->used_bytes(), 8192U + 4096U);
+  Add(0, "f");
+  for (uint64_t tick = 1; tick <= 50; ++tick) Store(0, tick * 10 * kMs, 4000);
+  files_->Finish();
+  ASSERT_GT(SlicesOf(Data(), "f").size(), 1U);
   files_->Remove();
   EXPECT_EQ(budget_->used_bytes(), 0U);
 }

@@ -449,6 +449,15 @@ TEST_F(TraceWriterTest, DiscardRemovesOurFilesAndNothingElse) {
   harness.Discard(kTrace);
   EXPECT_TRUE(fs::is_empty(dir_.path()));
 
+  // What has been stored already goes with it.
+  ASSERT_TRUE(harness.Open(kTrace, SpecIn(dir_), control).ok());
+  harness.writer().AddStream({kTrace, 0}, StreamOf("device_0", "f"));
+  chunk::Pipe& pipe = harness.writer().AddPipe("test", 4096, 4);
+  for (int i = 0; i < 10; ++i) PushData(pipe, {kTrace, 0}, std::string(1000, 'a'), 1);
+  EXPECT_EQ(harness.Flush(kTrace).streams.at(0).records, 10U);
+  harness.Discard(kTrace);
+  EXPECT_TRUE(fs::is_empty(dir_.path()));
+
   ASSERT_TRUE(harness.Open(kTrace, SpecIn(dir_), control).ok());
   std::ofstream(Root() / "device_0" / "notes") << "the user's";
   harness.Discard(kTrace);
