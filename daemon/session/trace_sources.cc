@@ -29,6 +29,18 @@ std::string ReasonIn(const std::string& note, const std::string& kind) {
   return "";
 }
 
+store::StreamSpec::Records RecordsOf(const format::StreamFormat& format) {
+  switch (format.framing) {
+    case format::Framing::kFixed:
+      return store::StreamSpec::Records::kFixed;
+    case format::Framing::kLines:
+      return store::StreamSpec::Records::kLines;
+    case format::Framing::kOpaque:
+      break;
+  }
+  return store::StreamSpec::Records::kAnyhow;
+}
+
 }  // namespace
 
 void Trace::StartSources(std::function<void()> done) {
@@ -117,6 +129,8 @@ void Trace::StartChannel(Channel& channel, std::function<void()> done) {
   if (channel.start.format != nullptr) {
     spec.every_slice_header = channel.start.format->every_slice_header;
     spec.first_slice_header = channel.start.format->first_slice_header;
+    spec.records = RecordsOf(*channel.start.format);
+    spec.record_bytes = channel.start.format->record_bytes;
   }
   writer_->thread->AddStream(channel.key, std::move(spec));
 

@@ -107,13 +107,20 @@ class Posix final : public FileSystem {
   }
 
   // A SIGKILL ends a running write(2) between two pages. A file that then ends inside a record is garbage
-  // from its first byte to the vendor's reader, which aligns to the end. So the part in the last page, which
-  // is written whole or not at all, goes first: it gives the file its new size, and a kill can only leave
-  // zeros before it.
-  Status Append(int fd, uint64_t size, const void* data, size_t bytes) override {
+  // from its first byte to the vendor's reader, which aligns to the end. So of what must not be cut at a
+  // page's edge, the part in the last page, which is written whole or not at all, goes first: it gives the
+  // file its new size, and a kill can only leave zeros before it.
+  Status Append(int fd, uint64_t size, const void* data, size_t bytes, size_t at_once) override {
     static const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-    if (bytes == 0) return {};
     const auto* from = static_cast<const std::byte*>(data);
+    if (at_once > 0) {
+      at_once = std::min(at_once, bytes);
+      PROFD_RETURN_IF_ERROR(WriteAt(fd, from, at_once, size));
+      from += at_once;
+      size += at_once;
+      bytes -= at_once;
+    }
+    if (bytes == 0) return {};
     const uint64_t last_page = (size + bytes - 1) / page * page;
     const size_t head = last_page > size ? static_cast<size_t>(last_page - size) : 0;
     PROFD_RETURN_IF_ERROR(WriteAt(fd, from + head, bytes - head, size + head));

@@ -29,8 +29,9 @@ class FileSystem {
   // A regular file made by CreateFile() earlier, for writing.
   virtual base::Result<base::UniqueFd> OpenFile(int dir, const std::string& name) = 0;
   // Extends a file of `size` bytes by all of `data`. After an error the file may be longer than `size` by
-  // anything: Truncate() it. A kill in the middle never leaves a size between the two.
-  virtual base::Status Append(int fd, uint64_t size, const void* data, size_t bytes) = 0;
+  // anything: Truncate() it. The file may end at any page's edge within the first `at_once` bytes when a kill
+  // comes in the middle, else only where `data` begins or ends, or where `at_once` is over.
+  virtual base::Status Append(int fd, uint64_t size, const void* data, size_t bytes, size_t at_once) = 0;
   // Replaces bytes that the file has, or has room reserved for.
   virtual base::Status Overwrite(int fd, uint64_t offset, const void* data, size_t bytes) = 0;
   // Takes room for the file's first `bytes` bytes without changing its size; an error where there is none, Ok

@@ -84,8 +84,8 @@ Result<UniqueFd> FlushedFileSystem::CreateFile(int dir, const std::string& name)
   return made.ok() ? Named(dir, name, std::move(made).value()) : std::move(made);
 }
 
-Status FlushedFileSystem::Append(int fd, uint64_t size, const void* data, size_t bytes) {
-  PROFD_RETURN_IF_ERROR(fs_.Append(fd, size, data, bytes));
+Status FlushedFileSystem::Append(int fd, uint64_t size, const void* data, size_t bytes, size_t at_once) {
+  PROFD_RETURN_IF_ERROR(fs_.Append(fd, size, data, bytes, at_once));
   appended_ += bytes;
   return Touch(fd);
 }

@@ -29,7 +29,7 @@ class FlushedFileSystem final : public FileSystem {
   base::Result<base::UniqueFd> MakeDir(int parent, const std::string& name) override;
   base::Result<base::UniqueFd> CreateFile(int dir, const std::string& name) override;
   base::Result<base::UniqueFd> OpenFile(int dir, const std::string& name) override;
-  base::Status Append(int fd, uint64_t size, const void* data, size_t bytes) override;
+  base::Status Append(int fd, uint64_t size, const void* data, size_t bytes, size_t at_once) override;
   base::Status Overwrite(int fd, uint64_t offset, const void* data, size_t bytes) override;
   base::Status Reserve(int fd, uint64_t bytes) override { return fs_.Reserve(fd, bytes); }
   base::Status Exchange(int dir, const std::string& one, const std::string& other) override;

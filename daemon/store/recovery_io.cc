@@ -123,7 +123,7 @@ Result<uint64_t> EndDiskFile(int dir, const std::string& name, uid_t uid, uint64
   std::string last(line.size(), '\0');
   last.resize(ReadAt(fd.get(), reinterpret_cast<std::byte*>(last.data()), last.size(), size - line.size()));
   if (last == line) return uint64_t{0};
-  PROFD_RETURN_IF_ERROR(PosixFileSystem().Append(fd.get(), size, line.data(), line.size()));
+  PROFD_RETURN_IF_ERROR(PosixFileSystem().Append(fd.get(), size, line.data(), line.size(), 0));
   return line.size();
 }
 

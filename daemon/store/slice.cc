@@ -1,6 +1,9 @@
 #include "daemon/store/slice.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "base/clock.h"
@@ -32,7 +35,7 @@ Status ReplaceFile(FileSystem& fs, OpenFiles& open, int dir, const std::string& 
     file = open.Try(create);
   }
   Status status = file.status();
-  if (status.ok()) status = fs.Append(file->get(), 0, content.data(), content.size());
+  if (status.ok()) status = fs.Append(file->get(), 0, content.data(), content.size(), 0);
   if (status.ok()) status = fs.Rename(dir, beside, name);
   if (!status.ok() && file.ok()) {
     [[maybe_unused]] const Status removed = fs.Remove(dir, beside);  // the first error is the one to report
@@ -66,7 +69,7 @@ void SliceWriter::Fit() {
 Status SliceWriter::Append(const std::byte* data, size_t bytes) {
   if (name_.empty()) allocated_ = 0;
   Status status = OpenTail();
-  if (status.ok()) status = Extend(data, bytes);
+  if (status.ok()) status = Extend(data, bytes, AtOnce(data, bytes));
   Measure();
   if (status.ok()) has_data_ = true;
   return Named(std::move(status));
@@ -169,11 +172,27 @@ Status SliceWriter::OpenTail() {
   PROFD_RETURN_IF_ERROR(Repair());
   if (size_ > 0) return {};
   const std::string header = Header();
-  return header.empty() ? Status::Ok() : Extend(header.data(), header.size());
+  return header.empty() ? Status::Ok() : Extend(header.data(), header.size(), 0);
 }
 
-Status SliceWriter::Extend(const void* data, size_t bytes) {
-  Status status = fs_.Append(file_.Use(), size_, data, bytes);
+// How much of `data` can be cut at any page's edge without cutting a record: all of it where records fill
+// pages, else what is before the record that lies across the first edge.
+size_t SliceWriter::AtOnce(const std::byte* data, size_t bytes) const {
+  static const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t to_edge = page - size_ % page;
+  if (bytes <= to_edge) return bytes;
+  if (spec_.records == StreamSpec::Records::kFixed) {
+    const bool fills_pages = page % spec_.record_bytes == 0 && size_ % spec_.record_bytes == 0;
+    return fills_pages ? bytes : to_edge / spec_.record_bytes * spec_.record_bytes;
+  }
+  if (spec_.records == StreamSpec::Records::kLines) {
+    return std::string_view(reinterpret_cast<const char*>(data), to_edge).rfind('\n') + 1;  // npos + 1 is 0
+  }
+  return 0;
+}
+
+Status SliceWriter::Extend(const void* data, size_t bytes, size_t at_once) {
+  Status status = fs_.Append(file_.Use(), size_, data, bytes, at_once);
   if (status.ok()) {
     size_ += bytes;
     return status;

@@ -83,17 +83,19 @@ TEST_F(FileSystemTest, AppendsAcrossPagesInOrder) {
        {size_t{1}, page - 1, page, page + 1, 2 * page - 1, 3 * page, size_t{7}, 5 * page - 7, page}) {
     std::string piece(bytes, '\0');
     for (size_t i = 0; i < bytes; ++i) piece[i] = static_cast<char>('a' + (expected.size() + i) % 23);
-    ASSERT_TRUE(fs_.Append(file.get(), expected.size(), piece.data(), piece.size()).ok());
+    // All of it cut nowhere, some of it, or none.
+    const size_t at_once = (expected.size() % 3) * piece.size() / 2;
+    ASSERT_TRUE(fs_.Append(file.get(), expected.size(), piece.data(), piece.size(), at_once).ok());
     expected += piece;
     ASSERT_EQ(ReadFile(dir_.path() / "file"), expected);
   }
-  ASSERT_TRUE(fs_.Append(file.get(), expected.size(), nullptr, 0).ok());
+  ASSERT_TRUE(fs_.Append(file.get(), expected.size(), nullptr, 0, 0).ok());
   EXPECT_EQ(fs::file_size(dir_.path() / "file"), expected.size());
 }
 
 TEST_F(FileSystemTest, SaysWhatFailed) {
   const UniqueFd read_only(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  const base::Status status = fs_.Append(read_only.get(), 0, "x", 1);
+  const base::Status status = fs_.Append(read_only.get(), 0, "x", 1, 0);
   EXPECT_FALSE(status.ok());
   EXPECT_NE(status.message().find("write"), std::string::npos);
   fs::create_directories(dir_.path() / "dir" / "below");

@@ -36,7 +36,7 @@ class FlusherTest : public ::testing::Test {
   void Write(FlushedFileSystem& fs, const std::string& name) {
     const auto file = fs.CreateFile(fd_.get(), name);
     ASSERT_TRUE(file.ok());
-    ASSERT_TRUE(fs.Append(file->get(), 0, "data", 4).ok());
+    ASSERT_TRUE(fs.Append(file->get(), 0, "data", 4, 0).ok());
     fs.Closed(file->get());
   }
   void WaitFor(int syncs) const {
@@ -58,7 +58,7 @@ TEST_F(FlusherTest, FlushesFilesAndTheirFolderOnce) {
   Flusher flusher(disk_.fs, Durability::kPeriodic, 20 * kMs);
   FlushedFileSystem fs(disk_.fs, &flusher);
   const auto file = fs.CreateFile(fd_.get(), "f");
-  for (uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(fs.Append(file->get(), i, "x", 1).ok());
+  for (uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(fs.Append(file->get(), i, "x", 1, 0).ok());
   WaitFor(2);
   EXPECT_LE(disk_.syncs, 4);
 }
@@ -77,7 +77,7 @@ TEST_F(FlusherTest, AlwaysIsFlushedBeforeItCounts) {
   FlushedFileSystem fs(disk_.fs, &flusher);
   const auto file = fs.CreateFile(fd_.get(), "f");
   EXPECT_EQ(disk_.syncs, 1);  // of its name
-  ASSERT_TRUE(fs.Append(file->get(), 0, "x", 1).ok());
+  ASSERT_TRUE(fs.Append(file->get(), 0, "x", 1, 0).ok());
   EXPECT_EQ(disk_.syncs, 2);
   ASSERT_TRUE(fs.Rename(fd_.get(), "f", "g").ok());
   EXPECT_EQ(disk_.syncs, 3);
@@ -96,7 +96,7 @@ TEST_F(FlusherTest, SlicesWhenTheyAreClosed) {
   Flusher flusher(disk_.fs, Durability::kSlice, 0);
   FlushedFileSystem fs(disk_.fs, &flusher);
   const auto open = fs.CreateFile(fd_.get(), "open");
-  ASSERT_TRUE(fs.Append(open->get(), 0, "x", 1).ok());
+  ASSERT_TRUE(fs.Append(open->get(), 0, "x", 1, 0).ok());
   Write(fs, "closed");
   WaitFor(1);
   EXPECT_EQ(disk_.syncs, 1);
@@ -134,7 +134,7 @@ TEST_F(FlusherTest, WhatALongTraceClosesLeavesMemory) {
   while (disk_.evictions < 2) std::this_thread::yield();
   {
     const auto open = fs.CreateFile(fd_.get(), "open");
-    ASSERT_TRUE(fs.Append(open->get(), 0, "x", 1).ok());
+    ASSERT_TRUE(fs.Append(open->get(), 0, "x", 1, 0).ok());
   }
   WaitFor(6);
   EXPECT_EQ(disk_.evictions, 2);

@@ -1,5 +1,10 @@
 #include "daemon/store/slice.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
 #include <random>
 
 #include "format/prof_dir.h"
@@ -270,6 +275,77 @@ TEST_F(SliceTest, ADescriptorShortageIsMetByClosingFiles) {
   }
   for (const auto& stream : streams) ASSERT_TRUE(Append(*stream, "y").ok());
   for (int i = 0; i < 12; ++i) EXPECT_EQ(JoinSlices(dir_.path(), "s" + std::to_string(i)), "xy");
+}
+
+// Records of `bytes` that say where they are, appended `at_a_time` until a kill comes. What they have left.
+std::string KilledWhileAppending(SliceWriter& slices, size_t bytes, size_t at_a_time, useconds_t after_us,
+                                 const fs::path& file) {
+  std::array<int, 2> begun{};
+  EXPECT_EQ(::pipe2(begun.data(), O_CLOEXEC), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::string data;
+    for (uint64_t record = 1;;) {
+      data.clear();
+      for (size_t i = 0; i < at_a_time; ++i, ++record) {
+        std::string one(bytes, '#');
+        std::memcpy(one.data(), &record, sizeof record);
+        data += one;
+      }
+      if (!slices.Append(reinterpret_cast<const std::byte*>(data.data()), data.size()).ok()) ::_exit(1);
+      if (record == at_a_time + 1 && ::write(begun[1], "x", 1) != 1) ::_exit(1);
+    }
+  }
+  char ready = 0;
+  EXPECT_EQ(::read(begun[0], &ready, 1), 1);
+  ::usleep(after_us);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  for (const int end : begun) ::close(end);
+  return ReadFile(file);
+}
+
+TEST_F(SliceTest, AKillLeavesWholeRecordsThatFillPages) {
+  constexpr size_t kBytes = 64;
+  for (int round = 0; round < 60; ++round) {
+    StreamSpec spec = StreamOf("device_0", "f" + std::to_string(round));
+    spec.records = StreamSpec::Records::kFixed;
+    spec.record_bytes = kBytes;
+    const auto slices = Make(std::move(spec), 1ull << 40);
+    const fs::path file = dir_.path() / ("f" + std::to_string(round) + ".slice_0");
+    const std::string left =
+        KilledWhileAppending(*slices, kBytes, 1000, static_cast<useconds_t>(37 * round), file);
+    ASSERT_EQ(left.size() % kBytes, 0U);
+    for (uint64_t record = 1; record <= left.size() / kBytes; ++record) {
+      std::string expected(kBytes, '#');
+      std::memcpy(expected.data(), &record, sizeof record);
+      ASSERT_EQ(left.substr((record - 1) * kBytes, kBytes), expected) << round << " " << record;
+    }
+    fs::remove(file);
+  }
+}
+
+// The one across a page's edge takes two writes: its begin may be missing, nothing else may.
+TEST_F(SliceTest, AKillLeavesAtMostOneRecordUnfinished) {
+  constexpr size_t kBytes = 24;
+  for (int round = 0; round < 60; ++round) {
+    StreamSpec spec = StreamOf("device_0", "f" + std::to_string(round));
+    spec.records = StreamSpec::Records::kFixed;
+    spec.record_bytes = kBytes;
+    const auto slices = Make(std::move(spec), 1ull << 40);
+    const fs::path file = dir_.path() / ("f" + std::to_string(round) + ".slice_0");
+    const std::string left =
+        KilledWhileAppending(*slices, kBytes, 100, static_cast<useconds_t>(37 * round), file);
+    ASSERT_EQ(left.size() % kBytes, 0U);
+    int unfinished = 0;
+    for (uint64_t record = 1; record <= left.size() / kBytes; ++record) {
+      std::string expected(kBytes, '#');
+      std::memcpy(expected.data(), &record, sizeof record);
+      unfinished += left.substr((record - 1) * kBytes, kBytes) != expected;
+    }
+    ASSERT_LE(unfinished, 1) << round;
+    fs::remove(file);
+  }
 }
 
 // A user may do what he likes in his own directory; profd must not be led elsewhere by it.

@@ -229,10 +229,10 @@ class FaultyFileSystem : public FileSystem {
     PROFD_RETURN_IF_ERROR(before("open"));
     return real_.OpenFile(dir, name);
   }
-  base::Status Append(int fd, uint64_t size, const void* data, size_t bytes) override {
+  base::Status Append(int fd, uint64_t size, const void* data, size_t bytes, size_t at_once) override {
     const base::Status status = before("append");
-    if (status.ok()) return real_.Append(fd, size, data, bytes);
-    EXPECT_TRUE(real_.Append(fd, size, data, std::min(bytes, part(bytes))).ok());
+    if (status.ok()) return real_.Append(fd, size, data, bytes, at_once);
+    EXPECT_TRUE(real_.Append(fd, size, data, std::min(bytes, part(bytes)), at_once).ok());
     return status;
   }
   base::Result<uint64_t> AllocatedBytes(int dir, const std::string& name) override {
