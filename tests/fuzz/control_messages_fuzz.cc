@@ -1,5 +1,5 @@
-// Every message that a client or an agent sends, from its bytes to the plan: what is accepted is within its
-// bounds and plain text, what is not has one line that says why.
+// Every message that a client, an agent or another node sends, from its bytes to the plan: what is accepted
+// is within its bounds and plain text, what is not has one line that says why.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "daemon/config/config.h"
 #include "daemon/rpc/convert.h"
 #include "daemon/rpc/convert_agent.h"
+#include "daemon/rpc/relay_check.h"
 #include "daemon/session/plan.h"
 #include "daemon/session/spec_check.h"
 
@@ -73,6 +74,17 @@ void Register(const v1::AgentMessage& message) {
   }
 }
 
+void Relay(const v1::RelayRequest& request) {
+  profd::auth::Caller operator_of_many;
+  operator_of_many.role = profd::auth::Role::kOperator;
+  const profd::base::Status may = CheckRelay(operator_of_many, request, {"node*", "gpu[0-9]:9478"});
+  PROFD_CHECK(may.ok() || !may.message().empty());
+  if (!may.ok()) return;
+  PROFD_CHECK(request.calls_size() <= 4096);
+  for (const v1::RelayCall& call : request.calls())
+    PROFD_CHECK(call.host().starts_with("node") || call.host().starts_with("gpu"));
+}
+
 template <typename Message, typename Use>
 void As(std::string_view bytes, Use use) {
   Message message;
@@ -85,7 +97,7 @@ void As(std::string_view bytes, Use use) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  switch (data[0] % 4) {
+  switch (data[0] % 5) {
     case 0:
       As<v1::StartRequest>(bytes, Start);
       break;
@@ -100,8 +112,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         PROFD_CHECK(order->all_devices == order->lease.devices.empty());
       });
       break;
-    default:
+    case 3:
       As<v1::AgentMessage>(bytes, Register);
+      break;
+    default:
+      As<v1::RelayRequest>(bytes, Relay);
   }
   return 0;
 }
