@@ -44,6 +44,7 @@ class CsvOutput : public Output {
 
   void Spans(const format::SpanBatch& batch) override { spans_.Add(batch); }
 
+  bool shows_overlap() const override { return false; }
   base::Status status() const override { return folder_.status(); }
   uint64_t bytes() const override { return folder_.bytes(); }
   uint64_t left_out() const override {

@@ -246,6 +246,7 @@ void Work(const Capture& capture, const ExportOptions& options, const Wanted& wa
   sinks.texts = &texts;
   sinks.report = &share.report;
   sinks.progress = &progress;
+  sinks.overlap = std::ranges::any_of(share.outputs, &Output::shows_overlap);
   Decode(capture, wanted, options.vendor_compatible, sinks);
   share.given = tee.given();
   if (share.given == 0 && Narrowed(options)) return;  // a file of nothing would look like a result

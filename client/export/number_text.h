@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <concepts>
@@ -25,24 +26,32 @@ inline constexpr auto kPairs = [] {
   }
   return pairs;
 }();
+// The least number of so many digits, and one more; of none 0.
+inline constexpr auto kLeast = [] {
+  std::array<uint64_t, 20> least{};
+  for (uint64_t i = 1, power = 10; i < least.size(); ++i, power *= 10) least[i] = power;
+  return least;
+}();
+// Of zero one.
+inline int DigitCount(uint64_t value) {
+  const int surely = std::bit_width(value | 1) * 1233 >> 12;  // bits × log10(2)
+  return surely + static_cast<int>(value >= kLeast[static_cast<size_t>(surely)]);
+}
 inline void WritePair(char* at, uint64_t value) { std::memcpy(at, kPairs.data() + 2 * value, 2); }
 }  // namespace number_text_internal
 
 inline char* WriteInteger(char* at, std::unsigned_integral auto given) {
   using namespace number_text_internal;
   uint64_t value = given;
-  if (value < 10) {
-    *at = static_cast<char>('0' + value);
-    return at + 1;
+  char* const end = at + DigitCount(value);
+  char* to = end;
+  for (; value >= 100; value /= 100) WritePair(to -= 2, value % 100);
+  if (value >= 10) {
+    WritePair(to - 2, value);
+  } else {
+    to[-1] = static_cast<char>('0' + value);
   }
-  // From its end on; what is behind the digits is of no meaning, and copied for the sake of a fixed size.
-  constexpr size_t kMost = 20;
-  char text[2 * kMost] = {};
-  size_t first = kMost;
-  for (; value >= 10; value /= 100) WritePair(text + (first -= 2), value % 100);
-  if (value > 0) text[--first] = static_cast<char>('0' + value);
-  std::memcpy(at, text + first, kMost);
-  return at + (kMost - first);
+  return end;
 }
 inline char* WriteInteger(char* at, std::signed_integral auto value) {
   if (value >= 0) return WriteInteger(at, static_cast<uint64_t>(value));

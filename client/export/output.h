@@ -45,6 +45,8 @@ class Output : public format::RowSink, public format::SpanSink, public ProfileSi
   virtual uint64_t bytes() const = 0;
   // Where it all went, once finished; none: where it was told to.
   virtual std::vector<std::string> files() const { return {}; }
+  // Whether it shows when devices computed and communicated: spans of kOverlap.
+  virtual bool shows_overlap() const { return true; }
   // Rows and spans it had no place for.
   virtual uint64_t left_out() const { return 0; }
 };

@@ -166,7 +166,7 @@ void Decode(const Capture& capture, const Wanted& wanted, bool vendor_compatible
   Sinks sieved = sinks;
   sieved.rows = &sieve;
   Overlap overlap(sieve, *sinks.texts);
-  sieved.spans = &overlap;
+  sieved.spans = sinks.overlap ? static_cast<format::SpanSink*>(&overlap) : &sieve;
   const auto report_stray = [&](const char* where) {
     if (const uint64_t stray = sieve.TakeStray(); stray > 0) {
       sinks.report->Skip({where, 0, 0, stray, "with a time outside of the collection"});

@@ -23,6 +23,7 @@ struct Sinks {
   format::Texts* texts = nullptr;
   Report* report = nullptr;
   Progress* progress = nullptr;
+  bool overlap = true;  // somebody wants spans of kOverlap
 };
 
 // The host, the devices by their numbers, then what agents recorded; the streams of each by name. Memory is
