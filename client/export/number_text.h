@@ -37,21 +37,17 @@ inline int DigitCount(uint64_t value) {
   const int surely = std::bit_width(value | 1) * 1233 >> 12;  // bits × log10(2)
   return surely + static_cast<int>(value >= kLeast[static_cast<size_t>(surely)]);
 }
-inline void WritePair(char* at, uint64_t value) { std::memcpy(at, kPairs.data() + 2 * value, 2); }
+// value < 10^digits
+inline char* Write(char* at, uint64_t value, int digits) {
+  int left = digits;
+  for (; left >= 2; left -= 2, value /= 100) std::memcpy(at + left - 2, kPairs.data() + 2 * (value % 100), 2);
+  if (left == 1) at[0] = static_cast<char>('0' + value % 10);
+  return at + digits;
+}
 }  // namespace number_text_internal
 
-inline char* WriteInteger(char* at, std::unsigned_integral auto given) {
-  using namespace number_text_internal;
-  uint64_t value = given;
-  char* const end = at + DigitCount(value);
-  char* to = end;
-  for (; value >= 100; value /= 100) WritePair(to -= 2, value % 100);
-  if (value >= 10) {
-    WritePair(to - 2, value);
-  } else {
-    to[-1] = static_cast<char>('0' + value);
-  }
-  return end;
+inline char* WriteInteger(char* at, std::unsigned_integral auto value) {
+  return number_text_internal::Write(at, value, number_text_internal::DigitCount(value));
 }
 inline char* WriteInteger(char* at, std::signed_integral auto value) {
   if (value >= 0) return WriteInteger(at, static_cast<uint64_t>(value));
@@ -62,10 +58,7 @@ inline char* WriteInteger(char* at, std::signed_integral auto value) {
 // Exactly `Digits` digits, leading zeros included; value < 10^Digits.
 template <int Digits>
 inline char* WriteDigits(char* at, uint64_t value) {
-  int left = Digits;
-  for (; left >= 2; left -= 2, value /= 100) number_text_internal::WritePair(at + left - 2, value % 100);
-  if (left == 1) at[0] = static_cast<char>('0' + value % 10);
-  return at + Digits;
+  return number_text_internal::Write(at, value, Digits);
 }
 
 // Nanoseconds as microseconds with 3 decimals.
