@@ -249,11 +249,14 @@ uint64_t FixedEnd(const StreamFormat& format, Bytes window, uint64_t at, uint64_
   return end;
 }
 
-uint64_t TextEnd(const FileShape& shape, Bytes window, uint64_t at, uint64_t page, uint64_t zeros) {
+uint64_t TextEnd(const FileShape& shape, Bytes window, uint64_t at, uint64_t page, uint64_t zeros,
+                 uint64_t page_bytes) {
   std::string_view text = AsText(window);
   if (zeros < page) text = text.substr(0, zeros - at);
   while (!text.empty() && text.back() == '\0') text.remove_suffix(1);
-  if (text.size() == window.size() && text.ends_with('\n')) return at + window.size();
+  // Several lines may have been cut between two of them, at a page's edge only.
+  const bool may_be_cut = !shape.row.empty() && (at + window.size()) % page_bytes == 0;
+  if (text.size() == window.size() && text.ends_with('\n') && !may_be_cut) return at + window.size();
   const size_t line = text.rfind('\n');
   if (line == std::string_view::npos) return at == 0 ? 0 : at + window.size();
   text = text.substr(0, line + 1);
@@ -292,7 +295,7 @@ uint64_t WholeEnd(const FileShape& shape, Bytes window, uint64_t window_at, uint
     case What::kFixed:
       return FixedEnd(*shape.format, window, window_at, page, zeros, page_bytes);
     case What::kText:
-      return TextEnd(shape, window, window_at, page, zeros);
+      return TextEnd(shape, window, window_at, page, zeros, page_bytes);
     case What::kLanes:
     case What::kNames:
       return BlocksEnd(window, window_at, page);

@@ -90,9 +90,10 @@ class StreamCheck {
   std::map<uint32_t, uint64_t> lane_records_;
 };
 
-// Where the whole records of a file end whose writer was killed. A killed append may have left its last page, and
-// zeros up to there (daemon/store/slice.cc); `page_bytes` is the writer's. `window` is the end of the
-// file, from `window_at` on: a record edge of kFixed, a multiple of 8 else.
+// Where the whole records of a file end whose writer was killed. A killed append may have ended at a page's
+// edge, or have left its last page and zeros up to there (daemon/store/slice.cc); `page_bytes` is the
+// writer's. `window` is the end of the file, from `window_at` on: a record edge of kFixed, a multiple of 8
+// else.
 uint64_t WholeEnd(const FileShape& shape, std::span<const std::byte> window, uint64_t window_at,
                   uint64_t page_bytes);
 

@@ -34,7 +34,7 @@ store::StreamSpec::Records RecordsOf(const format::StreamFormat& format) {
     case format::Framing::kFixed:
       return store::StreamSpec::Records::kFixed;
     case format::Framing::kLines:
-      return store::StreamSpec::Records::kLines;
+      return store::StreamSpec::Records::kText;
     case format::Framing::kOpaque:
       break;
   }
@@ -97,6 +97,7 @@ void Trace::StartHost(std::function<void()> done) {
     // The vendor's reader counts the lines of a slice from its start_time, so there must be one slice; and
     // without its names the rest of a profile means nothing.
     spec->one_slice = file == "host_disk.data" || file == format::kCpuProfileNamesFile;
+    spec->records = store::StreamSpec::Records::kText;
     spec->stats = std::move(stats);
     return std::shared_ptr<const void>(spec, spec.get());
   };

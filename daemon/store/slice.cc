@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "base/clock.h"
@@ -69,7 +68,7 @@ void SliceWriter::Fit() {
 Status SliceWriter::Append(const std::byte* data, size_t bytes) {
   if (name_.empty()) allocated_ = 0;
   Status status = OpenTail();
-  if (status.ok()) status = Extend(data, bytes, AtOnce(data, bytes));
+  if (status.ok()) status = Extend(data, bytes, AtOnce(bytes));
   Measure();
   if (status.ok()) has_data_ = true;
   return Named(std::move(status));
@@ -175,9 +174,10 @@ Status SliceWriter::OpenTail() {
   return header.empty() ? Status::Ok() : Extend(header.data(), header.size(), 0);
 }
 
-// How much of `data` can be cut at any page's edge without cutting a record: all of it where records fill
-// pages, else what is before the record that lies across the first edge.
-size_t SliceWriter::AtOnce(const std::byte* data, size_t bytes) const {
+// How much of `data` may be cut at any page's edge: all of it where records fill pages, else what is before
+// the record that lies across the first edge. Text may be cut, which every reader of text knows how to
+// take; zeros in front of its rest would be worse.
+size_t SliceWriter::AtOnce(size_t bytes) const {
   static const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const size_t to_edge = page - size_ % page;
   if (bytes <= to_edge) return bytes;
@@ -185,10 +185,7 @@ size_t SliceWriter::AtOnce(const std::byte* data, size_t bytes) const {
     const bool fills_pages = page % spec_.record_bytes == 0 && size_ % spec_.record_bytes == 0;
     return fills_pages ? bytes : to_edge / spec_.record_bytes * spec_.record_bytes;
   }
-  if (spec_.records == StreamSpec::Records::kLines) {
-    return std::string_view(reinterpret_cast<const char*>(data), to_edge).rfind('\n') + 1;  // npos + 1 is 0
-  }
-  return 0;
+  return spec_.records == StreamSpec::Records::kText ? bytes : 0;
 }
 
 Status SliceWriter::Extend(const void* data, size_t bytes, size_t at_once) {

@@ -52,7 +52,7 @@ class SliceWriter {
   base::Status Mark();
   base::Status OpenTail();
   base::Status Extend(const void* data, size_t bytes, size_t at_once);
-  size_t AtOnce(const std::byte* data, size_t bytes) const;
+  size_t AtOnce(size_t bytes) const;
   base::Status Repair();
   std::string Header() const;
   base::Status Named(base::Status status) const;

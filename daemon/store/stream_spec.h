@@ -18,8 +18,8 @@ struct StreamSpec {
   std::string every_slice_header;
   // Other text kinds: a header line for the first slice only.
   std::string first_slice_header;
-  // Where a record ends, which is where a kill may cut the file.
-  enum class Records : uint8_t { kAnyhow, kFixed, kLines };
+  // What a kill may cut at a page's edge: between fixed records, within text, nothing else.
+  enum class Records : uint8_t { kAnyhow, kFixed, kText };
   Records records = Records::kAnyhow;
   uint32_t record_bytes = 0;  // kFixed; the file has no header then
   // RoCE and DVPP: the vendor's reader keeps the last slice only, so one growing file.

@@ -195,6 +195,13 @@ TEST(WholeEnd, Text) {
   EXPECT_EQ(WholeEnd(mem, Text(std::string("1 2\n\0\0\0", 7)), 0, kPage), 4U);
   // A record of several lines whose last are missing.
   EXPECT_EQ(WholeEnd(ShapeOf("host", "host_cpu.data", 0), Text("time 1\na\ntime 2\nb\nc"), 0, kPage), 9U);
+  // Which cannot be told from one that is whole, but by where the file ends.
+  Bytes rows = Text("time 1\na\ntime 2\n");
+  while (rows.size() < kPage) Add(rows, "b\n");
+  ASSERT_EQ(rows.size(), kPage);
+  EXPECT_EQ(WholeEnd(ShapeOf("host", "host_cpu.data", 0), rows, 0, kPage), 9U);
+  Add(rows, "b\n");
+  EXPECT_EQ(WholeEnd(ShapeOf("host", "host_cpu.data", 0), rows, 0, kPage), kPage + 2);
   Bytes file;
   while (file.size() < 3 * kPage) Add(file, "123 45678901\n");
   EXPECT_EQ(WholeEnd(mem, Torn(file, 13 * 100, 0), 0, kPage), 1300U);
