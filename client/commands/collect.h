@@ -1,6 +1,8 @@
 // Sessions and programs for verbs that do more with them than to show them.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <vector>
 
@@ -11,8 +13,9 @@ namespace profd::client {
 // As RunStart, without a word about what went well: `session` gets its newest state.
 ExitCode Collect(const Common& common, const StartOptions& options, v1::SessionInfo* session);
 
-// Puts the agent into the environment, for the program that this process becomes or starts.
-base::Status PutAgentInPlace(const Common& common, const std::vector<std::string>& labels);
+// Puts the agent into the environment, for the program that this process becomes or starts: a child of
+// `parent`, which is registered from its begin on.
+base::Status PutAgentInPlace(const Common& common, const std::vector<std::string>& labels, pid_t parent);
 
 // What a command line of the vendor's msprof says: options by their names in the table, the program with its
 // arguments, and options that are not the vendor's.

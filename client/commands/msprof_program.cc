@@ -2,6 +2,7 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -132,11 +134,39 @@ void AwaitAgent(ControlClient& control, const Program& program) {
   }
 }
 
-// Starts and stops by words on the standard input.
+// Tells what of the options' kinds is not recorded, and why. True when somebody asked for one of them.
+bool TellSkipped(const Given& asked, const Given& given, const v1::SessionInfo& session) {
+  bool unmet = false;
+  std::map<std::string, std::string> options_of;  // by reason
+  for (const options::Wish& wish : options::WishesOf(given, 0).kinds) {
+    for (const v1::KindState& kind : session.kinds()) {
+      if (kind.kind() != wish.kind || kind.verdict() != v1::VERDICT_SKIPPED) continue;
+      std::string& names = options_of[kind.reason()];
+      const std::string name = "--" + std::string(wish.option->name);
+      if (names.find(name) == std::string::npos) names += (names.empty() ? "" : ", ") + name;
+      unmet = unmet || asked.contains(wish.option->name);
+    }
+  }
+  for (const auto& [reason, names] : options_of) Note(names + ": " + reason);
+  return unmet;
+}
+
+// Starts and stops by words on the standard input, until the processes have ended.
 class Dialogue {
  public:
   Dialogue(const Common& common, StartOptions options)
-      : common_(common), options_(std::move(options)), interrupted_(::eventfd(0, EFD_CLOEXEC)) {}
+      : common_(common), options_(std::move(options)), interrupted_(::eventfd(0, EFD_CLOEXEC)) {
+    for (const std::string& list : options_.pids) {
+      options::ForEachWord(
+          list,
+          [this](std::string_view word) {
+            const auto pid = static_cast<pid_t>(std::strtol(std::string(word).c_str(), nullptr, 10));
+            base::UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+            if (fd) targets_.push_back(std::move(fd));
+          },
+          ',');
+    }
+  }
 
   ExitCode Run() {
     const InterruptWatch interrupts([this](int) {
@@ -169,9 +199,18 @@ class Dialogue {
         while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.pop_back();
         return line;
       }
-      pollfd fds[] = {{STDIN_FILENO, POLLIN, 0}, {interrupted_.get(), POLLIN, 0}};
-      if (::poll(fds, 2, -1) < 0) continue;  // EINTR
+      std::vector<pollfd> fds = {{STDIN_FILENO, POLLIN, 0}, {interrupted_.get(), POLLIN, 0}};
+      for (const base::UniqueFd& target : targets_) fds.push_back({target.get(), POLLIN, 0});
+      if (::poll(fds.data(), fds.size(), -1) < 0) continue;  // EINTR
       if (fds[1].revents != 0) return std::nullopt;
+      for (size_t i = fds.size(); i-- > 2;) {
+        if (fds[i].revents != 0) targets_.erase(targets_.begin() + static_cast<ptrdiff_t>(i - 2));
+      }
+      if (fds.size() > 2 && targets_.empty()) {
+        Print("the program has ended\n");
+        return std::nullopt;
+      }
+      if (fds[0].revents == 0) continue;
       char piece[256];
       const ssize_t size = ::read(STDIN_FILENO, piece, sizeof piece);
       if (size <= 0) return std::nullopt;
@@ -196,12 +235,21 @@ class Dialogue {
     Result<Connection> connection = Connect(common_);
     if (!connection.ok()) return NoteCode(Fail(connection.status()));
     const Result<v1::StopReply> reply = connection->control->Stop(request);
-    if (!reply.ok()) return NoteCode(Fail(reply.status()));
-    for (const v1::SessionInfo& info : reply->sessions()) {
-      for (const std::string& directory : info.directories())
-        Print("stopped: data is saved in " + OneLine(directory) + "; profctl export " + OneLine(directory) +
-              "\n");
+    if (reply.ok()) {
+      for (const v1::SessionInfo& info : reply->sessions()) TellWhere(info);
+      return;
     }
+    // With its processes it ends by itself.
+    const Result<v1::SessionInfo> ended =
+        connection->control->Watch(request.session(), 0, [](const auto&) {});
+    if (!ended.ok() || ended->directories().empty()) return NoteCode(Fail(reply.status()));
+    TellWhere(*ended);
+  }
+
+  static void TellWhere(const v1::SessionInfo& info) {
+    for (const std::string& directory : info.directories())
+      Print("stopped: data is saved in " + OneLine(directory) + "; profctl export " + OneLine(directory) +
+            "\n");
   }
 
   void NoteCode(ExitCode code) {
@@ -211,6 +259,7 @@ class Dialogue {
   const Common& common_;
   const StartOptions options_;
   const base::UniqueFd interrupted_;
+  std::vector<base::UniqueFd> targets_;  // pidfds of those that have not ended
   std::string buffered_;
   std::string session_;
   ExitCode worst_ = ExitCode::kOk;
@@ -241,7 +290,7 @@ ExitCode RunWithProgram(const Common& common, const MsprofLine& line) {
   std::optional<Program> program;
   if (!command.empty()) {
     if (const Status set = SetEnvironment(given); !set.ok()) return Fail(set);
-    if (const Status placed = PutAgentInPlace(common, {}); !placed.ok()) return Fail(placed);
+    if (const Status placed = PutAgentInPlace(common, {}, ::getpid()); !placed.ok()) return Fail(placed);
     Result<Program> started = Program::Start(command);
     if (!started.ok()) return Fail(started.status());
     program = *started;
@@ -262,7 +311,9 @@ ExitCode RunWithProgram(const Common& common, const MsprofLine& line) {
   if (session.end_reason() == v1::END_REASON_STOPPED && !program->IsGone() && ::isatty(STDIN_FILENO) == 0)
     program->Interrupt();
   const int status = program->Wait();
-  const ExitCode concluded = Conclude(common, given, session, code);
+  const bool unmet = TellSkipped(line.given, given, session);
+  const ExitCode concluded =
+      Conclude(common, given, session, code == ExitCode::kOk && unmet ? ExitCode::kPartlyStarted : code);
   return status != 0 ? static_cast<ExitCode>(status) : concluded;
 }
 

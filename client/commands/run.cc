@@ -44,7 +44,8 @@ void Append(const char* name, char separator, const std::string& value) {
 
 }  // namespace
 
-base::Status PutAgentInPlace(const Common& common, const std::vector<std::string>& given_labels) {
+base::Status PutAgentInPlace(const Common& common, const std::vector<std::string>& given_labels,
+                             pid_t parent) {
   using base::Code;
   using base::Status;
   PROFD_ASSIGN_OR_RETURN(const std::string socket, SocketPath(common.socket, std::getenv("PROFD_ADDRESS")));
@@ -65,6 +66,7 @@ base::Status PutAgentInPlace(const Common& common, const std::vector<std::string
   ::setenv("MSTX_INJECTION_PATH", library->c_str(), 0);
   ::setenv("NVTX_INJECTION64_PATH", library->c_str(), 0);
   ::setenv("PROFD_ADDRESS", socket.c_str(), 1);
+  ::setenv("PROFD_AGENT_LAUNCHER", std::to_string(parent).c_str(), 1);
   Append("PYTHONPATH", ':', library->parent_path() / "profd" / "python");
   if (!labels.empty()) Append("PROFD_LABELS", ',', labels);
   return {};
@@ -75,7 +77,8 @@ ExitCode RunCommand(const Common& common, const RunOptions& options) {
   if (options.command.empty()) {
     return Fail({Code::kInvalidArgument, "run: name the program behind --: profctl run -- python3 train.py"});
   }
-  if (const base::Status placed = PutAgentInPlace(common, options.labels); !placed.ok()) return Fail(placed);
+  if (const base::Status placed = PutAgentInPlace(common, options.labels, ::getppid()); !placed.ok())
+    return Fail(placed);
 
   std::vector<char*> arguments;
   for (const std::string& argument : options.command)

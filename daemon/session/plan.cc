@@ -451,11 +451,12 @@ Status Planner::CheckSteps() const {
 }
 
 // An agent's kernel records come through the channels of the task log, which have one holder; they say more.
+// A process that shows no device may use any of them.
 void Planner::LeaveTasksToAgents() {
   std::erase_if(chosen_, [this](const Chosen& chosen) {
     if (chosen.capability->kind != "task") return false;
     for (const ProcessFacts& process : facts_.processes) {
-      if (!Contains(process.open_devices, chosen.device->id)) continue;
+      if (!process.open_devices.empty() && !Contains(process.open_devices, chosen.device->id)) continue;
       const bool records =
           std::any_of(plan_.agents.begin(), plan_.agents.end(), [&](const AgentStart& start) {
             return start.pid == process.pid && Contains(start.kinds, "agent-kernel");

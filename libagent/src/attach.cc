@@ -194,13 +194,15 @@ void StartAttachThread(int grace_ms) {
 
 void ResetAttachAfterFork() { g_started.store(false); }
 
-// A linked or imported agent does nothing here; a preloaded one has no first call to wait for.
+// A linked or imported agent does nothing here; a preloaded one has no first call to wait for. Whoever starts
+// a program to have it recorded names itself: that program, and none of its children, is not rested.
 __attribute__((constructor)) static void Preloaded() {
   constexpr int kGraceMs = 1000;
   const char* preload = ::getenv("LD_PRELOAD");
-  if (preload != nullptr && strstr(preload, "libprofd_agent.so") != nullptr && PrepareProcess()) {
-    StartAttachThread(kGraceMs);
-  }
+  if (preload == nullptr || strstr(preload, "libprofd_agent.so") == nullptr || !PrepareProcess()) return;
+  const char* launcher = ::getenv("PROFD_AGENT_LAUNCHER");
+  const bool is_wanted = launcher != nullptr && strtol(launcher, nullptr, 10) == ::getppid();
+  StartAttachThread(is_wanted ? 0 : kGraceMs);
 }
 
 }  // namespace profd::agent

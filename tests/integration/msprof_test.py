@@ -199,6 +199,17 @@ class MsprofTest(harness.ProfdTest):
         timeline, = directory.glob("mindstudio_profiler_output/msprof_*.json")
         self.assertIn("a range of mine", timeline.read_text())
 
+    def test_a_program_of_half_a_second_that_says_nothing(self):
+        """Nobody waits for it to be a second old, as with what a shell starts."""
+        result = self.msprof(f"--output={self.output}", "--host-sys=cpu", "sleep", "0.7")
+        self.went(result)
+        self.assertTrue((self.saved(result) / "host/data/host_cpu.data.slice_0").exists())
+
+    def test_what_of_the_options_is_not_recorded_is_said(self):
+        result = self.msprof(f"--output={self.output}", "--task-memory=on", "sleep", "1")
+        self.went(result, PARTLY_STARTED)
+        self.assertRegex(result.err, "--ascendcl.*--task-memory: this process has not loaded CANN")
+
     def test_a_program_that_is_over_too_soon(self):
         result = self.msprof(f"--output={self.output}", "true")
         self.assertEqual(result.code, FAILED, result)
@@ -229,6 +240,22 @@ class MsprofTest(harness.ProfdTest):
         self.assertEqual(prompt.returncode, OK, err)
         self.assertEqual(len(list(self.output.glob("PROF_*"))), 2)
         self.assertIsNone(job.poll(), "the job goes on")
+
+    def test_dynamic_ends_with_the_program(self):
+        self.output.mkdir(parents=True)
+        prompt = subprocess.Popen([str(harness.RUN), "msprof", "--dynamic=on", "--host-sys=cpu", f"--output={self.output}",
+                                   "sleep", "3"], env=self.daemon.environment, text=True, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(prompt.kill)
+        prompt.stdin.write("start\n")
+        prompt.stdin.flush()
+        lines = prompt.stdout.read().splitlines()
+        self.assertEqual(prompt.wait(harness.PATIENCE_S), OK, prompt.stderr.read())
+        self.assertRegex(lines[1], "^started")
+        self.assertEqual(lines[2], "the program has ended")
+        self.assertRegex(lines[3], f"^stopped: data is saved in {self.output}/PROF_")
+        for pipe in (prompt.stdin, prompt.stdout, prompt.stderr):
+            pipe.close()
 
     def test_results(self):
         self.started(0, "--sys-hardware-mem=on", "--type=db")
