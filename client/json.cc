@@ -4,6 +4,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "client/perturbations.h"
 #include "client/render.h"
 
 namespace profd::client {
@@ -57,6 +58,18 @@ Json Kind(const v1::KindState& kind) {
           {"lost", kind.lost()}};
 }
 
+Json Perturbations(const PerturbationList& list) {
+  Json array = Json::array();
+  for (const v1::Perturbation& found : list) {
+    const Json until = found.to_ns() == 0 ? Json(nullptr) : Seconds(found.to_ns());
+    array.push_back({{"kind", found.kind()},
+                     {"text", found.text()},
+                     {"from_s", Seconds(found.from_ns())},
+                     {"to_s", until}});
+  }
+  return array;
+}
+
 Json Session(const v1::SessionInfo& info) {
   Json kinds = Json::array();
   for (const v1::KindState& kind : info.kinds()) kinds.push_back(Kind(kind));
@@ -88,6 +101,7 @@ Json Session(const v1::SessionInfo& info) {
           {"pinned", info.pinned()},
           {"paused", info.paused()},
           {"warnings", Array(info.warnings())},
+          {"perturbations", Perturbations(info.perturbations())},
           {"kinds", std::move(kinds)}};
 }
 
@@ -294,6 +308,7 @@ std::string VerifyJson(const std::vector<VerifyReport>& reports, bool is_ok) {
                      {"slices", report.slices},
                      {"bytes", report.bytes},
                      {"lost", report.lost_records},
+                     {"perturbations", Perturbations(report.perturbations)},
                      {"unchecked", Array(report.unchecked)},
                      {"findings", std::move(findings)},
                      {"more_findings", report.more_complaints}});
@@ -359,6 +374,8 @@ std::string InventoryJson(const std::vector<Inventory>& inventories) {
                        {"gaps", item.moments.gaps()},
                        {"longest_gap_ns", item.moments.longest_gap_ns()}});
     }
+    Json perturbations = Json::array();
+    if (capture.manifest) perturbations = Perturbations(PerturbationsOf(*capture.manifest));
     directories.push_back({{"directory", capture.path},
                            {"session", capture.manifest ? capture.manifest->session : ""},
                            {"job", capture.sides.front().facts.job_id},
@@ -370,6 +387,7 @@ std::string InventoryJson(const std::vector<Inventory>& inventories) {
                            {"devices", std::move(devices)},
                            {"steps", std::move(steps)},
                            {"kinds", std::move(kinds)},
+                           {"perturbations", std::move(perturbations)},
                            {"skipped", SkippedJson(inventory.report)},
                            {"more_skipped", inventory.report.more_skipped()}});
   }

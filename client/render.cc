@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "client/perturbations.h"
 #include "client/text.h"
 
 namespace profd::client {
@@ -277,6 +278,7 @@ std::string RenderSession(const v1::SessionInfo& info, bool with_data, bool colo
   for (const std::string& reason : info.degraded()) {
     text += Paint("degraded: " + OneLine(reason), Colour::kWarn, coloured) + "\n";
   }
+  text += RenderPerturbations(info.perturbations());
   std::vector<std::string> columns{"KIND", "UNIT", ">ASKED", ">EFFECTIVE", "VERDICT"};
   if (with_data) columns.insert(columns.end(), {">BYTES", ">RATE", ">RECORDS", ">LOST"});
   columns.emplace_back("REASON");

@@ -82,6 +82,7 @@ class Verifier {
     report_.session = manifest_->session;
     report_.state = manifest_->state;
     report_.end_reason = manifest_->end_reason;
+    report_.perturbations = PerturbationsOf(*manifest_);
     for (const format::ManifestStream& stream : manifest_->streams)
       report_.lost_records += stream.lost_records;
     if (manifest_->state != "sealed") {

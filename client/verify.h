@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "client/perturbations.h"
 
 namespace profd::client {
 
@@ -24,6 +25,7 @@ struct VerifyReport {
   std::string end_reason;  // "interrupted": profd was killed, and the next one sealed it
   uint64_t slices = 0, bytes = 0;
   uint64_t lost_records = 0;           // recorded by the manifest: no complaint
+  PerturbationList perturbations;      // as are these
   std::vector<std::string> unchecked;  // kinds of file whose records this build does not know
   std::vector<Complaint> complaints;   // at most kMaxComplaints
   uint64_t more_complaints = 0;

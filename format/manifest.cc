@@ -1,5 +1,6 @@
 #include "format/manifest.h"
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <type_traits>
@@ -44,6 +45,13 @@ ordered_json ToJson(const ManifestClock& clock) {
 
 ordered_json ToJson(const ManifestPause& pause) {
   return {{"from_ns", pause.from_ns}, {"to_ns", pause.to_ns}, {"reason", pause.reason}};
+}
+
+ordered_json ToJson(const ManifestPerturbation& perturbation) {
+  return {{"kind", perturbation.kind},
+          {"text", perturbation.text},
+          {"from_ns", perturbation.from_ns},
+          {"to_ns", perturbation.to_ns}};
 }
 
 ordered_json ToJson(const ManifestStream& stream);
@@ -348,6 +356,16 @@ ManifestAgent TakeAgent(const Fields& fields, Status& status) {
 
 }  // namespace
 
+uint64_t SinceBegin(const Manifest& manifest, uint64_t raw_ns) {
+  for (const ManifestClock& clock : manifest.clocks) {
+    if (clock.device >= 0) continue;
+    const uint64_t after_begin = clock.pair.wall_ns - std::min(clock.pair.wall_ns, manifest.begin_wall_ns);
+    const uint64_t begin_raw_ns = clock.pair.host_raw_ns - std::min(clock.pair.host_raw_ns, after_begin);
+    return raw_ns - std::min(raw_ns, begin_raw_ns);
+  }
+  return 0;
+}
+
 std::string WriteManifest(const Manifest& manifest) {
   ordered_json json;
   json["version"] = manifest.version;
@@ -377,6 +395,7 @@ std::string WriteManifest(const Manifest& manifest) {
   json["kinds"] = ListToJson(manifest.kinds);
   json["streams"] = ListToJson(manifest.streams);
   json["pauses"] = ListToJson(manifest.pauses);
+  json["perturbations"] = ListToJson(manifest.perturbations);
   json["clocks"] = ListToJson(manifest.clocks);
   json["agents"] = ListToJson(manifest.agents);
   json["settings"] = MapToJson(manifest.settings);
@@ -432,6 +451,14 @@ base::Result<Manifest> ParseManifest(std::string_view text) {
     pause.Take("from_ns", taken.from_ns);
     pause.Take("to_ns", taken.to_ns);
     pause.Take("reason", taken.reason);
+  });
+  fields.TakeList("perturbations", [&](const ordered_json& item, const std::string& where) {
+    const Fields perturbation(item, where, status);
+    ManifestPerturbation& taken = manifest.perturbations.emplace_back();
+    perturbation.Take("kind", taken.kind);
+    perturbation.Take("text", taken.text);
+    perturbation.Take("from_ns", taken.from_ns);
+    perturbation.Take("to_ns", taken.to_ns);
   });
   fields.TakeList("clocks", [&](const ordered_json& item, const std::string& where) {
     manifest.clocks.push_back(TakeClock(Fields(item, where, status)));

@@ -44,6 +44,11 @@ struct ManifestPause {
   uint64_t from_ns = 0, to_ns = 0;  // host raw; 0: it lasts
   std::string reason;
 };
+// What made the measured programs slower, or the clocks jump, while this directory was written.
+struct ManifestPerturbation {
+  std::string kind, text;
+  uint64_t from_ns = 0, to_ns = 0;  // host raw, as exact as profd looks; to 0: it lasts
+};
 // One thread's ring of a process that recorded itself.
 struct ManifestLane {
   uint32_t lane = 0;
@@ -99,10 +104,14 @@ struct Manifest {
   std::vector<ManifestKind> kinds;
   std::vector<ManifestStream> streams;
   std::vector<ManifestPause> pauses;
+  std::vector<ManifestPerturbation> perturbations;
   std::vector<ManifestClock> clocks;
   std::vector<ManifestAgent> agents;
   std::map<std::string, std::string> settings;  // anything else asked for, as asked
 };
+
+// Of a moment in host raw time, after the session's begin; 0 where that is not known.
+uint64_t SinceBegin(const Manifest& manifest, uint64_t raw_ns);
 
 std::string WriteManifest(const Manifest& manifest);
 base::Result<Manifest> ParseManifest(std::string_view json);

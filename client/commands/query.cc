@@ -5,6 +5,7 @@
 #include "client/export/db_tables.h"
 #include "client/export/inventory.h"
 #include "client/json.h"
+#include "client/perturbations.h"
 #include "client/render.h"
 #include "client/text.h"
 
@@ -102,6 +103,7 @@ void PrintInventory(const Inventory& inventory) {
   for (const std::string& table : {Devices(inventory, coloured), Kinds(inventory, coloured)}) {
     if (!table.empty()) Print("\n" + table);
   }
+  if (capture.manifest) Print(RenderPerturbations(PerturbationsOf(*capture.manifest)));
   for (const Skipped& skipped : inventory.report.skipped()) {
     Print(OneLine("not readable: " + skipped.stream + ": " + skipped.why) + "\n");
   }

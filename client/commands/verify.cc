@@ -17,6 +17,7 @@ void PrintReport(const VerifyReport& report) {
     if (complaint.offset) line += ": at " + std::to_string(*complaint.offset);
     Print(OneLine(line + ": " + complaint.what) + "\n");
   }
+  Print(RenderPerturbations(report.perturbations));
   const size_t wrong = report.complaints.size() + report.more_complaints;
   std::string line = report.directory + ": " + std::to_string(report.slices) + " slices, " +
                      FormatBytes(static_cast<double>(report.bytes)) + ", ";

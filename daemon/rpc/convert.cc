@@ -295,6 +295,13 @@ void Encode(const session::SessionInfo& info, v1::SessionInfo* out) {
   out->set_pinned(info.pinned);
   out->set_paused(info.paused);
   out->mutable_warnings()->Assign(info.warnings.begin(), info.warnings.end());
+  for (const session::Perturbation& found : info.perturbations) {
+    v1::Perturbation* added = out->add_perturbations();
+    added->set_kind(found.kind);
+    added->set_text(found.text);
+    added->set_from_ns(found.from_ns);
+    added->set_to_ns(found.to_ns);
+  }
   for (const session::KindState& kind : info.kinds) EncodeKind(kind, out->add_kinds());
 }
 

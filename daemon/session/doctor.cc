@@ -7,7 +7,6 @@
 
 #include "base/status.h"
 #include "daemon/auth/tickets.h"
-#include "daemon/host/collectors.h"
 
 namespace profd::session {
 
@@ -71,14 +70,19 @@ Check CheckAgents(const agent::Registry::Counts& agents) {
           room ? "" : "raise agent.max_agents or agent.max_agents_per_user in profd's settings"};
 }
 
+std::string Describe(const auth::Caller& caller, const host::Collector& collector) {
+  std::string text = collector.name + " of user " + auth::UserName(collector.uid);
+  if (auth::May(caller, Action::kSeeProcess, {.owner = collector.uid}).ok())
+    text += " (pid " + std::to_string(collector.pid) + ")";
+  return text;
+}
+
 std::string OtherCollectors(const auth::Caller& caller) {
   std::string text;
   size_t count = 0;
   for (const host::Collector& collector : host::FindCollectors()) {
     if (++count > kMostCollectors) continue;
-    text += (text.empty() ? "" : ", ") + collector.name + " of user " + auth::UserName(collector.uid);
-    if (auth::May(caller, Action::kSeeProcess, {.owner = collector.uid}).ok())
-      text += " (pid " + std::to_string(collector.pid) + ")";
+    text += (text.empty() ? "" : ", ") + Describe(caller, collector);
   }
   if (count > kMostCollectors) text += " and " + std::to_string(count - kMostCollectors) + " more";
   return text;

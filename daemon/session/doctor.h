@@ -6,6 +6,7 @@
 
 #include "daemon/agent/registry.h"
 #include "daemon/auth/policy.h"
+#include "daemon/host/collectors.h"
 #include "daemon/session/check.h"
 #include "daemon/session/node.h"
 
@@ -15,6 +16,8 @@ namespace profd::session {
 std::vector<Check> CheckLibrary(const Node& node);
 Check CheckRights(const auth::Caller& caller);
 Check CheckAgents(const agent::Registry::Counts& agents);
+// "msprof of user bob (pid 12)"; the pid is for who may see the process.
+std::string Describe(const auth::Caller& caller, const host::Collector& collector);
 // Reads /proc: not on ctl. Programs other than this profd that collect from NPUs, "msprof of user bob"; root
 // also learns their pids. "" = none known.
 std::string OtherCollectors(const auth::Caller& caller);

@@ -109,6 +109,10 @@ SessionInfo FromManifest(const format::Manifest& manifest, const std::string& di
     info.lost += kind.lost;
     info.kinds.push_back(std::move(state));
   }
+  for (const format::ManifestPerturbation& found : manifest.perturbations) {
+    info.perturbations.push_back({found.kind, found.text, SinceBegin(manifest, found.from_ns),
+                                  found.to_ns == 0 ? 0 : SinceBegin(manifest, found.to_ns)});
+  }
   for (const format::ManifestStream& stream : manifest.streams) {
     info.aged_bytes += stream.aged.bytes;
     info.aged_records += stream.aged.records;
@@ -126,6 +130,15 @@ void Join(SessionInfo& session, SessionInfo earlier) {
   session.lost += earlier.lost;
   session.aged_bytes += earlier.aged_bytes;
   session.aged_records += earlier.aged_records;
+  // What lasted is in both.
+  std::erase_if(earlier.perturbations, [&session](const Perturbation& before) {
+    return before.to_ns == 0 &&
+           std::ranges::any_of(session.perturbations, [&before](const Perturbation& after) {
+             return after.kind == before.kind && after.text == before.text;
+           });
+  });
+  session.perturbations.insert(session.perturbations.begin(), earlier.perturbations.begin(),
+                               earlier.perturbations.end());
   for (KindState& kind : session.kinds) {
     for (const KindState& before : earlier.kinds) {
       if (kind.kind != before.kind || kind.unit != before.unit) continue;

@@ -23,6 +23,7 @@ using base::Status;
 
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kManifestEveryS = 5;
+constexpr uint64_t kFirstLookNs = 50'000'000;
 
 constexpr char kTryToMoveAgain[] = " tries again";
 
@@ -44,7 +45,11 @@ void AddReason(std::vector<std::string>& reasons, const std::string& reason) {
 
 }  // namespace
 
-Session::Session(Services services, Setup setup) : services_(services), setup_(std::move(setup)) {
+Session::Session(Services services, Setup setup)
+    : services_(services),
+      setup_(std::move(setup)),
+      perturbations_(std::make_shared<Perturbations>(services_.ctl, services_.node, setup_.owner,
+                                                     setup_.spec.pids, setup_.plan.devices)) {
   start_wall_ns_ = base::WallNs();
   start_raw_ns_ = base::RawNs();
   holder_ = "session " + setup_.id + " of " + setup_.owner.user + " since " + UtcText(start_wall_ns_);
@@ -63,6 +68,7 @@ std::shared_ptr<Trace> Session::NewTrace(bool all_or_nothing) {
   trace.gid = setup_.owner.gid;
   trace.holder = holder_;
   trace.recordings = recordings_;
+  trace.perturbations = perturbations_;
   trace.begin_raw_ns = start_raw_ns_;
   trace.all_or_nothing = all_or_nothing;
   trace.budget = budget_;
@@ -202,6 +208,8 @@ void Session::OnRunning() {
   tick_ = services_.ctl.After(kManifestEveryS * kSecond, [weak] {
     if (const auto self = weak.lock()) self->Tick();
   });
+  // Not what the first records wait for.
+  timers_.push_back(services_.ctl.After(kFirstLookNs, [found = perturbations_] { found->Look([] {}); }));
   base::LogInfo("session " + setup_.id + " of " + setup_.owner.user + " runs into " + trace_->directory());
 }
 
@@ -482,6 +490,11 @@ SessionInfo Session::Info() const {
   info.aged_records = budget_->aged_records();
   info.window_ns = budget_->window_ns();
   if (!ended()) info.paused = budget_->paused();
+  for (const format::ManifestPerturbation& found : perturbations_->Since(0)) {
+    const auto since_begin = [this](uint64_t raw_ns) { return raw_ns - std::min(raw_ns, start_raw_ns_); };
+    info.perturbations.push_back(
+        {found.kind, found.text, since_begin(found.from_ns), since_begin(found.to_ns)});
+  }
   info.kinds = trace_ && state_ != State::kArmed ? trace_->Kinds() : setup_.plan.kinds;
   for (size_t i = 0; i < info.kinds.size(); ++i) {
     if (i < finished_kinds_.size()) {

@@ -93,6 +93,7 @@ class Session : public std::enable_shared_from_this<Session> {
   EndReason end_reason_ = EndReason::kNone;
   std::string error_;
   std::shared_ptr<Recordings> recordings_;  // null without agents
+  const std::shared_ptr<Perturbations> perturbations_;
   std::shared_ptr<store::Budget> budget_;
   std::shared_ptr<Trace> trace_;
   std::vector<std::shared_ptr<Trace>> rolled_;  // earlier ones, while they may age

@@ -195,6 +195,7 @@ format::Manifest Trace::WholeManifest() const {
                               VerdictName(kind.verdict), kind.reason, kind.bytes, kind.records, kind.lost});
   }
   if (setup_.recordings) manifest.agents = setup_.recordings->Agents(setup_.id);
+  manifest.perturbations = setup_.perturbations->Since(host_start_.host_raw_ns);
   return manifest;
 }
 
@@ -207,7 +208,7 @@ store::ControlFile Trace::FileOf(const format::Manifest& manifest) {
 }
 
 void Trace::Restamp(std::function<void()> done) {
-  PairClocks([self = shared_from_this(), done = std::move(done)] {
+  ReadClocks([self = shared_from_this(), done = std::move(done)] {
     for (const format::ManifestClock& clock : self->setup_.manifest.clocks) {
       if (clock.device < 0) {
         self->host_start_ = clock.pair;
@@ -274,6 +275,12 @@ uint64_t Trace::stored_bytes() const {
 }
 
 void Trace::PairClocks(std::function<void()> done) {
+  const auto both = After(2, std::move(done));
+  setup_.perturbations->Look(both);
+  ReadClocks(both);
+}
+
+void Trace::ReadClocks(std::function<void()> done) {
   std::vector<uint32_t> devices;
   for (const auto& [device, pair] : device_start_) devices.push_back(device);
   setup_.manifest.clocks.push_back({-1, HostPair()});
@@ -339,19 +346,19 @@ void Trace::Seal(EndReason reason, const std::vector<std::string>& degraded, std
   setup_.manifest.degraded = degraded;
   setup_.manifest.end_reason = EndReasonName(reason);
   auto finish = [self = shared_from_this(), done = std::move(done)]() mutable {
-    self->StopSources([self, done = std::move(done)]() mutable {
-      self->EndSources();
-      std::set<size_t> ends;
-      for (const auto& [device, pair] : self->device_start_)
-        ends.insert(self->services_.node.hub()->PumpOf(device));
-      const size_t marks = ends.size() + (self->host_running_ ? 1 : 0) + (self->setup_.recordings ? 1 : 0);
-      self->writer_->thread->Seal(self->setup_.id, marks, base::MonotonicNs() + kEndMarkPatienceNs,
-                                  [self, done = std::move(done)](const store::TraceRecord& record) mutable {
-                                    self->WriteEnd(record, std::move(done));
-                                  });
-    });
+    self->EndSources();
+    std::set<size_t> ends;
+    for (const auto& [device, pair] : self->device_start_)
+      ends.insert(self->services_.node.hub()->PumpOf(device));
+    const size_t marks = ends.size() + (self->host_running_ ? 1 : 0) + (self->setup_.recordings ? 1 : 0);
+    self->writer_->thread->Seal(self->setup_.id, marks, base::MonotonicNs() + kEndMarkPatienceNs,
+                                [self, done = std::move(done)](const store::TraceRecord& record) mutable {
+                                  self->WriteEnd(record, std::move(done));
+                                });
   };
-  PairClocks(std::move(finish));
+  const auto both = After(2, std::move(finish));
+  setup_.perturbations->Look(both);
+  ReadClocks([self = shared_from_this(), both] { self->StopSources(both); });
 }
 
 void Trace::WriteEnd(const store::TraceRecord& record, std::function<void()> done) {

@@ -15,6 +15,7 @@
 #include "daemon/config/config.h"
 #include "daemon/host/sampler.h"
 #include "daemon/session/node.h"
+#include "daemon/session/perturbations.h"
 #include "daemon/session/plan.h"
 #include "daemon/session/recordings.h"
 #include "daemon/session/types.h"
@@ -47,11 +48,12 @@ struct TraceSetup {
   std::string parent_path;  // its text, for people
   format::Target target;
   std::vector<pid_t> pids;
-  std::shared_ptr<store::Budget> budget;   // of the session, for all its directories
-  std::shared_ptr<Recordings> recordings;  // of the session, null without agents
-  uint64_t begin_raw_ns = 0;               // of the session
-  bool all_or_nothing = false;             // what others hold is a refusal of the whole
-  format::Manifest manifest;               // what the session knows; the trace fills in the rest
+  std::shared_ptr<store::Budget> budget;         // of the session, for all its directories
+  std::shared_ptr<Recordings> recordings;        // of the session, null without agents
+  std::shared_ptr<Perturbations> perturbations;  // of the session
+  uint64_t begin_raw_ns = 0;                     // of the session
+  bool all_or_nothing = false;                   // what others hold is a refusal of the whole
+  format::Manifest manifest;                     // what the session knows; the trace fills in the rest
 };
 
 // **Thread:** ctl only; callbacks run on ctl, never from inside the call.
@@ -80,7 +82,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // A trace that was armed and never fired.
   void Discard(std::function<void()> done);
 
-  // Host and device clocks once more, into the manifest.
+  // Host and device clocks once more, and what disturbs the session, into the manifest.
   void PairClocks(std::function<void()> done);
   // `done` when what the sources have pushed by now is stored.
   void WhenWritten(std::function<void()> done);
@@ -128,6 +130,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   using PairResult = base::Result<format::ClockPair>;
   void AskClocks(const std::vector<uint32_t>& devices, std::function<void(uint32_t, const PairResult&)> each,
                  std::function<void()> done);
+  void ReadClocks(std::function<void()> done);
   void ReadStartClocks(std::function<void(base::Status)> done);
   base::Status TakeWriter();
   void OpenDirectory(std::function<void(base::Status)> done);

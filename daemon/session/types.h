@@ -89,6 +89,12 @@ struct KindState {
   uint64_t lost = 0;     // records
 };
 
+// What disturbed the figures (format::ManifestPerturbation), in time since the session's begin.
+struct Perturbation {
+  std::string kind, text;
+  uint64_t from_ns = 0, to_ns = 0;  // to 0: it lasts
+};
+
 struct SessionInfo {
   std::string id;
   std::string name;
@@ -116,6 +122,7 @@ struct SessionInfo {
   bool pinned = false;                // never removed for room
   std::vector<std::string> warnings;  // of what may become a loss
   std::string paused;                 // why nothing is stored at the moment
+  std::vector<Perturbation> perturbations;
   std::vector<KindState> kinds;
 };
 

@@ -74,6 +74,24 @@ TEST(Render, StatusShowsWhatTheStorageLimitDoes) {
   EXPECT_THAT(RenderSession(info, true, false), HasSubstr("\non disk 198.0 MB of 200.0 MB  aged 3.0 GB\n"));
 }
 
+TEST(Render, WhatDisturbedASessionIsALineEach) {
+  v1::SessionInfo info = Info();
+  const auto add = [&info](const std::string& text, uint64_t from_ns, uint64_t to_ns) {
+    v1::Perturbation* found = info.add_perturbations();
+    found->set_kind("collector");
+    found->set_text(text);
+    found->set_from_ns(from_ns);
+    found->set_to_ns(to_ns);
+  };
+  add("one\033[31m", 1'500'000'000, 0);
+  add("two", 2'000'000'000, 3'000'000'000);
+  EXPECT_THAT(RenderSession(info, true, false),
+              HasSubstr("\nperturbed: collector: one?[31m (from +1.5 s)\n"
+                        "perturbed: collector: two (from +2.0 s to +3.0 s)\n"));
+  for (int i = 0; i < 10; ++i) add("more", 0, 0);
+  EXPECT_THAT(RenderSession(info, true, false), HasSubstr("perturbed: and 2 more, shown with --json\n"));
+}
+
 TEST(Render, SessionSaysWhatWentWrong) {
   v1::SessionInfo info = Info();
   info.set_state(v1::SESSION_STATE_FAILED);

@@ -46,6 +46,8 @@ Manifest Full() {
                    {Loss::Where::kWrite, UINT64_MAX - 1, UINT64_MAX, 8, 192}};
   stream.aged = {.slices = 2, .bytes = 4'194'304, .records = 174'763, .from_ns = 5, .to_ns = UINT64_MAX};
   manifest.streams = {stream};
+  manifest.pauses = {{5, 6, "no room"}};
+  manifest.perturbations = {{"cpu-throttling", "cgroup /a", 7, UINT64_MAX}, {"collector", "msprof", 8, 0}};
   manifest.clocks = {{-1, {1, 2, 3, 0, 0, 4}}, {7, {UINT64_MAX, 2, 3, 4, 5, 6}}};
   manifest.agents = {{.pid = 42,
                       .container_pid = 7,
@@ -87,6 +89,9 @@ TEST(Manifest, WhatIsWrittenComesBack) {
   EXPECT_EQ(parsed->streams.at(0).aged.to_ns, UINT64_MAX);
   EXPECT_EQ(parsed->clocks.at(0).device, -1);
   EXPECT_EQ(parsed->clocks.at(1).pair.host_raw_ns, UINT64_MAX);
+  EXPECT_EQ(parsed->perturbations.at(0).kind, "cpu-throttling");
+  EXPECT_EQ(parsed->perturbations.at(0).to_ns, UINT64_MAX);
+  EXPECT_EQ(parsed->perturbations.at(1).from_ns, 8u);
   EXPECT_EQ(parsed->pid_end.at(42), "exited");
   EXPECT_EQ(parsed->name, Full().name);
   EXPECT_EQ(parsed->settings, Full().settings);
@@ -126,6 +131,7 @@ TEST(Manifest, WrongTypesAreNamed) {
       {R"({"streams":[{},{"losses":[{},{"where":"moon"}]}]})", "streams[1].losses[1].where"},
       {R"({"streams":[{"aged":{"bytes":-1}}]})", "streams[0].aged.bytes"},
       {R"({"clocks":[{"device":2147483648}]})", "clocks[0].device"},
+      {R"({"perturbations":[{"kind":1}]})", "perturbations[0].kind"},
       {R"({"kinds":[{"requested_hz":"fast"}]})", "kinds[0].requested_hz"},
       {R"({"pid_end":[{"pid":1,"reason":2}]})", "pid_end[0].reason"},
   };
@@ -135,6 +141,16 @@ TEST(Manifest, WrongTypesAreNamed) {
     EXPECT_EQ(parsed.status().code(), base::Code::kInvalidArgument) << json;
     EXPECT_THAT(parsed.status().message(), HasSubstr(named)) << json;
   }
+}
+
+TEST(Manifest, SinceBeginIsByTheFirstPairOfTheHost) {
+  Manifest manifest;
+  EXPECT_EQ(SinceBegin(manifest, 500), 0u);
+  manifest.begin_wall_ns = 1'000'000;
+  manifest.clocks = {{0, {1, 0, 1, 0, 0, 0}}, {-1, {50'000, 0, 1'000'200, 0, 0, 0}}};
+  EXPECT_EQ(SinceBegin(manifest, 50'000), 200u);
+  EXPECT_EQ(SinceBegin(manifest, 60'000), 10'200u);
+  EXPECT_EQ(SinceBegin(manifest, 49'000), 0u);  // before it
 }
 
 TEST(Manifest, OtherVersionIsRefused) {

@@ -1,0 +1,46 @@
+"""A real cgroup with a CPU quota, of either version; OSError where none can be made."""
+import os
+import pathlib
+
+import harness
+
+CGROUPS = pathlib.Path("/sys/fs/cgroup")
+
+
+class Quota:
+    """A cgroup that may use a tenth of a CPU."""
+
+    def __init__(self):
+        self.v1 = (CGROUPS / "cpu" / "cpu.cfs_quota_us").exists() or (CGROUPS / "cpu" / "cpu.shares").exists()
+        self.folder = (CGROUPS / "cpu" if self.v1 else CGROUPS) / f"profd-test-{os.getpid()}"
+        self.folder.mkdir()
+        try:
+            if self.v1:
+                (self.folder / "cpu.cfs_period_us").write_text("20000")
+                (self.folder / "cpu.cfs_quota_us").write_text("2000")
+            else:
+                (self.folder / "cpu.max").write_text("2000 20000")
+        except OSError:
+            self.close()
+            raise
+
+    def take(self, pid):
+        (self.folder / "cgroup.procs").write_text(str(pid))
+
+    def throttled(self):
+        stat = dict(line.split() for line in (self.folder / "cpu.stat").read_text().splitlines())
+        return int(stat["nr_throttled"])
+
+    @property
+    def name(self):
+        return f"/{self.folder.name}"
+
+    def close(self):
+        def removed():
+            try:
+                self.folder.rmdir()
+                return True
+            except OSError:
+                return False
+
+        harness.wait_until(removed, "the cgroup to be empty")
