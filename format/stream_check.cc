@@ -80,7 +80,8 @@ FileShape ShapeOf(std::string_view folder, std::string_view file, uint32_t chip)
     const bool of_process = !file.empty() && IsDigit(file[0]) && file.find('-') != std::string_view::npos;
     if (!file.starts_with("host_") && !of_process) return shape;  // of the vendor's API
     shape.what = What::kText;
-    if (file == "host_cpu.data" || file == "host_network.data") {
+    if (file == "host_cpu.data" || file == "host_network.data" || file == "host_cgroup.data" ||
+        file == "host_net_devices.data" || file == "host_hardware.data") {
       shape.row = "time ";
     } else if (file == "host_sys_cpu.data" || file == "host_sys_mem.data" ||
                file.ends_with("-CpuUsage.data") || file.ends_with("-Memory.data")) {

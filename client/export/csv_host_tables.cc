@@ -37,6 +37,23 @@ std::string_view PmuCpuName(int64_t cpu) {
   return "cpu";
 }
 
+std::string_view UnitName(format::Unit unit) {
+  switch (unit) {
+    case format::Unit::kBytes:
+      return "(B)";
+    case format::Unit::kBytesPerSecond:
+      return "(B/s)";
+    case format::Unit::kPerSecond:
+      return "(1/s)";
+    case format::Unit::kHz:
+      return "(Hz)";
+    case format::Unit::kNs:
+      return "(ns)";
+    default:
+      return "";
+  }
+}
+
 // Most counted first.
 std::vector<const Entry*> ByCount(const KeyedStats& stats) {
   auto entries = stats.InOrder();
@@ -224,6 +241,27 @@ void WriteHostNetwork(const KeyedStats& stats, const CsvContext& context) {
   PeakAndRecommended(csv, stats.Sorted().front()->stats[stats.Column("speed")], context.quantiles->front(),
                      kBytesPerKb, -1);
   csv->End();
+}
+
+void WriteMeansAndPeaks(const format::Series& series, const KeyedStats& stats, const CsvContext& context) {
+  std::string header = "Device_id," + std::string(series.keys.front());
+  for (const format::SeriesColumn& column : series.columns) {
+    const std::string name = "," + std::string(column.name);
+    const std::string unit(UnitName(column.unit));
+    header += name + " mean" + unit;
+    header += name + " peak" + unit;
+  }
+  CsvFile* csv = context.folder.Open(series.name, header);
+  if (csv == nullptr) return;
+  for (const Entry* entry : stats.Sorted()) {
+    csv->Device(entry->device);
+    csv->Text(entry->labels[0]);
+    for (const Stat& stat : entry->stats) {
+      csv->Trimmed(stat.Mean());
+      csv->Trimmed(stat.count == 0 ? kNoNumber : stat.max);
+    }
+    csv->End();
+  }
 }
 
 }  // namespace profd::client

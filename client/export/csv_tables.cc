@@ -4,6 +4,7 @@
 
 #include "client/export/csv_writers.h"
 #include "client/export/db_tables.h"
+#include "format/decode/host_series.h"
 
 namespace profd::client {
 
@@ -31,6 +32,11 @@ const KeyedSeries kKeyed[] = {
     {.series = "host_disk", .quantiles = {"read", "write"}, .write = WriteHostDisk},
     {.series = "host_port", .write = WriteHostPort},
     {.series = "host_network", .quantiles = {"speed"}, .write = WriteHostNetwork},
+    {.series = "host_cgroup", .write = WriteMeansAndPeaks<format::kHostCgroupSeries>},
+    {.series = "host_net_device", .write = WriteMeansAndPeaks<format::kHostNetDeviceSeries>},
+    {.series = "host_rdma_port", .write = WriteMeansAndPeaks<format::kHostRdmaPortSeries>},
+    {.series = "host_numa", .write = WriteMeansAndPeaks<format::kHostNumaSeries>},
+    {.series = "host_pcie_link", .write = WriteMeansAndPeaks<format::kHostPcieLinkSeries>},
     {.series = "core_sample", .write = WriteAllCores},
 };
 

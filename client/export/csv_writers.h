@@ -33,4 +33,11 @@ WriteKeyed WriteHbm, WriteDdr, WriteLlc, WriteLlcCapacity, WriteLlcBandwidth, Wr
     WritePmuFunctions, WriteHostCpu, WriteHostMem, WriteHostDisk, WriteHostNetwork, WriteHostPort,
     WriteAllCores;
 
+// A row of each thing of a series with one key: mean and peak of every column, in base units.
+void WriteMeansAndPeaks(const format::Series& series, const KeyedStats& stats, const CsvContext& context);
+template <const format::Series& kSeries>
+void WriteMeansAndPeaks(const KeyedStats& stats, const CsvContext& context) {
+  WriteMeansAndPeaks(kSeries, stats, context);
+}
+
 }  // namespace profd::client

@@ -93,7 +93,9 @@ void SampleLoop::Start(const SampleRequest& request) {
   const ProbeContext context{.files = files_,
                              .output = recording.output,
                              .family = recording.family.get(),
-                             .targets = recording.targets};
+                             .targets = recording.targets,
+                             .tree = tree_,
+                             .budget = budget_};
   for (const ProbeRequest& probe : request.probes) {
     const uint32_t tick_hz = KindTickHz(probe.kind, probe.hz);
     const ProbeOptions options{.kind = probe.kind,

@@ -15,6 +15,7 @@
 #include "daemon/host/reading.h"
 #include "daemon/host/row_stream.h"
 #include "daemon/host/sampler.h"
+#include "daemon/host/sys_tree.h"
 #include "daemon/host/tick.h"
 
 namespace profd::host {
@@ -85,6 +86,7 @@ class SampleLoop {
 
   SampleMailbox& mailbox_;
   FdBudget budget_;
+  const SysTree tree_;
   HostFiles files_;
   HostReader reader_;
   ProcessTable processes_;

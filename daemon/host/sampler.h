@@ -30,7 +30,7 @@ struct ProbeOutcome {
 // One kind of one session.
 struct ProbeRequest {
   // host-cpu host-mem host-disk host-network host-sys-cpu host-sys-mem host-pid-cpu host-pid-mem
-  // host-cpu-profile host-osrt
+  // host-cpu-profile host-osrt host-cgroup host-net-devices host-hardware
   std::string kind;
   uint32_t hz = 50;                       // 1..50, host-cpu-profile 1..999, host-osrt none
   chunk::StreamStatsPtr stats;            // sums over all files of the kind

@@ -22,6 +22,9 @@ constexpr HostKind kHostKinds[] = {
     {"host-pid-mem", HostKind::Scope::kEither, 10, 120},
     {"host-cpu-profile", HostKind::Scope::kProcess, 99, 400, 999},
     {"host-osrt", HostKind::Scope::kProcess, 0, 0, 0},
+    {"host-cgroup", HostKind::Scope::kProcess, 10, 300},
+    {"host-net-devices", HostKind::Scope::kHost, 10, 500},
+    {"host-hardware", HostKind::Scope::kHost, 10, 300},
 };
 
 constexpr std::string_view kPresets[] = {"node", "memory", "network", "host", "all"};

@@ -263,6 +263,9 @@ constexpr DecoderEntry kEntries[] = {
     OfHost("-Memory.data", "host-pid-mem", MakeProcessMem),
     OfHost("host_syscall.data", "host-syscall", MakeSyscalls),
     OfHost("host_pthreadcall.data", "host-pthread", MakePthreadCalls),
+    OfHost("host_cgroup.data", "host-cgroup", MakeHostCounters),
+    OfHost("host_net_devices.data", "host-net-devices", MakeHostCounters),
+    OfHost("host_hardware.data", "host-hardware", MakeHostCounters),
 };
 
 // A chip nobody has described yet counts as one of the usual ones.

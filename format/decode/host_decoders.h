@@ -17,5 +17,7 @@ MakeHostDecoder MakeHostCpu, MakeHostMem, MakeHostDisk, MakeHostNetwork;
 MakeHostDecoder MakeCpuUsage, MakeProcessCpu, MakeSysMem, MakeProcessMem;
 MakeHostDecoder MakeSyscalls, MakePthreadCalls;
 MakeHostDecoder MakePerfSamples, MakeTsCpu;
+// profd's own.
+MakeHostDecoder MakeHostCounters;
 
 }  // namespace profd::format

@@ -25,6 +25,79 @@ inline const Series kHostNetworkSeries{
 inline const Series kHostPortSeries{
     "host_port", "host-network", {"port"}, {{"rx", Unit::kBytesPerSecond}, {"tx", Unit::kBytesPerSecond}}};
 
+// Of profd's own kinds (format/decode/host_counters.cc). What is counted is a rate of the interval that ends
+// at the stamp, what is a state is that of the stamp; of the first sample there are states only. key cgroup:
+// a number whose label is its name. cpu, cpu_limit, throttled_cpu: in CPUs.
+inline const Series kHostCgroupSeries{"host_cgroup",
+                                      "host-cgroup",
+                                      {"cgroup"},
+                                      {{"cpu", Unit::kCount},
+                                       {"cpu_limit", Unit::kCount},
+                                       {"periods", Unit::kPerSecond},
+                                       {"throttled", Unit::kPerSecond},
+                                       {"throttled_cpu", Unit::kCount},
+                                       {"memory", Unit::kBytes},
+                                       {"memory_limit", Unit::kBytes},
+                                       {"anonymous", Unit::kBytes},
+                                       {"file", Unit::kBytes},
+                                       {"major_faults", Unit::kPerSecond},
+                                       {"read", Unit::kBytesPerSecond},
+                                       {"write", Unit::kBytesPerSecond},
+                                       {"reads", Unit::kPerSecond},
+                                       {"writes", Unit::kPerSecond},
+                                       {"pids", Unit::kCount},
+                                       {"pids_limit", Unit::kCount}}};
+// key device, port, node, function: numbers whose labels are their names.
+inline const Series kHostNetDeviceSeries{"host_net_device",
+                                         "host-net-devices",
+                                         {"device"},
+                                         {{"rx", Unit::kBytesPerSecond},
+                                          {"tx", Unit::kBytesPerSecond},
+                                          {"rx_packets", Unit::kPerSecond},
+                                          {"tx_packets", Unit::kPerSecond},
+                                          {"rx_errors", Unit::kPerSecond},
+                                          {"tx_errors", Unit::kPerSecond},
+                                          {"rx_dropped", Unit::kPerSecond},
+                                          {"tx_dropped", Unit::kPerSecond},
+                                          {"rx_crc_errors", Unit::kPerSecond},
+                                          {"rx_missed", Unit::kPerSecond},
+                                          {"carrier_changes", Unit::kCount},
+                                          {"speed", Unit::kBytesPerSecond}}};
+inline const Series kHostRdmaPortSeries{"host_rdma_port",
+                                        "host-net-devices",
+                                        {"port"},
+                                        {{"rx", Unit::kBytesPerSecond},
+                                         {"tx", Unit::kBytesPerSecond},
+                                         {"rx_packets", Unit::kPerSecond},
+                                         {"tx_packets", Unit::kPerSecond},
+                                         {"tx_wait", Unit::kPerSecond},
+                                         {"rx_errors", Unit::kPerSecond},
+                                         {"tx_discards", Unit::kPerSecond},
+                                         {"symbol_errors", Unit::kPerSecond},
+                                         {"cnp_sent", Unit::kPerSecond},
+                                         {"cnp_handled", Unit::kPerSecond},
+                                         {"out_of_sequence", Unit::kPerSecond},
+                                         {"sequence_errors", Unit::kPerSecond},
+                                         {"ack_timeouts", Unit::kPerSecond},
+                                         {"rnr_retries", Unit::kPerSecond}}};
+// Pages, of which `other` were for another node's processes.
+inline const Series kHostNumaSeries{"host_numa",
+                                    "host-hardware",
+                                    {"node"},
+                                    {{"hit", Unit::kPerSecond},
+                                     {"miss", Unit::kPerSecond},
+                                     {"foreign", Unit::kPerSecond},
+                                     {"interleave_hit", Unit::kPerSecond},
+                                     {"local", Unit::kPerSecond},
+                                     {"other", Unit::kPerSecond},
+                                     {"free", Unit::kBytes}}};
+// Speeds in transfers/s of a lane.
+inline const Series kHostPcieLinkSeries{
+    "host_pcie_link",
+    "host-hardware",
+    {"function"},
+    {{"speed", Unit::kHz}, {"width", Unit::kCount}, {"max_speed", Unit::kHz}, {"max_width", Unit::kCount}}};
+
 // key class: CpuClass. Parts of the interval that ends at the stamp.
 enum class CpuClass : int64_t { kHost = 0, kCtrlCpu = 1, kAiCpu = 2 };
 inline const Series kCpuUsageSeries{"cpu_usage",

@@ -27,6 +27,9 @@ constexpr std::array kKinds = {
     Kind{"host-pid-mem", false, true, MakeProcessProbe},
     Kind{"host-cpu-profile", true, true, MakeCpuProfileProbe, 999, 10},
     Kind{"host-osrt", true, true, MakeSyscallProbe, 0, 50},
+    Kind{"host-cgroup", true, false, MakeCgroupProbe},
+    Kind{"host-net-devices", false, false, MakeNetDevicesProbe},
+    Kind{"host-hardware", false, false, MakeHardwareProbe},
 };
 
 const Kind* FindKind(std::string_view name) {

@@ -12,6 +12,7 @@
 #include "daemon/host/family.h"
 #include "daemon/host/proc_file.h"
 #include "daemon/host/row_stream.h"
+#include "daemon/host/sys_tree.h"
 #include "daemon/host/tick.h"
 
 namespace profd::host {
@@ -22,6 +23,8 @@ struct ProbeContext {
   Output& output;
   Family* family;  // nullptr: no probe of the session looks at processes
   const std::vector<pid_t>& targets;
+  const SysTree& tree;
+  FdBudget& budget;
 };
 
 // **Thread:** sample.
@@ -72,8 +75,10 @@ bool KnownKind(const std::string& kind);
 uint32_t KindMaxHz(const std::string& kind);  // 0: it has no rate
 // How often its probe runs at a rate of `hz`: that, unless the kernel gathers by itself.
 uint32_t KindTickHz(const std::string& kind, uint32_t hz);
-bool KindNeedsTargets(const std::string& kind);    // host-cpu host-mem host-disk host-cpu-profile host-osrt
-bool KindReadsProcesses(const std::string& kind);  // those and host-pid-*
+bool KindNeedsTargets(
+    const std::string& kind);  // host-cpu host-mem host-disk host-cpu-profile host-osrt host-cgroup
+bool KindReadsProcesses(
+    const std::string& kind);  // has the family of the targets: those but host-cgroup, host-pid-*
 std::unique_ptr<Probe> MakeProbe(const ProbeOptions& options, const ProbeContext& context);
 
 std::unique_ptr<Probe> MakeCpuProbe(const ProbeOptions& options, const ProbeContext& context);
@@ -84,5 +89,8 @@ std::unique_ptr<Probe> MakeNetworkProbe(const ProbeOptions& options, const Probe
 std::unique_ptr<Probe> MakeSyscallProbe(const ProbeOptions& options, const ProbeContext& context);
 std::unique_ptr<Probe> MakeSystemProbe(const ProbeOptions& options, const ProbeContext& context);
 std::unique_ptr<Probe> MakeProcessProbe(const ProbeOptions& options, const ProbeContext& context);
+std::unique_ptr<Probe> MakeCgroupProbe(const ProbeOptions& options, const ProbeContext& context);
+std::unique_ptr<Probe> MakeNetDevicesProbe(const ProbeOptions& options, const ProbeContext& context);
+std::unique_ptr<Probe> MakeHardwareProbe(const ProbeOptions& options, const ProbeContext& context);
 
 }  // namespace profd::host

@@ -278,5 +278,61 @@ TEST_F(HostDecoders, PerfSamples) {
   EXPECT_EQ((events[{2, 0x1}]), 7);  // zeros of the name are dropped
 }
 
+TEST_F(HostDecoders, CountersAreRatesAndStatesOfTheMoment) {
+  const std::string_view text =
+      "time 5000000000000\n"
+      "cgroup 1000000 1500000 10 2 500000 4096 8192 1 2 3 100 200 3 4 5 - /a b\n"
+      "pcie 16000 16 32000 16 0000:c1:00.0\n"
+      "time 5002000000000\n"
+      "cgroup 4000000 1500000 30 6 1500000 4100 - 1 2 5 300 100 3 4 6 - /a b\n"
+      "cgroup - - - - - 7 - - - - - - - - - - /\n"
+      "net 1 2 3 4 5 6 7 8 9 10 11 12 eth0\n";
+  Decode(MakeHostCounters, text);
+  EXPECT_EQ(records_, 2u);
+  EXPECT_TRUE(rejected_.empty());
+  std::map<std::string, std::vector<CollectedRow>> rows;
+  for (const CollectedRow& row : found_.rows) rows[row.series].push_back(row);
+  const auto& cgroups = rows["host_cgroup"];
+  ASSERT_EQ(cgroups.size(), 3u);
+  EXPECT_EQ((found_.labels[{"host_cgroup", 0, cgroups[0].keys[0]}]), "/a b");
+  EXPECT_EQ((found_.labels[{"host_cgroup", 0, cgroups[2].keys[0]}]), "/");
+  // The first sample: states only.
+  EXPECT_TRUE(std::isnan(cgroups[0].values[0]));
+  EXPECT_DOUBLE_EQ(cgroups[0].values[1], 1.5);
+  EXPECT_DOUBLE_EQ(cgroups[0].values[5], 4096);
+  // The second: 3 s of CPU time in 2 s, …
+  EXPECT_EQ(cgroups[1].wall_ns, kWallNs + 2'000'000'000);
+  EXPECT_DOUBLE_EQ(cgroups[1].values[0], 1.5);
+  EXPECT_DOUBLE_EQ(cgroups[1].values[2], 10);
+  EXPECT_DOUBLE_EQ(cgroups[1].values[4], 0.5);
+  EXPECT_TRUE(std::isnan(cgroups[1].values[6]));  // a limit that is no more
+  EXPECT_DOUBLE_EQ(cgroups[1].values[9], 1);
+  EXPECT_DOUBLE_EQ(cgroups[1].values[10], 100);
+  EXPECT_TRUE(std::isnan(cgroups[1].values[11]));  // a counter that began anew
+  EXPECT_DOUBLE_EQ(cgroups[1].values[14], 6);
+  ASSERT_EQ(rows["host_pcie_link"].size(), 1u);
+  EXPECT_THAT(rows["host_pcie_link"][0].values, Near({16e9, 16, 32e9, 16}));
+  EXPECT_EQ(rows["host_net_device"].size(), 1u);
+  found_.rows.clear();
+  vendor_ = true;
+  Decode(MakeHostCounters, text);
+  EXPECT_TRUE(found_.rows.empty());  // whose parser has none of this
+}
+
+TEST_F(HostDecoders, DamagedCounters) {
+  Decode(MakeHostCounters,
+         "pcie 1 2 3 4 before\n"  // behind a cut
+         "time x\npcie 1 2 3 4 lost\n"
+         "time 5000000000000\n"
+         "pcie 1 2 3 4\npcie 1 2 3 \npcie 1 2 x 4 a\npcie -1 2 3 4 a\npcie 99999999999999999999 2 3 4 a\n"
+         "what 1 2 3\npcie 1 2 3 4 a\npcie 1 2 3 4 a\n"
+         "time 4000000000000\npcie 1 2 3 4 a\n");
+  EXPECT_EQ(found_.rows.size(), 1u);
+  EXPECT_EQ(rejected_["no time in the sample's first line"], 1u);
+  EXPECT_EQ(rejected_["row without a name"], 1u);
+  EXPECT_EQ(rejected_["neither a number nor a '-' where one is due"], 4u);
+  EXPECT_EQ(rejected_["time does not pass between two samples"], 2u);
+}
+
 }  // namespace
 }  // namespace profd::format

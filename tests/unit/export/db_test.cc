@@ -67,7 +67,8 @@ TEST(Tables, EverySourceIsOfItsSeries) {
       &format::kHostMemSeries,      &format::kHostDiskSeries,     &format::kHostNetworkSeries,
       &format::kHostPortSeries,     &format::kCpuUsageSeries,     &format::kProcessCpuSeries,
       &format::kSysMemSeries,       &format::kProcessMemSeries,   &format::kPmuEventsSeries,
-      &format::kPmuFunctionsSeries};
+      &format::kPmuFunctionsSeries, &format::kHostCgroupSeries,   &format::kHostNetDeviceSeries,
+      &format::kHostRdmaPortSeries, &format::kHostNumaSeries,     &format::kHostPcieLinkSeries};
   const auto find = [&](std::string_view name) -> const format::Series* {
     for (const format::Series* series : all)
       if (series->name == name) return series;

@@ -29,8 +29,12 @@ class ProbesTest : public ::testing::Test {
   Tick At(uint64_t n) { return {.number = n, .raw_ns = n * kSecondNs, .mono_ns = n * kSecondNs}; }
   void Make(const std::string& kind) {
     family_ = std::make_unique<Family>(request_.pids, table_, files_, At(1));
-    const ProbeContext context{
-        .files = files_, .output = *output_, .family = family_.get(), .targets = request_.pids};
+    const ProbeContext context{.files = files_,
+                               .output = *output_,
+                               .family = family_.get(),
+                               .targets = request_.pids,
+                               .tree = tree_,
+                               .budget = budget_};
     const ProbeOptions options{.kind = kind, .stats = stats_, .per_process_elsewhere = false};
     probe_ = MakeProbe(options, context);
   }
@@ -49,6 +53,7 @@ class ProbesTest : public ::testing::Test {
   FakeWriter writer_{1u << 20, 16};
   SampleRequest request_;
   FdBudget budget_{100};
+  SysTree tree_;
   HostFiles files_{budget_};
   ProcessTable table_{budget_};
   chunk::StreamStatsPtr stats_ = std::make_shared<chunk::StreamStats>();

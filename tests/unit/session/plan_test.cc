@@ -197,11 +197,12 @@ TEST(Plan, Presets) {
   EXPECT_THAT(kinds(AskPreset("host", {42})),
               UnorderedElementsAre("host-cpu", "host-mem", "host-disk", "host-network"));
   std::set<std::string> all(driver::DeviceKindNames().begin(), driver::DeviceKindNames().end());
-  for (const char* kind : {"host-network", "host-sys-cpu", "host-sys-mem", "host-pid-cpu", "host-pid-mem"})
+  for (const char* kind : {"host-network", "host-sys-cpu", "host-sys-mem", "host-pid-cpu", "host-pid-mem",
+                           "host-net-devices", "host-hardware"})
     all.insert(kind);
   EXPECT_EQ(kinds(AskPreset("all")), all);
   // Without those that interrupt the process or slow it down.
-  all.insert({"host-cpu", "host-mem", "host-disk"});
+  all.insert({"host-cpu", "host-mem", "host-disk", "host-cgroup"});
   all.insert(AgentKindNames().begin(), AgentKindNames().end());
   EXPECT_EQ(kinds(AskPreset("all", {42})), all);
   EXPECT_EQ(kinds(AskPreset("node")), kinds({}));
