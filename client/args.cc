@@ -71,6 +71,23 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
   }
 }
 
+// The items of --collect. No kind begins with a digit: a comma in front of one stands within a mode
+// ("aicore:Custom:0x8,10").
+std::vector<std::string_view> SplitKinds(std::string_view text) {
+  std::vector<std::string_view> items;
+  for (const std::string_view part : Split(text, ',')) {
+    const bool more = !part.empty() && part[0] >= '0' && part[0] <= '9' && !items.empty() &&
+                      items.back().find(':') != std::string_view::npos &&
+                      items.back().find('=') == std::string_view::npos;
+    if (more) {
+      items.back() = {items.back().data(), static_cast<size_t>(part.end() - items.back().begin())};
+    } else {
+      items.push_back(part);
+    }
+  }
+  return items;
+}
+
 template <typename T>
 std::optional<T> ParseWhole(std::string_view text) {
   T value{};
@@ -91,14 +108,14 @@ bool IsWord(std::string_view text, std::string_view also) {
 base::Result<std::vector<v1::KindRequest>> ParseCollect(std::string_view text) {
   static constexpr std::array<Unit, 3> kUnits{{{"Hz", 1}, {"hz", 1}, {"kHz", 1000}}};
   std::vector<v1::KindRequest> kinds;
-  for (const std::string_view item : Split(text, ',')) {
+  for (const std::string_view item : SplitKinds(text)) {
     const size_t equals = item.find('=');
     const std::string_view what = item.substr(0, equals);
     const size_t colon = what.find(':');
     const std::string_view kind = what.substr(0, colon);
     const bool has_mode = colon != std::string_view::npos;
     const std::string_view mode = has_mode ? what.substr(colon + 1) : std::string_view();
-    if (!IsWord(kind, "-_") || (has_mode && !IsWord(mode, "-_"))) {
+    if (!IsWord(kind, "-_") || (has_mode && !IsWord(mode, "-_:;,"))) {
       return Usage("--collect", item, "expected KIND[:MODE][=RATE], e.g. hbm, pcie=100Hz, llc:write=50Hz");
     }
     v1::KindRequest request;

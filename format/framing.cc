@@ -11,6 +11,7 @@
 
 #include "format/records/device.h"
 #include "format/records/packed.h"
+#include "format/records/tasks.h"
 
 namespace profd::format {
 
@@ -160,6 +161,30 @@ bool IsCoreSample(const std::byte* bytes) {
 constexpr auto kIsCoreSample = IsCoreSample<CoreSampleRecord, offsetof(CoreSampleRecord, time_ns), kLeastNs>;
 constexpr auto kIsCoreSample950 =
     IsCoreSample<CoreSampleRecord950, offsetof(CoreSampleRecord950, ticks), kLeastTicks>;
+
+// All `count` of them below 2^48.
+bool AreCounts(const std::byte* values, size_t count) {
+  uint64_t all = 0;
+  for (size_t i = 0; i < count; ++i) all |= Load<uint64_t>(values + i * sizeof all);
+  return all < kMostCount;
+}
+
+constexpr uint16_t kMostTaskTypes = 1024;  // a few bits of a task's descriptor
+
+bool IsL2Cache(const std::byte* bytes) {
+  constexpr size_t kEvents = offsetof(L2CacheRecord, event);
+  return All(Load<uint16_t>(bytes) < kMostTaskTypes,
+             AreCounts(bytes + kEvents, std::size(L2CacheRecord{}.event)));
+}
+
+template <typename Record>
+bool IsSocPmu(const std::byte* bytes) {
+  const auto type = Load<uint16_t>(bytes + offsetof(Record, data_type));
+  return All(type >= static_cast<uint16_t>(SocPmuType::kHa),
+             type <= static_cast<uint16_t>(SocPmuType::kPageFaults),
+             Load<uint16_t>(bytes + offsetof(Record, task_type)) < kMostTaskTypes,
+             AreCounts(bytes + offsetof(Record, event), std::size(Record{}.event)));
+}
 
 // Chips by the vendor's numbers, as sets.
 constexpr uint32_t Chips(std::initializer_list<int> numbers) {
@@ -317,8 +342,9 @@ constexpr Entry kTable[] = {
     AiCpu(),
     Sized(kAll, "hwts.data", 64),
     Sized(kAll, "hwts.aiv_data", 64),
-    Sized(kAll, "l2_cache.data", 72),
-    Sized(kAll, "socpmu.data", 80),
+    Sized<IsL2Cache>(kAll, "l2_cache.data", sizeof(L2CacheRecord), kNone, 0),
+    Sized<IsSocPmu<SocPmuRecord950>>(kTenEvents, "socpmu.data", sizeof(SocPmuRecord950), kNone, 0),
+    Sized<IsSocPmu<SocPmuRecord>>(kAll & ~kTenEvents, "socpmu.data", sizeof(SocPmuRecord), kNone, 0),
     Sized(kAll, "ccu0.instr", 64),
     Sized(kAll, "ccu1.instr", 64),
     Sized(kAll, "ccu0.stat", 2816),

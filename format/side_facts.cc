@@ -52,8 +52,19 @@ double Megahertz(const json& object, const char* key) {
   return mhz > 0 && mhz < 1e6 ? mhz : 0;
 }
 
+constexpr size_t kMostItems = 1024;
+
+std::vector<std::string> Split(std::string_view text, char separator) {
+  std::vector<std::string> items;
+  while (!text.empty() && items.size() < kMostItems) {
+    const size_t end = std::min(text.find(separator), text.size());
+    if (end > 0) items.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return items;
+}
+
 std::vector<std::string> Items(const json& object, const char* key) {
-  constexpr size_t kMostItems = 1024;
   std::vector<std::string> items;
   const json* value = Find(object, key);
   if (value != nullptr && value->is_array()) {
@@ -61,20 +72,15 @@ std::vector<std::string> Items(const json& object, const char* key) {
       if (item.is_string() && items.size() < kMostItems) items.push_back(item.get<std::string>());
     }
   } else {
-    const std::string text = Text(object, key);
-    for (std::string_view rest = text; !rest.empty() && items.size() < kMostItems;) {
-      const size_t comma = std::min(rest.find(','), rest.size());
-      if (comma > 0) items.emplace_back(rest.substr(0, comma));
-      rest.remove_prefix(std::min(comma + 1, rest.size()));
-    }
+    return Split(Text(object, key), ',');
   }
   return items;
 }
 
 template <typename Integer>
-std::vector<Integer> Integers(const json& object, const char* key) {
+std::vector<Integer> Integers(const std::vector<std::string>& items) {
   std::vector<Integer> numbers;
-  for (const std::string& item : Items(object, key)) {
+  for (const std::string& item : items) {
     std::string_view digits = item;
     while (digits.starts_with(' ')) digits.remove_prefix(1);
     const bool hex = digits.starts_with("0x") || digits.starts_with("0X");
@@ -85,6 +91,23 @@ std::vector<Integer> Integers(const json& object, const char* key) {
     if (error == std::errc() && end == digits.data() + digits.size()) numbers.push_back(number);
   }
   return numbers;
+}
+template <typename Integer>
+std::vector<Integer> Integers(const json& object, const char* key) {
+  return Integers<Integer>(Items(object, key));
+}
+
+// "HA:0xf6,0xfb;SMMU:0x2"; without a unit they are of HA.
+void TakeSocEvents(const std::string& text, SideFacts& facts) {
+  for (const std::string& group : Split(text, ';')) {
+    const size_t colon = group.find(':');
+    const std::string unit = colon == std::string::npos ? "HA" : group.substr(0, colon);
+    const size_t begin = colon == std::string::npos ? 0 : colon + 1;
+    const auto events = Integers<uint32_t>(Split(std::string_view(group).substr(begin), ','));
+    if (unit == "HA" || unit == "MATA") facts.ha_events = events;
+    if (unit == "SMMU") facts.smmu_events = events;
+    if (unit == "NOC") facts.noc_events = events;
+  }
 }
 
 const json& FirstOf(const json& list) {
@@ -144,6 +167,8 @@ Status ParseSampleJson(std::string_view text, SideFacts& facts) {
   facts.aiv_events = Integers<uint32_t>(sample, "aiv_profiling_events");
   facts.ts_cpu_events = Integers<uint32_t>(sample, "ts_cpu_profiling_events");
   facts.ctrl_cpu_events = Integers<uint32_t>(sample, "ai_ctrl_cpu_profiling_events");
+  facts.l2_events = Integers<uint32_t>(sample, "l2CacheTaskProfilingEvents");
+  TakeSocEvents(Text(sample, "npuEvents"), facts);
   facts.aic_metrics = Text(sample, "ai_core_metrics");
   facts.aiv_metrics = Text(sample, "aiv_metrics");
   TakeInteger(sample, "host_disk_freq", facts.host_disk_hz);

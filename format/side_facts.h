@@ -39,6 +39,8 @@ struct SideFacts {
   std::vector<std::string> qos_events;
   bool cores_sampled = false;  // ai_core_profiling_mode or aiv_profiling_mode is "sample-based"
   std::vector<uint32_t> aic_events, aiv_events, ts_cpu_events, ctrl_cpu_events;
+  std::vector<uint32_t> l2_events;                           // of l2_cache.data, in the order of its counters
+  std::vector<uint32_t> ha_events, smmu_events, noc_events;  // of socpmu.data, by unit
   std::string aic_metrics, aiv_metrics;
   uint32_t host_disk_hz = 0;
   std::string prof_level, job_id;

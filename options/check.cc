@@ -268,6 +268,10 @@ Wishes WishesOf(const Given& given, Chips chips) {
       ForEachWord(option.what, [&](std::string_view kind) {
         Add({kind, ModeOf(kind, given), hz, &option}, &wishes.kinds);
       });
+    } else if (option.becomes == Becomes::kKindMode) {
+      // Events that no unit is named for are of HA.
+      const bool of_units = found->second.find(':') != std::string::npos;
+      Add({option.what, (of_units ? "" : "HA:") + found->second, 0, &option}, &wishes.kinds);
     } else if (option.becomes == Becomes::kWordKinds) {
       AddWordKinds(option, found->second, RateFor(option, given, chips, &wishes.remarks), &wishes);
     } else if (option.standing == Standing::kDifferent && option.what.empty() && option.served.empty() &&

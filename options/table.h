@@ -44,6 +44,7 @@ enum class Becomes : uint8_t {
   kWordKinds,  // `what`: "cpu:host-cpu mem:host-mem", the kinds of each word
   kRate,       // `what`: the option whose kinds get this rate
   kMode,       // `what`: the kind that gets this mode
+  kKindMode,   // `what`: the kind it turns on, in the mode that it names
   kSession,    // `what`: the option of profctl start that says the same
   kProgram,    // of the program that profctl msprof runs or attaches to
   kResults,    // `what`: the verb, or the option of profctl export

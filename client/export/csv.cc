@@ -22,7 +22,11 @@ class CsvOutput : public Output {
       : facts_(facts),
         folder_(folder, stamp),
         context_{facts_, options.vendor_compatible, folder_},
-        spans_(context_) {}
+        spans_(context_) {
+    context_.op_name = [this](int device, uint32_t stream, uint32_t task) {
+      return spans_.OpName(device, stream, task);
+    };
+  }
 
   void Label(const format::Series& series, int device, size_t key, int64_t value,
              std::string_view text) override {

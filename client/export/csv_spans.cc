@@ -154,12 +154,21 @@ void CsvSpans::Task(const SpanBatch& batch, const Span& span) {
     const TextId shapes[] = {detail->input_shapes,  detail->input_types,  detail->input_formats,
                              detail->output_shapes, detail->output_types, detail->output_formats};
     std::copy(std::begin(shapes), std::end(shapes), row.shapes);
-    if (detail->has_op) row.kind = TaskRow::Kind::kOperator;
+    if (detail->has_op) {
+      row.kind = TaskRow::Kind::kOperator;
+      if (TextId* name = op_names_.FindOrAdd(TaskKey(span.device, span.stream, row.task)))
+        *name = row.op_name;
+    }
     if (detail->has_op && detail->op_type != 0) {
       left_out_ += !Count(operators_, std::tuple(span.device, detail->op_type, detail->op_task_type),
                           span.end_ns - span.begin_ns);
     }
   }
+}
+
+std::string_view CsvSpans::OpName(int device, uint32_t stream, uint32_t task) {
+  const TextId* name = op_names_.Find(TaskKey(device, stream, task));
+  return name == nullptr || *name == 0 ? std::string_view() : Get(*name);
 }
 
 void CsvSpans::WriteTask(DeviceRows& device, const TaskRow& row) {

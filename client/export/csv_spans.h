@@ -35,6 +35,8 @@ class CsvSpans {
   explicit CsvSpans(const CsvContext& context) : context_(context), programs_(context) {}
   void Add(const format::SpanBatch& batch);
   void Finish();
+  // What operator the latest task of these ids was; "" of one that is not known.
+  std::string_view OpName(int device, uint32_t stream, uint32_t task);
   // Spans of more names than there is room for.
   uint64_t left_out() const { return left_out_; }
 
@@ -64,6 +66,11 @@ class CsvSpans {
     bool any = false;
   };
 
+  static constexpr size_t kMaxOpNames = 1 << 20;
+  static uint64_t TaskKey(int device, uint32_t stream, uint32_t task) {
+    return static_cast<uint64_t>(device & 0xFFFF) << 48 | uint64_t{stream & 0xFFFF} << 32 | task;
+  }
+
   void Task(const format::SpanBatch& batch, const format::Span& span);
   void Range(const format::SpanBatch& batch, const format::Span& span);
   void WriteTask(DeviceRows& device, const TaskRow& row);
@@ -88,6 +95,7 @@ class CsvSpans {
   Reorder<RangeRow> ranges_;
   std::map<std::tuple<int, format::TextId, format::TextId>, Durations> operators_;  // device, type, core
   base::FlatMap<Durations> calls_{1 << 16};                                         // name << 32 | level
+  base::FlatMap<format::TextId> op_names_{kMaxOpNames};                             // TaskKey
   CsvFile *task_time_ = nullptr, *op_summary_ = nullptr, *msprof_tx_ = nullptr;
   std::map<std::tuple<int64_t, int64_t, format::TextId>, Durations> os_calls_;  // pid, tid, name
   std::map<std::pair<int, std::string>, Durations> collectives_;                // device, type

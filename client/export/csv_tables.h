@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,8 @@ struct CsvContext {
   CsvFolder& folder;
   // The 98th percentile of what KeyedSeries::quantiles names, by column.
   std::vector<Quantile>* quantiles = nullptr;
+  // What operator a task was that a table knows by its ids alone; "" where nobody knows.
+  std::function<std::string_view(int device, uint32_t stream, uint32_t task)> op_name = {};
 };
 
 // A file of a few rows, made of a whole series.

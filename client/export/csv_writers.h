@@ -1,5 +1,5 @@
 // The writers of the tables of csv_tables.h, by file: csv_device_tables.cc, csv_core_tables.cc,
-// csv_host_tables.cc.
+// csv_host_tables.cc, csv_counter_tables.cc.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +32,9 @@ WriteKeyed WriteHbm, WriteDdr, WriteLlc, WriteLlcCapacity, WriteLlcBandwidth, Wr
     WriteRoce, WriteDvpp, WriteCpuUsage, WriteProcessCpu, WriteSysMem, WriteProcessMem, WritePmuEvents,
     WritePmuFunctions, WriteHostCpu, WriteHostMem, WriteHostDisk, WriteHostNetwork, WriteHostPort,
     WriteAllCores;
+
+using WriteRows = void(const format::RowBatch& batch, const CsvContext& context);
+WriteRows WriteL2Cache, WriteSocPmu, WriteSocEvents;
 
 // A row of each thing of a series with one key: mean and peak of every column, in base units.
 void WriteMeansAndPeaks(const format::Series& series, const KeyedStats& stats, const CsvContext& context);

@@ -37,19 +37,21 @@ class SideDecoder {
     context_.vendor_compatible = vendor_compatible;
   }
 
-  void Run() {
+  // The streams that tell more of tasks, or the others.
+  void Run(bool of_tasks) {
     for (const Stream& stream : side_.streams) {
       if (sinks_.progress != nullptr && sinks_.progress->cancelled) return;
-      One(stream);
+      One(stream, of_tasks);
     }
   }
 
  private:
-  void One(const Stream& stream) {
+  void One(const Stream& stream, bool of_tasks) {
     if (IsTaskStream(stream.file)) return;
     int64_t pid = 0;
     const DecoderEntry* entry = format::FindDecoder(stream.file, side_.facts, pid);
     Report& report = *sinks_.report;
+    if ((entry != nullptr && entry->of_tasks) != of_tasks) return;
     if (entry == nullptr) return report.Note(stream.path() + ": nothing is known of its records");
     if (!wanted_.Kind(entry->kind)) return;
     if (context_.vendor_compatible && !VendorReads(*entry, side_.facts.chip)) {
@@ -159,10 +161,13 @@ std::set<std::string, std::less<>> KindsOf(const Capture& capture) {
 
 void Decode(const Capture& capture, const Wanted& wanted, bool vendor_compatible, const Sinks& sinks) {
   Sieve sieve(capture, wanted, *sinks.rows, *sinks.spans);
-  for (const Side& side : capture.sides) {
-    if (!wanted.Device(side.facts.device)) continue;
-    SideDecoder(capture, side, wanted, vendor_compatible, sinks, sieve).Run();
-  }
+  const auto decode_sides = [&](bool of_tasks) {
+    for (const Side& side : capture.sides) {
+      if (!wanted.Device(side.facts.device)) continue;
+      SideDecoder(capture, side, wanted, vendor_compatible, sinks, sieve).Run(of_tasks);
+    }
+  };
+  decode_sides(false);
   Sinks sieved = sinks;
   sieved.rows = &sieve;
   Overlap overlap(sieve, *sinks.texts);
@@ -174,6 +179,7 @@ void Decode(const Capture& capture, const Wanted& wanted, bool vendor_compatible
   };
   DecodeTasks(capture, wanted, vendor_compatible, sieved);
   report_stray("tasks and calls");
+  decode_sides(true);
   DecodeAgents(capture, wanted, sieved);
   DecodeProfile(capture, wanted, sieved);
   report_stray("profd");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "daemon/driver/soc_pmu.h"
+
 namespace profd::driver {
 
 namespace {
@@ -66,8 +68,9 @@ constexpr RateRange kDvppRate{1, 100, 50};
 constexpr RateRange kCpuRate{1, 50, 50};
 constexpr RateRange kCoreRate{1, 100, 100};
 
-// A mode that ends so has more behind it (CustomEvents).
-constexpr std::array<std::string_view, 2> kCoreModes{"PipeUtilization", "Custom:"};
+// A mode that ends so has more behind it (CheckMode).
+constexpr std::array<std::string_view, 5> kCoreModes{"PipeUtilization", "Custom:"};
+constexpr std::array<std::string_view, 5> kSocModes{kHitRates, "HA:", "MATA:", "SMMU:", "NOC:"};
 
 constexpr ChannelUse kVenc{channel::kDvppVenc, "dvpp.venc"}, kJpege{channel::kDvppJpege, "dvpp.jpege"},
     kVdec{channel::kDvppVdec, "dvpp.vdec"}, kJpegd{channel::kDvppJpegd, "dvpp.jpegd"},
@@ -75,6 +78,8 @@ constexpr ChannelUse kVenc{channel::kDvppVenc, "dvpp.venc"}, kJpege{channel::kDv
     kScd{channel::kDvppScd, "dvpp.scd"}, kDvppOld{channel::kDvpp, "dvpp.data"},
     kTrackUse{channel::kTaskTrack, "ts_track.data"},
     kCoreSampleUse{channel::kCoreSample, "ffts_profile.data"};
+
+constexpr std::string_view kUnknownEvents = "which events of this chip tell hits of its cache is not known";
 
 // A chip has a kind where the vendor's collector has a job for it or a kernel's table names the channel;
 // whether this very device offers the channel is asked of the driver. Several rows may match an unknown chip:
@@ -125,6 +130,19 @@ constexpr Capability kCapabilities[] = {
     {"aicore", kEvery & ~kStars, {{{channel::kAiCore, "aicore.data"}}}, kCoreRate, kCoreModes},
     {"aivector", kStars | kOther, {{kCoreSampleUse}}, kCoreRate, kCoreModes},
     {"aivector", kOther, {{{channel::kAiVector, "aiVectorCore.data"}}}, kCoreRate, kCoreModes},
+    {.kind = "soc-pmu",
+     .chips = k910B | k950,
+     .wanted = {{{channel::kSocPmu, "socpmu.data"}}},
+     .modes = kSocModes,
+     .needs_job = true},
+    {.kind = "soc-pmu", .chips = kOther, .modes = kSocModes, .absent = kUnknownEvents},
+    // Where both are there the vendor counts hits of the cache with those of the translation.
+    {.kind = "l2", .chips = k910B | k950, .wanted = {{{channel::kSocPmu, "socpmu.data"}}}, .needs_job = true},
+    {.kind = "l2",
+     .chips = kEvery & ~(k310 | kOther),
+     .wanted = {{{channel::kL2Cache, "l2_cache.data"}}},
+     .needs_job = true},
+    {.kind = "l2", .chips = kOther, .absent = kUnknownEvents},
     {.kind = "aicpu",
      .chips = kEvery & ~k310,
      .wanted = {{{channel::kAiCpu, "aicpu.data"}, {channel::kCustomAiCpu, "aicpu.data"}}},
@@ -148,20 +166,22 @@ constexpr Capability kCapabilities[] = {
 };
 
 constexpr std::string_view kKindNames[] = {
-    "hbm",  "ddr",     "llc",         "pcie",           "hccs",  "nic",         "roce",
-    "dvpp", "npu-mem", "npu-app-mem", "npu-module-mem", "qos",   "soc-profile", "low-power",
-    "ub",   "tscpu",   "aicore",      "aivector",       "aicpu", "task",
+    "hbm",         "ddr",       "llc",     "pcie",        "hccs",           "nic",
+    "roce",        "dvpp",      "npu-mem", "npu-app-mem", "npu-module-mem", "qos",
+    "soc-profile", "low-power", "ub",      "tscpu",       "aicore",         "aivector",
+    "soc-pmu",     "l2",        "aicpu",   "task",
 };
 
 constexpr uint32_t kStartOrder[] = {
-    channel::kDdr,          channel::kHbm,      channel::kLlc,        channel::kAiCore,
-    channel::kAiVector,     channel::kDvppVenc, channel::kDvppJpege,  channel::kDvppVdec,
-    channel::kDvppJpegd,    channel::kDvppVpc,  channel::kDvppPng,    channel::kDvppScd,
-    channel::kDvpp,         channel::kNic,      channel::kPcie,       channel::kHccs,
-    channel::kUb,           channel::kRoce,     channel::kNpuAppMem,  channel::kNpuMem,
-    channel::kNpuModuleMem, channel::kLowPower, channel::kQos,        channel::kAiCpu,
-    channel::kCustomAiCpu,  channel::kTsCpu,    channel::kTaskTrack,  channel::kTaskLog,
-    channel::kKeyPoint,     channel::kStarsLog, channel::kSocProfile, channel::kCoreSample,
+    channel::kDdr,          channel::kHbm,        channel::kLlc,       channel::kAiCore,
+    channel::kAiVector,     channel::kDvppVenc,   channel::kDvppJpege, channel::kDvppVdec,
+    channel::kDvppJpegd,    channel::kDvppVpc,    channel::kDvppPng,   channel::kDvppScd,
+    channel::kDvpp,         channel::kNic,        channel::kPcie,      channel::kHccs,
+    channel::kUb,           channel::kRoce,       channel::kNpuAppMem, channel::kNpuMem,
+    channel::kNpuModuleMem, channel::kLowPower,   channel::kQos,       channel::kAiCpu,
+    channel::kCustomAiCpu,  channel::kTsCpu,      channel::kTaskTrack, channel::kTaskLog,
+    channel::kKeyPoint,     channel::kSocPmu,     channel::kL2Cache,   channel::kStarsLog,
+    channel::kSocProfile,   channel::kCoreSample,
 };
 
 std::string DeviceName(const DeviceFacts& device) {

@@ -27,6 +27,7 @@ inline constexpr uint32_t kAiCore = 43;
 inline constexpr uint32_t kTaskTrack = 44;  // what the task scheduler's firmware notes down
 inline constexpr uint32_t kTaskLog = 45;    // of chips before STARS
 inline constexpr uint32_t kKeyPoint = 46;
+inline constexpr uint32_t kL2Cache = 47;
 inline constexpr uint32_t kStarsLog = 50;
 inline constexpr uint32_t kSocProfile = 52;
 inline constexpr uint32_t kCoreSample = 54;  // AI cores and vector cores of STARS chips in one
@@ -36,6 +37,7 @@ inline constexpr uint32_t kNpuAppMem = 130;
 inline constexpr uint32_t kNpuMem = 131;
 inline constexpr uint32_t kLowPower = 132;
 inline constexpr uint32_t kQos = 133;
+inline constexpr uint32_t kSocPmu = 134;
 inline constexpr uint32_t kDvppVenc = 135;
 inline constexpr uint32_t kDvppJpege = 136;
 inline constexpr uint32_t kDvppVdec = 137;
@@ -95,7 +97,7 @@ struct Capability {
   uint32_t chips = 0;                     // bit set, see capabilities.cc
   std::array<ChannelUse, 8> wanted = {};  // ends with channel 0
   RateRange rate;
-  std::array<std::string_view, 2> modes = {};  // the first is the default; "" = no modes
+  std::array<std::string_view, 5> modes = {};  // the first is the default; "" = no modes
   bool one_slice = false;                      // the vendor's reader keeps the last slice only
   bool late = false;                           // listed only after a process of the device registered it
   bool needs_job = false;                      // refused as long as no compute process uses the device

@@ -51,6 +51,8 @@ struct StartPara {
   uint32_t period_ms = 0;     // 0 = event driven
   std::array<std::byte, kMaxUserData> user_data{};
   uint32_t user_data_size = 0;
+
+  bool operator==(const StartPara&) const = default;
 };
 
 struct QosStream {

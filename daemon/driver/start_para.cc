@@ -6,6 +6,7 @@
 #include <string>
 
 #include "daemon/driver/capabilities.h"
+#include "daemon/driver/soc_pmu.h"
 
 namespace profd::driver {
 
@@ -162,6 +163,12 @@ base::Result<std::vector<uint32_t>> CustomEvents(std::string_view mode, uint32_t
                           std::to_string(slots) + " events, each a number from 1 to " + std::to_string(most));
 }
 
+base::Status CheckMode(std::string_view kind, std::string_view mode, uint32_t chip) {
+  if (mode.starts_with(kCustomMode)) return CustomEvents(mode, chip).status();
+  if (kind == "soc-pmu" && !mode.empty()) return SocPmuOf(mode, chip).status();
+  return {};
+}
+
 double EffectiveHz(uint32_t channel, const DeviceFacts& device, const Period& period) {
   if (channel == channel::kSocProfile && TraitsOf(device.chip).fine_soc_profile) return 1e6 / period.us;
   return 1e3 / period.ms;
@@ -221,6 +228,20 @@ StartPara MakeStartPara(uint32_t channel, const DeviceFacts& device, const Start
       // Tasks of queues and their sub-tasks; not: accelerators, cdqm, dvpp × 3, blocks, sdma. Then tag, block
       // shrink.
       out.Words32(kOn, 0, 0, 0, 0, 0, kOn, 0, 0, 0, 0);
+      break;
+    case channel::kL2Cache: {
+      para.channel_type = kTaskScheduler;
+      para.period_ms = 0;
+      const std::span<const uint16_t> events = L2CacheEvents(device.chip);
+      out.Words32(events.size());
+      for (const uint16_t event : events) out.Words32(event);
+      break;
+    }
+    case channel::kSocPmu:
+      para.channel_type = kTaskScheduler;
+      para.period_ms = 0;
+      // CheckMode() found it right.
+      PutSocPmu(para, SocPmuOf(choice.mode.empty() ? kHitRates : choice.mode, device.chip).value());
       break;
     case channel::kTsCpu:
       para.channel_type = kTaskScheduler;

@@ -23,11 +23,13 @@ Period PeriodOf(double hz);
 inline constexpr std::string_view kCustomMode = "Custom:";
 // "Custom:0x8,10": as many as a core of the chip has counters, numbers that its start can carry.
 base::Result<std::vector<uint32_t>> CustomEvents(std::string_view mode, uint32_t chip);
+// Whether what stands behind a mode's name can be counted on a chip that has the kind.
+base::Status CheckMode(std::string_view kind, std::string_view mode, uint32_t chip);
 
 // Everything that shapes a start. Most channels look at the period alone.
 struct StartChoice {
   Period period;
-  std::string_view mode;  // llc: "read" or "write"
+  std::string_view mode;  // llc: "read" or "write"; soc-pmu: its events
   uint32_t api_version = 0;
   bool host_counter_known = false;  // npu-module-mem: stamps in host counter cycles, else in ns
   // Core samples: which cores. Channel 54 serves both with a period each; 0 = not these.

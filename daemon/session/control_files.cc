@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "daemon/driver/capabilities.h"
+#include "daemon/driver/soc_pmu.h"
 #include "daemon/driver/start_para.h"
 #include "format/records/packed.h"
 
@@ -74,6 +75,9 @@ void NoteChannel(const ChannelStart& start, const driver::DeviceFacts& device,
       settings.aiv_events = HexWords(para, 5, std::min(PayloadWord(para, 4), 8u));
       settings.aiv_metrics = MetricName(driver::AiVectorMetric(device.chip), settings.aiv_events);
       break;
+    case 47:
+      settings.l2_events = driver::L2CacheText(driver::L2CacheEvents(device.chip));
+      break;
     case 54: {
       const uint32_t block = para.user_data_size == 88 ? 36 : 32;
       const uint32_t events = para.user_data_size == 88 ? 10 : 8;
@@ -90,6 +94,10 @@ void NoteChannel(const ChannelStart& start, const driver::DeviceFacts& device,
         if (!settings.qos_events.empty()) settings.qos_events += ',';
         settings.qos_events += stream.name;
       }
+      break;
+    case 134:
+      settings.npu_events = driver::SocPmuText(para);
+      settings.l2_events = driver::SocHaText(para);
       break;
     default:
       break;

@@ -37,7 +37,7 @@ constexpr std::string_view kOfTargets[] = {"host-cpu", "host-mem", "host-disk", 
 constexpr std::string_view kCores[] = {"tscpu", "aicore", "aivector", "aicpu", "task"};
 
 // They interrupt or slow down what they look at: only for who names them.
-constexpr std::string_view kByNameOnly[] = {"host-cpu-profile", "host-osrt"};
+constexpr std::string_view kByNameOnly[] = {"host-cpu-profile", "host-osrt", "soc-pmu", "l2"};
 
 bool Has(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -83,6 +83,14 @@ std::span<const std::string_view> AgentKindNames() {
 }
 bool IsAgentKind(std::string_view name) { return Has(AgentKindNames(), name); }
 
+std::vector<std::string_view> UsualDeviceKinds() {
+  std::vector<std::string_view> kinds;
+  for (const std::string_view kind : driver::DeviceKindNames()) {
+    if (!Has(kByNameOnly, kind)) kinds.push_back(kind);
+  }
+  return kinds;
+}
+
 std::vector<std::string_view> PresetKinds(std::string_view preset, bool with_targets) {
   std::vector<std::string_view> kinds;
   const auto add = [&kinds](std::span<const std::string_view> names) {
@@ -95,12 +103,12 @@ std::vector<std::string_view> PresetKinds(std::string_view preset, bool with_tar
   } else if (preset == "host") {
     add(with_targets ? std::span<const std::string_view>(kOfTargets) : kWholeHost);
   } else if (preset == "node") {
-    for (const std::string_view kind : driver::DeviceKindNames()) {
+    for (const std::string_view kind : UsualDeviceKinds()) {
       if (!Has(kCores, kind)) kinds.push_back(kind);
     }
     add(kWholeHost);
   } else if (preset == "all") {
-    add(driver::DeviceKindNames());
+    add(UsualDeviceKinds());
     for (const HostKind& kind : kHostKinds) {
       if (Has(kByNameOnly, kind.name)) continue;
       if (with_targets || kind.scope != HostKind::Scope::kProcess) kinds.push_back(kind.name);

@@ -27,6 +27,8 @@ const HostKind* FindHostKind(std::string_view name);
 std::span<const std::string_view> AgentKindNames();
 bool IsAgentKind(std::string_view name);
 
+// Without those that only who names them gets.
+std::vector<std::string_view> UsualDeviceKinds();
 // The kinds of a preset; what needs a process is left out without targets. Empty for an unknown name.
 std::vector<std::string_view> PresetKinds(std::string_view preset, bool with_targets);
 

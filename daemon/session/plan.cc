@@ -190,7 +190,8 @@ Status Planner::ResolveKinds() {
     if (!targets_.empty()) imply("host");
     if (!targets_.empty() && !devices_named) {
       only_open_devices_ = true;
-      implied.insert(implied.begin(), driver::DeviceKindNames().begin(), driver::DeviceKindNames().end());
+      const std::vector<std::string_view> kinds = UsualDeviceKinds();
+      implied.insert(implied.begin(), kinds.begin(), kinds.end());
     }
     if (!targets_.empty()) implied.insert(implied.end(), AgentKindNames().begin(), AgentKindNames().end());
   }
@@ -257,8 +258,8 @@ Status Planner::CheckDeviceRequest(const KindRequest& request) const {
     const Capability* capability = offer.capability == nullptr ? any : offer.capability;
     PROFD_RETURN_IF_ERROR(CheckRate(request, capability->rate, " on a " + driver::ChipName(device->chip)));
     mode_known = mode_known || HasMode(capability, request.mode);
-    if (mode_known && request.mode.starts_with(driver::kCustomMode)) {
-      PROFD_RETURN_IF_ERROR(driver::CustomEvents(request.mode, device->chip).status());
+    if (mode_known && offer.capability != nullptr) {
+      PROFD_RETURN_IF_ERROR(driver::CheckMode(request.kind, request.mode, device->chip));
     }
     shown = capability;
   }
@@ -509,18 +510,24 @@ void Planner::BuildChannels() {
 }
 
 void Planner::AddChannel(const Chosen& chosen, const driver::ChannelUse& use, driver::StartChoice choice) {
-  for (ChannelStart& start : plan_.channels) {
-    if (start.device == chosen.device->id && start.channel == use.channel) {
-      start.also_kinds.push_back(chosen.kind_index);
-      return;
-    }
-  }
   choice.period = chosen.period;
   choice.mode = chosen.mode;
+  const driver::StartPara para = driver::MakeStartPara(use.channel, *chosen.device, choice);
+  for (ChannelStart& start : plan_.channels) {
+    if (start.device != chosen.device->id || start.channel != use.channel) continue;
+    if (start.para != para) {
+      KindState& state = plan_.kinds[chosen.kind_index];
+      state.verdict = Verdict::kSkipped;
+      state.reason = plan_.kinds[start.kind_index].kind + " has its channel, with other settings";
+    } else {
+      start.also_kinds.push_back(chosen.kind_index);
+    }
+    return;
+  }
   ChannelStart start;
   start.device = chosen.device->id;
   start.channel = use.channel;
-  start.para = driver::MakeStartPara(use.channel, *chosen.device, choice);
+  start.para = para;
   start.format = format::FindStreamFormat(use.file, chosen.device->chip);
   start.file = use.file;
   start.one_slice = chosen.capability->one_slice;

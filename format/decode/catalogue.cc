@@ -83,6 +83,8 @@ constexpr uint32_t kVendorNpuMem = Chips({0, 1, 3, 4, 5, 7, 8, 11, 15, 16});
 constexpr uint32_t kVendorFreq = Chips({5, 7, 15, 16});
 constexpr uint32_t kVendorSoc = Chips({5, 7, 8, 11, 15, 16});
 constexpr uint32_t kVendorOldCores = Chips({0, 1, 2, 3, 4});
+constexpr uint32_t kVendorL2 = Chips({1, 2, 3, 4, 5, 7, 8, 11, 15, 16});
+constexpr uint32_t kVendorSocPmu = Chips({5, 15, 16});
 constexpr uint32_t kVendorTsCpu = Chips({0, 1, 2, 3, 4, 5, 7, 8, 11});
 constexpr uint32_t kNobody = 0;
 
@@ -224,6 +226,12 @@ constexpr DecoderEntry kEntries[] = {
      .stamp = kDeviceNs,
      .vendor_chips = kVendorSoc,
      .make = MakeCores},
+    {.file = "socpmu.data",
+     .kind = "soc-pmu",
+     .vendor_chips = kVendorSocPmu,
+     .of_tasks = true,
+     .make = MakeSocPmu},
+    {.file = "l2_cache.data", .kind = "l2", .vendor_chips = kVendorL2, .of_tasks = true, .make = MakeL2Cache},
     {.file = "ts_track.data",
      .kind = "step-trace",
      .by = By::kUnits,

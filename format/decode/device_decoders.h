@@ -16,5 +16,6 @@ MakeDecoder MakeHbm, MakeDdr, MakeLlc, MakeLlcText, MakeNpuMem, MakeNpuModuleMem
 MakeDecoder MakePcie, MakeHccs, MakeUb;
 MakeDecoder MakeNic, MakeRoce, MakeNetdev;
 MakeDecoder MakeDvpp, MakeLowPower, MakeQos, MakeStars, MakeCores, MakeStepTrace;
+MakeDecoder MakeL2Cache, MakeSocPmu;
 
 }  // namespace profd::format

@@ -146,6 +146,18 @@ inline const Series kPcieLinkSeries = {
 inline const Series kSocInfoSeries = {
     "soc_info", "soc-profile", {}, {{"l2_buffer", Unit::kNone}, {"mata", Unit::kNone}}};
 
+// Counted from one task to the next, by stream and task id; their records carry no time, so all are at the
+// collection's begin. NaN: of no requests.
+inline const Series kL2CacheSeries = {
+    "l2_cache", "l2", {"stream", "task"}, {{"hit_rate", Unit::kRatio}, {"victim_rate", Unit::kRatio}}};
+inline const Series kSocPmuSeries = {"soc_pmu",
+                                     "soc-pmu",
+                                     {"stream", "task"},
+                                     {{"tlb_miss_rate", Unit::kRatio}, {"tlb_hit_rate", Unit::kRatio}}};
+// Of what no rate is made: event is unit << 16 | its number; units as SocPmuType.
+inline const Series kSocEventsSeries = {
+    "soc_events", "soc-pmu", {"stream", "task", "event"}, {{"count", Unit::kCount}}};
+
 // core -1: the average of those sampled at one moment, the usage only. vector: 1 a vector core. usage: cycles
 // of what the core could have run in the period. event0…: counts of the period, of the events in the order in
 // which sample.json names them.

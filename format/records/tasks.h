@@ -138,7 +138,8 @@ struct L2CacheRecord {
 };
 static_assert(sizeof(L2CacheRecord) == 72);
 
-// SoC counters of one task (channel 134, socpmu.data); the 950 has a wider task field.
+// SoC counters of one task (channel 134, socpmu.data), a record per unit; the 950 has a wider task field.
+enum class SocPmuType : uint16_t { kHa = 1, kSmmu = 2, kNoc = 3, kPageFaults = 4 };
 struct SocPmuRecord {
   uint8_t head[8];
   uint16_t task_type;
@@ -150,9 +151,9 @@ struct SocPmuRecord {
 static_assert(sizeof(SocPmuRecord) == 80);
 struct SocPmuRecord950 {
   uint8_t head[6];
+  uint16_t data_type;
   uint16_t task_type;
   uint16_t stream;
-  uint16_t data_type;
   uint32_t task;
   uint64_t event[8];
 };

@@ -1,6 +1,7 @@
 // What the task scheduler logs: the same tasks, streams and ids in every channel.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "format/records/tasks.h"
 #include "sim/scenario/channel_ids.h"
@@ -187,6 +188,18 @@ class KeyPointProducer : public TaskProducer {
   }
 };
 
+// Counters of caches: some count requests, some hits, the others what is rare.
+uint64_t Requested(uint64_t requests, uint64_t event_number, uint64_t salt) {
+  constexpr uint64_t kRequests[] = {0x00, 0x59, 0x78, 0x79, 0x8a, 0xfb, 0xfc};
+  constexpr uint64_t kHits[] = {0x5b, 0x6a, 0x8c, 0x8d, 0x90, 0x91};
+  const uint64_t chance = Mix(event_number, salt);
+  const auto among = [event_number](const auto& events) {
+    return std::find(std::begin(events), std::end(events), event_number) != std::end(events);
+  };
+  if (among(kRequests)) return requests + chance % 100;
+  return requests * (among(kHits) ? 350 + chance % 100 : chance % 100) / 1000;
+}
+
 // Channel 47.
 class L2Producer : public TaskProducer {
  public:
@@ -202,42 +215,70 @@ class L2Producer : public TaskProducer {
     record.type = static_cast<uint16_t>(event.task.kind);
     record.stream = event.task.stream;
     record.task = event.task.id;
+    std::vector<uint64_t> counts;
     for (size_t i = 0; i < events_.size(); ++i) {
-      record.event[i] = Counted(Cycles(event.task) / 16, events_[i], event.task.index);
+      record.event[i] = Requested(Cycles(event.task) / 16, events_[i], event.task.index);
+      counts.push_back(record.event[i]);
     }
     sample.Append(record);
     TaskValues(event, sample);
+    sample.Values("count", counts);
   }
 
  private:
   std::vector<uint64_t> events_;
 };
 
-// Channel 134: translation hits and misses per task.
+// Channel 134: a record per unit that was asked for, of every task that ran on cores.
 class SocPmuProducer : public TaskProducer {
  public:
-  using TaskProducer::TaskProducer;
+  SocPmuProducer(const Environment& env, const StartRequest& request) : TaskProducer(env, request) {
+    constexpr size_t kHead = 4;
+    for (size_t at = kHead; at + kHead < request.payload.size(); at += kHead + request.Half(at + 2)) {
+      Unit unit{.type = request.Half(at), .events = {}};
+      const size_t count =
+          std::min<size_t>(request.Half(at + kHead), std::size(format::SocPmuRecord{}.event));
+      for (size_t i = 0; i < count; ++i) unit.events.push_back(request.Half(at + 2 * kHead + 2 * i));
+      units_.push_back(std::move(unit));
+    }
+  }
 
  protected:
   void Encode(const TaskStory::Event& event, Sample& sample) override {
     if (!event.end || event.task.kind == Task::Kind::kCommunication) return;
-    if (env_.chip->is_950()) {
-      Append(format::SocPmuRecord950{}, event, sample);
-    } else {
-      Append(format::SocPmuRecord{}, event, sample);
-    }
     TaskValues(event, sample);
+    for (const Unit& unit : units_) {
+      if (env_.chip->is_950()) {
+        Append(format::SocPmuRecord950{}, unit, event, sample);
+      } else {
+        Append(format::SocPmuRecord{}, unit, event, sample);
+      }
+    }
   }
 
  private:
+  struct Unit {
+    uint16_t type;
+    std::vector<uint64_t> events;
+  };
+
   template <typename Record>
-  void Append(Record record, const TaskStory::Event& event, Sample& sample) const {
+  void Append(Record record, const Unit& unit, const TaskStory::Event& event, Sample& sample) const {
+    constexpr std::string_view kNames[] = {"", "ha", "smmu", "noc"};
+    record.data_type = unit.type;
     record.task_type = static_cast<uint16_t>(event.task.kind);
     record.stream = event.task.stream;
     record.task = event.task.id;
-    for (uint64_t i = 0; i < 8; ++i) record.event[i] = Counted(Cycles(event.task) / 64, i, event.task.index);
+    std::vector<uint64_t> counts;
+    for (size_t i = 0; i < unit.events.size(); ++i) {
+      record.event[i] = Requested(Cycles(event.task) / 64, unit.events[i], event.task.index);
+      counts.push_back(record.event[i]);
+    }
     sample.Append(record);
+    if (unit.type < std::size(kNames)) sample.Values(kNames[unit.type], counts);
   }
+
+  std::vector<Unit> units_;
 };
 
 // Channels 147 and 149: one mission per communication task.

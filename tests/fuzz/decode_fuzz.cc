@@ -50,6 +50,10 @@ SideFacts Facts(uint8_t chip, uint8_t flags, const DecoderEntry& entry) {
   facts.host_disk_hz = 50;
   facts.cores_sampled = true;
   facts.aic_events = facts.ts_cpu_events = facts.ctrl_cpu_events = {0x11, 8};
+  facts.l2_events = facts.ha_events = {0xf6, 0xfb, 0xfc, 0xbf, 0x90, 0x91, 0x9c, 0x9d};
+  facts.smmu_events = {0x2, 0x8a, 0x8b, 0x8c, 0x8d};
+  if ((flags & 2) == 0) facts.ha_events = {0x1};
+  facts.noc_events = {0x1};
   facts.at_start = {5'000'000'000'000, 77, 1'700'000'000'000'000'000, 3'000'000'000'000,
                     145'000'000'000,   100};
   return facts;

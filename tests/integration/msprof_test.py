@@ -129,6 +129,19 @@ class MsprofTest(harness.ProfdTest):
         sample = json.loads((self.directory / "device_1" / "sample.json").read_text())
         self.assertEqual((sample["ai_core_profiling_events"], sample["ai_core_metrics"]), ("0x8,0xa", "Custom:0x8,0xa"))
 
+    def test_events_of_the_chip(self):
+        started = self.started(0, "--npu-events=HA:0x2,0x3;SMMU:0x10")
+        self.assertEqual(self.payloads(started), {134: "340000 140001 2 30002 0 0 0 140002 1 10 0 0 0"})
+        self.assertEqual(self.payloads(self.started(1, "--npu-events=0x2")), {134: "1c0000 140001 1 2 0 0 0"})
+
+    def test_hits_of_the_cache(self):
+        result = self.msprof(f"--output={self.output}", "--l2=on", "--task-time=off", "--ascendcl=off", "--type=db",
+                             sys.executable, "-c", WAITS, str(self.output))
+        self.went(result)
+        sample = json.loads((self.saved(result) / "device_0" / "sample.json").read_text())
+        self.assertEqual(sample["l2CacheTaskProfilingEvents"], "0xf6,0xfb,0xfc,0xbf,0x90,0x91,0x9c,0x9d")
+        self.assertTrue(list((self.saved(result) / "device_0" / "data").glob("socpmu.data.0.slice_0")))
+
     def test_beginnings_of_names_and_values_apart(self):
         started = self.started(0, "--dvpp-p", "on", "--sys-hardware-mem", "off")
         self.assertEqual(self.payloads(started), MEDIA)

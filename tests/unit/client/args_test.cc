@@ -36,6 +36,10 @@ TEST(Args, Collect) {
   EXPECT_EQ(Flat(*ParseCollect("host-cpu=0.5,qos=1kHz,npu-mem=2.5hz")),
             "host-cpu||0.500000;qos||1000.000000;npu-mem||2.500000;");
   EXPECT_EQ(Flat(*ParseCollect("llc:read,llc:write")), "llc|read|0.000000;llc|write|0.000000;");
+  EXPECT_EQ(Flat(*ParseCollect("aicore:Custom:0x8,10=50Hz,hbm")),
+            "aicore|Custom:0x8,10|50.000000;hbm||0.000000;");
+  EXPECT_EQ(Flat(*ParseCollect("soc-pmu:HA:0x2,0x3;SMMU:0x10,llc:write")),
+            "soc-pmu|HA:0x2,0x3;SMMU:0x10|0.000000;llc|write|0.000000;");
 }
 
 TEST(Args, CollectRefused) {
@@ -60,12 +64,13 @@ TEST(Args, CollectRefused) {
                            "hbm=inf",
                            "hbm=nan",
                            "hbm=50Hz=60Hz",
-                           "llc:read:write",
                            "h bm",
                            "hbm;pcie",
                            "hbm\n",
                            "hbm,hbm",
                            "hbm=10Hz,hbm=20Hz",
+                           "hbm,10",
+                           "aicore:Custom:1=50Hz,2",
                            "../hbm",
                            "hbm=1Hz,llc:x=0"}) {
     ExpectUsage(ParseCollect(text), "--collect", text);

@@ -30,20 +30,21 @@ std::string Available(const DeviceFacts& device) {
 TEST(Capabilities, KindsOfEveryChip) {
   EXPECT_EQ(Available(MakeDevice(chip::k310)),
             "ddr nic dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore task");
-  EXPECT_EQ(Available(MakeDevice(chip::k910)),
-            "hbm ddr llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore aicpu task");
+  EXPECT_EQ(
+      Available(MakeDevice(chip::k910)),
+      "hbm ddr llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore l2 aicpu task");
   EXPECT_EQ(Available(MakeDevice(chip::k310P)),
-            "ddr llc pcie dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore aicpu task");
+            "ddr llc pcie dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore l2 aicpu task");
   EXPECT_EQ(
       Available(MakeDevice(chip::k910B)),
       "hbm llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem qos soc-profile low-power tscpu "
-      "aicore aivector aicpu task");
+      "aicore aivector soc-pmu l2 aicpu task");
   EXPECT_EQ(Available(MakeDevice(chip::k310B)),
-            "ddr llc nic dvpp npu-mem npu-app-mem soc-profile low-power tscpu aicore aivector aicpu task");
+            "ddr llc nic dvpp npu-mem npu-app-mem soc-profile low-power tscpu aicore aivector l2 aicpu task");
   EXPECT_EQ(
       Available(MakeDevice(chip::k950)),
       "hbm llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem qos soc-profile low-power ub tscpu "
-      "aicore aivector aicpu task");
+      "aicore aivector soc-pmu l2 aicpu task");
   EXPECT_EQ(Available(MakeDevice(chip::k910_96)), Available(MakeDevice(chip::k950)));
 }
 
@@ -60,13 +61,14 @@ TEST(Capabilities, AGenerousListAddsNoKinds) {
     }
     return kinds;
   };
-  EXPECT_EQ(absent(chip::k310), "hbm llc pcie hccs roce qos soc-profile low-power ub aivector aicpu");
-  EXPECT_EQ(absent(chip::k910), "qos soc-profile low-power ub aivector");
-  EXPECT_EQ(absent(chip::k310P), "nic roce qos soc-profile ub aivector");
+  EXPECT_EQ(absent(chip::k310),
+            "hbm llc pcie hccs roce qos soc-profile low-power ub aivector soc-pmu l2 aicpu");
+  EXPECT_EQ(absent(chip::k910), "qos soc-profile low-power ub aivector soc-pmu");
+  EXPECT_EQ(absent(chip::k310P), "nic roce qos soc-profile ub aivector soc-pmu");
   EXPECT_EQ(absent(chip::k910B), "ddr ub");
-  EXPECT_EQ(absent(chip::k310B), "hbm pcie hccs roce qos ub");
+  EXPECT_EQ(absent(chip::k310B), "hbm pcie hccs roce qos ub soc-pmu");
   EXPECT_EQ(absent(chip::k950), "ddr");
-  EXPECT_EQ(absent(23), "");
+  EXPECT_EQ(absent(23), "soc-pmu l2");
 }
 
 TEST(Capabilities, AnUnknownChipHasWhatItsListOffers) {
@@ -189,6 +191,10 @@ TEST(Capabilities, FilesThatDependOnTheChip) {
   EXPECT_EQ(file("low-power", chip::k910B), "lpmInfoConv.data");
   EXPECT_EQ(file("low-power", chip::k950), "lpmFreqConv.data");
   EXPECT_EQ(file("low-power", chip::k310B), "lpmFreqConv.data");
+  EXPECT_EQ(file("l2", chip::k910), "l2_cache.data");
+  EXPECT_EQ(file("l2", chip::k310B), "l2_cache.data");
+  EXPECT_EQ(file("l2", chip::k910B), "socpmu.data");
+  EXPECT_EQ(file("l2", chip::k950), "socpmu.data");
   EXPECT_EQ(file("aicore", chip::k910), "aicore.data");
   EXPECT_EQ(file("aicore", chip::k910B), "ffts_profile.data");
 }
@@ -203,6 +209,17 @@ TEST(StartPara, PeriodsAreRoundedDownAndNeverBelowTheDriversFloor) {
   EXPECT_DOUBLE_EQ(EffectiveHz(channel::kHbm, MakeDevice(chip::k910B), PeriodOf(30)), 1000.0 / 33);
   EXPECT_DOUBLE_EQ(EffectiveHz(channel::kSocProfile, MakeDevice(chip::k950), PeriodOf(10'000)), 10'000);
   EXPECT_DOUBLE_EQ(EffectiveHz(channel::kSocProfile, MakeDevice(chip::k910B), PeriodOf(30)), 1000.0 / 33);
+}
+
+// The cache's own channel where the other one is not there.
+TEST(Capabilities, L2WithoutTheTranslation) {
+  DeviceFacts device = MakeDevice(chip::k910B);
+  device.channels = {47};
+  EXPECT_EQ(LookUp("l2", device, kApi).channels.at(0).file, "l2_cache.data");
+  device.channels = {1};
+  EXPECT_EQ(LookUp("l2", device, kApi).reason, "device 0 (910B) does not offer channel 134, 47");
+  EXPECT_EQ(LookUp("l2", MakeDevice(chip::k310), kApi).reason, "a 310 has no l2");
+  EXPECT_THAT(LookUp("l2", MakeDevice(23), kApi).reason, HasSubstr("not known"));
 }
 
 // One bit per core, never a shift by 32 or more.

@@ -11,6 +11,7 @@
 
 #include "format/records/device.h"
 #include "format/records/packed.h"
+#include "format/records/tasks.h"
 
 namespace profd::format {
 namespace {
@@ -159,6 +160,36 @@ const std::vector<Busy>& BusyStreams() {
          record.ticks = kTicksNow + period * 20'000'000;
          record.counters = 10;
          record.core = static_cast<uint8_t>(Between(random, 0, 63));
+         Append(out, record);
+       }},
+      {"l2_cache.data", k910A,
+       [](Random& random, uint64_t period, Bytes& out) {
+         L2CacheRecord record{};
+         record.type = static_cast<uint16_t>(period % 3);
+         record.stream = static_cast<uint16_t>(Between(random, 3, 40));
+         record.task = static_cast<uint16_t>(period);
+         for (uint64_t& event : record.event) event = Between(random, 10'000, 40'000'000);
+         Append(out, record);
+       }},
+      {"socpmu.data", k910B,
+       [](Random& random, uint64_t period, Bytes& out) {
+         for (const uint16_t type : {uint16_t{1}, uint16_t{2}}) {
+           SocPmuRecord record{};
+           record.task_type = 1;
+           record.stream = static_cast<uint16_t>(Between(random, 3, 40));
+           record.task = static_cast<uint16_t>(period);
+           record.data_type = type;
+           for (uint64_t& event : record.event) event = Between(random, 10'000, 40'000'000);
+           Append(out, record);
+         }
+       }},
+      {"socpmu.data", k950,
+       [](Random& random, uint64_t period, Bytes& out) {
+         SocPmuRecord950 record{};
+         record.data_type = static_cast<uint16_t>(1 + period % 4);
+         record.stream = static_cast<uint16_t>(Between(random, 3, 40));
+         record.task = static_cast<uint32_t>(period);
+         for (uint64_t& event : record.event) event = Between(random, 10'000, 40'000'000);
          Append(out, record);
        }},
   };

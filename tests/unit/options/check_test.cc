@@ -119,11 +119,15 @@ TEST(OptionWishes, Kinds) {
       << "of two rates the higher";
   EXPECT_EQ(Kinds({{"ai-core", "on"}, {"aic-metrics", "Custom:0x8,10"}}),
             "aicore:Custom:0x8,10=100 aivector:Custom:0x8,10=100");
+  EXPECT_EQ(Kinds({{"l2", "on"}, {kSomeProcess, "yes"}}), "l2=0");
+  EXPECT_EQ(Kinds({{"npu-events", "HA:0x2,0x3;SMMU:0x10"}}), "soc-pmu:HA:0x2,0x3;SMMU:0x10=0");
+  EXPECT_EQ(Kinds({{"npu-events", "0x2,0x3"}}), "soc-pmu:HA:0x2,0x3=0") << "without a unit of HA";
 }
 
 TEST(OptionWishes, WhatIsNotHadIsSaid) {
-  EXPECT_THAT(Remarks({{"l2", "on"}}), ElementsAre(AllOf(HasSubstr("unmet l2: not collected: "))));
-  EXPECT_THAT(Remarks({{"l2", "off"}}), ElementsAre());
+  EXPECT_THAT(Remarks({{"sys-profiling", "on"}}),
+              ElementsAre(AllOf(HasSubstr("unmet sys-profiling: not collected: "))));
+  EXPECT_THAT(Remarks({{"sys-profiling", "off"}}), ElementsAre());
   EXPECT_THAT(Remarks({{"host-sys", "cpu,numa"}}), ElementsAre(HasSubstr("unmet host-sys: numa is not")));
   EXPECT_THAT(Remarks({{"ai-core", "on"}, {"aic-mode", "sample-based"}}), ElementsAre());
   EXPECT_THAT(Remarks({{"ai-core", "on"}, {"aic-metrics", "Memory"}}),

@@ -286,6 +286,67 @@ TEST(PlanStarts, CoreEventsThatCannotBeCounted) {
             "aicore:Memory: aicore knows the modes PipeUtilization and Custom:");
 }
 
+// The cache's events, with those of the translation where the chip counts both at once.
+TEST(PlanStarts, HitsOfTheCache) {
+  const KindRequest l2{"l2", "", 0};
+  EXPECT_EQ(Starts(chip::k910, {l2}), "(47,0,0) 8 5b 59 5c 7d 7e 71 79 7c l2_cache.data\n");
+  EXPECT_EQ(Starts(chip::k310P, {l2}), "(47,0,0) 8 78 79 77 71 6a 6c 74 62 l2_cache.data\n");
+  EXPECT_EQ(Starts(chip::k310B, {l2}), "(47,0,0) 8 f6 fb fc bf 90 91 9c 9d l2_cache.data\n");
+  const std::string on_910b =
+      "(134,0,0) 340000 140001 8 fb00f6 bf00fc 910090 9d009c 140002 5 8a0002 8c008b 8d 0 socpmu.data\n";
+  const std::string on_950 =
+      "(134,0,0) 340000 140001 6 810000 830082 750074 0 140002 5 8a0002 8c008b 8d 0 socpmu.data\n";
+  EXPECT_EQ(Starts(chip::k910B, {l2}), on_910b);
+  EXPECT_EQ(Starts(chip::k910B, {{"soc-pmu", "", 0}}), on_910b);
+  EXPECT_EQ(Starts(chip::k910B, {{"soc-pmu", "hit-rates", 0}, l2}), on_910b);
+  EXPECT_EQ(Starts(chip::k950, {l2}), on_950);
+  EXPECT_EQ(Starts(chip::k910_96, {l2}),
+            "(134,0,0) 340000 140001 7 880000 8a0089 750074 97 140002 5 8a0002 8c008b 8d 0 socpmu.data\n");
+  EXPECT_EQ(Starts(chip::k310, {l2}), "nothing can be collected: a 310 has no l2");
+}
+
+TEST(PlanStarts, SocEventsByNumber) {
+  EXPECT_EQ(Starts(chip::k910B, {{"soc-pmu", "HA:0x2,0x3", 0}}),
+            "(134,0,0) 1c0000 140001 2 30002 0 0 0 socpmu.data\n");
+  EXPECT_EQ(Starts(chip::k910B, {{"soc-pmu", "SMMU:0x808;MATA:0xff", 0}}),
+            "(134,0,0) 340000 140002 1 808 0 0 0 140001 1 ff 0 0 0 socpmu.data\n");
+  EXPECT_EQ(Starts(chip::k950, {{"soc-pmu", "NOC:0x0,0x3f,0x1,0x2", 0}}),
+            "(134,0,0) 140000 c0003 4 3f0000 20001 socpmu.data\n");
+  for (const char* bad :
+       {"HA:", "HA:2", "HA:0x", "HA:0x100", "HA:0x-1", "HA:0x1,", "HA:0x1,0x2,0x3,0x4,0x5,0x6,0x7,0x8,0x9",
+        "SMMU:0x809", "HA:0x1;HA:0x2", "HA:0x1;MATA:0x2", "HA:0x1;", "HA:0x1;L2:0x1", "NOC:0x1"}) {
+    EXPECT_EQ(
+        Starts(chip::k910B, {{"soc-pmu", bad, 0}}),
+        "'" + std::string(bad) +
+            "': a 910B counts HA (or MATA): 1 to 8 events from 0x0 to 0xff, SMMU: 1 to 8 events from 0x0 to "
+            "0x808; each unit once, e.g. HA:0x2,0x3;SMMU:0x10");
+  }
+  for (const char* bad : {"NOC:0x40", "NOC:0x1,0x2,0x3,0x4,0x5"}) {
+    EXPECT_EQ(
+        Starts(chip::k950, {{"soc-pmu", bad, 0}}),
+        "'" + std::string(bad) +
+            "': a 950 counts HA (or MATA): 1 to 8 events from 0x0 to 0xff, SMMU: 1 to 8 events from 0x0 to "
+            "0x808, NOC: 1 to 4 events from 0x0 to 0x3f; each unit once, e.g. HA:0x2,0x3;SMMU:0x10");
+  }
+  EXPECT_EQ(Starts(chip::k910B, {{"soc-pmu", "0x2", 0}}),
+            "soc-pmu:0x2: soc-pmu knows the modes hit-rates and HA: and MATA: and SMMU: and NOC:");
+}
+
+// One channel has one start: who comes second is told.
+TEST(PlanStarts, TwoKindsThatWantOneChannelOtherwise) {
+  NodeFacts facts;
+  facts.library_loaded = true;
+  facts.devices = {MakeDevice(chip::k910B)};
+  SessionSpec spec;
+  spec.kinds = {{"l2", "", 0}, {"soc-pmu", "HA:0x2", 0}};
+  const auto plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok());
+  ASSERT_EQ(plan.value().channels.size(), 1U);
+  EXPECT_EQ(plan.value().kinds[0].verdict, Verdict::kStarted);
+  EXPECT_EQ(plan.value().kinds[1].verdict, Verdict::kSkipped);
+  EXPECT_EQ(plan.value().kinds[1].reason, "l2 has its channel, with other settings");
+}
+
 TEST(PlanStarts, DevicesDoNotLeakIntoEachOther) {
   NodeFacts facts;
   facts.library_loaded = true;

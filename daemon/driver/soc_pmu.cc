@@ -1,0 +1,196 @@
+#include "daemon/driver/soc_pmu.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+
+#include "daemon/driver/capabilities.h"
+#include "format/records/packed.h"
+
+namespace profd::driver {
+
+namespace {
+
+using base::Code;
+using base::Status;
+
+// Source: the platform tables of the vendor's collector (hicann/runtime, profimpl/platform).
+constexpr uint16_t kL2Of910[] = {0x5b, 0x59, 0x5c, 0x7d, 0x7e, 0x71, 0x79, 0x7c};
+constexpr uint16_t kL2Of310P[] = {0x78, 0x79, 0x77, 0x71, 0x6a, 0x6c, 0x74, 0x62};
+constexpr uint16_t kL2OfB[] = {0xf6, 0xfb, 0xfc, 0xbf, 0x90, 0x91, 0x9c, 0x9d};  // 910B, 310B
+constexpr uint16_t kL2Of950[] = {0x00, 0x81, 0x82, 0x83, 0x74, 0x75};
+constexpr uint16_t kL2Of910_96[] = {0x00, 0x88, 0x89, 0x8a, 0x74, 0x75, 0x97};
+constexpr uint16_t kTranslations[] = {0x2, 0x8a, 0x8b, 0x8c, 0x8d};
+
+constexpr size_t kTlvBytes = 4;    // u16 type, u16 length
+constexpr uint16_t kHeadType = 0;  // whose length is that of all
+
+struct Unit {
+  SocUnit unit;
+  std::string_view name;
+  size_t slots;
+  uint16_t most;
+};
+constexpr Unit kUnits[] = {
+    {SocUnit::kHa, "HA", 8, 0xff},
+    {SocUnit::kHa, "MATA", 8, 0xff},
+    {SocUnit::kSmmu, "SMMU", 8, 0x808},
+    {SocUnit::kNoc, "NOC", 4, 0x3f},
+};
+const Unit& UnitOf(SocUnit unit) {
+  return *std::find_if(std::begin(kUnits), std::end(kUnits),
+                       [unit](const Unit& known) { return known.unit == unit; });
+}
+
+bool HasNoc(uint32_t chip) { return chip == chip::k950 || chip == chip::k910_96; }
+
+std::string Hex(uint32_t number, int digits = 1) {
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%0*x", digits, number);
+  return text;
+}
+
+// The analyser looks events up by their text: those of the cache have two digits at least ("0x00"), those of
+// the translation as many as they need ("0x2").
+std::string Listed(std::span<const uint16_t> events, int digits) {
+  std::string text;
+  for (const uint16_t event : events) text += (text.empty() ? "" : ",") + Hex(event, digits);
+  return text;
+}
+int DigitsOf(SocUnit unit) { return unit == SocUnit::kHa ? 2 : 1; }
+
+// One "HA:0x2,0x3".
+std::optional<SocEvents> GroupOf(std::string_view text, uint32_t chip) {
+  const size_t colon = std::min(text.find(':'), text.size());
+  const auto* unit = std::find_if(std::begin(kUnits), std::end(kUnits),
+                                  [&](const Unit& known) { return known.name == text.substr(0, colon); });
+  if (unit == std::end(kUnits) || (unit->unit == SocUnit::kNoc && !HasNoc(chip))) return std::nullopt;
+  SocEvents group{unit->unit, {}};
+  for (size_t at = colon + 1; at <= text.size();) {
+    const size_t comma = std::min(text.find(',', at), text.size());
+    std::string_view number = text.substr(at, comma - at);
+    at = comma + 1;
+    if (!number.starts_with("0x") && !number.starts_with("0X")) return std::nullopt;
+    number.remove_prefix(2);
+    uint16_t event = 0;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), event, 16);
+    if (error != std::errc() || end != number.data() + number.size() || event > unit->most) {
+      return std::nullopt;
+    }
+    group.events.push_back(event);
+  }
+  if (group.events.empty() || group.events.size() > unit->slots) return std::nullopt;
+  return group;
+}
+
+std::string Expected(uint32_t chip) {
+  std::string text = "a " + ChipName(chip) + " counts ";
+  for (const Unit& unit : kUnits) {
+    if (unit.name == "MATA" || (unit.unit == SocUnit::kNoc && !HasNoc(chip))) continue;
+    if (!text.ends_with(' ')) text += ", ";
+    text += unit.unit == SocUnit::kHa ? "HA (or MATA)" : unit.name;
+    text += ": 1 to " + std::to_string(unit.slots) + " events from 0x0 to " + Hex(unit.most);
+  }
+  return text + "; each unit once, e.g. HA:0x2,0x3;SMMU:0x10";
+}
+
+void Put(StartPara& para, auto value) {
+  std::memcpy(para.user_data.data() + para.user_data_size, &value, sizeof value);
+  para.user_data_size += sizeof value;
+}
+
+SocPmu GroupsOf(const StartPara& para) {
+  SocPmu groups;
+  const std::byte* const bytes = para.user_data.data();
+  for (size_t at = kTlvBytes; at + kTlvBytes <= para.user_data_size;) {
+    const auto type = format::Load<uint16_t>(bytes + at);
+    const auto length = format::Load<uint16_t>(bytes + at + sizeof type);
+    const std::byte* const body = bytes + at + kTlvBytes;
+    SocEvents group{static_cast<SocUnit>(type), {}};
+    for (uint32_t i = 0; i < format::Load<uint32_t>(body); ++i) {
+      group.events.push_back(format::Load<uint16_t>(body + sizeof(uint32_t) + i * sizeof(uint16_t)));
+    }
+    groups.push_back(std::move(group));
+    at += kTlvBytes + length;
+  }
+  return groups;
+}
+
+}  // namespace
+
+std::span<const uint16_t> L2CacheEvents(uint32_t chip) {
+  switch (chip) {
+    case chip::k910:
+      return kL2Of910;
+    case chip::k310P:
+      return kL2Of310P;
+    case chip::k910B:
+    case chip::k310B:
+      return kL2OfB;
+    case chip::k950:
+      return kL2Of950;
+    case chip::k910_96:
+      return kL2Of910_96;
+    default:
+      return {};
+  }
+}
+
+std::string L2CacheText(std::span<const uint16_t> events) { return Listed(events, DigitsOf(SocUnit::kHa)); }
+
+base::Result<SocPmu> SocPmuOf(std::string_view mode, uint32_t chip) {
+  if (mode == kHitRates) {
+    const std::span<const uint16_t> cache = L2CacheEvents(chip);
+    return SocPmu{{SocUnit::kHa, {cache.begin(), cache.end()}},
+                  {SocUnit::kSmmu, {std::begin(kTranslations), std::end(kTranslations)}}};
+  }
+  SocPmu groups;
+  for (size_t at = 0; at <= mode.size();) {
+    const size_t end = std::min(mode.find(';', at), mode.size());
+    std::optional<SocEvents> group = GroupOf(mode.substr(at, end - at), chip);
+    at = end + 1;
+    const bool again = group && std::ranges::any_of(groups, [&](const SocEvents& earlier) {
+                         return earlier.unit == group->unit;
+                       });
+    if (!group || again) {
+      return Status(Code::kInvalidArgument, "'" + std::string(mode) + "': " + Expected(chip));
+    }
+    groups.push_back(std::move(*group));
+  }
+  return groups;
+}
+
+void PutSocPmu(StartPara& para, const SocPmu& groups) {
+  const uint32_t begin = para.user_data_size;
+  Put(para, kHeadType);
+  Put(para, uint16_t{0});  // the length, below
+  for (const SocEvents& group : groups) {
+    const size_t slots = UnitOf(group.unit).slots;
+    Put(para, static_cast<uint16_t>(group.unit));
+    Put(para, static_cast<uint16_t>(sizeof(uint32_t) + slots * sizeof(uint16_t)));
+    Put(para, static_cast<uint32_t>(group.events.size()));
+    for (size_t i = 0; i < slots; ++i) Put(para, i < group.events.size() ? group.events[i] : uint16_t{0});
+  }
+  const auto length = static_cast<uint16_t>(para.user_data_size - begin);
+  std::memcpy(para.user_data.data() + begin + sizeof kHeadType, &length, sizeof length);
+}
+
+std::string SocPmuText(const StartPara& para) {
+  std::string text;
+  for (const SocEvents& group : GroupsOf(para)) {
+    text += (text.empty() ? "" : ";") + std::string(UnitOf(group.unit).name) + ":" +
+            Listed(group.events, DigitsOf(group.unit));
+  }
+  return text;
+}
+
+std::string SocHaText(const StartPara& para) {
+  for (const SocEvents& group : GroupsOf(para)) {
+    if (group.unit == SocUnit::kHa) return L2CacheText(group.events);
+  }
+  return {};
+}
+
+}  // namespace profd::driver

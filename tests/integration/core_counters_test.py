@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Counters that are read out by task: what is counted, what is on disk and what the export makes of it, on every chip that
+has them, against what the simulator says it counted."""
+import csv
+import glob
+import json
+import os
+import struct
+import tempfile
+import time
+import unittest
+
+import harness
+from harness import OK, PARTLY_STARTED, USAGE
+
+CHIPS = ["310", "910", "310P", "910B", "310B", "950"]
+HAS_L2, HAS_SOC = CHIPS[1:], ["910B", "950"]
+# By chip: what is requests, hits and victims of the events that are counted, in the analyser's words.
+CACHE = {"910": ("5b,59,5c,7d,7e,71,79,7c", "59", "5b", "5c"), "310P": ("78,79,77,71,6a,6c,74,62", "78,79", "6a", "71"),
+         "950": ("00,81,82,83,74,75", "00", "00,-81,-82,-83,-74,-75", "74,75")}
+CACHE["910B"] = CACHE["310B"] = ("f6,fb,fc,bf,90,91,9c,9d", "fb,fc", "90,91", "9c")
+TRANSLATION = ("2,8a,8b,8c,8d", "8a", "2", "8c,8d")
+
+
+def rates(formula, counts):
+    """The two rates of a task's counters."""
+    counted = formula[0].split(",")
+
+    def total(events):
+        return sum(counts[counted.index(event.strip("-"))] * (-1 if event[0] == "-" else 1) for event in events.split(","))
+    requests, first, second = (total(events) for events in formula[1:])
+    return round(first / requests, 6), round(second / requests, 6)
+
+
+class ByTask(harness.ProfdTest):
+    @classmethod
+    def setUpClass(cls):
+        devices = "\n".join(f"  - {{chip: {chip}}}" for chip in CHIPS)
+        cls.daemon = harness.Profd(sim=f"devices:\n{devices}\nseed: 7\n")
+        cls.out = tempfile.TemporaryDirectory(prefix="profd-counters-")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.out.cleanup()
+        cls.daemon.close()
+
+    def recorded(self, *arguments):
+        """A session's kinds, and its tables by name."""
+        started = self.daemon.begin(*arguments)
+        time.sleep(1.5)
+        self.session = self.daemon.end(started["session"])
+        self.directory = self.session["directory"]
+        out = os.path.join(self.out.name, started["session"])
+        result = self.daemon.ctl("export", self.directory, "--format", "csv", "--out", out, "--json")
+        self.assertEqual((result.code, result.json["directories"][0]["skipped"]), (OK, []), result)
+        tables = {}
+        for path in glob.glob(os.path.join(out, "mindstudio_profiler_output", "*.csv")):
+            with open(path, encoding="utf-8", newline="") as file:
+                tables[os.path.basename(path).rsplit("_", 1)[0]] = list(csv.DictReader(file))
+        return tables
+
+    def truth(self, device, channel):
+        """What was counted in the latest session, task by task."""
+        lines = [line for line in self.daemon.truth_lines() if line["device"] == device and line.get("channel") == channel]
+        begin = max(at for at, line in enumerate(lines) if line.get("event") == "start")
+        return [line["values"] for line in lines[begin:] if line.get("values")]
+
+    def sample(self, device):
+        with open(os.path.join(self.directory, f"device_{device}", "sample.json"), encoding="utf-8") as file:
+            return json.load(file)
+
+    def rows(self, table, device, *columns):
+        return [tuple(row[column] for column in ("Stream Id", "Task Id", *columns)) for row in table
+                if row["Device_id"] == str(device)]
+
+    def same_rates(self, got, formula, truth, unit):
+        wanted = [(str(task["stream"]), str(task["task"]), *rates(formula, task[unit])) for task in truth]
+        self.assertGreater(len(wanted), 20)
+        self.assertEqual([(stream, task, float(first), float(second)) for stream, task, first, second in got], wanted)
+
+    def test_hits_of_the_cache_and_of_the_translation(self):
+        tables = self.recorded("--collect", "l2", "--devices", "all")
+        for device, chip in enumerate(CHIPS):
+            with self.subTest(chip=chip):
+                verdict = self.kind(self.session, "l2", f"device:{device}")
+                self.assertEqual(verdict["verdict"], "started" if chip in HAS_L2 else "skipped", verdict)
+                if chip not in HAS_L2:
+                    self.assertEqual(self.rows(tables["l2_cache"], device), [])
+                    continue
+                truth = self.truth(device, 134 if chip in HAS_SOC else 47)
+                got = self.rows(tables["l2_cache"], device, "Hit Rate", "Victim Rate")
+                self.same_rates(got, CACHE[chip], truth, "ha" if chip in HAS_SOC else "count")
+                translated = self.rows(tables["soc_pmu"], device, "TLB Miss Rate", "TLB Hit Rate")
+                if chip in HAS_SOC:
+                    self.same_rates(translated, TRANSLATION, truth, "smmu")
+                else:
+                    self.assertEqual(translated, [])
+                # The analyser looks for just these texts.
+                sample = self.sample(device)
+                self.assertEqual(sample["l2CacheTaskProfiling"], "on")
+                self.assertEqual(sample["l2CacheTaskProfilingEvents"],
+                                 ",".join("0x" + event for event in CACHE[chip][0].split(",")))
+                soc = f"HA:{sample['l2CacheTaskProfilingEvents']};SMMU:0x2,0x8a,0x8b,0x8c,0x8d"
+                self.assertEqual(sample["npuEvents"], soc if chip in HAS_SOC else "")
+        self.assertEqual({row["Op Name"] for row in tables["l2_cache"]}, {"N/A"})
+
+    def test_records_as_the_analyser_reads_them(self):
+        self.recorded("--collect", "l2", "--devices", "1,3,5")
+        for device, channel, layout, fields in ((1, 47, "4H8Q", (1, 2)), (3, 134, "8B4H8Q", (9, 10)), (5, 134, "6B3HI8Q", (8, 9))):
+            file = "l2_cache.data" if channel == 47 else "socpmu.data"
+            data = b"".join(open(path, "rb").read() for path in
+                            glob.glob(os.path.join(self.directory, f"device_{device}", "data", f"{file}.{device}.slice_?")))
+            records = list(struct.iter_unpack("=" + layout, data))
+            units = 1 if channel == 47 else 2
+            tasks = [tuple(record[field] for field in fields) for record in records[::units]]
+            self.assertEqual(tasks, [(task["stream"], task["task"]) for task in self.truth(device, channel)])
+            if channel == 134:
+                types = [record[11 if device == 3 else 6] for record in records]
+                self.assertEqual(types, [1, 2] * len(tasks))
+
+    def test_events_by_number(self):
+        tables = self.recorded("--collect", "soc-pmu:HA:0x2,0x3;SMMU:0x10", "--devices", "3,5")
+        self.assertEqual(set(tables), {"soc_pmu_events"})
+        for device in (3, 5):
+            wanted = [(str(task["stream"]), str(task["task"]), unit, event, str(count)) for task in self.truth(device, 134)
+                      for unit, events in (("HA", ("0x2", "0x3")), ("SMMU", ("0x10",)))
+                      for event, count in zip(events, task[unit.lower()])]
+            got = self.rows(tables["soc_pmu_events"], device, "Unit", "Event", "Count")
+            self.assertEqual(sorted(got), sorted(wanted))
+            self.assertEqual(self.sample(device)["npuEvents"], "HA:0x02,0x03;SMMU:0x10")
+
+    def test_events_that_cannot_be_counted(self):
+        for events in ("HA:0x100", "SMMU:0x809", "NOC:0x1", "HA:0x1;HA:0x2"):
+            with self.subTest(events=events):
+                result = self.daemon.ctl("start", "--collect", f"soc-pmu:{events}", "--devices", "3")
+                self.assertEqual(result.code, USAGE, result)
+                self.assertEqual(len(result.err.strip().splitlines()), 1, result)
+                self.assertIn(f"'{events}': a 910B counts HA (or MATA)", result.err)
+
+    def test_what_a_chip_has_not(self):
+        result = self.daemon.ctl("start", "--collect", "soc-pmu,l2", "--devices", "0,1", "--json")
+        self.assertEqual(result.code, PARTLY_STARTED, result)
+        reasons = {(entry["kind"], entry["unit"]): entry["reason"] for entry in result.json["kinds"]}
+        self.assertEqual(reasons["soc-pmu", "device:0"], "a 310 has no soc-pmu")
+        self.assertEqual(reasons["soc-pmu", "device:1"], "a 910 has no soc-pmu")
+        self.assertEqual(reasons["l2", "device:0"], "a 310 has no l2")
+        self.daemon.end(result.json["session"])
+
+    def test_a_second_session_shares_or_is_refused(self):
+        first = self.daemon.begin("--collect", "l2", "--devices", "3")
+        second = self.daemon.begin("--collect", "soc-pmu", "--devices", "3")
+        self.assertEqual(self.kind(second, "soc-pmu", "device:3")["verdict"], "started")
+        third = self.daemon.ctl("start", "--collect", "soc-pmu:HA:0x1", "--devices", "3")
+        self.assertNotEqual(third.code, OK, third)
+        self.assertIn(first["session"], third.err)
+        for session in (first, second):
+            self.daemon.end(session["session"])
+
+    def test_pending_without_a_job(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\nfaults:\n  - {call: start, ret: 115, channel: 134, for_s: 3}\n")
+        started = daemon.begin("--collect", "l2")
+        self.assertEqual(self.kind(started, "l2", "device:0")["verdict"], "pending", started)
+        harness.wait_until(lambda: self.kind(daemon.status(started["session"]), "l2", "device:0")["verdict"] == "started",
+                           "the start that finds a job")
+        daemon.end(started["session"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
