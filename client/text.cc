@@ -35,7 +35,10 @@ std::string FormatBytes(double bytes) {
   return Print(unit == 0 ? "%.0f %s" : "%.1f %s", bytes, kUnits[unit]);
 }
 
-std::string FormatHz(double hz) { return hz == 0 ? "-" : Print("%.6g %s", hz, "Hz"); }
+std::string FormatHz(double hz) {
+  if (hz == 0) return "-";
+  return hz >= 1e6 ? Print("%.6g %s", hz / 1e6, "MHz") : Print("%.6g %s", hz, "Hz");
+}
 
 std::string FormatValue(double value, std::string_view unit, bool is_ratio) {
   if (is_ratio) return Print("%.1f %s", value * 100, "%");

@@ -360,8 +360,18 @@ constexpr Entry kTable[] = {
     Opaque("CpuUsage.data"),
 };
 
-// Files whose names carry a number: "instr.group_3_aic" and "4711-CpuUsage.data".
-constexpr Entry kInstruction = Sized(kAll, "instr.", 4);
+// Files whose names carry a number: "4711-CpuUsage.data", and of instruction profiling "instr.group_3_aic"
+// with what an AI core's unit tells in a record, "instr.group_3_aiv0" with what a vector core's does, and of
+// a 950 "instr.biu_perf_group0_aiv0" with an event in each.
+constexpr std::string_view kInstr = "instr.";
+constexpr Entry kInstrOfAiCore = Sized(kAll, "instr.", sizeof(InstrCubeRecord));
+constexpr Entry kInstrOfVectorCore = Sized(kAll, "instr.", sizeof(InstrVectorRecord));
+constexpr Entry kInstrEvents = Sized(kAll, "instr.", sizeof(BiuRecord));
+
+const StreamFormat& InstrFormat(std::string_view file) {
+  if (!file.starts_with("instr.group_")) return kInstrEvents.format;
+  return (file.ends_with("_aic") ? kInstrOfAiCore : kInstrOfVectorCore).format;
+}
 
 std::string_view WithoutPid(std::string_view file) {
   const size_t digits = std::min(file.find_first_not_of("0123456789"), file.size());
@@ -445,8 +455,7 @@ class LineWalk {
 }  // namespace
 
 const StreamFormat* FindStreamFormat(std::string_view file, uint32_t chip) {
-  if (file.substr(0, kInstruction.format.file.size()) == kInstruction.format.file)
-    return &kInstruction.format;
+  if (file.starts_with(kInstr)) return &InstrFormat(file);
   const std::string_view name = WithoutPid(file);
   // A chip nobody has described yet gets the common layouts.
   const uint32_t bit = 1u << std::min(chip, 31u);

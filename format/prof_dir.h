@@ -78,8 +78,9 @@ struct SampleSettings {
   std::string qos_events;  // names in the order of the bandwidth columns
   std::string aicore_events, aicore_metrics, aiv_events, aiv_metrics;
   std::string ts_cpu_events;
-  std::string l2_events;   // "0xf6,0xfb"
-  std::string npu_events;  // "HA:0xf6,0xfb;SMMU:0x2"
+  std::string l2_events;      // "0xf6,0xfb"
+  std::string npu_events;     // "HA:0xf6,0xfb;SMMU:0x2"
+  uint32_t instr_cycles = 0;  // 0: not collected
   uint32_t host_disk_hz = 0;
   pid_t target_pid = 0;
   pid_t collector_pid = 0;

@@ -95,6 +95,7 @@ constexpr KindKeys kDeviceKinds[] = {
     {"tscpu", "tsCpuProfiling", "", 1, kCpu},
     {"aicore", "ai_core_profiling", "aicore_sampling_interval", 1, kNoGroup},
     {"aivector", "aiv_profiling", "aiv_sampling_interval", 1, kNoGroup},
+    {"instr", "instrProfiling", "", 1, kNoGroup},
     {"soc-pmu", "l2CacheTaskProfiling", "", 1, kNoGroup},
     {"l2", "l2CacheTaskProfiling", "", 1, kNoGroup},
 };
@@ -153,6 +154,7 @@ void SetDeviceKinds(const SampleSettings& settings, ordered_json& json) {
   if (Taken(settings, "llc")) json["llc_profiling"] = json["llc_profiling_events"] = settings.llc_mode;
   if (Taken(settings, "qos")) json["qosEvents"] = settings.qos_events;
   if (Taken(settings, "tscpu")) json["ts_cpu_profiling_events"] = settings.ts_cpu_events;
+  if (Taken(settings, "instr")) json["instrProfilingFreq"] = settings.instr_cycles;
   json["npuEvents"] = settings.npu_events;
   json["l2CacheTaskProfilingEvents"] = settings.l2_events;
   if (Taken(settings, "aicore")) {

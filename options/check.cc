@@ -215,7 +215,8 @@ std::string ModeOf(std::string_view kind, const Given& given) {
   for (const Option& option : Table()) {
     if (option.becomes != Becomes::kMode || !Has(option.what, kind)) continue;
     const auto found = given.find(option.name);
-    if (found != given.end() && IsServed(option, found->second)) mode = found->second;
+    if (found == given.end() || !IsServed(option, found->second)) continue;
+    mode = std::string(option.before) + found->second;
   }
   return mode;
 }

@@ -69,6 +69,7 @@ struct Option {
   std::string_view excludes = {};  // none of these
   Becomes becomes = Becomes::kNothing;
   std::string_view what = {};
+  std::string_view before = {};  // kMode: stands in front of the value
   Standing standing = Standing::kDone;
   std::string_view because = {};
   std::string_view served = {};  // of the words: with these it is as the vendor's, with others not at all

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "daemon/driver/instr.h"
 #include "daemon/driver/soc_pmu.h"
 
 namespace profd::driver {
@@ -70,6 +71,7 @@ constexpr RateRange kCoreRate{1, 100, 100};
 
 // A mode that ends so has more behind it (CheckMode).
 constexpr std::array<std::string_view, 5> kCoreModes{"PipeUtilization", "Custom:"};
+constexpr std::array<std::string_view, 5> kInstrModes{"cycles:1000", kCyclesMode};
 constexpr std::array<std::string_view, 5> kSocModes{kHitRates, "HA:", "MATA:", "SMMU:", "NOC:"};
 
 constexpr ChannelUse kVenc{channel::kDvppVenc, "dvpp.venc"}, kJpege{channel::kDvppJpege, "dvpp.jpege"},
@@ -159,6 +161,8 @@ constexpr Capability kCapabilities[] = {
      .wanted = {{{channel::kStarsLog, "stars_soc.data"}, kTrackUse}},
      .rate = kNoRate,
      .needs_job = true},
+    {.kind = "instr", .chips = k910B | kOther, .modes = kInstrModes, .needs_job = true},
+    {.kind = "instr", .chips = k950, .needs_job = true},
     {.kind = "aicpu",
      .chips = k310,
      .rate = kNoRate,
@@ -169,7 +173,7 @@ constexpr std::string_view kKindNames[] = {
     "hbm",         "ddr",       "llc",     "pcie",        "hccs",           "nic",
     "roce",        "dvpp",      "npu-mem", "npu-app-mem", "npu-module-mem", "qos",
     "soc-profile", "low-power", "ub",      "tscpu",       "aicore",         "aivector",
-    "soc-pmu",     "l2",        "aicpu",   "task",
+    "soc-pmu",     "l2",        "aicpu",   "task",        "instr",
 };
 
 constexpr uint32_t kStartOrder[] = {
@@ -184,6 +188,23 @@ constexpr uint32_t kStartOrder[] = {
     channel::kSocProfile,   channel::kCoreSample,
 };
 
+// The channels that a row wants of a device: those of the table, or one per core.
+std::vector<ChannelUse> WantedOf(const Capability& row, const DeviceFacts& device) {
+  if (row.kind == "instr") return InstrChannels(device);
+  return {row.wanted.begin(), std::ranges::find(row.wanted, 0u, &ChannelUse::channel)};
+}
+
+// "135, 136"; of many the first and the last.
+std::string Numbers(const std::vector<ChannelUse>& uses) {
+  constexpr size_t kMostShown = 9;
+  if (uses.size() > kMostShown) {
+    return std::to_string(uses.front().channel) + " to " + std::to_string(uses.back().channel);
+  }
+  std::string text;
+  for (const ChannelUse& use : uses) text += (text.empty() ? "" : ", ") + std::to_string(use.channel);
+  return text;
+}
+
 std::string DeviceName(const DeviceFacts& device) {
   return "device " + std::to_string(device.id) + " (" + ChipName(device.chip) + ")";
 }
@@ -191,7 +212,8 @@ std::string DeviceName(const DeviceFacts& device) {
 // What a channel list cannot tell: conditions on the driver and the device. "" = none stands in the way.
 std::string Obstacle(const Capability& capability, const DeviceFacts& device, uint32_t api_version) {
   if (capability.kind == "qos" && device.qos.empty()) return "the driver names no QoS streams";
-  if (capability.kind == "aicore" && device.ai_core_num <= 0) return "the driver reports no AI cores";
+  const bool of_cores = capability.kind == "aicore" || capability.kind == "instr";
+  if (of_cores && device.ai_core_num <= 0) return "the driver reports no AI cores";
   if (capability.kind == "aivector" && device.aiv_num <= 0) return "the driver reports no vector cores";
   if (capability.kind == "aicpu") {
     if (api_version < kApiAiCpuChannel)
@@ -239,8 +261,10 @@ const Capability* AnyCapability(std::string_view kind) {
 }
 
 size_t StartRank(uint32_t channel) {
-  return static_cast<size_t>(std::find(std::begin(kStartOrder), std::end(kStartOrder), channel) -
-                             kStartOrder);
+  if (const auto index = InstrIndex(channel)) return std::size(kStartOrder) + *index;
+  const auto* const found = std::find(std::begin(kStartOrder), std::end(kStartOrder), channel);
+  if (found == std::end(kStartOrder)) return std::size(kStartOrder) + kInstrGroups * kCoresOfGroup;
+  return static_cast<size_t>(found - std::begin(kStartOrder));
 }
 
 bool Lists(const DeviceFacts& device, uint32_t channel) {
@@ -249,14 +273,12 @@ bool Lists(const DeviceFacts& device, uint32_t channel) {
 
 Offer LookUp(std::string_view kind, const DeviceFacts& device, uint32_t api_version) {
   Offer offer;
-  std::string wanted;
+  std::vector<ChannelUse> wanted;
   for (const Capability& row : kCapabilities) {
     if (row.kind != kind || (row.chips & ChipBit(device.chip)) == 0) continue;
     if (offer.capability == nullptr) offer.capability = &row;
-    for (const ChannelUse& use : row.wanted) {
-      if (use.channel == 0) break;
-      if (!wanted.empty()) wanted += ", ";
-      wanted += std::to_string(use.channel);
+    for (const ChannelUse& use : WantedOf(row, device)) {
+      wanted.push_back(use);
       if (row.late || Lists(device, use.channel)) offer.channels.push_back(use);
     }
     if (!offer.channels.empty()) {
@@ -274,7 +296,7 @@ Offer LookUp(std::string_view kind, const DeviceFacts& device, uint32_t api_vers
   } else if (device.channels.empty() && !device.error.empty()) {
     offer.reason = DeviceName(device) + ": " + device.error;
   } else if (offer.channels.empty()) {
-    offer.reason = DeviceName(device) + " does not offer channel " + wanted;
+    offer.reason = DeviceName(device) + " does not offer channel " + Numbers(wanted);
   } else {
     offer.reason = Obstacle(*offer.capability, device, api_version);
   }

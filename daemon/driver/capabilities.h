@@ -96,7 +96,7 @@ struct Capability {
   std::string_view kind;
   uint32_t chips = 0;                     // bit set, see capabilities.cc
   std::array<ChannelUse, 8> wanted = {};  // ends with channel 0
-  RateRange rate;
+  RateRange rate = {};
   std::array<std::string_view, 5> modes = {};  // the first is the default; "" = no modes
   bool one_slice = false;                      // the vendor's reader keeps the last slice only
   bool late = false;                           // listed only after a process of the device registered it

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "daemon/driver/capabilities.h"
+#include "daemon/driver/instr.h"
 #include "daemon/driver/soc_pmu.h"
 
 namespace profd::driver {
@@ -166,10 +167,13 @@ base::Result<std::vector<uint32_t>> CustomEvents(std::string_view mode, uint32_t
 base::Status CheckMode(std::string_view kind, std::string_view mode, uint32_t chip) {
   if (mode.starts_with(kCustomMode)) return CustomEvents(mode, chip).status();
   if (kind == "soc-pmu" && !mode.empty()) return SocPmuOf(mode, chip).status();
+  if (kind == "instr") return CyclesOf(mode).status();
   return {};
 }
 
-double EffectiveHz(uint32_t channel, const DeviceFacts& device, const Period& period) {
+double EffectiveHz(uint32_t channel, const DeviceFacts& device, const Period& period, std::string_view mode) {
+  if (InstrIndex(channel)) return InstrHz(device, mode);
+  if (period.ms == 0) return 0;
   if (channel == channel::kSocProfile && TraitsOf(device.chip).fine_soc_profile) return 1e6 / period.us;
   return 1e3 / period.ms;
 }
@@ -265,6 +269,10 @@ StartPara MakeStartPara(uint32_t channel, const DeviceFacts& device, const Start
       PutSocProfile(para, device, choice);
       break;
     default:  // pcie hccs nic roce ub dvpp: the period says all
+      if (!InstrIndex(channel)) break;
+      para.channel_type = kTaskScheduler;
+      para.period_ms = 0;
+      PutInstr(para, channel, device, choice.mode, choice.api_version);
       break;
   }
   return para;

@@ -29,7 +29,7 @@ base::Status CheckMode(std::string_view kind, std::string_view mode, uint32_t ch
 // Everything that shapes a start. Most channels look at the period alone.
 struct StartChoice {
   Period period;
-  std::string_view mode;  // llc: "read" or "write"; soc-pmu: its events
+  std::string_view mode;  // llc: "read" or "write"; soc-pmu: its events; instr: its cycles
   uint32_t api_version = 0;
   bool host_counter_known = false;  // npu-module-mem: stamps in host counter cycles, else in ns
   // Core samples: which cores. Channel 54 serves both with a period each; 0 = not these.
@@ -42,7 +42,8 @@ struct StartChoice {
 };
 StartPara MakeStartPara(uint32_t channel, const DeviceFacts& device, const StartChoice& choice);
 
-// Samples per second that come of it. Not for event-driven channels.
-double EffectiveHz(uint32_t channel, const DeviceFacts& device, const Period& period);
+// Samples per second that come of it; 0 of event-driven channels.
+double EffectiveHz(uint32_t channel, const DeviceFacts& device, const Period& period,
+                   std::string_view mode = {});
 
 }  // namespace profd::driver

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "daemon/driver/capabilities.h"
+#include "daemon/driver/instr.h"
 #include "daemon/driver/soc_pmu.h"
 #include "daemon/driver/start_para.h"
 #include "format/records/packed.h"
@@ -60,6 +61,7 @@ std::string MetricName(const driver::CoreMetric& usual, const std::string& event
 void NoteChannel(const ChannelStart& start, const driver::DeviceFacts& device,
                  format::SampleSettings& settings) {
   const driver::StartPara& para = start.para;
+  if (driver::InstrIndex(start.channel)) settings.instr_cycles = PayloadWord(para, 0);
   switch (start.channel) {
     case 8:
       settings.llc_mode = PayloadWord(para, 1) == 2 ? "write" : "read";

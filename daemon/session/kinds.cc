@@ -37,7 +37,7 @@ constexpr std::string_view kOfTargets[] = {"host-cpu", "host-mem", "host-disk", 
 constexpr std::string_view kCores[] = {"tscpu", "aicore", "aivector", "aicpu", "task"};
 
 // They interrupt or slow down what they look at: only for who names them.
-constexpr std::string_view kByNameOnly[] = {"host-cpu-profile", "host-osrt", "soc-pmu", "l2"};
+constexpr std::string_view kByNameOnly[] = {"host-cpu-profile", "host-osrt", "soc-pmu", "l2", "instr"};
 
 bool Has(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();

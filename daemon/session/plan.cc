@@ -316,12 +316,10 @@ Status Planner::PlanDeviceKind(const KindRequest& request) {
     state.kind = request.kind;
     state.unit = DeviceUnit(device->id);
     state.requested_hz = hz;
-    if (rate.exists()) {
-      state.effective_hz = driver::EffectiveHz(offer.channels[0].channel, *device, chosen.period);
-      // Periods are rounded down, so only the driver's floor makes a rate fall behind.
-      if (state.effective_hz < hz) {
-        state.reason = "the driver takes at most " + Hz(state.effective_hz) + " samples a second";
-      }
+    state.effective_hz = driver::EffectiveHz(offer.channels[0].channel, *device, chosen.period, chosen.mode);
+    // Periods are rounded down, so only the driver's floor makes a rate fall behind.
+    if (state.effective_hz < hz) {
+      state.reason = "the driver takes at most " + Hz(state.effective_hz) + " samples a second";
     }
     const bool listed =
         std::any_of(offer.channels.begin(), offer.channels.end(),
@@ -538,7 +536,10 @@ void Planner::AddChannel(const Chosen& chosen, const driver::ChannelUse& use, dr
   const double per_sample =
       fixed ? static_cast<double>(start.format->record_bytes) * std::max(start.format->records_per_period, 1U)
             : kTextBytesPerSample;
-  plan_.bytes_per_second += per_sample * plan_.kinds[chosen.kind_index].effective_hz;
+  // What the cores' units tell every so many clocks is more than a link takes: nobody knows what comes of it.
+  if (chosen.capability->rate.exists()) {
+    plan_.bytes_per_second += per_sample * plan_.kinds[chosen.kind_index].effective_hz;
+  }
   plan_.channels.push_back(std::move(start));
 }
 

@@ -159,12 +159,44 @@ struct SocPmuRecord950 {
 };
 static_assert(sizeof(SocPmuRecord950) == 80);
 
-// Instruction flow (BIU channels, instr.*).
+// Instruction profiling (BIU channels, instr.*): what a core's unit counted. Counters of busy clocks have 12
+// bits and go round; two of them lie in three bytes, the first in the lower bits.
+struct InstrCycles {
+  uint8_t busy[30];   // vector, scalar, cube, mte1, mte2, mte3; 7, 8, 14, 15: 12 bits of the stamp each,
+                      // lowest first
+  uint16_t stamp_48;  // its highest bits
+};
+static_assert(sizeof(InstrCycles) == 32);
+struct InstrFlow {
+  uint16_t read_commands, write_commands;
+  uint8_t read_latency[3], write_latency[3];
+  uint8_t read_bytes[3], write_bytes[3], read_l2[3], write_l2[3];
+  uint64_t stamp;
+  uint16_t l2_hits;
+};
+static_assert(sizeof(InstrFlow) == 32);
+struct InstrCubeRecord {  // of an AI core: both, 8 bytes of each in turn
+  uint8_t reserved[32];
+  struct {
+    uint64_t flow, cycles;
+  } turn[4];
+};
+static_assert(sizeof(InstrCubeRecord) == 96);
+struct InstrVectorRecord {
+  uint8_t reserved[32];
+  InstrCycles cycles;
+};
+static_assert(sizeof(InstrVectorRecord) == 64);
+
+// The same of a 950: events of a core. `control` bits 12–15 say what: 14 one of four records that make a
+// stamp, with 16 bits in `data`, lowest first; 15 that bits 0–6 say which pipes are busy from now on; else a
+// pipe's check point. `data` of these: core clocks since the record before.
 struct BiuRecord {
   uint16_t data;
   uint16_t control;
 };
 static_assert(sizeof(BiuRecord) == 4);
+inline constexpr uint16_t kBiuStamp = 14, kBiuState = 15;
 
 // CCU mission log and channel delay statistics (channels 147/149 and 148/151).
 struct CcuMissionRecord {

@@ -18,6 +18,8 @@ inline constexpr uint32_t kCcu1Stat = 151;
 inline constexpr bool IsBiu(uint32_t id) {
   return (id >= 11 && id <= 42) || (id >= 55 && id <= 84) || (id >= 86 && id <= 98);
 }
+// By groups of three cores: AI core, two vector cores.
+inline constexpr uint32_t BiuIndex(uint32_t id) { return id - (id <= 42 ? 11 : id <= 84 ? 23 : 24); }
 inline constexpr bool IsCcu(uint32_t id) { return (id >= kCcu0Instr && id <= kCcu1Instr) || id == kCcu1Stat; }
 // Produced by a process on the device; they appear when it registers them.
 inline constexpr bool IsProcess(uint32_t id) { return id >= kAicpu && id <= kAdprof; }

@@ -140,7 +140,7 @@ void TaskProducer::TaskValues(const TaskStory::Event& event, Sample& sample) con
 
 std::unique_ptr<Producer> MakeProducer(const Environment& env, const StartRequest& request) {
   for (const auto make : {MakeMemoryProducer, MakeLinkProducer, MakeCoreProducer, MakeSocProducer,
-                          MakeTaskProducer, MakeProcessProducer}) {
+                          MakeTaskProducer, MakeInstrProducer, MakeProcessProducer}) {
     if (auto producer = make(env, request)) return producer;
   }
   return nullptr;

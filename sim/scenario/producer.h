@@ -161,6 +161,7 @@ std::unique_ptr<Producer> MakeLinkProducer(const Environment& env, const StartRe
 std::unique_ptr<Producer> MakeCoreProducer(const Environment& env, const StartRequest& request);
 std::unique_ptr<Producer> MakeSocProducer(const Environment& env, const StartRequest& request);
 std::unique_ptr<Producer> MakeTaskProducer(const Environment& env, const StartRequest& request);
+std::unique_ptr<Producer> MakeInstrProducer(const Environment& env, const StartRequest& request);
 std::unique_ptr<Producer> MakeProcessProducer(const Environment& env, const StartRequest& request);
 
 // nullptr: nothing is simulated on this channel; it starts and stays silent.

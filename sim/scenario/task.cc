@@ -316,33 +316,9 @@ class CcuChannelProducer : public TaskProducer {
   }
 };
 
-// The instruction flow of one core: a thinned stream, its content is a function of its position.
-class BiuProducer : public PeriodicProducer {
- public:
-  BiuProducer(const Environment& env, const StartRequest& request)
-      : PeriodicProducer(env, request, kPeriodMs * kMs), channel_(request.channel) {}
-
- protected:
-  static constexpr uint64_t kPeriodMs = 10;
-  static constexpr uint64_t kRecords = 64;
-
-  uint64_t Encode(const Tick& tick, Sample& sample) override {
-    for (uint64_t i = 0; i < kRecords; ++i) {
-      const uint64_t mixed = Mix(tick.number * kRecords + i, channel_);
-      sample.Append(format::BiuRecord{.data = static_cast<uint16_t>(mixed),
-                                      .control = static_cast<uint16_t>(mixed >> 16 & 0x0FFF)});
-    }
-    return tick.ticks;
-  }
-
- private:
-  uint32_t channel_;
-};
-
 }  // namespace
 
 std::unique_ptr<Producer> MakeTaskProducer(const Environment& env, const StartRequest& request) {
-  if (channel::IsBiu(request.channel)) return std::make_unique<BiuProducer>(env, request);
   switch (request.channel) {
     case channel::kTsfw:
       return std::make_unique<TrackProducer>(env, request);

@@ -9,6 +9,7 @@ import struct
 import tempfile
 import time
 import unittest
+import zlib
 
 import harness
 from harness import OK, PARTLY_STARTED, USAGE
@@ -163,6 +164,66 @@ class ByTask(harness.ProfdTest):
         harness.wait_until(lambda: self.kind(daemon.status(started["session"]), "l2", "device:0")["verdict"] == "started",
                            "the start that finds a job")
         daemon.end(started["session"])
+
+
+class Instructions(harness.ProfdTest):
+    """A channel per core, and how often it tells is said in clocks of the core."""
+    GROUPS = [f"instr.group_{group}_{core}" for group in range(25) for core in ("aic", "aiv0", "aiv1")]
+    GROUPS_950 = [f"instr.biu_perf_group{group}_{core}" for group in range(6) for core in ("aic", "aiv0", "aiv1")]
+
+    def recorded(self, daemon, *arguments):
+        started = daemon.begin(*arguments)
+        time.sleep(1)
+        return started, daemon.end(started["session"])
+
+    def files(self, session, device):
+        """By name without device and slice: the bytes."""
+        files = {}
+        for path in sorted(glob.glob(os.path.join(session["directory"], f"device_{device}", "data", "*.slice_?"))):
+            name = os.path.basename(path).rsplit(".", 2)[0]
+            files[name] = files.get(name, b"") + open(path, "rb").read()
+        return files
+
+    def test_every_core_has_its_file(self):
+        daemon = self.profd(sim="devices:\n  - {chip: 910B}\n  - {chip: 950}\n")
+        started, session = self.recorded(daemon, "--collect", "instr", "--devices", "all")
+        hz = [self.kind(started, "instr", f"device:{device}")["effective_hz"] for device in (0, 1)]
+        self.assertEqual(hz, [1800e6 / 1000, 800e6 / 16])
+        stops = {(line["device"], line["channel"]): line for line in daemon.truth_lines() if line.get("event") == "stop"}
+        channels = [*range(11, 43), *range(55, 85), *range(86, 99)]
+        self.assertEqual(sorted(stops), [(0, channel) for channel in channels] + [(1, channel) for channel in channels[:18]])
+        for device, names in ((0, self.GROUPS), (1, self.GROUPS_950)):
+            files = self.files(session, device)
+            self.assertEqual(sorted(files), sorted(names))
+            for channel, name in zip(channels, names):
+                stop = stops[device, channel]
+                self.assertGreater(stop["generated_bytes"], 0)
+                self.assertEqual(zlib.crc32(files[name]), stop["crc32"], name)
+            self.assertEqual(self.kind(session, "instr", f"device:{device}")["lost"], 0)
+        sample = json.loads(open(os.path.join(session["directory"], "device_0", "sample.json"), encoding="utf-8").read())
+        self.assertEqual((sample["instrProfiling"], sample["instrProfilingFreq"]), ("on", 1000))
+        self.assertEqual(daemon.ctl("verify", session["directory"]).code, OK)
+
+    def test_clocks_between_samples(self):
+        daemon = self.profd(sim="devices:\n  - {chip: 910B}\n")
+        started, session = self.recorded(daemon, "--collect", "instr:cycles:3000")
+        self.assertEqual(self.kind(started, "instr", "device:0")["effective_hz"], 1800e6 / 3000)
+        payloads = {line["user_data"] for line in daemon.truth_lines() if line.get("event") == "start"}
+        self.assertEqual(payloads, {"b80b000000000000"})
+        self.assertEqual(self.kind(session, "instr", "device:0")["verdict"], "started")
+        refused = daemon.ctl("start", "--collect", "instr:cycles:100")
+        self.assertEqual((refused.code, len(refused.err.strip().splitlines())), (USAGE, 1), refused)
+        self.assertIn("every 300 to 30000 core clocks", refused.err)
+
+    def test_data_lost_on_the_device_is_no_failure(self):
+        daemon = self.profd(sim="devices:\n  - {chip: 950}\napi_version: 0x07241a\nfaults:\n  - {name: biu_loss}\n")
+        started = daemon.begin("--collect", "instr")
+        time.sleep(1)
+        stopped = daemon.ctl("stop", started["session"], "--json").json
+        kind = self.kind(stopped, "instr", "device:0")
+        self.assertEqual(kind["verdict"], "started", kind)
+        self.assertIn("lost on the device", kind["reason"])
+        self.assertEqual(len(self.files(stopped, 0)), 18)
 
 
 if __name__ == "__main__":

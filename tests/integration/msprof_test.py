@@ -134,6 +134,11 @@ class MsprofTest(harness.ProfdTest):
         self.assertEqual(self.payloads(started), {134: "340000 140001 2 30002 0 0 0 140002 1 10 0 0 0"})
         self.assertEqual(self.payloads(self.started(1, "--npu-events=0x2")), {134: "1c0000 140001 1 2 0 0 0"})
 
+    def test_instruction_profiling(self):
+        started = self.started(1, "--instr-profiling=on", "--instr-profiling-freq=500")
+        self.assertEqual(self.payloads(started),
+                         {channel: "1f4 0" for channel in (*range(11, 43), *range(55, 85), *range(86, 99))})
+
     def test_hits_of_the_cache(self):
         result = self.msprof(f"--output={self.output}", "--l2=on", "--task-time=off", "--ascendcl=off", "--type=db",
                              sys.executable, "-c", WAITS, str(self.output))

@@ -38,13 +38,13 @@ TEST(Capabilities, KindsOfEveryChip) {
   EXPECT_EQ(
       Available(MakeDevice(chip::k910B)),
       "hbm llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem qos soc-profile low-power tscpu "
-      "aicore aivector soc-pmu l2 aicpu task");
+      "aicore aivector soc-pmu l2 aicpu task instr");
   EXPECT_EQ(Available(MakeDevice(chip::k310B)),
             "ddr llc nic dvpp npu-mem npu-app-mem soc-profile low-power tscpu aicore aivector l2 aicpu task");
   EXPECT_EQ(
       Available(MakeDevice(chip::k950)),
       "hbm llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem qos soc-profile low-power ub tscpu "
-      "aicore aivector soc-pmu l2 aicpu task");
+      "aicore aivector soc-pmu l2 aicpu task instr");
   EXPECT_EQ(Available(MakeDevice(chip::k910_96)), Available(MakeDevice(chip::k950)));
 }
 
@@ -62,11 +62,11 @@ TEST(Capabilities, AGenerousListAddsNoKinds) {
     return kinds;
   };
   EXPECT_EQ(absent(chip::k310),
-            "hbm llc pcie hccs roce qos soc-profile low-power ub aivector soc-pmu l2 aicpu");
-  EXPECT_EQ(absent(chip::k910), "qos soc-profile low-power ub aivector soc-pmu");
-  EXPECT_EQ(absent(chip::k310P), "nic roce qos soc-profile ub aivector soc-pmu");
+            "hbm llc pcie hccs roce qos soc-profile low-power ub aivector soc-pmu l2 aicpu instr");
+  EXPECT_EQ(absent(chip::k910), "qos soc-profile low-power ub aivector soc-pmu instr");
+  EXPECT_EQ(absent(chip::k310P), "nic roce qos soc-profile ub aivector soc-pmu instr");
   EXPECT_EQ(absent(chip::k910B), "ddr ub");
-  EXPECT_EQ(absent(chip::k310B), "hbm pcie hccs roce qos ub soc-pmu");
+  EXPECT_EQ(absent(chip::k310B), "hbm pcie hccs roce qos ub soc-pmu instr");
   EXPECT_EQ(absent(chip::k950), "ddr");
   EXPECT_EQ(absent(23), "soc-pmu l2");
 }
@@ -219,6 +219,7 @@ TEST(Capabilities, L2WithoutTheTranslation) {
   device.channels = {1};
   EXPECT_EQ(LookUp("l2", device, kApi).reason, "device 0 (910B) does not offer channel 134, 47");
   EXPECT_EQ(LookUp("l2", MakeDevice(chip::k310), kApi).reason, "a 310 has no l2");
+  EXPECT_EQ(LookUp("instr", device, kApi).reason, "device 0 (910B) does not offer channel 11 to 98");
   EXPECT_THAT(LookUp("l2", MakeDevice(23), kApi).reason, HasSubstr("not known"));
 }
 

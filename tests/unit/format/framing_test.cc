@@ -394,6 +394,14 @@ TEST(Framing, EveryDeviceFileIsKnown) {
   }
 }
 
+TEST(Framing, InstructionProfiling) {
+  const auto bytes = [](const char* file) { return FindStreamFormat(file, k910B)->record_bytes; };
+  EXPECT_EQ(bytes("instr.group_3_aic"), 96u);
+  EXPECT_EQ(bytes("instr.group_24_aiv1"), 64u);
+  EXPECT_EQ(bytes("instr.biu_perf_group0_aic"), 4u);
+  EXPECT_EQ(bytes("instr.pc_sampling_group0_aiv0"), 4u);
+}
+
 TEST(Framing, StampsAreWhereTheTableSays) {
   for (const Busy& busy : BusyStreams()) {
     const StreamFormat* format = FindStreamFormat(busy.file, busy.chip);

@@ -121,6 +121,8 @@ TEST(OptionWishes, Kinds) {
             "aicore:Custom:0x8,10=100 aivector:Custom:0x8,10=100");
   EXPECT_EQ(Kinds({{"l2", "on"}, {kSomeProcess, "yes"}}), "l2=0");
   EXPECT_EQ(Kinds({{"npu-events", "HA:0x2,0x3;SMMU:0x10"}}), "soc-pmu:HA:0x2,0x3;SMMU:0x10=0");
+  EXPECT_EQ(Kinds({{"instr-profiling", "on"}}), "instr=0");
+  EXPECT_EQ(Kinds({{"instr-profiling", "on"}, {"instr-profiling-freq", "500"}}), "instr:cycles:500=0");
   EXPECT_EQ(Kinds({{"npu-events", "0x2,0x3"}}), "soc-pmu:HA:0x2,0x3=0") << "without a unit of HA";
 }
 

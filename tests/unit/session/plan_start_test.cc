@@ -2,6 +2,7 @@
 // others differ from them as the public driver and collector tables say.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -21,10 +22,9 @@ std::string Text(const ChannelStart& start) {
   std::snprintf(text, sizeof text, "(%u,%u,%u)", start.channel, start.para.channel_type,
                 start.para.period_ms);
   std::string line = text;
-  EXPECT_EQ(start.para.user_data_size % 4, 0U);
   for (uint32_t at = 0; at < start.para.user_data_size; at += 4) {
     uint32_t word = 0;
-    std::memcpy(&word, start.para.user_data.data() + at, sizeof word);
+    std::memcpy(&word, start.para.user_data.data() + at, std::min(start.para.user_data_size - at, 4U));
     std::snprintf(text, sizeof text, " %x", word);
     line += text;
   }
@@ -330,6 +330,65 @@ TEST(PlanStarts, SocEventsByNumber) {
   }
   EXPECT_EQ(Starts(chip::k910B, {{"soc-pmu", "0x2", 0}}),
             "soc-pmu:0x2: soc-pmu knows the modes hit-rates and HA: and MATA: and SMMU: and NOC:");
+}
+
+// A channel per core; of a 950 those of three cores of each die.
+TEST(PlanStarts, InstructionProfiling) {
+  const std::string all = Starts(chip::k910B, {{"instr", "", 0}});
+  EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), 75);
+  EXPECT_TRUE(all.starts_with("(11,0,0) 3e8 0 instr.group_0_aic\n(12,0,0) 3e8 0 instr.group_0_aiv0\n"
+                              "(13,0,0) 3e8 0 instr.group_0_aiv1\n(14,0,0) 3e8 0 instr.group_1_aic\n"));
+  for (const char* line : {"(42,0,0) 3e8 0 instr.group_10_aiv0\n(55,0,0) 3e8 0 instr.group_10_aiv1\n",
+                           "(84,0,0) 3e8 0 instr.group_20_aiv0\n(86,0,0) 3e8 0 instr.group_20_aiv1\n"}) {
+    EXPECT_NE(all.find(line), std::string::npos) << line;
+  }
+  EXPECT_TRUE(all.ends_with("(98,0,0) 3e8 0 instr.group_24_aiv1\n"));
+  EXPECT_TRUE(Starts(chip::k910B, {{"instr", "cycles:30000", 0}}).starts_with("(11,0,0) 7530 0 "));
+
+  const auto on_950 = [](int64_t cores, uint32_t api_version) {
+    driver::DeviceFacts device = MakeDevice(chip::k950);
+    device.ai_core_num = cores;
+    SessionSpec spec;
+    spec.kinds = {{"instr", "", 0}};
+    return Starts(device, spec, true, api_version);
+  };
+  EXPECT_EQ(on_950(18, 0x072419),
+            "(11,0,0) 10 0 0 0 instr.biu_perf_group0_aic\n"
+            "(12,0,0) 10 0 1 0 instr.biu_perf_group0_aiv0\n"
+            "(13,0,0) 10 0 2 0 instr.biu_perf_group0_aiv1\n"
+            "(14,0,0) 10 0 0 9 instr.biu_perf_group1_aic\n"
+            "(15,0,0) 10 0 1 9 instr.biu_perf_group1_aiv0\n"
+            "(16,0,0) 10 0 2 9 instr.biu_perf_group1_aiv1\n"
+            "(17,0,0) 10 0 0 11 instr.biu_perf_group2_aic\n"
+            "(18,0,0) 10 0 1 11 instr.biu_perf_group2_aiv0\n"
+            "(19,0,0) 10 0 2 11 instr.biu_perf_group2_aiv1\n");
+  // Two dies, and a driver whose stop says whether data were lost.
+  const std::string two = on_950(32, 0x07241a);
+  EXPECT_EQ(std::count(two.begin(), two.end(), '\n'), 18);
+  EXPECT_TRUE(two.starts_with("(11,0,0) 10 0 0 0 1 instr.biu_perf_group0_aic\n"));
+  for (const char* line : {"(14,0,0) 10 0 0 8 1 ", "(17,0,0) 10 0 0 f 1 ", "(20,0,0) 10 0 0 10 1 ",
+                           "(23,0,0) 10 0 0 18 1 ", "(26,0,0) 10 0 0 1f 1 instr.biu_perf_group5_aic\n"}) {
+    EXPECT_NE(two.find(line), std::string::npos) << line;
+  }
+}
+
+TEST(PlanStarts, CoreClocksBetweenSamples) {
+  NodeFacts facts;
+  facts.library_loaded = true;
+  facts.devices = {MakeDevice(chip::k910B)};
+  facts.devices[0].aic_mhz = 1800;
+  SessionSpec spec;
+  spec.kinds = {{"instr", "cycles:2000", 0}};
+  auto plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_DOUBLE_EQ(plan.value().kinds[0].effective_hz, 900'000);
+  EXPECT_EQ(plan.value().bytes_per_second, 0);
+  for (const char* bad : {"cycles:", "cycles:299", "cycles:30001", "cycles:x", "cycles:1000 "}) {
+    EXPECT_EQ(Starts(chip::k910B, {{"instr", bad, 0}}),
+              "'" + std::string(bad) + "': a sample is taken every 300 to 30000 core clocks, e.g. cycles:1000");
+  }
+  EXPECT_EQ(Starts(chip::k950, {{"instr", "cycles:1000", 0}}), "instr:cycles:1000: instr has no modes");
+  EXPECT_EQ(Starts(chip::k910, {{"instr", "", 0}}), "nothing can be collected: a 910 has no instr");
 }
 
 // One channel has one start: who comes second is told.
