@@ -79,9 +79,10 @@ constexpr std::string_view kDeviceProcess =
     "needs the vendor's process on the device, which profd does not start";
 constexpr std::string_view kAlways =
     "exports hold all models and iterations; use profctl export --from and --to";
-constexpr std::string_view kNoMetrics =
-    "profd counts the events of PipeUtilization, or those named by Custom:; which events make the other "
-    "groups is not public";
+constexpr std::string_view kOwnMetrics =
+    "counted as the vendor's, for its parser; profctl export makes ratios of them, and no bandwidths. "
+    "Without it "
+    "PipeUtilization, on a 310B too; which events make L2Cache on a 910 is not known";
 
 constexpr Option kOptions[] = {
     // General.
@@ -276,8 +277,7 @@ constexpr Option kOptions[] = {
      .becomes = Becomes::kMode,
      .what = "aicore aivector",
      .standing = Standing::kDifferent,
-     .because = kNoMetrics,
-     .served = "PipeUtilization Custom:"},
+     .because = kOwnMetrics},
     {.name = "ai-vector-core",
      .rows = "F-041",
      .about = "counters of vector cores of their own",
@@ -317,8 +317,7 @@ constexpr Option kOptions[] = {
      .becomes = Becomes::kMode,
      .what = "aivector",
      .standing = Standing::kDifferent,
-     .because = kNoMetrics,
-     .served = "PipeUtilization Custom:"},
+     .because = kOwnMetrics},
     {.name = "l2",
      .rows = "F-042",
      .about = "hits of the L2 cache by task",

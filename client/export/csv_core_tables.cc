@@ -11,7 +11,7 @@ namespace {
 
 using Entry = KeyedStats::Entry;
 
-// Of the counters' names, what the vendor's group PipeUtilization makes of them; others by their numbers.
+// What the vendor's groups make of the counters that are parts of the cycles; others by their numbers.
 std::string CoreMetric(uint32_t event) {
   switch (event) {
     case 0x8:
@@ -26,6 +26,26 @@ std::string CoreMetric(uint32_t event) {
       return "mte2_ratio";
     case 0xd:
       return "mte3_ratio";
+    case 0x49:
+      return "mac_fp16_ratio";
+    case 0x4a:
+      return "mac_int8_ratio";
+    case 0x4b:
+      return "vec_fp32_ratio";
+    case 0x4c:
+      return "vec_fp16_128lane_ratio";
+    case 0x4d:
+      return "vec_fp16_64lane_ratio";
+    case 0x4e:
+      return "vec_int32_ratio";
+    case 0x4f:
+      return "vec_misc_ratio";
+    case 0x64:
+      return "vec_bankgroup_cflt_ratio";
+    case 0x65:
+      return "vec_bank_cflt_ratio";
+    case 0x66:
+      return "vec_resc_cflt_ratio";
     default:
       return HexText(event);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "daemon/driver/core_metrics.h"
 #include "daemon/driver/instr.h"
 #include "daemon/driver/soc_pmu.h"
 
@@ -30,10 +31,6 @@ constexpr ChipTraits kChips[] = {
      .core_events = 10,
      .fine_soc_profile = true},
 };
-
-constexpr uint16_t kPipeUtilization[] = {0x8, 0xa, 0x9, 0xb, 0xc, 0xd, 0x54, 0x55};
-constexpr uint16_t kPipeUtilizationExact[] = {0x416, 0x417, 0x9, 0x302, 0xc, 0x303, 0x54, 0x55};
-constexpr uint16_t kPipeUtilization950[] = {0x501, 0x301, 0x1, 0x701, 0x202, 0x203, 0x34, 0x35, 0x714};
 
 // Chip sets. An unknown chip may have every kind; its channel list decides.
 constexpr uint32_t k310 = 1, k910 = 2, k310P = 4, k910B = 8, k310B = 16, k950 = 32, kOther = 64;
@@ -69,16 +66,16 @@ constexpr RateRange kDvppRate{1, 100, 50};
 constexpr RateRange kCpuRate{1, 50, 50};
 constexpr RateRange kCoreRate{1, 100, 100};
 
-// A mode that ends so has more behind it (CheckMode).
-constexpr std::array<std::string_view, 5> kCoreModes{"PipeUtilization", "Custom:"};
-constexpr std::array<std::string_view, 5> kInstrModes{"cycles:1000", kCyclesMode};
-constexpr std::array<std::string_view, 5> kSocModes{kHitRates, "HA:", "MATA:", "SMMU:", "NOC:"};
+// A mode that ends in a colon has more behind it (CheckMode).
+constexpr std::string_view kCacheModes[] = {"read", "write"}, kCacheModes310[] = {"capacity", "bandwidth"};
+constexpr std::string_view kInstrModes[] = {"cycles:1000", kCyclesMode};
+constexpr std::string_view kSocModes[] = {kHitRates, "HA:", "MATA:", "SMMU:", "NOC:"};
 
 constexpr ChannelUse kVenc{channel::kDvppVenc, "dvpp.venc"}, kJpege{channel::kDvppJpege, "dvpp.jpege"},
     kVdec{channel::kDvppVdec, "dvpp.vdec"}, kJpegd{channel::kDvppJpegd, "dvpp.jpegd"},
     kVpc{channel::kDvppVpc, "dvpp.vpc"}, kPng{channel::kDvppPng, "dvpp.png"},
     kScd{channel::kDvppScd, "dvpp.scd"}, kDvppOld{channel::kDvpp, "dvpp.data"},
-    kTrackUse{channel::kTaskTrack, "ts_track.data"},
+    kTrackUse{channel::kTaskTrack, "ts_track.data"}, kAiCoreUse{channel::kAiCore, "aicore.data"},
     kCoreSampleUse{channel::kCoreSample, "ffts_profile.data"};
 
 constexpr std::string_view kUnknownEvents = "which events of this chip tell hits of its cache is not known";
@@ -89,11 +86,11 @@ constexpr std::string_view kUnknownEvents = "which events of this chip tell hits
 constexpr Capability kCapabilities[] = {
     {"hbm", kEvery & ~(k310 | k310B), {{{channel::kHbm, "hbm.data"}}}, kMemoryRate},
     {"ddr", kEvery & ~(k910B | k950), {{{channel::kDdr, "ddr.data"}}}, kMemoryRate},
-    {"llc", kEvery & ~k310, {{{channel::kLlc, "llc.data"}}}, kMemoryRate, {"read", "write"}},
+    {"llc", kEvery & ~k310, {{{channel::kLlc, "llc.data"}}}, kMemoryRate, kCacheModes},
     {.kind = "llc",
      .chips = k310,
      .rate = kMemoryRate,
-     .modes = {"capacity", "bandwidth"},
+     .modes = kCacheModes310,
      .absent = "the 310 counts its cache with a perf script on the device, not through a driver channel"},
     {"pcie", kEvery & ~(k310 | k310B), {{{channel::kPcie, "pcie.data"}}}, kLinkRate},
     {"hccs", kEvery & ~(k310 | k310B), {{{channel::kHccs, "hccs.data"}}}, kLinkRate},
@@ -128,10 +125,17 @@ constexpr Capability kCapabilities[] = {
     {"low-power", kEvery & ~(k310 | k910 | k910B), {{{channel::kLowPower, "lpmFreqConv.data"}}}, kNoRate},
     {"ub", k950 | kOther, {{{channel::kUb, "ub.data"}}}, kPortRate},
     {"tscpu", kEvery, {{{channel::kTsCpu, "tscpu.data"}}}, kCpuRate},
-    {"aicore", kStars | kOther, {{kCoreSampleUse}}, kCoreRate, kCoreModes},
-    {"aicore", kEvery & ~kStars, {{{channel::kAiCore, "aicore.data"}}}, kCoreRate, kCoreModes},
-    {"aivector", kStars | kOther, {{kCoreSampleUse}}, kCoreRate, kCoreModes},
-    {"aivector", kOther, {{{channel::kAiVector, "aiVectorCore.data"}}}, kCoreRate, kCoreModes},
+    {"aicore", k310B, {{kCoreSampleUse}}, kCoreRate, kCoreModes310B},
+    {"aicore", k910B, {{kCoreSampleUse}}, kCoreRate, kCoreModes910B},
+    {"aicore", k950, {{kCoreSampleUse}}, kCoreRate, kCoreModes950},
+    {"aicore", kOther, {{kCoreSampleUse}}, kCoreRate, kCoreModesOfOthers},
+    {"aicore", k310 | k910 | k310P, {{kAiCoreUse}}, kCoreRate, kCoreModes},
+    {"aicore", kOther, {{kAiCoreUse}}, kCoreRate, kCoreModesOfOthers},
+    {"aivector", k310B, {{kCoreSampleUse}}, kCoreRate, kCoreModes310B},
+    {"aivector", k910B, {{kCoreSampleUse}}, kCoreRate, kCoreModes910B},
+    {"aivector", k950, {{kCoreSampleUse}}, kCoreRate, kCoreModes950},
+    {"aivector", kOther, {{kCoreSampleUse}}, kCoreRate, kCoreModesOfOthers},
+    {"aivector", kOther, {{{channel::kAiVector, "aiVectorCore.data"}}}, kCoreRate, kCoreModesOfOthers},
     {.kind = "soc-pmu",
      .chips = k910B | k950,
      .wanted = {{{channel::kSocPmu, "socpmu.data"}}},
@@ -240,16 +244,6 @@ std::string ChipName(uint32_t chip) {
   if (chip == chip::kUnknown) return "chip of unknown type";
   const std::string_view name = TraitsOf(chip).name;
   return name.empty() ? "chip " + std::to_string(chip) : std::string(name);
-}
-
-CoreMetric AiCoreMetric(uint32_t chip) {
-  if (chip == chip::k910B) return {"PipeUtilizationExct", kPipeUtilizationExact};
-  return AiVectorMetric(chip);
-}
-
-CoreMetric AiVectorMetric(uint32_t chip) {
-  if (TraitsOf(chip).core_events == 10) return {"PipeUtilization", kPipeUtilization950};
-  return {"PipeUtilization", kPipeUtilization};
 }
 
 std::span<const std::string_view> DeviceKindNames() { return kKindNames; }

@@ -73,14 +73,6 @@ ChipTraits TraitsOf(uint32_t chip);
 // "910B", "chip 23", "chip of unknown type".
 std::string ChipName(uint32_t chip);
 
-// Counter events of AI cores and vector cores, with the vendor's name of the group.
-struct CoreMetric {
-  std::string_view name;
-  std::span<const uint16_t> events;
-};
-CoreMetric AiCoreMetric(uint32_t chip);
-CoreMetric AiVectorMetric(uint32_t chip);
-
 struct RateRange {
   double min_hz = 0, max_hz = 0, default_hz = 0;  // all 0: the kind has no rate
   bool exists() const { return max_hz > 0; }
@@ -97,11 +89,11 @@ struct Capability {
   uint32_t chips = 0;                     // bit set, see capabilities.cc
   std::array<ChannelUse, 8> wanted = {};  // ends with channel 0
   RateRange rate = {};
-  std::array<std::string_view, 5> modes = {};  // the first is the default; "" = no modes
-  bool one_slice = false;                      // the vendor's reader keeps the last slice only
-  bool late = false;                           // listed only after a process of the device registered it
-  bool needs_job = false;                      // refused as long as no compute process uses the device
-  std::string_view absent = {};                // why these chips do not have it after all
+  std::span<const std::string_view> modes = {};  // the first is the default
+  bool one_slice = false;                        // the vendor's reader keeps the last slice only
+  bool late = false;                             // listed only after a process of the device registered it
+  bool needs_job = false;                        // refused as long as no compute process uses the device
+  std::string_view absent = {};                  // why these chips do not have it after all
 };
 
 // A kind on one device.

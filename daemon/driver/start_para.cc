@@ -1,11 +1,11 @@
 #include "daemon/driver/start_para.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <string>
 
 #include "daemon/driver/capabilities.h"
+#include "daemon/driver/core_metrics.h"
 #include "daemon/driver/instr.h"
 #include "daemon/driver/soc_pmu.h"
 
@@ -67,8 +67,8 @@ void PutQosStreams(Payload& out, const DeviceFacts& device) {
 
 using Events = std::vector<uint32_t>;
 
-Events EventsOf(const CoreMetric& usual, const Events& asked) {
-  return asked.empty() ? Events(usual.events.begin(), usual.events.end()) : asked;
+Events EventsOf(const Events& asked, const DeviceFacts& device, CoreType type) {
+  return asked.empty() ? CoreEvents({}, device.chip, type) : asked;
 }
 
 // Channels 43 and 85: chips before STARS, one core type each.
@@ -93,9 +93,9 @@ void PutCoreSamples(StartPara& para, const DeviceFacts& device, const StartChoic
   const size_t slots = ten ? 10 : 8;
   Payload out(para);
   out.Words32((choice.ai_core_period_ms != 0 ? 1 : 0) | (choice.ai_vector_period_ms != 0 ? 2 : 0));
-  PutCoreBlock(out, EventsOf(AiCoreMetric(device.chip), choice.ai_core_events), device.ai_core_num,
+  PutCoreBlock(out, EventsOf(choice.ai_core_events, device, CoreType::kAiCore), device.ai_core_num,
                choice.ai_core_period_ms, slots);
-  PutCoreBlock(out, EventsOf(AiVectorMetric(device.chip), choice.ai_vector_events), device.aiv_num,
+  PutCoreBlock(out, EventsOf(choice.ai_vector_events, device, CoreType::kVectorCore), device.aiv_num,
                choice.ai_vector_period_ms, slots);
   if (ten) {
     out.Words32(0, 0, 0);  // tag, block shrink, scale: all cores
@@ -138,30 +138,6 @@ void PutSocProfile(StartPara& para, const DeviceFacts& device, const StartChoice
 Period PeriodOf(double hz) {
   return {.ms = std::max(static_cast<uint32_t>(1000 / hz), kMinPeriodMs),
           .us = static_cast<uint32_t>(1'000'000 / hz)};
-}
-
-base::Result<std::vector<uint32_t>> CustomEvents(std::string_view mode, uint32_t chip) {
-  // 16 bits in the start of STARS chips, 32 before, of which the vendor uses 31.
-  const bool wide = chip == chip::k310 || chip == chip::k910 || chip == chip::k310P;
-  const uint32_t most = wide ? 0x7fffffff : 0xffff;
-  const size_t slots = TraitsOf(chip).core_events;
-  Events events;
-  bool right = mode.size() > kCustomMode.size();
-  for (size_t at = kCustomMode.size(); right && at <= mode.size();) {
-    const size_t comma = std::min(mode.find(',', at), mode.size());
-    std::string_view text = mode.substr(at, comma - at);
-    const bool hex = text.starts_with("0x") || text.starts_with("0X");
-    if (hex) text.remove_prefix(2);
-    uint32_t event = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), event, hex ? 16 : 10);
-    right = error == std::errc() && end == text.data() + text.size() && event >= 1 && event <= most;
-    events.push_back(event);
-    at = comma + 1;
-  }
-  if (right && events.size() <= slots) return events;
-  return base::Status(base::Code::kInvalidArgument,
-                      "'" + std::string(mode) + "': a " + ChipName(chip) + " counts 1 to " +
-                          std::to_string(slots) + " events, each a number from 1 to " + std::to_string(most));
 }
 
 base::Status CheckMode(std::string_view kind, std::string_view mode, uint32_t chip) {
@@ -253,12 +229,12 @@ StartPara MakeStartPara(uint32_t channel, const DeviceFacts& device, const Start
       break;
     case channel::kAiCore:
       para.channel_type = kTaskScheduler;
-      PutCoreSample(out, EventsOf(AiCoreMetric(device.chip), choice.ai_core_events), device.ai_core_num,
+      PutCoreSample(out, EventsOf(choice.ai_core_events, device, CoreType::kAiCore), device.ai_core_num,
                     period);
       break;
     case channel::kAiVector:
       para.channel_type = kTaskScheduler;
-      PutCoreSample(out, EventsOf(AiVectorMetric(device.chip), choice.ai_vector_events), device.aiv_num,
+      PutCoreSample(out, EventsOf(choice.ai_vector_events, device, CoreType::kVectorCore), device.aiv_num,
                     period);
       break;
     case channel::kCoreSample:

@@ -19,10 +19,6 @@ struct Period {
 // Current kernels refuse less than 10 ms on peripheral channels, so `ms` is never below that.
 Period PeriodOf(double hz);
 
-// The mode of core kinds that names counters by their numbers.
-inline constexpr std::string_view kCustomMode = "Custom:";
-// "Custom:0x8,10": as many as a core of the chip has counters, numbers that its start can carry.
-base::Result<std::vector<uint32_t>> CustomEvents(std::string_view mode, uint32_t chip);
 // Whether what stands behind a mode's name can be counted on a chip that has the kind.
 base::Status CheckMode(std::string_view kind, std::string_view mode, uint32_t chip);
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "daemon/driver/capabilities.h"
+#include "daemon/driver/core_metrics.h"
 #include "daemon/driver/instr.h"
 #include "daemon/driver/soc_pmu.h"
 #include "daemon/driver/start_para.h"
@@ -44,18 +45,6 @@ std::string HexWords(const driver::StartPara& para, size_t first, uint32_t count
   return text;
 }
 
-// The vendor's name of a group, or of counters that were asked for by their numbers.
-std::string MetricName(const driver::CoreMetric& usual, const std::string& events) {
-  std::string usual_events;
-  for (const uint16_t event : usual.events) {
-    char item[16];
-    std::snprintf(item, sizeof item, "%s0x%x", usual_events.empty() ? "" : ",", event);
-    usual_events += item;
-  }
-  const bool custom = !events.empty() && events != usual_events;
-  return custom ? std::string(driver::kCustomMode) + events : std::string(usual.name);
-}
-
 // What sample.json says of a channel beyond its switch and interval. Offsets: docs/formats.md, "start
 // payloads".
 void NoteChannel(const ChannelStart& start, const driver::DeviceFacts& device,
@@ -71,11 +60,13 @@ void NoteChannel(const ChannelStart& start, const driver::DeviceFacts& device,
       break;
     case 43:
       settings.aicore_events = HexWords(para, 5, std::min(PayloadWord(para, 4), 8u));
-      settings.aicore_metrics = MetricName(driver::AiCoreMetric(device.chip), settings.aicore_events);
+      settings.aicore_metrics =
+          driver::CoreMetricName(settings.aicore_events, device.chip, driver::CoreType::kAiCore);
       break;
     case 85:
       settings.aiv_events = HexWords(para, 5, std::min(PayloadWord(para, 4), 8u));
-      settings.aiv_metrics = MetricName(driver::AiVectorMetric(device.chip), settings.aiv_events);
+      settings.aiv_metrics =
+          driver::CoreMetricName(settings.aiv_events, device.chip, driver::CoreType::kVectorCore);
       break;
     case 47:
       settings.l2_events = driver::L2CacheText(driver::L2CacheEvents(device.chip));
@@ -87,8 +78,10 @@ void NoteChannel(const ChannelStart& start, const driver::DeviceFacts& device,
           HexEvents(para.user_data.data() + 4 + 16, std::min(PayloadWord(para, 4), events));
       settings.aiv_events = HexEvents(para.user_data.data() + 4 + block + 16,
                                       std::min(PayloadWord(para, (4 + block + 12) / 4), events));
-      settings.aicore_metrics = MetricName(driver::AiCoreMetric(device.chip), settings.aicore_events);
-      settings.aiv_metrics = MetricName(driver::AiVectorMetric(device.chip), settings.aiv_events);
+      settings.aicore_metrics =
+          driver::CoreMetricName(settings.aicore_events, device.chip, driver::CoreType::kAiCore);
+      settings.aiv_metrics =
+          driver::CoreMetricName(settings.aiv_events, device.chip, driver::CoreType::kVectorCore);
       break;
     }
     case 133:

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "daemon/driver/capabilities.h"
+#include "daemon/driver/core_metrics.h"
 #include "daemon/driver/start_para.h"
 #include "daemon/session/kinds.h"
 
@@ -45,11 +46,7 @@ bool Contains(const Container& items, const Value& value) {
 }
 
 std::vector<std::string> ModesOf(const Capability& capability) {
-  std::vector<std::string> modes;
-  for (const std::string_view mode : capability.modes) {
-    if (!mode.empty()) modes.emplace_back(mode);
-  }
-  return modes;
+  return {capability.modes.begin(), capability.modes.end()};
 }
 
 bool HasMode(const Capability* capability, const std::string& mode) {
@@ -309,7 +306,9 @@ Status Planner::PlanDeviceKind(const KindRequest& request) {
     Chosen chosen;
     chosen.device = device;
     chosen.capability = offer.capability;
-    chosen.mode = request.mode.empty() ? std::string(offer.capability->modes[0]) : request.mode;
+    chosen.mode = request.mode.empty() && !offer.capability->modes.empty()
+                      ? std::string(offer.capability->modes.front())
+                      : request.mode;
     if (rate.exists()) chosen.period = driver::PeriodOf(hz);
     chosen.kind_index = plan_.kinds.size();
     KindState state;
@@ -480,12 +479,14 @@ void Planner::BuildChannels() {
     for (const Chosen& chosen : chosen_) {
       if (chosen.device != device) continue;
       const std::string_view kind = chosen.capability->kind;
-      if (kind == "aicore") choice.ai_core_period_ms = chosen.period.ms;
-      if (kind == "aivector") choice.ai_vector_period_ms = chosen.period.ms;
-      if (chosen.mode.starts_with(driver::kCustomMode)) {
-        // CheckDeviceRequest() found it right.
-        auto events = driver::CustomEvents(chosen.mode, device->chip);
-        (kind == "aicore" ? choice.ai_core_events : choice.ai_vector_events) = std::move(events).value();
+      // CheckDeviceRequest() found the mode right.
+      if (kind == "aicore") {
+        choice.ai_core_period_ms = chosen.period.ms;
+        choice.ai_core_events = driver::CoreEvents(chosen.mode, device->chip, driver::CoreType::kAiCore);
+      } else if (kind == "aivector") {
+        choice.ai_vector_period_ms = chosen.period.ms;
+        choice.ai_vector_events =
+            driver::CoreEvents(chosen.mode, device->chip, driver::CoreType::kVectorCore);
       }
       choice.soc_memory = choice.soc_memory || IsMemoryKind(kind);
       choice.soc_links = choice.soc_links || IsLinkKind(kind);

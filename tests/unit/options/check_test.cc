@@ -119,6 +119,7 @@ TEST(OptionWishes, Kinds) {
       << "of two rates the higher";
   EXPECT_EQ(Kinds({{"ai-core", "on"}, {"aic-metrics", "Custom:0x8,10"}}),
             "aicore:Custom:0x8,10=100 aivector:Custom:0x8,10=100");
+  EXPECT_EQ(Kinds({{"ai-core", "on"}, {"aic-metrics", "Memory"}}), "aicore:Memory=100 aivector:Memory=100");
   EXPECT_EQ(Kinds({{"l2", "on"}, {kSomeProcess, "yes"}}), "l2=0");
   EXPECT_EQ(Kinds({{"npu-events", "HA:0x2,0x3;SMMU:0x10"}}), "soc-pmu:HA:0x2,0x3;SMMU:0x10=0");
   EXPECT_EQ(Kinds({{"instr-profiling", "on"}}), "instr=0");
@@ -132,8 +133,8 @@ TEST(OptionWishes, WhatIsNotHadIsSaid) {
   EXPECT_THAT(Remarks({{"sys-profiling", "off"}}), ElementsAre());
   EXPECT_THAT(Remarks({{"host-sys", "cpu,numa"}}), ElementsAre(HasSubstr("unmet host-sys: numa is not")));
   EXPECT_THAT(Remarks({{"ai-core", "on"}, {"aic-mode", "sample-based"}}), ElementsAre());
-  EXPECT_THAT(Remarks({{"ai-core", "on"}, {"aic-metrics", "Memory"}}),
-              ElementsAre(HasSubstr("unmet aic-metrics")));
+  EXPECT_THAT(Remarks({{"ai-core", "on"}, {"aic-mode", "task-based"}}),
+              ElementsAre(HasSubstr("unmet aic-mode")));
   EXPECT_THAT(Remarks({{"python-path", "/usr/bin/python3"}}),
               ElementsAre("python-path: taken and not used: the export needs no Python"));
   EXPECT_THAT(Remarks({{"sys-hardware-mem", "on"}, {"sys-hardware-mem-freq", "1000"}}),

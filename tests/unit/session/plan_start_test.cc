@@ -282,8 +282,34 @@ TEST(PlanStarts, CoreEventsThatCannotBeCounted) {
   }
   EXPECT_EQ(Starts(chip::k910, {{"aicore", "Custom:0x7fffffff", 0}}),
             "(43,0,10) 1 6666 a ffffffff 1 7fffffff 0 0 0 0 0 0 0 0 aicore.data\n");
-  EXPECT_EQ(Starts(chip::k910, {{"aicore", "Memory", 0}}),
-            "aicore:Memory: aicore knows the modes PipeUtilization and Custom:");
+}
+
+// The vendor's groups, by chip and core.
+TEST(PlanStarts, CoreGroups) {
+  const auto events = [](uint32_t chip, const char* kind, const char* mode) {
+    const std::string text = Starts(chip, {{kind, mode, 0}});
+    const std::string head = "(43,0,10) 1 6666 a ffffffff ";
+    return text.starts_with(head) ? text.substr(head.size()) : text;
+  };
+  EXPECT_EQ(events(chip::k910, "aicore", "Memory"), "8 15 16 31 32 f 10 12 13 0 aicore.data\n");
+  EXPECT_EQ(events(chip::k910, "aicore", "ArithmeticUtilization"),
+            "7 49 4a 4b 4c 4d 4e 4f 0 0 aicore.data\n");
+  EXPECT_EQ(events(chip::k910, "aicore", "MemoryL0"), "8 1b 1c 21 22 27 28 29 2a 0 aicore.data\n");
+  EXPECT_EQ(events(chip::k910, "aicore", "MemoryUB"), "8 10 13 37 38 3d 3e 43 44 0 aicore.data\n");
+  EXPECT_EQ(events(chip::k910, "aicore", "ResourceConflictRatio"), "3 64 65 66 0 0 0 0 0 0 aicore.data\n");
+  EXPECT_EQ(events(chip::k910, "aicore", "L2Cache"),
+            "aicore:L2Cache: aicore knows the modes PipeUtilization and ArithmeticUtilization and Memory and "
+            "MemoryL0 and MemoryUB and ResourceConflictRatio and Custom:");
+  EXPECT_EQ(events(chip::k910B, "aivector", "MemoryAccess"),
+            "(54,0,0) 2 0 0 0 0 0 0 0 0 a a ffffffff 8 3d0032 206003e 50c020c 50e050d 0 ffts_profile.data\n");
+  EXPECT_EQ(events(chip::k910B, "aicore", "L2Cache"),
+            "(54,0,0) 1 a a ffffff 6 5020500 5060504 50a0508 0 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
+  EXPECT_EQ(events(chip::k310B, "aicore", "MemoryUB"),
+            "(54,0,0) 1 a a 1 7 380037 1a601a5 180017f 191 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
+  EXPECT_EQ(events(chip::k310B, "aicore", "PipelineExecuteUtilization"),
+            "(54,0,0) 1 a a 1 8 49012c 9004a c0302 303000d 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
+  EXPECT_EQ(events(chip::k950, "aicore", "ResourceConflictRatio"),
+            "(54,0,10) 1 a a ffffff 4 5560540 5280502 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
 }
 
 // The cache's events, with those of the translation where the chip counts both at once.
@@ -336,8 +362,9 @@ TEST(PlanStarts, SocEventsByNumber) {
 TEST(PlanStarts, InstructionProfiling) {
   const std::string all = Starts(chip::k910B, {{"instr", "", 0}});
   EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), 75);
-  EXPECT_TRUE(all.starts_with("(11,0,0) 3e8 0 instr.group_0_aic\n(12,0,0) 3e8 0 instr.group_0_aiv0\n"
-                              "(13,0,0) 3e8 0 instr.group_0_aiv1\n(14,0,0) 3e8 0 instr.group_1_aic\n"));
+  EXPECT_TRUE(
+      all.starts_with("(11,0,0) 3e8 0 instr.group_0_aic\n(12,0,0) 3e8 0 instr.group_0_aiv0\n"
+                      "(13,0,0) 3e8 0 instr.group_0_aiv1\n(14,0,0) 3e8 0 instr.group_1_aic\n"));
   for (const char* line : {"(42,0,0) 3e8 0 instr.group_10_aiv0\n(55,0,0) 3e8 0 instr.group_10_aiv1\n",
                            "(84,0,0) 3e8 0 instr.group_20_aiv0\n(86,0,0) 3e8 0 instr.group_20_aiv1\n"}) {
     EXPECT_NE(all.find(line), std::string::npos) << line;
@@ -384,8 +411,9 @@ TEST(PlanStarts, CoreClocksBetweenSamples) {
   EXPECT_DOUBLE_EQ(plan.value().kinds[0].effective_hz, 900'000);
   EXPECT_EQ(plan.value().bytes_per_second, 0);
   for (const char* bad : {"cycles:", "cycles:299", "cycles:30001", "cycles:x", "cycles:1000 "}) {
-    EXPECT_EQ(Starts(chip::k910B, {{"instr", bad, 0}}),
-              "'" + std::string(bad) + "': a sample is taken every 300 to 30000 core clocks, e.g. cycles:1000");
+    EXPECT_EQ(
+        Starts(chip::k910B, {{"instr", bad, 0}}),
+        "'" + std::string(bad) + "': a sample is taken every 300 to 30000 core clocks, e.g. cycles:1000");
   }
   EXPECT_EQ(Starts(chip::k950, {{"instr", "cycles:1000", 0}}), "instr:cycles:1000: instr has no modes");
   EXPECT_EQ(Starts(chip::k910, {{"instr", "", 0}}), "nothing can be collected: a 910 has no instr");

@@ -1,0 +1,43 @@
+// Which events the counters of AI cores and vector cores count: the vendor's groups, or events by their
+// numbers.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace profd::driver {
+
+enum class CoreType : uint8_t { kAiCore, kVectorCore };
+
+// The mode of core kinds that names counters by their numbers.
+inline constexpr std::string_view kCustomMode = "Custom:";
+// The groups that chips have, as modes; the first is counted where none is named.
+inline constexpr std::string_view kCoreModes[] = {
+    "PipeUtilization", "ArithmeticUtilization", "Memory",   "MemoryL0",
+    "MemoryUB",        "ResourceConflictRatio", kCustomMode};
+inline constexpr std::string_view kCoreModes310B[] = {
+    "PipeUtilization", "ArithmeticUtilization", "Memory",  "MemoryL0",
+    "MemoryUB",        "ResourceConflictRatio", "L2Cache", "PipelineExecuteUtilization",
+    kCustomMode};
+inline constexpr std::string_view kCoreModes910B[] = {
+    "PipeUtilization", "ArithmeticUtilization", "Memory",   "MemoryL0", "MemoryUB", "ResourceConflictRatio",
+    "L2Cache",         "MemoryAccess",          kCustomMode};
+inline constexpr std::string_view kCoreModes950[] = {
+    "PipeUtilization", "ArithmeticUtilization", "Memory",  "MemoryL0",
+    "MemoryUB",        "ResourceConflictRatio", "L2Cache", kCustomMode};
+inline constexpr std::string_view kCoreModesOfOthers[] = {"PipeUtilization", kCustomMode};
+
+// "Custom:0x8,10": as many as a core of the chip has counters, numbers that its start can carry.
+base::Result<std::vector<uint32_t>> CustomEvents(std::string_view mode, uint32_t chip);
+
+// Of a mode that the chip has; none: of its first.
+std::vector<uint32_t> CoreEvents(std::string_view mode, uint32_t chip, CoreType type);
+// The vendor's name of what counts these, "0x8,0xa": a group, or the events by their numbers.
+std::string CoreMetricName(const std::string& events, uint32_t chip, CoreType type);
+
+}  // namespace profd::driver
