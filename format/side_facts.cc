@@ -172,6 +172,11 @@ Status ParseSampleJson(std::string_view text, SideFacts& facts) {
   facts.aic_metrics = Text(sample, "ai_core_metrics");
   facts.aiv_metrics = Text(sample, "aiv_metrics");
   TakeInteger(sample, "host_disk_freq", facts.host_disk_hz);
+  if (Text(sample, "instrProfiling") == "on") {
+    TakeInteger(sample,
+                Find(sample, "instrProfilingFreq") != nullptr ? "instrProfilingFreq" : "instr_profiling_freq",
+                facts.instr_cycles);
+  }
   facts.prof_level = Text(sample, Find(sample, "profLevel") != nullptr ? "profLevel" : "prof_level");
   facts.job_id = Text(sample, "job_id");
   return Status::Ok();

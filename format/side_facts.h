@@ -42,6 +42,7 @@ struct SideFacts {
   std::vector<uint32_t> l2_events;                           // of l2_cache.data, in the order of its counters
   std::vector<uint32_t> ha_events, smmu_events, noc_events;  // of socpmu.data, by unit
   std::string aic_metrics, aiv_metrics;
+  uint32_t instr_cycles = 0;  // core clocks from sample to sample; 0: not collected
   uint32_t host_disk_hz = 0;
   std::string prof_level, job_id;
 

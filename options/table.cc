@@ -339,7 +339,9 @@ constexpr Option kOptions[] = {
      .becomes = Becomes::kKinds,
      .what = "instr",
      .standing = Standing::kDifferent,
-     .because = "recorded for the vendor's parser; profctl export does not read it"},
+     .because =
+         "in timelines as counters: how busy each pipe of each core was, of a 950 its changes; check points "
+         "are left out"},
     {.name = "instr-profiling-freq",
      .rows = "F-043 F-044",
      .about = "core clocks between two samples",

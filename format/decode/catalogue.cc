@@ -83,6 +83,7 @@ constexpr uint32_t kVendorNpuMem = Chips({0, 1, 3, 4, 5, 7, 8, 11, 15, 16});
 constexpr uint32_t kVendorFreq = Chips({5, 7, 15, 16});
 constexpr uint32_t kVendorSoc = Chips({5, 7, 8, 11, 15, 16});
 constexpr uint32_t kVendorOldCores = Chips({0, 1, 2, 3, 4});
+constexpr uint32_t kVendorInstr = Chips({5, 7, 8, 11});
 constexpr uint32_t kVendorL2 = Chips({1, 2, 3, 4, 5, 7, 8, 11, 15, 16});
 constexpr uint32_t kVendorSocPmu = Chips({5, 15, 16});
 constexpr uint32_t kVendorTsCpu = Chips({0, 1, 2, 3, 4, 5, 7, 8, 11});
@@ -97,6 +98,15 @@ constexpr DecoderEntry DvppEngine(std::string_view file) {
           .vendor_chips = kNobody,
           .only_without = "dvpp.data",
           .make = MakeDvpp};
+}
+
+// Files of many groups and cores, by what is the same in their names.
+constexpr std::string_view kInstrAiCore = "instr.group_aic", kInstrVectorCore = "instr.group_aiv",
+                           kInstrOf950 = "instr.biu_perf_group";
+std::string_view WithoutGroup(std::string_view file) {
+  if (file.starts_with(kInstrOf950)) return kInstrOf950;
+  if (!file.starts_with("instr.group_")) return file;
+  return file.ends_with("_aic") ? kInstrAiCore : kInstrVectorCore;
 }
 
 constexpr DecoderEntry kEntries[] = {
@@ -226,6 +236,13 @@ constexpr DecoderEntry kEntries[] = {
      .stamp = kDeviceNs,
      .vendor_chips = kVendorSoc,
      .make = MakeCores},
+    {.file = kInstrAiCore, .kind = "instr", .vendor_chips = kVendorInstr, .make = MakeInstrOfAiCore},
+    {.file = kInstrVectorCore, .kind = "instr", .vendor_chips = kVendorInstr, .make = MakeInstrOfVectorCore},
+    {.file = kInstrOf950,
+     .kind = "instr",
+     .stamp = kDeviceTicks,
+     .vendor_chips = k950,
+     .make = MakeInstrEvents},
     {.file = "socpmu.data",
      .kind = "soc-pmu",
      .vendor_chips = kVendorSocPmu,
@@ -293,6 +310,7 @@ const DecoderEntry* FindDecoder(std::string_view file, const SideFacts& side, in
       error == std::errc() && IsDigit(file[0]) && end != file.data() + file.size() && *end == '-';
   if (of_process) file.remove_prefix(static_cast<size_t>(end - file.data()));
   if (!of_process) pid = 0;
+  file = WithoutGroup(file);
   for (const DecoderEntry& entry : kEntries) {
     const bool of_side = entry.of_host == (side.device < 0) && HasChip(entry.layout_chips, side.chip);
     if (entry.file == file && of_side) return &entry;

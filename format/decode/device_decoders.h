@@ -17,5 +17,6 @@ MakeDecoder MakePcie, MakeHccs, MakeUb;
 MakeDecoder MakeNic, MakeRoce, MakeNetdev;
 MakeDecoder MakeDvpp, MakeLowPower, MakeQos, MakeStars, MakeCores, MakeStepTrace;
 MakeDecoder MakeL2Cache, MakeSocPmu;
+MakeDecoder MakeInstrOfAiCore, MakeInstrOfVectorCore, MakeInstrEvents;
 
 }  // namespace profd::format

@@ -158,6 +158,19 @@ inline const Series kSocPmuSeries = {"soc_pmu",
 inline const Series kSocEventsSeries = {
     "soc_events", "soc-pmu", {"stream", "task", "event"}, {{"count", Unit::kCount}}};
 
+// By groups of cores, core: 0 the AI core, 1 and 2 its vector cores; pipe: its label is the name. Of the time
+// since the row before, or on a 950, whose rows are changes, from now on.
+inline const Series kInstrBusySeries = {
+    "instr_busy", "instr", {"group", "core", "pipe"}, {{"busy", Unit::kRatio}}};
+// Of an AI core's bus unit, as it counts them.
+inline const Series kInstrFlowSeries = {"instr_flow",
+                                        "instr",
+                                        {"group"},
+                                        {{"read_latency", Unit::kNone},
+                                         {"write_latency", Unit::kNone},
+                                         {"read_bandwidth", Unit::kNone},
+                                         {"write_bandwidth", Unit::kNone}}};
+
 // core -1: the average of those sampled at one moment, the usage only. vector: 1 a vector core. usage: cycles
 // of what the core could have run in the period. event0…: counts of the period, of the events in the order in
 // which sample.json names them.

@@ -54,6 +54,7 @@ SideFacts Facts(uint8_t chip, uint8_t flags, const DecoderEntry& entry) {
   facts.smmu_events = {0x2, 0x8a, 0x8b, 0x8c, 0x8d};
   if ((flags & 2) == 0) facts.ha_events = {0x1};
   facts.noc_events = {0x1};
+  facts.instr_cycles = 1000;
   facts.at_start = {5'000'000'000'000, 77, 1'700'000'000'000'000'000, 3'000'000'000'000,
                     145'000'000'000,   100};
   return facts;

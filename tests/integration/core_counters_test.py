@@ -204,6 +204,62 @@ class Instructions(harness.ProfdTest):
         self.assertEqual((sample["instrProfiling"], sample["instrProfilingFreq"]), ("on", 1000))
         self.assertEqual(daemon.ctl("verify", session["directory"]).code, OK)
 
+    def counters(self, daemon, session):
+        """What the timeline has of each counter, in time."""
+        with tempfile.TemporaryDirectory() as out:
+            result = daemon.ctl("export", session["directory"], "--format", "chrome", "--out", out, "--json")
+            self.assertEqual((result.code, result.json["directories"][0]["skipped"]), (OK, []), result)
+            (path,) = glob.glob(os.path.join(out, "mindstudio_profiler_output", "msprof_*.json"))
+            with open(path, encoding="utf-8") as file:
+                events = json.load(file)
+        counters = {}
+        for event in events:
+            if event["ph"] == "C":
+                counters.setdefault(event["name"], []).append((float(event["ts"]), event["args"]))
+        return counters
+
+    def test_how_busy_the_pipes_were(self):
+        daemon = self.profd(sim="devices:\n  - {chip: 910B}\n")
+        _, session = self.recorded(daemon, "--collect", "instr:cycles:2000")
+        counters, files = self.counters(daemon, session), self.files(session, 0)
+        for name, track, size in (("instr.group_0_aic", "Group0-aic", 96), ("instr.group_24_aiv1", "Group24-aiv1", 64)):
+            data = files[name]
+            records = [data[at:at + size] for at in range(0, len(data), size)]
+            for place, pipe in enumerate(("Vector", "Scalar", "Cube", "Mte1", "Mte2", "Mte3")):
+                if pipe == ("Vector" if size == 96 else "Cube"):
+                    self.assertNotIn(f"{track} {pipe}", counters)
+                    continue
+                # An AI core's record has eight bytes of what its bus did in front of each eight of these.
+                counts = []
+                for record in records:
+                    cycles = b"".join(record[at:at + 8] for at in (40, 56, 72, 88)) if size == 96 else record[32:]
+                    three = cycles[place // 2 * 3:place // 2 * 3 + 3]
+                    counts.append(int.from_bytes(three, "little") >> (place % 2 * 12) & 0xFFF)
+                wanted = [(after - before) % 4096 / 2000 * 100 for before, after in zip(counts, counts[1:])]
+                got = [args["Busy(%)"] for _, args in counters[f"{track} {pipe}"]]
+                self.assertGreater(len(got), 50)
+                self.assertEqual(len(got), len(wanted))
+                for one, other in zip(got, wanted):
+                    self.assertAlmostEqual(one, other, 6)
+        self.assertEqual(len(counters["biu_group7 Latency"]), len(files["instr.group_7_aic"]) // 96)
+
+    def test_what_the_pipes_of_a_950_did(self):
+        daemon = self.profd(sim="devices:\n  - {chip: 950}\n")
+        _, session = self.recorded(daemon, "--collect", "instr")
+        counters, data = self.counters(daemon, session), self.files(session, 0)["instr.biu_perf_group5_aiv1"]
+        states, pipes, changes = 0, ("SU", "VEC", "CUBE", "MTE1", "MTE2", "MTE3", "FIXP"), {}
+        for _, control in struct.iter_unpack("<HH", data):
+            if control >> 12 != 15:
+                continue
+            for place, pipe in enumerate(pipes):
+                if (control ^ states) >> place & 1:
+                    changes.setdefault(pipe, []).append(100 * (control >> place & 1))
+            states = control & 0x7F
+        for pipe in pipes:
+            got = [args["Busy(%)"] for _, args in counters[f"Group5-aiv1 {pipe}"]]
+            self.assertGreater(len(got), 100)
+            self.assertEqual(got, changes[pipe], pipe)
+
     def test_clocks_between_samples(self):
         daemon = self.profd(sim="devices:\n  - {chip: 910B}\n")
         started, session = self.recorded(daemon, "--collect", "instr:cycles:3000")
