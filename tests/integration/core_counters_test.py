@@ -5,6 +5,7 @@ import csv
 import glob
 import json
 import os
+import pathlib
 import struct
 import tempfile
 import time
@@ -109,7 +110,7 @@ class ByTask(harness.ProfdTest):
         self.recorded("--collect", "l2", "--devices", "1,3,5")
         for device, channel, layout, fields in ((1, 47, "4H8Q", (1, 2)), (3, 134, "8B4H8Q", (9, 10)), (5, 134, "6B3HI8Q", (8, 9))):
             file = "l2_cache.data" if channel == 47 else "socpmu.data"
-            data = b"".join(open(path, "rb").read() for path in
+            data = b"".join(pathlib.Path(path).read_bytes() for path in
                             glob.glob(os.path.join(self.directory, f"device_{device}", "data", f"{file}.{device}.slice_?")))
             records = list(struct.iter_unpack("=" + layout, data))
             units = 1 if channel == 47 else 2
@@ -181,7 +182,7 @@ class Instructions(harness.ProfdTest):
         files = {}
         for path in sorted(glob.glob(os.path.join(session["directory"], f"device_{device}", "data", "*.slice_?"))):
             name = os.path.basename(path).rsplit(".", 2)[0]
-            files[name] = files.get(name, b"") + open(path, "rb").read()
+            files[name] = files.get(name, b"") + pathlib.Path(path).read_bytes()
         return files
 
     def test_every_core_has_its_file(self):
@@ -200,7 +201,7 @@ class Instructions(harness.ProfdTest):
                 self.assertGreater(stop["generated_bytes"], 0)
                 self.assertEqual(zlib.crc32(files[name]), stop["crc32"], name)
             self.assertEqual(self.kind(session, "instr", f"device:{device}")["lost"], 0)
-        sample = json.loads(open(os.path.join(session["directory"], "device_0", "sample.json"), encoding="utf-8").read())
+        sample = json.loads(pathlib.Path(session["directory"], "device_0", "sample.json").read_bytes())
         self.assertEqual((sample["instrProfiling"], sample["instrProfilingFreq"]), ("on", 1000))
         self.assertEqual(daemon.ctl("verify", session["directory"]).code, OK)
 

@@ -226,6 +226,9 @@ TEST(Framing, ShiftedStreamsAreRecognised) {
       // A QoS record eight bytes on: the clock stands where an unknown field is, two bandwidths look like a
       // clock.
       if (format->file == "qos.data" && shift == 8) continue;
+      // Of an L2 record one or two bytes back the upper bytes of a count, which are zero, are the task's
+      // type.
+      if (format->file == "l2_cache.data" && shift + 2 >= format->record_bytes) continue;
       size_t runs = 0;
       size_t taken_for_records = 0;
       for (size_t at = shift; at + kRun * format->record_bytes <= stream.size();
@@ -405,6 +408,7 @@ TEST(Framing, InstructionProfiling) {
 TEST(Framing, StampsAreWhereTheTableSays) {
   for (const Busy& busy : BusyStreams()) {
     const StreamFormat* format = FindStreamFormat(busy.file, busy.chip);
+    if (format->stamp == StampDomain::kNone) continue;
     const Bytes stream = Stream(busy, 1);
     const std::byte* stamp = stream.data() + format->stamp_offset;
     const std::map<StampDomain, uint64_t> expected = {{StampDomain::kStartUs64, 20'000},

@@ -309,7 +309,7 @@ TEST(PlanStarts, CoreGroups) {
   EXPECT_EQ(events(chip::k310B, "aicore", "PipelineExecuteUtilization"),
             "(54,0,0) 1 a a 1 8 49012c 9004a c0302 303000d 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
   EXPECT_EQ(events(chip::k950, "aicore", "ResourceConflictRatio"),
-            "(54,0,10) 1 a a ffffff 4 5560540 5280502 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
+            "(54,0,10) 1 a a ffffff 4 5560540 5280502 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
 }
 
 // The cache's events, with those of the translation where the chip counts both at once.
