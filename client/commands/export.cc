@@ -136,7 +136,8 @@ void PrintResult(const ExportResult& result) {
       line +=
           "at " + std::to_string(skipped.offset) + ": " + std::to_string(skipped.bytes) + " bytes left out: ";
     } else if (skipped.records > 0) {
-      line += std::to_string(skipped.records) + " records left out: ";
+      line +=
+          std::to_string(skipped.records) + (skipped.records == 1 ? " record" : " records") + " left out: ";
     }
     Print(OneLine(line + skipped.why) + "\n");
   }
@@ -144,10 +145,11 @@ void PrintResult(const ExportResult& result) {
     Print(OneLine(directory + ": and " + std::to_string(more) + " more places") + "\n");
   }
   if (result.left_out > 0) {
-    Print(OneLine(directory + ": outputs had no place for " + std::to_string(result.left_out) + " values") +
+    Print(OneLine(directory + ": outputs had no place for " + std::to_string(result.left_out) +
+                  (result.left_out == 1 ? " value" : " values")) +
           "\n");
   }
-  for (const std::string& note : result.report.notes()) Print(OneLine("note: " + note) + "\n");
+  for (const std::string& note : result.report.NotesInShort()) Print(OneLine("note: " + note) + "\n");
   for (const std::string& file : result.files) Print(OneLine(file) + "\n");
   if (!result.nothing.empty()) {
     return Print(OneLine(directory + ": nothing exported: " + result.nothing) + "\n");

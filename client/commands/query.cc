@@ -81,6 +81,24 @@ std::string Kinds(const Inventory& inventory, bool coloured) {
   return inventory.items.empty() ? "" : table.Text(coloured);
 }
 
+// What is to be said of many places is said once.
+void PrintUnreadable(const Report& report) {
+  std::vector<std::pair<std::string, size_t>> lines;
+  for (const Skipped& skipped : report.skipped()) {
+    const std::string line = OneLine("not readable: " + skipped.stream + ": " + skipped.why);
+    const auto said = std::ranges::find(lines, line, &std::pair<std::string, size_t>::first);
+    if (said == lines.end()) {
+      lines.emplace_back(line, 1);
+    } else {
+      ++said->second;
+    }
+  }
+  for (const auto& [line, places] : lines)
+    Print(line + (places > 1 ? " (" + std::to_string(places) + " places)" : "") + "\n");
+  if (report.more_skipped() > 0)
+    Print("not readable: " + std::to_string(report.more_skipped()) + " more places\n");
+}
+
 void PrintInventory(const Inventory& inventory) {
   const Capture& capture = inventory.capture;
   const format::SideFacts& facts = capture.sides.front().facts;
@@ -104,9 +122,7 @@ void PrintInventory(const Inventory& inventory) {
     if (!table.empty()) Print("\n" + table);
   }
   if (capture.manifest) Print(RenderPerturbations(PerturbationsOf(*capture.manifest)));
-  for (const Skipped& skipped : inventory.report.skipped()) {
-    Print(OneLine("not readable: " + skipped.stream + ": " + skipped.why) + "\n");
-  }
+  PrintUnreadable(inventory.report);
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ void PrintReport(const VerifyReport& report) {
   if (report.end_reason == "interrupted") line += "interrupted, ";
   if (report.lost_records > 0) line += std::to_string(report.lost_records) + " records recorded as lost, ";
   if (!report.unchecked.empty())
-    line += std::to_string(report.unchecked.size()) + " kinds of file only by size, ";
+    line += std::to_string(report.unchecked.size()) + (report.unchecked.size() == 1 ? " kind" : " kinds") +
+            " of file only by size, ";
   line += wrong == 0 ? "nothing is wrong"
                      : std::to_string(wrong) + (wrong == 1 ? " thing is" : " things are") + " wrong";
   Print(OneLine(line) + "\n");

@@ -197,12 +197,13 @@ class AgentSource {
     }
     Skip(who, 0, counts.no_room, "records of more ranges open at once than there is room for");
     Skip("profd/" + agent.names_file, 0, counts.damaged_names, "names that are none");
-    const auto note = [&](uint64_t count, const char* what) {
-      if (count > 0) sinks_.report->Note(who + ": " + std::to_string(count) + " " + what);
-    };
-    note(counts.ends_alone, "ends of ranges that began before the recording");
-    note(counts.halves_cut, "ranges of which one end is missing, where records are missing");
-    note(counts.unfinished, "ranges that had no end when the recording ended");
+    Report& report = *sinks_.report;
+    report.Cut(who, counts.ends_alone, "end of a range that began before the recording",
+               "ends of ranges that began before the recording");
+    report.Note(who, counts.halves_cut, "range of which one end is missing, where records are missing",
+                "ranges of which one end is missing, where records are missing");
+    report.Cut(who, counts.unfinished, "range that had no end when the recording ended",
+               "ranges that had no end when the recording ended");
   }
 
   const Capture& capture_;

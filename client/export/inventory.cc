@@ -112,6 +112,7 @@ base::Result<Inventory> TakeInventory(const std::string& directory, Progress& pr
   sinks.texts = &texts;
   sinks.report = &inventory.report;
   sinks.progress = &progress;
+  sinks.overlap = false;  // is worked out, nothing of it is in there
   Decode(inventory.capture, {}, false, sinks);
   return inventory;
 }

@@ -19,10 +19,6 @@ namespace {
 using format::DecoderEntry;
 using format::StampDomain;
 
-std::string Counted(uint64_t count, const char* what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 // **Thread:** one. The streams of one side.
 class SideDecoder {
  public:
@@ -104,8 +100,10 @@ class SideDecoder {
     decoder->Finish();
     report.Count(stream.path(), std::string(entry->kind), reader.bytes_read(), decoder->records());
     for (const auto& [why, records] : decoder->ignored()) {
-      report.Note(stream.path() + ": " + Counted(records, "record") + " " + std::string(why));
+      const std::string what(why);
+      report.Note(stream.path(), records, "record " + what, "records " + what);
     }
+    report.Cut(stream.path(), decoder->cut(), "iteration that has no end", "iterations that have no end");
     for (const auto& [why, records] : decoder->rejected()) {
       if (records > placed[why]) report.Skip({stream.path(), 0, 0, records - placed[why], std::string(why)});
     }
@@ -184,10 +182,8 @@ void Decode(const Capture& capture, const Wanted& wanted, bool vendor_compatible
   DecodeProfile(capture, wanted, sieved);
   report_stray("profd");
   overlap.Finish();
-  if (overlap.late() > 0) {
-    sinks.report->Note("Overlap Analysis: " + Counted(overlap.late(), "task") +
-                       " so late that they count in part only");
-  }
+  sinks.report->Note("Overlap Analysis", overlap.late(), "task so late that it counts in part only",
+                     "tasks so late that they count in part only");
 }
 
 }  // namespace profd::client

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace profd::client {
@@ -12,6 +13,16 @@ struct Skipped {
   std::string stream;  // "device_0/data/hbm.data.0.slice_3", or a whole stream, or a control file
   uint64_t offset = 0, bytes = 0, records = 0;
   std::string why;
+};
+
+// A word on the data that costs none of it.
+struct Remark {
+  std::string where;      // "" = the text says
+  uint64_t count = 0;     // 0 = nothing is counted
+  std::string one, many;  // what there is, of one and of more
+  bool is_cut = false;    // by the begin or the end of the recording: of every recording some are
+
+  std::string Text() const;
 };
 
 struct StreamCount {
@@ -26,8 +37,12 @@ class Report {
 
   // Data that are not in the outputs although they should.
   void Skip(Skipped skipped);
-  // Data that are none of ours to use: kinds nobody reads, slices that the storage limit has removed.
+  // Data that are none of ours to use: kinds nobody reads, slices that the storage limit has removed. Of none
+  // (count 0) nothing is said.
   void Note(const std::string& what);
+  void Note(const std::string& where, uint64_t count, std::string_view one, std::string_view many);
+  // What the begin or the end of the recording has cut in half.
+  void Cut(const std::string& where, uint64_t count, std::string_view one, std::string_view many);
   void Count(const std::string& stream, const std::string& kind, uint64_t bytes, uint64_t records);
 
   void Add(const Report& other);
@@ -36,14 +51,19 @@ class Report {
   bool complete() const { return skipped_.empty(); }
   const std::vector<Skipped>& skipped() const { return skipped_; }
   uint64_t more_skipped() const { return more_skipped_; }
-  const std::vector<std::string>& notes() const { return notes_; }
+  // Each by itself.
+  std::vector<std::string> notes() const;
+  // For people: one for all places of which the same is to be said, one for all that is cut.
+  std::vector<std::string> NotesInShort() const;
   const std::map<std::string, StreamCount>& streams() const { return streams_; }
   uint64_t records() const;
 
  private:
   std::vector<Skipped> skipped_;
   uint64_t more_skipped_ = 0;
-  std::vector<std::string> notes_;
+  void Add(Remark remark);
+
+  std::vector<Remark> notes_;
   std::map<std::string, StreamCount> streams_;
 };
 

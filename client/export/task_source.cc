@@ -35,8 +35,6 @@ constexpr char kNoName[] = "names nothing, or is one more than there is room for
 constexpr std::string_view kAging[] = {"aging.", "unaging."};
 constexpr std::string_view kLogs[] = {"stars_soc.data", "hwts.data", "hwts.aiv_data"};
 
-std::string Number(uint64_t count, const char* what) { return std::to_string(count) + " " + what; }
-
 void SkipUndated(const Stream& stream, const char* missing, Report& report) {
   report.Skip({stream.path(), 0, stream.bytes(), 0,
                "nobody knows when its records were made: " + std::string(missing) + " cannot be read"});
@@ -187,20 +185,20 @@ class DeviceTasks {
       skip(log.log.no_start(), "ends of tasks whose start is not there");
       skip(log.log.no_end(), "starts of tasks whose end is not there");
       const uint64_t cut = log.log.cut_at_begin() + log.log.cut_at_end();
-      if (cut > 0) report.Note(path + ": " + Number(cut, "tasks that ran when the recording began or ended"));
-      if (log.log.other() > 0)
-        report.Note(path + ": " + Number(log.log.other(), "records of blocks, which nobody reads"));
+      report.Cut(path, cut, "task that ran when the recording began or ended",
+                 "tasks that ran when the recording began or ended");
+      report.Note(path, log.log.other(), "record of blocks, which nobody reads",
+                  "records of blocks, which nobody reads");
     }
     if (logs_.empty()) return;
-    const std::string where = "device " + std::to_string(device()) + ": ";
-    if (nameless_ > 0) report.Note(where + Number(nameless_, "tasks that no call of the host is known for"));
-    if (join_.launches_without_task() > 0) {
-      report.Note(where +
-                  Number(join_.launches_without_task(), "launches without a task in the device's log"));
-    }
+    const std::string where = "device " + std::to_string(device());
+    report.Note(where, nameless_, "task that no call of the host is known for",
+                "tasks that no call of the host is known for");
+    report.Note(where, join_.launches_without_task(), "launch without a task in the device's log",
+                "launches without a task in the device's log");
     if (join_.no_room() > 0) {
-      report.Skip(
-          {where + "launches", 0, 0, join_.no_room(), "launches waiting for their tasks: no room for more"});
+      report.Skip({where + ": launches", 0, 0, join_.no_room(),
+                   "launches waiting for their tasks: no room for more"});
     }
   }
 
@@ -372,11 +370,10 @@ class TaskSource {
     if (launches.unpaired_events() > 0) {
       report.Skip({"host/data", 0, 0, launches.unpaired_events(), "API events whose other end is not there"});
     }
-    if (launches.tracks_without_call() > 0) {
-      report.Note("host: " + Number(launches.tracks_without_call(), "launches outside of every call"));
-    }
-    if (names_.unknown() > 0)
-      report.Note("host: " + Number(names_.unknown(), "names that the dictionaries do not hold"));
+    report.Note("host", launches.tracks_without_call(), "launch outside of every call",
+                "launches outside of every call");
+    report.Note("host", names_.unknown(), "name that the dictionaries do not hold",
+                "names that the dictionaries do not hold");
   }
 
   const Capture& capture_;

@@ -74,6 +74,8 @@ class Decoder {
   };
   std::vector<Place> TakePlaces() { return std::exchange(places_, {}); }
   const std::map<std::string_view, uint64_t>& ignored() const { return ignored_; }
+  // What was under way when the recording ended.
+  uint64_t cut() const { return cut_; }
 
  protected:
   void Reject(std::string_view why, uint64_t records = 1) {
@@ -87,7 +89,7 @@ class Decoder {
   void Ignore(std::string_view why, uint64_t records = 1) { ignored_[why] += records; }
   const DecodeContext& context() const { return context_; }
 
-  uint64_t records_ = 0;
+  uint64_t records_ = 0, cut_ = 0;
 
  private:
   const DecodeContext& context_;

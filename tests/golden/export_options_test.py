@@ -251,7 +251,10 @@ class ExportOptions(unittest.TestCase):
                 file.write(piece)
         done = self.export("--format", "csv,db,chrome,perfetto", "--kinds", "step-trace")
         self.assertEqual(done.returncode, 0, done)
-        self.assertIn("ts_track.data: 1 record that begin an iteration which has no end", done.stdout)
+        self.assertIn("note: 1 task, range or iteration is cut by the begin or the end of the recording", done.stdout)
+        self.assertIn("ts_track.data: 2 records of the scheduler's other kinds, which nobody reads\n", done.stdout)
+        notes = json.loads(self.export("--kinds", "step-trace", "--json").stdout)["directories"][0]["notes"]
+        self.assertIn("device_0/data/ts_track.data: 1 iteration that has no end", notes)
         (path,) = glob.glob(self.out + "/*/step_trace_*.csv")
         with open(path, encoding="utf-8", newline="") as file:
             found = {(row["Model ID"], row["Iteration ID"]): list(row.values())[2:9] for row in csv.DictReader(file)}
@@ -269,6 +272,28 @@ class ExportOptions(unittest.TestCase):
         (steps,) = json.loads(done.stdout)["directories"][0]["steps"]
         self.assertEqual((steps["device"], steps["count"], steps["slowest"][0]),
                          (0, 4, {"number": 9, "duration_ns": 2_000_000}))
+
+    def test_what_query_shows_can_be_exported(self):
+        kinds = {kind["kind"] for kind in json.loads(self.run_profctl("query", "--json", self.prof).stdout)
+                 ["directories"][0]["kinds"]}
+        self.assertLessEqual({"task", "api", "hbm"}, kinds)
+        done = self.export("--kinds", ",".join(sorted(kinds)), "--format", "db", "--json")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertNotIn("overlap", kinds)  # is worked out
+
+    def test_the_same_damage_in_many_places_is_one_line_of_query(self):
+        prof = foreign_dir.write(os.path.join(self.folder, "foreign"), 5, slices=1)
+        path = os.path.join(prof, "device_0", "data", "hccs.data.0.slice_0")
+        with open(path, "rb") as file:
+            lines = file.read().split(b"\n")
+        for number in range(len(lines) - 10, len(lines) - 1, 3):
+            lines[number] = b"#" * len(lines[number])
+        with open(path, "wb") as file:
+            file.write(b"\n".join(lines))
+        done = self.run_profctl("query", prof)
+        self.assertEqual(done.returncode, 7, done)
+        self.assertRegex(done.stdout, r"\nnot readable: device_0/data/hccs.data.0.slice_0: [^\n]+ \(3 places\)\n$")
+        self.assertEqual(done.stdout.count("not readable"), 1, done)
 
     def test_places_are_right_in_every_slice(self):
         prof = foreign_dir.write(os.path.join(self.folder, "foreign"), 5, slices=3)
