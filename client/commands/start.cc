@@ -15,6 +15,7 @@
 #include "client/json.h"
 #include "client/output_dir.h"
 #include "client/render.h"
+#include "client/shared_rates.h"
 #include "client/vendor_words.h"
 #include "node/clock_labels.h"
 
@@ -246,6 +247,13 @@ Result<bool> Grant(const options::Given& given, ControlClient& control, v1::Sess
   return !granted.unmet;
 }
 
+// A rate that others keep it from: the verdict and its reason are in the session, who they are is not.
+void TellSharedRates(const v1::SessionInfo& info, ControlClient& control) {
+  if (!HasSharedRate(info)) return;
+  const Result<v1::DevicesReply> node = control.Devices();
+  for (const std::string& line : SharedRates(info, node.ok() ? *node : v1::DevicesReply())) Note(line);
+}
+
 ExitCode Worse(ExitCode code, bool granted) {
   return code == ExitCode::kOk && !granted ? ExitCode::kPartlyStarted : code;
 }
@@ -279,9 +287,11 @@ ExitCode StartSession(const Common& common, const StartOptions& options, v1::Ses
   }
   if (!options.wait) {
     Show(common, *info, false, result);
+    if (!common.json) TellSharedRates(*info, control);
     return Worse(StartResult(asked, *info), *granted);
   }
   interruption->SetSession((*info).session());
+  if (!common.json) TellSharedRates(*info, control);
   return Worse(Wait(common, asked, (*info).session(), control, *interruption, result), *granted);
 }
 

@@ -60,6 +60,18 @@ class SharingTest(harness.ProfdTest):
         for sealed in (fast_sealed, slow_sealed):
             self.assertEqual(prof_reader.check(sealed["directory"]), [])
 
+    def test_a_faster_session_is_told_why_it_is_no_faster(self):
+        daemon = self.profd()
+        slow = daemon.begin("--collect", "hbm=10Hz", "--devices", "0")
+        started = daemon.ctl("start", "--collect", "hbm=100Hz,pcie=50Hz", "--devices", "0")
+        self.assertEqual(started.code, harness.OK, started)
+        self.assertIn("hbm: 10 Hz instead of 100 Hz, shared with session " + slow["session"], started.err)
+        self.assertEqual(len(started.err.strip().splitlines()), 1, started)
+        self.assertEqual(daemon.ctl("start", "--collect", "hbm=10Hz", "--devices", "0").err, "")
+        asked = daemon.begin("--collect", "hbm=100Hz", "--devices", "0")
+        shared = self.kind(asked, "hbm", "device:0")
+        self.assertEqual((shared["verdict"], shared["effective_hz"], shared["reason"]), ("started", 10, "shared"))
+
     def test_another_payload_is_refused_naming_the_holder(self):
         daemon = self.profd()
         reader = daemon.begin("--collect", "llc:read", "--devices", "0")
