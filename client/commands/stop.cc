@@ -42,6 +42,8 @@ ExitCode RunStop(const Common& common, const StopOptions& options) {
   }
   ExitCode code = ExitCode::kOk;
   for (const v1::SessionInfo& info : sessions) {
+    if (!common.json && info.end_reason() != v1::END_REASON_STOPPED)
+      Print("session " + info.session() + " had ended already (" + EndReasonName(info.end_reason()) + ")\n");
     if (!common.json) Print(RenderSession(info, true, ColouredOutput()));
     if (info.state() != v1::SESSION_STATE_SEALED) code = ExitCode::kFailed;
   }

@@ -81,6 +81,8 @@ class Manager::Impl {
 
  private:
   void StopUnleased();
+  void AnswerEnded(const Caller& caller, const std::string& session,
+                   const std::function<void(Result<std::vector<SessionInfo>>)>& done) const;
 
   base::Executor& ctl_;
   const config::Config& config_;
@@ -178,7 +180,7 @@ void Manager::Impl::Stop(const Caller& caller, const StopTarget& target,
       done(Status{Code::kNotFound,
                   "no running session has pid " + std::to_string(target.pid) + " as its target"});
     } else {
-      done(NotRunning(caller, target.session));
+      AnswerEnded(caller, target.session, done);
     }
     return;
   }
@@ -192,6 +194,19 @@ void Manager::Impl::Stop(const Caller& caller, const StopTarget& target,
       waiting->infos.push_back(std::move(info));
       if (--waiting->left == 0) done(std::move(waiting->infos));
     });
+  }
+}
+
+// To stop what has ended by itself is no mistake: nobody can know when it does.
+void Manager::Impl::AnswerEnded(const Caller& caller, const std::string& session,
+                                const std::function<void(Result<std::vector<SessionInfo>>)>& done) const {
+  Result<SessionInfo> info = book_.Get(caller, session);
+  Status may = info.status();
+  if (may.ok()) may = May(caller, Action::kStopSession, {.owner = info->uid});
+  if (may.ok()) {
+    done(std::vector<SessionInfo>{std::move(info).value()});
+  } else {
+    done(may);
   }
 }
 

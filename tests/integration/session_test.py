@@ -66,6 +66,9 @@ class SessionTest(harness.ProfdTest):
         self.assertEqual(result.code, harness.OK, result)
         listed = daemon.ctl("list", "--json").json["sessions"]
         self.assertEqual([(s["state"], s["end_reason"]) for s in listed], [("sealed", "duration")])
+        late = daemon.ctl("stop", listed[0]["session"])
+        self.assertEqual(late.code, harness.OK, late)
+        self.assertIn(f"session {listed[0]['session']} had ended already (duration)\n", late.out)
         self.assertEqual(prof_reader.check(listed[0]["directory"]), [])
 
     def test_target_exit_ends_it(self):
@@ -98,9 +101,12 @@ class SessionTest(harness.ProfdTest):
         self.assertEqual([end["pid"] for end in manifest["pid_end"]], [first.pid])
         query = daemon.ctl("query", sealed["directory"])
         self.assertEqual(query.code, harness.OK, query)
-        again = daemon.ctl("stop", "both")
-        self.assertEqual(again.code, harness.FAILED, again)
-        self.assertIn("has ended already (stopped)", again.err)
+        again = daemon.ctl("stop", "both", "--json")
+        self.assertEqual(again.code, harness.OK, again)
+        self.assertEqual((again.json["session"], again.json["state"]), (started["session"], "sealed"))
+        snapshot = daemon.ctl("snapshot", "both")
+        self.assertEqual(snapshot.code, harness.FAILED, snapshot)
+        self.assertIn("has ended already (stopped)", snapshot.err)
         # The newest of a name is meant.
         newer = daemon.begin("--pid", second.pid, "--name", "both")
         self.assertEqual(daemon.end("both")["session"], newer["session"])
