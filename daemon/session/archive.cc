@@ -179,7 +179,7 @@ uint64_t Archive::DiskBytes(const Whole& session) const {
 
 void Archive::Pin(const Whole& session, bool pinned, std::function<void(Status)> done) {
   const std::vector<Place> places = PlacesOf(session);
-  if (places.empty()) {
+  if (places.empty() && pinned) {
     return done({Code::kFailedPrecondition,
                  "session " + session.session + " is not in profd's spool: nothing of it is ever removed"});
   }
@@ -261,6 +261,8 @@ Status Archive::Move(Moving moving) {
 
 void Archive::EndMove(const Moving& moving, const Status& status) {
   moving_.erase({moving.session.uid, moving.session.session});
+  // A pin is the spool's: outside of it nothing is removed.
+  if (status.ok()) pinned_.erase({moving.session.uid, moving.session.session});
   moving.done(status);
 }
 

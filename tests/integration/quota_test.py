@@ -226,6 +226,16 @@ class QuotaTest(harness.ProfdTest):
         self.assertFalse(os.path.exists(sealed["directory"]))
         self.assertEqual(data.read_bytes(), content)
 
+    def test_a_pin_ends_with_the_move(self):
+        daemon = self.profd(sim=SMALL)
+        session = self.record(daemon, 5)["session"]
+        self.assertTrue(daemon.ctl("pin", session, "--json").json["pinned"])
+        output = daemon.directory / "out"
+        self.assertEqual(daemon.ctl("mv", session, output).code, harness.OK)
+        self.assertFalse(daemon.status(session)["pinned"])
+        self.assertEqual(daemon.ctl("unpin", session).code, harness.OK)
+        self.assertEqual(daemon.ctl("pin", session).code, harness.FAILED, "nothing of it is ever removed")
+
     def test_what_may_not_be_moved(self):
         daemon = self.profd(sim=SMALL)
         output = daemon.directory / "out"
