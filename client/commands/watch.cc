@@ -1,5 +1,6 @@
 #include <cstdio>
 #include <limits>
+#include <set>
 #include <string>
 
 #include "client/args.h"
@@ -8,6 +9,20 @@
 #include "client/render.h"
 
 namespace profd::client {
+
+namespace {
+
+constexpr uint64_t kFirstSets = 2;  // rates need two readings
+
+std::string WhyNothing(const std::string& kind) {
+  if (kind == "process") return "no process with an agent that you may see; profctl targets lists them";
+  if (kind == "session") return "no session runs that you may see";
+  if (kind == "device") return "no device answers; profctl doctor tells why";
+  if (kind == "profd" || kind.starts_with("host-")) return "profd reads none here";
+  return "they come while a session samples it (profctl start --collect " + kind + "), to who may collect it";
+}
+
+}  // namespace
 
 ExitCode RunWatch(const Common& common, const WatchOptions& options) {
   uint64_t interval_ns = 0;
@@ -23,12 +38,19 @@ ExitCode RunWatch(const Common& common, const WatchOptions& options) {
   base::Result<Connection> connection = Connect(common);
   if (!connection.ok()) return Fail(connection.status());
   uint64_t sets = 0;
+  std::set<std::string> without(options.kinds.begin(), options.kinds.end());
   const base::Status status = connection->control->Live(
       options.kinds, static_cast<uint32_t>(interval_ns / 1'000'000), [&](const v1::LiveValues& values) {
         Print(common.json ? LiveJson(values) : RenderLive(values, ColouredOutput()));
         // A reader that has gone (`| head`) ends it.
         if (std::fflush(stdout) != 0) return false;
-        return ++sets != options.count;
+        for (const v1::LiveMetric& metric : values.metrics()) {
+          if (metric.values_size() > 0) without.erase(metric.kind());
+        }
+        if (++sets == (options.count == 1 ? 1 : kFirstSets)) {
+          for (const std::string& kind : without) Note(kind + ": no values yet: " + WhyNothing(kind));
+        }
+        return sets != options.count;
       });
   return status.ok() ? ExitCode::kOk : Fail(status);
 }

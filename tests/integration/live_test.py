@@ -91,6 +91,14 @@ class LiveTest(harness.ProfdTest):
         self.assertEqual(result.code, harness.OK, f"{result}\n{daemon.log.read_text()}")
         return [json.loads(line) for line in result.out.splitlines()]
 
+    def test_what_has_no_values_says_why(self):
+        daemon = self.profd()
+        result = daemon.ctl("watch", "hbm", "process", "host-cpu", "--count", "2")
+        self.assertEqual(result.code, harness.OK, result)
+        self.assertEqual(len(result.err.strip().splitlines()), 2, result)
+        self.assertIn("hbm: no values yet: they come while a session samples it (profctl start --collect hbm), ", result.err)
+        self.assertIn("process: no values yet: no process with an agent", result.err)
+
     def test_devices_host_and_profd_without_a_session(self):
         daemon = self.profd()
         first, second = self.watch(daemon)
