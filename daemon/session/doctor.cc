@@ -2,8 +2,11 @@
 
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <map>
+#include <utility>
 
 #include "base/status.h"
 #include "daemon/auth/tickets.h"
@@ -14,7 +17,21 @@ using auth::Action;
 using base::Status;
 using Outcome = Check::Outcome;
 
-constexpr size_t kMostCollectors = 5;  // named
+namespace {
+
+constexpr size_t kMostCollectors = 5;  // named: programs, and processes of each
+
+// "a, b, c, d, e and 21 more"
+std::string FirstOf(const std::vector<std::string>& texts) {
+  std::string text;
+  for (size_t i = 0; i < std::min(texts.size(), kMostCollectors); ++i)
+    text += (i == 0 ? "" : ", ") + texts[i];
+  if (texts.size() > kMostCollectors)
+    text += " and " + std::to_string(texts.size() - kMostCollectors) + " more";
+  return text;
+}
+
+}  // namespace
 
 std::vector<Check> CheckLibrary(const Node& node) {
   const driver::Driver* driver = node.driver();
@@ -78,14 +95,22 @@ std::string Describe(const auth::Caller& caller, const host::Collector& collecto
 }
 
 std::string OtherCollectors(const auth::Caller& caller) {
-  std::string text;
-  size_t count = 0;
-  for (const host::Collector& collector : host::FindCollectors()) {
-    if (++count > kMostCollectors) continue;
-    text += (text.empty() ? "" : ", ") + Describe(caller, collector);
+  std::map<std::pair<std::string, uid_t>, std::vector<pid_t>> programs;
+  for (const host::Collector& collector : host::FindCollectors())
+    programs[{collector.name, collector.uid}].push_back(collector.pid);
+  std::vector<std::string> texts;
+  for (const auto& [program, pids] : programs) {
+    std::string text = program.first + " of user " + auth::UserName(program.second);
+    if (auth::May(caller, Action::kSeeProcess, {.owner = program.second}).ok()) {
+      std::vector<std::string> numbers;
+      for (const pid_t pid : pids) numbers.push_back(std::to_string(pid));
+      text += (pids.size() == 1 ? " (pid " : " (pids ") + FirstOf(numbers) + ")";
+    } else if (pids.size() > 1) {
+      text += " (" + std::to_string(pids.size()) + " processes)";
+    }
+    texts.push_back(std::move(text));
   }
-  if (count > kMostCollectors) text += " and " + std::to_string(count - kMostCollectors) + " more";
-  return text;
+  return FirstOf(texts);
 }
 
 Check CheckCollectors(const auth::Caller& caller) {

@@ -137,7 +137,7 @@ Target TargetOf(const agent::Peer& peer) {
   if (const Status usable = peer.Usable(); !usable.ok()) {
     target.reason = usable.message();
   } else if (!target.recording_by.empty()) {
-    target.reason = target.recording_by + " records it: one recording at a time";
+    target.reason = "one recording at a time: stop that one first";
   } else {
     target.attachable = true;
   }
