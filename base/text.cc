@@ -55,6 +55,11 @@ std::string OneLine(std::string_view untrusted, size_t max_bytes) {
   return text;
 }
 
+std::string Excerpt(std::string_view untrusted, size_t max_bytes) {
+  std::string text = OneLine(untrusted, max_bytes);
+  return text.size() < untrusted.size() ? text + "…" : text;
+}
+
 bool IsPlainText(std::string_view untrusted) {
   while (!untrusted.empty()) {
     const size_t length = PlainCharacter(untrusted);

@@ -27,7 +27,7 @@ constexpr uint64_t kMaxStorageMb = 4294967295;
 Status Usage(std::string_view option, std::string_view text, std::string_view expected) {
   std::string message(option);
   message += " '";
-  message += OneLine(text);
+  message += Excerpt(text);
   message += "': ";
   message += expected;
   return {Code::kInvalidArgument, std::move(message)};

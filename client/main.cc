@@ -3,17 +3,21 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/edit_distance.h"
 #include "base/version.h"
+#include "cli/lines.h"
 #include "client/args.h"
 #include "client/commands/collect.h"
 #include "client/commands/commands.h"
@@ -33,6 +37,7 @@ namespace {
 constexpr char kAbout[] = "profctl: asks profd to collect performance data of NPU devices and their host";
 constexpr uint64_t kFleetTimeoutNs = 30'000'000'000;
 constexpr char kRegistered[] = "/profd/nodes/";
+constexpr size_t kMostWords = 400;  // of what is said about a command line
 constexpr char kConfig[] = "/etc/profd/profctl.conf";
 constexpr char kVendorGroup[] = "In the words of the vendor's msprof";
 constexpr char kExitCodes[] =
@@ -381,16 +386,41 @@ ExitCode OnHosts(const CommandLine& line, const CLI::App& verb) {
   return answers.ok() ? ReportAnswers(line.common, *answers) : Fail(answers.status());
 }
 
-// As the parser says it; of a verb that is none, which one may be meant.
-std::string WhatIsWrong(const CLI::App& app, int argc, char** argv, const CLI::ParseError& error) {
-  const std::string given = argc > 1 ? argv[1] : "";
-  if (given.empty() || given.starts_with('-') || !app.get_subcommands().empty()) return error.what();
-  std::string text = "'" + OneLine(given) + "' is no verb of profctl";
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (base::EditDistance(given, verb->get_name()) <= 2)
-      return text + ": did you mean " + verb->get_name() + "?";
-  }
+// "" = it is one.
+std::string NoVerb(const CLI::App& app, const std::string& given) {
+  std::vector<std::string> verbs;
+  for (const CLI::App* verb : cli::Verbs(app)) verbs.push_back(verb->get_name());
+  const auto is_given = [&given](const CLI::App* verb) { return verb->get_name() == given; };
+  if (!app.get_subcommands(is_given).empty()) return "";
+  const std::string text = "'" + Excerpt(given) + "' is no verb of profctl";
+  if (const std::string_view nearest = base::Nearest(given, verbs); !nearest.empty())
+    return text + ": did you mean " + std::string(nearest) + "?";
   return text + "; profctl --help lists them";
+}
+
+// In the parser's words, but for what these do not say well.
+std::string WhatIsWrong(const CLI::App& app, const std::vector<char*>& words, const CLI::ParseError& error) {
+  const std::string given = words.size() > 1 ? words[1] : "";
+  if (app.get_subcommands().empty() && !given.empty() && !given.starts_with('-')) {
+    if (std::string text = NoVerb(app, given); !text.empty()) return text;
+  }
+  const CLI::App* verb = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
+  const std::vector<std::string> extras = app.remaining(true);
+  const auto is_extra = [&extras](const char* word) { return std::ranges::count(extras, word) > 0; };
+  const auto first = std::ranges::find_if(words, is_extra);
+  if (verb->get_name() == "run" && first != words.end() && **first != '-') {
+    return "run: put -- in front of the program, so that its options are its own: profctl run -- " +
+           Excerpt(*first) + " …";
+  }
+  const std::string text = error.what();
+  if (text.starts_with('-') && text.ends_with(" missing")) {  // "--pid: 1 required TEXT missing"
+    const std::string name = text.substr(0, text.find(':'));
+    const CLI::Option* option = verb->get_option_no_throw(name);
+    if (option == nullptr) option = app.get_option_no_throw(name);
+    return name + ": its value is missing" +
+           (option == nullptr ? "" : " (" + option->get_description() + ")");
+  }
+  return Excerpt(text, kMostWords);
 }
 
 // Which of the vendor's options --help shows: those that the chips of the node have, where profd can be
@@ -439,12 +469,21 @@ ExitCode Run(int argc, char** argv) {
   CommandLine line;
   Describe(&app, &line);
   std::vector<char*> words(argv, argv + argc);
+  std::string help = "--help";
+  if (words.size() > 1 && std::string_view(words[1]) == "help") {  // `help verify` = `verify --help`
+    if (words.size() > 2) {
+      if (const std::string wrong = NoVerb(app, words[2]); !wrong.empty()) return Usage(wrong);
+    }
+    words.erase(words.begin() + 1);
+    words.resize(std::min<size_t>(words.size(), 2));
+    words.push_back(help.data());
+  }
   if (const base::Status taken = TakeForeignWords(app, &words, &line); !taken.ok())
     return Usage(taken.message());
   try {
     app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) return Usage(WhatIsWrong(app, argc, argv, error));
+    if (error.get_exit_code() != 0) return Usage(WhatIsWrong(app, words, error));
     if (!app.get_subcommands().empty())
       ChooseVendorOptions(line.common, false, app.get_subcommands().front());
     app.exit(error);  // --help, --version

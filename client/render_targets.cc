@@ -25,8 +25,7 @@ std::string Command(const v1::Target& target) {
   std::string text;
   for (const std::string& argument : target.command_line()) text += (text.empty() ? "" : " ") + argument;
   if (text.empty()) text = target.executable();
-  const std::string cut = OneLine(text, kMaxCommandBytes);
-  return cut.size() < text.size() ? cut + "…" : cut;
+  return Excerpt(text, kMaxCommandBytes);
 }
 
 std::string State(const v1::Target& target) {

@@ -9,6 +9,7 @@
 
 namespace profd::client {
 
+using base::Excerpt;
 using base::IsPlainText;
 using base::OneLine;
 // Columns on a terminal: characters, not bytes.

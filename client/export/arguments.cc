@@ -26,7 +26,7 @@ constexpr double kLatestSecond = 9e9;  // the year 2255
 
 Status Usage(std::string_view option, std::string_view text, std::string_view expected) {
   return {Code::kInvalidArgument,
-          std::string(option) + " '" + base::OneLine(text) + "': " + std::string(expected)};
+          std::string(option) + " '" + base::Excerpt(text) + "': " + std::string(expected)};
 }
 
 std::vector<std::string_view> Items(std::string_view text) {
@@ -160,11 +160,10 @@ Result<std::set<std::string, std::less<>>> ParseKinds(std::string_view text) {
       kinds.emplace(item);
       continue;
     }
+    if (const std::string_view nearest = base::Nearest(item, known); !nearest.empty())
+      return Usage("--kinds", item, "did you mean " + std::string(nearest) + "?");
     std::string all;
-    for (const std::string& kind : known) {
-      if (base::EditDistance(item, kind) <= 2) return Usage("--kinds", item, "did you mean " + kind + "?");
-      all += (all.empty() ? "" : " ") + kind;
-    }
+    for (const std::string& kind : known) all += (all.empty() ? "" : " ") + kind;
     return Usage("--kinds", item, "there are: " + all);
   }
   return kinds;

@@ -203,8 +203,9 @@ class Reader {
 
   std::string Suggestion(const std::string& section, const std::string& name) const {
     const Key* best = nullptr;
-    size_t best_distance = 4;
+    size_t best_distance = SIZE_MAX;
     for (const Key& key : keys_) {
+      if (!base::IsNear(name, key.name)) continue;
       const size_t distance = base::EditDistance(name, key.name) + (section == key.section ? 0 : 1);
       if (distance < best_distance) {
         best_distance = distance;

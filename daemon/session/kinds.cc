@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/edit_distance.h"
+#include "base/text.h"
 #include "daemon/driver/capabilities.h"
 #include "format/agent_blocks.h"
 
@@ -45,19 +46,11 @@ bool Has(std::span<const std::string_view> names, std::string_view name) {
 
 std::string Unknown(std::string_view what, std::string_view name,
                     const std::vector<std::string_view>& known) {
-  std::string message = "unknown " + std::string(what) + " '" + std::string(name) + "'; ";
-  std::string_view nearest;
-  size_t nearest_distance = 3;
+  std::string message = "unknown " + std::string(what) + " '" + base::Excerpt(name) + "'; ";
+  if (const std::string_view nearest = base::Nearest(name, known); !nearest.empty())
+    return message + "did you mean " + std::string(nearest) + "?";
   std::string all;
-  for (const std::string_view candidate : known) {
-    const size_t distance = base::EditDistance(name, candidate);
-    if (distance < nearest_distance) {
-      nearest_distance = distance;
-      nearest = candidate;
-    }
-    all += (all.empty() ? "" : " ") + std::string(candidate);
-  }
-  if (!nearest.empty()) return message + "did you mean " + std::string(nearest) + "?";
+  for (const std::string_view candidate : known) all += (all.empty() ? "" : " ") + std::string(candidate);
   return message + "there are: " + all;
 }
 

@@ -124,13 +124,35 @@ class BadStartTest(harness.ProfdTest):
             (["query"], USAGE, "DIR is required"),
             (["--host", "no.such.host.invalid:9", "--plain", "devices"], UNAVAILABLE, "cannot find the host"),
             (["devices", "extra"], USAGE, "extra"),
+            (["xyzzy"], USAGE, "--help lists them"),
+            (["help", "verfiy"], USAGE, "did you mean verify?"),
+            (["start", "--pid"], USAGE, "--pid: its value is missing (processes: N,…)"),
+            (["--socket"], USAGE, "--socket: its value is missing"),
+            (["run", "python3", "-c", "pass"], USAGE, "profctl run -- python3 …"),
+            (["run", "true", "--label", "a=b", "--host", "x:1"], USAGE, "profctl run -- true …"),
+            (["run", "--labl", "a=b"], USAGE, "--labl"),
+            (["start", "--collect", "hbm", "--name", "n" * 5000], USAGE, "longer than 128 bytes"),
+            (["start", "--collect", "k" * 5000], USAGE, "unknown kind"),
+            (["x" * 5000], USAGE, "is no verb"),
+            (["start", "x" * 5000], USAGE, "not expected"),
         ):
             with self.subTest(arguments=arguments):
                 result = self.daemon.ctl(*arguments)
                 self.assertEqual(result.code, code, result)
                 self.assertEqual(len(result.err.strip().splitlines()), 1, result)
                 self.assertIn(word, result.err)
+                self.assertLess(len(result.err), 1000, "what was given is cut")
         self.assertEqual(self.daemon.ctl().code, USAGE)
+
+    def test_help_as_a_verb(self):
+        for verb in ("verify", "msprof", "lease"):
+            result = self.daemon.ctl("help", verb)
+            self.assertEqual((result.code, result.out), (OK, self.daemon.ctl(verb, "--help").out), verb)
+        self.assertEqual(self.daemon.ctl("help").out, self.daemon.ctl("--help").out)
+
+    def test_what_is_far_away_is_not_meant(self):
+        self.refused(["--collect", "foo"], USAGE, "'foo'; there are: ")
+        self.refused(["--collect", "hmb"], USAGE, "did you mean hbm?")
 
 
 class BadPlaceTest(harness.ProfdTest):

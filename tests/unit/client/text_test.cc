@@ -18,6 +18,12 @@ TEST(Text, ForeignTextCannotCommandTheTerminal) {
   EXPECT_EQ(OneLine(std::string_view("\0", 1)), "?");
 }
 
+TEST(Text, AnExcerptSaysThatItIsOne) {
+  EXPECT_EQ(Excerpt("größe", 7), "größe");
+  EXPECT_EQ(Excerpt("größe", 6), "größ…");
+  EXPECT_EQ(Excerpt("a\nb", 2), "a?…");
+}
+
 TEST(Text, PlainText) {
   EXPECT_TRUE(IsPlainText(""));
   EXPECT_TRUE(IsPlainText("训练"));

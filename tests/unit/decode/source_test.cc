@@ -191,6 +191,7 @@ TEST(Arguments, FormatsKindsAndJobs) {
   EXPECT_FALSE(ParseFormats("csv,").ok());
   EXPECT_TRUE(ParseKinds("hbm,task,host-cpu").ok());
   EXPECT_EQ(ParseKinds("hbn").status().message(), "--kinds 'hbn': did you mean hbm?");
+  EXPECT_TRUE(ParseKinds("foo").status().message().starts_with("--kinds 'foo': there are: ")) << "qos is far";
   EXPECT_EQ(*ParseJobs("3"), 3u);
   EXPECT_FALSE(ParseJobs("0").ok());
   EXPECT_FALSE(ParseJobs("3x").ok());
