@@ -36,7 +36,7 @@ bool IsPseudoFileSystem(int fd) {
 }
 
 Status Create(const std::string& path) {
-  if (::mkdir(path.c_str(), 0750) == 0) return Status::Ok();
+  if (::mkdir(path.c_str(), 0750) == 0 || errno == EEXIST) return Status::Ok();  // --hosts: another was first
   switch (errno) {
     case ENOENT:
       return Refused(path, "the folder it would lie in does not exist: create that first");

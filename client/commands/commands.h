@@ -147,6 +147,10 @@ struct Connection {
 };
 base::Result<Connection> Connect(const Common& common, int output_dir = -1);
 
+// The PROF directories at and below what was given as DIR. Where that is a session instead, the error says
+// which is its directory.
+base::Result<std::vector<std::string>> FindDirectories(const Common& common, const std::string& given);
+
 // One line on stderr (commands/transcript.h).
 ExitCode Fail(const base::Status& status);
 // The same for what is worth a line and no failure.

@@ -170,7 +170,7 @@ ExitCode RunExport(const Common& common, const ExportArguments& arguments) {
   auto worst = ExitCode::kOk;
   std::vector<Job> jobs;
   for (const std::string& directory : arguments.directories) {
-    const auto found = FindCaptures(directory);
+    const auto found = FindDirectories(common, directory);
     if (!found.ok()) {
       worst = Fail(found.status());
       continue;

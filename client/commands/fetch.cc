@@ -13,6 +13,7 @@
 #include "base/unique_fd.h"
 #include "client/commands/commands.h"
 #include "client/json.h"
+#include "client/output_dir.h"
 #include "client/text.h"
 
 namespace profd::client {
@@ -162,19 +163,20 @@ ExitCode RunFetch(const Common& common, const FetchOptions& options) {
   if (!connection.ok()) return Fail(connection.status());
   const base::Result<v1::SessionInfo> info = connection->control->Get(options.session);
   if (!info.ok()) return Fail(info.status());
-  const fs::path out = options.out.empty() ? fs::path(".") : fs::path(options.out);
-  std::error_code error;
-  if (!fs::is_directory(out, error)) {
-    return Fail({Code::kNotFound, "--out " + out.string() + " is no directory: make it first"});
-  }
+  const base::Result<OutputDir> output = OpenOutputDir(options.out.empty() ? "." : options.out);
+  if (!output.ok()) return Fail(output.status());
+  const fs::path out = output->path;
   v1::SessionInfo here = *info;
   here.clear_directories();
   uint64_t bytes = 0;
   for (const std::string& directory : info->directories()) {
     const Result<uint64_t> fetched = FetchDirectory(*connection->control, options.session, directory, out);
-    if (!fetched.ok()) return Fail(fetched.status());
+    if (!fetched.ok()) {
+      DropOutputDir(*output);  // as long as nothing is in it
+      return Fail(fetched.status());
+    }
     bytes += *fetched;
-    here.add_directories(fs::absolute(out / fs::path(directory).filename(), error).lexically_normal());
+    here.add_directories(out / fs::path(directory).filename());
   }
   if (here.directories_size() > 0) here.set_directory(here.directories(here.directories_size() - 1));
   if (common.json) {

@@ -93,7 +93,7 @@ ExitCode RunSystem(const Common& common, Given given) {
 
 ExitCode RunResults(const Common& common, const Given& given) {
   if (IsOn(given, "analyze") && !IsOn(given, "export") && !IsOn(given, "query") && !IsOn(given, "parse")) {
-    return Fail({Code::kFailedPrecondition, "--analyze: " + std::string(options::Find("analyze")->because)});
+    return Fail({Code::kInvalidArgument, "--analyze: " + std::string(options::Find("analyze")->because)});
   }
   for (const options::Remark& remark : options::WishesOf(given, 0).remarks)
     Note("--" + std::string(remark.option->name) + ": " + remark.text);

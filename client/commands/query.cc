@@ -132,7 +132,7 @@ ExitCode RunQuery(const Common& common, const QueryOptions& options) {
   std::vector<Inventory> inventories;
   Progress progress;
   for (const std::string& directory : options.directories) {
-    const auto found = FindCaptures(directory);
+    const auto found = FindDirectories(common, directory);
     if (!found.ok()) {
       worst = Fail(found.status());
       continue;

@@ -42,7 +42,7 @@ ExitCode RunVerify(const Common& common, const VerifyOptions& options) {
     if (result == ExitCode::kOk || result == ExitCode::kFailed) result = why;
   };
   for (const std::string& directory : options.directories) {
-    const base::Result<std::vector<std::string>> captures = FindCaptures(directory);
+    const base::Result<std::vector<std::string>> captures = FindDirectories(common, directory);
     if (!captures.ok()) {
       fail(captures.status());
       continue;

@@ -131,6 +131,8 @@ class BadStartTest(harness.ProfdTest):
             (["run", "python3", "-c", "pass"], USAGE, "profctl run -- python3 …"),
             (["run", "true", "--label", "a=b", "--host", "x:1"], USAGE, "profctl run -- true …"),
             (["run", "--labl", "a=b"], USAGE, "--labl"),
+            (["export", "/no/such/directory"], NOT_FOUND, "DIR is a PROF directory"),
+            (["verify", "nosuchsession"], NOT_FOUND, "DIR is a PROF directory"),
             (["start", "--collect", "hbm", "--name", "n" * 5000], USAGE, "longer than 128 bytes"),
             (["start", "--collect", "k" * 5000], USAGE, "unknown kind"),
             (["x" * 5000], USAGE, "is no verb"),
@@ -153,6 +155,20 @@ class BadStartTest(harness.ProfdTest):
     def test_what_is_far_away_is_not_meant(self):
         self.refused(["--collect", "foo"], USAGE, "'foo'; there are: ")
         self.refused(["--collect", "hmb"], USAGE, "did you mean hbm?")
+
+    def test_a_session_where_a_directory_is_wanted(self):
+        sealed = self.daemon.end(self.daemon.begin("--collect", "hbm", "--devices", "0", "--name", "first")["session"])
+        for verb in ("export", "verify", "query"):
+            for word in ("first", sealed["session"]):
+                result = self.daemon.ctl(verb, word)
+                self.assertEqual(result.code, NOT_FOUND, result)
+                self.assertEqual(len(result.err.strip().splitlines()), 1, result)
+                self.assertIn(f"'{word}' is a session, not a directory", result.err)
+                self.assertIn(sealed["directory"], result.err)
+        refused = self.daemon.ctl("fetch", "first", "--out", "/proc")
+        self.assertEqual(refused.code, USAGE, refused)
+        self.assertIn("pseudo file system", refused.err)
+        self.assertEqual(self.daemon.ctl("rm", "first").code, OK)
 
 
 class BadPlaceTest(harness.ProfdTest):

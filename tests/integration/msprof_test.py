@@ -285,7 +285,9 @@ class MsprofTest(harness.ProfdTest):
         self.assertEqual(result.code, OK, result)
         self.assertIn("hbm", result.out)
         self.assertEqual(self.msprof("--parse=on", f"--output={self.directory}").code, OK)
-        self.assertIn("--analyze: ", self.msprof("--analyze=on", f"--output={self.directory}").err)
+        result = self.msprof("--analyze=on", f"--output={self.directory}")
+        self.assertEqual(result.code, USAGE, result)
+        self.assertIn("--analyze: ", result.err)
 
     def test_help(self):
         for arguments in ((), ("--help",)):
