@@ -83,6 +83,7 @@ PerturbationLog::Entry* PerturbationLog::Add(std::string_view kind, std::string 
 
 void PerturbationLog::Take(const Sight& sight) {
   if (before_.raw_ns != 0) {
+    if (sight.raw_ns <= before_.raw_ns) return;
     if (const int64_t step = ClockStepNs(before_, sight); step != 0) {
       char text[96];
       std::snprintf(text, sizeof text, "the wall clock was set %s by %.6f s", step < 0 ? "back" : "forward",
@@ -91,7 +92,7 @@ void PerturbationLog::Take(const Sight& sight) {
     }
   }
   for (const Sight::Count& count : sight.counts) TakeCount(count, sight.raw_ns);
-  TakeConditions(sight);
+  if (!sight.only_counts) TakeConditions(sight);
   before_.raw_ns = sight.raw_ns;
   before_.wall_ns = sight.wall_ns;
   before_.error_ns = sight.error_ns;

@@ -47,6 +47,7 @@ struct Sight {
     std::string text;
   };
   std::vector<Condition> conditions;
+  bool only_counts = false;  // conditions were not looked for
 
   // What another look at the same moment saw.
   void Add(const Sight& other);
@@ -61,6 +62,7 @@ class PerturbationLog {
  public:
   static constexpr size_t kMostEntries = 256;  // then the latest of the same kind and place is stretched
 
+  // One that is overtaken by a later one is of no use any more.
   void Take(const Sight& sight);
   // What was there at or after that moment, oldest first.
   std::vector<format::ManifestPerturbation> Since(uint64_t raw_ns) const;

@@ -73,6 +73,17 @@ void ReadEnvironment(HostQuestion& question) {
   }
 }
 
+// Of this moment, with nothing in it yet.
+Sight Now() {
+  Sight now;
+  const uint64_t before = base::RawNs();
+  now.wall_ns = base::WallNs();
+  const uint64_t after = base::RawNs();
+  now.raw_ns = before + (after - before) / 2;
+  now.error_ns = (after - before + 1) / 2;
+  return now;
+}
+
 }  // namespace
 
 std::string_view WhyDisturbing(std::string_view variable, std::string_view value) {
@@ -85,7 +96,7 @@ std::string_view WhyDisturbing(std::string_view variable, std::string_view value
   return "";
 }
 
-void LookAtHost(HostQuestion& question, Sight& sight) {
+void LookAtTargets(HostQuestion& question, Sight& sight) {
   const host::SysTree& tree = question.tree;
   AddCgroups(question, host::Controller::kCpu, question.cpu);
   AddCgroups(question, host::Controller::kMemory, question.memory);
@@ -97,6 +108,11 @@ void LookAtHost(HostQuestion& question, Sight& sight) {
     if (const auto met = host::ReadMemoryEvents(tree, cgroup))
       sight.counts.push_back({kMemoryLimit, NameOf(cgroup), {met->high, met->max, met->oom_kills}});
   }
+}
+
+void LookAtHost(HostQuestion& question, Sight& sight) {
+  const host::SysTree& tree = question.tree;
+  LookAtTargets(question, sight);
   const host::CpuClocks clocks = host::ReadCpuClocks(tree);
   if (!clocks.governor.empty())
     sight.conditions.push_back({kCpuFrequency, clocks.governor, "CPU frequency governor " + clocks.governor});
@@ -140,16 +156,38 @@ Perturbations::Perturbations(base::Executor& ctl, Node& node, auth::Caller owner
   question_.pids = std::move(pids);
 }
 
-void Perturbations::Look(std::function<void()> done) {
+std::function<void()> Perturbations::WithPatience(std::function<void()> done) {
   // Answered once, by whoever comes first.
   const auto answer = std::make_shared<std::function<void()>>(std::move(done));
   const auto timer = ctl_.After(kPatienceNs, [answer] {
     if (*answer) std::exchange(*answer, nullptr)();
   });
-  const auto answered = [&ctl = ctl_, answer, timer] {
+  return [&ctl = ctl_, answer, timer] {
     ctl.Cancel(timer);
     if (*answer) std::exchange(*answer, nullptr)();
   };
+}
+
+void Perturbations::LookLast(std::function<void()> done) {
+  Sight now = Now();
+  now.only_counts = true;
+  if (question_.pids.empty()) {
+    log_.Take(now);
+    done();
+    return;
+  }
+  const auto answered = WithPatience(std::move(done));
+  aside_.Run([weak = weak_from_this(), question = question_, now, answered]() mutable {
+    LookAtTargets(question, now);
+    return [weak, now, answered] {
+      if (const auto self = weak.lock()) self->log_.Take(now);
+      answered();
+    };
+  });
+}
+
+void Perturbations::Look(std::function<void()> done) {
+  const auto answered = WithPatience(std::move(done));
   if (sight_) {
     next_.emplace_back(answered);
     return;
@@ -159,12 +197,7 @@ void Perturbations::Look(std::function<void()> done) {
 }
 
 void Perturbations::Begin() {
-  sight_ = std::make_shared<Sight>();
-  const uint64_t before = base::RawNs();
-  sight_->wall_ns = base::WallNs();
-  const uint64_t after = base::RawNs();
-  sight_->raw_ns = before + (after - before) / 2;
-  sight_->error_ns = (after - before + 1) / 2;
+  sight_ = std::make_shared<Sight>(Now());
   // None of them keeps this alive: a look may hang for as long as a file of /proc does.
   const std::weak_ptr<Perturbations> weak = weak_from_this();
   const auto one_done = After(1 + devices_.size(), [weak] {

@@ -32,6 +32,8 @@ struct HostQuestion {
 };
 // Blocks: reads a file or two of every process, and more of every CPU. **Thread:** aside.
 void LookAtHost(HostQuestion& question, Sight& sight);
+// What only grows with the targets: a few files.
+void LookAtTargets(HostQuestion& question, Sight& sight);
 
 // Why a variable that a process was started with disturbs it; "" it does not.
 std::string_view WhyDisturbing(std::string_view variable, std::string_view value);
@@ -46,9 +48,13 @@ class Perturbations : public std::enable_shared_from_this<Perturbations> {
 
   // `done` when what is there now is noted, or has not been found out within a second.
   void Look(std::function<void()> done);
+  // Of the end: what is quickly found, since everybody waits for it.
+  void LookLast(std::function<void()> done);
   std::vector<format::ManifestPerturbation> Since(uint64_t raw_ns) const { return log_.Since(raw_ns); }
 
  private:
+  // `done` once, when the answer is called or a second is over.
+  std::function<void()> WithPatience(std::function<void()> done);
   void Begin();
   void TakeDevice(uint32_t device, const driver::DeviceReading& reading, bool in_time);
   void OnAnswered();

@@ -357,7 +357,7 @@ void Trace::Seal(EndReason reason, const std::vector<std::string>& degraded, std
                                 });
   };
   const auto both = After(2, std::move(finish));
-  setup_.perturbations->Look(both);
+  setup_.perturbations->LookLast(both);
   ReadClocks([self = shared_from_this(), both] { self->StopSources(both); });
 }
 
