@@ -71,12 +71,14 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
   }
 }
 
+bool BeginsWithDigit(std::string_view text) { return !text.empty() && text[0] >= '0' && text[0] <= '9'; }
+
 // The items of --collect. No kind begins with a digit: a comma in front of one stands within a mode
 // ("aicore:Custom:0x8,10").
 std::vector<std::string_view> SplitKinds(std::string_view text) {
   std::vector<std::string_view> items;
   for (const std::string_view part : Split(text, ',')) {
-    const bool more = !part.empty() && part[0] >= '0' && part[0] <= '9' && !items.empty() &&
+    const bool more = BeginsWithDigit(part) && !items.empty() &&
                       items.back().find(':') != std::string_view::npos &&
                       items.back().find('=') == std::string_view::npos;
     if (more) {
@@ -115,7 +117,7 @@ base::Result<std::vector<v1::KindRequest>> ParseCollect(std::string_view text) {
     const std::string_view kind = what.substr(0, colon);
     const bool has_mode = colon != std::string_view::npos;
     const std::string_view mode = has_mode ? what.substr(colon + 1) : std::string_view();
-    if (!IsWord(kind, "-_") || (has_mode && !IsWord(mode, "-_:;,"))) {
+    if (!IsWord(kind, "-_") || BeginsWithDigit(kind) || (has_mode && !IsWord(mode, "-_:;,"))) {
       return Usage("--collect", item, "expected KIND[:MODE][=RATE], e.g. hbm, pcie=100Hz, llc:write=50Hz");
     }
     v1::KindRequest request;
