@@ -70,6 +70,10 @@ class HoldersTest(harness.ProfdTest):
         self.assertEqual(len(refused.err.strip().splitlines()), 1, refused)
         checks = {check["name"]: check for check in daemon.ctl("doctor", "--json").json["checks"]}
         self.assertIn("msprof", checks["other collectors"]["detail"])
+        # Several of them are named once.
+        second = self.workload(command=[str(folder / "msprof"), "100"])
+        first, last = sorted((other.pid, second.pid))
+        harness.wait_until(lambda: f"msprof of user root (pids {first}, {last})" in daemon.ctl("doctor").out, "both")
 
     def test_the_wait_has_an_end(self):
         daemon = self.profd()

@@ -271,6 +271,7 @@ class RecordingTest(harness.ProfdTest):
         self.assertEqual(alone.code, harness.BUSY)
         target = daemon.ctl("targets", "--json").json["targets"][0]
         self.assertIn(first["session"], target["recording_by"])
+        self.assertEqual(target["reason"], "one recording at a time: stop that one first")
         daemon.end(first["session"])
         third = daemon.begin("--pid", job.pid, "--collect", "agent-counter")
         job.order("mark 5")
