@@ -47,7 +47,7 @@ void WriteSocEvents(const format::RowBatch& batch, const CsvContext& context) {
     csv->Int(task);
     csv->Text(kUnits[keys[2] >> 16 & 3]);
     csv->Text(HexText(keys[2] & 0xFFFF));
-    csv->Trimmed(batch.values[row], 0);
+    csv->Int(static_cast<uint64_t>(batch.values[row]));
     const std::string_view name = context.op_name(batch.device, stream, task);
     name.empty() ? csv->Na() : csv->Text(name);
     csv->End();

@@ -436,9 +436,10 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
 }
 
 Status Planner::CheckSteps() const {
-  const char* what = spec_.steps.active != 0 ? "--steps"
-                     : spec_.flight_recorder ? "--flight-recorder"
-                                             : nullptr;
+  const char* what = spec_.steps.from_step != 0 ? "--step"
+                     : spec_.steps.active != 0  ? "--steps"
+                     : spec_.flight_recorder    ? "--flight-recorder"
+                                                : nullptr;
   if (what == nullptr || !plan_.agents.empty()) return Status::Ok();
   std::string why = "no agent kind is recorded";
   for (const KindState& kind : plan_.kinds) {

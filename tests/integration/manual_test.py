@@ -16,7 +16,9 @@ def output(*command, **options):
 
 
 def options_of(help_text):
-    return re.findall(r"^ +(?:-\w,)?(--[\w-]+)", help_text, re.MULTILINE)
+    """With their older names."""
+    rows = re.findall(r"^ +(?:-\w,)?(--[\w-]+(?:,--[\w-]+)*)", help_text, re.MULTILINE)
+    return [name for row in rows for name in row.split(",")]
 
 
 def verbs():
@@ -41,7 +43,7 @@ class ManualTest(unittest.TestCase):
             for option in options_of(output(harness.PROFCTL, verb, "--help")):
                 self.assertIn(f"'*{option}[", part, verb)
                 if option != "--help":
-                    self.assertRegex(section, rf"\n\.TP\n(-\w, )?{option}\b", verb)
+                    self.assertRegex(section, rf"\n\.TP\n(-\w, )?(--[\w-]+, ?)?{option}\b", verb)
             self.assertEqual(self.complete("profctl", verb, "--"),
                              sorted(options_of(output(harness.PROFCTL, "--help")) + options_of(output(harness.PROFCTL, verb, "--help"))))
         for option in options_of(output(harness.PROFCTL, "--help")):

@@ -295,10 +295,10 @@ class MsprofTest(harness.ProfdTest):
             self.assertEqual(result.code, OK, result)
             self.assertIn("--sys-hardware-mem-freq", result.out)
             self.assertNotIn("--sys-lp", result.out, "no 950 here")
-            self.assertNotIn("--l2 ", result.out)
+            self.assertNotIn("--task-tsfw ", result.out)
         self.assertIn("--sys-lp", self.msprof("--help-all").out)
         self.assertNotIn("--sys-lp", self.daemon.ctl("start", "--help").out)
-        self.assertIn("--l2 ", self.daemon.ctl("start", "--help-all").out)
+        self.assertIn("--task-tsfw ", self.daemon.ctl("start", "--help-all").out)
 
     def test_bad_lines(self):
         output = f"--output={self.output}"

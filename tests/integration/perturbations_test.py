@@ -79,6 +79,8 @@ class PerturbationsTest(harness.ProfdTest):
         self.assertEqual([one["to_s"] for one in mine], [None])
         other.kill()
         other.wait()
+        harness.wait_until(lambda: [one for one in daemon.status(session)["perturbations"] if named in one["text"] and one["to_s"]],
+                           "msprof to be seen no more")
         sealed = daemon.end(session)
         mine = [one for one in sealed["perturbations"] if named in one["text"]]
         self.assertEqual(len(mine), 1, sealed["perturbations"])
@@ -103,9 +105,10 @@ class PerturbationsTest(harness.ProfdTest):
         self.shown(daemon, sealed, "PROFILING_OPTIONS")
 
     def test_a_device_that_is_lost(self):
-        daemon = self.profd(sim="devices: 2\nchip: 910B\nfaults:\n  - {name: device_lost, device: 1, at_s: 3}\n")
+        daemon = self.profd(sim="devices: 2\nchip: 910B\nfaults:\n  - {name: device_lost, device: 1, at_s: 3}\n",
+                            config="session:\n  clock_pair_every_s: 5\n")
         session = daemon.begin("--collect", "hbm", "--devices", "0,1")["session"]
-        harness.wait_until(lambda: daemon.status(session)["degraded"], "the loss of device 1")
+        harness.wait_until(lambda: of_kind(daemon.status(session)["perturbations"], "device-health"), "the loss of device 1")
         sealed = daemon.end(session)
         health = of_kind(sealed["perturbations"], "device-health")
         self.assertTrue(any("device 1" in one["text"] for one in health), sealed["perturbations"])

@@ -209,6 +209,7 @@ class RecordingTest(harness.ProfdTest):
         daemon = self.profd()
         script = ("import os, sys, time, profd\n"
                   "profd.mark('start')\n"
+                  "print('up', flush=True)\n"
                   "sys.stdin.readline()\n"
                   "child = os.fork()\n"
                   "for i in range(200):\n"
@@ -223,6 +224,7 @@ class RecordingTest(harness.ProfdTest):
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), "up\n")
         self.registered(daemon, process.pid)
         session = daemon.begin("--pid", process.pid, "--collect", "agent-mark")
         process.stdin.write("\n")
