@@ -50,7 +50,7 @@ struct Config {
   struct Driver {
     std::string library;         // "" = /etc/ascend_install.info, then the loader's path
     uint64_t timeout_ms = 5000;  // after which a call counts as stuck
-    uint64_t sweep_ms = 400;     // how often the pump drains every channel
+    uint64_t sweep_ms = 450;     // how often the pump drains every channel
     bool pump_per_device = false;
   } driver;
 
