@@ -57,6 +57,8 @@ class CountersTest(harness.ProfdTest):
         before = loopback()
         session = daemon.begin("--collect", "host-net-devices=20Hz,host-hardware,host-sys-mem")["session"]
         ours, theirs = self.connected()
+        directory = daemon.status(session)["directory"]
+        harness.wait_until(lambda: len(samples(directory, "host_net_devices.data")) > 1, "the first samples")
         moved = 0
         while moved < 20_000_000:
             ours.sendall(bytes(1 << 16))
