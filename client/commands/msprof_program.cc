@@ -235,21 +235,12 @@ class Dialogue {
     Result<Connection> connection = Connect(common_);
     if (!connection.ok()) return NoteCode(Fail(connection.status()));
     const Result<v1::StopReply> reply = connection->control->Stop(request);
-    if (reply.ok()) {
-      for (const v1::SessionInfo& info : reply->sessions()) TellWhere(info);
-      return;
+    if (!reply.ok()) return NoteCode(Fail(reply.status()));
+    for (const v1::SessionInfo& info : reply->sessions()) {
+      for (const std::string& directory : info.directories())
+        Print("stopped: data is saved in " + OneLine(directory) + "; profctl export " + OneLine(directory) +
+              "\n");
     }
-    // With its processes it ends by itself.
-    const Result<v1::SessionInfo> ended =
-        connection->control->Watch(request.session(), 0, [](const auto&) {});
-    if (!ended.ok() || ended->directories().empty()) return NoteCode(Fail(reply.status()));
-    TellWhere(*ended);
-  }
-
-  static void TellWhere(const v1::SessionInfo& info) {
-    for (const std::string& directory : info.directories())
-      Print("stopped: data is saved in " + OneLine(directory) + "; profctl export " + OneLine(directory) +
-            "\n");
   }
 
   void NoteCode(ExitCode code) {
