@@ -8,8 +8,8 @@ import sys
 import tempfile
 import unittest
 
+import cgroup
 import harness
-from cgroup import Quota
 from harness import OK
 
 def of_kind(perturbations, kind):
@@ -39,11 +39,7 @@ class PerturbationsTest(harness.ProfdTest):
         self.assertEqual([one["text"] for one in query], [one["text"] for one in session["perturbations"]])
 
     def test_a_cpu_quota_that_is_met(self):
-        try:
-            quota = Quota()
-        except OSError as error:
-            self.skipTest(f"no cgroup with a CPU quota can be made here: {error}")
-        self.addCleanup(quota.close)
+        quota = cgroup.quota_for(self)
         daemon = self.profd(sim="devices: 0\n")
         target = self.busy(ASCEND_LAUNCH_BLOCKING="1")
         quota.take(target.pid)

@@ -1,4 +1,4 @@
-"""A real cgroup with a CPU quota, of either version; OSError where none can be made."""
+"""A real cgroup with a CPU quota, of either version."""
 import os
 import pathlib
 
@@ -8,7 +8,7 @@ CGROUPS = pathlib.Path("/sys/fs/cgroup")
 
 
 class Quota:
-    """A cgroup that may use a tenth of a CPU."""
+    """A cgroup that may use a tenth of a CPU; OSError where none can be made."""
 
     def __init__(self):
         self.v1 = (CGROUPS / "cpu" / "cpu.cfs_quota_us").exists() or (CGROUPS / "cpu" / "cpu.shares").exists()
@@ -44,3 +44,13 @@ class Quota:
                 return False
 
         harness.wait_until(removed, "the cgroup to be empty")
+
+
+def quota_for(test):
+    """As long as the test lasts; it is skipped, saying so, where none can be made."""
+    try:
+        quota = Quota()
+    except OSError as error:
+        test.skipTest(f"no cgroup with a CPU quota can be made here: {error}")
+    test.addCleanup(quota.close)
+    return quota

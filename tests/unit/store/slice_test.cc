@@ -38,6 +38,7 @@ class SliceTest : public ::testing::Test {
   void Heal() {
     faulty_.before = [](const std::string&) { return Status::Ok(); };
   }
+  int UnfinishedAfterAKill(size_t bytes, size_t at_a_time, useconds_t after_us);
   std::string Slice(int number) { return ReadFile(dir_.path() / ("f.slice_" + std::to_string(number))); }
 
   TempDir dir_;
@@ -305,47 +306,34 @@ std::string KilledWhileAppending(SliceWriter& slices, size_t bytes, size_t at_a_
   return ReadFile(file);
 }
 
-TEST_F(SliceTest, AKillLeavesWholeRecordsThatFillPages) {
-  constexpr size_t kBytes = 64;
-  for (int round = 0; round < 60; ++round) {
-    StreamSpec spec = StreamOf("device_0", "f" + std::to_string(round));
-    spec.records = StreamSpec::Records::kFixed;
-    spec.record_bytes = kBytes;
-    const auto slices = Make(std::move(spec), 1ull << 40);
-    const fs::path file = dir_.path() / ("f" + std::to_string(round) + ".slice_0");
-    const std::string left =
-        KilledWhileAppending(*slices, kBytes, 1000, static_cast<useconds_t>(37 * round), file);
-    ASSERT_EQ(left.size() % kBytes, 0U);
-    for (uint64_t record = 1; record <= left.size() / kBytes; ++record) {
-      std::string expected(kBytes, '#');
-      std::memcpy(expected.data(), &record, sizeof record);
-      ASSERT_EQ(left.substr((record - 1) * kBytes, kBytes), expected) << round << " " << record;
-    }
-    fs::remove(file);
+// How many of the records that a kill leaves are not what was appended.
+int SliceTest::UnfinishedAfterAKill(size_t bytes, size_t at_a_time, useconds_t after_us) {
+  StreamSpec spec = StreamOf("device_0", "killed");
+  spec.records = StreamSpec::Records::kFixed;
+  spec.record_bytes = static_cast<uint32_t>(bytes);
+  const auto slices = Make(std::move(spec), 1ull << 40);
+  const fs::path file = dir_.path() / "killed.slice_0";
+  const std::string left = KilledWhileAppending(*slices, bytes, at_a_time, after_us, file);
+  fs::remove(file);
+  EXPECT_EQ(left.size() % bytes, 0U);
+  int unfinished = 0;
+  for (uint64_t record = 1; record <= left.size() / bytes; ++record) {
+    std::string expected(bytes, '#');
+    std::memcpy(expected.data(), &record, sizeof record);
+    unfinished += left.substr((record - 1) * bytes, bytes) != expected;
   }
+  return unfinished;
+}
+
+TEST_F(SliceTest, AKillLeavesWholeRecordsThatFillPages) {
+  for (useconds_t round = 0; round < 60; ++round)
+    ASSERT_EQ(UnfinishedAfterAKill(64, 1000, 37 * round), 0) << round;
 }
 
 // The one across a page's edge takes two writes: its begin may be missing, nothing else may.
 TEST_F(SliceTest, AKillLeavesAtMostOneRecordUnfinished) {
-  constexpr size_t kBytes = 24;
-  for (int round = 0; round < 60; ++round) {
-    StreamSpec spec = StreamOf("device_0", "f" + std::to_string(round));
-    spec.records = StreamSpec::Records::kFixed;
-    spec.record_bytes = kBytes;
-    const auto slices = Make(std::move(spec), 1ull << 40);
-    const fs::path file = dir_.path() / ("f" + std::to_string(round) + ".slice_0");
-    const std::string left =
-        KilledWhileAppending(*slices, kBytes, 100, static_cast<useconds_t>(37 * round), file);
-    ASSERT_EQ(left.size() % kBytes, 0U);
-    int unfinished = 0;
-    for (uint64_t record = 1; record <= left.size() / kBytes; ++record) {
-      std::string expected(kBytes, '#');
-      std::memcpy(expected.data(), &record, sizeof record);
-      unfinished += left.substr((record - 1) * kBytes, kBytes) != expected;
-    }
-    ASSERT_LE(unfinished, 1) << round;
-    fs::remove(file);
-  }
+  for (useconds_t round = 0; round < 60; ++round)
+    ASSERT_LE(UnfinishedAfterAKill(24, 100, 37 * round), 1) << round;
 }
 
 // A user may do what he likes in his own directory; profd must not be led elsewhere by it.
