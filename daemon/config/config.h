@@ -17,7 +17,7 @@ struct Config {
     uint64_t slice_bytes = 2ull << 20;
     uint64_t roll_after_s = 3600;  // a long session goes on in a new linked directory
     uint64_t chunk_bytes = 256ull << 10;
-    uint64_t device_chunks = 192;  // per pump thread and file system
+    uint64_t device_chunks = 320;  // per pump thread and file system
     uint64_t host_chunk_bytes = 4ull << 20;
     uint64_t host_chunks = 32;
     uint64_t agent_chunks = 64;

@@ -23,9 +23,9 @@ constexpr size_t kScratchBytes = 256u << 10;
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kShortestInterval = kMs / 5;
 constexpr uint64_t kFirstInterval =
-    5 * kMs;                               // a new channel may be a fast one: looked at soon, then ever later
-constexpr uint64_t kShortestSample = kMs;  // to measure a rate over
-constexpr uint64_t kChunkRetry = kMs / 2;  // the writer returns chunks much faster than that
+    5 * kMs;  // a new channel may be a fast one: looked at soon, then ever later
+constexpr uint64_t kShortestSample = 20 * kMs;    // to measure a rate over: drivers deliver in portions
+constexpr uint64_t kChunkRetry = kMs / 2;         // the writer returns chunks much faster than that
 constexpr uint64_t kChunkPatience = 2 * kMs;      // without a chunk before a full ring is emptied for nobody
 constexpr uint64_t kSilentPatience = 1000 * kMs;  // the same of a channel that has delivered nothing so far
 constexpr uint64_t kDropShare = 20;            // and for that at most one part in so many of the pump's time
@@ -41,12 +41,14 @@ struct ChannelPump::Channel {
       : source(std::move(from)),
         framer(*source.format, source.period_ms, source.counter_mhz, base::RawNs()),
         tail(source.keep_tail ? std::make_unique<Tail>(*source.format) : nullptr),
+        before_ns(now_ns),
         dry_ns(now_ns) {}
 
-  // What was read since the ring was empty was delivered since then: that fast at least the channel is.
+  // What was read since the ring was empty was delivered since then: that fast at least the channel is. Since
+  // the time before the last: a short read may have left something in the ring.
   double RateSinceDry(uint64_t until_ns) const {
-    const uint64_t span_ns = std::max(until_ns, dry_ns + kShortestSample) - dry_ns;
-    return static_cast<double>(bytes_since_dry) / static_cast<double>(span_ns);
+    const uint64_t span_ns = std::max(until_ns, before_ns + kShortestSample) - before_ns;
+    return static_cast<double>(bytes_before + bytes_since_dry) / static_cast<double>(span_ns);
   }
 
   // How full the driver's ring must be by now.
@@ -60,7 +62,8 @@ struct ChannelPump::Channel {
   void NoteDry(uint64_t now_ns) {
     const double sample = RateSinceDry(now_ns);
     rate = std::max(sample, (3 * rate + sample) / 4);
-    dry_ns = now_ns;
+    before_ns = std::exchange(dry_ns, now_ns);
+    bytes_before = bytes_since_dry;
     bytes_since_dry = 0;
   }
 
@@ -74,8 +77,10 @@ struct ChannelPump::Channel {
 
   uint64_t longest_ns = kFirstInterval;  // between two looks; grows up to the sweep's
 
-  double rate = 0;  // bytes per ns that the channel delivers
-  uint64_t dry_ns;  // when the driver's ring was last seen empty
+  double rate = 0;     // bytes per ns that the channel delivers
+  uint64_t before_ns;  // when the driver's ring was seen empty before …
+  uint64_t bytes_before = 0;
+  uint64_t dry_ns;  // … the last time
   uint64_t bytes_since_dry = 0;
   uint64_t starved_ns = 0;  // since when nothing is read for want of a chunk; 0 = there is one
 

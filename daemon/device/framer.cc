@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <string_view>
+#include <utility>
 
 #include "base/status.h"
 
@@ -233,24 +233,22 @@ Framed Framer::FrameLines(std::byte* data, uint32_t size, uint64_t now_ns, bool 
   Framed framed;
   uint32_t in = 0;
   while (in < size) {
-    const std::byte* line = data + in;
-    const void* end = std::memchr(line, '\n', size - in);
-    if (end == nullptr) break;
-    const uint32_t bytes = static_cast<uint32_t>(static_cast<const std::byte*>(end) - line) + 1;
-    const std::string_view text(reinterpret_cast<const char*>(line), bytes - 1);
-    const bool too_long = in_long_line_ || bytes > kMaxLine;
-    in_long_line_ = false;
+    const std::byte* begin = data + in;
+    const auto line = shape_.First({reinterpret_cast<const char*>(begin), size - in});
+    if (!line) break;
+    const uint32_t bytes = static_cast<uint32_t>(line->text.size()) + 1;
+    const bool too_long = std::exchange(in_long_line_, false) || bytes > kMaxLine;
     in += bytes;
-    if (!too_long && shape_.Fits(text)) {
+    if (line->fits && !too_long) {
       if (period_units_ != 0) {
-        const uint64_t stamp = stamp_.Read(line, bytes);
+        const uint64_t stamp = stamp_.Read(begin, bytes);
         if (stamp != last_period_ || periods_ == 0) BeginPeriod(stamp, now_ns, framed);
         ++period_records_;
       }
-      if (data + framed.bytes != line) std::memmove(data + framed.bytes, line, bytes);
+      if (data + framed.bytes != begin) std::memmove(data + framed.bytes, begin, bytes);
       framed.bytes += bytes;
       ++framed.records;
-    } else if (too_long || !format::IsHeaderLine(text)) {
+    } else if (too_long || !format::IsHeaderLine(line->text)) {
       framed.damaged_bytes += bytes;
       ++framed.damaged_records;
       ++gap_records_;

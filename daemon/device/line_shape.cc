@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 
+#include "daemon/device/records.h"
+
 namespace profd::device {
 
 namespace {
@@ -16,20 +18,25 @@ using Block = uint8_t __attribute__((vector_size(kLanes)));
 // More blocks would overflow a lane's count.
 constexpr size_t kMostBytes = 255 * kLanes;
 
+Block Load(const void* bytes) {
+  Block block;
+  std::memcpy(&block, bytes, sizeof block);
+  return block;
+}
+
 // What a line consists of, by lanes.
 struct Census {
   Block blanks{};
   Block others{};  // ≠ 0: neither digit nor one of " .:%"
 
   void Add(const char* bytes) { Add(bytes, ~Block{}); }
-  // Only where `counts` is 0xFF.
+  // Blanks count only where `counts` is 0xFF: the others have been seen before.
   void Add(const char* bytes, Block counts) {
-    Block block;
-    std::memcpy(&block, bytes, sizeof block);
+    const Block block = Load(bytes);
     const auto blank = reinterpret_cast<Block>(block == ' ');
     const auto number = reinterpret_cast<Block>((block - '0' <= 10) | (block == '.') | (block == '%'));
     blanks -= blank & counts;
-    others |= ~(blank | number) & counts;
+    others |= ~(blank | number);
   }
 };
 
@@ -50,8 +57,12 @@ bool AnySet(Block block) {
 
 // 0xFF in the last `count` lanes.
 Block Last(size_t count) {
-  constexpr Block kIndex{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  return reinterpret_cast<Block>(kIndex >= static_cast<uint8_t>(kLanes - count));
+  static constexpr auto kEdge = [] {
+    std::array<uint8_t, 2 * kLanes> edge{};
+    std::fill(edge.begin() + kLanes, edge.end(), 0xFF);
+    return edge;
+  }();
+  return Load(kEdge.data() + count);
 }
 
 }  // namespace
@@ -59,7 +70,22 @@ Block Last(size_t count) {
 LineShape::LineShape(const format::StreamFormat& format)
     : format_(&format), timed_(format.stamp == format::StampDomain::kTextDeviceNs) {}
 
+std::optional<LineShape::Line> LineShape::First(std::string_view text) {
+  // Most are as long as the last one was; another end of a line in there would be no digit.
+  if (blanks_ != 0 && length_ < text.size() && text[length_] == '\n') {
+    const std::string_view line = text.substr(0, length_);
+    if (LooksLikeTheLast(line)) return Line{line, true};
+  }
+  const size_t end = text.find('\n');
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view line = text.substr(0, end);
+  const bool fits = Fits(line);
+  if (fits) length_ = end;
+  return Line{line, fits};
+}
+
 bool LineShape::Fits(std::string_view line) {
+  if (line.size() >= kMaxLine) return false;
   if (blanks_ != 0 && LooksLikeTheLast(line)) return true;
   if (!format::PlausibleLine(*format_, line)) return false;
   colon_ = timed_ ? line.find(':') : 0;

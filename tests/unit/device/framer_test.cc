@@ -352,6 +352,26 @@ TEST(Framer, HeadersAndTornLinesAreCutOut) {
   }
 }
 
+TEST(Framer, LinesOfAnyLengthAfterEachOther) {
+  std::mt19937_64 random(8);
+  const auto number = [&random] { return std::to_string(random() >> random() % 64); };
+  std::string stream;
+  for (uint64_t i = 0; i < 2000; ++i) {
+    const std::string ns = std::to_string(1'000'000'000 + i % 50 * 20'000'000).substr(1);
+    // Now and then two that are together as long as the one before them.
+    if (i % 7 == 0) {
+      stream += std::to_string(100 + i / 50) + ":" + ns + " 1234567890 1234567890\n";
+    } else {
+      stream += std::to_string(100 + i / 50) + ":" + ns +
+                (i % 7 < 3 ? " 1 1\n" : " " + number() + " " + number() + "\n");
+    }
+  }
+  const Total total = FrameInPieces(Format("hccs.data"), 20, stream, [] { return size_t{5000}; });
+  EXPECT_TRUE(total.bytes == stream);
+  EXPECT_EQ(total.records, 2000U);
+  EXPECT_EQ(total.damaged_bytes + total.missing_records, 0U);
+}
+
 TEST(Framer, AnEndlessLineIsSkippedInBoundedMemory) {
   const std::string endless(50'000, '7');
   const std::string stream = HccsLine(0) + endless + "\n" + HccsLine(1);
