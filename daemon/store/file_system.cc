@@ -157,7 +157,13 @@ class Posix final : public FileSystem {
                       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
   }
 
-  void Evict(int fd) override { ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); }
+  // What is appended to the last page next would have to be read first, were it gone.
+  void Evict(int fd) override {
+    static const auto page = static_cast<off_t>(::sysconf(_SC_PAGESIZE));
+    struct stat facts {};
+    if (::fstat(fd, &facts) != 0 || facts.st_size < page) return;  // length 0 would be all
+    ::posix_fadvise(fd, 0, facts.st_size / page * page, POSIX_FADV_DONTNEED);
+  }
 
   Status Sync(int fd) override { return ::fdatasync(fd) == 0 ? Status::Ok() : Status::FromErrno("sync"); }
 

@@ -45,7 +45,7 @@ class FileSystem {
   virtual void WriteBack(int /*fd*/) {}
   // Waits until what was written to a file, or the names in a directory, survive a power cut.
   virtual base::Status Sync(int fd) = 0;
-  // What has reached the platter of the file need not stay in memory.
+  // What has reached the platter of the file need not stay in memory, but for the page that it grows in.
   virtual void Evict(int /*fd*/) {}
   // The file gets no more bytes.
   virtual void Closed(int /*fd*/) {}

@@ -23,7 +23,7 @@ std::optional<uint64_t> KeyOf(int fd) {
 
 }  // namespace
 
-Status FlushedFileSystem::Touch(int fd) {
+Status FlushedFileSystem::Touch(int fd, bool evict) {
   if (flusher_ == nullptr) return {};
   if (flusher_->durability() == Durability::kAlways) return fs_.Sync(fd);
   if (flusher_->durability() != Durability::kPeriodic) return {};
@@ -32,7 +32,7 @@ Status FlushedFileSystem::Touch(int fd) {
   const auto known = handed_.find(fd);
   if (known != handed_.end() && known->second == round) return {};
   const auto key = KeyOf(fd);
-  if (!key || !flusher_->Add(*key, fd, report_)) {
+  if (!key || !flusher_->Add(*key, fd, report_, evict)) {
     handed_.erase(fd);
   } else {
     // It may be of a later round than this one: then it is handed over once more.
@@ -87,7 +87,7 @@ Result<UniqueFd> FlushedFileSystem::CreateFile(int dir, const std::string& name)
 Status FlushedFileSystem::Append(int fd, uint64_t size, const void* data, size_t bytes, size_t at_once) {
   PROFD_RETURN_IF_ERROR(fs_.Append(fd, size, data, bytes, at_once));
   appended_ += bytes;
-  return Touch(fd);
+  return Touch(fd, appended_ > stays_in_memory_);
 }
 
 Status FlushedFileSystem::Overwrite(int fd, uint64_t offset, const void* data, size_t bytes) {

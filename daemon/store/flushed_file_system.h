@@ -15,8 +15,8 @@ namespace profd::store {
 class FlushedFileSystem final : public FileSystem {
  public:
   // A trace's first bytes stay in the page cache, where who looks at it soon finds them. A long one would
-  // fill the memory that the jobs' own files are cached in: its further files leave when they are closed and
-  // flushed.
+  // fill the memory that the jobs' own files are cached in, and new pages cost more than those that come
+  // back: what it writes further leaves once it is flushed.
   static constexpr uint64_t kStaysInMemory = 1ull << 30;
 
   // Without a flusher it only passes on.
@@ -43,8 +43,8 @@ class FlushedFileSystem final : public FileSystem {
   base::Status Remove(int dir, const std::string& name) override;
 
  private:
-  // `fd` has got bytes, or is a directory that has got names.
-  base::Status Touch(int fd);
+  // `fd` has got bytes, or is a directory that has got names. `evict`: they leave memory once flushed.
+  base::Status Touch(int fd, bool evict = false);
   // Of a file that is about to be no more: held open it would keep its room, and some file systems (NFS,
   // FUSE) would keep it under another name.
   void LetGo(int dir, const std::string& name);

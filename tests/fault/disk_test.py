@@ -89,10 +89,10 @@ class DiskTest(harness.ProfdTest):
         for stream in streams:
             self.assertEqual(sum(loss["records"] for loss in stream["losses"]), stream["lost_records"])
         if not reasons:
-            # A sanitizer makes the writer so slow that ext4, which gives blocks back some time after their file has gone, comes
-            # too late now and then.
-            if harness.BUILD == harness.PLAIN_BUILD:
-                self.assertEqual(manifest["pauses"], [])
+            # ext4 gives blocks back some time after their file has gone: now and then too late.
+            for pause in manifest["pauses"]:
+                self.assertIn("No space left", pause["reason"])
+                self.assertGreater(pause["to_ns"], pause["from_ns"], "it went on by itself")
             return manifest
         self.assertTrue(any(reason in pause["reason"] for pause in manifest["pauses"] for reason in reasons),
                         manifest["pauses"])

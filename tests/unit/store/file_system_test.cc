@@ -1,5 +1,11 @@
 #include "daemon/store/file_system.h"
 
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
+
+#include <array>
+
 #include "tests/unit/store/writer_harness.h"
 
 namespace profd::store {
@@ -91,6 +97,27 @@ TEST_F(FileSystemTest, AppendsAcrossPagesInOrder) {
   }
   ASSERT_TRUE(fs_.Append(file.get(), expected.size(), nullptr, 0, 0).ok());
   EXPECT_EQ(fs::file_size(dir_.path() / "file"), expected.size());
+}
+
+TEST_F(FileSystemTest, EvictsAllButThePageThatGrows) {
+  struct statfs facts {};
+  ASSERT_EQ(::statfs(dir_.path().c_str(), &facts), 0);
+  if (facts.f_type == TMPFS_MAGIC) GTEST_SKIP() << "tmpfs is memory";
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const UniqueFd file = Create("file");
+  const std::string pages(64 * page, 'x');
+  ASSERT_TRUE(fs_.Append(file.get(), 0, pages.data(), pages.size(), 0).ok());
+  ASSERT_TRUE(fs_.Append(file.get(), pages.size(), "tail", 4, 0).ok());
+  ASSERT_TRUE(fs_.Sync(file.get()).ok());
+  fs_.Evict(file.get());
+  const UniqueFd reading(::open((dir_.path() / "file").c_str(), O_RDONLY | O_CLOEXEC));
+  void* map = ::mmap(nullptr, pages.size() + page, PROT_READ, MAP_SHARED, reading.get(), 0);
+  ASSERT_NE(map, MAP_FAILED);
+  std::array<unsigned char, 65> resident{};
+  ASSERT_EQ(::mincore(map, pages.size() + page, resident.data()), 0);
+  EXPECT_EQ(std::count_if(resident.begin(), resident.end() - 1, [](unsigned char is) { return is & 1; }), 0);
+  EXPECT_TRUE(resident.back() & 1);
+  ::munmap(map, pages.size() + page);
 }
 
 TEST_F(FileSystemTest, SaysWhatFailed) {
