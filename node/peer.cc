@@ -165,7 +165,9 @@ class Peer::Impl {
     reply.from_node = status.ok() || !status.error_details().empty();
     if (status.ok()) reply.bytes = TextOf(got_);
     const Done done = std::exchange(done_, nullptr);
-    const std::shared_ptr<Peer> self = std::exchange(self_, nullptr);
+    // Before the answer, so that who waits for it has the last reference: with the last channel gRPC ends its
+    // threads, and this is one of them. Nothing of this peer may be touched any more.
+    std::exchange(self_, nullptr).reset();
     done(std::move(reply));
   }
 

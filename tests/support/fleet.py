@@ -31,12 +31,12 @@ def lines(result):
 class Fleet:
     """`settings` are lines below `remote:`; the card "ops" is an admin, "eye" a viewer, the nodes' own is called "node"."""
 
-    def __init__(self, nodes=NODES, settings="", more=""):
+    def __init__(self, nodes=NODES, settings="", more="", host="localhost"):
         self.authority = authority.Authority()
-        cert, key = self.authority.issue("node", "DNS:localhost")
+        cert, key = self.authority.issue("node", "DNS:localhost,IP:127.0.0.1")
         self.cards = {name: self.authority.issue(name) for name in ("ops", "eye")}
         self.ports = free_ports(nodes)
-        self.hosts = [f"localhost:{port}" for port in self.ports]
+        self.hosts = [f"{host}:{port}" for port in self.ports]
         remote = f"""{more}
 remote:
   cert: "{cert}"
