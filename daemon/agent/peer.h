@@ -25,10 +25,17 @@ struct StepSchedule {
   uint64_t repeat = 0;  // 0: until stopped
   uint64_t from_step = 0;
 };
+inline constexpr char kDefaultDomain[] = "default";
+// Marks and ranges of these domains, or of all but these; "default" is the one without a name.
+struct DomainFilter {
+  std::vector<std::string> names;  // none: all domains
+  bool exclude = false;
+};
 struct Arm {
   std::vector<std::string> kinds;
   bool flight_recorder = false;
   StepSchedule steps;
+  DomainFilter domains;
   bool fire = false;  // and begin at once: one Ack for both
 };
 struct Fire {

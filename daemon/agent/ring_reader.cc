@@ -283,4 +283,26 @@ RingReader::Filled RingReader::ReadNames(std::byte* to, size_t room) {
   return {Finish(to, header), header.records};
 }
 
+std::set<std::string> DomainsOf(const Region& region) {
+  const Geometry& geometry = region.geometry();
+  auto* untrusted_header = reinterpret_cast<abi::RegionHeader*>(region.untrusted_bytes());
+  const uint32_t used = std::min(
+      std::atomic_ref(untrusted_header->names_used).load(std::memory_order_acquire), geometry.names_bytes);
+  std::vector<std::byte> entries(used);
+  CopyForeign(entries.data(),
+              region.untrusted_bytes() + abi::NamesOffset(geometry.lanes, geometry.lane_slots), used);
+  std::set<std::string> domains;
+  for (size_t at = abi::kFirstNameOffset; at < used;) {
+    const size_t bytes = NameEntryBytes(entries.data() + at, used - at);
+    if (bytes == 0 || bytes > used - at) break;  // ReadNames() says that it is damaged
+    abi::NameEntry entry;
+    std::memcpy(&entry, entries.data() + at, sizeof(entry));
+    if (entry.type == abi::kNameDomain) {
+      domains.emplace(reinterpret_cast<const char*>(entries.data() + at + sizeof(entry)), entry.bytes);
+    }
+    at += bytes;
+  }
+  return domains;
+}
+
 }  // namespace profd::agent

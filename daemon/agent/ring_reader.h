@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "daemon/agent/recording_stats.h"
@@ -104,5 +106,8 @@ class RingReader {
   uint64_t names_seq_ = 0;
   bool names_damaged_ = false;
 };
+
+// The domains that the process has given names to. **Thread:** any.
+std::set<std::string> DomainsOf(const Region& region);
 
 }  // namespace profd::agent

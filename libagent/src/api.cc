@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/version.h"
+#include "libagent/src/domains.h"
 #include "libagent/src/emitter.h"
 #include "libagent/src/names.h"
 #include "libagent/src/process.h"
@@ -89,7 +90,7 @@ int PopIn(Owner* owner, uint16_t domain) {
   int32_t* depth = profd::agent::DepthOf(owner, domain);
   int result = profd::agent::kUntracked;
   if (depth != nullptr) result = *depth > 0 ? --*depth : -1;
-  if (result == -1 || !profd::agent::Wants(owner, profd::abi::kRangePop)) {
+  if (result == -1 || !profd::agent::WantsIn(owner, profd::abi::kRangePop, domain)) {
     Leave(owner);
     return result;
   }
@@ -199,7 +200,7 @@ void profd_mark_event(const profd_event* event) {
   if (generation == profd::agent::kIdle || !Read(event, &copy)) return;
   Owner* owner = Enter(generation);
   if (owner == nullptr) return;
-  if (profd::agent::Wants(owner, profd::abi::kMark)) {
+  if (profd::agent::WantsIn(owner, profd::abi::kMark, copy.domain)) {
     profd::agent::EmitEvent(owner, profd::abi::kMark, copy, 0, 0);
   }
   Leave(owner);
@@ -213,7 +214,7 @@ int profd_range_push_event(const profd_event* event) {
   if (owner == nullptr) return profd::agent::kUntracked;
   uint32_t detail;
   const int depth = Deepen(owner, copy.domain, &detail);
-  if (profd::agent::Wants(owner, profd::abi::kRangePush)) {
+  if (profd::agent::WantsIn(owner, profd::abi::kRangePush, copy.domain)) {
     profd::agent::EmitEvent(owner, profd::abi::kRangePush, copy, 0, detail);
   }
   Leave(owner);
@@ -226,8 +227,9 @@ uint64_t profd_range_start_event(const profd_event* event) {
   if (generation == profd::agent::kIdle || !Read(event, &copy)) return 0;
   Owner* owner = Enter(generation);
   if (owner == nullptr) return 0;
-  const uint64_t id = profd::agent::NextRangeId(owner);
-  if (profd::agent::Wants(owner, profd::abi::kRangeStart)) {
+  uint64_t id = 0;  // of what is not recorded: nor is its end
+  if (profd::agent::WantsIn(owner, profd::abi::kRangeStart, copy.domain)) {
+    id = profd::agent::NextRangeId(owner);
     profd::agent::EmitEvent(owner, profd::abi::kRangeStart, copy, id, 0);
   }
   Leave(owner);

@@ -12,6 +12,7 @@
 #include "libagent/abi/lane.h"
 #include "libagent/include/profd/agent.h"
 #include "libagent/src/clock.h"
+#include "libagent/src/domains.h"
 
 namespace profd::agent {
 
@@ -38,11 +39,12 @@ struct alignas(128) Owner {
   uint64_t head;   // our own word for lane->head
   uint64_t limit;  // slots below it may be written without asking
   abi::Lane* lane;
-  uint32_t kinds;  // bit 1 << RecordKind: wanted
+  uint32_t kinds;  // bit 1 << RecordKind: wanted, of the default domain where it has one
   abi::CounterKind counter;
   bool overwrite;
-  bool fenced;              // no membarrier here: the thread pays for its own fence
-  uint64_t ranges_started;  // for ids
+  bool fenced;                // no membarrier here: the thread pays for its own fence
+  uint64_t ranges_started;    // for ids
+  uint32_t kinds_in_domains;  // as `kinds`, where IsRecorded() says yes
   // Slow paths only from here.
   int32_t tid;      // 0: free
   uint32_t region;  // number of the region that `lane` is in
@@ -92,7 +94,11 @@ inline Owner* Enter(uint32_t generation) {
 
 inline void Leave(Owner* owner) { owner->busy.store(0, std::memory_order_release); }
 
+// Of the default domain, or of no domain.
 inline bool Wants(const Owner* owner, abi::RecordKind kind) { return (owner->kinds >> kind & 1U) != 0; }
+inline bool WantsIn(const Owner* owner, abi::RecordKind kind, uint32_t domain) {
+  return (owner->kinds_in_domains >> kind & 1U) != 0 && IsRecorded(domain);
+}
 
 // The four words of a slot; see abi::Record and abi::ValueSlot.
 struct Words {

@@ -13,7 +13,6 @@ namespace {
 
 constexpr uint32_t kArenaBytes = 4U << 20;
 constexpr uint32_t kBuckets = 1U << 17;  // more than entries fit into the arena
-constexpr uint32_t kMaxDomains = 256;
 
 struct Shared {
   abi::RegionHeader* header;
@@ -29,7 +28,6 @@ std::atomic<char*> g_arena;  // entries as in a region's name table
 std::atomic<uint32_t>* g_buckets;
 uint32_t g_used;
 Shared g_shared;
-std::atomic<uint32_t> g_domain_names[kMaxDomains];
 
 uint32_t Hash(abi::NameType type, uint16_t domain, uint32_t number, std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325ULL ^ (uint64_t{type} | uint64_t{domain} << 8 | uint64_t{number} << 24);
@@ -137,20 +135,6 @@ uint32_t Define(abi::NameType type, uint16_t domain, uint32_t number, std::strin
 const char* TextOf(uint32_t reference) {
   const char* arena = g_arena.load(std::memory_order_acquire);
   return reinterpret_cast<const char*>(EntryAt(arena, reference) + 1);
-}
-
-uint16_t DefineDomain(const char* name) {
-  const uint32_t wanted = Intern(name);
-  if (wanted == 0) return 0;
-  for (uint16_t domain = 1; domain < kMaxDomains; ++domain) {
-    uint32_t taken = g_domain_names[domain].load(std::memory_order_acquire);
-    if (taken == 0 && g_domain_names[domain].compare_exchange_strong(taken, wanted)) {
-      Define(abi::kNameDomain, domain, 0, NameText(name));
-      return domain;
-    }
-    if (taken == wanted) return domain;
-  }
-  return 0;
 }
 
 void NameThread(const char* text) {

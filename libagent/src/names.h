@@ -20,9 +20,6 @@ inline uint32_t Intern(const char* text) { return Define(abi::kNameText, 0, 0, N
 // Text behind a reference that Define gave, for the life of the process.
 const char* TextOf(uint32_t reference);
 
-// Domain of that name; 0 for no text and when all are taken. **Thread:** any.
-uint16_t DefineDomain(const char* name);
-
 // Says what the calling thread is called.
 void NameThread(const char* text);
 

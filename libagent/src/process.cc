@@ -78,6 +78,7 @@ void DropInherited() {
   if (void* mapping = g_mapping.exchange(nullptr)) ::munmap(mapping, g_mapping_bytes.load());
   for (OwnFd& fd : g_fds) fd.Close();
   ResetNamesAfterFork();
+  ResetDomainsAfterFork();
   ResetStepsAfterFork();
   ResetAttachAfterFork();
   mspti::ResetAfterFork();
@@ -160,7 +161,11 @@ void Equip(Process* process, Owner* owner, uint32_t generation) {
   owner->ring = reinterpret_cast<uint64_t*>(
       base + abi::RingOffset(process->lane_count, process->lane_slots, owner->lane_index));
   owner->mask = process->lane_slots - 1;
-  owner->kinds = process->armed.kinds;
+  owner->kinds_in_domains = process->armed.kinds;
+  // Ends stay: what was not begun has no id to end it by.
+  constexpr uint32_t kBegins =
+      1U << abi::kMark | 1U << abi::kRangePush | 1U << abi::kRangePop | 1U << abi::kRangeStart;
+  owner->kinds = process->armed.kinds & ~(IsRecorded(0) ? 0 : kBegins);
   owner->counter = process->counter;
   owner->overwrite = process->armed.overwrite;
   owner->fenced = process->fenced;

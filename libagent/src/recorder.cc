@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "libagent/abi/record.h"
 #include "libagent/link/messages.h"
+#include "libagent/src/domains.h"
 #include "libagent/src/facts.h"
 #include "libagent/src/mspti/source.h"
 
@@ -46,6 +47,16 @@ constexpr KindName kKinds[] = {
     {"agent-api", Bit(abi::kApi)},
     {"agent-memory", Bit(abi::kMemory)},
 };
+
+DomainFilter FilterOf(const profd_v1_Arm& arm) {
+  static_assert(sizeof(arm.domains.names) == sizeof(DomainFilter::names), "agent.options says the same");
+  DomainFilter filter{};
+  if (!arm.has_domains) return filter;
+  filter.count = arm.domains.names_count;
+  filter.exclude = arm.domains.exclude;
+  memcpy(filter.names, arm.domains.names, sizeof(filter.names));
+  return filter;
+}
 
 }  // namespace
 
@@ -133,6 +144,7 @@ void Recorder::ArmNext(uint64_t id, const profd_v1_Arm& arm) {
     return Acknowledge(id, kPrecondition, note, 0);
   }
   next_ = {kinds, arm.flight_recorder};
+  FilterDomains(FilterOf(arm));
   schedule_ = {};
   if (arm.has_steps) {
     schedule_ = {arm.steps.skip_first, arm.steps.wait,   arm.steps.warmup,

@@ -52,8 +52,8 @@ PROFD_API void profd_mark(profd_name name);
 PROFD_API int profd_range_push(profd_name name);
 PROFD_API int profd_range_pop(void);
 
-/* -- Ranges that may overlap and end on another thread. The id is unique in the process, 0 when nobody
- * records; ending 0 does nothing, an id that was never given out is recorded as it is. */
+/* -- Ranges that may overlap and end on another thread. The id is unique in the process, 0 when it is
+ * not recorded; ending 0 does nothing, an id that was never given out is recorded as it is. */
 PROFD_API uint64_t profd_range_start(profd_name name);
 PROFD_API void profd_range_end(uint64_t id);
 

@@ -118,12 +118,12 @@ void* TheirDomain(Domain* domain) {
 
 void Record(abi::RecordKind kind, profd_domain domain, const char* message, void* stream, uint64_t id) {
   const uint32_t generation = Generation();
-  if (generation == kIdle) return;
+  if (generation == kIdle || !IsRecorded(domain)) return;
   ForeignEvent foreign(domain, message);
   if (stream != nullptr) foreign.Add("stream", PROFD_U64).as.u64 = reinterpret_cast<uintptr_t>(stream);
   Owner* owner = Enter(Generation());
   if (owner == nullptr) return;
-  if (Wants(owner, kind)) EmitEvent(owner, kind, foreign.event, id, 0);
+  if (WantsIn(owner, kind, domain)) EmitEvent(owner, kind, foreign.event, id, 0);
   Leave(owner);
 }
 

@@ -169,15 +169,19 @@ auto WithAttributes(void* domain, const void* untrusted, Use use) {
   return fill(foreign);
 }
 
+// Of a range that is not recorded; programs take 0 for "failed".
+constexpr uint64_t kUnrecorded = uint64_t{1} << 63;
+
 constexpr auto kMarkIt = [](const profd_event& event) { profd_mark_event(&event); };
 constexpr auto kPushIt = [](const profd_event& event) { return profd_range_push_event(&event); };
 constexpr auto kStartIt = [](const profd_event& event) { return profd_range_start_event(&event); };
 
-// Programs take 0 for "failed".
 uint64_t Started(uint64_t id) {
-  constexpr uint64_t kUnrecorded = uint64_t{1} << 63;
   static std::atomic<uint64_t> next{0};
   return id != 0 ? id : kUnrecorded | next.fetch_add(1, std::memory_order_relaxed);
+}
+void End(uint64_t id) {
+  if ((id & kUnrecorded) == 0) profd_range_end(id);
 }
 
 // -- Module CORE.
@@ -195,7 +199,7 @@ uint64_t RangeStartEx(const void* event) {
 }
 uint64_t RangeStartA(const char* text) { return Started(IsOn() ? WithText(nullptr, text, kStartIt) : 0); }
 uint64_t RangeStartW(const wchar_t* text) { return Started(IsOn() ? WithWide(nullptr, text, kStartIt) : 0); }
-void RangeEnd(uint64_t id) { profd_range_end(id); }
+void RangeEnd(uint64_t id) { End(id); }
 int RangePushEx(const void* event) { return IsOn() ? WithAttributes(nullptr, event, kPushIt) : kNotTracked; }
 int RangePushA(const char* text) { return IsOn() ? WithText(nullptr, text, kPushIt) : kNotTracked; }
 int RangePushW(const wchar_t* text) { return IsOn() ? WithWide(nullptr, text, kPushIt) : kNotTracked; }
@@ -214,7 +218,7 @@ void DomainMarkEx(void* domain, const void* event) {
 uint64_t DomainRangeStartEx(void* domain, const void* event) {
   return Started(IsOn() ? WithAttributes(domain, event, kStartIt) : 0);
 }
-void DomainRangeEnd(void*, uint64_t id) { profd_range_end(id); }
+void DomainRangeEnd(void*, uint64_t id) { End(id); }
 int DomainRangePushEx(void* domain, const void* event) {
   return IsOn() ? WithAttributes(domain, event, kPushIt) : kNotTracked;
 }

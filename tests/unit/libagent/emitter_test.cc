@@ -5,10 +5,13 @@
 #include <sys/wait.h>
 
 #include <bit>
+#include <cstdio>
+#include <map>
 #include <set>
 #include <thread>
 
 #include "base/clock.h"
+#include "libagent/src/domains.h"
 #include "libagent/src/names.h"
 #include "libagent/src/process.h"
 #include "profd/agent.hpp"
@@ -58,6 +61,58 @@ TEST_F(EmitterTest, NothingIsRecordedUntilArmedAndAfterStop) {
   EXPECT_EQ(events[0].name, "within");
   EXPECT_EQ(events[0].tid, static_cast<uint64_t>(::gettid()));
   EXPECT_EQ(region_->Lost(), 0U);
+}
+
+DomainFilter FilterOf(std::initializer_list<const char*> names, bool exclude) {
+  DomainFilter filter{};
+  filter.exclude = exclude;
+  for (const char* name : names) {
+    std::snprintf(filter.names[filter.count++], sizeof(filter.names[0]), "%s", name);
+  }
+  return filter;
+}
+
+// A mark and a range of each way in the domain.
+void Say(profd_domain domain) {
+  profd_event event{sizeof(event), domain, profd_intern("said"), 0, nullptr, 0};
+  profd_mark_event(&event);
+  profd_range_push_event(&event);
+  profd_range_pop_in(domain);
+  profd_range_end(profd_range_start_event(&event));
+}
+
+TEST_F(EmitterTest, OnlyDomainsThatAreWantedAreRecorded) {
+  Attach();
+  const profd_domain before = profd_domain_create("filter: before");
+  const profd_domain other = profd_domain_create("filter: other");
+  const auto recorded = [&](const DomainFilter& filter) {
+    FilterDomains(filter);
+    Arm({});
+    // One that comes later is judged by the same words.
+    const profd_domain later = profd_domain_create("filter: later");
+    for (const profd_domain domain : {profd_domain{0}, before, other, later, profd_domain{4000}}) Say(domain);
+    profd_mark(profd_intern("simple"));
+    profd_range_push(profd_intern("simple"));
+    profd_range_pop();
+    profd_counter(profd_intern("of no domain"), 1);
+    Disarm();
+    std::map<uint32_t, int> counts;
+    for (const ReadRecord& event : Events()) {
+      if (event.head.kind != abi::kCounter) ++counts[event.head.domain];
+    }
+    EXPECT_EQ(region_->Lost(), 0U) << "what is left out is not lost";
+    return std::pair(counts, later);
+  };
+  // Per domain a mark, push, pop, start and end; the end carries no domain.
+  const auto [only, later] = recorded(FilterOf({"filter: before", "filter: later"}, false));
+  EXPECT_EQ(only, (std::map<uint32_t, int>{{0, 2}, {before, 4}, {later, 4}}));
+  const auto [all_but, same] = recorded(FilterOf({"filter: before", "filter: later", "default"}, true));
+  EXPECT_EQ(all_but, (std::map<uint32_t, int>{{0, 2}, {other, 4}, {4000, 4}}));
+  EXPECT_EQ(same, later);
+  const auto [default_only, again] = recorded(FilterOf({"default"}, false));
+  EXPECT_EQ(default_only, (std::map<uint32_t, int>{{0, 5 + 3}}));
+  const auto [everything, once_more] = recorded(DomainFilter{});
+  EXPECT_EQ(everything.size(), 5U);
 }
 
 TEST_F(EmitterTest, EveryKindKeepsItsWords) {

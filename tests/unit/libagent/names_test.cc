@@ -3,6 +3,7 @@
 #include <set>
 #include <thread>
 
+#include "libagent/src/domains.h"
 #include "libagent/src/process.h"
 #include "tests/unit/libagent/region.h"
 

@@ -38,7 +38,7 @@ int Threads() {
   return threads;
 }
 
-// Obeys: mark N | steps N | fork | threads | spin | stop-spinning | exit | quit
+// Obeys: mark N | domain NAME N | steps N | fork | threads | spin | stop-spinning | exit | quit
 int Interactive() {
   Say("threads " + std::to_string(Threads()));
   profd_name_thread("main");
@@ -51,6 +51,19 @@ int Interactive() {
     int count = 0;
     if (std::sscanf(order.c_str(), "mark %d", &count) == 1) {
       for (int i = 0; i < count; ++i) profd_counter(name, i);
+      Say("done");
+    } else if (char text[64]; std::sscanf(order.c_str(), "domain %63s %d", text, &count) == 2) {
+      profd_event event{};
+      event.size = sizeof(event);
+      event.domain = std::strcmp(text, "default") == 0 ? 0 : profd_domain_create(text);
+      event.name = profd_intern(text);
+      for (int i = 0; i < count; ++i) {
+        profd_mark_event(&event);
+        profd_range_push_event(&event);
+        profd_range_pop_in(event.domain);
+        profd_range_end(profd_range_start_event(&event));
+        if (event.domain == 0) profd_mark(event.name);
+      }
       Say("done");
     } else if (std::sscanf(order.c_str(), "steps %d", &count) == 1) {
       for (int i = 0; i < count; ++i, ++step) {
