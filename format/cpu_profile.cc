@@ -20,10 +20,10 @@ std::optional<CpuSample> ParseCpuSample(std::string_view line) {
 
 std::optional<CpuFrame> ParseCpuFrame(std::string_view text) {
   CpuFrame frame;
-  if (text.starts_with('k')) {
+  if (text.starts_with('k') || text.starts_with('p')) {
     const auto number = ToNumber<uint32_t>(text.substr(1));
     if (!number) return std::nullopt;
-    frame.what = CpuFrame::What::kKernel;
+    frame.what = text.starts_with('k') ? CpuFrame::What::kKernel : CpuFrame::What::kPython;
     frame.number = *number;
     return frame;
   }

@@ -1,4 +1,4 @@
-// Samples of a CPU profile with the names of their frames, for the outputs that show stacks.
+// Samples of a profile with the names of their frames, for the outputs that show stacks.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,9 @@ struct ProfileFrame {
 struct ProfileSample {
   const format::Texts* texts = nullptr;
   uint64_t wall_ns = 0;
-  uint64_t period = 0;  // what it stands for, see `cycles`
-  bool cycles = false;  // of the processor; else ns of CPU time
+  uint64_t period = 0;   // what it stands for, see `cycles`
+  bool cycles = false;   // of the processor; else ns of CPU time
+  bool off_cpu = false;  // ns of waiting
   int64_t pid = 0, tid = 0;
   format::TextId process = 0;
   uint32_t stack = 0;                    // the same number has the same frames

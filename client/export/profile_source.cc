@@ -15,6 +15,7 @@
 #include "format/cpu_profile.h"
 #include "format/decode/host_series.h"
 #include "format/decode/line_decoder.h"
+#include "format/decode/span_writer.h"
 
 namespace profd::client {
 
@@ -37,18 +38,24 @@ std::string_view BaseName(std::string_view path) { return path.substr(path.rfind
 // **Thread:** one.
 class ProfileSource {
  public:
-  ProfileSource(const Capture& capture, const Wanted& wanted, const Sinks& sinks)
-      : capture_(capture), wanted_(wanted), sinks_(sinks), texts_(*sinks.texts) {
+  ProfileSource(bool off_cpu, const Capture& capture, const Wanted& wanted, const Sinks& sinks)
+      : off_cpu_(off_cpu),
+        kind_(off_cpu ? format::kOffCpuKind : format::kCpuProfileKind),
+        capture_(capture),
+        wanted_(wanted),
+        sinks_(sinks),
+        texts_(*sinks.texts) {
+    if (off_cpu && sinks.spans != nullptr) waits_.emplace(*sinks.spans, *sinks.texts, kind_);
     if (!capture.manifest) return;
     for (const format::ManifestKind& kind : capture.manifest->kinds) {
-      if (kind.kind == format::kCpuProfileKind) cycles_ = kind.reason.starts_with("CPU cycles");
+      if (kind.kind == kind_) cycles_ = kind.reason.starts_with("CPU cycles");
     }
   }
 
   void Run() {
-    const Stream* samples = Find(format::kCpuProfileFile);
-    const Stream* names = Find(format::kCpuProfileNamesFile);
-    if (samples == nullptr || !wanted_.Kind(format::kCpuProfileKind)) return;
+    const Stream* samples = Find(off_cpu_ ? format::kOffCpuFile : format::kCpuProfileFile);
+    const Stream* names = Find(off_cpu_ ? format::kOffCpuNamesFile : format::kCpuProfileNamesFile);
+    if (samples == nullptr || !wanted_.Kind(kind_)) return;
     if (capture_.host() == nullptr || !capture_.host()->has_wall_clock())
       return Skip(*samples, samples->bytes(), 0,
                   "the host's clock is missing: nobody knows the times of its samples");
@@ -56,12 +63,13 @@ class ProfileSource {
     EachLine(*names, [this](std::string_view line) { return TakeName(line); });
     const auto [bytes, records] =
         EachLine(*samples, [this](std::string_view line) { return TakeSample(line); });
-    sinks_.report->Count(samples->path(), std::string(format::kCpuProfileKind), bytes, records);
+    sinks_.report->Count(samples->path(), std::string(kind_), bytes, records);
     if (unknown_stacks_ > 0) Skip(*samples, 0, unknown_stacks_, "of a stack that has no names");
     for (const auto& [number, module] : modules_) {
       if (!module.why.empty()) sinks_.report->Note("no symbols: " + module.why);
     }
     GiveSums();
+    if (waits_) waits_->Flush();
   }
 
  private:
@@ -125,6 +133,12 @@ class ProfileSource {
       stacks_[*number] = {*pid, std::string(words.Next()), {}};
     } else if (what == "kernel") {
       functions_[*number] = texts_.Intern(rest());
+    } else if (what == "python") {
+      return TakePython(*number, ToNumber<uint32_t>(words.Next()), rest());
+    } else if (what == "spared") {
+      sinks_.report->Note(std::to_string(*number) +
+                          " samples have callers by frame pointers only: more would have cost the machine "
+                          "more than profd may");
     } else if (what == "process") {
       processes_[*number] = texts_.Intern(rest());
     } else if (what == "thread") {
@@ -146,6 +160,17 @@ class ProfileSource {
     return true;
   }
 
+  // "work (train.py:12)", in train.py.
+  bool TakePython(uint32_t number, std::optional<uint32_t> line, std::string_view name_and_file) {
+    const size_t tab = name_and_file.find('\t');
+    if (!line || tab == std::string_view::npos) return false;
+    const std::string_view file = BaseName(name_and_file.substr(tab + 1));
+    const std::string name = std::string(name_and_file.substr(0, tab)) + " (" + std::string(file) + ':' +
+                             std::to_string(*line) + ')';
+    python_[number] = {texts_.Intern(name), texts_.Intern(file), false};
+    return true;
+  }
+
   bool TakeSample(std::string_view line) {
     const auto sample = format::ParseCpuSample(line);
     if (!sample) return false;
@@ -162,6 +187,7 @@ class ProfileSource {
     given.wall_ns = wall_ns;
     given.period = sample->period;
     given.cycles = cycles_;
+    given.off_cpu = off_cpu_;
     given.pid = sample->pid;
     given.tid = sample->tid;
     const auto process = processes_.find(sample->pid);
@@ -169,12 +195,27 @@ class ProfileSource {
     given.stack = sample->stack;
     given.frames = stack->second.frames;
     if (sinks_.profile != nullptr) sinks_.profile->Sample(given);
-    if (!given.frames.empty()) {
+    if (waits_) {
+      AddWait(given);
+    } else if (!given.frames.empty()) {
       const ProfileFrame& innermost = given.frames.front();
       sums_[{innermost.function, innermost.module}] += static_cast<double>(sample->period);
     }
     last_wall_ns_ = std::max(last_wall_ns_, wall_ns);
     return true;
+  }
+
+  // Named after the program's function that waits.
+  void AddWait(const ProfileSample& sample) {
+    format::Span& span = waits_->Add(format::SpanKind::kOsCall);
+    span.begin_ns = sample.wall_ns;
+    span.end_ns = sample.wall_ns + std::min(sample.period, UINT64_MAX - sample.wall_ns);
+    span.pid = sample.pid;
+    span.tid = sample.tid;
+    const auto own = std::ranges::find(sample.frames, false, &ProfileFrame::kernel);
+    const std::string_view function =
+        own == sample.frames.end() ? "[kernel]" : std::string_view(texts_.Get(own->function));
+    span.name = texts_.Intern("waits in " + std::string(function));
   }
 
   void Resolve(Stack& stack) {
@@ -197,6 +238,10 @@ class ProfileSource {
         const auto known = functions_.find(frame.number);
         const TextId name = known == functions_.end() ? texts_.Intern("[kernel]") : known->second;
         return {name, texts_.Intern("[kernel]"), true};
+      }
+      case CpuFrame::What::kPython: {
+        const auto known = python_.find(frame.number);
+        return known == python_.end() ? Unnamed("[python]", 0) : known->second;
       }
       case CpuFrame::What::kAddress: {
         auto map = maps_.find(pid);
@@ -243,6 +288,8 @@ class ProfileSource {
     sinks_.rows->Rows(batch);
   }
 
+  const bool off_cpu_;
+  const std::string_view kind_;
   const Capture& capture_;
   const Wanted& wanted_;
   const Sinks& sinks_;
@@ -251,21 +298,21 @@ class ProfileSource {
   std::unordered_map<uint32_t, Stack> stacks_;
   std::map<uint32_t, Module> modules_;
   std::unordered_map<uint32_t, TextId> functions_;
+  std::unordered_map<uint32_t, ProfileFrame> python_;
   std::unordered_map<int64_t, TextId> processes_;
   std::unordered_map<int64_t, PerfMap> maps_;
   std::map<std::pair<TextId, TextId>, double> sums_;
+  std::optional<format::SpanWriter> waits_;
   format::ClockMemo memo_;
   uint64_t unknown_stacks_ = 0, last_wall_ns_ = 0;
 };
 
 }  // namespace
 
-bool IsProfileStream(std::string_view file) {
-  return file == format::kCpuProfileFile || file == format::kCpuProfileNamesFile;
-}
+bool IsProfileStream(std::string_view file) { return format::IsProfileFile(file); }
 
 void DecodeProfile(const Capture& capture, const Wanted& wanted, const Sinks& sinks) {
-  ProfileSource(capture, wanted, sinks).Run();
+  for (const bool off_cpu : {false, true}) ProfileSource(off_cpu, capture, wanted, sinks).Run();
 }
 
 }  // namespace profd::client

@@ -1,5 +1,6 @@
-// Stacks and how often they were seen: collapsed, a line each, and pprof.
+// Stacks and how often they were seen, or how long waited in: collapsed, a line each, and pprof.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -19,35 +20,45 @@ using base::Code;
 using base::Result;
 using base::Status;
 
-// Sums up the samples by stack. **Thread:** one. **Owns:** the file.
+// Sums up the samples by stack. **Thread:** one. **Owns:** the files.
 class StackOutput : public Output {
  public:
-  explicit StackOutput(std::unique_ptr<OutputFile> file) : file_(std::move(file)) {}
+  // What was on a CPU, and what waited.
+  StackOutput(std::unique_ptr<OutputFile> on_cpu, std::unique_ptr<OutputFile> off_cpu)
+      : sums_{Sums{std::move(on_cpu)}, Sums{std::move(off_cpu)}} {}
 
   void Rows(const format::RowBatch&) override {}
   void Spans(const format::SpanBatch&) override {}
   void Sample(const ProfileSample& sample) override {
     texts_ = sample.texts;
-    cycles_ = sample.cycles;
-    Stack& stack = stacks_[{sample.pid, sample.stack}];
+    Sums& sums = sums_[sample.off_cpu ? 1 : 0];
+    sums.cycles = sample.cycles;
+    sums.off_cpu = sample.off_cpu;
+    Stack& stack = sums.stacks[{sample.pid, sample.stack}];
     if (stack.samples++ == 0) {
       stack.process = sample.process;
       stack.frames.assign(sample.frames.begin(), sample.frames.end());
     }
     stack.period += sample.period;
-    first_ns_ = std::min(first_ns_, sample.wall_ns);
-    last_ns_ = std::max(last_ns_, sample.wall_ns);
+    sums.first_ns = std::min(sums.first_ns, sample.wall_ns);
+    sums.last_ns = std::max(sums.last_ns, sample.wall_ns);
   }
-  Status status() const override { return file_->status(); }
-  uint64_t bytes() const override { return file_->bytes(); }
+  Status status() const override {
+    return sums_[0].file->status().ok() ? sums_[1].file->status() : sums_[0].file->status();
+  }
+  uint64_t bytes() const override { return sums_[0].file->bytes() + sums_[1].file->bytes(); }
+  std::vector<std::string> files() const override { return files_; }
   Status Finish() override {
-    if (stacks_.empty()) {
-      return {Code::kNotFound,
-              "export of stacks: no host-cpu-profile is in it; collect one with --pid and --collect "
-              "host-cpu-profile"};
+    for (Sums& sums : sums_) {
+      if (sums.stacks.empty()) continue;
+      Write(sums);
+      PROFD_RETURN_IF_ERROR(sums.file->Finish());
+      files_.push_back(sums.file->path());
     }
-    Write();
-    return file_->Finish();
+    if (!files_.empty()) return Status::Ok();
+    return {Code::kNotFound,
+            "export of stacks: no host-cpu-profile is in it; collect one with --pid and --collect "
+            "host-cpu-profile"};
   }
 
  protected:
@@ -56,33 +67,39 @@ class StackOutput : public Output {
     std::vector<ProfileFrame> frames;
     uint64_t samples = 0, period = 0;
   };
-  virtual void Write() = 0;
+  struct Sums {
+    std::unique_ptr<OutputFile> file;
+    bool cycles = false, off_cpu = false;
+    uint64_t first_ns = UINT64_MAX, last_ns = 0;
+    std::map<std::pair<int64_t, uint32_t>, Stack> stacks = {};  // by process and number
+  };
+  virtual void Write(const Sums& sums) = 0;
   std::string_view Text(format::TextId id) const { return texts_->Get(id); }
 
-  std::unique_ptr<OutputFile> file_;
   const format::Texts* texts_ = nullptr;
-  bool cycles_ = false;
-  uint64_t first_ns_ = UINT64_MAX, last_ns_ = 0;
-  std::map<std::pair<int64_t, uint32_t>, Stack> stacks_;  // by process and number
+
+ private:
+  std::array<Sums, 2> sums_;
+  std::vector<std::string> files_;
 };
 
-// "process;main;work;[k] do_syscall 12"
+// "process;main;work;do_syscall_64_[k] 12": samples, or us.
 class CollapsedOutput final : public StackOutput {
  public:
   using StackOutput::StackOutput;
 
  private:
-  void Write() override {
+  void Write(const Sums& sums) override {
     std::map<std::string, uint64_t> lines;  // processes of one name are one
-    for (const auto& [key, stack] : stacks_) {
+    for (const auto& [key, stack] : sums.stacks) {
       std::string line = Plain(Text(stack.process));
       for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
         line += ';' + Plain(Text(frame->function));
         if (frame->kernel) line += "_[k]";
       }
-      lines[line] += stack.samples;
+      lines[line] += sums.off_cpu ? stack.period / 1000 : stack.samples;
     }
-    for (const auto& [line, samples] : lines) file_->Append(line + ' ' + std::to_string(samples) + '\n');
+    for (const auto& [line, count] : lines) sums.file->Append(line + ' ' + std::to_string(count) + '\n');
   }
   // Readers split at semicolons, and take what is behind the last blank for the number.
   static std::string Plain(std::string_view text) {
@@ -98,7 +115,9 @@ class PprofOutput final : public StackOutput {
   using StackOutput::StackOutput;
 
  private:
-  void Write() override {
+  void Write(const Sums& sums) override {
+    profile_.Clear();
+    strings_.clear(), mappings_.clear(), strings_in_order_.clear(), locations_.clear();
     String("");
     proto::Message type, message;
     const auto value_type = [&](uint32_t field, std::string_view name, std::string_view unit) {
@@ -106,12 +125,12 @@ class PprofOutput final : public StackOutput {
       type.Add(1, String(name)).Add(2, String(unit));
       profile_.Add(field, type);
     };
-    const char* what = cycles_ ? "cycles" : "cpu";
-    const char* unit = cycles_ ? "count" : "nanoseconds";
-    value_type(1, "samples", "count");
+    const char* what = sums.off_cpu ? "off-cpu" : sums.cycles ? "cycles" : "cpu";
+    const char* unit = sums.cycles ? "count" : "nanoseconds";
+    value_type(1, sums.off_cpu ? "waits" : "samples", "count");
     value_type(1, what, unit);
     uint64_t period = 0;
-    for (const auto& [key, stack] : stacks_) {
+    for (const auto& [key, stack] : sums.stacks) {
       proto::Message places, values, label;
       for (const ProfileFrame& frame : stack.frames) Packed(places, Location(frame));
       Packed(values, stack.samples);
@@ -126,11 +145,11 @@ class PprofOutput final : public StackOutput {
       profile_.Add(2, message);
       period = stack.period / stack.samples;
     }
-    profile_.Add(9, first_ns_).Add(10, last_ns_ - first_ns_);
+    profile_.Add(9, sums.first_ns).Add(10, sums.last_ns - sums.first_ns);
     value_type(11, what, unit);
     profile_.Add(12, period);
     for (const std::string& text : strings_in_order_) profile_.Add(6, std::string_view(text));
-    file_->Append(profile_.bytes());
+    sums.file->Append(profile_.bytes());
   }
 
   static void Packed(proto::Message& message, uint64_t value) {
@@ -175,14 +194,16 @@ class PprofOutput final : public StackOutput {
 
 }  // namespace
 
-Result<std::unique_ptr<Output>> MakeCollapsedOutput(const std::string& path) {
+Result<std::unique_ptr<Output>> MakeCollapsedOutput(const std::string& path, const std::string& waits_path) {
   PROFD_ASSIGN_OR_RETURN(auto file, OutputFile::Create(path));
-  return std::unique_ptr<Output>(std::make_unique<CollapsedOutput>(std::move(file)));
+  PROFD_ASSIGN_OR_RETURN(auto waits, OutputFile::Create(waits_path));
+  return std::unique_ptr<Output>(std::make_unique<CollapsedOutput>(std::move(file), std::move(waits)));
 }
 
-Result<std::unique_ptr<Output>> MakePprofOutput(const std::string& path) {
+Result<std::unique_ptr<Output>> MakePprofOutput(const std::string& path, const std::string& waits_path) {
   PROFD_ASSIGN_OR_RETURN(auto file, OutputFile::Create(path, /*gzip=*/true));
-  return std::unique_ptr<Output>(std::make_unique<PprofOutput>(std::move(file)));
+  PROFD_ASSIGN_OR_RETURN(auto waits, OutputFile::Create(waits_path, /*gzip=*/true));
+  return std::unique_ptr<Output>(std::make_unique<PprofOutput>(std::move(file), std::move(waits)));
 }
 
 }  // namespace profd::client

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
 
 #include "format/decode/line_decoder.h"
 
@@ -43,7 +46,15 @@ bool IsAnonymous(std::string_view path) {
          path.starts_with("/SYSV") || path.starts_with("/dev/shm/");
 }
 
-void ReadCode(pid_t pid, const std::function<void(const CodeMapping&, Module)>& take) {
+namespace {
+
+struct MapsLine {
+  CodeMapping mapping;
+  Module module;
+  bool code = false;
+};
+
+void EachMapping(pid_t pid, const std::function<void(MapsLine)>& take) {
   char name[64];
   std::snprintf(name, sizeof name, "/proc/%d/maps", pid);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(name, "re"), &std::fclose);
@@ -57,7 +68,7 @@ void ReadCode(pid_t pid, const std::function<void(const CodeMapping&, Module)>& 
     const std::string_view device = words.Next();
     const auto inode = format::ToNumber<uint64_t>(words.Next());
     const size_t dash = range.find('-'), colon = device.find(':');
-    if (rights.size() < 3 || rights[2] != 'x' || dash == range.npos || colon == device.npos) continue;
+    if (rights.size() < 3 || dash == range.npos || colon == device.npos) continue;
     const auto begin = format::ToNumber<uint64_t>(range.substr(0, dash), 16);
     const auto end = format::ToNumber<uint64_t>(range.substr(dash + 1), 16);
     const auto major = format::ToNumber<uint32_t>(device.substr(0, colon), 16);
@@ -66,10 +77,33 @@ void ReadCode(pid_t pid, const std::function<void(const CodeMapping&, Module)>& 
     std::string_view path = words.rest();
     path.remove_prefix(std::min(path.find_first_not_of(' '), path.size()));
     if (path.ends_with('\n')) path.remove_suffix(1);
-    const CodeMapping mapping{*begin, *end, *offset, 0};
-    Module module{*major, *minor, *inode, std::string(path)};
-    take(mapping, std::move(module));
+    take({{*begin, *end, *offset, 0}, {*major, *minor, *inode, std::string(path)}, rights[2] == 'x'});
   }
+}
+
+}  // namespace
+
+void ReadCode(pid_t pid, const std::function<void(const CodeMapping&, Module)>& take) {
+  EachMapping(pid, [&](MapsLine line) {
+    if (line.code) take(line.mapping, std::move(line.module));
+  });
+}
+
+std::optional<uint64_t> FindImage(pid_t pid, const CodeMapping& code) {
+  // The nearest one in front of it, as a file may be there twice.
+  std::optional<MapsLine> first;
+  std::optional<uint64_t> found;
+  EachMapping(pid, [&](MapsLine line) {
+    if (line.mapping.begin > code.begin) return;
+    const bool of_code = line.mapping.begin == code.begin || line.mapping.end > code.begin;
+    if (line.mapping.file_offset == 0 && (line.module.inode != 0 || line.mapping.begin == code.begin))
+      first = line;
+    if (of_code && first &&
+        std::tie(first->module.major, first->module.minor, first->module.inode) ==
+            std::tie(line.module.major, line.module.minor, line.module.inode))
+      found = first->mapping.begin;
+  });
+  return found;
 }
 
 }  // namespace profd::host

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -37,6 +38,9 @@ class CodeMap {
   void Clear() { mappings_.clear(); }
   // nullptr: nothing is known there.
   const CodeMapping* Find(uint64_t address) const;
+  void Each(const std::function<void(const CodeMapping&)>& take) const {
+    for (const auto& [begin, mapping] : mappings_) take(mapping);
+  }
 
  private:
   std::map<uint64_t, CodeMapping> mappings_;  // by begin
@@ -46,5 +50,7 @@ class CodeMap {
 bool IsAnonymous(std::string_view path);
 // The code of a process as it is now, from /proc/PID/maps.
 void ReadCode(pid_t pid, const std::function<void(const CodeMapping&, Module)>& take);
+// Where the beginning of the file lies that this code is of.
+std::optional<uint64_t> FindImage(pid_t pid, const CodeMapping& code);
 
 }  // namespace profd::host

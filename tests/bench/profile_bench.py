@@ -1,29 +1,48 @@
 #!/usr/bin/env python3
 """What being looked at costs a program: nobody, profd, and the tools that do the same, in turns. A CPU profile of a program
-that computes, beside `perf record -g`; system calls of one that makes a hundred thousand a second, beside `strace -c` and
-`perf trace -s`. Prints only: rounds a second by the wall clock and by the program's CPU time, best and median."""
+that computes, in C++ and in Python 3.11, beside `perf record -g` and `--call-graph dwarf`; system calls of one that makes a
+hundred thousand a second, beside `strace -c` and `perf trace -s`; waits of one that takes thousands of naps a second. Prints only: rounds
+a second by the wall clock and by the program's CPU time, best and median, and what profd itself takes of a CPU."""
 import argparse
+import os
 import pathlib
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "support"), str(TESTS / "integration")]
 import harness  # noqa: E402
 import osrt_test  # noqa: E402
+import profile_test  # noqa: E402
 
-HOT = harness.BUILD / "tests" / "hot"
+HOT = harness.BUILD / "tests" / "hot_shipped"
+PYTHON = """
+import sys, time
+def work():
+    total = 0
+    for i in range(20000):
+        total = (total * 31 + i) % 1000003
+    return total
+def main(seconds):
+    wall, cpu, rounds = time.monotonic(), time.process_time(), 0
+    while time.process_time() - cpu < seconds:
+        work()
+        rounds += 1
+    print(rounds / (time.monotonic() - wall), rounds / (time.process_time() - cpu))
+main(float(sys.argv[1]))
+"""
 
 
 class Turns:
     """One program, and the ways to look at it."""
 
-    def __init__(self, daemon, seconds, mode):
-        self.daemon, self.ways, self.rounds = daemon, {"nobody": self.alone}, {}
-        self.command = ["taskset", "-c", "1", str(HOT), mode, str(seconds)]
+    def __init__(self, daemon, *program):
+        self.daemon, self.ways, self.rounds, self.own = daemon, {"nobody": self.alone}, {}, {}
+        self.command = ["taskset", "-c", "1", *map(str, program)]
 
     def start(self):
         return subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True)
@@ -39,12 +58,18 @@ class Turns:
     def by_profd(self, what):
         target = self.start()
         session = self.daemon.begin("--pid", target.pid, "--collect", what)["session"]
+        before = self.own_cpu(), time.monotonic()
         figures = self.figures(target)
+        self.own.setdefault(what, []).append(100 * (self.own_cpu() - before[0]) / (time.monotonic() - before[1]))
         harness.wait_until(lambda: self.daemon.status(session)["state"] == "sealed", "the session to end")
         kind = self.daemon.status(session)["kinds"][0]
         if kind["verdict"] != "started":
             sys.exit(f"{what}: {kind['reason']}")
         return figures
+
+    def own_cpu(self):
+        ticks = pathlib.Path(f"/proc/{self.daemon.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+        return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
     def by_tool(self, *tool):
         target = self.start()
@@ -56,9 +81,9 @@ class Turns:
     def add(self, name, way, *arguments):
         self.ways[name] = lambda: way(*arguments)
 
-    def add_tool(self, *tool, within=()):
+    def add_tool(self, *tool, within=(), name=None):
         if shutil.which(tool[0]):
-            self.add(" ".join(tool[:2]), self.by_tool, *within, *tool)
+            self.add(name or " ".join(tool[:2]), self.by_tool, *within, *tool)
         else:
             print(f"{tool[0]} is not there: no comparison")
 
@@ -74,6 +99,8 @@ class Turns:
             cost = " ".join(f"{100 * (1 - mine / theirs):+6.2f} %" for mine, theirs in zip(figures, base))
             print(f"{name:24} rounds/s: wall best {figures[0]:7.1f} median {figures[1]:7.1f}, cpu best {figures[2]:7.1f} "
                   f"median {figures[3]:7.1f}; cost {cost}", flush=True)
+        for what, shares in self.own.items():
+            print(f"{what:24} profd itself: {min(shares):.2f} to {max(shares):.2f} % of a CPU", flush=True)
 
 
 def main():
@@ -86,17 +113,29 @@ def main():
     folder = tempfile.mkdtemp(prefix="profd-bench-")
     try:
         print("CPU profile of a program that computes")
-        turns = Turns(daemon, options.seconds, "count")
+        turns = Turns(daemon, HOT, "count", options.seconds)
         turns.add("profd 99 Hz", turns.by_profd, "host-cpu-profile")
         turns.add("profd 999 Hz", turns.by_profd, "host-cpu-profile=999Hz")
         turns.add_tool("perf", "record", "-q", "-F", "99", "-g", "-o", folder + "/perf.data")
+        turns.add_tool("perf", "record", "-q", "-F", "99", "--call-graph", "dwarf", "-o", folder + "/perf.data",
+                       name="perf record dwarf")
         turns.run(options.turns)
+        if profile_test.is_python_311("/usr/bin/python3"):
+            print("CPU profile of a Python program")
+            turns = Turns(daemon, "/usr/bin/python3", "-c", PYTHON, options.seconds)
+            turns.add("profd 99 Hz", turns.by_profd, "host-cpu-profile")
+            turns.add_tool("perf", "record", "-q", "-F", "99", "-g", "-o", folder + "/perf.data")
+            turns.run(options.turns)
         print("System calls of a program that makes a thousand a round")
-        turns = Turns(daemon, options.seconds, "mixed")
+        turns = Turns(daemon, HOT, "mixed", options.seconds)
         if within is not None:
             turns.add("profd", turns.by_profd, "host-osrt")
         turns.add_tool("perf", "trace", "-s", within=within or ())
         turns.add_tool("strace", "-f", "-c")
+        turns.run(options.turns)
+        print("Waits of a program that takes thousands of naps a second")
+        turns = Turns(daemon, HOT, "naps", options.seconds)
+        turns.add("profd", turns.by_profd, "host-off-cpu")
         turns.run(options.turns)
     finally:
         daemon.close()

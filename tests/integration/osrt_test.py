@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 import harness
@@ -130,6 +131,50 @@ class OsrtTest(harness.ProfdTest):
             # The loader's own calls, which strace has seen, too.
             self.assertEqual(ours[name], CALLS // 2 if name == "openat" else theirs.get(name), name)
         self.assertGreaterEqual(theirs["openat"], ours["openat"])
+
+    def test_the_counts_are_those_of_perf_trace(self):
+        within = tracefs()
+        works = shutil.which("perf") and subprocess.run([*within, "perf", "trace", "-s", "-o", os.devnull, "true"], check=False,
+                                                        capture_output=True).returncode == 0
+        if not works:
+            self.skipTest("there is no perf trace that works with this kernel")
+        process = self.target()
+        session = self.begin(process)
+        with tempfile.NamedTemporaryFile("r", encoding="utf-8") as output:
+            # Beside each other, of the same run.
+            perf = subprocess.Popen([*within, "perf", "trace", "-s", "-p", str(process.pid), "-o", output.name])
+            self.ends_with_the_test(perf)
+            self.until_it_looks(perf)
+            self.go(process)
+            perf.send_signal(signal.SIGINT)
+            perf.wait()
+            ended = self.daemon.end(session)
+            theirs = collections.Counter()
+            for line in output:
+                words = line.split()
+                if len(words) > 4 and words[0].isidentifier() and words[1].isdigit():
+                    theirs[words[0]] += int(words[1])
+        if ended["lost"]:
+            self.skipTest(f"the machine is too busy: {ended['lost']} calls were lost, and counted")
+        ours = collections.Counter(name for _, _, _, _, name, _ in self.lines(ended))
+        self.assertEqual({name: ours[name] for name in WANTED}, WANTED)
+        # It does not look at threads and children that begin later.
+        for name in ("getppid", "openat", "nanosleep"):
+            self.assertEqual(theirs[name], WANTED[name], theirs)
+
+    def until_it_looks(self, perf):
+        """Until perf has its events and waits for them."""
+        def waits():
+            try:
+                events = [fd for fd in os.listdir(f"/proc/{perf.pid}/fd")
+                          if "perf_event" in os.readlink(f"/proc/{perf.pid}/fd/{fd}")]
+                state = pathlib.Path(f"/proc/{perf.pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+            except OSError:
+                return False
+            return len(events) >= 2 and state == "S"
+        for _ in range(5):
+            harness.wait_until(waits, "perf trace to look")
+            time.sleep(0.02)
 
     def test_more_than_it_keeps_is_counted(self):
         calls = 400_000

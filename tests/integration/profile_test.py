@@ -3,10 +3,12 @@
 import collections
 import csv
 import gzip
+import os
 import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -15,6 +17,29 @@ import prof_reader
 from perfetto_reader import fields, varint
 
 HOT = harness.BUILD / "tests" / "hot"
+SHIPPED = harness.BUILD / "tests" / "hot_shipped"  # without frame pointers
+FALSE_PYTHON = harness.BUILD / "tests" / "python_false"
+PYTHON = """
+def planted_hot(rounds):
+    total = 0
+    for i in range(rounds):
+        total = (total * 31 + i) % 1000003
+    return total
+
+def planted_key(value):
+    return planted_hot(2000 + value)
+
+def planted_sort():
+    return sorted(range(50), key=planted_key)
+
+class Planted:
+    def method(self):
+        while True:
+            planted_sort()
+
+print("busy", flush=True)
+Planted().method()
+"""
 PLENTY = 150  # samples
 KIND = "host-cpu-profile"
 
@@ -40,6 +65,13 @@ class Stacks:
         chosen = {stack: count for stack, count in self.counts.items() if within(stack)}
         return sum(count for stack, count in chosen.items() if function in stack[-1]) / max(1, sum(chosen.values()))
 
+    def chain(self, *functions):
+        """Of the samples whose stack has these, in this order, among others."""
+        def matches(stack):
+            frames = iter(stack)
+            return all(any(function in frame for frame in frames) for function in functions)
+        return sum(count for stack, count in self.counts.items() if matches(stack)) / max(1, self.total)
+
     def has(self, *functions):
         return any(all(any(function in frame for frame in stack) for function in functions) for stack in self.counts)
 
@@ -50,8 +82,8 @@ class ProfileTest(harness.ProfdTest):
         self.out = pathlib.Path(tempfile.mkdtemp(prefix="profd-test-"))
         self.addCleanup(shutil.rmtree, self.out)
 
-    def hot(self, *arguments, **options):
-        process = subprocess.Popen([str(HOT), *arguments], stdin=subprocess.PIPE, **options)
+    def hot(self, *arguments, program=HOT, **options):
+        process = subprocess.Popen([str(program), *arguments], stdin=subprocess.PIPE, **options)
         self.ends_with_the_test(process)
         return process
 
@@ -185,6 +217,83 @@ class ProfileTest(harness.ProfdTest):
         self.assertNotIn("Planted", text)
         self.assertIn("[changing+0x", text)
 
+    def test_callers_are_found_without_frame_pointers(self):
+        target = self.hot("sort", program=SHIPPED)
+        started = self.begin(target.pid)
+        self.until(started["session"])
+        stacks = self.stacks(self.daemon.end(started["session"])["directory"])
+        # The program's own functions and, between them, the C library's.
+        self.assertGreaterEqual(stacks.chain("main", "planted::Sort()", "planted::PlantedCompare"), 0.95, stacks.counts)
+        self.assertGreaterEqual(stacks.chain("main", "planted::Sort()", "libc.so", "planted::PlantedCompare") +
+                                stacks.chain("main", "planted::Sort()", "qsort", "planted::PlantedCompare"), 0.9, stacks.counts)
+        # Down to where the process began, and no further.
+        self.assertGreaterEqual(stacks.chain("hot_shipped", "_start", "main"), 0.95, stacks.counts)
+
+    def test_the_stacks_of_threads_and_children_without_frame_pointers_are_whole(self):
+        target = self.hot("late", program=SHIPPED)
+        started = self.begin(target.pid)
+        target.stdin.write(b"!")
+        target.stdin.flush()
+        self.until(started["session"], 2 * PLENTY)
+        stacks = self.stacks(self.daemon.end(started["session"])["directory"])
+        for function in ("planted::LateThread()", "planted::LateChild()"):
+            seen = sum(count for stack, count in stacks.counts.items() if any(function in frame for frame in stack))
+            whole = sum(count for stack, count in stacks.counts.items()
+                        if any(function in frame for frame in stack) and ("clone" in stack[1] or "libc.so" in stack[1]))
+            self.assertGreater(seen, 20, stacks.counts)
+            self.assertGreaterEqual(whole / seen, 0.95, (function, stacks.counts))
+
+    def test_python_functions_are_found(self):
+        script = self.out / "train.py"
+        script.write_text(PYTHON)
+        pythons = sorted({os.path.realpath(path) for path in ("/usr/bin/python3", sys.executable)
+                          if is_python_311(path)})
+        if not pythons:
+            self.skipTest("there is no Python 3.11")
+        for python in pythons:
+            with self.subTest(python):
+                target = subprocess.Popen([python, str(script)], stdout=subprocess.PIPE)
+                self.ends_with_the_test(target)
+                self.assertEqual(target.stdout.readline(), b"busy\n")
+                started = self.begin(target.pid)
+                self.assertIn("; Python functions", self.kind(started, KIND, f"pid:{target.pid}")["reason"])
+                self.until(started["session"], 2 * PLENTY)
+                directory = self.daemon.end(started["session"])["directory"]
+                for old in self.out.rglob("*.collapsed"):
+                    old.unlink()
+                stacks = self.stacks(directory)
+                begin = PYTHON.splitlines().index("def planted_hot(rounds):") + 1
+                whole = stacks.chain("<module> (train.py:1)", "Planted.method (train.py:", "planted_sort (train.py:",
+                                     "planted_key (train.py:", f"planted_hot (train.py:{begin})")
+                self.assertGreaterEqual(whole, 0.8, stacks.counts)
+                # In place of the interpreter's function, not beside it.
+                self.assertLessEqual(stacks.chain("_PyEval_EvalFrameDefault"), 0.1, stacks.counts)
+
+    def test_another_python_has_native_frames_and_a_verdict(self):
+        program = self.out / "python3.9"
+        shutil.copy(SHIPPED, program)
+        target = self.hot("sort", program=program)
+        started = self.begin(target.pid)
+        self.assertIn("; native frames only of Python 3.9", self.kind(started, KIND, f"pid:{target.pid}")["reason"])
+        self.until(started["session"])
+        stacks = self.stacks(self.daemon.end(started["session"])["directory"])
+        self.assertGreaterEqual(stacks.chain("main", "planted::PlantedCompare"), 0.95)
+
+    def test_a_python_that_lies_harms_nobody(self):
+        liar = self.hot(program=FALSE_PYTHON)
+        target = self.hot("sort", program=SHIPPED)
+        result = self.daemon.ctl("start", "--pid", f"{liar.pid},{target.pid}", "--collect", KIND, "--json")
+        self.assertEqual(result.code, harness.OK, result)
+        session = result.json["session"]
+        self.until(session, 3 * PLENTY)
+        ended = self.daemon.end(session)
+        self.assertEqual(ended["state"], "sealed")
+        self.assertEqual(self.daemon.ctl("verify", ended["directory"]).code, harness.OK)
+        stacks = self.stacks(ended["directory"])
+        self.assertGreater(stacks.of("python_false"), 20)
+        share = stacks.chain("hot_shipped", "main", "planted::PlantedCompare") * stacks.total / stacks.of("hot_shipped")
+        self.assertGreaterEqual(share, 0.95)
+
     def test_a_jits_functions_come_from_its_perf_map(self):
         node = shutil.which("node")
         if node is None:
@@ -213,6 +322,12 @@ class ProfileTest(harness.ProfdTest):
         result = self.daemon.ctl("export", directory, "--format", "collapsed", "--out", self.out)
         self.assertNotEqual(result.code, harness.OK, result)
         self.assertIn("no host-cpu-profile is in it", result.err)
+
+
+def is_python_311(path):
+    done = subprocess.run([path, "-c", "import sys; print(sys.version_info[:2] == (3, 11), sys.implementation.name)"],
+                          check=False, capture_output=True, text=True)
+    return done.stdout.split() == ["True", "cpython"]
 
 
 def varints(packed):

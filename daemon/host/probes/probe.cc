@@ -26,6 +26,7 @@ constexpr std::array kKinds = {
     Kind{"host-pid-cpu", false, true, MakeProcessProbe},
     Kind{"host-pid-mem", false, true, MakeProcessProbe},
     Kind{"host-cpu-profile", true, true, MakeCpuProfileProbe, 999, 10},
+    Kind{"host-off-cpu", true, true, MakeOffCpuProbe, 0, 10},
     Kind{"host-osrt", true, true, MakeSyscallProbe, 0, 50},
     Kind{"host-cgroup", true, false, MakeCgroupProbe},
     Kind{"host-net-devices", false, false, MakeNetDevicesProbe},

@@ -2,7 +2,6 @@
 // events are the threads' own, one per CPU and inherited by what they start, so that nobody else's calls are
 // slowed by more than the look whether there is an event.
 #include <linux/perf_event.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -10,10 +9,8 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -28,6 +25,7 @@
 #include "daemon/host/probes/probe.h"
 #include "daemon/host/probes/row_text.h"
 #include "daemon/host/process.h"
+#include "daemon/host/thread_events.h"
 
 namespace profd::host {
 
@@ -37,9 +35,7 @@ using base::Code;
 using base::Result;
 using base::Status;
 
-constexpr size_t kMostRingBytes = 512 << 10;  // 20 ms of 290 k calls a second
-constexpr size_t kLeastRingBytes = 64 << 10;
-constexpr size_t kAllRingsBytes = 64 << 20;
+constexpr size_t kRingBytes = 512 << 10;  // 20 ms of 290 k calls a second
 // What is kept of a second at most: then the events rest until the next.
 constexpr uint64_t kMostCallsPerSecond = 200'000;
 constexpr uint64_t kSecondNs = 1'000'000'000;
@@ -58,7 +54,7 @@ Result<uint64_t> TracepointNumber(const std::string& name) {
                 "the kernel's tracepoint " + name + " cannot be had: mount tracefs on /sys/kernel/tracing");
 }
 
-perf_event_attr Attributes(uint64_t tracepoint, bool with_record) {
+perf_event_attr Attributes(uint64_t tracepoint, bool with_record, uint64_t read_format) {
   perf_event_attr attr{};
   attr.size = sizeof attr;
   attr.type = PERF_TYPE_TRACEPOINT;
@@ -66,20 +62,10 @@ perf_event_attr Attributes(uint64_t tracepoint, bool with_record) {
   attr.sample_period = 1;
   attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | (with_record ? uint64_t{PERF_SAMPLE_RAW} : 0);
   attr.comm = attr.task = with_record ? 1 : 0;  // names and births, once
+  attr.read_format = read_format;
   attr.disabled = 1;
   attr.inherit = 1;
   attr.sample_id_all = 1;
-  attr.use_clockid = 1;
-  attr.clockid = CLOCK_MONOTONIC_RAW;
-  return attr;
-}
-
-perf_event_attr RingAttributes() {
-  perf_event_attr attr{};
-  attr.size = sizeof attr;
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_DUMMY;
-  attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
   attr.use_clockid = 1;
   attr.clockid = CLOCK_MONOTONIC_RAW;
   return attr;
@@ -106,16 +92,13 @@ class SyscallProbe final : public Probe {
       options.outcome->note = "at most " + std::to_string(kMostCallsPerSecond) +
                               " calls a second are kept, the others counted as lost";
     }
-    if (!status.ok()) {
-      Close();
-      return;
-    }
+    if (!status.ok()) return;
     now_ = {.number = 0, .raw_ns = base::RawNs(), .mono_ns = base::MonotonicNs()};
     Resume();
   }
 
   void Sample(const Tick& tick) override {
-    if (rings_.empty()) return;
+    if (!events_) return;
     now_ = tick;
     Drain(drained_at_ns_);
     if (resting_since_ns_ != 0 && tick.raw_ns - second_begin_ns_ >= kSecondNs) Resume();
@@ -128,108 +111,42 @@ class SyscallProbe final : public Probe {
   // The rings have kept what was to be had.
   void Miss(const Tick&, uint64_t, uint64_t) override {}
   void Finish(const Tick& tick) override {
-    if (rings_.empty()) return;
+    if (!events_) return;
     now_ = tick;
     const uint64_t made = Counted();
-    for (const base::UniqueFd& event : events_) DisablePerfEvent(event.get());
+    events_->Disable();
     Drain(UINT64_MAX);
     LoseExits();
     if (read_format_ == 0) governed_ = true;
     Account(made);
-    Close();
+    events_.reset();
   }
 
  private:
   Status Open() {
     PROFD_ASSIGN_OR_RETURN(const uint64_t enter, TracepointNumber("raw_syscalls/sys_enter"));
     PROFD_ASSIGN_OR_RETURN(const uint64_t exit, TracepointNumber("raw_syscalls/sys_exit"));
-    const std::vector<int> cpus = OnlineCpus();
-    size_t bytes = kMostRingBytes;
-    while (bytes > kLeastRingBytes && bytes * cpus.size() > kAllRingsBytes) bytes /= 2;
-    for (const int cpu : cpus) {
-      PROFD_ASSIGN_OR_RETURN(PerfRing ring, PerfRing::Open(RingAttributes(), -1, cpu, bytes));
-      rings_.push_back(std::move(ring));
-    }
-    // Who is started by a thread that has its events gets them from it; others are found by looking again.
-    std::set<pid_t> known;
-    for (bool found = true; found;) {
-      found = false;
-      for (const pid_t tid : Threads()) {
-        if (!known.insert(tid).second) continue;
-        found = true;
-        PROFD_RETURN_IF_ERROR(CheckRoom(known.size(), cpus.size()));
-        PROFD_RETURN_IF_ERROR(Attach(tid, enter, exit, cpus));
-      }
-    }
+    // Linux before 6.0 does not say how many were lost.
+    if (!OpenPerfEvent(Attributes(exit, true, PERF_FORMAT_LOST), 0, -1).ok()) read_format_ = 0;
+    const perf_event_attr attrs[] = {Attributes(enter, false, read_format_),
+                                     Attributes(exit, true, read_format_)};
+    PROFD_ASSIGN_OR_RETURN(ThreadEvents events,
+                           ThreadEvents::Open(family_, attrs, CounterAttributes(exit), kRingBytes));
+    events_.emplace(std::move(events));
     return Status::Ok();
-  }
-
-  std::vector<pid_t> Threads() const {
-    std::vector<pid_t> tids;
-    std::error_code gone;
-    for (const auto& process : family_.members()) {
-      const std::string folder = "/proc/" + std::to_string(process->pid()) + "/task";
-      for (std::filesystem::directory_iterator entry(folder, gone), end; !gone && entry != end;
-           entry.increment(gone)) {
-        pid_t tid = 0;
-        const std::string name = entry->path().filename();
-        if (std::from_chars(name.data(), name.data() + name.size(), tid).ec == std::errc())
-          tids.push_back(tid);
-      }
-    }
-    return tids;
-  }
-
-  static Status CheckRoom(size_t threads, size_t cpus) {
-    rlimit limit{};
-    ::getrlimit(RLIMIT_NOFILE, &limit);
-    const size_t wanted = threads * (2 * cpus + 1);
-    if (wanted <= limit.rlim_cur / 2) return Status::Ok();
-    return {Code::kResourceExhausted, "it takes two events for each of " + std::to_string(threads) +
-                                          " threads or more on each of " + std::to_string(cpus) +
-                                          " CPUs, and profd may open " + std::to_string(limit.rlim_cur) +
-                                          " files: raise LimitNOFILE"};
-  }
-
-  Status Attach(pid_t tid, uint64_t enter, uint64_t exit, const std::vector<int>& cpus) {
-    auto counter = OpenPerfEvent(CounterAttributes(exit), tid, -1);
-    if (!counter.ok()) return ProcessExists(tid) ? counter.status() : Status::Ok();
-    counters_.push_back(std::move(counter).value());
-    for (size_t i = 0; i < cpus.size(); ++i) {
-      for (perf_event_attr attr : {Attributes(enter, false), Attributes(exit, true)}) {
-        attr.read_format = read_format_;
-        auto event = OpenPerfEvent(attr, tid, cpus[i]);
-        if (!event.ok() && event.status().code() == Code::kInvalidArgument && read_format_ != 0) {
-          attr.read_format = read_format_ = 0;  // Linux before 6.0
-          event = OpenPerfEvent(attr, tid, cpus[i]);
-        }
-        if (!event.ok()) return ProcessExists(tid) ? event.status() : Status::Ok();
-        PROFD_RETURN_IF_ERROR(rings_[i].Join(event->get()));
-        if (attr.task != 0) exits_.push_back(event->get());
-        events_.push_back(std::move(event).value());
-      }
-    }
-    return Status::Ok();
-  }
-
-  void Close() {
-    exits_.clear();
-    events_.clear();
-    counters_.clear();
-    rings_.clear();
   }
 
   // The budget of this second is used up.
   void Rest() {
     governed_ = true;
-    for (const base::UniqueFd& event : events_) DisablePerfEvent(event.get());
+    events_->Disable();
     resting_since_ns_ = base::RawNs();
   }
   void Resume() {
     if (std::exchange(resting_since_ns_, 0) != 0) Account(Counted());
     entered_.clear();  // what came in between is not known
     watched_from_ns_ = drained_at_ns_ = base::RawNs();
-    for (const base::UniqueFd& event : events_) EnablePerfEvent(event.get());
+    events_->Enable();
     second_begin_ns_ = watched_from_ns_;
     second_calls_ = 0;
     if (!counted_before_) counted_before_ = Counted();
@@ -248,7 +165,7 @@ class SyscallProbe final : public Probe {
   // on).
   void LoseExits() {
     uint64_t lost = 0;
-    for (const int event : exits_) {
+    for (const int event : events_->events(kExits)) {
       uint64_t value_and_lost[2] = {};
       if (::read(event, value_and_lost, sizeof value_and_lost) == sizeof value_and_lost)
         lost += value_and_lost[1];
@@ -258,18 +175,11 @@ class SyscallProbe final : public Probe {
     second_calls_ += lost - told_lost_;
     Lose(lost - std::exchange(told_lost_, lost));
   }
-  uint64_t Counted() const {
-    uint64_t sum = 0;
-    for (const base::UniqueFd& counter : counters_) {
-      uint64_t count = 0;
-      if (::read(counter.get(), &count, sizeof count) == sizeof count) sum += count;
-    }
-    return sum;
-  }
+  uint64_t Counted() const { return events_->Counted(); }
 
   void Drain(uint64_t until_ns) {
     const uint64_t begin_ns = base::RawNs();
-    for (PerfRing& ring : rings_) {
+    for (PerfRing& ring : events_->rings()) {
       ring.Drain([this](PerfRecord record) {
         const bool sample = LoadAt<perf_event_header>(record, 0).type == PERF_RECORD_SAMPLE;
         records_.Add(record, LoadAt<uint64_t>(record, sample ? kTimeAt : record.size() - 8));
@@ -365,6 +275,7 @@ class SyscallProbe final : public Probe {
     row_.append(digits, 1);
   }
 
+  static constexpr size_t kExits = 1;  // of the events' attributes
   static constexpr uint64_t kOutside = 0;
   static constexpr size_t kTidAt = 12, kTimeAt = 16, kLostAt = 16, kNameAt = 16, kChildAt = 16,
                           kParentAt = 20;
@@ -373,9 +284,7 @@ class SyscallProbe final : public Probe {
 
   Family& family_;
   RowStream& stream_;
-  std::vector<PerfRing> rings_;  // by CPU
-  std::vector<base::UniqueFd> events_, counters_;
-  std::vector<int> exits_;  // of events_
+  std::optional<ThreadEvents> events_;
   Tick now_;
   uint64_t drained_at_ns_ = 0;
   uint64_t watched_from_ns_ = 0;

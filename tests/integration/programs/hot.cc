@@ -2,6 +2,8 @@
 //   hot         main spends nine tenths of its time in PlantedHot()
 //   hot late    and at the first byte of its standard input starts a thread and a child that are busy, too
 //   hot kernel  main is busy in system calls
+//   hot sort    the C library's qsort calls PlantedCompare(), which is busy
+//   hot wait    main waits in WaitForLock() for a thread that sleeps 5 ms at a time in HoldLock()
 //   hot calls   after each byte of its standard input makes N = its second argument system calls getppid,
 //   half as many
 //               openat that fail, N getuid in a new thread, N getgid in a new child, sleeps 20 ms, and
@@ -10,6 +12,7 @@
 //   it
 //               was through, by the wall clock and by its CPU time
 //   hot mixed   the same, a round being some µs of work and a system call
+//   hot naps    the same, a round being some µs of work and a nap of 50 µs
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -22,6 +25,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <mutex>
 #include <thread>
 
 namespace {
@@ -52,6 +56,35 @@ namespace planted {
 [[gnu::noinline]] void Mixed() {
   for (int i = 0; i < 1000; ++i) Spin(3000), ::syscall(SYS_getppid);
 }
+[[gnu::noinline]] int PlantedCompare(const void* one, const void* other) {
+  Spin(2000);
+  return *static_cast<const int*>(one) - *static_cast<const int*>(other);
+}
+[[gnu::noinline]] void Sort() {
+  while (true) {
+    int numbers[64];
+    for (int i = 0; i < 64; ++i) numbers[i] = i * 37 % 64;
+    std::qsort(numbers, 64, sizeof numbers[0], PlantedCompare);
+    sink = sink + static_cast<unsigned>(numbers[0]);
+  }
+}
+std::mutex lock;
+[[gnu::noinline]] void HoldLock() {
+  const std::lock_guard held(lock);
+  const timespec pause{0, 5'000'000};
+  ::nanosleep(&pause, nullptr);
+}
+[[gnu::noinline]] void WaitForLock() {
+  const std::lock_guard held(lock);
+  sink = sink + 1;
+}
+[[gnu::noinline]] void Naps() {
+  for (int i = 0; i < 200; ++i) {
+    Spin(60'000);
+    const timespec pause{0, 50'000};
+    ::nanosleep(&pause, nullptr);
+  }
+}
 [[gnu::noinline]] void InTheKernel() {
   const int status = ::open("/proc/self/status", O_RDONLY);
   char text[4096];
@@ -66,6 +99,13 @@ double Seconds(clockid_t clock) {
   timespec now{};
   ::clock_gettime(clock, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+void Wait() {
+  std::thread([] {
+    while (true) planted::HoldLock(), Spin(300'000);
+  }).detach();
+  while (true) planted::WaitForLock(), Spin(30'000);
 }
 
 int Calls(int count) {
@@ -103,9 +143,12 @@ int main(int argc, char** argv) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const bool late = argc > 1 && std::strcmp(argv[1], "late") == 0;
   if (argc > 1 && std::strcmp(argv[1], "kernel") == 0) planted::InTheKernel();
+  if (argc > 1 && std::strcmp(argv[1], "wait") == 0) Wait();
+  if (argc > 1 && std::strcmp(argv[1], "sort") == 0) planted::Sort();
   if (argc > 2 && std::strcmp(argv[1], "calls") == 0) return Calls(std::atoi(argv[2]));
   if (argc > 2 && std::strcmp(argv[1], "count") == 0) return Count(std::atof(argv[2]), planted::PlantedHot);
   if (argc > 2 && std::strcmp(argv[1], "mixed") == 0) return Count(std::atof(argv[2]), planted::Mixed);
+  if (argc > 2 && std::strcmp(argv[1], "naps") == 0) return Count(std::atof(argv[2]), planted::Naps);
   if (late) {
     std::thread([] {
       char byte;

@@ -32,7 +32,11 @@ TEST(CpuProfile, ReadsFrames) {
   ASSERT_TRUE(address);
   EXPECT_EQ(address->what, CpuFrame::What::kAddress);
   EXPECT_EQ(address->offset, 0x7f0012345678u);
-  for (const char* text : {"", "k", "kx", "@", "@z", "3", "+1", "3+", "x+1"})
+  const auto python = ParseCpuFrame("p7");
+  ASSERT_TRUE(python);
+  EXPECT_EQ(python->what, CpuFrame::What::kPython);
+  EXPECT_EQ(python->number, 7u);
+  for (const char* text : {"", "k", "kx", "p", "p1x", "@", "@z", "3", "+1", "3+", "x+1"})
     EXPECT_FALSE(ParseCpuFrame(text)) << text;
 }
 

@@ -1,0 +1,111 @@
+#include "daemon/host/probes/profile_probe.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/host/code_map.h"
+#include "daemon/host/kernel_names.h"
+
+namespace profd::host {
+
+namespace {
+
+constexpr uint64_t kEndLimitNs = 2'000'000'000;
+
+// "3.11" of libpython3.11.so.1.0 and python3.11; "" of what is no Python.
+std::string PythonVersion(std::string_view path) {
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  if (name.starts_with("lib")) name.remove_prefix(3);
+  if (!name.starts_with("python")) return "";
+  name.remove_prefix(6);
+  return std::string(name.substr(0, name.find_first_not_of("0123456789.")));
+}
+
+std::string PythonNote(const Family& family) {
+  std::string other;
+  bool read = false;
+  for (const auto& process : family.members()) {
+    ReadCode(process->pid(), [&](const CodeMapping&, const Module& module) {
+      const std::string version = PythonVersion(module.path);
+      if (version == "3.11" || version.starts_with("3.11.")) read = true;
+      if (version.starts_with("3.") && version.find("3.11") != 0)
+        other = version.substr(0, version.find(".so"));
+    });
+  }
+  while (other.ends_with('.')) other.pop_back();
+  if (!other.empty()) return "native frames only of Python " + other + ", perf maps";
+  return read ? "Python functions, perf maps" : "native frames and perf maps";
+}
+
+// Takes off the lines that were taken; false: not all were.
+template <typename Take>
+bool EachLine(std::string& lines, Take take) {
+  size_t taken = 0;
+  while (taken < lines.size()) {
+    const size_t end = lines.find('\n', taken) + 1;
+    if (!take(std::string_view(lines).substr(taken, end - taken))) break;
+    taken = end;
+  }
+  lines.erase(0, taken);
+  return lines.empty();
+}
+
+}  // namespace
+
+std::string FramesNote(const Family& family) {
+  return "call chains by call frames, else frame pointers; " + PythonNote(family) +
+         (KernelNames::Readable() ? "" : "; no names of kernel functions");
+}
+
+ProfileProbe::ProfileProbe(const ProbeOptions& options, const ProbeContext& context, std::string_view file,
+                           std::string_view names_file, const Start& start)
+    : family_(*context.family),
+      samples_(context.output.AddStream("profd", std::string(file), options.stats)),
+      names_(context.output.AddStream("profd", std::string(names_file), options.stats)) {
+  auto thread = start(Members());
+  if (options.outcome) options.outcome->status = thread.status();
+  if (thread.ok()) thread_.emplace(std::move(thread).value());
+}
+
+void ProfileProbe::Sample(const Tick& tick) {
+  if (!thread_) return;
+  // Who was born while the events were opened.
+  if (std::exchange(first_, false)) thread_->TakeIn(Members());
+  Write(tick);
+}
+
+void ProfileProbe::Finish(const Tick& tick) {
+  if (!thread_) return;
+  if (first_) thread_->TakeIn(Members());
+  const bool ended = thread_->Finish(kEndLimitNs);
+  Write(tick);
+  // Something of a process's could not be read for seconds: nobody knows how much there was to come.
+  if (!ended) samples_.Lose(format::Loss::Where::kSampler, written_at_ns_, tick.raw_ns, 1);
+  do {  // for which there was no room
+    const auto left = static_cast<uint64_t>(std::ranges::count(lines_.samples, '\n')) + lines_.lost;
+    if (left > 0)
+      samples_.Lose(format::Loss::Where::kPool, tick.raw_ns, tick.raw_ns, left, lines_.samples.size());
+  } while (thread_->Next(lines_));
+  thread_.reset();
+}
+
+std::vector<NamedPid> ProfileProbe::Members() const {
+  std::vector<NamedPid> members;
+  for (const auto& process : family_.members()) members.emplace_back(process->pid(), process->comm());
+  return members;
+}
+
+// Names first. What finds no room waits, and what comes after it.
+void ProfileProbe::Write(const Tick& tick) {
+  do {
+    if (lines_.lost > 0) {
+      samples_.Lose(format::Loss::Where::kSampler, lines_.lost_from_ns, lines_.lost_to_ns, lines_.lost);
+      lines_.lost = 0;
+    }
+    if (!EachLine(lines_.names, [&](std::string_view line) { return names_.Append(tick, line, 0); })) return;
+    EachLine(lines_.samples, [&](std::string_view line) { return samples_.Append(tick, line), true; });
+  } while (thread_->Next(lines_));
+  written_at_ns_ = tick.raw_ns;
+}
+
+}  // namespace profd::host

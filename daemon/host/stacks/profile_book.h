@@ -1,0 +1,126 @@
+// What the records of a profile say, as the lines of its two files (docs/formats.md).
+#pragma once
+
+#include <linux/perf_event.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "daemon/host/code_map.h"
+#include "daemon/host/kernel_names.h"
+#include "daemon/host/perf_records.h"
+#include "daemon/host/stacks/frame_table.h"
+#include "daemon/host/stacks/python_stacks.h"
+#include "daemon/host/stacks/unwinder.h"
+
+namespace profd::host {
+
+// Whole lines of both files. What the samples say stands in the names before it.
+struct ProfileLines {
+  std::string names, samples;
+  uint64_t lost = 0, lost_from_ns = 0, lost_to_ns = 0;  // samples, CLOCK_MONOTONIC_RAW
+
+  bool empty() const { return names.empty() && samples.empty() && lost == 0; }
+};
+
+// **Thread:** one that may wait: it looks into the memory of the processes. **Owns:** what is known of them.
+class ProfileBook {
+ public:
+  enum class What : uint8_t {
+    kOnCpu,   // samples of what runs
+    kOffCpu,  // switches from one thread to another: of a thread that waits, where and how long
+  };
+  explicit ProfileBook(What what) : what_(what) {}
+
+  // Of the members: their code is read, and names are written. Those that are known already are left.
+  void TakeIn(pid_t pid, std::string_view name);
+  // Whether a sample of this process can be of interest.
+  bool Ignores(pid_t pid) const { return strangers_.contains(pid); }
+  // A process of this number was born or has ended.
+  void Reconsider(pid_t pid) { strangers_.erase(pid); }
+  // In the order of their times; `kernel` is always the same.
+  void Take(PerfRecord record, const KernelNames& kernel);
+  // Threads that wait, do so until now …
+  void EndWaits(uint64_t now_ns, const KernelNames& kernel);
+  // … or nobody knows.
+  void ForgetWaits() { waits_.clear(); }
+  uint64_t switches() const { return switches_; }
+  // By frame pointers only, and no Python, for the time being: nothing is read.
+  void Spare(bool spare) { spare_ = spare; }
+  uint64_t samples() const { return samples_; }
+  uint64_t spared() const { return spared_; }  // of them
+  bool has_python() const { return pythons_ > 0; }
+  // Their memory is opened again when it is needed.
+  void CloseMemories();
+
+  ProfileLines lines;
+
+ private:
+  struct Image {
+    ElfImage elf;
+    uint64_t bias = 0;
+  };
+  struct Member {
+    std::string name;
+    CodeMap code;
+    std::unordered_set<pid_t> named;  // threads
+    ProcessMemory memory;
+    std::map<uint32_t, std::optional<Image>> images;  // by module
+    std::optional<PythonStacks> python;
+    bool looked_for_python = false;
+  };
+  struct Sample;
+
+  Member& NewMember(pid_t pid, std::string_view name);
+  void TakeFork(pid_t child, pid_t parent);
+  void TakeMapping(PerfRecord record, Member& member);
+  void Map(Member& member, CodeMapping mapping, Module module);
+  void TakeSwitch(PerfRecord record, const KernelNames& kernel);
+  void TakeWait(const std::vector<std::byte>& record, uint64_t end_ns, const KernelNames& kernel);
+  // It stands for `period`.
+  void TakeSample(PerfRecord record, const KernelNames& kernel, pid_t pid, pid_t tid, Member& member,
+                  uint64_t period);
+  void UserFrames(const Sample& sample, pid_t pid, Member& member);
+  bool Unwound(const Sample& sample, pid_t pid, Member& member);
+  CodeAt Code(uint64_t address, pid_t pid, Member& member);
+  const Image* ImageOf(const CodeMapping& mapping, pid_t pid, Member& member);
+  void FindPython(pid_t pid, Member& member);
+
+  void KernelFrame(uint64_t address, const KernelNames& kernel);
+  void UserFrame(const CodeMapping* mapping, uint64_t address);
+  void PythonFrame(uint32_t number);
+  void NextFrame();
+  uint32_t PythonNumber(const PythonFunction& function);
+  uint32_t StackNumber(pid_t pid);
+
+  void Name(const char* what, pid_t pid, pid_t tid, std::string_view name);
+
+  const What what_;
+  std::unordered_map<pid_t, Member> members_;
+  std::unordered_set<pid_t> strangers_;
+  std::map<Module, uint32_t> modules_;
+  std::vector<bool> python_modules_;                 // by number: whether its name says so
+  std::unordered_map<uint32_t, FrameTable> tables_;  // by module
+  size_t table_bytes_ = 0;
+  std::unordered_map<std::string_view, uint32_t> functions_;  // of the kernel, whose names stay
+  std::unordered_map<std::string, uint32_t> python_functions_;
+  std::unordered_map<uint64_t, uint32_t> stacks_;            // by a hash of pid and frames
+  std::unordered_map<pid_t, std::vector<std::byte>> waits_;  // by thread: its sample, when it stopped
+  uint64_t switches_ = 0;
+  bool spare_ = false;
+  uint64_t samples_ = 0, spared_ = 0;
+  size_t pythons_ = 0;
+  std::string frames_;
+  size_t innermost_ = 0;  // bytes of the first frame
+  NativeStack native_;
+};
+
+}  // namespace profd::host

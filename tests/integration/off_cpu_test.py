@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""host-off-cpu: where the threads of a process wait and how long, against what they are known to do."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import harness
+import prof_reader
+from profile_test import HOT, SHIPPED, Stacks
+
+KIND = "host-off-cpu"
+PLENTY = 200  # waits
+
+
+class OffCpuTest(harness.ProfdTest):
+    def setUp(self):
+        self.daemon = self.profd()
+        self.out = pathlib.Path(tempfile.mkdtemp(prefix="profd-test-"))
+        self.addCleanup(shutil.rmtree, self.out)
+
+    def hot(self, mode, program=SHIPPED):
+        process = subprocess.Popen([str(program), mode], stdin=subprocess.PIPE)
+        self.ends_with_the_test(process)
+        return process
+
+    def begin(self, pid):
+        result = self.daemon.ctl("start", "--pid", pid, "--collect", KIND, "--json")
+        if "the kernel refuses" in result.err or "has no perf events" in result.err:
+            self.skipTest(result.err)
+        self.assertEqual(result.code, harness.OK, result)
+        kind = self.kind(result.json, KIND, f"pid:{pid}")
+        self.assertEqual(kind["verdict"], "started", kind)
+        self.assertRegex(kind["reason"], "^waits of 50 us and more; .*frame pointers")
+        return result.json["session"]
+
+    def end(self, session, records=PLENTY):
+        harness.wait_until(lambda: self.daemon.status(session)["kinds"][0]["records"] >= records, "waits")
+        ended = self.daemon.end(session)
+        self.assertEqual(self.daemon.ctl("verify", ended["directory"]).code, harness.OK)
+        self.assertEqual(prof_reader.check(ended["directory"]), [])
+        return ended
+
+    def waits(self, ended):
+        """[(begin ns, pid, tid, ns, stack)]"""
+        found = []
+        for path in sorted(pathlib.Path(ended["directory"]).glob("profd/off-cpu.data.slice_*[0-9]")):
+            for line in path.read_text().splitlines():
+                begin, pid, tid, _, length, stack = map(int, line.split())
+                found.append((begin, pid, tid, length, stack))
+        self.assertEqual(len(found), ended["kinds"][0]["records"])
+        return found
+
+    def export(self, ended, formats):
+        result = self.daemon.ctl("export", ended["directory"], "--format", formats, "--out", self.out)
+        self.assertEqual(result.code, harness.OK, result)
+
+    def one(self, pattern):
+        (path,) = self.out.rglob(pattern)
+        return path
+
+    def test_a_lock_and_a_sleep(self):
+        target = self.hot("wait")
+        other = self.hot("wait")  # waits beside it, and nobody's business
+        ended = self.end(self.begin(target.pid))
+        waits = self.waits(ended)
+        self.assertEqual({pid for _, pid, *_ in waits}, {target.pid})
+        self.assertNotIn(other.pid, {tid for _, _, tid, *_ in waits})
+        self.assertEqual(len({tid for _, _, tid, *_ in waits}), 2)
+        self.assertGreaterEqual(min(length for *_, length, _ in waits), 50_000)
+        # A thread waits for one thing at a time.
+        for thread in {tid for _, _, tid, *_ in waits}:
+            ends = 0
+            for begin, _, _, length, _ in sorted(wait for wait in waits if wait[2] == thread):
+                self.assertGreaterEqual(begin, ends)
+                ends = begin + length
+
+        self.export(ended, "collapsed,pprof,chrome,db")
+        self.assertEqual(list(self.out.rglob("cpu_profile_*")), [])
+        self.assertGreater(self.one("off_cpu_*.pb.gz").stat().st_size, 0)
+        stacks = Stacks(self.one("off_cpu_*.collapsed").read_text())  # of microseconds
+        total_us = sum(length for *_, length, _ in waits) / 1000
+        self.assertLess(abs(stacks.total - total_us), 0.01 * total_us)
+        # The call chains, without frame pointers, from the process's begin to the kernel.
+        self.assertGreaterEqual(stacks.chain("hot_shipped", "main", "planted::WaitForLock()") +
+                                stacks.chain("hot_shipped", "planted::HoldLock()"), 0.95, stacks.counts)
+        self.assertTrue(stacks.has("planted::WaitForLock()", "futex"), stacks.counts)
+        self.assertTrue(stacks.has("planted::HoldLock()", "nanosleep"), stacks.counts)
+
+        shown = [event for event in json.loads(self.one("msprof_*.json").read_text())
+                 if event.get("name", "").startswith("waits in ")]
+        self.assertEqual(len(shown), len(waits))
+
+    def test_a_sleep_is_as_long_as_it_was(self):
+        target = self.hot("wait", program=HOT)
+        ended = self.end(self.begin(target.pid))
+        (sleeper,) = {int(task) for task in os.listdir(f"/proc/{target.pid}/task")} - {target.pid}
+        lengths = sorted(length for _, _, tid, length, _ in self.waits(ended) if tid == sleeper)
+        # Now and then the lock is what it waits for; else it sleeps for 5 ms, and no less.
+        slept = [length for length in lengths if length >= 5_000_000]
+        self.assertGreaterEqual(len(slept), 0.5 * len(lengths), lengths)
+        self.assertLess(slept[len(slept) // 4], 15_000_000)
+
+    def test_threads_and_children_are_followed(self):
+        target = subprocess.Popen(["/bin/sh", "-c", f"read go; {SHIPPED} wait & wait"], stdin=subprocess.PIPE)
+        self.ends_with_the_test(target)
+        session = self.begin(target.pid)
+        target.stdin.write(b"\n")
+        target.stdin.flush()
+        ended = self.end(session)
+        self.export(ended, "collapsed")
+        stacks = Stacks(self.one("off_cpu_*.collapsed").read_text())
+        self.assertTrue(stacks.has("hot_shipped", "planted::WaitForLock()"), stacks.counts)
+        self.assertTrue(stacks.has("hot_shipped", "planted::HoldLock()"), stacks.counts)
+        # The shell has waited for its child all the time, and does still.
+        self.assertGreater(stacks.of("sh"), 0)
+
+    def test_more_than_it_looks_at_is_counted(self):
+        target = subprocess.Popen(["/bin/sh", "-c", "taskset -c 0 dd if=/dev/zero bs=1 status=none | "
+                                   "taskset -c 0 dd of=/dev/null bs=1 status=none"], start_new_session=True)
+        self.ends_with_the_test(target)
+        self.addCleanup(os.killpg, target.pid, signal.SIGKILL)
+        session = self.begin(target.pid)
+        harness.wait_until(lambda: self.daemon.status(session)["kinds"][0]["lost"] > 10_000, "a rest")
+        ended = self.daemon.end(session)
+        self.assertEqual(ended["state"], "sealed")
+        self.assertGreater(sum(loss["records"] for stream in json.loads(
+            (pathlib.Path(ended["directory"]) / "profd/manifest.json").read_text())["streams"]
+            for loss in stream.get("losses", [])), 10_000)
+        self.assertEqual(self.daemon.ctl("verify", ended["directory"]).code, harness.OK)
+
+
+if __name__ == "__main__":
+    unittest.main()
