@@ -288,6 +288,29 @@ base::Result<v1::StepSchedule> ParseSteps(std::string_view text) {
   return steps;
 }
 
+base::Result<v1::DomainFilter> ParseDomains(std::string_view only, std::string_view exclude) {
+  constexpr size_t kMaxNames = 32;
+  constexpr size_t kMaxBytes = 127;
+  constexpr char kOnly[] = "--agent-domains", kExclude[] = "--agent-domains-exclude";
+  if (!only.empty() && !exclude.empty()) {
+    return Status(base::Code::kInvalidArgument,
+                  std::string(kOnly) + " and " + kExclude + ": give one of them");
+  }
+  v1::DomainFilter filter;
+  filter.set_exclude(!exclude.empty());
+  const std::string_view text = only.empty() ? exclude : only;
+  if (text.empty()) return filter;
+  const char* const option = only.empty() ? kExclude : kOnly;
+  for (const std::string_view name : Split(text, ',')) {
+    if (name.empty() || name.size() > kMaxBytes || !IsPlainText(name)) {
+      return Usage(option, text, "expected names of domains with commas between, of at most 127 bytes each");
+    }
+    filter.add_names(std::string(name));
+  }
+  if (static_cast<size_t>(filter.names_size()) > kMaxNames) return Usage(option, text, "more than 32 names");
+  return filter;
+}
+
 Status CheckName(std::string_view option, std::string_view text) {
   if (text.size() > 128) return Usage(option, text, "longer than 128 bytes");
   if (!IsPlainText(text)) return Usage(option, text, "must be UTF-8 text without control characters");

@@ -135,6 +135,11 @@ void Describe(CLI::App* app, CommandLine* line) {
                     "agents record these steps only: skip_first=N,wait=N,warmup=N,active=N,repeat=N");
   start->add_option("--step", options.step,
                     "agents begin with the step of this number, by the training loop's own count");
+  start->add_option(
+      "--agent-domains", options.domains,
+      "agents record marks and ranges of these domains only: NAME,… (default: those without a domain)");
+  start->add_option("--agent-domains-exclude", options.domains_exclude,
+                    "agents leave out marks and ranges of these domains");
   start->add_flag("--flight-recorder", options.flight_recorder,
                   "agents keep the newest records in memory; profctl snapshot writes them out");
   start->add_option("--devices", options.devices, "all, or numbers: 0,1");

@@ -19,6 +19,7 @@
 #include "client/verify_stream.h"
 #include "format/manifest.h"
 #include "format/prof_dir.h"
+#include "format/side_facts.h"
 
 namespace profd::client {
 
@@ -46,7 +47,7 @@ class Verifier {
     if (sides.empty()) return false;
     if (names.contains("profd")) ReadManifest();
     for (const std::string& side : sides) Side(side);
-    if (names.contains("profd")) Data("profd", OpenDir(dir_, "profd"), UINT32_MAX);
+    if (names.contains("profd")) Data("profd", OpenDir(dir_, "profd"), {});
     if (manifest_) {
       for (const std::string& what : CheckCounts(*manifest_, found_)) Complain("profd/manifest.json", what);
       for (const std::string& what : CheckClocks(manifest_->clocks)) Complain("profd/manifest.json", what);
@@ -105,7 +106,7 @@ class Verifier {
                                        "host_start.log" + tag};
     if (device) wanted.push_back("dev_start.log" + tag);
     if (sealed() || !manifest_) wanted.push_back("end_info" + tag);
-    uint32_t chip = UINT32_MAX;
+    StreamVerifier::Records records;
     for (const std::string& name : wanted) {
       const std::string path = side + "/" + name;
       if (!names.contains(name)) {
@@ -115,7 +116,8 @@ class Verifier {
       const auto text = ReadSmall(folder.get(), name, path);
       if (!text) continue;
       for (const std::string& what : CheckControlFile(name, *text, device)) Complain(path, what);
-      if (name.starts_with("info.json")) chip = format::ChipOf(*text).value_or(UINT32_MAX);
+      if (name.starts_with("info.json")) records.chip = format::ChipOf(*text).value_or(UINT32_MAX);
+      if (name == "sample.json") records.cores_by_task = format::CoresByTask(*text);
     }
     for (const std::string& name : names) {
       if (name.starts_with(".")) Complain(side + "/" + name, "was left over by a write that did not end");
@@ -124,7 +126,7 @@ class Verifier {
     }
     const UniqueFd data = OpenDir(folder.get(), "data");
     if (!data) return Complain(side + "/data", "is no directory");
-    Data(side, UniqueFd(::dup(data.get())), chip);
+    Data(side, UniqueFd(::dup(data.get())), records);
   }
 
   // The `.done` of a file says its size.
@@ -148,7 +150,7 @@ class Verifier {
     }
   }
 
-  void Data(const std::string& side, UniqueFd data, uint32_t chip) {
+  void Data(const std::string& side, UniqueFd data, const StreamVerifier::Records& records) {
     if (!data) return Complain(side, "is no directory");
     const std::string folder = side == "profd" ? "profd/" : side + "/data/";
     const std::set<std::string> names = Names(data.get());
@@ -167,7 +169,7 @@ class Verifier {
     }
     std::deque<StreamVerifier> verifiers;
     for (const auto& [file, numbers] : SlicesByStream(names)) {
-      verifiers.emplace_back(StreamVerifier::Where{side, folder, data.get()}, file, numbers, chip,
+      verifiers.emplace_back(StreamVerifier::Where{side, folder, data.get()}, file, numbers, records,
                              report_.by_profd);
     }
     RunAll(verifiers);

@@ -28,14 +28,14 @@ std::string KindOf(const std::string& side, const std::string& file) {
 
 }  // namespace
 
-StreamVerifier::StreamVerifier(Where where, const std::string& file, std::set<uint64_t> slices, uint32_t chip,
-                               bool by_profd)
+StreamVerifier::StreamVerifier(Where where, const std::string& file, std::set<uint64_t> slices,
+                               const Records& records, bool by_profd)
     : where_(std::move(where)),
       file_(file),
       numbers_(std::move(slices)),
       by_profd_(by_profd),
       kind_(KindOf(where_.side, file)),
-      shape_(format::ShapeOf(where_.side, kind_, chip)),
+      shape_(format::ShapeOf(where_.side, kind_, records.chip, records.cores_by_task)),
       check_(shape_, *numbers_.begin() == 0) {}
 
 void StreamVerifier::Complain(const std::string& file, const std::string& what,

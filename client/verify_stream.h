@@ -22,8 +22,14 @@ class StreamVerifier {
     int data;            // open directory, the caller's
   };
 
+  // What says how they lie.
+  struct Records {
+    uint32_t chip = UINT32_MAX;
+    bool cores_by_task = false;
+  };
+
   // `slices`: not empty. The vendor's collector cuts slices inside records, profd never does.
-  StreamVerifier(Where where, const std::string& file, std::set<uint64_t> slices, uint32_t chip,
+  StreamVerifier(Where where, const std::string& file, std::set<uint64_t> slices, const Records& records,
                  bool by_profd);
 
   void Run();

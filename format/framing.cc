@@ -177,6 +177,12 @@ bool IsL2Cache(const std::byte* bytes) {
              AreCounts(bytes + kEvents, std::size(L2CacheRecord{}.event)));
 }
 
+bool IsAicoreTask(const std::byte* bytes) {
+  return All(Load<uint64_t>(bytes + offsetof(AicoreTaskRecord, cycles)) < kMostCount,
+             Load<uint32_t>(bytes + offsetof(AicoreTaskRecord, stream)) <= UINT16_MAX,
+             AreCounts(bytes + offsetof(AicoreTaskRecord, event), std::size(AicoreTaskRecord{}.event)));
+}
+
 template <typename Record>
 bool IsSocPmu(const std::byte* bytes) {
   const auto type = Load<uint16_t>(bytes + offsetof(Record, data_type));
@@ -330,7 +336,7 @@ constexpr Entry kTable[] = {
     Sized<IsTsCpu>(kSmallTsCpu, "tscpu.data", 184, kDeviceTicks, 96),
     Fixed<TsCpuRecord, IsTsCpu>(kAll & ~kSmallTsCpu, "tscpu.data", kDeviceTicks, offsetof(TsCpuRecord, ticks),
                                 Combine::kNone, 0),
-    // Sample based; the task based records of the same names are 128 bytes.
+    // Sample based; by task see kTaskTable.
     Fixed<CoreSampleRecord, kIsCoreSample>(kAll, "aicore.data", kDeviceNs,
                                            offsetof(CoreSampleRecord, time_ns), kSum, 0),
     Fixed<CoreSampleRecord, kIsCoreSample>(kAll, "aiVectorCore.data", kDeviceNs,
@@ -358,6 +364,14 @@ constexpr Entry kTable[] = {
     Opaque("SystemCpuUsage.data"),
     Opaque("Memory.data"),
     Opaque("CpuUsage.data"),
+};
+
+// … by task.
+constexpr Entry kTaskTable[] = {
+    Sized<IsStars>(kAll, "ffts_profile.data", sizeof(FftsTaskRecord), kDeviceTicks,
+                   offsetof(FftsTaskRecord, end_ticks)),
+    Sized<IsAicoreTask>(kAll, "aicore.data", sizeof(AicoreTaskRecord), kNone, 0),
+    Sized<IsAicoreTask>(kAll, "aiVectorCore.data", sizeof(AicoreTaskRecord), kNone, 0),
 };
 
 // Files whose names carry a number: "4711-CpuUsage.data", and of instruction profiling "instr.group_3_aic"
@@ -454,7 +468,10 @@ class LineWalk {
 
 }  // namespace
 
-const StreamFormat* FindStreamFormat(std::string_view file, uint32_t chip) {
+const StreamFormat* FindStreamFormat(std::string_view file, uint32_t chip, bool by_task) {
+  for (const Entry& entry : kTaskTable) {
+    if (by_task && entry.format.file == file) return &entry.format;
+  }
   if (file.starts_with(kInstr)) return &InstrFormat(file);
   const std::string_view name = WithoutPid(file);
   // A chip nobody has described yet gets the common layouts.

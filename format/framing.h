@@ -64,7 +64,8 @@ bool PlausibleLine(const StreamFormat& format, std::string_view line);
 // Names of columns: every word begins with a letter. A row that is damaged at its begin is none.
 bool IsHeaderLine(std::string_view line);
 
-// nullptr for a file kind this build does not know. `chip` is the vendor's chip number.
-const StreamFormat* FindStreamFormat(std::string_view file, uint32_t chip);
+// nullptr for a file kind this build does not know. `chip` is the vendor's chip number. Counters of cores are
+// in files of the same names whether they were sampled or read out `by_task`.
+const StreamFormat* FindStreamFormat(std::string_view file, uint32_t chip, bool by_task = false);
 
 }  // namespace profd::format

@@ -65,6 +65,9 @@ struct Target {
 std::string InfoJson(const HostFacts& host, const DeviceInfo* device, uint32_t platform_chip,
                      uint32_t api_version, const Target& target);
 
+// How the counters of cores were read, as sample.json says it.
+inline constexpr char kSampleBased[] = "sample-based", kTaskBased[] = "task-based";
+
 // sample.json: the vendor's keys with its defaults; the values below are what was really taken.
 struct SampleSettings {
   std::string result_dir;

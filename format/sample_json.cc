@@ -95,6 +95,8 @@ constexpr KindKeys kDeviceKinds[] = {
     {"tscpu", "tsCpuProfiling", "", 1, kCpu},
     {"aicore", "ai_core_profiling", "aicore_sampling_interval", 1, kNoGroup},
     {"aivector", "aiv_profiling", "aiv_sampling_interval", 1, kNoGroup},
+    {"aicore-task", "ai_core_profiling", "", 1, kNoGroup},
+    {"aivector-task", "aiv_profiling", "", 1, kNoGroup},
     {"instr", "instrProfiling", "", 1, kNoGroup},
     {"soc-pmu", "l2CacheTaskProfiling", "", 1, kNoGroup},
     {"l2", "l2CacheTaskProfiling", "", 1, kNoGroup},
@@ -157,13 +159,14 @@ void SetDeviceKinds(const SampleSettings& settings, ordered_json& json) {
   if (Taken(settings, "instr")) json["instrProfilingFreq"] = settings.instr_cycles;
   json["npuEvents"] = settings.npu_events;
   json["l2CacheTaskProfilingEvents"] = settings.l2_events;
-  if (Taken(settings, "aicore")) {
-    json["ai_core_profiling_mode"] = "sample-based";
+  const bool ai_core_tasks = Taken(settings, "aicore-task"), vector_tasks = Taken(settings, "aivector-task");
+  if (ai_core_tasks || Taken(settings, "aicore")) {
+    json["ai_core_profiling_mode"] = ai_core_tasks ? kTaskBased : kSampleBased;
     json["ai_core_profiling_events"] = settings.aicore_events;
     json["ai_core_metrics"] = settings.aicore_metrics;
   }
-  if (Taken(settings, "aivector")) {
-    json["aiv_profiling_mode"] = "sample-based";
+  if (vector_tasks || Taken(settings, "aivector")) {
+    json["aiv_profiling_mode"] = vector_tasks ? kTaskBased : kSampleBased;
     json["aiv_profiling_events"] = settings.aiv_events;
     json["aiv_metrics"] = settings.aiv_metrics;
   }

@@ -161,8 +161,11 @@ Status ParseSampleJson(std::string_view text, SideFacts& facts) {
   }
   facts.llc_mode = Text(sample, "llc_profiling");
   facts.qos_events = Items(sample, "qosEvents");
-  facts.cores_sampled = Text(sample, "ai_core_profiling_mode") == "sample-based" ||
-                        Text(sample, "aiv_profiling_mode") == "sample-based";
+  facts.cores_sampled = Text(sample, "ai_core_profiling_mode") == kSampleBased ||
+                        Text(sample, "aiv_profiling_mode") == kSampleBased;
+  const auto by_task = [&sample](const char* key) { return Text(sample, key) == kTaskBased; };
+  facts.cores_by_task =
+      !facts.cores_sampled && (by_task("ai_core_profiling_mode") || by_task("aiv_profiling_mode"));
   facts.aic_events = Integers<uint32_t>(sample, "ai_core_profiling_events");
   facts.aiv_events = Integers<uint32_t>(sample, "aiv_profiling_events");
   facts.ts_cpu_events = Integers<uint32_t>(sample, "ts_cpu_profiling_events");
@@ -180,6 +183,11 @@ Status ParseSampleJson(std::string_view text, SideFacts& facts) {
   facts.prof_level = Text(sample, Find(sample, "profLevel") != nullptr ? "profLevel" : "prof_level");
   facts.job_id = Text(sample, "job_id");
   return Status::Ok();
+}
+
+bool CoresByTask(std::string_view sample_json) {
+  SideFacts facts;
+  return ParseSampleJson(sample_json, facts).ok() && facts.cores_by_task;
 }
 
 }  // namespace profd::format

@@ -37,7 +37,9 @@ struct SideFacts {
   std::vector<std::string> hbm_events = {"read", "write"};
   std::string llc_mode;  // read | write | capacity | bandwidth | ""
   std::vector<std::string> qos_events;
-  bool cores_sampled = false;  // ai_core_profiling_mode or aiv_profiling_mode is "sample-based"
+  // Of ai_core_profiling_mode and aiv_profiling_mode one is "sample-based", or none of them and one is
+  // "task-based".
+  bool cores_sampled = false, cores_by_task = false;
   std::vector<uint32_t> aic_events, aiv_events, ts_cpu_events, ctrl_cpu_events;
   std::vector<uint32_t> l2_events;                           // of l2_cache.data, in the order of its counters
   std::vector<uint32_t> ha_events, smmu_events, noc_events;  // of socpmu.data, by unit
@@ -57,5 +59,7 @@ struct SideFacts {
 // Only the first line counts, as for the vendor's reader. Fields of a wrong type keep their default.
 base::Status ParseInfoJson(std::string_view text, SideFacts& facts);
 base::Status ParseSampleJson(std::string_view text, SideFacts& facts);
+// SideFacts::cores_by_task, of a sample.json.
+bool CoresByTask(std::string_view sample_json);
 
 }  // namespace profd::format

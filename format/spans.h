@@ -66,11 +66,24 @@ struct TaskDetail {
   uint32_t context = kNoId;  // sub task
   uint32_t model = kNoId;
   uint32_t block_num = 0, mix_block_num = 0;
-  bool has_op = false;     // a node_basic_info or a track named an operator: it's a compute task
-  TextId kernel_name = 0;  // Span::name is the operator's, or the kernel's, or the task type
+  uint32_t counters = kNoId;  // index in SpanBatch::counters
+  bool has_op = false;        // a node_basic_info or a track named an operator: it's a compute task
+  TextId kernel_name = 0;     // Span::name is the operator's, or the kernel's, or the task type
   TextId op_name = 0, op_type = 0, op_state = 0, op_task_type = 0, hf32 = 0;
   TextId input_shapes = 0, input_types = 0, input_formats = 0;
   TextId output_shapes = 0, output_types = 0, output_formats = 0;
+};
+
+// What the counters of AI cores [0] and vector cores [1] counted during a task; the events are those of
+// sample.json, in its order.
+struct TaskCounters {
+  static constexpr size_t kEvents = 10;
+  struct Core {
+    bool counted = false;
+    uint64_t cycles = 0;
+    uint64_t event[kEvents] = {};
+  };
+  Core core[2];
 };
 
 enum class ArgType : uint8_t { kU64, kI64, kF64, kText };
@@ -87,6 +100,7 @@ struct SpanBatch {
   std::vector<Span> spans;
   std::vector<TaskDetail> tasks;
   std::vector<SpanArg> args;
+  std::vector<TaskCounters> counters;
 
   std::span<const SpanArg> ArgsOf(const Span& span) const {
     return std::span(args).subspan(span.first_arg, span.arg_count);
@@ -94,7 +108,10 @@ struct SpanBatch {
   const TaskDetail* DetailOf(const Span& span) const {
     return span.detail < tasks.size() ? &tasks[span.detail] : nullptr;
   }
-  void Clear() { spans.clear(), tasks.clear(), args.clear(); }
+  const TaskCounters* CountersOf(const TaskDetail& detail) const {
+    return detail.counters < counters.size() ? &counters[detail.counters] : nullptr;
+  }
+  void Clear() { spans.clear(), tasks.clear(), args.clear(), counters.clear(); }
 };
 
 // Who is behind a pid of spans, where that is known; comes before the spans.

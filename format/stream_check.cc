@@ -65,15 +65,14 @@ std::optional<int> DeviceOfFolder(std::string_view folder) {
   return parsed && parsed->device >= 0 ? std::optional(parsed->device) : std::nullopt;
 }
 
-FileShape ShapeOf(std::string_view folder, std::string_view file, uint32_t chip) {
+FileShape ShapeOf(std::string_view folder, std::string_view file, uint32_t chip, bool cores_by_task) {
   FileShape shape;
   if (folder == "profd") {
     if (file.ends_with(".lanes")) shape.what = What::kLanes;
     if (file.ends_with(".names")) shape.what = What::kNames;
     // Of the host, without a place at the vendor's.
-    if (file.ends_with("-Disk.data") || file == kCpuProfileFile || file == kCpuProfileNamesFile)
-      shape.what = What::kText;
-    shape.counted = file != kCpuProfileNamesFile;
+    if (file.ends_with("-Disk.data") || IsProfileFile(file)) shape.what = What::kText;
+    shape.counted = file != kCpuProfileNamesFile && file != kOffCpuNamesFile;
     return shape;
   }
   if (folder == "host") {
@@ -90,7 +89,7 @@ FileShape ShapeOf(std::string_view folder, std::string_view file, uint32_t chip)
     shape.counted = file != "host_disk.data";  // a late row is written twice
     return shape;
   }
-  shape.format = FindStreamFormat(file, chip);
+  shape.format = FindStreamFormat(file, chip, cores_by_task);
   if (shape.format == nullptr) return shape;
   if (shape.format->framing == Framing::kFixed) shape.what = What::kFixed;
   if (shape.format->framing == Framing::kLines) shape.what = What::kText;

@@ -32,8 +32,9 @@ struct FileShape {
 };
 // The number of "device_<N>".
 std::optional<int> DeviceOfFolder(std::string_view folder);
-// `folder` is "host", "device_<N>" or "profd"; `file` is without device and slice.
-FileShape ShapeOf(std::string_view folder, std::string_view file, uint32_t chip);
+// `folder` is "host", "device_<N>" or "profd"; `file` is without device and slice; `cores_by_task` as
+// CoresByTask() says of the folder's sample.json.
+FileShape ShapeOf(std::string_view folder, std::string_view file, uint32_t chip, bool cores_by_task = false);
 
 // How many of the first `records` of a kFixed kind can be records: plausible, and with a stamp. One without
 // is good where a stream may begin at 0 (`needs_stamp` false) and the record is more than zeros.

@@ -205,20 +205,33 @@ void Add(Wish wish, std::vector<Wish>* kinds) {
   same->hz = std::max(same->hz, wish.hz);
 }
 
+// "blocks" of "all:blocks on:few-blocks" for "all"; "" for what is not in the list.
+std::string_view WordBehind(std::string_view pairs, std::string_view word) {
+  std::string_view behind;
+  ForEachWord(pairs, [&](std::string_view pair) {
+    const size_t colon = pair.find(':');
+    if (pair.substr(0, colon) == word) behind = pair.substr(colon + 1);
+  });
+  return behind;
+}
+
 bool IsServed(const Option& option, std::string_view value) {
   return option.served.empty() || HasWord(option.served, value);
 }
 
 // Of several that say it, what the last of the table says: it is the closer one.
 std::string ModeOf(std::string_view kind, const Given& given) {
-  std::string mode;
+  std::string mode, parts;
   for (const Option& option : Table()) {
-    if (option.becomes != Becomes::kMode || !Has(option.what, kind)) continue;
     const auto found = given.find(option.name);
-    if (found == given.end() || !IsServed(option, found->second)) continue;
-    mode = std::string(option.before) + found->second;
+    if (found == given.end() || !Has(option.what, kind) || !IsServed(option, found->second)) continue;
+    if (option.becomes == Becomes::kMode) mode = std::string(option.before) + found->second;
+    if (option.becomes != Becomes::kModePart) continue;
+    const std::string_view part = WordBehind(option.before, found->second);
+    // As the chips' modes have them: the later option of the table in front.
+    if (!part.empty()) parts = std::string(part) + (parts.empty() ? "" : "+") + parts;
   }
-  return mode;
+  return mode.empty() ? parts : mode;
 }
 
 void AddWordKinds(const Option& option, std::string_view value, double hz, Wishes* wishes) {
@@ -237,6 +250,28 @@ void AddWordKinds(const Option& option, std::string_view value, double hz, Wishe
             {&option, std::string(word) + " is not collected: " + std::string(option.because), true});
       },
       ',');
+}
+
+// Kinds that count by task in the place of those that sample, where an option says so, or nobody does and a
+// program is collected with.
+void TakeTwins(const Given& given, Wishes* wishes) {
+  for (const Option& option : Table()) {
+    if (option.becomes != Becomes::kTwins) continue;
+    const auto of = given.find(option.needs.substr(0, option.needs.find('=')));
+    if (of == given.end() || !IsOn(of->second)) continue;
+    const auto found = given.find(option.name);
+    const bool with_program = given.contains(kProcess) && !given.contains("host-sys-pid");
+    const std::string_view says = found != given.end() ? std::string_view(found->second)
+                                  : with_program       ? ValuesOn(option, k910B).preset
+                                                       : "sample-based";
+    if (says != "task-based") continue;
+    for (Wish& wish : wishes->kinds) {
+      const std::string_view twin = WordBehind(option.what, wish.kind);
+      if (twin.empty()) continue;
+      wish.kind = twin;
+      wish.hz = 0;
+    }
+  }
 }
 
 }  // namespace
@@ -269,6 +304,10 @@ Wishes WishesOf(const Given& given, Chips chips) {
       ForEachWord(option.what, [&](std::string_view kind) {
         Add({kind, ModeOf(kind, given), hz, &option}, &wishes.kinds);
       });
+    } else if (option.becomes == Becomes::kModePart) {
+      Add({option.what, ModeOf(option.what, given), 0, &option}, &wishes.kinds);
+    } else if (option.becomes == Becomes::kTwins) {
+      continue;  // below
     } else if (option.becomes == Becomes::kKindMode) {
       // Events that no unit is named for are of HA.
       const bool of_units = found->second.find(':') != std::string::npos;
@@ -280,6 +319,7 @@ Wishes WishesOf(const Given& given, Chips chips) {
       wishes.remarks.push_back({&option, std::string(option.because), false});
     }
   }
+  TakeTwins(given, &wishes);
   return wishes;
 }
 

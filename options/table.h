@@ -45,6 +45,8 @@ enum class Becomes : uint8_t {
   kRate,       // `what`: the option whose kinds get this rate
   kMode,       // `what`: the kind that gets this mode
   kKindMode,   // `what`: the kind it turns on, in the mode that it names
+  kModePart,   // `what`: the kind it turns on, with a part of its mode by word, `before`: "all:blocks"
+  kTwins,      // `what`: "aicore:aicore-task …", the kinds that stand for others where it says task-based
   kSession,    // `what`: the option of profctl start that says the same
   kProgram,    // of the program that profctl msprof runs or attaches to
   kResults,    // `what`: the verb, or the option of profctl export
@@ -69,7 +71,7 @@ struct Option {
   std::string_view excludes = {};  // none of these
   Becomes becomes = Becomes::kNothing;
   std::string_view what = {};
-  std::string_view before = {};  // kMode: stands in front of the value
+  std::string_view before = {};  // kMode: stands in front of the value; kModePart
   Standing standing = Standing::kDone;
   std::string_view because = {};
   std::string_view served = {};  // of the words: with these it is as the vendor's, with others not at all

@@ -41,6 +41,8 @@ struct StartOptions {
   bool all_agents = false;
   std::string steps;
   std::string step;
+  std::string domains;          // --agent-domains
+  std::string domains_exclude;  // --agent-domains-exclude
   bool flight_recorder = false;
   bool resume = false;
   bool wait = false;

@@ -64,6 +64,10 @@ Status ParseUnits(const StartOptions& options, v1::SessionSpec* spec) {
     // Without a schedule: every step from then on.
     if (steps->active() == 0) steps->set_active(1);
   }
+  if (!options.domains.empty() || !options.domains_exclude.empty()) {
+    PROFD_ASSIGN_OR_RETURN(*spec->mutable_agent_domains(),
+                           ParseDomains(options.domains, options.domains_exclude));
+  }
   spec->set_flight_recorder(options.flight_recorder);
   spec->set_resume(options.resume);
   return Status::Ok();
@@ -295,19 +299,27 @@ ExitCode StartSession(const Common& common, const StartOptions& options, v1::Ses
   return Worse(Wait(common, asked, (*info).session(), control, *interruption, result), *granted);
 }
 
+// Where one of our options keeps what the vendor's word for it says; nullptr: in one of the lists.
+std::string* TextOf(StartOptions* options, std::string_view ours) {
+  if (ours == "duration") return &options->duration;
+  if (ours == "agent-domains") return &options->domains;
+  if (ours == "agent-domains-exclude") return &options->domains_exclude;
+  return nullptr;
+}
+
 // Options of the vendor's that say what one of ours does.
 Status TakeSessionWords(StartOptions* options) {
   for (const auto& [name, value] : options->vendor) {
     const options::Option* option = options::Find(name);
     if (option == nullptr || option->becomes != options::Becomes::kSession || option->what == name) continue;
-    const bool is_time = option->what == "duration";
+    std::string* const text = TextOf(options, option->what);
     std::vector<std::string>& list = option->what == "pid" ? options->pids : options->devices;
-    if (is_time ? !options->duration.empty() : !list.empty()) {
+    if (text != nullptr ? !text->empty() : !list.empty()) {
       return {Code::kInvalidArgument,
               "--" + name + " and --" + std::string(option->what) + ": give one of them"};
     }
-    if (is_time) {
-      options->duration = value + "s";
+    if (text != nullptr) {
+      *text = value + (option->what == "duration" ? "s" : "");
     } else {
       list = {value};
     }

@@ -144,7 +144,8 @@ Result<uint64_t> ParseSplit(std::string_view text) {
 }
 
 std::vector<std::string> ExportKinds() {
-  std::set<std::string> kinds = {"task", "api", std::string(format::kCpuProfileKind)};  // of several files
+  std::set<std::string> kinds = {"task", "api", std::string(format::kCpuProfileKind),
+                                 std::string(format::kOffCpuKind)};  // of several files
   for (size_t i = 0; i < format::kAgentKinds; ++i) {
     kinds.emplace(format::AgentKindName(static_cast<format::AgentKind>(i)));
   }

@@ -3,6 +3,7 @@
 #include <iterator>
 #include <numeric>
 
+#include "client/export/core_metrics.h"
 #include "client/export/csv_writers.h"
 
 namespace profd::client {
@@ -10,46 +11,6 @@ namespace profd::client {
 namespace {
 
 using Entry = KeyedStats::Entry;
-
-// What the vendor's groups make of the counters that are parts of the cycles; others by their numbers.
-std::string CoreMetric(uint32_t event) {
-  switch (event) {
-    case 0x8:
-      return "vec_ratio";
-    case 0x9:
-      return "scalar_ratio";
-    case 0xa:
-      return "mac_ratio";
-    case 0xb:
-      return "mte1_ratio";
-    case 0xc:
-      return "mte2_ratio";
-    case 0xd:
-      return "mte3_ratio";
-    case 0x49:
-      return "mac_fp16_ratio";
-    case 0x4a:
-      return "mac_int8_ratio";
-    case 0x4b:
-      return "vec_fp32_ratio";
-    case 0x4c:
-      return "vec_fp16_128lane_ratio";
-    case 0x4d:
-      return "vec_fp16_64lane_ratio";
-    case 0x4e:
-      return "vec_int32_ratio";
-    case 0x4f:
-      return "vec_misc_ratio";
-    case 0x64:
-      return "vec_bankgroup_cflt_ratio";
-    case 0x65:
-      return "vec_bank_cflt_ratio";
-    case 0x66:
-      return "vec_resc_cflt_ratio";
-    default:
-      return HexText(event);
-  }
-}
 
 // Parts of the cycles, by core and on the average.
 void WriteCores(bool vector, const KeyedStats& stats, const CsvContext& context) {
@@ -61,7 +22,7 @@ void WriteCores(bool vector, const KeyedStats& stats, const CsvContext& context)
     if (side == nullptr) return;
     const std::vector<uint32_t>& events = vector ? side->aiv_events : side->aic_events;
     std::vector<std::string> names;
-    for (const uint32_t event : events) names.push_back(CoreMetric(event));
+    for (const uint32_t event : events) names.push_back(CoreMetricName(event));
     const bool pipes = std::all_of(std::begin(kPipes), std::end(kPipes), [&](std::string_view pipe) {
       return std::find(names.begin(), names.end(), pipe) != names.end();
     });

@@ -54,4 +54,45 @@ void WriteSocEvents(const format::RowBatch& batch, const CsvContext& context) {
   }
 }
 
+// The vendor's columns have no place for the die, and the ranks are known to the host's records alone.
+void WriteCcuMissions(const format::RowBatch& batch, const CsvContext& context) {
+  CsvFile* csv = context.folder.Open(
+      "ccu_mission",
+      "Device_id,Stream ID,Task Id,Instruction ID,Instruction Start Time(us),Instruction Duration(us),Notify "
+      "Instruction ID,Notify Rank ID,Notify Duration(us)");
+  if (csv == nullptr) return;
+  for (size_t row = 0; row < batch.rows(); ++row) {
+    const int64_t* keys = &batch.keys[3 * row];
+    const double* values = &batch.values[3 * row];
+    const auto us = [csv](double ns) { std::isnan(ns) ? csv->Na() : csv->Trimmed(ns / 1000); };
+    csv->Device(batch.device);
+    csv->Int(keys[1] & 0xFFFF);
+    csv->Int(keys[1]);
+    csv->Int(keys[2]);
+    csv->Stamp(batch.wall_ns[row]);
+    us(values[0]);
+    std::isnan(values[1]) ? csv->Na() : csv->Int(static_cast<int64_t>(values[1]));
+    csv->Na();
+    us(values[2]);
+    csv->End();
+  }
+}
+
+// Channels of the second die are numbered on.
+void WriteCcuChannels(const format::RowBatch& batch, const CsvContext& context) {
+  constexpr int64_t kChannels = 128;
+  CsvFile* csv = context.folder.Open(
+      "ccu_channel",
+      "Device_id,Channel Id,Timestamp(us),Max Bandwidth(MB/s),Min Bandwidth(MB/s),Avg Bandwidth(MB/s)");
+  if (csv == nullptr) return;
+  for (size_t row = 0; row < batch.rows(); ++row) {
+    csv->Device(batch.device);
+    csv->Int(context.vendor_compatible ? batch.keys[2 * row + 1]
+                                       : batch.keys[2 * row] * kChannels + batch.keys[2 * row + 1]);
+    csv->Stamp(batch.wall_ns[row]);
+    for (size_t i = 0; i < 3; ++i) csv->Trimmed(batch.values[3 * row + i] / kBytesPerMb);
+    csv->End();
+  }
+}
+
 }  // namespace profd::client

@@ -151,6 +151,11 @@ void CsvSpans::Task(const SpanBatch& batch, const Span& span) {
     row.op_state = detail->op_state;
     row.op_task_type = detail->op_task_type;
     row.hf32 = detail->hf32;
+    if (const format::TaskCounters* counters = batch.CountersOf(*detail)) {
+      row.counters = std::make_unique<format::TaskCounters>(*counters);
+      // What runs on cores is an operator, whoever launched it.
+      if (!context_.vendor_compatible) row.kind = TaskRow::Kind::kOperator;
+    }
     const TextId shapes[] = {detail->input_shapes,  detail->input_types,  detail->input_formats,
                              detail->output_shapes, detail->output_types, detail->output_formats};
     std::copy(std::begin(shapes), std::end(shapes), row.shapes);
@@ -207,6 +212,14 @@ void CsvSpans::WriteOperator(DeviceRows& device, const TaskRow& row) {
         "HF32 Eligible,Input Shapes,Input Data Types,Input Formats,Output Shapes,Output Data Types,Output "
         "Formats";
     if (stars) header += ",Context ID";
+    FindCoreColumns();
+    if (cores_.any) {
+      for (const bool vector : {false, true}) {
+        const std::string core = vector ? "aiv_" : "aic_";
+        header += vector ? ",aiv_time(us),aiv_total_cycles" : ",aicore_time(us),aic_total_cycles";
+        for (const CoreMetric& metric : cores_.metrics[vector]) header += "," + core + metric.name;
+      }
+    }
     op_summary_ = context_.folder.Open("op_summary", header);
   }
   CsvFile* csv = op_summary_;
@@ -244,7 +257,48 @@ void CsvSpans::WriteOperator(DeviceRows& device, const TaskRow& row) {
   Cell(csv, row.hf32);
   for (const TextId shape : row.shapes) Cell(csv, shape);
   if (stars) row.context == format::kNoId ? csv->Na() : csv->Int(row.context);
+  if (cores_.any) WriteCores(csv, row);
   csv->End();
+}
+
+// Of the first device that counted by task; others fit if they counted the same.
+void CsvSpans::FindCoreColumns() {
+  for (const format::SideFacts& side : context_.facts.devices) {
+    if (!side.cores_by_task) continue;
+    cores_.any = true;
+    for (const bool vector : {false, true}) {
+      cores_.events[vector] = vector ? side.aiv_events : side.aic_events;
+      cores_.metrics[vector] = CoreMetricsOf(cores_.events[vector]);
+    }
+    return;
+  }
+}
+
+void CsvSpans::WriteCores(CsvFile* csv, const TaskRow& row) const {
+  const format::SideFacts* side = context_.facts.Device(row.device);
+  for (const bool vector : {false, true}) {
+    const format::TaskCounters::Core* core =
+        row.counters != nullptr && row.counters->core[vector].counted ? &row.counters->core[vector] : nullptr;
+    const bool same =
+        side != nullptr && (vector ? side->aiv_events : side->aic_events) == cores_.events[vector];
+    if (core == nullptr || !same) {
+      for (size_t i = 0; i < 2 + cores_.metrics[vector].size(); ++i) csv->Na();
+      continue;
+    }
+    // As the vendor has it: rounds of as many blocks as there are cores.
+    const double mhz = vector ? side->aiv_mhz : side->aic_mhz;
+    const auto cores = static_cast<double>(vector ? side->aiv_num : side->ai_core_num);
+    const auto blocks = static_cast<double>(row.blocks);
+    if (mhz > 0 && cores > 0 && blocks > 0) {
+      csv->Rounded(static_cast<double>(core->cycles) / mhz / blocks * std::ceil(blocks / cores), 3);
+    } else {
+      csv->Na();
+    }
+    csv->Int(core->cycles);
+    for (const CoreMetric& metric : cores_.metrics[vector]) {
+      csv->Rounded(metric.Value(core->cycles, core->event), 6);
+    }
+  }
 }
 
 void CsvSpans::Range(const SpanBatch& batch, const Span& span) {

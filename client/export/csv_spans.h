@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/flat_map.h"
+#include "client/export/core_metrics.h"
 #include "client/export/csv_programs.h"
 #include "client/export/csv_tables.h"
 #include "client/export/reorder.h"
@@ -49,6 +51,7 @@ class CsvSpans {
     format::TextId kernel = 0, type = 0, op_name = 0, op_type = 0, op_state = 0, op_task_type = 0, hf32 = 0;
     format::TextId shapes[6] = {};  // input shapes, types, formats, then the output's
     enum class Kind : uint8_t { kTask, kOperator, kCommunication } kind = Kind::kTask;
+    std::unique_ptr<format::TaskCounters> counters = {};
   };
   struct RangeRow {
     uint64_t begin_ns = 0, end_ns = 0, value = 0;
@@ -85,6 +88,14 @@ class CsvSpans {
   }
   void Cell(CsvFile* csv, format::TextId text);
   bool IsStars(int device) const;
+  // Columns of op_summary: what the counters of AI cores [0] and vector cores [1] make.
+  struct CoreColumns {
+    bool any = false;
+    std::vector<uint32_t> events[2];
+    std::vector<CoreMetric> metrics[2];
+  };
+  void FindCoreColumns();
+  void WriteCores(CsvFile* csv, const TaskRow& row) const;
 
   const CsvContext& context_;
   CsvPrograms programs_;
@@ -96,6 +107,7 @@ class CsvSpans {
   std::map<std::tuple<int, format::TextId, format::TextId>, Durations> operators_;  // device, type, core
   base::FlatMap<Durations> calls_{1 << 16};                                         // name << 32 | level
   base::FlatMap<format::TextId> op_names_{kMaxOpNames};                             // TaskKey
+  CoreColumns cores_;
   CsvFile *task_time_ = nullptr, *op_summary_ = nullptr, *msprof_tx_ = nullptr;
   std::map<std::tuple<int64_t, int64_t, format::TextId>, Durations> os_calls_;  // pid, tid, name
   std::map<std::pair<int, std::string>, Durations> collectives_;                // device, type

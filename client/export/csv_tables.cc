@@ -101,9 +101,14 @@ void WriteUb(const format::RowBatch& batch, const CsvContext& context) {
 }
 
 constexpr RowSeries kRows[] = {
-    {"npu_mem", WriteNpuMem}, {"npu_module_mem", WriteNpuModuleMem},
-    {"ub", WriteUb},          {"l2_cache", WriteL2Cache},
-    {"soc_pmu", WriteSocPmu}, {"soc_events", WriteSocEvents},
+    {"npu_mem", WriteNpuMem},
+    {"npu_module_mem", WriteNpuModuleMem},
+    {"ub", WriteUb},
+    {"l2_cache", WriteL2Cache},
+    {"soc_pmu", WriteSocPmu},
+    {"soc_events", WriteSocEvents},
+    {"ccu_mission", WriteCcuMissions},
+    {"ccu_channel", WriteCcuChannels},
 };
 
 }  // namespace

@@ -34,7 +34,7 @@ WriteKeyed WriteHbm, WriteDdr, WriteLlc, WriteLlcCapacity, WriteLlcBandwidth, Wr
     WriteAllCores;
 
 using WriteRows = void(const format::RowBatch& batch, const CsvContext& context);
-WriteRows WriteL2Cache, WriteSocPmu, WriteSocEvents;
+WriteRows WriteL2Cache, WriteSocPmu, WriteSocEvents, WriteCcuMissions, WriteCcuChannels;
 
 // A row of each thing of a series with one key: mean and peak of every column, in base units.
 void WriteMeansAndPeaks(const format::Series& series, const KeyedStats& stats, const CsvContext& context);

@@ -112,6 +112,7 @@ const DbTable kSpanTableList[kSpanTables] = {
       {"globalTid", "INTEGER"},
       {"domainId", "INTEGER"}},
      false},
+    {"TASK_PMU_INFO", "", {{"globalTaskId", "INTEGER"}, {"name", "INTEGER"}, {"value", "NUMERIC"}}},
 };
 
 const DbEnum kEnums[] = {

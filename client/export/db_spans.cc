@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "client/export/core_metrics.h"
 #include "client/export/db.h"
 
 namespace profd::client {
@@ -65,6 +66,7 @@ void DbOutput::WriteTask(const format::SpanBatch& batch, const Span& span) {
          {span.begin_ns, span.end_ns, span.device, span.connection != 0 ? span.connection : format::kNoId, id,
           span.pid != 0 ? span.pid : facts_.host.pid, IdOf(batch, span.category), detail.context, span.stream,
           span.value, detail.model});
+  if (const format::TaskCounters* counters = batch.CountersOf(detail)) WriteCounters(id, span, *counters);
   if (!detail.has_op && span.kind == SpanKind::kTask) return;
   const auto text = [&](format::TextId name) { return IdOrNone(batch, name); };
   Insert(SpanTable::kComputeTaskInfo,
@@ -73,6 +75,20 @@ void DbOutput::WriteTask(const format::SpanBatch& batch, const Span& span) {
           text(detail.input_formats), text(detail.input_types), text(detail.input_shapes),
           text(detail.output_formats), text(detail.output_types), text(detail.output_shapes), IdOf(""),
           text(detail.op_state), text(detail.hf32), no_text_, no_text_});
+}
+
+void DbOutput::WriteCounters(int64_t task, const Span& span, const format::TaskCounters& counters) {
+  const format::SideFacts* side = facts_.Device(span.device);
+  if (side == nullptr) return;
+  for (const bool vector : {false, true}) {
+    const format::TaskCounters::Core& core = counters.core[vector];
+    if (!core.counted) continue;
+    const std::string of = vector ? "aiv_" : "aic_";
+    Insert(SpanTable::kTaskPmuInfo, {task, IdOf(of + "total_cycles"), core.cycles});
+    for (const CoreMetric& metric : CoreMetricsOf(vector ? side->aiv_events : side->aic_events)) {
+      Insert(SpanTable::kTaskPmuInfo, {task, IdOf(of + metric.name), metric.Value(core.cycles, core.event)});
+    }
+  }
 }
 
 void DbOutput::WriteApi(const format::SpanBatch& batch, const Span& span) {

@@ -44,8 +44,9 @@ enum class SpanTable : uint8_t {
   kStepTime,
   kMemory,
   kCounter,
+  kTaskPmuInfo,
 };
-inline constexpr size_t kSpanTables = 10;
+inline constexpr size_t kSpanTables = 11;
 const DbTable& TableOf(SpanTable table);
 
 struct DbEnum {

@@ -191,6 +191,10 @@ class Places {
     }
     return tables();
   }
+  // Of stacks: those of host-off-cpu.
+  std::string OfWaits(ExportFormat format) const {
+    return tables() + "/off_cpu_" + stamp_ + (format == ExportFormat::kPprof ? ".pb.gz" : ".collapsed");
+  }
   const std::string& stamp() const { return stamp_; }
 
  private:
@@ -213,9 +217,9 @@ Result<std::unique_ptr<Output>> MakeOutput(ExportFormat format, const Places& pl
     case ExportFormat::kDatabase:
       return MakeDatabaseOutput(path, facts, options);
     case ExportFormat::kCollapsed:
-      return MakeCollapsedOutput(path);
+      return MakeCollapsedOutput(path, places.OfWaits(format));
     case ExportFormat::kPprof:
-      return MakePprofOutput(path);
+      return MakePprofOutput(path, places.OfWaits(format));
     case ExportFormat::kCsv:
       break;
   }

@@ -57,9 +57,10 @@ base::Result<std::unique_ptr<Output>> MakePerfettoOutput(const std::string& path
                                                          const OutputOptions& options);
 base::Result<std::unique_ptr<Output>> MakeDatabaseOutput(const std::string& path, const CaptureFacts& facts,
                                                          const OutputOptions& options);
-// Of the stacks of a CPU profile only.
-base::Result<std::unique_ptr<Output>> MakeCollapsedOutput(const std::string& path);
-base::Result<std::unique_ptr<Output>> MakePprofOutput(const std::string& path);
+// Of the stacks of profiles only; those of waits go to a file of their own.
+base::Result<std::unique_ptr<Output>> MakeCollapsedOutput(const std::string& path,
+                                                          const std::string& waits_path);
+base::Result<std::unique_ptr<Output>> MakePprofOutput(const std::string& path, const std::string& waits_path);
 // Timelines of `width_ns` each: <folder>/msprof_slice_<number>_<stamp>.json.
 base::Result<std::unique_ptr<Output>> MakeSplitChromeOutput(const std::string& folder,
                                                             const std::string& stamp, uint64_t width_ns,

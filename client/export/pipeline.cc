@@ -43,7 +43,7 @@ class SideDecoder {
 
  private:
   void One(const Stream& stream, bool of_tasks) {
-    if (IsTaskStream(stream.file)) return;
+    if (!TaskStreamKind(side_, stream.file).empty()) return;
     int64_t pid = 0;
     const DecoderEntry* entry = format::FindDecoder(stream.file, side_.facts, pid);
     Report& report = *sinks_.report;
@@ -139,8 +139,8 @@ std::set<std::string, std::less<>> KindsOf(const Capture& capture) {
     for (const Stream& stream : side.streams) {
       if (stream.bytes() == 0) continue;
       int64_t pid = 0;
-      if (IsTaskStream(stream.file)) {
-        kinds.emplace(side.is_host() ? "api" : "task");
+      if (const std::string_view kind = TaskStreamKind(side, stream.file); !kind.empty()) {
+        kinds.emplace(kind);
       } else if (const DecoderEntry* entry = format::FindDecoder(stream.file, side.facts, pid)) {
         kinds.emplace(entry->kind);
       }
@@ -148,6 +148,7 @@ std::set<std::string, std::less<>> KindsOf(const Capture& capture) {
   }
   for (const Stream& stream : capture.agents) {
     if (stream.file == format::kCpuProfileFile && stream.bytes() > 0) kinds.emplace(format::kCpuProfileKind);
+    if (stream.file == format::kOffCpuFile && stream.bytes() > 0) kinds.emplace(format::kOffCpuKind);
   }
   if (capture.manifest && !capture.agents.empty()) {
     for (const format::ManifestKind& kind : capture.manifest->kinds) {

@@ -9,6 +9,7 @@
 
 #include "client/export/slices.h"
 #include "format/decode/cann_names.h"
+#include "format/decode/core_tasks.h"
 #include "format/decode/decoder.h"
 #include "format/decode/launches.h"
 #include "format/decode/line_decoder.h"
@@ -24,6 +25,7 @@ namespace {
 using format::CannApiRecord;
 using format::CannNodeInfo;
 using format::CannTaskTrack;
+using format::CoreTasks;
 using format::DeviceTask;
 using format::Launch;
 using format::TaskLog;
@@ -33,6 +35,8 @@ constexpr size_t kWindowTracks = 16 * kWindowCalls;  // a call can launch many
 constexpr uint64_t kMostPlaces = 100;                // of damaged lines, that are reported one by one
 constexpr char kNoName[] = "names nothing, or is one more than there is room for";
 constexpr std::string_view kAging[] = {"aging.", "unaging."};
+constexpr std::string_view kCounterKind = "aicore-task";
+constexpr std::string_view kCounterLogs[] = {"ffts_profile.data", "aicore.data", "aiVectorCore.data"};
 constexpr std::string_view kLogs[] = {"stars_soc.data", "hwts.data", "hwts.aiv_data"};
 
 void SkipUndated(const Stream& stream, const char* missing, Report& report) {
@@ -119,7 +123,7 @@ class Cursor {
 // A device's log, and the launches that wait for their tasks. **Thread:** one.
 class DeviceTasks {
  public:
-  DeviceTasks(const Capture& capture, const Side& side, const Sinks& sinks, int64_t pid)
+  DeviceTasks(const Capture& capture, const Side& side, const Wanted& wanted, const Sinks& sinks, int64_t pid)
       : side_(side),
         sinks_(sinks),
         pid_(pid),
@@ -128,14 +132,18 @@ class DeviceTasks {
         no_(sinks.texts->Intern("NO")) {
     context_.side = &side.facts;
     context_.clocks = &side.clocks;
+    for (const std::string_view name : kCounterLogs) {
+      const Stream* stream = wanted.Kind(kCounterKind) ? FindDated(name) : nullptr;
+      if (stream == nullptr || !side.facts.cores_by_task) continue;
+      Framed framed;
+      framed.by = Framed::By::kRecord;
+      framed.record_bytes = CoreTasks::kRecordBytes;
+      counters_.push_back({stream, StreamReader(capture, *stream, framed, *sinks.report, sinks.progress),
+                           CoreTasks(CoreTasks::LayoutOf(name, side.facts.chip))});
+    }
     for (const std::string_view name : kLogs) {
-      const Stream* stream = side.Find(name);
+      const Stream* stream = wanted.Kind("task") ? FindDated(name) : nullptr;
       if (stream == nullptr) continue;
-      const bool wall = side.has_wall_clock();
-      if (!wall || !(side.has_clock_pairs || side.facts.has_device_clock)) {
-        SkipUndated(*stream, wall ? "dev_start.log" : "start_info", *sinks.report);
-        continue;
-      }
       const TaskLog::Layout layout = TaskLog::LayoutOf(name, side.facts.chip);
       Framed framed;
       framed.by = Framed::By::kRecord;
@@ -150,7 +158,7 @@ class DeviceTasks {
 
   int device() const { return side_.facts.device; }
   void Add(const Launch& launch, uint64_t wall_ns) {
-    if (!logs_.empty()) join_.Add(launch, wall_ns);
+    if (!logs_.empty() || !counters_.empty()) join_.Add(launch, wall_ns);
   }
 
   // All tasks that begin before `until_ns`.
@@ -173,8 +181,10 @@ class DeviceTasks {
   }
   void Finish() {
     Run(UINT64_MAX);
+    if (logs_.empty()) RunCounters();
     spans_.Flush();
     Report& report = *sinks_.report;
+    for (CounterLog& log : counters_) FinishCounters(log);
     for (const Log& log : logs_) {
       const std::string path = log.stream->path();
       report.Count(path, "task", log.reader.bytes_read(), log.log.records());
@@ -190,7 +200,7 @@ class DeviceTasks {
       report.Note(path, log.log.other(), "record of blocks, which nobody reads",
                   "records of blocks, which nobody reads");
     }
-    if (logs_.empty()) return;
+    if (logs_.empty() && counters_.empty()) return;
     const std::string where = "device " + std::to_string(device());
     report.Note(where, nameless_, "task that no call of the host is known for",
                 "tasks that no call of the host is known for");
@@ -210,8 +220,79 @@ class DeviceTasks {
     std::vector<DeviceTask> tasks;
     size_t next;
   };
+  struct CounterLog {
+    const Stream* stream;
+    StreamReader reader;
+    CoreTasks tasks;
+    bool ended = false;
+  };
+
+  // nullptr, and said, where nobody knows when its records were made.
+  const Stream* FindDated(std::string_view name) const {
+    const Stream* stream = side_.Find(name);
+    if (stream == nullptr) return nullptr;
+    const bool wall = side_.has_wall_clock();
+    if (wall && (side_.has_clock_pairs || side_.facts.has_device_clock)) return stream;
+    SkipUndated(*stream, wall ? "dev_start.log" : "start_info", *sinks_.report);
+    return nullptr;
+  }
+
+  static bool ReadOn(CounterLog& log, std::vector<DeviceTask>* tasks = nullptr) {
+    const std::span<const std::byte> piece = log.reader.Next();
+    log.ended = piece.empty();
+    log.tasks.Take(piece, tasks);
+    return !log.ended;
+  }
+
+  bool FindCounters(const DeviceTask& task, format::TaskCounters& counters) {
+    bool found = false;
+    for (CounterLog& log : counters_) {
+      if (log.tasks.has_times()) {
+        while (!log.ended && !log.tasks.Reaches(task.end_ticks)) ReadOn(log);
+        found = log.tasks.Find(task, counters) || found;
+      } else {
+        // Who knows whether it comes: as far as there is room.
+        bool of_log = log.tasks.Find(task, counters);
+        while (!of_log && log.tasks.waiting() < CoreTasks::kMostWaiting / 2 && !log.ended && ReadOn(log))
+          of_log = log.tasks.Find(task, counters);
+        found = found || of_log;
+      }
+    }
+    return found;
+  }
+
+  // Without a log of tasks their counters say when they were.
+  void RunCounters() {
+    std::vector<DeviceTask> tasks;
+    for (CounterLog& log : counters_) {
+      while (!log.ended) {
+        tasks.clear();
+        ReadOn(log, &tasks);
+        for (const DeviceTask& task : tasks) {
+          if (log.tasks.has_times()) Give(task, context_.DeviceTicksToWall(task.begin_ticks));
+        }
+      }
+    }
+  }
+
+  void FinishCounters(CounterLog& log) {
+    while (!log.ended) ReadOn(log);
+    Report& report = *sinks_.report;
+    const std::string path = log.stream->path();
+    report.Count(path, std::string(kCounterKind), log.reader.bytes_read(), log.tasks.records());
+    if (log.tasks.foreign() > 0) {
+      report.Skip({path, 0, 0, log.tasks.foreign(), "records without their magic"});
+    }
+    report.Note(path, log.tasks.other(), "record of blocks, or whose counters ran over",
+                "records of blocks, or whose counters ran over");
+    report.Note(path, log.tasks.no_task(), "record of a task that is not in the device's log",
+                "records of tasks that are not in the device's log");
+  }
 
   void Give(const DeviceTask& task, uint64_t begin_ns) {
+    format::TaskCounters counters;
+    const bool counted = FindCounters(task, counters);
+    if (logs_.empty() && !counted) return;  // a task of both core types: its second record
     const Launch* launch = join_.Find(task, begin_ns);
     format::Texts& texts = *sinks_.texts;
     format::Span& span = spans_.Add(format::SpanKind::kTask);
@@ -223,6 +304,7 @@ class DeviceTasks {
     span.pid = pid_;
     format::TaskDetail& detail = spans_.AddDetail();
     detail.context = task.context;
+    if (counted) spans_.AddCounters(counters);
     if (launch == nullptr) {
       ++nameless_;
       span.category = span.name = texts.Intern(format::StarsTaskTypeName(task.type));
@@ -252,6 +334,7 @@ class DeviceTasks {
   const int64_t pid_;
   format::DecodeContext context_;
   std::deque<Log> logs_;
+  std::deque<CounterLog> counters_;
   format::TaskJoin join_;
   format::SpanWriter spans_;
   const format::TextId yes_, no_;
@@ -270,8 +353,8 @@ class TaskSource {
         calls_(with_calls_ ? *sinks.spans : static_cast<format::SpanSink&>(nowhere_), *sinks.texts, "api") {
     const int64_t pid = capture.host() != nullptr ? capture.host()->facts.pid : 0;
     for (const Side& side : capture.sides) {
-      if (side.is_host() || !wanted.Device(side.facts.device) || !wanted.Kind("task")) continue;
-      devices_.emplace_back(capture, side, sinks, pid);
+      if (side.is_host() || !wanted.Device(side.facts.device)) continue;
+      devices_.emplace_back(capture, side, wanted, sinks, pid);
     }
   }
 
@@ -281,7 +364,7 @@ class TaskSource {
       Host(*host);
     } else if (host != nullptr) {
       for (const Stream& stream : host->streams) {
-        if (IsTaskStream(stream.file)) SkipUndated(stream, "start_info", *sinks_.report);
+        if (!TaskStreamKind(*host, stream.file).empty()) SkipUndated(stream, "start_info", *sinks_.report);
       }
     }
     for (DeviceTasks& device : devices_) device.Finish();
@@ -388,18 +471,20 @@ class TaskSource {
 
 }  // namespace
 
-bool IsTaskStream(std::string_view file) {
-  for (const std::string_view name : kLogs) {
-    if (file == name) return true;
-  }
-  if (!file.starts_with("aging.") && !file.starts_with("unaging.")) return false;
+std::string_view TaskStreamKind(const Side& side, std::string_view file) {
+  if (std::ranges::find(kLogs, file) != std::end(kLogs)) return "task";
+  const bool counts = std::ranges::find(kCounterLogs, file) != std::end(kCounterLogs);
+  if (counts && side.facts.cores_by_task) return kCounterKind;
+  if (!file.starts_with("aging.") && !file.starts_with("unaging.")) return "";
   const std::string_view rest = file.substr(file.find('.') + 1);
-  return rest == "api_event.data" || rest == "compact.task_track" || rest == "compact.node_basic_info" ||
-         rest == "additional.hash_dic" || rest == "additional.type_info_dic";
+  const bool of_calls = rest == "api_event.data" || rest == "compact.task_track" ||
+                        rest == "compact.node_basic_info" || rest == "additional.hash_dic" ||
+                        rest == "additional.type_info_dic";
+  return of_calls ? (side.is_host() ? "api" : "task") : "";
 }
 
 void DecodeTasks(const Capture& capture, const Wanted& wanted, bool vendor_compatible, const Sinks& sinks) {
-  if (!wanted.Kind("task") && !wanted.Kind("api")) return;
+  if (!wanted.Kind("task") && !wanted.Kind("api") && !wanted.Kind(kCounterKind)) return;
   TaskSource(capture, wanted, vendor_compatible, sinks).Run();
 }
 

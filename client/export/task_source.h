@@ -10,11 +10,11 @@
 
 namespace profd::client {
 
-// Read by DecodeTasks, not by a decoder of their own.
-bool IsTaskStream(std::string_view file);
+// Read by DecodeTasks, not by a decoder of their own; "" of others, else as --kinds names them.
+std::string_view TaskStreamKind(const Side& side, std::string_view file);
 
-// The kinds "task" and "api". Reads the host's records in windows and every device's log as far as these
-// reach, so memory is bounded.
+// The kinds "task", "api" and "aicore-task". Reads the host's records in windows and every device's log as
+// far as these reach, so memory is bounded.
 void DecodeTasks(const Capture& capture, const Wanted& wanted, bool vendor_compatible, const Sinks& sinks);
 
 }  // namespace profd::client

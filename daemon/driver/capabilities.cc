@@ -69,6 +69,10 @@ constexpr RateRange kCoreRate{1, 100, 100};
 // A mode that ends in a colon has more behind it (CheckMode).
 constexpr std::string_view kCacheModes[] = {"read", "write"}, kCacheModes310[] = {"capacity", "bandwidth"};
 constexpr std::string_view kInstrModes[] = {"cycles:1000", kCyclesMode};
+constexpr std::string_view kTaskModes[] = {"tasks", kTaskFirmware};
+constexpr std::string_view kTaskModesOfStars[] = {"tasks", kTaskBlocks, kTaskFirmware, "blocks+firmware"};
+constexpr std::string_view kTaskModes950[] = {"tasks",       kTaskBlocks,       kTaskFewBlocks,
+                                              kTaskFirmware, "blocks+firmware", "few-blocks+firmware"};
 constexpr std::string_view kSocModes[] = {kHitRates, "HA:", "MATA:", "SMMU:", "NOC:"};
 
 constexpr ChannelUse kVenc{channel::kDvppVenc, "dvpp.venc"}, kJpege{channel::kDvppJpege, "dvpp.jpege"},
@@ -76,7 +80,16 @@ constexpr ChannelUse kVenc{channel::kDvppVenc, "dvpp.venc"}, kJpege{channel::kDv
     kVpc{channel::kDvppVpc, "dvpp.vpc"}, kPng{channel::kDvppPng, "dvpp.png"},
     kScd{channel::kDvppScd, "dvpp.scd"}, kDvppOld{channel::kDvpp, "dvpp.data"},
     kTrackUse{channel::kTaskTrack, "ts_track.data"}, kAiCoreUse{channel::kAiCore, "aicore.data"},
-    kCoreSampleUse{channel::kCoreSample, "ffts_profile.data"};
+    kAiVectorUse{channel::kAiVector, "aiVectorCore.data"},
+    kCoreSampleUse{channel::kCoreSample, "ffts_profile.data"},
+    kCoreTaskUse{channel::kCoreTask, "ffts_profile.data"};
+
+// A kind of cores that counts by task.
+constexpr Capability ByTask(std::string_view kind, uint32_t chips, ChannelUse use,
+                            std::span<const std::string_view> modes) {
+  return {
+      .kind = kind, .chips = chips, .wanted = {{use}}, .modes = modes, .by_task = true, .needs_job = true};
+}
 
 constexpr std::string_view kUnknownEvents = "which events of this chip tell hits of its cache is not known";
 
@@ -124,6 +137,14 @@ constexpr Capability kCapabilities[] = {
     {"low-power", k910B, {{{channel::kLowPower, "lpmInfoConv.data"}}}, kNoRate},
     {"low-power", kEvery & ~(k310 | k910 | k910B), {{{channel::kLowPower, "lpmFreqConv.data"}}}, kNoRate},
     {"ub", k950 | kOther, {{{channel::kUb, "ub.data"}}}, kPortRate},
+    {.kind = "ccu",
+     .chips = k950 | kOther,
+     .wanted = {{{channel::kCcu0Channels, "ccu0.stat"}, {channel::kCcu1Channels, "ccu1.stat"}}},
+     .needs_job = true},
+    {.kind = "ccu-task",
+     .chips = k950 | kOther,
+     .wanted = {{{channel::kCcu0Missions, "ccu0.instr"}, {channel::kCcu1Missions, "ccu1.instr"}}},
+     .needs_job = true},
     {"tscpu", kEvery, {{{channel::kTsCpu, "tscpu.data"}}}, kCpuRate},
     {"aicore", k310B, {{kCoreSampleUse}}, kCoreRate, kCoreModes310B},
     {"aicore", k910B, {{kCoreSampleUse}}, kCoreRate, kCoreModes910B},
@@ -135,7 +156,18 @@ constexpr Capability kCapabilities[] = {
     {"aivector", k910B, {{kCoreSampleUse}}, kCoreRate, kCoreModes910B},
     {"aivector", k950, {{kCoreSampleUse}}, kCoreRate, kCoreModes950},
     {"aivector", kOther, {{kCoreSampleUse}}, kCoreRate, kCoreModesOfOthers},
-    {"aivector", kOther, {{{channel::kAiVector, "aiVectorCore.data"}}}, kCoreRate, kCoreModesOfOthers},
+    {"aivector", kOther, {{kAiVectorUse}}, kCoreRate, kCoreModesOfOthers},
+    ByTask("aicore-task", k310B, kCoreTaskUse, kCoreModes310B),
+    ByTask("aicore-task", k910B, kCoreTaskUse, kCoreModes910B),
+    ByTask("aicore-task", k950, kCoreTaskUse, kCoreModes950),
+    ByTask("aicore-task", kOther, kCoreTaskUse, kCoreModesOfOthers),
+    ByTask("aicore-task", k310 | k910 | k310P, kAiCoreUse, kCoreModes),
+    ByTask("aicore-task", kOther, kAiCoreUse, kCoreModesOfOthers),
+    ByTask("aivector-task", k310B, kCoreTaskUse, kCoreModes310B),
+    ByTask("aivector-task", k910B, kCoreTaskUse, kCoreModes910B),
+    ByTask("aivector-task", k950, kCoreTaskUse, kCoreModes950),
+    ByTask("aivector-task", kOther, kCoreTaskUse, kCoreModesOfOthers),
+    ByTask("aivector-task", kOther, kAiVectorUse, kCoreModesOfOthers),
     {.kind = "soc-pmu",
      .chips = k910B | k950,
      .wanted = {{{channel::kSocPmu, "socpmu.data"}}},
@@ -154,16 +186,29 @@ constexpr Capability kCapabilities[] = {
      .wanted = {{{channel::kAiCpu, "aicpu.data"}, {channel::kCustomAiCpu, "aicpu.data"}}},
      .rate = kNoRate,
      .late = true},
-    {.kind = "task", .chips = k310, .wanted = {{kTrackUse}}, .rate = kNoRate, .needs_job = true},
+    {.kind = "task",
+     .chips = k310,
+     .wanted = {{kTrackUse}},
+     .rate = kNoRate,
+     .modes = kTaskModes,
+     .needs_job = true},
     {.kind = "task",
      .chips = k910 | k310P,
      .wanted = {{kTrackUse, {channel::kTaskLog, "hwts.data"}, {channel::kKeyPoint, "training_trace.data"}}},
      .rate = kNoRate,
+     .modes = kTaskModes,
      .needs_job = true},
     {.kind = "task",
-     .chips = kStars | kOther,
+     .chips = k310B | k910B | kOther,
      .wanted = {{{channel::kStarsLog, "stars_soc.data"}, kTrackUse}},
      .rate = kNoRate,
+     .modes = kTaskModesOfStars,
+     .needs_job = true},
+    {.kind = "task",
+     .chips = k950,
+     .wanted = {{{channel::kStarsLog, "stars_soc.data"}, kTrackUse}},
+     .rate = kNoRate,
+     .modes = kTaskModes950,
      .needs_job = true},
     {.kind = "instr", .chips = k910B | kOther, .modes = kInstrModes, .needs_job = true},
     {.kind = "instr", .chips = k950, .needs_job = true},
@@ -174,22 +219,24 @@ constexpr Capability kCapabilities[] = {
 };
 
 constexpr std::string_view kKindNames[] = {
-    "hbm",         "ddr",       "llc",     "pcie",        "hccs",           "nic",
-    "roce",        "dvpp",      "npu-mem", "npu-app-mem", "npu-module-mem", "qos",
-    "soc-profile", "low-power", "ub",      "tscpu",       "aicore",         "aivector",
-    "soc-pmu",     "l2",        "aicpu",   "task",        "instr",
+    "hbm",         "ddr",       "llc",         "pcie",          "hccs",           "nic",
+    "roce",        "dvpp",      "npu-mem",     "npu-app-mem",   "npu-module-mem", "qos",
+    "soc-profile", "low-power", "ub",          "ccu",           "ccu-task",       "tscpu",
+    "aicore",      "aivector",  "aicore-task", "aivector-task", "soc-pmu",        "l2",
+    "aicpu",       "task",      "instr",
 };
 
 constexpr uint32_t kStartOrder[] = {
-    channel::kDdr,          channel::kHbm,        channel::kLlc,       channel::kAiCore,
-    channel::kAiVector,     channel::kDvppVenc,   channel::kDvppJpege, channel::kDvppVdec,
-    channel::kDvppJpegd,    channel::kDvppVpc,    channel::kDvppPng,   channel::kDvppScd,
-    channel::kDvpp,         channel::kNic,        channel::kPcie,      channel::kHccs,
-    channel::kUb,           channel::kRoce,       channel::kNpuAppMem, channel::kNpuMem,
-    channel::kNpuModuleMem, channel::kLowPower,   channel::kQos,       channel::kAiCpu,
-    channel::kCustomAiCpu,  channel::kTsCpu,      channel::kTaskTrack, channel::kTaskLog,
-    channel::kKeyPoint,     channel::kSocPmu,     channel::kL2Cache,   channel::kStarsLog,
-    channel::kSocProfile,   channel::kCoreSample,
+    channel::kDdr,          channel::kHbm,          channel::kLlc,          channel::kAiCore,
+    channel::kAiVector,     channel::kDvppVenc,     channel::kDvppJpege,    channel::kDvppVdec,
+    channel::kDvppJpegd,    channel::kDvppVpc,      channel::kDvppPng,      channel::kDvppScd,
+    channel::kDvpp,         channel::kNic,          channel::kPcie,         channel::kHccs,
+    channel::kUb,           channel::kRoce,         channel::kNpuAppMem,    channel::kNpuMem,
+    channel::kNpuModuleMem, channel::kLowPower,     channel::kQos,          channel::kAiCpu,
+    channel::kCustomAiCpu,  channel::kTsCpu,        channel::kTaskTrack,    channel::kTaskLog,
+    channel::kKeyPoint,     channel::kCcu0Missions, channel::kCcu1Missions, channel::kCcu0Channels,
+    channel::kCcu1Channels, channel::kSocPmu,       channel::kL2Cache,      channel::kStarsLog,
+    channel::kSocProfile,   channel::kCoreTask,     channel::kCoreSample,
 };
 
 // The channels that a row wants of a device: those of the table, or one per core.
@@ -296,6 +343,11 @@ Offer LookUp(std::string_view kind, const DeviceFacts& device, uint32_t api_vers
   }
   if (!offer.reason.empty()) offer.channels.clear();
   return offer;
+}
+
+bool TaskModeHas(std::string_view mode, std::string_view part) {
+  const size_t plus = std::min(mode.find('+'), mode.size());
+  return mode.substr(0, plus) == part || (plus < mode.size() && mode.substr(plus + 1) == part);
 }
 
 }  // namespace profd::driver

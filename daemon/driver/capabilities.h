@@ -30,6 +30,7 @@ inline constexpr uint32_t kKeyPoint = 46;
 inline constexpr uint32_t kL2Cache = 47;
 inline constexpr uint32_t kStarsLog = 50;
 inline constexpr uint32_t kSocProfile = 52;
+inline constexpr uint32_t kCoreTask = 53;    // counters at the end of each task, of STARS chips
 inline constexpr uint32_t kCoreSample = 54;  // AI cores and vector cores of STARS chips in one
 inline constexpr uint32_t kAiVector = 85;
 inline constexpr uint32_t kRoce = 129;
@@ -49,6 +50,8 @@ inline constexpr uint32_t kNpuModuleMem = 142;
 inline constexpr uint32_t kAiCpu = 143;
 inline constexpr uint32_t kCustomAiCpu = 144;
 inline constexpr uint32_t kUb = 146;
+inline constexpr uint32_t kCcu0Missions = 147, kCcu0Channels = 148;  // collective units, by die
+inline constexpr uint32_t kCcu1Missions = 149, kCcu1Channels = 151;
 }  // namespace channel
 
 // Streams that the bandwidth monitors of a chip can follow at once.
@@ -83,6 +86,12 @@ struct ChannelUse {
   std::string_view file;  // below data/, without device and slice
 };
 
+// Modes of `task`, two of them joined by a '+': what its scheduler logs besides tasks.
+inline constexpr std::string_view kTaskBlocks = "blocks";         // every block of every task
+inline constexpr std::string_view kTaskFewBlocks = "few-blocks";  // a 950: as many as it thinks fit
+inline constexpr std::string_view kTaskFirmware = "firmware";     // what its firmware does for itself
+bool TaskModeHas(std::string_view mode, std::string_view part);
+
 // How one kind is had on some chips.
 struct Capability {
   std::string_view kind;
@@ -92,6 +101,7 @@ struct Capability {
   std::span<const std::string_view> modes = {};  // the first is the default
   bool one_slice = false;                        // the vendor's reader keeps the last slice only
   bool late = false;                             // listed only after a process of the device registered it
+  bool by_task = false;                          // of cores: counted by task, not by time
   bool needs_job = false;                        // refused as long as no compute process uses the device
   std::string_view absent = {};                  // why these chips do not have it after all
 };

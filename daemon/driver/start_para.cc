@@ -18,7 +18,8 @@ constexpr uint32_t kPeripheral = 1;
 
 constexpr uint32_t kMinPeriodMs = 10;
 constexpr uint32_t kOn = 1;
-constexpr uint32_t kSampleMode = 1;                   // channels 43, 85
+constexpr uint32_t kTaskMode = 0, kSampleMode = 1;    // channels 43, 85
+constexpr uint32_t kTaskBits = 1 << 0 | 1 << 3;       // channel 53: task, sub-task
 constexpr uint32_t kSampleBits = 1 << 1 | 1 << 3;     // channel 54: sample, sub-task
 constexpr uint32_t kAlmostFull = 32 * 1024 * 8 / 10;  // of the firmware's sample buffer
 constexpr uint32_t kAllMasters = 0xFFFFFFFF;
@@ -31,7 +32,8 @@ constexpr uint32_t kAccPmuPeriodMs = 20;  // whatever the rate
 constexpr uint32_t kPowerPeriodUs = 10'000;
 constexpr size_t kQosSlots = 20;
 constexpr uint32_t kTrackPeriodMs = 10;
-constexpr uint32_t kCopies = 0x82000001 | 0x84000001;
+constexpr uint32_t kCopies = 0x82000001 | 0x84000001, kFirmware = 0x81000001;
+constexpr uint32_t kBlockBit = 1 << 2;  // channel 53: blocks
 
 // Appends native (little-endian) integers to the payload.
 class Payload {
@@ -72,34 +74,47 @@ Events EventsOf(const Events& asked, const DeviceFacts& device, CoreType type) {
 }
 
 // Channels 43 and 85: chips before STARS, one core type each.
-void PutCoreSample(Payload& out, const Events& events, int64_t cores, uint32_t period_ms) {
+void PutCores(StartPara& para, const Events& events, int64_t cores, const StartChoice& choice) {
   constexpr size_t kSlots = 8;
-  out.Words32(kSampleMode, kAlmostFull, period_ms, CoreMask(cores), events.size());
+  Payload out(para);
+  para.channel_type = kTaskScheduler;
+  if (choice.by_task) para.period_ms = 0;
+  out.Words32(choice.by_task ? kTaskMode : kSampleMode, choice.by_task ? 0 : kAlmostFull, para.period_ms,
+              CoreMask(cores), events.size());
   for (size_t i = 0; i < kSlots; ++i) out.Words32(i < events.size() ? events[i] : 0);
   out.Words32(0);  // tag: start at once
 }
 
-void PutCoreBlock(Payload& out, const Events& events, int64_t cores, uint32_t period_ms, size_t slots) {
-  const bool wanted = period_ms != 0;
-  out.Words32(wanted ? kSampleBits : 0, period_ms, wanted ? CoreMask(cores) : 0, wanted ? events.size() : 0);
+// How the cores of one type are counted.
+struct CoreBlock {
+  bool wanted = false;
+  uint32_t type = 0, period_ms = 0;
+};
+
+void PutCoreBlock(Payload& out, const CoreBlock& block, const Events& events, int64_t cores, size_t slots) {
+  const bool wanted = block.wanted;
+  out.Words32(wanted ? block.type : 0, block.period_ms, wanted ? CoreMask(cores) : 0,
+              wanted ? events.size() : 0);
   for (size_t i = 0; i < slots; ++i) {
     out.Put(wanted && i < events.size() ? static_cast<uint16_t>(events[i]) : uint16_t{0});
   }
 }
 
-// Channel 54: STARS chips, both core types in one start.
-void PutCoreSamples(StartPara& para, const DeviceFacts& device, const StartChoice& choice) {
+// Channels 53 and 54: STARS chips, both core types in one start.
+void PutCoreBlocks(StartPara& para, const DeviceFacts& device, const StartChoice& choice,
+                   const CoreBlock& ai_core, const CoreBlock& ai_vector) {
   const bool ten = TraitsOf(device.chip).core_events == 10;
   const size_t slots = ten ? 10 : 8;
   Payload out(para);
-  out.Words32((choice.ai_core_period_ms != 0 ? 1 : 0) | (choice.ai_vector_period_ms != 0 ? 2 : 0));
-  PutCoreBlock(out, EventsOf(choice.ai_core_events, device, CoreType::kAiCore), device.ai_core_num,
-               choice.ai_core_period_ms, slots);
-  PutCoreBlock(out, EventsOf(choice.ai_vector_events, device, CoreType::kVectorCore), device.aiv_num,
-               choice.ai_vector_period_ms, slots);
+  para.channel_type = kTaskScheduler;
+  out.Words32((ai_core.wanted ? 1 : 0) | (ai_vector.wanted ? 2 : 0));
+  PutCoreBlock(out, ai_core, EventsOf(choice.ai_core_events, device, CoreType::kAiCore), device.ai_core_num,
+               slots);
+  PutCoreBlock(out, ai_vector, EventsOf(choice.ai_vector_events, device, CoreType::kVectorCore),
+               device.aiv_num, slots);
   if (ten) {
     out.Words32(0, 0, 0);  // tag, block shrink, scale: all cores
-    para.period_ms = choice.ai_core_period_ms != 0 ? choice.ai_core_period_ms : choice.ai_vector_period_ms;
+    para.period_ms = ai_core.wanted ? ai_core.period_ms : ai_vector.period_ms;
   } else {
     out.Put(uint16_t{0}).Put(uint16_t{0});  // tag, scale: all cores
     para.period_ms = 0;
@@ -134,6 +149,10 @@ void PutSocProfile(StartPara& para, const DeviceFacts& device, const StartChoice
 }
 
 }  // namespace
+
+bool LogsBlocks(std::string_view task_mode) {
+  return TaskModeHas(task_mode, kTaskBlocks) || TaskModeHas(task_mode, kTaskFewBlocks);
+}
 
 Period PeriodOf(double hz) {
   return {.ms = std::max(static_cast<uint32_t>(1000 / hz), kMinPeriodMs),
@@ -194,7 +213,8 @@ StartPara MakeStartPara(uint32_t channel, const DeviceFacts& device, const Start
       para.channel_type = kTaskScheduler;
       para.period_ms = TraitsOf(device.chip).core_events == 10 ? 0 : kTrackPeriodMs;
       // Tasks, CPU use, AI cores, timeline, vector cores, key points, copies, block numbers.
-      out.Words32(para.period_ms, kOn, 0, 0, kOn, 0, kOn, kCopies, kOn);
+      out.Words32(para.period_ms, kOn, 0, 0, kOn, 0, kOn,
+                  TaskModeHas(choice.mode, kTaskFirmware) ? kCopies | kFirmware : kCopies, kOn);
       break;
     case channel::kTaskLog:
     case channel::kKeyPoint:
@@ -205,9 +225,10 @@ StartPara MakeStartPara(uint32_t channel, const DeviceFacts& device, const Start
     case channel::kStarsLog:
       para.channel_type = kTaskScheduler;
       para.period_ms = 0;
-      // Tasks of queues and their sub-tasks; not: accelerators, cdqm, dvpp × 3, blocks, sdma. Then tag, block
-      // shrink.
-      out.Words32(kOn, 0, 0, 0, 0, 0, kOn, 0, 0, 0, 0);
+      // Tasks of queues and their sub-tasks; not: accelerators, cdqm, dvpp × 3, sdma. Before and behind the
+      // tag: blocks, and whether their number shrinks.
+      out.Words32(kOn, 0, 0, 0, 0, 0, kOn, LogsBlocks(choice.mode) ? kOn : 0, 0, 0,
+                  TaskModeHas(choice.mode, kTaskFewBlocks) ? kOn : 0);
       break;
     case channel::kL2Cache: {
       para.channel_type = kTaskScheduler;
@@ -228,21 +249,31 @@ StartPara MakeStartPara(uint32_t channel, const DeviceFacts& device, const Start
       out.Words32(period, 2, kInstructions, kCpuCycles);
       break;
     case channel::kAiCore:
-      para.channel_type = kTaskScheduler;
-      PutCoreSample(out, EventsOf(choice.ai_core_events, device, CoreType::kAiCore), device.ai_core_num,
-                    period);
+      PutCores(para, EventsOf(choice.ai_core_events, device, CoreType::kAiCore), device.ai_core_num, choice);
       break;
     case channel::kAiVector:
-      para.channel_type = kTaskScheduler;
-      PutCoreSample(out, EventsOf(choice.ai_vector_events, device, CoreType::kVectorCore), device.aiv_num,
-                    period);
+      PutCores(para, EventsOf(choice.ai_vector_events, device, CoreType::kVectorCore), device.aiv_num,
+               choice);
       break;
+    case channel::kCoreTask: {
+      const uint32_t type = choice.task_blocks ? kTaskBits | kBlockBit : kTaskBits;
+      PutCoreBlocks(para, device, choice, {choice.ai_core_tasks, type, 0}, {choice.ai_vector_tasks, type, 0});
+      break;
+    }
     case channel::kCoreSample:
-      para.channel_type = kTaskScheduler;
-      PutCoreSamples(para, device, choice);
+      PutCoreBlocks(para, device, choice,
+                    {choice.ai_core_period_ms != 0, kSampleBits, choice.ai_core_period_ms},
+                    {choice.ai_vector_period_ms != 0, kSampleBits, choice.ai_vector_period_ms});
       break;
     case channel::kSocProfile:
       PutSocProfile(para, device, choice);
+      break;
+    case channel::kCcu0Missions:
+    case channel::kCcu1Missions:
+    case channel::kCcu0Channels:
+    case channel::kCcu1Channels:
+      para.channel_type = kTaskScheduler;
+      para.period_ms = 0;
       break;
     default:  // pcie hccs nic roce ub dvpp: the period says all
       if (!InstrIndex(channel)) break;

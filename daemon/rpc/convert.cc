@@ -165,6 +165,18 @@ Result<uint64_t> DelayOf(const v1::SessionSpec& spec) {
   return spec.at_wall_ns() - now_ns;
 }
 
+// The bounds are the agents' (libagent/link/agent.options).
+Result<agent::DomainFilter> DecodeDomains(const v1::DomainFilter& untrusted) {
+  constexpr int kMaxNames = 32;
+  constexpr size_t kMaxNameBytes = 127;
+  agent::DomainFilter filter{.names = {untrusted.names().begin(), untrusted.names().end()},
+                             .exclude = untrusted.exclude()};
+  bool right = untrusted.names_size() <= kMaxNames;
+  for (const std::string& name : filter.names) right = right && !name.empty() && name.size() <= kMaxNameBytes;
+  if (right) return filter;
+  return Status(Code::kInvalidArgument, "domains of agents: at most 32 names of 1 to 127 bytes");
+}
+
 }  // namespace
 
 base::Result<session::SessionSpec> DecodeSpec(const v1::SessionSpec& untrusted) {
@@ -210,6 +222,7 @@ base::Result<session::SessionSpec> DecodeSpec(const v1::SessionSpec& untrusted) 
   if (untrusted.has_steps() && steps.active() == 0) {
     return Status(Code::kInvalidArgument, "steps: active must be at least 1");
   }
+  PROFD_ASSIGN_OR_RETURN(spec.agent_domains, DecodeDomains(untrusted.agent_domains()));
   spec.flight_recorder = untrusted.flight_recorder();
   spec.resume = untrusted.resume();
   spec.on_full = DecodeOnFull(untrusted.on_full());

@@ -102,6 +102,11 @@ void Encode(const agent::Command& command, v1::AgentCommand* out) {
                    to->mutable_kinds()->Assign(arm.kinds.begin(), arm.kinds.end());
                    to->set_flight_recorder(arm.flight_recorder);
                    to->set_fire(arm.fire);
+                   if (!arm.domains.names.empty()) {
+                     v1::DomainFilter* domains = to->mutable_domains();
+                     domains->mutable_names()->Assign(arm.domains.names.begin(), arm.domains.names.end());
+                     domains->set_exclude(arm.domains.exclude);
+                   }
                    if (arm.steps.active == 0) return;
                    v1::StepSchedule* steps = to->mutable_steps();
                    steps->set_skip_first(arm.steps.skip_first);

@@ -71,6 +71,7 @@ void NoteChannel(const ChannelStart& start, const driver::DeviceFacts& device,
     case 47:
       settings.l2_events = driver::L2CacheText(driver::L2CacheEvents(device.chip));
       break;
+    case 53:
     case 54: {
       const uint32_t block = para.user_data_size == 88 ? 36 : 32;
       const uint32_t events = para.user_data_size == 88 ? 10 : 8;

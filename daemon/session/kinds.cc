@@ -22,6 +22,7 @@ constexpr HostKind kHostKinds[] = {
     {"host-pid-cpu", HostKind::Scope::kEither, 10, 500},
     {"host-pid-mem", HostKind::Scope::kEither, 10, 120},
     {"host-cpu-profile", HostKind::Scope::kProcess, 99, 400, 999},
+    {"host-off-cpu", HostKind::Scope::kProcess, 0, 0, 0},
     {"host-osrt", HostKind::Scope::kProcess, 0, 0, 0},
     {"host-cgroup", HostKind::Scope::kProcess, 10, 300},
     {"host-net-devices", HostKind::Scope::kHost, 10, 500},
@@ -35,10 +36,12 @@ constexpr std::string_view kNetwork[] = {"nic", "roce", "hccs", "pcie", "ub", "h
 constexpr std::string_view kWholeHost[] = {"host-sys-cpu", "host-sys-mem", "host-network"};
 constexpr std::string_view kOfTargets[] = {"host-cpu", "host-mem", "host-disk", "host-network"};
 // Not peripherals of the node but cores and processors at work for somebody.
-constexpr std::string_view kCores[] = {"tscpu", "aicore", "aivector", "aicpu", "task"};
+constexpr std::string_view kCores[] = {"tscpu", "aicore", "aivector", "aicpu", "task", "ccu", "ccu-task"};
 
 // They interrupt or slow down what they look at: only for who names them.
-constexpr std::string_view kByNameOnly[] = {"host-cpu-profile", "host-osrt", "soc-pmu", "l2", "instr"};
+constexpr std::string_view kByNameOnly[] = {"host-cpu-profile", "host-off-cpu", "host-osrt",
+                                            "soc-pmu",          "l2",           "instr",
+                                            "aicore-task",      "aivector-task"};
 
 bool Has(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();

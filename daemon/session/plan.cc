@@ -7,10 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "daemon/driver/capabilities.h"
-#include "daemon/driver/core_metrics.h"
-#include "daemon/driver/start_para.h"
-#include "daemon/session/kinds.h"
+#include "daemon/session/planner.h"
 
 namespace profd::session {
 
@@ -23,135 +20,57 @@ using driver::DeviceFacts;
 namespace {
 
 constexpr std::string_view kHostNetwork = "host-network";
-constexpr double kTextBytesPerSample = 120;  // estimate for kinds without a fixed record
-
-std::string DeviceUnit(uint32_t device) { return "device:" + std::to_string(device); }
-
-std::string Hz(double hz) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", hz);
-  return text;
-}
-
-template <typename Container>
-std::string Joined(const Container& items, const char* separator) {
-  std::string text;
-  for (const auto& item : items) text += (text.empty() ? "" : separator) + std::string(item);
-  return text;
-}
-
-template <typename Container, typename Value>
-bool Contains(const Container& items, const Value& value) {
-  return std::find(items.begin(), items.end(), value) != items.end();
-}
-
-std::vector<std::string> ModesOf(const Capability& capability) {
-  return {capability.modes.begin(), capability.modes.end()};
-}
-
-bool HasMode(const Capability* capability, const std::string& mode) {
-  return capability != nullptr && !mode.empty() &&
-         std::ranges::any_of(capability->modes, [&mode](std::string_view known) {
-           return mode == known || (known.ends_with(':') && mode.starts_with(known));
-         });
-}
-
-// `where` is " on a 910B", or nothing.
-Status CheckRate(const KindRequest& request, const driver::RateRange& range, const std::string& where) {
-  if (request.hz == 0) return Status::Ok();
-  if (!range.exists()) {
-    return {Code::kInvalidArgument, request.kind + "=" + Hz(request.hz) + "Hz: " + request.kind +
-                                        " has no rate; ask for it without one"};
-  }
-  // Written so that NaN fails.
-  if (request.hz >= range.min_hz && request.hz <= range.max_hz && request.hz == std::floor(request.hz)) {
-    return Status::Ok();
-  }
-  return {Code::kInvalidArgument, request.kind + "=" + Hz(request.hz) + "Hz: the rate of " + request.kind +
-                                      where + " is a whole number from " + Hz(range.min_hz) + " to " +
-                                      Hz(range.max_hz) + " Hz"};
-}
 
 driver::RateRange RangeOf(const HostKind& kind) {
   if (kind.max_hz == 0) return {};
   return {1, static_cast<double>(kind.max_hz), static_cast<double>(kind.default_hz)};
 }
 
-class Planner {
- public:
-  Planner(const SessionSpec& spec, const NodeFacts& facts) : spec_(spec), facts_(facts) {}
+}  // namespace
 
-  Result<Plan> Run() {
-    PROFD_RETURN_IF_ERROR(CheckTargets());
-    PROFD_RETURN_IF_ERROR(ResolveKinds());
-    PROFD_RETURN_IF_ERROR(ResolveDevices());
-    for (const KindRequest& request : wanted_) {
-      const HostKind* host_kind = FindHostKind(request.kind);
-      PROFD_RETURN_IF_ERROR(IsAgentKind(request.kind) ? PlanAgentKind(request)
-                            : host_kind != nullptr    ? PlanHostKind(request, *host_kind)
-                                                      : PlanDeviceKind(request));
-    }
-    LeaveTasksToAgents();
-    BuildChannels();
-    if (plan_.channels.empty() && plan_.host.empty() && plan_.agents.empty()) return NothingToCollect();
-    PROFD_RETURN_IF_ERROR(CheckSteps());
-    return std::move(plan_);
+std::string HzText(double hz) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", hz);
+  return text;
+}
+
+std::vector<std::string> ModesOf(const Capability& capability) {
+  return {capability.modes.begin(), capability.modes.end()};
+}
+
+Status CheckRate(const KindRequest& request, const driver::RateRange& range, const std::string& where) {
+  if (request.hz == 0) return Status::Ok();
+  if (!range.exists()) {
+    return {Code::kInvalidArgument, request.kind + "=" + HzText(request.hz) + "Hz: " + request.kind +
+                                        " has no rate; ask for it without one"};
   }
-
- private:
-  // A device kind that can be had.
-  struct Chosen {
-    const DeviceFacts* device = nullptr;
-    std::vector<driver::ChannelUse> channels;
-    const Capability* capability = nullptr;
-    std::string mode;
-    driver::Period period;
-    size_t kind_index = 0;
-  };
-
-  Status CheckTargets();
-  Status ResolveKinds();
-  Status ResolveDevices();
-  Status CheckDeviceRequest(const KindRequest& request) const;
-  Status PlanDeviceKind(const KindRequest& request);
-  Status PlanHostKind(const KindRequest& request, const HostKind& kind);
-  Status PlanAgentKind(const KindRequest& request);
-  Status CheckSteps() const;
-  void LeaveTasksToAgents();
-  void BuildChannels();
-  void AddChannel(const Chosen& chosen, const driver::ChannelUse& use, driver::StartChoice choice);
-  Status NothingToCollect() const;
-
-  // Why a device kind cannot be had where no device is to be looked at.
-  std::string NoDeviceReason() const {
-    return facts_.library_error.empty() ? "this node has no NPU device that profd can see"
-                                        : facts_.library_error;
+  // Written so that NaN fails.
+  if (request.hz >= range.min_hz && request.hz <= range.max_hz && request.hz == std::floor(request.hz)) {
+    return Status::Ok();
   }
-  bool DeviceAllowed(uint32_t device) const {
-    return facts_.device_kinds_allowed ||
-           std::find(facts_.leased_devices.begin(), facts_.leased_devices.end(), device) !=
-               facts_.leased_devices.end();
-  }
-  void Skip(std::string kind, std::string unit, double requested_hz, std::string reason) {
-    KindState state;
-    state.kind = std::move(kind);
-    state.unit = std::move(unit);
-    state.requested_hz = requested_hz;
-    state.reason = std::move(reason);
-    plan_.kinds.push_back(std::move(state));
-  }
+  return {Code::kInvalidArgument, request.kind + "=" + HzText(request.hz) + "Hz: the rate of " +
+                                      request.kind + where + " is a whole number from " +
+                                      HzText(range.min_hz) + " to " + HzText(range.max_hz) + " Hz"};
+}
 
-  const SessionSpec& spec_;
-  const NodeFacts& facts_;
-  std::vector<pid_t> targets_;
-  std::vector<uint32_t> open_devices_;  // of the targets
-  bool only_open_devices_ = false;
-  std::vector<KindRequest> wanted_;
-  std::vector<const DeviceFacts*> devices_;
-  std::vector<Chosen> chosen_;
-  bool denied_ = false;  // … because the caller may not have it
-  Plan plan_;
-};
+Result<Plan> Planner::Run() {
+  PROFD_RETURN_IF_ERROR(CheckTargets());
+  PROFD_RETURN_IF_ERROR(ResolveKinds());
+  PROFD_RETURN_IF_ERROR(ResolveDevices());
+  for (const KindRequest& request : wanted_) {
+    const HostKind* host_kind = FindHostKind(request.kind);
+    PROFD_RETURN_IF_ERROR(IsAgentKind(request.kind) ? PlanAgentKind(request)
+                          : host_kind != nullptr    ? PlanHostKind(request, *host_kind)
+                                                    : PlanDeviceKind(request));
+  }
+  PROFD_RETURN_IF_ERROR(CheckDomains());
+  LeaveTasksToAgents();
+  LeaveFilesToSamples();
+  BuildChannels();
+  if (plan_.channels.empty() && plan_.host.empty() && plan_.agents.empty()) return NothingToCollect();
+  PROFD_RETURN_IF_ERROR(CheckSteps());
+  return std::move(plan_);
+}
 
 Status Planner::CheckTargets() {
   for (const pid_t pid : spec_.pids) {
@@ -240,94 +159,6 @@ Status Planner::ResolveDevices() {
   }
   for (const DeviceFacts& device : facts_.devices) {
     if (all || std::find(ids.begin(), ids.end(), device.id) != ids.end()) devices_.push_back(&device);
-  }
-  return Status::Ok();
-}
-
-// What no device asked for could do is bad input; what only some cannot do is a skipped kind.
-Status Planner::CheckDeviceRequest(const KindRequest& request) const {
-  const Capability* any = driver::AnyCapability(request.kind);
-  const Capability* shown = any;
-  bool mode_known = request.mode.empty() || (devices_.empty() && HasMode(any, request.mode));
-  if (devices_.empty()) PROFD_RETURN_IF_ERROR(CheckRate(request, any->rate, ""));
-  for (const DeviceFacts* device : devices_) {
-    const driver::Offer offer = driver::LookUp(request.kind, *device, facts_.api_version);
-    const Capability* capability = offer.capability == nullptr ? any : offer.capability;
-    PROFD_RETURN_IF_ERROR(CheckRate(request, capability->rate, " on a " + driver::ChipName(device->chip)));
-    mode_known = mode_known || HasMode(capability, request.mode);
-    if (mode_known && offer.capability != nullptr) {
-      PROFD_RETURN_IF_ERROR(driver::CheckMode(request.kind, request.mode, device->chip));
-    }
-    shown = capability;
-  }
-  if (mode_known) return Status::Ok();
-  const std::vector<std::string> modes = ModesOf(*shown);
-  return {Code::kInvalidArgument,
-          request.kind + ":" + request.mode + ": " + request.kind +
-              (modes.empty() ? std::string(" has no modes") : " knows the modes " + Joined(modes, " and "))};
-}
-
-Status Planner::PlanDeviceKind(const KindRequest& request) {
-  PROFD_RETURN_IF_ERROR(CheckDeviceRequest(request));
-  if (devices_.empty() && !only_open_devices_) {
-    denied_ = denied_ || !facts_.device_kinds_allowed;
-    Skip(request.kind, "device:all", request.hz,
-         facts_.device_kinds_allowed ? NoDeviceReason() : facts_.device_kinds_denied_reason);
-  }
-  for (const DeviceFacts* device : devices_) {
-    driver::Offer offer = driver::LookUp(request.kind, *device, facts_.api_version);
-    const driver::RateRange rate = offer.capability == nullptr ? driver::RateRange{} : offer.capability->rate;
-    const double hz = request.hz == 0 ? rate.default_hz : request.hz;
-    const auto skip = [&](std::string reason) {
-      Skip(request.kind, DeviceUnit(device->id), hz, std::move(reason));
-    };
-    if (!DeviceAllowed(device->id)) {
-      denied_ = true;
-      skip(facts_.device_kinds_denied_reason);
-      continue;
-    }
-    if (!offer.available()) {
-      skip(std::move(offer.reason));
-      continue;
-    }
-    if (!request.mode.empty() && !HasMode(offer.capability, request.mode)) {
-      skip("a " + driver::ChipName(device->chip) + " knows no mode " + request.mode + " of " + request.kind);
-      continue;
-    }
-    std::erase_if(offer.channels, [&](const driver::ChannelUse& use) {
-      return format::FindStreamFormat(use.file, device->chip) == nullptr;
-    });
-    if (offer.channels.empty()) {
-      skip("this profd does not know the records of " + request.kind + " on a " +
-           driver::ChipName(device->chip));
-      continue;
-    }
-
-    Chosen chosen;
-    chosen.device = device;
-    chosen.capability = offer.capability;
-    chosen.mode = request.mode.empty() && !offer.capability->modes.empty()
-                      ? std::string(offer.capability->modes.front())
-                      : request.mode;
-    if (rate.exists()) chosen.period = driver::PeriodOf(hz);
-    chosen.kind_index = plan_.kinds.size();
-    KindState state;
-    state.kind = request.kind;
-    state.unit = DeviceUnit(device->id);
-    state.requested_hz = hz;
-    state.effective_hz = driver::EffectiveHz(offer.channels[0].channel, *device, chosen.period, chosen.mode);
-    // Periods are rounded down, so only the driver's floor makes a rate fall behind.
-    if (state.effective_hz < hz) {
-      state.reason = "the driver takes at most " + Hz(state.effective_hz) + " samples a second";
-    }
-    const bool listed =
-        std::any_of(offer.channels.begin(), offer.channels.end(),
-                    [&](const driver::ChannelUse& use) { return driver::Lists(*device, use.channel); });
-    state.verdict = listed ? Verdict::kStarted : Verdict::kPending;
-    if (!listed) state.reason = "starts when a process of the device offers it";
-    plan_.kinds.push_back(std::move(state));
-    chosen.channels = std::move(offer.channels);
-    chosen_.push_back(std::move(chosen));
   }
   return Status::Ok();
 }
@@ -449,100 +280,14 @@ Status Planner::CheckSteps() const {
           std::string(what) + " is for what processes record of themselves: " + why};
 }
 
-// An agent's kernel records come through the channels of the task log, which have one holder; they say more.
-// A process that shows no device may use any of them.
-void Planner::LeaveTasksToAgents() {
-  std::erase_if(chosen_, [this](const Chosen& chosen) {
-    if (chosen.capability->kind != "task") return false;
-    for (const ProcessFacts& process : facts_.processes) {
-      if (!process.open_devices.empty() && !Contains(process.open_devices, chosen.device->id)) continue;
-      const bool records =
-          std::any_of(plan_.agents.begin(), plan_.agents.end(), [&](const AgentStart& start) {
-            return start.pid == process.pid && Contains(start.kinds, "agent-kernel");
-          });
-      if (!records) continue;
-      KindState& state = plan_.kinds[chosen.kind_index];
-      state.verdict = Verdict::kSkipped;
-      state.reason = "the agent of process " + std::to_string(process.pid) +
-                     " records agent-kernel, which needs the same channels";
-      return true;
-    }
-    return false;
-  });
-}
-
-void Planner::BuildChannels() {
-  for (const DeviceFacts* device : devices_) {
-    // Some starts depend on what else is asked of the device.
-    driver::StartChoice choice;
-    choice.api_version = facts_.api_version;
-    choice.host_counter_known = facts_.host_counter_known;
-    for (const Chosen& chosen : chosen_) {
-      if (chosen.device != device) continue;
-      const std::string_view kind = chosen.capability->kind;
-      // CheckDeviceRequest() found the mode right.
-      if (kind == "aicore") {
-        choice.ai_core_period_ms = chosen.period.ms;
-        choice.ai_core_events = driver::CoreEvents(chosen.mode, device->chip, driver::CoreType::kAiCore);
-      } else if (kind == "aivector") {
-        choice.ai_vector_period_ms = chosen.period.ms;
-        choice.ai_vector_events =
-            driver::CoreEvents(chosen.mode, device->chip, driver::CoreType::kVectorCore);
-      }
-      choice.soc_memory = choice.soc_memory || IsMemoryKind(kind);
-      choice.soc_links = choice.soc_links || IsLinkKind(kind);
-    }
-    if (!choice.soc_memory && !choice.soc_links)
-      choice.soc_memory = choice.soc_links = true;  // asked for alone
-
-    const size_t first = plan_.channels.size();
-    for (const Chosen& chosen : chosen_) {
-      if (chosen.device != device) continue;
-      for (const driver::ChannelUse& use : chosen.channels) AddChannel(chosen, use, choice);
-    }
-    if (plan_.channels.size() == first) continue;
-    plan_.devices.push_back(device->id);
-    std::sort(plan_.channels.begin() + static_cast<ptrdiff_t>(first), plan_.channels.end(),
-              [](const ChannelStart& a, const ChannelStart& b) {
-                return driver::StartRank(a.channel) < driver::StartRank(b.channel);
-              });
-  }
-}
-
-void Planner::AddChannel(const Chosen& chosen, const driver::ChannelUse& use, driver::StartChoice choice) {
-  choice.period = chosen.period;
-  choice.mode = chosen.mode;
-  const driver::StartPara para = driver::MakeStartPara(use.channel, *chosen.device, choice);
-  for (ChannelStart& start : plan_.channels) {
-    if (start.device != chosen.device->id || start.channel != use.channel) continue;
-    if (start.para != para) {
-      KindState& state = plan_.kinds[chosen.kind_index];
-      state.verdict = Verdict::kSkipped;
-      state.reason = plan_.kinds[start.kind_index].kind + " has its channel, with other settings";
-    } else {
-      start.also_kinds.push_back(chosen.kind_index);
-    }
-    return;
-  }
-  ChannelStart start;
-  start.device = chosen.device->id;
-  start.channel = use.channel;
-  start.para = para;
-  start.format = format::FindStreamFormat(use.file, chosen.device->chip);
-  start.file = use.file;
-  start.one_slice = chosen.capability->one_slice;
-  start.late = chosen.capability->late;
-  start.needs_job = chosen.capability->needs_job;
-  start.kind_index = chosen.kind_index;
-  const bool fixed = start.format->framing == format::Framing::kFixed;
-  const double per_sample =
-      fixed ? static_cast<double>(start.format->record_bytes) * std::max(start.format->records_per_period, 1U)
-            : kTextBytesPerSample;
-  // What the cores' units tell every so many clocks is more than a link takes: nobody knows what comes of it.
-  if (chosen.capability->rate.exists()) {
-    plan_.bytes_per_second += per_sample * plan_.kinds[chosen.kind_index].effective_hz;
-  }
-  plan_.channels.push_back(std::move(start));
+Status Planner::CheckDomains() const {
+  const auto has_domains = [](const KindRequest& request) {
+    return request.kind == "agent-range" || request.kind == "agent-mark";
+  };
+  if (spec_.agent_domains.names.empty() || std::ranges::any_of(wanted_, has_domains)) return Status::Ok();
+  return {Code::kInvalidArgument,
+          std::string(spec_.agent_domains.exclude ? "--agent-domains-exclude" : "--agent-domains") +
+              " is for agent-range and agent-mark: ask for one of them"};
 }
 
 Status Planner::NothingToCollect() const {
@@ -562,6 +307,8 @@ Status Planner::NothingToCollect() const {
   }
   return {code, "nothing can be collected: " + Joined(reasons, "; ") + (more ? "; …" : "")};
 }
+
+namespace {
 
 KindOffer OfferOf(std::string_view kind, const Capability& capability) {
   KindOffer offer;

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "daemon/agent/lane_clock.h"
+#include "daemon/agent/ring_reader.h"
 #include "daemon/host/process.h"
 #include "daemon/session/after.h"
 #include "daemon/store/stream_spec.h"
@@ -136,7 +137,8 @@ agent::Arm Recordings::Prepare(const MemberPtr& member) {
   });
   return {.kinds = setup_.starts[member->start].kinds,
           .flight_recorder = setup_.flight_recorder,
-          .steps = setup_.steps};
+          .steps = setup_.steps,
+          .domains = setup_.domains};
 }
 
 void Recordings::Arm(const MemberPtr& member, std::function<void()> done) {
@@ -268,6 +270,8 @@ void Recordings::End(const MemberPtr& member, const std::string& why, std::funct
     self->drain_.Stop(member->drain, [self, member, why] {
       self->NoteClock(*member);
       member->part->manifest.end = why;
+      if (!self->setup_.domains.names.empty())
+        self->seen_domains_.merge(agent::DomainsOf(*member->peer->region()));
       if (!member->peer->gone()) {
         member->peer->Unclaim();
         member->peer->region()->ReleaseRings();
@@ -402,6 +406,15 @@ void Recordings::AddCounts(uint32_t trace, std::vector<KindState>& kinds) const 
 void Recordings::Forget(uint32_t trace) {
   std::erase_if(parts_, [trace](const auto& part) { return part->trace == trace; });
   std::erase_if(attachments_, [trace](const auto& entry) { return entry.first.first == trace; });
+}
+
+std::vector<std::string> Recordings::UnseenDomains() const {
+  std::vector<std::string> names;
+  if (parts_.empty()) return names;  // no process was recorded
+  for (const std::string& name : setup_.domains.names) {
+    if (name != agent::kDefaultDomain && !seen_domains_.contains(name)) names.push_back(name);
+  }
+  return names;
 }
 
 void Recordings::Trouble(const std::string& what) {

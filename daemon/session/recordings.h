@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
     uid_t uid = 0;       // processes of others join for root only
     std::vector<AgentStart> starts;
     agent::StepSchedule steps;
+    agent::DomainFilter domains;
     bool flight_recorder = false;
   };
   // Outcome for one target that was to be recorded.
@@ -74,6 +76,8 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   void AddCounts(uint32_t trace, std::vector<KindState>& kinds) const;
   // What went wrong while recording.
   const std::vector<std::string>& troubles() const { return troubles_; }
+  // Of the filter's domains those that no process had when its recording ended.
+  std::vector<std::string> UnseenDomains() const;
 
   // Name of a stream of Agents(): they count from here, two for each process, lanes and names.
   static constexpr uint32_t kFirstStream = 1u << 24;
@@ -129,6 +133,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   agent::Registry::WatchId arrivals_ = 0;
   std::function<void()> on_steps_done_;
   std::vector<std::string> troubles_;
+  std::set<std::string> seen_domains_;  // of processes whose recording has ended
 };
 
 }  // namespace profd::session

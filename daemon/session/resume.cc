@@ -29,6 +29,7 @@ ResumeRecord MakeResume(const SessionInfo& info, const auth::Caller& owner, cons
   record.spec.on_full = spec.on_full;
   record.spec.flight_recorder = spec.flight_recorder;
   record.spec.steps = spec.steps;
+  record.spec.agent_domains = spec.agent_domains;
   for (const pid_t pid : spec.pids) record.start_ticks[pid] = host::ReadProcessFacts(pid).start_ticks;
   return record;
 }
@@ -60,6 +61,8 @@ std::string WriteResume(const ResumeRecord& record) {
       {"storage_limit_bytes", spec.storage_limit_bytes},
       {"on_full", static_cast<int>(spec.on_full)},
       {"flight_recorder", spec.flight_recorder},
+      {"agent_domains", spec.agent_domains.names},
+      {"agent_domains_exclude", spec.agent_domains.exclude},
       {"steps",
        {spec.steps.skip_first, spec.steps.wait, spec.steps.warmup, spec.steps.active, spec.steps.repeat,
         spec.steps.from_step}},
@@ -105,6 +108,8 @@ Result<ResumeRecord> ParseResume(std::string_view text) {
     const auto steps = all.at("steps").get<std::vector<uint64_t>>();
     if (steps.size() >= 5) spec.steps = {steps[0], steps[1], steps[2], steps[3], steps[4]};
     if (steps.size() == 6) spec.steps.from_step = steps[5];
+    spec.agent_domains = {all.value("agent_domains", std::vector<std::string>()),
+                          all.value("agent_domains_exclude", false)};
     spec.resume = true;
     return record;
   } catch (const json::exception& error) {

@@ -102,6 +102,10 @@ std::shared_ptr<Trace> Session::NewTrace(bool all_or_nothing) {
         ",warmup=" + std::to_string(steps.warmup) + ",active=" + std::to_string(steps.active) +
         ",repeat=" + std::to_string(steps.repeat) + ",from_step=" + std::to_string(steps.from_step);
   }
+  if (const agent::DomainFilter& domains = setup_.spec.agent_domains; !domains.names.empty()) {
+    std::string& names = manifest.settings[domains.exclude ? "agent_domains_exclude" : "agent_domains"];
+    for (const std::string& name : domains.names) names += (names.empty() ? "" : ",") + name;
+  }
   if (setup_.move_to) manifest.settings["move_to"] = setup_.spec.output;
   if (setup_.spec.flight_recorder) manifest.settings["flight_recorder"] = "true";
   if (!directories_.empty())
@@ -118,10 +122,10 @@ void Session::Start(std::function<void(Result<SessionInfo>)> done) {
     });
   });
   if (!setup_.plan.agents.empty()) {
-    recordings_ =
-        std::make_shared<Recordings>(services_.ctl, services_.agents, services_.drain,
-                                     Recordings::Setup{holder_, setup_.owner.uid, setup_.plan.agents,
-                                                       setup_.spec.steps, setup_.spec.flight_recorder});
+    recordings_ = std::make_shared<Recordings>(
+        services_.ctl, services_.agents, services_.drain,
+        Recordings::Setup{holder_, setup_.owner.uid, setup_.plan.agents, setup_.spec.steps,
+                          setup_.spec.agent_domains, setup_.spec.flight_recorder});
     recordings_->OnStepsDone([weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->Stop(EndReason::kSteps, nullptr);
     });
@@ -321,6 +325,7 @@ void Session::Roll() {
       }
       auto old = std::exchange(self->trace_, next);
       self->directories_.push_back(next->directory());
+      next->SetRemoved(self->removed_);  // more may have gone while it was armed
       self->trace_start_ns_ = base::RawNs();
       old->SetNext(next->name());
       old->Seal(EndReason::kNone, self->Degraded(), [self, old] {
@@ -402,6 +407,7 @@ void Session::FinishStop() {
   auto finish = [self = shared_from_this()] {
     self->elapsed_ns_ = self->trace_->elapsed_ns();
     self->state_ = State::kSealed;
+    self->NoteUnseenDomains();
     self->setup_.parent.Reset();
     base::LogInfo("session " + self->setup_.id + " sealed: " + EndReasonName(self->end_reason_));
     for (auto& waiter : std::exchange(self->on_sealed_, {})) waiter(self->Info());
@@ -454,6 +460,15 @@ void Session::StopTimers() {
     if (target.second != 0) services_.ctl.Unwatch(target.second);
   }
   targets_.clear();
+}
+
+// No error: a process may have come to none of their marks.
+void Session::NoteUnseenDomains() {
+  std::string names;
+  const std::vector<std::string> unseen =
+      recordings_ ? recordings_->UnseenDomains() : std::vector<std::string>();
+  for (const std::string& name : unseen) names += (names.empty() ? "" : ", ") + name;
+  if (!names.empty()) warnings_.push_back("no process had a domain of this name: " + names);
 }
 
 std::vector<std::string> Session::Degraded() const {

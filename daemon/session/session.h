@@ -84,6 +84,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void Roll();
   void FinishStop();
   void StopTimers();
+  void NoteUnseenDomains();
   std::vector<std::string> Degraded() const;
 
   Services services_;

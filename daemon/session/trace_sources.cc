@@ -96,7 +96,8 @@ void Trace::StartHost(std::function<void()> done) {
     spec->file = file;
     // The vendor's reader counts the lines of a slice from its start_time, so there must be one slice; and
     // without its names the rest of a profile means nothing.
-    spec->one_slice = file == "host_disk.data" || file == format::kCpuProfileNamesFile;
+    spec->one_slice =
+        file == "host_disk.data" || file == format::kCpuProfileNamesFile || file == format::kOffCpuNamesFile;
     spec->records = store::StreamSpec::Records::kText;
     spec->stats = std::move(stats);
     return std::shared_ptr<const void>(spec, spec.get());

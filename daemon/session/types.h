@@ -32,8 +32,9 @@ struct SessionSpec {
   std::vector<pid_t> pids;
   bool all_agents = false;  // every registered process that the caller may record …
   std::map<std::string, std::string>
-      agent_labels;              // … and those with these labels; "0-7" is a range of numbers
-  agent::StepSchedule steps;     // which steps of a training loop are recorded
+      agent_labels;                        // … and those with these labels; "0-7" is a range of numbers
+  agent::StepSchedule steps;               // which steps of a training loop are recorded
+  agent::DomainFilter agent_domains = {};  // whose marks and ranges are recorded
   bool flight_recorder = false;  // agents keep the newest records in memory until a snapshot writes them out
   store::OnFull on_full = store::OnFull::kAge;
   bool resume = false;  // goes on in a new, linked directory after a restart of profd

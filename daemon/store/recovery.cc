@@ -20,6 +20,7 @@
 #include "daemon/store/slice.h"
 #include "format/manifest.h"
 #include "format/prof_dir.h"
+#include "format/side_facts.h"
 #include "format/stream_check.h"
 
 namespace profd::store {
@@ -127,9 +128,12 @@ class Recovery {
     const UniqueFd data = own ? OpenDir(dir_, folder, uid_) : OpenDir(side.get(), "data", uid_);
     if (!side || !data) return Remark(folder + " is no directory of the user's: left alone");
     uint32_t chip = UINT32_MAX;
+    cores_by_task_ = false;
     if (!own) {
       if (const auto info = ReadSmall(side.get(), "info.json" + Tag(folder)))
         chip = format::ChipOf(*info).value_or(UINT32_MAX);
+      if (const auto sample = ReadSmall(side.get(), "sample.json"))
+        cores_by_task_ = format::CoresByTask(*sample);
       MarkControlFiles(folder, side.get());
     }
     for (auto& [file, files] : List(folder, data.get())) Stream(folder, data.get(), file, files, chip);
@@ -185,7 +189,7 @@ class Recovery {
     const std::string tag = Tag(folder);
     const std::string kind_file =
         !tag.empty() && file.ends_with(tag) ? file.substr(0, file.size() - tag.size()) : file;
-    const FileShape shape = format::ShapeOf(folder, kind_file, chip);
+    const FileShape shape = format::ShapeOf(folder, kind_file, chip, cores_by_task_);
     const uint64_t newest = files.sizes.rbegin()->first;
     uint64_t cut = 0;
     for (auto slice = files.sizes.begin(); slice != files.sizes.end();) {
@@ -385,6 +389,7 @@ class Recovery {
   const int dir_;
   const uid_t uid_;
   const IsFileOf& is_file_of_;
+  bool cores_by_task_ = false;  // in the folder that is being looked at
   Recovered& result_;
   OpenFiles open_{4};
   UniqueFd own_;

@@ -249,6 +249,26 @@ constexpr DecoderEntry kEntries[] = {
      .of_tasks = true,
      .make = MakeSocPmu},
     {.file = "l2_cache.data", .kind = "l2", .vendor_chips = kVendorL2, .of_tasks = true, .make = MakeL2Cache},
+    {.file = "ccu0.instr",
+     .kind = "ccu-task",
+     .stamp = kDeviceTicks,
+     .vendor_chips = k950,
+     .make = MakeCcuMissions},
+    {.file = "ccu1.instr",
+     .kind = "ccu-task",
+     .stamp = kDeviceTicks,
+     .vendor_chips = k950,
+     .make = MakeCcuMissions},
+    {.file = "ccu0.stat",
+     .kind = "ccu",
+     .stamp = kDeviceTicks,
+     .vendor_chips = k950,
+     .make = MakeCcuChannels},
+    {.file = "ccu1.stat",
+     .kind = "ccu",
+     .stamp = kDeviceTicks,
+     .vendor_chips = k950,
+     .make = MakeCcuChannels},
     {.file = "ts_track.data",
      .kind = "step-trace",
      .by = By::kUnits,
@@ -322,7 +342,7 @@ const StreamFormat* RecordFormat(const DecoderEntry& entry, std::string_view fil
                                  bool& checks) {
   checks = true;
   if (side.records_v2 && entry.format_v2 != nullptr) return entry.format_v2;
-  const StreamFormat* format = FindStreamFormat(file, side.chip);
+  const StreamFormat* format = FindStreamFormat(file, side.chip, side.cores_by_task);
   if (format == nullptr || format->framing != Framing::kFixed || format->record_bytes == 0) return nullptr;
   // A stamp near 0 passes for damage, unless the clock was there when the collection began.
   constexpr uint64_t kYoungNs = 2'000'000'000, kYoungTicks = 1u << 25;

@@ -17,6 +17,7 @@ MakeDecoder MakePcie, MakeHccs, MakeUb;
 MakeDecoder MakeNic, MakeRoce, MakeNetdev;
 MakeDecoder MakeDvpp, MakeLowPower, MakeQos, MakeStars, MakeCores, MakeStepTrace;
 MakeDecoder MakeL2Cache, MakeSocPmu;
+MakeDecoder MakeCcuMissions, MakeCcuChannels;
 MakeDecoder MakeInstrOfAiCore, MakeInstrOfVectorCore, MakeInstrEvents;
 
 }  // namespace profd::format

@@ -158,6 +158,19 @@ inline const Series kSocPmuSeries = {"soc_pmu",
 inline const Series kSocEventsSeries = {
     "soc_events", "soc-pmu", {"stream", "task", "event"}, {{"count", Unit::kCount}}};
 
+// Instructions of a 950's collective units, from their stamp on; task: its id. notify: the number of an
+// instruction that waited meanwhile, once for each rank it waited for, and how long; none: it has no value.
+inline const Series kCcuMissionSeries = {
+    "ccu_mission",
+    "ccu-task",
+    {"die", "task", "instruction"},
+    {{"duration", Unit::kNs}, {"notify", Unit::kNone}, {"notify_duration", Unit::kNs}}};
+inline const Series kCcuChannelSeries = {
+    "ccu_channel",
+    "ccu",
+    {"die", "channel"},
+    {{"max", Unit::kBytesPerSecond}, {"min", Unit::kBytesPerSecond}, {"average", Unit::kBytesPerSecond}}};
+
 // By groups of cores, core: 0 the AI core, 1 and 2 its vector cores; pipe: its label is the name. Of the time
 // since the row before, or on a 950, whose rows are changes, from now on.
 inline const Series kInstrBusySeries = {

@@ -33,6 +33,11 @@ class SpanWriter {
     batch_.spans.back().detail = static_cast<uint32_t>(batch_.tasks.size());
     return batch_.tasks.emplace_back();
   }
+  // Of the detail added last.
+  void AddCounters(const TaskCounters& counters) {
+    batch_.tasks.back().counters = static_cast<uint32_t>(batch_.counters.size());
+    batch_.counters.push_back(counters);
+  }
   void AddArg(TextId key, ArgType type, uint64_t bits) {
     batch_.args.push_back({key, type, bits});
     ++batch_.spans.back().arg_count;

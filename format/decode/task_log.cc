@@ -14,18 +14,13 @@ constexpr uint32_t kStart = 0, kEnd = 1;
 constexpr uint32_t kSubStart = 0b100010, kSubEnd = 0b100011;
 constexpr size_t kContextAt = 18;  // of a sub task's record
 
-struct TaskId {
-  uint32_t stream, task;
-};
+}  // namespace
 
-// Ids that need more bits than they have borrow from each other; flags in the stream say how.
-TaskId StarsId(uint32_t stream, uint32_t task) {
+StarsIds StarsIdsOf(uint32_t stream, uint32_t task) {
   if (stream & 0x1000) return {stream & 0x0FFF, (task & 0x1FFF) | (stream & 0xE000)};
   if (stream & 0x2000) return {task & 0x0FFF, (stream & 0x0FFF) | (task & 0xF000)};
   return {stream & 0x0FFF, task};
 }
-
-}  // namespace
 
 TaskLog::Layout TaskLog::LayoutOf(std::string_view file, uint32_t chip) {
   if (file.starts_with("hwts")) return Layout::kHwts;
@@ -49,7 +44,7 @@ void TaskLog::Take(std::span<const std::byte> records, std::vector<DeviceTask>& 
     ++records_;
     const std::byte* at = records.data();
     uint32_t kind = 0, context = UINT32_MAX;
-    TaskId id{};
+    StarsIds id;
     uint64_t ticks = 0;
     uint8_t type = 0;
     if (layout_ == Layout::kHwts) {
@@ -71,12 +66,12 @@ void TaskLog::Take(std::span<const std::byte> records, std::vector<DeviceTask>& 
       if (layout_ == Layout::kStars950) {
         id = {stream, static_cast<uint32_t>(task) << 16 | stream};
       } else if (kind == kSubStart || kind == kSubEnd) {
-        id = StarsId(stream, task);
+        id = StarsIdsOf(stream, task);
         context = Load<uint16_t>(at + kContextAt);
         type = static_cast<uint8_t>(Load<uint16_t>(at + 16) & 0xFF);
         kind = kind == kSubStart ? kStart : kEnd;
       } else {
-        id = StarsId(stream, task);
+        id = StarsIdsOf(stream, task);
       }
     }
     if (kind != kStart && kind != kEnd) {

@@ -19,6 +19,12 @@ struct DeviceTask {
   uint8_t type = 0;               // StarsTaskTypeName()
 };
 
+// Ids that need more bits than they have borrow from each other; flags in the stream say how.
+struct StarsIds {
+  uint32_t stream = 0, task = 0;
+};
+StarsIds StarsIdsOf(uint32_t stream, uint32_t task);
+
 // Finds the start of every end. Records come in the order of the log, which is nearly that of their times.
 // **Thread:** one.
 class TaskLog {

@@ -3,6 +3,7 @@
 // beans.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "format/records/device.h"
@@ -38,12 +39,18 @@ static_assert(sizeof(StarsTaskRecord950) == 32);
 
 // Counters of one task on a STARS chip (channel 53, ffts_profile.data).
 inline constexpr uint16_t kFftsTaskType = 0b101000;
+inline constexpr uint16_t kFftsOverflow = 0x400;  // in `sub_type`: the cycles ran over 32 bits
 struct FftsTaskRecord {
   uint16_t header;  // bits 0–5 kFftsTaskType, 6–9 running count
   uint16_t magic;
   uint16_t stream;
   uint16_t task;
-  uint64_t reserved0[3];
+  uint64_t reserved0;
+  uint16_t sub_type;  // bits 0–7, of FFTS+: 0 AI core, 1 vector core, 6 and 7 both, 6 mainly AI cores
+  uint16_t sub_task;
+  uint16_t kind;  // bits 13–15: 0 AI cores, 1 vector cores, 4 FFTS+, 5 both, mainly AI cores
+  uint16_t reserved2;
+  uint64_t reserved3;
   uint64_t cycles;
   uint64_t reserved1;
   uint64_t event[8];
@@ -51,6 +58,24 @@ struct FftsTaskRecord {
   uint64_t end_ticks;
 };
 static_assert(sizeof(FftsTaskRecord) == 128);
+
+// The same of a 950, a record for each type of core.
+inline constexpr uint16_t kCoreTaskType950 = 0b101010;
+inline constexpr uint8_t kCoreOverflow950 = 1 << 2;  // in `flags`: the cycles cannot be trusted
+struct CoreTaskRecord950 {
+  uint16_t header;
+  uint16_t magic;
+  uint16_t stream, task;
+  uint64_t cycles;
+  uint8_t context_type, flags;
+  uint16_t reserved0;
+  uint8_t core_type, core;  // bit 0: a vector core
+  uint16_t reserved1, sub_block, block;
+  uint32_t reserved2;
+  uint64_t event[10];
+  uint64_t start_ticks, end_ticks;
+};
+static_assert(sizeof(CoreTaskRecord950) == 128);
 
 // Counters of one task before STARS (channels 43 and 85 in task mode, aicore.data).
 struct AicoreTaskRecord {
@@ -198,19 +223,31 @@ struct BiuRecord {
 static_assert(sizeof(BiuRecord) == 4);
 inline constexpr uint16_t kBiuStamp = 14, kBiuState = 15;
 
-// CCU mission log and channel delay statistics (channels 147/149 and 148/151).
+// Collective units (CCU): an instruction, and the notifications that another one waited for meanwhile
+// (channels 147 and 149); bandwidth of their channels (148 and 151).
 struct CcuMissionRecord {
-  uint16_t head[16];
-  uint64_t start_ticks;
-  uint16_t mission;
-  uint64_t end_ticks;
-  uint64_t reserved0;
-  uint16_t reserved1[3];
+  uint16_t notify_ended[16];  // since `notify_ticks`, in kCcuTicksOfNotify; 0: was not waited for
+  uint64_t notify_ticks;      // T3; 0: nothing was waited for
+  uint16_t notify_instruction;
+  uint64_t end_ticks, start_ticks;
+  uint16_t instruction;
+  uint16_t stream, task;  // the task's id is task << 16 | stream
 };
 static_assert(sizeof(CcuMissionRecord) == 64);
+inline constexpr uint64_t kCcuTicksOfNotify = 4;
+// Of each channel five words, at CcuWordsOf(): ticks (T3), low and high; average, least and most MB/s.
 struct CcuChannelRecord {
   uint32_t value[704];
 };
+inline constexpr size_t kCcuChannels = 128;
+constexpr size_t CcuWordsOf(size_t channel) {
+  constexpr size_t kWords = 5, kOfTwelve = 12 * kWords + 4;  // every twelfth is followed by four of others
+  if (channel < 120) return channel / 12 * kOfTwelve + channel % 12 * kWords;
+  // The last eight are two groups of four, the first of each behind six words of others.
+  const size_t group = 10 * kOfTwelve + (channel - 120) / 4 * 32;
+  const size_t place = channel % 4;
+  return group + (place == 0 ? 6 : 6 + place * kWords);
+}
 static_assert(sizeof(CcuChannelRecord) == 2816);
 
 // Frequency, temperature and power of the 950 inside channel 52.

@@ -47,32 +47,57 @@ class StarsLogProducer : public TaskProducer {
 class FftsTaskProducer : public TaskProducer {
  public:
   FftsTaskProducer(const Environment& env, const StartRequest& request) : TaskProducer(env, request) {
-    constexpr size_t kEventsOffset = 20;
-    for (uint32_t i = 0; i < std::min<uint32_t>(request.Word(4), 8); ++i) {
-      events_.push_back(request.Half(kEventsOffset + 2 * i));
+    constexpr size_t kBlockHead = 16;
+    const size_t block_bytes = kBlockHead + 2 * env.chip->pmu_events;
+    for (size_t type = 0; type < 2; ++type) {
+      counted_[type] = (request.Word(0) >> type & 1) != 0;
+      const size_t block = 4 + type * block_bytes;
+      const uint32_t count = std::min(request.Word(block / 4 + 3), env.chip->pmu_events);
+      for (uint32_t i = 0; i < count; ++i) events_[type].push_back(request.Half(block + kBlockHead + 2 * i));
     }
   }
 
  protected:
   void Encode(const TaskStory::Event& event, Sample& sample) override {
     if (!event.end || event.task.kind == Task::Kind::kCommunication) return;
-    format::FftsTaskRecord record{};
-    record.header = static_cast<uint16_t>(format::kFftsTaskType | (count_++ & 0xF) << 6);
+    const size_t type = event.task.kind == Task::Kind::kAiv ? 1 : 0;
+    if (!counted_[type]) return;
+    if (env_.chip->is_950()) {
+      format::CoreTaskRecord950 record{};
+      record.core_type = static_cast<uint8_t>(type);
+      Append(record, format::kCoreTaskType950, events_[type], event, sample);
+    } else {
+      format::FftsTaskRecord record{};
+      constexpr uint32_t kKindShift = 13;
+      record.kind = static_cast<uint16_t>(type << kKindShift);
+      Append(record, format::kFftsTaskType, events_[type], event, sample);
+    }
+  }
+
+ private:
+  template <typename Record>
+  void Append(Record record, uint32_t type, const std::vector<uint64_t>& events,
+              const TaskStory::Event& event, Sample& sample) {
+    record.header = static_cast<uint16_t>(type | (count_++ & 0xF) << 6);
     record.magic = format::kStarsMagic;
     record.stream = event.task.stream;
     record.task = event.task.id;
     record.cycles = Cycles(event.task);
-    for (size_t i = 0; i < events_.size(); ++i)
-      record.event[i] = Counted(record.cycles, events_[i], event.task.index);
+    std::vector<uint64_t> counts;
+    for (size_t i = 0; i < std::min(events.size(), std::size(record.event)); ++i) {
+      record.event[i] = Counted(record.cycles, events[i], event.task.index);
+      counts.push_back(record.event[i]);
+    }
     record.start_ticks = Ticks(event.task.start_ns);
     record.end_ticks = Ticks(event.task.end_ns);
     sample.Append(record);
     TaskValues(event, sample);
-    sample.Value("cycles", record.cycles);
+    sample.Value("cycles", uint64_t{record.cycles});
+    sample.Values("count", counts);
   }
 
- private:
-  std::vector<uint64_t> events_;
+  bool counted_[2] = {};
+  std::vector<uint64_t> events_[2];  // of AI cores, of vector cores
   uint32_t count_ = 0;
 };
 
@@ -99,6 +124,7 @@ class AicoreTaskProducer : public TaskProducer {
     sample.Append(record);
     TaskValues(event, sample);
     sample.Value("cycles", record.cycles);
+    sample.Values("count", std::vector<uint64_t>(record.event, record.event + events_.size()));
   }
 
  private:
@@ -290,29 +316,52 @@ class CcuMissionProducer : public TaskProducer {
   void Encode(const TaskStory::Event& event, Sample& sample) override {
     if (!event.end || event.task.kind != Task::Kind::kCommunication) return;
     format::CcuMissionRecord record{};
-    record.head[0] = event.task.stream;
-    record.head[1] = event.task.id;
+    record.stream = event.task.stream;
+    record.task = event.task.id;
+    record.instruction = static_cast<uint16_t>(Mix(event.task.index) % 512);
     record.start_ticks = Ticks(event.task.start_ns);
     record.end_ticks = Ticks(event.task.end_ns);
+    // Every other one waits for seven ranks.
+    if (event.task.index % 2 == 0) {
+      record.notify_ticks = record.start_ticks;
+      record.notify_instruction = static_cast<uint16_t>(record.instruction + 1);
+      for (size_t rank = 0; rank < 7; ++rank) {
+        record.notify_ended[rank] = static_cast<uint16_t>(1 + Mix(event.task.index, rank) % 20'000);
+      }
+    }
     sample.Append(record);
     TaskValues(event, sample);
+    sample.Value("instruction", uint64_t{record.instruction});
+    sample.Value("ticks", record.end_ticks - record.start_ticks);
   }
 };
 
-// Channels 148 and 151: delays of the channels, after each communication task.
+// Channels 148 and 151: what went through the channels in each communication task.
 class CcuChannelProducer : public TaskProducer {
  public:
   using TaskProducer::TaskProducer;
 
  protected:
+  static constexpr size_t kChannelsInUse = 126;  // also of the last, which lie otherwise
+
   void Encode(const TaskStory::Event& event, Sample& sample) override {
     if (!event.end || event.task.kind != Task::Kind::kCommunication) return;
     format::CcuChannelRecord record{};
-    for (size_t i = 0; i < std::size(record.value); ++i) {
-      record.value[i] = 200 + static_cast<uint32_t>(Mix(event.task.index, i) % 800);
+    const uint64_t ticks = Ticks(event.at_ns);
+    std::vector<uint64_t> averages;
+    for (size_t channel = 0; channel < kChannelsInUse; ++channel) {
+      uint32_t* const words = record.value + format::CcuWordsOf(channel);
+      const auto average = 200 + static_cast<uint32_t>(Mix(event.task.index, channel) % 800);
+      words[0] = static_cast<uint32_t>(ticks);
+      words[1] = static_cast<uint32_t>(ticks >> 32);
+      words[2] = average;
+      words[3] = average / 2;
+      words[4] = average * 2;
+      averages.push_back(average);
     }
     sample.Append(record);
     TaskValues(event, sample);
+    sample.Values("average", averages);
   }
 };
 

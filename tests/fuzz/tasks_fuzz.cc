@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "format/decode/cann_names.h"
+#include "format/decode/core_tasks.h"
 #include "format/decode/launches.h"
 #include "format/decode/task_join.h"
 #include "format/decode/task_log.h"
@@ -37,6 +38,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   PROFD_CHECK(2 * tasks.size() + log.foreign() + log.other() + log.no_start() + log.no_end() +
                   log.cut_at_begin() + log.cut_at_end() >=
               log.records());
+
+  // Counters by task: each record is found once, waits, or was told why not.
+  CoreTasks counters(static_cast<CoreTasks::Layout>(data[0] / 3 % 4));
+  counters.Take(bytes, data[1] % 2 != 0 ? &tasks : nullptr);
+  size_t counted = 0;
+  for (const DeviceTask& task : tasks) {
+    TaskCounters found;
+    counted += counters.Find(task, found) ? 1 : 0;
+  }
+  PROFD_CHECK(counters.records() == bytes.size() / CoreTasks::kRecordBytes);
+  PROFD_CHECK(counted + counters.no_task() + counters.foreign() + counters.other() <= counters.records());
 
   Launches launches(names, texts);
   Checked sink;

@@ -12,7 +12,7 @@ import prof_reader
 CHIPS = ["310", "910", "310P", "910B", "310B", "950"]
 # Every device kind; what a chip has not is skipped with the reason.
 KINDS = ("hbm,ddr,llc,pcie,hccs,nic,roce,dvpp,npu-mem,npu-app-mem,npu-module-mem,qos,soc-profile,low-power,ub,tscpu,"
-         "aicore,aivector,soc-pmu,l2,aicpu,task")
+         "aicore,aivector,soc-pmu,l2,aicpu,task,ccu,ccu-task")
 # Whose records have several sizes: their bytes are compared, and nobody counts them.
 UNCOUNTED = (44, 46)
 

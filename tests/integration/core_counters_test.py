@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import pathlib
+import sqlite3
 import struct
 import tempfile
 import time
@@ -157,6 +158,111 @@ class ByTask(harness.ProfdTest):
         self.assertIn(first["session"], third.err)
         for session in (first, second):
             self.daemon.end(session["session"])
+
+    def counted(self, device, *channels):
+        """Of the latest session: cycles and counters by stream and task, in the order of the tasks."""
+        found = {}
+        for channel in channels:
+            for values in self.truth(device, channel):
+                found.setdefault((str(values["stream"]), str(values["task"])), []).append((values["cycles"], values["count"]))
+        return found
+
+    def same_counters(self, table, device, core, truth, metric, place):
+        """The columns of one kind of core are what the device counted for that task."""
+        rows = [row for row in table if row["Device_id"] == str(device) and row[f"{core}_total_cycles"] != "N/A"]
+        self.assertGreater(len(rows), 5)
+        seen = {}
+        for row in rows:
+            task = int(row["Task ID"])  # of a 950: with the stream
+            ids = row["Stream ID"], str(task >> 16 if device == 5 else task)
+            cycles, counts = truth[ids][seen.setdefault(ids, 0)]
+            seen[ids] += 1
+            self.assertEqual(int(row[f"{core}_total_cycles"]), cycles)
+            self.assertAlmostEqual(float(row[f"{core}_{metric}"]), sum(counts[at] for at in place) / cycles, 5)
+
+    def test_cores_by_task(self):
+        tables = self.recorded("--collect", "aicore-task,aivector-task,task", "--devices", "all")
+        for device, chip in enumerate(CHIPS):
+            with self.subTest(chip=chip):
+                self.assertEqual(self.kind(self.session, "aicore-task", f"device:{device}")["verdict"], "started")
+                stars = chip in ("910B", "310B", "950")
+                self.assertEqual(self.kind(self.session, "aivector-task", f"device:{device}")["verdict"],
+                                 "started" if stars else "skipped")
+                sample = self.sample(device)
+                self.assertEqual((sample["ai_core_profiling"], sample["ai_core_profiling_mode"]), ("on", "task-based"))
+                file = "ffts_profile" if stars else "aicore"
+                data = b"".join(pathlib.Path(path).read_bytes() for path in
+                                glob.glob(os.path.join(self.directory, f"device_{device}", "data", f"{file}.data.*.slice_?")))
+                self.assertEqual(len(data), 128 * len(self.truth(device, 53 if stars else 43)))
+        self.assertEqual(self.daemon.ctl("verify", self.directory).code, OK)
+        # One table has columns for one set of counters: those of the first device.
+        only = self.recorded("--collect", "aicore-task,aivector-task:ArithmeticUtilization,task", "--devices", "3")
+        truth = self.counted(3, 53)
+        self.same_counters(only["op_summary"], 3, "aic", truth, "mac_ratio_extra", (0, 1))
+        self.same_counters(only["op_summary"], 3, "aic", truth, "fixpipe_ratio", (5,))
+        self.same_counters(only["op_summary"], 3, "aiv", truth, "vec_fp32_ratio", (2,))
+        row = only["op_summary"][0]
+        self.assertEqual(list(row)[-2:], ["aiv_vec_int32_ratio", "aiv_vec_misc_ratio"])
+        self.assertNotIn("op_summary", self.recorded("--collect", "task", "--devices", "3"), "nothing is known of operators")
+        self.assertTrue(tables["op_summary"])
+
+    def test_cores_by_task_on_a_910_and_a_950(self):
+        for device, channel, metric, place in ((1, 43, "vec_ratio", (0,)), (5, 53, "0x301", (1,))):
+            tables = self.recorded("--collect", "aicore-task,task", "--devices", str(device))
+            self.same_counters(tables["op_summary"], device, "aic", self.counted(device, channel), metric, place)
+
+    def test_cores_by_task_without_a_task_log(self):
+        tables = self.recorded("--collect", "aicore-task", "--devices", "3")
+        truth = self.counted(3, 53)
+        self.same_counters(tables["op_summary"], 3, "aic", truth, "scalar_ratio", (2,))
+        out = os.path.join(self.out.name, "db")
+        self.assertEqual(self.daemon.ctl("export", self.directory, "--format", "db", "--out", out).code, OK)
+        (path,) = glob.glob(os.path.join(out, "msprof_*.db"))
+        connection = sqlite3.connect(path)
+        rows = connection.execute("SELECT streamId, taskId, n.value, i.value FROM TASK_PMU_INFO i JOIN STRING_IDS n ON i.name = n.id "
+                                  "JOIN TASK t ON i.globalTaskId = t.globalTaskId WHERE n.value = 'aic_total_cycles' "
+                                  "ORDER BY t.startNs").fetchall()
+        connection.close()
+        wanted = sorted(cycles for counts in truth.values() for cycles, _ in counts)
+        self.assertEqual(sorted(row[3] for row in rows), wanted)
+
+    def test_by_task_and_by_time_are_one_file(self):
+        result = self.daemon.ctl("start", "--collect", "aicore,aicore-task", "--devices", "3", "--json")
+        self.assertEqual(result.code, PARTLY_STARTED, result)
+        self.assertEqual(self.kind(result.json, "aicore", "device:3")["verdict"], "started")
+        self.assertEqual(self.kind(result.json, "aicore-task", "device:3")["reason"],
+                         "aicore goes into the same file: ask for one of the two")
+        self.daemon.end(result.json["session"])
+
+    def test_what_a_kill_leaves_of_counters_by_task(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\nseed: 7\n")
+        started = daemon.begin("--collect", "aicore-task,task")
+        time.sleep(1)
+        daemon.kill()
+        daemon.start()
+        self.assertEqual(daemon.ctl("verify", started["directory"]).code, OK)
+        data = pathlib.Path(started["directory"], "device_0/data/ffts_profile.data.0.slice_0").read_bytes()
+        self.assertEqual(len(data) % 128, 0)
+        self.assertGreater(len(data), 0)
+
+    def test_collective_units(self):
+        tables = self.recorded("--collect", "ccu,ccu-task", "--devices", "3,5")
+        self.assertEqual(self.kind(self.session, "ccu", "device:3")["reason"], "a 910B has no ccu")
+        for die, (missions, channels) in enumerate(((147, 148), (149, 151))):
+            truth = self.truth(5, missions)
+            self.assertGreater(len(truth), 5)
+            wanted = {(str(task["task"] << 16 | task["stream"]), str(task["instruction"])) for task in truth}
+            self.assertTrue(wanted <= {(row["Task Id"], row["Instruction ID"]) for row in tables["ccu_mission"]})
+            for task in truth:  # ticks of 1 GHz; of every other instruction a row for each of seven ranks
+                rows = [row for row in tables["ccu_mission"] if row["Task Id"] == str(task["task"] << 16 | task["stream"])]
+                self.assertIn(len(rows), (1, 2, 7, 14), "of one die, or of both")
+                self.assertEqual({float(row["Instruction Duration(us)"]) for row in rows}, {task["ticks"] / 1000})
+                self.assertEqual({row["Notify Instruction ID"] == "N/A" for row in rows}, {len(rows) < 3})
+            of_die = [row for row in tables["ccu_channel"] if int(row["Channel Id"]) // 128 == die]
+            averages = [float(row["Avg Bandwidth(MB/s)"]) for row in of_die]
+            self.assertEqual(averages, [value for task in self.truth(5, channels) for value in task["average"]])
+            self.assertEqual({float(row["Max Bandwidth(MB/s)"]) / float(row["Avg Bandwidth(MB/s)"]) for row in of_die}, {2})
+            self.assertEqual(max(int(row["Channel Id"]) for row in of_die), 128 * die + 125)
 
     def test_pending_without_a_job(self):
         daemon = self.profd(sim="devices: 1\nchip: 910B\nfaults:\n  - {call: start, ret: 115, channel: 134, for_s: 3}\n")

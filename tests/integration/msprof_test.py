@@ -139,6 +139,29 @@ class MsprofTest(harness.ProfdTest):
         self.assertEqual(self.payloads(started),
                          {channel: "1f4 0" for channel in (*range(11, 43), *range(55, 85), *range(86, 99))})
 
+    def of_a_program(self, *arguments):
+        """Channel → payload of what is started on device 0 for a program."""
+        before = len(self.daemon.truth_lines())
+        result = self.msprof(f"--output={self.output}", "--ascendcl=off", "--type=db", *arguments, sys.executable, "-c", WAITS,
+                             str(self.output))
+        self.went(result)
+        self.directory = self.saved(result)
+        return {line["channel"]: words(line["user_data"]) for line in self.daemon.truth_lines()[before:]
+                if line.get("event") == "start" and line["device"] == 0}
+
+    def test_cores_of_a_program_by_task(self):
+        by_task = "3 9 0 ffffff 8 4170416 3020009 303000c 550054 9 0 ffffffff 8 a0008 b0009 d000c 550054 0"
+        self.assertEqual(self.of_a_program("--ai-core=on"), {**TASKS, 53: by_task})
+        sample = json.loads((self.directory / "device_0" / "sample.json").read_text())
+        self.assertEqual((sample["ai_core_profiling_mode"], sample["aiv_profiling_mode"]), ("task-based", "task-based"))
+        self.assertEqual(self.of_a_program("--ai-core=on", "--aic-mode=sample-based"), {**TASKS, **CORES})
+
+    def test_firmware_of_the_scheduler(self):
+        self.assertEqual(self.of_a_program("--task-tsfw=on"), {**TASKS, 44: "a 1 0 0 1 0 1 87000001 1"})
+
+    def test_blocks_of_tasks(self):
+        self.assertEqual(self.of_a_program("--task-block=all", "--optype=MatMul"), {**TASKS, 50: "1 0 0 0 0 0 1 1 0 0 0"})
+
     def test_hits_of_the_cache(self):
         result = self.msprof(f"--output={self.output}", "--l2=on", "--task-time=off", "--ascendcl=off", "--type=db",
                              sys.executable, "-c", WAITS, str(self.output))
@@ -295,10 +318,10 @@ class MsprofTest(harness.ProfdTest):
             self.assertEqual(result.code, OK, result)
             self.assertIn("--sys-hardware-mem-freq", result.out)
             self.assertNotIn("--sys-lp", result.out, "no 950 here")
-            self.assertNotIn("--task-tsfw ", result.out)
+            self.assertNotIn("--sys-profiling ", result.out)
         self.assertIn("--sys-lp", self.msprof("--help-all").out)
         self.assertNotIn("--sys-lp", self.daemon.ctl("start", "--help").out)
-        self.assertIn("--task-tsfw ", self.daemon.ctl("start", "--help-all").out)
+        self.assertIn("--sys-profiling ", self.daemon.ctl("start", "--help-all").out)
 
     def test_bad_lines(self):
         output = f"--output={self.output}"

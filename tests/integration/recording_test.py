@@ -47,6 +47,50 @@ class RecordingTest(harness.ProfdTest):
             # Of the host's samples a busy machine may miss some.
             self.assertEqual([kind["kind"] for kind in sealed["kinds"] if kind["lost"] and kind["kind"].startswith("agent-")], [])
 
+    def domains(self, agent):
+        """Marks and begins of ranges by the name of their domain, which they are called by, too."""
+        found = {}
+        for record in agent.of("mark", "push", "start"):
+            found[record["name"]] = found.get(record["name"], 0) + 1
+        return found
+
+    def test_only_the_domains_that_were_asked_for(self):
+        daemon = self.profd()
+        job = self.job(daemon)
+        job.order("domain early 1")
+
+        def recorded(*options):
+            session = daemon.begin("--pid", job.pid, *options)
+            for name in ("default", "early", "late"):
+                self.assertEqual(job.order(f"domain {name} 100"), "done")
+            job.order("mark 7")
+            sealed = daemon.end(session["session"])
+            agent = self.one_agent(sealed)
+            self.assertEqual(agent.lost, 0)
+            self.assertEqual(len(agent.of("counter")), 7 if "--collect" not in options else 0)
+            return self.domains(agent), sealed
+
+        self.assertEqual(recorded()[0], {"default": 400, "early": 300, "late": 300})
+        found, sealed = recorded("--agent-domains", "late,never")
+        self.assertEqual(found, {"late": 300})
+        # What is not there is said, not refused.
+        self.assertEqual(sealed["warnings"], ["no process had a domain of this name: never"])
+        self.assertEqual(agent_reader.manifest(sealed["directory"])["settings"]["agent_domains"], "late,never")
+        found, sealed = recorded("--agent-domains-exclude", "late,default")
+        self.assertEqual((found, sealed["warnings"]), ({"early": 300}, []))
+        # In the vendor's words.
+        vendor = ("--collect", "agent-range,agent-mark", "--msproftx=on")
+        self.assertEqual(recorded(*vendor, "--mstx-domain-include=default")[0], {"default": 400})
+        self.assertEqual(recorded(*vendor, "--mstx-domain-exclude=early")[0], {"default": 400, "late": 300})
+        for wrong, word in ((("--agent-domains", "a", "--agent-domains-exclude", "b"), "give one of them"),
+                            (("--agent-domains", "a,,b"), "names of domains"),
+                            (("--agent-domains", "x" * 128), "127 bytes"),
+                            (("--agent-domains", "a", "--collect", "agent-step"), "agent-range and agent-mark"),
+                            (("--mstx-domain-include=a",), "--msproftx")):
+            result = daemon.ctl("start", "--pid", job.pid, *wrong)
+            self.assertEqual(result.code, harness.USAGE, result)
+            self.assertIn(word, result.err)
+
     def test_what_finds_no_room_is_counted_exactly(self):
         daemon = self.profd(config=SMALL)
         job = self.job(daemon)

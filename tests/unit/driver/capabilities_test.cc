@@ -29,22 +29,23 @@ std::string Available(const DeviceFacts& device) {
 
 TEST(Capabilities, KindsOfEveryChip) {
   EXPECT_EQ(Available(MakeDevice(chip::k310)),
-            "ddr nic dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore task");
-  EXPECT_EQ(
-      Available(MakeDevice(chip::k910)),
-      "hbm ddr llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore l2 aicpu task");
+            "ddr nic dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore aicore-task task");
+  EXPECT_EQ(Available(MakeDevice(chip::k910)),
+            "hbm ddr llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore aicore-task "
+            "l2 aicpu task");
   EXPECT_EQ(Available(MakeDevice(chip::k310P)),
-            "ddr llc pcie dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore l2 aicpu task");
+            "ddr llc pcie dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore aicore-task l2 aicpu task");
   EXPECT_EQ(
       Available(MakeDevice(chip::k910B)),
       "hbm llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem qos soc-profile low-power tscpu "
-      "aicore aivector soc-pmu l2 aicpu task instr");
+      "aicore aivector aicore-task aivector-task soc-pmu l2 aicpu task instr");
   EXPECT_EQ(Available(MakeDevice(chip::k310B)),
-            "ddr llc nic dvpp npu-mem npu-app-mem soc-profile low-power tscpu aicore aivector l2 aicpu task");
-  EXPECT_EQ(
-      Available(MakeDevice(chip::k950)),
-      "hbm llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem qos soc-profile low-power ub tscpu "
-      "aicore aivector soc-pmu l2 aicpu task instr");
+            "ddr llc nic dvpp npu-mem npu-app-mem soc-profile low-power tscpu aicore aivector aicore-task "
+            "aivector-task l2 aicpu task");
+  EXPECT_EQ(Available(MakeDevice(chip::k950)),
+            "hbm llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem qos soc-profile low-power ub "
+            "ccu ccu-task tscpu "
+            "aicore aivector aicore-task aivector-task soc-pmu l2 aicpu task instr");
   EXPECT_EQ(Available(MakeDevice(chip::k910_96)), Available(MakeDevice(chip::k950)));
 }
 
@@ -62,11 +63,14 @@ TEST(Capabilities, AGenerousListAddsNoKinds) {
     return kinds;
   };
   EXPECT_EQ(absent(chip::k310),
-            "hbm llc pcie hccs roce qos soc-profile low-power ub aivector soc-pmu l2 aicpu instr");
-  EXPECT_EQ(absent(chip::k910), "qos soc-profile low-power ub aivector soc-pmu instr");
-  EXPECT_EQ(absent(chip::k310P), "nic roce qos soc-profile ub aivector soc-pmu instr");
-  EXPECT_EQ(absent(chip::k910B), "ddr ub");
-  EXPECT_EQ(absent(chip::k310B), "hbm pcie hccs roce qos ub soc-pmu instr");
+            "hbm llc pcie hccs roce qos soc-profile low-power ub ccu ccu-task aivector aivector-task soc-pmu "
+            "l2 aicpu instr");
+  EXPECT_EQ(absent(chip::k910),
+            "qos soc-profile low-power ub ccu ccu-task aivector aivector-task soc-pmu instr");
+  EXPECT_EQ(absent(chip::k310P),
+            "nic roce qos soc-profile ub ccu ccu-task aivector aivector-task soc-pmu instr");
+  EXPECT_EQ(absent(chip::k910B), "ddr ub ccu ccu-task");
+  EXPECT_EQ(absent(chip::k310B), "hbm pcie hccs roce qos ub ccu ccu-task soc-pmu instr");
   EXPECT_EQ(absent(chip::k950), "ddr");
   EXPECT_EQ(absent(23), "soc-pmu l2");
 }

@@ -397,6 +397,26 @@ TEST(Framing, EveryDeviceFileIsKnown) {
   }
 }
 
+// The vendor keeps counters by task in files of the same names.
+TEST(Framing, CoresByTask) {
+  for (const char* file : {"ffts_profile.data", "aicore.data", "aiVectorCore.data"}) {
+    for (uint32_t chip = 0; chip < 24; ++chip) {
+      const StreamFormat* format = FindStreamFormat(file, chip, true);
+      ASSERT_NE(format, nullptr) << file;
+      EXPECT_EQ(format->record_bytes, 128U) << file;
+      EXPECT_NE(format, FindStreamFormat(file, chip)) << file;
+    }
+  }
+  EXPECT_EQ(FindStreamFormat("hbm.data", k910B, true), FindStreamFormat("hbm.data", k910B));
+  FftsTaskRecord record{};
+  record.magic = kStarsMagic;
+  record.end_ticks = kTicksNow;
+  const StreamFormat& format = *FindStreamFormat("ffts_profile.data", k910B, true);
+  EXPECT_EQ(format.plausible(reinterpret_cast<const std::byte*>(&record), 1, 128), 1U);
+  record.magic = 0;
+  EXPECT_EQ(format.plausible(reinterpret_cast<const std::byte*>(&record), 1, 128), 0U);
+}
+
 TEST(Framing, InstructionProfiling) {
   const auto bytes = [](const char* file) { return FindStreamFormat(file, k910B)->record_bytes; };
   EXPECT_EQ(bytes("instr.group_3_aic"), 96u);

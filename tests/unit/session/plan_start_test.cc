@@ -194,6 +194,10 @@ TEST(PlanStarts, Everything950) {
       "(144,1,10) aicpu.data late\n"
       "(10,0,20) 14 2 8 11 tscpu.data\n"
       "(44,0,0) 0 1 0 0 1 0 1 86000001 1 ts_track.data\n"
+      "(147,0,0) ccu0.instr\n"
+      "(149,0,0) ccu1.instr\n"
+      "(148,0,0) ccu0.stat\n"
+      "(151,0,0) ccu1.stat\n"
       "(50,0,0) 1 0 0 0 0 0 1 0 0 0 0 stars_soc.data\n"
       "(52,1,0) 1 14 1 4e20 1 4e20 1 4e20 1 2710 0 0 0 0 4e20 3 30201 0 0 0 0 stars_soc_profile.data\n"
       "(54,0,10) 3 a a ffffff 9 3010501 7010001 2030202 350034 714 a a ffffffff 9 3010501 7010001 2030202 "
@@ -257,6 +261,54 @@ TEST(PlanStarts, CoreKindsAlone) {
   spec.kinds = {{"aicore", "", 0}, {"aivector", "", 0}};
   EXPECT_EQ(Starts(device, std::move(spec)),
             "(54,0,0) 1 a a 1 8 a0008 b0009 d000c 550054 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
+}
+
+// Cores by task: period 0, the vendor's bits for tasks and their parts.
+TEST(PlanStarts, CoreKindsByTask) {
+  const KindRequest ai_core{"aicore-task", "", 0}, vector{"aivector-task", "", 0};
+  EXPECT_EQ(Starts(chip::k910, {ai_core}), "(43,0,0) 0 0 0 ffffffff 8 8 a 9 b c d 54 55 0 aicore.data\n");
+  EXPECT_EQ(Starts(chip::k310P, {{"aicore-task", "Custom:0x8,10", 0}}),
+            "(43,0,0) 0 0 0 ff 2 8 a 0 0 0 0 0 0 0 aicore.data\n");
+  EXPECT_EQ(
+      Starts(chip::k910B, {ai_core, vector}),
+      "(53,0,0) 3 9 0 ffffff 8 4170416 3020009 303000c 550054 9 0 ffffffff 8 a0008 b0009 d000c 550054 0 "
+      "ffts_profile.data\n");
+  EXPECT_EQ(Starts(chip::k910B, {{"aivector-task", "ResourceConflictRatio", 0}}),
+            "(53,0,0) 2 0 0 0 0 0 0 0 0 9 0 ffffffff 3 650064 66 0 0 0 ffts_profile.data\n");
+  EXPECT_EQ(Starts(chip::k950, {ai_core}),
+            "(53,0,0) 1 9 0 ffffff 9 3010501 7010001 2030202 350034 714 0 0 0 0 0 0 0 0 0 0 0 0 "
+            "ffts_profile.data\n");
+  EXPECT_EQ(Starts(chip::k910B, {{"task", "blocks", 0}, ai_core}),
+            "(44,0,10) a 1 0 0 1 0 1 86000001 1 ts_track.data\n"
+            "(50,0,0) 1 0 0 0 0 0 1 1 0 0 0 stars_soc.data\n"
+            "(53,0,0) 1 d 0 ffffff 8 4170416 3020009 303000c 550054 0 0 0 0 0 0 0 0 0 ffts_profile.data\n")
+      << "blocks are counted where they are logged";
+  // The vendor has one file for both.
+  EXPECT_EQ(Starts(chip::k910B, {{"aivector", "", 0}, ai_core}),
+            "(54,0,0) 2 0 0 0 0 0 0 0 0 a a ffffffff 8 a0008 b0009 d000c 550054 0 ffts_profile.data\n");
+}
+
+// What a task log has besides tasks.
+TEST(PlanStarts, TaskModes) {
+  const auto starts = [](uint32_t chip, const char* mode) { return Starts(chip, {{"task", mode, 0}}); };
+  EXPECT_EQ(starts(chip::k910B, "firmware"),
+            "(44,0,10) a 1 0 0 1 0 1 87000001 1 ts_track.data\n"
+            "(50,0,0) 1 0 0 0 0 0 1 0 0 0 0 stars_soc.data\n");
+  EXPECT_EQ(starts(chip::k310B, "blocks+firmware"),
+            "(44,0,10) a 1 0 0 1 0 1 87000001 1 ts_track.data\n"
+            "(50,0,0) 1 0 0 0 0 0 1 1 0 0 0 stars_soc.data\n");
+  EXPECT_EQ(starts(chip::k950, "few-blocks"),
+            "(44,0,0) 0 1 0 0 1 0 1 86000001 1 ts_track.data\n"
+            "(50,0,0) 1 0 0 0 0 0 1 1 0 0 1 stars_soc.data\n");
+  EXPECT_EQ(starts(chip::k310, "firmware"), "(44,0,10) a 1 0 0 1 0 1 87000001 1 ts_track.data\n");
+  EXPECT_EQ(starts(chip::k910B, "few-blocks"),
+            "task:few-blocks: task knows the modes tasks and blocks and firmware and blocks+firmware");
+}
+
+TEST(PlanStarts, CollectiveUnits) {
+  EXPECT_EQ(Starts(chip::k950, {{"ccu", "", 0}, {"ccu-task", "", 0}}),
+            "(147,0,0) ccu0.instr\n(149,0,0) ccu1.instr\n(148,0,0) ccu0.stat\n(151,0,0) ccu1.stat\n");
+  EXPECT_EQ(Starts(chip::k910B, {{"ccu", "", 0}}), "nothing can be collected: a 910B has no ccu");
 }
 
 // Counters by their numbers, in the slots that each chip has for them.

@@ -1,0 +1,96 @@
+// ccu<die>.instr and ccu<die>.stat: what the collective units of a 950 did, and what went through their
+// channels.
+#include <algorithm>
+#include <iterator>
+
+#include "format/decode/device_decoders.h"
+#include "format/decode/device_series.h"
+#include "format/decode/fixed.h"
+#include "format/decode/rows.h"
+#include "format/records/tasks.h"
+
+namespace profd::format {
+
+namespace {
+
+constexpr double kMb = 1 << 20;
+
+int64_t DieOf(std::string_view file) { return file.starts_with("ccu1") ? 1 : 0; }
+
+// **Thread:** one.
+class Missions : public Decoder {
+ public:
+  Missions(const DecodeContext& context, std::string_view file)
+      : Decoder(context), die_(DieOf(file)), rows_(kCcuMissionSeries, context) {}
+
+  void Take(std::span<const std::byte> whole) override {
+    EachRecord<CcuMissionRecord>(whole, [this](const CcuMissionRecord& record) {
+      ++records_;
+      if (record.end_ticks < record.start_ticks) return Reject("that end before they begin");
+      const uint64_t begin_ns = context().DeviceTicksToWall(record.start_ticks);
+      const auto task = static_cast<int64_t>(record.task) << 16 | record.stream;
+      const auto add = [&](double notify, double ns) {
+        rows_.Add(begin_ns, {die_, task, record.instruction},
+                  {Ns(record.end_ticks - record.start_ticks), notify, ns});
+      };
+      bool any = false;
+      if (record.notify_ticks != 0) {
+        for (const uint16_t ended : record.notify_ended) {
+          if (ended == 0) continue;
+          any = true;
+          add(record.notify_instruction, Ns(uint64_t{ended} * kCcuTicksOfNotify));
+        }
+      }
+      if (!any) add(kNoValue, kNoValue);
+    });
+  }
+  void Finish() override { rows_.Flush(); }
+
+ private:
+  double Ns(uint64_t ticks) const {
+    const double mhz = context().side->counter_mhz;
+    return mhz > 0 ? static_cast<double>(ticks) * 1000 / mhz : kNoValue;
+  }
+
+  const int64_t die_;
+  Rows rows_;
+};
+
+// **Thread:** one.
+class Channels : public Decoder {
+ public:
+  Channels(const DecodeContext& context, std::string_view file)
+      : Decoder(context), die_(DieOf(file)), rows_(kCcuChannelSeries, context) {}
+
+  void Take(std::span<const std::byte> whole) override {
+    EachRecord<CcuChannelRecord>(whole, [this](const CcuChannelRecord& record) {
+      ++records_;
+      uint32_t words[std::size(CcuChannelRecord{}.value)];
+      std::copy(std::begin(record.value), std::end(record.value), words);
+      for (size_t channel = 0; channel < kCcuChannels; ++channel) {
+        const uint32_t* of = words + CcuWordsOf(channel);
+        const uint64_t ticks = uint64_t{of[1]} << 32 | of[0];
+        if (ticks == 0) continue;  // nothing went through it
+        const double average = of[2], least = of[3], most = of[4];
+        rows_.Add(context().DeviceTicksToWall(ticks), {die_, static_cast<int64_t>(channel)},
+                  {most * kMb, least * kMb, average * kMb});
+      }
+    });
+  }
+  void Finish() override { rows_.Flush(); }
+
+ private:
+  const int64_t die_;
+  Rows rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> MakeCcuMissions(const DecodeContext& context, std::string_view file, int64_t) {
+  return std::make_unique<Missions>(context, file);
+}
+std::unique_ptr<Decoder> MakeCcuChannels(const DecodeContext& context, std::string_view file, int64_t) {
+  return std::make_unique<Channels>(context, file);
+}
+
+}  // namespace profd::format
