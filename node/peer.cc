@@ -189,8 +189,8 @@ class Peer::Impl {
   std::unique_ptr<grpc::ClientContext> context_;
 };
 
-Peer::Peer(std::string host, const Credentials& credentials)
-    : impl_(std::make_unique<Impl>(std::move(host), credentials.credentials_)) {}
+Peer::Peer(const std::string& host, const Credentials& credentials)
+    : impl_(std::make_unique<Impl>(host, credentials.credentials_)) {}
 Peer::~Peer() = default;
 
 void Peer::Ask(const std::string& method, const std::string& request, uint64_t deadline_ns, Done done) {

@@ -37,7 +37,7 @@ struct Reply {
 // **Thread:** any; one call at a time. **Owns:** the connection; itself while a call is under way.
 class Peer : public std::enable_shared_from_this<Peer> {
  public:
-  Peer(std::string host, const Credentials& credentials);
+  Peer(const std::string& host, const Credentials& credentials);
   ~Peer();
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;

@@ -7,7 +7,7 @@
 
 namespace profd::agent {
 
-std::atomic<uint64_t> g_left_out[kMaxDomains / 64 + 1];
+constinit std::atomic<uint64_t> g_left_out[kMaxDomains / 64 + 1]{};
 
 namespace {
 
