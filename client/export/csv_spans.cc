@@ -161,8 +161,10 @@ void CsvSpans::Task(const SpanBatch& batch, const Span& span) {
     std::copy(std::begin(shapes), std::end(shapes), row.shapes);
     if (detail->has_op) {
       row.kind = TaskRow::Kind::kOperator;
-      if (TextId* name = op_names_.FindOrAdd(TaskKey(span.device, span.stream, row.task)))
-        *name = row.op_name;
+      TextId* name = context_.facts.tells_of_tasks
+                         ? op_names_.FindOrAdd(TaskKey(span.device, span.stream, row.task))
+                         : nullptr;
+      if (name != nullptr) *name = row.op_name;
     }
     if (detail->has_op && detail->op_type != 0) {
       left_out_ += !Count(operators_, std::tuple(span.device, detail->op_type, detail->op_task_type),

@@ -84,8 +84,10 @@ CaptureFacts FactsOf(const Capture& capture, const Wanted& wanted) {
     for (const Stream& stream : side.streams) {
       int64_t pid = 0;
       const format::DecoderEntry* entry = format::FindDecoder(stream.file, side.facts, pid);
-      if (entry == nullptr || stream.bytes() == 0 || !format::VendorReads(*entry, side.facts.chip)) continue;
+      if (entry == nullptr || stream.bytes() == 0) continue;
       const std::string kind(entry->kind);
+      facts.tells_of_tasks = facts.tells_of_tasks || entry->of_tasks;
+      if (!format::VendorReads(*entry, side.facts.chip)) continue;
       if (std::ranges::count(facts.kinds, kind) == 0) facts.kinds.push_back(kind);
     }
   }

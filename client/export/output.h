@@ -21,6 +21,7 @@ struct CaptureFacts {
   std::vector<format::SideFacts> devices;
   uint64_t start_ns = 0, end_ns = 0;  // wall; end 0: unknown
   std::vector<std::string> kinds;     // of any device's files that the vendor reads and that are not empty
+  bool tells_of_tasks = false;        // has rows that name the operator of a task
 
   // nullptr: there is none; -1 is the host.
   const format::SideFacts* Device(int device) const {
