@@ -1,26 +1,54 @@
-// What the vendor makes of the counters of cores: parts of the cycles, and of what was asked of a cache.
+// What the vendor makes of the counters of cores: parts of the cycles, rates of memories, operations.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "format/side_facts.h"
+#include "format/spans.h"
+
 namespace profd::client {
 
-// "mac_ratio"; of events that none of the vendor's groups has, their number.
-std::string CoreMetricName(uint32_t event);
-
-// A figure of the counters of one kind of core.
-struct CoreMetric {
-  std::string name;
-  std::vector<size_t> plus;  // places of the counters that are added up
-  size_t of = kCycles;       // place of what it is a part of
-  static constexpr size_t kCycles = SIZE_MAX;
-
-  double Value(uint64_t cycles, std::span<const uint64_t> counters) const;
+// What a core of one kind has counted.
+struct CoreCounts {
+  double cycles = 0;
+  double mhz = 0;
+  std::span<const double> events;  // in the order in which they were asked for
 };
-// Of events in the order of their counters.
-std::vector<CoreMetric> CoreMetricsOf(std::span<const uint32_t> events);
+std::array<double, format::TaskCounters::kEvents> EventsOf(const format::TaskCounters::Core& core);
+
+// A figure of these counters.
+struct CoreMetric {
+  enum class What : uint8_t {
+    kPart,   // of the cycles
+    kShare,  // of other counts
+    kBound,  // how much more one pipe was busy than the busiest of others
+    kRate,   // GB/s, which is GiB/s, of requests of so many bits
+    kSum,
+  };
+  struct Term {
+    size_t place = 0;  // in CoreCounts::events
+    double weight = 1;
+  };
+
+  std::string name;  // "mac_ratio"
+  What what = What::kPart;
+  std::vector<Term> plus;
+  std::vector<size_t> of;  // places, of kShare and kBound
+  bool is_pipe = false;    // a part of the time, too
+
+  // kNoValue: the clock is not known, or what is needed was not counted.
+  double Value(const CoreCounts& counts) const;
+  // "mac_time(us)"
+  std::string TimeName() const;
+};
+
+enum class CoreMode : uint8_t { kSampled, kByTask };
+// Of the AI cores or vector cores of a device, in the vendor's order. Counters that no figure is made of are
+// there by their number, as parts of the cycles.
+std::vector<CoreMetric> CoreMetricsOf(const format::SideFacts& side, bool vector, CoreMode mode);
 
 }  // namespace profd::client

@@ -12,67 +12,43 @@ namespace {
 
 using Entry = KeyedStats::Entry;
 
-// Parts of the cycles, by core and on the average.
+constexpr size_t kFirstEvent = 3;  // of the columns of a core's samples
+
+// By core and on the average.
 void WriteCores(bool vector, const KeyedStats& stats, const CsvContext& context) {
-  constexpr uint32_t kCacheRequests = 0x54, kCacheMisses = 0x55;
-  constexpr std::string_view kPipes[] = {"vec_ratio",  "mac_ratio",  "scalar_ratio",
-                                         "mte1_ratio", "mte2_ratio", "mte3_ratio"};
   EachDevice(stats.Sorted(), [&](int device, std::span<const Entry* const> entries) {
     const format::SideFacts* side = context.facts.Device(device);
     if (side == nullptr) return;
-    const std::vector<uint32_t>& events = vector ? side->aiv_events : side->aic_events;
-    std::vector<std::string> names;
-    for (const uint32_t event : events) names.push_back(CoreMetricName(event));
-    const bool pipes = std::all_of(std::begin(kPipes), std::end(kPipes), [&](std::string_view pipe) {
-      return std::find(names.begin(), names.end(), pipe) != names.end();
-    });
+    const std::vector<CoreMetric> metrics = CoreMetricsOf(*side, vector, CoreMode::kSampled);
+    const size_t events = (vector ? side->aiv_events : side->aic_events).size();
     std::string header = "Device_id,Core ID";
-    if (pipes) {
-      for (const std::string_view pipe : kPipes) header += "," + std::string(pipe);
-      header += ",icache_miss_rate,memory_bound";
-    } else {
-      for (const std::string& name : names) header += "," + name;
-    }
-    const auto number = [&](const Entry& entry, uint32_t event) {
-      const auto at = std::find(events.begin(), events.end(), event);
-      const size_t column = 3 + static_cast<size_t>(at - events.begin());
-      return at == events.end() || column >= entry.stats.size() ? kNoNumber : entry.stats[column].sum;
-    };
+    for (const CoreMetric& metric : metrics) header += "," + metric.name;
     CsvFile* csv = nullptr;
-    std::vector<double> sums;
+    std::vector<double> sums(metrics.size()), counts(events);
     double cores = 0;
-    const auto row = [&](const std::vector<double>& values) {
-      for (const double value : values) csv->Rounded(value, 6);
-      csv->End();
-    };
     for (const Entry* entry : entries) {
       if (entry->keys[0] < 0 || (entry->keys[1] != 0) != vector || !(entry->stats[0].sum > 0)) continue;
       csv = context.folder.Open(vector ? "ai_vector_core_utilization" : "ai_core_utilization", header);
       if (csv == nullptr) return;
-      std::vector<double> values;
-      if (pipes) {
-        for (const uint32_t event : {0x8u, 0xau, 0x9u, 0xbu, 0xcu, 0xdu}) {
-          values.push_back(number(*entry, event) / entry->stats[0].sum);
-        }
-        const double requests = number(*entry, kCacheRequests);
-        values.push_back(requests > 0 ? number(*entry, kCacheMisses) / requests : 0);
-        const double most = std::max(values[0], values[1]);
-        values.push_back(most > 0 ? values[4] / most : 0);
-      } else {
-        for (const uint32_t event : events) values.push_back(number(*entry, event) / entry->stats[0].sum);
+      for (size_t i = 0; i < events; ++i) {
+        counts[i] = kFirstEvent + i < entry->stats.size() ? entry->stats[kFirstEvent + i].sum : kNoNumber;
       }
-      sums.resize(values.size());
-      for (size_t i = 0; i < values.size(); ++i) sums[i] += values[i];
       ++cores;
       csv->Device(device);
       csv->Text("Core" + std::to_string(entry->keys[0]));
-      row(values);
+      for (size_t i = 0; i < metrics.size(); ++i) {
+        const double value =
+            metrics[i].Value({entry->stats[0].sum, vector ? side->aiv_mhz : side->aic_mhz, counts});
+        sums[i] += value;
+        csv->Rounded(value, 6);
+      }
+      csv->End();
     }
     if (csv == nullptr) return;
-    for (double& sum : sums) sum /= cores;
     csv->Device(device);
     csv->Text("Average");
-    row(sums);
+    for (const double sum : sums) csv->Rounded(sum / cores, 6);
+    csv->End();
   });
 }
 

@@ -219,8 +219,12 @@ void CsvSpans::WriteOperator(DeviceRows& device, const TaskRow& row) {
       for (const bool vector : {false, true}) {
         const std::string core = vector ? "aiv_" : "aic_";
         header += vector ? ",aiv_time(us),aiv_total_cycles" : ",aicore_time(us),aic_total_cycles";
-        for (const CoreMetric& metric : cores_.metrics[vector]) header += "," + core + metric.name;
+        for (const CoreMetric& metric : cores_.metrics[vector]) {
+          if (metric.is_pipe) header += "," + core + metric.TimeName();
+          header += "," + core + metric.name;
+        }
       }
+      if (cores_.has_pipes) header += ",cube_utilization(%)";
     }
     op_summary_ = context_.folder.Open("op_summary", header);
   }
@@ -270,37 +274,55 @@ void CsvSpans::FindCoreColumns() {
     cores_.any = true;
     for (const bool vector : {false, true}) {
       cores_.events[vector] = vector ? side.aiv_events : side.aic_events;
-      cores_.metrics[vector] = CoreMetricsOf(cores_.events[vector]);
+      cores_.metrics[vector] = CoreMetricsOf(side, vector, CoreMode::kByTask);
     }
+    cores_.has_pipes = std::ranges::any_of(cores_.metrics[0], &CoreMetric::is_pipe);
     return;
   }
 }
 
 void CsvSpans::WriteCores(CsvFile* csv, const TaskRow& row) const {
   const format::SideFacts* side = context_.facts.Device(row.device);
+  const auto number = [csv](double value, int digits) {
+    std::isnan(value) ? csv->Na() : csv->Rounded(value, digits);
+  };
+  double cube_cycles = format::kNoValue;
   for (const bool vector : {false, true}) {
     const format::TaskCounters::Core* core =
         row.counters != nullptr && row.counters->core[vector].counted ? &row.counters->core[vector] : nullptr;
     const bool same =
         side != nullptr && (vector ? side->aiv_events : side->aic_events) == cores_.events[vector];
     if (core == nullptr || !same) {
-      for (size_t i = 0; i < 2 + cores_.metrics[vector].size(); ++i) csv->Na();
+      csv->Na();
+      csv->Na();
+      for (const CoreMetric& metric : cores_.metrics[vector]) {
+        if (metric.is_pipe) csv->Na();
+        csv->Na();
+      }
       continue;
     }
     // As the vendor has it: rounds of as many blocks as there are cores.
     const double mhz = vector ? side->aiv_mhz : side->aic_mhz;
     const auto cores = static_cast<double>(vector ? side->aiv_num : side->ai_core_num);
-    const auto blocks = static_cast<double>(row.blocks);
-    if (mhz > 0 && cores > 0 && blocks > 0) {
-      csv->Rounded(static_cast<double>(core->cycles) / mhz / blocks * std::ceil(blocks / cores), 3);
-    } else {
-      csv->Na();
-    }
+    const auto blocks = static_cast<double>(row.blocks), cycles = static_cast<double>(core->cycles);
+    const double us = mhz > 0 && cores > 0 && blocks > 0 ? cycles / mhz / blocks * std::ceil(blocks / cores)
+                                                         : format::kNoValue;
+    number(us, 3);
     csv->Int(core->cycles);
+    const auto events = EventsOf(*core);
     for (const CoreMetric& metric : cores_.metrics[vector]) {
-      csv->Rounded(metric.Value(core->cycles, core->event), 6);
+      const double value = metric.Value({cycles, mhz, events});
+      if (metric.is_pipe) number(us * value, 3);
+      number(value, 6);
     }
+    if (!vector) cube_cycles = cycles;
   }
+  if (!cores_.has_pipes) return;
+  // How much of what all cores could have done in the task's time.
+  const double could = side == nullptr ? 0
+                                       : side->aic_mhz * static_cast<double>(side->ai_core_num) *
+                                             Microseconds(row.end_ns - row.begin_ns);
+  number(could > 0 ? 100 * cube_cycles / could : format::kNoValue, 3);
 }
 
 void CsvSpans::Range(const SpanBatch& batch, const Span& span) {

@@ -93,6 +93,7 @@ class CsvSpans {
     bool any = false;
     std::vector<uint32_t> events[2];
     std::vector<CoreMetric> metrics[2];
+    bool has_pipes = false;  // of AI cores
   };
   void FindCoreColumns();
   void WriteCores(CsvFile* csv, const TaskRow& row) const;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "client/export/core_metrics.h"
 #include "client/export/counters.h"
 #include "client/export/db_connection.h"
 #include "client/export/db_tables.h"
@@ -97,6 +98,7 @@ class DbOutput final : public Output {
   int64_t next_task_ = 0, next_comm_ = 0, next_overlap_ = 0;
   uint64_t next_connection_ = uint64_t{1} << 62;  // for calls without one
   std::array<DbConnection::Rows*, kSpanTables> span_rows_{};
+  std::map<std::pair<int, bool>, std::vector<CoreMetric>> core_metrics_;  // of a device's vector cores?
   uint64_t left_out_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // Spans as rows of the vendor's tables of tasks, calls and marks.
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "client/export/core_metrics.h"
 #include "client/export/db.h"
@@ -85,8 +86,13 @@ void DbOutput::WriteCounters(int64_t task, const Span& span, const format::TaskC
     if (!core.counted) continue;
     const std::string of = vector ? "aiv_" : "aic_";
     Insert(SpanTable::kTaskPmuInfo, {task, IdOf(of + "total_cycles"), core.cycles});
-    for (const CoreMetric& metric : CoreMetricsOf(vector ? side->aiv_events : side->aic_events)) {
-      Insert(SpanTable::kTaskPmuInfo, {task, IdOf(of + metric.name), metric.Value(core.cycles, core.event)});
+    const auto known = core_metrics_.try_emplace({span.device, vector}).first;
+    if (known->second.empty()) known->second = CoreMetricsOf(*side, vector, CoreMode::kByTask);
+    const auto events = EventsOf(core);
+    const double mhz = vector ? side->aiv_mhz : side->aic_mhz;
+    for (const CoreMetric& metric : known->second) {
+      const double value = metric.Value({static_cast<double>(core.cycles), mhz, events});
+      if (!std::isnan(value)) Insert(SpanTable::kTaskPmuInfo, {task, IdOf(of + metric.name), value});
     }
   }
 }

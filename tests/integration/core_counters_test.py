@@ -198,16 +198,19 @@ class ByTask(harness.ProfdTest):
         # One table has columns for one set of counters: those of the first device.
         only = self.recorded("--collect", "aicore-task,aivector-task:ArithmeticUtilization,task", "--devices", "3")
         truth = self.counted(3, 53)
-        self.same_counters(only["op_summary"], 3, "aic", truth, "mac_ratio_extra", (0, 1))
+        self.same_counters(only["op_summary"], 3, "aic", truth, "mac_ratio", (0, 1))
         self.same_counters(only["op_summary"], 3, "aic", truth, "fixpipe_ratio", (5,))
         self.same_counters(only["op_summary"], 3, "aiv", truth, "vec_fp32_ratio", (2,))
         row = only["op_summary"][0]
-        self.assertEqual(list(row)[-2:], ["aiv_vec_int32_ratio", "aiv_vec_misc_ratio"])
+        self.assertEqual(list(row)[-4:], ["aiv_vec_int32_ratio", "aiv_vec_misc_ratio", "aiv_vector_fops", "cube_utilization(%)"])
+        for row in only["op_summary"]:
+            if row["aicore_time(us)"] != "N/A":
+                self.assertAlmostEqual(float(row["aic_mac_time(us)"]), float(row["aicore_time(us)"]) * float(row["aic_mac_ratio"]), 2)
         self.assertNotIn("op_summary", self.recorded("--collect", "task", "--devices", "3"), "nothing is known of operators")
         self.assertTrue(tables["op_summary"])
 
     def test_cores_by_task_on_a_910_and_a_950(self):
-        for device, channel, metric, place in ((1, 43, "vec_ratio", (0,)), (5, 53, "0x301", (1,))):
+        for device, channel, metric, place in ((1, 43, "vec_ratio", (0,)), (5, 53, "mac_ratio", (1,))):
             tables = self.recorded("--collect", "aicore-task,task", "--devices", str(device))
             self.same_counters(tables["op_summary"], device, "aic", self.counted(device, channel), metric, place)
 
