@@ -42,9 +42,7 @@ constexpr std::string_view kInOwnReports =
 constexpr std::string_view kByActivity =
     "recorded by the agent in the process through the vendor's activity interface (MSPTI), with its fields";
 constexpr std::string_view kOwnMetrics =
-    "counted as the vendor's, for its parser; profctl export makes ratios of them, and no bandwidths. "
-    "Without it "
-    "PipeUtilization, on a 310B too; which events make L2Cache on a 910 is not known";
+    "without it PipeUtilization, on a 310B too; which events make L2Cache on a 910 is not known";
 
 constexpr Option kOptions[] = {
     // General.
