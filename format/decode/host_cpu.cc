@@ -30,7 +30,7 @@ class HostCpu : public LineDecoder {
 
  private:
   struct ThreadTicks {
-    uint64_t ticks = 0;
+    double ticks = 0;
     int64_t cpu = 0;
   };
   struct Sample {
@@ -76,7 +76,7 @@ class HostCpu : public LineDecoder {
       if (i == kTimesAfterName || i == kTimesAfterName + 1) {
         const auto ticks = ToNumber<uint64_t>(word);
         whole = whole && ticks;
-        thread.ticks += ticks.value_or(0);
+        thread.ticks += static_cast<double>(ticks.value_or(0));
       } else if (i == kCpuAfterName) {
         const auto cpu = ToNumber<int64_t>(word);
         whole = whole && cpu && *cpu >= 0;
@@ -104,15 +104,21 @@ class HostCpu : public LineDecoder {
   }
 
   void Usage() {
-    const double elapsed = now_.ticks - before_.ticks;
-    if (!(elapsed > 0) || now_.raw_ns < before_.raw_ns)
+    if (!(now_.ticks > before_.ticks) || now_.raw_ns <= before_.raw_ns)
       return Reject("time does not pass between two samples");
+    // The line of /proc/uptime has only hundredths of a second.
+    const double elapsed = context().vendor_compatible ? now_.ticks - before_.ticks
+                                                       : static_cast<double>(now_.raw_ns - before_.raw_ns) /
+                                                             1e9 * context().side->clock_ticks;
     per_cpu_.clear();
     double total = 0;
-    now_.threads.ForEach([&](uint64_t tid, const ThreadTicks& thread) {
+    now_.threads.ForEach([&](uint64_t tid, ThreadTicks& thread) {
       const ThreadTicks* before = before_.threads.Find(tid);
       if (before == nullptr || thread.ticks < before->ticks) return;
-      const double ticks = std::min(static_cast<double>(thread.ticks - before->ticks), elapsed);
+      const double ticks = std::min(thread.ticks - before->ticks, elapsed);
+      // The kernel counts whole ticks, and some a little late: what cannot be of this interval is of the
+      // next.
+      if (!context().vendor_compatible) thread.ticks = before->ticks + ticks;
       per_cpu_.emplace_back(thread.cpu, ticks);
       total += ticks;
     });

@@ -327,10 +327,16 @@ TEST(Sampler, AWriterThatStandsStillCostsRowsThatAreCounted) {
   Worker worker;
   SamplerRig rig(4096, 2);
   rig.Start(1, {"host-cpu@50", "host-network@50"}, {worker.pid()});
-  // Nobody drains.
-  while (rig.Stats(1, "host-cpu").lost_records < 5 || rig.Stats(1, "host-network").lost_records < 5)
-    ::usleep(1000);
-  const uint64_t stored = rig.Stats(1, "host-cpu").read_records;
+  // Nobody drains: nothing is stored any more, whatever is lost. Before, ticks may have been missed.
+  uint64_t stored = 0;
+  do {
+    stored = rig.Stats(1, "host-cpu").read_records;
+    const uint64_t cpu = rig.Stats(1, "host-cpu").lost_records,
+                   network = rig.Stats(1, "host-network").lost_records;
+    while (rig.Stats(1, "host-cpu").lost_records < cpu + 5 ||
+           rig.Stats(1, "host-network").lost_records < network + 5)
+      ::usleep(1000);
+  } while (rig.Stats(1, "host-cpu").read_records != stored);
   rig.Until("rows to come again", [&] { return rig.Stats(1, "host-cpu").read_records > stored + 5; });
   rig.Stop(1);
   const std::vector<CpuBlock> blocks = ParseCpuBlocks(rig.writer.Text(1, "host_cpu.data"));
