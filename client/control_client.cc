@@ -371,13 +371,16 @@ Status ControlClient::Live(const std::vector<std::string>& kinds, uint32_t perio
 }
 
 Status ControlClient::Relay(const v1::RelayRequest& request, uint64_t deadline_ns,
-                            const std::function<void(const v1::RelayAnswer&)>& on_answer) {
+                            const std::function<void(v1::RelayAnswer&)>& on_answer) {
   Impl::Call call(*impl_);
   const uint64_t now_ns = base::MonotonicNs();
   call.context.set_deadline(std::chrono::system_clock::now() +
                             std::chrono::nanoseconds(deadline_ns > now_ns ? deadline_ns - now_ns : 0));
   const auto stream = v1::Relay::NewStub(impl_->channel)->Ask(&call.context, request);
-  for (v1::RelayAnswer answer; stream->Read(&answer);) on_answer(answer);
+  for (v1::RelayAnswer answer; stream->Read(&answer);) {
+    on_answer(answer);
+    for (v1::RelayAnswer& other : *answer.mutable_others()) on_answer(other);
+  }
   const grpc::Status status = stream->Finish();
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
     return {Code::kUnimplemented, "profd there asks no other nodes (remote.relay)"};

@@ -72,9 +72,9 @@ class ControlClient {
   base::Status Live(const std::vector<std::string>& kinds, uint32_t period_ms,
                     const std::function<bool(const v1::LiveValues&)>& on_values);
 
-  // Lets this node ask others; `on_answer` gets each one's answer as it comes.
+  // Lets this node ask others; `on_answer` gets each one's answer as it comes, and may take what is in it.
   base::Status Relay(const v1::RelayRequest& request, uint64_t deadline_ns,
-                     const std::function<void(const v1::RelayAnswer&)>& on_answer);
+                     const std::function<void(v1::RelayAnswer&)>& on_answer);
 
   // Every call under way fails with kCancelled, now and from now on.
   void CancelAll();

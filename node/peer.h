@@ -12,10 +12,11 @@ class ChannelCredentials;
 
 namespace profd::node {
 
-// What both sides show; texts of PEM files.
 class Etcd;
 class Peer;
+class Ways;
 
+// What both sides show; texts of PEM files.
 class Credentials {
  public:
   static Credentials Tls(const std::string& ca, const std::string& cert, const std::string& key);
@@ -24,6 +25,7 @@ class Credentials {
  private:
   friend class Etcd;
   friend class Peer;
+  friend class Ways;
   std::shared_ptr<grpc::ChannelCredentials> credentials_;
 };
 
@@ -38,6 +40,9 @@ struct Reply {
 class Peer : public std::enable_shared_from_this<Peer> {
  public:
   Peer(const std::string& host, const Credentials& credentials);
+  // By a connection of `ways` where one is there. Whether it still leads to the node shows the look at the
+  // protocol, which then has two seconds: else a new one is made.
+  Peer(const std::string& host, std::shared_ptr<Ways> ways);
   ~Peer();
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;

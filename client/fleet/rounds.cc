@@ -151,6 +151,7 @@ class Fleet {
     v1::RelayRequest request;
     request.set_method(method);
     request.set_request(RequestOf(*nodes.front(), relay));
+    request.set_together(true);
     std::unordered_map<std::string, Node*> by_host;
     for (Node* node : nodes) {
       v1::RelayCall* call = request.add_calls();
@@ -158,15 +159,15 @@ class Fleet {
       if (node->call().request != nodes.front()->call().request) call->set_request(RequestOf(*node, relay));
       by_host[node->answer.host] = node;
     }
-    return relay.way->control->Relay(request, deadline_ns, [&](const v1::RelayAnswer& answer) {
+    return relay.way->control->Relay(request, deadline_ns, [&](v1::RelayAnswer& answer) {
       const auto found = by_host.find(answer.host());
       if (found == by_host.end()) return;
       Exchange::Call& call = found->second->call();
       call.is_answered = true;
       call.code = answer.code();
-      call.message = answer.message();
+      call.message = std::move(*answer.mutable_message());
       call.from_node = answer.from_node();
-      call.reply = answer.reply();
+      call.reply = std::move(*answer.mutable_reply());
       found->second->answer.via = relay.host;
     });
   }

@@ -1,6 +1,7 @@
 #include "daemon/rpc/relay_call.h"
 
 #include <atomic>
+#include <chrono>
 #include <utility>
 
 #include "base/text.h"
@@ -15,18 +16,23 @@ namespace {
 
 std::atomic<int> under_way{0};
 
+// How long an answer waits for others: a message is a wake-up of the caller's, and each node takes longer.
+constexpr std::chrono::milliseconds kPatience{4};
+constexpr size_t kEnoughBytes = 256 << 10;
+
 }  // namespace
 
 int RelayCall::UnderWay() { return under_way; }
 
-void RelayCall::Begin(const v1::RelayRequest& request, const node::Credentials& credentials,
+void RelayCall::Begin(const v1::RelayRequest& request, const std::shared_ptr<node::Ways>& ways,
                       uint64_t deadline_ns) {
   self_ = shared_from_this();
   is_counted_ = true;
+  together_ = request.together();
   ++under_way;
   std::vector<std::shared_ptr<node::Peer>> peers;
   for (const v1::RelayCall& call : request.calls())
-    peers.push_back(std::make_shared<node::Peer>(call.host(), credentials));
+    peers.push_back(std::make_shared<node::Peer>(call.host(), ways));
   {
     const std::lock_guard lock(mutex_);
     missing_ = peers.size();
@@ -58,8 +64,9 @@ void RelayCall::OnReply(const std::string& host, node::Reply reply) {
   const std::lock_guard lock(mutex_);
   --missing_;
   if (finished_) return;
+  waiting_bytes_ += answer.reply().size();
   answers_.push_back(std::move(answer));
-  if (!writing_) WriteLocked();
+  OfferLocked();
 }
 
 void RelayCall::OnWriteDone(bool ok) {
@@ -68,17 +75,40 @@ void RelayCall::OnWriteDone(bool ok) {
   {
     const std::lock_guard lock(mutex_);
     writing_ = false;
-    answers_.pop_front();
     if (finished_) return;
-    if (!answers_.empty()) return WriteLocked();
+    if (!answers_.empty()) return OfferLocked();
     is_last = missing_ == 0;
   }
   if (is_last) FinishOnce(Status::Ok());
 }
 
+void RelayCall::OfferLocked() {
+  if (writing_) return;
+  if (!together_ || missing_ == 0 || waiting_bytes_ >= kEnoughBytes) return WriteLocked();
+  if (patience_ != nullptr) return;
+  patience_ = std::make_unique<grpc::Alarm>();
+  patience_->Set(std::chrono::system_clock::now() + kPatience,
+                 [self = shared_from_this()](bool) { self->OnPatienceOver(); });
+}
+
+void RelayCall::OnPatienceOver() {
+  const std::lock_guard lock(mutex_);
+  patience_.reset();
+  if (!finished_ && !writing_ && !answers_.empty()) WriteLocked();
+}
+
 void RelayCall::WriteLocked() {
   writing_ = true;
-  StartWrite(&answers_.front());
+  written_ = std::move(answers_.front());
+  answers_.pop_front();
+  size_t bytes = written_.reply().size();
+  while (together_ && !answers_.empty() && bytes + answers_.front().reply().size() <= kEnoughBytes) {
+    bytes += answers_.front().reply().size();
+    *written_.add_others() = std::move(answers_.front());
+    answers_.pop_front();
+  }
+  waiting_bytes_ -= bytes;
+  StartWrite(&written_);
 }
 
 void RelayCall::Abort() { FinishOnce(Stopping()); }

@@ -1,6 +1,8 @@
-// One Relay.Ask: every node is asked at once, and answers go out as they come.
+// One Relay.Ask: every node is asked at once, and answers go out as they come, those of a few milliseconds
+// together where the caller takes them so.
 #pragma once
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <cstdint>
@@ -12,6 +14,7 @@
 #include "base/status.h"
 #include "daemon/rpc/open_calls.h"
 #include "node/peer.h"
+#include "node/ways.h"
 #include "profd/v1/relay.pb.h"
 
 namespace profd::rpc {
@@ -23,7 +26,7 @@ class RelayCall : public grpc::ServerWriteReactor<v1::RelayAnswer>,
  public:
   explicit RelayCall(std::shared_ptr<OpenCalls> open) : open_(std::move(open)) {}
 
-  void Begin(const v1::RelayRequest& request, const node::Credentials& credentials, uint64_t deadline_ns);
+  void Begin(const v1::RelayRequest& request, const std::shared_ptr<node::Ways>& ways, uint64_t deadline_ns);
   void Refuse(const base::Status& status);
 
   void Abort() override;
@@ -36,18 +39,25 @@ class RelayCall : public grpc::ServerWriteReactor<v1::RelayAnswer>,
 
  private:
   void OnReply(const std::string& host, node::Reply reply);
+  // Writes what waits, unless more is worth a moment.
+  void OfferLocked();
   void WriteLocked();
+  void OnPatienceOver();
   void FinishOnce(const base::Status& status);
 
   const std::shared_ptr<OpenCalls> open_;
   std::shared_ptr<RelayCall> self_;
   bool is_counted_ = false;
+  bool together_ = false;
 
   std::mutex mutex_;  // all below
   bool finished_ = false;
   bool writing_ = false;
   size_t missing_ = 0;
-  std::deque<v1::RelayAnswer> answers_;  // the first is gRPC's while it writes
+  std::deque<v1::RelayAnswer> answers_;    // not written yet
+  size_t waiting_bytes_ = 0;               // of their replies
+  v1::RelayAnswer written_;                // gRPC's while it writes
+  std::unique_ptr<grpc::Alarm> patience_;  // while answers wait for others
   std::vector<std::shared_ptr<node::Peer>> peers_;
 };
 

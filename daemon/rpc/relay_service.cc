@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "daemon/rpc/relay_call.h"
 #include "daemon/rpc/relay_check.h"
-#include "node/peer.h"
 
 namespace profd::rpc {
 
@@ -19,6 +18,7 @@ using base::Status;
 namespace {
 
 constexpr int kMostCalls = 8;
+constexpr size_t kMostKept = 1024;
 constexpr double kCost = 5;  // of limits.requests_per_s
 constexpr std::chrono::seconds kPatience{300};
 
@@ -66,6 +66,17 @@ Status RelayService::May(const base::Result<auth::Caller>& caller, const v1::Rel
   return limits_.TakeRequest(*caller, kCost);
 }
 
+std::shared_ptr<node::Ways> RelayService::Ways() {
+  std::array<std::string, 3> now = {ReadFile(remote_.client_ca), ReadFile(remote_.cert),
+                                    ReadFile(remote_.key)};
+  const std::lock_guard lock(mutex_);
+  if (ways_ == nullptr || now != certificates_) {
+    ways_ = std::make_shared<node::Ways>(node::Credentials::Tls(now[0], now[1], now[2]), kMostKept);
+    certificates_ = std::move(now);
+  }
+  return ways_;
+}
+
 grpc::ServerWriteReactor<v1::RelayAnswer>* RelayService::Ask(grpc::CallbackServerContext* context,
                                                              const v1::RelayRequest* request) {
   const base::Result<auth::Caller> caller = identity_.Of(*context);
@@ -81,10 +92,8 @@ grpc::ServerWriteReactor<v1::RelayAnswer>* RelayService::Ask(grpc::CallbackServe
   const auto left = std::min<std::chrono::system_clock::duration>(
       context->deadline() - std::chrono::system_clock::now(), kPatience);
   const auto left_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
-  call->Begin(
-      *request,
-      node::Credentials::Tls(ReadFile(remote_.client_ca), ReadFile(remote_.cert), ReadFile(remote_.key)),
-      base::MonotonicNs() + static_cast<uint64_t>(std::max<int64_t>(left_ns, 0)) / 8 * 7);
+  call->Begin(*request, Ways(),
+              base::MonotonicNs() + static_cast<uint64_t>(std::max<int64_t>(left_ns, 0)) / 8 * 7);
   return call.get();
 }
 

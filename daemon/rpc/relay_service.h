@@ -1,7 +1,9 @@
 // profd.v1.Relay: asks other nodes for a caller.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "daemon/config/config.h"
 #include "daemon/rpc/identity.h"
 #include "daemon/rpc/open_calls.h"
+#include "node/ways.h"
 #include "profd/v1/relay.grpc.pb.h"
 
 namespace profd::rpc {
@@ -31,12 +34,17 @@ class RelayService : public v1::Relay::CallbackService {
 
  private:
   base::Status May(const base::Result<auth::Caller>& caller, const v1::RelayRequest& request) const;
+  // New ones when this node's certificates have changed.
+  std::shared_ptr<node::Ways> Ways();
 
   const config::Config::Remote remote_;
   const std::vector<std::string> nodes_;  // patterns
   const Identity identity_;
   auth::Limits& limits_;
   auth::Audit& audit_;
+  std::mutex mutex_;
+  std::array<std::string, 3> certificates_;  // under mutex_, as the next: what it shows
+  std::shared_ptr<node::Ways> ways_;
   // Shared: calls may outlive the service.
   const std::shared_ptr<OpenCalls> open_ = std::make_shared<OpenCalls>();
 };

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What a node costs when a whole fleet is asked: real profd on loopback ports behind mutual TLS, `profctl --hosts` directly and
-through relays, against one profctl after the other. Everybody shares this machine, so what counts is CPU time by party, fitted
-over several sizes; from it follows what 10 000 nodes of their own would take. Prints; judges nothing.
+through relays that ask for the first time or have connections from before, against one profctl after the other. Everybody shares
+this machine, so what counts is CPU time by party, fitted over several sizes; from it follows what 10 000 nodes of their own would
+take. Prints; judges nothing.
 
   fleet_bench.py [--nodes N] [--rounds N]
 """
@@ -66,11 +67,18 @@ class Bench:
         after = client_cpu(), sum(cpu_of(node.process) for node in asking), sum(cpu_of(node.process) for node in self.fleet.nodes)
         return wall, *(b - a for a, b in zip(before, after))
 
-    def measure(self, verb, hosts, relays=()):
+    def forget(self):
+        """Relays whose certificates have changed keep no connection."""
+        with open(self.fleet.authority.ca, "a", encoding="utf-8") as file:
+            file.write("\n")
+
+    def measure(self, verb, hosts, relays=(), anew=False):
         samples = []
         for _ in range(self.rounds):
             if verb == "stop":
                 self.once("start", hosts)
+            if anew:
+                self.forget()
             samples.append(self.once(verb, hosts, relays))
             if verb == "start":
                 self.once("stop", hosts)
@@ -91,25 +99,29 @@ class Bench:
         one_wall, one_cpu = self.in_sequence(hosts[:20])
         print(f"one profctl per node in sequence: {1e3 * one_wall:.1f} ms a node, {1e3 * one_cpu:.1f} ms CPU; "
               f"{MANY} nodes: {MANY * one_wall:.0f} s\n")
-        print(f"{'verb':8}{'nodes':>6}{'relays':>7}{'wall ms':>9}{'profctl':>9}{'relays':>9}{'all nodes':>10}  CPU ms")
+        print(f"{'verb':8}{'nodes':>6}{'relays':>12}{'wall ms':>9}{'profctl':>9}{'relays':>9}{'all nodes':>10}  CPU ms")
         for verb in VERBS:
-            flat, tree = [], []
+            flat = []
             for size in sizes:
                 flat.append((size, self.measure(verb, hosts[:size])))
-                self.show(verb, size, 0, flat[-1][1])
-            for size, relays in ((most, 1), (most, max(2, most // 8)), (most, max(3, most // 4)), (most // 2, 1),
-                                 (most // 2, max(2, most // 8))):
-                tree.append((size, relays, self.measure(verb, hosts[:size], hosts[:relays])))
-                self.show(verb, size, relays, tree[-1][2])
-            self.extrapolate(verb, flat, tree)
+                self.show(verb, size, "0", flat[-1][1])
+            for anew in (True, False):
+                tree = []
+                for size, relays in ((most, 1), (most, max(2, most // 8)), (most, max(3, most // 4)), (most // 2, 1),
+                                     (most // 2, max(2, most // 8))):
+                    if not anew:
+                        self.once("status", hosts[:size], hosts[:relays])
+                    tree.append((size, relays, self.measure(verb, hosts[:size], hosts[:relays], anew)))
+                    self.show(verb, size, f"{relays} {'first' if anew else 'again'}", tree[-1][2])
+                self.extrapolate("for the first time" if anew else "again", flat, tree)
 
     @staticmethod
     def show(verb, size, relays, result):
         wall, client, relaying, nodes = (1e3 * value for value in result)
-        print(f"{verb:8}{size:6}{relays:7}{wall:9.1f}{client:9.1f}{relaying:9.1f}{nodes:10.1f}")
+        print(f"{verb:8}{size:6}{relays:>12}{wall:9.1f}{client:9.1f}{relaying:9.1f}{nodes:10.1f}")
 
     @staticmethod
-    def extrapolate(verb, flat, tree):
+    def extrapolate(when, flat, tree):
         base, a_node = fit([(1, size) for size, _ in flat], [result[1] for _, result in flat])
         _, of_node = fit([(1, size) for size, _ in flat], [result[3] for _, result in flat])
         base_tree, a_relay, an_answer = fit([(1, relays, size) for size, relays, _ in tree],
@@ -120,7 +132,7 @@ class Bench:
         client = base_tree + relays * a_relay + MANY * an_answer
         relay = as_node + MANY / relays * a_child
         print(f"  directly: profctl {1e3 * base:.0f} ms + {1e3 * a_node:.3f} ms a node; a node {1e3 * of_node:.2f} ms\n"
-              f"  by relays: profctl {1e3 * base_tree:.0f} ms + {1e3 * a_relay:.2f} ms a relay + {1e3 * an_answer:.3f} ms a node; "
+              f"  by relays {when}: profctl {1e3 * base_tree:.0f} ms + {1e3 * a_relay:.2f} ms a relay + {1e3 * an_answer:.3f} ms a node; "
               f"a relay {1e3 * as_node:.1f} ms + {1e3 * a_child:.2f} ms a node\n"
               f"  {MANY} nodes, one core each: directly {1e3 * (base + MANY * a_node):.0f} ms; by {relays:.0f} relays profctl "
               f"{1e3 * client:.0f} ms, a relay {1e3 * relay:.0f} ms, one after the other {1e3 * (client + relay + of_node):.0f} ms; "

@@ -8,6 +8,7 @@ import unittest
 
 import fleet
 import harness
+import raw_client
 
 NODES = fleet.NODES
 COLLECT = ("--devices", "all", "--collect", "hbm")
@@ -120,6 +121,41 @@ class RelayTest(harness.ProfdTest):
                 self.assertEqual(answers[host].get("via"), self.hosts[0] if i < NODES // 2 else None)
         self.assertIn(f"relay {self.hosts[NODES // 2]}: ", done.err)
         self.assertIn(f"asking {NODES - NODES // 2} of its nodes directly", done.err)
+
+    def test_answers_travel_together_for_those_who_take_them_so(self):
+        door = raw_client.Door(self.nodes[0].socket)
+        self.addCleanup(door.close)
+
+        def answers(*more):
+            """Of List: the hosts in each message."""
+            connection = raw_client.Connection(self.nodes[0].socket)
+            self.addCleanup(connection.close)
+            request = raw_client.text_field(1, "List") + b"".join(
+                raw_client.text_field(3, raw_client.text_field(1, host)) for host in self.hosts) + b"".join(more)
+            call = connection.begin("/profd.v1.Relay/Ask", request, door.ticket, keep=True)
+            while call.code is None and connection.read():
+                pass
+            self.assertEqual(call.code, raw_client.OK, call.text)
+            messages = []
+            for message in raw_client.messages_of(call.body):
+                fields = list(raw_client.fields_of(message))
+                others = [dict(raw_client.fields_of(value)) for number, value in fields if number == 6]
+                messages.append([each[1].decode() for each in (dict(fields), *others)])
+                self.assertTrue(all(each[4] == 1 and 2 not in each for each in (dict(fields), *others)))
+            self.assertEqual(sorted(sum(messages, [])), sorted(self.hosts))
+            return messages
+
+        self.assertEqual(len(answers()), NODES)
+        together = raw_client.varint(4 << 3) + raw_client.varint(1)
+        harness.wait_until(lambda: len(answers(together)) < NODES, "two answers in one message")
+
+    def test_a_node_that_began_anew_between_two_calls(self):
+        for _ in range(2):
+            self.assertEqual(self.ask("list", relays=[self.hosts[0]]).code, harness.OK)
+            for node in self.nodes[1:4]:
+                node.kill()
+                node.start()
+        self.assertEqual(self.ask("list", relays=[self.hosts[0]]).code, harness.OK)
 
     def test_no_more_than_the_caller_may(self):
         seen = self.ask("list", "--json", card="eye")

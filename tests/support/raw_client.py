@@ -77,10 +77,11 @@ def message(body):
 
 
 class Call:
-    """What became of one gRPC call: `code` None while it goes on, or when the connection ended; `data` is the newest frame of it."""
+    """What became of one gRPC call: `code` None while it goes on, or when the connection ended; `data` is the newest frame of it,
+    `body` all that came where that is to be kept."""
 
     def __init__(self):
-        self.code, self.text, self.messages, self.data = None, "", 0, b""
+        self.code, self.text, self.messages, self.data, self.body = None, "", 0, b"", None
 
     @property
     def session(self):
@@ -100,9 +101,10 @@ class Connection:
             # Room for all that comes on the connection.
             self.socket.sendall(PREFACE + frame(SETTINGS, 0, 0) + frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", (1 << 31) - (1 << 16))))
 
-    def begin(self, method, body=b"", ticket=None, whole=True):
+    def begin(self, method, body=b"", ticket=None, whole=True, keep=False):
         stream, self.next_stream = self.next_stream, self.next_stream + 2
         self.calls[stream] = Call()
+        self.calls[stream].body = b"" if keep else None
         self.socket.sendall(frame(HEADERS, END_HEADERS, stream, header_block(call_headers(method, ticket))))
         if whole:
             self.socket.sendall(frame(DATA, END_STREAM, stream, message(body)))
@@ -130,6 +132,8 @@ class Connection:
         elif kind == DATA and stream in self.calls:
             self.calls[stream].messages += 1
             self.calls[stream].data = payload or self.calls[stream].data
+            if self.calls[stream].body is not None:
+                self.calls[stream].body += payload
         elif kind == RST and stream in self.calls:
             self.calls[stream].code = self.calls[stream].code or UNKNOWN_CODE
         elif kind == HEADERS:
@@ -247,6 +251,36 @@ def flood(path, data, connections, seconds):
 def text_field(number, text):
     data = text if isinstance(text, bytes) else text.encode()
     return _integer(number << 3 | 2, 8) + varint(len(data)) + data
+
+
+def messages_of(body):
+    """Of a stream: each message without what is in front of it."""
+    at = 0
+    while at < len(body):
+        size = int.from_bytes(body[at + 1:at + 5], "big")
+        yield body[at + 5:at + 5 + size]
+        at += 5 + size
+
+
+def fields_of(body):
+    """Number and value of a message's fields: bytes, or a number."""
+    at = 0
+
+    def number():
+        nonlocal at
+        value, shift = 0, 0
+        while True:
+            byte, at = body[at], at + 1
+            value, shift = value | (byte & 127) << shift, shift + 7
+            if not byte & 128:
+                return value
+
+    while at < len(body):
+        key = number()
+        value = number()
+        if key & 7 == 2:
+            at, value = at + value, body[at:at + value]
+        yield key >> 3, value
 
 
 def varint(value):
