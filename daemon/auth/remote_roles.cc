@@ -110,6 +110,14 @@ Result<Caller> RemoteRoles::CallerOf(const RemotePeer& peer, const Rights* right
                     ", whom remote.viewers, .operators, .admins and .users of this node do not have");
 }
 
+RemoteRoles::Holder RemoteRoles::HolderOf(const RemotePeer& peer) const {
+  for (const std::string& name : peer.names) {
+    const auto found = entries_.find(name);
+    if (found != entries_.end()) return {.name = name, .is_limited = found->second.role != Role::kAdmin};
+  }
+  return {.name = peer.names.empty() ? "" : peer.names.front()};
+}
+
 Result<Caller> RemoteRoles::CallerAs(std::string_view role, const std::string& address) {
   if (role == "viewer") return As(Role::kViewer, "viewer", address);
   if (role == "operator") return As(Role::kOperator, "operator", address);

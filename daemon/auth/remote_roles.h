@@ -34,6 +34,12 @@ class RemoteRoles {
   // The first of the names that is in a list decides; an account has what `rights` say of it and its groups.
   // kPermissionDenied when none is. May block (a directory service): not on ctl.
   base::Result<Caller> CallerOf(const RemotePeer& peer, const Rights* rights) const;
+  // For whom its connections count: the name that decides, else its first one. Does not block.
+  struct Holder {
+    std::string name = {};
+    bool is_limited = true;  // admins are not
+  };
+  Holder HolderOf(const RemotePeer& peer) const;
   // What a caller may that came without a certificate: the role's name in the settings, e.g. "viewer".
   static base::Result<Caller> CallerAs(std::string_view role, const std::string& address);
 

@@ -158,6 +158,10 @@ grpc::ServerUnaryReactor* ControlService::Hello(grpc::CallbackServerContext* con
   reply->set_protocol(base::kProtocolVersion);
   reply->set_profd_version(base::kVersion);
   reply->set_wall_ns(base::WallNs());
+  if (const Status admitted = identity_.Admit(*context); !admitted.ok()) {
+    reactor->Finish(ToGrpc(admitted));
+    return reactor;
+  }
   if (request->required_features_size() > 0) {
     reactor->Finish(
         ToGrpc({Code::kFailedPrecondition, std::string("profd ") + base::kVersion + " has no feature '" +

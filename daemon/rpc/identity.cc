@@ -28,7 +28,16 @@ bool IsRemote(const grpc::CallbackServerContext& context) {
   return peer.starts_with("ipv4:") || peer.starts_with("ipv6:");
 }
 
+base::Status Identity::Admit(const grpc::CallbackServerContext& context) const {
+  if (!IsRemote(context)) return {};
+  const bool has_certificate = context.auth_context()->IsPeerAuthenticated();
+  const auth::RemoteRoles::Holder holder =
+      has_certificate ? roles_.HolderOf(PeerOf(context)) : auth::RemoteRoles::Holder{.is_limited = false};
+  return holders_.Claim(context.peer(), holder.name, holder.is_limited);
+}
+
 base::Result<auth::Caller> Identity::Of(const grpc::CallbackServerContext& context) const {
+  PROFD_RETURN_IF_ERROR(Admit(context));
   // A ticket that travels beside a certificate is somebody else's.
   if (context.auth_context()->IsPeerAuthenticated())
     return roles_.CallerOf(PeerOf(context), tickets_.rights());

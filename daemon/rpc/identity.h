@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "daemon/auth/holders.h"
 #include "daemon/auth/remote_roles.h"
 #include "daemon/auth/tickets.h"
 
@@ -19,9 +20,13 @@ bool IsRemote(const grpc::CallbackServerContext& context);
 class Identity {
  public:
   // `plain_role`: of a caller on loopback without a certificate; "" = there is no such listener.
-  Identity(auth::Tickets& tickets, auth::RemoteRoles roles, std::string plain_role)
-      : tickets_(tickets), roles_(std::move(roles)), plain_role_(std::move(plain_role)) {}
+  Identity(auth::Tickets& tickets, auth::RemoteRoles roles, auth::Holders& holders, std::string plain_role)
+      : tickets_(tickets), roles_(std::move(roles)), holders_(holders), plain_role_(std::move(plain_role)) {}
 
+  // Of every call, whoever makes it: over TCP the connection counts as its caller's from the first one on.
+  // kResourceExhausted: that has enough.
+  base::Status Admit(const grpc::CallbackServerContext& context) const;
+  // Admits, too.
   base::Result<auth::Caller> Of(const grpc::CallbackServerContext& context) const;
 
   // For a call that lasts: who Of() found, with the groups and leases of the moment; a local one as long as
@@ -32,6 +37,7 @@ class Identity {
  private:
   auth::Tickets& tickets_;
   const auth::RemoteRoles roles_;
+  auth::Holders& holders_;
   const std::string plain_role_;
 };
 

@@ -12,6 +12,7 @@
 
 #include "daemon/auth/conduit.h"
 #include "daemon/auth/gate.h"
+#include "daemon/auth/holders.h"
 #include "daemon/auth/limits.h"
 #include "daemon/base/log.h"
 #include "daemon/rpc/agent_service.h"
@@ -72,13 +73,14 @@ auth::Gate::Options GateOptions(const config::Config& config, auth::Conduit& con
 }
 
 // The peer's address has to reach the audit log: gRPC has the connection itself.
-auth::Gate::Options RemoteGateOptions(const config::Config& config,
+auth::Gate::Options RemoteGateOptions(const config::Config& config, auth::Holders& holders,
                                       grpc::experimental::ExternalConnectionAcceptor& acceptor) {
   auth::Gate::Options options;
   options.max_connections = kMaxClients;
   options.max_connections_per_peer = config.limits.connections_per_user;
   options.pass = [&](base::UniqueFd client, uid_t) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    holders.Add(client.get());
     connection.fd = client.Release();
     acceptor.HandleNewConnection(&connection);
   };
@@ -90,18 +92,22 @@ auth::Gate::Options RemoteGateOptions(const config::Config& config,
 class Server::Impl {
  public:
   Impl(const config::Config& config, session::Manager& manager, live::Live& live, agent::Registry& agents,
-       base::Executor& ctl, auth::Tickets& tickets, Identity identity, auth::Audit& audit)
+       base::Executor& ctl, auth::Tickets& tickets, auth::RemoteRoles roles, auth::Audit& audit)
       : limits(config.limits),
+        holders(ctl, {.most = config.limits.connections_per_user}),
+        identity(tickets, std::move(roles), holders, config.remote.plain),
         control(manager, live, ctl, tickets, identity, limits, audit),
         agent(agents, ctl, tickets, audit),
-        health(ServiceNames(!config.remote.relay.empty())),
-        reflection(ServiceNames(!config.remote.relay.empty())) {
+        health(ServiceNames(!config.remote.relay.empty()), identity),
+        reflection(ServiceNames(!config.remote.relay.empty()), identity) {
     if (!config.remote.relay.empty()) {
-      relay = std::make_unique<RelayService>(config.remote, std::move(identity), limits, audit);
+      relay = std::make_unique<RelayService>(config.remote, identity, limits, audit);
     }
   }
 
   auth::Limits limits;
+  auth::Holders holders;
+  const Identity identity;
   ControlService control;
   AgentService agent;
   std::unique_ptr<RelayService> relay;  // where the settings want it
@@ -124,8 +130,7 @@ base::Result<std::unique_ptr<Server>> Server::Start(const config::Config& config
   PROFD_ASSIGN_OR_RETURN(auth::RemoteRoles roles, auth::RemoteRoles::Parse({remote.viewers, remote.operators,
                                                                             remote.admins, remote.users}));
   PROFD_RETURN_IF_ERROR(RelayService::Check(remote));
-  auto impl = std::make_unique<Impl>(config, manager, live, agents, ctl, tickets,
-                                     Identity(tickets, std::move(roles), remote.plain), audit);
+  auto impl = std::make_unique<Impl>(config, manager, live, agents, ctl, tickets, std::move(roles), audit);
   grpc::EnableDefaultHealthCheckService(false);
   // A message that is none is its sender's to hear of, not for the log to be filled with.
   google::protobuf::SetLogHandler(nullptr);
@@ -157,7 +162,8 @@ base::Result<std::unique_ptr<Server>> Server::Start(const config::Config& config
   PROFD_ASSIGN_OR_RETURN(impl->gate, auth::Gate::Start(config.socket, ctl,
                                                        GateOptions(config, *impl->conduit, *impl->acceptor)));
   if (impl->remote_acceptor != nullptr) {
-    auto gate = auth::Gate::StartTcp(remote_address, ctl, RemoteGateOptions(config, *impl->remote_acceptor));
+    auto gate = auth::Gate::StartTcp(remote_address, ctl,
+                                     RemoteGateOptions(config, impl->holders, *impl->remote_acceptor));
     if (!gate.ok()) return gate.status().In("remote.listen");
     impl->remote_gate = std::move(gate).value();
   }

@@ -40,6 +40,11 @@ class HealthWatch : public grpc::ServerWriteReactor<health::HealthCheckResponse>
   std::atomic<bool> finished_{false};
 };
 
+// What everybody may ask is answered also where the caller has enough connections: this one ends soon.
+void AdmitAnyway(const Identity& identity, const grpc::CallbackServerContext& context) {
+  static_cast<void>(identity.Admit(context));
+}
+
 // `file` and everything it imports, each once.
 void AddFile(const FileDescriptor& file, std::set<const FileDescriptor*>* seen,
              reflection::FileDescriptorResponse* out) {
@@ -139,6 +144,7 @@ bool HealthService::Knows(const std::string& service) const {
 grpc::ServerUnaryReactor* HealthService::Check(grpc::CallbackServerContext* context,
                                                const health::HealthCheckRequest* request,
                                                health::HealthCheckResponse* reply) {
+  AdmitAnyway(identity_, *context);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   if (Knows(request->service())) {
     reply->set_status(health::HealthCheckResponse::SERVING);
@@ -150,13 +156,15 @@ grpc::ServerUnaryReactor* HealthService::Check(grpc::CallbackServerContext* cont
 }
 
 grpc::ServerWriteReactor<health::HealthCheckResponse>* HealthService::Watch(
-    grpc::CallbackServerContext* /*context*/, const health::HealthCheckRequest* request) {
+    grpc::CallbackServerContext* context, const health::HealthCheckRequest* request) {
+  AdmitAnyway(identity_, *context);
   return new HealthWatch(Knows(request->service()) ? health::HealthCheckResponse::SERVING
                                                    : health::HealthCheckResponse::SERVICE_UNKNOWN);
 }
 
 grpc::ServerBidiReactor<reflection::ServerReflectionRequest, reflection::ServerReflectionResponse>*
-ReflectionService::ServerReflectionInfo(grpc::CallbackServerContext* /*context*/) {
+ReflectionService::ServerReflectionInfo(grpc::CallbackServerContext* context) {
+  AdmitAnyway(identity_, *context);
   return new ReflectionStream(services_);
 }
 

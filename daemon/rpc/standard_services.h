@@ -3,8 +3,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "daemon/rpc/identity.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpc/reflection/v1alpha/reflection.grpc.pb.h"
 
@@ -13,7 +15,8 @@ namespace profd::rpc {
 // **Thread:** any. The daemon serves as long as it answers, so every known service is SERVING.
 class HealthService : public grpc::health::v1::Health::CallbackService {
  public:
-  explicit HealthService(std::vector<std::string> services) : services_(std::move(services)) {}
+  HealthService(std::vector<std::string> services, Identity identity)
+      : services_(std::move(services)), identity_(std::move(identity)) {}
 
   grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context,
                                   const grpc::health::v1::HealthCheckRequest* request,
@@ -25,12 +28,14 @@ class HealthService : public grpc::health::v1::Health::CallbackService {
   bool Knows(const std::string& service) const;
 
   const std::vector<std::string> services_;
+  const Identity identity_;
 };
 
 // **Thread:** any. Answers from the generated descriptors.
 class ReflectionService : public grpc::reflection::v1alpha::ServerReflection::CallbackService {
  public:
-  explicit ReflectionService(std::vector<std::string> services) : services_(std::move(services)) {}
+  ReflectionService(std::vector<std::string> services, Identity identity)
+      : services_(std::move(services)), identity_(std::move(identity)) {}
 
   grpc::ServerBidiReactor<grpc::reflection::v1alpha::ServerReflectionRequest,
                           grpc::reflection::v1alpha::ServerReflectionResponse>*
@@ -38,6 +43,7 @@ class ReflectionService : public grpc::reflection::v1alpha::ServerReflection::Ca
 
  private:
   const std::vector<std::string> services_;
+  const Identity identity_;
 };
 
 }  // namespace profd::rpc

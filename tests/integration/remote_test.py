@@ -6,12 +6,14 @@ import pathlib
 import pwd
 import shutil
 import socket
+import ssl
 import subprocess
 import tempfile
 import unittest
 
 import authority
 import harness
+import raw_client
 
 SIM = "devices: 2\nchip: 910B\n"
 KINDS = ("--devices", "all", "--collect", "hbm,pcie")
@@ -45,14 +47,14 @@ class RemoteTest(harness.ProfdTest):
     def tearDownClass(cls):
         cls.authority.close()
 
-    def remote(self, **settings):
+    def remote(self, limits="", **settings):
         """A daemon that listens; its port is `self.port`."""
         self.port = free_port()
         cert, key = self.node
         given = {"listen": f"127.0.0.1:{self.port}", "cert": cert, "key": key, "client_ca": self.authority.ca,
                  "admins": "root of ops, console.example", "operators": "op", "viewers": "eye", "users": "job=nobody"}
         given.update(settings)
-        return self.profd(sim=SIM, config="remote:\n" + "".join(f'  {key}: "{value}"\n' for key, value in given.items()))
+        return self.profd(sim=SIM, config=limits + "remote:\n" + "".join(f'  {key}: "{value}"\n' for key, value in given.items()))
 
     def ask(self, daemon, card, *arguments, host="localhost"):
         cert, key = self.cards[card] if isinstance(card, str) else card
@@ -252,6 +254,35 @@ class RemoteTest(harness.ProfdTest):
         for each in crowd:
             each.close()
         harness.wait_until(lambda: not is_closed(knock("127.0.0.2")), "the address to have room again")
+
+    def test_connections_of_one_certificate_have_an_end(self):
+        self.remote(limits="limits:\n  connections_per_user: 2\n")
+
+        def connect(card, source):
+            context = ssl.create_default_context(cafile=self.authority.ca)
+            context.load_cert_chain(*self.cards[card])
+            context.set_alpn_protocols(["h2"])
+            plain = socket.create_connection(("127.0.0.1", self.port), source_address=(source, 0))
+            connection = raw_client.Connection(connected=context.wrap_socket(plain, server_hostname="localhost"))
+            self.addCleanup(connection.close)
+            return connection
+
+        crowd = [connect("eye", f"127.0.0.{i}") for i in range(2, 5)]
+        codes = [connection.call("List").code for connection in crowd]
+        self.assertEqual(codes, [raw_client.OK, raw_client.OK, raw_client.RESOURCE_EXHAUSTED])
+        refused = crowd[2].call("Hello")
+        self.assertEqual(refused.code, raw_client.RESOURCE_EXHAUSTED)
+        self.assertIn("limits.connections_per_user", refused.text)
+        # Others are let in, admins however many; and who has too many, once some of them have gone.
+        self.assertEqual(connect("op", "127.0.0.2").call("List").code, raw_client.OK)
+        admins = [connect("root of ops", f"127.0.0.{i}") for i in range(5, 9)]
+        self.assertEqual({connection.call("List").code for connection in admins}, {raw_client.OK})
+        crowd[0].close()
+        harness.wait_until(lambda: connect("eye", "127.0.0.9").call("List").code == raw_client.OK, "room for another")
+        # Neither whom nobody knows nor who asks nothing stays.
+        self.assertTrue(crowd[2].ended())
+        self.assertTrue(connect("op", "127.0.0.10").ended())
+        self.assertEqual(crowd[1].call("List").code, raw_client.OK)
 
     def test_a_port_that_is_taken(self):
         with socket.create_server(("127.0.0.1", 0)) as other:

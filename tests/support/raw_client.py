@@ -3,6 +3,7 @@ import array
 import os
 import selectors
 import socket
+import ssl
 import struct
 import time
 import urllib.parse
@@ -90,12 +91,13 @@ class Call:
 
 
 class Connection:
-    """HTTP/2 on the control socket, far enough for unary calls and streams."""
+    """HTTP/2 on the control socket, or on one that is `connected`, far enough for unary calls and streams."""
 
-    def __init__(self, path, preface=True, timeout=60):
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    def __init__(self, path=None, preface=True, timeout=60, connected=None):
+        self.socket = connected or socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.settimeout(timeout)
-        self.socket.connect(str(path))
+        if connected is None:
+            self.socket.connect(str(path))
         self.calls, self.table, self.next_stream, self.received = {}, [], 1, b""
         if preface:
             # Room for all that comes on the connection.
@@ -170,7 +172,7 @@ class Connection:
         while len(self.received) < count:
             try:
                 more = self.socket.recv(65536)
-            except ConnectionError:
+            except (ConnectionError, ssl.SSLError):
                 return None
             if not more:
                 return None
