@@ -20,7 +20,9 @@ import harness  # noqa: E402
 
 MANY = 10_000
 POLLERS = 4  # threads of gRPC's that share the work: half the cores, 2 to 16; nodes of accelerators have many
-SETTINGS = '  operators: "node"\n  relay: "127.0.0.1:*"\n'
+NAMES = 8  # of a node: each is a node of its own to profctl, which has to have many for the cost of an answer to show
+SETTINGS = '  operators: "node"\n  relay: "127.0.0.*:*"\n'
+LIMITS = "limits:\n  connections_per_user: 4096\n  requests_per_s: 1000\n"
 VERBS = {"status": ("status",), "start": ("start", "--devices", "all", "--collect", "hbm"), "stop": ("stop", "--all")}
 
 
@@ -51,7 +53,9 @@ def fit(rows, values):
 class Bench:
     def __init__(self, nodes, rounds):
         # By address: a name of two (localhost is often one) costs the asker a second TLS context, which is half of all.
-        self.fleet = fleet.Fleet(nodes=nodes, settings=SETTINGS, host="127.0.0.1")
+        self.fleet = fleet.Fleet(nodes=nodes, settings=SETTINGS, more=LIMITS, host="127.0.0.1", names=NAMES)
+        self.names = [f"127.0.0.{i + 1}:{port}" for i in range(NAMES) for port in self.fleet.ports]
+        self.an_answer = {}  # of status, by when
         self.rounds = rounds
 
     def once(self, verb, hosts, relays=()):
@@ -107,25 +111,30 @@ class Bench:
                 self.show(verb, size, "0", flat[-1][1])
             for anew in (True, False):
                 tree = []
-                for size, relays in ((most, 1), (most, max(2, most // 8)), (most, max(3, most // 4)), (most // 2, 1),
-                                     (most // 2, max(2, most // 8))):
+                few, some = max(2, most // 8), max(3, most // 4)
+                shapes = [(most, 1), (most, few), (most, some), (most // 2, 1), (most // 2, few)]
+                if verb == "status":
+                    shapes += [(NAMES * most, 1), (NAMES * most, few)]
+                for size, relays in shapes:
                     if not anew:
-                        self.once("status", hosts[:size], hosts[:relays])
-                    tree.append((size, relays, self.measure(verb, hosts[:size], hosts[:relays], anew)))
+                        self.once("status", self.names[:size], hosts[:relays])
+                    tree.append((size, relays, self.measure(verb, self.names[:size], hosts[:relays], anew)))
                     self.show(verb, size, f"{relays} {'first' if anew else 'again'}", tree[-1][2])
-                self.extrapolate("for the first time" if anew else "again", flat, tree)
+                self.extrapolate(verb, "for the first time" if anew else "again", flat, tree)
 
     @staticmethod
     def show(verb, size, relays, result):
         wall, client, relaying, nodes = (1e3 * value for value in result)
         print(f"{verb:8}{size:6}{relays:>12}{wall:9.1f}{client:9.1f}{relaying:9.1f}{nodes:10.1f}")
 
-    @staticmethod
-    def extrapolate(when, flat, tree):
+    def extrapolate(self, verb, when, flat, tree):
         base, a_node = fit([(1, size) for size, _ in flat], [result[1] for _, result in flat])
         _, of_node = fit([(1, size) for size, _ in flat], [result[3] for _, result in flat])
-        base_tree, a_relay, an_answer = fit([(1, relays, size) for size, relays, _ in tree],
-                                            [result[1] for _, _, result in tree])
+        if verb == "status":
+            self.an_answer[when] = fit([(1, relays, size) for size, relays, _ in tree], [result[1] for _, _, result in tree])[2]
+        an_answer = self.an_answer[when]  # too little to be seen in a few
+        base_tree, a_relay = fit([(1, relays) for _, relays, _ in tree],
+                                 [result[1] - size * an_answer for size, _, result in tree])
         # What a relay spends is its part as a node and one for each node it asks.
         as_node, a_child = fit([(relays, size) for size, relays, _ in tree], [result[2] for _, _, result in tree])
         relays = MANY ** 0.5

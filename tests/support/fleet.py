@@ -29,11 +29,12 @@ def lines(result):
 
 
 class Fleet:
-    """`settings` are lines below `remote:`; the card "ops" is an admin, "eye" a viewer, the nodes' own is called "node"."""
+    """`settings` are lines below `remote:`, `more` above; each node has `names` addresses of loopback; the card "ops" is an admin,
+    "eye" a viewer, the nodes' own is called "node"."""
 
-    def __init__(self, nodes=NODES, settings="", more="", host="localhost"):
+    def __init__(self, nodes=NODES, settings="", more="", host="localhost", names=1):
         self.authority = authority.Authority()
-        cert, key = self.authority.issue("node", "DNS:localhost,IP:127.0.0.1")
+        cert, key = self.authority.issue("node", "DNS:localhost," + ",".join(f"IP:127.0.0.{i + 1}" for i in range(names)))
         self.cards = {name: self.authority.issue(name) for name in ("ops", "eye")}
         self.ports = free_ports(nodes)
         self.hosts = [f"{host}:{port}" for port in self.ports]
@@ -48,9 +49,10 @@ remote:
         self.folder = tempfile.TemporaryDirectory(prefix="profd-fleet-")
         self.list = pathlib.Path(self.folder.name) / "hosts"
         self.list.write_text("# the fleet\n" + "".join(f"{host}\n" for host in self.hosts))
+        listen = "127.0.0.1" if names == 1 else "0.0.0.0"
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             self.nodes = list(pool.map(
-                lambda port: harness.Profd(sim=SIM, config=remote + f'  listen: "127.0.0.1:{port}"\n'), self.ports))
+                lambda port: harness.Profd(sim=SIM, config=remote + f'  listen: "{listen}:{port}"\n'), self.ports))
 
     def close(self):
         for node in self.nodes:
