@@ -26,7 +26,11 @@ class Fleet {
  public:
   Fleet(const Way& way, const Common& common, const std::vector<std::string>& hosts,
         node::Credentials credentials)
-      : way_(way), common_(common), credentials_(std::move(credentials)), nodes_(hosts.size()) {
+      : way_(way),
+        common_(common),
+        credentials_(std::move(credentials)),
+        nodes_(hosts.size()),
+        direct_(way.parallel, common.deadline_ns) {
     for (const std::string& host : way.relays) relays_.push_back({.host = host});
     for (size_t i = 0; i < hosts.size(); ++i) {
       nodes_[i].answer.host = hosts[i];
@@ -58,11 +62,12 @@ class Fleet {
     Exchange exchange;
     Relay* relay = nullptr;
     std::shared_ptr<node::Peer> peer = {};  // once it is asked directly
+    bool is_asked = false;                  // directly, and has not answered yet
     bool has_ended = false;
 
     Exchange::Call& call() { return exchange.calls.back(); }
     const Exchange::Call& call() const { return exchange.calls.back(); }
-    bool IsWaiting() const { return !has_ended && exchange.IsWaiting(); }
+    bool IsWaiting() const { return !has_ended && !is_asked && exchange.IsWaiting(); }
   };
 
   // Runs the verb for every node over what there is; false when none waits for an answer.
@@ -71,6 +76,11 @@ class Fleet {
     bool any = false;
     for (Node& node : nodes_) {
       if (node.has_ended) continue;
+      if (node.is_asked && node.exchange.IsWaiting()) {
+        any = true;
+        continue;
+      }
+      node.is_asked = false;
       Common one = common_;
       one.host = node.answer.host;
       one.exchange = &node.exchange;
@@ -183,14 +193,14 @@ class Fleet {
   }
 
   void AskTheRest() {
-    std::vector<Question> questions;
     for (Node& node : nodes_) {
       if (!node.IsWaiting()) continue;
       if (node.peer == nullptr) node.peer = std::make_shared<node::Peer>(node.answer.host, credentials_);
       node.answer.via.clear();
-      questions.push_back({node.peer, &node.call()});
+      node.is_asked = true;
+      direct_.Ask({node.peer, &node.call()});
     }
-    AskDirectly(questions, way_.parallel, common_.deadline_ns);
+    direct_.Await();
   }
 
   const Way way_;
@@ -198,6 +208,7 @@ class Fleet {
   const node::Credentials credentials_;
   std::vector<Node> nodes_;
   std::vector<Relay> relays_;
+  Direct direct_;
 };
 
 }  // namespace

@@ -107,6 +107,16 @@ class FleetTest(harness.ProfdTest):
         self.assertLessEqual(len(said.err.splitlines()), 4, said.err)  # grouped by what is wrong
         self.assertIn(f"{len(killed)} of {NODES} hosts", said.err)
 
+    def test_one_that_hangs_keeps_no_other_from_its_instant(self):
+        self.addCleanup(self.stop_all)
+        hung = self.nodes[1]
+        hung.signal(signal.SIGSTOP)
+        self.addCleanup(hung.signal, signal.SIGCONT)
+        begun = self.ask("--timeout", "8s", "start", "--collect", "hbm", "--at", "+2s", "--duration", "1s", "--json")
+        self.assertEqual(begun.code, 9, begun)
+        for node, answer in zip(self.nodes, lines(begun)):
+            self.assertEqual(answer["exit"], harness.UNAVAILABLE if node is hung else harness.OK, answer)
+
     def test_none_does(self):
         refused = self.ask("start", "--collect", "nonsense", "--devices", "all")
         self.assertEqual(refused.code, harness.USAGE, refused)
