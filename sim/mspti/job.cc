@@ -109,7 +109,8 @@ void Job::Run(const char* name, bool host) {
 void Job::Advance(Device& device, Cursor& cursor, uint64_t now_ns, bool host) {
   for (;; ++cursor.event) {
     const TaskStory::Event event = device.story.EventAt(cursor.event);
-    if (event.at_ns > now_ns) return;
+    // A device runs nothing before it is launched, however late the host is.
+    if (event.at_ns > now_ns || (!host && event.end && IsToCome(device, event.task))) return;
     Mark(device, event.task, event.end, host);
     if (host && !event.end) Launch(device, event.task);
     if (!host && event.end) Finish(device, event.task);
@@ -158,9 +159,17 @@ void Job::Flood(Device& device, Cursor& cursor, uint64_t now_ns, bool host) {
   }
 }
 
+bool Job::IsToCome(const Device& device, const Task& task) {
+  return task.index >= device.first_launch &&
+         device.launched[task.index % device.launched.size()].task < task.index + 1;
+}
+
 void Job::Launch(Device& device, const Task& task) {
   const uint64_t correlation = library_.NewCorrelation();
-  device.correlation[task.index % device.correlation.size()] = correlation;
+  Device::Launched& launched = device.launched[task.index % device.launched.size()];
+  launched.correlation = correlation;
+  launched.task = task.index + 1;
+  if (device.first_launch == UINT64_MAX) device.first_launch = task.index;
   const bool is_collective = task.kind == Task::Kind::kCommunication;
   library_.Call(is_collective ? kHcclDomain : kRuntimeDomain, is_collective ? kAllReduce : kLaunchKernel,
                 is_collective ? "HcclAllReduce" : "aclrtLaunchKernel");
@@ -186,7 +195,8 @@ void Job::Allocate(Device& device, const Task& task, uint64_t correlation) {
 }
 
 void Job::Finish(Device& device, const Task& task) {
-  const uint64_t correlation = device.correlation[task.index % device.correlation.size()];
+  const Device::Launched& launched = device.launched[task.index % device.launched.size()];
+  const uint64_t correlation = launched.task == task.index + 1 ? launched.correlation.load() : 0;
   const uint64_t in_step = task.index % TaskStory::kTasksPerStep;
   if (task.kind == Task::Kind::kCommunication) {
     PutCommunication(device, in_step, task.stream, task.start_ns, task.end_ns, correlation);

@@ -52,7 +52,12 @@ class Job {
     uint32_t number;
     TrainingLoad load;
     TaskStory story;
-    std::array<std::atomic<uint64_t>, 256> correlation{};  // by task index
+    // By task index, of the latest launches. A launch writes its index (+ 1) last.
+    struct Launched {
+      std::atomic<uint64_t> task{0}, correlation{0};
+    };
+    std::array<Launched, 256> launched{};
+    std::atomic<uint64_t> first_launch{UINT64_MAX};
   };
   struct Cursor {  // one thread's place in one device's story
     uint64_t event = 0;
@@ -63,6 +68,8 @@ class Job {
   void Run(const char* name, bool host);
   void Advance(Device& device, Cursor& cursor, uint64_t now_ns, bool host);
   void Flood(Device& device, Cursor& cursor, uint64_t now_ns, bool host);
+  // Its launch is late.
+  static bool IsToCome(const Device& device, const Task& task);
   void Launch(Device& device, const Task& task);
   void Finish(Device& device, const Task& task);
   void Allocate(Device& device, const Task& task, uint64_t correlation);
