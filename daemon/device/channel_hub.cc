@@ -111,7 +111,7 @@ class ChannelHub::Impl {
     std::vector<Subscription> subscriptions;
     std::vector<Subscription> waiting;  // for the end, to start anew
     StopDone stop_done;                 // of the last one to leave
-    std::shared_ptr<std::atomic<bool>> draining = std::make_shared<std::atomic<bool>>(false);
+    std::shared_ptr<StopCall> stop = std::make_shared<StopCall>();
     int told_code = driver::kOk;  // why a late channel does not start, as last told
   };
   using ChannelPtr = std::shared_ptr<Channel>;
@@ -284,7 +284,7 @@ void ChannelHub::Impl::StartNow(const ChannelPtr& channel) {
                    .format = first.format,
                    .period_ms = first.para.period_ms,
                    .counter_mhz = first.counter_mhz,
-                   .draining = channel->draining,
+                   .stop = channel->stop,
                    .report =
                        [weak = std::weak_ptr(self_), id](const ChannelEvent& event) {
                          if (const auto self = weak.lock()) (*self)->OnPumpEvent(id, event);
@@ -404,9 +404,10 @@ void ChannelHub::Impl::StopNow(const ChannelPtr& channel) {
   const auto code = std::make_shared<int>(driver::kOk);
   Submit(
       id, true,
-      [driver = &driver_, id, code, draining = channel->draining] {
-        draining->store(true, std::memory_order_relaxed);
+      [driver = &driver_, id, code, stop = channel->stop] {
+        stop->began_ns = base::MonotonicNs();
         *code = driver->Stop(id.device, id.channel);
+        stop->returned_ns = base::MonotonicNs();
       },
       [this, channel, code](Outcome outcome) {
         OnStopped(channel, outcome == Outcome::kReturned ? std::optional(*code) : std::nullopt);

@@ -80,7 +80,8 @@ struct ChannelPump::Channel {
   double rate = 0;     // bytes per ns that the channel delivers
   uint64_t before_ns;  // when the driver's ring was seen empty before …
   uint64_t bytes_before = 0;
-  uint64_t dry_ns;  // … the last time
+  uint64_t dry_ns;        // … the last time
+  uint64_t empty_ns = 0;  // when nothing at all came: a short read may have left something
   uint64_t bytes_since_dry = 0;
   uint64_t starved_ns = 0;  // since when nothing is read for want of a chunk; 0 = there is one
 
@@ -151,11 +152,14 @@ void ChannelPump::Remove(ChannelId id, bool drain, std::function<void()> gone) {
 
 // At a stop that found us too slow.
 void ChannelPump::TellOfDiscard(Channel& channel) {
-  if (channel.failures != 0 || base::MonotonicNs() - channel.dry_ns < kDiscardAfter) return;
-  Report(channel, What::kDiscarded,
-         "its ring was not empty within a second of the stop: what was left the driver has discarded, it "
-         "does not "
-         "say how much");
+  const uint64_t began_ns = channel.source.stop->began_ns, returned_ns = channel.source.stop->returned_ns;
+  if (channel.failures != 0 || returned_ns < began_ns + kDiscardAfter ||
+      returned_ns < channel.empty_ns + kDiscardAfter)
+    return;
+  Report(
+      channel, What::kDiscarded,
+      "its ring was not empty within a second of the stop: what was left the driver has discarded, it does "
+      "not say how much");
 }
 
 void ChannelPump::Peek(std::function<void(std::vector<ChannelTail>)> done) {
@@ -244,7 +248,7 @@ uint64_t ChannelPump::Sweep(uint64_t now_ns) {
 
 void ChannelPump::Visit(Channel& channel, uint64_t now_ns) {
   // A channel that prof_stop waits for goes first, at the cost of all others.
-  const bool draining = channel.source.draining->load(std::memory_order_relaxed);
+  const bool draining = channel.source.stop->began_ns.load(std::memory_order_relaxed) != 0;
   const bool stopping = stopping_[channel.source.id.device];
   if (stopping && !draining && now_ns < channel.wanted_ns) {
     // Only looked whether it is its turn: to read all of them every time would take a chunk for a few
@@ -355,6 +359,8 @@ ChannelPump::Outcome ChannelPump::Read(Channel& channel, Subscriber* home, uint6
     channel.bytes_since_dry += got;
     channel.starved_ns = 0;
     if (got == room) return Outcome::kMore;
+  } else if (channel.source.stop->returned_ns == 0) {  // else by the driver's own doing
+    channel.empty_ns = base::MonotonicNs();
   }
   channel.NoteDry(base::MonotonicNs());
   return Outcome::kDry;

@@ -30,14 +30,19 @@ struct ChannelId {
   }
 };
 
+// The driver's call that stops a channel; CLOCK_MONOTONIC, 0: not yet. It waits for the channel to be read
+// empty, but not for ever. **Thread:** the caller's writes, any reads.
+struct StopCall {
+  std::atomic<uint64_t> began_ns{0}, returned_ns{0};
+};
+
 // What the pump must know of a channel to read it.
 struct Source {
   ChannelId id;
   const format::StreamFormat* format = nullptr;
   uint32_t period_ms = 0;
   double counter_mhz = 0;
-  // Set while prof_stop waits for this channel to be drained: it goes first then.
-  std::shared_ptr<const std::atomic<bool>> draining;
+  std::shared_ptr<const StopCall> stop;      // once it has begun, the channel goes first
   std::function<void(ChannelEvent)> report;  // run on ctl; may be destroyed on any thread
   bool keep_tail = false;                    // for Peek()
 };

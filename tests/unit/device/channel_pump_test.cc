@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <thread>
@@ -30,7 +31,7 @@ class ChannelPumpTest : public testing::Test {
               .format = &Format(file),
               .period_ms = period_ms,
               .counter_mhz = 0,
-              .draining = draining_,
+              .stop = stop_,
               .report = [this](const ChannelEvent& event) { events_.push_back(event); }},
              std::make_shared<Subscriber>(Format(file), format::StreamKey{1, stream}, stats_[stream],
                                           writer.pipe(), nullptr));
@@ -49,7 +50,7 @@ class ChannelPumpTest : public testing::Test {
   FakeCtl ctl_;
   FakeDriver driver_;
   const ChannelPump::Options options_{.sweep_ns = 5 * kMs, .stop_sweep_ns = kMs};
-  std::shared_ptr<std::atomic<bool>> draining_ = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<StopCall> stop_ = std::make_shared<StopCall>();
   std::map<uint32_t, chunk::StreamStatsPtr> stats_;
   std::vector<ChannelEvent> events_;
 };
@@ -314,6 +315,47 @@ TEST_F(ChannelPumpTest, AJoiningSessionGetsNothingFromBefore) {
   ASSERT_TRUE(Gone(pump, {0, 52}));
   EXPECT_EQ(writer[1].records, 3U);
   EXPECT_EQ(writer[2].records, 2U);
+}
+
+TEST_F(ChannelPumpTest, WhatASlowStopHasDiscardedIsSaid) {
+  struct Case {
+    const char* what;
+    uint64_t took_ns;
+    bool is_read_empty, is_discarded;
+  };
+  for (const Case& one :
+       {Case{"quick", 100 * kMs, false, false}, Case{"slow, and read empty", 2000 * kMs, true, false},
+        Case{"slow", 1000 * kMs, false, true}}) {
+    SCOPED_TRACE(one.what);
+    events_.clear();
+    stop_ = std::make_shared<StopCall>();
+    FakeWriter writer;
+    ChannelPump pump(driver_, options_, "pump", ctl_.Post());
+    Add(pump, {0, 1}, writer, 1);
+    // Reads never say that nothing is left.
+    std::string ring;
+    for (uint64_t i = 0; i < 100; ++i) ring += HbmPeriod(20'000 * (i + 1), i);
+    driver_.With(0, 1, [&](FakeDriver::Channel& c) { c.supply = [&ring] { return ring; }; });
+    ASSERT_TRUE(ctl_.RunUntil([&] { return writer[1].records > 0; }));
+    if (one.is_read_empty) {
+      driver_.With(0, 1, [](FakeDriver::Channel& c) { c.supply = nullptr; });
+      ASSERT_TRUE(ctl_.RunUntil([&] { return driver_.Empty(0, 1); }));
+      const auto reads = [this] {
+        return driver_.With(0, 1, [](FakeDriver::Channel& c) { return c.reads; });
+      };
+      const auto before = reads();
+      ASSERT_TRUE(ctl_.RunUntil([&] { return reads() > before + 1; }));
+    }
+    const uint64_t now_ns = base::MonotonicNs();
+    stop_->began_ns = now_ns - one.took_ns;
+    stop_->returned_ns = now_ns;
+    ASSERT_TRUE(Gone(pump, {0, 1}));
+    const auto is_discarded = [](const ChannelEvent& event) {
+      return event.what == ChannelEvent::What::kDiscarded;
+    };
+    EXPECT_EQ(std::count_if(events_.begin(), events_.end(), is_discarded), one.is_discarded);
+    driver_.With(0, 1, [](FakeDriver::Channel& c) { c.supply = nullptr; });
+  }
 }
 
 TEST_F(ChannelPumpTest, TheEndMarkComesAfterTheData) {
