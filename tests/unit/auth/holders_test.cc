@@ -21,9 +21,9 @@ constexpr uint64_t kEverNs = 3'600'000'000'000;
 
 class HoldersTest : public testing::Test {
  protected:
-  // Both ends, and what gRPC calls the one that is ours.
+  // Their end, and what gRPC calls ours, which is in passed_: ctl may look at it until it has stopped.
   struct Connection {
-    UniqueFd theirs, ours;
+    UniqueFd theirs;
     std::string name = {};
   };
 
@@ -43,13 +43,13 @@ class HoldersTest : public testing::Test {
     thread_ = std::thread([this] { ctl_.Run(); });
   }
   Connection Connect(const char* from = "127.0.0.2") {
-    Connection made{.theirs = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), .ours = {}};
+    Connection made{.theirs = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))};
     const sockaddr_in source = Loopback(from, 0), to = Loopback("127.0.0.1", port_);
     EXPECT_EQ(::bind(made.theirs.get(), reinterpret_cast<const sockaddr*>(&source), sizeof source), 0);
     EXPECT_EQ(::connect(made.theirs.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
-    made.ours = UniqueFd(::accept(listener_.get(), nullptr, nullptr));
+    passed_.emplace_back(::accept(listener_.get(), nullptr, nullptr));
     made.name = std::string("ipv4:") + from + ":" + std::to_string(ntohs(NameOf(made.theirs).sin_port));
-    Add(made.ours);
+    Add(passed_.back());
     return made;
   }
   void Add(const UniqueFd& fd) {
@@ -66,6 +66,7 @@ class HoldersTest : public testing::Test {
 
   base::Executor ctl_;
   std::unique_ptr<Holders> holders_;
+  std::vector<UniqueFd> passed_;
 
  private:
   static sockaddr_in Loopback(const char* address, uint16_t port) {
@@ -135,11 +136,10 @@ TEST_F(HoldersTest, WhoIsNotLimitedHoldsAsManyAsThereAre) {
 
 TEST_F(HoldersTest, WhatIsClosedMakesRoom) {
   Open({.most = 1, .patience_ns = kEverNs});
-  Connection first = Connect();
-  const Connection second = Connect();
+  const Connection first = Connect(), second = Connect();
   EXPECT_EQ(Claim(first, "eye"), Code::kOk);
   EXPECT_EQ(Claim(second, "eye"), Code::kResourceExhausted);
-  first.ours.Reset();
+  passed_.front().Reset();
   // Looked at again now and then, not with every call.
   while (Claim(second, "eye") != Code::kOk) std::this_thread::yield();
 }
