@@ -59,7 +59,7 @@ class Daemon {
     base::LogAside();
     base::Result<std::unique_ptr<driver::Driver>> driver = base::Status{base::Code::kInternal, "not loaded"};
     driver::StartDriverThread("drv-load", [&] {
-      driver = driver::AscendHal::Load(config_.driver.library);
+      driver = driver::AscendHal::Load(config_.driver.library, config_.driver.toolkit);
     }).join();
     // A file was named that is no driver library: not the same as a node without one.
     if (driver.status().code() == base::Code::kInvalidArgument) return driver.status();

@@ -141,6 +141,15 @@ bool IsStars(const std::byte* bytes) {
   return Load<uint16_t>(bytes + offsetof(StarsHeader, magic)) == kStarsMagic;
 }
 
+// Whole packets, so that a name nobody knows is told from damage (ReadFilePiece).
+bool IsAdprof(const std::byte* bytes) {
+  constexpr size_t kHead = offsetof(AdprofPacket, is_last);
+  return All(Load<uint32_t>(bytes) == kAdprofMagic,
+             Load<uint32_t>(bytes + offsetof(AdprofPacket, version)) == kAdprofVersion,
+             Load<uint32_t>(bytes + offsetof(AdprofPacket, length)) == sizeof(AdprofPacket) - kHead,
+             Load<uint64_t>(bytes + offsetof(AdprofPacket, chunk_size)) <= sizeof(AdprofPacket::chunk));
+}
+
 bool IsTsCpu(const std::byte* bytes) { return Load<uint32_t>(bytes) == kTsCpuMagic; }
 
 bool IsReport(const std::byte* bytes) {
@@ -346,6 +355,7 @@ constexpr Entry kTable[] = {
     Fixed<CoreSampleRecord, kIsCoreSample>(kAll & ~kTenEvents, "ffts_profile.data", kDeviceNs,
                                            offsetof(CoreSampleRecord, time_ns), kSum, 0),
     AiCpu(),
+    Sized<IsAdprof>(kAll, kDevicePackets, sizeof(AdprofPacket), kNone, 0),
     Sized(kAll, "hwts.data", 64),
     Sized(kAll, "hwts.aiv_data", 64),
     Sized<IsL2Cache>(kAll, "l2_cache.data", sizeof(L2CacheRecord), kNone, 0),

@@ -64,6 +64,9 @@ bool PlausibleLine(const StreamFormat& format, std::string_view line);
 // Names of columns: every word begins with a letter. A row that is damaged at its begin is none.
 bool IsHeaderLine(std::string_view line);
 
+// What carries the files of a device's own system (format/device_files.h): a stream, and no file of its own.
+inline constexpr std::string_view kDevicePackets = "adprof";
+
 // nullptr for a file kind this build does not know. `chip` is the vendor's chip number. Counters of cores are
 // in files of the same names whether they were sampled or read out `by_task`.
 const StreamFormat* FindStreamFormat(std::string_view file, uint32_t chip, bool by_task = false);

@@ -80,7 +80,7 @@ struct SampleSettings {
   std::string llc_mode;    // read | write | capacity | bandwidth | ""
   std::string qos_events;  // names in the order of the bandwidth columns
   std::string aicore_events, aicore_metrics, aiv_events, aiv_metrics;
-  std::string ts_cpu_events;
+  std::string ts_cpu_events, ctrl_cpu_events;
   std::string l2_events;      // "0xf6,0xfb"
   std::string npu_events;     // "HA:0xf6,0xfb;SMMU:0x2"
   uint32_t instr_cycles = 0;  // 0: not collected

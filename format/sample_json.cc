@@ -67,6 +67,8 @@ constexpr Group kHardwareMem = {"hardware_mem", "hardware_mem_sampling_interval"
 constexpr Group kInterconnection = {"interconnection_profiling", "interconnection_sampling_interval", 1};
 constexpr Group kPorts = {"io_profiling", "io_sampling_interval", 1};
 constexpr Group kCpu = {"cpu_profiling", "cpu_sampling_interval", 1};
+constexpr Group kSystem = {"sys_profiling", "sys_sampling_interval", 1};
+constexpr Group kProcesses = {"pid_profiling", "pid_sampling_interval", 1};
 constexpr Group kNoGroup = {"", "", 1};
 
 struct KindKeys {
@@ -93,6 +95,11 @@ constexpr KindKeys kDeviceKinds[] = {
     {"dvpp", "dvpp_profiling", "dvpp_sampling_interval", 1, kNoGroup},
     {"low-power", "sysLp", "sysLpFreq", 1000, kNoGroup},
     {"tscpu", "tsCpuProfiling", "", 1, kCpu},
+    {"ctrlcpu", "aiCtrlCpuProfiling", "", 1, kCpu},
+    {"dev-cpu", "", "", 1, kSystem},
+    {"dev-mem", "", "", 1, kSystem},
+    {"dev-pid-cpu", "", "", 1, kProcesses},
+    {"dev-pid-mem", "", "", 1, kProcesses},
     {"aicore", "ai_core_profiling", "aicore_sampling_interval", 1, kNoGroup},
     {"aivector", "aiv_profiling", "aiv_sampling_interval", 1, kNoGroup},
     {"aicore-task", "ai_core_profiling", "", 1, kNoGroup},
@@ -156,6 +163,7 @@ void SetDeviceKinds(const SampleSettings& settings, ordered_json& json) {
   if (Taken(settings, "llc")) json["llc_profiling"] = json["llc_profiling_events"] = settings.llc_mode;
   if (Taken(settings, "qos")) json["qosEvents"] = settings.qos_events;
   if (Taken(settings, "tscpu")) json["ts_cpu_profiling_events"] = settings.ts_cpu_events;
+  if (Taken(settings, "ctrlcpu")) json["ai_ctrl_cpu_profiling_events"] = settings.ctrl_cpu_events;
   if (Taken(settings, "instr")) json["instrProfilingFreq"] = settings.instr_cycles;
   json["npuEvents"] = settings.npu_events;
   json["l2CacheTaskProfilingEvents"] = settings.l2_events;

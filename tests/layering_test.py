@@ -56,7 +56,7 @@ HOMES = {
     r"seccomp\.h": ("daemon/base/rights", "daemon/base/syscall_names"),
     r"sqlite3\.h": ("client/export/db",),
     r"zlib\.h": ("client/export/output_file",),
-    r"dlfcn\.h": ("daemon/driver/ascend_hal", "libagent/src/", "sim/mspti/profapi_client"),
+    r"dlfcn\.h": ("daemon/driver/ascend_hal", "daemon/driver/vendor_library", "libagent/src/", "sim/mspti/profapi_client"),
 }
 
 SOURCES = ("base", "cli", "node", "format", "options", "daemon", "client", "sim", "libagent")

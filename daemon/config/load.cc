@@ -73,6 +73,7 @@ std::vector<Key> KeysOf(Config& c) {
       {"agent", "max_agents", Number{&c.agent.max_agents, 0, 65'536}},
       {"agent", "max_agents_per_user", Number{&c.agent.max_agents_per_user, 0, 65'536}},
       {"driver", "library", &c.driver.library},
+      {"driver", "toolkit", &c.driver.toolkit},
       {"driver", "timeout_ms", Number{&c.driver.timeout_ms, 100, 120'000}},
       {"driver", "sweep_ms", Number{&c.driver.sweep_ms, 1, 1000}},
       {"driver", "pump_per_device", &c.driver.pump_per_device},

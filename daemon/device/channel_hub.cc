@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "daemon/device/channel_pump.h"
+#include "daemon/device/channel_rules.h"
 #include "daemon/device/control_queue.h"
 #include "daemon/device/device_calls.h"
 #include "daemon/device/device_watch.h"
@@ -24,54 +25,6 @@ using base::Result;
 using base::Status;
 using Outcome = ControlQueue::Outcome;
 using What = ChannelEvent::What;
-
-namespace {
-
-// Channels whose start payload begins with a copy of the period.
-constexpr uint32_t kPeriodFirst[] = {1, 7, 8, 10, 130, 131, 133, 142};
-
-// True when both ask the channel for the same, at whatever rate.
-bool SamePayload(uint32_t channel, const driver::StartPara& a, const driver::StartPara& b) {
-  if (a.user_data_size != b.user_data_size) return false;
-  const bool period_first =
-      std::find(std::begin(kPeriodFirst), std::end(kPeriodFirst), channel) != std::end(kPeriodFirst);
-  const size_t from = period_first ? sizeof(uint32_t) : 0;
-  const size_t to = std::min<size_t>(a.user_data_size, driver::kMaxUserData);
-  return from >= to ||
-         std::equal(a.user_data.begin() + from, a.user_data.begin() + to, b.user_data.begin() + from);
-}
-
-Code CodeOf(int driver_code) {
-  switch (driver_code) {
-    case driver::kOccupied:
-      return Code::kAborted;
-    case driver::kVfFull:
-      return Code::kResourceExhausted;
-    case driver::kNoReply:
-      return Code::kUnavailable;
-    case driver::kNoComputeProcess:
-    case driver::kStateBusy:
-      return Code::kFailedPrecondition;
-    case driver::kNotSupported:
-      return Code::kUnimplemented;
-    default:
-      return Code::kInternal;
-  }
-}
-
-std::string Name(const ChannelRequest& request) {
-  return request.kind + " (channel " + std::to_string(request.channel) + " of device " +
-         std::to_string(request.device) + ")";
-}
-
-// How many periods of the running channel become one for this request.
-uint32_t PeriodsFor(const ChannelRequest& request, uint32_t running_ms) {
-  if (running_ms == 0 || request.para.period_ms <= running_ms) return 1;
-  const uint32_t periods = (request.para.period_ms + running_ms / 2) / running_ms;
-  return periods > 1 && MakeCombiner(*request.format, periods) != nullptr ? periods : 1;
-}
-
-}  // namespace
 
 class ChannelHub::Impl {
  public:
@@ -111,6 +64,7 @@ class ChannelHub::Impl {
     std::vector<Subscription> subscriptions;
     std::vector<Subscription> waiting;  // for the end, to start anew
     StopDone stop_done;                 // of the last one to leave
+    std::optional<int> process;         // runs on the device for it
     std::shared_ptr<StopCall> stop = std::make_shared<StopCall>();
     int told_code = driver::kOk;  // why a late channel does not start, as last told
   };
@@ -137,6 +91,9 @@ class ChannelHub::Impl {
   void Yield(Channel& channel);
   void Enter(Channel& channel, Subscription& subscription);
   void StartNow(const ChannelPtr& channel);
+  void OpenProcess(const ChannelPtr& channel);
+  void OnProcess(const ChannelPtr& channel);
+  void CloseProcess(const ChannelPtr& channel, std::function<void()> done);
   void OnStarted(const ChannelPtr& channel, int code);
   void OnRefused(const ChannelPtr& channel, int code);
   void GiveUp(const ChannelPtr& channel, Status status, bool stuck);
@@ -206,11 +163,18 @@ void ChannelHub::Impl::Start(ChannelRequest request, StartDone done) {
   PROFD_CHECK(request.yields || (request.pipe != nullptr && request.stats != nullptr));
   const auto found = channels_.find(id);
   if (found == channels_.end()) {
+    const auto twin = request.twin ? channels_.find({*request.twin, id.channel}) : channels_.end();
+    if (twin != channels_.end()) {
+      return Refuse(done, Code::kAlreadyExists, request,
+                    "device " + std::to_string(*request.twin) + " is run by the same system, and there " +
+                        twin->second->first.holder + " has it");
+    }
     const auto channel = std::make_shared<Channel>();
     channel->id = id;
     channel->first = request;
     channel->subscriptions.push_back({std::move(request), std::move(done)});
     channels_.emplace(id, channel);
+    if (channel->first.process) return OpenProcess(channel);
     if (!channel->first.late) return StartNow(channel);
     channel->state = State::kPending;
     Enter(*channel, channel->subscriptions.front());
@@ -230,7 +194,7 @@ void ChannelHub::Impl::Start(ChannelRequest request, StartDone done) {
     channel.waiting.push_back({std::move(request), std::move(done)});
     return;
   }
-  if (!SamePayload(id.channel, channel.first.para, request.para)) {
+  if (!Serves(channel.first, request)) {
     return Refuse(done, Code::kAlreadyExists, request,
                   "it runs with other settings for " + channel.subscriptions.front().request.holder +
                       "; ask for the same, or stop that one first");
@@ -268,8 +232,58 @@ void ChannelHub::Impl::Enter(Channel& channel, Subscription& subscription) {
   if (!joins) return post_(Guard(std::move(tell)));
   PumpFor(channel.id)
       .Join(channel.id,
-            std::make_shared<Subscriber>(*request.format, request.key, request.stats, *request.pipe, &join),
+            std::make_shared<Subscriber>(*request.format, request.key, request.stats, *request.pipe, &join,
+                                         request.files),
             Guard(std::move(tell)));
+}
+
+// The device lists the channel once its process has registered it.
+void ChannelHub::Impl::OpenProcess(const ChannelPtr& channel) {
+  const ChannelId id = channel->id;
+  const auto opened = std::make_shared<Result<int>>(0);
+  Submit(
+      id, false,
+      [driver = &driver_, id, para = *channel->first.process, opened] {
+        *opened = driver->OpenProcess(id.device, para);
+      },
+      [this, channel, opened](Outcome outcome) {
+        if (outcome != Outcome::kReturned) {
+          return GiveUp(channel, Late("starting", channel->first), outcome == Outcome::kTimedOut);
+        }
+        if (!opened->ok())
+          return GiveUp(channel, opened->status().In("starting " + Name(channel->first)), false);
+        channel->process = **opened;
+        OnProcess(channel);
+      },
+      [this, channel, opened] {  // after all, but nobody waits for it any more
+        if (opened->ok()) channel->process = **opened;
+        Forget(channel);
+      });
+}
+
+void ChannelHub::Impl::OnProcess(const ChannelPtr& channel) {
+  if (channel->stop_done) {
+    channel->state = State::kEnding;
+    return CloseProcess(channel, [this, channel] {
+      Answer(channel->stop_done, Status::Ok());
+      Forget(channel);
+    });
+  }
+  channel->state = State::kPending;
+  for (Subscription& subscription : channel->subscriptions) Enter(*channel, subscription);
+  watch_.LookForChannels();
+}
+
+void ChannelHub::Impl::CloseProcess(const ChannelPtr& channel, std::function<void()> done) {
+  if (!channel->process) return done();
+  const ChannelId id = channel->id;
+  // Whatever it answers, nobody can do more.
+  Submit(
+      id, true,
+      [driver = &driver_, id, process = *std::exchange(channel->process, std::nullopt)] {
+        static_cast<void>(driver->CloseProcess(id.device, process));
+      },
+      [done](Outcome) { done(); }, [] {});
 }
 
 void ChannelHub::Impl::StartNow(const ChannelPtr& channel) {
@@ -292,7 +306,7 @@ void ChannelHub::Impl::StartNow(const ChannelPtr& channel) {
                    .keep_tail = options_.keep_tails},
                   first.pipe == nullptr ? nullptr
                                         : std::make_shared<Subscriber>(*first.format, first.key, first.stats,
-                                                                       *first.pipe, nullptr));
+                                                                       *first.pipe, nullptr, first.files));
 
   const auto code = std::make_shared<int>(driver::kOk);
   Submit(
@@ -379,9 +393,14 @@ void ChannelHub::Impl::Stop(format::StreamKey key, StopDone done) {
 }
 
 void ChannelHub::Impl::Leave(const ChannelPtr& channel, const Subscription& leaving, StopDone done) {
-  if (channel->state == State::kPending) {
+  if (channel->state == State::kPending && !channel->subscriptions.empty()) {
     Answer(done, Status::Ok());
-    if (channel->subscriptions.empty()) Forget(channel);
+  } else if (channel->state == State::kPending) {
+    channel->state = State::kEnding;
+    CloseProcess(channel, [this, channel, done = std::move(done)]() mutable {
+      Answer(done, Status::Ok());
+      Forget(channel);
+    });
   } else if (channel->state == State::kEnding) {
     // A start that failed: GiveUp() waits for the pump.
     channel->stop_done = std::move(done);
@@ -427,14 +446,19 @@ void ChannelHub::Impl::OnStopped(const ChannelPtr& channel, std::optional<int> c
                     "stopping " + Name(channel->first) + ": " + driver::DescribeCode(*code));
   }
   PumpFor(channel->id).Remove(channel->id, !stuck, Guard([this, channel, status = std::move(status), stuck] {
+                                const auto end = [this, channel, status] {
+                                  Answer(channel->stop_done, status);
+                                  Forget(channel);
+                                };
+                                if (!stuck) return CloseProcess(channel, end);
                                 Answer(channel->stop_done, status);
-                                if (!stuck) return Forget(channel);
                                 channel->state = State::kStuck;
                                 Restart(channel);
                               }));
 }
 
 void ChannelHub::Impl::Forget(const ChannelPtr& channel) {
+  if (channel->process) return CloseProcess(channel, [this, channel] { Forget(channel); });
   channels_.erase(channel->id);
   Restart(channel);
 }

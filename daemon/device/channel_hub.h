@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "daemon/chunk/pipe.h"
 #include "daemon/chunk/stream_stats.h"
+#include "daemon/device/unpacker.h"
 #include "daemon/driver/driver.h"
 #include "format/chunk.h"
 #include "format/clock_map.h"
@@ -49,10 +51,13 @@ struct ChannelRequest {
   uint32_t channel = 0;
   driver::StartPara para;  // para.period_ms is what this session asks for
   const format::StreamFormat* format = nullptr;
-  bool late = false;             // 143–145: stay pending until the device lists it
-  bool needs_job = false;        // pending as long as no compute process uses the device
-  std::string kind;              // "hbm"
-  std::string holder;            // "session 3f2a of alice", for refusals
+  bool late = false;                                // 143–145: stay pending until the device lists it
+  bool needs_job = false;                           // pending as long as no compute process uses the device
+  std::optional<driver::ProcessPara> process = {};  // the device lists it once this process is started
+  std::optional<uint32_t> twin = {};                // a device that is run by the same system
+  std::shared_ptr<const FileSinks> files = {};      // what it brings are pieces of these
+  std::string kind;                                 // "hbm"
+  std::string holder;                               // "session 3f2a of alice", for refusals
   uint64_t device_start_ns = 0;  // device raw ns of the session's clock pair (rebasing T1 stamps)
   double counter_mhz = 0;        // of the device counter (gaps in kinds stamped in ticks); 0 = unknown
   format::StreamKey key;

@@ -127,7 +127,7 @@ void ChannelPump::Leave(ChannelId id, format::StreamKey key, std::function<void(
       ReadSome(*channel, kRingBytes, false);
       std::erase_if(channel->subscribers, [&](const std::shared_ptr<Subscriber>& subscriber) {
         if (subscriber->outlet().key() != key) return false;
-        subscriber->Finish(base::RawNs());
+        subscriber->Finish(base::RawNs(), false);
         Push(*subscriber);
         return true;
       });
@@ -392,7 +392,7 @@ void ChannelPump::Finish(Channel& channel) {
   const uint32_t carried = channel.framer.CarryInto(scratch_.data());
   Deliver(channel, nullptr, scratch_.data(), carried, true);
   for (const auto& subscriber : channel.subscribers) {
-    subscriber->Finish(base::RawNs());
+    subscriber->Finish(base::RawNs(), true);
     Push(*subscriber);
   }
 }
@@ -419,7 +419,7 @@ void ChannelPump::Report(Channel& channel, What what, std::string reason) {
 }
 
 void ChannelPump::Push(Subscriber& subscriber) {
-  if (subscriber.outlet().Push()) Touch(&subscriber.outlet().pipe());
+  if (subscriber.Push()) Touch(&subscriber.outlet().pipe());
 }
 
 void ChannelPump::Touch(chunk::Pipe* pipe) {

@@ -16,8 +16,12 @@ constexpr uint64_t kMostFromBeforeNs = 2'000'000'000;
 }  // namespace
 
 Subscriber::Subscriber(const format::StreamFormat& format, format::StreamKey key, chunk::StreamStatsPtr stats,
-                       chunk::Pipe& pipe, const Join* join)
+                       chunk::Pipe& pipe, const Join* join, std::shared_ptr<const FileSinks> files)
     : format_(&format), stamp_(format, 0), outlet_(key, std::move(stats), pipe) {
+  if (files != nullptr) {
+    unpacker_ = std::make_unique<Unpacker>(std::move(files), key.trace, pipe, join != nullptr);
+    return;
+  }
   if (join == nullptr) return;
   if (join->periods > 1) combiner_ = MakeCombiner(format, join->periods);
   switch (format.stamp) {
@@ -54,6 +58,7 @@ bool Subscriber::Keep(std::byte* record, uint32_t bytes) {
 
 void Subscriber::Deliver(const std::byte* data, uint32_t bytes, uint32_t records, uint64_t now_ns) {
   NoteTime(now_ns);
+  if (unpacker_ != nullptr) return unpacker_->Take(data, bytes, outlet_, now_ns);
   if (combiner_ == nullptr && !Touches() && bytes <= outlet_.pipe().chunk_bytes()) {
     if (bytes != 0) outlet_.Append(data, bytes, records, now_ns);
     return;
@@ -91,8 +96,14 @@ void Subscriber::DeliverInPlace(uint32_t bytes, uint32_t records, uint64_t now_n
   if (bytes != 0) outlet_.Commit(bytes, records, now_ns);
 }
 
-void Subscriber::Finish(uint64_t now_ns) {
+void Subscriber::Finish(uint64_t now_ns, bool ended) {
   if (combiner_ != nullptr) combiner_->Flush(outlet_, now_ns);
+  if (unpacker_ != nullptr) unpacker_->Finish(now_ns, ended);
+}
+
+bool Subscriber::Push() {
+  const bool files = unpacker_ != nullptr && unpacker_->Push();
+  return outlet_.Push() || files;
 }
 
 }  // namespace profd::device

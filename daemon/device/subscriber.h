@@ -8,6 +8,7 @@
 #include "daemon/device/combiner.h"
 #include "daemon/device/outlet.h"
 #include "daemon/device/records.h"
+#include "daemon/device/unpacker.h"
 #include "format/framing.h"
 
 namespace profd::device {
@@ -22,20 +23,23 @@ struct Join {
 // **Thread:** the pump's.
 class Subscriber {
  public:
-  // `join` nullptr: the channel was started for this session, its bytes stay as they are.
+  // `join` nullptr: the channel was started for this session, its bytes stay as they are. `files`: what it
+  // brings are pieces of these, else null.
   Subscriber(const format::StreamFormat& format, format::StreamKey key, chunk::StreamStatsPtr stats,
-             chunk::Pipe& pipe, const Join* join);
+             chunk::Pipe& pipe, const Join* join, std::shared_ptr<const FileSinks> files = nullptr);
 
   Outlet& outlet() { return outlet_; }
   // True when its chunk may be what the driver's bytes are read into.
-  bool in_place() const { return combiner_ == nullptr; }
+  bool in_place() const { return combiner_ == nullptr && unpacker_ == nullptr; }
 
   // Copies what is this session's out of whole records.
   void Deliver(const std::byte* data, uint32_t bytes, uint32_t records, uint64_t now_ns);
   // The same for records that lie at the front of the outlet's empty chunk.
   void DeliverInPlace(uint32_t bytes, uint32_t records, uint64_t now_ns);
-  // The end of this session's part.
-  void Finish(uint64_t now_ns);
+  // The end of this session's part; of the channel, too, where it has `ended`.
+  void Finish(uint64_t now_ns, bool ended);
+  // Hands on what is there. True when the pipe has news.
+  bool Push();
 
  private:
   enum class Rebase : uint8_t { kNone, kShift, kDropOnly };
@@ -51,6 +55,7 @@ class Subscriber {
   const StampField stamp_;
   Outlet outlet_;
   std::unique_ptr<Combiner> combiner_;
+  std::unique_ptr<Unpacker> unpacker_;
   Rebase rebase_ = Rebase::kNone;
   uint64_t origin_ = 0;    // the session's start in units of the stamp
   uint64_t first_ns_ = 0;  // when the first data came

@@ -212,7 +212,7 @@ std::vector<std::string> InstalledLibraries(std::string_view install_record) {
   return {};
 }
 
-Result<std::unique_ptr<Driver>> AscendHal::Load(const std::string& path) {
+Result<std::unique_ptr<Driver>> AscendHal::Load(const std::string& path, const std::string& toolkit) {
   std::vector<std::string> candidates{path};
   if (path.empty()) {
     std::ifstream record(kInstallRecord);
@@ -244,11 +244,13 @@ Result<std::unique_ptr<Driver>> AscendHal::Load(const std::string& path) {
                   loaded_from + " is not a driver library: it has no function of the channel " +
                       "API (prof_drv_start and its like); name the real " + kLibraryName + " with --hal");
   }
-  return std::unique_ptr<Driver>(new AscendHal(loaded_from, std::move(symbols)));
+  return std::unique_ptr<Driver>(new AscendHal(loaded_from, std::move(symbols), toolkit));
 }
 
-AscendHal::AscendHal(std::string path, std::unique_ptr<const Symbols> symbols)
-    : path_(std::move(path)), symbols_(std::move(symbols)) {}
+AscendHal::AscendHal(std::string path, std::unique_ptr<const Symbols> symbols, const std::string& toolkit)
+    : path_(std::move(path)),
+      symbols_(std::move(symbols)),
+      process_(symbols_->library, ToolkitFolders(path_, toolkit)) {}
 AscendHal::~AscendHal() = default;
 
 uint32_t AscendHal::api_version() const {
@@ -408,6 +410,7 @@ DeviceFacts AscendHal::ReadFacts(uint32_t device) {
     note(channels.status().message());
   }
   if (Lists(facts, channel::kQos)) facts.qos = QosStreams(device);
+  facts.no_process = process_.Missing();
   return facts;
 }
 
@@ -486,5 +489,13 @@ int AscendHal::Flush(uint32_t device, uint32_t channel, uint32_t* waiting) {
   *waiting = 0;  // the library leaves it alone on error
   return symbols_->flush == nullptr ? kNotSupported : symbols_->flush(device, channel, waiting);
 }
+
+Result<int> AscendHal::OpenProcess(uint32_t device, const ProcessPara& para) {
+  uint32_t physical = device;
+  if (symbols_->physical_id != nullptr && symbols_->physical_id(device, &physical) != kOk) physical = device;
+  return process_.Open(device, ProcessArguments(physical, para));
+}
+
+Status AscendHal::CloseProcess(uint32_t device, int process) { return process_.Close(device, process); }
 
 }  // namespace profd::driver

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/driver/device_process.h"
 #include "daemon/driver/driver.h"
 
 namespace profd::driver {
@@ -17,8 +18,9 @@ std::vector<std::string> InstalledLibraries(std::string_view install_record);
 // **Thread:** any. The library stays loaded for the life of the process.
 class AscendHal final : public Driver {
  public:
-  // `path` "" = where the install record says, then the loader's path.
-  static base::Result<std::unique_ptr<Driver>> Load(const std::string& path);
+  // `path` "" = where the install record says, then the loader's path. `toolkit`: where CANN is, "" = where
+  // it usually is.
+  static base::Result<std::unique_ptr<Driver>> Load(const std::string& path, const std::string& toolkit = "");
 
   std::string path() const override { return path_; }
   uint32_t api_version() const override;
@@ -36,10 +38,13 @@ class AscendHal final : public Driver {
   int Read(uint32_t device, uint32_t channel, std::byte* out, uint32_t bytes) override;
   int Flush(uint32_t device, uint32_t channel, uint32_t* waiting) override;
 
+  base::Result<int> OpenProcess(uint32_t device, const ProcessPara& para) override;
+  base::Status CloseProcess(uint32_t device, int process) override;
+
  private:
   struct Symbols;
 
-  AscendHal(std::string path, std::unique_ptr<const Symbols> symbols);
+  AscendHal(std::string path, std::unique_ptr<const Symbols> symbols, const std::string& toolkit);
   ~AscendHal() override;
 
   // One 64-bit fact; nullopt when the driver does not know it.
@@ -49,6 +54,7 @@ class AscendHal final : public Driver {
 
   const std::string path_;
   const std::unique_ptr<const Symbols> symbols_;
+  DeviceProcess process_;
 };
 
 }  // namespace profd::driver

@@ -6,6 +6,7 @@
 #include "daemon/driver/core_metrics.h"
 #include "daemon/driver/instr.h"
 #include "daemon/driver/soc_pmu.h"
+#include "format/framing.h"
 
 namespace profd::driver {
 
@@ -65,6 +66,7 @@ constexpr RateRange kPortRate{1, 100, 100};
 constexpr RateRange kDvppRate{1, 100, 50};
 constexpr RateRange kCpuRate{1, 50, 50};
 constexpr RateRange kCoreRate{1, 100, 100};
+constexpr RateRange kSystemRate{1, 10, 10};
 
 // A mode that ends in a colon has more behind it (CheckMode).
 constexpr std::string_view kCacheModes[] = {"read", "write"}, kCacheModes310[] = {"capacity", "bandwidth"};
@@ -89,6 +91,24 @@ constexpr Capability ByTask(std::string_view kind, uint32_t chips, ChannelUse us
                             std::span<const std::string_view> modes) {
   return {
       .kind = kind, .chips = chips, .wanted = {{use}}, .modes = modes, .by_task = true, .needs_job = true};
+}
+
+// What the vendor's process on the device samples.
+constexpr uint32_t kWithoutProcess = k310 | k310B;
+constexpr Capability OfProcess(std::string_view kind, format::DeviceFile file, RateRange rate) {
+  return {.kind = kind,
+          .chips = kEvery & ~kWithoutProcess,
+          .wanted = {{{channel::kDeviceSystem, format::kDevicePackets}}},
+          .rate = rate,
+          .late = true,
+          .device_file = file};
+}
+constexpr Capability WithoutProcess(std::string_view kind) {
+  return {.kind = kind,
+          .chips = kWithoutProcess,
+          .absent =
+              "the system of this chip sends its figures over its message link (HDC), not through a "
+              "driver channel"};
 }
 
 constexpr std::string_view kUnknownEvents = "which events of this chip tell hits of its cache is not known";
@@ -146,6 +166,16 @@ constexpr Capability kCapabilities[] = {
      .wanted = {{{channel::kCcu0Missions, "ccu0.instr"}, {channel::kCcu1Missions, "ccu1.instr"}}},
      .needs_job = true},
     {"tscpu", kEvery, {{{channel::kTsCpu, "tscpu.data"}}}, kCpuRate},
+    OfProcess("dev-cpu", format::DeviceFile::kSystemCpu, kSystemRate),
+    OfProcess("dev-mem", format::DeviceFile::kSystemMemory, kSystemRate),
+    OfProcess("dev-pid-cpu", format::DeviceFile::kProcessCpu, kSystemRate),
+    OfProcess("dev-pid-mem", format::DeviceFile::kProcessMemory, kSystemRate),
+    OfProcess("ctrlcpu", format::DeviceFile::kCpuProfile, kCpuRate),
+    WithoutProcess("dev-cpu"),
+    WithoutProcess("dev-mem"),
+    WithoutProcess("dev-pid-cpu"),
+    WithoutProcess("dev-pid-mem"),
+    WithoutProcess("ctrlcpu"),
     {"aicore", k310B, {{kCoreSampleUse}}, kCoreRate, kCoreModes310B},
     {"aicore", k910B, {{kCoreSampleUse}}, kCoreRate, kCoreModes910B},
     {"aicore", k950, {{kCoreSampleUse}}, kCoreRate, kCoreModes950},
@@ -219,11 +249,12 @@ constexpr Capability kCapabilities[] = {
 };
 
 constexpr std::string_view kKindNames[] = {
-    "hbm",         "ddr",       "llc",         "pcie",          "hccs",           "nic",
-    "roce",        "dvpp",      "npu-mem",     "npu-app-mem",   "npu-module-mem", "qos",
-    "soc-profile", "low-power", "ub",          "ccu",           "ccu-task",       "tscpu",
-    "aicore",      "aivector",  "aicore-task", "aivector-task", "soc-pmu",        "l2",
-    "aicpu",       "task",      "instr",
+    "hbm",         "ddr",         "llc",         "pcie",          "hccs",           "nic",
+    "roce",        "dvpp",        "npu-mem",     "npu-app-mem",   "npu-module-mem", "qos",
+    "soc-profile", "low-power",   "ub",          "ccu",           "ccu-task",       "tscpu",
+    "aicore",      "aivector",    "aicore-task", "aivector-task", "soc-pmu",        "l2",
+    "aicpu",       "task",        "instr",       "ctrlcpu",       "dev-cpu",        "dev-mem",
+    "dev-pid-cpu", "dev-pid-mem",
 };
 
 constexpr uint32_t kStartOrder[] = {
@@ -236,7 +267,7 @@ constexpr uint32_t kStartOrder[] = {
     channel::kCustomAiCpu,  channel::kTsCpu,        channel::kTaskTrack,    channel::kTaskLog,
     channel::kKeyPoint,     channel::kCcu0Missions, channel::kCcu1Missions, channel::kCcu0Channels,
     channel::kCcu1Channels, channel::kSocPmu,       channel::kL2Cache,      channel::kStarsLog,
-    channel::kSocProfile,   channel::kCoreTask,     channel::kCoreSample,
+    channel::kSocProfile,   channel::kCoreTask,     channel::kCoreSample,   channel::kDeviceSystem,
 };
 
 // The channels that a row wants of a device: those of the table, or one per core.
@@ -266,13 +297,15 @@ std::string Obstacle(const Capability& capability, const DeviceFacts& device, ui
   const bool of_cores = capability.kind == "aicore" || capability.kind == "instr";
   if (of_cores && device.ai_core_num <= 0) return "the driver reports no AI cores";
   if (capability.kind == "aivector" && device.aiv_num <= 0) return "the driver reports no vector cores";
-  if (capability.kind == "aicpu") {
-    if (api_version < kApiAiCpuChannel)
-      return "the driver is too old for AI CPU records (API below 0x072316)";
+  if (capability.kind == "aicpu" || capability.device_file) {
+    const std::string what = capability.device_file ? "figures of the device's system" : "AI CPU records";
+    if (api_version < kApiProcessChannels)
+      return "the driver is too old for " + what + " (API below 0x072316)";
     if (device.split_mode != 0 && (device.chip == chip::k910 || device.chip == chip::k310P)) {
-      return "AI CPU records are not available while the device is split into virtual NPUs";
+      return what + " are not available while the device is split into virtual NPUs";
     }
   }
+  if (capability.device_file) return device.no_process;
   return {};
 }
 
@@ -343,6 +376,15 @@ Offer LookUp(std::string_view kind, const DeviceFacts& device, uint32_t api_vers
   }
   if (!offer.reason.empty()) offer.channels.clear();
   return offer;
+}
+
+bool ShareSystem(const DeviceFacts& a, const DeviceFacts& b) {
+  static constexpr std::string_view kTwoDies = "910_93";  // of the 910B's family: an NPU is two devices
+  const auto in_pairs = [](const DeviceFacts& device) {
+    return device.chip == chip::k950 || device.chip == chip::k910_96 ||
+           (device.chip == chip::k910B && device.chip_name.find(kTwoDies) != std::string::npos);
+  };
+  return a.id != b.id && in_pairs(a) && in_pairs(b) && (a.physical_id ^ 1U) == b.physical_id;
 }
 
 bool TaskModeHas(std::string_view mode, std::string_view part) {

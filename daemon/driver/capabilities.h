@@ -4,12 +4,14 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "daemon/driver/driver.h"
+#include "format/device_files.h"
 
 namespace profd::driver {
 
@@ -49,6 +51,7 @@ inline constexpr uint32_t kDvppScd = 141;
 inline constexpr uint32_t kNpuModuleMem = 142;
 inline constexpr uint32_t kAiCpu = 143;
 inline constexpr uint32_t kCustomAiCpu = 144;
+inline constexpr uint32_t kDeviceSystem = 145;  // of the vendor's process on the device, as files
 inline constexpr uint32_t kUb = 146;
 inline constexpr uint32_t kCcu0Missions = 147, kCcu0Channels = 148;  // collective units, by die
 inline constexpr uint32_t kCcu1Missions = 149, kCcu1Channels = 151;
@@ -57,10 +60,10 @@ inline constexpr uint32_t kCcu1Missions = 149, kCcu1Channels = 151;
 // Streams that the bandwidth monitors of a chip can follow at once.
 inline constexpr size_t kMaxQosStreams = 8;
 
-// From this driver API version on: measured counter frequencies; AI CPU records through channels 143/144; AI
-// CPU records of the 950 every 5 ms.
+// From this driver API version on: measured counter frequencies; what processes of the device send through
+// channels 143 to 145; AI CPU records of the 950 every 5 ms.
 inline constexpr uint32_t kApiOscillator = 0x071905;
-inline constexpr uint32_t kApiAiCpuChannel = 0x072316;
+inline constexpr uint32_t kApiProcessChannels = 0x072316;
 inline constexpr uint32_t kApiFastAiCpu = 0x072419;
 
 struct ChipTraits {
@@ -103,7 +106,9 @@ struct Capability {
   bool late = false;                             // listed only after a process of the device registered it
   bool by_task = false;                          // of cores: counted by task, not by time
   bool needs_job = false;                        // refused as long as no compute process uses the device
-  std::string_view absent = {};                  // why these chips do not have it after all
+  std::optional<format::DeviceFile> device_file =
+      {};                        // … of the vendor's process on the device, which it needs
+  std::string_view absent = {};  // why these chips do not have it after all
 };
 
 // A kind on one device.
@@ -119,6 +124,8 @@ std::span<const std::string_view> DeviceKindNames();
 Offer LookUp(std::string_view kind, const DeviceFacts& device, uint32_t api_version);
 // Rates and modes of a kind wherever it exists; nullptr for no kind of ours.
 const Capability* AnyCapability(std::string_view kind);
+// Whether two devices are run by one system, whose figures are the same for both.
+bool ShareSystem(const DeviceFacts& a, const DeviceFacts& b);
 // Position of a channel in the vendor's start order.
 size_t StartRank(uint32_t channel);
 bool Lists(const DeviceFacts& device, uint32_t channel);

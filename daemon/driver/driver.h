@@ -55,6 +55,22 @@ struct StartPara {
   bool operator==(const StartPara&) const = default;
 };
 
+// What the vendor's process on a device is asked to sample, and how often; 0 = not that. What it samples it
+// sends through a channel that the device lists from then on.
+struct ProcessPara {
+  uint32_t system_ms = 0;     // CPUs and memory of the device's own system
+  uint32_t processes_ms = 0;  // its processes
+  uint32_t cpus_ms = 0;       // what its control and AI CPUs run
+
+  // Whether it samples all that `other` wants, as often.
+  bool Covers(const ProcessPara& other) const {
+    const auto covers = [](uint32_t mine, uint32_t wanted) { return wanted == 0 || mine == wanted; };
+    return covers(system_ms, other.system_ms) && covers(processes_ms, other.processes_ms) &&
+           covers(cpus_ms, other.cpus_ms);
+  }
+  bool operator==(const ProcessPara&) const = default;
+};
+
 struct QosStream {
   uint8_t mpam_id = 0;
   std::string name;
@@ -77,6 +93,7 @@ struct DeviceFacts {
   double aic_mhz = 0, aiv_mhz = 0;
   std::vector<QosStream> qos;
   std::vector<uint32_t> channels;  // ascending ids the device offers now
+  std::string no_process;          // why the vendor's process cannot be started there; "" = nothing is known
   std::string error;               // why facts are missing, empty when all is well
 };
 
@@ -113,6 +130,11 @@ class Driver {
   virtual int Stop(uint32_t device, uint32_t channel) = 0;
   virtual int Read(uint32_t device, uint32_t channel, std::byte* out, uint32_t bytes) = 0;
   virtual int Flush(uint32_t device, uint32_t channel, uint32_t* waiting) = 0;
+
+  // The vendor's process on the device; there is one at most. The answer is its number there, for
+  // CloseProcess().
+  virtual base::Result<int> OpenProcess(uint32_t device, const ProcessPara& para) = 0;
+  virtual base::Status CloseProcess(uint32_t device, int process) = 0;
 };
 
 // One line for a person, e.g. "channel is held by another process on this node (-10)".

@@ -28,6 +28,8 @@ constexpr uint32_t kLlcRead = 1, kLlcWrite = 2;
 constexpr uint32_t kAppMemory = 0, kDeviceMemory = 1;
 constexpr uint32_t kCpuCycles = 0x11, kInstructions = 0x8;
 constexpr uint32_t kFixedPeriodMs = 100;  // low-power, qos: what the call itself is told
+constexpr uint32_t kSystemPeriodMs =
+    40;  // how often packets come; what they tell of is sampled as the process is told
 constexpr uint32_t kAccPmuPeriodMs = 20;  // whatever the rate
 constexpr uint32_t kPowerPeriodUs = 10'000;
 constexpr size_t kQosSlots = 20;
@@ -208,6 +210,9 @@ StartPara MakeStartPara(uint32_t channel, const DeviceFacts& device, const Start
     case channel::kAiCpu:
     case channel::kCustomAiCpu:
       para.period_ms = device.chip == chip::k950 && choice.api_version >= kApiFastAiCpu ? 5 : 10;
+      break;
+    case channel::kDeviceSystem:
+      para.period_ms = kSystemPeriodMs;
       break;
     case channel::kTaskTrack:
       para.channel_type = kTaskScheduler;

@@ -8,6 +8,7 @@
 
 #include "daemon/driver/capabilities.h"
 #include "daemon/driver/core_metrics.h"
+#include "daemon/driver/device_process.h"
 #include "daemon/driver/instr.h"
 #include "daemon/driver/soc_pmu.h"
 #include "daemon/driver/start_para.h"
@@ -68,6 +69,9 @@ void NoteChannel(const ChannelStart& start, const driver::DeviceFacts& device,
       settings.aiv_metrics =
           driver::CoreMetricName(settings.aiv_events, device.chip, driver::CoreType::kVectorCore);
       break;
+    case driver::channel::kDeviceSystem:
+      settings.ctrl_cpu_events = driver::kCpuEvents;
+      break;
     case 47:
       settings.l2_events = driver::L2CacheText(driver::L2CacheEvents(device.chip));
       break;
@@ -124,6 +128,7 @@ format::SampleSettings DeviceSettings(const ControlInput& input, const driver::D
   for (const ChannelStart& start : input.plan.channels) {
     if (start.device != device.id) continue;
     NoteKind(input.plan.kinds[start.kind_index], settings);
+    for (const DeviceFileStart& file : start.files) NoteKind(input.plan.kinds[file.kind_index], settings);
     NoteChannel(start, device, settings);
   }
   // aicore and aivector may share one start.

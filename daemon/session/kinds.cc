@@ -38,10 +38,10 @@ constexpr std::string_view kOfTargets[] = {"host-cpu", "host-mem", "host-disk", 
 // Not peripherals of the node but cores and processors at work for somebody.
 constexpr std::string_view kCores[] = {"tscpu", "aicore", "aivector", "aicpu", "task", "ccu", "ccu-task"};
 
-// They interrupt or slow down what they look at: only for who names them.
-constexpr std::string_view kByNameOnly[] = {"host-cpu-profile", "host-off-cpu", "host-osrt",
-                                            "soc-pmu",          "l2",           "instr",
-                                            "aicore-task",      "aivector-task"};
+// They interrupt or slow down what they look at, or have a process started on it: only for who names them.
+constexpr std::string_view kByNameOnly[] = {
+    "host-cpu-profile", "host-off-cpu", "host-osrt", "soc-pmu", "l2",          "instr",      "aicore-task",
+    "aivector-task",    "ctrlcpu",      "dev-cpu",   "dev-mem", "dev-pid-cpu", "dev-pid-mem"};
 
 bool Has(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();

@@ -66,6 +66,7 @@ Result<Plan> Planner::Run() {
   PROFD_RETURN_IF_ERROR(CheckDomains());
   LeaveTasksToAgents();
   LeaveFilesToSamples();
+  LeaveSharedSystems();
   BuildChannels();
   if (plan_.channels.empty() && plan_.host.empty() && plan_.agents.empty()) return NothingToCollect();
   PROFD_RETURN_IF_ERROR(CheckSteps());

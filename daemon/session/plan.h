@@ -12,6 +12,7 @@
 #include "daemon/driver/driver.h"
 #include "daemon/session/types.h"
 #include "format/agent_blocks.h"
+#include "format/device_files.h"
 #include "format/framing.h"
 
 namespace profd::session {
@@ -48,6 +49,12 @@ struct NodeFacts {
   std::string host_kinds_denied_reason;  // "" = kinds of the whole host are allowed
 };
 
+// A kind that is files of a device's own system, which one channel brings in pieces.
+struct DeviceFileStart {
+  format::DeviceFile what = format::DeviceFile::kSystemCpu;
+  size_t kind_index = 0;
+};
+
 struct ChannelStart {
   uint32_t device = 0;
   uint32_t channel = 0;
@@ -57,8 +64,11 @@ struct ChannelStart {
   bool one_slice = false;
   bool late = false;
   bool needs_job = false;
-  size_t kind_index = 0;           // into Plan::kinds; several channels may serve one kind (dvpp)
-  std::vector<size_t> also_kinds;  // one start may serve several (aicore and aivector on STARS chips)
+  size_t kind_index = 0;               // into Plan::kinds; several channels may serve one kind (dvpp)
+  std::vector<size_t> also_kinds;      // one start may serve several (aicore and aivector on STARS chips)
+  std::vector<DeviceFileStart> files;  // not empty: of each of the kinds, and nothing else is kept
+  std::optional<driver::ProcessPara> process;  // … which this process on the device sends
+  std::optional<uint32_t> twin;                // a device that is run by the same system
 };
 
 struct HostStart {

@@ -20,6 +20,20 @@ constexpr double kTextBytesPerSample = 120;  // estimate for kinds without a fix
 
 std::string DeviceUnit(uint32_t device) { return "device:" + std::to_string(device); }
 
+uint32_t& IntervalOf(driver::ProcessPara& process, format::DeviceFile what) {
+  switch (what) {
+    case format::DeviceFile::kProcessCpu:
+    case format::DeviceFile::kProcessMemory:
+      return process.processes_ms;
+    case format::DeviceFile::kCpuProfile:
+      return process.cpus_ms;
+    case format::DeviceFile::kSystemCpu:
+    case format::DeviceFile::kSystemMemory:
+      break;
+  }
+  return process.system_ms;
+}
+
 bool HasMode(const Capability* capability, const std::string& mode) {
   return capability != nullptr && !mode.empty() &&
          std::ranges::any_of(capability->modes, [&mode](std::string_view known) {
@@ -109,7 +123,10 @@ Status Planner::PlanDeviceKind(const KindRequest& request) {
         std::any_of(offer.channels.begin(), offer.channels.end(),
                     [&](const driver::ChannelUse& use) { return driver::Lists(*device, use.channel); });
     state.verdict = listed ? Verdict::kStarted : Verdict::kPending;
-    if (!listed) state.reason = "starts when a process of the device offers it";
+    if (!listed) {
+      state.reason = offer.capability->device_file ? "starts with the vendor's process on the device"
+                                                   : "starts when a process of the device offers it";
+    }
     plan_.kinds.push_back(std::move(state));
     chosen.channels = std::move(offer.channels);
     chosen_.push_back(std::move(chosen));
@@ -157,6 +174,51 @@ void Planner::LeaveFilesToSamples() {
   });
 }
 
+// One system is collected once, however many devices it runs.
+void Planner::LeaveSharedSystems() {
+  std::vector<const Chosen*> kept;
+  std::vector<size_t> left;  // kinds
+  for (const Chosen& chosen : chosen_) {
+    if (!chosen.capability->device_file) continue;
+    const auto twin = std::ranges::find_if(kept, [&chosen](const Chosen* other) {
+      return other->capability->kind == chosen.capability->kind &&
+             driver::ShareSystem(*other->device, *chosen.device);
+    });
+    if (twin == kept.end()) {
+      kept.push_back(&chosen);
+      continue;
+    }
+    KindState& state = plan_.kinds[chosen.kind_index];
+    state.verdict = Verdict::kSkipped;
+    state.reason = "the system that runs it runs device " + std::to_string((*twin)->device->id) +
+                   ", too: it is collected there";
+    left.push_back(chosen.kind_index);
+  }
+  std::erase_if(chosen_, [&left](const Chosen& chosen) { return Contains(left, chosen.kind_index); });
+}
+
+// The process samples the two kinds of a sort at one rate: the higher of what they ask for.
+void Planner::AddToProcess(const Chosen& chosen, ChannelStart& start) {
+  if (!start.process) start.process.emplace();
+  const format::DeviceFile what = *chosen.capability->device_file;
+  uint32_t& interval = IntervalOf(*start.process, what);
+  interval = interval == 0 ? chosen.period.ms : std::min(interval, chosen.period.ms);
+  start.files.push_back({what, chosen.kind_index});
+}
+
+void Planner::SettleProcess(const ChannelStart& start) {
+  driver::ProcessPara process = *start.process;
+  for (const DeviceFileStart& file : start.files) {
+    KindState& state = plan_.kinds[file.kind_index];
+    const double hz = 1e3 / IntervalOf(process, file.what);
+    if (hz > state.effective_hz) {
+      state.reason =
+          "sampled at the rate of its neighbour" + (state.reason.empty() ? "" : "; " + state.reason);
+    }
+    state.effective_hz = hz;
+  }
+}
+
 void Planner::BuildChannels() {
   for (const DeviceFacts* device : devices_) {
     // Some starts depend on what else is asked of the device.
@@ -190,6 +252,9 @@ void Planner::BuildChannels() {
       for (const driver::ChannelUse& use : chosen.channels) AddChannel(chosen, use, choice);
     }
     if (plan_.channels.size() == first) continue;
+    for (size_t i = first; i < plan_.channels.size(); ++i) {
+      if (plan_.channels[i].process) SettleProcess(plan_.channels[i]);
+    }
     plan_.devices.push_back(device->id);
     std::sort(plan_.channels.begin() + static_cast<ptrdiff_t>(first), plan_.channels.end(),
               [](const ChannelStart& a, const ChannelStart& b) {
@@ -211,6 +276,7 @@ void Planner::AddChannel(const Chosen& chosen, const driver::ChannelUse& use, dr
       state.reason = plan_.kinds[start.kind_index].kind + " has its channel, with other settings";
     } else {
       start.also_kinds.push_back(chosen.kind_index);
+      if (start.process) AddToProcess(chosen, start);
     }
     return;
   }
@@ -224,6 +290,12 @@ void Planner::AddChannel(const Chosen& chosen, const driver::ChannelUse& use, dr
   start.late = chosen.capability->late;
   start.needs_job = chosen.capability->needs_job;
   start.kind_index = chosen.kind_index;
+  if (chosen.capability->device_file) {
+    AddToProcess(chosen, start);
+    for (const DeviceFacts& other : facts_.devices) {
+      if (driver::ShareSystem(*chosen.device, other)) start.twin = other.id;
+    }
+  }
   const bool fixed = start.format->framing == format::Framing::kFixed;
   const double per_sample =
       fixed ? static_cast<double>(start.format->record_bytes) * std::max(start.format->records_per_period, 1U)

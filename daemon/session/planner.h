@@ -61,8 +61,11 @@ class Planner {
   base::Status CheckDomains() const;
   void LeaveTasksToAgents();
   void LeaveFilesToSamples();
+  void LeaveSharedSystems();
   void BuildChannels();
   void AddChannel(const Chosen& chosen, const driver::ChannelUse& use, driver::StartChoice choice);
+  void AddToProcess(const Chosen& chosen, ChannelStart& start);
+  void SettleProcess(const ChannelStart& start);
   base::Status NothingToCollect() const;
 
   // Why a device kind cannot be had where no device is to be looked at.

@@ -53,6 +53,9 @@ Trace::Trace(Services services, TraceSetup setup)
     channel.start = start;
     channel.key = {setup_.id, next_stream++};
     channel.stats = std::make_shared<chunk::StreamStats>();
+    for (const DeviceFileStart& file : start.files) {
+      channel.files.push_back({file, std::make_shared<chunk::StreamStats>()});
+    }
     channels_.push_back(std::move(channel));
   }
   for (const HostStart& start : setup_.plan.host) {
@@ -262,7 +265,10 @@ std::vector<KindState> Trace::Kinds() const {
   };
   constexpr const char* kInDriver = "before they reached the disk: it or the node is too slow";
   constexpr const char* kInSampler = "for want of CPU time: their moment had passed";
-  for (const Channel& channel : channels_) add(channel.start.kind_index, *channel.stats, kInDriver);
+  for (const Channel& channel : channels_) {
+    add(channel.start.kind_index, *channel.stats, kInDriver);
+    for (const DeviceFile& file : channel.files) add(file.start.kind_index, *file.stats, kInDriver);
+  }
   for (const HostKind& kind : host_kinds_) add(kind.start.kind_index, *kind.stats, kInSampler);
   if (setup_.recordings) setup_.recordings->AddCounts(setup_.id, kinds);
   return kinds;
@@ -312,6 +318,13 @@ void Trace::RefreshManifest(const std::vector<std::string>& degraded) {
   });
 }
 
+// The one that brings a file of a device's own system; nullptr for any other stream.
+const Trace::Channel* Trace::ChannelOfFile(uint32_t stream) const {
+  if (stream < kFirstDeviceFile || stream >= Recordings::kFirstStream) return nullptr;
+  const size_t index = (stream - kFirstDeviceFile) / device::FileSinks::kMaxFiles;
+  return index < channels_.size() ? &channels_[index] : nullptr;
+}
+
 void Trace::TakeRecord(const store::TraceRecord& record) {
   setup_.manifest.streams.clear();
   for (const store::StreamRecord& stream : record.streams) {
@@ -327,6 +340,12 @@ void Trace::TakeRecord(const store::TraceRecord& record) {
       const Channel& channel = channels_[stream.key.stream];
       entry.kind = setup_.plan.kinds[channel.start.kind_index].kind;
       entry.unit = "device:" + std::to_string(channel.start.device);
+    } else if (const Channel* const channel = ChannelOfFile(stream.key.stream)) {
+      entry.unit = "device:" + std::to_string(channel->start.device);
+      const auto what = format::DeviceFileOf(stream.file.substr(0, stream.file.rfind('.')));
+      for (const DeviceFile& file : channel->files) {
+        if (file.start.what == what) entry.kind = setup_.plan.kinds[file.start.kind_index].kind;
+      }
     } else {
       const bool host = stream.key.stream < Recordings::kFirstStream;
       entry.unit = host ? "host" : "agent";

@@ -112,11 +112,16 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::vector<std::string> troubles() const;
 
  private:
+  struct DeviceFile {
+    DeviceFileStart start;
+    chunk::StreamStatsPtr stats;
+  };
   struct Channel {
     ChannelStart start;
     format::StreamKey key;
     chunk::StreamStatsPtr stats;
-    bool subscribed = false;  // the hub knows the key
+    std::vector<DeviceFile> files;  // where it brings pieces of these
+    bool subscribed = false;        // the hub knows the key
     Verdict verdict = Verdict::kFailed;
     std::string reason;
     double effective_hz = 0;
@@ -125,6 +130,9 @@ class Trace : public std::enable_shared_from_this<Trace> {
     HostStart start;
     chunk::StreamStatsPtr stats;
   };
+
+  // Keys of streams: channels, what the host is asked for, then these by channel, then what agents record.
+  static constexpr uint32_t kFirstDeviceFile = 1u << 16;
 
   // Asks every device of `devices` for its clocks; `each` gets the answer, then `done` is called.
   using PairResult = base::Result<format::ClockPair>;
@@ -140,8 +148,10 @@ class Trace : public std::enable_shared_from_this<Trace> {
   format::Manifest WholeManifest() const;
   static store::ControlFile FileOf(const format::Manifest& manifest);
   void StartChannel(Channel& channel, std::function<void()> done);
+  std::shared_ptr<const device::FileSinks> SinksOf(const Channel& channel) const;
   void StartHost(std::function<void()> done);
   void StartAgents(std::function<void()> done);
+  const Channel* ChannelOfFile(uint32_t stream) const;
   void OnChannelEvent(size_t index, const device::ChannelEvent& event);
   double EffectiveHz(const Channel& channel, uint32_t running_period_ms) const;
   void Settle();  // channel verdicts → kind verdicts

@@ -143,6 +143,9 @@ void Trace::StartChannel(Channel& channel, std::function<void()> done) {
   request.format = channel.start.format;
   request.late = channel.start.late;
   request.needs_job = channel.start.needs_job;
+  request.process = channel.start.process;
+  request.twin = channel.start.twin;
+  if (!channel.files.empty()) request.files = SinksOf(channel);
   request.kind = setup_.plan.kinds[channel.start.kind_index].kind;
   request.holder = setup_.holder;
   request.device_start_ns = pair->second.device_raw_ns;
@@ -173,6 +176,22 @@ void Trace::StartChannel(Channel& channel, std::function<void()> done) {
     }
     done();
   });
+}
+
+std::shared_ptr<const device::FileSinks> Trace::SinksOf(const Channel& channel) const {
+  auto sinks = std::make_shared<device::FileSinks>();
+  for (const DeviceFile& file : channel.files) sinks->wanted.push_back({file.start.what, file.stats});
+  sinks->first_stream = kFirstDeviceFile + channel.key.stream * device::FileSinks::kMaxFiles;
+  sinks->make_spec = [device = std::to_string(channel.start.device)](const std::string& file,
+                                                                     chunk::StreamStatsPtr stats) {
+    auto spec = std::make_shared<store::StreamSpec>();
+    spec->folder = "device_" + device;
+    spec->file = file + "." + device;
+    spec->records = store::StreamSpec::Records::kText;
+    spec->stats = std::move(stats);
+    return std::shared_ptr<const void>(spec, spec.get());
+  };
+  return sinks;
 }
 
 void Trace::OnChannelEvent(size_t index, const device::ChannelEvent& event) {
@@ -259,7 +278,12 @@ void Trace::Settle() {
       }
     }
   };
-  for (const Channel& channel : channels_) share(channel.start.kind_index, channel.start.also_kinds);
+  for (const Channel& channel : channels_) {
+    share(channel.start.kind_index, channel.start.also_kinds);
+    for (const DeviceFile& file : channel.files) {  // one channel, and each sort of files at its own rate
+      setup_.plan.kinds[file.start.kind_index].effective_hz = planned_hz_[file.start.kind_index];
+    }
+  }
   for (const HostKind& kind : host_kinds_) share(kind.start.kind_index, kind.start.also_kinds);
 }
 

@@ -101,7 +101,7 @@ inline const Series kHostPcieLinkSeries{
 // key class: CpuClass. Parts of the interval that ends at the stamp.
 enum class CpuClass : int64_t { kHost = 0, kCtrlCpu = 1, kAiCpu = 2 };
 inline const Series kCpuUsageSeries{"cpu_usage",
-                                    "sys-cpu",
+                                    "dev-cpu",
                                     {"class"},
                                     {{"user", Unit::kRatio},
                                      {"sys", Unit::kRatio},
@@ -112,9 +112,9 @@ inline const Series kCpuUsageSeries{"cpu_usage",
                                      // Weight of the row: ticks of the interval, all CPUs of the class.
                                      {"ticks", Unit::kCount}}};
 inline const Series kProcessCpuSeries{
-    "process_cpu", "pid-cpu", {"pid"}, {{"usage", Unit::kRatio}, {"ticks", Unit::kCount}}};
+    "process_cpu", "dev-pid-cpu", {"pid"}, {{"usage", Unit::kRatio}, {"ticks", Unit::kCount}}};
 inline const Series kSysMemSeries{"sys_mem",
-                                  "sys-mem",
+                                  "dev-mem",
                                   {},
                                   {{"total", Unit::kBytes},
                                    {"free", Unit::kBytes},
@@ -127,15 +127,15 @@ inline const Series kSysMemSeries{"sys_mem",
                                    {"huge_free", Unit::kCount}}};
 inline const Series kProcessMemSeries{
     "process_mem",
-    "pid-mem",
+    "dev-pid-mem",
     {"pid"},
     {{"size", Unit::kCount}, {"resident", Unit::kCount}, {"shared", Unit::kCount}}};
 
 // Counters of a core's performance unit, summed up over the capture; one row each when the capture ends.
 // key cpu: PmuCpu. key event: its number; keys function and module: numbers whose labels are their names.
 enum class PmuCpu : int64_t { kHost = 0, kCtrlCpu = 1, kAiCpu = 2, kTsCpu = 3 };
-inline const Series kPmuEventsSeries{"pmu_events", "cpu-pmu", {"cpu", "event"}, {{"count", Unit::kCount}}};
+inline const Series kPmuEventsSeries{"pmu_events", "ctrlcpu", {"cpu", "event"}, {{"count", Unit::kCount}}};
 inline const Series kPmuFunctionsSeries{
-    "pmu_functions", "cpu-pmu", {"cpu", "function", "module"}, {{"cycles", Unit::kCount}}};
+    "pmu_functions", "ctrlcpu", {"cpu", "function", "module"}, {{"cycles", Unit::kCount}}};
 
 }  // namespace profd::format

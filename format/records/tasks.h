@@ -272,7 +272,7 @@ struct StarsChipTransRecord950 {
 static_assert(sizeof(StarsChipTransRecord950) == 64);
 
 // Packet of the device-side process (channel 145): a file's chunk on its way to the host.
-inline constexpr uint32_t kAdprofMagic = 0x5A5A5A5A;
+inline constexpr uint32_t kAdprofMagic = 0x5A5A5A5A, kAdprofVersion = 0x100;
 struct AdprofPacket {
   uint32_t magic;
   uint32_t version;  // 0x100

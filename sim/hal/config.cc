@@ -174,6 +174,12 @@ Config Read(const YAML::Node& root) {
     late.RefuseOthers();
     std::sort(config.late_channels.begin(), config.late_channels.end());
   }
+  if (const YAML::Node node = map.Get("device_process")) {
+    Map process(node, "device_process");
+    process.Read("capable", config.process_capable);
+    process.Read("ret", config.process_ret);
+    process.RefuseOthers();
+  }
   if (const YAML::Node node = map.Get("scenario")) {
     Map scenario(node, "scenario");
     scenario.ReadBetween("step_ms", config.scenario.step_ms, 20U, 60'000U);

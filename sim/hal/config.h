@@ -31,6 +31,8 @@ struct Config {
   uint32_t query_latency_us = 0;
   double late_delay_s = 0;
   std::vector<uint32_t> late_channels;
+  bool process_capable = true;  // devices have the collector's process
+  int process_ret = 0;          // what starting it answers
   ScenarioConfig scenario;
   std::map<uint32_t, std::string> replay;  // channel → recorded bytes
   std::string truth;                       // file name, empty: none

@@ -20,6 +20,7 @@ constexpr int kDrainTries = 1000;  // a stop waits that many milliseconds for th
 constexpr int kDefaultPollSeconds = 5;
 constexpr uint32_t kProcessChannelsSince = 0x072316;  // API version
 constexpr double kMegabyte = 1e6;
+constexpr int kFirstProcess = 1100;
 
 bool IsDeviceNumber(uint32_t device) { return device < kMaxDevices; }
 bool IsChannelNumber(uint32_t channel) { return channel > 0 && channel < kMaxChannels; }
@@ -75,6 +76,10 @@ bool Driver::LinkLost(uint32_t device) { return faults_.Happens(Accident::kDevic
 bool Driver::Offers(uint32_t device, uint32_t channel) const {
   const Device* found = Find(device);
   if (found == nullptr) return false;
+  if (channel == channel::kAdprof && api_version_ >= kProcessChannelsSince) {
+    const std::lock_guard lock(found->process_mutex);
+    if (found->process != 0) return true;
+  }
   const std::vector<uint32_t>& ids = found->config.chip->channels;
   const bool late = std::binary_search(config_.late_channels.begin(), config_.late_channels.end(), channel);
   if (!late) return std::binary_search(ids.begin(), ids.end(), channel);
@@ -133,9 +138,16 @@ int Driver::StartOnDevice(Device& device, uint32_t id, const StartPara& para, st
 
   Channel& channel = device.channels[id];
   if (!channel.MapRing(id == channel::kAicpu ? kAicpuRingBytes : kRingBytes)) return code::kMallocFail;
-  const StartRequest request{
-      .channel = id, .period_ms = para.sample_period_ms, .payload = std::move(payload), .start_ns = RawNs()};
+  StartRequest request{.channel = id,
+                       .period_ms = para.sample_period_ms,
+                       .payload = std::move(payload),
+                       .start_ns = RawNs(),
+                       .arguments = {}};
   truth_.WriteStart(device.id, id, request);
+  if (id == channel::kAdprof) {
+    const std::lock_guard lock(device.process_mutex);
+    request.arguments = device.process_arguments;
+  }
   std::unique_ptr<Producer> producer;
   if (const auto recorded = config_.replay.find(id); recorded != config_.replay.end()) {
     producer = MakeReplayProducer(device.env, request, recorded->second);
@@ -150,6 +162,38 @@ int Driver::StartOnDevice(Device& device, uint32_t id, const StartPara& para, st
   started_.fetch_add(1);
   generator_->Add(device.id, id, channel, std::move(producer),
                   chip.ub_transport ? Channel::Write::kGuarded : Channel::Write::kUnguarded);
+  return code::kOk;
+}
+
+int Driver::OpenProcess(uint32_t device, std::vector<std::string> arguments, bool has_group, int* process) {
+  Device* found = Find(device);
+  if (found == nullptr) return code::kNoDevice;
+  if (config_.process_ret != 0) return config_.process_ret;
+  const std::lock_guard lock(found->process_mutex);
+  if (found->process != 0) return code::kRepeatedInit;
+  std::string line = "{\"event\":\"process\",\"device\":" + std::to_string(device) + ",\"arguments\":[";
+  for (size_t i = 0; i < arguments.size(); ++i) line += (i == 0 ? "\"" : ",\"") + arguments[i] + "\"";
+  truth_.WriteLine(line + "]}");
+  found->process_arguments = std::move(arguments);
+  *process = kFirstProcess + static_cast<int>(device);
+  if (has_group) found->process = *process;
+  return code::kOk;
+}
+
+bool Driver::ProcessRuns(uint32_t device, int process) const {
+  const Device* found = Find(device);
+  if (found == nullptr) return false;
+  const std::lock_guard lock(found->process_mutex);
+  return found->process != 0 && found->process == process;
+}
+
+int Driver::CloseProcess(uint32_t device, int process) {
+  Device* found = Find(device);
+  if (found == nullptr) return code::kNoDevice;
+  const std::lock_guard lock(found->process_mutex);
+  if (found->process != process) return code::kNoProcess;
+  found->process = 0;
+  truth_.WriteLine("{\"event\":\"process_end\",\"device\":" + std::to_string(device) + "}");
   return code::kOk;
 }
 

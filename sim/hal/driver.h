@@ -47,6 +47,13 @@ class Driver {
   int GetChipInfo(uint32_t device, ChipInfo* chip);
   uint32_t api_version() const { return api_version_; }
 
+  // The collector's process on the device, which feeds channel 145 as its arguments say ("sys_profiling:on"
+  // …). `process` is its number; 0 where it ended at once, for want of a group of its collector's to tell.
+  int OpenProcess(uint32_t device, std::vector<std::string> arguments, bool has_group, int* process);
+  bool ProcessRuns(uint32_t device, int process) const;
+  int CloseProcess(uint32_t device, int process);
+  bool CanOpenProcess() const { return config_.process_capable; }
+
   // Would prof_drv_get_channels list it now?
   bool Offers(uint32_t device, uint32_t channel) const;
 
@@ -62,6 +69,10 @@ class Driver {
     const Environment env;
     std::array<Channel, kMaxChannels> channels;
     std::array<bool, kMaxChannels> read_fails{};  // some fault concerns its reads
+
+    mutable std::mutex process_mutex;
+    int process = 0;  // that runs
+    std::vector<std::string> process_arguments;
 
     std::mutex list_mutex;  // one list query at a time, as in the driver
     std::mutex flood_mutex;

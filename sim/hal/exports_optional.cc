@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "sim/hal/driver.h"
 #include "sim/hal/export.h"
@@ -170,6 +172,25 @@ PROFD_SIM_EXPORT int halEschedWaitEvent(unsigned device, unsigned group, unsigne
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
+
+// ---- Not the vendor's: how libtsdclient.so reaches the device's process here.
+
+PROFD_SIM_EXPORT int halSimOpenProcess(unsigned device, const char* const* texts, const size_t* sizes,
+                                       size_t count, int* process) {
+  if (!Driver::Get().CanOpenProcess()) return code::kNotSupported;
+  std::vector<std::string> arguments;
+  for (size_t i = 0; i < count; ++i) arguments.emplace_back(texts[i], sizes[i]);
+  const bool has_group = Groups::Get().Find(device, "prof_adprof_grp") != 0;
+  return Driver::Get().OpenProcess(device, std::move(arguments), has_group, process);
+}
+PROFD_SIM_EXPORT bool halSimCanOpenProcess() { return Driver::Get().CanOpenProcess(); }
+PROFD_SIM_EXPORT bool halSimProcessRuns(unsigned device, int process) {
+  return Driver::Get().ProcessRuns(device, process);
+}
+PROFD_SIM_EXPORT int halSimCloseProcess(unsigned device, int process) {
+  return Driver::Get().CloseProcess(device, process);
+}
+
 PROFD_SIM_EXPORT int halQueryDevpid(DevicePidQuery query, pid_t* pid) {
   if (pid == nullptr) return code::kInvalidValue;
   if (!Driver::Get().Offers(query.device, channel::kAicpu)) return code::kNoProcess;

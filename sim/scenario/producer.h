@@ -69,8 +69,9 @@ struct Environment {
 struct StartRequest {
   uint32_t channel;
   uint32_t period_ms;
-  std::string payload;  // user_data
-  uint64_t start_ns;    // host raw
+  std::string payload;                 // user_data
+  uint64_t start_ns;                   // host raw
+  std::vector<std::string> arguments;  // of the process on the device that feeds the channel
 
   uint32_t Word(size_t index, uint32_t otherwise = 0) const;  // of the payload, as u32 words
   uint16_t Half(size_t byte_offset) const;
@@ -163,6 +164,7 @@ std::unique_ptr<Producer> MakeSocProducer(const Environment& env, const StartReq
 std::unique_ptr<Producer> MakeTaskProducer(const Environment& env, const StartRequest& request);
 std::unique_ptr<Producer> MakeInstrProducer(const Environment& env, const StartRequest& request);
 std::unique_ptr<Producer> MakeProcessProducer(const Environment& env, const StartRequest& request);
+std::unique_ptr<Producer> MakeSystemProducer(const Environment& env, const StartRequest& request);
 
 // nullptr: nothing is simulated on this channel; it starts and stays silent.
 std::unique_ptr<Producer> MakeProducer(const Environment& env, const StartRequest& request);

@@ -121,7 +121,17 @@ class MsprofTest(harness.ProfdTest):
     def test_cores_and_cpus(self):
         started = self.started(0, "--ai-core=on", "--aic-mode=sample-based", "--aic-metrics=PipeUtilization",
                                "--sys-cpu-profiling=on", "--sys-cpu-freq=50")
-        self.assertEqual(self.payloads(started), {**CORES, 10: "14 2 8 11"})
+        self.assertEqual(self.payloads(started), {**CORES, 10: "14 2 8 11", 145: ""})
+
+    def test_the_devices_own_system(self):
+        started = self.started(1, "--sys-profiling=on", "--sys-pid-profiling=on", "--sys-pid-sampling-freq=5")
+        self.assertEqual(started, {145: (40, "")})
+        (process,) = [line for line in self.daemon.truth_lines() if line.get("event") == "process" and line["device"] == 1]
+        self.assertEqual(process["arguments"][2:], ["dev_id:1", "profiling_period:-1", "sys_profiling:on", "sys_sampling_interval:100",
+                                                    "pid_profiling:on", "pid_sampling_interval:200"])
+        names = {path.name for path in (self.directory / "device_1" / "data").iterdir()}
+        for name in ("SystemCpuUsage.data.1.slice_0", "Memory.data.1.slice_0", "202-Memory.data.1.slice_0"):
+            self.assertIn(name, names)
 
     def test_counters_by_number(self):
         started = self.started(1, "--ai-core=on", "--aic-metrics=Custom:0x8,10", "--aic-freq=50")
@@ -183,7 +193,8 @@ class MsprofTest(harness.ProfdTest):
         self.assertEqual(result.code, NOT_FOUND, result)
 
     def test_what_cannot_be_had_is_said(self):
-        started = self.started(0, "--sys-profiling=on", "--dvpp-profiling=on", code=PARTLY_STARTED)
+        started = self.started(0, "--host-sys=cpu,numa", f"--host-sys-pid={os.getpid()}", "--dvpp-profiling=on",
+                               code=PARTLY_STARTED)
         self.assertEqual(self.payloads(started), MEDIA)
 
     def test_of_a_running_process(self):
@@ -318,10 +329,10 @@ class MsprofTest(harness.ProfdTest):
             self.assertEqual(result.code, OK, result)
             self.assertIn("--sys-hardware-mem-freq", result.out)
             self.assertNotIn("--sys-lp", result.out, "no 950 here")
-            self.assertNotIn("--sys-profiling ", result.out)
+            self.assertNotIn("--ge-api ", result.out)
         self.assertIn("--sys-lp", self.msprof("--help-all").out)
         self.assertNotIn("--sys-lp", self.daemon.ctl("start", "--help").out)
-        self.assertIn("--sys-profiling ", self.daemon.ctl("start", "--help-all").out)
+        self.assertIn("--ge-api ", self.daemon.ctl("start", "--help-all").out)
 
     def test_bad_lines(self):
         output = f"--output={self.output}"
@@ -330,7 +341,7 @@ class MsprofTest(harness.ProfdTest):
                 ([output], "name what to do"),
                 ([output, "--sys-period=1"], "name what to do"),
                 (system, "nothing is asked for"),
-                (system + ["--sys-profiling=on"], "nothing to collect"),
+                ([output, "--sys-period=1", "--host-sys=numa", f"--host-sys-pid={os.getpid()}"], "nothing to collect"),
                 (["--sys-period=1", "--sys-devices=0", "--dvpp-profiling=on"], "--output"),
                 ([output, "--sys-devices=0", "--dvpp-profiling=on"], "--sys-period"),
                 ([output, "--sys-period=0", "--sys-devices=0"], "1 to 2592000"),

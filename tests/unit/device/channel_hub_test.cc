@@ -57,6 +57,12 @@ class ChannelHubTest : public testing::Test {
     stats_[stream] = request.stats;
     return request;
   }
+  ChannelRequest OfProcess(uint32_t stream, const driver::ProcessPara& process, uint32_t device = 0) {
+    ChannelRequest request = Request(stream, device, 145, format::kDevicePackets, "dev-cpu", 40, {});
+    request.late = true;
+    request.process = process;
+    return request;
+  }
   // Nobody's data but the newest.
   ChannelRequest Held(uint32_t stream, uint32_t period_ms) {
     ChannelRequest request = Hbm(stream, period_ms);
@@ -428,6 +434,75 @@ TEST_F(ChannelHubTest, APendingChannelCanBeGivenUp) {
   driver_.SetListed({143});
   ctl_.RunFor(20 * kMs);
   EXPECT_EQ(Starts(0, 143), 0U);
+}
+
+// -- channels of the vendor's process on the device --
+
+TEST_F(ChannelHubTest, AProcessIsStartedOnceAndEndedWithTheLast) {
+  const auto started = Start(OfProcess(1, {.system_ms = 100, .processes_ms = 200}));
+  ASSERT_TRUE(started.ok());
+  EXPECT_TRUE(started->pending);
+  EXPECT_EQ(driver_.Processes(), (std::vector<driver::ProcessPara>{{.system_ms = 100, .processes_ms = 200}}));
+  EXPECT_TRUE(Start(OfProcess(2, {.system_ms = 100}))->pending) << "a part of what runs";
+  for (const driver::ProcessPara other :
+       {driver::ProcessPara{.system_ms = 200}, driver::ProcessPara{.cpus_ms = 20}}) {
+    const auto refused = Start(OfProcess(3, other));
+    EXPECT_EQ(refused.status().code(), Code::kAlreadyExists);
+    EXPECT_THAT(refused.status().message(), HasSubstr("session 1 of alice"));
+  }
+  driver_.SetListed({145});
+  ASSERT_TRUE(ctl_.RunUntil([&] { return !events_[1].empty() && !events_[2].empty(); }));
+  EXPECT_EQ(events_[1][0].what, What::kStarted);
+  EXPECT_TRUE(Stop(1).ok());
+  EXPECT_EQ(driver_.OpenProcesses(), 1);
+  EXPECT_TRUE(Stop(2).ok());
+  EXPECT_EQ(Stops(0, 145), 1U);
+  EXPECT_EQ(driver_.OpenProcesses(), 0);
+  EXPECT_EQ(driver_.Processes().size(), 1U);
+}
+
+TEST_F(ChannelHubTest, AProcessThatCannotBeStartedIsARefusal) {
+  driver_.RefuseProcesses({Code::kUnavailable, "there is no toolkit"});
+  const auto refused = Start(OfProcess(1, {.system_ms = 100}));
+  EXPECT_EQ(refused.status().code(), Code::kUnavailable);
+  EXPECT_THAT(refused.status().message(), HasSubstr("there is no toolkit"));
+  EXPECT_TRUE(hub().Holdings().empty());
+  driver_.RefuseProcesses({});
+  EXPECT_TRUE(Start(OfProcess(1, {.system_ms = 100}))->pending);
+  EXPECT_TRUE(Stop(1).ok());
+  EXPECT_EQ(driver_.OpenProcesses(), 0) << "also where the device has never listed its channel";
+}
+
+TEST_F(ChannelHubTest, AStopWhileTheProcessIsBeingStartedEndsIt) {
+  driver_.process_gate().Close();
+  BeginStart(OfProcess(1, {.system_ms = 100}));
+  ASSERT_TRUE(ctl_.RunUntil([&] { return driver_.process_gate().waiting() > 0; }));
+  BeginStop(1);
+  ctl_.RunFor(5 * kMs);
+  EXPECT_FALSE(stopped_[1].has_value());
+  driver_.process_gate().Open();
+  ASSERT_TRUE(ctl_.RunUntil([&] { return stopped_[1].has_value(); }));
+  EXPECT_EQ(driver_.OpenProcesses(), 0);
+  EXPECT_TRUE(hub().Holdings().empty());
+}
+
+TEST_F(ChannelHubTest, AProcessThatAnswersTooLateIsEnded) {
+  options_.driver_timeout_ns = 20 * kMs;
+  driver_.process_gate().Close();
+  EXPECT_EQ(Start(OfProcess(1, {.system_ms = 100})).status().code(), Code::kDeadlineExceeded);
+  driver_.process_gate().Open();
+  ASSERT_TRUE(ctl_.RunUntil([&] { return hub().Holdings().empty(); }));
+  EXPECT_EQ(driver_.OpenProcesses(), 0);
+}
+
+TEST_F(ChannelHubTest, TwoDevicesOfOneSystemAreNotCollectedBoth) {
+  ASSERT_TRUE(Start(OfProcess(1, {.system_ms = 100})).ok());
+  ChannelRequest request = OfProcess(2, {.system_ms = 100}, 1);
+  request.twin = 0;
+  const auto refused = Start(std::move(request));
+  EXPECT_EQ(refused.status().code(), Code::kAlreadyExists);
+  EXPECT_THAT(refused.status().message(), HasSubstr("device 0 is run by the same system"));
+  EXPECT_TRUE(Stop(1).ok());
 }
 
 TEST_F(ChannelHubTest, ALostDeviceIsToldOnceAndItsReturnToo) {

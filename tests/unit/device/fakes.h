@@ -221,6 +221,33 @@ class FakeDriver : public driver::Driver {
     return static_cast<int>(size);
   }
   int Flush(uint32_t, uint32_t, uint32_t*) override { return driver::kNotSupported; }
+  base::Result<int> OpenProcess(uint32_t, const driver::ProcessPara& para) override {
+    process_gate_.Pass();
+    const std::lock_guard lock(mutex_);
+    if (!process_status_.ok()) return process_status_;
+    processes_.push_back(para);
+    ++open_processes_;
+    return 1100;
+  }
+  base::Status CloseProcess(uint32_t, int process) override {
+    const std::lock_guard lock(mutex_);
+    if (process != 1100 || open_processes_ == 0) return {base::Code::kNotFound, "no such process"};
+    --open_processes_;
+    return {};
+  }
+  void RefuseProcesses(base::Status status) {
+    const std::lock_guard lock(mutex_);
+    process_status_ = std::move(status);
+  }
+  std::vector<driver::ProcessPara> Processes() {
+    const std::lock_guard lock(mutex_);
+    return processes_;
+  }
+  int OpenProcesses() {
+    const std::lock_guard lock(mutex_);
+    return open_processes_;
+  }
+  Gate& process_gate() { return process_gate_; }
 
  private:
   std::mutex mutex_;
@@ -228,6 +255,10 @@ class FakeDriver : public driver::Driver {
   std::map<std::pair<uint32_t, uint32_t>, Channel> channels_;
   int status_ = 1;
   std::vector<uint32_t> listed_;
+  Gate process_gate_;
+  base::Status process_status_;
+  std::vector<driver::ProcessPara> processes_;
+  int open_processes_ = 0;
 };
 
 // The writer's end of a pipe: takes what comes and keeps it by stream.

@@ -29,7 +29,7 @@ class SubscriberTest : public testing::Test {
     const auto stats = std::make_shared<chunk::StreamStats>();
     Subscriber copying(format, {1, 1}, stats, writer.pipe(), join);
     copying.Deliver(bytes, size, records, 5);
-    copying.Finish(5);
+    copying.Finish(5, true);
     copying.outlet().Push();
     const FakeWriter::Stream copied = writer[1];
     EXPECT_EQ(stats->read_bytes, copied.bytes.size());

@@ -28,24 +28,29 @@ std::string Available(const DeviceFacts& device) {
 }
 
 TEST(Capabilities, KindsOfEveryChip) {
+  const std::string kOfProcess = " ctrlcpu dev-cpu dev-mem dev-pid-cpu dev-pid-mem";
   EXPECT_EQ(Available(MakeDevice(chip::k310)),
             "ddr nic dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore aicore-task task");
   EXPECT_EQ(Available(MakeDevice(chip::k910)),
             "hbm ddr llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore aicore-task "
-            "l2 aicpu task");
+            "l2 aicpu task" +
+                kOfProcess);
   EXPECT_EQ(Available(MakeDevice(chip::k310P)),
-            "ddr llc pcie dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore aicore-task l2 aicpu task");
+            "ddr llc pcie dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore aicore-task l2 aicpu task" +
+                kOfProcess);
   EXPECT_EQ(
       Available(MakeDevice(chip::k910B)),
       "hbm llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem qos soc-profile low-power tscpu "
-      "aicore aivector aicore-task aivector-task soc-pmu l2 aicpu task instr");
+      "aicore aivector aicore-task aivector-task soc-pmu l2 aicpu task instr" +
+          kOfProcess);
   EXPECT_EQ(Available(MakeDevice(chip::k310B)),
             "ddr llc nic dvpp npu-mem npu-app-mem soc-profile low-power tscpu aicore aivector aicore-task "
             "aivector-task l2 aicpu task");
   EXPECT_EQ(Available(MakeDevice(chip::k950)),
             "hbm llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem qos soc-profile low-power ub "
             "ccu ccu-task tscpu "
-            "aicore aivector aicore-task aivector-task soc-pmu l2 aicpu task instr");
+            "aicore aivector aicore-task aivector-task soc-pmu l2 aicpu task instr" +
+                kOfProcess);
   EXPECT_EQ(Available(MakeDevice(chip::k910_96)), Available(MakeDevice(chip::k950)));
 }
 
@@ -64,13 +69,15 @@ TEST(Capabilities, AGenerousListAddsNoKinds) {
   };
   EXPECT_EQ(absent(chip::k310),
             "hbm llc pcie hccs roce qos soc-profile low-power ub ccu ccu-task aivector aivector-task soc-pmu "
-            "l2 aicpu instr");
+            "l2 aicpu instr ctrlcpu dev-cpu dev-mem dev-pid-cpu dev-pid-mem");
   EXPECT_EQ(absent(chip::k910),
             "qos soc-profile low-power ub ccu ccu-task aivector aivector-task soc-pmu instr");
   EXPECT_EQ(absent(chip::k310P),
             "nic roce qos soc-profile ub ccu ccu-task aivector aivector-task soc-pmu instr");
   EXPECT_EQ(absent(chip::k910B), "ddr ub ccu ccu-task");
-  EXPECT_EQ(absent(chip::k310B), "hbm pcie hccs roce qos ub ccu ccu-task soc-pmu instr");
+  EXPECT_EQ(absent(chip::k310B),
+            "hbm pcie hccs roce qos ub ccu ccu-task soc-pmu instr "
+            "ctrlcpu dev-cpu dev-mem dev-pid-cpu dev-pid-mem");
   EXPECT_EQ(absent(chip::k950), "ddr");
   EXPECT_EQ(absent(23), "soc-pmu l2");
 }
@@ -95,6 +102,21 @@ TEST(Capabilities, AnUnknownChipHasWhatItsListOffers) {
   EXPECT_EQ(file("aivector"), "ffts_profile.data");
 }
 
+TEST(Capabilities, DevicesThatOneSystemRuns) {
+  const auto share = [](uint32_t chip, const char* name, uint32_t first, uint32_t second) {
+    DeviceFacts a = MakeDevice(chip), b = MakeDevice(chip);
+    a.chip_name = b.chip_name = name;
+    a.id = a.physical_id = first;
+    b.id = b.physical_id = second;
+    return ShareSystem(a, b);
+  };
+  EXPECT_TRUE(share(chip::k950, "950", 0, 1));
+  EXPECT_TRUE(share(chip::k910B, "910_9392", 7, 6));
+  EXPECT_FALSE(share(chip::k910B, "910_9392", 1, 2));
+  EXPECT_FALSE(share(chip::k910B, "910B3", 0, 1));
+  EXPECT_FALSE(share(chip::k950, "950", 3, 3)) << "itself";
+}
+
 TEST(Capabilities, ReasonsWhyNot) {
   const auto why = [](std::string_view kind, const DeviceFacts& device, uint32_t api = kApi) {
     const Offer offer = LookUp(kind, device, api);
@@ -112,6 +134,15 @@ TEST(Capabilities, ReasonsWhyNot) {
   split = MakeDevice(chip::k910B);
   split.split_mode = 1;
   EXPECT_TRUE(LookUp("aicpu", split, kApi).available());
+
+  for (const char* kind : {"dev-cpu", "dev-mem", "dev-pid-cpu", "dev-pid-mem", "ctrlcpu"}) {
+    EXPECT_THAT(why(kind, MakeDevice(chip::k310)), HasSubstr("message link"));
+    EXPECT_THAT(why(kind, MakeDevice(chip::k310B)), HasSubstr("message link"));
+    EXPECT_THAT(why(kind, MakeDevice(chip::k910B), 0x072315), HasSubstr("too old"));
+    DeviceFacts without = MakeDevice(chip::k910B);
+    without.no_process = "libtsdclient.so is not there";
+    EXPECT_EQ(why(kind, without), without.no_process);
+  }
 
   DeviceFacts bare = MakeDevice(chip::k910B);
   bare.qos.clear();

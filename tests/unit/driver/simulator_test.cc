@@ -55,6 +55,31 @@ std::unique_ptr<Driver> Load(const std::string& library) {
   return loaded.ok() ? std::move(loaded).value() : nullptr;
 }
 
+TEST(Simulator, AProcessOnTheDeviceBringsItsChannel) {
+  InChild("devices: 2\n", [] {
+    const auto driver = Load("libascend_hal.so");
+    EXPECT_EQ(driver->ReadFacts(0).no_process, "");
+    EXPECT_THAT(*driver->Channels(0), Not(Contains(channel::kDeviceSystem)));
+    const auto process = driver->OpenProcess(0, {.system_ms = 100});
+    ASSERT_TRUE(process.ok()) << process.status().message();
+    EXPECT_THAT(*driver->Channels(0), Contains(channel::kDeviceSystem));
+    EXPECT_THAT(*driver->Channels(1), Not(Contains(channel::kDeviceSystem)));
+    EXPECT_FALSE(driver->OpenProcess(0, {.system_ms = 100}).ok()) << "there is one";
+    EXPECT_TRUE(driver->CloseProcess(0, *process).ok());
+    EXPECT_THAT(*driver->Channels(0), Not(Contains(channel::kDeviceSystem)));
+    EXPECT_FALSE(driver->CloseProcess(0, *process).ok());
+  });
+  InChild("devices: 1\n", [] {
+    const auto driver = Load("old/libascend_hal.so");  // which has nothing beside it
+    const auto refused = driver->OpenProcess(0, {.system_ms = 100});
+    EXPECT_THAT(refused.status().message(), HasSubstr("libtsdclient.so"));
+  });
+  InChild("devices: 1\ndevice_process: {capable: false}\n", [] {
+    const auto refused = Load("libascend_hal.so")->OpenProcess(0, {.system_ms = 100});
+    EXPECT_THAT(refused.status().message(), HasSubstr("no process that samples its system"));
+  });
+}
+
 TEST(Simulator, WhatADeviceSaysOfThisMoment) {
   InChild("devices: 2\nfaults: [{name: device_lost, device: 1}]\n", [] {
     const auto driver = Load("libascend_hal.so");
@@ -78,7 +103,7 @@ TEST(Simulator, FactsOfTheDefaultNode) {
     const auto driver = Load("libascend_hal.so");
     ASSERT_NE(driver, nullptr);
     EXPECT_THAT(driver->missing_symbols(), IsEmpty());
-    EXPECT_GE(driver->api_version(), kApiAiCpuChannel);
+    EXPECT_GE(driver->api_version(), kApiProcessChannels);
     const auto ids = driver->DeviceIds();
     ASSERT_TRUE(ids.ok());
     EXPECT_THAT(ids.value(), ElementsAre(0, 1));

@@ -384,7 +384,8 @@ TEST(Framing, EveryDeviceFileIsKnown) {
                            "SystemCpuUsage.data",
                            "Memory.data",
                            "4711-CpuUsage.data",
-                           "4711-Memory.data"}) {
+                           "4711-Memory.data",
+                           "adprof"}) {
     for (uint32_t chip = 0; chip < 24; ++chip) {
       const StreamFormat* format = FindStreamFormat(file, chip);
       ASSERT_NE(format, nullptr) << file << " chip " << chip;

@@ -140,13 +140,16 @@ TEST(OptionWishes, Kinds) {
   EXPECT_EQ(Kinds({{"npu-events", "HA:0x2,0x3;SMMU:0x10"}}), "soc-pmu:HA:0x2,0x3;SMMU:0x10=0");
   EXPECT_EQ(Kinds({{"instr-profiling", "on"}}), "instr=0");
   EXPECT_EQ(Kinds({{"instr-profiling", "on"}, {"instr-profiling-freq", "500"}}), "instr:cycles:500=0");
+  EXPECT_EQ(Kinds({{"sys-profiling", "on"}, {"sys-pid-profiling", "on"}, {"sys-pid-sampling-freq", "2"}}),
+            "dev-cpu=10 dev-mem=10 dev-pid-cpu=2 dev-pid-mem=2");
+  EXPECT_EQ(Kinds({{"sys-cpu-profiling", "on"}}), "tscpu=50 ctrlcpu=50");
   EXPECT_EQ(Kinds({{"npu-events", "0x2,0x3"}}), "soc-pmu:HA:0x2,0x3=0") << "without a unit of HA";
 }
 
 TEST(OptionWishes, WhatIsNotHadIsSaid) {
-  EXPECT_THAT(Remarks({{"sys-profiling", "on"}}),
-              ElementsAre(AllOf(HasSubstr("unmet sys-profiling: not collected: "))));
-  EXPECT_THAT(Remarks({{"sys-profiling", "off"}}), ElementsAre());
+  EXPECT_THAT(Remarks({{"ge-api", "l0"}, {kSomeProcess, "yes"}}),
+              ElementsAre(AllOf(HasSubstr("unmet ge-api: not collected: "))));
+  EXPECT_THAT(Remarks({{"ge-api", "off"}, {kSomeProcess, "yes"}}), ElementsAre());
   EXPECT_THAT(Remarks({{"host-sys", "cpu,numa"}}), ElementsAre(HasSubstr("unmet host-sys: numa is not")));
   EXPECT_THAT(Remarks({{"ai-core", "on"}, {"aic-mode", "sample-based"}}), ElementsAre());
   EXPECT_THAT(Remarks({{"ai-core", "on"}, {"aic-mode", "task-based"}}), ElementsAre());

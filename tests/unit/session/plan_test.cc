@@ -197,7 +197,8 @@ TEST(Plan, Presets) {
   EXPECT_THAT(kinds(AskPreset("host", {42})),
               UnorderedElementsAre("host-cpu", "host-mem", "host-disk", "host-network"));
   std::set<std::string> all(driver::DeviceKindNames().begin(), driver::DeviceKindNames().end());
-  for (const char* kind : {"soc-pmu", "l2", "instr", "aicore-task", "aivector-task"})
+  for (const char* kind : {"soc-pmu", "l2", "instr", "aicore-task", "aivector-task", "ctrlcpu", "dev-cpu",
+                           "dev-mem", "dev-pid-cpu", "dev-pid-mem"})
     EXPECT_EQ(all.erase(kind), 1U);
   for (const char* kind : {"host-network", "host-sys-cpu", "host-sys-mem", "host-pid-cpu", "host-pid-mem",
                            "host-net-devices", "host-hardware"})
@@ -278,6 +279,45 @@ TEST(Plan, LateKindsArePending) {
   plan = Good(Ask({{"aicpu", "", 0}}), facts);
   EXPECT_EQ(plan.kinds[0].verdict, Verdict::kStarted);
   EXPECT_EQ(plan.kinds[1].verdict, Verdict::kPending);
+}
+
+TEST(Plan, OneProcessOnADeviceServesAllThatItSamples) {
+  const Plan plan =
+      Good(Ask({{"dev-cpu", "", 5}, {"dev-mem", "", 0}, {"dev-pid-mem", "", 2}, {"ctrlcpu", "", 50}}),
+           TwoDevices());
+  ASSERT_EQ(plan.channels.size(), 2U);
+  const ChannelStart& start = plan.channels[0];
+  EXPECT_EQ(start.channel, 145U);
+  EXPECT_EQ(start.para.period_ms, 40U);
+  EXPECT_EQ(start.para.user_data_size, 0U);
+  EXPECT_TRUE(start.late);
+  ASSERT_TRUE(start.process.has_value());
+  EXPECT_EQ(*start.process, (driver::ProcessPara{.system_ms = 100, .processes_ms = 500, .cpus_ms = 20}));
+  EXPECT_EQ(start.files.size(), 4U);
+  EXPECT_FALSE(start.twin.has_value());
+  EXPECT_THAT(With(plan, Verdict::kPending).size(), 8);
+  const KindState& cpu = Find(plan, "dev-cpu", "device:0");
+  EXPECT_DOUBLE_EQ(cpu.requested_hz, 5);
+  EXPECT_DOUBLE_EQ(cpu.effective_hz, 10) << "the process has one rate for both";
+  EXPECT_THAT(cpu.reason, HasSubstr("neighbour"));
+  EXPECT_DOUBLE_EQ(Find(plan, "dev-pid-mem", "device:0").effective_hz, 2);
+  EXPECT_DOUBLE_EQ(Find(plan, "ctrlcpu", "device:1").effective_hz, 50);
+  EXPECT_THAT(Bad(Ask({{"dev-cpu", "", 11}}), TwoDevices()).message(), HasSubstr("from 1 to 10 Hz"));
+}
+
+TEST(Plan, ASystemOfTwoDevicesIsCollectedOnce) {
+  NodeFacts facts = TwoDevices(chip::k950);
+  for (driver::DeviceFacts& device : facts.devices) device.physical_id = device.id;
+  const Plan plan = Good(Ask({{"dev-cpu", "", 0}, {"hbm", "", 0}}), facts);
+  EXPECT_EQ(Find(plan, "dev-cpu", "device:0").verdict, Verdict::kPending);
+  EXPECT_EQ(Find(plan, "dev-cpu", "device:1").verdict, Verdict::kSkipped);
+  EXPECT_THAT(Find(plan, "dev-cpu", "device:1").reason, HasSubstr("device 0, too: it is collected there"));
+  EXPECT_EQ(Find(plan, "hbm", "device:1").verdict, Verdict::kStarted);
+  const auto system = std::ranges::find(plan.channels, 145U, &ChannelStart::channel);
+  ASSERT_NE(system, plan.channels.end());
+  EXPECT_EQ(system->twin, 1U);
+  facts.devices[1].physical_id = 2;
+  EXPECT_THAT(With(Good(Ask({{"dev-cpu", "", 0}}), facts), Verdict::kPending).size(), 2);
 }
 
 TEST(Plan, OneStartServesBothCoreKinds) {

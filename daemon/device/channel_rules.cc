@@ -1,0 +1,64 @@
+#include "daemon/device/channel_rules.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "daemon/device/combiner.h"
+
+namespace profd::device {
+
+using base::Code;
+
+namespace {
+
+// Channels whose start payload begins with a copy of the period.
+constexpr uint32_t kPeriodFirst[] = {1, 7, 8, 10, 130, 131, 133, 142};
+
+}  // namespace
+
+bool SamePayload(uint32_t channel, const driver::StartPara& a, const driver::StartPara& b) {
+  if (a.user_data_size != b.user_data_size) return false;
+  const bool period_first =
+      std::find(std::begin(kPeriodFirst), std::end(kPeriodFirst), channel) != std::end(kPeriodFirst);
+  const size_t from = period_first ? sizeof(uint32_t) : 0;
+  const size_t to = std::min<size_t>(a.user_data_size, driver::kMaxUserData);
+  return from >= to ||
+         std::equal(a.user_data.begin() + from, a.user_data.begin() + to, b.user_data.begin() + from);
+}
+
+bool Serves(const ChannelRequest& first, const ChannelRequest& other) {
+  if (first.process.has_value() != other.process.has_value()) return false;
+  return SamePayload(first.channel, first.para, other.para) &&
+         (!first.process || first.process->Covers(*other.process));
+}
+
+Code CodeOf(int driver_code) {
+  switch (driver_code) {
+    case driver::kOccupied:
+      return Code::kAborted;
+    case driver::kVfFull:
+      return Code::kResourceExhausted;
+    case driver::kNoReply:
+      return Code::kUnavailable;
+    case driver::kNoComputeProcess:
+    case driver::kStateBusy:
+      return Code::kFailedPrecondition;
+    case driver::kNotSupported:
+      return Code::kUnimplemented;
+    default:
+      return Code::kInternal;
+  }
+}
+
+std::string Name(const ChannelRequest& request) {
+  return request.kind + " (channel " + std::to_string(request.channel) + " of device " +
+         std::to_string(request.device) + ")";
+}
+
+uint32_t PeriodsFor(const ChannelRequest& request, uint32_t running_ms) {
+  if (running_ms == 0 || request.para.period_ms <= running_ms) return 1;
+  const uint32_t periods = (request.para.period_ms + running_ms / 2) / running_ms;
+  return periods > 1 && MakeCombiner(*request.format, periods) != nullptr ? periods : 1;
+}
+
+}  // namespace profd::device

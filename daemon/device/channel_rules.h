@@ -1,0 +1,22 @@
+// What a channel that runs means for who asks for it, and what the driver's answers mean. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+#include "daemon/device/channel_hub.h"
+#include "daemon/driver/driver.h"
+
+namespace profd::device {
+
+// True when both ask the channel for the same, at whatever rate.
+bool SamePayload(uint32_t channel, const driver::StartPara& a, const driver::StartPara& b);
+// True when what runs for `first` has what `other` asks for.
+bool Serves(const ChannelRequest& first, const ChannelRequest& other);
+base::Code CodeOf(int driver_code);
+std::string Name(const ChannelRequest& request);
+// How many periods of the running channel become one for this request.
+uint32_t PeriodsFor(const ChannelRequest& request, uint32_t running_ms);
+
+}  // namespace profd::device
