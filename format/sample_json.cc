@@ -92,6 +92,7 @@ constexpr KindKeys kDeviceKinds[] = {
     {"soc-profile", "", "", 1, kInterconnection},
     {"nic", "nicProfiling", "nicInterval", 1, kPorts},
     {"roce", "roceProfiling", "roceInterval", 1, kPorts},
+    {"netdev", "", "", 1, kPorts},
     {"dvpp", "dvpp_profiling", "dvpp_sampling_interval", 1, kNoGroup},
     {"low-power", "sysLp", "sysLpFreq", 1000, kNoGroup},
     {"tscpu", "tsCpuProfiling", "", 1, kCpu},

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "daemon/device/combiner.h"
+#include "daemon/driver/capabilities.h"
 
 namespace profd::device {
 
@@ -51,8 +52,9 @@ Code CodeOf(int driver_code) {
 }
 
 std::string Name(const ChannelRequest& request) {
-  return request.kind + " (channel " + std::to_string(request.channel) + " of device " +
-         std::to_string(request.device) + ")";
+  const std::string device = "device " + std::to_string(request.device);
+  if (request.channel == driver::channel::kPortCounters) return request.kind + " (port of " + device + ")";
+  return request.kind + " (channel " + std::to_string(request.channel) + " of " + device + ")";
 }
 
 uint32_t PeriodsFor(const ChannelRequest& request, uint32_t running_ms) {

@@ -250,7 +250,8 @@ Result<std::unique_ptr<Driver>> AscendHal::Load(const std::string& path, const s
 AscendHal::AscendHal(std::string path, std::unique_ptr<const Symbols> symbols, const std::string& toolkit)
     : path_(std::move(path)),
       symbols_(std::move(symbols)),
-      process_(symbols_->library, ToolkitFolders(path_, toolkit)) {}
+      process_(symbols_->library, ToolkitFolders(path_, toolkit)),
+      ports_(CardFolders(path_)) {}
 AscendHal::~AscendHal() = default;
 
 uint32_t AscendHal::api_version() const {
@@ -411,6 +412,9 @@ DeviceFacts AscendHal::ReadFacts(uint32_t device) {
   }
   if (Lists(facts, channel::kQos)) facts.qos = QosStreams(device);
   facts.no_process = process_.Missing();
+  facts.no_ports = ports_.Missing();
+  const bool has_port = Lists(facts, channel::kNic) || Lists(facts, channel::kRoce);
+  if (has_port && facts.no_ports.empty()) facts.channels.push_back(channel::kPortCounters);
   return facts;
 }
 
@@ -465,6 +469,7 @@ Result<format::ClockPair> AscendHal::PairClocks(uint32_t device) {
 }
 
 int AscendHal::Start(uint32_t device, uint32_t channel, const StartPara& para) {
+  if (channel == channel::kPortCounters) return ports_.Start(device, para.period_ms);
   if (symbols_->start == nullptr) return -1;
   std::array<std::byte, kMaxUserData> user_data = para.user_data;
   ProfStartPara native{};
@@ -477,10 +482,12 @@ int AscendHal::Start(uint32_t device, uint32_t channel, const StartPara& para) {
 }
 
 int AscendHal::Stop(uint32_t device, uint32_t channel) {
+  if (channel == channel::kPortCounters) return ports_.Stop(device);
   return symbols_->stop == nullptr ? -1 : symbols_->stop(device, channel);
 }
 
 int AscendHal::Read(uint32_t device, uint32_t channel, std::byte* out, uint32_t bytes) {
+  if (channel == channel::kPortCounters) return ports_.Read(device, out, bytes);
   return symbols_->read == nullptr ? -1
                                    : symbols_->read(device, channel, reinterpret_cast<char*>(out), bytes);
 }

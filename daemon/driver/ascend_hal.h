@@ -8,6 +8,7 @@
 
 #include "daemon/driver/device_process.h"
 #include "daemon/driver/driver.h"
+#include "daemon/driver/port_counters.h"
 
 namespace profd::driver {
 
@@ -55,6 +56,7 @@ class AscendHal final : public Driver {
   const std::string path_;
   const std::unique_ptr<const Symbols> symbols_;
   DeviceProcess process_;
+  PortCounters ports_;
 };
 
 }  // namespace profd::driver

@@ -133,6 +133,10 @@ constexpr Capability kCapabilities[] = {
      .wanted = {{{channel::kRoce, "roce.data"}}},
      .rate = kPortRate,
      .one_slice = true},
+    {"netdev",
+     kEvery & ~(k310 | k310P | k310B),
+     {{{channel::kPortCounters, "netdev_stats.data"}}},
+     kPortRate},
     {.kind = "dvpp", .chips = k310 | k910, .wanted = {{kDvppOld}}, .rate = kDvppRate, .one_slice = true},
     {.kind = "dvpp",
      .chips = k310P,
@@ -249,12 +253,12 @@ constexpr Capability kCapabilities[] = {
 };
 
 constexpr std::string_view kKindNames[] = {
-    "hbm",         "ddr",         "llc",         "pcie",          "hccs",           "nic",
-    "roce",        "dvpp",        "npu-mem",     "npu-app-mem",   "npu-module-mem", "qos",
-    "soc-profile", "low-power",   "ub",          "ccu",           "ccu-task",       "tscpu",
-    "aicore",      "aivector",    "aicore-task", "aivector-task", "soc-pmu",        "l2",
-    "aicpu",       "task",        "instr",       "ctrlcpu",       "dev-cpu",        "dev-mem",
-    "dev-pid-cpu", "dev-pid-mem",
+    "hbm",     "ddr",         "llc",         "pcie",        "hccs",          "nic",
+    "roce",    "netdev",      "dvpp",        "npu-mem",     "npu-app-mem",   "npu-module-mem",
+    "qos",     "soc-profile", "low-power",   "ub",          "ccu",           "ccu-task",
+    "tscpu",   "aicore",      "aivector",    "aicore-task", "aivector-task", "soc-pmu",
+    "l2",      "aicpu",       "task",        "instr",       "ctrlcpu",       "dev-cpu",
+    "dev-mem", "dev-pid-cpu", "dev-pid-mem",
 };
 
 constexpr uint32_t kStartOrder[] = {
@@ -262,12 +266,13 @@ constexpr uint32_t kStartOrder[] = {
     channel::kAiVector,     channel::kDvppVenc,     channel::kDvppJpege,    channel::kDvppVdec,
     channel::kDvppJpegd,    channel::kDvppVpc,      channel::kDvppPng,      channel::kDvppScd,
     channel::kDvpp,         channel::kNic,          channel::kPcie,         channel::kHccs,
-    channel::kUb,           channel::kRoce,         channel::kNpuAppMem,    channel::kNpuMem,
-    channel::kNpuModuleMem, channel::kLowPower,     channel::kQos,          channel::kAiCpu,
-    channel::kCustomAiCpu,  channel::kTsCpu,        channel::kTaskTrack,    channel::kTaskLog,
-    channel::kKeyPoint,     channel::kCcu0Missions, channel::kCcu1Missions, channel::kCcu0Channels,
-    channel::kCcu1Channels, channel::kSocPmu,       channel::kL2Cache,      channel::kStarsLog,
-    channel::kSocProfile,   channel::kCoreTask,     channel::kCoreSample,   channel::kDeviceSystem,
+    channel::kUb,           channel::kRoce,         channel::kPortCounters, channel::kNpuAppMem,
+    channel::kNpuMem,       channel::kNpuModuleMem, channel::kLowPower,     channel::kQos,
+    channel::kAiCpu,        channel::kCustomAiCpu,  channel::kTsCpu,        channel::kTaskTrack,
+    channel::kTaskLog,      channel::kKeyPoint,     channel::kCcu0Missions, channel::kCcu1Missions,
+    channel::kCcu0Channels, channel::kCcu1Channels, channel::kSocPmu,       channel::kL2Cache,
+    channel::kStarsLog,     channel::kSocProfile,   channel::kCoreTask,     channel::kCoreSample,
+    channel::kDeviceSystem,
 };
 
 // The channels that a row wants of a device: those of the table, or one per core.
@@ -369,6 +374,8 @@ Offer LookUp(std::string_view kind, const DeviceFacts& device, uint32_t api_vers
     offer.reason = DeviceName(device) + " has lost communication with the host";
   } else if (device.channels.empty() && !device.error.empty()) {
     offer.reason = DeviceName(device) + ": " + device.error;
+  } else if (offer.channels.empty() && kind == "netdev") {
+    offer.reason = device.no_ports.empty() ? DeviceName(device) + " has no network port" : device.no_ports;
   } else if (offer.channels.empty()) {
     offer.reason = DeviceName(device) + " does not offer channel " + Numbers(wanted);
   } else {

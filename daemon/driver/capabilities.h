@@ -55,6 +55,8 @@ inline constexpr uint32_t kDeviceSystem = 145;  // of the vendor's process on th
 inline constexpr uint32_t kUb = 146;
 inline constexpr uint32_t kCcu0Missions = 147, kCcu0Channels = 148;  // collective units, by die
 inline constexpr uint32_t kCcu1Missions = 149, kCcu1Channels = 151;
+// Not the driver's: what the card library tells (port_counters.h), as a channel of ours.
+inline constexpr uint32_t kPortCounters = 159;
 }  // namespace channel
 
 // Streams that the bandwidth monitors of a chip can follow at once.

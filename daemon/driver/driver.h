@@ -93,6 +93,7 @@ struct DeviceFacts {
   double aic_mhz = 0, aiv_mhz = 0;
   std::vector<QosStream> qos;
   std::vector<uint32_t> channels;  // ascending ids the device offers now
+  std::string no_ports;            // why its port is not counted; "" = nothing is known
   std::string no_process;          // why the vendor's process cannot be started there; "" = nothing is known
   std::string error;               // why facts are missing, empty when all is well
 };

@@ -32,16 +32,17 @@ constexpr HostKind kHostKinds[] = {
 constexpr std::string_view kPresets[] = {"node", "memory", "network", "host", "all"};
 
 constexpr std::string_view kMemory[] = {"hbm", "ddr", "llc", "npu-mem", "npu-app-mem", "npu-module-mem"};
-constexpr std::string_view kNetwork[] = {"nic", "roce", "hccs", "pcie", "ub", "host-network"};
+constexpr std::string_view kNetwork[] = {"nic", "roce", "netdev", "hccs", "pcie", "ub", "host-network"};
 constexpr std::string_view kWholeHost[] = {"host-sys-cpu", "host-sys-mem", "host-network"};
 constexpr std::string_view kOfTargets[] = {"host-cpu", "host-mem", "host-disk", "host-network"};
 // Not peripherals of the node but cores and processors at work for somebody.
 constexpr std::string_view kCores[] = {"tscpu", "aicore", "aivector", "aicpu", "task", "ccu", "ccu-task"};
 
-// They interrupt or slow down what they look at, or have a process started on it: only for who names them.
+// They interrupt or slow down what they look at, or take another library than the driver's: only for who
+// names them.
 constexpr std::string_view kByNameOnly[] = {
-    "host-cpu-profile", "host-off-cpu", "host-osrt", "soc-pmu", "l2",          "instr",      "aicore-task",
-    "aivector-task",    "ctrlcpu",      "dev-cpu",   "dev-mem", "dev-pid-cpu", "dev-pid-mem"};
+    "host-cpu-profile", "host-off-cpu", "host-osrt", "soc-pmu", "l2",          "instr",       "aicore-task",
+    "aivector-task",    "ctrlcpu",      "dev-cpu",   "dev-mem", "dev-pid-cpu", "dev-pid-mem", "netdev"};
 
 bool Has(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();

@@ -180,6 +180,13 @@ Config Read(const YAML::Node& root) {
     process.Read("ret", config.process_ret);
     process.RefuseOthers();
   }
+  if (const YAML::Node node = map.Get("ports")) {
+    Map ports(node, "ports");
+    ports.Read("ret", config.ports_ret);
+    ports.Read("at_s", config.ports_from_s);
+    ports.Read("for_s", config.ports_for_s);
+    ports.RefuseOthers();
+  }
   if (const YAML::Node node = map.Get("scenario")) {
     Map scenario(node, "scenario");
     scenario.ReadBetween("step_ms", config.scenario.step_ms, 20U, 60'000U);

@@ -31,8 +31,10 @@ struct Config {
   uint32_t query_latency_us = 0;
   double late_delay_s = 0;
   std::vector<uint32_t> late_channels;
-  bool process_capable = true;  // devices have the collector's process
-  int process_ret = 0;          // what starting it answers
+  bool process_capable = true;               // devices have the collector's process
+  int process_ret = 0;                       // what starting it answers
+  int ports_ret = 0;                         // what the card library answers …
+  double ports_from_s = 0, ports_for_s = 0;  // … from then on, so long; 0 = for ever
   ScenarioConfig scenario;
   std::map<uint32_t, std::string> replay;  // channel → recorded bytes
   std::string truth;                       // file name, empty: none

@@ -197,6 +197,44 @@ int Driver::CloseProcess(uint32_t device, int process) {
   return code::kOk;
 }
 
+int Driver::PortTotals(uint32_t device, uint64_t (&totals)[kPortTotals]) {
+  const Device* found = Find(device);
+  if (found == nullptr) return code::kNoDevice;
+  const double since_s = static_cast<double>(RawNs() - loaded_ns_) / 1e9 - config_.ports_from_s;
+  if (config_.ports_ret != 0 && since_s >= 0 && (config_.ports_for_s == 0 || since_s < config_.ports_for_s)) {
+    return config_.ports_ret;
+  }
+  // Frames carry RoCE and NIC traffic; every thousandth packet meets congestion.
+  constexpr uint64_t kPacket = 4096, kFrameBytes = 60;
+  const uint64_t now = RawNs();
+  const auto total = [&](Flow flow) { return found->load.Total(flow, now); };
+  const uint64_t roce_tx = total(Flow::kRoceTx), roce_rx = total(Flow::kRoceRx);
+  const uint64_t nic_tx = total(Flow::kNicTx), nic_rx = total(Flow::kNicRx);
+  const uint64_t tx = roce_tx / kPacket, rx = roce_rx / kPacket;
+  const uint64_t values[kPortTotals] = {rx / 5000,
+                                        tx / 5000,
+                                        roce_tx + nic_tx + tx * kFrameBytes,
+                                        roce_rx + nic_rx + rx * kFrameBytes,
+                                        0,
+                                        rx / 90000 * kPacket,
+                                        tx,
+                                        rx,
+                                        tx / 1000000,
+                                        rx / 90000,
+                                        rx / 1000,
+                                        tx / 1000,
+                                        tx / 200000,
+                                        nic_tx,
+                                        nic_rx};
+  std::string line = "{\"event\":\"port\",\"device\":" + std::to_string(device) + ",\"totals\":[";
+  for (size_t i = 0; i < kPortTotals; ++i) {
+    totals[i] = values[i];
+    line += (i == 0 ? "" : ",") + std::to_string(values[i]);
+  }
+  truth_.WriteLine(line + "]}");
+  return code::kOk;
+}
+
 int Driver::Stop(uint32_t device, uint32_t id) {
   if (!IsDeviceNumber(device) || !IsChannelNumber(id)) return code::kInvalidValue;
   Device* found = Find(device);

@@ -52,6 +52,11 @@ class Driver {
   int OpenProcess(uint32_t device, std::vector<std::string> arguments, bool has_group, int* process);
   bool ProcessRuns(uint32_t device, int process) const;
   int CloseProcess(uint32_t device, int process);
+  // What the card library tells of a device's port: running totals, in the order of netdev_stats.data.
+  static constexpr size_t kPortTotals = 15;
+  int PortTotals(uint32_t device, uint64_t (&totals)[kPortTotals]);
+  uint32_t device_count() const { return static_cast<uint32_t>(devices_.size()); }
+
   bool CanOpenProcess() const { return config_.process_capable; }
 
   // Would prof_drv_get_channels list it now?

@@ -1,6 +1,8 @@
 // What only newer drivers have; the library of an "old driver" is built without this file.
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <set>
@@ -189,6 +191,16 @@ PROFD_SIM_EXPORT bool halSimProcessRuns(unsigned device, int process) {
 }
 PROFD_SIM_EXPORT int halSimCloseProcess(unsigned device, int process) {
   return Driver::Get().CloseProcess(device, process);
+}
+
+// ---- Nor is this: how libdcmi.so knows what passed the ports.
+
+PROFD_SIM_EXPORT uint32_t halSimDeviceCount() { return Driver::Get().device_count(); }
+PROFD_SIM_EXPORT int halSimPortTotals(unsigned device, uint64_t totals[Driver::kPortTotals]) {
+  uint64_t values[Driver::kPortTotals];
+  const int result = Driver::Get().PortTotals(device, values);
+  if (result == code::kOk) std::copy(std::begin(values), std::end(values), totals);
+  return result;
 }
 
 PROFD_SIM_EXPORT int halQueryDevpid(DevicePidQuery query, pid_t* pid) {

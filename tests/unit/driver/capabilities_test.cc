@@ -68,15 +68,16 @@ TEST(Capabilities, AGenerousListAddsNoKinds) {
     return kinds;
   };
   EXPECT_EQ(absent(chip::k310),
-            "hbm llc pcie hccs roce qos soc-profile low-power ub ccu ccu-task aivector aivector-task soc-pmu "
+            "hbm llc pcie hccs roce netdev qos soc-profile low-power ub ccu ccu-task aivector aivector-task "
+            "soc-pmu "
             "l2 aicpu instr ctrlcpu dev-cpu dev-mem dev-pid-cpu dev-pid-mem");
   EXPECT_EQ(absent(chip::k910),
             "qos soc-profile low-power ub ccu ccu-task aivector aivector-task soc-pmu instr");
   EXPECT_EQ(absent(chip::k310P),
-            "nic roce qos soc-profile ub ccu ccu-task aivector aivector-task soc-pmu instr");
+            "nic roce netdev qos soc-profile ub ccu ccu-task aivector aivector-task soc-pmu instr");
   EXPECT_EQ(absent(chip::k910B), "ddr ub ccu ccu-task");
   EXPECT_EQ(absent(chip::k310B),
-            "hbm pcie hccs roce qos ub ccu ccu-task soc-pmu instr "
+            "hbm pcie hccs roce netdev qos ub ccu ccu-task soc-pmu instr "
             "ctrlcpu dev-cpu dev-mem dev-pid-cpu dev-pid-mem");
   EXPECT_EQ(absent(chip::k950), "ddr");
   EXPECT_EQ(absent(23), "soc-pmu l2");
@@ -143,6 +144,12 @@ TEST(Capabilities, ReasonsWhyNot) {
     without.no_process = "libtsdclient.so is not there";
     EXPECT_EQ(why(kind, without), without.no_process);
   }
+
+  DeviceFacts ports = MakeDevice(chip::k910B);
+  EXPECT_EQ(why("netdev", ports), "device 0 (910B) has no network port");
+  ports.no_ports = "libdcmi.so is not there";
+  EXPECT_EQ(why("netdev", ports), ports.no_ports);
+  EXPECT_EQ(why("netdev", MakeDevice(chip::k310B)), "a 310B has no netdev");
 
   DeviceFacts bare = MakeDevice(chip::k910B);
   bare.qos.clear();

@@ -18,6 +18,7 @@
 
 #include "daemon/driver/ascend_hal.h"
 #include "daemon/driver/capabilities.h"
+#include "daemon/driver/port_counters.h"
 #include "daemon/session/plan.h"
 
 namespace profd::driver {
@@ -78,6 +79,36 @@ TEST(Simulator, AProcessOnTheDeviceBringsItsChannel) {
     const auto refused = Load("libascend_hal.so")->OpenProcess(0, {.system_ms = 100});
     EXPECT_THAT(refused.status().message(), HasSubstr("no process that samples its system"));
   });
+}
+
+TEST(Simulator, PortsOfDevicesByBothCardLibraries) {
+  for (const char* folder : {"", "cards2"}) {
+    InChild("devices: 3\n", [folder] {
+      PortCounters ports({kSim + folder});
+      EXPECT_EQ(ports.Missing(), "");
+      std::array<std::byte, 4096> bytes;
+      const auto read = [&](uint32_t device) {
+        return ports.Read(device, bytes.data(), static_cast<uint32_t>(bytes.size()));
+      };
+      EXPECT_EQ(read(0), kStoppedAlready);
+      EXPECT_EQ(ports.Stop(0), kStateBusy);
+      EXPECT_EQ(ports.Start(3, 10), folder[0] == '\0' ? 1 : 7) << "there is no such device";
+      for (const uint32_t device : {0U, 2U}) {
+        ASSERT_EQ(ports.Start(device, 10), kOk);
+        EXPECT_EQ(ports.Start(device, 10), kStateBusy);
+      }
+      int got = 0;
+      while ((got = read(2)) == 0) std::this_thread::yield();
+      const std::string line(reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(got));
+      EXPECT_EQ(line.find('\n'), line.size() - 1);
+      EXPECT_EQ(std::count(line.begin(), line.end(), ' '), 15);
+      EXPECT_EQ(ports.Stop(2), kOk);
+      while (read(2) > 0) {  // what is there is still to be had
+      }
+      EXPECT_EQ(read(2), kStoppedAlready);
+      EXPECT_EQ(ports.Start(2, 10), kOk);
+    });
+  }
 }
 
 TEST(Simulator, WhatADeviceSaysOfThisMoment) {

@@ -107,7 +107,7 @@ TEST(OptionWishes, Kinds) {
   EXPECT_EQ(Kinds({{"sys-hardware-mem", "on"}}),
             "ddr=50 hbm=50 llc=50 npu-app-mem=50 npu-mem=50 npu-module-mem=50 qos=50 soc-profile=50");
   EXPECT_EQ(Kinds({{"sys-hardware-mem", "off"}}), "");
-  EXPECT_EQ(Kinds({{"sys-io-profiling", "on"}, {"sys-io-sampling-freq", "1"}}), "nic=1 roce=1 ub=1");
+  EXPECT_EQ(Kinds({{"sys-io-profiling", "on"}, {"sys-io-sampling-freq", "1"}}), "nic=1 roce=1 ub=1 netdev=1");
   EXPECT_EQ(Kinds({{"host-sys", "cpu,network"}, {kSomeProcess, "yes"}}), "host-cpu=0 host-network=0");
   EXPECT_EQ(Kinds({{"host-sys-usage", "mem"}}), "host-sys-mem=50 host-pid-mem=50");
   EXPECT_EQ(Kinds({{"ascendcl", "on"}, {"runtime-api", "on"}, {kSomeProcess, "yes"}}), "agent-api=0");

@@ -192,13 +192,13 @@ TEST(Plan, Presets) {
   EXPECT_THAT(kinds(AskPreset("memory")),
               UnorderedElementsAre("hbm", "ddr", "llc", "npu-mem", "npu-app-mem", "npu-module-mem"));
   EXPECT_THAT(kinds(AskPreset("network")),
-              UnorderedElementsAre("nic", "roce", "hccs", "pcie", "ub", "host-network"));
+              UnorderedElementsAre("nic", "roce", "netdev", "hccs", "pcie", "ub", "host-network"));
   EXPECT_THAT(kinds(AskPreset("host")), UnorderedElementsAre("host-sys-cpu", "host-sys-mem", "host-network"));
   EXPECT_THAT(kinds(AskPreset("host", {42})),
               UnorderedElementsAre("host-cpu", "host-mem", "host-disk", "host-network"));
   std::set<std::string> all(driver::DeviceKindNames().begin(), driver::DeviceKindNames().end());
   for (const char* kind : {"soc-pmu", "l2", "instr", "aicore-task", "aivector-task", "ctrlcpu", "dev-cpu",
-                           "dev-mem", "dev-pid-cpu", "dev-pid-mem"})
+                           "dev-mem", "dev-pid-cpu", "dev-pid-mem", "netdev"})
     EXPECT_EQ(all.erase(kind), 1U);
   for (const char* kind : {"host-network", "host-sys-cpu", "host-sys-mem", "host-pid-cpu", "host-pid-mem",
                            "host-net-devices", "host-hardware"})
