@@ -128,6 +128,32 @@ class DeviceSystemTest(harness.ProfdTest):
             self.assertEqual([entry["lost"] for entry in session["kinds"]], [0] * len(session["kinds"]))
             self.assertEqual(daemon.ctl("verify", session["directory"]).code, OK)
 
+    def test_a_long_session_goes_on_in_a_new_directory(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n", config="store:\n  roll_after_s: 2\n")
+        started = daemon.begin("--collect", "dev-cpu,dev-pid-cpu")
+        spool = os.path.dirname(started["directory"])
+        harness.wait_until(lambda: len(glob.glob(os.path.join(spool, "PROF_*", "device_0", "data", "*.slice_0"))) >= 8,
+                           "files in a second directory")
+        session = daemon.end(started["session"])
+        self.assertEqual([entry["lost"] for entry in session["kinds"]], [0, 0])
+        directories = sorted(glob.glob(os.path.join(spool, "PROF_*")))
+        self.assertGreater(len(directories), 1)
+        for directory in directories:
+            self.assertEqual(daemon.ctl("verify", directory).code, OK)
+            for text in self.files({"directory": directory}).values():
+                self.assertTrue(text.startswith("TimeStamp:") and text.endswith("\n\n"), "whole blocks")
+        self.assertEqual((len(self.started_with(daemon)), self.ended(daemon)), (1, 1))
+
+    def test_what_a_kill_leaves(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n")
+        started = daemon.begin("--collect", ALL)
+        harness.wait_until(lambda: len(self.files(started)) == 9, "all files")
+        daemon.kill()
+        daemon.start()
+        self.assertEqual(daemon.ctl("verify", started["directory"]).code, OK)
+        for text in self.files(started).values():
+            self.assertTrue(text.endswith("\n\n"), "whole blocks")
+
     def test_one_system_of_two_devices_is_collected_once(self):
         daemon = self.profd(sim="devices: 4\nchip: 950\n")
         started = daemon.ctl("start", "--collect", "dev-mem,hbm", "--devices", "all", "--json")
