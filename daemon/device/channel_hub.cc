@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "base/clock.h"
@@ -576,15 +575,7 @@ std::vector<Holding> ChannelHub::Impl::Holdings() const {
     const char* what = channel->state == State::kStuck ? " (stuck in the driver)" : " (stopping)";
     holdings.push_back({id.device, id.channel, channel->first.kind, channel->first.holder + what});
   }
-  // A kind of several channels is held once.
-  const auto same = [](const Holding& a, const Holding& b) {
-    return std::tie(a.device, a.kind, a.holder) == std::tie(b.device, b.kind, b.holder);
-  };
-  std::sort(holdings.begin(), holdings.end(), [](const Holding& a, const Holding& b) {
-    return std::tie(a.device, a.kind, a.holder, a.channel) < std::tie(b.device, b.kind, b.holder, b.channel);
-  });
-  holdings.erase(std::unique(holdings.begin(), holdings.end(), same), holdings.end());
-  return holdings;
+  return HeldOnce(std::move(holdings));
 }
 
 // -- the public face --

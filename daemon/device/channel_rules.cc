@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
+#include <utility>
 
 #include "daemon/device/combiner.h"
 #include "daemon/driver/capabilities.h"
@@ -61,6 +63,17 @@ uint32_t PeriodsFor(const ChannelRequest& request, uint32_t running_ms) {
   if (running_ms == 0 || request.para.period_ms <= running_ms) return 1;
   const uint32_t periods = (request.para.period_ms + running_ms / 2) / running_ms;
   return periods > 1 && MakeCombiner(*request.format, periods) != nullptr ? periods : 1;
+}
+
+std::vector<Holding> HeldOnce(std::vector<Holding> holdings) {
+  const auto same = [](const Holding& a, const Holding& b) {
+    return std::tie(a.device, a.kind, a.holder) == std::tie(b.device, b.kind, b.holder);
+  };
+  std::sort(holdings.begin(), holdings.end(), [](const Holding& a, const Holding& b) {
+    return std::tie(a.device, a.kind, a.holder, a.channel) < std::tie(b.device, b.kind, b.holder, b.channel);
+  });
+  holdings.erase(std::unique(holdings.begin(), holdings.end(), same), holdings.end());
+  return holdings;
 }
 
 }  // namespace profd::device

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "daemon/device/channel_hub.h"
@@ -18,5 +19,7 @@ base::Code CodeOf(int driver_code);
 std::string Name(const ChannelRequest& request);
 // How many periods of the running channel become one for this request.
 uint32_t PeriodsFor(const ChannelRequest& request, uint32_t running_ms);
+// In order; a kind of several channels is held once.
+std::vector<Holding> HeldOnce(std::vector<Holding> holdings);
 
 }  // namespace profd::device
