@@ -134,7 +134,8 @@ class ProfileSource {
     } else if (what == "kernel") {
       functions_[*number] = texts_.Intern(rest());
     } else if (what == "python") {
-      return TakePython(*number, ToNumber<uint32_t>(words.Next()), rest());
+      const auto line_number = ToNumber<uint32_t>(words.Next());
+      return TakePython(*number, line_number, rest());
     } else if (what == "spared") {
       sinks_.report->Note(std::to_string(*number) +
                           " samples have callers by frame pointers only: more would have cost the machine "

@@ -266,6 +266,8 @@ class ProfileTest(harness.ProfdTest):
                 whole = stacks.chain("<module> (train.py:1)", "Planted.method (train.py:", "planted_sort (train.py:",
                                      "planted_key (train.py:", f"planted_hot (train.py:{begin})")
                 self.assertGreaterEqual(whole, 0.8, stacks.counts)
+                # A frame is the name as it is documented, and nothing more.
+                self.assertTrue(any(f"planted_hot (train.py:{begin})" in stack for stack in stacks.counts), stacks.counts)
                 # In place of the interpreter's function, not beside it.
                 self.assertLessEqual(stacks.chain("_PyEval_EvalFrameDefault"), 0.1, stacks.counts)
 
