@@ -11,10 +11,32 @@ import unittest
 
 import harness
 import prof_reader
-from profile_test import HOT, SHIPPED, Stacks
+from profile_test import HOT, SHIPPED, Stacks, python_311
 
 KIND = "host-off-cpu"
 PLENTY = 200  # waits
+# Both functions are called at the same depth, one waits and one works.
+PYTHON = """
+import sys
+import time
+
+def planted_nap():
+    time.sleep(float(sys.argv[1]))
+
+def planted_spin(rounds):
+    total = 0
+    for i in range(rounds):
+        total = (total * 31 + i) % 1000003
+    return total
+
+def planted_step():
+    planted_nap()
+    planted_spin(int(sys.argv[2]))
+
+print("waits", flush=True)
+while True:
+    planted_step()
+"""
 
 
 class OffCpuTest(harness.ProfdTest):
@@ -118,6 +140,31 @@ class OffCpuTest(harness.ProfdTest):
         self.assertTrue(stacks.has("hot_shipped", "planted::HoldLock()"), stacks.counts)
         # The shell has waited for its child all the time, and does still.
         self.assertGreater(stacks.of("sh"), 0)
+
+    def of_python(self, sleep_s, rounds, records):
+        script = self.out / "train.py"
+        script.write_text(PYTHON)
+        pythons = python_311()
+        if not pythons:
+            self.skipTest("there is no Python 3.11")
+        target = subprocess.Popen([pythons[0], str(script), str(sleep_s), str(rounds)], stdout=subprocess.PIPE)
+        self.ends_with_the_test(target)
+        self.assertEqual(target.stdout.readline(), b"waits\n")
+        self.export(self.end(self.begin(target.pid), records), "collapsed")
+        return Stacks(self.one("off_cpu_*.collapsed").read_text())
+
+    def test_a_wait_is_the_python_functions_that_waits(self):
+        stacks = self.of_python(0.05, 200_000, 40)
+        slept = sum(count for stack, count in stacks.counts.items() if any("nanosleep" in frame for frame in stack))
+        own = sum(count for stack, count in stacks.counts.items() if any("planted_nap (" in frame for frame in stack))
+        self.assertFalse(stacks.has("planted_spin (train.py:", "nanosleep"), stacks.counts)
+        self.assertGreaterEqual(own, 0.8 * slept, stacks.counts)
+        self.assertGreaterEqual(stacks.chain("planted_step (train.py:", "planted_nap (train.py:", "nanosleep"), 0.5, stacks.counts)
+
+    def test_a_wait_too_short_to_be_looked_at_is_no_other_functions(self):
+        stacks = self.of_python(0.0002, 2000, PLENTY)
+        self.assertTrue(stacks.has("nanosleep"), stacks.counts)
+        self.assertFalse(stacks.has("planted_spin (train.py:", "nanosleep"), stacks.counts)
 
     def test_more_than_it_looks_at_is_counted(self):
         target = subprocess.Popen(["/bin/sh", "-c", "taskset -c 0 dd if=/dev/zero bs=1 status=none | "

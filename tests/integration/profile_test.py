@@ -246,8 +246,7 @@ class ProfileTest(harness.ProfdTest):
     def test_python_functions_are_found(self):
         script = self.out / "train.py"
         script.write_text(PYTHON)
-        pythons = sorted({os.path.realpath(path) for path in ("/usr/bin/python3", sys.executable)
-                          if is_python_311(path)})
+        pythons = python_311()
         if not pythons:
             self.skipTest("there is no Python 3.11")
         for python in pythons:
@@ -324,6 +323,11 @@ class ProfileTest(harness.ProfdTest):
         result = self.daemon.ctl("export", directory, "--format", "collapsed", "--out", self.out)
         self.assertNotEqual(result.code, harness.OK, result)
         self.assertIn("no host-cpu-profile is in it", result.err)
+
+
+def python_311():
+    """Those of this machine, as real paths."""
+    return sorted({os.path.realpath(path) for path in ("/usr/bin/python3", sys.executable) if is_python_311(path)})
 
 
 def is_python_311(path):

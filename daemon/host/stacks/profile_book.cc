@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "daemon/host/probes/row_text.h"
 #include "daemon/host/process.h"
@@ -94,9 +95,11 @@ void ProfileBook::Take(PerfRecord record, const KernelNames& kernel) {
     case PERF_RECORD_SAMPLE:
       if (what_ == What::kOffCpu) {
         ++switches_;
-        waits_[second].assign(record.begin(), record.end());
+        waits_[second] = {{record.begin(), record.end()}};
+        begun_.push_back(second);
       } else if (member != members_.end()) {
-        TakeSample(record, kernel, pid, second, member->second, LoadAt<uint64_t>(record, Sample::kPeriodAt));
+        TakeSample(record, kernel, pid, second, member->second, LoadAt<uint64_t>(record, Sample::kPeriodAt),
+                   {}, Python::kRead);
       } else if (strangers_.size() < kMaxStrangers) {
         strangers_.insert(pid);
       }
@@ -148,16 +151,34 @@ void ProfileBook::TakeSwitch(PerfRecord record, const KernelNames& kernel) {
   waits_.erase(wait);
 }
 
-void ProfileBook::TakeWait(const std::vector<std::byte>& record, uint64_t end_ns, const KernelNames& kernel) {
-  const auto begin_ns = LoadAt<uint64_t>(record, Sample::kTimeAt);
-  const auto member = members_.find(LoadAt<pid_t>(record, 8));
+void ProfileBook::LookAtWaits(const KernelNames& kernel) {
+  if (spare_) return;
+  for (const pid_t tid : std::exchange(begun_, {})) {
+    const auto found = waits_.find(tid);
+    if (found == waits_.end() || found->second.stack) continue;
+    Wait& wait = found->second;
+    const auto member = members_.find(LoadAt<pid_t>(wait.record, 8));
+    if (member == members_.end()) continue;
+    if (!member->second.looked_for_python) FindPython(member->first, member->second);
+    if (!member->second.python) continue;
+    wait.stack = StackOf(Sample(wait.record), kernel, member->first, member->second, Python::kRead);
+    wait.looked_at_ns = base::RawNs();
+  }
+}
+
+void ProfileBook::TakeWait(const Wait& wait, uint64_t end_ns, const KernelNames& kernel) {
+  const auto begin_ns = LoadAt<uint64_t>(wait.record, Sample::kTimeAt);
+  const auto member = members_.find(LoadAt<pid_t>(wait.record, 8));
   if (member == members_.end() || end_ns < begin_ns + format::kLeastWaitNs) return;
-  TakeSample(record, kernel, member->first, LoadAt<pid_t>(record, 12), member->second, end_ns - begin_ns);
+  // Where it ran again before all was read, what was read may be of another function.
+  const bool still = wait.stack && end_ns >= wait.looked_at_ns;
+  TakeSample(wait.record, kernel, member->first, LoadAt<pid_t>(wait.record, 12), member->second,
+             end_ns - begin_ns, still ? wait.stack : std::nullopt, Python::kLeftOut);
 }
 
 void ProfileBook::EndWaits(uint64_t now_ns, const KernelNames& kernel) {
-  for (const auto& [tid, record] : waits_) TakeWait(record, now_ns, kernel);
-  waits_.clear();
+  for (const auto& [tid, wait] : waits_) TakeWait(wait, now_ns, kernel);
+  ForgetWaits();
 }
 
 void ProfileBook::TakeFork(pid_t child, pid_t parent) {
@@ -219,7 +240,7 @@ void ProfileBook::Map(Member& member, CodeMapping mapping, Module module) {
 }
 
 void ProfileBook::TakeSample(PerfRecord record, const KernelNames& kernel, pid_t pid, pid_t tid,
-                             Member& member, uint64_t period) {
+                             Member& member, uint64_t period, std::optional<uint32_t> stack, Python python) {
   if (tid == 0) return;
   const Sample sample(record);
   const auto time_ns = LoadAt<uint64_t>(record, Sample::kTimeAt);
@@ -233,19 +254,7 @@ void ProfileBook::TakeSample(PerfRecord record, const KernelNames& kernel, pid_t
     const std::string name = CommandName(tid);
     Name("thread", pid, tid, name.empty() ? member.name : name);
   }
-  frames_.clear();
-  innermost_ = 0;
-  bool in_kernel = false;
-  for (size_t i = 0; i < sample.chain; ++i) {
-    const uint64_t address = sample.ChainAt(i);
-    if (address >= static_cast<uint64_t>(PERF_CONTEXT_MAX)) {
-      in_kernel = address == static_cast<uint64_t>(PERF_CONTEXT_KERNEL);
-    } else if (in_kernel) {
-      KernelFrame(address, kernel);
-    }
-  }
-  UserFrames(sample, pid, member);
-  const uint32_t number = StackNumber(pid);
+  const uint32_t number = stack ? *stack : StackOf(sample, kernel, pid, member, python);
   std::string& row = lines.samples;
   bool first = true;
   for (const uint64_t value :
@@ -257,9 +266,26 @@ void ProfileBook::TakeSample(PerfRecord record, const KernelNames& kernel, pid_t
   row += '\n';
 }
 
-void ProfileBook::UserFrames(const Sample& sample, pid_t pid, Member& member) {
+uint32_t ProfileBook::StackOf(const Sample& sample, const KernelNames& kernel, pid_t pid, Member& member,
+                              Python python) {
+  frames_.clear();
+  innermost_ = 0;
+  bool in_kernel = false;
+  for (size_t i = 0; i < sample.chain; ++i) {
+    const uint64_t address = sample.ChainAt(i);
+    if (address >= static_cast<uint64_t>(PERF_CONTEXT_MAX)) {
+      in_kernel = address == static_cast<uint64_t>(PERF_CONTEXT_KERNEL);
+    } else if (in_kernel) {
+      KernelFrame(address, kernel);
+    }
+  }
+  UserFrames(sample, pid, member, python);
+  return StackNumber(pid);
+}
+
+void ProfileBook::UserFrames(const Sample& sample, pid_t pid, Member& member, Python python) {
   if (spare_) ++spared_;
-  if (!spare_ && sample.registers && Unwound(sample, pid, member)) return;
+  if (!spare_ && sample.registers && Unwound(sample, pid, member, python)) return;
   // As the kernel found it by frame pointers.
   bool user = false, innermost = true;
   for (size_t i = 0; i < sample.chain; ++i) {
@@ -276,19 +302,21 @@ void ProfileBook::UserFrames(const Sample& sample, pid_t pid, Member& member) {
   }
 }
 
-bool ProfileBook::Unwound(const Sample& sample, pid_t pid, Member& member) {
+bool ProfileBook::Unwound(const Sample& sample, pid_t pid, Member& member, Python python) {
   Unwind(
       *sample.registers, sample.stack, [&](uint64_t address) { return Code(address, pid, member); }, native_);
   if (!member.looked_for_python) FindPython(pid, member);
-  std::vector<std::vector<uint32_t>> python;
-  if (member.python) {
-    python = member.python->Of(member.memory, native_.frames, sample.stack,
-                               [this](const PythonFunction& function) { return PythonNumber(function); });
+  const bool read = member.python && python == Python::kRead;
+  std::vector<std::vector<uint32_t>> evaluations;
+  if (read) {
+    evaluations =
+        member.python->Of(member.memory, native_.frames, sample.stack,
+                          [this](const PythonFunction& function) { return PythonNumber(function); });
   }
   size_t evaluation = 0;
   for (const NativeFrame& frame : native_.frames) {
-    if (member.python && member.python->Evaluates(frame.address)) {
-      const std::vector<uint32_t>& functions = python[evaluation++];
+    if (read && member.python->Evaluates(frame.address)) {
+      const std::vector<uint32_t>& functions = evaluations[evaluation++];
       for (const uint32_t number : functions) PythonFrame(number);
       if (!functions.empty()) continue;
     }

@@ -48,10 +48,16 @@ class ProfileBook {
   void Reconsider(pid_t pid) { strangers_.erase(pid); }
   // In the order of their times; `kernel` is always the same.
   void Take(PerfRecord record, const KernelNames& kernel);
+  // What Python the threads are in that have begun to wait, while they still do: a thread that waits stays
+  // where it is.
+  void LookAtWaits(const KernelNames& kernel);
   // Threads that wait, do so until now …
   void EndWaits(uint64_t now_ns, const KernelNames& kernel);
   // … or nobody knows.
-  void ForgetWaits() { waits_.clear(); }
+  void ForgetWaits() {
+    waits_.clear();
+    begun_.clear();
+  }
   uint64_t switches() const { return switches_; }
   // By frame pointers only, and no Python, for the time being: nothing is read.
   void Spare(bool spare) { spare_ = spare; }
@@ -78,18 +84,26 @@ class ProfileBook {
     bool looked_for_python = false;
   };
   struct Sample;
+  // Of a thread that has stopped.
+  struct Wait {
+    std::vector<std::byte> record;       // its sample
+    std::optional<uint32_t> stack = {};  // with Python
+    uint64_t looked_at_ns = 0;           // when that had been read
+  };
+  enum class Python : bool { kLeftOut, kRead };
 
   Member& NewMember(pid_t pid, std::string_view name);
   void TakeFork(pid_t child, pid_t parent);
   void TakeMapping(PerfRecord record, Member& member);
   void Map(Member& member, CodeMapping mapping, Module module);
   void TakeSwitch(PerfRecord record, const KernelNames& kernel);
-  void TakeWait(const std::vector<std::byte>& record, uint64_t end_ns, const KernelNames& kernel);
-  // It stands for `period`.
+  void TakeWait(const Wait& wait, uint64_t end_ns, const KernelNames& kernel);
+  // It stands for `period`. `stack`: where it is known already, or has no Python to be read.
   void TakeSample(PerfRecord record, const KernelNames& kernel, pid_t pid, pid_t tid, Member& member,
-                  uint64_t period);
-  void UserFrames(const Sample& sample, pid_t pid, Member& member);
-  bool Unwound(const Sample& sample, pid_t pid, Member& member);
+                  uint64_t period, std::optional<uint32_t> stack, Python python);
+  uint32_t StackOf(const Sample& sample, const KernelNames& kernel, pid_t pid, Member& member, Python python);
+  void UserFrames(const Sample& sample, pid_t pid, Member& member, Python python);
+  bool Unwound(const Sample& sample, pid_t pid, Member& member, Python python);
   CodeAt Code(uint64_t address, pid_t pid, Member& member);
   const Image* ImageOf(const CodeMapping& mapping, pid_t pid, Member& member);
   void FindPython(pid_t pid, Member& member);
@@ -112,8 +126,9 @@ class ProfileBook {
   size_t table_bytes_ = 0;
   std::unordered_map<std::string_view, uint32_t> functions_;  // of the kernel, whose names stay
   std::unordered_map<std::string, uint32_t> python_functions_;
-  std::unordered_map<uint64_t, uint32_t> stacks_;            // by a hash of pid and frames
-  std::unordered_map<pid_t, std::vector<std::byte>> waits_;  // by thread: its sample, when it stopped
+  std::unordered_map<uint64_t, uint32_t> stacks_;  // by a hash of pid and frames
+  std::unordered_map<pid_t, Wait> waits_;          // by thread
+  std::vector<pid_t> begun_;                       // those that nobody has looked at
   uint64_t switches_ = 0;
   bool spare_ = false;
   uint64_t samples_ = 0, spared_ = 0;

@@ -15,7 +15,8 @@ constexpr size_t kRingBytes = 256 << 10;  // a quarter of a second of whole stac
 constexpr size_t kQueued = 64;
 constexpr uint64_t kMillisecondNs = 1'000'000, kSecondNs = 1'000'000'000;
 constexpr uint64_t kPeriodNs = 50 * kMillisecondNs;
-// What Python's functions were at a sample is read after it: twice as much later, at most.
+// What Python's functions were at a sample, or where a wait began, is read after it: twice as much later, at
+// most.
 constexpr uint64_t kPythonPeriodNs = 4 * kMillisecondNs;
 // Waits are many, and their records large.
 constexpr uint64_t kOffCpuPeriodNs = 10 * kMillisecondNs;
@@ -82,7 +83,7 @@ struct ProfileThread::Shared {
   }
 
   uint64_t PeriodNs() const {
-    return threads ? kOffCpuPeriodNs : book.has_python() ? kPythonPeriodNs : kPeriodNs;
+    return book.has_python() ? kPythonPeriodNs : threads ? kOffCpuPeriodNs : kPeriodNs;
   }
   std::vector<PerfRing>& Rings() { return threads ? threads->rings() : cpus; }
   void Disable() {
@@ -112,6 +113,8 @@ struct ProfileThread::Shared {
       Govern();
       const uint64_t lost = book.lines.lost;
       records.TakeUntil(until_ns, [this](PerfRecord record) { book.Take(record, *kernel); });
+      // At the end nobody tells any more who goes on meanwhile.
+      if (until_ns != UINT64_MAX) book.LookAtWaits(*kernel);
       if (book.lines.lost > lost) {
         if (lost == 0) book.lines.lost_from_ns = drained_at_ns;
         book.lines.lost_to_ns = begin_ns;

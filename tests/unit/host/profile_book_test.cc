@@ -78,6 +78,7 @@ TEST_F(ProfileBookTest, AWaitIsFromOneSwitchToTheNext) {
   Switch(book, 0, kThread, 500);  // it has waited before anybody looked
   Sample(book, self_, kThread, 1000);
   Switch(book, kOut, kThread, 1001);
+  book.LookAtWaits(kernel_);
   Switch(book, 0, kThread + 1, 5000);  // another one
   Switch(book, 0, kThread, 61'000);
   EXPECT_EQ(book.lines.samples, Line(1000, kThread, 60'000));
@@ -118,6 +119,7 @@ TEST_F(ProfileBookTest, AnyRecordWillDo) {
         }
       }
     }
+    book.LookAtWaits(kernel_);
     book.EndWaits(UINT64_MAX, kernel_);
   }
 }
