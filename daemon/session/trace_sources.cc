@@ -267,24 +267,23 @@ void Trace::Settle() {
     }
   }
   // Kinds that ride on another's start (aicore and aivector share channel 54) share its fate.
-  const auto share = [this](size_t from, const std::vector<size_t>& riders) {
+  const auto share = [this](size_t from, const std::vector<size_t>& riders, bool with_reason) {
     const KindState& kind = setup_.plan.kinds[from];
     for (const size_t rider : riders) {
       setup_.plan.kinds[rider].verdict = kind.verdict;
       setup_.plan.kinds[rider].effective_hz = kind.effective_hz;
-      // A second process keeps the word that it is counted with the first.
-      if (!kind.reason.empty() || kind.verdict != Verdict::kStarted) {
-        setup_.plan.kinds[rider].reason = kind.reason;
-      }
+      if (with_reason || kind.verdict != Verdict::kStarted) setup_.plan.kinds[rider].reason = kind.reason;
     }
   };
   for (const Channel& channel : channels_) {
-    share(channel.start.kind_index, channel.start.also_kinds);
+    const size_t from = channel.start.kind_index;
+    share(from, channel.start.also_kinds, !setup_.plan.kinds[from].reason.empty());
     for (const DeviceFile& file : channel.files) {  // one channel, and each sort of files at its own rate
       setup_.plan.kinds[file.start.kind_index].effective_hz = planned_hz_[file.start.kind_index];
     }
   }
-  for (const HostKind& kind : host_kinds_) share(kind.start.kind_index, kind.start.also_kinds);
+  // A second process keeps the word that it is counted with the first.
+  for (const HostKind& kind : host_kinds_) share(kind.start.kind_index, kind.start.also_kinds, false);
 }
 
 void Trace::StopSources(std::function<void()> done) {

@@ -7,6 +7,7 @@
 #include "format/decode/host_decoders.h"
 #include "format/decode/line_decoder.h"
 #include "format/decode/span_writer.h"
+#include "format/syscall_line.h"
 
 namespace profd::format {
 
@@ -43,11 +44,11 @@ class OsCalls : public LineDecoder {
     const uint64_t begin_ns = context().HostRawToWall(context().side->begin_raw_ns);
     return ns >= *first_ns_ ? begin_ns + (ns - *first_ns_) : begin_ns;
   }
-  void Call(std::string_view name, int64_t tid, uint64_t begin_ns, uint64_t length_ns) {
+  void Call(std::string_view name, int64_t pid, int64_t tid, uint64_t begin_ns, uint64_t length_ns) {
     Span& span = spans_.Add(SpanKind::kOsCall);
     span.begin_ns = begin_ns;
     span.end_ns = length_ns > UINT64_MAX - begin_ns ? begin_ns : begin_ns + length_ns;
-    span.pid = context().side->pid;
+    span.pid = pid;
     span.tid = tid;
     span.name = spans_.texts().Intern(name);
   }
@@ -80,7 +81,7 @@ class Syscalls : public OsCalls {
     if (!begin_ns || !length_ns || name.empty() || head.size() == call.size()) {
       return Reject("call without a time, a duration or a name");
     }
-    int64_t tid = context().side->pid;
+    int64_t pid = context().side->pid, tid = pid;
     if (name_at != std::string_view::npos) {
       const std::string_view who = head.substr(0, name_at);
       const size_t slash = who.rfind('/');
@@ -89,7 +90,13 @@ class Syscalls : public OsCalls {
     }
     // perf trace writes µs; ns are profd's own, whose clock is known.
     const bool known_clock = stamp.size() - std::min(stamp.size(), stamp.find('.')) == kDigitsOfNs + 1;
-    Call(name, tid, known_clock ? context().HostRawToWall(*begin_ns) : SinceFirst(*begin_ns), *length_ns);
+    std::string_view arguments = call.substr(head.size() + 1);
+    if (known_clock && arguments.starts_with(kSyscallProcess)) {
+      arguments.remove_prefix(kSyscallProcess.size());
+      pid = ToNumber<int64_t>(arguments.substr(0, arguments.find(')'))).value_or(pid);
+    }
+    Call(name, pid, tid, known_clock ? context().HostRawToWall(*begin_ns) : SinceFirst(*begin_ns),
+         *length_ns);
   }
   static constexpr size_t kDigitsOfNs = 6;
 };
@@ -133,9 +140,10 @@ class PthreadCalls : public OsCalls {
     name = name.substr(0, name.find('('));
     if (name.empty()) return Reject("call without a name");
     if (context().vendor_compatible) {
-      if (name != "pthread_once") Call(name, tid, SinceFirst(*stamp_ns), *length_ns);
+      if (name != "pthread_once") Call(name, context().side->pid, tid, SinceFirst(*stamp_ns), *length_ns);
     } else {  // its stamps are the wall clock's; a resumed call's is its end
-      Call(name, tid, resumed && *stamp_ns >= *length_ns ? *stamp_ns - *length_ns : *stamp_ns, *length_ns);
+      Call(name, context().side->pid, tid,
+           resumed && *stamp_ns >= *length_ns ? *stamp_ns - *length_ns : *stamp_ns, *length_ns);
     }
   }
 };

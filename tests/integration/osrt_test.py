@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """host-osrt: the system calls of a process, its threads and its children, counted against what it did and against strace."""
 import collections
+import contextlib
 import csv
 import os
 import pathlib
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import tempfile
 import time
@@ -19,7 +21,7 @@ HOT = harness.BUILD / "tests" / "hot"
 KIND = "host-osrt"
 CALLS = 3000
 WANTED = {"getppid": CALLS, "openat": CALLS // 2, "getuid": CALLS, "getgid": CALLS, "nanosleep": 1}
-LINE = re.compile(r"^(\d+\.\d{6}) \( (\d+\.\d{6}) ms\): (\S+)/(\d+) (\w+)\(\) = (-?\d+)$")
+LINE = re.compile(r"^(\d+\.\d{6}) \( (\d+\.\d{6}) ms\): (\S+)/(\d+) (\w+)\((?:process: \d+)?\) = (-?\d+)$")
 TRACEFS = "/sys/kernel/tracing"
 # Where nobody has mounted it: for profd alone.
 MOUNTED = ["unshare", "--mount", "sh", "-c", f'mount -t tracefs nodev {TRACEFS} && exec "$@"', "sh"]
@@ -51,8 +53,9 @@ class OsrtTest(harness.ProfdTest):
         process.stdin.flush()
         process.stdout.readline()
 
-    def begin(self, process):
-        result = self.daemon.ctl("start", "--pid", process.pid, "--collect", KIND, "--json")
+    def begin(self, process, *others):
+        pids = ",".join(str(target.pid) for target in (process, *others))
+        result = self.daemon.ctl("start", "--pid", pids, "--collect", KIND, "--json")
         if "the kernel refuses" in result.err:
             self.skipTest(result.err)
         self.assertEqual(result.code, harness.OK, result)
@@ -112,6 +115,40 @@ class OsrtTest(harness.ProfdTest):
         for row in rows:
             shown[row["Name"]] += int(row["Count"])
         self.assertEqual({name: shown[name] for name in WANTED}, WANTED)
+
+    def test_each_call_is_of_its_process(self):
+        calls = 200
+        first, second = self.target(calls), self.target(calls)
+        session = self.begin(first, second)
+        kind = self.kind(self.daemon.status(session), KIND, f"pid:{second.pid}")
+        self.assertEqual((kind["verdict"], kind["reason"]), ("started", f"counted with pid:{first.pid}"))
+        self.go(second)
+        self.go(first)
+        ended = self.daemon.end(session)
+        if ended["lost"]:
+            self.skipTest(f"the machine is too busy: {ended['lost']} calls were lost, and counted")
+        self.assertEqual(prof_reader.check(ended["directory"]), [])
+        with tempfile.TemporaryDirectory() as out:
+            result = self.daemon.ctl("export", ended["directory"], "--format", "csv,db", "--out", out)
+            self.assertEqual(result.code, harness.OK, result)
+            (table,) = pathlib.Path(out).rglob("*os_runtime*.csv")
+            with open(table, encoding="utf-8", newline="") as file:
+                rows = list(csv.DictReader(file))
+            (path,) = pathlib.Path(out).rglob("*.db")
+            with contextlib.closing(sqlite3.connect(path)) as database:
+                threads = collections.Counter(number for (number,) in database.execute("select globalTid from OSRT_API"))
+        counts = collections.Counter()
+        for row in rows:
+            counts[int(row["Process ID"]), row["Name"]] += int(row["Count"])
+        children = {pid for pid, name in counts if name == "getgid"}
+        self.assertEqual(len(children), 2)
+        self.assertFalse(children & {first.pid, second.pid})
+        for target in (first, second):
+            self.assertEqual((counts[target.pid, "getppid"], counts[target.pid, "getuid"]), (calls, calls))
+            self.assertGreaterEqual(threads[target.pid << 32 | target.pid], calls)
+        for child in children:
+            self.assertEqual(counts[child, "getgid"], calls)
+        self.assertEqual({number >> 32 for number in threads}, children | {first.pid, second.pid})
 
     @unittest.skipUnless(shutil.which("strace"), "strace is not there")
     def test_the_counts_are_those_of_strace(self):

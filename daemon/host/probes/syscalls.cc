@@ -26,6 +26,7 @@
 #include "daemon/host/probes/row_text.h"
 #include "daemon/host/process.h"
 #include "daemon/host/thread_events.h"
+#include "format/syscall_line.h"
 
 namespace profd::host {
 
@@ -85,6 +86,7 @@ class SyscallProbe final : public Probe {
  public:
   SyscallProbe(const ProbeOptions& options, const ProbeContext& context)
       : family_(*context.family),
+        usual_pid_(context.targets.front()),
         stream_(context.output.AddStream("host", "host_syscall.data", options.stats)) {
     const Status status = Open();
     if (options.outcome) {
@@ -247,7 +249,13 @@ class SyscallProbe final : public Probe {
     row_ += NameOf(tid);
     row_ += ' ';
     row_ += name;
-    row_ += "() = " + std::to_string(result) + '\n';
+    row_ += '(';
+    // Where a reader expects arguments and looks for none.
+    if (const auto pid = LoadAt<pid_t>(record, kPidAt); pid > 0 && pid != usual_pid_) {
+      row_ += format::kSyscallProcess;
+      AppendNumber(row_, static_cast<uint64_t>(pid));
+    }
+    row_ += ") = " + std::to_string(result) + '\n';
     stream_.Append(now_, row_);
   }
 
@@ -277,12 +285,13 @@ class SyscallProbe final : public Probe {
 
   static constexpr size_t kExits = 1;  // of the events' attributes
   static constexpr uint64_t kOutside = 0;
-  static constexpr size_t kTidAt = 12, kTimeAt = 16, kLostAt = 16, kNameAt = 16, kChildAt = 16,
+  static constexpr size_t kPidAt = 8, kTidAt = 12, kTimeAt = 16, kLostAt = 16, kNameAt = 16, kChildAt = 16,
                           kParentAt = 20;
   // Behind the size of the record and the four fields that all tracepoints have.
   static constexpr size_t kNumberAt = 36, kResultAt = 44;
 
   Family& family_;
+  const pid_t usual_pid_;  // whose calls they are that say nothing else
   RowStream& stream_;
   std::optional<ThreadEvents> events_;
   Tick now_;

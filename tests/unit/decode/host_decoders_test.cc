@@ -227,6 +227,20 @@ TEST_F(HostDecoders, SystemCalls) {
   EXPECT_EQ(rejected_.size(), 2u);
 }
 
+TEST_F(HostDecoders, SystemCallsOfSeveralProcesses) {
+  Decode(MakeSyscalls,
+         "1000.500000 ( 0.250000 ms): a/43 read() = 1\n"
+         "1001.500000 ( 0.001000 ms): b/45 read(process: 44) = 1\n"
+         "1001.600000 ( 0.001000 ms): b/45 read(process: 4x) = 1\n"
+         "1001.700000 ( 0.001000 ms): b/45 read(process: 44\n"
+         "1002.000 ( 0.001 ms): a/43 kill(process: 44) = 0\n");
+  std::vector<int64_t> pids;
+  for (const auto& found : found_.spans) pids.push_back(found.span.pid);
+  EXPECT_EQ(pids, (std::vector<int64_t>{42, 44, 42, 44, 42}));
+  EXPECT_EQ(found_.spans[1].span.tid, 45);
+  EXPECT_EQ(found_.spans[1].name, "read");
+}
+
 TEST_F(HostDecoders, PthreadCalls) {
   const std::string_view text =
       "[pid 43] 1700000000.020000 libx.so->pthread_create(0x7f, 0) = 0 <0.000100>\n"
