@@ -37,6 +37,10 @@ struct ProbeRequest {
   std::shared_ptr<ProbeOutcome> outcome;  // filled in before Start() is done; may be empty
 };
 
+// What keeps this machine from giving a kind; kOk also where only a start can tell. Asks the kernel: not on
+// ctl.
+base::Status CheckKind(const std::string& kind);
+
 struct SampleRequest {
   uint32_t trace = 0;
   uint32_t first_stream = 0;  // stream numbers from here up are the sampler's to give out

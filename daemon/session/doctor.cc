@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "daemon/auth/tickets.h"
+#include "daemon/session/node_report.h"
 
 namespace profd::session {
 
@@ -121,6 +122,22 @@ Check CheckCollectors(const auth::Caller& caller) {
               ? ""
               : "a channel that another one holds cannot be had (-10): stop it, or wait for it with "
                 "profctl start --wait-lease"};
+}
+
+Check CheckHostKinds() {
+  std::vector<KindOffer> kinds = HostKinds();
+  CheckOffers(kinds);
+  std::map<std::string, std::string> missing;  // by reason
+  for (const KindOffer& offer : kinds) {
+    if (offer.available) continue;
+    std::string& names = missing[offer.reason];
+    names += (names.empty() ? "" : ", ") + offer.kind;
+  }
+  if (missing.empty()) return {"host kinds", Outcome::kOk, "all " + std::to_string(kinds.size()), ""};
+  std::string detail;
+  for (const auto& [reason, names] : missing) detail += (detail.empty() ? "" : "; ") + names + ": " + reason;
+  return {"host kinds", Outcome::kWarn, "not to be had: " + detail,
+          "do what is said, or collect the other kinds only"};
 }
 
 Check CheckSpool(const std::string& spool) {

@@ -22,6 +22,8 @@ std::string Describe(const auth::Caller& caller, const host::Collector& collecto
 // also learns their pids. "" = none known.
 std::string OtherCollectors(const auth::Caller& caller);
 Check CheckCollectors(const auth::Caller& caller);
+// What this machine gives of itself. Asks the kernel: not on ctl.
+Check CheckHostKinds();
 // Blocks on the disk. **Thread:** any but ctl.
 Check CheckSpool(const std::string& spool);
 

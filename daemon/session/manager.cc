@@ -239,7 +239,12 @@ void Manager::Impl::Devices(const Caller& caller, std::function<void(Result<Node
     done(may);
     return;
   }
-  node_.Refresh([this, done = std::move(done)] { done(ReportOf(node_)); });
+  node_.Refresh([this, done = std::move(done)] {
+    aside_.Run([report = std::make_shared<NodeReport>(ReportOf(node_)), done] {
+      CheckOffers(report->host_kinds);
+      return [report, done] { done(std::move(*report)); };
+    });
+  });
 }
 
 void Manager::Impl::Targets(const Caller& caller, std::function<void(std::vector<Target>)> done) {
@@ -263,6 +268,7 @@ void Manager::Impl::Doctor(const Caller& caller, pid_t pid, std::function<void(s
         const std::vector<Check> chain = CheckProcess(caller, pid, socket, registered);
         checks->insert(checks->end(), chain.begin(), chain.end());
       }
+      checks->push_back(CheckHostKinds());
       checks->push_back(CheckCollectors(caller));
       checks->push_back(CheckSpool(spool));
       return [checks, done] { done(std::move(*checks)); };

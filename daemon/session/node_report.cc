@@ -1,6 +1,7 @@
 #include "daemon/session/node_report.h"
 
 #include "base/version.h"
+#include "daemon/host/sampler.h"
 
 namespace profd::session {
 
@@ -24,6 +25,14 @@ NodeReport ReportOf(const Node& node) {
     report.devices.push_back(std::move(device));
   }
   return report;
+}
+
+void CheckOffers(std::vector<KindOffer>& host_kinds) {
+  for (KindOffer& offer : host_kinds) {
+    const base::Status status = host::CheckKind(offer.kind);
+    offer.available = status.ok();
+    offer.reason = status.message();
+  }
 }
 
 }  // namespace profd::session

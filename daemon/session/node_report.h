@@ -33,5 +33,7 @@ struct NodeReport {
 
 // **Thread:** ctl.
 NodeReport ReportOf(const Node& node);
+// Which of the host's kinds cannot be had here, and why. Asks the kernel: not on ctl.
+void CheckOffers(std::vector<KindOffer>& host_kinds);
 
 }  // namespace profd::session

@@ -62,6 +62,9 @@ class OsrtTest(harness.ProfdTest):
         started = result.json
         kind = self.kind(started, KIND, f"pid:{process.pid}")
         self.assertEqual((kind["verdict"], kind["effective_hz"]), ("started", 0), kind)
+        # Where it starts nobody says before that it does not.
+        offers = {offer["kind"]: offer for offer in self.daemon.ctl("devices", "--json").json["host_kinds"]}
+        self.assertTrue(offers[KIND]["available"], offers[KIND])
         return started["session"]
 
     def lines(self, ended):
@@ -250,6 +253,13 @@ class OsrtTest(harness.ProfdTest):
         kind = self.kind(started, KIND, f"pid:{process.pid}")
         self.assertEqual(kind["verdict"], "failed")
         self.assertIn("mount tracefs on /sys/kernel/tracing", kind["reason"])
+        # It is known before.
+        offers = {offer["kind"]: offer for offer in daemon.ctl("devices", "--json").json["host_kinds"]}
+        self.assertEqual((offers[KIND]["available"], offers[KIND]["reason"]), (False, kind["reason"]))
+        self.assertTrue(offers["host-mem"]["available"])
+        checks = {check["name"]: check for check in daemon.ctl("doctor", "--json").json["checks"]}
+        self.assertEqual(checks["host kinds"]["outcome"], "warn")
+        self.assertIn(f"{KIND}: {kind['reason']}", checks["host kinds"]["detail"])
         result = daemon.ctl("start", "--pid", process.pid, "--collect", f"{KIND}=50Hz")
         self.assertEqual(result.code, harness.USAGE, result)
         self.assertIn("host-osrt has no rate", result.err)

@@ -47,6 +47,10 @@ perf_event_attr Attributes(uint32_t hz, bool hardware) {
 
 }  // namespace
 
+base::Status CheckCpuProfileEvents() {
+  return OpenPerfEvent(Attributes(kOftenHz, false), -1, OnlineCpus().front()).status();
+}
+
 std::unique_ptr<Probe> MakeCpuProfileProbe(const ProbeOptions& options, const ProbeContext& context) {
   const bool hardware = OpenPerfEvent(Attributes(options.hz, true), -1, OnlineCpus().front()).ok();
   if (options.outcome) {

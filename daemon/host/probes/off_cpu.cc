@@ -49,6 +49,8 @@ perf_event_attr Attributes() {
 
 }  // namespace
 
+base::Status CheckOffCpuEvents() { return OpenPerfEvent(Attributes(), 0, -1).status(); }
+
 std::unique_ptr<Probe> MakeOffCpuProbe(const ProbeOptions& options, const ProbeContext& context) {
   if (options.outcome) {
     options.outcome->note = "waits of " + std::to_string(format::kLeastWaitNs / 1000) + " us and more; " +

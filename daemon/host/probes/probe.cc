@@ -13,7 +13,8 @@ struct Kind {
   bool reads_processes;
   std::unique_ptr<Probe> (*make)(const ProbeOptions&, const ProbeContext&);
   uint32_t max_hz = 50;
-  uint32_t tick_hz = 0;  // 0: its rate
+  uint32_t tick_hz = 0;               // 0: its rate
+  base::Status (*check)() = nullptr;  // of what not every machine has
 };
 
 constexpr std::array kKinds = {
@@ -25,9 +26,9 @@ constexpr std::array kKinds = {
     Kind{"host-sys-mem", false, false, MakeSystemProbe},
     Kind{"host-pid-cpu", false, true, MakeProcessProbe},
     Kind{"host-pid-mem", false, true, MakeProcessProbe},
-    Kind{"host-cpu-profile", true, true, MakeCpuProfileProbe, 999, 10},
-    Kind{"host-off-cpu", true, true, MakeOffCpuProbe, 0, 10},
-    Kind{"host-osrt", true, true, MakeSyscallProbe, 0, 50},
+    Kind{"host-cpu-profile", true, true, MakeCpuProfileProbe, 999, 10, CheckCpuProfileEvents},
+    Kind{"host-off-cpu", true, true, MakeOffCpuProbe, 0, 10, CheckOffCpuEvents},
+    Kind{"host-osrt", true, true, MakeSyscallProbe, 0, 50, CheckSyscallEvents},
     Kind{"host-cgroup", true, false, MakeCgroupProbe},
     Kind{"host-net-devices", false, false, MakeNetDevicesProbe},
     Kind{"host-hardware", false, false, MakeHardwareProbe},
@@ -62,6 +63,11 @@ bool KindNeedsTargets(const std::string& kind) {
 bool KindReadsProcesses(const std::string& kind) {
   const Kind* known = FindKind(kind);
   return known != nullptr && known->reads_processes;
+}
+
+base::Status CheckKind(const std::string& kind) {
+  const Kind* known = FindKind(kind);
+  return known == nullptr || known->check == nullptr ? base::Status::Ok() : known->check();
 }
 
 std::unique_ptr<Probe> MakeProbe(const ProbeOptions& options, const ProbeContext& context) {

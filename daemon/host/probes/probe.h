@@ -8,6 +8,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/status.h"
 #include "daemon/chunk/stream_stats.h"
 #include "daemon/host/family.h"
 #include "daemon/host/proc_file.h"
@@ -80,6 +81,11 @@ bool KindNeedsTargets(const std::string& kind);  // host-cpu host-mem host-disk 
 bool KindReadsProcesses(
     const std::string& kind);  // has the family of the targets: those but host-cgroup, host-pid-*
 std::unique_ptr<Probe> MakeProbe(const ProbeOptions& options, const ProbeContext& context);
+
+// Whether the kernel lets profd have the events that they are made of.
+base::Status CheckCpuProfileEvents();
+base::Status CheckOffCpuEvents();
+base::Status CheckSyscallEvents();
 
 std::unique_ptr<Probe> MakeCpuProbe(const ProbeOptions& options, const ProbeContext& context);
 std::unique_ptr<Probe> MakeCpuProfileProbe(const ProbeOptions& options, const ProbeContext& context);

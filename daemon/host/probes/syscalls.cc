@@ -314,6 +314,11 @@ class SyscallProbe final : public Probe {
 
 }  // namespace
 
+Status CheckSyscallEvents() {
+  PROFD_ASSIGN_OR_RETURN(const uint64_t enter, TracepointNumber("raw_syscalls/sys_enter"));
+  return OpenPerfEvent(Attributes(enter, false, 0), 0, -1).status();
+}
+
 std::unique_ptr<Probe> MakeSyscallProbe(const ProbeOptions& options, const ProbeContext& context) {
   return std::make_unique<SyscallProbe>(options, context);
 }
