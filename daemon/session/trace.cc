@@ -158,7 +158,8 @@ Status Trace::TakeWriter() {
 
 void Trace::OpenDirectory(std::function<void(Status)> done) {
   store::TraceSpec spec;
-  spec.parent = base::UniqueFd(::dup(setup_.parent.get()));
+  // The files' alone: a trace is kept for its counts, which must not keep a user's folder open.
+  spec.parent = std::move(setup_.parent);
   spec.name = name_;
   spec.folders.emplace_back("host");
   for (const auto& [device, pair] : device_start_) spec.folders.push_back("device_" + std::to_string(device));

@@ -165,6 +165,35 @@ class SessionTest(harness.ProfdTest):
             self.assertEqual(os.path.dirname(sealed["directory"]), os.path.realpath(output))
             self.assertEqual(prof_reader.check(sealed["directory"]), [])
 
+    def test_an_output_is_its_users_again_once_sealed(self):
+        def held(daemon):
+            links = []
+            for entry in pathlib.Path("/proc", str(daemon.process.pid), "fd").iterdir():
+                try:
+                    links.append(os.readlink(entry))
+                except OSError:  # closed meanwhile
+                    continue
+            return [link for link in links if link.startswith(str(output))]
+
+        # Written there, in several directories, begun after a delay; moved there.
+        flushed_soon = "store:\n  flush_every_s: 1\n"
+        ways = [(flushed_soon, []), (flushed_soon + "  roll_after_s: 1\n", []), (flushed_soon, ["--delay", "0.2s"]),
+                (flushed_soon + "  spool_first: true\n", [])]
+        for config, arguments in ways:
+            with tempfile.TemporaryDirectory() as output:
+                daemon = self.profd(config=config)
+                started = daemon.begin("--collect", "hbm,host-sys-cpu", "--output", output, *arguments)
+                self.assertNotEqual(held(daemon), [])
+                wanted = 2 if "roll" in config else 1
+                harness.wait_until(lambda: len(daemon.status(started["session"])["directories"]) >= wanted
+                                   and daemon.status(started["session"])["state"] == "running", "it to run")
+                daemon.end(started["session"])
+                # A move and the flush of a file go on for a moment.
+                harness.wait_until(lambda: held(daemon) == [], f"profd to let go of {output}")
+                sealed = daemon.status(started["session"])
+                self.assertTrue(sealed["directory"].startswith(output), sealed)
+                self.assertGreater(sealed["bytes"], 0)
+
     def test_a_long_session_rolls_into_linked_directories(self):
         daemon = self.profd(config="store:\n  roll_after_s: 6\n")
         started = daemon.begin("--collect", "hbm,ddr,host-sys-cpu")
