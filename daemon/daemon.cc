@@ -48,7 +48,6 @@ class Daemon {
     // gRPC's threads would each keep an arena of their own; two are plenty for a daemon that rarely
     // allocates.
     ::mallopt(M_ARENA_MAX, 2);
-    PROFD_RETURN_IF_ERROR(live::CheckSettings(config_));
     // The unit hides the list of the kernel's names where profd is.
     const base::Status host_mounts = driver::EnterHostMounts([] {
       host::KernelNames::Hold();
@@ -154,12 +153,7 @@ class Daemon {
 
   base::Status StartMetrics() {
     const config::Config::Metrics& metrics = config_.metrics;
-    if (!metrics.listen.empty() || !metrics.otlp.empty()) PROFD_RETURN_IF_ERROR(live_->Usable());
-    if (!metrics.otlp.empty()) {
-      auto exporter = rpc::OtlpExporter::Start(metrics, *live_, ctl_);
-      if (!exporter.ok()) return exporter.status();
-      otlp_ = std::move(exporter).value();
-    }
+    if (!metrics.otlp.empty()) otlp_ = rpc::OtlpExporter::Start(metrics, *live_, ctl_);
     if (metrics.listen.empty()) return base::Status::Ok();
     auto server = live::ScrapeServer::Start(metrics.listen, ctl_, [this] {
       const live::SnapshotPtr newest = live_->newest();
@@ -237,6 +231,12 @@ class Daemon {
 };
 
 }  // namespace
+
+base::Status CheckSettings(const config::Config& config) {
+  PROFD_RETURN_IF_ERROR(base::CheckLogLevel(config.log.level));
+  PROFD_RETURN_IF_ERROR(live::CheckSettings(config));
+  return rpc::CheckSettings(config);
+}
 
 base::Status RunDaemon(config::Config config, std::function<base::Result<config::Config>()> load) {
   return Daemon(std::move(config), std::move(load)).Run();

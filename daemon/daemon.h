@@ -8,8 +8,12 @@
 
 namespace profd {
 
+// What profd would refuse of settings that can be read, before it does anything: one line that names the
+// setting, else ok. Reads no more than the facts of files.
+base::Status CheckSettings(const config::Config& config);
+
 // Serves until SIGTERM or SIGINT; every session is sealed before it returns. `load` reads the settings anew,
-// for SIGHUP. Call once, from main.
+// for SIGHUP. Both pass CheckSettings(). Call once, from main.
 base::Status RunDaemon(config::Config config, std::function<base::Result<config::Config>()> load);
 
 }  // namespace profd

@@ -94,6 +94,7 @@ int main(int argc, char** argv) {
     if (!output_root.empty()) config.store.spool = output_root;
     if (!hal.empty()) config.driver.library = hal;
     for (std::string* path : {&config.socket, &config.store.spool}) *path = std::filesystem::absolute(*path);
+    PROFD_RETURN_IF_ERROR(profd::CheckSettings(config));
     return config;
   };
   const auto config = load();

@@ -35,6 +35,29 @@ std::string EndOf(std::string prefix) {
   return prefix;
 }
 
+struct Address {
+  std::string name;  // HOST:PORT
+  bool has_tls = false;
+};
+
+Result<std::vector<Address>> Addresses(const std::string& endpoints) {
+  std::vector<Address> addresses;
+  std::istringstream items(endpoints);
+  for (std::string item; std::getline(items, item, ',');) {
+    const size_t begin = item.find_first_not_of(' ');
+    std::string name =
+        begin == std::string::npos ? "" : item.substr(begin, item.find_last_not_of(' ') + 1 - begin);
+    const bool has_tls = name.starts_with(kTls);
+    for (const std::string scheme : {kTls, kPlain}) {
+      if (name.starts_with(scheme)) name = name.substr(scheme.size());
+    }
+    PROFD_RETURN_IF_ERROR(base::ParseHostPort(name).status().In("etcd"));
+    addresses.push_back({std::move(name), has_tls});
+  }
+  if (addresses.empty()) return Status(Code::kInvalidArgument, "etcd: no HOST:PORT");
+  return addresses;
+}
+
 }  // namespace
 
 class Etcd::Impl {
@@ -80,27 +103,21 @@ class Etcd::Impl {
 Etcd::Etcd(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Etcd::~Etcd() = default;
 
+Status Etcd::Check(const std::string& endpoints) { return Addresses(endpoints).status(); }
+
 Result<std::unique_ptr<Etcd>> Etcd::Open(const std::string& endpoints, const Credentials& credentials) {
+  PROFD_ASSIGN_OR_RETURN(const std::vector<Address> addresses, Addresses(endpoints));
   auto impl = std::make_unique<Impl>();
-  std::istringstream items(endpoints);
-  for (std::string item; std::getline(items, item, ',');) {
-    const size_t begin = item.find_first_not_of(' ');
-    std::string name =
-        begin == std::string::npos ? "" : item.substr(begin, item.find_last_not_of(' ') + 1 - begin);
-    const bool tls = name.starts_with(kTls);
-    for (const std::string scheme : {kTls, kPlain}) {
-      if (name.starts_with(scheme)) name = name.substr(scheme.size());
-    }
-    PROFD_RETURN_IF_ERROR(base::ParseHostPort(name).status().In("etcd"));
+  for (const Address& address : addresses) {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
     impl->endpoints.push_back(
-        {name, grpc::CreateCustomChannel("dns:///" + name,
-                                         tls ? credentials.credentials_ : grpc::InsecureChannelCredentials(),
-                                         arguments)});
+        {address.name,
+         grpc::CreateCustomChannel(
+             "dns:///" + address.name,
+             address.has_tls ? credentials.credentials_ : grpc::InsecureChannelCredentials(), arguments)});
   }
-  if (impl->endpoints.empty()) return Status(Code::kInvalidArgument, "etcd: no HOST:PORT");
   return std::unique_ptr<Etcd>(new Etcd(std::move(impl)));
 }
 

@@ -16,6 +16,7 @@ namespace profd::node {
 class Etcd {
  public:
   // `endpoints`: "etcd1:2379,etcd2:2379", or each with https:// in front, which takes `credentials`.
+  static base::Status Check(const std::string& endpoints);
   static base::Result<std::unique_ptr<Etcd>> Open(const std::string& endpoints,
                                                   const Credentials& credentials);
   ~Etcd();

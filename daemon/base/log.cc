@@ -69,12 +69,15 @@ void SayWhatWasLost() {
 
 }  // namespace
 
+Status CheckLogLevel(std::string_view level) {
+  if (level == "off" || spdlog::level::from_str(std::string(level)) != spdlog::level::off) return {};
+  return {Code::kInvalidArgument,
+          "log.level: '" + std::string(level) + "' is none of trace, debug, info, warn, error"};
+}
+
 Status StartLog(std::string_view level, const std::string& file) {
+  PROFD_RETURN_IF_ERROR(CheckLogLevel(level));
   const spdlog::level::level_enum parsed = spdlog::level::from_str(std::string(level));
-  if (parsed == spdlog::level::off && level != "off") {
-    return {Code::kInvalidArgument,
-            "log.level: '" + std::string(level) + "' is none of trace, debug, info, warn, error"};
-  }
   try {
     std::shared_ptr<spdlog::sinks::sink> sink;
     if (file.empty()) {

@@ -3,9 +3,12 @@
 
 #include <string_view>
 
+#include "base/status.h"
+
 namespace profd::base {
 
-// One that StartLog() would take. **Thread:** any.
+Status CheckLogLevel(std::string_view level);
+// One that passes CheckLogLevel(). **Thread:** any.
 void SetLogLevel(std::string_view level);
 
 }  // namespace profd::base

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/host_port.h"
 #include "base/text.h"
 #include "daemon/agent/registry.h"
 #include "daemon/base/executor.h"
@@ -38,6 +39,11 @@ constexpr std::string_view kAgentLabels[] = {"job", "rank", "pod", "namespace"};
 // Of somebody's own choice.
 std::string Plain(std::string_view untrusted) { return base::OneLine(untrusted, kMostLabelBytes); }
 
+Status CheckHasValues(const config::Config::Live& live) {
+  if (live.hz > 0) return Status::Ok();
+  return {Code::kFailedPrecondition, "this profd keeps no values: live.hz is 0 in its settings"};
+}
+
 }  // namespace
 
 const std::vector<std::string_view>& Kinds() {
@@ -61,6 +67,14 @@ Status CheckSettings(const config::Config& config) {
     return {Code::kInvalidArgument,
             "live.channels: '" + kind + "' is no device kind with values; see docs/metrics.md"};
   }
+  const config::Config::Metrics& metrics = config.metrics;
+  if (!metrics.listen.empty() || !metrics.otlp.empty()) {
+    PROFD_RETURN_IF_ERROR(CheckHasValues(config.live).In("metrics"));
+  }
+  if (!metrics.listen.empty()) {
+    const Status address = base::ParseHostPort(metrics.listen).status();
+    if (!address.ok()) return address.In("metrics.listen");
+  }
   return Status::Ok();
 }
 
@@ -74,10 +88,7 @@ class Live::Impl {
         held_(config.live.channels, manager) {}
   ~Impl() { ctl_.Cancel(timer_); }
 
-  Status Usable() const {
-    if (config_.live.hz > 0) return Status::Ok();
-    return {Code::kFailedPrecondition, "this profd keeps no values: live.hz is 0 in its settings"};
-  }
+  Status Usable() const { return CheckHasValues(config_.live); }
   SnapshotPtr newest() const { return newest_; }
 
   WatchId Watch(std::function<void(const SnapshotPtr&)> each) {

@@ -168,10 +168,12 @@ class OtlpExporter::Impl {
 OtlpExporter::OtlpExporter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 OtlpExporter::~OtlpExporter() = default;
 
-base::Result<std::unique_ptr<OtlpExporter>> OtlpExporter::Start(const config::Config::Metrics& metrics,
-                                                                live::Live& live, base::Executor& ctl) {
-  const base::Status address = base::ParseHostPort(metrics.otlp).status();
-  if (!address.ok()) return address.In("metrics.otlp");
+base::Status OtlpExporter::Check(const config::Config::Metrics& metrics) {
+  return base::ParseHostPort(metrics.otlp).status().In("metrics.otlp");
+}
+
+std::unique_ptr<OtlpExporter> OtlpExporter::Start(const config::Config::Metrics& metrics, live::Live& live,
+                                                  base::Executor& ctl) {
   return std::unique_ptr<OtlpExporter>(new OtlpExporter(std::make_unique<Impl>(metrics, live, ctl)));
 }
 

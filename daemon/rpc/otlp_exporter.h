@@ -15,8 +15,10 @@ namespace profd::rpc {
 // **Thread:** ctl.
 class OtlpExporter {
  public:
-  static base::Result<std::unique_ptr<OtlpExporter>> Start(const config::Config::Metrics& metrics,
-                                                           live::Live& live, base::Executor& ctl);
+  // Of `metrics.otlp`, which is set.
+  static base::Status Check(const config::Config::Metrics& metrics);
+  static std::unique_ptr<OtlpExporter> Start(const config::Config::Metrics& metrics, live::Live& live,
+                                             base::Executor& ctl);
   ~OtlpExporter();
   OtlpExporter(const OtlpExporter&) = delete;
   OtlpExporter& operator=(const OtlpExporter&) = delete;

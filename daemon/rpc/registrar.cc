@@ -54,23 +54,31 @@ std::string ValueOf(const std::string& host, const std::vector<std::string>& lab
 
 }  // namespace
 
+Status Registrar::CheckSettings(const config::Config& config) {
+  const config::Config::Registry& registry = config.registry;
+  if (registry.etcd.empty()) return {};
+  if (config.remote.listen.empty()) {
+    return {Code::kInvalidArgument,
+            "registry.etcd: needs remote.listen; nobody reaches this profd from another node"};
+  }
+  const Status etcd = node::Etcd::Check(registry.etcd);
+  if (!etcd.ok()) return {etcd.code(), "registry." + etcd.message()};
+  return CheckLabels(registry.labels);
+}
+
 Result<std::unique_ptr<Registrar>> Registrar::Start(const config::Config& config) {
   const config::Config::Registry& registry = config.registry;
   const config::Config::Remote& remote = config.remote;
-  if (remote.listen.empty()) {
-    return Status(Code::kInvalidArgument,
-                  "registry.etcd: needs remote.listen; nobody reaches this profd from another node");
-  }
-  PROFD_RETURN_IF_ERROR(CheckLabels(registry.labels));
   const bool has_certificates = !remote.cert.empty() && remote.plain == "off";
-  auto etcd = node::Etcd::Open(
-      registry.etcd, has_certificates ? node::Credentials::Tls(ReadFile(remote.client_ca),
-                                                               ReadFile(remote.cert), ReadFile(remote.key))
-                                      : node::Credentials::None());
-  if (!etcd.ok()) return Status(etcd.status().code(), "registry." + etcd.status().message());
+  PROFD_ASSIGN_OR_RETURN(
+      auto etcd,
+      node::Etcd::Open(registry.etcd,
+                       has_certificates ? node::Credentials::Tls(ReadFile(remote.client_ca),
+                                                                 ReadFile(remote.cert), ReadFile(remote.key))
+                                        : node::Credentials::None()));
   const std::string host =
       registry.host.empty() ? HostName() + remote.listen.substr(remote.listen.rfind(':')) : registry.host;
-  return std::unique_ptr<Registrar>(new Registrar(std::move(etcd).value(), registry, host));
+  return std::unique_ptr<Registrar>(new Registrar(std::move(etcd), registry, host));
 }
 
 Registrar::Registrar(std::unique_ptr<node::Etcd> etcd, const config::Config::Registry& registry,

@@ -18,7 +18,9 @@ namespace profd::rpc {
 // etcd that does not answer costs nothing else, and is said once.
 class Registrar {
  public:
-  // `config.registry.etcd` is set. The error names the setting.
+  // The error names the setting.
+  static base::Status CheckSettings(const config::Config& config);
+  // `config.registry.etcd` is set.
   static base::Result<std::unique_ptr<Registrar>> Start(const config::Config& config);
   ~Registrar();  // takes the entry back, if that takes no longer than a moment
   Registrar(const Registrar&) = delete;

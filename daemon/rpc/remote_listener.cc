@@ -46,11 +46,16 @@ Result<base::HostPort> RemoteAddress(const config::Config::Remote& remote) {
   return address;
 }
 
-Result<std::shared_ptr<grpc::ServerCredentials>> RemoteCredentials(const config::Config::Remote& remote) {
-  if (remote.plain != "off") return grpc::InsecureServerCredentials();
+Status CheckCertificates(const config::Config::Remote& remote) {
+  if (remote.plain != "off") return {};
   PROFD_RETURN_IF_ERROR(CheckFile("cert", remote.cert, false));
   PROFD_RETURN_IF_ERROR(CheckFile("key", remote.key, true));
-  PROFD_RETURN_IF_ERROR(CheckFile("client_ca", remote.client_ca, false));
+  return CheckFile("client_ca", remote.client_ca, false);
+}
+
+Result<std::shared_ptr<grpc::ServerCredentials>> RemoteCredentials(const config::Config::Remote& remote) {
+  PROFD_RETURN_IF_ERROR(CheckCertificates(remote));
+  if (remote.plain != "off") return grpc::InsecureServerCredentials();
   const auto files = std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
       remote.key, remote.cert, remote.client_ca, kReadAgainS);
   grpc::experimental::TlsServerCredentialsOptions options(files);

@@ -14,9 +14,11 @@ namespace profd::rpc {
 // Of `remote.listen`, which is set; loopback where nobody needs a certificate.
 base::Result<base::HostPort> RemoteAddress(const config::Config::Remote& remote);
 
-// Mutual TLS, its files read again when they change; or, on loopback and
-// when the settings say so, none at all. The error names the
-// setting.
+// The files that the settings name are there and can be read; the error names the setting.
+base::Status CheckCertificates(const config::Config::Remote& remote);
+
+// Mutual TLS, its files read again when they change; or, on loopback and when the settings say so, none at
+// all.
 base::Result<std::shared_ptr<grpc::ServerCredentials>> RemoteCredentials(
     const config::Config::Remote& remote);
 

@@ -18,6 +18,8 @@
 #include "daemon/rpc/agent_service.h"
 #include "daemon/rpc/control_service.h"
 #include "daemon/rpc/identity.h"
+#include "daemon/rpc/otlp_exporter.h"
+#include "daemon/rpc/registrar.h"
 #include "daemon/rpc/relay_service.h"
 #include "daemon/rpc/remote_listener.h"
 #include "daemon/rpc/standard_services.h"
@@ -87,7 +89,23 @@ auth::Gate::Options RemoteGateOptions(const config::Config& config, auth::Holder
   return options;
 }
 
+base::Result<auth::RemoteRoles> RolesOf(const config::Config::Remote& remote) {
+  return auth::RemoteRoles::Parse({remote.viewers, remote.operators, remote.admins, remote.users});
+}
+
 }  // namespace
+
+base::Status CheckSettings(const config::Config& config) {
+  const config::Config::Remote& remote = config.remote;
+  PROFD_RETURN_IF_ERROR(RolesOf(remote).status());
+  PROFD_RETURN_IF_ERROR(RelayService::Check(remote));
+  if (!remote.listen.empty()) {
+    PROFD_RETURN_IF_ERROR(RemoteAddress(remote).status());
+    PROFD_RETURN_IF_ERROR(CheckCertificates(remote));
+  }
+  if (!config.metrics.otlp.empty()) PROFD_RETURN_IF_ERROR(OtlpExporter::Check(config.metrics));
+  return Registrar::CheckSettings(config);
+}
 
 class Server::Impl {
  public:
@@ -127,9 +145,7 @@ base::Result<std::unique_ptr<Server>> Server::Start(const config::Config& config
                                                     base::Executor& ctl, auth::Tickets& tickets,
                                                     auth::Audit& audit) {
   const config::Config::Remote& remote = config.remote;
-  PROFD_ASSIGN_OR_RETURN(auth::RemoteRoles roles, auth::RemoteRoles::Parse({remote.viewers, remote.operators,
-                                                                            remote.admins, remote.users}));
-  PROFD_RETURN_IF_ERROR(RelayService::Check(remote));
+  PROFD_ASSIGN_OR_RETURN(auth::RemoteRoles roles, RolesOf(remote));
   auto impl = std::make_unique<Impl>(config, manager, live, agents, ctl, tickets, std::move(roles), audit);
   grpc::EnableDefaultHealthCheckService(false);
   // A message that is none is its sender's to hear of, not for the log to be filled with.

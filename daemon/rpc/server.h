@@ -15,10 +15,13 @@
 
 namespace profd::rpc {
 
+// What a start would refuse of `remote`, `registry` and `metrics.otlp`: one line, else ok.
+base::Status CheckSettings(const config::Config& config);
+
 // **Thread:** the one that starts the daemon, or ctl. **Owns:** the socket file, gRPC's threads.
 class Server {
  public:
-  // `config.socket` is free: the SocketClaim saw to that.
+  // `config` passes CheckSettings(), and its socket is free: the SocketClaim saw to that.
   static base::Result<std::unique_ptr<Server>> Start(const config::Config& config, session::Manager& manager,
                                                      live::Live& live, agent::Registry& agents,
                                                      base::Executor& ctl, auth::Tickets& tickets,

@@ -220,6 +220,43 @@ class BadPlaceTest(harness.ProfdTest):
             self.assertIn(word, done.stderr)
             self.assertEqual(len(done.stderr.strip().splitlines()), 1)
 
+    def test_settings_that_do_not_go_together(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            settings = pathlib.Path(scratch, "profd.yaml")
+            there = pathlib.Path(scratch, "there.pem")
+            there.write_text("")
+            there.chmod(0o600)
+            for text, words in (
+                    ("metrics: {listen: ':99999'}", ["metrics.listen", ":99999"]),
+                    ("metrics: {otlp: collector}", ["metrics.otlp", "collector"]),
+                    ("metrics: {listen: '127.0.0.1:0'}\nlive: {hz: 0}", ["metrics", "live.hz is 0"]),
+                    ("remote: {listen: '0.0.0.0'}", ["remote.listen", "0.0.0.0"]),
+                    ("remote: {listen: '0.0.0.0:9478'}", ["remote.cert is not set"]),
+                    (f"remote: {{listen: '0.0.0.0:9478', cert: {there}, key: {there}, client_ca: /no/such.pem}}",
+                     ["remote.client_ca", "/no/such.pem"]),
+                    ("remote: {listen: '0.0.0.0:9478', plain: viewer}", ["remote.plain", "not loopback"]),
+                    ("remote: {relay: 'n*:9478'}", ["remote.relay"]),
+                    ("remote: {users: nobody}", ["remote.users"]),
+                    ("registry: {etcd: 'etcd1:2379'}", ["registry.etcd", "remote.listen"]),
+                    ("registry: {etcd: etcd1}\nremote: {listen: '127.0.0.1:0', plain: viewer}",
+                     ["registry.etcd", "etcd1"]),
+                    ("registry: {etcd: 'etcd1:2379', labels: [rack]}\nremote: {listen: '127.0.0.1:0', plain: viewer}",
+                     ["registry.labels", "rack"]),
+                    ("live: {off: [hbn]}", ["live.off", "hbn"]),
+                    ("log: {level: loud}", ["log.level", "loud"])):
+                settings.write_text(text + "\n")
+                said = []
+                for only_check in (["--check-config"], []):
+                    done = subprocess.run([str(harness.PROFD), "--socket", f"{scratch}/p.sock", "--output-root", scratch,
+                                           "--config", settings, *only_check], text=True, capture_output=True,
+                                          timeout=harness.PATIENCE_S, check=False)
+                    self.assertEqual(done.returncode, USAGE, (text, done))
+                    said.append(done.stderr)
+                    for word in words:
+                        self.assertIn(word, done.stderr)
+                self.assertEqual(len(said[0].splitlines()), 1, said)
+                self.assertEqual(said[0], said[1])
+
     def test_check_config_prints_every_key(self):
         done = subprocess.run([str(harness.PROFD), "--check-config", "--config",
                                str(harness.ROOT / "config" / "profd.yaml")], text=True, capture_output=True, check=False)
