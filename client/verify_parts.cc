@@ -68,7 +68,7 @@ std::vector<std::string> CheckCounts(const format::Manifest& manifest, const Fou
     has.records = 0;
     has.next_slice = sum.aged_slices;
     if (files != found.end()) has = files->second;
-    if (has.bytes != sum.bytes) wrong.push_back(Differ(stream, "bytes", sum.bytes, has.bytes));
+    if (has.bytes && *has.bytes != sum.bytes) wrong.push_back(Differ(stream, "bytes", sum.bytes, *has.bytes));
     if (has.records && *has.records != sum.records)
       wrong.push_back(Differ(stream, "records", sum.records, *has.records));
     if (has.next_slice != sum.slices) wrong.push_back(Differ(stream, "slices", sum.slices, has.next_slice));

@@ -15,8 +15,8 @@ namespace profd::client {
 
 // What the files of a stream hold.
 struct FoundStream {
-  uint64_t bytes = 0;               // without header lines
-  std::optional<uint64_t> records;  // none: the bytes do not tell
+  std::optional<uint64_t> bytes = 0;  // without header lines; none: what is one is not known
+  std::optional<uint64_t> records;    // none: the bytes do not tell
   uint64_t first_slice = 0, next_slice = 0;
   std::map<uint32_t, uint64_t> lane_records;
 };

@@ -7,6 +7,7 @@
 
 #include "client/prof_files.h"
 #include "client/text.h"
+#include "format/framing.h"
 #include "format/prof_dir.h"
 
 namespace profd::client {
@@ -35,6 +36,7 @@ StreamVerifier::StreamVerifier(Where where, const std::string& file, std::set<ui
       numbers_(std::move(slices)),
       by_profd_(by_profd),
       kind_(KindOf(where_.side, file)),
+      needs_chip_(format::DiffersByChip(kind_, records.cores_by_task)),
       shape_(format::ShapeOf(where_.side, kind_, records.chip, records.cores_by_task)),
       check_(shape_, *numbers_.begin() == 0) {}
 
@@ -74,7 +76,9 @@ void StreamVerifier::Run() {
 }
 
 FoundStream StreamVerifier::found() const {
-  return {.bytes = bytes_ - check_.header_bytes(),
+  std::optional<uint64_t> bytes = bytes_ - check_.header_bytes();
+  if (!is_known() && needs_chip_) bytes = std::nullopt;
+  return {.bytes = bytes,
           .records = check_.records(),
           .first_slice = *numbers_.begin(),
           .next_slice = *numbers_.rbegin() + 1,

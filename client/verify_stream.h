@@ -9,6 +9,7 @@
 
 #include "client/verify.h"
 #include "client/verify_parts.h"
+#include "format/side_facts.h"
 #include "format/stream_check.h"
 
 namespace profd::client {
@@ -24,7 +25,7 @@ class StreamVerifier {
 
   // What says how they lie.
   struct Records {
-    uint32_t chip = UINT32_MAX;
+    uint32_t chip = format::kUnknownChip;
     bool cores_by_task = false;
   };
 
@@ -56,7 +57,8 @@ class StreamVerifier {
   const std::string file_;
   const std::set<uint64_t> numbers_;
   const bool by_profd_;
-  std::string kind_;
+  const std::string kind_;
+  const bool needs_chip_;  // to be known
   format::FileShape shape_;
   format::StreamCheck check_;
   std::vector<Complaint> complaints_;

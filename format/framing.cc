@@ -492,6 +492,15 @@ const StreamFormat* FindStreamFormat(std::string_view file, uint32_t chip, bool 
   return nullptr;
 }
 
+bool DiffersByChip(std::string_view file, bool by_task) {
+  const auto is_here = [](const auto& table, std::string_view name, bool other_chips) {
+    return std::ranges::any_of(table, [&](const Entry& entry) {
+      return entry.format.file == name && (!other_chips || entry.chips != kAll);
+    });
+  };
+  return !(by_task && is_here(kTaskTable, file, false)) && is_here(kTable, WithoutPid(file), true);
+}
+
 bool PlausibleLine(const StreamFormat& format, std::string_view line) {
   return format.max_columns == 0 || LineWalk(format, line).IsPlausible();
 }

@@ -70,5 +70,7 @@ inline constexpr std::string_view kDevicePackets = "adprof";
 // nullptr for a file kind this build does not know. `chip` is the vendor's chip number. Counters of cores are
 // in files of the same names whether they were sampled or read out `by_task`.
 const StreamFormat* FindStreamFormat(std::string_view file, uint32_t chip, bool by_task = false);
+// Its records do not lie the same on every chip.
+bool DiffersByChip(std::string_view file, bool by_task = false);
 
 }  // namespace profd::format

@@ -9,6 +9,7 @@
 #include "format/cpu_profile.h"
 #include "format/prof_dir.h"
 #include "format/records/packed.h"
+#include "format/side_facts.h"
 
 namespace profd::format {
 
@@ -89,6 +90,7 @@ FileShape ShapeOf(std::string_view folder, std::string_view file, uint32_t chip,
     shape.counted = file != "host_disk.data";  // a late row is written twice
     return shape;
   }
+  if (chip == kUnknownChip && DiffersByChip(file, cores_by_task)) return shape;
   shape.format = FindStreamFormat(file, chip, cores_by_task);
   if (shape.format == nullptr) return shape;
   if (shape.format->framing == Framing::kFixed) shape.what = What::kFixed;

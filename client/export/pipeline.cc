@@ -57,6 +57,10 @@ class SideDecoder {
     const auto skip_all = [&](const std::string& why) {
       report.Skip({stream.path(), 0, stream.bytes(), 0, why});
     };
+    if (!side_.is_host() && side_.facts.chip == format::kUnknownChip &&
+        NeedsChip(*entry, stream.file, side_.facts)) {
+      return skip_all("how its records lie depends on the chip, and info.json does not say which it is");
+    }
     if (const std::string_view missing = MissingClock(entry->stamp); !missing.empty()) {
       return skip_all("nobody knows when its records were made: " + std::string(missing) + " cannot be read");
     }
@@ -116,8 +120,11 @@ class SideDecoder {
   std::string_view MissingClock(StampDomain stamp) const {
     const format::SideFacts& facts = side_.facts;
     if (!side_.has_wall_clock()) return "start_info";
+    // Whether the host has a counter, and how fast it is; pairs of clocks do not tell the first.
+    if (facts.chip == format::kUnknownChip && stamp == StampDomain::kHostCounter) return "info.json";
     if (side_.is_host() || side_.has_clock_pairs || stamp == StampDomain::kNone) return {};
     if (!facts.has_host_clock) return "host_start.log";
+    if (facts.chip == format::kUnknownChip && stamp == StampDomain::kDeviceTicks) return "info.json";
     const bool of_device = stamp == StampDomain::kDeviceNs || stamp == StampDomain::kDeviceTicks ||
                            stamp == StampDomain::kTextDeviceNs;
     return of_device && !facts.has_device_clock ? "dev_start.log" : std::string_view();

@@ -127,11 +127,11 @@ class Recovery {
     const UniqueFd side = OpenDir(dir_, folder, uid_);
     const UniqueFd data = own ? OpenDir(dir_, folder, uid_) : OpenDir(side.get(), "data", uid_);
     if (!side || !data) return Remark(folder + " is no directory of the user's: left alone");
-    uint32_t chip = UINT32_MAX;
+    uint32_t chip = format::kUnknownChip;
     cores_by_task_ = false;
     if (!own) {
       if (const auto info = ReadSmall(side.get(), "info.json" + Tag(folder)))
-        chip = format::ChipOf(*info).value_or(UINT32_MAX);
+        chip = format::ChipOf(*info).value_or(format::kUnknownChip);
       if (const auto sample = ReadSmall(side.get(), "sample.json"))
         cores_by_task_ = format::CoresByTask(*sample);
       MarkControlFiles(folder, side.get());

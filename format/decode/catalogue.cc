@@ -376,6 +376,10 @@ uint64_t StampsPerSecond(const StreamFormat& format, const SideFacts& side) {
   return 0;
 }
 
+bool NeedsChip(const DecoderEntry& entry, std::string_view file, const SideFacts& side) {
+  return entry.layout_chips != kEveryChip || DiffersByChip(file, side.cores_by_task);
+}
+
 bool VendorReads(const DecoderEntry& entry, uint32_t chip) { return HasChip(entry.vendor_chips, chip); }
 
 }  // namespace profd::format

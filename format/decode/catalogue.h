@@ -12,6 +12,8 @@
 namespace profd::format {
 
 inline constexpr uint32_t kUnitBytes = 8;
+inline constexpr uint32_t kEveryChip = 0xFFFFFFFF;
+
 struct DecoderEntry {
   enum class By : uint8_t {
     kRecord,  // of one size
@@ -23,8 +25,8 @@ struct DecoderEntry {
   bool of_host = false;
   By by = By::kRecord;
   StampDomain stamp = StampDomain::kNone;
-  uint32_t layout_chips = 0xFFFFFFFF;       // whose files are laid out like this: bit per chip number
-  uint32_t vendor_chips = 0xFFFFFFFF;       // whose files the vendor's parser reads
+  uint32_t layout_chips = kEveryChip;       // whose files are laid out like this: bit per chip number
+  uint32_t vendor_chips = kEveryChip;       // whose files the vendor's parser reads
   const StreamFormat* format_v2 = nullptr;  // kRecord: record version 2.0, where it differs
   bool in_order = false;                    // records of later periods never lie in front of earlier ones
   std::string_view only_without = {};       // a file of the same side that tells the same
@@ -44,6 +46,9 @@ const StreamFormat* RecordFormat(const DecoderEntry& entry, std::string_view fil
                                  bool& checks);
 // Units of a record's stamp per second; 0: they tell nothing.
 uint64_t StampsPerSecond(const StreamFormat& format, const SideFacts& side);
+// The records of `file`, which `entry` reads, do not lie the same on every chip.
+bool NeedsChip(const DecoderEntry& entry, std::string_view file, const SideFacts& side);
+
 bool VendorReads(const DecoderEntry& entry, uint32_t chip);
 
 }  // namespace profd::format

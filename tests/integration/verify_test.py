@@ -190,6 +190,39 @@ class VerifyTest(harness.ProfdTest):
 
         self.assertIn((hbm, None, "is a symbolic link"), damage(link))
 
+    def test_a_damaged_info_file_is_no_damage_of_others(self):
+        daemon = self.profd()
+        session = daemon.begin("--devices", "all")
+        harness.wait_until(lambda: all(kind["records"] > 0 for kind in daemon.status(session["session"])["kinds"]
+                                       if kind["kind"] in ("dvpp", "llc", "npu-module-mem", "hbm")), "records")
+        directory = pathlib.Path(daemon.end(session["session"])["directory"])
+        self.clean(daemon, directory)
+        info = directory / "device_1" / "info.json.1"
+        whole = info.read_bytes()
+        for content in (whole[:100].ljust(len(whole)), None):  # as long as before, for its marker
+            info.unlink()
+            if content is not None:
+                info.write_bytes(content)
+            result = daemon.ctl("verify", directory, "--json")
+            self.assertEqual(result.code, harness.FAILED, result)
+            report = result.json["directories"][0]
+            about = [finding for finding in report["findings"] if not finding["file"].endswith(".done")]
+            self.assertEqual([finding["file"] for finding in about], ["device_1/info.json.1"], report)
+            self.assertIn("by size only", about[0]["what"])
+            self.assertIn("dvpp.data", report["unchecked"])
+            self.assertNotIn("hbm.data", report["unchecked"])
+            exported = daemon.ctl("export", directory, "--out", daemon.directory / "out", "--format", "chrome")
+            self.assertEqual(exported.code, harness.PARTIAL_LOSS, exported)
+            self.assertNotIn("outside of the collection", exported.out)
+            for file, words in (("npu_module_mem", "info.json cannot be read"), ("dvpp", "depends on the chip"),
+                                ("info.json.1", "")):
+                lines = [line for line in exported.out.splitlines() if f"/{file}" in line]
+                self.assertNotEqual(lines, [], exported)
+                for line in lines:
+                    self.assertIn(words, line)
+        info.write_bytes(whole)
+        self.clean(daemon, directory)
+
     def test_exit_codes(self):
         daemon = self.profd()
         self.assertEqual(daemon.ctl("verify", daemon.directory / "nothing").code, harness.NOT_FOUND)

@@ -8,6 +8,7 @@
 
 #include "format/agent_blocks.h"
 #include "format/records/device.h"
+#include "format/side_facts.h"
 
 namespace profd::format {
 namespace {
@@ -97,6 +98,19 @@ TEST(StreamCheck, WholeRecordsAreFine) {
     EXPECT_TRUE(check.findings().empty());
     EXPECT_EQ(check.records(), 100U);
   }
+}
+
+TEST(StreamCheck, SaysNothingOfWhatTheChipDecides) {
+  using What = FileShape::What;
+  for (const char* file : {"dvpp.data", "dvpp.vpc", "llc.data", "tscpu.data"}) {
+    EXPECT_EQ(ShapeOf("device_0", file, kUnknownChip).what, What::kUnknown) << file;
+    EXPECT_NE(ShapeOf("device_0", file, k910B).what, What::kUnknown) << file;
+  }
+  EXPECT_EQ(ShapeOf("device_0", "hbm.data", kUnknownChip).what, What::kFixed);
+  EXPECT_EQ(ShapeOf("device_0", "nic.data", kUnknownChip).what, What::kText);
+  // By task they are laid out alike.
+  EXPECT_EQ(ShapeOf("device_0", "ffts_profile.data", kUnknownChip).what, What::kUnknown);
+  EXPECT_EQ(ShapeOf("device_0", "ffts_profile.data", kUnknownChip, true).what, What::kFixed);
 }
 
 TEST(StreamCheck, NamesTheDamage) {
