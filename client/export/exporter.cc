@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -152,7 +153,7 @@ std::string Nothing(const Capture& capture, const ExportOptions& options, const 
   return text;
 }
 
-// Where the outputs of one directory go.
+// Where the outputs of one directory go. **Owns:** the folders it made, until Keep().
 class Places {
  public:
   Places(const Capture& capture, const ExportOptions& options)
@@ -160,18 +161,28 @@ class Places {
         stamp_(capture.Stamp()),
         gzip_(options.gzip) {}
 
+  ~Places() {
+    for (; !made_.empty(); made_.pop_back()) ::rmdir(made_.back().c_str());
+  }
+  Places(const Places&) = delete;
+  Places& operator=(const Places&) = delete;
+
   // With what is above them.
-  Status Make() const {
+  Status Make() {
     const std::string path = tables();
     for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
       const std::string folder = path.substr(0, end);
-      if (::mkdir(folder.c_str(), 0750) != 0 && errno != EEXIST && errno != EROFS) {
-        return Status::FromErrno("create " + folder);
+      if (::mkdir(folder.c_str(), 0750) != 0) {
+        if (errno != EEXIST && errno != EROFS) return Status::FromErrno("create " + folder);
+      } else if (folder.size() >= root_.size()) {  // those above are other directories' outputs', too
+        made_.push_back(folder);
       }
       if (end == path.npos) break;
     }
     return Status::Ok();
   }
+  // Something is in them.
+  void Keep() { made_.clear(); }
   const std::string& root() const { return root_; }
   std::string tables() const { return root_ + "/" + kTablesFolder; }
   // csv: the folder, for its files are many.
@@ -202,6 +213,7 @@ class Places {
  private:
   const std::string root_, stamp_;
   const bool gzip_;
+  std::vector<std::string> made_;
 };
 
 Result<std::unique_ptr<Output>> MakeOutput(ExportFormat format, const Places& places,
@@ -321,8 +333,12 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
   auto capture = OpenCapture(directory, options.vendor_compatible, result.report);
   if (!capture.ok()) return capture.status();
   result.input_bytes = capture->bytes();
+  if (result.input_bytes == 0 && capture->begin_wall_ns() == 0) {
+    return Status(Code::kInvalidArgument,
+                  directory + ": there is nothing in it: no data, and no file that says when it began");
+  }
   PROFD_ASSIGN_OR_RETURN(const Wanted wanted, WantedOf(*capture, options));
-  const Places places(*capture, options);
+  Places places(*capture, options);
   PROFD_RETURN_IF_ERROR(places.Make());
 
   std::vector<ExportFormat> formats;
@@ -373,6 +389,7 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
       result.left_out += share.outputs[i]->left_out();
     }
   }
+  if (!nothing) places.Keep();
   result.report.Add(shares[0].report);  // every thread has read the same
   result.duration_ns = base::MonotonicNs() - begin_ns;
   return result;

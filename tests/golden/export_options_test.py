@@ -76,6 +76,35 @@ class ExportOptions(unittest.TestCase):
         self.assertNotIn("complete", done.stdout)
         self.assertEqual(self.files(), [])
 
+    def test_what_comes_to_nothing_leaves_no_folder(self):
+        for options, code in (((), 3), (("--format", "csv"), 3), (("--out", self.prof), 3),
+                              (("--format", "collapsed", "--kinds", "host-cpu-profile"), 3)):
+            there = sorted(os.listdir(self.prof))
+            kinds = () if "--kinds" in options else ("--from", "+1000s")
+            done = self.run_profctl("export", self.prof, *options, *kinds,
+                                    *(() if "--out" in options else ("--out", self.out)))
+            self.assertEqual(done.returncode, code, done)
+            self.assertFalse(os.path.exists(self.out), options)
+            self.assertEqual(sorted(os.listdir(self.prof)), there)
+        os.mkdir(self.out)  # the user's own stays
+        self.assertEqual(self.export("--from", "+1000s").returncode, 3)
+        self.assertEqual(os.listdir(self.out), [])
+
+    def test_an_empty_directory(self):
+        empty = os.path.join(self.folder, "PROF_x")
+        os.makedirs(os.path.join(empty, "device_0", "data"))
+        os.makedirs(os.path.join(empty, "host"))
+        done = self.export(where=empty)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done)
+        self.assertIn(f"{empty}: there is nothing in it", done.stderr)
+        self.assertFalse(os.path.exists(self.out))
+        # One of two.
+        done = self.export("--format", "db", where=self.folder)
+        self.assertEqual(done.returncode, 2, done)
+        self.assertIn("there is nothing in it", done.stderr)
+        self.assertEqual(len(rows(os.path.join(self.out, NAME), "HBM")) > 0, True)
+
     def test_what_is_not_there_is_named(self):
         done = self.export("--devices", "0,7")
         self.assertEqual(done.returncode, 0, done)
