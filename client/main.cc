@@ -18,6 +18,7 @@
 #include "base/edit_distance.h"
 #include "base/version.h"
 #include "cli/lines.h"
+#include "cli/wrong.h"
 #include "client/args.h"
 #include "client/commands/collect.h"
 #include "client/commands/commands.h"
@@ -403,7 +404,7 @@ std::string NoVerb(const CLI::App& app, const std::string& given) {
   return text + "; profctl --help lists them";
 }
 
-// In the parser's words, but for what these do not say well.
+// Of the verbs first: see cli::WhatIsWrong().
 std::string WhatIsWrong(const CLI::App& app, const std::vector<char*>& words, const CLI::ParseError& error) {
   const std::string given = words.size() > 1 ? words[1] : "";
   if (app.get_subcommands().empty() && !given.empty() && !given.starts_with('-')) {
@@ -417,15 +418,7 @@ std::string WhatIsWrong(const CLI::App& app, const std::vector<char*>& words, co
     return "run: put -- in front of the program, so that its options are its own: profctl run -- " +
            Excerpt(*first) + " …";
   }
-  const std::string text = error.what();
-  if (text.starts_with('-') && text.ends_with(" missing")) {  // "--pid: 1 required TEXT missing"
-    const std::string name = text.substr(0, text.find(':'));
-    const CLI::Option* option = verb->get_option_no_throw(name);
-    if (option == nullptr) option = app.get_option_no_throw(name);
-    return name + ": its value is missing" +
-           (option == nullptr ? "" : " (" + option->get_description() + ")");
-  }
-  return Excerpt(text, kMostWords);
+  return Excerpt(cli::WhatIsWrong(app, error), kMostWords);
 }
 
 // Which of the vendor's options --help shows: those that the chips of the node have, where profd can be

@@ -8,6 +8,7 @@
 
 #include "base/version.h"
 #include "cli/manual.h"
+#include "cli/wrong.h"
 #include "daemon/base/log.h"
 #include "daemon/config/config.h"
 #include "daemon/daemon.h"
@@ -72,7 +73,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    std::fprintf(stderr, "profd: %s; see profd --help\n", error.what());
+    std::fprintf(stderr, "profd: %s; see profd --help\n", profd::cli::WhatIsWrong(app, error).c_str());
     return kUsage;
   }
   if (man) {

@@ -56,9 +56,11 @@ Result<ExportOptions> Parse(const ExportArguments& arguments) {
   }
   if (!arguments.split.empty()) {
     PROFD_ASSIGN_OR_RETURN(options.split_ns, ParseSplit(arguments.split));
-    if (std::ranges::count(options.formats, ExportFormat::kChrome) == 0)
-      return Status(base::Code::kInvalidArgument,
-                    "--split: is for format chrome, which --format does not have");
+  }
+  const char* const of_chrome = options.split_ns > 0 ? "--split" : arguments.gzip ? "--gzip" : nullptr;
+  if (of_chrome != nullptr && std::ranges::count(options.formats, ExportFormat::kChrome) == 0) {
+    return Status(base::Code::kInvalidArgument,
+                  std::string(of_chrome) + ": is for format chrome, which --format does not have");
   }
   options.out = arguments.out;
   options.vendor_compatible = arguments.vendor_compatible;

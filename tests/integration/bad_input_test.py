@@ -127,6 +127,10 @@ class BadStartTest(harness.ProfdTest):
             (["xyzzy"], USAGE, "--help lists them"),
             (["help", "verfiy"], USAGE, "did you mean verify?"),
             (["start", "--pid"], USAGE, "--pid: its value is missing (processes: N,…)"),
+            (["start", "--on-full", "stop", "--on-full", "stop"], USAGE, "--on-full: given 2 times, takes one value"),
+            (["--socket", "/a", "--socket", "/b", "list"], USAGE, "--socket: given 2 times"),
+            (["export", ".", "--gzip", "--format", "csv,db"], USAGE, "--gzip: is for format chrome"),
+            (["export", ".", "--split", "60s", "--format", "perfetto"], USAGE, "--split: is for format chrome"),
             (["--socket"], USAGE, "--socket: its value is missing"),
             (["run", "python3", "-c", "pass"], USAGE, "profctl run -- python3 …"),
             (["run", "true", "--label", "a=b", "--host", "x:1"], USAGE, "profctl run -- true …"),
@@ -214,7 +218,8 @@ class BadPlaceTest(harness.ProfdTest):
             self.assertEqual(done.returncode, USAGE)
             self.assertEqual(done.stderr.strip(), f"profd: {config.name}:2: store.slice_bites: unknown key; "
                                                   "did you mean store.slice_bytes?")
-        for arguments, word in ((["--bogus"], "--bogus"), (["--config", "/no/such.yaml"], "/no/such.yaml")):
+        for arguments, word in ((["--bogus"], "--bogus"), (["--hal", "a", "--hal", "b"], "--hal: given 2 times"),
+                                (["--config", "/no/such.yaml"], "/no/such.yaml")):
             done = subprocess.run([str(harness.PROFD), *arguments], text=True, capture_output=True, check=False)
             self.assertEqual(done.returncode, USAGE)
             self.assertIn(word, done.stderr)
