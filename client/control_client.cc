@@ -6,6 +6,7 @@
 #include <grpcpp/support/channel_arguments.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -81,9 +82,11 @@ class ControlClient::Impl {
       : name(endpoint.name()),
         ticket(std::move(ticket_text)),
         deadline_ns(endpoint.deadline_ns),
+        is_far(!endpoint.host.empty()),
         channel(MakeChannel(endpoint)),
         stub(v1::Control::NewStub(channel)) {}
-  Impl(std::string host, Exchange* others) : name(std::move(host)), deadline_ns(0), exchange(others) {}
+  Impl(std::string host, Exchange* others)
+      : name(std::move(host)), deadline_ns(0), is_far(true), exchange(others) {}
 
   // A context that CancelAll() finds. **Owns:** its place in the list.
   class Call {
@@ -117,6 +120,7 @@ class ControlClient::Impl {
     Reply reply;
     const grpc::Status status = (stub.get()->*method)(&call.context, request, &reply);
     if (!status.ok()) return Explain(status);
+    is_met = true;
     return reply;
   }
 
@@ -132,6 +136,7 @@ class ControlClient::Impl {
     }
     const Exchange::Call& call = exchange->calls[exchange->next++];
     Reply reply;
+    is_met = is_met || call.from_node;
     if (call.code == 0 && reply.ParseFromString(call.reply)) return reply;
     if (call.code == 0) return Status(Code::kInternal, "profd at " + name + ": the answer cannot be read");
     return Explain({static_cast<grpc::StatusCode>(call.code), call.message, call.from_node ? "its own" : ""});
@@ -170,6 +175,8 @@ class ControlClient::Impl {
     if (code == Code::kUnavailable && message.starts_with("DNS resolution failed")) {
       return {Code::kUnavailable, "cannot find the host of " + name + ": is its name right?"};
     }
+    if (is_far && !is_met && code == Code::kUnavailable && status.error_details().empty())
+      return NotMet(message);
     if (is_cut_off || (code == Code::kUnavailable && status.error_details().empty())) {
       return {Code::kUnavailable, "lost the connection to profd at " + name + " (" + WithoutAddress(message) +
                                       "): see its log, or run profctl doctor"};
@@ -184,6 +191,31 @@ class ControlClient::Impl {
     return {code, message};
   }
 
+  // Nobody has answered there yet, and gRPC's words do not say what is to be done.
+  Status NotMet(const std::string& message) const {
+    const auto says = [&message](auto... words) {
+      return ((message.find(words) != std::string::npos) || ...);
+    };
+    if (says("Connection refused")) {
+      return {Code::kUnavailable,
+              "nothing listens at " + name +
+                  " (Connection refused): does profd run there, with this remote.listen?"};
+    }
+    std::string text = "profd at " + name + " cannot be reached (" + WithoutAddress(message) + "): ";
+    if (says("wrong version number")) {
+      text += "it does not speak TLS there: it listens without certificates (--plain), or is no profd";
+    } else if (says("Socket closed", "reset by peer", "Broken pipe", " alert ")) {
+      text +=
+          "it ended the connection: is --tls-cert signed by its remote.client_ca, and does it listen as it "
+          "was asked, with certificates or --plain?";
+    } else if (says("andshake", "ertificate")) {
+      text += "is its certificate signed by --tls-ca, in date and of this name?";
+    } else {
+      text += "is it on, and are connections to it let through?";
+    }
+    return {Code::kUnavailable, text};
+  }
+
   bool IsCancelled() {
     const std::lock_guard lock(mutex);
     return cancelled;
@@ -192,6 +224,8 @@ class ControlClient::Impl {
   const std::string name;
   const std::string ticket;
   const uint64_t deadline_ns;
+  const bool is_far;                   // on another node
+  std::atomic<bool> is_met{false};     // has answered
   Exchange* const exchange = nullptr;  // instead of a channel
   const std::shared_ptr<grpc::Channel> channel;
   const std::unique_ptr<v1::Control::Stub> stub;

@@ -1,11 +1,10 @@
-#include <unistd.h>
-
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <utility>
 
 #include "client/args.h"
+#include "client/certificates.h"
 #include "client/commands/commands.h"
 #include "client/text.h"
 
@@ -13,21 +12,18 @@ namespace profd::client {
 
 namespace {
 
-base::Status Readable(const char* option, const std::string& path) {
-  if (path.empty()) {
-    return {base::Code::kInvalidArgument,
-            std::string("--host needs certificates: ") + option +
-                " is not given, nor in ~/.config/profd/profctl.conf (or --plain, where profd listens so)"};
-  }
-  if (::access(path.c_str(), R_OK) != 0) return base::Status::FromErrno(std::string(option) + " " + path);
-  return {};
+base::Status IsGiven(const PemFile& file) {
+  if (!file.path.empty()) return {};
+  return {base::Code::kInvalidArgument,
+          "--host needs certificates: " + file.option +
+              " is not given, nor in ~/.config/profd/profctl.conf (or --plain, where profd listens so)"};
 }
 
 base::Status CheckCertificates(const Common& common) {
   if (common.plain) return {};
-  PROFD_RETURN_IF_ERROR(Readable("--tls-ca", common.ca));
-  PROFD_RETURN_IF_ERROR(Readable("--tls-cert", common.cert));
-  return Readable("--tls-key", common.key);
+  const PemFile ca{"--tls-ca", common.ca}, cert{"--tls-cert", common.cert}, key{"--tls-key", common.key};
+  for (const PemFile& file : {ca, cert, key}) PROFD_RETURN_IF_ERROR(IsGiven(file));
+  return CheckTlsFiles(ca, cert, key);
 }
 
 base::Result<Connection> ConnectTo(const Common& common) {

@@ -144,6 +144,38 @@ class RemoteTest(harness.ProfdTest):
         wrong = daemon.ctl("--host", f"localhost:{self.port}", "--tls-ca", other.ca, "--tls-cert", cert, "--tls-key", key,
                            "devices")
         self.assertEqual(wrong.code, harness.UNAVAILABLE)
+        nobody_there = daemon.ctl("--host", f"localhost:{free_port()}", "--plain", "devices")
+        self.assertEqual(nobody_there.code, harness.UNAVAILABLE)
+        for done, words in ((refused, "is --tls-cert signed by its remote.client_ca"), (plain, "with certificates or --plain"),
+                            (wrong, "is its certificate signed by --tls-ca"), (nobody_there, "nothing listens at")):
+            self.assertEqual(len(done.err.splitlines()), 1, done)
+            self.assertIn(words, done.err)
+            self.assertIn("localhost:", done.err)
+
+    def test_files_that_do_not_fit_are_named_before_anything_is_sent(self):
+        daemon = self.remote()
+        ca, (cert, key) = self.authority.ca, self.cards["op"]
+        other_key = self.cards["eye"][1]
+        empty = self.scratch() / "empty.pem"
+        empty.write_text("")
+        locked = self.scratch() / "locked.key"
+        authority.openssl("pkey", "-in", key, "-aes256", "-passout", "pass:secret", "-out", locked)
+        old = self.scratch() / "old.pem"
+        request = cert.with_suffix(".csr")
+        authority.openssl("x509", "-req", "-in", request, "-signkey", key, "-days", "-1", "-out", old)
+        for files, words in (((ca, cert, other_key), f"--tls-key {other_key} is not the key of --tls-cert {cert}"),
+                             ((ca, key, key), f"--tls-cert {key} holds no certificate"),
+                             ((empty, cert, key), f"--tls-ca {empty} holds no certificate"),
+                             ((ca, cert, cert), f"--tls-key {cert} holds no private key"),
+                             ((ca, cert, locked), f"--tls-key {locked} holds no private key (PEM, without a password)"),
+                             ((ca, old, key), f"--tls-cert {old} is over since"),
+                             (("/no/such.pem", cert, key), "--tls-ca /no/such.pem")):
+            for where in ("--host", "--hosts"):
+                done = daemon.ctl(where, f"localhost:{self.port}", "--tls-ca", files[0], "--tls-cert", files[1], "--tls-key",
+                                  files[2], "devices")
+                self.assertIn(done.code, (harness.USAGE, harness.NOT_FOUND), done)
+                self.assertEqual(len(done.err.splitlines()), 1, done)
+                self.assertIn(words, done.err)
 
     def test_results_stay_in_the_spool(self):
         daemon = self.remote()
@@ -226,6 +258,9 @@ class RemoteTest(harness.ProfdTest):
         host = ("--host", f"127.0.0.1:{self.port}", "--plain")
         self.assertEqual(daemon.ctl(*host, "devices").code, harness.OK)
         self.assertEqual(daemon.ctl(*host, "start", *KINDS).code, harness.PERMISSION)
+        with_tls = self.ask(daemon, "op", "devices", host="127.0.0.1")
+        self.assertEqual(with_tls.code, harness.UNAVAILABLE, with_tls)
+        self.assertIn("does not speak TLS", with_tls.err)
 
     def test_connections_of_one_address_have_an_end(self):
         daemon = self.remote()
