@@ -47,7 +47,10 @@ class ReloadTest(harness.ProfdTest):
 
     def test_an_error_leaves_everything_as_it_was(self):
         for text, what in (("session: {max_duration_s: 3, typo: 1}\n", "session.typo: unknown key"),
-                           ("session: {max_duration_s: many}\n", "is not a whole number"), ("{", "profd.yaml:")):
+                           ("session: {max_duration_s: many}\n", "is not a whole number"), ("{", "profd.yaml:"),
+                           # What a start would refuse.
+                           ("session: {max_duration_s: 3}\nmetrics: {listen: ':99999'}\n", "metrics.listen"),
+                           ("session: {max_duration_s: 3}\nlog: {level: loud}\n", "log.level: 'loud'")):
             said = self.reload(text, "SIGHUP: the settings stay as they were: ")
             self.assertIn(what, said)
             self.assertEqual(self.longest("2000s"), OK)
