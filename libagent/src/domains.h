@@ -24,6 +24,7 @@ struct DomainFilter {
 void FilterDomains(const DomainFilter& filter);
 
 // A bit for every domain, and one for numbers that are none.
+// NOLINTNEXTLINE(bugprone-dynamic-static-initializers): it is constinit
 extern constinit std::atomic<uint64_t> g_left_out[kMaxDomains / 64 + 1];
 
 inline bool IsRecorded(uint32_t domain) {
