@@ -331,11 +331,11 @@ TEST_F(ChannelPumpTest, WhatASlowStopHasDiscardedIsSaid) {
     stop_ = std::make_shared<StopCall>();
     FakeWriter writer;
     ChannelPump pump(driver_, options_, "pump", ctl_.Post());
-    Add(pump, {0, 1}, writer, 1);
     // Reads never say that nothing is left.
     std::string ring;
     for (uint64_t i = 0; i < 100; ++i) ring += HbmPeriod(20'000 * (i + 1), i);
     driver_.With(0, 1, [&](FakeDriver::Channel& c) { c.supply = [&ring] { return ring; }; });
+    Add(pump, {0, 1}, writer, 1);
     ASSERT_TRUE(ctl_.RunUntil([&] { return writer[1].records > 0; }));
     if (one.is_read_empty) {
       driver_.With(0, 1, [](FakeDriver::Channel& c) { c.supply = nullptr; });
