@@ -110,6 +110,7 @@ class Fleet {
     }
     const uint64_t deadline_ns = RelaysDeadlineNs();
     std::vector<std::thread> threads;
+    threads.reserve(waiting.size());
     for (const auto& one : waiting) {
       threads.emplace_back(
           [this, &one, deadline_ns] { one.first->status = AskThrough(one.first, one.second, deadline_ns); });

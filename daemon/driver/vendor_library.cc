@@ -16,7 +16,8 @@ std::string FolderOf(const std::string& path) {
 
 std::string FindLibrary(const std::vector<std::string>& folders, const std::string& name) {
   for (const std::string& folder : folders) {
-    std::string path = folder + "/" + name;
+    std::string path = folder;
+    path.append("/").append(name);
     if (::access(path.c_str(), R_OK) == 0) return path;
   }
   return {};
