@@ -359,7 +359,7 @@ ChannelPump::Outcome ChannelPump::Read(Channel& channel, Subscriber* home, uint6
     channel.bytes_since_dry += got;
     channel.starved_ns = 0;
     if (got == room) return Outcome::kMore;
-  } else if (channel.source.stop->returned_ns == 0) {  // else by the driver's own doing
+  } else if (untrusted_got == 0 && channel.source.stop->returned_ns == 0) {  // else by the driver's own doing
     channel.empty_ns = base::MonotonicNs();
   }
   channel.NoteDry(base::MonotonicNs());
