@@ -5,7 +5,6 @@
 #include "format/cpu_profile.h"
 
 #include <linux/perf_event.h>
-#include <time.h>
 
 #include <memory>
 #include <string>
@@ -13,7 +12,6 @@
 
 #include "daemon/host/perf_ring.h"
 #include "daemon/host/probes/profile_probe.h"
-#include "daemon/host/stacks/unwinder.h"
 
 namespace profd::host {
 
@@ -29,19 +27,9 @@ perf_event_attr Attributes(uint32_t hz, bool hardware) {
   attr.config = hardware ? uint64_t{PERF_COUNT_HW_CPU_CYCLES} : uint64_t{PERF_COUNT_SW_CPU_CLOCK};
   attr.freq = 1;
   attr.sample_freq = hz;
-  attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
-                     PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-  attr.sample_regs_user = UserRegisters::Mask();
-  attr.sample_stack_user = hz <= kOftenHz ? kStackBytes : kStackBytesOften;
-  attr.disabled = 1;
   attr.exclude_idle = 1;
   attr.exclude_hv = 1;
-  attr.mmap = attr.mmap2 = 1;
-  attr.comm = attr.comm_exec = 1;
-  attr.task = 1;
-  attr.sample_id_all = 1;
-  attr.use_clockid = 1;
-  attr.clockid = CLOCK_MONOTONIC_RAW;
+  AskForStacks(attr, hz <= kOftenHz ? kStackBytes : kStackBytesOften);
   return attr;
 }
 

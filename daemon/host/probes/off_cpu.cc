@@ -2,14 +2,12 @@
 // away the kernel says so, with the call chain, and when it goes on; what lies between is a wait, unless it
 // had something to do all the while. The events are the threads' own: nobody else pays for them.
 #include <linux/perf_event.h>
-#include <time.h>
 
 #include <memory>
 #include <utility>
 
 #include "daemon/host/perf_ring.h"
 #include "daemon/host/probes/profile_probe.h"
-#include "daemon/host/stacks/unwinder.h"
 #include "daemon/host/thread_events.h"
 #include "format/cpu_profile.h"
 
@@ -32,18 +30,8 @@ perf_event_attr Counter() {
 perf_event_attr Attributes() {
   perf_event_attr attr = Counter();
   attr.sample_period = 1;
-  attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
-                     PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-  attr.sample_regs_user = UserRegisters::Mask();
-  attr.sample_stack_user = kStackBytes;
-  attr.disabled = 1;
   attr.context_switch = 1;
-  attr.mmap = attr.mmap2 = 1;
-  attr.comm = attr.comm_exec = 1;
-  attr.task = 1;
-  attr.sample_id_all = 1;
-  attr.use_clockid = 1;
-  attr.clockid = CLOCK_MONOTONIC_RAW;
+  AskForStacks(attr, kStackBytes);
   return attr;
 }
 

@@ -1,10 +1,13 @@
 #include "daemon/host/probes/profile_probe.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "daemon/host/code_map.h"
 #include "daemon/host/kernel_names.h"
+#include "daemon/host/stacks/unwinder.h"
 
 namespace profd::host {
 
@@ -51,6 +54,20 @@ bool EachLine(std::string& lines, Take take) {
 }
 
 }  // namespace
+
+void AskForStacks(perf_event_attr& attr, uint32_t stack_bytes) {
+  attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
+                     PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+  attr.sample_regs_user = UserRegisters::Mask();
+  attr.sample_stack_user = stack_bytes;
+  attr.disabled = 1;
+  attr.mmap = attr.mmap2 = 1;
+  attr.comm = attr.comm_exec = 1;
+  attr.task = 1;
+  attr.sample_id_all = 1;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC_RAW;
+}
 
 std::string FramesNote(const Family& family) {
   return "call chains by call frames, else frame pointers; " + PythonNote(family) +

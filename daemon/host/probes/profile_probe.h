@@ -1,6 +1,9 @@
 // What the profiles have in common: their files, and the thread that makes the lines of them.
 #pragma once
 
+#include <linux/perf_event.h>
+
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -37,6 +40,10 @@ class ProfileProbe final : public Probe {
   ProfileLines lines_;  // not yet written
   uint64_t written_at_ns_ = 0;
 };
+
+// What a ProfileBook reads: samples with stacks, of which `stack_bytes` are copied, and where code comes and
+// goes. The event is not enabled yet.
+void AskForStacks(perf_event_attr& attr, uint32_t stack_bytes);
 
 // What can be said of the frames that a profile of these processes will have, and of their names.
 std::string FramesNote(const Family& family);
