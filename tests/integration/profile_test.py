@@ -292,8 +292,11 @@ class ProfileTest(harness.ProfdTest):
         self.assertEqual(self.daemon.ctl("verify", ended["directory"]).code, harness.OK)
         stacks = self.stacks(ended["directory"])
         self.assertGreater(stacks.of("python_false"), 20)
-        share = stacks.chain("hot_shipped", "main", "planted::PlantedCompare") * stacks.total / stacks.of("hot_shipped")
-        self.assertGreaterEqual(share, 0.95)
+        whole = stacks.chain("hot_shipped", "main", "planted::PlantedCompare") * stacks.total
+        # On a machine that is too slow for all it says of how many it has not looked for the callers.
+        (names,) = pathlib.Path(ended["directory"]).rglob("cpu-profile-names.data.slice_0")
+        spared = sum(int(line.split()[1]) for line in names.read_text().splitlines() if line.startswith("spared "))
+        self.assertGreaterEqual(whole + spared, 0.95 * stacks.of("hot_shipped"))
 
     def test_a_jits_functions_come_from_its_perf_map(self):
         node = shutil.which("node")

@@ -283,7 +283,7 @@ class RemoteTest(harness.ProfdTest):
 
         crowd = [knock("127.0.0.2") for _ in range(200)]
         harness.wait_until(lambda: is_closed(crowd[-1]), "one too many to be closed")
-        self.assertIn("127.0.0.2 has as many connections", daemon.log.read_text())
+        harness.wait_until(lambda: "127.0.0.2 has as many connections" in daemon.log.read_text(), "the log to say so")
         # Others come in, and those from there when some have gone (gRPC lets go of who says nothing for 10 s).
         self.assertEqual(self.ask(daemon, "eye", "devices", host="127.0.0.1").code, harness.OK)
         for each in crowd:

@@ -121,7 +121,10 @@ TEST(MsptiSubscriberTest, DevicesThatTheProcessSetsLater) {
   library.FlushAll();
   EXPECT_TRUE(CountByKind(library.Buffers()).empty());
   library.Profapi<int(uint32_t, uint32_t, bool)>("MsprofNotifySetDevice")(5, 1, true);
-  SleepMs(100);
+  for (int i = 0; i < 50 && CountByKind(library.Buffers()).empty(); ++i) {
+    SleepMs(100);
+    library.FlushAll();
+  }
   library.End({kKernel});
   const auto kernels = RecordsOf<KernelRecord>(library.Buffers(), kKernel);
   ASSERT_FALSE(kernels.empty());
