@@ -14,7 +14,6 @@ namespace profd::base {
 namespace {
 
 constexpr unsigned kKept[] = {
-    CAP_CHOWN,            // a user's folder in the spool is theirs
     CAP_DAC_READ_SEARCH,  // /proc/PID and folders of users
     CAP_PERFMON,          // perf events of every CPU
     CAP_SETGID,           // files are written with their user's rights

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 
 #include "daemon/store/identity.h"
 
@@ -23,6 +24,9 @@ namespace {
 
 constexpr mode_t kSpoolMode = 0711;  // users reach their own folder and cannot list the others'
 constexpr mode_t kUserMode = 0750;
+constexpr mode_t kBothMode = 0770;  // while profd has to move it
+// As in notes.cc: profd's own.
+constexpr char kOwnFolder[] = ".profd", kNewFolder[] = "new";
 
 // Opens `name` in `parent`. Where a missing one is to be made it has mode 0700 until the caller has given it
 // away.
@@ -40,6 +44,51 @@ Result<UniqueFd> OpenOrMake(int parent, const std::string& name, const std::stri
 
 Status StatOf(int fd, const std::string& path, struct stat* found) {
   return ::fstat(fd, found) == 0 ? Status::Ok() : Status::FromErrno("stat " + path);
+}
+
+// **Thread:** the one that made it. **Owns:** the thread's borrowed identity for file access; gives it back.
+class ActingAs {
+ public:
+  ActingAs(uid_t uid, gid_t gid) : status_(SetFileIdentity(uid, gid)) {}
+  ActingAs(const ActingAs&) = delete;
+  ActingAs& operator=(const ActingAs&) = delete;
+  ~ActingAs() { PROFD_CHECK(SetFileIdentity(::geteuid(), ::getegid()).ok()); }
+
+  const Status& status() const { return status_; }
+
+ private:
+  const Status status_;
+};
+
+// What the user has made becomes their group's, too.
+Status HandOver(int dir, uid_t uid, gid_t gid, const std::string& path) {
+  const ActingAs user(uid, gid);
+  PROFD_RETURN_IF_ERROR(user.status());
+  if (::fchown(dir, static_cast<uid_t>(-1), gid) != 0 || ::fchmod(dir, kUserMode) != 0)
+    return Status::FromErrno("make directory " + path);
+  return Status::Ok();
+}
+
+// To give a folder away takes CAP_CHOWN. So it is made as the user: in a folder that all may write and nobody
+// reaches, from where profd moves it to its place, which it may as the folder is of its group.
+Result<UniqueFd> MakeAs(int top, const std::string& user, uid_t uid, gid_t gid, const std::string& path) {
+  bool made = false;
+  PROFD_ASSIGN_OR_RETURN(const UniqueFd closed, OpenOrMake(top, kOwnFolder, path, IfMissing::kMake, &made));
+  PROFD_ASSIGN_OR_RETURN(const UniqueFd open,
+                         OpenOrMake(closed.get(), kNewFolder, path, IfMissing::kMake, &made));
+  if (::fchmod(closed.get(), 0700) != 0 || ::fchmod(open.get(), 0733) != 0)
+    return Status::FromErrno("make directory " + path);
+  UniqueFd dir;
+  {
+    const ActingAs user_there(uid, ::getegid());
+    PROFD_RETURN_IF_ERROR(user_there.status());
+    PROFD_ASSIGN_OR_RETURN(dir, OpenOrMake(open.get(), user, path, IfMissing::kMake, &made));
+    if (::fchmod(dir.get(), kBothMode) != 0) return Status::FromErrno("make directory " + path);
+  }
+  if (::renameat2(open.get(), user.c_str(), top, user.c_str(), RENAME_NOREPLACE) != 0)
+    return Status::FromErrno("make directory " + path);
+  PROFD_RETURN_IF_ERROR(HandOver(dir.get(), uid, gid, path));
+  return dir;
 }
 
 }  // namespace
@@ -61,17 +110,24 @@ Result<UniqueFd> OpenSpoolFor(const std::string& spool, uid_t uid, gid_t gid, co
   }
 
   const std::string path = spool + "/" + user;
-  PROFD_ASSIGN_OR_RETURN(UniqueFd dir, OpenOrMake(top.get(), user, path, missing, &made));
-  PROFD_RETURN_IF_ERROR(StatOf(dir.get(), path, &found));
-  if (found.st_uid == uid && !made) return dir;
-  // Only profd can have made it, if it is profd's: now, or before it was stopped half-way through this.
-  if (found.st_uid != ::geteuid()) {
-    return Status(Code::kFailedPrecondition, path + " belongs to user " + std::to_string(found.st_uid) +
-                                                 ", not to " + user + ": remove it");
+  auto dir = OpenOrMake(top.get(), user, path, IfMissing::kFail, &made);
+  if (dir.ok()) {
+    PROFD_RETURN_IF_ERROR(StatOf(dir->get(), path, &found));
+    if (found.st_uid == uid) {
+      // profd was stopped half-way through MakeAs().
+      if ((found.st_mode & 07777) == kBothMode && found.st_gid == ::getegid())
+        PROFD_RETURN_IF_ERROR(HandOver(dir->get(), uid, gid, path));
+      return dir;
+    }
+    // An empty one of profd's was begun by a version that gave it away afterwards.
+    if (found.st_uid != ::geteuid() || ::unlinkat(top.get(), user.c_str(), AT_REMOVEDIR) != 0) {
+      return Status(Code::kFailedPrecondition, path + " belongs to user " + std::to_string(found.st_uid) +
+                                                   ", not to " + user + ": remove it");
+    }
+  } else if (dir.status().code() != Code::kNotFound || missing == IfMissing::kFail) {
+    return dir;
   }
-  if (::fchmod(dir.get(), kUserMode) != 0) return Status::FromErrno("chmod " + path);
-  if (::fchown(dir.get(), uid, gid) != 0) return Status::FromErrno("give " + path + " to " + user);
-  return dir;
+  return MakeAs(top.get(), user, uid, gid, path);
 }
 
 Status CheckOutputDir(int fd) {

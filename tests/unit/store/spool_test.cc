@@ -60,6 +60,26 @@ TEST_F(SpoolTest, FinishesAFolderThatAnEarlierProfdLeftHalfMade) {
   EXPECT_EQ(StatOf(spool_ / "alice").st_uid, uid_);
 }
 
+TEST_F(SpoolTest, HandsOverAFolderThatWasMadeAndMovedOnly) {
+  if (::geteuid() != 0) GTEST_SKIP() << "NOT RUN: needs root";
+  fs::create_directory(spool_);
+  fs::create_directory(spool_ / "alice");
+  ASSERT_EQ(::chown((spool_ / "alice").c_str(), uid_, ::getegid()), 0);
+  ASSERT_EQ(::chmod((spool_ / "alice").c_str(), 0770), 0);
+  ASSERT_TRUE(OpenSpoolFor(spool_, uid_, gid_, "alice").ok());
+  EXPECT_EQ(StatOf(spool_ / "alice").st_gid, gid_);
+  EXPECT_EQ(StatOf(spool_ / "alice").st_mode & 07777, 0750U);
+}
+
+TEST_F(SpoolTest, LeavesNothingThatOthersCanReach) {
+  ASSERT_TRUE(OpenSpoolFor(spool_, uid_, gid_, "alice").ok());
+  for (const auto& entry : fs::directory_iterator(spool_)) {
+    if (entry.path().filename() == "alice") continue;
+    EXPECT_EQ(StatOf(entry.path()).st_mode & 07777, 0700U) << entry.path();
+    EXPECT_EQ(StatOf(entry.path()).st_uid, ::geteuid());
+  }
+}
+
 TEST_F(SpoolTest, RefusesLinksAndNames) {
   fs::create_directory(dir_.path() / "elsewhere");
   fs::create_directory_symlink(dir_.path() / "elsewhere", spool_);
