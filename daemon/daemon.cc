@@ -23,6 +23,7 @@
 #include "daemon/driver/ascend_hal.h"
 #include "daemon/driver/host_mounts.h"
 #include "daemon/host/kernel_names.h"
+#include "daemon/host/uprobes.h"
 #include "daemon/live/limits.h"
 #include "daemon/live/live.h"
 #include "daemon/live/prometheus_text.h"
@@ -48,12 +49,14 @@ class Daemon {
     // gRPC's threads would each keep an arena of their own; two are plenty for a daemon that rarely
     // allocates.
     ::mallopt(M_ARENA_MAX, 2);
-    // The unit hides the list of the kernel's names where profd is.
+    // The unit hides the list of the kernel's names where profd is, and lets nobody write below /sys.
     const base::Status host_mounts = driver::EnterHostMounts([] {
       host::KernelNames::Hold();
+      host::Uprobes::Prepare();
       return base::GiveUpRights();
     });
     host::KernelNames::Hold();
+    host::Uprobes::Prepare();
     PROFD_RETURN_IF_ERROR(base::GiveUpRights());
     base::LogAside();
     base::Result<std::unique_ptr<driver::Driver>> driver = base::Status{base::Code::kInternal, "not loaded"};
@@ -83,7 +86,7 @@ class Daemon {
     rights_.SetGroups(auth::ResolveGroups(config_.auth));
     manager_.emplace(ctl_, config_, std::move(library), std::move(no_driver), agents_, rights_);
     live_.emplace(ctl_, config_, *manager_, agents_);
-    if (const auto status = StartMetrics(); !status.ok()) return status;
+    PROFD_RETURN_IF_ERROR(StartMetrics());
     limits_.emplace(ctl_, config_.limits, [this](int level) { Save(level); });
     auto server = rpc::Server::Start(config_, *manager_, *live_, agents_, ctl_, tickets_, audit_);
     if (!server.ok()) return server.status();

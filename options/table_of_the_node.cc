@@ -190,7 +190,9 @@ constexpr Option kOptions[] = {
      .standing = Standing::kDifferent,
      .because =
          "from the kernel, without iotop, perf, ltrace and sudo: osrt has system calls, locks that wait as "
-         "futex, no pthread calls; numa needs counters of the memory controllers that profd does not read"},
+         "futex; pthread calls, which slow the process down, are the kind host-pthread of profctl start; "
+         "numa "
+         "needs counters of the memory controllers that profd does not read"},
     {.name = "host-sys-pid",
      .rows = "F-076",
      .about = "which process",

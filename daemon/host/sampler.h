@@ -30,9 +30,10 @@ struct ProbeOutcome {
 // One kind of one session.
 struct ProbeRequest {
   // host-cpu host-mem host-disk host-network host-sys-cpu host-sys-mem host-pid-cpu host-pid-mem
-  // host-cpu-profile host-off-cpu host-osrt host-cgroup host-net-devices host-hardware
+  // host-cpu-profile host-off-cpu host-osrt host-pthread host-cgroup host-net-devices
+  // host-hardware
   std::string kind;
-  uint32_t hz = 50;                       // 1..50, host-cpu-profile 1..999, host-off-cpu and host-osrt none
+  uint32_t hz = 50;                       // 1..50, host-cpu-profile 1..999, host-{off-cpu,osrt,pthread} none
   chunk::StreamStatsPtr stats;            // sums over all files of the kind
   std::shared_ptr<ProbeOutcome> outcome;  // filled in before Start() is done; may be empty
 };

@@ -24,6 +24,7 @@ constexpr HostKind kHostKinds[] = {
     {"host-cpu-profile", HostKind::Scope::kProcess, 99, 400, 999},
     {"host-off-cpu", HostKind::Scope::kProcess, 0, 0, 0},
     {"host-osrt", HostKind::Scope::kProcess, 0, 0, 0},
+    {"host-pthread", HostKind::Scope::kProcess, 0, 0, 0},
     {"host-cgroup", HostKind::Scope::kProcess, 10, 300},
     {"host-net-devices", HostKind::Scope::kHost, 10, 500},
     {"host-hardware", HostKind::Scope::kHost, 10, 300},
@@ -40,9 +41,10 @@ constexpr std::string_view kCores[] = {"tscpu", "aicore", "aivector", "aicpu", "
 
 // They interrupt or slow down what they look at, or take another library than the driver's: only for who
 // names them.
-constexpr std::string_view kByNameOnly[] = {
-    "host-cpu-profile", "host-off-cpu", "host-osrt", "soc-pmu", "l2",          "instr",       "aicore-task",
-    "aivector-task",    "ctrlcpu",      "dev-cpu",   "dev-mem", "dev-pid-cpu", "dev-pid-mem", "netdev"};
+constexpr std::string_view kByNameOnly[] = {"host-cpu-profile", "host-off-cpu", "host-osrt", "host-pthread",
+                                            "soc-pmu",          "l2",           "instr",     "aicore-task",
+                                            "aivector-task",    "ctrlcpu",      "dev-cpu",   "dev-mem",
+                                            "dev-pid-cpu",      "dev-pid-mem",  "netdev"};
 
 bool Has(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();

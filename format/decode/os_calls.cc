@@ -7,7 +7,7 @@
 #include "format/decode/host_decoders.h"
 #include "format/decode/line_decoder.h"
 #include "format/decode/span_writer.h"
-#include "format/syscall_line.h"
+#include "format/os_call_line.h"
 
 namespace profd::format {
 
@@ -28,6 +28,17 @@ std::optional<uint64_t> ToNs(std::string_view text, uint64_t unit_ns) {
     ns += static_cast<uint64_t>(c - '0') * digit_ns;
   }
   return ns;
+}
+
+bool HasDigits(std::string_view number, size_t digits) {
+  return number.size() - std::min(number.size(), number.find('.')) == digits + 1;
+}
+
+// The process whose call it is, where that is not the target's.
+std::optional<int64_t> ProcessIn(std::string_view arguments) {
+  if (!arguments.starts_with(kOsCallProcess)) return std::nullopt;
+  arguments.remove_prefix(kOsCallProcess.size());
+  return ToNumber<int64_t>(arguments.substr(0, arguments.find(')')));
 }
 
 // **Thread:** one.
@@ -89,16 +100,11 @@ class Syscalls : public OsCalls {
         tid = ToNumber<int64_t>(Words(who.substr(slash + 1)).Next()).value_or(tid);
     }
     // perf trace writes µs; ns are profd's own, whose clock is known.
-    const bool known_clock = stamp.size() - std::min(stamp.size(), stamp.find('.')) == kDigitsOfNs + 1;
-    std::string_view arguments = call.substr(head.size() + 1);
-    if (known_clock && arguments.starts_with(kSyscallProcess)) {
-      arguments.remove_prefix(kSyscallProcess.size());
-      pid = ToNumber<int64_t>(arguments.substr(0, arguments.find(')'))).value_or(pid);
-    }
+    const bool known_clock = HasDigits(stamp, 6);
+    if (known_clock) pid = ProcessIn(call.substr(head.size() + 1)).value_or(pid);
     Call(name, pid, tid, known_clock ? context().HostRawToWall(*begin_ns) : SinceFirst(*begin_ns),
          *length_ns);
   }
-  static constexpr size_t kDigitsOfNs = 6;
 };
 
 // "[pid TID] <wall s> lib->name(…) = r <dur s>"; a call that another one interrupted ends in a line of its
@@ -130,6 +136,8 @@ class PthreadCalls : public OsCalls {
     }
     const auto length_ns = ToNs(line.substr(length_at + 1, line.size() - length_at - 2), kSecond);
     if (!length_ns) return Reject("call without a time or a duration");
+    // ltrace writes µs; ns are profd's own, whose clock is known.
+    const bool known_clock = HasDigits(word, 9);
     std::string_view name = words.Next();
     const bool resumed = name == "<...";
     if (resumed) {
@@ -137,9 +145,16 @@ class PthreadCalls : public OsCalls {
     } else if (const size_t arrow = name.find("->"); arrow != std::string_view::npos) {
       name.remove_prefix(arrow + 2);
     }
-    name = name.substr(0, name.find('('));
+    const size_t open = name.find('(');
+    const auto arguments = open == std::string_view::npos
+                               ? ""
+                               : line.substr(static_cast<size_t>(name.data() - line.data()) + open + 1);
+    name = name.substr(0, open);
     if (name.empty()) return Reject("call without a name");
-    if (context().vendor_compatible) {
+    if (known_clock) {
+      Call(name, ProcessIn(arguments).value_or(context().side->pid), tid, context().HostRawToWall(*stamp_ns),
+           *length_ns);
+    } else if (context().vendor_compatible) {
       if (name != "pthread_once") Call(name, context().side->pid, tid, SinceFirst(*stamp_ns), *length_ns);
     } else {  // its stamps are the wall clock's; a resumed call's is its end
       Call(name, context().side->pid, tid,

@@ -108,7 +108,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=3, help="of CPU time a turn takes")
     parser.add_argument("--turns", type=int, default=8)
     options = parser.parse_args()
-    within = osrt_test.tracefs()
+    within = harness.tracefs()
     daemon = harness.Profd(hal=None, within=within or ())
     folder = tempfile.mkdtemp(prefix="profd-bench-")
     try:

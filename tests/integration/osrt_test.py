@@ -22,23 +22,12 @@ KIND = "host-osrt"
 CALLS = 3000
 WANTED = {"getppid": CALLS, "openat": CALLS // 2, "getuid": CALLS, "getgid": CALLS, "nanosleep": 1}
 LINE = re.compile(r"^(\d+\.\d{6}) \( (\d+\.\d{6}) ms\): (\S+)/(\d+) (\w+)\((?:process: \d+)?\) = (-?\d+)$")
-TRACEFS = "/sys/kernel/tracing"
-# Where nobody has mounted it: for profd alone.
-MOUNTED = ["unshare", "--mount", "sh", "-c", f'mount -t tracefs nodev {TRACEFS} && exec "$@"', "sh"]
-
-
-def tracefs():
-    """What profd must run within to have the kernel's tracepoints; None: they cannot be had."""
-    if os.path.exists(f"{TRACEFS}/events/raw_syscalls"):
-        return []
-    done = subprocess.run([*MOUNTED, "test", "-e", f"{TRACEFS}/events/raw_syscalls"], check=False, capture_output=True)
-    return MOUNTED if done.returncode == 0 else None
 
 
 @harness.needs_root
 class OsrtTest(harness.ProfdTest):
     def setUp(self):
-        within = tracefs()
+        within = harness.tracefs()
         if within is None:
             self.skipTest("the kernel has no tracefs")
         self.daemon = self.profd(within=within)
@@ -173,7 +162,7 @@ class OsrtTest(harness.ProfdTest):
         self.assertGreaterEqual(theirs["openat"], ours["openat"])
 
     def test_the_counts_are_those_of_perf_trace(self):
-        within = tracefs()
+        within = harness.tracefs()
         works = shutil.which("perf") and subprocess.run([*within, "perf", "trace", "-s", "-o", os.devnull, "true"], check=False,
                                                         capture_output=True).returncode == 0
         if not works:
@@ -245,7 +234,7 @@ class OsrtTest(harness.ProfdTest):
         self.assertLess(abs(kind["records"] + kind["lost"] - made), 0.01 * made, kind)
 
     def test_without_tracefs_it_says_so(self):
-        if tracefs() == []:
+        if harness.tracefs() == []:
             self.skipTest("tracefs is mounted here")
         daemon = self.profd()
         process = self.target()

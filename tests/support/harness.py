@@ -219,6 +219,19 @@ class ProfdTest(unittest.TestCase):
         return found[0]
 
 
+TRACEFS = "/sys/kernel/tracing"
+# Where nobody has mounted it: for profd alone.
+MOUNTED = ["unshare", "--mount", "sh", "-c", f'mount -t tracefs nodev {TRACEFS} && exec "$@"', "sh"]
+
+
+def tracefs():
+    """What profd must run within to have the kernel's tracepoints; None: they cannot be had."""
+    if os.path.exists(f"{TRACEFS}/events/raw_syscalls"):
+        return []
+    done = subprocess.run([*MOUNTED, "test", "-e", f"{TRACEFS}/events/raw_syscalls"], check=False, capture_output=True)
+    return MOUNTED if done.returncode == 0 else None
+
+
 def needs_root(test):
     return unittest.skipUnless(os.geteuid() == 0, "needs root")(test)
 

@@ -29,6 +29,7 @@ constexpr std::array kKinds = {
     Kind{"host-cpu-profile", true, true, MakeCpuProfileProbe, 999, 10, CheckCpuProfileEvents},
     Kind{"host-off-cpu", true, true, MakeOffCpuProbe, 0, 10, CheckOffCpuEvents},
     Kind{"host-osrt", true, true, MakeSyscallProbe, 0, 50, CheckSyscallEvents},
+    Kind{"host-pthread", true, true, MakePthreadProbe, 0, 50, CheckPthreadEvents},
     Kind{"host-cgroup", true, false, MakeCgroupProbe},
     Kind{"host-net-devices", false, false, MakeNetDevicesProbe},
     Kind{"host-hardware", false, false, MakeHardwareProbe},

@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -26,34 +24,19 @@
 #include "daemon/host/probes/row_text.h"
 #include "daemon/host/process.h"
 #include "daemon/host/thread_events.h"
-#include "format/syscall_line.h"
+#include "daemon/host/tracefs.h"
+#include "format/os_call_line.h"
 
 namespace profd::host {
 
 namespace {
 
-using base::Code;
-using base::Result;
 using base::Status;
 
 constexpr size_t kRingBytes = 512 << 10;  // 20 ms of 290 k calls a second
 // What is kept of a second at most: then the events rest until the next.
 constexpr uint64_t kMostCallsPerSecond = 200'000;
 constexpr uint64_t kSecondNs = 1'000'000'000;
-
-// Of "raw_syscalls/sys_enter", as this kernel counts.
-Result<uint64_t> TracepointNumber(const std::string& name) {
-  for (const char* root : {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}) {
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
-        std::fopen((std::string(root) + "/events/" + name + "/id").c_str(), "re"), &std::fclose);
-    char text[32] = {};
-    if (!file || std::fgets(text, sizeof text, file.get()) == nullptr) continue;
-    uint64_t number = 0;
-    if (std::from_chars(text, text + sizeof text, number).ec == std::errc()) return number;
-  }
-  return Status(Code::kFailedPrecondition,
-                "the kernel's tracepoint " + name + " cannot be had: mount tracefs on /sys/kernel/tracing");
-}
 
 perf_event_attr Attributes(uint64_t tracepoint, bool with_record, uint64_t read_format) {
   perf_event_attr attr{};
@@ -252,7 +235,7 @@ class SyscallProbe final : public Probe {
     row_ += '(';
     // Where a reader expects arguments and looks for none.
     if (const auto pid = LoadAt<pid_t>(record, kPidAt); pid > 0 && pid != usual_pid_) {
-      row_ += format::kSyscallProcess;
+      row_ += format::kOsCallProcess;
       AppendNumber(row_, static_cast<uint64_t>(pid));
     }
     row_ += ") = " + std::to_string(result) + '\n';

@@ -10,7 +10,7 @@ namespace profd::host {
 
 namespace {
 
-constexpr size_t kMaxSegments = 64, kMaxDynamic = 256, kMaxChain = 4096, kMaxName = 128;
+constexpr size_t kMaxSegments = 64, kMaxDynamic = 256, kMaxChain = 4096, kMaxName = 128, kMaxVersions = 8;
 
 #if defined(__aarch64__)
 constexpr uint16_t kMachine = EM_AARCH64;
@@ -66,9 +66,25 @@ std::optional<uint64_t> ElfImage::AddressOf(uint64_t file_offset) const {
   return std::nullopt;
 }
 
+std::optional<uint64_t> ElfImage::OffsetOf(uint64_t address) const {
+  for (const Segment& segment : code_) {
+    if (address >= segment.address && address - segment.address < segment.bytes)
+      return segment.file_offset + (address - segment.address);
+  }
+  return std::nullopt;
+}
+
 std::optional<ElfImage::Symbol> ElfImage::Find(ProcessMemory& memory, uint64_t bias,
                                                std::string_view name) const {
-  if (dynamic_ == 0) return std::nullopt;
+  const std::vector<Symbol> all = FindAll(memory, bias, name);
+  if (all.empty()) return std::nullopt;
+  return all.front();
+}
+
+std::vector<ElfImage::Symbol> ElfImage::FindAll(ProcessMemory& memory, uint64_t bias,
+                                                std::string_view name) const {
+  std::vector<Symbol> found;
+  if (dynamic_ == 0) return found;
   uint64_t symbols = 0, texts = 0, hashes = 0;
   for (size_t i = 0; i < kMaxDynamic; ++i) {
     const auto entry = memory.Get<Elf64_Dyn>(bias + dynamic_ + i * sizeof(Elf64_Dyn));
@@ -79,31 +95,33 @@ std::optional<ElfImage::Symbol> ElfImage::Find(ProcessMemory& memory, uint64_t b
     if (entry->d_tag == DT_STRTAB) texts = value;
     if (entry->d_tag == DT_GNU_HASH) hashes = value;
   }
-  if (symbols == 0 || texts == 0 || hashes == 0) return std::nullopt;
+  if (symbols == 0 || texts == 0 || hashes == 0) return found;
   struct Head {
     uint32_t buckets, first, bloom_words, shift;
   };
   const auto head = memory.Get<Head>(hashes);
-  if (!head || head->buckets == 0) return std::nullopt;
+  if (!head || head->buckets == 0) return found;
   const uint32_t hash = GnuHash(name);
   const uint64_t buckets = hashes + sizeof(Head) + uint64_t{head->bloom_words} * 8;
   const uint64_t chains = buckets + uint64_t{head->buckets} * 4;
   const auto first = memory.Get<uint32_t>(buckets + uint64_t{hash % head->buckets} * 4);
-  if (!first || *first < head->first) return std::nullopt;
+  if (!first || *first < head->first) return found;
   for (uint64_t i = *first; i < uint64_t{*first} + kMaxChain; ++i) {
     const auto link = memory.Get<uint32_t>(chains + (i - head->first) * 4);
-    if (!link) return std::nullopt;
+    if (!link) return found;
     if ((*link | 1) == (hash | 1)) {
       const auto symbol = memory.Get<Elf64_Sym>(symbols + i * sizeof(Elf64_Sym));
-      if (!symbol) return std::nullopt;
+      if (!symbol) return found;
       char text[kMaxName] = {};
       memory.Read(texts + symbol->st_name, std::as_writable_bytes(std::span(text)));
       if (symbol->st_shndx != SHN_UNDEF && name == std::string_view(text, ::strnlen(text, sizeof text)))
-        return Symbol{symbol->st_value, symbol->st_size};
+        if (std::ranges::none_of(found,
+                                 [&](const Symbol& known) { return known.address == symbol->st_value; }))
+          found.push_back({symbol->st_value, symbol->st_size});
     }
-    if ((*link & 1) != 0) break;
+    if ((*link & 1) != 0 || found.size() == kMaxVersions) break;
   }
-  return std::nullopt;
+  return found;
 }
 
 }  // namespace profd::host

@@ -23,10 +23,12 @@ class ElfImage {
 
   // The code at this place in the file has this address.
   std::optional<uint64_t> AddressOf(uint64_t file_offset) const;
+  std::optional<uint64_t> OffsetOf(uint64_t address) const;
   uint64_t frame_index() const { return frame_index_; }  // .eh_frame_hdr, 0: none
   // Below it is every address of the file.
   uint64_t end() const { return end_; }
-  // Of those that others may use.
+  // Of those that others may use: each place that some version of it is at.
+  std::vector<Symbol> FindAll(ProcessMemory& memory, uint64_t bias, std::string_view name) const;
   std::optional<Symbol> Find(ProcessMemory& memory, uint64_t bias, std::string_view name) const;
 
  private:

@@ -262,6 +262,26 @@ TEST_F(HostDecoders, PthreadCalls) {
   EXPECT_EQ(found_.spans[0].span.begin_ns, kWallNs);
 }
 
+TEST_F(HostDecoders, PthreadCallsWhoseClockIsKnown) {
+  const std::string_view text =
+      "[pid 43] 5000.000000001 libc.so.6->pthread_mutex_lock() = 0 <0.000000123>\n"
+      "[pid 45] 5001.500000000 libc.so.6->pthread_mutex_trylock(process: 44) = 16 <0.000001000>\n"
+      "[pid 45] 5001.600000000 libc.so.6->pthread_mutex_unlock(process: 4x) = 0 <0.000001000>\n";
+  for (const bool vendor : {false, true}) {  // there is nothing to guess
+    vendor_ = vendor;
+    found_.spans.clear();
+    Decode(MakePthreadCalls, text);
+    ASSERT_EQ(found_.spans.size(), 3u);
+    std::vector<int64_t> pids;
+    for (const auto& found : found_.spans) pids.push_back(found.span.pid);
+    EXPECT_EQ(pids, (std::vector<int64_t>{42, 44, 42}));
+    EXPECT_EQ(found_.spans[1].span.tid, 45);
+    EXPECT_EQ(found_.spans[1].name, "pthread_mutex_trylock");
+    EXPECT_EQ(found_.spans[0].span.end_ns - found_.spans[0].span.begin_ns, 123u);
+    EXPECT_EQ(found_.spans[1].span.begin_ns - found_.spans[0].span.begin_ns, 1'499'999'999u);
+  }
+}
+
 TEST_F(HostDecoders, PerfSamples) {
   side_.device = 0;
   side_.ctrl_cpus = {0};
