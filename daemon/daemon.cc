@@ -22,6 +22,7 @@
 #include "daemon/config/reload.h"
 #include "daemon/driver/ascend_hal.h"
 #include "daemon/driver/host_mounts.h"
+#include "daemon/host/driver_counters.h"
 #include "daemon/host/kernel_names.h"
 #include "daemon/host/uprobes.h"
 #include "daemon/live/limits.h"
@@ -49,6 +50,7 @@ class Daemon {
     // gRPC's threads would each keep an arena of their own; two are plenty for a daemon that rarely
     // allocates.
     ::mallopt(M_ARENA_MAX, 2);
+    host::DriverCounters::Hold();
     // The unit hides the list of the kernel's names where profd is, and lets nobody write below /sys.
     const base::Status host_mounts = driver::EnterHostMounts([] {
       host::KernelNames::Hold();

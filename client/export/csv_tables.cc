@@ -35,6 +35,7 @@ const KeyedSeries kKeyed[] = {
     {.series = "host_cgroup", .write = WriteMeansAndPeaks<format::kHostCgroupSeries>},
     {.series = "host_net_device", .write = WriteMeansAndPeaks<format::kHostNetDeviceSeries>},
     {.series = "host_rdma_port", .write = WriteMeansAndPeaks<format::kHostRdmaPortSeries>},
+    {.series = "host_port_pfc", .write = WriteMeansAndPeaks<format::kHostPortPfcSeries>},
     {.series = "host_numa", .write = WriteMeansAndPeaks<format::kHostNumaSeries>},
     {.series = "host_pcie_link", .write = WriteMeansAndPeaks<format::kHostPcieLinkSeries>},
     {.series = "core_sample", .write = WriteAllCores},

@@ -47,6 +47,7 @@ const std::vector<RowKind>& RowKinds() {
        {kCounted, kCounted, kCounted, kCounted, kCounted, kCounted, kCounted, kCounted, kCounted, kCounted,
         kState, kState}},
       {"rdma", &kHostRdmaPortSeries, std::vector<Column>(14, kCounted)},
+      {"pfc", &kHostPortPfcSeries, std::vector<Column>(21, kCounted)},
       {"numa", &kHostNumaSeries, {kCounted, kCounted, kCounted, kCounted, kCounted, kCounted, kState}},
       {"pcie", &kHostPcieLinkSeries, {kTransfers, kState, kTransfers, kState}},
   };

@@ -80,6 +80,22 @@ inline const Series kHostRdmaPortSeries{"host_rdma_port",
                                          {"sequence_errors", Unit::kPerSecond},
                                          {"ack_timeouts", Unit::kPerSecond},
                                          {"rnr_retries", Unit::kPerSecond}}};
+// What the driver of an interface counts of pauses and congestion; of eight priorities.
+inline const Series kHostPortPfcSeries{
+    "host_port_pfc",
+    "host-net-devices",
+    {"device"},
+    {{"rx_pause", Unit::kPerSecond},     {"tx_pause", Unit::kPerSecond},
+     {"rx_pfc_0", Unit::kPerSecond},     {"rx_pfc_1", Unit::kPerSecond},
+     {"rx_pfc_2", Unit::kPerSecond},     {"rx_pfc_3", Unit::kPerSecond},
+     {"rx_pfc_4", Unit::kPerSecond},     {"rx_pfc_5", Unit::kPerSecond},
+     {"rx_pfc_6", Unit::kPerSecond},     {"rx_pfc_7", Unit::kPerSecond},
+     {"tx_pfc_0", Unit::kPerSecond},     {"tx_pfc_1", Unit::kPerSecond},
+     {"tx_pfc_2", Unit::kPerSecond},     {"tx_pfc_3", Unit::kPerSecond},
+     {"tx_pfc_4", Unit::kPerSecond},     {"tx_pfc_5", Unit::kPerSecond},
+     {"tx_pfc_6", Unit::kPerSecond},     {"tx_pfc_7", Unit::kPerSecond},
+     {"rx_discards", Unit::kPerSecond},  {"rx_no_buffer", Unit::kPerSecond},
+     {"rx_ecn_marked", Unit::kPerSecond}}};
 // Pages, of which `other` were for another node's processes.
 inline const Series kHostNumaSeries{"host_numa",
                                     "host-hardware",

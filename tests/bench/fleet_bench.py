@@ -19,7 +19,7 @@ import fleet  # noqa: E402
 import harness  # noqa: E402
 
 MANY = 10_000
-POLLERS = 4  # threads of gRPC's that share the work: half the cores, 2 to 16; nodes of accelerators have many
+POLLERS = (4, 16)  # threads of gRPC's that share the work: half the cores, 2 to 16; nodes of accelerators have many
 NAMES = 8  # of a node: each is a node of its own to profctl, which has to have many for the cost of an answer to show
 SETTINGS = '  operators: "node"\n  relay: "127.0.0.*:*"\n'
 LIMITS = "limits:\n  connections_per_user: 4096\n  requests_per_s: 1000\n"
@@ -140,12 +140,14 @@ class Bench:
         relays = MANY ** 0.5
         client = base_tree + relays * a_relay + MANY * an_answer
         relay = as_node + MANY / relays * a_child
+        shared = "; ".join(f"on {2 * threads} cores {1e3 * (base_tree + (client - base_tree + relay) / threads + of_node):.0f} ms"
+                           for threads in POLLERS)
         print(f"  directly: profctl {1e3 * base:.0f} ms + {1e3 * a_node:.3f} ms a node; a node {1e3 * of_node:.2f} ms\n"
               f"  by relays {when}: profctl {1e3 * base_tree:.0f} ms + {1e3 * a_relay:.2f} ms a relay + {1e3 * an_answer:.3f} ms a node; "
               f"a relay {1e3 * as_node:.1f} ms + {1e3 * a_child:.2f} ms a node\n"
               f"  {MANY} nodes, one core each: directly {1e3 * (base + MANY * a_node):.0f} ms; by {relays:.0f} relays profctl "
               f"{1e3 * client:.0f} ms, a relay {1e3 * relay:.0f} ms, one after the other {1e3 * (client + relay + of_node):.0f} ms; "
-              f"on {POLLERS} cores {1e3 * (base_tree + (client - base_tree + relay) / POLLERS + of_node):.0f} ms\n")
+              f"{shared}\n")
 
 
 def main():

@@ -25,7 +25,7 @@ def samples(directory, file):
             if words[0] == "time":
                 found.append((int(words[1]), {}))
                 continue
-            count = {"cgroup": 16, "net": 12, "rdma": 14, "numa": 7, "pcie": 4}[words[0]]
+            count = {"cgroup": 16, "net": 12, "rdma": 14, "pfc": 21, "numa": 7, "pcie": 4}[words[0]]
             numbers = [None if word == "-" else int(word) for word in words[1:count + 1]]
             found[-1][1][words[0], " ".join(words[count + 1:])] = numbers
     return found

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/host/driver_counters.h"
 #include "daemon/host/probes/counter_rows.h"
 #include "daemon/host/sys_file.h"
 
@@ -79,9 +80,13 @@ class NetDevicesProbe final : public CounterRows {
       const Number mbit = tree.Number(dir + "/speed");
       known->second.bytes_per_second = mbit ? Number(*mbit * kBytesPerMbit) : std::nullopt;
     }
+    std::vector<std::string> watched;
+    for (const auto& [name, interface] : interfaces_) watched.push_back(name);
+    drivers_.Watch(std::move(watched));
     for (const std::string& device : tree.Names(class_ + "/infiniband")) {
-      const std::string ports = class_ + "/infiniband/" + device + "/ports";
-      for (const std::string& port : tree.Names(ports)) AddPort(device + "/" + port, ports + "/" + port);
+      const std::string ports = class_ + "/infiniband/" + device + "/ports/";
+      const std::string of_device = device + "/";
+      for (const std::string& port : tree.Names(ports)) AddPort(of_device + port, ports + port);
     }
   }
 
@@ -100,6 +105,7 @@ class NetDevicesProbe final : public CounterRows {
   void AppendRows() override {
     std::string_view rest = net_dev_.Read(lines_);
     for (size_t count = 0; !rest.empty() && count < kMostInterfaces; ++count) AppendInterface(TakeLine(rest));
+    for (const auto& [name, numbers] : drivers_.Take()) AppendRow("pfc", numbers, name);
     for (Port& port : ports_) {
       std::array<Number, kPortFiles.size()> numbers;
       for (size_t i = 0; i < numbers.size(); ++i) {
@@ -140,6 +146,7 @@ class NetDevicesProbe final : public CounterRows {
   std::string class_;
   std::map<std::string, Interface, std::less<>> interfaces_;
   std::vector<Port> ports_;
+  DriverCounters drivers_;
   std::string lines_;
 };
 

@@ -69,7 +69,7 @@ TEST(Tables, EverySourceIsOfItsSeries) {
       &format::kSysMemSeries,       &format::kProcessMemSeries,    &format::kPmuEventsSeries,
       &format::kInstrBusySeries,    &format::kInstrFlowSeries,     &format::kPmuFunctionsSeries,
       &format::kHostCgroupSeries,   &format::kHostNetDeviceSeries, &format::kHostRdmaPortSeries,
-      &format::kHostNumaSeries,     &format::kHostPcieLinkSeries};
+      &format::kHostPortPfcSeries,  &format::kHostNumaSeries,      &format::kHostPcieLinkSeries};
   const auto find = [&](std::string_view name) -> const format::Series* {
     for (const format::Series* series : all)
       if (series->name == name) return series;
