@@ -28,6 +28,19 @@ void AddReason(std::string& reason, const std::string& more) {
   reason += (reason.empty() ? "" : "; ") + more;
 }
 
+// A driver that goes on without a word, a process on the device that is gone: how long nothing has come of
+// what should come all the time; 0: it does, as far as one can tell.
+uint64_t SilentSeconds(const KindState& kind, const chunk::StreamStats& stats, uint64_t begin_ns,
+                       uint64_t now_ns) {
+  constexpr uint64_t kSecondNs = 1'000'000'000;
+  constexpr double kLeastSeconds = 5, kPeriods = 20;
+  if (kind.verdict != Verdict::kStarted || kind.effective_hz <= 0 || begin_ns == 0) return 0;
+  const uint64_t since_ns = std::max(begin_ns, stats.last_data_ns.load(std::memory_order_relaxed));
+  if (now_ns <= since_ns) return 0;
+  const uint64_t seconds = (now_ns - since_ns) / kSecondNs;
+  return static_cast<double>(seconds) < std::max(kLeastSeconds, kPeriods / kind.effective_hz) ? 0 : seconds;
+}
+
 format::ClockPair HostPair() {
   format::ClockPair pair;
   const uint64_t before = base::RawNs();
@@ -253,7 +266,8 @@ uint64_t Trace::elapsed_ns() const {
 
 std::vector<KindState> Trace::Kinds() const {
   std::vector<KindState> kinds = setup_.plan.kinds;
-  const auto add = [&kinds](size_t index, const chunk::StreamStats& stats, const char* source) {
+  const uint64_t now_ns = sources_to_ns_ == 0 ? base::RawNs() : sources_to_ns_;
+  const auto add = [&, this](size_t index, const chunk::StreamStats& stats, const char* source) {
     KindState& kind = kinds[index];
     const uint64_t lost = stats.lost_records.load(std::memory_order_relaxed);
     const uint64_t unwritten = stats.write_lost_records.load(std::memory_order_relaxed);
@@ -263,6 +277,8 @@ std::vector<KindState> Trace::Kinds() const {
     kind.bytes += stats.stored_bytes.load(std::memory_order_relaxed);
     kind.records += stats.stored_records.load(std::memory_order_relaxed);
     kind.lost += lost + unwritten;
+    if (const uint64_t silent = SilentSeconds(kind, stats, sources_from_ns_, now_ns); silent > 0)
+      AddReason(kind.reason, "no data for " + std::to_string(silent) + " s");
   };
   constexpr const char* kInDriver = "before they reached the disk: it or the node is too slow";
   constexpr const char* kInSampler = "for want of CPU time: their moment had passed";

@@ -177,8 +177,9 @@ class Trace : public std::enable_shared_from_this<Trace> {
   base::Status refused_;  // why the first source that could not be started was not
   base::Status held_;     // the first of them that may be had later
   std::vector<std::string> troubles_;
-  format::Manifest sealed_;  // the last one, once sealed
-  uint64_t end_raw_ns_ = 0;  // when all was stored
+  format::Manifest sealed_;                           // the last one, once sealed
+  uint64_t sources_from_ns_ = 0, sources_to_ns_ = 0;  // raw; 0: not yet
+  uint64_t end_raw_ns_ = 0;                           // when all was stored
 };
 
 }  // namespace profd::session

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/clock.h"
 #include "daemon/session/after.h"
 #include "daemon/session/trace.h"
 #include "format/cpu_profile.h"
@@ -44,6 +45,7 @@ store::StreamSpec::Records RecordsOf(const format::StreamFormat& format) {
 }  // namespace
 
 void Trace::StartSources(std::function<void()> done) {
+  sources_from_ns_ = base::RawNs();
   const size_t parts = channels_.size() + (host_kinds_.empty() ? 0 : 1) + (setup_.recordings ? 1 : 0);
   const auto one_done = After(parts, std::move(done));
   // The agents first: they answer soonest.
@@ -287,6 +289,7 @@ void Trace::Settle() {
 }
 
 void Trace::StopSources(std::function<void()> done) {
+  sources_to_ns_ = base::RawNs();
   // A session that rolled has moved its recordings on to the next trace.
   const bool recording = setup_.recordings && setup_.recordings->trace() == setup_.id;
   size_t parts = (host_running_ ? 1 : 0) + (recording ? 1 : 0);

@@ -122,6 +122,18 @@ class FaultsTest(harness.ProfdTest):
         stream = next(s for s in manifest["streams"] if s["file"] == "hbm.data.0")
         self.assertTrue(stream["losses"])
 
+    def test_a_channel_that_falls_silent(self):
+        # Reads give nothing, for ever: the session cannot know why, but says since when.
+        session, _, daemon = self.run_through("  - {device: 0, channel: 1, call: read, ret: 0, at_s: 2}\n", collect="hbm=50Hz,llc",
+                                              seconds=9)
+        hbm = self.kind(session, "hbm", "device:0")
+        self.assertRegex(hbm["reason"], r"no data for \d s")
+        self.unharmed(session, ("hbm", "device:0"))
+        for unit in ("hbm", "device:1"), ("llc", "device:0"):
+            self.assertNotIn("no data", self.kind(session, *unit)["reason"])
+        manifest = json.loads((pathlib.Path(session["directory"]) / "profd" / "manifest.json").read_text())
+        self.assertIn(hbm["reason"], [kind["reason"] for kind in manifest["kinds"]])
+
     def test_a_stop_that_stalls(self):
         daemon = self.profd(sim=ONE + "  - {device: 0, channel: 1, name: stop_stall}\n",
                             config="driver:\n  timeout_ms: 1500\n")
