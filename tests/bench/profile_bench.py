@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What being looked at costs a program: nobody, profd, and the tools that do the same, in turns. A CPU profile of a program
 that computes, in C++ and in Python 3.11, beside `perf record -g` and `--call-graph dwarf`; system calls of one that makes a
-hundred thousand a second, beside `strace -c` and `perf trace -s`; waits of one that takes thousands of naps a second. Prints only: rounds
+hundred thousand a second, beside `strace -c` and `perf trace -s`; locks of one, beside `ltrace -c`; waits of one that takes thousands of naps a second. Prints only: rounds
 a second by the wall clock and by the program's CPU time, best and median, and what profd itself takes of a CPU."""
 import argparse
 import os
@@ -132,6 +132,12 @@ def main():
             turns.add("profd", turns.by_profd, "host-osrt")
         turns.add_tool("perf", "trace", "-s", within=within or ())
         turns.add_tool("strace", "-f", "-c")
+        turns.run(options.turns)
+        print("Locks of a program that takes a thousand a round, of which none is waited for")
+        turns = Turns(daemon, HOT, "locks", options.seconds)
+        if within is not None:
+            turns.add("profd", turns.by_profd, "host-pthread")
+        turns.add_tool("ltrace", "-f", "-c", "-l", "libc.so.6")
         turns.run(options.turns)
         print("Waits of a program that takes thousands of naps a second")
         turns = Turns(daemon, HOT, "naps", options.seconds)

@@ -12,6 +12,7 @@
 //   it
 //               was through, by the wall clock and by its CPU time
 //   hot mixed   the same, a round being some µs of work and a system call
+//   hot locks   the same, a round being some µs of work and a lock that is free
 //   hot naps    the same, a round being some µs of work and a nap of 50 µs
 #include <fcntl.h>
 #include <pthread.h>
@@ -77,6 +78,12 @@ std::mutex lock;
 [[gnu::noinline]] void WaitForLock() {
   const std::lock_guard held(lock);
   sink = sink + 1;
+}
+[[gnu::noinline]] void Locks() {
+  for (int i = 0; i < 1000; ++i) {
+    Spin(3000);
+    const std::lock_guard held(lock);
+  }
 }
 [[gnu::noinline]] void Naps() {
   for (int i = 0; i < 200; ++i) {
@@ -148,6 +155,7 @@ int main(int argc, char** argv) {
   if (argc > 2 && std::strcmp(argv[1], "calls") == 0) return Calls(std::atoi(argv[2]));
   if (argc > 2 && std::strcmp(argv[1], "count") == 0) return Count(std::atof(argv[2]), planted::PlantedHot);
   if (argc > 2 && std::strcmp(argv[1], "mixed") == 0) return Count(std::atof(argv[2]), planted::Mixed);
+  if (argc > 2 && std::strcmp(argv[1], "locks") == 0) return Count(std::atof(argv[2]), planted::Locks);
   if (argc > 2 && std::strcmp(argv[1], "naps") == 0) return Count(std::atof(argv[2]), planted::Naps);
   if (late) {
     std::thread([] {
