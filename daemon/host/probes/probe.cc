@@ -1,11 +1,17 @@
 #include "daemon/host/probes/probe.h"
 
 #include <array>
+#include <map>
+#include <mutex>
 #include <string_view>
+
+#include "base/clock.h"
 
 namespace profd::host {
 
 namespace {
+
+constexpr uint64_t kAnswerLastsNs = 5'000'000'000;
 
 struct Kind {
   std::string_view name;
@@ -68,7 +74,21 @@ bool KindReadsProcesses(const std::string& kind) {
 
 base::Status CheckKind(const std::string& kind) {
   const Kind* known = FindKind(kind);
-  return known == nullptr || known->check == nullptr ? base::Status::Ok() : known->check();
+  if (known == nullptr || known->check == nullptr) return base::Status::Ok();
+  // To open an event and close it again makes the kernel wait for every CPU: not for each who asks.
+  struct Answer {
+    base::Status status;
+    uint64_t mono_ns;
+  };
+  static std::mutex mutex;
+  static std::map<const Kind*, Answer> answers;
+  const std::lock_guard lock(mutex);
+  const auto last = answers.find(known);
+  if (last != answers.end() && base::MonotonicNs() - last->second.mono_ns < kAnswerLastsNs)
+    return last->second.status;
+  base::Status status = known->check();
+  answers.insert_or_assign(known, Answer{status, base::MonotonicNs()});
+  return status;
 }
 
 std::unique_ptr<Probe> MakeProbe(const ProbeOptions& options, const ProbeContext& context) {
