@@ -115,6 +115,9 @@ struct PthreadHooks::Shared {
       const Status status = Hook(pid);
       if (status.ok()) hooked.insert(pid);
       Tell(status);
+      // Afterwards, as it takes a while.
+      std::erase_if(places, [](const Place& place) { return !ProcessExists(place.pid); });
+      std::erase_if(hooked, [](pid_t known) { return !ProcessExists(known); });
     }
   }
 
@@ -125,8 +128,6 @@ struct PthreadHooks::Shared {
   }
 
   Status Hook(pid_t pid) {
-    std::erase_if(places, [](const Place& place) { return !ProcessExists(place.pid); });
-    std::erase_if(hooked, [](pid_t known) { return !ProcessExists(known); });
     std::list<Place> found = Find(pid);
     if (found.empty())
       return {Code::kFailedPrecondition, "process " + std::to_string(pid) +

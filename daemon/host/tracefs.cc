@@ -90,7 +90,9 @@ void UserTracepoint::Hold() {
 }
 
 Status UserTracepoint::Check() {
-  return Commands() ? Status::Ok() : NotThere("breakpoints of the kernel (uprobe_events)");
+  if (!Commands()) return NotThere("breakpoints of the kernel (uprobe_events)");
+  // The host's mounts, which that was opened in, are not those that profd reads numbers in.
+  return TracepointNumber("raw_syscalls/sys_enter").status();
 }
 
 Result<UserTracepoint> UserTracepoint::Make(const std::string& path, std::span<const uint64_t> offsets,

@@ -200,7 +200,8 @@ Result<Uprobes> Uprobes::Claim() {
     return uprobes;
   }
   return Status(Code::kResourceExhausted,
-                std::to_string(kSlots) + " sessions record pthread calls: stop one of them");
+                std::to_string(kSlots) +
+                    " sessions record pthread calls or have just ended: stop one, or wait some seconds");
 }
 
 void Uprobes::Unmap(Pages& pages) {

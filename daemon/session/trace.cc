@@ -281,7 +281,7 @@ std::vector<KindState> Trace::Kinds() const {
       AddReason(kind.reason, "no data for " + std::to_string(silent) + " s");
   };
   constexpr const char* kInDriver = "before they reached the disk: it or the node is too slow";
-  constexpr const char* kInSampler = "for want of CPU time: their moment had passed";
+  constexpr const char* kInSampler = "because their moment had passed or there were too many";
   for (const Channel& channel : channels_) {
     add(channel.start.kind_index, *channel.stats, kInDriver);
     for (const DeviceFile& file : channel.files) add(file.start.kind_index, *file.stats, kInDriver);

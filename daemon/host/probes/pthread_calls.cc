@@ -43,7 +43,7 @@ class PthreadProbe final : public Probe {
       options.outcome->note =
           "where more than " + std::to_string(kMostCallsPerSecond) +
           " calls a second are made, those of locks or of signals, whichever are more, are "
-          "watched for a part of the time; the others are estimated and counted as lost";
+          "watched for a part of the time; of the others a lower bound is counted as lost";
     }
     if (!status.ok()) hooks_.reset();
   }
@@ -61,7 +61,8 @@ class PthreadProbe final : public Probe {
     if (!hooks_) return;
     now_ = tick;
     Drain();
-    for (Group& group : groups_) EndRest(group);
+    for (Group& group : groups_)
+      if (group.resting_since_ns != 0) Estimate(group);
     hooks_.reset();
   }
 
@@ -73,6 +74,7 @@ class PthreadProbe final : public Probe {
   struct Group {
     uint64_t calls = 0;             // in this second
     uint64_t resting_since_ns = 0;  // 0: it does not rest
+    uint64_t estimated_to_ns = 0;   // while it rests
     double calls_per_ns = 0;        // before it rested
   };
   struct Frame {
@@ -194,8 +196,10 @@ class PthreadProbe final : public Probe {
     second_begin_ns_ = now_.raw_ns;
     for (Group& group : groups_) {
       group.calls = 0;
-      if (group.resting_since_ns == 0 || now_.raw_ns - group.resting_since_ns < kRestNs) continue;
-      EndRest(group);
+      if (group.resting_since_ns == 0) continue;
+      Estimate(group);
+      if (now_.raw_ns - group.resting_since_ns < kRestNs) continue;
+      group.resting_since_ns = 0;
       hooks_->Resume(NameOf(group));
     }
   }
@@ -203,12 +207,12 @@ class PthreadProbe final : public Probe {
     const uint64_t calls = std::exchange(group.calls, 0);
     if (group.resting_since_ns != 0) return;  // the breakpoints are still being taken away
     group.calls_per_ns = static_cast<double>(calls) / static_cast<double>(std::max<uint64_t>(elapsed_ns, 1));
-    group.resting_since_ns = now_.raw_ns;
+    group.resting_since_ns = group.estimated_to_ns = now_.raw_ns;
     hooks_->Rest(NameOf(group));
   }
-  void EndRest(Group& group) {
-    const uint64_t since_ns = std::exchange(group.resting_since_ns, 0);
-    if (since_ns == 0) return;
+  // What is made while a group rests, which is at least as much as when each call was held up.
+  void Estimate(Group& group) {
+    const uint64_t since_ns = std::exchange(group.estimated_to_ns, now_.raw_ns);
     const auto rested_ns = static_cast<double>(now_.raw_ns - since_ns);
     stream_.Lose(format::Loss::Where::kSampler, since_ns, now_.raw_ns,
                  static_cast<uint64_t>(group.calls_per_ns * rested_ns));

@@ -219,7 +219,14 @@ class SyscallProbe final : public Probe {
     const auto [entered, is_new] = entered_.try_emplace(tid, watched_from_ns_);
     const uint64_t begin_ns = std::exchange(entered->second, kOutside);
     if (begin_ns == kOutside) return;
-    const std::string_view name = names_.Of(static_cast<long>(LoadAt<int64_t>(record, kNumberAt)));
+    const auto number = LoadAt<int64_t>(record, kNumberAt);
+    // What the kernel calls for itself: the way back from a signal handler, or from a function that is
+    // watched.
+    if (number < 0) {
+      ++accounted_;
+      return;
+    }
+    const std::string_view name = names_.Of(static_cast<long>(number));
     const auto result = LoadAt<int64_t>(record, kResultAt);
     ++second_calls_;
     ++accounted_;
