@@ -9,6 +9,7 @@ import re
 import sqlite3
 import subprocess
 import tempfile
+import time
 import unittest
 
 import harness
@@ -50,6 +51,7 @@ class PthreadTest(harness.ProfdTest):
         self.assertEqual(result.code, harness.OK, result)
         kind = self.kind(result.json, KIND, f"pid:{processes[0].pid}")
         self.assertEqual((kind["verdict"], kind["effective_hz"]), ("started", 0), kind)
+        time.sleep(0.5)  # on a busy machine it says started before all breakpoints are set
         return result.json["session"]
 
     def refused(self, process):
@@ -154,6 +156,7 @@ class PthreadTest(harness.ProfdTest):
     def test_system_calls_beside_it_are_the_process_own(self):
         process = self.target()
         session = self.daemon.begin("--pid", process.pid, "--collect", f"{KIND},host-osrt")["session"]
+        time.sleep(0.5)
         self.go(process)
         ended = self.daemon.end(session)
         counts = collections.Counter(call.name for call in self.calls(ended))

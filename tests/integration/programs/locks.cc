@@ -22,7 +22,7 @@ pthread_cond_t never = PTHREAD_COND_INITIALIZER;
 pthread_barrier_t both;
 
 void Sleep(long ms) {
-  const timespec pause{0, ms * 1'000'000};
+  const timespec pause{ms / 1000, ms % 1000 * 1'000'000};
   ::nanosleep(&pause, nullptr);
 }
 
@@ -88,7 +88,7 @@ void Round(int count) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    Sleep(500);
+    Sleep(1500);
     for (int i = 0; i < count / 10; ++i) {
       ::pthread_rwlock_rdlock(&busy);
       ::pthread_rwlock_unlock(&busy);
