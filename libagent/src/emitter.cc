@@ -72,6 +72,11 @@ uint64_t PutValue(Owner* owner, uint64_t slot, const profd_value& value, uint64_
 
 }  // namespace
 
+void SetRoom(Owner* owner, uint64_t until) {
+  owner->room = until;
+  owner->quick = owner->counter == kInlineCounter ? until : 0;
+}
+
 bool MakeRoom(Owner* owner, uint32_t slots) {
   const uint64_t capacity = owner->mask + 1;
   const uint64_t half = capacity / 2;
@@ -80,7 +85,7 @@ bool MakeRoom(Owner* owner, uint32_t slots) {
       BeginPut(owner);
       SayThread(owner);
     }
-    owner->limit = owner->thread_said_at + half;
+    SetRoom(owner, owner->thread_said_at + half);
     return true;
   }
   const uint64_t tail = std::atomic_ref(owner->lane->tail).load(std::memory_order_acquire);
@@ -90,7 +95,7 @@ bool MakeRoom(Owner* owner, uint32_t slots) {
     owner->lost_last = ReadCounter(owner->counter);
     if (owner->lost_pending++ == 0) {
       owner->lost_first = owner->lost_last;
-      owner->limit = owner->head;  // until there is room, every record asks
+      SetRoom(owner, owner->head);  // until there is room, every record asks
       WakeReader();
     }
     return false;
@@ -104,10 +109,10 @@ bool MakeRoom(Owner* owner, uint32_t slots) {
   }
   if (owner->head - owner->thread_said_at >= capacity) SayThread(owner);
   if (used < half) {
-    owner->limit = tail + half;
-    if (owner->head + slots > owner->limit) owner->limit = owner->head + slots;
+    SetRoom(owner, tail + half);
+    if (owner->head + slots > owner->room) SetRoom(owner, owner->head + slots);
   } else {
-    owner->limit = tail + capacity - kOwnRecords;
+    SetRoom(owner, tail + capacity - kOwnRecords);
     WakeReader();
   }
   return true;
@@ -115,7 +120,7 @@ bool MakeRoom(Owner* owner, uint32_t slots) {
 
 int32_t EmitSlowAndLeave(Owner* owner, abi::RecordKind kind, uint16_t domain, uint32_t name, uint64_t value,
                          uint32_t detail) {
-  if (owner->head < owner->limit || MakeRoom(owner, 1)) {
+  if (owner->head < owner->room || MakeRoom(owner, 1)) {
     BeginPut(owner);
     PutSlot(owner, owner->head,
             RecordWords(ReadCounter(owner->counter), kind, 0, domain, name, value, 0, detail));
@@ -136,11 +141,11 @@ void LoseRecords(Owner* owner, uint64_t records) {
   owner->lost_last = ReadCounter(owner->counter);
   if (owner->lost_pending == 0) owner->lost_first = owner->lost_last;
   owner->lost_pending += records;
-  owner->limit = owner->head;  // the next record says so first
+  SetRoom(owner, owner->head);  // the next record says so first
 }
 
 void EmitSlots(Owner* owner, Words* slots, uint32_t count) {
-  if (owner->head + count > owner->limit && !MakeRoom(owner, count)) return;
+  if (owner->head + count > owner->room && !MakeRoom(owner, count)) return;
   BeginPut(owner);
   const uint64_t stamp = ReadCounter(owner->counter);
   for (uint32_t i = 0; i < count; ++i) {
@@ -169,7 +174,7 @@ void EmitEvent(Owner* owner, abi::RecordKind kind, const profd_event& event, uin
     if (more + slots > abi::kMaxValues) break;
     more += slots;
   }
-  if (owner->head + 1 + more > owner->limit && !MakeRoom(owner, 1 + more)) return;
+  if (owner->head + 1 + more > owner->room && !MakeRoom(owner, 1 + more)) return;
   BeginPut(owner);
   const uint64_t stamp = ReadCounter(owner->counter);
   PutSlot(owner, owner->head,

@@ -19,6 +19,11 @@ namespace profd::agent {
 inline constexpr uint32_t kIdle = 0;
 inline constexpr uint32_t kNotStarted = 1;
 inline constexpr uint32_t kFirstGeneration = 2;
+inline constexpr uint32_t kLastGeneration = (1U << 30) - 1;
+
+// Beside the generation in an Owner's state. One comparison says that a record can be begun at once.
+inline constexpr uint32_t kBusy = 1U << 31;    // in the middle of a record
+inline constexpr uint32_t kFenced = 1U << 30;  // no membarrier here: the thread pays for its own fence
 
 inline constexpr int kUntracked = -2;
 
@@ -29,22 +34,21 @@ struct Depth {
   int32_t depth;
 };
 
-// What one recording thread needs at hand. **Thread:** the one that took it; `generation` and `busy` are read
-// by the thread that stops a recording.
+// What one recording thread needs at hand. **Thread:** the one that took it; `state` is read by the thread
+// that stops a recording.
 struct alignas(128) Owner {
-  std::atomic<uint32_t> generation;  // 0: no recording
-  std::atomic<uint32_t> busy;        // in the middle of a record
+  std::atomic<uint32_t> state;  // the generation it has a lane for (0: none), kBusy, kFenced
+  uint32_t kinds;               // bit 1 << RecordKind: wanted, of the default domain where it has one
   uint64_t* ring;
   uint64_t mask;   // slots - 1
   uint64_t head;   // our own word for lane->head
-  uint64_t limit;  // slots below it may be written without asking
+  uint64_t quick;  // as `room` where kInlineCounter is the counter, else 0
   abi::Lane* lane;
-  uint32_t kinds;  // bit 1 << RecordKind: wanted, of the default domain where it has one
   abi::CounterKind counter;
-  bool overwrite;
-  bool fenced;                // no membarrier here: the thread pays for its own fence
-  uint64_t ranges_started;    // for ids
   uint32_t kinds_in_domains;  // as `kinds`, where IsRecorded() says yes
+  uint64_t ranges_started;    // for ids
+  uint64_t room;              // slots below it may be written without asking
+  bool overwrite;
   // Slow paths only from here.
   int32_t tid;      // 0: free
   uint32_t region;  // number of the region that `lane` is in
@@ -62,27 +66,28 @@ inline uint32_t Generation() { return __atomic_load_n(&profd_agent_active, __ATO
 
 // The slow part of Enter: starts the agent, takes a lane, or finds out why not.
 Owner* EnterSlow(uint32_t generation);
+// The owner asks again when it gets to that slot.
+void SetRoom(Owner* owner, uint64_t until);
 // Room for `slots` more, or the loss is counted.
 bool MakeRoom(Owner* owner, uint32_t slots);
 
 // Whether a thread can record without asking for a lane first.
 inline bool IsReady(const Owner* owner, uint32_t generation) {
-  return owner != nullptr && owner->generation.load(std::memory_order_relaxed) == generation &&
-         owner->busy.load(std::memory_order_relaxed) == 0;
+  return owner != nullptr && owner->state.load(std::memory_order_relaxed) == generation;
+}
+
+inline void Leave(Owner* owner) {
+  owner->state.store(owner->state.load(std::memory_order_relaxed) & ~kBusy, std::memory_order_release);
 }
 
 // The quick part of Enter, for an Owner that is ready.
 inline Owner* EnterReady(Owner* owner, uint32_t generation) {
-  owner->busy.store(1, std::memory_order_relaxed);
-  // Pairs with Quiesce: it sees `busy`, or we see that recording has stopped.
-  if (owner->fenced) [[unlikely]] {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  } else {
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-  }
+  owner->state.store(generation | kBusy, std::memory_order_relaxed);
+  // Pairs with Quiesce: it sees kBusy, or we see that recording has stopped.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   if (Generation() == generation) [[likely]]
     return owner;
-  owner->busy.store(0, std::memory_order_release);
+  Leave(owner);
   return nullptr;
 }
 
@@ -91,8 +96,6 @@ inline Owner* Enter(uint32_t generation) {
   Owner* owner = t_owner;
   return IsReady(owner, generation) ? EnterReady(owner, generation) : EnterSlow(generation);
 }
-
-inline void Leave(Owner* owner) { owner->busy.store(0, std::memory_order_release); }
 
 // Of the default domain, or of no domain.
 inline bool Wants(const Owner* owner, abi::RecordKind kind) { return (owner->kinds >> kind & 1U) != 0; }
@@ -121,8 +124,11 @@ inline void PutSlot(Owner* owner, uint64_t slot, const Words& words) {
 }
 
 // Before the first PutSlot of a record: see "overwrite oldest" in lane.h.
-inline void BeginPut(const Owner* owner) {
-  if (owner->overwrite) std::atomic_thread_fence(std::memory_order_release);
+inline void BeginPut([[maybe_unused]] const Owner* owner) {
+#if !defined(__x86_64__)  // where it is no instruction
+  if (!owner->overwrite) return;
+#endif
+  std::atomic_thread_fence(std::memory_order_release);
 }
 
 inline void Publish(Owner* owner, uint64_t head) {
@@ -138,13 +144,13 @@ int32_t EmitSlowAndLeave(Owner* owner, abi::RecordKind kind, uint16_t domain, ui
 // not the quick path can then be left with a jump, and the quick path saves no registers.
 inline int32_t EmitAndLeave(Owner* owner, abi::RecordKind kind, uint16_t domain, uint32_t name,
                             uint64_t value, uint32_t detail) {
-  if (owner->head >= owner->limit || owner->counter != kInlineCounter) [[unlikely]] {
+  const uint64_t head = owner->head;
+  if (head >= owner->quick) [[unlikely]] {
     return EmitSlowAndLeave(owner, kind, domain, name, value, detail);
   }
   BeginPut(owner);
-  PutSlot(owner, owner->head,
-          RecordWords(ReadCounter(kInlineCounter), kind, 0, domain, name, value, 0, detail));
-  Publish(owner, owner->head + 1);
+  PutSlot(owner, head, RecordWords(ReadCounter(kInlineCounter), kind, 0, domain, name, value, 0, detail));
+  Publish(owner, head + 1);
   Leave(owner);
   return static_cast<int32_t>(detail);
 }

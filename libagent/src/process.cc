@@ -113,7 +113,7 @@ void ReleaseOwner(void* argument) {
     std::atomic_ref(owner->lane->owner_tid).store(0, std::memory_order_relaxed);
     process->lane_taken[owner->lane_index] = false;
   }
-  owner->generation.store(0, std::memory_order_relaxed);
+  owner->state.store(0, std::memory_order_relaxed);
   owner->region = 0;
   owner->tid = 0;
   process->no_lane_free = false;
@@ -168,13 +168,12 @@ void Equip(Process* process, Owner* owner, uint32_t generation) {
   owner->kinds = process->armed.kinds & ~(IsRecorded(0) ? 0 : kBegins);
   owner->counter = process->counter;
   owner->overwrite = process->armed.overwrite;
-  owner->fenced = process->fenced;
   owner->lost_pending = 0;
-  owner->limit = owner->head;  // the first record asks for room, which introduces the thread
+  SetRoom(owner, owner->head);  // the first record asks for room, which introduces the thread
   owner->thread_said_at = owner->head - process->lane_slots;
   std::memset(owner->depths, 0, sizeof(owner->depths));
   owner->depths[0].used = 1;
-  owner->generation.store(generation, std::memory_order_relaxed);
+  owner->state.store(generation | (process->fenced ? kFenced : 0), std::memory_order_relaxed);
 }
 
 // Needs the latch.
@@ -187,6 +186,15 @@ void ShowLost(Process* process) {
 void LoseWithoutLane(Process* process, uint64_t records = 1) {
   process->lost_without_lane.fetch_add(records, std::memory_order_relaxed);
   if (const Latched latched(process->latch); latched) ShowLost(process);
+}
+
+// Enter for an Owner that has its lane. `current` is the word that `generation` was read from.
+Owner* EnterFenced(Owner* owner, uint32_t generation, uint32_t (*current)()) {
+  owner->state.store(owner->state.load(std::memory_order_relaxed) | kBusy, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with Quiesce, as in EnterReady
+  if (current() == generation) return owner;
+  Leave(owner);
+  return nullptr;
 }
 
 enum class Claim : uint8_t { kTaken, kNoLane, kOver };
@@ -219,7 +227,7 @@ bool Quiesce(Process* process) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   constexpr int kRounds = 500;
   for (uint32_t i = 0; i < process->owners_used; ++i) {
-    for (int round = 0; process->owners[i].busy.load(std::memory_order_acquire) != 0; ++round) {
+    for (int round = 0; (process->owners[i].state.load(std::memory_order_acquire) & kBusy) != 0; ++round) {
       // A signal handler may disarm on top of a record of its own thread; a thread may be stopped by a
       // debugger.
       if (round == kRounds) return false;
@@ -343,7 +351,7 @@ uint64_t Arm(const Armed& armed) {
   const Latched latched(process->latch);
   if (!latched || process->header == nullptr) return 0;
   process->armed = armed;
-  if (++process->last_generation < kFirstGeneration) process->last_generation = kFirstGeneration;
+  if (++process->last_generation > kLastGeneration) process->last_generation = kFirstGeneration;
   UpdateClock(process->header->clock, process->counter);
   SpanBegins();
   g_late.store(process->last_generation, std::memory_order_release);
@@ -411,10 +419,14 @@ Owner* EnterSlow(uint32_t generation) {
     LoseWithoutLane(process);
     return nullptr;
   }
-  if (owner != nullptr && owner->busy.load(std::memory_order_relaxed) != 0) {
+  const uint32_t state = owner == nullptr ? 0 : owner->state.load(std::memory_order_relaxed);
+  if ((state & kBusy) != 0) {
     // A signal handler in the middle of its thread's record, which keeps the lane where it is.
     std::atomic_ref(owner->lane->lost).fetch_add(1, std::memory_order_relaxed);
     return nullptr;
+  }
+  if (state == (generation | kFenced)) {
+    return EnterFenced(owner, generation, Generation);
   }
   const int before = errno;
   const Claim claim = ClaimLane(process, generation, Generation);
@@ -428,17 +440,12 @@ Owner* EnterLate(uint64_t records) {
   const uint32_t generation = late();
   Process* process = g_process.load(std::memory_order_acquire);
   if (generation == 0 || process == nullptr) return nullptr;
-  if (t_owner == nullptr || t_owner->generation.load(std::memory_order_relaxed) != generation) {
+  if (t_owner == nullptr || (t_owner->state.load(std::memory_order_relaxed) & ~kFenced) != generation) {
     const Claim claim = ClaimLane(process, generation, late);
     if (claim == Claim::kNoLane) LoseWithoutLane(process, records);
     if (claim != Claim::kTaken) return nullptr;
   }
-  Owner* owner = t_owner;
-  owner->busy.store(1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with Quiesce, as in Enter
-  if (late() == generation) return owner;
-  owner->busy.store(0, std::memory_order_release);
-  return nullptr;
+  return EnterFenced(t_owner, generation, late);
 }
 
 uint64_t NextRangeId(Owner* owner) {
