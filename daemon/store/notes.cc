@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "base/unique_fd.h"
+#include "daemon/store/spool.h"
 
 namespace profd::store {
 
@@ -19,7 +20,6 @@ using base::UniqueFd;
 namespace {
 
 constexpr uintmax_t kMaxBytes = 1 << 20;
-constexpr char kFolder[] = ".profd";
 
 bool IsFileName(const std::string& name) {
   return !name.empty() && name.front() != '.' && name.find('/') == std::string::npos;
@@ -28,7 +28,7 @@ bool IsFileName(const std::string& name) {
 }  // namespace
 
 Status WriteNote(const std::string& spool, const std::string& name, const std::string& content) {
-  const std::string folder = spool + "/" + kFolder;
+  const std::string folder = spool + "/" + kPrivateFolder;
   if (!IsFileName(name)) return {Code::kInvalidArgument, "'" + name + "' is not a file name"};
   // There may have been no session yet. The mode is the spool's (spool.h), whatever the umask.
   if (::mkdir(spool.c_str(), 0700) == 0) ::chmod(spool.c_str(), 0711);
@@ -50,14 +50,14 @@ Status WriteNote(const std::string& spool, const std::string& name, const std::s
 }
 
 void RemoveNote(const std::string& spool, const std::string& name) {
-  if (IsFileName(name)) ::unlink((spool + "/" + kFolder + "/" + name).c_str());
+  if (IsFileName(name)) ::unlink((spool + "/" + kPrivateFolder + "/" + name).c_str());
 }
 
 std::map<std::string, std::string> ReadNotes(const std::string& spool) {
   namespace fs = std::filesystem;
   std::map<std::string, std::string> notes;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(spool) / kFolder, error)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(spool) / kPrivateFolder, error)) {
     const std::string name = entry.path().filename();
     if (!IsFileName(name) || !entry.is_regular_file(error) || entry.file_size(error) > kMaxBytes) continue;
     std::ifstream file(entry.path(), std::ios::binary);

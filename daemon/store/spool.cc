@@ -24,9 +24,8 @@ namespace {
 
 constexpr mode_t kSpoolMode = 0711;  // users reach their own folder and cannot list the others'
 constexpr mode_t kUserMode = 0750;
-constexpr mode_t kBothMode = 0770;  // while profd has to move it
-// As in notes.cc: profd's own.
-constexpr char kOwnFolder[] = ".profd", kNewFolder[] = "new";
+constexpr mode_t kBothMode = 0770;    // while profd has to move it
+constexpr char kNewFolder[] = "new";  // in profd's own
 
 // Opens `name` in `parent`. Where a missing one is to be made it has mode 0700 until the caller has given it
 // away.
@@ -73,7 +72,8 @@ Status HandOver(int dir, uid_t uid, gid_t gid, const std::string& path) {
 // reaches, from where profd moves it to its place, which it may as the folder is of its group.
 Result<UniqueFd> MakeAs(int top, const std::string& user, uid_t uid, gid_t gid, const std::string& path) {
   bool made = false;
-  PROFD_ASSIGN_OR_RETURN(const UniqueFd closed, OpenOrMake(top, kOwnFolder, path, IfMissing::kMake, &made));
+  PROFD_ASSIGN_OR_RETURN(const UniqueFd closed,
+                         OpenOrMake(top, kPrivateFolder, path, IfMissing::kMake, &made));
   PROFD_ASSIGN_OR_RETURN(const UniqueFd open,
                          OpenOrMake(closed.get(), kNewFolder, path, IfMissing::kMake, &made));
   if (::fchmod(closed.get(), 0700) != 0 || ::fchmod(open.get(), 0733) != 0)

@@ -12,6 +12,9 @@
 
 namespace profd::store {
 
+// profd's own folder in the spool, which nobody else enters.
+inline constexpr char kPrivateFolder[] = ".profd";
+
 enum class IfMissing : uint8_t { kMake, kFail };  // kFail: kNotFound
 
 // Opens `<spool>/<user>`; what is missing of it is made: the spool 0711 and profd's own, the folder 0750 and

@@ -437,8 +437,10 @@ TEST_F(RpcTest, ShutdownAnswersWhatIsOpen) {
   const client::DoorClient door = Knock();
   ControlClient control(socket_, door.ticket());
   auto start = std::async(std::launch::async, [&] { return control.Start({}); });
-  auto watch = std::async(std::launch::async, [&] { return control.Watch("s-1", 0, [](const auto&) {}); });
-  for (bool asked = false; !asked;) {
+  std::atomic<bool> watching = false;
+  auto watch = std::async(std::launch::async,
+                          [&] { return control.Watch("s-1", 0, [&](const auto&) { watching = true; }); });
+  for (bool asked = false; !asked || !watching;) {
     const std::lock_guard lock(Fake().mutex);
     asked = !Fake().unanswered.empty();
   }
