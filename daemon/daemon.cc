@@ -61,6 +61,11 @@ class Daemon {
     host::Uprobes::Prepare();
     PROFD_RETURN_IF_ERROR(base::GiveUpRights());
     base::LogAside();
+    if (base::PerfRights::are_special()) {
+      base::LogInfo(
+          "this kernel opens perf events for CAP_SYS_ADMIN only, which is kept for that; Linux 5.8 and later "
+          "does without where kernel.perf_event_paranoid is 2 or less");
+    }
     base::Result<std::unique_ptr<driver::Driver>> driver = base::Status{base::Code::kInternal, "not loaded"};
     driver::StartDriverThread("drv-load", [&] {
       driver = driver::AscendHal::Load(config_.driver.library, config_.driver.toolkit);

@@ -1,12 +1,16 @@
 #include "daemon/base/rights.h"
 
 #include <linux/capability.h>
+#include <linux/perf_event.h>
 #include <seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 
 namespace profd::base {
@@ -43,32 +47,72 @@ constexpr int kRefused[] = {
     SCMP_SYS(sethostname), SCMP_SYS(setdomainname), SCMP_SYS(syslog), SCMP_SYS(vhangup), SCMP_SYS(keyctl),
     SCMP_SYS(add_key), SCMP_SYS(request_key)};
 
-bool IsKept(unsigned capability) {
-  for (const unsigned kept : kKept) {
-    if (kept == capability) return true;
+constexpr uint64_t Bit(unsigned capability) { return uint64_t{1} << capability; }
+
+uint64_t Kept() {
+  uint64_t kept = 0;
+  for (const unsigned capability : kKept) kept |= Bit(capability);
+  return kept;
+}
+
+// Of the calling thread. The C library has no calls for them.
+struct Capabilities {
+  uint64_t permitted = 0, effective = 0;
+
+  static Result<Capabilities> Get() {
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data{};
+    if (::syscall(SYS_capget, &header, data.data()) != 0) return Status::FromErrno("read the capabilities");
+    return Capabilities{data[0].permitted | uint64_t{data[1].permitted} << 32,
+                        data[0].effective | uint64_t{data[1].effective} << 32};
   }
+  Status Set() const {
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data{};
+    for (unsigned i = 0; i < data.size(); ++i) {
+      data[i].permitted = static_cast<uint32_t>(permitted >> (32 * i));
+      data[i].effective = static_cast<uint32_t>(effective >> (32 * i));
+    }
+    if (::syscall(SYS_capset, &header, data.data()) != 0) return Status::FromErrno("give up capabilities");
+    return Status::Ok();
+  }
+};
+
+// Linux before 5.8, which has no CAP_PERFMON; later ones of distributions where kernel.perf_event_paranoid is
+// above 2.
+std::atomic<bool> g_perf_needs_admin{false};
+
+bool PerfIsRefused() {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_DUMMY;
+  attr.disabled = 1;
+  const auto fd = static_cast<int>(::syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC));
+  if (fd < 0) return errno == EACCES || errno == EPERM;
+  ::close(fd);
   return false;
 }
 
 Status DropCapabilities() {
   // The bounding set first: it takes CAP_SETPCAP, without which there is nobody to take it from.
   for (unsigned capability = 0; ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; ++capability) {
-    if (!IsKept(capability)) ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+    if ((Kept() & Bit(capability)) == 0) ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
   }
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
-  // The C library has no call for the two.
-  if (::syscall(SYS_capget, &header, data) != 0) return Status::FromErrno("read the capabilities");
-  uint64_t kept = 0;
-  for (const unsigned capability : kKept) kept |= uint64_t{1} << capability;
-  for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; ++i) {
-    const auto mask = static_cast<uint32_t>(kept >> (32 * i));
-    data[i].permitted &= mask;
-    data[i].effective &= mask;
-    data[i].inheritable = 0;
+  PROFD_ASSIGN_OR_RETURN(Capabilities own, Capabilities::Get());
+  const uint64_t effective = own.effective & Kept();
+  own.effective = effective;
+  PROFD_RETURN_IF_ERROR(own.Set());
+  bool admin = false;
+  if ((own.permitted & Bit(CAP_SYS_ADMIN)) != 0 && PerfIsRefused()) {
+    own.effective |= Bit(CAP_SYS_ADMIN);
+    PROFD_RETURN_IF_ERROR(own.Set());
+    admin = !PerfIsRefused();
+    own.effective = effective;
   }
-  if (::syscall(SYS_capset, &header, data) != 0) return Status::FromErrno("give up capabilities");
-  return Status::Ok();
+  own.permitted &= Kept() | (admin ? Bit(CAP_SYS_ADMIN) : 0);
+  if (admin) g_perf_needs_admin = true;
+  return own.Set();
 }
 
 Status RefuseCalls() {
@@ -98,5 +142,23 @@ Status GiveUpRights() {
   PROFD_RETURN_IF_ERROR(DropCapabilities());
   return RefuseCalls();
 }
+
+PerfRights::PerfRights() {
+  if (!are_special()) return;
+  if (auto own = Capabilities::Get(); own.ok()) {
+    own->effective |= own->permitted & Bit(CAP_SYS_ADMIN);
+    (void)own->Set();  // the call that needs it says what is missing
+  }
+}
+PerfRights::~PerfRights() {
+  if (!are_special()) return;
+  const int before = errno;
+  if (auto own = Capabilities::Get(); own.ok()) {
+    own->effective &= ~Bit(CAP_SYS_ADMIN);
+    (void)own->Set();
+  }
+  errno = before;
+}
+bool PerfRights::are_special() { return g_perf_needs_admin; }
 
 }  // namespace profd::base

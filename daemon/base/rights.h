@@ -10,4 +10,16 @@ namespace profd::base {
 // profd of an ordinary user gives up none.
 Status GiveUpRights();
 
+// Where the kernel opens perf events for CAP_SYS_ADMIN only, a profd that had it keeps it, without effect but
+// for the calling thread while one of these lives. Elsewhere nothing happens.
+class PerfRights {
+ public:
+  PerfRights();
+  PerfRights(const PerfRights&) = delete;
+  PerfRights& operator=(const PerfRights&) = delete;
+  ~PerfRights();  // leaves errno alone
+
+  static bool are_special();  // asked after GiveUpRights
+};
+
 }  // namespace profd::base

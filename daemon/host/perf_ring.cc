@@ -13,6 +13,8 @@
 #include <string>
 #include <string_view>
 
+#include "daemon/base/rights.h"
+
 namespace profd::host {
 
 using base::Code;
@@ -27,9 +29,10 @@ size_t PageBytes() { return static_cast<size_t>(::sysconf(_SC_PAGESIZE)); }
 Status Refusal(const std::string& what) {
   const int error = errno;
   if (error == EACCES || error == EPERM) {
-    return {
-        Code::kPermissionDenied,
-        what + ": the kernel refuses; profd needs CAP_PERFMON (Linux 5.8 and later), see docs/operations.md"};
+    return {Code::kPermissionDenied,
+            what +
+                ": the kernel refuses; profd needs CAP_PERFMON, or CAP_SYS_ADMIN before Linux 5.8 and where "
+                "kernel.perf_event_paranoid is above 2, see docs/operations.md"};
   }
   if (error == ENOSYS) return {Code::kUnimplemented, what + ": this kernel has no perf events"};
   if (error == EMFILE) return {Code::kResourceExhausted, what + ": no descriptor is left, raise LimitNOFILE"};
@@ -39,8 +42,12 @@ Status Refusal(const std::string& what) {
 }  // namespace
 
 Result<UniqueFd> OpenPerfEvent(const perf_event_attr& attr, pid_t pid, int cpu) {
-  // The C library has no call for it.
-  const auto fd = static_cast<int>(::syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+  const auto open = [&] {
+    const base::PerfRights rights;
+    // The C library has no call for it.
+    return static_cast<int>(::syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+  };
+  const int fd = open();
   if (fd < 0) return Refusal("open a perf event");
   return UniqueFd(fd);
 }

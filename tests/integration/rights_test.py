@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 import harness
+import paranoid_kernel
 
 # Chapter and verse in docs/operations.md.
 KEPT = {2, 6, 7, 19, 38}  # CAP_DAC_READ_SEARCH, _SETGID, _SETUID, _SYS_PTRACE, _PERFMON
@@ -69,6 +70,20 @@ class RightsTest(harness.ProfdTest):
         own = daemon.begin("--pid", work.pid, "--collect", "host-mem", user=user)
         directory = pathlib.Path(daemon.end(own["session"], user=user)["directory"])
         self.assertEqual({path.lstat().st_uid for path in [directory, *directory.rglob("*")]}, {user})
+
+    def test_where_perf_events_take_more(self):
+        """It keeps that right, too, without effect but for the moment of opening one."""
+        daemon = self.profd(within=(sys.executable, paranoid_kernel.__file__))
+        admin = 1 << paranoid_kernel.CAP_SYS_ADMIN
+        self.assertIn("perf_event_paranoid", daemon.log.read_text())
+        work = self.workload(command=[sys.executable, "-c", "while True: pass"])
+        session = daemon.begin("--pid", work.pid, "--collect", "host-cpu-profile")["session"]
+        harness.wait_until(lambda: daemon.status(session)["kinds"][0]["records"] > 10, "samples")
+        for name, values in thread_values(daemon.process.pid, "CapEff").items():
+            self.assertEqual([value for value in values if int(value, 16) & admin], [], name)
+        self.assertTrue(all(int(value, 16) & admin for values in thread_values(daemon.process.pid, "CapPrm").values()
+                            for value in values))
+        daemon.end(session)
 
     def test_it_keeps_what_it_uses(self):
         daemon = self.profd(sim=self.sim)
