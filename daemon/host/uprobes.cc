@@ -46,6 +46,8 @@ constexpr int16_t kResult = offsetof(bpf_user_pt_regs_t, rax);
 constexpr int32_t kReturnAddressBytes = 8;
 #endif
 
+constexpr int32_t kLostReturnsAt = 8;  // in the map that counts; what has begun is counted in front of it
+
 size_t PageBytes() { return static_cast<size_t>(::sysconf(_SC_PAGESIZE)); }
 
 // The C library has no call for it.
@@ -113,7 +115,7 @@ Result<UniqueFd> LoadProgram(bool of_returns, int ring, int lost) {
       Call(BPF_FUNC_ringbuf_output),
       Op(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 4, 0),
       Op(BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_VALUE, 0, lost),
-      Op(0, 0, 0, 0, of_returns ? 8 : 0),
+      Op(0, 0, 0, 0, of_returns ? kLostReturnsAt : 0),
       Set(BPF_REG_2, 1),
       Op(BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_1, BPF_REG_2, 0, BPF_ADD),
       Set(BPF_REG_0, 0),
@@ -261,9 +263,10 @@ void Uprobes::Drain(const std::function<void(const UprobeHit&)>& take) {
   std::atomic_ref(*consumer).store(at, std::memory_order_release);
 }
 
-uint64_t Uprobes::lost_returns() const {
-  uint64_t lost = 0;
-  std::memcpy(&lost, pages_.lost + 8, sizeof lost);
+Uprobes::Lost Uprobes::lost() const {
+  Lost lost;
+  std::memcpy(&lost.begins, pages_.lost, sizeof lost.begins);
+  std::memcpy(&lost.returns, pages_.lost + kLostReturnsAt, sizeof lost.returns);
   return lost;
 }
 

@@ -60,8 +60,13 @@ class Uprobes {
 
   // What has come since.
   void Drain(const std::function<void(const UprobeHit&)>& take);
-  // Returns that found no room in the ring, since ever.
-  uint64_t lost_returns() const;
+  // What found no room in the ring, since ever. Older kernels (6.1) run the program of a return for each
+  // process that has the breakpoint, in whichever of them it was: Drain() gives, and this counts, all of
+  // those.
+  struct Lost {
+    uint64_t begins = 0, returns = 0;
+  };
+  Lost lost() const;
 
  private:
   struct Slot;

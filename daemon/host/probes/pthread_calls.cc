@@ -86,7 +86,7 @@ class PthreadProbe final : public Probe {
     auto uprobes = Uprobes::Claim();
     if (!uprobes.ok()) return uprobes.status();
     hooks_.emplace(std::move(uprobes).value());
-    lost_before_ = hooks_->uprobes().lost_returns();
+    lost_before_ = hooks_->uprobes().lost();
     now_ = {.number = 0, .raw_ns = base::RawNs(), .mono_ns = base::MonotonicNs()};
     drained_at_ns_ = second_begin_ns_ = now_.raw_ns;
     TakeInMembers();
@@ -114,11 +114,19 @@ class PthreadProbe final : public Probe {
     const uint64_t begin_ns = base::RawNs();
     CompareClocks();
     hooks_->uprobes().Drain([this](const UprobeHit& hit) { Take(hit); });
-    lost_ += hooks_->uprobes().lost_returns() - lost_before_;
-    lost_before_ = hooks_->uprobes().lost_returns();
-    if (lost_ > 0)
-      stream_.Lose(format::Loss::Where::kSampler, drained_at_ns_, begin_ns, std::exchange(lost_, 0));
+    if (const uint64_t lost = Lost(); lost > 0)
+      stream_.Lose(format::Loss::Where::kSampler, drained_at_ns_, begin_ns, lost);
     drained_at_ns_ = begin_ns;
+  }
+
+  // A call is lost when its return was, or when its begin was and the return came. Other returns without a
+  // begin are those that older kernels tell of more than once.
+  uint64_t Lost() {
+    const Uprobes::Lost lost = hooks_->uprobes().lost(), before = std::exchange(lost_before_, lost);
+    lost_begins_ += lost.begins - before.begins;
+    const uint64_t of_lost_begins = std::min(std::exchange(strange_returns_, 0), lost_begins_);
+    lost_begins_ -= of_lost_begins;
+    return lost.returns - before.returns + of_lost_begins;
   }
 
   // The kernel's programs know no other clock than CLOCK_MONOTONIC.
@@ -133,7 +141,10 @@ class PthreadProbe final : public Probe {
   }
 
   void Take(const UprobeHit& hit) {
-    if (open_.size() == kMaxThreads) open_.clear();  // most of them are gone
+    if (open_.size() == kMaxThreads) {  // most of them are gone
+      for (const auto& [tid, frames] : open_) lost_begins_ += frames.size();
+      open_.clear();
+    }
     std::vector<Frame>& frames = open_[hit.tid];
     // Frames below this one were left without a return: by longjmp(), or as the thread was cancelled.
     while (!frames.empty() && frames.back().stack < hit.stack) frames.pop_back();
@@ -141,12 +152,16 @@ class PthreadProbe final : public Probe {
     if (hit.function != 0) {
       if (known) frames.pop_back();
       const auto function = functions_.find(hit.function);
-      if (function != functions_.end() && frames.size() < kMaxDepth)
+      if (function == functions_.end()) return;
+      if (frames.size() < kMaxDepth) {
         frames.push_back({hit.stack, Raw(hit.mono_ns), &function->second});
+      } else {
+        ++lost_begins_;
+      }
       return;
     }
     if (!known) {
-      ++lost_;
+      ++strange_returns_;
       return;
     }
     const Frame call = frames.back();
@@ -227,7 +242,9 @@ class PthreadProbe final : public Probe {
   std::set<pid_t> asked_;
   uint64_t asked_at_ns_ = 0, drained_at_ns_ = 0, second_begin_ns_ = 0;
   uint64_t raw_ahead_ns_ = 0;  // of CLOCK_MONOTONIC; it may be behind, and wraps
-  uint64_t lost_before_ = 0, lost_ = 0;
+  Uprobes::Lost lost_before_;
+  uint64_t lost_begins_ = 0;                          // whose return has not come yet
+  uint64_t strange_returns_ = 0;                      // of no call that has begun, since the latest Drain()
   std::unordered_map<uint64_t, Function> functions_;  // by address, in whatever process
   std::array<Group, kPthreadGroups> groups_;
   std::unordered_map<uint32_t, std::vector<Frame>> open_;  // by thread: the calls that it is in
