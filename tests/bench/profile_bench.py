@@ -137,7 +137,7 @@ def main():
         turns = Turns(daemon, HOT, "locks", options.seconds)
         if within is not None:
             turns.add("profd", turns.by_profd, "host-pthread")
-        turns.add_tool("ltrace", "-f", "-c", "-l", "libc.so.6")
+        turns.add_tool("ltrace", "-f", "-c", "-e", "pthread_*")
         turns.run(options.turns)
         print("Waits of a program that takes thousands of naps a second")
         turns = Turns(daemon, HOT, "naps", options.seconds)
