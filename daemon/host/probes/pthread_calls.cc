@@ -162,6 +162,7 @@ class PthreadProbe final : public Probe {
     }
     if (!known) {
       ++strange_returns_;
+      if (frames.empty()) open_.erase(hit.tid);
       return;
     }
     const Frame call = frames.back();
