@@ -14,6 +14,7 @@
 #include "client/commands/commands.h"
 #include "client/json.h"
 #include "client/output_dir.h"
+#include "client/own_folder.h"
 #include "client/text.h"
 
 namespace profd::client {
@@ -43,16 +44,18 @@ bool IsBelow(const std::string& path) {
 // One directory on its way here: files arrive one after the other, each checked at its end.
 class Arrival {
  public:
-  explicit Arrival(fs::path root) : root_(std::move(root)) {}
+  // `root`: the caller's own folder, to which `shown` led.
+  Arrival(UniqueFd root, std::string shown) : root_(std::move(root)), shown_(std::move(shown)) {}
 
   // Where an attempt before this one ended: its last file may be cut off, all before it are whole.
   Result<std::pair<std::string, uint64_t>> Resume() const {
     std::pair<std::string, uint64_t> at;
     std::error_code error;
-    for (fs::recursive_directory_iterator entry(root_, error), end; !error && entry != end;
+    const fs::path root = PathOf(root_) + "/";
+    for (fs::recursive_directory_iterator entry(root, error), end; !error && entry != end;
          entry.increment(error)) {
-      if (!entry->is_regular_file(error)) continue;
-      const std::string path = entry->path().lexically_relative(root_);
+      if (entry->is_symlink(error) || !entry->is_regular_file(error)) continue;
+      const std::string path = entry->path().lexically_relative(root);
       if (path >= at.first) at = {path, entry->file_size(error)};
     }
     return at;
@@ -62,18 +65,18 @@ class Arrival {
     const bool is_folder = piece.path().ends_with('/');
     const std::string name = piece.path().substr(0, piece.path().size() - (is_folder ? 1 : 0));
     if (!IsBelow(name)) return {Code::kDataLoss, "profd sent a file '" + OneLine(piece.path()) + "'"};
-    if (is_folder) return MakeFolder(root_ / name);
+    if (is_folder) return OpenOwnFolders(root_.get(), name, shown_).status();
     PROFD_RETURN_IF_ERROR(Open(piece.path()));
     if (piece.offset() != size_) {
       return {Code::kDataLoss, piece.path() + ": byte " + std::to_string(piece.offset()) + " came where " +
-                                   std::to_string(size_) + " was expected; remove " + root_.string() +
+                                   std::to_string(size_) + " was expected; remove " + shown_ +
                                    " and fetch again"};
     }
     const std::string& data = piece.data();
     for (size_t done = 0; done < data.size();) {
       const ssize_t put = ::write(file_.get(), data.data() + done, data.size() - done);
       if (put < 0 && errno == EINTR) continue;
-      if (put < 0) return Status::FromErrno("write " + (root_ / path_).string());
+      if (put < 0) return Status::FromErrno("write " + shown_ + "/" + path_);
       done += static_cast<size_t>(put);
     }
     size_ += data.size();
@@ -81,7 +84,7 @@ class Arrival {
     bytes_ += data.size();
     if (!piece.end_of_file()) return {};
     if (sum_ != piece.crc32c()) {
-      ::unlink((root_ / path_).c_str());
+      ::unlinkat(folder_.get(), fs::path(path_).filename().c_str(), 0);
       return {Code::kDataLoss, path_ + ": the checksum is wrong; fetch again"};
     }
     file_.Reset();
@@ -95,36 +98,35 @@ class Arrival {
   uint64_t bytes() const { return bytes_; }
 
  private:
-  static Status MakeFolder(const fs::path& folder) {
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error) return {Code::kInternal, "make " + folder.string() + ": " + error.message()};
-    return {};
-  }
-
   Status Open(const std::string& path) {
     if (path == path_) return {};
     if (!path_.empty()) return {Code::kDataLoss, path_ + " has no end; fetch again"};
-    const fs::path target = root_ / path;
-    PROFD_RETURN_IF_ERROR(MakeFolder(target.parent_path()));
-    file_.Reset(::open(target.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0640));
-    if (!file_) return Status::FromErrno("create " + target.string());
+    const fs::path target = path;
+    if (target.has_parent_path()) {
+      PROFD_ASSIGN_OR_RETURN(folder_, OpenOwnFolders(root_.get(), target.parent_path(), shown_));
+    } else {
+      folder_.Reset(::fcntl(root_.get(), F_DUPFD_CLOEXEC, 0));
+    }
+    file_.Reset(::openat(folder_.get(), target.filename().c_str(),
+                         O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0640));
+    if (!file_) return Status::FromErrno("create " + shown_ + "/" + path);
     path_ = path;
     size_ = 0;
     sum_ = 0;
     // What an earlier attempt has brought counts for the checksum.
     std::vector<char> buffer(1u << 20);
     for (ssize_t got; (got = ::read(file_.get(), buffer.data(), buffer.size())) != 0;) {
-      if (got < 0) return Status::FromErrno("read " + target.string());
+      if (got < 0) return Status::FromErrno("read " + shown_ + "/" + path);
       sum_ = base::Crc32c(buffer.data(), static_cast<size_t>(got), sum_);
       size_ += static_cast<uint64_t>(got);
     }
     return {};
   }
 
-  const fs::path root_;
+  const UniqueFd root_;
+  const std::string shown_;
   std::string path_;  // of the file under way, "" = none
-  UniqueFd file_;
+  UniqueFd folder_, file_;
   uint64_t size_ = 0;
   uint32_t sum_ = 0;
   uint64_t files_ = 0, bytes_ = 0;
@@ -132,17 +134,18 @@ class Arrival {
 
 // Into `out`, under its own name when it is whole; the bytes that came.
 Result<uint64_t> FetchDirectory(ControlClient& control, const std::string& session,
-                                const std::string& directory, const fs::path& out) {
+                                const std::string& directory, const OutputDir& out) {
   const std::string name = fs::path(directory).filename();
   if (!IsBelow(name)) return Status(Code::kDataLoss, "profd named a directory '" + OneLine(directory) + "'");
-  const fs::path target = out / name;
-  std::error_code error;
-  if (fs::exists(target, error)) return uint64_t{0};  // fetched before
-  const fs::path under_way = out / (kUnderWay + name);
-  fs::create_directories(under_way, error);
-  if (error) return Status(Code::kInternal, "make " + under_way.string() + ": " + error.message());
-  fs::permissions(under_way, static_cast<fs::perms>(0750), error);
-  Arrival arrival(under_way);
+  struct stat there {};
+  if (::fstatat(out.fd.get(), name.c_str(), &there, AT_SYMLINK_NOFOLLOW) ==
+      0) {  // fetched before, by the caller
+    PROFD_RETURN_IF_ERROR(OpenOwnFolder(out.fd.get(), name, out.path + "/" + name).status());
+    return uint64_t{0};
+  }
+  const std::string under_way = kUnderWay + name;
+  PROFD_ASSIGN_OR_RETURN(UniqueFd folder, OpenOwnFolder(out.fd.get(), under_way, out.path + "/" + under_way));
+  Arrival arrival(std::move(folder), out.path + "/" + under_way);
   PROFD_ASSIGN_OR_RETURN(const auto at, arrival.Resume());
   v1::FetchRequest request;
   request.set_session(session);
@@ -152,7 +155,8 @@ Result<uint64_t> FetchDirectory(ControlClient& control, const std::string& sessi
   PROFD_RETURN_IF_ERROR(
       control.Fetch(request, [&](const v1::FetchPiece& piece) { return arrival.Take(piece); }));
   if (!arrival.whole()) return Status(Code::kDataLoss, name + " ended in the middle of a file; fetch again");
-  if (::rename(under_way.c_str(), target.c_str()) != 0) return Status::FromErrno("name " + target.string());
+  if (::renameat2(out.fd.get(), under_way.c_str(), out.fd.get(), name.c_str(), RENAME_NOREPLACE) != 0)
+    return Status::FromErrno("name " + out.path + "/" + name);
   return arrival.bytes();
 }
 
@@ -170,7 +174,8 @@ ExitCode RunFetch(const Common& common, const FetchOptions& options) {
   here.clear_directories();
   uint64_t bytes = 0;
   for (const std::string& directory : info->directories()) {
-    const Result<uint64_t> fetched = FetchDirectory(*connection->control, options.session, directory, out);
+    const Result<uint64_t> fetched =
+        FetchDirectory(*connection->control, options.session, directory, *output);
     if (!fetched.ok()) {
       DropOutputDir(*output);  // as long as nothing is in it
       return Fail(fetched.status());

@@ -17,6 +17,7 @@
 #include "client/export/capture.h"
 #include "client/export/output.h"
 #include "client/export/pipeline.h"
+#include "client/own_folder.h"
 #include "client/text.h"
 #include "format/decode/catalogue.h"
 
@@ -27,6 +28,7 @@ namespace {
 using base::Code;
 using base::Result;
 using base::Status;
+using base::UniqueFd;
 
 constexpr char kTablesFolder[] = "mindstudio_profiler_output";
 
@@ -153,15 +155,20 @@ std::string Nothing(const Capture& capture, const ExportOptions& options, const 
   return text;
 }
 
-// Where the outputs of one directory go. **Owns:** the folders it made, until Keep().
+// Where the outputs of one directory go. Files are made through descriptors of folders that nobody can
+// exchange meanwhile; root()/tables() are paths through them, Shown() puts the names back. **Owns:** the
+// folders it made, until Keep().
 class Places {
  public:
   Places(const Capture& capture, const ExportOptions& options)
-      : root_(options.out.empty() ? capture.path : options.out),
+      : capture_(capture),
+        shown_(options.out.empty() ? capture.path : options.out),
         stamp_(capture.Stamp()),
-        gzip_(options.gzip) {}
+        gzip_(options.gzip),
+        is_beside_(options.out.empty()) {}
 
   ~Places() {
+    if (made_tables_) ::unlinkat(root_.get(), kTablesFolder, AT_REMOVEDIR);
     for (; !made_.empty(); made_.pop_back()) ::rmdir(made_.back().c_str());
   }
   Places(const Places&) = delete;
@@ -169,22 +176,38 @@ class Places {
 
   // With what is above them.
   Status Make() {
-    const std::string path = tables();
-    for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
-      const std::string folder = path.substr(0, end);
-      if (::mkdir(folder.c_str(), 0750) != 0) {
-        if (errno != EEXIST && errno != EROFS) return Status::FromErrno("create " + folder);
-      } else if (folder.size() >= root_.size()) {  // those above are other directories' outputs', too
-        made_.push_back(folder);
-      }
-      if (end == path.npos) break;
-    }
+    if (!is_beside_) PROFD_RETURN_IF_ERROR(MakeAbove());
+    root_.Reset(is_beside_ ? ::fcntl(capture_.dir.get(), F_DUPFD_CLOEXEC, 0)
+                           : ::open(shown_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!root_) return Status::FromErrno("open " + shown_);
+    struct stat there {};
+    made_tables_ = ::fstatat(root_.get(), kTablesFolder, &there, AT_SYMLINK_NOFOLLOW) != 0;
+    auto tables =
+        OpenOwnFolder(root_.get(), kTablesFolder, shown_ + "/" + kTablesFolder, FolderOwner::kCallerOrParent);
+    if (!tables.ok()) return tables.status();
+    tables_ = std::move(*tables);
     return Status::Ok();
   }
   // Something is in them.
-  void Keep() { made_.clear(); }
-  const std::string& root() const { return root_; }
-  std::string tables() const { return root_ + "/" + kTablesFolder; }
+  void Keep() {
+    made_.clear();
+    made_tables_ = false;
+  }
+  std::string root() const { return PathOf(root_); }
+  std::string tables() const { return PathOf(tables_); }
+  // A path or a message with the folders' names in place of their descriptors.
+  std::string Shown(std::string text) const {
+    const std::pair<std::string, std::string> names[] = {{tables() + "/", shown_ + "/" + kTablesFolder + "/"},
+                                                         {root() + "/", shown_ + "/"}};
+    for (const auto& [path, name] : names) {
+      for (size_t at = 0; (at = text.find(path, at)) != text.npos; at += name.size())
+        text.replace(at, path.size(), name);
+    }
+    return text;
+  }
+  Status Shown(const Status& status) const {
+    return status.ok() ? status : Status(status.code(), Shown(status.message()));
+  }
   // csv: the folder, for its files are many.
   std::string Of(ExportFormat format) const {
     const std::string base = "/msprof_" + stamp_;
@@ -194,7 +217,7 @@ class Places {
       case ExportFormat::kPerfetto:
         return tables() + base + ".perfetto-trace";
       case ExportFormat::kDatabase:
-        return root_ + base + ".db";
+        return root() + base + ".db";
       case ExportFormat::kCollapsed:
         return tables() + "/cpu_profile_" + stamp_ + ".collapsed";
       case ExportFormat::kPprof:
@@ -211,8 +234,23 @@ class Places {
   const std::string& stamp() const { return stamp_; }
 
  private:
-  const std::string root_, stamp_;
-  const bool gzip_;
+  Status MakeAbove() {
+    for (size_t end = shown_.find('/', 1);; end = shown_.find('/', end + 1)) {
+      const std::string folder = shown_.substr(0, end);
+      if (::mkdir(folder.c_str(), 0750) != 0) {
+        if (errno != EEXIST && errno != EROFS) return Status::FromErrno("create " + folder);
+      } else if (end == shown_.npos) {  // those above are other directories' outputs', too
+        made_.push_back(folder);
+      }
+      if (end == shown_.npos) return Status::Ok();
+    }
+  }
+
+  const Capture& capture_;
+  const std::string shown_, stamp_;
+  const bool gzip_, is_beside_;
+  UniqueFd root_, tables_;
+  bool made_tables_ = false;
   std::vector<std::string> made_;
 };
 
@@ -347,19 +385,20 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
     const bool there =
         options.resume && format != ExportFormat::kCsv && !split && UpToDate(*capture, places.Of(format));
     if (there) {
-      result.report.Note(places.Of(format) + ": is there already, and newer than the data");
+      result.report.Note(places.Shown(places.Of(format)) + ": is there already, and newer than the data");
     } else {
       formats.push_back(format);
     }
   }
-  PROFD_RETURN_IF_ERROR(CheckRoom(places.root(), EstimateBytes(result.input_bytes, formats)));
+  PROFD_RETURN_IF_ERROR(
+      places.Shown(CheckRoom(places.root() + "/", EstimateBytes(result.input_bytes, formats))));
 
   const CaptureFacts facts = FactsOf(*capture, wanted);
   const OutputOptions output_options = {options.vendor_compatible, options.gzip};
   std::vector<Share> shares(std::clamp<size_t>(formats.size(), 1, Passes(options)));
   for (size_t i = 0; i < formats.size(); ++i) {
     auto output = MakeOutput(formats[i], places, facts, output_options, options.split_ns);
-    if (!output.ok()) return output.status();
+    if (!output.ok()) return places.Shown(output.status());
     Share& share = shares[i % shares.size()];
     share.formats.push_back(formats[i]);
     share.outputs.push_back(std::move(output).value());
@@ -379,12 +418,12 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
     for (const std::string& line : Absent(*capture, wanted)) result.report.Note(line);
   }
   for (const Share& share : shares) {
-    if (!share.status.ok()) return share.status;
+    if (!share.status.ok()) return places.Shown(share.status);
     if (nothing) break;
     for (size_t i = 0; i < share.outputs.size(); ++i) {
-      const std::vector<std::string> files = share.outputs[i]->files();
-      result.files.insert(result.files.end(), files.begin(), files.end());
-      if (files.empty()) result.files.push_back(places.Of(share.formats[i]));
+      std::vector<std::string> files = share.outputs[i]->files();
+      if (files.empty()) files.push_back(places.Of(share.formats[i]));
+      for (std::string& file : files) result.files.push_back(places.Shown(std::move(file)));
       result.output_bytes += share.outputs[i]->bytes();
       result.left_out += share.outputs[i]->left_out();
     }

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Root uses profctl where an unprivileged user may write: links and folders planted in the way of `fetch` and `export`
+lead to no file of root's."""
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+import harness
+from attack_test import as_user
+
+USER = harness.nobody()
+
+
+@harness.needs_root
+class PlantedLinksTest(harness.ProfdTest):
+    def setUp(self):
+        self.place = pathlib.Path(tempfile.mkdtemp(prefix="profd-planted-"))
+        self.addCleanup(shutil.rmtree, self.place, ignore_errors=True)
+        os.chmod(self.place, 0o755)
+        self.victim = self.place / "victim"
+        (self.victim / "data").mkdir(parents=True)
+        os.chmod(self.victim, 0o700)
+        self.public = self.place / "public"
+        self.public.mkdir()
+        os.chmod(self.public, 0o1777)
+        self.daemon = self.profd()
+
+    def nothing_in_the_victims_folder(self):
+        self.assertEqual(sorted(path.name for path in self.victim.rglob("*")), ["data"])
+
+    def recorded(self, *arguments, **options):
+        session = self.daemon.begin("--collect", "host-sys-cpu=50Hz", "--duration", "300ms", *arguments, "--wait", **options)
+        return session["session"], pathlib.Path(self.daemon.status(session["session"])["directory"])
+
+    def fetch(self, session):
+        return self.daemon.ctl("fetch", session, "--out", self.public)
+
+    def test_fetch_follows_nothing_that_was_planted(self):
+        session, directory = self.recorded()
+        under_way = self.public / f".fetching_{directory.name}"
+        final = self.public / directory.name
+
+        def folder_with_a_link():
+            under_way.mkdir()
+            (under_way / "host").symlink_to(self.victim)
+
+        def folder_that_is_right():
+            shutil.copytree(self.victim.parent / "public", under_way, ignore=lambda *_: os.listdir(self.public))
+
+        for name, planted, plant in (("a link inside", under_way, folder_with_a_link),
+                                     ("another's folder", under_way, folder_that_is_right),
+                                     ("a link", under_way, lambda: under_way.symlink_to(self.victim)),
+                                     ("a file", under_way, under_way.touch),
+                                     ("the result as a link", final, lambda: final.symlink_to(self.victim)),
+                                     ("the result as another's", final, final.mkdir)):
+            with self.subTest(name):
+                self.assertTrue(as_user(plant))
+                result = self.fetch(session)
+                self.assertEqual(result.code, harness.PERMISSION, result)
+                self.assertIn(planted.name, result.err)
+                self.assertIn("--out", result.err)
+                self.nothing_in_the_victims_folder()
+                planted.unlink() if planted.is_symlink() or planted.is_file() else shutil.rmtree(planted)
+        self.assertEqual(self.fetch(session).code, harness.OK)
+        self.assertTrue((final / "host" / "data").is_dir())
+        self.assertEqual(self.fetch(session).code, harness.OK)  # it is there, and root's
+
+    def test_export_by_root_follows_no_link_of_the_directorys_owner(self):
+        home = self.place / "home"
+        home.mkdir()
+        os.chown(home, USER, USER)
+        os.chmod(self.daemon.socket, 0o666)
+        work = self.workload(command=["sleep", "300"], user=USER, group=USER, extra_groups=[])
+        session = self.daemon.begin("--pid", work.pid, "--collect", "host-mem=50Hz", "--duration", "300ms", "--wait",
+                                    "--output", home, user=USER)
+        directory = pathlib.Path(self.daemon.status(session["session"])["directory"])
+        tables = directory / "mindstudio_profiler_output"
+        self.assertTrue(as_user(lambda: tables.symlink_to(self.victim)))
+        refused = self.daemon.ctl("export", directory, "--format", "chrome,csv,db")
+        self.assertEqual(refused.code, harness.PERMISSION, refused)
+        self.assertIn(str(tables), refused.err)
+        self.nothing_in_the_victims_folder()
+
+        # A folder of the owner's is taken, and files planted in it are replaced, not followed.
+        stamp = self.daemon.ctl("export", directory, "--format", "chrome", "--out", self.place / "mine", "--json")
+        self.assertEqual(stamp.code, harness.OK, stamp)
+        name = pathlib.Path(stamp.json["directories"][0]["files"][0]).name
+        self.assertTrue(os.path.exists(stamp.json["directories"][0]["files"][0]))
+
+        def plant():
+            tables.unlink()
+            tables.mkdir()
+            for planted in (name, name + ".part"):
+                (tables / planted).symlink_to(self.victim / "made")
+
+        self.assertTrue(as_user(plant))
+        taken = self.daemon.ctl("export", directory, "--format", "chrome", "--json")
+        self.assertEqual(taken.code, harness.OK, taken)
+        self.assertFalse((tables / name).is_symlink())
+        self.assertTrue(json.loads((tables / name).read_text()))
+        self.nothing_in_the_victims_folder()
+
+    def test_export_into_anothers_folder_is_refused(self):
+        _, directory = self.recorded()
+        out = self.public / "out"
+        tables = out / "mindstudio_profiler_output"
+        out.mkdir()
+        os.chmod(out, 0o777)
+        self.assertTrue(as_user(tables.mkdir))
+        refused = self.daemon.ctl("export", directory, "--format", "csv", "--out", out)
+        self.assertEqual(refused.code, harness.PERMISSION, refused)
+        self.assertIn(f"belongs to user {USER}", refused.err)
+        self.assertEqual(os.listdir(tables), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
