@@ -117,7 +117,7 @@ base::Result<std::vector<v1::KindRequest>> ParseCollect(std::string_view text) {
     const std::string_view kind = what.substr(0, colon);
     const bool has_mode = colon != std::string_view::npos;
     const std::string_view mode = has_mode ? what.substr(colon + 1) : std::string_view();
-    if (!IsWord(kind, "-_") || BeginsWithDigit(kind) || (has_mode && !IsWord(mode, "-_:;,"))) {
+    if (!IsWord(kind, "-_") || BeginsWithDigit(kind) || (has_mode && !IsWord(mode, "-_:;,+"))) {
       return Usage("--collect", item, "expected KIND[:MODE][=RATE], e.g. hbm, pcie=100Hz, llc:write=50Hz");
     }
     v1::KindRequest request;

@@ -44,6 +44,14 @@ ExitCode StartResult(const v1::SessionSpec& asked, const v1::SessionInfo& got) {
     if (kind.verdict() == v1::VERDICT_FAILED) return ExitCode::kPartlyStarted;
     if (kind.verdict() == v1::VERDICT_SKIPPED && was_named(kind.kind())) return ExitCode::kPartlyStarted;
   }
+  // Whoever names devices wants something of one.
+  const bool devices_were_named = asked.all_devices() || !asked.devices().empty();
+  bool skipped = false, collected = false;
+  for (const v1::KindState& kind : got.kinds()) {
+    if (!kind.unit().starts_with("device:")) continue;
+    (kind.verdict() == v1::VERDICT_SKIPPED ? skipped : collected) = true;
+  }
+  if (devices_were_named && skipped && !collected) return ExitCode::kPartlyStarted;
   return ExitCode::kOk;
 }
 

@@ -16,7 +16,7 @@ LIVE = SESSION | {"daemon/session"}
 TOP = LIVE | {"daemon/live", "proto"}
 ALLOWED = {
     "base": set(),
-    "cli": set(),
+    "cli": {"base"},
     "libagent/abi": set(),
     "format": {"base", "libagent/abi"},
     "options": {"base"},

@@ -238,7 +238,10 @@ class Places {
     for (size_t end = shown_.find('/', 1);; end = shown_.find('/', end + 1)) {
       const std::string folder = shown_.substr(0, end);
       if (::mkdir(folder.c_str(), 0750) != 0) {
-        if (errno != EEXIST && errno != EROFS) return Status::FromErrno("create " + folder);
+        // Where nothing may be written the answer is EROFS, whether the folder is there or not.
+        const int error = errno;
+        const bool is_there = error == EEXIST || (error == EROFS && ::access(folder.c_str(), F_OK) == 0);
+        if (!is_there) return Status::FromErrno("create " + folder + " (--out names another place)", error);
       } else if (end == shown_.npos) {  // those above are other directories' outputs', too
         made_.push_back(folder);
       }

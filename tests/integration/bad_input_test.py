@@ -12,7 +12,7 @@ import threading
 import unittest
 
 import harness
-from harness import BUSY, FAILED, NOT_FOUND, OK, PERMISSION, UNAVAILABLE, USAGE
+from harness import BUSY, FAILED, NOT_FOUND, OK, PARTLY_STARTED, PERMISSION, UNAVAILABLE, USAGE
 
 
 class BadStartTest(harness.ProfdTest):
@@ -102,6 +102,8 @@ class BadStartTest(harness.ProfdTest):
     def test_command_lines(self):
         self.refused(["--bogus=1"], USAGE, "--bogus")
         self.refused(["stray"], USAGE, "stray")
+        self.refused(["--pdi", "3"], USAGE, "'--pdi' is no option: did you mean --pid?")
+        self.refused(["--duraton", "3s", "--devices", "all"], USAGE, "'--duraton'", "--duration")
         self.refused(["--duration"], USAGE, "--duration")
 
     def test_repetitions(self):
@@ -184,6 +186,13 @@ class BadPlaceTest(harness.ProfdTest):
             self.assertEqual(len(done.stderr.strip().splitlines()), 1, done)
             self.assertIn("/tmp/profd-no-such.sock", done.stderr)
             self.assertIn("start", done.stderr)
+
+    def test_devices_that_nobody_has(self):
+        daemon = self.profd(hal=None)
+        result = daemon.ctl("start", "--devices", "all", "--json")
+        self.assertEqual(result.code, PARTLY_STARTED, result)
+        self.assertTrue(all(kind["unit"] == "host" for kind in result.json["kinds"] if kind["verdict"] == "started"))
+        self.assertEqual(daemon.ctl("start", "--json").code, OK, "whoever names no device gets what there is")
 
     def test_a_second_daemon_on_the_same_socket(self):
         daemon = self.profd()
@@ -287,6 +296,16 @@ class OutputMountTest(harness.ProfdTest):
             self.assertEqual(result.code, PERMISSION, result)
             self.assertIn(mount, result.err)
             self.assertEqual(len(result.err.strip().splitlines()), 1, result)
+
+    def test_an_export_into_a_read_only_place_says_so(self):
+        daemon = self.profd()
+        sealed = daemon.end(daemon.begin("--collect", "hbm", "--devices", "0")["session"])
+        with self.mount("ro,size=1m") as mount:
+            for out in (mount, f"{mount}/a", f"{mount}/a/b"):
+                result = daemon.ctl("export", sealed["directory"], "--out", out)
+                self.assertEqual(result.code, PERMISSION, result)
+                self.assertIn("Read-only file system", result.err)
+                self.assertEqual(len(result.err.strip().splitlines()), 1, result)
 
     def test_a_directory_that_cannot_be_made_leaves_no_channel_running(self):
         daemon = self.profd()

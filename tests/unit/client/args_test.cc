@@ -40,6 +40,7 @@ TEST(Args, Collect) {
             "aicore|Custom:0x8,10|50.000000;hbm||0.000000;");
   EXPECT_EQ(Flat(*ParseCollect("soc-pmu:HA:0x2,0x3;SMMU:0x10,llc:write")),
             "soc-pmu|HA:0x2,0x3;SMMU:0x10|0.000000;llc|write|0.000000;");
+  EXPECT_EQ(Flat(*ParseCollect("task:blocks+firmware,hbm")), "task|blocks+firmware|0.000000;hbm||0.000000;");
 }
 
 TEST(Args, CollectRefused) {

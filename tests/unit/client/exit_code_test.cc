@@ -48,6 +48,25 @@ TEST(ExitCode, SkippedCountsOnlyWhenNamed) {
   EXPECT_EQ(StartResult(named, info), ExitCode::kPartlyStarted);
 }
 
+TEST(ExitCode, NamedDevicesWithoutAnyKindAreNotAllThatWasAsked) {
+  v1::SessionSpec all;
+  all.set_all_devices(true);
+  v1::SessionInfo info;
+  AddKind(&info, "host-sys-cpu", v1::VERDICT_STARTED);
+  info.mutable_kinds(0)->set_unit("host");
+  EXPECT_EQ(StartResult(all, info), ExitCode::kOk) << "only kinds of the host were asked for";
+  AddKind(&info, "hbm", v1::VERDICT_SKIPPED);
+  info.mutable_kinds(1)->set_unit("device:all");
+  EXPECT_EQ(StartResult(all, info), ExitCode::kPartlyStarted);
+  EXPECT_EQ(StartResult({}, info), ExitCode::kOk);
+  v1::SessionSpec named;
+  named.add_devices(1);
+  EXPECT_EQ(StartResult(named, info), ExitCode::kPartlyStarted);
+  AddKind(&info, "nic", v1::VERDICT_PENDING);
+  info.mutable_kinds(2)->set_unit("device:1");
+  EXPECT_EQ(StartResult(named, info), ExitCode::kOk);
+}
+
 TEST(ExitCode, FailedAlwaysCounts) {
   v1::SessionInfo info;
   AddKind(&info, "hbm", v1::VERDICT_STARTED);
