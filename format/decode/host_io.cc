@@ -64,7 +64,7 @@ class HostDisk : public LineDecoder {
 
   void Line(std::string_view line) override {
     Words words(line);
-    std::string_view word[12];
+    std::string_view word[12] = {};
     size_t count = 0;
     while (count < std::size(word) && !(word[count] = words.Next()).empty()) ++count;
     if (count >= 2 && word[0] == "start_time") {
@@ -74,7 +74,10 @@ class HostDisk : public LineDecoder {
     ++records_;
     const double read = Rate(word[4], word[5]), write = Rate(word[6], word[7]);
     if (count < 8 || read < 0 || write < 0) return Reject("no line of iotop");
-    const auto io = count >= 11 ? ToDouble(word[10]) : std::nullopt;
+    // A kernel that does not account delays has "?unavailable?" there, and the program's words follow at
+    // once.
+    const bool has_shares = word[9] == "%" && word[11] == "%";
+    const auto io = has_shares ? ToDouble(word[10]) : std::nullopt;
     if (piece_.size() >= kMaxPiece) return Reject("more lines in one piece than there is room for");
     piece_.push_back({read, write, io.value_or(0) / 100});
   }

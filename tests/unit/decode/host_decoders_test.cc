@@ -134,6 +134,19 @@ TEST_F(HostDecoders, DiskPieces) {
   EXPECT_EQ(rejected_["lines of iotop without the time they began at"], 1u);
 }
 
+TEST_F(HostDecoders, DiskReadsNoShareOutOfACommand) {
+  Decode(MakeHostDisk,
+         "00:00:02 42 be/4 root 1.00 K/s 0.00 K/s ?unavailable? sleep 300\n"
+         "00:00:02 42 be/4 root 1.00 K/s 0.00 K/s ?unavailable? python3 -m 12 % x %\n"
+         "00:00:02 42 be/4 root 1.00 K/s 0.00 K/s 0.00 % 25.00 % sleep 300\n"
+         "00:00:02 42 be/4 root 1.00 K/s 0.00 K/s 0.00 % 50.00 % 100%\n"
+         "00:00:02 42 be/4 root 1.00 K/s 0.00 K/s 0.00 % 75.00 %\n"
+         "start_time 5000000000000\n");
+  ASSERT_EQ(found_.rows.size(), 5u);
+  const double shares[] = {0, 0, 0.25, 0.5, 0.75};
+  for (size_t i = 0; i < 5; ++i) EXPECT_NEAR(found_.rows[i].values[2], shares[i], 1e-9) << i;
+}
+
 TEST_F(HostDecoders, NetworkOfSeveralPorts) {
   const std::string_view text =
       "time 5000000000000\n eth0:100 0 0 0 0 0 0 0 100 0\n eth1: 0 0 0 0 0 0 0 0 0 0\n lo: 9 0 0 0 0 0 0 0 9 "
