@@ -7,7 +7,7 @@ cd "$root"
 
 install_packages
 echo "== building (some minutes the first time)"
-build build -DPROFD_TESTS=OFF -DPROFD_BENCH=OFF -- profd profctl profd_agent profd_manual sim/all | tail -n 1
+build build -DPROFD_TESTS=OFF -DPROFD_BENCH=OFF | tail -n 1
 
 run=$(mktemp -d /tmp/profd-quickstart.XXXXXX)
 result=$root/out/quickstart

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -71,6 +72,24 @@ class PackageTest(unittest.TestCase):
             for line in run("dpkg-deb", "-c", self.packages[name]).splitlines():
                 self.assertEqual(line.split()[1], "root/root", line)
         self.assertEqual(run("dpkg-deb", "-I", self.packages["profd"], "conffiles").split(), ["/etc/profd/profd.yaml"])
+
+    def test_what_quickstart_builds_can_be_packed(self):
+        """README: after quickstart cpack. Whatever is installed from the build folder must be among what it builds."""
+        script = (harness.ROOT / "scripts" / "quickstart.sh").read_text()
+        [line] = re.findall(r"^build build (.*?)(?:\||$)", script, re.M)
+        targets = line.split("--", 1)[1].split() if " -- " in f"{line} " else ["all"]
+        commands = run("ninja", "-C", harness.BUILD, "-t", "commands", *targets)
+        installed = set()
+        for rules in harness.BUILD.rglob("cmake_install.cmake"):
+            installed |= set(re.findall(rf'"{harness.BUILD}/([^"]+)"', rules.read_text()))
+        made = {path for path in installed if self.has_rule(path)}
+        self.assertIn("python/profd_client/api.desc", made)
+        self.assertEqual({path for path in made if os.path.basename(path) not in commands}, set())
+
+    def has_rule(self, path):
+        query = subprocess.run(["ninja", "-C", str(harness.BUILD), "-t", "query", path], capture_output=True, text=True,
+                               check=False).stdout
+        return "\n  input: " in query and "input: phony" not in query
 
     def test_the_version_is_the_sources(self):
         versions = {run("dpkg-deb", "-f", file, "Version").strip() for file in self.packages.values()}
