@@ -7,6 +7,7 @@
 
 #include "format/agent_blocks.h"
 #include "format/cpu_profile.h"
+#include "format/os_call_line.h"
 #include "format/prof_dir.h"
 #include "format/records/packed.h"
 #include "format/side_facts.h"
@@ -155,7 +156,7 @@ size_t StreamCheck::TakeFixed(Bytes bytes, bool last) {
 
 void StreamCheck::TakeLine(std::string_view line, size_t offset) {
   const bool of_device = shape_.format != nullptr;
-  if (of_device && IsHeaderLine(line)) {
+  if (of_device ? IsHeaderLine(line) : IsOsCallBeginLine(line)) {
     header_bytes_ += line.size() + 1;
     return;
   }

@@ -9,6 +9,7 @@
 #include "daemon/session/after.h"
 #include "daemon/session/trace.h"
 #include "format/cpu_profile.h"
+#include "format/os_call_line.h"
 
 namespace profd::session {
 
@@ -92,7 +93,8 @@ void Trace::StartHost(std::function<void()> done) {
     outcomes.push_back(std::make_shared<host::ProbeOutcome>());
     request.probes.push_back({kind.start.kind, kind.start.hz, kind.stats, outcomes.back()});
   }
-  request.make_spec = [](const std::string& folder, const std::string& file, chunk::StreamStatsPtr stats) {
+  request.make_spec = [begin_raw_ns = host_start_.host_raw_ns](
+                          const std::string& folder, const std::string& file, chunk::StreamStatsPtr stats) {
     auto spec = std::make_shared<store::StreamSpec>();
     spec->folder = folder;
     spec->file = file;
@@ -100,6 +102,7 @@ void Trace::StartHost(std::function<void()> done) {
     // without its names the rest of a profile means nothing.
     spec->one_slice =
         file == "host_disk.data" || file == format::kCpuProfileNamesFile || file == format::kOffCpuNamesFile;
+    spec->every_slice_header = format::OsCallBeginLine(file, begin_raw_ns);
     spec->records = store::StreamSpec::Records::kText;
     spec->stats = std::move(stats);
     return std::shared_ptr<const void>(spec, spec.get());

@@ -14,7 +14,8 @@ struct StreamSpec {
   std::string folder;  // below the PROF directory: "host", "device_0", "profd"
   std::string file;    // prefix with tag and device, without ".slice_N": "hbm.data.0", "host_cpu.data"
   // Header lines are part of the files but not of what `stats` counts as stored.
-  // HCCS: the vendor's reader skips the first line of every slice, so every slice starts with this.
+  // HCCS: the vendor's reader skips the first line of every slice, so every slice starts with this. System
+  // and pthread calls: it takes the first stamp for the begin of the collection.
   std::string every_slice_header;
   // Other text kinds: a header line for the first slice only.
   std::string first_slice_header;

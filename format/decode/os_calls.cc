@@ -76,7 +76,7 @@ class Syscalls : public OsCalls {
 
  private:
   void Line(std::string_view line) override {
-    if (line.find_first_not_of(" \t") == std::string_view::npos) return;
+    if (line.find_first_not_of(" \t") == std::string_view::npos || IsOsCallBeginLine(line)) return;
     ++records_;
     const size_t open = line.find('('), close = line.find("):");
     if (open == std::string_view::npos || close == std::string_view::npos || close < open) {
@@ -116,7 +116,7 @@ class PthreadCalls : public OsCalls {
 
  private:
   void Line(std::string_view line) override {
-    if (line.find_first_not_of(" \t") == std::string_view::npos) return;
+    if (line.find_first_not_of(" \t") == std::string_view::npos || IsOsCallBeginLine(line)) return;
     ++records_;
     Words words(line);
     int64_t tid = context().side->pid;

@@ -15,13 +15,15 @@ import time
 import unittest
 
 import harness
+import os_calls
 import prof_reader
 
 HOT = harness.BUILD / "tests" / "hot"
 KIND = "host-osrt"
 CALLS = 3000
 WANTED = {"getppid": CALLS, "openat": CALLS // 2, "getuid": CALLS, "getgid": CALLS, "nanosleep": 1}
-LINE = re.compile(r"^(\d+\.\d{6}) \( (\d+\.\d{6}) ms\): (\S+)/(\d+) (\w+)\((?:process: \d+)?\) = (-?\d+)$")
+LINE = re.compile(r"^(\d+\.\d{6}) \( (\d+\.\d{6}) ms\): (\S+)/(\d+) (\w+)\(process: \d+\) = (-?\d+)$")
+BEGIN = re.compile(r"^\d+\.\d{6} \( 0\.000000 ms\): begin$")
 
 
 @harness.needs_root
@@ -59,11 +61,17 @@ class OsrtTest(harness.ProfdTest):
     def lines(self, ended):
         lines = []
         for path in sorted(pathlib.Path(ended["directory"]).glob("host/data/host_syscall.data.slice_*[0-9]")):
-            for line in path.read_text().splitlines():
+            begin, *calls = path.read_text().splitlines()
+            self.assertRegex(begin, BEGIN)
+            for line in calls:
                 found = LINE.match(line)
                 self.assertTrue(found, line)
                 lines.append(found.groups())
         return lines
+
+    @staticmethod
+    def ns(milliseconds):
+        return int(milliseconds.replace(".", ""))
 
     def test_every_call_is_there(self):
         process = self.target()
@@ -97,6 +105,9 @@ class OsrtTest(harness.ProfdTest):
 
         self.assertEqual(self.daemon.ctl("verify", ended["directory"]).code, harness.OK)
         self.assertEqual(prof_reader.check(ended["directory"]), [])
+        # The vendor's parser takes each of them for a call, and knows when it was.
+        read = [(tid, name, begin, end - begin) for tid, name, begin, end in os_calls.syscalls(ended["directory"])]
+        self.assertEqual(read, [(int(tid), name, self.ns(begin), self.ns(length)) for begin, length, _, tid, name, _ in lines])
         with tempfile.TemporaryDirectory() as out:
             result = self.daemon.ctl("export", ended["directory"], "--format", "csv", "--out", out)
             self.assertEqual(result.code, harness.OK, result)

@@ -13,6 +13,7 @@ import time
 import unittest
 
 import harness
+import os_calls
 import prof_reader
 
 LOCKS = harness.BUILD / "tests" / "locks"
@@ -63,7 +64,9 @@ class PthreadTest(harness.ProfdTest):
     def calls(self, ended):
         calls = []
         for path in sorted(pathlib.Path(ended["directory"]).glob("host/data/host_pthreadcall.data.slice_*[0-9]")):
-            for line in path.read_text().splitlines():
+            begin, *rows = path.read_text().splitlines()
+            self.assertRegex(begin, r"^\[pid 0\] \d+\.\d{9} begin->pthread_once\(\) = 0 <0\.000000000>$")
+            for line in rows:
                 found = LINE.match(line)
                 self.assertTrue(found, line)
                 tid, begin, library, name, process, result, seconds = found.groups()
@@ -101,6 +104,12 @@ class PthreadTest(harness.ProfdTest):
 
         self.assertEqual(self.daemon.ctl("verify", ended["directory"]).code, harness.OK)
         self.assertEqual(prof_reader.check(ended["directory"]), [])
+        # The vendor's parser takes each of them for a call, and knows when it was.
+        read = list(os_calls.pthread_calls(ended["directory"]))
+        self.assertEqual([(tid, name) for tid, name, _, _ in read], [(call.tid, call.name) for call in calls])
+        for (_, _, begin, end), call in zip(read, calls):
+            self.assertAlmostEqual(begin / 1e9, call.begin, places=6)
+            self.assertAlmostEqual((end - begin) / 1e9, call.seconds, places=6)
         with tempfile.TemporaryDirectory() as out:
             result = self.daemon.ctl("export", ended["directory"], "--format", "csv,db", "--out", out)
             self.assertEqual(result.code, harness.OK, result)

@@ -36,7 +36,7 @@ class PthreadProbe final : public Probe {
   PthreadProbe(const ProbeOptions& options, const ProbeContext& context)
       : family_(*context.family),
         usual_pid_(context.targets.front()),
-        stream_(context.output.AddStream("host", "host_pthreadcall.data", options.stats)) {
+        stream_(context.output.AddStream("host", std::string(format::kPthreadCallFile), options.stats)) {
     const Status status = Open();
     if (options.outcome) {
       options.outcome->status = status;
@@ -191,12 +191,7 @@ class PthreadProbe final : public Probe {
     row_ += ">\n";
     stream_.Append(now_, row_);
   }
-  void AppendSeconds(uint64_t ns) {
-    AppendNumber(row_, ns / kSecondNs);
-    const std::string digits = std::to_string(kSecondNs + ns % kSecondNs);
-    row_ += '.';
-    row_.append(digits, 1);
-  }
+  void AppendSeconds(uint64_t ns) { format::AppendWithNs(row_, ns, kSecondNs); }
   uint64_t Raw(uint64_t mono_ns) const { return mono_ns + raw_ahead_ns_; }
 
   void Govern() {

@@ -70,7 +70,7 @@ class SyscallProbe final : public Probe {
   SyscallProbe(const ProbeOptions& options, const ProbeContext& context)
       : family_(*context.family),
         usual_pid_(context.targets.front()),
-        stream_(context.output.AddStream("host", "host_syscall.data", options.stats)) {
+        stream_(context.output.AddStream("host", std::string(format::kSyscallFile), options.stats)) {
     const Status status = Open();
     if (options.outcome) {
       options.outcome->status = status;
@@ -231,6 +231,7 @@ class SyscallProbe final : public Probe {
     ++second_calls_;
     ++accounted_;
     if (is_new && result == 0 && (name.starts_with("clone") || name.ends_with("fork"))) return;  // its birth
+    const auto pid = LoadAt<pid_t>(record, kPidAt);
     row_.clear();
     AppendMs(begin_ns);
     row_ += " ( ";
@@ -240,11 +241,8 @@ class SyscallProbe final : public Probe {
     row_ += ' ';
     row_ += name;
     row_ += '(';
-    // Where a reader expects arguments and looks for none.
-    if (const auto pid = LoadAt<pid_t>(record, kPidAt); pid > 0 && pid != usual_pid_) {
-      row_ += format::kOsCallProcess;
-      AppendNumber(row_, static_cast<uint64_t>(pid));
-    }
+    row_ += format::kOsCallProcess;
+    AppendNumber(row_, static_cast<uint64_t>(pid > 0 ? pid : usual_pid_));
     row_ += ") = " + std::to_string(result) + '\n';
     stream_.Append(now_, row_);
   }
@@ -263,15 +261,10 @@ class SyscallProbe final : public Probe {
   void SetName(pid_t tid, std::string name) {
     if (first_name_.empty()) first_name_ = name.empty() ? "?" : name;
     for (char& c : name)
-      if (c <= ' ' || c >= 0x7f || c == '/') c = '_';
+      if (c <= ' ' || c >= 0x7f || c == '/' || c == ':' || c == '(' || c == ')') c = '_';
     threads_[tid] = name + '/' + std::to_string(tid);
   }
-  void AppendMs(uint64_t ns) {
-    AppendNumber(row_, ns / 1'000'000);
-    const std::string digits = std::to_string(1'000'000 + ns % 1'000'000);
-    row_ += '.';
-    row_.append(digits, 1);
-  }
+  void AppendMs(uint64_t ns) { format::AppendWithNs(row_, ns, 1'000'000); }
 
   static constexpr size_t kExits = 1;  // of the events' attributes
   static constexpr uint64_t kOutside = 0;
@@ -281,7 +274,7 @@ class SyscallProbe final : public Probe {
   static constexpr size_t kNumberAt = 36, kResultAt = 44;
 
   Family& family_;
-  const pid_t usual_pid_;  // whose calls they are that say nothing else
+  const pid_t usual_pid_;  // whose calls they are where the kernel does not say
   RowStream& stream_;
   std::optional<ThreadEvents> events_;
   Tick now_;

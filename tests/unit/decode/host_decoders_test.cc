@@ -242,6 +242,7 @@ TEST_F(HostDecoders, SystemCalls) {
 
 TEST_F(HostDecoders, SystemCallsOfSeveralProcesses) {
   Decode(MakeSyscalls,
+         "1000.000000 ( 0.000000 ms): begin\n"  // as every slice begins
          "1000.500000 ( 0.250000 ms): a/43 read() = 1\n"
          "1001.500000 ( 0.001000 ms): b/45 read(process: 44) = 1\n"
          "1001.600000 ( 0.001000 ms): b/45 read(process: 4x) = 1\n"
@@ -252,6 +253,7 @@ TEST_F(HostDecoders, SystemCallsOfSeveralProcesses) {
   EXPECT_EQ(pids, (std::vector<int64_t>{42, 44, 42, 44, 42}));
   EXPECT_EQ(found_.spans[1].span.tid, 45);
   EXPECT_EQ(found_.spans[1].name, "read");
+  EXPECT_TRUE(rejected_.empty());
 }
 
 TEST_F(HostDecoders, PthreadCalls) {
@@ -277,6 +279,7 @@ TEST_F(HostDecoders, PthreadCalls) {
 
 TEST_F(HostDecoders, PthreadCallsWhoseClockIsKnown) {
   const std::string_view text =
+      "[pid 0] 4999.000000000 begin->pthread_once() = 0 <0.000000000>\n"  // as every slice begins
       "[pid 43] 5000.000000001 libc.so.6->pthread_mutex_lock() = 0 <0.000000123>\n"
       "[pid 45] 5001.500000000 libc.so.6->pthread_mutex_trylock(process: 44) = 16 <0.000001000>\n"
       "[pid 45] 5001.600000000 libc.so.6->pthread_mutex_unlock(process: 4x) = 0 <0.000001000>\n";

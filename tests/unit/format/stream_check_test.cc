@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "format/agent_blocks.h"
+#include "format/os_call_line.h"
 #include "format/records/device.h"
 #include "format/side_facts.h"
 
@@ -144,6 +145,13 @@ TEST(StreamCheck, Text) {
   EXPECT_EQ(lines.records(), 2U);
   EXPECT_EQ(lines.header_bytes(), 23U);
   EXPECT_THAT(Offsets(Check(hccs, Text("12:000000001 1 2\n12:1 1\n12:00"))), testing::ElementsAre(17, 24));
+
+  const std::string begin = OsCallBeginLine(kSyscallFile, 5'000'000'000);
+  const StreamCheck calls = Check(ShapeOf("host", std::string(kSyscallFile), 0),
+                                  Text(begin + "5001.000000 ( 0.001000 ms): a/1 read(process: 1) = 0\n"));
+  EXPECT_EQ(begin, "5000.000000 ( 0.000000 ms): begin\n");
+  EXPECT_EQ(calls.records(), 1U);
+  EXPECT_EQ(calls.header_bytes(), begin.size());
 
   const FileShape cpu = ShapeOf("host", "host_cpu.data", 0);
   EXPECT_EQ(Check(cpu, Text("time 1\na\nb\ntime 2\nc\n")).records(), 2U);
