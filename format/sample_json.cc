@@ -208,11 +208,8 @@ std::string SampleJson(const SampleSettings& settings, int device) {
   if (settings.storage_limit_mb != 0) json["storageLimit"] = std::to_string(settings.storage_limit_mb) + "MB";
   if (settings.target_pid > 0) json["host_sys_pid"] = settings.target_pid;
   json["msprofBinPid"] = settings.collector_pid;
-  if (device < 0) {
-    SetHostKinds(settings, json);
-  } else {
-    SetDeviceKinds(settings, json);
-  }
+  SetDeviceKinds(settings, json);
+  if (device < 0) SetHostKinds(settings, json);
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 

@@ -123,8 +123,8 @@ void NoteKind(const KindState& kind, format::SampleSettings& settings) {
     settings.interval_ms[kind.kind] = static_cast<uint32_t>(1000 / kind.effective_hz);
 }
 
-format::SampleSettings DeviceSettings(const ControlInput& input, const driver::DeviceFacts& device) {
-  format::SampleSettings settings = CommonSettings(input);
+void NoteDevice(const ControlInput& input, const driver::DeviceFacts& device,
+                format::SampleSettings& settings) {
   for (const ChannelStart& start : input.plan.channels) {
     if (start.device != device.id) continue;
     NoteKind(input.plan.kinds[start.kind_index], settings);
@@ -137,11 +137,14 @@ format::SampleSettings DeviceSettings(const ControlInput& input, const driver::D
       NoteKind(kind, settings);
     }
   }
-  return settings;
 }
 
-format::SampleSettings HostSettings(const ControlInput& input) {
+// The vendor has one set of settings for all sides, and its parser asks the host's file how the cores are
+// counted (ConfigMgr.is_ai_core_sample_based of the host's path). QoS names are each device's own.
+format::SampleSettings HostSettings(const ControlInput& input, const driver::DeviceFacts* first_device) {
   format::SampleSettings settings = CommonSettings(input);
+  if (first_device != nullptr) NoteDevice(input, *first_device, settings);
+  std::erase(settings.kinds, "qos");
   for (const HostStart& start : input.plan.host) {
     NoteKind(input.plan.kinds[start.kind_index], settings);
     if (start.kind == "host-disk") settings.host_disk_hz = start.hz;
@@ -186,11 +189,11 @@ std::vector<store::ControlFile> StartControlFiles(const ControlInput& input, con
                                                   const std::map<uint32_t, format::ClockPair>& devices) {
   std::vector<store::ControlFile> files;
   // The host side carries the chip of the first device, as the vendor's does; 910B where there is none.
-  uint32_t host_chip = driver::chip::k910B;
+  const driver::DeviceFacts* first_device = nullptr;
   for (const driver::DeviceFacts& device : input.devices) {
     const auto pair = devices.find(device.id);
     if (pair == devices.end()) continue;
-    if (files.empty()) host_chip = device.chip;
+    if (first_device == nullptr) first_device = &device;
     const format::DeviceInfo info = ToInfo(device);
     const std::string folder = Folder(device.id);
     const std::string suffix = Suffix(device.id);
@@ -200,14 +203,17 @@ std::vector<store::ControlFile> StartControlFiles(const ControlInput& input, con
     files.push_back(File(folder + "dev_start.log" + suffix, format::DevStartLog(pair->second)));
     files.push_back(File(folder + "info.json" + suffix,
                          format::InfoJson(input.host, &info, device.chip, input.api_version, input.target)));
-    files.push_back(File(folder + "sample.json", format::SampleJson(DeviceSettings(input, device), id)));
+    format::SampleSettings settings = CommonSettings(input);
+    NoteDevice(input, device, settings);
+    files.push_back(File(folder + "sample.json", format::SampleJson(settings, id)));
     files.back().done_blank = true;
   }
   files.push_back(File("host/start_info", format::StartInfo(host)));
   files.push_back(File("host/host_start.log", format::HostStartLog(host, -1)));
+  const uint32_t host_chip = first_device == nullptr ? driver::chip::k910B : first_device->chip;
   files.push_back(File("host/info.json",
                        format::InfoJson(input.host, nullptr, host_chip, input.api_version, input.target)));
-  files.push_back(File("host/sample.json", format::SampleJson(HostSettings(input), -1)));
+  files.push_back(File("host/sample.json", format::SampleJson(HostSettings(input, first_device), -1)));
   files.back().done_blank = true;
   return files;
 }

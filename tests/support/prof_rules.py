@@ -52,6 +52,7 @@ class Checker:
         for entry, device in sides:
             self.check_data(os.path.join(self.path, entry), device)
         try:
+            self.check_core_mode([entry for entry, _ in sides])
             prof = open_directory(self.path)
             for device in prof.devices.values():
                 self.check_records(device)
@@ -183,6 +184,13 @@ class Checker:
                 mode, events = keys.split()
                 if sample.get(mode) not in ("sample-based", "task-based") or not sample.get(events):
                     self.bad(path, f"core data needs {mode} and {events}")
+
+    def check_core_mode(self, sides):
+        """The analyser asks the host's file, where there is one, how the cores of the devices were counted."""
+        modes = [load_json(os.path.join(self.path, side, "sample.json")).get("ai_core_profiling_mode")
+                 for side in sides if os.path.exists(os.path.join(self.path, side, "sample.json"))]
+        if "host" in sides and len(sides) > 1 and modes[-1] not in modes[:-1]:
+            self.bad(os.path.join(self.path, "host", "sample.json"), f"cores are counted {modes[-1]!r}, on devices {modes[:-1]}")
 
     def check_times(self, folder, device, tag):
         for stem, end in (("start_info", False), ("end_info", True)):

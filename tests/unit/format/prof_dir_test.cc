@@ -370,7 +370,8 @@ TEST_F(ControlFiles, SampleJsonOfADevice) {
 
 TEST_F(ControlFiles, SampleJsonOfTheHost) {
   SampleSettings settings;
-  settings.kinds = {"host-mem", "host-cpu", "host-sys-mem", "host-pid-cpu"};
+  settings.kinds = {"host-mem", "host-cpu", "host-sys-mem", "host-pid-cpu", "aicore"};
+  settings.aicore_events = "0x8";
   settings.interval_ms = {{"host-cpu", 20}, {"host-mem", 50}};
   settings.host_disk_hz = 25;
   settings.target_pid = 4242;
@@ -388,6 +389,9 @@ TEST_F(ControlFiles, SampleJsonOfTheHost) {
   EXPECT_EQ(sample["host_disk_freq"], 25);
   EXPECT_EQ(sample["host_sys_pid"], 4242);
   EXPECT_EQ(sample["storageLimit"], "");
+  // The parser asks this side how the cores of the devices are counted.
+  EXPECT_EQ(sample["ai_core_profiling_mode"], "sample-based");
+  EXPECT_EQ(sample["ai_core_profiling_events"], "0x8");
 }
 
 // The vendor's collector wrote this file; every key must be there with the same JSON type.
