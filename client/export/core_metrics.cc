@@ -23,7 +23,7 @@ enum Where : uint16_t {
   kVector = 8,
   kBoth = kCube | kVector,
   k310 = 16,
-  k310P = 32,
+  k310P = 32,  // and the 610 class
   k950 = 64,
   kUsual = 128,  // all others
   kOld = k310 | k310P | kUsual,
@@ -202,6 +202,8 @@ uint16_t ChipOf(uint32_t chip) {
     case 0:
       return k310;
     case 2:
+    case 3:
+    case 4:
       return k310P;
     case 15:
     case 16:

@@ -3,7 +3,7 @@
 #include <iterator>
 #include <numeric>
 
-#include "client/export/core_metrics.h"
+#include "client/export/core_samples.h"
 #include "client/export/csv_writers.h"
 
 namespace profd::client {
@@ -12,44 +12,28 @@ namespace {
 
 using Entry = KeyedStats::Entry;
 
-constexpr size_t kFirstEvent = 3;  // of the columns of a core's samples
-
 // By core and on the average.
 void WriteCores(bool vector, const KeyedStats& stats, const CsvContext& context) {
-  EachDevice(stats.Sorted(), [&](int device, std::span<const Entry* const> entries) {
-    const format::SideFacts* side = context.facts.Device(device);
-    if (side == nullptr) return;
-    const std::vector<CoreMetric> metrics = CoreMetricsOf(*side, vector, CoreMode::kSampled);
-    const size_t events = (vector ? side->aiv_events : side->aic_events).size();
+  for (const DeviceCores& of : SampledCores(vector, stats, context.facts)) {
     std::string header = "Device_id,Core ID";
-    for (const CoreMetric& metric : metrics) header += "," + metric.name;
-    CsvFile* csv = nullptr;
-    std::vector<double> sums(metrics.size()), counts(events);
-    double cores = 0;
-    for (const Entry* entry : entries) {
-      if (entry->keys[0] < 0 || (entry->keys[1] != 0) != vector || !(entry->stats[0].sum > 0)) continue;
-      csv = context.folder.Open(vector ? "ai_vector_core_utilization" : "ai_core_utilization", header);
-      if (csv == nullptr) return;
-      for (size_t i = 0; i < events; ++i) {
-        counts[i] = kFirstEvent + i < entry->stats.size() ? entry->stats[kFirstEvent + i].sum : kNoNumber;
-      }
-      ++cores;
-      csv->Device(device);
-      csv->Text("Core" + std::to_string(entry->keys[0]));
-      for (size_t i = 0; i < metrics.size(); ++i) {
-        const double value =
-            metrics[i].Value({entry->stats[0].sum, vector ? side->aiv_mhz : side->aic_mhz, counts});
-        sums[i] += value;
-        csv->Rounded(value, 6);
+    for (const CoreMetric& metric : of.metrics) header += "," + metric.name;
+    CsvFile* csv = context.folder.Open(vector ? "ai_vector_core_utilization" : "ai_core_utilization", header);
+    if (csv == nullptr) return;
+    std::vector<double> sums(of.metrics.size());
+    for (const DeviceCores::Core& core : of.cores) {
+      csv->Device(of.device);
+      csv->Text("Core" + std::to_string(core.number));
+      for (size_t i = 0; i < core.values.size(); ++i) {
+        sums[i] += core.values[i];
+        csv->Rounded(core.values[i], 6);
       }
       csv->End();
     }
-    if (csv == nullptr) return;
-    csv->Device(device);
+    csv->Device(of.device);
     csv->Text("Average");
-    for (const double sum : sums) csv->Rounded(sum / cores, 6);
+    for (const double sum : sums) csv->Rounded(sum / static_cast<double>(of.cores.size()), 6);
     csv->End();
-  });
+  }
 }
 
 }  // namespace

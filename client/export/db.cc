@@ -4,9 +4,16 @@
 #include <cmath>
 #include <utility>
 
+#include "client/export/core_samples.h"
 #include "client/export/json_text.h"
 
 namespace profd::client {
+
+namespace {
+
+constexpr std::string_view kCoreSamples = "core_sample";
+
+}  // namespace
 
 base::Result<std::unique_ptr<Output>> MakeDatabaseOutput(const std::string& path, const CaptureFacts& facts,
                                                          const OutputOptions& options) {
@@ -224,6 +231,7 @@ void DbOutput::InsertRow(SeriesTable& table, SeriesState& state) {
 
 void DbOutput::Rows(const format::RowBatch& batch) {
   SeriesState& state = *StateOf(batch);
+  if (batch.series->name == kCoreSamples) cores_.Add(batch);
   if (state.tables.empty()) return;
   for (size_t row = 0; row < batch.rows(); ++row) {
     const int64_t* keys = batch.keys.data() + row * batch.series->keys.size();
@@ -242,7 +250,29 @@ void DbOutput::Rows(const format::RowBatch& batch) {
   }
 }
 
+// Bandwidths in base units and without one in the name, as the vendor's (unified_pmu_processor.cpp).
+void DbOutput::WriteCores() {
+  constexpr std::string_view kGiBytes = "(GB/s)";
+  for (const bool vector : {false, true}) {
+    const int64_t type = IdOf(vector ? "AIV" : "AIC");
+    for (const DeviceCores& of : SampledCores(vector, cores_, facts_)) {
+      for (const DeviceCores::Core& core : of.cores) {
+        for (size_t i = 0; i < core.values.size(); ++i) {
+          if (!std::isfinite(core.values[i])) continue;
+          std::string_view name = of.metrics[i].name;
+          const bool is_rate = name.ends_with(kGiBytes);
+          if (is_rate) name.remove_suffix(kGiBytes.size());
+          Insert(SpanTable::kSamplePmuSummary,
+                 {of.device, IdOf(name), is_rate ? core.values[i] * (1 << 30) : core.values[i], core.number,
+                  type});
+        }
+      }
+    }
+  }
+}
+
 base::Status DbOutput::Finish() {
+  WriteCores();
   for (const auto& state : states_) {
     for (SeriesTable& table : state->tables)
       for (int i = 0; table.rows != nullptr && !state->last_row.empty() && i < table.table->vendor_ends; ++i)

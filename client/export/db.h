@@ -13,6 +13,7 @@
 #include "client/export/counters.h"
 #include "client/export/db_connection.h"
 #include "client/export/db_tables.h"
+#include "client/export/keyed_stats.h"
 #include "client/export/output.h"
 
 namespace profd::client {
@@ -77,6 +78,7 @@ class DbOutput final : public Output {
   int64_t GlobalTid(const format::Span& span) const;
 
   void WriteFacts();
+  void WriteCores();
   int64_t IdOf(std::string_view text);
   int64_t IdOf(const format::SpanBatch& batch, format::TextId id);
   // Of a text that may be missing: that of "N/A".
@@ -99,6 +101,7 @@ class DbOutput final : public Output {
   uint64_t next_connection_ = uint64_t{1} << 62;  // for calls without one
   std::array<DbConnection::Rows*, kSpanTables> span_rows_{};
   std::map<std::pair<int, bool>, std::vector<CoreMetric>> core_metrics_;  // of a device's vector cores?
+  KeyedStats cores_;                                                      // of the series core_sample
   uint64_t left_out_ = 0;
 };
 

@@ -113,6 +113,13 @@ const DbTable kSpanTableList[kSpanTables] = {
       {"domainId", "INTEGER"}},
      false},
     {"TASK_PMU_INFO", "", {{"globalTaskId", "INTEGER"}, {"name", "INTEGER"}, {"value", "NUMERIC"}}},
+    {"SAMPLE_PMU_SUMMARY",
+     "",
+     {{"deviceId", "INTEGER"},
+      {"metric", "INTEGER"},
+      {"value", "NUMERIC"},
+      {"coreId", "INTEGER"},
+      {"coreType", "INTEGER"}}},
 };
 
 const DbEnum kEnums[] = {

@@ -32,7 +32,7 @@ struct DbTable {
 
 std::span<const DbTable> DbTables();
 
-// Tables filled with spans.
+// Tables filled with spans, and with what is left of a series at the end.
 enum class SpanTable : uint8_t {
   kTask,
   kComputeTaskInfo,
@@ -45,8 +45,9 @@ enum class SpanTable : uint8_t {
   kMemory,
   kCounter,
   kTaskPmuInfo,
+  kSamplePmuSummary,
 };
-inline constexpr size_t kSpanTables = 11;
+inline constexpr size_t kSpanTables = 12;
 const DbTable& TableOf(SpanTable table);
 
 struct DbEnum {

@@ -36,7 +36,7 @@ double Value(const format::SideFacts& side, CoreMode mode, const std::string& na
   return 0;
 }
 
-constexpr uint32_t k310 = 0, k910 = 1, k310P = 2, k910B = 5, k950 = 15;
+constexpr uint32_t k310 = 0, k910 = 1, k310P = 4, k910B = 5, k950 = 15;
 
 TEST(CoreMetrics, EachKindOfCoreShowsWhatItIsForInTablesOfTasks) {
   const format::SideFacts pipes = Device(k910B, {0x416, 0x417, 0x9, 0x302, 0xc, 0x303, 0x54, 0x55});

@@ -1,0 +1,26 @@
+// What the sampled counters of cores make over a whole recording.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "client/export/core_metrics.h"
+#include "client/export/keyed_stats.h"
+#include "client/export/output.h"
+
+namespace profd::client {
+
+struct DeviceCores {
+  struct Core {
+    int64_t number = 0;
+    std::vector<double> values;  // one per metric
+  };
+  int device = -1;
+  std::vector<CoreMetric> metrics;
+  std::vector<Core> cores;
+};
+
+// `stats`: of the series core_sample. Of devices without such cores nothing.
+std::vector<DeviceCores> SampledCores(bool vector, const KeyedStats& stats, const CaptureFacts& facts);
+
+}  // namespace profd::client
