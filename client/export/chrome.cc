@@ -165,11 +165,13 @@ void ChromeOutput::WriteVendorEnds() {
   });
 }
 
-// The chips whose frequency the vendor's older exporter does not read have a constant one there, every ms.
+// Of the chips that the vendor's older exporter shows a frequency of (viewer/lpm/ai_core_freq_viewer.py),
+// this one is not recorded: it has a constant one there, every ms.
 void ChromeOutput::WriteVendorFrequency() {
   constexpr uint64_t kMs = 1'000'000;
+  constexpr uint32_t k310P = 4;
   for (const format::SideFacts& side : facts_.devices) {
-    if (!OlderExporter(side) || side.chip == 5 || side.chip == 7 || side.aic_mhz <= 0) continue;
+    if (!OlderExporter(side) || side.chip != k310P || side.aic_mhz <= 0) continue;
     const uint64_t pid = Enter(Layer::kCoreFrequency, side.device, side.pid);
     for (uint64_t at = facts_.start_ns; at <= facts_.end_ns; at += kMs) {
       line_ = "{\"name\":\"AI Core Freq\",\"pid\":" + std::to_string(pid) + ",\"tid\":0,\"ts\":\"";

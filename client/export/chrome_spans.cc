@@ -46,6 +46,15 @@ std::string_view LevelTitle(std::string_view level) {
   return "Api@";
 }
 
+// Behind the threads of the streams, whose numbers have 16 bits; the vendor's SORT_INDEX_OFFSET
+// (step_trace_assembler.cpp).
+constexpr int64_t kFirstModel = 70'000;
+
+int64_t ModelOf(const format::SpanBatch& batch, const Span& span) {
+  const format::TaskDetail* detail = batch.DetailOf(span);
+  return detail != nullptr ? detail->model : format::kNoId;
+}
+
 // The vendor's numbers of connections are below 2^32.
 bool OfAgent(uint64_t connection) { return connection >> 32 != 0; }
 
@@ -86,7 +95,7 @@ void ChromeOutput::NameThread(Layer layer, Area& area, uint64_t tid, const forma
     area.threads.emplace(tid,
                          group.empty() ? "Communication" : "Group " + std::string(group) + " Communication");
   } else if (layer == Layer::kHardware && span.kind == SpanKind::kStep) {
-    area.threads.emplace(tid, "Iterations");
+    area.threads.emplace(tid, "Step Trace(Model ID:" + std::to_string(tid - kFirstModel) + ")");
   } else if (layer == Layer::kHardware) {
     area.threads.emplace(tid, "Stream " + std::to_string(tid));
   } else {
@@ -100,10 +109,11 @@ const ChromeOutput::Place& ChromeOutput::PlaceOf(Layer layer, const format::Span
                                                  const Span& span) {
   const bool of_device = !InfoOf(layer).of_host;
   PlaceKey key{layer, of_device ? span.device : span.pid, 0};
-  key.thread = layer == Layer::kCommunication ? span.category
-               : layer == Layer::kOverlap     ? static_cast<int64_t>(span.value)
-               : of_device                    ? static_cast<int64_t>(span.stream)
-                                              : span.tid;
+  key.thread = layer == Layer::kCommunication              ? span.category
+               : layer == Layer::kOverlap                  ? static_cast<int64_t>(span.value)
+               : of_device && span.kind == SpanKind::kStep ? kFirstModel + ModelOf(batch, span)
+               : of_device                                 ? static_cast<int64_t>(span.stream)
+                                                           : span.tid;
   if (key == last_key_) return last_place_;
   auto found = places_.find(key);
   if (found == places_.end()) {
@@ -163,7 +173,9 @@ void ChromeOutput::AppendArgs(std::string& to, const format::SpanBatch& batch, c
       AppendField(to, ",\"Task Id\":", span.value);
       AppendField(to, ",\"Batch Id\":", detail.batch);
       AppendField(to, ",\"Subtask Id\":", detail.context);
-      AppendField(to, ",\"connection_id\":", span.connection != 0 ? span.connection : format::kNoId);
+      // Of a task that nobody is known to have launched: DEFAULT_CONNECTION_ID of the vendor's.
+      AppendField(to, ",\"connection_id\":",
+                  span.connection != 0 ? static_cast<int64_t>(span.connection) : int64_t{-1});
       break;
     case SpanKind::kKernel:
       to += "\"Task Type\":";

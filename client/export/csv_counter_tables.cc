@@ -1,15 +1,26 @@
 // Counters by task: L2 cache, address translation, and events that were asked for by their numbers.
+#include <algorithm>
+#include <iterator>
+
 #include "client/export/csv_writers.h"
 
 namespace profd::client {
 
 namespace {
 
+// The vendor's table of chips with such a log has no hit rates (viewer/get_l2_cache_data.py,
+// process_hit_rate).
+bool IsStars(const CsvContext& context, int device) {
+  constexpr uint32_t kStars[] = {5, 7, 8, 11, 15, 16};
+  const format::SideFacts* side = context.facts.Device(device);
+  return side != nullptr && std::ranges::find(kStars, side->chip) != std::end(kStars);
+}
+
 // A row a task: two parts of its requests, and what it was.
-void WriteParts(std::string_view file, std::string_view first, std::string_view second,
+void WriteParts(std::string_view file, std::string_view columns, bool has_first,
                 const format::RowBatch& batch, const CsvContext& context) {
-  CsvFile* csv = context.folder.Open(
-      file, "Device_id,Stream Id,Task Id," + std::string(first) + "," + std::string(second) + ",Op Name");
+  CsvFile* csv =
+      context.folder.Open(file, "Device_id,Stream Id,Task Id," + std::string(columns) + ",Op Name");
   if (csv == nullptr) return;
   for (size_t row = 0; row < batch.rows(); ++row) {
     const auto stream = static_cast<uint32_t>(batch.keys[2 * row]);
@@ -17,7 +28,8 @@ void WriteParts(std::string_view file, std::string_view first, std::string_view 
     csv->Device(batch.device);
     csv->Int(stream);
     csv->Int(task);
-    for (const double part : {batch.values[2 * row], batch.values[2 * row + 1]}) csv->Rounded(part, 6);
+    has_first ? csv->Rounded(batch.values[2 * row], 6) : csv->Na();
+    csv->Rounded(batch.values[2 * row + 1], 6);
     const std::string_view name = context.op_name(batch.device, stream, task);
     name.empty() ? csv->Na() : csv->Text(name);
     csv->End();
@@ -27,11 +39,12 @@ void WriteParts(std::string_view file, std::string_view first, std::string_view 
 }  // namespace
 
 void WriteL2Cache(const format::RowBatch& batch, const CsvContext& context) {
-  WriteParts("l2_cache", "Hit Rate", "Victim Rate", batch, context);
+  const bool has_hits = !(context.vendor_compatible && IsStars(context, batch.device));
+  WriteParts("l2_cache", "Hit Rate,Victim Rate", has_hits, batch, context);
 }
 
 void WriteSocPmu(const format::RowBatch& batch, const CsvContext& context) {
-  WriteParts("soc_pmu", "TLB Miss Rate", "TLB Hit Rate", batch, context);
+  WriteParts("soc_pmu", "TLB Hit Rate,TLB Miss Rate", true, batch, context);
 }
 
 void WriteSocEvents(const format::RowBatch& batch, const CsvContext& context) {

@@ -48,6 +48,18 @@ bool Count(Groups& groups, const Key& key, uint64_t ns) {
   return true;
 }
 
+// Whose table each call of the host is in: the vendor's Python makes the table of calls anew for every
+// device, its C++ of later chips (common_func/cpp_enable_scene.py) once, of the host.
+std::vector<int> OlderDevices(const CaptureFacts& facts) {
+  std::vector<int> devices;
+  for (const format::SideFacts& side : facts.devices) {
+    const bool later = side.chip == 5 || side.chip == 15 || side.chip == 16;
+    if (!later) devices.push_back(side.device);
+  }
+  if (devices.empty()) devices.push_back(-1);
+  return devices;
+}
+
 }  // namespace
 
 void Durations::Add(uint64_t ns) {
@@ -412,17 +424,21 @@ void CsvSpans::WriteApiStatistic() {
     rows.emplace_back(Get(static_cast<TextId>(key >> 32)), Get(static_cast<TextId>(key)), &times);
   });
   std::sort(rows.begin(), rows.end());
+  const std::vector<int> devices =
+      context_.vendor_compatible ? OlderDevices(context_.facts) : std::vector{-1};
   for (const auto& [name, level, times] : rows) {
     CsvFile* csv = context_.folder.Open(
         "api_statistic", "Device_id,Level,API Name,Time(us),Count,Avg(us),Min(us),Max(us),Variance");
     if (csv == nullptr) return;
-    csv->Device(-1);
-    csv->Text(level);
-    csv->Text(name);
-    csv->Trimmed(times->sum);
-    csv->Int(times->count);
-    for (const double us : {times->Average(), times->min, times->max, times->Variance()}) csv->Trimmed(us);
-    csv->End();
+    for (const int device : devices) {
+      csv->Device(device);
+      csv->Text(level);
+      csv->Text(name);
+      csv->Trimmed(times->sum);
+      csv->Int(times->count);
+      for (const double us : {times->Average(), times->min, times->max, times->Variance()}) csv->Trimmed(us);
+      csv->End();
+    }
   }
 }
 

@@ -63,10 +63,11 @@ void DbOutput::WriteTask(const format::SpanBatch& batch, const Span& span) {
   static const format::TaskDetail kUnknown;
   const format::TaskDetail& detail = task != nullptr ? *task : kUnknown;
   const int64_t id = next_task_++;
-  Insert(SpanTable::kTask,
-         {span.begin_ns, span.end_ns, span.device, span.connection != 0 ? span.connection : format::kNoId, id,
-          span.pid != 0 ? span.pid : facts_.host.pid, IdOf(batch, span.category), detail.context, span.stream,
-          span.value, detail.model});
+  constexpr int64_t kNoLaunch = -1;  // DEFAULT_CONNECTION_ID of the vendor's ascend_task_association.cpp
+  Insert(SpanTable::kTask, {span.begin_ns, span.end_ns, span.device,
+                            span.connection != 0 ? static_cast<int64_t>(span.connection) : kNoLaunch, id,
+                            span.pid != 0 ? span.pid : facts_.host.pid, IdOf(batch, span.category),
+                            detail.context, span.stream, span.value, detail.model});
   if (const format::TaskCounters* counters = batch.CountersOf(detail)) WriteCounters(id, span, *counters);
   if (!detail.has_op && span.kind == SpanKind::kTask) return;
   const auto text = [&](format::TextId name) { return IdOrNone(batch, name); };

@@ -62,8 +62,12 @@ class Cursor {
       Framed framed;
       framed.by = Framed::By::kRecord;
       framed.record_bytes = sizeof(Record);
-      files_.push_back(
-          {stream, std::make_unique<StreamReader>(capture, *stream, framed, report, progress), {}, 0, 0});
+      files_.push_back({stream,
+                        aging == kAging[0],
+                        std::make_unique<StreamReader>(capture, *stream, framed, report, progress),
+                        {},
+                        0,
+                        0});
       Load(files_.back());
     }
   }
@@ -71,7 +75,7 @@ class Cursor {
   bool done() const {
     return std::all_of(files_.begin(), files_.end(), [](const File& file) { return file.rest.empty(); });
   }
-  // Gives `most` records with stamps up to `end`, or all of them if there are less.
+  // Gives `most` records with stamps up to `end`, or all of them if there are less, and whether they may age.
   template <typename Give>
   void Drain(uint64_t end, size_t most, Give give) {
     while (most > 0) {
@@ -85,7 +89,7 @@ class Cursor {
       }
       if (first == nullptr || first->stamp > until) return;
       for (; most > 0 && !first->rest.empty() && first->stamp <= until; --most) {
-        give(format::Load<Record>(first->rest.data()));
+        give(format::Load<Record>(first->rest.data()), first->ages);
         first->rest = first->rest.subspan(sizeof(Record));
         ++first->records;
         Load(*first);
@@ -101,6 +105,7 @@ class Cursor {
  private:
   struct File {
     const Stream* stream;
+    bool ages;
     std::unique_ptr<StreamReader> reader;
     std::span<const std::byte> rest;  // whole records; empty at the end
     uint64_t stamp;                   // of the next one
@@ -129,7 +134,9 @@ class DeviceTasks {
         pid_(pid),
         spans_(*sinks.spans, *sinks.texts, "task"),
         yes_(sinks.texts->Intern("YES")),
-        no_(sinks.texts->Intern("NO")) {
+        no_(sinks.texts->Intern("NO")),
+        dynamic_(sinks.texts->Intern("dynamic")),
+        static_(sinks.texts->Intern("static")) {
     context_.side = &side.facts;
     context_.clocks = &side.clocks;
     for (const std::string_view name : kCounterLogs) {
@@ -324,6 +331,7 @@ class DeviceTasks {
     if (launch->op_type == 0) return;
     detail.op_type = launch->op_type;
     detail.op_task_type = launch->op_task_type;
+    detail.op_state = launch->is_dynamic ? dynamic_ : static_;
     detail.block_num = launch->blocks;
     detail.mix_block_num = launch->mix_blocks;
     detail.hf32 = launch->hf32 ? yes_ : no_;
@@ -337,7 +345,7 @@ class DeviceTasks {
   std::deque<CounterLog> counters_;
   format::TaskJoin join_;
   format::SpanWriter spans_;
-  const format::TextId yes_, no_;
+  const format::TextId yes_, no_, dynamic_, static_;
   uint64_t nameless_ = 0;
 };
 
@@ -421,12 +429,12 @@ class TaskSource {
     bool last = false;
     while (!last) {
       if (sinks_.progress != nullptr && sinks_.progress->cancelled) return;
-      calls.Drain(UINT64_MAX, kWindowCalls, [&](const CannApiRecord& call) { launches.Add(call); });
+      calls.Drain(UINT64_MAX, kWindowCalls, [&](const CannApiRecord& call, bool) { launches.Add(call); });
       last = calls.done();
       const uint64_t end = last ? UINT64_MAX : launches.end_stamp();
-      tracks.Drain(end, kWindowTracks, [&](const CannTaskTrack& track) { launches.Add(track); });
-      infos.Drain(end, kWindowTracks, [&](const CannNodeInfo& info) {
-        if (!no_infos) launches.Add(info);
+      tracks.Drain(end, kWindowTracks, [&](const CannTaskTrack& track, bool) { launches.Add(track); });
+      infos.Drain(end, kWindowTracks, [&](const CannNodeInfo& info, bool ages) {
+        if (!no_infos) launches.Add(info, ages);
       });
       last = last && tracks.done() && infos.done();
       window.clear();

@@ -153,7 +153,7 @@ inline const Series kL2CacheSeries = {
 inline const Series kSocPmuSeries = {"soc_pmu",
                                      "soc-pmu",
                                      {"stream", "task"},
-                                     {{"tlb_miss_rate", Unit::kRatio}, {"tlb_hit_rate", Unit::kRatio}}};
+                                     {{"tlb_hit_rate", Unit::kRatio}, {"tlb_miss_rate", Unit::kRatio}}};
 // Of what no rate is made: event is unit << 16 | its number; units as SocPmuType.
 inline const Series kSocEventsSeries = {
     "soc_events", "soc-pmu", {"stream", "task", "event"}, {{"count", Unit::kCount}}};

@@ -147,13 +147,14 @@ Launch Launches::MakeLaunch(const CannTaskTrack& track, const Call* call) {
     launch.op_name = call->item_text;
     return launch;
   }
-  const CannNodeInfo& info = infos_[static_cast<size_t>(call->info)];
+  const auto& [info, is_dynamic] = infos_[static_cast<size_t>(call->info)];
   launch.op_name = info.op_name == call->item ? call->item_text : names_.Hash(info.op_name);
   launch.op_type = op_type_.Get(info.op_type, [this](uint64_t hash) { return names_.Hash(hash); });
   launch.op_task_type = GeTaskType(info.task_type);
   launch.blocks = info.blocks & 0xFFFF;
   launch.mix_blocks = (info.blocks & 0xFFFF) * (info.blocks >> 16);
   launch.hf32 = (info.flags & 1) != 0;
+  launch.is_dynamic = is_dynamic;
   return launch;
 }
 
@@ -176,7 +177,7 @@ void Launches::Join(bool last, std::vector<Launch>& launches) {
   waiting_infos_.clear();
   waiting_tracks_.clear();
   for (size_t i = 0; i < infos_.size(); ++i) {
-    const CannHead& head = infos_[i].head;
+    const CannHead& head = infos_[i].record.head;
     if (head.magic != kCannMagic) {
       ++foreign_;
       continue;

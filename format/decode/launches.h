@@ -26,6 +26,7 @@ struct Launch {
   uint32_t blocks = 0, mix_blocks = 0;
   uint32_t tensors = UINT32_MAX;  // index in TensorTexts, if any
   bool is_compute = false, hf32 = false;
+  bool is_dynamic = false;  // an operator that is built anew for each shape
 };
 
 // Joins calls, task tracks and node infos by thread and time, window by window; records of each kind come in
@@ -36,7 +37,9 @@ class Launches {
 
   void Add(const CannApiRecord& call);
   void Add(const CannTaskTrack& track) { tracks_.push_back(track); }
-  void Add(const CannNodeInfo& info) { infos_.push_back(info); }
+  // The infos of operators with fixed shapes never age, so the vendor's analyser knows the others by their
+  // file (msparser/compact_info/node_basic_info_parser.py, get_op_state).
+  void Add(const CannNodeInfo& info, bool is_dynamic) { infos_.push_back({info, is_dynamic}); }
   size_t calls() const { return calls_.size(); }
   // Up to where the window's calls reach: tracks and infos up to here belong to it.
   uint64_t end_stamp() const { return end_stamp_; }
@@ -85,6 +88,10 @@ class Launches {
   struct Event {
     uint64_t stamp = 0;
   };
+  struct NodeInfo {
+    CannNodeInfo record;
+    bool is_dynamic;
+  };
 
   void Join(bool last, std::vector<Launch>& launches);
   // Index of the innermost call of the node level around a moment of a thread, else of the innermost of any
@@ -127,7 +134,7 @@ class Launches {
   std::vector<std::pair<uint64_t, uint32_t>>
       by_thread_;  // (thread, index in calls_), by begin within a thread
   std::vector<CannTaskTrack> tracks_, waiting_tracks_;
-  std::vector<CannNodeInfo> infos_, waiting_infos_;
+  std::vector<NodeInfo> infos_, waiting_infos_;
   base::FlatMap<Event> events_{1 << 16};
   uint64_t end_stamp_ = 0, next_connection_ = 1;
   uint64_t foreign_ = 0, unpaired_ = 0, without_call_ = 0;

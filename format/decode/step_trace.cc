@@ -46,7 +46,10 @@ class StepTrace : public Decoder {
   void Lost() override {
     if (!pending_.empty()) Reject("record without its end");
     pending_.clear();
-    models_.clear();  // an end that is missing must not join two iterations
+    for (auto& [number, model] : models_) {  // an end that is missing must not join two iterations
+      Close(model);
+      model.before_ns = std::nullopt;
+    }
   }
   void Finish() override {
     if (!pending_.empty()) Reject("record without its end");
@@ -59,6 +62,7 @@ class StepTrace : public Decoder {
   static constexpr size_t kMostModels = 4096;
   struct Model {
     std::optional<uint64_t> begin_ns, forward_ns, backward_ns, before_ns;
+    uint64_t ended = 0;  // iterations
   };
 
   void Record(const std::byte* data, const TsTrackHead& head) {
@@ -103,13 +107,15 @@ class StepTrace : public Decoder {
     if (!begin_ns || *begin_ns > ns) {
       Reject("end of an iteration whose begin is not there");
     } else {
+      // The vendor counts those of a recording (csrc/domain/services/modeling/step_trace/fsm.cpp).
+      const uint64_t number = context().vendor_compatible ? ++model.ended : record.index;
       Span& span = spans_.Add(SpanKind::kStep);
       span.begin_ns = *begin_ns;
       span.end_ns = ns;
-      span.value = record.index;
+      span.value = number;
       span.device = context().side->device;
       span.pid = context().side->pid;
-      span.name = Name(record.index);
+      span.name = Name(number);
       spans_.AddDetail().model = static_cast<uint32_t>(std::min<uint64_t>(record.model, kNoId));
       if (model.forward_ns) spans_.AddArg(forward_key_, ArgType::kU64, *model.forward_ns);
       if (model.backward_ns) spans_.AddArg(backward_key_, ArgType::kU64, *model.backward_ns);

@@ -40,7 +40,7 @@ Rates CacheRates(uint32_t chip) {  // hits, victims
       return {{{0xfb, 0xfc}}, {{0x90, 0x91}}, {{0x9c}}};
   }
 }
-Rates TranslationRates() { return {{{0x8a}}, {{0x2}}, {{0x8c, 0x8d}}}; }  // misses, hits
+Rates TranslationRates() { return {{{0x8a}}, {{0x8c, 0x8d}}, {{0x2}}}; }  // hits, misses
 
 // A formula, by the places of the counters in a record. **Thread:** any.
 class Sum {

@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (rest.size() < 64) break;
       launches.Add(Load<CannApiRecord>(rest.data()));
       launches.Add(Load<CannTaskTrack>(rest.data()));
-      launches.Add(Load<CannNodeInfo>(rest.data()));
+      launches.Add(Load<CannNodeInfo>(rest.data()), (i & 1) != 0);
       ++tracks;
     }
     calls += launches.calls();

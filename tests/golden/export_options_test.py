@@ -297,6 +297,21 @@ class ExportOptions(unittest.TestCase):
                        rows(self.out, "STEP_TIME", "startNs, endNs"))
         self.assertEqual(spans, [(1_000_000, 2_500_000), (3_000_000, 4_100_000), (3_500_000, 4_600_000),
                                  (5_000_000, 7_000_000)])
+        # A thread a model, as the vendor's.
+        (path,) = glob.glob(self.out + "/*/msprof_*.json")
+        with open(path, encoding="utf-8") as file:
+            events = json.load(file)
+        threads = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+        self.assertEqual({70_007: "Step Trace(Model ID:7)", 70_008: "Step Trace(Model ID:8)"},
+                         {tid: name for tid, name in threads.items() if "Model ID:4294967295" not in name})
+        self.assertEqual({event["tid"] for event in events if event["name"] == "Iteration 2"}, {70_007})
+        # The vendor counts the iterations of the recording, whatever their numbers are.
+        done = self.export("--format", "csv", "--kinds", "step-trace", "--vendor-compatible")
+        self.assertEqual(done.returncode, 0, done)
+        (path,) = glob.glob(self.out + "/*/step_trace_*.csv")
+        with open(path, encoding="utf-8", newline="") as file:
+            counted = [(row["Model ID"], row["Iteration ID"]) for row in csv.DictReader(file)]
+        self.assertEqual(sorted(counted), [("7", "1"), ("7", "2"), ("8", "1"), ("N/A", "1")])
         done = self.run_profctl("query", "--json", self.prof)
         (steps,) = json.loads(done.stdout)["directories"][0]["steps"]
         self.assertEqual((steps["device"], steps["count"], steps["slowest"][0]),

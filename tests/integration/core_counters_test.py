@@ -53,8 +53,12 @@ class ByTask(harness.ProfdTest):
         time.sleep(1.5)
         self.session = self.daemon.end(started["session"])
         self.directory = self.session["directory"]
-        out = os.path.join(self.out.name, started["session"])
-        result = self.daemon.ctl("export", self.directory, "--format", "csv", "--out", out, "--json")
+        return self.tables_of()
+
+    def tables_of(self, *options):
+        """The tables of the latest session, by name."""
+        out = os.path.join(self.out.name, str(len(os.listdir(self.out.name))))
+        result = self.daemon.ctl("export", self.directory, "--format", "csv", "--out", out, "--json", *options)
         self.assertEqual((result.code, result.json["directories"][0]["skipped"]), (OK, []), result)
         tables = {}
         for path in glob.glob(os.path.join(out, "mindstudio_profiler_output", "*.csv")):
@@ -94,6 +98,9 @@ class ByTask(harness.ProfdTest):
                 got = self.rows(tables["l2_cache"], device, "Hit Rate", "Victim Rate")
                 self.same_rates(got, CACHE[chip], truth, "ha" if chip in HAS_SOC else "count")
                 translated = self.rows(tables["soc_pmu"], device, "TLB Miss Rate", "TLB Hit Rate")
+                if tables["soc_pmu"]:
+                    self.assertEqual(list(tables["soc_pmu"][0])[:5],
+                                     ["Device_id", "Stream Id", "Task Id", "TLB Hit Rate", "TLB Miss Rate"])
                 if chip in HAS_SOC:
                     self.same_rates(translated, TRANSLATION, truth, "smmu")
                 else:
@@ -106,6 +113,12 @@ class ByTask(harness.ProfdTest):
                 soc = f"HA:{sample['l2CacheTaskProfilingEvents']};SMMU:0x2,0x8a,0x8b,0x8c,0x8d"
                 self.assertEqual(sample["npuEvents"], soc if chip in HAS_SOC else "")
         self.assertEqual({row["Op Name"] for row in tables["l2_cache"]}, {"N/A"})
+        # The vendor's table has no hit rates of chips with such a log.
+        hidden = self.tables_of("--vendor-compatible")["l2_cache"]
+        for device, chip in enumerate(CHIPS):
+            if chip in HAS_L2:
+                rates = {rate for *_, rate in self.rows(hidden, device, "Hit Rate")}
+                self.assertEqual(rates == {"N/A"}, chip in ("910B", "310B", "950"), chip)
 
     def test_records_as_the_analyser_reads_them(self):
         self.recorded("--collect", "l2", "--devices", "1,3,5")

@@ -109,7 +109,7 @@ TEST(SocPmu, OneRecordAUnit) {
   EXPECT_EQ(decoding.Of<SocPmuRecord>({{{}, 0, 3, 7, 1, {9, 60, 40, 9, 20, 5, 10, 9}},
                                        {{}, 0, 3, 7, 2, {10, 100, 9, 50, 25}},
                                        {{}, 0, 3, 7, 4, {1}}}),
-            (Strings{"l2_cache 3 7 = 0.25 0.1", "soc_pmu 3 7 = 0.1 0.75"}));
+            (Strings{"l2_cache 3 7 = 0.25 0.1", "soc_pmu 3 7 = 0.75 0.1"}));
   EXPECT_EQ(decoding.ignored.at("of page faults, which nobody reads"), 1U);
 }
 

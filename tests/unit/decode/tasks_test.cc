@@ -224,7 +224,7 @@ TEST_F(LaunchesTest, JoinsByThreadAndTime) {
   launches_.Add(Track(1, 130, 5));
   launches_.Add(Track(2, 130, 6));
   launches_.Add(Track(3, 130, 7));
-  launches_.Add(Info(1, 160));
+  launches_.Add(Info(1, 160), true);
   End(true);
   ASSERT_EQ(collector_.spans.size(), 3u);
   // Numbered by their begin.
@@ -244,6 +244,7 @@ TEST_F(LaunchesTest, JoinsByThreadAndTime) {
   EXPECT_EQ(found_[0].blocks, 0x14u);
   EXPECT_EQ(found_[0].mix_blocks, 0x28u);
   EXPECT_TRUE(found_[0].hf32);
+  EXPECT_TRUE(found_[0].is_dynamic);
   // Only a call of the runtime around it: no operator.
   EXPECT_EQ(found_[1].connection, 2u);
   EXPECT_FALSE(found_[1].is_compute);

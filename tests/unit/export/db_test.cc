@@ -150,6 +150,38 @@ TEST_F(Db, VendorCompatibleRepeatsAndScales) {
   EXPECT_EQ(Query("SELECT hitRate,throughput FROM LLC"), (Table{{"50.0", "640"}}));
 }
 
+TEST_F(Db, WhatCoresCountedOverAllSamples) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  format::SideFacts& side = facts_.devices.front();
+  side.aic_events = {0xc, 0x12};
+  side.aiv_events = {0x8};
+  side.aic_mhz = side.aiv_mhz = 1000;
+  Open();
+  const auto values = [&](double cycles, double event0, double event1) {
+    std::vector<double> row(format::kCoreSeries.columns.size(), nan);
+    row[0] = cycles;
+    row[3] = event0;
+    row[4] = event1;
+    return row;
+  };
+  std::vector<double> all;
+  for (const auto& row : {values(600, 100, 1 << 20), values(400, 150, 1 << 20), values(100, 25, nan)})
+    all.insert(all.end(), row.begin(), row.end());
+  output_->Rows({&format::kCoreSeries,
+                 0,
+                 {facts_.start_ns, facts_.start_ns + 1, facts_.start_ns + 1},
+                 {2, 0, 2, 0, 3, 1},
+                 all});
+  Finish();
+  // 2^21 requests of 64 bits in 1 µs, in bytes a second.
+  EXPECT_EQ(
+      Query("SELECT deviceId,m.value,CAST(s.value AS TEXT),coreId,t.value FROM SAMPLE_PMU_SUMMARY s "
+            "JOIN STRING_IDS m ON m.id=metric JOIN STRING_IDS t ON t.id=coreType ORDER BY coreId,m.value"),
+      (Table{{"0", "main_mem_read_bw", "16777216000000", "2", "AIC"},
+             {"0", "mte2_ratio", "0.25", "2", "AIC"},
+             {"0", "vec_ratio", "0.25", "3", "AIV"}}));
+}
+
 TEST_F(Db, TheAverageOfAllCpusIsNoCpu) {
   output_->Rows({&format::kHostCpuSeries, -1, {facts_.start_ns, facts_.start_ns}, {-1, 2}, {0.125, 0.5}});
   Finish();
@@ -183,7 +215,11 @@ TEST_F(Db, TasksCallsAndMarks) {
   range.value = 9;
   range.pid = 1;
   range.tid = 2;
-  batch.spans = {task, api, api, range};
+  format::Span unlaunched = task;
+  unlaunched.connection = 0;
+  unlaunched.stream = 8;
+  unlaunched.detail = format::kNoId;
+  batch.spans = {task, unlaunched, api, api, range};
   output_->Spans(batch);
   Finish();
   EXPECT_EQ(
@@ -196,6 +232,7 @@ TEST_F(Db, TasksCallsAndMarks) {
       (Table{{"1000", "1500", "3", "4242", "7", "19", "4294967295", "MatMul_0", "KERNEL_AICORE", "MatMul",
               "N/A"}}));
   // Both calls are there, though they say the same number.
+  EXPECT_EQ(Query("SELECT connectionId FROM TASK WHERE streamId=8"), (Table{{"-1"}}));  // nobody launched it
   EXPECT_EQ(Query("SELECT count(*),min(connectionId),min(type),min(globalTid) FROM CANN_API"),
             (Table{{"2", "3", "10000", "18219251273874"}}));
   EXPECT_EQ(Query("SELECT eventType,rangeId,globalTid,value FROM MSTX_EVENTS JOIN STRING_IDS ON id=message"),
