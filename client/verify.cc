@@ -18,6 +18,7 @@
 #include "client/verify_parts.h"
 #include "client/verify_stream.h"
 #include "format/manifest.h"
+#include "format/own_folder.h"
 #include "format/prof_dir.h"
 #include "format/side_facts.h"
 
@@ -45,12 +46,13 @@ class Verifier {
       if (name == "host" || format::DeviceOfFolder(name)) sides.push_back(name);
     }
     if (sides.empty()) return false;
-    if (names.contains("profd")) ReadManifest();
+    if (names.contains(own_)) ReadManifest();
     for (const std::string& side : sides) Side(side);
-    if (names.contains("profd")) Data("profd", OpenDir(dir_, "profd"), {});
+    if (names.contains(own_)) Data(own_, OpenDir(dir_, own_), {});
     if (manifest_) {
-      for (const std::string& what : CheckCounts(*manifest_, found_)) Complain("profd/manifest.json", what);
-      for (const std::string& what : CheckClocks(manifest_->clocks)) Complain("profd/manifest.json", what);
+      const std::string manifest = own_ + "/" + format::kManifestFile;
+      for (const std::string& what : CheckCounts(*manifest_, own_, found_)) Complain(manifest, what);
+      for (const std::string& what : CheckClocks(manifest_->clocks)) Complain(manifest, what);
     }
     return true;
   }
@@ -72,9 +74,9 @@ class Verifier {
   }
 
   void ReadManifest() {
-    const std::string path = "profd/manifest.json";
-    const UniqueFd own = OpenDir(dir_, "profd");
-    const auto text = ReadSmall(own.get(), "manifest.json", path);
+    const std::string path = own_ + "/" + format::kManifestFile;
+    const UniqueFd own = OpenDir(dir_, own_);
+    const auto text = ReadSmall(own.get(), format::kManifestFile, path);
     report_.by_profd = true;
     if (!text) return;
     auto manifest = format::ParseManifest(*text);
@@ -156,7 +158,7 @@ class Verifier {
 
   void Data(const std::string& side, UniqueFd data, const StreamVerifier::Records& records) {
     if (!data) return Complain(side, "is no directory");
-    const std::string folder = side == "profd" ? "profd/" : side + "/data/";
+    const std::string folder = side == own_ ? side + "/" : side + "/data/";
     const std::set<std::string> names = Names(data.get());
     for (const std::string& name : names) {
       const bool marker = name.ends_with(".done");
@@ -206,6 +208,7 @@ class Verifier {
   }
 
   const int dir_;
+  const std::string own_ = format::OwnFolderIn(dir_);  // profd's folder
   VerifyReport& report_;
   std::optional<format::Manifest> manifest_;
   FoundStreams found_;

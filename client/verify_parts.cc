@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "format/own_folder.h"
 #include "format/prof_dir.h"
 #include "format/stream_check.h"
 
@@ -47,7 +48,8 @@ std::vector<std::string> CheckControlFile(std::string_view name, std::string_vie
   return {};
 }
 
-std::vector<std::string> CheckCounts(const format::Manifest& manifest, const FoundStreams& found) {
+std::vector<std::string> CheckCounts(const format::Manifest& manifest, const std::string& own,
+                                     const FoundStreams& found) {
   std::vector<std::string> wrong;
   if (manifest.state != "sealed") return wrong;
   struct Sum {
@@ -55,7 +57,7 @@ std::vector<std::string> CheckCounts(const format::Manifest& manifest, const Fou
   };
   std::map<std::string, Sum> says;  // streams may share a file
   for (const format::ManifestStream& stream : manifest.streams) {
-    Sum& sum = says[stream.folder + "/" + stream.file];
+    Sum& sum = says[(format::IsOwnFolder(stream.folder) ? own : stream.folder) + "/" + stream.file];
     // What has aged was stored, and is gone.
     sum.bytes += stream.bytes - std::min(stream.bytes, stream.aged.bytes);
     sum.records += stream.records - std::min(stream.records, stream.aged.records);
@@ -77,7 +79,7 @@ std::vector<std::string> CheckCounts(const format::Manifest& manifest, const Fou
     if (!says.contains(stream)) wrong.push_back(stream + ": does not know this stream");
   }
   for (const format::ManifestAgent& agent : manifest.agents) {
-    const auto files = found.find("profd/" + agent.lanes_file);
+    const auto files = found.find(own + "/" + agent.lanes_file);
     for (const format::ManifestLane& lane : agent.lanes) {
       uint64_t has = 0;
       if (files != found.end()) {

@@ -25,8 +25,9 @@ using FoundStreams = std::map<std::string, FoundStream>;  // by "folder/file"
 // `name` as on disk: "info.json.0", "sample.json", "start_info" …
 std::vector<std::string> CheckControlFile(std::string_view name, std::string_view text,
                                           std::optional<int> device);
-// Of a sealed directory: the manifest's counts are those of the files.
-std::vector<std::string> CheckCounts(const format::Manifest& manifest, const FoundStreams& found);
+// Of a sealed directory: the manifest's counts are those of the files. `own`: profd's folder in it.
+std::vector<std::string> CheckCounts(const format::Manifest& manifest, const std::string& own,
+                                     const FoundStreams& found);
 // Per device: clocks go forward, and no faster or slower than a clock can.
 std::vector<std::string> CheckClocks(const std::vector<format::ManifestClock>& clocks);
 

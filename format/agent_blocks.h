@@ -1,7 +1,7 @@
-// What profd keeps of an agent's lanes, below profd/ in a PROF directory. All little-endian.
+// What profd keeps of an agent's lanes, in its own folder (own_folder.h). All little-endian.
 //
-//   profd/agent_<pid>_<n>.lanes.slice_K   blocks of records       (n: 0-based attachment of that pid in this
-//   directory) profd/agent_<pid>_<n>.names.slice_0   blocks of name entries
+//   agent_<pid>_<n>.lanes.slice_K   blocks of records (n: 0-based attachment of that pid in this directory)
+//   agent_<pid>_<n>.names.slice_0   blocks of name entries
 //
 // A file is a sequence of blocks, each a BlockHeader and its payload, 8-byte aligned. A lane block holds
 // 32-byte slots of one lane exactly as the process wrote them (libagent/abi/record.h), whole records only;

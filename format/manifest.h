@@ -1,4 +1,4 @@
-// profd/manifest.json: everything about a trace that the vendor's files have no place for.
+// manifest.json (own_folder.h): everything about a trace that the vendor's files have no place for.
 #pragma once
 
 #include <cstdint>

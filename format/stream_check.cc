@@ -8,6 +8,7 @@
 #include "format/agent_blocks.h"
 #include "format/cpu_profile.h"
 #include "format/os_call_line.h"
+#include "format/own_folder.h"
 #include "format/prof_dir.h"
 #include "format/records/packed.h"
 #include "format/side_facts.h"
@@ -69,7 +70,7 @@ std::optional<int> DeviceOfFolder(std::string_view folder) {
 
 FileShape ShapeOf(std::string_view folder, std::string_view file, uint32_t chip, bool cores_by_task) {
   FileShape shape;
-  if (folder == "profd") {
+  if (IsOwnFolder(folder)) {
     if (file.ends_with(".lanes")) shape.what = What::kLanes;
     if (file.ends_with(".names")) shape.what = What::kNames;
     // Of the host, without a place at the vendor's.

@@ -32,7 +32,7 @@ struct FileShape {
 };
 // The number of "device_<N>".
 std::optional<int> DeviceOfFolder(std::string_view folder);
-// `folder` is "host", "device_<N>" or "profd"; `file` is without device and slice; `cores_by_task` as
+// `folder` is "host", "device_<N>" or profd's own; `file` is without device and slice; `cores_by_task` as
 // CoresByTask() says of the folder's sample.json. Of kUnknownChip nothing is said that depends on it.
 FileShape ShapeOf(std::string_view folder, std::string_view file, uint32_t chip, bool cores_by_task = false);
 

@@ -157,7 +157,8 @@ class AgentSource {
   void Process(const format::ManifestAgent& agent, uint32_t number) {
     const Stream* lanes = Find(agent.lanes_file);
     const Stream* names = Find(agent.names_file);
-    const std::string who = "profd/" + agent.lanes_file;
+    const std::string who = capture_.own_folder + "/" + agent.lanes_file;
+    const std::string whose_names = capture_.own_folder + "/" + agent.names_file;
     if (lanes == nullptr) {
       uint64_t records = 0;
       for (const format::ManifestLane& lane : agent.lanes) records += lane.records;
@@ -180,7 +181,7 @@ class AgentSource {
       });
       sinks_.report->Count(names->path(), "agent", bytes, blocks);
     } else {
-      Skip("profd/" + agent.names_file, 0, 1, "not there: nothing has a name");
+      Skip(whose_names, 0, 1, "not there: nothing has a name");
     }
     const uint64_t skipped = EachBlock(capture_, *lanes, sinks_, blocks, bytes, [&](const Block& block) {
       if (block.header.type == static_cast<uint16_t>(format::BlockType::kLane)) decoder.Lane(block);
@@ -196,7 +197,7 @@ class AgentSource {
       sinks_.report->Skip({who, 0, 0, 0, std::to_string(counts.missing_blocks) + " blocks are missing"});
     }
     Skip(who, 0, counts.no_room, "records of more ranges open at once than there is room for");
-    Skip("profd/" + agent.names_file, 0, counts.damaged_names, "names that are none");
+    Skip(whose_names, 0, counts.damaged_names, "names that are none");
     Report& report = *sinks_.report;
     report.Cut(who, counts.ends_alone, "end of a range that began before the recording",
                "ends of ranges that began before the recording");

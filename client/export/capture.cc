@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "client/prof_files.h"
+#include "format/own_folder.h"
 #include "format/prof_dir.h"
 #include "format/stream_check.h"
 
@@ -43,7 +44,7 @@ class Opener {
       : capture_(capture), single_pair_(single_pair), report_(report) {}
 
   void Run(const std::set<std::string>& names) {
-    if (names.contains("profd")) ReadAgents();
+    if (names.contains(capture_.own_folder)) ReadAgents();
     if (names.contains("host")) OpenSide("host");
     std::vector<std::pair<int, std::string>> devices;  // 2 before 10
     for (const std::string& name : names) {
@@ -69,18 +70,18 @@ class Opener {
   }
 
   void ReadAgents() {
-    const UniqueFd folder = OpenDir(capture_.dir.get(), "profd");
-    if (!folder) return Skip("profd", "is no directory");
+    const UniqueFd folder = OpenDir(capture_.dir.get(), capture_.own_folder);
+    if (!folder) return Skip(capture_.own_folder, "is no directory");
     const std::set<std::string> names = Names(folder.get());
-    if (const auto text = Control(folder, "profd", "manifest.json")) {
+    if (const auto text = Control(folder, capture_.own_folder, format::kManifestFile)) {
       auto manifest = format::ParseManifest(*text);
       if (manifest.ok()) {
         capture_.manifest = std::move(manifest).value();
       } else {
-        Skip("profd/manifest.json", manifest.status().message());
+        Skip(capture_.own_folder + "/" + format::kManifestFile, manifest.status().message());
       }
     }
-    Streams(folder, "profd", -1, capture_.agents);
+    Streams(folder, capture_.own_folder, -1, capture_.agents);
   }
 
   void OpenSide(const std::string& name) {
@@ -218,7 +219,7 @@ class Opener {
                                       [&](const Stream& stream) { return stream.name == file; });
       return found == streams.end() ? nullptr : &*found;
     };
-    if (folder == "profd") return find(capture_.agents);
+    if (format::IsOwnFolder(folder)) return find(capture_.agents);
     for (const Side& side : capture_.sides) {
       if (side.folder == folder) return find(side.streams);
     }
@@ -238,7 +239,7 @@ class Opener {
       stream.file = name;
       stream.name = name;
       const auto parsed = format::ParseSliceName(name + ".slice_0");
-      if (parsed && folder != "profd") {
+      if (parsed && folder != capture_.own_folder) {
         stream.file = parsed->file;
         if (parsed->device != device) {
           Skip(folder + "/" + name, "is of another device than its folder");
@@ -374,6 +375,7 @@ Result<Capture> OpenCapture(const std::string& path, bool single_pair, Report& r
     if (errno == ENOTDIR) return Status(Code::kInvalidArgument, path + " is no directory");
     return Status::FromErrno("export " + path);
   }
+  capture.own_folder = format::OwnFolderIn(capture.dir.get());
   const std::set<std::string> names = Names(capture.dir.get());
   if (std::none_of(names.begin(), names.end(), IsSide)) {
     return Status(Code::kInvalidArgument,

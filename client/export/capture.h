@@ -51,7 +51,8 @@ struct Capture {
   std::string name;  // "PROF_000001_…"
   base::UniqueFd dir;
   std::vector<Side> sides;     // the host first, if it's there
-  std::vector<Stream> agents;  // profd/
+  std::string own_folder;      // of profd, in this directory: OwnFolderIn()
+  std::vector<Stream> agents;  // below it
   std::optional<format::Manifest> manifest;
 
   const Side* host() const { return !sides.empty() && sides.front().is_host() ? &sides.front() : nullptr; }

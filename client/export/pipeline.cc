@@ -188,7 +188,7 @@ void Decode(const Capture& capture, const Wanted& wanted, bool vendor_compatible
   decode_sides(true);
   DecodeAgents(capture, wanted, sieved);
   DecodeProfile(capture, wanted, sieved);
-  report_stray("profd");
+  report_stray(capture.own_folder.c_str());
   overlap.Finish();
   sinks.report->Note("Overlap Analysis", overlap.late(), "task so late that it counts in part only",
                      "tasks so late that they count in part only");

@@ -49,9 +49,9 @@ struct SampleRequest {
   std::vector<pid_t> pids;  // targets: they, their threads and their children; empty = whole host
   chunk::Pipe* pipe = nullptr;
   // A StreamSpec factory so that this folder knows nothing of the store: makes the kStream item's payload for
-  // a new file ("host_cpu.data", "<pid>-Memory.data"; folder "host" or "profd"), counted in `stats`. Called
-  // on the thread "sample". "host_disk.data" has to be one slice: its reader counts lines from one start_time
-  // per slice.
+  // a new file ("host_cpu.data", "<pid>-Memory.data"; folder "host" or profd's own), counted in `stats`.
+  // Called on the thread "sample". "host_disk.data" has to be one slice: its reader counts lines from one
+  // start_time per slice.
   std::function<std::shared_ptr<const void>(const std::string& folder, const std::string& file,
                                             chunk::StreamStatsPtr stats)>
       make_spec;

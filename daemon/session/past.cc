@@ -14,6 +14,7 @@
 #include "daemon/driver/capabilities.h"
 #include "daemon/store/recovery.h"
 #include "format/manifest.h"
+#include "format/own_folder.h"
 #include "format/prof_dir.h"
 
 namespace profd::session {
@@ -182,10 +183,11 @@ std::vector<SessionInfo> ReadPastSessions(const std::string& spool, size_t most)
         ::openat(root.get(), entry.user.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     const base::UniqueFd dir(
         ::openat(user.get(), entry.name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    const base::UniqueFd ours(::openat(dir.get(), "profd", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const base::UniqueFd ours(::openat(dir.get(), format::OwnFolderIn(dir.get()).c_str(),
+                                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     struct stat facts {};
     if (!ours || ::fstat(dir.get(), &facts) != 0) continue;
-    const auto text = ReadWhole(ours.get(), "manifest.json");
+    const auto text = ReadWhole(ours.get(), format::kManifestFile);
     if (!text) continue;
     const auto manifest = format::ParseManifest(*text);
     if (!manifest.ok()) continue;

@@ -9,6 +9,7 @@
 #include "daemon/host/process.h"
 #include "daemon/session/after.h"
 #include "daemon/store/stream_spec.h"
+#include "format/own_folder.h"
 
 namespace profd::session {
 
@@ -44,7 +45,7 @@ format::ManifestTicks TicksOf(const abi::ClockPair& pair) { return {pair.ticks, 
 std::shared_ptr<const void> SpecOf(std::string file, bool one_slice,
                                    const std::shared_ptr<agent::RecordingStats>& stats) {
   auto spec = std::make_shared<store::StreamSpec>();
-  spec->folder = "profd";
+  spec->folder = format::kOwnFolder;
   spec->file = std::move(file);
   spec->one_slice = one_slice;
   spec->stats = std::make_shared<chunk::StreamStats>();

@@ -11,6 +11,7 @@
 #include "daemon/base/log.h"
 #include "daemon/session/after.h"
 #include "daemon/session/control_files.h"
+#include "format/own_folder.h"
 
 namespace profd::session {
 
@@ -218,7 +219,7 @@ format::Manifest Trace::WholeManifest() const {
 
 store::ControlFile Trace::FileOf(const format::Manifest& manifest) {
   store::ControlFile file;
-  file.path = "profd/manifest.json";
+  file.path = format::ManifestPath();
   file.content = format::WriteManifest(manifest);
   file.done = false;
   return file;

@@ -1,5 +1,5 @@
-// profd/aged: how much of each stream has aged, told before its slice goes, so that the count is exact after
-// a kill at any moment. Gone when the manifest has it for good.
+// The file `aged` of profd's own folder: how much of each stream has aged, told before its slice goes, so
+// that the count is exact after a kill at any moment. Gone when the manifest has it for good.
 #pragma once
 
 #include <cstdint>

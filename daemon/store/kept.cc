@@ -14,6 +14,7 @@
 #include "daemon/store/recovery_io.h"
 #include "daemon/store/user_folder.h"
 #include "format/manifest.h"
+#include "format/own_folder.h"
 #include "format/prof_dir.h"
 
 namespace profd::store {
@@ -25,7 +26,6 @@ using base::Result;
 using base::Status;
 using base::UniqueFd;
 
-constexpr char kManifest[] = "manifest.json";
 constexpr char kPin[] = "pinned";
 // A directory on its way out is called this, so that a removal that is cut short leaves nothing that looks
 // whole.
@@ -63,8 +63,8 @@ Status RemoveTree(int parent, const std::string& name, int depth) {
 }
 
 std::optional<format::Manifest> ManifestOf(int dir, uid_t uid) {
-  const UniqueFd own = OpenDir(dir, "profd", uid);
-  const auto text = own ? ReadSmall(own.get(), kManifest) : std::nullopt;
+  const UniqueFd own = OpenDir(dir, format::OwnFolderIn(dir), uid);
+  const auto text = own ? ReadSmall(own.get(), format::kManifestFile) : std::nullopt;
   auto manifest = text ? format::ParseManifest(*text) : Status(Code::kNotFound, "no manifest");
   if (!manifest.ok()) return std::nullopt;
   return std::move(manifest).value();
@@ -81,10 +81,10 @@ Result<Kept> Look(const UserFolder& folder, const std::string& user, const std::
   kept.uid = folder.uid();
   kept.session = manifest->session;
   kept.disk_bytes = BlocksIn(dir.get(), 0);
-  const UniqueFd own = OpenDir(dir.get(), "profd", folder.uid());
+  const UniqueFd own = OpenDir(dir.get(), format::OwnFolderIn(dir.get()), folder.uid());
   struct stat facts {};
   // Not what the manifest says: nobody can set a file's ctime.
-  if (::fstatat(own.get(), kManifest, &facts, AT_SYMLINK_NOFOLLOW) == 0) {
+  if (::fstatat(own.get(), format::kManifestFile, &facts, AT_SYMLINK_NOFOLLOW) == 0) {
     kept.end_wall_ns = static_cast<uint64_t>(facts.st_ctim.tv_sec) * 1'000'000'000 +
                        static_cast<uint64_t>(facts.st_ctim.tv_nsec);
   }
@@ -156,7 +156,7 @@ Result<RemovedTrace> RemoveKept(const std::string& spool, const Kept& kept) {
 Status PinKept(const std::string& spool, const std::string& user, const std::string& name, bool pinned) {
   PROFD_ASSIGN_OR_RETURN(const UserFolder folder, UserFolder::Enter(spool, user));
   const UniqueFd dir = OpenDir(folder.dir(), name, folder.uid());
-  const UniqueFd own = dir ? OpenDir(dir.get(), "profd", folder.uid()) : UniqueFd();
+  const UniqueFd own = dir ? OpenDir(dir.get(), format::OwnFolderIn(dir.get()), folder.uid()) : UniqueFd();
   if (!own) return {Code::kNotFound, name + " is gone"};
   if (!pinned) {
     if (::unlinkat(own.get(), kPin, 0) == 0 || errno == ENOENT) return {};

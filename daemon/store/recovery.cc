@@ -19,6 +19,7 @@
 #include "daemon/store/recovery_io.h"
 #include "daemon/store/slice.h"
 #include "format/manifest.h"
+#include "format/own_folder.h"
 #include "format/prof_dir.h"
 #include "format/side_facts.h"
 #include "format/stream_check.h"
@@ -34,7 +35,6 @@ using format::FileShape;
 constexpr uint64_t kCountedBytes = 256u << 20;
 constexpr size_t kMaxRemarks = 16;
 constexpr uint64_t kUserPatienceNs = 30'000'000'000;  // one user's folder must not keep the others waiting
-constexpr char kManifest[] = "manifest.json";
 
 // One stream's files.
 struct Files {
@@ -50,9 +50,9 @@ class Recovery {
 
   // False when there is nothing to do: sealed, not ours, or of a profd that lives.
   bool Wanted(uint64_t before_wall_ns) {
-    own_ = OpenDir(dir_, "profd", uid_);
+    own_ = OpenDir(dir_, own_name_, uid_);
     if (!own_) return false;
-    const auto text = ReadSmall(own_.get(), kManifest);
+    const auto text = ReadSmall(own_.get(), format::kManifestFile);
     if (!text) return false;
     auto manifest = format::ParseManifest(*text);
     // A sealed one may still have aged, next to a later directory of its session.
@@ -69,7 +69,7 @@ class Recovery {
   void Run() {
     TakeAged();
     if (manifest_.state != "running") return Rewrite();
-    std::vector<std::string> folders = {"profd"};
+    std::vector<std::string> folders = {own_name_};
     for (const std::string& name : Names(dir_)) {
       const auto device = format::DeviceOfFolder(name);
       if (name == "host" || device) folders.push_back(name);
@@ -100,7 +100,7 @@ class Recovery {
       const size_t slash = entry.path.find('/');
       const std::string folder = entry.path.substr(0, slash);
       const std::string file = slash == std::string::npos ? "" : entry.path.substr(slash + 1);
-      const bool ours = folder == "profd" || folder == "host" || format::DeviceOfFolder(folder).has_value();
+      const bool ours = folder == own_name_ || folder == "host" || format::DeviceOfFolder(folder).has_value();
       if (!ours || file.empty() || file.find('/') != std::string::npos || entry.aged.slices == 0) continue;
       uint64_t& slices = aged_slices_[entry.path];
       slices = std::max(slices, entry.aged.slices);
@@ -111,7 +111,7 @@ class Recovery {
       if (part == 0) aged_unknown_[entry.path] = entry.aged;  // began after the last manifest
       const UniqueFd side = OpenDir(dir_, folder, uid_);
       const UniqueFd data =
-          folder == "profd" ? OpenDir(dir_, folder, uid_) : OpenDir(side.get(), "data", uid_);
+          folder == own_name_ ? OpenDir(dir_, folder, uid_) : OpenDir(side.get(), "data", uid_);
       const std::string last = format::SliceName(file, -1, entry.aged.slices - 1);
       ::unlinkat(data.get(), (last + ".done").c_str(), 0);
       ::unlinkat(data.get(), last.c_str(), 0);
@@ -123,7 +123,7 @@ class Recovery {
   }
 
   void Folder(const std::string& folder) {
-    const bool own = folder == "profd";
+    const bool own = folder == own_name_;
     const UniqueFd side = OpenDir(dir_, folder, uid_);
     const UniqueFd data = own ? OpenDir(dir_, folder, uid_) : OpenDir(side.get(), "data", uid_);
     if (!side || !data) return Remark(folder + " is no directory of the user's: left alone");
@@ -325,7 +325,7 @@ class Recovery {
     uint64_t end = host_.wall_ns;
     for (const std::string& folder : folders) end = std::max(end, EndOf(folder));
     for (const std::string& folder : folders) {
-      const UniqueFd side = folder == "profd" ? UniqueFd() : OpenDir(dir_, folder, uid_);
+      const UniqueFd side = folder == own_name_ ? UniqueFd() : OpenDir(dir_, folder, uid_);
       if (!side) continue;
       format::ClockPair at = host_;
       at.wall_ns = folder == "host" || !last_data_ns_.contains(folder) ? end : EndOf(folder);
@@ -376,8 +376,8 @@ class Recovery {
 
   // Last: a recovery that is killed is done again.
   void Rewrite() {
-    const Status status = Replace(own_.get(), kManifest, format::WriteManifest(manifest_));
-    Check("profd/manifest.json", status);
+    const Status status = Replace(own_.get(), format::kManifestFile, format::WriteManifest(manifest_));
+    Check(own_name_ + "/" + format::kManifestFile, status);
     result_.sealed = status.ok();
     if (status.ok()) ::unlinkat(own_.get(), kAgedLog, 0);
   }
@@ -387,6 +387,7 @@ class Recovery {
   }
 
   const int dir_;
+  const std::string own_name_ = format::OwnFolderIn(dir_);  // profd's folder
   const uid_t uid_;
   const IsFileOf& is_file_of_;
   bool cores_by_task_ = false;  // in the folder that is being looked at

@@ -11,7 +11,7 @@
 namespace profd::store {
 
 struct StreamSpec {
-  std::string folder;  // below the PROF directory: "host", "device_0", "profd"
+  std::string folder;  // below the PROF directory: "host", "device_0", format::kOwnFolder
   std::string file;    // prefix with tag and device, without ".slice_N": "hbm.data.0", "host_cpu.data"
   // Header lines are part of the files but not of what `stats` counts as stored.
   // HCCS: the vendor's reader skips the first line of every slice, so every slice starts with this. System

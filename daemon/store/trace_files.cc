@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "format/own_folder.h"
 #include "format/prof_dir.h"
 
 namespace profd::store {
@@ -12,13 +13,11 @@ using base::Code;
 using base::Result;
 using base::Status;
 using base::UniqueFd;
+using format::kOwnFolder;
 
 namespace {
 
-// Our own folder: no data/ below, and none of the vendor's business.
-constexpr const char* kOwnFolder = "profd";
 constexpr const char* kData = "data";
-constexpr const char* kManifest = "profd/manifest.json";
 constexpr const char* kManifestSpare = ".manifest.json.tmp";
 
 // Slices that go for one chunk, or one file, on a full disk.
@@ -102,7 +101,7 @@ void TraceFiles::Remove() {
     if (file.folder != nullptr) file.slices->RemoveAll();
   }
   for (const auto& [path, bytes] : control_) {
-    if (path != kManifest) spec_.budget->Change(BlocksOf(bytes), 0);
+    if (path != format::ManifestPath()) spec_.budget->Change(BlocksOf(bytes), 0);
     std::string name;
     if (const Result<int> dir = DirOf(path, &name); dir.ok()) remove(*dir, name);
   }
@@ -361,7 +360,7 @@ Status TraceFiles::WriteControl(const ControlFile& file) {
 
 Status TraceFiles::WriteOne(int dir, const std::string& path, const std::string& name,
                             const std::string& content) {
-  if (path == kManifest) {
+  if (path == format::ManifestPath()) {
     control_[path] = content.size();
     if (!manifest_) manifest_.emplace(fs_, open_, *spec_.budget, dir, name);
     return manifest_->Replace(content);

@@ -61,7 +61,7 @@ class TraceFiles : private SliceKeeper {
  private:
   struct Folder {
     base::UniqueFd dir;
-    base::UniqueFd data;  // none in "profd"
+    base::UniqueFd data;  // none in profd's own
     uint64_t allocated_bytes = 0;
 
     int DataDir() const { return data ? data.get() : dir.get(); }

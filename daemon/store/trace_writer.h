@@ -31,7 +31,7 @@ namespace profd::store {
 struct TraceSpec {
   base::UniqueFd parent;             // open directory; everything below is made with openat relative to it
   std::string name;                  // "PROF_000001_…"
-  std::vector<std::string> folders;  // "host", "device_0" …: created with their data/ folder; "profd" always
+  std::vector<std::string> folders;  // "host", "device_0" …: created with their data/ folder; our own always
   uid_t uid = 0;                     // owner of all files (fsuid of the creating thread when profd is root)
   gid_t gid = 0;
   uint64_t slice_bytes = 2u << 20;

@@ -27,6 +27,7 @@
 #include "base/unique_fd.h"
 #include "daemon/agent/drain.h"
 #include "daemon/store/trace_writer.h"
+#include "format/own_folder.h"
 #include "libagent/src/process.h"
 #include "profd/agent.h"
 
@@ -173,11 +174,11 @@ Outcome ThroughDrain(const fs::path& root, const agent::Geometry& geometry, uint
   });
   ctl.Until(opened);
   auto lanes = std::make_shared<store::StreamSpec>();
-  lanes->folder = "profd";
+  lanes->folder = format::kOwnFolder;
   lanes->file = "agent_1_0.lanes";
   lanes->stats = std::make_shared<chunk::StreamStats>();
   auto names = std::make_shared<store::StreamSpec>();
-  names->folder = "profd";
+  names->folder = format::kOwnFolder;
   names->file = "agent_1_0.names";
   const auto stats = std::make_shared<agent::RecordingStats>(geometry.lanes);
   const uint64_t before = CpuNs();

@@ -11,6 +11,7 @@ import unittest
 
 import agent_reader
 import harness
+import own_folder
 
 USER = harness.nobody()
 
@@ -103,7 +104,7 @@ class AttackTest(harness.ProfdTest):
         directory = pathlib.Path(session["directory"])
 
         def swap():
-            for name in ("host/data", "host", "profd"):
+            for name in ("host/data", "host", own_folder.OWN_FOLDER):
                 (directory / name).rename(self.home / name.replace("/", "_"))
                 (directory / name).parent.mkdir(exist_ok=True)
                 (directory / name).symlink_to(self.victim if "/" not in name else self.victim / "data")
@@ -119,7 +120,7 @@ class AttackTest(harness.ProfdTest):
                 for path in (data / "host_mem.data.slice_1", data / "host_mem.data.slice_0.done",
                              data / ".host_mem.data.slice_0.done.tmp", data / "host_cpu.data.slice_1"):
                     make(path)
-                spare = directory / "profd" / ".manifest.json.tmp"
+                spare = own_folder.own_folder(directory) / ".manifest.json.tmp"
                 spare.unlink()
                 make(spare)
             return everywhere
@@ -204,9 +205,9 @@ class AttackTest(harness.ProfdTest):
         def forge():
             manifest.update(session=of_root["session"], user="root", uid=0, state="running")
             manifest["streams"] = [dict(stream, folder="..", file="../../root") for stream in manifest["streams"]]
-            (directory / "profd" / "manifest.json").write_text(json.dumps(manifest))
-            (directory / "profd" / "aged").write_bytes(b"0 1 1 1 1 1 ../../../victim/precious".ljust(256))
-            (directory / "profd" / "pinned").symlink_to(self.victim / "pinned")
+            (directory / own_folder.MANIFEST).write_text(json.dumps(manifest))
+            (own_folder.own_folder(directory) / "aged").write_bytes(b"0 1 1 1 1 1 ../../../victim/precious".ljust(256))
+            (own_folder.own_folder(directory) / "pinned").symlink_to(self.victim / "pinned")
             copy = directory.with_name(directory.name[:-1] + ("R" if directory.name.endswith("Q") else "Q"))
             shutil.copytree(directory, copy, symlinks=True)
 
@@ -223,8 +224,8 @@ class AttackTest(harness.ProfdTest):
     def test_what_a_recovery_finds(self):
         """A session that a kill cut short, rearranged by its owner before the next profd looks at it as root."""
         for place, kind in (("host/data", "link"), ("host/data/host_mem.data.slice_0", "link"),
-                            ("host/data/host_mem.data.slice_0", "fifo"), ("profd/manifest.json", "link"),
-                            ("host", "link"), ("", "link"), ("profd/aged", "link")):
+                            ("host/data/host_mem.data.slice_0", "fifo"), (own_folder.MANIFEST, "link"),
+                            ("host", "link"), ("", "link"), (own_folder.OWN_FOLDER + "/aged", "link")):
             with self.subTest(place=place, kind=kind):
                 session = self.begin()
                 self.grow(session["session"])

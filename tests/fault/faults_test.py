@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """Every fault of the simulator's list: the daemon stays up, other channels are unharmed, the reason is in status and in
 the manifest, and `--wait` does not end with 0."""
-import json
-import pathlib
 import time
 import unittest
 
 import harness
+import own_folder
 import prof_reader
 from harness import OK
 
@@ -45,7 +44,7 @@ class FaultsTest(harness.ProfdTest):
         self.assertIn(word, hbm["reason"])
         self.unharmed(session, ("hbm", "device:0"))
         self.assertNotEqual(code, OK)
-        manifest = json.loads((pathlib.Path(session["directory"]) / "profd" / "manifest.json").read_text())
+        manifest = own_folder.manifest(session["directory"])
         kinds = {(k["kind"], k["unit"]): k for k in manifest["kinds"]}
         self.assertIn(word, kinds["hbm", "device:0"]["reason"])
 
@@ -118,7 +117,7 @@ class FaultsTest(harness.ProfdTest):
         made = [line for line in daemon.truth_lines()
                 if line.get("event") == "stop" and line["device"] == 0 and line["channel"] == 1]
         self.assertEqual(hbm["records"] + hbm["lost"], made[0]["generated_records"])
-        manifest = json.loads((pathlib.Path(session["directory"]) / "profd" / "manifest.json").read_text())
+        manifest = own_folder.manifest(session["directory"])
         stream = next(s for s in manifest["streams"] if s["file"] == "hbm.data.0")
         self.assertTrue(stream["losses"])
 
@@ -131,7 +130,7 @@ class FaultsTest(harness.ProfdTest):
         self.unharmed(session, ("hbm", "device:0"))
         for unit in ("hbm", "device:1"), ("llc", "device:0"):
             self.assertNotIn("no data", self.kind(session, *unit)["reason"])
-        manifest = json.loads((pathlib.Path(session["directory"]) / "profd" / "manifest.json").read_text())
+        manifest = own_folder.manifest(session["directory"])
         self.assertIn(hbm["reason"], [kind["reason"] for kind in manifest["kinds"]])
 
     def test_a_stop_that_stalls(self):

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "daemon/store/recovery.h"
 #include "daemon/store/trace_writer.h"
+#include "format/own_folder.h"
 #include "format/prof_dir.h"
 #include "format/records/device.h"
 #include "tests/fault/victim.h"
@@ -54,7 +55,7 @@ ControlFile ManifestFile(bool with_streams) {
     stream.folder = "device_" + std::to_string(device);
     stream.file = FileOf(device);
   }
-  return {.path = "profd/manifest.json", .content = format::WriteManifest(manifest), .done = false};
+  return {.path = format::ManifestPath(), .content = format::WriteManifest(manifest), .done = false};
 }
 
 // Not a test: what the killed process runs, until it is killed.
@@ -136,8 +137,8 @@ TEST(StoreAgeingKill, CountsAreExactAfterAKillAtAnyMoment) {
     EXPECT_TRUE(recovered[0].sealed);
     for (const std::string& remark : recovered[0].remarks) ADD_FAILURE() << remark;
     const fs::path root = spool / "user" / kName;
-    EXPECT_FALSE(fs::exists(root / "profd/aged"));
-    const auto manifest = format::ParseManifest(ReadFile(root / "profd/manifest.json"));
+    EXPECT_FALSE(fs::exists(root / format::kOwnFolder / "aged"));
+    const auto manifest = format::ParseManifest(ReadFile(root / format::ManifestPath()));
     ASSERT_TRUE(manifest.ok());
     for (const format::ManifestStream& stream : manifest->streams) {
       const auto [first, last] = OnDisk(root / stream.folder / "data", stream.file);

@@ -1,4 +1,4 @@
-// profd/aged as a user may have left it: any bytes give entries or none, and an entry is read as it is
+// The file `aged` as a user may have left it: any bytes give entries or none, and an entry is read as it is
 // written.
 #include <cstddef>
 #include <cstdint>

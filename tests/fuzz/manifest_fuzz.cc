@@ -1,4 +1,4 @@
-// profd/manifest.json: any bytes in; what is accepted must come out the same when written and read again.
+// manifest.json: any bytes in; what is accepted must come out the same when written and read again.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

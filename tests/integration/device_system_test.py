@@ -13,6 +13,7 @@ import time
 import unittest
 
 import harness
+import own_folder
 from harness import OK, PARTLY_STARTED, UNAVAILABLE
 
 ALL = "dev-cpu,dev-mem,dev-pid-cpu,dev-pid-mem,ctrlcpu"
@@ -73,7 +74,7 @@ class DeviceSystemTest(harness.ProfdTest):
         self.assertEqual((sample["sys_profiling"], sample["sys_sampling_interval"], sample["pid_profiling"],
                           sample["cpu_profiling"], sample["aiCtrlCpuProfiling"], sample["ai_ctrl_cpu_profiling_events"]),
                          ("on", 100, "on", "on", "on", "0x8,0x11"))
-        manifest = json.loads(pathlib.Path(session["directory"], "profd/manifest.json").read_text(encoding="utf-8"))
+        manifest = own_folder.manifest(session["directory"])
         streams = {stream["file"]: stream for stream in manifest["streams"]}
         self.assertEqual((streams["202-Memory.data.0"]["kind"], streams["202-Memory.data.0"]["unit"]), ("dev-pid-mem", "device:0"))
         self.assertEqual(daemon.ctl("verify", session["directory"]).code, OK)

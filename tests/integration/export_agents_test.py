@@ -16,6 +16,7 @@ import unittest
 
 import agent_reader
 import harness
+import own_folder
 
 
 class ExportAgentsTest(harness.ProfdTest):
@@ -116,10 +117,10 @@ class ExportAgentsTest(harness.ProfdTest):
             before, written = written, 0
             while written <= before:
                 time.sleep(0.05)
-                files = glob.glob(f"{daemon.spool}/**/agent_*.lanes.slice_0", recursive=True)
+                files = list(daemon.spool.rglob("agent_*.lanes.slice_0"))
                 written = sum(map(os.path.getsize, files))
         directory = daemon.end(session["session"])["directory"]
-        (path,) = glob.glob(os.path.join(directory, "profd", "agent_*.lanes.slice_0"))
+        (path,) = glob.glob(os.path.join(directory, own_folder.OWN_FOLDER, "agent_*.lanes.slice_0"))
         with open(path, "rb") as file:
             sizes = [128 + len(block["payload"]) for block in agent_reader.blocks(file.read(), True)]
         self.assertGreater(len(sizes), 1)
@@ -135,7 +136,7 @@ class ExportAgentsTest(harness.ProfdTest):
 
     def test_damaged_files(self):
         directory, dice = self.session(), random.Random(3)
-        files = sorted(os.path.relpath(name, directory) for name in glob.glob(os.path.join(directory, "profd", "agent_*.slice_0")))
+        files = sorted(os.path.relpath(name, directory) for name in glob.glob(os.path.join(directory, own_folder.OWN_FOLDER, "agent_*.slice_0")))
         self.assertEqual(len(files), 2)
         for number in range(24):
             copy = os.path.join(os.path.dirname(directory), "copy", os.path.basename(directory))

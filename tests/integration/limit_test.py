@@ -12,6 +12,7 @@ import unittest
 
 import agent_reader
 import harness
+import own_folder
 import prof_reader
 
 LIMIT = 200_000_000
@@ -89,7 +90,7 @@ class LimitTest(harness.ProfdTest):
         stored = collections.Counter()
         for stream in manifest["streams"]:
             where = pathlib.Path(directory) / stream["folder"]
-            data = where if stream["folder"] == "profd" else where / "data"
+            data = where if stream["folder"] == own_folder.OWN_FOLDER else where / "data"
             numbers = sorted(int(match["slice"]) for name in os.listdir(data)
                              if (match := re.fullmatch(re.escape(stream["file"]) + r"\.slice_(?P<slice>\d+)", name)))
             self.assertEqual(numbers, list(range(stream["aged"]["slices"], stream["slices"])), stream["file"])
@@ -168,7 +169,7 @@ class LimitTest(harness.ProfdTest):
         self.assertGreater(lanes["aged"]["records"], 0)
         left, seqs = 0, {}
         for number in range(lanes["aged"]["slices"], lanes["slices"]):
-            data = (pathlib.Path(directory) / "profd" / f"{lanes['file']}.slice_{number}").read_bytes()
+            data = (own_folder.own_folder(directory) / f"{lanes['file']}.slice_{number}").read_bytes()
             for block in agent_reader.blocks(data, check_crc=False):
                 self.assertEqual(block["seq"], seqs.get(block["lane"], block["seq"]))
                 seqs[block["lane"]] = block["seq"] + 1
@@ -177,7 +178,7 @@ class LimitTest(harness.ProfdTest):
         self.assertEqual(left, lanes["records"] - lanes["aged"]["records"])
         self.assertEqual(left + lanes["aged"]["records"] + lost, emitted)
         # What the records' texts are is never aged.
-        self.assertTrue((pathlib.Path(directory) / "profd" / f"{entry['names_file']}.slice_0").exists())
+        self.assertTrue((own_folder.own_folder(directory) / f"{entry['names_file']}.slice_0").exists())
 
     def test_a_killed_profd_leaves_what_a_reader_takes(self):
         daemon = self.profd(sim=flood(40))

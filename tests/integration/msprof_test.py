@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 import harness
+import own_folder
 from harness import FAILED, NOT_FOUND, OK, PARTIAL_LOSS, PARTLY_STARTED, USAGE
 
 CHIPS = ["310", "910", "310P", "910B", "310B", "950"]
@@ -26,7 +27,7 @@ CORES = {54: "3 a a ffffff 8 4170416 3020009 303000c 550054 a a ffffffff 8 a0008
 # A program that goes on once it is being recorded: its first argument is where.
 WAITS = ("import os, pathlib, sys, time\n"
          "end = time.time() + 50\n"
-         "while time.time() < end and not list(pathlib.Path(sys.argv[1]).glob('PROF_*/profd/manifest.json')): time.sleep(0.01)\n"
+         f"while time.time() < end and not list(pathlib.Path(sys.argv[1]).glob('PROF_*/{own_folder.MANIFEST}')): time.sleep(0.01)\n"
          "time.sleep(0.3)\n")
 
 
@@ -247,7 +248,7 @@ class MsprofTest(harness.ProfdTest):
         result = self.msprof(f"--output={self.output}", "--msproftx=on", sys.executable, "-c", script, self.output)
         self.went(result)
         directory = self.saved(result)
-        self.assertTrue(list(directory.glob("profd/agent_*.lanes.slice_0")))
+        self.assertTrue(list(own_folder.own_folder(directory).glob("agent_*.lanes.slice_0")))
         timeline, = directory.glob("mindstudio_profiler_output/msprof_*.json")
         self.assertIn("a range of mine", timeline.read_text())
 

@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 import harness
+import own_folder
 import prof_reader
 from profile_test import HOT, SHIPPED, Stacks, python_311
 
@@ -175,8 +176,7 @@ class OffCpuTest(harness.ProfdTest):
         harness.wait_until(lambda: self.daemon.status(session)["kinds"][0]["lost"] > 10_000, "a rest")
         ended = self.daemon.end(session)
         self.assertEqual(ended["state"], "sealed")
-        self.assertGreater(sum(loss["records"] for stream in json.loads(
-            (pathlib.Path(ended["directory"]) / "profd/manifest.json").read_text())["streams"]
+        self.assertGreater(sum(loss["records"] for stream in own_folder.manifest(ended["directory"])["streams"]
             for loss in stream.get("losses", [])), 10_000)
         self.assertEqual(self.daemon.ctl("verify", ended["directory"]).code, harness.OK)
 

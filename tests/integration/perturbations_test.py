@@ -10,6 +10,7 @@ import unittest
 
 import cgroup
 import harness
+import own_folder
 from harness import OK
 
 def of_kind(perturbations, kind):
@@ -25,7 +26,7 @@ class PerturbationsTest(harness.ProfdTest):
         harness.wait_until(lambda: of_kind(daemon.status(session)["perturbations"], kind), f"{kind} to be seen")
 
     def manifest(self, session):
-        return json.loads((pathlib.Path(session["directory"]) / "profd" / "manifest.json").read_text())
+        return own_folder.manifest(session["directory"])
 
     def shown(self, daemon, session, text):
         """The same line everywhere a person looks."""

@@ -13,6 +13,7 @@ import tempfile
 import unittest
 
 import harness
+import own_folder
 import prof_reader
 from perfetto_reader import fields, varint
 
@@ -125,7 +126,7 @@ class ProfileTest(harness.ProfdTest):
         directory = pathlib.Path(ended["directory"])
         self.assertEqual(self.daemon.ctl("verify", directory).code, harness.OK)
         self.assertEqual(prof_reader.check(str(directory)), [])
-        samples = [line.split() for path in directory.glob("profd/cpu-profile.data.slice_*")
+        samples = [line.split() for path in own_folder.own_folder(directory).glob("cpu-profile.data.slice_*")
                    for line in path.read_text().splitlines() if path.suffix != ".done"]
         self.assertEqual(len(samples), kind["records"])
         self.assertEqual({int(sample[1]) for sample in samples}, {target.pid})
@@ -175,7 +176,7 @@ class ProfileTest(harness.ProfdTest):
         stacks = self.stacks(ended["directory"])
         for function in ("planted::PlantedHot()", "planted::LateThread()", "planted::LateChild()"):
             self.assertTrue(stacks.has(function), function)
-        names = (pathlib.Path(ended["directory"]) / "profd" / "cpu-profile-names.data.slice_0").read_text()
+        names = (own_folder.own_folder(ended["directory"]) / "cpu-profile-names.data.slice_0").read_text()
         self.assertRegex(names, rf"(?m)^thread {target.pid} \d+ late-thread$")
         self.assertEqual(len(re.findall(r"(?m)^process \d+ hot$", names)), 2)
 
@@ -184,7 +185,7 @@ class ProfileTest(harness.ProfdTest):
         started = self.begin(target.pid)
         self.until(started["session"])
         ended = self.daemon.end(started["session"])
-        for path in pathlib.Path(ended["directory"]).rglob("profd/cpu-profile*"):
+        for path in own_folder.own_folder(ended["directory"]).glob("cpu-profile*"):
             self.assertNotRegex(path.read_text(), r"\b@?f{7}[0-9a-f]{9}\b")
         stacks = self.stacks(ended["directory"])
         self.assertTrue(stacks.has("main", "_[k]"), stacks.counts)

@@ -9,6 +9,7 @@ import unittest
 
 import agent_reader
 import harness
+import own_folder
 
 SMALL = "agent:\n  lanes: 4\n  lane_kib: 8\n"  # 256 records a lane
 
@@ -174,7 +175,7 @@ class RecordingTest(harness.ProfdTest):
         """Records in the files, whatever the manifest says."""
         entry = {"names_file": "none", "lanes_file": ""}
         total = 0
-        for path in (harness.pathlib.Path(directory) / "profd").glob("agent_*.lanes.slice_0"):
+        for path in own_folder.own_folder(directory).glob("agent_*.lanes.slice_0"):
             names = path.name.replace(".lanes.slice_0", "")
             entry = {"names_file": f"{names}.names", "lanes_file": f"{names}.lanes"}
             total += len(agent_reader.Agent(directory, entry).of("counter"))

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """The life of a session, seen through profctl and the directory it leaves."""
-import json
 import os
 import pathlib
 import signal
@@ -12,6 +11,7 @@ import time
 import unittest
 
 import harness
+import own_folder
 import prof_reader
 
 
@@ -42,7 +42,7 @@ class SessionTest(harness.ProfdTest):
                 if entry["kind"] not in ("low-power", "tscpu"):
                     self.assertGreater(entry["records"], 0, entry)
         self.assertEqual(prof_reader.check(str(directory)), [])
-        manifest = json.loads((directory / "profd" / "manifest.json").read_text())
+        manifest = own_folder.manifest(directory)
         self.assertEqual(manifest["state"], "sealed")
         self.assertEqual(manifest["session"], started["session"])
 
@@ -81,7 +81,7 @@ class SessionTest(harness.ProfdTest):
         status = harness.wait_until(
             lambda: (s := daemon.status(started["session"]))["state"] == "sealed" and s, "the session to be sealed")
         self.assertEqual(status["end_reason"], "target_exit")
-        manifest = json.loads((pathlib.Path(status["directory"]) / "profd" / "manifest.json").read_text())
+        manifest = own_folder.manifest(status["directory"])
         self.assertEqual(manifest["end_reason"], "target_exit")
 
     def test_one_of_two_targets_exits_and_the_other_goes_on(self):
@@ -97,7 +97,7 @@ class SessionTest(harness.ProfdTest):
         self.assertEqual(daemon.status(started["session"])["state"], "running")
         sealed = daemon.end("both")
         self.assertEqual(sealed["session"], started["session"])
-        manifest = json.loads((pathlib.Path(sealed["directory"]) / "profd" / "manifest.json").read_text())
+        manifest = own_folder.manifest(sealed["directory"])
         self.assertEqual([end["pid"] for end in manifest["pid_end"]], [first.pid])
         query = daemon.ctl("query", sealed["directory"])
         self.assertEqual(query.code, harness.OK, query)
@@ -137,7 +137,7 @@ class SessionTest(harness.ProfdTest):
         self.assertEqual(daemon.stop(), 0, daemon.log.read_text())
         for session in started:
             self.assertEqual(prof_reader.check(session["directory"]), [])
-            manifest = json.loads((pathlib.Path(session["directory"]) / "profd" / "manifest.json").read_text())
+            manifest = own_folder.manifest(session["directory"])
             self.assertEqual(manifest["end_reason"], "daemon_stop")
         daemon.start()
         listed = harness.wait_until(lambda: daemon.ctl("list", "--json").json["sessions"], "the past sessions")
@@ -202,7 +202,7 @@ class SessionTest(harness.ProfdTest):
         time.sleep(1)
         sealed = daemon.end(started["session"])
         first, second = started["directory"], status["directory"]
-        manifests = [json.loads((pathlib.Path(d) / "profd" / "manifest.json").read_text()) for d in (first, second)]
+        manifests = [own_folder.manifest(d) for d in (first, second)]
         self.assertEqual(manifests[0]["next"], os.path.basename(second))
         self.assertEqual(manifests[1]["previous"], os.path.basename(first))
         for directory in (first, second):

@@ -9,6 +9,7 @@ import time
 import unittest
 
 import harness
+import own_folder
 import prof_reader
 
 GOLDEN = harness.ROOT / "tests" / "golden" / "data"
@@ -79,7 +80,7 @@ class VerifyTest(harness.ProfdTest):
             found = self.kind(listed, kind, unit)
             on_disk = sum(path.stat().st_size for path in slices(directory, f"device_{unit[-1]}/data/hbm.data.*"))
             self.assertEqual((found["bytes"], found["records"]), (on_disk, on_disk // 24))
-        manifest = json.loads((pathlib.Path(directory) / "profd" / "manifest.json").read_text())
+        manifest = own_folder.manifest(directory)
         self.assertEqual([agent["end"] for agent in manifest["agents"]], ["interrupted"])
         self.assertGreater(sum(lane["records"] for lane in manifest["agents"][0]["lanes"]), 0)
         end = json.loads((pathlib.Path(directory) / "host" / "end_info").read_text())
@@ -175,12 +176,12 @@ class VerifyTest(harness.ProfdTest):
         self.assertIn((hbm, None, "has no .done marker"), damage(lambda d: (d / (hbm + ".done")).unlink()))
         found = damage(lambda d: os.truncate(d / hbm, (d / hbm).stat().st_size - 1))
         self.assertTrue(any("no whole record" in what for _, _, what in found), found)
-        self.assertTrue(any(file == "profd/manifest.json" and "records" in what for file, _, what in found), found)
-        lanes = slices(good, "profd/*.lanes.slice_0")[0].relative_to(good)
+        self.assertTrue(any(file == own_folder.MANIFEST and "records" in what for file, _, what in found), found)
+        lanes = slices(good, own_folder.OWN_FOLDER + "/*.lanes.slice_0")[0].relative_to(good)
         found = damage(patch(lanes, 200, b"\xff\xff\xff\xff"))
         self.assertIn((str(lanes), 0), [(file, offset) for file, offset, _ in found])
         for name in ("device_0/info.json.0", "device_0/start_info.0", "host/sample.json", "host/host_start.log",
-                     "profd/manifest.json", "device_0/dev_start.log.0"):
+                     own_folder.MANIFEST, "device_0/dev_start.log.0"):
             self.assertIn(name, [file for file, _, _ in damage(patch(name, 0, b"\0?"))], name)
         self.assertIn(("host/end_info", None, "is missing"), damage(lambda d: (d / "host/end_info").unlink()))
 

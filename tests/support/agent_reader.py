@@ -1,8 +1,8 @@
 """A strict reader of what profd keeps of agents (format/agent_blocks.h, libagent/abi/): every rule that a file breaks is an
 error. Python 3, standard library only."""
-import json
-import pathlib
 import struct
+
+from own_folder import manifest, own_folder
 
 HEADER = struct.Struct("<IHHIIIIQQQQII8I8I")
 SLOT = struct.Struct("<QBBHIQII")
@@ -57,7 +57,7 @@ class Agent:
 
     def __init__(self, directory, entry, check_crc=True):
         self.entry = entry
-        self.folder = pathlib.Path(directory) / "profd"
+        self.folder = own_folder(directory)
         self.check_crc = check_crc
         self.names, self.records, self.lanes = {0: ""}, [], {}
         self._read_names()
@@ -130,10 +130,6 @@ class Agent:
     @property
     def lost(self):
         return sum(lane["lost"] + lane["write_lost"] for lane in self.entry["lanes"]) + self.entry["lost_without_lane"]
-
-
-def manifest(directory):
-    return json.loads((pathlib.Path(directory) / "profd" / "manifest.json").read_text())
 
 
 def agents(directory, check_crc=True):

@@ -6,12 +6,16 @@ import re
 import stat
 import struct
 
+import own_folder
 from prof_files import SLICE, ProfError, load_json, load_start_log, load_times, read_bytes
 
 PROF_NAME = re.compile(r"PROF_\d{1,10}_\d{1,20}_[A-Z0-9]{5,20}")
 LEFT_BY_A_KILL = re.compile(r"\..*\.tmp")  # not yet renamed to what it replaces; no reader takes it for a slice
 HOST_NUMBER = "64"
 TEXT_TIME = r"\d+:\d{9}"  # the analyser drops the colon, so the nanoseconds must be zero-filled
+# Folders that the vendor's parser does not look into (Ascend/msprof 9ba1ac7, analysis/common_func/constant.py:485).
+NOT_LOOKED_INTO = {".profiler", "HCCL_PROF", "timeline", "query", "sqlite", "log", "analyze", "mindstudio_profiler_log",
+                   "mindstudio_profiler_output"}
 ONE_SLICE_KINDS = {"roce.data", "dvpp.data"}  # the analyser keeps the last slice only
 DEVICE_INTS = ("id env_type ctrl_cpu_core_num ctrl_cpu_endian_little ts_cpu_core_num ai_cpu_core_num ai_core_num "
                "ai_cpu_core_id ai_core_id aicpu_occupy_bitmap aiv_num").split()
@@ -41,6 +45,7 @@ class Checker:
         name = os.path.basename(os.path.normpath(self.path))
         if not PROF_NAME.fullmatch(name):
             self.bad(self.path, f"name {name!r} is none of a PROF directory")
+        self.check_folders()
         self.check_modes()
         self.check_markers()
         sides = [(entry, None if entry == "host" else int(entry[7:])) for entry in sorted(os.listdir(self.path))
@@ -65,6 +70,15 @@ class Checker:
 
     # --- files
 
+    def check_folders(self):
+        """The vendor's parser takes every folder for a side or for a collection of sides, and stops at any other
+        (analysis/msinterface/msprof_export.py:692, common_func/msprof_common.py:287)."""
+        for entry in sorted(os.scandir(self.path), key=lambda entry: entry.name):
+            if entry.is_symlink() or not entry.is_dir() or entry.name in NOT_LOOKED_INTO:
+                continue
+            if not any(name.startswith("info.json") for name in os.listdir(entry)):
+                self.bad(entry.path, "a folder at which the vendor's parser stops")
+
     def check_modes(self):
         for folder, _, files in os.walk(self.path):
             if not self.modes:
@@ -78,7 +92,7 @@ class Checker:
 
     def check_markers(self):
         for folder, _, files in os.walk(self.path):
-            if os.path.relpath(folder, self.path).split(os.sep)[0] == "profd":
+            if os.path.relpath(folder, self.path).split(os.sep)[0] == own_folder.OWN_FOLDER:
                 continue
             for file in files:
                 path = os.path.join(folder, file)

@@ -10,6 +10,7 @@
 #include "daemon/host/probes/probe.h"
 #include "daemon/host/probes/row_text.h"
 #include "daemon/host/process.h"
+#include "format/own_folder.h"
 
 namespace profd::host {
 
@@ -23,7 +24,7 @@ class DiskProbe final : public Probe {
   DiskProbe(const ProbeOptions& options, const ProbeContext& context)
       : family_(*context.family),
         stream_(context.output.AddStream("host", "host_disk.data", options.stats)),
-        per_process_(context.output, "profd", "-Disk.data", options.stats),
+        per_process_(context.output, format::kOwnFolder, "-Disk.data", options.stats),
         target_(ReadProcessFacts(context.targets.front())),
         hz_(std::max(options.hz, 1u)) {
     target_.pid = context.targets.front();

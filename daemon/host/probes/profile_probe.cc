@@ -8,6 +8,7 @@
 #include "daemon/host/code_map.h"
 #include "daemon/host/kernel_names.h"
 #include "daemon/host/stacks/unwinder.h"
+#include "format/own_folder.h"
 
 namespace profd::host {
 
@@ -77,8 +78,8 @@ std::string FramesNote(const Family& family) {
 ProfileProbe::ProfileProbe(const ProbeOptions& options, const ProbeContext& context, std::string_view file,
                            std::string_view names_file, const Start& start)
     : family_(*context.family),
-      samples_(context.output.AddStream("profd", std::string(file), options.stats)),
-      names_(context.output.AddStream("profd", std::string(names_file), options.stats)) {
+      samples_(context.output.AddStream(format::kOwnFolder, std::string(file), options.stats)),
+      names_(context.output.AddStream(format::kOwnFolder, std::string(names_file), options.stats)) {
   auto thread = start(Members());
   if (options.outcome) options.outcome->status = thread.status();
   if (thread.ok()) thread_.emplace(std::move(thread).value());

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "client/verify_parts.h"
+#include "format/own_folder.h"
 
 namespace profd::client {
 namespace {
@@ -51,17 +52,33 @@ TEST(VerifyCounts, TheManifestSaysWhatTheFilesHave) {
   files.bytes = 192;
   files.records = 8;
   files.next_slice = 3;
-  EXPECT_THAT(CheckCounts(manifest, found), IsEmpty());
+  EXPECT_THAT(CheckCounts(manifest, format::kOwnFolder, found), IsEmpty());
   files.records = 7;
-  EXPECT_THAT(CheckCounts(manifest, found),
+  EXPECT_THAT(CheckCounts(manifest, format::kOwnFolder, found),
               ElementsAre("device_0/hbm.data.0: says 8 records, the files have 7"));
   files.records.reset();
-  EXPECT_THAT(CheckCounts(manifest, found), IsEmpty());
+  EXPECT_THAT(CheckCounts(manifest, format::kOwnFolder, found), IsEmpty());
   found["host/host_mem.data"];
-  EXPECT_THAT(CheckCounts(manifest, found), ElementsAre(HasSubstr("does not know")));
-  EXPECT_EQ(CheckCounts(manifest, {}).size(), 3U);
+  EXPECT_THAT(CheckCounts(manifest, format::kOwnFolder, found), ElementsAre(HasSubstr("does not know")));
+  EXPECT_EQ(CheckCounts(manifest, format::kOwnFolder, {}).size(), 3U);
   manifest.state = "running";
-  EXPECT_THAT(CheckCounts(manifest, {}), IsEmpty());
+  EXPECT_THAT(CheckCounts(manifest, format::kOwnFolder, {}), IsEmpty());
+}
+
+// A directory of an older profd, its folder renamed for the vendor's parser; the manifest has the former
+// name.
+TEST(VerifyCounts, TheFolderMayHaveChangedItsName) {
+  format::Manifest manifest;
+  manifest.state = "sealed";
+  format::ManifestStream stream;
+  stream.folder = format::kFormerOwnFolder;
+  stream.file = "agent_1_0.lanes";
+  stream.slices = 1;
+  manifest.streams = {stream};
+  FoundStreams found;
+  found[std::string(format::kOwnFolder) + "/agent_1_0.lanes"].next_slice = 1;
+  EXPECT_THAT(CheckCounts(manifest, format::kOwnFolder, found), IsEmpty());
+  EXPECT_FALSE(CheckCounts(manifest, format::kFormerOwnFolder, found).empty());
 }
 
 TEST(VerifyCounts, LanesOfAgents) {
@@ -71,7 +88,7 @@ TEST(VerifyCounts, LanesOfAgents) {
   agent.lanes_file = "agent_1_0.lanes";
   agent.lanes = {{2, 5, 0, 0, 0}};
   manifest.agents = {agent};
-  EXPECT_THAT(CheckCounts(manifest, {}),
+  EXPECT_THAT(CheckCounts(manifest, format::kOwnFolder, {}),
               ElementsAre("agent_1_0.lanes lane 2: says 5 records, the files have 0"));
 }
 

@@ -8,6 +8,7 @@
 
 #include "format/agent_blocks.h"
 #include "format/os_call_line.h"
+#include "format/own_folder.h"
 #include "format/records/device.h"
 #include "format/side_facts.h"
 
@@ -83,7 +84,7 @@ std::vector<uint64_t> Offsets(const StreamCheck& check) {
 }
 
 const FileShape kHbm = ShapeOf("device_0", "hbm.data", k910B);
-const FileShape kLanes = ShapeOf("profd", "agent_1_0.lanes", 0);
+const FileShape kLanes = ShapeOf(format::kOwnFolder, "agent_1_0.lanes", 0);
 
 // The file as a kill in an append leaves it that began at `edge` and had written its last page and `head`
 // bytes (whole pages).

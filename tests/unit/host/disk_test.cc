@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "format/own_folder.h"
 #include "tests/unit/host/harness.h"
 
 namespace profd::host {
@@ -112,7 +113,7 @@ TEST_F(DiskTest, PerProcessTotalsAreExactAndAReapedChildCountsOnce) {
   EXPECT_GE(by_worker, 500'000);
   rig_.Until("the worker's own bytes", [&] { return total(of_worker) == by_worker; });
   rig_.Stop(1);
-  EXPECT_EQ(rig_.writer.File(1, of_child)->folder, "profd");
+  EXPECT_EQ(rig_.writer.File(1, of_child)->folder, format::kOwnFolder);
   int64_t last = 0;
   for (const std::string& line : Lines(rig_.writer.Text(1, of_worker))) {
     ASSERT_EQ(Words(line).size(), 3u);

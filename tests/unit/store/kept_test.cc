@@ -5,6 +5,7 @@
 #include <sys/file.h>
 
 #include "format/manifest.h"
+#include "format/own_folder.h"
 #include "tests/unit/store/writer_harness.h"
 
 namespace profd::store {
@@ -30,7 +31,7 @@ class KeptTest : public ::testing::Test {
   void Make(const std::string& name, const std::string& state = "sealed") {
     const fs::path path = User() / name;
     fs::create_directories(path / "device_0/data");
-    fs::create_directories(path / "profd");
+    fs::create_directories(path / format::kOwnFolder);
     std::ofstream(path / "device_0/data/hbm.data.0.slice_0") << std::string(100'000, 'x');
     format::Manifest manifest;
     manifest.session = "3f2a91c0";
@@ -40,7 +41,7 @@ class KeptTest : public ::testing::Test {
     stream.records = 100;
     stream.aged.bytes = 300;
     stream.aged.records = 30;
-    std::ofstream(path / "profd/manifest.json") << format::WriteManifest(manifest);
+    std::ofstream(path / format::ManifestPath()) << format::WriteManifest(manifest);
   }
   void GiveAway() const {
     if (::geteuid() != 0) return;
@@ -114,6 +115,21 @@ TEST_F(KeptTest, PinsAndUnpins) {
   EXPECT_EQ(PinKept(spool_, "alice", kOther, true).code(), Code::kNotFound);
 }
 
+TEST_F(KeptTest, OfAnOlderProfdStaysAsItIs) {
+  const fs::path former = User() / kName / format::kFormerOwnFolder;
+  fs::rename(User() / kName / format::kOwnFolder, former);
+  GiveAway();
+  EXPECT_EQ(Found().session, "3f2a91c0");
+  ASSERT_TRUE(PinKept(spool_, "alice", kName, true).ok());
+  EXPECT_TRUE(fs::exists(former / "pinned"));
+  EXPECT_FALSE(fs::exists(User() / kName / format::kOwnFolder));
+  EXPECT_TRUE(Found().pinned);
+  ASSERT_TRUE(PinKept(spool_, "alice", kName, false).ok());
+  EXPECT_FALSE(Found().pinned);
+  ASSERT_TRUE(RemoveKept(spool_, Found()).ok());
+  EXPECT_FALSE(fs::exists(User() / kName));
+}
+
 TEST_F(KeptTest, FinishesARemovalThatWasCutShort) {
   Make(kOther);
   fs::rename(User() / kOther, User() / (std::string(".removed_") + kOther));
@@ -160,7 +176,7 @@ TEST_F(KeptTest, RemovesWithTheRightsOfTheUser) {
 
 TEST_F(KeptTest, AForeignDirectoryIsNothingOfOurs) {
   GiveAway();
-  std::ofstream(User() / kName / "profd/manifest.json") << "not JSON";
+  std::ofstream(User() / kName / format::ManifestPath()) << "not JSON";
   EXPECT_TRUE(ScanSpool(spool_).kept.empty());
 }
 

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 
 #include "base/clock.h"
+#include "format/own_folder.h"
 #include "tests/unit/store/writer_harness.h"
 
 namespace profd::store {
@@ -21,12 +22,12 @@ class MoverTest : public ::testing::Test {
   void SetUp() override {
     ::chmod(dir_.path().c_str(), 0755);
     fs::create_directories(source() / "device_0/data");
-    fs::create_directories(source() / "profd");
+    fs::create_directories(source() / format::kOwnFolder);
     fs::create_directories(to());
     ::chmod(spool().c_str(), 0711);
     std::ofstream(source() / "device_0/data/hbm.data.0.slice_0") << std::string(3'000'000, 'x');
     std::ofstream(source() / "device_0/data/empty.slice_0");
-    std::ofstream(source() / "profd/manifest.json") << "{}";
+    std::ofstream(source() / format::ManifestPath()) << "{}";
     GiveAway();
   }
   fs::path spool() const { return dir_.path() / "spool"; }
@@ -71,20 +72,20 @@ TEST_F(MoverTest, GoesOnWhereItWasCutShort) {
   const fs::path half = to() / (std::string(".moving_") + kName);
   fs::create_directories(half / "device_0/data");
   std::ofstream(half / "device_0/data/hbm.data.0.slice_0") << std::string(1'000'000, 'x');  // too short
-  fs::create_directories(half / "profd");
-  std::ofstream(half / "profd/manifest.json") << "[]";  // as long, and wrong
+  fs::create_directories(half / format::kOwnFolder);
+  std::ofstream(half / format::ManifestPath()) << "[]";  // as long, and wrong
   GiveAway();
   ASSERT_TRUE(Run().ok());
   ExpectSame();
-  EXPECT_EQ(ReadFile(to() / kName / "profd/manifest.json"), "{}");
+  EXPECT_EQ(ReadFile(to() / kName / format::ManifestPath()), "{}");
 }
 
 TEST_F(MoverTest, WhatIsThereAlreadyIsNotCopiedAgain) {
   ASSERT_TRUE(Run().ok());
   std::ofstream(to() / kName / "exported.json") << "the user's";
-  const auto written = fs::last_write_time(to() / kName / "profd");
+  const auto written = fs::last_write_time(to() / kName / format::kOwnFolder);
   ASSERT_TRUE(Run().ok());
-  EXPECT_EQ(fs::last_write_time(to() / kName / "profd"), written);
+  EXPECT_EQ(fs::last_write_time(to() / kName / format::kOwnFolder), written);
   std::ofstream(to() / kName / "device_0/data/hbm.data.0.slice_0") << std::string(3'000'000, 'y');
   EXPECT_EQ(Run().code(), Code::kAlreadyExists);
   EXPECT_TRUE(fs::exists(source()));
@@ -112,7 +113,7 @@ TEST_F(MoverTest, FollowsNoLinks) {
   EXPECT_FALSE(Run().ok());
   EXPECT_EQ(std::distance(fs::directory_iterator(victim), {}), 1);
   fs::remove(to() / (std::string(".moving_") + kName));
-  fs::create_symlink(victim / "precious", source() / "profd/link");
+  fs::create_symlink(victim / "precious", source() / format::kOwnFolder / "link");
   EXPECT_FALSE(Run().ok());
   EXPECT_FALSE(fs::exists(to() / kName));
 }

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "daemon/store/aged_log.h"
 #include "format/manifest.h"
+#include "format/own_folder.h"
 #include "format/prof_dir.h"
 #include "format/records/device.h"
 #include "tests/unit/store/writer_harness.h"
@@ -33,8 +35,7 @@ class RecoveryTest : public ::testing::Test {
   void SetUp() override {
     ::chmod(dir_.path().c_str(), 0755);
     spool_ = dir_.path() / "spool";
-    for (const char* folder : {"host/data", "device_0/data", "profd"})
-      fs::create_directories(path() / folder);
+    for (const char* folder : {"host/data", "device_0/data", own_}) fs::create_directories(path() / folder);
     ::chmod(spool_.c_str(), 0711);
     Write("device_0/info.json.0", R"({"platform_version": "5"})");
     Write("device_0/sample.json", "{}");
@@ -53,6 +54,8 @@ class RecoveryTest : public ::testing::Test {
   void Write(const std::string& name, const std::string& content) const {
     std::ofstream(path() / name, std::ios::binary) << content;
   }
+  std::string Manifest() const { return std::string(own_) + "/" + format::kManifestFile; }
+  void WriteManifest() const { Write(Manifest(), format::WriteManifest(manifest_)); }
   std::string Read(const std::string& name) const { return ReadFile(path() / name); }
 
   // The user's folder is another user's where that is possible.
@@ -64,16 +67,17 @@ class RecoveryTest : public ::testing::Test {
   }
 
   std::vector<Recovered> Recover() {
-    Write("profd/manifest.json", format::WriteManifest(manifest_));
+    WriteManifest();
     GiveAway();
     return RecoverSpool(spool_, base::WallNs(),
                         [](const std::string& kind, uint32_t chip, std::string_view file) {
                           return chip == 5 && file == kind + ".data";
                         });
   }
-  format::Manifest Result() const { return format::ParseManifest(Read("profd/manifest.json")).value(); }
+  format::Manifest Result() const { return format::ParseManifest(Read(Manifest())).value(); }
 
   static constexpr uid_t kUser = 12345;
+  const char* own_ = format::kOwnFolder;
   TempDir dir_;
   fs::path spool_;
   format::Manifest manifest_;
@@ -130,6 +134,36 @@ TEST_F(RecoveryTest, CutsCompletesAndSeals) {
 
   // A second time there is nothing to do.
   EXPECT_TRUE(RecoverSpool(spool_, base::WallNs(), [](auto&&...) { return false; }).empty());
+}
+
+// A directory of an older profd.
+class FormerRecoveryTest : public RecoveryTest {
+ protected:
+  FormerRecoveryTest() { own_ = format::kFormerOwnFolder; }
+};
+
+TEST_F(FormerRecoveryTest, MendsWhereTheFolderHasItsFormerName) {
+  const std::string line = "1 12 34 0\n";
+  Write("profd/12-Disk.data.slice_1", line + "2 13");
+  const auto aged = WriteAgedEntry({"profd/12-Disk.data", 0, {1, 500, 50, 1, 2}});
+  ASSERT_TRUE(aged);
+  Write("profd/aged", *aged);
+  format::ManifestStream& stream = manifest_.streams.emplace_back();
+  stream.folder = "profd";
+  stream.file = "12-Disk.data";
+  stream.unit = "host";
+  const auto all = Recover();
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_TRUE(all[0].sealed);
+  EXPECT_EQ(all[0].remarks, std::vector<std::string>{});
+  EXPECT_EQ(Read("profd/12-Disk.data.slice_1"), line);
+  EXPECT_FALSE(fs::exists(path() / "profd/aged"));
+  EXPECT_FALSE(fs::exists(path() / format::kOwnFolder));
+  const format::Manifest manifest = Result();
+  EXPECT_EQ(manifest.state, "sealed");
+  ASSERT_EQ(manifest.streams.size(), 1U);
+  EXPECT_EQ(manifest.streams[0].bytes, 500 + line.size());
+  EXPECT_EQ(manifest.streams[0].records, 51U);
 }
 
 TEST_F(RecoveryTest, SealedAndLaterOnesStayAsTheyAre) {
@@ -195,7 +229,7 @@ TEST_F(RecoveryTest, HostileContentIsLeftAlone) {
 TEST_F(RecoveryTest, WorkIsDoneWithTheUsersRights) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   Write("device_0/data/hbm.data.0.slice_0", Hbm(3) + "half");
-  Write("profd/manifest.json", format::WriteManifest(manifest_));
+  WriteManifest();
   GiveAway();
   // root's own file in the user's folder: not the user's, so not touched.
   Write("device_0/data/pcie.data.0.slice_0", "root's");

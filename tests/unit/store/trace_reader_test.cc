@@ -4,6 +4,7 @@
 #include <sys/file.h>
 
 #include "base/crc32c.h"
+#include "format/own_folder.h"
 #include "tests/unit/store/writer_harness.h"
 
 namespace profd::store {
@@ -21,7 +22,7 @@ class TraceReaderTest : public ::testing::Test {
     Write("device_0/data/a.slice_0", "a");
     Write("device_0/empty", "");
     fs::create_directories(root_ / "host" / "data");
-    Write("profd/manifest.json", "{}");
+    Write(format::ManifestPath(), "{}");
   }
   void Write(const std::string& path, const std::string& content) {
     fs::create_directories((root_ / path).parent_path());
@@ -53,8 +54,8 @@ class TraceReaderTest : public ::testing::Test {
 
 TEST_F(TraceReaderTest, EveryFileInTheOrderOfPathsWithItsChecksum) {
   ASSERT_TRUE(Read().ok());
-  EXPECT_THAT(ended_, ElementsAre("b.slice_0", "device_0/data/a.slice_0", "device_0/empty", "host/data/",
-                                  "profd/manifest.json"));
+  EXPECT_THAT(ended_, ElementsAre(format::ManifestPath(), "b.slice_0", "device_0/data/a.slice_0",
+                                  "device_0/empty", "host/data/"));
   for (const std::string& path : ended_) {
     if (path.ends_with('/')) continue;
     EXPECT_EQ(contents_[path], ReadFile(root_ / path));
@@ -71,11 +72,11 @@ TEST_F(TraceReaderTest, GoesOnAtAByteAndStillSumsTheWholeFile) {
     const std::string whole = ReadFile(root_ / first_);
     EXPECT_EQ(contents_[first_], whole.substr(from));
     EXPECT_EQ(sums_[first_], base::Crc32c(whole.data(), whole.size()));
-    EXPECT_EQ(ended_.size(), 5U);
+    EXPECT_EQ(ended_.size(), 4U);
   }
   contents_.clear(), sizes_.clear(), ended_.clear();
   ASSERT_TRUE(Read("device_0/empty").ok());
-  EXPECT_THAT(ended_, ElementsAre("device_0/empty", "host/data/", "profd/manifest.json"));
+  EXPECT_THAT(ended_, ElementsAre("device_0/empty", "host/data/"));
 }
 
 TEST_F(TraceReaderTest, StopsWhenNobodyListens) {
@@ -92,7 +93,7 @@ TEST_F(TraceReaderTest, LinksAndPipesAreNoFiles) {
   ASSERT_TRUE(Read().ok());
   for (const std::string& path : ended_) {
     EXPECT_THAT(path, testing::AnyOf("device_0/data/a.slice_0", "device_0/empty", "host/data/",
-                                     "profd/manifest.json"));
+                                     format::ManifestPath()));
   }
 }
 

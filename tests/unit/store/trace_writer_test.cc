@@ -8,6 +8,7 @@
 #include <random>
 
 #include "base/clock.h"
+#include "format/own_folder.h"
 #include "format/prof_dir.h"
 #include "tests/unit/store/writer_harness.h"
 
@@ -36,13 +37,13 @@ TEST_F(TraceWriterTest, OpenMakesTheTreeAndAllControlFiles) {
   const Status status = harness.Open(kTrace, SpecIn(dir_, "PROF_1", {"host", "device_0"}),
                                      {{.path = "device_0/info.json.0", .content = "{\"a\":1}"},
                                       {.path = "device_0/sample.json", .content = "{}", .done_blank = true},
-                                      {.path = "profd/manifest.json", .content = "{}\n", .done = false}});
+                                      {.path = format::ManifestPath(), .content = "{}\n", .done = false}});
   ::umask(before);
   ASSERT_TRUE(status.ok()) << status.message();
-  EXPECT_EQ(Tree(Root()), (std::vector<std::string>{"device_0/", "device_0/data/", "device_0/info.json.0",
-                                                    "device_0/info.json.0.done", "device_0/sample.json",
-                                                    "device_0/sample.json.done", "host/", "host/data/",
-                                                    "profd/", "profd/manifest.json"}));
+  EXPECT_EQ(Tree(Root()), (std::vector<std::string>{
+                              format::kOwnFolder + std::string("/"), format::ManifestPath(), "device_0/",
+                              "device_0/data/", "device_0/info.json.0", "device_0/info.json.0.done",
+                              "device_0/sample.json", "device_0/sample.json.done", "host/", "host/data/"}));
   EXPECT_EQ(ReadFile(Root() / "device_0" / "info.json.0"), "{\"a\":1}");
   EXPECT_EQ(ReadFile(Root() / "device_0" / "info.json.0.done"), "filesize:7\n");
   EXPECT_EQ(ReadFile(Root() / "device_0" / "sample.json.done"), "filesize: 2\n");
@@ -72,7 +73,7 @@ TEST_F(TraceWriterTest, AFailedOpenLeavesNothing) {
     calls = 0;
     const Status status = harness.Open(kTrace, SpecIn(dir_, "PROF_1", {"host", "device_0"}),
                                        {{.path = "host/info.json", .content = "{}"},
-                                        {.path = "profd/manifest.json", .content = "{}", .done = false}});
+                                        {.path = format::ManifestPath(), .content = "{}", .done = false}});
     if (status.ok()) break;
     EXPECT_THAT(status.message(), HasSubstr("made to fail"));
     EXPECT_THAT(status.message(), HasSubstr("PROF_1"));
@@ -91,7 +92,7 @@ TEST_F(TraceWriterTest, OpenRefusesWhatIsThereAndNamesThatAreNone) {
   EXPECT_EQ(harness.Open(kTrace, SpecIn(dir_, "../PROF_2")).code(), Code::kInvalidArgument);
   EXPECT_EQ(harness.Open(kTrace, SpecIn(dir_, "PROF_3", {"../device_0"})).code(), Code::kInvalidArgument);
   for (const char* path :
-       {"../info", "device_0/../info", "device_1/info", "device_0/data/info", "", "profd/"}) {
+       {"../info", "device_0/../info", "device_1/info", "device_0/data/info", "", ".profiler/"}) {
     EXPECT_EQ(harness.Open(kTrace, SpecIn(dir_, "PROF_4"), {{.path = path, .content = "x"}}).code(),
               Code::kInvalidArgument)
         << path;
@@ -231,13 +232,13 @@ TEST_F(TraceWriterTest, BytesAreOnDiskBeforeTheSeal) {
   Harness harness;
   chunk::Pipe& pipe = harness.writer().AddPipe("p", 4096, 4);
   ASSERT_TRUE(harness.Open(kTrace, SpecIn(dir_)).ok());
-  StreamSpec spec = StreamOf("profd", "lanes");
+  StreamSpec spec = StreamOf(format::kOwnFolder, "lanes");
   const chunk::StreamStatsPtr stats = spec.stats;
   harness.writer().AddStream({kTrace, 0}, std::move(spec));
   PushData(pipe, {kTrace, 0}, "some bytes", 2);
   while (stats->stored_bytes == 0) std::this_thread::yield();
-  EXPECT_EQ(ReadFile(Root() / "profd" / "lanes.slice_0"), "some bytes");
-  EXPECT_FALSE(fs::exists(Root() / "profd" / "lanes.slice_0.done"));
+  EXPECT_EQ(ReadFile(Root() / format::kOwnFolder / "lanes.slice_0"), "some bytes");
+  EXPECT_FALSE(fs::exists(Root() / format::kOwnFolder / "lanes.slice_0.done"));
 }
 
 // However many are pushed, and whatever else the writer was told meanwhile.
@@ -246,7 +247,7 @@ TEST_F(TraceWriterTest, FlushAnswersWhenAllThatWasPushedIsStored) {
   Harness harness;
   chunk::Pipe& pipe = harness.writer().AddPipe("p", 64, kChunks);
   ASSERT_TRUE(harness.Open(kTrace, SpecIn(dir_)).ok());
-  harness.writer().AddStream({kTrace, 0}, StreamOf("profd", "lanes"));
+  harness.writer().AddStream({kTrace, 0}, StreamOf(format::kOwnFolder, "lanes"));
   for (uint64_t round = 1; round <= 3; ++round) {
     for (uint64_t i = 0; i < kChunks; ++i) PushData(pipe, {kTrace, 0}, "1 record", 1);
     EXPECT_EQ(RecordOf(harness.Flush(kTrace), 0).records, round * kChunks);
@@ -444,7 +445,7 @@ TEST_F(TraceWriterTest, CloseAnswersAWaitingSealFirst) {
 TEST_F(TraceWriterTest, DiscardRemovesOurFilesAndNothingElse) {
   Harness harness;
   const std::vector<ControlFile> control = {{.path = "device_0/info.json.0", .content = "{}"},
-                                            {.path = "profd/manifest.json", .content = "{}", .done = false}};
+                                            {.path = format::ManifestPath(), .content = "{}", .done = false}};
   ASSERT_TRUE(harness.Open(kTrace, SpecIn(dir_), control).ok());
   harness.Discard(kTrace);
   EXPECT_TRUE(fs::is_empty(dir_.path()));
@@ -505,12 +506,12 @@ TEST_F(TraceWriterTest, TheDestructorWritesWhatIsQueued) {
     pushed += std::to_string(i) + "\n";
     PushData(pipe, {kTrace, 0}, std::to_string(i) + "\n", 1);
   }
-  harness.writer().Replace(kTrace, {{.path = "profd/manifest.json", .content = "{}", .done = false}});
+  harness.writer().Replace(kTrace, {{.path = format::ManifestPath(), .content = "{}", .done = false}});
   harness.Destroy();
   EXPECT_TRUE(sealed);
   EXPECT_EQ(ReadFile(Data() / "f.slice_0"), pushed);
   EXPECT_EQ(ReadFile(Data() / "f.slice_0.done"), format::SliceDone(pushed.size()));
-  EXPECT_TRUE(fs::exists(Root() / "profd" / "manifest.json"));
+  EXPECT_TRUE(fs::exists(Root() / format::ManifestPath()));
 }
 
 // Fewer descriptors than streams, and then hardly any left in the process: everything still arrives.

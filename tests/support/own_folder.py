@@ -1,0 +1,15 @@
+"""profd's own folder of a PROF directory (format/own_folder.h): what the vendor's layout has no place for."""
+import json
+import pathlib
+
+OWN_FOLDER = ".profiler"
+FORMER_OWN_FOLDER = "profd"  # of an older profd: read, never made
+MANIFEST = OWN_FOLDER + "/manifest.json"
+
+
+def own_folder(directory):
+    return pathlib.Path(directory) / OWN_FOLDER
+
+
+def manifest(directory, folder=OWN_FOLDER):
+    return json.loads((pathlib.Path(directory) / folder / "manifest.json").read_text(encoding="utf-8"))
