@@ -31,10 +31,15 @@ uint64_t Records(const FileShape& shape, std::span<const std::byte> bytes, size_
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static constexpr struct {
     std::string_view folder, file;
-  } kFiles[] = {
-      {"device_0", "hbm.data"},         {"device_0", "aicpu.data"},      {"device_0", "hccs.data"},
-      {"device_0", "lpmInfoConv.data"}, {"device_0", "ts_track.data"},   {"host", "host_cpu.data"},
-      {"host", "host_disk.data"},       {format::kOwnFolder, "a.lanes"}, {format::kOwnFolder, "a.names"}};
+  } kFiles[] = {{"device_0", "hbm.data"},
+                {"device_0", "aicpu.data"},
+                {"device_0", "hccs.data"},
+                {"device_0", "lpmInfoConv.data"},
+                {"device_0", "ts_track.data"},
+                {"host", "host_cpu.data"},
+                {"host", "host_disk.data"},
+                {profd::format::kOwnFolder, "a.lanes"},
+                {profd::format::kOwnFolder, "a.names"}};
   if (size < 2) return 0;
   const auto& file = kFiles[data[0] % std::size(kFiles)];
   const FileShape shape = ShapeOf(file.folder, file.file, data[1]);
@@ -42,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const uint64_t records = Records(shape, bytes, 1 << 20);
   const uint64_t again = Records(shape, bytes, 64);
   // A block may hide whole blocks in its payload, which only one who sees all of it can tell.
-  PROFD_CHECK(records == again || file.folder == format::kOwnFolder);
+  PROFD_CHECK(records == again || file.folder == profd::format::kOwnFolder);
   for (const uint64_t page : {64, 4096}) {
     const uint64_t end = WholeEnd(shape, bytes, 0, page);
     PROFD_CHECK(end <= bytes.size());

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""The vendor's own parser on directories as profd leaves them: nothing is renamed, added or taken away. Needs a checkout of
+it (tests/support/vendor_tools.py); what always runs is prof_rules.check_folders, its walk over a directory in own words."""
+import os
+import pathlib
+import shutil
+import tempfile
+import time
+import unittest
+
+import harness
+import prof_reader
+import vendor_tools
+from chips_test import CHIPS, KINDS
+from vendor_tools import OUTPUT, needs_parser
+
+HOST = "host-cpu,host-mem,host-sys-cpu,host-sys-mem,host-disk,host-network,host-pid-cpu,host-pid-mem"
+# Its commands, in the order of a user who looks into a directory.
+COMMANDS = (("export", "timeline"), ("export", "summary"), ("export", "db"), ("query",),
+            ("analyze", "--rule", "communication,communication_matrix"), ("import",))
+
+
+class VendorParserTest(harness.ProfdTest):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory(prefix="profd-vendor-")
+        self.addCleanup(holder.cleanup)
+        self.top = pathlib.Path(holder.name)
+
+    def begin(self, daemon, *arguments):
+        return daemon.begin("--pid", self.workload().pid, "--devices", "all", *arguments)
+
+    def parse(self, directory, *words):
+        run = vendor_tools.parse(directory, *words)
+        self.assertEqual((run.code, run.errors), (0, []), run)
+        return run
+
+    def outputs(self, directory):
+        """What it made of the directory, by kind: {"msprof": [path], "host_mem_usage": [path], …}"""
+        made = {}
+        for path in sorted((pathlib.Path(directory) / OUTPUT).iterdir()):
+            made.setdefault(path.stem.rsplit("_", 1)[0], []).append(path)
+        return made
+
+    def opens(self, directory, summaries=("host_mem_usage",)):
+        """On a copy: timeline and the summaries are there, without an error."""
+        copy = self.top / "copy" / pathlib.Path(directory).name
+        shutil.copytree(directory, copy)
+        self.assertEqual(prof_reader.check(str(copy), modes=False), [])
+        self.parse(copy, "export", "timeline")
+        self.parse(copy, "export", "summary")
+        made = self.outputs(copy)
+        for kind in ("msprof", *summaries):
+            self.assertIn(kind, made)
+        shutil.rmtree(copy)
+
+    @needs_parser
+    def test_every_chip_with_everything_on(self):
+        devices = "\n".join(f"  - {{chip: {chip}}}" for chip in CHIPS)
+        daemon = self.profd(sim=f"devices:\n{devices}\n")
+        job = self.job(daemon)
+        for device, chip in enumerate(CHIPS):
+            session = daemon.begin("--pid", job.pid, "--devices", device, "--collect", f"{KINDS},{HOST},agent-range,agent-mark")
+            job.order("mark 100")
+            time.sleep(2)
+            directory = daemon.end(session["session"])["directory"]
+            with self.subTest(chip=chip):
+                self.opens(directory)
+                for words in COMMANDS:
+                    run = self.parse(directory, *words)
+                    if words == ("query",):
+                        self.assertIn(f"device_{device}", run.said)
+                if vendor_tools.HAS_LIBRARY:
+                    self.assertTrue(list(pathlib.Path(directory).glob("msprof_*.db")))
+
+    @needs_parser
+    def test_rolled_moved_fetched(self):
+        daemon = self.profd(sim="devices: 1\nchip: 310P\n", config="store:\n  roll_after_s: 2\n")
+        session = self.begin(daemon, "--collect", f"npu-mem,{HOST}")["session"]
+        harness.wait_until(lambda: len(daemon.status(session)["directories"]) >= 2, "it to roll")
+        time.sleep(1)
+        rolled = daemon.end(session)["directories"]
+        for directory in rolled:
+            with self.subTest(rolled=directory):
+                self.opens(directory)
+        self.assertEqual(daemon.ctl("fetch", session, "--out", self.top / "fetched").code, harness.OK)
+        self.opens(next((self.top / "fetched").glob("PROF_*")))
+        (self.top / "moved").mkdir()
+        self.assertEqual(daemon.ctl("mv", session, self.top / "moved").code, harness.OK)
+        self.opens(next((self.top / "moved").glob("PROF_*")))
+
+    @needs_parser
+    def test_interrupted(self):
+        daemon = self.profd(sim="devices: 1\nchip: 310P\n")
+        session = self.begin(daemon, "--collect", f"npu-mem,{HOST}")
+        harness.wait_until(lambda: daemon.status(session["session"])["bytes"] > 20_000, "data")
+        daemon.kill()
+        self.opens(session["directory"])  # as it was left
+        daemon.start()
+        harness.wait_until(lambda: daemon.ctl("list", "--json").json["sessions"], "the past sessions")
+        self.opens(session["directory"])
+
+    @needs_parser
+    def test_aged(self):
+        daemon = self.profd(sim="devices: 1\nchip: 310P\nmode: flood\nrate_mb_s: 30\n")
+        session = self.begin(daemon, "--collect", f"npu-mem,hbm,{HOST}", "--storage-limit", "200MB")["session"]
+        harness.wait_until(lambda: daemon.status(session)["aged_bytes"] > 0, "slices to age")
+        self.opens(daemon.end(session)["directory"])
+
+    @needs_parser
+    def test_a_parent_of_directories(self):
+        """The vendor's export takes a folder of PROF directories, too."""
+        daemon = self.profd(sim="devices: 1\nchip: 310P\n")
+        for _ in range(2):
+            session = self.begin(daemon, "--collect", f"npu-mem,{HOST}", "--output", self.top)
+            time.sleep(1)
+            daemon.end(session["session"])
+        self.parse(self.top, "export", "summary")
+        for directory in self.top.glob("PROF_*"):
+            self.assertIn("host_mem_usage", self.outputs(directory))
+
+
+if __name__ == "__main__":
+    vendor_tools.main_unless(vendor_tools.PARSER)
