@@ -91,7 +91,7 @@ class CsvExport(unittest.TestCase):
         self.assertEqual(nic[1:], ["12500.0", "0.477", "50000.0", "0.0", "0.0", "0.954", "100000.0", "0.0", "0.0", "0"])
         self.assertEqual(nic[0], "1700000000020000.000")
         first = self.rows(ours["op_summary"])[0]
-        self.assertEqual(first[3:7] + first[10:13], ["MatMul_0", "MatMul", "N/A", "AI_CORE", "20", "0", "NO"])
+        self.assertEqual(first[3:7] + first[10:13], ["MatMul_0", "MatMul", "dynamic", "AI_CORE", "20", "0", "NO"])
         self.assertEqual(self.rows(ours["op_statistic"]),
                          [["MatMul", "AI_CORE", "20", "10000", "500", "500", "500", "100"]])
         self.assertEqual([row[2:4] for row in self.rows(ours["os_runtime_statistic"], "host")],
