@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """The vendor's own parser on directories as profd leaves them: nothing is renamed, added or taken away. Needs a checkout of
 it (tests/support/vendor_tools.py); what always runs is prof_rules.check_folders, its walk over a directory in own words."""
+import contextlib
+import json
 import os
 import pathlib
 import shutil
+import sqlite3
 import tempfile
 import time
 import unittest
 
 import harness
+import os_calls
 import prof_reader
 import vendor_tools
 from chips_test import CHIPS, KINDS
@@ -71,6 +75,35 @@ class VendorParserTest(harness.ProfdTest):
                         self.assertIn(f"device_{device}", run.said)
                 if vendor_tools.HAS_LIBRARY:
                     self.assertTrue(list(pathlib.Path(directory).glob("msprof_*.db")))
+
+    @needs_parser
+    def test_calls_and_sampled_cores(self):
+        """Each call that its list has a name of is in its database, at its time; cores of a 910B are in its timeline."""
+        within = harness.tracefs()
+        if within is None:
+            self.skipTest("the kernel has no tracefs")
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n", within=within)
+        session = self.begin(daemon, "--collect", "host-osrt,aicore,aivector")
+        (calls,) = [kind for kind in session["kinds"] if kind["kind"] == "host-osrt"]
+        if calls["verdict"] != "started":
+            self.skipTest(calls["reason"])
+        time.sleep(2)
+        directory = pathlib.Path(daemon.end(session["session"])["directory"])
+        self.parse(directory, "export", "timeline")
+        with contextlib.closing(sqlite3.connect(directory / "host" / "sqlite" / "host_runtime_api.db")) as database:
+            rows = database.execute("select * from Syscall").fetchall()
+        theirs = sorted((int(tid), name, begin, end) for _, _, tid, name, _, _, _, begin, end in rows)
+        names = {name for _, name, _, _ in theirs}
+        ours = sorted(call for call in os_calls.syscalls(directory) if call[1] in names)
+        self.assertGreater(len(ours), 10)
+        self.assertEqual([call[:2] for call in theirs], [call[:2] for call in ours])
+        for their, our in zip(theirs, ours):
+            self.assertAlmostEqual(their[2], our[2], delta=1)  # ns
+            self.assertAlmostEqual(their[3], our[3], delta=1)
+        (timeline,) = self.outputs(directory)["msprof"]
+        with open(timeline, encoding="utf-8") as file:
+            processes = {event["args"]["name"] for event in json.load(file) if event["name"] == "process_name"}
+        self.assertLessEqual({"AI Core Utilization", "OS Runtime API"}, processes)
 
     @needs_parser
     def test_rolled_moved_fetched(self):
