@@ -32,6 +32,7 @@ MsptiConfig Read(const YAML::Node& root) {
   map.Read("odd_texts", config.odd_texts);
   map.Read("free_texts", config.free_texts);
   map.Read("missing_every", config.missing_every);
+  map.Read("silent_after", config.silent_after);
   map.Read("drop_every", config.drop_every);
   map.Read("late_ms", config.late_ms);
   map.Read("complete_jitter_us", config.complete_jitter_us);

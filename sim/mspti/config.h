@@ -19,6 +19,7 @@ struct MsptiConfig {
   bool odd_texts = false;               // NULL, "", 4 KiB, not UTF-8
   bool free_texts = false;              // Unsubscribe takes the texts away
   uint32_t missing_every = 0;           // communication records and device markers that never come
+  uint32_t silent_after = 0;            // so many kernels, then no device record any more
   uint32_t drop_every = 0;              // records that get lost inside
   uint32_t late_ms = 0;                 // kernels still come so long after Disable
   uint32_t complete_jitter_us = 0;      // of the threads that hand buffers over

@@ -160,7 +160,8 @@ void Job::Flood(Device& device, Cursor& cursor, uint64_t now_ns, bool host) {
 }
 
 bool Job::IsToCome(const Device& device, const Task& task) {
-  return task.index >= device.first_launch &&
+  // Tasks of several streams overlap: one that ran before the first launch may have a later number.
+  return task.start_ns >= device.first_launch_ns &&
          device.launched[task.index % device.launched.size()].task < task.index + 1;
 }
 
@@ -169,7 +170,7 @@ void Job::Launch(Device& device, const Task& task) {
   Device::Launched& launched = device.launched[task.index % device.launched.size()];
   launched.correlation = correlation;
   launched.task = task.index + 1;
-  if (device.first_launch == UINT64_MAX) device.first_launch = task.index;
+  if (device.first_launch_ns == UINT64_MAX) device.first_launch_ns = task.start_ns;
   const bool is_collective = task.kind == Task::Kind::kCommunication;
   library_.Call(is_collective ? kHcclDomain : kRuntimeDomain, is_collective ? kAllReduce : kLaunchKernel,
                 is_collective ? "HcclAllReduce" : "aclrtLaunchKernel");
@@ -258,6 +259,7 @@ void Job::PutApi(uint32_t kind, const char* name, uint64_t begin_ns, uint64_t en
 void Job::PutKernel(Device& device, uint64_t index, uint32_t stream, bool vector, uint64_t begin_ns,
                     uint64_t end_ns, uint64_t correlation) {
   if (!library_.Takes(kKernel, true)) return;
+  if (const uint32_t most = library_.config().silent_after; most != 0 && told_++ >= most) return;
   const std::string name = (vector ? "Adam_" : "MatMul_") + std::to_string(index % 64);
   Put(library_.buffers(), KernelRecord{.kind = kKernel,
                                        .start = DeviceNs(begin_ns),

@@ -57,7 +57,7 @@ class Job {
       std::atomic<uint64_t> task{0}, correlation{0};
     };
     std::array<Launched, 256> launched{};
-    std::atomic<uint64_t> first_launch{UINT64_MAX};
+    std::atomic<uint64_t> first_launch_ns{UINT64_MAX};  // when that task starts
   };
   struct Cursor {  // one thread's place in one device's story
     uint64_t event = 0;
@@ -92,6 +92,7 @@ class Job {
   RecordClock clock_;
   std::vector<std::unique_ptr<Device>> devices_;
   uint64_t kernels_ = 0;
+  uint64_t told_ = 0;  // kernels, while they are counted
   uint64_t communications_ = 0;
   uint32_t app_thread_ = 0;
 

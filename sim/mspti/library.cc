@@ -216,13 +216,12 @@ int Library::Enable(uint32_t kind) {
     const std::lock_guard lock(mutex_);
     subscribed = subscribed_;
   }
-  if (subscribed) {
-    const std::vector<uint32_t> devices = OpenDevices();
-    TheProfapi().Switch(true, Switches(kind), devices);
-    device_reader_[kind] = !devices.empty();
-  }
+  const std::vector<uint32_t> devices = OpenDevices();
+  if (subscribed) TheProfapi().Switch(true, Switches(kind), devices);
   disabled_at_ns_[kind] = 0;
+  // In this order: a device that is set meanwhile finds the kind enabled.
   enabled_[kind] = true;
+  if (subscribed && !devices.empty()) device_reader_[kind] = true;
   return kSuccess;
 }
 

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "sim/mspti/config.h"
+#include "sim/scenario/clock.h"
 #include "tests/unit/sim_mspti/mspti_library.h"
 
 namespace profd::sim::mspti {
@@ -129,6 +131,36 @@ TEST(MsptiSubscriberTest, DevicesThatTheProcessSetsLater) {
   const auto kernels = RecordsOf<KernelRecord>(library.Buffers(), kKernel);
   ASSERT_FALSE(kernels.empty());
   for (const KernelRecord& kernel : kernels) EXPECT_EQ(kernel.device, 1U);
+}
+
+// A collective that began before the subscription ends after it, between kernels that were launched since.
+TEST(MsptiSubscriberTest, BegunInTheMiddleOfTasksItGoesOn) {
+  MsptiLibrary library("scenario: {step_ms: 4000}\nmspti: {auto: true, disable_ms: 0}\n");
+  const Configs configs = LoadConfigs(std::getenv("PROFD_SIM_CONFIG"));
+  const TrainingLoad load(configs.node.scenario, configs.node.seed, 0, *configs.node.devices[0].chip);
+  Until([&] {
+    const uint32_t permille = load.Permille(RawNs());
+    return permille >= 746 && permille < 760;
+  });
+  library.Begin({kKernel});
+  Until([&] {
+    SleepMs(100);
+    library.FlushAll();
+    return CountByKind(library.Buffers())[kKernel] > 20;
+  });
+  library.End({kKernel});
+}
+
+TEST(MsptiSubscriberTest, SilentAfterSoManyKernels) {
+  MsptiLibrary library("scenario: {step_ms: 20}\nmspti: {auto: true, disable_ms: 0, silent_after: 7}\n");
+  library.Begin({kKernel, kNodeApi});
+  Until([&] {
+    SleepMs(20);
+    library.FlushAll();
+    return CountByKind(library.Buffers())[kNodeApi] > 200;
+  });
+  library.End({kKernel, kNodeApi});
+  EXPECT_EQ(CountByKind(library.Buffers())[kKernel], 7U);
 }
 
 TEST(MsptiSubscriberTest, S19ThousandCyclesLeaveNothing) {
