@@ -1,6 +1,7 @@
 // One function per verb: takes what the command line said, prints, answers the exit code.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,6 +50,8 @@ struct StartOptions {
   bool wait_lease = false;
   std::string wait_lease_for;
   options::Given vendor;  // what is given in the vendor's words
+  // What a refusal means to who asks; none: what profd says.
+  std::function<base::Status(const base::Status&)> explain = {};
 };
 struct RunOptions {
   std::vector<std::string> labels;

@@ -293,11 +293,15 @@ ExitCode RunWithProgram(const Common& common, const MsprofLine& line) {
     return Dialogue(common, std::move(options)).Run();
 
   options.wait = true;
+  // One that ends meanwhile is refused for other reasons.
+  options.explain = [&program](const Status& refusal) {
+    if (!program->IsGone()) return refusal;
+    return Status(Code::kFailedPrecondition,
+                  "nothing is collected: the program ended before its recording could begin");
+  };
   v1::SessionInfo session;
   const ExitCode code =
-      program->IsGone() ? Fail({Code::kFailedPrecondition,
-                                "nothing is collected: the program ended before its recording could begin"})
-                        : Collect(common, options, &session);
+      program->IsGone() ? Fail(options.explain(Status::Ok())) : Collect(common, options, &session);
   // A terminal interrupts the program, too; whoever interrupts only us means both.
   if (session.end_reason() == v1::END_REASON_STOPPED && !program->IsGone() && ::isatty(STDIN_FILENO) == 0)
     program->Interrupt();

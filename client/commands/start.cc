@@ -287,7 +287,7 @@ ExitCode StartSession(const Common& common, const StartOptions& options, v1::Ses
   }
   if (!info.ok()) {
     if (output != nullptr) DropOutputDir(*output);
-    return Fail(info.status());
+    return Fail(options.explain ? options.explain(info.status()) : info.status());
   }
   if (!options.wait) {
     Show(common, *info, false, result);

@@ -36,14 +36,21 @@ struct Arm {
   bool flight_recorder = false;
   StepSchedule steps;
   DomainFilter domains;
-  bool fire = false;  // and begin at once: one Ack for both
+  bool fire = false;      // and begin at once: one Ack for both
+  bool announce = false;  // what needs CANN waits for AddKinds, even where CANN is loaded
+};
+// … of the recording, that could not be had when it was armed.
+struct AddKinds {
+  std::vector<std::string> kinds;
 };
 struct Fire {
   uint64_t at_raw_ns = 0;  // 0: now
 };
 struct StopRecording {};
 struct PairClocks {};
-using Action = std::variant<Arm, Fire, StopRecording, PairClocks>;
+// What can be recorded as things are now: Peer::hello() has it before the Ack.
+struct Describe {};
+using Action = std::variant<Arm, Fire, StopRecording, PairClocks, AddKinds, Describe>;
 
 struct Command {
   uint64_t id = 0;
@@ -65,6 +72,7 @@ struct Capability {
   std::string kind;
   bool available = false;
   std::string reason;
+  bool later = false;  // not yet
 };
 // What a process says of itself; lengths and counts are bounded where it is decoded.
 struct Hello {
@@ -122,6 +130,8 @@ class Peer {
   // `gone`.
   virtual void OnGone(std::function<void()> gone) = 0;
   virtual void OnStepWindow(std::function<void(const StepWindow&)> window) = 0;
+  // hello() has new capabilities.
+  virtual void OnCapabilities(std::function<void()> changed) = 0;
 };
 
 }  // namespace profd::agent

@@ -64,6 +64,7 @@ void RegisteredPeer::Unclaim() {
   holder_.clear();
   on_gone_ = nullptr;
   on_window_ = nullptr;
+  on_capabilities_ = nullptr;
 }
 
 void RegisteredPeer::TakeAck(const Ack& ack) {
@@ -74,6 +75,12 @@ void RegisteredPeer::TakeAck(const Ack& ack) {
 void RegisteredPeer::TakeStepWindow(const StepWindow& window) {
   last_seen_wall_ns_ = base::WallNs();
   if (const auto called = on_window_) called(window);  // a copy: it may be dropped meanwhile
+}
+
+void RegisteredPeer::TakeCapabilities(std::vector<Capability> capabilities) {
+  last_seen_wall_ns_ = base::WallNs();
+  hello_.capabilities = std::move(capabilities);
+  if (const auto called = on_capabilities_) called();
 }
 
 void RegisteredPeer::Answer(const Ack& ack) {
@@ -93,6 +100,7 @@ std::shared_ptr<Link> RegisteredPeer::Leave() {
             .status = {Code::kUnavailable, "process " + std::to_string(identity_.pid) + " went away"}});
   }
   on_window_ = nullptr;
+  on_capabilities_ = nullptr;
   if (const auto called = std::exchange(on_gone_, nullptr)) called();
   return link;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "daemon/agent/peer.h"
 #include "daemon/base/executor.h"
@@ -34,10 +35,12 @@ class RegisteredPeer : public Peer, public std::enable_shared_from_this<Register
   void OnStepWindow(std::function<void(const StepWindow&)> window) override {
     on_window_ = std::move(window);
   }
+  void OnCapabilities(std::function<void()> changed) override { on_capabilities_ = std::move(changed); }
 
   // The process said so.
   void TakeAck(const Ack& ack);
   void TakeStepWindow(const StepWindow& window);
+  void TakeCapabilities(std::vector<Capability> capabilities);
   // It went away: every command that waits is answered, then the claimant hears of it. The link, for who
   // closes it.
   std::shared_ptr<Link> Leave();
@@ -52,7 +55,7 @@ class RegisteredPeer : public Peer, public std::enable_shared_from_this<Register
 
   base::Executor& ctl_;
   const Identity identity_;
-  const Hello hello_;
+  Hello hello_;
   const std::shared_ptr<Region> region_;
   const uint64_t registered_wall_ns_;
   const base::Status usable_;
@@ -63,6 +66,7 @@ class RegisteredPeer : public Peer, public std::enable_shared_from_this<Register
   std::string holder_;
   std::function<void()> on_gone_;
   std::function<void(const StepWindow&)> on_window_;
+  std::function<void()> on_capabilities_;
 };
 
 }  // namespace profd::agent

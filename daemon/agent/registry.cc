@@ -157,6 +157,9 @@ void Registry::OnAck(uint64_t seat, const Ack& ack) {
 void Registry::OnStepWindow(uint64_t seat, const StepWindow& window) {
   if (RegisteredPeer* peer = impl_->PeerAt(seat)) peer->TakeStepWindow(window);
 }
+void Registry::OnCapabilities(uint64_t seat, std::vector<Capability> capabilities) {
+  if (RegisteredPeer* peer = impl_->PeerAt(seat)) peer->TakeCapabilities(std::move(capabilities));
+}
 void Registry::Disconnect(uint64_t seat) { impl_->Disconnect(seat); }
 std::shared_ptr<Peer> Registry::Find(pid_t pid) const { return impl_->Find(pid); }
 std::vector<std::shared_ptr<Peer>> Registry::All() const { return impl_->All(); }

@@ -105,6 +105,13 @@ class AgentStream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCo
       case v1::AgentMessage::kStepWindow:
         if (registered_) registry_.OnStepWindow(agent_.seat, DecodeStepWindow(message_.step_window()));
         break;
+      case v1::AgentMessage::kCapabilities:
+        if (registered_) {
+          PROFD_ASSIGN_OR_RETURN(std::vector<agent::Capability> capabilities,
+                                 DecodeCapabilities(message_.capabilities().capabilities()));
+          registry_.OnCapabilities(agent_.seat, std::move(capabilities));
+        }
+        break;
       case v1::AgentMessage::MESSAGE_NOT_SET:  // or of a younger agent
         break;
     }

@@ -360,6 +360,7 @@ void Encode(const std::vector<session::Target>& targets, v1::TargetsReply* out) 
       offered->set_kind(capability.kind);
       offered->set_available(capability.available);
       offered->set_reason(capability.reason);
+      offered->set_later(capability.later);
     }
   }
 }

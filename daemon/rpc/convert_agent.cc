@@ -26,7 +26,7 @@ constexpr size_t kMaxPathBytes = 1024;
 
 Status TooMany(const char* what, int most) {
   return {Code::kInvalidArgument,
-          std::string("the agent's hello has too many ") + what + ": at most " + std::to_string(most)};
+          std::string("the agent tells of too many ") + what + ": at most " + std::to_string(most)};
 }
 
 template <class... Handlers>
@@ -42,8 +42,8 @@ base::Result<agent::Hello> DecodeHello(const v1::AgentHello& untrusted) {
   if (untrusted.command_line_size() > kMaxArguments) return TooMany("arguments", kMaxArguments);
   if (untrusted.labels_size() > kMaxLabels) return TooMany("labels", kMaxLabels);
   if (untrusted.devices_size() > kMaxDevices) return TooMany("devices", kMaxDevices);
-  if (untrusted.capabilities_size() > kMaxCapabilities) return TooMany("capabilities", kMaxCapabilities);
   agent::Hello hello;
+  PROFD_ASSIGN_OR_RETURN(hello.capabilities, DecodeCapabilities(untrusted.capabilities()));
   hello.agent_version = OneLine(untrusted.agent_version(), kMaxNameBytes);
   hello.protocol = untrusted.protocol();
   hello.pid = untrusted.pid();
@@ -62,11 +62,18 @@ base::Result<agent::Hello> DecodeHello(const v1::AgentHello& untrusted) {
   hello.devices.assign(untrusted.devices().begin(), untrusted.devices().end());
   std::sort(hello.devices.begin(), hello.devices.end());
   hello.devices.erase(std::unique(hello.devices.begin(), hello.devices.end()), hello.devices.end());
-  for (const v1::AgentCapability& capability : untrusted.capabilities()) {
-    hello.capabilities.push_back({OneLine(capability.kind(), kMaxNameBytes), capability.available(),
-                                  OneLine(capability.reason(), kMaxValueBytes)});
-  }
   return hello;
+}
+
+base::Result<std::vector<agent::Capability>> DecodeCapabilities(
+    const google::protobuf::RepeatedPtrField<v1::AgentCapability>& untrusted) {
+  if (untrusted.size() > kMaxCapabilities) return TooMany("capabilities", kMaxCapabilities);
+  std::vector<agent::Capability> capabilities;
+  for (const v1::AgentCapability& capability : untrusted) {
+    capabilities.push_back({OneLine(capability.kind(), kMaxNameBytes), capability.available(),
+                            OneLine(capability.reason(), kMaxValueBytes), capability.later()});
+  }
+  return capabilities;
 }
 
 agent::Ack DecodeAck(const v1::AgentAck& untrusted) {
@@ -102,6 +109,7 @@ void Encode(const agent::Command& command, v1::AgentCommand* out) {
                    to->mutable_kinds()->Assign(arm.kinds.begin(), arm.kinds.end());
                    to->set_flight_recorder(arm.flight_recorder);
                    to->set_fire(arm.fire);
+                   to->set_announce(arm.announce);
                    if (!arm.domains.names.empty()) {
                      v1::DomainFilter* domains = to->mutable_domains();
                      domains->mutable_names()->Assign(arm.domains.names.begin(), arm.domains.names.end());
@@ -119,6 +127,10 @@ void Encode(const agent::Command& command, v1::AgentCommand* out) {
                  [out](const agent::Fire& fire) { out->mutable_fire()->set_at_raw_ns(fire.at_raw_ns); },
                  [out](const agent::StopRecording&) { out->mutable_stop(); },
                  [out](const agent::PairClocks&) { out->mutable_pair_clocks(); },
+                 [out](const agent::AddKinds& add) {
+                   out->mutable_add_kinds()->mutable_kinds()->Assign(add.kinds.begin(), add.kinds.end());
+                 },
+                 [out](const agent::Describe&) { out->mutable_describe(); },
              },
              command.action);
 }

@@ -2,6 +2,8 @@
 // here.
 #pragma once
 
+#include <vector>
+
 #include "base/status.h"
 #include "daemon/agent/peer.h"
 #include "profd/v1/agent.pb.h"
@@ -9,6 +11,8 @@
 namespace profd::rpc {
 
 base::Result<agent::Hello> DecodeHello(const v1::AgentHello& untrusted);
+base::Result<std::vector<agent::Capability>> DecodeCapabilities(
+    const google::protobuf::RepeatedPtrField<v1::AgentCapability>& untrusted);
 agent::Ack DecodeAck(const v1::AgentAck& untrusted);
 agent::StepWindow DecodeStepWindow(const v1::StepWindow& untrusted);
 

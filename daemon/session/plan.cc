@@ -224,6 +224,10 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
                       [pid](const ProcessFacts& facts) { return facts.pid == pid; });
     const std::string unit = "pid:" + std::to_string(pid);
     const auto skip = [&](std::string reason) { Skip(request.kind, unit, 0, std::move(reason)); };
+    if (!process.agent && process.agent_expected) {
+      StartAgentKind(request.kind, pid, Verdict::kPending, "its agent has not registered yet");
+      continue;
+    }
     if (!process.agent) {
       skip("process " + std::to_string(pid) +
            " has no agent: start it with `profctl run -- COMMAND`, or have it `import profd` or link the "
@@ -247,24 +251,30 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
     } else if (!known->available) {
       skip(known->reason);
     } else {
-      auto start = std::find_if(plan_.agents.begin(), plan_.agents.end(),
-                                [pid](const AgentStart& start) { return start.pid == pid; });
-      if (start == plan_.agents.end()) {
-        start = plan_.agents.emplace(plan_.agents.end());
-        start->pid = pid;
-        start->kind_index.fill(kNoKind);
-      }
-      const auto kind = std::find(AgentKindNames().begin(), AgentKindNames().end(), request.kind);
-      start->kinds.push_back(request.kind);
-      start->kind_index[static_cast<size_t>(kind - AgentKindNames().begin())] = plan_.kinds.size();
-      KindState state;
-      state.kind = request.kind;
-      state.unit = unit;
-      state.verdict = Verdict::kStarted;
-      plan_.kinds.push_back(std::move(state));
+      StartAgentKind(request.kind, pid, known->later ? Verdict::kPending : Verdict::kStarted,
+                     known->later ? known->reason : "");
     }
   }
   return Status::Ok();
+}
+
+void Planner::StartAgentKind(const std::string& kind, pid_t pid, Verdict verdict, std::string reason) {
+  auto start = std::find_if(plan_.agents.begin(), plan_.agents.end(),
+                            [pid](const AgentStart& start) { return start.pid == pid; });
+  if (start == plan_.agents.end()) {
+    start = plan_.agents.emplace(plan_.agents.end());
+    start->pid = pid;
+    start->kind_index.fill(kNoKind);
+  }
+  const auto name = std::find(AgentKindNames().begin(), AgentKindNames().end(), kind);
+  start->kinds.push_back(kind);
+  start->kind_index[static_cast<size_t>(name - AgentKindNames().begin())] = plan_.kinds.size();
+  KindState state;
+  state.kind = kind;
+  state.unit = "pid:" + std::to_string(pid);
+  state.verdict = verdict;
+  state.reason = std::move(reason);
+  plan_.kinds.push_back(std::move(state));
 }
 
 Status Planner::CheckSteps() const {

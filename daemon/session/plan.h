@@ -31,7 +31,8 @@ struct ProcessFacts {
   bool exists = false;
   bool is_thread = false;                // a thread id that is not a process id
   std::vector<uint32_t> open_devices;    // N of every /dev/davinciN it has open
-  std::optional<AgentFacts> agent = {};  // none: no agent in it
+  std::optional<AgentFacts> agent = {};  // none: no agent in it …
+  bool agent_expected = false;           // … yet: it was started with one
 };
 
 // All that a plan may look at.
@@ -69,6 +70,7 @@ struct ChannelStart {
   std::vector<DeviceFileStart> files;  // not empty: of each of the kinds, and nothing else is kept
   std::optional<driver::ProcessPara> process;  // … which this process on the device sends
   std::optional<uint32_t> twin;                // a device that is run by the same system
+  std::vector<pid_t> gives_way;  // to the agents of these, when they record what needs the channel
 };
 
 struct HostStart {
@@ -82,6 +84,7 @@ struct HostStart {
 struct AgentStart {
   pid_t pid = 0;
   std::vector<std::string> kinds;
+  bool announce = false;  // channels give way to it
   // By format::AgentKind: into Plan::kinds, kNoKind where it is not recorded.
   std::array<size_t, format::kAgentKinds> kind_index;
 };

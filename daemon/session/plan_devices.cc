@@ -135,17 +135,24 @@ Status Planner::PlanDeviceKind(const KindRequest& request) {
 }
 
 // An agent's kernel records come through the channels of the task log, which have one holder; they say more.
-// A process that shows no device may use any of them.
+// A process that shows no device may use any of them. As long as nobody knows whether a process will have
+// any, the task log is kept.
 void Planner::LeaveTasksToAgents() {
-  std::erase_if(chosen_, [this](const Chosen& chosen) {
+  std::erase_if(chosen_, [this](Chosen& chosen) {
     if (chosen.capability->kind != "task") return false;
     for (const ProcessFacts& process : facts_.processes) {
       if (!process.open_devices.empty() && !Contains(process.open_devices, chosen.device->id)) continue;
-      const bool records =
-          std::any_of(plan_.agents.begin(), plan_.agents.end(), [&](const AgentStart& start) {
+      const auto records =
+          std::find_if(plan_.agents.begin(), plan_.agents.end(), [&](const AgentStart& start) {
             return start.pid == process.pid && Contains(start.kinds, "agent-kernel");
           });
-      if (!records) continue;
+      if (records == plan_.agents.end()) continue;
+      if (plan_.kinds[records->kind_index[static_cast<size_t>(format::AgentKind::kKernel)]].verdict ==
+          Verdict::kPending) {
+        records->announce = true;
+        chosen.gives_way.push_back(process.pid);
+        continue;
+      }
       KindState& state = plan_.kinds[chosen.kind_index];
       state.verdict = Verdict::kSkipped;
       state.reason = "the agent of process " + std::to_string(process.pid) +
@@ -276,6 +283,7 @@ void Planner::AddChannel(const Chosen& chosen, const driver::ChannelUse& use, dr
       state.reason = plan_.kinds[start.kind_index].kind + " has its channel, with other settings";
     } else {
       start.also_kinds.push_back(chosen.kind_index);
+      start.gives_way.clear();  // somebody else needs it, too
       if (start.process) AddToProcess(chosen, start);
     }
     return;
@@ -290,6 +298,7 @@ void Planner::AddChannel(const Chosen& chosen, const driver::ChannelUse& use, dr
   start.late = chosen.capability->late;
   start.needs_job = chosen.capability->needs_job;
   start.kind_index = chosen.kind_index;
+  start.gives_way = chosen.gives_way;
   if (chosen.capability->device_file) {
     AddToProcess(chosen, start);
     for (const DeviceFacts& other : facts_.devices) {

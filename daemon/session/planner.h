@@ -48,6 +48,7 @@ class Planner {
     std::string mode;
     driver::Period period;
     size_t kind_index = 0;
+    std::vector<pid_t> gives_way;  // as of ChannelStart
   };
 
   base::Status CheckTargets();
@@ -57,6 +58,7 @@ class Planner {
   base::Status PlanDeviceKind(const KindRequest& request);
   base::Status PlanHostKind(const KindRequest& request, const HostKind& kind);
   base::Status PlanAgentKind(const KindRequest& request);
+  void StartAgentKind(const std::string& kind, pid_t pid, Verdict verdict, std::string reason);
   base::Status CheckSteps() const;
   base::Status CheckDomains() const;
   void LeaveTasksToAgents();

@@ -21,8 +21,11 @@ using base::Status;
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kArmPatienceNs = 2'000 * kMs;
 constexpr uint64_t kStopPatienceNs = 2'000 * kMs;
+// The program may hold its loader for as long as an import takes.
+constexpr uint64_t kAddPatienceNs = 120'000 * kMs;
 // Several processes begin at one instant, far enough ahead for all of them to know.
 constexpr uint64_t kTogetherNs = 10 * kMs;
+constexpr char kNotBack[] = "its agent has not registered yet";
 constexpr size_t kMaxTroubles = 32;
 constexpr size_t kMaxWindows = 10'000;
 constexpr int kMaxAncestors = 64;
@@ -64,39 +67,59 @@ uint64_t Sum(const agent::RecordingStats& stats, std::atomic<uint64_t> agent::Re
 }  // namespace
 
 Recordings::Recordings(base::Executor& ctl, agent::Registry& registry, agent::Drain& drain, Setup setup)
-    : ctl_(ctl), registry_(registry), drain_(drain), setup_(std::move(setup)) {}
+    : ctl_(ctl),
+      registry_(registry),
+      drain_(drain),
+      setup_(std::move(setup)),
+      outcomes_(setup_.starts.size()) {}
 
 Recordings::~Recordings() {
   if (arrivals_ != 0) registry_.Unwatch(arrivals_);
+}
+
+// A recording of this process, which nobody else has now.
+Recordings::MemberPtr Recordings::Take(const std::shared_ptr<agent::Peer>& peer, size_t start) {
+  auto member = std::make_shared<Member>();
+  member->peer = peer;
+  member->start = start;
+  member->outcome = std::make_shared<AgentOutcome>();
+  member->outcome->pid = peer->identity().pid;
+  // It is back.
+  std::erase_if(outcomes_[start], [&](const auto& outcome) {
+    return outcome->pid == member->outcome->pid && !outcome->awaited.empty();
+  });
+  outcomes_[start].push_back(member->outcome);
+  members_.push_back(member);
+  return member;
 }
 
 void Recordings::Begin() {
   for (size_t i = 0; i < setup_.starts.size(); ++i) {
     const pid_t pid = setup_.starts[i].pid;
     const auto peer = registry_.Find(pid);
-    if (peer == nullptr) {
-      verdicts_[pid].status = {Code::kUnavailable,
-                               "the agent of process " + std::to_string(pid) + " has gone"};
-    } else if (!peer->Claim(setup_.holder)) {
-      verdicts_[pid].status = {
-          Code::kAborted, "process " + std::to_string(pid) + " cannot be recorded: " +
-                              (peer->holder().empty() ? "it is going away" : peer->holder() + " has it")};
-    } else {
-      auto member = std::make_shared<Member>();
-      member->peer = peer;
-      member->start = i;
-      members_.push_back(std::move(member));
+    if (peer != nullptr && peer->Claim(setup_.holder)) {
+      Take(peer, i);
+      continue;
     }
+    auto outcome = std::make_shared<AgentOutcome>();
+    outcome->pid = pid;
+    outcome->answered = true;
+    if (peer != nullptr && !peer->holder().empty()) {
+      outcome->status = {Code::kAborted, "process " + std::to_string(pid) +
+                                             " cannot be recorded: " + peer->holder() + " has it"};
+    } else {
+      outcome->status = {Code::kUnavailable, "the agent of process " + std::to_string(pid) + " has gone"};
+      if (host::ProcessExists(pid)) outcome->awaited = kNotBack;
+    }
+    outcomes_[i].push_back(std::move(outcome));
   }
   arrivals_ = registry_.WatchArrivals([weak = weak_from_this()](const std::shared_ptr<agent::Peer>& peer) {
     if (const auto self = weak.lock()) self->OnArrival(peer);
   });
   const std::vector<MemberPtr> members = members_;
-  const auto fired = After(members.size(), [self = shared_from_this(), members] {
-    for (const MemberPtr& member : members)
-      self->verdicts_[member->peer->identity().pid] = {member->status, member->note};
+  const auto fired = After(members.size(), [self = shared_from_this()] {
     self->begun_ = true;
-    for (const auto& begun : std::exchange(self->on_begun_, {})) begun(self->verdicts_);
+    for (const auto& begun : std::exchange(self->on_begun_, {})) begun();
   });
   if (members.size() == 1) {
     ArmAndFire(members.front(), fired);
@@ -115,9 +138,9 @@ void Recordings::Begin() {
   for (const MemberPtr& member : members) Arm(member, armed);
 }
 
-void Recordings::WhenBegun(std::function<void(const Verdicts&)> done) {
+void Recordings::WhenBegun(std::function<void()> done) {
   if (begun_) {
-    done(verdicts_);
+    done();
   } else {
     on_begun_.push_back(std::move(done));
   }
@@ -136,10 +159,14 @@ agent::Arm Recordings::Prepare(const MemberPtr& member) {
   member->peer->OnStepWindow([weak, member](const agent::StepWindow& window) {
     if (const auto self = weak.lock()) self->OnStepWindow(member, window);
   });
+  member->peer->OnCapabilities([weak, member] {
+    if (const auto self = weak.lock()) self->OnCapabilities(member);
+  });
   return {.kinds = setup_.starts[member->start].kinds,
           .flight_recorder = setup_.flight_recorder,
           .steps = setup_.steps,
-          .domains = setup_.domains};
+          .domains = setup_.domains,
+          .announce = setup_.starts[member->start].announce};
 }
 
 void Recordings::Arm(const MemberPtr& member, std::function<void()> done) {
@@ -169,10 +196,10 @@ void Recordings::Fire(const MemberPtr& member, uint64_t at_raw_ns, std::function
   member->peer->Send(agent::Fire{at_raw_ns}, kArmPatienceNs + kTogetherNs,
                      [self = shared_from_this(), member, at_raw_ns, done](const agent::Ack& ack) {
                        if (!ack.status.ok()) {
-                         if (member->status.ok()) {
-                           member->status = {ack.status.code(),
-                                             "process " + std::to_string(member->peer->identity().pid) +
-                                                 " did not begin to record: " + ack.status.message()};
+                         if (member->outcome->status.ok()) {
+                           NoteFailed(*member, {ack.status.code(),
+                                                "process " + std::to_string(member->peer->identity().pid) +
+                                                    " did not begin to record: " + ack.status.message()});
                          }
                          self->End(member, "failed", done);
                          return;
@@ -184,10 +211,65 @@ void Recordings::Fire(const MemberPtr& member, uint64_t at_raw_ns, std::function
 
 void Recordings::NoteArmed(Member& member, const agent::Ack& ack) {
   member.armed = ack.status.ok();
-  member.note = ack.note;
+  member.outcome->note = ack.note;
+  member.outcome->answered = true;
   if (member.armed) return;
-  member.status = {ack.status.code(), "process " + std::to_string(member.peer->identity().pid) +
-                                          " could not be made ready to record: " + ack.status.message()};
+  NoteFailed(member, {ack.status.code(), "process " + std::to_string(member.peer->identity().pid) +
+                                             " could not be made ready to record: " + ack.status.message()});
+}
+
+// One whose agent went away may be another program in a moment.
+void Recordings::NoteFailed(Member& member, Status status) {
+  member.outcome->status = std::move(status);
+  if (member.peer->gone() && host::ProcessExists(member.outcome->pid)) member.outcome->awaited = kNotBack;
+}
+
+// What some of its kinds waited for has come.
+void Recordings::OnCapabilities(const MemberPtr& member) {
+  if (member->ended || !member->armed) return;
+  std::vector<std::string> kinds = PendingKinds(*member->outcome, setup_.starts[member->start].kinds);
+  if (kinds.empty()) return;
+  auto add = [weak = weak_from_this(), member, kinds = std::move(kinds)] {
+    if (const auto self = weak.lock(); self && !member->ended) self->AddKinds(member, kinds);
+  };
+  if (make_way_) {
+    make_way_(setup_.starts[member->start].pid, std::move(add));
+  } else {
+    add();
+  }
+}
+
+void Recordings::AddKinds(const MemberPtr& member, std::vector<std::string> kinds) {
+  member->peer->Send(agent::AddKinds{std::move(kinds)}, kAddPatienceNs,
+                     [self = shared_from_this(), member](const agent::Ack& ack) {
+                       if (member->ended) return;
+                       // Only what comes from MSPTI is ever late.
+                       member->outcome->note = ack.status.ok() ? ack.note : ack.status.message();
+                       if (!ack.status.ok() && ack.status.code() != Code::kFailedPrecondition)
+                         member->outcome->note = "MSPTI kinds: " + ack.status.message();
+                       self->TellVerdicts();
+                     });
+}
+
+AgentVerdict Recordings::VerdictOf(pid_t target, const std::string& kind) const {
+  for (size_t i = 0; i < setup_.starts.size(); ++i) {
+    if (setup_.starts[i].pid == target) return JudgeKind(kind, outcomes_[i]);
+  }
+  return {Verdict::kFailed, "process " + std::to_string(target) + " is none of the session's"};
+}
+
+std::vector<Status> Recordings::Refusals() const {
+  std::vector<Status> refusals;
+  for (const AgentOutcomes& outcomes : outcomes_) {
+    for (const auto& outcome : outcomes) {
+      if (!outcome->status.ok() && outcome->awaited.empty()) refusals.push_back(outcome->status);
+    }
+  }
+  return refusals;
+}
+
+void Recordings::TellVerdicts() const {
+  if (on_verdicts_) on_verdicts_();
 }
 
 void Recordings::NoteBegun(const Member& member, const agent::Ack& ack, uint64_t meant_ns) {
@@ -259,8 +341,31 @@ void Recordings::Stop(std::function<void()> done) {
   stopping_ = true;
   if (arrivals_ != 0) registry_.Unwatch(std::exchange(arrivals_, 0));
   const std::vector<MemberPtr> members = members_;
-  const auto one_done = After(members.size(), std::move(done));
+  const auto one_done = After(members.size(), [self = shared_from_this(), done = std::move(done)] {
+    self->NoteOver();
+    done();
+  });
   for (const MemberPtr& member : members) End(member, "stopped", one_done);
+}
+
+// A process that is waited for may come back. Of those that ended alike one is enough to judge by.
+void Recordings::NoteEnded(const Member& member) {
+  const AgentOutcome& ended = *member.outcome;
+  if (!ended.awaited.empty()) return;
+  std::erase_if(outcomes_[member.start], [&ended](const auto& other) {
+    return other.get() != &ended && other->over && other->status.code() == ended.status.code() &&
+           other->note == ended.note;
+  });
+  member.outcome->over = true;
+  TellVerdicts();
+}
+
+// Nothing comes any more.
+void Recordings::NoteOver() {
+  for (const AgentOutcomes& outcomes : outcomes_) {
+    for (const auto& outcome : outcomes) outcome->over = true;
+  }
+  TellVerdicts();
 }
 
 // Whoever comes first: the stop, the end of the process, a failure.
@@ -271,6 +376,7 @@ void Recordings::End(const MemberPtr& member, const std::string& why, std::funct
     self->drain_.Stop(member->drain, [self, member, why] {
       self->NoteClock(*member);
       member->part->manifest.end = why;
+      self->NoteEnded(*member);
       if (!self->setup_.domains.names.empty())
         self->seen_domains_.merge(agent::DomainsOf(*member->peer->region()));
       if (!member->peer->gone()) {
@@ -328,12 +434,13 @@ void Recordings::OnArrival(const std::shared_ptr<agent::Peer>& peer) {
                                     [pid](const AgentStart& start) { return start.pid == pid; });
     if (start == setup_.starts.end()) continue;
     if (!peer->Claim(setup_.holder)) return;
-    auto member = std::make_shared<Member>();
-    member->peer = peer;
-    member->start = static_cast<size_t>(start - setup_.starts.begin());
-    members_.push_back(member);
+    if (start->pid == peer->identity().pid && on_became_) on_became_(pid);
+    const MemberPtr member = Take(peer, static_cast<size_t>(start - setup_.starts.begin()));
     ArmAndFire(member, [self = shared_from_this(), member] {
-      if (!member->status.ok()) self->Trouble(member->status.message());
+      // One that has gone meanwhile is no trouble: it has ended, or becomes another program.
+      if (!member->outcome->status.ok() && !member->peer->gone())
+        self->Trouble(member->outcome->status.message());
+      self->TellVerdicts();
     });
     return;
   }

@@ -18,6 +18,7 @@
 #include "daemon/agent/registry.h"
 #include "daemon/base/executor.h"
 #include "daemon/chunk/pipe.h"
+#include "daemon/session/agent_verdicts.h"
 #include "daemon/session/plan.h"
 #include "daemon/session/types.h"
 #include "format/manifest.h"
@@ -41,13 +42,6 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
     agent::DomainFilter domains;
     bool flight_recorder = false;
   };
-  // Outcome for one target that was to be recorded.
-  struct Begun {
-    base::Status status;  // why it is not recorded
-    // Kinds that the process cannot record after all: "agent-memory: why; MSPTI kinds: why".
-    std::string note;
-  };
-  using Verdicts = std::map<pid_t, Begun>;
 
   Recordings(base::Executor& ctl, agent::Registry& registry, agent::Drain& drain, Setup setup);
   ~Recordings();
@@ -56,7 +50,18 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   // the first Move(), so that nobody waits for a directory.
   void Begin();
   // `done` when every process has begun or failed to.
-  void WhenBegun(std::function<void(const Verdicts&)> done);
+  void WhenBegun(std::function<void()> done);
+  // Of a kind of a process of Setup::starts, its later programs and its children …
+  AgentVerdict VerdictOf(pid_t target, const std::string& kind) const;
+  // … which changes as they come and go, or load what they lacked; told to the latest caller.
+  void OnVerdicts(std::function<void()> changed) { on_verdicts_ = std::move(changed); }
+  // Why processes are not recorded.
+  std::vector<base::Status> Refusals() const;
+  // Called before kinds of a target begin late, which go on with the continuation; told to the latest caller.
+  using MakeWay = std::function<void(pid_t target, std::function<void()> go_on)>;
+  void OnLateKinds(MakeWay make_way) { make_way_ = std::move(make_way); }
+  // Called when a target has become another program.
+  void OnBecame(std::function<void(pid_t target)> became) { on_became_ = std::move(became); }
   // From here on everything goes to this trace. `done`: the one before gets nothing more.
   void Move(RecordingSink sink, std::function<void()> done);
   // Ends all of them; `done`: everything that was published is on its way to the writer.
@@ -99,8 +104,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
     bool ended = false;  // being stopped, or gone
     std::vector<std::function<void()>> on_ended;
     bool steps_done = false;
-    base::Status status;
-    std::string note;
+    std::shared_ptr<AgentOutcome> outcome;
   };
   using MemberPtr = std::shared_ptr<Member>;
 
@@ -108,7 +112,14 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   void Arm(const MemberPtr& member, std::function<void()> done);
   void ArmAndFire(const MemberPtr& member, std::function<void()> done);
   void Fire(const MemberPtr& member, uint64_t at_raw_ns, std::function<void()> done);
+  MemberPtr Take(const std::shared_ptr<agent::Peer>& peer, size_t start);
   static void NoteArmed(Member& member, const agent::Ack& ack);
+  static void NoteFailed(Member& member, base::Status status);
+  void OnCapabilities(const MemberPtr& member);
+  void AddKinds(const MemberPtr& member, std::vector<std::string> kinds);
+  void TellVerdicts() const;
+  void NoteEnded(const Member& member);
+  void NoteOver();
   void NoteBegun(const Member& member, const agent::Ack& ack, uint64_t meant_ns);
   void End(const MemberPtr& member, const std::string& why, std::function<void()> done);
   void OnArrival(const std::shared_ptr<agent::Peer>& peer);
@@ -124,8 +135,11 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   RecordingSink sink_;
   bool begun_ = false;
   bool stopping_ = false;
-  Verdicts verdicts_;
-  std::vector<std::function<void(const Verdicts&)>> on_begun_;
+  std::vector<AgentOutcomes> outcomes_;  // by Setup::starts
+  std::vector<std::function<void()>> on_begun_;
+  std::function<void()> on_verdicts_;
+  MakeWay make_way_;
+  std::function<void(pid_t)> on_became_;
   std::vector<MemberPtr> members_;  // present ones
   std::vector<std::shared_ptr<Part>> parts_;
   std::map<std::pair<uint32_t, pid_t>, uint32_t> attachments_;  // trace, pid

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/version.h"
 #include "daemon/base/log.h"
+#include "daemon/host/process.h"
 #include "daemon/session/after.h"
 #include "daemon/session/past.h"
 
@@ -128,6 +129,9 @@ void Session::Start(std::function<void(Result<SessionInfo>)> done) {
                           setup_.spec.agent_domains, setup_.spec.flight_recorder});
     recordings_->OnStepsDone([weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->Stop(EndReason::kSteps, nullptr);
+    });
+    recordings_->OnBecame([weak = weak_from_this()](pid_t pid) {
+      if (const auto self = weak.lock()) self->OnTargetBecame(pid);
     });
   }
   if (setup_.spec.delay_ns == 0) {
@@ -276,6 +280,14 @@ void Session::OnTargetExit(pid_t pid) {
   } else {
     AddReason(degraded_, "pid " + std::to_string(pid) + " exited");
   }
+}
+
+// A shell that runs the program in its place, for one.
+void Session::OnTargetBecame(pid_t pid) {
+  const std::string name = host::CommandName(pid);
+  if (pid != setup_.spec.pids.front() || name.empty() || name == setup_.target_name) return;
+  setup_.target_name = name;
+  if (trace_) trace_->NoteTargetName(name);
 }
 
 void Session::Tick() {

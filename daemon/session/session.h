@@ -80,6 +80,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void OnFailed(const base::Status& status);
   void WatchTargets();
   void OnTargetExit(pid_t pid);
+  void OnTargetBecame(pid_t pid);
   void Tick();
   void Roll();
   void FinishStop();

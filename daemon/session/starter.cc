@@ -3,12 +3,16 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/clock.h"
 #include "daemon/agent/registry.h"
 #include "daemon/base/log.h"
 #include "daemon/host/process.h"
+#include "daemon/host/process_image.h"
+#include "daemon/session/after.h"
 #include "daemon/session/doctor.h"
 #include "daemon/session/new_id.h"
 #include "daemon/session/selection.h"
@@ -27,6 +31,9 @@ namespace {
 
 // How often it is looked whether what others hold is free.
 constexpr uint64_t kTryAgainNs = 500'000'000;
+// An agent that does not answer is taken at its earlier word.
+constexpr uint64_t kDescribePatienceNs = 300'000'000;
+constexpr std::string_view kAgentLibrary = "libprofd_agent.so";
 
 // Devices that are named without a process of the caller's own: all of them or none.
 Status MayCollect(const Caller& caller, const SessionSpec& spec) {
@@ -47,6 +54,7 @@ struct Starter::Request {
   std::string target_name;
   std::string resumes;  // id of a session that goes on
   std::vector<std::string> directories;
+  std::set<pid_t> preloaded;   // targets that were started with the agent
   uint64_t wait_until_ns = 0;  // of the monotonic clock: how long it waits for what others hold
   Done done;
 };
@@ -110,6 +118,7 @@ Result<NodeFacts> Starter::FactsFor(const Request& request, const Processes& pro
     entry.is_thread = process.is_thread;
     entry.open_devices = process.open_devices;
     if (const auto peer = services_.agents.Find(process.pid)) entry.agent = AgentFactsOf(*peer);
+    entry.agent_expected = request.preloaded.contains(process.pid);
     facts.processes.push_back(std::move(entry));
   }
   return facts;
@@ -138,7 +147,20 @@ void Starter::Admit(std::shared_ptr<Request> request) {
     Refuse(request, status);
     return;
   }
-  services_.node.WhenKnown([this, request] { Prepare(request); });
+  services_.node.WhenKnown([this, request] { AskAgents(request); });
+}
+
+// What an agent lacked when it registered may have come since.
+void Starter::AskAgents(const std::shared_ptr<Request>& request) {
+  std::vector<std::shared_ptr<agent::Peer>> lacking;
+  for (const pid_t pid : request->spec.pids) {
+    const auto peer = services_.agents.Find(pid);
+    if (peer != nullptr && std::ranges::any_of(peer->hello().capabilities, &agent::Capability::later))
+      lacking.push_back(peer);
+  }
+  const auto one_told = After(lacking.size(), [this, request] { Prepare(request); });
+  for (const auto& peer : lacking)
+    peer->Send(agent::Describe{}, kDescribePatienceNs, [one_told](const agent::Ack&) { one_told(); });
 }
 
 // A process may have as many descriptors as it likes, which takes as long to look at. The way to the output
@@ -151,9 +173,17 @@ void Starter::Prepare(std::shared_ptr<Request> request) {
   aside_.Run([this, request, pids = request->spec.pids, spool = services_.config.store.spool,
               spool_first = services_.config.store.spool_first]() -> std::function<void()> {
     auto processes = std::make_shared<Processes>();
-    for (const pid_t pid : pids) processes->push_back(host::ReadProcessFacts(pid));
+    auto preloaded = std::make_shared<std::set<pid_t>>();
+    for (const pid_t pid : pids) {
+      processes->push_back(host::ReadProcessFacts(pid));
+      const auto preload = host::StartedWith(pid, "LD_PRELOAD");
+      if (preload && preload->find(kAgentLibrary) != std::string::npos) preloaded->insert(pid);
+    }
     auto output = std::make_shared<Output>(OpenOutput(*request, spool, spool_first, store::IfMissing::kFail));
-    return [this, request, processes, output] { PlanStart(request, *processes, std::move(*output)); };
+    return [this, request, processes, preloaded, output] {
+      request->preloaded = std::move(*preloaded);
+      PlanStart(request, *processes, std::move(*output));
+    };
   });
 }
 

@@ -184,6 +184,7 @@ void Trace::OpenDirectory(std::function<void(Status)> done) {
   setup_.manifest.clocks.push_back({-1, host_start_});
   std::vector<store::ControlFile> files = StartFiles();
   files.push_back(FileOf(WholeManifest()));
+  opening_ = true;
   writer_->thread->Open(setup_.id, std::move(spec), std::move(files),
                         [where = setup_.parent_path, done = std::move(done)](const Status& status) {
                           done(status.ok() ? status : status.In("output directory " + where));
@@ -237,6 +238,11 @@ void Trace::Restamp(std::function<void()> done) {
     self->writer_->thread->Replace(self->setup_.id, self->StartFiles());
     done();
   });
+}
+
+void Trace::NoteTargetName(const std::string& name) {
+  setup_.target.name = name;
+  if (opening_ && writer_) writer_->thread->Replace(setup_.id, StartFiles());
 }
 
 void Trace::Fire(std::function<void(Status)> done) {

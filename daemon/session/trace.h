@@ -95,6 +95,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
   }
   // Of the session, up to the end of this directory.
   uint64_t elapsed_ns() const;
+  // The first of its processes has become another program.
+  void NoteTargetName(const std::string& name);
   void NotePidEnd(pid_t pid, const std::string& why) { setup_.manifest.pid_end[pid] = why; }
   void NoteSetting(const std::string& key, const std::string& value) {
     setup_.manifest.settings[key] = value;
@@ -122,6 +124,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
     chunk::StreamStatsPtr stats;
     std::vector<DeviceFile> files;  // where it brings pieces of these
     bool subscribed = false;        // the hub knows the key
+    bool leaving = false;           // … until it has stopped it
+    std::vector<std::function<void()>> on_left;
     Verdict verdict = Verdict::kFailed;
     std::string reason;
     double effective_hz = 0;
@@ -150,7 +154,11 @@ class Trace : public std::enable_shared_from_this<Trace> {
   void StartChannel(Channel& channel, std::function<void()> done);
   std::shared_ptr<const device::FileSinks> SinksOf(const Channel& channel) const;
   void StartHost(std::function<void()> done);
+  void StopChannel(Channel& channel, std::function<void()> done);
   void StartAgents(std::function<void()> done);
+  void JudgeAgents();
+  void MakeWay(pid_t target, std::function<void()> go_on);
+  bool HasGivenWay(const Channel& channel) const;
   const Channel* ChannelOfFile(uint32_t stream) const;
   void OnChannelEvent(size_t index, const device::ChannelEvent& event);
   double EffectiveHz(const Channel& channel, uint32_t running_period_ms) const;
@@ -171,6 +179,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::vector<Channel> channels_;
   std::vector<HostKind> host_kinds_;
   bool host_running_ = false;
+  bool opening_ = false;  // the writer was told to make the directory
   format::HostFacts host_facts_;
   format::ClockPair host_start_;
   std::map<uint32_t, format::ClockPair> device_start_;

@@ -18,19 +18,6 @@ namespace {
 using base::Code;
 using base::Status;
 
-// What an agent's note says of one kind (Recordings::Begun), "" for nothing.
-std::string ReasonIn(const std::string& note, const std::string& kind) {
-  const bool from_mspti =
-      kind == "agent-kernel" || kind == "agent-comm" || kind == "agent-api" || kind == "agent-memory";
-  for (const std::string& who : {kind, std::string(from_mspti ? "MSPTI kinds" : kind)}) {
-    const size_t at = note.find(who + ": ");
-    if (at == std::string::npos) continue;
-    const size_t begin = at + who.size() + 2;
-    return note.substr(begin, note.find("; ", begin) - begin);
-  }
-  return "";
-}
-
 store::StreamSpec::Records RecordsOf(const format::StreamFormat& format) {
   switch (format.framing) {
     case format::Framing::kFixed:
@@ -53,33 +40,6 @@ void Trace::StartSources(std::function<void()> done) {
   if (setup_.recordings) StartAgents(one_done);
   if (!host_kinds_.empty()) StartHost(one_done);
   for (Channel& channel : channels_) StartChannel(channel, one_done);
-}
-
-void Trace::StartAgents(std::function<void()> done) {
-  const auto judge = [self = shared_from_this(),
-                      done = std::move(done)](const Recordings::Verdicts& verdicts) {
-    for (const AgentStart& start : self->setup_.plan.agents) {
-      const auto verdict = verdicts.find(start.pid);
-      if (verdict == verdicts.end()) continue;
-      const auto& [status, note] = verdict->second;
-      for (const size_t index : start.kind_index) {
-        if (index == kNoKind) continue;
-        KindState& kind = self->setup_.plan.kinds[index];
-        if (!status.ok()) {
-          kind.verdict = Verdict::kFailed;
-          kind.reason = status.message();
-        } else if (const std::string why = ReasonIn(note, kind.kind); !why.empty()) {
-          kind.verdict = Verdict::kSkipped;
-          kind.reason = why;
-        }
-      }
-      if (!status.ok() && self->refused_.ok()) self->refused_ = status;
-      if (self->held_.ok() && IsHeld(status.code())) self->held_ = status;
-    }
-    done();
-  };
-  setup_.recordings->Move({setup_.id, writer_->drain},
-                          [recordings = setup_.recordings, judge] { recordings->WhenBegun(judge); });
 }
 
 void Trace::StartHost(std::function<void()> done) {
@@ -125,6 +85,12 @@ void Trace::StartChannel(Channel& channel, std::function<void()> done) {
   const uint32_t device = channel.start.device;
   const auto pair = device_start_.find(device);
   if (pair == device_start_.end()) {  // reason was set when its clocks could not be read
+    done();
+    return;
+  }
+  if (HasGivenWay(channel)) {
+    channel.verdict = Verdict::kSkipped;
+    channel.reason = "an agent records agent-kernel, which needs the same channels";
     done();
     return;
   }
@@ -242,7 +208,7 @@ double Trace::EffectiveHz(const Channel& channel, uint32_t running_period_ms) co
 
 void Trace::Settle() {
   struct Tally {
-    size_t total = 0, started = 0, pending = 0;
+    size_t total = 0, started = 0, pending = 0, skipped = 0;
     double hz = 0;
     std::string reason;
   };
@@ -255,6 +221,7 @@ void Trace::Settle() {
       tally.hz = channel.effective_hz;
     }
     if (channel.verdict == Verdict::kPending) ++tally.pending;
+    if (channel.verdict == Verdict::kSkipped) ++tally.skipped;
     if (tally.reason.empty()) tally.reason = channel.reason;
   }
   for (const auto& [index, tally] : tallies) {
@@ -268,7 +235,9 @@ void Trace::Settle() {
                       " channels: " + tally.reason;
       }
     } else {
-      kind.verdict = tally.pending > 0 ? Verdict::kPending : Verdict::kFailed;
+      kind.verdict = tally.pending > 0              ? Verdict::kPending
+                     : tally.skipped == tally.total ? Verdict::kSkipped
+                                                    : Verdict::kFailed;
     }
   }
   // Kinds that ride on another's start (aicore and aivector share channel 54) share its fate.
@@ -296,25 +265,36 @@ void Trace::StopSources(std::function<void()> done) {
   // A session that rolled has moved its recordings on to the next trace.
   const bool recording = setup_.recordings && setup_.recordings->trace() == setup_.id;
   size_t parts = (host_running_ ? 1 : 0) + (recording ? 1 : 0);
-  for (const Channel& channel : channels_) parts += channel.subscribed ? 1 : 0;
+  for (const Channel& channel : channels_) parts += channel.subscribed || channel.leaving ? 1 : 0;
   const auto one_done = After(parts, std::move(done));
   if (recording) setup_.recordings->Stop(one_done);
   if (host_running_) services_.sampler.Stop(setup_.id, one_done);
   for (Channel& channel : channels_) {
-    if (!std::exchange(channel.subscribed, false)) continue;
-    services_.node.hub()->Stop(
-        channel.key, [self = shared_from_this(), index = channel.key.stream, one_done](const Status& status) {
-          if (!status.ok()) {
-            Channel& channel = self->channels_[index];
-            channel.reason = status.message();
-            if (status.code() != Code::kDataLoss) channel.verdict = Verdict::kFailed;
-            self->Settle();
-            self->Trouble("device " + std::to_string(channel.start.device) + " " +
-                          self->setup_.plan.kinds[channel.start.kind_index].kind + ": " + status.message());
-          }
-          one_done();
-        });
+    if (channel.leaving) {
+      channel.on_left.push_back(one_done);
+    } else if (channel.subscribed) {
+      StopChannel(channel, one_done);
+    }
   }
+}
+
+void Trace::StopChannel(Channel& channel, std::function<void()> done) {
+  channel.subscribed = false;
+  channel.leaving = true;
+  channel.on_left.push_back(std::move(done));
+  services_.node.hub()->Stop(
+      channel.key, [self = shared_from_this(), index = channel.key.stream](const Status& status) {
+        Channel& channel = self->channels_[index];
+        channel.leaving = false;
+        if (!status.ok()) {
+          channel.reason = status.message();
+          if (status.code() != Code::kDataLoss) channel.verdict = Verdict::kFailed;
+          self->Settle();
+          self->Trouble("device " + std::to_string(channel.start.device) + " " +
+                        self->setup_.plan.kinds[channel.start.kind_index].kind + ": " + status.message());
+        }
+        for (const auto& left : std::exchange(channel.on_left, {})) left();
+      });
 }
 
 void Trace::EndSources() {

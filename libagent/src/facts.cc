@@ -169,24 +169,31 @@ void ReadDevices(profd_v1_AgentHello* hello) {
   ::closedir(folder);
 }
 
-void ReadCapabilities(profd_v1_AgentHello* hello) {
+template <typename Message>
+profd_v1_AgentCapability* AddCapability(Message* message, const char* kind) {
+  profd_v1_AgentCapability* capability = &message->capabilities[message->capabilities_count++];
+  CopyText(capability->kind, sizeof(capability->kind), kind, strlen(kind));
+  return capability;
+}
+
+template <typename Message>
+void ReadCapabilities(Message* message) {
   const bool slow = PickCounter() == abi::kCounterRawClock;
   constexpr char kSlow[] = "this machine has no usable cycle counter: each stamp costs a clock_gettime";
   for (const char* kind : {"agent-range", "agent-mark", "agent-counter", "agent-step"}) {
-    profd_v1_AgentCapability& capability = hello->capabilities[hello->capabilities_count++];
-    CopyText(capability.kind, sizeof(capability.kind), kind, strlen(kind));
-    capability.available = true;
-    if (slow) CopyText(capability.reason, sizeof(capability.reason), kSlow, strlen(kSlow));
+    profd_v1_AgentCapability* capability = AddCapability(message, kind);
+    capability->available = true;
+    if (slow) CopyText(capability->reason, sizeof(capability->reason), kSlow, strlen(kSlow));
   }
   constexpr char kMemory[] = "agent-memory";
   const mspti::Outlook usual = mspti::OutlookFor(false);
   const mspti::Outlook of_memory = mspti::OutlookFor(true);
   for (const char* kind : {"agent-kernel", "agent-comm", "agent-api", kMemory}) {
-    profd_v1_AgentCapability& capability = hello->capabilities[hello->capabilities_count++];
-    CopyText(capability.kind, sizeof(capability.kind), kind, strlen(kind));
+    profd_v1_AgentCapability* capability = AddCapability(message, kind);
     const mspti::Outlook& outlook = kind == kMemory ? of_memory : usual;
-    capability.available = outlook.available;
-    CopyText(capability.reason, sizeof(capability.reason), outlook.why, strlen(outlook.why));
+    capability->available = outlook.available;
+    capability->later = outlook.later;
+    CopyText(capability->reason, sizeof(capability->reason), outlook.why, strlen(outlook.why));
   }
 }
 
@@ -274,5 +281,7 @@ void DescribeProcess(profd_v1_AgentHello* hello) {
   ReadDevices(hello);
   ReadCapabilities(hello);
 }
+
+void DescribeCapabilities(profd_v1_AgentCapabilities* capabilities) { ReadCapabilities(capabilities); }
 
 }  // namespace profd::agent

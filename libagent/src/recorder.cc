@@ -3,6 +3,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <utility>
+
 #include "base/clock.h"
 #include "libagent/abi/record.h"
 #include "libagent/link/messages.h"
@@ -26,8 +28,13 @@ enum Code : uint32_t {
   kUnavailable = 14
 };
 
+constexpr char kAnnounced[] = "MSPTI kinds: pending: CANN is not loaded yet";
 constexpr size_t kNoteBytes = sizeof(profd_v1_AgentAck::message);
 constexpr uint64_t kMaxFireAheadNs = 60'000'000'000;
+constexpr int kArmWaitMs = 1500;  // shorter than profd waits for the answer
+// How often it is looked whether CANN has come, and, once it has, whether MSPTI is ready.
+constexpr uint64_t kLookEveryNs = 1'000'000'000;
+constexpr int kAddingMs = 20;
 // poll() counts in milliseconds; the rest is slept to the nanosecond.
 constexpr uint64_t kFineSleepNs = 2'000'000;
 
@@ -60,15 +67,22 @@ DomainFilter FilterOf(const profd_v1_Arm& arm) {
 
 }  // namespace
 
-uint32_t KindBits(const profd_v1_Arm& arm) {
-  uint32_t bits = arm.kinds_count == 0 ? ~0U : 0U;
-  for (size_t i = 0; i < arm.kinds_count; ++i) {
+namespace {
+
+template <typename Message>
+uint32_t BitsOf(const Message& message) {
+  uint32_t bits = 0;
+  for (size_t i = 0; i < message.kinds_count; ++i) {
     for (const KindName& kind : kKinds) {
-      if (strcmp(kind.name, arm.kinds[i]) == 0) bits |= kind.bits;
+      if (strcmp(kind.name, message.kinds[i]) == 0) bits |= kind.bits;
     }
   }
   return bits;
 }
+
+}  // namespace
+
+uint32_t KindBits(const profd_v1_Arm& arm) { return arm.kinds_count == 0 ? ~0U : BitsOf(arm); }
 
 Recorder::~Recorder() {
   ForgetSteps();
@@ -95,14 +109,19 @@ bool Recorder::Advance() {
     }
   }
   ReportSteps();
+  LookForLibraries();
+  if (adding_id_ != 0) FinishAdding();
   return stream_.Advance() && !broken_;
 }
 
 int Recorder::TimeoutMs() const {
-  if (fire_at_ns_ == 0) return -1;
+  if (adding_id_ != 0) return kAddingMs;
+  uint64_t due_ns = UINT64_MAX;
+  if (fire_at_ns_ != 0) due_ns = fire_at_ns_ - kFineSleepNs;
+  if (waits_for_cann_ && looked_at_ns_ + kLookEveryNs < due_ns) due_ns = looked_at_ns_ + kLookEveryNs;
+  if (due_ns == UINT64_MAX) return -1;
   const uint64_t now = base::RawNs();
-  if (fire_at_ns_ <= now + kFineSleepNs) return 0;
-  return static_cast<int>((fire_at_ns_ - now - kFineSleepNs) / 1'000'000 + 1);
+  return due_ns <= now ? 0 : static_cast<int>((due_ns - now) / 1'000'000 + 1);
 }
 
 void Recorder::OnMessage(void* user, const uint8_t* bytes, size_t size) {
@@ -126,6 +145,11 @@ void Recorder::Obey(const profd_v1_AgentCommand& command) {
     case profd_v1_AgentCommand_pair_clocks_tag:
       PairRegionClock();
       return Acknowledge(command.id, kOk, "", NowTicks());
+    case profd_v1_AgentCommand_add_kinds_tag:
+      return AddKinds(command.id, command.action.add_kinds);
+    case profd_v1_AgentCommand_describe_tag:
+      broken_ = broken_ || !Describe();
+      return Acknowledge(command.id, kOk, "", NowTicks());
     default:
       return Acknowledge(command.id, kUnimplemented,
                          "this agent does not know the action: is it older than profd?", 0);
@@ -140,9 +164,17 @@ void Recorder::ArmNext(uint64_t id, const profd_v1_Arm& arm) {
   EndReports();
   Disarm();
   char note[kNoteBytes];
-  if (!mspti::Start(kinds, note, sizeof(note)) && (kinds & ~mspti::kRecordKinds) == 0) {
-    return Acknowledge(id, kPrecondition, note, 0);
+  if (arm.announce && (kinds & mspti::kRecordKinds) != 0) {
+    CopyText(note, sizeof(note), kAnnounced, strlen(kAnnounced));
+    waits_for_cann_ = true;
+  } else {
+    const mspti::Begun begun = mspti::Start(kinds, kArmWaitMs, note, sizeof(note));
+    if (begun == mspti::Begun::kRefused && (kinds & ~mspti::kRecordKinds) == 0)
+      return Acknowledge(id, kPrecondition, note, 0);
+    if (begun == mspti::Begun::kStarting) mspti::Stop();  // it is begun anew when the loader is free
+    waits_for_cann_ = begun == mspti::Begun::kStarting || begun == mspti::Begun::kLater;
   }
+  looked_at_ns_ = 0;
   next_ = {kinds, arm.flight_recorder};
   FilterDomains(FilterOf(arm));
   schedule_ = {};
@@ -180,6 +212,46 @@ void Recorder::FireNow(const char* note) {
   Acknowledge(fire_id_, ticks != 0 ? kOk : kUnavailable, ticks != 0 ? note : "the lanes are in use", ticks);
 }
 
+// Nothing of the recording is disturbed by it.
+void Recorder::AddKinds(uint64_t id, const profd_v1_AddKinds& add) {
+  char note[kNoteBytes];
+  switch (mspti::Start(BitsOf(add), 0, note, sizeof(note))) {
+    case mspti::Begun::kRecords:
+      return Acknowledge(id, kOk, note, NowTicks());
+    case mspti::Begun::kRefused:
+      return Acknowledge(id, kPrecondition, note, 0);
+    case mspti::Begun::kLater:
+      waits_for_cann_ = true;
+      return Acknowledge(id, kOk, note, NowTicks());
+    case mspti::Begun::kStarting:
+      adding_id_ = id;
+  }
+}
+
+void Recorder::FinishAdding() {
+  char note[kNoteBytes];
+  const mspti::Begun begun = mspti::Look(note, sizeof(note));
+  if (begun == mspti::Begun::kStarting) return;
+  Acknowledge(adding_id_, begun == mspti::Begun::kRecords ? kOk : kPrecondition, note, NowTicks());
+  adding_id_ = 0;
+}
+
+// What the kinds wait for has come: profd is told, and says when they may begin.
+void Recorder::LookForLibraries() {
+  if (!waits_for_cann_ || base::RawNs() - looked_at_ns_ < kLookEveryNs) return;
+  looked_at_ns_ = base::RawNs();
+  if (!mspti::IsReady()) return;
+  waits_for_cann_ = false;
+  if (!Describe()) broken_ = true;
+}
+
+bool Recorder::Describe() {
+  profd_v1_AgentMessage message = profd_v1_AgentMessage_init_zero;
+  message.which_message = profd_v1_AgentMessage_capabilities_tag;
+  DescribeCapabilities(&message.message.capabilities);
+  return Send(message);
+}
+
 void Recorder::Stop(uint64_t id) {
   if (fire_at_ns_ != 0) Acknowledge(fire_id_, kCancelled, "stopped before it fired", 0);
   fire_at_ns_ = 0;
@@ -195,6 +267,8 @@ void Recorder::Stop(uint64_t id) {
 // The threads of the program stop at once; what the device runtime still has to say of the time before is
 // recorded.
 bool Recorder::EndReports() {
+  waits_for_cann_ = false;
+  if (adding_id_ != 0) Acknowledge(std::exchange(adding_id_, 0), kCancelled, "stopped before it began", 0);
   Pause();
   return mspti::Stop();
 }

@@ -39,8 +39,12 @@ class Recorder {
   void ArmNext(uint64_t id, const profd_v1_Arm& arm);
   void FireNext(uint64_t id, const profd_v1_Fire& fire);
   void FireNow(const char* note);
+  void AddKinds(uint64_t id, const profd_v1_AddKinds& add);
+  void FinishAdding();
   void Stop(uint64_t id);
-  static bool EndReports();
+  bool EndReports();
+  void LookForLibraries();
+  bool Describe();
   void ReportSteps();
   void Acknowledge(uint64_t id, uint32_t code, const char* message, uint64_t ticks);
   bool Send(const profd_v1_AgentMessage& message);
@@ -52,6 +56,9 @@ class Recorder {
   StepSchedule schedule_;
   uint64_t fire_id_ = 0;
   uint64_t fire_at_ns_ = 0;  // CLOCK_MONOTONIC_RAW; 0: nothing to fire
+  bool waits_for_cann_ = false;
+  uint64_t looked_at_ns_ = 0;
+  uint64_t adding_id_ = 0;  // of an AddKinds that is on its way; 0: none
 };
 
 }  // namespace profd::agent

@@ -29,6 +29,16 @@ WAITS = ("import os, pathlib, sys, time\n"
          "end = time.time() + 50\n"
          f"while time.time() < end and not list(pathlib.Path(sys.argv[1]).glob('PROF_*/{own_folder.MANIFEST}')): time.sleep(0.01)\n"
          "time.sleep(0.3)\n")
+# … that loads CANN a second after its start and works until its kernels are on disk.
+LOADS_LATE = ("import ctypes, json, os, pathlib, sys, time\n"
+              "time.sleep(1)\n"
+              "ctypes.CDLL(os.environ['ASCEND_HOME_PATH'] + '/lib64/libprofapi.so')\n"
+              "def stored():\n"
+              "    for manifest in pathlib.Path(sys.argv[1]).glob('PROF_*/profd/manifest.json'):\n"
+              "        kinds = json.loads(manifest.read_text())['kinds']\n"
+              "        if any(kind['kind'] == 'agent-kernel' and kind['records'] for kind in kinds): return True\n"
+              "end = time.time() + 40\n"
+              "while time.time() < end and not stored(): time.sleep(0.05)\n")
 
 
 def words(user_data):
@@ -52,9 +62,9 @@ class MsprofTest(harness.ProfdTest):
         self.output = pathlib.Path(folder.name, "made", "on_the_way")
 
     def msprof(self, *arguments, **options):
-        done = subprocess.run([str(harness.RUN), "msprof", *map(str, arguments)], env=self.daemon.environment, text=True,
-                              capture_output=True, timeout=harness.PATIENCE_S, check=False,
-                              **{"stdin": subprocess.DEVNULL, **options})
+        done = subprocess.run([str(harness.RUN), "msprof", *map(str, arguments)], text=True, capture_output=True,
+                              timeout=harness.PATIENCE_S, check=False,
+                              **{"stdin": subprocess.DEVNULL, "env": self.daemon.environment, **options})
         return harness.Result(done.returncode, done.stdout, done.stderr)
 
     def went(self, result, code=OK):
@@ -261,7 +271,72 @@ class MsprofTest(harness.ProfdTest):
     def test_what_of_the_options_is_not_recorded_is_said(self):
         result = self.msprof(f"--output={self.output}", "--task-memory=on", "sleep", "1")
         self.went(result, PARTLY_STARTED)
-        self.assertRegex(result.err, "--ascendcl.*--task-memory: this process has not loaded CANN")
+        self.assertRegex(result.err, "--ascendcl.*--task-memory: .*CANN is not loaded yet")
+
+    def agent_kinds(self, directory):
+        manifest = json.loads((directory / "profd/manifest.json").read_text())
+        return {kind["kind"]: kind for kind in manifest["kinds"] if kind["unit"].startswith("pid:")}
+
+    def cann(self):
+        """A toolkit of its own, whose devices work from the moment it is loaded: the environment of a program that does so."""
+        home = pathlib.Path(tempfile.mkdtemp(prefix="cann-", dir=self.daemon.directory))
+        (home / "lib64").mkdir()
+        for name in ("libmspti.so", "libprofapi.so"):
+            (home / "lib64" / name).symlink_to(harness.PLAIN_BUILD / "sim" / name)
+        (home / "sim.yaml").write_text("devices: 2\nchip: 910B\nscenario: {step_ms: 20}\nmspti: {auto: true, disable_ms: 0}\n")
+        program = home / "train.py"
+        # Goes on until its kernels are on disk.
+        program.write_text(LOADS_LATE)
+        return dict(self.daemon.environment, ASCEND_HOME_PATH=str(home), PROFD_SIM_CONFIG=str(home / "sim.yaml")), program
+
+    def test_a_program_that_loads_cann_late(self):
+        """As every Python job does. As it is, behind a shell that becomes it, and behind one that waits for it."""
+        environment, program = self.cann()
+        became, waits, run = (program.parent / name for name in ("became.sh", "waits.sh", "run.sh"))
+        became.write_text(f'exec {sys.executable} {program} "$@"\n')
+        waits.write_text(f'{sys.executable} {program} "$@"\ntrue\n')
+        run.write_text(f'exec {harness.RUN} run -- bash {became} "$@"\n')
+        for command in ([sys.executable, program], ["bash", became], ["bash", run], ["bash", waits]):
+            with self.subTest(command=command):
+                output = self.output / pathlib.Path(command[1]).stem
+                result = self.msprof(f"--output={output}", *command, output, env=environment)
+                self.went(result)
+                self.assertNotIn("nothing could be started", result.err)
+                directory = self.saved(result)
+                kinds = self.agent_kinds(directory)
+                for kind in ("agent-kernel", "agent-api"):
+                    self.assertEqual(kinds[kind]["verdict"], "started", kinds)
+                    self.assertGreater(kinds[kind]["records"], 0, kinds)
+                self.assertEqual(json.loads((directory / "profd/manifest.json").read_text())["degraded"], [])
+                # The name of what it became, not of the shell before.
+                if command[1] != waits:
+                    query = self.daemon.ctl("query", directory).out
+                    self.assertRegex(query, r"process \d+ python3")
+                # The task log was there until the agent needed its channels, and was given back.
+                tasks = [kind for kind in json.loads((directory / "profd/manifest.json").read_text())["kinds"]
+                         if kind["kind"] == "task"]
+                self.assertEqual([kind["verdict"] for kind in tasks], ["started"] * 2, tasks)
+                for kind in tasks:
+                    self.assertIn("made way for agent-kernel", kind["reason"])
+
+    def test_a_program_that_never_loads_cann(self):
+        result = self.msprof(f"--output={self.output}", "--host-sys=cpu", sys.executable, "-c", "import time; time.sleep(1.5)")
+        self.went(result)
+        directory = self.saved(result)
+        self.assertTrue((directory / "host/data/host_cpu.data.slice_0").exists())
+        self.assertIn("CANN is not loaded yet", result.err)
+        kinds = self.agent_kinds(directory)
+        self.assertEqual(kinds["agent-kernel"]["verdict"], "skipped", kinds)
+        tasks = [kind for kind in json.loads((directory / "profd/manifest.json").read_text())["kinds"] if kind["kind"] == "task"]
+        self.assertEqual([(kind["verdict"], kind["reason"]) for kind in tasks], [("started", "")] * 2)
+
+    def test_programs_that_hardly_begin(self):
+        """Whatever of the start they do not live to see, it is not what is said."""
+        for seconds in ("0", "0.005", "0.01", "0.02", "0.03", "0.05", "0.08"):
+            result = self.msprof(f"--output={self.output}", "--host-sys=cpu", "sleep", seconds)
+            self.assertIn(result.code, (OK, FAILED, PARTIAL_LOSS), result)
+            if result.code == FAILED:
+                self.assertEqual(result.err, "profctl: nothing is collected: the program ended before its recording could begin\n")
 
     def test_a_program_that_is_over_too_soon(self):
         result = self.msprof(f"--output={self.output}", "true")

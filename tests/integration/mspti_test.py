@@ -162,13 +162,61 @@ class MsptiTest(harness.ProfdTest):
         self.assertEqual(cann.order("mark"), "done")
         self.assertEqual(len(self.agent(daemon.end(session["session"])).of("mark")), 1)
 
-    def test_without_cann_the_reason_is_given(self):
+    def test_without_cann_its_kinds_wait_for_it(self):
         daemon = self.profd()
         cann = Cann(self, daemon, preload=False)
         session = daemon.begin("--pid", cann.pid, "--collect", "agent-kernel,agent-mark")
         kernel = self.kind(session, "agent-kernel", f"pid:{cann.pid}")
-        self.assertEqual(kernel["verdict"], "skipped", session)
-        self.assertIn("has not loaded CANN", kernel["reason"])
+        self.assertEqual((kernel["verdict"], kernel["reason"]), ("pending", "CANN is not loaded yet"), session)
+        self.assertRegex(daemon.ctl("status", session["session"]).out, "agent-kernel.*pending.*CANN is not loaded yet")
+        sealed = daemon.end(session["session"])
+        kernel = self.kind(sealed, "agent-kernel", f"pid:{cann.pid}")
+        self.assertEqual(kernel["verdict"], "skipped", sealed)
+        self.assertIn("still pending at the end: CANN is not loaded yet", kernel["reason"])
+
+    def started(self, daemon, session, pid):
+        def look():
+            return self.kind(daemon.status(session["session"]), "agent-kernel", f"pid:{pid}")["verdict"] == "started"
+
+        harness.wait_until(look, "agent-kernel to start")
+
+    def test_cann_that_comes_during_the_session(self):
+        """Its kinds begin late, and the task log, which needs the same channels, makes way for them then and not before."""
+        daemon = self.profd()
+        cann = Cann(self, daemon, preload=False)
+        session = daemon.begin("--pid", cann.pid, "--devices", "0,1", "--collect", "task,agent-kernel,agent-api,agent-mark")
+        self.assertEqual(self.kind(session, "task", "device:0")["verdict"], "started", session)
+        self.assertEqual(cann.order("mark"), "done")
+        harness.wait_until(lambda: self.kind(daemon.status(session["session"]), "task", "device:0")["records"], "tasks")
+        cann.load()
+        self.started(daemon, session, cann.pid)
+        task = self.kind(daemon.status(session["session"]), "task", "device:0")
+        self.assertIn("made way for agent-kernel", task["reason"])
+        cann.work(0.5)
+        sealed = daemon.end(session["session"])
+        agent = self.agent(sealed)
+        self.assertGreater(len(agent.of("kernel")), 100)
+        self.assertEqual(len(agent.of("kernel")), cann.delivered()["kernel"])
+        self.assertEqual(len(agent.of("mark")), 1)
+        self.assertEqual(agent.lost, 0)
+        stops = [line for line in daemon.truth_lines() if line.get("event") == "stop" and line["channel"] == 50]
+        self.assertEqual({line["device"] for line in stops}, {0, 1})
+        # One that finds CANN there does not start the task log at all.
+        session = daemon.begin("--pid", cann.pid, "--devices", "0,1", "--collect", "task,agent-kernel")
+        self.assertEqual(self.kind(session, "agent-kernel", f"pid:{cann.pid}")["verdict"], "started", session)
+        self.assertEqual(self.kind(session, "task", "device:0")["verdict"], "skipped", session)
+
+    def test_what_cann_that_comes_late_refuses_is_said(self):
+        daemon = self.profd()
+        cann = Cann(self, daemon, ", busy: true", preload=False)
+        session = daemon.begin("--pid", cann.pid, "--collect", "agent-kernel,agent-mark")
+        cann.load()
+
+        def refused():
+            kernel = self.kind(daemon.status(session["session"]), "agent-kernel", f"pid:{cann.pid}")
+            return kernel["verdict"] == "skipped" and kernel["reason"]
+
+        self.assertIn("held by another subscriber", harness.wait_until(refused, "the refusal"))
 
 
 if __name__ == "__main__":

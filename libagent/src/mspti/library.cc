@@ -1,5 +1,6 @@
 #include "libagent/src/mspti/library.h"
 
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +18,9 @@ namespace {
 constexpr char kRouter[] = "libprofapi.so";
 constexpr char kLibrary[] = "libmspti.so";
 constexpr char kMissing[] = "libmspti.so is missing: install the CANN toolkit or set ASCEND_HOME_PATH";
+constexpr char kCannotLoad[] = "this process cannot load libraries, so it has no CANN";
 constexpr char kNotLoaded[] = "this process has not loaded CANN (libprofapi.so)";
+constexpr char kNotYet[] = "CANN is not loaded yet";
 constexpr char kNeedsPreload[] = "MSPTI reports it only when the process starts with LD_PRELOAD=libmspti.so";
 
 constexpr size_t kPathBytes = 512;
@@ -42,6 +45,42 @@ bool IsInstalled() {
   return HomePath(kLibrary, path) && ::access(path, R_OK) == 0;
 }
 
+// What the loader's list says.
+struct Listed {
+  uint64_t changes = 0;  // of the list, ever
+  bool router = false;
+  bool library = false;
+};
+
+bool IsNamed(const char* path, const char* name) {
+  const char* slash = strrchr(path, '/');
+  return strncmp(slash == nullptr ? path : slash + 1, name, strlen(name)) == 0;
+}
+
+int CountChanges(dl_phdr_info* info, size_t, void* changes) {
+  *static_cast<uint64_t*>(changes) = info->dlpi_adds + info->dlpi_subs;
+  return 1;
+}
+
+int NoteLoaded(dl_phdr_info* info, size_t, void* user) {
+  auto* listed = static_cast<Listed*>(user);
+  listed->router = listed->router || IsNamed(info->dlpi_name, kRouter);
+  listed->library = listed->library || IsNamed(info->dlpi_name, kLibrary);
+  return 0;
+}
+
+// Read again when it has changed.
+const Listed& LookAtList() {
+  static Listed listed;
+  uint64_t changes = 0;
+  ::dl_iterate_phdr(CountChanges, &changes);
+  if (changes != listed.changes) {
+    listed = {.changes = changes};
+    ::dl_iterate_phdr(NoteLoaded, &listed);
+  }
+  return listed;
+}
+
 template <typename F>
 bool Find(void* library, const char* name, F* function) {
   *function = reinterpret_cast<F>(dlsym(library, name));
@@ -50,9 +89,15 @@ bool Find(void* library, const char* name, F* function) {
 
 }  // namespace
 
-const char* WhyNotLoadable() {
-  if (dlopen == nullptr || dlsym == nullptr || pthread_create == nullptr) return kNotLoaded;
-  if (IsForkedChild()) return "MSPTI does not work in a forked child";
+const char* WhyNever() {
+  if (dlopen == nullptr || dlsym == nullptr || pthread_create == nullptr) return kCannotLoad;
+  return IsForkedChild() ? "MSPTI does not work in a forked child" : nullptr;
+}
+
+bool IsCannLoaded() { return LookAtList().router; }
+
+const char* Load(Library* library) {
+  if (const char* why = WhyNever()) return why;
   void* router = Loaded(kRouter);
   if (router == nullptr) return kNotLoaded;
   // The library calls these from its constructor and ends the process when one is missing.
@@ -60,11 +105,6 @@ const char* WhyNotLoadable() {
                            "ProfEnableMstxFunc"}) {
     if (dlsym(router, name) == nullptr) return "this process's libprofapi.so is too old for MSPTI";
   }
-  return nullptr;
-}
-
-const char* Load(Library* library) {
-  if (const char* why = WhyNotLoadable()) return why;
   constexpr int kForGood = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
   void* handle = Loaded(kLibrary);
   char path[kPathBytes];
@@ -83,19 +123,16 @@ const char* Load(Library* library) {
 }
 
 Outlook OutlookFor(bool needs_preload) {
-  const char* why = WhyNotLoadable();
-  const bool here = dlopen != nullptr && Loaded(kLibrary) != nullptr;
-  if (why == kNotLoaded) {
-    return IsInstalled() ? Outlook{true, "this process has not loaded CANN yet"} : Outlook{false, kNotLoaded};
-  }
-  if (why != nullptr) return {false, why};
-  if (!here && !IsInstalled()) return {false, kMissing};
+  if (const char* why = WhyNever()) return {false, false, why};
+  const Listed& listed = LookAtList();
+  if (!listed.router) return {true, true, kNotYet};
+  if (!listed.library && !IsInstalled()) return {false, false, kMissing};
   char preload[4096];
   if (needs_preload &&
       (!EnvironmentValue("LD_PRELOAD", preload, sizeof(preload)) || strstr(preload, kLibrary) == nullptr)) {
-    return {false, kNeedsPreload};
+    return {false, false, kNeedsPreload};
   }
-  return {true, ""};
+  return {true, false, ""};
 }
 
 }  // namespace profd::agent::mspti

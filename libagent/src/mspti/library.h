@@ -22,15 +22,21 @@ struct Library {
   int (*flush_all)(uint32_t flag);
 };
 
-// nullptr where MSPTI may be loaded into this process, else why not. Loads nothing: the library ends a
-// process that has not loaded CANN before. **Thread:** any.
-const char* WhyNotLoadable();
-// Loads the library for the rest of the process's life. nullptr, or why not. **Thread:** any.
+// Why this process can never have MSPTI; nullptr: it has it, or may still get it. **Thread:** any.
+const char* WhyNever();
+// Whether CANN is among what is loaded. The library ends a process where it is not. A look at the loader's
+// list, which waits for nobody and costs next to nothing while nothing is loaded. **Thread:** the attach
+// thread.
+bool IsCannLoaded();
+// Loads the library for the rest of the process's life. nullptr, or why not. Waits for the loader, which the
+// program may hold for long. **Thread:** any.
 const char* Load(Library* library);
 
-// What can be said of it before any recording. `why` is empty or what is missing or limited.
+// What can be said of it before any recording, without waiting. `why` is empty or what is missing or limited.
+// **Thread:** the attach thread.
 struct Outlook {
   bool available;
+  bool later;  // not yet
   const char* why;
 };
 Outlook OutlookFor(bool needs_preload);

@@ -26,8 +26,7 @@ const uint32_t kRecordKinds = 1U << abi::kKernel | 1U << abi::kComm | 1U << abi:
 namespace {
 
 constexpr int kFlushMs = 1000;
-// Shorter than profd waits for the answers to Arm and Stop.
-constexpr int kStartWaitMs = 1500;
+// Shorter than profd waits for the answer to Stop.
 constexpr int kStopWaitMs = 1800;
 constexpr int kExitWaitMs = 500;
 // How long the worker waits in one round for room in its lane.
@@ -225,16 +224,17 @@ void* Run(void*) {
 
 }  // namespace
 
-bool Start(uint32_t kinds, char* note, size_t note_bytes) {
+Begun Start(uint32_t kinds, int wait_ms, char* note, size_t note_bytes) {
   note[0] = '\0';
-  if ((kinds & kRecordKinds) == 0 || g_exiting.load(std::memory_order_acquire)) return false;
-  const char* why = WhyNotLoadable();
-  if (why == nullptr && g_state.load(std::memory_order_acquire) != kIdle) {
-    why = "MSPTI is still busy with the recording before";
-  }
-  if (why != nullptr) {
+  if ((kinds & kRecordKinds) == 0 || g_exiting.load(std::memory_order_acquire)) return Begun::kRefused;
+  if (const char* why = WhyNever()) {
     snprintf(note, note_bytes, "MSPTI kinds: %s", why);
-    return false;
+    return Begun::kRefused;
+  }
+  if (!IsReady()) {
+    snprintf(note, note_bytes, "MSPTI kinds: pending: %s",
+             IsCannLoaded() ? "MSPTI is still busy with the recording before" : "CANN is not loaded yet");
+    return Begun::kLater;
   }
   g_kinds = kinds & kRecordKinds;
   g_any = false;
@@ -246,20 +246,28 @@ bool Start(uint32_t kinds, char* note, size_t note_bytes) {
   if (!StartQuietThread(Run, 0)) {
     g_state.store(kIdle);
     snprintf(note, note_bytes, "MSPTI kinds: no thread for them");
-    return false;
+    return Begun::kRefused;
   }
-  if (!Await(kRunning, kStartWaitMs)) {
-    g_stop.store(true, std::memory_order_release);
-    snprintf(note, note_bytes, "MSPTI kinds: subscribing takes longer than %d ms", kStartWaitMs);
-    return false;
-  }
-  snprintf(note, note_bytes, "%s", g_note);
-  return g_any;
+  Await(kRunning, wait_ms);
+  return Look(note, note_bytes);
 }
 
+Begun Look(char* note, size_t note_bytes) {
+  if (g_state.load(std::memory_order_acquire) == kStarting) {
+    snprintf(note, note_bytes, "MSPTI kinds: pending: the program is busy loading its libraries");
+    return Begun::kStarting;
+  }
+  snprintf(note, note_bytes, "%s", g_note);
+  return g_any ? Begun::kRecords : Begun::kRefused;
+}
+
+bool IsReady() { return IsCannLoaded() && g_state.load(std::memory_order_acquire) == kIdle; }
+
 bool Stop() {
-  if (g_state.load(std::memory_order_acquire) == kIdle) return true;
+  const uint32_t state = g_state.load(std::memory_order_acquire);
+  if (state == kIdle) return true;
   if (g_stop.exchange(true)) return false;  // waited for that before
+  if (state == kStarting) return true;      // nothing is reported yet
   Ring();
   return Await(kIdle, kStopWaitMs);
 }

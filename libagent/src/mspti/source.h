@@ -13,12 +13,21 @@ namespace profd::agent::mspti {
 // Of Armed::kinds.
 extern const uint32_t kRecordKinds;
 
-// Starts the worker for those of the kinds that are MSPTI's, and waits up to 1.5 s until it has subscribed.
-// False: none of them can be had. `note` says what can't, and why; empty when all is well. **Thread:** the
-// attach thread.
-bool Start(uint32_t kinds, char* note, size_t note_bytes);
+enum class Begun : uint8_t {
+  kRecords,
+  kRefused,   // none of the kinds can be had
+  kLater,     // not yet: CANN is not loaded, or the worker of the recording before has not ended
+  kStarting,  // the worker is on its way: Look() tells
+};
+// Starts the worker for those of the kinds that are MSPTI's, and waits so long until it has subscribed.
+// `note` says what can't be had, and why; empty when all is well. **Thread:** the attach thread, as of the
+// rest.
+Begun Start(uint32_t kinds, int wait_ms, char* note, size_t note_bytes);
+Begun Look(char* note, size_t note_bytes);
+// What Start() answered kLater for is there.
+bool IsReady();
 // Everything reported until now is recorded; waits for that for up to 2 s. False: the vendor takes longer,
-// and what it still reports is not recorded. **Thread:** the attach thread.
+// and what it still reports is not recorded.
 bool Stop();
 
 void ResetAfterFork();

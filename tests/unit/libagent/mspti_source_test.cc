@@ -78,7 +78,7 @@ class MsptiSourceTest : public ::testing::Test {
     ASSERT_EQ(AttachRegion(region_->fd(), ::dup(region_->wake())), AttachError::kOk);
     char note[160];
     constexpr uint32_t kKinds = 1U << abi::kKernel | 1U << abi::kComm | 1U << abi::kApi;
-    ASSERT_TRUE(mspti::Start(kKinds, note, sizeof(note))) << note;
+    ASSERT_EQ(mspti::Start(kKinds, 10'000, note, sizeof(note)), mspti::Begun::kRecords) << note;
     ASSERT_STREQ(note, "");
     ASSERT_NE(Arm({kKinds}), 0U);
   }

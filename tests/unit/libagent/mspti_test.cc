@@ -273,9 +273,6 @@ TEST_P(MsptiRefusedTest, SaysWhy) {
 INSTANTIATE_TEST_SUITE_P(
     Reasons, MsptiRefusedTest,
     ::testing::Values(
-        // Where libprofapi.so is missing the library would end the process.
-        RefusedCase{"NoCann", "", false, kSim, "", "agent-kernel", "has not loaded CANN"},
-        RefusedCase{"NotLoaded", kRouter, false, kSim, "", "agent-kernel", "has not loaded CANN"},
         RefusedCase{"OldRouter", "/tests/libagent_programs/libprofapi.so", true, kSim, "", "agent-api",
                     "too old"},
         RefusedCase{"NoLibrary", kRouter, true, "", "", "agent-kernel", "libmspti.so is missing"},
@@ -284,6 +281,60 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedCase{"Busy", kRouter, true, kSim, "busy: true", "agent-kernel", "held by another subscriber"},
         RefusedCase{"Preload", kRouter, true, kSim, "", "agent-memory", "LD_PRELOAD=libmspti.so"}),
     [](const auto& info) { return std::string(info.param.name); });
+
+// Where libprofapi.so is missing the library would end the process.
+TEST_F(MsptiTest, CannMayComeWhileItRecords) {
+  Begin();
+  const v1::AgentAck armed = Arm(*peer_, {"agent-kernel", "agent-mark"});
+  EXPECT_EQ(armed.code(), kOk);
+  EXPECT_EQ(armed.message(), "MSPTI kinds: pending: CANN is not loaded yet");
+  ASSERT_EQ(peer_->Fire().code(), kOk);
+  EXPECT_EQ(child_->Ask("mark"), "done");
+  LoadCann();
+  const auto told = peer_->Next();
+  ASSERT_TRUE(told && told->has_capabilities());
+  bool kernels = false;
+  for (const auto& one : told->capabilities().capabilities())
+    kernels = kernels || (one.kind() == "agent-kernel" && one.available() && !one.later());
+  EXPECT_TRUE(kernels);
+  v1::AgentCommand add;
+  add.mutable_add_kinds()->add_kinds("agent-kernel");
+  const v1::AgentAck added = peer_->Command(add);
+  EXPECT_EQ(added.code(), kOk);
+  EXPECT_EQ(added.message(), "");
+  Work(100);
+  EXPECT_EQ(Stop().code(), kOk);
+  EXPECT_EQ(Of(abi::kMark).size(), 1U);
+  EXPECT_GT(Of(abi::kKernel).size(), 0U);
+  EXPECT_EQ(Of(abi::kKernel).size(), Delivered()["kernel"]);
+}
+
+// profd has to make way first: the agent asks, even though CANN is there.
+TEST_F(MsptiTest, ItAsksBeforeItBeginsWhereItIsTold) {
+  Begin();
+  LoadCann();
+  v1::AgentCommand command;
+  command.mutable_arm()->add_kinds("agent-kernel");
+  command.mutable_arm()->set_announce(true);
+  const v1::AgentAck armed = peer_->Command(command);
+  EXPECT_EQ(armed.code(), kOk);
+  EXPECT_NE(armed.message().find("pending: "), std::string::npos) << armed.message();
+  const auto told = peer_->Next();
+  ASSERT_TRUE(told && told->has_capabilities());
+  EXPECT_EQ(Status("Threads"), "2");  // main, profd-agent: nothing is subscribed
+  EXPECT_EQ(Stop().code(), kOk);
+}
+
+TEST_F(MsptiTest, ItDescribesItselfAnew) {
+  Begin();
+  LoadCann();
+  v1::AgentCommand command;
+  command.mutable_describe();
+  EXPECT_EQ(peer_->Command(command).code(), kOk);
+  const auto told = peer_->Next();
+  ASSERT_TRUE(told && told->has_capabilities());
+  for (const auto& one : told->capabilities().capabilities()) EXPECT_FALSE(one.later()) << one.kind();
+}
 
 TEST_F(MsptiTest, AnotherToolsSubscription) {
   Begin();
@@ -303,10 +354,7 @@ TEST_F(MsptiTest, CapabilitiesSayWhatCanBeExpected) {
     return std::string("none");
   };
   EXPECT_EQ(capability("agent-range").substr(0, 3), "yes");
-  EXPECT_EQ(capability("agent-kernel"), "no: this process has not loaded CANN (libprofapi.so)");
-  TearDown();
-  Begin();
-  EXPECT_EQ(capability("agent-kernel"), "yes: this process has not loaded CANN yet");
+  EXPECT_EQ(capability("agent-kernel"), "yes: CANN is not loaded yet");
   TearDown();
   Begin({.preload = true});
   EXPECT_EQ(capability("agent-memory"), "yes: ");

@@ -769,6 +769,48 @@ TEST(Plan, TasksAreLeftToAnAgentThatRecordsKernels) {
   EXPECT_NE(found["device:1"], "");
 }
 
+// Until it is known whether there will be any kernels.
+TEST(Plan, TasksGiveWayWhenCannComes) {
+  NodeFacts facts = TwoDevices();
+  facts.processes[0].agent = Agent();
+  for (agent::Capability& capability : facts.processes[0].agent->capabilities) {
+    capability.available = true;
+    if (capability.kind == "agent-kernel") {
+      capability.later = true;
+      capability.reason = "CANN is not loaded yet";
+    }
+  }
+  SessionSpec spec;
+  spec.pids = {42};
+  spec.devices = {0, 1};
+  spec.kinds = {{"task", "", 0}, {"agent-kernel", "", 0}};
+  base::Result<Plan> plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(Find(*plan, "task", "device:1").verdict, Verdict::kStarted);
+  EXPECT_EQ(Find(*plan, "agent-kernel", "pid:42").verdict, Verdict::kPending);
+  EXPECT_EQ(Find(*plan, "agent-kernel", "pid:42").reason, "CANN is not loaded yet");
+  EXPECT_TRUE(plan->agents.at(0).announce);
+  for (const ChannelStart& start : plan->channels)  // it has device 1 open
+    EXPECT_EQ(start.gives_way, start.device == 1 ? std::vector<pid_t>{42} : std::vector<pid_t>{});
+  // A channel that another kind reads, too, stays.
+  spec.kinds = {{"agent-kernel", "", 0}, {"agent-mark", "", 0}};
+  plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_FALSE(plan->agents.at(0).announce);
+}
+
+TEST(Plan, AnAgentThatHasNotRegisteredYetIsWaitedFor) {
+  NodeFacts facts = TwoDevices();
+  facts.processes[0].agent_expected = true;
+  SessionSpec spec;
+  spec.pids = {42};
+  spec.kinds = {{"agent-range", "", 0}};
+  const base::Result<Plan> plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(Find(*plan, "agent-range", "pid:42").verdict, Verdict::kPending);
+  EXPECT_EQ(plan->agents.size(), 1U);
+}
+
 TEST(Plan, AnAgentThatIsTakenOrOfNoUseIsSkippedSayingSo) {
   NodeFacts facts = TwoDevices();
   facts.processes[0].agent = Agent();
