@@ -34,7 +34,7 @@ LOADS_LATE = ("import ctypes, json, os, pathlib, sys, time\n"
               "time.sleep(1)\n"
               "ctypes.CDLL(os.environ['ASCEND_HOME_PATH'] + '/lib64/libprofapi.so')\n"
               "def stored():\n"
-              "    for manifest in pathlib.Path(sys.argv[1]).glob('PROF_*/profd/manifest.json'):\n"
+              f"    for manifest in pathlib.Path(sys.argv[1]).glob('PROF_*/{own_folder.MANIFEST}'):\n"
               "        kinds = json.loads(manifest.read_text())['kinds']\n"
               "        if any(kind['kind'] == 'agent-kernel' and kind['records'] for kind in kinds): return True\n"
               "end = time.time() + 40\n"
@@ -274,7 +274,7 @@ class MsprofTest(harness.ProfdTest):
         self.assertRegex(result.err, "--ascendcl.*--task-memory: .*CANN is not loaded yet")
 
     def agent_kinds(self, directory):
-        manifest = json.loads((directory / "profd/manifest.json").read_text())
+        manifest = own_folder.manifest(directory)
         return {kind["kind"]: kind for kind in manifest["kinds"] if kind["unit"].startswith("pid:")}
 
     def cann(self):
@@ -307,13 +307,13 @@ class MsprofTest(harness.ProfdTest):
                 for kind in ("agent-kernel", "agent-api"):
                     self.assertEqual(kinds[kind]["verdict"], "started", kinds)
                     self.assertGreater(kinds[kind]["records"], 0, kinds)
-                self.assertEqual(json.loads((directory / "profd/manifest.json").read_text())["degraded"], [])
+                self.assertEqual(own_folder.manifest(directory)["degraded"], [])
                 # The name of what it became, not of the shell before.
                 if command[1] != waits:
                     query = self.daemon.ctl("query", directory).out
                     self.assertRegex(query, r"process \d+ python3")
                 # The task log was there until the agent needed its channels, and was given back.
-                tasks = [kind for kind in json.loads((directory / "profd/manifest.json").read_text())["kinds"]
+                tasks = [kind for kind in own_folder.manifest(directory)["kinds"]
                          if kind["kind"] == "task"]
                 self.assertEqual([kind["verdict"] for kind in tasks], ["started"] * 2, tasks)
                 for kind in tasks:
@@ -327,7 +327,7 @@ class MsprofTest(harness.ProfdTest):
         self.assertIn("CANN is not loaded yet", result.err)
         kinds = self.agent_kinds(directory)
         self.assertEqual(kinds["agent-kernel"]["verdict"], "skipped", kinds)
-        tasks = [kind for kind in json.loads((directory / "profd/manifest.json").read_text())["kinds"] if kind["kind"] == "task"]
+        tasks = [kind for kind in own_folder.manifest(directory)["kinds"] if kind["kind"] == "task"]
         self.assertEqual([(kind["verdict"], kind["reason"]) for kind in tasks], [("started", "")] * 2)
 
     def test_programs_that_hardly_begin(self):
