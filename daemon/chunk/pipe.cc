@@ -14,15 +14,15 @@ Pipe::Pipe(std::string name, size_t chunk_bytes, size_t chunks, base::WakeUp& co
     : name_(std::move(name)),
       chunk_bytes_(chunk_bytes),
       consumer_(consumer),
-      memory_(chunk_bytes * chunks),
+      memory_(std::make_shared<base::MappedRegion>(chunk_bytes * chunks)),
       chunks_(chunks),
       out_(chunks + kExtraItems),
       back_(chunks),
       extra_items_(out_.capacity() - chunks) {
-  PROFD_CHECK(memory_);
+  PROFD_CHECK(*memory_);
   free_.reserve(chunks);
   for (size_t i = chunks; i-- > 0;) {
-    chunks_[i].data = memory_.data() + i * chunk_bytes;
+    chunks_[i].data = memory_->data() + i * chunk_bytes;
     chunks_[i].capacity = static_cast<uint32_t>(chunk_bytes);
     free_.push_back(&chunks_[i]);
   }

@@ -66,13 +66,15 @@ class Pipe {
   const std::string& name() const { return name_; }
   size_t chunk_bytes() const { return chunk_bytes_; }
   size_t chunks() const { return chunks_.size(); }
+  // What the chunks' bytes lie in, for whoever may write to one after the pipe is gone.
+  std::shared_ptr<const void> memory() const { return memory_; }
   size_t InFlight() const { return in_flight_.load(std::memory_order_relaxed); }
 
  private:
   const std::string name_;
   const size_t chunk_bytes_;
   base::WakeUp& consumer_;
-  base::MappedRegion memory_;
+  const std::shared_ptr<base::MappedRegion> memory_;
   std::vector<Chunk> chunks_;
   std::vector<Chunk*> free_;  // source thread only
   base::SpscQueue<Item> out_;

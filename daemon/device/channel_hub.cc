@@ -14,6 +14,7 @@
 #include "daemon/device/control_queue.h"
 #include "daemon/device/device_calls.h"
 #include "daemon/device/device_watch.h"
+#include "daemon/device/read_watch.h"
 #include "daemon/device/subscriber.h"
 #include "daemon/device/timer.h"
 
@@ -35,7 +36,7 @@ class ChannelHub::Impl {
   void Start(ChannelRequest request, std::function<void(Result<Started>)> done);
   void Stop(format::StreamKey key, std::function<void(Status)> done);
   void EndTrace(uint32_t trace, uint32_t device, chunk::Pipe* pipe);
-  void Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done);
+  void Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done, bool ends);
   void Peek(std::function<void(std::vector<Peeked>)> done);
   std::vector<Holding> Holdings() const;
 
@@ -83,9 +84,9 @@ class ChannelHub::Impl {
   }
 
   ChannelPump& PumpFor(ChannelId id) { return *pumps_[PumpOf(id.device)]; }
-  void Submit(ChannelId id, bool must_run, std::function<void()> work, std::function<void(Outcome)> done,
+  void Submit(ChannelId id, bool ends, std::function<void()> work, std::function<void(Outcome)> done,
               std::function<void()> late);
-  Status Late(const char* doing, const ChannelRequest& request) const;
+  Status Late(const char* doing, const ChannelRequest& request, uint64_t timeout_ns) const;
 
   void Yield(Channel& channel);
   void Enter(Channel& channel, Subscription& subscription);
@@ -108,6 +109,7 @@ class ChannelHub::Impl {
 
   std::set<uint32_t> DevicesWith(State state) const;
   void OnHealth(uint32_t device, const std::string& trouble);
+  void TellDevice(uint32_t device, What what, const std::string& reason);
   void OnListed(uint32_t device, const std::vector<uint32_t>& listed);
 
   driver::Driver& driver_;
@@ -120,6 +122,7 @@ class ChannelHub::Impl {
   std::map<uint32_t, uint32_t> stopping_;  // prof_stop calls under way, by device
   std::vector<std::unique_ptr<ChannelPump>> pumps_;
   std::map<ChannelId, ChannelPtr> channels_;
+  ReadWatch reads_;
 };
 
 ChannelHub::Impl::Impl(driver::Driver& driver, HubOptions options, Post post)
@@ -134,7 +137,21 @@ ChannelHub::Impl::Impl(driver::Driver& driver, HubOptions options, Post post)
               .on_health = [this](uint32_t device, const std::string& trouble) { OnHealth(device, trouble); },
               .expecting = [this] { return DevicesWith(State::kPending); },
               .on_channels = [this](uint32_t device,
-                                    const std::vector<uint32_t>& listed) { OnListed(device, listed); }}) {
+                                    const std::vector<uint32_t>& listed) { OnListed(device, listed); }}),
+      reads_(pumps_, options.read_timeout_ns, timer_, post_,
+             {.in_use = [this] { return !channels_.empty(); },
+              .kind =
+                  [this](ChannelId id) {
+                    const auto found = channels_.find(id);
+                    return found == channels_.end() ? "a channel" : found->second->first.kind;
+                  },
+              .on_hung = [this](uint32_t device,
+                                const std::string& why) { TellDevice(device, What::kFailed, why); },
+              .on_returned =
+                  [this](uint32_t device) {
+                    TellDevice(device, What::kRecovered,
+                               "device " + std::to_string(device) + " answers again");
+                  }}) {
   const ChannelPump::Options pump{.sweep_ns = options.sweep_ns, .stop_sweep_ns = options.stop_sweep_ns};
   const uint32_t count = options.pump_per_device ? driver::kMaxDevices : 1;
   for (uint32_t i = 0; i < count; ++i) {
@@ -160,6 +177,9 @@ void ChannelHub::Impl::Start(ChannelRequest request, StartDone done) {
     return Refuse(done, Code::kUnimplemented, request, "this build of profd does not know its records");
   }
   PROFD_CHECK(request.yields || (request.pipe != nullptr && request.stats != nullptr));
+  if (const std::string* hung = reads_.Hung(id.device)) {
+    return Refuse(done, Code::kUnavailable, request, *hung);
+  }
   const auto found = channels_.find(id);
   if (found == channels_.end()) {
     const auto twin = request.twin ? channels_.find({*request.twin, id.channel}) : channels_.end();
@@ -247,7 +267,8 @@ void ChannelHub::Impl::OpenProcess(const ChannelPtr& channel) {
       },
       [this, channel, opened](Outcome outcome) {
         if (outcome != Outcome::kReturned) {
-          return GiveUp(channel, Late("starting", channel->first), outcome == Outcome::kTimedOut);
+          return GiveUp(channel, Late("starting", channel->first, options_.driver_timeout_ns),
+                        outcome == Outcome::kTimedOut);
         }
         if (!opened->ok())
           return GiveUp(channel, opened->status().In("starting " + Name(channel->first)), false);
@@ -292,6 +313,7 @@ void ChannelHub::Impl::StartNow(const ChannelPtr& channel) {
   channel->state = State::kStarting;
   channel->first = subscription.request;
   const ChannelRequest& first = channel->first;
+  reads_.Watch();
   // The reader first: data may come before the driver's start returns.
   PumpFor(id).Add({.id = id,
                    .format = first.format,
@@ -315,7 +337,8 @@ void ChannelHub::Impl::StartNow(const ChannelPtr& channel) {
       },
       [this, channel, code](Outcome outcome) {
         if (outcome == Outcome::kReturned) return OnStarted(channel, *code);
-        GiveUp(channel, Late("starting", channel->first), outcome == Outcome::kTimedOut);
+        GiveUp(channel, Late("starting", channel->first, options_.driver_timeout_ns),
+               outcome == Outcome::kTimedOut);
       },
       [this, channel, code] {  // after all, but nobody waits for it any more
         if (*code == driver::kOk) {
@@ -439,18 +462,14 @@ void ChannelHub::Impl::OnStopped(const ChannelPtr& channel, std::optional<int> c
   const bool stuck = !code.has_value();
   Status status;
   if (stuck) {
-    status = Late("stopping", channel->first);
+    status = Late("stopping", channel->first, std::min(options_.stop_timeout_ns, options_.driver_timeout_ns));
   } else if (*code != driver::kOk) {
     status = Status(*code == driver::kBiuLoss ? Code::kDataLoss : CodeOf(*code),
                     "stopping " + Name(channel->first) + ": " + driver::DescribeCode(*code));
   }
   PumpFor(channel->id).Remove(channel->id, !stuck, Guard([this, channel, status = std::move(status), stuck] {
-                                const auto end = [this, channel, status] {
-                                  Answer(channel->stop_done, status);
-                                  Forget(channel);
-                                };
-                                if (!stuck) return CloseProcess(channel, end);
                                 Answer(channel->stop_done, status);
+                                if (!stuck) return Forget(channel);
                                 channel->state = State::kStuck;
                                 Restart(channel);
                               }));
@@ -483,19 +502,20 @@ void ChannelHub::Impl::EndTrace(uint32_t trace, uint32_t device, chunk::Pipe* pi
 
 // -- calls to the driver --
 
-void ChannelHub::Impl::Submit(ChannelId id, bool must_run, std::function<void()> work,
+void ChannelHub::Impl::Submit(ChannelId id, bool ends, std::function<void()> work,
                               std::function<void(Outcome)> done, std::function<void()> late) {
-  calls_.Submit(id.device, id.channel, must_run, std::move(work), std::move(done), std::move(late));
+  calls_.Submit(id.device, id.channel, ends, std::move(work), std::move(done), std::move(late));
 }
 
-void ChannelHub::Impl::Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done) {
-  calls_.Call(device, std::move(work), std::move(done));
+void ChannelHub::Impl::Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done,
+                            bool ends) {
+  calls_.Call(device, std::move(work), std::move(done), ends);
 }
 
-Status ChannelHub::Impl::Late(const char* doing, const ChannelRequest& request) const {
+Status ChannelHub::Impl::Late(const char* doing, const ChannelRequest& request, uint64_t timeout_ns) const {
   return Status(Code::kDeadlineExceeded, std::string(doing) + " " + Name(request) +
                                              ": the driver did not answer within " +
-                                             std::to_string(options_.driver_timeout_ns / 1'000'000) + " ms");
+                                             std::to_string(timeout_ns / 1'000'000) + " ms");
 }
 
 // -- what happens to channels by themselves --
@@ -520,13 +540,17 @@ std::set<uint32_t> ChannelHub::Impl::DevicesWith(State state) const {
 }
 
 void ChannelHub::Impl::OnHealth(uint32_t device, const std::string& trouble) {
+  const std::string name = "device " + std::to_string(device);
+  if (trouble.empty()) {
+    TellDevice(device, What::kRecovered, name + " works again");
+  } else {
+    TellDevice(device, What::kFailed, name + " is lost: " + trouble);
+  }
+}
+
+void ChannelHub::Impl::TellDevice(uint32_t device, What what, const std::string& reason) {
   for (const auto& [id, channel] : channels_) {
-    if (id.device != device || channel->state != State::kRunning) continue;
-    if (trouble.empty()) {
-      Tell(*channel, What::kRecovered, "device " + std::to_string(device) + " works again");
-    } else {
-      Tell(*channel, What::kFailed, "device " + std::to_string(device) + " is lost: " + trouble);
-    }
+    if (id.device == device && channel->state == State::kRunning) Tell(*channel, what, reason);
   }
 }
 
@@ -594,8 +618,9 @@ void ChannelHub::Stop(format::StreamKey key, std::function<void(Status)> done) {
 void ChannelHub::EndTrace(uint32_t trace, uint32_t device, chunk::Pipe* pipe) {
   impl_->EndTrace(trace, device, pipe);
 }
-void ChannelHub::Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done) {
-  impl_->Call(device, std::move(work), std::move(done));
+void ChannelHub::Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done,
+                      bool ends) {
+  impl_->Call(device, std::move(work), std::move(done), ends);
 }
 void ChannelHub::Peek(std::function<void(std::vector<Peeked>)> done) { impl_->Peek(std::move(done)); }
 std::vector<Holding> ChannelHub::Holdings() const { return impl_->Holdings(); }

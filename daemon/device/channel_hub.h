@@ -26,6 +26,8 @@ struct HubOptions {
   uint64_t sweep_ns = 400'000'000;             // how often the pump drains every channel, at most
   uint64_t stop_sweep_ns = 1'000'000;          // while a stop of the device is in progress
   uint64_t driver_timeout_ns = 5'000'000'000;  // after which a channel counts as stuck
+  uint64_t stop_timeout_ns = 1'700'000'000;    // the same of a stop; the driver itself waits for 1 s at most
+  uint64_t read_timeout_ns = 1'000'000'000;    // after which a device counts as hung and is not read any more
   uint64_t queue_patience_ns = 1'000'000'000;  // control calls waiting longer move to a spare thread
   uint32_t spare_threads = 4;                  // per device
   bool pump_per_device = false;
@@ -114,8 +116,9 @@ class ChannelHub {
   void EndTrace(uint32_t trace, uint32_t device, chunk::Pipe* pipe);
 
   // Runs `work` on a control thread of the device (facts, channel lists, clock pairs), `done` on ctl with
-  // true when it ran in time. `work` must own what it touches: it may still run after a time-out.
-  void Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done);
+  // true when it ran in time: in that of a stop where something `ends` with it. `work` must own what it
+  // touches: it may still run after a time-out.
+  void Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done, bool ends = false);
 
   // The newest few periods of every running channel; nothing without HubOptions::keep_tails.
   void Peek(std::function<void(std::vector<Peeked>)> done);

@@ -1,6 +1,8 @@
 #include "daemon/device/channel_pump.h"
 
 #include <algorithm>
+#include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "base/clock.h"
@@ -32,6 +34,7 @@ constexpr uint64_t kDropShare = 20;            // and for that at most one part 
 constexpr uint64_t kDiscardAfter = 950 * kMs;  // of a driver that waits for 1 s
 constexpr uint64_t kStopPatience = 500 * kMs;  // the driver discards after 1 s, and does not say so
 constexpr uint64_t kFailedRetry = 1000 * kMs;
+constexpr uint64_t kFarewell = 200 * kMs;  // how long the destructor waits for a read
 constexpr uint64_t kAtOnce = 0;
 
 }  // namespace
@@ -94,60 +97,82 @@ ChannelPump::ChannelPump(driver::Driver& driver, Options options, std::string na
       options_(options),
       name_(std::move(name)),
       post_(std::move(post)),
-      scratch_(kScratchBytes) {
-  PROFD_CHECK(scratch_);
+      scratch_(std::make_shared<base::MappedRegion>(kScratchBytes)) {
+  PROFD_CHECK(*scratch_);
 }
 
+// No read begins after `quit_`; one that is under way may never end.
 ChannelPump::~ChannelPump() {
   quit_.store(true, std::memory_order_release);
   wake_.Ring();
-  if (thread_.joinable()) thread_.join();
+  for (const auto& reading : given_up_) reading->Forget();
+  if (!thread_.joinable()) return;
+  const uint64_t end_ns = base::MonotonicNs() + kFarewell;
+  std::optional<ReadCall> hangs;
+  while (!ended_.load(std::memory_order_acquire) && !hangs) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (base::MonotonicNs() > end_ns) hangs = reading_->GiveUp(end_ns);
+  }
+  if (hangs) {
+    reading_->Keep(GiveUpMemory(*hangs), [] {});
+    thread_.detach();
+  } else {
+    thread_.join();
+  }
 }
 
 void ChannelPump::Add(Source source, std::shared_ptr<Subscriber> first) {
   PROFD_CHECK(source.format->record_bytes * 8 <= kScratchBytes);
   auto channel = std::make_shared<Channel>(std::move(source), base::MonotonicNs());
   if (first != nullptr) channel->subscribers.push_back(std::move(first));
-  Command([this, channel = std::move(channel)] { channels_.push_back(channel); });
+  Command({.run = [this, channel = std::move(channel)] { channels_.push_back(channel); }});
 }
 
 void ChannelPump::Join(ChannelId id, std::shared_ptr<Subscriber> joining, std::function<void()> joined) {
-  Command([this, id, joining = std::move(joining), joined = std::move(joined)]() mutable {
-    if (Channel* channel = Find(id)) {
-      ReadSome(*channel, kRingBytes, false);  // what came before belongs to the others
-      channel->subscribers.push_back(joining);
-    }
-    post_(std::move(joined));
-  });
+  Command({.run =
+               [this, id, joining = std::move(joining), joined = std::move(joined)]() mutable {
+                 if (Channel* channel = Find(id)) channel->subscribers.push_back(joining);
+                 post_(std::move(joined));
+               },
+           .reads = id,  // what came before belongs to the others
+           .most_bytes = kRingBytes});
 }
 
 void ChannelPump::Leave(ChannelId id, format::StreamKey key, std::function<void()> gone) {
-  Command([this, id, key, gone = std::move(gone)]() mutable {
-    if (Channel* channel = Find(id)) {
-      ReadSome(*channel, kRingBytes, false);
-      std::erase_if(channel->subscribers, [&](const std::shared_ptr<Subscriber>& subscriber) {
-        if (subscriber->outlet().key() != key) return false;
-        subscriber->Finish(base::RawNs(), false);
-        Push(*subscriber);
-        return true;
-      });
-    }
-    post_(std::move(gone));
-  });
+  Command({.run =
+               [this, id, key, gone = std::move(gone)]() mutable {
+                 if (Channel* channel = Find(id)) {
+                   std::erase_if(channel->subscribers, [&](const std::shared_ptr<Subscriber>& subscriber) {
+                     if (subscriber->outlet().key() != key) return false;
+                     subscriber->Finish(base::RawNs(), false);
+                     Push(*subscriber);
+                     return true;
+                   });
+                 }
+                 post_(std::move(gone));
+               },
+           .reads = id,
+           .most_bytes = kRingBytes});
 }
 
 void ChannelPump::Remove(ChannelId id, bool drain, std::function<void()> gone) {
-  Command([this, id, drain, gone = std::move(gone)]() mutable {
+  Task task{.run = [this, id, gone = std::move(gone)]() mutable {
     if (Channel* channel = Find(id)) {
-      if (drain) {
-        TellOfDiscard(*channel);
-        ReadSome(*channel, 2 * kRingBytes, true);
-      }
       Finish(*channel);
-      std::erase_if(channels_, [channel](const auto& other) { return other.get() == channel; });
+      const auto is_it = [channel](const auto& other) { return other.get() == channel; };
+      if (std::erase_if(channels_, is_it) == 0) std::erase_if(parked_, is_it);
     }
     post_(std::move(gone));
-  });
+  }};
+  if (drain) {
+    Command({.run = [this, id] {
+      if (Channel* channel = FindIn(channels_, id)) TellOfDiscard(*channel);
+    }});
+    task.reads = id;
+    task.most_bytes = 2 * kRingBytes;
+    task.may_lose = true;
+  }
+  Command(std::move(task));
 }
 
 // At a stop that found us too slow.
@@ -164,75 +189,138 @@ void ChannelPump::TellOfDiscard(Channel& channel) {
 
 void ChannelPump::Peek(std::function<void(std::vector<ChannelTail>)> done) {
   if (!thread_.joinable()) return post_([done = std::move(done)] { done({}); });
-  Command([this, done = std::move(done)]() mutable {
+  Command({.run = [this, done = std::move(done)]() mutable {
     std::vector<ChannelTail> tails;
     for (const auto& channel : channels_) {
       if (channel->tail != nullptr) tails.push_back({channel->source.id, channel->tail->bytes()});
     }
     post_([done = std::move(done), tails = std::move(tails)] { done(tails); });
-  });
+  }});
 }
 
 void ChannelPump::SetStopping(uint32_t device, bool stopping) {
-  Command([this, device, stopping] {
+  Command({.run = [this, device, stopping] {
     stopping_[device] = stopping;
     if (!stopping) return;
     for (const auto& channel : channels_) {
       if (channel->source.id.device == device && channel->failures == 0) channel->due_ns = kAtOnce;
     }
-  });
+  }});
 }
 
 void ChannelPump::EndTrace(uint32_t trace, chunk::Pipe* pipe) {
-  Command([this, trace, pipe] { ends_.push_back({trace, pipe}); });
+  Command({.run = [this, trace, pipe] { ends_.push_back({trace, pipe}); }});
 }
 
-void ChannelPump::Command(std::function<void()> command) {
+// -- a read that does not return --
+
+std::optional<ChannelId> ChannelPump::GiveUpRead(uint64_t before_ns, std::function<void()> returned) {
+  const std::optional<ReadCall> call = reading_->GiveUp(before_ns);
+  if (!call) return std::nullopt;
+  reading_->Keep(GiveUpMemory(*call), std::move(returned));
+  given_up_.push_back(std::exchange(reading_, std::make_shared<Reading>()));
+  Park(call->id.device);
+  thread_.detach();
+  StartThread();
+  return call->id;
+}
+
+std::shared_ptr<const void> ChannelPump::GiveUpMemory(const ReadCall& call) {
+  if (call.home != nullptr) return call.home->outlet().GiveUpChunk();
+  return std::exchange(scratch_, std::make_shared<base::MappedRegion>(kScratchBytes));
+}
+
+void ChannelPump::Park(uint32_t device) {
+  std::erase_if(channels_, [this, device](const std::shared_ptr<Channel>& channel) {
+    if (channel->source.id.device != device) return false;
+    parked_.push_back(channel);
+    return true;
+  });
+}
+
+void ChannelPump::ReadAgain(uint32_t device) {
+  const auto found = std::ranges::find(
+      given_up_, device, [](const std::shared_ptr<Reading>& reading) { return reading->call().id.device; });
+  if (found == given_up_.end()) return;
+  Command({.run = [this, reading = *found] { Unpark(*reading); }});
+  given_up_.erase(found);
+}
+
+void ChannelPump::Unpark(const Reading& reading) {
+  const ReadCall& call = reading.call();
+  if (Channel* channel = FindIn(parked_, call.id); channel != nullptr && reading.got() > 0) {
+    Deliver(*channel, nullptr, call.data, call.carried + static_cast<uint32_t>(reading.got()), false);
+    for (const auto& subscriber : channel->subscribers) Push(*subscriber);
+  }
+  std::erase_if(parked_, [this, &call](const std::shared_ptr<Channel>& channel) {
+    if (channel->source.id.device != call.id.device) return false;
+    channel->due_ns = kAtOnce;
+    channels_.push_back(channel);
+    return true;
+  });
+}
+
+// -- the thread --
+
+void ChannelPump::Command(Task task) {
   {
     const std::lock_guard lock(mutex_);
-    commands_.push_back(std::move(command));
+    commands_.push_back(std::move(task));
   }
   has_commands_.store(true, std::memory_order_release);
   if (thread_.joinable()) {
     wake_.Ring();
   } else {
-    thread_ = driver::StartDriverThread(name_, [this] { Body(); });
+    StartThread();
   }
+}
+
+void ChannelPump::StartThread() {
+  thread_ = driver::StartDriverThread(name_, [this] { Body(); });
 }
 
 void ChannelPump::Body() {
   while (!quit_.load(std::memory_order_acquire)) {
-    RunCommands();
-    const uint64_t next = Sweep(base::MonotonicNs());
-    if (next == kAtOnce) continue;
+    if (!RunTasks()) return;
+    const std::optional<uint64_t> next = Sweep(base::MonotonicNs());
+    if (!next) return;
+    if (*next == kAtOnce) continue;
     wake_.Prepare();
     if (has_commands_.load(std::memory_order_acquire) || quit_.load(std::memory_order_acquire)) {
       wake_.Cancel();
     } else {
-      wake_.Wait(next);
+      wake_.Wait(*next);
     }
   }
+  ended_.store(true, std::memory_order_release);
 }
 
-void ChannelPump::RunCommands() {
-  if (!has_commands_.exchange(false, std::memory_order_acq_rel)) return;
-  {
+bool ChannelPump::RunTasks() {
+  if (has_commands_.exchange(false, std::memory_order_acq_rel)) {
     const std::lock_guard lock(mutex_);
-    taken_.swap(commands_);
+    std::ranges::move(commands_, std::back_inserter(taken_));
+    commands_.clear();
   }
-  for (const std::function<void()>& command : taken_) command();
-  taken_.clear();
+  for (; !taken_.empty(); taken_.pop_front()) {
+    Task& task = taken_.front();  // of a thread that was given up: without what it was to read
+    const auto reads = std::exchange(task.reads, std::nullopt);
+    Channel* channel = reads ? FindIn(channels_, *reads) : nullptr;
+    if (channel != nullptr && ReadSome(*channel, task.most_bytes, task.may_lose) == Outcome::kGivenUp)
+      return false;
+    task.run();
+  }
+  return true;
 }
 
 // One round over the channels that are due; returns when the next is.
-uint64_t ChannelPump::Sweep(uint64_t now_ns) {
+std::optional<uint64_t> ChannelPump::Sweep(uint64_t now_ns) {
   uint64_t next = UINT64_MAX;
   const size_t count = channels_.size();
   size_t at = first_ < count ? first_ : 0;
   bool starved = false;
   for (size_t i = 0; i < count; ++i) {
     Channel& channel = *channels_[at];
-    if (channel.due_ns <= now_ns) Visit(channel, now_ns);
+    if (channel.due_ns <= now_ns && !Visit(channel, now_ns)) return std::nullopt;
     next = std::min(next, channel.due_ns);
     if (channel.starved_ns != 0 && !starved) {
       starved = true;
@@ -246,7 +334,7 @@ uint64_t ChannelPump::Sweep(uint64_t now_ns) {
   return next;
 }
 
-void ChannelPump::Visit(Channel& channel, uint64_t now_ns) {
+bool ChannelPump::Visit(Channel& channel, uint64_t now_ns) {
   // A channel that prof_stop waits for goes first, at the cost of all others.
   const bool draining = channel.source.stop->began_ns.load(std::memory_order_relaxed) != 0;
   const bool stopping = stopping_[channel.source.id.device];
@@ -254,16 +342,18 @@ void ChannelPump::Visit(Channel& channel, uint64_t now_ns) {
     // Only looked whether it is its turn: to read all of them every time would take a chunk for a few
     // records.
     channel.due_ns = now_ns + options_.stop_sweep_ns;
-    return;
+    return true;
   }
   uint64_t most_bytes = kVisitBytes;
   if (short_of_chunks_) most_bytes = kEnough;  // else a round takes so long that kinds do not age in step
   if (stopping_.any()) most_bytes = kShortVisitBytes;
   if (draining) most_bytes = kRingBytes;
   Outcome outcome = ReadSome(channel, most_bytes, false);
+  if (outcome == Outcome::kGivenUp) return false;
   if (outcome == Outcome::kStarved && channel.starved_ns != 0 && MayDrop(channel, now_ns)) {
     const uint64_t begin_ns = base::MonotonicNs();
     outcome = ReadSome(channel, kRingBytes, true);
+    if (outcome == Outcome::kGivenUp) return false;
     if (outcome == Outcome::kMore) outcome = Outcome::kStarved;  // a source that outruns us
     const uint64_t end_ns = base::MonotonicNs();
     next_drop_ns_ = end_ns + kDropShare * (end_ns - begin_ns);
@@ -278,6 +368,7 @@ void ChannelPump::Visit(Channel& channel, uint64_t now_ns) {
   if (stopping && outcome == Outcome::kDry) {
     channel.due_ns = std::min(channel.due_ns, now_ns + options_.stop_sweep_ns);
   }
+  return true;
 }
 
 bool ChannelPump::MayDrop(const Channel& channel, uint64_t now_ns) const {
@@ -299,6 +390,7 @@ uint64_t ChannelPump::DueAfter(Channel& channel, Outcome outcome, uint64_t now_n
       return now_ns + kChunkRetry;
     case Outcome::kFailing:
       return now_ns + kFailedRetry;
+    case Outcome::kGivenUp:
     case Outcome::kDry:
       break;
   }
@@ -328,6 +420,7 @@ ChannelPump::Outcome ChannelPump::ReadSome(Channel& channel, uint64_t most_bytes
       }
     }
     outcome = ready || may_lose ? Read(channel, home, bytes) : Outcome::kStarved;
+    if (outcome == Outcome::kGivenUp) return outcome;
     for (const auto& subscriber : channel.subscribers) Push(*subscriber);
     // Where there is a chunk for some of them only, it is each one's turn.
     if (may_lose && !ready && home != nullptr) {
@@ -340,13 +433,19 @@ ChannelPump::Outcome ChannelPump::ReadSome(Channel& channel, uint64_t most_bytes
 
 // One read, into the chunk of `home` or, without one, into the scratch buffer.
 ChannelPump::Outcome ChannelPump::Read(Channel& channel, Subscriber* home, uint64_t& bytes) {
-  std::byte* data = home != nullptr ? home->outlet().chunk().data : scratch_.data();
+  if (quit_.load(std::memory_order_acquire)) return Outcome::kDry;
+  std::byte* data = home != nullptr ? home->outlet().chunk().data : scratch_->data();
   const uint32_t capacity =
-      home != nullptr ? home->outlet().chunk().capacity : static_cast<uint32_t>(scratch_.size());
+      home != nullptr ? home->outlet().chunk().capacity : static_cast<uint32_t>(scratch_->size());
   const uint32_t carried = channel.framer.CarryInto(data);
   const uint32_t room = capacity - carried;
   const auto [device, id] = channel.source.id;
+  const std::shared_ptr<Reading> reading = reading_;  // this thread's, whoever's the pump is afterwards
+  reading->Begin({.id = channel.source.id, .data = data, .carried = carried, .home = home},
+                 base::MonotonicNs());
   const int untrusted_got = driver_.Read(device, id, data + carried, room);
+  if (!reading->End(untrusted_got > static_cast<int64_t>(room) ? -1 : untrusted_got))
+    return Outcome::kGivenUp;
   if ((untrusted_got < 0 && untrusted_got != driver::kStoppedAlready) ||
       untrusted_got > static_cast<int64_t>(room)) {
     return OnReadError(channel, untrusted_got);
@@ -389,8 +488,8 @@ void ChannelPump::Deliver(Channel& channel, Subscriber* home, std::byte* data, u
 }
 
 void ChannelPump::Finish(Channel& channel) {
-  const uint32_t carried = channel.framer.CarryInto(scratch_.data());
-  Deliver(channel, nullptr, scratch_.data(), carried, true);
+  const uint32_t carried = channel.framer.CarryInto(scratch_->data());
+  Deliver(channel, nullptr, scratch_->data(), carried, true);
   for (const auto& subscriber : channel.subscribers) {
     subscriber->Finish(base::RawNs(), true);
     Push(*subscriber);
@@ -445,10 +544,16 @@ bool ChannelPump::SendEnds() {
   return ends_.empty();
 }
 
-ChannelPump::Channel* ChannelPump::Find(ChannelId id) {
-  const auto found = std::find_if(channels_.begin(), channels_.end(),
+ChannelPump::Channel* ChannelPump::FindIn(const std::vector<std::shared_ptr<Channel>>& channels,
+                                          ChannelId id) {
+  const auto found = std::find_if(channels.begin(), channels.end(),
                                   [id](const auto& channel) { return channel->source.id == id; });
-  return found == channels_.end() ? nullptr : found->get();
+  return found == channels.end() ? nullptr : found->get();
+}
+
+ChannelPump::Channel* ChannelPump::Find(ChannelId id) const {
+  Channel* channel = FindIn(channels_, id);
+  return channel != nullptr ? channel : FindIn(parked_, id);
 }
 
 }  // namespace profd::device

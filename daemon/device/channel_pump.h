@@ -4,9 +4,11 @@
 #include <atomic>
 #include <bitset>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,20 +17,13 @@
 #include "base/wake_up.h"
 #include "daemon/chunk/pipe.h"
 #include "daemon/device/channel_hub.h"
+#include "daemon/device/channel_id.h"
 #include "daemon/device/framer.h"
+#include "daemon/device/reading.h"
 #include "daemon/device/subscriber.h"
 #include "daemon/driver/driver.h"
 
 namespace profd::device {
-
-struct ChannelId {
-  uint32_t device = 0;
-  uint32_t channel = 0;
-  friend bool operator==(const ChannelId&, const ChannelId&) = default;
-  friend bool operator<(const ChannelId& a, const ChannelId& b) {
-    return a.device != b.device ? a.device < b.device : a.channel < b.channel;
-  }
-};
 
 // The driver's call that stops a channel; CLOCK_MONOTONIC, 0: not yet. It waits for the channel to be read
 // empty, but not for ever. **Thread:** the caller's writes, any reads.
@@ -78,6 +73,12 @@ class ChannelPump {
   void Peek(std::function<void(std::vector<ChannelTail>)> done);
   void SetStopping(uint32_t device, bool stopping);
   void EndTrace(uint32_t trace, chunk::Pipe* pipe);
+  // A read that has not returned since before `before_ns` keeps its thread; another one reads on, but nothing
+  // of that device. `returned` runs on any thread when the read is back. The channel, if there was such a
+  // read.
+  std::optional<ChannelId> GiveUpRead(uint64_t before_ns, std::function<void()> returned);
+  // After `returned`: takes what the read brought, and reads the device again.
+  void ReadAgain(uint32_t device);
 
  private:
   enum class Outcome : uint8_t {
@@ -85,20 +86,31 @@ class ChannelPump {
     kMore,     // it may have more
     kStarved,  // no chunk to read into
     kFailing,  // the read failed
+    kGivenUp,  // the thread is not the pump's any more: it returns at once
   };
   struct Channel;
+  struct Task {
+    std::function<void()> run;
+    std::optional<ChannelId> reads = {};  // of this channel so much is read first
+    uint64_t most_bytes = 0;
+    bool may_lose = false;
+  };
   struct End {
     uint32_t trace;
     chunk::Pipe* pipe;
   };
 
-  void Command(std::function<void()> command);
-  // -- the pump's thread --
+  void Command(Task task);
+  void StartThread();
+  std::shared_ptr<const void> GiveUpMemory(const ReadCall& call);
+  void Park(uint32_t device);
+  // -- the pump's thread; false, nothing or kGivenUp: it is so no more --
   void Body();
-  void RunCommands();
+  bool RunTasks();
   void TellOfDiscard(Channel& channel);
-  uint64_t Sweep(uint64_t now_ns);
-  void Visit(Channel& channel, uint64_t now_ns);
+  std::optional<uint64_t> Sweep(uint64_t now_ns);
+  bool Visit(Channel& channel, uint64_t now_ns);
+  void Unpark(const Reading& reading);
   Outcome ReadSome(Channel& channel, uint64_t most_bytes, bool may_lose);
   Outcome Read(Channel& channel, Subscriber* home, uint64_t& bytes);
   void Deliver(Channel& channel, Subscriber* home, std::byte* data, uint32_t bytes, bool last);
@@ -112,7 +124,8 @@ class ChannelPump {
   void Touch(chunk::Pipe* pipe);
   void Kick();
   bool SendEnds();
-  Channel* Find(ChannelId id);
+  static Channel* FindIn(const std::vector<std::shared_ptr<Channel>>& channels, ChannelId id);
+  Channel* Find(ChannelId id) const;
 
   driver::Driver& driver_;
   const Options options_;
@@ -121,18 +134,22 @@ class ChannelPump {
 
   base::WakeUp wake_;
   std::mutex mutex_;
-  std::vector<std::function<void()>> commands_;  // under mutex_
+  std::deque<Task> commands_;  // under mutex_
   std::atomic<bool> has_commands_{false};
   std::atomic<bool> quit_{false};
-  std::thread thread_;  // from the first command on
+  std::atomic<bool> ended_{false};                                  // the thread, because of quit_
+  std::thread thread_;                                              // from the first command on
+  std::shared_ptr<Reading> reading_ = std::make_shared<Reading>();  // of thread_
+  std::vector<std::shared_ptr<Reading>> given_up_;                  // ctl's: not back yet
 
-  // The pump thread's:
+  // The pump thread's, or ctl's between two of them:
   std::vector<std::shared_ptr<Channel>> channels_;
-  std::vector<std::function<void()>> taken_;
+  std::vector<std::shared_ptr<Channel>> parked_;  // of devices that hang in a read
+  std::deque<Task> taken_;
   std::vector<End> ends_;  // did not fit their queue yet
   std::vector<chunk::Pipe*> touched_;
   std::bitset<driver::kMaxDevices> stopping_;
-  base::MappedRegion scratch_;
+  std::shared_ptr<base::MappedRegion> scratch_;
   size_t first_ = 0;  // channel the next sweep begins with
   bool short_of_chunks_ = false;
   uint64_t next_drop_ns_ = 0;  // no ring is emptied for nobody before

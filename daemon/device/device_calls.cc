@@ -1,5 +1,6 @@
 #include "daemon/device/device_calls.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -11,19 +12,24 @@ ControlQueue& DeviceCalls::QueueOf(uint32_t device) {
   return queues_.try_emplace(device, "drv-" + std::to_string(device), options, timer_, post_).first->second;
 }
 
-void DeviceCalls::Submit(uint32_t device, uint32_t channel, bool must_run, std::function<void()> work,
+uint64_t DeviceCalls::TimeoutNs(bool ends) const {
+  return ends ? std::min(options_.stop_timeout_ns, options_.driver_timeout_ns) : options_.driver_timeout_ns;
+}
+
+void DeviceCalls::Submit(uint32_t device, uint32_t channel, bool ends, std::function<void()> work,
                          std::function<void(ControlQueue::Outcome)> done, std::function<void()> late) {
   QueueOf(device).Submit({.lane = channel,
-                          .timeout_ns = options_.driver_timeout_ns,
-                          .must_run = must_run,
+                          .timeout_ns = TimeoutNs(ends),
+                          .must_run = ends,
                           .work = std::move(work),
                           .done = std::move(done),
                           .late = std::move(late)});
 }
 
-void DeviceCalls::Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done) {
+void DeviceCalls::Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done,
+                       bool ends) {
   QueueOf(device).Submit(
-      {.timeout_ns = options_.driver_timeout_ns,
+      {.timeout_ns = TimeoutNs(ends),
        .work = std::move(work),
        .done = [done = std::move(done)](
                    ControlQueue::Outcome outcome) { done(outcome == ControlQueue::Outcome::kReturned); },

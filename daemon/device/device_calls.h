@@ -17,13 +17,16 @@ class DeviceCalls {
   DeviceCalls(HubOptions options, Timer& timer, Post post)
       : options_(options), timer_(timer), post_(std::move(post)) {}
 
-  // Calls of one channel run in order. `late`: after `done` has said kTimedOut, once the call has returned.
-  void Submit(uint32_t device, uint32_t channel, bool must_run, std::function<void()> work,
+  // Calls of one channel run in order. A call that ends something must run, and has the shorter time-out of a
+  // stop. `late`: after `done` has said kTimedOut, once the call has returned.
+  void Submit(uint32_t device, uint32_t channel, bool ends, std::function<void()> work,
               std::function<void(ControlQueue::Outcome)> done, std::function<void()> late);
   // `done` gets true when it ran in time. `work` owns what it touches: it may still run after a time-out.
-  void Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done);
+  // `ends`: it has the time-out of a stop.
+  void Call(uint32_t device, std::function<void()> work, std::function<void(bool)> done, bool ends = false);
 
  private:
+  uint64_t TimeoutNs(bool ends) const;
   ControlQueue& QueueOf(uint32_t device);
 
   const HubOptions options_;

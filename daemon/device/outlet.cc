@@ -30,6 +30,11 @@ void Outlet::Commit(uint32_t bytes, uint32_t records, uint64_t now_ns) {
   Count(bytes, records, now_ns);
 }
 
+std::shared_ptr<const void> Outlet::GiveUpChunk() {
+  chunk_ = nullptr;
+  return pipe_->memory();
+}
+
 void Outlet::Append(const std::byte* data, uint32_t bytes, uint32_t records, uint64_t now_ns) {
   if (chunk_ != nullptr && chunk_->Room() < bytes) Send();
   if (!Ready()) {

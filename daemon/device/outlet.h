@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "daemon/chunk/pipe.h"
 #include "daemon/chunk/stream_stats.h"
@@ -27,6 +28,10 @@ class Outlet {
   // The chunk of Ready(), for a driver read straight into it; Commit() says what it holds then.
   chunk::Chunk& chunk() { return *chunk_; }
   void Commit(uint32_t bytes, uint32_t records, uint64_t now_ns);
+
+  // The driver may still write to the chunk of Ready(): the pipe does without it from now on. Its memory, to
+  // be kept until the driver has returned.
+  std::shared_ptr<const void> GiveUpChunk();
 
   // Copies whole records that fit one chunk. Without a chunk they are lost, and counted.
   void Append(const std::byte* data, uint32_t bytes, uint32_t records, uint64_t now_ns);

@@ -221,7 +221,8 @@ void Perturbations::Begin() {
         [weak, device, reading, one_done](bool in_time) {
           if (const auto self = weak.lock()) self->TakeDevice(device, *reading, in_time);
           one_done();
-        });
+        },
+        true);  // the last look is a part of a session's end
   }
 }
 

@@ -141,11 +141,12 @@ void Trace::ReadStartClocks(std::function<void(Status)> done) {
         }
         if (self->refused_.ok()) self->refused_ = {Code::kUnavailable, *failure};
       },
-      std::move(next));
+      std::move(next), false);
 }
 
 void Trace::AskClocks(const std::vector<uint32_t>& devices,
-                      std::function<void(uint32_t, const PairResult&)> each, std::function<void()> done) {
+                      std::function<void(uint32_t, const PairResult&)> each, std::function<void()> done,
+                      bool ends) {
   const auto one_done = After(devices.size(), std::move(done));
   for (const uint32_t device : devices) {
     auto pair = std::make_shared<PairResult>(Status{});
@@ -156,7 +157,8 @@ void Trace::AskClocks(const std::vector<uint32_t>& devices,
           each(device,
                in_time ? *pair : Status{Code::kDeadlineExceeded, "the driver did not answer in time"});
           one_done();
-        });
+        },
+        ends);
   }
 }
 
@@ -227,17 +229,20 @@ store::ControlFile Trace::FileOf(const format::Manifest& manifest) {
 }
 
 void Trace::Restamp(std::function<void()> done) {
-  ReadClocks([self = shared_from_this(), done = std::move(done)] {
-    for (const format::ManifestClock& clock : self->setup_.manifest.clocks) {
-      if (clock.device < 0) {
-        self->host_start_ = clock.pair;
-      } else {
-        self->device_start_[static_cast<uint32_t>(clock.device)] = clock.pair;
-      }
-    }
-    self->writer_->thread->Replace(self->setup_.id, self->StartFiles());
-    done();
-  });
+  setup_.manifest.clocks.push_back({-1, HostPair()});
+  ReadClocks(
+      [self = shared_from_this(), done = std::move(done)] {
+        for (const format::ManifestClock& clock : self->setup_.manifest.clocks) {
+          if (clock.device < 0) {
+            self->host_start_ = clock.pair;
+          } else {
+            self->device_start_[static_cast<uint32_t>(clock.device)] = clock.pair;
+          }
+        }
+        self->writer_->thread->Replace(self->setup_.id, self->StartFiles());
+        done();
+      },
+      false);
 }
 
 void Trace::NoteTargetName(const std::string& name) {
@@ -307,13 +312,13 @@ uint64_t Trace::stored_bytes() const {
 void Trace::PairClocks(std::function<void()> done) {
   const auto both = After(2, std::move(done));
   setup_.perturbations->Look(both);
-  ReadClocks(both);
+  setup_.manifest.clocks.push_back({-1, HostPair()});
+  ReadClocks(both, false);
 }
 
-void Trace::ReadClocks(std::function<void()> done) {
+void Trace::ReadClocks(std::function<void()> done, bool ends) {
   std::vector<uint32_t> devices;
   for (const auto& [device, pair] : device_start_) devices.push_back(device);
-  setup_.manifest.clocks.push_back({-1, HostPair()});
   AskClocks(
       devices,
       [self = shared_from_this()](uint32_t device, const PairResult& pair) {
@@ -323,7 +328,7 @@ void Trace::ReadClocks(std::function<void()> done) {
           self->Trouble("device " + std::to_string(device) + ": clocks could not be read again");
         }
       },
-      std::move(done));
+      std::move(done), ends);
 }
 
 void Trace::WhenWritten(std::function<void()> done) {
@@ -389,6 +394,7 @@ void Trace::Seal(EndReason reason, const std::vector<std::string>& degraded, std
   setup_.manifest.degraded = degraded;
   setup_.manifest.end_reason = EndReasonName(reason);
   auto finish = [self = shared_from_this(), done = std::move(done)]() mutable {
+    self->setup_.manifest.clocks.push_back({-1, HostPair()});  // nothing is later than that
     self->EndSources();
     std::set<size_t> ends;
     for (const auto& [device, pair] : self->device_start_)
@@ -399,9 +405,11 @@ void Trace::Seal(EndReason reason, const std::vector<std::string>& degraded, std
                                   self->WriteEnd(record, std::move(done));
                                 });
   };
-  const auto both = After(2, std::move(finish));
-  setup_.perturbations->LookLast(both);
-  ReadClocks([self = shared_from_this(), both] { self->StopSources(both); });
+  // All at once: a device that does not tell its clocks holds up no stop.
+  const auto all = After(3, std::move(finish));
+  setup_.perturbations->LookLast(all);
+  ReadClocks(all, true);
+  StopSources(all);
 }
 
 void Trace::WriteEnd(const store::TraceRecord& record, std::function<void()> done) {

@@ -4,6 +4,7 @@ the manifest, and `--wait` does not end with 0."""
 import time
 import unittest
 
+import agent_reader
 import harness
 import own_folder
 import prof_reader
@@ -147,6 +148,53 @@ class FaultsTest(harness.ProfdTest):
         self.assertEqual(self.kind(again, "hbm", "device:0")["verdict"], "failed")
         self.assertEqual(self.kind(again, "hbm", "device:1")["verdict"], "started")
         daemon.end(again["session"])
+
+    def test_a_read_that_hangs_costs_its_device_only(self):
+        daemon = self.profd(sim=ONE + "  - {at_s: 2, device: 1, call: read, delay_ms: 600000}\n")
+        started = daemon.begin("--collect", "hbm,llc")
+        hung = lambda: self.kind(daemon.status(started["session"]), "llc", "device:1")["reason"]  # noqa: E731
+        harness.wait_until(lambda: "device 1 hangs: a read of" in hung(), "the hung read to be noticed")
+        records = self.kind(daemon.status(started["session"]), "hbm", "device:0")["records"]
+        harness.wait_until(lambda: self.kind(daemon.status(started["session"]), "hbm", "device:0")["records"] > records + 100,
+                           "device 0 to be read on")
+        sealed = daemon.end(started["session"])
+        self.assertEqual(sealed["state"], "sealed")
+        self.unharmed(sealed, ("hbm", "device:1"), ("llc", "device:1"))
+        self.assertTrue(any("device 1 hangs" in reason for reason in sealed["degraded"]), sealed["degraded"])
+        self.assertEqual(prof_reader.check(sealed["directory"]), [])
+        # The next one does without the device, and says so.
+        again = daemon.begin("--collect", "hbm")
+        self.assertEqual(self.kind(again, "hbm", "device:0")["verdict"], "started")
+        self.assertIn("device 1 hangs", self.kind(again, "hbm", "device:1")["reason"])
+        daemon.end(again["session"])
+
+    def test_a_read_that_comes_back_goes_on(self):
+        daemon = self.profd(sim=ONE + "  - {at_s: 2, times: 1, device: 1, channel: 1, call: read, delay_ms: 4000}\n")
+        started = daemon.begin("--collect", "hbm")
+        status = lambda: daemon.status(started["session"])  # noqa: E731
+        harness.wait_until(lambda: "hangs" in self.kind(status(), "hbm", "device:1")["reason"], "the hang to be noticed")
+        harness.wait_until(lambda: self.kind(status(), "hbm", "device:1")["verdict"] == "started", "the device to be back")
+        records = self.kind(status(), "hbm", "device:1")["records"]
+        harness.wait_until(lambda: self.kind(status(), "hbm", "device:1")["records"] > records, "data of the device")
+        sealed = daemon.end(started["session"])
+        made = {line["device"]: line for line in daemon.truth_lines() if line.get("event") == "stop" and line["channel"] == 1}
+        for device in (0, 1):
+            hbm = self.kind(sealed, "hbm", f"device:{device}")
+            self.assertEqual(hbm["records"] + hbm["lost"], made[device]["generated_records"])
+
+    def test_whatever_hangs_sessions_end_and_so_does_profd(self):
+        for calls in (["read"], ["stop"], ["read", "stop"], ["get_channels"], ["info", "status"],
+                      ["read", "stop", "start", "get_channels", "info", "status", "flush"]):
+            with self.subTest(calls=calls):
+                faults = "".join(f"  - {{at_s: 2, device: 1, call: {call}, delay_ms: 600000}}\n" for call in calls)
+                daemon = self.profd(sim=ONE + faults)
+                one = daemon.begin("--collect", "hbm,llc,pcie")
+                timed = daemon.begin("--collect", "hbm,llc,pcie", "--duration", "4s")
+                harness.wait_until(lambda: daemon.status(timed["session"])["state"] == "sealed", "a session to end by itself")
+                self.unharmed(daemon.status(timed["session"]), *((kind, "device:1") for kind in ("hbm", "llc", "pcie")))
+                daemon.stop()
+                self.assertEqual(prof_reader.check(one["directory"]), [])
+                self.assertEqual(agent_reader.manifest(one["directory"])["state"], "sealed")
 
     def test_a_channel_list_that_stalls(self):
         daemon = self.profd(sim=ONE + "  - {device: 0, name: list_stall}\n", config="driver:\n  timeout_ms: 1500\n")

@@ -457,7 +457,7 @@ TEST_F(ChannelHubTest, AProcessIsStartedOnceAndEndedWithTheLast) {
   EXPECT_EQ(driver_.OpenProcesses(), 1);
   EXPECT_TRUE(Stop(2).ok());
   EXPECT_EQ(Stops(0, 145), 1U);
-  EXPECT_EQ(driver_.OpenProcesses(), 0);
+  EXPECT_TRUE(ctl_.RunUntil([&] { return driver_.OpenProcesses() == 0; }));
   EXPECT_EQ(driver_.Processes().size(), 1U);
 }
 

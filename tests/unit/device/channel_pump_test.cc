@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
@@ -379,6 +380,73 @@ TEST_F(ChannelPumpTest, ASleepingPumpWakesForTheFirstChannel) {
     pump.EndTrace(trace, &writer.pipe());
     ASSERT_TRUE(ctl_.RunUntil([&] { return writer.Take(), writer.ends().size() == trace; }));
   }
+}
+
+TEST_F(ChannelPumpTest, AReadThatDoesNotReturnCostsItsDeviceOnly) {
+  FakeWriter writer;
+  ChannelPump pump(driver_, options_, "pump", ctl_.Post());
+  Add(pump, {0, 1}, writer, 1);
+  Add(pump, {1, 1}, writer, 2);
+  Add(pump, {1, 2}, writer, 3, "ddr.data");
+  const auto gate = std::make_shared<Gate>();
+  gate->Close();
+  const std::string stream = HbmPeriod(20'000, 1) + HbmPeriod(40'000, 2);
+  driver_.Deliver(1, 1, stream);
+  driver_.With(1, 1, [&](FakeDriver::Channel& c) { c.read_gate = gate; });
+  ASSERT_TRUE(ctl_.RunUntil([&] { return gate->waiting() == 1; }));
+  EXPECT_FALSE(pump.GiveUpRead(0, [] {}));  // it has only begun
+
+  std::atomic<int> returned = 0;
+  const auto id = pump.GiveUpRead(UINT64_MAX, [&] { ++returned; });
+  ASSERT_TRUE(id);
+  EXPECT_EQ(*id, (ChannelId{1, 1}));
+  driver_.Deliver(0, 1, stream);
+  ASSERT_TRUE(ctl_.RunUntil([&] { return writer[1].bytes == stream; }));
+  ASSERT_TRUE(Gone(pump, {1, 2}));  // without a read
+  EXPECT_EQ(returned, 0);
+
+  gate->Open();
+  ASSERT_TRUE(ctl_.RunUntil([&] { return returned == 1; }));
+  EXPECT_TRUE(writer[2].bytes.empty());
+  pump.ReadAgain(1);
+  driver_.Deliver(1, 1, HbmPeriod(60'000, 3));
+  ASSERT_TRUE(ctl_.RunUntil([&] { return writer[2].records == 24; }));
+  EXPECT_EQ(writer[2].bytes, stream + HbmPeriod(60'000, 3));
+  EXPECT_TRUE(writer.in_order());
+  EXPECT_EQ(stats_[2]->lost_records, 0U);
+}
+
+TEST_F(ChannelPumpTest, TasksThatHangInAReadGoOnWithoutIt) {
+  FakeWriter writer;
+  ChannelPump pump(driver_, {.sweep_ns = 60'000 * kMs, .stop_sweep_ns = kMs}, "pump", ctl_.Post());
+  Add(pump, {1, 1}, writer, 1);
+  ASSERT_TRUE(ctl_.RunUntil([&] { return driver_.With(1, 1, [](auto& c) { return c.reads > 0; }); }));
+  const auto gate = std::make_shared<Gate>();
+  gate->Close();
+  driver_.With(1, 1, [&](FakeDriver::Channel& c) { c.read_gate = gate; });
+  bool gone = false, other = false;
+  pump.Remove({1, 1}, true, [&] { gone = true; });
+  pump.Remove({0, 1}, true, [&] { other = true; });
+  ASSERT_TRUE(ctl_.RunUntil([&] { return gate->waiting() == 1; }));
+  EXPECT_FALSE(gone);
+  ASSERT_TRUE(pump.GiveUpRead(UINT64_MAX, [] {}));
+  ASSERT_TRUE(ctl_.RunUntil([&] { return gone && other; }));
+  gate->Open();
+}
+
+TEST_F(ChannelPumpTest, ItsEndDoesNotWaitForTheDriver) {
+  const auto gate = std::make_shared<Gate>();
+  {
+    FakeWriter writer;
+    ChannelPump pump(driver_, options_, "pump", ctl_.Post());
+    Add(pump, {1, 1}, writer, 1);
+    gate->Close();
+    driver_.With(1, 1, [&](FakeDriver::Channel& c) { c.read_gate = gate; });
+    ASSERT_TRUE(ctl_.RunUntil([&] { return gate->waiting() == 1; }));
+  }
+  driver_.Deliver(1, 1, HbmPeriod(20'000, 1));  // into memory that nobody else has any more
+  gate->Open();
+  ASSERT_TRUE(ctl_.RunUntil([&] { return driver_.Delivered(1, 1) > 0; }));
 }
 
 }  // namespace

@@ -129,6 +129,7 @@ class FakeDriver : public driver::Driver {
     uint32_t stops = 0;
     std::shared_ptr<Gate> start_gate = std::make_shared<Gate>();
     std::shared_ptr<Gate> stop_gate = std::make_shared<Gate>();
+    std::shared_ptr<Gate> read_gate;  // none: reads do not wait
     // As the real driver: stop waits for the ring to be read empty.
     bool stop_drains = true;
     std::string at_stop;  // arrives when the stop begins
@@ -207,6 +208,7 @@ class FakeDriver : public driver::Driver {
     });
   }
   int Read(uint32_t device, uint32_t channel, std::byte* out, uint32_t bytes) override {
+    if (const auto gate = With(device, channel, [](Channel& c) { return c.read_gate; })) gate->Pass();
     const std::lock_guard lock(mutex_);
     Channel& c = channels_[{device, channel}];
     ++c.reads;

@@ -1,0 +1,73 @@
+#include "daemon/device/read_watch.h"
+
+#include <array>
+#include <ctime>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace profd::device {
+
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+// "13:45:01 UTC"
+std::string TimeOfDay(uint64_t wall_ns) {
+  const auto seconds = static_cast<std::time_t>(wall_ns / kSecond);
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  std::array<char, 32> text;
+  return {text.data(), std::strftime(text.data(), text.size(), "%H:%M:%S UTC", &utc)};
+}
+
+}  // namespace
+
+ReadWatch::ReadWatch(const Pumps& pumps, uint64_t timeout_ns, Timer& timer, Post post, Wishes wishes)
+    : pumps_(pumps),
+      timeout_ns_(timeout_ns),
+      timer_(timer),
+      post_(std::move(post)),
+      wishes_(std::move(wishes)),
+      self_(std::make_shared<ReadWatch*>(this)) {}
+
+void ReadWatch::Watch() {
+  if (std::exchange(watches_, true)) return;
+  timer_.After(timeout_ns_ / 2, [this] {
+    watches_ = false;
+    Look();
+    if (wishes_.in_use()) Watch();
+  });
+}
+
+const std::string* ReadWatch::Hung(uint32_t device) const {
+  const auto found = hung_.find(device);
+  return found == hung_.end() ? nullptr : &found->second;
+}
+
+void ReadWatch::Look() {
+  for (const auto& pump : pumps_) {
+    const auto device = std::make_shared<uint32_t>(0);
+    const auto returned = [post = post_, weak = std::weak_ptr(self_), pump = pump.get(), device] {
+      post([weak, pump, device] {
+        if (const auto self = weak.lock()) (*self)->OnReturned(*pump, *device);
+      });
+    };
+    const auto id = pump->GiveUpRead(base::MonotonicNs() - timeout_ns_, returned);
+    if (!id) continue;
+    *device = id->device;  // before ctl runs what was posted
+    const std::string& why = hung_[*device] = "device " + std::to_string(*device) + " hangs: a read of " +
+                                              wishes_.kind(*id) + " has not returned since " +
+                                              TimeOfDay(base::WallNs() - timeout_ns_) +
+                                              "; the device is left alone until it does";
+    wishes_.on_hung(*device, why);
+  }
+}
+
+void ReadWatch::OnReturned(ChannelPump& pump, uint32_t device) {
+  hung_.erase(device);
+  pump.ReadAgain(device);
+  wishes_.on_returned(device);
+}
+
+}  // namespace profd::device

@@ -1,0 +1,50 @@
+// Notices that a pump hangs in the driver: that device is left alone until its read has returned, all others
+// are read on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/device/channel_pump.h"
+#include "daemon/device/timer.h"
+
+namespace profd::device {
+
+// **Thread:** ctl; callbacks run on ctl.
+class ReadWatch {
+ public:
+  using Pumps = std::vector<std::unique_ptr<ChannelPump>>;
+  struct Wishes {
+    std::function<bool()> in_use;                // whether any channel is read
+    std::function<std::string(ChannelId)> kind;  // "hbm"
+    std::function<void(uint32_t device, const std::string& why)> on_hung;
+    std::function<void(uint32_t device)> on_returned;
+  };
+
+  // `pumps` outlive it.
+  ReadWatch(const Pumps& pumps, uint64_t timeout_ns, Timer& timer, Post post, Wishes wishes);
+
+  // Twice in a time-out, from then on, for as long as a channel is read.
+  void Watch();
+  // Why a device that hangs is not read; nullptr: it does not hang.
+  const std::string* Hung(uint32_t device) const;
+
+ private:
+  void Look();
+  void OnReturned(ChannelPump& pump, uint32_t device);
+
+  const Pumps& pumps_;
+  const uint64_t timeout_ns_;
+  Timer& timer_;
+  const Post post_;
+  const Wishes wishes_;
+  const std::shared_ptr<ReadWatch*> self_;  // what posted closures hold weakly
+  bool watches_ = false;
+  std::map<uint32_t, std::string> hung_;
+};
+
+}  // namespace profd::device

@@ -1,0 +1,48 @@
+#include "daemon/device/reading.h"
+
+#include <utility>
+
+namespace profd::device {
+
+void Reading::Begin(const ReadCall& call, uint64_t now_ns) {
+  call_ = call;
+  began_ns_.store(now_ns, std::memory_order_relaxed);
+  state_.store(state_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+bool Reading::End(int got) {
+  uint64_t under_way = state_.load(std::memory_order_relaxed);
+  if (under_way != kGivenUp &&
+      state_.compare_exchange_strong(under_way, under_way + 1, std::memory_order_acq_rel))
+    return true;
+  const std::lock_guard lock(mutex_);
+  got_ = got;
+  has_returned_ = true;
+  if (returned_) std::exchange(returned_, nullptr)();
+  return false;
+}
+
+std::optional<ReadCall> Reading::GiveUp(uint64_t before_ns) {
+  uint64_t under_way = state_.load(std::memory_order_acquire);
+  if (under_way == kGivenUp || under_way % 2 == 0) return std::nullopt;
+  if (began_ns_.load(std::memory_order_relaxed) >= before_ns) return std::nullopt;
+  if (!state_.compare_exchange_strong(under_way, kGivenUp, std::memory_order_acq_rel)) return std::nullopt;
+  return call_;
+}
+
+void Reading::Keep(std::shared_ptr<const void> memory, std::function<void()> returned) {
+  const std::lock_guard lock(mutex_);
+  memory_ = std::move(memory);
+  if (has_returned_) {
+    returned();
+  } else {
+    returned_ = std::move(returned);
+  }
+}
+
+void Reading::Forget() {
+  const std::lock_guard lock(mutex_);
+  returned_ = nullptr;
+}
+
+}  // namespace profd::device
