@@ -340,6 +340,14 @@ std::string ExportJson(const std::vector<ExportResult>& results, bool is_ok) {
   return Line({{"ok", is_ok}, {"directories", std::move(directories)}});
 }
 
+std::string PlannedJson(const std::vector<std::pair<std::string, std::vector<std::string>>>& planned,
+                        bool is_ok) {
+  Json directories = Json::array();
+  for (const auto& [directory, files] : planned)
+    directories.push_back({{"directory", directory}, {"files", Array(files)}});
+  return Line({{"ok", is_ok}, {"directories", std::move(directories)}});
+}
+
 std::string InventoryJson(const std::vector<Inventory>& inventories) {
   Json directories = Json::array();
   for (const Inventory& inventory : inventories) {

@@ -37,6 +37,9 @@ std::optional<Registration> ParseRegistration(const std::string& text);
 // `is_ok`: of every directory that was named, also those that could not be read.
 std::string VerifyJson(const std::vector<VerifyReport>& reports, bool is_ok);
 std::string ExportJson(const std::vector<ExportResult>& results, bool is_ok);
+// Of each directory the files that an export would write.
+std::string PlannedJson(const std::vector<std::pair<std::string, std::vector<std::string>>>& planned,
+                        bool is_ok);
 std::string InventoryJson(const std::vector<Inventory>& inventories);
 
 }  // namespace profd::client

@@ -237,7 +237,8 @@ void Describe(CLI::App* app, CommandLine* line) {
   CLI::App* exporting = app->add_subcommand(
       "export", "turn PROF directories, profd's or the vendor's, into timelines, tables and a database");
   ExportArguments& wanted = line->exporting;
-  exporting->add_option("DIR", wanted.directories, "PROF directories, or folders of such")->required();
+  exporting->add_option("DIR", wanted.directories, "PROF directories; with --recursive folders of such")
+      ->required();
   exporting
       ->add_option("--format", wanted.format,
                    "some of chrome,perfetto,csv,db,collapsed,pprof; default chrome,csv,db")
@@ -255,6 +256,9 @@ void Describe(CLI::App* app, CommandLine* line) {
   exporting->add_option("--split", wanted.split, "the timeline in files this long, e.g. 60s");
   exporting->add_flag("--gzip", wanted.gzip, "compress the timeline");
   exporting->add_flag("--resume", wanted.resume, "leave finished outputs of an earlier export alone");
+  exporting->add_flag("--recursive", wanted.recursive,
+                      "a DIR may be a folder: all PROF directories below it");
+  exporting->add_flag("--dry-run", wanted.dry_run, "only say what would be written");
 
   CLI::App* query =
       app->add_subcommand("query", "what is in PROF directories: job, devices, models, kinds, gaps");

@@ -105,6 +105,10 @@ struct ExportArguments {
   bool vendor_compatible = false;
   bool gzip = false;
   bool resume = false;
+  bool recursive = false;  // into all that are found below a folder, too
+  bool dry_run = false;    // only says what would be written
+  // A folder stands for the PROF directories right in it: `msprof --export` of the vendor's.
+  bool is_vendors = false;
 };
 struct QueryOptions {
   std::vector<std::string> directories;
@@ -154,7 +158,8 @@ base::Result<Connection> Connect(const Common& common, int output_dir = -1);
 
 // The PROF directories at and below what was given as DIR. Where that is a session instead, the error says
 // which is its directory.
-base::Result<std::vector<std::string>> FindDirectories(const Common& common, const std::string& given);
+base::Result<std::vector<std::string>> FindDirectories(const Common& common, const std::string& given,
+                                                       bool only_right_in_it = false);
 
 // One line on stderr (commands/transcript.h).
 ExitCode Fail(const base::Status& status);

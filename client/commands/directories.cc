@@ -27,8 +27,9 @@ std::string DirectoryOf(Common common, const std::string& session) {
 
 }  // namespace
 
-Result<std::vector<std::string>> FindDirectories(const Common& common, const std::string& given) {
-  auto found = FindCaptures(given);
+Result<std::vector<std::string>> FindDirectories(const Common& common, const std::string& given,
+                                                 bool only_right_in_it) {
+  auto found = FindCaptures(given, only_right_in_it);
   if (found.ok() || found.status().code() != Code::kNotFound) return found;
   std::string message =
       "'" + Excerpt(given, PATH_MAX) + "': no such directory; DIR is a PROF directory or has some in it";

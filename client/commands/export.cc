@@ -164,6 +164,39 @@ void PrintResult(const ExportResult& result) {
         "\n");
 }
 
+// A folder of PROF directories is no accident only when somebody says so: an export writes into each of them.
+Result<std::vector<std::string>> Find(const Common& common, const ExportArguments& arguments,
+                                      const std::string& directory) {
+  PROFD_ASSIGN_OR_RETURN(std::vector<std::string> found,
+                         FindDirectories(common, directory, arguments.is_vendors));
+  const bool is_itself = found.size() == 1 && found.front() == directory;
+  if (is_itself || arguments.is_vendors || arguments.recursive || arguments.dry_run) return found;
+  const std::string count = std::to_string(found.size());
+  return Status(base::Code::kInvalidArgument,
+                directory + " is no PROF directory; below it " +
+                    (found.size() == 1 ? "is 1: " + found.front() : "are " + count) +
+                    "; --recursive exports " + (found.size() == 1 ? "it" : "all of them") +
+                    ", --dry-run lists what that would write");
+}
+
+ExitCode PrintOutputs(const Common& common, const std::vector<Job>& jobs) {
+  auto worst = ExitCode::kOk;
+  std::vector<std::pair<std::string, std::vector<std::string>>> planned;
+  for (const Job& job : jobs) {
+    Result<std::vector<std::string>> outputs = Outputs(job.directory, job.options);
+    if (!outputs.ok()) {
+      worst = Fail(outputs.status());
+      continue;
+    }
+    for (const std::string& output : *outputs) {
+      if (!common.json) Print(OneLine(output) + "\n");
+    }
+    planned.emplace_back(job.directory, std::move(outputs).value());
+  }
+  if (common.json) Print(PlannedJson(planned, worst == ExitCode::kOk));
+  return worst;
+}
+
 }  // namespace
 
 ExitCode RunExport(const Common& common, const ExportArguments& arguments) {
@@ -172,7 +205,7 @@ ExitCode RunExport(const Common& common, const ExportArguments& arguments) {
   auto worst = ExitCode::kOk;
   std::vector<Job> jobs;
   for (const std::string& directory : arguments.directories) {
-    const auto found = FindDirectories(common, directory);
+    const auto found = Find(common, arguments, directory);
     if (!found.ok()) {
       worst = Fail(found.status());
       continue;
@@ -183,6 +216,8 @@ ExitCode RunExport(const Common& common, const ExportArguments& arguments) {
   if (jobs.size() > 1 && !arguments.out.empty()) {
     for (Job& job : jobs) job.options.out += "/" + CaptureName(job.directory);
   }
+
+  if (arguments.dry_run) return std::max(worst, PrintOutputs(common, jobs));
 
   Progress progress;
   uint64_t total_bytes = 0;

@@ -37,6 +37,7 @@ bool IsOn(const Given& given, std::string_view name) {
 ExportArguments ExportOf(const Given& given, std::vector<std::string> directories) {
   ExportArguments arguments;
   arguments.directories = std::move(directories);
+  arguments.is_vendors = true;
   if (const std::string* type = Value(given, "type"); type != nullptr && *type == "db")
     arguments.format = "db";
   return arguments;

@@ -385,7 +385,7 @@ Result<Capture> OpenCapture(const std::string& path, bool single_pair, Report& r
   return capture;
 }
 
-Result<std::vector<std::string>> FindCaptures(const std::string& path) {
+Result<std::vector<std::string>> FindCaptures(const std::string& path, bool only_right_in_it) {
   const UniqueFd root = OpenRoot(path);
   if (!root) {
     if (errno == ENOTDIR) return Status(Code::kInvalidArgument, path + " is no directory");
@@ -393,10 +393,11 @@ Result<std::vector<std::string>> FindCaptures(const std::string& path) {
   }
   if (HasSides(root)) return std::vector{path};
   std::vector<std::string> found;
-  FindBelow(root, path + (path.ends_with('/') ? "" : "/"), kMostLevels, found);
+  FindBelow(root, path + (path.ends_with('/') ? "" : "/"), only_right_in_it ? 1 : kMostLevels, found);
   if (found.empty()) {
-    return Status(Code::kInvalidArgument, path + " neither is a PROF directory nor has one in it, " +
-                                              std::to_string(kMostLevels) + " levels deep");
+    return Status(Code::kInvalidArgument,
+                  path + " neither is a PROF directory nor has one in it" +
+                      (only_right_in_it ? "" : ", " + std::to_string(kMostLevels) + " levels deep"));
   }
   return found;
 }

@@ -75,6 +75,7 @@ std::string CaptureName(const std::string& path);
 uint64_t InputBytes(const std::string& path);
 
 // `path` itself if it's a PROF directory, else those below it, at most 8 levels deep, by name.
-base::Result<std::vector<std::string>> FindCaptures(const std::string& path);
+// `only_right_in_it`: no deeper than one.
+base::Result<std::vector<std::string>> FindCaptures(const std::string& path, bool only_right_in_it = false);
 
 }  // namespace profd::client

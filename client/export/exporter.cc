@@ -210,22 +210,12 @@ class Places {
   }
   // csv: the folder, for its files are many.
   std::string Of(ExportFormat format) const {
-    const std::string base = "/msprof_" + stamp_;
-    switch (format) {
-      case ExportFormat::kChrome:
-        return tables() + base + (gzip_ ? ".json.gz" : ".json");
-      case ExportFormat::kPerfetto:
-        return tables() + base + ".perfetto-trace";
-      case ExportFormat::kDatabase:
-        return root() + base + ".db";
-      case ExportFormat::kCollapsed:
-        return tables() + "/cpu_profile_" + stamp_ + ".collapsed";
-      case ExportFormat::kPprof:
-        return tables() + "/cpu_profile_" + stamp_ + ".pb.gz";
-      case ExportFormat::kCsv:
-        break;
-    }
-    return tables();
+    return (format == ExportFormat::kDatabase ? root() : tables()) + FileOf(format);
+  }
+  // As Shown(), before anything is made.
+  std::string Planned(ExportFormat format) const {
+    return shown_ + (format == ExportFormat::kDatabase ? "" : std::string("/") + kTablesFolder) +
+           FileOf(format);
   }
   // Of stacks: those of host-off-cpu.
   std::string OfWaits(ExportFormat format) const {
@@ -234,6 +224,24 @@ class Places {
   const std::string& stamp() const { return stamp_; }
 
  private:
+  // Behind its folder.
+  std::string FileOf(ExportFormat format) const {
+    switch (format) {
+      case ExportFormat::kChrome:
+        return "/msprof_" + stamp_ + (gzip_ ? ".json.gz" : ".json");
+      case ExportFormat::kPerfetto:
+        return "/msprof_" + stamp_ + ".perfetto-trace";
+      case ExportFormat::kDatabase:
+        return "/msprof_" + stamp_ + ".db";
+      case ExportFormat::kCollapsed:
+        return "/cpu_profile_" + stamp_ + ".collapsed";
+      case ExportFormat::kPprof:
+        return "/cpu_profile_" + stamp_ + ".pb.gz";
+      case ExportFormat::kCsv:
+        break;
+    }
+    return "";
+  }
   Status MakeAbove() {
     for (size_t end = shown_.find('/', 1);; end = shown_.find('/', end + 1)) {
       const std::string folder = shown_.substr(0, end);
@@ -360,6 +368,21 @@ Status CheckRange(const ExportOptions& options) {
   const bool comparable =
       options.from && options.to && options.from->behind_begin == options.to->behind_begin;
   return comparable && options.from->ns >= options.to->ns ? NoTime("") : Status::Ok();
+}
+
+Result<std::vector<std::string>> Outputs(const std::string& directory, const ExportOptions& options) {
+  Report unused;
+  PROFD_ASSIGN_OR_RETURN(const Capture capture, OpenCapture(directory, options.vendor_compatible, unused));
+  const Places places(capture, options);
+  std::vector<std::string> outputs;
+  for (const ExportFormat format : options.formats) {
+    std::string output = places.Planned(format);
+    if (format == ExportFormat::kCsv) output += "/*.csv";
+    if (format == ExportFormat::kChrome && options.split_ns > 0)
+      output = places.Planned(ExportFormat::kCsv) + "/msprof_*";
+    outputs.push_back(std::move(output));
+  }
+  return outputs;
 }
 
 unsigned Passes(const ExportOptions& options) {

@@ -55,6 +55,9 @@ base::Status CheckRange(const ExportOptions& options);
 base::Result<ExportResult> Export(const std::string& directory, const ExportOptions& options,
                                   Progress& progress);
 
+// What an export of the directory would write: files, and the folder of many.
+base::Result<std::vector<std::string>> Outputs(const std::string& directory, const ExportOptions& options);
+
 // How often an export reads its input: once per thread.
 unsigned Passes(const ExportOptions& options);
 // Bytes that exports of this many bytes have, roughly.

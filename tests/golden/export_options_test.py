@@ -100,7 +100,7 @@ class ExportOptions(unittest.TestCase):
         self.assertIn(f"{empty}: there is nothing in it", done.stderr)
         self.assertFalse(os.path.exists(self.out))
         # One of two.
-        done = self.export("--format", "db", where=self.folder)
+        done = self.export("--recursive", "--format", "db", where=self.folder)
         self.assertEqual(done.returncode, 2, done)
         self.assertIn("there is nothing in it", done.stderr)
         self.assertEqual(len(rows(os.path.join(self.out, NAME), "HBM")) > 0, True)
@@ -120,9 +120,9 @@ class ExportOptions(unittest.TestCase):
         other = os.path.join(self.folder, "spool", "other", NAME.replace("000001", "000002"))
         shutil.copytree(self.prof, other)
         os.remove(os.path.join(other, "device_0", "data", "hbm.data.0.slice_0"))
-        done = self.export("--kinds", "hbm", "--format", "db", where=os.path.dirname(self.prof))
+        done = self.export("--recursive", "--kinds", "hbm", "--format", "db", where=os.path.dirname(self.prof))
         self.assertEqual((done.returncode, done.stdout.count("nothing exported")), (0, 1), done)
-        done = self.export("--kinds", "aicore", where=os.path.dirname(self.prof))
+        done = self.export("--recursive", "--kinds", "aicore", where=os.path.dirname(self.prof))
         self.assertEqual((done.returncode, done.stdout.count("nothing exported")), (3, 2), done)
 
     def test_lists_may_be_given_in_parts(self):
@@ -141,6 +141,53 @@ class ExportOptions(unittest.TestCase):
         shutil.copytree(self.prof, os.path.join(too_deep, NAME))
         self.assertEqual(self.run_profctl("query", os.path.join(self.folder, "deep")).returncode, 2)
         self.assertEqual(self.run_profctl("query", os.path.join(self.folder, "deep", "1")).returncode, 0)
+
+    def all_files(self):
+        return {os.path.join(folder, file) for folder, _, files in os.walk(self.folder) for file in files}
+
+    def test_a_folder_of_directories_is_exported_only_when_that_is_said(self):
+        spool = os.path.join(self.folder, "spool")
+        done = self.run_profctl("export", spool)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done)
+        self.assertRegex(done.stderr, rf"^profctl: {spool} is no PROF directory; below it is 1: {self.prof}; .*--recursive.*\n$")
+        shutil.copytree(self.prof, os.path.join(spool, "a", NAME))
+        before = self.all_files()
+        done = self.run_profctl("export", spool)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done)
+        self.assertIn("below it are 2; --recursive", done.stderr)
+        self.assertEqual(self.all_files(), before)
+        done = self.run_profctl("export", "--recursive", "--format", "db", spool)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertEqual(len(self.all_files() - before), 2)
+
+    def test_a_dry_run_says_what_is_written(self):
+        formats = "chrome,csv,db,perfetto"
+        spool = os.path.join(self.folder, "spool")
+        before = self.all_files()
+        planned = self.run_profctl("export", "--dry-run", "--gzip", "--format", formats, spool)
+        self.assertEqual(planned.returncode, 0, planned)
+        self.assertEqual(self.all_files(), before)
+        done = self.run_profctl("export", "--json", "--dry-run", "--gzip", "--format", formats, spool)
+        (one,) = json.loads(done.stdout)["directories"]
+        self.assertEqual(one, {"directory": self.prof, "files": planned.stdout.splitlines()})
+        done = self.run_profctl("export", "--gzip", "--format", formats, self.prof)
+        self.assertEqual(done.returncode, 0, done)
+        written = self.all_files() - before
+        tables = {path for path in written if path.endswith(".csv")}
+        (folder,) = {os.path.dirname(path) for path in tables}
+        self.assertEqual((written - tables) | {folder + "/*.csv"}, set(one["files"]))
+
+    def test_the_vendors_export_takes_what_is_right_in_a_folder(self):
+        spool = os.path.join(self.folder, "spool")
+        deep = os.path.join(spool, "a", NAME)
+        shutil.copytree(self.prof, deep)
+        done = self.run_profctl("msprof", "--export=on", "--type=db", "--output=" + spool)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertEqual(len(glob.glob(self.prof + "/msprof_*.db")), 1)
+        self.assertEqual(glob.glob(deep + "/msprof_*.db"), [])
+        done = self.run_profctl("msprof", "--export=on", "--type=db", "--output=" + self.folder)
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done)
+        self.assertIn("nor has one in it", done.stderr)
 
     def test_query_names_kinds_as_options_do(self):
         done = self.run_profctl("query", "--json", self.prof)
