@@ -340,6 +340,17 @@ std::string ExportJson(const std::vector<ExportResult>& results, bool is_ok) {
   return Line({{"ok", is_ok}, {"directories", std::move(directories)}});
 }
 
+std::string RepairJson(const std::vector<mend::Mended>& all, bool is_ok) {
+  Json directories = Json::array();
+  for (const mend::Mended& mended : all) {
+    directories.push_back({{"directory", mended.directory},
+                           {"repaired", mended.sealed},
+                           {"cut_bytes", mended.cut_bytes},
+                           {"remarks", Array(mended.remarks)}});
+  }
+  return Line({{"ok", is_ok}, {"directories", std::move(directories)}});
+}
+
 std::string PlannedJson(const std::vector<std::pair<std::string, std::vector<std::string>>>& planned,
                         bool is_ok) {
   Json directories = Json::array();

@@ -9,6 +9,7 @@
 #include "client/export/exporter.h"
 #include "client/export/inventory.h"
 #include "client/verify.h"
+#include "mend/mend.h"
 #include "profd/v1/control.pb.h"
 #include "profd/v1/metrics.pb.h"
 #include "profd/v1/session.pb.h"
@@ -35,6 +36,8 @@ struct Registration {
 };
 std::optional<Registration> ParseRegistration(const std::string& text);
 // `is_ok`: of every directory that was named, also those that could not be read.
+// Of directories that are sealed now.
+std::string RepairJson(const std::vector<mend::Mended>& all, bool is_ok);
 std::string VerifyJson(const std::vector<VerifyReport>& reports, bool is_ok);
 std::string ExportJson(const std::vector<ExportResult>& results, bool is_ok);
 // Of each directory the files that an export would write.

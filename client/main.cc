@@ -62,6 +62,7 @@ struct CommandLine {
   TopOptions top;
   VerifyOptions verify;
   ExportArguments exporting;
+  RepairOptions repair;
   QueryOptions query;
   DoctorOptions doctor;
   MsprofLine msprof;
@@ -234,6 +235,10 @@ void Describe(CLI::App* app, CommandLine* line) {
   CLI::App* verify = app->add_subcommand("verify", "check PROF directories: is everything there and whole?");
   verify->add_option("DIR", line->verify.directories, "PROF directories, or folders of such")->required();
 
+  CLI::App* repair = app->add_subcommand(
+      "repair", "seal PROF directories of --output that a crash left open, as profd does in its spool");
+  repair->add_option("DIR", line->repair.directories, "PROF directories of one's own")->required();
+
   CLI::App* exporting = app->add_subcommand(
       "export", "turn PROF directories, profd's or the vendor's, into timelines, tables and a database");
   ExportArguments& wanted = line->exporting;
@@ -313,6 +318,7 @@ ExitCode Dispatch(const Common& common, const CommandLine& line, const CLI::App&
     return what == "rm" ? RunLeaseRemove(common, line.lease) : RunLeaseList(common);
   }
   if (name == "verify") return RunVerify(common, line.verify);
+  if (name == "repair") return RunRepair(common, line.repair);
   if (name == "export") return RunExport(common, line.exporting);
   if (name == "query") return RunQuery(common, line.query);
   return RunDoctor(common, line.doctor);
@@ -367,7 +373,7 @@ base::Result<Entries> Registered(const CommandLine& line, const std::string& pre
 
 ExitCode OnHosts(const CommandLine& line, const CLI::App& verb) {
   const std::string name = verb.get_name();
-  for (const char* const local : {"run", "msprof", "mv", "verify", "export", "query"}) {
+  for (const char* const local : {"run", "msprof", "mv", "verify", "repair", "export", "query"}) {
     if (name == local) return Usage("--hosts: " + name + " works on this node only");
   }
   if (!line.common.host.empty()) return Usage("--host and --hosts: give one of them");
@@ -509,7 +515,7 @@ ExitCode Run(int argc, char** argv) {
     return Usage(
         "name what to do: devices, targets, run, msprof, start, snapshot, stop, status, watch, top, list, "
         "pin, "
-        "unpin, mv, rm, lease, fetch, verify, export, query or doctor");
+        "unpin, mv, rm, lease, fetch, verify, repair, export, query or doctor");
   }
   const CLI::App* verb = app.get_subcommands().front();
   std::string empty;

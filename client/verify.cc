@@ -89,10 +89,10 @@ class Verifier {
     for (const format::ManifestStream& stream : manifest_->streams)
       report_.lost_records += stream.lost_records;
     if (manifest_->state != "sealed") {
-      Complain(
-          path,
-          "not sealed: it is being recorded, or was interrupted (a directory in profd's spool is mended when "
-          "profd starts again)");
+      Complain(path,
+               "not sealed: it is being recorded, or was interrupted (profd mends what is in its spool when "
+               "it starts "
+               "again; profctl repair DIR mends any other)");
     }
   }
 

@@ -11,7 +11,7 @@ BOTTOM = {"base", "format", "libagent/abi"}
 CONFIG = BOTTOM | {"daemon/base", "daemon/config"}
 DRIVER = CONFIG | {"daemon/chunk", "daemon/driver"}
 MIDDLE = DRIVER
-SESSION = MIDDLE | {"daemon/device", "daemon/host", "daemon/agent", "daemon/store", "daemon/auth"}
+SESSION = MIDDLE | {"mend", "daemon/device", "daemon/host", "daemon/agent", "daemon/store", "daemon/auth"}
 LIVE = SESSION | {"daemon/session"}
 TOP = LIVE | {"daemon/live", "proto"}
 ALLOWED = {
@@ -19,6 +19,7 @@ ALLOWED = {
     "cli": {"base"},
     "libagent/abi": set(),
     "format": {"base", "libagent/abi"},
+    "mend": {"base", "format"},
     "options": {"base"},
     "daemon/base": {"base"},
     "daemon/config": BOTTOM | {"daemon/base"},
@@ -27,7 +28,7 @@ ALLOWED = {
     "daemon/device": MIDDLE,
     "daemon/host": MIDDLE,
     "daemon/agent": MIDDLE,
-    "daemon/store": MIDDLE,
+    "daemon/store": MIDDLE | {"mend"},
     "daemon/auth": CONFIG,
     "daemon/session": SESSION,
     "daemon/rpc": TOP | {"node"},
@@ -37,7 +38,7 @@ ALLOWED = {
     "libagent/include": set(),
     "libagent/link": set(),
     "libagent/src": {"base", "libagent/abi", "libagent/include", "libagent/link"},
-    "client": {"base", "cli", "format", "options", "proto", "libagent/abi", "node"},
+    "client": {"base", "cli", "format", "mend", "options", "proto", "libagent/abi", "node"},
     "node": {"base", "proto"},
     "sim": {"format/records", "sim"},
     "libagent": {"base", "libagent/abi"},

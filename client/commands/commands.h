@@ -110,6 +110,9 @@ struct ExportArguments {
   // A folder stands for the PROF directories right in it: `msprof --export` of the vendor's.
   bool is_vendors = false;
 };
+struct RepairOptions {
+  std::vector<std::string> directories;
+};
 struct QueryOptions {
   std::vector<std::string> directories;
 };
@@ -136,6 +139,8 @@ ExitCode RunTargets(const Common& common);
 ExitCode RunWatch(const Common& common, const WatchOptions& options);
 ExitCode RunTop(const Common& common, const TopOptions& options);
 ExitCode RunVerify(const Common& common, const VerifyOptions& options);
+// Not of a daemon's: with the caller's rights.
+ExitCode RunRepair(const Common& common, const RepairOptions& options);
 ExitCode RunExport(const Common& common, const ExportArguments& arguments);
 ExitCode RunQuery(const Common& common, const QueryOptions& options);
 ExitCode RunDoctor(const Common& common, const DoctorOptions& options);

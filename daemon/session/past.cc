@@ -153,7 +153,7 @@ void Join(SessionInfo& session, SessionInfo earlier) {
 }  // namespace
 
 void RecoverPastSessions(const std::string& spool, uint64_t before_wall_ns) {
-  for (const store::Recovered& one : store::RecoverSpool(spool, before_wall_ns, IsFileOf)) {
+  for (const mend::Mended& one : store::RecoverSpool(spool, before_wall_ns, IsFileOf)) {
     if (one.sealed) {
       base::LogInfo(one.directory + ": was left open by a profd that ended; sealed as interrupted, " +
                     std::to_string(one.cut_bytes) + " bytes cut that were no whole record");

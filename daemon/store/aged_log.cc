@@ -1,7 +1,6 @@
 #include "daemon/store/aged_log.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 namespace profd::store {
@@ -11,76 +10,13 @@ using base::Result;
 using base::Status;
 using base::UniqueFd;
 
-namespace {
-
-// FNV-1a: against torn and foreign bytes, not against intent.
-uint32_t SumOf(std::string_view text) {
-  uint32_t sum = 2166136261u;
-  for (const char each : text) sum = (sum ^ static_cast<unsigned char>(each)) * 16777619u;
-  return sum;
-}
-
-constexpr size_t kSumBytes = 11;  // " " and ten digits
-
-std::string Digits(uint32_t value) {
-  std::string text = std::to_string(value);
-  return std::string(10 - text.size(), '0') + text;
-}
-
-template <typename Number>
-bool TakeNumber(std::string_view& text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end == text.data() + text.size() || *end != ' ') return false;
-  text.remove_prefix(static_cast<size_t>(end - text.data()) + 1);
-  return true;
-}
-
-}  // namespace
-
-std::optional<std::string> WriteAgedEntry(const AgedEntry& entry) {
-  const format::ManifestAged& aged = entry.aged;
-  std::string text = std::to_string(entry.part) + ' ' + std::to_string(aged.slices) + ' ' +
-                     std::to_string(aged.bytes) + ' ' + std::to_string(aged.records) + ' ' +
-                     std::to_string(aged.from_ns) + ' ' + std::to_string(aged.to_ns) + ' ' + entry.path;
-  constexpr size_t kTextBytes = kAgedEntryBytes - kSumBytes - 1;
-  if (text.size() > kTextBytes || entry.path.empty() || entry.path.ends_with(' ')) return std::nullopt;
-  text.resize(kTextBytes, ' ');
-  return text + ' ' + Digits(SumOf(text)) + '\n';
-}
-
-std::optional<AgedEntry> ParseAgedEntry(std::string_view text) {
-  if (text.size() != kAgedEntryBytes || text.back() != '\n') return std::nullopt;
-  text.remove_suffix(1);
-  const std::string_view sum = text.substr(text.size() - kSumBytes);
-  text.remove_suffix(kSumBytes);
-  if (sum != " " + Digits(SumOf(text))) return std::nullopt;
-  AgedEntry entry;
-  format::ManifestAged& aged = entry.aged;
-  if (!TakeNumber(text, entry.part) || !TakeNumber(text, aged.slices) || !TakeNumber(text, aged.bytes) ||
-      !TakeNumber(text, aged.records) || !TakeNumber(text, aged.from_ns) || !TakeNumber(text, aged.to_ns)) {
-    return std::nullopt;
-  }
-  const size_t last = text.find_last_not_of(' ');
-  if (last == std::string_view::npos) return std::nullopt;
-  entry.path = text.substr(0, last + 1);
-  return entry;
-}
-
-std::vector<AgedEntry> ParseAgedLog(std::string_view text) {
-  std::vector<AgedEntry> entries;
-  for (; text.size() >= kAgedEntryBytes; text.remove_prefix(kAgedEntryBytes)) {
-    if (auto entry = ParseAgedEntry(text.substr(0, kAgedEntryBytes))) entries.push_back(*std::move(entry));
-  }
-  return entries;
-}
-
 Status AgedLog::Open(size_t streams) {
   if (!file_) {
-    Result<UniqueFd> made = open_.Try([&] { return fs_.CreateFile(dir_, kAgedLog); });
+    Result<UniqueFd> made = open_.Try([&] { return fs_.CreateFile(dir_, mend::kAgedLog); });
     PROFD_RETURN_IF_ERROR(made.status());
     file_ = std::move(made).value();
   }
-  const uint64_t wanted = streams * kAgedEntryBytes;
+  const uint64_t wanted = streams * mend::kAgedEntryBytes;
   if (wanted <= room_) return {};
   const uint64_t room = std::max<uint64_t>(2 * wanted, 32 << 10);
   PROFD_RETURN_IF_ERROR(fs_.Reserve(file_.get(), room));
@@ -88,19 +24,19 @@ Status AgedLog::Open(size_t streams) {
   return {};
 }
 
-Status AgedLog::Note(uint32_t stream, const AgedEntry& entry) {
-  const auto text = WriteAgedEntry(entry);
+Status AgedLog::Note(uint32_t stream, const mend::AgedEntry& entry) {
+  const auto text = mend::WriteAgedEntry(entry);
   if (!text) return {Code::kInvalidArgument, "aged: the stream's name is too long"};
   if (!file_) PROFD_RETURN_IF_ERROR(Open(1));
   const uint64_t slot = slots_.emplace(stream, slots_.size()).first->second;
-  return fs_.Overwrite(file_.get(), slot * kAgedEntryBytes, text->data(), text->size());
+  return fs_.Overwrite(file_.get(), slot * mend::kAgedEntryBytes, text->data(), text->size());
 }
 
 Status AgedLog::Remove() {
   if (!file_) return {};
   file_.Reset();
   room_ = 0;
-  return fs_.Remove(dir_, kAgedLog);
+  return fs_.Remove(dir_, mend::kAgedLog);
 }
 
 }  // namespace profd::store

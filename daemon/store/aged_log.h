@@ -4,33 +4,13 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "base/unique_fd.h"
 #include "daemon/store/file_system.h"
 #include "daemon/store/open_files.h"
-#include "format/manifest.h"
+#include "mend/aged_entry.h"
 
 namespace profd::store {
-
-// Of one stream; two streams may share a file, `part` counts them.
-struct AgedEntry {
-  std::string path;  // folder/file
-  uint32_t part = 0;
-  format::ManifestAged aged;
-};
-
-inline constexpr char kAgedLog[] = "aged";
-inline constexpr size_t kAgedEntryBytes = 256;
-
-// One line of text, blanks, a checksum: kAgedEntryBytes. None: it does not fit, or is no entry.
-std::optional<std::string> WriteAgedEntry(const AgedEntry& entry);
-std::optional<AgedEntry> ParseAgedEntry(std::string_view text);
-// Entries that are none are left out.
-std::vector<AgedEntry> ParseAgedLog(std::string_view text);
 
 // **Thread:** the writer's.
 class AgedLog {
@@ -41,7 +21,7 @@ class AgedLog {
   base::Status Open(size_t streams);
   uint64_t room() const { return room_; }
   // In place, in one page: a kill leaves the old entry or the new one.
-  base::Status Note(uint32_t stream, const AgedEntry& entry);
+  base::Status Note(uint32_t stream, const mend::AgedEntry& entry);
   base::Status Remove();
 
  private:

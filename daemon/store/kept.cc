@@ -11,11 +11,11 @@
 
 #include "base/unique_fd.h"
 #include "daemon/store/file_system.h"
-#include "daemon/store/recovery_io.h"
 #include "daemon/store/user_folder.h"
 #include "format/manifest.h"
 #include "format/own_folder.h"
 #include "format/prof_dir.h"
+#include "mend/files.h"
 
 namespace profd::store {
 
@@ -25,6 +25,9 @@ using base::Code;
 using base::Result;
 using base::Status;
 using base::UniqueFd;
+using mend::Names;
+using mend::OpenDir;
+using mend::ReadSmall;
 
 constexpr char kPin[] = "pinned";
 // A directory on its way out is called this, so that a removal that is cut short leaves nothing that looks

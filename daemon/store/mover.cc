@@ -16,8 +16,8 @@
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/unique_fd.h"
-#include "daemon/store/recovery_io.h"
 #include "daemon/store/user_folder.h"
+#include "mend/files.h"
 
 namespace profd::store {
 
@@ -27,6 +27,9 @@ using base::Code;
 using base::Result;
 using base::Status;
 using base::UniqueFd;
+using mend::Names;
+using mend::OpenDir;
+using mend::RegularFile;
 
 constexpr size_t kPiece = 1u << 20;
 constexpr int kMaxDepth = 4;  // PROF_…/device_0/data/slice

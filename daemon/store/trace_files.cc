@@ -1,5 +1,7 @@
 #include "daemon/store/trace_files.h"
 
+#include <sys/file.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -63,6 +65,7 @@ Status TraceFiles::MakeTree() {
     return Status::Ok();
   };
   PROFD_RETURN_IF_ERROR(make(spec_.parent.get(), spec_.name, spec_.name, root_));
+  ::flock(root_.get(), LOCK_SH | LOCK_NB);  // nobody repairs what is under way
   std::vector<std::string> names = spec_.folders;
   if (std::find(names.begin(), names.end(), kOwnFolder) == names.end()) names.emplace_back(kOwnFolder);
   for (const std::string& name : names) {
@@ -258,7 +261,8 @@ void TraceFiles::Measure(Folder& folder) {
     if (const Result<uint64_t> allocated = fs_.AllocatedBytes(dir, "."); allocated.ok()) now += *allocated;
   }
   if (!folder.data) {
-    if (const Result<uint64_t> log = fs_.AllocatedBytes(folder.dir.get(), kAgedLog); log.ok()) now += *log;
+    if (const Result<uint64_t> log = fs_.AllocatedBytes(folder.dir.get(), mend::kAgedLog); log.ok())
+      now += *log;
   }
   spec_.budget->Change(std::exchange(folder.allocated_bytes, now), now);
 }
@@ -275,8 +279,8 @@ Status TraceFiles::Age(const ClosedSlice& slice) {
   };
   for (const ClosedSlice::Part& part : slice.parts) {
     const Stream& stream = streams_.at(part.stream);
-    AgedEntry entry{file.slices->spec().folder + "/" + file.slices->spec().file, stream.part,
-                    with(stream.aged, part)};
+    mend::AgedEntry entry{file.slices->spec().folder + "/" + file.slices->spec().file, stream.part,
+                          with(stream.aged, part)};
     entry.aged.slices = slice.number + 1;
     if (aged_log_) Trouble(aged_log_->Note(part.stream, entry));
   }

@@ -10,8 +10,8 @@
 
 #include "base/crc32c.h"
 #include "base/unique_fd.h"
-#include "daemon/store/recovery_io.h"
 #include "daemon/store/user_folder.h"
+#include "mend/files.h"
 
 namespace profd::store {
 
@@ -20,6 +20,10 @@ namespace {
 using base::Code;
 using base::Status;
 using base::UniqueFd;
+using mend::kMaxNames;
+using mend::Names;
+using mend::OpenDir;
+using mend::RegularFile;
 
 constexpr size_t kPiece = 256u << 10;
 constexpr int kMaxDepth = 4;  // PROF_…/device_0/data/slice

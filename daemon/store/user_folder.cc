@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "daemon/store/file_system.h"
-#include "daemon/store/recovery_io.h"
+#include "mend/files.h"
 
 namespace profd::store {
 
@@ -15,6 +15,7 @@ using base::Code;
 using base::Result;
 using base::Status;
 using base::UniqueFd;
+using mend::OpenDir;
 
 Result<UserFolder> UserFolder::Enter(const std::string& spool, const std::string& user) {
   const uid_t me = ::geteuid();

@@ -6,10 +6,10 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "daemon/store/aged_log.h"
+#include "mend/aged_entry.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace profd::store;
+  using namespace profd::mend;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   for (const AgedEntry& entry : ParseAgedLog(text)) {
     const auto written = WriteAgedEntry(entry);

@@ -5,6 +5,13 @@
 #include "tests/unit/store/writer_harness.h"
 
 namespace profd::store {
+using mend::AgedEntry;
+using mend::kAgedEntryBytes;
+using mend::kAgedLog;
+using mend::ParseAgedEntry;
+using mend::ParseAgedLog;
+using mend::WriteAgedEntry;
+
 namespace {
 
 AgedEntry Entry(uint64_t slices, const std::string& path = "device_0/hbm.data.0") {

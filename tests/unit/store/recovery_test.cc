@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "daemon/store/aged_log.h"
 #include "format/manifest.h"
 #include "format/own_folder.h"
 #include "format/prof_dir.h"
 #include "format/records/device.h"
+#include "mend/aged_entry.h"
 #include "tests/unit/store/writer_harness.h"
 
 namespace profd::store {
@@ -66,7 +66,7 @@ class RecoveryTest : public ::testing::Test {
       EXPECT_EQ(::lchown(entry.path().c_str(), kUser, kUser), 0);
   }
 
-  std::vector<Recovered> Recover() {
+  std::vector<mend::Mended> Recover() {
     WriteManifest();
     GiveAway();
     return RecoverSpool(spool_, base::WallNs(),
@@ -145,7 +145,7 @@ class FormerRecoveryTest : public RecoveryTest {
 TEST_F(FormerRecoveryTest, MendsWhereTheFolderHasItsFormerName) {
   const std::string line = "1 12 34 0\n";
   Write("profd/12-Disk.data.slice_1", line + "2 13");
-  const auto aged = WriteAgedEntry({"profd/12-Disk.data", 0, {1, 500, 50, 1, 2}});
+  const auto aged = mend::WriteAgedEntry({"profd/12-Disk.data", 0, {1, 500, 50, 1, 2}});
   ASSERT_TRUE(aged);
   Write("profd/aged", *aged);
   format::ManifestStream& stream = manifest_.streams.emplace_back();

@@ -1,5 +1,5 @@
-// The file-system calls of recovery: relative to open directories, never through a link, only what is the
-// user's own.
+// Files and folders of a PROF directory that somebody else may have rearranged: relative to open directories,
+// never through a link, only what is the user's own.
 #pragma once
 
 #include <sys/stat.h>
@@ -14,7 +14,7 @@
 #include "base/unique_fd.h"
 #include "format/stream_check.h"
 
-namespace profd::store {
+namespace profd::mend {
 
 // A directory that belongs to `uid`; none otherwise.
 base::UniqueFd OpenDir(int parent, const std::string& name, uid_t uid);
@@ -26,6 +26,9 @@ std::optional<struct stat> RegularFile(int dir, const std::string& name, uid_t u
 // At most 16 MiB.
 std::optional<std::string> ReadSmall(int dir, const std::string& name);
 
+// Writes `content` beside and renames it over `name`: a reader finds the old file or the new one, never a
+// part.
+base::Status ReplaceFile(int dir, const std::string& name, const std::string& content);
 // Cuts a slice of `size` bytes behind its last whole record; how many bytes are left. 0: only a header, or
 // nothing, was.
 base::Result<uint64_t> CutTail(int dir, const std::string& name, uid_t uid, const format::FileShape& shape,
@@ -36,4 +39,4 @@ base::Result<uint64_t> EndDiskFile(int dir, const std::string& name, uid_t uid, 
 // Reads `size` bytes through the check.
 void Feed(int dir, const std::string& name, uid_t uid, uint64_t size, format::StreamCheck& check);
 
-}  // namespace profd::store
+}  // namespace profd::mend

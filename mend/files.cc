@@ -1,4 +1,4 @@
-#include "daemon/store/recovery_io.h"
+#include "mend/files.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -8,9 +8,7 @@
 #include <memory>
 #include <string_view>
 
-#include "daemon/store/file_system.h"
-
-namespace profd::store {
+namespace profd::mend {
 
 using base::Code;
 using base::Result;
@@ -46,6 +44,17 @@ size_t ReadAt(int fd, std::byte* into, size_t bytes, uint64_t offset) {
     got += static_cast<size_t>(count);
   }
   return got;
+}
+
+Status WriteAt(int fd, const std::string& text, uint64_t offset) {
+  for (size_t done = 0; done < text.size();) {
+    const ssize_t put =
+        ::pwrite(fd, text.data() + done, text.size() - done, static_cast<off_t>(offset + done));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return Status::FromErrno("write");
+    done += static_cast<size_t>(put);
+  }
+  return {};
 }
 
 }  // namespace
@@ -91,6 +100,24 @@ std::optional<std::string> ReadSmall(int dir, const std::string& name) {
   return text;
 }
 
+Status ReplaceFile(int dir, const std::string& name, const std::string& content) {
+  const std::string beside = "." + name + ".tmp";
+  const auto create = [&] {
+    return UniqueFd(
+        ::openat(dir, beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640));
+  };
+  UniqueFd file = create();
+  if (!file && errno == EEXIST && ::unlinkat(dir, beside.c_str(), 0) == 0) file = create();
+  if (!file) return Status::FromErrno("create");
+  Status status = WriteAt(file.get(), content, 0);
+  if (status.ok() && ::fchmod(file.get(), 0640) != 0)
+    status = Status::FromErrno("fchmod");  // whatever the umask
+  if (status.ok() && ::renameat(dir, beside.c_str(), dir, name.c_str()) != 0)
+    status = Status::FromErrno("rename");
+  if (!status.ok()) ::unlinkat(dir, beside.c_str(), 0);
+  return status;
+}
+
 Result<uint64_t> CutTail(int dir, const std::string& name, uid_t uid, const format::FileShape& shape,
                          uint64_t size) {
   const UniqueFd fd = OpenOwn(dir, name, uid, O_RDWR);
@@ -123,7 +150,7 @@ Result<uint64_t> EndDiskFile(int dir, const std::string& name, uid_t uid, uint64
   std::string last(line.size(), '\0');
   last.resize(ReadAt(fd.get(), reinterpret_cast<std::byte*>(last.data()), last.size(), size - line.size()));
   if (last == line) return uint64_t{0};
-  PROFD_RETURN_IF_ERROR(PosixFileSystem().Append(fd.get(), size, line.data(), line.size(), 0));
+  PROFD_RETURN_IF_ERROR(WriteAt(fd.get(), line, size));
   return line.size();
 }
 
@@ -146,4 +173,4 @@ void Feed(int dir, const std::string& name, uid_t uid, uint64_t size, format::St
   }
 }
 
-}  // namespace profd::store
+}  // namespace profd::mend
