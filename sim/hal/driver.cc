@@ -78,7 +78,7 @@ bool Driver::Offers(uint32_t device, uint32_t channel) const {
   if (found == nullptr) return false;
   if (channel == channel::kAdprof && api_version_ >= kProcessChannelsSince) {
     const std::lock_guard lock(found->process_mutex);
-    if (found->process != 0) return true;
+    if (found->process.OffersChannel(RawNs())) return true;
   }
   const std::vector<uint32_t>& ids = found->config.chip->channels;
   const bool late = std::binary_search(config_.late_channels.begin(), config_.late_channels.end(), channel);
@@ -170,13 +170,13 @@ int Driver::OpenProcess(uint32_t device, std::vector<std::string> arguments, boo
   if (found == nullptr) return code::kNoDevice;
   if (config_.process_ret != 0) return config_.process_ret;
   const std::lock_guard lock(found->process_mutex);
-  if (found->process != 0) return code::kRepeatedInit;
+  if (found->process.Runs(RawNs())) return code::kRepeatedInit;
   std::string line = "{\"event\":\"process\",\"device\":" + std::to_string(device) + ",\"arguments\":[";
   for (size_t i = 0; i < arguments.size(); ++i) line += (i == 0 ? "\"" : ",\"") + arguments[i] + "\"";
   truth_.WriteLine(line + "]}");
   found->process_arguments = std::move(arguments);
   *process = kFirstProcess + static_cast<int>(device);
-  if (has_group) found->process = *process;
+  found->process.Start(*process, RawNs(), has_group);
   return code::kOk;
 }
 
@@ -184,17 +184,24 @@ bool Driver::ProcessRuns(uint32_t device, int process) const {
   const Device* found = Find(device);
   if (found == nullptr) return false;
   const std::lock_guard lock(found->process_mutex);
-  return found->process != 0 && found->process == process;
+  return found->process.number() == process && found->process.Runs(RawNs());
 }
 
 int Driver::CloseProcess(uint32_t device, int process) {
   Device* found = Find(device);
   if (found == nullptr) return code::kNoDevice;
   const std::lock_guard lock(found->process_mutex);
-  if (found->process != process) return code::kNoProcess;
-  found->process = 0;
+  if (found->process.number() != process || !found->process.Runs(RawNs())) return code::kNoProcess;
+  found->process.End();
   truth_.WriteLine("{\"event\":\"process_end\",\"device\":" + std::to_string(device) + "}");
   return code::kOk;
+}
+
+void Driver::NoteProcessGroup(uint32_t device) {
+  Device* found = Find(device);
+  if (found == nullptr) return;
+  const std::lock_guard lock(found->process_mutex);
+  found->process.NoteGroup(RawNs());
 }
 
 int Driver::PortTotals(uint32_t device, uint64_t (&totals)[kPortTotals]) {

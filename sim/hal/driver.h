@@ -13,6 +13,7 @@
 #include "sim/hal/channel.h"
 #include "sim/hal/config.h"
 #include "sim/hal/containers.h"
+#include "sim/hal/device_process.h"
 #include "sim/hal/faults.h"
 #include "sim/hal/generator.h"
 #include "sim/hal/poll_queue.h"
@@ -48,10 +49,11 @@ class Driver {
   uint32_t api_version() const { return api_version_; }
 
   // The collector's process on the device, which feeds channel 145 as its arguments say ("sys_profiling:on"
-  // …). `process` is its number; 0 where it ended at once, for want of a group of its collector's to tell.
+  // …), once the group of its collector's is there.
   int OpenProcess(uint32_t device, std::vector<std::string> arguments, bool has_group, int* process);
   bool ProcessRuns(uint32_t device, int process) const;
   int CloseProcess(uint32_t device, int process);
+  void NoteProcessGroup(uint32_t device);  // it has been made
   // What the card library tells of a device's port: running totals, in the order of netdev_stats.data.
   static constexpr size_t kPortTotals = 15;
   int PortTotals(uint32_t device, uint64_t (&totals)[kPortTotals]);
@@ -76,7 +78,7 @@ class Driver {
     std::array<bool, kMaxChannels> read_fails{};  // some fault concerns its reads
 
     mutable std::mutex process_mutex;
-    int process = 0;  // that runs
+    DeviceProcess process;
     std::vector<std::string> process_arguments;
 
     std::mutex list_mutex;  // one list query at a time, as in the driver

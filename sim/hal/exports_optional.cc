@@ -67,6 +67,7 @@ namespace {
 constexpr int kEventUserStart = 48;
 constexpr uint32_t kGroupBindCpu = 1;
 constexpr pid_t kDevicePid = 4242;
+constexpr char kProcessGroup[] = "prof_adprof_grp";
 
 struct GroupPara {
   int32_t type;
@@ -111,9 +112,9 @@ class Groups {
     const std::lock_guard lock(mutex_);
     const auto id = static_cast<uint32_t>(channel_of_.size() + kGroupBindCpu);
     ids_[{device, name}] = id;
-    channel_of_[id] = name == "prof_cus_grp"      ? channel::kCusAicpu
-                      : name == "prof_adprof_grp" ? channel::kAdprof
-                                                  : channel::kAicpu;
+    channel_of_[id] = name == "prof_cus_grp"  ? channel::kCusAicpu
+                      : name == kProcessGroup ? channel::kAdprof
+                                              : channel::kAicpu;
     return id;
   }
   // Takes the start event of the group's channel if it has come.
@@ -154,6 +155,7 @@ PROFD_SIM_EXPORT int halEschedQueryInfo(unsigned device, int /*type*/, const Que
 PROFD_SIM_EXPORT int halEschedCreateGrpEx(unsigned device, const GroupPara* para, unsigned* group) {
   if (para == nullptr || group == nullptr) return code::kInvalidValue;
   *group = Groups::Get().Create(device, Text(para->name));
+  if (Text(para->name) == kProcessGroup) Driver::Get().NoteProcessGroup(device);
   return code::kOk;
 }
 PROFD_SIM_EXPORT int halEschedSubscribeEvent(unsigned, unsigned, unsigned, unsigned long long) {
@@ -182,7 +184,7 @@ PROFD_SIM_EXPORT int halSimOpenProcess(unsigned device, const char* const* texts
   if (!Driver::Get().CanOpenProcess()) return code::kNotSupported;
   std::vector<std::string> arguments;
   for (size_t i = 0; i < count; ++i) arguments.emplace_back(texts[i], sizes[i]);
-  const bool has_group = Groups::Get().Find(device, "prof_adprof_grp") != 0;
+  const bool has_group = Groups::Get().Find(device, kProcessGroup) != 0;
   return Driver::Get().OpenProcess(device, std::move(arguments), has_group, process);
 }
 PROFD_SIM_EXPORT bool halSimCanOpenProcess() { return Driver::Get().CanOpenProcess(); }

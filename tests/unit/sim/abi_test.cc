@@ -385,6 +385,40 @@ TEST(Rule9Late, TheEventSchedulerTellsOfThem) {
   EXPECT_EQ(wait(0, group, 0, 1, event), code::kNoEvent) << "told once";
 }
 
+// The vendor's collector starts the process first and makes the group on a thread of its own. A machine that
+// is too busy to do both in time tries on the next device.
+TEST(Rule9Late, AProcessWaitsForTheGroupOfItsCollector) {
+  constexpr unsigned kDevices = 16;
+  const SimLibrary sim("devices: 16");
+  const auto open =
+      sim.Call<int(unsigned, const char* const*, const size_t*, size_t, int*)>("halSimOpenProcess");
+  const auto runs = sim.Call<bool(unsigned, int)>("halSimProcessRuns");
+  const auto make = sim.Call<int(unsigned, const void*, unsigned*)>("halEschedCreateGrpEx");
+  const auto wait = sim.Call<int(unsigned, unsigned, unsigned, int, void*)>("halEschedWaitEvent");
+  const char* const argument = "sys_profiling:on";
+  const size_t size = std::strlen(argument);
+  struct {
+    int32_t type = 1;
+    uint32_t threads = 1;
+    char name[16] = "prof_adprof_grp";
+    int32_t reserved[3] = {};
+  } para;
+  unsigned device = 0;
+  int process = 0;
+  for (bool in_time = false; !in_time; ++device) {
+    ASSERT_LT(device, kDevices);
+    ASSERT_EQ(open(device, &argument, &size, 1, &process), 0);
+    EXPECT_THAT(sim.Channels(device), testing::Not(testing::Contains(145)));
+    unsigned group = 0;
+    ASSERT_EQ(make(device, &para, &group), 0);
+    int event[64] = {};
+    in_time = runs(device, process) && wait(device, group, 0, 1000, event) == 0;
+    if (in_time) {
+      EXPECT_THAT(sim.Channels(device), testing::Contains(145));
+    }
+  }
+}
+
 int64_t InfoOf(const SimLibrary& sim, int module, int item) {
   int64_t value = -1;
   EXPECT_EQ(sim.Info(0, module, item, &value), 0);
