@@ -75,6 +75,7 @@ constexpr std::string_view kTaskModes[] = {"tasks", kTaskFirmware};
 constexpr std::string_view kTaskModesOfStars[] = {"tasks", kTaskBlocks, kTaskFirmware, "blocks+firmware"};
 constexpr std::string_view kTaskModes950[] = {"tasks",       kTaskBlocks,       kTaskFewBlocks,
                                               kTaskFirmware, "blocks+firmware", "few-blocks+firmware"};
+constexpr std::string_view kSocProfileModes950[] = {"all", kSocPower, kSocUnits};
 constexpr std::string_view kSocModes[] = {kHitRates, "HA:", "MATA:", "SMMU:", "NOC:"};
 
 constexpr ChannelUse kVenc{channel::kDvppVenc, "dvpp.venc"}, kJpege{channel::kDvppJpege, "dvpp.jpege"},
@@ -157,7 +158,11 @@ constexpr Capability kCapabilities[] = {
      k310B | k910B | kOther,
      {{{channel::kSocProfile, "stars_soc_profile.data"}}},
      kMemoryRate},
-    {"soc-profile", k950, {{{channel::kSocProfile, "stars_soc_profile.data"}}}, kFineMemoryRate},
+    {"soc-profile",
+     k950,
+     {{{channel::kSocProfile, "stars_soc_profile.data"}}},
+     kFineMemoryRate,
+     kSocProfileModes950},
     {"low-power", k910B, {{{channel::kLowPower, "lpmInfoConv.data"}}}, kNoRate},
     {"low-power", kEvery & ~(k310 | k910 | k910B), {{{channel::kLowPower, "lpmFreqConv.data"}}}, kNoRate},
     {"ub", k950 | kOther, {{{channel::kUb, "ub.data"}}}, kPortRate},
@@ -228,7 +233,7 @@ constexpr Capability kCapabilities[] = {
      .needs_job = true},
     {.kind = "task",
      .chips = k910 | k310P,
-     .wanted = {{kTrackUse, {channel::kTaskLog, "hwts.data"}, {channel::kKeyPoint, "training_trace.data"}}},
+     .wanted = {{kTrackUse, {channel::kTaskLog, "hwts.data"}}},
      .rate = kNoRate,
      .modes = kTaskModes,
      .needs_job = true},
@@ -269,10 +274,9 @@ constexpr uint32_t kStartOrder[] = {
     channel::kUb,           channel::kRoce,         channel::kPortCounters, channel::kNpuAppMem,
     channel::kNpuMem,       channel::kNpuModuleMem, channel::kLowPower,     channel::kQos,
     channel::kAiCpu,        channel::kCustomAiCpu,  channel::kTsCpu,        channel::kTaskTrack,
-    channel::kTaskLog,      channel::kKeyPoint,     channel::kCcu0Missions, channel::kCcu1Missions,
-    channel::kCcu0Channels, channel::kCcu1Channels, channel::kSocPmu,       channel::kL2Cache,
-    channel::kStarsLog,     channel::kSocProfile,   channel::kCoreTask,     channel::kCoreSample,
-    channel::kDeviceSystem,
+    channel::kTaskLog,      channel::kCcu0Missions, channel::kCcu1Missions, channel::kCcu0Channels,
+    channel::kCcu1Channels, channel::kSocPmu,       channel::kL2Cache,      channel::kStarsLog,
+    channel::kSocProfile,   channel::kCoreTask,     channel::kCoreSample,   channel::kDeviceSystem,
 };
 
 // The channels that a row wants of a device: those of the table, or one per core.
@@ -330,6 +334,8 @@ std::string ChipName(uint32_t chip) {
   const std::string_view name = TraitsOf(chip).name;
   return name.empty() ? "chip " + std::to_string(chip) : std::string(name);
 }
+
+bool HasStars(uint32_t chip) { return (ChipBit(chip) & (k310 | k910 | k310P)) == 0; }
 
 std::span<const std::string_view> DeviceKindNames() { return kKindNames; }
 

@@ -28,7 +28,6 @@ inline constexpr uint32_t kTsCpu = 10;
 inline constexpr uint32_t kAiCore = 43;
 inline constexpr uint32_t kTaskTrack = 44;  // what the task scheduler's firmware notes down
 inline constexpr uint32_t kTaskLog = 45;    // of chips before STARS
-inline constexpr uint32_t kKeyPoint = 46;
 inline constexpr uint32_t kL2Cache = 47;
 inline constexpr uint32_t kStarsLog = 50;
 inline constexpr uint32_t kSocProfile = 52;
@@ -67,6 +66,7 @@ inline constexpr size_t kMaxQosStreams = 8;
 inline constexpr uint32_t kApiOscillator = 0x071905;
 inline constexpr uint32_t kApiProcessChannels = 0x072316;
 inline constexpr uint32_t kApiFastAiCpu = 0x072419;
+inline constexpr uint32_t kApiTranslationRegisters = 0x07241a;
 
 struct ChipTraits {
   uint32_t chip = chip::kUnknown;
@@ -80,6 +80,10 @@ struct ChipTraits {
 ChipTraits TraitsOf(uint32_t chip);
 // "910B", "chip 23", "chip of unknown type".
 std::string ChipName(uint32_t chip);
+// Modes of soc-profile on a 950. kSocPower: with units only where kinds of theirs are collected, too.
+inline constexpr std::string_view kSocPower = "power", kSocUnits = "units";
+// Its task scheduler is of the newer sort, as that of any chip nobody knows.
+bool HasStars(uint32_t chip);
 
 struct RateRange {
   double min_hz = 0, max_hz = 0, default_hz = 0;  // all 0: the kind has no rate

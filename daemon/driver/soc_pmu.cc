@@ -24,6 +24,10 @@ constexpr uint16_t kL2Of950[] = {0x00, 0x81, 0x82, 0x83, 0x74, 0x75};
 constexpr uint16_t kL2Of910_96[] = {0x00, 0x88, 0x89, 0x8a, 0x74, 0x75, 0x97};
 constexpr uint16_t kTranslations[] = {0x2, 0x8a, 0x8b, 0x8c, 0x8d};
 
+// A register of the translation (page faults) that newer drivers read beside hits, and which of its bits.
+// Source: cloud_v2_platform.cpp, david_platform.cpp there; the 910_96 has none.
+constexpr uint32_t kTranslationRegister = 0x0e78, kTranslationBits = 0x3fffffff;
+
 constexpr size_t kTlvBytes = 4;    // u16 type, u16 length
 constexpr uint16_t kHeadType = 0;  // whose length is that of all
 
@@ -34,10 +38,9 @@ struct Unit {
   uint16_t most;
 };
 constexpr Unit kUnits[] = {
-    {SocUnit::kHa, "HA", 8, 0xff},
-    {SocUnit::kHa, "MATA", 8, 0xff},
-    {SocUnit::kSmmu, "SMMU", 8, 0x808},
-    {SocUnit::kNoc, "NOC", 4, 0x3f},
+    {SocUnit::kHa, "HA", 8, 0xff},         {SocUnit::kHa, "MATA", 8, 0xff},
+    {SocUnit::kSmmu, "SMMU", 8, 0x808},    {SocUnit::kNoc, "NOC", 4, 0x3f},
+    {SocUnit::kSmmuDfx, "SMMU_DFX", 0, 0},
 };
 const Unit& UnitOf(SocUnit unit) {
   return *std::find_if(std::begin(kUnits), std::end(kUnits),
@@ -66,7 +69,8 @@ std::optional<SocEvents> GroupOf(std::string_view text, uint32_t chip) {
   const size_t colon = std::min(text.find(':'), text.size());
   const auto* unit = std::find_if(std::begin(kUnits), std::end(kUnits),
                                   [&](const Unit& known) { return known.name == text.substr(0, colon); });
-  if (unit == std::end(kUnits) || (unit->unit == SocUnit::kNoc && !HasNoc(chip))) return std::nullopt;
+  if (unit == std::end(kUnits) || unit->slots == 0 || (unit->unit == SocUnit::kNoc && !HasNoc(chip)))
+    return std::nullopt;
   SocEvents group{unit->unit, {}};
   for (size_t at = colon + 1; at <= text.size();) {
     const size_t comma = std::min(text.find(',', at), text.size());
@@ -88,7 +92,7 @@ std::optional<SocEvents> GroupOf(std::string_view text, uint32_t chip) {
 std::string Expected(uint32_t chip) {
   std::string text = "a " + ChipName(chip) + " counts ";
   for (const Unit& unit : kUnits) {
-    if (unit.name == "MATA" || (unit.unit == SocUnit::kNoc && !HasNoc(chip))) continue;
+    if (unit.name == "MATA" || unit.slots == 0 || (unit.unit == SocUnit::kNoc && !HasNoc(chip))) continue;
     if (!text.ends_with(' ')) text += ", ";
     text += unit.unit == SocUnit::kHa ? "HA (or MATA)" : unit.name;
     text += ": 1 to " + std::to_string(unit.slots) + " events from 0x0 to " + Hex(unit.most);
@@ -109,7 +113,8 @@ SocPmu GroupsOf(const StartPara& para) {
     const auto length = format::Load<uint16_t>(bytes + at + sizeof type);
     const std::byte* const body = bytes + at + kTlvBytes;
     SocEvents group{static_cast<SocUnit>(type), {}};
-    for (uint32_t i = 0; i < format::Load<uint32_t>(body); ++i) {
+    const uint32_t events = group.unit == SocUnit::kSmmuDfx ? 0 : format::Load<uint32_t>(body);
+    for (uint32_t i = 0; i < events; ++i) {
       group.events.push_back(format::Load<uint16_t>(body + sizeof(uint32_t) + i * sizeof(uint16_t)));
     }
     groups.push_back(std::move(group));
@@ -162,11 +167,25 @@ base::Result<SocPmu> SocPmuOf(std::string_view mode, uint32_t chip) {
   return groups;
 }
 
+SocPmu SocPmuOfStart(std::string_view mode, uint32_t chip, uint32_t api_version) {
+  SocPmu groups = SocPmuOf(mode, chip).value();
+  const bool has_register = chip == chip::k910B || chip == chip::k950;
+  if (mode == kHitRates && has_register && api_version >= kApiTranslationRegisters)
+    groups.push_back({SocUnit::kSmmuDfx, {}});
+  return groups;
+}
+
 void PutSocPmu(StartPara& para, const SocPmu& groups) {
   const uint32_t begin = para.user_data_size;
   Put(para, kHeadType);
   Put(para, uint16_t{0});  // the length, below
   for (const SocEvents& group : groups) {
+    if (group.unit == SocUnit::kSmmuDfx) {
+      Put(para, static_cast<uint16_t>(group.unit));
+      Put(para, static_cast<uint16_t>(3 * sizeof(uint32_t)));
+      for (const uint32_t word : {uint32_t{1}, kTranslationRegister, kTranslationBits}) Put(para, word);
+      continue;
+    }
     const size_t slots = UnitOf(group.unit).slots;
     Put(para, static_cast<uint16_t>(group.unit));
     Put(para, static_cast<uint16_t>(sizeof(uint32_t) + slots * sizeof(uint16_t)));

@@ -18,7 +18,7 @@ std::span<const uint16_t> L2CacheEvents(uint32_t chip);
 std::string L2CacheText(std::span<const uint16_t> events);  // as sample.json has it
 
 // Channel 134 counts for several units at once. A unit's number is that of its block in the start.
-enum class SocUnit : uint16_t { kHa = 1, kSmmu = 2, kNoc = 3 };
+enum class SocUnit : uint16_t { kHa = 1, kSmmu = 2, kNoc = 3, kSmmuDfx = 4 };
 struct SocEvents {
   SocUnit unit = SocUnit::kHa;
   std::vector<uint16_t> events;
@@ -30,6 +30,8 @@ inline constexpr std::string_view kHitRates = "hit-rates";
 
 // "HA:0x2,0x3;SMMU:0x10;NOC:0x1", or kHitRates. MATA is the newer name of HA.
 base::Result<SocPmu> SocPmuOf(std::string_view mode, uint32_t chip);
+// As it is started on a driver of this age. `mode`: one that SocPmuOf() takes.
+SocPmu SocPmuOfStart(std::string_view mode, uint32_t chip, uint32_t api_version);
 void PutSocPmu(StartPara& para, const SocPmu& groups);
 // What a start counts: "HA:0xf6,0xfb;SMMU:0x2", and of that what HA counts: "0xf6,0xfb".
 std::string SocPmuText(const StartPara& para);

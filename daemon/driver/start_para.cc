@@ -33,7 +33,7 @@ constexpr uint32_t kSystemPeriodMs =
 constexpr uint32_t kAccPmuPeriodMs = 20;  // whatever the rate
 constexpr uint32_t kPowerPeriodUs = 10'000;
 constexpr size_t kQosSlots = 20;
-constexpr uint32_t kTrackPeriodMs = 10;
+constexpr uint32_t kTrackPeriodMs = 20;
 constexpr uint32_t kCopies = 0x82000001 | 0x84000001, kFirmware = 0x81000001;
 constexpr uint32_t kBlockBit = 1 << 2;  // channel 53: blocks
 
@@ -82,7 +82,7 @@ void PutCores(StartPara& para, const Events& events, int64_t cores, const StartC
   para.channel_type = kTaskScheduler;
   if (choice.by_task) para.period_ms = 0;
   out.Words32(choice.by_task ? kTaskMode : kSampleMode, choice.by_task ? 0 : kAlmostFull, para.period_ms,
-              CoreMask(cores), events.size());
+              choice.by_task ? 0 : CoreMask(cores), events.size());
   for (size_t i = 0; i < kSlots; ++i) out.Words32(i < events.size() ? events[i] : 0);
   out.Words32(0);  // tag: start at once
 }
@@ -136,7 +136,7 @@ void PutSocProfile(StartPara& para, const DeviceFacts& device, const StartChoice
   put_pair(choice.soc_memory, period);
   put_pair(choice.soc_links, period);
   put_pair(choice.soc_links, period);
-  put_pair(fine, kPowerPeriodUs);
+  put_pair(fine && choice.mode != kSocUnits, kPowerPeriodUs);
   put_pair(false, 0);
   put_pair(false, 0);
   if (fine) {
@@ -204,7 +204,7 @@ StartPara MakeStartPara(uint32_t channel, const DeviceFacts& device, const Start
       break;
     case channel::kQos:
       para.period_ms = kFixedPeriodMs;
-      out.Words32(period);
+      out.Words32(choice.period.us / 1000);  // whatever the call's floor
       PutQosStreams(out, device);
       break;
     case channel::kAiCpu:
@@ -217,12 +217,12 @@ StartPara MakeStartPara(uint32_t channel, const DeviceFacts& device, const Start
     case channel::kTaskTrack:
       para.channel_type = kTaskScheduler;
       para.period_ms = TraitsOf(device.chip).core_events == 10 ? 0 : kTrackPeriodMs;
-      // Tasks, CPU use, AI cores, timeline, vector cores, key points, copies, block numbers.
-      out.Words32(para.period_ms, kOn, 0, 0, kOn, 0, kOn,
+      // Tasks, CPU use, AI cores, timeline, vector cores, key points, copies, block numbers. Where no other
+      // channel logs tasks, their timeline.
+      out.Words32(para.period_ms, 0, 0, 0, device.chip == chip::k310 ? kOn : 0, 0, kOn,
                   TaskModeHas(choice.mode, kTaskFirmware) ? kCopies | kFirmware : kCopies, kOn);
       break;
     case channel::kTaskLog:
-    case channel::kKeyPoint:
       para.channel_type = kTaskScheduler;
       para.period_ms = 0;
       out.Words32(0);  // tag: start at once
@@ -246,8 +246,8 @@ StartPara MakeStartPara(uint32_t channel, const DeviceFacts& device, const Start
     case channel::kSocPmu:
       para.channel_type = kTaskScheduler;
       para.period_ms = 0;
-      // CheckMode() found it right.
-      PutSocPmu(para, SocPmuOf(choice.mode.empty() ? kHitRates : choice.mode, device.chip).value());
+      PutSocPmu(para, SocPmuOfStart(choice.mode.empty() ? kHitRates : choice.mode, device.chip,
+                                    choice.api_version));
       break;
     case channel::kTsCpu:
       para.channel_type = kTaskScheduler;

@@ -230,6 +230,7 @@ void Planner::BuildChannels() {
   for (const DeviceFacts* device : devices_) {
     // Some starts depend on what else is asked of the device.
     driver::StartChoice choice;
+    bool power_alone = false;
     choice.api_version = facts_.api_version;
     choice.host_counter_known = facts_.host_counter_known;
     for (const Chosen& chosen : chosen_) {
@@ -247,10 +248,11 @@ void Planner::BuildChannels() {
         choice.ai_vector_events =
             driver::CoreEvents(chosen.mode, device->chip, driver::CoreType::kVectorCore);
       }
+      power_alone = power_alone || (kind == "soc-profile" && chosen.mode == driver::kSocPower);
       choice.soc_memory = choice.soc_memory || IsMemoryKind(kind);
       choice.soc_links = choice.soc_links || IsLinkKind(kind);
     }
-    if (!choice.soc_memory && !choice.soc_links)
+    if (!choice.soc_memory && !choice.soc_links && !power_alone)
       choice.soc_memory = choice.soc_links = true;  // asked for alone
 
     const size_t first = plan_.channels.size();

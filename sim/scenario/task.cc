@@ -260,7 +260,9 @@ class SocPmuProducer : public TaskProducer {
  public:
   SocPmuProducer(const Environment& env, const StartRequest& request) : TaskProducer(env, request) {
     constexpr size_t kHead = 4;
+    constexpr uint16_t kPageFaults = 4;  // the job has none
     for (size_t at = kHead; at + kHead < request.payload.size(); at += kHead + request.Half(at + 2)) {
+      if (request.Half(at) == kPageFaults) continue;
       Unit unit{.type = request.Half(at), .events = {}};
       const size_t count =
           std::min<size_t>(request.Half(at + kHead), std::size(format::SocPmuRecord{}.event));

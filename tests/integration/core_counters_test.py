@@ -110,7 +110,7 @@ class ByTask(harness.ProfdTest):
                 self.assertEqual(sample["l2CacheTaskProfiling"], "on")
                 self.assertEqual(sample["l2CacheTaskProfilingEvents"],
                                  ",".join("0x" + event for event in CACHE[chip][0].split(",")))
-                soc = f"HA:{sample['l2CacheTaskProfilingEvents']};SMMU:0x2,0x8a,0x8b,0x8c,0x8d"
+                soc = f"HA:{sample['l2CacheTaskProfilingEvents']};SMMU:0x2,0x8a,0x8b,0x8c,0x8d;SMMU_DFX:"
                 self.assertEqual(sample["npuEvents"], soc if chip in HAS_SOC else "")
         self.assertEqual({row["Op Name"] for row in tables["l2_cache"]}, {"N/A"})
         # The vendor's table has no hit rates of chips with such a log.

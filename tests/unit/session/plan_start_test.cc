@@ -82,7 +82,7 @@ TEST(PlanStarts, Everything910B) {
       "(143,1,10) aicpu.data late\n"
       "(144,1,10) aicpu.data late\n"
       "(10,0,20) 14 2 8 11 tscpu.data\n"
-      "(44,0,10) a 1 0 0 1 0 1 86000001 1 ts_track.data\n"
+      "(44,0,20) 14 0 0 0 0 0 1 86000001 1 ts_track.data\n"
       "(50,0,0) 1 0 0 0 0 0 1 0 0 0 0 stars_soc.data\n"
       "(52,1,0) 1 14 1 14 1 14 1 14 0 0 0 0 0 0 stars_soc_profile.data\n"
       "(54,0,0) 3 a a ffffff 8 4170416 3020009 303000c 550054 a a ffffffff 8 a0008 b0009 d000c 550054 0 "
@@ -106,9 +106,8 @@ TEST(PlanStarts, Everything910) {
             "(143,1,10) aicpu.data late\n"
             "(144,1,10) aicpu.data late\n"
             "(10,0,20) 14 2 8 11 tscpu.data\n"
-            "(44,0,10) a 1 0 0 1 0 1 86000001 1 ts_track.data\n"
-            "(45,0,0) 0 hwts.data\n"
-            "(46,0,0) 0 training_trace.data\n");
+            "(44,0,20) 14 0 0 0 0 0 1 86000001 1 ts_track.data\n"
+            "(45,0,0) 0 hwts.data\n");
 }
 
 TEST(PlanStarts, Everything310) {
@@ -121,7 +120,7 @@ TEST(PlanStarts, Everything310) {
             "(131,1,20) 14 0 1 0 npu_mem.data\n"
             "(142,1,20) 14 1 0 0 npu_module_mem.data\n"
             "(10,0,20) 14 2 8 11 tscpu.data\n"
-            "(44,0,10) a 1 0 0 1 0 1 86000001 1 ts_track.data\n");
+            "(44,0,20) 14 0 0 0 1 0 1 86000001 1 ts_track.data\n");
 }
 
 TEST(PlanStarts, Everything310P) {
@@ -141,9 +140,8 @@ TEST(PlanStarts, Everything310P) {
             "(143,1,10) aicpu.data late\n"
             "(144,1,10) aicpu.data late\n"
             "(10,0,20) 14 2 8 11 tscpu.data\n"
-            "(44,0,10) a 1 0 0 1 0 1 86000001 1 ts_track.data\n"
-            "(45,0,0) 0 hwts.data\n"
-            "(46,0,0) 0 training_trace.data\n");
+            "(44,0,20) 14 0 0 0 0 0 1 86000001 1 ts_track.data\n"
+            "(45,0,0) 0 hwts.data\n");
 }
 
 TEST(PlanStarts, Everything310B) {
@@ -161,7 +159,7 @@ TEST(PlanStarts, Everything310B) {
       "(143,1,10) aicpu.data late\n"
       "(144,1,10) aicpu.data late\n"
       "(10,0,20) 14 2 8 11 tscpu.data\n"
-      "(44,0,10) a 1 0 0 1 0 1 86000001 1 ts_track.data\n"
+      "(44,0,20) 14 0 0 0 0 0 1 86000001 1 ts_track.data\n"
       "(50,0,0) 1 0 0 0 0 0 1 0 0 0 0 stars_soc.data\n"
       "(52,1,0) 1 14 1 14 0 0 0 0 0 0 0 0 0 0 stars_soc_profile.data\n"
       "(54,0,0) 3 a a 1 8 a0008 b0009 d000c 550054 a a 1 8 a0008 b0009 d000c 550054 0 ffts_profile.data\n");
@@ -193,7 +191,7 @@ TEST(PlanStarts, Everything950) {
       "(143,1,10) aicpu.data late\n"
       "(144,1,10) aicpu.data late\n"
       "(10,0,20) 14 2 8 11 tscpu.data\n"
-      "(44,0,0) 0 1 0 0 1 0 1 86000001 1 ts_track.data\n"
+      "(44,0,0) 0 0 0 0 0 0 1 86000001 1 ts_track.data\n"
       "(147,0,0) ccu0.instr\n"
       "(149,0,0) ccu1.instr\n"
       "(148,0,0) ccu0.stat\n"
@@ -242,6 +240,26 @@ TEST(PlanStarts, SocProfileFollowsItsCompany) {
             "(52,1,0) 1 14 1 4e20 0 0 0 0 1 2710 0 0 0 0 4e20 3 30201 0 0 0 0 stars_soc_profile.data");
 }
 
+// Of a 950 what its power management does is in channel 52, too, alone where nothing else is asked for.
+TEST(PlanStarts, PowerOfThe950) {
+  EXPECT_EQ(Starts(chip::k950, {{"soc-profile", "power", 0}}),
+            "(52,1,0) 0 0 0 0 0 0 0 0 1 2710 0 0 0 0 0 0 0 0 0 0 0 stars_soc_profile.data\n");
+  EXPECT_EQ(Starts(chip::k950, {{"soc-profile", "power", 0}, {"hccs", "", 0}}),
+            "(9,1,20) hccs.data\n"
+            "(52,1,0) 0 0 0 0 1 4e20 1 4e20 1 2710 0 0 0 0 0 0 0 0 0 0 0 stars_soc_profile.data\n");
+  EXPECT_EQ(Starts(chip::k950, {{"soc-profile", "units", 0}, {"hccs", "", 0}}),
+            "(9,1,20) hccs.data\n"
+            "(52,1,0) 0 0 0 0 1 4e20 1 4e20 0 0 0 0 0 0 0 0 0 0 0 0 0 stars_soc_profile.data\n");
+  EXPECT_EQ(Starts(chip::k910B, {{"soc-profile", "power", 0}}),
+            "soc-profile:power: soc-profile has no modes");
+}
+
+// The period in the payload has no floor: 0 at 10 kHz.
+TEST(PlanStarts, QosOfThe950AtItsHighestRate) {
+  EXPECT_EQ(Starts(chip::k950, {{"qos", "", 10000}}), "(133,1,100) 0 3 30201 0 0 0 0 qos.data\n");
+  EXPECT_EQ(Starts(chip::k950, {{"qos", "", 500}}), "(133,1,100) 2 3 30201 0 0 0 0 qos.data\n");
+}
+
 TEST(PlanStarts, CoreKindsAlone) {
   EXPECT_EQ(Starts(chip::k910B, {{"aicore", "", 50}}),
             "(54,0,0) 1 a 14 ffffff 8 4170416 3020009 303000c 550054 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
@@ -266,9 +284,9 @@ TEST(PlanStarts, CoreKindsAlone) {
 // Cores by task: period 0, the vendor's bits for tasks and their parts.
 TEST(PlanStarts, CoreKindsByTask) {
   const KindRequest ai_core{"aicore-task", "", 0}, vector{"aivector-task", "", 0};
-  EXPECT_EQ(Starts(chip::k910, {ai_core}), "(43,0,0) 0 0 0 ffffffff 8 8 a 9 b c d 54 55 0 aicore.data\n");
+  EXPECT_EQ(Starts(chip::k910, {ai_core}), "(43,0,0) 0 0 0 0 8 8 a 9 b c d 54 55 0 aicore.data\n");
   EXPECT_EQ(Starts(chip::k310P, {{"aicore-task", "Custom:0x8,10", 0}}),
-            "(43,0,0) 0 0 0 ff 2 8 a 0 0 0 0 0 0 0 aicore.data\n");
+            "(43,0,0) 0 0 0 0 2 8 a 0 0 0 0 0 0 0 aicore.data\n");
   EXPECT_EQ(
       Starts(chip::k910B, {ai_core, vector}),
       "(53,0,0) 3 9 0 ffffff 8 4170416 3020009 303000c 550054 9 0 ffffffff 8 a0008 b0009 d000c 550054 0 "
@@ -279,7 +297,7 @@ TEST(PlanStarts, CoreKindsByTask) {
             "(53,0,0) 1 9 0 ffffff 9 3010501 7010001 2030202 350034 714 0 0 0 0 0 0 0 0 0 0 0 0 "
             "ffts_profile.data\n");
   EXPECT_EQ(Starts(chip::k910B, {{"task", "blocks", 0}, ai_core}),
-            "(44,0,10) a 1 0 0 1 0 1 86000001 1 ts_track.data\n"
+            "(44,0,20) 14 0 0 0 0 0 1 86000001 1 ts_track.data\n"
             "(50,0,0) 1 0 0 0 0 0 1 1 0 0 0 stars_soc.data\n"
             "(53,0,0) 1 d 0 ffffff 8 4170416 3020009 303000c 550054 0 0 0 0 0 0 0 0 0 ffts_profile.data\n")
       << "blocks are counted where they are logged";
@@ -292,15 +310,15 @@ TEST(PlanStarts, CoreKindsByTask) {
 TEST(PlanStarts, TaskModes) {
   const auto starts = [](uint32_t chip, const char* mode) { return Starts(chip, {{"task", mode, 0}}); };
   EXPECT_EQ(starts(chip::k910B, "firmware"),
-            "(44,0,10) a 1 0 0 1 0 1 87000001 1 ts_track.data\n"
+            "(44,0,20) 14 0 0 0 0 0 1 87000001 1 ts_track.data\n"
             "(50,0,0) 1 0 0 0 0 0 1 0 0 0 0 stars_soc.data\n");
   EXPECT_EQ(starts(chip::k310B, "blocks+firmware"),
-            "(44,0,10) a 1 0 0 1 0 1 87000001 1 ts_track.data\n"
+            "(44,0,20) 14 0 0 0 0 0 1 87000001 1 ts_track.data\n"
             "(50,0,0) 1 0 0 0 0 0 1 1 0 0 0 stars_soc.data\n");
   EXPECT_EQ(starts(chip::k950, "few-blocks"),
-            "(44,0,0) 0 1 0 0 1 0 1 86000001 1 ts_track.data\n"
+            "(44,0,0) 0 0 0 0 0 0 1 86000001 1 ts_track.data\n"
             "(50,0,0) 1 0 0 0 0 0 1 1 0 0 1 stars_soc.data\n");
-  EXPECT_EQ(starts(chip::k310, "firmware"), "(44,0,10) a 1 0 0 1 0 1 87000001 1 ts_track.data\n");
+  EXPECT_EQ(starts(chip::k310, "firmware"), "(44,0,20) 14 0 0 0 1 0 1 87000001 1 ts_track.data\n");
   EXPECT_EQ(starts(chip::k910B, "few-blocks"),
             "task:few-blocks: task knows the modes tasks and blocks and firmware and blocks+firmware");
 }
@@ -381,6 +399,22 @@ TEST(PlanStarts, HitsOfTheCache) {
   EXPECT_EQ(Starts(chip::k910_96, {l2}),
             "(134,0,0) 340000 140001 7 880000 8a0089 750074 97 140002 5 8a0002 8c008b 8d 0 socpmu.data\n");
   EXPECT_EQ(Starts(chip::k310, {l2}), "nothing can be collected: a 310 has no l2");
+
+  // Newer drivers are asked for a register of the translation, too.
+  const auto starts = [&](uint32_t chip, KindRequest kind) {
+    SessionSpec spec;
+    spec.kinds = {std::move(kind)};
+    return Starts(MakeDevice(chip), std::move(spec), true, 0x07241a);
+  };
+  EXPECT_EQ(starts(chip::k910B, l2),
+            "(134,0,0) 440000 140001 8 fb00f6 bf00fc 910090 9d009c 140002 5 8a0002 8c008b 8d 0 c0004 1 e78 "
+            "3fffffff socpmu.data\n");
+  EXPECT_EQ(
+      starts(chip::k950, l2),
+      "(134,0,0) 440000 140001 6 810000 830082 750074 0 140002 5 8a0002 8c008b 8d 0 c0004 1 e78 3fffffff "
+      "socpmu.data\n");
+  EXPECT_EQ(starts(chip::k910_96, l2), Starts(chip::k910_96, {l2})) << "which has none";
+  EXPECT_EQ(starts(chip::k910B, {"soc-pmu", "HA:0x2", 0}), "(134,0,0) 1c0000 140001 1 2 0 0 0 socpmu.data\n");
 }
 
 TEST(PlanStarts, SocEventsByNumber) {
