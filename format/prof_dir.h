@@ -81,12 +81,19 @@ struct SampleSettings {
   std::string qos_events;  // names in the order of the bandwidth columns
   std::string aicore_events, aicore_metrics, aiv_events, aiv_metrics;
   std::string ts_cpu_events, ctrl_cpu_events;
-  std::string l2_events;      // "0xf6,0xfb"
+  std::string l2_events;      // "0xf6,0xfb"; of a start that names events "HA:0x02,0x03;SMMU:0x10"
   std::string npu_events;     // "HA:0xf6,0xfb;SMMU:0x2"
   uint32_t instr_cycles = 0;  // 0: not collected
   uint32_t host_disk_hz = 0;
   pid_t target_pid = 0;
   pid_t collector_pid = 0;
+  // Of a program: its calls or its tasks are collected.
+  bool of_program = false;
+  std::string program;                                        // its name
+  bool calls = false;                                         // the agent in it records them
+  bool tasks = false;                                         // by the devices' schedulers or the agent
+  bool hwts_log = false;                                      // by schedulers before STARS
+  bool firmware = false, blocks = false, few_blocks = false;  // what the log of tasks has besides
 };
 std::string SampleJson(const SampleSettings& settings, int device);  // device < 0: host ("64")
 

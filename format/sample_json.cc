@@ -28,7 +28,7 @@ constexpr char kDefaults[] = R"json({
   "pcieInterval": 20, "hccsProfiling": "off", "hccsInterval": 20, "ubProfiling": "off", "ubInterval": 20,
   "hscb": "off", "io_profiling": "off", "io_sampling_interval": 10, "nicProfiling": "off",
   "nicInterval": 10, "roceProfiling": "off", "roceInterval": 10, "dvpp_profiling": "off",
-  "dvpp_sampling_interval": 20, "sysLp": "off", "sysLpFreq": 10000, "ai_core_lpm": "off",
+  "dvpp_sampling_interval": 20, "sysLp": "on", "sysLpFreq": 10000, "ai_core_lpm": "off",
 
   "cpu_profiling": "off", "cpu_sampling_interval": 20, "tsCpuProfiling": "off",
   "ts_cpu_profiling_events": "", "ts_cpu_hot_function": "", "ts_cpu_usage": "", "aiCtrlCpuProfiling": "off",
@@ -89,12 +89,12 @@ constexpr KindKeys kDeviceKinds[] = {
     {"pcie", "pcieProfiling", "pcieInterval", 1, kInterconnection},
     {"hccs", "hccsProfiling", "hccsInterval", 1, kInterconnection},
     {"ub", "ubProfiling", "ubInterval", 1, kInterconnection},
-    {"soc-profile", "", "", 1, kInterconnection},
+    {"soc-profile", "", "", 1, kNoGroup},
     {"nic", "nicProfiling", "nicInterval", 1, kPorts},
     {"roce", "roceProfiling", "roceInterval", 1, kPorts},
     {"netdev", "", "", 1, kPorts},
     {"dvpp", "dvpp_profiling", "dvpp_sampling_interval", 1, kNoGroup},
-    {"low-power", "sysLp", "sysLpFreq", 1000, kNoGroup},
+    {"low-power", "ai_core_lpm", "", 1, kNoGroup},
     {"tscpu", "tsCpuProfiling", "", 1, kCpu},
     {"ctrlcpu", "aiCtrlCpuProfiling", "", 1, kCpu},
     {"dev-cpu", "", "", 1, kSystem},
@@ -109,6 +109,28 @@ constexpr KindKeys kDeviceKinds[] = {
     {"soc-pmu", "l2CacheTaskProfiling", "", 1, kNoGroup},
     {"l2", "l2CacheTaskProfiling", "", 1, kNoGroup},
 };
+
+// What the vendor says of a program, in the copies of its devices and of the host.
+void SetProgram(const SampleSettings& settings, ordered_json& json) {
+  json["profMode"] = "";
+  json["app"] = settings.program;
+  json["ts_keypoint"] = "on";
+  if (settings.calls) json["acl"] = "on";
+  if (!settings.tasks) {
+    json["taskTime"] = "off";
+    return;
+  }
+  json["prof_level"] = "level1";
+  json["runtimeTrace"] = json["ts_memcpy"] = "on";
+  if (settings.hwts_log) {
+    json["hwts_log"] = json["hwts_log1"] = "on";
+  } else {
+    json["stars_acsq_task"] = "on";
+  }
+  if (settings.firmware) json["taskTsfw"] = "on";
+  if (settings.blocks) json["taskBlock"] = "on";
+  if (settings.few_blocks) json["taskBlockShink"] = "on";
+}
 
 // `list` is the key that names the kind by `word`, beside or instead of a switch.
 struct HostKeys {
@@ -208,6 +230,7 @@ std::string SampleJson(const SampleSettings& settings, int device) {
   if (settings.storage_limit_mb != 0) json["storageLimit"] = std::to_string(settings.storage_limit_mb) + "MB";
   if (settings.target_pid > 0) json["host_sys_pid"] = settings.target_pid;
   json["msprofBinPid"] = settings.collector_pid;
+  if (settings.of_program) SetProgram(settings, json);
   SetDeviceKinds(settings, json);
   if (device < 0) SetHostKinds(settings, json);
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);

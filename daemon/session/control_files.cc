@@ -19,6 +19,9 @@ namespace profd::session {
 namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
+constexpr size_t kBlocksWord = 7, kFewBlocksWord = 10;  // of channel 50
+constexpr size_t kCopiesWord = 7;                       // of channel 44
+constexpr uint32_t kFirmwareBit = 0x01000000;
 
 uint32_t PayloadWord(const driver::StartPara& para, size_t index) {
   return format::Load<uint32_t>(para.user_data.data() + index * sizeof(uint32_t));
@@ -48,13 +51,20 @@ std::string HexWords(const driver::StartPara& para, size_t first, uint32_t count
 
 // What sample.json says of a channel beyond its switch and interval. Offsets: docs/formats.md, "start
 // payloads".
-void NoteChannel(const ChannelStart& start, const driver::DeviceFacts& device,
+void NoteChannel(const ChannelStart& start, const std::string& kind, const driver::DeviceFacts& device,
                  format::SampleSettings& settings) {
   const driver::StartPara& para = start.para;
   if (driver::InstrIndex(start.channel)) settings.instr_cycles = PayloadWord(para, 0);
   switch (start.channel) {
     case 8:
       settings.llc_mode = PayloadWord(para, 1) == 2 ? "write" : "read";
+      break;
+    case driver::channel::kTaskTrack:
+      settings.firmware = (PayloadWord(para, kCopiesWord) & kFirmwareBit) != 0;
+      break;
+    case driver::channel::kStarsLog:
+      settings.blocks = PayloadWord(para, kBlocksWord) != 0;
+      settings.few_blocks = PayloadWord(para, kFewBlocksWord) != 0;
       break;
     case 10:
       settings.ts_cpu_events = HexWords(para, 2, std::min(PayloadWord(para, 1), 30u));
@@ -97,7 +107,7 @@ void NoteChannel(const ChannelStart& start, const driver::DeviceFacts& device,
       break;
     case 134:
       settings.npu_events = driver::SocPmuText(para);
-      settings.l2_events = driver::SocHaText(para);
+      settings.l2_events = kind == "l2" ? driver::SocHaText(para) : settings.npu_events;
       break;
     default:
       break;
@@ -112,6 +122,13 @@ format::SampleSettings CommonSettings(const ControlInput& input) {
   settings.period_s = input.duration_ns / kSecond;
   settings.target_pid = input.target.pid;
   settings.collector_pid = ::getpid();
+  settings.program = input.target.name;
+  for (const KindState& kind : input.plan.kinds) {
+    const bool logged = kind.kind == "task", by_agent = kind.kind == "agent-kernel";
+    settings.tasks = settings.tasks || logged || by_agent;
+    settings.calls = settings.calls || (kind.kind == "agent-api" && kind.verdict == Verdict::kStarted);
+  }
+  settings.of_program = input.target.pid > 0 && (settings.tasks || settings.calls);
   return settings;
 }
 
@@ -129,8 +146,9 @@ void NoteDevice(const ControlInput& input, const driver::DeviceFacts& device,
     if (start.device != device.id) continue;
     NoteKind(input.plan.kinds[start.kind_index], settings);
     for (const DeviceFileStart& file : start.files) NoteKind(input.plan.kinds[file.kind_index], settings);
-    NoteChannel(start, device, settings);
+    NoteChannel(start, input.plan.kinds[start.kind_index].kind, device, settings);
   }
+  settings.hwts_log = !driver::HasStars(device.chip);
   // aicore and aivector may share one start.
   for (const KindState& kind : input.plan.kinds) {
     if (kind.unit == "device:" + std::to_string(device.id) && kind.verdict == Verdict::kStarted) {
@@ -166,7 +184,8 @@ format::DeviceInfo ToInfo(const driver::DeviceFacts& facts) {
   info.ai_core_num = facts.ai_core_num;
   info.ai_core_id = facts.ai_core_id;
   info.aicpu_occupy_bitmap = facts.aicpu_occupy_bitmap;
-  info.aiv_num = facts.aiv_num;
+  // As the vendor, who does not ask chips before STARS (DrvGetAivNum() of its collector).
+  info.aiv_num = driver::HasStars(facts.chip) ? facts.aiv_num : 0;
   info.counter_mhz = facts.counter_mhz;
   info.aic_mhz = facts.aic_mhz;
   info.aiv_mhz = facts.aiv_mhz;

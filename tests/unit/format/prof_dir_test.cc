@@ -352,8 +352,9 @@ TEST_F(ControlFiles, SampleJsonOfADevice) {
   EXPECT_EQ(sample["interconnection_sampling_interval"], 20);
   EXPECT_EQ(sample["io_sampling_interval"], 100);
   EXPECT_EQ(sample["nicInterval"], 100);
-  EXPECT_EQ(sample["sysLp"], "on");
-  EXPECT_EQ(sample["sysLpFreq"], 7'000);  // µs
+  EXPECT_EQ(sample["ai_core_lpm"], "on");
+  EXPECT_EQ(sample["sysLp"], "on");  // the vendor's default, on every chip
+  EXPECT_EQ(sample["sysLpFreq"], 10'000);
   EXPECT_EQ(sample["ai_core_profiling_mode"], "sample-based");
   EXPECT_EQ(sample["ai_core_profiling_events"], "0x8,0xa");
   EXPECT_EQ(sample["ai_core_metrics"], "PipeUtilization");
@@ -366,6 +367,43 @@ TEST_F(ControlFiles, SampleJsonOfADevice) {
   EXPECT_EQ(sample["aiv_profiling_mode"], "");
   EXPECT_EQ(sample["qosProfiling"], "off");
   EXPECT_EQ(sample["hostProfiling"], false);
+}
+
+// A soc-profile goes with memory and links alike, and stands for neither.
+TEST_F(ControlFiles, SampleJsonOfMemoryAlone) {
+  SampleSettings settings;
+  settings.kinds = {"hbm", "soc-profile"};
+  settings.interval_ms = {{"hbm", 20}, {"soc-profile", 20}};
+  const json sample = json::parse(SampleJson(settings, 0));
+  EXPECT_EQ(sample["hardware_mem"], "on");
+  EXPECT_EQ(sample["interconnection_profiling"], "off");
+  EXPECT_EQ(sample["profMode"], "system");
+  EXPECT_EQ(sample["prof_level"], "off");
+  EXPECT_EQ(sample["stars_acsq_task"], "");
+}
+
+TEST_F(ControlFiles, SampleJsonOfAProgram) {
+  SampleSettings settings;
+  settings.kinds = {"task"};
+  settings.of_program = settings.tasks = settings.calls = settings.blocks = true;
+  settings.program = "python3";
+  for (const int device : {0, -1}) {
+    const json sample = json::parse(SampleJson(settings, device));
+    EXPECT_EQ(sample.size(), 136u);
+    for (const char* key :
+         {"acl", "ts_keypoint", "runtimeTrace", "ts_memcpy", "stars_acsq_task", "taskBlock"})
+      EXPECT_EQ(sample[key], "on") << key;
+    EXPECT_EQ(sample["profMode"], "");
+    EXPECT_EQ(sample["prof_level"], "level1");
+    EXPECT_EQ(sample["app"], "python3");
+    EXPECT_EQ(sample["hwts_log"], "");
+    EXPECT_EQ(sample["taskTsfw"], "off");
+    EXPECT_EQ(sample["taskBlockShink"], "");
+  }
+  settings.hwts_log = settings.firmware = true;
+  const json older = json::parse(SampleJson(settings, 0));
+  for (const char* key : {"hwts_log", "hwts_log1", "taskTsfw"}) EXPECT_EQ(older[key], "on") << key;
+  EXPECT_EQ(older["stars_acsq_task"], "");
 }
 
 TEST_F(ControlFiles, SampleJsonOfTheHost) {
