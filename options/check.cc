@@ -202,7 +202,8 @@ void Add(Wish wish, std::vector<Wish>* kinds) {
   const auto same =
       std::find_if(kinds->begin(), kinds->end(), [&](const Wish& other) { return other.kind == wish.kind; });
   if (same == kinds->end()) return kinds->push_back(std::move(wish));
-  same->hz = std::max(same->hz, wish.hz);
+  // Of UB, which ports and links both have, the later is the vendor's (UpdateParams() of its collector).
+  same->hz = wish.kind == "ub" ? wish.hz : std::max(same->hz, wish.hz);
 }
 
 // "blocks" of "all:blocks on:few-blocks" for "all"; "" for what is not in the list.
@@ -234,16 +235,18 @@ std::string ModeOf(std::string_view kind, const Given& given) {
   return mode.empty() ? parts : mode;
 }
 
-void AddWordKinds(const Option& option, std::string_view value, double hz, Wishes* wishes) {
+void AddWordKinds(const Option& option, const Given& given, std::string_view value, double hz,
+                  Wishes* wishes) {
   ForEachWord(
       value,
       [&](std::string_view word) {
         bool known = false;
         ForEachWord(option.what, [&](std::string_view pair) {
           const size_t colon = pair.find(':');
-          if (pair.substr(0, colon) != word) return;
+          if (colon != std::string_view::npos && pair.substr(0, colon) != word) return;
           known = true;
-          Add({pair.substr(colon + 1), "", hz, &option}, &wishes->kinds);
+          const std::string_view kind = pair.substr(colon + 1);  // all of it without a colon
+          Add({kind, ModeOf(kind, given), hz, &option}, &wishes->kinds);
         });
         if (known) return;
         wishes->remarks.push_back(
@@ -265,12 +268,16 @@ void TakeTwins(const Given& given, Wishes* wishes) {
                                   : with_program       ? ValuesOn(option, k910B).preset
                                                        : "sample-based";
     if (says != "task-based") continue;
+    const Option* taken_by = nullptr;
     for (Wish& wish : wishes->kinds) {
       const std::string_view twin = WordBehind(option.what, wish.kind);
       if (twin.empty()) continue;
       wish.kind = twin;
       wish.hz = 0;
+      taken_by = wish.option;
     }
+    if (!with_program || taken_by == nullptr) continue;
+    ForEachWord(option.before, [&](std::string_view kind) { Add({kind, "", 0, taken_by}, &wishes->kinds); });
   }
 }
 
@@ -291,8 +298,10 @@ Status Check(const Given& given, Chips chips) {
   return {};
 }
 
-Wishes WishesOf(const Given& given, Chips chips) {
+Wishes WishesOf(const Given& asked, Chips chips) {
   Wishes wishes;
+  Given given = asked;
+  if (chips == k950 && given.contains(kWholeLine)) given.emplace("sys-lp", "on");
   for (const Option& option : Table()) {
     const auto found = given.find(option.name);
     if (found == given.end() || !IsOn(found->second)) continue;
@@ -313,7 +322,7 @@ Wishes WishesOf(const Given& given, Chips chips) {
       const bool of_units = found->second.find(':') != std::string::npos;
       Add({option.what, (of_units ? "" : "HA:") + found->second, 0, &option}, &wishes.kinds);
     } else if (option.becomes == Becomes::kWordKinds) {
-      AddWordKinds(option, found->second, RateFor(option, given, chips, &wishes.remarks), &wishes);
+      AddWordKinds(option, given, found->second, RateFor(option, given, chips, &wishes.remarks), &wishes);
     } else if (option.standing == Standing::kDifferent && option.what.empty() && option.served.empty() &&
                option.becomes != Becomes::kProgram) {
       wishes.remarks.push_back({&option, std::string(option.because), false});

@@ -35,6 +35,6 @@ struct Wishes {
   std::vector<Remark> remarks;
 };
 // Of options that Check() found right.
-Wishes WishesOf(const Given& given, Chips chips);
+Wishes WishesOf(const Given& asked, Chips chips);
 
 }  // namespace profd::options

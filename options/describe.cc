@@ -79,7 +79,8 @@ std::string WhatBecomes(const Option& option) {
   if (option.becomes == Becomes::kSession) return "`--" + std::string(option.what) + "`";
   if (option.what == "format") return "`export --format`";
   ForEachWord(option.what, [&](std::string_view word) {
-    text += (text.empty() ? "`" : " `") + std::string(word.substr(word.find(':') + 1)) + "`";
+    const std::string kind = "`" + std::string(word.substr(word.find(':') + 1)) + "`";
+    if (text.find(kind) == std::string::npos) text += (text.empty() ? "" : " ") + kind;
   });
   return text;
 }

@@ -41,12 +41,13 @@ struct Values {
 enum class Becomes : uint8_t {
   kNothing,
   kKinds,      // `what`: the kinds it turns on
-  kWordKinds,  // `what`: "cpu:host-cpu mem:host-mem", the kinds of each word
+  kWordKinds,  // `what`: "cpu:host-cpu mem:host-mem", the kinds of each word; without a word: of all words
   kRate,       // `what`: the option whose kinds get this rate
   kMode,       // `what`: the kind that gets this mode
   kKindMode,   // `what`: the kind it turns on, in the mode that it names
   kModePart,   // `what`: the kind it turns on, with a part of its mode by word, `before`: "all:blocks"
-  kTwins,      // `what`: "aicore:aicore-task …", the kinds that stand for others where it says task-based
+  kTwins,      // `what`: "aicore:aicore-task …", the kinds that stand for others where it says task-based;
+               // `before`: what comes with them where a program is run
   kSession,    // `what`: the option of profctl start that says the same
   kProgram,    // of the program that profctl msprof runs or attaches to
   kResults,    // `what`: the verb, or the option of profctl export
@@ -79,6 +80,8 @@ struct Option {
 
 // In `needs` and `excludes`: a process is named, by any of the options that do.
 inline constexpr std::string_view kProcess = "process";
+// Among what is given: the whole line is msprof's, so what is on there by itself is on.
+inline constexpr std::string_view kWholeLine = "msprof";
 
 std::span<const Option> Table();
 const Option* Find(std::string_view name);  // also by its old name

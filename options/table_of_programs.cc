@@ -10,9 +10,7 @@ constexpr Values kCoreMode[] = {{.words = "task-based sample-based", .preset = "
 constexpr Values kCycles[] = {{.min = 300, .max = 30000, .preset = "1000"}};
 
 // Which groups of core counters the chips have.
-constexpr std::string_view kOnly310 =
-    "PipeUtilization ArithmeticUtilization Memory MemoryL0 MemoryUB ResourceConflictRatio";
-constexpr std::string_view kOn310P =
+constexpr std::string_view kOn310And310P =
     "PipeUtilization ArithmeticUtilization Memory MemoryL0 MemoryUB ResourceConflictRatio Custom:";
 constexpr std::string_view kOn910And950 =
     "PipeUtilization ArithmeticUtilization Memory MemoryL0 MemoryUB ResourceConflictRatio L2Cache Custom:";
@@ -22,11 +20,11 @@ constexpr std::string_view kOn910B =
 constexpr std::string_view kOn310B =
     "PipelineExecuteUtilization PipeUtilization ArithmeticUtilization Memory MemoryL0 MemoryUB "
     "ResourceConflictRatio L2Cache Custom:";
-constexpr Values kCoreMetrics[] = {{.chips = k910B, .words = kOn910B, .preset = "PipeUtilization"},
-                                   {.chips = k910 | k950, .words = kOn910And950, .preset = "PipeUtilization"},
-                                   {.chips = k310P, .words = kOn310P, .preset = "PipeUtilization"},
-                                   {.chips = k310B, .words = kOn310B, .preset = "PipelineExecuteUtilization"},
-                                   {.chips = k310, .words = kOnly310, .preset = "PipeUtilization"}};
+constexpr Values kCoreMetrics[] = {
+    {.chips = k910B, .words = kOn910B, .preset = "PipeUtilization"},
+    {.chips = k910 | k950, .words = kOn910And950, .preset = "PipeUtilization"},
+    {.chips = k310 | k310P, .words = kOn310And310P, .preset = "PipeUtilization"},
+    {.chips = k310B, .words = kOn310B, .preset = "PipelineExecuteUtilization"}};
 
 constexpr Values kStorage[] = {{.min = 200, .max = kMaxSeconds}};
 constexpr Values kResultType[] = {{.words = "text db", .preset = "text"}};
@@ -39,6 +37,8 @@ constexpr Values kSchedulerMetrics[] = {{.words = "PipeUtilization Custom:"}};
 
 constexpr std::string_view kInOwnReports =
     "only the vendor's collector inside the process is told this, and it hands it to nobody else";
+constexpr std::string_view kWithAiCores =
+    "chips for cars have it; of those here --ai-core=on counts the vector cores, too";
 constexpr std::string_view kByActivity =
     "recorded by the agent in the process through the vendor's activity interface (MSPTI), with its fields";
 constexpr std::string_view kOwnMetrics =
@@ -134,12 +134,13 @@ constexpr Option kOptions[] = {
      .shape = Shape::kWord,
      .values = kTaskTime,
      .needs = kProcess,
-     .becomes = Becomes::kKinds,
-     .what = "task agent-kernel agent-comm ccu-task",
+     .becomes = Becomes::kWordKinds,
+     .what = "task agent-kernel agent-comm on:ccu-task on:ccu l1:ccu-task l1:ccu l2:ccu-task l2:ccu",
      .standing = Standing::kDifferent,
      .because =
          "what the devices' task schedulers log; where the agent records kernels (MSPTI) those instead, and "
-         "collectives. The same at every level; shapes and attributes of operators are not in it"},
+         "collectives. The same at every level, but that the collective units of a 950 come with on, l1 and "
+         "l2; shapes and attributes of operators are not in it"},
     {.name = "ge-api",
      .rows = "F-029",
      .about = "phases of the graph engine on the host",
@@ -196,7 +197,7 @@ constexpr Option kOptions[] = {
      .rows = "F-034",
      .about = "types of operators for task-block",
      .values = kPlain,
-     .chips = kEveryChip & ~k910,
+     .chips = k950,
      .needs = "task-block=all",
      .standing = Standing::kDifferent,
      .because = "taken and not used: blocks of all operators are recorded; how the driver would be told is "
@@ -215,9 +216,7 @@ constexpr Option kOptions[] = {
      .shape = Shape::kSwitch,
      .values = kOffByDefault,
      .becomes = Becomes::kKinds,
-     .what = "aicore aivector",
-     .standing = Standing::kDifferent,
-     .because = "only when it is asked for; with a program the vendor's is on by itself"},
+     .what = "aicore aivector"},
     {.name = "aic-mode",
      .rows = "F-037",
      .about = "counters per task or by time",
@@ -226,6 +225,7 @@ constexpr Option kOptions[] = {
      .needs = "ai-core=on",
      .becomes = Becomes::kTwins,
      .what = "aicore:aicore-task aivector:aivector-task",
+     .before = "low-power",
      .standing = Standing::kDifferent,
      .because = "where it is not given: task-based with a program, else sample-based. Whoever asks for "
                 "task-based gets it without a program, too, as soon as one uses the device"},
@@ -252,42 +252,44 @@ constexpr Option kOptions[] = {
      .about = "counters of vector cores of their own",
      .shape = Shape::kSwitch,
      .values = kOffByDefault,
-     .chips = k910 | k310P | k310B,
+     .chips = 0,
      .becomes = Becomes::kKinds,
      .what = "aivector",
-     .standing = Standing::kDifferent,
-     .because = "only when it is asked for"},
+     .standing = Standing::kImpossible,
+     .because = kWithAiCores},
     {.name = "aiv-mode",
      .rows = "F-041",
      .about = "counters per task or by time",
      .shape = Shape::kWord,
      .values = kCoreMode,
-     .chips = k910 | k310P | k310B,
+     .chips = 0,
      .needs = "ai-vector-core=on",
      .becomes = Becomes::kTwins,
      .what = "aivector:aivector-task",
-     .standing = Standing::kDifferent,
-     .because = "as aic-mode"},
+     .standing = Standing::kImpossible,
+     .because = kWithAiCores},
     {.name = "aiv-freq",
      .rows = "F-041",
      .about = "samples of the vector cores a second",
      .shape = Shape::kNumber,
      .values = kCoreHz,
-     .chips = k910 | k310P | k310B,
+     .chips = 0,
      .needs = "ai-vector-core=on",
      .becomes = Becomes::kRate,
-     .what = "ai-vector-core"},
+     .what = "ai-vector-core",
+     .standing = Standing::kImpossible,
+     .because = kWithAiCores},
     {.name = "aiv-metrics",
      .rows = "F-041",
      .about = "which counters of the vector cores",
      .shape = Shape::kWord,
      .values = kCoreMetrics,
-     .chips = k910 | k310P | k310B,
+     .chips = 0,
      .needs = "ai-vector-core=on",
      .becomes = Becomes::kMode,
      .what = "aivector",
-     .standing = Standing::kDifferent,
-     .because = kOwnMetrics},
+     .standing = Standing::kImpossible,
+     .because = kWithAiCores},
     {.name = "l2",
      .rows = "F-042",
      .about = "hits of the L2 cache by task",
@@ -345,7 +347,7 @@ constexpr Option kOptions[] = {
      .rows = "F-047",
      .about = "which memory streams of the chip",
      .values = kPlain,
-     .chips = kEveryChip & ~k910,
+     .chips = k910B | k950,
      .needs = "sys-hardware-mem=on",
      .standing = Standing::kDifferent,
      .because = "taken and not used: the first eight streams that the driver names are measured"},

@@ -151,6 +151,7 @@ Status MakeOutput(const std::string& path) {
 StartOptions SessionOf(const Given& given) {
   StartOptions options;
   options.vendor = given;
+  options.vendor.emplace(options::kWholeLine, "yes");
   if (const std::string* output = Value(given, "output")) options.output = *output;
   if (const std::string* limit = Value(given, "storage-limit")) options.storage_limit = *limit;
   if (const std::string* delay = Value(given, "delay")) options.delay = *delay + "s";

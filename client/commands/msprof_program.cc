@@ -268,9 +268,11 @@ ExitCode RunWithProgram(const Common& common, const MsprofLine& line) {
   const auto pids = given.find("pid");
   if (!command.empty() && pids != given.end())
     return Fail({Code::kInvalidArgument, "--pid and a program: give one of them"});
-  // With a program its calls and tasks are on by themselves.
-  given.emplace("ascendcl", "on");
-  given.emplace("task-time", "on");
+  // With a program its calls, its tasks and their counters are on by themselves, but for beside what excludes
+  // them.
+  const auto instructions = given.find("instr-profiling");
+  if (instructions == given.end() || !options::IsOn(instructions->second))
+    for (const char* const usual : {"ascendcl", "task-time", "ai-core"}) given.emplace(usual, "on");
   if (!given.contains("output")) given["output"] = DefaultOutput(line, command);
   if (const Status made = MakeOutput(given["output"]); !made.ok()) return Fail(made);
   StartOptions options = SessionOf(given);

@@ -22,8 +22,11 @@ MEMORY = {1: "14 ffffffff 2 0 1", 8: "14 1", 130: "14 0 0 0", 131: "14 0 1 0", 1
           133: "14 3 30201 0 0 0 0", 52: SOC_MEMORY + " 0 0 0 0 0 0"}
 LINKS = {3: "", 9: "", 52: SOC_LINKS + " 0 0 0 0 0 0"}
 MEDIA = {channel: "" for channel in (6, 135, 136, 137, 138, 139, 140, 141)}
-TASKS = {44: "a 1 0 0 1 0 1 86000001 1", 50: "1 0 0 0 0 0 1 0 0 0 0"}
+TASKS = {44: "14 0 0 0 0 0 1 86000001 1", 50: "1 0 0 0 0 0 1 0 0 0 0"}
 CORES = {54: "3 a a ffffff 8 4170416 3020009 303000c 550054 a a ffffffff 8 a0008 b0009 d000c 550054 0"}
+# With a program, counters by task and what the cores' power management does are on by themselves.
+BY_TASK = "ffffff 8 4170416 3020009 303000c 550054", "ffffffff 8 a0008 b0009 d000c 550054 0"
+PROGRAM = {**TASKS, 53: f"3 9 0 {BY_TASK[0]} 9 0 {BY_TASK[1]}", 132: "64 1"}
 # A program that goes on once it is being recorded: its first argument is where.
 WAITS = ("import os, pathlib, sys, time\n"
          "end = time.time() + 50\n"
@@ -118,6 +121,8 @@ class MsprofTest(harness.ProfdTest):
         self.assertEqual(started[52], (0, "1 14 1 a 0 0 0 0 0 0 0 0 0 0"))
         self.assertTrue(list(self.directory.glob("msprof_*.db")))
         self.assertEqual(self.names("mindstudio_profiler_output/*.csv"), set())
+        sample = json.loads((self.directory / "device_0" / "sample.json").read_text())
+        self.assertEqual((sample["profMode"], sample["hardware_mem"], sample["interconnection_profiling"]), ("system", "on", "off"))
 
     def test_links_ports_and_media(self):
         started = self.started(0, "--sys-interconnection-profiling=on", "--sys-io-profiling=on", "--sys-io-sampling-freq=1",
@@ -171,17 +176,37 @@ class MsprofTest(harness.ProfdTest):
                 if line.get("event") == "start" and line["device"] == 0}
 
     def test_cores_of_a_program_by_task(self):
-        by_task = "3 9 0 ffffff 8 4170416 3020009 303000c 550054 9 0 ffffffff 8 a0008 b0009 d000c 550054 0"
-        self.assertEqual(self.of_a_program("--ai-core=on"), {**TASKS, 53: by_task})
+        self.assertEqual(self.of_a_program(), PROGRAM)
         sample = json.loads((self.directory / "device_0" / "sample.json").read_text())
         self.assertEqual((sample["ai_core_profiling_mode"], sample["aiv_profiling_mode"]), ("task-based", "task-based"))
+        for key, value in {"profMode": "", "prof_level": "level1", "stars_acsq_task": "on", "ts_keypoint": "on", "ts_memcpy": "on",
+                           "runtimeTrace": "on", "ai_core_profiling": "on", "aiv_profiling": "on", "ai_core_lpm": "on",
+                           "hwts_log": "", "app": pathlib.Path(sys.executable).name}.items():
+            self.assertEqual(sample[key], value, key)
+        self.assertEqual(self.of_a_program("--ai-core=off"), TASKS)
         self.assertEqual(self.of_a_program("--ai-core=on", "--aic-mode=sample-based"), {**TASKS, **CORES})
 
+    def test_a_program_with_cann(self):
+        """Its kernels are told by MSPTI, which holds the channels of the task log; the rest runs as without."""
+        with tempfile.TemporaryDirectory() as folder:
+            libraries = pathlib.Path(folder, "lib64")
+            libraries.mkdir()
+            for name in ("libmspti.so", "libprofapi.so"):
+                (libraries / name).symlink_to(harness.PLAIN_BUILD / "sim" / name)
+            pathlib.Path(folder, "sim.yaml").write_text("mspti: {auto: true}\n")
+            started = self.of_a_program(f"--environment=ASCEND_HOME_PATH={folder};PROFD_SIM_CONFIG={folder}/sim.yaml;"
+                                        f"LD_PRELOAD={libraries}/libprofapi.so")
+            self.assertEqual(started, {channel: payload for channel, payload in PROGRAM.items() if channel not in TASKS})
+        for copy in ("device_0", "host"):
+            sample = json.loads((self.directory / copy / "sample.json").read_text())
+            self.assertEqual((sample["profMode"], sample["prof_level"], sample["stars_acsq_task"]), ("", "level1", "on"))
+
     def test_firmware_of_the_scheduler(self):
-        self.assertEqual(self.of_a_program("--task-tsfw=on"), {**TASKS, 44: "a 1 0 0 1 0 1 87000001 1"})
+        self.assertEqual(self.of_a_program("--task-tsfw=on"), {**PROGRAM, 44: "14 0 0 0 0 0 1 87000001 1"})
 
     def test_blocks_of_tasks(self):
-        self.assertEqual(self.of_a_program("--task-block=all", "--optype=MatMul"), {**TASKS, 50: "1 0 0 0 0 0 1 1 0 0 0"})
+        self.assertEqual(self.of_a_program("--task-block=all"),
+                         {**PROGRAM, 50: "1 0 0 0 0 0 1 1 0 0 0", 53: f"3 d 0 {BY_TASK[0]} d 0 {BY_TASK[1]}"})
 
     def test_hits_of_the_cache(self):
         result = self.msprof(f"--output={self.output}", "--l2=on", "--task-time=off", "--ascendcl=off", "--type=db",
@@ -457,11 +482,11 @@ class MsprofTest(harness.ProfdTest):
 class ChipsTest(harness.ProfdTest):
     """On a node with all of them."""
     # The vendor's list, but for what does not depend on the chip here (storage limit, dynamic mode, delay and duration).
-    REFUSED = {"310": "sys-interconnection-profiling l2 ai-vector-core task-block instr-profiling npu-events sys-lp",
-               "910": "task-block sys-lp instr-profiling sys-mem-serviceflow optype",
-               "310P": "sys-io-profiling task-block instr-profiling sys-lp",
-               "910B": "ai-vector-core sys-lp",
-               "310B": "sys-interconnection-profiling instr-profiling sys-lp",
+    REFUSED = {"310": "sys-interconnection-profiling l2 ai-vector-core task-block instr-profiling npu-events sys-lp sys-mem-serviceflow",
+               "910": "ai-vector-core task-block sys-lp instr-profiling sys-mem-serviceflow optype",
+               "310P": "ai-vector-core sys-io-profiling task-block instr-profiling sys-lp sys-mem-serviceflow",
+               "910B": "ai-vector-core sys-lp optype",
+               "310B": "ai-vector-core sys-interconnection-profiling instr-profiling sys-lp sys-mem-serviceflow optype",
                "950": "ai-vector-core instr-profiling-freq"}
     ALL = sorted(set(" ".join(REFUSED.values()).split()) | {"sys-hardware-mem", "ai-core", "dvpp-profiling"})
     COMPANY = {"sys-mem-serviceflow": ["--sys-hardware-mem=on"], "instr-profiling-freq": ["--instr-profiling=on"],
