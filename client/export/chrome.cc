@@ -20,6 +20,7 @@ ChromeOutput::ChromeOutput(std::unique_ptr<OutputFile> file, const CaptureFacts&
                            const OutputOptions& options)
     : file_(std::move(file)), facts_(facts), options_(options) {
   older_host_ = std::ranges::all_of(facts_.devices, OlderExporter);
+  for (const bool older : {false, true}) layer_places_[older] = PlacesOf(older, facts_);
   file_->Append("[");
 }
 
@@ -30,14 +31,14 @@ bool ChromeOutput::Older(int device) const {
 
 uint64_t ChromeOutput::Enter(Layer layer, int device, int64_t pid) {
   const LayerInfo& info = InfoOf(layer);
-  const uint32_t index = SortIndex(layer, Older(device), facts_);
-  const uint64_t timeline_pid = TimelinePid(pid, index, device);
+  const LayerPlace& place = layer_places_[Older(device)][static_cast<size_t>(layer)];
+  const uint64_t timeline_pid = TimelinePid(pid, place.number, device);
   auto [found, fresh] = areas_.try_emplace(timeline_pid);
   if (!fresh) return timeline_pid;
   Area& area = found->second;
   area.name = info.name;
   area.label = device < 0 ? "CPU" : "NPU " + std::to_string(device);
-  area.sort_index = index;
+  area.sort_index = place.sort_index;
   area.sorts_threads = layer != Layer::kOsCalls || Older(device);
   const auto program = device < 0 ? programs_.find(pid) : programs_.end();
   if (layer == Layer::kProgram) {

@@ -118,6 +118,7 @@ class ChromeOutput final : public Output {
   CaptureFacts facts_;
   OutputOptions options_;
   bool older_host_ = false;
+  LayerPlaces layer_places_[2];  // of the newer exporter, of the older one
   CounterRows<Counter> counters_{false};
   std::map<uint64_t, Area> areas_;                              // by timeline pid
   std::map<int64_t, std::string> programs_;                     // "python3 4712 (rank 3)" by pid

@@ -15,7 +15,7 @@ constexpr LayerInfo kInfos[kLayers] = {
     {"OS Runtime API", "", 13, 13, true},
     {"Ascend Hardware", "", 14, 14, false},
     {"AI Core Freq", "", 15, 15, false},
-    {"Voltage Info", "", 36, 16, false},
+    {"Voltage Info", "", kNoNumber, 16, false},
     {"Communication", "", 16, 17, false},
     {"HBM", "hbm", 24, 0, false},
     {"DDR", "ddr", 18, 0, false},
@@ -25,20 +25,20 @@ constexpr LayerInfo kInfos[kLayers] = {
     {"RoCE", "roce", 22, 0, false},
     {"LLC", "llc", 27, 0, false},
     {"NPU MEM", "npu-mem|npu-app-mem", 17, 0, false},
-    {"AI Core Utilization", "aicore", 37, 0, false},
+    {"AI Core Utilization", "aicore", kNoNumber, 0, false},
     {"Stars Soc Info", "soc-profile", 25, 0, false},
     {"Stars Chip Trans", "soc-profile", 26, 0, false},
     {"Acc PMU", "soc-profile", 19, 0, false},
     {"SIO", "soc-profile", 28, 0, false},
     {"QoS", "qos", 29, 0, false},
-    {"Ub", "ub", 33, 0, false},
+    {"Ub", "ub", kNoNumber, 0, false},
     {"Overlap Analysis", "", 31, 31, false},
-    {"Other", "", 38, 38, false},
+    {"Other", "", kNoNumber, kNoNumber, false},
 };
 
+constexpr uint32_t kNumbers = 32;
 // The first number the older exporter gives to a layer that has none of its own.
 constexpr uint32_t kFirstFree = 20;
-constexpr uint32_t kFirstOfOurs = 32;
 
 // Whether a device has data of one of "kind|kind".
 bool IsThere(std::string_view kinds, const CaptureFacts& facts) {
@@ -56,16 +56,35 @@ bool OlderExporter(const format::SideFacts& device) {
   return !newer || device.cores_sampled;
 }
 
-uint32_t SortIndex(Layer layer, bool older, const CaptureFacts& facts) {
-  const LayerInfo& info = InfoOf(layer);
-  if (!older) return info.index;
-  if (info.kind.empty()) return info.older_index;
-  // Numbers that no layer of the vendor's has are for what it does not show on this chip.
-  if (!IsThere(info.kind, facts)) return kFirstOfOurs + static_cast<uint32_t>(layer);
-  uint32_t index = kFirstFree;
-  for (size_t i = static_cast<size_t>(Layer::kHbm); i < static_cast<size_t>(layer); ++i)
-    index += IsThere(kInfos[i].kind, facts);
-  return index;
+LayerPlaces PlacesOf(bool older, const CaptureFacts& facts) {
+  static_assert(kLayers <= kNumbers);
+  LayerPlaces places;
+  std::array<bool, kNumbers> taken{}, has{};
+  const auto take = [&](size_t layer, uint32_t number) {
+    if (number >= kNumbers || taken[number]) return;
+    places[layer] = {number, number};
+    taken[number] = has[layer] = true;
+  };
+  const auto fixed = [older](const LayerInfo& info) {
+    if (!older) return info.index;
+    return info.kind.empty() ? info.older_index : kNoNumber;
+  };
+  for (size_t i = 0; i < kLayers; ++i) take(i, fixed(kInfos[i]));
+  // Where the older exporter shows more than it has numbers for, it would begin to use some twice.
+  uint32_t next = kFirstFree;
+  for (size_t i = 0; i < kLayers; ++i) {
+    if (older && !kInfos[i].kind.empty() && IsThere(kInfos[i].kind, facts)) take(i, next++);
+  }
+  // What the vendor does not show on this chip gets numbers that it does not use, and a place behind the
+  // others.
+  uint32_t free = 0;
+  for (size_t i = 0; i < kLayers; ++i) {
+    if (has[i]) continue;
+    while (taken[free]) ++free;
+    taken[free] = true;
+    places[i] = {free, kNumbers + static_cast<uint32_t>(i)};
+  }
+  return places;
 }
 
 }  // namespace profd::client
