@@ -47,6 +47,9 @@ struct Figure {
 constexpr uint16_t kAll = kAnyMode | kBoth | kOld, kAll950 = kAnyMode | kBoth | k950;
 constexpr uint16_t kAllCube = kAnyMode | kCube | kOld, kAllVector = kAnyMode | kVector | kOld;
 constexpr uint16_t kCube950 = kAnyMode | kCube | k950, kVector950 = kAnyMode | kVector | k950;
+// The table of tasks comes from the vendor's C++ exporter (csrc/domain/entities/metric/metric.cpp:60), which
+// spells some names otherwise than its Python.
+constexpr uint16_t kAllTasks = kTasks | kBoth | kOld, kAllSamples = kSampled | kBoth | kOld;
 constexpr uint16_t kFixpipe = 0x303;
 constexpr uint16_t kWrites = 0x50c;  // to main memory: counts of the same are amounts of data there
 
@@ -177,11 +180,16 @@ constexpr Figure kFigures[] = {
 
     {"read_main_memory_datas(KB)", kAll, What::kSum, {{{0x50d, 128 / kKib}, {0x50e, 128 / kKib}}}},
     {"write_main_memory_datas(KB)", kAll, What::kSum, {{{kWrites, 128 / kKib}}}},
-    {"gm_to_l1_datas(KB)", kAll, What::kSum, {{{0x32, 256 / kKib}, {0x206, -256 / kKib}}}},
-    {"l0c_to_l1_datas(KB)", kAll, What::kSum, {{{0x206, 128 / kKib}}}},
-    {"l0c_to_gm_datas(KB)", kAll, What::kSum, {{{0x20c, 128 / kKib}, {0x206, -128 / kKib}}}},
-    {"gm_to_ub_datas(KB)", kAll, What::kSum, {{{0x3e, 128 / kKib}, {kWrites, 0}}}},
-    {"ub_to_gm_datas(KB)", kAll, What::kSum, {{{0x3d, 128 / kKib}, {kWrites, 0}}}},
+    {"GM_to_L1_datas(KB)", kAllTasks, What::kSum, {{{0x32, 256 / kKib}, {0x206, -256 / kKib}}}},
+    {"L0C_to_L1_datas(KB)", kAllTasks, What::kSum, {{{0x206, 128 / kKib}}}},
+    {"L0C_to_GM_datas(KB)", kAllTasks, What::kSum, {{{0x20c, 128 / kKib}, {0x206, -128 / kKib}}}},
+    {"GM_to_UB_datas(KB)", kAllTasks, What::kSum, {{{0x3e, 128 / kKib}, {kWrites, 0}}}},
+    {"UB_to_GM_datas(KB)", kAllTasks, What::kSum, {{{0x3d, 128 / kKib}, {kWrites, 0}}}},
+    {"gm_to_l1_datas(KB)", kAllSamples, What::kSum, {{{0x32, 256 / kKib}, {0x206, -256 / kKib}}}},
+    {"l0c_to_l1_datas(KB)", kAllSamples, What::kSum, {{{0x206, 128 / kKib}}}},
+    {"l0c_to_gm_datas(KB)", kAllSamples, What::kSum, {{{0x20c, 128 / kKib}, {0x206, -128 / kKib}}}},
+    {"gm_to_ub_datas(KB)", kAllSamples, What::kSum, {{{0x3e, 128 / kKib}, {kWrites, 0}}}},
+    {"ub_to_gm_datas(KB)", kAllSamples, What::kSum, {{{0x3d, 128 / kKib}, {kWrites, 0}}}},
 
     Count("write_cache_hit", kAll, 0x500),
     Count("write_cache_miss_allocate", kAll, 0x502),

@@ -102,10 +102,12 @@ TEST(CoreMetrics, ValuesAsTheAnalyserComputesThem) {
   EXPECT_DOUBLE_EQ(Value(Device(k910B, operations), CoreMode::kByTask, "vec_fp16_ratio", seven), 0.009);
 
   const format::SideFacts access = Device(k910B, {0x32, 0x3d, 0x3e, 0x206, 0x20c, 0x50c, 0x50d, 0x50e});
-  EXPECT_DOUBLE_EQ(Value(access, CoreMode::kByTask, "gm_to_l1_datas(KB)", {8, 0, 0, 4, 0, 0, 0, 0}), 1);
+  EXPECT_DOUBLE_EQ(Value(access, CoreMode::kByTask, "GM_to_L1_datas(KB)", {8, 0, 0, 4, 0, 0, 0, 0}), 1);
   EXPECT_DOUBLE_EQ(Value(access, CoreMode::kByTask, "read_main_memory_datas(KB)", {0, 0, 0, 0, 0, 0, 8, 16}),
                    3);
   EXPECT_EQ(NamesOf(access, false, CoreMode::kByTask).size(), 7U);
+  EXPECT_DOUBLE_EQ(Value(access, CoreMode::kSampled, "gm_to_l1_datas(KB)", {8, 0, 0, 4, 0, 0, 0, 0}), 1);
+  EXPECT_EQ(NamesOf(access, false, CoreMode::kSampled).size(), 7U);
 
   const format::SideFacts bound = Device(k910, {0x8, 0xa, 0xc});
   EXPECT_DOUBLE_EQ(Value(bound, CoreMode::kByTask, "memory_bound", {100, 200, 300}), 1.5);
