@@ -133,7 +133,7 @@ void RunJobs(std::vector<Job>& jobs, Progress& progress) {
 void PrintResult(const ExportResult& result) {
   const std::string& directory = result.directory;
   for (const Skipped& skipped : result.report.skipped()) {
-    std::string line = directory + "/" + skipped.stream + ": ";
+    std::string line = directory + (skipped.stream.empty() ? "" : "/" + skipped.stream) + ": ";
     if (skipped.bytes > 0) {
       line +=
           "at " + std::to_string(skipped.offset) + ": " + std::to_string(skipped.bytes) + " bytes left out: ";

@@ -5,10 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "client/export/agent_stream.h"
 #include "client/export/profile_source.h"
-#include "client/export/slices.h"
 #include "format/decode/agent_lanes.h"
-#include "format/records/packed.h"
 
 namespace profd::client {
 
@@ -16,20 +15,18 @@ namespace {
 
 using format::AgentKind;
 using format::Block;
-using format::BlockHeader;
 using format::SpanKind;
 
-constexpr size_t kMostBlock = 8u << 20;
-
-// Passes on the kinds that are wanted. **Thread:** one.
+// Passes on the kinds and devices that are wanted. **Thread:** one.
 class KindSieve : public format::SpanSink {
  public:
-  KindSieve(const Wanted& wanted, format::SpanSink& to) : to_(to) {
+  KindSieve(const Wanted& all, bool gave_kernels, format::SpanSink& to) : all_wanted_(all), to_(to) {
     for (size_t i = 0; i < format::kAgentKinds; ++i) {
-      wanted_[i] = wanted.Kind(format::AgentKindName(static_cast<AgentKind>(i)));
+      wanted_[i] = all.Kind(format::AgentKindName(static_cast<AgentKind>(i)));
       any_ = any_ || wanted_[i];
-      all_ = all_ && wanted_[i];
     }
+    wanted_[static_cast<size_t>(AgentKind::kKernel)] &= !gave_kernels;
+    all_ = !all.devices && std::ranges::all_of(wanted_, std::identity());
   }
   bool any() const { return any_; }
   void Process(const format::SpanProcess& process) override { to_.Process(process); }
@@ -40,71 +37,27 @@ class KindSieve : public format::SpanSink {
     kept_.spans.clear();
     kept_.tasks = batch.tasks;
     kept_.args = batch.args;
-    std::copy_if(
-        batch.spans.begin(), batch.spans.end(), std::back_inserter(kept_.spans),
-        [this](const format::Span& span) { return wanted_[static_cast<size_t>(AgentKindOf(span.kind))]; });
+    std::copy_if(batch.spans.begin(), batch.spans.end(), std::back_inserter(kept_.spans),
+                 [this](const format::Span& span) {
+                   return wanted_[static_cast<size_t>(AgentKindOf(span.kind))] &&
+                          all_wanted_.Device(span.device);
+                 });
     if (!kept_.spans.empty()) to_.Spans(kept_);
   }
 
  private:
+  const Wanted& all_wanted_;
   format::SpanSink& to_;
   bool wanted_[format::kAgentKinds] = {};
-  bool any_ = false, all_ = true;
+  bool any_ = false, all_ = false;
   format::SpanBatch kept_;
 };
-
-// Where in `piece` a block begins that goes on behind its end; its size if there is none.
-size_t CutBlock(std::span<const std::byte> piece) {
-  for (size_t at = 0; at + sizeof(BlockHeader) <= piece.size(); at += 8) {
-    const auto header = format::Load<BlockHeader>(piece.data() + at);
-    if (header.magic != format::kBlockMagic || header.bytes > kMostBlock) continue;
-    if (size_t{header.header_bytes} + header.bytes > piece.size() - at) return at;
-  }
-  return piece.size() - std::min(piece.size(), sizeof(BlockHeader) - 8);
-}
-
-// The blocks of a stream, whole ones only; what lies between them is reported with its place. Returns how
-// much that was.
-uint64_t EachBlock(const Capture& capture, const Stream& stream, const Sinks& sinks, uint64_t& blocks,
-                   uint64_t& bytes, const std::function<void(const Block&)>& take) {
-  StreamReader reader(capture, stream, Framed{}, *sinks.report, sinks.progress);
-  uint64_t skipped = 0;  // bytes in front of `skipped_to` of the stream
-  uint64_t all_skipped = 0;
-  size_t kept = 0;
-  const auto report = [&](uint64_t skipped_to) {
-    if (skipped == 0) return;
-    all_skipped += skipped;
-    const auto [slice, offset] = reader.At(skipped_to - skipped);
-    sinks.report->Skip({slice, offset, std::exchange(skipped, 0), 0, "no whole blocks"});
-  };
-  for (auto piece = reader.Next(); !piece.empty(); piece = reader.Next()) {
-    // Bytes of the piece that were given before come again in front.
-    size_t done = 0;
-    format::BlockReader walk(piece);
-    for (Block block; walk.Next(block); done = walk.offset()) {
-      const auto begin = static_cast<size_t>(block.payload.data() - piece.data()) - block.header.header_bytes;
-      skipped += begin - done;
-      report(reader.piece_position() + begin);
-      ++blocks;
-      take(block);
-    }
-    const std::span<const std::byte> rest = piece.subspan(done);
-    const size_t cut = CutBlock(rest);
-    skipped += cut;
-    kept = rest.size() - cut;
-    reader.Keep(kept);
-  }
-  skipped += kept;
-  bytes = reader.bytes_read();
-  report(bytes);
-  return all_skipped;
-}
 
 // **Thread:** one.
 class AgentSource {
  public:
-  AgentSource(const Capture& capture, const Wanted& wanted, const Sinks& sinks)
-      : capture_(capture), sinks_(sinks), kinds_(wanted, *sinks.spans) {}
+  AgentSource(const Capture& capture, const Wanted& wanted, bool gave_kernels, const Sinks& sinks)
+      : capture_(capture), sinks_(sinks), kinds_(wanted, gave_kernels, *sinks.spans) {}
 
   void Run() {
     if (capture_.agents.empty() || !kinds_.any()) return;
@@ -135,12 +88,6 @@ class AgentSource {
   }
 
  private:
-  const Stream* Find(const std::string& file) const {
-    for (const Stream& stream : capture_.agents) {
-      if (stream.file == file) return &stream;
-    }
-    return nullptr;
-  }
   void Skip(const std::string& stream, uint64_t bytes, uint64_t records, const char* why) {
     if (bytes > 0 || records > 0) sinks_.report->Skip({stream, 0, bytes, records, why});
   }
@@ -155,8 +102,8 @@ class AgentSource {
   }
 
   void Process(const format::ManifestAgent& agent, uint32_t number) {
-    const Stream* lanes = Find(agent.lanes_file);
-    const Stream* names = Find(agent.names_file);
+    const Stream* lanes = FindAgentStream(capture_, agent.lanes_file);
+    const Stream* names = FindAgentStream(capture_, agent.names_file);
     const std::string who = capture_.own_folder + "/" + agent.lanes_file;
     const std::string whose_names = capture_.own_folder + "/" + agent.names_file;
     if (lanes == nullptr) {
@@ -174,22 +121,23 @@ class AgentSource {
     // As `ps` has it: the whole path is in the manifest.
     const std::string program = agent.executable.substr(agent.executable.rfind('/') + 1);
     kinds_.Process({agent.pid, program, label});
-    uint64_t blocks = 0, bytes = 0;
     if (names != nullptr) {
-      EachBlock(capture_, *names, sinks_, blocks, bytes, [&](const Block& block) {
+      AgentStream stream(capture_, *names, *sinks_.report, sinks_.progress);
+      for (Block block; stream.Next(block);) {
         if (block.header.type == static_cast<uint16_t>(format::BlockType::kNames)) decoder.Names(block);
-      });
-      sinks_.report->Count(names->path(), "agent", bytes, blocks);
+      }
+      sinks_.report->Count(names->path(), "agent", stream.bytes_read(), stream.blocks());
     } else {
       Skip(whose_names, 0, 1, "not there: nothing has a name");
     }
-    const uint64_t skipped = EachBlock(capture_, *lanes, sinks_, blocks, bytes, [&](const Block& block) {
+    AgentStream stream(capture_, *lanes, *sinks_.report, sinks_.progress);
+    for (Block block; stream.Next(block);) {
       if (block.header.type == static_cast<uint16_t>(format::BlockType::kLane)) decoder.Lane(block);
-    });
+    }
     const uint64_t missing = Missing(agent, *lanes, decoder.counts().records);
-    decoder.Finish(skipped > 0 || missing > 0);
+    decoder.Finish(stream.skipped() > 0 || missing > 0);
     const format::AgentCounts& counts = decoder.counts();
-    sinks_.report->Count(lanes->path(), "agent", bytes, counts.records);
+    sinks_.report->Count(lanes->path(), "agent", stream.bytes_read(), counts.records);
     Skip(who, 0, counts.damaged_slots, "slots that hold no record");
     if (missing > 0) {
       Skip(who, 0, missing, "not in the blocks that are there, though manifest.json counts them");
@@ -235,8 +183,8 @@ format::AgentKind AgentKindOf(SpanKind kind) {
   }
 }
 
-void DecodeAgents(const Capture& capture, const Wanted& wanted, const Sinks& sinks) {
-  AgentSource(capture, wanted, sinks).Run();
+void DecodeAgents(const Capture& capture, const Wanted& wanted, bool gave_kernels, const Sinks& sinks) {
+  AgentSource(capture, wanted, gave_kernels, sinks).Run();
 }
 
 }  // namespace profd::client

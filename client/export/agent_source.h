@@ -11,7 +11,8 @@ namespace profd::client {
 // What --kinds calls spans of this kind when a process recorded them.
 format::AgentKind AgentKindOf(format::SpanKind kind);
 
-// The kinds "agent-range", "agent-mark", …, process by process. Memory is bounded.
-void DecodeAgents(const Capture& capture, const Wanted& wanted, const Sinks& sinks);
+// The kinds "agent-range", "agent-mark", …, process by process. `gave_kernels`: kernels have been given out
+// already. Memory is bounded.
+void DecodeAgents(const Capture& capture, const Wanted& wanted, bool gave_kernels, const Sinks& sinks);
 
 }  // namespace profd::client

@@ -53,6 +53,7 @@ class Opener {
     std::sort(devices.begin(), devices.end());
     for (const auto& [device, name] : devices) OpenSide(name);
     BorrowBegin();
+    NameProcess();
     for (Side& side : capture_.sides) ReadClocks(side);
     CheckStreams();
   }
@@ -123,6 +124,17 @@ class Opener {
       }
       (end ? facts.end_wall_ns : facts.begin_wall_ns) = time->wall_us * kNsPerUs;
       (end ? facts.end_raw_ns : facts.begin_raw_ns) = time->clock_monotonic_raw;
+    }
+  }
+
+  // A program that became another one (a shell that ends in exec) is called what it is in the end.
+  void NameProcess() {
+    if (!capture_.manifest) return;
+    for (Side& side : capture_.sides) {
+      for (const format::ManifestAgent& agent : capture_.manifest->agents) {
+        if (agent.pid != side.facts.pid || agent.executable.empty()) continue;
+        side.facts.pid_name = agent.executable.substr(agent.executable.rfind('/') + 1);
+      }
     }
   }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +56,10 @@ struct Capture {
   std::string own_folder;      // of profd, in this directory: OwnFolderIn()
   std::vector<Stream> agents;  // below it
   std::optional<format::Manifest> manifest;
+  // What FindRanks has found: ranks by device, -1 = not known, also of devices that only programs tell of;
+  // and those of groups of collectives.
+  std::map<int, int64_t> ranks;
+  std::map<std::string, std::set<int64_t>> groups;
 
   const Side* host() const { return !sides.empty() && sides.front().is_host() ? &sides.front() : nullptr; }
   // Of the collection; the end is 0 when nobody wrote it down.

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "client/export/number_text.h"
+#include "format/decode/op_names.h"
 
 namespace profd::client {
 
@@ -19,17 +20,6 @@ using format::TextId;
 constexpr size_t kMaxGroups = 1 << 18;
 
 double Microseconds(uint64_t ns) { return static_cast<double>(ns) / 1000; }
-
-// "hcom_allReduce_" of "hcom_allReduce__483_0": without the numbers of the group and the call.
-std::string CollectiveType(std::string_view name) {
-  for (int i = 0; i < 2; ++i) {
-    const size_t bar = name.rfind('_');
-    if (bar == std::string_view::npos || bar + 1 == name.size()) break;
-    if (name.find_first_not_of("0123456789", bar + 1) != std::string_view::npos) break;
-    name = name.substr(0, bar);
-  }
-  return std::string(name);
-}
 
 // Most time first.
 template <typename Groups>
@@ -95,6 +85,8 @@ void CsvSpans::Cell(CsvFile* csv, TextId text) {
 bool CsvSpans::IsStars(int device) const {
   const format::SideFacts* side = context_.facts.Device(device);
   const uint32_t chip = side == nullptr ? 5 : side->chip;
+  // Devices that only programs have told of: MSPTI has no others.
+  if (chip == format::kUnknownChip) return true;
   return chip == 5 || chip == 7 || chip == 8 || chip == 11 || chip == 15 || chip == 16;
 }
 
@@ -149,7 +141,7 @@ void CsvSpans::Task(const SpanBatch& batch, const Span& span) {
     row.op_task_type = span.category;
   } else if (span.kind == SpanKind::kComm) {
     row.kind = TaskRow::Kind::kCommunication;
-    const std::string type = CollectiveType(batch.texts->Get(span.name));
+    const std::string type = std::string(format::CollectiveTypeOf(batch.texts->Get(span.name)));
     left_out_ += !Count(collectives_, std::pair(span.device, type), span.end_ns - span.begin_ns);
   }
   if (const format::TaskDetail* detail = batch.DetailOf(span)) {
@@ -173,6 +165,7 @@ void CsvSpans::Task(const SpanBatch& batch, const Span& span) {
     std::copy(std::begin(shapes), std::end(shapes), row.shapes);
     if (detail->has_op) {
       row.kind = TaskRow::Kind::kOperator;
+      of_calls_ = of_calls_ || (span.connection != 0 && span.connection >> 32 == 0);
       TextId* name = context_.facts.tells_of_tasks
                          ? op_names_.FindOrAdd(TaskKey(span.device, span.stream, row.task))
                          : nullptr;
@@ -221,6 +214,8 @@ void CsvSpans::WriteOperator(DeviceRows& device, const TaskRow& row) {
     std::string header =
         "Device_id,Model ID,Task ID,Stream ID,Op Name,OP Type,OP State,Task Type,Task Start Time(us),"
         "Task Duration(us),Task Wait Time(us),Block Num,";
+    has_states_ = context_.vendor_compatible || of_calls_;
+    if (!has_states_) header.erase(header.find("OP State,"), sizeof("OP State,") - 1);
     if (stars) header += "Mix Block Num,";
     header +=
         "HF32 Eligible,Input Shapes,Input Data Types,Input Formats,Output Shapes,Output Data Types,Output "
@@ -249,15 +244,15 @@ void CsvSpans::WriteOperator(DeviceRows& device, const TaskRow& row) {
     csv->Na();
     csv->Na();
     csv->Text(Get(row.op_name));
-    csv->Text(CollectiveType(Get(row.op_name)));
-    csv->Na();
+    csv->Text(format::CollectiveTypeOf(Get(row.op_name)));
+    if (has_states_) csv->Na();
     csv->Text("COMMUNICATION");
   } else {
     csv->Int(row.task);
     csv->Int(row.stream);
     Cell(csv, row.op_name);
     Cell(csv, row.op_type);
-    Cell(csv, row.op_state);
+    if (has_states_) Cell(csv, row.op_state);
     Cell(csv, row.op_task_type);
   }
   csv->Stamp(row.begin_ns);

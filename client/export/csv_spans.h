@@ -109,6 +109,10 @@ class CsvSpans {
   base::FlatMap<Durations> calls_{1 << 16};                                         // name << 32 | level
   base::FlatMap<format::TextId> op_names_{kMaxOpNames};                             // TaskKey
   CoreColumns cores_;
+  // Some operator is known by the host's calls, which tell its state: analysers take "N/A" for dynamic
+  // shapes.
+  bool of_calls_ = false;
+  bool has_states_ = false;  // a column of op_summary
   CsvFile *task_time_ = nullptr, *op_summary_ = nullptr, *msprof_tx_ = nullptr;
   std::map<std::tuple<int64_t, int64_t, format::TextId>, Durations> os_calls_;  // pid, tid, name
   std::map<std::pair<int, std::string>, Durations> collectives_;                // device, type

@@ -54,6 +54,8 @@ void DbOutput::WriteFacts() {
                                     {"SCHEMA_VERSION_MINOR", "2"},
                                     {"SCHEMA_VERSION_MICRO", "0"}})
     append(meta, {name, value});
+  const std::string groups = options_.vendor_compatible ? "" : GroupsJson();
+  if (!groups.empty()) append(meta, {std::string_view("parallel_group_info"), std::string_view(groups)});
   append(table("SESSION_TIME_INFO", {{"startTimeNs", "INTEGER"}, {"endTimeNs", "INTEGER"}}),
          {facts_.start_ns, facts_.end_ns});
   const std::string host = ValidUtf8(facts_.host.hostname);
@@ -65,6 +67,21 @@ void DbOutput::WriteFacts() {
     append(npus, {side.device, ChipName(side.chip)});
     append(ranks, {options_.vendor_compatible ? -1 : side.rank_id, side.device});
   }
+}
+
+// As framework profilers write it. Of a group of which only one rank is known the others are elsewhere: to
+// say that it is alone would be wrong.
+std::string DbOutput::GroupsJson() const {
+  std::string json;
+  for (const auto& [group, ranks] : facts_.groups) {
+    if (ranks.size() < 2 || *ranks.begin() < 0) continue;
+    std::string list;
+    for (const int64_t rank : ranks) list += (list.empty() ? "" : ", ") + std::to_string(rank);
+    json += json.empty() ? "{" : ", ";
+    AppendJsonString(json, group);
+    json += ": {\"group_name\": \"\", \"group_rank\": 0, \"global_ranks\": [" + list + "]}";
+  }
+  return json.empty() ? json : json + "}";
 }
 
 int64_t DbOutput::IdOf(std::string_view text) {

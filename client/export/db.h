@@ -79,6 +79,7 @@ class DbOutput final : public Output {
 
   void WriteFacts();
   void WriteCores();
+  std::string GroupsJson() const;
   int64_t IdOf(std::string_view text);
   int64_t IdOf(const format::SpanBatch& batch, format::TextId id);
   // Of a text that may be missing: that of "N/A".
@@ -98,6 +99,7 @@ class DbOutput final : public Output {
   std::vector<int64_t> text_ids_;  // of texts_, -1 = none yet
   int64_t next_id_ = 0, no_text_ = 0;
   int64_t next_task_ = 0, next_comm_ = 0, next_overlap_ = 0;
+  uint64_t next_range_ = uint64_t{1} << 62;       // for ranges without a number
   uint64_t next_connection_ = uint64_t{1} << 62;  // for calls without one
   std::array<DbConnection::Rows*, kSpanTables> span_rows_{};
   std::map<std::pair<int, bool>, std::vector<CoreMetric>> core_metrics_;  // of a device's vector cores?

@@ -5,6 +5,7 @@
 
 #include "client/export/core_metrics.h"
 #include "client/export/db.h"
+#include "format/decode/op_names.h"
 
 namespace profd::client {
 namespace {
@@ -20,6 +21,9 @@ int LevelNumber(std::string_view level) {
     if (name == level) return number;
   return 0;
 }
+
+// The vendor's numbers of connections are below 2^32.
+bool OfAgent(uint64_t connection) { return connection >> 32 != 0; }
 
 const format::SpanArg* FindArg(const format::SpanBatch& batch, const Span& span, std::string_view key) {
   for (const format::SpanArg& arg : batch.ArgsOf(span))
@@ -71,12 +75,14 @@ void DbOutput::WriteTask(const format::SpanBatch& batch, const Span& span) {
   if (const format::TaskCounters* counters = batch.CountersOf(detail)) WriteCounters(id, span, *counters);
   if (!detail.has_op && span.kind == SpanKind::kTask) return;
   const auto text = [&](format::TextId name) { return IdOrNone(batch, name); };
+  // Analysers take "N/A" for dynamic shapes.
+  const bool of_call = span.connection != 0 && !OfAgent(span.connection);
+  const DbValue state = detail.op_state != 0 || of_call ? DbValue(text(detail.op_state)) : DbValue();
   Insert(SpanTable::kComputeTaskInfo,
-         {IdOf(batch, span.name), id, detail.block_num, detail.mix_block_num,
-          text(span.kind == SpanKind::kKernel ? span.category : detail.op_task_type), text(detail.op_type),
-          text(detail.input_formats), text(detail.input_types), text(detail.input_shapes),
-          text(detail.output_formats), text(detail.output_types), text(detail.output_shapes), IdOf(""),
-          text(detail.op_state), text(detail.hf32), no_text_, no_text_});
+         {IdOf(batch, span.name), id, detail.block_num, detail.mix_block_num, text(detail.op_task_type),
+          text(detail.op_type), text(detail.input_formats), text(detail.input_types),
+          text(detail.input_shapes), text(detail.output_formats), text(detail.output_types),
+          text(detail.output_shapes), IdOf(""), state, text(detail.hf32), no_text_, no_text_});
 }
 
 void DbOutput::WriteCounters(int64_t task, const Span& span, const format::TaskCounters& counters) {
@@ -120,8 +126,8 @@ void DbOutput::WriteComm(const format::SpanBatch& batch, const Span& span) {
   Insert(SpanTable::kCommunicationOp,
          {IdOf(batch, span.name), span.begin_ns, span.end_ns, span.connection, IdOrNone(batch, span.category),
           next_comm_++, 0, 0, data_type, IdOrNone(batch, TextArg(batch, span, "algorithm")),
-          NumberArg(batch, span, "count"), IdOf(batch, span.name), span.device,
-          NumberArg(batch, span, "rank_size")});
+          NumberArg(batch, span, "count"), IdOf(format::CollectiveTypeOf(batch.texts->Get(span.name))),
+          span.device, NumberArg(batch, span, "rank_size")});
 }
 
 void DbOutput::WriteMemory(const format::SpanBatch& batch, const Span& span) {
@@ -130,13 +136,17 @@ void DbOutput::WriteMemory(const format::SpanBatch& batch, const Span& span) {
                               NumberArg(batch, span, "address"), span.connection});
 }
 
+// Analysers read ranges of starts and ends only, and each has a number there.
 void DbOutput::WriteMark(const format::SpanBatch& batch, const Span& span) {
-  const bool of_range = span.kind == SpanKind::kRange;
-  const int type = !of_range ? 0 : span.value != 0 ? 2 : 1;
-  Insert(SpanTable::kMstxEvents,
-         {span.begin_ns, span.end_ns, type, of_range && span.value != 0 ? span.value : format::kNoId,
-          format::kNoId, IdOf(batch, span.name), GlobalTid(span), GlobalTid(span), IdOf(batch, span.category),
-          span.connection != 0 ? span.connection : kNoConnection});
+  constexpr int kMarker = 0, kPushPop = 1, kStartEnd = 2;
+  const bool of_range = span.kind == SpanKind::kRange, numbered = span.value != 0;
+  const int type = !of_range ? kMarker : numbered || !options_.vendor_compatible ? kStartEnd : kPushPop;
+  uint64_t range = format::kNoId;
+  if (type == kStartEnd) range = numbered ? span.value : next_range_++;
+  Insert(
+      SpanTable::kMstxEvents,
+      {span.begin_ns, span.end_ns, type, range, format::kNoId, IdOf(batch, span.name), GlobalTid(span),
+       GlobalTid(span), IdOf(batch, span.category), span.connection != 0 ? span.connection : kNoConnection});
 }
 
 void DbOutput::WriteSpan(const format::SpanBatch& batch, const Span& span) {

@@ -15,8 +15,10 @@
 
 #include "base/clock.h"
 #include "client/export/capture.h"
+#include "client/export/missing.h"
 #include "client/export/output.h"
 #include "client/export/pipeline.h"
+#include "client/export/ranks.h"
 #include "client/own_folder.h"
 #include "client/text.h"
 #include "format/decode/catalogue.h"
@@ -94,6 +96,16 @@ CaptureFacts FactsOf(const Capture& capture, const Wanted& wanted) {
       if (std::ranges::count(facts.kinds, kind) == 0) facts.kinds.push_back(kind);
     }
   }
+  facts.groups = capture.groups;
+  // Devices that only programs have told of.
+  for (const auto& [device, rank] : capture.ranks) {
+    if (!wanted.Device(device) || facts.Device(device) != nullptr) continue;
+    format::SideFacts side;
+    side.device = device;
+    side.rank_id = rank;
+    side.pid = facts.host.pid;
+    facts.devices.push_back(side);
+  }
   if (capture.host() == nullptr && !facts.devices.empty()) {  // a device's files tell of their host, too
     facts.host = facts.devices.front();
     facts.host.device = -1;
@@ -137,6 +149,7 @@ std::vector<std::string> Absent(const Capture& capture, const Wanted& wanted) {
     for (const Side& side : capture.sides) {
       if (!side.is_host()) there.insert(side.facts.device);
     }
+    for (const auto& [device, rank] : capture.ranks) there.insert(device);
     compare("device", *wanted.devices, there, [](int64_t device) { return std::to_string(device); });
   }
   if (wanted.kinds)
@@ -199,6 +212,7 @@ class Places {
   std::string Shown(std::string text) const {
     const std::pair<std::string, std::string> names[] = {{tables() + "/", shown_ + "/" + kTablesFolder + "/"},
                                                          {root() + "/", shown_ + "/"}};
+    if (text == tables()) return shown_ + "/" + kTablesFolder;
     for (const auto& [path, name] : names) {
       for (size_t at = 0; (at = text.find(path, at)) != text.npos; at += name.size())
         text.replace(at, path.size(), name);
@@ -402,6 +416,7 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
                   directory + ": there is nothing in it: no data, and no file that says when it began");
   }
   PROFD_ASSIGN_OR_RETURN(const Wanted wanted, WantedOf(*capture, options));
+  FindRanks(*capture);
   Places places(*capture, options);
   PROFD_RETURN_IF_ERROR(places.Make());
 
@@ -441,7 +456,8 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
   if (nothing) {
     result.nothing = Nothing(*capture, options, wanted);
   } else {
-    for (const std::string& line : Absent(*capture, wanted)) result.report.Note(line);
+    for (const std::string& line : Absent(*capture, wanted)) result.report.Skip({"", 0, 0, 0, line});
+    ReportMissingKinds(*capture, wanted, result.report);
   }
   for (const Share& share : shares) {
     if (!share.status.ok()) return places.Shown(share.status);

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "client/export/agent_source.h"
+#include "client/export/missing.h"
 #include "client/export/pipeline.h"
+#include "client/export/ranks.h"
 
 namespace profd::client {
 
@@ -104,6 +106,7 @@ base::Result<Inventory> TakeInventory(const std::string& directory, Progress& pr
   auto capture = OpenCapture(directory, false, inventory.report);
   if (!capture.ok()) return capture.status();
   inventory.capture = std::move(capture).value();
+  FindRanks(inventory.capture);
   Counter counter(inventory);
   format::Texts texts;
   Sinks sinks;
@@ -113,7 +116,9 @@ base::Result<Inventory> TakeInventory(const std::string& directory, Progress& pr
   sinks.report = &inventory.report;
   sinks.progress = &progress;
   sinks.overlap = false;  // is worked out, nothing of it is in there
+  sinks.joins_kernels = false;
   Decode(inventory.capture, {}, false, sinks);
+  ReportMissingKinds(inventory.capture, {}, inventory.report);
   return inventory;
 }
 

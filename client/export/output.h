@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +24,7 @@ struct CaptureFacts {
   uint64_t start_ns = 0, end_ns = 0;  // wall; end 0: unknown
   std::vector<std::string> kinds;     // of any device's files that the vendor reads and that are not empty
   bool tells_of_tasks = false;        // has rows that name the operator of a task
+  std::map<std::string, std::set<int64_t>> groups;  // ranks by group of collectives
 
   // nullptr: there is none; -1 is the host.
   const format::SideFacts* Device(int device) const {

@@ -183,10 +183,10 @@ void Decode(const Capture& capture, const Wanted& wanted, bool vendor_compatible
       sinks.report->Skip({where, 0, 0, stray, "with a time outside of the collection"});
     }
   };
-  DecodeTasks(capture, wanted, vendor_compatible, sieved);
+  const bool gave_kernels = DecodeTasks(capture, wanted, vendor_compatible, sieved);
   report_stray("tasks and calls");
   decode_sides(true);
-  DecodeAgents(capture, wanted, sieved);
+  DecodeAgents(capture, wanted, gave_kernels, sieved);
   DecodeProfile(capture, wanted, sieved);
   report_stray(capture.own_folder.c_str());
   overlap.Finish();

@@ -24,6 +24,8 @@ struct Sinks {
   Report* report = nullptr;
   Progress* progress = nullptr;
   bool overlap = true;  // somebody wants spans of kOverlap
+  // A kernel that a program has reported and the task of the device's log that it is are one span, not two.
+  bool joins_kernels = true;
 };
 
 // The host, the devices by their numbers, then what agents recorded; the streams of each by name. Memory is

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "client/export/kernel_feed.h"
 #include "client/export/slices.h"
 #include "format/decode/cann_names.h"
 #include "format/decode/core_tasks.h"
@@ -136,7 +138,8 @@ class DeviceTasks {
         yes_(sinks.texts->Intern("YES")),
         no_(sinks.texts->Intern("NO")),
         dynamic_(sinks.texts->Intern("dynamic")),
-        static_(sinks.texts->Intern("static")) {
+        static_(sinks.texts->Intern("static")),
+        correlation_key_(sinks.texts->Intern("correlation_id")) {
     context_.side = &side.facts;
     context_.clocks = &side.clocks;
     for (const std::string_view name : kCounterLogs) {
@@ -159,11 +162,14 @@ class DeviceTasks {
                        StreamReader(capture, *stream, framed, *sinks.report, sinks.progress),
                        TaskLog(layout),
                        {},
+                       0,
                        0});
     }
   }
 
   int device() const { return side_.facts.device; }
+  bool has_tasks() const { return !logs_.empty() || !counters_.empty(); }
+  void Join(KernelFeed* kernels) { kernels_ = kernels; }
   void Add(const Launch& launch, uint64_t wall_ns) {
     if (!logs_.empty() || !counters_.empty()) join_.Add(launch, wall_ns);
   }
@@ -175,11 +181,12 @@ class DeviceTasks {
         for (; log.next < log.tasks.size(); ++log.next) {
           const uint64_t begin_ns = context_.DeviceTicksToWall(log.tasks[log.next].begin_ticks);
           if (begin_ns >= until_ns) break;
+          if (log.next >= log.announced) log.announced = Announce(log.tasks, log.next);
           Give(log.tasks[log.next], begin_ns);
         }
         if (log.next < log.tasks.size()) break;
         log.tasks.clear();
-        log.next = 0;
+        log.next = log.announced = 0;
         const std::span<const std::byte> piece = log.reader.Next();
         if (piece.empty()) break;
         log.log.Take(piece, log.tasks);
@@ -225,13 +232,14 @@ class DeviceTasks {
     StreamReader reader;
     TaskLog log;
     std::vector<DeviceTask> tasks;
-    size_t next;
+    size_t next, announced;
   };
   struct CounterLog {
     const Stream* stream;
     StreamReader reader;
     CoreTasks tasks;
     bool ended = false;
+    std::vector<DeviceTask> ahead = {};  // without a log of tasks: those whose records have been read
   };
 
   // nullptr, and said, where nobody knows when its records were made.
@@ -255,7 +263,8 @@ class DeviceTasks {
     bool found = false;
     for (CounterLog& log : counters_) {
       if (log.tasks.has_times()) {
-        while (!log.ended && !log.tasks.Reaches(task.end_ticks)) ReadOn(log);
+        while (!log.ended && !log.tasks.Reaches(task.end_ticks))
+          ReadOn(log, logs_.empty() ? &log.ahead : nullptr);
         found = log.tasks.Find(task, counters) || found;
       } else {
         // Who knows whether it comes: as far as there is room.
@@ -272,11 +281,13 @@ class DeviceTasks {
   void RunCounters() {
     std::vector<DeviceTask> tasks;
     for (CounterLog& log : counters_) {
-      while (!log.ended) {
-        tasks.clear();
-        ReadOn(log, &tasks);
-        for (const DeviceTask& task : tasks) {
-          if (log.tasks.has_times()) Give(task, context_.DeviceTicksToWall(task.begin_ticks));
+      while (!log.ended || !log.ahead.empty()) {
+        if (log.ahead.empty()) ReadOn(log, &log.ahead);
+        tasks = std::exchange(log.ahead, {});
+        size_t announced = 0;
+        for (size_t next = 0; log.tasks.has_times() && next < tasks.size(); ++next) {
+          if (next >= announced) announced = Announce(tasks, next);
+          Give(tasks[next], context_.DeviceTicksToWall(tasks[next].begin_ticks));
         }
       }
     }
@@ -296,6 +307,33 @@ class DeviceTasks {
                 "records of tasks that are not in the device's log");
   }
 
+  format::KernelJoin::Task PlacedOf(const DeviceTask& task) const {
+    const uint64_t begin_ns = context_.DeviceTicksToWall(task.begin_ticks);
+    return {task.stream, begin_ns, std::max(begin_ns, context_.DeviceTicksToWall(task.end_ticks))};
+  }
+
+  // That some tasks from `next` on come now; returns up to where.
+  size_t Announce(const std::vector<DeviceTask>& tasks, size_t next) {
+    const size_t end = std::min(tasks.size(), next + format::KernelJoin::kLearnt);
+    if (kernels_ == nullptr) return end;
+    placed_.clear();
+    for (; next < end; ++next) placed_.push_back(PlacedOf(tasks[next]));
+    kernels_->Announce(device(), placed_);
+    return end;
+  }
+
+  // A task that a program has reported as a kernel: what it knows.
+  void Describe(const format::ReportedKernel& kernel, format::Span& span, format::TaskDetail& detail) {
+    span.pid = kernel.span.pid;
+    span.tid = kernel.span.tid;
+    span.connection = kernel.span.connection;
+    span.flow = kernel.span.flow;
+    span.category = kernel.span.category;
+    span.name = kernel.span.name;
+    kernel.Describe(detail);
+    if (kernel.span.value != 0) spans_.AddArg(correlation_key_, format::ArgType::kU64, kernel.span.value);
+  }
+
   void Give(const DeviceTask& task, uint64_t begin_ns) {
     format::TaskCounters counters;
     const bool counted = FindCounters(task, counters);
@@ -312,6 +350,9 @@ class DeviceTasks {
     format::TaskDetail& detail = spans_.AddDetail();
     detail.context = task.context;
     if (counted) spans_.AddCounters(counters);
+    format::ReportedKernel kernel;
+    const bool reported = kernels_ != nullptr && kernels_->Find(device(), PlacedOf(task), kernel);
+    if (launch == nullptr && reported) return Describe(kernel, span, detail);
     if (launch == nullptr) {
       ++nameless_;
       span.category = span.name = texts.Intern(format::StarsTaskTypeName(task.type));
@@ -345,7 +386,9 @@ class DeviceTasks {
   std::deque<CounterLog> counters_;
   format::TaskJoin join_;
   format::SpanWriter spans_;
-  const format::TextId yes_, no_, dynamic_, static_;
+  KernelFeed* kernels_ = nullptr;
+  std::vector<format::KernelJoin::Task> placed_;
+  const format::TextId yes_, no_, dynamic_, static_, correlation_key_;
   uint64_t nameless_ = 0;
 };
 
@@ -364,7 +407,13 @@ class TaskSource {
       if (side.is_host() || !wanted.Device(side.facts.device)) continue;
       devices_.emplace_back(capture, side, wanted, sinks, pid);
     }
+    const bool any = std::ranges::any_of(devices_, &DeviceTasks::has_tasks);
+    if (!any || !sinks.joins_kernels) return;
+    kernels_.emplace(capture, wanted, *sinks.spans, *sinks.texts);
+    if (!kernels_->any()) kernels_.reset();
+    for (DeviceTasks& device : devices_) device.Join(kernels_ ? &*kernels_ : nullptr);
   }
+  bool gave_kernels() const { return kernels_.has_value(); }
 
   void Run() {
     const Side* host = capture_.host();
@@ -376,6 +425,8 @@ class TaskSource {
       }
     }
     for (DeviceTasks& device : devices_) device.Finish();
+    const bool cancelled = sinks_.progress != nullptr && sinks_.progress->cancelled;
+    if (kernels_ && !cancelled) kernels_->Finish();
   }
 
  private:
@@ -470,6 +521,7 @@ class TaskSource {
   const Capture& capture_;
   const Sinks& sinks_;
   const bool vendor_compatible_;
+  std::optional<KernelFeed> kernels_;
   NoSpans nowhere_;
   format::CannNames names_;
   const bool with_calls_;
@@ -491,9 +543,11 @@ std::string_view TaskStreamKind(const Side& side, std::string_view file) {
   return of_calls ? (side.is_host() ? "api" : "task") : "";
 }
 
-void DecodeTasks(const Capture& capture, const Wanted& wanted, bool vendor_compatible, const Sinks& sinks) {
-  if (!wanted.Kind("task") && !wanted.Kind("api") && !wanted.Kind(kCounterKind)) return;
-  TaskSource(capture, wanted, vendor_compatible, sinks).Run();
+bool DecodeTasks(const Capture& capture, const Wanted& wanted, bool vendor_compatible, const Sinks& sinks) {
+  if (!wanted.Kind("task") && !wanted.Kind("api") && !wanted.Kind(kCounterKind)) return false;
+  TaskSource source(capture, wanted, vendor_compatible, sinks);
+  source.Run();
+  return source.gave_kernels();
 }
 
 }  // namespace profd::client

@@ -14,7 +14,8 @@ namespace profd::client {
 std::string_view TaskStreamKind(const Side& side, std::string_view file);
 
 // The kinds "task", "api" and "aicore-task". Reads the host's records in windows and every device's log as
-// far as these reach, so memory is bounded.
-void DecodeTasks(const Capture& capture, const Wanted& wanted, bool vendor_compatible, const Sinks& sinks);
+// far as these reach, so memory is bounded. Where there are tasks the kernels that programs have reported are
+// given out, too: those that are tasks with these, as one; true.
+bool DecodeTasks(const Capture& capture, const Wanted& wanted, bool vendor_compatible, const Sinks& sinks);
 
 }  // namespace profd::client

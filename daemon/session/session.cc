@@ -95,6 +95,10 @@ std::shared_ptr<Trace> Session::NewTrace(bool all_or_nothing) {
   manifest.duration_ns = setup_.spec.duration_ns;
   manifest.storage_limit_bytes = setup_.spec.storage_limit_bytes;
   if (!setup_.spec.preset.empty()) manifest.settings["preset"] = setup_.spec.preset;
+  if (!setup_.spec.kinds.empty()) {
+    std::string& names = manifest.settings["collect"];
+    for (const KindRequest& request : setup_.spec.kinds) names += (names.empty() ? "" : ",") + request.kind;
+  }
   if (setup_.spec.delay_ns > 0) manifest.settings["delay_ns"] = std::to_string(setup_.spec.delay_ns);
   const agent::StepSchedule& steps = setup_.spec.steps;
   if (steps.active > 0) {

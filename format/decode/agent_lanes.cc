@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "format/decode/op_names.h"
 #include "format/records/packed.h"
 #include "libagent/abi/lane.h"
 
@@ -35,6 +36,7 @@ AgentLanes::AgentLanes(const ManifestAgent& agent, uint32_t process, const Clock
       level_key_(texts.Intern("level")),
       type_key_(texts.Intern("type")),
       group_key_(texts.Intern("group")),
+      name_key_(texts.Intern("name")),
       node_level_(texts.Intern("node")) {
   const ManifestTicks &first = agent.first, &latest = agent.latest;
   if (latest.ticks > first.ticks && latest.raw_ns > first.raw_ns) {
@@ -302,7 +304,41 @@ void AgentLanes::Device(SpanKind kind, LaneState& lane, const abi::Record& recor
   }
   // Calls of all levels share the number; the vendor draws the line from that of the operator.
   if (kind == SpanKind::kApi && record.value != 0 && span.category == node_level_) span.flow = Flow::kBegins;
-  for (const SpanArg& arg : values_.args) spans_.AddArg(arg.key, arg.type, arg.bits);
+  if (kind == SpanKind::kKernel) Describe(span);
+  if (kind == SpanKind::kComm) span.name = NumberedName(span);
+  for (const SpanArg& arg : values_.args) {
+    if (kind != SpanKind::kComm || arg.key != name_key_) spans_.AddArg(arg.key, arg.type, arg.bits);
+  }
+}
+
+// Of the kernel added last: what its name and its type say of the operator.
+void AgentLanes::Describe(const Span& span) {
+  const auto derived = [this](std::vector<TextId>& known, TextId text, auto derive) {
+    if (text >= known.size()) known.resize(spans_.texts().size() + 1, kNoId);
+    if (known[text] == kNoId) known[text] = spans_.texts().Intern(derive(spans_.texts().Get(text)));
+    return known[text];
+  };
+  TaskDetail& detail = spans_.AddDetail();
+  detail.has_op = true;
+  detail.kernel_name = detail.op_name = span.name;
+  detail.op_type = derived(op_types_, span.name, OpTypeOf);
+  detail.op_task_type = derived(task_types_, span.category, OpTaskTypeOf);
+}
+
+// The library numbers its collectives, the same way in all ranks; where it does not they are numbered as they
+// come.
+TextId AgentLanes::NumberedName(const Span& span) {
+  constexpr size_t kMostKinds = 1 << 12;
+  for (const SpanArg& arg : values_.args) {
+    if (arg.key == name_key_ && arg.type == ArgType::kText && arg.bits != 0)
+      return static_cast<TextId>(arg.bits);
+  }
+  Texts& texts = spans_.texts();
+  const std::string_view name = texts.Get(span.name);
+  const std::tuple key(span.device, span.category, span.name);
+  const bool room = collectives_.size() < kMostKinds || collectives_.contains(key);
+  if (name.empty() || name.find("__") != name.npos || !room || texts.size() >= kMaxNames) return span.name;
+  return texts.Intern(CollectiveName(name, texts.Get(span.category), collectives_[key]++));
 }
 
 void AgentLanes::CloseStacks(LaneState& lane) {

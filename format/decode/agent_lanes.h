@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,8 @@ class AgentLanes {
   const AgentCounts& counts() const { return counts_; }
   // Of its counter: what lies on it can be dated.
   bool has_clock() const { return ns_per_tick_ > 0; }
+  // Of a reference in a record; 0: it has none.
+  TextId Name(uint32_t reference) const;
 
  private:
   struct Open {
@@ -69,7 +72,6 @@ class AgentLanes {
     return static_cast<uint64_t>(domain) << 32 | number;
   }
   uint64_t Wall(uint64_t ticks) const;
-  TextId Name(uint32_t reference) const;
   TextId DomainName(uint16_t domain);
   size_t Record(LaneState& lane, std::span<const std::byte> slots);
   void ReadValues(std::span<const std::byte> slots);
@@ -81,6 +83,8 @@ class AgentLanes {
            uint64_t wall_ns);
   void Instant(SpanKind kind, LaneState& lane, const abi::Record& record, uint64_t wall_ns);
   void Device(SpanKind kind, LaneState& lane, const abi::Record& record);
+  void Describe(const Span& span);
+  TextId NumberedName(const Span& span);
   void CloseStacks(LaneState& lane);
   Open OpenOf(const LaneState& lane, const abi::Record& record, uint64_t wall_ns);
   TextId StepName(uint64_t step);
@@ -107,7 +111,12 @@ class AgentLanes {
   bool gap_ = false;  // in any lane
   uint64_t last_ns_ = 0;
   Values values_;
-  TextId value_key_, category_key_, unfinished_key_, level_key_, type_key_, group_key_, node_level_;
+  TextId value_key_, category_key_, unfinished_key_, level_key_, type_key_, group_key_, name_key_,
+      node_level_;
+  // By text: what it says of an operator; kNoId: nobody has looked yet.
+  std::vector<TextId> op_types_, task_types_;
+  std::map<std::tuple<int32_t, TextId, TextId>, uint32_t>
+      collectives_;  // by device, group and name: how many
   AgentCounts counts_;
 };
 

@@ -107,14 +107,16 @@ class ExportOptions(unittest.TestCase):
 
     def test_what_is_not_there_is_named(self):
         done = self.export("--devices", "0,7")
-        self.assertEqual(done.returncode, 0, done)
-        self.assertIn("note: no device 7 in it, there are 0\n", done.stdout)
+        self.assertEqual(done.returncode, 7, done)
+        self.assertIn(f"{self.prof}: no device 7 in it, there are 0\n", done.stdout)
+        self.assertRegex(done.stdout, ", NOT complete\n$")
         done = self.export("--kinds", "aicore")
         self.assertEqual(done.returncode, 3, done)
         self.assertRegex(done.stdout, "nothing exported: no kind aicore in it, there are api .*hbm .*task")
         done = self.export("--kinds", "aicore,hbm")
-        self.assertEqual(done.returncode, 0, done)
-        self.assertIn("note: no kind aicore in it", done.stdout)
+        self.assertEqual(done.returncode, 7, done)
+        self.assertIn(f"{self.prof}: no kind aicore in it", done.stdout)
+        self.assertRegex(done.stdout, ", NOT complete\n$")
 
     def test_nothing_in_one_of_several(self):
         other = os.path.join(self.folder, "spool", "other", NAME.replace("000001", "000002"))

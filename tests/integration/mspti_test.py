@@ -21,16 +21,17 @@ DELIVERED = {"kernel": ("kernel",), "comm": ("communication",), "api": ("acl_api
 class Cann:
     """A toolkit of its own and the program that uses it."""
 
-    def __init__(self, test, daemon, options="", preload=True):
+    def __init__(self, test, daemon, options="", preload=True, node="scenario: {step_ms: 20}\n", labels=""):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="profd-cann-", dir=daemon.directory))
         libraries = self.folder / "lib64"
         libraries.mkdir()
         for name in ("libmspti.so", "libprofapi.so"):
             (libraries / name).symlink_to(harness.PLAIN_BUILD / "sim" / name)
-        (self.folder / "sim.yaml").write_text(f"scenario: {{step_ms: 20}}\nmspti: {{truth: {self.folder}/truth, "
-                                              f"disable_ms: 0{options}}}\n")
+        (self.folder / "sim.yaml").write_text(f"{node}mspti: {{truth: {self.folder}/truth, disable_ms: 0{options}}}\n")
         environment = dict(daemon.environment, ASCEND_HOME_PATH=str(self.folder),
                            PROFD_SIM_CONFIG=str(self.folder / "sim.yaml"))
+        if labels:
+            environment["PROFD_LABELS"] = labels
         if preload:
             environment["LD_PRELOAD"] = str(libraries / "libmspti.so")
         self.process = subprocess.Popen([str(harness.PROGRAMS / "cann_program")], env=environment, text=True,

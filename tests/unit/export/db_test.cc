@@ -241,6 +241,32 @@ TEST_F(Db, TasksCallsAndMarks) {
   EXPECT_EQ(Query("SELECT value,count(*) FROM STRING_IDS GROUP BY value HAVING count(*)>1"), Table{});
 }
 
+// Analysers read ranges of starts and ends only, and take "N/A" for dynamic shapes.
+TEST_F(Db, WhatProgramsRecordedAsAnalysersReadIt) {
+  format::Texts texts;
+  format::SpanBatch batch;
+  batch.texts = &texts;
+  batch.tasks.resize(1);
+  batch.tasks[0].has_op = true;
+  format::Span kernel, comm, range;
+  kernel.kind = format::SpanKind::kKernel;
+  kernel.connection = uint64_t{1} << 44 | 5;
+  kernel.detail = 0;
+  comm.kind = format::SpanKind::kComm;
+  comm.name = texts.Intern("hcom_allReduce__721_4_1");
+  comm.category = texts.Intern("group");
+  range.kind = format::SpanKind::kRange;
+  batch.spans = {kernel, comm, range, range};
+  output_->Spans(batch);
+  Finish();
+  EXPECT_EQ(Query("SELECT count(*) FROM COMPUTE_TASK_INFO WHERE opState IS NULL"), (Table{{"1"}}));
+  EXPECT_EQ(Query("SELECT n.value,t.value FROM COMMUNICATION_OP JOIN STRING_IDS n ON n.id=opName JOIN "
+                  "STRING_IDS t ON t.id=opType"),
+            (Table{{"hcom_allReduce__721_4_1", "hcom_allReduce_"}}));
+  EXPECT_EQ(Query("SELECT eventType,count(*),count(DISTINCT rangeId) FROM MSTX_EVENTS GROUP BY eventType"),
+            (Table{{"2", "2", "2"}}));
+}
+
 TEST_F(Db, WhatIsNotFinishedLeavesNothing) {
   output_.reset();
   EXPECT_TRUE(std::filesystem::is_empty(folder_));

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""A kernel that a program reports and the task of the device's log that it is: one row with what both know, everywhere;
+and what analysers ask of the programs' databases: ranks, groups, names, types."""
+import collections
+import csv
+import glob
+import json
+import os
+import sqlite3
+import time
+import unittest
+
+import harness
+import mspti_test
+
+STORY = "seed: 11\nscenario: {step_ms: 20}\n"
+NPUS = "devices: 2\nchip: 910B\n" + STORY
+
+
+def program(test, daemon, options="", labels=""):
+    """One whose kernels are the tasks that the driver's side logs."""
+    cann = mspti_test.Cann(test, daemon, options, node=NPUS, labels=labels)
+    cann.load()
+    return cann
+
+
+class KernelsTest(harness.ProfdTest):
+    def record(self, daemon, programs, kinds, seconds=1.0):
+        pids = [word for cann in programs for word in ("--pid", cann.pid)]
+        session = daemon.begin(*pids, "--collect", kinds, "--devices", "all")
+        for device, cann in enumerate(programs):
+            for opened in (0, 1) if len(programs) == 1 else (device,):
+                self.assertEqual(cann.order(f"open {opened}"), "done")
+        time.sleep(seconds)
+        for device, cann in enumerate(programs):
+            for opened in (0, 1) if len(programs) == 1 else (device,):
+                self.assertEqual(cann.order(f"close {opened}"), "done")
+        time.sleep(0.1)
+        return daemon.end(session["session"])["directory"]
+
+    def export(self, daemon, directory, formats="csv,db,chrome", code=harness.OK, *more):
+        out = os.path.join(str(daemon.directory), f"out{len(os.listdir(daemon.directory))}")
+        result = daemon.ctl("export", directory, "--format", formats, "--out", out, *more)
+        self.assertEqual(result.code, code, result)
+        return out
+
+    @staticmethod
+    def table(out, kind):
+        (name,) = glob.glob(os.path.join(out, "*", kind + "_[0-9]*.csv"))
+        with open(name, encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+    @staticmethod
+    def database(out):
+        (name,) = glob.glob(os.path.join(out, "msprof_*.db"))
+        return sqlite3.connect(name)
+
+    def test_one_row_with_name_and_counters(self):
+        for offset in ("", ", clock: {device_offset_ns: 300000}"):
+            with self.subTest(offset=offset):
+                self.one_row(offset)
+
+    def one_row(self, offset):
+        daemon = self.profd(sim=NPUS)
+        cann = program(self, daemon, offset)
+        directory = self.record(daemon, [cann], "aicore-task,aivector-task,agent-kernel,agent-comm,agent-api")
+        out = self.export(daemon, directory)
+        kernels = cann.delivered()["kernel"]
+        self.assertGreater(kernels, 500)
+        rows = [row for row in self.table(out, "op_summary") if row["Task Type"] != "COMMUNICATION"]
+        named = [row for row in rows if row["Op Name"] != "N/A"]
+        self.assertEqual(len(named), kernels)
+        both = [row for row in named if row["aic_total_cycles"] != "N/A" or row["aiv_total_cycles"] != "N/A"]
+        # Those that ran when one of the recordings began or ended are on one side only.
+        self.assertGreater(len(both), kernels * 0.97)
+        starts = [float(row["Task Start Time(us)"]) for row in named]
+        alone = [row for row in rows if row["Op Name"] == "N/A" and
+                 min(starts) <= float(row["Task Start Time(us)"]) <= max(starts)]
+        self.assertLess(len(alone), kernels * 0.03)
+        self.no_two_at_once(rows)
+        self.assertEqual({row["OP Type"] for row in named}, {"MatMul", "Adam"})
+        self.assertEqual({(row["OP Type"], row["Task Type"]) for row in named},
+                         {("MatMul", "AI_CORE"), ("Adam", "AI_VECTOR_CORE")})
+        self.assertNotIn("OP State", rows[0])  # nobody knows it, and analysers take N/A for dynamic shapes
+        times = self.table(out, "task_time")
+        self.assertEqual(sum(row["kernel_name"] != "N/A" and row["kernel_type"] in ("AI_CORE", "AI_VECTOR_CORE")
+                             for row in times), kernels)
+        # Sums are of each once: no stream of one device is busy longer than it was.
+        busy = collections.Counter()
+        for row in self.table(out, "op_statistic"):
+            busy[row["Device_id"]] += int(row["Count"])
+        self.assertEqual(sum(busy.values()), kernels)
+        with self.database(out) as db:
+            tasks = db.execute("SELECT count(*), count(DISTINCT globalTaskId) FROM COMPUTE_TASK_INFO").fetchone()
+            self.assertEqual(tasks, (kernels, kernels))
+            counted = db.execute("SELECT count(*) FROM COMPUTE_TASK_INFO c WHERE EXISTS "
+                                 "(SELECT 1 FROM TASK_PMU_INFO p WHERE p.globalTaskId = c.globalTaskId)").fetchone()[0]
+            self.assertEqual(counted, len(both))
+            connected = db.execute("SELECT count(*) FROM COMPUTE_TASK_INFO c JOIN TASK t USING (globalTaskId) JOIN "
+                                   "CANN_API a ON a.connectionId = t.connectionId").fetchone()[0]
+            self.assertGreater(connected, kernels * 0.95)
+            self.assertEqual(db.execute("SELECT count(*) FROM COMPUTE_TASK_INFO WHERE opState IS NOT NULL").fetchone()[0], 0)
+        (path,) = glob.glob(os.path.join(out, "*", "msprof_*.json"))
+        with open(path, encoding="utf-8") as file:
+            events = [event for event in json.load(file) if event["ph"] == "X" and event["name"].startswith(("MatMul_", "Adam_"))]
+        self.assertEqual(len(events), kernels)
+
+    def no_two_at_once(self, rows):
+        streams = collections.defaultdict(list)
+        for row in rows:
+            begin = float(row["Task Start Time(us)"])
+            streams[row["Device_id"], row["Stream ID"]].append((begin, begin + float(row["Task Duration(us)"])))
+        for times in streams.values():
+            times.sort()
+            for (_, end), (begin, _) in zip(times, times[1:]):
+                self.assertGreaterEqual(begin, end - 1)
+
+    def test_what_query_says_is_in_there(self):
+        daemon = self.profd(sim=NPUS)
+        cann = program(self, daemon)
+        directory = self.record(daemon, [cann], "aicore-task,agent-kernel", 0.5)
+        found = daemon.ctl("query", directory, "--json")
+        self.assertEqual(found.code, harness.OK, found)
+        items = found.json["directories"][0]["kinds"]
+        kernels = sum(item["rows"] for item in items if item["kind"] == "agent-kernel")
+        self.assertEqual(kernels, cann.delivered()["kernel"])
+        self.assertTrue(any(item["kind"] == "task" and item["rows"] > 0 for item in items))
+
+    def test_ranks_groups_and_names(self):
+        daemon = self.profd(sim=NPUS)
+        programs = [program(self, daemon, labels=f"rank={rank}") for rank in (6, 7)]
+        directory = self.record(daemon, programs, "agent-kernel,agent-comm,agent-range", 0.6)
+        out = self.export(daemon, directory, "db,csv")
+        with self.database(out) as db:
+            self.assertEqual(sorted(db.execute("SELECT deviceId, rankId FROM RANK_DEVICE_MAP")), [(0, 6), (1, 7)])
+            self.assertEqual(sorted(row[0] for row in db.execute("SELECT id FROM NPU_INFO")), [0, 1])
+            meta = dict(db.execute("SELECT name, value FROM META_DATA"))
+            self.assertEqual(json.loads(meta["parallel_group_info"])["group_world"]["global_ranks"], [6, 7])
+            names = db.execute("SELECT DISTINCT n.value, t.value FROM COMMUNICATION_OP c JOIN STRING_IDS n ON n.id = c.opName "
+                               "JOIN STRING_IDS t ON t.id = c.opType").fetchall()
+            self.assertGreater(len(names), 3)
+            for name, kind in names:
+                self.assertRegex(name, r"^hcom_allReduce__721_\d+_1$")
+                self.assertEqual(kind, "hcom_allReduce_")
+            by_rank = [set(db.execute("SELECT value FROM COMMUNICATION_OP JOIN STRING_IDS ON id = opName WHERE deviceId = ?",
+                                      (device,))) for device in (0, 1)]
+            self.assertEqual(*by_rank)
+        self.assertEqual({row["OP Type"] for row in self.table(out, "communication_statistic")}, {"hcom_allReduce_"})
+        queried = daemon.ctl("query", directory)
+        self.assertEqual(queried.code, harness.OK, queried)
+
+    def test_one_device_of_two(self):
+        daemon = self.profd(sim=NPUS)
+        cann = program(self, daemon, labels="rank=0")
+        directory = self.record(daemon, [cann], "agent-kernel", 0.4)
+        out = self.export(daemon, directory, "db", harness.OK, "--devices", "1")
+        with self.database(out) as db:
+            self.assertEqual(db.execute("SELECT deviceId, rankId FROM RANK_DEVICE_MAP").fetchall(), [(1, 1)])
+            self.assertEqual(db.execute("SELECT DISTINCT deviceId FROM TASK").fetchall(), [(1,)])
+
+    def test_a_named_kind_that_brought_nothing(self):
+        daemon = self.profd(sim=NPUS)
+        session = daemon.begin("--collect", "hbm,llc,ub", "--devices", "0")  # a 910B has no UB
+        time.sleep(0.5)
+        directory = daemon.end(session["session"])["directory"]
+        for verb in (("export", "--format", "db", "--out", str(daemon.directory / "missing")), ("query",)):
+            result = daemon.ctl(verb[0], directory, *verb[1:])
+            self.assertEqual(result.code, 7, result)
+            self.assertIn("ub: was asked for, and nothing of it is there: a 910B has no ub", result.out)
+        self.assertIn(", NOT complete", daemon.ctl("export", directory, "--format", "db").out)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,44 @@
+#include "client/export/ranks.h"
+
+#include <gtest/gtest.h>
+
+namespace profd::client {
+namespace {
+
+using Ranks = std::map<int, int64_t>;
+
+DeviceUser User(const std::string& rank, std::set<int> devices, const std::string& local = "") {
+  DeviceUser user;
+  if (!rank.empty()) user.labels["rank"] = rank;
+  if (!local.empty()) user.labels["local_rank"] = local;
+  user.devices = std::move(devices);
+  return user;
+}
+
+TEST(Ranks, OfTheProgramThatRunsThere) {
+  EXPECT_EQ(RanksOf({{0, -1}, {1, -1}}, {User("9", {1}), User("8", {0})}), (Ranks{{0, 8}, {1, 9}}));
+  EXPECT_EQ(RanksOf({{0, 5}}, {User("9", {0})}), (Ranks{{0, 5}}));  // info.json knows
+  EXPECT_EQ(RanksOf({}, {User("3", {2})}), (Ranks{{2, 3}}));        // only programs have told of it
+}
+
+TEST(Ranks, AProgramOfSeveralDevicesHasSeveral) {
+  EXPECT_EQ(RanksOf({{0, -1}, {1, -1}, {2, -1}}, {User("0", {0, 1, 2})}), (Ranks{{0, 0}, {1, 1}, {2, 2}}));
+  EXPECT_EQ(RanksOf({}, {User("2", {4, 5})}), (Ranks{{4, 4}, {5, 5}}));
+}
+
+TEST(Ranks, WithoutKernelsTheLocalRankSaysWhichDevice) {
+  EXPECT_EQ(RanksOf({{4, -1}, {6, -1}}, {User("8", {}, "0"), User("9", {}, "1"), User("7", {}, "2")}),
+            (Ranks{{4, 8}, {6, 9}}));
+  EXPECT_EQ(RanksOf({{4, -1}, {6, -1}}, {User("1", {})}), (Ranks{{4, 2}, {6, 3}}));
+}
+
+TEST(Ranks, WhatNobodyKnows) {
+  EXPECT_EQ(RanksOf({{0, -1}, {1, -1}}, {}), (Ranks{{0, -1}, {1, -1}}));
+  EXPECT_EQ(RanksOf({{0, -1}, {1, -1}}, {User("", {0, 1})}), (Ranks{{0, -1}, {1, -1}}));
+  EXPECT_EQ(RanksOf({{3, -1}}, {User("", {3})}), (Ranks{{3, 0}}));
+  for (const char* text : {"-1", "x", "3x", "99999999999999999999", " 3"})
+    EXPECT_EQ(RanksOf({{0, -1}, {1, -1}}, {User(text, {0})}), (Ranks{{0, -1}, {1, -1}})) << text;
+}
+
+}  // namespace
+}  // namespace profd::client
