@@ -143,10 +143,12 @@ void DbOutput::WriteMark(const format::SpanBatch& batch, const Span& span) {
   const int type = !of_range ? kMarker : numbered || !options_.vendor_compatible ? kStartEnd : kPushPop;
   uint64_t range = format::kNoId;
   if (type == kStartEnd) range = numbered ? span.value : next_range_++;
-  Insert(
-      SpanTable::kMstxEvents,
-      {span.begin_ns, span.end_ns, type, range, format::kNoId, IdOf(batch, span.name), GlobalTid(span),
-       GlobalTid(span), IdOf(batch, span.category), span.connection != 0 ? span.connection : kNoConnection});
+  // That nothing ran on a device for it analysers are to be told in their own word: of 4000000000 they look
+  // for a task.
+  const uint64_t none = type == kStartEnd && !options_.vendor_compatible ? format::kNoId : kNoConnection;
+  Insert(SpanTable::kMstxEvents,
+         {span.begin_ns, span.end_ns, type, range, format::kNoId, IdOf(batch, span.name), GlobalTid(span),
+          GlobalTid(span), IdOf(batch, span.category), span.connection != 0 ? span.connection : none});
 }
 
 void DbOutput::WriteSpan(const format::SpanBatch& batch, const Span& span) {
