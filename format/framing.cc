@@ -115,9 +115,17 @@ bool IsQos(const std::byte* bytes) {
 
 bool IsUb(const std::byte* bytes) {
   const auto record = Load<UbRecord>(bytes);
-  const int reserved = record.reserved[0] | record.reserved[1] | record.reserved[2];
-  return All(record.port < kMostPorts, static_cast<uint32_t>(reserved) < kMostPorts, record.time_us < kMostUs,
-             record.rx_mb_s < kMostMbPerS, record.tx_mb_s < kMostMbPerS);
+  return All(record.port < kMostPorts, record.time_us < kMostUs, record.rx_mb_s < kMostMbPerS,
+             record.tx_mb_s < kMostMbPerS);
+}
+
+// What the mark of a UB record is nobody knows, but that it is the same in all.
+uint32_t LeadingUb(const std::byte* data, uint32_t records, uint32_t record_bytes) {
+  uint32_t count = 0;
+  for (const std::byte* at = data; count < records && IsUb(at); at += record_bytes, ++count) {
+    if (Load<uint16_t>(at) != Load<uint16_t>(data)) break;
+  }
+  return count;
 }
 
 bool IsLowPower(const std::byte* bytes) {
@@ -281,6 +289,13 @@ constexpr Entry Dvpp(std::string_view file, bool id) {
   return entry;
 }
 
+constexpr Entry Ub() {
+  Entry entry = Fixed<UbRecord, IsUb>(kAll, "ub.data", StampDomain::kStartUs64, offsetof(UbRecord, time_us),
+                                      Combine::kThin, 0);
+  entry.format.plausible = LeadingUb;
+  return entry;
+}
+
 constexpr Entry AiCpu() {
   Entry entry = Fixed<AiCpuRecord, IsReport>(kAll, "aicpu.data", StampDomain::kDeviceTicks,
                                              offsetof(AiCpuRecord, ticks), Combine::kNone, 0);
@@ -329,7 +344,7 @@ constexpr Entry kTable[] = {
     Fixed<NpuModuleMemRecord, IsNpuModuleMem>(kAll, "npu_module_mem.data", kHostCounter,
                                               offsetof(NpuModuleMemRecord, time), kThin, 0),
     Fixed<QosRecord, IsQos>(kAll, "qos.data", kDeviceTicks, offsetof(QosRecord, ticks), kThin, 1),
-    Fixed<UbRecord, IsUb>(kAll, "ub.data", kStartUs64, offsetof(UbRecord, time_us), kThin, 0),
+    Ub(),
     // Changes, not samples: each of the up to 55 entries carries its own stamp; the first one stands for the
     // record.
     Fixed<LowPowerRecord, IsLowPower>(kAll, "lpmFreqConv.data", kDeviceTicks,

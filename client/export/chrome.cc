@@ -55,7 +55,7 @@ void ChromeOutput::Label(const format::Series& series, int device, size_t key, i
   counters_.Label(series, device, key, value, text);
 }
 
-ChromeOutput::Counter ChromeOutput::MakeCounter(uint64_t timeline_pid, bool older, BoundEvent event) const {
+ChromeOutput::Counter ChromeOutput::MakeCounter(uint64_t timeline_pid, bool older, BoundEvent event) {
   Counter counter;
   counter.rounded = older;
   counter.head = "{\"name\":";
@@ -68,6 +68,12 @@ ChromeOutput::Counter ChromeOutput::MakeCounter(uint64_t timeline_pid, bool olde
     AppendJsonString(text, arg.name);
     counter.room += text.size() + 2 * kNumberText;
     counter.args.push_back({text + ":", std::move(arg)});
+  }
+  if (event.event->joined) {
+    counter.joined = &joined_[counter.head];
+    counter.joined->head = counter.head;
+    counter.joined->rounded = older;
+    counter.joined->room += counter.room;
   }
   if (options_.vendor_compatible && (older || !event.event->copies_of_older)) {
     counter.copies = event.event->vendor_copies;
@@ -92,38 +98,80 @@ void ChromeOutput::MakeCounters(const CounterTable& table, const format::RowBatc
   }
 }
 
+namespace {
+
+char* Copy(char* to, std::string_view text) {
+  std::memcpy(to, text.data(), text.size());
+  return to + text.size();
+}
+
+char* WriteValue(char* at, CounterArg::Form form, bool rounded, double value) {
+  if (form == CounterArg::Form::kInteger && !rounded && std::fabs(value) < 9e18)
+    return WriteInteger(at, static_cast<int64_t>(value));
+  return rounded || form == CounterArg::Form::kRounded ? WriteRounded(at, value, 3)
+                                                       : WriteShortest(at, value);
+}
+
+}  // namespace
+
+char* ChromeOutput::WriteHead(char* at, std::string_view head, uint64_t wall_ns) {
+  at = Copy(at, head);
+  if (wall_ns != stamp_ns_ || stamp_size_ == 0) {  // many counters have the same one
+    stamp_ns_ = wall_ns;
+    stamp_size_ = static_cast<size_t>(WriteMicroseconds(stamp_, wall_ns) - stamp_);
+  }
+  return Copy(Copy(at, {stamp_, stamp_size_}), "\",\"ph\":\"C\",\"args\":{");
+}
+
 void ChromeOutput::WriteCounter(const Counter& counter, uint64_t wall_ns, const int64_t* keys,
                                 const double* values) {
   if (counter.room > OutputFile::kMaxReserve) {
     ++left_out_;
     return;
   }
-  const auto copy = [](char* to, std::string_view text) {
-    std::memcpy(to, text.data(), text.size());
-    return to + text.size();
-  };
-  char* at = copy(file_->Reserve(counter.room), counter.head);
-  if (wall_ns != stamp_ns_ || stamp_size_ == 0) {  // many counters have the same one
-    stamp_ns_ = wall_ns;
-    stamp_size_ = static_cast<size_t>(WriteMicroseconds(stamp_, wall_ns) - stamp_);
-  }
-  at = copy(copy(at, {stamp_, stamp_size_}), "\",\"ph\":\"C\",\"args\":{");
+  char* at = WriteHead(file_->Reserve(counter.room), counter.head, wall_ns);
   bool any = false;
   for (const Counter::Arg& arg : counter.args) {
     const double value = arg.value.Of(keys, values);
     if (!std::isfinite(value)) continue;
-    at = copy(at, any ? arg.text : std::string_view(arg.text).substr(1));
+    at = Copy(at, any ? arg.text : std::string_view(arg.text).substr(1));
     any = true;
-    const bool whole =
-        arg.value.form == CounterArg::Form::kInteger && !counter.rounded && std::fabs(value) < 9e18;
-    if (whole) {
-      at = WriteInteger(at, static_cast<int64_t>(value));
+    at = WriteValue(at, arg.value.form, counter.rounded, value);
+  }
+  if (any) file_->Advance(Copy(at, "}},"));
+}
+
+void ChromeOutput::Join(const Counter& counter, uint64_t wall_ns, const int64_t* keys, const double* values) {
+  JoinedEvent& event = *counter.joined;
+  if (event.wall_ns != wall_ns) WriteJoined(event);
+  event.wall_ns = wall_ns;
+  for (const Counter::Arg& arg : counter.args) {
+    const double value = arg.value.Of(keys, values);
+    if (!std::isfinite(value)) continue;
+    const auto same = [&](const auto& other) { return other.first->text == arg.text; };
+    const auto found = std::ranges::find_if(event.values, same);
+    if (found != event.values.end()) {
+      found->second = std::max(found->second, value);
     } else {
-      at = counter.rounded || arg.value.form == CounterArg::Form::kRounded ? WriteRounded(at, value, 3)
-                                                                           : WriteShortest(at, value);
+      event.values.emplace_back(&arg, value);
     }
   }
-  if (any) file_->Advance(copy(at, "}},"));
+}
+
+void ChromeOutput::WriteJoined(JoinedEvent& event) {
+  if (event.values.empty()) return;
+  if (event.room > OutputFile::kMaxReserve) {
+    ++left_out_;
+  } else {
+    char* at = WriteHead(file_->Reserve(event.room), event.head, event.wall_ns);
+    bool any = false;
+    for (const auto& [arg, value] : event.values) {
+      at = Copy(at, std::exchange(any, true) ? arg->text : std::string_view(arg->text).substr(1));
+      at = WriteValue(at, arg->value.form, event.rounded, value);
+    }
+    file_->Advance(Copy(at, "}},"));
+  }
+  event.values.clear();
 }
 
 void ChromeOutput::KeepLast(Counter& counter, const format::Series& series, uint64_t wall_ns,
@@ -140,6 +188,7 @@ void ChromeOutput::Rows(const format::RowBatch& batch) {
   counters_.Rows(
       batch, [this](auto&&... of) { MakeCounters(of...); },
       [&](Counter& counter, uint64_t wall_ns, const int64_t* keys, const double* values) {
+        if (counter.joined != nullptr) return Join(counter, wall_ns, keys, values);
         for (int copy = 0; copy < counter.copies; ++copy) WriteCounter(counter, wall_ns, keys, values);
         if (counter.ends > 0) KeepLast(counter, *batch.series, wall_ns, keys, values);
       });
@@ -217,6 +266,7 @@ void ChromeOutput::WriteNames() {
 }
 
 base::Status ChromeOutput::Finish() {
+  for (auto& [head, event] : joined_) WriteJoined(event);
   if (options_.vendor_compatible) {
     WriteVendorEnds();
     WriteVendorFrequency();

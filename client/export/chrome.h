@@ -39,6 +39,7 @@ class ChromeOutput final : public Output {
   uint64_t left_out() const override { return left_out_ + counters_.left_out(); }
 
  private:
+  struct JoinedEvent;
   // An event whose numbers are all that is missing.
   struct Counter {
     std::string head;  // up to the time stamp
@@ -49,13 +50,22 @@ class ChromeOutput final : public Output {
     std::vector<Arg> args;
     bool rounded = false;  // to three decimals, as the older exporter does
     int copies = 1, ends = 0;
-    size_t room = 0;  // most bytes it can take
+    size_t room = 0;                // most bytes it can take
+    JoinedEvent* joined = nullptr;  // what its rows are a part of
     // The last row; only of counters that the vendor ends with more of them.
     struct Last {
       uint64_t wall_ns = 0;
       std::vector<int64_t> keys;
       std::vector<double> values;
     } last;
+  };
+  // An event that the rows of one moment make together.
+  struct JoinedEvent {
+    std::string head;
+    bool rounded = false;
+    size_t room = 0;
+    uint64_t wall_ns = 0;
+    std::vector<std::pair<const Counter::Arg*, double>> values;
   };
   // A process of the timeline.
   struct Area {
@@ -85,8 +95,11 @@ class ChromeOutput final : public Output {
   bool Older(int device) const;
   void MakeCounters(const CounterTable& table, const format::RowBatch& batch, std::span<const int64_t> keys,
                     const Labels& labels, std::vector<Counter>& counters);
-  Counter MakeCounter(uint64_t timeline_pid, bool older, BoundEvent event) const;
+  Counter MakeCounter(uint64_t timeline_pid, bool older, BoundEvent event);
   void WriteCounter(const Counter& counter, uint64_t wall_ns, const int64_t* keys, const double* values);
+  char* WriteHead(char* at, std::string_view head, uint64_t wall_ns);
+  void Join(const Counter& counter, uint64_t wall_ns, const int64_t* keys, const double* values);
+  void WriteJoined(JoinedEvent& event);
   void KeepLast(Counter& counter, const format::Series& series, uint64_t wall_ns, const int64_t* keys,
                 const double* values);
 
@@ -120,6 +133,7 @@ class ChromeOutput final : public Output {
   bool older_host_ = false;
   LayerPlaces layer_places_[2];  // of the newer exporter, of the older one
   CounterRows<Counter> counters_{false};
+  std::map<std::string, JoinedEvent> joined_;                   // by their heads
   std::map<uint64_t, Area> areas_;                              // by timeline pid
   std::map<int64_t, std::string> programs_;                     // "python3 4712 (rank 3)" by pid
   std::map<std::pair<int64_t, int64_t>, std::string> threads_;  // names by pid and tid

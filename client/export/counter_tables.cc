@@ -29,7 +29,18 @@ std::vector<CounterEvent> SioEvents() {
   std::vector<CounterEvent> events;
   for (const std::string_view name :
        {"req_rx", "rsp_rx", "snp_rx", "dat_rx", "req_tx", "rsp_tx", "snp_tx", "dat_tx"})
-    events.push_back({name, {{"die {die}", name, kMb}}});
+    events.push_back({.name = name, .args = {{"{die}", name, kMb}}, .joined = true});
+  return events;
+}
+
+// The units of one moment; the vendor shows the largest of them.
+std::vector<CounterEvent> AccPmuEvents() {
+  std::vector<CounterEvent> events;
+  for (const std::string_view name : {"read_bandwidth", "read_ost", "write_bandwidth", "write_ost"}) {
+    CounterArg arg{.name = "unit {unit}", .source = name, .form = kInteger};
+    arg.vendor_name = "value";
+    events.push_back({.name = name, .args = {arg}, .joined = true});
+  }
   return events;
 }
 
@@ -82,12 +93,7 @@ const CounterTable kTables[] = {
          .form = kInteger,
          .older_name = "bandwidth(MB/s)"}}}}},
     {"sio", Layer::kSio, SioEvents()},
-    {"acc_pmu",
-     Layer::kAccPmu,
-     {{"read_bandwidth", {{"value", "read_bandwidth", 1, kInteger}}},
-      {"read_ost", {{"value", "read_ost", 1, kInteger}}},
-      {"write_bandwidth", {{"value", "write_bandwidth", 1, kInteger}}},
-      {"write_ost", {{"value", "write_ost", 1, kInteger}}}}},
+    {"acc_pmu", Layer::kAccPmu, AccPmuEvents()},
     {"pa_link",
      Layer::kChipTransfer,
      {{"PA Link Rx", {{"PA Link Rx", "rx", 1, kInteger}, {"PA Link ID", "@link", 1, kInteger}}, 111111},

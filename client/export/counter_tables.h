@@ -21,8 +21,9 @@ struct CounterArg {
   std::string_view source;  // a column, "@key", or "a+b": the sum of two columns
   double scale = 1;         // base unit × scale
   enum class Form : uint8_t { kNumber, kRounded, kInteger } form = Form::kNumber;  // kRounded: to 3 decimals
-  double vendor_scale = 0;           // the vendor's factor, where it's a fault; 0 = the same
-  std::string_view older_name = {};  // of the older exporter, "" = the same
+  double vendor_scale = 0;            // the vendor's factor, where it's a fault; 0 = the same
+  std::string_view older_name = {};   // of the older exporter, "" = the same
+  std::string_view vendor_name = {};  // what the vendor calls it, "" = the same
 };
 
 struct CounterEvent {
@@ -33,6 +34,7 @@ struct CounterEvent {
   uint8_t vendor_copies = 1;     // how often the vendor writes it
   bool copies_of_older = false;  // only its older exporter does
   uint8_t vendor_ends = 0;       // how often more the first and the last
+  bool joined = false;  // the rows of a moment make one event; of arguments with one name the largest
 };
 
 struct CounterTable {

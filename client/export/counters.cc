@@ -59,7 +59,11 @@ std::vector<BoundEvent> BindEvents(const CounterTable& table, const format::Seri
     BoundEvent bound{&event, FillName(event.name, series, keys, names), {}};
     for (const CounterArg& arg : event.args) {
       const bool renamed = flavour.older && !arg.older_name.empty();
-      BoundArg one{FillName(renamed ? arg.older_name : arg.name, series, keys, names)};
+      const bool vendors = flavour.vendor_compatible && !arg.vendor_name.empty();
+      BoundArg one{FillName(vendors   ? arg.vendor_name
+                            : renamed ? arg.older_name
+                                      : arg.name,
+                            series, keys, names)};
       if (!Bind(arg, series, one)) continue;
       if (flavour.vendor_compatible && arg.vendor_scale != 0) one.scale = arg.vendor_scale;
       bound.args.push_back(std::move(one));

@@ -136,7 +136,7 @@ const DbTable kSeriesTables[] = {
     {"SIO",
      "sio",
      {{"deviceId", "NUMERIC", "@device"},
-      {"name", "NUMERIC", "@text:die {die}"},
+      {"name", "NUMERIC", "@text:{die}"},
       kStampNumeric,
       {"rxReq", "NUMERIC", "req_rx"},
       {"rxRsp", "NUMERIC", "rsp_rx"},

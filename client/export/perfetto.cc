@@ -99,7 +99,8 @@ void PerfettoOutput::MakeCounters(const CounterTable& table, const format::RowBa
     const size_t values = std::ranges::count_if(event.args, [](const BoundArg& arg) { return arg.key < 0; });
     for (BoundArg& arg : event.args) {
       if (arg.key >= 0) continue;  // tells rows apart, and is no value
-      const std::string name = values == 1 ? event.name : event.name + " " + arg.name;
+      const bool alone = values == 1 && !event.event->joined;
+      const std::string name = alone ? event.name : event.name + " " + arg.name;
       const Track track = NewCounter(AreaOf(table.layer, batch.device), name, UnitOf(arg.name));
       Message head, packet;
       head.Add(pb::kEventType, pb::kTypeCounter).Add(pb::kEventTrack, track);

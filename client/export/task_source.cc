@@ -355,7 +355,7 @@ class DeviceTasks {
     if (launch == nullptr && reported) return Describe(kernel, span, detail);
     if (launch == nullptr) {
       ++nameless_;
-      span.category = span.name = texts.Intern(format::StarsTaskTypeName(task.type));
+      span.category = span.name = texts.Intern(format::LoggedTaskTypeName(task.type, context_.side->chip));
       return;
     }
     span.category = launch->task_type;

@@ -50,7 +50,7 @@ constexpr Layout kLayouts[] = {
     {"pcie.data", 96, offsetof(format::PcieRecord, device), 4},
     {"npu_mem.", 32, offsetof(format::NpuMemRecord, event), 4},
     {"npu_module_mem.data", 24, 0, 8},
-    {"ub.data", 128, 0, 2},
+    {"ub.data", 128, offsetof(format::UbRecord, port), 2},
     {"nic.data", 0, 14, 1},
     {"roce.data", 0, 14, 1},
     {"dvpp.", 0, 1, 0},  // see FindLayout

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <iterator>
+#include <span>
 
 #include "format/decode/line_decoder.h"
 
@@ -30,15 +31,57 @@ std::string_view GeTaskTypeName(uint32_t type) {
   return type < std::size(kNames) ? kNames[type] : std::string_view("UNKNOWN");
 }
 
-std::string_view StarsTaskTypeName(uint32_t type) {
-  constexpr std::string_view kNames[] = {"AI_CORE",           "AI_CPU",           "AIV_SQE",
+std::string_view LoggedTaskTypeName(uint32_t type, uint32_t chip) {
+  constexpr std::string_view kStars[] = {"AI_CORE",           "AI_CPU",           "AIV_SQE",
                                          "PLACE_HOLDER_SQE",  "EVENT_RECORD_SQE", "EVENT_WAIT_SQE",
                                          "NOTIFY_RECORD_SQE", "NOTIFY_WAIT_SQE",  "WRITE_VALUE_SQE",
                                          "VQ6_SQE",           "TOF_SQE",          "SDMA_SQE",
                                          "VPC_SQE",           "JPEGE_SQE",        "JPEGD_SQE",
                                          "DSA_SQE",           "ROCCE_SQE",        "PCIE_DMA_SQE",
                                          "HOST_CPU_SQE",      "CDQM_SQE",         "C_CORE_SQE"};
-  return type < std::size(kNames) ? kNames[type] : std::string_view("UNKNOWN");
+  constexpr std::string_view k950[] = {"AI_CORE",
+                                       "AIV_SQE",
+                                       "FUSION",
+                                       "PLACE_HOLDER_SQE",
+                                       "AICPU_H",
+                                       "AICPU_D",
+                                       "NOTIFY_RECORD_SQE",
+                                       "NOTIFY_WAIT_SQE",
+                                       "WRITE_VALUE_SQE",
+                                       "UBDMA",
+                                       "ASYNCDMA",
+                                       "SDMA_SQE",
+                                       "VPC_SQE",
+                                       "JPEGE_SQE",
+                                       "JPEGD_SQE",
+                                       "CMO_SQE",
+                                       "CCU_SQE",
+                                       "",
+                                       "",
+                                       "",
+                                       "CONDITION_SQE",
+                                       "END_SQE"};
+  // Before STARS; their first nine are those of the STARS chips.
+  constexpr uint32_t kHwtsSdma = 9, kHwtsMax = 10;
+  std::span<const std::string_view> names = kStars;
+  switch (chip) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+    case 4:
+      if (type == kHwtsSdma) return "SDMA_SQE";
+      if (type == kHwtsMax) return "MAX_SQE";
+      names = names.first(kHwtsSdma);
+      break;
+    case 15:
+    case 16:
+      names = k950;
+      break;
+    default:
+      break;
+  }
+  return type < names.size() && !names[type].empty() ? names[type] : std::string_view("UNKNOWN");
 }
 
 bool CannNames::HashLine(std::string_view line) {

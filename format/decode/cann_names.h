@@ -14,8 +14,8 @@ namespace profd::format {
 std::string_view CannLevelName(uint16_t level);
 // "AI_CORE", … of CannNodeInfo::task_type.
 std::string_view GeTaskTypeName(uint32_t type);
-// What the scheduler itself says a task is: "AI_CORE", "EVENT_WAIT_SQE", …
-std::string_view StarsTaskTypeName(uint32_t type);
+// What the scheduler's log says a task is: "AI_CORE", "EVENT_WAIT_SQE", …
+std::string_view LoggedTaskTypeName(uint32_t type, uint32_t chip);
 
 // **Thread:** one.
 class CannNames {

@@ -13,7 +13,7 @@ namespace profd::format {
 
 namespace {
 
-constexpr double kMb = 1 << 20;
+constexpr double kCcuPacket = 4096;  // bytes, whose way through a channel took so long
 
 int64_t DieOf(std::string_view file) { return file.starts_with("ccu1") ? 1 : 0; }
 
@@ -71,15 +71,21 @@ class Channels : public Decoder {
         const uint32_t* of = words + CcuWordsOf(channel);
         const uint64_t ticks = uint64_t{of[1]} << 32 | of[0];
         if (ticks == 0) continue;  // nothing went through it
-        const double average = of[2], least = of[3], most = of[4];
+        const uint32_t average = of[2], least = of[3], most = of[4];
         rows_.Add(context().DeviceTicksToWall(ticks), {die_, static_cast<int64_t>(channel)},
-                  {most * kMb, least * kMb, average * kMb});
+                  {Bandwidth(least), Bandwidth(most), Bandwidth(average)});
       }
     });
   }
   void Finish() override { rows_.Flush(); }
 
  private:
+  double Bandwidth(uint32_t ticks) const {
+    const double mhz = context().side->counter_mhz;
+    if (mhz <= 0) return kNoValue;
+    return ticks == 0 ? 0 : kCcuPacket * mhz * 1e6 / ticks;
+  }
+
   const int64_t die_;
   Rows rows_;
 };

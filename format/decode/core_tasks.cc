@@ -33,7 +33,7 @@ CoreTasks::Layout CoreTasks::LayoutOf(std::string_view file, uint32_t chip) {
 bool CoreTasks::ReadRecord(const std::byte* at, Read& read) {
   if (!has_times()) {
     const auto record = Load<AicoreTaskRecord>(at);
-    read.stream = record.stream;
+    read.stream = record.stream & kStreamBits;
     read.task = record.task;
     read.count.vector = layout_ == Layout::kVectorCore;
     read.count.cycles = record.cycles;
@@ -84,12 +84,13 @@ void CoreTasks::Take(std::span<const std::byte> records, std::vector<DeviceTask>
     order_.push_back(key);
     ++waiting_records_;
     if (tasks == nullptr) continue;
-    constexpr uint8_t kAiCoreTask = 0, kVectorTask = 2;  // StarsTaskTypeName()
+    constexpr uint8_t kAiCoreTask = 0, kVectorTask = 2, kVectorTask950 = 1;  // LoggedTaskTypeName()
+    const uint8_t vector = layout_ == Layout::kStars950 ? kVectorTask950 : kVectorTask;
     tasks->push_back({.begin_ticks = read.count.begin_ticks,
                       .end_ticks = std::max(read.count.begin_ticks, read.count.end_ticks),
                       .stream = read.stream,
                       .task = read.task,
-                      .type = read.count.vector ? kVectorTask : kAiCoreTask});
+                      .type = read.count.vector ? vector : kAiCoreTask});
   }
 }
 

@@ -19,7 +19,23 @@ constexpr double kHzPerMhz = 1e6;
 constexpr size_t kMostEvents = 10;
 constexpr size_t kMostCores = 256;
 constexpr int64_t kAllCores = -1;
-constexpr uint8_t kFirstVectorCore = 25;  // of 910B, whose file has both
+
+// Where a file has both: the last AI core; behind it are vector cores. No chip has more than UINT8_MAX.
+uint8_t LastAiCore(uint32_t chip) {
+  switch (chip) {
+    case 5:
+      return 24;
+    case 7:
+    case 8:
+    case 11:
+      return 0;
+    case 15:
+    case 16:
+      return 35;
+    default:
+      return UINT8_MAX;
+  }
+}
 
 // **Thread:** one.
 class Cores : public Decoder {
@@ -28,6 +44,7 @@ class Cores : public Decoder {
       : Decoder(context),
         ten_events_(context.side->chip >= 15 && context.side->chip <= 18),
         vector_file_(vector_file),
+        last_ai_core_(LastAiCore(context.side->chip)),
         rows_(kCoreSeries, context) {}
 
   void Lost() override {
@@ -60,7 +77,7 @@ class Cores : public Decoder {
       return Reject("of no mode");
     }
     const SideFacts& side = *context().side;
-    const bool vector = vector_file_ || (side.chip == 5 && record.core >= kFirstVectorCore);
+    const bool vector = vector_file_ || record.core > last_ai_core_;
     const double hz = (vector ? side.aiv_mhz : side.aic_mhz) * kHzPerMhz;
     const auto ns = before_[record.core].Next(wall_ns);
     if (ns && *ns == 0) return Reject("stamp not behind that of the record in front");
@@ -97,6 +114,7 @@ class Cores : public Decoder {
   };
 
   const bool ten_events_, vector_file_;
+  const uint8_t last_ai_core_;
   Rows rows_;
   std::array<Elapsed, kMostCores> before_;
   uint64_t moment_ns_ = 0;

@@ -15,8 +15,19 @@ namespace profd::format {
 namespace {
 
 constexpr double kMb = 1 << 20;
+constexpr double kHzPerMhz = 1e6;
 constexpr size_t kQosStreams = 10;
 constexpr int64_t kNoDie = -1;
+constexpr int64_t kLastComputeDie = 1;  // of a 950; behind them are dies without cores
+
+// What a die is called.
+std::string_view DieName(bool is_950, int64_t die) {
+  constexpr std::string_view kNames[] = {"die 0", "die 1"}, k950[] = {"D-DIE0", "D-DIE1", "U-DIE0", "U-DIE1"};
+  const std::span<const std::string_view> names =
+      is_950 ? std::span<const std::string_view>(k950) : std::span<const std::string_view>(kNames);
+  return die >= 0 && static_cast<size_t>(die) < names.size() ? names[static_cast<size_t>(die)]
+                                                             : std::string_view();
+}
 
 // Bandwidths in the order of the names in sample.json. **Thread:** one.
 class QosRows {
@@ -69,7 +80,8 @@ class Stars : public Decoder {
         acc_pmu_(kAccPmuSeries, context),
         pa_link_(kPaLinkSeries, context),
         pcie_link_(kPcieLinkSeries, context),
-        soc_info_(kSocInfoSeries, context) {}
+        soc_info_(kSocInfoSeries, context),
+        core_freq_(kCoreFreqSeries, context) {}
 
   void Lost() override { sio_before_.clear(); }
   void Take(std::span<const std::byte> whole) override {
@@ -80,7 +92,7 @@ class Stars : public Decoder {
   }
   void Finish() override {
     qos_.Flush();
-    for (Rows* rows : {&sio_, &acc_pmu_, &pa_link_, &pcie_link_, &soc_info_}) rows->Flush();
+    for (Rows* rows : {&sio_, &acc_pmu_, &pa_link_, &pcie_link_, &soc_info_, &core_freq_}) rows->Flush();
   }
 
  private:
@@ -114,8 +126,11 @@ class Stars : public Decoder {
             wall_ns, {},
             {static_cast<double>(levels & kL2Bits), static_cast<double>(levels >> 3 & kMataBits)});
       }
-      case StarsType::kLowPower:
-        return Ignore("of the low power type, whose meaning is not known");
+      case StarsType::kLowPower: {
+        if (tag > kLastComputeDie) return Ignore("of the power of a die without cores");
+        const uint16_t mhz = Load<StarsLowPowerRecord>(bytes).info[kLowPowerAicMhz ^ 1];
+        return core_freq_.Add(wall_ns, {tag}, {mhz * kHzPerMhz});
+      }
     }
     Ignore("of a type whose meaning is not known");
   }
@@ -139,7 +154,9 @@ class Stars : public Decoder {
     }
     if (sio_before_.size() >= kMostDies && !sio_before_.contains(die))
       return Reject("of more dies than any chip has");
-    const auto ns = sio_before_[die].Next(wall_ns);
+    const auto [before, fresh] = sio_before_.try_emplace(die);
+    if (const auto name = DieName(is_950_, die); fresh && !name.empty()) sio_.Label(0, die, name);
+    const auto ns = before->second.Next(wall_ns);
     if (!ns) return;
     if (*ns == 0) return Reject("stamp not behind that of the record in front");
     for (double& value : moved) value = PerSecond(value, ns);
@@ -149,8 +166,11 @@ class Stars : public Decoder {
   void ChipTrans(const std::byte* bytes, uint64_t wall_ns, int64_t tag) {
     constexpr int64_t kPaLink = 0b111111, kPcie = 0b100010;
     constexpr uint16_t kLinkBits = 0x3F;
+    constexpr uint64_t kNoBandwidth = UINT64_MAX;
     if (is_950_) {
       const auto record = Load<StarsChipTransRecord950>(bytes);
+      if (record.write == kNoBandwidth || record.read == kNoBandwidth)
+        return Ignore("of a link without a value");
       return pcie_link_.Add(wall_ns, {tag},
                             {static_cast<double>(record.write), static_cast<double>(record.read)});
     }
@@ -167,7 +187,7 @@ class Stars : public Decoder {
 
   const bool is_950_;
   QosRows qos_;
-  Rows sio_, acc_pmu_, pa_link_, pcie_link_, soc_info_;
+  Rows sio_, acc_pmu_, pa_link_, pcie_link_, soc_info_, core_freq_;
   std::map<int64_t, Elapsed> sio_before_;
 };
 

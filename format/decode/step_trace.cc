@@ -22,6 +22,7 @@ class StepTrace : public Decoder {
  public:
   explicit StepTrace(const DecodeContext& context)
       : Decoder(context),
+        is_950_(context.side->chip == 15 || context.side->chip == 16),
         spans_(*context.spans, *context.texts, context.kind),
         forward_key_(context.texts->Intern("FP Start(ns)")),
         backward_key_(context.texts->Intern("BP End(ns)")),
@@ -71,7 +72,8 @@ class StepTrace : public Decoder {
         head.size != sizeof(TsStepTraceRecord)) {
       return Ignore("of the scheduler's other kinds, which nobody reads");
     }
-    const auto record = Load<TsStepTraceRecord>(data);
+    auto record = Load<TsStepTraceRecord>(data);
+    if (is_950_) record.tag = Load<TsStepTraceRecord950>(data).tag;
     if (models_.size() >= kMostModels && !models_.contains(record.model))
       return Reject("of more models than there is room for");
     Model& model = models_[record.model];
@@ -132,6 +134,7 @@ class StepTrace : public Decoder {
     return texts.Intern(texts.size() < kMostNames ? "Iteration " + std::to_string(index) : "Iteration");
   }
 
+  const bool is_950_;
   SpanWriter spans_;
   const TextId forward_key_, backward_key_, before_key_;
   std::vector<std::byte> pending_;  // the begin of a record that goes on

@@ -17,9 +17,9 @@ constexpr size_t kContextAt = 18;  // of a sub task's record
 }  // namespace
 
 StarsIds StarsIdsOf(uint32_t stream, uint32_t task) {
-  if (stream & 0x1000) return {stream & 0x0FFF, (task & 0x1FFF) | (stream & 0xE000)};
-  if (stream & 0x2000) return {task & 0x0FFF, (stream & 0x0FFF) | (task & 0xF000)};
-  return {stream & 0x0FFF, task};
+  if (stream & 0x1000) return {stream & kStreamBits, (task & 0x1FFF) | (stream & 0xE000)};
+  if (stream & 0x2000) return {task & kStreamBits, (stream & 0x0FFF) | (task & 0xF000)};
+  return {stream & kStreamBits, task};
 }
 
 TaskLog::Layout TaskLog::LayoutOf(std::string_view file, uint32_t chip) {
@@ -50,7 +50,7 @@ void TaskLog::Take(std::span<const std::byte> records, std::vector<DeviceTask>& 
     if (layout_ == Layout::kHwts) {
       const auto record = Load<HwtsRecord>(at);
       kind = record.type_count & 7;
-      id = {record.stream, record.task};
+      id = {record.stream & kStreamBits, record.task};
       ticks = record.ticks;
       type = record.task_type;
     } else {

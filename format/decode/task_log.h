@@ -16,7 +16,7 @@ struct DeviceTask {
   uint64_t begin_ticks = 0, end_ticks = 0;  // T3
   uint32_t stream = 0, task = 0;
   uint32_t context = UINT32_MAX;  // sub task
-  uint8_t type = 0;               // StarsTaskTypeName()
+  uint8_t type = 0;               // LoggedTaskTypeName()
 };
 
 // Ids that need more bits than they have borrow from each other; flags in the stream say how.

@@ -104,8 +104,10 @@ static_assert(sizeof(QosRecord) == 64);
 
 // UB port (channel 146, ub.data).
 struct UbRecord {
+  uint16_t magic;  // what it is nobody says
+  uint16_t reserved0;
   uint16_t port;
-  uint16_t reserved[3];
+  uint16_t reserved1;
   uint64_t time_us;  // T1
   uint64_t rx_mb_s;
   uint64_t tx_mb_s;
@@ -212,7 +214,7 @@ struct CoreSampleRecord {
   uint64_t cycles;
   uint64_t time_ns;  // T2
   uint8_t counters;
-  uint8_t core;  // above 24: vector core on 910B
+  uint8_t core;  // which of them are vector cores: format/decode/cores.cc
   uint8_t reserved2[6];
 };
 static_assert(sizeof(CoreSampleRecord) == 96);

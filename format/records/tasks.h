@@ -12,6 +12,9 @@ namespace profd::format {
 
 #pragma pack(push, 1)
 
+// Of a stream's number in a record, up to the 950; the bits above say how stream and task are put together.
+inline constexpr uint32_t kStreamBits = 0x7FF;
+
 // STARS task log (channel 50, stars_soc.data): one record at the start and one at the end of every task.
 enum class StarsLogType : uint16_t { kStart = 0b000000, kEnd = 0b000001 };
 struct StarsTaskRecord {
@@ -130,6 +133,15 @@ struct TsStepTraceRecord {
   uint16_t reserved;
 };
 static_assert(sizeof(TsStepTraceRecord) == 40);
+struct TsStepTraceRecord950 {
+  TsTrackHead head;
+  uint64_t index;
+  uint64_t model;
+  uint16_t tag;
+  uint16_t stream;
+  uint32_t task;
+};
+static_assert(sizeof(TsStepTraceRecord950) == 40);
 // TsStepTraceRecord::tag. Those of collectives and data fetches: even begins, odd ends.
 enum class TsStepTag : uint16_t {
   kModelStart = 0,
@@ -235,7 +247,8 @@ struct CcuMissionRecord {
 };
 static_assert(sizeof(CcuMissionRecord) == 64);
 inline constexpr uint64_t kCcuTicksOfNotify = 4;
-// Of each channel five words, at CcuWordsOf(): ticks (T3), low and high; average, least and most MB/s.
+// Of each channel five words, at CcuWordsOf(): ticks (T3), low and high; average, least and most ticks that a
+// packet of 4 KiB took.
 struct CcuChannelRecord {
   uint32_t value[704];
 };
@@ -250,12 +263,14 @@ constexpr size_t CcuWordsOf(size_t channel) {
 }
 static_assert(sizeof(CcuChannelRecord) == 2816);
 
-// Frequency, temperature and power of the 950 inside channel 52.
+// Frequency, temperature and power of a die of the 950 inside channel 52. The halves of each pair are
+// exchanged: value n lies at info[n ^ 1].
 struct StarsLowPowerRecord {
   StarsHeader head;
   uint64_t reserved;
   uint16_t info[20];
 };
+inline constexpr size_t kLowPowerAicMhz = 10;  // the value's number; of dies 0 and 1 only
 static_assert(sizeof(StarsLowPowerRecord) == 64);
 struct StarsSioRecord950 {  // the die lies in bits 2–7 of the second header byte
   StarsHeader head;

@@ -119,7 +119,7 @@ const std::vector<Chip>& Chips() {
        .aic_mhz = 800,
        .aic_count = 32,
        .aiv_count = 64,
-       .first_aiv_core = 32,
+       .first_aiv_core = 36,
        .pmu_events = 10,
        .llc_ids = 4,
        .ddr_unit_bytes = 16,

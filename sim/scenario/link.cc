@@ -200,6 +200,7 @@ class UbProducer : public PeriodicProducer {
 
  protected:
   static constexpr uint32_t kPorts = 2;
+  static constexpr uint16_t kUbMark = 0x5A5A;  // any: the vendor's parser passes over it
 
   uint64_t Encode(const Tick& tick, Sample& sample) override {
     std::array<uint64_t, kPorts> rx_mb_s;
@@ -210,6 +211,7 @@ class UbProducer : public PeriodicProducer {
       rx_mb_s[port] = PerSecond(Share(rx, 3 - port, 5), tick.seconds) / (1 << 20);
       tx_mb_s[port] = PerSecond(Share(tx, 3 - port, 5), tick.seconds) / (1 << 20);
       format::UbRecord record{};
+      record.magic = kUbMark;
       record.port = static_cast<uint16_t>(port);
       record.time_us = tick.since_start_us;
       record.rx_mb_s = rx_mb_s[port];

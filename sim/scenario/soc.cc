@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <vector>
 
 #include "format/records/tasks.h"
 #include "sim/scenario/channel_ids.h"
@@ -113,7 +114,6 @@ class SioProducer : public StarsProducer {
   using StarsProducer::StarsProducer;
 
  protected:
-  static constexpr uint32_t kDies = 2;
   static constexpr uint32_t kPercent[4] = {6, 4, 2, 88};  // requests, responses, snoops, data
 
   static std::array<uint32_t, 4> Split(uint64_t bytes) {
@@ -127,7 +127,10 @@ class SioProducer : public StarsProducer {
   uint64_t Encode(const Tick& tick, Sample& sample) override {
     const auto sent = Split(Flowed(Flow::kSioTx, tick));
     const auto received = Split(Flowed(Flow::kSioRx, tick));
-    for (uint32_t die = 0; die < kDies; ++die) {
+    // Of a 950 the compute die and the two of its links.
+    const std::vector<uint32_t> dies =
+        env_.chip->is_950() ? std::vector<uint32_t>{0, 2, 3} : std::vector<uint32_t>{0, 1};
+    for (const uint32_t die : dies) {
       const auto& rx = die == 0 ? received : sent;
       const auto& tx = die == 0 ? sent : received;
       if (env_.chip->is_950()) {
@@ -198,12 +201,21 @@ class StarsLowPowerProducer : public StarsProducer {
 
  protected:
   uint64_t Encode(const Tick& tick, Sample& sample) override {
+    constexpr uint32_t kComputeDie = 0, kFirstIoDie = 2, kLastIoDie = 3;
+    constexpr uint16_t kCelsius = 45;
     const uint32_t mhz = env_.load->AicMhz(tick.to_ns);
     format::StarsLowPowerRecord record{};
-    record.head = Header(StarsType::kLowPower, 0, tick);
-    record.info[0] = static_cast<uint16_t>(mhz);
-    record.info[1] = 45;  // °C
+    const auto value = [&record](size_t number) -> uint16_t& { return record.info[number ^ 1]; };
+    record.head = Header(StarsType::kLowPower, kComputeDie, tick);
+    value(3) = value(4) = value(5) = kCelsius;
+    value(format::kLowPowerAicMhz) = static_cast<uint16_t>(mhz);
     sample.Append(record);
+    for (uint32_t die = kFirstIoDie; die <= kLastIoDie; ++die) {
+      record = {};
+      record.head = Header(StarsType::kLowPower, die, tick);
+      value(0) = kCelsius;
+      sample.Append(record);
+    }
     sample.Value("type", std::string_view("low_power"));
     sample.Value("aic_mhz", uint64_t{mhz});
     return tick.ticks;

@@ -12,6 +12,14 @@ namespace {
 
 constexpr uint64_t kMs = 1'000'000;
 
+// How the scheduler's log names a kind of task: cores, vector cores, and who does the communication (CCU of a
+// 950, SDMA else).
+uint32_t LoggedType(const Chip& chip, Task::Kind kind) {
+  if (kind == Task::Kind::kAic) return 0;
+  if (chip.is_950()) return kind == Task::Kind::kAiv ? 1 : 16;
+  return kind == Task::Kind::kAiv ? 2 : 11;
+}
+
 // Channel 50.
 class StarsLogProducer : public TaskProducer {
  public:
@@ -33,7 +41,7 @@ class StarsLogProducer : public TaskProducer {
     const auto type =
         static_cast<uint32_t>(event.end ? format::StarsLogType::kEnd : format::StarsLogType::kStart);
     record.header =
-        static_cast<uint16_t>(type | (count_++ & 0xF) << 6 | static_cast<uint32_t>(event.task.kind) << 10);
+        static_cast<uint16_t>(type | (count_++ & 0xF) << 6 | LoggedType(*env_.chip, event.task.kind) << 10);
     record.magic = format::kStarsMagic;
     record.stream = event.task.stream;
     record.task = event.task.id;
@@ -141,7 +149,9 @@ class HwtsProducer : public TaskProducer {
   void Encode(const TaskStory::Event& event, Sample& sample) override {
     format::HwtsRecord record{};
     record.type_count = static_cast<uint8_t>((event.end ? 1U : 0U) | (count_++ & 0xF) << 4);
-    record.task_type = static_cast<uint8_t>(event.task.kind);
+    constexpr uint8_t kAiCore = 0, kVectorCore = 2, kSdma = 9;
+    constexpr uint8_t kTypes[] = {kAiCore, kVectorCore, kSdma};
+    record.task_type = kTypes[static_cast<size_t>(event.task.kind)];
     record.task = event.task.id;
     record.stream = event.task.stream;
     record.ticks = Ticks(event.at_ns);
@@ -167,10 +177,10 @@ bool IsKeyPoint(const TaskStory::Event& event) {
   return event.end ? in_step == TaskStory::kTasksPerStep - 1 : in_step == 0;
 }
 
-void AppendKeyPoint(const TaskStory::Event& event, uint64_t ticks, Sample& sample) {
+template <typename Record>
+void AppendKeyPoint(Record record, const TaskStory::Event& event, uint64_t ticks, Sample& sample) {
   constexpr uint64_t kModel = 1;
   constexpr uint16_t kBegin = 0, kEnd = 1;
-  format::TsStepTraceRecord record{};
   record.head = TrackHead(format::TsTrackKind::kStepTrace, ticks);
   record.index = event.task.index / TaskStory::kTasksPerStep;
   record.model = kModel;
@@ -178,6 +188,10 @@ void AppendKeyPoint(const TaskStory::Event& event, uint64_t ticks, Sample& sampl
   record.task = event.task.id;
   record.tag = event.end ? kEnd : kBegin;
   sample.Append(record);
+}
+void AppendKeyPoint(const Chip& chip, const TaskStory::Event& event, uint64_t ticks, Sample& sample) {
+  if (chip.is_950()) return AppendKeyPoint(format::TsStepTraceRecord950{}, event, ticks, sample);
+  AppendKeyPoint(format::TsStepTraceRecord{}, event, ticks, sample);
 }
 
 // Channel 44: the kind of every task when it starts, and the steps.
@@ -188,7 +202,7 @@ class TrackProducer : public TaskProducer {
  protected:
   void Encode(const TaskStory::Event& event, Sample& sample) override {
     const uint64_t ticks = Ticks(event.at_ns);
-    if (IsKeyPoint(event)) AppendKeyPoint(event, ticks, sample);
+    if (IsKeyPoint(event)) AppendKeyPoint(*env_.chip, event, ticks, sample);
     if (!event.end) {
       format::TsTaskTypeRecord record{};
       record.head = TrackHead(format::TsTrackKind::kTaskType, ticks);
@@ -209,7 +223,7 @@ class KeyPointProducer : public TaskProducer {
  protected:
   void Encode(const TaskStory::Event& event, Sample& sample) override {
     if (!IsKeyPoint(event)) return;
-    AppendKeyPoint(event, Ticks(event.at_ns), sample);
+    AppendKeyPoint(*env_.chip, event, Ticks(event.at_ns), sample);
     TaskValues(event, sample);
   }
 };
@@ -338,7 +352,7 @@ class CcuMissionProducer : public TaskProducer {
   }
 };
 
-// Channels 148 and 151: what went through the channels in each communication task.
+// Channels 148 and 151: how long packets took through the channels in each communication task.
 class CcuChannelProducer : public TaskProducer {
  public:
   using TaskProducer::TaskProducer;
@@ -353,7 +367,7 @@ class CcuChannelProducer : public TaskProducer {
     std::vector<uint64_t> averages;
     for (size_t channel = 0; channel < kChannelsInUse; ++channel) {
       uint32_t* const words = record.value + format::CcuWordsOf(channel);
-      const auto average = 200 + static_cast<uint32_t>(Mix(event.task.index, channel) % 800);
+      const auto average = 200 + 2 * static_cast<uint32_t>(Mix(event.task.index, channel) % 400);
       words[0] = static_cast<uint32_t>(ticks);
       words[1] = static_cast<uint32_t>(ticks >> 32);
       words[2] = average;

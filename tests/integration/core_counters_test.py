@@ -276,8 +276,13 @@ class ByTask(harness.ProfdTest):
                 self.assertEqual({row["Notify Instruction ID"] == "N/A" for row in rows}, {len(rows) < 3})
             of_die = [row for row in tables["ccu_channel"] if int(row["Channel Id"]) // 128 == die]
             averages = [float(row["Avg Bandwidth(MB/s)"]) for row in of_die]
-            self.assertEqual(averages, [value for task in self.truth(5, channels) for value in task["average"]])
-            self.assertEqual({float(row["Max Bandwidth(MB/s)"]) / float(row["Avg Bandwidth(MB/s)"]) for row in of_die}, {2})
+            # Ticks of 1 GHz that 4 KiB took.
+            wanted = [4096 / (ticks / 1e9) / 2**20 for task in self.truth(5, channels) for ticks in task["average"]]
+            self.assertEqual(len(averages), len(wanted))
+            for got, of_truth in zip(averages, wanted):
+                self.assertAlmostEqual(got, of_truth, delta=0.001)
+            for row in of_die:
+                self.assertAlmostEqual(float(row["Max Bandwidth(MB/s)"]) / float(row["Avg Bandwidth(MB/s)"]), 2, places=4)
             self.assertEqual(max(int(row["Channel Id"]) for row in of_die), 128 * die + 125)
 
     def test_pending_without_a_job(self):

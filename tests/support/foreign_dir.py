@@ -131,9 +131,10 @@ class Device:
             yield struct.pack("<2IQQ10I", 0, 0, 0, self.ticks(us), *(self.some(10**6) for _ in range(10)))
 
     def ub(self):
+        magic = 0x6BD3
         for us in self.times:
             for port in range(3):
-                yield struct.pack("<H6xQQQ96x", port, us, self.some(), self.some())
+                yield struct.pack("<HHHHQQQ96x", magic, 0, port, 0, us, self.some(), self.some())
 
     def stars(self):
         magic = 0x6BD3
@@ -146,6 +147,9 @@ class Device:
                 yield head(0b011000, 1) + struct.pack("<Q", 0) + ten
                 yield head(0b011001, 2) + struct.pack("<Q", 0) + ten
                 yield head(0b011011, 1) + struct.pack("<2Q32x", self.some(), self.some())
+                yield head(0b011011, 1) + struct.pack("<2Q32x", 2**64 - 1, self.some())
+                for die in (0, 1, 2):
+                    yield head(0b011101, die) + struct.pack("<Q20H", 0, *(self.some(2**11) for _ in range(20)))
             else:
                 yield head(0b011001, 0) + struct.pack("<HH3I", 0, 1, 0, 0, 0) + ten[:32]
                 for tag in (0b111111, 0b100010):
@@ -154,7 +158,7 @@ class Device:
     def cores(self):
         ten = self.chip == 15
         for us in self.times:
-            for core in (0, 1, 30):
+            for core in (0, 1, 30, 40):
                 events = [self.some() for _ in range(10 if ten else 8)]
                 yield struct.pack(f"<BB3H{len(events)}QQQBB6x", 1, 0, 0, 0, 0, *events, self.some(10**7),
                                   self.ticks(us) if ten else self.ns(us), 8, core)

@@ -40,7 +40,7 @@ class Device(Side):
     LAYOUTS = {
         "hbm.data": "QQII", "ddr.data": "5I", "llc.data": "QQII", "pcie.data": "QI21I", "npu_mem.data": "IIQQQ",
         "npu_mem.app": "IIQQQ", "npu_module_mem.data": "IIQQ", "lpmFreqConv.data": "II" + "QII" * 55,
-        "lpmInfoConv.data": "II" + "QII" * 55, "qos.data": "2IQQ10I", "ub.data": "H6x15Q", "tscpu.data": "II20QIIQQ14Q",
+        "lpmInfoConv.data": "II" + "QII" * 55, "qos.data": "2IQQ10I", "ub.data": "4xH2x15Q", "tscpu.data": "II20QIIQQ14Q",
         "stars_soc_profile.data": "HHIQ48s", "aicore.data": "BB3H8QQQBB6x", "aiVectorCore.data": "BB3H8QQQBB6x",
         "ffts_profile.data": "BB3H8QQQBB6x", "socpmu.data": "8B4H8Q", "aicpu.data": "HHIIIQ232s",
         "stars_soc.data": "HHHHQ48s", "hwts.data": "BBHHHQ12I", "l2_cache.data": "4H8Q",
@@ -300,7 +300,8 @@ class Device(Side):
                 result["acc_pmu"].append((wall, {"unit": unit, **dict(zip(names, wide))}))
             elif kind == 0b011011 and self.chip in TEN_EVENT_CHIPS:
                 write, read = struct.unpack_from("<2Q", body)
-                result["pcie"].append((wall, {"id": tag, "rx_or_write": write, "tx_or_read": read}))
+                if 2**64 - 1 not in (write, read):
+                    result["pcie"].append((wall, {"id": tag, "rx_or_write": write, "tx_or_read": read}))
             elif kind == 0b011011:
                 name = {0b111111: "pa_link", 0b100010: "pcie"}.get(tag)
                 if name:
@@ -308,6 +309,8 @@ class Device(Side):
             elif kind == 0b011100:
                 levels = struct.unpack_from("<H", body, 16)[0]
                 result["soc_info"].append((wall, {"l2_buffer": levels & 7, "mata": levels >> 3 & 0xFF}))
+            elif kind == 0b011101 and tag < 2:  # dies with cores; value 10, the halves of each pair exchanged
+                result["low_power"].append((wall, {"die": tag, "mhz": struct.unpack_from("<20H", body, 8)[11]}))
         return dict(result)
 
     def tscpu(self):

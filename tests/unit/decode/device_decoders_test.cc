@@ -7,96 +7,12 @@
 
 #include "format/decode/catalogue.h"
 #include "format/records/device.h"
+#include "tests/unit/decode/decoding.h"
 
 namespace profd::format {
 namespace {
 
-constexpr uint64_t kWall = 1'700'000'000'000'000'000;
-constexpr uint64_t kDeviceNs = 3'000'000'000'000;
 constexpr double kMb = 1 << 20;
-
-struct Row {
-  std::string series;
-  uint64_t after_begin_ns;
-  std::vector<int64_t> keys;
-  std::vector<double> values;
-};
-
-class Sink : public RowSink, public SpanSink {
- public:
-  void Rows(const RowBatch& batch) override {
-    const size_t keys = batch.series->keys.size();
-    const size_t columns = batch.series->columns.size();
-    for (size_t i = 0; i < batch.rows(); ++i) {
-      rows.push_back({std::string(batch.series->name),
-                      batch.wall_ns[i] - kWall,
-                      {batch.keys.begin() + i * keys, batch.keys.begin() + (i + 1) * keys},
-                      {batch.values.begin() + i * columns, batch.values.begin() + (i + 1) * columns}});
-    }
-  }
-  void Label(const Series&, int, size_t, int64_t value, std::string_view text) override {
-    labels[value] = text;
-  }
-  void Spans(const SpanBatch&) override {}
-
-  std::vector<Row> rows;
-  std::map<int64_t, std::string> labels;
-};
-
-// Decodes a file of a device, and answers its rows.
-class Decoding {
- public:
-  explicit Decoding(std::string file, uint32_t chip = 5) : file_(std::move(file)), clocks_(50, 0) {
-    side.device = 0;
-    side.chip = chip;
-    side.counter_mhz = 50;
-    side.aic_mhz = side.aiv_mhz = 1000;
-    side.llc_mode = "read";
-    side.qos_events = {"mpam1", "mpam2"};
-    side.at_start = {5'000'000'000'000, 77, kWall, kDeviceNs, 145'000'000'000, 0};
-    side.has_host_clock = side.has_device_clock = true;
-    clocks_.Add(side.at_start);
-    context.side = &side;
-    context.clocks = &clocks_;
-    context.rows = &sink;
-    context.spans = &sink;
-    context.texts = &texts_;
-  }
-
-  Decoder& decoder() {
-    if (!decoder_) {
-      int64_t pid = 0;
-      const DecoderEntry* entry = FindDecoder(file_, side, pid);
-      decoder_ = entry->make(context, file_, pid);
-      decoder_->NextSlice();
-    }
-    return *decoder_;
-  }
-  template <typename Record>
-  void Take(const std::vector<Record>& records) {
-    decoder().Take(std::as_bytes(std::span(records)));
-  }
-  void Take(std::string_view text) { decoder().Take(std::as_bytes(std::span(text.data(), text.size()))); }
-  const std::vector<Row>& Finish() {
-    decoder().Finish();
-    return sink.rows;
-  }
-  uint64_t rejected() const {
-    uint64_t all = 0;
-    for (const auto& [why, records] : decoder_->rejected()) all += records;
-    return all;
-  }
-
-  SideFacts side;
-  DecodeContext context;
-  Sink sink;
-
- private:
-  const std::string file_;
-  ClockMap clocks_;
-  Texts texts_;
-  std::unique_ptr<Decoder> decoder_;
-};
 
 std::vector<HbmRecord> HbmPeriod(uint64_t time_us, uint64_t count) {
   std::vector<HbmRecord> records;

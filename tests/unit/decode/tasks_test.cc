@@ -105,7 +105,7 @@ TEST(TaskLog, FindsTheStartOfEveryEnd) {
   EXPECT_EQ(tasks[1].stream, 7u);
   EXPECT_EQ(tasks[1].begin_ticks, 100u);
   EXPECT_EQ(tasks[1].end_ticks, 200u);
-  EXPECT_EQ(StarsTaskTypeName(tasks[1].type), "PLACE_HOLDER_SQE");
+  EXPECT_EQ(LoggedTaskTypeName(tasks[1].type, 5), "PLACE_HOLDER_SQE");
   EXPECT_EQ(log.records(), 8u);
   EXPECT_EQ(log.cut_at_begin(), 1u);
   EXPECT_EQ(log.cut_at_end(), 1u);
@@ -166,6 +166,21 @@ TEST(TaskLog, HardwareLogAndThe950) {
   ASSERT_EQ(tasks.size(), 2u);
   EXPECT_EQ(tasks[0].end_ticks - tasks[0].begin_ticks, 30u);
   EXPECT_EQ(tasks[1].task, 4u << 16 | 2);
+}
+
+// The analyser's msmodel/sqe_type_map.py.
+TEST(CannNames, TasksByChip) {
+  EXPECT_EQ(LoggedTaskTypeName(1, 15), "AIV_SQE");
+  EXPECT_EQ(LoggedTaskTypeName(2, 15), "FUSION");
+  EXPECT_EQ(LoggedTaskTypeName(16, 15), "CCU_SQE");
+  EXPECT_EQ(LoggedTaskTypeName(18, 15), "UNKNOWN");
+  EXPECT_EQ(LoggedTaskTypeName(21, 16), "END_SQE");
+  EXPECT_EQ(LoggedTaskTypeName(2, 5), "AIV_SQE");
+  EXPECT_EQ(LoggedTaskTypeName(20, 5), "C_CORE_SQE");
+  EXPECT_EQ(LoggedTaskTypeName(21, 5), "UNKNOWN");
+  EXPECT_EQ(LoggedTaskTypeName(9, 5), "VQ6_SQE");
+  EXPECT_EQ(LoggedTaskTypeName(9, 1), "SDMA_SQE");
+  EXPECT_EQ(LoggedTaskTypeName(11, 1), "UNKNOWN");
 }
 
 TEST(CannNames, LinesAndUnknownNumbers) {

@@ -62,6 +62,39 @@ class Chrome : public testing::Test {
   std::unique_ptr<Output> output_;
 };
 
+// The vendor's viewer/stars/sio_viewer.py:83-88 and viewer/stars/acc_pmu_viewer.py:67-83.
+TEST_F(Chrome, DiesAndUnitsOfOneMomentAreOneEvent) {
+  const auto write = [this] {
+    Open();
+    format::RowBatch sio{&format::kSioSeries, 0, {}, {}, {}};
+    format::RowBatch units{&format::kAccPmuSeries, 0, {}, {}, {}};
+    for (const uint64_t ms : {20, 40}) {
+      for (const int64_t one : {0, 1}) {
+        for (format::RowBatch* batch : {&sio, &units}) {
+          batch->wall_ns.push_back(facts_.start_ns + ms * 1'000'000);
+          batch->keys.push_back(one);
+          batch->values.resize(batch->values.size() + batch->series->columns.size(),
+                               static_cast<double>((7 - one) << 20));
+        }
+      }
+    }
+    output_->Label(format::kSioSeries, 0, 0, 0, "die 0");
+    output_->Label(format::kSioSeries, 0, 0, 1, "die 1");
+    output_->Rows(sio);
+    output_->Rows(units);
+    std::map<std::string, std::vector<json>> args;
+    for (const json& event : Finish()) {
+      if (event["ph"] == "C") args[event["name"]].push_back(event["args"]);
+    }
+    return args;
+  };
+  auto args = write();
+  EXPECT_EQ(args["req_rx"], std::vector<json>(2, json{{"die 0", 7.0}, {"die 1", 6.0}}));
+  EXPECT_EQ(args["write_ost"], std::vector<json>(2, json{{"unit 0", 7 << 20}, {"unit 1", 6 << 20}}));
+  options_.vendor_compatible = true;
+  EXPECT_EQ(write()["write_ost"], std::vector<json>(2, json{{"value", 7 << 20}}));
+}
+
 TEST_F(Chrome, NothingIsAnEmptyArray) {
   Open();
   EXPECT_EQ(Finish(), json::array());
