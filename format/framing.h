@@ -27,6 +27,10 @@ enum class StampDomain : uint8_t {
   kTextDeviceNs,  // T2 as "<sec>:<nsec>"
 };
 
+constexpr bool CountsFromStart(StampDomain stamp) {
+  return stamp == StampDomain::kStartUs64 || stamp == StampDomain::kStartUs32;
+}
+
 // How several periods become one for a session that asked for a lower rate than the channel runs at.
 enum class Combine : uint8_t {
   kSum,        // counts of a period: added per key

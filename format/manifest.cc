@@ -85,7 +85,9 @@ ordered_json ToJson(const ManifestStream& stream) {
           {"lost_records", stream.lost_records},
           {"lost_bytes", stream.lost_bytes},
           {"losses", ListToJson(stream.losses)},
-          {"aged", ToJson(stream.aged)}};
+          {"aged", ToJson(stream.aged)},
+          {"shift_us", stream.shift_us},
+          {"shift_error_ns", stream.shift_error_ns}};
 }
 
 ordered_json MapToJson(const std::map<std::string, std::string>& map) {
@@ -297,6 +299,8 @@ ManifestStream TakeStream(const Fields& fields, Status& status) {
     stream.losses.push_back(TakeLoss(Fields(item, where, status)));
   });
   fields.Take("aged", stream.aged);
+  fields.Take("shift_us", stream.shift_us);
+  fields.Take("shift_error_ns", stream.shift_error_ns);
   return stream;
 }
 

@@ -34,6 +34,10 @@ struct ManifestStream {
   uint64_t lost_records = 0, lost_bytes = 0;
   std::vector<Loss> losses;
   ManifestAged aged;
+  // What was added to the stamps of a kind that counts from its channel's start, so that they count from the
+  // directory's pair of clocks, and how far off that start may be.
+  int64_t shift_us = 0;
+  uint64_t shift_error_ns = 0;
 };
 struct ManifestClock {
   int device = -1;  // -1: host alone

@@ -59,8 +59,9 @@ class ChannelHub::Impl {
     };
     ChannelId id;
     State state = State::kStarting;
-    ChannelRequest first;   // the one it is started for
-    uint64_t start_ns = 0;  // device raw ns: what T1 stamps count from
+    ChannelRequest first;         // the one it is started for
+    uint64_t start_ns = 0;        // device raw ns: what T1 stamps count from …
+    uint64_t start_error_ns = 0;  // … and how far off that may be
     std::vector<Subscription> subscriptions;
     std::vector<Subscription> waiting;  // for the end, to start anew
     StopDone stop_done;                 // of the last one to leave
@@ -69,6 +70,11 @@ class ChannelHub::Impl {
     int told_code = driver::kOk;  // why a late channel does not start, as last told
   };
   using ChannelPtr = std::shared_ptr<Channel>;
+  // The driver's call that starts a channel; host raw.
+  struct StartCall {
+    int code = driver::kOk;
+    uint64_t began_ns = 0, returned_ns = 0;
+  };
   using State = Channel::State;
 
   // A closure for ctl that does nothing when the hub is gone by then.
@@ -94,7 +100,7 @@ class ChannelHub::Impl {
   void OpenProcess(const ChannelPtr& channel);
   void OnProcess(const ChannelPtr& channel);
   void CloseProcess(const ChannelPtr& channel, std::function<void()> done);
-  void OnStarted(const ChannelPtr& channel, int code);
+  void OnStarted(const ChannelPtr& channel, const StartCall& call);
   void OnRefused(const ChannelPtr& channel, int code);
   void GiveUp(const ChannelPtr& channel, Status status, bool stuck);
   void StopNow(const ChannelPtr& channel);
@@ -241,7 +247,12 @@ void ChannelHub::Impl::Enter(Channel& channel, Subscription& subscription) {
   const device::Join join{.channel_start_ns = channel.start_ns,
                           .session_start_ns = request.device_start_ns,
                           .periods = joins ? PeriodsFor(request, running_ms) : 1};
-  const Started started{.period_ms = running_ms * join.periods, .shared = joins};
+  Started started{.period_ms = running_ms * join.periods,
+                  .shared = joins && request.key != channel.first.key,
+                  .pending = false,
+                  .shift = {}};
+  if (format::CountsFromStart(request.format->stamp))
+    started.shift = {.us = -join.LessUs(), .error_ns = channel.start_error_ns};
   std::function<void()> tell;
   if (subscription.done) {
     tell = [done = std::exchange(subscription.done, nullptr), started] { done(started); };
@@ -309,11 +320,13 @@ void ChannelHub::Impl::CloseProcess(const ChannelPtr& channel, std::function<voi
 void ChannelHub::Impl::StartNow(const ChannelPtr& channel) {
   const ChannelId id = channel->id;
   Subscription& subscription = channel->subscriptions.front();
-  subscription.in_pump = true;
   channel->state = State::kStarting;
   channel->first = subscription.request;
   const ChannelRequest& first = channel->first;
   reads_.Watch();
+  // Until the start is known its stamps are not, and it is Enter() that joins.
+  const bool waits = first.pipe != nullptr && format::CountsFromStart(first.format->stamp);
+  subscription.in_pump = !waits;
   // The reader first: data may come before the driver's start returns.
   PumpFor(id).Add({.id = id,
                    .format = first.format,
@@ -324,24 +337,28 @@ void ChannelHub::Impl::StartNow(const ChannelPtr& channel) {
                        [weak = std::weak_ptr(self_), id](const ChannelEvent& event) {
                          if (const auto self = weak.lock()) (*self)->OnPumpEvent(id, event);
                        },
-                   .keep_tail = options_.keep_tails},
-                  first.pipe == nullptr ? nullptr
-                                        : std::make_shared<Subscriber>(*first.format, first.key, first.stats,
-                                                                       *first.pipe, nullptr, first.files));
+                   .keep_tail = options_.keep_tails,
+                   .waits = waits},
+                  first.pipe == nullptr || waits
+                      ? nullptr
+                      : std::make_shared<Subscriber>(*first.format, first.key, first.stats, *first.pipe,
+                                                     nullptr, first.files));
 
-  const auto code = std::make_shared<int>(driver::kOk);
+  const auto call = std::make_shared<StartCall>();
   Submit(
       id, false,
-      [driver = &driver_, id, para = first.para, code] {
-        *code = driver->Start(id.device, id.channel, para);
+      [driver = &driver_, id, para = first.para, call] {
+        call->began_ns = base::RawNs();
+        call->code = driver->Start(id.device, id.channel, para);
+        call->returned_ns = base::RawNs();
       },
-      [this, channel, code](Outcome outcome) {
-        if (outcome == Outcome::kReturned) return OnStarted(channel, *code);
+      [this, channel, call](Outcome outcome) {
+        if (outcome == Outcome::kReturned) return OnStarted(channel, *call);
         GiveUp(channel, Late("starting", channel->first, options_.driver_timeout_ns),
                outcome == Outcome::kTimedOut);
       },
-      [this, channel, code] {  // after all, but nobody waits for it any more
-        if (*code == driver::kOk) {
+      [this, channel, call] {  // after all, but nobody waits for it any more
+        if (call->code == driver::kOk) {
           StopNow(channel);
         } else {
           Forget(channel);
@@ -349,10 +366,16 @@ void ChannelHub::Impl::StartNow(const ChannelPtr& channel) {
       });
 }
 
-void ChannelHub::Impl::OnStarted(const ChannelPtr& channel, int code) {
-  if (code != driver::kOk) return OnRefused(channel, code);
+void ChannelHub::Impl::OnStarted(const ChannelPtr& channel, const StartCall& call) {
+  if (call.code != driver::kOk) return OnRefused(channel, call.code);
   channel->state = State::kRunning;
-  channel->start_ns = channel->first.device_start_ns;
+  // The device began at some time of the call: half of it for the way there, half for the way back.
+  const ChannelRequest& first = channel->first;
+  channel->start_ns = first.device_start_ns;
+  if (first.host_start_ns != 0) {
+    channel->start_error_ns = (call.returned_ns - call.began_ns + 1) / 2;
+    channel->start_ns += call.began_ns + channel->start_error_ns - first.host_start_ns;
+  }
   channel->told_code = driver::kOk;
   watch_.WatchHealth();
   if (channel->stop_done) return StopNow(channel);

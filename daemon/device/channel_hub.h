@@ -60,7 +60,9 @@ struct ChannelRequest {
   std::shared_ptr<const FileSinks> files = {};      // what it brings are pieces of these
   std::string kind;                                 // "hbm"
   std::string holder;                               // "session 3f2a of alice", for refusals
-  uint64_t device_start_ns = 0;  // device raw ns of the session's clock pair (rebasing T1 stamps)
+  // The session's pair of clocks, which stamps that count from a channel's start (T1) are made to count from.
+  uint64_t device_start_ns = 0;  // device raw
+  uint64_t host_start_ns = 0;    // host raw; 0: unknown, a channel counts as started with the pair
   double counter_mhz = 0;        // of the device counter (gaps in kinds stamped in ticks); 0 = unknown
   format::StreamKey key;
   chunk::StreamStatsPtr stats;
@@ -69,10 +71,17 @@ struct ChannelRequest {
   std::function<void(ChannelEvent)> on_event;
 };
 
+// What was added to the stamps of a kind that counts from its channel's start.
+struct StampShift {
+  int64_t us = 0;
+  uint64_t error_ns = 0;  // how far off the channel's start may be: half of what the driver's call took
+};
+
 struct Started {
   uint32_t period_ms = 0;  // of the records this session gets (after combining)
   bool shared = false;     // the channel ran already
   bool pending = false;
+  StampShift shift = {};
 };
 
 // The newest records of a running channel, and what is needed to read them.

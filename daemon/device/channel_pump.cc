@@ -90,6 +90,7 @@ struct ChannelPump::Channel {
 
   uint64_t failures = 0;  // reads that failed since the last that did not
   bool damage_told = false;
+  bool joined = false;  // somebody has
 };
 
 ChannelPump::ChannelPump(driver::Driver& driver, Options options, std::string name, Post post)
@@ -131,7 +132,11 @@ void ChannelPump::Add(Source source, std::shared_ptr<Subscriber> first) {
 void ChannelPump::Join(ChannelId id, std::shared_ptr<Subscriber> joining, std::function<void()> joined) {
   Command({.run =
                [this, id, joining = std::move(joining), joined = std::move(joined)]() mutable {
-                 if (Channel* channel = Find(id)) channel->subscribers.push_back(joining);
+                 if (Channel* channel = Find(id)) {
+                   channel->subscribers.push_back(joining);
+                   if (Waits(*channel)) channel->due_ns = kAtOnce, channel->longest_ns = kFirstInterval;
+                   channel->joined = true;
+                 }
                  post_(std::move(joined));
                },
            .reads = id,  // what came before belongs to the others
@@ -173,6 +178,10 @@ void ChannelPump::Remove(ChannelId id, bool drain, std::function<void()> gone) {
     task.may_lose = true;
   }
   Command(std::move(task));
+}
+
+bool ChannelPump::Waits(const Channel& channel) {
+  return channel.source.waits && !channel.joined && channel.source.stop->began_ns == 0;
 }
 
 // At a stop that found us too slow.
@@ -408,6 +417,7 @@ uint64_t ChannelPump::DueAfter(Channel& channel, Outcome outcome, uint64_t now_n
 // Until the driver has no more or `most_bytes` are read. `may_lose`: without a chunk too, counting what is
 // lost.
 ChannelPump::Outcome ChannelPump::ReadSome(Channel& channel, uint64_t most_bytes, bool may_lose) {
+  if (Waits(channel)) return Outcome::kDry;
   Outcome outcome = Outcome::kMore;
   for (uint64_t bytes = 0; bytes < most_bytes && outcome == Outcome::kMore;) {
     bool ready = true;

@@ -40,6 +40,7 @@ struct Source {
   std::shared_ptr<const StopCall> stop;      // once it has begun, the channel goes first
   std::function<void(ChannelEvent)> report;  // run on ctl; may be destroyed on any thread
   bool keep_tail = false;                    // for Peek()
+  bool waits = false;                        // not read before somebody joins, or it is stopped
 };
 
 // The newest whole records of a channel.
@@ -108,6 +109,7 @@ class ChannelPump {
   void Body();
   bool RunTasks();
   void TellOfDiscard(Channel& channel);
+  static bool Waits(const Channel& channel);
   std::optional<uint64_t> Sweep(uint64_t now_ns);
   bool Visit(Channel& channel, uint64_t now_ns);
   void Unpark(const Reading& reading);

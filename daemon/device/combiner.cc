@@ -156,7 +156,7 @@ class Summer final : public Combiner {
   Summer(const StreamFormat& format, uint32_t periods)
       : periods_(periods),
         record_bytes_(format.record_bytes),
-        one_stamp_(format.stamp == StampDomain::kStartUs64 || format.stamp == StampDomain::kStartUs32),
+        one_stamp_(format::CountsFromStart(format.stamp)),
         stamp_(format, 0),
         keys_(format),
         sums_(kMaxKeys * size_t{format.record_bytes}),

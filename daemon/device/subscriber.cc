@@ -28,8 +28,7 @@ Subscriber::Subscriber(const format::StreamFormat& format, format::StreamKey key
     case StampDomain::kStartUs64:
     case StampDomain::kStartUs32:
       rebase_ = Rebase::kShift;
-      origin_ =
-          static_cast<uint64_t>(static_cast<int64_t>(join->session_start_ns - join->channel_start_ns) / 1000);
+      origin_ = static_cast<uint64_t>(join->LessUs());
       break;
     case StampDomain::kDeviceNs:
     case StampDomain::kTextDeviceNs:

@@ -13,18 +13,24 @@
 
 namespace profd::device {
 
-// How the records of a channel become those of a session that joined it later.
+// How the records of a channel become those of a session.
 struct Join {
   uint64_t channel_start_ns = 0;  // device raw ns: what T1 stamps count from
   uint64_t session_start_ns = 0;  // what they must count from
   uint32_t periods = 1;           // of the channel in one of the session
+
+  // What T1 stamps become less by.
+  int64_t LessUs() const {
+    const auto ns = static_cast<int64_t>(session_start_ns - channel_start_ns);
+    return (ns + (ns < 0 ? -500 : 500)) / 1000;
+  }
 };
 
 // **Thread:** the pump's.
 class Subscriber {
  public:
-  // `join` nullptr: the channel was started for this session, its bytes stay as they are. `files`: what it
-  // brings are pieces of these, else null.
+  // `join` nullptr: the channel was started for this session, its bytes stay as they are, since they do not
+  // count from its start. `files`: what it brings are pieces of these, else null.
   Subscriber(const format::StreamFormat& format, format::StreamKey key, chunk::StreamStatsPtr stats,
              chunk::Pipe& pipe, const Join* join, std::shared_ptr<const FileSinks> files = nullptr);
 

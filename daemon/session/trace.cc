@@ -369,6 +369,8 @@ void Trace::TakeRecord(const store::TraceRecord& record) {
       const Channel& channel = channels_[stream.key.stream];
       entry.kind = setup_.plan.kinds[channel.start.kind_index].kind;
       entry.unit = "device:" + std::to_string(channel.start.device);
+      entry.shift_us = channel.shift.us;
+      entry.shift_error_ns = channel.shift.error_ns;
     } else if (const Channel* const channel = ChannelOfFile(stream.key.stream)) {
       entry.unit = "device:" + std::to_string(channel->start.device);
       const auto what = format::DeviceFileOf(stream.file.substr(0, stream.file.rfind('.')));

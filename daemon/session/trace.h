@@ -129,6 +129,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
     Verdict verdict = Verdict::kFailed;
     std::string reason;
     double effective_hz = 0;
+    device::StampShift shift;
   };
   struct HostKind {
     HostStart start;

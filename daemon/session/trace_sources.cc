@@ -120,6 +120,7 @@ void Trace::StartChannel(Channel& channel, std::function<void()> done) {
   request.kind = setup_.plan.kinds[channel.start.kind_index].kind;
   request.holder = setup_.holder;
   request.device_start_ns = pair->second.device_raw_ns;
+  request.host_start_ns = pair->second.host_raw_ns;
   for (const driver::DeviceFacts& facts : services_.node.devices()) {
     if (facts.id == device) request.counter_mhz = facts.counter_mhz;
   }
@@ -138,6 +139,7 @@ void Trace::StartChannel(Channel& channel, std::function<void()> done) {
       channel.subscribed = true;
       channel.verdict = result->pending ? Verdict::kPending : Verdict::kStarted;
       channel.effective_hz = self->EffectiveHz(channel, result->period_ms);
+      channel.shift = result->shift;
       channel.reason = result->pending ? "the device does not offer it yet" : result->shared ? "shared" : "";
     } else {
       channel.verdict = Verdict::kFailed;

@@ -46,7 +46,7 @@ class Ddr : public Decoder {
   void EndPeriod() {
     if (!open_) return;
     open_ = false;
-    // The first period began with the channel.
+    // The first period began with the channel, of which the stamps do not tell.
     const bool known = (known_begin_ || context().vendor_compatible) && time_us_ > before_us_;
     const std::optional<uint64_t> ns = known ? std::optional((time_us_ - before_us_) * 1000) : std::nullopt;
     double rates[2];
@@ -68,7 +68,7 @@ class Ddr : public Decoder {
   Unwrapped stamps_;
   uint64_t time_us_ = 0, before_us_ = 0;
   uint64_t counts_[2] = {0, 0};
-  bool open_ = false, known_begin_ = true, whole_ = true, lost_ = false;
+  bool open_ = false, known_begin_ = false, whole_ = true, lost_ = false;
 };
 
 // **Thread:** one.

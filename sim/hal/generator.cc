@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <thread>
 
 namespace profd::sim {
@@ -23,13 +24,13 @@ void Generator::Add(uint32_t device, uint32_t id, Channel& channel, std::unique_
     accident_prone |= faults_.Planned(accident, device, id);
   }
   {
-    const std::lock_guard lock(mutex_);
-    entries_.push_back({.device = device,
-                        .id = id,
-                        .channel = &channel,
-                        .producer = std::move(producer),
-                        .how = how,
-                        .accident_prone = accident_prone});
+    const std::lock_guard lock(added_mutex_);
+    added_.push_back({.device = device,
+                      .id = id,
+                      .channel = &channel,
+                      .producer = std::move(producer),
+                      .how = how,
+                      .accident_prone = accident_prone});
     if (!running_) {
       running_ = true;
       std::thread(&Generator::Run, this).detach();
@@ -38,8 +39,15 @@ void Generator::Add(uint32_t device, uint32_t id, Channel& channel, std::unique_
   changed_.notify_one();
 }
 
+void Generator::TakeAdded() {
+  const std::lock_guard lock(added_mutex_);
+  std::move(added_.begin(), added_.end(), std::back_inserter(entries_));
+  added_.clear();
+}
+
 void Generator::Remove(const Channel& channel) {
   const std::lock_guard lock(mutex_);
+  TakeAdded();
   const auto entry =
       std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.channel == &channel; });
   if (entry == entries_.end()) return;
@@ -55,6 +63,7 @@ void Generator::Remove(const Channel& channel) {
 
 void Generator::CatchUp(const Channel& channel) {
   const std::lock_guard lock(mutex_);
+  TakeAdded();
   for (Entry& entry : entries_) {
     if (entry.channel == &channel) Produce(entry, RawNs());
   }
@@ -62,16 +71,22 @@ void Generator::CatchUp(const Channel& channel) {
 
 void Generator::Run() {
   ::prctl(PR_SET_NAME, "sim-gen");
-  std::unique_lock lock(mutex_);
   for (;;) {
-    const uint64_t now_ns = RawNs();
-    for (Entry& entry : entries_) Produce(entry, now_ns);
-    truth_.Flush();
-    if (entries_.empty()) {
-      changed_.wait(lock);
+    std::optional<std::chrono::nanoseconds> sleep;
+    {
+      const std::lock_guard lock(mutex_);
+      TakeAdded();
+      const uint64_t now_ns = RawNs();
+      for (Entry& entry : entries_) Produce(entry, now_ns);
+      truth_.Flush();
+      if (!entries_.empty()) sleep = std::chrono::nanoseconds(NextWakeUp(now_ns) - now_ns);
+    }
+    std::unique_lock lock(added_mutex_);
+    const auto more = [this] { return !added_.empty(); };
+    if (sleep) {
+      changed_.wait_for(lock, *sleep, more);
     } else {
-      const uint64_t next_ns = NextWakeUp(now_ns);
-      changed_.wait_for(lock, std::chrono::nanoseconds(next_ns - now_ns));
+      changed_.wait(lock, more);
     }
   }
 }

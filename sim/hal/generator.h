@@ -26,7 +26,8 @@ class Generator {
   Generator(Faults& faults, Truth& truth, Ready ready)
       : faults_(faults), truth_(truth), ready_(std::move(ready)), sample_(truth.on()) {}
 
-  // `producer` is null when the channel is silent, or floods.
+  // `producer` is null when the channel is silent, or floods. Never waits for what is being made: a device
+  // answers a start at once.
   void Add(uint32_t device, uint32_t id, Channel& channel, std::unique_ptr<Producer> producer,
            Channel::Write how);
   // What is due comes first, then the tail; after it nothing more is delivered.
@@ -47,6 +48,7 @@ class Generator {
   };
 
   void Run();
+  void TakeAdded();  // under mutex_
   void Produce(Entry& entry, uint64_t now_ns);
   void HaveAccidents(Entry& entry);
   void Deliver(Entry& entry);
@@ -56,9 +58,12 @@ class Generator {
   Truth& truth_;
   const Ready ready_;
 
-  std::mutex mutex_;
+  std::mutex added_mutex_;  // after mutex_
   std::condition_variable changed_;
   bool running_ = false;
+  std::vector<Entry> added_;
+
+  std::mutex mutex_;
   std::vector<Entry> entries_;
   Sample sample_;
 };

@@ -156,14 +156,49 @@ TEST_F(ChannelHubTest, AChannelIsStartedReadAndStopped) {
 }
 
 TEST_F(ChannelHubTest, DataThatComesBeforeTheStartReturnsIsRead) {
-  const auto gate = StartGate(0, 1);
-  BeginStart(Hbm(1));
+  const auto gate = StartGate(0, 9);
+  BeginStart(Request(1, 0, 9, "hccs.data", "hccs", 20, {}));
   ASSERT_TRUE(ctl_.RunUntil([&] { return gate->waiting() == 1; }));
-  driver_.Deliver(0, 1, HbmPeriod(20'000, 1));
-  ASSERT_TRUE(Records(1, 8));
+  driver_.Deliver(0, 9, "3000:000000000 1 2\n");
+  ASSERT_TRUE(Records(1, 1));
   EXPECT_FALSE(started_[1].has_value());
   gate->Open();
   ASSERT_TRUE(ctl_.RunUntil([&] { return started_[1].has_value(); }));
+}
+
+// What counts from the channel's start has no time before that is known; then it counts from the clock pair.
+TEST_F(ChannelHubTest, StampsFromTheStartWaitForItAndCountFromTheClockPair) {
+  const auto gate = StartGate(0, 1);
+  ChannelRequest request = Hbm(1);
+  request.host_start_ns = base::RawNs() - 500 * kMs;
+  const uint64_t pair_ns = request.host_start_ns;
+  BeginStart(std::move(request));
+  ASSERT_TRUE(ctl_.RunUntil([&] { return gate->waiting() == 1; }));
+  const uint64_t called_ns = base::RawNs();
+  driver_.Deliver(0, 1, HbmPeriod(20'000, 1) + HbmPeriod(40'000, 2));
+  ChannelRequest other = Hbm(2);  // comes meanwhile, paired its clocks 200 ms later
+  other.host_start_ns = pair_ns + 200 * kMs;
+  other.device_start_ns += 200 * kMs;
+  BeginStart(std::move(other));
+  ctl_.RunFor(20 * kMs);
+  EXPECT_EQ(driver_.With(0, 1, [](FakeDriver::Channel& c) { return c.reads; }), 0U);
+  gate->Open();
+  ASSERT_TRUE(ctl_.RunUntil([&] { return started_[1].has_value() && started_[2].has_value(); }));
+  const uint64_t returned_ns = base::RawNs();
+  ASSERT_TRUE(Records(1, 16));
+  EXPECT_FALSE((*started_[1])->shared);
+  EXPECT_TRUE((*started_[2])->shared);
+
+  const StampShift shift = (*started_[1])->shift;
+  EXPECT_TRUE(writer_[1].bytes == HbmPeriod(20'000 + static_cast<uint64_t>(shift.us), 1) +
+                                      HbmPeriod(40'000 + static_cast<uint64_t>(shift.us), 2));
+  EXPECT_EQ((*started_[2])->shift.us, shift.us - 200'000);
+  // The middle of the call, which began before the gate and returned behind it.
+  EXPECT_GE(shift.us, 500'000);
+  EXPECT_LE(shift.us, static_cast<int64_t>((returned_ns - pair_ns) / 1000));
+  EXPECT_GE(2 * shift.error_ns + 1, 20 * kMs);
+  EXPECT_LE(shift.us * 1000 - static_cast<int64_t>(shift.error_ns),
+            static_cast<int64_t>(called_ns - pair_ns));
 }
 
 TEST_F(ChannelHubTest, ARefusalSaysWhy) {
