@@ -1,5 +1,7 @@
 #include "client/export/slices.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -17,6 +19,8 @@ constexpr size_t kPiece = 1u << 17;  // several at once fit a core's cache
 constexpr size_t kMostPiece = 16u << 20;
 constexpr size_t kConvincing = 3;      // records in a row
 constexpr size_t kLookedThrough = 16;  // records, for where whole ones begin again
+// A hole of a file that is not read: shorter ones are what a power cut leaves in the middle of records.
+constexpr uint64_t kLeastHole = 1u << 20;
 
 }  // namespace
 
@@ -41,10 +45,11 @@ void StreamReader::Skip(size_t bytes, uint64_t records, std::string why) {
 }
 
 StreamReader::Place StreamReader::At(uint64_t position) const {
-  const auto behind = std::upper_bound(begins_.begin(), begins_.end(), std::pair(position, SIZE_MAX));
-  if (behind == begins_.begin()) return {stream_.path(), 0};
-  const auto& [begin, slice] = behind[-1];
-  return {stream_.folder + "/" + stream_.slices[slice].name, position - begin};
+  const auto behind = std::ranges::upper_bound(extents_, position, {}, &Extent::position);
+  if (behind == extents_.begin()) return {stream_.path(), 0};
+  const Extent& extent = behind[-1];
+  return {stream_.folder + "/" + stream_.slices[extent.slice].name,
+          extent.offset + position - extent.position};
 }
 
 // The next slice that can be read, of the same run or of a new one. False: there is none.
@@ -77,13 +82,42 @@ bool StreamReader::Open() {
     slice_left_ = slice.bytes;
     opened_ = unread() == 0;
     if (fd_) {
-      begins_.emplace_back(read_, next_ - 1);
+      extents_.push_back({.position = read_, .slice = next_ - 1});
+      written_to_ = 0;
       return true;
     }
     report_.Skip({stream_.folder + "/" + slice.name, 0, slice.bytes, 0, why});
     lost_ = true;
   }
   return false;
+}
+
+// What the slice goes on with: something that was written, or a hole that is worth a skip.
+StreamReader::Ahead StreamReader::LookAhead() {
+  const uint64_t size = stream_.slices[next_ - 1].bytes;
+  const uint64_t at = size - slice_left_;
+  if (at < written_to_) return {.bytes = written_to_ - at};
+  const auto seek = [&](uint64_t from, int whence) {
+    const off_t found = ::lseek(fd_.get(), static_cast<off_t>(from), whence);
+    return found < 0 ? size : std::min(static_cast<uint64_t>(found), size);
+  };
+  const uint64_t data = seek(at, SEEK_DATA);
+  uint64_t hole = data - at;
+  if (framed_.by == Framed::By::kRecord) hole -= hole % framed_.record_bytes;  // records lie as they lay
+  if (hole < kLeastHole) written_to_ = std::max(seek(data, SEEK_HOLE), at + 1);
+  seek(at, SEEK_SET);
+  return hole < kLeastHole ? Ahead{.bytes = written_to_ - at} : Ahead{.bytes = hole, .is_hole = true};
+}
+
+void StreamReader::SkipHole(uint64_t bytes) {
+  const Slice& slice = stream_.slices[next_ - 1];
+  report_.Skip({stream_.folder + "/" + slice.name, slice.bytes - slice_left_, bytes, 0,
+                "is a hole: nothing was ever written there"});
+  slice_left_ -= bytes;
+  ::lseek(fd_.get(), static_cast<off_t>(bytes), SEEK_CUR);
+  extents_.push_back({.position = read_, .slice = next_ - 1, .offset = slice.bytes - slice_left_});
+  if (progress_ != nullptr) progress_->bytes += bytes;
+  lost_ = true;
 }
 
 // Reads on in the slice that is open, as far as there is room.
@@ -94,8 +128,15 @@ void StreamReader::Fill() {
     begin_ = 0;
   }
   if (end_ == buffer_.size() && buffer_.size() < kMostPiece) buffer_.resize(buffer_.size() * 2);
+  const size_t held = unread();
   while (fd_ && end_ < buffer_.size() && slice_left_ > 0) {
-    const size_t room = static_cast<size_t>(std::min<uint64_t>(buffer_.size() - end_, slice_left_));
+    const Ahead ahead = LookAhead();
+    if (ahead.is_hole && unread() > held) break;  // the next piece begins behind it
+    if (ahead.is_hole) {
+      SkipHole(ahead.bytes);
+      continue;
+    }
+    const size_t room = static_cast<size_t>(std::min<uint64_t>(buffer_.size() - end_, ahead.bytes));
     const ssize_t got = ReadSome(fd_.get(), buffer_.data() + end_, room);
     if (got <= 0) {
       report_.Skip({stream_.folder + "/" + stream_.slices[next_ - 1].name,
@@ -139,7 +180,7 @@ std::span<const std::byte> StreamReader::Next() {
     }
     if (!fd_ && !Open()) break;
     Fill();
-    if (framed_.by == Framed::By::kCaller) return Piece(unread());
+    if (framed_.by == Framed::By::kCaller && (fd_ || unread() > held)) return Piece(unread());
     if (unread() == held && fd_) Skip(held, 0, "no end of a record in 16 MiB");
   }
   return {};

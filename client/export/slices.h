@@ -73,8 +73,21 @@ class StreamReader {
     uint64_t bytes = 0;
   };
 
+  // Where bytes were read from.
+  struct Extent {
+    uint64_t position = 0;  // of all that were read
+    size_t slice = 0;       // index
+    uint64_t offset = 0;    // in it
+  };
+
   bool Open();
   void Fill();
+  struct Ahead {
+    uint64_t bytes = 0;
+    bool is_hole = false;
+  };
+  Ahead LookAhead();
+  void SkipHole(uint64_t bytes);
   std::span<const std::byte> Piece(size_t bytes);
   void Align();
   size_t Records();
@@ -99,8 +112,9 @@ class StreamReader {
   std::vector<std::byte> buffer_;
   size_t begin_ = 0, end_ = 0;  // what of the buffer is unread
   uint64_t read_ = 0, piece_position_ = 0;
-  std::vector<std::pair<uint64_t, size_t>> begins_;  // of the slices read so far: position and index
+  std::vector<Extent> extents_;  // of the slices read so far
   uint64_t slice_left_ = 0;
+  uint64_t written_to_ = 0;  // in the slice that is open, there is no hole before it
   bool opened_ = false, begins_slice_ = false, lost_ = false;
 };
 

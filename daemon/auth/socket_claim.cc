@@ -29,6 +29,16 @@ std::string LockHolder(int lock) {
   return text.empty() ? "" : " (pid " + text + ")";
 }
 
+// For the message of whoever comes second. The lock is what counts: a full file system keeps no profd from
+// starting.
+void NameHolder(int lock) {
+  char pid[16];
+  const int length = std::snprintf(pid, sizeof(pid), "%d\n", ::getpid());
+  // In the place of an older one, which the file system may have no other for.
+  const bool named = ::pwrite(lock, pid, static_cast<size_t>(length), 0) == length;
+  [[maybe_unused]] const int cut = ::ftruncate(lock, named ? length : 0);
+}
+
 // A socket nobody listens on is removed; anything else at `path` is refused.
 Status RemoveStale(const std::string& path, const sockaddr_un& address) {
   struct stat found {};
@@ -92,12 +102,7 @@ base::Result<SocketClaim> SocketClaim::Take(const std::string& socket) {
     return Status(Code::kAlreadyExists, "another profd" + LockHolder(lock.get()) + " is listening on " +
                                             socket + ": stop it or choose another --socket");
   }
-  char pid[16];
-  const int length = std::snprintf(pid, sizeof(pid), "%d\n", ::getpid());
-  if (::ftruncate(lock.get(), 0) != 0 ||
-      ::pwrite(lock.get(), pid, static_cast<size_t>(length), 0) != length) {
-    return Status::FromErrno("write the lock file " + lock_path);
-  }
+  NameHolder(lock.get());
 
   PROFD_RETURN_IF_ERROR(RemoveStale(socket, socket_address));
   PROFD_RETURN_IF_ERROR(RemoveStale(door, door_address));

@@ -147,6 +147,19 @@ class DiskTest(harness.ProfdTest):
         self.assertEqual((sealed["state"], sealed["end_reason"]), ("sealed", "disk"), out)
         self.check(daemon, sealed, "keep_free", "No space left on device")
 
+    def test_where_the_socket_is_there_is_no_room(self):
+        place = self.directory()
+        where = place / "run"
+        where.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", where], check=True)
+        self.addCleanup(self.unmount, where)
+        with open(where / "full", "wb", buffering=0) as file, self.assertRaises(OSError) as full:
+            while True:
+                file.write(b"x" * 4096)
+        self.assertEqual(full.exception.errno, errno.ENOSPC)
+        daemon = self.profd(socket=where / "profd.sock")
+        self.assertEqual(daemon.end(daemon.begin("--collect", "host-sys-cpu")["session"])["state"], "sealed")
+
     def test_the_last_block_is_taken(self):
         """Not even a byte for the manifest: its room was there before."""
         where = self.ext4(200)

@@ -60,10 +60,10 @@ class Profd:
     """One daemon in a directory of its own. `sim` is the simulator's configuration (YAML text), `config` profd's."""
 
     def __init__(self, sim="devices: 2\nchip: 910B\n", config="", hal=HAL, directory=None, env=None, arguments=(),
-                 within=()):
+                 within=(), socket=None):
         self.directory = pathlib.Path(directory or tempfile.mkdtemp(prefix="profd-test-"))
         os.chmod(self.directory, 0o755)
-        self.socket = self.directory / "profd.sock"
+        self.socket = pathlib.Path(socket or self.directory / "profd.sock")
         self.spool = self.directory / "spool"
         self.log = self.directory / "profd.log"
         self.truth = self.directory / "truth.jsonl"

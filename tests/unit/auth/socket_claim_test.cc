@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -46,6 +48,26 @@ TEST_F(SocketClaimTest, SecondClaimNamesTheFirst) {
   EXPECT_EQ(second.code(), base::Code::kAlreadyExists);
   EXPECT_THAT(second.message(),
               HasSubstr("another profd (pid " + std::to_string(::getpid()) + ") is listening on " + socket_));
+}
+
+// As on a full file system.
+TEST_F(SocketClaimTest, NoRoomForThePidIsNoReasonNotToStart) {
+  { std::ofstream(socket_ + ".lock") << "12345678\n"; }
+  struct sigaction before {};
+  struct sigaction ignored {};
+  ignored.sa_handler = SIG_IGN;
+  rlimit room{};
+  ASSERT_EQ(::sigaction(SIGXFSZ, &ignored, &before), 0);
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &room), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = room.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+  const base::Result<SocketClaim> first = SocketClaim::Take(socket_);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &room), 0);
+  ASSERT_EQ(::sigaction(SIGXFSZ, &before, nullptr), 0);
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  // It holds the lock all the same, and nobody else is named.
+  EXPECT_THAT(SocketClaim::Take(socket_).status().message(),
+              HasSubstr("another profd is listening on " + socket_));
 }
 
 TEST_F(SocketClaimTest, IsFreeAgainWhenDropped) {

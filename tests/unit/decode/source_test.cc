@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -118,6 +119,41 @@ TEST_F(Directory, BadBytesInTheMiddleAreLeftOutAndTheRestIsRead) {
   }
   EXPECT_EQ(Read(), expected);
   EXPECT_EQ(report_.skipped().size(), 3u);
+}
+
+// As a user may leave them for root to look at: a terabyte that takes no room.
+TEST_F(Directory, HolesAreLeftOutAndNotRead) {
+  constexpr uint64_t kHole = (uint64_t{1} << 40) + 4096;
+  const std::string all = Records(0, 300);  // 24 bytes each: the hole begins and ends within a record
+  const uint64_t first = 4096, second = 2048;
+  Slice("hbm.data", 0, all.substr(0, first));
+  const std::filesystem::path slice = root_ / "device_0" / "data" / "hbm.data.0.slice_0";
+  std::filesystem::resize_file(slice, first + kHole);
+  std::ofstream(slice, std::ios::app) << all.substr(first, second);
+  Slice("hbm.data", 1, all.substr(first + second));
+  const std::vector<uint64_t> numbers = Read();
+  // What the hole has cut, and what is needed to find in again, but no more.
+  EXPECT_GT(numbers.size(), 290U);
+  EXPECT_EQ(numbers.front(), 0U);
+  EXPECT_EQ(numbers.back(), 299U);
+  EXPECT_TRUE(std::ranges::is_sorted(numbers));
+  EXPECT_GT(losses_, 0);
+  uint64_t skipped = 0;
+  for (const Skipped& part : report_.skipped()) {
+    EXPECT_EQ(part.stream, "device_0/data/hbm.data.0.slice_0");
+    EXPECT_GE(part.offset + part.bytes, first);
+    skipped += part.bytes;
+  }
+  EXPECT_GE(skipped, kHole);
+  EXPECT_LT(skipped, kHole + 1000);
+}
+
+TEST_F(Directory, AFileThatIsNothingButAHoleIsReadInNoTime) {
+  Slice("hbm.data", 0, "");
+  std::filesystem::resize_file(root_ / "device_0" / "data" / "hbm.data.0.slice_0", uint64_t{1} << 40);
+  EXPECT_TRUE(Read().empty());
+  ASSERT_EQ(report_.skipped().size(), 2U);  // the rest is less than a record
+  EXPECT_EQ(report_.skipped()[0].why, "is a hole: nothing was ever written there");
 }
 
 TEST_F(Directory, LinesAreGivenWholeWhateverTheSlices) {
