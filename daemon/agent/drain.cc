@@ -12,23 +12,26 @@ namespace profd::agent {
 
 class Drain::Impl {
  public:
+  using Done = std::function<void()>;
+
   Impl(Options options, Reply reply) : options_(options), reply_(std::move(reply)) {}
   ~Impl() { EndThread(); }
 
-  Id Start(std::shared_ptr<Region> region, RingMode mode, DrainTarget target) {
+  Id Start(std::shared_ptr<Region> region, RingMode mode, DrainTarget target, Done cut_off) {
     PROFD_CHECK(target.stats->lanes.size() == region->geometry().lanes);
     const Id id = ++last_id_;
     // Made here: when Start() returns, what is published belongs to the recording.
     auto recording = std::make_shared<Recording>(std::move(region), mode, std::move(target), base::RawNs());
-    Send([this, id, recording = std::move(recording)](DrainLoop& loop) mutable {
-      loop.Add(id, std::move(recording), [this](std::shared_ptr<Recording> stopped) {
-        Answer([stopped = std::move(stopped)] {});  // its memory goes back on ctl
-      });
+    Send([this, id, recording = std::move(recording), cut_off = std::move(cut_off)](DrainLoop& loop) mutable {
+      loop.Add(id, std::move(recording),
+               {.cut_off = [this, cut_off = std::move(cut_off)]() mutable { Answer(std::move(cut_off)); },
+                .dropped =
+                    [this](std::shared_ptr<Recording> stopped) {
+                      Answer([stopped = std::move(stopped)] {});  // its memory goes back on ctl
+                    }});
     });
     return id;
   }
-
-  using Done = std::function<void()>;
 
   void Retarget(Id id, DrainTarget target, Done done) {
     Ask(id, std::move(done), [target = std::move(target)](Recording& recording, Done then) {
@@ -85,8 +88,9 @@ class Drain::Impl {
 Drain::Drain(Options options, Reply reply) : impl_(std::make_unique<Impl>(options, std::move(reply))) {}
 Drain::~Drain() = default;
 
-Drain::Id Drain::Start(std::shared_ptr<Region> region, RingMode mode, DrainTarget target) {
-  return impl_->Start(std::move(region), mode, std::move(target));
+Drain::Id Drain::Start(std::shared_ptr<Region> region, RingMode mode, DrainTarget target,
+                       std::function<void()> cut_off) {
+  return impl_->Start(std::move(region), mode, std::move(target), std::move(cut_off));
 }
 void Drain::Retarget(Id id, DrainTarget target, std::function<void()> done) {
   impl_->Retarget(id, std::move(target), std::move(done));

@@ -1,6 +1,8 @@
 // The drain thread: copies what processes publish in their lanes into chunks, while anything is recorded.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,6 +16,7 @@ namespace profd::agent {
 
 // Where the records of one process go. The two streams of `first_stream` are: +0 lanes, +1 names.
 struct DrainTarget {
+  uid_t user = 0;  // whose process it is: users share the drain by bytes
   uint32_t trace = 0;
   uint32_t first_stream = 0;
   // With chunks of at least 4 KiB. None: the records wait in their rings for Retarget(), in drop mode until
@@ -45,7 +48,10 @@ class Drain {
   // Hands back (drop mode) or skips what is left of an earlier recording, so that only what is published from
   // now on is read; then reads until Stop(). Call before the process is fired. Lossless for a region that is
   // idle. One recording per region: the next Start() after the `done` of its Stop().
-  Id Start(std::shared_ptr<Region> region, RingMode mode, DrainTarget target);
+  // `cut_off`: once at most, when the region holds what no agent writes; nothing more of it is read.
+  Id Start(
+      std::shared_ptr<Region> region, RingMode mode, DrainTarget target,
+      std::function<void()> cut_off = [] {});
   // From here on the records go to another trace (names from the beginning). The first trace gets everything
   // that was published before. `done`: nothing more is pushed for the old one.
   void Retarget(Id id, DrainTarget target, std::function<void()> done);

@@ -20,6 +20,8 @@ constexpr uint64_t kMillisecondNs = 1'000'000;
 constexpr uint64_t kRetryNs = 2 * kMillisecondNs;  // while chunks or the queue are short
 // However often processes ring, the next round begins this much later.
 constexpr uint64_t kPaceNs = 200'000;
+// What a user's recordings may have of a round: small enough that others' lanes do not fill up meanwhile.
+constexpr uint64_t kShareBytes = 256 << 10;
 constexpr uint64_t kControl = 0;  // no recording has this number
 
 }  // namespace
@@ -61,15 +63,16 @@ void DrainLoop::Run() {
   }
 }
 
-void DrainLoop::Add(uint64_t id, std::shared_ptr<Recording> recording, Dropped dropped) {
+void DrainLoop::Add(uint64_t id, std::shared_ptr<Recording> recording, Events events) {
   // Edge-triggered and never read: the process has the eventfd too and could make a read block. Without it
   // (no memory) there is still the beat.
   epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.u64 = id}};
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, recording->region().wake_fd(), &event);
+  users_[recording->user()].entries.insert(id);
   entries_[id] = {.recording = std::move(recording),
                   .visited_ns = base::MonotonicNs(),
                   .due_ns = 0,
-                  .dropped = std::move(dropped)};
+                  .events = std::move(events)};
 }
 
 Recording* DrainLoop::Find(uint64_t id) {
@@ -83,7 +86,7 @@ void DrainLoop::EndTrace(uint32_t trace, chunk::Pipe& pipe) { ends_.push_back({t
 
 void DrainLoop::Sleep() {
   if (const uint64_t since = base::MonotonicNs() - round_ns_;
-      std::exchange(rung_, false) && since < kPaceNs) {
+      std::exchange(rung_, false) && !unfinished_ && since < kPaceNs) {
     const timespec rest{0, static_cast<long>(kPaceNs - since)};
     ::nanosleep(&rest, nullptr);
   }
@@ -116,27 +119,56 @@ void DrainLoop::Obey() {
 }
 
 void DrainLoop::VisitDue() {
-  for (auto at = entries_.begin(); at != entries_.end();) {
-    Entry& entry = at->second;
-    if (entry.due_ns > round_ns_ || Visit(entry)) {
-      ++at;
-      continue;
+  unfinished_ = false;
+  if (users_.empty()) return;
+  // Somebody else is the first to find the chunks that have come back.
+  auto user = users_.upper_bound(first_user_);
+  if (user == users_.end()) user = users_.begin();
+  first_user_ = user->first;
+  for (size_t i = 0; i < users_.size(); ++i) {
+    VisitDueOf(user->second);
+    if (++user == users_.end()) user = users_.begin();
+  }
+  for (const uint64_t id : stopped_) Drop(id);
+  stopped_.clear();
+}
+
+void DrainLoop::VisitDueOf(User& user) {
+  uint64_t share = kShareBytes;
+  auto at = user.entries.upper_bound(user.served);
+  for (size_t i = 0; i < user.entries.size(); ++i, ++at) {
+    if (at == user.entries.end()) at = user.entries.begin();
+    Entry& entry = entries_.at(*at);
+    if (entry.due_ns > round_ns_) continue;
+    if (share == 0) {
+      unfinished_ = true;
+      return;
     }
-    // Closing would not do: the process has the eventfd too.
-    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, entry.recording->region().wake_fd(), nullptr);
-    entry.dropped(std::move(entry.recording));
-    at = entries_.erase(at);
+    const Recording::Visited visited = entry.recording->Visit(base::RawNs(), share);
+    share -= std::min(share, visited.bytes);
+    user.served = *at;
+    if (visited.cut_off && entry.events.cut_off) std::exchange(entry.events.cut_off, nullptr)();
+    if (visited.stopped) stopped_.push_back(*at);
+    entry.due_ns = NextDue(entry, visited);
+    entry.visited_ns = round_ns_;
+    unfinished_ |= visited.unfinished;
   }
 }
 
-bool DrainLoop::Visit(Entry& entry) {
-  const Recording::Visited visited = entry.recording->Visit(base::RawNs());
-  entry.due_ns = NextDue(entry, visited);
-  entry.visited_ns = round_ns_;
-  return !visited.stopped;
+void DrainLoop::Drop(uint64_t id) {
+  const auto found = entries_.find(id);
+  Entry& entry = found->second;
+  // Closing would not do: the process has the eventfd too.
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, entry.recording->region().wake_fd(), nullptr);
+  const auto user = users_.find(entry.recording->user());
+  user->second.entries.erase(id);
+  if (user->second.entries.empty()) users_.erase(user);
+  entry.events.dropped(std::move(entry.recording));
+  entries_.erase(found);
 }
 
 uint64_t DrainLoop::NextDue(const Entry& entry, const Recording::Visited& visited) const {
+  if (visited.unfinished) return 0;
   if (visited.blocked) return round_ns_ + kRetryNs;
   if (!visited.has_work) return UINT64_MAX;
   // Everybody's next beat, so that many recordings cost one wake-up.

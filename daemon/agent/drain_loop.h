@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -31,7 +32,9 @@ class DrainMailbox {
   std::vector<Command> commands_;
 };
 
-// Visits every recording on a common beat, and sooner when its process rings or its lanes fill up fast.
+// Visits every recording on a common beat, and sooner when its process rings or its lanes fill up fast. In a
+// round each user has the same share of bytes: who publishes more than that waits for the next, and loses
+// records of its own when its lanes are full.
 // Commands aside, it neither locks nor allocates.
 // **Thread:** drain. **Owns:** the recordings while they run.
 class DrainLoop {
@@ -40,8 +43,11 @@ class DrainLoop {
   void Run();
 
   // For commands.
-  using Dropped = std::function<void(std::shared_ptr<Recording>)>;
-  void Add(uint64_t id, std::shared_ptr<Recording> recording, Dropped dropped);
+  struct Events {
+    std::function<void()> cut_off;  // once at most: its process lies
+    std::function<void(std::shared_ptr<Recording>)> dropped;
+  };
+  void Add(uint64_t id, std::shared_ptr<Recording> recording, Events events);
   Recording* Find(uint64_t id);  // also has it visited; nullptr: stopped
   void EndTrace(uint32_t trace, chunk::Pipe& pipe);
   void Quit() { quit_ = true; }
@@ -51,7 +57,12 @@ class DrainLoop {
     std::shared_ptr<Recording> recording;
     uint64_t visited_ns = 0;  // CLOCK_MONOTONIC
     uint64_t due_ns = 0;
-    Dropped dropped;
+    Events events;
+  };
+  // Whose recordings they are.
+  struct User {
+    std::set<uint64_t> entries;
+    uint64_t served = 0;  // the last one: the next round begins behind it
   };
   struct End {
     uint32_t trace;
@@ -61,7 +72,8 @@ class DrainLoop {
   void Sleep();
   void Obey();
   void VisitDue();
-  bool Visit(Entry& entry);  // false: that was the last visit
+  void VisitDueOf(User& user);
+  void Drop(uint64_t id);
   uint64_t NextDue(const Entry& entry, const Recording::Visited& visited) const;
   void PushEnds();
 
@@ -69,12 +81,16 @@ class DrainLoop {
   const uint64_t sweep_ns_;
   base::UniqueFd epoll_;
   std::map<uint64_t, Entry> entries_;
+  std::map<uid_t, User> users_;
+  uid_t first_user_ = 0;  // of the last round
+  std::vector<uint64_t> stopped_;
   std::vector<End> ends_;
   std::vector<DrainMailbox::Command> commands_;
   uint64_t round_ns_ = 0;
   uint64_t ends_due_ns_ = UINT64_MAX;
-  bool called_ = false;  // there are commands
-  bool rung_ = false;    // a process woke us
+  bool called_ = false;      // there are commands
+  bool rung_ = false;        // a process woke us
+  bool unfinished_ = false;  // there is more than the shares of this round
   bool quit_ = false;
 };
 

@@ -7,7 +7,7 @@
 namespace profd::agent {
 
 abi::LaneClock ReadClock(const Region& region) {
-  auto* untrusted = reinterpret_cast<abi::RegionHeader*>(region.untrusted_bytes());
+  abi::RegionHeader* untrusted = region.untrusted_header();
   constexpr size_t kWords = sizeof(abi::LaneClock) / sizeof(uint64_t);
   auto* untrusted_words = reinterpret_cast<uint64_t*>(&untrusted->clock);
   uint64_t words[kWords] = {};

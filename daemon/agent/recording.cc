@@ -19,7 +19,11 @@ Item MakeItem(Item::What what, format::StreamKey key) {
 }  // namespace
 
 Recording::Recording(std::shared_ptr<Region> region, RingMode mode, DrainTarget target, uint64_t now_ns)
-    : region_(std::move(region)), mode_(mode), reader_(region_, mode), marked_ns_(now_ns) {
+    : region_(std::move(region)),
+      mode_(mode),
+      user_(target.user),
+      reader_(region_, mode),
+      marked_ns_(now_ns) {
   loss_.where = format::Loss::Where::kAgent;
   Aim(std::move(target));
 }
@@ -55,16 +59,27 @@ bool Recording::Feeds(uint32_t trace) const {
          });
 }
 
-Recording::Visited Recording::Visit(uint64_t now_ns) {
+Recording::Visited Recording::Visit(uint64_t now_ns, uint64_t share) {
+  share_ = share;
+  Visited visited = Look(now_ns);
+  visited.cut_off = cut_off_;
+  visited.bytes = share - share_;
+  return visited;
+}
+
+Recording::Visited Recording::Look(uint64_t now_ns) {
   fullest_slots_ = 0;
   for (;;) {
     const bool aimed = target_.pipe != nullptr;
     // What was asked gets everything up to its first visit, however many visits it takes.
-    if (!marked_ && aimed) {
+    if (aimed && !marked_ && !(sweeping_ && asked_.empty())) {
       Mark(now_ns);
       marked_ = !asked_.empty();
     }
-    if (aimed && !Move(now_ns)) return {.blocked = true, .fullest_slots = fullest_slots_};
+    const Moved moved = aimed ? Move(now_ns) : Moved::kAll;
+    sweeping_ = moved == Moved::kShare && asked_.empty();
+    if (moved == Moved::kBlocked) return {.blocked = true, .fullest_slots = fullest_slots_};
+    if (moved == Moved::kShare) return {.unfinished = true, .fullest_slots = fullest_slots_};
     marked_ = false;
     if (asked_.empty()) return {.has_work = aimed && reads_by_itself(), .fullest_slots = fullest_slots_};
     Asked asked = std::move(asked_.front());
@@ -82,20 +97,27 @@ Recording::Visited Recording::Visit(uint64_t now_ns) {
 }
 
 void Recording::Mark(uint64_t now_ns) {
+  if (cut_off_) return;
   const RingReader::Found found = reader_.Mark();
   if (reads_by_itself()) fullest_slots_ = found.fullest_slots;
   if ((loss_.records | loss_.bytes) == 0) loss_from_ns_ = marked_ns_;
   loss_.records = std::max(loss_.records, loss_.records + found.lost_records);
   marked_ns_ = now_ns;
+  cut_off_ = reader_.Lies();
   if (!asked_.empty() && asked_.front().what == Asked::What::kSnapshot && !reads_by_itself()) {
     reader_.KeepNewest(asked_.front().newest_ns);
   }
 }
 
-bool Recording::Move(uint64_t now_ns) {
+Recording::Moved Recording::Move(uint64_t now_ns) {
   const bool snapshot = !asked_.empty() && asked_.front().what == Asked::What::kSnapshot;
-  const bool reads = reads_by_itself() || snapshot;
-  return Announce() && (!reads || (MoveNames(now_ns) && MoveLanes(now_ns))) && PushLoss();
+  const bool reads = (reads_by_itself() || snapshot) && !cut_off_;
+  if (!Announce()) return Moved::kBlocked;
+  if (reads) {
+    if (const Moved moved = MoveNames(now_ns); moved != Moved::kAll) return moved;
+    if (const Moved moved = MoveLanes(now_ns); moved != Moved::kAll) return moved;
+  }
+  return PushLoss() ? Moved::kAll : Moved::kBlocked;
 }
 
 bool Recording::Push(Item item) {
@@ -129,36 +151,46 @@ bool Recording::PushLoss() {
   return true;
 }
 
-bool Recording::MoveNames(uint64_t now_ns) {
+Recording::Moved Recording::MoveNames(uint64_t now_ns) {
   while (reader_.NamesPending()) {
+    if (share_ == 0) return Moved::kShare;
     chunk::Chunk* chunk = target_.pipe->TryTake();
-    if (chunk == nullptr) return false;
+    if (chunk == nullptr) return Moved::kBlocked;
     Fill(*chunk, reader_.ReadNames(chunk->data, chunk->capacity));
     HandOver(chunk, NamesKey(), names_seq_, now_ns);
   }
-  return true;
+  return Moved::kAll;
 }
 
-// Goes round from where the last visit was blocked, so that no lane has to wait for ever.
-bool Recording::MoveLanes(uint64_t now_ns) {
+// Goes round from where the last visit ended early, so that no lane has to wait for ever.
+Recording::Moved Recording::MoveLanes(uint64_t now_ns) {
   chunk::Chunk* chunk = nullptr;
-  for (uint32_t n = 0; n < reader_.lanes(); ++n, next_lane_ = (next_lane_ + 1) % reader_.lanes()) {
-    while (reader_.LanePending(next_lane_)) {
+  auto moved = Moved::kAll;
+  for (uint32_t n = 0; n < reader_.lanes() && moved == Moved::kAll && !cut_off_; ++n) {
+    while (moved == Moved::kAll && !cut_off_ && reader_.LanePending(next_lane_)) {
       if (chunk != nullptr && chunk->Room() < RingReader::kMinRoom) {
         HandOver(std::exchange(chunk, nullptr), LanesKey(), lanes_seq_, now_ns);
       }
-      if (chunk == nullptr) chunk = target_.pipe->TryTake();
-      if (chunk == nullptr) return false;
-      Fill(*chunk, reader_.ReadLane(next_lane_, chunk->Free(), chunk->Room()));
+      if (chunk == nullptr && share_ != 0) chunk = target_.pipe->TryTake();
+      if (share_ == 0) {
+        moved = Moved::kShare;
+      } else if (chunk == nullptr) {
+        moved = Moved::kBlocked;
+      } else {
+        Fill(*chunk, reader_.ReadLane(next_lane_, chunk->Free(), chunk->Room()));
+        cut_off_ = reader_.Lies();
+      }
     }
+    if (moved == Moved::kAll) next_lane_ = (next_lane_ + 1) % reader_.lanes();
   }
   if (chunk != nullptr) HandOver(chunk, LanesKey(), lanes_seq_, now_ns);
-  return true;
+  return moved;
 }
 
 void Recording::Fill(chunk::Chunk& chunk, RingReader::Filled filled) {
   chunk.header.used += filled.bytes;
   chunk.header.records += filled.records;
+  share_ -= std::min<uint64_t>(share_, filled.read);
 }
 
 void Recording::HandOver(chunk::Chunk* chunk, format::StreamKey key, uint64_t& seq, uint64_t now_ns) {

@@ -26,17 +26,22 @@ class Recording {
   struct Visited {
     bool blocked =
         false;  // no chunk, or no room in the pipe's queue: visit again soon. Nothing is lost by it
+    bool unfinished = false;     // its share is used up, but there is more
+    uint64_t bytes = 0;          // of the region that were read
     bool stopped = false;        // that was the last visit
+    bool cut_off = false;        // the process lies: nothing more of it is read
     bool has_work = true;        // there is a reason to come again
     uint64_t fullest_slots = 0;  // what waited in the fullest lane
   };
-  // Moves what is published now into chunks, as far as there are any. `now_ns`: host raw.
-  Visited Visit(uint64_t now_ns);
+  // Moves what is published now into chunks, as far as there are any, until it has read `share` bytes.
+  // `now_ns`: host raw.
+  Visited Visit(uint64_t now_ns, uint64_t share);
 
   // Something may still be pushed for `trace`.
   bool Feeds(uint32_t trace) const;
   const Region& region() const { return *region_; }
-  bool reads_by_itself() const { return mode_ == RingMode::kDropNewest; }
+  uid_t user() const { return user_; }
+  bool reads_by_itself() const { return mode_ == RingMode::kDropNewest && !cut_off_; }
 
  private:
   // What the front of asked_ wants, or, when nothing was asked, the sweep.
@@ -50,13 +55,15 @@ class Recording {
 
   void Aim(DrainTarget target);
   void Mark(uint64_t now_ns);
-  bool Move(uint64_t now_ns);  // false: blocked
+  enum class Moved : uint8_t { kAll, kBlocked, kShare };
+  Visited Look(uint64_t now_ns);
+  Moved Move(uint64_t now_ns);
   bool Push(chunk::Item item);
   bool Announce();
   bool PushLoss();
-  bool MoveNames(uint64_t now_ns);
-  bool MoveLanes(uint64_t now_ns);
-  static void Fill(chunk::Chunk& chunk, RingReader::Filled filled);
+  Moved MoveNames(uint64_t now_ns);
+  Moved MoveLanes(uint64_t now_ns);
+  void Fill(chunk::Chunk& chunk, RingReader::Filled filled);
   void HandOver(chunk::Chunk* chunk, format::StreamKey key, uint64_t& seq, uint64_t now_ns);
 
   format::StreamKey LanesKey() const { return {.trace = target_.trace, .stream = target_.first_stream}; }
@@ -64,10 +71,13 @@ class Recording {
 
   const std::shared_ptr<Region> region_;
   const RingMode mode_;
+  const uid_t user_;
   RingReader reader_;
   DrainTarget target_;
   std::deque<Asked> asked_;
   bool marked_ = false;     // the front of asked_ has its mark
+  bool sweeping_ = false;   // the last sweep has not come to its mark
+  uint64_t share_ = 0;      // bytes that this visit may still read
   uint32_t next_lane_ = 0;  // where the round goes on
   uint64_t lanes_seq_ = 0;  // of chunks
   uint64_t names_seq_ = 0;
@@ -75,6 +85,7 @@ class Recording {
   uint64_t loss_from_ns_ = 0;
   uint64_t marked_ns_ = 0;
   uint64_t fullest_slots_ = 0;
+  bool cut_off_ = false;
 };
 
 }  // namespace profd::agent

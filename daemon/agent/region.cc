@@ -5,11 +5,10 @@
 #include <linux/memfd.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-#include <algorithm>
+#include <cstring>
 #include <string>
-
-#include "libagent/abi/lane.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U  // Linux 6.3
@@ -52,19 +51,20 @@ base::Result<std::shared_ptr<Region>> Region::Make(const Geometry& geometry) {
   if (!region->memfd_) return Failed("memfd_create", bytes);
   const int memfd = region->memfd_.get();
   if (::ftruncate(memfd, static_cast<off_t>(bytes)) != 0) return Failed("ftruncate", bytes);
-  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+  const size_t shared = abi::RingsOffset(geometry.lanes);
+  void* memory = ::mmap(nullptr, shared, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
   if (memory == MAP_FAILED) return Failed("mmap", bytes);
-  region->bytes_ = static_cast<std::byte*>(memory);
-  region->mapped_ = bytes;
+  region->shared_ = static_cast<std::byte*>(memory);
+  ::madvise(memory, shared, MADV_NOHUGEPAGE);  // which would be 2 MiB, on our account
 
-  auto* header = static_cast<abi::RegionHeader*>(memory);
+  abi::RegionHeader* header = region->untrusted_header();
   header->magic = abi::kRegionMagic;
   header->version = abi::kRegionVersion;
   header->record_bytes = abi::kRecordBytes;
   header->lane_count = geometry.lanes;
   header->lane_slots = geometry.lane_slots;
   header->names_bytes = geometry.names_bytes;
-  // From here on nobody can take mapped pages away, so reading never faults.
+  // From here on nobody can make it shorter, so what is mapped is there.
   if (::fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return Failed("seal", bytes);
 
@@ -74,7 +74,19 @@ base::Result<std::shared_ptr<Region>> Region::Make(const Geometry& geometry) {
 }
 
 Region::~Region() {
-  if (bytes_ != nullptr) ::munmap(bytes_, mapped_);
+  if (shared_ != nullptr) ::munmap(shared_, abi::RingsOffset(geometry_.lanes));
+}
+
+void Region::CopyForeign(uint64_t offset, std::byte* to, size_t bytes) const {
+  while (bytes > 0) {
+    const ssize_t got = ::pread(memfd_.get(), to, bytes, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;  // no memory to swap it in; then it is as good as a hole
+    to += got;
+    offset += static_cast<uint64_t>(got);
+    bytes -= static_cast<size_t>(got);
+  }
+  std::memset(to, 0, bytes);
 }
 
 void Region::ReleaseRings() {

@@ -1,5 +1,10 @@
 // The memory that one process writes its records into (libagent/abi/lane.h): made and sealed here, mapped by
-// both sides. Everything the process may write is untrusted; the geometry that counts is the copy kept here.
+// the process. Everything the process may write is untrusted; the geometry that counts is the copy kept here.
+//
+// Whoever touches a page first has it on its account (memory cgroup), and a process can have pages taken away
+// under us (a hole). So only the words that both sides share in place are mapped here, `RingsOffset` bytes at
+// most (68 KiB with 256 lanes), and everything else is read(2), which makes no page: of a hole it gives
+// zeros.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +13,7 @@
 
 #include "base/status.h"
 #include "base/unique_fd.h"
+#include "libagent/abi/lane.h"
 
 namespace profd::agent {
 
@@ -17,7 +23,7 @@ struct Geometry {
   uint32_t names_bytes = 1u << 20;
 };
 
-// **Thread:** immutable after Make(), so any. **Owns:** the memfd, its mapping, the eventfd. It outlives the
+// **Thread:** immutable after Make(), so any. **Owns:** the memfd, the mapping, the eventfd. It outlives the
 // process: what was published before a kill is still here.
 class Region {
  public:
@@ -27,7 +33,12 @@ class Region {
   Region& operator=(const Region&) = delete;
 
   const Geometry& geometry() const { return geometry_; }
-  std::byte* untrusted_bytes() const { return bytes_; }
+  abi::RegionHeader* untrusted_header() const { return reinterpret_cast<abi::RegionHeader*>(shared_); }
+  abi::Lane* untrusted_lane(uint32_t lane) const {
+    return reinterpret_cast<abi::Lane*>(shared_ + abi::LaneOffset(lane));
+  }
+  // A copy of what lies at `offset` now, rings and names.
+  void CopyForeign(uint64_t offset, std::byte* to, size_t bytes) const;
   int memfd() const { return memfd_.get(); }   // goes through the door
   int wake_fd() const { return wake_.get(); }  // eventfd; the process rings it when a lane passes half full
 
@@ -38,8 +49,7 @@ class Region {
   Region() = default;
 
   Geometry geometry_;
-  std::byte* bytes_ = nullptr;
-  size_t mapped_ = 0;
+  std::byte* shared_ = nullptr;  // header and lanes
   base::UniqueFd memfd_;
   base::UniqueFd wake_;
 };

@@ -1,6 +1,7 @@
 #include "daemon/agent/ring_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -17,15 +18,10 @@ namespace {
 
 using format::BlockHeader;
 
-// What lies in foreign memory is accessed through these only, each word once.
+// A word in foreign memory: accessed once.
 template <typename T>
 T Relaxed(T& untrusted) {
   return std::atomic_ref(untrusted).load(std::memory_order_relaxed);
-}
-void CopyForeign(std::byte* to, const std::byte* untrusted, size_t bytes) {
-  std::memcpy(to, untrusted, bytes);
-  // The compiler may not look at the source again in place of the copy.
-  asm volatile("" ::: "memory");
 }
 
 uint64_t SaturatingSum(uint64_t a, uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
@@ -70,10 +66,10 @@ RingReader::RingReader(std::shared_ptr<Region> region, RingMode mode)
     LaneState& state = lanes_[lane];
     state.start = LoadHead(lane);
     state.mark = state.start;
-    state.lost_seen = Relaxed(untrusted_lane(lane)->lost);
+    state.lost_seen = Relaxed(region_->untrusted_lane(lane)->lost);
     GoOn(lane, state.start);
   }
-  without_lane_seen_ = Relaxed(untrusted_header()->lost_without_lane);
+  without_lane_seen_ = Relaxed(region_->untrusted_header()->lost_without_lane);
 }
 
 void RingReader::Begin(std::shared_ptr<RecordingStats> stats) {
@@ -89,26 +85,21 @@ void RingReader::Begin(std::shared_ptr<RecordingStats> stats) {
   names_damaged_ = false;
 }
 
-abi::RegionHeader* RingReader::untrusted_header() const {
-  return reinterpret_cast<abi::RegionHeader*>(region_->untrusted_bytes());
-}
-abi::Lane* RingReader::untrusted_lane(uint32_t lane) const {
-  return reinterpret_cast<abi::Lane*>(region_->untrusted_bytes() + abi::LaneOffset(lane));
-}
 uint64_t RingReader::LoadHead(uint32_t lane) const {
-  return std::atomic_ref(untrusted_lane(lane)->head).load(std::memory_order_acquire);
+  return std::atomic_ref(region_->untrusted_lane(lane)->head).load(std::memory_order_acquire);
 }
 
 void RingReader::GoOn(uint32_t lane, uint64_t next) {
   lanes_[lane].next = next;
   if (mode_ != RingMode::kDropNewest) return;
-  std::atomic_ref tail(untrusted_lane(lane)->tail);
+  std::atomic_ref tail(region_->untrusted_lane(lane)->tail);
   if (tail.load(std::memory_order_relaxed) != next) tail.store(next, std::memory_order_release);
 }
 
 void RingReader::CountDamaged(uint32_t lane, uint64_t slots) {
   if (slots == 0) return;
   damaged_slots_ += slots;
+  all_damaged_slots_ += slots;
   chunk::Add(stats_->lanes[lane].damaged_slots, slots);
 }
 
@@ -117,7 +108,7 @@ uint64_t RingReader::TakeDamagedSlots() { return std::exchange(damaged_slots_, 0
 RingReader::Found RingReader::Mark() {
   Found found;
   for (uint32_t lane = 0; lane < lanes(); ++lane) MarkLane(lane, found);
-  const uint64_t without_lane = Relaxed(untrusted_header()->lost_without_lane);
+  const uint64_t without_lane = Relaxed(region_->untrusted_header()->lost_without_lane);
   if (const uint64_t before = std::exchange(without_lane_seen_, without_lane); without_lane > before) {
     std::atomic<uint64_t>& sum = stats_->lost_without_lane;
     sum.store(SaturatingSum(sum.load(std::memory_order_relaxed), without_lane - before),
@@ -144,7 +135,7 @@ void RingReader::MarkLane(uint32_t lane, Found& found) {
     state.joined = true;
   }
   found.fullest_slots = std::max(found.fullest_slots, state.mark - state.next);
-  const uint64_t lost = Relaxed(untrusted_lane(lane)->lost);
+  const uint64_t lost = Relaxed(region_->untrusted_lane(lane)->lost);
   if (const uint64_t before = std::exchange(state.lost_seen, lost); lost > before) {
     const uint64_t sum = SaturatingSum(state.lost, lost - before);
     chunk::Add(stats_->lanes[lane].lost_records, sum - state.lost);
@@ -154,7 +145,7 @@ void RingReader::MarkLane(uint32_t lane, Found& found) {
 }
 
 void RingReader::MarkNames() {
-  abi::RegionHeader* header = untrusted_header();
+  abi::RegionHeader* header = region_->untrusted_header();
   stats_->names_lost.store(Relaxed(header->names_lost), std::memory_order_relaxed);
   const uint32_t used = std::atomic_ref(header->names_used).load(std::memory_order_acquire);
   if (names_damaged_ || (used == 0 && names_at_ == abi::kFirstNameOffset)) return;  // 0: never attached
@@ -199,29 +190,37 @@ RingReader::Copied RingReader::Copy(uint32_t lane, std::byte* to, uint32_t max_s
   };
   copied.at += torn(state.mark - copied.at);
   copied.count = static_cast<uint32_t>(std::min<uint64_t>(state.mark - copied.at, max_slots));
-  const std::byte* untrusted_ring = region_->untrusted_bytes() + abi::RingOffset(lanes(), lane_slots_, lane);
-  const uint64_t index = copied.at & (lane_slots_ - 1);
-  const uint64_t before_wrap = std::min<uint64_t>(copied.count, lane_slots_ - index);
-  CopyForeign(to, untrusted_ring + index * abi::kRecordBytes, before_wrap * abi::kRecordBytes);
-  CopyForeign(to + before_wrap * abi::kRecordBytes, untrusted_ring,
-              (copied.count - before_wrap) * abi::kRecordBytes);
+  CopySlots(lane, copied.at, to, copied.count);
   std::atomic_thread_fence(std::memory_order_acquire);
   copied.torn = static_cast<uint32_t>(torn(copied.count));
   return copied;
 }
 
+void RingReader::CopySlots(uint32_t lane, uint64_t at, std::byte* to, uint32_t count) const {
+  const uint64_t ring = abi::RingOffset(lanes(), lane_slots_, lane);
+  const uint64_t index = at & (lane_slots_ - 1);
+  const auto before_wrap = static_cast<uint32_t>(std::min<uint64_t>(count, lane_slots_ - index));
+  region_->CopyForeign(ring + index * abi::kRecordBytes, to, size_t{before_wrap} * abi::kRecordBytes);
+  if (count == before_wrap) return;
+  region_->CopyForeign(ring, to + size_t{before_wrap} * abi::kRecordBytes,
+                       size_t{count - before_wrap} * abi::kRecordBytes);
+}
+
 // Who wrote the slot `at`, as far as the process says; 0: it doesn't.
 uint32_t RingReader::OwnerAt(uint32_t lane, uint64_t at) const {
-  abi::Lane* untrusted = untrusted_lane(lane);
+  abi::Lane* untrusted = region_->untrusted_lane(lane);
   if (Relaxed(untrusted->owner_since) > at) return 0;
   if (const uint32_t tid = Relaxed(untrusted->owner_tid); tid != 0) return tid;
   if (mode_ == RingMode::kDropNewest) return 0;  // nothing is missing: whoever comes introduces itself
   // The last owner has gone, but introduced itself again and again.
-  auto* untrusted_ring =
-      reinterpret_cast<uint64_t*>(region_->untrusted_bytes() + abi::RingOffset(lanes(), lane_slots_, lane));
-  for (; at != lanes_[lane].mark; ++at) {
-    uint64_t* slot = untrusted_ring + (at & (lane_slots_ - 1)) * (abi::kRecordBytes / sizeof(uint64_t));
-    if ((Relaxed(slot[1]) & 0xff) == abi::kThread) return static_cast<uint32_t>(Relaxed(slot[2]));
+  std::array<abi::Record, 128> slots;
+  while (at != lanes_[lane].mark) {
+    const auto count = static_cast<uint32_t>(std::min<uint64_t>(lanes_[lane].mark - at, slots.size()));
+    CopySlots(lane, at, reinterpret_cast<std::byte*>(slots.data()), count);
+    for (uint32_t i = 0; i < count; ++i) {
+      if (slots[i].kind == abi::kThread) return static_cast<uint32_t>(slots[i].value);
+    }
+    at += count;
   }
   return 0;
 }
@@ -247,21 +246,21 @@ RingReader::Filled RingReader::ReadLane(uint32_t lane, std::byte* to, size_t roo
   state.joined = false;
   CountDamaged(lane, walked.damaged);
   GoOn(lane, copied.at + walked.taken);
-  if (walked.kept == 0) return {};
+  const auto read = static_cast<uint32_t>(copied.count * abi::kRecordBytes);
+  if (walked.kept == 0) return {.read = read};
   ++state.seq;
   header.lane = lane;
   header.bytes = walked.kept * abi::kRecordBytes;
   header.lost_before = state.lost;
   chunk::Add(stats_->lanes[lane].read_records, header.records);
-  return {Finish(to, header), header.records};
+  return {Finish(to, header), header.records, read};
 }
 
 RingReader::Filled RingReader::ReadNames(std::byte* to, size_t room) {
   std::byte* const entries = to + sizeof(BlockHeader);
   const uint32_t waiting = names_mark_ - names_at_;
   const auto copied = static_cast<uint32_t>(std::min<size_t>(waiting, room - sizeof(BlockHeader)));
-  const std::byte* untrusted_table = region_->untrusted_bytes() + abi::NamesOffset(lanes(), lane_slots_);
-  CopyForeign(entries, untrusted_table + names_at_, copied);
+  region_->CopyForeign(abi::NamesOffset(lanes(), lane_slots_) + names_at_, entries, copied);
 
   BlockHeader header = HeaderOf(format::BlockType::kNames, names_seq_);
   header.lost_before = names_at_;
@@ -278,19 +277,18 @@ RingReader::Filled RingReader::ReadNames(std::byte* to, size_t room) {
   }
   names_at_ += header.bytes;
   if (names_damaged_) names_mark_ = names_at_;
-  if (header.bytes == 0) return {};
+  if (header.bytes == 0) return {.read = copied};
   ++names_seq_;
-  return {Finish(to, header), header.records};
+  return {Finish(to, header), header.records, copied};
 }
 
 std::set<std::string> DomainsOf(const Region& region) {
   const Geometry& geometry = region.geometry();
-  auto* untrusted_header = reinterpret_cast<abi::RegionHeader*>(region.untrusted_bytes());
-  const uint32_t used = std::min(
-      std::atomic_ref(untrusted_header->names_used).load(std::memory_order_acquire), geometry.names_bytes);
+  const uint32_t used =
+      std::min(std::atomic_ref(region.untrusted_header()->names_used).load(std::memory_order_acquire),
+               geometry.names_bytes);
   std::vector<std::byte> entries(used);
-  CopyForeign(entries.data(),
-              region.untrusted_bytes() + abi::NamesOffset(geometry.lanes, geometry.lane_slots), used);
+  region.CopyForeign(abi::NamesOffset(geometry.lanes, geometry.lane_slots), entries.data(), used);
   std::set<std::string> domains;
   for (size_t at = abi::kFirstNameOffset; at < used;) {
     const size_t bytes = NameEntryBytes(entries.data() + at, used - at);

@@ -29,6 +29,7 @@ class RingReader {
   // longest.
   static constexpr size_t kMinRoom =
       sizeof(format::BlockHeader) + size_t{abi::kMaxRecordSlots} * abi::kRecordBytes;
+  static constexpr uint64_t kMostDamagedSlots = 1 << 16;  // 2 MiB
 
   // Skips what is in the rings (drop mode: hands it back): reads what is published from now on.
   RingReader(std::shared_ptr<Region> region, RingMode mode);
@@ -55,6 +56,7 @@ class RingReader {
   struct Filled {
     uint32_t bytes = 0;    // of `to`, one block; 0 when nothing was fit to be kept
     uint32_t records = 0;  // the agent's own not counted
+    uint32_t read = 0;     // bytes of the region it took to make it
   };
   // At most `room` bytes at `to`, at least kMinRoom. Goes on until nothing is pending, whatever it returns.
   Filled ReadNames(std::byte* to, size_t room);
@@ -62,6 +64,8 @@ class RingReader {
 
   // Slots that held no record, since the last call: for the log of losses.
   uint64_t TakeDamagedSlots();
+  // So many that no agent can have written the region: a stray write costs some, a kill less than a record.
+  bool Lies() const { return all_damaged_slots_ > kMostDamagedSlots; }
 
  private:
   struct LaneState {
@@ -82,8 +86,6 @@ class RingReader {
     bool joined = false;  // what was before it is gone: it may begin in the middle of a record
   };
 
-  abi::RegionHeader* untrusted_header() const;
-  abi::Lane* untrusted_lane(uint32_t lane) const;
   uint64_t LoadHead(uint32_t lane) const;
 
   void MarkNames();
@@ -91,6 +93,7 @@ class RingReader {
   void GoOn(uint32_t lane, uint64_t next);  // done with everything before `next`
   void CountDamaged(uint32_t lane, uint64_t slots);
   Copied Copy(uint32_t lane, std::byte* to, uint32_t max_slots);
+  void CopySlots(uint32_t lane, uint64_t at, std::byte* to, uint32_t count) const;
   uint32_t OwnerAt(uint32_t lane, uint64_t at) const;
 
   const std::shared_ptr<Region> region_;
@@ -98,7 +101,8 @@ class RingReader {
   const uint32_t lane_slots_;
   std::shared_ptr<RecordingStats> stats_;
   std::vector<LaneState> lanes_;
-  uint64_t damaged_slots_ = 0;      // since TakeDamagedSlots()
+  uint64_t damaged_slots_ = 0;  // since TakeDamagedSlots()
+  uint64_t all_damaged_slots_ = 0;
   uint64_t oldest_ticks_ = 0;       // records before it are left out
   uint64_t without_lane_seen_ = 0;  // header.lost_without_lane
   uint32_t names_at_ = abi::kFirstNameOffset;

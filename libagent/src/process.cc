@@ -313,6 +313,10 @@ AttachError AttachRegion(int memfd, int wake) {
   g_mapping_bytes.store(bytes);
   g_mapping.store(memory);
   auto* header = static_cast<abi::RegionHeader*>(memory);
+  // The lanes' pages are this process's memory, not profd's, which would be the first to look at them.
+  for (uint32_t lane = 0; lane < untrusted.lane_count; ++lane) {
+    reinterpret_cast<abi::Lane*>(static_cast<char*>(memory) + abi::LaneOffset(lane))->owners = 0;
+  }
   header->pid = static_cast<uint32_t>(::getpid());
   header->parent_pid = static_cast<uint32_t>(::getppid());
   UpdateClock(header->clock, process->counter);

@@ -30,6 +30,7 @@
 #include "format/own_folder.h"
 #include "libagent/src/process.h"
 #include "profd/agent.h"
+#include "tests/support/process_lanes.h"
 
 namespace profd {
 namespace {
@@ -234,6 +235,7 @@ class NakedFile {
 // Straight from the rings into the file: nothing checked, nothing in between.
 Outcome NakedRings(const fs::path& root, const agent::Geometry& geometry, uint64_t events) {
   const std::shared_ptr<agent::Region> region = agent::Region::Make(geometry).value();
+  const agent::ProcessLanes lanes(*region);
   Producer producer(*region, events);
   NakedFile file(root);
   const uint64_t before = CpuNs();
@@ -244,9 +246,8 @@ Outcome NakedRings(const fs::path& root, const agent::Geometry& geometry, uint64
     uint64_t count = 0;
     if (!last && ::poll(&bell, 1, 20) == 1 && ::read(bell.fd, &count, sizeof(count)) < 0) Die("bell");
     for (uint32_t i = 0; i < geometry.lanes; ++i) {
-      auto* lane = reinterpret_cast<abi::Lane*>(region->untrusted_bytes() + abi::LaneOffset(i));
-      const std::byte* ring =
-          region->untrusted_bytes() + abi::RingOffset(geometry.lanes, geometry.lane_slots, i);
+      abi::Lane* lane = region->untrusted_lane(i);
+      const std::byte* ring = lanes.bytes() + abi::RingOffset(geometry.lanes, geometry.lane_slots, i);
       const uint64_t head = std::atomic_ref(lane->head).load(std::memory_order_acquire);
       for (uint64_t at = lane->tail; at != head;) {
         const uint64_t index = at & (geometry.lane_slots - 1);

@@ -11,6 +11,7 @@
 #include "daemon/agent/ring_reader.h"
 #include "daemon/agent/slot_walk.h"
 #include "libagent/abi/lane.h"
+#include "tests/support/process_lanes.h"
 
 namespace profd::agent {
 
@@ -24,6 +25,11 @@ constexpr size_t kRooms[kRounds] = {RingReader::kMinRoom, 4096, RingReader::kMin
 Region& TheRegion() {
   static const std::shared_ptr<Region> region = Region::Make(kGeometry).value();
   return *region;
+}
+
+std::byte* Process() {
+  static const ProcessLanes process(TheRegion());
+  return process.bytes();
 }
 
 void CheckLane(const format::Block& block) {
@@ -67,7 +73,7 @@ void Take(size_t room, Fill fill) {
 
 // The parts that the input covers: header, lanes, the first slots of a ring, its last slots, the names.
 void Write(const uint8_t* data, size_t size) {
-  std::byte* const region = TheRegion().untrusted_bytes();
+  std::byte* const region = Process();
   const uint64_t ring = abi::RingOffset(kGeometry.lanes, kGeometry.lane_slots, 0);
   const uint64_t names = abi::NamesOffset(kGeometry.lanes, kGeometry.lane_slots);
   struct Part {
@@ -85,7 +91,7 @@ void Write(const uint8_t* data, size_t size) {
 }
 
 void Clear() {
-  std::byte* const region = TheRegion().untrusted_bytes();
+  std::byte* const region = Process();
   std::memset(region + 64, 0, abi::kRegionHeaderBytes - 64);
   std::memset(region + abi::LaneOffset(0), 0, abi::LaneOffset(kGeometry.lanes) - abi::LaneOffset(0));
   const uint64_t ring = abi::RingOffset(kGeometry.lanes, kGeometry.lane_slots, 0);

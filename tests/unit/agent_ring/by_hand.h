@@ -10,6 +10,7 @@
 
 #include "daemon/agent/ring_reader.h"
 #include "libagent/abi/lane.h"
+#include "tests/support/process_lanes.h"
 
 namespace profd::agent {
 
@@ -23,13 +24,10 @@ class RingReaderTest : public ::testing::Test {
     reader_->Begin(stats_);
   }
 
-  abi::RegionHeader* header() { return reinterpret_cast<abi::RegionHeader*>(region_->untrusted_bytes()); }
-  abi::Lane* lane(uint32_t i = 0) {
-    return reinterpret_cast<abi::Lane*>(region_->untrusted_bytes() + abi::LaneOffset(i));
-  }
+  abi::RegionHeader* header() { return region_->untrusted_header(); }
+  abi::Lane* lane(uint32_t i = 0) { return region_->untrusted_lane(i); }
   abi::Record& slot(uint64_t number) {
-    return reinterpret_cast<abi::Record*>(region_->untrusted_bytes() +
-                                          abi::RingOffset(2, kSlots, 0))[number % kSlots];
+    return reinterpret_cast<abi::Record*>(process_.bytes() + abi::RingOffset(2, kSlots, 0))[number % kSlots];
   }
   void Put(abi::RecordKind kind, uint64_t value, uint8_t more = 0) {
     for (uint8_t i = 0; i <= more; ++i) {
@@ -42,7 +40,7 @@ class RingReaderTest : public ::testing::Test {
     }
     lane()->head += 1U + more;
   }
-  char* names() { return reinterpret_cast<char*>(region_->untrusted_bytes()) + abi::NamesOffset(2, kSlots); }
+  char* names() { return reinterpret_cast<char*>(process_.bytes()) + abi::NamesOffset(2, kSlots); }
   void PutName(const std::string& text, uint8_t type = abi::kNameText) {
     uint32_t at = header()->names_used;
     if (at == 0) at = abi::kFirstNameOffset;
@@ -90,6 +88,7 @@ class RingReaderTest : public ::testing::Test {
 
   const std::shared_ptr<Region> region_ =
       Region::Make({.lanes = 2, .lane_slots = kSlots, .names_bytes = 1 << 16}).value();
+  const ProcessLanes process_{*region_};
   std::unique_ptr<RingReader> reader_;
   std::shared_ptr<RecordingStats> stats_;
   std::vector<std::vector<std::byte>> chunks_;

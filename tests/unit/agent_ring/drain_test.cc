@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <string>
 #include <thread>
 
 #include "libagent/src/process.h"
 #include "profd/agent.h"
+#include "tests/support/process_lanes.h"
 #include "tests/unit/agent_ring/harness.h"
 
 namespace profd::agent {
@@ -305,7 +307,7 @@ TEST_F(DrainTest, ManyRecordingsAtOnce) {
     record.stamp = trace;
     record.kind = abi::kMark;
     record.value = trace;
-    std::memcpy(region_->untrusted_bytes() + abi::RingOffset(4, 256, 2), &record, sizeof(record));
+    std::memcpy(ProcessLanes(*region_).bytes() + abi::RingOffset(4, 256, 2), &record, sizeof(record));
     std::atomic_ref(lane(2)->head).store(1, std::memory_order_release);
   }
   Until([&] {
@@ -318,6 +320,55 @@ TEST_F(DrainTest, ManyRecordingsAtOnce) {
     EXPECT_EQ(writer_.trace(trace).ValuesOf(2), std::vector<uint64_t>{trace});
     Stop(ids[trace - 1]);
   }
+}
+
+// One user has filled every lane and takes every chunk there is; the other one's single record needs one,
+// too.
+TEST_F(DrainTest, UsersTakeTurnsWhereChunksAreShort) {
+  const Geometry geometry{.lanes = 16, .lane_slots = 1 << 13, .names_bytes = 1 << 16};
+  std::shared_ptr<Region> regions[2];
+  std::unique_ptr<ProcessLanes> lanes[2];
+  for (uint32_t i = 0; i < 2; ++i) {
+    Make(geometry);
+    regions[i] = region_;
+    lanes[i] = std::make_unique<ProcessLanes>(*region_);
+    DrainTarget target = Target(i + 1);
+    target.user = 1000 + i;
+    drain_->Start(region_, RingMode::kDropNewest, std::move(target));
+  }
+  const auto publish = [&](uint32_t i, uint32_t lane, uint64_t count) {
+    auto* slots = reinterpret_cast<abi::Record*>(lanes[i]->bytes() +
+                                                 abi::RingOffset(geometry.lanes, geometry.lane_slots, lane));
+    for (uint64_t n = 0; n < count; ++n) {
+      slots[n] = {};
+      slots[n].stamp = n + 1;
+      slots[n].kind = abi::kMark;
+    }
+    std::atomic_ref(regions[i]->untrusted_lane(lane)->head).store(count, std::memory_order_release);
+  };
+  const auto read = [&](uint32_t trace) {
+    uint64_t records = 0;
+    for (const RecordingStats::Lane& one : stats(trace).lanes) records += one.read_records;
+    return records;
+  };
+  for (uint32_t lane = 0; lane < geometry.lanes; ++lane) publish(0, lane, geometry.lane_slots);
+  const uint64_t all = uint64_t{geometry.lanes} * geometry.lane_slots;
+  // Nobody writes: it stops where there are no more chunks.
+  for (uint64_t before = 0; before == 0 || before != read(1);) {
+    before = read(1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  }
+  ASSERT_LT(read(1), all);
+  publish(1, 0, 1);
+  int items = 0;
+  for (; read(2) == 0 && items < 20; ++items) {
+    writer_.Pump(1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(120));  // a beat
+  }
+  EXPECT_EQ(read(2), 1U) << "after " << items;
+  Until([&] { return read(1) == all; });
+  Stop(1);
+  Stop(2);
 }
 
 }  // namespace

@@ -104,10 +104,8 @@ class DrainTest : public ::testing::Test {
     writer_.Pump();
   }
 
-  abi::RegionHeader* header() { return reinterpret_cast<abi::RegionHeader*>(region_->untrusted_bytes()); }
-  abi::Lane* lane(uint32_t i) {
-    return reinterpret_cast<abi::Lane*>(region_->untrusted_bytes() + abi::LaneOffset(i));
-  }
+  abi::RegionHeader* header() { return region_->untrusted_header(); }
+  abi::Lane* lane(uint32_t i) { return region_->untrusted_lane(i); }
   uint64_t LostOfAllLanes(uint32_t trace);
 
   TestCtl ctl_;

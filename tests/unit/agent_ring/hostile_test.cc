@@ -1,13 +1,14 @@
 // Processes that do with their region what they like.
 #include <fcntl.h>
 #include <linux/falloc.h>
-#include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <cstring>
 #include <random>
 #include <thread>
 
+#include "tests/support/process_lanes.h"
 #include "tests/unit/agent_ring/harness.h"
 
 namespace profd::agent {
@@ -16,24 +17,12 @@ namespace {
 constexpr Geometry kGeometry{.lanes = 4, .lane_slots = 1024, .names_bytes = 1 << 16};
 
 // The region as the process maps it.
-class Mapping {
+class Mapping : public ProcessLanes {
  public:
-  explicit Mapping(const Region& region)
-      : bytes_(abi::RegionBytes(kGeometry.lanes, kGeometry.lane_slots, kGeometry.names_bytes)),
-        memory_(static_cast<uint64_t*>(
-            ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, region.memfd(), 0))) {}
-  ~Mapping() { ::munmap(memory_, bytes_); }
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-
-  size_t words() const { return bytes_ / sizeof(uint64_t); }
+  using ProcessLanes::ProcessLanes;
   void Set(size_t word, uint64_t value) {
-    std::atomic_ref(memory_[word]).store(value, std::memory_order_relaxed);
+    std::atomic_ref(reinterpret_cast<uint64_t*>(bytes())[word]).store(value, std::memory_order_relaxed);
   }
-
- private:
-  size_t bytes_;
-  uint64_t* memory_;
 };
 
 class HostileTest : public DrainTest, public ::testing::WithParamInterface<RingMode> {};
@@ -42,7 +31,6 @@ class HostileTest : public DrainTest, public ::testing::WithParamInterface<RingM
 TEST_P(HostileTest, RubbishWhileItIsRead) {
   Make(kGeometry);
   writer_.check_names = false;
-  const Drain::Id id = drain_->Start(region_, GetParam(), Target(1));
   Mapping mapping(*region_);
   std::atomic<bool> stop{false};
   std::thread scribbler([&] {
@@ -70,20 +58,27 @@ TEST_P(HostileTest, RubbishWhileItIsRead) {
     }
   });
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);
-  while (std::chrono::steady_clock::now() < until) {
-    Wait([&](std::function<void()> done) { drain_->Snapshot(id, 1000, std::move(done)); });
+  uint64_t events = 0, damaged = 0;
+  for (uint32_t trace = 1; trace == 1 || std::chrono::steady_clock::now() < until; ++trace) {
+    bool cut_off = false;
+    const Drain::Id id = drain_->Start(region_, GetParam(), Target(trace), [&] { cut_off = true; });
+    for (int i = 0; i < 100 && !cut_off; ++i) {
+      Wait([&](std::function<void()> done) { drain_->Snapshot(id, 1000, std::move(done)); });
+    }
+    Stop(id);  // while it goes on
+    events += writer_.trace(trace).events;
+    uint64_t damaged_here = 0;
+    for (const RecordingStats::Lane& one : stats(trace).lanes) {
+      damaged_here += one.damaged_slots;
+      EXPECT_EQ(one.stored_records, one.read_records);
+    }
+    EXPECT_EQ(writer_.trace(trace).loss.bytes, damaged_here * abi::kRecordBytes);
+    damaged += damaged_here;
   }
-  Stop(id);  // while it goes on
   stop = true;
   scribbler.join();
-  EXPECT_GT(writer_.trace(1).events, 0U);
-  uint64_t damaged = 0;
-  for (const RecordingStats::Lane& one : stats(1).lanes) {
-    damaged += one.damaged_slots;
-    EXPECT_EQ(one.stored_records, one.read_records);
-  }
+  EXPECT_GT(events, 0U);
   EXPECT_GT(damaged, 0U);
-  EXPECT_EQ(writer_.trace(1).loss.bytes, damaged * abi::kRecordBytes);
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, HostileTest,
@@ -93,11 +88,12 @@ TEST_F(DrainTest, HolesAreDamage) {
   Make(kGeometry);
   const Drain::Id id = Start(1);
   const auto rings = static_cast<off_t>(abi::RingsOffset(kGeometry.lanes));
+  const Mapping mapping(*region_);
   abi::Record record{};
   record.stamp = 1;
   record.kind = abi::kMark;
   for (int i = 0; i < 1024; ++i) {
-    std::memcpy(region_->untrusted_bytes() + rings + i * abi::kRecordBytes, &record, sizeof(record));
+    std::memcpy(mapping.bytes() + rings + i * abi::kRecordBytes, &record, sizeof(record));
   }
   ASSERT_EQ(::fallocate(region_->memfd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, rings + 4096, 8192), 0);
   std::atomic_ref(lane(0)->head).store(1024, std::memory_order_release);
@@ -110,6 +106,50 @@ TEST_F(DrainTest, HolesAreDamage) {
   ASSERT_EQ(::fallocate(region_->memfd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, rings), 0);
   Stop(again);
   EXPECT_EQ(writer_.trace(2).events, 0U);
+}
+
+// Pages that a process says are full and has never touched: to look at them must not make them, or they would
+// be on profd's account.
+TEST_P(HostileTest, ForgedHeadsMakeNoPagesAndAreCutOff) {
+  const Geometry geometry{.lanes = 64, .lane_slots = 1 << 13, .names_bytes = 1 << 20};
+  Make(geometry);
+  int cut_off = 0;
+  const Drain::Id id = drain_->Start(region_, GetParam(), Target(1), [&] { ++cut_off; });
+  const auto forge = [&] {
+    for (uint32_t i = 0; i < geometry.lanes; ++i) {
+      const uint64_t tail = std::atomic_ref(lane(i)->tail).load();
+      std::atomic_ref(lane(i)->head).store(tail + geometry.lane_slots, std::memory_order_release);
+    }
+    std::atomic_ref(header()->names_used).store(geometry.names_bytes, std::memory_order_release);
+  };
+  for (int i = 0; i < 20; ++i) {
+    forge();
+    Wait([&](std::function<void()> done) { drain_->Snapshot(id, 0, std::move(done)); });
+  }
+  Stop(id);
+  EXPECT_EQ(cut_off, 1);
+  struct stat facts {};
+  ASSERT_EQ(::fstat(region_->memfd(), &facts), 0);
+  EXPECT_LE(static_cast<uint64_t>(facts.st_blocks) * 512, abi::RingsOffset(geometry.lanes));
+  EXPECT_EQ(writer_.trace(1).events, 0U);
+  uint64_t damaged = 0;
+  for (const RecordingStats::Lane& one : stats(1).lanes) damaged += one.damaged_slots;
+  EXPECT_GT(damaged, RingReader::kMostDamagedSlots);
+  EXPECT_LE(damaged, RingReader::kMostDamagedSlots + geometry.lane_slots);
+  EXPECT_EQ(writer_.trace(1).loss.bytes, damaged * abi::kRecordBytes);
+}
+
+TEST_F(DrainTest, AWildHeadIsCutOffInTheEnd) {
+  Make({.lanes = 1, .lane_slots = 1 << 15, .names_bytes = 1 << 16});
+  int cut_off = 0;
+  const Drain::Id id = drain_->Start(region_, RingMode::kDropNewest, Target(1), [&] { ++cut_off; });
+  for (uint64_t i = 1; i <= 10; ++i) {
+    std::atomic_ref(lane(0)->head).store(i << 40, std::memory_order_release);
+    Wait([&](std::function<void()> done) { drain_->Snapshot(id, 0, std::move(done)); });
+  }
+  Stop(id);
+  EXPECT_EQ(cut_off, 1);
+  EXPECT_EQ(stats(1).lanes[0].damaged_slots, 3U << 15);
 }
 
 TEST_F(DrainTest, ABellThatNeverStopsAndCannotBeRead) {

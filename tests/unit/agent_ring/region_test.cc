@@ -8,6 +8,7 @@
 
 #include "libagent/abi/lane.h"
 #include "libagent/src/process.h"
+#include "tests/support/process_lanes.h"
 
 namespace profd::agent {
 namespace {
@@ -45,10 +46,11 @@ TEST(RegionTest, GivesTheRingsBack) {
   const auto made = Region::Make(geometry);
   ASSERT_TRUE(made.ok());
   Region& region = **made;
+  const ProcessLanes process(region);
   const uint64_t rings = abi::RingsOffset(geometry.lanes);
   const uint64_t names = abi::NamesOffset(geometry.lanes, geometry.lane_slots);
-  std::memset(region.untrusted_bytes() + rings, 0xff, names - rings);
-  std::memset(region.untrusted_bytes() + names, 0x11, geometry.names_bytes);
+  std::memset(process.bytes() + rings, 0xff, names - rings);
+  std::memset(process.bytes() + names, 0x11, geometry.names_bytes);
   struct stat before {};
   struct stat after {};
   ::fstat(region.memfd(), &before);
@@ -56,9 +58,9 @@ TEST(RegionTest, GivesTheRingsBack) {
   ::fstat(region.memfd(), &after);
   EXPECT_EQ((before.st_blocks - after.st_blocks) * 512, static_cast<int64_t>(names - rings));
   EXPECT_EQ(before.st_size, after.st_size);
-  EXPECT_EQ(region.untrusted_bytes()[rings], std::byte{0});
-  EXPECT_EQ(region.untrusted_bytes()[names], std::byte{0x11});
-  EXPECT_EQ(reinterpret_cast<const abi::RegionHeader*>(region.untrusted_bytes())->magic, abi::kRegionMagic);
+  EXPECT_EQ(process.bytes()[rings], std::byte{0});
+  EXPECT_EQ(process.bytes()[names], std::byte{0x11});
+  EXPECT_EQ(region.untrusted_header()->magic, abi::kRegionMagic);
 }
 
 }  // namespace
