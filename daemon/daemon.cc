@@ -144,6 +144,17 @@ class Daemon {
       return auth::AgentSeat{seat.number, seat.region->memfd(), seat.region->wake_fd()};
     };
     options.leave_seat = [this](uint64_t seat) { agents_.LeaveSeat(seat); };
+    options.discard = [this](uid_t user, std::vector<base::UniqueFd> passed) {
+      auto held = std::make_shared<std::vector<base::UniqueFd>>(std::move(passed));
+      aside_.RunFor(
+          user,
+          [held = std::move(held)]() mutable -> std::function<void()> {
+            held.reset();
+            return [] {};
+          },
+          [](const base::Status&) {});
+    };
+    options.is_stuck = [this](uid_t user) { return aside_.IsStuck(user); };
     return options;
   }
 

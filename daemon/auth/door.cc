@@ -230,7 +230,20 @@ class Door::Impl : public std::enable_shared_from_this<Impl> {
     if (it == connections_.end()) return;
     Connection& connection = it->second;
     connection.watch = 0;
+    const uid_t uid = connection.peer.caller.uid;
+    if (options_.is_stuck && options_.is_stuck(uid)) {
+      Refuse(connection.fd.get(),
+             {abi::DoorStatus::kBusy,
+              "files that user " + std::to_string(uid) + " has passed do not answer: see to their mounts"});
+      return Drop(id);
+    }
     Message message = Receive(connection.fd.get());
+    Answer(id, connection, message);  // takes what it keeps
+    if (!message.descriptors.empty() && options_.discard)
+      options_.discard(uid, std::move(message.descriptors));
+  }
+
+  void Answer(uint64_t id, Connection& connection, Message& message) {
     if (message.arrival == Arrival::kNothing) return AwaitMessage(id, connection);
     // After the welcome a peer has nothing to say but goodbye.
     if (message.arrival == Arrival::kClosed || !connection.ticket.empty()) return Drop(id);
@@ -254,8 +267,10 @@ class Door::Impl : public std::enable_shared_from_this<Impl> {
       ++count.clients;
       ++clients_;
     }
-    Welcome(id, connection, message.descriptors.empty() ? UniqueFd() : std::move(message.descriptors.front()),
-            brought);
+    UniqueFd output_dir;
+    if (!message.descriptors.empty()) output_dir = std::move(message.descriptors.front());
+    message.descriptors.clear();
+    Welcome(id, connection, std::move(output_dir), brought);
   }
 
   std::optional<Refusal> SeatAgent(Connection& connection, std::vector<int>* brought) {
@@ -279,19 +294,19 @@ class Door::Impl : public std::enable_shared_from_this<Impl> {
     }
     connection.ticket = *ticket;
     ctl_.Cancel(std::exchange(connection.hello_timer, 0));
-    abi::DoorWelcome welcome = Answer(abi::DoorStatus::kWelcome);
+    abi::DoorWelcome welcome = WelcomeOf(abi::DoorStatus::kWelcome);
     ticket->copy(welcome.ticket, sizeof(welcome.ticket));
     if (!Send(connection.fd.get(), welcome, brought)) return Drop(id);
     AwaitMessage(id, connection);
   }
 
   void Refuse(int fd, const Refusal& refusal) {
-    abi::DoorWelcome answer = Answer(refusal.status);
+    abi::DoorWelcome answer = WelcomeOf(refusal.status);
     CopyText(refusal.reason, answer.reason, sizeof(answer.reason));
     Send(fd, answer);
   }
 
-  abi::DoorWelcome Answer(abi::DoorStatus status) const {
+  abi::DoorWelcome WelcomeOf(abi::DoorStatus status) const {
     abi::DoorWelcome answer{};
     answer.magic = abi::kDoorMagic;
     answer.version = abi::kDoorVersion;

@@ -7,8 +7,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
+#include "base/unique_fd.h"
 #include "daemon/auth/tickets.h"
 #include "daemon/base/executor.h"
 
@@ -37,6 +39,11 @@ class Door {
     // Called on ctl. Without them agents are turned away. kResourceExhausted: ask again later.
     std::function<base::Result<AgentSeat>(const Caller&)> take_seat;
     std::function<void(uint64_t seat)> leave_seat;
+    // Closing what somebody has passed may wait for a file system of his: called on ctl, to be done
+    // elsewhere. While `is_stuck` says so of a user nothing more is taken from him. Without them it is done
+    // on the spot.
+    std::function<void(uid_t, std::vector<base::UniqueFd>)> discard;
+    std::function<bool(uid_t)> is_stuck;
   };
 
   // `path` is free: the SocketClaim saw to that.

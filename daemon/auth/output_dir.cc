@@ -66,8 +66,8 @@ Status Probe(int fd) {
 }  // namespace
 
 bool IsDirectory(int fd) {
-  struct stat found {};
-  return ::fstat(fd, &found) == 0 && S_ISDIR(found.st_mode);
+  const int flags = ::fcntl(fd, F_GETFL);
+  return flags >= 0 && (flags & O_DIRECTORY) != 0;
 }
 
 Status ProbeOutputDir(int fd, const Credentials& caller) {

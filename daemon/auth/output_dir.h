@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/unique_fd.h"
 
 namespace profd::auth {
 
@@ -16,6 +17,14 @@ struct Credentials {
   std::vector<gid_t> groups;
 };
 
+// A directory to write to, and who passed it.
+struct PassedDir {
+  base::UniqueFd fd;
+  Credentials sender;
+};
+
+// Was opened as one (O_DIRECTORY). Asks the kernel's table of open files, never a file system: any thread.
+// Closing one does not wait for its file system either, as closing a file can.
 bool IsDirectory(int fd);
 
 // Makes and removes a folder in it with the caller's identity on the calling thread: access lists, quotas,

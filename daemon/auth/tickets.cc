@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/auth/output_dir.h"
 #include "libagent/abi/door.h"
 
 namespace profd::auth {
@@ -94,22 +93,16 @@ base::Result<Tickets::Agent> Tickets::FindHolder(std::string_view ticket) {
   return found;
 }
 
-base::Result<base::UniqueFd> Tickets::TakeOutputDir(std::string_view ticket) {
-  base::UniqueFd output_dir;
-  Credentials credentials;
-  {
-    const std::lock_guard lock(mutex_);
-    Entry* entry = Lookup(ticket);
-    if (entry == nullptr || !entry->holder.output_dir) {
-      return base::Status(
-          base::Code::kInvalidArgument,
-          "no output directory came with the ticket: pass its descriptor through the door, once a start");
-    }
-    output_dir = std::move(entry->holder.output_dir);
-    credentials = {entry->holder.caller.uid, entry->holder.caller.gid, entry->holder.groups};
+base::Result<PassedDir> Tickets::TakeOutputDir(std::string_view ticket) {
+  const std::lock_guard lock(mutex_);
+  Entry* entry = Lookup(ticket);
+  if (entry == nullptr || !entry->holder.output_dir) {
+    return base::Status(
+        base::Code::kInvalidArgument,
+        "no output directory came with the ticket: pass its descriptor through the door, once a start");
   }
-  PROFD_RETURN_IF_ERROR(ProbeOutputDir(output_dir.get(), credentials));
-  return output_dir;
+  return PassedDir{.fd = std::move(entry->holder.output_dir),
+                   .sender = {entry->holder.caller.uid, entry->holder.caller.gid, entry->holder.groups}};
 }
 
 base::Result<uid_t> FindUser(const std::string& text) {

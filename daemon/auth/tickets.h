@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "base/unique_fd.h"
+#include "daemon/auth/output_dir.h"
 #include "daemon/auth/policy.h"
 #include "daemon/auth/rights.h"
 
@@ -45,8 +46,9 @@ class Tickets {
   base::Result<Caller> Find(std::string_view ticket);
   // The same for the ticket of an agent; a client's is denied.
   base::Result<Agent> FindAgent(std::string_view ticket);
-  // The directory passed with the ticket's hello, proven writable for its holder; once.
-  base::Result<base::UniqueFd> TakeOutputDir(std::string_view ticket);
+  // The directory passed with the ticket's hello; once. Whether its holder may write there is still to be
+  // proven (ProbeOutputDir).
+  base::Result<PassedDir> TakeOutputDir(std::string_view ticket);
 
  private:
   struct Entry {

@@ -174,7 +174,7 @@ grpc::ServerUnaryReactor* ControlService::Hello(grpc::CallbackServerContext* con
   return reactor;
 }
 
-base::Result<base::UniqueFd> ControlService::TakeOutputDir(const grpc::CallbackServerContext& context) {
+base::Result<auth::PassedDir> ControlService::TakeOutputDir(const grpc::CallbackServerContext& context) {
   if (IsRemote(context)) {
     return Status{Code::kInvalidArgument,
                   "a directory can be given on the node itself only: leave it out and use profctl fetch"};
@@ -187,9 +187,9 @@ grpc::ServerUnaryReactor* ControlService::Start(grpc::CallbackServerContext* con
                                                 const v1::StartRequest* request, v1::SessionInfo* reply) {
   base::Result<session::SessionSpec> spec = DecodeSpec(request->spec());
   if (spec.ok() && !spec->output.empty()) {
-    base::Result<base::UniqueFd> output_dir = TakeOutputDir(*context);
+    base::Result<auth::PassedDir> output_dir = TakeOutputDir(*context);
     if (output_dir.ok()) {
-      spec->output_dir = std::make_shared<base::UniqueFd>(std::move(output_dir).value());
+      spec->output_dir = std::make_shared<auth::PassedDir>(std::move(output_dir).value());
     } else {
       spec = output_dir.status();
     }
@@ -272,9 +272,9 @@ grpc::ServerUnaryReactor* ControlService::Remove(grpc::CallbackServerContext* co
 
 grpc::ServerUnaryReactor* ControlService::Move(grpc::CallbackServerContext* context,
                                                const v1::MoveRequest* request, v1::SessionInfo* reply) {
-  base::Result<base::UniqueFd> opened = TakeOutputDir(*context);
+  base::Result<auth::PassedDir> opened = TakeOutputDir(*context);
   const Status usable = opened.status();
-  const auto to = std::make_shared<base::UniqueFd>();
+  const auto to = std::make_shared<auth::PassedDir>();
   if (opened.ok()) *to = std::move(opened).value();
   return OnCtl(context, {"mv", OfSession(request->session()) + " to " + request->output(), kHeavy}, reply,
                [this, session = request->session(), output = request->output(), usable, to](

@@ -87,7 +87,7 @@ class ControlService : public v1::Control::CallbackService {
   Call* Begin(const std::shared_ptr<Call>& call, const grpc::CallbackServerContext& context, const Verb& verb,
               const Request& request, Take take = nullptr);
   // The directory that came through the door with the caller's ticket.
-  base::Result<base::UniqueFd> TakeOutputDir(const grpc::CallbackServerContext& context);
+  base::Result<auth::PassedDir> TakeOutputDir(const grpc::CallbackServerContext& context);
 
   session::Manager& manager_;
   live::Live& live_;

@@ -1,12 +1,14 @@
-// File-system work that may block for as long as a stuck mount likes: on a short-lived thread of its own,
-// answered on ctl, forgotten when profd stops first.
+// File-system work that may block for as long as a stuck mount likes: on a thread of its own, answered on
+// ctl, forgotten when profd stops first.
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 
-#include "base/thread.h"
+#include "base/status.h"
 #include "daemon/base/executor.h"
 
 namespace profd::session {
@@ -14,29 +16,33 @@ namespace profd::session {
 // **Thread:** ctl only.
 class Aside {
  public:
-  explicit Aside(base::Executor& ctl) : box_(std::make_shared<Box>()) { box_->ctl = &ctl; }
-  ~Aside() {
-    const std::lock_guard lock(box_->mutex);
-    box_->ctl = nullptr;
-  }
+  // Runs aside and must own what it touches; what it returns runs on ctl.
+  using Work = std::function<std::function<void()>()>;
+  using GivenUp = std::function<void(const base::Status&)>;
+
+  static constexpr uint64_t kPatienceNs = 10'000'000'000;
+  explicit Aside(base::Executor& ctl, uint64_t patience_ns = kPatienceNs);
+  ~Aside();
   Aside(const Aside&) = delete;
   Aside& operator=(const Aside&) = delete;
 
-  // `work` runs aside and must own what it touches; what it returns runs on ctl.
-  void Run(std::function<std::function<void()>()> work) {
-    base::StartThread("arm", [box = box_, work = std::move(work)] {
-      auto done = work();
-      const std::lock_guard lock(box->mutex);
-      if (box->ctl != nullptr) box->ctl->Post(std::move(done));
-    }).detach();
-  }
+  // What waits for nothing but profd's own files and the kernel's.
+  void Run(Work work);
+  // What may have to wait for files of `user`'s: so many at once, further ones take turns. Where there is no
+  // answer in time `given_up` runs on ctl instead of what the work returns. The work itself cannot be taken
+  // back; what it holds goes with it.
+  void RunFor(uid_t user, Work work, GivenUp given_up);
+  // So much waits for files of this user's already that RunFor() would do nothing more.
+  bool IsStuck(uid_t user) const;
 
  private:
-  struct Box {
-    std::mutex mutex;
-    base::Executor* ctl = nullptr;
-  };
-  std::shared_ptr<Box> box_;
+  struct Box;
+  struct Errand;
+  static void Serve(const std::shared_ptr<Box>& box, uid_t user, std::shared_ptr<Errand> errand);
+
+  base::Executor& ctl_;
+  const uint64_t patience_ns_;
+  const std::shared_ptr<Box> box_;
 };
 
 }  // namespace profd::session

@@ -49,7 +49,8 @@ class Manager::Impl {
         leases_(ctl, aside_, rights, config.store.spool, [this] { StopUnleased(); }),
         book_(ctl, aside_, config),
         resumer_(ctl, aside_, agents, config.store.spool),
-        starter_({ctl, config, node_, writers_, sampler_, agents, drain_}, rights, aside_, book_, resumer_) {
+        starter_({ctl, config, node_, writers_, sampler_, agents, drain_, aside_}, rights, aside_, book_,
+                 resumer_) {
     // So that the first start finds the facts.
     ctl_.Post([this] { node_.WhenKnown([] {}); });
     // Before a session that goes on (--resume) is linked to what there is of it, and asks for its rights.
@@ -74,6 +75,8 @@ class Manager::Impl {
   Status NotRunning(const Caller& caller, const std::string& session) const;
   void Snapshot(const Caller& caller, const std::string& named, uint64_t newest_ns,
                 std::function<void(Result<SessionInfo>)> done);
+  void Move(const Caller& caller, const std::string& session, const std::string& output,
+            std::shared_ptr<auth::PassedDir> to, std::function<void(Result<SessionInfo>)> done);
   void Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done);
   void Targets(const Caller& caller, std::function<void(std::vector<Target>)> done);
   void Doctor(const Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done);
@@ -234,6 +237,20 @@ void Manager::Impl::Snapshot(const Caller& caller, const std::string& named, uin
   done(NotRunning(caller, named));
 }
 
+void Manager::Impl::Move(const Caller& caller, const std::string& session, const std::string& output,
+                         std::shared_ptr<auth::PassedDir> to, std::function<void(Result<SessionInfo>)> done) {
+  aside_.RunFor(
+      caller.uid,
+      [this, caller, session, output, to, done]() -> std::function<void()> {
+        const Status usable = auth::ProbeOutputDir(to->fd.get(), to->sender);
+        return [this, caller, session, output, to, done, usable] {
+          if (!usable.ok()) return done(usable);
+          book_.Move(caller, session, output, std::make_shared<base::UniqueFd>(std::move(to->fd)), done);
+        };
+      },
+      [done](const Status& status) { done(status); });
+}
+
 void Manager::Impl::Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done) {
   if (const Status may = May(caller, Action::kSeeNode); !may.ok()) {
     done(may);
@@ -330,8 +347,8 @@ Result<StoredTrace> Manager::Locate(const Caller& caller, const std::string& ses
   return impl_->book().Locate(caller, session, directory);
 }
 void Manager::Move(const Caller& caller, const std::string& session, const std::string& output,
-                   std::shared_ptr<base::UniqueFd> to, std::function<void(Result<SessionInfo>)> done) {
-  impl_->book().Move(caller, session, output, std::move(to), std::move(done));
+                   std::shared_ptr<auth::PassedDir> to, std::function<void(Result<SessionInfo>)> done) {
+  impl_->Move(caller, session, output, std::move(to), std::move(done));
 }
 void Manager::Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done) {
   impl_->Devices(caller, std::move(done));

@@ -65,7 +65,7 @@ class Manager {
               std::function<void(base::Result<SessionInfo>)> done);
   // The same to the open directory `to`, of which `output` is the text; answers when it is there.
   void Move(const auth::Caller& caller, const std::string& session, const std::string& output,
-            std::shared_ptr<base::UniqueFd> to, std::function<void(base::Result<SessionInfo>)> done);
+            std::shared_ptr<auth::PassedDir> to, std::function<void(base::Result<SessionInfo>)> done);
   // Where one of the session's directories is, for a caller who may read it.
   base::Result<StoredTrace> Locate(const auth::Caller& caller, const std::string& session,
                                    const std::string& directory);

@@ -147,12 +147,14 @@ void Recordings::WhenBegun(std::function<void()> done) {
 }
 
 agent::Arm Recordings::Prepare(const MemberPtr& member) {
+  std::weak_ptr<Recordings> weak = weak_from_this();
   // First the reader, which sets aside what an earlier recording left behind.
   member->drain =
       drain_.Start(member->peer->region(),
                    setup_.flight_recorder ? agent::RingMode::kOverwriteOldest : agent::RingMode::kDropNewest,
-                   TargetFor(member));
-  std::weak_ptr<Recordings> weak = weak_from_this();
+                   TargetFor(member), [weak, member] {
+                     if (const auto self = weak.lock()) self->CutOff(member);
+                   });
   member->peer->OnGone([weak, member] {
     if (const auto self = weak.lock()) self->End(member, "gone", [] {});
   });
@@ -299,6 +301,7 @@ agent::DrainTarget Recordings::TargetFor(const MemberPtr& member) {
   manifest.lanes_file = file + ".lanes";
   manifest.names_file = file + ".names";
   agent::DrainTarget target;
+  target.user = peer.identity().uid;
   target.trace = sink_.trace;
   target.first_stream = next_stream_;
   target.pipe = sink_.pipe;
@@ -381,7 +384,14 @@ void Recordings::End(const MemberPtr& member, const std::string& why, std::funct
         self->seen_domains_.merge(agent::DomainsOf(*member->peer->region()));
       if (!member->peer->gone()) {
         member->peer->Unclaim();
-        member->peer->region()->ReleaseRings();
+        // The process has the file, too, and can keep it locked.
+        self->setup_.aside.RunFor(
+            member->peer->identity().uid,
+            [region = member->peer->region()]() -> std::function<void()> {
+              region->ReleaseRings();
+              return [] {};
+            },
+            [](const Status&) {});
       }
       std::erase(self->members_, member);
       self->OnStepWindow(member, {.last = true});  // nothing more comes of it
@@ -401,6 +411,12 @@ void Recordings::End(const MemberPtr& member, const std::string& why, std::funct
         }
         drained();
       });
+}
+
+void Recordings::CutOff(const MemberPtr& member) {
+  Trouble("the lanes of process " + std::to_string(member->peer->identity().pid) +
+          " hold what no agent writes: it is recorded no longer (does it write where it must not?)");
+  End(member, "cut off", [] {});
 }
 
 void Recordings::Snapshot(uint64_t newest_ns, std::function<void(Status)> done) {

@@ -19,6 +19,7 @@
 #include "daemon/base/executor.h"
 #include "daemon/chunk/pipe.h"
 #include "daemon/session/agent_verdicts.h"
+#include "daemon/session/aside.h"
 #include "daemon/session/plan.h"
 #include "daemon/session/types.h"
 #include "format/manifest.h"
@@ -41,6 +42,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
     agent::StepSchedule steps;
     agent::DomainFilter domains;
     bool flight_recorder = false;
+    Aside& aside;
   };
 
   Recordings(base::Executor& ctl, agent::Registry& registry, agent::Drain& drain, Setup setup);
@@ -122,6 +124,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   void NoteOver();
   void NoteBegun(const Member& member, const agent::Ack& ack, uint64_t meant_ns);
   void End(const MemberPtr& member, const std::string& why, std::function<void()> done);
+  void CutOff(const MemberPtr& member);
   void OnArrival(const std::shared_ptr<agent::Peer>& peer);
   void OnStepWindow(const MemberPtr& member, const agent::StepWindow& window);
   agent::DrainTarget TargetFor(const MemberPtr& member);

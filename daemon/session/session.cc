@@ -75,6 +75,7 @@ std::shared_ptr<Trace> Session::NewTrace(bool all_or_nothing) {
   trace.budget = budget_;
   trace.parent = base::UniqueFd(::dup(setup_.parent.get()));
   trace.parent_path = setup_.parent_path;
+  trace.file_system = setup_.file_system;
   trace.pids = setup_.spec.pids;
   if (!setup_.spec.pids.empty()) trace.target = {setup_.spec.pids.front(), setup_.target_name};
   format::Manifest& manifest = trace.manifest;
@@ -130,7 +131,7 @@ void Session::Start(std::function<void(Result<SessionInfo>)> done) {
     recordings_ = std::make_shared<Recordings>(
         services_.ctl, services_.agents, services_.drain,
         Recordings::Setup{holder_, setup_.owner.uid, setup_.plan.agents, setup_.spec.steps,
-                          setup_.spec.agent_domains, setup_.spec.flight_recorder});
+                          setup_.spec.agent_domains, setup_.spec.flight_recorder, services_.aside});
     recordings_->OnStepsDone([weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->Stop(EndReason::kSteps, nullptr);
     });

@@ -27,6 +27,7 @@ class Session : public std::enable_shared_from_this<Session> {
     Plan plan;
     base::UniqueFd parent;
     std::string parent_path;
+    dev_t file_system = 0;
     base::UniqueFd move_to;                // of --output, when the spool comes first
     std::string target_name;               // of the first pid
     std::vector<std::string> directories;  // of the same session before a restart of profd
@@ -51,6 +52,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void NoteRemoved(const std::string& directory, uint64_t disk_bytes, uint64_t bytes, uint64_t records);
   double WriteRate() const { return WriteRateOf(setup_.plan, services_.node.devices()); }
   int parent() const { return setup_.parent.get(); }
+  dev_t file_system() const { return setup_.file_system; }
   // Ended: where its directories are to be moved to, once; none: they are where they belong.
   base::UniqueFd TakeMoveTo() { return std::move(setup_.move_to); }
   void NoteMoving(const std::string& output);

@@ -1,6 +1,7 @@
 #include "daemon/session/starter.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <set>
@@ -170,21 +171,25 @@ void Starter::Prepare(std::shared_ptr<Request> request) {
     PlanStart(std::move(request), {}, {});
     return;
   }
-  aside_.Run([this, request, pids = request->spec.pids, spool = services_.config.store.spool,
-              spool_first = services_.config.store.spool_first]() -> std::function<void()> {
-    auto processes = std::make_shared<Processes>();
-    auto preloaded = std::make_shared<std::set<pid_t>>();
-    for (const pid_t pid : pids) {
-      processes->push_back(host::ReadProcessFacts(pid));
-      const auto preload = host::StartedWith(pid, "LD_PRELOAD");
-      if (preload && preload->find(kAgentLibrary) != std::string::npos) preloaded->insert(pid);
-    }
-    auto output = std::make_shared<Output>(OpenOutput(*request, spool, spool_first, store::IfMissing::kFail));
-    return [this, request, processes, preloaded, output] {
-      request->preloaded = std::move(*preloaded);
-      PlanStart(request, *processes, std::move(*output));
-    };
-  });
+  aside_.RunFor(
+      request->caller.uid,
+      [this, request, pids = request->spec.pids, spool = services_.config.store.spool,
+       spool_first = services_.config.store.spool_first]() -> std::function<void()> {
+        auto processes = std::make_shared<Processes>();
+        auto preloaded = std::make_shared<std::set<pid_t>>();
+        for (const pid_t pid : pids) {
+          processes->push_back(host::ReadProcessFacts(pid));
+          const auto preload = host::StartedWith(pid, "LD_PRELOAD");
+          if (preload && preload->find(kAgentLibrary) != std::string::npos) preloaded->insert(pid);
+        }
+        auto output =
+            std::make_shared<Output>(OpenOutput(*request, spool, spool_first, store::IfMissing::kFail));
+        return [this, request, processes, preloaded, output] {
+          request->preloaded = std::move(*preloaded);
+          PlanStart(request, *processes, std::move(*output));
+        };
+      },
+      [request](const Status& status) { request->done(status); });
 }
 
 void Starter::PlanStart(std::shared_ptr<Request> request, const Processes& processes, Output output) {
@@ -215,10 +220,11 @@ Starter::Output Starter::OpenOutput(const Request& request, const std::string& s
   Output output;
   output.status = Status::Ok();
   if (const auto& passed = request.spec.output_dir; passed != nullptr) {
-    output.status = store::CheckOutputDir(passed->get());
+    output.status = auth::ProbeOutputDir(passed->fd.get(), passed->sender);
+    if (output.status.ok()) output.status = store::CheckOutputDir(passed->fd.get());
     // The request may come here again.
     base::UniqueFd& own = spool_first ? output.move_to : output.parent;
-    own.Reset(::fcntl(passed->get(), F_DUPFD_CLOEXEC, 0));
+    own.Reset(::fcntl(passed->fd.get(), F_DUPFD_CLOEXEC, 0));
     if (!own) output.status = Status::FromErrno("keep the output directory open");
     output.parent_path = request.spec.output;
   }
@@ -228,21 +234,29 @@ Starter::Output Starter::OpenOutput(const Request& request, const std::string& s
     if (parent.ok()) output.parent = std::move(parent).value();
     output.parent_path = spool + "/" + caller.user;
   }
+  struct stat where {};
+  if (output.status.ok() && ::fstat(output.parent.get(), &where) != 0)
+    output.status = Status::FromErrno("output directory " + output.parent_path);
+  output.file_system = where.st_dev;
   return output;
 }
 
 void Starter::MakeOutput(std::shared_ptr<Request> request) {
-  aside_.Run([this, request, spool = services_.config.store.spool,
-              spool_first = services_.config.store.spool_first]() -> std::function<void()> {
-    auto output = std::make_shared<Output>(OpenOutput(*request, spool, spool_first, store::IfMissing::kMake));
-    return [this, request, output] {
-      if (output->status.ok()) {
-        Launch(request, std::move(*output));
-      } else {
-        request->done(output->status);
-      }
-    };
-  });
+  aside_.RunFor(
+      request->caller.uid,
+      [this, request, spool = services_.config.store.spool,
+       spool_first = services_.config.store.spool_first]() -> std::function<void()> {
+        auto output =
+            std::make_shared<Output>(OpenOutput(*request, spool, spool_first, store::IfMissing::kMake));
+        return [this, request, output] {
+          if (output->status.ok()) {
+            Launch(request, std::move(*output));
+          } else {
+            request->done(output->status);
+          }
+        };
+      },
+      [request](const Status& status) { request->done(status); });
 }
 
 void Starter::Launch(const std::shared_ptr<Request>& request, Output output) {
@@ -259,6 +273,7 @@ void Starter::Launch(const std::shared_ptr<Request>& request, Output output) {
   setup.spec.output_dir.reset();
   setup.plan = std::move(request->plan);
   setup.parent = std::move(output.parent);
+  setup.file_system = output.file_system;
   setup.parent_path = std::move(output.parent_path);
   setup.target_name = request->target_name;
   setup.next_trace_id = [this] { return next_trace_++; };

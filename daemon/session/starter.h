@@ -46,6 +46,7 @@ class Starter {
     base::UniqueFd parent;
     std::string parent_path;
     base::UniqueFd move_to;  // afterwards
+    dev_t file_system = 0;   // of `parent`
   };
 
   base::Status CheckRoom(const auth::Caller& caller) const;

@@ -1,6 +1,5 @@
 #include "daemon/session/trace.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -112,10 +111,7 @@ void Trace::Arm(std::function<void(Status)> done) {
 }
 
 void Trace::ReadStartClocks(std::function<void(Status)> done) {
-  if (const Status status = TakeWriter(); !status.ok()) {
-    done(status);
-    return;
-  }
+  TakeWriter();
   host_start_ = HostPair();
   auto failure = std::make_shared<std::string>();
   const std::vector<uint32_t>& devices = setup_.plan.devices;
@@ -162,14 +158,9 @@ void Trace::AskClocks(const std::vector<uint32_t>& devices,
   }
 }
 
-Status Trace::TakeWriter() {
-  struct stat where {};
-  if (::fstat(setup_.parent.get(), &where) != 0) {
-    return Status::FromErrno("output directory " + setup_.parent_path);
-  }
+void Trace::TakeWriter() {
   const size_t pumps = services_.node.hub() == nullptr ? 0 : services_.node.hub()->pump_count();
-  writer_ = services_.writers.For(where.st_dev, pumps);
-  return Status::Ok();
+  writer_ = services_.writers.For(setup_.file_system, pumps);
 }
 
 void Trace::OpenDirectory(std::function<void(Status)> done) {

@@ -14,6 +14,7 @@
 #include "daemon/base/executor.h"
 #include "daemon/config/config.h"
 #include "daemon/host/sampler.h"
+#include "daemon/session/aside.h"
 #include "daemon/session/node.h"
 #include "daemon/session/perturbations.h"
 #include "daemon/session/plan.h"
@@ -34,6 +35,7 @@ struct Services {
   host::Sampler& sampler;
   agent::Registry& agents;
   agent::Drain& drain;
+  Aside& aside;
 };
 
 // What a trace is told by its session.
@@ -46,6 +48,7 @@ struct TraceSetup {
   std::string holder;       // "session 3f2a91c0 of alice"
   base::UniqueFd parent;    // open directory
   std::string parent_path;  // its text, for people
+  dev_t file_system = 0;    // that it is on
   format::Target target;
   std::vector<pid_t> pids;
   std::shared_ptr<store::Budget> budget;         // of the session, for all its directories
@@ -146,7 +149,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // Of the devices. `ends`: waits no longer than for a stop.
   void ReadClocks(std::function<void()> done, bool ends);
   void ReadStartClocks(std::function<void(base::Status)> done);
-  base::Status TakeWriter();
+  void TakeWriter();
   void OpenDirectory(std::function<void(base::Status)> done);
   void StartSources(std::function<void()> done);
   void OnSourcesStarted(std::function<void(base::Status)> done);

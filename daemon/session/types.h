@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "base/unique_fd.h"
 #include "daemon/agent/peer.h"
+#include "daemon/auth/output_dir.h"
 #include "daemon/store/on_full.h"
 
 namespace profd::session {
@@ -46,10 +46,10 @@ struct SessionSpec {
   uint64_t storage_limit_bytes = 0;  // 0 = none
   std::string name;
   std::map<std::string, std::string> labels;
-  std::string output;                          // text of --output for messages; the descriptor counts
-  std::shared_ptr<base::UniqueFd> output_dir;  // passed through the door; none = spool
-  uint64_t wait_ns = 0;                        // for what others hold; then all of it or nothing
-  std::function<bool()> abandoned = {};        // nobody waits any more; may be empty
+  std::string output;                           // text of --output for messages; the descriptor counts
+  std::shared_ptr<auth::PassedDir> output_dir;  // through the door, nothing of it is proven; none = spool
+  uint64_t wait_ns = 0;                         // for what others hold; then all of it or nothing
+  std::function<bool()> abandoned = {};         // nobody waits any more; may be empty
 };
 
 // What may be had later: somebody else has it now.

@@ -285,14 +285,14 @@ TEST_F(DoorTest, PassesTheOutputDirectoryOn) {
   Send(fd, &hello, sizeof(hello), {dir.get()});
   const std::optional<DoorWelcome> welcome = Receive(fd);
   ASSERT_EQ(StatusOf(welcome), DoorStatus::kWelcome);
-  base::Result<UniqueFd> taken = tickets_.TakeOutputDir(TicketOf(*welcome));
+  base::Result<PassedDir> taken = tickets_.TakeOutputDir(TicketOf(*welcome));
   ASSERT_TRUE(taken.ok()) << taken.status().message();
   struct stat sent {};
   struct stat received {};
   ASSERT_EQ(::fstat(dir.get(), &sent), 0);
-  ASSERT_EQ(::fstat(taken->get(), &received), 0);
+  ASSERT_EQ(::fstat(taken->fd.get(), &received), 0);
   EXPECT_EQ(sent.st_ino, received.st_ino);
-  EXPECT_NE(::fcntl(taken->get(), F_GETFD) & FD_CLOEXEC, 0);
+  EXPECT_NE(::fcntl(taken->fd.get(), F_GETFD) & FD_CLOEXEC, 0);
 }
 
 TEST_F(DoorTest, RefusesWhatIsNotAHello) {

@@ -86,11 +86,12 @@ TEST(Tickets, OutputDirectoryIsTakenOnce) {
   base::UniqueFd dir(::open(folder.c_str(), O_RDONLY | O_DIRECTORY));
   const int fd = dir.get();
   const std::string ticket = *tickets.Issue({Self(), {}, std::move(dir)});
-  base::Result<base::UniqueFd> taken = tickets.TakeOutputDir(ticket);
+  base::Result<PassedDir> taken = tickets.TakeOutputDir(ticket);
   ASSERT_TRUE(taken.ok()) << taken.status().message();
-  EXPECT_EQ(taken->get(), fd);
+  EXPECT_EQ(taken->fd.get(), fd);
+  EXPECT_EQ(taken->sender.uid, ::getuid());
   EXPECT_EQ(tickets.TakeOutputDir(ticket).status().code(), base::Code::kInvalidArgument);
-  EXPECT_EQ(::rmdir(folder.c_str()), 0) << "the probe left something behind";
+  EXPECT_EQ(::rmdir(folder.c_str()), 0);
 }
 
 TEST(Tickets, RevokingClosesTheOutputDirectory) {

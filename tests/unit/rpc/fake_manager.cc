@@ -99,7 +99,7 @@ void Manager::Remove(const auth::Caller& caller, const std::string& session,
 }
 
 void Manager::Move(const auth::Caller& caller, const std::string& session, const std::string& output,
-                   std::shared_ptr<base::UniqueFd> to, std::function<void(base::Result<SessionInfo>)> done) {
+                   std::shared_ptr<auth::PassedDir> to, std::function<void(base::Result<SessionInfo>)> done) {
   {
     const std::lock_guard lock(Fake().mutex);
     Fake().moved_to = {output, std::move(to)};

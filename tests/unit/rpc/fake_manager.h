@@ -24,10 +24,10 @@ struct FakeSessions {
   std::vector<Check> checks;
   std::vector<auth::Lease> leases;
 
-  auth::Caller caller;                                               // of the last call
-  SessionSpec started;                                               // by the last Start
-  StopTarget stopped;                                                // by the last Stop
-  std::pair<std::string, std::shared_ptr<base::UniqueFd>> moved_to;  // by the last Move
+  auth::Caller caller;                                                // of the last call
+  SessionSpec started;                                                // by the last Start
+  StopTarget stopped;                                                 // by the last Stop
+  std::pair<std::string, std::shared_ptr<auth::PassedDir>> moved_to;  // by the last Move
   pid_t doctor_pid = 0;
   uint64_t snapshot_ns = 0;  // of the last Snapshot
   std::vector<std::function<void(base::Result<SessionInfo>)>> unanswered;

@@ -208,7 +208,7 @@ TEST_F(RpcTest, OutputDirectoryArrivesOnceAndOnlyThroughTheDoor) {
     struct stat sent {};
     struct stat received {};
     ASSERT_EQ(::fstat(dir.get(), &sent), 0);
-    ASSERT_EQ(::fstat(Fake().started.output_dir->get(), &received), 0);
+    ASSERT_EQ(::fstat(Fake().started.output_dir->fd.get(), &received), 0);
     EXPECT_EQ(sent.st_ino, received.st_ino);
   }
   EXPECT_EQ(control.Start(spec).status().code(), Code::kInvalidArgument);
@@ -228,7 +228,7 @@ TEST_F(RpcTest, TheDirectoryToMoveToComesThroughTheDoor) {
     struct stat sent {};
     struct stat received {};
     ASSERT_EQ(::fstat(dir.get(), &sent), 0);
-    ASSERT_EQ(::fstat(Fake().moved_to.second->get(), &received), 0);
+    ASSERT_EQ(::fstat(Fake().moved_to.second->fd.get(), &received), 0);
     EXPECT_EQ(sent.st_ino, received.st_ino);
   }
   EXPECT_EQ(control.Move("s-1", folder_).status().code(), Code::kInvalidArgument);
