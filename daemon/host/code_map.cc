@@ -83,6 +83,10 @@ void EachMapping(pid_t pid, const std::function<void(MapsLine)>& take) {
 
 }  // namespace
 
+void ReadMappings(pid_t pid, const std::function<void(const CodeMapping&, const Module&)>& take) {
+  EachMapping(pid, [&](const MapsLine& line) { take(line.mapping, line.module); });
+}
+
 void ReadCode(pid_t pid, const std::function<void(const CodeMapping&, Module)>& take) {
   EachMapping(pid, [&](MapsLine line) {
     if (line.code) take(line.mapping, std::move(line.module));

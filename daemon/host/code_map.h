@@ -48,7 +48,9 @@ class CodeMap {
 
 // Memory without a file, or with one that holds no symbols, though it may have a name.
 bool IsAnonymous(std::string_view path);
-// The code of a process as it is now, from /proc/PID/maps.
+// What a process has mapped now, from /proc/PID/maps, ascending.
+void ReadMappings(pid_t pid, const std::function<void(const CodeMapping&, const Module&)>& take);
+// Of it what is code.
 void ReadCode(pid_t pid, const std::function<void(const CodeMapping&, Module)>& take);
 // Where the beginning of the file lies that this code is of.
 std::optional<uint64_t> FindImage(pid_t pid, const CodeMapping& code);

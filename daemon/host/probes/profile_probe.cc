@@ -80,7 +80,9 @@ ProfileProbe::ProfileProbe(const ProbeOptions& options, const ProbeContext& cont
     : family_(*context.family),
       samples_(context.output.AddStream(format::kOwnFolder, std::string(file), options.stats)),
       names_(context.output.AddStream(format::kOwnFolder, std::string(names_file), options.stats)) {
-  auto thread = start(Members());
+  const std::vector<NamedPid> members = Members();
+  const base::Status may = ProfileThread::MayProfile(members);
+  auto thread = may.ok() ? start(members) : base::Result<ProfileThread>(may);
   if (options.outcome) options.outcome->status = thread.status();
   if (thread.ok()) thread_.emplace(std::move(thread).value());
 }

@@ -1,4 +1,7 @@
-// What lies in the memory of a process that is looked at. Nothing in it is to be believed.
+// What lies in the memory of a process that is looked at. Nothing in it is to be believed, and nothing of it
+// may keep profd waiting: a page of a file is read from the file's server, which can be the user's own (FUSE)
+// and never answer. So what is there already is read, and of the rest only what the kernel can bring by
+// itself: memory without a file, and files of file systems that are on this node's disks or in its memory.
 #pragma once
 
 #include <sys/types.h>
@@ -7,12 +10,13 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/unique_fd.h"
 
 namespace profd::host {
 
-// **Thread:** one that may wait: a page can be on a slow disk, or nobody's.
+// **Thread:** one that may wait: a page can be on a slow disk.
 class ProcessMemory {
  public:
   ProcessMemory() = default;
@@ -28,14 +32,28 @@ class ProcessMemory {
   }
   // Until it is read again; a process that executes another program has another memory.
   void Close() {
-    fd_ = {};
+    memory_ = {};
+    pages_ = {};
     opened_ = false;
+    ranges_read_ns_ = 0;
   }
 
  private:
+  struct Range {
+    uint64_t begin = 0, end = 0;
+  };
+
+  void Open();
+  bool MayRead(uint64_t page);
+  bool IsResident(uint64_t page) const;
+  bool ComesByItself(uint64_t page);
+  void ReadRanges();
+
   pid_t pid_ = 0;
   bool opened_ = false;  // or tried in vain
-  base::UniqueFd fd_;
+  base::UniqueFd memory_, pages_;
+  std::vector<Range> ranges_;  // that wait for nobody, ascending
+  uint64_t ranges_read_ns_ = 0;
 };
 
 }  // namespace profd::host

@@ -1,11 +1,14 @@
 #include "daemon/host/stacks/profile_thread.h"
 
 #include <chrono>
+#include <map>
+#include <mutex>
 #include <optional>
 
 #include "base/clock.h"
 #include "base/thread.h"
 #include "daemon/host/perf_records.h"
+#include "daemon/host/process.h"
 
 namespace profd::host {
 
@@ -33,6 +36,18 @@ uint64_t TimeOf(PerfRecord record) {
   return LoadAt<uint64_t>(record, sample ? 16 : record.size() - 16);
 }
 
+constexpr size_t kMostAbandoned = 2;
+
+// Threads that were left behind, by whose processes they hang in. **Thread:** any.
+struct AbandonedThreads {
+  std::mutex mutex;
+  std::map<uid_t, size_t> by_user;
+};
+AbandonedThreads& Abandoned() {
+  static AbandonedThreads all;
+  return all;
+}
+
 }  // namespace
 
 struct ProfileThread::Shared {
@@ -43,10 +58,14 @@ struct ProfileThread::Shared {
   base::WakeUp bell;
   std::atomic<bool> stop{false};
   std::binary_semaphore done{0};
+  std::mutex rings_mutex;             // of the rings below; whoever hangs does not hold it
+  std::optional<uid_t> abandoned_of;  // under the mutex of Abandoned()
+  bool ended = false;                 // the same
 
   // The thread's own from its start on.
   std::vector<PerfRing> cpus;           // on-CPU
   std::optional<ThreadEvents> threads;  // off-CPU
+  bool off_cpu = false;
   ProfileBook book;
   PerfRecords records;
   std::shared_ptr<const KernelNames> kernel;
@@ -80,13 +99,19 @@ struct ProfileThread::Shared {
     if (book.spared() > 0) book.lines.names += "spared " + std::to_string(book.spared()) + '\n';
     Hand();
     done.release();
+    const std::lock_guard lock(Abandoned().mutex);
+    ended = true;
+    if (!abandoned_of) return;
+    const auto count = Abandoned().by_user.find(*abandoned_of);
+    if (--count->second == 0) Abandoned().by_user.erase(count);
   }
 
   uint64_t PeriodNs() const {
-    return book.has_python() ? kPythonPeriodNs : threads ? kOffCpuPeriodNs : kPeriodNs;
+    return book.has_python() ? kPythonPeriodNs : off_cpu ? kOffCpuPeriodNs : kPeriodNs;
   }
   std::vector<PerfRing>& Rings() { return threads ? threads->rings() : cpus; }
   void Disable() {
+    const std::lock_guard lock(rings_mutex);
     if (threads) threads->Disable();
     for (PerfRing& ring : cpus) ring.Disable();
   }
@@ -100,15 +125,7 @@ struct ProfileThread::Shared {
 
   void Drain(uint64_t until_ns) {
     const uint64_t begin_ns = base::RawNs();
-    for (PerfRing& ring : Rings()) {
-      ring.Drain([this](PerfRecord record) {
-        const auto type = LoadAt<perf_event_header>(record, 0).type;
-        const auto pid = LoadAt<pid_t>(record, 8);
-        if (type == PERF_RECORD_SAMPLE && book.Ignores(pid)) return;
-        if (type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT) book.Reconsider(pid);
-        records.Add(record, TimeOf(record));
-      });
-    }
+    EmptyRings();
     if (kernel_loaded.load(std::memory_order_acquire)) {  // else they wait for the names
       Govern();
       const uint64_t lost = book.lines.lost;
@@ -124,6 +141,19 @@ struct ProfileThread::Shared {
     drained_at_ns = begin_ns;
   }
 
+  void EmptyRings() {
+    const std::lock_guard lock(rings_mutex);
+    for (PerfRing& ring : Rings()) {
+      ring.Drain([this](PerfRecord record) {
+        const auto type = LoadAt<perf_event_header>(record, 0).type;
+        const auto pid = LoadAt<pid_t>(record, 8);
+        if (type == PERF_RECORD_SAMPLE && book.Ignores(pid)) return;
+        if (type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT) book.Reconsider(pid);
+        records.Add(record, TimeOf(record));
+      });
+    }
+  }
+
   // Whoever costs more than its budget in a second goes without the dear part until the next; what makes too
   // many records, without any.
   void Govern() {
@@ -135,7 +165,7 @@ struct ProfileThread::Shared {
       second_switches = book.switches();
       Resume();
     }
-    if (threads && resting_since_ns == 0 && book.switches() - second_switches > kMostSwitchesPerSecond)
+    if (off_cpu && resting_since_ns == 0 && book.switches() - second_switches > kMostSwitchesPerSecond)
       Rest();
     const uint64_t budget_ns = kFirstBudgetNs + (book.samples() - second_samples) * kSampleBudgetNs +
                                (book.switches() - second_switches) * kSwitchBudgetNs;
@@ -143,13 +173,17 @@ struct ProfileThread::Shared {
   }
 
   void Rest() {
+    const std::lock_guard lock(rings_mutex);
+    if (!threads) return;
     threads->Disable();
     resting_since_ns = base::RawNs();
     counted_before = threads->Counted();
   }
   void Resume() {
     if (resting_since_ns == 0) return;
+    const std::lock_guard lock(rings_mutex);
     book.ForgetWaits();
+    if (!threads) return;
     if (book.lines.lost == 0) book.lines.lost_from_ns = resting_since_ns;
     book.lines.lost += threads->Counted() - counted_before;
     book.lines.lost_to_ns = base::RawNs();
@@ -176,6 +210,7 @@ base::Result<ProfileThread> ProfileThread::OnCpu(const perf_event_attr& attr, st
 ProfileThread ProfileThread::OffCpu(ThreadEvents events, std::vector<NamedPid> members) {
   auto shared = std::make_shared<Shared>(ProfileBook::What::kOffCpu);
   shared->threads.emplace(std::move(events));
+  shared->off_cpu = true;
   shared->threads->Enable();
   return {std::move(shared), std::move(members)};
 }
@@ -183,6 +218,7 @@ ProfileThread ProfileThread::OffCpu(ThreadEvents events, std::vector<NamedPid> m
 ProfileThread::ProfileThread(std::shared_ptr<Shared> shared, std::vector<NamedPid> members)
     : shared_(std::move(shared)) {
   shared_->drained_at_ns = base::RawNs();
+  if (!members.empty()) user_ = ReadProcessFacts(members.front().first).uid;
   TakeIn(std::move(members));
   thread_ = base::StartThread("profile", [shared = shared_] { shared->Run(); });
 }
@@ -193,8 +229,33 @@ ProfileThread::~ProfileThread() {
   if (done_) {
     thread_.join();
   } else {
+    Abandon();
     thread_.detach();
   }
+}
+
+base::Status ProfileThread::MayProfile(const std::vector<NamedPid>& members) {
+  if (members.empty()) return base::Status::Ok();
+  const uid_t user = ReadProcessFacts(members.front().first).uid;
+  const std::lock_guard lock(Abandoned().mutex);
+  const auto count = Abandoned().by_user.find(user);
+  if (count == Abandoned().by_user.end() || count->second < kMostAbandoned) return base::Status::Ok();
+  return {base::Code::kResourceExhausted,
+          std::to_string(count->second) + " profiles hang in the memory of processes of user " +
+              std::to_string(user) + ": see to the mounts that their files are on"};
+}
+
+// It comes back when the memory that it waits for does, and finds nothing to do.
+void ProfileThread::Abandon() {
+  {
+    const std::lock_guard lock(Abandoned().mutex);
+    if (shared_->ended) return;
+    shared_->abandoned_of = user_;
+    ++Abandoned().by_user[user_];
+  }
+  const std::lock_guard lock(shared_->rings_mutex);
+  shared_->cpus.clear();
+  shared_->threads.reset();
 }
 
 void ProfileThread::TakeIn(std::vector<NamedPid> members) {

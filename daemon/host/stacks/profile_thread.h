@@ -22,9 +22,11 @@ namespace profd::host {
 
 using NamedPid = std::pair<pid_t, std::string>;
 
-// **Thread:** sample. **Owns:** the thread; one that hangs is left behind, with what it works on.
+// **Thread:** sample. **Owns:** the thread. One that hangs is left behind, without its rings; while a user's
+// processes have brought about two of that, they are not profiled any more.
 class ProfileThread {
  public:
+  static base::Status MayProfile(const std::vector<NamedPid>& members);
   // What runs: by an event on each CPU.
   static base::Result<ProfileThread> OnCpu(const perf_event_attr& attr, std::vector<NamedPid> members);
   // What waits: by the members' own events.
@@ -43,9 +45,11 @@ class ProfileThread {
  private:
   struct Shared;
   ProfileThread(std::shared_ptr<Shared> shared, std::vector<NamedPid> members);
+  void Abandon();
 
   std::shared_ptr<Shared> shared_;
   std::thread thread_;
+  uid_t user_ = 0;  // whose processes they are
   bool done_ = false;
 };
 
