@@ -1,6 +1,7 @@
 // A file system that shows another directory and fails when told to: failing_fs FAULT_FILE SOURCE
 // MOUNT_POINT. FAULT_FILE holds what happens to every change from now on: nothing when it is empty, "error N"
-// (an errno), or "delay N" (milliseconds).
+// (an errno), or "delay N" (milliseconds). "stall": no call of any kind is answered until it holds something
+// else.
 #define FUSE_USE_VERSION 31
 #include <dirent.h>
 #include <fcntl.h>
@@ -21,7 +22,20 @@ namespace {
 std::string fault_file;
 std::string source;
 
-std::string At(const char* path) { return source + path; }
+bool Stalls() {
+  char text[8] = {};
+  FILE* file = std::fopen(fault_file.c_str(), "re");
+  if (file == nullptr) return false;
+  [[maybe_unused]] const size_t got = std::fread(text, 1, sizeof text - 1, file);
+  std::fclose(file);
+  return std::strncmp(text, "stall", 5) == 0;
+}
+
+// Every call asks for its place in the source.
+std::string At(const char* path) {
+  while (Stalls()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  return source + path;
+}
 int Answer(long result) { return result < 0 ? -errno : static_cast<int>(result); }
 
 // What happens to a change: 0, or the error.
@@ -79,6 +93,10 @@ int Create(const char* path, mode_t mode, fuse_file_info* file) {
   return fault != 0 ? fault : Hold(::open(At(path).c_str(), file->flags, mode), file);
 }
 int Open(const char* path, fuse_file_info* file) { return Hold(::open(At(path).c_str(), file->flags), file); }
+int Flush(const char* path, fuse_file_info* /*file*/) {
+  At(path == nullptr ? "" : path);
+  return 0;
+}
 int Release(const char* /*path*/, fuse_file_info* file) {
   return Answer(::close(static_cast<int>(file->fh)));
 }
@@ -112,11 +130,12 @@ int main(int argc, char** argv) {
   operations.truncate = Truncate;
   operations.create = Create;
   operations.open = Open;
+  operations.flush = Flush;
   operations.release = Release;
   operations.read = Read;
   operations.write = Write;
   operations.statfs = StatFs;
-  char allow[] = "-oallow_other,default_permissions";
+  char allow[] = "-oallow_other,default_permissions,attr_timeout=0,entry_timeout=0";
   char foreground[] = "-f";
   char* arguments[] = {argv[0], foreground, allow, argv[3], nullptr};
   return fuse_main(4, arguments, &operations, nullptr);

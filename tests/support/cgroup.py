@@ -1,4 +1,4 @@
-"""A real cgroup with a CPU quota, of either version."""
+"""Real cgroups of either version: with a CPU quota, with a limit of memory."""
 import os
 import pathlib
 
@@ -54,3 +54,45 @@ def quota_for(test):
         test.skipTest(f"no cgroup with a CPU quota can be made here: {error}")
     test.addCleanup(quota.close)
     return quota
+
+
+class Memory:
+    """A cgroup that may use so many bytes; OSError where none can be made."""
+
+    def __init__(self, limit, name):
+        self.v1 = (CGROUPS / "memory" / "memory.limit_in_bytes").exists()
+        self.folder = (CGROUPS / "memory" if self.v1 else CGROUPS) / f"profd-{name}-{os.getpid()}"
+        self.folder.mkdir()
+        try:
+            (self.folder / ("memory.limit_in_bytes" if self.v1 else "memory.max")).write_text(str(limit))
+        except OSError:
+            self.close()
+            raise
+
+    @property
+    def within(self):
+        """What a program is started by to be in there from its first byte on."""
+        return ["sh", "-c", f'echo $$ >{self.folder}/cgroup.procs && exec "$@"', "sh"]
+
+    def used(self):
+        return int((self.folder / ("memory.usage_in_bytes" if self.v1 else "memory.current")).read_text())
+
+    def close(self):
+        def removed():
+            try:
+                self.folder.rmdir()
+                return True
+            except OSError:
+                return False
+
+        harness.wait_until(removed, "the cgroup to be empty")
+
+
+def memory_for(test, limit, name="test"):
+    """As long as the test lasts; it is skipped, saying so, where none can be made."""
+    try:
+        memory = Memory(limit, name)
+    except OSError as error:
+        test.skipTest(f"no cgroup with a limit of memory can be made here: {error}")
+    test.addCleanup(memory.close)
+    return memory
