@@ -146,7 +146,7 @@ void Describe(CLI::App* app, CommandLine* line) {
                   "agents keep the newest records in memory; profctl snapshot writes them out");
   start->add_option("--devices", options.devices, "all, or numbers: 0,1");
   start->add_option("--collect", options.collect, "kinds: KIND[:MODE][=RATE],… e.g. hbm,pcie=100Hz,host-cpu");
-  start->add_option("--preset", options.preset, "node, memory, network, host or all");
+  start->add_option("--preset", options.preset, "node, memory, network, host, light, detail or all");
   start->add_option("--duration", options.duration, "ends by itself after, e.g. 10s, 5m, 1h; default 24h");
   start->add_option("--delay", options.delay, "first sample after, e.g. 2s");
   start->add_option("--at", line->at,
@@ -246,7 +246,7 @@ void Describe(CLI::App* app, CommandLine* line) {
       ->required();
   exporting
       ->add_option("--format", wanted.format,
-                   "some of chrome,perfetto,csv,db,collapsed,pprof; default chrome,csv,db")
+                   "some of chrome,perfetto,csv,json,db,collapsed,pprof; default chrome,csv,db")
       ->join(',');
   exporting->add_option("--out", wanted.out, "where to; default into each DIR");
   exporting->add_option("--from", wanted.from,
@@ -255,6 +255,9 @@ void Describe(CLI::App* app, CommandLine* line) {
   exporting->add_option("--devices", wanted.devices, "all, or numbers: 0,1; the host is always in")
       ->join(',');
   exporting->add_option("--kinds", wanted.kinds, "only these kinds: hbm,pcie,…")->join(',');
+  exporting->add_option("--iteration", wanted.iteration,
+                        "only what lies within this iteration; 1 if only --model is given");
+  exporting->add_option("--model", wanted.model, "of which model; default that with the smallest number");
   exporting->add_option("--jobs", wanted.jobs, "threads, 1 to 64; default one per core");
   exporting->add_flag("--vendor-compatible", wanted.vendor_compatible,
                       "with the vendor's known faults, value for value (docs/export.md)");

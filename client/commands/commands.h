@@ -101,7 +101,7 @@ struct VerifyOptions {
 };
 struct ExportArguments {
   std::vector<std::string> directories;
-  std::string format, out, from, to, devices, kinds, split, jobs;
+  std::string format, out, from, to, devices, kinds, split, jobs, iteration, model;
   bool vendor_compatible = false;
   bool gzip = false;
   bool resume = false;
@@ -165,6 +165,14 @@ base::Result<Connection> Connect(const Common& common, int output_dir = -1);
 // which is its directory.
 base::Result<std::vector<std::string>> FindDirectories(const Common& common, const std::string& given,
                                                        bool only_right_in_it = false);
+
+// One of those, and the part of it that was meant.
+struct Found {
+  std::string directory;
+  std::optional<int> side;  // PROF_…/device_<N> was given, or PROF_…/host (-1); else all of it
+};
+base::Result<std::vector<Found>> FindSides(const Common& common, const std::string& given,
+                                           bool only_right_in_it = false);
 
 // One line on stderr (commands/transcript.h).
 ExitCode Fail(const base::Status& status);

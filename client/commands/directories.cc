@@ -1,4 +1,5 @@
 #include <climits>
+#include <utility>
 
 #include "base/clock.h"
 #include "client/commands/commands.h"
@@ -39,6 +40,15 @@ Result<std::vector<std::string>> FindDirectories(const Common& common, const std
       message = "'" + given + "' is a session, not a directory: its newest one is " + directory;
   }
   return Status(Code::kNotFound, std::move(message));
+}
+
+Result<std::vector<Found>> FindSides(const Common& common, const std::string& given, bool only_right_in_it) {
+  if (auto side = SideOf(given)) return std::vector{Found{std::move(side->capture), side->device}};
+  PROFD_ASSIGN_OR_RETURN(std::vector<std::string> directories,
+                         FindDirectories(common, given, only_right_in_it));
+  std::vector<Found> found;
+  for (std::string& directory : directories) found.push_back({std::move(directory), std::nullopt});
+  return found;
 }
 
 }  // namespace profd::client

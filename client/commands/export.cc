@@ -57,6 +57,9 @@ Result<ExportOptions> Parse(const ExportArguments& arguments) {
   if (!arguments.split.empty()) {
     PROFD_ASSIGN_OR_RETURN(options.split_ns, ParseSplit(arguments.split));
   }
+  if (!arguments.model.empty() || !arguments.iteration.empty()) {
+    PROFD_ASSIGN_OR_RETURN(options.iteration, ParseIteration(arguments.model, arguments.iteration));
+  }
   const char* const of_chrome = options.split_ns > 0 ? "--split" : arguments.gzip ? "--gzip" : nullptr;
   if (of_chrome != nullptr && std::ranges::count(options.formats, ExportFormat::kChrome) == 0) {
     return Status(base::Code::kInvalidArgument,
@@ -68,6 +71,11 @@ Result<ExportOptions> Parse(const ExportArguments& arguments) {
   options.resume = arguments.resume;
   PROFD_RETURN_IF_ERROR(CheckRange(options));
   return options;
+}
+
+// The host is always in.
+std::set<int64_t> OnlyDevice(int device) {
+  return device < 0 ? std::set<int64_t>() : std::set<int64_t>{device};
 }
 
 // A line on the terminal that says how far it is. **Owns:** a thread.
@@ -165,16 +173,15 @@ void PrintResult(const ExportResult& result) {
 }
 
 // A folder of PROF directories is no accident only when somebody says so: an export writes into each of them.
-Result<std::vector<std::string>> Find(const Common& common, const ExportArguments& arguments,
-                                      const std::string& directory) {
-  PROFD_ASSIGN_OR_RETURN(std::vector<std::string> found,
-                         FindDirectories(common, directory, arguments.is_vendors));
-  const bool is_itself = found.size() == 1 && found.front() == directory;
+Result<std::vector<Found>> Find(const Common& common, const ExportArguments& arguments,
+                                const std::string& directory) {
+  PROFD_ASSIGN_OR_RETURN(std::vector<Found> found, FindSides(common, directory, arguments.is_vendors));
+  const bool is_itself = found.size() == 1 && (found.front().side || found.front().directory == directory);
   if (is_itself || arguments.is_vendors || arguments.recursive || arguments.dry_run) return found;
   const std::string count = std::to_string(found.size());
   return Status(base::Code::kInvalidArgument,
                 directory + " is no PROF directory; below it " +
-                    (found.size() == 1 ? "is 1: " + found.front() : "are " + count) +
+                    (found.size() == 1 ? "is 1: " + found.front().directory : "are " + count) +
                     "; --recursive exports " + (found.size() == 1 ? "it" : "all of them") +
                     ", --dry-run lists what that would write");
 }
@@ -210,7 +217,10 @@ ExitCode RunExport(const Common& common, const ExportArguments& arguments) {
       worst = Fail(found.status());
       continue;
     }
-    for (const std::string& capture : *found) jobs.push_back({capture, *options, std::nullopt});
+    for (const Found& part : *found) {
+      jobs.push_back({part.directory, *options, std::nullopt});
+      if (part.side) jobs.back().options.devices = OnlyDevice(*part.side);
+    }
   }
   if (jobs.empty()) return worst;
   if (jobs.size() > 1 && !arguments.out.empty()) {

@@ -132,13 +132,13 @@ ExitCode RunQuery(const Common& common, const QueryOptions& options) {
   std::vector<Inventory> inventories;
   Progress progress;
   for (const std::string& directory : options.directories) {
-    const auto found = FindDirectories(common, directory);
+    const auto found = FindSides(common, directory);
     if (!found.ok()) {
       worst = Fail(found.status());
       continue;
     }
-    for (const std::string& capture : *found) {
-      Result<Inventory> inventory = TakeInventory(capture, progress);
+    for (const Found& part : *found) {
+      Result<Inventory> inventory = TakeInventory(part.directory, part.side, progress);
       if (!inventory.ok()) {
         worst = Fail(inventory.status());
         continue;

@@ -100,7 +100,7 @@ Result<std::vector<ExportFormat>> ParseFormats(std::string_view text) {
       if (FormatName(static_cast<ExportFormat>(i)) == item) found = static_cast<ExportFormat>(i);
     }
     if (!found)
-      return Usage("--format", item, "expected some of chrome, perfetto, csv, db, collapsed, pprof");
+      return Usage("--format", item, "expected some of chrome, perfetto, csv, json, db, collapsed, pprof");
     if (std::ranges::count(formats, *found) == 0) formats.push_back(*found);
   }
   return formats;
@@ -168,6 +168,22 @@ Result<std::set<std::string, std::less<>>> ParseKinds(std::string_view text) {
     return Usage("--kinds", item, "there are: " + all);
   }
   return kinds;
+}
+
+Result<IterationAsked> ParseIteration(std::string_view model, std::string_view iteration) {
+  IterationAsked asked;
+  std::string_view rest = model;
+  if (!model.empty()) {
+    asked.model = TakeNumber<uint32_t>(rest);
+    if (!asked.model || !rest.empty())
+      return Usage("--model", model, "expected a number from 0 to 4294967295");
+  }
+  if (iteration.empty()) return asked;
+  rest = iteration;
+  const auto number = TakeNumber<uint64_t>(rest);
+  if (!number || !rest.empty()) return Usage("--iteration", iteration, "expected the number of an iteration");
+  asked.number = *number;
+  return asked;
 }
 
 Result<unsigned> ParseJobs(std::string_view text) {

@@ -24,6 +24,9 @@ base::Result<std::set<std::string, std::less<>>> ParseKinds(std::string_view tex
 // "1" to "64".
 base::Result<unsigned> ParseJobs(std::string_view text);
 
+// The numbers of a model and of one of its iterations; "" = not given.
+base::Result<IterationAsked> ParseIteration(std::string_view model, std::string_view iteration);
+
 // All that --kinds takes, sorted.
 std::vector<std::string> ExportKinds();
 

@@ -397,6 +397,21 @@ Result<Capture> OpenCapture(const std::string& path, bool single_pair, Report& r
   return capture;
 }
 
+std::optional<SidePath> SideOf(const std::string& path) {
+  const std::string trimmed = Trimmed(path);
+  const size_t slash = trimmed.rfind('/');
+  const std::string name = trimmed.substr(slash + 1);
+  if (!IsSide(name)) return std::nullopt;
+  SidePath side;
+  side.capture = slash == std::string::npos ? "." : slash == 0 ? "/" : trimmed.substr(0, slash);
+  side.device = format::DeviceOfFolder(name).value_or(-1);
+  const UniqueFd folder = OpenRoot(trimmed), above = OpenRoot(side.capture);
+  // A folder that somebody called "host" may have captures of its own in it.
+  if (!folder || HasSides(folder) || !above || !IsCapture(above, CaptureName(side.capture)))
+    return std::nullopt;
+  return side;
+}
+
 Result<std::vector<std::string>> FindCaptures(const std::string& path, bool only_right_in_it) {
   const UniqueFd root = OpenRoot(path);
   if (!root) {

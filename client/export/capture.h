@@ -80,6 +80,13 @@ std::string CaptureName(const std::string& path);
 // Of all its data; 0 when it can't be read.
 uint64_t InputBytes(const std::string& path);
 
+// PROF_…/host and PROF_…/device_<N>: the directory, and which part of it that is.
+struct SidePath {
+  std::string capture;
+  int device = -1;  // -1 = host/
+};
+std::optional<SidePath> SideOf(const std::string& path);
+
 // `path` itself if it's a PROF directory, else those below it, at most 8 levels deep, by name.
 // `only_right_in_it`: no deeper than one.
 base::Result<std::vector<std::string>> FindCaptures(const std::string& path, bool only_right_in_it = false);

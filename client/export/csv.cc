@@ -1,4 +1,4 @@
-// The output of format csv: a folder of tables.
+// The output of formats csv and json: a folder of tables.
 #include <map>
 #include <memory>
 #include <string>
@@ -17,10 +17,10 @@ namespace {
 // **Thread:** one. **Owns:** the files, the sums.
 class CsvOutput : public Output {
  public:
-  CsvOutput(const std::string& folder, const std::string& stamp, const CaptureFacts& facts,
+  CsvOutput(const std::string& folder, const std::string& stamp, bool as_json, const CaptureFacts& facts,
             const OutputOptions& options)
       : facts_(facts),
-        folder_(folder, stamp),
+        folder_(folder, stamp, as_json),
         context_{facts_, options.vendor_compatible, folder_},
         spans_(context_) {
     context_.op_name = [this](int device, uint32_t stream, uint32_t task) {
@@ -102,9 +102,10 @@ class CsvOutput : public Output {
 
 }  // namespace
 
-base::Result<std::unique_ptr<Output>> MakeCsvOutput(const std::string& folder, const std::string& stamp,
-                                                    const CaptureFacts& facts, const OutputOptions& options) {
-  return std::unique_ptr<Output>(std::make_unique<CsvOutput>(folder, stamp, facts, options));
+base::Result<std::unique_ptr<Output>> MakeTablesOutput(const std::string& folder, const std::string& stamp,
+                                                       bool as_json, const CaptureFacts& facts,
+                                                       const OutputOptions& options) {
+  return std::unique_ptr<Output>(std::make_unique<CsvOutput>(folder, stamp, as_json, facts, options));
 }
 
 }  // namespace profd::client

@@ -1,10 +1,18 @@
 #include "client/export/csv_file.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "client/export/json_table.h"
+
 namespace profd::client {
+
+namespace {
+constexpr char kRows[] = ".json.rows";  // until they are all there
+}  // namespace
 
 CsvFile::CsvFile(std::unique_ptr<OutputFile> file, std::string_view header) : file_(std::move(file)) {
   file_->Append(header);
@@ -79,7 +87,7 @@ void CsvFile::End() {
 CsvFile* CsvFolder::Open(std::string_view kind, std::string_view header) {
   const auto found = files_.find(kind);
   if (found != files_.end()) return found->second.get();
-  auto file = OutputFile::Create(folder_ + "/" + std::string(kind) + "_" + stamp_ + ".csv");
+  auto file = OutputFile::Create(PathOf(kind, as_json_ ? kRows : ".csv"));
   if (!file.ok()) {
     if (status_.ok()) status_ = file.status();
     return nullptr;
@@ -100,11 +108,21 @@ base::Status CsvFolder::Finish() {
   if (const base::Status now = status(); !now.ok()) return now;
   for (const auto& [kind, file] : files_) {
     if (const base::Status done = file->file().Finish(); !done.ok()) return done;
+    if (!as_json_) continue;
+    uint64_t bytes = 0;
+    PROFD_RETURN_IF_ERROR(TurnIntoJson(PathOf(kind, kRows), PathOf(kind, ".json"), &bytes));
+    json_bytes_ += bytes;
   }
   return base::Status::Ok();
 }
 
+CsvFolder::~CsvFolder() {
+  if (!as_json_) return;
+  for (const auto& [kind, file] : files_) ::unlink(PathOf(kind, kRows).c_str());  // of what failed
+}
+
 uint64_t CsvFolder::bytes() const {
+  if (as_json_) return json_bytes_;
   uint64_t bytes = 0;
   for (const auto& [kind, file] : files_) bytes += file->file().bytes();
   return bytes;

@@ -78,10 +78,15 @@ class CsvFile {
   uint64_t rows_ = 0;
 };
 
-// <folder>/<kind>_<stamp>.csv, made when first asked for. **Thread:** one. **Owns:** the files.
+// <folder>/<kind>_<stamp>.csv, made when first asked for; at the end .json instead, where that is wanted.
+// **Thread:** one. **Owns:** the files.
 class CsvFolder {
  public:
-  CsvFolder(std::string folder, std::string stamp) : folder_(std::move(folder)), stamp_(std::move(stamp)) {}
+  CsvFolder(std::string folder, std::string stamp, bool as_json = false)
+      : folder_(std::move(folder)), stamp_(std::move(stamp)), as_json_(as_json) {}
+  ~CsvFolder();
+  CsvFolder(const CsvFolder&) = delete;
+  CsvFolder& operator=(const CsvFolder&) = delete;
 
   // nullptr: it cannot be made; status() says why.
   CsvFile* Open(std::string_view kind, std::string_view header);
@@ -92,7 +97,13 @@ class CsvFolder {
   uint64_t bytes() const;
 
  private:
+  std::string PathOf(std::string_view kind, const char* suffix) const {
+    return folder_ + "/" + std::string(kind) + "_" + stamp_ + suffix;
+  }
+
   const std::string folder_, stamp_;
+  const bool as_json_;
+  uint64_t json_bytes_ = 0;
   std::map<std::string, std::unique_ptr<CsvFile>, std::less<>> files_;
   base::Status status_;
 };

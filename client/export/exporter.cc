@@ -19,6 +19,7 @@
 #include "client/export/output.h"
 #include "client/export/pipeline.h"
 #include "client/export/ranks.h"
+#include "client/export/readme.h"
 #include "client/own_folder.h"
 #include "client/text.h"
 #include "format/decode/catalogue.h"
@@ -39,8 +40,9 @@ struct FormatRow {
   double growth;  // bytes of output per byte of input, of sampled data, roughly
 };
 // By ExportFormat.
-constexpr FormatRow kFormats[kExportFormats] = {{"chrome", 5.0}, {"perfetto", 1.5},  {"csv", 0.5},
-                                                {"db", 1.3},     {"collapsed", 0.5}, {"pprof", 0.3}};
+constexpr FormatRow kFormats[kExportFormats] = {{"chrome", 5.0}, {"perfetto", 1.5}, {"csv", 0.5},
+                                                {"json", 2.0},   {"db", 1.3},       {"collapsed", 0.5},
+                                                {"pprof", 0.3}};
 
 // Hands everything to several outputs.
 class Tee : public format::RowSink, public format::SpanSink, public ProfileSink {
@@ -117,7 +119,7 @@ Status NoTime(const std::string& where) {
   return {Code::kInvalidArgument, where + "--from is not before --to: there is no time between them"};
 }
 
-Result<Wanted> WantedOf(const Capture& capture, const ExportOptions& options) {
+Result<Wanted> WantedOf(const Capture& capture, const ExportOptions& options, Progress& progress) {
   const auto resolve = [&capture](const TimePoint& point) {
     const uint64_t begin = point.behind_begin ? capture.begin_wall_ns() : 0;
     return point.ns > UINT64_MAX - begin ? UINT64_MAX : begin + point.ns;
@@ -126,6 +128,12 @@ Result<Wanted> WantedOf(const Capture& capture, const ExportOptions& options) {
   if (options.from) wanted.from_ns = resolve(*options.from);
   if (options.to) wanted.to_ns = resolve(*options.to);
   if (wanted.from_ns >= wanted.to_ns) return NoTime("export " + capture.path + ": ");
+  if (options.iteration) {
+    PROFD_ASSIGN_OR_RETURN(const IterationTime time, FindIteration(capture, *options.iteration, progress));
+    wanted.from_ns = std::max(wanted.from_ns, time.from_ns);
+    wanted.to_ns = std::min(wanted.to_ns, time.to_ns);
+    if (wanted.from_ns > wanted.to_ns) return NoTime("export " + capture.path + ": of that iteration: ");
+  }
   wanted.devices = options.devices;
   wanted.kinds = options.kinds;
   return wanted;
@@ -222,7 +230,7 @@ class Places {
   Status Shown(const Status& status) const {
     return status.ok() ? status : Status(status.code(), Shown(status.message()));
   }
-  // csv: the folder, for its files are many.
+  // csv, json: the folder, for their files are many.
   std::string Of(ExportFormat format) const {
     return (format == ExportFormat::kDatabase ? root() : tables()) + FileOf(format);
   }
@@ -252,6 +260,7 @@ class Places {
       case ExportFormat::kPprof:
         return "/cpu_profile_" + stamp_ + ".pb.gz";
       case ExportFormat::kCsv:
+      case ExportFormat::kJson:
         break;
     }
     return "";
@@ -298,13 +307,14 @@ Result<std::unique_ptr<Output>> MakeOutput(ExportFormat format, const Places& pl
     case ExportFormat::kPprof:
       return MakePprofOutput(path, places.OfWaits(format));
     case ExportFormat::kCsv:
+    case ExportFormat::kJson:
       break;
   }
-  return MakeCsvOutput(path, places.stamp(), facts, options);
+  return MakeTablesOutput(path, places.stamp(), format == ExportFormat::kJson, facts, options);
 }
 
 bool Narrowed(const ExportOptions& options) {
-  return options.from || options.to || options.devices || options.kinds;
+  return options.iteration || options.from || options.to || options.devices || options.kinds;
 }
 
 // What one thread does: decodes everything once, for some of the outputs.
@@ -392,6 +402,7 @@ Result<std::vector<std::string>> Outputs(const std::string& directory, const Exp
   for (const ExportFormat format : options.formats) {
     std::string output = places.Planned(format);
     if (format == ExportFormat::kCsv) output += "/*.csv";
+    if (format == ExportFormat::kJson) output += "/*.json";
     if (format == ExportFormat::kChrome && options.split_ns > 0)
       output = places.Planned(ExportFormat::kCsv) + "/msprof_*";
     outputs.push_back(std::move(output));
@@ -415,7 +426,7 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
     return Status(Code::kInvalidArgument,
                   directory + ": there is nothing in it: no data, and no file that says when it began");
   }
-  PROFD_ASSIGN_OR_RETURN(const Wanted wanted, WantedOf(*capture, options));
+  PROFD_ASSIGN_OR_RETURN(const Wanted wanted, WantedOf(*capture, options, progress));
   FindRanks(*capture);
   Places places(*capture, options);
   PROFD_RETURN_IF_ERROR(places.Make());
@@ -423,8 +434,8 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
   std::vector<ExportFormat> formats;
   for (const ExportFormat format : options.formats) {
     const bool split = format == ExportFormat::kChrome && options.split_ns > 0;  // files of all sorts
-    const bool there =
-        options.resume && format != ExportFormat::kCsv && !split && UpToDate(*capture, places.Of(format));
+    const bool there = options.resume && format != ExportFormat::kCsv && format != ExportFormat::kJson &&
+                       !split && UpToDate(*capture, places.Of(format));
     if (there) {
       result.report.Note(places.Shown(places.Of(format)) + ": is there already, and newer than the data");
     } else {
@@ -470,7 +481,11 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
       result.left_out += share.outputs[i]->left_out();
     }
   }
-  if (!nothing) places.Keep();
+  if (!nothing) {
+    if (const Status written = WriteReadme(places.tables(), places.stamp()); !written.ok())
+      return places.Shown(written);
+    places.Keep();
+  }
   result.report.Add(shares[0].report);  // every thread has read the same
   result.duration_ns = base::MonotonicNs() - begin_ns;
   return result;

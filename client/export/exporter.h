@@ -10,13 +10,14 @@
 
 #include "base/status.h"
 #include "client/export/filter.h"
+#include "client/export/iterations.h"
 #include "client/export/report.h"
 #include "client/export/slices.h"
 
 namespace profd::client {
 
-enum class ExportFormat : uint8_t { kChrome, kPerfetto, kCsv, kDatabase, kCollapsed, kPprof };
-inline constexpr size_t kExportFormats = 6;
+enum class ExportFormat : uint8_t { kChrome, kPerfetto, kCsv, kJson, kDatabase, kCollapsed, kPprof };
+inline constexpr size_t kExportFormats = 7;
 std::string_view FormatName(ExportFormat format);  // as --format has it
 
 // --from, --to: on the wall clock, or behind the collection's begin.
@@ -29,6 +30,7 @@ struct ExportOptions {
   std::vector<ExportFormat> formats = {ExportFormat::kChrome, ExportFormat::kCsv, ExportFormat::kDatabase};
   std::string out;  // "" = into the directory itself
   std::optional<TimePoint> from, to;
+  std::optional<IterationAsked> iteration;  // what lies within it
   std::optional<std::set<int64_t>> devices;
   std::optional<std::set<std::string, std::less<>>> kinds;
   unsigned jobs = 1;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "client/export/agent_source.h"
+#include "client/export/filter.h"
 #include "client/export/missing.h"
 #include "client/export/pipeline.h"
 #include "client/export/ranks.h"
@@ -101,7 +102,8 @@ double Moments::rate_hz() const {
   return static_cast<double>(moments_ - 1) * 1e9 / static_cast<double>(last_ns_ - first_ns_);
 }
 
-base::Result<Inventory> TakeInventory(const std::string& directory, Progress& progress) {
+base::Result<Inventory> TakeInventory(const std::string& directory, std::optional<int> side,
+                                      Progress& progress) {
   Inventory inventory;
   auto capture = OpenCapture(directory, false, inventory.report);
   if (!capture.ok()) return capture.status();
@@ -117,8 +119,15 @@ base::Result<Inventory> TakeInventory(const std::string& directory, Progress& pr
   sinks.progress = &progress;
   sinks.overlap = false;  // is worked out, nothing of it is in there
   sinks.joins_kernels = false;
-  Decode(inventory.capture, {}, false, sinks);
-  ReportMissingKinds(inventory.capture, {}, inventory.report);
+  Wanted wanted;
+  if (side) {
+    wanted.devices.emplace();
+    if (*side >= 0) wanted.devices->insert(*side);
+    std::erase_if(inventory.capture.sides,
+                  [side](const Side& other) { return !other.is_host() && other.facts.device != *side; });
+  }
+  Decode(inventory.capture, wanted, false, sinks);
+  ReportMissingKinds(inventory.capture, wanted, inventory.report);
   return inventory;
 }
 

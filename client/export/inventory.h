@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -61,6 +62,8 @@ struct Inventory {
   std::map<int, std::set<uint32_t>> models;  // by device, at most 1000 each
 };
 
-base::Result<Inventory> TakeInventory(const std::string& directory, Progress& progress);
+// Of all of it, or of one device, or of the host (-1).
+base::Result<Inventory> TakeInventory(const std::string& directory, std::optional<int> side,
+                                      Progress& progress);
 
 }  // namespace profd::client

@@ -70,8 +70,9 @@ base::Result<std::unique_ptr<Output>> MakeSplitChromeOutput(const std::string& f
                                                             const std::string& stamp, uint64_t width_ns,
                                                             const CaptureFacts& facts,
                                                             const OutputOptions& options);
-// Many files: <folder>/<kind>_<stamp>.csv.
-base::Result<std::unique_ptr<Output>> MakeCsvOutput(const std::string& folder, const std::string& stamp,
-                                                    const CaptureFacts& facts, const OutputOptions& options);
+// Many files: <folder>/<kind>_<stamp>.csv, or .json.
+base::Result<std::unique_ptr<Output>> MakeTablesOutput(const std::string& folder, const std::string& stamp,
+                                                       bool as_json, const CaptureFacts& facts,
+                                                       const OutputOptions& options);
 
 }  // namespace profd::client

@@ -49,7 +49,9 @@ class ExportOptions(unittest.TestCase):
         return self.run_profctl("export", where or self.prof, "--out", self.out, *options)
 
     def files(self):
-        return sorted(os.path.basename(path) for path in glob.glob(self.out + "/**", recursive=True) if os.path.isfile(path))
+        """But README.txt, which is beside all timelines and tables."""
+        return sorted(os.path.basename(path) for path in glob.glob(self.out + "/**", recursive=True)
+                      if os.path.isfile(path) and os.path.basename(path) != "README.txt")
 
     def write(self, path, change):
         path = os.path.join(self.prof, path)
@@ -365,6 +367,93 @@ class ExportOptions(unittest.TestCase):
         (steps,) = json.loads(done.stdout)["directories"][0]["steps"]
         self.assertEqual((steps["device"], steps["count"], steps["slowest"][0]),
                          (0, 4, {"number": 9, "duration_ns": 2_000_000}))
+        self.one_iteration()
+
+    def one_iteration(self):
+        """Only what lies within it: of tables, database and counters."""
+        def stamps(*options):
+            shutil.rmtree(self.out)
+            done = self.export("--format", "db", *options)
+            self.assertEqual(done.returncode, 0, done)
+            return {table: sorted(ns - BEGIN_NS for (ns,) in rows(self.out, table, "timestampNs"))
+                    for table in ("HBM", "NPU_MEM")}, sorted(
+                        (begin - BEGIN_NS, end - BEGIN_NS) for begin, end in rows(self.out, "STEP_TIME", "startNs, endNs"))
+        everything, _ = stamps()
+        for options, begin, end in ((("--model", "7", "--iteration", "2"), 3_500_000, 4_600_000),
+                                    (("--iteration", "2"), 3_500_000, 4_600_000),  # the smallest model
+                                    (("--model", "8"), 3_000_000, 4_100_000),  # its first
+                                    (("--model", "4294967295", "--iteration", "9"), 5_000_000, 7_000_000)):
+            with self.subTest(options=options):
+                found, spans = stamps(*options)
+                self.assertIn((begin, end), spans)
+                self.assertTrue(all(first <= end and last >= begin for first, last in spans), spans)
+                for table, all_of_them in everything.items():
+                    self.assertEqual(found[table], [ns for ns in all_of_them if begin <= ns <= end], table)
+        for options, code, text in ((("--model", "9"), 3, "no iteration 1 of model 9; there are: model 7 1 to 2, "
+                                                           "model 8 1 to 1, steps of programs (4294967295) 9 to 9"),
+                                    (("--iteration", "3"), 3, "no iteration 3; there are: model 7 1 to 2"),
+                                    (("--iteration", "x"), 2, "--iteration 'x'"), (("--model", "-1"), 2, "--model '-1'"),
+                                    (("--model", "4294967296"), 2, "--model")):
+            done = self.export(*options)
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (code, 1), done)
+            self.assertIn(text, done.stderr)
+
+    def test_an_iteration_where_there_are_none(self):
+        done = self.export("--iteration", "1")
+        self.assertEqual(done.returncode, 3, done)
+        self.assertIn("nobody recorded iterations", done.stderr)
+        self.assertEqual(self.files(), [])
+
+    def test_tables_as_json(self):
+        self.assertEqual(self.export("--format", "csv,json").returncode, 0)
+        tables = glob.glob(self.out + "/*/*.csv")
+        self.assertGreater(len(tables), 20)
+        self.assertEqual([name for name in self.files() if not name.endswith((".csv", ".json"))], [])
+        for path in tables:
+            with open(path, encoding="utf-8", newline="") as file, open(path[:-3] + "json", encoding="utf-8") as json_file:
+                wanted, found = list(csv.DictReader(file)), json.load(json_file)
+            self.assertEqual(len(found), len(wanted), path)
+            for row, object_ in zip(wanted, found):
+                self.assertEqual(list(object_), list(row))
+                for name, value in object_.items():
+                    text = row[name]
+                    if isinstance(value, (int, float)):
+                        self.assertEqual(float(text), value)
+                    else:
+                        self.assertEqual(text.rstrip("\t"), value or "", (path, name))
+        (path,) = glob.glob(self.out + "/*/hbm_*.json")
+        with open(path, encoding="utf-8") as file:
+            self.assertIsInstance(json.load(file)[0]["Read(MB/s)"], float)
+
+    def test_a_readme_says_what_the_files_are(self):
+        self.assertEqual(self.export().returncode, 0)
+        (path,) = glob.glob(self.out + "/*/README.txt")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        for name in os.listdir(os.path.dirname(path)):
+            if name != "README.txt":
+                self.assertRegex(text, rf"(?m)^{name}: [^\n]{{10,}}$")
+        self.assertNotIn("docs/export.md", text, "a table that nobody has described")
+        self.assertEqual(self.run_profctl("export", self.prof, "--format", "db", "--out", self.out + "/other").returncode, 0)
+        self.assertEqual(glob.glob(self.out + "/other/*/README.txt"), [])
+
+    def test_a_part_of_a_directory(self):
+        """As the vendor's: PROF_…/device_<N>, PROF_…/host."""
+        for part, kinds in (("device_0", {"hbm", "host-sys-cpu"}), ("host", {"host-sys-cpu"}), ("device_0/", {"hbm"})):
+            done = self.run_profctl("query", "--json", os.path.join(self.prof, part))
+            self.assertEqual(done.returncode, 0, done)
+            (one,) = json.loads(done.stdout)["directories"]
+            self.assertEqual(one["directory"], self.prof)
+            found = {kind["kind"] for kind in one["kinds"]}
+            self.assertLessEqual(kinds, found)
+            self.assertEqual("hbm" in found, "hbm" in kinds)
+            shutil.rmtree(self.out, ignore_errors=True)
+            done = self.export("--format", "db", where=os.path.join(self.prof, part))
+            self.assertEqual(done.returncode, 0, done)
+            self.assertEqual(len(rows(self.out, "HBM")) > 0, "hbm" in kinds)
+            self.assertGreater(len(rows(self.out, "HOST_MEM_USAGE")), 0, "the host is always in")
+        self.assertEqual(self.run_profctl("query", os.path.join(self.prof, "device_0", "data")).returncode, 2)
+        self.assertEqual(self.run_profctl("query", os.path.join(self.prof, "device_7")).returncode, 3)
 
     def test_what_query_shows_can_be_exported(self):
         kinds = {kind["kind"] for kind in json.loads(self.run_profctl("query", "--json", self.prof).stdout)

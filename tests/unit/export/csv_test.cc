@@ -37,7 +37,7 @@ class CsvTest : public testing::Test {
     return lines;
   }
   std::unique_ptr<Output> Make(bool vendor_compatible = false) {
-    return MakeCsvOutput(folder_.string(), "1", facts_, {vendor_compatible, false}).value();
+    return MakeTablesOutput(folder_.string(), "1", false, facts_, {vendor_compatible, false}).value();
   }
 
   const fs::path folder_;
@@ -77,7 +77,7 @@ TEST_F(CsvTest, Cells) {
 }
 
 TEST_F(CsvTest, NoFolderIsAnError) {
-  auto output = MakeCsvOutput("/nonexistent/folder", "1", facts_, {}).value();
+  auto output = MakeTablesOutput("/nonexistent/folder", "1", false, facts_, {}).value();
   format::RowBatch batch;
   batch.series = &format::kDdrSeries;
   batch.device = 0;
