@@ -30,12 +30,22 @@ constexpr HostKind kHostKinds[] = {
     {"host-hardware", HostKind::Scope::kHost, 10, 300},
 };
 
-constexpr std::string_view kPresets[] = {"node", "memory", "network", "host", "all"};
+constexpr std::string_view kPresets[] = {"node", "memory", "network", "host", "light", "detail", "all"};
 
 constexpr std::string_view kMemory[] = {"hbm", "ddr", "llc", "npu-mem", "npu-app-mem", "npu-module-mem"};
 constexpr std::string_view kNetwork[] = {"nic", "roce", "netdev", "hccs", "pcie", "ub", "host-network"};
 constexpr std::string_view kWholeHost[] = {"host-sys-cpu", "host-sys-mem", "host-network"};
 constexpr std::string_view kOfTargets[] = {"host-cpu", "host-mem", "host-disk", "host-network"};
+// A first look at a job that one can always afford: what ran when, on the device and in the program.
+constexpr std::string_view kLight[] = {"task",       "agent-step",   "agent-range",
+                                       "agent-mark", "agent-kernel", "agent-comm",
+                                       "agent-api",  "host-cpu",     "host-mem"};
+constexpr std::string_view kLightOfNode[] = {"task", "npu-mem", "host-sys-cpu", "host-sys-mem"};
+// Everything that is known of tasks: with the counters of each, its memory, and what the host did meanwhile.
+constexpr std::string_view kDetail[] = {"agent-memory", "agent-counter", "aicore-task", "aivector-task",
+                                        "l2",           "aicpu",         "ccu-task",    "ccu",
+                                        "hccs",         "pcie"};
+constexpr std::string_view kDetailOfTargets[] = {"host-disk", "host-cpu-profile"};
 // Not peripherals of the node but cores and processors at work for somebody.
 constexpr std::string_view kCores[] = {"tscpu", "aicore", "aivector", "aicpu", "task", "ccu", "ccu-task"};
 
@@ -101,6 +111,17 @@ std::vector<std::string_view> PresetKinds(std::string_view preset, bool with_tar
     add(kNetwork);
   } else if (preset == "host") {
     add(with_targets ? std::span<const std::string_view>(kOfTargets) : kWholeHost);
+  } else if (preset == "light") {
+    add(with_targets ? std::span<const std::string_view>(kLight) : kLightOfNode);
+  } else if (preset == "detail") {
+    add(with_targets ? std::span<const std::string_view>(kLight) : kLightOfNode);
+    for (const std::string_view kind : kDetail) {
+      if (with_targets || !IsAgentKind(kind)) kinds.push_back(kind);
+    }
+    for (const std::string_view kind : kMemory) {
+      if (!Has(kinds, kind)) kinds.push_back(kind);
+    }
+    if (with_targets) add(kDetailOfTargets);
   } else if (preset == "node") {
     for (const std::string_view kind : UsualDeviceKinds()) {
       if (!Has(kCores, kind)) kinds.push_back(kind);

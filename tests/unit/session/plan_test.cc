@@ -196,6 +196,18 @@ TEST(Plan, Presets) {
   EXPECT_THAT(kinds(AskPreset("host")), UnorderedElementsAre("host-sys-cpu", "host-sys-mem", "host-network"));
   EXPECT_THAT(kinds(AskPreset("host", {42})),
               UnorderedElementsAre("host-cpu", "host-mem", "host-disk", "host-network"));
+  const std::set<std::string> light = {"task",         "host-cpu",    "host-mem",
+                                       "agent-step",   "agent-range", "agent-mark",
+                                       "agent-kernel", "agent-comm",  "agent-api"};
+  EXPECT_EQ(kinds(AskPreset("light", {42})), light);
+  EXPECT_THAT(kinds(AskPreset("light")),
+              UnorderedElementsAre("task", "npu-mem", "host-sys-cpu", "host-sys-mem"));
+  std::set<std::string> detail = light;
+  detail.insert({"agent-memory", "agent-counter", "aicore-task", "aivector-task", "l2", "aicpu", "ccu",
+                 "ccu-task", "hccs", "pcie", "hbm", "ddr", "llc", "npu-mem", "npu-app-mem", "npu-module-mem",
+                 "host-disk", "host-cpu-profile"});
+  EXPECT_EQ(kinds(AskPreset("detail", {42})), detail);
+  for (const std::string& kind : kinds(AskPreset("detail"))) EXPECT_FALSE(IsAgentKind(kind)) << kind;
   std::set<std::string> all(driver::DeviceKindNames().begin(), driver::DeviceKindNames().end());
   for (const char* kind : {"soc-pmu", "l2", "instr", "aicore-task", "aivector-task", "ctrlcpu", "dev-cpu",
                            "dev-mem", "dev-pid-cpu", "dev-pid-mem", "netdev"})
@@ -488,7 +500,7 @@ const BadInput kBadInputs[] = {
      Code::kInvalidArgument, "unknown kind 'osrt'"},
     {"MisspeltPreset", [] { return AskPreset("nodes"); }, Code::kInvalidArgument, "did you mean node?"},
     {"UnknownPreset", [] { return AskPreset("everything"); }, Code::kInvalidArgument,
-     "node memory network host all"},
+     "node memory network host light detail all"},
     {"RateAboveTheRange",
      [] {
        return Ask({{"hbm", "", 101}});
