@@ -35,11 +35,26 @@ bool IsDeviceKind(const std::vector<const v1::Device*>& devices, std::string_vie
   });
 }
 
+// An option that only says how kinds are collected: "" = one of them is, else why none is.
+std::string WhyNone(const options::Option& option, const v1::SessionSpec& spec,
+                    const std::map<std::string, std::string, std::less<>>& why) {
+  std::string reason;
+  bool collected = false;
+  options::ForEachWord(option.what, [&](std::string_view kind) {
+    collected = collected || std::ranges::any_of(spec.kinds(), [kind](const v1::KindRequest& request) {
+                  return request.kind() == kind || request.kind() == std::string(kind) + "-task";
+                });
+    if (const auto found = why.find(kind); found != why.end() && reason.empty()) reason = found->second;
+  });
+  return collected ? "" : reason;
+}
+
 // What the devices say of a kind.
 struct Offers {
   bool available = false;
-  double max_hz = 0;   // that all of those that have it take
-  std::string reason;  // why not
+  bool is_of_a_chip = false;  // a chip has it: what stands in the way is another thing
+  double max_hz = 0;          // that all of those that have it take
+  std::string reason;         // why not
 };
 Offers OffersOf(const std::vector<const v1::Device*>& devices, std::string_view kind) {
   Offers offers;
@@ -47,7 +62,9 @@ Offers OffersOf(const std::vector<const v1::Device*>& devices, std::string_view 
     for (const v1::KindOffer& offer : device->kinds()) {
       if (offer.kind() != kind) continue;
       if (!offer.available()) {
-        if (offers.reason.empty()) offers.reason = offer.reason();
+        const bool known = offer.max_hz() > 0 || offer.modes_size() > 0;
+        if (offers.reason.empty() || (known && !offers.is_of_a_chip)) offers.reason = offer.reason();
+        offers.is_of_a_chip = offers.is_of_a_chip || known;
         continue;
       }
       offers.max_hz = offers.available ? std::min(offers.max_hz, offer.max_hz()) : offer.max_hz();
@@ -93,7 +110,10 @@ base::Result<Granted> AddWishes(const options::Given& given, const v1::DevicesRe
   const std::vector<const v1::Device*> devices = Selected(node, *spec);
   std::map<const options::Option*, std::string> absent;  // options without a kind so far, and why
   std::map<std::pair<const options::Option*, double>, std::string> slower;
+  std::map<const options::Option*, std::vector<std::string>>
+      lacking;  // kinds that the chip has, not to be had
   std::set<const options::Option*> present;
+  std::map<std::string, std::string, std::less<>> why;  // kinds that no device has, and why
   for (Wish wish : wishes.kinds) {
     const bool asked = std::ranges::any_of(
         spec->kinds(), [&](const v1::KindRequest& request) { return request.kind() == wish.kind; });
@@ -101,6 +121,9 @@ base::Result<Granted> AddWishes(const options::Given& given, const v1::DevicesRe
       const Offers offers = OffersOf(devices, wish.kind);
       if (!offers.available) {
         absent.emplace(wish.option, offers.reason);
+        why.emplace(wish.kind, offers.reason);
+        if (offers.is_of_a_chip)
+          lacking[wish.option].push_back(std::string(wish.kind) + " is not collected: " + offers.reason);
         continue;
       }
       if (offers.max_hz < wish.hz && offers.max_hz > 0) {
@@ -115,9 +138,20 @@ base::Result<Granted> AddWishes(const options::Given& given, const v1::DevicesRe
   for (const auto& [option_and_hz, kinds] : slower)
     granted.remarks.push_back(
         Line(*option_and_hz.first, kinds + " at " + Hz(option_and_hz.second) + ", the most that can be had"));
-  for (const auto& [option, why] : absent) {
-    if (present.contains(option)) continue;
-    granted.remarks.push_back(Line(*option, "not collected: " + why));
+  for (const auto& [option, reason] : absent) {
+    if (present.contains(option)) {
+      for (const std::string& text : lacking[option]) granted.remarks.push_back(Line(*option, text));
+      continue;
+    }
+    granted.remarks.push_back(Line(*option, "not collected: " + reason));
+    granted.unmet = true;
+  }
+  for (const auto& [name, value] : given) {
+    const options::Option* const option = options::Find(name);
+    if (option == nullptr || option->becomes != options::Becomes::kMode || !options::IsOn(value)) continue;
+    const std::string reason = WhyNone(*option, *spec, why);
+    if (reason.empty()) continue;
+    granted.remarks.push_back(Line(*option, "not collected: " + reason));
     granted.unmet = true;
   }
   if (!granted.unmet || !present.empty() || !spec->kinds().empty() || !spec->preset().empty()) return granted;

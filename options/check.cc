@@ -288,9 +288,9 @@ Status Check(const Given& given, Chips chips) {
     const Option* option = Find(name);
     if (option == nullptr) continue;  // kProcess
     if (chips != 0 && (option->chips & chips) == 0) {
-      return {Code::kInvalidArgument,
-              "--" + name + ": a " + ChipNames(chips) + " does not have it" +
-                  (option->chips == 0 ? std::string() : ", these do: " + ChipNames(option->chips))};
+      return {Code::kInvalidArgument, "--" + name + ": a " + ChipNames(chips) + " does not have it" +
+                                          (option->chips == 0 ? ": " + std::string(option->because)
+                                                              : ", these do: " + ChipNames(option->chips))};
     }
     PROFD_RETURN_IF_ERROR(CheckValue(*option, value, chips));
     if (IsOn(value)) PROFD_RETURN_IF_ERROR(CheckCompany(*option, given));

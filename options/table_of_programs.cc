@@ -37,10 +37,12 @@ constexpr Values kSchedulerMetrics[] = {{.words = "PipeUtilization Custom:"}};
 
 constexpr std::string_view kInOwnReports =
     "only the vendor's collector inside the process is told this, and it hands it to nobody else";
-constexpr std::string_view kWithAiCores =
-    "chips for cars have it; of those here --ai-core=on counts the vector cores, too";
 constexpr std::string_view kByActivity =
     "recorded by the agent in the process through the vendor's activity interface (MSPTI), with its fields";
+constexpr std::string_view kOnlyForCars =
+    "a chip for cars has it; --ai-core counts the vector cores of a 910B, 310B and 950, too, and the drivers "
+    "of "
+    "a 910 and 310P have no channel for theirs";
 constexpr std::string_view kOwnMetrics =
     "without it PipeUtilization, on a 310B too; which events make L2Cache on a 910 is not known";
 
@@ -199,9 +201,9 @@ constexpr Option kOptions[] = {
      .values = kPlain,
      .chips = k950,
      .needs = "task-block=all",
-     .standing = Standing::kDifferent,
-     .because = "taken and not used: blocks of all operators are recorded; how the driver would be told is "
-                "not known"},
+     .standing = Standing::kMissing,
+     .because =
+         "how the driver is told of types is not known; without it blocks of all operators are recorded"},
     {.name = "aicpu",
      .rows = "F-035",
      .about = "operators of the AI CPUs",
@@ -253,10 +255,8 @@ constexpr Option kOptions[] = {
      .shape = Shape::kSwitch,
      .values = kOffByDefault,
      .chips = 0,
-     .becomes = Becomes::kKinds,
-     .what = "aivector",
      .standing = Standing::kImpossible,
-     .because = kWithAiCores},
+     .because = kOnlyForCars},
     {.name = "aiv-mode",
      .rows = "F-041",
      .about = "counters per task or by time",
@@ -264,10 +264,8 @@ constexpr Option kOptions[] = {
      .values = kCoreMode,
      .chips = 0,
      .needs = "ai-vector-core=on",
-     .becomes = Becomes::kTwins,
-     .what = "aivector:aivector-task",
      .standing = Standing::kImpossible,
-     .because = kWithAiCores},
+     .because = kOnlyForCars},
     {.name = "aiv-freq",
      .rows = "F-041",
      .about = "samples of the vector cores a second",
@@ -275,10 +273,8 @@ constexpr Option kOptions[] = {
      .values = kCoreHz,
      .chips = 0,
      .needs = "ai-vector-core=on",
-     .becomes = Becomes::kRate,
-     .what = "ai-vector-core",
      .standing = Standing::kImpossible,
-     .because = kWithAiCores},
+     .because = kOnlyForCars},
     {.name = "aiv-metrics",
      .rows = "F-041",
      .about = "which counters of the vector cores",
@@ -286,10 +282,8 @@ constexpr Option kOptions[] = {
      .values = kCoreMetrics,
      .chips = 0,
      .needs = "ai-vector-core=on",
-     .becomes = Becomes::kMode,
-     .what = "aivector",
      .standing = Standing::kImpossible,
-     .because = kWithAiCores},
+     .because = kOnlyForCars},
     {.name = "l2",
      .rows = "F-042",
      .about = "hits of the L2 cache by task",
@@ -349,8 +343,8 @@ constexpr Option kOptions[] = {
      .values = kPlain,
      .chips = k910B | k950,
      .needs = "sys-hardware-mem=on",
-     .standing = Standing::kDifferent,
-     .because = "taken and not used: the first eight streams that the driver names are measured"},
+     .standing = Standing::kMissing,
+     .because = "streams cannot be chosen; without it the first eight that the driver names are measured"},
     {.name = "msproftx",
      .rows = "F-048 F-107",
      .about = "ranges and marks of the program",

@@ -9,8 +9,9 @@ constexpr Values kIteration[] = {{.min = 1, .max = kMaxSeconds, .preset = "1"}};
 constexpr Values kTableFormat[] = {{.words = "csv json", .preset = "csv"}};
 constexpr Values kRules[] = {
     {.words = "communication communication_matrix", .preset = "communication,communication_matrix"}};
-constexpr std::string_view kAlways =
-    "exports hold all models and iterations; use profctl export --from and --to";
+constexpr std::string_view kOneIteration =
+    "what lies within the iteration, tables and tracks of the host and of devices alike; without the two all "
+    "there is";
 
 constexpr Option kOptions[] = {
     // Start and stop inside a running job.
@@ -69,8 +70,9 @@ constexpr Option kOptions[] = {
      .values = kIteration,
      .excludes = "type=db",
      .becomes = Becomes::kResults,
+     .what = "export",
      .standing = Standing::kDifferent,
-     .because = kAlways},
+     .because = kOneIteration},
     {.name = "model-id",
      .rows = "F-093",
      .about = "which model",
@@ -78,8 +80,9 @@ constexpr Option kOptions[] = {
      .values = kNumber,
      .excludes = "type=db",
      .becomes = Becomes::kResults,
+     .what = "export",
      .standing = Standing::kDifferent,
-     .because = kAlways},
+     .because = kOneIteration},
     {.name = "summary-format",
      .rows = "F-094",
      .about = "of the tables",
@@ -87,8 +90,7 @@ constexpr Option kOptions[] = {
      .values = kTableFormat,
      .excludes = "type=db",
      .becomes = Becomes::kResults,
-     .standing = Standing::kDifferent,
-     .because = "tables are CSV; the database has them for programs"},
+     .what = "format"},
     {.name = "reports",
      .rows = "F-095",
      .about = "file that chooses tracks of the timeline",
@@ -97,8 +99,8 @@ constexpr Option kOptions[] = {
      .needs = "export=on",
      .excludes = "type=db",
      .becomes = Becomes::kResults,
-     .standing = Standing::kDifferent,
-     .because = "taken and not used: every track is exported; use profctl export --kinds"},
+     .standing = Standing::kMissing,
+     .because = "every track is exported; profctl export --kinds chooses by kind"},
     {.name = "clear",
      .rows = "F-096",
      .about = "on: remove what parsing left",

@@ -33,13 +33,19 @@ bool IsOn(const Given& given, std::string_view name) {
   return value != nullptr && options::IsOn(*value);
 }
 
-// What --type says.
+// What --type and the others that are about results say.
 ExportArguments ExportOf(const Given& given, std::vector<std::string> directories) {
   ExportArguments arguments;
   arguments.directories = std::move(directories);
   arguments.is_vendors = true;
-  if (const std::string* type = Value(given, "type"); type != nullptr && *type == "db")
+  if (const std::string* type = Value(given, "type"); type != nullptr && *type == "db") {
     arguments.format = "db";
+  } else if (const std::string* format = Value(given, "summary-format");
+             format != nullptr && *format == "json") {
+    arguments.format = "chrome,json,db";
+  }
+  if (const std::string* model = Value(given, "model-id")) arguments.model = *model;
+  if (const std::string* iteration = Value(given, "iteration-id")) arguments.iteration = *iteration;
   return arguments;
 }
 
@@ -96,8 +102,11 @@ ExitCode RunResults(const Common& common, const Given& given) {
   if (IsOn(given, "analyze") && !IsOn(given, "export") && !IsOn(given, "query") && !IsOn(given, "parse")) {
     return Fail({Code::kInvalidArgument, "--analyze: " + std::string(options::Find("analyze")->because)});
   }
-  for (const options::Remark& remark : options::WishesOf(given, 0).remarks)
-    Note("--" + std::string(remark.option->name) + ": " + remark.text);
+  for (const options::Remark& remark : options::WishesOf(given, 0).remarks) {
+    const std::string name = "--" + std::string(remark.option->name) + ": ";
+    if (remark.unmet) return Fail({Code::kInvalidArgument, name + std::string(remark.option->because)});
+    Note(name + remark.text);
+  }
   const std::vector<std::string> directories = {given.at("output")};
   if (IsOn(given, "query") && !IsOn(given, "parse")) return RunQuery(common, {directories});
   return RunExport(common, ExportOf(given, directories));
@@ -114,12 +123,13 @@ Result<MsprofLine> ParseMsprof(const std::vector<std::string>& words) {
       break;
     }
     const size_t equals = word.find('=');
-    const std::string name =
-        word.substr(std::min<size_t>(2, word.size()), equals == std::string::npos ? equals : equals - 2);
+    // One dash as in the vendor's manuals, before whole names.
+    const bool short_dash = !word.starts_with("--");
+    const std::string name = word.substr(0, equals).substr(short_dash ? 1 : 2);
     std::string several;
-    const options::Option* option = word.starts_with("--") && !name.empty() && name != "help"
-                                        ? options::FindByPrefix(name, &several)
-                                        : nullptr;
+    const options::Option* option = name.empty() || name == "help" ? nullptr
+                                    : short_dash                   ? options::Find(name)
+                                                                   : options::FindByPrefix(name, &several);
     if (!several.empty())
       return Status(Code::kInvalidArgument, "--" + OneLine(name) + " may be any of " + several);
     if (option == nullptr) {
@@ -162,6 +172,7 @@ StartOptions SessionOf(const Given& given) {
 ExitCode Conclude(const Common& common, const Given& given, const v1::SessionInfo& session, ExitCode code) {
   if (session.directories().empty()) return code;
   Print("Profiling finished.\n");
+  for (const std::string& directory : session.directories()) Print("Exporting " + OneLine(directory) + "\n");
   const ExitCode exported =
       RunExport(common, ExportOf(given, {session.directories().begin(), session.directories().end()}));
   for (const std::string& directory : session.directories()) {

@@ -121,6 +121,14 @@ class Program {
   pid_t pid_ = 0;
 };
 
+// With a program its calls, its tasks and their counters are on by themselves, unless what is asked for
+// excludes them.
+void AddDefaults(Given* given) {
+  const auto instr = given->find("instr-profiling");
+  if (instr != given->end() && options::IsOn(instr->second)) return;
+  for (const char* const usual : {"ascendcl", "task-time", "ai-core"}) given->emplace(usual, "on");
+}
+
 // Until it has registered, or will not.
 void AwaitAgent(ControlClient& control, const Program& program) {
   const uint64_t end_ns = base::MonotonicNs() + kAgentPatienceNs;
@@ -268,11 +276,7 @@ ExitCode RunWithProgram(const Common& common, const MsprofLine& line) {
   const auto pids = given.find("pid");
   if (!command.empty() && pids != given.end())
     return Fail({Code::kInvalidArgument, "--pid and a program: give one of them"});
-  // With a program its calls, its tasks and their counters are on by themselves, but for beside what excludes
-  // them.
-  const auto instructions = given.find("instr-profiling");
-  if (instructions == given.end() || !options::IsOn(instructions->second))
-    for (const char* const usual : {"ascendcl", "task-time", "ai-core"}) given.emplace(usual, "on");
+  AddDefaults(&given);
   if (!given.contains("output")) given["output"] = DefaultOutput(line, command);
   if (const Status made = MakeOutput(given["output"]); !made.ok()) return Fail(made);
   StartOptions options = SessionOf(given);

@@ -165,11 +165,11 @@ class MsprofTest(harness.ProfdTest):
         self.assertEqual(self.payloads(started),
                          {channel: "1f4 0" for channel in (*range(11, 43), *range(55, 85), *range(86, 99))})
 
-    def of_a_program(self, *arguments):
+    def of_a_program(self, *arguments, quiet=True):
         """Channel → payload of what is started on device 0 for a program."""
         before = len(self.daemon.truth_lines())
-        result = self.msprof(f"--output={self.output}", "--ascendcl=off", "--type=db", *arguments, sys.executable, "-c", WAITS,
-                             str(self.output))
+        result = self.msprof(f"--output={self.output}", *(["--ascendcl=off"] if quiet else []), "--type=db", *arguments,
+                             sys.executable, "-c", WAITS, str(self.output))
         self.went(result)
         self.directory = self.saved(result)
         return {line["channel"]: words(line["user_data"]) for line in self.daemon.truth_lines()[before:]
@@ -207,6 +207,11 @@ class MsprofTest(harness.ProfdTest):
     def test_blocks_of_tasks(self):
         self.assertEqual(self.of_a_program("--task-block=all"),
                          {**PROGRAM, 50: "1 0 0 0 0 0 1 1 0 0 0", 53: f"3 d 0 {BY_TASK[0]} d 0 {BY_TASK[1]}"})
+
+    def test_instructions_of_a_program(self):
+        """What is on by itself with a program gives way to what excludes it."""
+        started = self.of_a_program("--instr-profiling=on", quiet=False)
+        self.assertEqual(set(started), {*range(11, 43), *range(55, 85), *range(86, 99)})
 
     def test_hits_of_the_cache(self):
         result = self.msprof(f"--output={self.output}", "--l2=on", "--task-time=off", "--ascendcl=off", "--type=db",
@@ -412,10 +417,22 @@ class MsprofTest(harness.ProfdTest):
 
     def test_results(self):
         self.started(0, "--sys-hardware-mem=on", "--type=db")
-        result = self.msprof("--export=on", f"--output={self.output}", "--summary-format=csv", "--iteration-id=1", "--model-id=1")
+        result = self.msprof("--export=on", f"--output={self.output}", "--summary-format=csv")
         self.assertEqual(result.code, OK, result)
-        self.assertIn("all models and iterations", result.err)
         self.assertIn("hbm", self.names("mindstudio_profiler_output/*.csv"))
+        result = self.msprof("--export=on", f"--output={self.output}", "--summary-format=json")
+        self.assertEqual(result.code, OK, result)
+        self.assertTrue({"hbm", "msprof"} <= self.names("mindstudio_profiler_output/*.json"))
+        result = self.msprof("--export=on", f"--output={self.output}", "--iteration-id=1", "--model-id=1")
+        self.assertEqual(result.code, NOT_FOUND, result)
+        self.assertIn("no iteration 1 of model 1 in it", result.err)
+        for word, part, code in (("parse", "device_0", OK), ("query", "device_0", OK), ("export", "device_0", OK),
+                                 ("query", "host", OK), ("export", "host", NOT_FOUND)):  # nothing of the host was asked for
+            result = self.msprof(f"-{word}=on", f"-output={self.directory / part}")
+            self.assertEqual(result.code, code, result)
+        result = self.msprof("--export=on", f"--output={self.directory}", f"--reports={self.directory}/info.json")
+        self.assertEqual(result.code, USAGE, result)
+        self.assertIn("--reports: every track is exported", result.err)
         result = self.msprof("--query=on", f"--output={self.directory}")
         self.assertEqual(result.code, OK, result)
         self.assertIn("hbm", result.out)
@@ -482,12 +499,13 @@ class MsprofTest(harness.ProfdTest):
 class ChipsTest(harness.ProfdTest):
     """On a node with all of them."""
     # The vendor's list, but for what does not depend on the chip here (storage limit, dynamic mode, delay and duration).
-    REFUSED = {"310": "sys-interconnection-profiling l2 ai-vector-core task-block instr-profiling npu-events sys-lp sys-mem-serviceflow",
-               "910": "ai-vector-core task-block sys-lp instr-profiling sys-mem-serviceflow optype",
-               "310P": "ai-vector-core sys-io-profiling task-block instr-profiling sys-lp sys-mem-serviceflow",
-               "910B": "ai-vector-core sys-lp optype",
-               "310B": "ai-vector-core sys-interconnection-profiling instr-profiling sys-lp sys-mem-serviceflow optype",
-               "950": "ai-vector-core instr-profiling-freq"}
+    REFUSED = {"310": "sys-interconnection-profiling l2 task-block instr-profiling npu-events sys-lp sys-mem-serviceflow optype",
+               "910": "task-block sys-lp instr-profiling sys-mem-serviceflow optype",
+               "310P": "sys-io-profiling task-block instr-profiling sys-lp sys-mem-serviceflow optype",
+               "910B": "sys-lp optype",
+               "310B": "sys-interconnection-profiling instr-profiling sys-lp sys-mem-serviceflow optype",
+               "950": "instr-profiling-freq"}
+    REFUSED = {chip: options + " ai-vector-core" for chip, options in REFUSED.items()}
     ALL = sorted(set(" ".join(REFUSED.values()).split()) | {"sys-hardware-mem", "ai-core", "dvpp-profiling"})
     COMPANY = {"sys-mem-serviceflow": ["--sys-hardware-mem=on"], "instr-profiling-freq": ["--instr-profiling=on"],
                "optype": ["--task-block=all"]}
@@ -511,6 +529,18 @@ class ChipsTest(harness.ProfdTest):
                     self.assertEqual(result.code, USAGE, result)
                     if refused:
                         self.assertEqual(len(result.err.strip().splitlines()), 1, result)
+
+    def test_the_cache_of_a_310(self):
+        """The vendor's collector asks a process on the device for it, over a link that profd does not speak."""
+        daemon = self.profd(sim="devices: 1\nchip: 310\n")
+        result = daemon.ctl("start", "--sys-hardware-mem=on", "--json")
+        self.assertEqual(result.code, OK, result)
+        self.assertRegex(result.err, "--sys-hardware-mem: llc is not collected: the 310 counts its cache with a perf script")
+        for word in ("capacity", "bandwidth"):
+            result = daemon.ctl("start", "--sys-hardware-mem=on", f"--llc-profiling={word}", "--json")
+            self.assertEqual(result.code, PARTLY_STARTED, result)
+            self.assertIn("--llc-profiling: not collected: the 310 counts its cache", result.err)
+            self.assertTrue(result.json["kinds"])
 
     def test_of_the_950_alone(self):
         daemon = self.profd(sim="devices: 1\nchip: 950\n")

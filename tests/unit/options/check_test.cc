@@ -84,6 +84,14 @@ TEST(OptionCheck, AChipThatDoesNotHaveIt) {
   EXPECT_EQ(Refusal({{"sys-lp", "on"}}, k910B), "--sys-lp: a 910B does not have it, these do: 950");
   EXPECT_THAT(Refusal({{"sys-io-profiling", "on"}}, k310P), HasSubstr("a 310P does not have it"));
   EXPECT_TRUE(Check({{"sys-io-profiling", "on"}}, k310P | k910B).ok());
+  for (const Chips chip : {k310, k910, k310P, k910B, k310B, k950}) {
+    EXPECT_THAT(Refusal({{"ai-vector-core", "on"}}, chip),
+                HasSubstr("does not have it: a chip for cars has it"));
+    EXPECT_EQ(Check({{"sys-hardware-mem", "on"}, {"sys-mem-serviceflow", "s"}}, chip).ok(),
+              chip == k910B || chip == k950);
+    EXPECT_EQ(Check({{"task-block", "all"}, {"optype", "MatMul"}, {kSomeProcess, "yes"}}, chip).ok(),
+              chip == k950);
+  }
 }
 
 TEST(OptionCheck, Company) {
@@ -163,6 +171,16 @@ TEST(OptionWishes, WhatIsNotHadIsSaid) {
   EXPECT_THAT(Remarks({{"host-sys", "cpu,numa"}}), ElementsAre(HasSubstr("unmet host-sys: numa is not")));
   EXPECT_THAT(Remarks({{"ai-core", "on"}, {"aic-mode", "sample-based"}}), ElementsAre());
   EXPECT_THAT(Remarks({{"ai-core", "on"}, {"aic-mode", "task-based"}}), ElementsAre());
+  EXPECT_THAT(Remarks({{"ai-vector-core", "on"}}, 0),
+              ElementsAre(HasSubstr("unmet ai-vector-core: not coll")));
+  EXPECT_THAT(Remarks({{"task-block", "all"}, {"optype", "MatMul"}, {kSomeProcess, "yes"}}, k950),
+              ElementsAre(HasSubstr("unmet optype: not collected: ")));
+  EXPECT_THAT(Remarks({{"sys-hardware-mem", "on"}, {"sys-mem-serviceflow", "s"}}),
+              ElementsAre(HasSubstr("unmet sys-mem-serviceflow: not collected: ")));
+  EXPECT_THAT(Remarks({{"export", "on"}, {"output", "d"}, {"reports", "f"}}),
+              ElementsAre(HasSubstr("unmet reports: ")));
+  EXPECT_THAT(Remarks({{"export", "on"}, {"output", "d"}, {"model-id", "1"}, {"summary-format", "json"}}),
+              ElementsAre());
   EXPECT_THAT(Remarks({{"python-path", "/usr/bin/python3"}}),
               ElementsAre("python-path: taken and not used: the export needs no Python"));
   EXPECT_THAT(Remarks({{"sys-hardware-mem", "on"}, {"sys-hardware-mem-freq", "1000"}}),
