@@ -359,6 +359,15 @@ std::string PlannedJson(const std::vector<std::pair<std::string, std::vector<std
   return Line({{"ok", is_ok}, {"directories", std::move(directories)}});
 }
 
+namespace {
+
+std::string Setting(const format::Manifest& manifest, const std::string& name) {
+  const auto found = manifest.settings.find(name);
+  return found == manifest.settings.end() ? "" : found->second;
+}
+
+}  // namespace
+
 std::string InventoryJson(const std::vector<Inventory>& inventories) {
   Json directories = Json::array();
   for (const Inventory& inventory : inventories) {
@@ -395,8 +404,18 @@ std::string InventoryJson(const std::vector<Inventory>& inventories) {
     }
     Json perturbations = Json::array();
     if (capture.manifest) perturbations = Perturbations(PerturbationsOf(*capture.manifest));
+    Json versions = Json::object();
+    const auto setting = [&capture](const std::string& name) {
+      return capture.manifest ? Setting(*capture.manifest, name) : std::string();
+    };
+    for (const char* const name : {"driver", "firmware", "cann"}) {
+      if (const std::string version = setting(std::string("version_") + name); !version.empty())
+        versions[name] = version;
+    }
     directories.push_back({{"directory", capture.path},
                            {"session", capture.manifest ? capture.manifest->session : ""},
+                           {"versions", std::move(versions)},
+                           {"versions_note", setting("versions_note")},
                            {"job", capture.sides.front().facts.job_id},
                            {"host", capture.sides.front().facts.hostname},
                            {"pid", capture.sides.front().facts.pid},

@@ -186,6 +186,12 @@ ExitCode Conclude(const Common& common, const Given& given, const v1::SessionInf
 // What comes first in the vendor's order says what is done.
 ExitCode RunMsprof(const Common& common, MsprofLine line) {
   Given& given = line.given;
+  if (given.empty() && !line.command.empty() && line.command.front() == "op") {
+    return Fail(
+        {Code::kInvalidArgument,
+         "msprof op is another program of the vendor's, msopprof, for one operator: run that; a program "
+         "that is called op runs as ./op"});
+  }
   const std::string* application = Value(given, "application");
   if (!line.command.empty() || application != nullptr || given.contains("pid") ||
       given.contains("host-sys-pid"))

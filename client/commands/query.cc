@@ -99,6 +99,21 @@ void PrintUnreadable(const Report& report) {
     Print("not readable: " + std::to_string(report.more_skipped()) + " more places\n");
 }
 
+// "driver 24.1.rc3, firmware 7.5.0.1.129, CANN 8.5.0"
+std::string Versions(const format::Manifest& manifest) {
+  std::string text;
+  for (const auto& [key, name] : {std::pair{"version_driver", "driver "},
+                                  {"version_firmware", "firmware "},
+                                  {"version_cann", "CANN "}}) {
+    const auto found = manifest.settings.find(key);
+    if (found != manifest.settings.end()) text += (text.empty() ? "" : ", ") + (name + found->second);
+  }
+  if (!text.empty()) text = OneLine(text) + "\n";
+  if (const auto note = manifest.settings.find("versions_note"); note != manifest.settings.end())
+    text += OneLine("warning: " + note->second) + "\n";
+  return text;
+}
+
 void PrintInventory(const Inventory& inventory) {
   const Capture& capture = inventory.capture;
   const format::SideFacts& facts = capture.sides.front().facts;
@@ -117,6 +132,7 @@ void PrintInventory(const Inventory& inventory) {
     line += ", no end known";
   }
   Print(OneLine(line + ", " + FormatBytes(static_cast<double>(capture.bytes()))) + "\n");
+  if (capture.manifest) Print(Versions(*capture.manifest));
   const bool coloured = ColouredOutput();
   for (const std::string& table : {Devices(inventory, coloured), Kinds(inventory, coloured)}) {
     if (!table.empty()) Print("\n" + table);

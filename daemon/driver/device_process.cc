@@ -92,17 +92,19 @@ struct DeviceProcess::Events {
   int (*wait)(unsigned, unsigned, unsigned, int, void*) = nullptr;
 };
 
+std::vector<std::string> Toolkits(const std::string& toolkit) {
+  if (!toolkit.empty()) return {toolkit};
+  std::vector<std::string> roots;
+  if (const char* home = std::getenv("ASCEND_HOME_PATH"); home != nullptr && *home == '/')
+    roots.emplace_back(home);
+  roots.insert(roots.end(), std::begin(kUsualToolkits), std::end(kUsualToolkits));
+  return roots;
+}
+
 std::vector<std::string> ToolkitFolders(const std::string& driver_library, const std::string& toolkit) {
   std::vector<std::string> folders;
   if (std::string beside = FolderOf(driver_library); !beside.empty()) folders.push_back(std::move(beside));
-  if (!toolkit.empty()) {
-    folders.push_back(toolkit + "/lib64");
-    return folders;
-  }
-  if (const char* home = std::getenv("ASCEND_HOME_PATH"); home != nullptr && *home == '/') {
-    folders.push_back(std::string(home) + "/lib64");
-  }
-  for (const char* usual : kUsualToolkits) folders.push_back(std::string(usual) + "/lib64");
+  for (const std::string& root : Toolkits(toolkit)) folders.push_back(root + "/lib64");
   return folders;
 }
 

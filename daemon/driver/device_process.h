@@ -12,6 +12,9 @@
 
 namespace profd::driver {
 
+// Where CANN may be: in `toolkit`, or, where that is "", where the environment says and where it is usually
+// installed.
+std::vector<std::string> Toolkits(const std::string& toolkit);
 // Where the toolkit's libraries are, most likely first: beside the driver's (`driver_library`), in `toolkit`,
 // or, where that is "", where the environment says and where it is usually installed.
 std::vector<std::string> ToolkitFolders(const std::string& driver_library, const std::string& toolkit);

@@ -5,18 +5,21 @@
 #include <utility>
 
 #include "daemon/base/log.h"
+#include "daemon/driver/device_process.h"
 
 namespace profd::session {
 
 namespace {
 constexpr uint64_t kMs = 1'000'000;
-}
+constexpr char kInstallInfo[] = "/etc/ascend_install.info";
+}  // namespace
 
 Node::Node(base::Executor& ctl, const config::Config& config, std::shared_ptr<driver::Driver> driver,
            std::string driver_error)
     : ctl_(ctl),
       driver_(std::move(driver)),
       library_error_(std::move(driver_error)),
+      versions_(driver::ReadVersions(kInstallInfo, driver::Toolkits(config.driver.toolkit))),
       host_(format::ReadHostFacts()) {
   if (!driver_) {
     known_ = true;

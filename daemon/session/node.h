@@ -12,6 +12,7 @@
 #include "daemon/config/config.h"
 #include "daemon/device/channel_hub.h"
 #include "daemon/driver/driver.h"
+#include "daemon/driver/versions.h"
 #include "daemon/session/plan.h"
 #include "format/prof_dir.h"
 
@@ -31,6 +32,8 @@ class Node {
   device::ChannelHub* hub() const { return hub_.get(); }
   // Of the machine, with the host counter's frequency as the driver measured it; as they are now.
   format::HostFacts HostNow() const;
+  // Of driver, firmware and CANN, as they were when profd started.
+  const driver::Versions& versions() const { return versions_; }
   const std::string& library_error() const { return library_error_; }
   const std::vector<driver::DeviceFacts>& devices() const { return devices_; }
   const driver::DeviceFacts* Find(uint32_t device) const;
@@ -50,6 +53,7 @@ class Node {
   base::Executor& ctl_;
   std::shared_ptr<driver::Driver> driver_;
   std::string library_error_;
+  const driver::Versions versions_;
   std::unique_ptr<device::ChannelHub> hub_;
   std::vector<driver::DeviceFacts> devices_;
   format::HostFacts host_;  // as they were at the start: to read all of them takes long on many cores

@@ -95,6 +95,10 @@ std::shared_ptr<Trace> Session::NewTrace(bool all_or_nothing) {
   for (const pid_t pid : setup_.spec.pids) manifest.pids.push_back(pid);
   manifest.duration_ns = setup_.spec.duration_ns;
   manifest.storage_limit_bytes = setup_.spec.storage_limit_bytes;
+  for (const auto& [name, version] : services_.node.versions().of)
+    manifest.settings["version_" + name] = version;
+  if (const std::string& note = services_.node.versions().note; !note.empty())
+    manifest.settings["versions_note"] = note;
   if (!setup_.spec.preset.empty()) manifest.settings["preset"] = setup_.spec.preset;
   if (!setup_.spec.kinds.empty()) {
     std::string& names = manifest.settings["collect"];
@@ -122,6 +126,8 @@ std::shared_ptr<Trace> Session::NewTrace(bool all_or_nothing) {
 
 void Session::Start(std::function<void(Result<SessionInfo>)> done) {
   on_started_ = std::move(done);
+  if (const std::string& note = services_.node.versions().note; !note.empty() && !setup_.plan.devices.empty())
+    warnings_.push_back(note);
   budget_->WhenFull(setup_.spec.on_full, [&ctl = services_.ctl, weak = weak_from_this()] {
     ctl.Post([weak] {
       if (const auto self = weak.lock()) self->Stop(EndReason::kDisk, nullptr);

@@ -457,6 +457,7 @@ class MsprofTest(harness.ProfdTest):
         system = [output, "--sys-period=1", "--sys-devices=0"]
         for arguments, text in (
                 ([output], "name what to do"),
+                (["op", "--application=x"], "msprof op is another program"),
                 ([output, "--sys-period=1"], "name what to do"),
                 (system, "nothing is asked for"),
                 ([output, "--sys-period=1", "--host-sys=numa", f"--host-sys-pid={os.getpid()}"], "nothing to collect"),
