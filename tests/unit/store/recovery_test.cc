@@ -222,7 +222,7 @@ TEST_F(RecoveryTest, HostileContentIsLeftAlone) {
   EXPECT_EQ(Read("device_0/data/pcie.data.0.slice_0").size(), 96U);
   EXPECT_EQ(Result().state, "sealed");
   size_t remarks = 0;
-  for (const Recovered& one : all) remarks += one.remarks.size();
+  for (const auto& one : all) remarks += one.remarks.size();
   EXPECT_GE(remarks, 5U);
 }
 
