@@ -407,6 +407,7 @@ Result<std::vector<std::string>> Outputs(const std::string& directory, const Exp
       output = places.Planned(ExportFormat::kCsv) + "/msprof_*";
     outputs.push_back(std::move(output));
   }
+  outputs.push_back(places.Planned(ExportFormat::kCsv) + "/README.txt");
   return outputs;
 }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
+#include <utility>
 
 namespace profd::client {
 
@@ -33,18 +35,22 @@ void ReportMissingKinds(const Capture& capture, const Wanted& wanted, Report& re
   if (named == capture.manifest->settings.end()) return;
   std::map<std::string, Asked> asked;
   for (const std::string& name : NamesOf(named->second)) asked[name];
+  std::set<std::pair<std::string, std::string>> with_stream;
+  for (const format::ManifestStream& stream : capture.manifest->streams)
+    with_stream.insert({stream.kind, stream.unit});
   for (const format::ManifestKind& kind : capture.manifest->kinds) {
     const auto found = asked.find(kind.kind);
     if (found == asked.end()) continue;
     Asked& of = found->second;
-    of.any = of.any || kind.records > 0;
+    // Where it has no stream its records are in another kind's.
+    const bool is_elsewhere = kind.verdict == "started" && !with_stream.contains({kind.kind, kind.unit});
+    of.any = of.any || kind.records > 0 || is_elsewhere;
     of.started = of.started || kind.verdict == "started";
     of.had_rate = of.had_rate || (kind.verdict == "started" && kind.effective_hz > 0);
     if (of.reason.empty()) of.reason = kind.reason;
   }
   for (const auto& [name, of] : asked) {
-    // What was started and has no rate comes when something happens: nothing did, or it is in another kind's
-    // file.
+    // What was started and has no rate comes when something happens, and nothing did.
     if (of.any || (of.started && !of.had_rate) || !wanted.Kind(name)) continue;
     const std::string why = of.reason.empty() ? "" : ": " + of.reason;
     report.Skip({name, 0, 0, 0, "was asked for, and nothing of it is there" + why});

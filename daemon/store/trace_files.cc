@@ -85,6 +85,7 @@ void TraceFiles::Complete() {
   if (!Own().ok()) return;
   if (manifest_) Trouble(manifest_->Settle());
   if (aged_log_) Trouble(aged_log_->Remove());
+  ::flock(root_.get(), LOCK_UN);  // the flusher may have it open for a while
 }
 
 void TraceFiles::Remove() {
