@@ -12,7 +12,6 @@ import unittest
 import harness
 import own_folder
 import prof_reader
-from own_folder import own_folder
 from profile_test import HOT, SHIPPED, Stacks, python_311
 
 KIND = "host-off-cpu"
@@ -72,7 +71,7 @@ class OffCpuTest(harness.ProfdTest):
     def waits(self, ended):
         """[(begin ns, pid, tid, ns, stack)]"""
         found = []
-        for path in sorted(own_folder(ended["directory"]).glob("off-cpu.data.slice_*[0-9]")):
+        for path in sorted(own_folder.own_folder(ended["directory"]).glob("off-cpu.data.slice_*[0-9]")):
             for line in path.read_text().splitlines():
                 begin, pid, tid, _, length, stack = map(int, line.split())
                 found.append((begin, pid, tid, length, stack))
