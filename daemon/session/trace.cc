@@ -310,10 +310,12 @@ void Trace::PairClocks(std::function<void()> done) {
 void Trace::ReadClocks(std::function<void()> done, bool ends) {
   std::vector<uint32_t> devices;
   for (const auto& [device, pair] : device_start_) devices.push_back(device);
+  silent_ = {devices.begin(), devices.end()};
   AskClocks(
       devices,
       [self = shared_from_this()](uint32_t device, const PairResult& pair) {
         if (pair.ok()) {
+          self->silent_.erase(device);
           self->setup_.manifest.clocks.push_back({static_cast<int>(device), *pair});
         } else {
           self->Trouble("device " + std::to_string(device) + ": clocks could not be read again");
@@ -422,6 +424,7 @@ void Trace::WriteEnd(const store::TraceRecord& record, std::function<void()> don
       device_end[static_cast<uint32_t>(clock.device)] = clock.pair;
     }
   }
+  for (const uint32_t device : silent_) device_end.erase(device);
   Plan opened = setup_.plan;
   std::erase_if(opened.devices, [&](uint32_t device) { return !device_start_.contains(device); });
   std::vector<store::ControlFile> files = EndControlFiles(opened, host_end, device_end);

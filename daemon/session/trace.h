@@ -188,8 +188,9 @@ class Trace : public std::enable_shared_from_this<Trace> {
   format::HostFacts host_facts_;
   format::ClockPair host_start_;
   std::map<uint32_t, format::ClockPair> device_start_;
-  base::Status refused_;  // why the first source that could not be started was not
-  base::Status held_;     // the first of them that may be had later
+  std::set<uint32_t> silent_;  // devices that did not tell their clocks when last asked
+  base::Status refused_;       // why the first source that could not be started was not
+  base::Status held_;          // the first of them that may be had later
   std::vector<std::string> troubles_;
   format::Manifest sealed_;                           // the last one, once sealed
   uint64_t sources_from_ns_ = 0, sources_to_ns_ = 0;  // raw; 0: not yet

@@ -28,11 +28,14 @@ class RepairTest(harness.ProfdTest):
     def running(self, user=None):
         output = self.top / "output"
         output.mkdir(exist_ok=True)
+        what = ("--collect", "hbm,host-sys-cpu", "--devices", "0")
         if user is not None:
             os.chown(output, user, user)
             self.top.chmod(0o755)
             os.chmod(self.daemon.socket, 0o666)
-        session = self.daemon.begin("--collect", "hbm,host-sys-cpu", "--devices", "0", "--output", output, user=user)
+            work = self.workload(command=["sleep", "300"], user=user, group=user, extra_groups=[])
+            what = ("--collect", "host-mem=50Hz,host-cpu=50Hz", "--pid", work.pid)
+        session = self.daemon.begin(*what, "--output", output, user=user)
         harness.wait_until(lambda: self.daemon.status(session["session"])["bytes"] > 5_000, "data")
         return session
 
