@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "daemon/chunk/stream_stats.h"
 #include "libagent/abi/record.h"
@@ -10,6 +11,7 @@ namespace profd::agent {
 
 void RecordingStats::Written(const std::byte* blocks, size_t bytes, bool stored) {
   const std::byte* const end = blocks + bytes;
+  const uint64_t now_ns = base::RawNs();
   while (blocks < end) {
     format::BlockHeader header;
     PROFD_CHECK(static_cast<size_t>(end - blocks) >= sizeof(header));
@@ -21,7 +23,11 @@ void RecordingStats::Written(const std::byte* blocks, size_t bytes, bool stored)
     chunk::Add(stored ? lane.stored_records : lane.write_lost_records, header.records);
     for (size_t i = 0; i < format::kAgentKinds; ++i) {
       chunk::Add(stored ? kinds[i].stored_records : kinds[i].write_lost_records, header.kind_records[i]);
-      if (stored) chunk::Add(kinds[i].stored_bytes, uint64_t{header.kind_slots[i]} * abi::kRecordBytes);
+      if (!stored || header.kind_records[i] == 0) continue;
+      chunk::Add(kinds[i].stored_bytes, uint64_t{header.kind_slots[i]} * abi::kRecordBytes);
+      kinds[i].last_ns.store(now_ns, std::memory_order_relaxed);
+      if (kinds[i].first_ns.load(std::memory_order_relaxed) == 0)
+        kinds[i].first_ns.store(now_ns, std::memory_order_relaxed);
     }
   }
 }

@@ -20,6 +20,7 @@ struct RecordingStats {
     std::atomic<uint64_t> stored_records{0};
     std::atomic<uint64_t> stored_bytes{0};  // slots × 32
     std::atomic<uint64_t> write_lost_records{0};
+    std::atomic<uint64_t> first_ns{0}, last_ns{0};  // host raw, when they were stored; 0: never
   };
   struct Lane {
     std::atomic<uint64_t> read_records{0};        // drain: whole records copied (the agent's own not counted)

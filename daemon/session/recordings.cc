@@ -509,6 +509,21 @@ std::vector<format::ManifestAgent> Recordings::Agents(uint32_t trace) const {
   return agents;
 }
 
+namespace {
+
+// MSPTI that goes on without a word: kernels are launched by calls, which it also tells of.
+uint64_t SilentSeconds(const agent::RecordingStats& stats) {
+  constexpr uint64_t kSecondNs = 1'000 * kMs, kLeastNs = 5 * kSecondNs;
+  const auto& calls = stats.kinds[static_cast<size_t>(format::AgentKind::kApi)];
+  const auto& kernels = stats.kinds[static_cast<size_t>(format::AgentKind::kKernel)];
+  const uint64_t since_ns = std::max(kernels.last_ns.load(std::memory_order_relaxed),
+                                     calls.first_ns.load(std::memory_order_relaxed));
+  const uint64_t until_ns = calls.last_ns.load(std::memory_order_relaxed);
+  return since_ns == 0 || until_ns < since_ns + kLeastNs ? 0 : (until_ns - since_ns) / kSecondNs;
+}
+
+}  // namespace
+
 void Recordings::AddCounts(uint32_t trace, std::vector<KindState>& kinds) const {
   using Lane = agent::RecordingStats::Lane;
   for (const auto& part : parts_) {
@@ -524,6 +539,14 @@ void Recordings::AddCounts(uint32_t trace, std::vector<KindState>& kinds) const 
       kinds[index].bytes += count.stored_bytes.load(std::memory_order_relaxed);
       kinds[index].lost += count.write_lost_records.load(std::memory_order_relaxed) + std::exchange(lost, 0);
     }
+    const size_t kernels =
+        setup_.starts[part->start].kind_index[static_cast<size_t>(format::AgentKind::kKernel)];
+    const uint64_t silent = kernels == kNoKind ? 0 : SilentSeconds(stats);
+    if (silent == 0 || kinds[kernels].verdict != Verdict::kStarted) continue;
+    std::string& reason = kinds[kernels].reason;
+    reason += (reason.empty() ? "" : "; ") + std::string("no kernel for ") + std::to_string(silent) +
+              " s while calls went on: MSPTI of process " + std::to_string(part->manifest.pid) +
+              " may have fallen silent";
   }
 }
 

@@ -123,6 +123,23 @@ class MsptiTest(harness.ProfdTest):
         durations = [decimal.Decimal(row["Duration(us)"]) for row in rows]
         self.assertTrue(min(durations) >= 0 and max(durations) > 0, durations[:10])
 
+    def test_a_stream_that_falls_silent_is_noticed(self):
+        daemon = self.profd()
+        cann = Cann(self, daemon, ", silent_after: 20")
+        cann.load()
+        session = daemon.begin("--pid", cann.pid, "--collect", "agent-kernel,agent-api")
+        for device in (0, 1):
+            self.assertEqual(cann.order(f"open {device}"), "done")
+
+        def noticed():
+            return "MSPTI" in self.kind(daemon.status(session["session"]), "agent-kernel", f"pid:{cann.pid}")["reason"]
+
+        harness.wait_until(noticed, "the silence to be noticed")
+        sealed = daemon.end(session["session"])
+        kernel = self.kind(sealed, "agent-kernel", f"pid:{cann.pid}")
+        self.assertEqual(kernel["records"], 20, sealed)
+        self.assertRegex(kernel["reason"], r"no kernel for \d+ s while calls went on")
+
     def test_start_and_stop_while_it_works(self):
         daemon = self.profd()
         cann = Cann(self, daemon)
