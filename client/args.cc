@@ -195,6 +195,12 @@ base::Result<v1::OnFull> ParseOnFull(std::string_view text) {
   return Usage("--on-full", text, "must be age, pause or stop");
 }
 
+base::Result<v1::SnapshotOn> ParseSnapshotOn(std::string_view text) {
+  if (text == "exit") return v1::SNAPSHOT_ON_EXIT;
+  if (text == "crash") return v1::SNAPSHOT_ON_CRASH;
+  return Usage("--snapshot-on", text, "must be exit or crash");
+}
+
 base::Result<uint64_t> ParseStorageLimit(std::string_view text) {
   static constexpr std::array<Unit, 8> kUnits{{{"KB", 1e3},
                                                {"MB", 1e6},

@@ -31,6 +31,9 @@ base::Result<uint64_t> ParseStorageLimit(std::string_view text);
 // "age", "pause" or "stop".
 base::Result<v1::OnFull> ParseOnFull(std::string_view text);
 
+// "exit" or "crash".
+base::Result<v1::SnapshotOn> ParseSnapshotOn(std::string_view text);
+
 // "1234,5678"; each once.
 base::Result<std::vector<int32_t>> ParsePids(std::string_view text);
 

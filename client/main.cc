@@ -144,6 +144,10 @@ void Describe(CLI::App* app, CommandLine* line) {
                     "agents leave out marks and ranges of these domains");
   start->add_flag("--flight-recorder", options.flight_recorder,
                   "agents keep the newest records in memory; profctl snapshot writes them out");
+  start->add_option(
+      "--snapshot-on", options.snapshot_on,
+      "a flight recorder writes what a process has in memory by itself: when it ends (exit), or ends "
+      "other than by exit(0) (crash)");
   start->add_option("--devices", options.devices, "all, or numbers: 0,1");
   start->add_option("--collect", options.collect, "kinds: KIND[:MODE][=RATE],… e.g. hbm,pcie=100Hz,host-cpu");
   start->add_option("--preset", options.preset, "node, memory, network, host, light, detail or all");

@@ -45,6 +45,7 @@ struct StartOptions {
   std::string domains;          // --agent-domains
   std::string domains_exclude;  // --agent-domains-exclude
   bool flight_recorder = false;
+  std::string snapshot_on;
   bool resume = false;
   bool wait = false;
   bool wait_lease = false;

@@ -69,6 +69,10 @@ Status ParseUnits(const StartOptions& options, v1::SessionSpec* spec) {
                            ParseDomains(options.domains, options.domains_exclude));
   }
   spec->set_flight_recorder(options.flight_recorder);
+  if (!options.snapshot_on.empty()) {
+    PROFD_ASSIGN_OR_RETURN(const v1::SnapshotOn snapshot_on, ParseSnapshotOn(options.snapshot_on));
+    spec->set_snapshot_on(snapshot_on);
+  }
   spec->set_resume(options.resume);
   return Status::Ok();
 }

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <string>
 
@@ -87,6 +88,10 @@ void Region::CopyForeign(uint64_t offset, std::byte* to, size_t bytes) const {
     bytes -= static_cast<size_t>(got);
   }
   std::memset(to, 0, bytes);
+}
+
+bool Region::ended_well() const {
+  return std::atomic_ref(untrusted_header()->exit_mark).load(std::memory_order_relaxed) == 1;
 }
 
 void Region::ReleaseRings() {

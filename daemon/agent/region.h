@@ -42,6 +42,10 @@ class Region {
   int memfd() const { return memfd_.get(); }   // goes through the door
   int wake_fd() const { return wake_.get(); }  // eventfd; the process rings it when a lane passes half full
 
+  // Whether the process said that it ends of its own accord, with exit status 0. Its word, for what it is
+  // worth.
+  bool ended_well() const;
+
   // Gives the pages of all rings back to the kernel. Only while nobody records.
   void ReleaseRings();
 

@@ -177,6 +177,21 @@ Result<agent::DomainFilter> DecodeDomains(const v1::DomainFilter& untrusted) {
   return Status(Code::kInvalidArgument, "domains of agents: at most 32 names of 1 to 127 bytes");
 }
 
+Result<session::SnapshotOn> DecodeSnapshotOn(const v1::SessionSpec& untrusted) {
+  if (untrusted.snapshot_on() != v1::SNAPSHOT_ON_UNSPECIFIED && !untrusted.flight_recorder())
+    return Status(Code::kInvalidArgument, "--snapshot-on is for a flight recorder: add --flight-recorder");
+  switch (untrusted.snapshot_on()) {
+    case v1::SNAPSHOT_ON_UNSPECIFIED:
+      return session::SnapshotOn::kAsked;
+    case v1::SNAPSHOT_ON_EXIT:
+      return session::SnapshotOn::kExit;
+    case v1::SNAPSHOT_ON_CRASH:
+      return session::SnapshotOn::kCrash;
+    default:
+      return Status(Code::kInvalidArgument, "this profd does not know that kind of snapshot_on");
+  }
+}
+
 }  // namespace
 
 base::Result<session::SessionSpec> DecodeSpec(const v1::SessionSpec& untrusted) {
@@ -224,6 +239,7 @@ base::Result<session::SessionSpec> DecodeSpec(const v1::SessionSpec& untrusted) 
   }
   PROFD_ASSIGN_OR_RETURN(spec.agent_domains, DecodeDomains(untrusted.agent_domains()));
   spec.flight_recorder = untrusted.flight_recorder();
+  PROFD_ASSIGN_OR_RETURN(spec.snapshot_on, DecodeSnapshotOn(untrusted));
   spec.resume = untrusted.resume();
   spec.on_full = DecodeOnFull(untrusted.on_full());
   if (spec.resume && !spec.output.empty()) {

@@ -1,6 +1,7 @@
 #include "daemon/session/recordings.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/clock.h"
@@ -25,6 +26,8 @@ constexpr uint64_t kStopPatienceNs = 2'000 * kMs;
 constexpr uint64_t kAddPatienceNs = 120'000 * kMs;
 // Several processes begin at one instant, far enough ahead for all of them to know.
 constexpr uint64_t kTogetherNs = 10 * kMs;
+constexpr uint64_t kDeathNs = 100 * kMs;
+constexpr size_t kMostKept = 16;  // memory of dead processes, by session
 constexpr char kNotBack[] = "its agent has not registered yet";
 constexpr size_t kMaxTroubles = 32;
 constexpr size_t kMaxWindows = 10'000;
@@ -156,7 +159,7 @@ agent::Arm Recordings::Prepare(const MemberPtr& member) {
                      if (const auto self = weak.lock()) self->CutOff(member);
                    });
   member->peer->OnGone([weak, member] {
-    if (const auto self = weak.lock()) self->End(member, "gone", [] {});
+    if (const auto self = weak.lock()) self->OnGone(member);
   });
   member->peer->OnStepWindow([weak, member](const agent::StepWindow& window) {
     if (const auto self = weak.lock()) self->OnStepWindow(member, window);
@@ -376,26 +379,12 @@ void Recordings::End(const MemberPtr& member, const std::string& why, std::funct
   member->on_ended.push_back(std::move(done));
   if (std::exchange(member->ended, true)) return;
   auto drained = [self = shared_from_this(), member, why] {
-    self->drain_.Stop(member->drain, [self, member, why] {
-      self->NoteClock(*member);
-      member->part->manifest.end = why;
-      self->NoteEnded(*member);
-      if (!self->setup_.domains.names.empty())
-        self->seen_domains_.merge(agent::DomainsOf(*member->peer->region()));
-      if (!member->peer->gone()) {
-        member->peer->Unclaim();
-        // The process has the file, too, and can keep it locked.
-        self->setup_.aside.RunFor(
-            member->peer->identity().uid,
-            [region = member->peer->region()]() -> std::function<void()> {
-              region->ReleaseRings();
-              return [] {};
-            },
-            [](const Status&) {});
-      }
-      std::erase(self->members_, member);
-      self->OnStepWindow(member, {.last = true});  // nothing more comes of it
-      for (const auto& ended : std::exchange(member->on_ended, {})) ended();
+    if (self->setup_.snapshot_on == SnapshotOn::kAsked || !member->peer->gone())
+      return self->Drained(member, why);
+    // It is dead a moment after it has hung up, or another program.
+    self->ctl_.After(kDeathNs, [self, member, why] {
+      if (!self->WritesAtEnd(*member)) return self->Drained(member, why);
+      self->drain_.Snapshot(member->drain, 0, [self, member, why] { self->Drained(member, why); });
     });
   };
   if (member->peer->gone()) {
@@ -417,6 +406,61 @@ void Recordings::CutOff(const MemberPtr& member) {
   Trouble("the lanes of process " + std::to_string(member->peer->identity().pid) +
           " hold what no agent writes: it is recorded no longer (does it write where it must not?)");
   End(member, "cut off", [] {});
+}
+
+void Recordings::Drained(const MemberPtr& member, const std::string& why) {
+  drain_.Stop(member->drain, [self = shared_from_this(), member, why] {
+    self->NoteClock(*member);
+    member->part->manifest.end = why;
+    self->NoteEnded(*member);
+    if (!self->setup_.domains.names.empty())
+      self->seen_domains_.merge(agent::DomainsOf(*member->peer->region()));
+    if (!member->peer->gone()) {
+      member->peer->Unclaim();
+      // The process has the file, too, and can keep it locked.
+      self->setup_.aside.RunFor(
+          member->peer->identity().uid,
+          [region = member->peer->region()]() -> std::function<void()> {
+            region->ReleaseRings();
+            return [] {};
+          },
+          [](const Status&) {});
+    }
+    std::erase(self->members_, member);
+    self->OnStepWindow(member, {.last = true});  // nothing more comes of it
+    for (const auto& ended : std::exchange(member->on_ended, {})) ended();
+  });
+}
+
+// A flight recorder's memory is profd's, too: it outlives the process.
+void Recordings::OnGone(const MemberPtr& member) {
+  const bool keep = setup_.flight_recorder && setup_.snapshot_on == SnapshotOn::kAsked && member->armed;
+  if (!keep || member->ended) return End(member, "gone", [] {});
+  // In the order of their deaths: those of long ago make way for those of late, children before targets.
+  std::erase(members_, member);
+  members_.push_back(member);
+  std::vector<MemberPtr> kept;
+  std::copy_if(members_.begin(), members_.end(), std::back_inserter(kept), IsKept);
+  if (kept.size() > kMostKept) {
+    const auto child = std::find_if(kept.begin(), kept.end(), [this](const MemberPtr& one) {
+      return one->outcome->pid != setup_.starts[one->start].pid;
+    });
+    End(child != kept.end() ? *child : kept.front(), "gone", [] {});
+  }
+  OnStepWindow(member, {.last = true});  // no step comes of it any more
+}
+
+// Dead, and its memory is still to be had.
+bool Recordings::IsKept(const MemberPtr& member) { return member->peer->gone() && !member->ended; }
+
+bool Recordings::HaveMemory() const {
+  return std::any_of(members_.begin(), members_.end(),
+                     [](const MemberPtr& one) { return one->armed && !one->ended; });
+}
+
+bool Recordings::WritesAtEnd(const Member& member) const {
+  if (setup_.snapshot_on == SnapshotOn::kAsked || host::ProcessExists(member.outcome->pid)) return false;
+  return setup_.snapshot_on == SnapshotOn::kExit || !member.peer->region()->ended_well();
 }
 
 void Recordings::Snapshot(uint64_t newest_ns, std::function<void(Status)> done) {
@@ -471,7 +515,8 @@ void Recordings::OnStepWindow(const MemberPtr& member, const agent::StepWindow& 
       member->steps_done || (window.last && !window.opened);  // the last one opens with `last`, too
   const bool all =
       std::all_of(members_.begin(), members_.end(), [](const MemberPtr& one) { return one->steps_done; });
-  if (setup_.steps.active == 0 || members_.empty() || !all || stopping_ || on_steps_done_ == nullptr) return;
+  if (setup_.steps.active == 0 || !all || stopping_ || on_steps_done_ == nullptr) return;
+  if (std::all_of(members_.begin(), members_.end(), IsKept)) return;  // or there are none
   ctl_.Post(std::exchange(on_steps_done_, nullptr));
 }
 

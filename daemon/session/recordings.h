@@ -42,6 +42,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
     agent::StepSchedule steps;
     agent::DomainFilter domains;
     bool flight_recorder = false;
+    SnapshotOn snapshot_on = SnapshotOn::kAsked;
     Aside& aside;
   };
 
@@ -70,6 +71,8 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   void Stop(std::function<void()> done);
   // Flight recorder: writes out what is in memory, `newest_ns` back (0 = all).
   void Snapshot(uint64_t newest_ns, std::function<void(base::Status)> done);
+  // … and there is some, of processes that live or have ended.
+  bool HaveMemory() const;
   // The trace that everything goes to now.
   uint32_t trace() const { return sink_.trace; }
   // A trace that is sealed: its counts are not asked for again.
@@ -125,6 +128,10 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   void NoteBegun(const Member& member, const agent::Ack& ack, uint64_t meant_ns);
   void End(const MemberPtr& member, const std::string& why, std::function<void()> done);
   void CutOff(const MemberPtr& member);
+  void OnGone(const MemberPtr& member);
+  static bool IsKept(const MemberPtr& member);
+  void Drained(const MemberPtr& member, const std::string& why);
+  bool WritesAtEnd(const Member& member) const;
   void OnArrival(const std::shared_ptr<agent::Peer>& peer);
   void OnStepWindow(const MemberPtr& member, const agent::StepWindow& window);
   agent::DrainTarget TargetFor(const MemberPtr& member);

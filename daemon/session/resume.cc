@@ -28,6 +28,7 @@ ResumeRecord MakeResume(const SessionInfo& info, const auth::Caller& owner, cons
   record.spec.storage_limit_bytes = spec.storage_limit_bytes;
   record.spec.on_full = spec.on_full;
   record.spec.flight_recorder = spec.flight_recorder;
+  record.spec.snapshot_on = spec.snapshot_on;
   record.spec.steps = spec.steps;
   record.spec.agent_domains = spec.agent_domains;
   for (const pid_t pid : spec.pids) record.start_ticks[pid] = host::ReadProcessFacts(pid).start_ticks;
@@ -61,6 +62,7 @@ std::string WriteResume(const ResumeRecord& record) {
       {"storage_limit_bytes", spec.storage_limit_bytes},
       {"on_full", static_cast<int>(spec.on_full)},
       {"flight_recorder", spec.flight_recorder},
+      {"snapshot_on", static_cast<int>(spec.snapshot_on)},
       {"agent_domains", spec.agent_domains.names},
       {"agent_domains_exclude", spec.agent_domains.exclude},
       {"steps",
@@ -105,6 +107,8 @@ Result<ResumeRecord> ParseResume(std::string_view text) {
     const int on_full = all.value("on_full", 0);
     if (on_full >= 0 && on_full <= 2) spec.on_full = static_cast<store::OnFull>(on_full);
     all.at("flight_recorder").get_to(spec.flight_recorder);
+    const int snapshot_on = all.value("snapshot_on", 0);
+    if (snapshot_on >= 0 && snapshot_on <= 2) spec.snapshot_on = static_cast<SnapshotOn>(snapshot_on);
     const auto steps = all.at("steps").get<std::vector<uint64_t>>();
     if (steps.size() >= 5) spec.steps = {steps[0], steps[1], steps[2], steps[3], steps[4]};
     if (steps.size() == 6) spec.steps.from_step = steps[5];

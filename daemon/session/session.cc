@@ -24,6 +24,7 @@ using base::Status;
 
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kManifestEveryS = 5;
+constexpr uint64_t kKeptNs = 600 * kSecond;  // a flight recorder, after its last process
 constexpr uint64_t kFirstLookNs = 50'000'000;
 
 constexpr char kTryToMoveAgain[] = " tries again";
@@ -118,6 +119,8 @@ std::shared_ptr<Trace> Session::NewTrace(bool all_or_nothing) {
   }
   if (setup_.move_to) manifest.settings["move_to"] = setup_.spec.output;
   if (setup_.spec.flight_recorder) manifest.settings["flight_recorder"] = "true";
+  if (setup_.spec.snapshot_on != SnapshotOn::kAsked)
+    manifest.settings["snapshot_on"] = setup_.spec.snapshot_on == SnapshotOn::kExit ? "exit" : "crash";
   if (!directories_.empty())
     manifest.previous = directories_.back().substr(directories_.back().rfind('/') + 1);
   manifest.removed = removed_;
@@ -137,7 +140,8 @@ void Session::Start(std::function<void(Result<SessionInfo>)> done) {
     recordings_ = std::make_shared<Recordings>(
         services_.ctl, services_.agents, services_.drain,
         Recordings::Setup{holder_, setup_.owner.uid, setup_.plan.agents, setup_.spec.steps,
-                          setup_.spec.agent_domains, setup_.spec.flight_recorder, services_.aside});
+                          setup_.spec.agent_domains, setup_.spec.flight_recorder, setup_.spec.snapshot_on,
+                          services_.aside});
     recordings_->OnStepsDone([weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->Stop(EndReason::kSteps, nullptr);
     });
@@ -286,7 +290,15 @@ void Session::WatchTargets() {
 void Session::OnTargetExit(pid_t pid) {
   if (targets_.erase(pid) == 0 || ended()) return;
   if (trace_) trace_->NotePidEnd(pid, "exited");
-  if (targets_.empty()) {
+  const bool keeps = setup_.spec.flight_recorder && setup_.spec.snapshot_on == SnapshotOn::kAsked;
+  if (targets_.empty() && keeps && state_ == State::kRunning && recordings_ && recordings_->HaveMemory()) {
+    warnings_.push_back("its processes have ended; profctl snapshot " + setup_.id +
+                        " writes what they had in memory, for 10 minutes");
+    std::weak_ptr<Session> weak = weak_from_this();
+    timers_.push_back(services_.ctl.After(kKeptNs, [weak] {
+      if (const auto self = weak.lock()) self->Stop(EndReason::kTargetExit, nullptr);
+    }));
+  } else if (targets_.empty()) {
     Stop(EndReason::kTargetExit, nullptr);
   } else {
     AddReason(degraded_, "pid " + std::to_string(pid) + " exited");

@@ -26,6 +26,9 @@ struct KindRequest {
   double hz = 0;
 };
 
+// When a flight recorder writes what a process that ends has in memory.
+enum class SnapshotOn : uint8_t { kAsked, kExit, kCrash };
+
 struct SessionSpec {
   std::vector<KindRequest> kinds;
   std::string preset;  // node memory network host all; empty = none
@@ -36,6 +39,7 @@ struct SessionSpec {
   agent::StepSchedule steps;               // which steps of a training loop are recorded
   agent::DomainFilter agent_domains = {};  // whose marks and ranges are recorded
   bool flight_recorder = false;  // agents keep the newest records in memory until a snapshot writes them out
+  SnapshotOn snapshot_on = SnapshotOn::kAsked;
   store::OnFull on_full = store::OnFull::kAge;
   bool resume = false;  // goes on in a new, linked directory after a restart of profd
   bool all_devices = false;

@@ -87,7 +87,8 @@ typedef struct RegionHeader {
   uint64_t lost_without_lane; /* records of threads that found no free lane */
   uint32_t names_used;        /* bytes, released after the entry is whole */
   uint32_t names_lost;        /* names that found no room */
-  uint8_t reserved_1[40];
+  uint32_t exit_mark;         /* 1 + its exit status, once the process of a flight recorder calls exit() */
+  uint8_t reserved_1[36];
   LaneClock clock;
   uint8_t reserved_2[kRegionHeaderBytes - 128 - sizeof(LaneClock)];
 } RegionHeader;
@@ -127,6 +128,7 @@ enum { kNameUnit = 8, kMaxNameBytes = 1024, kFirstNameOffset = 16 };
 
 static_assert(sizeof(RegionHeader) == kRegionHeaderBytes, "the header is a page");
 static_assert(offsetof(RegionHeader, pid) == 64, "the two sides don't share a cache line");
+static_assert(offsetof(RegionHeader, exit_mark) == 88, "layout");
 static_assert(offsetof(RegionHeader, clock) == 128, "layout");
 static_assert(sizeof(LaneClock) == 64, "layout");
 static_assert(sizeof(Lane) == 256, "layout");

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -337,6 +338,22 @@ AttachError AttachRegion(int memfd, int wake) {
   __atomic_compare_exchange_n(&profd_agent_active, &not_started, kIdle, false, __ATOMIC_ACQ_REL,
                               __ATOMIC_RELAXED);
   return AttachError::kOk;
+}
+
+// Not for a forked child, whose Process is wiped.
+void MarkExits() {
+  static std::atomic<bool> registered;
+  if (registered.exchange(true)) return;
+  ::on_exit(
+      [](int status, void*) {
+        Process* process = g_process.load(std::memory_order_acquire);
+        if (process == nullptr || process->alive.load(std::memory_order_acquire) == 0) return;
+        const Latched latched(process->latch);
+        if (!latched || process->header == nullptr) return;
+        const uint32_t mark = 1 + static_cast<uint32_t>(status & 0xFF);
+        std::atomic_ref(process->header->exit_mark).store(mark, std::memory_order_relaxed);
+      },
+      nullptr);
 }
 
 uint64_t NowTicks() {

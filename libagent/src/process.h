@@ -29,6 +29,8 @@ bool DetachRegion();
 
 // Recording begins; needs a region. Returns the stamp of the moment, 0 when there is no region.
 uint64_t Arm(const Armed& armed);
+// Should the process call exit(), the region says so from now on. **Thread:** the attach thread.
+void MarkExits();
 // The counter of now.
 uint64_t NowTicks();
 // No new records from now on, but some may be in the middle. **Thread:** any.

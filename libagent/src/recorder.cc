@@ -176,6 +176,7 @@ void Recorder::ArmNext(uint64_t id, const profd_v1_Arm& arm) {
   }
   looked_at_ns_ = 0;
   next_ = {kinds, arm.flight_recorder};
+  if (arm.flight_recorder) MarkExits();
   FilterDomains(FilterOf(arm));
   schedule_ = {};
   if (arm.has_steps) {

@@ -250,6 +250,94 @@ class RecordingTest(harness.ProfdTest):
         self.assertEqual(refused.code, harness.FAILED)
         self.assertIn("--flight-recorder", refused.err)
 
+    def last_values(self, session, count):
+        values = [record["value"] for record in self.one_agent(session).of("counter")]
+        self.assertGreater(len(values), 200)
+        self.assertEqual(values, list(range(count - len(values), count)))
+
+    def test_a_flight_recorder_survives_its_job(self):
+        daemon = self.profd(config=SMALL)
+        job = self.job(daemon)
+        session = daemon.begin("--pid", job.pid, "--collect", "agent-counter", "--flight-recorder")
+        job.order("mark 10000")
+        job.process.kill()
+        job.process.wait()
+        harness.wait_until(lambda: daemon.status(session["session"])["warnings"], "its end")
+        self.assertIn("profctl snapshot", " ".join(daemon.status(session["session"])["warnings"]))
+        snapshot = daemon.ctl("snapshot", session["session"], "--json")
+        self.assertEqual(snapshot.code, harness.OK, snapshot)
+        self.assertGreater(self.kind(snapshot.json, "agent-counter", f"pid:{job.pid}")["records"], 200)
+        self.last_values(daemon.end(session["session"]), 10000)
+
+    def test_a_flight_recorder_keeps_its_target_longer_than_children(self):
+        daemon = self.profd(config=SMALL)
+        script = ("import os, sys, profd\n"
+                  "profd.mark('start')\n"
+                  "print('up', flush=True)\n"
+                  "sys.stdin.readline()\n"
+                  "reader, writer = os.pipe()\n"
+                  "children = []\n"
+                  "for _ in range(18):\n"
+                  "    children.append(os.fork())\n"
+                  "    if children[-1] == 0:\n"
+                  "        os.close(writer)\n"
+                  "        profd.mark('child')\n"
+                  "        os.read(reader, 1)\n"
+                  "        os._exit(0)\n"
+                  "sys.stdin.readline()\n"
+                  "os.close(writer)\n"
+                  "for child in children: os.waitpid(child, 0)\n"
+                  "for _ in range(100): profd.mark('target')\n"
+                  "print('over', flush=True)\n"
+                  "sys.stdin.readline()\n")
+        process = subprocess.Popen([str(harness.RUN), "run", "--", sys.executable, "-c", script],
+                                   env=daemon.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for cleanup in (process.stdout.close, process.stdin.close, process.wait, process.kill):
+            self.addCleanup(cleanup)
+        self.assertEqual(process.stdout.readline(), "up\n")
+        self.registered(daemon, process.pid)
+        session = daemon.begin("--pid", process.pid, "--collect", "agent-mark", "--flight-recorder")
+        print(file=process.stdin, flush=True)
+
+        def begun():
+            agents = agent_reader.manifest(session["directory"])["agents"]
+            return sum(agent["begun_ticks"] != 0 for agent in agents)
+
+        harness.wait_until(lambda: begun() == 19, "all children")
+        print(file=process.stdin, flush=True)
+        self.assertEqual(process.stdout.readline(), "over\n")
+        process.kill()
+        harness.wait_until(lambda: daemon.status(session["session"])["warnings"], "its end")
+        self.assertEqual(daemon.ctl("snapshot", session["session"]).code, harness.OK)
+        agents = agent_reader.agents(daemon.end(session["session"])["directory"])
+        names = [record["name"] for agent in agents if agent.entry["pid"] == process.pid for record in agent.of("mark")]
+        self.assertEqual(names[-100:], ["target"] * 100)
+
+    def test_a_flight_recorder_writes_when_its_job_ends_or_crashes(self):
+        daemon = self.profd(config=SMALL)
+        for on, how, written in (("crash", "killed", True), ("crash", "ends", False), ("exit", "ends", True)):
+            with self.subTest(on=on, how=how):
+                job = self.job(daemon)
+                session = daemon.begin("--pid", job.pid, "--collect", "agent-counter", "--flight-recorder",
+                                       "--snapshot-on", on)
+                job.order("mark 10000")
+                if how == "killed":
+                    job.process.kill()
+                else:
+                    job.process.stdin.close()
+                    job.process.stdin = open(os.devnull, "w", encoding="utf-8")
+                self.assertEqual(job.process.wait(), -9 if how == "killed" else 0)
+                sealed = harness.wait_until(
+                    lambda: (info := daemon.status(session["session"]))["state"] == "sealed" and info, "its end")
+                self.assertEqual(sealed["end_reason"], "target_exit")
+                if written:
+                    self.last_values(sealed, 10000)
+                else:
+                    self.assertEqual(self.kind(sealed, "agent-counter", f"pid:{job.pid}")["records"], 0)
+        refused = daemon.ctl("start", "--pid", os.getpid(), "--snapshot-on", "crash")
+        self.assertEqual(refused.code, harness.USAGE, refused)
+        self.assertIn("--flight-recorder", refused.err)
+
     def test_a_forked_child_records_with_its_parent(self):
         daemon = self.profd()
         script = ("import os, sys, time, profd\n"
