@@ -292,6 +292,13 @@ base::Result<v1::StopReply> ControlClient::Stop(const v1::StopRequest& request) 
   return impl_->Ask(&v1::Control::Stub::Stop, request, kSession);
 }
 
+base::Result<v1::SessionInfo> ControlClient::SetPaused(const std::string& session, bool paused) {
+  v1::PauseRequest request;
+  request.set_session(session);
+  request.set_paused(paused);
+  return impl_->Ask(&v1::Control::Stub::Pause, request, kSession);
+}
+
 base::Result<v1::SessionInfo> ControlClient::Snapshot(const std::string& session, uint64_t last_ns) {
   v1::SnapshotRequest request;
   request.set_session(session);

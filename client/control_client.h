@@ -48,6 +48,7 @@ class ControlClient {
                                       const std::string& once = "");
   base::Result<v1::StopReply> Stop(const v1::StopRequest& request);
   // `last_ns` 0 = all that is in memory.
+  base::Result<v1::SessionInfo> SetPaused(const std::string& session, bool paused);
   base::Result<v1::SessionInfo> Snapshot(const std::string& session, uint64_t last_ns);
   base::Result<v1::SessionInfo> Pin(const std::string& session, bool pinned);
   base::Result<v1::SessionInfo> Remove(const std::string& session);

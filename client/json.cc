@@ -70,6 +70,15 @@ Json Perturbations(const PerturbationList& list) {
   return array;
 }
 
+Json Pauses(const PauseList& list) {
+  Json array = Json::array();
+  for (const v1::Pause& pause : list) {
+    const Json until = pause.to_ns() == 0 ? Json(nullptr) : Seconds(pause.to_ns());
+    array.push_back({{"from_s", Seconds(pause.from_ns())}, {"to_s", until}, {"reason", pause.reason()}});
+  }
+  return array;
+}
+
 Json Session(const v1::SessionInfo& info) {
   Json kinds = Json::array();
   for (const v1::KindState& kind : info.kinds()) kinds.push_back(Kind(kind));
@@ -101,6 +110,7 @@ Json Session(const v1::SessionInfo& info) {
           {"pinned", info.pinned()},
           {"paused", info.paused()},
           {"warnings", Array(info.warnings())},
+          {"pauses", Pauses(info.pauses())},
           {"perturbations", Perturbations(info.perturbations())},
           {"kinds", std::move(kinds)}};
 }
@@ -425,6 +435,7 @@ std::string InventoryJson(const std::vector<Inventory>& inventories) {
                            {"devices", std::move(devices)},
                            {"steps", std::move(steps)},
                            {"kinds", std::move(kinds)},
+                           {"pauses", capture.manifest ? Pauses(PausesOf(*capture.manifest)) : Json::array()},
                            {"perturbations", std::move(perturbations)},
                            {"skipped", SkippedJson(inventory.report)},
                            {"more_skipped", inventory.report.more_skipped()}});

@@ -52,6 +52,7 @@ struct CommandLine {
   StartOptions start;
   RunOptions run;
   SnapshotOptions snapshot;
+  PauseOptions pause;
   KeepOptions keep;
   MoveOptions move;
   LeaseOptions lease;
@@ -187,6 +188,12 @@ void Describe(CLI::App* app, CommandLine* line) {
   snapshot->add_option("SESSION", line->snapshot.session, "Its id, or its name")->required();
   snapshot->add_option("--last", line->snapshot.last, "how far back, e.g. 30s; default all");
 
+  CLI::App* pause =
+      app->add_subcommand("pause", "a session stores nothing until it goes on; nothing counts as lost");
+  pause->add_option("SESSION", line->pause.session, "Its id, or its name")->required();
+  CLI::App* resume = app->add_subcommand("resume", "a session that is paused goes on");
+  resume->add_option("SESSION", line->pause.session, "Its id, or its name")->required();
+
   CLI::App* stop = app->add_subcommand("stop", "stop sessions and wait until they are on disk");
   stop->add_option("SESSION", line->stop.session, "Its id, or its name");
   stop->add_option("--pid", line->stop.pid, "every session of this process");
@@ -310,6 +317,7 @@ ExitCode Dispatch(const Common& common, const CommandLine& line, const CLI::App&
   if (name == "start") return RunStart(common, line.start);
   if (name == "msprof") return RunMsprof(common, line.msprof);
   if (name == "snapshot") return RunSnapshot(common, line.snapshot);
+  if (name == "pause" || name == "resume") return RunPause(common, line.pause, name == "pause");
   if (name == "stop") return RunStop(common, line.stop);
   if (name == "status") return RunStatus(common, line.status);
   if (name == "watch") return RunWatch(common, line.watch);
@@ -520,7 +528,8 @@ ExitCode Run(int argc, char** argv) {
   }
   if (app.get_subcommands().empty()) {
     return Usage(
-        "name what to do: devices, targets, run, msprof, start, snapshot, stop, status, watch, top, list, "
+        "name what to do: devices, targets, run, msprof, start, snapshot, pause, resume, stop, status, "
+        "watch, top, list, "
         "pin, "
         "unpin, mv, rm, lease, fetch, verify, repair, export, query or doctor");
   }

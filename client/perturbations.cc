@@ -35,4 +35,25 @@ std::string RenderPerturbations(const PerturbationList& perturbations) {
   return text;
 }
 
+PauseList PausesOf(const format::Manifest& manifest) {
+  PauseList list;
+  for (const format::ManifestPause& pause : manifest.pauses) {
+    v1::Pause* added = list.Add();
+    added->set_from_ns(SinceBegin(manifest, pause.from_ns));
+    added->set_to_ns(pause.to_ns == 0 ? 0 : SinceBegin(manifest, pause.to_ns));
+    added->set_reason(OneLine(pause.reason));
+  }
+  return list;
+}
+
+std::string RenderPauses(const PauseList& pauses) {
+  std::string text;
+  for (const v1::Pause& pause : pauses) {
+    std::string line = "paused from +" + FormatDuration(pause.from_ns());
+    if (pause.to_ns() != 0) line += " to +" + FormatDuration(pause.to_ns());
+    text += OneLine(line + ": " + pause.reason()) + "\n";
+  }
+  return text;
+}
+
 }  // namespace profd::client

@@ -16,4 +16,10 @@ PerturbationList PerturbationsOf(const format::Manifest& manifest);
 // "perturbed: cpu-throttling: cgroup /a … (from +12 s to +45 s)", a line each; of many the first ten.
 std::string RenderPerturbations(const PerturbationList& perturbations);
 
+using PauseList = google::protobuf::RepeatedPtrField<v1::Pause>;
+
+PauseList PausesOf(const format::Manifest& manifest);
+// "paused from +12 s to +45 s: asked for", a line each.
+std::string RenderPauses(const PauseList& pauses);
+
 }  // namespace profd::client

@@ -78,7 +78,8 @@ std::string Join(const List& items) {
 }
 
 std::string StateText(const v1::SessionInfo& info) {
-  std::string text = StateName(info.state());
+  const bool paused = info.state() == v1::SESSION_STATE_RUNNING && !info.paused().empty();
+  std::string text = paused ? "paused" : StateName(info.state());
   if (info.end_reason() != v1::END_REASON_UNSPECIFIED && info.state() != v1::SESSION_STATE_FAILED) {
     text += std::string(" (") + EndReasonName(info.end_reason()) + ")";
   }
@@ -278,6 +279,7 @@ std::string RenderSession(const v1::SessionInfo& info, bool with_data, bool colo
   for (const std::string& reason : info.degraded()) {
     text += Paint("degraded: " + OneLine(reason), Colour::kWarn, coloured) + "\n";
   }
+  if (with_data) text += RenderPauses(info.pauses());
   text += RenderPerturbations(info.perturbations());
   std::vector<std::string> columns{"KIND", "UNIT", ">ASKED", ">EFFECTIVE", "VERDICT"};
   if (with_data) columns.insert(columns.end(), {">BYTES", ">RATE", ">RECORDS", ">LOST"});

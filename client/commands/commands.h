@@ -58,6 +58,9 @@ struct RunOptions {
   std::vector<std::string> labels;
   std::vector<std::string> command;
 };
+struct PauseOptions {
+  std::string session;
+};
 struct SnapshotOptions {
   std::string session;
   std::string last;
@@ -125,6 +128,7 @@ ExitCode RunDevices(const Common& common);
 ExitCode RunStart(const Common& common, const StartOptions& options);
 // Becomes the program; comes back only when it cannot.
 ExitCode RunCommand(const Common& common, const RunOptions& options);
+ExitCode RunPause(const Common& common, const PauseOptions& options, bool paused);
 ExitCode RunSnapshot(const Common& common, const SnapshotOptions& options);
 ExitCode RunStop(const Common& common, const StopOptions& options);
 ExitCode RunPin(const Common& common, const KeepOptions& options, bool pinned);

@@ -137,6 +137,7 @@ void PrintInventory(const Inventory& inventory) {
   for (const std::string& table : {Devices(inventory, coloured), Kinds(inventory, coloured)}) {
     if (!table.empty()) Print("\n" + table);
   }
+  if (capture.manifest) Print(RenderPauses(PausesOf(*capture.manifest)));
   if (capture.manifest) Print(RenderPerturbations(PerturbationsOf(*capture.manifest)));
   PrintUnreadable(inventory.report);
 }

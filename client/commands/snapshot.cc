@@ -20,4 +20,13 @@ ExitCode RunSnapshot(const Common& common, const SnapshotOptions& options) {
   return ExitCode::kOk;
 }
 
+ExitCode RunPause(const Common& common, const PauseOptions& options, bool paused) {
+  base::Result<Connection> connection = Connect(common);
+  if (!connection.ok()) return Fail(connection.status());
+  const base::Result<v1::SessionInfo> info = connection->control->SetPaused(options.session, paused);
+  if (!info.ok()) return Fail(info.status());
+  Print(common.json ? SessionJson(*info) : RenderSession(*info, true, ColouredOutput()));
+  return ExitCode::kOk;
+}
+
 }  // namespace profd::client

@@ -250,6 +250,17 @@ grpc::ServerUnaryReactor* ControlService::Snapshot(grpc::CallbackServerContext* 
                });
 }
 
+grpc::ServerUnaryReactor* ControlService::Pause(grpc::CallbackServerContext* context,
+                                                const v1::PauseRequest* request, v1::SessionInfo* reply) {
+  return OnCtl(context, {request->paused() ? "pause" : "resume", OfSession(request->session())}, reply,
+               [this, session = request->session(), paused = request->paused()](const auth::Caller& caller,
+                                                                                const auto& owed) {
+                 manager_.Pause(
+                     caller, session, paused,
+                     [owed](const base::Result<session::SessionInfo>& info) { owed->Answer(info); });
+               });
+}
+
 grpc::ServerUnaryReactor* ControlService::Pin(grpc::CallbackServerContext* context,
                                               const v1::PinRequest* request, v1::SessionInfo* reply) {
   return OnCtl(context, {request->pinned() ? "pin" : "unpin", OfSession(request->session())}, reply,

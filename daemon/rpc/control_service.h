@@ -41,6 +41,8 @@ class ControlService : public v1::Control::CallbackService {
                                  v1::StopReply* reply) override;
   grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* context, const v1::GetRequest* request,
                                 v1::SessionInfo* reply) override;
+  grpc::ServerUnaryReactor* Pause(grpc::CallbackServerContext* context, const v1::PauseRequest* request,
+                                  v1::SessionInfo* reply) override;
   grpc::ServerUnaryReactor* Snapshot(grpc::CallbackServerContext* context, const v1::SnapshotRequest* request,
                                      v1::SessionInfo* reply) override;
   grpc::ServerUnaryReactor* Pin(grpc::CallbackServerContext* context, const v1::PinRequest* request,

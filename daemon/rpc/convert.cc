@@ -331,6 +331,12 @@ void Encode(const session::SessionInfo& info, v1::SessionInfo* out) {
     added->set_from_ns(found.from_ns);
     added->set_to_ns(found.to_ns);
   }
+  for (const session::Pause& pause : info.pauses) {
+    v1::Pause* added = out->add_pauses();
+    added->set_from_ns(pause.from_ns);
+    added->set_to_ns(pause.to_ns);
+    added->set_reason(pause.reason);
+  }
   for (const session::KindState& kind : info.kinds) EncodeKind(kind, out->add_kinds());
 }
 

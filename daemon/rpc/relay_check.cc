@@ -23,7 +23,7 @@ const std::map<std::string_view, auth::Action> kMethods = {
     {"Start", auth::Action::kCollectHost},  {"Snapshot", auth::Action::kStopSession},
     {"Stop", auth::Action::kStopSession},   {"Pin", auth::Action::kKeepSession},
     {"Remove", auth::Action::kKeepSession}, {"AddLease", auth::Action::kLease},
-    {"RemoveLease", auth::Action::kLease},
+    {"RemoveLease", auth::Action::kLease},  {"Pause", auth::Action::kStopSession},
 };
 
 }  // namespace

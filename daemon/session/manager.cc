@@ -73,10 +73,10 @@ class Manager::Impl {
   host::Sampler& sampler() { return sampler_; }
   const Writers& writers() const { return writers_; }
   Status NotRunning(const Caller& caller, const std::string& session) const;
-  void Snapshot(const Caller& caller, const std::string& named, uint64_t newest_ns,
-                std::function<void(Result<SessionInfo>)> done);
   void Move(const Caller& caller, const std::string& session, const std::string& output,
             std::shared_ptr<auth::PassedDir> to, std::function<void(Result<SessionInfo>)> done);
+  // The running session of that name, for a caller who may stop it.
+  Result<std::shared_ptr<Session>> FindRunning(const Caller& caller, const std::string& named) const;
   void Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done);
   void Targets(const Caller& caller, std::function<void(std::vector<Target>)> done);
   void Doctor(const Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done);
@@ -220,21 +220,16 @@ Status Manager::Impl::NotRunning(const Caller& caller, const std::string& sessio
           "session " + session + " has ended already (" + EndReasonName(info.end_reason) + ")"};
 }
 
-void Manager::Impl::Snapshot(const Caller& caller, const std::string& named, uint64_t newest_ns,
-                             std::function<void(Result<SessionInfo>)> done) {
+Result<std::shared_ptr<Session>> Manager::Impl::FindRunning(const Caller& caller,
+                                                            const std::string& named) const {
   const std::string id = book_.IdOf(caller, named);
   for (const auto& session : book_.sessions()) {
     if (session->id() != id || session->ended()) continue;
     if (!May(caller, Action::kSeeSession, {.owner = session->uid()}).ok()) continue;
-    const Status may = May(caller, Action::kStopSession, {.owner = session->uid()});
-    if (may.ok()) {
-      session->Snapshot(newest_ns, std::move(done));
-    } else {
-      done(may);
-    }
-    return;
+    PROFD_RETURN_IF_ERROR(May(caller, Action::kStopSession, {.owner = session->uid()}));
+    return session;
   }
-  done(NotRunning(caller, named));
+  return NotRunning(caller, named);
 }
 
 void Manager::Impl::Move(const Caller& caller, const std::string& session, const std::string& output,
@@ -355,7 +350,16 @@ void Manager::Devices(const Caller& caller, std::function<void(Result<NodeReport
 }
 void Manager::Snapshot(const Caller& caller, const std::string& session, uint64_t newest_ns,
                        std::function<void(Result<SessionInfo>)> done) {
-  impl_->Snapshot(caller, session, newest_ns, std::move(done));
+  const Result<std::shared_ptr<Session>> found = impl_->FindRunning(caller, session);
+  if (!found.ok()) return done(found.status());
+  (*found)->Snapshot(newest_ns, std::move(done));
+}
+
+void Manager::Pause(const auth::Caller& caller, const std::string& session, bool paused,
+                    std::function<void(Result<SessionInfo>)> done) {
+  const Result<std::shared_ptr<Session>> found = impl_->FindRunning(caller, session);
+  if (!found.ok()) return done(found.status());
+  (*found)->Pause(paused, std::move(done));
 }
 void Manager::Targets(const Caller& caller, std::function<void(std::vector<Target>)> done) {
   impl_->Targets(caller, std::move(done));

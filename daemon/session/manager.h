@@ -57,6 +57,9 @@ class Manager {
   // Flight recorder: writes out what its processes have in memory, `newest_ns` back (0 = all of it).
   void Snapshot(const auth::Caller& caller, const std::string& session, uint64_t newest_ns,
                 std::function<void(base::Result<SessionInfo>)> done);
+  // A running session stores nothing, or goes on.
+  void Pause(const auth::Caller& caller, const std::string& session, bool paused,
+             std::function<void(base::Result<SessionInfo>)> done);
   // Never removed for room, or again as any other.
   void Pin(const auth::Caller& caller, const std::string& session, bool pinned,
            std::function<void(base::Result<SessionInfo>)> done);

@@ -110,6 +110,10 @@ SessionInfo FromManifest(const format::Manifest& manifest, const std::string& di
     info.lost += kind.lost;
     info.kinds.push_back(std::move(state));
   }
+  for (const format::ManifestPause& pause : manifest.pauses) {
+    info.pauses.push_back({SinceBegin(manifest, pause.from_ns),
+                           pause.to_ns == 0 ? 0 : SinceBegin(manifest, pause.to_ns), pause.reason});
+  }
   for (const format::ManifestPerturbation& found : manifest.perturbations) {
     info.perturbations.push_back({found.kind, found.text, SinceBegin(manifest, found.from_ns),
                                   found.to_ns == 0 ? 0 : SinceBegin(manifest, found.to_ns)});

@@ -54,17 +54,12 @@ std::shared_ptr<const void> SpecOf(std::string file, bool one_slice,
   spec->folder = format::kOwnFolder;
   spec->file = std::move(file);
   spec->one_slice = one_slice;
+  spec->whole = true;  // a process that is paused records nothing
   spec->stats = std::make_shared<chunk::StreamStats>();
   spec->written = [stats](const std::byte* blocks, size_t bytes, bool stored) {
     stats->Written(blocks, bytes, stored);
   };
   return std::shared_ptr<const void>(spec, spec.get());
-}
-
-uint64_t Sum(const agent::RecordingStats& stats, std::atomic<uint64_t> agent::RecordingStats::Lane::*count) {
-  uint64_t sum = 0;
-  for (const auto& lane : stats.lanes) sum += (lane.*count).load(std::memory_order_relaxed);
-  return sum;
 }
 
 }  // namespace
@@ -167,11 +162,16 @@ agent::Arm Recordings::Prepare(const MemberPtr& member) {
   member->peer->OnCapabilities([weak, member] {
     if (const auto self = weak.lock()) self->OnCapabilities(member);
   });
-  return {.kinds = setup_.starts[member->start].kinds,
+  return ArmOf(*member);
+}
+
+agent::Arm Recordings::ArmOf(const Member& member) const {
+  const AgentStart& start = setup_.starts[member.start];
+  return {.kinds = start.kinds,
           .flight_recorder = setup_.flight_recorder,
           .steps = setup_.steps,
           .domains = setup_.domains,
-          .announce = setup_.starts[member->start].announce};
+          .announce = start.announce};
 }
 
 void Recordings::Arm(const MemberPtr& member, std::function<void()> done) {
@@ -231,11 +231,12 @@ void Recordings::NoteFailed(Member& member, Status status) {
 
 // What some of its kinds waited for has come.
 void Recordings::OnCapabilities(const MemberPtr& member) {
-  if (member->ended || !member->armed) return;
+  if (member->ended || !member->armed || paused_) return;
   std::vector<std::string> kinds = PendingKinds(*member->outcome, setup_.starts[member->start].kinds);
   if (kinds.empty()) return;
   auto add = [weak = weak_from_this(), member, kinds = std::move(kinds)] {
-    if (const auto self = weak.lock(); self && !member->ended) self->AddKinds(member, kinds);
+    if (const auto self = weak.lock(); self && !member->ended && !self->paused_)
+      self->AddKinds(member, kinds);
   };
   if (make_way_) {
     make_way_(setup_.starts[member->start].pid, std::move(add));
@@ -394,12 +395,15 @@ void Recordings::End(const MemberPtr& member, const std::string& why, std::funct
   member->peer->Send(
       agent::StopRecording{}, kStopPatienceNs,
       [self = shared_from_this(), member, drained = std::move(drained)](const agent::Ack& ack) {
-        if (!ack.status.ok() && !member->peer->gone()) {
-          self->Trouble("process " + std::to_string(member->peer->identity().pid) +
-                        " did not acknowledge the end of its recording: " + ack.status.message());
-        }
+        self->NoteStopped(*member, ack);
         drained();
       });
+}
+
+void Recordings::NoteStopped(const Member& member, const agent::Ack& ack) {
+  if (ack.status.ok() || member.peer->gone()) return;
+  Trouble("process " + std::to_string(member.peer->identity().pid) +
+          " did not acknowledge the end of its recording: " + ack.status.message());
 }
 
 void Recordings::CutOff(const MemberPtr& member) {
@@ -430,6 +434,42 @@ void Recordings::Drained(const MemberPtr& member, const std::string& why) {
     self->OnStepWindow(member, {.last = true});  // nothing more comes of it
     for (const auto& ended : std::exchange(member->on_ended, {})) ended();
   });
+}
+
+void Recordings::Pause(std::function<void()> done) {
+  paused_ = true;
+  const std::vector<MemberPtr> members = members_;
+  const auto one_done = After(members.size(), std::move(done));
+  for (const MemberPtr& member : members) {
+    member->peer->Send(agent::StopRecording{}, kStopPatienceNs,
+                       [self = shared_from_this(), member, one_done](const agent::Ack& ack) {
+                         self->NoteStopped(*member, ack);
+                         one_done();
+                       });
+  }
+}
+
+void Recordings::Resume(std::function<void()> done) {
+  paused_ = false;
+  const std::vector<MemberPtr> members = members_;
+  const auto one_done = After(members.size(), std::move(done));
+  for (const MemberPtr& member : members) {
+    if (member->ended || member->peer->gone()) {
+      one_done();
+      continue;
+    }
+    agent::Arm arm = ArmOf(*member);
+    arm.fire = true;
+    member->peer->Send(std::move(arm), kArmPatienceNs,
+                       [self = shared_from_this(), member, one_done](const agent::Ack& ack) {
+                         if (member->ended) return one_done();
+                         NoteArmed(*member, ack);
+                         if (!member->armed) return self->End(member, "failed", one_done);
+                         self->TellVerdicts();
+                         one_done();
+                       });
+  }
+  for (const auto& peer : std::exchange(arrived_, {})) OnArrival(peer);
 }
 
 // A flight recorder's memory is profd's, too: it outlives the process.
@@ -488,6 +528,10 @@ void Recordings::Snapshot(uint64_t newest_ns, std::function<void(Status)> done) 
 void Recordings::OnArrival(const std::shared_ptr<agent::Peer>& peer) {
   if (stopping_) return;
   if (setup_.uid != 0 && peer->identity().uid != setup_.uid) return;
+  if (paused_) {
+    std::erase_if(arrived_, [](const auto& one) { return one->gone(); });
+    return arrived_.push_back(peer);
+  }
   pid_t pid = peer->identity().pid;
   for (int i = 0; i < kMaxAncestors && pid > 1; ++i, pid = host::ParentOf(pid)) {
     const auto start = std::find_if(setup_.starts.begin(), setup_.starts.end(),
@@ -528,71 +572,6 @@ abi::LaneClock Recordings::NoteClock(const Member& member) const {
   manifest.first = TicksOf(clock.first);
   manifest.latest = TicksOf(clock.latest);
   return clock;
-}
-
-std::vector<format::ManifestAgent> Recordings::Agents(uint32_t trace) const {
-  std::vector<format::ManifestAgent> agents;
-  for (const auto& part : parts_) {
-    if (part->trace != trace) continue;
-    format::ManifestAgent agent = part->manifest;
-    const agent::RecordingStats& stats = *part->stats;
-    agent.lost_without_lane = stats.lost_without_lane.load(std::memory_order_relaxed);
-    agent.names_lost = stats.names_lost.load(std::memory_order_relaxed);
-    agent.names_damaged = stats.names_damaged.load(std::memory_order_relaxed);
-    for (size_t i = 0; i < stats.lanes.size(); ++i) {
-      const auto& lane = stats.lanes[i];
-      const format::ManifestLane entry{static_cast<uint32_t>(i),
-                                       lane.stored_records.load(std::memory_order_relaxed),
-                                       lane.lost_records.load(std::memory_order_relaxed),
-                                       lane.write_lost_records.load(std::memory_order_relaxed),
-                                       lane.damaged_slots.load(std::memory_order_relaxed)};
-      if (entry.records + entry.lost + entry.write_lost + entry.damaged_slots != 0)
-        agent.lanes.push_back(entry);
-    }
-    agents.push_back(std::move(agent));
-  }
-  return agents;
-}
-
-namespace {
-
-// MSPTI that goes on without a word: kernels are launched by calls, which it also tells of.
-uint64_t SilentSeconds(const agent::RecordingStats& stats) {
-  constexpr uint64_t kSecondNs = 1'000 * kMs, kLeastNs = 5 * kSecondNs;
-  const auto& calls = stats.kinds[static_cast<size_t>(format::AgentKind::kApi)];
-  const auto& kernels = stats.kinds[static_cast<size_t>(format::AgentKind::kKernel)];
-  const uint64_t since_ns = std::max(kernels.last_ns.load(std::memory_order_relaxed),
-                                     calls.first_ns.load(std::memory_order_relaxed));
-  const uint64_t until_ns = calls.last_ns.load(std::memory_order_relaxed);
-  return since_ns == 0 || until_ns < since_ns + kLeastNs ? 0 : (until_ns - since_ns) / kSecondNs;
-}
-
-}  // namespace
-
-void Recordings::AddCounts(uint32_t trace, std::vector<KindState>& kinds) const {
-  using Lane = agent::RecordingStats::Lane;
-  for (const auto& part : parts_) {
-    if (part->trace != trace) continue;
-    const agent::RecordingStats& stats = *part->stats;
-    // The kinds of a process share its lanes: what found no room there is told of the first of them.
-    uint64_t lost = Sum(stats, &Lane::lost_records) + stats.lost_without_lane.load(std::memory_order_relaxed);
-    for (size_t i = 0; i < format::kAgentKinds; ++i) {
-      const size_t index = setup_.starts[part->start].kind_index[i];
-      if (index == kNoKind) continue;
-      const auto& count = stats.kinds[i];
-      kinds[index].records += count.stored_records.load(std::memory_order_relaxed);
-      kinds[index].bytes += count.stored_bytes.load(std::memory_order_relaxed);
-      kinds[index].lost += count.write_lost_records.load(std::memory_order_relaxed) + std::exchange(lost, 0);
-    }
-    const size_t kernels =
-        setup_.starts[part->start].kind_index[static_cast<size_t>(format::AgentKind::kKernel)];
-    const uint64_t silent = kernels == kNoKind ? 0 : SilentSeconds(stats);
-    if (silent == 0 || kinds[kernels].verdict != Verdict::kStarted) continue;
-    std::string& reason = kinds[kernels].reason;
-    reason += (reason.empty() ? "" : "; ") + std::string("no kernel for ") + std::to_string(silent) +
-              " s while calls went on: MSPTI of process " + std::to_string(part->manifest.pid) +
-              " may have fallen silent";
-  }
 }
 
 void Recordings::Forget(uint32_t trace) {

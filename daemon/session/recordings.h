@@ -69,6 +69,10 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   void Move(RecordingSink sink, std::function<void()> done);
   // Ends all of them; `done`: everything that was published is on its way to the writer.
   void Stop(std::function<void()> done);
+  // The processes record nothing until Resume(), and need not be told apart from those that join meanwhile.
+  // `done`: it is so.
+  void Pause(std::function<void()> done);
+  void Resume(std::function<void()> done);
   // Flight recorder: writes out what is in memory, `newest_ns` back (0 = all).
   void Snapshot(uint64_t newest_ns, std::function<void(base::Status)> done);
   // … and there is some, of processes that live or have ended.
@@ -114,6 +118,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   using MemberPtr = std::shared_ptr<Member>;
 
   agent::Arm Prepare(const MemberPtr& member);
+  agent::Arm ArmOf(const Member& member) const;
   void Arm(const MemberPtr& member, std::function<void()> done);
   void ArmAndFire(const MemberPtr& member, std::function<void()> done);
   void Fire(const MemberPtr& member, uint64_t at_raw_ns, std::function<void()> done);
@@ -127,6 +132,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   void NoteOver();
   void NoteBegun(const Member& member, const agent::Ack& ack, uint64_t meant_ns);
   void End(const MemberPtr& member, const std::string& why, std::function<void()> done);
+  void NoteStopped(const Member& member, const agent::Ack& ack);
   void CutOff(const MemberPtr& member);
   void OnGone(const MemberPtr& member);
   static bool IsKept(const MemberPtr& member);
@@ -145,7 +151,9 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   RecordingSink sink_;
   bool begun_ = false;
   bool stopping_ = false;
-  std::vector<AgentOutcomes> outcomes_;  // by Setup::starts
+  bool paused_ = false;
+  std::vector<std::shared_ptr<agent::Peer>> arrived_;  // while it was paused
+  std::vector<AgentOutcomes> outcomes_;                // by Setup::starts
   std::vector<std::function<void()>> on_begun_;
   std::function<void()> on_verdicts_;
   MakeWay make_way_;

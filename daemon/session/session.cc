@@ -327,7 +327,8 @@ void Session::Tick() {
   }
   ++ticks_;
   const uint64_t every = std::max<uint64_t>(1, services_.config.session.clock_pair_every_s / kManifestEveryS);
-  if (base::RawNs() - trace_start_ns_ >= services_.config.store.roll_after_s * kSecond) {
+  if (!paused_ && !switching_ &&
+      base::RawNs() - trace_start_ns_ >= services_.config.store.roll_after_s * kSecond) {
     Roll();
   } else if (ticks_ % every == 0) {
     trace_->PairClocks([self = shared_from_this(), trace = trace_] {
@@ -413,6 +414,40 @@ void Session::Stop(EndReason reason, std::function<void(SessionInfo)> done) {
       return;
     default:
       return;
+  }
+}
+
+void Session::Pause(bool paused, std::function<void(Result<SessionInfo>)> done) {
+  if (state_ != State::kRunning) {
+    done(Status{Code::kFailedPrecondition,
+                "session " + setup_.id + " is " + StateName(state_) + ", not running"});
+    return;
+  }
+  if (setup_.spec.steps.active > 0) {
+    done(Status{
+        Code::kFailedPrecondition,
+        "session " + setup_.id + " records the steps that --steps names: it cannot be paused besides"});
+    return;
+  }
+  if (rolling_ || switching_) {
+    done(Status{Code::kUnavailable,
+                "session " + setup_.id + " is just " +
+                    (rolling_ ? "going on in a new directory" : "being paused or resumed") +
+                    ": try again in a moment"});
+    return;
+  }
+  const uint64_t now_ns = base::RawNs();
+  const bool same = std::exchange(paused_, paused) == paused;
+  switching_ = true;
+  auto noted = [self = shared_from_this(), trace = trace_, paused, now_ns, done = std::move(done)] {
+    self->switching_ = false;
+    trace->Pause(paused, now_ns, [self, done] { done(self->Info()); });
+  };
+  if (same || !recordings_) return noted();
+  if (paused) {
+    recordings_->Pause(std::move(noted));
+  } else {
+    recordings_->Resume(std::move(noted));
   }
 }
 
@@ -539,9 +574,15 @@ SessionInfo Session::Info() const {
   info.aged_bytes = budget_->aged_bytes();
   info.aged_records = budget_->aged_records();
   info.window_ns = budget_->window_ns();
+  const auto since_begin = [this](uint64_t raw_ns) { return raw_ns - std::min(raw_ns, start_raw_ns_); };
   if (!ended()) info.paused = budget_->paused();
+  if (!ended() && paused_) info.paused = "it was asked for; profctl resume " + setup_.id + " goes on";
+  if (trace_) {
+    for (const format::ManifestPause& pause : trace_->pauses())
+      info.pauses.push_back(
+          {since_begin(pause.from_ns), pause.to_ns == 0 ? 0 : since_begin(pause.to_ns), pause.reason});
+  }
   for (const format::ManifestPerturbation& found : perturbations_->Since(0)) {
-    const auto since_begin = [this](uint64_t raw_ns) { return raw_ns - std::min(raw_ns, start_raw_ns_); };
     info.perturbations.push_back(
         {found.kind, found.text, since_begin(found.from_ns), since_begin(found.to_ns)});
   }

@@ -43,6 +43,9 @@ class Session : public std::enable_shared_from_this<Session> {
   // Any number of times; every caller is answered when the session is sealed or failed.
   void Stop(EndReason reason, std::function<void(SessionInfo)> done);
 
+  // Stores nothing, or goes on. Answers with the present state.
+  void Pause(bool paused, std::function<void(base::Result<SessionInfo>)> done);
+
   // Flight recorder: see Recordings::Snapshot(). Answers with the present state.
   void Snapshot(uint64_t newest_ns, std::function<void(base::Result<SessionInfo>)> done);
 
@@ -118,6 +121,8 @@ class Session : public std::enable_shared_from_this<Session> {
   uint64_t trace_start_ns_ = 0;
   uint64_t ticks_ = 0;
   bool rolling_ = false;
+  bool paused_ = false;
+  bool switching_ = false;  // a pause begins or ends
   bool stop_when_running_ = false;
 };
 

@@ -324,6 +324,17 @@ void Trace::ReadClocks(std::function<void()> done, bool ends) {
       std::move(done), ends);
 }
 
+void Trace::Pause(bool paused, uint64_t at_ns, std::function<void()> done) {
+  if (!writer_) return done();  // it has been sealed meanwhile
+  writer_->thread->Pause(
+      setup_.id, paused, at_ns, "asked for",
+      [self = shared_from_this(), done = std::move(done)](const store::TraceRecord& record) {
+        self->TakeRecord(record);
+        if (self->writer_) self->writer_->thread->Replace(self->setup_.id, {FileOf(self->WholeManifest())});
+        done();
+      });
+}
+
 void Trace::WhenWritten(std::function<void()> done) {
   writer_->thread->Flush(
       setup_.id, [self = shared_from_this(), done = std::move(done)](const store::TraceRecord& record) {

@@ -87,6 +87,9 @@ class Trace : public std::enable_shared_from_this<Trace> {
 
   // Host and device clocks once more, and what disturbs the session, into the manifest.
   void PairClocks(std::function<void()> done);
+  // Nothing is stored from `at_ns` on, and nothing lost, or it goes on.
+  void Pause(bool paused, uint64_t at_ns, std::function<void()> done);
+  const std::vector<format::ManifestPause>& pauses() const { return setup_.manifest.pauses; }
   // `done` when what the sources have pushed by now is stored.
   void WhenWritten(std::function<void()> done);
   // Brings the manifest on disk up to date (counts, losses, verdicts).

@@ -62,6 +62,7 @@ void Trace::StartHost(std::function<void()> done) {
     // without its names the rest of a profile means nothing.
     spec->one_slice =
         file == "host_disk.data" || file == format::kCpuProfileNamesFile || file == format::kOffCpuNamesFile;
+    spec->whole = spec->one_slice;
     spec->every_slice_header = format::OsCallBeginLine(file, begin_raw_ns);
     spec->records = store::StreamSpec::Records::kText;
     spec->stats = std::move(stats);

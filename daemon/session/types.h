@@ -100,6 +100,12 @@ struct Perturbation {
   uint64_t from_ns = 0, to_ns = 0;  // to 0: it lasts
 };
 
+// A time in which nothing was stored, since the session's begin; to 0: it lasts.
+struct Pause {
+  uint64_t from_ns = 0, to_ns = 0;
+  std::string reason;
+};
+
 struct SessionInfo {
   std::string id;
   std::string name;
@@ -128,6 +134,7 @@ struct SessionInfo {
   std::vector<std::string> warnings;  // of what may become a loss
   std::string paused;                 // why nothing is stored at the moment
   std::vector<Perturbation> perturbations;
+  std::vector<Pause> pauses;
   std::vector<KindState> kinds;
 };
 

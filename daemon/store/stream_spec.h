@@ -25,6 +25,9 @@ struct StreamSpec {
   uint32_t record_bytes = 0;  // kFixed; the file has no header then
   // RoCE and DVPP: the vendor's reader keeps the last slice only, so one growing file.
   bool one_slice = false;
+  // A pause of the session leaves nothing out of it: its source pauses itself, or a part means nothing
+  // without the rest.
+  bool whole = false;
   chunk::StreamStatsPtr stats;
   // Told of every chunk's bytes once they are stored, or lost in writing. **Thread:** the writer's.
   std::function<void(const std::byte* data, size_t bytes, bool stored)> written;

@@ -122,6 +122,7 @@ void TraceFiles::AddStream(uint32_t stream, StreamSpec spec) {
   Stream& added = streams_[stream];
   added.stats = spec.stats ? spec.stats : std::make_shared<chunk::StreamStats>();
   added.written = spec.written;
+  added.whole = spec.whole;
   added.file = &FileOf(std::move(spec));
   added.part = added.file->parts++;
 }
@@ -154,6 +155,7 @@ TraceFiles::File& TraceFiles::FileOf(StreamSpec spec) {
 void TraceFiles::Store(const chunk::Chunk& chunk) {
   Stream& stream = streams_.at(chunk.header.key.stream);
   File& file = *stream.file;
+  if (IsLeftOut(stream, chunk.header)) return;
   const bool paused = !pauses_.empty() && pauses_.back().to_ns == 0;
   const uint64_t now = paused ? base::MonotonicNs() : 0;
   if (paused && now < next_try_ns_) return Lose(stream, chunk);
@@ -209,6 +211,24 @@ void TraceFiles::Pause(const Status& why, uint64_t tried_for_ns) {
 void TraceFiles::Resume() {
   pauses_.back().to_ns = base::RawNs();
   spec_.budget->Resume();
+}
+
+void TraceFiles::PauseAsked(bool paused, uint64_t at_ns, const std::string& reason) {
+  const bool is_paused = !asked_.empty() && asked_.back().to_ns == 0;
+  if (paused == is_paused) return;
+  if (!paused) {
+    asked_.back().to_ns = at_ns;
+  } else if (asked_.size() < kMaxPauses) {
+    asked_.push_back({.from_ns = at_ns, .to_ns = 0, .reason = reason});
+  } else {
+    asked_.back().to_ns = 0;  // joined to the last one
+  }
+}
+
+bool TraceFiles::IsLeftOut(const Stream& stream, const format::ChunkHeader& header) const {
+  return !stream.whole && std::ranges::any_of(asked_, [&header](const format::ManifestPause& pause) {
+    return pause.from_ns <= header.first_time_ns && (pause.to_ns == 0 || header.last_time_ns <= pause.to_ns);
+  });
 }
 
 void TraceFiles::NotePart(File& file, const format::ChunkHeader& header) {
@@ -398,6 +418,8 @@ TraceRecord TraceFiles::Record() const {
   TraceRecord record;
   record.error = error_.empty() ? fs_.error() : error_;
   record.pauses = pauses_;
+  record.pauses.insert(record.pauses.end(), asked_.begin(), asked_.end());
+  std::ranges::sort(record.pauses, {}, &format::ManifestPause::from_ns);
   for (const auto& [path, bytes] : control_) record.bytes += bytes;
   for (const File& file : files_) {
     record.bytes += file.slices->disk_bytes();

@@ -47,6 +47,9 @@ class TraceFiles : private SliceKeeper {
   void Refuse(const chunk::Chunk& chunk);
   void NoteLoss(uint32_t stream, const format::Loss& loss);
   base::Status Replace(const std::vector<ControlFile>& control);
+  // From `at_ns` (host raw) on nothing is stored, and nothing lost, or it goes on. By chunks: those wholly
+  // within.
+  void PauseAsked(bool paused, uint64_t at_ns, const std::string& reason);
   // Closes all slices, with their markers.
   void Finish();
   // Nothing of it ages any more.
@@ -85,6 +88,7 @@ class TraceFiles : private SliceKeeper {
     uint64_t records = 0;
     format::ManifestAged aged;
     uint32_t part = 0;  // of its file's streams
+    bool whole = false;
   };
 
   // SliceKeeper
@@ -97,6 +101,7 @@ class TraceFiles : private SliceKeeper {
   base::Status Put(File& file, const chunk::Chunk& chunk);
   void Pause(const base::Status& why, uint64_t tried_for_ns);
   void Resume();
+  bool IsLeftOut(const Stream& stream, const format::ChunkHeader& header) const;
   base::Status Marked(File& file);
   bool MayAgeFor(const base::Status& status) const;
 
@@ -125,7 +130,8 @@ class TraceFiles : private SliceKeeper {
   std::map<std::string, File*> file_by_path_;  // folder and file
   std::optional<SteadyFile> manifest_;
   std::optional<AgedLog> aged_log_;
-  std::vector<format::ManifestPause> pauses_;
+  std::vector<format::ManifestPause> pauses_;  // for want of room
+  std::vector<format::ManifestPause> asked_;
   uint64_t next_try_ns_ = 0;  // while paused
   std::string error_;
 };

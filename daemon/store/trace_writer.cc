@@ -106,6 +106,11 @@ class TraceWriter::Impl {
     [[maybe_unused]] const Status kept = trace->files->Replace(control);  // in the trace's record
   }
 
+  void Pause(uint32_t number, bool paused, uint64_t at_ns, const std::string& reason) {
+    Trace* trace = Find(number);
+    if (trace != nullptr && !trace->sealed) trace->files->PauseAsked(paused, at_ns, reason);
+  }
+
   void Snapshot(uint32_t number, std::function<void(TraceRecord)> done) {
     Answer(std::move(done), RecordOf(Find(number)));
   }
@@ -341,6 +346,14 @@ void TraceWriter::AddStream(format::StreamKey key, StreamSpec spec) {
 
 void TraceWriter::Replace(uint32_t trace, std::vector<ControlFile> control) {
   impl_->Post([this, trace, control = std::move(control)] { impl_->Replace(trace, control); });
+}
+
+void TraceWriter::Pause(uint32_t trace, bool paused, uint64_t at_ns, std::string reason,
+                        std::function<void(TraceRecord)> done) {
+  impl_->Post([this, trace, paused, at_ns, reason = std::move(reason), done = std::move(done)] {
+    impl_->Pause(trace, paused, at_ns, reason);
+    impl_->Snapshot(trace, done);
+  });
 }
 
 void TraceWriter::Snapshot(uint32_t trace, std::function<void(TraceRecord)> done) {

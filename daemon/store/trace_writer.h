@@ -91,6 +91,9 @@ class TraceWriter {
   void AddStream(format::StreamKey key, StreamSpec spec);
   // Replaces control files atomically (write beside, rename), in order with earlier calls.
   void Replace(uint32_t trace, std::vector<ControlFile> control);
+  // As TraceFiles::PauseAsked(); then as Snapshot().
+  void Pause(uint32_t trace, bool paused, uint64_t at_ns, std::string reason,
+             std::function<void(TraceRecord)> done);
   // A copy of the trace's state, for status and manifest.
   void Snapshot(uint32_t trace, std::function<void(TraceRecord)> done);
   // The same when all that was pushed before this call is in the files.

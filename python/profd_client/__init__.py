@@ -195,6 +195,13 @@ class Client:
         for values in self._stream("Live", request, "LiveValues"):
             yield _results.values(values)
 
+    def pause(self, session):
+        """It stores nothing until resume(); nothing of that time counts as lost."""
+        return _results.session(self._call("Pause", _LONG_S, session=session, paused=True))
+
+    def resume(self, session):
+        return _results.session(self._call("Pause", _LONG_S, session=session, paused=False))
+
     def snapshot(self, session, last=0):
         """Writes out what a flight recorder has in memory, `last` seconds back (0: all)."""
         return _results.session(self._call("Snapshot", _LONG_S, session=session, last_ns=_ns(last)))
@@ -262,7 +269,8 @@ class Client:
     def _call(self, method, timeout=None, **fields):
         return self._send(method, _wire.message(f"{method}Request")(**fields), timeout or self._timeout)
 
-    _REPLIES = {"Start": "SessionInfo", "Get": "SessionInfo", "Snapshot": "SessionInfo", "Remove": "SessionInfo"}
+    _REPLIES = {"Start": "SessionInfo", "Get": "SessionInfo", "Snapshot": "SessionInfo", "Remove": "SessionInfo",
+                "Pause": "SessionInfo"}
 
     def _send(self, method, request, timeout, ticket=None):
         reply = _wire.message(self._REPLIES.get(method, f"{method}Reply"))

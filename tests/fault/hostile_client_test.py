@@ -18,8 +18,8 @@ import raw_client as raw
 
 USER = harness.nobody()
 HONEST = 1234  # somebody else without rights
-METHODS = ("Hello", "Start", "Stop", "Get", "Snapshot", "Pin", "Remove", "Move", "List", "Watch", "Devices", "Targets", "AddLease",
-           "RemoveLease", "ListLeases", "Doctor")
+METHODS = ("Hello", "Start", "Stop", "Get", "Snapshot", "Pause", "Pin", "Remove", "Move", "List", "Watch", "Devices", "Targets",
+           "AddLease", "RemoveLease", "ListLeases", "Doctor")
 # What a round of an attack may leave behind: the allocator's slack, not a leak of anything per connection or call.
 SLACK_KIB = 16 << 10
 # What all that one user floods profd with may take at any moment.
@@ -171,7 +171,7 @@ class HostileClientTest(harness.ProfdTest):
                 assert started.code == raw.PERMISSION_DENIED, (pid, started.code, started.text)
             for kinds in (["hbm"], ["host-sys-cpu"], ["host-network"]):
                 assert connection.call("Start", raw.start_request([], kinds), door.ticket).code == raw.PERMISSION_DENIED, kinds
-            for method in ("Stop", "Get", "Snapshot", "Pin", "Remove", "Watch"):
+            for method in ("Stop", "Get", "Snapshot", "Pause", "Pin", "Remove", "Watch"):
                 answer = connection.call(method, raw.text_field(1, self.of_root), door.ticket)
                 assert answer.code == raw.NOT_FOUND and answer.messages == 0, (method, answer.code)
                 assert "root" not in answer.text, answer.text

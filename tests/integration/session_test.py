@@ -247,6 +247,56 @@ class SessionTest(harness.ProfdTest):
         self.assertIn(f"{child}-Memory.data.slice_0", names)
         work.stdout.close()
 
+    def test_a_pause_stores_nothing_and_loses_nothing(self):
+        daemon = self.profd()
+        job = self.job(daemon)
+        session = daemon.begin("--pid", job.pid, "--devices", "0", "--collect", "agent-counter,hbm=50,host-sys-cpu=10")
+        identity = session["session"]
+        job.order("mark 100")
+        kinds = (("hbm", "device:0"), ("host-sys-cpu", "host"), ("agent-counter", f"pid:{job.pid}"))
+
+        def stored():
+            status = daemon.status(identity)
+            return [self.kind(status, kind, unit)["records"] for kind, unit in kinds]
+
+        harness.wait_until(lambda: min(stored()) > 0, "records of every kind")
+        paused = daemon.ctl("pause", identity, "--json")
+        self.assertEqual(paused.code, harness.OK, paused)
+        self.assertIn("profctl resume", paused.json["paused"])
+        self.assertRegex(daemon.ctl("status", identity).out, r"^session \S+  paused")
+        job.order("mark 1000")
+        # Another session of the same sources says how far they are: what was under way when the pause began has been
+        # stored, then nothing is.
+        other = daemon.begin("--devices", "0", "--collect", "hbm=50,host-sys-cpu=10")["session"]
+
+        def goes_on(by):
+            status = daemon.status(other)
+            start = [self.kind(status, kind, unit)["records"] for kind, unit in kinds[:2]]
+            harness.wait_until(lambda: all(self.kind(daemon.status(other), kind, unit)["records"] >= then + more
+                                           for (kind, unit), then, more in zip(kinds, start, by)), "the other session")
+
+        goes_on((75, 15))
+        before = stored()
+        goes_on((100, 20))
+        self.assertEqual(stored(), before)
+        self.assertEqual(before[2], 100)
+        resumed = daemon.ctl("resume", identity, "--json")
+        self.assertEqual(resumed.code, harness.OK, resumed)
+        self.assertEqual(resumed.json["paused"], "")
+        job.order("mark 10")
+        harness.wait_until(lambda: all(now > then for now, then in zip(stored(), before)), "more records")
+        sealed = daemon.end(identity)
+        self.assertEqual(sealed["lost"], 0)
+        (pause,) = sealed["pauses"]
+        self.assertEqual(pause["reason"], "asked for")
+        self.assertGreater(pause["to_s"] - pause["from_s"], 1)
+        self.assertEqual(self.kind(sealed, "agent-counter", f"pid:{job.pid}")["records"], 110)
+        self.assertRegex(daemon.ctl("query", sealed["directory"]).out, r"paused from \+\S.* to \+\S.*: asked for")
+        self.assertEqual(daemon.ctl("verify", sealed["directory"]).code, harness.OK)
+        for verb in ("pause", "resume"):
+            self.assertEqual(daemon.ctl(verb, identity).code, harness.FAILED)
+            self.assertEqual(daemon.ctl(verb, "nosuch").code, harness.NOT_FOUND)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -72,6 +72,11 @@ void Manager::Snapshot(const auth::Caller& caller, const std::string& session, u
   done(Get(caller, session));
 }
 
+void Manager::Pause(const auth::Caller& caller, const std::string& session, bool /*paused*/,
+                    std::function<void(base::Result<SessionInfo>)> done) {
+  done(Get(caller, session));
+}
+
 void Manager::Pin(const auth::Caller& caller, const std::string& session, bool pinned,
                   std::function<void(base::Result<SessionInfo>)> done) {
   {

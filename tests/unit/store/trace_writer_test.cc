@@ -418,6 +418,37 @@ TEST_F(TraceWriterTest, SealGivesUpAtTheDeadlineAndCountsWhatComesLater) {
   EXPECT_TRUE(fs::exists(Root() / "device_0" / "end_info.0.done"));
 }
 
+TEST_F(TraceWriterTest, APauseLeavesOutWhatLiesWithinAndLosesNothing) {
+  Harness harness;
+  chunk::Pipe& pipe = harness.writer().AddPipe("p", 4096, 4);
+  ASSERT_TRUE(harness.Open(kTrace, SpecIn(dir_)).ok());
+  harness.writer().AddStream({kTrace, 0}, StreamOf("device_0", "f"));
+  StreamSpec whole = StreamOf("device_0", "whole");
+  whole.whole = true;
+  harness.writer().AddStream({kTrace, 1}, std::move(whole));
+  EXPECT_EQ(harness.Pause(kTrace, true, 100).pauses.size(), 1U);
+  EXPECT_EQ(harness.Pause(kTrace, true, 150).pauses.size(), 1U);  // it is already
+  PushData(pipe, {kTrace, 0}, "before ", 1, 90, 99);
+  PushData(pipe, {kTrace, 0}, "into ", 1, 95, 105);
+  PushData(pipe, {kTrace, 0}, "within ", 1, 100, 110);
+  PushData(pipe, {kTrace, 1}, "whole", 1, 100, 110);
+  harness.Flush(kTrace);
+  harness.Pause(kTrace, false, 200);
+  PushData(pipe, {kTrace, 0}, "late ", 1, 190, 200);  // of the pause, and comes after it
+  PushData(pipe, {kTrace, 0}, "out of ", 1, 195, 205);
+  PushData(pipe, {kTrace, 0}, "after", 1, 201, 210);
+  const TraceRecord record = harness.Flush(kTrace);
+  ASSERT_EQ(record.pauses.size(), 1U);
+  EXPECT_EQ(record.pauses[0].from_ns, 100U);
+  EXPECT_EQ(record.pauses[0].to_ns, 200U);
+  EXPECT_EQ(record.pauses[0].reason, "asked for");
+  EXPECT_EQ(RecordOf(record, 0).records, 4U);
+  EXPECT_TRUE(RecordOf(record, 0).losses.empty());
+  EXPECT_TRUE(harness.Close(kTrace).ok());
+  EXPECT_EQ(ReadFile(Data() / "f.slice_0"), "before into out of after");
+  EXPECT_EQ(ReadFile(Data() / "whole.slice_0"), "whole");
+}
+
 TEST_F(TraceWriterTest, ChunksOfUnknownTracesComeBack) {
   Harness harness;
   chunk::Pipe& pipe = harness.writer().AddPipe("p", 4096, 4);

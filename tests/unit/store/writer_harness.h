@@ -112,6 +112,10 @@ class Harness {
   TraceRecord Snapshot(uint32_t trace) {
     return Await<TraceRecord>([&](auto done) { writer_->Snapshot(trace, std::move(done)); });
   }
+  TraceRecord Pause(uint32_t trace, bool paused, uint64_t at_ns) {
+    return Await<TraceRecord>(
+        [&](auto done) { writer_->Pause(trace, paused, at_ns, "asked for", std::move(done)); });
+  }
   TraceRecord Flush(uint32_t trace) {
     return Await<TraceRecord>([&](auto done) { writer_->Flush(trace, std::move(done)); });
   }
