@@ -7,6 +7,17 @@ import harness
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 
 
+def remove(folder):
+    def removed():
+        try:
+            folder.rmdir()
+            return True
+        except OSError:
+            return False
+
+    harness.wait_until(removed, "the cgroup to be empty")
+
+
 class Quota:
     """A cgroup that may use a tenth of a CPU; OSError where none can be made."""
 
@@ -36,14 +47,7 @@ class Quota:
         return f"/{self.folder.name}"
 
     def close(self):
-        def removed():
-            try:
-                self.folder.rmdir()
-                return True
-            except OSError:
-                return False
-
-        harness.wait_until(removed, "the cgroup to be empty")
+        remove(self.folder)
 
 
 def quota_for(test):
@@ -78,14 +82,7 @@ class Memory:
         return int((self.folder / ("memory.usage_in_bytes" if self.v1 else "memory.current")).read_text())
 
     def close(self):
-        def removed():
-            try:
-                self.folder.rmdir()
-                return True
-            except OSError:
-                return False
-
-        harness.wait_until(removed, "the cgroup to be empty")
+        remove(self.folder)
 
 
 def memory_for(test, limit, name="test"):
