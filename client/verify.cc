@@ -21,6 +21,7 @@
 #include "format/own_folder.h"
 #include "format/prof_dir.h"
 #include "format/side_facts.h"
+#include "format/stand_in.h"
 
 namespace profd::client {
 
@@ -175,6 +176,7 @@ class Verifier {
     }
     std::deque<StreamVerifier> verifiers;
     for (const auto& [file, numbers] : SlicesByStream(names)) {
+      if (report_.by_profd && side == "host" && format::IsStandIn(file)) continue;
       verifiers.emplace_back(StreamVerifier::Where{side, folder, data.get()}, file, numbers, records,
                              report_.by_profd);
     }

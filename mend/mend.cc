@@ -17,6 +17,7 @@
 #include "format/own_folder.h"
 #include "format/prof_dir.h"
 #include "format/side_facts.h"
+#include "format/stand_in.h"
 #include "format/stream_check.h"
 #include "mend/aged_entry.h"
 #include "mend/files.h"
@@ -223,6 +224,7 @@ class Mender {
   // The manifest's entry of the stream, from what is in the files.
   void Account(const std::string& folder, int data, const std::string& file, const std::string& kind_file,
                const Files& files, const FileShape& shape, uint32_t chip, uint64_t cut) {
+    if (folder == "host" && format::IsStandIn(file)) return;
     uint64_t bytes = 0;
     for (const auto& [number, size] : files.sizes) bytes += size;
     std::optional<uint64_t> records;

@@ -12,6 +12,7 @@
 #include "client/prof_files.h"
 #include "format/own_folder.h"
 #include "format/prof_dir.h"
+#include "format/stand_in.h"
 #include "format/stream_check.h"
 
 namespace profd::client {
@@ -246,6 +247,7 @@ class Opener {
   void Streams(const UniqueFd& data, const std::string& folder, int device, std::vector<Stream>& streams) {
     const std::set<std::string> names = Names(data.get());
     for (const auto& [name, numbers] : SlicesByStream(names)) {
+      if (capture_.manifest && device < 0 && format::IsStandIn(name)) continue;
       Stream stream;
       stream.folder = folder;
       stream.file = name;

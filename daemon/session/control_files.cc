@@ -13,6 +13,7 @@
 #include "daemon/driver/soc_pmu.h"
 #include "daemon/driver/start_para.h"
 #include "format/records/packed.h"
+#include "format/stand_in.h"
 
 namespace profd::session {
 
@@ -199,6 +200,19 @@ store::ControlFile File(std::string path, std::string content) {
   return file;
 }
 
+// Those whose log of tasks the vendor's parser reads together with the host's launches only.
+std::vector<uint32_t> LoggedAlone(const ControlInput& input) {
+  std::vector<uint32_t> devices;
+  for (const driver::DeviceFacts& device : input.devices) {
+    const auto logs = [&](const ChannelStart& start) {
+      return start.device == device.id && start.channel == driver::channel::kStarsLog;
+    };
+    if (device.chip == driver::chip::k910B && std::ranges::any_of(input.plan.channels, logs))
+      devices.push_back(device.id);
+  }
+  return devices;
+}
+
 std::string Folder(uint32_t device) { return "device_" + std::to_string(device) + "/"; }
 std::string Suffix(uint32_t device) { return "." + std::to_string(device); }
 
@@ -234,6 +248,8 @@ std::vector<store::ControlFile> StartControlFiles(const ControlInput& input, con
                        format::InfoJson(input.host, nullptr, host_chip, input.api_version, input.target)));
   files.push_back(File("host/sample.json", format::SampleJson(HostSettings(input, first_device), -1)));
   files.back().done_blank = true;
+  for (format::StandInFile& file : format::StandInLaunches(LoggedAlone(input), host.host_counter))
+    files.push_back(File("host/data/" + file.slice, std::move(file.content)));
   return files;
 }
 

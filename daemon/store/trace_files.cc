@@ -20,6 +20,7 @@ using format::kOwnFolder;
 namespace {
 
 constexpr const char* kData = "data";
+constexpr std::string_view kDataPrefix = "data/";
 constexpr const char* kManifestSpare = ".manifest.json.tmp";
 
 // Slices that go for one chunk, or one file, on a full disk.
@@ -411,7 +412,9 @@ Result<int> TraceFiles::DirOf(const std::string& path, std::string* name) const 
   const auto folder = folders_.find(path.substr(0, slash));
   if (folder == folders_.end()) return Status(Code::kInvalidArgument, "no such folder in this trace");
   *name = path.substr(slash + 1);
-  return folder->second.dir.get();
+  if (!name->starts_with(kDataPrefix)) return folder->second.dir.get();
+  *name = name->substr(kDataPrefix.size());
+  return folder->second.DataDir();
 }
 
 TraceRecord TraceFiles::Record() const {

@@ -64,6 +64,7 @@ static_assert(sizeof(FftsTaskRecord) == 128);
 
 // The same of a 950, a record for each type of core.
 inline constexpr uint16_t kCoreTaskType950 = 0b101010;
+inline constexpr uint8_t kCoreMain950 = 1 << 0;  // in `flags`: of the type of core that the task was given to
 inline constexpr uint8_t kCoreOverflow950 = 1 << 2;  // in `flags`: the cycles cannot be trusted
 struct CoreTaskRecord950 {
   uint16_t header;

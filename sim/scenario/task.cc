@@ -73,6 +73,7 @@ class FftsTaskProducer : public TaskProducer {
     if (env_.chip->is_950()) {
       format::CoreTaskRecord950 record{};
       record.core_type = static_cast<uint8_t>(type);
+      record.flags = format::kCoreMain950;  // no task runs on cores of both types
       Append(record, format::kCoreTaskType950, events_[type], event, sample);
     } else {
       format::FftsTaskRecord record{};

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import shutil
+import struct
 import tempfile
 import unittest
 
@@ -25,10 +26,10 @@ class RepairTest(harness.ProfdTest):
         self.daemon.kill()
         return pathlib.Path(session["directory"])
 
-    def running(self, user=None):
+    def running(self, user=None, collect="hbm,host-sys-cpu"):
         output = self.top / "output"
         output.mkdir(exist_ok=True)
-        what = ("--collect", "hbm,host-sys-cpu", "--devices", "0")
+        what = ("--collect", collect, "--devices", "0")
         if user is not None:
             os.chown(output, user, user)
             self.top.chmod(0o755)
@@ -41,6 +42,28 @@ class RepairTest(harness.ProfdTest):
 
     def repair(self, directory, **options):
         return self.daemon.ctl("repair", directory, **options)
+
+    def test_the_launch_that_stands_in_is_no_data(self):
+        """A 910B's log of tasks has a launch beside it that no task belongs to, for the vendor's parser: in no count of ours."""
+        directory = self.killed(collect="task,hbm")
+        stand_ins = {f"unaging.{name}" for name in ("compact.task_track", "additional.hash_dic", "additional.type_info_dic")}
+        for slice_name in (name + ".slice_0" for name in stand_ins):
+            (directory / "host/data" / (slice_name + ".done")).unlink()
+        self.assertIn(self.repair(directory).code, (OK, PARTIAL_LOSS))
+        for name in stand_ins:
+            self.assertTrue((directory / "host/data" / (name + ".slice_0.done")).exists(), name)
+        track = (directory / "host/data/unaging.compact.task_track.slice_0").read_bytes()
+        magic, _, _, _, size, stamp, device, stream, task = struct.unpack_from("<HHIIIQHHI", track)
+        self.assertEqual((len(track), magic, size, device, stream, task), (64, 0x5A5A, 40, 0, 0xFFFF, 0xFFFF))
+        self.assertGreater(stamp, 0)
+        manifest = own_folder.manifest(directory)
+        self.assertFalse([stream["file"] for stream in manifest["streams"] if stream["file"] in stand_ins])
+        self.assertEqual(self.daemon.ctl("verify", directory).code, OK)
+        self.assertEqual(prof_reader.check(str(directory), sealed=True), [])
+        (queried,) = self.daemon.ctl("query", directory, "--json").json["directories"]
+        self.assertNotIn("api", {kind["kind"] for kind in queried["kinds"]})
+        exported = self.daemon.ctl("export", directory, "--out", self.top / "out", "--json")
+        self.assertNotIn("launch", exported.out)
 
     def test_it_is_whole_again(self):
         directory = self.killed()

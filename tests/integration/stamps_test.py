@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Kinds that count time from the start of their channel: what is on disk counts from the directory's pair of clocks, so that
 every reader finds each sample when the simulator made it, to 0.1 ms (and what the driver's call that starts a channel took)."""
+import contextlib
 import glob
 import json
 import sqlite3
@@ -83,12 +84,35 @@ class StampsTest(harness.ProfdTest):
             with tempfile.TemporaryDirectory() as out:
                 result = self.daemon.ctl("export", directory, "--format", "db", "--out", out)
                 self.assertEqual(result.code, harness.OK, result)
-                db = sqlite3.connect(glob.glob(out + "/msprof_*.db")[0])
-                for (device, file), stream in self.streams(directory).items():
-                    for table in (name for name, of in TABLES.items() if of == file):
-                        rows = db.execute(f"select distinct timestampNs from {table} where deviceId = ?", (device,))
-                        self.close([row[0] - side[device].wall_minus_raw for row in rows], self.made(device, file), stream,
-                                   (CHIPS[device], table))
+                self.check_tables(out, directory, side)
+
+    def check_tables(self, out, directory, side):
+        with contextlib.closing(sqlite3.connect(glob.glob(f"{out}/msprof_*.db")[0])) as db:
+            for (device, file), stream in self.streams(directory).items():
+                for table in (name for name, of in TABLES.items() if of == file):
+                    rows = db.execute(f"select distinct timestampNs from {table} where deviceId = ?", (device,))
+                    self.close([row[0] - side[device].wall_minus_raw for row in rows], self.made(device, file), stream,
+                               (CHIPS[device], table))
+
+    def check_tasks(self, out, device, side, one_number):
+        """Every task whose begin and end are in the log is in the table TASK, when it was. `one_number`: its stream is in the
+        task's id, and the stream's own number is what the host has told, so none."""
+        moments = {}
+        for line in self.truth:
+            if line["device"] == device and line["channel"] == 50 and "values" in line:
+                values = line["values"]
+                task = (0xFFFF, values["task"] << 16 | values["stream"]) if one_number else (values["stream"], values["task"])
+                moments.setdefault(task, {})[values["end"]] = line["host_raw_ns"]
+        made = {task: at for task, at in moments.items() if len(at) == 2}
+        with contextlib.closing(sqlite3.connect(glob.glob(f"{out}/msprof_*.db")[0])) as db:
+            rows = db.execute("select streamId, taskId, startNs, endNs from TASK where deviceId = ?", (device,)).fetchall()
+        found = {(stream, task): [ns - side.wall_minus_raw for ns in times] for stream, task, *times in rows}
+        self.assertEqual(len(found), len(rows))
+        self.assertGreater(len(made), 20)
+        self.assertEqual(set(found), set(made))
+        for task, (begin, end) in found.items():
+            self.assertAlmostEqual(begin, made[task][0], delta=CLOSE_NS)
+            self.assertAlmostEqual(end, made[task][1], delta=CLOSE_NS)
 
     @vendor_tools.needs_parser
     def test_the_vendors_parser(self):
@@ -110,6 +134,21 @@ class StampsTest(harness.ProfdTest):
                 stamps = [round(float(event["ts"]) * 1000) - side.wall_minus_raw for event in timeline
                           if event["name"] == name]
                 self.close(stamps, self.made(device, file), self.streams(directory)[device, file], (chip, name))
+
+    @vendor_tools.needs_library
+    def test_the_vendors_library(self):
+        """Its database: samples of the channels, and of a log without the host's side every task."""
+        for chip in ("910B", "950"):
+            device = CHIPS.index(chip)
+            session = self.daemon.begin("--collect", KINDS + ",task", "--devices", str(device))["session"]
+            time.sleep(1)
+            directory = self.daemon.end(session)["directory"]
+            self.__class__.truth = self.daemon.truth_lines()
+            side = prof_reader.ProfDir(directory).devices
+            run = vendor_tools.parse(directory, "export", "db")
+            self.assertEqual((run.code, run.errors), (0, []), run)
+            self.check_tables(directory, directory, side)
+            self.check_tasks(directory, device, side[device], chip == "950")
 
 
 if __name__ == "__main__":

@@ -33,6 +33,8 @@ KNOWN = re.compile("|".join((
 )))
 
 
+# Of a directory as a kill has left it, its collector's too: nobody wrote its end (csrc/domain/services/environment/context.cpp, LoadJsonData).
+WITHOUT_END = re.compile(r"The number of end_info in \S+ is invalid, file num is: 0")
 # What its collector records of a 950 and its parser has no entry for (msconfig/data_parsers_config.py): it ends in an error.
 NOT_PARSED = {"950": ("hccs", "nic", "roce")}
 
@@ -46,9 +48,10 @@ class VendorParserTest(harness.ProfdTest):
     def begin(self, daemon, *arguments):
         return daemon.begin("--pid", self.workload().pid, "--devices", "all", *arguments)
 
-    def parse(self, directory, *words):
+    def parse(self, directory, *words, but=None):
         run = vendor_tools.parse(directory, *words)
-        self.assertEqual((run.code, [line for line in run.errors if not KNOWN.search(line)]), (0, []), run)
+        errors = [line for line in run.errors if not KNOWN.search(line) and not (but and but.search(line))]
+        self.assertEqual((run.code, errors), (0, []), run)
         return run
 
     def outputs(self, directory):
@@ -58,13 +61,13 @@ class VendorParserTest(harness.ProfdTest):
             made.setdefault(path.stem.rsplit("_", 1)[0], []).append(path)
         return made
 
-    def opens(self, directory, summaries=("host_mem_usage",)):
+    def opens(self, directory, summaries=("host_mem_usage",), but=None):
         """On a copy: timeline and the summaries are there, without an error."""
         copy = self.top / "copy" / pathlib.Path(directory).name
         shutil.copytree(directory, copy)
         self.assertEqual(prof_reader.check(str(copy), modes=False), [])
-        self.parse(copy, "export", "timeline")
-        self.parse(copy, "export", "summary")
+        self.parse(copy, "export", "timeline", but=but)
+        self.parse(copy, "export", "summary", but=but)
         made = self.outputs(copy)
         for kind in ("msprof", *summaries):
             self.assertIn(kind, made)
@@ -141,7 +144,7 @@ class VendorParserTest(harness.ProfdTest):
         session = self.begin(daemon, "--collect", f"npu-mem,{HOST}")
         harness.wait_until(lambda: daemon.status(session["session"])["bytes"] > 20_000, "data")
         daemon.kill()
-        self.opens(session["directory"])  # as it was left
+        self.opens(session["directory"], but=WITHOUT_END)  # as it was left
         daemon.start()
         harness.wait_until(lambda: daemon.ctl("list", "--json").json["sessions"], "the past sessions")
         self.opens(session["directory"])
