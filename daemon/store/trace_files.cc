@@ -380,8 +380,10 @@ Status TraceFiles::WriteControl(const ControlFile& file) {
   PROFD_ASSIGN_OR_RETURN(const int dir, DirOf(file.path, &name));
   PROFD_RETURN_IF_ERROR(WriteOne(dir, file.path, name, file.content));
   if (!file.done) return {};
-  return WriteOne(dir, file.path + ".done", name + ".done",
-                  format::ControlDone(file.content.size(), file.done_blank));
+  const uint64_t bytes = file.content.size();
+  return WriteOne(
+      dir, file.path + ".done", name + ".done",
+      format::ParseSliceName(name) ? format::SliceDone(bytes) : format::ControlDone(bytes, file.done_blank));
 }
 
 Status TraceFiles::WriteOne(int dir, const std::string& path, const std::string& name,

@@ -83,7 +83,7 @@ static_assert(sizeof(CoreTaskRecord950) == 128);
 
 // Counters of one task before STARS (channels 43 and 85 in task mode, aicore.data).
 struct AicoreTaskRecord {
-  uint8_t mode;
+  uint8_t mode;  // bits 4–7 running count
   uint8_t kind;
   uint16_t reserved0[2];
   uint16_t task;

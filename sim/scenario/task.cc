@@ -124,7 +124,7 @@ class AicoreTaskProducer : public TaskProducer {
   void Encode(const TaskStory::Event& event, Sample& sample) override {
     if (!event.end || event.task.kind != kind_) return;
     format::AicoreTaskRecord record{};
-    record.mode = 1;
+    record.mode = static_cast<uint8_t>(count_++ << 4 | 1);  // a reader counts along, to see losses
     record.task = event.task.id;
     record.stream = event.task.stream;
     record.cycles = Cycles(event.task);
@@ -139,6 +139,7 @@ class AicoreTaskProducer : public TaskProducer {
  private:
   Task::Kind kind_;
   std::vector<uint64_t> events_;
+  uint32_t count_ = 0;
 };
 
 // Channel 45.

@@ -19,7 +19,7 @@ import vendor_tools
 from chips_test import CHIPS, KINDS
 from vendor_tools import OUTPUT, needs_parser
 
-HOST = "host-cpu,host-mem,host-sys-cpu,host-sys-mem,host-disk,host-network,host-pid-cpu,host-pid-mem"
+HOST = "host-cpu,host-mem,host-sys-cpu,host-sys-mem,host-disk,host-pid-cpu,host-pid-mem"
 # Its commands, in the order of a user who looks into a directory.
 COMMANDS = (("export", "timeline"), ("export", "summary"), ("export", "db"), ("query",),
             ("analyze", "--rule", "communication,communication_matrix"), ("import",))
@@ -37,6 +37,19 @@ KNOWN = re.compile("|".join((
 WITHOUT_END = re.compile(r"The number of end_info in \S+ is invalid, file num is: 0")
 # What its collector records of a 950 and its parser has no entry for (msconfig/data_parsers_config.py): it ends in an error.
 NOT_PARSED = {"950": ("hccs", "nic", "roce")}
+
+
+def knows_a_ports_speed():
+    for path in pathlib.Path("/sys/class/net").glob("*/speed"):
+        with contextlib.suppress(OSError):
+            if int(path.read_text(encoding="utf-8")) > 0:
+                return True
+    return False
+
+
+# It passes over ports whose speed nobody knows, and calls it an error when none is left.
+if knows_a_ports_speed():
+    HOST += ",host-network"
 
 
 class VendorParserTest(harness.ProfdTest):
@@ -90,7 +103,7 @@ class VendorParserTest(harness.ProfdTest):
                     run = self.parse(directory, *words)
                     if words == ("query",):
                         self.assertIn(f"device_{device}", run.said)
-                if vendor_tools.HAS_LIBRARY:
+                if vendor_tools.HAS_LIBRARY and chip != "310":  # of which it makes no database (ExportDBScene)
                     self.assertTrue(list(pathlib.Path(directory).glob("msprof_*.db")))
 
     @needs_parser
@@ -121,6 +134,32 @@ class VendorParserTest(harness.ProfdTest):
         with open(timeline, encoding="utf-8") as file:
             processes = {event["args"]["name"] for event in json.load(file) if event["name"] == "process_name"}
         self.assertLessEqual({"AI Core Utilization", "OS Runtime API"}, processes)
+
+    @needs_parser
+    def test_logs_and_counters_of_tasks(self):
+        devices = "\n".join(f"  - {{chip: {chip}}}" for chip in CHIPS)
+        daemon = self.profd(sim=f"devices:\n{devices}\n")
+        for device, chip in enumerate(CHIPS):
+            # The counters of a 310 by task are not laid out as its parser has them.
+            counters = "" if chip == "310" else "aicore-task,aivector-task,"
+            session = daemon.begin("--devices", device, "--collect", f"task,{counters}aicpu,host-sys-cpu")
+            time.sleep(1.5)
+            directory = daemon.end(session["session"])["directory"]
+            with self.subTest(chip=chip):
+                for words in COMMANDS:
+                    self.parse(directory, *words)
+                if chip != "310":  # KNOWN: it stops at the first tag of its log that it does not know
+                    self.assertGreater(self.tasks_shown(directory), 50)
+
+    def tasks_shown(self, directory):
+        """How many spans there are on its timeline below the device's tasks."""
+        count = 0
+        for path in self.outputs(directory)["msprof"]:
+            with open(path, encoding="utf-8") as file:
+                events = json.load(file)
+            names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+            count += sum(event["ph"] == "X" and names[event["pid"]] in ("Ascend Hardware", "Task Scheduler") for event in events)
+        return count
 
     @needs_parser
     def test_rolled_moved_fetched(self):

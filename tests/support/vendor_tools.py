@@ -32,7 +32,9 @@ def checkout(variable, inside):
 
 PARSER = checkout("PROFD_VENDOR_PARSER", "analysis/msprof/msprof.py")
 ANALYZE = checkout("PROFD_VENDOR_ANALYZE", "msprof_analyze")
-# What the parser needs for `export db`; built from the same checkout.
+# What the parser needs for `export db`, and for all it makes of a 910B: analysis/csrc of the same checkout, built with its own
+# CMakeLists.txt (rapidjson, nlohmann-json, sqlite3, Python's headers, a securec.h with memcpy_s). -D_GLIBCXX_USE_CXX11_ABI=0
+# must stay: it gives SQLite texts to keep that only live on where copies of a string share it.
 HAS_LIBRARY = PARSER is not None and (PARSER / "analysis/lib64/msprof_analysis.so").exists()
 
 needs_parser = unittest.skipUnless(PARSER, "not here: PROFD_VENDOR_PARSER names no checkout of the vendor's parser")
