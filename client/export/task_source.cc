@@ -182,7 +182,10 @@ class DeviceTasks {
           const uint64_t begin_ns = context_.DeviceTicksToWall(log.tasks[log.next].begin_ticks);
           if (begin_ns >= until_ns) break;
           if (log.next >= log.announced) log.announced = Announce(log.tasks, log.next);
-          Give(log.tasks[log.next], begin_ns);
+          const DeviceTask& task = log.tasks[log.next];
+          log_end_ticks_ = std::max(log_end_ticks_, task.end_ticks);
+          format::TaskCounters counters;
+          Give(task, FindCounters(task, counters) ? &counters : nullptr);
         }
         if (log.next < log.tasks.size()) break;
         log.tasks.clear();
@@ -195,7 +198,7 @@ class DeviceTasks {
   }
   void Finish() {
     Run(UINT64_MAX);
-    if (logs_.empty()) RunCounters();
+    RunCounters();
     spans_.Flush();
     Report& report = *sinks_.report;
     for (CounterLog& log : counters_) FinishCounters(log);
@@ -239,7 +242,8 @@ class DeviceTasks {
     StreamReader reader;
     CoreTasks tasks;
     bool ended = false;
-    std::vector<DeviceTask> ahead = {};  // without a log of tasks: those whose records have been read
+    std::vector<DeviceTask> ahead =
+        {};  // behind the log of tasks, as far as read: those whose records were read
   };
 
   // nullptr, and said, where nobody knows when its records were made.
@@ -263,8 +267,10 @@ class DeviceTasks {
     bool found = false;
     for (CounterLog& log : counters_) {
       if (log.tasks.has_times()) {
-        while (!log.ended && !log.tasks.Reaches(task.end_ticks))
-          ReadOn(log, logs_.empty() ? &log.ahead : nullptr);
+        while (!log.ended && !log.tasks.Reaches(task.end_ticks)) {
+          std::erase_if(log.ahead, [this](const DeviceTask& read) { return IsLogged(read); });
+          ReadOn(log, &log.ahead);
+        }
         found = log.tasks.Find(task, counters) || found;
       } else {
         // Who knows whether it comes: as far as there is room.
@@ -277,17 +283,25 @@ class DeviceTasks {
     return found;
   }
 
-  // Without a log of tasks their counters say when they were.
+  // Of the time before the log's end.
+  bool IsLogged(const DeviceTask& task) const { return task.begin_ticks < log_end_ticks_; }
+
+  // Without a log of tasks, and behind the end of one, their counters say when they were: a log ends where a
+  // program begins to report its kernels.
   void RunCounters() {
     std::vector<DeviceTask> tasks;
     for (CounterLog& log : counters_) {
+      if (!log.tasks.has_times()) continue;
       while (!log.ended || !log.ahead.empty()) {
         if (log.ahead.empty()) ReadOn(log, &log.ahead);
         tasks = std::exchange(log.ahead, {});
+        std::erase_if(tasks, [this](const DeviceTask& task) { return IsLogged(task); });
         size_t announced = 0;
-        for (size_t next = 0; log.tasks.has_times() && next < tasks.size(); ++next) {
+        for (size_t next = 0; next < tasks.size(); ++next) {
           if (next >= announced) announced = Announce(tasks, next);
-          Give(tasks[next], context_.DeviceTicksToWall(tasks[next].begin_ticks));
+          // Of a task of both core types the first record is found with the second.
+          format::TaskCounters counters;
+          if (FindCounters(tasks[next], counters)) Give(tasks[next], &counters);
         }
       }
     }
@@ -334,10 +348,9 @@ class DeviceTasks {
     if (kernel.span.value != 0) spans_.AddArg(correlation_key_, format::ArgType::kU64, kernel.span.value);
   }
 
-  void Give(const DeviceTask& task, uint64_t begin_ns) {
-    format::TaskCounters counters;
-    const bool counted = FindCounters(task, counters);
-    if (logs_.empty() && !counted) return;  // a task of both core types: its second record
+  // `counters`: nullptr = none of it.
+  void Give(const DeviceTask& task, const format::TaskCounters* counters) {
+    const uint64_t begin_ns = context_.DeviceTicksToWall(task.begin_ticks);
     const Launch* launch = join_.Find(task, begin_ns);
     format::Texts& texts = *sinks_.texts;
     format::Span& span = spans_.Add(format::SpanKind::kTask);
@@ -349,7 +362,7 @@ class DeviceTasks {
     span.pid = pid_;
     format::TaskDetail& detail = spans_.AddDetail();
     detail.context = task.context;
-    if (counted) spans_.AddCounters(counters);
+    if (counters != nullptr) spans_.AddCounters(*counters);
     format::ReportedKernel kernel;
     const bool reported = kernels_ != nullptr && kernels_->Find(device(), PlacedOf(task), kernel);
     if (launch == nullptr && reported) return Describe(kernel, span, detail);
@@ -389,6 +402,7 @@ class DeviceTasks {
   KernelFeed* kernels_ = nullptr;
   std::vector<format::KernelJoin::Task> placed_;
   const format::TextId yes_, no_, dynamic_, static_, correlation_key_;
+  uint64_t log_end_ticks_ = 0;  // of the tasks that have been given
   uint64_t nameless_ = 0;
 };
 

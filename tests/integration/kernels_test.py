@@ -105,6 +105,27 @@ class KernelsTest(harness.ProfdTest):
             events = [event for event in json.load(file) if event["ph"] == "X" and event["name"].startswith(("MatMul_", "Adam_"))]
         self.assertEqual(len(events), kernels)
 
+    def test_counters_go_on_where_the_task_log_makes_way(self):
+        daemon = self.profd(sim=NPUS)
+        cann = mspti_test.Cann(self, daemon, preload=False, node=NPUS)
+        session = daemon.begin("--pid", cann.pid, "--collect", "task,aicore-task,aivector-task,agent-kernel", "--devices", "0")
+        time.sleep(0.5)  # the devices' log is all there is
+        cann.load()
+        harness.wait_until(lambda: all("made way" in kind["reason"] for kind in daemon.status(session["session"])["kinds"]
+                              if kind["kind"] == "task"), "the task log to make way")
+        self.assertEqual(cann.order("open 0"), "done")
+        time.sleep(1)
+        self.assertEqual(cann.order("close 0"), "done")
+        time.sleep(0.1)
+        directory = daemon.end(session["session"])["directory"]
+        rows = self.table(self.export(daemon, directory, "csv"), "op_summary")
+        named = [row for row in rows if row["Op Name"] != "N/A"]
+        counted = [row for row in rows if row["aic_total_cycles"] != "N/A" or row["aiv_total_cycles"] != "N/A"]
+        self.assertGreater(len(named), 300)
+        self.assertGreater(sum(row["Op Name"] == "N/A" for row in counted), 100, "those of the log")
+        self.assertGreater(sum(row in counted for row in named), len(named) * 0.95)
+        self.no_two_at_once(rows)
+
     def no_two_at_once(self, rows):
         streams = collections.defaultdict(list)
         for row in rows:
