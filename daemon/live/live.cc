@@ -154,7 +154,6 @@ class Live::Impl {
   std::vector<device::Peeked> peeked_;
   std::optional<host::HostReading> host_;
   HostValues host_values_;
-  SelfValues self_values_;
   HeldChannels held_;
   bool closed_ = false;
   std::vector<std::function<void(std::vector<Sample>&)>> sources_;
@@ -308,7 +307,7 @@ void Live::Impl::Publish() {
   std::vector<Sample>& samples = snapshot->samples;
   AddDevices(samples);
   if (host_) host_values_.Add(*host_, Processes(), samples);
-  self_values_.Add(manager_, agents_, samples);
+  AddSelfValues(manager_, agents_, samples);
   for (const auto& add : sources_) add(samples);
   samples.push_back({&kLivePeriod, {}, static_cast<double>(snapshot->period_ns) / 1e9});
   samples.push_back({&kBudget, {}, static_cast<double>(level_)});

@@ -1,7 +1,10 @@
 #include "daemon/live/self_values.h"
 
 #include <algorithm>
-#include <utility>
+#include <iterator>
+#include <map>
+#include <string>
+#include <string_view>
 
 #include "base/version.h"
 #include "daemon/host/sampler.h"
@@ -11,38 +14,14 @@ namespace profd::live {
 
 namespace {
 
-constexpr const char* kSources[] = {"device", "host", "agent"};
+constexpr const char* kSources[] = {"device", "host", "agent"};  // as session::Totals::Source
 
 double Number(uint64_t value) { return static_cast<double>(value); }
 
-}  // namespace
-
-SelfValues::Stored SelfValues::SumsOf(const session::SessionInfo& info) {
-  Stored stored;
-  for (const session::KindState& kind : info.kinds) {
-    Source source = kHost;
-    if (kind.unit.starts_with("device:")) source = kDevice;
-    if (kind.kind.starts_with("agent-")) source = kAgent;
-    stored.bytes[source] += kind.bytes;
-    stored.lost[source] += kind.lost;
-  }
-  return stored;
-}
-
-void SelfValues::AddSessions(session::Manager& manager, std::vector<Sample>& samples) {
+void AddSessions(const session::Manager& manager, std::vector<Sample>& samples) {
   std::map<std::string_view, uint64_t> states = {
       {"pending", 0}, {"armed", 0}, {"running", 0}, {"stopping", 0}};
-  std::map<std::string, Stored> followed;
-  for (const session::SessionInfo& info :
-       manager.OpenAnd([this](const std::string& id) { return open_.contains(id); })) {
-    const bool ended = info.state == session::State::kSealed || info.state == session::State::kFailed;
-    const Stored sums = SumsOf(info);
-    if (ended) {  // since the last beat: its last word
-      for (size_t i = 0; i < sums.bytes.size(); ++i)
-        ever_.bytes[i] += sums.bytes[i], ever_.lost[i] += sums.lost[i];
-      continue;
-    }
-    followed.emplace(info.id, sums);
+  for (const session::SessionInfo& info : manager.Open()) {
     ++states[session::StateName(info.state)];
     const std::vector<Label> labels = {{"session", info.id}, {"user", info.user}};
     const auto add = [&](const Metric& metric, double value) {
@@ -55,19 +34,19 @@ void SelfValues::AddSessions(session::Manager& manager, std::vector<Sample>& sam
           return kind.verdict == session::Verdict::kStarted;
         }))));
   }
-  open_ = std::move(followed);
   for (const auto& [state, count] : states) {
     samples.push_back({&kSessions, {{"state", std::string(state)}}, Number(count)});
   }
+  const session::Totals totals = manager.totals();
   for (size_t i = 0; i < std::size(kSources); ++i) {
-    uint64_t bytes = ever_.bytes[i], lost = ever_.lost[i];
-    for (const auto& [id, sums] : open_) bytes += sums.bytes[i], lost += sums.lost[i];
-    samples.push_back({&kStored, {{"source", kSources[i]}}, Number(bytes)});
-    samples.push_back({&kLost, {{"source", kSources[i]}}, Number(lost)});
+    samples.push_back({&kStored, {{"source", kSources[i]}}, Number(totals.bytes[i])});
+    samples.push_back({&kLost, {{"source", kSources[i]}}, Number(totals.lost[i])});
   }
 }
 
-void SelfValues::Add(session::Manager& manager, const agent::Registry& agents, std::vector<Sample>& samples) {
+}  // namespace
+
+void AddSelfValues(session::Manager& manager, const agent::Registry& agents, std::vector<Sample>& samples) {
   samples.push_back({&kBuildInfo, {{"version", base::kVersion}}, 1});
   AddSessions(manager, samples);
   const agent::Registry::Counts counts = agents.Count();

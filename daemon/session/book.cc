@@ -63,6 +63,14 @@ size_t Book::open() const {
                                            [](const auto& session) { return !session->ended(); }));
 }
 
+Totals Book::totals() const {
+  Totals totals = ended_;
+  for (const auto& session : sessions_) {
+    if (!session->counted()) totals.Add(session->Info());
+  }
+  return totals;
+}
+
 void Book::Bind(Session::Setup& setup) {
   const bool in_spool = setup.spec.output.empty() || setup.move_to;
   setup.bounds = archive_.BoundsFor(setup.owner, setup.parent.get(), in_spool);
@@ -75,6 +83,8 @@ void Book::Add(const std::shared_ptr<Session>& session) {
   ForgetOld();
   sessions_.push_back(session);
   session->WhenEnded([this, weak = std::weak_ptr(session)](const SessionInfo& info) {
+    ended_.Add(info);
+    if (const auto session = weak.lock()) session->NoteCounted();
     archive_.TakeEnded({info.id, info.uid, info.directories}, [this, weak] {
       const auto session = weak.lock();
       if (!session) return;

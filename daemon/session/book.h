@@ -34,6 +34,8 @@ class Book {
   // Of this life, oldest first.
   const std::deque<std::shared_ptr<Session>>& sessions() const { return sessions_; }
   size_t open() const;
+  // Of all sessions of this life.
+  Totals totals() const;
   // What a session shares with others: quotas, free space.
   void Bind(Session::Setup& setup);
   void Add(const std::shared_ptr<Session>& session);
@@ -69,6 +71,7 @@ class Book {
   const config::Config& config_;
   Archive archive_;
   std::deque<std::shared_ptr<Session>> sessions_;
+  Totals ended_;  // of sessions that are counted()
   PastSessions past_;
 };
 

@@ -377,13 +377,14 @@ Result<auth::Lease> Manager::RemoveLease(const Caller& caller, const std::string
 std::vector<auth::Lease> Manager::ListLeases(const Caller& caller) { return impl_->ListLeases(caller); }
 Node& Manager::node() { return impl_->node(); }
 host::Sampler& Manager::sampler() { return impl_->sampler(); }
-std::vector<SessionInfo> Manager::OpenAnd(const std::function<bool(const std::string&)>& also) const {
+std::vector<SessionInfo> Manager::Open() const {
   std::vector<SessionInfo> infos;
   for (const auto& session : impl_->book().sessions()) {
-    if (!session->ended() || also(session->id())) infos.push_back(session->Info());
+    if (!session->ended()) infos.push_back(session->Info());
   }
   return infos;
 }
+Totals Manager::totals() const { return impl_->book().totals(); }
 std::vector<QueueLoad> Manager::QueueLoads() const { return impl_->writers().Loads(); }
 void Manager::Save(int level) { impl_->Save(level); }
 void Manager::Shutdown(std::function<void()> done) { impl_->Shutdown(std::move(done)); }

@@ -89,8 +89,9 @@ class Manager {
   // What the always-on values are read from.
   Node& node();
   host::Sampler& sampler();
-  // Those that have not ended, and those that `also` wants.
-  std::vector<SessionInfo> OpenAnd(const std::function<bool(const std::string& session)>& also) const;
+  // Sessions that have not ended.
+  std::vector<SessionInfo> Open() const;
+  Totals totals() const;
   std::vector<QueueLoad> QueueLoads() const;
   // What profd does without to keep within limits (Metric kBudget): host samples from level 3 on. Sessions
   // say so.

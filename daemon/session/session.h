@@ -72,6 +72,9 @@ class Session : public std::enable_shared_from_this<Session> {
 
   SessionInfo Info() const;
   State state() const { return state_; }
+  // Its last figures are in the node's totals.
+  void NoteCounted() { counted_ = true; }
+  bool counted() const { return counted_; }
   bool ended() const { return state_ == State::kSealed || state_ == State::kFailed; }
   const std::string& id() const { return setup_.id; }
   uid_t uid() const { return setup_.owner.uid; }
@@ -96,6 +99,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Services services_;
   Setup setup_;
   std::string holder_;  // "session 3f2a91c0 of alice since …", for those who want what it has
+  bool counted_ = false;
   State state_ = State::kPending;
   EndReason end_reason_ = EndReason::kNone;
   std::string error_;

@@ -60,4 +60,14 @@ const char* EndReasonName(EndReason reason) {
   return "";
 }
 
+void Totals::Add(const SessionInfo& info) {
+  for (const KindState& kind : info.kinds) {
+    Source source = kHost;
+    if (kind.unit.starts_with("device:")) source = kDevice;
+    if (kind.kind.starts_with("agent-")) source = kAgent;
+    bytes[source] += kind.bytes;
+    lost[source] += kind.lost;
+  }
+}
+
 }  // namespace profd::session

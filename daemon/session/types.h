@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -24,6 +25,7 @@ struct KindRequest {
   std::string kind;
   std::string mode;
   double hz = 0;
+  bool by_default = false;  // nobody asked for it by name
 };
 
 // When a flight recorder writes what a process that ends has in memory.
@@ -136,6 +138,13 @@ struct SessionInfo {
   std::vector<Perturbation> perturbations;
   std::vector<Pause> pauses;
   std::vector<KindState> kinds;
+};
+
+// What sessions have stored and lost, by what it is of.
+struct Totals {
+  enum Source : uint8_t { kDevice, kHost, kAgent };
+  std::array<uint64_t, 3> bytes{}, lost{};
+  void Add(const SessionInfo& info);
 };
 
 // A directory in the spool that nothing is written to any more.

@@ -162,6 +162,16 @@ class LiveTest(harness.ProfdTest):
                           if pick(v, "profd_sessions", state="running") == [0]), None), "its end")
         self.assertEqual(pick(last, "profd_stored_bytes_total", source="device"), [sealed["bytes"]])
 
+    def test_what_nobody_saw_running_counts(self):
+        daemon = self.profd()
+        stored = 0
+        for _ in range(3):
+            session = daemon.begin("--collect", "hbm=50Hz", "--devices", "0")
+            time.sleep(0.2)
+            stored += daemon.end(session["session"])["bytes"]
+        self.assertGreater(stored, 0)
+        self.assertEqual(pick(self.watch(daemon)[-1], "profd_stored_bytes_total", source="device"), [stored])
+
     def test_a_driver_that_hangs_takes_nothing_else_with_it(self):
         daemon = self.profd(sim="devices: 2\nchip: 910B\nfaults:\n  - {call: info, device: 1, at_s: 2, delay_ms: 600000, ret: 0}\n")
         time.sleep(2.5)
