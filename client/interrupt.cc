@@ -12,12 +12,28 @@
 
 namespace profd::client {
 
-InterruptWatch::InterruptWatch(std::function<void(int)> on_interrupt) {
+namespace {
+
+sigset_t Interrupts() {
   sigset_t set;
   ::sigemptyset(&set);
   ::sigaddset(&set, SIGINT);
   ::sigaddset(&set, SIGTERM);
-  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  return set;
+}
+
+}  // namespace
+
+sigset_t HoldInterrupts() {
+  const sigset_t set = Interrupts();
+  sigset_t before;
+  ::pthread_sigmask(SIG_BLOCK, &set, &before);
+  return before;
+}
+
+InterruptWatch::InterruptWatch(std::function<void(int)> on_interrupt) {
+  HoldInterrupts();
+  const sigset_t set = Interrupts();
   signals_.Reset(::signalfd(-1, &set, SFD_CLOEXEC));
   end_.Reset(::eventfd(0, EFD_CLOEXEC));
   PROFD_CHECK(signals_ && end_);

@@ -306,7 +306,8 @@ bool GivesEmptyValue(const CLI::App& app, std::string* name) {
 }
 
 ExitCode Usage(const std::string& message) {
-  std::fprintf(stderr, "profctl: %s; see profctl --help\n", OneLine(message).c_str());
+  const bool says_where = message.find("profctl --help") != std::string::npos;
+  std::fprintf(stderr, "profctl: %s%s\n", OneLine(message).c_str(), says_where ? "" : "; see profctl --help");
   return ExitCode::kUsage;
 }
 

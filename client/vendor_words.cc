@@ -97,8 +97,8 @@ options::Chips ChipsOf(const v1::DevicesReply& node, const v1::SessionSpec& spec
   return chips;
 }
 
-base::Result<Granted> AddWishes(const options::Given& given, const v1::DevicesReply& node,
-                                v1::SessionSpec* spec) {
+base::Result<Granted> AddWishes(const options::Given& given, const std::set<std::string>& defaults,
+                                const v1::DevicesReply& node, v1::SessionSpec* spec) {
   const options::Chips chips = ChipsOf(node, *spec);
   PROFD_RETURN_IF_ERROR(options::Check(given, chips));
   const options::Wishes wishes = options::WishesOf(given, chips);
@@ -133,7 +133,10 @@ base::Result<Granted> AddWishes(const options::Given& given, const v1::DevicesRe
       wish.hz = std::min(wish.hz, offers.max_hz);
     }
     present.insert(wish.option);
-    if (!asked) *spec->add_kinds() = Request(wish);
+    if (asked) continue;
+    v1::KindRequest& request = *spec->add_kinds();
+    request = Request(wish);
+    request.set_by_default(defaults.contains(std::string(wish.option->name)));
   }
   for (const auto& [option_and_hz, kinds] : slower)
     granted.remarks.push_back(

@@ -1,6 +1,7 @@
 // What a command line asks for in the vendor's words → what profd is asked for.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,9 @@ struct Granted {
 };
 
 // Adds to `spec` the kinds that `given` asks for, those that a device has. Fails where a chip does not have
-// an option, and where nothing would be collected. A kind that `spec` has already stays as it is.
-base::Result<Granted> AddWishes(const options::Given& given, const v1::DevicesReply& node,
-                                v1::SessionSpec* spec);
+// an option, and where nothing would be collected. A kind that `spec` has already stays as it is. Nobody
+// misses the kinds of options in `defaults`.
+base::Result<Granted> AddWishes(const options::Given& given, const std::set<std::string>& defaults,
+                                const v1::DevicesReply& node, v1::SessionSpec* spec);
 
 }  // namespace profd::client

@@ -286,8 +286,8 @@ void TakeTwins(const Given& given, Wishes* wishes) {
 Status Check(const Given& given, Chips chips) {
   for (const auto& [name, value] : given) {
     const Option* option = Find(name);
-    if (option == nullptr) continue;  // kProcess
-    if (chips != 0 && (option->chips & chips) == 0) {
+    if (option == nullptr) continue;                                  // kProcess
+    if (chips != 0 && (option->chips & chips) == 0 && IsOn(value)) {  // off is right on every chip
       return {Code::kInvalidArgument, "--" + name + ": a " + ChipNames(chips) + " does not have it" +
                                           (option->chips == 0 ? ": " + std::string(option->because)
                                                               : ", these do: " + ChipNames(option->chips))};

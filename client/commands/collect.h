@@ -13,6 +13,9 @@ namespace profd::client {
 // As RunStart, without a word about what went well: `session` gets its newest state.
 ExitCode Collect(const Common& common, const StartOptions& options, v1::SessionInfo* session);
 
+// Fails as Collect() would where the chips of the node do not have what is asked for in the vendor's words.
+base::Status CheckWishes(const StartOptions& options, ControlClient& control);
+
 // Puts the agent into the environment, for the program that this process becomes or starts: a child of
 // `parent`, which is registered from its begin on.
 base::Status PutAgentInPlace(const Common& common, const std::vector<std::string>& labels, pid_t parent);
@@ -29,6 +32,8 @@ ExitCode RunMsprof(const Common& common, MsprofLine line);
 
 // With a program, or a running process: from its start to its end, or by words on the standard input.
 ExitCode RunWithProgram(const Common& common, const MsprofLine& line);
+// Takes ids that are not there out of --sys-devices and says so; fails where none is there.
+base::Status DropAbsentDevices(const Common& common, options::Given* given);
 // Makes what is missing of the way to --output, as the vendor's does.
 base::Status MakeOutput(const std::string& path);
 // The session that `given` asks for.

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,8 @@ struct StartOptions {
   bool wait = false;
   bool wait_lease = false;
   std::string wait_lease_for;
-  options::Given vendor;  // what is given in the vendor's words
+  options::Given vendor;                       // what is given in the vendor's words
+  std::set<std::string> vendor_defaults = {};  // of these, what nobody gave: by name
   // What a refusal means to who asks; none: what profd says.
   std::function<base::Status(const base::Status&)> explain = {};
 };

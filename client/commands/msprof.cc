@@ -8,6 +8,7 @@
 
 #include "client/args.h"
 #include "client/commands/collect.h"
+#include "client/interrupt.h"
 #include "client/text.h"
 #include "options/table.h"
 
@@ -49,26 +50,6 @@ ExportArguments ExportOf(const Given& given, std::vector<std::string> directorie
   return arguments;
 }
 
-// Ids that are not there are left out and said, as long as one is.
-Status DropAbsentDevices(const Common& common, Given* given) {
-  const auto asked = given->find("sys-devices");
-  if (asked == given->end() || asked->second == "all") return {};
-  PROFD_ASSIGN_OR_RETURN(const DeviceList list, ParseDevices(asked->second));
-  PROFD_ASSIGN_OR_RETURN(const Connection connection, Connect(common));
-  PROFD_ASSIGN_OR_RETURN(const v1::DevicesReply node, connection.control->Devices());
-  std::string present, absent;
-  for (const uint32_t id : list.devices) {
-    const bool there =
-        std::ranges::any_of(node.devices(), [id](const v1::Device& device) { return device.device() == id; });
-    std::string& side = there ? present : absent;
-    side += (side.empty() ? "" : ",") + std::to_string(id);
-  }
-  if (absent.empty() || present.empty()) return {};  // profd says what there is
-  Note("--sys-devices: not there and left out: " + absent);
-  asked->second = present;
-  return {};
-}
-
 bool AsksForData(const Given& given) {
   return std::ranges::any_of(given, [](const auto& word) {
     const options::Option* option = options::Find(word.first);
@@ -89,6 +70,7 @@ ExitCode RunSystem(const Common& common, Given given) {
     return Fail(
         {Code::kInvalidArgument, "nothing is asked for: add what to collect, e.g. --sys-hardware-mem=on"});
   }
+  HoldInterrupts();
   if (const Status ready = DropAbsentDevices(common, &given); !ready.ok()) return Fail(ready);
   if (const Status made = MakeOutput(given.at("output")); !made.ok()) return Fail(made);
   StartOptions options = SessionOf(given);
@@ -144,6 +126,28 @@ Result<MsprofLine> ParseMsprof(const std::vector<std::string>& words) {
     line.given[std::string(option->name)] = value;
   }
   return line;
+}
+
+Status DropAbsentDevices(const Common& common, Given* given) {
+  const auto asked = given->find("sys-devices");
+  if (asked == given->end() || asked->second == "all") return {};
+  PROFD_ASSIGN_OR_RETURN(const DeviceList list, ParseDevices(asked->second));
+  PROFD_ASSIGN_OR_RETURN(const Connection connection, Connect(common));
+  PROFD_ASSIGN_OR_RETURN(const v1::DevicesReply node, connection.control->Devices());
+  std::string present, absent;
+  for (const uint32_t id : list.devices) {
+    const bool there =
+        std::ranges::any_of(node.devices(), [id](const v1::Device& device) { return device.device() == id; });
+    std::string& side = there ? present : absent;
+    side += (side.empty() ? "" : ",") + std::to_string(id);
+  }
+  if (absent.empty()) return {};
+  if (present.empty())
+    return {Code::kNotFound,
+            "--sys-devices=" + absent + ": there is no such device; profctl devices lists them"};
+  Note("--sys-devices: not there and left out: " + absent);
+  asked->second = present;
+  return {};
 }
 
 Status MakeOutput(const std::string& path) {

@@ -6,17 +6,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/unique_fd.h"
 #include "client/commands/collect.h"
+#include "client/export/missing.h"
 #include "client/interrupt.h"
 #include "client/text.h"
 
@@ -91,13 +94,18 @@ std::string DefaultOutput(const MsprofLine& line, const std::vector<std::string>
 // A program that was started. **Owns:** nothing: it goes on without us.
 class Program {
  public:
-  static Result<Program> Start(const std::vector<std::string>& command) {
+  static Result<Program> Start(const std::vector<std::string>& command, const sigset_t& blocked) {
     std::vector<char*> words;
     words.reserve(command.size() + 1);
     for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
     Program program;
-    const int error = ::posix_spawnp(&program.pid_, words[0], nullptr, nullptr, words.data(), environ);
+    posix_spawnattr_t attributes;
+    ::posix_spawnattr_init(&attributes);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    ::posix_spawnattr_setsigmask(&attributes, &blocked);
+    const int error = ::posix_spawnp(&program.pid_, words[0], nullptr, &attributes, words.data(), environ);
+    ::posix_spawnattr_destroy(&attributes);
     if (error != 0) return Status::FromErrno("run " + OneLine(command[0]), error);
     return program;
   }
@@ -122,11 +130,15 @@ class Program {
 };
 
 // With a program its calls, its tasks and their counters are on by themselves, unless what is asked for
-// excludes them.
-void AddDefaults(Given* given) {
+// excludes them. Returns the options that were added.
+std::set<std::string> AddDefaults(Given* given) {
+  std::set<std::string> added;
   const auto instr = given->find("instr-profiling");
-  if (instr != given->end() && options::IsOn(instr->second)) return;
-  for (const char* const usual : {"ascendcl", "task-time", "ai-core"}) given->emplace(usual, "on");
+  if (instr != given->end() && options::IsOn(instr->second)) return added;
+  for (const char* const usual : {"ascendcl", "task-time", "ai-core"}) {
+    if (given->emplace(usual, "on").second) added.insert(usual);
+  }
+  return added;
 }
 
 // Until it has registered, or will not.
@@ -146,7 +158,11 @@ void AwaitAgent(ControlClient& control, const Program& program) {
 bool TellSkipped(const Given& asked, const Given& given, const v1::SessionInfo& session) {
   bool unmet = false;
   std::map<std::string, std::string> options_of;  // by reason
+  const bool has_kernels = std::ranges::any_of(session.kinds(), [](const v1::KindState& kind) {
+    return kind.kind() == kKernels && kind.verdict() == v1::VERDICT_STARTED;
+  });
   for (const options::Wish& wish : options::WishesOf(given, 0).kinds) {
+    if (wish.kind == kTasks && has_kernels) continue;
     for (const v1::KindState& kind : session.kinds()) {
       if (kind.kind() != wish.kind || kind.verdict() != v1::VERDICT_SKIPPED) continue;
       std::string& names = options_of[kind.reason()];
@@ -276,19 +292,24 @@ ExitCode RunWithProgram(const Common& common, const MsprofLine& line) {
   const auto pids = given.find("pid");
   if (!command.empty() && pids != given.end())
     return Fail({Code::kInvalidArgument, "--pid and a program: give one of them"});
-  AddDefaults(&given);
+  const std::set<std::string> added = AddDefaults(&given);
+  const sigset_t blocked_before = HoldInterrupts();
+  if (const Status ready = DropAbsentDevices(common, &given); !ready.ok()) return Fail(ready);
   if (!given.contains("output")) given["output"] = DefaultOutput(line, command);
-  if (const Status made = MakeOutput(given["output"]); !made.ok()) return Fail(made);
   StartOptions options = SessionOf(given);
+  options.vendor_defaults = added;
   if (pids != given.end()) options.pids = {pids->second};
 
   Result<Connection> connection = Connect(common);
   if (!connection.ok()) return Fail(connection.status());
+  // What is refused is refused before the program runs.
+  if (const Status fits = CheckWishes(options, *connection->control); !fits.ok()) return Fail(fits);
+  if (const Status made = MakeOutput(given["output"]); !made.ok()) return Fail(made);
   std::optional<Program> program;
   if (!command.empty()) {
     if (const Status set = SetEnvironment(given); !set.ok()) return Fail(set);
     if (const Status placed = PutAgentInPlace(common, {}, ::getpid()); !placed.ok()) return Fail(placed);
-    Result<Program> started = Program::Start(command);
+    Result<Program> started = Program::Start(command, blocked_before);
     if (!started.ok()) return Fail(started.status());
     program = *started;
     options.pids = {std::to_string(program->pid())};

@@ -246,13 +246,11 @@ Result<v1::SessionInfo> AwaitFiring(uint64_t at_wall_ns, const std::string& sess
   }
 }
 
-// What the options in the vendor's words ask for, as far as the node has it. Answers whether all of it.
-Result<bool> Grant(const options::Given& given, ControlClient& control, v1::SessionSpec* spec) {
-  if (given.empty()) return true;
+// Adds what the options in the vendor's words ask for, as far as the node has it.
+Result<Granted> Grant(const StartOptions& options, ControlClient& control, v1::SessionSpec* spec) {
+  if (options.vendor.empty()) return Granted();
   PROFD_ASSIGN_OR_RETURN(const v1::DevicesReply node, control.Devices());
-  PROFD_ASSIGN_OR_RETURN(const Granted granted, AddWishes(given, node, spec));
-  for (const std::string& remark : granted.remarks) Note(remark);
-  return !granted.unmet;
+  return AddWishes(options.vendor, options.vendor_defaults, node, spec);
 }
 
 // A rate that others keep it from: the verdict and its reason are in the session, who they are is not.
@@ -283,7 +281,10 @@ ExitCode StartSession(const Common& common, const StartOptions& options, v1::Ses
   }
   // What an option brings along and the node does not have is no failure, as with a preset.
   const v1::SessionSpec asked = spec;
-  const Result<bool> granted = Grant(options.vendor, control, &spec);
+  const Result<Granted> granted = Grant(options, control, &spec);
+  if (granted.ok()) {
+    for (const std::string& remark : granted->remarks) Note(remark);
+  }
   Result<v1::SessionInfo> info =
       granted.ok() ? control.Start(spec, wait_ns, options.once) : Result<v1::SessionInfo>(granted.status());
   if (info.ok() && options.at_wall_ns != 0 && !options.wait) {
@@ -296,11 +297,11 @@ ExitCode StartSession(const Common& common, const StartOptions& options, v1::Ses
   if (!options.wait) {
     Show(common, *info, false, result);
     if (!common.json) TellSharedRates(*info, control);
-    return Worse(StartResult(asked, *info), *granted);
+    return Worse(StartResult(asked, *info), !granted->unmet);
   }
   interruption->SetSession((*info).session());
   if (!common.json) TellSharedRates(*info, control);
-  return Worse(Wait(common, asked, (*info).session(), control, *interruption, result), *granted);
+  return Worse(Wait(common, asked, (*info).session(), control, *interruption, result), !granted->unmet);
 }
 
 // Where one of our options keeps what the vendor's word for it says; nullptr: in one of the lists.
@@ -339,6 +340,13 @@ void SetInstant(uint64_t at_wall_ns, const ClockDistance& clock, v1::SessionSpec
   spec->set_at_wall_ns(at_wall_ns + static_cast<uint64_t>(clock.ahead_ns));
   (*spec->mutable_labels())[node::kClockAhead] = std::to_string(clock.ahead_ns);
   (*spec->mutable_labels())[node::kClockUncertainty] = std::to_string(clock.uncertainty_ns);
+}
+
+Status CheckWishes(const StartOptions& given, ControlClient& control) {
+  StartOptions options = given;
+  PROFD_RETURN_IF_ERROR(TakeSessionWords(&options));
+  PROFD_ASSIGN_OR_RETURN(v1::SessionSpec spec, ParseSpec(options));
+  return Grant(options, control, &spec).status();
 }
 
 ExitCode RunStart(const Common& common, const StartOptions& options) {

@@ -49,7 +49,11 @@ void ReportMissingKinds(const Capture& capture, const Wanted& wanted, Report& re
     of.had_rate = of.had_rate || (kind.verdict == "started" && kind.effective_hz > 0);
     if (of.reason.empty()) of.reason = kind.reason;
   }
+  const bool has_kernels = std::ranges::any_of(capture.manifest->kinds, [](const format::ManifestKind& kind) {
+    return kind.kind == kKernels && kind.records > 0;
+  });
   for (const auto& [name, of] : asked) {
+    if (name == kTasks && has_kernels) continue;
     // What was started and has no rate comes when something happens, and nothing did.
     if (of.any || (of.started && !of.had_rate) || !wanted.Kind(name)) continue;
     const std::string why = of.reason.empty() ? "" : ": " + of.reason;

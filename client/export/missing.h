@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/export/capture.h"
@@ -9,6 +10,10 @@
 #include "client/export/report.h"
 
 namespace profd::client {
+
+// The scheduler's log and what programs report of their kernels need the same channels: where there is the
+// second, tasks are not missing.
+inline constexpr std::string_view kTasks = "task", kKernels = "agent-kernel";
 
 // Into the report, of those that are wanted: what was refused, was not ready in time, or has a rate and gave
 // nothing.

@@ -104,9 +104,10 @@ constexpr Capability OfProcess(std::string_view kind, format::DeviceFile file, R
           .late = true,
           .device_file = file};
 }
-constexpr Capability WithoutProcess(std::string_view kind) {
+constexpr Capability WithoutProcess(std::string_view kind, RateRange rate) {
   return {.kind = kind,
           .chips = kWithoutProcess,
+          .rate = rate,
           .absent =
               "the system of this chip sends its figures over its message link (HDC), not through a "
               "driver channel"};
@@ -180,11 +181,11 @@ constexpr Capability kCapabilities[] = {
     OfProcess("dev-pid-cpu", format::DeviceFile::kProcessCpu, kSystemRate),
     OfProcess("dev-pid-mem", format::DeviceFile::kProcessMemory, kSystemRate),
     OfProcess("ctrlcpu", format::DeviceFile::kCpuProfile, kCpuRate),
-    WithoutProcess("dev-cpu"),
-    WithoutProcess("dev-mem"),
-    WithoutProcess("dev-pid-cpu"),
-    WithoutProcess("dev-pid-mem"),
-    WithoutProcess("ctrlcpu"),
+    WithoutProcess("dev-cpu", kSystemRate),
+    WithoutProcess("dev-mem", kSystemRate),
+    WithoutProcess("dev-pid-cpu", kSystemRate),
+    WithoutProcess("dev-pid-mem", kSystemRate),
+    WithoutProcess("ctrlcpu", kCpuRate),
     {"aicore", k310B, {{kCoreSampleUse}}, kCoreRate, kCoreModes310B},
     {"aicore", k910B, {{kCoreSampleUse}}, kCoreRate, kCoreModes910B},
     {"aicore", k950, {{kCoreSampleUse}}, kCoreRate, kCoreModes950},

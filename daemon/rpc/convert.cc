@@ -212,7 +212,7 @@ base::Result<session::SessionSpec> DecodeSpec(const v1::SessionSpec& untrusted) 
     if (!std::isfinite(kind.hz()) || kind.hz() < 0) {
       return Status(Code::kInvalidArgument, "rate of " + kind.kind() + ": must be a positive number of Hz");
     }
-    spec.kinds.push_back({kind.kind(), kind.mode(), kind.hz()});
+    spec.kinds.push_back({kind.kind(), kind.mode(), kind.hz(), kind.by_default()});
   }
   spec.labels.insert(untrusted.labels().begin(), untrusted.labels().end());
   for (const int32_t pid : untrusted.pids()) {

@@ -39,7 +39,8 @@ std::string WriteResume(const ResumeRecord& record) {
   const SessionSpec& spec = record.spec;
   json kinds = json::array();
   for (const KindRequest& kind : spec.kinds)
-    kinds.push_back({{"kind", kind.kind}, {"mode", kind.mode}, {"hz", kind.hz}});
+    kinds.push_back(
+        {{"kind", kind.kind}, {"mode", kind.mode}, {"hz", kind.hz}, {"by_default", kind.by_default}});
   json pids = json::array();
   for (const auto& [pid, ticks] : record.start_ticks) pids.push_back({{"pid", pid}, {"start_ticks", ticks}});
   const json all = {
@@ -96,7 +97,7 @@ Result<ResumeRecord> ParseResume(std::string_view text) {
     }
     for (const json& entry : all.at("kinds")) {
       spec.kinds.push_back({entry.at("kind").get<std::string>(), entry.at("mode").get<std::string>(),
-                            entry.at("hz").get<double>()});
+                            entry.at("hz").get<double>(), entry.value("by_default", false)});
     }
     all.at("preset").get_to(spec.preset);
     all.at("all_devices").get_to(spec.all_devices);

@@ -101,9 +101,10 @@ std::shared_ptr<Trace> Session::NewTrace(bool all_or_nothing) {
   if (const std::string& note = services_.node.versions().note; !note.empty())
     manifest.settings["versions_note"] = note;
   if (!setup_.spec.preset.empty()) manifest.settings["preset"] = setup_.spec.preset;
-  if (!setup_.spec.kinds.empty()) {
+  for (const KindRequest& request : setup_.spec.kinds) {
+    if (request.by_default) continue;
     std::string& names = manifest.settings["collect"];
-    for (const KindRequest& request : setup_.spec.kinds) names += (names.empty() ? "" : ",") + request.kind;
+    names += (names.empty() ? "" : ",") + request.kind;
   }
   if (setup_.spec.delay_ns > 0) manifest.settings["delay_ns"] = std::to_string(setup_.spec.delay_ns);
   const agent::StepSchedule& steps = setup_.spec.steps;

@@ -5,6 +5,8 @@ import json
 import os
 import pathlib
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -73,6 +75,8 @@ class MsprofTest(harness.ProfdTest):
     def went(self, result, code=OK):
         """A machine that is too busy loses samples, which the exit code says."""
         self.assertIn(result.code, (code, PARTIAL_LOSS), result)
+        if code == OK:
+            self.assertNotIn("nothing of it is there", result.out + result.err)
 
     def started(self, device, *arguments, code=OK):
         """Channel → (period in ms, payload) of what a system collection of this command line starts."""
@@ -359,6 +363,43 @@ class MsprofTest(harness.ProfdTest):
         self.assertEqual(kinds["agent-kernel"]["verdict"], "skipped", kinds)
         tasks = [kind for kind in own_folder.manifest(directory)["kinds"] if kind["kind"] == "task"]
         self.assertEqual([(kind["verdict"], kind["reason"]) for kind in tasks], [("started", "")] * 2)
+
+    def test_a_refused_line_runs_no_program(self):
+        for refused in ("--sys-lp=on", "--llc-profiling=capacity", "--sys-hardware-mem-freq=1001", "--sys-devices=7",
+                        "--aic-metrics=PipelineExecuteUtilization"):
+            with self.subTest(refused=refused):
+                result = self.msprof(f"--output={self.output}", refused, "sh", "-c", "echo RAN")
+                self.assertIn(result.code, (USAGE, NOT_FOUND), result)
+                self.assertNotIn("RAN", result.out)
+                self.assertFalse(self.output.exists())
+
+    def test_off_is_always_right(self):
+        result = self.msprof(f"--output={self.output}", "--sys-lp=off", "--host-sys=cpu", "sleep", "1")
+        self.went(result)
+
+    def interrupted(self, send, *arguments):
+        profctl = subprocess.Popen([str(harness.RUN), "msprof", f"--output={self.output}", *arguments],
+                                   env=self.daemon.environment, text=True, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        self.addCleanup(profctl.kill)
+        harness.wait_until(lambda: list(self.output.glob(f"PROF_*/{own_folder.MANIFEST}")), "the recording to begin")
+        send(profctl)
+        out, err = profctl.communicate(timeout=harness.PATIENCE_S)
+        return harness.Result(profctl.returncode, out, err)
+
+    def test_an_interrupt_ends_the_recording_and_its_results_are_made(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(number=number):
+                # A terminal's reaches both, and the program dies of it.
+                result = self.interrupted(lambda profctl, sent=number: os.killpg(profctl.pid, sent), "--host-sys=cpu", "sleep", "60")
+                self.assertEqual(result.code, 128 + number, result)
+                directory = self.saved(result)
+                self.assertTrue(list((directory / "mindstudio_profiler_output").iterdir()))
+                shutil.rmtree(self.output)
+        # Whoever interrupts only profctl means both.
+        result = self.interrupted(lambda profctl: profctl.send_signal(signal.SIGINT), "--host-sys=cpu", "sleep", "60")
+        self.assertEqual(result.code, 128 + signal.SIGINT, result)
+        self.saved(result)
 
     def test_programs_that_hardly_begin(self):
         """Whatever of the start they do not live to see, it is not what is said."""
