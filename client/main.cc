@@ -277,6 +277,8 @@ void Describe(CLI::App* app, CommandLine* line) {
   exporting->add_flag("--resume", wanted.resume, "leave finished outputs of an earlier export alone");
   exporting->add_flag("--recursive", wanted.recursive,
                       "a DIR may be a folder: all PROF directories below it");
+  exporting->add_flag("--per-device", wanted.per_device,
+                      "a PROF directory for each device, below --out: for analysers of many ranks");
   exporting->add_flag("--dry-run", wanted.dry_run, "only say what would be written");
 
   CLI::App* query =

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "format/prof_dir.h"
+#include "format/side_facts.h"
 
 namespace profd::format {
 
@@ -82,6 +83,22 @@ std::string InfoJson(const HostFacts& host, const DeviceInfo* device, uint32_t p
   json["rank_id"] = -1;  // none
   json["jobInfo"] = "NA";
   // Host and process names are foreign bytes; what is not UTF-8 in them must not cost the trace.
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+std::string InfoJsonOfRank(std::string_view info_json, uint32_t device, int64_t rank,
+                           std::string_view hostname) {
+  // Only the first line counts, as for the vendor's reader.
+  ordered_json json = ordered_json::parse(info_json.substr(0, info_json.find('\n')), nullptr, false);
+  if (!json.is_object()) {
+    json = ordered_json::object();
+    json["devices"] = std::to_string(device);
+    json["DeviceInfo"] = ordered_json::array({{{"id", device}}});
+    json["hostname"] = hostname;
+  }
+  json["rank_id"] = rank;
+  const auto uid = json.find("hostUid");
+  json["hostUid"] = HostUidOf(uid != json.end() && uid->is_string() ? uid->get<std::string>() : "", hostname);
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 

@@ -65,6 +65,11 @@ struct Target {
 std::string InfoJson(const HostFacts& host, const DeviceInfo* device, uint32_t platform_chip,
                      uint32_t api_version, const Target& target);
 
+// info.json.N with a rank and with what tells the host from others. One that cannot be read is made anew,
+// with the device's number.
+std::string InfoJsonOfRank(std::string_view info_json, uint32_t device, int64_t rank,
+                           std::string_view hostname);
+
 // How the counters of cores were read, as sample.json says it.
 inline constexpr char kSampleBased[] = "sample-based", kTaskBased[] = "task-based";
 

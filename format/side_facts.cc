@@ -4,6 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "format/decode/op_names.h"
+
 namespace profd::format {
 
 namespace {
@@ -117,6 +119,11 @@ const json& FirstOf(const json& list) {
 
 }  // namespace
 
+std::string HostUidOf(std::string_view host_uid, std::string_view hostname) {
+  if (!host_uid.empty()) return std::string(host_uid);
+  return hostname.empty() ? "0" : std::to_string(GroupHash(hostname));
+}
+
 Status ParseInfoJson(std::string_view text, SideFacts& facts) {
   const json info = FirstLine(text);
   if (!info.is_object()) return Status(Code::kInvalidArgument, "its first line is no JSON object");
@@ -125,6 +132,7 @@ Status ParseInfoJson(std::string_view text, SideFacts& facts) {
   TakeInteger(info, "pid", facts.pid);
   facts.pid_name = Text(info, "pid_name");
   facts.hostname = Text(info, "hostname");
+  facts.host_uid = Text(info, "hostUid");
   facts.cann_version = Text(info, "cannVersion");
   TakeInteger(info, "rank_id", facts.rank_id);
   TakeInteger(info, "drvVersion", facts.driver_version);

@@ -23,7 +23,7 @@ struct SideFacts {
   uint32_t chip = kUnknownChip;
   bool records_v2 = false;  // "version": "2.0": HBM, LLC and npu_mem records are laid out otherwise
   int64_t pid = 0;          // the profiled process, 0 = none
-  std::string pid_name, hostname, cann_version;
+  std::string pid_name, hostname, host_uid, cann_version;
   int64_t rank_id = -1, driver_version = 0;
   double host_counter_mhz = 0;  // 0: stamps of the host's counter are raw ns already
   double counter_mhz = 0, aic_mhz = 0, aiv_mhz = 0;
@@ -59,6 +59,9 @@ struct SideFacts {
 // Only the first line counts, as for the vendor's reader. Fields of a wrong type keep their default.
 base::Status ParseInfoJson(std::string_view text, SideFacts& facts);
 base::Status ParseSampleJson(std::string_view text, SideFacts& facts);
+// What tells its host from others: what info.json says, else a number made of the host's name; "0" without
+// one.
+std::string HostUidOf(std::string_view host_uid, std::string_view hostname);
 // SideFacts::cores_by_task, of a sample.json.
 bool CoresByTask(std::string_view sample_json);
 

@@ -111,8 +111,9 @@ struct ExportArguments {
   bool vendor_compatible = false;
   bool gzip = false;
   bool resume = false;
-  bool recursive = false;  // into all that are found below a folder, too
-  bool dry_run = false;    // only says what would be written
+  bool recursive = false;   // into all that are found below a folder, too
+  bool per_device = false;  // a directory of its own for each
+  bool dry_run = false;     // only says what would be written
   // A folder stands for the PROF directories right in it: `msprof --export` of the vendor's.
   bool is_vendors = false;
 };

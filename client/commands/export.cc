@@ -15,6 +15,7 @@
 #include "client/export/arguments.h"
 #include "client/export/capture.h"
 #include "client/export/exporter.h"
+#include "client/export/per_device.h"
 #include "client/interrupt.h"
 #include "client/json.h"
 #include "client/text.h"
@@ -64,6 +65,10 @@ Result<ExportOptions> Parse(const ExportArguments& arguments) {
   if (of_chrome != nullptr && std::ranges::count(options.formats, ExportFormat::kChrome) == 0) {
     return Status(base::Code::kInvalidArgument,
                   std::string(of_chrome) + ": is for format chrome, which --format does not have");
+  }
+  if (arguments.per_device && arguments.out.empty()) {
+    return Status(base::Code::kInvalidArgument,
+                  "--per-device: makes a directory for each device; say where with --out");
   }
   options.out = arguments.out;
   options.vendor_compatible = arguments.vendor_compatible;
@@ -186,6 +191,21 @@ Result<std::vector<Found>> Find(const Common& common, const ExportArguments& arg
                     ", --dry-run lists what that would write");
 }
 
+// A job for each device of each.
+std::vector<Job> SplitByDevice(const std::vector<Job>& jobs, ExitCode* worst) {
+  std::vector<Job> parts;
+  for (const Job& job : jobs) {
+    Result<std::vector<ExportOptions>> devices = ByDevice(job.directory, job.options);
+    if (!devices.ok()) {
+      *worst = Fail(devices.status());
+      continue;
+    }
+    for (ExportOptions& options : *devices)
+      parts.push_back({job.directory, std::move(options), std::nullopt});
+  }
+  return parts;
+}
+
 ExitCode PrintOutputs(const Common& common, const std::vector<Job>& jobs) {
   auto worst = ExitCode::kOk;
   std::vector<std::pair<std::string, std::vector<std::string>>> planned;
@@ -222,8 +242,9 @@ ExitCode RunExport(const Common& common, const ExportArguments& arguments) {
       if (part.side) jobs.back().options.devices = OnlyDevice(*part.side);
     }
   }
+  if (arguments.per_device) jobs = SplitByDevice(jobs, &worst);
   if (jobs.empty()) return worst;
-  if (jobs.size() > 1 && !arguments.out.empty()) {
+  if (jobs.size() > 1 && !arguments.out.empty() && !arguments.per_device) {
     for (Job& job : jobs) job.options.out += "/" + CaptureName(job.directory);
   }
 

@@ -57,7 +57,7 @@ class KindSieve : public format::SpanSink {
 class AgentSource {
  public:
   AgentSource(const Capture& capture, const Wanted& wanted, bool gave_kernels, const Sinks& sinks)
-      : capture_(capture), sinks_(sinks), kinds_(wanted, gave_kernels, *sinks.spans) {}
+      : capture_(capture), wanted_(wanted), sinks_(sinks), kinds_(wanted, gave_kernels, *sinks.spans) {}
 
   void Run() {
     if (capture_.agents.empty() || !kinds_.any()) return;
@@ -72,7 +72,8 @@ class AgentSource {
     uint32_t number = 0;
     for (const format::ManifestAgent& agent : capture_.manifest->agents) {
       if (sinks_.progress != nullptr && sinks_.progress->cancelled) return;
-      Process(agent, number++);
+      const uint32_t program = number++;
+      if (wanted_.Program(agent.lanes_file)) Process(agent, program);
     }
     for (const Stream& stream : capture_.agents) {
       if (IsProfileStream(stream.file)) continue;
@@ -156,6 +157,7 @@ class AgentSource {
   }
 
   const Capture& capture_;
+  const Wanted& wanted_;
   const Sinks& sinks_;
   KindSieve kinds_;
 };

@@ -60,6 +60,8 @@ struct Capture {
   // and those of groups of collectives.
   std::map<int, int64_t> ranks;
   std::map<std::string, std::set<int64_t>> groups;
+  // And the devices of each program, by its file of lanes; none: nobody knows.
+  std::map<std::string, std::set<int>> devices_of;
 
   const Side* host() const { return !sides.empty() && sides.front().is_host() ? &sides.front() : nullptr; }
   // Of the collection; the end is 0 when nobody wrote it down.

@@ -165,7 +165,6 @@ void CsvSpans::Task(const SpanBatch& batch, const Span& span) {
     std::copy(std::begin(shapes), std::end(shapes), row.shapes);
     if (detail->has_op) {
       row.kind = TaskRow::Kind::kOperator;
-      of_calls_ = of_calls_ || (span.connection != 0 && span.connection >> 32 == 0);
       TextId* name = context_.facts.tells_of_tasks
                          ? op_names_.FindOrAdd(TaskKey(span.device, span.stream, row.task))
                          : nullptr;
@@ -211,11 +210,10 @@ void CsvSpans::WriteOperator(DeviceRows& device, const TaskRow& row) {
   if (type == "WRITE_BACK" || type == "INVALID") return;
   const bool stars = IsStars(row.device);
   if (op_summary_ == nullptr) {
-    std::string header =
-        "Device_id,Model ID,Task ID,Stream ID,Op Name,OP Type,OP State,Task Type,Task Start Time(us),"
-        "Task Duration(us),Task Wait Time(us),Block Num,";
-    has_states_ = context_.vendor_compatible || of_calls_;
-    if (!has_states_) header.erase(header.find("OP State,"), sizeof("OP State,") - 1);
+    std::string header = "Device_id,Model ID,Task ID,Stream ID,Op Name,OP Type,";
+    has_infos_ = context_.vendor_compatible || context_.facts.knows_operators;
+    if (has_infos_) header += "OP State,";
+    header += "Task Type,Task Start Time(us),Task Duration(us),Task Wait Time(us),Block Num,";
     if (stars) header += "Mix Block Num,";
     header +=
         "HF32 Eligible,Input Shapes,Input Data Types,Input Formats,Output Shapes,Output Data Types,Output "
@@ -245,14 +243,14 @@ void CsvSpans::WriteOperator(DeviceRows& device, const TaskRow& row) {
     csv->Na();
     csv->Text(Get(row.op_name));
     csv->Text(format::CollectiveTypeOf(Get(row.op_name)));
-    if (has_states_) csv->Na();
+    if (has_infos_) csv->Na();
     csv->Text("COMMUNICATION");
   } else {
     csv->Int(row.task);
     csv->Int(row.stream);
     Cell(csv, row.op_name);
     Cell(csv, row.op_type);
-    if (has_states_) Cell(csv, row.op_state);
+    if (has_infos_) Cell(csv, row.op_state);
     Cell(csv, row.op_task_type);
   }
   csv->Stamp(row.begin_ns);
@@ -268,7 +266,9 @@ void CsvSpans::WriteOperator(DeviceRows& device, const TaskRow& row) {
   csv->Int(row.blocks);
   if (stars) communication ? csv->Na() : csv->Int(row.mix_blocks);
   Cell(csv, row.hf32);
-  for (const TextId shape : row.shapes) Cell(csv, shape);
+  for (const TextId shape : row.shapes) {
+    shape == 0 && !has_infos_ ? csv->Text("") : Cell(csv, shape);  // analysers take N/A for a shape
+  }
   if (stars) row.context == format::kNoId ? csv->Na() : csv->Int(row.context);
   if (cores_.any) WriteCores(csv, row);
   csv->End();

@@ -111,8 +111,7 @@ class CsvSpans {
   CoreColumns cores_;
   // Some operator is known by the host's calls, which tell its state: analysers take "N/A" for dynamic
   // shapes.
-  bool of_calls_ = false;
-  bool has_states_ = false;  // a column of op_summary
+  bool has_infos_ = false;  // the host tells of operators: op_summary has their states
   CsvFile *task_time_ = nullptr, *op_summary_ = nullptr, *msprof_tx_ = nullptr;
   std::map<std::tuple<int64_t, int64_t, format::TextId>, Durations> os_calls_;  // pid, tid, name
   std::map<std::pair<int, std::string>, Durations> collectives_;                // device, type

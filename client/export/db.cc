@@ -32,6 +32,11 @@ DbOutput::DbOutput(std::unique_ptr<DbConnection> db, const CaptureFacts& facts, 
   for (const std::string_view text : {"release", "allocate", "AIC", "AIV"}) IdOf(text);
   no_text_ = IdOf("N/A");
   WriteFacts();
+  if (!options_.for_analysers) return;
+  for (const SpanTable table :
+       {SpanTable::kTask, SpanTable::kComputeTaskInfo, SpanTable::kCannApi, SpanTable::kCommunicationOp,
+        SpanTable::kMstxEvents, SpanTable::kPytorchApi, SpanTable::kConnectionIds})
+    RowsOf(table);
 }
 
 void DbOutput::WriteFacts() {
@@ -59,8 +64,11 @@ void DbOutput::WriteFacts() {
   append(table("SESSION_TIME_INFO", {{"startTimeNs", "INTEGER"}, {"endTimeNs", "INTEGER"}}),
          {facts_.start_ns, facts_.end_ns});
   const std::string host = ValidUtf8(facts_.host.hostname);
+  // The vendor's has "0" for every host that its collector has not numbered.
+  const std::string uid =
+      ValidUtf8(format::HostUidOf(facts_.host.host_uid, options_.vendor_compatible ? "" : host));
   append(table("HOST_INFO", {{"hostUid", "TEXT"}, {"hostName", "TEXT"}}),
-         {std::string_view("0"), std::string_view(host)});
+         {std::string_view(uid), std::string_view(host)});
   auto* npus = table("NPU_INFO", {{"id", "INTEGER"}, {"name", "TEXT"}});
   auto* ranks = table("RANK_DEVICE_MAP", {{"rankId", "INTEGER"}, {"deviceId", "INTEGER"}});
   for (const format::SideFacts& side : facts_.devices) {
@@ -295,7 +303,7 @@ base::Status DbOutput::Finish() {
       for (int i = 0; table.rows != nullptr && !state->last_row.empty() && i < table.table->vendor_ends; ++i)
         db_->Append(*table.rows, state->last_row);
   }
-  if (tables_.contains(&TableOf(SpanTable::kTask)))
+  if (span_rows_[static_cast<size_t>(SpanTable::kTask)] != nullptr)
     db_->CreateIndex("CREATE INDEX TaskIndex ON TASK (startNs,globalTaskId)");
   return db_->Finish();
 }

@@ -77,6 +77,8 @@ class DbOutput final : public Output {
   void WriteMark(const format::SpanBatch& batch, const format::Span& span);
   int64_t GlobalTid(const format::Span& span) const;
 
+  // COMPUTE_TASK_INFO has a column of states: analysers take one that is empty for dynamic shapes.
+  bool HasStates() const { return options_.vendor_compatible || facts_.knows_operators; }
   void WriteFacts();
   void WriteCores();
   std::string GroupsJson() const;

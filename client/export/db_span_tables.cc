@@ -120,6 +120,21 @@ const DbTable kSpanTableList[kSpanTables] = {
       {"value", "NUMERIC"},
       {"coreId", "INTEGER"},
       {"coreType", "INTEGER"}}},
+    // Calls of frameworks, and which calls of CANN are below them.
+    {"PYTORCH_API",
+     "",
+     {{"startNs", "TEXT"},
+      {"endNs", "TEXT"},
+      {"globalTid", "INTEGER"},
+      {"connectionId", "INTEGER"},
+      {"name", "INTEGER"},
+      {"sequenceNumber", "INTEGER"},
+      {"fwdThreadId", "INTEGER"},
+      {"inputDtypes", "INTEGER"},
+      {"inputShapes", "INTEGER"},
+      {"callchainId", "INTEGER"},
+      {"type", "INTEGER"}}},
+    {"CONNECTION_IDS", "", {{"id", "INTEGER"}, {"connectionId", "INTEGER"}}},
 };
 
 const DbEnum kEnums[] = {

@@ -13,6 +13,7 @@ namespace {
 using format::Span;
 using format::SpanKind;
 
+constexpr std::string_view kOpState = "opState";
 constexpr uint64_t kNoConnection = 4'000'000'000;  // the vendor's word for it in MSTX_EVENTS
 
 // Number of a level of API calls in ENUM_API_TYPE.
@@ -48,8 +49,11 @@ format::TextId TextArg(const format::SpanBatch& batch, const Span& span, std::st
 
 DbConnection::Rows& DbOutput::RowsOf(SpanTable table) {
   DbConnection::Rows*& rows = span_rows_[static_cast<size_t>(table)];
-  if (rows == nullptr) rows = &Create(TableOf(table));
-  return *rows;
+  if (rows != nullptr) return *rows;
+  if (table != SpanTable::kComputeTaskInfo || HasStates()) return *(rows = &Create(TableOf(table)));
+  DbTable stateless = TableOf(table);
+  std::erase_if(stateless.columns, [](const DbColumn& column) { return column.name == kOpState; });
+  return *(rows = db_->CreateTable(stateless.name, stateless.columns));
 }
 
 void DbOutput::Insert(SpanTable table, std::initializer_list<DbValue> values) {
@@ -75,14 +79,26 @@ void DbOutput::WriteTask(const format::SpanBatch& batch, const Span& span) {
   if (const format::TaskCounters* counters = batch.CountersOf(detail)) WriteCounters(id, span, *counters);
   if (!detail.has_op && span.kind == SpanKind::kTask) return;
   const auto text = [&](format::TextId name) { return IdOrNone(batch, name); };
-  // Analysers take "N/A" for dynamic shapes.
-  const bool of_call = span.connection != 0 && !OfAgent(span.connection);
-  const DbValue state = detail.op_state != 0 || of_call ? DbValue(text(detail.op_state)) : DbValue();
-  Insert(SpanTable::kComputeTaskInfo,
-         {IdOf(batch, span.name), id, detail.block_num, detail.mix_block_num, text(detail.op_task_type),
-          text(detail.op_type), text(detail.input_formats), text(detail.input_types),
-          text(detail.input_shapes), text(detail.output_formats), text(detail.output_types),
-          text(detail.output_shapes), IdOf(""), state, text(detail.hf32), no_text_, no_text_});
+  // Of a task that no call of the host is known for. Analysers take "N/A" for dynamic shapes and for a shape.
+  const bool of_call = options_.vendor_compatible || (span.connection != 0 && !OfAgent(span.connection));
+  const auto shape = [&](format::TextId name) { return name == 0 && !of_call ? IdOf("") : text(name); };
+  row_ = {IdOf(batch, span.name),
+          id,
+          detail.block_num,
+          detail.mix_block_num,
+          text(detail.op_task_type),
+          text(detail.op_type),
+          text(detail.input_formats),
+          text(detail.input_types),
+          shape(detail.input_shapes),
+          text(detail.output_formats),
+          text(detail.output_types),
+          shape(detail.output_shapes),
+          IdOf("")};
+  if (HasStates())
+    row_.push_back(detail.op_state != 0 || of_call ? DbValue(text(detail.op_state)) : DbValue());
+  for (const int64_t last : {text(detail.hf32), no_text_, no_text_}) row_.emplace_back(last);
+  db_->Append(RowsOf(SpanTable::kComputeTaskInfo), row_);
 }
 
 void DbOutput::WriteCounters(int64_t task, const Span& span, const format::TaskCounters& counters) {

@@ -46,8 +46,10 @@ enum class SpanTable : uint8_t {
   kCounter,
   kTaskPmuInfo,
   kSamplePmuSummary,
+  kPytorchApi,
+  kConnectionIds,
 };
-inline constexpr size_t kSpanTables = 12;
+inline constexpr size_t kSpanTables = 14;
 const DbTable& TableOf(SpanTable table);
 
 struct DbEnum {

@@ -17,6 +17,7 @@
 #include "client/export/capture.h"
 #include "client/export/missing.h"
 #include "client/export/output.h"
+#include "client/export/per_device.h"
 #include "client/export/pipeline.h"
 #include "client/export/ranks.h"
 #include "client/export/readme.h"
@@ -98,6 +99,11 @@ CaptureFacts FactsOf(const Capture& capture, const Wanted& wanted) {
       if (std::ranges::count(facts.kinds, kind) == 0) facts.kinds.push_back(kind);
     }
   }
+  if (capture.host() != nullptr) {
+    facts.knows_operators = std::ranges::any_of(capture.host()->streams, [](const Stream& stream) {
+      return stream.file.ends_with("compact.node_basic_info") && stream.bytes() > 0;
+    });
+  }
   facts.groups = capture.groups;
   // Devices that only programs have told of.
   for (const auto& [device, rank] : capture.ranks) {
@@ -137,6 +143,15 @@ Result<Wanted> WantedOf(const Capture& capture, const ExportOptions& options, Pr
   wanted.devices = options.devices;
   wanted.kinds = options.kinds;
   return wanted;
+}
+
+// Of the programs on other devices; one that nobody knows a device of may belong to any.
+void LeaveOutOtherPrograms(const Capture& capture, Wanted& wanted) {
+  for (const auto& [lanes_file, devices] : capture.devices_of) {
+    const auto is_wanted = [&](int device) { return wanted.Device(device); };
+    if (!devices.empty() && std::ranges::none_of(devices, is_wanted))
+      wanted.other_programs.insert(lanes_file);
+  }
 }
 
 // What was asked for by name and isn't there, and what is instead.
@@ -214,6 +229,8 @@ class Places {
     made_.clear();
     made_tables_ = false;
   }
+  const UniqueFd& root_folder() const { return root_; }
+  const std::string& shown() const { return shown_; }
   std::string root() const { return PathOf(root_); }
   std::string tables() const { return PathOf(tables_); }
   // A path or a message with the folders' names in place of their descriptors.
@@ -408,6 +425,7 @@ Result<std::vector<std::string>> Outputs(const std::string& directory, const Exp
     outputs.push_back(std::move(output));
   }
   outputs.push_back(places.Planned(ExportFormat::kCsv) + "/README.txt");
+  if (options.per_device) outputs.push_back(options.out + "/" + RankInfoName(*options.devices->begin()));
   return outputs;
 }
 
@@ -427,8 +445,9 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
     return Status(Code::kInvalidArgument,
                   directory + ": there is nothing in it: no data, and no file that says when it began");
   }
-  PROFD_ASSIGN_OR_RETURN(const Wanted wanted, WantedOf(*capture, options, progress));
+  PROFD_ASSIGN_OR_RETURN(Wanted wanted, WantedOf(*capture, options, progress));
   FindRanks(*capture);
+  if (options.per_device) LeaveOutOtherPrograms(*capture, wanted);
   Places places(*capture, options);
   PROFD_RETURN_IF_ERROR(places.Make());
 
@@ -447,7 +466,7 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
       places.Shown(CheckRoom(places.root() + "/", EstimateBytes(result.input_bytes, formats))));
 
   const CaptureFacts facts = FactsOf(*capture, wanted);
-  const OutputOptions output_options = {options.vendor_compatible, options.gzip};
+  const OutputOptions output_options = {options.vendor_compatible, options.gzip, options.per_device};
   std::vector<Share> shares(std::clamp<size_t>(formats.size(), 1, Passes(options)));
   for (size_t i = 0; i < formats.size(); ++i) {
     auto output = MakeOutput(formats[i], places, facts, output_options, options.split_ns);
@@ -485,6 +504,10 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
   if (!nothing) {
     if (const Status written = WriteReadme(places.tables(), places.stamp()); !written.ok())
       return places.Shown(written);
+    if (options.per_device) {
+      PROFD_RETURN_IF_ERROR(places.Shown(
+          WriteRankInfo(places.root_folder(), places.shown(), *capture, *options.devices->begin())));
+    }
     places.Keep();
   }
   result.report.Add(shares[0].report);  // every thread has read the same

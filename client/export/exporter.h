@@ -38,6 +38,9 @@ struct ExportOptions {
   bool gzip = false;
   uint64_t split_ns = 0;  // how long each file of a timeline is; 0 = as long as it all
   bool resume = false;    // leaves outputs alone that an earlier export finished
+  // `out` is made a PROF directory of its own, of the one device in `devices`, as analysers of many ranks
+  // want it (per_device.h).
+  bool per_device = false;
 };
 
 struct ExportResult {

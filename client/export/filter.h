@@ -19,9 +19,11 @@ struct Wanted {
   uint64_t from_ns = 0, to_ns = UINT64_MAX;  // wall clock, both included
   std::optional<std::set<int64_t>> devices;  // the host is always wanted
   std::optional<std::set<std::string, std::less<>>> kinds;
+  std::set<std::string, std::less<>> other_programs;  // not wanted, by their files of lanes
 
   bool Device(int device) const { return device < 0 || !devices || devices->contains(device); }
   bool Kind(std::string_view kind) const { return !kinds || kinds->contains(kind); }
+  bool Program(std::string_view lanes_file) const { return !other_programs.contains(lanes_file); }
 };
 
 // Passes on what lies within the time wanted, and within the time of the collection: a stamp far outside of

@@ -74,7 +74,7 @@ KernelFeed::KernelFeed(const Capture& capture, const Wanted& wanted, format::Spa
   for (const format::ManifestAgent& agent : capture.manifest->agents) {
     const uint32_t program = number++;
     const Stream* lanes = FindAgentStream(capture, agent.lanes_file);
-    if (lanes == nullptr) continue;
+    if (lanes == nullptr || !wanted.Program(agent.lanes_file)) continue;
     const auto take = [this, &wanted](format::ReportedKernel&& kernel) {
       const int device = kernel.span.device;
       if (device < 0) return Give(kernel);

@@ -24,6 +24,7 @@ struct CaptureFacts {
   uint64_t start_ns = 0, end_ns = 0;  // wall; end 0: unknown
   std::vector<std::string> kinds;     // of any device's files that the vendor reads and that are not empty
   bool tells_of_tasks = false;        // has rows that name the operator of a task
+  bool knows_operators = false;       // the host tells of their states and shapes
   std::map<std::string, std::set<int64_t>> groups;  // ranks by group of collectives
 
   // nullptr: there is none; -1 is the host.
@@ -37,7 +38,8 @@ struct CaptureFacts {
 
 struct OutputOptions {
   bool vendor_compatible = false;
-  bool gzip = false;  // where the format has it
+  bool gzip = false;           // where the format has it
+  bool for_analysers = false;  // tables that analysers join are there without rows, too
 };
 
 // **Thread:** one. Files appear under their names when Finish says ok, and only then.

@@ -30,16 +30,6 @@ std::optional<int64_t> Number(const std::map<std::string, std::string>& labels, 
   return whole && number >= 0 && number <= INT32_MAX ? std::optional(number) : std::nullopt;
 }
 
-// Of a program that has told of no device: the one of its local rank, or all if there is no other program.
-std::set<int> Likely(const std::map<int, int64_t>& known, const DeviceUser& user, bool only) {
-  const auto local = Number(user.labels, "local_rank");
-  std::set<int> devices;
-  for (const auto& [device, rank] : known) devices.insert(device);
-  if (only || !local) return only ? devices : std::set<int>();
-  if (*local >= static_cast<int64_t>(devices.size())) return {};
-  return {*std::next(devices.begin(), static_cast<ptrdiff_t>(*local))};
-}
-
 // What one program's records say of devices and groups. **Thread:** one.
 class Uses {
  public:
@@ -77,7 +67,7 @@ class Uses {
 };
 
 DeviceUser UserOf(const Capture& capture, const format::ManifestAgent& agent) {
-  DeviceUser user{agent.labels, {}, {}};
+  DeviceUser user{agent.lanes_file, agent.labels, {}, {}};
   Report unused;  // whoever decodes the records says what is wrong with them
   const Stream* lanes = FindAgentStream(capture, agent.lanes_file);
   const Stream* names = FindAgentStream(capture, agent.names_file);
@@ -109,14 +99,23 @@ DeviceUser UserOf(const Capture& capture, const format::ManifestAgent& agent) {
 
 }  // namespace
 
+std::set<int> DevicesOf(const std::map<int, int64_t>& known, const DeviceUser& user, bool only) {
+  if (!user.devices.empty()) return user.devices;
+  const auto local = Number(user.labels, "local_rank");
+  std::set<int> devices;
+  for (const auto& [device, rank] : known) devices.insert(device);
+  if (only || !local) return only ? devices : std::set<int>();
+  if (*local >= static_cast<int64_t>(devices.size())) return {};
+  return {*std::next(devices.begin(), static_cast<ptrdiff_t>(*local))};
+}
+
 std::map<int, int64_t> RanksOf(const std::map<int, int64_t>& known, const std::vector<DeviceUser>& users) {
   std::map<int, int64_t> ranks = known;
   for (const DeviceUser& user : users) {
     for (const int device : user.devices) ranks.try_emplace(device, -1);
   }
   for (const DeviceUser& user : users) {
-    const std::set<int> devices =
-        user.devices.empty() ? Likely(known, user, users.size() == 1) : user.devices;
+    const std::set<int> devices = DevicesOf(known, user, users.size() == 1);
     const auto rank = Number(user.labels, "rank");
     int64_t next = rank ? *rank * static_cast<int64_t>(devices.size()) : 0;
     for (const int device : devices) {
@@ -140,11 +139,12 @@ void FindRanks(Capture& capture) {
       users.push_back(UserOf(capture, agent));
     // Of the session, where no program says better.
     if (users.empty() && capture.manifest->labels.contains("rank")) {
-      users.push_back({capture.manifest->labels, {}, {}});
+      users.push_back({"", capture.manifest->labels, {}, {}});
     }
   }
   capture.ranks = RanksOf(known, users);
   for (const DeviceUser& user : users) {
+    capture.devices_of[user.lanes_file] = DevicesOf(known, user, users.size() == 1);
     for (const auto& [group, devices] : user.groups) {
       for (const int device : devices) capture.groups[group].insert(capture.ranks[device]);
     }

@@ -13,6 +13,7 @@ namespace profd::client {
 
 // A program and the devices that it has reported kernels or collectives of.
 struct DeviceUser {
+  std::string lanes_file;
   std::map<std::string, std::string> labels;
   std::set<int> devices;
   std::map<std::string, std::set<int>> groups;  // of collectives: the devices that took part
@@ -23,6 +24,9 @@ struct DeviceUser {
 // numbers, as if every program of the job had as many. What nobody knows is -1; a single device of a single
 // program is rank 0.
 std::map<int, int64_t> RanksOf(const std::map<int, int64_t>& known, const std::vector<DeviceUser>& users);
+
+// Those that a program has told of; else the one of its local rank, or all if it is the `only` program.
+std::set<int> DevicesOf(const std::map<int, int64_t>& known, const DeviceUser& user, bool only);
 
 // Reads of every program's records which devices they are of and which groups these form, and writes both
 // into `capture`.

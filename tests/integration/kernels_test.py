@@ -10,11 +10,14 @@ import sqlite3
 import time
 import unittest
 
+import agent_reader
 import harness
 import mspti_test
 
 STORY = "seed: 11\nscenario: {step_ms: 20}\n"
 NPUS = "devices: 2\nchip: 910B\n" + STORY
+# Tables that analysers join, whatever is in them.
+ANALYSED = ("TASK", "COMPUTE_TASK_INFO", "COMMUNICATION_OP", "CANN_API", "MSTX_EVENTS", "PYTORCH_API", "CONNECTION_IDS")
 
 
 def program(test, daemon, options="", labels=""):
@@ -81,7 +84,9 @@ class KernelsTest(harness.ProfdTest):
         self.assertEqual({row["OP Type"] for row in named}, {"MatMul", "Adam"})
         self.assertEqual({(row["OP Type"], row["Task Type"]) for row in named},
                          {("MatMul", "AI_CORE"), ("Adam", "AI_VECTOR_CORE")})
-        self.assertNotIn("OP State", rows[0])  # nobody knows it, and analysers take N/A for dynamic shapes
+        # Nobody knows them, and analysers take N/A for dynamic shapes, and for a shape.
+        self.assertNotIn("OP State", rows[0])
+        self.assertEqual({row["Input Shapes"] for row in rows}, {""})
         times = self.table(out, "task_time")
         self.assertEqual(sum(row["kernel_name"] != "N/A" and row["kernel_type"] in ("AI_CORE", "AI_VECTOR_CORE")
                              for row in times), kernels)
@@ -99,7 +104,7 @@ class KernelsTest(harness.ProfdTest):
             connected = db.execute("SELECT count(*) FROM COMPUTE_TASK_INFO c JOIN TASK t USING (globalTaskId) JOIN "
                                    "CANN_API a ON a.connectionId = t.connectionId").fetchone()[0]
             self.assertGreater(connected, kernels * 0.95)
-            self.assertEqual(db.execute("SELECT count(*) FROM COMPUTE_TASK_INFO WHERE opState IS NOT NULL").fetchone()[0], 0)
+            self.assertNotIn("opState", [row[1] for row in db.execute("PRAGMA table_info(COMPUTE_TASK_INFO)")])
         (path,) = glob.glob(os.path.join(out, "*", "msprof_*.json"))
         with open(path, encoding="utf-8") as file:
             events = [event for event in json.load(file) if event["ph"] == "X" and event["name"].startswith(("MatMul_", "Adam_"))]
@@ -178,6 +183,43 @@ class KernelsTest(harness.ProfdTest):
         with self.database(out) as db:
             self.assertEqual(db.execute("SELECT deviceId, rankId FROM RANK_DEVICE_MAP").fetchall(), [(1, 1)])
             self.assertEqual(db.execute("SELECT DISTINCT deviceId FROM TASK").fetchall(), [(1,)])
+
+    def test_a_directory_for_each_device(self):
+        daemon = self.profd(sim=NPUS)
+        programs = [program(self, daemon, labels=f"rank={rank}") for rank in (6, 7)]
+        directory = self.record(daemon, programs, "agent-kernel,agent-comm,agent-api,agent-mark", 0.6)
+        out = daemon.directory / "ranks"
+        result = daemon.ctl("export", directory, "--per-device", "--format", "db", "--out", out)
+        self.assertEqual(result.code, harness.OK, result)
+        self.assertEqual(len(list(out.iterdir())), 2)
+        recorded = {agent.entry["pid"]: agent for agent in agent_reader.agents(directory)}
+        for device, cann in enumerate(programs):
+            (made,) = out.glob(f"PROF_{device:06}_*")
+            self.assertEqual(made.name.split("_")[2:], os.path.basename(directory).split("_")[2:])
+            info = json.loads((made / f"device_{device}" / f"info.json.{device}").read_text())
+            self.assertEqual((info["rank_id"], info["devices"]), (device + 6, str(device)))
+            with self.database(made) as db:
+                self.assertEqual(db.execute("SELECT rankId, deviceId FROM RANK_DEVICE_MAP").fetchall(), [(device + 6, device)])
+                self.assertEqual(db.execute("SELECT hostUid FROM HOST_INFO").fetchall(), [(info["hostUid"],)])
+                there = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+                self.assertLessEqual(set(ANALYSED), there)
+                groups = db.execute("SELECT value FROM META_DATA WHERE name = 'parallel_group_info'").fetchone()[0]
+                self.assertEqual(json.loads(groups)["group_world"]["global_ranks"], [6, 7])
+                # What its program did, and nothing of the other one.
+                for table, kind in (("COMPUTE_TASK_INFO", "kernel"), ("COMMUNICATION_OP", "comm"), ("CANN_API", "api")):
+                    count = db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+                    self.assertEqual(count, len(recorded[cann.pid].of(kind)), table)
+                self.assertNotIn("opState", [row[1] for row in db.execute("PRAGMA table_info(COMPUTE_TASK_INFO)")])
+
+    def test_per_device_needs_a_place_and_a_device(self):
+        daemon = self.profd()
+        session = daemon.begin("--collect", "host-sys-mem")
+        directory = daemon.end(session["session"])["directory"]
+        for out, why in (((), "say where with --out"),
+                         (("--out", daemon.directory / "none"), "there is no device in it")):
+            result = daemon.ctl("export", directory, "--per-device", *out)
+            self.assertEqual(result.code, harness.USAGE, result)
+            self.assertIn(why, result.err)
 
     def test_a_named_kind_that_brought_nothing(self):
         daemon = self.profd(sim=NPUS)

@@ -41,10 +41,16 @@ class Cann:
         self.pid = self.process.pid
         test.registered(daemon, self.pid)
 
-    def order(self, text):
+    def tell(self, text):
         self.process.stdin.write(text + "\n")
         self.process.stdin.flush()
+
+    def hear(self):
         return self.process.stdout.readline().strip()
+
+    def order(self, text):
+        self.tell(text)
+        return self.hear()
 
     def load(self):
         assert self.order(f"load {self.folder}/lib64/libprofapi.so") == "done"

@@ -93,6 +93,8 @@ def parse(directory, *words):
 
 def analyze(*words):
     """msprof-analyze with these words: analyze("cluster", "-m", "all", "-d", d, "-o", out)."""
-    start = "from msprof_analyze.cli.entrance import msprof_analyze_cli; msprof_analyze_cli()"
+    # Debian 12's xlsxwriter is older than what the tool asks for, and lacks the one thing that makes columns fit.
+    start = ("import xlsxwriter.worksheet as sheets; sheets.Worksheet.autofit = getattr(sheets.Worksheet, 'autofit', "
+             "lambda sheet: None); from msprof_analyze.cli.entrance import msprof_analyze_cli; msprof_analyze_cli()")
     code, said = _run(["-c", start, *words], PYTHONPATH=str(ANALYZE))
     return Run(code, said)

@@ -76,6 +76,7 @@ int main() {
     } else if (what == "steps") {
       for (int step = 0; step < std::stoi(argument); ++step) {
         const profd::ScopedStep scoped(static_cast<uint64_t>(step));
+        const profd::ScopedRange forward("forward");
         usleep(100'000);
       }
       Say("done");

@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""The vendor's analyser on exports of a job of four ranks: every recipe of `cluster`, the advisor, and what each must show of
+what the job did. Needs a checkout of it (tests/support/vendor_tools.py)."""
+import collections
+import concurrent.futures
+import itertools
+import pathlib
+import re
+import sqlite3
+import tempfile
+import unittest
+
+import agent_reader
+import harness
+import mspti_test
+import vendor_tools
+from vendor_tools import needs_analyze
+
+RANKS = range(4)
+NPUS = "devices: 4\nchip: 910B\nseed: 11\nscenario: {step_ms: 20}\n"
+PROGRAMS = "agent-kernel,agent-comm,agent-api,agent-memory,agent-range,agent-step"
+# Recipes that can have nothing of a collector's databases (those that are no framework's), and what they say then: each as
+# regular expressions of all its lines of errors.
+NOT_OURS = "no (?:analysis|profiler) DB|missing|There is no CommunicationGroupMapping data|Skip CommunicationTimeSum"
+WITHOUT = {
+    # They read communication_analyzer.db, which a collector's analysis makes of the tasks of collectives.
+    "communication_time": (NOT_OURS,),
+    "communication_matrix": (NOT_OURS, "Db file does not exist: .*cluster_analysis.db"),
+    "communication_group_map": (),
+    "communication_matrix_sum": (),
+    "communication_time_sum": (NOT_OURS,),
+    "cluster_time_summary": ("No valid step_time/step_trace_time in cluster data",),
+    # They say that they do not read a collector's.
+    "slow_rank": (),
+    "freq_analysis": (),
+    "communication_bottleneck": ("Db file does not exist: .*ascend_pytorch_profiler_0.db",),
+    "export_summary": (),
+    # The roles of groups (dp, tp, pp, exp) only a framework knows.
+    "computational_op_masking": (),
+    "ep_load_balance": ("Mapper data is None",),
+    # Tasks of collectives, which only the vendor's host side tells.
+    "p2p_pairing": (),
+    # Calls of a framework, and ranges with a part on the device.
+    "module_statistic": ("Can not export (?:mstx range event|framework op to kernel mapper) from rank",),
+    "operator_mfu": ("Can not export framework op to kernel mapper|No kernel data found",),
+    "mstx_sum": ("Mapper data is None",),
+    "mstx2commop": (),
+    "pp_chart": (),
+    # They compare with something else that is named with an option.
+    "calibrate_npu_gpu": ("Failed to exit context",),
+    "cluster_time_compare_summary": ("Must specify the --bp parameter",),
+}
+
+
+def union(times):
+    """How long at least one of them lasts."""
+    total, reached = 0, 0
+    for begin, end in sorted(times):
+        total += max(0, end - max(begin, reached))
+        reached = max(reached, end)
+    return total
+
+
+class Job:
+    """Four programs, each on a device of its own, recorded by one session and exported a directory for each device."""
+
+    def __init__(self, test, kinds):
+        self.daemon = test.profd(sim=NPUS)
+        programs = []
+        for rank in RANKS:
+            programs.append(mspti_test.Cann(test, self.daemon, ", rates: {memcpy: 50}", node=NPUS, labels=f"rank={rank}"))
+            programs[-1].load()
+        pids = [word for program in programs for word in ("--pid", program.pid)]
+        session = self.daemon.begin(*pids, "--devices", "all", "--collect", kinds)
+        for rank in RANKS:
+            test.assertEqual(programs[rank].order(f"open {rank}"), "done")
+        for program in programs:
+            program.tell("steps 6")
+        for program in programs:
+            test.assertEqual(program.hear(), "done")
+        for rank in RANKS:
+            test.assertEqual(programs[rank].order(f"close {rank}"), "done")
+        self.directory = self.daemon.end(session["session"])["directory"]
+        by_pid = {agent.entry["pid"]: agent for agent in agent_reader.agents(self.directory)}
+        self.records = [by_pid[program.pid] for program in programs]
+
+    def export(self, formats):
+        out = pathlib.Path(tempfile.mkdtemp(prefix="ranks-", dir=self.daemon.directory))
+        result = self.daemon.ctl("export", self.directory, "--per-device", "--format", formats, "--out", out)
+        return out, result
+
+    def times(self, rank, kind):
+        return [(record["begin_ns"], record["end_ns"]) for record in self.records[rank].of(kind)]
+
+
+class VendorAnalyzeTest(harness.ProfdTest):
+    def rows(self, db, query, *values):
+        with sqlite3.connect(db) as connection:
+            return connection.execute(query, values).fetchall()
+
+    # Each has data, and this is what it must show of it.
+
+    def all(self, job, db):
+        rows = self.rows(db, 'SELECT "index", computing, communication, overlapped, communication_not_overlapped FROM '
+                             "ClusterStepTraceTime WHERE type = 'rank'")
+        self.assertEqual(sorted(int(row[0]) for row in rows), list(RANKS))
+        for rank, *shown in rows:
+            kernels, comms = job.times(int(rank), "kernel"), job.times(int(rank), "comm")
+            computing, communication = union(kernels), union(comms)
+            overlapped = computing + communication - union(kernels + comms)
+            for us, ns in zip(shown, (computing, communication, overlapped, communication - overlapped)):
+                self.assertAlmostEqual(us, ns / 1000, delta=1 + ns / 1e6)  # clocks: a part in 1000
+        self.assertEqual(sorted(self.rows(db, "SELECT rankId, deviceId FROM RankDeviceMap")), [(r, r) for r in RANKS])
+
+    def cann_api_sum(self, job, db):
+        for rank in RANKS:
+            ((calls,),) = self.rows(db, "SELECT sum(totalCount) FROM CannApiSumRank WHERE rank = ?", rank)
+            self.assertEqual(calls, len(job.records[rank].of("api")))
+
+    def compute_op_sum(self, job, db):
+        for rank in RANKS:
+            shown = {(kind, task): count for kind, task, count in self.rows(
+                db, "SELECT OpType, TaskType, Count FROM ComputeOpPerRankStatsByOpType WHERE Rank = ?", rank)}
+            did = collections.Counter(record["name"].split("_")[0] for record in job.records[rank].of("kernel"))
+            self.assertEqual(shown, {("MatMul", "AI_CORE"): did["MatMul"], ("Adam", "AI_VECTOR_CORE"): did["Adam"]})
+            ((by_name,),) = self.rows(db, "SELECT sum(Count) FROM ComputeOpPerRankStatsByOpName WHERE Rank = ?", rank)
+            self.assertEqual(by_name, sum(did.values()))
+
+    def hccl_sum(self, job, db):
+        for rank in RANKS:
+            self.assertEqual(self.rows(db, "SELECT OpType, Count FROM HcclPerRankStats WHERE Rank = ?", rank),
+                             [("hcom_allReduce_", len(job.records[rank].of("comm")))])
+        ((group, ranks),) = self.rows(db, "SELECT GroupName, Ranks FROM HcclGroupNameMap")
+        self.assertEqual((group, sorted(map(int, ranks.split(";")))), ("group_world", list(RANKS)))
+
+    def free_analysis(self, job, db):
+        for rank in RANKS:
+            times = sorted(job.times(rank, "kernel") + job.times(rank, "comm"))
+            ends = itertools.accumulate((end for _, end in times), max)
+            gaps = sorted((begin - end for (begin, _), end in zip(times[1:], ends) if begin > end), reverse=True)[:10]
+            shown = self.rows(db, 'SELECT "duration(us)" FROM FreeAnalysis WHERE rankId = ? ORDER BY 1 DESC', rank)
+            self.assertEqual(len(shown), len(gaps))
+            for (us,), ns in zip(shown, gaps):
+                self.assertAlmostEqual(float(us), ns / 1000, delta=1 + ns / 1e6)
+
+    def slow_link(self, job, db):
+        """All links are equally fast."""
+        self.assertIsNone(db)
+
+    HAS = ("all", "cann_api_sum", "compute_op_sum", "hccl_sum", "free_analysis", "slow_link")
+    # The analyser's own fault: what is not slow is an empty list to it, which it then cannot write.
+    FAULTS = {"slow_link": "Unknown dump data type: <class 'list'>",
+              # Of what WITHOUT has; this one does all of them.
+              "all": NOT_OURS}
+
+    @needs_analyze
+    def test_every_recipe(self):
+        job = Job(self, PROGRAMS + ",low-power")
+        recipes = sorted(folder.name for folder in
+                         (vendor_tools.ANALYZE / "msprof_analyze/cluster_analyse/recipes").iterdir()
+                         if folder.is_dir() and folder.name != "__pycache__")
+        recipes += ["all", "communication_time", "communication_matrix"]
+        self.assertEqual(sorted(recipes), sorted([*self.HAS, *WITHOUT]))  # a new one is to be looked at
+        data, result = job.export("db")
+        self.assertEqual(result.code, harness.OK, result)
+        outs = {recipe: pathlib.Path(tempfile.mkdtemp(prefix=f"{recipe}-", dir=job.daemon.directory)) for recipe in recipes}
+
+        def run(recipe):
+            return vendor_tools.analyze("cluster", "-m", recipe, "-d", data, "-o", outs[recipe])
+
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            runs = dict(zip(recipes, pool.map(run, recipes)))
+        for recipe in recipes:
+            with self.subTest(recipe=recipe):
+                known = "|".join([*WITHOUT.get(recipe, ()), self.FAULTS.get(recipe, "")]).strip("|") or "(?!)"
+                errors = [line for line in runs[recipe].errors if not re.search(known, line)]
+                self.assertEqual(errors, [], runs[recipe])
+                if recipe in self.HAS:
+                    made = list(outs[recipe].rglob("cluster_analysis.db"))
+                    getattr(self, recipe)(job, made[0] if made else None)
+
+    @needs_analyze
+    def test_the_advisor_finds_nothing_that_is_not_there(self):
+        job = Job(self, PROGRAMS + ",aicore-task,aivector-task,low-power")
+        # Of tables the advisor says of every job without states of operators that all of them are dynamic. And the
+        # simulator's kernels have gaps between them, as those have that the host is too slow for.
+        always = {"csv,chrome": {"Operator Dynamic Shape Issues", "Fusible Operator Analysis"}, "chrome,db": set()}
+        for formats, known in always.items():
+            with self.subTest(formats=formats):
+                data, result = job.export(formats)
+                self.assertEqual(result.code, harness.OK, result)
+                (rank,) = data.glob("PROF_000002_*")
+                run = vendor_tools.analyze("advisor", "all", "-d", rank, "-o", data, "-l", "en")
+                self.assertEqual((run.code, run.errors), (0, []), run)
+                found = set(re.findall(r"^\| \d+ +\| (.*?) +\|", run.said, re.M))
+                self.assertLessEqual(found, known, run.said)
+
+
+    @needs_analyze
+    def test_compare_reads_frameworks_directories_only(self):
+        job = Job(self, PROGRAMS)
+        (one, _), (other, _) = job.export("chrome,db"), job.export("chrome,db")
+        ranks = [next(data.glob("PROF_000001_*")) for data in (one, other)]
+        run = vendor_tools.analyze("compare", "-d", ranks[0], "-bp", ranks[1], "-o", one)
+        self.assertEqual(len(run.errors), 1, run)
+        self.assertIn("not collected by PyTorch or Mindspore", run.errors[0])
+
+
+if __name__ == "__main__":
+    vendor_tools.main_unless(vendor_tools.ANALYZE)
