@@ -7,23 +7,45 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <utility>
+
+#include "base/spare_threads.h"
 
 namespace profd::base {
 
-std::thread StartThread(std::string name, std::function<void()> body, unsigned long slack_ns) {
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread([name = std::move(name), body = std::move(body), slack_ns] {
+namespace {
+
+// Never destroyed: threads are started until the very end.
+SpareThreads& TheSpares() {
+  static SpareThreads& spares = *new SpareThreads;
+  return spares;
+}
+
+std::function<void()> Named(std::string name, std::function<void()> body, unsigned long slack_ns) {
+  return [name = std::move(name), body = std::move(body), slack_ns] {
     ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
     if (slack_ns != 0) ::prctl(PR_SET_TIMERSLACK, slack_ns, 0, 0, 0);
     body();
-  });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
+  };
+}
+
+}  // namespace
+
+std::thread StartThread(std::string name, std::function<void()> body, unsigned long slack_ns) {
+  return TheSpares().Start(Named(std::move(name), std::move(body), slack_ns));
+}
+
+std::thread StartThread(SpareThreads& spares, std::string name, std::function<void()> body) {
+  return spares.Start(Named(std::move(name), std::move(body), 0));
+}
+
+bool KeepSpareThreads(size_t count) { return TheSpares().Fill(count); }
+
+Status RoomForThreads() {
+  if (TheSpares().Fill()) return Status::Ok();
+  return {Code::kResourceExhausted,
+          "the kernel makes no more threads for profd: the limit of its service (TasksMax) or of the node "
+          "(kernel.threads-max, kernel.pid_max) is reached; end what takes them and try again"};
 }
 
 void PreferShortSlices(uint64_t slice_ns) {

@@ -1,16 +1,30 @@
 // A named thread with all signals blocked: signals belong to ctl.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <thread>
 
+#include "base/status.h"
+
 namespace profd::base {
+
+class SpareThreads;
 
 // `name` is cut to the kernel's 15 characters. `slack_ns` sets the timer slack (0 = leave the default of 50
 // µs).
 std::thread StartThread(std::string name, std::function<void()> body, unsigned long slack_ns = 0);
+
+// The same out of somebody's own spare threads.
+std::thread StartThread(SpareThreads& spares, std::string name, std::function<void()> body);
+
+// StartThread() has so many at hand for when the kernel makes no more: what is under way goes on and can end.
+// False: it makes none now.
+bool KeepSpareThreads(size_t count);
+// Before something is begun that takes threads: whether there are as many at hand as there should be.
+Status RoomForThreads();
 
 // Asks for the calling thread, not for those it starts, to be scheduled in slices of this length: it waits
 // less for others, and others less for it. Linux knows that from 6.12 on; an older one ignores it.

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/thread.h"
 #include "base/version.h"
 #include "daemon/agent/registry.h"
 #include "daemon/auth/audit.h"
@@ -41,6 +42,9 @@ namespace profd {
 
 namespace {
 
+// What sessions take to go on and to end: each of a start's and an end's takes one or two at a time.
+constexpr size_t kSpareThreads = 16;
+
 class Daemon {
  public:
   Daemon(config::Config config, std::function<base::Result<config::Config>()> load)
@@ -60,6 +64,7 @@ class Daemon {
     host::KernelNames::Hold();
     host::Uprobes::Prepare();
     PROFD_RETURN_IF_ERROR(base::GiveUpRights());
+    if (!base::KeepSpareThreads(kSpareThreads)) return base::RoomForThreads();
     base::LogAside();
     if (base::PerfRights::are_special()) {
       base::LogInfo(

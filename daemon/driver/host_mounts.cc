@@ -12,6 +12,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/spare_threads.h"
 #include "base/thread.h"
 #include "base/unique_fd.h"
 
@@ -20,6 +21,9 @@ namespace profd::driver {
 namespace {
 
 using base::Status;
+
+// Of the host's mount namespace: for each device's calls, and for the pump.
+constexpr size_t kSpares = 4;
 
 // The driver asks a thread of the kernel's own. In a pid namespace of one's own there is none: process 1 is
 // as far out as one can see.
@@ -48,6 +52,7 @@ class Nursery {
         status = enter();
       }
       const bool open = status.ok();
+      if (open) spares_.Fill(kSpares);
       entered->set_value(std::move(status));
       if (open) Serve();
     });
@@ -63,8 +68,10 @@ class Nursery {
 
   std::thread Start(std::string name, std::function<void()> body) {
     if (!open_) return base::StartThread(std::move(name), std::move(body));
-    std::packaged_task<std::thread()> birth(
-        [&] { return base::StartThread(std::move(name), std::move(body)); });
+    std::packaged_task<std::thread()> birth([&] {
+      spares_.Fill();
+      return base::StartThread(spares_, std::move(name), std::move(body));
+    });
     std::future<std::thread> born = birth.get_future();
     {
       const std::lock_guard lock(mutex_);
@@ -88,6 +95,7 @@ class Nursery {
   }
 
   bool open_ = false;  // set before there are other threads
+  base::SpareThreads spares_;
   std::mutex mutex_;
   std::condition_variable wanted_;
   std::deque<std::packaged_task<std::thread()>> births_;

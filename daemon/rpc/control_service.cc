@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/version.h"
 #include "daemon/rpc/call_status.h"
 #include "daemon/rpc/convert.h"
@@ -23,7 +24,7 @@ namespace {
 
 constexpr uint64_t kMaxWaitNs = 24ull * 3600 * 1'000'000'000;
 constexpr size_t kMaxOnceBytes = 64;
-constexpr double kHeavy = 5;  // looks at processes, disks or the driver
+constexpr double kHeavy = 5;  // looks at processes, disks or the driver, with threads of its own
 
 // For the audit log, which cuts and escapes it.
 std::string OfSession(const std::string& session) { return "session " + session; }
@@ -129,7 +130,8 @@ grpc::ServerUnaryReactor* ControlService::OnCtl(grpc::CallbackServerContext* con
                                                 Work work) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   base::Result<auth::Caller> caller = identity_.Of(*context);
-  const Status may = caller.ok() ? limits_.TakeRequest(*caller, verb.cost) : caller.status();
+  Status may = caller.ok() ? limits_.TakeRequest(*caller, verb.cost) : caller.status();
+  if (may.ok() && verb.cost >= kHeavy) may = base::RoomForThreads();
   const auto note = [this, who = caller.ok() ? *caller : auth::Caller(), verb](
                         const Status& status, [[maybe_unused]] const Reply* answer) {
     std::string on = verb.on;

@@ -16,6 +16,7 @@ void FetchCall::Begin(const auth::Caller& caller, const v1::FetchRequest& reques
     if (!trace.ok()) return self->FinishOnce(trace.status());
     base::Result<auth::Limits::Held> held = self->limits_.TakeFetch(caller);
     if (!held.ok()) return self->FinishOnce(held.status());
+    if (const Status room = base::RoomForThreads(); !room.ok()) return self->FinishOnce(room);
     base::StartThread("fetch", [self, trace = *trace, held = *held] { self->Read(trace); }).detach();
   });
 }

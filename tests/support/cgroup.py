@@ -1,4 +1,4 @@
-"""Real cgroups of either version: with a CPU quota, with a limit of memory."""
+"""Real cgroups of either version: with a CPU quota, with a limit of memory or of threads, frozen."""
 import os
 import pathlib
 
@@ -16,6 +16,11 @@ def remove(folder):
             return False
 
     harness.wait_until(removed, "the cgroup to be empty")
+
+
+def within(folder):
+    """What a program is started by to be in there from its first byte on."""
+    return ["sh", "-c", f'echo $$ >{folder}/cgroup.procs && exec "$@"', "sh"]
 
 
 class Quota:
@@ -75,8 +80,7 @@ class Memory:
 
     @property
     def within(self):
-        """What a program is started by to be in there from its first byte on."""
-        return ["sh", "-c", f'echo $$ >{self.folder}/cgroup.procs && exec "$@"', "sh"]
+        return within(self.folder)
 
     def used(self):
         return int((self.folder / ("memory.usage_in_bytes" if self.v1 else "memory.current")).read_text())
@@ -93,3 +97,83 @@ def memory_for(test, limit, name="test"):
         test.skipTest(f"no cgroup with a limit of memory can be made here: {error}")
     test.addCleanup(memory.close)
     return memory
+
+
+class Tasks:
+    """A cgroup that may have so many threads; OSError where none can be made."""
+
+    def __init__(self, limit, name):
+        self.folder = (CGROUPS / "pids" if (CGROUPS / "pids").exists() else CGROUPS) / f"profd-{name}-{os.getpid()}"
+        self.folder.mkdir()
+        try:
+            self.limit(limit)
+        except OSError:
+            self.close()
+            raise
+
+    @property
+    def within(self):
+        return within(self.folder)
+
+    def limit(self, most):
+        (self.folder / "pids.max").write_text(str(most))
+
+    def used(self):
+        return int((self.folder / "pids.current").read_text())
+
+    def close(self):
+        remove(self.folder)
+
+
+def tasks_for(test, limit, name="tasks"):
+    """As long as the test lasts; it is skipped, saying so, where none can be made."""
+    try:
+        tasks = Tasks(limit, name)
+    except OSError as error:
+        test.skipTest(f"no cgroup with a limit of threads can be made here: {error}")
+    test.addCleanup(tasks.close)
+    return tasks
+
+
+class Freezer:
+    """A cgroup whose processes can be held; OSError where none can be made."""
+
+    def __init__(self, name):
+        self.v1 = (CGROUPS / "freezer").exists()
+        self.folder = (CGROUPS / "freezer" if self.v1 else CGROUPS) / f"profd-{name}-{os.getpid()}"
+        self.folder.mkdir()
+        if not self.v1 and not (self.folder / "cgroup.freeze").exists():
+            self.folder.rmdir()
+            raise OSError("this kernel freezes no cgroup")
+
+    def take(self, pid):
+        (self.folder / "cgroup.procs").write_text(str(pid))
+
+    def freeze(self):
+        self._say("FROZEN", "1")
+        harness.wait_until(lambda: self._state() in ("FROZEN", "1"), "the cgroup to be frozen")
+
+    def thaw(self):
+        self._say("THAWED", "0")
+
+    def _say(self, v1, v2):
+        (self.folder / ("freezer.state" if self.v1 else "cgroup.freeze")).write_text(v1 if self.v1 else v2)
+
+    def _state(self):
+        if self.v1:
+            return (self.folder / "freezer.state").read_text().strip()
+        return dict(line.split() for line in (self.folder / "cgroup.events").read_text().splitlines())["frozen"]
+
+    def close(self):
+        self.thaw()
+        remove(self.folder)
+
+
+def freezer_for(test, name="freezer"):
+    """As long as the test lasts; it is skipped, saying so, where none can be made."""
+    try:
+        freezer = Freezer(name)
+    except OSError as error:
+        test.skipTest(f"no cgroup can be frozen here: {error}")
+    test.addCleanup(freezer.close)
+    return freezer
