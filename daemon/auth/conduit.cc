@@ -1,14 +1,20 @@
 #include "daemon/auth/conduit.h"
 
+#include <malloc.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
+#include <cstddef>
 #include <mutex>
 #include <set>
 #include <string>
@@ -38,6 +44,9 @@ constexpr uint64_t kPaceNs = 5'000'000;  // how often those are looked at that w
 constexpr int kEventsAtATime = 64;
 constexpr uint32_t kHeaderBytesOfAToken = 256;  // a name and a value can be one byte of a HEADERS
 constexpr double kSmallChange = 0.01;           // of which gRPC keeps nothing, and a fast reader says many
+// Of what gRPC had for very many calls the allocator gives back little by itself.
+constexpr size_t kFewCalls = 8;
+constexpr uint64_t kTrimAfterNs = 1'000'000'000;  // when gRPC is through with them
 constexpr uint64_t kSayEveryNs = 60'000'000'000;
 
 // In tokens.
@@ -54,6 +63,23 @@ double CostOf(const Frame& frame) {
     default:
       return 1;
   }
+}
+
+// gRPC tells of a call's connection the address of its other end, and nothing else.
+constexpr std::string_view kNamePrefix = "profd-of-user-";
+
+Status NameAfter(uid_t uid, int fd) {
+  uint64_t unique = 0;  // nobody can have it already
+  if (::getrandom(&unique, sizeof unique, 0) != sizeof unique)
+    return Status::FromErrno("draw a name for a connection");
+  const std::string name = std::string(kNamePrefix) + std::to_string(uid) + "-" + std::to_string(unique);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::copy(name.begin(), name.end(), address.sun_path + 1);  // abstract
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), size) != 0)
+    return Status::FromErrno("name a connection");
+  return Status::Ok();
 }
 
 }  // namespace
@@ -84,10 +110,12 @@ class Conduit::Impl {
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair.data()) != 0) {
       return Status::FromErrno("make a pair of sockets for a client");
     }
+    UniqueFd of_client(pair[0]);
     UniqueFd of_grpc(pair[1]);
+    PROFD_RETURN_IF_ERROR(NameAfter(uid, of_client.get()));
     {
       const std::lock_guard lock(mutex_);
-      arrived_.push_back({std::move(client), UniqueFd(pair[0]), uid});
+      arrived_.push_back({std::move(client), std::move(of_client), uid});
     }
     Ring();
     return of_grpc;
@@ -135,8 +163,7 @@ class Conduit::Impl {
   void Run() {
     std::array<epoll_event, kEventsAtATime> events{};
     while (!stop_) {
-      const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsAtATime,
-                                     paced_.empty() ? -1 : int{kPaceNs / 1'000'000});
+      const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsAtATime, PatienceMs());
       for (int i = 0; i < count; ++i) {
         if (events[i].data.u64 == kBell) {
           TakeArrivals();
@@ -145,6 +172,10 @@ class Conduit::Impl {
         }
       }
       const uint64_t now = base::MonotonicNs();
+      if (trim_at_ns_ != 0 && now >= trim_at_ns_) {
+        trim_at_ns_ = 0;
+        ::malloc_trim(0);
+      }
       if (paced_.empty() || now - tried_ns_ < kPaceNs) continue;
       tried_ns_ = now;
       for (const uint64_t id : std::exchange(paced_, {})) Serve(id);
@@ -154,6 +185,11 @@ class Conduit::Impl {
       while (Move(connection, connection.outward)) {
       }
     }
+  }
+
+  int PatienceMs() const {
+    if (!paced_.empty()) return int{kPaceNs / 1'000'000};
+    return trim_at_ns_ == 0 ? -1 : int{kTrimAfterNs / 1'000'000};
   }
 
   void TakeArrivals() {
@@ -188,8 +224,15 @@ class Conduit::Impl {
     for (int i = 0; i < kOutwardAtATime && Move(connection, connection.outward); ++i) {
     }
     Move(connection, connection.inward);
+    if (connection.paced && HasGone(connection.client)) connection.over = true;
     if (connection.paced) paced_.insert(id);
     Await(id);
+  }
+
+  // Whoever says more than may pass and goes need not be heard to the end: it could be a minute's worth.
+  static bool HasGone(const End& client) {
+    pollfd asked{.fd = client.fd.get(), .events = 0, .revents = 0};
+    return ::poll(&asked, 1, 0) == 1 && (asked.revents & (POLLHUP | POLLERR)) != 0;
   }
 
   // What one read brings. True when there may be more.
@@ -307,6 +350,8 @@ class Conduit::Impl {
   void Close(std::unordered_map<uint64_t, Connection>::iterator found) {
     Connection& connection = found->second;
     User& user = *connection.user;
+    if (connection.calls.size() > kFewCalls && trim_at_ns_ == 0)
+      trim_at_ns_ = base::MonotonicNs() + kTrimAfterNs;
     user.calls -= connection.calls.size();
     if (--user.connections == 0 && user.frames.IsFull(base::MonotonicNs())) users_.erase(connection.uid);
     connections_.erase(found);
@@ -331,6 +376,7 @@ class Conduit::Impl {
   std::unordered_map<uint64_t, Connection> connections_;
   std::unordered_set<uint64_t> paced_;
   uint64_t tried_ns_ = 0;  // when these were looked at
+  uint64_t trim_at_ns_ = 0;
   uint64_t next_id_ = kBell + 1;
   uint64_t said_ns_ = 0;
 
@@ -348,6 +394,15 @@ base::Result<std::unique_ptr<Conduit>> Conduit::Start(Options options) {
 
 base::Result<UniqueFd> Conduit::Carry(UniqueFd client, uid_t uid) {
   return impl_->Carry(std::move(client), uid);
+}
+
+std::optional<uid_t> Conduit::UserOf(std::string_view peer) {
+  const size_t at = peer.find(kNamePrefix);
+  if (!peer.starts_with("unix-abstract:") || at == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = peer.substr(at + kNamePrefix.size());
+  uid_t uid = 0;
+  if (std::from_chars(rest.data(), rest.data() + rest.size(), uid).ec != std::errc()) return std::nullopt;
+  return uid;
 }
 
 }  // namespace profd::auth

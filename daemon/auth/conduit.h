@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <string_view>
 
 #include "base/status.h"
 #include "base/unique_fd.h"
@@ -32,6 +34,8 @@ class Conduit {
 
   // gRPC's end of a connection to `client`, which is nonblocking. When either end is closed, so is the other.
   base::Result<base::UniqueFd> Carry(base::UniqueFd client, uid_t uid);
+  // Whose connection it is, of what gRPC calls its peer. None: of nobody that was carried.
+  static std::optional<uid_t> UserOf(std::string_view peer);
 
  private:
   class Impl;

@@ -56,6 +56,14 @@ Tickets::Entry* Tickets::Lookup(std::string_view ticket) {
   return &it->second;
 }
 
+base::Status Tickets::CheckHolder(std::string_view ticket, uid_t uid) {
+  const std::lock_guard lock(mutex_);
+  const Entry* entry = Lookup(ticket);
+  if (entry == nullptr || entry->holder.caller.uid == uid) return base::Status::Ok();
+  return {base::Code::kUnauthenticated,
+          "the ticket is another user's than the one's who has connected: knock at the door again"};
+}
+
 base::Result<Caller> Tickets::Find(std::string_view ticket) {
   PROFD_ASSIGN_OR_RETURN(Agent holder, FindHolder(ticket));
   if (holder.seat == 0) return std::move(holder.caller);

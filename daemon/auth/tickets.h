@@ -40,6 +40,8 @@ class Tickets {
   base::Result<std::string> Issue(Holder holder);
   void Revoke(std::string_view ticket);
 
+  // kUnauthenticated for one that is `uid`'s no more than a thief's; Find() says all else.
+  base::Status CheckHolder(std::string_view ticket, uid_t uid);
   // With the standing and the leases of this moment. They may block (a directory service, a file system): not
   // on ctl. kUnauthenticated for a ticket that is unknown or no longer valid, kPermissionDenied for an
   // agent's.

@@ -173,7 +173,7 @@ class AgentStream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCo
 grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand>* AgentService::Register(
     grpc::CallbackServerContext* context) {
   const auto stream = std::make_shared<AgentStream>(context, registry_, ctl_, open_);
-  const base::Result<std::string> ticket = TicketOf(*context);
+  const base::Result<std::string> ticket = TicketOf(*context, tickets_);
   base::Result<auth::Tickets::Agent> agent = ticket.ok() ? tickets_.FindAgent(*ticket) : ticket.status();
   audit_.Note(agent.ok() ? agent->caller : auth::Caller(), "register", "", agent.status());
   if (agent.ok()) {

@@ -8,6 +8,8 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "daemon/auth/conduit.h"
+#include "daemon/auth/tickets.h"
 
 namespace profd::rpc {
 
@@ -23,7 +25,9 @@ inline grpc::Status ToGrpc(const base::Status& status) {
 
 inline base::Status Stopping() { return {base::Code::kUnavailable, "profd is stopping"}; }
 
-inline base::Result<std::string> TicketOf(const grpc::CallbackServerContext& context) {
+// Of a local call, and of who makes it: one that somebody else has got hold of is none.
+inline base::Result<std::string> TicketOf(const grpc::CallbackServerContext& context,
+                                          auth::Tickets& tickets) {
   const auto& metadata = context.client_metadata();
   const auto it = metadata.find("profd-ticket");
   if (it == metadata.end()) {
@@ -31,7 +35,10 @@ inline base::Result<std::string> TicketOf(const grpc::CallbackServerContext& con
         base::Code::kUnauthenticated,
         "the call has no profd-ticket: knock at the door (<socket>.door) first, as profctl does");
   }
-  return std::string(it->second.data(), it->second.size());
+  std::string ticket(it->second.data(), it->second.size());
+  // Those of root are not carried.
+  PROFD_RETURN_IF_ERROR(tickets.CheckHolder(ticket, auth::Conduit::UserOf(context.peer()).value_or(0)));
+  return ticket;
 }
 
 }  // namespace profd::rpc

@@ -181,7 +181,7 @@ base::Result<auth::PassedDir> ControlService::TakeOutputDir(const grpc::Callback
     return Status{Code::kInvalidArgument,
                   "a directory can be given on the node itself only: leave it out and use profctl fetch"};
   }
-  PROFD_ASSIGN_OR_RETURN(const std::string ticket, TicketOf(context));
+  PROFD_ASSIGN_OR_RETURN(const std::string ticket, TicketOf(context, tickets_));
   return tickets_.TakeOutputDir(ticket);
 }
 

@@ -41,16 +41,15 @@ base::Result<auth::Caller> Identity::Of(const grpc::CallbackServerContext& conte
   // A ticket that travels beside a certificate is somebody else's.
   if (context.auth_context()->IsPeerAuthenticated())
     return roles_.CallerOf(PeerOf(context), tickets_.rights());
-  const base::Result<std::string> ticket = TicketOf(context);
-  if (ticket.ok()) return tickets_.Find(*ticket);
   if (IsRemote(context)) return auth::RemoteRoles::CallerAs(plain_role_, context.peer());
-  return ticket.status();
+  PROFD_ASSIGN_OR_RETURN(const std::string ticket, TicketOf(context, tickets_));
+  return tickets_.Find(ticket);
 }
 
 Identity::Renew Identity::RenewalOf(const grpc::CallbackServerContext& context,
                                     const auth::Caller& caller) const {
   if (caller.remote.empty()) {
-    const base::Result<std::string> ticket = TicketOf(context);
+    const base::Result<std::string> ticket = TicketOf(context, tickets_);
     return [&tickets = tickets_, ticket = ticket.ok() ? *ticket : ""] { return tickets.Find(ticket); };
   }
   const auth::Rights* rights = tickets_.rights();

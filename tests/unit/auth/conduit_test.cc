@@ -214,5 +214,12 @@ TEST_F(ConduitTest, AReaderWhoDoesNotReadHoldsNobodyElseUp) {
   EXPECT_EQ(Hear(other.client, data.size()), data);
 }
 
+TEST(ConduitNames, AreThoseOfUsers) {
+  EXPECT_EQ(Conduit::UserOf("unix-abstract:profd-of-user-1234-99"), 1234U);
+  for (const char* other : {"unix:", "unix:/tmp/profd-of-user-0-1", "unix-abstract:profd-of-user-",
+                            "unix-abstract:x", "ipv4:127.0.0.1:7"})
+    EXPECT_EQ(Conduit::UserOf(other), std::nullopt) << other;
+}
+
 }  // namespace
 }  // namespace profd::auth

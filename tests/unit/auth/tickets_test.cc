@@ -22,6 +22,15 @@ std::string Issue(Tickets& tickets) {
   return *ticket;
 }
 
+TEST(Tickets, ServeTheirHolderOnly) {
+  Tickets tickets;
+  const std::string ticket = Issue(tickets);
+  EXPECT_TRUE(tickets.CheckHolder(ticket, Self().uid).ok());
+  EXPECT_EQ(tickets.CheckHolder(ticket, Self().uid + 1).code(), base::Code::kUnauthenticated);
+  // Of one that is unknown Find() says so.
+  EXPECT_TRUE(tickets.CheckHolder(std::string(64, 'a'), 0).ok());
+}
+
 TEST(Tickets, AreLongHexAndNeverTheSame) {
   Tickets tickets;
   std::set<std::string> seen;
