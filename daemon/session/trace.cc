@@ -52,6 +52,13 @@ format::ClockPair HostPair() {
   return pair;
 }
 
+// A wall clock that was set back meanwhile would have it end before it began.
+format::ClockPair EndOf(format::ClockPair end, const format::ClockPair& begin) {
+  if (end.wall_ns < begin.wall_ns)
+    end.wall_ns = begin.wall_ns + (end.host_raw_ns - std::min(end.host_raw_ns, begin.host_raw_ns));
+  return end;
+}
+
 }  // namespace
 
 Trace::Trace(Services services, TraceSetup setup)
@@ -430,9 +437,11 @@ void Trace::WriteEnd(const store::TraceRecord& record, std::function<void()> don
   format::ClockPair host_end = host_start_;
   for (const format::ManifestClock& clock : setup_.manifest.clocks) {
     if (clock.device < 0) {
-      host_end = clock.pair;
+      host_end = EndOf(clock.pair, host_start_);
     } else {
-      device_end[static_cast<uint32_t>(clock.device)] = clock.pair;
+      const auto device = static_cast<uint32_t>(clock.device);
+      const auto begin = device_start_.find(device);
+      device_end[device] = EndOf(clock.pair, begin == device_start_.end() ? host_start_ : begin->second);
     }
   }
   for (const uint32_t device : silent_) device_end.erase(device);
