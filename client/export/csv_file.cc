@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "client/export/json_table.h"
+#include "client/export/json_text.h"
 
 namespace profd::client {
 
@@ -14,7 +15,8 @@ namespace {
 constexpr char kRows[] = ".json.rows";  // until they are all there
 }  // namespace
 
-CsvFile::CsvFile(std::unique_ptr<OutputFile> file, std::string_view header) : file_(std::move(file)) {
+CsvFile::CsvFile(std::unique_ptr<OutputFile> file, std::string_view header, bool for_spreadsheets)
+    : file_(std::move(file)), for_spreadsheets_(for_spreadsheets) {
   file_->Append(header);
   file_->Append("\n");
 }
@@ -34,8 +36,11 @@ void CsvFile::More(size_t bytes) {
 
 void CsvFile::Text(std::string_view text) {
   at_ = Comma();
+  std::string valid;
+  if (!IsAscii(text)) text = valid = ValidUtf8(text);
   const bool quote = NeedsQuotes(text);
   if (quote) *at_++ = '"';
+  if (for_spreadsheets_ && IsFormula(text)) *at_++ = '\'';
   while (!text.empty()) {
     const std::string_view part = text.substr(0, kRow / 4);
     text.remove_prefix(part.size());
@@ -92,7 +97,7 @@ CsvFile* CsvFolder::Open(std::string_view kind, std::string_view header) {
     if (status_.ok()) status_ = file.status();
     return nullptr;
   }
-  auto csv = std::make_unique<CsvFile>(std::move(file).value(), header);
+  auto csv = std::make_unique<CsvFile>(std::move(file).value(), header, !as_json_);
   return files_.emplace(kind, std::move(csv)).first->second.get();
 }
 

@@ -18,17 +18,20 @@ namespace profd::client {
 // One table. Cells from left to right, then End(). **Thread:** one.
 class CsvFile {
  public:
-  CsvFile(std::unique_ptr<OutputFile> file, std::string_view header);
+  // Spreadsheets take a text for a formula that begins like one. Names come from whoever was recorded: such a
+  // text gets a ' in front where a spreadsheet may open the file.
+  CsvFile(std::unique_ptr<OutputFile> file, std::string_view header, bool for_spreadsheets = true);
 
-  void Text(std::string_view text);  // quoted where it must be
-  // Of which it is known that it needs no quotes: NeedsQuotes().
+  void Text(std::string_view text);  // quoted where it must be; UTF-8 whatever it was
+  // Of which it is known that it goes as it is.
   void Plain(std::string_view text) {
     if (text.size() > kCell / 2) return Text(text);
     char* at = Comma();
     std::memcpy(at, text.data(), text.size());
     at_ = at + text.size();
   }
-  static bool NeedsQuotes(std::string_view text) { return text.find_first_of(",\"\n\r") != text.npos; }
+  static bool IsPlain(std::string_view text) { return IsAscii(text) && !NeedsQuotes(text); }
+
   void Int(auto value) { at_ = WriteInteger(Comma(), value); }
   void Device(int device) { device < 0 ? Word("host") : Int(device); }
   void Na() { Word("N/A"); }
@@ -58,6 +61,19 @@ class CsvFile {
  private:
   static constexpr size_t kCell = 128, kRow = 16 << 10;
 
+  static bool IsAscii(std::string_view text) {
+    return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  }
+  static bool NeedsQuotes(std::string_view text) {
+    return text.find_first_of(",\"\n\r") != text.npos || IsFormula(text);
+  }
+  // A number is none.
+  static bool IsFormula(std::string_view text) {
+    constexpr std::string_view kFirst = "=+-@\t\r", kOfNumbers = "0123456789.eE+-";
+    return text.size() > 1 && kFirst.find(text.front()) != kFirst.npos &&
+           (text.front() == '=' || text.find_first_not_of(kOfNumbers, 1) != text.npos);
+  }
+
   // Room for a cell, behind the comma in front of it.
   char* Comma() {
     if (at_ == nullptr) return Begin();
@@ -73,6 +89,7 @@ class CsvFile {
   }
 
   std::unique_ptr<OutputFile> file_;
+  const bool for_spreadsheets_;
   char *at_ = nullptr, *end_ = nullptr;  // of the file's buffer, within a row
   StampText stamp_;
   uint64_t rows_ = 0;

@@ -77,7 +77,7 @@ void CsvSpans::Cell(CsvFile* csv, TextId text) {
   if (text >= plain_.size()) {
     if (texts_ == nullptr || text >= texts_->size()) return csv->Text(view);
     for (TextId next = static_cast<TextId>(plain_.size()); next < texts_->size(); ++next)
-      plain_.push_back(!CsvFile::NeedsQuotes(texts_->Get(next)));
+      plain_.push_back(CsvFile::IsPlain(texts_->Get(next)));
   }
   plain_[text] ? csv->Plain(view) : csv->Text(view);
 }
