@@ -5,71 +5,20 @@ import os
 import pathlib
 import random
 import resource
-import select
 import socket
 import sys
 import threading
 import time
 import unittest
-import warnings
 
 import harness
 import raw_client as raw
+from siege import Attackers, HONEST, USER
 
-USER = harness.nobody()
-HONEST = 1234  # somebody else without rights
 METHODS = ("Hello", "Start", "Stop", "Get", "Snapshot", "Pause", "Pin", "Remove", "Move", "List", "Watch", "Devices", "Targets",
            "AddLease", "RemoveLease", "ListLeases", "Doctor")
 # What a round of an attack may leave behind: the allocator's slack, not a leak of anything per connection or call.
 SLACK_KIB = 16 << 10
-# What all that one user floods profd with may take at any moment.
-FLOOD_KIB = 64 << 10
-
-
-class Attackers:
-    """Processes with the user's rights alone, that do `action` and then wait to be sent home."""
-
-    def __init__(self, count, action):
-        self.children = []
-        for number in range(count):
-            done, tell_done = os.pipe()
-            go_home, tell_home = os.pipe()
-            child = os.fork()
-            if child == 0:
-                try:
-                    os.close(done)
-                    os.close(tell_home)
-                    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-                    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-                    os.setgroups([])
-                    os.setresgid(USER, USER, USER)
-                    os.setresuid(USER, USER, USER)
-                    warnings.simplefilter("ignore", ResourceWarning)  # what it leaves open is the attack
-                    kept = action(number)
-                    os.write(tell_done, b"+")
-                    os.read(go_home, 1)
-                    del kept
-                    os._exit(0)
-                except BaseException as error:  # noqa: BLE001
-                    print(f"attacker {number}: {error!r}", file=sys.stderr)
-                    os._exit(1)
-            os.close(tell_done)
-            os.close(go_home)
-            self.children.append((child, done, tell_home))
-
-    def finished(self):
-        return all(select.select([done], [], [], 0)[0] for _, done, _ in self.children)
-
-    def go_home(self):
-        for _, _, tell_home in self.children:
-            os.write(tell_home, b"-")  # its end alone would not do: later ones have inherited it
-        for child, done, tell_home in self.children:
-            os.close(tell_home)
-            os.close(done)
-            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            if code != 0:
-                raise AssertionError(f"an attacker ended with {code}")
-        self.children = []
 
 
 @harness.needs_root
@@ -267,58 +216,6 @@ class HostileClientTest(harness.ProfdTest):
                 connection.close()
 
         self.flat(talk)
-
-    def test_floods_of_frames(self):
-        """gRPC would begin a call for each HEADERS, and keep what that took: 0.8 GB after 8 connections with 10 000 of them."""
-        head = raw.header_block(raw.call_headers("/profd.v1.Control/List"))
-        block = raw.header_block(raw.call_headers("/profd.v1.Control/Start"))
-        cancel = b"\0\0\0\x08"
-
-        def opened(stream, end=raw.END_HEADERS):
-            return raw.frame(raw.HEADERS, end, stream, block)
-
-        streams = range(1, 20_000, 2)
-        floods = {
-            "calls": b"".join(opened(stream) for stream in streams),
-            "cancelled calls": b"".join(raw.frame(raw.HEADERS, raw.END_HEADERS, stream, head) + raw.frame(raw.RST, 0, stream, cancel)
-                                        for stream in streams),
-            "headers of nothing": b"".join(raw.frame(raw.HEADERS, raw.END_HEADERS, stream, b"\x82" * 16_000) + raw.frame(raw.RST, 0, stream, cancel)
-                                           for stream in range(1, 500, 2)),
-            "continuations": opened(1, 0) + raw.frame(raw.CONTINUATION, 0, 1, b"\0\1a\1b" * 1000) * 1000,
-            "crumbs": b"".join(opened(stream) + raw.frame(raw.DATA, 0, stream, b"\0\0\x0f\0\0") + raw.frame(raw.DATA, 0, stream, b"x") * 10_000
-                               for stream in range(1, 121, 2)),
-            "nothing": opened(1) + raw.frame(raw.DATA, 0, 1, b"") * 100_000,
-            "pings": raw.frame(raw.PING, 0, 0, b"12345678") * 100_000,
-            "settings": raw.frame(raw.SETTINGS, 0, 0, b"\0\3\0\0\0\0" * 100) * 5000,
-            "empty settings": raw.frame(raw.SETTINGS, 0, 0) * 100_000,
-            "windows": raw.frame(raw.WINDOW_UPDATE, 0, 0, b"\0\0\0\1") * 100_000,
-        }
-        begun = raw.PREFACE + raw.frame(raw.SETTINGS, 0, 0) + raw.frame(raw.SETTINGS, raw.ACK, 0)
-        floods = {name: (begun if name != "calls" else raw.PREFACE + raw.frame(raw.SETTINGS, 0, 0)) + data for name, data in floods.items()}
-        before = self.profd_kib()
-        attackers = list(floods.values())
-        for _ in range(2):
-            self.attack(lambda number: raw.flood(self.daemon.socket, attackers[number], connections=6, seconds=4), count=len(attackers))
-        grown = self.profd_kib("VmHWM:") - before
-        print(f"floods of frames: {grown / 1024:.0f} MiB more", file=sys.stderr)
-        self.still_serves()  # samples may be late: the attackers take every processor
-        if not harness.IS_SANITIZED:
-            self.assertLess(grown, FLOOD_KIB)
-
-    def test_calls_on_every_connection_there_may_be(self):
-        def open_calls(_):
-            data = raw.PREFACE + raw.frame(raw.SETTINGS, 0, 0) + raw.frame(raw.SETTINGS, raw.ACK, 0)
-            block = raw.header_block(raw.call_headers("/profd.v1.Control/Start"))
-            data += b"".join(raw.frame(raw.HEADERS, raw.END_HEADERS, stream, block) for stream in range(1, 129, 2))
-            return raw.flood(self.daemon.socket, data, connections=1000, seconds=6)
-
-        before = self.profd_kib()
-        self.attack(open_calls)
-        grown = self.profd_kib("VmHWM:") - before
-        print(f"open calls: {grown / 1024:.0f} MiB more", file=sys.stderr)
-        self.still_serves()  # samples may be late: the attackers take every processor
-        if not harness.IS_SANITIZED:
-            self.assertLess(grown, FLOOD_KIB)
 
     def test_malformed_and_oversized_messages_to_every_method(self):
         def talk(_):

@@ -60,11 +60,11 @@ class Profd:
     """One daemon in a directory of its own. `sim` is the simulator's configuration (YAML text), `config` profd's."""
 
     def __init__(self, sim="devices: 2\nchip: 910B\n", config="", hal=HAL, directory=None, env=None, arguments=(),
-                 within=(), socket=None):
+                 within=(), socket=None, spool=None):
         self.directory = pathlib.Path(directory or tempfile.mkdtemp(prefix="profd-test-"))
         os.chmod(self.directory, 0o755)
         self.socket = pathlib.Path(socket or self.directory / "profd.sock")
-        self.spool = self.directory / "spool"
+        self.spool = pathlib.Path(spool or self.directory / "spool")
         self.log = self.directory / "profd.log"
         self.truth = self.directory / "truth.jsonl"
         sim_file = self.directory / "sim.yaml"

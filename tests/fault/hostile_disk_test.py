@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""The spool's own disk as a weapon: remounted read-only, without inodes, with a million files in it, with links in
+the folder of the log. Whoever records elsewhere notices nothing; whoever records there is told, and it ends when the disk is well."""
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import harness
+import siege
+
+FILES = int(os.environ.get("PROFD_TEST_FILES", "50000"))  # the full million takes minutes to make
+SIM = "devices: 1\nchip: 910B\n"
+
+
+@harness.needs_root
+class HostileDiskTest(siege.Siege):
+    def mounted(self, *arguments):
+        where = pathlib.Path(tempfile.mkdtemp(prefix="profd-hostile-disk-"))
+        self.addCleanup(shutil.rmtree, where, ignore_errors=True)
+        done = subprocess.run(["mount", *map(str, arguments), where], check=False, capture_output=True, text=True)
+        if done.returncode != 0:
+            self.skipTest(f"NOT RUN: {done.stderr.strip()}")
+        self.addCleanup(subprocess.run, ["umount", "-l", where], check=False, stderr=subprocess.DEVNULL)
+        os.chmod(where, 0o755)
+        return where
+
+    def ext4(self, megabytes, *options, mount=()):
+        image = tempfile.NamedTemporaryFile(prefix="profd-hostile-disk-")
+        self.addCleanup(image.close)
+        image.truncate(megabytes << 20)
+        subprocess.run(["mkfs.ext4", "-q", "-m", "0", *options, image.name], check=True)
+        return self.mounted("-o", ",".join(["loop", *mount]), image.name)
+
+    def beside(self, where):
+        """A profd whose spool is on `where`, and where somebody else may record."""
+        daemon = self.besieged(sim=SIM, spool=where / "spool")
+        self.elsewhere = daemon.directory / "elsewhere"
+        self.elsewhere.mkdir()
+        os.chown(self.elsewhere, siege.HONEST, siege.HONEST)
+        return daemon
+
+    def goes_on(self, daemon, session, patience=60):
+        before = daemon.status(session)["bytes"]
+        harness.wait_until(lambda: daemon.status(session)["bytes"] > before, "the session to go on", patience)
+
+    def told(self, result, words):
+        self.assertNotEqual(result.code, harness.OK, result)
+        self.assertEqual(len(result.err.strip().splitlines()), 1, result)
+        self.assertIn(words, result.err)
+
+    def test_a_spool_that_is_read_only(self):
+        where = self.ext4(300)
+        daemon = self.beside(where)
+        session = daemon.begin("--collect", "hbm")["session"]
+        self.goes_on(daemon, session)
+        with self.witnessed(daemon, "a read-only spool", output=self.elsewhere):
+            subprocess.run(["mount", "-o", "remount,abort", where], check=False, stderr=subprocess.DEVNULL)
+            reason = harness.wait_until(lambda: daemon.status(session)["paused"], "the pause")
+            self.assertIn("Read-only file system", reason)
+            self.told(daemon.ctl("start", "--collect", "hbm"), "Read-only file system")
+            self.assertEqual(daemon.ctl("stop", session, "--json").json["state"], "sealed")
+            self.told(daemon.ctl("rm", session), "Read-only file system")
+
+    def test_a_spool_without_inodes(self):
+        where = self.mounted("-t", "tmpfs", "-o", "size=200m,nr_inodes=300", "none")
+        daemon = self.beside(where)
+        session = daemon.begin("--collect", "hbm,host-sys-cpu")["session"]
+        self.goes_on(daemon, session)
+        full = []
+        with self.witnessed(daemon, "no inodes", output=self.elsewhere):
+            try:
+                for number in range(1000):
+                    full.append(where / f"file{number}")
+                    full[-1].touch()
+            except OSError:
+                full.pop()
+            self.told(daemon.ctl("start", "--collect", "hbm"), "No space left on device")
+            for file in full:
+                file.unlink()
+            self.assertEqual(daemon.end(daemon.begin("--collect", "hbm")["session"])["state"], "sealed")
+            self.goes_on(daemon, session)
+        self.assertEqual(daemon.end(session)["state"], "sealed")
+
+    def test_a_folder_with_very_many_files(self):
+        """In the folder of a user's sessions, and where he has them put."""
+        daemon = self.besieged(sim=SIM)
+        work = self.workload(command=["sleep", "600"], user=siege.USER, group=siege.USER, extra_groups=[])
+        sealed = daemon.end(daemon.begin("--pid", work.pid, "--collect", "host-mem", user=siege.USER)["session"], user=siege.USER)
+        folder = pathlib.Path(sealed["directory"]).parent
+        out = daemon.directory / "out"
+        out.mkdir()
+        os.chown(out, siege.USER, siege.USER)
+
+        def fill(_):
+            for place in (pathlib.Path(sealed["directory"]) / "host" / "data", out):
+                for number in range(FILES):
+                    os.close(os.open(place / f"PROF_{number:06}_20260101000000000_00000001AAAAAAAA", os.O_CREAT | os.O_WRONLY, 0o600))
+
+        with self.witnessed(daemon, f"{FILES} files"):
+            siege.run_attackers(1, fill)
+            for options in ((), ("--output", out)):
+                session = daemon.begin("--pid", work.pid, "--collect", "host-mem=50Hz", *options, user=siege.USER)["session"]
+                self.goes_on(daemon, session)
+                self.assertEqual(daemon.end(session, user=siege.USER)["state"], "sealed")
+            daemon.ctl("verify", sealed["directory"])
+            self.assertEqual(daemon.ctl("rm", sealed["session"], user=siege.USER, timeout=240).code, harness.OK)
+        self.assertTrue(folder.exists())
+        daemon.kill()
+        daemon.start()
+
+    def test_links_where_the_logs_are(self):
+        """Whoever may write to the folder of the logs has profd write nowhere else by that."""
+        place = pathlib.Path(tempfile.mkdtemp(prefix="profd-hostile-log-"))
+        self.addCleanup(shutil.rmtree, place, ignore_errors=True)
+        os.chmod(place, 0o755)
+        precious = place / "precious"
+        precious.write_text("precious")
+        logs = place / "logs"
+        logs.mkdir()
+        os.chown(logs, siege.USER, siege.USER)
+        for name in ("profd.log", "audit.log"):
+            with self.subTest(name):
+                for each in logs.iterdir():
+                    each.unlink()
+                (logs / name).symlink_to(precious)
+                key = "file" if name == "profd.log" else "audit"
+                config = place / "profd.yaml"
+                config.write_text(f"log:\n  {key}: '{logs / name}'\n")
+                done = subprocess.run([str(harness.PROFD), "--socket", str(place / "sock"), "--output-root", str(place / "spool"),
+                                       "--config", str(config)], capture_output=True, text=True, check=False, timeout=10)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertEqual(precious.read_text(), "precious")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

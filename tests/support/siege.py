@@ -1,0 +1,170 @@
+"""An attack beside somebody who records: whether she loses a record, how long `list` takes meanwhile, and what of profd's
+memory, threads and descriptors stays behind. profd has what the packaged unit gives it."""
+import contextlib
+import os
+import pathlib
+import resource
+import select
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import agent_reader
+import cgroup
+import harness
+
+USER = harness.nobody()  # who attacks
+HONEST = 1234            # who records
+AGENT = harness.PLAIN_BUILD / "tests" / "hostile_agent"
+# profd.service.in
+MEMORY, TASKS, DESCRIPTORS = 4 << 30, 1024, 65536
+# What an attack may leave behind: the allocator's slack and libraries' pools, not a leak of anything per attempt.
+SLACK_KIB, SLACK_THREADS, SLACK_DESCRIPTORS = 16 << 10, 8, 8
+RATE, PORTION = 4000, 400  # of the witness's records
+
+
+class Attackers:
+    """Processes with the user's rights alone, that do `action` and then wait to be sent home."""
+
+    def __init__(self, count, action):
+        self.children = []
+        for number in range(count):
+            done, tell_done = os.pipe()
+            go_home, tell_home = os.pipe()
+            child = os.fork()
+            if child == 0:
+                try:
+                    os.close(done)
+                    os.close(tell_home)
+                    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+                    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+                    os.setgroups([])
+                    os.setresgid(USER, USER, USER)
+                    os.setresuid(USER, USER, USER)
+                    warnings.simplefilter("ignore", ResourceWarning)  # what it leaves open is the attack
+                    kept = action(number)
+                    os.write(tell_done, b"+")
+                    os.read(go_home, 1)
+                    del kept
+                    os._exit(0)
+                except BaseException as error:  # noqa: BLE001
+                    print(f"attacker {number}: {error!r}", file=sys.stderr)
+                    os._exit(1)
+            os.close(tell_done)
+            os.close(go_home)
+            self.children.append((child, done, tell_home))
+
+    def finished(self):
+        return all(select.select([done], [], [], 0)[0] for _, done, _ in self.children)
+
+    def go_home(self):
+        for _, _, tell_home in self.children:
+            os.write(tell_home, b"-")  # its end alone would not do: later ones have inherited it
+        for child, done, tell_home in self.children:
+            os.close(tell_home)
+            os.close(done)
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            if code != 0:
+                raise AssertionError(f"an attacker ended with {code}")
+        self.children = []
+
+
+def run_attackers(count, action):
+    attackers = Attackers(count, action)
+    try:
+        harness.wait_until(attackers.finished, "the attackers", patience=240)
+    finally:
+        attackers.go_home()
+
+
+class Witness:
+    """Records without a pause, and asks for `list` all the time."""
+
+    def __init__(self, test, daemon, output):
+        self.daemon, self.emitted, self.slowest_ms, self.asked, self.failed = daemon, 0, 0, 0, None
+        self.agent = subprocess.Popen([AGENT, "steady", str(RATE)], env=daemon.environment, user=HONEST, group=HONEST,
+                                      extra_groups=[], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        test.ends_with_the_test(self.agent)
+        test.assertEqual(self.agent.stdout.readline(), "ready\n")
+        test.registered(daemon, self.agent.pid)
+        where = ("--output", output) if output else ()
+        self.session = daemon.begin("--pid", self.agent.pid, "--collect", "agent-counter,host-mem=2Hz", *where, user=HONEST)["session"]
+        self.ending = threading.Event()
+        self.threads = [threading.Thread(target=self._record, daemon=True), threading.Thread(target=self._ask, daemon=True)]
+        for thread in self.threads:
+            thread.start()
+
+    def _record(self):
+        while not self.ending.is_set():
+            self.agent.stdin.write(f"go {PORTION}\n")
+            self.agent.stdin.flush()
+            if self.agent.stdout.readline() != "done\n":
+                return
+            self.emitted += PORTION
+
+    def _ask(self):
+        while not self.ending.is_set():
+            begin = time.monotonic()
+            listed = self.daemon.ctl("list", user=HONEST)
+            self.slowest_ms = max(self.slowest_ms, 1000 * (time.monotonic() - begin))
+            self.asked += 1
+            if listed.code != harness.OK:
+                self.failed = listed
+            self.ending.wait(0.05)
+
+    def end(self, test):
+        """Nothing of hers is lost."""
+        self.ending.set()
+        for thread in self.threads:
+            thread.join()
+        test.assertIsNone(self.failed)
+        sealed = self.daemon.end(self.session, user=HONEST)
+        self.agent.kill()
+        test.assertEqual(sealed["lost"], 0, sealed)
+        found = agent_reader.agents(sealed["directory"])
+        test.assertEqual([(len(each.of("counter")), each.lost) for each in found], [(self.emitted, 0)])
+
+
+class Siege(harness.ProfdTest):
+    """A test with a profd as the packaged unit limits it."""
+
+    def besieged(self, tasks=TASKS, within=(), **options):
+        self.memory = cgroup.memory_for(self, MEMORY, "siege")
+        self.tasks = cgroup.tasks_for(self, tasks)
+        descriptors = ["prlimit", f"--nofile={min(DESCRIPTORS, resource.getrlimit(resource.RLIMIT_NOFILE)[1])}"]
+        daemon = self.profd(within=[*self.memory.within, *self.tasks.within, *descriptors, *within], **options)
+        os.chmod(daemon.socket, 0o666)
+        return daemon
+
+    def held(self, daemon):
+        """KiB, threads and descriptors of profd."""
+        process = pathlib.Path(f"/proc/{daemon.process.pid}")
+        status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
+        return int(status["VmRSS"].split()[0]), int(status["Threads"]), len(os.listdir(process / "fd"))
+
+    @contextlib.contextmanager
+    def witnessed(self, daemon, what, output=None):
+        """Around the attack. Nobody else notices anything of it, and nothing of it stays."""
+        witness = Witness(self, daemon, output)
+        harness.wait_until(lambda: witness.asked >= 3 and witness.emitted > PORTION, "the witness")
+        quiet_ms, witness.slowest_ms, witness.asked = witness.slowest_ms, 0, 0
+        before = self.held(daemon)
+        yield witness
+        self.assertIsNone(daemon.process.poll(), daemon.log.read_text()[-2000:])
+        slack = SLACK_KIB, SLACK_THREADS, SLACK_DESCRIPTORS
+        if harness.IS_SANITIZED:  # it keeps what is freed, and its shadow of what was touched
+            slack = 1 << 30, *slack[1:]
+
+        def returned():
+            return all(now <= then + more for now, then, more in zip(self.held(daemon), before, slack))
+
+        try:
+            harness.wait_until(returned, "memory, threads and descriptors", patience=30)
+        except AssertionError:
+            self.fail(f"{what}: KiB, threads, descriptors {before} before, {self.held(daemon)} after")
+        slowest, asked = witness.slowest_ms, witness.asked
+        witness.end(self)
+        print(f"{what}: list took {slowest:.0f} ms at most of {asked} ({quiet_ms:.0f} ms before), {witness.emitted} records, lost 0; "
+              f"KiB, threads, descriptors {before} before, {self.held(daemon)} after", file=sys.stderr)
