@@ -100,7 +100,9 @@ class HostileClientTest(harness.ProfdTest):
                     body = raw.start_request([1]) if method == "Start" else raw.text_field(1, self.of_root)
                     code = connection.call(method, body, ticket).code
                     assert code == raw.UNAUTHENTICATED, (ticket, method, code)
-            assert connection.call("List", ticket=of_an_agent.ticket).code == raw.PERMISSION_DENIED
+            assert connection.call("List", ticket=of_an_agent.ticket).code == raw.UNAUTHENTICATED  # another user's
+            own = raw.Door(self.daemon.socket, raw.HELLO_AGENT)
+            assert connection.call("List", ticket=own.ticket).code == raw.PERMISSION_DENIED
 
         self.attack(replay)
         self.nothing_gained()
