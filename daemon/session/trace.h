@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -129,8 +130,10 @@ class Trace : public std::enable_shared_from_this<Trace> {
     format::StreamKey key;
     chunk::StreamStatsPtr stats;
     std::vector<DeviceFile> files;  // where it brings pieces of these
-    bool subscribed = false;        // the hub knows the key
-    bool leaving = false;           // … until it has stopped it
+    bool starting = false;          // the hub has been asked, and has not answered
+    std::vector<std::function<void()>> on_answer;
+    bool subscribed = false;  // the hub knows the key
+    bool leaving = false;     // … until it has stopped it
     std::vector<std::function<void()>> on_left;
     Verdict verdict = Verdict::kFailed;
     std::string reason;
@@ -191,9 +194,10 @@ class Trace : public std::enable_shared_from_this<Trace> {
   format::HostFacts host_facts_;
   format::ClockPair host_start_;
   std::map<uint32_t, format::ClockPair> device_start_;
-  std::set<uint32_t> silent_;  // devices that did not tell their clocks when last asked
-  base::Status refused_;       // why the first source that could not be started was not
-  base::Status held_;          // the first of them that may be had later
+  std::set<uint32_t> silent_;     // devices that did not tell their clocks when last asked
+  std::set<pid_t> made_way_for_;  // targets whose agents need the task log's channels
+  base::Status refused_;          // why the first source that could not be started was not
+  base::Status held_;             // the first of them that may be had later
   std::vector<std::string> troubles_;
   format::Manifest sealed_;                           // the last one, once sealed
   uint64_t sources_from_ns_ = 0, sources_to_ns_ = 0;  // raw; 0: not yet

@@ -45,23 +45,35 @@ void Trace::JudgeAgents() {
 
 // A driver's channel has one holder: the process's own library opens it as soon as its kinds begin.
 void Trace::MakeWay(pid_t target, std::function<void()> go_on) {
+  made_way_for_.insert(target);
   std::vector<Channel*> leaving;
   for (Channel& channel : channels_) {
     const auto& to = channel.start.gives_way;
-    if (channel.subscribed && std::ranges::find(to, target) != to.end()) leaving.push_back(&channel);
+    const bool is_open = channel.subscribed || channel.starting;
+    if (is_open && std::ranges::find(to, target) != to.end()) leaving.push_back(&channel);
   }
   const auto one_left = After(leaving.size(), std::move(go_on));
   for (Channel* channel : leaving) {
-    channel->reason = "made way for agent-kernel of process " + std::to_string(target) + ", which says more";
-    StopChannel(*channel, one_left);
+    const auto leave = [self = shared_from_this(), channel, target, one_left] {
+      if (!channel->subscribed) return one_left();  // it never began
+      channel->reason =
+          "made way for agent-kernel of process " + std::to_string(target) + ", which says more";
+      self->StopChannel(*channel, one_left);
+    };
+    if (channel->starting) {
+      channel->on_answer.emplace_back(leave);
+    } else {
+      leave();
+    }
   }
   Settle();
 }
 
-// In a later directory of the session: the kinds it makes way for record already.
+// Before it has begun: of the session's later directories, too, in which the agent records already.
 bool Trace::HasGivenWay(const Channel& channel) const {
   return setup_.recordings != nullptr && std::ranges::any_of(channel.start.gives_way, [this](pid_t target) {
-           return setup_.recordings->VerdictOf(target, "agent-kernel").verdict == Verdict::kStarted;
+           return made_way_for_.contains(target) ||
+                  setup_.recordings->VerdictOf(target, "agent-kernel").verdict == Verdict::kStarted;
          });
 }
 

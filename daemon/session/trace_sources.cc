@@ -36,10 +36,22 @@ void Trace::StartSources(std::function<void()> done) {
   sources_from_ns_ = base::RawNs();
   const size_t parts = channels_.size() + (host_kinds_.empty() ? 0 : 1) + (setup_.recordings ? 1 : 0);
   const auto one_done = After(parts, std::move(done));
-  // The agents first: they answer soonest.
-  if (setup_.recordings) StartAgents(one_done);
+  // The agents first: they answer soonest, and what they need themselves is then not opened.
+  const auto waits = [this](const Channel& channel) {
+    return setup_.recordings != nullptr && !channel.start.gives_way.empty();
+  };
+  if (setup_.recordings) {
+    StartAgents([self = shared_from_this(), waits, one_done] {
+      for (Channel& channel : self->channels_) {
+        if (waits(channel)) self->StartChannel(channel, one_done);
+      }
+      one_done();
+    });
+  }
   if (!host_kinds_.empty()) StartHost(one_done);
-  for (Channel& channel : channels_) StartChannel(channel, one_done);
+  for (Channel& channel : channels_) {
+    if (!waits(channel)) StartChannel(channel, one_done);
+  }
 }
 
 void Trace::StartHost(std::function<void()> done) {
@@ -128,6 +140,7 @@ void Trace::StartChannel(Channel& channel, std::function<void()> done) {
   request.key = channel.key;
   request.stats = channel.stats;
   request.pipe = writer_->pumps[services_.node.hub()->PumpOf(device)];
+  channel.starting = true;
   const size_t index = channel.key.stream;
   std::weak_ptr<Trace> weak = weak_from_this();
   request.on_event = [weak, index](const device::ChannelEvent& event) {
@@ -136,6 +149,7 @@ void Trace::StartChannel(Channel& channel, std::function<void()> done) {
   services_.node.hub()->Start(std::move(request), [self = shared_from_this(), index, done = std::move(done)](
                                                       base::Result<device::Started> result) {
     Channel& channel = self->channels_[index];
+    channel.starting = false;
     if (result.ok()) {
       channel.subscribed = true;
       channel.verdict = result->pending ? Verdict::kPending : Verdict::kStarted;
@@ -148,6 +162,7 @@ void Trace::StartChannel(Channel& channel, std::function<void()> done) {
       if (self->refused_.ok()) self->refused_ = result.status();
       if (self->held_.ok() && IsHeld(result.status().code())) self->held_ = result.status();
     }
+    for (const auto& waiter : std::exchange(channel.on_answer, {})) waiter();
     done();
   });
 }

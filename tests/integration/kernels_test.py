@@ -131,6 +131,20 @@ class KernelsTest(harness.ProfdTest):
         self.assertGreater(sum(row in counted for row in named), len(named) * 0.95)
         self.no_two_at_once(rows)
 
+    def test_cann_comes_while_the_session_waits(self):
+        daemon = self.profd(sim=NPUS)
+        cann = mspti_test.Cann(self, daemon, preload=False, node=NPUS)
+        session = daemon.begin("--pid", cann.pid, "--collect", "task,agent-kernel", "--devices", "all", "--delay", "1s")
+        cann.load()
+        def kinds(name):
+            return [kind for kind in daemon.status(session["session"])["kinds"] if kind["kind"] == name]
+        harness.wait_until(lambda: kinds("agent-kernel")[0]["verdict"] == "started" and
+                           daemon.status(session["session"])["state"] == "running", "the kernels")
+        # Before the log began, or as it did.
+        harness.wait_until(lambda: all(kind["verdict"] == "skipped" or "made way" in kind["reason"] for kind in kinds("task")),
+                           "the task log to make way")
+        daemon.end(session["session"])
+
     def no_two_at_once(self, rows):
         streams = collections.defaultdict(list)
         for row in rows:
