@@ -229,6 +229,11 @@ void Recordings::NoteFailed(Member& member, Status status) {
   if (member.peer->gone() && host::ProcessExists(member.outcome->pid)) member.outcome->awaited = kNotBack;
 }
 
+void Recordings::OnLateKinds(MakeWay make_way) {
+  make_way_ = std::move(make_way);
+  for (const pid_t target : late_targets_) make_way_(target, [] {});
+}
+
 // What some of its kinds waited for has come.
 void Recordings::OnCapabilities(const MemberPtr& member) {
   if (member->ended || !member->armed || paused_) return;
@@ -238,8 +243,10 @@ void Recordings::OnCapabilities(const MemberPtr& member) {
     if (const auto self = weak.lock(); self && !member->ended && !self->paused_)
       self->AddKinds(member, kinds);
   };
+  const pid_t target = setup_.starts[member->start].pid;
+  late_targets_.insert(target);
   if (make_way_) {
-    make_way_(setup_.starts[member->start].pid, std::move(add));
+    make_way_(target, std::move(add));
   } else {
     add();
   }

@@ -60,9 +60,10 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   void OnVerdicts(std::function<void()> changed) { on_verdicts_ = std::move(changed); }
   // Why processes are not recorded.
   std::vector<base::Status> Refusals() const;
-  // Called before kinds of a target begin late, which go on with the continuation; told to the latest caller.
+  // Called before kinds of a target begin late, which go on with the continuation, and at once for those that
+  // have begun so; told to the latest caller.
   using MakeWay = std::function<void(pid_t target, std::function<void()> go_on)>;
-  void OnLateKinds(MakeWay make_way) { make_way_ = std::move(make_way); }
+  void OnLateKinds(MakeWay make_way);
   // Called when a target has become another program.
   void OnBecame(std::function<void(pid_t target)> became) { on_became_ = std::move(became); }
   // From here on everything goes to this trace. `done`: the one before gets nothing more.
@@ -157,6 +158,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   std::vector<std::function<void()>> on_begun_;
   std::function<void()> on_verdicts_;
   MakeWay make_way_;
+  std::set<pid_t> late_targets_;  // with kinds that began late
   std::function<void(pid_t)> on_became_;
   std::vector<MemberPtr> members_;  // present ones
   std::vector<std::shared_ptr<Part>> parts_;
