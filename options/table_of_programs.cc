@@ -160,7 +160,8 @@ constexpr Option kOptions[] = {
      .becomes = Becomes::kKinds,
      .what = "agent-memory",
      .standing = Standing::kDifferent,
-     .because = "allocations and copies of the process (MSPTI), not by operator"},
+     .because =
+         "allocations and copies of the process (MSPTI, preloaded from ASCEND_HOME_PATH), not by operator"},
     {.name = "aicore-shape",
      .rows = "F-031",
      .about = "shapes of operators",

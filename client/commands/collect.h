@@ -19,6 +19,9 @@ base::Status CheckWishes(const StartOptions& options, ControlClient& control);
 // Puts the agent into the environment, for the program that this process becomes or starts: a child of
 // `parent`, which is registered from its begin on.
 base::Status PutAgentInPlace(const Common& common, const std::vector<std::string>& labels, pid_t parent);
+// … and MSPTI of the toolkit that ASCEND_HOME_PATH names, if it is there: of memory it tells only programs
+// that start with it.
+void PutMsptiInPlace();
 
 // What a command line of the vendor's msprof says: options by their names in the table, the program with its
 // arguments, and options that are not the vendor's.
@@ -32,6 +35,7 @@ ExitCode RunMsprof(const Common& common, MsprofLine line);
 
 // With a program, or a running process: from its start to its end, or by words on the standard input.
 ExitCode RunWithProgram(const Common& common, const MsprofLine& line);
+bool IsOn(const options::Given& given, std::string_view name);
 // Takes ids that are not there out of --sys-devices and says so; fails where none is there.
 base::Status DropAbsentDevices(const Common& common, options::Given* given);
 // Makes what is missing of the way to --output, as the vendor's does.

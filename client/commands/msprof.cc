@@ -29,10 +29,6 @@ const std::string* Value(const Given& given, std::string_view name) {
   const auto found = given.find(name);
   return found == given.end() ? nullptr : &found->second;
 }
-bool IsOn(const Given& given, std::string_view name) {
-  const std::string* value = Value(given, name);
-  return value != nullptr && options::IsOn(*value);
-}
 
 // What --type and the others that are about results say.
 ExportArguments ExportOf(const Given& given, std::vector<std::string> directories) {
@@ -148,6 +144,11 @@ Status DropAbsentDevices(const Common& common, Given* given) {
   Note("--sys-devices: not there and left out: " + absent);
   asked->second = present;
   return {};
+}
+
+bool IsOn(const Given& given, std::string_view name) {
+  const std::string* value = Value(given, name);
+  return value != nullptr && options::IsOn(*value);
 }
 
 Status MakeOutput(const std::string& path) {

@@ -309,6 +309,7 @@ ExitCode RunWithProgram(const Common& common, const MsprofLine& line) {
   if (!command.empty()) {
     if (const Status set = SetEnvironment(given); !set.ok()) return Fail(set);
     if (const Status placed = PutAgentInPlace(common, {}, ::getpid()); !placed.ok()) return Fail(placed);
+    if (IsOn(given, "task-memory")) PutMsptiInPlace();
     Result<Program> started = Program::Start(command, blocked_before);
     if (!started.ok()) return Fail(started.status());
     program = *started;

@@ -72,6 +72,14 @@ base::Status PutAgentInPlace(const Common& common, const std::vector<std::string
   return {};
 }
 
+void PutMsptiInPlace() {
+  const char* const home = std::getenv("ASCEND_HOME_PATH");
+  if (home == nullptr || *home == '\0') return;
+  const fs::path library = fs::path(home) / "lib64" / "libmspti.so";
+  std::error_code error;
+  if (fs::exists(library, error)) Append("LD_PRELOAD", ':', library);
+}
+
 ExitCode RunCommand(const Common& common, const RunOptions& options) {
   using base::Code;
   if (options.command.empty()) {

@@ -353,6 +353,14 @@ class MsprofTest(harness.ProfdTest):
                 for kind in tasks:
                     self.assertIn("made way for agent-kernel", kind["reason"])
 
+    def test_memory_of_a_program(self):
+        environment, program = self.cann()
+        result = self.msprof(f"--output={self.output}", "--task-memory=on", sys.executable, program, self.output, env=environment)
+        self.went(result)
+        memory = self.agent_kinds(self.saved(result))["agent-memory"]
+        self.assertEqual(memory["verdict"], "started", memory)
+        self.assertGreater(memory["records"], 0)
+
     def test_a_program_that_never_loads_cann(self):
         result = self.msprof(f"--output={self.output}", "--host-sys=cpu", sys.executable, "-c", "import time; time.sleep(1.5)")
         self.went(result)
