@@ -278,6 +278,12 @@ void ControlClient::Pause(uint64_t ns) {
   if (exchange->next == exchange->calls.size()) exchange->pause_ns = ns;
 }
 
+base::Result<v1::SessionInfo> ControlClient::Plan(const v1::SessionSpec& spec) {
+  v1::PlanRequest request;
+  *request.mutable_spec() = spec;
+  return impl_->Ask(&v1::Control::Stub::Plan, request, kSession);
+}
+
 base::Result<v1::SessionInfo> ControlClient::Start(const v1::SessionSpec& spec, uint64_t wait_ns,
                                                    const std::string& once) {
   v1::StartRequest request;

@@ -44,6 +44,7 @@ class ControlClient {
   base::Result<ClockDistance> MeasureClock();
   // Between two looks.
   void Pause(uint64_t ns);
+  base::Result<v1::SessionInfo> Plan(const v1::SessionSpec& spec);
   base::Result<v1::SessionInfo> Start(const v1::SessionSpec& spec, uint64_t wait_ns = 0,
                                       const std::string& once = "");
   base::Result<v1::StopReply> Stop(const v1::StopRequest& request);

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "client/expected.h"
 #include "client/perturbations.h"
 #include "client/render.h"
 
@@ -55,7 +56,9 @@ Json Kind(const v1::KindState& kind) {
           {"reason", kind.reason()},
           {"bytes", kind.bytes()},
           {"records", kind.records()},
-          {"lost", kind.lost()}};
+          {"lost", kind.lost()},
+          {"bytes_per_s", Number(kind.bytes_per_s())},
+          {"record_bytes", kind.record_bytes()}};
 }
 
 Json Perturbations(const PerturbationList& list) {
@@ -107,6 +110,9 @@ Json Session(const v1::SessionInfo& info) {
           {"aged_bytes", info.aged_bytes()},
           {"aged_records", info.aged_records()},
           {"window_s", Seconds(info.window_ns())},
+          {"expected_bytes_per_s", Number(ExpectedBytesPerS(info))},
+          {"held_bytes", info.held_bytes()},
+          {"held_s", Seconds(info.held_ns())},
           {"pinned", info.pinned()},
           {"paused", info.paused()},
           {"warnings", Array(info.warnings())},

@@ -144,7 +144,7 @@ void Describe(CLI::App* app, CommandLine* line) {
   start->add_option("--agent-domains-exclude", options.domains_exclude,
                     "agents leave out marks and ranges of these domains");
   start->add_flag("--flight-recorder", options.flight_recorder,
-                  "agents keep the newest records in memory; profctl snapshot writes them out");
+                  "keep the newest data in memory; profctl snapshot writes it out");
   start->add_option(
       "--snapshot-on", options.snapshot_on,
       "a flight recorder writes what a process has in memory by itself: when it ends (exit), or ends "
@@ -163,6 +163,7 @@ void Describe(CLI::App* app, CommandLine* line) {
   start->add_option("--name", options.name, "a name for people");
   start->add_option("--label", options.labels, "KEY=VALUE");
   start->add_flag("--resume", options.resume, "go on in a new, linked directory should profd be restarted");
+  start->add_flag("--dry-run", options.dry_run, "only say what would be collected and how much that makes");
   start->add_flag(
       "--wait", options.wait,
       "stay until the end and exit with the session's result; Ctrl-C stops it, a second one detaches");

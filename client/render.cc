@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "client/expected.h"
 #include "client/perturbations.h"
 #include "client/text.h"
 
@@ -269,6 +270,10 @@ std::string RenderSession(const v1::SessionInfo& info, bool with_data, bool colo
   text += "\n";
   if (with_data && (info.storage_limit_bytes() > 0 || info.aged_bytes() > 0))
     text += StorageLine(info) + "\n";
+  if (with_data && info.held_bytes() > 0) {
+    text += "in memory " + FormatBytes(static_cast<double>(info.held_bytes())) + ", the last " +
+            FormatDuration(info.held_ns()) + "\n";
+  }
   if (!info.error().empty()) text += Paint("failed: " + OneLine(info.error()), Colour::kBad, coloured) + "\n";
   if (!info.paused().empty()) {
     text += Paint("paused: " + OneLine(info.paused()), Colour::kBad, coloured) + "\n";
@@ -312,6 +317,7 @@ std::string RenderSession(const v1::SessionInfo& info, bool with_data, bool colo
     table.Add(std::move(row));
   }
   if (info.kinds_size() > 0) text += table.Text(coloured);
+  if (!with_data) text += ExpectedLine(info);
   if (!info.directory().empty()) text += "directory " + OneLine(info.directory()) + "\n";
   return text;
 }

@@ -48,6 +48,7 @@ struct StartOptions {
   bool flight_recorder = false;
   std::string snapshot_on;
   bool resume = false;
+  bool dry_run = false;  // only says what would be collected, and how much that makes
   bool wait = false;
   bool wait_lease = false;
   std::string wait_lease_for;

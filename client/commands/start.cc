@@ -11,6 +11,7 @@
 #include "client/args.h"
 #include "client/commands/collect.h"
 #include "client/commands/transcript.h"
+#include "client/expected.h"
 #include "client/interrupt.h"
 #include "client/json.h"
 #include "client/output_dir.h"
@@ -264,6 +265,19 @@ ExitCode Worse(ExitCode code, bool granted) {
   return code == ExitCode::kOk && !granted ? ExitCode::kPartlyStarted : code;
 }
 
+void TellCosts(const v1::SessionInfo& info) {
+  for (const std::string& line : CostWarnings(info)) Note(line);
+}
+
+ExitCode ShowPlan(const Common& common, const v1::SessionSpec& asked, const v1::SessionSpec& spec,
+                  bool granted, ControlClient& control) {
+  const Result<v1::SessionInfo> planned = control.Plan(spec);
+  if (!planned.ok()) return Fail(planned.status());
+  Print(common.json ? SessionJson(*planned) : RenderPlan(*planned, ColouredOutput()));
+  TellCosts(*planned);
+  return Worse(StartResult(asked, *planned), granted);
+}
+
 ExitCode StartSession(const Common& common, const StartOptions& options, v1::SessionSpec spec,
                       uint64_t wait_ns, const OutputDir* output, Interruption* interruption,
                       v1::SessionInfo* result) {
@@ -285,6 +299,7 @@ ExitCode StartSession(const Common& common, const StartOptions& options, v1::Ses
   if (granted.ok()) {
     for (const std::string& remark : granted->remarks) Note(remark);
   }
+  if (granted.ok() && options.dry_run) return ShowPlan(common, asked, spec, !granted->unmet, control);
   Result<v1::SessionInfo> info =
       granted.ok() ? control.Start(spec, wait_ns, options.once) : Result<v1::SessionInfo>(granted.status());
   if (info.ok() && options.at_wall_ns != 0 && !options.wait) {
@@ -296,10 +311,12 @@ ExitCode StartSession(const Common& common, const StartOptions& options, v1::Ses
   }
   if (!options.wait) {
     Show(common, *info, false, result);
+    if (result == nullptr) TellCosts(*info);
     if (!common.json) TellSharedRates(*info, control);
     return Worse(StartResult(asked, *info), !granted->unmet);
   }
   interruption->SetSession((*info).session());
+  if (result == nullptr) TellCosts(*info);
   if (!common.json) TellSharedRates(*info, control);
   return Worse(Wait(common, asked, (*info).session(), control, *interruption, result), !granted->unmet);
 }
@@ -365,7 +382,7 @@ ExitCode Collect(const Common& common, const StartOptions& given, v1::SessionInf
     wait_ns = *parsed;
   }
   std::optional<OutputDir> output;
-  if (!options.output.empty()) {
+  if (!options.output.empty() && !options.dry_run) {
     Result<OutputDir> opened = OpenOutputDir(options.output);
     if (!opened.ok()) return Fail(opened.status());
     output = std::move(opened).value();

@@ -21,11 +21,12 @@ struct Config {
     uint64_t host_chunk_bytes = 4ull << 20;
     uint64_t host_chunks = 32;
     uint64_t agent_chunks = 64;
-    bool spool_first = false;             // --output is moved to when the session is sealed
-    uint64_t move_mb_per_s = 100;         // 0 = as fast as it goes
-    std::string durability = "periodic";  // none periodic slice always
-    uint64_t flush_every_s = 5;           // periodic
-    uint64_t quota_per_user_bytes = 0;    // in the spool; 0 = none
+    uint64_t flight_recorder_bytes = 64ull << 20;  // of a session, in memory
+    bool spool_first = false;                      // --output is moved to when the session is sealed
+    uint64_t move_mb_per_s = 100;                  // 0 = as fast as it goes
+    std::string durability = "periodic";           // none periodic slice always
+    uint64_t flush_every_s = 5;                    // periodic
+    uint64_t quota_per_user_bytes = 0;             // in the spool; 0 = none
     uint64_t quota_spool_bytes = 0;
     uint64_t keep_free_bytes = 0;  // of a file system; 0 = 1 GiB or 2 % of it, whichever is less
     uint64_t max_age_s = 0;        // of a sealed session in the spool; 0 = any

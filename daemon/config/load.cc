@@ -54,6 +54,7 @@ std::vector<Key> KeysOf(Config& c) {
       {"store", "host_chunk_bytes", Number{&c.store.host_chunk_bytes, 64u << 10, 64u << 20}},
       {"store", "host_chunks", Number{&c.store.host_chunks, 2, 4096}},
       {"store", "agent_chunks", Number{&c.store.agent_chunks, 4, 4096}},
+      {"store", "flight_recorder_bytes", Number{&c.store.flight_recorder_bytes, 1u << 20, 1ull << 40}},
       {"store", "spool_first", &c.store.spool_first},
       {"store", "move_mb_per_s", Number{&c.store.move_mb_per_s, 0, 1'000'000}},
       {"store", "durability", OneOf{&c.store.durability, {"none", "periodic", "slice", "always"}}},

@@ -107,6 +107,15 @@ bool CleanStatLine(char* line, size_t size, StatFields* fields) {
   return true;
 }
 
+uint64_t CountInterfaces() {
+  DIR* dir = ::opendir("/sys/class/net");
+  if (dir == nullptr) return 0;
+  uint64_t count = 0;
+  while (const dirent* entry = ::readdir(dir)) count += entry->d_name[0] != '.' ? 1 : 0;
+  ::closedir(dir);
+  return count;
+}
+
 bool ProcessExists(pid_t pid) {
   std::string line;
   StatFields fields;
@@ -133,6 +142,7 @@ ProcessFacts ReadProcessFacts(pid_t pid) {
   if (!ReadStat(pid, &line, &fields) || fields.Exited()) return facts;
   facts.parent = fields.parent;
   facts.start_ticks = fields.start_ticks;
+  facts.threads = fields.threads;
   facts.comm = fields.comm;
 
   char path[64];

@@ -14,6 +14,7 @@ struct ProcessFacts {
   pid_t pid = 0;
   bool exists = false;     // runs: a zombie does not
   bool is_thread = false;  // a thread id that is not a process id
+  uint64_t threads = 1;
   // Whose it is: the user when real, effective and saved id agree, else root (only root may look at such a
   // process).
   uid_t uid = 0;
@@ -23,6 +24,9 @@ struct ProcessFacts {
   bool io_readable = false;            // /proc/PID/io may be read (host-disk)
   std::vector<uint32_t> open_devices;  // N of every /dev/davinciN it has open, ascending
 };
+
+// The network's, as profd sees them.
+uint64_t CountInterfaces();
 
 // Any thread.
 bool ProcessExists(pid_t pid);

@@ -220,6 +220,19 @@ grpc::ServerUnaryReactor* ControlService::Start(grpc::CallbackServerContext* con
       });
 }
 
+grpc::ServerUnaryReactor* ControlService::Plan(grpc::CallbackServerContext* context,
+                                               const v1::PlanRequest* request, v1::SessionInfo* reply) {
+  base::Result<session::SessionSpec> spec = DecodeSpec(request->spec());
+  if (spec.ok()) spec->plan_only = true;
+  return OnCtl(context, {"plan", DescribeSpec(request->spec()), kHeavy}, reply,
+               [this, spec](const auth::Caller& caller, const auto& owed) {
+                 if (!spec.ok()) return owed->Fail(spec.status());
+                 manager_.Start(caller, *spec, [owed](const base::Result<session::SessionInfo>& info) {
+                   owed->Answer(info);
+                 });
+               });
+}
+
 grpc::ServerUnaryReactor* ControlService::Stop(grpc::CallbackServerContext* context,
                                                const v1::StopRequest* request, v1::StopReply* reply) {
   return OnCtl(context, {"stop", DescribeStop(*request)}, reply,

@@ -37,6 +37,8 @@ class ControlService : public v1::Control::CallbackService {
                                   v1::HelloReply* reply) override;
   grpc::ServerUnaryReactor* Start(grpc::CallbackServerContext* context, const v1::StartRequest* request,
                                   v1::SessionInfo* reply) override;
+  grpc::ServerUnaryReactor* Plan(grpc::CallbackServerContext* context, const v1::PlanRequest* request,
+                                 v1::SessionInfo* reply) override;
   grpc::ServerUnaryReactor* Stop(grpc::CallbackServerContext* context, const v1::StopRequest* request,
                                  v1::StopReply* reply) override;
   grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* context, const v1::GetRequest* request,

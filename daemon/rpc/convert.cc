@@ -115,6 +115,8 @@ void EncodeKind(const session::KindState& kind, v1::KindState* out) {
   out->set_bytes(kind.bytes);
   out->set_records(kind.records);
   out->set_lost(kind.lost);
+  out->set_bytes_per_s(kind.bytes_per_s);
+  out->set_record_bytes(kind.record_bytes);
 }
 
 void EncodeOffer(const session::KindOffer& offer, v1::KindOffer* out) {
@@ -321,6 +323,8 @@ void Encode(const session::SessionInfo& info, v1::SessionInfo* out) {
   out->set_aged_bytes(info.aged_bytes);
   out->set_aged_records(info.aged_records);
   out->set_window_ns(info.window_ns);
+  out->set_held_bytes(info.held_bytes);
+  out->set_held_ns(info.held_ns);
   out->set_pinned(info.pinned);
   out->set_paused(info.paused);
   out->mutable_warnings()->Assign(info.warnings.begin(), info.warnings.end());

@@ -13,21 +13,21 @@ namespace profd::session {
 namespace {
 
 constexpr HostKind kHostKinds[] = {
-    {"host-cpu", HostKind::Scope::kProcess, 50, 2000},
-    {"host-mem", HostKind::Scope::kProcess, 50, 60},
-    {"host-disk", HostKind::Scope::kProcess, 50, 90},
-    {"host-network", HostKind::Scope::kHost, 50, 300},
-    {"host-sys-cpu", HostKind::Scope::kHost, 10, 1500},
-    {"host-sys-mem", HostKind::Scope::kHost, 10, 1600},
-    {"host-pid-cpu", HostKind::Scope::kEither, 10, 500},
-    {"host-pid-mem", HostKind::Scope::kEither, 10, 120},
-    {"host-cpu-profile", HostKind::Scope::kProcess, 99, 400, 999},
-    {"host-off-cpu", HostKind::Scope::kProcess, 0, 0, 0},
-    {"host-osrt", HostKind::Scope::kProcess, 0, 0, 0},
-    {"host-pthread", HostKind::Scope::kProcess, 0, 0, 0},
-    {"host-cgroup", HostKind::Scope::kProcess, 10, 300},
-    {"host-net-devices", HostKind::Scope::kHost, 10, 500},
-    {"host-hardware", HostKind::Scope::kHost, 10, 300},
+    {"host-cpu", HostKind::Scope::kProcess, 50},
+    {"host-mem", HostKind::Scope::kProcess, 50},
+    {"host-disk", HostKind::Scope::kProcess, 50},
+    {"host-network", HostKind::Scope::kHost, 50},
+    {"host-sys-cpu", HostKind::Scope::kHost, 10},
+    {"host-sys-mem", HostKind::Scope::kHost, 10},
+    {"host-pid-cpu", HostKind::Scope::kEither, 10},
+    {"host-pid-mem", HostKind::Scope::kEither, 10},
+    {"host-cpu-profile", HostKind::Scope::kProcess, 99, 999},
+    {"host-off-cpu", HostKind::Scope::kProcess, 0, 0},
+    {"host-osrt", HostKind::Scope::kProcess, 0, 0},
+    {"host-pthread", HostKind::Scope::kProcess, 0, 0},
+    {"host-cgroup", HostKind::Scope::kProcess, 10},
+    {"host-net-devices", HostKind::Scope::kHost, 10},
+    {"host-hardware", HostKind::Scope::kHost, 10},
 };
 
 constexpr std::string_view kPresets[] = {"node", "memory", "network", "host", "light", "detail", "all"};

@@ -17,8 +17,7 @@ struct HostKind {
     kEither,   // of the targets, or of every process where there are none
   } scope = Scope::kHost;
   uint32_t default_hz = 0;
-  uint32_t bytes_per_sample = 0;  // estimate
-  uint32_t max_hz = 50;           // 0: it has no rate
+  uint32_t max_hz = 50;  // 0: it has no rate
 };
 std::span<const HostKind> HostKindTable();
 const HostKind* FindHostKind(std::string_view name);

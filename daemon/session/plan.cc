@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "daemon/session/estimate.h"
 #include "daemon/session/planner.h"
 
 namespace profd::session {
@@ -19,7 +20,7 @@ using driver::DeviceFacts;
 
 namespace {
 
-constexpr std::string_view kHostNetwork = "host-network";
+constexpr std::string_view kHostNetwork = "host-network", kHostDisk = "host-disk";
 
 driver::RateRange RangeOf(const HostKind& kind) {
   if (kind.max_hz == 0) return {};
@@ -68,6 +69,7 @@ Result<Plan> Planner::Run() {
   LeaveFilesToSamples();
   LeaveSharedSystems();
   BuildChannels();
+  EstimateChannels();
   if (plan_.channels.empty() && plan_.host.empty() && plan_.agents.empty()) return NothingToCollect();
   PROFD_RETURN_IF_ERROR(CheckSteps());
   return std::move(plan_);
@@ -183,6 +185,12 @@ Status Planner::PlanHostKind(const KindRequest& request, const HostKind& kind) {
     Skip(request.kind, "host", request.hz, facts_.host_kinds_denied_reason);
     return Status::Ok();
   }
+  // Its rows have no time of their own: they count from the begin.
+  if (spec_.flight_recorder && request.kind == kHostDisk) {
+    Skip(request.kind, "host", request.hz,
+         "its file can only be had as a whole, a flight recorder keeps the newest part");
+    return Status::Ok();
+  }
   HostStart start;
   start.kind = request.kind;
   start.hz = request.hz == 0 ? kind.default_hz : static_cast<uint32_t>(request.hz);
@@ -203,7 +211,12 @@ Status Planner::PlanHostKind(const KindRequest& request, const HostKind& kind) {
       state.reason = "counted with " + plan_.kinds[start.kind_index].unit;
     plan_.kinds.push_back(std::move(state));
   }
-  plan_.bytes_per_second += static_cast<double>(start.hz) * kind.bytes_per_sample;
+  HostUnits of{
+      .processes = targets_.size(), .threads = 0, .cpus = facts_.cpus, .interfaces = facts_.interfaces};
+  for (const ProcessFacts& process : facts_.processes) of.threads += process.threads;
+  KindState& state = plan_.kinds[start.kind_index];
+  state.record_bytes = RecordBytes(request.kind, nullptr);
+  Estimate(state, HostSampleBytes(request.kind, of), start.hz);
   plan_.host.push_back(std::move(start));
   return Status::Ok();
 }
@@ -274,14 +287,20 @@ void Planner::StartAgentKind(const std::string& kind, pid_t pid, Verdict verdict
   state.unit = "pid:" + std::to_string(pid);
   state.verdict = verdict;
   state.reason = std::move(reason);
+  state.record_bytes = RecordBytes(kind, nullptr);
   plan_.kinds.push_back(std::move(state));
 }
 
+void Planner::Estimate(KindState& state, double sample_bytes, double hz) {
+  state.bytes_per_s += sample_bytes * hz;
+  plan_.bytes_per_second += sample_bytes * hz;
+}
+
 Status Planner::CheckSteps() const {
-  const char* what = spec_.steps.from_step != 0 ? "--step"
-                     : spec_.steps.active != 0  ? "--steps"
-                     : spec_.flight_recorder    ? "--flight-recorder"
-                                                : nullptr;
+  const char* what = spec_.steps.from_step != 0                ? "--step"
+                     : spec_.steps.active != 0                 ? "--steps"
+                     : spec_.snapshot_on != SnapshotOn::kAsked ? "--snapshot-on"
+                                                               : nullptr;
   if (what == nullptr || !plan_.agents.empty()) return Status::Ok();
   std::string why = "no agent kind is recorded";
   for (const KindState& kind : plan_.kinds) {

@@ -29,7 +29,8 @@ struct ProcessFacts {
   uid_t uid = 0;
   std::string name = {};  // as the kernel shows it
   bool exists = false;
-  bool is_thread = false;                // a thread id that is not a process id
+  bool is_thread = false;  // a thread id that is not a process id
+  uint64_t threads = 1;
   std::vector<uint32_t> open_devices;    // N of every /dev/davinciN it has open
   std::optional<AgentFacts> agent = {};  // none: no agent in it …
   bool agent_expected = false;           // … yet: it was started with one
@@ -43,6 +44,7 @@ struct NodeFacts {
   bool host_counter_known = false;  // the driver measured the host counter (payload of channel 142)
   std::vector<driver::DeviceFacts> devices;
   std::vector<ProcessFacts> processes;  // of the requested pids
+  uint64_t cpus = 1, interfaces = 1;    // of the host
   // Auth's answers for the caller.
   bool device_kinds_allowed = true;      // of every device
   std::vector<uint32_t> leased_devices;  // … or of these

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "daemon/driver/core_metrics.h"
+#include "daemon/session/estimate.h"
 #include "daemon/session/planner.h"
 
 namespace profd::session {
@@ -15,8 +16,6 @@ using driver::Capability;
 using driver::DeviceFacts;
 
 namespace {
-
-constexpr double kTextBytesPerSample = 120;  // estimate for kinds without a fixed record
 
 std::string DeviceUnit(uint32_t device) { return "device:" + std::to_string(device); }
 
@@ -307,15 +306,29 @@ void Planner::AddChannel(const Chosen& chosen, const driver::ChannelUse& use, dr
       if (driver::ShareSystem(*chosen.device, other)) start.twin = other.id;
     }
   }
-  const bool fixed = start.format->framing == format::Framing::kFixed;
-  const double per_sample =
-      fixed ? static_cast<double>(start.format->record_bytes) * std::max(start.format->records_per_period, 1U)
-            : kTextBytesPerSample;
-  // What the cores' units tell every so many clocks is more than a link takes: nobody knows what comes of it.
-  if (chosen.capability->rate.exists()) {
-    plan_.bytes_per_second += per_sample * plan_.kinds[chosen.kind_index].effective_hz;
-  }
   plan_.channels.push_back(std::move(start));
+}
+
+// Where its bytes will be counted: at the kind that a channel is started for, and at each file of a device's
+// own system.
+void Planner::EstimateChannels() {
+  for (const ChannelStart& start : plan_.channels) {
+    const auto device =
+        std::ranges::find(facts_.devices, start.device, [](const DeviceFacts& facts) { return facts.id; });
+    KindState& state = plan_.kinds[start.kind_index];
+    const Capability* capability = driver::LookUp(state.kind, *device, facts_.api_version).capability;
+    state.record_bytes = std::max(state.record_bytes, RecordBytes(state.kind, start.format));
+    for (const DeviceFileStart& file : start.files) {
+      KindState& of_file = plan_.kinds[file.kind_index];
+      Estimate(of_file, DeviceFileSampleBytes(file.what), of_file.effective_hz);
+    }
+    // What the cores' units tell every so many clocks is more than a link takes: nobody knows what comes of
+    // it.
+    if (!start.files.empty() || !capability->rate.exists()) continue;
+    std::vector<std::string_view> kinds{state.kind};
+    for (const size_t also : start.also_kinds) kinds.push_back(plan_.kinds[also].kind);
+    Estimate(state, ChannelSampleBytes(start, kinds, *device), state.effective_hz);
+  }
 }
 
 }  // namespace profd::session

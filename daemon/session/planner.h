@@ -68,6 +68,8 @@ class Planner {
   void AddChannel(const Chosen& chosen, const driver::ChannelUse& use, driver::StartChoice choice);
   void AddToProcess(const Chosen& chosen, ChannelStart& start);
   void SettleProcess(const ChannelStart& start);
+  void EstimateChannels();
+  void Estimate(KindState& state, double sample_bytes, double hz);
   base::Status NothingToCollect() const;
 
   // Why a device kind cannot be had where no device is to be looked at.

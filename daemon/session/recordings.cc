@@ -392,6 +392,7 @@ void Recordings::End(const MemberPtr& member, const std::string& why, std::funct
     // It is dead a moment after it has hung up, or another program.
     self->ctl_.After(kDeathNs, [self, member, why] {
       if (!self->WritesAtEnd(*member)) return self->Drained(member, why);
+      if (self->on_writes_at_end_) self->on_writes_at_end_();
       self->drain_.Snapshot(member->drain, 0, [self, member, why] { self->Drained(member, why); });
     });
   };
@@ -510,16 +511,12 @@ bool Recordings::WritesAtEnd(const Member& member) const {
   return setup_.snapshot_on == SnapshotOn::kExit || !member.peer->region()->ended_well();
 }
 
-void Recordings::Snapshot(uint64_t newest_ns, std::function<void(Status)> done) {
-  if (!setup_.flight_recorder) {
-    done({Code::kFailedPrecondition, "the session is no flight recorder: start it with --flight-recorder"});
-    return;
-  }
+void Recordings::Snapshot(uint64_t newest_ns, std::function<void()> done) {
   std::vector<MemberPtr> present;
   for (const MemberPtr& member : members_) {
     if (!member->ended) present.push_back(member);
   }
-  const auto one_done = After(present.size(), [done = std::move(done)] { done(Status::Ok()); });
+  const auto one_done = After(present.size(), std::move(done));
   for (const MemberPtr& member : present) {
     // A fresh pair of clocks says which ticks are how old.
     member->peer->Send(agent::PairClocks{}, kStopPatienceNs,

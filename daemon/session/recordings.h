@@ -75,7 +75,9 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   void Pause(std::function<void()> done);
   void Resume(std::function<void()> done);
   // Flight recorder: writes out what is in memory, `newest_ns` back (0 = all).
-  void Snapshot(uint64_t newest_ns, std::function<void(base::Status)> done);
+  void Snapshot(uint64_t newest_ns, std::function<void()> done);
+  // Called when what a process had in memory at its end is written (SnapshotOn).
+  void OnWritesAtEnd(std::function<void()> writes) { on_writes_at_end_ = std::move(writes); }
   // … and there is some, of processes that live or have ended.
   bool HaveMemory() const;
   // The trace that everything goes to now.
@@ -160,6 +162,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   MakeWay make_way_;
   std::set<pid_t> late_targets_;  // with kinds that began late
   std::function<void(pid_t)> on_became_;
+  std::function<void()> on_writes_at_end_;
   std::vector<MemberPtr> members_;  // present ones
   std::vector<std::shared_ptr<Part>> parts_;
   std::map<std::pair<uint32_t, pid_t>, uint32_t> attachments_;  // trace, pid

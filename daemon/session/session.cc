@@ -57,6 +57,8 @@ Session::Session(Services services, Setup setup)
   holder_ = "session " + setup_.id + " of " + setup_.owner.user + " since " + UtcText(start_wall_ns_);
   directories_ = setup_.directories;
   budget_ = std::make_shared<store::Budget>(setup_.spec.storage_limit_bytes, std::move(setup_.bounds));
+  if (setup_.spec.flight_recorder)
+    recent_ = std::make_shared<store::RecentChunks>(services_.config.store.flight_recorder_bytes);
 }
 
 Session::~Session() { StopTimers(); }
@@ -74,6 +76,7 @@ std::shared_ptr<Trace> Session::NewTrace(bool all_or_nothing) {
   trace.begin_raw_ns = start_raw_ns_;
   trace.all_or_nothing = all_or_nothing;
   trace.budget = budget_;
+  trace.recent = recent_;
   trace.parent = base::UniqueFd(::dup(setup_.parent.get()));
   trace.parent_path = setup_.parent_path;
   trace.file_system = setup_.file_system;
@@ -145,6 +148,9 @@ void Session::Start(std::function<void(Result<SessionInfo>)> done) {
                           services_.aside});
     recordings_->OnStepsDone([weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->Stop(EndReason::kSteps, nullptr);
+    });
+    recordings_->OnWritesAtEnd([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->WriteRecentForDeath();
     });
     recordings_->OnBecame([weak = weak_from_this()](pid_t pid) {
       if (const auto self = weak.lock()) self->OnTargetBecame(pid);
@@ -251,6 +257,7 @@ void Session::OnFailed(const Status& status) {
   elapsed_ns_ = base::RawNs() - start_raw_ns_;
   error_ = status.message();
   setup_.parent.Reset();
+  recent_.reset();
   const auto finish = [self = shared_from_this(), status] {
     if (self->on_started_) std::exchange(self->on_started_, nullptr)(Result<SessionInfo>(status));
     for (auto& waiter : std::exchange(self->on_sealed_, {})) waiter(self->Info());
@@ -292,7 +299,8 @@ void Session::OnTargetExit(pid_t pid) {
   if (targets_.erase(pid) == 0 || ended()) return;
   if (trace_) trace_->NotePidEnd(pid, "exited");
   const bool keeps = setup_.spec.flight_recorder && setup_.spec.snapshot_on == SnapshotOn::kAsked;
-  if (targets_.empty() && keeps && state_ == State::kRunning && recordings_ && recordings_->HaveMemory()) {
+  const bool in_memory = (recordings_ && recordings_->HaveMemory()) || (recent_ && recent_->bytes() > 0);
+  if (targets_.empty() && keeps && state_ == State::kRunning && in_memory) {
     warnings_.push_back("its processes have ended; profctl snapshot " + setup_.id +
                         " writes what they had in memory, for 10 minutes");
     std::weak_ptr<Session> weak = weak_from_this();
@@ -323,7 +331,10 @@ void Session::Tick() {
   for (const auto& trace : rolled_) {
     trace->RefreshAged([weak, trace](bool more) {
       const auto self = weak.lock();
-      if (self && !more && std::erase(self->rolled_, trace) > 0) trace->Close([] {});
+      if (!self || more || std::erase(self->rolled_, trace) == 0) return;
+      trace->Close([self, trace] {
+        if (!self->budget_->limited()) self->setup_.on_rolled(trace->directory());
+      });
     });
   }
   ++ticks_;
@@ -377,7 +388,7 @@ void Session::Roll() {
           }
         }
         if (self->recordings_) self->recordings_->Forget(old->id());
-        if (self->budget_->limited()) {
+        if (self->budget_->limited() || self->recent_) {
           self->rolled_.push_back(old);
         } else {
           self->setup_.on_rolled(old->directory());
@@ -458,18 +469,30 @@ void Session::Snapshot(uint64_t newest_ns, std::function<void(Result<SessionInfo
                 "session " + setup_.id + " is " + StateName(state_) + ", not running"});
     return;
   }
-  if (!recordings_) {
-    done(Status{Code::kFailedPrecondition, "session " + setup_.id + " records no process from inside"});
+  if (!setup_.spec.flight_recorder) {
+    done(Status{Code::kFailedPrecondition,
+                "the session is no flight recorder: start it with --flight-recorder"});
     return;
   }
-  recordings_->Snapshot(
-      newest_ns, [self = shared_from_this(), trace = trace_, done = std::move(done)](const Status& status) {
-        if (!status.ok()) {
-          done(status);
-          return;
-        }
-        trace->WhenWritten([self, done] { done(self->Info()); });
-      });
+  const uint64_t now_ns = base::RawNs();
+  const uint64_t from_ns = newest_ns == 0 ? 0 : now_ns - std::min(newest_ns, now_ns);
+  auto write = [self = shared_from_this(), trace = trace_, from_ns, done = std::move(done)] {
+    const auto one_done = After(self->rolled_.size() + 1, [self, done] { done(self->Info()); });
+    for (const auto& earlier : self->rolled_) earlier->WriteRecent(from_ns, one_done);
+    trace->WriteRecent(from_ns, one_done);
+  };
+  if (!recordings_) return write();
+  recordings_->Snapshot(newest_ns, std::move(write));
+}
+
+// What profd has in memory belongs to what a process had in its own when it died.
+void Session::WriteRecentForDeath() {
+  for (const auto& earlier : rolled_) earlier->WriteRecent(0, [] {});
+  if (state_ == State::kRunning) {
+    trace_->WriteRecent(0, [] {});
+  } else if (trace_) {
+    trace_->WriteRecentAtSeal();
+  }
 }
 
 void Session::FinishStop() {
@@ -480,6 +503,7 @@ void Session::FinishStop() {
     self->state_ = State::kSealed;
     self->NoteUnseenDomains();
     self->setup_.parent.Reset();
+    self->recent_.reset();
     base::LogInfo("session " + self->setup_.id + " sealed: " + EndReasonName(self->end_reason_));
     for (auto& waiter : std::exchange(self->on_sealed_, {})) waiter(self->Info());
   };
@@ -568,6 +592,11 @@ SessionInfo Session::Info() const {
   info.pids = setup_.spec.pids;
   info.devices = setup_.plan.devices;
   info.start_wall_ns = start_wall_ns_;
+  if (recent_ && !ended()) {
+    info.held_bytes = recent_->bytes();
+    const uint64_t from_ns = recent_->from_ns();
+    info.held_ns = from_ns == 0 ? 0 : base::RawNs() - from_ns;
+  }
   info.elapsed_ns = ended() ? elapsed_ns_ : base::RawNs() - start_raw_ns_;
   info.duration_ns = setup_.spec.duration_ns;
   info.storage_limit_bytes = setup_.spec.storage_limit_bytes;

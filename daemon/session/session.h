@@ -46,7 +46,8 @@ class Session : public std::enable_shared_from_this<Session> {
   // Stores nothing, or goes on. Answers with the present state.
   void Pause(bool paused, std::function<void(base::Result<SessionInfo>)> done);
 
-  // Flight recorder: see Recordings::Snapshot(). Answers with the present state.
+  // Flight recorder: writes out what its processes and profd have in memory, `newest_ns` back (0 = all of
+  // it). Answers with the present state.
   void Snapshot(uint64_t newest_ns, std::function<void(base::Result<SessionInfo>)> done);
 
   // `ended` gets the session once it is sealed or has failed.
@@ -92,6 +93,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void Tick();
   void Roll();
   void FinishStop();
+  void WriteRecentForDeath();
   void StopTimers();
   void NoteUnseenDomains();
   std::vector<std::string> Degraded() const;
@@ -106,8 +108,9 @@ class Session : public std::enable_shared_from_this<Session> {
   std::shared_ptr<Recordings> recordings_;  // null without agents
   const std::shared_ptr<Perturbations> perturbations_;
   std::shared_ptr<store::Budget> budget_;
+  std::shared_ptr<store::RecentChunks> recent_;  // of a flight recorder; else null
   std::shared_ptr<Trace> trace_;
-  std::vector<std::shared_ptr<Trace>> rolled_;  // earlier ones, while they may age
+  std::vector<std::shared_ptr<Trace>> rolled_;  // earlier ones, while they may age or have chunks in memory
   std::vector<std::string> directories_;
   std::vector<std::string> removed_;       // names of those that are gone
   std::vector<KindState> finished_kinds_;  // sums of the traces before the current one

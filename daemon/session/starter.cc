@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <set>
@@ -66,7 +67,9 @@ Starter::Starter(Services services, auth::Rights& rights, Aside& aside, Book& bo
       aside_(aside),
       book_(book),
       resumer_(resumer),
-      probe_(services.ctl, aside) {}
+      probe_(services.ctl, aside),
+      cpus_(static_cast<uint64_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)))),
+      interfaces_(std::max<uint64_t>(1, host::CountInterfaces())) {}
 
 void Starter::Shutdown() {
   shutting_down_ = true;
@@ -99,6 +102,22 @@ Status Starter::CheckRoom(const Caller& caller) const {
   return Status::Ok();
 }
 
+// Every flight recorder may come to fill its memory.
+Status Starter::CheckMemory(const SessionSpec& spec) const {
+  const uint64_t limit = services_.config.limits.rss_mb * 1'000'000 / 2;
+  if (!spec.flight_recorder || limit == 0) return Status::Ok();
+  const auto recorders =
+      1 + static_cast<uint64_t>(std::ranges::count_if(book_.sessions(), [](const auto& session) {
+        return !session->ended() && session->spec().flight_recorder;
+      }));
+  const uint64_t each = services_.config.store.flight_recorder_bytes;
+  if (recorders * each <= limit) return Status::Ok();
+  return {Code::kResourceExhausted,
+          std::to_string(recorders) + " flight recorders of " + std::to_string(each) +
+              " bytes (store.flight_recorder_bytes) would take more than half of what profd may "
+              "(limits.rss_mb); stop one first"};
+}
+
 Result<NodeFacts> Starter::FactsFor(const Request& request, const Processes& processes) const {
   const Caller& caller = request.caller;
   NodeFacts facts = services_.node.Facts();
@@ -106,6 +125,8 @@ Result<NodeFacts> Starter::FactsFor(const Request& request, const Processes& pro
   facts.device_kinds_allowed = device_kinds.ok();
   facts.device_kinds_denied_reason = device_kinds.message();
   facts.leased_devices = caller.leased;
+  facts.cpus = cpus_;
+  facts.interfaces = interfaces_;
   facts.host_kinds_denied_reason = May(caller, Action::kCollectHost).message();
   for (const host::ProcessFacts& process : processes) {
     if (process.exists && !process.is_thread) {
@@ -117,6 +138,7 @@ Result<NodeFacts> Starter::FactsFor(const Request& request, const Processes& pro
     entry.name = process.comm;
     entry.exists = process.exists;
     entry.is_thread = process.is_thread;
+    entry.threads = process.threads;
     entry.open_devices = process.open_devices;
     if (const auto peer = services_.agents.Find(process.pid)) entry.agent = AgentFactsOf(*peer);
     entry.agent_expected = request.preloaded.contains(process.pid);
@@ -144,6 +166,7 @@ void Starter::Admit(std::shared_ptr<Request> request) {
   Status status = CheckSpec(request->spec, services_.config);
   if (status.ok()) status = MayCollect(request->caller, request->spec);
   if (status.ok()) status = CheckRoom(request->caller);
+  if (status.ok()) status = CheckMemory(request->spec);
   if (!status.ok()) {
     Refuse(request, status);
     return;
@@ -207,11 +230,27 @@ void Starter::PlanStart(std::shared_ptr<Request> request, const Processes& proce
   }
   request->plan = std::move(plan).value();
   if (!facts->processes.empty()) request->target_name = facts->processes.front().name;
-  if (output.status.ok()) {
+  if (request->spec.plan_only) {
+    request->done(PlannedOf(*request));
+  } else if (output.status.ok()) {
     Launch(request, std::move(output));
   } else {
     MakeOutput(std::move(request));
   }
+}
+
+SessionInfo Starter::PlannedOf(const Request& request) {
+  SessionInfo info;
+  info.name = request.spec.name;
+  info.labels = request.spec.labels;
+  info.uid = request.caller.uid;
+  info.user = request.caller.user;
+  info.pids = request.spec.pids;
+  info.devices = request.plan.devices;
+  info.duration_ns = request.spec.duration_ns;
+  info.storage_limit_bytes = request.spec.storage_limit_bytes;
+  info.kinds = request.plan.kinds;
+  return info;
 }
 
 Starter::Output Starter::OpenOutput(const Request& request, const std::string& spool, bool spool_first,

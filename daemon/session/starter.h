@@ -50,6 +50,7 @@ class Starter {
   };
 
   base::Status CheckRoom(const auth::Caller& caller) const;
+  base::Status CheckMemory(const SessionSpec& spec) const;
   base::Result<NodeFacts> FactsFor(const Request& request, const Processes& processes) const;
   void Admit(std::shared_ptr<Request> request);
   void AskAgents(const std::shared_ptr<Request>& request);
@@ -59,6 +60,7 @@ class Starter {
   static Output OpenOutput(const Request& request, const std::string& spool, bool spool_first,
                            store::IfMissing missing);
   void MakeOutput(std::shared_ptr<Request> request);
+  static SessionInfo PlannedOf(const Request& request);
   void Launch(const std::shared_ptr<Request>& request, Output output);
   void Refuse(const std::shared_ptr<Request>& request, const base::Status& status);
   void NameCollectors(const std::shared_ptr<Request>& request, const base::Status& status);
@@ -72,6 +74,7 @@ class Starter {
   DiskProbe probe_;
   std::deque<std::shared_ptr<Request>> waiting_;  // for what others hold
   uint32_t next_trace_ = 1;
+  const uint64_t cpus_, interfaces_;  // of this host, when profd began
   std::string saving_;
   bool shutting_down_ = false;
 };

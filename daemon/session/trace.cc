@@ -181,6 +181,7 @@ void Trace::OpenDirectory(std::function<void(Status)> done) {
   spec.gid = setup_.gid;
   spec.slice_bytes = services_.config.store.slice_bytes;
   spec.budget = setup_.budget;
+  spec.recent = setup_.recent;
   setup_.manifest.clocks.push_back({-1, host_start_});
   std::vector<store::ControlFile> files = StartFiles();
   files.push_back(FileOf(WholeManifest()));
@@ -350,6 +351,27 @@ void Trace::WhenWritten(std::function<void()> done) {
       });
 }
 
+void Trace::WriteRecent(uint64_t from_ns, std::function<void()> done) {
+  if (!writer_) return done();  // it has been closed meanwhile
+  writer_->thread->WriteRecent(
+      setup_.id, from_ns,
+      [self = shared_from_this(), done = std::move(done)](const store::TraceRecord& record) {
+        self->TakeRecord(record);
+        if (!self->sealed_.state.empty()) {
+          self->sealed_.streams = self->setup_.manifest.streams;
+          self->sealed_.pauses = self->setup_.manifest.pauses;
+        }
+        if (self->writer_)
+          self->writer_->thread->Replace(
+              self->setup_.id, {FileOf(self->sealed_.state.empty() ? self->WholeManifest() : self->sealed_)});
+        done();
+      });
+}
+
+void Trace::WriteRecentAtSeal() {
+  if (writer_) writer_->thread->WriteRecentAtSeal(setup_.id);
+}
+
 void Trace::RefreshManifest(const std::vector<std::string>& degraded) {
   setup_.manifest.degraded = degraded;
   writer_->thread->Snapshot(setup_.id, [self = shared_from_this()](const store::TraceRecord& record) {
@@ -451,7 +473,7 @@ void Trace::WriteEnd(const store::TraceRecord& record, std::function<void()> don
   sealed_ = WholeManifest();
   files.push_back(FileOf(sealed_));
   writer_->thread->Replace(setup_.id, std::move(files));
-  if (sealed_.end_reason.empty() && setup_.budget->limited()) {
+  if (sealed_.end_reason.empty() && (setup_.budget->limited() || setup_.recent != nullptr)) {
     done();
   } else {
     Close(std::move(done));
@@ -462,7 +484,7 @@ void Trace::RefreshAged(std::function<void(bool more)> done) {
   writer_->thread->Snapshot(
       setup_.id, [self = shared_from_this(), done = std::move(done)](const store::TraceRecord& record) {
         self->TakeAged(record);
-        done(record.may_age);
+        done(record.may_change);
       });
 }
 
@@ -487,6 +509,7 @@ void Trace::CloseFiles(std::function<void()> done) {
   writer_->thread->Close(setup_.id,
                          [self = shared_from_this(), done = std::move(done)](const Status& status) {
                            if (!status.ok()) self->Trouble(status.message());
+                           self->setup_.recent.reset();
                            // On a later turn: the writer may end with this trace, and it is its thread's
                            // closure that runs now.
                            self->services_.ctl.Post([self] { self->writer_.reset(); });

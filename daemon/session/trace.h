@@ -53,6 +53,7 @@ struct TraceSetup {
   format::Target target;
   std::vector<pid_t> pids;
   std::shared_ptr<store::Budget> budget;         // of the session, for all its directories
+  std::shared_ptr<store::RecentChunks> recent;   // … a flight recorder's memory; else null
   std::shared_ptr<Recordings> recordings;        // of the session, null without agents
   std::shared_ptr<Perturbations> perturbations;  // of the session
   uint64_t begin_raw_ns = 0;                     // of the session
@@ -77,10 +78,10 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // directory is removed again.
   void Fire(std::function<void(base::Status)> done);
   // Stops the sources, writes what they still hold, closes the slices, writes the final control files.
-  // With a storage limit, and EndReason::kNone for a session that goes on, the slices stay open to ageing
-  // until Close().
+  // With a storage limit or a flight recorder's memory, and EndReason::kNone for a session that goes on, the
+  // slices stay open to ageing, and to WriteRecent(), until Close().
   void Seal(EndReason reason, const std::vector<std::string>& degraded, std::function<void()> done);
-  // What has aged since Seal(), into the manifest. `done` is told whether there is more that can.
+  // What has aged since Seal(), into the manifest. `done` is told whether more can, or is in memory.
   void RefreshAged(std::function<void(bool more)> done);
   void Close(std::function<void()> done);
   // A trace that was armed and never fired.
@@ -93,6 +94,10 @@ class Trace : public std::enable_shared_from_this<Trace> {
   const std::vector<format::ManifestPause>& pauses() const { return setup_.manifest.pauses; }
   // `done` when what the sources have pushed by now is stored.
   void WhenWritten(std::function<void()> done);
+  // Of a flight recorder, also after Seal(): … and what is in memory, of `from_ns` (host raw) and later.
+  void WriteRecent(uint64_t from_ns, std::function<void()> done);
+  // … all of it with Seal().
+  void WriteRecentAtSeal();
   // Brings the manifest on disk up to date (counts, losses, verdicts).
   void RefreshManifest(const std::vector<std::string>& degraded);
   // When the session began.

@@ -56,6 +56,7 @@ struct SessionSpec {
   std::shared_ptr<auth::PassedDir> output_dir;  // through the door, nothing of it is proven; none = spool
   uint64_t wait_ns = 0;                         // for what others hold; then all of it or nothing
   std::function<bool()> abandoned = {};         // nobody waits any more; may be empty
+  bool plan_only = false;                       // only says what would be collected, and how much that makes
 };
 
 // What may be had later: somebody else has it now.
@@ -91,9 +92,11 @@ struct KindState {
   double effective_hz = 0;
   Verdict verdict = Verdict::kSkipped;
   std::string reason;
-  uint64_t bytes = 0;    // stored
-  uint64_t records = 0;  // stored
-  uint64_t lost = 0;     // records
+  uint64_t bytes = 0;         // stored
+  uint64_t records = 0;       // stored
+  uint64_t lost = 0;          // records
+  double bytes_per_s = 0;     // what it was expected to make; 0: nobody can know before
+  uint32_t record_bytes = 0;  // … then what a record takes, about
 };
 
 // What disturbed the figures (format::ManifestPerturbation), in time since the session's begin.
@@ -132,6 +135,8 @@ struct SessionInfo {
   uint64_t aged_bytes = 0;  // of `bytes`, removed again to keep within the limit
   uint64_t aged_records = 0;
   uint64_t window_ns = 0;             // what is on disk covers the last so many; 0 = not known
+  uint64_t held_bytes = 0;            // of a flight recorder, in memory …
+  uint64_t held_ns = 0;               // … which begins so long ago
   bool pinned = false;                // never removed for room
   std::vector<std::string> warnings;  // of what may become a loss
   std::string paused;                 // why nothing is stored at the moment

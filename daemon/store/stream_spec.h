@@ -25,8 +25,8 @@ struct StreamSpec {
   uint32_t record_bytes = 0;  // kFixed; the file has no header then
   // RoCE and DVPP: the vendor's reader keeps the last slice only, so one growing file.
   bool one_slice = false;
-  // A pause of the session leaves nothing out of it: its source pauses itself, or a part means nothing
-  // without the rest.
+  // A pause of the session leaves nothing out of it, and a flight recorder keeps nothing of it in memory
+  // (TraceSpec::recent): its source does that itself, or a part means nothing without the rest.
   bool whole = false;
   chunk::StreamStatsPtr stats;
   // Told of every chunk's bytes once they are stored, or lost in writing. **Thread:** the writer's.

@@ -26,6 +26,7 @@ constexpr const char* kManifestSpare = ".manifest.json.tmp";
 // Slices that go for one chunk, or one file, on a full disk.
 constexpr size_t kMostAgedForOne = 16;
 constexpr size_t kMaxPauses = 100;
+constexpr const char* kUnasked = "flight recorder: not asked for";
 constexpr uint64_t kSlowTryNs = 50'000'000;
 constexpr uint64_t kTryAtLeastEveryNs = 10'000'000'000;
 
@@ -124,6 +125,7 @@ void TraceFiles::AddStream(uint32_t stream, StreamSpec spec) {
   added.stats = spec.stats ? spec.stats : std::make_shared<chunk::StreamStats>();
   added.written = spec.written;
   added.whole = spec.whole;
+  added.recent = !spec.whole && spec_.recent != nullptr;
   added.file = &FileOf(std::move(spec));
   added.part = added.file->parts++;
 }
@@ -155,8 +157,37 @@ TraceFiles::File& TraceFiles::FileOf(StreamSpec spec) {
 
 void TraceFiles::Store(const chunk::Chunk& chunk) {
   Stream& stream = streams_.at(chunk.header.key.stream);
-  File& file = *stream.file;
   if (IsLeftOut(stream, chunk.header)) return;
+  if (!stream.recent) return Write(stream, chunk);
+  if (recent_from_ns_ == 0) recent_from_ns_ = chunk.header.first_time_ns;
+  spec_.recent->Add(chunk);
+}
+
+void TraceFiles::WriteRecent(uint64_t from_ns) {
+  if (spec_.recent == nullptr) return;
+  uint64_t first_ns = UINT64_MAX;
+  uint64_t last_ns = 0;
+  for (RecentChunks::Held& held : spec_.recent->Take(trace_, from_ns)) {
+    first_ns = std::min(first_ns, held.header.first_time_ns);
+    last_ns = std::max(last_ns, held.header.last_time_ns);
+    Write(streams_.at(held.header.key.stream),
+          {.header = held.header, .data = held.data.get(), .capacity = held.header.used});
+  }
+  if (last_ns == 0) return;
+  if (finished_) CutAll();
+  NoteUnasked(recent_from_ns_, first_ns);
+  recent_from_ns_ = last_ns;
+}
+
+// What was in memory before the first chunk that is written now. So that nobody takes it for a gap in the
+// data.
+void TraceFiles::NoteUnasked(uint64_t from_ns, uint64_t to_ns) {
+  if (from_ns >= to_ns || unasked_.size() == kMaxPauses) return;
+  unasked_.push_back({.from_ns = from_ns, .to_ns = to_ns, .reason = kUnasked});
+}
+
+void TraceFiles::Write(Stream& stream, const chunk::Chunk& chunk) {
+  File& file = *stream.file;
   const bool paused = !pauses_.empty() && pauses_.back().to_ns == 0;
   const uint64_t now = paused ? base::MonotonicNs() : 0;
   if (paused && now < next_try_ns_) return Lose(stream, chunk);
@@ -351,17 +382,23 @@ void TraceFiles::Lose(Stream& stream, const chunk::Chunk& chunk) {
 void TraceFiles::NoteLoss(uint32_t stream, const format::Loss& loss) { streams_.at(stream).losses.Add(loss); }
 
 void TraceFiles::Finish() {
+  if (recent_at_finish_) WriteRecent(0);
   if (const Status owned = Own(); !owned.ok()) {
     Trouble(owned);
     return;
   }
+  finished_ = true;
+  CutAll();
   for (File& file : files_) {
-    Cut(file);
     if (!file.ages) continue;
     // Whatever follows is in another directory.
     if (file.newest) spec_.budget->Offer(this, *std::exchange(file.newest, std::nullopt));
     spec_.budget->ChangeStreams(-1);
   }
+}
+
+void TraceFiles::CutAll() {
+  for (File& file : files_) Cut(file);
 }
 
 Status TraceFiles::Replace(const std::vector<ControlFile>& control) {
@@ -423,12 +460,14 @@ TraceRecord TraceFiles::Record() const {
   TraceRecord record;
   record.error = error_.empty() ? fs_.error() : error_;
   record.pauses = pauses_;
-  record.pauses.insert(record.pauses.end(), asked_.begin(), asked_.end());
+  for (const auto* more : {&asked_, &unasked_})
+    record.pauses.insert(record.pauses.end(), more->begin(), more->end());
   std::ranges::sort(record.pauses, {}, &format::ManifestPause::from_ns);
+  record.may_change = spec_.recent != nullptr && spec_.recent->HasAny(trace_);
   for (const auto& [path, bytes] : control_) record.bytes += bytes;
   for (const File& file : files_) {
     record.bytes += file.slices->disk_bytes();
-    record.may_age |= file.ages && file.slices->slices() > file.aged_slices;
+    record.may_change |= file.ages && file.slices->slices() > file.aged_slices;
   }
   for (const auto& [number, stream] : streams_) {
     record.streams.push_back({.key = {trace_, number},

@@ -50,6 +50,10 @@ class TraceFiles : private SliceKeeper {
   // From `at_ns` (host raw) on nothing is stored, and nothing lost, or it goes on. By chunks: those wholly
   // within.
   void PauseAsked(bool paused, uint64_t at_ns, const std::string& reason);
+  // What streams keep in memory from `from_ns` (host raw) on goes to the files, what is older is gone.
+  void WriteRecent(uint64_t from_ns);
+  // … all of it as soon as Finish() is called.
+  void WriteRecentAtFinish() { recent_at_finish_ = true; }
   // Closes all slices, with their markers.
   void Finish();
   // Nothing of it ages any more.
@@ -89,6 +93,7 @@ class TraceFiles : private SliceKeeper {
     format::ManifestAged aged;
     uint32_t part = 0;  // of its file's streams
     bool whole = false;
+    bool recent = false;  // kept in memory
   };
 
   // SliceKeeper
@@ -98,6 +103,8 @@ class TraceFiles : private SliceKeeper {
 
   TraceFiles(FileSystem& fs, OpenFiles& open, uint32_t trace, TraceSpec spec);
 
+  void Write(Stream& stream, const chunk::Chunk& chunk);
+  void NoteUnasked(uint64_t from_ns, uint64_t to_ns);
   base::Status Put(File& file, const chunk::Chunk& chunk);
   void Pause(const base::Status& why, uint64_t tried_for_ns);
   void Resume();
@@ -114,6 +121,7 @@ class TraceFiles : private SliceKeeper {
   File& FileOf(StreamSpec spec);
   void NotePart(File& file, const format::ChunkHeader& header);
   void Cut(File& file);
+  void CutAll();
   void Measure(Folder& folder);
   void Lose(Stream& stream, const chunk::Chunk& chunk);
   void Trouble(const base::Status& status);
@@ -132,6 +140,10 @@ class TraceFiles : private SliceKeeper {
   std::optional<AgedLog> aged_log_;
   std::vector<format::ManifestPause> pauses_;  // for want of room
   std::vector<format::ManifestPause> asked_;
+  std::vector<format::ManifestPause> unasked_;  // by nobody who could have had it from memory
+  uint64_t recent_from_ns_ = 0;                 // what is, or was, in memory and in no file; 0: nothing yet
+  bool recent_at_finish_ = false;
+  bool finished_ = false;
   uint64_t next_try_ns_ = 0;  // while paused
   std::string error_;
 };

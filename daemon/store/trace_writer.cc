@@ -116,8 +116,18 @@ class TraceWriter::Impl {
   }
 
   void Flush(uint32_t number, std::function<void(TraceRecord)> done) {
-    for (size_t i = 0; i < pipes_.size(); ++i) Serve(*pipes_[i], pipes_[i]->Waiting());
+    ServeAll();
     Snapshot(number, std::move(done));
+  }
+
+  void WriteRecent(uint32_t number, uint64_t from_ns, std::function<void(TraceRecord)> done) {
+    ServeAll();
+    if (Trace* trace = Find(number)) trace->files->WriteRecent(from_ns);
+    Snapshot(number, std::move(done));
+  }
+
+  void WriteRecentAtSeal(uint32_t number) {
+    if (Trace* trace = Find(number)) trace->files->WriteRecentAtFinish();
   }
 
   void Settle(uint32_t number, std::function<void(TraceRecord)> done) {
@@ -180,6 +190,11 @@ class TraceWriter::Impl {
       trace.files->Complete();
     }
     traces_.clear();
+  }
+
+  // Everything that was pushed before.
+  void ServeAll() {
+    for (size_t i = 0; i < pipes_.size(); ++i) Serve(*pipes_[i], pipes_[i]->Waiting());
   }
 
   // One round over everything that can be waiting; false when nothing was.
@@ -362,6 +377,14 @@ void TraceWriter::Snapshot(uint32_t trace, std::function<void(TraceRecord)> done
 
 void TraceWriter::Flush(uint32_t trace, std::function<void(TraceRecord)> done) {
   impl_->Post([this, trace, done = std::move(done)] { impl_->Flush(trace, done); });
+}
+
+void TraceWriter::WriteRecent(uint32_t trace, uint64_t from_ns, std::function<void(TraceRecord)> done) {
+  impl_->Post([this, trace, from_ns, done = std::move(done)] { impl_->WriteRecent(trace, from_ns, done); });
+}
+
+void TraceWriter::WriteRecentAtSeal(uint32_t trace) {
+  impl_->Post([this, trace] { impl_->WriteRecentAtSeal(trace); });
 }
 
 void TraceWriter::Settle(uint32_t trace, std::function<void(TraceRecord)> done) {

@@ -22,6 +22,7 @@
 #include "daemon/store/file_system.h"
 #include "daemon/store/flusher.h"
 #include "daemon/store/loss_log.h"
+#include "daemon/store/recent_chunks.h"
 #include "daemon/store/stream_spec.h"
 #include "format/manifest.h"
 
@@ -37,6 +38,8 @@ struct TraceSpec {
   uint64_t slice_bytes = 2u << 20;
   Flusher* flusher = nullptr;      // the writer sets it
   std::shared_ptr<Budget> budget;  // of all directories of the session; null: one without a limit
+  // Of all directories of a session that is a flight recorder: what streams keep in memory; else null.
+  std::shared_ptr<RecentChunks> recent = {};
 };
 
 struct ControlFile {
@@ -61,9 +64,9 @@ struct StreamRecord {
 struct TraceRecord {
   std::vector<StreamRecord> streams;
   std::vector<format::ManifestPause> pauses;
-  std::string error;     // the first write error, empty when there was none
-  uint64_t bytes = 0;    // all files, as written, aged ones included
-  bool may_age = false;  // holds slices that the storage limit can still remove
+  std::string error;        // the first write error, empty when there was none
+  uint64_t bytes = 0;       // all files, as written, aged ones included
+  bool may_change = false;  // holds slices that the storage limit can still remove, or has some in memory
 };
 
 // **Thread:** any; calls of one thread are carried out in order. Owns the thread "write" and the pipes.
@@ -98,6 +101,11 @@ class TraceWriter {
   void Snapshot(uint32_t trace, std::function<void(TraceRecord)> done);
   // The same when all that was pushed before this call is in the files.
   void Flush(uint32_t trace, std::function<void(TraceRecord)> done);
+  // The same when what a flight recorder has in memory, from `from_ns` (host raw) on, is in the files; what
+  // is older is gone. All that was pushed before this call counts.
+  void WriteRecent(uint32_t trace, uint64_t from_ns, std::function<void(TraceRecord)> done);
+  // When the trace is sealed, all that is in memory then goes to the files first.
+  void WriteRecentAtSeal(uint32_t trace);
   // The same when its slices age no more: what is reported stays true. After Seal().
   void Settle(uint32_t trace, std::function<void(TraceRecord)> done);
   // After `ends` end marks have arrived (or `deadline_ns`, CLOCK_MONOTONIC, has passed: a stuck source must

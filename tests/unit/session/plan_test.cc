@@ -111,6 +111,47 @@ TEST(Plan, NamedKindOnEveryDevice) {
   EXPECT_NEAR(plan.bytes_per_second, 2 * 192 * 1000.0 / 33, 1);
 }
 
+TEST(Plan, EstimatesWhatIsStarted) {
+  NodeFacts facts = TwoDevices();
+  facts.cpus = 192;
+  facts.processes[0].threads = 100;
+  facts.processes[1].threads = 1;
+  SessionSpec spec = Ask({{"aicore", "", 0},
+                          {"aivector", "", 0},
+                          {"low-power", "", 0},
+                          {"host-cpu", "", 10},
+                          {"host-sys-cpu", "", 0},
+                          {"host-off-cpu", "", 0}});
+  spec.devices = {0};
+  spec.pids = {42, 43};
+  const Plan plan = Good(spec, facts);
+  const driver::DeviceFacts& device = facts.devices[0];
+  const KindState& cores = Find(plan, "aicore", "device:0");
+  EXPECT_DOUBLE_EQ(cores.bytes_per_s,
+                   96.0 * static_cast<double>(device.ai_core_num + device.aiv_num) * cores.effective_hz);
+  EXPECT_EQ(Find(plan, "aivector", "device:0").bytes_per_s, 0) << "counted with aicore";
+  EXPECT_EQ(Find(plan, "low-power", "device:0").bytes_per_s, 0);
+  EXPECT_EQ(Find(plan, "low-power", "device:0").record_bytes, 888U);
+  EXPECT_NEAR(Find(plan, "host-cpu", "pid:42").bytes_per_s, 10 * 101 * 315, 400);
+  EXPECT_EQ(Find(plan, "host-cpu", "pid:43").bytes_per_s, 0) << "counted with the first";
+  EXPECT_GT(Find(plan, "host-sys-cpu", "host").bytes_per_s, 10 * 192 * 40);
+  EXPECT_EQ(Find(plan, "host-off-cpu", "pid:42").bytes_per_s, 0);
+  EXPECT_GT(Find(plan, "host-off-cpu", "pid:42").record_bytes, 0U);
+  double sum = 0;
+  for (const KindState& kind : plan.kinds) sum += kind.bytes_per_s;
+  EXPECT_DOUBLE_EQ(plan.bytes_per_second, sum);
+}
+
+TEST(Plan, AFlightRecorderTakesWhatHasTimesOfItsOwn) {
+  SessionSpec spec = Ask({{"hbm", "", 0}, {"host-disk", "", 0}, {"host-mem", "", 0}});
+  spec.pids = {42};
+  spec.flight_recorder = true;
+  const Plan plan = Good(spec, TwoDevices());
+  EXPECT_THAT(With(plan, Verdict::kSkipped), ElementsAre("host-disk@host"));
+  spec.snapshot_on = SnapshotOn::kCrash;
+  EXPECT_THAT(Bad(spec, TwoDevices()).message(), StartsWith("--snapshot-on is for what processes record"));
+}
+
 TEST(Plan, DefaultRateIsShownAsRequested) {
   const Plan plan = Good(Ask({{"nic", "", 0}, {"low-power", "", 0}}), TwoDevices());
   EXPECT_DOUBLE_EQ(Find(plan, "nic", "device:0").requested_hz, 100);

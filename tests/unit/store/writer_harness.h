@@ -116,6 +116,9 @@ class Harness {
     return Await<TraceRecord>(
         [&](auto done) { writer_->Pause(trace, paused, at_ns, "asked for", std::move(done)); });
   }
+  TraceRecord WriteRecent(uint32_t trace, uint64_t from_ns) {
+    return Await<TraceRecord>([&](auto done) { writer_->WriteRecent(trace, from_ns, std::move(done)); });
+  }
   TraceRecord Flush(uint32_t trace) {
     return Await<TraceRecord>([&](auto done) { writer_->Flush(trace, std::move(done)); });
   }

@@ -1,0 +1,51 @@
+#include "daemon/store/recent_chunks.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace profd::store {
+
+void RecentChunks::Add(const chunk::Chunk& chunk) {
+  const uint64_t size = chunk.header.used + kOverhead;
+  uint64_t bytes = this->bytes();
+  while (!held_.empty() && bytes + size > most_bytes_) {
+    bytes -= SizeOf(held_.front());
+    held_.pop_front();
+  }
+  if (size <= most_bytes_) {
+    Held& held =
+        held_.emplace_back(chunk.header, std::make_unique_for_overwrite<std::byte[]>(chunk.header.used));
+    std::memcpy(held.data.get(), chunk.data, chunk.header.used);
+    bytes += size;
+  }
+  Publish(bytes);
+}
+
+std::deque<RecentChunks::Held> RecentChunks::Take(uint32_t trace, uint64_t from_ns) {
+  std::deque<Held> taken;
+  std::deque<Held> left;
+  uint64_t bytes = 0;
+  for (Held& held : held_) {
+    if (held.header.key.trace != trace) {
+      bytes += SizeOf(held);
+      left.push_back(std::move(held));
+    } else if (held.header.last_time_ns >= from_ns) {
+      taken.push_back(std::move(held));
+    }
+  }
+  held_ = std::move(left);
+  Publish(bytes);
+  return taken;
+}
+
+bool RecentChunks::HasAny(uint32_t trace) const {
+  return std::ranges::any_of(held_, [trace](const Held& held) { return held.header.key.trace == trace; });
+}
+
+void RecentChunks::Publish(uint64_t bytes) {
+  bytes_.store(bytes, std::memory_order_relaxed);
+  from_ns_.store(held_.empty() ? 0 : held_.front().header.first_time_ns, std::memory_order_relaxed);
+}
+
+}  // namespace profd::store

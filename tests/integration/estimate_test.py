@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""What `start` says a session will write, against what it wrote."""
+import os
+import unittest
+
+import harness
+from harness import OK, USAGE
+
+# Besides those of preset all.
+NAMED = "netdev,dev-cpu,dev-mem,dev-pid-cpu,dev-pid-mem,ctrlcpu"
+
+
+class EstimateTest(harness.ProfdTest):
+    def test_every_sampled_kind_makes_about_what_was_expected(self):
+        for chip in ("910B", "950"):
+            with self.subTest(chip=chip):
+                daemon = self.profd(sim=f"devices: 1\nchip: {chip}\n")
+                job = self.workload()
+                started = daemon.begin("--pid", job.pid, "--devices", "all", "--preset", "all", "--collect", NAMED)
+                harness.wait_until(lambda: daemon.status(started["session"])["elapsed_s"] > 6, "6 s")
+                sealed = daemon.end(started["session"])
+                checked = set()
+                for kind in sealed["kinds"]:
+                    expected = kind["bytes_per_s"]
+                    if kind["verdict"] != "started" or expected == 0:
+                        continue
+                    made = kind["bytes"] / sealed["elapsed_s"]
+                    self.assertTrue(expected / 2 < made < expected * 2, f"{kind['kind']}: {made} of {expected}")
+                    checked.add(kind["kind"])
+                sampled = {kind["kind"] for kind in sealed["kinds"] if kind["verdict"] == "started" and kind["effective_hz"] > 0}
+                # The vector cores come through the channel of the AI cores and count there.
+                self.assertEqual(sampled - checked, {"aivector"})
+                self.assertGreater(len(checked), 25)
+
+    def test_a_dry_run_says_it_and_starts_nothing(self):
+        daemon = self.profd(sim="devices: 2\nchip: 910B\n")
+        arguments = ("--devices", "all", "--collect", "hbm,aicore,low-power")
+        planned = daemon.ctl("start", *arguments, "--dry-run", "--json", "--output", daemon.directory / "none")
+        self.assertEqual(planned.code, OK, planned)
+        self.assertFalse((daemon.directory / "none").exists())
+        self.assertEqual(daemon.ctl("list", "--json").json["sessions"], [])
+        plan = planned.json
+        self.assertEqual((plan["session"], plan["directory"]), ("", ""))
+        self.assertEqual(self.kind(plan, "hbm", "device:1")["bytes_per_s"], 192 * 50)
+        self.assertEqual((self.kind(plan, "low-power", "device:0")["bytes_per_s"],
+                          self.kind(plan, "low-power", "device:0")["record_bytes"]), (0, 888))
+        self.assertEqual(plan["expected_bytes_per_s"], sum(kind["bytes_per_s"] for kind in plan["kinds"]))
+        started = daemon.begin(*arguments)
+        self.assertEqual([kind["bytes_per_s"] for kind in started["kinds"]], [kind["bytes_per_s"] for kind in plan["kinds"]])
+
+        text = daemon.ctl("start", *arguments, "--dry-run", "--duration", "10s", "--storage-limit", "200MB").out
+        self.assertIn("expected 1.4 MB/s, 5.0 GB an hour, 14.0 MB in 10.0 s; the storage limit of 200.0 MB holds the last 2 m",
+                      text)
+        self.assertIn("as much as the job makes of low-power", text)
+        self.assertIn("888.0 MB a million", text)
+        said = daemon.ctl("start", "--devices", "0", "--collect", "hbm")
+        self.assertIn("expected 9.6 kB/s", said.out)
+        self.assertEqual(said.err, "")
+        wrong = daemon.ctl("start", "--devices", "7", "--collect", "hbm", "--dry-run")
+        self.assertEqual(wrong.code, harness.NOT_FOUND, wrong)
+        self.assertEqual(daemon.ctl("start", "--collect", "hmb", "--dry-run").code, USAGE)
+
+    def test_what_makes_much_is_said(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n")
+        planned = daemon.ctl("start", "--devices", "0", "--collect", "instr,hbm", "--dry-run")
+        self.assertEqual(planned.code, OK, planned)
+        (line,) = planned.err.splitlines()
+        self.assertIn("instr can make", line)
+        self.assertIn("--storage-limit", line)
+        # A row for every thread, fifty times a second.
+        job = self.workload(command=[
+            "python3", "-c", "import threading, time\n"
+            "for _ in range(800): threading.Thread(target=time.sleep, args=(100,), daemon=True).start()\n"
+            "time.sleep(100)\n"])
+        harness.wait_until(lambda: len(os.listdir(f"/proc/{job.pid}/task")) > 800, "its threads")
+        planned = daemon.ctl("start", "--pid", job.pid, "--collect", "host-cpu", "--dry-run")
+        self.assertRegex(planned.err, r"host-cpu makes some 12\.\d MB/s: ask for a lower rate")
+
+
+if __name__ == "__main__":
+    unittest.main()

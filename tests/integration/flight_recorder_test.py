@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""A flight recorder of devices and host: the newest data in profd's memory, nothing on disk until somebody asks for it."""
+import glob
+import json
+import os
+import pathlib
+import unittest
+
+import harness
+import own_folder
+import prof_reader
+from harness import BUSY, OK, PARTLY_STARTED
+
+MIB = 1 << 20
+# 0.7 MB/s of a 910B's cores: the least memory there is lasts a second and a half.
+LEAST = f"store: {{flight_recorder_bytes: {MIB}}}\n"
+KINDS = "aicore,hbm,host-sys-cpu"
+
+
+class FlightRecorderTest(harness.ProfdTest):
+    def slices(self, directory):
+        return [path for path in glob.glob(os.path.join(directory, "*/data/*.slice_*")) if not path.endswith(".done")]
+
+    def elapsed(self, daemon, session, seconds):
+        return harness.wait_until(
+            lambda: (info := daemon.status(session["session"]))["elapsed_s"] > seconds and info, f"{seconds} s")
+
+    def snapshot(self, daemon, session, *arguments):
+        result = daemon.ctl("snapshot", session["session"], *arguments, "--json")
+        self.assertEqual(result.code, OK, result)
+        return result.json
+
+    def stamps(self, directory):
+        return [stamp for stamp, _ in prof_reader.ProfDir(directory).devices[0].hbm_counts()]
+
+    def test_the_newest_data_is_in_memory_until_it_is_asked_for(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n", config=LEAST)
+        session = daemon.begin("--devices", "0", "--collect", KINDS, "--flight-recorder")
+        directory = session["directory"]
+        info = self.elapsed(daemon, session, 5)
+        self.assertEqual((self.slices(directory), info["bytes"]), ([], 0))
+        self.assertTrue(MIB / 2 < info["held_bytes"] <= MIB, info)
+        self.assertTrue(0.5 < info["held_s"] < 4, info)
+        self.assertNotIn("no data", json.dumps(info["kinds"]))
+
+        first = self.snapshot(daemon, session)
+        for kind, unit in (("hbm", "device:0"), ("aicore", "device:0"), ("host-sys-cpu", "host")):
+            self.assertGreater(self.kind(first, kind, unit)["records"], 5, kind)
+        stamps = self.stamps(directory)
+        self.assertEqual(8 * len(stamps), self.kind(first, "hbm", "device:0")["records"])
+        begin = first["elapsed_s"] - (stamps[-1] - stamps[0]) / 1e9
+        self.assertGreater(begin, 1, "what was before has made way")
+
+        self.elapsed(daemon, session, first["elapsed_s"] + 1)
+        second = self.snapshot(daemon, session)
+        both = self.stamps(directory)
+        self.assertEqual(both[:len(stamps)], stamps)
+        self.assertGreater(len(both), len(stamps))
+        self.assertEqual(len(set(both)), len(both), "nothing twice")
+        self.assertEqual(8 * len(both), self.kind(second, "hbm", "device:0")["records"])
+        # From the first snapshot on nothing is missing: 50 Hz.
+        tail = both[len(stamps) - 1:]
+        self.assertLess(max(after - before for before, after in zip(tail, tail[1:])), 30e6)
+
+        sealed = daemon.end(session["session"])
+        self.assertEqual(self.stamps(directory), both, "what was not asked for is gone")
+        self.assertEqual(sealed["lost"], 0)
+        self.assertEqual(daemon.ctl("verify", directory).code, OK)
+        self.assertEqual(prof_reader.check(directory), [])
+        self.assertEqual({pause["reason"] for pause in own_folder.manifest(directory)["pauses"]},
+                         {"flight recorder: not asked for"})
+        exported = daemon.ctl("export", directory, "--format", "chrome,db", "--out", daemon.directory / "out")
+        self.assertEqual(exported.code, OK, exported)
+
+    def test_only_the_last_second(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n")
+        session = daemon.begin("--devices", "0", "--collect", "hbm", "--flight-recorder")
+        self.elapsed(daemon, session, 3)
+        self.snapshot(daemon, session, "--last", "1s")
+        stamps = self.stamps(session["directory"])
+        self.assertLess(stamps[-1] - stamps[0], 2e9)
+        self.assertGreater(len(stamps), 10)
+
+    def test_it_outlives_a_new_directory(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n", config="store: {roll_after_s: 1}\n")
+        session = daemon.begin("--devices", "0", "--collect", "hbm", "--flight-recorder")
+        info = harness.wait_until(
+            lambda: len((info := daemon.status(session["session"]))["directories"]) == 2 and info, "the next directory")
+        info = self.elapsed(daemon, session, info["elapsed_s"] + 1)
+        self.snapshot(daemon, session)
+        older, newer = (self.stamps(directory) for directory in info["directories"])
+        self.assertGreater(len(older), 100)
+        self.assertGreater(len(newer), 10)
+        self.assertLess(newer[0] - older[-1], 30e6, "the two overlap, or follow each other")
+        daemon.end(session["session"])
+        for directory in info["directories"]:
+            self.assertEqual(daemon.ctl("verify", directory).code, OK, directory)
+            self.assertEqual(prof_reader.check(directory), [])
+
+    def test_it_is_written_when_the_job_crashes(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n")
+        for how in ("crashes", "ends"):
+            with self.subTest(how=how):
+                job = self.job(daemon)
+                session = daemon.begin("--pid", job.pid, "--devices", "0", "--collect", "agent-counter,hbm,host-mem",
+                                       "--flight-recorder", "--snapshot-on", "crash")
+                job.order("mark 100")
+                self.elapsed(daemon, session, 1)
+                if how == "crashes":
+                    job.process.kill()
+                else:
+                    job.process.stdin.close()
+                    job.process.stdin = open(os.devnull, "w", encoding="utf-8")
+                job.process.wait()
+                sealed = harness.wait_until(
+                    lambda: (info := daemon.status(session["session"]))["state"] == "sealed" and info, "its end")
+                for kind, unit in (("hbm", "device:0"), ("host-mem", f"pid:{job.pid}")):
+                    self.assertEqual(self.kind(sealed, kind, unit)["records"] > 20, how == "crashes", kind)
+                self.assertEqual(daemon.ctl("verify", sealed["directory"]).code, OK)
+
+    def test_what_it_cannot_keep(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n", config="limits: {rss_mb: 300}\n")
+        job = self.workload()
+        asked = daemon.ctl("start", "--pid", job.pid, "--collect", "host-mem,host-disk", "--flight-recorder", "--json")
+        self.assertEqual(asked.code, PARTLY_STARTED, asked)
+        disk = self.kind(asked.json, "host-disk", "host")
+        self.assertEqual(disk["verdict"], "skipped")
+        self.assertIn("as a whole", disk["reason"])
+        daemon.begin("--devices", "0", "--collect", "hbm", "--flight-recorder")
+        third = daemon.ctl("start", "--devices", "0", "--collect", "hbm", "--flight-recorder")
+        self.assertEqual(third.code, BUSY, third)
+        self.assertIn("limits.rss_mb", third.err)
+        self.assertEqual(daemon.ctl("start", "--devices", "0", "--collect", "hbm").code, OK)
+        refused = daemon.ctl("start", "--devices", "0", "--collect", "hbm", "--flight-recorder", "--snapshot-on", "exit")
+        self.assertEqual(refused.code, BUSY, refused)
+
+    def test_control_files_only(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n")
+        session = daemon.begin("--devices", "0", "--collect", "hbm", "--flight-recorder")
+        self.elapsed(daemon, session, 1)
+        sealed = daemon.end(session["session"])
+        self.assertEqual((self.slices(sealed["directory"]), sealed["bytes"], sealed["lost"]), ([], 0, 0))
+        self.assertTrue(pathlib.Path(sealed["directory"], "device_0/info.json.0").exists())
+        self.assertEqual(daemon.ctl("verify", sealed["directory"]).code, OK)
+
+
+if __name__ == "__main__":
+    unittest.main()

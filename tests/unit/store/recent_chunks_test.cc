@@ -1,0 +1,146 @@
+#include "daemon/store/recent_chunks.h"
+
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "tests/unit/store/writer_harness.h"
+
+namespace profd::store {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr uint32_t kTrace = 7;
+
+// `from_ns` names it.
+void AddChunk(RecentChunks& recent, uint32_t trace, uint64_t from_ns, std::string data) {
+  chunk::Chunk chunk;
+  chunk.header.key = {trace, 0};
+  chunk.header.first_time_ns = from_ns;
+  chunk.header.last_time_ns = from_ns + 10;
+  chunk.header.used = static_cast<uint32_t>(data.size());
+  chunk.data = reinterpret_cast<std::byte*>(data.data());
+  recent.Add(chunk);
+}
+
+std::vector<uint64_t> Times(const std::deque<RecentChunks::Held>& taken) {
+  std::vector<uint64_t> times;
+  for (const RecentChunks::Held& held : taken) times.push_back(held.header.first_time_ns);
+  return times;
+}
+
+TEST(RecentChunks, TheOldestMakesWayForTheNewest) {
+  constexpr uint64_t kEach = 1000;
+  RecentChunks recent(3 * (kEach + RecentChunks::kOverhead));
+  EXPECT_EQ(recent.from_ns(), 0U);
+  for (uint64_t time = 100; time <= 500; time += 100)
+    AddChunk(recent, kTrace, time, std::string(kEach, static_cast<char>('a' + time / 100)));
+  EXPECT_EQ(recent.bytes(), 3 * (kEach + RecentChunks::kOverhead));
+  EXPECT_EQ(recent.from_ns(), 300U);
+  const auto taken = recent.Take(kTrace, 0);
+  EXPECT_THAT(Times(taken), ElementsAre(300, 400, 500));
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(taken[0].data.get()), kEach), std::string(kEach, 'd'));
+  EXPECT_EQ(recent.bytes(), 0U);
+  EXPECT_EQ(recent.from_ns(), 0U);
+  EXPECT_THAT(recent.Take(kTrace, 0), IsEmpty());
+}
+
+TEST(RecentChunks, OneThatIsTooLargeIsNotHeld) {
+  RecentChunks recent(1000);
+  AddChunk(recent, kTrace, 100, "x");
+  AddChunk(recent, kTrace, 200, std::string(1000, 'x'));
+  EXPECT_EQ(recent.bytes(), 0U);
+  EXPECT_THAT(recent.Take(kTrace, 0), IsEmpty());
+}
+
+TEST(RecentChunks, EachTraceTakesItsOwnAndWhatIsOlderThanAskedForGoes) {
+  RecentChunks recent(1 << 20);
+  for (uint64_t time = 100; time <= 400; time += 100) AddChunk(recent, time < 250 ? 1 : 2, time, "abc");
+  EXPECT_TRUE(recent.HasAny(1));
+  EXPECT_THAT(Times(recent.Take(2, 311)), ElementsAre(400));
+  EXPECT_FALSE(recent.HasAny(2));
+  EXPECT_EQ(recent.bytes(), 2 * (3 + RecentChunks::kOverhead));
+  EXPECT_THAT(Times(recent.Take(1, 110)), ElementsAre(100, 200));
+}
+
+class FlightRecorderTest : public ::testing::Test {
+ protected:
+  void Open(uint64_t most_bytes) {
+    TraceSpec spec = SpecIn(dir_);
+    spec.recent = recent_ = std::make_shared<RecentChunks>(most_bytes);
+    ASSERT_TRUE(harness_.Open(kTrace, std::move(spec)).ok());
+    StreamSpec data = StreamOf("device_0", "hbm.data.0");
+    stats_ = data.stats;
+    harness_.writer().AddStream({kTrace, 0}, std::move(data));
+    StreamSpec whole = StreamOf("device_0", "names");
+    whole.whole = true;
+    harness_.writer().AddStream({kTrace, 1}, std::move(whole));
+  }
+  void Push(const std::string& data, uint64_t from_ns) {
+    PushData(pipe_, {kTrace, 0}, data, static_cast<uint32_t>(data.size()), from_ns, from_ns + 10);
+  }
+  std::string Stored() const {
+    return JoinSlices(dir_.path() / "PROF_1" / "device_0" / "data", "hbm.data.0");
+  }
+
+  TempDir dir_;
+  Harness harness_;
+  chunk::Pipe& pipe_ = harness_.writer().AddPipe("p", 4096, 4);
+  std::shared_ptr<RecentChunks> recent_;
+  chunk::StreamStatsPtr stats_;
+};
+
+TEST_F(FlightRecorderTest, NothingIsOnDiskUntilItIsAskedForAndNothingTwice) {
+  Open(1 << 20);
+  Push("aaa", 100);
+  PushData(pipe_, {kTrace, 1}, "name", 1, 100, 110);
+  Push("bb", 200);
+  TraceRecord record = harness_.Flush(kTrace);
+  EXPECT_EQ(Stored(), "");
+  EXPECT_EQ(stats_->stored_bytes, 0U);
+  EXPECT_TRUE(record.may_change);
+  EXPECT_EQ(JoinSlices(dir_.path() / "PROF_1" / "device_0" / "data", "names"), "name");
+
+  record = harness_.WriteRecent(kTrace, 0);
+  EXPECT_EQ(Stored(), "aaabb");
+  EXPECT_EQ(stats_->stored_records, 5U);
+  EXPECT_FALSE(record.may_change);
+  EXPECT_THAT(record.pauses, IsEmpty());
+
+  Push("cccc", 300);
+  Push("d", 400);
+  record = harness_.WriteRecent(kTrace, 400);
+  EXPECT_EQ(Stored(), "aaabbd");
+  EXPECT_EQ(stats_->stored_records, 6U);
+  ASSERT_EQ(record.pauses.size(), 1U);
+  EXPECT_EQ(record.pauses[0].from_ns, 210U);
+  EXPECT_EQ(record.pauses[0].to_ns, 400U);
+  harness_.WriteRecent(kTrace, 0);
+  EXPECT_EQ(Stored(), "aaabbd");
+
+  Push("e", 500);
+  PushEnd(pipe_, kTrace);
+  record = harness_.Seal(kTrace, 1);
+  EXPECT_EQ(Stored(), "aaabbd");
+  EXPECT_TRUE(record.may_change);
+  // Of a directory that the session has left behind.
+  harness_.WriteRecent(kTrace, 0);
+  EXPECT_EQ(Stored(), "aaabbde");
+  EXPECT_TRUE(
+      std::filesystem::exists(dir_.path() / "PROF_1" / "device_0" / "data" / "hbm.data.0.slice_1.done"));
+}
+
+TEST_F(FlightRecorderTest, AllOfItCanBeWrittenAtTheEnd) {
+  Open(1 << 20);
+  harness_.writer().WriteRecentAtSeal(kTrace);
+  Push("aaa", 100);
+  PushEnd(pipe_, kTrace);
+  const TraceRecord record = harness_.Seal(kTrace, 1);
+  EXPECT_EQ(Stored(), "aaa");
+  EXPECT_FALSE(record.may_change);
+}
+
+}  // namespace
+}  // namespace profd::store
