@@ -317,6 +317,21 @@ base::Result<v1::DomainFilter> ParseDomains(std::string_view only, std::string_v
   return filter;
 }
 
+base::Result<std::string> WithEnvironment(std::string_view option, std::string_view text) {
+  constexpr std::string_view kBegin = "%q{";
+  std::string result;
+  for (size_t at = text.find(kBegin); at != std::string_view::npos; at = text.find(kBegin)) {
+    const size_t end = text.find('}', at);
+    if (end == std::string_view::npos) return Usage(option, text, "%q{ has no end: expected %q{NAME}");
+    const std::string name(text.substr(at + kBegin.size(), end - at - kBegin.size()));
+    const char* value = std::getenv(name.c_str());
+    if (value == nullptr) return Usage(option, text, "the environment has no variable '" + name + "'");
+    result += std::string(text.substr(0, at)) + value;
+    text.remove_prefix(end + 1);
+  }
+  return result + std::string(text);
+}
+
 Status CheckName(std::string_view option, std::string_view text) {
   if (text.size() > 128) return Usage(option, text, "longer than 128 bytes");
   if (!IsPlainText(text)) return Usage(option, text, "must be UTF-8 text without control characters");

@@ -42,6 +42,8 @@ struct DeviceList {
   std::vector<uint32_t> devices;  // ascending, each once
 };
 // "all" or "0,1".
+// "run-%q{USER}" with what the environment has there; the rest stays.
+base::Result<std::string> WithEnvironment(std::string_view option, std::string_view text);
 base::Result<DeviceList> ParseDevices(std::string_view text);
 
 // "key=value".

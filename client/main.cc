@@ -132,6 +132,9 @@ void Describe(CLI::App* app, CommandLine* line) {
   CLI::App* start = app->add_subcommand("start", "start a session");
   StartOptions& options = line->start;
   start->add_option("--pid", options.pids, "processes: N,…");
+  start->add_option("--container", options.container,
+                    "the pids are as this container has them: its id, or the first 8 characters or more");
+  start->add_flag("--split", options.split, "a session, and a directory, for each of the pids");
   start->add_flag("--all-agents", options.all_agents,
                   "every process with an agent; with --label only those, e.g. --label rank=0-7");
   start->add_option("--steps", options.steps,
@@ -211,10 +214,14 @@ void Describe(CLI::App* app, CommandLine* line) {
   watch->add_option("--interval", line->watch.interval,
                     "time between two sets of values, e.g. 5s; default profd's");
   watch->add_option("--count", line->watch.count, "end after so many sets");
+  watch->add_option("--devices", line->watch.devices, "only values of these devices: 0,1");
+  watch->add_option("--pid", line->watch.pids, "only values of these processes: N,…");
 
   CLI::App* top = app->add_subcommand("top", "a screen of devices, processes and sessions; q ends it");
   top->add_flag("--once", line->top.once, "print one screen as plain text");
   top->add_option("--sort", line->top.sort, "device, aicore, hbm or memory; cpu, rss or pid");
+  top->add_option("--devices", line->top.devices, "only these devices: 0,1");
+  top->add_option("--pid", line->top.pids, "only these processes: N,…");
 
   for (const auto& [verb, what] : {std::pair{"pin", "keep a session whatever is short"},
                                    std::pair{"unpin", "let it go as any other when room is needed"},

@@ -18,6 +18,7 @@
 #include "daemon/base/executor.h"
 #include "daemon/base/log.h"
 #include "daemon/base/log_level.h"
+#include "daemon/base/pid_file.h"
 #include "daemon/base/rights.h"
 #include "daemon/base/service_manager.h"
 #include "daemon/config/reload.h"
@@ -50,7 +51,7 @@ class Daemon {
   Daemon(config::Config config, std::function<base::Result<config::Config>()> load)
       : config_(std::move(config)), load_(std::move(load)) {}
 
-  base::Status Run() {
+  base::Status Run(const std::string& pid_file) {
     // gRPC's threads would each keep an arena of their own; two are plenty for a daemon that rarely
     // allocates.
     ::mallopt(M_ARENA_MAX, 2);
@@ -111,6 +112,9 @@ class Daemon {
       if (!registrar.ok()) return registrar.status();
       registrar_ = std::move(registrar).value();
     }
+    // When it is the one that has the socket: of two the other has no word in it.
+    const auto said = base::PidFile::Write(pid_file);
+    if (!said.ok()) return said.status();
     ctl_.HandleSignals([this](int signal) { Stop(signal); }, [this] { Reload(); });
     base::LogInfo(std::string("profd ") + base::kVersion + " listens on " + config_.socket);
     Ready();
@@ -264,8 +268,9 @@ base::Status CheckSettings(const config::Config& config) {
   return rpc::CheckSettings(config);
 }
 
-base::Status RunDaemon(config::Config config, std::function<base::Result<config::Config>()> load) {
-  return Daemon(std::move(config), std::move(load)).Run();
+base::Status RunDaemon(config::Config config, std::function<base::Result<config::Config>()> load,
+                       const std::string& pid_file) {
+  return Daemon(std::move(config), std::move(load)).Run(pid_file);
 }
 
 }  // namespace profd

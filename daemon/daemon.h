@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "base/status.h"
 #include "daemon/config/config.h"
@@ -13,7 +14,9 @@ namespace profd {
 base::Status CheckSettings(const config::Config& config);
 
 // Serves until SIGTERM or SIGINT; every session is sealed before it returns. `load` reads the settings anew,
-// for SIGHUP. Both pass CheckSettings(). Call once, from main.
-base::Status RunDaemon(config::Config config, std::function<base::Result<config::Config>()> load);
+// for SIGHUP. Both pass CheckSettings(). `pid_file` is there while it serves; "" = none. Call once, from
+// main.
+base::Status RunDaemon(config::Config config, std::function<base::Result<config::Config>()> load,
+                       const std::string& pid_file);
 
 }  // namespace profd

@@ -57,6 +57,7 @@ int main(int argc, char** argv) {
   std::string socket;
   std::string output_root;
   std::string hal;
+  std::string pid_file;
   bool foreground = false;
   bool check_config = false;
   bool man = false;
@@ -64,6 +65,7 @@ int main(int argc, char** argv) {
   app.add_option("--socket", socket, "listen here; default /run/profd/profd.sock");
   app.add_option("--output-root", output_root, "where sessions without --output go; default /var/lib/profd");
   app.add_option("--hal", hal, "the driver library; default: where the driver's install record says");
+  app.add_option("--pid-file", pid_file, "has profd's pid while it serves; default none");
   app.add_flag("--foreground", foreground,
                "stay in the foreground (profd always does; accepted for unit files)");
   app.add_flag("--check-config", check_config, "check the settings, print them whole, exit");
@@ -83,7 +85,7 @@ int main(int argc, char** argv) {
 
   std::error_code ignored;
   if (config_path.empty() && std::filesystem::exists(kDefaultConfig, ignored)) config_path = kDefaultConfig;
-  for (std::string* path : {&config_path, &socket, &output_root}) {
+  for (std::string* path : {&config_path, &socket, &output_root, &pid_file}) {
     if (!path->empty()) *path = std::filesystem::absolute(*path);
   }
   const auto load = [=]() -> profd::base::Result<profd::config::Config> {
@@ -110,7 +112,7 @@ int main(int argc, char** argv) {
   if (const auto status = profd::base::StartAudit(config->log.audit); !status.ok())
     return Fail(status, kUsage);
   RaiseFileLimit();
-  const auto status = profd::RunDaemon(*config, load);
+  const auto status = profd::RunDaemon(*config, load, pid_file);
   profd::base::StopLog();
   return status.ok() ? 0 : Fail(status, 1);
 }

@@ -48,7 +48,9 @@ struct StartOptions {
   bool flight_recorder = false;
   std::string snapshot_on;
   bool resume = false;
-  bool dry_run = false;  // only says what would be collected, and how much that makes
+  bool split = false;     // a session for each of the pids
+  std::string container;  // whose pids they are
+  bool dry_run = false;   // only says what would be collected, and how much that makes
   bool wait = false;
   bool wait_lease = false;
   std::string wait_lease_for;
@@ -98,10 +100,12 @@ struct WatchOptions {
   std::vector<std::string> kinds;
   std::string interval;
   uint64_t count = 0;  // 0 = without end
+  std::vector<std::string> devices, pids;
 };
 struct TopOptions {
   bool once = false;
   std::string sort;
+  std::vector<std::string> devices, pids;
 };
 struct VerifyOptions {
   std::vector<std::string> directories;

@@ -11,6 +11,7 @@
 #include "client/args.h"
 #include "client/commands/collect.h"
 #include "client/commands/transcript.h"
+#include "client/container.h"
 #include "client/expected.h"
 #include "client/interrupt.h"
 #include "client/json.h"
@@ -97,8 +98,9 @@ Result<v1::SessionSpec> ParseSpec(const StartOptions& options) {
     PROFD_ASSIGN_OR_RETURN(const uint64_t bytes, ParseStorageLimit(options.storage_limit));
     spec.set_storage_limit_bytes(bytes);
   }
-  PROFD_RETURN_IF_ERROR(CheckName("--name", options.name));
-  spec.set_name(options.name);
+  PROFD_ASSIGN_OR_RETURN(const std::string name, WithEnvironment("--name", options.name));
+  PROFD_RETURN_IF_ERROR(CheckName("--name", name));
+  spec.set_name(name);
   for (const std::string& text : options.labels) {
     PROFD_ASSIGN_OR_RETURN(const auto label, ParseLabel(text));
     if (!spec.mutable_labels()->insert({label.first, label.second}).second) {
@@ -351,6 +353,20 @@ Status TakeSessionWords(StartOptions* options) {
   return options::Check(options->vendor, 0);
 }
 
+// From here on they are this node's.
+Status TakePidsOfContainer(const Common& common, StartOptions* options) {
+  if (!common.host.empty() || common.exchange != nullptr)
+    return {Code::kInvalidArgument, "--container is looked for on this node: not with --host and --hosts"};
+  if (options->pids.empty())
+    return {Code::kInvalidArgument, "--container says whose pids they are: name them with --pid"};
+  PROFD_ASSIGN_OR_RETURN(const std::vector<int32_t> inside, ParsePids(Joined(options->pids)));
+  PROFD_ASSIGN_OR_RETURN(const std::vector<int32_t> pids,
+                         PidsOfContainer("/proc", options->container, inside));
+  options->pids.clear();
+  for (const int32_t pid : pids) options->pids.push_back(std::to_string(pid));
+  return {};
+}
+
 }  // namespace
 
 void SetInstant(uint64_t at_wall_ns, const ClockDistance& clock, v1::SessionSpec* spec) {
@@ -366,8 +382,28 @@ Status CheckWishes(const StartOptions& given, ControlClient& control) {
   return Grant(options, control, &spec).status();
 }
 
-ExitCode RunStart(const Common& common, const StartOptions& options) {
-  return Collect(common, options, nullptr);
+ExitCode RunStart(const Common& common, const StartOptions& given) {
+  StartOptions options = given;
+  if (!options.container.empty()) {
+    if (const Status known = TakePidsOfContainer(common, &options); !known.ok()) return Fail(known);
+  }
+  if (!options.split) return Collect(common, options, nullptr);
+  const Result<std::vector<int32_t>> pids = ParsePids(Joined(options.pids));
+  if (options.pids.empty() || options.wait || options.all_agents) {
+    return Fail(
+        {Code::kInvalidArgument,
+         "--split starts a session for each process of --pid: name them, without --wait and --all-agents"});
+  }
+  if (!pids.ok()) return Fail(pids.status());
+  ExitCode worst = ExitCode::kOk;
+  for (const int32_t pid : *pids) {
+    StartOptions one = options;
+    one.pids = {std::to_string(pid)};
+    if (!one.once.empty()) one.once += ":" + one.pids.front();
+    const ExitCode code = Collect(common, one, nullptr);
+    if (worst == ExitCode::kOk) worst = code;
+  }
+  return worst;
 }
 
 ExitCode Collect(const Common& common, const StartOptions& given, v1::SessionInfo* session) {

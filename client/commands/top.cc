@@ -7,6 +7,7 @@
 
 #include "base/thread.h"
 #include "client/commands/commands.h"
+#include "client/entities.h"
 #include "client/render.h"
 #include "client/terminal.h"
 #include "client/top_view.h"
@@ -15,11 +16,11 @@ namespace profd::client {
 
 namespace {
 
-ExitCode Once(ControlClient& control, TopView& view) {
+ExitCode Once(ControlClient& control, const Entities& entities, TopView& view) {
   // Rates need two sets of values.
   int sets = 0;
   const base::Status status = control.Live({}, 0, [&](const v1::LiveValues& values) {
-    view.Take(values);
+    view.Take(entities.AndOthers(values));
     return ++sets < 2;
   });
   if (!status.ok()) return Fail(status);
@@ -73,6 +74,8 @@ ExitCode RunTop(const Common& common, const TopOptions& options) {
   if (!options.sort.empty()) {
     if (const base::Status status = view.SortBy(options.sort); !status.ok()) return Fail(status);
   }
+  const base::Result<Entities> entities = Entities::Parse(options.devices, options.pids);
+  if (!entities.ok()) return Fail(entities.status());
   if (common.json) {
     return Fail(
         {base::Code::kInvalidArgument, "top is for people: profctl watch --json has the same values"});
@@ -85,12 +88,12 @@ ExitCode RunTop(const Common& common, const TopOptions& options) {
   base::Result<Connection> connection = Connect(common);
   if (!connection.ok()) return Fail(connection.status());
   ControlClient& control = *connection->control;
-  if (options.once) return Once(control, view);
+  if (options.once) return Once(control, *entities, view);
 
   Newest newest;
   std::thread stream = base::StartThread("live", [&] {
     newest.End(control.Live({}, 0, [&](const v1::LiveValues& values) {
-      newest.Put(values);
+      newest.Put(entities->AndOthers(values));
       return true;
     }));
   });

@@ -5,6 +5,7 @@
 
 #include "client/args.h"
 #include "client/commands/commands.h"
+#include "client/entities.h"
 #include "client/json.h"
 #include "client/render.h"
 
@@ -35,12 +36,15 @@ ExitCode RunWatch(const Common& common, const WatchOptions& options) {
   if (interval_ns / 1'000'000 > kMost) {
     return Fail({base::Code::kInvalidArgument, "--interval " + options.interval + ": at most 49 days"});
   }
+  const base::Result<Entities> entities = Entities::Parse(options.devices, options.pids);
+  if (!entities.ok()) return Fail(entities.status());
   base::Result<Connection> connection = Connect(common);
   if (!connection.ok()) return Fail(connection.status());
   uint64_t sets = 0;
   std::set<std::string> without(options.kinds.begin(), options.kinds.end());
   const base::Status status = connection->control->Live(
-      options.kinds, static_cast<uint32_t>(interval_ns / 1'000'000), [&](const v1::LiveValues& values) {
+      options.kinds, static_cast<uint32_t>(interval_ns / 1'000'000), [&](const v1::LiveValues& all) {
+        const v1::LiveValues values = entities->Only(all);
         Print(common.json ? LiveJson(values) : RenderLive(values, ColouredOutput()));
         // A reader that has gone (`| head`) ends it.
         if (std::fflush(stdout) != 0) return false;

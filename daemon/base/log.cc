@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "daemon/base/log_level.h"
@@ -34,8 +35,9 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
 }
 
 constexpr size_t kWaitingLines = 1024;
-constexpr size_t kAuditBytes = 16 << 20;
-constexpr size_t kAuditFiles = 4;  // beside the newest
+// Of a log that has a file of its own, and of the audit log.
+constexpr size_t kFileBytes = 16 << 20;
+constexpr size_t kEarlierFiles = 4;
 
 struct Logs {
   std::shared_ptr<spdlog::logger> logger;                             // writes at once
@@ -102,8 +104,12 @@ Status StartLog(std::string_view level, const std::string& file) {
     std::shared_ptr<spdlog::sinks::sink> sink;
     if (file.empty()) {
       sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+    } else if (std::error_code error;
+               std::filesystem::exists(file, error) && !std::filesystem::is_regular_file(file, error)) {
+      sink =
+          std::make_shared<spdlog::sinks::basic_file_sink_mt>(file);  // a pipe or a terminal stays what it is
     } else {
-      sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file);
+      sink = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(file, kFileBytes, kEarlierFiles);
     }
     sink->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
     Logs& logs = TheLogs();
@@ -137,7 +143,7 @@ Status StartAudit(const std::string& where) {
     private_file.after_open = [](const spdlog::filename_t&, std::FILE* file) {
       ::fchmod(::fileno(file), 0640);
     };
-    logs.audit_sink = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(where, kAuditBytes, kAuditFiles,
+    logs.audit_sink = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(where, kFileBytes, kEarlierFiles,
                                                                              false, private_file);
     logs.audit_sink->set_pattern("%v");
   } catch (const spdlog::spdlog_ex& error) {

@@ -11,8 +11,8 @@ namespace profd::base {
 
 enum class LogLevel : uint8_t { kTrace, kDebug, kInfo, kWarn, kError };
 
-// Once, before the threads start. `file` empty = stderr. Lines are written where they are logged, until
-// LogAside().
+// Once, before the threads start. `file` empty = stderr, else it is rotated. Lines are written where they are
+// logged, until LogAside().
 Status StartLog(std::string_view level, const std::string& file);
 // Once, after StartLog() and before the threads start: where audit lines go, "" = with the log, "off" or a
 // file, which is rotated.

@@ -25,7 +25,7 @@ constexpr Sample kSamples[] = {
     {"hccs.data", kAnyChip, 1, 44},
     {"nic.data", kAnyChip, 1, 100},
     {"roce.data", kAnyChip, 1, 120},
-    {"netdev_stats.data", kAnyChip, 1, 100},
+    {"netdev_stats.data", kAnyChip, 1, 150},
     {"dvpp.data", kAnyChip, 7, 65},
     {"dvpp.", driver::chip::k310P, 1, 65},
     {"dvpp.", kAnyChip, 2, 65},
@@ -98,20 +98,20 @@ double HostSampleBytes(std::string_view kind, const HostUnits& units) {
 }
 
 double DeviceFileSampleBytes(format::DeviceFile what) {
-  constexpr double kProcesses = 3;
+  constexpr double kProcesses = 3;  // of a device
   switch (what) {
     case format::DeviceFile::kSystemCpu:
-      return 200;
+      return 390;
     case format::DeviceFile::kSystemMemory:
-      return 1500;
+      return 1420;
     case format::DeviceFile::kProcessCpu:
-      return kProcesses * 425;
+      return kProcesses * 200;
     case format::DeviceFile::kProcessMemory:
-      return kProcesses * 95;
+      return kProcesses * 92;
     case format::DeviceFile::kCpuProfile:
       break;
   }
-  return 300;
+  return 590;
 }
 
 uint32_t RecordBytes(std::string_view kind, const format::StreamFormat* format) {

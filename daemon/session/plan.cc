@@ -213,7 +213,8 @@ Status Planner::PlanHostKind(const KindRequest& request, const HostKind& kind) {
   }
   HostUnits of{
       .processes = targets_.size(), .threads = 0, .cpus = facts_.cpus, .interfaces = facts_.interfaces};
-  for (const ProcessFacts& process : facts_.processes) of.threads += process.threads;
+  for (const ProcessFacts& process : facts_.processes)
+    of.threads += Contains(targets_, process.pid) ? process.threads : 0;
   KindState& state = plan_.kinds[start.kind_index];
   state.record_bytes = RecordBytes(request.kind, nullptr);
   Estimate(state, HostSampleBytes(request.kind, of), start.hz);

@@ -1,7 +1,12 @@
 #include "daemon/session/spec_check.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <climits>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace profd::session {
 
@@ -26,9 +31,34 @@ Status CheckText(const std::string& what, const std::string& text) {
   return Status::Ok();
 }
 
+// "%p": the first of its processes, "%h": this host; everything else stays.
+Status ExpandName(SessionSpec& spec) {
+  char host[HOST_NAME_MAX + 1] = "";
+  ::gethostname(host, sizeof host - 1);
+  std::string name;
+  for (size_t at = 0; at < spec.name.size(); ++at) {
+    const std::string_view two = std::string_view(spec.name).substr(at, 2);
+    if (two == "%p" && spec.pids.empty())
+      return {Code::kInvalidArgument,
+              "name: %p stands for the first process of the session, and it has none"};
+    if (two == "%p") {
+      name += std::to_string(spec.pids.front());
+    } else if (two == "%h") {
+      name += host;
+    } else {
+      name += spec.name[at];
+      continue;
+    }
+    ++at;
+  }
+  spec.name = std::move(name);
+  return Status::Ok();
+}
+
 }  // namespace
 
 Status CheckSpec(SessionSpec& spec, const config::Config& config) {
+  PROFD_RETURN_IF_ERROR(ExpandName(spec));
   PROFD_RETURN_IF_ERROR(CheckText("name", spec.name));
   if (spec.labels.size() > kMaxLabels) return {Code::kInvalidArgument, "more than 64 labels"};
   for (const auto& [key, value] : spec.labels) {

@@ -49,7 +49,7 @@ class EstimateTest(harness.ProfdTest):
         self.assertEqual([kind["bytes_per_s"] for kind in started["kinds"]], [kind["bytes_per_s"] for kind in plan["kinds"]])
 
         text = daemon.ctl("start", *arguments, "--dry-run", "--duration", "10s", "--storage-limit", "200MB").out
-        self.assertIn("expected 1.4 MB/s, 5.0 GB an hour, 14.0 MB in 10.0 s; the storage limit of 200.0 MB holds the last 2 m",
+        self.assertIn("expected 480.0 kB/s, 1.7 GB an hour, 4.8 MB in 10.0 s; the storage limit of 200.0 MB holds the last 6 m 56 s",
                       text)
         self.assertIn("as much as the job makes of low-power", text)
         self.assertIn("888.0 MB a million", text)

@@ -14,7 +14,7 @@ from harness import BUSY, OK, PARTLY_STARTED
 MIB = 1 << 20
 # 0.7 MB/s of a 910B's cores: the least memory there is lasts a second and a half.
 LEAST = f"store: {{flight_recorder_bytes: {MIB}}}\n"
-KINDS = "aicore,hbm,host-sys-cpu"
+KINDS = "aicore,aivector,hbm,host-sys-cpu"
 
 
 class FlightRecorderTest(harness.ProfdTest):

@@ -180,5 +180,13 @@ TEST(Args, SocketRefused) {
   ExpectUsage(SocketPath("", "http://host:1"), "PROFD_ADDRESS", "http://host:1");
 }
 
+TEST(Args, NamesMayHoldTheEnvironment) {
+  ::setenv("PROFD_TEST_NAME", "17%p", 1);
+  EXPECT_EQ(*WithEnvironment("--name", "a-%q{PROFD_TEST_NAME}-%q{PROFD_TEST_NAME}%h"), "a-17%p-17%p%h");
+  EXPECT_EQ(*WithEnvironment("--name", "50%"), "50%");
+  EXPECT_FALSE(WithEnvironment("--name", "%q{PROFD_TEST_NO_NAME}").ok());
+  EXPECT_FALSE(WithEnvironment("--name", "%q{PROFD_TEST_NAME").ok());
+}
+
 }  // namespace
 }  // namespace profd::client

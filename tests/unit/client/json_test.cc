@@ -46,6 +46,10 @@ v1::SessionInfo Info() {
   kind->set_bytes(1);
   kind->set_records(2);
   kind->set_lost(3);
+  kind->set_bytes_per_s(9600);
+  kind->set_record_bytes(24);
+  info.set_held_bytes(5);
+  info.set_held_ns(500'000'000);
   return info;
 }
 
@@ -56,8 +60,9 @@ TEST(JsonOutput, SessionHasEveryNameOfTheContract) {
     "error": "", "degraded": ["r"], "pids": [42], "devices": [0],
     "started_at": "2023-11-14T22:13:20.123Z", "elapsed_s": 1.5, "duration_s": 10,
     "storage_limit_bytes": 0, "bytes": 18446744073709551615, "lost": 3,
-    "used_bytes": 0, "aged_bytes": 0, "aged_records": 0, "window_s": 0, "pinned": false, "paused": "", "pauses": [], "perturbations": [], "warnings": [], "kinds": [{"kind": "hbm", "unit": "device:0", "requested_hz": 50, "effective_hz": 12.5,
-               "verdict": "started", "reason": "shared", "bytes": 1, "records": 2, "lost": 3}]})");
+    "used_bytes": 0, "aged_bytes": 0, "aged_records": 0, "window_s": 0, "expected_bytes_per_s": 9600, "held_bytes": 5, "held_s": 0.5, "pinned": false, "paused": "", "pauses": [], "perturbations": [], "warnings": [], "kinds": [{"kind": "hbm", "unit": "device:0", "requested_hz": 50, "effective_hz": 12.5,
+               "verdict": "started", "reason": "shared", "bytes": 1, "records": 2, "lost": 3,
+               "bytes_per_s": 9600, "record_bytes": 24}]})");
   EXPECT_EQ(Parse(SessionJson(Info())), expected);
 }
 

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Which processes a session is of, and what it is called: --split, --container, %p, %h and %q in names, the daemon's pid file."""
+import os
+import pathlib
+import socket
+import subprocess
+import tempfile
+import unittest
+
+import harness
+from harness import FAILED, NOT_FOUND, OK, USAGE
+
+KIND = ("--collect", "host-mem")
+
+
+class NamingTest(harness.ProfdTest):
+    def test_a_session_for_each_process(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n")
+        pids = [self.workload().pid for _ in range(2)]
+        both = ",".join(map(str, pids))
+        started = daemon.ctl("start", "--pid", both, "--split", "--devices", "0", "--collect", "host-mem,hbm", "--name", "job-%p")
+        self.assertEqual(started.code, OK, started)
+        sessions = {tuple(found["pids"]): found for found in daemon.ctl("list", "--json").json["sessions"]}
+        self.assertEqual(set(sessions), {(pid,) for pid in pids})
+        self.assertEqual({found["name"] for found in sessions.values()}, {f"job-{pid}" for pid in pids})
+        self.assertEqual(len({found["directory"] for found in sessions.values()}), 2)
+        for found in sessions.values():
+            self.assertEqual(self.kind(found, "hbm", "device:0")["verdict"], "started")
+            daemon.end(found["session"])
+        for wrong in (("--pid", both, "--wait"), ()):
+            refused = daemon.ctl("start", "--split", *KIND, *wrong)
+            self.assertEqual(refused.code, USAGE, refused)
+            self.assertIn("--split", refused.err)
+
+    def test_names_say_where_and_of_whom(self):
+        daemon = self.profd(env={"RUN_NUMBER": "17"})
+        job = self.workload()
+        session = daemon.begin("--pid", job.pid, *KIND, "--name", "%q{RUN_NUMBER}-%h-%p-50%")
+        self.assertEqual(session["name"], f"17-{socket.gethostname()}-{job.pid}-50%")
+        self.assertEqual(daemon.ctl("status", session["name"]).code, OK)
+        for name, what in (("%q{NO_SUCH_VARIABLE}", "NO_SUCH_VARIABLE"), ("%q{X", "no end"), ("%p", "%p")):
+            refused = daemon.ctl("start", "--collect", "host-sys-mem", "--name", name)
+            self.assertEqual(refused.code, USAGE, refused)
+            self.assertIn(what, refused.err)
+
+    @harness.needs_root
+    def test_a_process_as_its_container_has_it(self):
+        daemon = self.profd()
+        identity = f"{os.getpid():08x}" + "ab" * 28
+        roots = [root for root in (pathlib.Path("/sys/fs/cgroup/pids"), pathlib.Path("/sys/fs/cgroup"))
+                 if os.access(root / "cgroup.procs", os.W_OK)]
+        try:
+            folder = roots[0] / f"docker-{identity}.scope"
+            folder.mkdir()
+        except (IndexError, OSError) as error:
+            self.skipTest(f"no cgroup can be made here: {error}")
+        self.addCleanup(lambda: harness.wait_until(lambda: not folder.exists() or self.gone(folder), "the cgroup to be empty"))
+        job = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", "sleep", "100"],
+                               preexec_fn=lambda: (folder / "cgroup.procs").write_text("0"))
+        self.ends_with_the_test(job)
+        children = pathlib.Path(f"/proc/{job.pid}/task/{job.pid}/children")
+        (inner,) = harness.wait_until(lambda: children.read_text().split(), "the container's process")
+        harness.wait_until(lambda: f"\t{inner}\t1\n" in pathlib.Path(f"/proc/{inner}/status").read_text(), "its own pid")
+        session = daemon.begin("--container", identity[:12], "--pid", "1", *KIND)
+        self.assertEqual(session["pids"], [int(inner)])
+        missing = daemon.ctl("start", "--container", identity, "--pid", "99", *KIND)
+        self.assertEqual(missing.code, NOT_FOUND, missing)
+        self.assertIn("99", missing.err)
+        self.assertEqual(daemon.ctl("start", "--container", "ffffffffff", "--pid", "1", *KIND).code, NOT_FOUND)
+        self.assertEqual(daemon.ctl("start", "--container", identity, *KIND).code, USAGE)
+
+    @staticmethod
+    def gone(folder):
+        try:
+            folder.rmdir()
+            return True
+        except OSError:
+            return False
+
+    def test_the_pid_file_is_of_who_serves(self):
+        folder = tempfile.TemporaryDirectory(prefix="profd-pid-")
+        self.addCleanup(folder.cleanup)
+        path = pathlib.Path(folder.name, "profd.pid")
+        daemon = self.profd(arguments=("--pid-file", str(path)), hal=None)
+        self.assertEqual(path.read_text(), f"{daemon.process.pid}\n")
+        second = subprocess.run(daemon.command, env=daemon.environment, capture_output=True, text=True, check=False)
+        self.assertEqual(second.returncode, FAILED)
+        self.assertEqual(path.read_text(), f"{daemon.process.pid}\n")
+        daemon.stop()
+        self.assertFalse(path.exists())
+
+    def test_watch_shows_the_devices_that_are_named(self):
+        daemon = self.profd(sim="devices: 2\nchip: 910B\n", config="live: {hz: 10}\n")
+        seen = daemon.ctl("watch", "--devices", "1", "--count", "2", "--json").out.splitlines()[-1]
+        self.assertIn('"device":"1"', seen)
+        self.assertNotIn('"device":"0"', seen)
+        self.assertNotIn('"profd"', seen)
+        screen = daemon.ctl("top", "--once", "--devices", "1").out
+        chips = [line.split()[0] for line in screen.splitlines() if "910B" in line]
+        self.assertEqual(chips, ["1"])
+
+
+if __name__ == "__main__":
+    unittest.main()
