@@ -329,7 +329,7 @@ void Starter::Launch(const std::shared_ptr<Request>& request, Output output) {
       return;
     }
     if (session->spec().resume) Remember(session);
-    probe_.Ask(session);
+    if (!session->spec().flight_recorder) probe_.Ask(session);  // which writes to the disk
     request->done(result);
   });
 }
