@@ -1,9 +1,12 @@
 #include "client/args.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -330,6 +333,21 @@ base::Result<std::string> WithEnvironment(std::string_view option, std::string_v
     text.remove_prefix(end + 1);
   }
   return result + std::string(text);
+}
+
+base::Result<std::string> WithNames(std::string_view option, std::string_view given, int32_t pid) {
+  PROFD_ASSIGN_OR_RETURN(std::string text, WithEnvironment(option, given));
+  char host[256] = "";
+  ::gethostname(host, sizeof host - 1);
+  const auto replace = [&text](std::string_view what, const std::string& by) {
+    for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
+      text.replace(at, what.size(), by);
+  };
+  if (pid == 0 && text.find("%p") != std::string::npos)
+    return Usage(option, given, "%p stands for the first process of --pid: name one");
+  replace("%p", std::to_string(pid));
+  replace("%h", host);
+  return text;
 }
 
 Status CheckName(std::string_view option, std::string_view text) {

@@ -419,7 +419,10 @@ ExitCode Collect(const Common& common, const StartOptions& given, v1::SessionInf
   }
   std::optional<OutputDir> output;
   if (!options.output.empty() && !options.dry_run) {
-    Result<OutputDir> opened = OpenOutputDir(options.output);
+    const Result<std::string> path =
+        WithNames("--output", options.output, spec->pids_size() > 0 ? spec->pids(0) : 0);
+    if (!path.ok()) return Fail(path.status());
+    Result<OutputDir> opened = OpenOutputDir(*path);
     if (!opened.ok()) return Fail(opened.status());
     output = std::move(opened).value();
     spec->set_output(output->path);

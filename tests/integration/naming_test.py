@@ -38,6 +38,10 @@ class NamingTest(harness.ProfdTest):
         session = daemon.begin("--pid", job.pid, *KIND, "--name", "%q{RUN_NUMBER}-%h-%p-50%")
         self.assertEqual(session["name"], f"17-{socket.gethostname()}-{job.pid}-50%")
         self.assertEqual(daemon.ctl("status", session["name"]).code, OK)
+        output = daemon.directory / "out"
+        output.mkdir()
+        session = daemon.begin("--pid", job.pid, *KIND, "--output", output / "%h-%p-%q{RUN_NUMBER}")
+        self.assertEqual(os.path.dirname(session["directory"]), f"{output}/{socket.gethostname()}-{job.pid}-17")
         for name, what in (("%q{NO_SUCH_VARIABLE}", "NO_SUCH_VARIABLE"), ("%q{X", "no end"), ("%p", "%p")):
             refused = daemon.ctl("start", "--collect", "host-sys-mem", "--name", name)
             self.assertEqual(refused.code, USAGE, refused)

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 namespace profd::client {
@@ -178,6 +180,14 @@ TEST(Args, SocketRefused) {
   ExpectUsage(SocketPath("", "unix:"), "PROFD_ADDRESS", "unix:");
   ExpectUsage(SocketPath("unix:", nullptr), "--socket", "unix:");
   ExpectUsage(SocketPath("", "http://host:1"), "PROFD_ADDRESS", "http://host:1");
+}
+
+TEST(Args, PathsMayHoldProcessAndHost) {
+  char host[256] = "";
+  ASSERT_EQ(::gethostname(host, sizeof host - 1), 0);
+  EXPECT_EQ(*WithNames("--output", "/d/%h-%p/%p%", 42), std::string("/d/") + host + "-42/42%");
+  EXPECT_EQ(*WithNames("--output", "/d/%h", 0), std::string("/d/") + host);
+  EXPECT_FALSE(WithNames("--output", "/d/%p", 0).ok());
 }
 
 TEST(Args, NamesMayHoldTheEnvironment) {
