@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Which processes a session is of, and what it is called: --split, --container, %p, %h and %q in names, the daemon's pid file."""
+"""Which processes a session is of and what it is called (--split, --container, %p, %h and %q), which devices and processes watch
+and top show, and where profd says who it is and what it did: pid file and log file."""
 import os
 import pathlib
 import socket
@@ -92,6 +93,17 @@ class NamingTest(harness.ProfdTest):
         self.assertEqual(path.read_text(), f"{daemon.process.pid}\n")
         daemon.stop()
         self.assertFalse(path.exists())
+
+    def test_a_log_file_is_rotated(self):
+        folder = tempfile.TemporaryDirectory(prefix="profd-log-")
+        self.addCleanup(folder.cleanup)
+        path = pathlib.Path(folder.name, "profd.log")
+        path.write_bytes(b"")
+        os.truncate(path, 16 << 20)
+        self.profd(config=f'log: {{file: "{path}"}}\n', hal=None)
+        self.assertIn("listens on", path.read_text(encoding="utf-8"))
+        self.assertLess(path.stat().st_size, 1 << 20)
+        self.assertEqual(pathlib.Path(folder.name, "profd.1.log").stat().st_size, 16 << 20)
 
     def test_watch_shows_the_devices_that_are_named(self):
         daemon = self.profd(sim="devices: 2\nchip: 910B\n", config="live: {hz: 10}\n")
