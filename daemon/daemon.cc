@@ -26,6 +26,7 @@
 #include "daemon/driver/host_mounts.h"
 #include "daemon/host/driver_counters.h"
 #include "daemon/host/kernel_names.h"
+#include "daemon/host/stand_in.h"
 #include "daemon/host/uprobes.h"
 #include "daemon/live/limits.h"
 #include "daemon/live/live.h"
@@ -65,6 +66,7 @@ class Daemon {
     host::KernelNames::Hold();
     host::Uprobes::Prepare();
     PROFD_RETURN_IF_ERROR(base::GiveUpRights());
+    PROFD_RETURN_IF_ERROR(host::StandIn::Prepare());
     if (!base::KeepSpareThreads(kSpareThreads)) return base::RoomForThreads();
     base::LogAside();
     if (base::PerfRights::are_special()) {

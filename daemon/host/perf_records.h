@@ -27,6 +27,8 @@ class PerfRecords {
     waiting_.push_back({time_ns, bytes_.size(), record.size()});
     bytes_.insert(bytes_.end(), record.begin(), record.end());
   }
+  size_t bytes() const { return bytes_.size(); }
+  size_t size() const { return waiting_.size(); }
   // Those up to `until_ns`, when the rings had been read by then: later ones may have an earlier one to come.
   template <typename Take>
   void TakeUntil(uint64_t until_ns, Take take) {

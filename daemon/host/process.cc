@@ -47,6 +47,20 @@ bool StatusNumbers(const std::string& status, std::string_view key, uint64_t* va
   return true;
 }
 
+// Whose a process is, by its status.
+bool OwnerIn(const std::string& status, uid_t* owner) {
+  uint64_t uids[3];
+  if (!StatusNumbers(status, "\nUid:", uids, 3)) return false;
+  *owner = uids[0] == uids[1] && uids[1] == uids[2] ? static_cast<uid_t>(uids[0]) : 0;
+  return true;
+}
+
+std::string ReadStatus(pid_t pid) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/status", pid);
+  return ReadSmall(path);
+}
+
 bool DeviceNumber(std::string_view target, uint32_t* number) {
   constexpr std::string_view kPrefix = "/dev/davinci";
   if (!target.starts_with(kPrefix)) return false;
@@ -134,6 +148,12 @@ std::string CommandName(pid_t pid) {
   return ReadStat(pid, &line, &fields) && !fields.Exited() ? std::string(fields.comm) : std::string();
 }
 
+uid_t OwnerOf(pid_t pid) {
+  uid_t owner = 0;
+  OwnerIn(ReadStatus(pid), &owner);
+  return owner;
+}
+
 ProcessFacts ReadProcessFacts(pid_t pid) {
   ProcessFacts facts;
   facts.pid = pid;
@@ -145,17 +165,13 @@ ProcessFacts ReadProcessFacts(pid_t pid) {
   facts.threads = fields.threads;
   facts.comm = fields.comm;
 
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/%d/status", pid);
-  const std::string status = ReadSmall(path);
+  const std::string status = ReadStatus(pid);
   uint64_t leader = 0;
-  uint64_t uids[3];
-  if (!StatusNumbers(status, "\nTgid:", &leader, 1) || !StatusNumbers(status, "\nUid:", uids, 3))
-    return facts;
+  if (!StatusNumbers(status, "\nTgid:", &leader, 1) || !OwnerIn(status, &facts.uid)) return facts;
   facts.exists = true;
-  facts.uid = uids[0] == uids[1] && uids[1] == uids[2] ? static_cast<uid_t>(uids[0]) : 0;
   facts.is_thread = leader != static_cast<uint64_t>(pid);
 
+  char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/io", pid);
   facts.io_readable = !ReadSmall(path).empty();
   facts.open_devices = OpenDevices(pid);

@@ -33,6 +33,8 @@ bool ProcessExists(pid_t pid);
 // 0 when it has none, or is no more.
 pid_t ParentOf(pid_t pid);
 ProcessFacts ReadProcessFacts(pid_t pid);
+// ProcessFacts::uid alone; root's where there is no such process.
+uid_t OwnerOf(pid_t pid);
 // What the kernel shows as its name, made harmless; "" when it is no more.
 std::string CommandName(pid_t pid);
 // N of every /dev/davinciN it has open, ascending.

@@ -1,5 +1,5 @@
-// What a process is and sees, for people who look for one: slower than process.h, and may block on its
-// mounts.
+// What a process is and sees, for people who look for one: slower than process.h. What may wait for its
+// memory or its mounts is done in a stand-in, and not known where that does not answer.
 #pragma once
 
 #include <sys/types.h>
@@ -24,8 +24,13 @@ struct ProcessImage {
 };
 ProcessImage ReadProcessImage(pid_t pid);
 
+// The path of its program, which the kernel knows without looking into its memory; "": none.
+std::string ExecutableOf(pid_t pid);
 // Path of the mapped file called `name`; "" when there is none, an error when its maps may not be read.
 base::Result<std::string> FindLoaded(pid_t pid, std::string_view name);
+// The variables that it was started with, each with a zero behind it; "": not to be had. `root`: where /proc
+// is, for tests.
+std::string EnvironmentOf(pid_t pid, size_t most, const std::string& root = "");
 // As the process was started with; nullopt when it has none or may not be looked at.
 std::optional<std::string> StartedWith(pid_t pid, std::string_view variable);
 // Whether `path`, as that process sees it, is the file `ours` is for us.

@@ -115,19 +115,29 @@ void SampleLoop::Stop(uint32_t trace, std::function<void()> done) {
   const Tick tick = BeginTick();
   for (const auto& recording : recordings_) {
     if (recording->trace != trace || recording->stopped) continue;
-    for (const Scheduled& scheduled : recording->probes) scheduled.probe->Finish(tick);
-    recording->probes.clear();
     recording->stopped = std::move(done);
+    FinishProbes(*recording, tick);
     return;
   }
   done();
+}
+
+// False: some need a moment more.
+bool SampleLoop::FinishProbes(Recording& recording, const Tick& tick) {
+  std::erase_if(recording.probes, [&tick](const Scheduled& scheduled) {
+    if (!scheduled.probe->MayFinish()) return false;
+    scheduled.probe->Finish(tick);
+    return true;
+  });
+  return recording.probes.empty();
 }
 
 bool SampleLoop::FinishStopped() {
   bool all_finished = true;
   std::erase_if(recordings_, [&](const std::unique_ptr<Recording>& recording) {
     if (!recording->stopped) return false;
-    if (!recording->output.Finish()) {
+    const bool probes_finished = recording->probes.empty() || FinishProbes(*recording, BeginTick());
+    if (!probes_finished || !recording->output.Finish()) {
       all_finished = false;
       return false;
     }

@@ -70,13 +70,15 @@ class SampleLoop {
     const std::vector<pid_t> targets;
     std::unique_ptr<Family> family;
     std::vector<Scheduled> probes;
-    std::function<void()> stopped;  // set while it waits for room to say its last
+    std::function<void()>
+        stopped;  // set while probes come to their end and it waits for room to say its last
   };
 
   Tick BeginTick();
   bool HandleCommands();  // false: quit
   void Start(const SampleRequest& request);
   void Stop(uint32_t trace, std::function<void()> done);
+  bool FinishProbes(Recording& recording, const Tick& tick);
   bool FinishStopped();  // false: some could not say all, try again soon
   void RunTick(uint64_t deadline_ns);
   void Sample(Recording& recording, const Tick& tick, uint64_t* missed);

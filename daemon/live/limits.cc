@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/host/stand_in.h"
 
 namespace profd::live {
 
@@ -20,6 +21,9 @@ constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr int kPatience = 3;       // seconds over a limit before a step down
 constexpr int kBackPatience = 10;  // well below all of them before one up
 constexpr double kWellBelow = 0.8;
+
+// Of the processor, with what stand-ins have done.
+uint64_t CpuNs() { return base::ReadClockNs(CLOCK_PROCESS_CPUTIME_ID) + host::StandIn::CpuNs(); }
 
 uint64_t ResidentBytes() {
   const std::unique_ptr<FILE, int (*)(FILE*)> statm(std::fopen("/proc/self/statm", "re"), std::fclose);
@@ -56,14 +60,14 @@ int Thrift::Judge(double cpu_percent, uint64_t rss_bytes) {
 Limits::Limits(base::Executor& ctl, const config::Config::Limits& limits, std::function<void(int)> on_level)
     : ctl_(ctl), limits_(limits), on_level_(std::move(on_level)), thrift_(limits) {
   if (limits_.cpu_percent == 0 && limits_.rss_mb == 0) return;
-  cpu_ns_ = base::ReadClockNs(CLOCK_PROCESS_CPUTIME_ID);
+  cpu_ns_ = CpuNs();
   at_ns_ = base::MonotonicNs();
   timer_ = ctl_.After(kSecondNs, [this] { Measure(); });
 }
 
 void Limits::Measure() {
   timer_ = ctl_.After(kSecondNs, [this] { Measure(); });
-  const uint64_t now_ns = base::MonotonicNs(), cpu_ns = base::ReadClockNs(CLOCK_PROCESS_CPUTIME_ID);
+  const uint64_t now_ns = base::MonotonicNs(), cpu_ns = CpuNs();
   const double percent = 100 * static_cast<double>(cpu_ns - cpu_ns_) /
                          static_cast<double>(std::max<uint64_t>(now_ns - at_ns_, 1));
   cpu_ns_ = cpu_ns;

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "daemon/host/collectors.h"
 #include "daemon/host/cpu_clocks.h"
+#include "daemon/host/process_image.h"
 #include "daemon/session/after.h"
 #include "daemon/session/doctor.h"
 
@@ -56,8 +57,7 @@ std::string NameOf(const host::Cgroup& cgroup) {
 void ReadEnvironment(HostQuestion& question) {
   for (const pid_t pid : question.pids) {
     const std::string who = "process " + std::to_string(pid);
-    const std::string text =
-        question.tree.Read("/proc/" + std::to_string(pid) + "/environ", kMostEnvironmentBytes);
+    const std::string text = host::EnvironmentOf(pid, kMostEnvironmentBytes, question.tree.root());
     for (std::string_view rest = text; !rest.empty();) {
       const std::string_view entry = rest.substr(0, std::min(rest.find('\0'), rest.size()));
       rest.remove_prefix(std::min(entry.size() + 1, rest.size()));

@@ -68,8 +68,13 @@ class Turns:
         return figures
 
     def own_cpu(self):
-        ticks = pathlib.Path(f"/proc/{self.daemon.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
-        return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+        """Of profd and the processes that it has look into others' memory, also of those that have ended."""
+        ticks, left = 0, [self.daemon.process.pid]
+        while left:
+            process = pathlib.Path(f"/proc/{left.pop()}")
+            ticks += sum(map(int, (process / "stat").read_text().rsplit(")", 1)[1].split()[11:15]))
+            left += [int(child) for task in (process / "task").iterdir() for child in (task / "children").read_text().split()]
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def by_tool(self, *tool):
         target = self.start()

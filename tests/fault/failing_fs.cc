@@ -31,9 +31,12 @@ bool Stalls() {
   return std::strncmp(text, "stall", 5) == 0;
 }
 
-// Every call asks for its place in the source.
-std::string At(const char* path) {
+// Every call asks for its place in the source, or has a file.
+void WaitWhileItStalls() {
   while (Stalls()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+}
+std::string At(const char* path) {
+  WaitWhileItStalls();
   return source + path;
 }
 int Answer(long result) { return result < 0 ? -errno : static_cast<int>(result); }
@@ -101,6 +104,7 @@ int Release(const char* /*path*/, fuse_file_info* file) {
   return Answer(::close(static_cast<int>(file->fh)));
 }
 int Read(const char* /*path*/, char* into, size_t bytes, off_t offset, fuse_file_info* file) {
+  WaitWhileItStalls();
   return Answer(::pread(static_cast<int>(file->fh), into, bytes, offset));
 }
 int Write(const char* /*path*/, const char* data, size_t bytes, off_t offset, fuse_file_info* file) {

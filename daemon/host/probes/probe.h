@@ -36,7 +36,10 @@ class Probe {
   // `count` deadlines since `from_raw_ns` had passed before the work of this tick began; called before
   // Sample().
   virtual void Miss(const Tick& tick, uint64_t from_raw_ns, uint64_t count) = 0;
-  // The session ends: last lines.
+  // The session ends. False: what it looks with has not come to its end yet, and it is asked again soon;
+  // others do not wait for it.
+  virtual bool MayFinish() { return true; }
+  // Then: last lines.
   virtual void Finish(const Tick&) {}
 };
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "daemon/host/code_map.h"
 #include "daemon/host/kernel_names.h"
+#include "daemon/host/process_image.h"
 #include "daemon/host/stacks/unwinder.h"
 #include "format/own_folder.h"
 
@@ -14,27 +14,22 @@ namespace profd::host {
 
 namespace {
 
-constexpr uint64_t kEndLimitNs = 2'000'000'000;
-
-// "3.11" of libpython3.11.so.1.0 and python3.11; "" of what is no Python.
+// "3.11" of /usr/bin/python3.11; "" of what is no Python.
 std::string PythonVersion(std::string_view path) {
   std::string_view name = path.substr(path.rfind('/') + 1);
-  if (name.starts_with("lib")) name.remove_prefix(3);
   if (!name.starts_with("python")) return "";
   name.remove_prefix(6);
   return std::string(name.substr(0, name.find_first_not_of("0123456789.")));
 }
 
+// By the names of the programs: to look for a library would be to wait for the locks of their memory.
 std::string PythonNote(const Family& family) {
   std::string other;
   bool read = false;
   for (const auto& process : family.members()) {
-    ReadCode(process->pid(), [&](const CodeMapping&, const Module& module) {
-      const std::string version = PythonVersion(module.path);
-      if (version == "3.11" || version.starts_with("3.11.")) read = true;
-      if (version.starts_with("3.") && version.find("3.11") != 0)
-        other = version.substr(0, version.find(".so"));
-    });
+    const std::string version = PythonVersion(ExecutableOf(process->pid()));
+    if (version == "3.11" || version.starts_with("3.11.")) read = true;
+    if (version.starts_with("3.") && version.find("3.11") != 0) other = version;
   }
   while (other.ends_with('.')) other.pop_back();
   if (!other.empty()) return "native frames only of Python " + other + ", perf maps";
@@ -80,9 +75,7 @@ ProfileProbe::ProfileProbe(const ProbeOptions& options, const ProbeContext& cont
     : family_(*context.family),
       samples_(context.output.AddStream(format::kOwnFolder, std::string(file), options.stats)),
       names_(context.output.AddStream(format::kOwnFolder, std::string(names_file), options.stats)) {
-  const std::vector<NamedPid> members = Members();
-  const base::Status may = ProfileThread::MayProfile(members);
-  auto thread = may.ok() ? start(members) : base::Result<ProfileThread>(may);
+  auto thread = start(Members());
   if (options.outcome) options.outcome->status = thread.status();
   if (thread.ok()) thread_.emplace(std::move(thread).value());
 }
@@ -94,13 +87,18 @@ void ProfileProbe::Sample(const Tick& tick) {
   Write(tick);
 }
 
+bool ProfileProbe::MayFinish() {
+  if (!thread_) return true;
+  if (std::exchange(first_, false)) thread_->TakeIn(Members());
+  thread_->Stop();
+  return thread_->ended();
+}
+
 void ProfileProbe::Finish(const Tick& tick) {
   if (!thread_) return;
-  if (first_) thread_->TakeIn(Members());
-  const bool ended = thread_->Finish(kEndLimitNs);
   Write(tick);
   // Something of a process's could not be read for seconds: nobody knows how much there was to come.
-  if (!ended) samples_.Lose(format::Loss::Where::kSampler, written_at_ns_, tick.raw_ns, 1);
+  if (!thread_->outcome().ok()) samples_.Lose(format::Loss::Where::kSampler, written_at_ns_, tick.raw_ns, 1);
   do {  // for which there was no room
     const auto left = static_cast<uint64_t>(std::ranges::count(lines_.samples, '\n')) + lines_.lost;
     if (left > 0)

@@ -26,6 +26,7 @@ class ProfileProbe final : public Probe {
   void Sample(const Tick& tick) override;
   // The rings have kept what was to be had.
   void Miss(const Tick&, uint64_t, uint64_t) override {}
+  bool MayFinish() override;
   void Finish(const Tick& tick) override;
 
  private:

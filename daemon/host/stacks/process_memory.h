@@ -16,7 +16,8 @@
 
 namespace profd::host {
 
-// **Thread:** one that may wait: a page can be on a slow disk.
+// **Thread:** that of a stand-in: a page can be on a slow disk, and between the look whether it is there and
+// the read of it the process can take it away.
 class ProcessMemory {
  public:
   ProcessMemory() = default;

@@ -82,6 +82,12 @@ ProfileBook::Member& ProfileBook::NewMember(pid_t pid, std::string_view name) {
   return member;
 }
 
+std::vector<pid_t> ProfileBook::TakeStrangers() {
+  const std::vector<pid_t> taken(strangers_.begin(), strangers_.end());
+  strangers_.clear();
+  return taken;
+}
+
 void ProfileBook::CloseMemories() {
   for (auto& [pid, member] : members_) member.memory.Close();
 }

@@ -31,7 +31,7 @@ struct ProfileLines {
   bool empty() const { return names.empty() && samples.empty() && lost == 0; }
 };
 
-// **Thread:** one that may wait: it looks into the memory of the processes. **Owns:** what is known of them.
+// **Thread:** that of a stand-in: it looks into the memory of the processes. **Owns:** what is known of them.
 class ProfileBook {
  public:
   enum class What : uint8_t {
@@ -42,10 +42,8 @@ class ProfileBook {
 
   // Of the members: their code is read, and names are written. Those that are known already are left.
   void TakeIn(pid_t pid, std::string_view name);
-  // Whether a sample of this process can be of interest.
-  bool Ignores(pid_t pid) const { return strangers_.contains(pid); }
-  // A process of this number was born or has ended.
-  void Reconsider(pid_t pid) { strangers_.erase(pid); }
+  // Processes that samples have come of since the last call, and that are no members.
+  std::vector<pid_t> TakeStrangers();
   // In the order of their times; `kernel` is always the same.
   void Take(PerfRecord record, const KernelNames& kernel);
   // What Python the threads are in that have begun to wait, while they still do: a thread that waits stays

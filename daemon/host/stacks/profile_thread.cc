@@ -1,16 +1,22 @@
 #include "daemon/host/stacks/profile_thread.h"
 
-#include <chrono>
-#include <map>
-#include <mutex>
+#include <algorithm>
+#include <atomic>
 #include <optional>
+#include <unordered_set>
+#include <utility>
 
 #include "base/clock.h"
+#include "base/spsc_queue.h"
 #include "base/thread.h"
+#include "base/wake_up.h"
 #include "daemon/host/perf_records.h"
 #include "daemon/host/process.h"
 
 namespace profd::host {
+
+using base::Result;
+using base::Status;
 
 namespace {
 
@@ -25,10 +31,10 @@ constexpr uint64_t kPythonPeriodNs = 4 * kMillisecondNs;
 constexpr uint64_t kOffCpuPeriodNs = 10 * kMillisecondNs;
 // What is looked at of a second at most: then the events rest until the next.
 constexpr uint64_t kMostSwitchesPerSecond = 10'000;
-// What a sample may cost on average, which is 1 % of a CPU at 99 Hz, and a switch; and what is needed to get
-// going.
-constexpr uint64_t kSampleBudgetNs = 100'000, kSwitchBudgetNs = 10'000;
-constexpr uint64_t kFirstBudgetNs = 20 * kMillisecondNs;
+constexpr uint64_t kEndLimitNs = 2 * kSecondNs;
+constexpr size_t kMostStrangers = 1 << 16;
+// Of records while the stand-in is slow, and of lines that nobody has taken.
+constexpr size_t kMostRecordBytes = 32 << 20, kMostLineBytes = 8 << 20;
 
 // A sample has its time behind pid and tid, others have pid, tid, time, cpu at their end.
 uint64_t TimeOf(PerfRecord record) {
@@ -36,169 +42,168 @@ uint64_t TimeOf(PerfRecord record) {
   return LoadAt<uint64_t>(record, sample ? 16 : record.size() - 16);
 }
 
-constexpr size_t kMostAbandoned = 2;
-
-// Threads that were left behind, by whose processes they hang in. **Thread:** any.
-struct AbandonedThreads {
-  std::mutex mutex;
-  std::map<uid_t, size_t> by_user;
-};
-AbandonedThreads& Abandoned() {
-  static AbandonedThreads all;
-  return all;
+// Whose processes they are.
+uid_t UserOf(const std::vector<NamedPid>& members) {
+  return members.empty() ? 0 : ReadProcessFacts(members.front().first).uid;
 }
 
 }  // namespace
 
 struct ProfileThread::Shared {
-  explicit Shared(ProfileBook::What what) : to(kQueued), from(kQueued), book(what) {}
+  Shared(ProfileBook::What for_what, StandIn stand_in)
+      : to(kQueued), from(kQueued), what(for_what), reader(std::move(stand_in)) {}
 
   base::SpscQueue<std::vector<NamedPid>> to;
   base::SpscQueue<ProfileLines> from;
   base::WakeUp bell;
-  std::atomic<bool> stop{false};
-  std::binary_semaphore done{0};
-  std::mutex rings_mutex;             // of the rings below; whoever hangs does not hold it
-  std::optional<uid_t> abandoned_of;  // under the mutex of Abandoned()
-  bool ended = false;                 // the same
+  std::atomic<bool> stop{false}, done{false};
+  std::atomic<uint64_t> end_by_ns{UINT64_MAX};
 
-  // The thread's own from its start on.
+  // The thread's own until it is done.
+  const ProfileBook::What what;
+  StandIn reader;
   std::vector<PerfRing> cpus;           // on-CPU
   std::optional<ThreadEvents> threads;  // off-CPU
-  bool off_cpu = false;
-  ProfileBook book;
-  PerfRecords records;
-  std::shared_ptr<const KernelNames> kernel;
-  std::atomic<bool> kernel_loaded{false};
+  PerfRecords records;                  // that are no part of a round yet
+  ProfileLines lines;                   // that found no room
+  Status outcome;
+  std::unordered_set<pid_t> strangers;  // whose samples are not looked at
+  // Born or ended while a round was made or under way: what its answer says of them is of before.
+  std::unordered_set<pid_t> reconsidered, reconsidered_before;
+  bool has_python = false;
+  bool forget = false;  // what waits, in the next round
+  uint64_t switches = 0;
   uint64_t drained_at_ns = 0;
-  uint64_t second_begin_ns = 0, second_cpu_ns = 0, second_samples = 0, second_switches = 0;
+  uint64_t second_begin_ns = 0, second_switches = 0;
   uint64_t resting_since_ns = 0, counted_before = 0;  // 0: the events do not rest
 
   void Run() {
-    std::thread loader = base::StartThread("kallsyms", [this] {
-      kernel = KernelNames::Load();
-      kernel_loaded.store(true, std::memory_order_release);
-    });
-    while (!stop.load(std::memory_order_acquire)) {
+    drained_at_ns = base::RawNs();
+    while (!stop.load(std::memory_order_acquire) && outcome.ok()) {
       bell.Prepare();
       if (stop.load(std::memory_order_acquire)) {
         bell.Cancel();
         break;
       }
       bell.Wait(base::MonotonicNs() + PeriodNs());
-      TakeMembers();
-      Drain(drained_at_ns);
+      Round(drained_at_ns);
       Hand();
     }
     Resume();
-    Disable();
-    loader.join();
-    TakeMembers();
-    Drain(UINT64_MAX);
-    book.EndWaits(base::RawNs(), *kernel);
-    if (book.spared() > 0) book.lines.names += "spared " + std::to_string(book.spared()) + '\n';
-    Hand();
-    done.release();
-    const std::lock_guard lock(Abandoned().mutex);
-    ended = true;
-    if (!abandoned_of) return;
-    const auto count = Abandoned().by_user.find(*abandoned_of);
-    if (--count->second == 0) Abandoned().by_user.erase(count);
-  }
-
-  uint64_t PeriodNs() const {
-    return book.has_python() ? kPythonPeriodNs : off_cpu ? kOffCpuPeriodNs : kPeriodNs;
-  }
-  std::vector<PerfRing>& Rings() { return threads ? threads->rings() : cpus; }
-  void Disable() {
-    const std::lock_guard lock(rings_mutex);
     if (threads) threads->Disable();
     for (PerfRing& ring : cpus) ring.Disable();
+    if (outcome.ok()) Round(UINT64_MAX);
+    Hand();
+    done.store(true, std::memory_order_release);
   }
 
-  void TakeMembers() {
-    std::vector<NamedPid> members;
-    while (to.TryPop(members)) {
-      for (const auto& [pid, name] : members) book.TakeIn(pid, name);
-    }
-  }
+  uint64_t PeriodNs() const { return has_python ? kPythonPeriodNs : threads ? kOffCpuPeriodNs : kPeriodNs; }
 
-  void Drain(uint64_t until_ns) {
+  // Records up to `until_ns`, which have all come.
+  void Round(uint64_t until_ns) {
     const uint64_t begin_ns = base::RawNs();
     EmptyRings();
-    if (kernel_loaded.load(std::memory_order_acquire)) {  // else they wait for the names
-      Govern();
-      const uint64_t lost = book.lines.lost;
-      records.TakeUntil(until_ns, [this](PerfRecord record) { book.Take(record, *kernel); });
-      // At the end nobody tells any more who goes on meanwhile.
-      if (until_ns != UINT64_MAX) book.LookAtWaits(*kernel);
-      if (book.lines.lost > lost) {
-        if (lost == 0) book.lines.lost_from_ns = drained_at_ns;
-        book.lines.lost_to_ns = begin_ns;
-      }
-      book.CloseMemories();
+    if (threads) Govern();
+    ProfileRound round(what);
+    std::vector<NamedPid> all, members;
+    while (to.TryPop(members)) {
+      for (const NamedPid& member : members) strangers.erase(member.first);
+      std::ranges::move(members, std::back_inserter(all));
     }
+    round.TakeIn(all);
+    if (std::exchange(forget, false)) round.ForgetWaits();
+    if (until_ns == UINT64_MAX) round.End(begin_ns);
+    if (lines.samples.size() < kMostLineBytes || until_ns == UINT64_MAX)
+      records.TakeUntil(until_ns, [&round](PerfRecord record) { round.Add(record); });
+    if (!round.empty()) Ask(round, begin_ns);
     drained_at_ns = begin_ns;
   }
 
+  // The rings do not run over meanwhile.
+  void Ask(const ProfileRound& round, uint64_t begin_ns) {
+    reconsidered_before = std::exchange(reconsidered, {});
+    const auto said = reader.Ask(round.Text(), {std::min(PeriodNs(), kPeriodNs), [this] {
+                                                  EmptyRings();
+                                                  return base::MonotonicNs() < end_by_ns.load();
+                                                }});
+    ProfileAnswer answer;
+    if (!said.ok() || !ReadProfileAnswer(*said, answer)) {
+      outcome = said.ok() ? Status(base::Code::kInternal, "what reads the memory of processes says nonsense")
+                          : said.status();
+      Lose(round.records() + records.size(), begin_ns);
+      return;
+    }
+    lines.names += answer.lines.names;
+    lines.samples += answer.lines.samples;
+    if (answer.lines.lost > 0) Lose(answer.lines.lost, begin_ns);
+    switches = answer.switches;
+    has_python = answer.has_python;
+    for (const pid_t pid : answer.strangers) {
+      const bool news = reconsidered.contains(pid) || reconsidered_before.contains(pid);
+      if (!news && strangers.size() < kMostStrangers) strangers.insert(pid);
+    }
+  }
+
+  void Lose(uint64_t samples, uint64_t until_ns) {
+    if (samples == 0) return;
+    if (lines.lost == 0) lines.lost_from_ns = drained_at_ns;
+    lines.lost += samples;
+    lines.lost_to_ns = until_ns;
+  }
+
   void EmptyRings() {
-    const std::lock_guard lock(rings_mutex);
-    for (PerfRing& ring : Rings()) {
-      ring.Drain([this](PerfRecord record) {
+    uint64_t lost = 0;
+    for (PerfRing& ring : threads ? threads->rings() : cpus) {
+      ring.Drain([&](PerfRecord record) {
         const auto type = LoadAt<perf_event_header>(record, 0).type;
         const auto pid = LoadAt<pid_t>(record, 8);
-        if (type == PERF_RECORD_SAMPLE && book.Ignores(pid)) return;
-        if (type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT) book.Reconsider(pid);
-        records.Add(record, TimeOf(record));
+        if (type == PERF_RECORD_SAMPLE && strangers.contains(pid)) return;
+        if (type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT) {
+          strangers.erase(pid);
+          reconsidered.insert(pid);
+        }
+        if (type == PERF_RECORD_SAMPLE && records.bytes() > kMostRecordBytes) {
+          ++lost;
+        } else {
+          records.Add(record, TimeOf(record));
+        }
       });
     }
+    Lose(lost, base::RawNs());
   }
 
-  // Whoever costs more than its budget in a second goes without the dear part until the next; what makes too
-  // many records, without any.
+  // What makes too many records goes without any for the rest of a second.
   void Govern() {
-    const uint64_t now_ns = base::MonotonicNs(), cpu_ns = base::ReadClockNs(CLOCK_THREAD_CPUTIME_ID);
+    const uint64_t now_ns = base::MonotonicNs();
     if (now_ns - second_begin_ns >= kSecondNs) {
       second_begin_ns = now_ns;
-      second_cpu_ns = cpu_ns;
-      second_samples = book.samples();
-      second_switches = book.switches();
+      second_switches = switches;
       Resume();
     }
-    if (off_cpu && resting_since_ns == 0 && book.switches() - second_switches > kMostSwitchesPerSecond)
-      Rest();
-    const uint64_t budget_ns = kFirstBudgetNs + (book.samples() - second_samples) * kSampleBudgetNs +
-                               (book.switches() - second_switches) * kSwitchBudgetNs;
-    book.Spare(cpu_ns - second_cpu_ns > budget_ns);
-  }
-
-  void Rest() {
-    const std::lock_guard lock(rings_mutex);
-    if (!threads) return;
+    if (resting_since_ns != 0 || switches - second_switches <= kMostSwitchesPerSecond) return;
     threads->Disable();
     resting_since_ns = base::RawNs();
     counted_before = threads->Counted();
   }
   void Resume() {
     if (resting_since_ns == 0) return;
-    const std::lock_guard lock(rings_mutex);
-    book.ForgetWaits();
-    if (!threads) return;
-    if (book.lines.lost == 0) book.lines.lost_from_ns = resting_since_ns;
-    book.lines.lost += threads->Counted() - counted_before;
-    book.lines.lost_to_ns = base::RawNs();
+    forget = true;
+    if (lines.lost == 0) lines.lost_from_ns = resting_since_ns;
+    lines.lost += threads->Counted() - counted_before;
+    lines.lost_to_ns = base::RawNs();
     resting_since_ns = 0;
     threads->Enable();
   }
 
   void Hand() {
-    if (book.lines.empty()) return;
-    if (from.TryPush(std::move(book.lines))) book.lines = {};
+    if (lines.empty()) return;
+    if (from.TryPush(std::move(lines))) lines = {};
   }
 };
 
-base::Result<ProfileThread> ProfileThread::OnCpu(const perf_event_attr& attr, std::vector<NamedPid> members) {
-  auto shared = std::make_shared<Shared>(ProfileBook::What::kOnCpu);
+Result<ProfileThread> ProfileThread::OnCpu(const perf_event_attr& attr, std::vector<NamedPid> members) {
+  PROFD_ASSIGN_OR_RETURN(StandIn reader, StandIn::Start(UserOf(members), &ProfileDuty));
+  auto shared = std::make_unique<Shared>(ProfileBook::What::kOnCpu, std::move(reader));
   for (const int cpu : OnlineCpus()) {
     PROFD_ASSIGN_OR_RETURN(PerfRing ring, PerfRing::Open(attr, -1, cpu, kRingBytes));
     shared->cpus.push_back(std::move(ring));
@@ -207,55 +212,26 @@ base::Result<ProfileThread> ProfileThread::OnCpu(const perf_event_attr& attr, st
   return ProfileThread(std::move(shared), std::move(members));
 }
 
-ProfileThread ProfileThread::OffCpu(ThreadEvents events, std::vector<NamedPid> members) {
-  auto shared = std::make_shared<Shared>(ProfileBook::What::kOffCpu);
+Result<ProfileThread> ProfileThread::OffCpu(ThreadEvents events, std::vector<NamedPid> members) {
+  PROFD_ASSIGN_OR_RETURN(StandIn reader, StandIn::Start(UserOf(members), &ProfileDuty));
+  auto shared = std::make_unique<Shared>(ProfileBook::What::kOffCpu, std::move(reader));
   shared->threads.emplace(std::move(events));
-  shared->off_cpu = true;
   shared->threads->Enable();
-  return {std::move(shared), std::move(members)};
+  return ProfileThread(std::move(shared), std::move(members));
 }
 
-ProfileThread::ProfileThread(std::shared_ptr<Shared> shared, std::vector<NamedPid> members)
+ProfileThread::ProfileThread(std::unique_ptr<Shared> shared, std::vector<NamedPid> members)
     : shared_(std::move(shared)) {
-  shared_->drained_at_ns = base::RawNs();
-  if (!members.empty()) user_ = ReadProcessFacts(members.front().first).uid;
-  TakeIn(std::move(members));
-  thread_ = base::StartThread("profile", [shared = shared_] { shared->Run(); });
+  shared_->to.TryPush(std::move(members));
+  thread_ = base::StartThread("profile", [at = shared_.get()] { at->Run(); });
 }
+
+ProfileThread::ProfileThread(ProfileThread&&) noexcept = default;
 
 ProfileThread::~ProfileThread() {
   if (!thread_.joinable()) return;
-  if (!shared_->stop.load(std::memory_order_relaxed)) Finish(kSecondNs);
-  if (done_) {
-    thread_.join();
-  } else {
-    Abandon();
-    thread_.detach();
-  }
-}
-
-base::Status ProfileThread::MayProfile(const std::vector<NamedPid>& members) {
-  if (members.empty()) return base::Status::Ok();
-  const uid_t user = ReadProcessFacts(members.front().first).uid;
-  const std::lock_guard lock(Abandoned().mutex);
-  const auto count = Abandoned().by_user.find(user);
-  if (count == Abandoned().by_user.end() || count->second < kMostAbandoned) return base::Status::Ok();
-  return {base::Code::kResourceExhausted,
-          std::to_string(count->second) + " profiles hang in the memory of processes of user " +
-              std::to_string(user) + ": see to the mounts that their files are on"};
-}
-
-// It comes back when the memory that it waits for does, and finds nothing to do.
-void ProfileThread::Abandon() {
-  {
-    const std::lock_guard lock(Abandoned().mutex);
-    if (shared_->ended) return;
-    shared_->abandoned_of = user_;
-    ++Abandoned().by_user[user_];
-  }
-  const std::lock_guard lock(shared_->rings_mutex);
-  shared_->cpus.clear();
-  shared_->threads.reset();
+  Stop();
+  thread_.join();
 }
 
 void ProfileThread::TakeIn(std::vector<NamedPid> members) {
@@ -266,16 +242,19 @@ void ProfileThread::TakeIn(std::vector<NamedPid> members) {
 bool ProfileThread::Next(ProfileLines& lines) {
   if (shared_->from.TryPop(lines)) return true;
   // What found no room at last.
-  if (!done_ || shared_->book.lines.empty()) return false;
-  lines = std::exchange(shared_->book.lines, {});
+  if (!ended() || shared_->lines.empty()) return false;
+  lines = std::exchange(shared_->lines, {});
   return true;
 }
 
-bool ProfileThread::Finish(uint64_t limit_ns) {
+void ProfileThread::Stop() {
+  if (shared_->stop.load(std::memory_order_relaxed)) return;
+  shared_->end_by_ns.store(base::MonotonicNs() + kEndLimitNs);
   shared_->stop.store(true, std::memory_order_release);
   shared_->bell.Ring();
-  done_ = done_ || shared_->done.try_acquire_for(std::chrono::nanoseconds(limit_ns));
-  return done_;
 }
+
+bool ProfileThread::ended() const { return shared_->done.load(std::memory_order_acquire); }
+Status ProfileThread::outcome() const { return shared_->outcome; }
 
 }  // namespace profd::host

@@ -1,0 +1,61 @@
+// A process that waits in profd's place. Whoever reads the memory of a process, or asks the kernel what is in
+// it (maps, environ, cmdline), waits for the lock of that memory and for the servers of its pages, and both
+// can be in a user's hands: a thread that does so may hang for ever, and the process that it is of with it.
+// So a process of its own does it, which is killed and left behind when it does not answer in time.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "base/unique_fd.h"
+
+namespace profd::host {
+
+// **Thread:** one at a time. **Owns:** the process, which ends with it.
+class StandIn {
+ public:
+  // In the new process: runs once and says who answers. Not a lambda with captures: the process was forked
+  // before there was anything to capture.
+  using Answer = std::function<std::string(std::string_view request)>;
+  using Duty = Answer (*)();
+
+  // main, once profd has only the rights that it keeps, and before there are threads that may hold a lock:
+  // forks the process that all others are forked from.
+  static base::Status Prepare();
+  // `user`: whose memory it is to look at. Refused while two of that user's hang.
+  static base::Result<StandIn> Start(uid_t user, Duty duty);
+  // One question to a process of its own. **Thread:** any.
+  static base::Result<std::string> AskOnce(uid_t user, Duty duty, std::string_view request);
+
+  StandIn(StandIn&&) noexcept = default;
+  StandIn& operator=(StandIn&&) = delete;
+
+  // What is to be done while it is at work, so often; false: the answer is not waited for any longer.
+  struct Meanwhile {
+    uint64_t every_ns;
+    std::function<bool()> go_on;
+  };
+  static constexpr uint64_t kPatienceNs = 5'000'000'000;
+  // An error: it has hung, or died, and is of no use any more.
+  base::Result<std::string> Ask(std::string_view request, const Meanwhile& meanwhile = {kPatienceNs, {}});
+
+  // Of the processor, by all of them. **Thread:** any.
+  static uint64_t CpuNs();
+
+ private:
+  StandIn(uid_t user, uint64_t number, base::UniqueFd channel)
+      : user_(user), number_(number), channel_(std::move(channel)) {}
+  base::Status GiveUp(bool hangs);
+
+  uid_t user_;
+  uint64_t number_;
+  base::UniqueFd channel_;
+  uint64_t cpu_ns_ = 0;
+};
+
+}  // namespace profd::host
