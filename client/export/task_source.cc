@@ -27,6 +27,7 @@ namespace {
 using format::CannApiRecord;
 using format::CannNodeInfo;
 using format::CannTaskTrack;
+using format::CannTensorInfo;
 using format::CoreTasks;
 using format::DeviceTask;
 using format::Launch;
@@ -387,6 +388,12 @@ class DeviceTasks {
     detail.kernel_name = launch->kernel;
     detail.has_op = launch->is_compute;
     detail.op_name = launch->op_name;
+    detail.input_shapes = launch->tensors[0];
+    detail.input_types = launch->tensors[1];
+    detail.input_formats = launch->tensors[2];
+    detail.output_shapes = launch->tensors[3];
+    detail.output_types = launch->tensors[4];
+    detail.output_formats = launch->tensors[5];
     if (launch->op_type == 0) return;
     detail.op_type = launch->op_type;
     detail.op_task_type = launch->op_task_type;
@@ -490,6 +497,7 @@ class TaskSource {
     Cursor<CannApiRecord> calls(capture_, host, "api_event.data", report, sinks_.progress);
     Cursor<CannTaskTrack> tracks(capture_, host, "compact.task_track", report, sinks_.progress);
     Cursor<CannNodeInfo> infos(capture_, host, "compact.node_basic_info", report, sinks_.progress);
+    Cursor<CannTensorInfo> tensors(capture_, host, "additional.tensor_info", report, sinks_.progress);
     // At level 0 the vendor knows an operator's name only, whatever the records hold.
     const bool no_infos =
         vendor_compatible_ && (host.facts.prof_level == "l0" || host.facts.prof_level == "level0");
@@ -506,7 +514,10 @@ class TaskSource {
       infos.Drain(end, kWindowTracks, [&](const CannNodeInfo& info, bool ages) {
         if (!no_infos) launches.Add(info, ages);
       });
-      last = last && tracks.done() && infos.done();
+      tensors.Drain(end, kWindowTracks, [&](const CannTensorInfo& of_one, bool) {
+        if (!no_infos) launches.Add(of_one);
+      });
+      last = last && tracks.done() && infos.done() && tensors.done();
       window.clear();
       launches.EndWindow(last, host.facts.pid, to_wall, calls_, window);
       uint64_t until_ns = 0;
@@ -526,6 +537,7 @@ class TaskSource {
     calls.Count(report, "api");
     tracks.Count(report, "task");
     infos.Count(report, "task");
+    tensors.Count(report, "task");
     if (launches.foreign() > 0)
       report.Skip({"host/data", 0, 0, launches.foreign(), "API records without their magic"});
     if (launches.unpaired_events() > 0) {
@@ -557,8 +569,8 @@ std::string_view TaskStreamKind(const Side& side, std::string_view file) {
   if (!file.starts_with("aging.") && !file.starts_with("unaging.")) return "";
   const std::string_view rest = file.substr(file.find('.') + 1);
   const bool of_calls = rest == "api_event.data" || rest == "compact.task_track" ||
-                        rest == "compact.node_basic_info" || rest == "additional.hash_dic" ||
-                        rest == "additional.type_info_dic";
+                        rest == "compact.node_basic_info" || rest == "additional.tensor_info" ||
+                        rest == "additional.hash_dic" || rest == "additional.type_info_dic";
   return of_calls ? (side.is_host() ? "api" : "task") : "";
 }
 

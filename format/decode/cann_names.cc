@@ -31,6 +31,151 @@ std::string_view GeTaskTypeName(uint32_t type) {
   return type < std::size(kNames) ? kNames[type] : std::string_view("UNKNOWN");
 }
 
+// Source of the names and numbers: the analyser's csrc/domain/services/persistence/host/number_mapping.cpp.
+std::string GeFormatName(uint32_t format) {
+  constexpr std::string_view kNames[] = {"NCHW",
+                                         "NHWC",
+                                         "ND",
+                                         "NC1HWC0",
+                                         "FRACTAL_Z",
+                                         "NC1C0HWPAD",
+                                         "NHWC1C0",
+                                         "FSR_NCHW",
+                                         "FRACTAL_DECONV",
+                                         "C1HWNC0",
+                                         "FRACTAL_DECONV_TRANSPOSE",
+                                         "FRACTAL_DECONV_SP_STRIDE_TRANS",
+                                         "NC1HWC0_C04",
+                                         "FRACTAL_Z_C04",
+                                         "CHWN",
+                                         "FRACTAL_DECONV_SP_STRIDE8_TRANS",
+                                         "HWCN",
+                                         "NC1KHKWHWC0",
+                                         "BN_WEIGHT",
+                                         "FILTER_HWCK",
+                                         "HASHTABLE_LOOKUP_LOOKUPS",
+                                         "HASHTABLE_LOOKUP_KEYS",
+                                         "HASHTABLE_LOOKUP_VALUE",
+                                         "HASHTABLE_LOOKUP_OUTPUT",
+                                         "HASHTABLE_LOOKUP_HITS",
+                                         "C1HWNCoC0",
+                                         "MD",
+                                         "NDHWC",
+                                         "FRACTAL_ZZ",
+                                         "FRACTAL_NZ",
+                                         "NCDHW",
+                                         "DHWCN",
+                                         "NDC1HWC0",
+                                         "FRACTAL_Z_3D",
+                                         "CN",
+                                         "NC",
+                                         "DHWNC",
+                                         "FRACTAL_Z_3D_TRANSPOSE",
+                                         "FRACTAL_ZN_LSTM",
+                                         "FRACTAL_Z_G",
+                                         "RESERVED",
+                                         "ALL",
+                                         "NULL",
+                                         "ND_RNN_BIAS",
+                                         "FRACTAL_ZN_RNN",
+                                         "END",
+                                         "",
+                                         "NCL",
+                                         "FRACTAL_Z_WINO",
+                                         "C1HWC0",
+                                         "FRACTAL_NZ_C0_16",
+                                         "FRACTAL_NZ_C0_32",
+                                         "FRACTAL_NZ_C0_2",
+                                         "FRACTAL_NZ_C0_4",
+                                         "FRACTAL_NZ_C0_8",
+                                         "END"};
+  // Of another framework.
+  constexpr uint32_t kFirstOther = 200, kUndefined = UINT32_MAX;
+  constexpr std::string_view kOthers[] = {
+      "UNKNOWN_",        "DEFAULT_",     "NC1KHKWHWC0_",   "ND_",     "NCHW_",
+      "NHWC_",           "HWCN_",        "NC1HWC0_",       "FRAC_Z_", "C1HWNCOC0_",
+      "FRAC_NZ_",        "NC1HWC0_C04_", "FRACTAL_Z_C04_", "NDHWC_",  "FRACTAL_ZN_LSTM_",
+      "FRACTAL_ZN_RNN_", "ND_RNN_BIAS_", "NDC1HWC0_",      "NCDHW_",  "FRACTAL_Z_3D_",
+      "DHWNC_",          "DHWCN_"};
+  if (format == kUndefined) return "UNDEFINED";
+  const uint32_t base = format & 0xFF, sub = format >> 8 & 0xFFFF;
+  std::string_view name;
+  if (base < std::size(kNames)) name = kNames[base];
+  if (base >= kFirstOther && base - kFirstOther < std::size(kOthers)) name = kOthers[base - kFirstOther];
+  std::string text = name.empty() ? std::to_string(base) : std::string(name);
+  return sub > 0 ? text + ":" + std::to_string(sub) : text;
+}
+
+std::string GeDataTypeName(uint32_t type) {
+  constexpr std::string_view kNames[] = {"FLOAT",
+                                         "FLOAT16",
+                                         "INT8",
+                                         "INT32",
+                                         "UINT8",
+                                         "",
+                                         "INT16",
+                                         "UINT16",
+                                         "UINT32",
+                                         "INT64",
+                                         "UINT64",
+                                         "DOUBLE",
+                                         "BOOL",
+                                         "STRING",
+                                         "DUAL_SUB_INT8",
+                                         "DUAL_SUB_UINT8",
+                                         "COMPLEX64",
+                                         "COMPLEX128",
+                                         "QINT8",
+                                         "QINT16",
+                                         "QINT32",
+                                         "QUINT8",
+                                         "QUINT16",
+                                         "RESOURCE",
+                                         "STRING_REF",
+                                         "DUAL",
+                                         "DT_VARIANT",
+                                         "DT_BF16",
+                                         "DT_UNDEFINED",
+                                         "DT_INT4",
+                                         "DT_UINT1",
+                                         "DT_INT2",
+                                         "DT_UINT2",
+                                         "DT_COMPLEX32",
+                                         "DT_HIFLOAT8",
+                                         "DT_FLOAT8_E5M2",
+                                         "DT_FLOAT8_E4M3FN",
+                                         "DT_FLOAT8_E8M0",
+                                         "DT_FLOAT6_E3M2",
+                                         "DT_FLOAT6_E2M3",
+                                         "DT_FLOAT4_E2M1",
+                                         "DT_FLOAT4_E1M2",
+                                         "DT_MAX"};
+  constexpr uint32_t kFirstOther = 229;
+  constexpr std::string_view kOthers[] = {"NUMBER_TYPE_BEGIN_",
+                                          "BOOL_",
+                                          "INT_",
+                                          "INT8_",
+                                          "INT16_",
+                                          "INT32_",
+                                          "INT64_",
+                                          "UINT_",
+                                          "UINT8_",
+                                          "UINT16_",
+                                          "UINT32_",
+                                          "UINT64_",
+                                          "FLOAT_",
+                                          "FLOAT16_",
+                                          "FLOAT32_",
+                                          "FLOAT64_",
+                                          "COMPLEX_",
+                                          "NUMBER_TYPE_END_"};
+  std::string_view name;
+  if (type < std::size(kNames)) name = kNames[type];
+  if (type >= kFirstOther && type - kFirstOther < std::size(kOthers)) name = kOthers[type - kFirstOther];
+  if (type == UINT32_MAX) return "UNDEFINED";
+  return name.empty() ? std::to_string(type) : std::string(name);
+}
+
 std::string_view LoggedTaskTypeName(uint32_t type, uint32_t chip) {
   constexpr std::string_view kStars[] = {"AI_CORE",           "AI_CPU",           "AIV_SQE",
                                          "PLACE_HOLDER_SQE",  "EVENT_RECORD_SQE", "EVENT_WAIT_SQE",

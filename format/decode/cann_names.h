@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/flat_map.h"
@@ -14,6 +15,10 @@ namespace profd::format {
 std::string_view CannLevelName(uint16_t level);
 // "AI_CORE", … of CannNodeInfo::task_type.
 std::string_view GeTaskTypeName(uint32_t type);
+// "FRACTAL_NZ", "NCHW:16" (with a sub format), "FLOAT16" of CannTensor; "UNDEFINED" of a number without a
+// name.
+std::string GeFormatName(uint32_t format);
+std::string GeDataTypeName(uint32_t type);
 // What the scheduler's log says a task is: "AI_CORE", "EVENT_WAIT_SQE", …
 std::string_view LoggedTaskTypeName(uint32_t type, uint32_t chip);
 

@@ -9,6 +9,8 @@ namespace {
 
 // How many calls of a thread may begin after a moment's own one and be over before that moment.
 constexpr int kMostSteps = 4096;
+// Every shape is a text of its own.
+constexpr size_t kMostTexts = 1 << 20;
 
 uint64_t EventKey(const CannApiRecord& event) {
   uint64_t key =
@@ -143,6 +145,12 @@ Launch Launches::MakeLaunch(const CannTaskTrack& track, const Call* call) {
     return launch;
   }
   launch.is_compute = true;
+  if (call->tensors >= 0) {
+    const TensorList& list = lists_[static_cast<size_t>(call->tensors)];
+    const bool same =
+        call->info < 0 || infos_[static_cast<size_t>(call->info)].record.op_name == list.op_name();
+    if (same && texts_.size() < kMostTexts) launch.tensors = list.Intern(texts_);
+  }
   if (call->info < 0) {
     launch.op_name = call->item_text;
     return launch;
@@ -190,6 +198,7 @@ void Launches::Join(bool last, std::vector<Launch>& launches) {
       waiting_infos_.push_back(infos_[i]);
     }
   }
+  JoinTensors(last);
   for (size_t i = 0; i < tracks_.size(); ++i) {
     const CannTaskTrack& track = tracks_[i];
     if (track.head.magic != kCannMagic) {
@@ -210,6 +219,32 @@ void Launches::Join(bool last, std::vector<Launch>& launches) {
   }
   tracks_.clear();
   infos_.clear();
+}
+
+void Launches::JoinTensors(bool last) {
+  const size_t old = waiting_tensors_.size();
+  tensors_.insert(tensors_.begin(), waiting_tensors_.begin(), waiting_tensors_.end());
+  waiting_tensors_.clear();
+  lists_.clear();
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const CannTensorInfo& tensors = tensors_[i];
+    if (tensors.head.magic != kCannMagic) {
+      ++foreign_;
+      continue;
+    }
+    const int64_t found = Around(tensors.head.thread, tensors.head.stamp, true);
+    if (found < 0) {
+      if (i >= old && !last) waiting_tensors_.push_back(tensors);
+      continue;
+    }
+    int32_t& list = calls_[static_cast<size_t>(found)].tensors;
+    if (list < 0) {
+      list = static_cast<int32_t>(lists_.size());
+      lists_.emplace_back();
+    }
+    lists_[static_cast<size_t>(list)].Add(tensors);
+  }
+  tensors_.clear();
 }
 
 }  // namespace profd::format

@@ -10,6 +10,7 @@
 #include "base/flat_map.h"
 #include "format/decode/cann_names.h"
 #include "format/decode/span_writer.h"
+#include "format/decode/tensor_texts.h"
 #include "format/records/cann.h"
 
 namespace profd::format {
@@ -24,7 +25,7 @@ struct Launch {
   // Of the operator, when the launch belongs to one.
   TextId op_name = 0, op_type = 0, op_task_type = 0;
   uint32_t blocks = 0, mix_blocks = 0;
-  uint32_t tensors = UINT32_MAX;  // index in TensorTexts, if any
+  TensorTexts tensors{};
   bool is_compute = false, hf32 = false;
   bool is_dynamic = false;  // an operator that is built anew for each shape
 };
@@ -40,6 +41,7 @@ class Launches {
   // The infos of operators with fixed shapes never age, so the vendor's analyser knows the others by their
   // file (msparser/compact_info/node_basic_info_parser.py, get_op_state).
   void Add(const CannNodeInfo& info, bool is_dynamic) { infos_.push_back({info, is_dynamic}); }
+  void Add(const CannTensorInfo& tensors) { tensors_.push_back(tensors); }
   size_t calls() const { return calls_.size(); }
   // Up to where the window's calls reach: tracks and infos up to here belong to it.
   uint64_t end_stamp() const { return end_stamp_; }
@@ -81,7 +83,8 @@ class Launches {
     uint64_t connection = 0;  // its number, from 1
     uint32_t thread = 0, type = 0, request = 0;
     TextId item_text = 0;
-    int32_t info = -1;  // index in infos_, -1 = none
+    int32_t info = -1;     // index in infos_, -1 = none
+    int32_t tensors = -1;  // index in lists_
     uint16_t level = 0;
     bool launches = false;  // a task
   };
@@ -94,6 +97,7 @@ class Launches {
   };
 
   void Join(bool last, std::vector<Launch>& launches);
+  void JoinTensors(bool last);
   // Index of the innermost call of the node level around a moment of a thread, else of the innermost of any
   // level; -1 if there is none.
   int64_t Around(uint32_t thread, uint64_t stamp, bool node_only);
@@ -135,6 +139,8 @@ class Launches {
       by_thread_;  // (thread, index in calls_), by begin within a thread
   std::vector<CannTaskTrack> tracks_, waiting_tracks_;
   std::vector<NodeInfo> infos_, waiting_infos_;
+  std::vector<CannTensorInfo> tensors_, waiting_tensors_;
+  std::vector<TensorList> lists_;
   base::FlatMap<Event> events_{1 << 16};
   uint64_t end_stamp_ = 0, next_connection_ = 1;
   uint64_t foreign_ = 0, unpaired_ = 0, without_call_ = 0;

@@ -63,6 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       launches.Add(Load<CannApiRecord>(rest.data()));
       launches.Add(Load<CannTaskTrack>(rest.data()));
       launches.Add(Load<CannNodeInfo>(rest.data()), (i & 1) != 0);
+      if (rest.size() >= sizeof(CannTensorInfo)) launches.Add(Load<CannTensorInfo>(rest.data()));
       ++tracks;
     }
     calls += launches.calls();

@@ -199,5 +199,42 @@ class Tasks(unittest.TestCase):
                         self.assertEqual({self.key(row)[4:] for row in tasks}, truth)
 
 
+class Tensors(unittest.TestCase):
+    """What the host says of an operator's tensors, beside its node infos; the texts are those that the vendor's parser
+    makes of the same directory (level l1)."""
+
+    @staticmethod
+    def tensor(is_output, form, kind, *shape):
+        return struct.pack("<III8I", is_output, form, kind, *shape, *[0] * (8 - len(shape)))
+
+    def test_shapes_types_and_formats(self):
+        with tempfile.TemporaryDirectory(prefix="profd-tensors-") as holder:
+            directory = shutil.copytree(GOLDEN, os.path.join(holder, os.path.basename(GOLDEN)))
+            (infos,) = glob.glob(os.path.join(directory, "host", "data", "*compact.node_basic_info.slice_0"))
+            with open(infos, "rb") as file:
+                data = file.read()
+            records = []
+            for at in range(0, len(data), 64):
+                magic, level, _, thread, _, stamp, name = struct.unpack_from("<HHIIIQQ", data, at)
+                head = struct.pack("<HHIIIQQ", magic, level, 6, thread, 232, stamp, name)
+                first = [self.tensor(0, 2, 1, 16, 32 + at // 64), self.tensor(0, 29 | 4 << 8, 27, 32, 64)]
+                for part in (first, [self.tensor(1, 2, 0, 16, 64)]):  # in two records
+                    records.append((head + struct.pack("<I", len(part)) + b"".join(part)).ljust(256, b"\0"))
+            with open(infos.replace("compact.node_basic_info", "additional.tensor_info"), "wb") as file:
+                file.write(b"".join(records))
+            done = subprocess.run([PROFCTL, "export", directory, "--format", "csv", "--out", os.path.join(holder, "out")],
+                                  check=False, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            (table,) = glob.glob(os.path.join(holder, "out", "*", "op_summary_*.csv"))
+            with open(table, encoding="utf-8", newline="") as file:
+                rows = list(csv.DictReader(file))
+        self.assertGreater(len(rows), 10)
+        for number, row in enumerate(rows):
+            self.assertEqual([row[column] for column in
+                              ("Input Shapes", "Input Data Types", "Input Formats", "Output Shapes", "Output Data Types",
+                               "Output Formats")],
+                             [f'"16,{32 + number};32,64"', "FLOAT16;DT_BF16", "ND;FRACTAL_NZ:4", '"16,64"', "FLOAT", "ND"])
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -267,6 +267,34 @@ TEST_F(LaunchesTest, JoinsByThreadAndTime) {
   EXPECT_EQ(launches_.tracks_without_call(), 1u);
 }
 
+TEST_F(LaunchesTest, TensorsOfTheOperator) {
+  const auto tensors = [](uint64_t stamp, uint64_t name, std::vector<CannTensor> all) {
+    CannTensorInfo record{};
+    record.head = {kCannMagic, 10000, 5, 1, 232, stamp};
+    record.op_name = name;
+    record.count = static_cast<uint32_t>(all.size());
+    std::copy(all.begin(), all.end(), record.tensor);
+    return record;
+  };
+  for (const uint64_t at : {100, 200}) {
+    launches_.Add(Call(10000, 1, at, at + 60));
+    launches_.Add(Track(1, at + 30, static_cast<uint16_t>(at)));
+    launches_.Add(Info(1, at + 60), false);
+  }
+  launches_.Add(
+      tensors(160, 11, {{0, 2, 1, {16, 32}}, {0, 29 | 4 << 8, 27, {}}, {1, UINT32_MAX, 5, {16, 8}}}));
+  launches_.Add(
+      tensors(160, 11, {{1, 2, 0, {1}}, {2, 2, 1, {9}}}));  // more of it; what is neither is left out
+  launches_.Add(tensors(260, 99, {{0, 2, 1, {7}}}));        // of another operator
+  End(true);
+  ASSERT_EQ(found_.size(), 2u);
+  std::vector<std::string> columns;
+  for (const TextId text : found_[0].tensors) columns.emplace_back(texts_.Get(text));
+  EXPECT_EQ(columns, (std::vector<std::string>{"\"16,32;\"", "FLOAT16;DT_BF16", "ND;FRACTAL_NZ:4",
+                                               "\"16,8;1\"", "5;FLOAT", "UNDEFINED;ND"}));
+  EXPECT_EQ(found_[1].tensors, TensorTexts{});
+}
+
 TEST_F(LaunchesTest, WaitsForTheCallOfTheNextWindow) {
   launches_.Add(Call(5000, 1, 110, 150));
   launches_.Add(Track(1, 130, 5));

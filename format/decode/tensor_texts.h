@@ -1,0 +1,32 @@
+// The tensors of an operator, as the vendor's tables have them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "format/records/cann.h"
+#include "format/texts.h"
+
+namespace profd::format {
+
+// In the order of op_summary's columns: shapes, types, formats of the inputs, then of the outputs; 0 = none.
+using TensorTexts = std::array<TextId, 6>;
+
+// Those of one operator, record by record. **Thread:** one.
+class TensorList {
+ public:
+  // False: of another operator, or one more than anybody has.
+  bool Add(const CannTensorInfo& record);
+  uint64_t op_name() const { return op_name_; }
+  TensorTexts Intern(Texts& texts) const;
+
+ private:
+  static constexpr uint32_t kMost = 256;
+
+  uint64_t op_name_ = 0;
+  uint32_t count_ = 0;
+  std::array<std::string, 6> columns_;
+};
+
+}  // namespace profd::format
