@@ -81,6 +81,7 @@ struct TaskCounters {
   struct Core {
     bool counted = false;
     uint64_t cycles = 0;
+    uint64_t busy_ticks = 0;  // 0: its record does not say
     uint64_t event[kEvents] = {};
   };
   Core core[2];

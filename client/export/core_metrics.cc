@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include "client/export/csv_writers.h"
@@ -268,7 +269,17 @@ double CoreMetric::Value(const CoreCounts& counts) const {
   return sum;
 }
 
-std::string CoreMetric::TimeName() const { return name.substr(0, name.rfind("_ratio")) + "_time(us)"; }
+std::string CoreMetric::TimeName() const { return name.substr(0, name.rfind("_ratio")) + "_time"; }
+
+double CoreBusyUs(const format::TaskCounters::Core& core, const format::SideFacts& side, bool vector,
+                  uint32_t blocks) {
+  if (core.busy_ticks > 0 && side.counter_mhz > 0)
+    return static_cast<double>(core.busy_ticks) / side.counter_mhz;
+  const double mhz = vector ? side.aiv_mhz : side.aic_mhz;
+  const auto cores = static_cast<double>(vector ? side.aiv_num : side.ai_core_num);
+  if (!(mhz > 0) || !(cores > 0) || blocks == 0) return format::kNoValue;
+  return static_cast<double>(core.cycles) / mhz / blocks * std::ceil(blocks / cores);
+}
 
 std::vector<CoreMetric> CoreMetricsOf(const format::SideFacts& side, bool vector, CoreMode mode) {
   const std::vector<uint32_t>& events = vector ? side.aiv_events : side.aic_events;

@@ -42,9 +42,14 @@ struct CoreMetric {
 
   // kNoValue: the clock is not known, or what is needed was not counted.
   double Value(const CoreCounts& counts) const;
-  // "mac_time(us)"
+  // "mac_time"
   std::string TimeName() const;
 };
+
+// How long a task's cores of one kind were busy, µs, as the vendor has it: a 950 tells; else rounds of as
+// many blocks as there are cores. kNoValue where neither is known.
+double CoreBusyUs(const format::TaskCounters::Core& core, const format::SideFacts& side, bool vector,
+                  uint32_t blocks);
 
 enum class CoreMode : uint8_t { kSampled, kByTask };
 // Of the AI cores or vector cores of a device, in the vendor's order. Counters that no figure is made of are

@@ -28,10 +28,10 @@ std::vector<DeviceCores> SampledCores(bool vector, const KeyedStats& stats, cons
       }
       DeviceCores::Core core;
       core.number = entry->keys[0];
-      for (const CoreMetric& metric : found.metrics) {
-        core.values.push_back(
-            metric.Value({entry->stats[0].sum, vector ? side->aiv_mhz : side->aic_mhz, counts}));
-      }
+      const double mhz = vector ? side->aiv_mhz : side->aic_mhz;
+      core.busy_ns = mhz > 0 ? entry->stats[0].sum / mhz * 1e3 : kNoNumber;
+      for (const CoreMetric& metric : found.metrics)
+        core.values.push_back(metric.Value({entry->stats[0].sum, mhz, counts}));
       found.cores.push_back(std::move(core));
     }
     if (!found.cores.empty()) devices.push_back(std::move(found));

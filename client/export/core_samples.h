@@ -13,6 +13,7 @@ namespace profd::client {
 struct DeviceCores {
   struct Core {
     int64_t number = 0;
+    double busy_ns = 0;          // kNoNumber: the clock is not known
     std::vector<double> values;  // one per metric
   };
   int device = -1;

@@ -225,7 +225,7 @@ void CsvSpans::WriteOperator(DeviceRows& device, const TaskRow& row) {
         const std::string core = vector ? "aiv_" : "aic_";
         header += vector ? ",aiv_time(us),aiv_total_cycles" : ",aicore_time(us),aic_total_cycles";
         for (const CoreMetric& metric : cores_.metrics[vector]) {
-          if (metric.is_pipe) header += "," + core + metric.TimeName();
+          if (metric.is_pipe) header += "," + core + metric.TimeName() + "(us)";
           header += "," + core + metric.name;
         }
       }
@@ -308,12 +308,9 @@ void CsvSpans::WriteCores(CsvFile* csv, const TaskRow& row) const {
       }
       continue;
     }
-    // As the vendor has it: rounds of as many blocks as there are cores.
     const double mhz = vector ? side->aiv_mhz : side->aic_mhz;
-    const auto cores = static_cast<double>(vector ? side->aiv_num : side->ai_core_num);
-    const auto blocks = static_cast<double>(row.blocks), cycles = static_cast<double>(core->cycles);
-    const double us = mhz > 0 && cores > 0 && blocks > 0 ? cycles / mhz / blocks * std::ceil(blocks / cores)
-                                                         : format::kNoValue;
+    const auto cycles = static_cast<double>(core->cycles);
+    const double us = CoreBusyUs(*core, *side, vector, row.blocks);
     number(us, 3);
     csv->Int(core->cycles);
     const auto events = EventsOf(*core);

@@ -275,15 +275,21 @@ void DbOutput::Rows(const format::RowBatch& batch) {
   }
 }
 
-// Bandwidths in base units and without one in the name, as the vendor's (unified_pmu_processor.cpp).
+// Bandwidths in base units and without one in the name, as the vendor's (unified_pmu_processor.cpp), who
+// takes the µs of `total_time` for ms and makes bounds in its tables only.
 void DbOutput::WriteCores() {
   constexpr std::string_view kGiBytes = "(GB/s)";
   for (const bool vector : {false, true}) {
     const int64_t type = IdOf(vector ? "AIV" : "AIC");
     for (const DeviceCores& of : SampledCores(vector, cores_, facts_)) {
       for (const DeviceCores::Core& core : of.cores) {
+        if (std::isfinite(core.busy_ns)) {
+          Insert(SpanTable::kSamplePmuSummary,
+                 {of.device, IdOf("total_time"), core.busy_ns * (options_.vendor_compatible ? 1e3 : 1),
+                  core.number, type});
+        }
         for (size_t i = 0; i < core.values.size(); ++i) {
-          if (!std::isfinite(core.values[i])) continue;
+          if (!std::isfinite(core.values[i]) || of.metrics[i].what == CoreMetric::What::kBound) continue;
           std::string_view name = of.metrics[i].name;
           const bool is_rate = name.ends_with(kGiBytes);
           if (is_rate) name.remove_suffix(kGiBytes.size());

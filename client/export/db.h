@@ -70,7 +70,8 @@ class DbOutput final : public Output {
   void Insert(SpanTable table, std::initializer_list<DbValue> values);
   void WriteSpan(const format::SpanBatch& batch, const format::Span& span);
   void WriteTask(const format::SpanBatch& batch, const format::Span& span);
-  void WriteCounters(int64_t task, const format::Span& span, const format::TaskCounters& counters);
+  void WriteCounters(int64_t task, const format::Span& span, const format::TaskCounters& counters,
+                     uint32_t blocks);
   void WriteApi(const format::SpanBatch& batch, const format::Span& span);
   void WriteComm(const format::SpanBatch& batch, const format::Span& span);
   void WriteMemory(const format::SpanBatch& batch, const format::Span& span);

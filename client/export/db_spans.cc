@@ -76,7 +76,8 @@ void DbOutput::WriteTask(const format::SpanBatch& batch, const Span& span) {
                             span.connection != 0 ? static_cast<int64_t>(span.connection) : kNoLaunch, id,
                             span.pid != 0 ? span.pid : facts_.host.pid, IdOf(batch, span.category),
                             detail.context, span.stream, span.value, detail.model});
-  if (const format::TaskCounters* counters = batch.CountersOf(detail)) WriteCounters(id, span, *counters);
+  if (const format::TaskCounters* counters = batch.CountersOf(detail))
+    WriteCounters(id, span, *counters, detail.block_num);
   if (!detail.has_op && span.kind == SpanKind::kTask) return;
   const auto text = [&](format::TextId name) { return IdOrNone(batch, name); };
   // Of a task that no call of the host is known for. Analysers take "N/A" for dynamic shapes and for a shape.
@@ -101,7 +102,8 @@ void DbOutput::WriteTask(const format::SpanBatch& batch, const Span& span) {
   db_->Append(RowsOf(SpanTable::kComputeTaskInfo), row_);
 }
 
-void DbOutput::WriteCounters(int64_t task, const Span& span, const format::TaskCounters& counters) {
+void DbOutput::WriteCounters(int64_t task, const Span& span, const format::TaskCounters& counters,
+                             uint32_t blocks) {
   const format::SideFacts* side = facts_.Device(span.device);
   if (side == nullptr) return;
   for (const bool vector : {false, true}) {
@@ -113,9 +115,15 @@ void DbOutput::WriteCounters(int64_t task, const Span& span, const format::TaskC
     if (known->second.empty()) known->second = CoreMetricsOf(*side, vector, CoreMode::kByTask);
     const auto events = EventsOf(core);
     const double mhz = vector ? side->aiv_mhz : side->aic_mhz;
+    const double busy_ns = CoreBusyUs(core, *side, vector, blocks) * 1e3;
+    const auto add = [&](const std::string& name, double value) {
+      if (!std::isnan(value)) Insert(SpanTable::kTaskPmuInfo, {task, IdOf(of + name), value});
+    };
+    add("total_time", busy_ns);
     for (const CoreMetric& metric : known->second) {
       const double value = metric.Value({static_cast<double>(core.cycles), mhz, events});
-      if (!std::isnan(value)) Insert(SpanTable::kTaskPmuInfo, {task, IdOf(of + metric.name), value});
+      if (metric.is_pipe) add(metric.TimeName(), busy_ns * value);
+      add(metric.name, value);
     }
   }
 }

@@ -121,6 +121,7 @@ bool CoreTasks::Find(const DeviceTask& task, TaskCounters& counters) {
       TaskCounters::Core& core = counters.core[count->vector ? 1 : 0];
       core.counted = any = true;
       core.cycles += count->cycles;
+      if (layout_ == Layout::kStars950) core.busy_ticks += count->end_ticks - count->begin_ticks;
       for (size_t i = 0; i < TaskCounters::kEvents; ++i) core.event[i] += count->event[i];
     }
     count = counts.erase(count);

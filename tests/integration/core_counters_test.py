@@ -226,6 +226,11 @@ class ByTask(harness.ProfdTest):
         for device, channel, metric, place in ((1, 43, "vec_ratio", (0,)), (5, 53, "mac_ratio", (1,))):
             tables = self.recorded("--collect", "aicore-task,task", "--devices", str(device))
             self.same_counters(tables["op_summary"], device, "aic", self.counted(device, channel), metric, place)
+        # A 950 tells how long its cores were busy.
+        rows = [row for row in tables["op_summary"] if row["aicore_time(us)"] != "N/A"]
+        self.assertGreater(len(rows), 10)
+        for row in rows:
+            self.assertAlmostEqual(float(row["aicore_time(us)"]), float(row["Task Duration(us)"]), delta=0.01)
 
     def test_cores_by_task_without_a_task_log(self):
         tables = self.recorded("--collect", "aicore-task", "--devices", "3")

@@ -179,6 +179,8 @@ TEST_F(Db, WhatCoresCountedOverAllSamples) {
             "JOIN STRING_IDS m ON m.id=metric JOIN STRING_IDS t ON t.id=coreType ORDER BY coreId,m.value"),
       (Table{{"0", "main_mem_read_bw", "16777216000000", "2", "AIC"},
              {"0", "mte2_ratio", "0.25", "2", "AIC"},
+             {"0", "total_time", "1000", "2", "AIC"},
+             {"0", "total_time", "100", "3", "AIV"},
              {"0", "vec_ratio", "0.25", "3", "AIV"}}));
 }
 
