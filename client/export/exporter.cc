@@ -224,10 +224,10 @@ class Places {
     tables_ = std::move(*tables);
     return Status::Ok();
   }
-  // Something is in them.
+  // Something is in them; of the database alone nothing in the folder of tables.
   void Keep() {
     made_.clear();
-    made_tables_ = false;
+    if (std::exchange(made_tables_, false)) ::unlinkat(root_.get(), kTablesFolder, AT_REMOVEDIR);
   }
   const UniqueFd& root_folder() const { return root_; }
   const std::string& shown() const { return shown_; }

@@ -212,6 +212,7 @@ class KernelsTest(harness.ProfdTest):
             self.assertEqual(made.name.split("_")[2:], os.path.basename(directory).split("_")[2:])
             info = json.loads((made / f"device_{device}" / f"info.json.{device}").read_text())
             self.assertEqual((info["rank_id"], info["devices"]), (device + 6, str(device)))
+            self.assertEqual({path.name.split("_")[0] for path in made.iterdir()}, {"device", "msprof"})  # no empty folder
             with self.database(made) as db:
                 self.assertEqual(db.execute("SELECT rankId, deviceId FROM RANK_DEVICE_MAP").fetchall(), [(device + 6, device)])
                 self.assertEqual(db.execute("SELECT hostUid FROM HOST_INFO").fetchall(), [(info["hostUid"],)])
