@@ -172,7 +172,8 @@ std::vector<auth::Lease> Manager::ListLeases(const auth::Caller& /*caller*/) {
 // Nobody watches values here.
 Node& Manager::node() { std::abort(); }
 host::Sampler& Manager::sampler() { std::abort(); }
-std::vector<SessionInfo> Manager::OpenAnd(const std::function<bool(const std::string&)>&) const { return {}; }
+std::vector<SessionInfo> Manager::Open() const { return {}; }
+Totals Manager::totals() const { return {}; }
 std::vector<QueueLoad> Manager::QueueLoads() const { return {}; }
 void Manager::Save(int) {}
 
