@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """Every fault of the simulator's list: the daemon stays up, other channels are unharmed, the reason is in status and in
 the manifest, and `--wait` does not end with 0."""
+import concurrent.futures
+import itertools
+import sys
 import time
 import unittest
 
@@ -9,6 +12,14 @@ import harness
 import own_folder
 import prof_reader
 from harness import OK
+
+CALLS = ("get_channels", "start", "stop", "read", "poll", "flush", "dev_num", "info", "status")
+OF_NO_DEVICE = ("poll", "dev_num")
+# An error that there is, a code of nobody's (of a read: so many bytes, which it has not written), more than was asked for.
+FAULTS = {"hang": "delay_ms: 600000", "error": "ret: -1", "stale bytes": "ret: 4711", "garbage": "ret: 2147483647",
+          "negative garbage": "ret: -2147483648"}
+MOMENTS = ("start", "running", "stop")
+AT_ONCE = 6  # most of the time they wait
 
 ONE = "devices: 2\nchip: 910B\nfaults:\n"
 
@@ -195,6 +206,56 @@ class FaultsTest(harness.ProfdTest):
                 daemon.stop()
                 self.assertEqual(prof_reader.check(one["directory"]), [])
                 self.assertEqual(agent_reader.manifest(one["directory"])["state"], "sealed")
+
+    # --- every call, whatever it does, whenever it begins to
+
+    def one_fault(self, call, fault, moment):
+        """Device 1 does it; device 0 and everybody's answers are as ever. What is wrong, in words."""
+        at_s = 0 if moment == "start" else 2
+        loaded = time.monotonic()
+        daemon = self.profd(sim=ONE + f"  - {{at_s: {at_s}, device: 1, call: {call}, {FAULTS[fault]}}}\n",
+                            config="driver:\n  timeout_ms: 1500\n")
+        started = daemon.ctl("start", "--collect", "hbm,llc,pcie", "--json")
+        if started.code not in (OK, harness.PARTLY_STARTED, harness.PARTIAL_LOSS):
+            # Without any device that can be counted on there is nothing to begin.
+            if call not in OF_NO_DEVICE or len(started.err.strip().splitlines()) != 1:
+                return f"start: {started}"
+        else:
+            session = started.json["session"]
+            time.sleep(max(0.0, loaded + at_s + 0.2 - time.monotonic()))
+            if moment == "running":
+                records = self.kind(daemon.status(session), "hbm", "device:0")["records"]
+                harness.wait_until(lambda: self.kind(daemon.status(session), "hbm", "device:0")["records"] > records + 50,
+                                   "device 0 to go on")
+            sealed = daemon.end(session)
+            healthy = [entry for entry in sealed["kinds"] if entry["unit"] == "device:0"]
+            if any(entry["verdict"] != "started" or entry["lost"] for entry in healthy) and call not in OF_NO_DEVICE:
+                return f"device 0: {healthy}"
+            found = prof_reader.check(sealed["directory"])
+            if call == "read" and fault == "stale bytes":  # of which nobody can know that they are none
+                found = [line for line in found if not line.startswith("device_1/")]
+            if found:
+                return f"the directory: {found}"
+            if fault == "hang" and call in ("read", "stop") and not sealed["degraded"]:
+                return "nobody was told"
+        if daemon.ctl("list").code != OK or daemon.stop() != 0:
+            return "it did not go on"
+        return None
+
+    def test_every_call_at_every_moment(self):
+        cases = list(itertools.product(CALLS, FAULTS, MOMENTS))
+
+        def run(case):
+            try:
+                return self.one_fault(*case)
+            except BaseException as error:  # noqa: BLE001
+                return repr(error)
+
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as several:
+            for case, wrong in zip(cases, several.map(run, cases)):
+                with self.subTest(call=case[0], fault=case[1], moment=case[2]):
+                    self.assertIsNone(wrong)
+        print(f"{len(cases)} faults of the driver", file=sys.stderr)
 
     def test_a_channel_list_that_stalls(self):
         daemon = self.profd(sim=ONE + "  - {device: 0, name: list_stall}\n", config="driver:\n  timeout_ms: 1500\n")
