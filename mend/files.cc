@@ -1,11 +1,9 @@
 #include "mend/files.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
 #include <string_view>
 
 namespace profd::mend {
@@ -66,20 +64,27 @@ UniqueFd OpenDir(int parent, const std::string& name, uid_t uid) {
   return dir;
 }
 
-std::vector<std::string> Names(int dir) {
-  std::vector<std::string> names;
+Entries::Entries(int dir) : stream_(nullptr, &::closedir) {
   // Opened anew: a copy of the descriptor would share its position.
   UniqueFd own(::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!own) return names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(own.get()), &::closedir);
-  if (!stream) return names;
-  own.Release();
-  while (names.size() < kMaxNames) {
-    const dirent* entry = ::readdir(stream.get());  // NOLINT(concurrency-mt-unsafe): one stream, one thread
-    if (entry == nullptr) break;
-    const std::string name = entry->d_name;
-    if (name != "." && name != "..") names.push_back(name);
+  if (own) stream_.reset(::fdopendir(own.get()));
+  if (stream_) own.Release();
+}
+
+bool Entries::Next(std::string& name) {
+  while (stream_) {
+    const dirent* entry = ::readdir(stream_.get());  // NOLINT(concurrency-mt-unsafe): one stream, one thread
+    if (entry == nullptr) return false;
+    name = entry->d_name;
+    if (name != "." && name != "..") return true;
   }
+  return false;
+}
+
+std::vector<std::string> Names(int dir) {
+  std::vector<std::string> names;
+  Entries entries(dir);
+  for (std::string name; names.size() < kMaxNames && entries.Next(name);) names.push_back(name);
   return names;
 }
 

@@ -2,10 +2,12 @@
 // never through a link, only what is the user's own.
 #pragma once
 
+#include <dirent.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +17,16 @@
 #include "format/stream_check.h"
 
 namespace profd::mend {
+
+// What is in a directory, one name after the other, however many there are. Some of them may go meanwhile.
+class Entries {
+ public:
+  explicit Entries(int dir);
+  bool Next(std::string& name);
+
+ private:
+  std::unique_ptr<DIR, int (*)(DIR*)> stream_;
+};
 
 // A directory that belongs to `uid`; none otherwise.
 base::UniqueFd OpenDir(int parent, const std::string& name, uid_t uid);

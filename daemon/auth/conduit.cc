@@ -44,7 +44,7 @@ constexpr uint64_t kPaceNs = 5'000'000;  // how often those are looked at that w
 constexpr int kEventsAtATime = 64;
 constexpr uint32_t kHeaderBytesOfAToken = 256;  // a name and a value can be one byte of a HEADERS
 constexpr double kSmallChange = 0.01;           // of which gRPC keeps nothing, and a fast reader says many
-// Of what gRPC had for very many calls the allocator gives back little by itself.
+// Of what gRPC had for a flood the allocator gives back little by itself.
 constexpr size_t kFewCalls = 8;
 constexpr uint64_t kTrimAfterNs = 1'000'000'000;  // when gRPC is through with them
 constexpr uint64_t kSayEveryNs = 60'000'000'000;
@@ -152,6 +152,7 @@ class Conduit::Impl {
     Flow outward{FrameScan()};
     std::set<uint32_t> calls = {};  // open
     bool paced = false;             // `inward` waits for tokens
+    bool was_much = false;          // it was paced, or had many calls open
     bool over = false;
   };
 
@@ -298,12 +299,13 @@ class Conduit::Impl {
     }
     // One that is larger than all there can be is gRPC's to refuse.
     if (!user.frames.Take(base::MonotonicNs(), std::min(CostOf(frame), options_.frames_per_s))) {
-      connection.paced = true;
+      connection.paced = connection.was_much = true;
       return false;
     }
     if (opens) {
       connection.calls.insert(frame.stream);
       ++user.calls;
+      connection.was_much |= connection.calls.size() > kFewCalls;
     }
     if (frame.type == Frame::kReset) EndCall(connection, frame.stream);
     return true;
@@ -350,8 +352,7 @@ class Conduit::Impl {
   void Close(std::unordered_map<uint64_t, Connection>::iterator found) {
     Connection& connection = found->second;
     User& user = *connection.user;
-    if (connection.calls.size() > kFewCalls && trim_at_ns_ == 0)
-      trim_at_ns_ = base::MonotonicNs() + kTrimAfterNs;
+    if (connection.was_much && trim_at_ns_ == 0) trim_at_ns_ = base::MonotonicNs() + kTrimAfterNs;
     user.calls -= connection.calls.size();
     if (--user.connections == 0 && user.frames.IsFull(base::MonotonicNs())) users_.erase(connection.uid);
     connections_.erase(found);

@@ -1,12 +1,10 @@
 #include "daemon/session/past.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 
 #include "base/unique_fd.h"
@@ -16,6 +14,7 @@
 #include "format/manifest.h"
 #include "format/own_folder.h"
 #include "format/prof_dir.h"
+#include "mend/files.h"
 
 namespace profd::session {
 
@@ -23,18 +22,12 @@ namespace {
 
 constexpr size_t kMaxManifestBytes = 16u << 20;
 
-// Names in the directory `path` below `at`, which no user's link may lead away from.
-std::vector<std::string> Names(int at, const char* path, base::UniqueFd& dir) {
-  std::vector<std::string> names;
-  dir.Reset(::openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!dir) return names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(::dup(dir.get())), &::closedir);
-  if (!stream) return names;
-  while (const dirent* entry =
-             ::readdir(stream.get())) {  // NOLINT(concurrency-mt-unsafe): one stream, one thread
-    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
-  }
-  return names;
+// A user may have made millions of directories that are called like one.
+constexpr size_t kMostFound = 10'000;
+
+// The directory `path` below `at`, which no user's link may lead away from.
+base::UniqueFd OpenBelow(int at, const char* path) {
+  return base::UniqueFd(::openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
 std::optional<std::string> ReadWhole(int at, const std::string& path) {
@@ -170,17 +163,28 @@ std::vector<SessionInfo> ReadPastSessions(const std::string& spool, size_t most)
   struct Found {
     std::string user, name;
   };
-  std::vector<Found> found;
-  base::UniqueFd root;
-  for (const std::string& user : Names(AT_FDCWD, spool.c_str(), root)) {
-    base::UniqueFd dir;
-    for (std::string& name : Names(root.get(), user.c_str(), dir)) {
-      if (format::IsProfDirName(name)) found.push_back({user, std::move(name)});
-    }
-  }
   // The name carries the time after the number.
-  std::sort(found.begin(), found.end(),
-            [](const Found& a, const Found& b) { return a.name.substr(12) > b.name.substr(12); });
+  const auto is_newer = [](const Found& a, const Found& b) { return a.name.substr(12) > b.name.substr(12); };
+  std::vector<Found> found;
+  const base::UniqueFd root = OpenBelow(AT_FDCWD, spool.c_str());
+  mend::Entries users(root.get());
+  for (std::string user; root && users.Next(user);) {
+    if (user.starts_with('.')) continue;
+    const base::UniqueFd dir = OpenBelow(root.get(), user.c_str());
+    if (!dir) continue;
+    // Each user's newest: nobody's make another's disappear.
+    std::vector<Found> of_user;
+    mend::Entries entries(dir.get());
+    for (std::string name; entries.Next(name);) {
+      if (!format::IsProfDirName(name)) continue;
+      of_user.push_back({user, name});
+      if (of_user.size() < 2 * kMostFound) continue;
+      std::nth_element(of_user.begin(), of_user.begin() + kMostFound, of_user.end(), is_newer);
+      of_user.resize(kMostFound);
+    }
+    found.insert(found.end(), of_user.begin(), of_user.end());
+  }
+  std::sort(found.begin(), found.end(), is_newer);
   std::vector<SessionInfo> sessions;
   for (const Found& entry : found) {
     const base::UniqueFd user(

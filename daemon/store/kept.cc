@@ -25,6 +25,7 @@ using base::Code;
 using base::Result;
 using base::Status;
 using base::UniqueFd;
+using mend::Entries;
 using mend::Names;
 using mend::OpenDir;
 using mend::ReadSmall;
@@ -39,7 +40,8 @@ constexpr int kMaxDepth = 32;
 uint64_t BlocksIn(int dir, int depth) {
   struct stat facts {};
   uint64_t bytes = ::fstat(dir, &facts) == 0 ? static_cast<uint64_t>(facts.st_blocks) * 512 : 0;
-  for (const std::string& name : Names(dir)) {
+  Entries entries(dir);  // they are a user's, who may have made millions
+  for (std::string name; entries.Next(name);) {
     if (::fstatat(dir, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) continue;
     if (!S_ISDIR(facts.st_mode)) {
       bytes += static_cast<uint64_t>(facts.st_blocks) * 512;
@@ -55,7 +57,8 @@ Status RemoveTree(int parent, const std::string& name, int depth) {
   const UniqueFd dir(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!dir) return Status::FromErrno(name);
   Status first;
-  for (const std::string& each : Names(dir.get())) {
+  Entries entries(dir.get());
+  for (std::string each; entries.Next(each);) {
     if (::unlinkat(dir.get(), each.c_str(), 0) == 0 || errno == ENOENT) continue;
     const Status status = errno == EISDIR && depth < kMaxDepth ? RemoveTree(dir.get(), each, depth + 1)
                                                                : Status::FromErrno(name + "/" + each);
@@ -106,7 +109,8 @@ KeptSpool ScanSpool(const std::string& spool) {
     const Result<UserFolder> folder = UserFolder::Enter(spool, user);
     if (!folder.ok()) continue;
     uint64_t of_sessions = 0;
-    for (const std::string& name : Names(folder->dir())) {
+    Entries entries(folder->dir());
+    for (std::string name; entries.Next(name);) {
       if (name.starts_with(kGoing)) {
         [[maybe_unused]] const Status removed = RemoveTree(folder->dir(), name, 0);  // else at the next start
         continue;

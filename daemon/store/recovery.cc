@@ -22,16 +22,20 @@ using mend::OpenDir;
 namespace {
 
 constexpr uint64_t kUserPatienceNs = 30'000'000'000;  // one user's folder must not keep the others waiting
+constexpr size_t kMostLeftAlone = 16;                 // of a user's that are said each
 
 void RecoverUser(const std::string& path, int folder, uid_t uid, uint64_t before_wall_ns,
                  const mend::IsFileOf& is_file_of, std::vector<mend::Mended>& all) {
   const uint64_t deadline = base::MonotonicNs() + kUserPatienceNs;
-  for (const std::string& name : Names(folder)) {
+  mend::Entries entries(folder);
+  size_t left_alone = 0;
+  for (std::string name; entries.Next(name);) {
     if (!format::IsProfDirName(name)) continue;
     mend::Mended result;
     result.directory = path + "/" + name;
     const UniqueFd dir = OpenDir(folder, name, uid);
     if (!dir) {
+      if (++left_alone > kMostLeftAlone) continue;
       result.remarks.emplace_back("no directory of the user's: left alone");
       all.push_back(std::move(result));
       continue;

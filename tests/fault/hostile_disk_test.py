@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -12,6 +13,7 @@ import harness
 import siege
 
 FILES = int(os.environ.get("PROFD_TEST_FILES", "50000"))  # the full million takes minutes to make
+MANY_NAMES, NAMES_KIB = 200_000, 12 << 10
 SIM = "devices: 1\nchip: 910B\n"
 
 
@@ -108,8 +110,36 @@ class HostileDiskTest(siege.Siege):
             daemon.ctl("verify", sealed["directory"])
             self.assertEqual(daemon.ctl("rm", sealed["session"], user=siege.USER, timeout=240).code, harness.OK)
         self.assertTrue(folder.exists())
-        daemon.kill()
+
+    def test_a_start_with_very_many_names(self):
+        """A user has put so many names among his sessions: the next profd does not hold them all, nor say them all."""
+        daemon = self.besieged(sim=SIM)
+        work = self.workload(command=["sleep", "600"], user=siege.USER, group=siege.USER, extra_groups=[])
+
+        def record():
+            session = daemon.begin("--pid", work.pid, "--collect", "host-mem", user=siege.USER)["session"]
+            return pathlib.Path(daemon.end(session, user=siege.USER)["directory"])
+
+        def most_kib():
+            status = pathlib.Path(f"/proc/{daemon.process.pid}/status").read_text()
+            return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")))
+
+        folder = record().parent
+        daemon.stop()
         daemon.start()
+        before = most_kib()
+        daemon.stop()
+        for number in range(MANY_NAMES):
+            os.mknod(folder / f"PROF_000001_20260101000000000_{number:08}AAAAAAAA")
+        said = daemon.log.stat().st_size
+        daemon.start()
+        harness.wait_until(lambda: len(daemon.ctl("list", "--json").json["sessions"]) == 1, "the past session")
+        os.chmod(daemon.socket, 0o666)
+        self.assertTrue(record().exists())
+        print(f"{MANY_NAMES} names: {(most_kib() - before) / 1024:.1f} MiB more", file=sys.stderr)
+        if not harness.IS_SANITIZED:
+            self.assertLess(most_kib() - before, NAMES_KIB)
+        self.assertLess(daemon.log.stat().st_size - said, 100_000)
 
     def test_links_where_the_logs_are(self):
         """Whoever may write to the folder of the logs has profd write nowhere else by that."""
