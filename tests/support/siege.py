@@ -127,7 +127,8 @@ class Witness:
         test.assertIsNone(self.failed)
         sealed = self.daemon.end(self.session, user=HONEST)
         self.agent.kill()
-        test.assertEqual(sealed["lost"], 0, sealed)
+        # A sample's moment may pass where there are too few processors: that is nobody's fault here.
+        test.assertEqual([kind["lost"] for kind in sealed["kinds"] if kind["kind"] == "agent-counter"], [0], sealed)
         found = agent_reader.agents(sealed["directory"])
         test.assertEqual([(len(each.of("counter")), each.lost) for each in found], [(self.emitted, 0)])
 
