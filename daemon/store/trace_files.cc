@@ -453,6 +453,8 @@ Result<int> TraceFiles::DirOf(const std::string& path, std::string* name) const 
   *name = path.substr(slash + 1);
   if (!name->starts_with(kDataPrefix)) return folder->second.dir.get();
   *name = name->substr(kDataPrefix.size());
+  if (!format::ParseSliceName(*name))
+    return Status(Code::kInvalidArgument, "only slices are in a folder of data");
   return folder->second.DataDir();
 }
 
