@@ -91,8 +91,8 @@ TEST_F(TraceWriterTest, OpenRefusesWhatIsThereAndNamesThatAreNone) {
   EXPECT_EQ(harness.Open(kTrace, SpecIn(dir_)).code(), Code::kAlreadyExists);
   EXPECT_EQ(harness.Open(kTrace, SpecIn(dir_, "../PROF_2")).code(), Code::kInvalidArgument);
   EXPECT_EQ(harness.Open(kTrace, SpecIn(dir_, "PROF_3", {"../device_0"})).code(), Code::kInvalidArgument);
-  for (const char* path :
-       {"../info", "device_0/../info", "device_1/info", "device_0/data/info", "", ".profiler/"}) {
+  for (const char* path : {"../info", "device_0/../info", "device_1/info", "device_0/data/../info",
+                           "device_0/data/", "", ".profiler/"}) {
     EXPECT_EQ(harness.Open(kTrace, SpecIn(dir_, "PROF_4"), {{.path = path, .content = "x"}}).code(),
               Code::kInvalidArgument)
         << path;
