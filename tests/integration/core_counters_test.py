@@ -14,7 +14,7 @@ import unittest
 import zlib
 
 import harness
-from harness import OK, PARTLY_STARTED, USAGE
+from harness import OK, PARTIAL_LOSS, PARTLY_STARTED, USAGE
 
 CHIPS = ["310", "910", "310P", "910B", "310B", "950"]
 HAS_L2, HAS_SOC = CHIPS[1:], ["910B", "950"]
@@ -59,7 +59,11 @@ class ByTask(harness.ProfdTest):
         """The tables of the latest session, by name."""
         out = os.path.join(self.out.name, str(len(os.listdir(self.out.name))))
         result = self.daemon.ctl("export", self.directory, "--format", "csv", "--out", out, "--json", *options)
-        self.assertEqual((result.code, result.json["directories"][0]["skipped"]), (OK, []), result)
+        # Of a 310 (device 0) there is no log of tasks that could say when they were.
+        undated = [one for one in result.json["directories"][0]["skipped"]
+                   if one["stream"] == "device_0/data/aicore.data" and "nobody knows when" in one["why"]]
+        self.assertEqual(result.json["directories"][0]["skipped"], undated)
+        self.assertEqual(result.code, PARTIAL_LOSS if undated else OK, result)
         tables = {}
         for path in glob.glob(os.path.join(out, "mindstudio_profiler_output", "*.csv")):
             with open(path, encoding="utf-8", newline="") as file:
