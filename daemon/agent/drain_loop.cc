@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <utility>
 
@@ -22,6 +23,11 @@ constexpr uint64_t kRetryNs = 2 * kMillisecondNs;  // while chunks or the queue 
 constexpr uint64_t kPaceNs = 200'000;
 // What a user's recordings may have of a round: small enough that others' lanes do not fill up meanwhile.
 constexpr uint64_t kShareBytes = 256 << 10;
+// What a user has wanted counts half after so long …
+constexpr double kHalfLifeNs = 500e6;
+// … and who has to stand back is looked at again so much later, and visited so often all the same.
+constexpr uint64_t kStandBackNs = 10 * kMillisecondNs;
+constexpr uint64_t kLeastOftenNs = 250 * kMillisecondNs;
 constexpr uint64_t kControl = 0;  // no recording has this number
 
 }  // namespace
@@ -73,6 +79,7 @@ void DrainLoop::Add(uint64_t id, std::shared_ptr<Recording> recording, Events ev
                   .visited_ns = base::MonotonicNs(),
                   .due_ns = 0,
                   .events = std::move(events)};
+  ranked_.reserve(users_.size());
 }
 
 Recording* DrainLoop::Find(uint64_t id) {
@@ -121,19 +128,32 @@ void DrainLoop::Obey() {
 void DrainLoop::VisitDue() {
   unfinished_ = false;
   if (users_.empty()) return;
-  // Somebody else is the first to find the chunks that have come back.
-  auto user = users_.upper_bound(first_user_);
-  if (user == users_.end()) user = users_.begin();
-  first_user_ = user->first;
-  for (size_t i = 0; i < users_.size(); ++i) {
-    VisitDueOf(user->second);
-    if (++user == users_.end()) user = users_.begin();
-  }
+  Rank();
+  for (size_t rank = 0; rank < ranked_.size(); ++rank) VisitDueOf(*ranked_[rank], rank);
   for (const uint64_t id : stopped_) Drop(id);
   stopped_.clear();
 }
 
-void DrainLoop::VisitDueOf(User& user) {
+void DrainLoop::Rank() {
+  const double fades = std::exp2(-static_cast<double>(round_ns_ - ranked_ns_) / kHalfLifeNs);
+  ranked_ns_ = round_ns_;
+  ranked_.clear();
+  for (auto& [uid, user] : users_) {
+    user.made *= fades;
+    ranked_.push_back(&user);
+  }
+  std::ranges::sort(ranked_, {}, &User::wants);
+}
+
+// Who wants less than others may have more of the chunks: the least all, the most a quarter of them.
+bool DrainLoop::MayTake(const User& user, size_t rank, const Recording& recording) const {
+  chunk::Pipe* pipe = recording.pipe();
+  if (rank == 0 || pipe == nullptr || recording.is_asked()) return true;
+  if (round_ns_ - user.visited_ns > kLeastOftenNs) return true;
+  return pipe->Free() > pipe->chunks() * 3 * rank / (4 * (ranked_.size() - 1));
+}
+
+void DrainLoop::VisitDueOf(User& user, size_t rank) {
   uint64_t share = kShareBytes;
   auto at = user.entries.upper_bound(user.served);
   for (size_t i = 0; i < user.entries.size(); ++i, ++at) {
@@ -144,9 +164,16 @@ void DrainLoop::VisitDueOf(User& user) {
       unfinished_ = true;
       return;
     }
+    if (!MayTake(user, rank, *entry.recording)) {
+      entry.due_ns = round_ns_ + kStandBackNs;
+      continue;
+    }
     const Recording::Visited visited = entry.recording->Visit(base::RawNs(), share);
     share -= std::min(share, visited.bytes);
     user.served = *at;
+    user.visited_ns = round_ns_;
+    user.made += static_cast<double>(visited.new_bytes);
+    user.waiting += visited.waiting_bytes - std::exchange(entry.waiting, visited.waiting_bytes);
     if (visited.cut_off && entry.events.cut_off) std::exchange(entry.events.cut_off, nullptr)();
     if (visited.stopped) stopped_.push_back(*at);
     entry.due_ns = NextDue(entry, visited);
@@ -162,6 +189,7 @@ void DrainLoop::Drop(uint64_t id) {
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, entry.recording->region().wake_fd(), nullptr);
   const auto user = users_.find(entry.recording->user());
   user->second.entries.erase(id);
+  user->second.waiting -= entry.waiting;
   if (user->second.entries.empty()) users_.erase(user);
   entry.events.dropped(std::move(entry.recording));
   entries_.erase(found);

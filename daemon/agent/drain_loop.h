@@ -34,7 +34,8 @@ class DrainMailbox {
 
 // Visits every recording on a common beat, and sooner when its process rings or its lanes fill up fast. In a
 // round each user has the same share of bytes: who publishes more than that waits for the next, and loses
-// records of its own when its lanes are full.
+// records of its own when its lanes are full. Those who want the least come first, and chunks that are short
+// are left to them: who floods has lost records anyway.
 // Commands aside, it neither locks nor allocates.
 // **Thread:** drain. **Owns:** the recordings while they run.
 class DrainLoop {
@@ -57,12 +58,17 @@ class DrainLoop {
     std::shared_ptr<Recording> recording;
     uint64_t visited_ns = 0;  // CLOCK_MONOTONIC
     uint64_t due_ns = 0;
+    uint64_t waiting = 0;  // bytes, when it was last looked at
     Events events;
   };
   // Whose recordings they are.
   struct User {
     std::set<uint64_t> entries;
     uint64_t served = 0;  // the last one: the next round begins behind it
+    uint64_t visited_ns = 0;
+    uint64_t waiting = 0;  // bytes, when last looked at
+    double made = 0;       // of late: bytes that were published, or lost
+    double wants() const { return made + static_cast<double>(waiting); }
   };
   struct End {
     uint32_t trace;
@@ -72,7 +78,9 @@ class DrainLoop {
   void Sleep();
   void Obey();
   void VisitDue();
-  void VisitDueOf(User& user);
+  void Rank();
+  void VisitDueOf(User& user, size_t rank);
+  bool MayTake(const User& user, size_t rank, const Recording& recording) const;
   void Drop(uint64_t id);
   uint64_t NextDue(const Entry& entry, const Recording::Visited& visited) const;
   void PushEnds();
@@ -82,11 +90,11 @@ class DrainLoop {
   base::UniqueFd epoll_;
   std::map<uint64_t, Entry> entries_;
   std::map<uid_t, User> users_;
-  uid_t first_user_ = 0;  // of the last round
+  std::vector<User*> ranked_;  // who wants the least first
   std::vector<uint64_t> stopped_;
   std::vector<End> ends_;
   std::vector<DrainMailbox::Command> commands_;
-  uint64_t round_ns_ = 0;
+  uint64_t round_ns_ = 0, ranked_ns_ = 0;
   uint64_t ends_due_ns_ = UINT64_MAX;
   bool called_ = false;      // there are commands
   bool rung_ = false;        // a process woke us

@@ -9,6 +9,8 @@ namespace {
 
 using chunk::Item;
 
+constexpr uint64_t kMostNew = uint64_t{1} << 32;  // records
+
 Item MakeItem(Item::What what, format::StreamKey key) {
   Item item;
   item.what = what;
@@ -61,9 +63,13 @@ bool Recording::Feeds(uint32_t trace) const {
 
 Recording::Visited Recording::Visit(uint64_t now_ns, uint64_t share) {
   share_ = share;
+  new_bytes_ = 0;
   Visited visited = Look(now_ns);
   visited.cut_off = cut_off_;
   visited.bytes = share - share_;
+  waiting_bytes_ -= std::min(waiting_bytes_, visited.bytes);
+  visited.waiting_bytes = waiting_bytes_;
+  visited.new_bytes = new_bytes_;
   return visited;
 }
 
@@ -100,6 +106,9 @@ void Recording::Mark(uint64_t now_ns) {
   if (cut_off_) return;
   const RingReader::Found found = reader_.Mark();
   if (reads_by_itself()) fullest_slots_ = found.fullest_slots;
+  waiting_bytes_ = found.waiting_slots * abi::kRecordBytes;
+  // What a process says it has lost can be any number.
+  new_bytes_ += (found.new_slots + std::min(found.lost_records, kMostNew)) * abi::kRecordBytes;
   if ((loss_.records | loss_.bytes) == 0) loss_from_ns_ = marked_ns_;
   loss_.records = std::max(loss_.records, loss_.records + found.lost_records);
   marked_ns_ = now_ns;

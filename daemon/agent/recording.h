@@ -28,6 +28,8 @@ class Recording {
         false;  // no chunk, or no room in the pipe's queue: visit again soon. Nothing is lost by it
     bool unfinished = false;     // its share is used up, but there is more
     uint64_t bytes = 0;          // of the region that were read
+    uint64_t waiting_bytes = 0;  // of it that were there when it was looked at, and have not been read
+    uint64_t new_bytes = 0;      // that have been published or lost since it was looked at before
     bool stopped = false;        // that was the last visit
     bool cut_off = false;        // the process lies: nothing more of it is read
     bool has_work = true;        // there is a reason to come again
@@ -41,6 +43,10 @@ class Recording {
   bool Feeds(uint32_t trace) const;
   const Region& region() const { return *region_; }
   uid_t user() const { return user_; }
+  // Something was asked that is not done yet.
+  bool is_asked() const { return !asked_.empty(); }
+  // Where its records go now; nullptr: nowhere.
+  chunk::Pipe* pipe() const { return target_.pipe; }
   bool reads_by_itself() const { return mode_ == RingMode::kDropNewest && !cut_off_; }
 
  private:
@@ -85,6 +91,7 @@ class Recording {
   uint64_t loss_from_ns_ = 0;
   uint64_t marked_ns_ = 0;
   uint64_t fullest_slots_ = 0;
+  uint64_t waiting_bytes_ = 0, new_bytes_ = 0;
   bool cut_off_ = false;
 };
 

@@ -122,7 +122,7 @@ RingReader::Found RingReader::Mark() {
 
 void RingReader::MarkLane(uint32_t lane, Found& found) {
   LaneState& state = lanes_[lane];
-  state.mark = LoadHead(lane);
+  const uint64_t before_mark = std::exchange(state.mark, LoadHead(lane));
   const uint64_t waiting = state.mark - state.next;
   const bool wild =
       mode_ == RingMode::kDropNewest ? waiting > lane_slots_ : static_cast<int64_t>(waiting) < 0;
@@ -135,6 +135,8 @@ void RingReader::MarkLane(uint32_t lane, Found& found) {
     state.joined = true;
   }
   found.fullest_slots = std::max(found.fullest_slots, state.mark - state.next);
+  found.waiting_slots += state.mark - state.next;
+  found.new_slots += std::min<uint64_t>(state.mark - before_mark, lane_slots_);
   const uint64_t lost = Relaxed(region_->untrusted_lane(lane)->lost);
   if (const uint64_t before = std::exchange(state.lost_seen, lost); lost > before) {
     const uint64_t sum = SaturatingSum(state.lost, lost - before);

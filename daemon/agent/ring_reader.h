@@ -39,6 +39,8 @@ class RingReader {
 
   struct Found {
     uint64_t fullest_slots = 0;  // what waits in the fullest lane
+    uint64_t waiting_slots = 0;  // in all of them
+    uint64_t new_slots = 0;      // of those, since the mark before
     uint64_t lost_records = 0;   // dropped by the process since the mark before
   };
   // The round goes up to what is published now.

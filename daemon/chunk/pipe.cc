@@ -28,12 +28,16 @@ Pipe::Pipe(std::string name, size_t chunk_bytes, size_t chunks, base::WakeUp& co
   }
 }
 
-Chunk* Pipe::TryTake() {
+size_t Pipe::Free() {
   Chunk* chunk = nullptr;
   while (back_.TryPop(chunk)) free_.push_back(chunk);
   in_flight_.store(chunks_.size() - free_.size(), std::memory_order_relaxed);
-  if (free_.empty()) return nullptr;
-  chunk = free_.back();
+  return free_.size();
+}
+
+Chunk* Pipe::TryTake() {
+  if (Free() == 0) return nullptr;
+  Chunk* chunk = free_.back();
   free_.pop_back();
   chunk->header = {};
   return chunk;

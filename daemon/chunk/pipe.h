@@ -49,6 +49,8 @@ class Pipe {
   // -- source thread --
   // An empty chunk, most recently used first (warm cache, small RSS); nullptr when all are under way.
   Chunk* TryTake();
+  // How many it would give now.
+  size_t Free();
   // Gives back a chunk that was taken and not needed.
   void PutBack(Chunk* chunk);
   // Chunks always fit; false for another item when the queue is full (try again on the next sweep).
