@@ -80,6 +80,7 @@ struct SampleSettings {
   uint64_t storage_limit_mb = 0;
   uint64_t period_s = 0;
   std::vector<std::string> kinds;               // kinds really collected on this side
+  std::vector<std::string> absent;              // … that the chip of the device does not have
   std::map<std::string, uint32_t> interval_ms;  // by kind
   std::string hbm_events = "read,write";
   std::string llc_mode;    // read | write | capacity | bandwidth | ""

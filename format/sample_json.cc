@@ -18,13 +18,13 @@ constexpr char kDefaults[] = R"json({
   "profiling_options": "", "msprofBinPid": -1, "app": "", "app_dir": "", "app_location": "",
   "app_parameters": "", "app_env": "", "acl": "",
 
-  "hardware_mem": "off", "hardware_mem_sampling_interval": 20000, "hbmProfiling": "off", "hbmInterval": 20,
-  "hbm_profiling_events": "", "ddr_profiling": "off", "ddr_interval": 20, "ddr_profiling_events": "",
-  "ddr_master_id": 0, "msprof_llc_profiling": "off", "llc_interval": 20, "llc_profiling": "",
-  "llc_profiling_events": "", "memProfiling": "off", "appMemProfiling": "off", "memInterval": 20,
-  "memServiceflow": "", "qosProfiling": "off", "qosEvents": "", "npuEvents": "",
+  "hardware_mem": "off", "hardware_mem_sampling_interval": 20000, "hbmProfiling": "", "hbmInterval": 20,
+  "hbm_profiling_events": "", "ddr_profiling": "", "ddr_interval": 20, "ddr_profiling_events": "",
+  "ddr_master_id": 0, "msprof_llc_profiling": "", "llc_interval": 20, "llc_profiling": "",
+  "llc_profiling_events": "", "memProfiling": "off", "appMemProfiling": "on", "memInterval": 20,
+  "memServiceflow": "", "qosProfiling": "", "qosEvents": "", "npuEvents": "",
 
-  "interconnection_profiling": "off", "interconnection_sampling_interval": 20, "pcieProfiling": "off",
+  "interconnection_profiling": "off", "interconnection_sampling_interval": 20, "pcieProfiling": "",
   "pcieInterval": 20, "hccsProfiling": "off", "hccsInterval": 20, "ubProfiling": "off", "ubInterval": 20,
   "hscb": "off", "io_profiling": "off", "io_sampling_interval": 10, "nicProfiling": "off",
   "nicInterval": 10, "roceProfiling": "off", "roceInterval": 10, "dvpp_profiling": "off",
@@ -35,9 +35,9 @@ constexpr char kDefaults[] = R"json({
   "ai_ctrl_cpu_profiling_events": "", "sys_profiling": "off", "sys_sampling_interval": 100,
   "pid_profiling": "off", "pid_sampling_interval": 100,
 
-  "ai_core_profiling": "off", "ai_core_profiling_mode": "", "ai_core_profiling_events": "",
+  "ai_core_profiling": "", "ai_core_profiling_mode": "", "ai_core_profiling_events": "",
   "ai_core_profiling_metrics": "", "ai_core_metrics": "", "aicore_sampling_interval": 10,
-  "ai_core_status": "", "aicoreShape": "off", "aicScale": "all", "aiv_profiling": "off",
+  "ai_core_status": "", "aicoreShape": "off", "aicScale": "all", "aiv_profiling": "",
   "aiv_profiling_mode": "", "aiv_profiling_events": "", "aiv_profiling_metrics": "", "aiv_metrics": "",
   "aiv_sampling_interval": 10, "ai_vector_status": "",
 
@@ -78,6 +78,7 @@ struct KindKeys {
   uint32_t per_ms;
   Group group;
 };
+constexpr std::string_view kInBothGroups = "ub";  // it says of neither that it is on
 constexpr KindKeys kDeviceKinds[] = {
     {"hbm", "hbmProfiling", "hbmInterval", 1, kHardwareMem},
     {"ddr", "ddr_profiling", "ddr_interval", 1, kHardwareMem},
@@ -88,7 +89,8 @@ constexpr KindKeys kDeviceKinds[] = {
     {"qos", "qosProfiling", "", 1, kHardwareMem},
     {"pcie", "pcieProfiling", "pcieInterval", 1, kInterconnection},
     {"hccs", "hccsProfiling", "hccsInterval", 1, kInterconnection},
-    {"ub", "ubProfiling", "ubInterval", 1, kInterconnection},
+    {kInBothGroups, "ubProfiling", "ubInterval", 1, kPorts},
+    {kInBothGroups, "ubProfiling", "ubInterval", 1, kInterconnection},
     {"soc-profile", "", "", 1, kNoGroup},
     {"nic", "nicProfiling", "nicInterval", 1, kPorts},
     {"roce", "roceProfiling", "roceInterval", 1, kPorts},
@@ -106,6 +108,9 @@ constexpr KindKeys kDeviceKinds[] = {
     {"aicore-task", "ai_core_profiling", "", 1, kNoGroup},
     {"aivector-task", "aiv_profiling", "", 1, kNoGroup},
     {"instr", "instrProfiling", "", 1, kNoGroup},
+    {"aicpu", "aicpuTrace", "", 1, kNoGroup},
+    {"ccu", "ccuInstr", "", 1, kNoGroup},
+    {"ccu-task", "ccuInstr", "", 1, kNoGroup},
     {"soc-pmu", "l2CacheTaskProfiling", "", 1, kNoGroup},
     {"l2", "l2CacheTaskProfiling", "", 1, kNoGroup},
 };
@@ -115,7 +120,9 @@ void SetProgram(const SampleSettings& settings, ordered_json& json) {
   json["profMode"] = "";
   json["app"] = settings.program;
   json["ts_keypoint"] = "on";
-  if (settings.calls) json["acl"] = "on";
+  json["acl"] = settings.calls ? "on" : "off";
+  json["ai_core_profiling"] = "off";
+  json["llc_profiling"] = json["llc_profiling_events"] = "read";
   if (!settings.tasks) {
     json["taskTime"] = "off";
     return;
@@ -128,8 +135,10 @@ void SetProgram(const SampleSettings& settings, ordered_json& json) {
     json["stars_acsq_task"] = "on";
   }
   if (settings.firmware) json["taskTsfw"] = "on";
-  if (settings.blocks) json["taskBlock"] = "on";
-  if (settings.few_blocks) json["taskBlockShink"] = "on";
+  if (settings.blocks) {
+    json["taskBlock"] = "on";
+    json["taskBlockShink"] = settings.few_blocks ? "on" : "off";
+  }
 }
 
 // `list` is the key that names the kind by `word`, beside or instead of a switch.
@@ -151,14 +160,49 @@ constexpr HostKeys kHostKinds[] = {
     {"host-pid-mem", "hostAllPidMemProfiling", "", ""},
 };
 
-bool Taken(const SampleSettings& settings, std::string_view kind) {
-  return std::find(settings.kinds.begin(), settings.kinds.end(), kind) != settings.kinds.end();
+bool Has(const std::vector<std::string>& kinds, std::string_view kind) {
+  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
+
+bool Taken(const SampleSettings& settings, std::string_view kind) { return Has(settings.kinds, kind); }
 
 void AppendWord(ordered_json& list, std::string_view word) {
   std::string text = list.get<std::string>();
   if (!text.empty()) text += ',';
   list = text.append(word);
+}
+
+void SetCores(const SampleSettings& settings, ordered_json& json) {
+  const bool ai_core_tasks = Taken(settings, "aicore-task"), vector_tasks = Taken(settings, "aivector-task");
+  const bool ai_cores = ai_core_tasks || Taken(settings, "aicore");
+  if (ai_cores) {
+    json["ai_core_profiling_mode"] = ai_core_tasks ? kTaskBased : kSampleBased;
+    json["ai_core_profiling_events"] = settings.aicore_events;
+    json["ai_core_metrics"] = settings.aicore_metrics;
+  }
+  if (vector_tasks || Taken(settings, "aivector")) {
+    json["aiv_profiling_mode"] = vector_tasks ? kTaskBased : kSampleBased;
+    json["aiv_profiling_events"] = settings.aiv_events;
+    json["aiv_metrics"] = settings.aiv_metrics;
+  } else if (ai_cores && Has(settings.absent, "aivector")) {
+    // One option for both sorts of core: the vendor names vector cores that the chip cannot count, too.
+    json["aiv_profiling"] = "on";
+    for (const char* const key : {"profiling_mode", "profiling_events", "metrics"}) {
+      json[std::string("aiv_") + key] = json[std::string("ai_core_") + key];
+    }
+    json["aiv_sampling_interval"] = json["aicore_sampling_interval"];
+  }
+}
+
+// With a group the vendor switches on all its kinds, on chips that do not have them, too.
+void SetAbsentOfGroups(const SampleSettings& settings, ordered_json& json) {
+  for (const KindKeys& keys : kDeviceKinds) {
+    if (*keys.switch_key == '\0' || *keys.group.switch_key == '\0') continue;
+    if (!Has(settings.absent, keys.kind) || json[keys.group.switch_key] != "on") continue;
+    json[keys.switch_key] = "on";
+    if (*keys.interval_key == '\0') continue;
+    json[keys.interval_key] = json[keys.group.interval_key].get<uint64_t>() / keys.group.per_ms;
+  }
 }
 
 void SetDeviceKinds(const SampleSettings& settings, ordered_json& json) {
@@ -171,36 +215,28 @@ void SetDeviceKinds(const SampleSettings& settings, ordered_json& json) {
   };
   for (const KindKeys& keys : kDeviceKinds) {
     if (!Taken(settings, keys.kind)) continue;
-    for (const char* key : {keys.switch_key, keys.group.switch_key}) {
+    const bool marks_group = keys.kind != kInBothGroups;
+    for (const char* key : {keys.switch_key, marks_group ? keys.group.switch_key : ""}) {
       if (*key != '\0') json[key] = "on";
     }
     const auto interval = settings.interval_ms.find(std::string(keys.kind));
     if (interval == settings.interval_ms.end()) continue;
     note_interval(keys.interval_key, uint64_t{interval->second} * keys.per_ms);
-    note_interval(keys.group.interval_key, uint64_t{interval->second} * keys.group.per_ms);
+    if (marks_group) note_interval(keys.group.interval_key, uint64_t{interval->second} * keys.group.per_ms);
   }
   for (const auto& [key, value] : intervals) json[std::string(key)] = value;
+  SetAbsentOfGroups(settings, json);
 
-  if (Taken(settings, "hbm")) json["hbm_profiling_events"] = settings.hbm_events;
-  if (Taken(settings, "ddr")) json["ddr_profiling_events"] = "read,write";
+  if (json["hbmProfiling"] == "on") json["hbm_profiling_events"] = settings.hbm_events;
+  if (json["ddr_profiling"] == "on") json["ddr_profiling_events"] = "read,write";
   if (Taken(settings, "llc")) json["llc_profiling"] = json["llc_profiling_events"] = settings.llc_mode;
   if (Taken(settings, "qos")) json["qosEvents"] = settings.qos_events;
   if (Taken(settings, "tscpu")) json["ts_cpu_profiling_events"] = settings.ts_cpu_events;
   if (Taken(settings, "ctrlcpu")) json["ai_ctrl_cpu_profiling_events"] = settings.ctrl_cpu_events;
-  if (Taken(settings, "instr")) json["instrProfilingFreq"] = settings.instr_cycles;
+  if (settings.instr_cycles != 0) json["instrProfilingFreq"] = settings.instr_cycles;
   json["npuEvents"] = settings.npu_events;
   json["l2CacheTaskProfilingEvents"] = settings.l2_events;
-  const bool ai_core_tasks = Taken(settings, "aicore-task"), vector_tasks = Taken(settings, "aivector-task");
-  if (ai_core_tasks || Taken(settings, "aicore")) {
-    json["ai_core_profiling_mode"] = ai_core_tasks ? kTaskBased : kSampleBased;
-    json["ai_core_profiling_events"] = settings.aicore_events;
-    json["ai_core_metrics"] = settings.aicore_metrics;
-  }
-  if (vector_tasks || Taken(settings, "aivector")) {
-    json["aiv_profiling_mode"] = vector_tasks ? kTaskBased : kSampleBased;
-    json["aiv_profiling_events"] = settings.aiv_events;
-    json["aiv_metrics"] = settings.aiv_metrics;
-  }
+  SetCores(settings, json);
 }
 
 void SetHostKinds(const SampleSettings& settings, ordered_json& json) {
@@ -226,7 +262,7 @@ std::string SampleJson(const SampleSettings& settings, int device) {
   json["result_dir"] = settings.result_dir;
   json["devices"] = device < 0 ? "64" : std::to_string(device);  // 64: the vendor's number for the host
   json["job_id"] = settings.job_id;
-  if (settings.period_s != 0) json["profiling_period"] = settings.period_s;
+  if (settings.period_s != 0 && !settings.of_program) json["profiling_period"] = settings.period_s;
   if (settings.storage_limit_mb != 0) json["storageLimit"] = std::to_string(settings.storage_limit_mb) + "MB";
   if (settings.target_pid > 0) json["host_sys_pid"] = settings.target_pid;
   json["msprofBinPid"] = settings.collector_pid;

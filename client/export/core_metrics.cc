@@ -133,7 +133,9 @@ constexpr Figure kFigures[] = {
     Rate("l1_read_bw(GB/s)", kCube950, 0x707, 4096),
     Rate("l1_write_bw(GB/s)", kCube950, 0x709, 2048),
     Rate("main_mem_read_bw(GB/s)", kAll950, 0x400, 64),
+    Rate("main_mem_read_bw(GB/s)", kAll950, 0x422, 64),
     Rate("main_mem_write_bw(GB/s)", kAll950, 0x401, 64),
+    Rate("main_mem_write_bw(GB/s)", kAll950, 0x423, 64),
 
     Rate("l0a_read_bw(GB/s)", kAllCube, 0x1b, 4096),
     Rate("l0a_write_bw(GB/s)", kAllCube, 0x1c, 4096),

@@ -20,6 +20,7 @@ struct Group {
 
 // Source: the platform tables of the vendor's collector (hicann/runtime, profimpl/platform).
 constexpr std::string_view kPipes = "PipeUtilization", kExactPipes = "PipeUtilizationExct";
+constexpr std::string_view kMemoryMode = "Memory";
 constexpr uint16_t kPipeEvents[] = {0x8, 0xa, 0x9, 0xb, 0xc, 0xd, 0x54, 0x55};
 constexpr uint16_t kExactPipeEvents[] = {0x416, 0x417, 0x9, 0x302, 0xc, 0x303, 0x54, 0x55};
 constexpr uint16_t kExecution[] = {0x12c, 0x49, 0x4a, 0x9, 0x302, 0xc, 0xd, 0x303};
@@ -34,7 +35,7 @@ constexpr uint16_t kAccess[] = {0x32, 0x3d, 0x3e, 0x206, 0x20c, 0x50c, 0x50d, 0x
 // The first is counted where none is named.
 constexpr Group kGroups[] = {
     {kPipes, kPipeEvents},   {"PipelineExecuteUtilization", kExecution},
-    {"Memory", kMemory},     {"ArithmeticUtilization", kArithmetic},
+    {kMemoryMode, kMemory},  {"ArithmeticUtilization", kArithmetic},
     {"MemoryL0", kMemoryL0}, {"ResourceConflictRatio", kConflicts},
     {"MemoryUB", kMemoryUb}, {"MemoryAccess", kAccess},
     {"L2Cache", kL2},
@@ -43,13 +44,14 @@ constexpr Group kGroups[] = {
 constexpr uint16_t kPipes950[] = {0x501, 0x301, 0x1, 0x701, 0x202, 0x203, 0x34, 0x35, 0x714};
 constexpr uint16_t kArithmetic950[] = {0x323, 0x324};
 constexpr uint16_t kMemory950[] = {0x400, 0x401, 0x56f, 0x571, 0x570, 0x572, 0x707, 0x709};
+constexpr uint16_t kMemory950Anew[] = {0x422, 0x423, 0x56f, 0x571, 0x570, 0x572, 0x707, 0x709};
 constexpr uint16_t kMemoryL0Of950[] = {0x304, 0x703, 0x306, 0x705, 0x712, 0x30a, 0x308};
 constexpr uint16_t kMemoryUb950[] = {0x3, 0x5, 0x70c, 0x206, 0x204, 0x571, 0x572};
 constexpr uint16_t kConflicts950[] = {0x540, 0x556, 0x502, 0x528};
 constexpr uint16_t kL2Of950[] = {0x424, 0x425, 0x426, 0x42a, 0x42b, 0x42c};
 constexpr Group kGroups950[] = {
     {kPipes, kPipes950},        {"ArithmeticUtilization", kArithmetic950},
-    {"Memory", kMemory950},     {"MemoryL0", kMemoryL0Of950},
+    {kMemoryMode, kMemory950},  {"MemoryL0", kMemoryL0Of950},
     {"MemoryUB", kMemoryUb950}, {"ResourceConflictRatio", kConflicts950},
     {"L2Cache", kL2Of950},
 };
@@ -104,8 +106,24 @@ base::Result<std::vector<uint32_t>> CustomEvents(std::string_view mode, uint32_t
                                             std::to_string(most));
 }
 
-std::vector<uint32_t> CoreEvents(std::string_view mode, uint32_t chip, CoreType type) {
+bool CountsMainMemoryAnew(std::string_view cann_version) {
+  // hicann/runtime fd687e4b5 of 2026-08-18, which 9.2.0-beta.1 does not have yet.
+  if (cann_version.starts_with("9.2.0-beta.1")) return false;
+  uint32_t numbers[2] = {};
+  const char* at = cann_version.data();
+  const char* const end = at + cann_version.size();
+  for (uint32_t& number : numbers) {
+    const auto [next, error] = std::from_chars(at, end, number);
+    if (error != std::errc()) return false;
+    at = next == end ? end : next + 1;
+  }
+  return numbers[0] > 9 || (numbers[0] == 9 && numbers[1] >= 2);
+}
+
+std::vector<uint32_t> CoreEvents(std::string_view mode, uint32_t chip, CoreType type, bool main_memory_anew) {
   if (mode.starts_with(kCustomMode)) return CustomEvents(mode, chip).value();
+  if (main_memory_anew && Is950(chip) && mode == kMemoryMode)
+    return {std::begin(kMemory950Anew), std::end(kMemory950Anew)};
   const std::span<const Group> groups = GroupsOf(chip);
   const auto named = std::ranges::find(groups, mode, &Group::name);
   const Group group = OnChip(named == groups.end() ? groups.front() : *named, chip, type);
@@ -113,6 +131,7 @@ std::vector<uint32_t> CoreEvents(std::string_view mode, uint32_t chip, CoreType 
 }
 
 std::string CoreMetricName(const std::string& events, uint32_t chip, CoreType type) {
+  if (Is950(chip) && events == Listed(kMemory950Anew)) return std::string(kMemoryMode);
   for (const Group& group : GroupsOf(chip)) {
     const Group here = OnChip(group, chip, type);
     if (events.empty() || Listed(here.events) == events) return std::string(here.name);

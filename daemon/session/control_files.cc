@@ -55,7 +55,9 @@ std::string HexWords(const driver::StartPara& para, size_t first, uint32_t count
 void NoteChannel(const ChannelStart& start, const std::string& kind, const driver::DeviceFacts& device,
                  format::SampleSettings& settings) {
   const driver::StartPara& para = start.para;
-  if (driver::InstrIndex(start.channel)) settings.instr_cycles = PayloadWord(para, 0);
+  // A 950 is not asked how often; the vendor's default stands there.
+  if (driver::InstrIndex(start.channel) && device.chip == driver::chip::k910B)
+    settings.instr_cycles = PayloadWord(para, 0);
   switch (start.channel) {
     case 8:
       settings.llc_mode = PayloadWord(para, 1) == 2 ? "write" : "read";
@@ -127,7 +129,9 @@ format::SampleSettings CommonSettings(const ControlInput& input) {
   for (const KindState& kind : input.plan.kinds) {
     const bool logged = kind.kind == "task", by_agent = kind.kind == "agent-kernel";
     settings.tasks = settings.tasks || logged || by_agent;
-    settings.calls = settings.calls || (kind.kind == "agent-api" && kind.verdict == Verdict::kStarted);
+    // Calls begin when the program loads CANN, which may be later.
+    const bool awaited = kind.verdict == Verdict::kStarted || kind.verdict == Verdict::kPending;
+    settings.calls = settings.calls || (kind.kind == "agent-api" && awaited);
   }
   settings.of_program = input.target.pid > 0 && (settings.tasks || settings.calls);
   return settings;
@@ -150,6 +154,10 @@ void NoteDevice(const ControlInput& input, const driver::DeviceFacts& device,
     NoteChannel(start, input.plan.kinds[start.kind_index].kind, device, settings);
   }
   settings.hwts_log = !driver::HasStars(device.chip);
+  for (const std::string_view kind : driver::DeviceKindNames()) {
+    const driver::Capability* capability = driver::LookUp(kind, device, input.api_version).capability;
+    if (capability == nullptr || !capability->absent.empty()) settings.absent.emplace_back(kind);
+  }
   // aicore and aivector may share one start.
   for (const KindState& kind : input.plan.kinds) {
     if (kind.unit == "device:" + std::to_string(device.id) && kind.verdict == Verdict::kStarted) {
@@ -164,6 +172,7 @@ format::SampleSettings HostSettings(const ControlInput& input, const driver::Dev
   format::SampleSettings settings = CommonSettings(input);
   if (first_device != nullptr) NoteDevice(input, *first_device, settings);
   std::erase(settings.kinds, "qos");
+  std::erase(settings.absent, "qos");
   for (const HostStart& start : input.plan.host) {
     NoteKind(input.plan.kinds[start.kind_index], settings);
     if (start.kind == "host-disk") settings.host_disk_hz = start.hz;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "daemon/base/log.h"
+#include "daemon/driver/core_metrics.h"
 #include "daemon/driver/device_process.h"
 
 namespace profd::session {
@@ -141,6 +142,8 @@ NodeFacts Node::Facts() const {
   facts.library_error = library_error_;
   facts.api_version = driver_ ? driver_->api_version() : 0;
   facts.host_counter_known = !host_.cpu_mhz.empty();
+  const auto cann = versions_.of.find("cann");
+  facts.main_memory_anew = cann != versions_.of.end() && driver::CountsMainMemoryAnew(cann->second);
   facts.devices = devices_;
   return facts;
 }

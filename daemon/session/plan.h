@@ -42,6 +42,7 @@ struct NodeFacts {
   std::string library_error;  // why not, or why its devices are not known; one line with what to do
   uint32_t api_version = 0;
   bool host_counter_known = false;  // the driver measured the host counter (payload of channel 142)
+  bool main_memory_anew = false;    // driver::CountsMainMemoryAnew() of the toolkit found
   std::vector<driver::DeviceFacts> devices;
   std::vector<ProcessFacts> processes;  // of the requested pids
   uint64_t cpus = 1, interfaces = 1;    // of the host

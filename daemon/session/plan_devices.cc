@@ -241,11 +241,12 @@ void Planner::BuildChannels() {
       choice.ai_vector_tasks = choice.ai_vector_tasks || kind == "aivector-task";
       if (kind == "aicore" || kind == "aicore-task") {
         choice.ai_core_period_ms = chosen.period.ms;
-        choice.ai_core_events = driver::CoreEvents(chosen.mode, device->chip, driver::CoreType::kAiCore);
+        choice.ai_core_events =
+            driver::CoreEvents(chosen.mode, device->chip, driver::CoreType::kAiCore, facts_.main_memory_anew);
       } else if (kind == "aivector" || kind == "aivector-task") {
         choice.ai_vector_period_ms = chosen.period.ms;
-        choice.ai_vector_events =
-            driver::CoreEvents(chosen.mode, device->chip, driver::CoreType::kVectorCore);
+        choice.ai_vector_events = driver::CoreEvents(chosen.mode, device->chip, driver::CoreType::kVectorCore,
+                                                     facts_.main_memory_anew);
       }
       power_alone = power_alone || (kind == "soc-profile" && chosen.mode == driver::kSocPower);
       choice.soc_memory = choice.soc_memory || IsMemoryKind(kind);

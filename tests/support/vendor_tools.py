@@ -3,6 +3,9 @@ variables name checkouts of them, and without one the tests that need it are ski
 
   PROFD_VENDOR_PARSER   Ascend/msprof (the folder `analysis` in it); needs numpy and pandas
   PROFD_VENDOR_ANALYZE  Ascend/msprof-analyze
+  PROFD_VENDOR_COLLECTOR  a folder with its collector `msprof`, built from hicann/runtime (src/dfx/msprof/collector/dvvp/msprofbin),
+                        and `app`, a program linked with what libprofimpl.so is made of that tells it of device 0 open, works
+                        for a second and tells of the end (ProfNotifySetDevice, ProfFinalize)
   PROFD_VENDOR_PYTHON   the interpreter for both; by default the first of this one and /usr/bin/python3 that has pandas
 """
 import functools
@@ -32,6 +35,8 @@ def checkout(variable, inside):
 
 PARSER = checkout("PROFD_VENDOR_PARSER", "analysis/msprof/msprof.py")
 ANALYZE = checkout("PROFD_VENDOR_ANALYZE", "msprof_analyze")
+COLLECTOR = checkout("PROFD_VENDOR_COLLECTOR", "msprof")
+PROGRAM = COLLECTOR / "app" if COLLECTOR and (COLLECTOR / "app").exists() else None
 # What the parser needs for `export db`, and for all it makes of a 910B: analysis/csrc of the same checkout, built with its own
 # CMakeLists.txt (rapidjson, nlohmann-json, sqlite3, Python's headers, a securec.h with memcpy_s). -D_GLIBCXX_USE_CXX11_ABI=0
 # must stay: it gives SQLite texts to keep that only live on where copies of a string share it.
@@ -40,6 +45,9 @@ HAS_LIBRARY = PARSER is not None and (PARSER / "analysis/lib64/msprof_analysis.s
 needs_parser = unittest.skipUnless(PARSER, "not here: PROFD_VENDOR_PARSER names no checkout of the vendor's parser")
 needs_library = unittest.skipUnless(HAS_LIBRARY, "not here: the vendor's parser has no analysis/lib64/msprof_analysis.so")
 needs_analyze = unittest.skipUnless(ANALYZE, "not here: PROFD_VENDOR_ANALYZE names no checkout of msprof-analyze")
+
+needs_collector = unittest.skipUnless(COLLECTOR, "not here: PROFD_VENDOR_COLLECTOR names no folder with the vendor's collector")
+needs_program = unittest.skipUnless(PROGRAM, "not here: there is no program `app` beside the vendor's collector")
 
 
 def main_unless(*checkouts):
@@ -98,3 +106,10 @@ def analyze(*words):
              "lambda sheet: None); from msprof_analyze.cli.entrance import msprof_analyze_cli; msprof_analyze_cli()")
     code, said = _run(["-c", start, *words], PYTHONPATH=str(ANALYZE))
     return Run(code, said)
+
+
+def collect(sim, libraries, *words):
+    """The collector with these words on the simulator in `libraries`, configured by the file `sim`; a finished process."""
+    return subprocess.run([COLLECTOR / "msprof", *map(str, words)], check=False, text=True, errors="replace", timeout=PATIENCE_S,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env=dict(os.environ, PROFD_SIM_CONFIG=str(sim), LD_LIBRARY_PATH=str(libraries)))

@@ -131,6 +131,26 @@ TEST_F(Chrome, OlderExporterNumbersWhatIsThere) {
   EXPECT_EQ(events[1]["pid"], 4242 << 10 | 21 << 5 | 1);
 }
 
+// The vendor draws the constant frequency of a 310P, of no other old chip (AiCoreFreqViewer.get_all_data()).
+TEST_F(Chrome, TheVendorsFrequencyOfOldChips) {
+  const auto drawn = [this](uint32_t chip, bool vendor_compatible) {
+    facts_.devices.clear();
+    AddDevice(0, chip);
+    facts_.devices[0].aic_mhz = 1080;
+    facts_.end_ns = facts_.start_ns + 3'000'000;
+    options_.vendor_compatible = vendor_compatible;
+    Open();
+    std::vector<double> mhz;
+    for (const json& event : Finish()) {
+      if (event["name"] == "AI Core Freq") mhz.push_back(event["args"]["MHz"]);
+    }
+    return mhz;
+  };
+  EXPECT_EQ(drawn(4, true), std::vector<double>(4, 1080));
+  EXPECT_EQ(drawn(4, false), std::vector<double>());
+  for (const uint32_t chip : {0, 1, 5}) EXPECT_EQ(drawn(chip, true), std::vector<double>()) << chip;
+}
+
 TEST_F(Chrome, NoValueIsNoEvent) {
   Open();
   output_->Rows(Hbm(0, {{0, std::numeric_limits<double>::quiet_NaN()}, {1, 0}}));

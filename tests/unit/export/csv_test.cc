@@ -177,6 +177,30 @@ TEST_F(CsvTest, CallsAndCollectives) {
   EXPECT_THAT(Lines("op_summary").at(1), testing::HasSubstr(",COMMUNICATION,"));
 }
 
+// The vendor's older exporter repeats the calls of the host for every device; one of a later chip has none.
+TEST_F(CsvTest, CallsOnceMoreForEveryDevice) {
+  facts_.devices.resize(3);
+  for (const int device : {0, 1, 2}) facts_.devices[device].device = device;
+  facts_.devices[0].chip = facts_.devices[1].chip = 1;
+  for (const bool vendor_compatible : {true, false}) {
+    auto output = Make(vendor_compatible);
+    format::SpanWriter writer(*output, texts_);
+    format::Span& call = writer.Add(format::SpanKind::kApi);
+    call.end_ns = 10'000;
+    call.name = texts_.Intern("launch");
+    call.category = texts_.Intern("node");
+    writer.Flush();
+    ASSERT_TRUE(output->Finish().ok());
+    const std::vector<std::string> lines = Lines("api_statistic");
+    const std::vector<std::string> rows(lines.begin() + 1, lines.end());
+    if (vendor_compatible) {
+      EXPECT_THAT(rows, ElementsAre("0,node,launch,10,1,10,10,10,0", "1,node,launch,10,1,10,10,10,0"));
+    } else {
+      EXPECT_THAT(rows, ElementsAre("host,node,launch,10,1,10,10,10,0"));
+    }
+  }
+}
+
 // --- overlap
 
 TEST(Overlap, MergedAndWithout) {

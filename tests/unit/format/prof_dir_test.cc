@@ -359,14 +359,44 @@ TEST_F(ControlFiles, SampleJsonOfADevice) {
   EXPECT_EQ(sample["ai_core_profiling_events"], "0x8,0xa");
   EXPECT_EQ(sample["ai_core_metrics"], "PipeUtilization");
   EXPECT_EQ(sample["aicore_sampling_interval"], 13);
-  // Not taken: off, the defaults for the rest; a mode would switch the vendor's timeline to its slow path.
-  EXPECT_EQ(sample["ddr_profiling"], "off");
+  // Not taken: the vendor's "", the defaults for the rest; a mode would switch its timeline to the slow path.
+  EXPECT_EQ(sample["ddr_profiling"], "");
   EXPECT_EQ(sample["ddr_profiling_events"], "");
   EXPECT_EQ(sample["ddr_interval"], 20);
   EXPECT_EQ(sample["hccsProfiling"], "off");
   EXPECT_EQ(sample["aiv_profiling_mode"], "");
-  EXPECT_EQ(sample["qosProfiling"], "off");
+  EXPECT_EQ(sample["qosProfiling"], "");
   EXPECT_EQ(sample["hostProfiling"], false);
+}
+
+// The vendor's collector on a 910 and a 950: a group is on with all that it has on any chip.
+TEST_F(ControlFiles, SampleJsonOfGroups) {
+  SampleSettings settings;
+  settings.kinds = {"hbm", "nic", "aicore"};
+  settings.interval_ms = {{"hbm", 10}, {"nic", 40}, {"aicore", 20}};
+  settings.aicore_events = "0x8,0xa";
+  settings.aicore_metrics = "Custom:0x8,0xa";
+  settings.absent = {"qos", "ddr", "ub", "hccs", "aivector"};
+  const json sample = json::parse(SampleJson(settings, 0));
+  EXPECT_EQ(sample["qosProfiling"], "on");
+  EXPECT_EQ(sample["ddr_profiling"], "on");
+  EXPECT_EQ(sample["ddr_profiling_events"], "read,write");
+  EXPECT_EQ(sample["ddr_interval"], 10);
+  EXPECT_EQ(sample["ubProfiling"], "on");
+  EXPECT_EQ(sample["ubInterval"], 40);
+  EXPECT_EQ(sample["hccsProfiling"], "off");  // its group is
+  EXPECT_EQ(sample["aiv_profiling"], "on");
+  EXPECT_EQ(sample["aiv_profiling_mode"], "sample-based");
+  EXPECT_EQ(sample["aiv_profiling_events"], "0x8,0xa");
+  EXPECT_EQ(sample["aiv_metrics"], "Custom:0x8,0xa");
+  EXPECT_EQ(sample["aiv_sampling_interval"], 20);
+  settings.absent = {};
+  settings.kinds = {"ub", "netdev"};
+  settings.interval_ms = {{"ub", 10}, {"netdev", 10}};
+  const json ports = json::parse(SampleJson(settings, 0));
+  EXPECT_EQ(ports["ubProfiling"], "on");
+  EXPECT_EQ(ports["io_profiling"], "on");
+  EXPECT_EQ(ports["interconnection_profiling"], "off");  // which has ub, too
 }
 
 // A soc-profile goes with memory and links alike, and stands for neither.
@@ -386,6 +416,7 @@ TEST_F(ControlFiles, SampleJsonOfAProgram) {
   SampleSettings settings;
   settings.kinds = {"task"};
   settings.of_program = settings.tasks = settings.calls = settings.blocks = true;
+  settings.period_s = 86400;
   settings.program = "python3";
   for (const int device : {0, -1}) {
     const json sample = json::parse(SampleJson(settings, device));
@@ -398,12 +429,20 @@ TEST_F(ControlFiles, SampleJsonOfAProgram) {
     EXPECT_EQ(sample["app"], "python3");
     EXPECT_EQ(sample["hwts_log"], "");
     EXPECT_EQ(sample["taskTsfw"], "off");
-    EXPECT_EQ(sample["taskBlockShink"], "");
+    EXPECT_EQ(sample["taskBlockShink"], "off");
+    EXPECT_EQ(sample["ai_core_profiling"], "off");
+    EXPECT_EQ(sample["llc_profiling"], "read");
+    EXPECT_EQ(sample["profiling_period"], -1);
   }
   settings.hwts_log = settings.firmware = true;
   const json older = json::parse(SampleJson(settings, 0));
   for (const char* key : {"hwts_log", "hwts_log1", "taskTsfw"}) EXPECT_EQ(older[key], "on") << key;
   EXPECT_EQ(older["stars_acsq_task"], "");
+  settings.kinds = {"aicore-task", "aicpu", "ccu"};
+  settings.calls = false;
+  const json cores = json::parse(SampleJson(settings, 0));
+  for (const char* key : {"ai_core_profiling", "aicpuTrace", "ccuInstr"}) EXPECT_EQ(cores[key], "on") << key;
+  EXPECT_EQ(cores["acl"], "off");
 }
 
 TEST_F(ControlFiles, SampleJsonOfTheHost) {
