@@ -180,8 +180,9 @@ TEST_F(CsvTest, CallsAndCollectives) {
 // The vendor's older exporter repeats the calls of the host for every device; one of a later chip has none.
 TEST_F(CsvTest, CallsOnceMoreForEveryDevice) {
   facts_.devices.resize(3);
-  for (const int device : {0, 1, 2}) facts_.devices[device].device = device;
+  for (const size_t device : {0, 1, 2}) facts_.devices[device].device = static_cast<int>(device);
   facts_.devices[0].chip = facts_.devices[1].chip = 1;
+  facts_.devices[2].chip = 5;
   for (const bool vendor_compatible : {true, false}) {
     auto output = Make(vendor_compatible);
     format::SpanWriter writer(*output, texts_);
