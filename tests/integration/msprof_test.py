@@ -550,10 +550,10 @@ class ChipsTest(harness.ProfdTest):
     """On a node with all of them."""
     # The vendor's list, but for what does not depend on the chip here (storage limit, dynamic mode, delay and duration).
     REFUSED = {"310": "sys-interconnection-profiling l2 task-block instr-profiling npu-events sys-lp sys-mem-serviceflow optype",
-               "910": "task-block sys-lp instr-profiling sys-mem-serviceflow optype",
-               "310P": "sys-io-profiling task-block instr-profiling sys-lp sys-mem-serviceflow optype",
+               "910": "task-block npu-events sys-lp instr-profiling sys-mem-serviceflow optype",
+               "310P": "sys-io-profiling task-block npu-events instr-profiling sys-lp sys-mem-serviceflow optype",
                "910B": "sys-lp optype",
-               "310B": "sys-interconnection-profiling instr-profiling sys-lp sys-mem-serviceflow optype",
+               "310B": "sys-interconnection-profiling instr-profiling npu-events sys-lp sys-mem-serviceflow optype",
                "950": "instr-profiling-freq"}
     REFUSED = {chip: options + " ai-vector-core" for chip, options in REFUSED.items()}
     ALL = sorted(set(" ".join(REFUSED.values()).split()) | {"sys-hardware-mem", "ai-core", "dvpp-profiling"})
