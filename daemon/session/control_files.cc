@@ -155,8 +155,7 @@ void NoteDevice(const ControlInput& input, const driver::DeviceFacts& device,
   }
   settings.hwts_log = !driver::HasStars(device.chip);
   for (const std::string_view kind : driver::DeviceKindNames()) {
-    const driver::Capability* capability = driver::LookUp(kind, device, input.api_version).capability;
-    if (capability == nullptr || !capability->absent.empty()) settings.absent.emplace_back(kind);
+    if (!driver::LookUp(kind, device, input.api_version).available()) settings.absent.emplace_back(kind);
   }
   // aicore and aivector may share one start.
   for (const KindState& kind : input.plan.kinds) {
