@@ -625,6 +625,9 @@ SessionInfo Session::Info() const {
     }
     info.bytes += info.kinds[i].bytes;
     info.lost += info.kinds[i].lost;
+    if (!ended()) continue;  // what was expected is of no use beside what came
+    info.kinds[i].bytes_per_s = 0;
+    info.kinds[i].record_bytes = 0;
   }
   return info;
 }
