@@ -18,10 +18,12 @@ class EstimateTest(harness.ProfdTest):
                 job = self.workload()
                 started = daemon.begin("--pid", job.pid, "--devices", "all", "--preset", "all", "--collect", NAMED)
                 harness.wait_until(lambda: daemon.status(started["session"])["elapsed_s"] > 6, "6 s")
+                expected_of = {(kind["kind"], kind["unit"]): kind["bytes_per_s"]
+                               for kind in daemon.status(started["session"])["kinds"]}
                 sealed = daemon.end(started["session"])
                 checked = set()
                 for kind in sealed["kinds"]:
-                    expected = kind["bytes_per_s"]
+                    expected = expected_of[kind["kind"], kind["unit"]]
                     if kind["verdict"] != "started" or expected == 0:
                         continue
                     made = kind["bytes"] / sealed["elapsed_s"]
