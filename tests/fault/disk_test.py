@@ -10,11 +10,11 @@ import tempfile
 import unittest
 
 import agent_reader
+import failing_fs
 import harness
 
 MB = 1_000_000
 SIM = "devices: 1\nchip: 910B\nmode: flood\nrate_mb_s: 20\n"
-FAILING_FS = harness.BUILD / "tests" / "failing_fs"
 
 
 @harness.needs_root
@@ -43,24 +43,7 @@ class DiskTest(harness.ProfdTest):
 
     def failing(self):
         """A file system that fails as its fault file says."""
-        if not FAILING_FS.exists() or not os.path.exists("/dev/fuse"):
-            self.skipTest("NOT RUN: no FUSE here")
-        place = self.directory()
-        source, where, fault = place / "source", place / "mnt", place / "fault"
-        source.mkdir()
-        where.mkdir()
-        fault.write_text("")
-        server = subprocess.Popen([FAILING_FS, fault, source, where], stdin=subprocess.DEVNULL)
-
-        def end():
-            fault.write_text("")
-            self.unmount(where)
-            server.kill()
-            server.wait()
-
-        self.addCleanup(end)
-        harness.wait_until(lambda: os.path.ismount(where), "the file system to be mounted")
-        return where, fault
+        return failing_fs.mount(self, self.directory())
 
     def begin(self, where, *arguments, config="", megabytes=10):
         daemon = self.profd(sim=SIM, config=config)

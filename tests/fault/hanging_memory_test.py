@@ -10,12 +10,12 @@ import sys
 import tempfile
 import unittest
 
+import failing_fs
 import harness
 
 USER = harness.nobody()
 HONEST = 1234
 PROGRAM = pathlib.Path(__file__).with_name("hanging_memory.py")
-FAILING_FS = harness.BUILD / "tests" / "failing_fs"
 
 
 @harness.needs_root
@@ -94,24 +94,12 @@ class HangingMemoryTest(harness.ProfdTest):
 
     def held_lock(self):
         """A target whose lock is held, and whoever asks for its memory waits."""
-        if not FAILING_FS.exists() or not os.path.exists("/dev/fuse"):
-            self.skipTest("NOT RUN: no FUSE here")
-        source, where, fault = self.place / "source", self.place / "mnt", self.place / "fault"
-        source.mkdir()
-        where.mkdir()
-        fault.write_text("")
-        (source / "file").write_text("something")
-        os.chmod(source / "file", 0o644)
-        server = subprocess.Popen([FAILING_FS, fault, source, where], stdin=subprocess.DEVNULL)
 
-        def end():
-            fault.write_text("")
-            subprocess.run(["umount", "-l", where], check=False, stderr=subprocess.DEVNULL)
-            server.kill()
-            server.wait()
+        def prepare(source):
+            (source / "file").write_text("something")
+            os.chmod(source / "file", 0o644)
 
-        self.addCleanup(end)
-        harness.wait_until(lambda: os.path.ismount(where), "the file system to be mounted")
+        where, fault = failing_fs.mount(self, self.place, prepare)
         target = self.target("lock", USER, where / "file")
         self.ready(target, "mapped")
         self.addCleanup(fault.write_text, "")  # or it cannot be killed

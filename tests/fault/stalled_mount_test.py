@@ -5,18 +5,17 @@ import os
 import pathlib
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import unittest
 import warnings
 
+import failing_fs
 import harness
 import stalled_mount
 
 USER = harness.nobody()
 HONEST = 1234
-FAILING_FS = harness.BUILD / "tests" / "failing_fs"
 
 
 class Attack:
@@ -61,29 +60,16 @@ class Attack:
 class StalledMountTest(harness.ProfdTest):
     def mount(self):
         """Where it is, and the file that says what it does."""
-        if not FAILING_FS.exists() or not os.path.exists("/dev/fuse"):
-            self.skipTest("NOT RUN: no FUSE here")
         place = pathlib.Path(tempfile.mkdtemp(prefix="profd-stall-"))
         os.chmod(place, 0o755)
         self.addCleanup(shutil.rmtree, place, ignore_errors=True)
-        source, where, fault = place / "source", place / "mnt", place / "fault"
-        source.mkdir()
-        where.mkdir()
-        fault.write_text("")
-        os.chown(source, USER, USER)
-        (source / "file").write_text("something")
-        os.chown(source / "file", USER, USER)
-        server = subprocess.Popen([FAILING_FS, fault, source, where], stdin=subprocess.DEVNULL)
 
-        def end():
-            fault.write_text("")
-            subprocess.run(["umount", "-l", where], check=False, stderr=subprocess.DEVNULL)
-            server.kill()
-            server.wait()
+        def prepare(source):
+            os.chown(source, USER, USER)
+            (source / "file").write_text("something")
+            os.chown(source / "file", USER, USER)
 
-        self.addCleanup(end)
-        harness.wait_until(lambda: os.path.ismount(where), "the file system to be mounted")
-        return where, fault
+        return failing_fs.mount(self, place, prepare)
 
     def threads(self, daemon):
         return len(os.listdir(f"/proc/{daemon.process.pid}/task"))

@@ -23,6 +23,16 @@ def within(folder):
     return ["sh", "-c", f'echo $$ >{folder}/cgroup.procs && exec "$@"', "sh"]
 
 
+def for_test(test, make, what):
+    """The cgroup that `make` makes, as long as the test lasts; it is skipped, saying so, where none can be made."""
+    try:
+        made = make()
+    except OSError as error:
+        test.skipTest(f"no cgroup {what} can be made here: {error}")
+    test.addCleanup(made.close)
+    return made
+
+
 class Quota:
     """A cgroup that may use a tenth of a CPU; OSError where none can be made."""
 
@@ -56,13 +66,7 @@ class Quota:
 
 
 def quota_for(test):
-    """As long as the test lasts; it is skipped, saying so, where none can be made."""
-    try:
-        quota = Quota()
-    except OSError as error:
-        test.skipTest(f"no cgroup with a CPU quota can be made here: {error}")
-    test.addCleanup(quota.close)
-    return quota
+    return for_test(test, Quota, "with a CPU quota")
 
 
 class Memory:
@@ -90,13 +94,7 @@ class Memory:
 
 
 def memory_for(test, limit, name="test"):
-    """As long as the test lasts; it is skipped, saying so, where none can be made."""
-    try:
-        memory = Memory(limit, name)
-    except OSError as error:
-        test.skipTest(f"no cgroup with a limit of memory can be made here: {error}")
-    test.addCleanup(memory.close)
-    return memory
+    return for_test(test, lambda: Memory(limit, name), "with a limit of memory")
 
 
 class Tasks:
@@ -126,13 +124,7 @@ class Tasks:
 
 
 def tasks_for(test, limit, name="tasks"):
-    """As long as the test lasts; it is skipped, saying so, where none can be made."""
-    try:
-        tasks = Tasks(limit, name)
-    except OSError as error:
-        test.skipTest(f"no cgroup with a limit of threads can be made here: {error}")
-    test.addCleanup(tasks.close)
-    return tasks
+    return for_test(test, lambda: Tasks(limit, name), "with a limit of threads")
 
 
 class Freezer:
@@ -170,10 +162,4 @@ class Freezer:
 
 
 def freezer_for(test, name="freezer"):
-    """As long as the test lasts; it is skipped, saying so, where none can be made."""
-    try:
-        freezer = Freezer(name)
-    except OSError as error:
-        test.skipTest(f"no cgroup can be frozen here: {error}")
-    test.addCleanup(freezer.close)
-    return freezer
+    return for_test(test, lambda: Freezer(name), "that can be frozen")
