@@ -15,6 +15,8 @@
 #include "daemon/auth/rights.h"
 #include "daemon/auth/socket_claim.h"
 #include "daemon/auth/tickets.h"
+#include "daemon/base/after.h"
+#include "daemon/base/aside.h"
 #include "daemon/base/executor.h"
 #include "daemon/base/log.h"
 #include "daemon/base/log_level.h"
@@ -35,8 +37,6 @@
 #include "daemon/rpc/otlp_exporter.h"
 #include "daemon/rpc/registrar.h"
 #include "daemon/rpc/server.h"
-#include "daemon/session/after.h"
-#include "daemon/session/aside.h"
 #include "daemon/session/manager.h"
 #include "libagent/abi/lane.h"
 
@@ -231,7 +231,7 @@ class Daemon {
     stopping_ = true;
     base::TellServiceManager("STOPPING=1\nSTATUS=seals its sessions");
     base::LogInfo("signal " + std::to_string(signal) + ": sealing sessions");
-    const auto one_done = session::After(2, [this] {
+    const auto one_done = base::After(2, [this] {
       // What the seals posted (answers to callers) goes out first.
       ctl_.Post([this] {
         server_->Shutdown();
@@ -246,7 +246,7 @@ class Daemon {
   const std::function<base::Result<config::Config>()> load_;
   std::optional<auth::SocketClaim> claim_;
   base::Executor ctl_;
-  session::Aside aside_{ctl_};
+  base::Aside aside_{ctl_};
   auth::Rights rights_;
   auth::Tickets tickets_{&rights_};
   auth::Audit audit_{config_.log.audit == "off" ? nullptr : auth::Audit::Write(base::AuditLine)};

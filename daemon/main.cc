@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <string>
 
+#include "base/cli/manual.h"
+#include "base/cli/wrong.h"
 #include "base/version.h"
-#include "cli/manual.h"
-#include "cli/wrong.h"
 #include "daemon/base/log.h"
 #include "daemon/config/config.h"
 #include "daemon/daemon.h"

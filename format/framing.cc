@@ -209,20 +209,13 @@ bool IsSocPmu(const std::byte* bytes) {
              AreCounts(bytes + offsetof(Record, event), std::size(Record{}.event)));
 }
 
-// Chips by the vendor's numbers, as sets.
-constexpr uint32_t Chips(std::initializer_list<int> numbers) {
-  uint32_t set = 0;
-  for (const int number : numbers) set |= 1u << number;
-  return set;
-}
-constexpr uint32_t kAll = 0xFFFFFFFF;
-constexpr uint32_t k310 = Chips({0});
-constexpr uint32_t kTenEvents = Chips({15, 16, 17, 18});  // core records with ten counters
-constexpr uint32_t kSmallTsCpu = Chips({2, 3});
-constexpr uint32_t kDvppId = Chips({1, 5, 7, 8, 11, 15, 16});  // text records with a dvpp_id column
+constexpr ChipSet kAll = kEveryChip, k310 = Only({Chip::k310});
+constexpr ChipSet kTenEvents = ChipsWith([](const ChipTraits& traits) { return traits.core_events == 10; });
+constexpr ChipSet kSmallTsCpu = ChipsWith([](const ChipTraits& traits) { return traits.small_ts_cpu; });
+constexpr ChipSet kDvppId = ChipsWith([](const ChipTraits& traits) { return traits.dvpp_id; });
 
 struct Entry {
-  uint32_t chips;
+  ChipSet chips;
   StreamFormat format;
 };
 
@@ -237,7 +230,7 @@ uint32_t Leading(const std::byte* data, uint32_t records, uint32_t record_bytes)
 }
 
 template <typename Record, Is kIs>
-constexpr Entry Fixed(uint32_t chips, std::string_view file, StampDomain stamp, size_t stamp_offset,
+constexpr Entry Fixed(ChipSet chips, std::string_view file, StampDomain stamp, size_t stamp_offset,
                       Combine combine, uint32_t per_period) {
   return {chips,
           {file, Framing::kFixed, sizeof(Record), stamp, static_cast<uint32_t>(stamp_offset), combine,
@@ -246,15 +239,15 @@ constexpr Entry Fixed(uint32_t chips, std::string_view file, StampDomain stamp, 
 
 // Records without a type of ours.
 template <Is kIs>
-constexpr Entry Sized(uint32_t chips, std::string_view file, uint32_t bytes, StampDomain stamp,
+constexpr Entry Sized(ChipSet chips, std::string_view file, uint32_t bytes, StampDomain stamp,
                       uint32_t stamp_offset) {
   return {chips, {file, Framing::kFixed, bytes, stamp, stamp_offset, Combine::kNone, 0, Leading<kIs>}};
 }
-constexpr Entry Sized(uint32_t chips, std::string_view file, uint32_t bytes) {
+constexpr Entry Sized(ChipSet chips, std::string_view file, uint32_t bytes) {
   return {chips, {file, Framing::kFixed, bytes, StampDomain::kNone, 0, Combine::kNone, 0, nullptr}};
 }
 
-constexpr Entry Lines(uint32_t chips, std::string_view file, uint8_t min_columns, uint8_t max_columns) {
+constexpr Entry Lines(ChipSet chips, std::string_view file, uint8_t min_columns, uint8_t max_columns) {
   Entry entry = {chips, {}};
   entry.format.file = file;
   entry.format.framing = Framing::kLines;
@@ -395,7 +388,9 @@ constexpr Entry kTable[] = {
 constexpr Entry kTaskTable[] = {
     Sized<IsStars>(kAll, "ffts_profile.data", sizeof(FftsTaskRecord), kDeviceTicks,
                    offsetof(FftsTaskRecord, end_ticks)),
-    Sized<IsAicoreTask>(kAll, "aicore.data", sizeof(AicoreTaskRecord), kNone, 0),
+    // Whatever else the firmware may log there: nothing of it is damage.
+    Sized(k310, "aicore.data", sizeof(TsEventCountRecord)),
+    Sized<IsAicoreTask>(kAll & ~k310, "aicore.data", sizeof(AicoreTaskRecord), kNone, 0),
     Sized<IsAicoreTask>(kAll, "aiVectorCore.data", sizeof(AicoreTaskRecord), kNone, 0),
 };
 
@@ -493,16 +488,15 @@ class LineWalk {
 
 }  // namespace
 
-const StreamFormat* FindStreamFormat(std::string_view file, uint32_t chip, bool by_task) {
+const StreamFormat* FindStreamFormat(std::string_view file, Chip chip, bool by_task) {
+  // A chip nobody has described yet gets the common layouts.
   for (const Entry& entry : kTaskTable) {
-    if (by_task && entry.format.file == file) return &entry.format;
+    if (by_task && entry.format.file == file && entry.chips.Has(chip)) return &entry.format;
   }
   if (file.starts_with(kInstr)) return &InstrFormat(file);
   const std::string_view name = WithoutPid(file);
-  // A chip nobody has described yet gets the common layouts.
-  const uint32_t bit = 1u << std::min(chip, 31u);
   for (const Entry& entry : kTable) {
-    if (entry.format.file == name && (entry.chips & bit) != 0) return &entry.format;
+    if (entry.format.file == name && entry.chips.Has(chip)) return &entry.format;
   }
   return nullptr;
 }
@@ -513,7 +507,8 @@ bool DiffersByChip(std::string_view file, bool by_task) {
       return entry.format.file == name && (!other_chips || entry.chips != kAll);
     });
   };
-  return !(by_task && is_here(kTaskTable, file, false)) && is_here(kTable, WithoutPid(file), true);
+  if (by_task && is_here(kTaskTable, file, false)) return is_here(kTaskTable, file, true);
+  return is_here(kTable, WithoutPid(file), true);
 }
 
 bool PlausibleLine(const StreamFormat& format, std::string_view line) {

@@ -8,6 +8,8 @@
 #include <span>
 #include <string_view>
 
+#include "format/chip.h"
+
 namespace profd::format {
 
 enum class Framing : uint8_t {
@@ -71,9 +73,9 @@ bool IsHeaderLine(std::string_view line);
 // What carries the files of a device's own system (format/device_files.h): a stream, and no file of its own.
 inline constexpr std::string_view kDevicePackets = "adprof";
 
-// nullptr for a file kind this build does not know. `chip` is the vendor's chip number. Counters of cores are
+// nullptr for a file kind this build does not know. Counters of cores are
 // in files of the same names whether they were sampled or read out `by_task`.
-const StreamFormat* FindStreamFormat(std::string_view file, uint32_t chip, bool by_task = false);
+const StreamFormat* FindStreamFormat(std::string_view file, Chip chip, bool by_task = false);
 // Its records do not lie the same on every chip.
 bool DiffersByChip(std::string_view file, bool by_task = false);
 

@@ -48,11 +48,11 @@ ordered_json DeviceJson(const DeviceInfo& device) {
 
 }  // namespace
 
-std::string InfoJson(const HostFacts& host, const DeviceInfo* device, uint32_t platform_chip,
+std::string InfoJson(const HostFacts& host, const DeviceInfo* device, Chip platform_chip,
                      uint32_t api_version, const Target& target) {
   ordered_json json;
   json["version"] = "1.0";  // of the record layouts
-  json["platform_version"] = std::to_string(platform_chip);
+  json["platform_version"] = std::to_string(NumberOf(platform_chip));
   json["platform"] = "";
   json["drvVersion"] = api_version;
   json["cannVersion"] = "";

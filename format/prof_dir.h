@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "format/chip.h"
 #include "format/clock_map.h"
 
 namespace profd::format {
@@ -49,7 +50,7 @@ std::string_view CoreName(int64_t midr);
 
 struct DeviceInfo {
   uint32_t id = 0;
-  uint32_t chip = 0;
+  Chip chip = Chip::k310;
   int64_t env_type = 0, ctrl_cpu_core_num = 0, ctrl_cpu_id = 0, ctrl_cpu_endian_little = 1,
           ts_cpu_core_num = 0, ai_cpu_core_num = 0, ai_cpu_core_id = 0, ai_core_num = 0, ai_core_id = 0,
           aicpu_occupy_bitmap = 0, aiv_num = 0;
@@ -62,7 +63,7 @@ struct Target {
 };
 
 // info.json (device == nullptr: host) and info.json.N. `platform_chip` is written on both sides.
-std::string InfoJson(const HostFacts& host, const DeviceInfo* device, uint32_t platform_chip,
+std::string InfoJson(const HostFacts& host, const DeviceInfo* device, Chip platform_chip,
                      uint32_t api_version, const Target& target);
 
 // info.json.N with a rank and with what tells the host from others. One that cannot be read is made anew,
@@ -83,10 +84,11 @@ struct SampleSettings {
   std::vector<std::string> absent;              // … that the chip of the device does not have
   std::map<std::string, uint32_t> interval_ms;  // by kind
   std::string hbm_events = "read,write";
-  std::string llc_mode;    // read | write | capacity | bandwidth | ""
-  std::string qos_events;  // names in the order of the bandwidth columns
+  std::string llc_mode;         // read | write | capacity | bandwidth | ""
+  std::string qos_events;       // names in the order of the bandwidth columns
+  bool streams_chosen = false;  // … which somebody asked for
   std::string aicore_events, aicore_metrics, aiv_events, aiv_metrics;
-  std::string ts_cpu_events, ctrl_cpu_events;
+  std::string cpu_events;     // of each CPU of a device that is sampled: "0x8,0x11"
   std::string l2_events;      // "0xf6,0xfb"; of a start that names events "HA:0x02,0x03;SMMU:0x10"
   std::string npu_events;     // "HA:0xf6,0xfb;SMMU:0x2"
   uint32_t instr_cycles = 0;  // 0: not collected

@@ -231,8 +231,9 @@ void SetDeviceKinds(const SampleSettings& settings, ordered_json& json) {
   if (json["ddr_profiling"] == "on") json["ddr_profiling_events"] = "read,write";
   if (Taken(settings, "llc")) json["llc_profiling"] = json["llc_profiling_events"] = settings.llc_mode;
   if (Taken(settings, "qos")) json["qosEvents"] = settings.qos_events;
-  if (Taken(settings, "tscpu")) json["ts_cpu_profiling_events"] = settings.ts_cpu_events;
-  if (Taken(settings, "ctrlcpu")) json["ai_ctrl_cpu_profiling_events"] = settings.ctrl_cpu_events;
+  if (settings.streams_chosen) json["memServiceflow"] = settings.qos_events;
+  if (json["tsCpuProfiling"] == "on") json["ts_cpu_profiling_events"] = settings.cpu_events;
+  if (json["aiCtrlCpuProfiling"] == "on") json["ai_ctrl_cpu_profiling_events"] = settings.cpu_events;
   if (settings.instr_cycles != 0) json["instrProfilingFreq"] = settings.instr_cycles;
   json["npuEvents"] = settings.npu_events;
   json["l2CacheTaskProfilingEvents"] = settings.l2_events;

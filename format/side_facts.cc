@@ -127,7 +127,9 @@ std::string HostUidOf(std::string_view host_uid, std::string_view hostname) {
 Status ParseInfoJson(std::string_view text, SideFacts& facts) {
   const json info = FirstLine(text);
   if (!info.is_object()) return Status(Code::kInvalidArgument, "its first line is no JSON object");
-  TakeInteger(info, "platform_version", facts.chip);
+  uint32_t number = NumberOf(Chip::kUnknown);
+  TakeInteger(info, "platform_version", number);
+  facts.chip = Chip{number};
   facts.records_v2 = Text(info, "version") == "2.0";
   TakeInteger(info, "pid", facts.pid);
   facts.pid_name = Text(info, "pid_name");
@@ -157,7 +159,7 @@ Status ParseInfoJson(std::string_view text, SideFacts& facts) {
     facts.ctrl_cpus = Integers<int64_t>(device, "ctrl_cpu");
     facts.ai_cpus = Integers<int64_t>(device, "ai_cpu");
   }
-  if (facts.chip == kUnknownChip) return Status(Code::kInvalidArgument, "names no platform_version");
+  if (facts.chip == Chip::kUnknown) return Status(Code::kInvalidArgument, "names no platform_version");
   return Status::Ok();
 }
 

@@ -9,18 +9,17 @@
 #include <vector>
 
 #include "base/status.h"
+#include "format/chip.h"
 #include "format/clock_map.h"
 #include "format/prof_dir.h"
 
 namespace profd::format {
 
-inline constexpr uint32_t kUnknownChip = UINT32_MAX;
-
 struct SideFacts {
   int device = -1;  // -1: the host
 
   // info.json
-  uint32_t chip = kUnknownChip;
+  Chip chip = Chip::kUnknown;
   bool records_v2 = false;  // "version": "2.0": HBM, LLC and npu_mem records are laid out otherwise
   int64_t pid = 0;          // the profiled process, 0 = none
   std::string pid_name, hostname, host_uid, cann_version;

@@ -33,8 +33,10 @@ enum class SpanKind : uint8_t {
              // copy, …
   kOverlap,  // derived, on a device. name: Computing, Communication, Communication(Not Overlapped), Free;
              // value: 0 … 3
+  kMission,  // of a device's collective unit. name: LoopGroup, an instruction, or Wait, for other ranks;
+             // value: task id; args as the vendor's timeline has them
 };
-inline constexpr size_t kSpanKinds = 11;
+inline constexpr size_t kSpanKinds = 12;
 std::string_view SpanKindName(SpanKind kind);
 
 inline constexpr uint32_t kNoId = 0xFFFFFFFF;  // as the vendor prints "none" of a 32-bit id
@@ -82,6 +84,7 @@ struct TaskCounters {
     bool counted = false;
     uint64_t cycles = 0;
     uint64_t busy_ticks = 0;  // 0: its record does not say
+    uint32_t blocks = 0;      // the same
     uint64_t event[kEvents] = {};
   };
   Core core[2];

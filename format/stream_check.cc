@@ -68,7 +68,7 @@ std::optional<int> DeviceOfFolder(std::string_view folder) {
   return parsed && parsed->device >= 0 ? std::optional(parsed->device) : std::nullopt;
 }
 
-FileShape ShapeOf(std::string_view folder, std::string_view file, uint32_t chip, bool cores_by_task) {
+FileShape ShapeOf(std::string_view folder, std::string_view file, Chip chip, bool cores_by_task) {
   FileShape shape;
   if (IsOwnFolder(folder)) {
     if (file.ends_with(".lanes")) shape.what = What::kLanes;
@@ -92,7 +92,7 @@ FileShape ShapeOf(std::string_view folder, std::string_view file, uint32_t chip,
     shape.counted = file != "host_disk.data";  // a late row is written twice
     return shape;
   }
-  if (chip == kUnknownChip && DiffersByChip(file, cores_by_task)) return shape;
+  if (chip == Chip::kUnknown && DiffersByChip(file, cores_by_task)) return shape;
   shape.format = FindStreamFormat(file, chip, cores_by_task);
   if (shape.format == nullptr) return shape;
   if (shape.format->framing == Framing::kFixed) shape.what = What::kFixed;
@@ -311,16 +311,17 @@ uint64_t WholeEnd(const FileShape& shape, Bytes window, uint64_t window_at, uint
   return edge < page ? edge : size;
 }
 
-std::optional<uint32_t> ChipOf(std::string_view info_json) {
+std::optional<Chip> ChipOf(std::string_view info_json) {
   const nlohmann::json json =
       nlohmann::json::parse(info_json.substr(0, info_json.find('\n')), nullptr, false);
   if (!json.is_object()) return std::nullopt;
   const auto found = json.find("platform_version");
   if (found == json.end() || !found->is_string()) return std::nullopt;
   const std::string& text = found->get_ref<const std::string&>();
-  uint32_t chip = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), chip);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(chip) : std::nullopt;
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(Chip{number})
+                                                                  : std::nullopt;
 }
 
 std::optional<uint64_t> DoneBytes(std::string_view done) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "format/chip.h"
 #include "format/framing.h"
 
 namespace profd::format {
@@ -33,8 +34,8 @@ struct FileShape {
 // The number of "device_<N>".
 std::optional<int> DeviceOfFolder(std::string_view folder);
 // `folder` is "host", "device_<N>" or profd's own; `file` is without device and slice; `cores_by_task` as
-// CoresByTask() says of the folder's sample.json. Of kUnknownChip nothing is said that depends on it.
-FileShape ShapeOf(std::string_view folder, std::string_view file, uint32_t chip, bool cores_by_task = false);
+// CoresByTask() says of the folder's sample.json. Of Chip::kUnknown nothing is said that depends on it.
+FileShape ShapeOf(std::string_view folder, std::string_view file, Chip chip, bool cores_by_task = false);
 
 // How many of the first `records` of a kFixed kind can be records: plausible, and with a stamp. One without
 // is good where a stream may begin at 0 (`needs_stamp` false) and the record is more than zeros.
@@ -99,7 +100,7 @@ uint64_t WholeEnd(const FileShape& shape, std::span<const std::byte> window, uin
                   uint64_t page_bytes);
 
 // Control files that profd only writes otherwise. The chip of info.json, device or host.
-std::optional<uint32_t> ChipOf(std::string_view info_json);
+std::optional<Chip> ChipOf(std::string_view info_json);
 // The size that a `.done` marker names.
 std::optional<uint64_t> DoneBytes(std::string_view done);
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ("base", "cli", "client", "daemon", "format", "libagent", "node", "options", "sim", "tests")
+FOLDERS = ("base", "client", "daemon", "format", "libagent", "remote", "sim", "tests")
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Includes point down only (docs/architecture.md, "Layering"), and each library stays in its one home."""
+"""Includes point down only (docs/architecture.md, "Layering"); each library, and each fact, stays in its one home."""
 import pathlib
 import re
 import sys
@@ -11,16 +11,28 @@ BOTTOM = {"base", "format", "libagent/abi"}
 CONFIG = BOTTOM | {"daemon/base", "daemon/config"}
 DRIVER = CONFIG | {"daemon/chunk", "daemon/driver"}
 MIDDLE = DRIVER
-SESSION = MIDDLE | {"mend", "daemon/device", "daemon/host", "daemon/agent", "daemon/store", "daemon/auth"}
+PLAN = MIDDLE | {"daemon/agent", "daemon/auth", "daemon/store"}
+NODE = PLAN | {"daemon/device", "daemon/host", "daemon/session/plan"}
+HISTORY = PLAN | {"daemon/host", "daemon/session/plan", "format/mend"}
+LIFE = NODE | HISTORY | {"daemon/session/node", "daemon/session/history"}
+SESSION = LIFE | {"daemon/session/life"}
 LIVE = SESSION | {"daemon/session"}
 TOP = LIVE | {"daemon/live", "proto"}
+FILES = {"base", "format", "client/words"}
+READ = FILES | {"libagent/abi", "client/files", "client/export/read", "client/export/symbols"}
+WRITE = READ
+VIEWS = WRITE | {"client/export/write", "client/export/views"}
+EXPORT = VIEWS
+MODEL = READ | {"client/analyze/model"}
+ANALYZE = MODEL | {"client/analyze/reading", "client/analyze/rules"}
+ANSWER = ANALYZE | {"client/analyze", "client/analyze/report"}
+SHOW = EXPORT | {"base/cli", "format/mend", "client/options", "client/export", "client/verify"}
 ALLOWED = {
     "base": set(),
-    "cli": {"base"},
+    "base/cli": {"base"},
     "libagent/abi": set(),
     "format": {"base", "libagent/abi"},
-    "mend": {"base", "format"},
-    "options": {"base"},
+    "format/mend": {"base", "format"},
     "daemon/base": {"base"},
     "daemon/config": BOTTOM | {"daemon/base"},
     "daemon/chunk": CONFIG,
@@ -28,39 +40,80 @@ ALLOWED = {
     "daemon/device": MIDDLE,
     "daemon/host": MIDDLE,
     "daemon/agent": MIDDLE,
-    "daemon/store": MIDDLE | {"mend"},
+    "daemon/store": MIDDLE | {"format/mend"},
     "daemon/auth": CONFIG,
+    "daemon/session/plan": PLAN,
+    "daemon/session/node": NODE,
+    "daemon/session/history": HISTORY,
+    "daemon/session/life": LIFE,
     "daemon/session": SESSION,
-    "daemon/rpc": TOP | {"node"},
+    "daemon/rpc": TOP | {"remote"},
     "daemon/live": LIVE,
-    "daemon/health": TOP,
-    "daemon": TOP | {"cli", "daemon/rpc", "daemon/health"},
+    "daemon": TOP | {"base/cli", "daemon/rpc"},
     "libagent/include": set(),
     "libagent/link": set(),
     "libagent/src": {"base", "libagent/abi", "libagent/include", "libagent/link"},
-    "client": {"base", "cli", "format", "mend", "options", "proto", "libagent/abi", "node"},
-    "node": {"base", "proto"},
+    "client/options": {"base", "format"},
+    "client/words": {"base", "client/options"},
+    "client/files": FILES,
+    "client/export/read": READ,
+    "client/export/symbols": READ,
+    "client/export/write": WRITE,
+    "client/export/views": VIEWS,
+    "client/export/chrome": VIEWS,
+    "client/export/perfetto": VIEWS,
+    "client/export/csv": VIEWS,
+    "client/export/db": VIEWS,
+    "client/export/stacks": VIEWS,
+    "client/export": EXPORT,
+    "client/analyze/model": FILES,
+    "client/analyze/reading": MODEL,
+    "client/analyze/rules": MODEL,
+    "client/analyze": ANALYZE,
+    "client/analyze/report": ANALYZE | {"client/analyze"},
+    "client/verify": EXPORT | {"client/export", "format/mend"},
+    "client/show": SHOW,
+    "client/node": {"base", "libagent/abi", "remote", "client/words"},
+    "client/fleet": SHOW | {"client/show", "client/node", "remote"},
+    "client/verbs": SHOW | ANSWER | {"client/show", "client/node", "client/fleet", "remote"},
+    "client": {"client/verbs"},
+    "remote": {"base"},
     "sim": {"format/records", "sim"},
     "libagent": {"base", "libagent/abi"},
 }
 
 # A third-party header and the only places that may include it.
 HOMES = {
-    r"grpc(pp|\+\+)?/|\.grpc\.pb\.h": ("daemon/rpc/", "node/", "client/control_client"),
-    r"\.pb\.h": ("daemon/rpc/", "node/", "client/"),
+    r"grpc(pp|\+\+)?/|\.grpc\.pb\.h": ("daemon/rpc/", "remote/", "client/node/control_client"),
+    r"\.pb\.h": ("daemon/rpc/", "remote/", "client/"),
     r"nghttp2/|pb_(en|de)code\.h": ("libagent/link/",),
     r"yaml-cpp/": ("daemon/config/load.cc", "sim/"),
     r"boost/": ("daemon/base/executor",),
     r"prometheus/": ("daemon/live/prometheus_text",),
     r"spdlog/": ("daemon/base/log",),
-    r"CLI/": ("cli/", "client/main.cc", "daemon/main.cc"),
+    r"CLI/": ("base/cli/", "client/verbs/command_line", "daemon/main.cc"),
     r"seccomp\.h": ("daemon/base/rights", "daemon/base/syscall_names"),
-    r"sqlite3\.h": ("client/export/db",),
-    r"zlib\.h": ("client/export/output_file",),
+    r"sqlite3\.h": ("client/export/db/",),
+    r"zlib\.h": ("client/export/write/output_file",),
     r"dlfcn\.h": ("daemon/driver/ascend_hal", "daemon/driver/vendor_library", "libagent/src/", "sim/mspti/profapi_client"),
 }
 
-SOURCES = ("base", "cli", "node", "format", "options", "daemon", "client", "sim", "libagent")
+# A fact, how lines look that have it once more, and the files that may.
+FACTS = {
+    "chips are known by their number or a set of bits": (
+        (
+            r"\bchip(_?number)?(\(\))? *(==|!=|<=|>=|<|>) *\d",
+            r"\d *(==|!=|<=|>=|<|>) *[\w.>-]*\bchip\b",
+            r"\bk(310|910|950)\w* *= *\d",
+            r"\bChips? *[({]+ *\d",
+            r"\bchips? *= *\{? *\d",
+            r"switch \([^)]*chip[^)]*\)[^}]*?\bcase \d",
+        ),
+        ("format/chip.h",),
+    ),
+}
+
+SOURCES = ("base", "remote", "format", "daemon", "client", "sim", "libagent")
 
 
 def folder_of(path):
@@ -94,25 +147,57 @@ def violations():
                 theirs = folder_of(header) if header.split("/")[0] in SOURCES else None
                 if theirs is None or theirs == mine:
                     continue
-                if mine == "sim" and header.startswith("format/records/"):
+                if mine == "sim" and header.startswith(("format/records/", "format/chip.h")):
                     continue
                 if theirs not in ALLOWED[mine]:
                     yield f"{name}:{number}: {mine} may not include {header}"
+
+
+def doubles():
+    """Facts that stand in more than their one home."""
+    for top in SOURCES:
+        for file in sorted((ROOT / top).rglob("*")):
+            name = file.relative_to(ROOT).as_posix()
+            if file.suffix not in (".h", ".cc", ".c", ".hpp", ".py"):
+                continue
+            for found in doubles_in(name, file.read_text()):
+                yield found
+
+
+def doubles_in(name, text):
+    for fact, (patterns, homes) in FACTS.items():
+        if name in homes:
+            continue
+        for pattern in patterns:
+            for found in re.finditer(pattern, text):
+                yield f"{name}:{text.count(chr(10), 0, found.start()) + 1}: {fact}; at home in {', '.join(homes)}"
 
 
 def self_check():
     """The rules themselves must be able to fail."""
     assert folder_of("daemon/device/framer.cc") == "daemon/device"
     assert folder_of("daemon/daemon.cc") == "daemon"
-    assert folder_of("client/commands/start.cc") == "client"
+    assert folder_of("client/export/read/slices.cc") == "client/export/read"
     assert folder_of("daemon/host/probes/cpu.cc") == "daemon/host"
     assert "daemon/store" not in ALLOWED["daemon/device"]
     assert "daemon/session" not in ALLOWED["daemon/auth"]
+    assert "daemon/session/life" not in ALLOWED["daemon/session/history"]
+    for line in (
+        "if (side->chip == 5) return;",
+        "constexpr uint32_t k910B = 5;",
+        "constexpr Chips k310 = 1, k910 = 2;",
+        "constexpr uint32_t kTen = Chips({15, 16});",
+        "switch (chip) {\n    case 15:",
+        "return 15 <= context.side->chip;",
+    ):
+        assert list(doubles_in("client/x.cc", line)), line
+    for line in ("facts.chip = Chip{number};", "if (chip == Chip::k950)", "return chip < end;"):
+        assert not list(doubles_in("client/x.cc", line)), line
 
 
 def main():
     self_check()
-    found = list(violations())
+    found = [*violations(), *doubles()]
     for line in found:
         print(line)
     sys.exit(1 if found else 0)

@@ -14,15 +14,15 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "client/export/capture.h"
-#include "client/export/missing.h"
-#include "client/export/output.h"
 #include "client/export/per_device.h"
-#include "client/export/pipeline.h"
-#include "client/export/ranks.h"
+#include "client/export/read/capture.h"
+#include "client/export/read/missing.h"
+#include "client/export/read/pipeline.h"
+#include "client/export/read/ranks.h"
 #include "client/export/readme.h"
-#include "client/own_folder.h"
-#include "client/text.h"
+#include "client/export/write/output.h"
+#include "client/files/own_folder.h"
+#include "client/words/text.h"
 #include "format/decode/catalogue.h"
 
 namespace profd::client {

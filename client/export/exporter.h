@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/status.h"
-#include "client/export/filter.h"
-#include "client/export/iterations.h"
-#include "client/export/report.h"
-#include "client/export/slices.h"
+#include "client/export/read/filter.h"
+#include "client/export/read/iterations.h"
+#include "client/export/read/report.h"
+#include "client/export/read/slices.h"
 
 namespace profd::client {
 

@@ -4,11 +4,11 @@
 #include <tuple>
 #include <utility>
 
-#include "client/export/agent_source.h"
-#include "client/export/filter.h"
-#include "client/export/missing.h"
-#include "client/export/pipeline.h"
-#include "client/export/ranks.h"
+#include "client/export/read/agent_source.h"
+#include "client/export/read/filter.h"
+#include "client/export/read/missing.h"
+#include "client/export/read/pipeline.h"
+#include "client/export/read/ranks.h"
 
 namespace profd::client {
 
@@ -54,12 +54,13 @@ class Counter : public format::RowSink, public format::SpanSink {
     InventorySteps& steps = inventory_.steps[span.device];
     ++steps.count;
     // How long it would have been nobody knows.
-    if (std::ranges::any_of(batch.ArgsOf(span), [&batch](const format::SpanArg& arg) {
-          return batch.texts->Get(arg.key) == "unfinished";
-        })) {
-      return;
+    std::string edge;
+    for (const format::SpanArg& arg : batch.ArgsOf(span)) {
+      const std::string_view key = batch.texts->Get(arg.key);
+      if (key == "unfinished") return;
+      if (key == "edge") edge = batch.texts->Get(static_cast<format::TextId>(arg.bits));
     }
-    const Iteration iteration = {span.value, span.end_ns - std::min(span.begin_ns, span.end_ns)};
+    const Iteration iteration = {span.value, span.end_ns - std::min(span.begin_ns, span.end_ns), edge};
     const auto at = std::find_if(
         steps.slowest.begin(), steps.slowest.end(),
         [&iteration](const Iteration& other) { return iteration.duration_ns > other.duration_ns; });

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "client/export/capture.h"
-#include "client/export/report.h"
-#include "client/export/slices.h"
+#include "client/export/read/capture.h"
+#include "client/export/read/report.h"
+#include "client/export/read/slices.h"
 
 namespace profd::client {
 
@@ -47,6 +47,7 @@ struct InventoryItem {
 };
 struct Iteration {
   uint64_t number = 0, duration_ns = 0;
+  std::string edge;  // "first", "last": the recording began or ended beside it; "" = neither
 };
 // Of one device, or of the host's programs (-1).
 struct InventorySteps {

@@ -3,11 +3,11 @@
 #include <cctype>
 #include <utility>
 
-#include "client/export/capture.h"
-#include "client/export/output_file.h"
-#include "client/export/ranks.h"
-#include "client/own_folder.h"
-#include "client/prof_files.h"
+#include "client/export/read/capture.h"
+#include "client/export/read/ranks.h"
+#include "client/export/write/output_file.h"
+#include "client/files/own_folder.h"
+#include "client/files/prof_files.h"
 #include "format/prof_dir.h"
 
 namespace profd::client {

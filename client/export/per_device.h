@@ -8,8 +8,8 @@
 
 #include "base/status.h"
 #include "base/unique_fd.h"
-#include "client/export/capture.h"
 #include "client/export/exporter.h"
+#include "client/export/read/capture.h"
 
 namespace profd::client {
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <string_view>
 
-#include "client/export/output_file.h"
+#include "client/export/write/output_file.h"
 
 namespace profd::client {
 

@@ -38,7 +38,7 @@ void Direct::Ask(const Question& question) {
     const std::lock_guard lock(mutex_);
     begun_.insert(now_ns);
   }
-  question.peer->Ask(call.method, call.request, deadline_ns_, [this, &call, now_ns](node::Reply reply) {
+  question.peer->Ask(call.method, call.request, deadline_ns_, [this, &call, now_ns](remote::Reply reply) {
     const std::lock_guard lock(mutex_);
     begun_.erase(begun_.find(now_ns));
     answers_.emplace_back(&call, std::move(reply));

@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "client/exchange.h"
-#include "node/peer.h"
+#include "client/node/exchange.h"
+#include "remote/peer.h"
 
 namespace profd::client {
 
 struct Question {
-  std::shared_ptr<node::Peer> peer;
+  std::shared_ptr<remote::Peer> peer;
   Exchange::Call* call;  // gets the answer; stays where it is until then
 };
 
@@ -42,8 +42,8 @@ class Direct {
   const uint64_t deadline_ns_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::multiset<uint64_t> begun_;                                 // calls under way, by when they began
-  std::vector<std::pair<Exchange::Call*, node::Reply>> answers_;  // that nobody has been told of
+  std::multiset<uint64_t> begun_;                                   // calls under way, by when they began
+  std::vector<std::pair<Exchange::Call*, remote::Reply>> answers_;  // that nobody has been told of
 };
 
 }  // namespace profd::client

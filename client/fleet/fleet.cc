@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <cstdio>
 #include <map>
 #include <thread>
 
 #include "base/clock.h"
-#include "client/commands/transcript.h"
-#include "client/json.h"
-#include "client/text.h"
+#include "client/show/json.h"
+#include "client/words/text.h"
 
 namespace profd::client {
 
@@ -34,7 +34,13 @@ std::string Names(const std::vector<std::string>& hosts) {
   return text;
 }
 
-// The first line once, when it is the same for all who have several: it is a heading then.
+// The first word of our tables' headings is in capitals; units further on need not be.
+bool IsHeading(const std::string& line) {
+  const std::string word = line.substr(0, line.find(' '));
+  return word.size() > 1 && std::ranges::all_of(word, [](unsigned char c) { return std::isupper(c) != 0; });
+}
+
+// A heading that is the same for all who have several lines stands there once.
 std::string Table(const std::vector<Answer>& answers) {
   size_t width = 4;
   std::string heading;
@@ -43,7 +49,8 @@ std::string Table(const std::vector<Answer>& answers) {
     if (answer.out.empty()) continue;
     width = std::max(width, answer.host.size());
     const std::vector<std::string> lines = LinesOf(answer.out);
-    if (lines.size() < 2) {
+    // What all of many say first stands above them; of one host only what is a heading.
+    if (lines.size() < 2 || (answers.size() == 1 && !IsHeading(lines.front()))) {
       one_heading = false;
     } else if (heading.empty()) {
       heading = lines.front();
@@ -64,7 +71,7 @@ std::string Table(const std::vector<Answer>& answers) {
   return text;
 }
 
-void PrintSkew(const Common& common, const std::vector<Answer>& answers) {
+void PrintSkew(const Context& context, const std::vector<Answer>& answers) {
   int64_t first = INT64_MAX, last = INT64_MIN;
   uint64_t uncertainty = 0;
   size_t fired = 0;
@@ -77,33 +84,34 @@ void PrintSkew(const Common& common, const std::vector<Answer>& answers) {
   }
   if (fired == 0) return;
   const auto skew_ns = static_cast<uint64_t>(last - first);
-  if (common.json) return Print(SkewJson(fired, skew_ns, last, uncertainty));
+  if (context.json) return context.Print(SkewJson(fired, skew_ns, last, uncertainty));
   char text[160];
   std::snprintf(text, sizeof text,
                 "%zu nodes fired within %.1f ms, the last %.1f ms after the instant (each ± %.1f ms)\n",
                 fired, static_cast<double>(skew_ns) / 1e6, static_cast<double>(last) / 1e6,
                 static_cast<double>(uncertainty) / 1e6);
-  Print(text);
+  context.Print(text);
 }
 
 }  // namespace
 
-std::vector<Answer> AskAll(const Common& common, const std::vector<std::string>& hosts, size_t parallel,
-                           const std::function<ExitCode(const Common&)>& verb) {
+std::vector<Answer> AskEach(const Context& context, const std::vector<std::string>& hosts, size_t parallel,
+                            const std::function<ExitCode(const Context&)>& verb) {
   std::vector<Answer> answers(hosts.size());
   std::atomic<size_t> next{0};
   const auto work = [&] {
     for (size_t i; (i = next.fetch_add(1)) < hosts.size();) {
       Answer& answer = answers[i];
       answer.host = hosts[i];
-      if (common.deadline_ns != 0 && base::MonotonicNs() >= common.deadline_ns) {
+      if (context.deadline_ns != 0 && base::MonotonicNs() >= context.deadline_ns) {
         answer.code = ExitCode::kUnavailable;
         answer.err = "not asked: the time (--timeout) was over before its turn";
         continue;
       }
-      Common one = common;
+      Transcript transcript;
+      Context one = context;
       one.host = hosts[i];
-      const Transcript transcript;
+      one.output = &transcript;
       answer.code = verb(one);
       answer.out = transcript.out();
       answer.err = transcript.err();
@@ -116,13 +124,14 @@ std::vector<Answer> AskAll(const Common& common, const std::vector<std::string>&
   return answers;
 }
 
-ExitCode ReportAnswers(const Common& common, const std::vector<Answer>& answers) {
+ExitCode ReportAnswers(const Context& context, const std::vector<Answer>& answers) {
   std::map<std::string, std::vector<std::string>> errors;
   std::map<ExitCode, size_t> codes;
   for (const Answer& answer : answers) {
     ++codes[answer.code];
-    if (common.json) {
-      Print(AnswerJson(answer.host, answer.via, static_cast<int>(answer.code), answer.out, answer.err));
+    if (context.json) {
+      context.Print(
+          AnswerJson(answer.host, answer.via, static_cast<int>(answer.code), answer.out, answer.err));
     } else if (!answer.err.empty()) {
       // What a host says of itself differs by its name only.
       std::string said = answer.err;
@@ -131,8 +140,8 @@ ExitCode ReportAnswers(const Common& common, const std::vector<Answer>& answers)
       errors[said].push_back(answer.host);
     }
   }
-  if (!common.json) Print(Table(answers));
-  PrintSkew(common, answers);
+  if (!context.json) context.Print(Table(answers));
+  PrintSkew(context, answers);
   for (const auto& [said, hosts] : errors) {
     std::fprintf(stderr, "profctl: %zu of %zu hosts: %s (%s)\n", hosts.size(), answers.size(),
                  OneLine(said).c_str(), Names(hosts).c_str());

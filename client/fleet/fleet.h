@@ -1,4 +1,4 @@
-// One verb on many nodes at once.
+// Many nodes at once: a conversation with each, and one answer out of what they said.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "client/commands/commands.h"
-#include "client/commands/transcript.h"
+#include "client/node/context.h"
 
 namespace profd::client {
 
@@ -23,14 +22,14 @@ struct Answer {
   std::optional<Firing> firing;
 };
 
-// Runs `verb` for every host, `parallel` at once, each with its `host` in the options. A host whose turn has
-// not come by `common.deadline_ns` is not asked, and says so.
-std::vector<Answer> AskAll(const Common& common, const std::vector<std::string>& hosts, size_t parallel,
-                           const std::function<ExitCode(const Common&)>& verb);
+// Runs `verb` for every host on a thread, `parallel` at once, each with its `host` in the context: for verbs
+// that get streams. A host whose turn has not come by `context.deadline_ns` is not asked, and says so.
+std::vector<Answer> AskEach(const Context& context, const std::vector<std::string>& hosts, size_t parallel,
+                            const std::function<ExitCode(const Context&)>& verb);
 
 // Prints one table of all, the errors by what they say, and how far apart the nodes fired; with --json a line
-// for each host. 0 when every host
-// did it, the code of all when none did and all say the same, else kSomeHosts.
-ExitCode ReportAnswers(const Common& common, const std::vector<Answer>& answers);
+// for each host. 0 when every host did it, the code of all when none did and all say the same, else
+// kSomeHosts.
+ExitCode ReportAnswers(const Context& context, const std::vector<Answer>& answers);
 
 }  // namespace profd::client

@@ -14,8 +14,8 @@
 #include <sstream>
 
 #include "base/unique_fd.h"
-#include "client/json.h"
-#include "client/text.h"
+#include "client/show/json.h"
+#include "client/words/text.h"
 
 extern char** environ;
 

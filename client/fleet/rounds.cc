@@ -10,10 +10,11 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "client/exchange.h"
 #include "client/fleet/direct.h"
-#include "client/text.h"
-#include "node/peer.h"
+#include "client/node/connection.h"
+#include "client/node/exchange.h"
+#include "client/words/text.h"
+#include "remote/peer.h"
 
 namespace profd::client {
 
@@ -24,24 +25,30 @@ using base::Status;
 
 class Fleet {
  public:
-  Fleet(const Way& way, const Common& common, const std::vector<std::string>& hosts,
-        node::Credentials credentials)
+  Fleet(const Way& way, const Context& context, const std::vector<std::string>& hosts,
+        remote::Credentials credentials)
       : way_(way),
-        common_(common),
+        context_(context),
         credentials_(std::move(credentials)),
         nodes_(hosts.size()),
-        direct_(way.parallel, common.deadline_ns) {
+        direct_(way.parallel, context.deadline_ns) {
     for (const std::string& host : way.relays) relays_.push_back({.host = host});
     for (size_t i = 0; i < hosts.size(); ++i) {
-      nodes_[i].answer.host = hosts[i];
-      if (!relays_.empty()) nodes_[i].relay = &relays_[i * relays_.size() / hosts.size()];
+      Node& node = nodes_[i];
+      node.answer.host = hosts[i];
+      node.context = context;
+      node.context.host = hosts[i];
+      node.context.exchange = &node.exchange;
+      node.context.output = &node.transcript;
+      if (!relays_.empty()) node.relay = &relays_[i * relays_.size() / hosts.size()];
     }
   }
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;
 
-  std::vector<Answer> Ask(const std::function<ExitCode(const Common&)>& verb) {
-    while (Advance(verb)) {
+  std::vector<Answer> Ask(const std::function<Asking<ExitCode>(const Context&)>& verb) {
+    for (Node& node : nodes_) node.talk.emplace(verb(node.context));
+    while (Advance()) {
       AskRelays();
       AskTheRest();
     }
@@ -59,19 +66,22 @@ class Fleet {
   };
   struct Node {
     Answer answer;
-    Exchange exchange;
+    Context context = {};  // of the conversation
+    Transcript transcript = {};
+    Exchange exchange = {};
+    std::optional<Asking<ExitCode>> talk = {};
     Relay* relay = nullptr;
-    std::shared_ptr<node::Peer> peer = {};  // once it is asked directly
-    bool is_asked = false;                  // directly, and has not answered yet
+    std::shared_ptr<remote::Peer> peer = {};  // once it is asked directly
+    bool is_asked = false;                    // directly, and has not answered yet
     bool has_ended = false;
 
-    Exchange::Call& call() { return exchange.calls.back(); }
-    const Exchange::Call& call() const { return exchange.calls.back(); }
+    Exchange::Call& call() { return *exchange.call; }
+    const Exchange::Call& call() const { return *exchange.call; }
     bool IsWaiting() const { return !has_ended && !is_asked && exchange.IsWaiting(); }
   };
 
-  // Runs the verb for every node over what there is; false when none waits for an answer.
-  bool Advance(const std::function<ExitCode(const Common&)>& verb) {
+  // Every conversation goes on as far as its answers let it; false when none waits for one.
+  bool Advance() {
     uint64_t pause_ns = 0;
     bool any = false;
     for (Node& node : nodes_) {
@@ -81,22 +91,22 @@ class Fleet {
         continue;
       }
       node.is_asked = false;
-      Common one = common_;
-      one.host = node.answer.host;
-      one.exchange = &node.exchange;
-      node.exchange.next = 0;
       node.exchange.pause_ns = 0;
-      const Transcript transcript;
-      node.answer.code = verb(one);
-      if (node.exchange.IsWaiting()) {
+      if (node.exchange.call) {
+        node.exchange.waiting.resume();
+      } else {
+        node.talk->Start();
+      }
+      if (!node.talk->has_ended()) {
         any = true;
         pause_ns = std::max(pause_ns, node.exchange.pause_ns);
         continue;
       }
       node.has_ended = true;
-      node.answer.out = transcript.out();
-      node.answer.err = transcript.err();
-      node.answer.firing = transcript.firing();
+      node.answer.code = node.talk->Take();
+      node.answer.out = node.transcript.out();
+      node.answer.err = node.transcript.err();
+      node.answer.firing = node.transcript.firing();
     }
     if (any) std::this_thread::sleep_for(std::chrono::nanoseconds(pause_ns));
     return any;
@@ -127,9 +137,10 @@ class Fleet {
   // Until when relays may take: the rest is for what they have not answered for.
   uint64_t RelaysDeadlineNs() const {
     const uint64_t now_ns = base::MonotonicNs(), now_wall_ns = base::WallNs();
-    const uint64_t left_ns = common_.deadline_ns > now_ns ? common_.deadline_ns - now_ns : 0;
+    const uint64_t left_ns = context_.deadline_ns > now_ns ? context_.deadline_ns - now_ns : 0;
     uint64_t theirs_ns = left_ns / 3 * 2;
-    if (way_.at_wall_ns > now_wall_ns) theirs_ns = std::min(theirs_ns, (way_.at_wall_ns - now_wall_ns) / 2);
+    if (context_.at_wall_ns > now_wall_ns)
+      theirs_ns = std::min(theirs_ns, (context_.at_wall_ns - now_wall_ns) / 2);
     return now_ns + theirs_ns;
   }
 
@@ -146,11 +157,11 @@ class Fleet {
 
   Status Reach(Relay* relay, uint64_t deadline_ns) const {
     if (relay->way) return {};
-    Common one = common_;
+    Context one = context_;
     one.host = relay->host;
     one.deadline_ns = deadline_ns;
     PROFD_ASSIGN_OR_RETURN(Connection way, Connect(one));
-    if (way_.at_wall_ns != 0) {
+    if (context_.at_wall_ns != 0) {
       PROFD_ASSIGN_OR_RETURN(relay->clock, way.control->MeasureClock());
     }
     relay->way = std::move(way);
@@ -196,7 +207,7 @@ class Fleet {
   void AskTheRest() {
     for (Node& node : nodes_) {
       if (!node.IsWaiting()) continue;
-      if (node.peer == nullptr) node.peer = std::make_shared<node::Peer>(node.answer.host, credentials_);
+      if (node.peer == nullptr) node.peer = std::make_shared<remote::Peer>(node.answer.host, credentials_);
       node.answer.via.clear();
       node.is_asked = true;
       direct_.Ask({node.peer, &node.call()});
@@ -205,8 +216,8 @@ class Fleet {
   }
 
   const Way way_;
-  const Common common_;
-  const node::Credentials credentials_;
+  const Context context_;
+  const remote::Credentials credentials_;
   std::vector<Node> nodes_;
   std::vector<Relay> relays_;
   Direct direct_;
@@ -214,11 +225,11 @@ class Fleet {
 
 }  // namespace
 
-Result<std::vector<Answer>> AskInRounds(const Way& way, const Common& common,
+Result<std::vector<Answer>> AskInRounds(const Way& way, const Context& context,
                                         const std::vector<std::string>& hosts,
-                                        const std::function<ExitCode(const Common&)>& verb) {
-  PROFD_ASSIGN_OR_RETURN(node::Credentials credentials, CredentialsOf(common));
-  return Fleet(way, common, hosts, std::move(credentials)).Ask(verb);
+                                        const std::function<Asking<ExitCode>(const Context&)>& verb) {
+  PROFD_ASSIGN_OR_RETURN(remote::Credentials credentials, CredentialsOf(context));
+  return Fleet(way, context, hosts, std::move(credentials)).Ask(verb);
 }
 
 }  // namespace profd::client

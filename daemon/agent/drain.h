@@ -24,8 +24,8 @@ struct DrainTarget {
   chunk::Pipe* pipe = nullptr;
   // The store's spec for a stream (opaque here): pushed ahead of its first chunk. Empty: the store knows it
   // already.
-  std::shared_ptr<const void> lanes_spec;
-  std::shared_ptr<const void> names_spec;
+  std::shared_ptr<const chunk::StreamSpec> lanes_spec;
+  std::shared_ptr<const chunk::StreamSpec> names_spec;
   std::shared_ptr<RecordingStats> stats;  // of as many lanes as the region has
 };
 

@@ -108,9 +108,10 @@ void DrainLoop::Sleep() {
   epoll_event events[64];
   const int count = ::epoll_wait(epoll_.get(), events, std::size(events), timeout_ms);
   for (int i = 0; i < count; ++i) {
-    if (events[i].data.u64 == kControl) {
+    const uint64_t id = events[i].data.u64;  // a copy: an epoll_event is packed, and this not aligned
+    if (id == kControl) {
       called_ = true;
-    } else if (const auto found = entries_.find(events[i].data.u64); found != entries_.end()) {
+    } else if (const auto found = entries_.find(id); found != entries_.end()) {
       found->second.due_ns = 0;
       rung_ = true;
     }

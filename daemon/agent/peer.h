@@ -36,8 +36,9 @@ struct Arm {
   bool flight_recorder = false;
   StepSchedule steps;
   DomainFilter domains;
-  bool fire = false;      // and begin at once: one Ack for both
-  bool announce = false;  // what needs CANN waits for AddKinds, even where CANN is loaded
+  bool fire = false;          // and begin at once: one Ack for both
+  bool announce = false;      // what needs CANN waits for AddKinds, even where CANN is loaded
+  bool device_marks = false;  // beside MSPTI's kinds, when marks and ranges on a stream ran on its device
 };
 // … of the recording, that could not be had when it was armed.
 struct AddKinds {

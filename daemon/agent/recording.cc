@@ -87,6 +87,8 @@ Recording::Visited Recording::Look(uint64_t now_ns) {
     if (moved == Moved::kBlocked) return {.blocked = true, .fullest_slots = fullest_slots_};
     if (moved == Moved::kShare) return {.unfinished = true, .fullest_slots = fullest_slots_};
     marked_ = false;
+    marked_again_ = false;
+    more_marks_ = kMoreMarks;
     if (asked_.empty()) return {.has_work = aimed && reads_by_itself(), .fullest_slots = fullest_slots_};
     Asked asked = std::move(asked_.front());
     asked_.pop_front();
@@ -124,7 +126,21 @@ Recording::Moved Recording::Move(uint64_t now_ns) {
   if (!Announce()) return Moved::kBlocked;
   if (reads) {
     if (const Moved moved = MoveNames(now_ns); moved != Moved::kAll) return moved;
+    // A quick writer has written over its whole lane by the time that many names are copied.
+    if (!reads_by_itself() && !marked_again_) {
+      if (share_ == 0) return Moved::kShare;
+      Mark(now_ns);
+      marked_again_ = true;
+      if (const Moved moved = MoveNames(now_ns); moved != Moved::kAll) return moved;
+    }
     if (const Moved moved = MoveLanes(now_ns); moved != Moved::kAll) return moved;
+    // Nothing is left of a lane: less of it, which takes less time. Each time the names come first again.
+    for (; !reads_by_itself() && reader_.Overrun() && more_marks_ > 0; --more_marks_) {
+      if (share_ == 0) return Moved::kShare;
+      Mark(now_ns);
+      if (const Moved moved = MoveNames(now_ns); moved != Moved::kAll) return moved;
+      if (const Moved moved = MoveLanes(now_ns); moved != Moved::kAll) return moved;
+    }
   }
   return PushLoss() ? Moved::kAll : Moved::kBlocked;
 }
@@ -137,7 +153,7 @@ bool Recording::Push(Item item) {
 
 bool Recording::Announce() {
   for (const bool lanes : {true, false}) {
-    std::shared_ptr<const void>& spec = lanes ? target_.lanes_spec : target_.names_spec;
+    std::shared_ptr<const chunk::StreamSpec>& spec = lanes ? target_.lanes_spec : target_.names_spec;
     if (spec == nullptr) continue;
     Item item = MakeItem(Item::What::kStream, lanes ? LanesKey() : NamesKey());
     item.spec = spec;

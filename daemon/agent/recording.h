@@ -75,17 +75,22 @@ class Recording {
   format::StreamKey LanesKey() const { return {.trace = target_.trace, .stream = target_.first_stream}; }
   format::StreamKey NamesKey() const { return {.trace = target_.trace, .stream = target_.first_stream + 1}; }
 
+  // A lane of 2^22 slots is halved 16 times at most.
+  static constexpr uint32_t kMoreMarks = 32;
+
   const std::shared_ptr<Region> region_;
   const RingMode mode_;
   const uid_t user_;
   RingReader reader_;
   DrainTarget target_;
   std::deque<Asked> asked_;
-  bool marked_ = false;     // the front of asked_ has its mark
-  bool sweeping_ = false;   // the last sweep has not come to its mark
-  uint64_t share_ = 0;      // bytes that this visit may still read
-  uint32_t next_lane_ = 0;  // where the round goes on
-  uint64_t lanes_seq_ = 0;  // of chunks
+  bool marked_ = false;               // the front of asked_ has its mark
+  bool marked_again_ = false;         // … behind the names, for a snapshot
+  uint32_t more_marks_ = kMoreMarks;  // how often it may still be marked where a writer was quicker
+  bool sweeping_ = false;             // the last sweep has not come to its mark
+  uint64_t share_ = 0;                // bytes that this visit may still read
+  uint32_t next_lane_ = 0;            // where the round goes on
+  uint64_t lanes_seq_ = 0;            // of chunks
   uint64_t names_seq_ = 0;
   format::Loss loss_;  // not yet reported
   uint64_t loss_from_ns_ = 0;

@@ -55,6 +55,9 @@ size_t NameEntryBytes(const std::byte* at, size_t left) {
   return bytes;
 }
 
+// The fewest slots that are tried: they are copied long before the quickest writer comes round.
+constexpr uint32_t kLeastWindow = 2 * abi::kMaxRecordSlots;
+
 }  // namespace
 
 RingReader::RingReader(std::shared_ptr<Region> region, RingMode mode)
@@ -66,6 +69,7 @@ RingReader::RingReader(std::shared_ptr<Region> region, RingMode mode)
     LaneState& state = lanes_[lane];
     state.start = LoadHead(lane);
     state.mark = state.start;
+    state.window = lane_slots_;
     state.lost_seen = Relaxed(region_->untrusted_lane(lane)->lost);
     GoOn(lane, state.start);
   }
@@ -130,10 +134,15 @@ void RingReader::MarkLane(uint32_t lane, Found& found) {
     CountDamaged(lane, lane_slots_);
     state.start = state.mark;
     GoOn(lane, state.mark);
-  } else if (waiting > lane_slots_) {
-    state.next = state.mark - lane_slots_;
-    state.joined = true;
+  } else {
+    state.window = state.overrun() ? std::max(state.window / 2, kLeastWindow) : lane_slots_;
+    if (waiting > state.window) {
+      state.next = state.mark - state.window;
+      state.joined = true;
+    }
   }
+  state.torn = false;
+  state.read = false;
   found.fullest_slots = std::max(found.fullest_slots, state.mark - state.next);
   found.waiting_slots += state.mark - state.next;
   found.new_slots += std::min<uint64_t>(state.mark - before_mark, lane_slots_);
@@ -178,8 +187,10 @@ void RingReader::KeepNewest(uint64_t newest_ns) {
   oldest_ticks_ = clock.latest.ticks - static_cast<uint64_t>(back);
 }
 
+bool RingReader::Overrun() const { return std::ranges::any_of(lanes_, &LaneState::overrun); }
+
 RingReader::Copied RingReader::Copy(uint32_t lane, std::byte* to, uint32_t max_slots) {
-  const LaneState& state = lanes_[lane];
+  LaneState& state = lanes_[lane];
   Copied copied{.at = state.next, .joined = state.joined};
   // In overwrite mode, how many slots from `copied.at` on may be torn by now, `limit` at most.
   const auto torn = [&](uint64_t limit) {
@@ -195,6 +206,8 @@ RingReader::Copied RingReader::Copy(uint32_t lane, std::byte* to, uint32_t max_s
   CopySlots(lane, copied.at, to, copied.count);
   std::atomic_thread_fence(std::memory_order_acquire);
   copied.torn = static_cast<uint32_t>(torn(copied.count));
+  state.torn |= copied.at + copied.torn != state.next;
+  state.read |= copied.torn != copied.count;
   return copied;
 }
 
@@ -240,12 +253,13 @@ RingReader::Filled RingReader::ReadLane(uint32_t lane, std::byte* to, size_t roo
     walk.tid = 0;
     walk.first = SkipPayload(slots, walk.first, walk.count);
   }
+  // Of a record that was written over there may be more than was copied.
+  state.joined = copied.joined && walk.first == walk.count;
   if (oldest_ticks_ != 0) walk.first = SkipOld(slots, walk.first, walk.count, oldest_ticks_, walk.tid);
   if (walk.tid == 0) walk.tid = OwnerAt(lane, copied.at + walk.first);
   BlockHeader header = HeaderOf(format::BlockType::kLane, state.seq);
   const WalkedSlots walked = WalkSlots(slots, walk, header);
   state.tid = walk.tid;
-  state.joined = false;
   CountDamaged(lane, walked.damaged);
   GoOn(lane, copied.at + walked.taken);
   const auto read = static_cast<uint32_t>(copied.count * abi::kRecordBytes);

@@ -47,6 +47,9 @@ class RingReader {
   Found Mark();
   // Overwrite mode: forgets what was read, so that all that is still in the rings is read again.
   void Rewind();
+  // Overwrite mode: since its mark the writer of a lane has written over all that was to be read of it. The
+  // next Mark() takes half as much, the newest: each half gives the copy twice the time.
+  bool Overrun() const;
   // Overwrite mode: records older than `newest_ns` before the region's latest clock pair are left out; 0 =
   // none are.
   void KeepNewest(uint64_t newest_ns);
@@ -79,6 +82,11 @@ class RingReader {
     uint64_t seq = 0;     // of the next block
     uint32_t tid = 0;     // who wrote what follows; 0: not known
     bool joined = false;  // the slot `next` may be in the middle of a record
+    // Overwrite mode, since the mark:
+    uint32_t window = 0;  // slots, the most that are read
+    bool torn = false;    // some were written over before they were copied
+    bool read = false;    // some were not
+    bool overrun() const { return torn && !read; }
   };
   // Slots [at, at + count) in a private copy.
   struct Copied {

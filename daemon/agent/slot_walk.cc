@@ -25,6 +25,7 @@ constexpr Tallies MakeTallies() {
     set(kind, AgentKind::kRange);
   }
   set(abi::kMark, AgentKind::kMark);
+  set(abi::kDeviceMark, AgentKind::kMark);
   set(abi::kCounter, AgentKind::kCounter);
   set(abi::kStepBegin, AgentKind::kStep);
   set(abi::kStepEnd, AgentKind::kStep);

@@ -14,6 +14,7 @@
 #include "base/version.h"
 #include "daemon/auth/listener.h"
 #include "daemon/auth/output_dir.h"
+#include "daemon/auth/programs.h"
 #include "libagent/abi/door.h"
 
 namespace profd::auth {
@@ -29,13 +30,6 @@ struct Peer {
   std::vector<gid_t> groups;
 };
 
-std::string ProgramOf(pid_t pid) {
-  const std::string link = "/proc/" + std::to_string(pid) + "/exe";
-  char path[4096];
-  const ssize_t size = ::readlink(link.c_str(), path, sizeof(path));
-  return size > 0 ? std::string(path, static_cast<size_t>(size)) : std::string();
-}
-
 base::Result<Peer> Recognise(int fd) {
   ucred credentials{};
   socklen_t size = sizeof(credentials);
@@ -46,7 +40,6 @@ base::Result<Peer> Recognise(int fd) {
   peer.caller.uid = credentials.uid;
   peer.caller.gid = credentials.gid;
   peer.caller.pid = credentials.pid;
-  peer.caller.program = ProgramOf(credentials.pid);
   // Answers ERANGE and the size that is needed.
   size = 0;
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, nullptr, &size) != 0 && errno == ERANGE) {
@@ -141,7 +134,7 @@ void CopyText(const std::string& text, char* field, size_t size) {
 class Door::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(base::Executor& ctl, Tickets& tickets, Options options)
-      : ctl_(ctl), tickets_(tickets), options_(std::move(options)) {}
+      : ctl_(ctl), tickets_(tickets), programs_(ctl), options_(std::move(options)) {}
 
   Status Listen(const std::string& path) {
     // It goes first, in Close().
@@ -201,7 +194,14 @@ class Door::Impl : public std::enable_shared_from_this<Impl> {
                                           it->second.hello_timer = 0;
                                           self.Drop(id);
                                         }));
-    AwaitMessage(id, connection);
+    programs_.Ask(uid, connection.peer.caller.pid, [weak = weak_from_this(), id](const std::string& program) {
+      const auto self = weak.lock();
+      if (self == nullptr || !self->listener_) return;
+      const auto it = self->connections_.find(id);
+      if (it == self->connections_.end()) return;
+      it->second.peer.caller.program = program;
+      self->AwaitMessage(id, it->second);
+    });
   }
 
   // Whether there is none left for one more client, beside so many agents.
@@ -355,6 +355,7 @@ class Door::Impl : public std::enable_shared_from_this<Impl> {
 
   base::Executor& ctl_;
   Tickets& tickets_;
+  Programs programs_;
   const Options options_;
   std::unique_ptr<Listener> listener_;  // none: closed
   std::unordered_map<uint64_t, Connection> connections_;

@@ -12,6 +12,7 @@
 #include "base/mapped_region.h"
 #include "base/spsc_queue.h"
 #include "base/wake_up.h"
+#include "daemon/chunk/stream_spec.h"
 #include "format/chunk.h"
 
 namespace profd::chunk {
@@ -31,14 +32,14 @@ struct Item {
   enum class What : uint8_t {
     kChunk,   // `chunk` holds data
     kLoss,    // `loss` happened to `key`, before whatever follows
-    kStream,  // `key` is new; `spec` (a heap store::StreamSpec, owned by the item) says what it is
+    kStream,  // `key` is new; `spec` says what it is
     kEnd,     // this source has nothing more for trace `key.trace`
   };
   What what = What::kChunk;
   Chunk* chunk = nullptr;
   format::StreamKey key;
   format::Loss loss;
-  std::shared_ptr<const void> spec;
+  std::shared_ptr<const StreamSpec> spec;
 };
 
 class Pipe {

@@ -79,6 +79,7 @@ struct Config {
     std::string cert;    // PEM files, read again when they change
     std::string key;
     std::string client_ca;  // who signs the certificates of callers
+    std::string revoked;    // folder of their revocation lists, by hash (openssl rehash); "" = none
     std::string viewers;    // see everything
     std::string operators;  // collect and stop everything
     std::string admins;     // everything

@@ -90,6 +90,7 @@ std::vector<Key> KeysOf(Config& c) {
       {"remote", "cert", &c.remote.cert},
       {"remote", "key", &c.remote.key},
       {"remote", "client_ca", &c.remote.client_ca},
+      {"remote", "revoked", &c.remote.revoked},
       {"remote", "viewers", &c.remote.viewers},
       {"remote", "operators", &c.remote.operators},
       {"remote", "admins", &c.remote.admins},

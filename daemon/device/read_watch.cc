@@ -1,27 +1,11 @@
 #include "daemon/device/read_watch.h"
 
-#include <array>
-#include <ctime>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/time_of_day.h"
 
 namespace profd::device {
-
-namespace {
-
-constexpr uint64_t kSecond = 1'000'000'000;
-
-// "13:45:01 UTC"
-std::string TimeOfDay(uint64_t wall_ns) {
-  const auto seconds = static_cast<std::time_t>(wall_ns / kSecond);
-  std::tm utc{};
-  ::gmtime_r(&seconds, &utc);
-  std::array<char, 32> text;
-  return {text.data(), std::strftime(text.data(), text.size(), "%H:%M:%S UTC", &utc)};
-}
-
-}  // namespace
 
 ReadWatch::ReadWatch(const Pumps& pumps, uint64_t timeout_ns, Timer& timer, Post post, Wishes wishes)
     : pumps_(pumps),
@@ -58,7 +42,7 @@ void ReadWatch::Look() {
     *device = id->device;  // before ctl runs what was posted
     const std::string& why = hung_[*device] = "device " + std::to_string(*device) + " hangs: a read of " +
                                               wishes_.kind(*id) + " has not returned since " +
-                                              TimeOfDay(base::WallNs() - timeout_ns_) +
+                                              base::TimeOfDay(base::WallNs() - timeout_ns_) +
                                               "; the device is left alone until it does";
     wishes_.on_hung(*device, why);
   }

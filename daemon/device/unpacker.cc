@@ -28,7 +28,7 @@ uint64_t BlocksIn(std::string_view text) {
 }  // namespace
 
 Unpacker::File::File(format::StreamKey key, chunk::StreamStatsPtr stats, chunk::Pipe& pipe,
-                     std::shared_ptr<const void> made_spec, bool begins)
+                     std::shared_ptr<const chunk::StreamSpec> made_spec, bool begins)
     : outlet(key, std::move(stats), pipe), spec(std::move(made_spec)), skipping(!begins) {}
 
 Unpacker::Unpacker(std::shared_ptr<const FileSinks> sinks, uint32_t trace, chunk::Pipe& pipe, bool joins)
@@ -67,7 +67,7 @@ Unpacker::File* Unpacker::Find(const format::FilePiece& piece) {
   const auto key = format::StreamKey{trace_, sinks_->first_stream + static_cast<uint32_t>(files_.size())};
   // A file's first piece begins a block but where somebody else has had the begin.
   const bool begins = !joins_ || piece.text.starts_with(kBlockBegin);
-  return &files_.try_emplace(name, key, sink->stats, *pipe_, sinks_->make_spec(name, sink->stats), begins)
+  return &files_.try_emplace(name, key, sink->stats, *pipe_, sinks_->make_spec(name, *sink), begins)
               .first->second;
 }
 

@@ -24,12 +24,14 @@ struct FileSinks {
 
   struct Sink {
     format::DeviceFile what = format::DeviceFile::kSystemCpu;
+    std::string kind;             // that they are of
     chunk::StreamStatsPtr stats;  // of all files of the sort
   };
   std::vector<Sink> wanted;
   uint32_t first_stream = 0;  // the keys of the files: kMaxFiles from here on
-  // A StreamSpec factory so that this folder knows nothing of the store: makes the kStream item's payload.
-  std::function<std::shared_ptr<const void>(const std::string& file, chunk::StreamStatsPtr stats)> make_spec;
+  // What the writer is told of a new file.
+  std::function<std::shared_ptr<const chunk::StreamSpec>(const std::string& file, const Sink& sink)>
+      make_spec;
 };
 
 // **Thread:** the pump's.
@@ -49,13 +51,13 @@ class Unpacker {
  private:
   struct File {
     File(format::StreamKey key, chunk::StreamStatsPtr stats, chunk::Pipe& pipe,
-         std::shared_ptr<const void> spec, bool begins);
+         std::shared_ptr<const chunk::StreamSpec> spec, bool begins);
 
     Outlet outlet;
-    std::shared_ptr<const void> spec;  // until the writer has been told of the stream
-    std::string text;                  // whole blocks, then the begin of one
-    size_t whole = 0;                  // bytes of `text` that are whole blocks
-    bool skipping = false;             // up to the end of a block whose begin is not there
+    std::shared_ptr<const chunk::StreamSpec> spec;  // until the writer has been told of the stream
+    std::string text;                               // whole blocks, then the begin of one
+    size_t whole = 0;                               // bytes of `text` that are whole blocks
+    bool skipping = false;                          // up to the end of a block whose begin is not there
     bool skipped_is_loss = false;
   };
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -14,6 +15,7 @@
 
 #include "base/clock.h"
 #include "daemon/driver/capabilities.h"
+#include "daemon/driver/qos_streams.h"
 
 namespace profd::driver {
 
@@ -70,12 +72,24 @@ constexpr uint16_t kQosNameOfId = 1;
 
 constexpr uint32_t kRealTime = 1;
 
+// HAL_PCIE_INFO of the vendor's ascend_hal_base.h (hicann/runtime, pkg_inc/driver), where the next two are
+// from, too.
+struct PcieQuery {
+  uint32_t domain, bus, device, function;
+  uint32_t reserved[20];
+};
+static_assert(sizeof(PcieQuery) == 96);
+constexpr const char* kPciFolder = "/sys/bus/pci/devices";
+// halGetPairDevicesInfo: what is asked for, and its answers (TOPOLOGY_…) by number.
+constexpr int32_t kTopology = 0;
+constexpr const char* kLinkNames[] = {"HCCS", "PIX", "PIB", "PHB", "SYS", "SIO", "HCCS_SW", "UB"};
+
 // halGetDeviceInfo: modules and what to ask of them.
 constexpr int32_t kSystem = 0, kAiCpuModule = 1, kControlCpu = 2, kAiCoreModule = 4, kTsCpuModule = 5,
-                  kVectorCore = 7, kQosModule = 9;
+                  kPcieModule = 6, kVectorCore = 7, kQosModule = 9;
 constexpr int32_t kEnv = 0, kVersion = 1, kCoreNum = 3, kFrequency = 4, kOccupy = 8, kCoreId = 9,
                   kEndian = 11, kSysCount = 13, kMonotonicRaw = 14, kUtilization = 23, kHostOscillator = 24,
-                  kDeviceOscillator = 25, kCurrentFrequency = 32, kConfig = 33;
+                  kDeviceOscillator = 25, kCurrentFrequency = 32, kConfig = 33, kPcieIds = 66;
 
 struct FactSource {
   int32_t module;
@@ -162,6 +176,7 @@ struct AscendHal::Symbols {
   int (*physical_id)(uint32_t, uint32_t*) = nullptr;
   int (*device_info)(uint32_t, int32_t, int32_t, int64_t*) = nullptr;
   int (*device_info_by_buffer)(uint32_t, int32_t, int32_t, void*, int32_t*) = nullptr;
+  int (*pair_info)(uint32_t, uint32_t, int32_t, int64_t*) = nullptr;
   int (*chip_info)(unsigned, ChipInfo*) = nullptr;
   int (*split_mode)(unsigned, unsigned*) = nullptr;
 
@@ -179,6 +194,8 @@ struct AscendHal::Symbols {
     Bind(physical_id, "drvDeviceGetPhyIdByIndex");
     Bind(device_info, "halGetDeviceInfo");
     Bind(device_info_by_buffer, "halGetDeviceInfoByBuff");
+    // Older drivers lack it, and nothing is worse for it.
+    Find(pair_info, "halGetPairDevicesInfo");
     Bind(chip_info, "halGetChipInfo");
     Bind(split_mode, "drvGetDeviceSplitMode");
   }
@@ -190,8 +207,12 @@ struct AscendHal::Symbols {
 
  private:
   template <typename Function>
-  void Bind(Function*& target, const char* name) {
+  void Find(Function*& target, const char* name) {
     target = reinterpret_cast<Function*>(::dlsym(library, name));
+  }
+  template <typename Function>
+  void Bind(Function*& target, const char* name) {
+    Find(target, name);
     if (target == nullptr) missing.emplace_back(name);
   }
 };
@@ -277,6 +298,9 @@ Result<std::vector<uint32_t>> AscendHal::DeviceIds() {
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   ids.erase(std::lower_bound(ids.begin(), ids.end(), kMaxDevices), ids.end());
+  uint64_t listed = 0;
+  for (const uint32_t id : ids) listed |= uint64_t{1} << id;
+  listed_ = listed;
   return ids;
 }
 
@@ -337,17 +361,46 @@ std::vector<QosStream> AscendHal::QosStreams(uint32_t device) const {
   ids.device = device;
   ids.mode = kQosListIds;
   if (!ask(ids)) return streams;
-  const size_t count = std::min<size_t>(ids.stream_count, kMaxQosStreams);
+  const size_t count = std::min<size_t>(ids.stream_count, kQosSlots);
   for (size_t i = 0; i < count; ++i) {
     QosQuery one{};
     one.device = device;
     one.mode = kQosNameOfId;
     one.mpam_id[0] = ids.mpam_id[i];
     std::string name = ask(one) ? CleanText(one.stream_name, sizeof one.stream_name) : "";
-    if (name.empty()) name = "mpam" + std::to_string(ids.mpam_id[i]);
+    if (name.empty()) name = NameOfStream(ids.mpam_id[i]);
     streams.push_back({ids.mpam_id[i], std::move(name)});
   }
   return streams;
+}
+
+std::vector<DeviceLink> AscendHal::Links(uint32_t device) const {
+  std::vector<DeviceLink> links;
+  if (symbols_->pair_info == nullptr) return links;
+  for (uint32_t other = 0; other < kMaxDevices; ++other) {
+    int64_t kind = 0;
+    if (other == device || (listed_.load() >> other & 1U) == 0 ||
+        symbols_->pair_info(device, other, kTopology, &kind) != kOk)
+      continue;
+    const bool known = kind >= 0 && kind < static_cast<int64_t>(std::size(kLinkNames));
+    links.push_back({other, known ? kLinkNames[kind] : "type " + std::to_string(kind)});
+  }
+  return links;
+}
+
+std::string AscendHal::PciAddress(uint32_t device) const {
+  constexpr uint32_t kMostDomain = 0xffff, kMostBus = 0xff, kMostDevice = 0x1f, kMostFunction = 7;
+  PcieQuery ids{};
+  int32_t size = sizeof ids;
+  if (symbols_->device_info_by_buffer == nullptr ||
+      symbols_->device_info_by_buffer(device, kPcieModule, kPcieIds, &ids, &size) != kOk ||
+      ids.domain > kMostDomain || ids.bus > kMostBus || ids.device > kMostDevice ||
+      ids.function > kMostFunction) {
+    return "";
+  }
+  char text[16];
+  std::snprintf(text, sizeof text, "%04x:%02x:%02x.%x", ids.domain, ids.bus, ids.device, ids.function);
+  return text;
 }
 
 DeviceFacts AscendHal::ReadFacts(uint32_t device) {
@@ -366,7 +419,7 @@ DeviceFacts AscendHal::ReadFacts(uint32_t device) {
   }
 
   if (const auto version = Info(device, kSystem, kVersion)) {
-    facts.chip = static_cast<uint32_t>(*version >> 8) & 0xff;
+    facts.chip = static_cast<Chip>(static_cast<uint32_t>(*version >> 8) & 0xff);
   } else {
     note("the driver does not say which chip it is");
   }
@@ -388,13 +441,13 @@ DeviceFacts AscendHal::ReadFacts(uint32_t device) {
     if (const auto value = Info(device, source.module, source.info)) facts.*source.fact = *value;
   }
 
-  const ChipTraits traits = TraitsOf(facts.chip);
+  const format::ChipTraits& traits = format::TraitsOf(facts.chip);
   facts.counter_mhz = traits.counter_mhz;
   if (const auto measured = FrequencyMhz(device, kDeviceOscillator)) {
     // On the 950 a figure off by more than this is a failed measurement: the vendor falls back to the nominal
     // value.
     constexpr double kTolerance950Mhz = 0.5;
-    if (facts.chip != chip::k950 || std::abs(*measured - traits.counter_mhz) <= kTolerance950Mhz) {
+    if (facts.chip != Chip::k950 || std::abs(*measured - traits.counter_mhz) <= kTolerance950Mhz) {
       facts.counter_mhz = *measured;
       facts.counter_measured = true;
     }
@@ -411,6 +464,8 @@ DeviceFacts AscendHal::ReadFacts(uint32_t device) {
     note(channels.status().message());
   }
   if (Lists(facts, channel::kQos)) facts.qos = QosStreams(device);
+  facts.links = Links(device);
+  facts.pci = ReadPciPlace(kPciFolder, PciAddress(device));
   facts.no_process = process_.Missing();
   facts.no_ports = ports_.Missing();
   const bool has_port = Lists(facts, channel::kNic) || Lists(facts, channel::kRoce);

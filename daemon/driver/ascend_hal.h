@@ -2,6 +2,7 @@
 // vendor's own collector does (-1 from channel calls, "not supported" from the others).
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -52,11 +53,14 @@ class AscendHal final : public Driver {
   std::optional<int64_t> Info(uint32_t device, int32_t module, int32_t info) const;
   std::optional<double> FrequencyMhz(uint32_t device, int32_t info) const;
   std::vector<QosStream> QosStreams(uint32_t device) const;
+  std::vector<DeviceLink> Links(uint32_t device) const;
+  std::string PciAddress(uint32_t device) const;
 
   const std::string path_;
   const std::unique_ptr<const Symbols> symbols_;
   DeviceProcess process_;
   PortCounters ports_;
+  std::atomic<uint64_t> listed_ = 0;  // the devices, a bit each, as they were last listed
 };
 
 }  // namespace profd::driver

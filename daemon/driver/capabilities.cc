@@ -5,6 +5,7 @@
 
 #include "daemon/driver/core_metrics.h"
 #include "daemon/driver/instr.h"
+#include "daemon/driver/qos_streams.h"
 #include "daemon/driver/soc_pmu.h"
 #include "format/framing.h"
 
@@ -12,51 +13,17 @@ namespace profd::driver {
 
 namespace {
 
-// Defaults of both clocks are the vendor's, for chips whose driver does not say.
-constexpr ChipTraits kChips[] = {
-    {.chip = chip::k310, .name = "310", .counter_mhz = 19.2, .aic_mhz = 680},
-    {.chip = chip::k910, .name = "910", .counter_mhz = 100, .aic_mhz = 800},
-    {.chip = chip::k310P, .name = "310P", .counter_mhz = 38.4, .aic_mhz = 1150},
-    {.chip = chip::k910B, .name = "910B", .counter_mhz = 50, .aic_mhz = 800},
-    {.chip = chip::k310B, .name = "310B", .counter_mhz = 48, .aic_mhz = 1250},
-    {.chip = chip::k950,
-     .name = "950",
-     .counter_mhz = 1000,
-     .aic_mhz = 800,
-     .core_events = 10,
-     .fine_soc_profile = true},
-    {.chip = chip::k910_96,
-     .name = "910_96",
-     .counter_mhz = 1000,
-     .aic_mhz = 1650,
-     .core_events = 10,
-     .fine_soc_profile = true},
-};
+using format::ChipSet;
+using format::Families;
+using format::kEveryChip;
+using format::Only;
 
-// Chip sets. An unknown chip may have every kind; its channel list decides.
-constexpr uint32_t k310 = 1, k910 = 2, k310P = 4, k910B = 8, k310B = 16, k950 = 32, kOther = 64;
-constexpr uint32_t kEvery = k310 | k910 | k310P | k910B | k310B | k950 | kOther;
-constexpr uint32_t kStars = k310B | k910B | k950;
-
-uint32_t ChipBit(uint32_t chip) {
-  switch (chip) {
-    case chip::k310:
-      return k310;
-    case chip::k910:
-      return k910;
-    case chip::k310P:
-      return k310P;
-    case chip::k910B:
-      return k910B;
-    case chip::k310B:
-      return k310B;
-    case chip::k950:
-    case chip::k910_96:
-      return k950;
-    default:
-      return kOther;
-  }
-}
+// An unknown chip may have every kind; its channel list decides.
+constexpr ChipSet k310 = Only({Chip::k310}), k910 = Only({Chip::k910}), k310P = Only({Chip::k310P}),
+                  k910B = Only({Chip::k910B}), k310B = Only({Chip::k310B}), k950 = Families({Chip::k950}),
+                  kOther = ~format::kNamedChips, kEvery = kEveryChip;
+constexpr ChipSet kStars =
+    format::ChipsWith([](const format::ChipTraits& traits) { return traits.stars && !traits.name.empty(); });
 
 constexpr RateRange kNoRate{};
 constexpr RateRange kMemoryRate{1, 100, 50};
@@ -70,6 +37,7 @@ constexpr RateRange kSystemRate{1, 10, 10};
 
 // A mode that ends in a colon has more behind it (CheckMode).
 constexpr std::string_view kCacheModes[] = {"read", "write"}, kCacheModes310[] = {"capacity", "bandwidth"};
+constexpr std::string_view kQosModes[] = {kFirstStreams, kStreamsMode};
 constexpr std::string_view kInstrModes[] = {"cycles:1000", kCyclesMode};
 constexpr std::string_view kTaskModes[] = {"tasks", kTaskFirmware};
 constexpr std::string_view kTaskModesOfStars[] = {"tasks", kTaskBlocks, kTaskFirmware, "blocks+firmware"};
@@ -88,14 +56,14 @@ constexpr ChannelUse kVenc{channel::kDvppVenc, "dvpp.venc"}, kJpege{channel::kDv
     kCoreTaskUse{channel::kCoreTask, "ffts_profile.data"};
 
 // A kind of cores that counts by task.
-constexpr Capability ByTask(std::string_view kind, uint32_t chips, ChannelUse use,
+constexpr Capability ByTask(std::string_view kind, ChipSet chips, ChannelUse use,
                             std::span<const std::string_view> modes) {
   return {
       .kind = kind, .chips = chips, .wanted = {{use}}, .modes = modes, .by_task = true, .needs_job = true};
 }
 
 // What the vendor's process on the device samples.
-constexpr uint32_t kWithoutProcess = k310 | k310B;
+constexpr ChipSet kWithoutProcess = k310 | k310B;
 constexpr Capability OfProcess(std::string_view kind, format::DeviceFile file, RateRange rate) {
   return {.kind = kind,
           .chips = kEvery & ~kWithoutProcess,
@@ -153,8 +121,8 @@ constexpr Capability kCapabilities[] = {
     {"npu-mem", kEvery, {{{channel::kNpuMem, "npu_mem.data"}}}, kMemoryRate},
     {"npu-app-mem", kEvery, {{{channel::kNpuAppMem, "npu_mem.app"}}}, kMemoryRate},
     {"npu-module-mem", kEvery, {{{channel::kNpuModuleMem, "npu_module_mem.data"}}}, kMemoryRate},
-    {"qos", k910B | kOther, {{{channel::kQos, "qos.data"}}}, kMemoryRate},
-    {"qos", k950, {{{channel::kQos, "qos.data"}}}, kFineMemoryRate},
+    {"qos", k910B | kOther, {{{channel::kQos, "qos.data"}}}, kMemoryRate, kQosModes},
+    {"qos", k950, {{{channel::kQos, "qos.data"}}}, kFineMemoryRate, kQosModes},
     {"soc-profile",
      k310B | k910B | kOther,
      {{{channel::kSocProfile, "stars_soc_profile.data"}}},
@@ -311,7 +279,7 @@ std::string Obstacle(const Capability& capability, const DeviceFacts& device, ui
     const std::string what = capability.device_file ? "figures of the device's system" : "AI CPU records";
     if (api_version < kApiProcessChannels)
       return "the driver is too old for " + what + " (API below 0x072316)";
-    if (device.split_mode != 0 && (device.chip == chip::k910 || device.chip == chip::k310P)) {
+    if (device.split_mode != 0 && (device.chip == Chip::k910 || device.chip == Chip::k310P)) {
       return what + " are not available while the device is split into virtual NPUs";
     }
   }
@@ -320,23 +288,6 @@ std::string Obstacle(const Capability& capability, const DeviceFacts& device, ui
 }
 
 }  // namespace
-
-ChipTraits TraitsOf(uint32_t chip) {
-  for (const ChipTraits& traits : kChips) {
-    if (traits.chip == chip) return traits;
-  }
-  ChipTraits unknown;
-  unknown.chip = chip;
-  return unknown;
-}
-
-std::string ChipName(uint32_t chip) {
-  if (chip == chip::kUnknown) return "chip of unknown type";
-  const std::string_view name = TraitsOf(chip).name;
-  return name.empty() ? "chip " + std::to_string(chip) : std::string(name);
-}
-
-bool HasStars(uint32_t chip) { return (ChipBit(chip) & (k310 | k910 | k310P)) == 0; }
 
 std::span<const std::string_view> DeviceKindNames() { return kKindNames; }
 
@@ -361,7 +312,7 @@ Offer LookUp(std::string_view kind, const DeviceFacts& device, uint32_t api_vers
   Offer offer;
   std::vector<ChannelUse> wanted;
   for (const Capability& row : kCapabilities) {
-    if (row.kind != kind || (row.chips & ChipBit(device.chip)) == 0) continue;
+    if (row.kind != kind || !row.chips.Has(device.chip)) continue;
     if (offer.capability == nullptr) offer.capability = &row;
     for (const ChannelUse& use : WantedOf(row, device)) {
       wanted.push_back(use);
@@ -393,10 +344,10 @@ Offer LookUp(std::string_view kind, const DeviceFacts& device, uint32_t api_vers
 }
 
 bool ShareSystem(const DeviceFacts& a, const DeviceFacts& b) {
-  static constexpr std::string_view kTwoDies = "910_93";  // of the 910B's family: an NPU is two devices
   const auto in_pairs = [](const DeviceFacts& device) {
-    return device.chip == chip::k950 || device.chip == chip::k910_96 ||
-           (device.chip == chip::k910B && device.chip_name.find(kTwoDies) != std::string::npos);
+    const format::ChipTraits& traits = format::TraitsOf(device.chip);
+    return traits.dies_in_pairs ||
+           (!traits.other_name.empty() && device.chip_name.find(traits.other_name) != std::string::npos);
   };
   return a.id != b.id && in_pairs(a) && in_pairs(b) && (a.physical_id ^ 1U) == b.physical_id;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "daemon/driver/driver.h"
+#include "format/chip.h"
 #include "format/device_files.h"
 
 namespace profd::driver {
@@ -58,9 +59,6 @@ inline constexpr uint32_t kCcu1Missions = 149, kCcu1Channels = 151;
 inline constexpr uint32_t kPortCounters = 159;
 }  // namespace channel
 
-// Streams that the bandwidth monitors of a chip can follow at once.
-inline constexpr size_t kMaxQosStreams = 8;
-
 // From this driver API version on: measured counter frequencies; what processes of the device send through
 // channels 143 to 145; AI CPU records of the 950 every 5 ms.
 inline constexpr uint32_t kApiOscillator = 0x071905;
@@ -68,22 +66,8 @@ inline constexpr uint32_t kApiProcessChannels = 0x072316;
 inline constexpr uint32_t kApiFastAiCpu = 0x072419;
 inline constexpr uint32_t kApiTranslationRegisters = 0x07241a;
 
-struct ChipTraits {
-  uint32_t chip = chip::kUnknown;
-  std::string_view name;   // "910B"
-  double counter_mhz = 0;  // where the driver did not measure it; 0 = not known
-  double aic_mhz = 0;
-  uint32_t core_events = 8;       // counters of one core
-  bool fine_soc_profile = false;  // channel 52 counts its periods in µs and takes the QoS streams
-};
-// Of an unknown chip: 8 core events, nothing else.
-ChipTraits TraitsOf(uint32_t chip);
-// "910B", "chip 23", "chip of unknown type".
-std::string ChipName(uint32_t chip);
 // Modes of soc-profile on a 950. kSocPower: with units only where kinds of theirs are collected, too.
 inline constexpr std::string_view kSocPower = "power", kSocUnits = "units";
-// Its task scheduler is of the newer sort, as that of any chip nobody knows.
-bool HasStars(uint32_t chip);
 
 struct RateRange {
   double min_hz = 0, max_hz = 0, default_hz = 0;  // all 0: the kind has no rate
@@ -104,7 +88,7 @@ bool TaskModeHas(std::string_view mode, std::string_view part);
 // How one kind is had on some chips.
 struct Capability {
   std::string_view kind;
-  uint32_t chips = 0;                     // bit set, see capabilities.cc
+  format::ChipSet chips = {};
   std::array<ChannelUse, 8> wanted = {};  // ends with channel 0
   RateRange rate = {};
   std::span<const std::string_view> modes = {};  // the first is the default

@@ -12,6 +12,7 @@ namespace {
 
 using base::Code;
 using base::Status;
+using format::Is950;
 
 struct Group {
   std::string_view name;
@@ -56,17 +57,15 @@ constexpr Group kGroups950[] = {
     {"L2Cache", kL2Of950},
 };
 
-bool Is950(uint32_t chip) { return TraitsOf(chip).core_events == 10; }
-
-std::span<const Group> GroupsOf(uint32_t chip) {
+std::span<const Group> GroupsOf(Chip chip) {
   return Is950(chip) ? std::span<const Group>(kGroups950) : std::span<const Group>(kGroups);
 }
 
 // What a group is on a chip: some differ by chip and core.
-Group OnChip(const Group& group, uint32_t chip, CoreType type) {
-  const bool exact = chip == chip::k910B && type == CoreType::kAiCore && group.name == kPipes;
+Group OnChip(const Group& group, Chip chip, CoreType type) {
+  const bool exact = chip == Chip::k910B && type == CoreType::kAiCore && group.name == kPipes;
   if (exact) return {kExactPipes, kExactPipeEvents};
-  if (chip == chip::k310B && group.name == "MemoryUB") return {group.name, kMemoryUb310B};
+  if (chip == Chip::k310B && group.name == "MemoryUB") return {group.name, kMemoryUb310B};
   return group;
 }
 
@@ -82,11 +81,11 @@ std::string Listed(std::span<const uint16_t> events) {
 
 }  // namespace
 
-base::Result<std::vector<uint32_t>> CustomEvents(std::string_view mode, uint32_t chip) {
+base::Result<std::vector<uint32_t>> CustomEvents(std::string_view mode, Chip chip) {
   // 16 bits in the start of STARS chips, 32 before, of which the vendor uses 31.
-  const bool wide = chip == chip::k310 || chip == chip::k910 || chip == chip::k310P;
+  const bool wide = !format::TraitsOf(chip).stars;
   const uint32_t most = wide ? 0x7fffffff : 0xffff;
-  const size_t slots = TraitsOf(chip).core_events;
+  const size_t slots = format::TraitsOf(chip).core_events;
   std::vector<uint32_t> events;
   bool right = mode.size() > kCustomMode.size();
   for (size_t at = kCustomMode.size(); right && at <= mode.size();) {
@@ -120,7 +119,7 @@ bool CountsMainMemoryAnew(std::string_view cann_version) {
   return numbers[0] > 9 || (numbers[0] == 9 && numbers[1] >= 2);
 }
 
-std::vector<uint32_t> CoreEvents(std::string_view mode, uint32_t chip, CoreType type, bool main_memory_anew) {
+std::vector<uint32_t> CoreEvents(std::string_view mode, Chip chip, CoreType type, bool main_memory_anew) {
   if (mode.starts_with(kCustomMode)) return CustomEvents(mode, chip).value();
   if (main_memory_anew && Is950(chip) && mode == kMemoryMode)
     return {std::begin(kMemory950Anew), std::end(kMemory950Anew)};
@@ -130,7 +129,7 @@ std::vector<uint32_t> CoreEvents(std::string_view mode, uint32_t chip, CoreType 
   return {group.events.begin(), group.events.end()};
 }
 
-std::string CoreMetricName(const std::string& events, uint32_t chip, CoreType type) {
+std::string CoreMetricName(const std::string& events, Chip chip, CoreType type) {
   if (Is950(chip) && events == Listed(kMemory950Anew)) return std::string(kMemoryMode);
   for (const Group& group : GroupsOf(chip)) {
     const Group here = OnChip(group, chip, type);

@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "base/status.h"
+#include "format/chip.h"
 
 namespace profd::driver {
+
+using format::Chip;
 
 enum class CoreType : uint8_t { kAiCore, kVectorCore };
 
@@ -33,15 +36,15 @@ inline constexpr std::string_view kCoreModes950[] = {
 inline constexpr std::string_view kCoreModesOfOthers[] = {"PipeUtilization", kCustomMode};
 
 // "Custom:0x8,10": as many as a core of the chip has counters, numbers that its start can carry.
-base::Result<std::vector<uint32_t>> CustomEvents(std::string_view mode, uint32_t chip);
+base::Result<std::vector<uint32_t>> CustomEvents(std::string_view mode, Chip chip);
 
 // Whether the toolkit of this version ("" = none known) counts a 950's main memory by the events 0x422, 0x423
 // and not by 0x400, 0x401: its analyser names only one of the pairs.
 bool CountsMainMemoryAnew(std::string_view cann_version);
 // Of a mode that the chip has; none: of its first.
-std::vector<uint32_t> CoreEvents(std::string_view mode, uint32_t chip, CoreType type,
+std::vector<uint32_t> CoreEvents(std::string_view mode, Chip chip, CoreType type,
                                  bool main_memory_anew = false);
 // The vendor's name of what counts these, "0x8,0xa": a group, or the events by their numbers.
-std::string CoreMetricName(const std::string& events, uint32_t chip, CoreType type);
+std::string CoreMetricName(const std::string& events, Chip chip, CoreType type);
 
 }  // namespace profd::driver

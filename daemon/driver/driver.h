@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "daemon/driver/pci_place.h"
+#include "format/chip.h"
 #include "format/clock_map.h"
 
 namespace profd::driver {
@@ -33,17 +35,8 @@ inline constexpr uint32_t kMaxDevices = 64;
 inline constexpr uint32_t kMaxChannels = 160;
 inline constexpr size_t kMaxUserData = 128;
 
-// The vendor's chip number (bits 8..15 of hardware_version). Other values are legal: unknown chip.
-namespace chip {
-inline constexpr uint32_t k310 = 0;
-inline constexpr uint32_t k910 = 1;
-inline constexpr uint32_t k310P = 4;
-inline constexpr uint32_t k910B = 5;
-inline constexpr uint32_t k310B = 7;
-inline constexpr uint32_t k950 = 15;
-inline constexpr uint32_t k910_96 = 16;
-inline constexpr uint32_t kUnknown = 0xff;  // the driver would not say
-}  // namespace chip
+using format::Chip;
+using format::ChipName;
 
 // Arguments of prof_drv_start.
 struct StartPara {
@@ -76,11 +69,17 @@ struct QosStream {
   std::string name;
 };
 
+// How a device reaches another one of the node.
+struct DeviceLink {
+  uint32_t device = 0;
+  std::string kind;  // "HCCS", "PIX" …, as `npu-smi info -t topo` names them
+};
+
 // What a device says of itself; read once when it is first seen and again on `profctl devices`.
 struct DeviceFacts {
   uint32_t id = 0;
   uint32_t physical_id = 0;
-  uint32_t chip = chip::kUnknown;
+  Chip chip = Chip::kNotTold;
   std::string chip_name;    // halGetChipInfo's name ("910B3"), else the name of the chip number
   int status = 0;           // drvDeviceStatus: 1 working, 4 communication lost
   uint32_t split_mode = 0;  // ≠ 0: virtual NPU
@@ -93,9 +92,11 @@ struct DeviceFacts {
   double aic_mhz = 0, aiv_mhz = 0;
   std::vector<QosStream> qos;
   std::vector<uint32_t> channels;  // ascending ids the device offers now
-  std::string no_ports;            // why its port is not counted; "" = nothing is known
-  std::string no_process;          // why the vendor's process cannot be started there; "" = nothing is known
-  std::string error;               // why facts are missing, empty when all is well
+  std::vector<DeviceLink> links;   // to the node's other devices; empty where the driver does not say
+  PciPlace pci;
+  std::string no_ports;    // why its port is not counted; "" = nothing is known
+  std::string no_process;  // why the vendor's process cannot be started there; "" = nothing is known
+  std::string error;       // why facts are missing, empty when all is well
 };
 
 // What a device says of this moment to calls that hold no channel; nothing where it would not say.

@@ -11,6 +11,7 @@ namespace {
 
 using base::Code;
 using base::Status;
+using format::Is950;
 
 constexpr uint32_t kLeastCycles = 300, kMostCycles = 30000, kDefaultCycles = 1000;
 constexpr uint32_t kCyclesOf950 = 16;
@@ -23,8 +24,6 @@ struct Range {
   uint32_t first, last;
 };
 constexpr Range kChannels[] = {{11, 42}, {55, 84}, {86, 98}};
-
-bool Is950(uint32_t chip) { return chip == chip::k950 || chip == chip::k910_96; }
 
 uint32_t ChannelAt(size_t index) {
   for (const auto& [first, last] : kChannels) {

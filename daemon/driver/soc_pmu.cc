@@ -17,11 +17,6 @@ using base::Code;
 using base::Status;
 
 // Source: the platform tables of the vendor's collector (hicann/runtime, profimpl/platform).
-constexpr uint16_t kL2Of910[] = {0x5b, 0x59, 0x5c, 0x7d, 0x7e, 0x71, 0x79, 0x7c};
-constexpr uint16_t kL2Of310P[] = {0x78, 0x79, 0x77, 0x71, 0x6a, 0x6c, 0x74, 0x62};
-constexpr uint16_t kL2OfB[] = {0xf6, 0xfb, 0xfc, 0xbf, 0x90, 0x91, 0x9c, 0x9d};  // 910B, 310B
-constexpr uint16_t kL2Of950[] = {0x00, 0x81, 0x82, 0x83, 0x74, 0x75};
-constexpr uint16_t kL2Of910_96[] = {0x00, 0x88, 0x89, 0x8a, 0x74, 0x75, 0x97};
 constexpr uint16_t kTranslations[] = {0x2, 0x8a, 0x8b, 0x8c, 0x8d};
 
 // A register of the translation (page faults) that newer drivers read beside hits, and which of its bits.
@@ -47,7 +42,7 @@ const Unit& UnitOf(SocUnit unit) {
                        [unit](const Unit& known) { return known.unit == unit; });
 }
 
-bool HasNoc(uint32_t chip) { return chip == chip::k950 || chip == chip::k910_96; }
+bool HasNoc(Chip chip) { return format::TraitsOf(chip).noc_events; }
 
 std::string Hex(uint32_t number, int digits = 1) {
   char text[16];
@@ -65,7 +60,7 @@ std::string Listed(std::span<const uint16_t> events, int digits) {
 int DigitsOf(SocUnit unit) { return unit == SocUnit::kHa ? 2 : 1; }
 
 // One "HA:0x2,0x3".
-std::optional<SocEvents> GroupOf(std::string_view text, uint32_t chip) {
+std::optional<SocEvents> GroupOf(std::string_view text, Chip chip) {
   const size_t colon = std::min(text.find(':'), text.size());
   const auto* unit = std::find_if(std::begin(kUnits), std::end(kUnits),
                                   [&](const Unit& known) { return known.name == text.substr(0, colon); });
@@ -89,7 +84,7 @@ std::optional<SocEvents> GroupOf(std::string_view text, uint32_t chip) {
   return group;
 }
 
-std::string Expected(uint32_t chip) {
+std::string Expected(Chip chip) {
   std::string text = "a " + ChipName(chip) + " counts ";
   for (const Unit& unit : kUnits) {
     if (unit.name == "MATA" || unit.slots == 0 || (unit.unit == SocUnit::kNoc && !HasNoc(chip))) continue;
@@ -125,27 +120,11 @@ SocPmu GroupsOf(const StartPara& para) {
 
 }  // namespace
 
-std::span<const uint16_t> L2CacheEvents(uint32_t chip) {
-  switch (chip) {
-    case chip::k910:
-      return kL2Of910;
-    case chip::k310P:
-      return kL2Of310P;
-    case chip::k910B:
-    case chip::k310B:
-      return kL2OfB;
-    case chip::k950:
-      return kL2Of950;
-    case chip::k910_96:
-      return kL2Of910_96;
-    default:
-      return {};
-  }
-}
+std::span<const uint16_t> L2CacheEvents(Chip chip) { return format::TraitsOf(chip).l2_events; }
 
 std::string L2CacheText(std::span<const uint16_t> events) { return Listed(events, DigitsOf(SocUnit::kHa)); }
 
-base::Result<SocPmu> SocPmuOf(std::string_view mode, uint32_t chip) {
+base::Result<SocPmu> SocPmuOf(std::string_view mode, Chip chip) {
   if (mode == kHitRates) {
     const std::span<const uint16_t> cache = L2CacheEvents(chip);
     return SocPmu{{SocUnit::kHa, {cache.begin(), cache.end()}},
@@ -167,9 +146,9 @@ base::Result<SocPmu> SocPmuOf(std::string_view mode, uint32_t chip) {
   return groups;
 }
 
-SocPmu SocPmuOfStart(std::string_view mode, uint32_t chip, uint32_t api_version) {
+SocPmu SocPmuOfStart(std::string_view mode, Chip chip, uint32_t api_version) {
   SocPmu groups = SocPmuOf(mode, chip).value();
-  const bool has_register = chip == chip::k910B || chip == chip::k950;
+  const bool has_register = format::TraitsOf(chip).page_fault_register;
   if (mode == kHitRates && has_register && api_version >= kApiTranslationRegisters)
     groups.push_back({SocUnit::kSmmuDfx, {}});
   return groups;

@@ -7,6 +7,7 @@
 #include "daemon/driver/capabilities.h"
 #include "daemon/driver/core_metrics.h"
 #include "daemon/driver/instr.h"
+#include "daemon/driver/qos_streams.h"
 #include "daemon/driver/soc_pmu.h"
 
 namespace profd::driver {
@@ -32,7 +33,6 @@ constexpr uint32_t kSystemPeriodMs =
     40;  // how often packets come; what they tell of is sampled as the process is told
 constexpr uint32_t kAccPmuPeriodMs = 20;  // whatever the rate
 constexpr uint32_t kPowerPeriodUs = 10'000;
-constexpr size_t kQosSlots = 20;
 constexpr uint32_t kTrackPeriodMs = 20;
 constexpr uint32_t kCopies = 0x82000001 | 0x84000001, kFirmware = 0x81000001;
 constexpr uint32_t kBlockBit = 1 << 2;  // channel 53: blocks
@@ -63,10 +63,10 @@ uint32_t CoreMask(int64_t cores) {
   return cores >= 32 ? ~uint32_t{0} : (uint32_t{1} << std::max<int64_t>(cores, 0)) - 1;
 }
 
-void PutQosStreams(Payload& out, const DeviceFacts& device) {
-  const size_t count = std::min(device.qos.size(), kMaxQosStreams);
+void PutQosStreams(Payload& out, const std::vector<QosStream>& streams) {
+  const size_t count = std::min(streams.size(), kQosSlots);
   out.Put(static_cast<uint16_t>(count)).Put(uint16_t{0});
-  for (size_t i = 0; i < kQosSlots; ++i) out.Put(i < count ? device.qos[i].mpam_id : uint8_t{0});
+  for (size_t i = 0; i < kQosSlots; ++i) out.Put(i < count ? streams[i].mpam_id : uint8_t{0});
 }
 
 using Events = std::vector<uint32_t>;
@@ -105,7 +105,7 @@ void PutCoreBlock(Payload& out, const CoreBlock& block, const Events& events, in
 // Channels 53 and 54: STARS chips, both core types in one start.
 void PutCoreBlocks(StartPara& para, const DeviceFacts& device, const StartChoice& choice,
                    const CoreBlock& ai_core, const CoreBlock& ai_vector) {
-  const bool ten = TraitsOf(device.chip).core_events == 10;
+  const bool ten = format::TraitsOf(device.chip).core_events == 10;
   const size_t slots = ten ? 10 : 8;
   Payload out(para);
   para.channel_type = kTaskScheduler;
@@ -126,7 +126,7 @@ void PutCoreBlocks(StartPara& para, const DeviceFacts& device, const StartChoice
 // Channel 52: pairs of switch and period for accelerator PMU, on-chip, inter-die, inter-chip, power,
 // scheduler, UB.
 void PutSocProfile(StartPara& para, const DeviceFacts& device, const StartChoice& choice) {
-  const bool fine = TraitsOf(device.chip).fine_soc_profile;
+  const bool fine = format::TraitsOf(device.chip).fine_soc_profile;
   const uint32_t period = fine ? choice.period.us : choice.period.ms;
   Payload out(para);
   const auto put_pair = [&out](bool on, uint32_t its_period) {
@@ -142,7 +142,7 @@ void PutSocProfile(StartPara& para, const DeviceFacts& device, const StartChoice
   if (fine) {
     if (choice.soc_memory) {
       out.Words32(period);
-      PutQosStreams(out, device);
+      PutQosStreams(out, choice.streams);
     } else {
       para.user_data_size += sizeof(uint32_t) + 2 * sizeof(uint16_t) + kQosSlots;  // all zero: no streams
     }
@@ -161,9 +161,10 @@ Period PeriodOf(double hz) {
           .us = static_cast<uint32_t>(1'000'000 / hz)};
 }
 
-base::Status CheckMode(std::string_view kind, std::string_view mode, uint32_t chip) {
-  if (mode.starts_with(kCustomMode)) return CustomEvents(mode, chip).status();
-  if (kind == "soc-pmu" && !mode.empty()) return SocPmuOf(mode, chip).status();
+base::Status CheckMode(std::string_view kind, std::string_view mode, const DeviceFacts& device) {
+  if (mode.starts_with(kCustomMode)) return CustomEvents(mode, device.chip).status();
+  if (kind == "soc-pmu" && !mode.empty()) return SocPmuOf(mode, device.chip).status();
+  if (kind == "qos") return StreamsOf(mode, device).status();
   if (kind == "instr") return CyclesOf(mode).status();
   return {};
 }
@@ -171,7 +172,8 @@ base::Status CheckMode(std::string_view kind, std::string_view mode, uint32_t ch
 double EffectiveHz(uint32_t channel, const DeviceFacts& device, const Period& period, std::string_view mode) {
   if (InstrIndex(channel)) return InstrHz(device, mode);
   if (period.ms == 0) return 0;
-  if (channel == channel::kSocProfile && TraitsOf(device.chip).fine_soc_profile) return 1e6 / period.us;
+  if (channel == channel::kSocProfile && format::TraitsOf(device.chip).fine_soc_profile)
+    return 1e6 / period.us;
   return 1e3 / period.ms;
 }
 
@@ -205,21 +207,21 @@ StartPara MakeStartPara(uint32_t channel, const DeviceFacts& device, const Start
     case channel::kQos:
       para.period_ms = kFixedPeriodMs;
       out.Words32(choice.period.us / 1000);  // whatever the call's floor
-      PutQosStreams(out, device);
+      PutQosStreams(out, choice.streams);
       break;
     case channel::kAiCpu:
     case channel::kCustomAiCpu:
-      para.period_ms = device.chip == chip::k950 && choice.api_version >= kApiFastAiCpu ? 5 : 10;
+      para.period_ms = device.chip == Chip::k950 && choice.api_version >= kApiFastAiCpu ? 5 : 10;
       break;
     case channel::kDeviceSystem:
       para.period_ms = kSystemPeriodMs;
       break;
     case channel::kTaskTrack:
       para.channel_type = kTaskScheduler;
-      para.period_ms = TraitsOf(device.chip).core_events == 10 ? 0 : kTrackPeriodMs;
+      para.period_ms = format::TraitsOf(device.chip).core_events == 10 ? 0 : kTrackPeriodMs;
       // Tasks, CPU use, AI cores, timeline, vector cores, key points, copies, block numbers. Where no other
       // channel logs tasks, their timeline.
-      out.Words32(para.period_ms, 0, 0, 0, device.chip == chip::k310 ? kOn : 0, 0, kOn,
+      out.Words32(para.period_ms, 0, 0, 0, device.chip == Chip::k310 ? kOn : 0, 0, kOn,
                   TaskModeHas(choice.mode, kTaskFirmware) ? kCopies | kFirmware : kCopies, kOn);
       break;
     case channel::kTaskLog:

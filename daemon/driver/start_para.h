@@ -19,8 +19,8 @@ struct Period {
 // Current kernels refuse less than 10 ms on peripheral channels, so `ms` is never below that.
 Period PeriodOf(double hz);
 
-// Whether what stands behind a mode's name can be counted on a chip that has the kind.
-base::Status CheckMode(std::string_view kind, std::string_view mode, uint32_t chip);
+// Whether what stands behind a mode's name can be counted on a device that has the kind.
+base::Status CheckMode(std::string_view kind, std::string_view mode, const DeviceFacts& device);
 
 // Whether the task log of this mode has blocks of tasks.
 bool LogsBlocks(std::string_view task_mode);
@@ -41,6 +41,7 @@ struct StartChoice {
   bool by_task = false;                                              // channels 43 and 85
   bool task_blocks = false;                                          // channel 53: blocks of tasks, too
   std::vector<uint32_t> ai_core_events = {}, ai_vector_events = {};  // empty = the chip's usual ones
+  std::vector<QosStream> streams = {};                               // qos, and soc-profile of a 950
   // soc-profile: which families of units.
   bool soc_memory = false;
   bool soc_links = false;

@@ -52,7 +52,8 @@ CpuClocks ReadCpuClocks(const SysTree& tree) {
     const std::string dir = cpus + "/" + cpu + "/thermal_throttle";
     const auto core = tree.Number(dir + "/core_throttle_count");
     if (!core) break;  // none has it, then
-    CpuClocks::Heat& heat = clocks.heat ? *clocks.heat : clocks.heat.emplace();
+    if (!clocks.heat) clocks.heat = CpuClocks::Heat{};
+    CpuClocks::Heat& heat = *clocks.heat;
     heat.cores += *core;
     heat.packages =
         std::max(heat.packages, tree.Number(dir + "/package_throttle_count").value_or(heat.packages));

@@ -1,8 +1,10 @@
 #include "daemon/host/local_files.h"
 
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 
 #include <algorithm>
 #include <array>
@@ -79,6 +81,17 @@ bool IsLocal(uint32_t major, uint32_t minor) {
   std::ifstream file("/proc/self/mountinfo");
   const std::string mounts{std::istreambuf_iterator<char>(file), {}};
   return known[{major, minor}] = IsLocalIn(mounts, major, minor);
+}
+
+bool IsOnLocal(int fd) {
+  // As the kernel numbers those of kLocal (linux/magic.h, and of their own sources).
+  constexpr std::array<uint32_t, 12> kMagic = {
+      0xca451a4e,       BTRFS_SUPER_MAGIC,     0xe0f5e1e2,           EXT4_SUPER_MAGIC,
+      F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC, RAMFS_MAGIC,          SQUASHFS_MAGIC,
+      TMPFS_MAGIC,      0x58465342 /* xfs */,  0x2fc12fc1 /* zfs */, 0xef51 /* ext2 */};
+  struct statfs facts {};
+  return ::fstatfs(fd, &facts) == 0 &&
+         std::ranges::find(kMagic, static_cast<uint32_t>(facts.f_type)) != kMagic.end();
 }
 
 }  // namespace profd::host

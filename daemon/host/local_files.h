@@ -11,7 +11,10 @@ namespace profd::host {
 // see is not: a user may have it to himself. **Thread:** any.
 bool IsLocal(uint32_t major, uint32_t minor);
 
-// The same by the text of /proc/self/mountinfo, without the kernel's own files (memfd).
+// By the text of /proc/self/mountinfo, without the kernel's own files (memfd).
 bool IsLocalIn(std::string_view mounts, uint32_t major, uint32_t minor);
+
+// The same of an open file, wherever that is mounted. May wait for it. **Thread:** any.
+bool IsOnLocal(int fd);
 
 }  // namespace profd::host

@@ -8,8 +8,11 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <map>
+#include <sstream>
 
 #include "base/unique_fd.h"
+#include "daemon/host/stand_in.h"
 
 namespace profd::host {
 
@@ -20,16 +23,9 @@ constexpr uint64_t kPfKthread = 0x00200000;
 std::string ReadSmall(const char* path) {
   base::UniqueFd fd(::open(path, O_RDONLY | O_CLOEXEC));
   if (!fd) return {};
-  char buffer[4096];
+  char buffer[16384];  // a process may have many groups, which stand in front of much
   const ssize_t got = ::read(fd.get(), buffer, sizeof buffer);
   return got > 0 ? std::string(buffer, static_cast<size_t>(got)) : std::string();
-}
-
-bool ReadStat(pid_t pid, std::string* line, StatFields* fields) {
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
-  *line = ReadSmall(path);
-  return CleanStatLine(line->data(), line->size(), fields);
 }
 
 // Up to `count` numbers after `key` in /proc/PID/status.
@@ -55,10 +51,75 @@ bool OwnerIn(const std::string& status, uid_t* owner) {
   return true;
 }
 
+// Unlike stat, io and the links, nobody can keep its reader waiting: a process that executes holds a lock
+// that the others wait for, which waits for that of its memory in turn.
 std::string ReadStatus(pid_t pid) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/status", pid);
   return ReadSmall(path);
+}
+
+// It waits for its parent; a dead leader of living threads still runs.
+bool RunsIn(const std::string& status) {
+  const size_t state = status.find("\nState:\t");
+  if (state == std::string::npos) return false;
+  const char letter = status[state + 8];
+  uint64_t threads = 0;
+  StatusNumbers(status, "\nThreads:", &threads, 1);
+  return (letter != 'Z' && letter != 'X') || threads > 1;
+}
+
+// The kernel writes a line end and a backslash with a backslash in front.
+std::string NameIn(const std::string& status) {
+  constexpr std::string_view kKey = "Name:\t";
+  if (!status.starts_with(kKey)) return {};
+  std::string name;
+  for (size_t at = kKey.size(); at < status.size() && status[at] != '\n'; ++at) {
+    char c = status[at];
+    if (c == '\\' && at + 1 < status.size()) c = status[++at] == 'n' ? '\n' : status[at];
+    name += c <= ' ' || c >= 0x7f ? '_' : c;
+  }
+  return name;
+}
+
+ProcessFacts FactsOf(pid_t pid) {
+  ProcessFacts facts;
+  facts.pid = pid;
+  const std::string status = ReadStatus(pid);
+  uint64_t leader = 0, parent = 0;
+  if (!RunsIn(status) || !StatusNumbers(status, "\nTgid:", &leader, 1) || !OwnerIn(status, &facts.uid))
+    return facts;
+  facts.exists = true;
+  facts.is_thread = leader != static_cast<uint64_t>(pid);
+  if (StatusNumbers(status, "\nPPid:", &parent, 1)) facts.parent = static_cast<pid_t>(parent);
+  StatusNumbers(status, "\nThreads:", &facts.threads, 1);
+  facts.comm = NameIn(status);
+  return facts;
+}
+
+// What may have to be waited for.
+void AddSlowFacts(ProcessFacts& facts) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", facts.pid);
+  std::string line = ReadSmall(path);
+  StatFields fields;
+  if (CleanStatLine(line.data(), line.size(), &fields)) facts.start_ticks = fields.start_ticks;
+  std::snprintf(path, sizeof path, "/proc/%d/io", facts.pid);
+  facts.io_readable = !ReadSmall(path).empty();
+  facts.open_devices = OpenDevices(facts.pid);
+}
+
+// "4711 123456 1 0 3\n": pid, start, whether its io may be read, devices.
+std::string SlowFactsOf(std::string_view request) {
+  std::istringstream pids{std::string(request)};
+  std::ostringstream said;
+  for (ProcessFacts facts; pids >> facts.pid;) {
+    AddSlowFacts(facts);
+    said << facts.pid << ' ' << facts.start_ticks << ' ' << facts.io_readable;
+    for (const uint32_t device : facts.open_devices) said << ' ' << device;
+    said << '\n';
+  }
+  return said.str();
 }
 
 bool DeviceNumber(std::string_view target, uint32_t* number) {
@@ -130,22 +191,13 @@ uint64_t CountInterfaces() {
   return count;
 }
 
-bool ProcessExists(pid_t pid) {
-  std::string line;
-  StatFields fields;
-  return ReadStat(pid, &line, &fields) && !fields.Exited();
-}
+bool ProcessExists(pid_t pid) { return RunsIn(ReadStatus(pid)); }
 
-pid_t ParentOf(pid_t pid) {
-  std::string line;
-  StatFields fields;
-  return ReadStat(pid, &line, &fields) && !fields.Exited() ? fields.parent : 0;
-}
+pid_t ParentOf(pid_t pid) { return FactsOf(pid).parent; }
 
 std::string CommandName(pid_t pid) {
-  std::string line;
-  StatFields fields;
-  return ReadStat(pid, &line, &fields) && !fields.Exited() ? std::string(fields.comm) : std::string();
+  const std::string status = ReadStatus(pid);
+  return RunsIn(status) ? NameIn(status) : std::string();
 }
 
 uid_t OwnerOf(pid_t pid) {
@@ -154,28 +206,35 @@ uid_t OwnerOf(pid_t pid) {
   return owner;
 }
 
-ProcessFacts ReadProcessFacts(pid_t pid) {
-  ProcessFacts facts;
-  facts.pid = pid;
-  std::string line;
-  StatFields fields;
-  if (!ReadStat(pid, &line, &fields) || fields.Exited()) return facts;
-  facts.parent = fields.parent;
-  facts.start_ticks = fields.start_ticks;
-  facts.threads = fields.threads;
-  facts.comm = fields.comm;
-
-  const std::string status = ReadStatus(pid);
-  uint64_t leader = 0;
-  if (!StatusNumbers(status, "\nTgid:", &leader, 1) || !OwnerIn(status, &facts.uid)) return facts;
-  facts.exists = true;
-  facts.is_thread = leader != static_cast<uint64_t>(pid);
-
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/%d/io", pid);
-  facts.io_readable = !ReadSmall(path).empty();
-  facts.open_devices = OpenDevices(pid);
-  return facts;
+std::vector<ProcessFacts> ReadProcessFacts(std::span<const pid_t> pids) {
+  std::vector<ProcessFacts> all;
+  std::map<uid_t, std::string> by_owner;
+  std::map<pid_t, size_t> place;
+  for (const pid_t pid : pids) {
+    place[pid] = all.size();
+    all.push_back(FactsOf(pid));
+    if (all.back().exists) by_owner[all.back().uid] += std::to_string(pid) + ' ';
+  }
+  for (const auto& [owner, request] : by_owner) {
+    const auto said = StandIn::AskOnce(
+        owner, [] { return StandIn::Answer(&SlowFactsOf); }, request);
+    if (said.status().code() == base::Code::kDeadlineExceeded) continue;
+    for (ProcessFacts& facts : all) facts.answers |= facts.exists && facts.uid == owner;
+    std::istringstream lines(said.ok() ? *said : "");
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      pid_t pid = 0;
+      words >> pid;
+      const auto at = place.find(pid);
+      if (at == place.end()) continue;
+      ProcessFacts& facts = all[at->second];
+      words >> facts.start_ticks >> facts.io_readable;
+      for (uint32_t device = 0; words >> device;) facts.open_devices.push_back(device);
+    }
+  }
+  return all;
 }
+
+ProcessFacts ReadProcessFacts(pid_t pid) { return ReadProcessFacts(std::span(&pid, 1)).front(); }
 
 }  // namespace profd::host

@@ -1,9 +1,10 @@
-// What /proc says about one process, for those who decide (ctl); the sampler's own view is sampled_process.h.
+// What /proc says about processes, for those who decide (ctl); the sampler's own view is sampled_process.h.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +20,10 @@ struct ProcessFacts {
   // process).
   uid_t uid = 0;
   pid_t parent = 0;
+  std::string comm;      // blanks, control and non-ASCII characters replaced by '_'
+  bool answers = false;  // false: what the kernel has to say of what follows does not come, see stand_in.h
+  // Nothing where the stand-in for it was refused.
   uint64_t start_ticks = 0;            // since boot; with the pid the identity of the process
-  std::string comm;                    // blanks, control and non-ASCII characters replaced by '_'
   bool io_readable = false;            // /proc/PID/io may be read (host-disk)
   std::vector<uint32_t> open_devices;  // N of every /dev/davinciN it has open, ascending
 };
@@ -28,16 +31,18 @@ struct ProcessFacts {
 // The network's, as profd sees them.
 uint64_t CountInterfaces();
 
-// Any thread.
+// Any thread; none of these waits.
 bool ProcessExists(pid_t pid);
 // 0 when it has none, or is no more.
 pid_t ParentOf(pid_t pid);
-ProcessFacts ReadProcessFacts(pid_t pid);
 // ProcessFacts::uid alone; root's where there is no such process.
 uid_t OwnerOf(pid_t pid);
 // What the kernel shows as its name, made harmless; "" when it is no more.
 std::string CommandName(pid_t pid);
-// N of every /dev/davinciN it has open, ascending.
+// In their order. Asks a stand-in of each owner, two seconds at most: not on ctl, nor on a data thread.
+std::vector<ProcessFacts> ReadProcessFacts(std::span<const pid_t> pids);
+ProcessFacts ReadProcessFacts(pid_t pid);
+// N of every /dev/davinciN it has open, ascending. May wait for the process.
 std::vector<uint32_t> OpenDevices(pid_t pid);
 
 // The fields of a /proc/…/stat line that we look at.

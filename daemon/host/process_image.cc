@@ -145,13 +145,17 @@ ProcessImage ReadProcessImage(pid_t pid) {
     std::from_chars(line.data() + last + 1, line.data() + line.size(), image.inner_pid);
     break;
   }
-  image.executable = ExecutableOf(pid);
-  const auto arguments = Ask(pid, "", [] {
+  const auto said = Ask(pid, "", [] {
     return StandIn::Answer([](std::string_view request) {
-      return ReadUpTo(ProcPath(Question(request).pid, "cmdline"), kMaxArguments * (kMaxArgumentBytes + 1));
+      const pid_t asked = Question(request).pid;
+      return ExecutableOf(asked) + '\0' +
+             ReadUpTo(ProcPath(asked, "cmdline"), kMaxArguments * (kMaxArgumentBytes + 1));
     });
   });
-  for (const std::string_view argument : Split(arguments.ok() ? *arguments : std::string_view())) {
+  if (!said.ok()) return image;
+  const size_t program_bytes = said->find('\0');
+  image.executable = said->substr(0, program_bytes);
+  for (const std::string_view argument : Split(std::string_view(*said).substr(program_bytes + 1))) {
     if (image.command_line.size() == kMaxArguments) break;
     image.command_line.push_back(base::OneLine(argument, kMaxArgumentBytes));
   }
@@ -196,12 +200,16 @@ Result<bool> SeesSameFile(pid_t pid, const std::string& path, const std::string&
 
 Result<bool> InOtherPidNamespace(pid_t pid) {
   struct stat mine {};
-  struct stat theirs {};
-  const std::string path = ProcPath(pid, "ns/pid");
-  if (::stat("/proc/self/ns/pid", &mine) != 0 || ::stat(path.c_str(), &theirs) != 0) {
-    return Status::FromErrno("look at " + path);
-  }
-  return mine.st_ino != theirs.st_ino;
+  if (::stat("/proc/self/ns/pid", &mine) != 0) return Status::FromErrno("look at /proc/self/ns/pid");
+  const auto said = Ask(pid, "", [] {
+    return StandIn::Answer([](std::string_view request) {
+      struct stat theirs {};
+      const std::string path = ProcPath(Question(request).pid, "ns/pid");
+      return ::stat(path.c_str(), &theirs) == 0 ? Said(std::to_string(theirs.st_ino)) : SaidErrno();
+    });
+  });
+  PROFD_ASSIGN_OR_RETURN(const std::string theirs, Heard(said, "look at " + ProcPath(pid, "ns/pid")));
+  return theirs != std::to_string(mine.st_ino);
 }
 
 }  // namespace profd::host

@@ -24,7 +24,7 @@ struct ProcessImage {
 };
 ProcessImage ReadProcessImage(pid_t pid);
 
-// The path of its program, which the kernel knows without looking into its memory; "": none.
+// The path of its program; "": none. May wait for the process: for stand-ins.
 std::string ExecutableOf(pid_t pid);
 // Path of the mapped file called `name`; "" when there is none, an error when its maps may not be read.
 base::Result<std::string> FindLoaded(pid_t pid, std::string_view name);

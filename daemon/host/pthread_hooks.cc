@@ -1,5 +1,8 @@
 #include "daemon/host/pthread_hooks.h"
 
+#include <fcntl.h>
+
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -13,8 +16,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/clock.h"
+#include "base/text.h"
 #include "base/thread.h"
+#include "base/unique_fd.h"
 #include "daemon/host/code_map.h"
+#include "daemon/host/local_files.h"
 #include "daemon/host/process.h"
 #include "daemon/host/stacks/elf_image.h"
 #include "daemon/host/stacks/process_memory.h"
@@ -53,6 +60,7 @@ constexpr Function kFunctions[] = {{"pthread_create", PthreadGroup::kThreads},
                                    {"pthread_rwlock_unlock", PthreadGroup::kLocks}};
 constexpr size_t kMaxPlaces = 4096;  // of all processes together: each takes two descriptors
 constexpr size_t kMaxLibraries = 8;  // of a process
+constexpr uint64_t kPatienceNs = 5'000'000'000;
 
 std::string_view FileName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -76,7 +84,7 @@ bool MayHaveThem(std::string_view path) {
 // The functions of a group in one library of one process.
 struct Place {
   pid_t pid = 0;
-  std::string path;
+  std::shared_ptr<const base::UniqueFd> file;  // O_PATH
   PthreadGroup group{};
   std::vector<uint64_t> offsets = {};
   std::optional<Uprobes::Breakpoints> breakpoints = {};
@@ -107,8 +115,24 @@ struct PthreadHooks::Shared {
       }
       work();
     }
+    const Step step(*this);
     places.clear();
+    const std::lock_guard lock(mutex);
+    over = true;
+    changed.notify_all();
   }
+
+  // What may wait for the kernel.
+  class Step {
+   public:
+    explicit Step(const Shared& of) : of_(of) { of_.step_since_ns = base::MonotonicNs(); }
+    Step(const Step&) = delete;
+    Step& operator=(const Step&) = delete;
+    ~Step() { of_.step_since_ns = 0; }
+
+   private:
+    const Shared& of_;
+  };
 
   void TakeIn(pid_t pid) {
     if (!hooked.contains(pid)) {
@@ -128,7 +152,12 @@ struct PthreadHooks::Shared {
   }
 
   Status Hook(pid_t pid) {
+    elsewhere.clear();
     std::list<Place> found = Find(pid);
+    if (found.empty() && !elsewhere.empty())
+      return {Code::kFailedPrecondition, elsewhere + " of process " + std::to_string(pid) +
+                                             " is on a file system that somebody else answers for: "
+                                             "breakpoints are set in files of this node's only"};
     if (found.empty())
       return {Code::kFailedPrecondition, "process " + std::to_string(pid) +
                                              " has no library with pthread functions: a program that is "
@@ -151,20 +180,37 @@ struct PthreadHooks::Shared {
     if (!status.ok()) {
       // One may begin with an instruction that the kernel does not stop at.
       std::erase_if(place.offsets, [&](const uint64_t& offset) {
-        return !uprobes.Open(place.pid, place.path, std::span(&offset, 1)).ok();
+        const Step step(*this);
+        return !uprobes.Open(place.pid, PathOf(place), std::span(&offset, 1)).ok();
       });
       if (!place.offsets.empty()) status = Open(place);
     }
     return status;
   }
+  // By a link of our own, which the kernel follows without a look at any mount: while it looks nobody on the
+  // node can set breakpoints.
+  static std::string PathOf(const Place& place) {
+    return "/proc/self/fd/" + std::to_string(place.file->get());
+  }
   Status Open(Place& place) const {
+    const Step step(*this);
     PROFD_ASSIGN_OR_RETURN(Uprobes::Breakpoints breakpoints,
-                           uprobes.Open(place.pid, place.path, place.offsets));
+                           uprobes.Open(place.pid, PathOf(place), place.offsets));
     place.breakpoints.emplace(std::move(breakpoints));
     return Status::Ok();
   }
 
+  // nullptr: the kernel would read it with all processes of the node at a stop, from whoever has it.
+  std::shared_ptr<const base::UniqueFd> OpenLibrary(pid_t pid, const std::string& path) {
+    const std::string seen = "/proc/" + std::to_string(pid) + "/root" + path;
+    auto file = std::make_shared<base::UniqueFd>(::open(seen.c_str(), O_PATH | O_CLOEXEC));
+    if (*file && IsOnLocal(file->get())) return file;
+    elsewhere = base::OneLine(path);
+    return nullptr;
+  }
+
   std::list<Place> Find(pid_t pid) {
+    const Step step(*this);
     std::list<Place> all;
     std::set<std::string> seen;
     ProcessMemory memory(pid);
@@ -187,11 +233,11 @@ struct PthreadHooks::Shared {
                                .group = group});
         }
       }
+      if (offsets.empty()) return;
+      const auto file = OpenLibrary(pid, module.path);
+      if (!file) return;
       for (auto& [group, of_group] : offsets) {
-        all.push_back({.pid = pid,
-                       .path = "/proc/" + std::to_string(pid) + "/root" + module.path,
-                       .group = group,
-                       .offsets = std::move(of_group)});
+        all.push_back({.pid = pid, .file = file, .group = group, .offsets = std::move(of_group)});
       }
     });
     return all;
@@ -205,6 +251,7 @@ struct PthreadHooks::Shared {
   void Rest(PthreadGroup group) {
     resting.insert(group);
     for (Place& place : places) {
+      const Step step(*this);
       if (place.group == group) place.breakpoints.reset();
     }
   }
@@ -220,13 +267,15 @@ struct PthreadHooks::Shared {
   std::list<Place> places;
   std::set<pid_t> hooked;
   std::set<PthreadGroup> resting;
+  std::string elsewhere;  // a library that is on no file system of this node's
 
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<std::function<void()>> to_do;
   std::vector<PthreadFunction> news;
   std::optional<Status> first;
-  bool ending = false;
+  bool ending = false, over = false;
+  mutable std::atomic<uint64_t> step_since_ns{0};  // 0: it waits for nobody
 };
 
 PthreadHooks::PthreadHooks(Uprobes uprobes) : shared_(std::make_shared<Shared>(std::move(uprobes))) {
@@ -234,9 +283,20 @@ PthreadHooks::PthreadHooks(Uprobes uprobes) : shared_(std::make_shared<Shared>(s
 }
 
 PthreadHooks::~PthreadHooks() {
-  const std::lock_guard lock(shared_->mutex);
+  while (!Close(kPatienceNs)) continue;
+}
+
+bool PthreadHooks::Close(uint64_t limit_ns) {
+  std::unique_lock lock(shared_->mutex);
   shared_->ending = true;
   shared_->changed.notify_all();
+  return shared_->changed.wait_for(lock, std::chrono::nanoseconds(limit_ns),
+                                   [this] { return shared_->over; });
+}
+
+bool PthreadHooks::Hangs() const {
+  const uint64_t since_ns = shared_->step_since_ns;
+  return since_ns != 0 && base::MonotonicNs() - since_ns > kPatienceNs;
 }
 
 void PthreadHooks::TakeIn(pid_t pid) {

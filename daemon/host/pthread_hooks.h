@@ -26,8 +26,7 @@ struct PthreadFunction {
   PthreadGroup group{};
 };
 
-// **Thread:** sample. **Owns:** the thread, which closes the breakpoints when this goes and is not waited
-// for.
+// **Thread:** that of a scout. **Owns:** the thread; this goes when it has taken the breakpoints away.
 class PthreadHooks {
  public:
   explicit PthreadHooks(Uprobes uprobes);
@@ -44,6 +43,10 @@ class PthreadHooks {
   // Without breakpoints, and with them again.
   void Rest(PthreadGroup group);
   void Resume(PthreadGroup group);
+  // Takes the breakpoints away; false: not in so long.
+  bool Close(uint64_t limit_ns);
+  // A file, a process or the kernel has not answered it for seconds.
+  bool Hangs() const;
   // Its programs' ring.
   Uprobes& uprobes();
 

@@ -31,7 +31,7 @@ bool Outlet::Push(chunk::Item item) {
   return true;
 }
 
-RowStream::RowStream(Outlet& outlet, format::StreamKey key, std::shared_ptr<const void> spec,
+RowStream::RowStream(Outlet& outlet, format::StreamKey key, std::shared_ptr<const chunk::StreamSpec> spec,
                      chunk::StreamStatsPtr stats)
     : outlet_(outlet),
       key_(key),
@@ -132,7 +132,7 @@ Output::Output(const SampleRequest& request)
 RowStream& Output::AddStream(const std::string& folder, const std::string& file,
                              chunk::StreamStatsPtr stats) {
   const format::StreamKey key{.trace = trace_, .stream = next_stream_++};
-  std::shared_ptr<const void> spec = make_spec_(folder, file, stats);
+  std::shared_ptr<const chunk::StreamSpec> spec = make_spec_(folder, file, stats);
   return *streams_.emplace_back(std::make_unique<RowStream>(outlet_, key, std::move(spec), std::move(stats)));
 }
 

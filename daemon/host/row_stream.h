@@ -32,7 +32,7 @@ struct Outlet {
 // **Thread:** sample. **Owns:** the rows that are not yet handed over.
 class RowStream {
  public:
-  RowStream(Outlet& outlet, format::StreamKey key, std::shared_ptr<const void> spec,
+  RowStream(Outlet& outlet, format::StreamKey key, std::shared_ptr<const chunk::StreamSpec> spec,
             chunk::StreamStatsPtr stats);
   RowStream(const RowStream&) = delete;
   RowStream& operator=(const RowStream&) = delete;
@@ -57,7 +57,7 @@ class RowStream {
 
   Outlet& outlet_;
   const format::StreamKey key_;
-  std::shared_ptr<const void> spec_;  // until announced
+  std::shared_ptr<const chunk::StreamSpec> spec_;  // until announced
   const chunk::StreamStatsPtr stats_;
   std::string rows_;
   format::ChunkHeader header_;  // of the rows

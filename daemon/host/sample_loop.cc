@@ -40,7 +40,7 @@ SampleLoop::SampleLoop(SampleMailbox& mailbox)
 
 void SampleLoop::Run() {
   while (HandleCommands()) {
-    const bool all_finished = FinishStopped();
+    const bool all_begun = FinishStarts(), all_finished = FinishStopped();
     const uint64_t deadline = NextDeadline();
     const bool all_pushed = EndTick(deadline);
     mailbox_.bell.Prepare();
@@ -48,8 +48,9 @@ void SampleLoop::Run() {
       mailbox_.bell.Cancel();
       continue;
     }
-    mailbox_.bell.Wait(all_finished && all_pushed ? deadline
-                                                  : std::min(deadline, base::MonotonicNs() + kRetryNs));
+    mailbox_.bell.Wait(all_begun && all_finished && all_pushed
+                           ? deadline
+                           : std::min(deadline, base::MonotonicNs() + kRetryNs));
     if (base::MonotonicNs() >= deadline) RunTick(deadline);
   }
   for (const auto& recording : recordings_) {
@@ -67,8 +68,7 @@ bool SampleLoop::HandleCommands() {
   while (mailbox_.commands.TryPop(command)) {
     switch (command->what) {
       case SampleCommand::What::kStart:
-        Start(command->request);
-        command->done();
+        Start(command->request, std::move(command->done));
         break;
       case SampleCommand::What::kStop:
         Stop(command->trace, std::move(command->done));
@@ -84,7 +84,7 @@ bool SampleLoop::HandleCommands() {
   return true;
 }
 
-void SampleLoop::Start(const SampleRequest& request) {
+void SampleLoop::Start(const SampleRequest& request, std::function<void()> done) {
   const Tick tick = BeginTick();
   Recording& recording = *recordings_.emplace_back(std::make_unique<Recording>(request));
   if (std::ranges::any_of(request.probes, [](const ProbeRequest& p) { return KindReadsProcesses(p.kind); })) {
@@ -102,6 +102,7 @@ void SampleLoop::Start(const SampleRequest& request) {
                                .stats = probe.stats,
                                .hz = probe.hz,
                                .outcome = probe.outcome,
+                               .trouble = probe.trouble,
                                .per_process_elsewhere = HasKind(
                                    request, probe.kind == "host-mem" ? "host-pid-mem" : "host-pid-cpu")};
     recording.probes.push_back({.probe = MakeProbe(options, context),
@@ -109,12 +110,27 @@ void SampleLoop::Start(const SampleRequest& request) {
                                 .next_index = IndexAt(tick.mono_ns, tick_hz) + 1,
                                 .last_raw_ns = tick.raw_ns});
   }
+  recording.started = std::move(done);
+}
+
+bool SampleLoop::FinishStarts() {
+  bool all_known = true;
+  for (const auto& recording : recordings_) {
+    if (!recording->started) continue;
+    const Tick tick = BeginTick();
+    const bool known = std::ranges::all_of(
+        recording->probes, [&tick](const Scheduled& scheduled) { return scheduled.probe->MayBegin(tick); });
+    if (known) std::exchange(recording->started, nullptr)();
+    all_known &= known;
+  }
+  return all_known;
 }
 
 void SampleLoop::Stop(uint32_t trace, std::function<void()> done) {
   const Tick tick = BeginTick();
   for (const auto& recording : recordings_) {
     if (recording->trace != trace || recording->stopped) continue;
+    if (recording->started) std::exchange(recording->started, nullptr)();
     recording->stopped = std::move(done);
     FinishProbes(*recording, tick);
     return;

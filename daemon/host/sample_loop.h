@@ -70,13 +70,15 @@ class SampleLoop {
     const std::vector<pid_t> targets;
     std::unique_ptr<Family> family;
     std::vector<Scheduled> probes;
+    std::function<void()> started;  // set until all probes know what came of their start
     std::function<void()>
         stopped;  // set while probes come to their end and it waits for room to say its last
   };
 
   Tick BeginTick();
   bool HandleCommands();  // false: quit
-  void Start(const SampleRequest& request);
+  void Start(const SampleRequest& request, std::function<void()> done);
+  bool FinishStarts();  // false: some are not known yet, try again soon
   void Stop(uint32_t trace, std::function<void()> done);
   bool FinishProbes(Recording& recording, const Tick& tick);
   bool FinishStopped();  // false: some could not say all, try again soon

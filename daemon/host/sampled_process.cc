@@ -39,10 +39,11 @@ bool IoNumber(std::string_view text, std::string_view key, int64_t* value) {
 
 }  // namespace
 
-Process::Process(pid_t pid, std::weak_ptr<Process> parent, bool newborn, uint64_t tick_number,
+Process::Process(pid_t pid, const std::weak_ptr<Process>& parent, bool newborn, uint64_t tick_number,
                  FdBudget& budget)
     : pid_(pid),
-      parent_(std::move(parent)),
+      parent_(parent),
+      parent_pid_(parent.expired() ? 0 : parent.lock()->pid()),
       first_tick_(tick_number),
       budget_(budget),
       leader_(pid, budget),

@@ -38,13 +38,15 @@ using StatmPages = std::array<uint64_t, 7>;
 class Process {
  public:
   // `newborn`: forked while profd looked on, so that everything it has done so far is to be counted.
-  Process(pid_t pid, std::weak_ptr<Process> parent, bool newborn, uint64_t tick_number, FdBudget& budget);
+  Process(pid_t pid, const std::weak_ptr<Process>& parent, bool newborn, uint64_t tick_number,
+          FdBudget& budget);
 
   // Looks whether it lives; the other members answer for this tick once it has run.
   void Refresh(const Tick& tick);
 
   pid_t pid() const { return pid_; }
-  bool alive() const { return alive_; }  // is there, perhaps as a zombie
+  pid_t parent_pid() const { return parent_pid_; }  // 0: it was not found as somebody's child
+  bool alive() const { return alive_; }             // is there, perhaps as a zombie
   bool running() const { return alive_ && !exited_; }
   bool kernel_thread() const { return kernel_thread_; }
   uint64_t first_tick() const { return first_tick_; }
@@ -82,6 +84,7 @@ class Process {
 
   const pid_t pid_;
   const std::weak_ptr<Process> parent_;
+  const pid_t parent_pid_;
   const uint64_t first_tick_;
   FdBudget& budget_;
 

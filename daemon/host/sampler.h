@@ -36,6 +36,8 @@ struct ProbeRequest {
   uint32_t hz = 50;                       // 1..50, host-cpu-profile 1..999, host-{off-cpu,osrt,pthread} none
   chunk::StreamStatsPtr stats;            // sums over all files of the kind
   std::shared_ptr<ProbeOutcome> outcome;  // filled in before Start() is done; may be empty
+  // What has become of it since: "… of pid 4711 hangs: …". On the thread "sample"; may be empty.
+  std::function<void(const std::string&)> trouble = {};
 };
 
 // What keeps this machine from giving a kind; kOk also where only a start can tell. Asks the kernel: not on
@@ -48,12 +50,11 @@ struct SampleRequest {
   std::vector<ProbeRequest> probes;
   std::vector<pid_t> pids;  // targets: they, their threads and their children; empty = whole host
   chunk::Pipe* pipe = nullptr;
-  // A StreamSpec factory so that this folder knows nothing of the store: makes the kStream item's payload for
-  // a new file ("host_cpu.data", "<pid>-Memory.data"; folder "host" or profd's own), counted in `stats`.
-  // Called on the thread "sample". "host_disk.data" has to be one slice: its reader counts lines from one
-  // start_time per slice.
-  std::function<std::shared_ptr<const void>(const std::string& folder, const std::string& file,
-                                            chunk::StreamStatsPtr stats)>
+  // What the writer is told of a new file ("host_cpu.data", "<pid>-Memory.data"; folder "host" or profd's
+  // own), counted in `stats`. Called on the thread "sample". "host_disk.data" has to be one slice: its reader
+  // counts lines from one start_time per slice.
+  std::function<std::shared_ptr<const chunk::StreamSpec>(const std::string& folder, const std::string& file,
+                                                         chunk::StreamStatsPtr stats)>
       make_spec;
 };
 

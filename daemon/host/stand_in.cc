@@ -29,47 +29,18 @@ using base::UniqueFd;
 namespace {
 
 constexpr size_t kMostHanging = 2;  // of a user's
-constexpr size_t kPieceBytes = 64 << 10;
-constexpr uint64_t kMillisecondNs = 1'000'000, kSecondNs = 1'000 * kMillisecondNs;
+constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kOnceNs = 2 * kSecondNs;         // for one question
 constexpr uint64_t kRememberedNs = 10 * kSecondNs;  // one that has hung
-
-// In front of each request and each answer.
-struct Head {
-  uint64_t bytes = 0;
-  uint64_t cpu_ns = 0;  // of the processor, by the stand-in so far
-};
+constexpr uint64_t kToGoNs = 5 * kSecondNs;         // when its work is over
 
 // To the process that all of them are forked from: a new one, for the socket that comes along, or with no
-// duty, the end of an old one.
+// work, the end of an old one.
 struct Order {
   uint64_t number = 0;
+  StandIn::Work work = nullptr;
   StandIn::Duty duty = nullptr;
 };
-
-bool ReadAll(int fd, void* to, size_t bytes) {
-  auto* at = static_cast<char*>(to);
-  while (bytes > 0) {
-    const ssize_t got = ::read(fd, at, bytes);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    at += got;
-    bytes -= static_cast<size_t>(got);
-  }
-  return true;
-}
-
-bool WriteAll(int fd, const void* from, size_t bytes) {
-  const auto* at = static_cast<const char*>(from);
-  while (bytes > 0) {
-    const ssize_t put = ::send(fd, at, bytes, MSG_NOSIGNAL);
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return false;
-    at += put;
-    bytes -= static_cast<size_t>(put);
-  }
-  return true;
-}
 
 // When that is gone, so is this one, however it waits, unless the kernel does not let it.
 void EndWith(pid_t parent) {
@@ -77,16 +48,15 @@ void EndWith(pid_t parent) {
   if (::getppid() != parent) ::_exit(0);
 }
 
-[[noreturn]] void Work(int channel, StandIn::Duty duty) {
+void AnswerQuestions(TextChannel& channel, StandIn::Duty duty) {
   const StandIn::Answer answer = duty();
-  for (;;) {
-    Head head;
-    if (!ReadAll(channel, &head, sizeof head)) ::_exit(0);
-    std::string request(head.bytes, '\0');
-    if (!ReadAll(channel, request.data(), request.size())) ::_exit(0);
-    const std::string said = answer(request);
-    head = {said.size(), base::ReadClockNs(CLOCK_PROCESS_CPUTIME_ID)};
-    if (!WriteAll(channel, &head, sizeof head) || !WriteAll(channel, said.data(), said.size())) ::_exit(0);
+  while (!channel.gone()) {
+    if (const auto request = channel.Next()) {
+      channel.Put(answer(*request));
+    } else {
+      channel.Wait(kSecondNs);
+      channel.Flush();
+    }
   }
 }
 
@@ -131,7 +101,7 @@ class Nursery {
       std::memcpy(&fd, CMSG_DATA(passed), sizeof fd);
       channel.Reset(fd);
     }
-    if (order.duty == nullptr) {
+    if (order.work == nullptr) {
       // Not reaped yet, so that its number is still its own.
       if (const auto child = children_.find(order.number); child != children_.end())
         ::kill(child->second, SIGKILL);
@@ -142,7 +112,9 @@ class Nursery {
       EndWith(self_);
       ::close(orders_);
       ::prctl(PR_SET_NAME, "profd-stand-in");
-      Work(channel.get(), order.duty);
+      TextChannel texts(std::move(channel));
+      order.work(texts, order.duty);
+      ::_exit(0);
     }
     if (pid > 0) children_[order.number] = pid;
   }
@@ -163,27 +135,57 @@ Orders& TheOrders() {
   return *orders;
 }
 
-// Those that were left behind: by their channels, which the kernel closes when they have gone. One that could
-// be killed counts for a while all the same: else a user could have profd wait again and again.
+bool Send(const Order& order, int passed) {
+  Order copy = order;
+  iovec place{&copy, sizeof copy};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &place;
+  message.msg_iovlen = 1;
+  if (passed >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &passed, sizeof passed);
+  }
+  return ::sendmsg(TheOrders().channel.get(), &message, MSG_NOSIGNAL) == sizeof copy;
+}
+
+// Those that were left behind, and those whose work is over and that have not gone yet: by their channels,
+// which the kernel closes when they have. One that has hung and could be killed counts for a while all the
+// same: else a user could have profd wait again and again.
 struct Hanging {
   struct Left {
     UniqueFd channel;
-    uint64_t since_ns;
+    uint64_t number, since_ns;
+    bool hung;
   };
   std::mutex mutex;
   std::map<uid_t, std::vector<Left>> by_user;
 
   size_t Count(uid_t user) {
+    Prune();
     const auto of = by_user.find(user);
-    if (of == by_user.end()) return 0;
-    std::erase_if(of->second, [now_ns = base::MonotonicNs()](const Left& left) {
-      pollfd peer{left.channel.get(), 0, 0};
-      const bool gone = ::poll(&peer, 1, 0) > 0 && (peer.revents & POLLHUP) != 0;
-      return gone && now_ns - left.since_ns > kRememberedNs;
-    });
-    const size_t count = of->second.size();
-    if (count == 0) by_user.erase(of);
-    return count;
+    return of == by_user.end() ? 0 : static_cast<size_t>(std::ranges::count(of->second, true, &Left::hung));
+  }
+  void Prune() {
+    const uint64_t now_ns = base::MonotonicNs();
+    for (auto& [user, all] : by_user) {
+      std::erase_if(all, [now_ns](Left& left) {
+        pollfd peer{left.channel.get(), 0, 0};
+        const bool gone = ::poll(&peer, 1, 0) > 0 && (peer.revents & POLLHUP) != 0;
+        if (gone && (!left.hung || now_ns - left.since_ns > kRememberedNs)) return true;
+        if (!left.hung && now_ns - left.since_ns > kToGoNs) {
+          left.hung = true;
+          Send({left.number, nullptr, nullptr}, -1);
+        }
+        return false;
+      });
+    }
+    std::erase_if(by_user, [](const auto& of) { return of.second.empty(); });
   }
 };
 Hanging& TheHanging() {
@@ -223,25 +225,6 @@ void Fork(Orders& orders) {
   ::setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
 }
 
-bool Send(const Order& order, int passed) {
-  Order copy = order;
-  iovec place{&copy, sizeof copy};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &place;
-  message.msg_iovlen = 1;
-  if (passed >= 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &passed, sizeof passed);
-  }
-  return ::sendmsg(TheOrders().channel.get(), &message, MSG_NOSIGNAL) == sizeof copy;
-}
-
 }  // namespace
 
 Status StandIn::Prepare() {
@@ -250,7 +233,7 @@ Status StandIn::Prepare() {
   return orders.status;
 }
 
-Result<StandIn> StandIn::Start(uid_t user, Duty duty) {
+Result<StandIn> StandIn::Start(uid_t user, Work work, Duty duty) {
   PROFD_RETURN_IF_ERROR(Prepare());
   {
     const std::lock_guard lock(TheHanging().mutex);
@@ -267,68 +250,58 @@ Result<StandIn> StandIn::Start(uid_t user, Duty duty) {
   UniqueFd own(ends[0]);
   const UniqueFd other(ends[1]);
   const uint64_t number = ++TheOrders().last;
-  if (!Send({number, duty}, other.get()))
+  if (!Send({number, work, duty}, other.get()))
     return Status::FromErrno(
         "start a process that reads memory (does profd-nursery run? else restart profd)");
   return StandIn(user, number, std::move(own));
 }
 
+Result<StandIn> StandIn::Start(uid_t user, Work work) { return Start(user, work, nullptr); }
+
 Result<std::string> StandIn::AskOnce(uid_t user, Duty duty, std::string_view request) {
-  PROFD_ASSIGN_OR_RETURN(StandIn stand_in, Start(user, duty));
-  return stand_in.Ask(request, {kOnceNs, [] { return false; }});
+  PROFD_ASSIGN_OR_RETURN(StandIn stand_in, Start(user, &AnswerQuestions, duty));
+  stand_in.Say(request);
+  const uint64_t end_ns = base::MonotonicNs() + kOnceNs;
+  for (;;) {
+    PROFD_ASSIGN_OR_RETURN(std::optional<std::string> answer, stand_in.Hear());
+    if (answer) return std::move(*answer);
+    const uint64_t now_ns = base::MonotonicNs();
+    if (now_ns >= end_ns) return stand_in.GiveUp();
+    stand_in.channel_.Wait(end_ns - now_ns);
+  }
 }
 
-Status StandIn::GiveUp(bool hangs) {
-  if (!hangs) {
-    channel_.Reset();
-    return {Code::kInternal, "the process that reads the memory of user " + std::to_string(user_) +
-                                 "'s processes has died: is there memory for it?"};
+void StandIn::Say(std::string_view text) { channel_.Put(text); }
+
+Result<std::optional<std::string>> StandIn::Hear() {
+  channel_.Flush();
+  std::optional<std::string> text = channel_.Next();
+  if (text) g_cpu_ns += channel_.peer_cpu_ns() - std::exchange(cpu_ns_, channel_.peer_cpu_ns());
+  if (!text && channel_.gone()) {
+    Send({number_, nullptr, nullptr}, -1);  // what it has read may have become its master
+    return Status(Code::kInternal, "the process that reads the memory of user " + std::to_string(user_) +
+                                       "'s processes has died: is there memory for it?");
   }
-  Send({number_, nullptr}, -1);
-  const std::lock_guard lock(TheHanging().mutex);
-  TheHanging().by_user[user_].push_back({std::move(channel_), base::MonotonicNs()});
+  return text;
+}
+
+Status StandIn::GiveUp() {
+  Send({number_, nullptr, nullptr}, -1);
+  Leave(true);
   return {Code::kDeadlineExceeded,
           "the memory of processes of user " + std::to_string(user_) + " does not answer"};
 }
 
-Result<std::string> StandIn::Ask(std::string_view request, const Meanwhile& meanwhile) {
-  if (!channel_) return Status(Code::kInternal, "a process that reads memory has hung before");
-  Head head{request.size(), 0};
-  std::string out(reinterpret_cast<const char*>(&head), sizeof head), in;
-  out += request;
-  size_t sent = 0, got = 0, wanted = sizeof head;
-  uint64_t next_ns = base::MonotonicNs();
-  const uint64_t end_ns = next_ns + kPatienceNs;
-  for (next_ns += meanwhile.every_ns;;) {
-    const uint64_t now_ns = base::MonotonicNs();
-    if (now_ns >= end_ns) return GiveUp(true);
-    if (now_ns >= next_ns) {
-      if (meanwhile.go_on && !meanwhile.go_on()) return GiveUp(true);
-      next_ns = now_ns + meanwhile.every_ns;
-    }
-    const bool sends = sent < out.size();
-    pollfd waits{channel_.get(), static_cast<short>(sends ? POLLOUT : POLLIN), 0};
-    const uint64_t left_ns = std::min(next_ns, end_ns) - now_ns;
-    const int ready = ::poll(&waits, 1, static_cast<int>((left_ns + kMillisecondNs - 1) / kMillisecondNs));
-    if (ready <= 0) continue;
-    if (sends) {
-      const ssize_t put =
-          ::send(channel_.get(), out.data() + sent, out.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (put < 0 && errno != EAGAIN && errno != EINTR) return GiveUp(false);
-      sent += static_cast<size_t>(std::max<ssize_t>(put, 0));
-      continue;
-    }
-    in.resize(std::min(wanted, got + kPieceBytes));
-    const ssize_t more = ::recv(channel_.get(), in.data() + got, in.size() - got, MSG_DONTWAIT);
-    if (more == 0 || (more < 0 && errno != EAGAIN && errno != EINTR)) return GiveUp(false);
-    got += static_cast<size_t>(std::max<ssize_t>(more, 0));
-    if (got == sizeof head && wanted == sizeof head) {
-      std::memcpy(&head, in.data(), sizeof head);
-      wanted += head.bytes;
-      g_cpu_ns += head.cpu_ns - std::exchange(cpu_ns_, head.cpu_ns);
-    }
-    if (got == wanted && got >= sizeof head) return in.substr(sizeof head);
-  }
+StandIn::~StandIn() {
+  if (channel_.fd() >= 0) Leave(false);
+}
+
+void StandIn::Leave(bool hung) {
+  UniqueFd channel = channel_.Release();
+  ::shutdown(channel.get(), SHUT_WR);  // its end
+  const std::lock_guard lock(TheHanging().mutex);
+  TheHanging().by_user[user_].push_back({std::move(channel), number_, base::MonotonicNs(), hung});
+  TheHanging().Prune();
 }
 
 uint64_t StandIn::CpuNs() { return g_cpu_ns; }

@@ -8,11 +8,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/status.h"
 #include "base/unique_fd.h"
+#include "daemon/host/text_channel.h"
 
 namespace profd::host {
 
@@ -23,26 +25,28 @@ class StandIn {
   // before there was anything to capture.
   using Answer = std::function<std::string(std::string_view request)>;
   using Duty = Answer (*)();
+  // The same for what goes on by itself: until the channel is gone.
+  using Work = void (*)(TextChannel& channel, Duty nothing);
 
   // main, once profd has only the rights that it keeps, and before there are threads that may hold a lock:
   // forks the process that all others are forked from.
   static base::Status Prepare();
   // `user`: whose memory it is to look at. Refused while two of that user's hang.
-  static base::Result<StandIn> Start(uid_t user, Duty duty);
+  static base::Result<StandIn> Start(uid_t user, Work work);
   // One question to a process of its own. **Thread:** any.
   static base::Result<std::string> AskOnce(uid_t user, Duty duty, std::string_view request);
 
   StandIn(StandIn&&) noexcept = default;
   StandIn& operator=(StandIn&&) = delete;
+  ~StandIn();
 
-  // What is to be done while it is at work, so often; false: the answer is not waited for any longer.
-  struct Meanwhile {
-    uint64_t every_ns;
-    std::function<bool()> go_on;
-  };
-  static constexpr uint64_t kPatienceNs = 5'000'000'000;
-  // An error: it has hung, or died, and is of no use any more.
-  base::Result<std::string> Ask(std::string_view request, const Meanwhile& meanwhile = {kPatienceNs, {}});
+  // Neither waits.
+  void Say(std::string_view text);
+  // What it has said; nullopt: nothing more yet. An error: it has died.
+  base::Result<std::optional<std::string>> Hear();
+  const TextChannel& channel() const { return channel_; }
+  // It has hung: it is killed and left behind, and of no use any more.
+  base::Status GiveUp();
 
   // Of the processor, by all of them. **Thread:** any.
   static uint64_t CpuNs();
@@ -50,11 +54,12 @@ class StandIn {
  private:
   StandIn(uid_t user, uint64_t number, base::UniqueFd channel)
       : user_(user), number_(number), channel_(std::move(channel)) {}
-  base::Status GiveUp(bool hangs);
+  static base::Result<StandIn> Start(uid_t user, Work work, Duty duty);
+  void Leave(bool hung);
 
   uid_t user_;
   uint64_t number_;
-  base::UniqueFd channel_;
+  TextChannel channel_;
   uint64_t cpu_ns_ = 0;
 };
 

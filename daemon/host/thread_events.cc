@@ -34,11 +34,11 @@ perf_event_attr RingAttributes() {
   return attr;
 }
 
-std::vector<pid_t> Threads(const Family& family) {
+std::vector<pid_t> Threads(std::span<const pid_t> pids) {
   std::vector<pid_t> tids;
   std::error_code gone;
-  for (const auto& process : family.members()) {
-    const std::string folder = "/proc/" + std::to_string(process->pid()) + "/task";
+  for (const pid_t pid : pids) {
+    const std::string folder = "/proc/" + std::to_string(pid) + "/task";
     for (std::filesystem::directory_iterator entry(folder, gone), end; !gone && entry != end;
          entry.increment(gone)) {
       pid_t tid = 0;
@@ -62,7 +62,7 @@ Status CheckRoom(size_t threads, size_t events, size_t cpus) {
 
 }  // namespace
 
-Result<ThreadEvents> ThreadEvents::Open(const Family& family, std::span<const perf_event_attr> attrs,
+Result<ThreadEvents> ThreadEvents::Open(std::span<const pid_t> pids, std::span<const perf_event_attr> attrs,
                                         const perf_event_attr& count, size_t ring_bytes) {
   ThreadEvents events;
   events.by_attr_.resize(attrs.size());
@@ -76,7 +76,7 @@ Result<ThreadEvents> ThreadEvents::Open(const Family& family, std::span<const pe
   std::set<pid_t> known;
   for (bool found = true; found;) {
     found = false;
-    for (const pid_t tid : Threads(family)) {
+    for (const pid_t tid : Threads(pids)) {
       if (!known.insert(tid).second) continue;
       found = true;
       PROFD_RETURN_IF_ERROR(CheckRoom(known.size(), attrs.size(), cpus.size()));

@@ -11,18 +11,18 @@
 
 #include "base/status.h"
 #include "base/unique_fd.h"
-#include "daemon/host/family.h"
 #include "daemon/host/perf_ring.h"
 
 namespace profd::host {
 
+// To open one is to wait for a process that executes: only where that may be (scouts/scout.h).
 // **Thread:** one, which may be another than opened them. **Owns:** events and rings.
 class ThreadEvents {
  public:
-  // Each of `attrs` for each thread on each CPU; they are to be inherited, and closed to begin with. `count`
-  // counts what they tell of, whether they are enabled or not. The rings are of `ring_bytes` or, where there
-  // are many CPUs, less.
-  static base::Result<ThreadEvents> Open(const Family& family, std::span<const perf_event_attr> attrs,
+  // Each of `attrs` for each thread of these processes on each CPU; they are to be inherited, and closed to
+  // begin with. `count` counts what they tell of, whether they are enabled or not. The rings are of
+  // `ring_bytes` or, where there are many CPUs, less.
+  static base::Result<ThreadEvents> Open(std::span<const pid_t> pids, std::span<const perf_event_attr> attrs,
                                          const perf_event_attr& count, size_t ring_bytes);
 
   void Enable();

@@ -51,7 +51,7 @@ std::vector<std::string> Names(const std::string& folder) {
   return names;
 }
 
-void RemoveLeftBehind(const std::string& root) {
+void RemoveLeftBehindIn(const std::string& root) {
   const std::string events = root + "/events/";
   for (const std::string& group : Names(events)) {
     pid_t pid = 0;
@@ -80,12 +80,21 @@ Result<uint64_t> TracepointNumber(const std::string& name) {
   return NotThere("the kernel's tracepoint " + name);
 }
 
+void UserTracepoint::BeAlone() {
+  const std::string held = "/proc/self/fd/" + std::to_string(Commands().get());
+  if (UniqueFd own(::open(held.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC)); own) Commands() = std::move(own);
+}
+
+void UserTracepoint::RemoveLeftBehind() {
+  for (const std::string_view root : kRoots) RemoveLeftBehindIn(std::string(root));
+}
+
 void UserTracepoint::Hold() {
   for (const std::string_view root : kRoots) {
     if (Commands()) return;
     // Not O_TRUNC: that removes everybody's.
     Commands().Reset(::open((std::string(root) + "/uprobe_events").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
-    if (Commands()) RemoveLeftBehind(std::string(root));
+    if (Commands()) RemoveLeftBehindIn(std::string(root));
   }
 }
 

@@ -21,6 +21,11 @@ class UserTracepoint {
   // Opens the file that they are made through while profd may, unless it has, and removes those that a profd
   // has left behind that is no more. Before other threads.
   static void Hold();
+  // In a stand-in: opens that file anew. A write that hangs keeps all others from writing that came of the
+  // same open().
+  static void BeAlone();
+  // Those of processes that are no more.
+  static void RemoveLeftBehind();
   // Whether that could be.
   static base::Status Check();
   // Where the functions at these places of the file begin or, `of_returns`, where they return. May have to

@@ -1,5 +1,6 @@
 #include "daemon/host/uprobes.h"
 
+#include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
 #include <linux/perf_event.h>
@@ -133,10 +134,23 @@ Result<UniqueFd> LoadProgram(bool of_returns, int ring, int lost) {
 
 struct Uprobes::Slot {
   UniqueFd ring, lost, enter, exit;
-  std::atomic<bool> taken{false};
 };
 
 namespace {
+
+// Its n-th byte is locked by the process that has the n-th slot: the kernel unlocks it when that has gone.
+UniqueFd& Taken() {
+  static UniqueFd taken;
+  return taken;
+}
+bool Lock(int slot, short how) {
+  struct flock lock {};
+  lock.l_type = how;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = slot;
+  lock.l_len = 1;
+  return ::fcntl(Taken().get(), F_SETLK, &lock) == 0;
+}
 
 // Why there are no programs.
 Status& Prepared() {
@@ -154,7 +168,9 @@ Uprobes::Slot* Uprobes::Slots() {
 void Uprobes::Prepare() {
   UserTracepoint::Hold();
   if (Prepared().ok()) return;
-  Prepared() = [] {
+  Prepared() = []() -> Status {
+    Taken().Reset(::memfd_create("profd-breakpoints", MFD_CLOEXEC));
+    if (!Taken()) return Status::FromErrno("make a list of who has breakpoints");
     for (Slot& slot : std::span(Slots(), kSlots)) {
       PROFD_ASSIGN_OR_RETURN(slot.ring, MakeMap(BPF_MAP_TYPE_RINGBUF, 0, 0, kRingBytes, 0));
       PROFD_ASSIGN_OR_RETURN(slot.lost, MakeMap(BPF_MAP_TYPE_ARRAY, 4, 16, 1, BPF_F_MMAPABLE));
@@ -180,8 +196,9 @@ Status Uprobes::Check() {
 
 Result<Uprobes> Uprobes::Claim() {
   PROFD_RETURN_IF_ERROR(Check());
-  for (Slot& slot : std::span(Slots(), kSlots)) {
-    if (slot.taken.exchange(true)) continue;
+  for (int number = 0; number < static_cast<int>(kSlots); ++number) {
+    Slot& slot = Slots()[number];
+    if (!Lock(number, F_WRLCK)) continue;
     const size_t page = PageBytes();
     const auto map = [](size_t bytes, int rights, int fd, size_t at) {
       void* mapped = ::mmap(nullptr, bytes, rights, MAP_SHARED, fd, static_cast<off_t>(at));
@@ -194,9 +211,11 @@ Result<Uprobes> Uprobes::Claim() {
     if (pages.consumer == nullptr || pages.producer == nullptr || pages.lost == nullptr) {
       const Status failed = Status::FromErrno("map the ring of breakpoints");
       Unmap(pages);
-      slot.taken = false;
+      Lock(number, F_UNLCK);
       return failed;
     }
+    UserTracepoint::BeAlone();
+    UserTracepoint::RemoveLeftBehind();
     Uprobes uprobes(&slot, pages);
     uprobes.Drain([](const UprobeHit&) {});  // of who had it before
     return uprobes;
@@ -216,7 +235,7 @@ void Uprobes::Unmap(Pages& pages) {
 Uprobes::~Uprobes() {
   if (slot_ == nullptr) return;
   Unmap(pages_);
-  slot_->taken = false;
+  Lock(static_cast<int>(slot_ - Slots()), F_UNLCK);
 }
 
 Result<Uprobes::Breakpoints> Uprobes::Open(pid_t pid, const std::string& path,

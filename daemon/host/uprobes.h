@@ -35,7 +35,7 @@ class Uprobes {
   static void Prepare();
   // Whether there are programs, and a kernel that runs them.
   static base::Status Check();
-  // kResourceExhausted: others have all of them.
+  // One for each process. kResourceExhausted: others have all of them.
   static base::Result<Uprobes> Claim();
 
   Uprobes(Uprobes&& other) noexcept

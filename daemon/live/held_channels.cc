@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "base/clock.h"
+#include "daemon/base/after.h"
 #include "daemon/base/log.h"
-#include "daemon/session/after.h"
-#include "daemon/session/node.h"
-#include "daemon/session/plan.h"
+#include "daemon/session/node/node.h"
+#include "daemon/session/plan/plan.h"
 
 namespace profd::live {
 
@@ -88,7 +88,7 @@ void HeldChannels::Release(std::function<void()> done) {
     if (channel.state != State::kAway) held.push_back(id);
   }
   channels_.clear();
-  const auto one_done = session::After(held.size(), std::move(done));
+  const auto one_done = base::After(held.size(), std::move(done));
   for (const Id& id : held) {
     manager_.node().hub()->Stop(KeyOf(id), [one_done](const base::Status&) { one_done(); });
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "daemon/driver/capabilities.h"
+#include "daemon/driver/qos_streams.h"
 #include "daemon/live/metrics.h"
 #include "format/clock_map.h"
 #include "format/decode/catalogue.h"
@@ -275,7 +276,9 @@ format::SideFacts SideOf(const device::Peeked& peeked, const driver::DeviceFacts
     const auto mode = format::Load<uint32_t>(peeked.para.user_data.data() + sizeof(uint32_t));
     side.llc_mode = mode == 2 ? "write" : "read";
   }
-  for (const driver::QosStream& stream : facts.qos) side.qos_events.push_back(stream.name);
+  for (const driver::QosStream& stream : driver::StreamsOfStart(peeked.channel, peeked.para, facts)) {
+    side.qos_events.push_back(stream.name);
+  }
   return side;
 }
 

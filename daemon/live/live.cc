@@ -315,9 +315,8 @@ void Live::Impl::Publish() {
   samples.push_back({&kLiveValues, {}, 0});
   std::erase_if(samples, [this](const Sample& sample) { return !Wants(sample.metric->kind); });
   // What there may be most of goes first, and profd's own never.
-  const auto last = std::ranges::stable_partition(
-      samples, [](const Sample& sample) { return sample.needs != auth::Action::kSeeProcess; });
-  static_cast<void>(last);
+  std::stable_partition(samples.begin(), samples.end(),
+                        [](const Sample& sample) { return sample.needs != auth::Action::kSeeProcess; });
   const size_t whole = samples.size();
   samples.resize(std::min<size_t>(whole, config_.metrics.max_series));
   for (Sample& sample : samples) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -13,7 +14,10 @@
 #include "daemon/rpc/convert.h"
 #include "daemon/rpc/fetch_call.h"
 #include "daemon/rpc/live_call.h"
+#include "daemon/rpc/once.h"
+#include "daemon/rpc/open_calls.h"
 #include "daemon/rpc/watch_call.h"
+#include "profd/v1/control.grpc.pb.h"
 
 namespace profd::rpc {
 
@@ -89,7 +93,11 @@ class OwedReply : public OpenCall {
     if (!result.ok()) return Fail(result.status());
     // Claimed first: gRPC frees the reply as soon as somebody else has finished the call.
     if (answered_.exchange(true)) return;
-    Encode(*result, reply_);
+    if constexpr (std::is_same_v<T, Reply>) {
+      *reply_ = *result;
+    } else {
+      Encode(*result, reply_);
+    }
     note_(Status::Ok(), reply_);
     reactor_->Finish(grpc::Status::OK);
   }
@@ -104,9 +112,97 @@ class OwedReply : public OpenCall {
 
 }  // namespace
 
+class ControlService::Calls : public v1::Control::CallbackService {
+ public:
+  Calls(session::Manager& manager, live::Live& live, base::Executor& ctl, auth::Tickets& tickets,
+        Identity identity, auth::Limits& limits, auth::Audit& audit)
+      : manager_(manager),
+        live_(live),
+        ctl_(ctl),
+        tickets_(tickets),
+        identity_(std::move(identity)),
+        limits_(limits),
+        audit_(audit) {}
+
+  // See Server::Shutdown().
+  size_t AbortAll() { return open_->AbortAll(); }
+
+  grpc::ServerUnaryReactor* Hello(grpc::CallbackServerContext* context, const v1::HelloRequest* request,
+                                  v1::HelloReply* reply) override;
+  grpc::ServerUnaryReactor* Start(grpc::CallbackServerContext* context, const v1::StartRequest* request,
+                                  v1::SessionInfo* reply) override;
+  grpc::ServerUnaryReactor* Plan(grpc::CallbackServerContext* context, const v1::PlanRequest* request,
+                                 v1::SessionInfo* reply) override;
+  grpc::ServerUnaryReactor* Stop(grpc::CallbackServerContext* context, const v1::StopRequest* request,
+                                 v1::StopReply* reply) override;
+  grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* context, const v1::GetRequest* request,
+                                v1::SessionInfo* reply) override;
+  grpc::ServerUnaryReactor* Pause(grpc::CallbackServerContext* context, const v1::PauseRequest* request,
+                                  v1::SessionInfo* reply) override;
+  grpc::ServerUnaryReactor* Snapshot(grpc::CallbackServerContext* context, const v1::SnapshotRequest* request,
+                                     v1::SessionInfo* reply) override;
+  grpc::ServerUnaryReactor* Pin(grpc::CallbackServerContext* context, const v1::PinRequest* request,
+                                v1::SessionInfo* reply) override;
+  grpc::ServerUnaryReactor* Move(grpc::CallbackServerContext* context, const v1::MoveRequest* request,
+                                 v1::SessionInfo* reply) override;
+  grpc::ServerUnaryReactor* Remove(grpc::CallbackServerContext* context, const v1::RemoveRequest* request,
+                                   v1::SessionInfo* reply) override;
+  grpc::ServerWriteReactor<v1::FetchPiece>* Fetch(grpc::CallbackServerContext* context,
+                                                  const v1::FetchRequest* request) override;
+  grpc::ServerUnaryReactor* List(grpc::CallbackServerContext* context, const v1::ListRequest* request,
+                                 v1::ListReply* reply) override;
+  grpc::ServerWriteReactor<v1::SessionInfo>* Watch(grpc::CallbackServerContext* context,
+                                                   const v1::WatchRequest* request) override;
+  grpc::ServerWriteReactor<v1::LiveValues>* Live(grpc::CallbackServerContext* context,
+                                                 const v1::LiveRequest* request) override;
+  grpc::ServerUnaryReactor* Devices(grpc::CallbackServerContext* context, const v1::DevicesRequest* request,
+                                    v1::DevicesReply* reply) override;
+  grpc::ServerUnaryReactor* Targets(grpc::CallbackServerContext* context, const v1::TargetsRequest* request,
+                                    v1::TargetsReply* reply) override;
+  grpc::ServerUnaryReactor* AddLease(grpc::CallbackServerContext* context, const v1::AddLeaseRequest* request,
+                                     v1::Lease* reply) override;
+  grpc::ServerUnaryReactor* RemoveLease(grpc::CallbackServerContext* context,
+                                        const v1::RemoveLeaseRequest* request, v1::Lease* reply) override;
+  grpc::ServerUnaryReactor* ListLeases(grpc::CallbackServerContext* context,
+                                       const v1::ListLeasesRequest* request,
+                                       v1::ListLeasesReply* reply) override;
+  grpc::ServerUnaryReactor* Doctor(grpc::CallbackServerContext* context, const v1::DoctorRequest* request,
+                                   v1::DoctorReply* reply) override;
+
+ private:
+  // A call for the audit log, and what it costs (of limits.requests_per_s).
+  struct Verb {
+    const char* what;
+    std::string on = {};
+    double cost = 1;
+  };
+  template <typename Reply, typename Work>
+  grpc::ServerUnaryReactor* OnCtl(grpc::CallbackServerContext* context, Verb verb, Reply* reply, Work work);
+
+  // Recognises a stream's caller and begins or refuses `call`; `take` counts what it holds until its end.
+  using Take = base::Result<auth::Limits::Held> (auth::Limits::*)(const auth::Caller&);
+  template <typename Call, typename Request>
+  Call* Begin(const std::shared_ptr<Call>& call, const grpc::CallbackServerContext& context, const Verb& verb,
+              const Request& request, Take take = nullptr);
+  // The directory that came through the door with the caller's ticket.
+  base::Result<auth::PassedDir> TakeOutputDir(const grpc::CallbackServerContext& context);
+
+  session::Manager& manager_;
+  live::Live& live_;
+  base::Executor& ctl_;
+  auth::Tickets& tickets_;  // of what came through the door beside a ticket
+  const Identity identity_;
+  auth::Limits& limits_;
+  auth::Audit& audit_;
+  Once once_;
+  // Shared: a call whose work never ran on ctl outlives the service.
+  const std::shared_ptr<OpenCalls> open_ = std::make_shared<OpenCalls>();
+};
+
 template <typename Call, typename Request>
-Call* ControlService::Begin(const std::shared_ptr<Call>& call, const grpc::CallbackServerContext& context,
-                            const Verb& verb, const Request& request, Take take) {
+Call* ControlService::Calls::Begin(const std::shared_ptr<Call>& call,
+                                   const grpc::CallbackServerContext& context, const Verb& verb,
+                                   const Request& request, Take take) {
   base::Result<auth::Caller> caller = identity_.Of(context);
   Status may = caller.ok() ? limits_.TakeRequest(*caller, verb.cost) : caller.status();
   base::Result<auth::Limits::Held> held = auth::Limits::Held();
@@ -126,8 +222,8 @@ Call* ControlService::Begin(const std::shared_ptr<Call>& call, const grpc::Callb
 
 // Recognises the caller and runs `work(caller, owed)` on ctl.
 template <typename Reply, typename Work>
-grpc::ServerUnaryReactor* ControlService::OnCtl(grpc::CallbackServerContext* context, Verb verb, Reply* reply,
-                                                Work work) {
+grpc::ServerUnaryReactor* ControlService::Calls::OnCtl(grpc::CallbackServerContext* context, Verb verb,
+                                                       Reply* reply, Work work) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   base::Result<auth::Caller> caller = identity_.Of(*context);
   Status may = caller.ok() ? limits_.TakeRequest(*caller, verb.cost) : caller.status();
@@ -154,8 +250,9 @@ grpc::ServerUnaryReactor* ControlService::OnCtl(grpc::CallbackServerContext* con
   return reactor;
 }
 
-grpc::ServerUnaryReactor* ControlService::Hello(grpc::CallbackServerContext* context,
-                                                const v1::HelloRequest* request, v1::HelloReply* reply) {
+grpc::ServerUnaryReactor* ControlService::Calls::Hello(grpc::CallbackServerContext* context,
+                                                       const v1::HelloRequest* request,
+                                                       v1::HelloReply* reply) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reply->set_protocol(base::kProtocolVersion);
   reply->set_profd_version(base::kVersion);
@@ -176,7 +273,8 @@ grpc::ServerUnaryReactor* ControlService::Hello(grpc::CallbackServerContext* con
   return reactor;
 }
 
-base::Result<auth::PassedDir> ControlService::TakeOutputDir(const grpc::CallbackServerContext& context) {
+base::Result<auth::PassedDir> ControlService::Calls::TakeOutputDir(
+    const grpc::CallbackServerContext& context) {
   if (IsRemote(context)) {
     return Status{Code::kInvalidArgument,
                   "a directory can be given on the node itself only: leave it out and use profctl fetch"};
@@ -185,8 +283,9 @@ base::Result<auth::PassedDir> ControlService::TakeOutputDir(const grpc::Callback
   return tickets_.TakeOutputDir(ticket);
 }
 
-grpc::ServerUnaryReactor* ControlService::Start(grpc::CallbackServerContext* context,
-                                                const v1::StartRequest* request, v1::SessionInfo* reply) {
+grpc::ServerUnaryReactor* ControlService::Calls::Start(grpc::CallbackServerContext* context,
+                                                       const v1::StartRequest* request,
+                                                       v1::SessionInfo* reply) {
   base::Result<session::SessionSpec> spec = DecodeSpec(request->spec());
   if (spec.ok() && !spec->output.empty()) {
     base::Result<auth::PassedDir> output_dir = TakeOutputDir(*context);
@@ -220,8 +319,9 @@ grpc::ServerUnaryReactor* ControlService::Start(grpc::CallbackServerContext* con
       });
 }
 
-grpc::ServerUnaryReactor* ControlService::Plan(grpc::CallbackServerContext* context,
-                                               const v1::PlanRequest* request, v1::SessionInfo* reply) {
+grpc::ServerUnaryReactor* ControlService::Calls::Plan(grpc::CallbackServerContext* context,
+                                                      const v1::PlanRequest* request,
+                                                      v1::SessionInfo* reply) {
   base::Result<session::SessionSpec> spec = DecodeSpec(request->spec());
   if (spec.ok()) spec->plan_only = true;
   return OnCtl(context, {"plan", DescribeSpec(request->spec()), kHeavy}, reply,
@@ -233,8 +333,8 @@ grpc::ServerUnaryReactor* ControlService::Plan(grpc::CallbackServerContext* cont
                });
 }
 
-grpc::ServerUnaryReactor* ControlService::Stop(grpc::CallbackServerContext* context,
-                                               const v1::StopRequest* request, v1::StopReply* reply) {
+grpc::ServerUnaryReactor* ControlService::Calls::Stop(grpc::CallbackServerContext* context,
+                                                      const v1::StopRequest* request, v1::StopReply* reply) {
   return OnCtl(context, {"stop", DescribeStop(*request)}, reply,
                [this, target = DecodeStop(*request)](const auth::Caller& caller, const auto& owed) {
                  if (!target.ok()) return owed->Fail(target.status());
@@ -245,17 +345,17 @@ grpc::ServerUnaryReactor* ControlService::Stop(grpc::CallbackServerContext* cont
                });
 }
 
-grpc::ServerUnaryReactor* ControlService::Get(grpc::CallbackServerContext* context,
-                                              const v1::GetRequest* request, v1::SessionInfo* reply) {
+grpc::ServerUnaryReactor* ControlService::Calls::Get(grpc::CallbackServerContext* context,
+                                                     const v1::GetRequest* request, v1::SessionInfo* reply) {
   return OnCtl(context, {"status", OfSession(request->session())}, reply,
                [this, session = request->session()](const auth::Caller& caller, const auto& owed) {
                  owed->Answer(manager_.Get(caller, session));
                });
 }
 
-grpc::ServerUnaryReactor* ControlService::Snapshot(grpc::CallbackServerContext* context,
-                                                   const v1::SnapshotRequest* request,
-                                                   v1::SessionInfo* reply) {
+grpc::ServerUnaryReactor* ControlService::Calls::Snapshot(grpc::CallbackServerContext* context,
+                                                          const v1::SnapshotRequest* request,
+                                                          v1::SessionInfo* reply) {
   return OnCtl(context, {"snapshot", OfSession(request->session())}, reply,
                [this, session = request->session(), newest_ns = request->last_ns()](
                    const auth::Caller& caller, const auto& owed) {
@@ -265,8 +365,9 @@ grpc::ServerUnaryReactor* ControlService::Snapshot(grpc::CallbackServerContext* 
                });
 }
 
-grpc::ServerUnaryReactor* ControlService::Pause(grpc::CallbackServerContext* context,
-                                                const v1::PauseRequest* request, v1::SessionInfo* reply) {
+grpc::ServerUnaryReactor* ControlService::Calls::Pause(grpc::CallbackServerContext* context,
+                                                       const v1::PauseRequest* request,
+                                                       v1::SessionInfo* reply) {
   return OnCtl(context, {request->paused() ? "pause" : "resume", OfSession(request->session())}, reply,
                [this, session = request->session(), paused = request->paused()](const auth::Caller& caller,
                                                                                 const auto& owed) {
@@ -276,8 +377,8 @@ grpc::ServerUnaryReactor* ControlService::Pause(grpc::CallbackServerContext* con
                });
 }
 
-grpc::ServerUnaryReactor* ControlService::Pin(grpc::CallbackServerContext* context,
-                                              const v1::PinRequest* request, v1::SessionInfo* reply) {
+grpc::ServerUnaryReactor* ControlService::Calls::Pin(grpc::CallbackServerContext* context,
+                                                     const v1::PinRequest* request, v1::SessionInfo* reply) {
   return OnCtl(context, {request->pinned() ? "pin" : "unpin", OfSession(request->session())}, reply,
                [this, session = request->session(), pinned = request->pinned()](const auth::Caller& caller,
                                                                                 const auto& owed) {
@@ -286,8 +387,9 @@ grpc::ServerUnaryReactor* ControlService::Pin(grpc::CallbackServerContext* conte
                });
 }
 
-grpc::ServerUnaryReactor* ControlService::Remove(grpc::CallbackServerContext* context,
-                                                 const v1::RemoveRequest* request, v1::SessionInfo* reply) {
+grpc::ServerUnaryReactor* ControlService::Calls::Remove(grpc::CallbackServerContext* context,
+                                                        const v1::RemoveRequest* request,
+                                                        v1::SessionInfo* reply) {
   return OnCtl(context, {"rm", OfSession(request->session())}, reply,
                [this, session = request->session()](const auth::Caller& caller, const auto& owed) {
                  manager_.Remove(caller, session, [owed](const base::Result<session::SessionInfo>& info) {
@@ -296,8 +398,9 @@ grpc::ServerUnaryReactor* ControlService::Remove(grpc::CallbackServerContext* co
                });
 }
 
-grpc::ServerUnaryReactor* ControlService::Move(grpc::CallbackServerContext* context,
-                                               const v1::MoveRequest* request, v1::SessionInfo* reply) {
+grpc::ServerUnaryReactor* ControlService::Calls::Move(grpc::CallbackServerContext* context,
+                                                      const v1::MoveRequest* request,
+                                                      v1::SessionInfo* reply) {
   base::Result<auth::PassedDir> opened = TakeOutputDir(*context);
   const Status usable = opened.status();
   const auto to = std::make_shared<auth::PassedDir>();
@@ -312,43 +415,44 @@ grpc::ServerUnaryReactor* ControlService::Move(grpc::CallbackServerContext* cont
                });
 }
 
-grpc::ServerWriteReactor<v1::FetchPiece>* ControlService::Fetch(grpc::CallbackServerContext* context,
-                                                                const v1::FetchRequest* request) {
+grpc::ServerWriteReactor<v1::FetchPiece>* ControlService::Calls::Fetch(grpc::CallbackServerContext* context,
+                                                                       const v1::FetchRequest* request) {
   return Begin(std::make_shared<FetchCall>(manager_, ctl_, limits_, open_), *context,
                {"fetch", OfSession(request->session())}, *request);
 }
 
-grpc::ServerUnaryReactor* ControlService::List(grpc::CallbackServerContext* context,
-                                               const v1::ListRequest* /*request*/, v1::ListReply* reply) {
+grpc::ServerUnaryReactor* ControlService::Calls::List(grpc::CallbackServerContext* context,
+                                                      const v1::ListRequest* /*request*/,
+                                                      v1::ListReply* reply) {
   return OnCtl(context, {"list"}, reply, [this](const auth::Caller& caller, const auto& owed) {
     owed->Answer(base::Result(manager_.List(caller)));
   });
 }
 
-grpc::ServerWriteReactor<v1::SessionInfo>* ControlService::Watch(grpc::CallbackServerContext* context,
-                                                                 const v1::WatchRequest* request) {
+grpc::ServerWriteReactor<v1::SessionInfo>* ControlService::Calls::Watch(grpc::CallbackServerContext* context,
+                                                                        const v1::WatchRequest* request) {
   return Begin(std::make_shared<WatchCall>(manager_, ctl_, open_), *context,
                {"watch", OfSession(request->session())}, *request, &auth::Limits::TakeWatch);
 }
 
-grpc::ServerWriteReactor<v1::LiveValues>* ControlService::Live(grpc::CallbackServerContext* context,
-                                                               const v1::LiveRequest* request) {
+grpc::ServerWriteReactor<v1::LiveValues>* ControlService::Calls::Live(grpc::CallbackServerContext* context,
+                                                                      const v1::LiveRequest* request) {
   return Begin(std::make_shared<LiveCall>(live_, ctl_, open_), *context, {"live"}, *request,
                &auth::Limits::TakeWatch);
 }
 
-grpc::ServerUnaryReactor* ControlService::Devices(grpc::CallbackServerContext* context,
-                                                  const v1::DevicesRequest* /*request*/,
-                                                  v1::DevicesReply* reply) {
+grpc::ServerUnaryReactor* ControlService::Calls::Devices(grpc::CallbackServerContext* context,
+                                                         const v1::DevicesRequest* /*request*/,
+                                                         v1::DevicesReply* reply) {
   return OnCtl(context, {"devices", "", kHeavy}, reply, [this](const auth::Caller& caller, const auto& owed) {
     manager_.Devices(caller,
                      [owed](const base::Result<session::NodeReport>& result) { owed->Answer(result); });
   });
 }
 
-grpc::ServerUnaryReactor* ControlService::Targets(grpc::CallbackServerContext* context,
-                                                  const v1::TargetsRequest* /*request*/,
-                                                  v1::TargetsReply* reply) {
+grpc::ServerUnaryReactor* ControlService::Calls::Targets(grpc::CallbackServerContext* context,
+                                                         const v1::TargetsRequest* /*request*/,
+                                                         v1::TargetsReply* reply) {
   return OnCtl(context, {"targets", "", kHeavy}, reply, [this](const auth::Caller& caller, const auto& owed) {
     manager_.Targets(caller, [owed](const std::vector<session::Target>& targets) {
       owed->Answer(base::Result<std::vector<session::Target>>(targets));
@@ -356,8 +460,9 @@ grpc::ServerUnaryReactor* ControlService::Targets(grpc::CallbackServerContext* c
   });
 }
 
-grpc::ServerUnaryReactor* ControlService::AddLease(grpc::CallbackServerContext* context,
-                                                   const v1::AddLeaseRequest* request, v1::Lease* reply) {
+grpc::ServerUnaryReactor* ControlService::Calls::AddLease(grpc::CallbackServerContext* context,
+                                                          const v1::AddLeaseRequest* request,
+                                                          v1::Lease* reply) {
   return OnCtl(context, {"lease add", DescribeLease(*request)}, reply,
                [this, order = DecodeLease(*request)](const auth::Caller& caller, const auto& owed) {
                  if (!order.ok()) return owed->Fail(order.status());
@@ -366,25 +471,26 @@ grpc::ServerUnaryReactor* ControlService::AddLease(grpc::CallbackServerContext* 
                });
 }
 
-grpc::ServerUnaryReactor* ControlService::RemoveLease(grpc::CallbackServerContext* context,
-                                                      const v1::RemoveLeaseRequest* request,
-                                                      v1::Lease* reply) {
+grpc::ServerUnaryReactor* ControlService::Calls::RemoveLease(grpc::CallbackServerContext* context,
+                                                             const v1::RemoveLeaseRequest* request,
+                                                             v1::Lease* reply) {
   return OnCtl(context, {"lease rm", "lease " + request->lease()}, reply,
                [this, id = request->lease()](const auth::Caller& caller, const auto& owed) {
                  owed->Answer(manager_.RemoveLease(caller, id));
                });
 }
 
-grpc::ServerUnaryReactor* ControlService::ListLeases(grpc::CallbackServerContext* context,
-                                                     const v1::ListLeasesRequest* /*request*/,
-                                                     v1::ListLeasesReply* reply) {
+grpc::ServerUnaryReactor* ControlService::Calls::ListLeases(grpc::CallbackServerContext* context,
+                                                            const v1::ListLeasesRequest* /*request*/,
+                                                            v1::ListLeasesReply* reply) {
   return OnCtl(context, {"lease list"}, reply, [this](const auth::Caller& caller, const auto& owed) {
     owed->Answer(base::Result(manager_.ListLeases(caller)));
   });
 }
 
-grpc::ServerUnaryReactor* ControlService::Doctor(grpc::CallbackServerContext* context,
-                                                 const v1::DoctorRequest* request, v1::DoctorReply* reply) {
+grpc::ServerUnaryReactor* ControlService::Calls::Doctor(grpc::CallbackServerContext* context,
+                                                        const v1::DoctorRequest* request,
+                                                        v1::DoctorReply* reply) {
   return OnCtl(context,
                {"doctor", request->pid() == 0 ? "" : "pid " + std::to_string(request->pid()), kHeavy}, reply,
                [this, pid = request->pid()](const auth::Caller& caller, const auto& owed) {
@@ -393,5 +499,13 @@ grpc::ServerUnaryReactor* ControlService::Doctor(grpc::CallbackServerContext* co
                  });
                });
 }
+
+ControlService::ControlService(session::Manager& manager, live::Live& live, base::Executor& ctl,
+                               auth::Tickets& tickets, Identity identity, auth::Limits& limits,
+                               auth::Audit& audit)
+    : calls_(std::make_unique<Calls>(manager, live, ctl, tickets, std::move(identity), limits, audit)) {}
+ControlService::~ControlService() = default;
+grpc::Service* ControlService::service() { return calls_.get(); }
+size_t ControlService::AbortAll() { return calls_->AbortAll(); }
 
 }  // namespace profd::rpc

@@ -149,6 +149,14 @@ void EncodeDevice(const session::DeviceReport& report, v1::Device* out) {
     added->set_kind(holder.kind);
     added->set_holder(holder.holder);
   }
+  for (const driver::DeviceLink& link : facts.links) {
+    v1::DeviceLink* added = out->add_links();
+    added->set_device(link.device);
+    added->set_kind(link.kind);
+  }
+  out->set_pci_address(facts.pci.address);
+  if (facts.pci.numa_node) out->set_numa_node(*facts.pci.numa_node);
+  out->set_cpus(facts.pci.cpus);
 }
 
 // Until the first sample, as of now.
@@ -241,6 +249,11 @@ base::Result<session::SessionSpec> DecodeSpec(const v1::SessionSpec& untrusted) 
   }
   PROFD_ASSIGN_OR_RETURN(spec.agent_domains, DecodeDomains(untrusted.agent_domains()));
   spec.flight_recorder = untrusted.flight_recorder();
+  if (untrusted.flight_recorder_kinds_size() > kMaxItems) return TooMany("kinds of the flight recorder");
+  spec.flight_recorder_kinds.assign(untrusted.flight_recorder_kinds().begin(),
+                                    untrusted.flight_recorder_kinds().end());
+  if (!spec.flight_recorder && !spec.flight_recorder_kinds.empty())
+    return Status(Code::kInvalidArgument, "--in-memory is for a flight recorder: add --flight-recorder");
   PROFD_ASSIGN_OR_RETURN(spec.snapshot_on, DecodeSnapshotOn(untrusted));
   spec.resume = untrusted.resume();
   spec.on_full = DecodeOnFull(untrusted.on_full());

@@ -6,8 +6,8 @@
 
 #include "base/status.h"
 #include "daemon/session/manager.h"
-#include "daemon/session/targets.h"
-#include "daemon/session/types.h"
+#include "daemon/session/node/targets.h"
+#include "daemon/session/plan/types.h"
 #include "profd/v1/control.pb.h"
 #include "profd/v1/session.pb.h"
 

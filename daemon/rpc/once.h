@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "daemon/session/types.h"
+#include "daemon/session/plan/types.h"
 
 namespace profd::rpc {
 

@@ -61,7 +61,7 @@ Status Registrar::CheckSettings(const config::Config& config) {
     return {Code::kInvalidArgument,
             "registry.etcd: needs remote.listen; nobody reaches this profd from another node"};
   }
-  const Status etcd = node::Etcd::Check(registry.etcd);
+  const Status etcd = remote::Etcd::Check(registry.etcd);
   if (!etcd.ok()) return {etcd.code(), "registry." + etcd.message()};
   return CheckLabels(registry.labels);
 }
@@ -71,17 +71,17 @@ Result<std::unique_ptr<Registrar>> Registrar::Start(const config::Config& config
   const config::Config::Remote& remote = config.remote;
   const bool has_certificates = !remote.cert.empty() && remote.plain == "off";
   PROFD_ASSIGN_OR_RETURN(
-      auto etcd,
-      node::Etcd::Open(registry.etcd,
-                       has_certificates ? node::Credentials::Tls(ReadFile(remote.client_ca),
-                                                                 ReadFile(remote.cert), ReadFile(remote.key))
-                                        : node::Credentials::None()));
+      auto etcd, remote::Etcd::Open(registry.etcd, has_certificates
+                                                       ? remote::Credentials::Tls(ReadFile(remote.client_ca),
+                                                                                  ReadFile(remote.cert),
+                                                                                  ReadFile(remote.key))
+                                                       : remote::Credentials::None()));
   const std::string host =
       registry.host.empty() ? HostName() + remote.listen.substr(remote.listen.rfind(':')) : registry.host;
   return std::unique_ptr<Registrar>(new Registrar(std::move(etcd), registry, host));
 }
 
-Registrar::Registrar(std::unique_ptr<node::Etcd> etcd, const config::Config::Registry& registry,
+Registrar::Registrar(std::unique_ptr<remote::Etcd> etcd, const config::Config::Registry& registry,
                      std::string host)
     : etcd_(std::move(etcd)),
       ttl_s_(registry.ttl_s),

@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 #include "daemon/config/config.h"
-#include "node/etcd.h"
+#include "remote/etcd.h"
 
 namespace profd::rpc {
 
@@ -27,11 +27,11 @@ class Registrar {
   Registrar& operator=(const Registrar&) = delete;
 
  private:
-  Registrar(std::unique_ptr<node::Etcd> etcd, const config::Config::Registry& registry, std::string host);
+  Registrar(std::unique_ptr<remote::Etcd> etcd, const config::Config::Registry& registry, std::string host);
   void Run();
   base::Status Announce();
 
-  const std::unique_ptr<node::Etcd> etcd_;
+  const std::unique_ptr<remote::Etcd> etcd_;
   const uint64_t ttl_s_;
   const std::string key_, value_;
   int64_t lease_ = 0;  // the thread's

@@ -24,15 +24,15 @@ constexpr size_t kEnoughBytes = 256 << 10;
 
 int RelayCall::UnderWay() { return under_way; }
 
-void RelayCall::Begin(const v1::RelayRequest& request, const std::shared_ptr<node::Ways>& ways,
+void RelayCall::Begin(const v1::RelayRequest& request, const std::shared_ptr<remote::Ways>& ways,
                       uint64_t deadline_ns) {
   self_ = shared_from_this();
   is_counted_ = true;
   together_ = request.together();
   ++under_way;
-  std::vector<std::shared_ptr<node::Peer>> peers;
+  std::vector<std::shared_ptr<remote::Peer>> peers;
   for (const v1::RelayCall& call : request.calls())
-    peers.push_back(std::make_shared<node::Peer>(call.host(), ways));
+    peers.push_back(std::make_shared<remote::Peer>(call.host(), ways));
   {
     const std::lock_guard lock(mutex_);
     missing_ = peers.size();
@@ -43,7 +43,7 @@ void RelayCall::Begin(const v1::RelayRequest& request, const std::shared_ptr<nod
   for (size_t i = 0; i < peers.size(); ++i) {
     const v1::RelayCall& call = request.calls(static_cast<int>(i));
     peers[i]->Ask(request.method(), call.request().empty() ? request.request() : call.request(), deadline_ns,
-                  [self = shared_from_this(), host = call.host()](node::Reply reply) {
+                  [self = shared_from_this(), host = call.host()](remote::Reply reply) {
                     self->OnReply(host, std::move(reply));
                   });
   }
@@ -54,7 +54,7 @@ void RelayCall::Refuse(const Status& status) {
   FinishOnce(status);
 }
 
-void RelayCall::OnReply(const std::string& host, node::Reply reply) {
+void RelayCall::OnReply(const std::string& host, remote::Reply reply) {
   v1::RelayAnswer answer;
   answer.set_host(host);
   answer.set_code(reply.code);
@@ -121,7 +121,7 @@ void RelayCall::OnDone() {
 }
 
 void RelayCall::FinishOnce(const Status& status) {
-  std::vector<std::shared_ptr<node::Peer>> peers;
+  std::vector<std::shared_ptr<remote::Peer>> peers;
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(finished_, true)) return;

@@ -13,9 +13,9 @@
 
 #include "base/status.h"
 #include "daemon/rpc/open_calls.h"
-#include "node/peer.h"
-#include "node/ways.h"
 #include "profd/v1/relay.pb.h"
+#include "remote/peer.h"
+#include "remote/ways.h"
 
 namespace profd::rpc {
 
@@ -26,7 +26,8 @@ class RelayCall : public grpc::ServerWriteReactor<v1::RelayAnswer>,
  public:
   explicit RelayCall(std::shared_ptr<OpenCalls> open) : open_(std::move(open)) {}
 
-  void Begin(const v1::RelayRequest& request, const std::shared_ptr<node::Ways>& ways, uint64_t deadline_ns);
+  void Begin(const v1::RelayRequest& request, const std::shared_ptr<remote::Ways>& ways,
+             uint64_t deadline_ns);
   void Refuse(const base::Status& status);
 
   void Abort() override;
@@ -38,7 +39,7 @@ class RelayCall : public grpc::ServerWriteReactor<v1::RelayAnswer>,
   static int UnderWay();
 
  private:
-  void OnReply(const std::string& host, node::Reply reply);
+  void OnReply(const std::string& host, remote::Reply reply);
   // Writes what waits, unless more is worth a moment.
   void OfferLocked();
   void WriteLocked();
@@ -58,7 +59,7 @@ class RelayCall : public grpc::ServerWriteReactor<v1::RelayAnswer>,
   size_t waiting_bytes_ = 0;               // of their replies
   v1::RelayAnswer written_;                // gRPC's while it writes
   std::unique_ptr<grpc::Alarm> patience_;  // while answers wait for others
-  std::vector<std::shared_ptr<node::Peer>> peers_;
+  std::vector<std::shared_ptr<remote::Peer>> peers_;
 };
 
 }  // namespace profd::rpc

@@ -66,12 +66,12 @@ Status RelayService::May(const base::Result<auth::Caller>& caller, const v1::Rel
   return limits_.TakeRequest(*caller, kCost);
 }
 
-std::shared_ptr<node::Ways> RelayService::Ways() {
+std::shared_ptr<remote::Ways> RelayService::Ways() {
   std::array<std::string, 3> now = {ReadFile(remote_.client_ca), ReadFile(remote_.cert),
                                     ReadFile(remote_.key)};
   const std::lock_guard lock(mutex_);
   if (ways_ == nullptr || now != certificates_) {
-    ways_ = std::make_shared<node::Ways>(node::Credentials::Tls(now[0], now[1], now[2]), kMostKept);
+    ways_ = std::make_shared<remote::Ways>(remote::Credentials::Tls(now[0], now[1], now[2]), kMostKept);
     certificates_ = std::move(now);
   }
   return ways_;

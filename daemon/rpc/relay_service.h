@@ -13,8 +13,8 @@
 #include "daemon/config/config.h"
 #include "daemon/rpc/identity.h"
 #include "daemon/rpc/open_calls.h"
-#include "node/ways.h"
 #include "profd/v1/relay.grpc.pb.h"
+#include "remote/ways.h"
 
 namespace profd::rpc {
 
@@ -35,7 +35,7 @@ class RelayService : public v1::Relay::CallbackService {
  private:
   base::Status May(const base::Result<auth::Caller>& caller, const v1::RelayRequest& request) const;
   // New ones when this node's certificates have changed.
-  std::shared_ptr<node::Ways> Ways();
+  std::shared_ptr<remote::Ways> Ways();
 
   const config::Config::Remote remote_;
   const std::vector<std::string> nodes_;  // patterns
@@ -44,7 +44,7 @@ class RelayService : public v1::Relay::CallbackService {
   auth::Audit& audit_;
   std::mutex mutex_;
   std::array<std::string, 3> certificates_;  // under mutex_, as the next: what it shows
-  std::shared_ptr<node::Ways> ways_;
+  std::shared_ptr<remote::Ways> ways_;
   // Shared: calls may outlive the service.
   const std::shared_ptr<OpenCalls> open_ = std::make_shared<OpenCalls>();
 };

@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace profd::rpc {
@@ -33,6 +35,21 @@ Status CheckFile(const char* setting, const std::string& path, bool secret) {
   return {};
 }
 
+// A folder whose lists nobody finds would let every certificate pass.
+Status CheckRevoked(const std::string& folder) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    // "1a2b3c4d.r0"
+    const std::string ending = entry.path().extension().string();
+    if (ending.size() > 2 && ending.starts_with(".r") &&
+        ending.find_first_not_of("0123456789", 2) == std::string::npos)
+      return {};
+  }
+  if (error) return Status(Code::kInvalidArgument, "remote.revoked " + folder + ": " + error.message());
+  return {Code::kInvalidArgument,
+          "remote.revoked " + folder + " has no revocation list by its hash: run openssl rehash " + folder};
+}
+
 }  // namespace
 
 Result<base::HostPort> RemoteAddress(const config::Config::Remote& remote) {
@@ -50,7 +67,8 @@ Status CheckCertificates(const config::Config::Remote& remote) {
   if (remote.plain != "off") return {};
   PROFD_RETURN_IF_ERROR(CheckFile("cert", remote.cert, false));
   PROFD_RETURN_IF_ERROR(CheckFile("key", remote.key, true));
-  return CheckFile("client_ca", remote.client_ca, false);
+  PROFD_RETURN_IF_ERROR(CheckFile("client_ca", remote.client_ca, false));
+  return remote.revoked.empty() ? Status::Ok() : CheckRevoked(remote.revoked);
 }
 
 Result<std::shared_ptr<grpc::ServerCredentials>> RemoteCredentials(const config::Config::Remote& remote) {
@@ -62,6 +80,7 @@ Result<std::shared_ptr<grpc::ServerCredentials>> RemoteCredentials(const config:
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
   options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  if (!remote.revoked.empty()) options.set_crl_directory(remote.revoked);
   return grpc::experimental::TlsServerCredentials(options);
 }
 

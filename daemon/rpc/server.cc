@@ -164,7 +164,7 @@ base::Result<std::unique_ptr<Server>> Server::Start(const config::Config& config
   builder.SetMaxSendMessageSize(kMaxSentBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
   builder.SetResourceQuota(grpc::ResourceQuota("profd").Resize(kMaxBufferedBytes));
-  builder.RegisterService(&impl->control);
+  builder.RegisterService(impl->control.service());
   builder.RegisterService(&impl->agent);
   if (impl->relay != nullptr) builder.RegisterService(impl->relay.get());
   builder.RegisterService(&impl->health);

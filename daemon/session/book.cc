@@ -29,7 +29,7 @@ Status HasEnded(const SessionInfo& info) {
 
 }  // namespace
 
-Book::Book(base::Executor& ctl, Aside& aside, const config::Config& config)
+Book::Book(base::Executor& ctl, base::Aside& aside, const config::Config& config)
     : aside_(aside),
       config_(config),
       archive_(ctl, aside, config, [this](const store::Kept& kept, const store::RemovedTrace& trace) {

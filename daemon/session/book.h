@@ -11,13 +11,13 @@
 #include "base/status.h"
 #include "base/unique_fd.h"
 #include "daemon/auth/policy.h"
+#include "daemon/base/aside.h"
 #include "daemon/base/executor.h"
 #include "daemon/config/config.h"
-#include "daemon/session/archive.h"
-#include "daemon/session/aside.h"
-#include "daemon/session/past.h"
-#include "daemon/session/session.h"
-#include "daemon/session/types.h"
+#include "daemon/session/history/archive.h"
+#include "daemon/session/history/past.h"
+#include "daemon/session/life/session.h"
+#include "daemon/session/plan/types.h"
 
 namespace profd::session {
 
@@ -26,7 +26,7 @@ class Book {
  public:
   using Done = std::function<void(base::Result<SessionInfo>)>;
 
-  Book(base::Executor& ctl, Aside& aside, const config::Config& config);
+  Book(base::Executor& ctl, base::Aside& aside, const config::Config& config);
 
   // Mends and reads what earlier lives have left, once; `ready` before anything is removed of it.
   void Begin(std::function<void()> ready);
@@ -67,7 +67,7 @@ class Book {
               int attempts, const std::function<void(base::Status)>& done);
   void OnRemoved(const store::Kept& kept, const store::RemovedTrace& trace);
 
-  Aside& aside_;
+  base::Aside& aside_;
   const config::Config& config_;
   Archive archive_;
   std::deque<std::shared_ptr<Session>> sessions_;

@@ -7,16 +7,16 @@
 #include <map>
 #include <memory>
 
+#include "daemon/base/aside.h"
 #include "daemon/base/executor.h"
-#include "daemon/session/aside.h"
-#include "daemon/session/session.h"
+#include "daemon/session/life/session.h"
 
 namespace profd::session {
 
 // **Thread:** ctl only.
 class DiskProbe {
  public:
-  DiskProbe(base::Executor& ctl, Aside& aside) : ctl_(ctl), aside_(aside) {}
+  DiskProbe(base::Executor& ctl, base::Aside& aside) : ctl_(ctl), aside_(aside) {}
 
   // Tells the session what its disk takes: a moment after it has begun, since no start waits for what the
   // probe writes; a file system is asked once in a while.
@@ -29,7 +29,7 @@ class DiskProbe {
   };
 
   base::Executor& ctl_;
-  Aside& aside_;
+  base::Aside& aside_;
   std::map<dev_t, Disk> disks_;
 };
 

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/session/history/resume.h"
 #include "daemon/session/new_id.h"
-#include "daemon/session/resume.h"
 #include "daemon/store/notes.h"
 
 namespace profd::session {
@@ -27,7 +27,7 @@ constexpr uint64_t kLookNs = 60'000'000'000;
 
 }  // namespace
 
-Leases::Leases(base::Executor& ctl, Aside& aside, auth::Rights& rights, std::string spool,
+Leases::Leases(base::Executor& ctl, base::Aside& aside, auth::Rights& rights, std::string spool,
                std::function<void()> on_less)
     : ctl_(ctl), aside_(aside), rights_(rights), spool_(std::move(spool)), on_less_(std::move(on_less)) {}
 Leases::~Leases() {

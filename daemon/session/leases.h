@@ -10,8 +10,8 @@
 
 #include "base/status.h"
 #include "daemon/auth/rights.h"
+#include "daemon/base/aside.h"
 #include "daemon/base/executor.h"
-#include "daemon/session/aside.h"
 
 namespace profd::session {
 
@@ -19,7 +19,7 @@ namespace profd::session {
 class Leases {
  public:
   // `on_less`: somebody may less than before.
-  Leases(base::Executor& ctl, Aside& aside, auth::Rights& rights, std::string spool,
+  Leases(base::Executor& ctl, base::Aside& aside, auth::Rights& rights, std::string spool,
          std::function<void()> on_less);
   ~Leases();
 
@@ -37,7 +37,7 @@ class Leases {
   void EndThoseOver();
 
   base::Executor& ctl_;
-  Aside& aside_;
+  base::Aside& aside_;
   auth::Rights& rights_;
   const std::string spool_;
   const std::function<void()> on_less_;

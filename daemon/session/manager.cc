@@ -7,18 +7,18 @@
 
 #include "daemon/agent/drain.h"
 #include "daemon/agent/registry.h"
+#include "daemon/base/aside.h"
 #include "daemon/base/executor.h"
 #include "daemon/base/log.h"
 #include "daemon/host/sampler.h"
-#include "daemon/session/aside.h"
 #include "daemon/session/book.h"
-#include "daemon/session/doctor.h"
+#include "daemon/session/history/resumer.h"
 #include "daemon/session/leases.h"
-#include "daemon/session/node.h"
-#include "daemon/session/resumer.h"
-#include "daemon/session/session.h"
+#include "daemon/session/life/session.h"
+#include "daemon/session/life/writers.h"
+#include "daemon/session/node/doctor.h"
+#include "daemon/session/node/node.h"
 #include "daemon/session/starter.h"
-#include "daemon/session/writers.h"
 
 namespace profd::session {
 
@@ -95,7 +95,7 @@ class Manager::Impl {
   Writers writers_;
   host::Sampler sampler_;
   agent::Drain drain_;
-  Aside aside_;
+  base::Aside aside_;
   Leases leases_;
   Book book_;
   Resumer resumer_;
@@ -270,19 +270,16 @@ void Manager::Impl::Targets(const Caller& caller, std::function<void(std::vector
 
 void Manager::Impl::Doctor(const Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done) {
   node_.Refresh([this, caller, pid, done = std::move(done)] {
-    auto checks = std::make_shared<std::vector<Check>>(CheckLibrary(node_));
-    checks->push_back(CheckRights(caller));
-    checks->push_back(CheckAgents(agents_.Count()));
+    auto checks = std::make_shared<std::vector<Check>>(CheckOwn(node_, caller, agents_.Count()));
     std::optional<Target> registered;
     if (const auto peer = agents_.Find(pid)) registered = TargetOf(*peer);
-    aside_.Run([checks, done, caller, pid, registered, socket = config_.socket, spool = config_.store.spool] {
+    aside_.Run([checks, done, caller, pid, registered, config = config_] {
       if (pid != 0) {
-        const std::vector<Check> chain = CheckProcess(caller, pid, socket, registered);
+        const std::vector<Check> chain = CheckProcess(caller, pid, config.socket, registered);
         checks->insert(checks->end(), chain.begin(), chain.end());
       }
-      checks->push_back(CheckHostKinds());
-      checks->push_back(CheckCollectors(caller));
-      checks->push_back(CheckSpool(spool));
+      const std::vector<Check> machine = CheckMachine(caller, config);
+      checks->insert(checks->end(), machine.begin(), machine.end());
       return [checks, done] { done(std::move(*checks)); };
     });
   });

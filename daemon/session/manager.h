@@ -11,12 +11,12 @@
 #include "daemon/auth/rights.h"
 #include "daemon/config/config.h"
 #include "daemon/driver/driver.h"
-#include "daemon/session/check.h"
-#include "daemon/session/node_report.h"
-#include "daemon/session/plan.h"
-#include "daemon/session/targets.h"
-#include "daemon/session/types.h"
-#include "daemon/session/writers.h"
+#include "daemon/session/life/writers.h"
+#include "daemon/session/node/check.h"
+#include "daemon/session/node/node_report.h"
+#include "daemon/session/node/targets.h"
+#include "daemon/session/plan/plan.h"
+#include "daemon/session/plan/types.h"
 
 namespace profd::agent {
 class Registry;

@@ -11,14 +11,14 @@
 
 #include "base/clock.h"
 #include "daemon/agent/registry.h"
+#include "daemon/base/after.h"
 #include "daemon/base/log.h"
 #include "daemon/host/process.h"
 #include "daemon/host/process_image.h"
-#include "daemon/session/after.h"
-#include "daemon/session/doctor.h"
 #include "daemon/session/new_id.h"
-#include "daemon/session/selection.h"
-#include "daemon/session/spec_check.h"
+#include "daemon/session/node/doctor.h"
+#include "daemon/session/plan/selection.h"
+#include "daemon/session/plan/spec_check.h"
 
 namespace profd::session {
 
@@ -54,14 +54,15 @@ struct Starter::Request {
   SessionSpec spec;
   Plan plan;
   std::string target_name;
-  std::string resumes;  // id of a session that goes on
+  std::map<pid_t, uint64_t> start_ticks;  // of the targets
+  std::string resumes;                    // id of a session that goes on
   std::vector<std::string> directories;
   std::set<pid_t> preloaded;   // targets that were started with the agent
   uint64_t wait_until_ns = 0;  // of the monotonic clock: how long it waits for what others hold
   Done done;
 };
 
-Starter::Starter(Services services, auth::Rights& rights, Aside& aside, Book& book, Resumer& resumer)
+Starter::Starter(Services services, auth::Rights& rights, base::Aside& aside, Book& book, Resumer& resumer)
     : services_(services),
       rights_(rights),
       aside_(aside),
@@ -131,6 +132,12 @@ Result<NodeFacts> Starter::FactsFor(const Request& request, const Processes& pro
   for (const host::ProcessFacts& process : processes) {
     if (process.exists && !process.is_thread) {
       PROFD_RETURN_IF_ERROR(May(caller, Action::kCollectProcess, {.owner = process.uid}));
+      if (!process.answers) {
+        return Status(Code::kUnavailable,
+                      "pid " + std::to_string(process.pid) +
+                          " does not answer: it hangs in the kernel, end it or see to the "
+                          "mounts that its files are on");
+      }
     }
     ProcessFacts entry;
     entry.pid = process.pid;
@@ -182,7 +189,7 @@ void Starter::AskAgents(const std::shared_ptr<Request>& request) {
     if (peer != nullptr && std::ranges::any_of(peer->hello().capabilities, &agent::Capability::later))
       lacking.push_back(peer);
   }
-  const auto one_told = After(lacking.size(), [this, request] { Prepare(request); });
+  const auto one_told = base::After(lacking.size(), [this, request] { Prepare(request); });
   for (const auto& peer : lacking)
     peer->Send(agent::Describe{}, kDescribePatienceNs, [one_told](const agent::Ack&) { one_told(); });
 }
@@ -198,10 +205,9 @@ void Starter::Prepare(std::shared_ptr<Request> request) {
       request->caller.uid,
       [this, request, pids = request->spec.pids, spool = services_.config.store.spool,
        spool_first = services_.config.store.spool_first]() -> std::function<void()> {
-        auto processes = std::make_shared<Processes>();
+        auto processes = std::make_shared<Processes>(host::ReadProcessFacts(pids));
         auto preloaded = std::make_shared<std::set<pid_t>>();
         for (const pid_t pid : pids) {
-          processes->push_back(host::ReadProcessFacts(pid));
           const auto preload = host::StartedWith(pid, "LD_PRELOAD");
           if (preload && preload->find(kAgentLibrary) != std::string::npos) preloaded->insert(pid);
         }
@@ -216,6 +222,7 @@ void Starter::Prepare(std::shared_ptr<Request> request) {
 }
 
 void Starter::PlanStart(std::shared_ptr<Request> request, const Processes& processes, Output output) {
+  for (const host::ProcessFacts& process : processes) request->start_ticks[process.pid] = process.start_ticks;
   auto facts = FactsFor(*request, processes);
   if (!facts.ok()) {
     request->done(facts.status());
@@ -310,11 +317,12 @@ void Starter::Launch(const std::shared_ptr<Request>& request, Output output) {
   setup.owner = request->caller;
   setup.spec = request->spec;
   setup.spec.output_dir.reset();
-  setup.plan = std::move(request->plan);
+  setup.plan = std::make_shared<const Plan>(std::move(request->plan));
   setup.parent = std::move(output.parent);
   setup.file_system = output.file_system;
   setup.parent_path = std::move(output.parent_path);
   setup.target_name = request->target_name;
+  setup.start_ticks = request->start_ticks;
   setup.next_trace_id = [this] { return next_trace_++; };
   setup.move_to = std::move(output.move_to);
   book_.Bind(setup);
@@ -370,7 +378,7 @@ void Starter::NameCollectors(const std::shared_ptr<Request>& request, const Stat
 }
 
 void Starter::Remember(const std::shared_ptr<Session>& session) {
-  resumer_.Remember(MakeResume(session->Info(), session->owner(), session->spec()));
+  resumer_.Remember(MakeResume(session->Info(), session->owner(), session->spec(), session->start_ticks()));
   session->WhenEnded([this](const SessionInfo& info) {
     if (info.end_reason != EndReason::kDaemonStop) resumer_.Forget(info.id);
   });

@@ -11,13 +11,13 @@
 #include "base/unique_fd.h"
 #include "daemon/auth/policy.h"
 #include "daemon/auth/rights.h"
+#include "daemon/base/aside.h"
 #include "daemon/host/process.h"
-#include "daemon/session/aside.h"
 #include "daemon/session/book.h"
 #include "daemon/session/disk_probe.h"
-#include "daemon/session/resumer.h"
-#include "daemon/session/session.h"
-#include "daemon/session/types.h"
+#include "daemon/session/history/resumer.h"
+#include "daemon/session/life/session.h"
+#include "daemon/session/plan/types.h"
 #include "daemon/store/spool.h"
 
 namespace profd::session {
@@ -27,7 +27,7 @@ class Starter {
  public:
   using Done = std::function<void(base::Result<SessionInfo>)>;
 
-  Starter(Services services, auth::Rights& rights, Aside& aside, Book& book, Resumer& resumer);
+  Starter(Services services, auth::Rights& rights, base::Aside& aside, Book& book, Resumer& resumer);
 
   void Start(const auth::Caller& caller, SessionSpec spec, Done done);
   // As if its owner had started it again.
@@ -68,7 +68,7 @@ class Starter {
 
   const Services services_;
   auth::Rights& rights_;
-  Aside& aside_;
+  base::Aside& aside_;
   Book& book_;
   Resumer& resumer_;
   DiskProbe probe_;

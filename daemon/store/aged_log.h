@@ -8,7 +8,7 @@
 #include "base/unique_fd.h"
 #include "daemon/store/file_system.h"
 #include "daemon/store/open_files.h"
-#include "mend/aged_entry.h"
+#include "format/mend/aged_entry.h"
 
 namespace profd::store {
 

@@ -13,9 +13,9 @@
 #include "daemon/store/file_system.h"
 #include "daemon/store/user_folder.h"
 #include "format/manifest.h"
+#include "format/mend/files.h"
 #include "format/own_folder.h"
 #include "format/prof_dir.h"
-#include "mend/files.h"
 
 namespace profd::store {
 

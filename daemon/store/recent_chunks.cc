@@ -7,6 +7,7 @@
 namespace profd::store {
 
 void RecentChunks::Add(const chunk::Chunk& chunk) {
+  if (chunk.header.first_time_ns > until_ns_.load(std::memory_order_relaxed)) return;
   const uint64_t size = chunk.header.used + kOverhead;
   uint64_t bytes = this->bytes();
   while (!held_.empty() && bytes + size > most_bytes_) {
@@ -14,9 +15,9 @@ void RecentChunks::Add(const chunk::Chunk& chunk) {
     held_.pop_front();
   }
   if (size <= most_bytes_) {
-    Held& held =
-        held_.emplace_back(chunk.header, std::make_unique_for_overwrite<std::byte[]>(chunk.header.used));
+    Held held{chunk.header, std::make_unique_for_overwrite<std::byte[]>(chunk.header.used)};
     std::memcpy(held.data.get(), chunk.data, chunk.header.used);
+    held_.push_back(std::move(held));
     bytes += size;
   }
   Publish(bytes);

@@ -25,6 +25,8 @@ class RecentChunks {
 
   explicit RecentChunks(uint64_t most_bytes) : most_bytes_(most_bytes) {}
 
+  // What begins later (host raw) is not held any more. **Thread:** any.
+  void KeepUntil(uint64_t raw_ns) { until_ns_.store(raw_ns, std::memory_order_relaxed); }
   // A copy of it. Never more than `most_bytes` are held: one that is larger itself is not.
   void Add(const chunk::Chunk& chunk);
   // All of one trace, in the order they came, are taken out. Those that end before `from_ns` (host raw) are
@@ -45,6 +47,7 @@ class RecentChunks {
   std::deque<Held> held_;
   std::atomic<uint64_t> bytes_{0};
   std::atomic<uint64_t> from_ns_{0};
+  std::atomic<uint64_t> until_ns_{UINT64_MAX};
 };
 
 }  // namespace profd::store

@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/unique_fd.h"
 #include "daemon/store/file_system.h"
+#include "format/mend/files.h"
 #include "format/prof_dir.h"
-#include "mend/files.h"
 
 namespace profd::store {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "mend/mend.h"
+#include "format/mend/mend.h"
 
 namespace profd::store {
 

@@ -43,7 +43,7 @@ Status ReplaceFile(FileSystem& fs, OpenFiles& open, int dir, const std::string& 
 }
 
 SliceWriter::SliceWriter(FileSystem& fs, OpenFiles& open, Budget& budget, int dir, uint64_t slice_bytes,
-                         StreamSpec spec)
+                         chunk::StreamSpec spec)
     : fs_(fs),
       open_(open),
       budget_(budget),
@@ -181,11 +181,11 @@ size_t SliceWriter::AtOnce(size_t bytes) const {
   static const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const size_t to_edge = page - size_ % page;
   if (bytes <= to_edge) return bytes;
-  if (spec_.records == StreamSpec::Records::kFixed) {
+  if (spec_.records == chunk::StreamSpec::Records::kFixed) {
     const bool fills_pages = page % spec_.record_bytes == 0 && size_ % spec_.record_bytes == 0;
     return fills_pages ? bytes : to_edge / spec_.record_bytes * spec_.record_bytes;
   }
-  return spec_.records == StreamSpec::Records::kText ? bytes : 0;
+  return spec_.records == chunk::StreamSpec::Records::kText ? bytes : 0;
 }
 
 Status SliceWriter::Extend(const void* data, size_t bytes, size_t at_once) {

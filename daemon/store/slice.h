@@ -7,10 +7,10 @@
 #include <string>
 
 #include "base/status.h"
+#include "daemon/chunk/stream_spec.h"
 #include "daemon/store/budget.h"
 #include "daemon/store/file_system.h"
 #include "daemon/store/open_files.h"
-#include "daemon/store/stream_spec.h"
 
 namespace profd::store {
 
@@ -24,7 +24,7 @@ class SliceWriter {
  public:
   // `dir` stays open as long as this; `budget` is told what the slices take.
   SliceWriter(FileSystem& fs, OpenFiles& open, Budget& budget, int dir, uint64_t slice_bytes,
-              StreamSpec spec);
+              chunk::StreamSpec spec);
 
   // All of `data` (whole records) or nothing; makes the file at the first bytes. After an error the next call
   // tries again from the same edge.
@@ -41,7 +41,7 @@ class SliceWriter {
   // Removes all finished slices, and what they took from the budget.
   void RemoveAll();
 
-  const StreamSpec& spec() const { return spec_; }
+  const chunk::StreamSpec& spec() const { return spec_; }
   uint64_t slices() const { return number_ + (has_data_ ? 1 : 0); }
   // All files, header lines and markers included, as written.
   uint64_t disk_bytes() const { return closed_bytes_ + size_; }
@@ -66,7 +66,7 @@ class SliceWriter {
   const uint64_t slice_bytes_;  // at least
   uint64_t full_bytes_;         // what a slice grows to at the present pace
   uint64_t opened_ns_ = 0;      // the present slice, monotonic
-  const StreamSpec spec_;
+  const chunk::StreamSpec spec_;
   OpenFiles::File file_;
   std::string name_;                       // of the present slice; empty before its first bytes
   uint64_t number_ = 0;                    // of the present slice

@@ -119,18 +119,18 @@ void TraceFiles::Remove() {
   remove(spec_.parent.get(), spec_.name);
 }
 
-void TraceFiles::AddStream(uint32_t stream, StreamSpec spec) {
+void TraceFiles::AddStream(uint32_t stream, chunk::StreamSpec spec) {
   if (streams_.contains(stream)) return;
   Stream& added = streams_[stream];
   added.stats = spec.stats ? spec.stats : std::make_shared<chunk::StreamStats>();
   added.written = spec.written;
   added.whole = spec.whole;
-  added.recent = !spec.whole && spec_.recent != nullptr;
+  added.recent = !spec.whole && !spec.direct && spec_.recent != nullptr;
   added.file = &FileOf(std::move(spec));
   added.part = added.file->parts++;
 }
 
-TraceFiles::File& TraceFiles::FileOf(StreamSpec spec) {
+TraceFiles::File& TraceFiles::FileOf(chunk::StreamSpec spec) {
   File*& known = file_by_path_[spec.folder + "/" + spec.file];
   if (known != nullptr) return *known;
   File& file = files_.emplace_back();
@@ -475,6 +475,8 @@ TraceRecord TraceFiles::Record() const {
     record.streams.push_back({.key = {trace_, number},
                               .folder = stream.file->slices->spec().folder,
                               .file = stream.file->slices->spec().file,
+                              .kind = stream.file->slices->spec().kind,
+                              .unit = stream.file->slices->spec().unit,
                               .slices = stream.file->slices->slices(),
                               .bytes = stream.bytes,
                               .records = stream.records,

@@ -39,7 +39,7 @@ class TraceFiles : private SliceKeeper {
   TraceFiles(const TraceFiles&) = delete;
   TraceFiles& operator=(const TraceFiles&) = delete;
 
-  void AddStream(uint32_t stream, StreamSpec spec);
+  void AddStream(uint32_t stream, chunk::StreamSpec spec);
   bool HasStream(uint32_t stream) const { return streams_.contains(stream); }
   // The stream is one of HasStream().
   void Store(const chunk::Chunk& chunk);
@@ -118,7 +118,7 @@ class TraceFiles : private SliceKeeper {
   base::Status WriteControl(const ControlFile& file);
   base::Status WriteOne(int dir, const std::string& path, const std::string& name,
                         const std::string& content);
-  File& FileOf(StreamSpec spec);
+  File& FileOf(chunk::StreamSpec spec);
   void NotePart(File& file, const format::ChunkHeader& header);
   void Cut(File& file);
   void CutAll();

@@ -11,7 +11,7 @@
 #include "base/crc32c.h"
 #include "base/unique_fd.h"
 #include "daemon/store/user_folder.h"
-#include "mend/files.h"
+#include "format/mend/files.h"
 
 namespace profd::store {
 

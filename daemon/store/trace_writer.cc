@@ -96,7 +96,7 @@ class TraceWriter::Impl {
     Answer(std::move(done), std::move(status));
   }
 
-  void AddStream(format::StreamKey key, StreamSpec spec) {
+  void AddStream(format::StreamKey key, chunk::StreamSpec spec) {
     if (Trace* trace = Find(key.trace)) trace->files->AddStream(key.stream, std::move(spec));
   }
 
@@ -242,8 +242,7 @@ class TraceWriter::Impl {
     if (item.what == Item::What::kLoss) {
       trace->files->NoteLoss(item.key.stream, item.loss);
     } else if (item.what == Item::What::kStream) {
-      if (item.spec)
-        trace->files->AddStream(item.key.stream, *static_cast<const StreamSpec*>(item.spec.get()));
+      if (item.spec) trace->files->AddStream(item.key.stream, *item.spec);
     } else if (item.what == Item::What::kEnd) {
       ++trace->ends;
     }
@@ -355,7 +354,7 @@ void TraceWriter::Open(uint32_t trace, TraceSpec spec, std::vector<ControlFile> 
   });
 }
 
-void TraceWriter::AddStream(format::StreamKey key, StreamSpec spec) {
+void TraceWriter::AddStream(format::StreamKey key, chunk::StreamSpec spec) {
   impl_->Post([this, key, spec = std::move(spec)] { impl_->AddStream(key, spec); });
 }
 

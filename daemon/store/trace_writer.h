@@ -18,12 +18,12 @@
 #include "base/unique_fd.h"
 #include "base/wake_up.h"
 #include "daemon/chunk/pipe.h"
+#include "daemon/chunk/stream_spec.h"
 #include "daemon/store/budget.h"
 #include "daemon/store/file_system.h"
 #include "daemon/store/flusher.h"
 #include "daemon/store/loss_log.h"
 #include "daemon/store/recent_chunks.h"
-#include "daemon/store/stream_spec.h"
 #include "format/manifest.h"
 
 namespace profd::store {
@@ -54,6 +54,7 @@ struct StreamRecord {
   format::StreamKey key;
   std::string folder;
   std::string file;
+  std::string kind, unit;  // of its chunk::StreamSpec
   uint64_t slices = 0;
   uint64_t bytes = 0;                // ever stored, without header lines
   uint64_t records = 0;              // ever stored
@@ -91,7 +92,7 @@ class TraceWriter {
   void Open(uint32_t trace, TraceSpec spec, std::vector<ControlFile> control,
             std::function<void(base::Status)> done);
   // Before the first chunk of the stream is pushed; a source may push an Item::kStream instead.
-  void AddStream(format::StreamKey key, StreamSpec spec);
+  void AddStream(format::StreamKey key, chunk::StreamSpec spec);
   // Replaces control files atomically (write beside, rename), in order with earlier calls.
   void Replace(uint32_t trace, std::vector<ControlFile> control);
   // As TraceFiles::PauseAsked(); then as Snapshot().

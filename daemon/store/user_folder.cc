@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "daemon/store/file_system.h"
-#include "mend/files.h"
+#include "format/mend/files.h"
 
 namespace profd::store {
 

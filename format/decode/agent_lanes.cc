@@ -30,13 +30,17 @@ AgentLanes::AgentLanes(const ManifestAgent& agent, uint32_t process, const Clock
       categories_(kMaxNames),
       ranges_(kMaxOpen),
       steps_(kMaxOpen),
+      device_marks_(uint64_t{process + 1} << 44 | uint64_t{1} << 43),
       value_key_(texts.Intern("payload")),
       category_key_(texts.Intern("category")),
       unfinished_key_(texts.Intern("unfinished")),
+      edge_key_(texts.Intern("edge")),
       level_key_(texts.Intern("level")),
       type_key_(texts.Intern("type")),
       group_key_(texts.Intern("group")),
       name_key_(texts.Intern("name")),
+      stream_key_(texts.Intern("stream")),
+      flag_key_(texts.Intern("flag")),
       node_level_(texts.Intern("node")) {
   const ManifestTicks &first = agent.first, &latest = agent.latest;
   if (latest.ticks > first.ticks && latest.raw_ns > first.raw_ns) {
@@ -85,7 +89,7 @@ size_t AgentLanes::Record(LaneState& lane, std::span<const std::byte> slots) {
   const auto record = Load<abi::Record>(slots.data());
   const size_t size = 1 + size_t{record.more};
   const bool known = (record.kind >= abi::kMark && record.kind <= abi::kStepEnd) ||
-                     (record.kind >= abi::kKernel && record.kind <= abi::kMemory) ||
+                     (record.kind >= abi::kKernel && record.kind <= abi::kDeviceMark) ||
                      record.kind == abi::kThread || record.kind == abi::kLost;
   if (!known || record.more > abi::kMaxValues || size * abi::kRecordBytes > slots.size()) {
     ++counts_.damaged_slots;
@@ -146,6 +150,9 @@ size_t AgentLanes::Record(LaneState& lane, std::span<const std::byte> slots) {
     case abi::kApi:
       Device(SpanKind::kApi, lane, record);
       break;
+    case abi::kDeviceMark:
+      DeviceMark(record);
+      break;
     default:
       Device(SpanKind::kMemory, lane, record);
   }
@@ -163,6 +170,9 @@ AgentLanes::Open AgentLanes::OpenOf(const LaneState& lane, const abi::Record& re
     open.category = category != nullptr ? *category : spans_.texts().Intern(std::to_string(record.category));
   }
   open.used = true;
+  open.on_stream = std::ranges::any_of(values_.args, [this](const SpanArg& arg) {
+    return arg.key == stream_key_ && arg.type == ArgType::kU64;
+  });
   if (!values_.args.empty() && args_.size() < kMaxOpen) {
     open.arg_set = next_args_++;
     if (next_args_ == 0) next_args_ = 1;
@@ -186,6 +196,7 @@ void AgentLanes::Give(SpanKind kind, const Open& open, uint64_t end_ns, uint64_t
   span.name = open.name;
   if (kind == SpanKind::kStep && open.name == 0) span.name = StepName(value);
   span.category = open.domain;
+  if (connection_ != 0) span.connection = connection_, span.flow = Flow::kBegins;
   if (open.category != 0) spans_.AddArg(category_key_, ArgType::kText, open.category);
   if (open.arg_set != 0) {
     const auto args = args_.find(open.arg_set);
@@ -194,6 +205,7 @@ void AgentLanes::Give(SpanKind kind, const Open& open, uint64_t end_ns, uint64_t
       args_.erase(args);
     }
   }
+  if (edge_ != 0) spans_.AddArg(edge_key_, ArgType::kText, edge_);
   if (end != Ending::kThere) {
     ++(end == Ending::kGap ? counts_.halves_cut : counts_.unfinished);
     spans_.AddArg(unfinished_key_, ArgType::kU64, 1);
@@ -253,23 +265,88 @@ void AgentLanes::End(base::FlatMap<Open>& open, SpanKind kind, uint64_t key, con
     EndAlone(gap_);
     return;
   }
-  Give(kind, *begun, wall_ns, key, Ending::kThere);
+  if (kind == SpanKind::kStep) {
+    EndStep(*begun, key, wall_ns);
+  } else {
+    if (begun->on_stream) connection_ = device_marks_.EndRange(key, {begun->name, begun->domain});
+    Give(kind, *begun, wall_ns, key, Ending::kThere);
+    if (std::exchange(connection_, 0) != 0) GiveDeviceMarks();
+  }
   open.Erase(key);
+}
+
+void AgentLanes::EndStep(const Open& open, uint64_t number, uint64_t end_ns) {
+  GiveEndedStep(false);
+  ended_step_ = {open, end_ns, number};
+}
+
+// Beginning and ending a recording costs the program something in the steps next to it: those are marked.
+void AgentLanes::GiveEndedStep(bool is_last) {
+  if (!ended_step_.open.used) return;
+  bool first = !gave_step_ && !continues_, last = is_last && agent_.end != "moved";
+  for (const ManifestStepWindow& window : agent_.step_windows) {
+    if (window.step == ended_step_.number) (window.opened ? first : last) = true;
+  }
+  if (first || last)
+    edge_ = spans_.texts().Intern(first && last ? "first and last" : first ? "first" : "last");
+  Give(SpanKind::kStep, ended_step_.open, ended_step_.end_ns, ended_step_.number);
+  edge_ = 0;
+  gave_step_ = true;
+  ended_step_.open.used = false;
 }
 
 void AgentLanes::Instant(SpanKind kind, LaneState& lane, const abi::Record& record, uint64_t wall_ns) {
   const Open open = OpenOf(lane, record, wall_ns);
   uint64_t value = record.value;
-  const auto type = static_cast<abi::ValueType>(record.detail);
+  const uint32_t type = record.detail;  // an abi::ValueType, or whatever was on disk
   if (kind == SpanKind::kCounter && type != abi::kF64) {
     value = std::bit_cast<uint64_t>(type == abi::kI64 ? static_cast<double>(static_cast<int64_t>(value))
                                                       : static_cast<double>(value));
   }
+  if (kind == SpanKind::kMark && open.on_stream)
+    connection_ = device_marks_.Mark(open.tid, wall_ns, {open.name, open.domain});
   Give(kind, open, wall_ns, kind == SpanKind::kCounter ? value : 0, Ending::kThere);
+  const bool on_stream = std::exchange(connection_, 0) != 0;
   if (kind != SpanKind::kMark) return;
   if (type == abi::kU64) spans_.AddArg(value_key_, ArgType::kU64, record.value);
   if (type == abi::kI64) spans_.AddArg(value_key_, ArgType::kI64, record.value);
   if (type == abi::kF64) spans_.AddArg(value_key_, ArgType::kF64, record.value);
+  if (on_stream) GiveDeviceMarks();
+}
+
+void AgentLanes::DeviceMark(const abi::Record& record) {
+  uint64_t flag = 0;
+  for (const SpanArg& arg : values_.args) {
+    if (arg.key == flag_key_ && arg.type == ArgType::kU64) flag = arg.bits;
+  }
+  if (!values_.has_times ||
+      (flag != DeviceMarks::kMark && flag != DeviceMarks::kBegin && flag != DeviceMarks::kEnd)) {
+    ++counts_.damaged_slots;
+    return;
+  }
+  if (record.category == kNoId) {
+    device_marks_.Made(record.value, record.detail, values_.begin_ns, Name(record.name));
+  } else {
+    device_marks_.Ran(record.value, static_cast<DeviceMarks::Flag>(flag), values_.begin_ns,
+                      static_cast<int32_t>(record.category & 0x7FFFFFFF), record.detail);
+  }
+  GiveDeviceMarks();
+}
+
+void AgentLanes::GiveDeviceMarks() {
+  for (const DeviceMarks::Done& done : device_marks_.Take()) {
+    Span& span = spans_.Add(done.is_mark ? SpanKind::kMark : SpanKind::kRange);
+    span.begin_ns = done.begin_ns;
+    span.end_ns = std::max(done.begin_ns, done.end_ns);
+    span.value = done.is_mark ? 0 : done.id;
+    span.pid = agent_.pid;
+    span.name = done.what.name;
+    span.category = done.what.domain;
+    span.device = done.device;
+    span.stream = done.stream;
+    span.connection = done.connection;
+    span.flow = Flow::kEnds;
+  }
 }
 
 // What the device runtime reported, with times of its own.
@@ -358,6 +435,7 @@ void AgentLanes::Finish(bool gap) {
     lane.gap = lane.gap || gap;
     CloseStacks(lane);
   }
+  GiveEndedStep(true);
   const Ending end = WithoutEnd(gap_);
   ranges_.ForEach([&](uint64_t id, const Open& open) { Give(SpanKind::kRange, open, last_ns_, id, end); });
   steps_.ForEach([&](uint64_t step, const Open& open) { Give(SpanKind::kStep, open, last_ns_, step, end); });

@@ -13,6 +13,7 @@
 #include "base/flat_map.h"
 #include "format/agent_blocks.h"
 #include "format/clock_map.h"
+#include "format/decode/device_marks.h"
 #include "format/decode/span_writer.h"
 #include "format/manifest.h"
 #include "libagent/abi/record.h"
@@ -38,6 +39,8 @@ class AgentLanes {
   AgentLanes(const ManifestAgent& agent, uint32_t process, const ClockMap& host, Texts& texts,
              SpanSink& sink);
 
+  // The directory goes on with what another one begins: its first step is none of the recording's edges.
+  void Continues() { continues_ = true; }
   void Names(const Block& block);
   void Lane(const Block& block);
   // Ends what is open still. `gap`: blocks are missing behind the last one.
@@ -54,7 +57,12 @@ class AgentLanes {
     int64_t tid = 0;
     TextId name = 0, domain = 0, category = 0;
     uint32_t arg_set = 0;  // key in args_, 0 = none
-    bool used = false;
+    bool used = false, on_stream = false;
+  };
+  // A step that has ended; whether another one comes tells whether it is the last.
+  struct EndedStep {
+    Open open;
+    uint64_t end_ns = 0, number = 0;
   };
   struct LaneState {
     uint64_t next_seq = 0, last_ns = 0;
@@ -83,11 +91,15 @@ class AgentLanes {
            uint64_t wall_ns);
   void Instant(SpanKind kind, LaneState& lane, const abi::Record& record, uint64_t wall_ns);
   void Device(SpanKind kind, LaneState& lane, const abi::Record& record);
+  void DeviceMark(const abi::Record& record);
+  void GiveDeviceMarks();
   void Describe(const Span& span);
   TextId NumberedName(const Span& span);
   void CloseStacks(LaneState& lane);
   Open OpenOf(const LaneState& lane, const abi::Record& record, uint64_t wall_ns);
   TextId StepName(uint64_t step);
+  void EndStep(const Open& open, uint64_t number, uint64_t end_ns);
+  void GiveEndedStep(bool is_last);
   // How a span ends: with its record; without one; without one because records are not there.
   enum class Ending : uint8_t { kThere, kNever, kGap };
   static Ending WithoutEnd(bool gap) { return gap ? Ending::kGap : Ending::kNever; }
@@ -105,14 +117,20 @@ class AgentLanes {
   base::FlatMap<TextId> categories_;
   std::map<uint32_t, LaneState> lanes_;
   base::FlatMap<Open> ranges_, steps_;
+  EndedStep ended_step_;
+  bool continues_ = false, gave_step_ = false;
+  DeviceMarks device_marks_;
+  // Of the span that is given: of a step; of what is on a stream.
+  TextId edge_ = 0;
+  uint64_t connection_ = 0;
   std::map<uint32_t, std::vector<SpanArg>> args_;  // of what is open and has some
   uint32_t next_args_ = 1;
   size_t open_count_ = 0;
   bool gap_ = false;  // in any lane
   uint64_t last_ns_ = 0;
   Values values_;
-  TextId value_key_, category_key_, unfinished_key_, level_key_, type_key_, group_key_, name_key_,
-      node_level_;
+  TextId value_key_, category_key_, unfinished_key_, edge_key_, level_key_, type_key_, group_key_, name_key_,
+      stream_key_, flag_key_, node_level_;
   // By text: what it says of an operator; kNoId: nobody has looked yet.
   std::vector<TextId> op_types_, task_types_;
   std::map<std::tuple<int32_t, TextId, TextId>, uint32_t>

@@ -1,8 +1,10 @@
 #include "format/decode/cann_names.h"
 
+#include <algorithm>
 #include <charconv>
 #include <iterator>
 #include <span>
+#include <utility>
 
 #include "format/decode/line_decoder.h"
 
@@ -176,7 +178,73 @@ std::string GeDataTypeName(uint32_t type) {
   return name.empty() ? std::to_string(type) : std::string(name);
 }
 
-std::string_view LoggedTaskTypeName(uint32_t type, uint32_t chip) {
+namespace {
+
+// The task types of a 310's firmware, whose log is not the hardware's. Source: the analyser's
+// common_func/ms_constant/str_constant.py (TASK_TYPE_MAPPING); its timeline calls the first two as here.
+std::string_view FirmwareTaskTypeName(uint32_t type) {
+  constexpr std::pair<uint32_t, std::string_view> kNames[] = {{0, "AI_CORE"},
+                                                              {1, "AI_CPU"},
+                                                              {2, "event record task"},
+                                                              {3, "stream wait event task"},
+                                                              {4, "fusion issue task"},
+                                                              {5, "memory copy task"},
+                                                              {6, "maintenance task"},
+                                                              {7, "create stream task"},
+                                                              {8, "kernel data dump task"},
+                                                              {9, "event notify task"},
+                                                              {10, "pctrace enable task"},
+                                                              {11, "create L2 addr task"},
+                                                              {12, "model maintaince task"},
+                                                              {13, "model execute task"},
+                                                              {14, "notify wait task"},
+                                                              {15, "notify record task"},
+                                                              {16, "HCCL rdma cpy task"},
+                                                              {17, "L2 SDMA memory copy task"},
+                                                              {18, "stream switch task"},
+                                                              {19, "stream active task"},
+                                                              {20, "label set task"},
+                                                              {21, "label switch task"},
+                                                              {22, "label goto task"},
+                                                              {23, "profiler trace task"},
+                                                              {24, "event reset task"},
+                                                              {25, "HCCL rdma db cpy task"},
+                                                              {26, "profiler trace task"},
+                                                              {50, "stars common task"},
+                                                              {51, "ffts task"},
+                                                              {52, "ffts plus task"},
+                                                              {64, "profiling enable task"},
+                                                              {65, "profiling disable task"},
+                                                              {66, "AI vector task"},
+                                                              {67, "add model end graph task"},
+                                                              {68, "AICPU schedule task"},
+                                                              {69, "active stream task"},
+                                                              {70, "load data dump info task"},
+                                                              {71, "stream switch n task"},
+                                                              {72, "Host func Callback task"},
+                                                              {73, "start online profiling task"},
+                                                              {74, "stop online profiling task"},
+                                                              {75, "stream label switch task"},
+                                                              {77, "stream label goto task"},
+                                                              {78, "overflow debug register task"},
+                                                              {79, "overflow debug unregister task"},
+                                                              {80, "L1 fusion dump set task"},
+                                                              {81, "add model exit graph task"},
+                                                              {82, "mdc profiling task"},
+                                                              {83, "device ring buff set task"},
+                                                              {84, "stream overflow debug register task"},
+                                                              {85, "stream overflow debug unregister task"},
+                                                              {86, "timeout set task"},
+                                                              {87, "get device message task"},
+                                                              {101, "model-task update task"},
+                                                              {116, "task update task"}};
+  const auto* const found = std::ranges::find(kNames, type, &std::pair<uint32_t, std::string_view>::first);
+  return found != std::end(kNames) ? found->second : std::string_view("UNKNOWN");
+}
+
+}  // namespace
+
+std::string_view LoggedTaskTypeName(uint32_t type, Chip chip) {
   constexpr std::string_view kStars[] = {"AI_CORE",           "AI_CPU",           "AIV_SQE",
                                          "PLACE_HOLDER_SQE",  "EVENT_RECORD_SQE", "EVENT_WAIT_SQE",
                                          "NOTIFY_RECORD_SQE", "NOTIFY_WAIT_SQE",  "WRITE_VALUE_SQE",
@@ -209,22 +277,13 @@ std::string_view LoggedTaskTypeName(uint32_t type, uint32_t chip) {
   // Before STARS; their first nine are those of the STARS chips.
   constexpr uint32_t kHwtsSdma = 9, kHwtsMax = 10;
   std::span<const std::string_view> names = kStars;
-  switch (chip) {
-    case 0:
-    case 1:
-    case 2:
-    case 3:
-    case 4:
-      if (type == kHwtsSdma) return "SDMA_SQE";
-      if (type == kHwtsMax) return "MAX_SQE";
-      names = names.first(kHwtsSdma);
-      break;
-    case 15:
-    case 16:
-      names = k950;
-      break;
-    default:
-      break;
+  if (chip == Chip::k310) return FirmwareTaskTypeName(type);
+  if (Is950(chip)) {
+    names = k950;
+  } else if (!TraitsOf(chip).stars) {
+    if (type == kHwtsSdma) return "SDMA_SQE";
+    if (type == kHwtsMax) return "MAX_SQE";
+    names = names.first(kHwtsSdma);
   }
   return type < names.size() && !names[type].empty() ? names[type] : std::string_view("UNKNOWN");
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/flat_map.h"
+#include "format/chip.h"
 #include "format/records/cann.h"
 #include "format/texts.h"
 
@@ -20,7 +21,7 @@ std::string_view GeTaskTypeName(uint32_t type);
 std::string GeFormatName(uint32_t format);
 std::string GeDataTypeName(uint32_t type);
 // What the scheduler's log says a task is: "AI_CORE", "EVENT_WAIT_SQE", …
-std::string_view LoggedTaskTypeName(uint32_t type, uint32_t chip);
+std::string_view LoggedTaskTypeName(uint32_t type, Chip chip);
 
 // **Thread:** one.
 class CannNames {

@@ -17,13 +17,6 @@ namespace {
 using By = DecoderEntry::By;
 using enum StampDomain;
 
-// The vendor's chip numbers as a set.
-constexpr uint32_t Chips(std::initializer_list<int> numbers) {
-  uint32_t set = 0;
-  for (const int number : numbers) set |= 1u << number;
-  return set;
-}
-
 constexpr DecoderEntry OfHost(std::string_view file, std::string_view kind, MakeDecoder* make) {
   return {.file = file, .kind = kind, .of_host = true, .by = By::kLine, .make = make};
 }
@@ -69,25 +62,26 @@ constexpr StreamFormat kLlcV2 = FormatV2<LlcRecordV2>("llc.data", kDeviceNs, off
 constexpr StreamFormat kNpuMemV2 = FormatV2<NpuMemRecordV2>(
     "npu_mem.data", kStartUs64, offsetof(NpuMemRecordV2, time_us), PlausibleV2<NpuMemRecordV2, nullptr>);
 
-constexpr uint32_t k310 = Chips({0});
-constexpr uint32_t k950 = Chips({15, 16});
+constexpr ChipSet k310 = Only({Chip::k310}), k910B = Only({Chip::k910B}), k310PLike = Families({Chip::k310P});
+constexpr ChipSet k310BLike = Families({Chip::k310B}), k950 = Families({Chip::k950});
+constexpr ChipSet kBeforeStars = ChipsWith([](const ChipTraits& traits) { return !traits.stars; });
+constexpr ChipSet kWithBothCores =
+    ChipsWith([](const ChipTraits& traits) { return traits.has_both_cores(); });
 // Whose files the vendor's parser reads, where it's not all of them.
-constexpr uint32_t kVendorDdr = Chips({0, 1, 2, 3, 4, 7, 8, 11});
-constexpr uint32_t kVendorPcie = Chips({0, 1, 2, 3, 4, 5, 15, 16});
-constexpr uint32_t kVendorHccs = Chips({0, 1, 2, 3, 4, 5});
-constexpr uint32_t kVendorNic = Chips({0, 1, 5, 7, 8, 11});
-constexpr uint32_t kVendorRoce = Chips({0, 1, 5});
-constexpr uint32_t kVendorDvpp = Chips({0, 1, 5, 7, 8, 11, 15, 16});
-constexpr uint32_t kVendorNetdev = Chips({0, 1, 2, 3, 4, 5, 7, 8, 11});
-constexpr uint32_t kVendorNpuMem = Chips({0, 1, 3, 4, 5, 7, 8, 11, 15, 16});
-constexpr uint32_t kVendorFreq = Chips({5, 7, 15, 16});
-constexpr uint32_t kVendorSoc = Chips({5, 7, 8, 11, 15, 16});
-constexpr uint32_t kVendorOldCores = Chips({0, 1, 2, 3, 4});
-constexpr uint32_t kVendorInstr = Chips({5, 7, 8, 11});
-constexpr uint32_t kVendorL2 = Chips({1, 2, 3, 4, 5, 7, 8, 11, 15, 16});
-constexpr uint32_t kVendorSocPmu = Chips({5, 15, 16});
-constexpr uint32_t kVendorTsCpu = Chips({0, 1, 2, 3, 4, 5, 7, 8, 11});
-constexpr uint32_t kNobody = 0;
+constexpr ChipSet kVendorDdr = kBeforeStars | k310BLike;
+constexpr ChipSet kVendorPcie = kBeforeStars | k910B | k950;
+constexpr ChipSet kVendorHccs = kBeforeStars | k910B;
+constexpr ChipSet kVendorNic = Only({Chip::k310, Chip::k910, Chip::k910B}) | k310BLike;
+constexpr ChipSet kVendorRoce = Only({Chip::k310, Chip::k910, Chip::k910B});
+constexpr ChipSet kVendorDvpp = kVendorNic | k950;
+constexpr ChipSet kVendorNetdev = kBeforeStars | k910B | k310BLike;
+constexpr ChipSet kVendorNpuMem = (kBeforeStars & ~Only({Chip::kMdc})) | kWithBothCores;
+constexpr ChipSet kVendorFreq = Only({Chip::k910B, Chip::k310B}) | k950;
+constexpr ChipSet kVendorInstr = k910B | k310BLike;
+constexpr ChipSet kVendorL2 = (kBeforeStars & ~k310) | kWithBothCores;
+constexpr ChipSet kVendorSocPmu = k910B | k950;
+constexpr ChipSet kVendorTsCpu = kVendorNetdev;
+constexpr ChipSet kNobody = {};
 
 // One driver channel per engine; the vendor's parser has no name for these files.
 constexpr DecoderEntry DvppEngine(std::string_view file) {
@@ -207,34 +201,34 @@ constexpr DecoderEntry kEntries[] = {
     {.file = "lpmInfoConv.data",
      .kind = "low-power",
      .stamp = kDeviceTicks,
-     .vendor_chips = Chips({5}),
+     .vendor_chips = k910B,
      .make = MakeLowPower},
     {.file = "qos.data",
      .kind = "qos",
      .stamp = kDeviceTicks,
-     .vendor_chips = Chips({5}),
+     .vendor_chips = k910B,
      .in_order = true,
      .make = MakeQos},
     {.file = "ub.data", .kind = "ub", .stamp = kStartUs64, .vendor_chips = k950, .make = MakeUb},
     {.file = "stars_soc_profile.data",
      .kind = "soc-profile",
      .stamp = kDeviceTicks,
-     .vendor_chips = kVendorSoc,
+     .vendor_chips = kWithBothCores,
      .make = MakeStars},
     {.file = "aicore.data",
      .kind = "aicore",
      .stamp = kDeviceNs,
-     .vendor_chips = kVendorOldCores,
+     .vendor_chips = kBeforeStars,
      .make = MakeCores},
     {.file = "aiVectorCore.data",
      .kind = "aivector",
      .stamp = kDeviceNs,
-     .vendor_chips = Chips({2, 3, 4}),
+     .vendor_chips = k310PLike,
      .make = MakeCores},
     {.file = "ffts_profile.data",
      .kind = "aicore",
      .stamp = kDeviceNs,
-     .vendor_chips = kVendorSoc,
+     .vendor_chips = kWithBothCores,
      .make = MakeCores},
     {.file = kInstrAiCore, .kind = "instr", .vendor_chips = kVendorInstr, .make = MakeInstrOfAiCore},
     {.file = kInstrVectorCore, .kind = "instr", .vendor_chips = kVendorInstr, .make = MakeInstrOfVectorCore},
@@ -317,9 +311,6 @@ constexpr DecoderEntry kEntries[] = {
     OfHost("host_hardware.data", "host-hardware", MakeHostCounters),
 };
 
-// A chip nobody has described yet counts as one of the usual ones.
-bool HasChip(uint32_t set, uint32_t chip) { return (set >> std::min(chip, 31u) & 1) != 0; }
-
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
@@ -336,7 +327,7 @@ const DecoderEntry* FindDecoder(std::string_view file, const SideFacts& side, in
   if (!of_process) pid = 0;
   file = WithoutGroup(file);
   for (const DecoderEntry& entry : kEntries) {
-    const bool of_side = entry.of_host == (side.device < 0) && HasChip(entry.layout_chips, side.chip);
+    const bool of_side = entry.of_host == (side.device < 0) && entry.layout_chips.Has(side.chip);
     if (entry.file == file && of_side) return &entry;
   }
   return nullptr;
@@ -380,6 +371,6 @@ bool NeedsChip(const DecoderEntry& entry, std::string_view file, const SideFacts
   return entry.layout_chips != kEveryChip || DiffersByChip(file, side.cores_by_task);
 }
 
-bool VendorReads(const DecoderEntry& entry, uint32_t chip) { return HasChip(entry.vendor_chips, chip); }
+bool VendorReads(const DecoderEntry& entry, Chip chip) { return entry.vendor_chips.Has(chip); }
 
 }  // namespace profd::format

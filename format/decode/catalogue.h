@@ -6,13 +6,13 @@
 #include <span>
 #include <string_view>
 
+#include "format/chip.h"
 #include "format/decode/decoder.h"
 #include "format/framing.h"
 
 namespace profd::format {
 
 inline constexpr uint32_t kUnitBytes = 8;
-inline constexpr uint32_t kEveryChip = 0xFFFFFFFF;
 
 struct DecoderEntry {
   enum class By : uint8_t {
@@ -25,8 +25,8 @@ struct DecoderEntry {
   bool of_host = false;
   By by = By::kRecord;
   StampDomain stamp = StampDomain::kNone;
-  uint32_t layout_chips = kEveryChip;       // whose files are laid out like this: bit per chip number
-  uint32_t vendor_chips = kEveryChip;       // whose files the vendor's parser reads
+  ChipSet layout_chips = kEveryChip;        // whose files are laid out like this
+  ChipSet vendor_chips = kEveryChip;        // whose files the vendor's parser reads
   const StreamFormat* format_v2 = nullptr;  // kRecord: record version 2.0, where it differs
   bool in_order = false;                    // records of later periods never lie in front of earlier ones
   std::string_view only_without = {};       // a file of the same side that tells the same
@@ -49,6 +49,6 @@ uint64_t StampsPerSecond(const StreamFormat& format, const SideFacts& side);
 // The records of `file`, which `entry` reads, do not lie the same on every chip.
 bool NeedsChip(const DecoderEntry& entry, std::string_view file, const SideFacts& side);
 
-bool VendorReads(const DecoderEntry& entry, uint32_t chip);
+bool VendorReads(const DecoderEntry& entry, Chip chip);
 
 }  // namespace profd::format

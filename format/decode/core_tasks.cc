@@ -24,13 +24,22 @@ bool IsOfVectorCores(const FftsTaskRecord& record) {
 
 }  // namespace
 
-CoreTasks::Layout CoreTasks::LayoutOf(std::string_view file, uint32_t chip) {
-  if (file == "aicore.data") return Layout::kAiCore;
+CoreTasks::Layout CoreTasks::LayoutOf(std::string_view file, Chip chip) {
+  if (file == "aicore.data") return chip == Chip::k310 ? Layout::kTrack : Layout::kAiCore;
   if (file == "aiVectorCore.data") return Layout::kVectorCore;
-  return chip >= 15 && chip <= 18 ? Layout::kStars950 : Layout::kStars;
+  return TraitsOf(chip).core_events == 10 ? Layout::kStars950 : Layout::kStars;
 }
 
 bool CoreTasks::ReadRecord(const std::byte* at, Read& read) {
+  if (layout_ == Layout::kTrack) {
+    const auto record = Load<TsEventCountRecord>(at);
+    read.stream = record.stream & kStreamBits;
+    read.task = record.task;
+    read.count.cycles = record.cycles;
+    read.count.blocks = record.blocks;
+    std::copy(std::begin(record.event), std::end(record.event), read.count.event);
+    return true;
+  }
   if (!has_times()) {
     const auto record = Load<AicoreTaskRecord>(at);
     read.stream = record.stream & kStreamBits;
@@ -72,26 +81,42 @@ bool CoreTasks::ReadRecord(const std::byte* at, Read& read) {
 }
 
 void CoreTasks::Take(std::span<const std::byte> records, std::vector<DeviceTask>* tasks) {
-  for (; records.size() >= kRecordBytes; records = records.subspan(kRecordBytes)) {
+  if (layout_ == Layout::kTrack) {
+    foreign_ += track_.Take(records, [&](const std::byte* at, const TsTrackHead& head) {
+      ++records_;
+      Read read;
+      if (static_cast<TsTrackKind>(head.kind) != TsTrackKind::kEventCount) {
+        ++other_;
+      } else if (ReadRecord(at, read)) {
+        Add(read, tasks);
+      }
+    });
+    return;
+  }
+  const size_t size = RecordBytes(layout_);
+  for (; records.size() >= size; records = records.subspan(size)) {
     ++records_;
     Read read;
-    if (!ReadRecord(records.data(), read)) continue;
-    newest_ticks_ = std::max(newest_ticks_, read.count.end_ticks);
-    while (!order_.empty() && !waiting_.contains(order_.front())) order_.pop_front();  // found since
-    if (waiting_records_ >= kMostWaiting || order_.size() >= 4 * kMostWaiting) DropOldest();
-    const uint64_t key = Key(read.stream, read.task);
-    waiting_[key].push_back(read.count);
-    order_.push_back(key);
-    ++waiting_records_;
-    if (tasks == nullptr) continue;
-    constexpr uint8_t kAiCoreTask = 0, kVectorTask = 2, kVectorTask950 = 1;  // LoggedTaskTypeName()
-    const uint8_t vector = layout_ == Layout::kStars950 ? kVectorTask950 : kVectorTask;
-    tasks->push_back({.begin_ticks = read.count.begin_ticks,
-                      .end_ticks = std::max(read.count.begin_ticks, read.count.end_ticks),
-                      .stream = read.stream,
-                      .task = read.task,
-                      .type = read.count.vector ? vector : kAiCoreTask});
+    if (ReadRecord(records.data(), read)) Add(read, tasks);
   }
+}
+
+void CoreTasks::Add(const Read& read, std::vector<DeviceTask>* tasks) {
+  newest_ticks_ = std::max(newest_ticks_, read.count.end_ticks);
+  while (!order_.empty() && !waiting_.contains(order_.front())) order_.pop_front();  // found since
+  if (waiting_records_ >= kMostWaiting || order_.size() >= 4 * kMostWaiting) DropOldest();
+  const uint64_t key = Key(read.stream, read.task);
+  waiting_[key].push_back(read.count);
+  order_.push_back(key);
+  ++waiting_records_;
+  if (tasks == nullptr) return;
+  constexpr uint8_t kAiCoreTask = 0, kVectorTask = 2, kVectorTask950 = 1;  // LoggedTaskTypeName()
+  const uint8_t vector = layout_ == Layout::kStars950 ? kVectorTask950 : kVectorTask;
+  tasks->push_back({.begin_ticks = read.count.begin_ticks,
+                    .end_ticks = std::max(read.count.begin_ticks, read.count.end_ticks),
+                    .stream = read.stream,
+                    .task = read.task,
+                    .type = read.count.vector ? vector : kAiCoreTask});
 }
 
 void CoreTasks::DropOldest() {
@@ -121,6 +146,7 @@ bool CoreTasks::Find(const DeviceTask& task, TaskCounters& counters) {
       TaskCounters::Core& core = counters.core[count->vector ? 1 : 0];
       core.counted = any = true;
       core.cycles += count->cycles;
+      core.blocks = count->blocks;
       if (layout_ == Layout::kStars950) core.busy_ticks += count->end_ticks - count->begin_ticks;
       for (size_t i = 0; i < TaskCounters::kEvents; ++i) core.event[i] += count->event[i];
     }

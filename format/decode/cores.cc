@@ -20,31 +20,14 @@ constexpr size_t kMostEvents = 10;
 constexpr size_t kMostCores = 256;
 constexpr int64_t kAllCores = -1;
 
-// Where a file has both: the last AI core; behind it are vector cores. No chip has more than UINT8_MAX.
-uint8_t LastAiCore(uint32_t chip) {
-  switch (chip) {
-    case 5:
-      return 24;
-    case 7:
-    case 8:
-    case 11:
-      return 0;
-    case 15:
-    case 16:
-      return 35;
-    default:
-      return UINT8_MAX;
-  }
-}
-
 // **Thread:** one.
 class Cores : public Decoder {
  public:
   Cores(const DecodeContext& context, bool vector_file)
       : Decoder(context),
-        ten_events_(context.side->chip >= 15 && context.side->chip <= 18),
+        ten_events_(TraitsOf(context.side->chip).core_events == 10),
         vector_file_(vector_file),
-        last_ai_core_(LastAiCore(context.side->chip)),
+        last_ai_core_(TraitsOf(context.side->chip).last_ai_core),
         rows_(kCoreSeries, context) {}
 
   void Lost() override {

@@ -19,12 +19,6 @@ constexpr size_t kMostCaches = 64;
 constexpr double kLineBytes = 64;
 constexpr uint8_t kNoSlot = 0xFF;
 
-// The cache slices that the vendor's parser looks at.
-size_t VendorCaches(uint32_t chip) {
-  if (chip == 7 || chip == 8 || chip == 11) return 1;
-  return chip == 5 ? 2 : 4;
-}
-
 // **Thread:** one.
 class Llc : public Decoder {
  public:
@@ -32,7 +26,7 @@ class Llc : public Decoder {
       : Decoder(context),
         write_(write),
         v2_(context.side->records_v2),
-        caches_used_(context.vendor_compatible ? VendorCaches(context.side->chip) : kMostCaches),
+        caches_used_(context.vendor_compatible ? TraitsOf(context.side->chip).vendor_caches : kMostCaches),
         rows_(kLlcSeries, context) {
     std::fill(std::begin(slot_of_), std::end(slot_of_), kNoSlot);
     const uint32_t(&events)[kSlots] = write ? kLlcWriteEvents : kLlcReadEvents;

@@ -16,7 +16,7 @@ class Ddr : public Decoder {
  public:
   explicit Ddr(const DecodeContext& context)
       : Decoder(context),
-        bytes_per_count_(context.side->chip >= 1 && context.side->chip <= 4 ? 32 : 16),
+        bytes_per_count_(TraitsOf(context.side->chip).ddr_count_bytes),
         rows_(kDdrSeries, context) {}
 
   // The period that is cut here has no right sums, neither of its parts.

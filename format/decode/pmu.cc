@@ -171,7 +171,7 @@ class PerfSamples : public LineDecoder {
 class TsCpu : public Decoder {
  public:
   explicit TsCpu(const DecodeContext& context)
-      : Decoder(context), sums_(context), small_(context.side->chip == 2 || context.side->chip == 3) {
+      : Decoder(context), sums_(context), small_(TraitsOf(context.side->chip).small_ts_cpu) {
     // In the order asked for.
     for (const uint32_t event : context.side->ts_cpu_events) sums_.Count(PmuCpu::kTsCpu, event, 0);
   }

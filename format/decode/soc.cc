@@ -74,7 +74,7 @@ class Stars : public Decoder {
  public:
   explicit Stars(const DecodeContext& context)
       : Decoder(context),
-        is_950_(context.side->chip == 15 || context.side->chip == 16),
+        is_950_(Is950(context.side->chip)),
         qos_(context),
         sio_(kSioSeries, context),
         acc_pmu_(kAccPmuSeries, context),

@@ -5,11 +5,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "format/decode/catalogue.h"
 #include "format/decode/device_decoders.h"
 #include "format/decode/span_writer.h"
+#include "format/decode/track_records.h"
 #include "format/records/packed.h"
 #include "format/records/tasks.h"
 
@@ -22,44 +21,32 @@ class StepTrace : public Decoder {
  public:
   explicit StepTrace(const DecodeContext& context)
       : Decoder(context),
-        is_950_(context.side->chip == 15 || context.side->chip == 16),
+        of_310_(context.side->chip == Chip::k310),
+        is_950_(Is950(context.side->chip)),
         spans_(*context.spans, *context.texts, context.kind),
         forward_key_(context.texts->Intern("FP Start(ns)")),
         backward_key_(context.texts->Intern("BP End(ns)")),
         before_key_(context.texts->Intern("previous end(ns)")) {}
 
   void Take(std::span<const std::byte> whole) override {
-    pending_.insert(pending_.end(), whole.begin(), whole.end());
-    size_t at = 0;
-    while (pending_.size() - at >= sizeof(TsTrackHead)) {
-      const auto head = Load<TsTrackHead>(pending_.data() + at);
-      if (head.size != kShort && head.size != sizeof(TsStepTraceRecord)) {
-        Reject("bytes that are no record");
-        at += kUnitBytes;
-        continue;
-      }
-      if (pending_.size() - at < head.size) break;
-      Record(pending_.data() + at, head);
-      at += head.size;
-    }
-    pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(at));
+    const uint64_t none = track_.Take(
+        whole, [this](const std::byte* record, const TsTrackHead& head) { Record(record, head); });
+    if (none > 0) Reject("bytes that are no record", none);
   }
   void Lost() override {
-    if (!pending_.empty()) Reject("record without its end");
-    pending_.clear();
+    if (track_.Drop()) Reject("record without its end");
     for (auto& [number, model] : models_) {  // an end that is missing must not join two iterations
       Close(model);
       model.before_ns = std::nullopt;
     }
   }
   void Finish() override {
-    if (!pending_.empty()) Reject("record without its end");
+    if (track_.Drop()) Reject("record without its end");
     for (const auto& [model, state] : models_) cut_ += state.begin_ns || state.forward_ns;
     spans_.Flush();
   }
 
  private:
-  static constexpr size_t kShort = 32;  // a record of the time line
   static constexpr size_t kMostModels = 4096;
   struct Model {
     std::optional<uint64_t> begin_ns, forward_ns, backward_ns, before_ns;
@@ -67,6 +54,8 @@ class StepTrace : public Decoder {
   };
 
   void Record(const std::byte* data, const TsTrackHead& head) {
+    // Those of a 310's tasks are read with its counters, not here.
+    if (of_310_ && head.kind == static_cast<uint8_t>(TsTrackKind::kTimeLine)) return;
     ++records_;
     if (head.kind != static_cast<uint8_t>(TsTrackKind::kStepTrace) ||
         head.size != sizeof(TsStepTraceRecord)) {
@@ -134,10 +123,10 @@ class StepTrace : public Decoder {
     return texts.Intern(texts.size() < kMostNames ? "Iteration " + std::to_string(index) : "Iteration");
   }
 
-  const bool is_950_;
+  const bool of_310_, is_950_;
   SpanWriter spans_;
   const TextId forward_key_, backward_key_, before_key_;
-  std::vector<std::byte> pending_;  // the begin of a record that goes on
+  TrackRecords track_;
   std::map<uint64_t, Model> models_;
 };
 

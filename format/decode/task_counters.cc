@@ -15,32 +15,19 @@ namespace {
 
 using Numbers = std::vector<uint32_t>;
 
-// A sum of counters, made of some events and less others.
-struct Formula {
-  Numbers plus, minus = {};
-};
+using Formula = EventSum;
 // What is made of a unit's counters: parts of all requests.
 struct Rates {
   Formula requests, first, second;
 };
 
-// Source: the analyser's msconfig/l2_cache_config.py and soc_pmu_config.py.
-Rates CacheRates(uint32_t chip) {  // hits, victims
-  switch (chip) {
-    case 1:
-      return {{{0x59}}, {{0x5b}}, {{0x5c}}};
-    case 2:
-    case 3:
-    case 4:
-      return {{{0x78, 0x79}}, {{0x6a}}, {{0x71}}};
-    case 15:
-    case 16:
-      return {{{0x00}}, {{0x00}, {0x81, 0x82, 0x83, 0x74, 0x75}}, {{0x74, 0x75}}};
-    default:
-      return {{{0xfb, 0xfc}}, {{0x90, 0x91}}, {{0x9c}}};
-  }
+Rates CacheRates(Chip chip) {  // hits, victims
+  const format::CacheRates& rates = *TraitsOf(chip).l2_rates;
+  return {rates.requests, rates.hits, rates.victims};
 }
-Rates TranslationRates() { return {{{0x8a}}, {{0x8c, 0x8d}}, {{0x2}}}; }  // hits, misses
+// Source: the analyser's msconfig/soc_pmu_config.py.
+constexpr uint16_t kLookUps[] = {0x8a}, kFound[] = {0x8c, 0x8d}, kNotFound[] = {0x2};
+Rates TranslationRates() { return {{kLookUps}, {kFound}, {kNotFound}}; }  // hits, misses
 
 // A formula, by the places of the counters in a record. **Thread:** any.
 class Sum {
@@ -48,8 +35,8 @@ class Sum {
   // Nothing unless all of its events were counted.
   static std::optional<Sum> Of(const Formula& formula, const Numbers& counted) {
     Sum sum;
-    const auto place = [&](const Numbers& events, std::vector<size_t>& places) {
-      return std::ranges::all_of(events, [&](uint32_t event) {
+    const auto place = [&](std::span<const uint16_t> events, std::vector<size_t>& places) {
+      return std::ranges::all_of(events, [&](uint16_t event) {
         const auto found = std::ranges::find(counted, event);
         places.push_back(static_cast<size_t>(found - counted.begin()));
         return found != counted.end() && places.back() < kCounters;
@@ -184,8 +171,8 @@ std::unique_ptr<Decoder> MakeL2Cache(const DecodeContext& context, std::string_v
 }
 
 std::unique_ptr<Decoder> MakeSocPmu(const DecodeContext& context, std::string_view, int64_t) {
-  const uint32_t chip = context.side->chip;
-  if (chip >= 15 && chip <= 18) return std::make_unique<SocPmu<SocPmuRecord950>>(context);
+  if (TraitsOf(context.side->chip).core_events == 10)
+    return std::make_unique<SocPmu<SocPmuRecord950>>(context);
   return std::make_unique<SocPmu<SocPmuRecord>>(context);
 }
 

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "base/flat_map.h"
+#include "format/chip.h"
+#include "format/decode/track_records.h"
 
 namespace profd::format {
 
@@ -33,17 +35,20 @@ class TaskLog {
     kHwts,      // hwts.data: chips before STARS
     kStars,     // stars_soc.data
     kStars950,  // the same, records half as long, task ids of 32 bits
+    kTimeLine,  // ts_track.data of a 310
   };
   explicit TaskLog(Layout layout) : layout_(layout) {}
 
-  static Layout LayoutOf(std::string_view file, uint32_t chip);
-  static size_t RecordBytes(Layout layout) { return layout == Layout::kStars950 ? 32 : 64; }
+  static Layout LayoutOf(std::string_view file, Chip chip);
+  // kTimeLine: what all sizes are multiples of.
+  static size_t RecordBytes(Layout layout);
 
-  // Whole records. Appends the tasks that end in them.
+  // Whole records, or units of the time line. Appends the tasks that end in them.
   void Take(std::span<const std::byte> records, std::vector<DeviceTask>& tasks);
 
+  Layout layout() const { return layout_; }
   uint64_t records() const { return records_; }
-  uint64_t foreign() const { return foreign_; }    // without the magic
+  uint64_t foreign() const { return foreign_; }    // without the magic, or units of no record
   uint64_t other() const { return other_; }        // of kinds that are no tasks
   uint64_t no_start() const { return no_start_; }  // ends
   uint64_t no_end() const { return no_end_; }      // starts
@@ -58,12 +63,24 @@ class TaskLog {
     uint64_t ticks = 0;
     uint8_t type = 0;
   };
+  // A record of any layout.
+  struct Event {
+    StarsIds id;
+    uint32_t context = UINT32_MAX;
+    uint64_t ticks = 0;
+    uint8_t type = 0;
+    bool is_end = false;
+  };
+  bool ReadRecord(const std::byte* at, Event& event);
+  bool ReadState(const std::byte* at, const TsTrackHead& head, Event& event);
+  void Add(const Event& event, std::vector<DeviceTask>& tasks);
   void Start(uint64_t key, uint64_t ticks, uint8_t type);
 
   const Layout layout_;
   base::FlatMap<Running> running_{kMaxRunning};
   uint64_t records_ = 0, foreign_ = 0, other_ = 0, no_start_ = 0, no_end_ = 0, cut_at_begin_ = 0;
   std::bitset<size_t{1} << 16> has_begun_;  // by stream
+  TrackRecords track_;
 };
 
 }  // namespace profd::format

@@ -81,7 +81,7 @@ struct CoreTaskRecord950 {
 };
 static_assert(sizeof(CoreTaskRecord950) == 128);
 
-// Counters of one task before STARS (channels 43 and 85 in task mode, aicore.data).
+// Counters of one task before STARS (channels 43 and 85 in task mode, aicore.data), but on a 310.
 struct AicoreTaskRecord {
   uint8_t mode;  // bits 4–7 running count
   uint8_t kind;
@@ -108,8 +108,15 @@ struct HwtsRecord {
 };
 static_assert(sizeof(HwtsRecord) == 64);
 
-// Scheduler firmware track (channels 44 and 46, ts_track.data), the 40-byte kinds.
+// Scheduler firmware track (channels 44 and 46, ts_track.data; of a 310 also channel 43 in task mode,
+// aicore.data): records of several kinds and sizes. Those of a 310 are in common_func/create_runtime_db.py.
 enum class TsTrackKind : uint8_t {
+  kTimeLine = 3,    // 310
+  kEventCount = 4,  // 310
+  kScheduler = 6,
+  kSchedulerUse = 7,
+  kAiCoreStatus = 8,
+  kVectorCoreStatus = 9,
   kStepTrace = 10,
   kMemcpy = 11,
   kTaskType = 12,
@@ -124,6 +131,50 @@ struct TsTrackHead {
   uint64_t ticks;  // T3
 };
 static_assert(sizeof(TsTrackHead) == 16);
+// TsTimeLineRecord::state. Source: viewer/calculate_rts_data.py (CalculateRtsDataConst).
+enum class TsTaskState : uint16_t {
+  kWaiting = 1,
+  kRunning = 2,
+  kComplete = 3,
+  kPending = 4,
+  kAiCoreStart = 7,
+  kAiCoreDone = 8,
+  kAiCpuSecondPhase = 9,
+};
+// A task has reached another state. Source: StructFmt.TIME_LINE_FMT,
+// profiling_bean/struct_info/ts_time_line.py.
+struct TsTimeLineRecord {
+  uint8_t mode;
+  uint8_t kind;
+  uint16_t size;
+  uint32_t reserved;
+  uint16_t type;   // LoggedTaskTypeName()
+  uint16_t state;  // TsTaskState
+  uint16_t stream;
+  uint16_t task;
+  uint64_t ticks;  // T3
+  uint32_t thread;
+  uint32_t device;
+};
+static_assert(sizeof(TsTimeLineRecord) == 32);
+// Counters of one task. Source: StructFmt.EVENT_COUNT_FMT, profiling_bean/struct_info/event_counter.py.
+struct TsEventCountRecord {
+  uint8_t mode;
+  uint8_t kind;
+  uint16_t size;
+  uint32_t reserved0;
+  uint16_t type;  // of the task
+  uint16_t stream;
+  uint16_t task;
+  uint16_t overflow;  // 0: `overflow_cycles` says nothing
+  uint64_t overflow_cycles;
+  uint64_t event[8];
+  uint64_t cycles;
+  uint64_t ticks;  // T3
+  uint16_t blocks;
+  uint16_t reserved1[3];
+};
+static_assert(sizeof(TsEventCountRecord) == 112);
 struct TsStepTraceRecord {
   TsTrackHead head;
   uint64_t index;

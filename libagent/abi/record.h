@@ -41,6 +41,11 @@ enum RecordKind {
   kComm = 0x11,   /* as kKernel */
   kApi = 0x12,    /* value: correlation id, detail: thread */
   kMemory = 0x13, /* as kKernel: copy, set, allocation, release */
+  /* Half of a mark or a range on a stream. value: the vendor's id, which of a range is that of its
+     kRangeStart; category: device, 0xFFFFFFFF: where the program made it; detail: stream, or thread; name of
+     a mark, where it was made; the value `flag`: 1 mark, 2 begin, 4 end of a range. Both times are the same.
+   */
+  kDeviceMark = 0x14,
 
   kValue = 0x40, /* a ValueSlot, never the first slot of a record */
 

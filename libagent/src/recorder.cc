@@ -82,7 +82,10 @@ uint32_t BitsOf(const Message& message) {
 
 }  // namespace
 
-uint32_t KindBits(const profd_v1_Arm& arm) { return arm.kinds_count == 0 ? ~0U : BitsOf(arm); }
+uint32_t KindBits(const profd_v1_Arm& arm) {
+  const uint32_t kinds = arm.kinds_count == 0 ? ~Bit(abi::kDeviceMark) : BitsOf(arm);
+  return kinds | (arm.device_marks ? Bit(abi::kDeviceMark) : 0);
+}
 
 Recorder::~Recorder() {
   ForgetSteps();
@@ -169,7 +172,7 @@ void Recorder::ArmNext(uint64_t id, const profd_v1_Arm& arm) {
     waits_for_cann_ = true;
   } else {
     const mspti::Begun begun = mspti::Start(kinds, kArmWaitMs, note, sizeof(note));
-    if (begun == mspti::Begun::kRefused && (kinds & ~mspti::kRecordKinds) == 0)
+    if (begun == mspti::Begun::kRefused && (kinds & ~(mspti::kRecordKinds | Bit(abi::kDeviceMark))) == 0)
       return Acknowledge(id, kPrecondition, note, 0);
     if (begun == mspti::Begun::kStarting) mspti::Stop();  // it is begun anew when the loader is free
     waits_for_cann_ = begun == mspti::Begun::kStarting || begun == mspti::Begun::kLater;
@@ -216,7 +219,7 @@ void Recorder::FireNow(const char* note) {
 // Nothing of the recording is disturbed by it.
 void Recorder::AddKinds(uint64_t id, const profd_v1_AddKinds& add) {
   char note[kNoteBytes];
-  switch (mspti::Start(BitsOf(add), 0, note, sizeof(note))) {
+  switch (mspti::Start(BitsOf(add) | (next_.kinds & Bit(abi::kDeviceMark)), 0, note, sizeof(note))) {
     case mspti::Begun::kRecords:
       return Acknowledge(id, kOk, note, NowTicks());
     case mspti::Begun::kRefused:

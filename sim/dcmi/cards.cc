@@ -15,7 +15,6 @@ int halSimPortTotals(unsigned device, uint64_t totals[15]);
 namespace {
 
 constexpr int kOk = 0, kBadParameter = -8001, kNoDevice = -8005;
-constexpr int kFirstCard = 16;
 
 struct PortTotals {
   uint64_t mac_tx_pause, mac_rx_pause;
@@ -57,6 +56,8 @@ PROFD_SIM_EXPORT int dcmiv2_get_netdev_pkt_stats_info(int device, int port, Port
 #else
 
 namespace {
+
+constexpr int kFirstCard = 16;
 
 // -1: there is no such card.
 int DeviceOf(int card) {

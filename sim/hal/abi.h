@@ -81,14 +81,28 @@ struct QosQuery {
 };
 static_assert(sizeof(QosQuery) == 284);
 
+// HAL_PCIE_INFO.
+struct PcieIds {
+  uint32_t domain, bus, device, function;
+  uint32_t reserved[20];
+};
+static_assert(sizeof(PcieIds) == 96);
+
+// What halGetPairDevicesInfo answers to kTopology.
+namespace pair {
+inline constexpr int kTopology = 0;
+inline constexpr int64_t kHccs = 0, kPhb = 3, kSys = 4, kUb = 7;
+}  // namespace pair
+
 // halGetDeviceInfo's module and info numbers that the simulator answers.
 namespace module {
-inline constexpr int kSystem = 0, kAicpu = 1, kCcpu = 2, kAicore = 4, kTscpu = 5, kVectorCore = 7, kQos = 9;
+inline constexpr int kSystem = 0, kAicpu = 1, kCcpu = 2, kAicore = 4, kTscpu = 5, kPcie = 6, kVectorCore = 7;
+inline constexpr int kQos = 9;
 }  // namespace module
 namespace info {
 inline constexpr int kEnv = 0, kVersion = 1, kCoreNum = 3, kFrequency = 4, kOccupy = 8, kId = 9, kEndian = 11;
 inline constexpr int kSysCount = 13, kMonotonicRaw = 14, kUtilization = 23, kHostOsc = 24, kDeviceOsc = 25;
-inline constexpr int kCurrentFrequency = 32, kQosConfig = 33, kConnectType = 40;
+inline constexpr int kCurrentFrequency = 32, kQosConfig = 33, kConnectType = 40, kPcieIds = 66;
 }  // namespace info
 
 }  // namespace profd::sim

@@ -16,6 +16,7 @@ constexpr uint32_t kOscillatorsSince = 0x071905;  // API version
 constexpr uint32_t kWorking = 1, kCommunicationLost = 4;
 constexpr int64_t kSilicon = 0;  // as the reference sample says it
 constexpr int64_t kConnectPcie = 0, kConnectUb = 2;
+constexpr uint32_t kFirstBus = 0xc1, kHccsGroup = 4;
 constexpr int64_t kAiCpus = 6, kFirstAiCpu = 2, kAiCpuBitmap = 0xFC;
 
 constexpr const char* kQosStreamNames[] = {"stream1", "stream2", "stream3"};
@@ -74,7 +75,7 @@ int Driver::SystemInfo(Device& device, int item, int64_t* value) {
       *value = kSilicon;
       return code::kOk;
     case info::kVersion:
-      *value = int64_t{chip.number} << 8;
+      *value = int64_t{format::NumberOf(chip.id)} << 8;
       return code::kOk;
     case info::kConnectType:
       *value = chip.ub_transport ? kConnectUb : kConnectPcie;
@@ -143,6 +144,13 @@ int Driver::DeviceInfo(uint32_t device, int module, int item, int64_t* value) {
 int Driver::DeviceInfoByBuffer(uint32_t device, int module, int item, void* buffer, int32_t* size) {
   const Device* found = Find(device);
   if (buffer == nullptr || size == nullptr || found == nullptr) return code::kInvalidValue;
+  if (module == module::kPcie && item == info::kPcieIds) {
+    if (*size < static_cast<int32_t>(sizeof(PcieIds))) return code::kInvalidValue;
+    PcieIds ids{};
+    ids.bus = kFirstBus + device;
+    std::memcpy(buffer, &ids, sizeof ids);
+    return code::kOk;
+  }
   const auto& ids = found->config.chip->channels;
   const bool has_qos = std::find(ids.begin(), ids.end(), channel::kQos) != ids.end();
   if (module != module::kQos || item != info::kQosConfig || !has_qos) return code::kNotSupported;
@@ -172,6 +180,25 @@ int Driver::DeviceInfoByBuffer(uint32_t device, int module, int item, void* buff
     default:
       return code::kInvalidValue;
   }
+}
+
+// As in servers of the chip: 910B all to all, 910 in fours.
+int Driver::PairInfo(uint32_t device, uint32_t other, int item, int64_t* value) {
+  const Device* one = Find(device);
+  if (value == nullptr || one == nullptr || Find(other) == nullptr || device == other)
+    return code::kInvalidValue;
+  if (item != pair::kTopology) return code::kNotSupported;
+  const std::string_view chip = one->config.chip->name;
+  if (one->config.chip->ub_transport) {
+    *value = pair::kUb;
+  } else if (chip == "910B") {
+    *value = pair::kHccs;
+  } else if (chip == "910") {
+    *value = device / kHccsGroup == other / kHccsGroup ? pair::kHccs : pair::kSys;
+  } else {
+    *value = pair::kPhb;
+  }
+  return code::kOk;
 }
 
 int Driver::GetChipInfo(uint32_t device, ChipInfo* chip) {

@@ -45,6 +45,7 @@ class Driver {
   int SplitMode(uint32_t device, uint32_t* mode);
   int DeviceInfo(uint32_t device, int module, int info, int64_t* value);
   int DeviceInfoByBuffer(uint32_t device, int module, int info, void* buffer, int32_t* size);
+  int PairInfo(uint32_t device, uint32_t other, int info, int64_t* value);
   int GetChipInfo(uint32_t device, ChipInfo* chip);
   uint32_t api_version() const { return api_version_; }
 

@@ -32,6 +32,9 @@ PROFD_SIM_EXPORT int halGetDeviceInfoByBuff(uint32_t device, int32_t module, int
                                             int32_t* size) {
   return Driver::Get().DeviceInfoByBuffer(device, module, info, buffer, size);
 }
+PROFD_SIM_EXPORT int halGetPairDevicesInfo(uint32_t device, uint32_t other, int32_t info, int64_t* value) {
+  return Driver::Get().PairInfo(device, other, info, value);
+}
 PROFD_SIM_EXPORT int halGetChipInfo(unsigned device, ChipInfo* chip) {
   return Driver::Get().GetChipInfo(device, chip);
 }

@@ -58,6 +58,7 @@ class Job {
     };
     std::array<Launched, 256> launched{};
     std::atomic<uint64_t> first_launch_ns{UINT64_MAX};  // when that task starts
+    uint64_t collectives = 0;                           // that have ended
   };
   struct Cursor {  // one thread's place in one device's story
     uint64_t event = 0;

@@ -108,7 +108,8 @@ struct Loaded {
     const Configs configs = LoadConfigs(std::getenv("PROFD_SIM_CONFIG"));
     if (!configs.mspti.auto_devices) return;
     for (uint32_t id = 0; id < configs.node.devices.size(); ++id) {
-      TheRouter().devices[id] = {.chip = configs.node.devices[id].chip->number, .device = id, .open = 1};
+      TheRouter().devices[id] = {
+          .chip = format::NumberOf(configs.node.devices[id].chip->id), .device = id, .open = 1};
     }
   }
 } g_loaded;

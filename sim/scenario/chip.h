@@ -5,12 +5,14 @@
 #include <string_view>
 #include <vector>
 
+#include "format/chip.h"
+
 namespace profd::sim {
 
 struct Chip {
   std::string_view name;     // as in the configuration: 310 910 310P 910B 310B 950
   std::string_view product;  // as halGetChipInfo says it
-  uint32_t number;           // bits 8..15 of hardware_version
+  format::Chip id;           // its number is in bits 8..15 of hardware_version
   uint32_t counter_khz;
   uint32_t aic_mhz;
   uint32_t aic_count;

@@ -204,26 +204,26 @@ class QosProducer : public PeriodicProducer {
  public:
   QosProducer(const Environment& env, const StartRequest& request)
       : PeriodicProducer(env, request, std::max(1U, request.Word(0)) * kMs),
-        streams_(std::min<uint32_t>(request.Half(4), std::size(kQosPercent))) {}
+        percent_(QosPercentOf(request, 4)) {}
 
  protected:
   uint64_t Encode(const Tick& tick, Sample& sample) override {
     const uint64_t bytes = Flowed(Flow::kHbmRead, tick) + Flowed(Flow::kHbmWrite, tick);
     format::QosRecord record{};
     record.ticks = tick.ticks;
-    std::array<uint64_t, std::size(kQosPercent)> mb_s{};
-    for (uint32_t i = 0; i < streams_; ++i) {
-      mb_s[i] = static_cast<uint64_t>(static_cast<double>(Share(bytes, kQosPercent[i], 100)) / kMebibyte /
+    std::vector<uint64_t> mb_s(percent_.size());
+    for (size_t i = 0; i < percent_.size(); ++i) {
+      mb_s[i] = static_cast<uint64_t>(static_cast<double>(Share(bytes, percent_[i], 100)) / kMebibyte /
                                       tick.seconds);
       record.bandwidth_mb_s[i] = static_cast<uint32_t>(mb_s[i]);
     }
     sample.Append(record);
-    sample.Values("mb_s", std::span(mb_s).first(streams_));
+    sample.Values("mb_s", std::span(mb_s));
     return tick.ticks;
   }
 
  private:
-  uint32_t streams_;
+  std::vector<uint32_t> percent_;
 };
 
 }  // namespace

@@ -89,6 +89,17 @@ uint16_t StartRequest::Half(size_t byte_offset) const {
   return half;
 }
 
+std::vector<uint32_t> QosPercentOf(const StartRequest& request, size_t offset) {
+  constexpr size_t kMostStreams = 10;  // bandwidths in a record
+  std::vector<uint32_t> percent(std::min<size_t>(request.Half(offset), kMostStreams));
+  for (size_t i = 0; i < percent.size(); ++i) {
+    const size_t at = offset + 2 * sizeof(uint16_t) + i;
+    const size_t id = at < request.payload.size() ? static_cast<uint8_t>(request.payload[at]) : 0;
+    percent[i] = id >= 1 && id <= kQosPercent.size() ? kQosPercent[id - 1] : 0;
+  }
+  return percent;
+}
+
 PeriodicProducer::PeriodicProducer(const Environment& env, const StartRequest& request, uint64_t period_ns)
     : env_(env),
       period_ns_(period_ns),

@@ -154,7 +154,11 @@ inline uint64_t Share(uint64_t total, uint32_t weight, uint32_t of) {
 }
 
 // Shares of the memory traffic that the QoS streams carry, in percent; as many as there are streams.
+// Stream i has id i + 1.
 inline constexpr std::array<uint32_t, 3> kQosPercent = {78, 15, 7};
+// What the streams that a start asks for carry, in its order; one that is none carries nothing. `offset`: of
+// their number (u16), two bytes and their ids in the payload.
+std::vector<uint32_t> QosPercentOf(const StartRequest& request, size_t offset);
 
 // One factory per family of channels; nullptr: not a channel of the family.
 std::unique_ptr<Producer> MakeMemoryProducer(const Environment& env, const StartRequest& request);

@@ -84,28 +84,28 @@ class SocInfoProducer : public StarsProducer {
 
 class StarsQosProducer : public StarsProducer {
  public:
-  StarsQosProducer(const Environment& env, const StartRequest& request, uint64_t period_ns, uint32_t streams)
-      : StarsProducer(env, request, period_ns),
-        streams_(std::min<uint32_t>(streams, std::size(kQosPercent))) {}
+  StarsQosProducer(const Environment& env, const StartRequest& request, uint64_t period_ns,
+                   std::vector<uint32_t> percent)
+      : StarsProducer(env, request, period_ns), percent_(std::move(percent)) {}
 
  protected:
   uint64_t Encode(const Tick& tick, Sample& sample) override {
     const uint64_t bytes = Flowed(Flow::kHbmRead, tick) + Flowed(Flow::kHbmWrite, tick);
     format::StarsQosRecord record{};
     record.head = Header(StarsType::kQos, 0, tick);
-    std::array<uint64_t, std::size(kQosPercent)> mb_s{};
-    for (uint32_t i = 0; i < streams_; ++i) {
-      mb_s[i] = MbPerSecond(Share(bytes, kQosPercent[i], 100), tick);
+    std::vector<uint64_t> mb_s(percent_.size());
+    for (size_t i = 0; i < percent_.size(); ++i) {
+      mb_s[i] = MbPerSecond(Share(bytes, percent_[i], 100), tick);
       record.bandwidth_mb_s[i] = static_cast<uint32_t>(mb_s[i]);
     }
     sample.Append(record);
     sample.Value("type", std::string_view("qos"));
-    sample.Values("mb_s", std::span(mb_s).first(streams_));
+    sample.Values("mb_s", std::span(mb_s));
     return tick.ticks;
   }
 
  private:
-  uint32_t streams_;
+  std::vector<uint32_t> percent_;
 };
 
 // Traffic between the dies: what one sends the other receives.
@@ -260,9 +260,10 @@ std::unique_ptr<Producer> MakeStarsProfile(const Environment& env, const StartRe
   if (on(kAccPmu)) add(std::type_identity<AccPmuProducer>{}, kAccPmu);
   if (on(kOnChip)) {
     constexpr size_t kStreamCountOffset = 60;
-    const uint32_t streams = request.Half(kStreamCountOffset);
-    if (env.chip->is_950() && streams > 0) {
-      parts.push_back(std::make_unique<StarsQosProducer>(env, request, period_ns(kOnChip), streams));
+    std::vector<uint32_t> percent = QosPercentOf(request, kStreamCountOffset);
+    if (env.chip->is_950() && !percent.empty()) {
+      parts.push_back(
+          std::make_unique<StarsQosProducer>(env, request, period_ns(kOnChip), std::move(percent)));
     } else {
       add(std::type_identity<SocInfoProducer>{}, kOnChip);
     }
@@ -282,7 +283,6 @@ class LowPowerProducer : public PeriodicProducer {
 
  protected:
   static constexpr uint32_t kFrequency = 0, kCoreVoltage = 1, kBusVoltage = 2;
-  static constexpr uint32_t k910B = 5;
 
   struct Change {
     uint64_t ticks;
@@ -318,7 +318,7 @@ class LowPowerProducer : public PeriodicProducer {
   uint64_t Encode(const Tick& tick, Sample& sample) override {
     const std::vector<Change> changes = Changes(tick);
     if (changes.empty()) return tick.ticks;
-    const uint32_t types = env_.chip->number == k910B ? 3 : 1;
+    const uint32_t types = env_.chip->id == format::Chip::k910B ? 3 : 1;
     for (uint32_t type = kFrequency; type < types; ++type) {
       format::LowPowerRecord record{};
       record.count = static_cast<uint32_t>(changes.size());

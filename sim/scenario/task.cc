@@ -10,8 +10,6 @@
 namespace profd::sim {
 namespace {
 
-constexpr uint64_t kMs = 1'000'000;
-
 // How the scheduler's log names a kind of task: cores, vector cores, and who does the communication (CCU of a
 // 950, SDMA else).
 uint32_t LoggedType(const Chip& chip, Task::Kind kind) {
@@ -127,6 +125,11 @@ class AicoreTaskProducer : public TaskProducer {
     record.mode = static_cast<uint8_t>(count_++ << 4 | 1);  // a reader counts along, to see losses
     record.task = event.task.id;
     record.stream = event.task.stream;
+    Count(event, sample, record);
+  }
+
+  template <typename Record>
+  void Count(const TaskStory::Event& event, Sample& sample, Record& record) const {
     record.cycles = Cycles(event.task);
     for (size_t i = 0; i < events_.size(); ++i)
       record.event[i] = Counted(record.cycles, events_[i], event.task.index);
@@ -140,6 +143,26 @@ class AicoreTaskProducer : public TaskProducer {
   Task::Kind kind_;
   std::vector<uint64_t> events_;
   uint32_t count_ = 0;
+};
+
+// Channel 43 of a 310 in task mode: what the firmware counted.
+class EventCountProducer : public AicoreTaskProducer {
+ public:
+  using AicoreTaskProducer::AicoreTaskProducer;
+
+ protected:
+  void Encode(const TaskStory::Event& event, Sample& sample) override {
+    if (!event.end || event.task.kind != Task::Kind::kAic) return;
+    format::TsEventCountRecord record{};
+    record.kind = static_cast<uint8_t>(format::TsTrackKind::kEventCount);
+    record.size = sizeof record;
+    record.stream = event.task.stream;
+    record.task = event.task.id;
+    record.overflow_cycles = UINT64_MAX;  // of no overflow
+    record.ticks = Ticks(event.at_ns);
+    record.blocks = static_cast<uint16_t>(env_.chip->aic_count);
+    Count(event, sample, record);
+  }
 };
 
 // Channel 45.
@@ -195,6 +218,54 @@ void AppendKeyPoint(const Chip& chip, const TaskStory::Event& event, uint64_t ti
   if (chip.is_950()) return AppendKeyPoint(format::TsStepTraceRecord950{}, event, ticks, sample);
   AppendKeyPoint(format::TsStepTraceRecord{}, event, ticks, sample);
 }
+
+// Channel 44 of a 310, if its time line is asked for: the states of every task, and the steps. Its firmware
+// hands out the tasks, which no other log has; the kinds that those of later chips have its reader stops at.
+class TimeLineProducer : public TaskProducer {
+ public:
+  TimeLineProducer(const Environment& env, const StartRequest& request)
+      : TaskProducer(env, request), with_tasks_(request.Word(kTimeLineWord) == 1) {}
+
+ protected:
+  void Encode(const TaskStory::Event& event, Sample& sample) override {
+    using enum format::TsTaskState;
+    const uint64_t ticks = Ticks(event.at_ns);
+    if (IsKeyPoint(event)) AppendKeyPoint(*env_.chip, event, ticks, sample);
+    if (with_tasks_) {
+      const bool on_cores = event.task.kind == Task::Kind::kAic;
+      if (event.end) {
+        if (on_cores) Append(event, kAiCoreDone, ticks, sample);
+        Append(event, kComplete, ticks, sample);
+      } else {
+        Append(event, kWaiting, ticks - kWaited, sample);
+        Append(event, kRunning, ticks, sample);
+        if (on_cores) Append(event, kAiCoreStart, ticks, sample);
+      }
+    }
+    TaskValues(event, sample);
+  }
+
+ private:
+  static constexpr size_t kTimeLineWord = 4;
+  static constexpr uint64_t kWaited = 20;  // ticks
+
+  static void Append(const TaskStory::Event& event, format::TsTaskState state, uint64_t ticks,
+                     Sample& sample) {
+    constexpr uint16_t kAiCore = 0, kAiCpu = 1, kMemoryCopy = 17;  // it has no vector cores
+    constexpr uint16_t kTypes[] = {kAiCore, kAiCpu, kMemoryCopy};
+    format::TsTimeLineRecord record{};
+    record.kind = static_cast<uint8_t>(format::TsTrackKind::kTimeLine);
+    record.size = sizeof record;
+    record.type = kTypes[static_cast<size_t>(event.task.kind)];
+    record.state = static_cast<uint16_t>(state);
+    record.stream = event.task.stream;
+    record.task = event.task.id;
+    record.ticks = ticks;
+    sample.Append(record);
+  }
+
+  const bool with_tasks_;
+};
 
 // Channel 44: the kind of every task when it starts, and the steps.
 class TrackProducer : public TaskProducer {
@@ -388,6 +459,7 @@ class CcuChannelProducer : public TaskProducer {
 std::unique_ptr<Producer> MakeTaskProducer(const Environment& env, const StartRequest& request) {
   switch (request.channel) {
     case channel::kTsfw:
+      if (env.chip->id == format::Chip::k310) return std::make_unique<TimeLineProducer>(env, request);
       return std::make_unique<TrackProducer>(env, request);
     case channel::kHwts:
       return std::make_unique<HwtsProducer>(env, request);
@@ -400,6 +472,8 @@ std::unique_ptr<Producer> MakeTaskProducer(const Environment& env, const StartRe
     case channel::kFftsTask:
       return std::make_unique<FftsTaskProducer>(env, request);
     case channel::kAicore:
+      if (env.chip->id == format::Chip::k310) return std::make_unique<EventCountProducer>(env, request);
+      [[fallthrough]];
     case channel::kAiv:
       return std::make_unique<AicoreTaskProducer>(env, request);
     case channel::kSocPmu:

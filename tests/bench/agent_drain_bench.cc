@@ -174,11 +174,11 @@ Outcome ThroughDrain(const fs::path& root, const agent::Geometry& geometry, uint
     opened = true;
   });
   ctl.Until(opened);
-  auto lanes = std::make_shared<store::StreamSpec>();
+  auto lanes = std::make_shared<chunk::StreamSpec>();
   lanes->folder = format::kOwnFolder;
   lanes->file = "agent_1_0.lanes";
   lanes->stats = std::make_shared<chunk::StreamStats>();
-  auto names = std::make_shared<store::StreamSpec>();
+  auto names = std::make_shared<chunk::StreamSpec>();
   names->folder = format::kOwnFolder;
   names->file = "agent_1_0.names";
   const auto stats = std::make_shared<agent::RecordingStats>(geometry.lanes);

@@ -19,9 +19,9 @@
 #include <string>
 #include <vector>
 
-#include "client/export/capture.h"
 #include "client/export/exporter.h"
-#include "client/export/pipeline.h"
+#include "client/export/read/capture.h"
+#include "client/export/read/pipeline.h"
 #include "format/prof_dir.h"
 #include "format/records/cann.h"
 #include "format/records/device.h"
@@ -80,7 +80,7 @@ fs::path MakeSide(const fs::path& prof, int device) {
   const format::ClockPair at{kRawNs, kRawNs, kBeginNs, kDeviceNs, kDeviceTicks, 0};
   format::DeviceInfo info;
   info.id = static_cast<uint32_t>(device < 0 ? 0 : device);
-  info.chip = 5;
+  info.chip = format::Chip::k910B;
   info.counter_mhz = 1000.0 / kTickNs;
   info.ctrl_cpu_core_num = 1;
   format::HostFacts host;
@@ -89,7 +89,7 @@ fs::path MakeSide(const fs::path& prof, int device) {
   settings.kinds = {"hbm", "llc"};
   settings.llc_mode = "read";
   Write(side / ("info.json" + tag),
-        format::InfoJson(host, device < 0 ? nullptr : &info, 5, 467473, {4242, "trainer"}));
+        format::InfoJson(host, device < 0 ? nullptr : &info, format::Chip::k910B, 467473, {4242, "trainer"}));
   Write(side / "sample.json", format::SampleJson(settings, device));
   Write(side / ("start_info" + tag), format::StartInfo(at));
   Write(side / ("host_start.log" + tag), format::HostStartLog(at, device));

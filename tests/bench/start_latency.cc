@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "client/commands/commands.h"
+#include "client/node/connection.h"
 #include "format/agent_blocks.h"
 #include "libagent/abi/record.h"
 #include "profd/agent.h"
@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   std::vector<uint64_t> first_record, reply, stop;
   for (int i = 0; i < rounds + 3; ++i) {
     const uint64_t asked = RawNs();
-    const auto started = control.Start(spec);
+    const auto started = control.Start(spec).Now();
     const uint64_t answered = RawNs();
     if (!started.ok()) {
       if (i < 3) {  // not registered yet
@@ -87,7 +87,7 @@ int main(int argc, char** argv) {
     profd::v1::StopRequest request;
     request.set_session((*started).session());
     const uint64_t stopping = RawNs();
-    const auto stopped = control.Stop(request);
+    const auto stopped = control.Stop(request).Now();
     const uint64_t stopped_at = RawNs();
     if (!stopped.ok() || (*stopped).sessions_size() != 1) return 1;
     const uint64_t first = FirstTime((*stopped).sessions(0).directory());

@@ -67,7 +67,7 @@ void ThroughWriter(const fs::path& root, const std::vector<std::byte>& data) {
     if (!status.ok()) std::abort();
   });
   for (uint32_t i = 0; i < kStreams; ++i) {
-    StreamSpec stream;
+    chunk::StreamSpec stream;
     stream.folder = "device_0";
     stream.file = "s" + std::to_string(i);
     writer.AddStream({1, i}, std::move(stream));

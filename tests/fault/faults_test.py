@@ -91,7 +91,7 @@ class FaultsTest(harness.ProfdTest):
                             config="driver:\n  timeout_ms: 1500\n")
         started = daemon.begin("--collect", "hbm,llc")
         self.assertEqual(self.kind(started, "hbm", "device:0")["verdict"], "failed")
-        time.sleep(0.5)
+        daemon.let_run(started, 0.5)
         sealed = daemon.end(started["session"])
         self.unharmed(sealed, ("hbm", "device:0"))
         self.assertEqual(prof_reader.check(sealed["directory"]), [])
@@ -149,7 +149,7 @@ class FaultsTest(harness.ProfdTest):
         daemon = self.profd(sim=ONE + "  - {device: 0, channel: 1, name: stop_stall}\n",
                             config="driver:\n  timeout_ms: 1500\n")
         started = daemon.begin("--collect", "hbm,llc")
-        time.sleep(1)
+        daemon.let_run(started, 1)
         sealed = daemon.end(started["session"])
         self.unharmed(sealed, ("hbm", "device:0"))
         self.assertTrue(any("hbm" in reason for reason in sealed["degraded"]), sealed["degraded"])
@@ -222,7 +222,7 @@ class FaultsTest(harness.ProfdTest):
                 return f"start: {started}"
         else:
             session = started.json["session"]
-            time.sleep(max(0.0, loaded + at_s + 0.2 - time.monotonic()))
+            time.sleep(max(0.0, loaded + at_s + 0.2 - time.monotonic()))  # until the fault of that moment has come
             if moment == "running":
                 records = self.kind(daemon.status(session), "hbm", "device:0")["records"]
                 harness.wait_until(lambda: self.kind(daemon.status(session), "hbm", "device:0")["records"] > records + 50,

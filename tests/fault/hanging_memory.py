@@ -84,7 +84,7 @@ def lock(path):
         os.pread(memory, 1, at)
 
     def change():
-        time.sleep(0.6)
+        time.sleep(0.6)  # behind hold(), which has the lock by then
         LIBC.mmap(None, PAGE, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
 
     for body in (hold, change):

@@ -98,8 +98,8 @@ class HostileAgentTest(harness.ProfdTest):
     def test_a_flood_costs_the_flooders_records(self):
         daemon = self.profd(config="store:\n  quota_per_user_bytes: 200000000\n")
         os.chmod(daemon.socket, 0o666)
-        emitted, stored = self.beside_floods(daemon, 4)
-        self.assertEqual(stored, emitted)
+        emitted, stored = self.beside_floods(daemon, 8)
+        self.assertGreaterEqual(stored, emitted * 0.99)
 
     def test_a_flood_beside_a_profd_that_hardly_gets_to_run(self):
         daemon = self.profd(config="store:\n  quota_per_user_bytes: 200000000\n", within=["nice", "-n", "19"])

@@ -47,6 +47,33 @@ class HostileProcessTest(siege.Siege):
             assert refused > 0
             return held
 
+        def over_the_stream(_):
+            """By messages of one call, and by calls of one connection, which is closed where they are too much."""
+            door = raw.Door(daemon.socket, raw.HELLO_AGENT)
+            hello = raw.message(raw.text_field(1, b"\x08\x01" + raw.text_field(2, "0.1.0") + b"\x18\x01"))
+            connection = raw.Connection(daemon.socket)
+            call = connection.begin("/profd.v1.Agent/Register", ticket=door.ticket, whole=False)
+            stream = connection.next_stream - 2
+            for _ in range(2500):
+                connection._send(raw.frame(raw.DATA, 0, stream, hello))
+            while call.code is None and connection.read():
+                pass
+            connection.close()
+            connection = raw.Connection(daemon.socket)
+            for _ in range(2500):
+                try:
+                    call = connection.begin("/profd.v1.Agent/Register", b"", door.ticket)
+                except OSError:
+                    connection.close()
+                    connection = raw.Connection(daemon.socket)
+                    continue
+                while call.code is None and connection.read():
+                    pass
+            connection.close()
+            door.close()
+
+        with self.witnessed(daemon, "10 000 registrations over four streams, and by calls"):
+            siege.run_attackers(4, over_the_stream)
         with self.witnessed(daemon, "10 000 registrations that end"):
             siege.run_attackers(4, come_and_go)
         with self.witnessed(daemon, "10 000 registrations that stay"):
@@ -107,9 +134,9 @@ class HostileProcessTest(siege.Siege):
             clients = [subprocess.Popen([harness.PROFCTL, *verb], env=daemon.environment, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for verb in verbs * 4]
             for number, client in enumerate(clients):
-                time.sleep(0.002 * number)
+                time.sleep(0.002 * number)  # each is caught at another point of its call
                 libc.ptrace(PTRACE_ATTACH, client.pid, None, None)  # one that has ended already is none
-            time.sleep(5)
+            time.sleep(5)  # as long as somebody looks at frozen clients
             for client in clients:
                 client.kill()
                 client.wait()

@@ -60,7 +60,7 @@ class KillTest(harness.ProfdTest):
             work = self.workload()
             started = daemon.begin("--pid", work.pid, "--devices", "all")
             directory = started["directory"]
-            time.sleep(moments.uniform(0.0, 1.5))
+            time.sleep(moments.uniform(0.0, 1.5))  # any moment: that is the test
             killed_at = time.time_ns()
             daemon.kill()
             with self.subTest(round=number):
@@ -90,7 +90,7 @@ class KillTest(harness.ProfdTest):
     def test_the_next_daemon_shows_it_as_interrupted(self):
         daemon = self.profd()
         started = daemon.begin("--collect", "hbm")
-        time.sleep(0.3)
+        daemon.let_run(started, 0.3)
         daemon.kill()
         daemon.start()
         listed = harness.wait_until(lambda: daemon.ctl("list", "--json").json["sessions"], "the past sessions")

@@ -44,7 +44,7 @@ TEST_F(FullDisk, CostsWhatDoesNotFitAndGoesOnWhenThereIsRoom) {
   spec.slice_bytes = 100'000;
   ASSERT_TRUE(
       harness.Open(kTrace, std::move(spec), {{.path = "device_0/info.json.0", .content = "{}"}}).ok());
-  StreamSpec stream = StreamOf("device_0", "f");
+  chunk::StreamSpec stream = StreamOf("device_0", "f");
   const chunk::StreamStatsPtr stats = stream.stats;
   harness.writer().AddStream({kTrace, 0}, std::move(stream));
   uint64_t pushed = 0;

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "mend/aged_entry.h"
+#include "format/mend/aged_entry.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace profd::mend;

@@ -11,8 +11,8 @@
 #include "daemon/rpc/convert.h"
 #include "daemon/rpc/convert_agent.h"
 #include "daemon/rpc/relay_check.h"
-#include "daemon/session/plan.h"
-#include "daemon/session/spec_check.h"
+#include "daemon/session/plan/plan.h"
+#include "daemon/session/plan/spec_check.h"
 
 namespace {
 
@@ -27,7 +27,7 @@ NodeFacts Node() {
   for (uint32_t id = 0; id < 2; ++id) {
     profd::driver::DeviceFacts& device = facts.devices.emplace_back();
     device.id = id;
-    device.chip = profd::driver::chip::k910B;
+    device.chip = profd::driver::Chip::k910B;
     device.chip_name = "910B3";
     device.status = 1;
     device.counter_mhz = 50;

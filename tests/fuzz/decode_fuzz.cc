@@ -36,7 +36,7 @@ class Checker : public RowSink, public SpanSink {
 SideFacts Facts(uint8_t chip, uint8_t flags, const DecoderEntry& entry) {
   SideFacts facts;
   facts.device = entry.of_host ? -1 : 0;
-  facts.chip = chip;
+  facts.chip = Chip{chip};
   facts.records_v2 = (flags & 1) != 0;
   facts.llc_mode =
       chip == 0 ? ((flags & 2) != 0 ? "capacity" : "bandwidth") : ((flags & 2) != 0 ? "write" : "read");
@@ -70,7 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto entries = DecoderEntries();
   const uint8_t* head = name_end + 1;
   const auto named = std::ranges::find_if(entries, [&](const DecoderEntry& entry) {
-    return entry.file == name && (entry.layout_chips >> std::min<int>(head[0], 31) & 1) != 0;
+    return entry.file == name && entry.layout_chips.Has(Chip{static_cast<uint8_t>(head[0])});
   });
   const DecoderEntry& entry = named != entries.end() ? *named : entries[data[0] % entries.size()];
   const SideFacts facts = Facts(head[0], head[1], entry);

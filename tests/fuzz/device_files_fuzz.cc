@@ -53,12 +53,12 @@ void Run(uint8_t choice, const std::byte* data, size_t size) {
   for (int what = 0; what < 5; ++what) {
     if ((choice >> what & 1) != 0) {
       sinks->wanted.push_back(
-          {static_cast<format::DeviceFile>(what), std::make_shared<chunk::StreamStats>()});
+          {static_cast<format::DeviceFile>(what), "", std::make_shared<chunk::StreamStats>()});
     }
   }
-  sinks->make_spec = [](const std::string& file, const chunk::StreamStatsPtr&) {
+  sinks->make_spec = [](const std::string& file, const FileSinks::Sink&) {
     PROFD_CHECK(file.find('/') == std::string::npos && format::DeviceFileOf(file).has_value());
-    return std::make_shared<int>(0);
+    return std::make_shared<chunk::StreamSpec>();
   };
   const bool joins = (choice & 0x20) != 0, slow = (choice & 0x40) != 0;
   uint64_t brought = 0;

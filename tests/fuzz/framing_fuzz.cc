@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
   const std::string_view file = text.substr(0, text.find('\n'));
   text.remove_prefix(std::min(file.size() + 1, text.size()));
-  const StreamFormat* format = FindStreamFormat(file, data[0]);
+  const StreamFormat* format = FindStreamFormat(file, Chip{data[0]});
   if (format == nullptr) return 0;
   if (format->framing == Framing::kFixed) Records(*format, text);
   if (format->framing == Framing::kLines) Lines(*format, text);

@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                 {profd::format::kOwnFolder, "a.names"}};
   if (size < 2) return 0;
   const auto& file = kFiles[data[0] % std::size(kFiles)];
-  const FileShape shape = ShapeOf(file.folder, file.file, data[1]);
+  const FileShape shape = ShapeOf(file.folder, file.file, Chip{data[1]});
   const auto bytes = std::as_bytes(std::span(data + 2, size - 2));
   const uint64_t records = Records(shape, bytes, 1 << 20);
   const uint64_t again = Records(shape, bytes, 64);

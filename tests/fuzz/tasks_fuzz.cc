@@ -17,7 +17,7 @@ using namespace profd::format;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;
-  const auto layout = static_cast<TaskLog::Layout>(data[0] % 3);
+  const auto layout = static_cast<TaskLog::Layout>(data[0] % 4);
   const size_t window = 1 + data[1] % 16;
   const std::span bytes = std::as_bytes(std::span(data + 2, size - 2));
 
@@ -34,21 +34,26 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   TaskLog log(layout);
   std::vector<DeviceTask> tasks;
   log.Take(bytes, tasks);
-  PROFD_CHECK(log.records() == bytes.size() / TaskLog::RecordBytes(layout));
-  PROFD_CHECK(2 * tasks.size() + log.foreign() + log.other() + log.no_start() + log.no_end() +
-                  log.cut_at_begin() + log.cut_at_end() >=
-              log.records());
+  const bool time_line = layout == TaskLog::Layout::kTimeLine;
+  PROFD_CHECK(time_line ? log.records() * sizeof(TsTimeLineRecord) <= bytes.size()
+                        : log.records() == bytes.size() / TaskLog::RecordBytes(layout));
+  PROFD_CHECK(time_line || 2 * tasks.size() + log.foreign() + log.other() + log.no_start() + log.no_end() +
+                                   log.cut_at_begin() + log.cut_at_end() >=
+                               log.records());
 
   // Counters by task: each record is found once, waits, or was told why not.
-  CoreTasks counters(static_cast<CoreTasks::Layout>(data[0] / 3 % 4));
+  CoreTasks counters(static_cast<CoreTasks::Layout>(data[0] / 4 % 5));
   counters.Take(bytes, data[1] % 2 != 0 ? &tasks : nullptr);
   size_t counted = 0;
   for (const DeviceTask& task : tasks) {
     TaskCounters found;
     counted += counters.Find(task, found) ? 1 : 0;
   }
-  PROFD_CHECK(counters.records() == bytes.size() / CoreTasks::kRecordBytes);
-  PROFD_CHECK(counted + counters.no_task() + counters.foreign() + counters.other() <= counters.records());
+  const bool track = counters.layout() == CoreTasks::Layout::kTrack;
+  PROFD_CHECK(track ? counters.records() * sizeof(TsTrackHead) <= bytes.size()
+                    : counters.records() == bytes.size() / CoreTasks::RecordBytes(counters.layout()));
+  PROFD_CHECK(counted + counters.no_task() + (track ? 0 : counters.foreign()) + counters.other() <=
+              counters.records());
 
   Launches launches(names, texts);
   Checked sink;

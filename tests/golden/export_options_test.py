@@ -366,7 +366,7 @@ class ExportOptions(unittest.TestCase):
         done = self.run_profctl("query", "--json", self.prof)
         (steps,) = json.loads(done.stdout)["directories"][0]["steps"]
         self.assertEqual((steps["device"], steps["count"], steps["slowest"][0]),
-                         (0, 4, {"number": 9, "duration_ns": 2_000_000}))
+                         (0, 4, {"number": 9, "duration_ns": 2_000_000, "edge": ""}))
         self.one_iteration()
 
     def one_iteration(self):

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <string>
 
-#include "client/export/capture.h"
-#include "client/export/pipeline.h"
+#include "client/export/read/capture.h"
+#include "client/export/read/pipeline.h"
 
 namespace {
 

@@ -55,6 +55,10 @@ class Load:
     def log_record(self, ticks, end, stream, task):
         if self.chip == 5:
             return struct.pack("<HHHHQ48x", end, 0x6BD3, stream, task, ticks)
+        if self.chip == 0:  # the firmware's states of a task, the parser's TIME_LINE_FMT; among them what says nothing of its time
+            def state(number, at):
+                return struct.pack("<BBHIHHHHQII", 0, 3, 32, 0, 0, number, stream, task, at, 0, 0)
+            return state(8, ticks) + state(3, ticks) if end else state(1, ticks - 5) + state(2, ticks) + state(7, ticks)
         return struct.pack("<BBHHHQI44x", end, 0, 0, 0, task, ticks, stream)
 
     def write(self, path):
@@ -94,7 +98,7 @@ class Load:
         self.slices(host, "unaging.additional.hash_dic", names.encode(), 1)
         self.slices(host, "unaging.additional.type_info_dic",
                     b"10000_1:launch\n5000_2:KernelLaunch\n5000_3:task_track\n5000_13:KERNEL_AICORE\n", 1)
-        file = "stars_soc.data" if self.chip == 5 else "hwts.data"
+        file = {5: "stars_soc.data", 0: "ts_track.data"}.get(self.chip, "hwts.data")
         for device, log in self.logs.items():
             self.slices(os.path.join(path, f"device_{device}", "data"), f"{file}.{device}",
                         b"".join(self.log_record(*record) for record in sorted(log)))
@@ -135,7 +139,7 @@ class Tasks(unittest.TestCase):
                 row["task_stop(us)"])
 
     def test_every_task_finds_its_operator(self):
-        for chip in (5, 1):
+        for chip in (5, 1, 0):
             with self.subTest(chip=chip):
                 load = Load(chip)
                 path = load.write(os.path.join(self.folder, f"PROF_{chip}"))

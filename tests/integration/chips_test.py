@@ -3,7 +3,6 @@
 the vendor's formulas gets the values out that went in."""
 import collections
 import struct
-import time
 import unittest
 import zlib
 
@@ -28,7 +27,7 @@ class ChipsTest(harness.ProfdTest):
         devices = "\n".join(f"  - {{chip: {chip}}}" for chip in CHIPS)
         cls.daemon = harness.Profd(sim=f"devices:\n{devices}\nseed: 7\nlate_channels: {{delay_s: 1, ids: [143, 144]}}\n")
         started = cls.daemon.begin("--collect", KINDS, "--devices", "all")
-        time.sleep(4)
+        cls.daemon.let_run(started, 4)
         cls.session = cls.daemon.end(started["session"])
         cls.started = started
         cls.prof = prof_reader.ProfDir(cls.session["directory"])

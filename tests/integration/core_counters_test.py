@@ -14,7 +14,7 @@ import unittest
 import zlib
 
 import harness
-from harness import OK, PARTIAL_LOSS, PARTLY_STARTED, USAGE
+from harness import OK, PARTLY_STARTED, USAGE
 
 CHIPS = ["310", "910", "310P", "910B", "310B", "950"]
 HAS_L2, HAS_SOC = CHIPS[1:], ["910B", "950"]
@@ -50,7 +50,7 @@ class ByTask(harness.ProfdTest):
     def recorded(self, *arguments):
         """A session's kinds, and its tables by name."""
         started = self.daemon.begin(*arguments)
-        time.sleep(1.5)
+        self.daemon.let_run(started, 1.5)
         self.session = self.daemon.end(started["session"])
         self.directory = self.session["directory"]
         return self.tables_of()
@@ -59,11 +59,8 @@ class ByTask(harness.ProfdTest):
         """The tables of the latest session, by name."""
         out = os.path.join(self.out.name, str(len(os.listdir(self.out.name))))
         result = self.daemon.ctl("export", self.directory, "--format", "csv", "--out", out, "--json", *options)
-        # Of a 310 (device 0) there is no log of tasks that could say when they were.
-        undated = [one for one in result.json["directories"][0]["skipped"]
-                   if one["stream"] == "device_0/data/aicore.data" and "nobody knows when" in one["why"]]
-        self.assertEqual(result.json["directories"][0]["skipped"], undated)
-        self.assertEqual(result.code, PARTIAL_LOSS if undated else OK, result)
+        self.assertEqual(result.json["directories"][0]["skipped"], [])
+        self.assertEqual(result.code, OK, result)
         tables = {}
         for path in glob.glob(os.path.join(out, "mindstudio_profiler_output", "*.csv")):
             with open(path, encoding="utf-8", newline="") as file:
@@ -72,9 +69,12 @@ class ByTask(harness.ProfdTest):
 
     def truth(self, device, channel):
         """What was counted in the latest session, task by task."""
+        return [line["values"] for line in self.truth_lines(device, channel)]
+
+    def truth_lines(self, device, channel):
         lines = [line for line in self.daemon.truth_lines() if line["device"] == device and line.get("channel") == channel]
         begin = max(at for at, line in enumerate(lines) if line.get("event") == "start")
-        return [line["values"] for line in lines[begin:] if line.get("values")]
+        return [line for line in lines[begin:] if line.get("values")]
 
     def sample(self, device):
         with open(os.path.join(self.directory, f"device_{device}", "sample.json"), encoding="utf-8") as file:
@@ -210,7 +210,7 @@ class ByTask(harness.ProfdTest):
                 file = "ffts_profile" if stars else "aicore"
                 data = b"".join(pathlib.Path(path).read_bytes() for path in
                                 glob.glob(os.path.join(self.directory, f"device_{device}", "data", f"{file}.data.*.slice_?")))
-                self.assertEqual(len(data), 128 * len(self.truth(device, 53 if stars else 43)))
+                self.assertEqual(len(data), (112 if chip == "310" else 128) * len(self.truth(device, 53 if stars else 43)))
         self.assertEqual(self.daemon.ctl("verify", self.directory).code, OK)
         # One table has columns for one set of counters: those of the first device.
         only = self.recorded("--collect", "aicore-task,aivector-task:ArithmeticUtilization,task", "--devices", "3")
@@ -235,6 +235,37 @@ class ByTask(harness.ProfdTest):
         self.assertGreater(len(rows), 10)
         for row in rows:
             self.assertAlmostEqual(float(row["aicore_time(us)"]), float(row["Task Duration(us)"]), delta=0.01)
+
+    def test_tasks_of_a_310(self):
+        """Its firmware logs them, and the counters, in records of its own: both are found, the one with the other."""
+        tables = self.recorded("--collect", "aicore-task,task", "--devices", "0")
+        truth = self.counted(0, 43)
+        self.same_counters(tables["op_summary"], 0, "aic", truth, "vec_ratio", (0,))
+        self.assertEqual(len([row for row in tables["op_summary"] if row["aic_total_cycles"] != "N/A"]),
+                         sum(map(len, truth.values())) - self.cut_at_begin(tables, truth))
+        for row in tables["op_summary"]:  # its record says how many blocks there were
+            if row["aic_total_cycles"] != "N/A":
+                self.assertAlmostEqual(float(row["aicore_time(us)"]), int(row["aic_total_cycles"]) / 680 / 2, 2)
+        begun, tasks = {}, {}
+        for line in self.truth_lines(0, 44):
+            ids = str(line["values"]["stream"]), str(line["values"]["task"])
+            if not line["values"]["end"]:
+                begun[ids] = line["host_raw_ns"]
+            elif ids in begun:
+                tasks[ids] = line["host_raw_ns"] - begun[ids]
+        self.assertGreater(len(tasks), 100)
+        found = {(row["stream_id"], row["task_id"]): row for row in tables["task_time"]}
+        self.assertEqual(set(found), set(tasks))
+        for ids, row in found.items():
+            self.assertAlmostEqual(float(row["task_time(us)"]), tasks[ids] / 1000, delta=0.2)
+        self.assertEqual({row["kernel_type"] for row in found.values()}, {"AI_CORE", "AI_CPU", "L2 SDMA memory copy task"})
+        self.assertIn("step_trace", tables, "the same file's key points")
+
+    @staticmethod
+    def cut_at_begin(tables, truth):
+        """How many were counted of tasks that had begun before they were logged."""
+        found = {(row["stream_id"], row["task_id"]) for row in tables["task_time"]}
+        return sum(len(counts) for ids, counts in truth.items() if ids not in found)
 
     def test_cores_by_task_without_a_task_log(self):
         tables = self.recorded("--collect", "aicore-task", "--devices", "3")
@@ -262,7 +293,7 @@ class ByTask(harness.ProfdTest):
     def test_what_a_kill_leaves_of_counters_by_task(self):
         daemon = self.profd(sim="devices: 1\nchip: 910B\nseed: 7\n")
         started = daemon.begin("--collect", "aicore-task,task")
-        time.sleep(1)
+        daemon.let_run(started, 1)
         daemon.kill()
         daemon.start()
         self.assertEqual(daemon.ctl("verify", started["directory"]).code, OK)
@@ -310,7 +341,7 @@ class Instructions(harness.ProfdTest):
 
     def recorded(self, daemon, *arguments):
         started = daemon.begin(*arguments)
-        time.sleep(1)
+        daemon.let_run(started, 1)
         return started, daemon.end(started["session"])
 
     def files(self, session, device):
@@ -411,7 +442,7 @@ class Instructions(harness.ProfdTest):
     def test_data_lost_on_the_device_is_no_failure(self):
         daemon = self.profd(sim="devices:\n  - {chip: 950}\napi_version: 0x07241a\nfaults:\n  - {name: biu_loss}\n")
         started = daemon.begin("--collect", "instr")
-        time.sleep(1)
+        daemon.let_run(started, 1)
         stopped = daemon.ctl("stop", started["session"], "--json").json
         kind = self.kind(stopped, "instr", "device:0")
         self.assertEqual(kind["verdict"], "started", kind)

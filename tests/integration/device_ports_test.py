@@ -28,7 +28,7 @@ class DevicePortsTest(harness.ProfdTest):
         daemon = self.profd(sim="devices: 3\nchip: 910B\n")
         before = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
         started = daemon.begin("--collect", "netdev", "--devices", "all")
-        time.sleep(2)
+        daemon.let_run(started, 2)
         session = daemon.end(started["session"])
         after = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
         for device in range(3):
@@ -63,7 +63,7 @@ class DevicePortsTest(harness.ProfdTest):
         first = daemon.begin("--collect", "netdev=100Hz")
         second = daemon.begin("--collect", "netdev=20Hz")
         self.assertEqual(self.kind(second, "netdev", "device:0")["effective_hz"], 20)
-        time.sleep(2)
+        daemon.let_run(second, 2)
         second = daemon.end(second["session"])
         first = daemon.end(first["session"])
         all_rows, some = self.rows(first, 0), self.rows(second, 0)

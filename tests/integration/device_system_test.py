@@ -9,7 +9,6 @@ import pathlib
 import sqlite3
 import struct
 import tempfile
-import time
 import unittest
 
 import harness
@@ -23,7 +22,7 @@ PROCESSES = {"101": "slogd", "202": "aicpu_scheduler", "303": "adprof"}
 class DeviceSystemTest(harness.ProfdTest):
     def collected(self, daemon, *arguments, seconds=2.5):
         started = daemon.begin(*arguments)
-        time.sleep(seconds)
+        daemon.let_run(started, seconds)
         return daemon.end(started["session"])
 
     def files(self, session, device=0):
@@ -155,6 +154,16 @@ class DeviceSystemTest(harness.ProfdTest):
         for text in self.files(started).values():
             self.assertTrue(text.endswith("\n\n"), "whole blocks")
 
+    def test_how_devices_reach_each_other(self):
+        daemon = self.profd(sim="devices: 3\nchip: 910B\n")
+        shown = daemon.ctl("devices")
+        self.assertEqual(shown.code, OK, shown)
+        self.assertRegex(shown.out, r"\nLINKS +0 +1 +2 +PCI *\n")
+        self.assertRegex(shown.out, r"\ndevice 1 +HCCS +X +HCCS +0000:c2:00\.0 *\n")
+        device = daemon.ctl("devices", "--json").json["devices"][1]
+        self.assertEqual(device["links"], [{"device": 0, "kind": "HCCS"}, {"device": 2, "kind": "HCCS"}])
+        self.assertEqual((device["pci_address"], device["numa_node"], device["cpus"]), ("0000:c2:00.0", None, ""))
+
     def test_one_system_of_two_devices_is_collected_once(self):
         daemon = self.profd(sim="devices: 4\nchip: 950\n")
         started = daemon.ctl("start", "--collect", "dev-mem,hbm", "--devices", "all", "--json")
@@ -165,7 +174,7 @@ class DeviceSystemTest(harness.ProfdTest):
         other = daemon.ctl("start", "--collect", "dev-cpu", "--devices", "1")
         self.assertNotEqual(other.code, OK)
         self.assertIn("run by the same system", other.err)
-        time.sleep(1)
+        daemon.let_run(started.json, 1)
         session = daemon.end(started.json["session"])
         self.assertIn("Memory.data.2", self.files(session, 2))
         self.assertEqual(len(self.started_with(daemon)), 2)

@@ -116,7 +116,7 @@ class ExportAgentsTest(harness.ProfdTest):
             job.order("mark 30")
             before, written = written, 0
             while written <= before:
-                time.sleep(0.05)
+                time.sleep(0.05)  # between two looks at the folder
                 files = list(daemon.spool.rglob("agent_*.lanes.slice_0"))
                 written = sum(map(os.path.getsize, files))
         directory = daemon.end(session["session"])["directory"]

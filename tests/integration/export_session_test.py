@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 import harness
@@ -29,7 +28,7 @@ class ExportTest(harness.ProfdTest):
         devices = "\n".join(f"  - {{chip: {chip}}}" for chip in CHIPS)
         cls.daemon = harness.Profd(sim=f"devices:\n{devices}\nseed: 7\n")
         started = cls.daemon.begin("--collect", KINDS + ",host-sys-cpu,host-sys-mem", "--devices", "all")
-        time.sleep(3)
+        cls.daemon.let_run(started, 3)
         cls.directory = cls.daemon.end(started["session"])["directory"]
         cls.truth = cls.daemon.truth_lines()
         cls.out = tempfile.TemporaryDirectory(prefix="profd-export-")

@@ -135,6 +135,31 @@ class FlightRecorderTest(harness.ProfdTest):
         refused = daemon.ctl("start", "--devices", "0", "--collect", "hbm", "--flight-recorder", "--snapshot-on", "exit")
         self.assertEqual(refused.code, BUSY, refused)
 
+    def test_some_kinds_in_memory_and_others_on_disk(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n")
+        session = daemon.begin("--devices", "0", "--collect", "hbm,llc,host-sys-cpu,host-sys-mem", "--flight-recorder",
+                               "--in-memory", "hbm,host-sys-cpu")
+
+        def bytes_of(info, kind):
+            return self.kind(info, kind, "host" if kind.startswith("host") else "device:0")["bytes"]
+
+        info = harness.wait_until(lambda: (now := daemon.status(session["session"])) and bytes_of(now, "llc") > 0
+                                  and bytes_of(now, "host-sys-mem") > 0 and now["held_bytes"] > 0 and now, "both")
+        self.assertEqual((bytes_of(info, "hbm"), bytes_of(info, "host-sys-cpu")), (0, 0))
+        written = self.snapshot(daemon, session)
+        self.assertGreater(bytes_of(written, "hbm"), 0)
+        self.assertGreater(bytes_of(written, "host-sys-cpu"), 0)
+        ended = daemon.end(session["session"])
+        self.assertEqual(daemon.ctl("verify", ended["directory"]).code, OK)
+        job = self.job(daemon)
+        for arguments, why in ((("--flight-recorder", "--in-memory", "qos"), "qos is none of the kinds"),
+                               (("--flight-recorder", "--in-memory", "hbm=5"), "belong to --collect"),
+                               (("--flight-recorder", "--in-memory", "agent-mark"), "name agent-range, too"),
+                               (("--in-memory", "hbm"), "add --flight-recorder")):
+            refused = daemon.ctl("start", "--devices", "0", "--pid", job.pid, "--collect", "hbm,agent-mark,agent-range", *arguments)
+            self.assertEqual(refused.code, harness.USAGE, refused)
+            self.assertIn(why, refused.err)
+
     def test_control_files_only(self):
         daemon = self.profd(sim="devices: 1\nchip: 910B\n")
         session = daemon.begin("--devices", "0", "--collect", "hbm", "--flight-recorder")

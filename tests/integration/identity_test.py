@@ -4,7 +4,6 @@ import os
 import pathlib
 import stat
 import tempfile
-import time
 import unittest
 
 import harness
@@ -23,7 +22,7 @@ class IdentityTest(harness.ProfdTest):
             os.chown(output, self.user, self.user)
             started = self.daemon.ctl("start", "--pid", work.pid, "--output", output, "--json", user=self.user)
             self.assertIn(started.code, (OK, PARTLY_STARTED), started)
-            time.sleep(0.6)
+            self.daemon.let_run(started.json, 0.6)
             stopped = self.daemon.ctl("stop", started.json["session"], "--json", user=self.user)
             self.assertEqual(stopped.code, OK, stopped)
             directory = pathlib.Path(stopped.json["directory"])

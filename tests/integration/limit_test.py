@@ -121,7 +121,7 @@ class LimitTest(harness.ProfdTest):
             while not emitting.is_set():
                 job.order("mark 20000")
                 emitted += 20000
-                time.sleep(0.05)
+                time.sleep(0.05)  # the rate of what comes, not a wait
 
         emitter = threading.Thread(target=emit)
         emitter.start()

@@ -167,14 +167,14 @@ class LiveTest(harness.ProfdTest):
         stored = 0
         for _ in range(3):
             session = daemon.begin("--collect", "hbm=50Hz", "--devices", "0")
-            time.sleep(0.2)
+            daemon.let_run(session, 0.2)
             stored += daemon.end(session["session"])["bytes"]
         self.assertGreater(stored, 0)
         self.assertEqual(pick(self.watch(daemon)[-1], "profd_stored_bytes_total", source="device"), [stored])
 
     def test_a_driver_that_hangs_takes_nothing_else_with_it(self):
         daemon = self.profd(sim="devices: 2\nchip: 910B\nfaults:\n  - {call: info, device: 1, at_s: 2, delay_ms: 600000, ret: 0}\n")
-        time.sleep(2.5)
+        time.sleep(2.5)  # the simulator hangs two seconds after its start
         sets = self.watch(daemon, "device", "host-cpu", "profd", count=4)
         for values in sets[1:]:
             self.assertEqual(pick(values, "profd_device_status", device="0"), [1])

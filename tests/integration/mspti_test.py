@@ -5,6 +5,7 @@ import csv
 import decimal
 import json
 import pathlib
+import sqlite3
 import subprocess
 import tempfile
 import time
@@ -58,10 +59,10 @@ class Cann:
     def work(self, seconds):
         for device in (0, 1):
             assert self.order(f"open {device}") == "done"
-        time.sleep(seconds)
+        time.sleep(seconds)  # the simulated job works by the clock
         for device in (0, 1):
             assert self.order(f"close {device}") == "done"
-        time.sleep(0.05)
+        time.sleep(0.05)  # what the toolkit hands over last is on its way
 
     def delivered(self):
         latest = json.loads((self.folder / "truth").read_text().splitlines()[-1])["kinds"]
@@ -128,6 +129,39 @@ class MsptiTest(harness.ProfdTest):
         self.assertEqual({row["Device_id"] for row in rows}, {"0", "1"})
         durations = [decimal.Decimal(row["Duration(us)"]) for row in rows]
         self.assertTrue(min(durations) >= 0 and max(durations) > 0, durations[:10])
+
+    def test_marks_on_a_stream_are_where_the_device_came_to_them(self):
+        daemon = self.profd()
+        cann = Cann(self, daemon)
+        cann.load()
+        session = daemon.begin("--pid", cann.pid, "--collect", "agent-kernel,agent-mark,agent-range")
+        self.assertEqual(cann.order("open 1"), "done")
+        harness.wait_until(lambda: self.kind(daemon.status(session["session"]), "agent-kernel", f"pid:{cann.pid}")["records"],
+                           "the first kernel")
+        self.assertEqual(cann.order("mstx 20"), "done")
+        sealed = daemon.end(session["session"])
+        out = daemon.directory / "marks"
+        self.assertEqual(daemon.ctl("export", sealed["directory"], "--format", "csv,chrome,db", "--out", out).code, harness.OK)
+        (table,) = out.glob("**/msprof_tx_*.csv")
+        with open(table, encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        there = {name: [(row["Start_time(us)"], row["Device Start_time(us)"]) for row in rows if row["message"] == name]
+                 for name in ("on a stream", "copy", "on none")}
+        self.assertEqual({name: len(times) for name, times in there.items()}, {"on a stream": 20, "copy": 20, "on none": 20})
+        self.assertEqual({on_device for _, on_device in there["on none"]}, {"N/A"})
+        for made, ran in there["on a stream"] + there["copy"]:
+            # The simulated device comes to it 30 us later, by the vendor's clock.
+            self.assertLess(abs(decimal.Decimal(ran) - decimal.Decimal(made) - 30), 5000)
+        (timeline,) = out.glob("**/msprof_*.json")
+        events = json.loads(timeline.read_text())
+        arrows = collections.Counter((event["ph"], event["id"]) for event in events if event.get("cat") == "MsTx")
+        self.assertEqual(len(arrows), 80)
+        self.assertEqual({identity for phase, identity in arrows if phase == "s"},
+                         {identity for phase, identity in arrows if phase == "f"})
+        with sqlite3.connect(next(out.glob("**/msprof_*.db"))) as db:
+            joined = db.execute("SELECT e.eventType, t.deviceId, count(*) FROM MSTX_EVENTS e JOIN TASK t ON "
+                                "t.connectionId = e.connectionId GROUP BY 1, 2").fetchall()
+        self.assertEqual(sorted(joined), [(0, 1, 20), (2, 1, 20)])
 
     def test_a_stream_that_falls_silent_is_noticed(self):
         daemon = self.profd()

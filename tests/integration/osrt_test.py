@@ -216,7 +216,7 @@ class OsrtTest(harness.ProfdTest):
             return len(events) >= 2 and state == "S"
         for _ in range(5):
             harness.wait_until(waits, "perf trace to look")
-            time.sleep(0.02)
+            time.sleep(0.02)  # between perf's look and its next one
 
     def test_more_than_it_keeps_is_counted(self):
         calls = 400_000

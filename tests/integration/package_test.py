@@ -129,7 +129,7 @@ class RecipeTest(unittest.TestCase):
 
     @staticmethod
     def pod(name):
-        manifest = yaml.safe_load((harness.ROOT / "config" / "container" / name).read_text())
+        manifest = yaml.safe_load((harness.ROOT / "packaging" / "container" / name).read_text())
         return manifest["spec"]["template"]["spec"]
 
     def test_a_job_needs_one_mount(self):

@@ -165,7 +165,7 @@ class PthreadTest(harness.ProfdTest):
     def test_system_calls_beside_it_are_the_process_own(self):
         process = self.target()
         session = self.daemon.begin("--pid", process.pid, "--collect", f"{KIND},host-osrt")["session"]
-        time.sleep(0.5)
+        self.daemon.let_run(session, 0.5)
         self.go(process)
         ended = self.daemon.end(session)
         counts = collections.Counter(call.name for call in self.calls(ended))

@@ -24,7 +24,7 @@ import harness  # noqa: E402
 sys.path.insert(0, str(harness.BUILD / "python"))
 import profd_client  # noqa: E402
 
-EXAMPLES = harness.ROOT / "python" / "examples"
+EXAMPLES = harness.ROOT / "client" / "python" / "examples"
 SIM = "devices: 2\nchip: 910B\n"
 
 
@@ -55,6 +55,24 @@ class LocalTest(harness.ProfdTest):
         self.assertEqual((shown["directory"], shown["bytes"]), (ended.directory, ended.bytes))
         self.client.remove(session.session)
         self.assertEqual(self.client.list(), [])
+
+    def test_a_plan_starts_nothing(self):
+        plan = self.client.plan(devices=0, collect=["hbm=100", "ub"])
+        kinds = {kind.kind: kind for kind in plan.kinds}
+        self.assertEqual((kinds["hbm"].verdict, kinds["ub"].verdict), ("started", "skipped"))
+        self.assertEqual(kinds["hbm"].effective_hz, 100)
+        self.assertGreater(kinds["hbm"].bytes_per_s, 0)
+        self.assertEqual(self.client.list(), [])
+
+    def test_a_flight_recorder_that_writes_by_itself(self):
+        job = self.job(self.daemon)
+        session = self.client.start(["agent-counter"], pids=job.pid, flight_recorder=True, snapshot_on="exit")
+        job.order("mark 5")
+        job.close()
+        [ended] = [state for state in self.client.watch(session.session) if state.has_ended]
+        self.assertGreater(ended.bytes, 0)
+        with self.assertRaisesRegex(ValueError, "expected one of exit, crash"):
+            self.client.plan(pids=os.getpid(), flight_recorder=True, snapshot_on="never")
 
     def test_watch_ends_with_the_result(self):
         session = self.client.start(devices=0, collect="hbm", duration=1)

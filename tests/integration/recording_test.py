@@ -168,7 +168,7 @@ class RecordingTest(harness.ProfdTest):
         self.assertEqual(daemon.stop(), 0)
         daemon.start()
         harness.wait_until(lambda: daemon.ctl("list", "--json").json["sessions"], "the past sessions")
-        time.sleep(0.5)
+        time.sleep(0.5)  # nothing must begin: there is no event of what does not happen
         self.assertEqual(daemon.status(session["session"])["state"], "sealed")
 
     def stored(self, directory):
@@ -203,7 +203,7 @@ class RecordingTest(harness.ProfdTest):
             session = daemon.begin("--pid", job.pid, "--collect", "agent-step", "--steps", "active=4,repeat=1")
             for _ in range(8):
                 job.order("steps 1")
-                time.sleep(0.02)
+                time.sleep(0.02)  # steps of a length
             harness.wait_until(lambda: daemon.status(session["session"])["state"] == "sealed", "the last step")
             agent = self.one_agent(daemon.status(session["session"]))
             self.assertEqual(len(agent.of("step_begin")), 4)
@@ -230,6 +230,21 @@ class RecordingTest(harness.ProfdTest):
         none = daemon.ctl("start", "--all-agents", "--label", "rank=9")
         self.assertEqual(none.code, harness.NOT_FOUND)
         self.assertIn("rank=9", none.err)
+
+    def test_any_of_all_agents_may_end(self):
+        daemon = self.profd()
+        stays = self.job(daemon)
+
+        def degraded_by_an_end(*of_both):
+            goes = self.job(daemon)
+            session = daemon.begin(*(of_both or ("--pid", stays.pid, "--pid", goes.pid)), "--collect", "agent-mark")
+            goes.close()
+            harness.wait_until(lambda: {"pid": goes.pid, "reason": "exited"} in
+                               agent_reader.manifest(session["directory"])["pid_end"], "the end of one")
+            return [text.replace(str(goes.pid), "N") for text in daemon.end(session["session"])["degraded"]]
+
+        self.assertEqual(degraded_by_an_end("--all-agents"), [])
+        self.assertEqual(degraded_by_an_end(), ["pid N exited"])
 
     def test_a_flight_recorder_writes_its_past_when_asked(self):
         daemon = self.profd(config=SMALL)
@@ -383,7 +398,7 @@ class RecordingTest(harness.ProfdTest):
         while len(daemon.status(session["session"])["directories"]) < 2:
             job.order("mark 1000")
             emitted += 1000
-            time.sleep(0.01)
+            time.sleep(0.01)  # the rate of what comes, not a wait
         job.order("mark 1000")
         sealed = daemon.end(session["session"])
         parts = [self.one_agent({"directory": directory}, check_crc=False) for directory in sealed["directories"]]

@@ -81,7 +81,7 @@ class RelayTest(harness.ProfdTest):
         command = [str(harness.PROFCTL), "--hosts", f"@{self.fleet.list}", "--relays", ",".join(relays), "--timeout", "24s",
                    *map(str, self.fleet.options()), "start", *COLLECT, "--name", "middle", "--json"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asking:
-            time.sleep(0.05)
+            time.sleep(0.05)  # in the middle of the call
             for node in dead:
                 node.kill()
             for node in hung:

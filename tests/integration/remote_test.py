@@ -228,6 +228,13 @@ class RemoteTest(harness.ProfdTest):
         self.assertEqual(self.ask(daemon, "root of ops", "fetch", session, "--out", out).code, harness.OK)
         self.assertNotIn("device_0/shadow", files_of(out / os.path.basename(directory)))
 
+    def test_a_revoked_certificate_gets_no_connection(self):
+        gone, kept = (self.authority.issue("eye", file=name) for name in ("stolen", "new"))
+        daemon = self.remote(revoked=self.authority.revoke(gone[0]))
+        self.assertEqual(self.ask(daemon, kept, "devices").code, harness.OK)
+        self.assertEqual(self.ask(daemon, gone, "devices").code, harness.UNAVAILABLE)
+        self.assertEqual(self.ask(daemon, kept, "devices").code, harness.OK)
+
     def test_new_certificates_need_no_restart(self):
         own = self.authority.issue("node for now", "DNS:elsewhere.example", file="exchanged")
         daemon = self.remote(cert=own[0], key=own[1])
@@ -241,6 +248,8 @@ class RemoteTest(harness.ProfdTest):
         cert, key = self.node
         for settings, words in (({"cert": ""}, "remote.cert"),
                                 ({"key": "/nowhere"}, "remote.key"),
+                                ({"revoked": "/nowhere"}, "remote.revoked"),
+                                ({"revoked": "/etc"}, "openssl rehash"),
                                 ({"listen": "somewhere"}, "HOST:PORT"),
                                 ({"viewers": "op"}, "another list"),
                                 ({"users": "job"}, "NAME=ACCOUNT"),

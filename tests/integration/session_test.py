@@ -27,7 +27,7 @@ class SessionTest(harness.ProfdTest):
         self.assertEqual(self.kind(started, "host-cpu", f"pid:{work.pid}")["verdict"], "started")
         directory = pathlib.Path(started["directory"])
         self.assertTrue(directory.is_dir())
-        time.sleep(2)
+        daemon.let_run(started, 2)
         running = daemon.status(started["session"])
         self.assertEqual(running["state"], "running")
         sealed = daemon.end(started["session"])
@@ -54,7 +54,7 @@ class SessionTest(harness.ProfdTest):
             finally:
                 os.umask(before)
             started = daemon.begin("--preset", "node")
-            time.sleep(0.5)
+            daemon.let_run(started, 0.5)
             sealed = daemon.end(started["session"])
             for path in [pathlib.Path(sealed["directory"]), *pathlib.Path(sealed["directory"]).rglob("*")]:
                 expected = 0o750 if path.is_dir() else 0o640
@@ -75,7 +75,7 @@ class SessionTest(harness.ProfdTest):
         daemon = self.profd()
         work = self.workload()
         started = daemon.begin("--pid", work.pid)
-        time.sleep(0.5)
+        daemon.let_run(started, 0.5)
         work.kill()
         work.wait()
         status = harness.wait_until(
@@ -88,12 +88,12 @@ class SessionTest(harness.ProfdTest):
         daemon = self.profd()
         first, second = self.workload(), self.workload()
         started = daemon.begin("--pid", f"{first.pid},{second.pid}", "--name", "both")
-        time.sleep(0.3)
+        daemon.let_run(started, 0.3)
         kinds = {(kind["kind"], kind["unit"]): kind for kind in daemon.status("both")["kinds"]}
         self.assertEqual(kinds["host-mem", f"pid:{second.pid}"]["reason"], f"counted with pid:{first.pid}")
         first.kill()
         first.wait()
-        time.sleep(0.5)
+        time.sleep(0.5)  # it must not end: there is no event of what does not happen
         self.assertEqual(daemon.status(started["session"])["state"], "running")
         sealed = daemon.end("both")
         self.assertEqual(sealed["session"], started["session"])
@@ -119,7 +119,7 @@ class SessionTest(harness.ProfdTest):
         self.assertEqual({entry["verdict"] for entry in started["kinds"]}, {"pending"})
         self.assertEqual(daemon.status(started["session"])["state"], "armed")
         harness.wait_until(lambda: daemon.status(started["session"])["state"] == "running", "the delay to pass")
-        time.sleep(0.6)
+        daemon.let_run(started, 0.6)
         sealed = daemon.end(started["session"])
         self.assertGreater(self.kind(sealed, "hbm", "device:0")["records"], 0)
         self.assertEqual(prof_reader.check(sealed["directory"]), [])
@@ -133,7 +133,7 @@ class SessionTest(harness.ProfdTest):
     def test_sigterm_seals_everything(self):
         daemon = self.profd()
         started = [daemon.begin("--collect", "hbm,llc"), daemon.begin("--collect", "host-sys-cpu")]
-        time.sleep(0.5)
+        daemon.let_run(started[-1], 0.5)
         self.assertEqual(daemon.stop(), 0, daemon.log.read_text())
         for session in started:
             self.assertEqual(prof_reader.check(session["directory"]), [])
@@ -151,7 +151,7 @@ class SessionTest(harness.ProfdTest):
         self.assertEqual(len(refused.err.strip().splitlines()), 1, refused.err)
         started = daemon.begin("--preset", "node")
         self.assertEqual(self.kind(started, "host-sys-cpu", "host")["verdict"], "started")
-        time.sleep(0.5)
+        daemon.let_run(started, 0.5)
         sealed = daemon.end(started["session"])
         self.assertEqual(prof_reader.check(sealed["directory"]), [])
 
@@ -160,7 +160,7 @@ class SessionTest(harness.ProfdTest):
         with tempfile.TemporaryDirectory() as output:
             result = daemon.ctl("start", "--collect", "hbm", "--output", ".", "--json", cwd=output)
             self.assertEqual(result.code, harness.OK, result)
-            time.sleep(0.3)
+            daemon.let_run(result.json, 0.3)
             sealed = daemon.end(result.json["session"])
             self.assertEqual(os.path.dirname(sealed["directory"]), os.path.realpath(output))
             self.assertEqual(prof_reader.check(sealed["directory"]), [])
@@ -199,7 +199,7 @@ class SessionTest(harness.ProfdTest):
         started = daemon.begin("--collect", "hbm,ddr,host-sys-cpu")
         status = harness.wait_until(
             lambda: (s := daemon.status(started["session"]))["directory"] != started["directory"] and s, "the roll")
-        time.sleep(1)
+        time.sleep(1)  # data in the new directory, too
         sealed = daemon.end(started["session"])
         first, second = started["directory"], status["directory"]
         manifests = [own_folder.manifest(d) for d in (first, second)]
@@ -236,7 +236,7 @@ class SessionTest(harness.ProfdTest):
         child = int(work.stdout.readline())
         self.addCleanup(os.kill, child, signal.SIGKILL)
         started = daemon.begin("--pid", work.pid, "--collect", "host-cpu,host-mem")
-        time.sleep(0.6)
+        daemon.let_run(started, 0.6)
         sealed = daemon.end(started["session"])
         text = (pathlib.Path(sealed["directory"]) / "host" / "data" / "host_cpu.data.slice_0").read_text()
         pids = {line.split()[0] for line in text.splitlines() if "(" in line}

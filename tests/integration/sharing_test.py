@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """Several sessions on one device at once, which the vendor's collector cannot."""
-import time
 import unittest
 
 import harness
@@ -16,14 +15,14 @@ class SharingTest(harness.ProfdTest):
     def test_the_channel_is_started_once_and_both_get_every_sample(self):
         daemon = self.profd()
         first = daemon.begin("--collect", "hbm=50Hz", "--devices", "0")
-        time.sleep(0.5)
+        daemon.let_run(first, 0.5)
         second = daemon.begin("--collect", "hbm=50Hz", "--devices", "0")
         shared = self.kind(second, "hbm", "device:0")
         self.assertEqual((shared["verdict"], shared["effective_hz"]), ("started", 50))
         self.assertIn("shared", shared["reason"])
-        time.sleep(0.8)
+        daemon.let_run(second, 0.8)
         first_sealed = daemon.end(first["session"])
-        time.sleep(0.5)
+        daemon.let_run(second, daemon.status(second["session"])["elapsed_s"] + 0.5)
         second_sealed = daemon.end(second["session"])
         self.assertEqual(len(start_events(daemon, 0, 1)), 1)
         rows = [dict(prof_reader.ProfDir(s["directory"]).devices[0].hbm_counts())
@@ -44,7 +43,7 @@ class SharingTest(harness.ProfdTest):
         slow = daemon.begin("--collect", "hbm=10Hz,hccs=10Hz,pcie=10Hz", "--devices", "0")
         for kind in ("hbm", "hccs", "pcie"):
             self.assertEqual(self.kind(slow, kind, "device:0")["effective_hz"], 10)
-        time.sleep(2)
+        daemon.let_run(slow, 2)
         slow_sealed = daemon.end(slow["session"])
         fast_sealed = daemon.end(fast["session"])
         counts = [prof_reader.ProfDir(s["directory"]).devices[0].hbm_counts() for s in (fast_sealed, slow_sealed)]

@@ -6,7 +6,6 @@ import glob
 import json
 import sqlite3
 import tempfile
-import time
 import unittest
 
 import agent_reader
@@ -27,9 +26,9 @@ class StampsTest(harness.ProfdTest):
         devices = "\n".join(f"  - {{chip: {chip}}}" for chip in CHIPS)
         cls.daemon = harness.Profd(sim=f"devices:\n{devices}\nseed: 7\n")
         first = cls.daemon.begin("--collect", KINDS, "--devices", "all")["session"]
-        time.sleep(1)
+        cls.daemon.let_run(first, 1)
         joined = cls.daemon.begin("--collect", KINDS, "--devices", "all")["session"]
-        time.sleep(1)
+        cls.daemon.let_run(joined, 1)
         cls.directories = [cls.daemon.end(session)["directory"] for session in (first, joined)]
         cls.truth = cls.daemon.truth_lines()
 
@@ -121,7 +120,7 @@ class StampsTest(harness.ProfdTest):
         for chip, names in events.items():
             device = CHIPS.index(chip)
             session = self.daemon.begin("--collect", KINDS, "--devices", str(device))["session"]
-            time.sleep(1)
+            self.daemon.let_run(session, 1)
             directory = self.daemon.end(session)["directory"]
             self.__class__.truth = self.daemon.truth_lines()
             side = prof_reader.ProfDir(directory).devices[device]
@@ -141,7 +140,7 @@ class StampsTest(harness.ProfdTest):
         for chip in ("910B", "950"):
             device = CHIPS.index(chip)
             session = self.daemon.begin("--collect", KINDS + ",task", "--devices", str(device))["session"]
-            time.sleep(1)
+            self.daemon.let_run(session, 1)
             directory = self.daemon.end(session)["directory"]
             self.__class__.truth = self.daemon.truth_lines()
             side = prof_reader.ProfDir(directory).devices

@@ -102,11 +102,11 @@ class SysstatTest(harness.ProfdTest):
         session = self.daemon.begin("--pid", load.pid, "--collect", "host-cpu,host-mem,host-disk,host-network")["session"]
         of_process = self.watch("pidstat", "-h", "-u", "-r", "-d", "-p", str(load.pid), "1")
         of_ports = self.watch("sar", "-n", "DEV", "1")
-        time.sleep(1.5)
+        time.sleep(1.5)  # a period of pidstat without the load
         load.stdin.write(b"!")
         load.stdin.flush()
         load.stdout.readline()
-        time.sleep(1.5)
+        time.sleep(1.5)  # a period of pidstat behind the load
         process, ports = self.table(of_process()), self.table(of_ports())
         ended = self.daemon.end(session)
         self.assertEqual(self.daemon.ctl("export", ended["directory"], "--format", "db", "--out", self.out.name).code, harness.OK)

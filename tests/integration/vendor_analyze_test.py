@@ -18,7 +18,8 @@ from vendor_tools import needs_analyze
 
 RANKS = range(4)
 NPUS = "devices: 4\nchip: 910B\nseed: 11\nscenario: {step_ms: 20}\n"
-PROGRAMS = "agent-kernel,agent-comm,agent-api,agent-memory,agent-range,agent-step"
+PROGRAMS = "agent-kernel,agent-comm,agent-api,agent-memory,agent-range,agent-mark,agent-step"
+ON_STREAM = 6  # ranges on a stream of each program, inside its steps
 # Recipes that can have nothing of a collector's databases (those that are no framework's), and what they say then: each as
 # regular expressions of all its lines of errors.
 NOT_OURS = "no (?:analysis|profiler) DB|missing|There is no CommunicationGroupMapping data|Skip CommunicationTimeSum"
@@ -43,7 +44,6 @@ WITHOUT = {
     # Calls of a framework, and ranges with a part on the device.
     "module_statistic": ("Can not export (?:mstx range event|framework op to kernel mapper) from rank",),
     "operator_mfu": ("Can not export framework op to kernel mapper|No kernel data found",),
-    "mstx_sum": ("Mapper data is None",),
     "mstx2commop": (),
     "pp_chart": (),
     # They compare with something else that is named with an option.
@@ -78,6 +78,8 @@ class Job:
             program.tell("steps 6")
         for program in programs:
             test.assertEqual(program.hear(), "done")
+        for program in programs:
+            test.assertEqual(program.order(f"mstx {ON_STREAM}"), "done")
         for rank in RANKS:
             test.assertEqual(programs[rank].order(f"close {rank}"), "done")
         self.directory = self.daemon.end(session["session"])["directory"]
@@ -86,7 +88,8 @@ class Job:
 
     def export(self, formats):
         out = pathlib.Path(tempfile.mkdtemp(prefix="ranks-", dir=self.daemon.directory))
-        result = self.daemon.ctl("export", self.directory, "--per-device", "--format", formats, "--out", out)
+        asked = ("--format", formats) if formats else ()
+        result = self.daemon.ctl("export", self.directory, "--per-device", *asked, "--out", out)
         return out, result
 
     def times(self, rank, kind):
@@ -143,11 +146,19 @@ class VendorAnalyzeTest(harness.ProfdTest):
             for (us,), ns in zip(shown, gaps):
                 self.assertAlmostEqual(float(us), ns / 1000, delta=1 + ns / 1e6)
 
+    def mstx_sum(self, job, db):
+        """Ranges on a stream, with the time that the device took."""
+        for table in ("MSTXAllCannStats", "MSTXAllDeviceStats"):
+            counts = dict(self.rows(db, f"SELECT Name, sum(Count) FROM {table} GROUP BY Name"))
+            self.assertEqual(sum(counts.values()), ON_STREAM * len(RANKS), counts)
+        ((least,),) = self.rows(db, "SELECT min(MinNs) FROM MSTXAllDeviceStats")
+        self.assertGreater(least, 1_000_000)  # each lasts 2 ms
+
     def slow_link(self, job, db):
         """All links are equally fast."""
         self.assertIsNone(db)
 
-    HAS = ("all", "cann_api_sum", "compute_op_sum", "hccl_sum", "free_analysis", "slow_link")
+    HAS = ("all", "cann_api_sum", "compute_op_sum", "hccl_sum", "free_analysis", "mstx_sum", "slow_link")
     # The analyser's own fault: what is not slow is an empty list to it, which it then cannot write.
     FAULTS = {"slow_link": "Unknown dump data type: <class 'list'>",
               # Of what WITHOUT has; this one does all of them.
@@ -184,7 +195,7 @@ class VendorAnalyzeTest(harness.ProfdTest):
         job = Job(self, PROGRAMS + ",aicore-task,aivector-task,low-power")
         # Of tables the advisor says of every job without states of operators that all of them are dynamic. And the
         # simulator's kernels have gaps between them, as those have that the host is too slow for.
-        always = {"csv,chrome": {"Operator Dynamic Shape Issues", "Fusible Operator Analysis"}, "chrome,db": set()}
+        always = {"csv,chrome": {"Operator Dynamic Shape Issues", "Fusible Operator Analysis"}, "": set()}
         for formats, known in always.items():
             with self.subTest(formats=formats):
                 data, result = job.export(formats)
@@ -204,6 +215,13 @@ class VendorAnalyzeTest(harness.ProfdTest):
         run = vendor_tools.analyze("compare", "-d", ranks[0], "-bp", ranks[1], "-o", one)
         self.assertEqual(len(run.errors), 1, run)
         self.assertIn("not collected by PyTorch or Mindspore", run.errors[0])
+        # It goes by the name: as a framework's, our database has what it wants.
+        for rank in ranks:
+            (db,) = rank.glob("msprof_*.db")
+            db.rename(rank / "ascend_pytorch_profiler_1.db")
+        run = vendor_tools.analyze("compare", "-d", ranks[0], "-bp", ranks[1], "-o", one)
+        self.assertEqual(run.errors, [], run)
+        self.assertTrue(list(one.glob("**/performance_comparison_result*.xlsx")), run)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ class VerifyTest(harness.ProfdTest):
     def record(self, daemon, *arguments, seconds=0.6):
         work = self.workload()
         session = daemon.begin("--pid", work.pid, "--devices", "all", *arguments)
-        time.sleep(seconds)
+        daemon.let_run(session, seconds)
         return session
 
     def mark(self, job, count):
@@ -47,7 +47,7 @@ class VerifyTest(harness.ProfdTest):
         job = self.job(daemon)
         session = daemon.begin("--pid", job.pid, "--devices", "all")
         self.mark(job, 20000)
-        time.sleep(1)
+        daemon.let_run(session, 1)
         sealed = daemon.end(session["session"])
         report = self.clean(daemon, sealed["directory"])
         self.assertEqual((report["state"], report["session"], report["by_profd"]), ("sealed", session["session"], True))
@@ -64,7 +64,7 @@ class VerifyTest(harness.ProfdTest):
         job = self.job(daemon)
         started = daemon.begin("--pid", job.pid, "--devices", "all")
         self.mark(job, 20000)
-        time.sleep(1)
+        daemon.let_run(started, 1)
         daemon.kill()
         directory = started["directory"]
         self.assertIn("not sealed", self.findings(daemon, directory)[0][2])
@@ -123,13 +123,13 @@ class VerifyTest(harness.ProfdTest):
         started = self.record(daemon, "--output", output)
         daemon.kill()
         daemon.start()
-        time.sleep(0.3)
+        time.sleep(0.3)  # recovery must not touch it: there is no event of what does not happen
         self.assertIn("not sealed", self.findings(daemon, started["directory"])[0][2])
 
     def test_a_session_that_goes_on_follows_the_recovered_one(self):
         daemon = self.profd()
         started = daemon.begin("--collect", "hbm", "--resume", "--duration", "1h")
-        time.sleep(0.5)
+        daemon.let_run(started, 0.5)
         daemon.kill()
         daemon.start()
 
@@ -150,7 +150,7 @@ class VerifyTest(harness.ProfdTest):
         job = self.job(daemon)
         session = daemon.begin("--pid", job.pid, "--devices", "0", "--collect", "hbm,pcie,host-mem,agent-counter")
         self.mark(job, 20000)
-        time.sleep(1)
+        daemon.let_run(session, 1)
         good = pathlib.Path(daemon.end(session["session"])["directory"])
         self.clean(daemon, good)
         bad = daemon.directory / good.name

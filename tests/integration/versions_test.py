@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import tempfile
-import time
 import unittest
 
 import harness
@@ -38,7 +37,7 @@ class VersionsTest(harness.ProfdTest):
                 os.chmod(folder, 0o755)
                 daemon = self.profd(sim="devices: 1\nchip: 950\n", config=f"driver:\n  toolkit: {folder}\n")
                 session = daemon.begin("--collect", "aicore:Memory,aivector:Memory", "--devices", "0")["session"]
-                time.sleep(0.5)
+                daemon.let_run(session, 0.5)
                 directory = pathlib.Path(daemon.end(session)["directory"])
                 sample = json.loads((directory / "device_0" / "sample.json").read_text())
                 for core in ("ai_core", "aiv"):

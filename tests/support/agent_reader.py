@@ -10,9 +10,9 @@ VALUE = struct.Struct("<QBBBBI16s")
 NAME = struct.Struct("<IBBHII")
 MAGIC, LANE, NAMES = 0x4B4C4250, 1, 2
 KINDS = {1: "mark", 2: "push", 3: "pop", 4: "start", 5: "end", 6: "counter", 7: "step_begin", 8: "step_end",
-         0x10: "kernel", 0x11: "comm", 0x12: "api", 0x13: "memory", 0x80: "thread", 0x81: "lost"}
+         0x10: "kernel", 0x11: "comm", 0x12: "api", 0x13: "memory", 0x14: "device_mark", 0x80: "thread", 0x81: "lost"}
 INDEX = {"push": 0, "pop": 0, "start": 0, "end": 0, "mark": 1, "counter": 2, "step_begin": 3, "step_end": 3, "kernel": 4,
-         "comm": 5, "api": 6, "memory": 7}
+         "comm": 5, "api": 6, "memory": 7, "device_mark": 1}
 
 
 def _table():

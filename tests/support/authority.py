@@ -29,5 +29,19 @@ class Authority:
         base.with_suffix(".key").chmod(0o600)
         return base.with_suffix(".pem"), base.with_suffix(".key")
 
+    def revoke(self, certificate):
+        """The folder with the list of those that are revoked, by its hash as openssl looks for it."""
+        folder, settings = self.root / "revoked", self.root / "ca.cnf"
+        if not settings.exists():
+            folder.mkdir()
+            (self.root / "index").touch()
+            settings.write_text(f"[ca]\ndefault_ca = it\n[it]\ndatabase = {self.root}/index\ndefault_md = sha256\n"
+                                "default_crl_days = 2\n")
+        ours = ("-config", settings, "-cert", self.ca, "-keyfile", self.root / "ca.key")
+        openssl("ca", *ours, "-revoke", certificate)
+        openssl("ca", *ours, "-gencrl", "-out", folder / "list.pem")
+        openssl("rehash", folder)
+        return folder
+
     def close(self):
         self.folder.cleanup()

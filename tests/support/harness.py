@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -28,6 +29,10 @@ WORKLOAD = ROOT / "scripts" / "workload.py"
 # Exit codes of profctl.
 OK, FAILED, USAGE, NOT_FOUND, PERMISSION, UNAVAILABLE, BUSY, PARTIAL_LOSS, PARTLY_STARTED = range(9)
 
+# Held by a thread that starts a program, and by one that forks: a child has the pipes of all that are just being started, and
+# who starts one waits until nobody has its pipe any more.
+STARTING = threading.Lock()
+
 # How long anything may take before the test gives up; sanitizer builds are slow, so this is no measurement.
 PATIENCE_S = 60
 
@@ -38,7 +43,7 @@ def wait_until(condition, what, patience=PATIENCE_S):
         value = condition()
         if value:
             return value
-        time.sleep(0.02)
+        time.sleep(0.02)  # between two looks
     raise AssertionError(f"gave up waiting for {what}")
 
 
@@ -94,10 +99,17 @@ class Profd:
         wait_until(up, "profd to listen")
 
     def ctl(self, *arguments, user=None, timeout=PATIENCE_S, cwd=None):
-        done = subprocess.run([str(PROFCTL), *map(str, arguments)], env=self.environment, capture_output=True, text=True,
-                              timeout=timeout, user=user, group=user, extra_groups=[] if user else None, cwd=cwd,
-                              stdin=subprocess.DEVNULL, check=False)
-        return Result(done.returncode, done.stdout, done.stderr)
+        with STARTING:
+            process = subprocess.Popen([str(PROFCTL), *map(str, arguments)], env=self.environment, text=True,
+                                       user=user, group=user, extra_groups=[] if user else None, cwd=cwd,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        with process:
+            try:
+                out, err = process.communicate(timeout=timeout)
+            except BaseException:
+                process.kill()
+                raise
+        return Result(process.returncode, out, err)
 
     def popen_ctl(self, *arguments):
         return subprocess.Popen([str(PROFCTL), *map(str, arguments)], env=self.environment, stdout=subprocess.PIPE,
@@ -122,6 +134,15 @@ class Profd:
         if not result.out:
             raise AssertionError(f"status {session}: {result}")
         return result.json
+
+    def let_run(self, session, seconds):
+        """Waits until a session, or what begin() said of it, has run that long by its own clock: a channel has as many samples
+        as it had periods, and no event says that they suffice."""
+        name = session if isinstance(session, str) else session["session"]
+        while (left := seconds - (now := self.status(name))["elapsed_s"]) > 0:
+            if now["state"] in ("sealed", "failed"):
+                raise AssertionError(f"{name} has ended after {now['elapsed_s']} s: {now}")
+            time.sleep(left)  # a status for every period would cost more than the session
 
     def truth_lines(self):
         with open(self.truth, encoding="utf-8") as lines:

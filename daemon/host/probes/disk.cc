@@ -25,10 +25,10 @@ class DiskProbe final : public Probe {
       : family_(*context.family),
         stream_(context.output.AddStream("host", "host_disk.data", options.stats)),
         per_process_(context.output, format::kOwnFolder, "-Disk.data", options.stats),
-        target_(ReadProcessFacts(context.targets.front())),
-        hz_(std::max(options.hz, 1u)) {
-    target_.pid = context.targets.front();
-  }
+        target_(context.targets.front()),
+        user_(OwnerOf(target_)),
+        name_(CommandName(target_)),
+        hz_(std::max(options.hz, 1u)) {}
 
   void Sample(const Tick& tick) override {
     const bool readable = ReadAll(tick);
@@ -95,12 +95,12 @@ class DiskProbe final : public Probe {
     ::localtime_r(&now, &local);
     // User names would need the name service, which may block: all but root appear by number.
     char user[16] = "root";
-    if (target_.uid != 0) std::snprintf(user, sizeof user, "%u", target_.uid);
+    if (user_ != 0) std::snprintf(user, sizeof user, "%u", user_);
     char line[192];
     const int size =
         std::snprintf(line, sizeof line, "%02d:%02d:%02d %d be/4 %s %.2f K/s %.2f K/s 0.00 %% 0.00 %% %s\n",
-                      local.tm_hour, local.tm_min, local.tm_sec, target_.pid, user, kib_read, kib_written,
-                      target_.comm.empty() ? "-" : target_.comm.c_str());
+                      local.tm_hour, local.tm_min, local.tm_sec, target_, user, kib_read, kib_written,
+                      name_.empty() ? "-" : name_.c_str());
     line_.assign(line, static_cast<size_t>(size));
     if (!stream_.Append(tick, line_)) return;
     for (--lines_owed_; lines_owed_ > 0; --lines_owed_) {
@@ -140,7 +140,9 @@ class DiskProbe final : public Probe {
   const Family& family_;
   RowStream& stream_;
   ProcessStreams per_process_;
-  ProcessFacts target_;
+  const pid_t target_;
+  const uid_t user_;
+  const std::string name_;
   const double hz_;
   std::unordered_map<const Process*, Counted> counted_;
   IoBytes since_last_;

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -32,6 +33,9 @@ struct ProbeContext {
 class Probe {
  public:
   virtual ~Probe() = default;
+  // Whether it is known what came of its start, and told in its outcome. Asked again soon; others do not
+  // wait.
+  virtual bool MayBegin(const Tick&) { return true; }
   virtual void Sample(const Tick& tick) = 0;
   // `count` deadlines since `from_raw_ns` had passed before the work of this tick began; called before
   // Sample().
@@ -72,7 +76,8 @@ struct ProbeOptions {
   chunk::StreamStatsPtr stats;
   uint32_t hz = 0;
   std::shared_ptr<ProbeOutcome> outcome = {};  // may be empty
-  bool per_process_elsewhere = false;          // host-pid-cpu beside host-cpu, host-pid-mem beside host-mem
+  std::function<void(const std::string&)> trouble = {};
+  bool per_process_elsewhere = false;  // host-pid-cpu beside host-cpu, host-pid-mem beside host-mem
 };
 
 bool KnownKind(const std::string& kind);

@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "daemon/host/probes/probe.h"
 #include "daemon/host/probes/row_text.h"
+#include "daemon/host/probes/scout_probe.h"
+#include "daemon/host/process.h"
 #include "daemon/host/pthread_hooks.h"
+#include "daemon/host/scouts/scout.h"
 #include "format/os_call_line.h"
 
 namespace profd::host {
@@ -28,43 +30,51 @@ using base::Status;
 constexpr uint64_t kMostCallsPerSecond = 10'000;
 constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kRestNs = 9 * kSecondNs;
-constexpr uint64_t kFirstLimitNs = 100'000'000;
+constexpr uint64_t kPeriodNs = 20'000'000;
+constexpr uint64_t kCloseLimitNs = 1'500'000'000;  // an end is waited for two seconds
+constexpr uint64_t kFirstLimitNs = 900'000'000;    // a start waits a second
+constexpr size_t kMostLineBytes = 8 << 20;         // that nobody has taken
 constexpr size_t kMaxDepth = 16, kMaxThreads = 1 << 16, kMaxAddresses = 1 << 20;
 
-class PthreadProbe final : public Probe {
+class PthreadScout final : public Scout {
  public:
-  PthreadProbe(const ProbeOptions& options, const ProbeContext& context)
-      : family_(*context.family),
-        usual_pid_(context.targets.front()),
-        stream_(context.output.AddStream("host", std::string(format::kPthreadCallFile), options.stats)) {
-    const Status status = Open();
-    if (options.outcome) {
-      options.outcome->status = status;
-      options.outcome->note =
-          "where more than " + std::to_string(kMostCallsPerSecond) +
-          " calls a second are made, those of locks or of signals, whichever are more, are "
-          "watched for a part of the time; of the others a lower bound is counted as lost";
+  Status Begin(const ScoutOrder& order, const std::vector<NamedPid>& members) override {
+    usual_pid_ = order.usual_pid;
+    auto uprobes = Uprobes::Claim();
+    if (!uprobes.ok()) return uprobes.status();
+    hooks_.emplace(std::move(uprobes).value());
+    lost_before_ = hooks_->uprobes().lost();
+    drained_at_ns_ = second_begin_ns_ = asked_at_ns_ = base::RawNs();
+    TakeIn(members);
+    Status first;
+    for (const uint64_t end_ns = base::MonotonicNs() + kFirstLimitNs; base::MonotonicNs() < end_ns;) {
+      first = hooks_->First(kPeriodNs);
+      Drain();
+      if (first.code() != base::Code::kDeadlineExceeded) return first;
     }
-    if (!status.ok()) hooks_.reset();
+    return Status::Ok();  // it is not known yet
   }
-
-  void Sample(const Tick& tick) override {
-    if (!hooks_) return;
-    now_ = tick;
-    TakeInMembers();
+  void TakeIn(const std::vector<NamedPid>& members) override {
+    for (const auto& [pid, name] : members) {
+      members_.insert(pid);
+      hooks_->TakeIn(pid);
+    }
+  }
+  uint64_t PeriodNs() const override { return kPeriodNs; }
+  void Look() override {
+    now_ns_ = base::RawNs();
+    AskAgain();
     Drain();
     Govern();
   }
-  // The ring has kept what was to be had.
-  void Miss(const Tick&, uint64_t, uint64_t) override {}
-  void Finish(const Tick& tick) override {
-    if (!hooks_) return;
-    now_ = tick;
+  void End() override {
+    now_ns_ = base::RawNs();
     Drain();
     for (Group& group : groups_)
       if (group.resting_since_ns != 0) Estimate(group);
-    hooks_.reset();
+    hangs_ = !hooks_->Close(kCloseLimitNs);
   }
+  bool hangs() const override { return hangs_ || (hooks_ && hooks_->Hangs()); }
 
  private:
   struct Function {
@@ -82,28 +92,12 @@ class PthreadProbe final : public Probe {
     const Function* function;
   };
 
-  Status Open() {
-    auto uprobes = Uprobes::Claim();
-    if (!uprobes.ok()) return uprobes.status();
-    hooks_.emplace(std::move(uprobes).value());
-    lost_before_ = hooks_->uprobes().lost();
-    now_ = {.number = 0, .raw_ns = base::RawNs(), .mono_ns = base::MonotonicNs()};
-    drained_at_ns_ = second_begin_ns_ = now_.raw_ns;
-    TakeInMembers();
-    const Status first = hooks_->First(kFirstLimitNs);
-    return first.code() == base::Code::kDeadlineExceeded ? Status::Ok() : first;
-  }
-
-  // Once a second also those that had no such library: it may have come.
-  void TakeInMembers() {
-    const bool again = now_.raw_ns - asked_at_ns_ >= kSecondNs;
-    if (again) {
-      asked_at_ns_ = now_.raw_ns;
-      asked_.clear();
-    }
-    for (const auto& process : family_.members()) {
-      if (process->running() && asked_.insert(process->pid()).second) hooks_->TakeIn(process->pid());
-    }
+  // Once a second those that had no such library: it may have come.
+  void AskAgain() {
+    if (now_ns_ - asked_at_ns_ < kSecondNs) return;
+    asked_at_ns_ = now_ns_;
+    std::erase_if(members_, [](pid_t pid) { return !ProcessExists(pid); });
+    for (const pid_t pid : members_) hooks_->TakeIn(pid);
   }
 
   void Drain() {
@@ -114,8 +108,7 @@ class PthreadProbe final : public Probe {
     const uint64_t begin_ns = base::RawNs();
     CompareClocks();
     hooks_->uprobes().Drain([this](const UprobeHit& hit) { Take(hit); });
-    if (const uint64_t lost = Lost(); lost > 0)
-      stream_.Lose(format::Loss::Where::kSampler, drained_at_ns_, begin_ns, lost);
+    lines.Lose(Lost(), drained_at_ns_, begin_ns);
     drained_at_ns_ = begin_ns;
   }
 
@@ -174,28 +167,29 @@ class PthreadProbe final : public Probe {
   // "[pid 4712] 12.345678901 libc.so.6->pthread_mutex_lock() = 0 <0.000012345>"
   void Write(const UprobeHit& hit, const Frame& call) {
     ++groups_[static_cast<size_t>(call.function->group)].calls;
-    row_ = "[pid ";
-    AppendNumber(row_, hit.tid);
-    row_ += "] ";
+    if (lines.samples.size() > kMostLineBytes) return lines.Lose(1, call.begin_ns, Raw(hit.mono_ns));
+    std::string& row = lines.samples;
+    row += "[pid ";
+    AppendNumber(row, hit.tid);
+    row += "] ";
     AppendSeconds(call.begin_ns);
-    row_ += ' ';
-    row_ += call.function->name;
-    row_ += '(';
+    row += ' ';
+    row += call.function->name;
+    row += '(';
     if (static_cast<pid_t>(hit.pid) != usual_pid_) {
-      row_ += format::kOsCallProcess;
-      AppendNumber(row_, hit.pid);
+      row += format::kOsCallProcess;
+      AppendNumber(row, hit.pid);
     }
-    row_ += ") = " + std::to_string(static_cast<int32_t>(hit.result)) + " <";
+    row += ") = " + std::to_string(static_cast<int32_t>(hit.result)) + " <";
     const uint64_t end_ns = Raw(hit.mono_ns);
     AppendSeconds(end_ns - std::min(end_ns, call.begin_ns));
-    row_ += ">\n";
-    stream_.Append(now_, row_);
+    row += ">\n";
   }
-  void AppendSeconds(uint64_t ns) { format::AppendWithNs(row_, ns, kSecondNs); }
+  void AppendSeconds(uint64_t ns) { format::AppendWithNs(lines.samples, ns, kSecondNs); }
   uint64_t Raw(uint64_t mono_ns) const { return mono_ns + raw_ahead_ns_; }
 
   void Govern() {
-    const uint64_t elapsed_ns = now_.raw_ns - second_begin_ns_;
+    const uint64_t elapsed_ns = now_ns_ - second_begin_ns_;
     uint64_t calls = 0;
     for (const Group& group : groups_) calls += group.calls;
     while (calls > kMostCallsPerSecond) {
@@ -204,12 +198,12 @@ class PthreadProbe final : public Probe {
       BeginRest(*most, elapsed_ns);
     }
     if (elapsed_ns < kSecondNs) return;
-    second_begin_ns_ = now_.raw_ns;
+    second_begin_ns_ = now_ns_;
     for (Group& group : groups_) {
       group.calls = 0;
       if (group.resting_since_ns == 0) continue;
       Estimate(group);
-      if (now_.raw_ns - group.resting_since_ns < kRestNs) continue;
+      if (now_ns_ - group.resting_since_ns < kRestNs) continue;
       group.resting_since_ns = 0;
       hooks_->Resume(NameOf(group));
     }
@@ -218,25 +212,22 @@ class PthreadProbe final : public Probe {
     const uint64_t calls = std::exchange(group.calls, 0);
     if (group.resting_since_ns != 0) return;  // the breakpoints are still being taken away
     group.calls_per_ns = static_cast<double>(calls) / static_cast<double>(std::max<uint64_t>(elapsed_ns, 1));
-    group.resting_since_ns = group.estimated_to_ns = now_.raw_ns;
+    group.resting_since_ns = group.estimated_to_ns = now_ns_;
     hooks_->Rest(NameOf(group));
   }
   // What is made while a group rests, which is at least as much as when each call was held up.
   void Estimate(Group& group) {
-    const uint64_t since_ns = std::exchange(group.estimated_to_ns, now_.raw_ns);
-    const auto rested_ns = static_cast<double>(now_.raw_ns - since_ns);
-    stream_.Lose(format::Loss::Where::kSampler, since_ns, now_.raw_ns,
-                 static_cast<uint64_t>(group.calls_per_ns * rested_ns));
+    const uint64_t since_ns = std::exchange(group.estimated_to_ns, now_ns_);
+    const auto rested_ns = static_cast<double>(now_ns_ - since_ns);
+    lines.Lose(static_cast<uint64_t>(group.calls_per_ns * rested_ns), since_ns, now_ns_);
   }
   PthreadGroup NameOf(const Group& group) const { return static_cast<PthreadGroup>(&group - groups_.data()); }
 
-  Family& family_;
-  const pid_t usual_pid_;  // whose calls they are that say nothing else
-  RowStream& stream_;
+  pid_t usual_pid_ = 0;  // whose calls they are that say nothing else
   std::optional<PthreadHooks> hooks_;
-  Tick now_;
-  std::set<pid_t> asked_;
-  uint64_t asked_at_ns_ = 0, drained_at_ns_ = 0, second_begin_ns_ = 0;
+  std::set<pid_t> members_;
+  bool hangs_ = false;  // at its end
+  uint64_t now_ns_ = 0, asked_at_ns_ = 0, drained_at_ns_ = 0, second_begin_ns_ = 0;
   uint64_t raw_ahead_ns_ = 0;  // of CLOCK_MONOTONIC; it may be behind, and wraps
   Uprobes::Lost lost_before_;
   uint64_t lost_begins_ = 0;                          // whose return has not come yet
@@ -244,7 +235,6 @@ class PthreadProbe final : public Probe {
   std::unordered_map<uint64_t, Function> functions_;  // by address, in whatever process
   std::array<Group, kPthreadGroups> groups_;
   std::unordered_map<uint32_t, std::vector<Frame>> open_;  // by thread: the calls that it is in
-  std::string row_;
 };
 
 }  // namespace
@@ -252,7 +242,16 @@ class PthreadProbe final : public Probe {
 Status CheckPthreadEvents() { return Uprobes::Check(); }
 
 std::unique_ptr<Probe> MakePthreadProbe(const ProbeOptions& options, const ProbeContext& context) {
-  return std::make_unique<PthreadProbe>(options, context);
+  return std::make_unique<ScoutProbe>(
+      options, context, ScoutProbe::Files{.folder = "host", .samples = std::string(format::kPthreadCallFile)},
+      [](TextChannel& channel, StandIn::Duty) {
+        PthreadScout scout;
+        ServeScout(channel, scout);
+      },
+      ScoutOrder{.usual_pid = context.targets.front()}, ScoutProbe::Births::kToldOf,
+      "where more than " + std::to_string(kMostCallsPerSecond) +
+          " calls a second are made, those of locks or of signals, whichever are more, are "
+          "watched for a part of the time; of the others a lower bound is counted as lost");
 }
 
 }  // namespace profd::host

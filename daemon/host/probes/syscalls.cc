@@ -20,9 +20,10 @@
 #include "daemon/base/syscall_names.h"
 #include "daemon/host/perf_records.h"
 #include "daemon/host/perf_ring.h"
-#include "daemon/host/probes/probe.h"
 #include "daemon/host/probes/row_text.h"
+#include "daemon/host/probes/scout_probe.h"
 #include "daemon/host/process.h"
+#include "daemon/host/scouts/scout.h"
 #include "daemon/host/thread_events.h"
 #include "daemon/host/tracefs.h"
 #include "format/os_call_line.h"
@@ -37,6 +38,8 @@ constexpr size_t kRingBytes = 512 << 10;  // 20 ms of 290 k calls a second
 // What is kept of a second at most: then the events rest until the next.
 constexpr uint64_t kMostCallsPerSecond = 200'000;
 constexpr uint64_t kSecondNs = 1'000'000'000;
+constexpr uint64_t kPeriodNs = 20'000'000;
+constexpr size_t kMostLineBytes = 32 << 20;  // that nobody has taken
 
 perf_event_attr Attributes(uint64_t tracepoint, bool with_record, uint64_t read_format) {
   perf_event_attr attr{};
@@ -65,39 +68,30 @@ perf_event_attr CounterAttributes(uint64_t tracepoint) {
   return attr;
 }
 
-class SyscallProbe final : public Probe {
+class SyscallScout final : public Scout {
  public:
-  SyscallProbe(const ProbeOptions& options, const ProbeContext& context)
-      : family_(*context.family),
-        usual_pid_(context.targets.front()),
-        stream_(context.output.AddStream("host", std::string(format::kSyscallFile), options.stats)) {
-    const Status status = Open();
-    if (options.outcome) {
-      options.outcome->status = status;
-      options.outcome->note = "at most " + std::to_string(kMostCallsPerSecond) +
-                              " calls a second are kept, the others counted as lost";
-    }
-    if (!status.ok()) return;
-    now_ = {.number = 0, .raw_ns = base::RawNs(), .mono_ns = base::MonotonicNs()};
+  Status Begin(const ScoutOrder& order, const std::vector<NamedPid>& members) override {
+    usual_pid_ = order.usual_pid;
+    PROFD_RETURN_IF_ERROR(Open(members));
     Resume();
+    return Status::Ok();
   }
+  // Who is born has the events of his parent.
+  void TakeIn(const std::vector<NamedPid>&) override {}
+  uint64_t PeriodNs() const override { return kPeriodNs; }
 
-  void Sample(const Tick& tick) override {
-    if (!events_) return;
-    now_ = tick;
+  void Look() override {
+    if (lines.samples.size() > kMostLineBytes) return;  // the rings keep the rest
+    const uint64_t now_ns = base::RawNs();
     Drain(drained_at_ns_);
-    if (resting_since_ns_ != 0 && tick.raw_ns - second_begin_ns_ >= kSecondNs) Resume();
-    if (tick.raw_ns - second_begin_ns_ >= kSecondNs) {
-      second_begin_ns_ = tick.raw_ns;
+    if (resting_since_ns_ != 0 && now_ns - second_begin_ns_ >= kSecondNs) Resume();
+    if (now_ns - second_begin_ns_ >= kSecondNs) {
+      second_begin_ns_ = now_ns;
       second_calls_ = 0;
     }
     if (resting_since_ns_ == 0 && second_calls_ > kMostCallsPerSecond) Rest();
   }
-  // The rings have kept what was to be had.
-  void Miss(const Tick&, uint64_t, uint64_t) override {}
-  void Finish(const Tick& tick) override {
-    if (!events_) return;
-    now_ = tick;
+  void End() override {
     const uint64_t made = Counted();
     events_->Disable();
     Drain(UINT64_MAX);
@@ -108,15 +102,17 @@ class SyscallProbe final : public Probe {
   }
 
  private:
-  Status Open() {
+  Status Open(const std::vector<NamedPid>& members) {
     PROFD_ASSIGN_OR_RETURN(const uint64_t enter, TracepointNumber("raw_syscalls/sys_enter"));
     PROFD_ASSIGN_OR_RETURN(const uint64_t exit, TracepointNumber("raw_syscalls/sys_exit"));
     // Linux before 6.0 does not say how many were lost.
     if (!OpenPerfEvent(Attributes(exit, true, PERF_FORMAT_LOST), 0, -1).ok()) read_format_ = 0;
+    std::vector<pid_t> pids;
+    for (const auto& [pid, name] : members) pids.push_back(pid);
     const perf_event_attr attrs[] = {Attributes(enter, false, read_format_),
                                      Attributes(exit, true, read_format_)};
     PROFD_ASSIGN_OR_RETURN(ThreadEvents events,
-                           ThreadEvents::Open(family_, attrs, CounterAttributes(exit), kRingBytes));
+                           ThreadEvents::Open(pids, attrs, CounterAttributes(exit), kRingBytes));
     events_.emplace(std::move(events));
     return Status::Ok();
   }
@@ -142,7 +138,7 @@ class SyscallProbe final : public Probe {
     Lose(counted - *counted_before_ - accounted_);
   }
   void Lose(uint64_t calls) {
-    stream_.Lose(format::Loss::Where::kSampler, watched_from_ns_, base::RawNs(), calls);
+    lines.Lose(calls, watched_from_ns_, base::RawNs());
     accounted_ += calls;
   }
   // A full ring loses enters and exits as they come; an exit is a call. The kernel says that there was a loss
@@ -232,19 +228,18 @@ class SyscallProbe final : public Probe {
     ++accounted_;
     if (is_new && result == 0 && (name.starts_with("clone") || name.ends_with("fork"))) return;  // its birth
     const auto pid = LoadAt<pid_t>(record, kPidAt);
-    row_.clear();
+    std::string& row = lines.samples;
     AppendMs(begin_ns);
-    row_ += " ( ";
+    row += " ( ";
     AppendMs(time_ns - std::min(time_ns, begin_ns));
-    row_ += " ms): ";
-    row_ += NameOf(tid);
-    row_ += ' ';
-    row_ += name;
-    row_ += '(';
-    row_ += format::kOsCallProcess;
-    AppendNumber(row_, static_cast<uint64_t>(pid > 0 ? pid : usual_pid_));
-    row_ += ") = " + std::to_string(result) + '\n';
-    stream_.Append(now_, row_);
+    row += " ms): ";
+    row += NameOf(tid);
+    row += ' ';
+    row += name;
+    row += '(';
+    row += format::kOsCallProcess;
+    AppendNumber(row, static_cast<uint64_t>(pid > 0 ? pid : usual_pid_));
+    row += ") = " + std::to_string(result) + '\n';
   }
 
   // "python3/4711"
@@ -264,7 +259,7 @@ class SyscallProbe final : public Probe {
       if (c <= ' ' || c >= 0x7f || c == '/' || c == ':' || c == '(' || c == ')') c = '_';
     threads_[tid] = name + '/' + std::to_string(tid);
   }
-  void AppendMs(uint64_t ns) { format::AppendWithNs(row_, ns, 1'000'000); }
+  void AppendMs(uint64_t ns) { format::AppendWithNs(lines.samples, ns, 1'000'000); }
 
   static constexpr size_t kExits = 1;  // of the events' attributes
   static constexpr uint64_t kOutside = 0;
@@ -273,11 +268,8 @@ class SyscallProbe final : public Probe {
   // Behind the size of the record and the four fields that all tracepoints have.
   static constexpr size_t kNumberAt = 36, kResultAt = 44;
 
-  Family& family_;
-  const pid_t usual_pid_;  // whose calls they are where the kernel does not say
-  RowStream& stream_;
+  pid_t usual_pid_ = 0;  // whose calls they are where the kernel does not say
   std::optional<ThreadEvents> events_;
-  Tick now_;
   uint64_t drained_at_ns_ = 0;
   uint64_t watched_from_ns_ = 0;
   uint64_t second_begin_ns_ = 0, second_calls_ = 0;
@@ -292,7 +284,6 @@ class SyscallProbe final : public Probe {
   std::unordered_map<pid_t, std::string> threads_;
   base::SyscallNames names_;
   std::string first_name_;
-  std::string row_;
 };
 
 }  // namespace
@@ -303,7 +294,15 @@ Status CheckSyscallEvents() {
 }
 
 std::unique_ptr<Probe> MakeSyscallProbe(const ProbeOptions& options, const ProbeContext& context) {
-  return std::make_unique<SyscallProbe>(options, context);
+  return std::make_unique<ScoutProbe>(
+      options, context, ScoutProbe::Files{.folder = "host", .samples = std::string(format::kSyscallFile)},
+      [](TextChannel& channel, StandIn::Duty) {
+        SyscallScout scout;
+        ServeScout(channel, scout);
+      },
+      ScoutOrder{.usual_pid = context.targets.front()}, ScoutProbe::Births::kHeardOf,
+      "at most " + std::to_string(kMostCallsPerSecond) +
+          " calls a second are kept, the others counted as lost");
 }
 
 }  // namespace profd::host

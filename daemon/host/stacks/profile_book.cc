@@ -82,12 +82,6 @@ ProfileBook::Member& ProfileBook::NewMember(pid_t pid, std::string_view name) {
   return member;
 }
 
-std::vector<pid_t> ProfileBook::TakeStrangers() {
-  const std::vector<pid_t> taken(strangers_.begin(), strangers_.end());
-  strangers_.clear();
-  return taken;
-}
-
 void ProfileBook::CloseMemories() {
   for (auto& [pid, member] : members_) member.memory.Close();
 }
@@ -223,7 +217,8 @@ void ProfileBook::TakeMapping(PerfRecord record, Member& member) {
 
 void ProfileBook::Map(Member& member, CodeMapping mapping, Module module) {
   if (!IsAnonymous(module.path)) {
-    const auto [known, is_new] = modules_.try_emplace(std::move(module), modules_.size() + 1);
+    const auto number = first_number_ + static_cast<uint32_t>(modules_.size()) + 1;
+    const auto [known, is_new] = modules_.try_emplace(std::move(module), number);
     mapping.module = known->second;
     if (is_new) {
       std::string& row = lines.names;
@@ -236,11 +231,10 @@ void ProfileBook::Map(Member& member, CodeMapping mapping, Module module) {
       row += ' ';
       AppendNumber(row, known->first.inode);
       row += ' ' + base::OneLine(known->first.path, kMaxPathBytes) + '\n';
-      python_modules_.resize(known->second + 1);
-      python_modules_[known->second] = MayBePython(known->first.path);
+      if (MayBePython(known->first.path)) python_modules_.insert(number);
     }
     member.images.erase(mapping.module);
-    if (python_modules_[mapping.module] && !member.python) member.looked_for_python = false;
+    if (python_modules_.contains(mapping.module) && !member.python) member.looked_for_python = false;
   }
   member.code.Add(mapping);
 }
@@ -252,8 +246,7 @@ void ProfileBook::TakeSample(PerfRecord record, const KernelNames& kernel, pid_t
   const auto time_ns = LoadAt<uint64_t>(record, Sample::kTimeAt);
   ++samples_;
   if (lines.samples.size() >= kMaxWaitingBytes) {
-    if (lines.lost++ == 0) lines.lost_from_ns = time_ns;
-    lines.lost_to_ns = time_ns;
+    lines.Lose(1, time_ns, time_ns);
     return;
   }
   if (member.named.insert(tid).second) {
@@ -378,7 +371,7 @@ const ProfileBook::Image* ProfileBook::ImageOf(const CodeMapping& mapping, pid_t
 void ProfileBook::FindPython(pid_t pid, Member& member) {
   member.looked_for_python = true;
   member.code.Each([&](const CodeMapping& mapping) {
-    if (member.python || mapping.module == 0 || !python_modules_[mapping.module]) return;
+    if (member.python || !python_modules_.contains(mapping.module)) return;
     const Image* image = ImageOf(mapping, pid, member);
     if (image == nullptr) return;
     member.python = PythonStacks::Find(member.memory, image->elf, image->bias);
@@ -393,7 +386,8 @@ void ProfileBook::NextFrame() {
 
 void ProfileBook::KernelFrame(uint64_t address, const KernelNames& kernel) {
   const std::string_view name = kernel.Find(frames_.empty() ? address : address - 1);
-  const auto [known, is_new] = functions_.try_emplace(name, static_cast<uint32_t>(functions_.size()));
+  const auto [known, is_new] =
+      functions_.try_emplace(name, first_number_ + static_cast<uint32_t>(functions_.size()));
   NextFrame();
   frames_ += 'k';
   AppendNumber(frames_, known->second);
@@ -427,7 +421,7 @@ uint32_t ProfileBook::PythonNumber(const PythonFunction& function) {
   std::string text = std::to_string(function.line) + ' ' + base::OneLine(function.name) + '\t' +
                      base::OneLine(function.file);
   if (python_functions_.size() >= kMaxPythonFunctions) return 0;
-  const auto number = static_cast<uint32_t>(python_functions_.size() + 1);
+  const auto number = first_number_ + static_cast<uint32_t>(python_functions_.size() + 1);
   const auto [known, is_new] = python_functions_.try_emplace(std::move(text), number);
   if (is_new) lines.names += "python " + std::to_string(number) + ' ' + known->first + '\n';
   return known->second;
@@ -441,7 +435,7 @@ uint32_t ProfileBook::StackNumber(pid_t pid) {
   const uint64_t key = std::hash<std::string>()(row);
   if (const auto known = stacks_.find(key); known != stacks_.end()) return known->second;
   if (stacks_.size() >= 2 * kMaxStacks) return 0;
-  const auto number = static_cast<uint32_t>(stacks_.size() + 1);
+  const auto number = first_number_ + static_cast<uint32_t>(stacks_.size() + 1);
   lines.names += "stack " + std::to_string(number) + row;
   stacks_.emplace(key, number);
   return number;

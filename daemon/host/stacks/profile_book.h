@@ -17,19 +17,12 @@
 #include "daemon/host/code_map.h"
 #include "daemon/host/kernel_names.h"
 #include "daemon/host/perf_records.h"
+#include "daemon/host/scouts/scout.h"
 #include "daemon/host/stacks/frame_table.h"
 #include "daemon/host/stacks/python_stacks.h"
 #include "daemon/host/stacks/unwinder.h"
 
 namespace profd::host {
-
-// Whole lines of both files. What the samples say stands in the names before it.
-struct ProfileLines {
-  std::string names, samples;
-  uint64_t lost = 0, lost_from_ns = 0, lost_to_ns = 0;  // samples, CLOCK_MONOTONIC_RAW
-
-  bool empty() const { return names.empty() && samples.empty() && lost == 0; }
-};
 
 // **Thread:** that of a stand-in: it looks into the memory of the processes. **Owns:** what is known of them.
 class ProfileBook {
@@ -38,12 +31,15 @@ class ProfileBook {
     kOnCpu,   // samples of what runs
     kOffCpu,  // switches from one thread to another: of a thread that waits, where and how long
   };
-  explicit ProfileBook(What what) : what_(what) {}
+  // `first_number`: of the names, so that those of other books of a session are others.
+  explicit ProfileBook(What what, uint32_t first_number = 0) : what_(what), first_number_(first_number) {}
 
   // Of the members: their code is read, and names are written. Those that are known already are left.
   void TakeIn(pid_t pid, std::string_view name);
-  // Processes that samples have come of since the last call, and that are no members.
-  std::vector<pid_t> TakeStrangers();
+  // Samples have come of it, and it is no member.
+  bool IsStranger(pid_t pid) const { return strangers_.contains(pid); }
+  // It was born or has ended: another may have its number.
+  void ForgetStranger(pid_t pid) { strangers_.erase(pid); }
   // In the order of their times; `kernel` is always the same.
   void Take(PerfRecord record, const KernelNames& kernel);
   // What Python the threads are in that have begun to wait, while they still do: a thread that waits stays
@@ -65,7 +61,7 @@ class ProfileBook {
   // Their memory is opened again when it is needed.
   void CloseMemories();
 
-  ProfileLines lines;
+  ScoutLines lines;
 
  private:
   struct Image {
@@ -116,10 +112,11 @@ class ProfileBook {
   void Name(const char* what, pid_t pid, pid_t tid, std::string_view name);
 
   const What what_;
+  const uint32_t first_number_;
   std::unordered_map<pid_t, Member> members_;
   std::unordered_set<pid_t> strangers_;
   std::map<Module, uint32_t> modules_;
-  std::vector<bool> python_modules_;                 // by number: whether its name says so
+  std::unordered_set<uint32_t> python_modules_;      // whose name says so
   std::unordered_map<uint32_t, FrameTable> tables_;  // by module
   size_t table_bytes_ = 0;
   std::unordered_map<std::string_view, uint32_t> functions_;  // of the kernel, whose names stay

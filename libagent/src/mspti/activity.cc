@@ -27,6 +27,24 @@ void GetPlace(const uint8_t* record, size_t offset, Activity* activity) {
 
 void Decode(const uint8_t* record, Activity* activity) {
   switch (activity->kind) {
+    case kMarkerKind: {
+      uint32_t source = 0;
+      Get(record, 4, &activity->detail);
+      Get(record, 8, &source);
+      Get(record, 12, &activity->begin_ns);
+      activity->end_ns = activity->begin_ns;
+      Get(record, 20, &activity->correlation);
+      activity->of_device = source == 1;
+      activity->on_stream = activity->of_device || activity->detail >> kOnStreamShift != 0;
+      if (activity->detail >> kOnStreamShift != 0) activity->detail >>= kOnStreamShift;
+      if (activity->of_device) {
+        GetPlace(record, 28, activity);
+      } else {
+        Get(record, 32, &activity->thread);
+      }
+      Get(record, 36, &activity->name);
+      break;
+    }
     case kKernelKind:
       GetTimes(record, 4, activity);
       GetPlace(record, 20, activity);

@@ -8,6 +8,7 @@ namespace profd::agent::mspti {
 
 // As the vendor numbers them.
 enum Kind : uint32_t {
+  kMarkerKind = 1,
   kKernelKind = 2,
   kApiKind = 3,
   kHcclKind = 4,
@@ -19,6 +20,10 @@ enum Kind : uint32_t {
   kNodeApiKind = 11,
   kRuntimeApiKind = 12
 };
+
+// Of a marker; shifted by kOnStreamShift where it is one on a stream.
+enum MarkerFlag : uint32_t { kInstant = 1, kStart = 2, kEnd = 4 };
+constexpr uint32_t kOnStreamShift = 3;
 
 // One record, whatever its kind; what the kind doesn't have is zero. Texts are the vendor's: copy them at
 // once.
@@ -38,7 +43,9 @@ struct Activity {
   uint32_t data_type;
   uint64_t bytes;  // of memory operations …
   uint64_t address;
-  uint32_t detail;  // allocation: 0, release: 1; direction of a copy; value of a set
+  uint32_t detail;  // allocation: 0, release: 1; direction of a copy; value of a set; a marker's MarkerFlag
+  bool on_stream;   // a marker, …
+  bool of_device;   // … and its half there; else where the program made it
   bool is_async;
 };
 

@@ -106,7 +106,8 @@ Emitter::Emitter()
       address_(Intern("address")),
       copy_(Intern("copy")),
       value_(Intern("value")),
-      async_(Intern("async")) {}
+      async_(Intern("async")),
+      flag_(Intern("flag")) {}
 
 void Emitter::SetPatience(int ms) { wait_until_ns_ = base::RawNs() + static_cast<uint64_t>(ms) * 1'000'000; }
 
@@ -202,7 +203,18 @@ void Emitter::Put(const Activity& activity) {
       }
       return put(slots);
     }
-    default:  // markers are recorded where they are made
+    case kMarkerKind: {
+      // What is on no stream is recorded where it is made; so are ranges, whose numbers are known there.
+      if (!activity.on_stream || (!activity.of_device && activity.detail != kInstant)) return;
+      constexpr uint32_t kNoDevice = 0xFFFFFFFF;
+      Slots slots(abi::kDeviceMark, activity.of_device ? 0 : Intern(activity.name), activity.correlation,
+                  activity.of_device ? activity.device : kNoDevice,
+                  activity.of_device ? activity.stream : activity.thread);
+      slots.Times(activity.begin_ns, activity.end_ns);
+      slots.Number(flag_, activity.detail);
+      return put(slots);
+    }
+    default:
       return;
   }
 }

@@ -27,7 +27,7 @@ class Emitter {
   uint64_t wait_until_ns_ = 0;
   // Names of the values.
   uint32_t type_, level_, count_, data_type_, algorithm_, group_, name_, bytes_, address_, copy_, value_,
-      async_;
+      async_, flag_;
 };
 
 }  // namespace profd::agent::mspti

@@ -131,6 +131,8 @@ bool Begin(Session* session) {
     }
   }
   if (!g_any) session->library.unsubscribe(session->subscriber);
+  // Nobody asks for it by name: where it is refused, marks have no times of a device.
+  if (g_any && (g_kinds >> abi::kDeviceMark & 1U) != 0) Enable(session, kMarkerKind);
   return g_any;
 }
 
@@ -236,7 +238,7 @@ Begun Start(uint32_t kinds, int wait_ms, char* note, size_t note_bytes) {
              IsCannLoaded() ? "MSPTI is still busy with the recording before" : "CANN is not loaded yet");
     return Begun::kLater;
   }
-  g_kinds = kinds & kRecordKinds;
+  g_kinds = kinds & (kRecordKinds | 1U << abi::kDeviceMark);
   g_any = false;
   g_note[0] = '\0';
   g_stop.store(false);

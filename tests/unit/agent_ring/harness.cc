@@ -184,8 +184,8 @@ DrainTarget DrainTest::Target(uint32_t trace) {
   return {.trace = trace,
           .first_stream = 10,
           .pipe = &writer_.pipe(),
-          .lanes_spec = std::make_shared<int>(1),
-          .names_spec = std::make_shared<int>(2),
+          .lanes_spec = std::make_shared<chunk::StreamSpec>(),
+          .names_spec = std::make_shared<chunk::StreamSpec>(),
           .stats = stats};
 }
 

@@ -212,6 +212,20 @@ TEST_F(RingReaderTest, OverwriteTakesOnlyWhatIsSound) {
   EXPECT_EQ(Records(Read()), 1U);
 }
 
+// A copy may end before the rest of a record whose beginning was written over. That takes a producer who is
+// quicker than the copy; a payload that is longer than one does the same.
+TEST_F(RingReaderTest, TheRestOfWhatIsWrittenOverIsNoDamage) {
+  Begin(RingMode::kOverwriteOldest);
+  for (uint64_t i = 1; i <= 100; ++i) Put(abi::kMark, i);
+  Put(abi::kMark, 101, 230);
+  Put(abi::kMark, 102);
+  const auto blocks = Read(RingReader::kMinRoom);
+  EXPECT_GT(chunks_.size(), 1U);
+  EXPECT_EQ(damaged(), 0U);
+  ASSERT_EQ(Records(blocks), 1U);
+  EXPECT_EQ(At(blocks[0], 0).value, 102U);
+}
+
 TEST_F(RingReaderTest, TheOwnerIsNotTakenForThatOfOlderSlots) {
   lane()->owner_tid = 41;
   Begin(RingMode::kOverwriteOldest);

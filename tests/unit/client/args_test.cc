@@ -1,4 +1,4 @@
-#include "client/args.h"
+#include "client/words/args.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "client/container.h"
+#include "client/node/container.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // profctl before doors that are missing, foreign, or say strange things.
-#include "client/door_client.h"
+#include "client/node/door_client.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "client/entities.h"
+#include "client/words/entities.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

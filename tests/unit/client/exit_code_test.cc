@@ -1,4 +1,4 @@
-#include "client/exit_code.h"
+#include "client/words/exit_code.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "client/expected.h"
+#include "client/show/expected.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The names that scripts depend on: a change here breaks somebody.
-#include "client/json.h"
+#include "client/show/json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

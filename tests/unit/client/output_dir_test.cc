@@ -1,4 +1,4 @@
-#include "client/output_dir.h"
+#include "client/files/output_dir.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

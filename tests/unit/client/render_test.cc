@@ -1,4 +1,4 @@
-#include "client/render.h"
+#include "client/show/render.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

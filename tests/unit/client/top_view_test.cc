@@ -1,4 +1,4 @@
-#include "client/top_view.h"
+#include "client/show/top_view.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "client/text.h"
+#include "client/words/text.h"
 
 namespace profd::client {
 namespace {

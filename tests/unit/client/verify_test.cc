@@ -1,8 +1,8 @@
-#include "client/verify.h"
+#include "client/verify/verify.h"
 
 #include <gmock/gmock.h>
 
-#include "client/verify_parts.h"
+#include "client/verify/verify_parts.h"
 #include "format/own_folder.h"
 
 namespace profd::client {

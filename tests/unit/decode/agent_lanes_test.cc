@@ -184,6 +184,82 @@ TEST_F(AgentLanesTest, StepsCountersMarksWithPayload) {
   EXPECT_EQ(Span(3).span.begin_ns, WallAt(10));
 }
 
+TEST_F(AgentLanesTest, StepsAtTheEdgesOfARecording) {
+  for (const uint64_t step : {4, 5, 6}) {
+    Slot(abi::kStepBegin, 10 * step, 0, step);
+    Slot(abi::kStepEnd, 10 * step + 9, 0, step);
+  }
+  Slot(abi::kStepBegin, 70, 0, 7);  // the recording ends in it
+  const auto edges = [this] {
+    std::string text;
+    for (const CollectedSpan& span : collector_.spans) {
+      text += std::to_string(span.span.value);
+      for (const auto& [key, value] : span.args) text += " " + key + "=" + value;
+      text += "; ";
+    }
+    collector_.spans.clear();
+    return text;
+  };
+  Decode();
+  EXPECT_EQ(edges(), "4 edge=first; 5; 6 edge=last; 7 unfinished=1; ");
+  slots_.pop_back();
+  agent_.step_windows = {{0, 4, 0, true}, {0, 4, 0, false}, {1, 6, 0, true}};
+  Decode();
+  EXPECT_EQ(edges(), "4 edge=first and last; 5; 6 edge=first and last; ");
+  agent_.step_windows.clear();
+  agent_.end = "moved";  // the next directory goes on
+  Decode();
+  EXPECT_EQ(edges(), "4 edge=first; 5; 6; ");
+}
+
+TEST_F(AgentLanesTest, WhatIsOnAStreamIsOnTheDevice) {
+  const uint32_t mark = Name("mark"), copy = Name("copy"), stream = Name("stream"), flag = Name("flag");
+  const auto on_stream = [&] {
+    slots_.back().more = 1;
+    Value(abi::kU64, stream, 0x1234);
+  };
+  const auto half = [&](uint64_t id, uint32_t name, uint32_t device, uint32_t place, uint64_t ns,
+                        uint64_t what) {
+    abi::Record& record = Slot(abi::kDeviceMark, 90, name, id, place);
+    record.category = device;
+    record.more = 2;
+    Times(ns, ns, 1);
+    Value(abi::kU64, flag, what, 0);
+  };
+  Slot(abi::kMark, 10, mark);
+  on_stream();
+  Slot(abi::kMark, 12, mark);
+  on_stream();
+  Slot(abi::kRangeStart, 20, copy, 77);
+  on_stream();
+  half(77, 0, 1, 2, WallAt(200), 4);  // its end comes first, and before the program's
+  Slot(abi::kRangeEnd, 30, 0, 77);
+  half(5, 0, 1, 3, WallAt(100), 1);
+  half(5, mark, kNoId, 7, WallAt(12) + 300, 1);
+  half(77, 0, 1, 2, WallAt(150), 2);
+  half(8, 0, 1, 2, WallAt(150), 2);        // of a range that nobody knows
+  half(9, mark, kNoId, 8, WallAt(12), 1);  // of a thread that made none
+  half(9, 0, 1, 2, WallAt(100), 1);
+  EXPECT_EQ(Decode().damaged_slots, 0u);
+  ASSERT_EQ(collector_.spans.size(), 5u);
+  const struct Span &first = Span(0).span, &second = Span(1).span, &range = Span(2).span,
+                    &mark_there = Span(3).span, &range_there = Span(4).span;
+  EXPECT_EQ(range.kind, SpanKind::kRange);
+  EXPECT_EQ(range.device, -1);
+  EXPECT_EQ(range.flow, Flow::kBegins);
+  EXPECT_NE(first.connection, second.connection);
+  EXPECT_EQ(mark_there.connection, second.connection);
+  EXPECT_EQ(mark_there.flow, Flow::kEnds);
+  EXPECT_EQ(Span(3).name, "mark");
+  EXPECT_EQ(std::pair(mark_there.device, mark_there.stream), std::pair(1, 3u));
+  EXPECT_EQ(mark_there.begin_ns, WallAt(100));
+  EXPECT_EQ(range_there.kind, SpanKind::kRange);
+  EXPECT_EQ(range_there.connection, range.connection);
+  EXPECT_EQ(Span(4).name, "copy");
+  EXPECT_EQ(std::pair(range_there.device, range_there.stream), std::pair(1, 2u));
+  EXPECT_EQ(std::pair(range_there.begin_ns, range_there.end_ns), std::pair(WallAt(150), WallAt(200)));
+}
+
 TEST_F(AgentLanesTest, LongTextIsOneArgument) {
   const uint32_t name = Name("mark"), key = Name("text");
   Slot(abi::kMark, 1, name).more = 2;

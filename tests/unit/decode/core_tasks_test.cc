@@ -83,7 +83,7 @@ TEST(CoreTasks, BothTypesOfCores) {
 }
 
 TEST(CoreTasks, Of950) {
-  CoreTasks tasks(CoreTasks::LayoutOf("ffts_profile.data", 15));
+  CoreTasks tasks(CoreTasks::LayoutOf("ffts_profile.data", Chip::k950));
   CoreTaskRecord950 record{};
   record.header = kCoreTaskType950;
   record.magic = kStarsMagic;
@@ -109,7 +109,7 @@ TEST(CoreTasks, Of950) {
 }
 
 TEST(CoreTasks, BeforeStarsTheirOrderTells) {
-  CoreTasks tasks(CoreTasks::LayoutOf("aicore.data", 1));
+  CoreTasks tasks(CoreTasks::LayoutOf("aicore.data", Chip::k910));
   AicoreTaskRecord record{};
   record.stream = 3;
   record.task = 7;

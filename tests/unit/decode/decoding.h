@@ -23,6 +23,12 @@ struct Row {
   std::vector<double> values;
 };
 
+struct KeptSpan {
+  std::string name;
+  uint64_t after_begin_ns, ns;
+  std::map<std::string, uint64_t> args;
+};
+
 class Sink : public RowSink, public SpanSink {
  public:
   void Rows(const RowBatch& batch) override {
@@ -38,17 +44,27 @@ class Sink : public RowSink, public SpanSink {
   void Label(const Series&, int, size_t, int64_t value, std::string_view text) override {
     labels[value] = text;
   }
-  void Spans(const SpanBatch& batch) override { spans += batch.spans.size(); }
+  void Spans(const SpanBatch& batch) override {
+    spans += batch.spans.size();
+    for (const format::Span& span : batch.spans) {
+      KeptSpan one{
+          std::string(batch.texts->Get(span.name)), span.begin_ns - kWall, span.end_ns - span.begin_ns, {}};
+      for (const SpanArg& arg : batch.ArgsOf(span))
+        one.args[std::string(batch.texts->Get(arg.key))] = arg.bits;
+      kept.push_back(std::move(one));
+    }
+  }
 
   std::vector<Row> rows;
   std::map<int64_t, std::string> labels;
   size_t spans = 0;
+  std::vector<KeptSpan> kept;
 };
 
 // Decodes a file of a device, and answers its rows.
 class Decoding {
  public:
-  explicit Decoding(std::string file, uint32_t chip = 5) : file_(std::move(file)), clocks_(50, 0) {
+  explicit Decoding(std::string file, Chip chip = Chip::k910B) : file_(std::move(file)), clocks_(50, 0) {
     side.device = 0;
     side.chip = chip;
     side.counter_mhz = 50;

@@ -65,7 +65,7 @@ TEST(Hbm, WhatIsLostMakesThePeriodBehindItUnknown) {
 }
 
 TEST(Ddr, ControllersAreAddedUpAndStampsUnwrapped) {
-  Decoding decoding("ddr.data", 4);
+  Decoding decoding("ddr.data", Chip::k310P);
   constexpr uint32_t kBeforeWrap = 0xFFFFFFFF - 9'999;
   for (const uint32_t time : {kBeforeWrap, kBeforeWrap + 20'000}) {
     for (uint32_t controller = 0; controller < 2; ++controller) {
@@ -216,7 +216,7 @@ TEST(Catalogue, EveryEntryIsFoundByItsName) {
   for (const DecoderEntry& entry : DecoderEntries()) {
     SideFacts side;
     side.device = entry.of_host ? -1 : 0;
-    side.chip = entry.layout_chips == 1 ? 0 : 5;
+    side.chip = entry.layout_chips == Only({Chip::k310}) ? Chip::k310 : Chip::k910B;
     int64_t pid = 0;
     const std::string file = (entry.file.starts_with('-') ? "4711" : "") + std::string(entry.file);
     EXPECT_EQ(FindDecoder(file, side, pid), &entry) << file;

@@ -44,7 +44,7 @@ class Sink : public RowSink, public SpanSink {
 
 class Decoding {
  public:
-  Decoding(std::string file, uint32_t chip) : file_(std::move(file)) {
+  Decoding(std::string file, Chip chip) : file_(std::move(file)) {
     side.device = 0;
     side.chip = chip;
     side.counter_mhz = 1000;
@@ -94,7 +94,7 @@ InstrCycles Counters(std::vector<uint32_t> counters) {
 using Strings = std::vector<std::string>;
 
 TEST(Instr, CountersOfAVectorCoreGoRound) {
-  Decoding decoding("instr.group_3_aiv1", 5);
+  Decoding decoding("instr.group_3_aiv1", Chip::k910B);
   EXPECT_EQ(decoding.Of<InstrVectorRecord>({{{}, Counters({4000, 10, 9, 1, 2, 3})}}), Strings{});
   // 500 of 2000 clocks, across 4096; 2.5 µs after the first.
   EXPECT_EQ(decoding.Of<InstrVectorRecord>({{{}, Counters({404, 1010, 9, 1, 202, 2003})}}),
@@ -120,7 +120,7 @@ TEST(Instr, AnAiCoreTellsOfItsBus) {
     }
     return cube;
   };
-  Decoding decoding("instr.group_24_aic", 5);
+  Decoding decoding("instr.group_24_aic", Chip::k910B);
   const auto& rows = decoding.Of<InstrCubeRecord>(
       {record(Counters({0, 0, 0, 0, 0, 0})), record(Counters({9, 0, 1000, 0, 0, 0}))});
   ASSERT_EQ(rows.size(), 7u);
@@ -138,7 +138,7 @@ TEST(Instr, ChangesOfA950) {
   records.push_back({720, kBiuState << 12 | 0b100});
   records.push_back({0xFFFF, 0xEFFF});
   records.push_back({0xDDDD, 0xDDDD});
-  Decoding decoding("instr.biu_perf_group2_aiv0", 15);
+  Decoding decoding("instr.biu_perf_group2_aiv0", Chip::k950);
   EXPECT_EQ(decoding.Of(records), (Strings{"instr_busy +2000 2 1 SU 1", "instr_busy +2000 2 1 CUBE 1",
                                            "instr_busy +3000 2 1 SU 0"}));
   EXPECT_EQ(decoding.decoder().ignored().at("before the first stamp"), 1u);
@@ -149,7 +149,7 @@ TEST(Instr, ChangesOfA950) {
 TEST(Instr, NobodySaysHowManyClocks) {
   SideFacts side;
   side.device = 0;
-  side.chip = 5;
+  side.chip = Chip::k910B;
   DecodeContext context;
   context.side = &side;
   int64_t pid = 0;

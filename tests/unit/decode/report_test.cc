@@ -1,4 +1,4 @@
-#include "client/export/report.h"
+#include "client/export/read/report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "client/export/arguments.h"
-#include "client/export/capture.h"
 #include "client/export/inventory.h"
-#include "client/export/slices.h"
+#include "client/export/read/capture.h"
+#include "client/export/read/slices.h"
 #include "format/records/device.h"
 #include "format/records/packed.h"
 #include "format/side_facts.h"
@@ -46,7 +46,7 @@ class Directory : public testing::Test {
     const Stream* stream = capture->sides[0].Find("hbm.data");
     Framed framed;
     framed.by = Framed::By::kRecord;
-    framed.check = framed.stamps = format::FindStreamFormat("hbm.data", 5);
+    framed.check = framed.stamps = format::FindStreamFormat("hbm.data", format::Chip::k910B);
     framed.stamps_per_second = 1'000'000;
     framed.record_bytes = sizeof(HbmRecord);
     StreamReader reader(*capture, *stream, framed, report_);
@@ -185,7 +185,7 @@ TEST(FindCaptures, TellsWhatIsNone) {
 }
 
 TEST(Spikes, OneStampThatJumpsAwayIsFoundAClockThatBeginsAnewIsNot) {
-  const format::StreamFormat& format = *format::FindStreamFormat("hbm.data", 5);
+  const format::StreamFormat& format = *format::FindStreamFormat("hbm.data", format::Chip::k910B);
   const auto good = [&](std::vector<uint64_t> times) {
     std::vector<HbmRecord> records;
     for (const uint64_t time : times) records.push_back({time, 1, 0, 0});
@@ -241,7 +241,7 @@ TEST(SideFacts, NumbersMayBeTextAndOnlyTheFirstLineCounts) {
                             "\n{",
                             facts)
           .ok());
-  EXPECT_EQ(facts.chip, 5u);
+  EXPECT_EQ(facts.chip, format::Chip::k910B);
   EXPECT_EQ(facts.pid, 0);
   EXPECT_EQ(facts.rank_id, 3);
   EXPECT_EQ(facts.counter_mhz, 49.999001);

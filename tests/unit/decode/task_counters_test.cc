@@ -35,7 +35,7 @@ class Sink : public RowSink, public SpanSink {
 
 class Decoding {
  public:
-  Decoding(std::string file, uint32_t chip) : file_(std::move(file)) {
+  Decoding(std::string file, Chip chip) : file_(std::move(file)) {
     side.device = 0;
     side.chip = chip;
     side.begin_wall_ns = 1'700'000'000'000'000'000;
@@ -71,15 +71,15 @@ class Decoding {
 using Strings = std::vector<std::string>;
 
 TEST(L2Cache, HitsAndVictimsOfTheRequests) {
-  Decoding of_910("l2_cache.data", 1);
+  Decoding of_910("l2_cache.data", Chip::k910);
   of_910.side.l2_events = {0x5b, 0x59, 0x5c, 0x7d, 0x7e, 0x71, 0x79, 0x7c};
   EXPECT_EQ(of_910.Of<L2CacheRecord>({{0, 3, 7, 0, {75, 100, 10, 1, 1, 1, 1, 1}}}),
             Strings{"l2_cache 3 7 = 0.75 0.1"});
-  Decoding of_310p("l2_cache.data", 4);
+  Decoding of_310p("l2_cache.data", Chip::k310P);
   of_310p.side.l2_events = {0x78, 0x79, 0x77, 0x71, 0x6a, 0x6c, 0x74, 0x62};
   EXPECT_EQ(of_310p.Of<L2CacheRecord>({{0, 3, 8, 0, {150, 50, 9, 20, 100, 9, 9, 9}}}),
             Strings{"l2_cache 3 8 = 0.5 0.1"});
-  Decoding of_310b("l2_cache.data", 7);
+  Decoding of_310b("l2_cache.data", Chip::k310B);
   of_310b.side.l2_events = {0xf6, 0xfb, 0xfc, 0xbf, 0x90, 0x91, 0x9c, 0x9d};
   EXPECT_EQ(of_310b.Of<L2CacheRecord>({{0, 3, 9, 0, {9, 60, 40, 9, 20, 5, 300, 9}}}),
             Strings{"l2_cache 3 9 = 0.25 3"})
@@ -87,23 +87,23 @@ TEST(L2Cache, HitsAndVictimsOfTheRequests) {
 }
 
 TEST(L2Cache, NoRequestsNoRate) {
-  Decoding decoding("l2_cache.data", 1);
+  Decoding decoding("l2_cache.data", Chip::k910);
   decoding.side.l2_events = {0x59, 0x5b, 0x5c};
   EXPECT_EQ(decoding.Of<L2CacheRecord>({{0, 3, 7, 0, {}}}), Strings{"l2_cache 3 7 = nan nan"});
 }
 
 TEST(L2Cache, OtherEventsAreThere) {
-  Decoding decoding("l2_cache.data", 1);
+  Decoding decoding("l2_cache.data", Chip::k910);
   decoding.side.l2_events = {0x59, 0x5c};
   EXPECT_EQ(decoding.Of<L2CacheRecord>({{0, 3, 7, 0, {5, 6, 7}}}),
             (Strings{"soc_events 3 7 65625 = 5", "soc_events 3 7 65628 = 6"}));
-  Decoding unnamed("l2_cache.data", 1);
+  Decoding unnamed("l2_cache.data", Chip::k910);
   EXPECT_EQ(unnamed.Of<L2CacheRecord>({{0, 3, 7, 0, {5, 6, 7}}}), Strings{});
   EXPECT_EQ(unnamed.ignored.size(), 1U);
 }
 
 TEST(SocPmu, OneRecordAUnit) {
-  Decoding decoding("socpmu.data", 5);
+  Decoding decoding("socpmu.data", Chip::k910B);
   decoding.side.ha_events = {0xf6, 0xfb, 0xfc, 0xbf, 0x90, 0x91, 0x9c, 0x9d};
   decoding.side.smmu_events = {0x2, 0x8a, 0x8b, 0x8c, 0x8d};
   EXPECT_EQ(decoding.Of<SocPmuRecord>({{{}, 0, 3, 7, 1, {9, 60, 40, 9, 20, 5, 10, 9}},
@@ -115,14 +115,14 @@ TEST(SocPmu, OneRecordAUnit) {
 
 // Its hits are what is left of the requests, and its tasks have numbers of 32 bits.
 TEST(SocPmu, Of950) {
-  Decoding decoding("socpmu.data", 15);
+  Decoding decoding("socpmu.data", Chip::k950);
   decoding.side.ha_events = {0x00, 0x81, 0x82, 0x83, 0x74, 0x75};
   EXPECT_EQ(decoding.Of<SocPmuRecord950>({{{}, 1, 0, 3, 70'000, {100, 1, 2, 3, 4, 10}}}),
             Strings{"l2_cache 3 70000 = 0.8 0.14"});
 }
 
 TEST(SocPmu, EventsByNumber) {
-  Decoding decoding("socpmu.data", 15);
+  Decoding decoding("socpmu.data", Chip::k950);
   decoding.side.ha_events = {0x2};
   decoding.side.noc_events = {0x1, 0x3f};
   EXPECT_EQ(decoding.Of<SocPmuRecord950>({{{}, 1, 0, 3, 7, {5}}, {{}, 3, 0, 3, 7, {6, 7}}}),

@@ -105,7 +105,7 @@ TEST(TaskLog, FindsTheStartOfEveryEnd) {
   EXPECT_EQ(tasks[1].stream, 7u);
   EXPECT_EQ(tasks[1].begin_ticks, 100u);
   EXPECT_EQ(tasks[1].end_ticks, 200u);
-  EXPECT_EQ(LoggedTaskTypeName(tasks[1].type, 5), "PLACE_HOLDER_SQE");
+  EXPECT_EQ(LoggedTaskTypeName(tasks[1].type, Chip::k910B), "PLACE_HOLDER_SQE");
   EXPECT_EQ(log.records(), 8u);
   EXPECT_EQ(log.cut_at_begin(), 1u);
   EXPECT_EQ(log.cut_at_end(), 1u);
@@ -151,7 +151,7 @@ TEST(TaskLog, HardwareLogAndThe950) {
   HwtsRecord end = start;
   end.type_count = 0x21;
   end.ticks = 80;
-  TaskLog hwts(TaskLog::LayoutOf("hwts.data", 1));
+  TaskLog hwts(TaskLog::LayoutOf("hwts.data", Chip::k910));
   hwts.Take(Bytes(start, end), tasks);
   StarsTaskRecord950 short_start{};
   short_start.magic = kStarsMagic;
@@ -161,7 +161,7 @@ TEST(TaskLog, HardwareLogAndThe950) {
   StarsTaskRecord950 short_end = short_start;
   short_end.header = 1;
   short_end.ticks = 11;
-  TaskLog stars(TaskLog::LayoutOf("stars_soc.data", 15));
+  TaskLog stars(TaskLog::LayoutOf("stars_soc.data", Chip::k950));
   stars.Take(Bytes(short_start, short_end), tasks);
   ASSERT_EQ(tasks.size(), 2u);
   EXPECT_EQ(tasks[0].end_ticks - tasks[0].begin_ticks, 30u);
@@ -170,17 +170,17 @@ TEST(TaskLog, HardwareLogAndThe950) {
 
 // The analyser's msmodel/sqe_type_map.py.
 TEST(CannNames, TasksByChip) {
-  EXPECT_EQ(LoggedTaskTypeName(1, 15), "AIV_SQE");
-  EXPECT_EQ(LoggedTaskTypeName(2, 15), "FUSION");
-  EXPECT_EQ(LoggedTaskTypeName(16, 15), "CCU_SQE");
-  EXPECT_EQ(LoggedTaskTypeName(18, 15), "UNKNOWN");
-  EXPECT_EQ(LoggedTaskTypeName(21, 16), "END_SQE");
-  EXPECT_EQ(LoggedTaskTypeName(2, 5), "AIV_SQE");
-  EXPECT_EQ(LoggedTaskTypeName(20, 5), "C_CORE_SQE");
-  EXPECT_EQ(LoggedTaskTypeName(21, 5), "UNKNOWN");
-  EXPECT_EQ(LoggedTaskTypeName(9, 5), "VQ6_SQE");
-  EXPECT_EQ(LoggedTaskTypeName(9, 1), "SDMA_SQE");
-  EXPECT_EQ(LoggedTaskTypeName(11, 1), "UNKNOWN");
+  EXPECT_EQ(LoggedTaskTypeName(1, Chip::k950), "AIV_SQE");
+  EXPECT_EQ(LoggedTaskTypeName(2, Chip::k950), "FUSION");
+  EXPECT_EQ(LoggedTaskTypeName(16, Chip::k950), "CCU_SQE");
+  EXPECT_EQ(LoggedTaskTypeName(18, Chip::k950), "UNKNOWN");
+  EXPECT_EQ(LoggedTaskTypeName(21, Chip::k910_96), "END_SQE");
+  EXPECT_EQ(LoggedTaskTypeName(2, Chip::k910B), "AIV_SQE");
+  EXPECT_EQ(LoggedTaskTypeName(20, Chip::k910B), "C_CORE_SQE");
+  EXPECT_EQ(LoggedTaskTypeName(21, Chip::k910B), "UNKNOWN");
+  EXPECT_EQ(LoggedTaskTypeName(9, Chip::k910B), "VQ6_SQE");
+  EXPECT_EQ(LoggedTaskTypeName(9, Chip::k910), "SDMA_SQE");
+  EXPECT_EQ(LoggedTaskTypeName(11, Chip::k910), "UNKNOWN");
 }
 
 TEST(CannNames, LinesAndUnknownNumbers) {

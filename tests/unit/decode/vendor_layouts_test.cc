@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "format/decode/cann_names.h"
+#include "format/decode/core_tasks.h"
 #include "format/decode/task_log.h"
 #include "format/framing.h"
 #include "tests/unit/decode/decoding.h"
@@ -22,7 +24,7 @@ namespace {
 constexpr double kMb = 1 << 20;
 constexpr uint64_t kTicks = 145'000'000'000;  // of Decoding's start, at 50 MHz
 constexpr uint64_t kMagic = 0x6BD3;
-constexpr uint32_t k910B = 5, k310B = 7, k950 = 15;
+using enum Chip;
 
 // As Python's struct.pack("=" + format, …), of numbers without a sign; `fields` by their places, the others
 // are 0.
@@ -44,7 +46,7 @@ std::string Pack(std::string_view format, const std::map<size_t, uint64_t>& fiel
   return bytes;
 }
 
-bool IsPlausible(std::string_view file, uint32_t chip, std::string_view record) {
+bool IsPlausible(std::string_view file, Chip chip, std::string_view record) {
   const StreamFormat* format = FindStreamFormat(file, chip);
   EXPECT_EQ(format->record_bytes, record.size()) << file;
   return format->plausible(reinterpret_cast<const std::byte*>(record.data()), 1, format->record_bytes) == 1;
@@ -85,7 +87,7 @@ TEST(VendorLayouts, CcuChannelsCountDelays) {  // S:69
 
 // msparser/aic_sample/ai_core_sample_parser.py:264-269 with profiling_bean/prof_enum/chip_model.py:40-49.
 TEST(VendorLayouts, WhichCoresAreVectorCores) {  // S:30, S:31
-  const auto vector = [](uint32_t chip, uint64_t core) {
+  const auto vector = [](Chip chip, uint64_t core) {
     const bool ten = chip == k950;
     const size_t cycles = ten ? 15 : 13;
     Decoding decoding("ffts_profile.data", chip);
@@ -156,7 +158,7 @@ TEST(VendorLayouts, LinksOfA950) {  // S:114
 
 // Which field is the tag: profiling_bean/struct_info/step_trace.py:33-38, 89-98.
 TEST(VendorLayouts, StepsOfA950) {  // S:54, S:56
-  const auto iterations = [](uint32_t chip, std::string_view format, size_t tag) {
+  const auto iterations = [](Chip chip, std::string_view format, size_t tag) {
     constexpr uint64_t kKind = 10, kBytes = 40;
     Decoding decoding("ts_track.data", chip);
     for (const uint64_t end : {0, 1}) {  // of the model
@@ -167,6 +169,101 @@ TEST(VendorLayouts, StepsOfA950) {  // S:54, S:56
   };
   EXPECT_EQ(iterations(k910B, "BBHLQQQHHHH", 9), 1u);
   EXPECT_EQ(iterations(k950, "BBHLQQQHHI", 7), 1u);
+}
+
+// The firmware of a 310 logs its tasks' states: profiling_bean/struct_info/ts_time_line.py,
+// viewer/calculate_rts_data.py:47-54, 233-262, msmodel/task_time/runtime_task_time_model.py.
+TEST(VendorLayouts, TasksOfA310) {  // S:90
+  constexpr uint64_t kWaiting = 1, kRunning = 2, kComplete = 3, kCoreStart = 7, kCoreDone = 8;
+  std::string track;
+  const auto state = [&track](uint64_t number, uint64_t ticks) {
+    track += Pack(
+        "BBHLHHHHQLL",
+        {{1, 3}, {2, 32}, {4, 17}, {5, number}, {6, uint64_t{1} << 11 | 9}, {7, 42}, {8, kTicks + ticks}});
+  };
+  state(kWaiting, 10);
+  state(kRunning, 100);
+  state(kCoreStart, 101);
+  track += Pack("BBHLQQQHHHH", {{1, 10}, {2, 40}, {4, kTicks}});  // a key point
+  state(kCoreDone, 290);
+  state(kComplete, 300);
+  TaskLog log(TaskLog::LayoutOf("ts_track.data", Chip::k310));
+  std::vector<DeviceTask> tasks;
+  const std::span bytes = std::as_bytes(std::span(track));
+  log.Take(bytes.first(72), tasks);  // in the midst of a record
+  log.Take(bytes.subspan(72), tasks);
+  ASSERT_EQ(tasks.size(), 1u);
+  EXPECT_EQ(tasks[0].begin_ticks, kTicks + 100);
+  EXPECT_EQ(tasks[0].end_ticks, kTicks + 300);
+  EXPECT_EQ(tasks[0].stream, 9u);
+  EXPECT_EQ(tasks[0].task, 42u);
+  EXPECT_EQ(LoggedTaskTypeName(tasks[0].type, Chip::k310), "L2 SDMA memory copy task");
+  EXPECT_EQ(log.foreign() + log.no_start() + log.no_end(), 0u);
+  // Its key points are read beside it.
+  Decoding decoding("ts_track.data", Chip::k310);
+  decoding.Take(track);
+  decoding.Finish();
+  EXPECT_EQ(decoding.rejected(), 0u);
+  EXPECT_TRUE(decoding.decoder().ignored().empty());
+}
+
+// What its cores counted by task: profiling_bean/struct_info/event_counter.py.
+TEST(VendorLayouts, CountersByTaskOfA310) {  // S:93
+  constexpr uint64_t kKind = 4, kBytes = 112;
+  const std::string record = Pack("BBHLHHHHQ8QQQH3H", {{1, kKind},
+                                                       {2, kBytes},
+                                                       {5, uint64_t{1} << 11 | 9},
+                                                       {6, 42},
+                                                       {8, UINT64_MAX},
+                                                       {9, 11},
+                                                       {16, 88},
+                                                       {17, 5000},
+                                                       {18, kTicks},
+                                                       {19, 2}});
+  EXPECT_EQ(FindStreamFormat("aicore.data", Chip::k310, true)->record_bytes, record.size());
+  CoreTasks tasks(CoreTasks::LayoutOf("aicore.data", Chip::k310));
+  tasks.Take(std::as_bytes(std::span(record)));
+  TaskCounters counters;
+  ASSERT_TRUE(tasks.Find({.begin_ticks = 1, .end_ticks = 2, .stream = 9, .task = 42}, counters));
+  EXPECT_TRUE(counters.core[0].counted);
+  EXPECT_EQ(counters.core[0].cycles, 5000u);
+  EXPECT_EQ(counters.core[0].blocks, 2u);
+  EXPECT_EQ(counters.core[0].event[0], 11u);
+  EXPECT_EQ(counters.core[0].event[7], 88u);
+}
+
+// Either the wait for other ranks, up to the last of them, or the instruction.
+// profiling_bean/hardware/ccu_bean.py:88-110,
+// csrc/domain/data_process/ai_task/ccu_mission_processor.cpp:392-400.
+TEST(VendorLayouts, CcuMissions) {  // S:67
+  Decoding decoding("ccu0.instr", k950);
+  constexpr uint64_t kStream = 3, kTask = 7;
+  const auto mission = [&](uint64_t notify) {
+    decoding.Take(Pack("16HQHQQHHH", {{1, 500},  // of rank 14
+                                      {15, 250},
+                                      {16, notify},
+                                      {17, 12},
+                                      {18, kTicks + 1000},
+                                      {19, kTicks},
+                                      {20, 11},
+                                      {21, kStream},
+                                      {22, kTask}}));
+  };
+  mission(kTicks + 50);
+  mission(0);
+  decoding.Finish();
+  ASSERT_EQ(decoding.sink.kept.size(), 2u);
+  const auto& wait = decoding.sink.kept[0];
+  EXPECT_EQ(wait.name, "Wait");
+  EXPECT_EQ(wait.after_begin_ns, 1'000u);
+  EXPECT_EQ(wait.ns, 500u * 4 * 20);
+  EXPECT_EQ(wait.args, (std::map<std::string, uint64_t>{
+                           {"Notify Instruction ID", 12}, {"Notify Rank ID", 14}, {"Die Id", 0}}));
+  const auto& loop = decoding.sink.kept[1];
+  EXPECT_EQ(loop.name, "LoopGroup");
+  EXPECT_EQ(loop.after_begin_ns, 0u);
+  EXPECT_EQ(loop.ns, 1000u * 20);
+  EXPECT_EQ(loop.args, (std::map<std::string, uint64_t>{{"Instruction ID", 11}, {"Die Id", 0}}));
 }
 
 // 11 bits of the number: common_func/utils.py:208-215, profiling_bean/stars/stars_common.py:62-103,

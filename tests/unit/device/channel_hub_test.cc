@@ -46,7 +46,7 @@ class ChannelHubTest : public testing::Test {
     request.para.period_ms = period_ms;
     request.para.user_data_size = static_cast<uint32_t>(payload.size() * sizeof(uint32_t));
     for (size_t i = 0; i < payload.size(); ++i) format::Store(&request.para.user_data[4 * i], payload[i]);
-    request.format = format::FindStreamFormat(file, driver::chip::k910B);
+    request.format = format::FindStreamFormat(file, driver::Chip::k910B);
     request.kind = std::move(kind);
     request.holder = "session " + std::to_string(stream) + " of alice";
     request.device_start_ns = 1'000'000'000;

@@ -21,7 +21,7 @@ using What = ChannelEvent::What;
 class ChannelPumpTest : public testing::Test {
  protected:
   const format::StreamFormat& Format(std::string_view file) {
-    return *format::FindStreamFormat(file, driver::chip::k910B);
+    return *format::FindStreamFormat(file, driver::Chip::k910B);
   }
 
   void Add(ChannelPump& pump, ChannelId id, FakeWriter& writer, uint32_t stream,

@@ -15,7 +15,7 @@ namespace {
 
 using format::Load;
 
-const format::StreamFormat& Format(std::string_view file, uint32_t chip = driver::chip::k910B) {
+const format::StreamFormat& Format(std::string_view file, format::Chip chip = driver::Chip::k910B) {
   return *format::FindStreamFormat(file, chip);
 }
 
@@ -85,7 +85,7 @@ TEST(Combiner, A32BitCountStopsAtItsLimit) {
   for (uint32_t i = 0; i < 2; ++i)
     stream += Bytes(format::DdrRecord{20'000 * i, 0x9000'0000, 0, 0, 0xFFFFFFFF});
   const auto records =
-      Records<format::DdrRecord>(CombineAll(Format("ddr.data", driver::chip::k910), 2, stream));
+      Records<format::DdrRecord>(CombineAll(Format("ddr.data", driver::Chip::k910), 2, stream));
   ASSERT_EQ(records.size(), 1U);
   EXPECT_EQ(records[0].count, 0xFFFFFFFFU);
   EXPECT_EQ(records[0].master, 0xFFFFFFFFU);

@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kFar = 1'000'000 * kMs;  // host time at which any number of periods may have passed
 
-const format::StreamFormat& Format(std::string_view file, uint32_t chip = driver::chip::k910B) {
+const format::StreamFormat& Format(std::string_view file, format::Chip chip = driver::Chip::k910B) {
   const format::StreamFormat* format = format::FindStreamFormat(file, chip);
   EXPECT_NE(format, nullptr) << file;
   return *format;
@@ -271,7 +271,7 @@ TEST(Framer, KindsWithAVaryingNumberOfRecordsCountGapsByTheLastPeriod) {
   for (const uint32_t time : {20'000U, 40'000U, 80'000U}) {
     for (uint32_t i = 0; i < 6; ++i) stream += Bytes(format::DdrRecord{time, i, i & 1, i / 2, 0xFFFFFFFF});
   }
-  EXPECT_EQ(FrameWhole(Format("ddr.data", driver::chip::k910), 20, stream).missing_records, 6U);
+  EXPECT_EQ(FrameWhole(Format("ddr.data", driver::Chip::k910), 20, stream).missing_records, 6U);
 }
 
 TEST(Framer, StampsOf32BitsWrap) {

@@ -115,7 +115,7 @@ class Collection {
   Truth TruthOf(uint32_t stream) const { return {directory_ + "/truth", 0, kKinds[stream].channel}; }
   const chunk::StreamStats& stats(uint32_t stream) { return *stats_[stream]; }
   const format::StreamFormat& Format(uint32_t stream) const {
-    return *format::FindStreamFormat(kKinds[stream].file, driver::chip::k910B);
+    return *format::FindStreamFormat(kKinds[stream].file, driver::Chip::k910B);
   }
   // The header that a text channel delivers before its first line, and that the writer puts.
   std::string Header(uint32_t stream) const {

@@ -12,13 +12,13 @@ namespace {
 
 class SubscriberTest : public testing::Test {
  protected:
-  const format::StreamFormat& Format(std::string_view file, uint32_t chip = driver::chip::k910B) {
+  const format::StreamFormat& Format(std::string_view file, format::Chip chip = driver::Chip::k910B) {
     return *format::FindStreamFormat(file, chip);
   }
 
   // What a session gets of `stream`; both ways of delivery must agree.
   std::string Delivered(std::string_view file, const Join* join, const std::string& stream,
-                        uint32_t chip = driver::chip::k910B) {
+                        format::Chip chip = driver::Chip::k910B) {
     const format::StreamFormat& format = Format(file, chip);
     const auto* bytes = reinterpret_cast<const std::byte*>(stream.data());
     const auto size = static_cast<uint32_t>(stream.size());
@@ -72,7 +72,7 @@ TEST_F(SubscriberTest, WrappedStampsAreRebasedToo) {
   const Join join{.channel_start_ns = 1'000, .session_start_ns = 1'000 + ran_us * 1000, .periods = 1};
   const std::string stream =
       ddr(26'499'999) + ddr(26'500'010) + ddr(26'600'000) + ddr(26'500'000 + 0x9000'0000);
-  EXPECT_TRUE(Delivered("ddr.data", &join, stream, driver::chip::k910) ==
+  EXPECT_TRUE(Delivered("ddr.data", &join, stream, driver::Chip::k910) ==
               ddr(10) + ddr(100'000) + ddr(0x9000'0000));
 }
 

@@ -40,11 +40,12 @@ class UnpackerTest : public testing::Test {
  protected:
   Unpacker& Make(std::vector<DeviceFile> wanted, bool joins = false, FakeWriter* writer = nullptr) {
     auto sinks = std::make_shared<FileSinks>();
-    for (const DeviceFile what : wanted) sinks->wanted.push_back({what, stats_[static_cast<size_t>(what)]});
+    for (const DeviceFile what : wanted)
+      sinks->wanted.push_back({what, "", stats_[static_cast<size_t>(what)]});
     sinks->first_stream = 100;
-    sinks->make_spec = [this](const std::string& file, const chunk::StreamStatsPtr&) {
+    sinks->make_spec = [this](const std::string& file, const FileSinks::Sink&) {
       files_.push_back(file);
-      return std::make_shared<int>(0);
+      return std::make_shared<chunk::StreamSpec>();
     };
     pipe_ = &(writer == nullptr ? writer_ : *writer).pipe();
     packets_ = std::make_unique<Outlet>(format::StreamKey{1, 0}, packet_stats_, *pipe_);

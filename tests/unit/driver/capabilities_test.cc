@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "daemon/driver/qos_streams.h"
 #include "daemon/driver/start_para.h"
 #include "format/framing.h"
 #include "tests/unit/driver/chips.h"
@@ -16,8 +17,8 @@ namespace {
 using testing::HasSubstr;
 
 constexpr uint32_t kApi = 0x072418;
-constexpr uint32_t kChips[] = {chip::k310,  chip::k910, chip::k310P,   chip::k910B,
-                               chip::k310B, chip::k950, chip::k910_96, chip::kUnknown};
+constexpr Chip kChips[] = {Chip::k310,  Chip::k910, Chip::k310P,   Chip::k910B,
+                           Chip::k310B, Chip::k950, Chip::k910_96, Chip::kNotTold};
 
 std::string Available(const DeviceFacts& device) {
   std::string kinds;
@@ -29,34 +30,34 @@ std::string Available(const DeviceFacts& device) {
 
 TEST(Capabilities, KindsOfEveryChip) {
   const std::string kOfProcess = " ctrlcpu dev-cpu dev-mem dev-pid-cpu dev-pid-mem";
-  EXPECT_EQ(Available(MakeDevice(chip::k310)),
+  EXPECT_EQ(Available(MakeDevice(Chip::k310)),
             "ddr nic dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore aicore-task task");
-  EXPECT_EQ(Available(MakeDevice(chip::k910)),
+  EXPECT_EQ(Available(MakeDevice(Chip::k910)),
             "hbm ddr llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore aicore-task "
             "l2 aicpu task" +
                 kOfProcess);
-  EXPECT_EQ(Available(MakeDevice(chip::k310P)),
+  EXPECT_EQ(Available(MakeDevice(Chip::k310P)),
             "ddr llc pcie dvpp npu-mem npu-app-mem npu-module-mem tscpu aicore aicore-task l2 aicpu task" +
                 kOfProcess);
   EXPECT_EQ(
-      Available(MakeDevice(chip::k910B)),
+      Available(MakeDevice(Chip::k910B)),
       "hbm llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem qos soc-profile low-power tscpu "
       "aicore aivector aicore-task aivector-task soc-pmu l2 aicpu task instr" +
           kOfProcess);
-  EXPECT_EQ(Available(MakeDevice(chip::k310B)),
+  EXPECT_EQ(Available(MakeDevice(Chip::k310B)),
             "ddr llc nic dvpp npu-mem npu-app-mem soc-profile low-power tscpu aicore aivector aicore-task "
             "aivector-task l2 aicpu task");
-  EXPECT_EQ(Available(MakeDevice(chip::k950)),
+  EXPECT_EQ(Available(MakeDevice(Chip::k950)),
             "hbm llc pcie hccs nic roce dvpp npu-mem npu-app-mem npu-module-mem qos soc-profile low-power ub "
             "ccu ccu-task tscpu "
             "aicore aivector aicore-task aivector-task soc-pmu l2 aicpu task instr" +
                 kOfProcess);
-  EXPECT_EQ(Available(MakeDevice(chip::k910_96)), Available(MakeDevice(chip::k950)));
+  EXPECT_EQ(Available(MakeDevice(Chip::k910_96)), Available(MakeDevice(Chip::k950)));
 }
 
 // However long its list: a chip has no counters that it was not built with.
 TEST(Capabilities, AGenerousListAddsNoKinds) {
-  const auto absent = [](uint32_t chip) {
+  const auto absent = [](Chip chip) {
     DeviceFacts device = MakeDevice(chip);
     device.channels = ChannelsOf({{1, 159}});
     device.ai_core_num = device.aiv_num = 1;
@@ -67,24 +68,24 @@ TEST(Capabilities, AGenerousListAddsNoKinds) {
     }
     return kinds;
   };
-  EXPECT_EQ(absent(chip::k310),
+  EXPECT_EQ(absent(Chip::k310),
             "hbm llc pcie hccs roce netdev qos soc-profile low-power ub ccu ccu-task aivector aivector-task "
             "soc-pmu "
             "l2 aicpu instr ctrlcpu dev-cpu dev-mem dev-pid-cpu dev-pid-mem");
-  EXPECT_EQ(absent(chip::k910),
+  EXPECT_EQ(absent(Chip::k910),
             "qos soc-profile low-power ub ccu ccu-task aivector aivector-task soc-pmu instr");
-  EXPECT_EQ(absent(chip::k310P),
+  EXPECT_EQ(absent(Chip::k310P),
             "nic roce netdev qos soc-profile ub ccu ccu-task aivector aivector-task soc-pmu instr");
-  EXPECT_EQ(absent(chip::k910B), "ddr ub ccu ccu-task");
-  EXPECT_EQ(absent(chip::k310B),
+  EXPECT_EQ(absent(Chip::k910B), "ddr ub ccu ccu-task");
+  EXPECT_EQ(absent(Chip::k310B),
             "hbm pcie hccs roce netdev qos ub ccu ccu-task soc-pmu instr "
             "ctrlcpu dev-cpu dev-mem dev-pid-cpu dev-pid-mem");
-  EXPECT_EQ(absent(chip::k950), "ddr");
-  EXPECT_EQ(absent(23), "soc-pmu l2");
+  EXPECT_EQ(absent(Chip::k950), "ddr");
+  EXPECT_EQ(absent(Chip{23}), "soc-pmu l2");
 }
 
 TEST(Capabilities, AnUnknownChipHasWhatItsListOffers) {
-  DeviceFacts device = MakeDevice(23);
+  DeviceFacts device = MakeDevice(Chip{23});
   device.channels = {7, 43, 85, 146};
   device.ai_core_num = device.aiv_num = 4;
   const auto file = [&](std::string_view kind) {
@@ -96,7 +97,7 @@ TEST(Capabilities, AnUnknownChipHasWhatItsListOffers) {
   EXPECT_EQ(file("aicore"), "aicore.data");
   EXPECT_EQ(file("aivector"), "aiVectorCore.data");
   EXPECT_EQ(file("hbm"), "device 0 (chip 23) does not offer channel 1");
-  EXPECT_EQ(TraitsOf(23).core_events, 8U);
+  EXPECT_EQ(format::TraitsOf(Chip{23}).core_events, 8U);
   // The newer channel is preferred where both are there.
   device.channels = {43, 54, 85};
   EXPECT_EQ(file("aicore"), "ffts_profile.data");
@@ -104,18 +105,18 @@ TEST(Capabilities, AnUnknownChipHasWhatItsListOffers) {
 }
 
 TEST(Capabilities, DevicesThatOneSystemRuns) {
-  const auto share = [](uint32_t chip, const char* name, uint32_t first, uint32_t second) {
+  const auto share = [](Chip chip, const char* name, uint32_t first, uint32_t second) {
     DeviceFacts a = MakeDevice(chip), b = MakeDevice(chip);
     a.chip_name = b.chip_name = name;
     a.id = a.physical_id = first;
     b.id = b.physical_id = second;
     return ShareSystem(a, b);
   };
-  EXPECT_TRUE(share(chip::k950, "950", 0, 1));
-  EXPECT_TRUE(share(chip::k910B, "910_9392", 7, 6));
-  EXPECT_FALSE(share(chip::k910B, "910_9392", 1, 2));
-  EXPECT_FALSE(share(chip::k910B, "910B3", 0, 1));
-  EXPECT_FALSE(share(chip::k950, "950", 3, 3)) << "itself";
+  EXPECT_TRUE(share(Chip::k950, "950", 0, 1));
+  EXPECT_TRUE(share(Chip::k910B, "910_9392", 7, 6));
+  EXPECT_FALSE(share(Chip::k910B, "910_9392", 1, 2));
+  EXPECT_FALSE(share(Chip::k910B, "910B3", 0, 1));
+  EXPECT_FALSE(share(Chip::k950, "950", 3, 3)) << "itself";
 }
 
 TEST(Capabilities, ReasonsWhyNot) {
@@ -124,54 +125,54 @@ TEST(Capabilities, ReasonsWhyNot) {
     EXPECT_FALSE(offer.available()) << kind;
     return offer.reason;
   };
-  EXPECT_EQ(why("ddr", MakeDevice(chip::k910B)), "a 910B has no ddr");
-  EXPECT_THAT(why("llc", MakeDevice(chip::k310)), HasSubstr("perf script"));
-  EXPECT_THAT(why("aicpu", MakeDevice(chip::k310)), HasSubstr("310"));
-  EXPECT_THAT(why("aicpu", MakeDevice(chip::k910B), 0x072315), HasSubstr("too old"));
+  EXPECT_EQ(why("ddr", MakeDevice(Chip::k910B)), "a 910B has no ddr");
+  EXPECT_THAT(why("llc", MakeDevice(Chip::k310)), HasSubstr("perf script"));
+  EXPECT_THAT(why("aicpu", MakeDevice(Chip::k310)), HasSubstr("310"));
+  EXPECT_THAT(why("aicpu", MakeDevice(Chip::k910B), 0x072315), HasSubstr("too old"));
 
-  DeviceFacts split = MakeDevice(chip::k310P);
+  DeviceFacts split = MakeDevice(Chip::k310P);
   split.split_mode = 1;
   EXPECT_THAT(why("aicpu", split), HasSubstr("virtual"));
-  split = MakeDevice(chip::k910B);
+  split = MakeDevice(Chip::k910B);
   split.split_mode = 1;
   EXPECT_TRUE(LookUp("aicpu", split, kApi).available());
 
   for (const char* kind : {"dev-cpu", "dev-mem", "dev-pid-cpu", "dev-pid-mem", "ctrlcpu"}) {
-    EXPECT_THAT(why(kind, MakeDevice(chip::k310)), HasSubstr("message link"));
-    EXPECT_THAT(why(kind, MakeDevice(chip::k310B)), HasSubstr("message link"));
-    EXPECT_THAT(why(kind, MakeDevice(chip::k910B), 0x072315), HasSubstr("too old"));
-    DeviceFacts without = MakeDevice(chip::k910B);
+    EXPECT_THAT(why(kind, MakeDevice(Chip::k310)), HasSubstr("message link"));
+    EXPECT_THAT(why(kind, MakeDevice(Chip::k310B)), HasSubstr("message link"));
+    EXPECT_THAT(why(kind, MakeDevice(Chip::k910B), 0x072315), HasSubstr("too old"));
+    DeviceFacts without = MakeDevice(Chip::k910B);
     without.no_process = "libtsdclient.so is not there";
     EXPECT_EQ(why(kind, without), without.no_process);
   }
 
-  DeviceFacts ports = MakeDevice(chip::k910B);
+  DeviceFacts ports = MakeDevice(Chip::k910B);
   EXPECT_EQ(why("netdev", ports), "device 0 (910B) has no network port");
   ports.no_ports = "libdcmi.so is not there";
   EXPECT_EQ(why("netdev", ports), ports.no_ports);
-  EXPECT_EQ(why("netdev", MakeDevice(chip::k310B)), "a 310B has no netdev");
+  EXPECT_EQ(why("netdev", MakeDevice(Chip::k310B)), "a 310B has no netdev");
 
-  DeviceFacts bare = MakeDevice(chip::k910B);
+  DeviceFacts bare = MakeDevice(Chip::k910B);
   bare.qos.clear();
   bare.ai_core_num = bare.aiv_num = 0;
   EXPECT_THAT(why("qos", bare), HasSubstr("QoS"));
   EXPECT_THAT(why("aicore", bare), HasSubstr("AI cores"));
   EXPECT_THAT(why("aivector", bare), HasSubstr("vector cores"));
 
-  DeviceFacts lost = MakeDevice(chip::k910B, 3);
+  DeviceFacts lost = MakeDevice(Chip::k910B, 3);
   lost.status = kCommunicationLost;
   EXPECT_THAT(why("hbm", lost), HasSubstr("device 3 (910B) has lost communication"));
-  DeviceFacts failed = MakeDevice(chip::k910B);
+  DeviceFacts failed = MakeDevice(Chip::k910B);
   failed.channels.clear();
   failed.error = "cannot list the channels of device 0: timeout";
   EXPECT_THAT(why("hbm", failed), HasSubstr("timeout"));
-  DeviceFacts poor = MakeDevice(chip::k910B);
+  DeviceFacts poor = MakeDevice(Chip::k910B);
   poor.channels = {3};
   EXPECT_THAT(why("dvpp", poor), HasSubstr("135, 136, 137, 138, 139, 140, 141, 6"));
 }
 
 TEST(Capabilities, DvppTakesTheEnginesThatAreThere) {
-  const Offer offer = LookUp("dvpp", MakeDevice(chip::k310B), kApi);
+  const Offer offer = LookUp("dvpp", MakeDevice(Chip::k310B), kApi);
   ASSERT_EQ(offer.channels.size(), 3U);
   EXPECT_EQ(offer.channels[0].file, "dvpp.venc");
   EXPECT_EQ(offer.channels[1].file, "dvpp.vdec");
@@ -181,7 +182,7 @@ TEST(Capabilities, DvppTakesTheEnginesThatAreThere) {
 
 // A kind whose records nobody can frame would be started in vain.
 TEST(Capabilities, EveryFileHasAFormat) {
-  for (const uint32_t chip : kChips) {
+  for (const Chip chip : kChips) {
     const DeviceFacts device = MakeDevice(chip);
     for (const std::string_view kind : DeviceKindNames()) {
       for (const ChannelUse& use : LookUp(kind, device, kApi).channels) {
@@ -193,7 +194,7 @@ TEST(Capabilities, EveryFileHasAFormat) {
 
 TEST(Capabilities, EveryChannelHasAPlaceInTheStartOrder) {
   const size_t nowhere = StartRank(9999);
-  for (const uint32_t chip : kChips) {
+  for (const Chip chip : kChips) {
     DeviceFacts device = MakeDevice(chip);
     device.channels = ChannelsOf({{1, 159}});
     for (const std::string_view kind : DeviceKindNames()) {
@@ -204,7 +205,7 @@ TEST(Capabilities, EveryChannelHasAPlaceInTheStartOrder) {
 }
 
 TEST(Capabilities, RatesOfTheOptionsTable) {
-  const auto rate = [](std::string_view kind, uint32_t chip) {
+  const auto rate = [](std::string_view kind, Chip chip) {
     const RateRange range = LookUp(kind, MakeDevice(chip), kApi).capability->rate;
     return std::to_string(static_cast<int>(range.min_hz)) + ".." +
            std::to_string(static_cast<int>(range.max_hz)) + " " +
@@ -212,33 +213,33 @@ TEST(Capabilities, RatesOfTheOptionsTable) {
   };
   for (const char* kind :
        {"hbm", "llc", "npu-mem", "npu-app-mem", "npu-module-mem", "dvpp", "qos", "soc-profile"}) {
-    EXPECT_EQ(rate(kind, chip::k910B), "1..100 50") << kind;
+    EXPECT_EQ(rate(kind, Chip::k910B), "1..100 50") << kind;
   }
-  EXPECT_EQ(rate("hbm", chip::k950), "1..100 50");
-  EXPECT_EQ(rate("qos", chip::k950), "1..10000 50");
-  EXPECT_EQ(rate("soc-profile", chip::k950), "1..10000 50");
-  for (const char* kind : {"pcie", "hccs", "tscpu"}) EXPECT_EQ(rate(kind, chip::k910B), "1..50 50") << kind;
+  EXPECT_EQ(rate("hbm", Chip::k950), "1..100 50");
+  EXPECT_EQ(rate("qos", Chip::k950), "1..10000 50");
+  EXPECT_EQ(rate("soc-profile", Chip::k950), "1..10000 50");
+  for (const char* kind : {"pcie", "hccs", "tscpu"}) EXPECT_EQ(rate(kind, Chip::k910B), "1..50 50") << kind;
   for (const char* kind : {"nic", "roce", "aicore", "aivector"}) {
-    EXPECT_EQ(rate(kind, chip::k910B), "1..100 100") << kind;
+    EXPECT_EQ(rate(kind, Chip::k910B), "1..100 100") << kind;
   }
-  EXPECT_EQ(rate("ub", chip::k950), "1..100 100");
-  EXPECT_FALSE(LookUp("low-power", MakeDevice(chip::k910B), kApi).capability->rate.exists());
-  EXPECT_FALSE(LookUp("aicpu", MakeDevice(chip::k910B), kApi).capability->rate.exists());
+  EXPECT_EQ(rate("ub", Chip::k950), "1..100 100");
+  EXPECT_FALSE(LookUp("low-power", MakeDevice(Chip::k910B), kApi).capability->rate.exists());
+  EXPECT_FALSE(LookUp("aicpu", MakeDevice(Chip::k910B), kApi).capability->rate.exists());
 }
 
 TEST(Capabilities, FilesThatDependOnTheChip) {
-  const auto file = [](std::string_view kind, uint32_t chip) {
+  const auto file = [](std::string_view kind, Chip chip) {
     return LookUp(kind, MakeDevice(chip), kApi).channels.at(0).file;
   };
-  EXPECT_EQ(file("low-power", chip::k910B), "lpmInfoConv.data");
-  EXPECT_EQ(file("low-power", chip::k950), "lpmFreqConv.data");
-  EXPECT_EQ(file("low-power", chip::k310B), "lpmFreqConv.data");
-  EXPECT_EQ(file("l2", chip::k910), "l2_cache.data");
-  EXPECT_EQ(file("l2", chip::k310B), "l2_cache.data");
-  EXPECT_EQ(file("l2", chip::k910B), "socpmu.data");
-  EXPECT_EQ(file("l2", chip::k950), "socpmu.data");
-  EXPECT_EQ(file("aicore", chip::k910), "aicore.data");
-  EXPECT_EQ(file("aicore", chip::k910B), "ffts_profile.data");
+  EXPECT_EQ(file("low-power", Chip::k910B), "lpmInfoConv.data");
+  EXPECT_EQ(file("low-power", Chip::k950), "lpmFreqConv.data");
+  EXPECT_EQ(file("low-power", Chip::k310B), "lpmFreqConv.data");
+  EXPECT_EQ(file("l2", Chip::k910), "l2_cache.data");
+  EXPECT_EQ(file("l2", Chip::k310B), "l2_cache.data");
+  EXPECT_EQ(file("l2", Chip::k910B), "socpmu.data");
+  EXPECT_EQ(file("l2", Chip::k950), "socpmu.data");
+  EXPECT_EQ(file("aicore", Chip::k910), "aicore.data");
+  EXPECT_EQ(file("aicore", Chip::k910B), "ffts_profile.data");
 }
 
 TEST(StartPara, PeriodsAreRoundedDownAndNeverBelowTheDriversFloor) {
@@ -248,27 +249,27 @@ TEST(StartPara, PeriodsAreRoundedDownAndNeverBelowTheDriversFloor) {
   EXPECT_EQ(PeriodOf(100).ms, 10U);
   EXPECT_EQ(PeriodOf(10'000).ms, 10U);
   EXPECT_EQ(PeriodOf(10'000).us, 100U);
-  EXPECT_DOUBLE_EQ(EffectiveHz(channel::kHbm, MakeDevice(chip::k910B), PeriodOf(30)), 1000.0 / 33);
-  EXPECT_DOUBLE_EQ(EffectiveHz(channel::kSocProfile, MakeDevice(chip::k950), PeriodOf(10'000)), 10'000);
-  EXPECT_DOUBLE_EQ(EffectiveHz(channel::kSocProfile, MakeDevice(chip::k910B), PeriodOf(30)), 1000.0 / 33);
+  EXPECT_DOUBLE_EQ(EffectiveHz(channel::kHbm, MakeDevice(Chip::k910B), PeriodOf(30)), 1000.0 / 33);
+  EXPECT_DOUBLE_EQ(EffectiveHz(channel::kSocProfile, MakeDevice(Chip::k950), PeriodOf(10'000)), 10'000);
+  EXPECT_DOUBLE_EQ(EffectiveHz(channel::kSocProfile, MakeDevice(Chip::k910B), PeriodOf(30)), 1000.0 / 33);
 }
 
 // The cache's own channel where the other one is not there.
 TEST(Capabilities, L2WithoutTheTranslation) {
-  DeviceFacts device = MakeDevice(chip::k910B);
+  DeviceFacts device = MakeDevice(Chip::k910B);
   device.channels = {47};
   EXPECT_EQ(LookUp("l2", device, kApi).channels.at(0).file, "l2_cache.data");
   device.channels = {1};
   EXPECT_EQ(LookUp("l2", device, kApi).reason, "device 0 (910B) does not offer channel 134, 47");
-  EXPECT_EQ(LookUp("l2", MakeDevice(chip::k310), kApi).reason, "a 310 has no l2");
+  EXPECT_EQ(LookUp("l2", MakeDevice(Chip::k310), kApi).reason, "a 310 has no l2");
   EXPECT_EQ(LookUp("instr", device, kApi).reason, "device 0 (910B) does not offer channel 11 to 98");
-  EXPECT_THAT(LookUp("l2", MakeDevice(23), kApi).reason, HasSubstr("not known"));
+  EXPECT_THAT(LookUp("l2", MakeDevice(Chip{23}), kApi).reason, HasSubstr("not known"));
 }
 
 // One bit per core, never a shift by 32 or more.
 TEST(StartPara, CoreMasks) {
   const auto mask = [](int64_t cores) {
-    DeviceFacts device = MakeDevice(chip::k910);
+    DeviceFacts device = MakeDevice(Chip::k910);
     device.ai_core_num = cores;
     StartChoice choice;
     choice.period = PeriodOf(100);
@@ -286,15 +287,46 @@ TEST(StartPara, CoreMasks) {
 }
 
 TEST(StartPara, AtMostEightQosStreams) {
-  DeviceFacts device = MakeDevice(chip::k910B);
+  DeviceFacts device = MakeDevice(Chip::k910B);
   device.qos.assign(20, {7, "s"});
   StartChoice choice;
   choice.period = PeriodOf(50);
+  choice.streams = *StreamsOf(kFirstStreams, device);
   const StartPara para = MakeStartPara(channel::kQos, device, choice);
   ASSERT_EQ(para.user_data_size, 28U);
   EXPECT_EQ(para.user_data[4], std::byte{8});
   EXPECT_EQ(para.user_data[8 + 7], std::byte{7});
   EXPECT_EQ(para.user_data[8 + 8], std::byte{0});
+}
+
+// As GetQosProfileInfo() of the vendor's collector (common/platform/platform.cpp).
+TEST(StartPara, QosStreamsByName) {
+  const auto names = [](const std::vector<QosStream>& streams) {
+    std::string text;
+    for (const QosStream& stream : streams) text += stream.name + std::to_string(stream.mpam_id) + " ";
+    return text;
+  };
+  for (const Chip chip : {Chip::k910B, Chip::k950}) {
+    const DeviceFacts device = MakeDevice(chip);
+    StartChoice choice;
+    choice.period = PeriodOf(50);
+    choice.soc_memory = true;
+    choice.streams = *StreamsOf("streams:stream3,stream2", device);
+    const StartPara para = MakeStartPara(channel::kQos, device, choice);
+    EXPECT_EQ(names(StreamsOfStart(channel::kQos, para, device)), "stream33 stream22 ");
+    const StartPara profile = MakeStartPara(channel::kSocProfile, device, choice);
+    EXPECT_EQ(names(StreamsOfStart(channel::kSocProfile, profile, device)),
+              chip == Chip::k950 ? "stream33 stream22 " : "");
+  }
+  const DeviceFacts device = MakeDevice(Chip::k910B);
+  EXPECT_EQ(names(*StreamsOf("streams:stream1+stream2", device)), "stream11 stream22 ");
+  EXPECT_EQ(names(*StreamsOf("", device)), "stream11 stream22 stream33 ");
+  EXPECT_EQ(CheckMode("qos", "streams:stream4", device).message(),
+            "device 0 has no memory stream 'stream4': it has stream1, stream2, stream3");
+  EXPECT_FALSE(CheckMode("qos", "streams:", device).ok());
+  std::string nine = "streams:stream1";
+  for (int i = 0; i < 8; ++i) nine += ",stream1";
+  EXPECT_FALSE(CheckMode("qos", nine, device).ok());
 }
 
 }  // namespace

@@ -22,26 +22,26 @@ inline std::vector<uint32_t> ChannelsOf(const std::vector<ChannelRange>& ranges)
   return channels;
 }
 
-inline DeviceFacts MakeDevice(uint32_t chip, uint32_t id = 0) {
+inline DeviceFacts MakeDevice(Chip chip, uint32_t id = 0) {
   DeviceFacts device;
   device.id = device.physical_id = id;
   device.chip = chip;
   device.status = kWorking;
   device.counter_mhz = 50;
   switch (chip) {
-    case chip::k310:
+    case Chip::k310:
       device.channels = ChannelsOf({{4, 4}, {6, 7}, {10, 10}, {43, 44}, {130, 131}, {142, 142}});
       device.ai_core_num = 2;
       break;
-    case chip::k910:
+    case Chip::k910:
       device.channels = ChannelsOf({{1, 1}, {3, 4}, {6, 10}, {43, 47}, {129, 142}});
       device.ai_core_num = 32;
       break;
-    case chip::k310P:
+    case Chip::k310P:
       device.channels = ChannelsOf({{3, 3}, {7, 8}, {10, 10}, {43, 47}, {130, 131}, {134, 139}, {142, 142}});
       device.ai_core_num = 8;
       break;
-    case chip::k310B:
+    case Chip::k310B:
       device.channels = ChannelsOf({{4, 4},
                                     {6, 8},
                                     {10, 10},
@@ -59,7 +59,7 @@ inline DeviceFacts MakeDevice(uint32_t chip, uint32_t id = 0) {
       device.channels =
           ChannelsOf({{1, 1}, {3, 4}, {6, 6}, {8, 42}, {44, 44}, {47, 47}, {50, 50}, {52, 84}, {86, 98}});
       for (uint32_t channel = 129; channel <= 142; ++channel) device.channels.push_back(channel);
-      if (chip == chip::k950 || chip == chip::k910_96) {
+      if (chip == Chip::k950 || chip == Chip::k910_96) {
         for (const uint32_t channel : {146, 147, 148, 149, 151}) device.channels.push_back(channel);
       }
       device.ai_core_num = 24;

@@ -19,7 +19,7 @@
 #include "daemon/driver/ascend_hal.h"
 #include "daemon/driver/capabilities.h"
 #include "daemon/driver/port_counters.h"
-#include "daemon/session/plan.h"
+#include "daemon/session/plan/plan.h"
 
 namespace profd::driver {
 namespace {
@@ -54,6 +54,32 @@ std::unique_ptr<Driver> Load(const std::string& library) {
   auto loaded = AscendHal::Load(kSim + library);
   EXPECT_TRUE(loaded.ok()) << loaded.status().message();
   return loaded.ok() ? std::move(loaded).value() : nullptr;
+}
+
+TEST(Simulator, LinksToTheOtherDevices) {
+  const auto links = [](Driver& driver, uint32_t device) {
+    std::string text;
+    for (const DeviceLink& link : driver.ReadFacts(device).links)
+      text += std::to_string(link.device) + " " + link.kind + ", ";
+    return text;
+  };
+  InChild("devices: 3\nchip: 910B\n", [&] {
+    const auto driver = Load("libascend_hal.so");
+    ASSERT_TRUE(driver->DeviceIds().ok());
+    EXPECT_EQ(links(*driver, 1), "0 HCCS, 2 HCCS, ");
+    EXPECT_EQ(driver->ReadFacts(1).pci.address, "0000:c2:00.0");
+  });
+  InChild("devices: 6\nchip: 910\n", [&] {
+    const auto driver = Load("libascend_hal.so");
+    ASSERT_TRUE(driver->DeviceIds().ok());
+    EXPECT_EQ(links(*driver, 3), "0 HCCS, 1 HCCS, 2 HCCS, 4 SYS, 5 SYS, ");
+  });
+  InChild("devices: 2\n", [&] {
+    const auto driver = Load("old/libascend_hal.so");  // which does not know the call
+    ASSERT_TRUE(driver->DeviceIds().ok());
+    EXPECT_EQ(links(*driver, 0), "");
+    EXPECT_EQ(driver->ReadFacts(0).pci.address, "");
+  });
 }
 
 TEST(Simulator, AProcessOnTheDeviceBringsItsChannel) {
@@ -140,7 +166,7 @@ TEST(Simulator, FactsOfTheDefaultNode) {
     EXPECT_THAT(ids.value(), ElementsAre(0, 1));
     const DeviceFacts facts = driver->ReadFacts(1);
     EXPECT_THAT(facts.error, IsEmpty());
-    EXPECT_EQ(facts.chip, chip::k910B);
+    EXPECT_EQ(facts.chip, Chip::k910B);
     EXPECT_EQ(facts.status, kWorking);
     EXPECT_EQ(facts.ai_core_num, 24);
     EXPECT_EQ(facts.aiv_num, 48);
@@ -229,7 +255,7 @@ TEST(Simulator, AnOldDriverLacksSymbolsAndStillSamples) {
     uint32_t waiting = 1;
     EXPECT_EQ(driver->Flush(0, channel::kHbm, &waiting), kNotSupported);
     const DeviceFacts facts = driver->ReadFacts(0);
-    EXPECT_EQ(facts.chip, chip::k910B);
+    EXPECT_EQ(facts.chip, Chip::k910B);
     EXPECT_EQ(facts.chip_name, "910B") << "no halGetChipInfo: the name of the chip number";
     EXPECT_TRUE(Lists(facts, channel::kHbm));
   });

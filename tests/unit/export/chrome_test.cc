@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "client/export/output.h"
+#include "client/export/write/output.h"
 #include "format/decode/device_series.h"
 
 namespace profd::client {
@@ -24,11 +24,11 @@ class Chrome : public testing::Test {
     facts_.host.pid_name = "trainer";
     facts_.start_ns = 1'700'000'000'000'000'000;
     facts_.end_ns = facts_.start_ns + 1'000'000'000;
-    AddDevice(0, 5);
+    AddDevice(0, format::Chip::k910B);
   }
   ~Chrome() override { std::filesystem::remove_all(folder_); }
 
-  void AddDevice(int device, uint32_t chip) {
+  void AddDevice(int device, format::Chip chip) {
     format::SideFacts side;
     side.device = device;
     side.chip = chip;
@@ -119,7 +119,7 @@ TEST_F(Chrome, RowsBecomeCountersOfTheVendorsProcess) {
 
 TEST_F(Chrome, OlderExporterNumbersWhatIsThere) {
   facts_.devices.clear();
-  AddDevice(1, 4);
+  AddDevice(1, format::Chip::k310P);
   facts_.kinds = {"ddr", "hbm"};
   Open();
   output_->Rows(Hbm(1, {{0, 1.0 / 3 * (1 << 20)}}));
@@ -133,7 +133,7 @@ TEST_F(Chrome, OlderExporterNumbersWhatIsThere) {
 
 // The vendor draws the constant frequency of a 310P, of no other old chip (AiCoreFreqViewer.get_all_data()).
 TEST_F(Chrome, TheVendorsFrequencyOfOldChips) {
-  const auto drawn = [this](uint32_t chip, bool vendor_compatible) {
+  const auto drawn = [this](format::Chip chip, bool vendor_compatible) {
     facts_.devices.clear();
     AddDevice(0, chip);
     facts_.devices[0].aic_mhz = 1080;
@@ -146,9 +146,10 @@ TEST_F(Chrome, TheVendorsFrequencyOfOldChips) {
     }
     return mhz;
   };
-  EXPECT_EQ(drawn(4, true), std::vector<double>(4, 1080));
-  EXPECT_EQ(drawn(4, false), std::vector<double>());
-  for (const uint32_t chip : {0, 1, 5}) EXPECT_EQ(drawn(chip, true), std::vector<double>()) << chip;
+  EXPECT_EQ(drawn(format::Chip::k310P, true), std::vector<double>(4, 1080));
+  EXPECT_EQ(drawn(format::Chip::k310P, false), std::vector<double>());
+  for (const format::Chip chip : {format::Chip::k310, format::Chip::k910, format::Chip::k910B})
+    EXPECT_EQ(drawn(chip, true), std::vector<double>()) << format::NumberOf(chip);
 }
 
 TEST_F(Chrome, NoValueIsNoEvent) {

@@ -1,4 +1,4 @@
-#include "client/export/core_metrics.h"
+#include "client/export/views/core_metrics.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-format::SideFacts Device(uint32_t chip, std::vector<uint32_t> events) {
+format::SideFacts Device(format::Chip chip, std::vector<uint32_t> events) {
   format::SideFacts side;
   side.chip = chip;
   side.aic_events = side.aiv_events = std::move(events);
@@ -36,7 +36,7 @@ double Value(const format::SideFacts& side, CoreMode mode, const std::string& na
   return 0;
 }
 
-constexpr uint32_t k310 = 0, k910 = 1, k310P = 4, k910B = 5, k950 = 15;
+using enum format::Chip;
 
 TEST(CoreMetrics, EachKindOfCoreShowsWhatItIsForInTablesOfTasks) {
   const format::SideFacts pipes = Device(k910B, {0x416, 0x417, 0x9, 0x302, 0xc, 0x303, 0x54, 0x55});

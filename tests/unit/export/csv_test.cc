@@ -7,11 +7,11 @@
 #include <fstream>
 #include <random>
 
-#include "client/export/csv_file.h"
-#include "client/export/csv_spans.h"
-#include "client/export/keyed_stats.h"
-#include "client/export/output.h"
-#include "client/export/overlap.h"
+#include "client/export/csv/csv_spans.h"
+#include "client/export/read/overlap.h"
+#include "client/export/views/keyed_stats.h"
+#include "client/export/write/csv_file.h"
+#include "client/export/write/output.h"
 #include "format/decode/device_series.h"
 #include "format/decode/span_writer.h"
 
@@ -27,7 +27,7 @@ class CsvTest : public testing::Test {
     fs::create_directories(folder_);
     facts_.devices.resize(1);
     facts_.devices[0].device = 0;
-    facts_.devices[0].chip = 5;
+    facts_.devices[0].chip = format::Chip::k910B;
   }
   ~CsvTest() override { fs::remove_all(folder_); }
   std::vector<std::string> Lines(const std::string& kind) const {
@@ -181,8 +181,8 @@ TEST_F(CsvTest, CallsAndCollectives) {
 TEST_F(CsvTest, CallsOnceMoreForEveryDevice) {
   facts_.devices.resize(3);
   for (const size_t device : {0, 1, 2}) facts_.devices[device].device = static_cast<int>(device);
-  facts_.devices[0].chip = facts_.devices[1].chip = 1;
-  facts_.devices[2].chip = 5;
+  facts_.devices[0].chip = facts_.devices[1].chip = format::Chip::k910;
+  facts_.devices[2].chip = format::Chip::k910B;
   for (const bool vendor_compatible : {true, false}) {
     auto output = Make(vendor_compatible);
     format::SpanWriter writer(*output, texts_);

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "client/export/counter_tables.h"
-#include "client/export/db_tables.h"
-#include "client/export/output.h"
+#include "client/export/views/counter_tables.h"
+#include "client/export/views/db_tables.h"
+#include "client/export/write/output.h"
 #include "format/decode/device_series.h"
 #include "format/decode/host_series.h"
 #include "tests/unit/export/sqlite_query.h"
@@ -28,7 +28,7 @@ class Db : public testing::Test {
     facts_.end_ns = facts_.start_ns + 1'000'000'000;
     format::SideFacts side;
     side.device = 0;
-    side.chip = 5;
+    side.chip = format::Chip::k910B;
     facts_.devices.push_back(side);
     Open();
   }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "client/export/output.h"
+#include "client/export/write/output.h"
 #include "format/decode/device_series.h"
 
 namespace profd::client {

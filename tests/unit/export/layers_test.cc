@@ -1,4 +1,4 @@
-#include "client/export/layers.h"
+#include "client/export/views/layers.h"
 
 #include <gtest/gtest.h>
 
@@ -10,12 +10,11 @@
 namespace profd::client {
 namespace {
 
-constexpr uint32_t kChips[] = {0, 1, 2, 4, 5, 7, 8, 11, 15, 16};
 const std::vector<std::string> kAllKinds = {"hbm",    "ddr", "pcie",       "hccs",    "nic",
                                             "roce",   "llc", "ub",         "npu-mem", "npu-app-mem",
                                             "aicore", "qos", "soc-profile"};
 
-CaptureFacts Facts(uint32_t chip, bool sampled, std::vector<std::string> kinds) {
+CaptureFacts Facts(format::Chip chip, bool sampled, std::vector<std::string> kinds) {
   CaptureFacts facts;
   format::SideFacts side;
   side.device = 0;
@@ -27,15 +26,18 @@ CaptureFacts Facts(uint32_t chip, bool sampled, std::vector<std::string> kinds) 
 }
 
 TEST(Layers, NoTwoShareANumber) {
-  for (const uint32_t chip : kChips) {
+  for (const format::ChipTraits& traits : format::kChips) {
+    const format::Chip chip = traits.chip;
     for (const bool sampled : {false, true}) {
       for (size_t count = 0; count <= kAllKinds.size(); ++count) {
         const CaptureFacts facts = Facts(chip, sampled, {kAllKinds.begin(), kAllKinds.begin() + count});
         std::set<uint32_t> numbers, indexes;
         for (const LayerPlace& place : PlacesOf(OlderExporter(facts.devices[0]), facts)) {
           EXPECT_LT(place.number, 32u);
-          EXPECT_TRUE(numbers.insert(place.number).second) << chip << " " << sampled << " " << count;
-          EXPECT_TRUE(indexes.insert(place.sort_index).second) << chip << " " << sampled << " " << count;
+          EXPECT_TRUE(numbers.insert(place.number).second)
+              << format::NumberOf(chip) << " " << sampled << " " << count;
+          EXPECT_TRUE(indexes.insert(place.sort_index).second)
+              << format::NumberOf(chip) << " " << sampled << " " << count;
         }
       }
     }
@@ -43,7 +45,7 @@ TEST(Layers, NoTwoShareANumber) {
 }
 
 TEST(Layers, TheOlderExportersNumbers) {
-  const LayerPlaces places = PlacesOf(true, Facts(4, false, {"ddr", "hbm", "qos"}));
+  const LayerPlaces places = PlacesOf(true, Facts(format::Chip::k310P, false, {"ddr", "hbm", "qos"}));
   const auto number = [&places](Layer layer) { return places[static_cast<size_t>(layer)].number; };
   EXPECT_EQ(number(Layer::kHbm), 20u);
   EXPECT_EQ(number(Layer::kDdr), 21u);
@@ -54,7 +56,7 @@ TEST(Layers, TheOlderExportersNumbers) {
 }
 
 TEST(Layers, ProcessesOfTheTimelineAreOnesOwn) {
-  const LayerPlaces places = PlacesOf(true, Facts(5, true, kAllKinds));
+  const LayerPlaces places = PlacesOf(true, Facts(format::Chip::k910B, true, kAllKinds));
   std::map<uint64_t, std::string> found;
   for (const int64_t pid : {0, 1, 4242, 4243, 4'194'303}) {
     for (int device = -1; device < 64; ++device) {

@@ -1,4 +1,4 @@
-#include "client/export/number_text.h"
+#include "client/export/write/number_text.h"
 
 #include <gtest/gtest.h>
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "client/export/output.h"
-#include "client/export/proto_text.h"
+#include "client/export/write/output.h"
+#include "client/export/write/proto_text.h"
 #include "format/decode/device_series.h"
 
 namespace profd::client {
@@ -65,7 +65,7 @@ class Perfetto : public testing::Test {
     facts_.start_ns = 1'700'000'000'000'000'000;
     format::SideFacts side;
     side.device = 0;
-    side.chip = 5;
+    side.chip = format::Chip::k910B;
     facts_.devices.push_back(side);
     auto made = MakePerfettoOutput(path(), facts_, {});
     EXPECT_TRUE(made.ok());

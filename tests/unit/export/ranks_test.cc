@@ -1,4 +1,4 @@
-#include "client/export/ranks.h"
+#include "client/export/read/ranks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "client/export/reorder.h"
+#include "client/export/csv/reorder.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What SqliteFile writes is what SQLite itself reads, and finds nothing wrong with.
-#include "client/export/sqlite_file.h"
+#include "client/export/db/sqlite_file.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "client/export/db_connection.h"
+#include "client/export/db/db_connection.h"
 #include "tests/unit/export/sqlite_query.h"
 
 namespace profd::client {

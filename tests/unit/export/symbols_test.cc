@@ -9,8 +9,8 @@
 #include <iterator>
 #include <string>
 
-#include "client/symbols/elf_symbols.h"
-#include "client/symbols/perf_map.h"
+#include "client/export/symbols/elf_symbols.h"
+#include "client/export/symbols/perf_map.h"
 
 namespace profd::client {
 

@@ -16,7 +16,7 @@
 namespace profd::format {
 namespace {
 
-constexpr uint32_t k310 = 0, k910A = 1, kMdc = 2, k310P = 4, k910B = 5, k310B = 7, k950 = 15;
+using enum Chip;
 
 using Bytes = std::vector<std::byte>;
 using Random = std::mt19937_64;
@@ -35,7 +35,7 @@ void Append(Bytes& stream, const Record& record) {
 // Streams as a busy device writes them: `periods` ticks of 20 ms.
 struct Busy {
   const char* file;
-  uint32_t chip;
+  Chip chip;
   std::function<void(Random&, uint64_t period, Bytes&)> tick;
 };
 
@@ -163,7 +163,7 @@ const std::vector<Busy>& BusyStreams() {
          record.core = static_cast<uint8_t>(Between(random, 0, 63));
          Append(out, record);
        }},
-      {"l2_cache.data", k910A,
+      {"l2_cache.data", k910,
        [](Random& random, uint64_t period, Bytes& out) {
          L2CacheRecord record{};
          record.type = static_cast<uint16_t>(period % 3);
@@ -238,7 +238,7 @@ TEST(Framing, ShiftedStreamsAreRecognised) {
         taken_for_records += format->plausible(stream.data() + at, kRun, format->record_bytes) == kRun;
       }
       EXPECT_LE(taken_for_records * 100, runs)
-          << busy.file << " chip " << busy.chip << " shifted by " << shift;
+          << busy.file << " chip " << NumberOf(busy.chip) << " shifted by " << shift;
     }
   }
 }
@@ -258,7 +258,7 @@ TEST(Framing, RandomBytesAreHardlyEverRecords) {
 }
 
 template <typename Record>
-bool Plausible(const char* file, uint32_t chip, const Record& record) {
+bool Plausible(const char* file, Chip chip, const Record& record) {
   const StreamFormat* format = FindStreamFormat(file, chip);
   EXPECT_NE(format, nullptr) << file;
   EXPECT_EQ(format->record_bytes, sizeof(Record)) << file;
@@ -323,12 +323,12 @@ TEST(Framing, ChipVariants) {
   EXPECT_EQ(FindStreamFormat("stars_soc.data", k310B)->record_bytes, 64u);
   EXPECT_EQ(FindStreamFormat("stars_soc.data", k950)->record_bytes, 32u);
   EXPECT_EQ(FindStreamFormat("llc.data", k310)->framing, Framing::kLines);
-  EXPECT_EQ(FindStreamFormat("llc.data", k910A)->framing, Framing::kFixed);
+  EXPECT_EQ(FindStreamFormat("llc.data", k910)->framing, Framing::kFixed);
   EXPECT_EQ(FindStreamFormat("dvpp.data", k310P)->max_columns, 11u);
   EXPECT_EQ(FindStreamFormat("dvpp.vdec", k910B)->max_columns, 12u);
   // A chip nobody has described gets the common layouts.
-  EXPECT_EQ(FindStreamFormat("ffts_profile.data", 21)->record_bytes, 96u);
-  EXPECT_EQ(FindStreamFormat("ffts_profile.data", 4'000'000'000)->record_bytes, 96u);
+  EXPECT_EQ(FindStreamFormat("ffts_profile.data", Chip{21})->record_bytes, 96u);
+  EXPECT_EQ(FindStreamFormat("ffts_profile.data", Chip{4'000'000'000})->record_bytes, 96u);
   EXPECT_EQ(FindStreamFormat("none.data", k910B), nullptr);
   EXPECT_EQ(FindStreamFormat("", k910B), nullptr);
 }
@@ -383,9 +383,10 @@ TEST(Framing, EveryDeviceFileIsKnown) {
                            "4711-CpuUsage.data",
                            "4711-Memory.data",
                            "adprof"}) {
-    for (uint32_t chip = 0; chip < 24; ++chip) {
+    for (uint32_t number = 0; number < 24; ++number) {
+      const Chip chip{number};
       const StreamFormat* format = FindStreamFormat(file, chip);
-      ASSERT_NE(format, nullptr) << file << " chip " << chip;
+      ASSERT_NE(format, nullptr) << file << " chip " << number;
       EXPECT_EQ(format->framing == Framing::kFixed, format->record_bytes != 0) << file;
       if (format->framing == Framing::kFixed && format->stamp != StampDomain::kNone) {
         const size_t stamp_bytes = format->stamp == StampDomain::kStartUs32 ? 4 : 8;
@@ -398,13 +399,17 @@ TEST(Framing, EveryDeviceFileIsKnown) {
 // The vendor keeps counters by task in files of the same names.
 TEST(Framing, CoresByTask) {
   for (const char* file : {"ffts_profile.data", "aicore.data", "aiVectorCore.data"}) {
-    for (uint32_t chip = 0; chip < 24; ++chip) {
+    for (uint32_t number = 0; number < 24; ++number) {
+      const Chip chip{number};
       const StreamFormat* format = FindStreamFormat(file, chip, true);
       ASSERT_NE(format, nullptr) << file;
-      EXPECT_EQ(format->record_bytes, 128U) << file;
+      const bool of_310 = chip == k310 && file == std::string_view("aicore.data");
+      EXPECT_EQ(format->record_bytes, of_310 ? 112U : 128U) << file;
       EXPECT_NE(format, FindStreamFormat(file, chip)) << file;
     }
   }
+  EXPECT_TRUE(DiffersByChip("aicore.data", true));
+  EXPECT_FALSE(DiffersByChip("ffts_profile.data", true));
   EXPECT_EQ(FindStreamFormat("hbm.data", k910B, true), FindStreamFormat("hbm.data", k910B));
   FftsTaskRecord record{};
   record.magic = kStarsMagic;
@@ -456,7 +461,7 @@ TEST(Framing, CombineModes) {
     EXPECT_EQ(FindStreamFormat(file, k910B)->combine, combine) << file;
 }
 
-bool Line(const char* file, uint32_t chip, std::string_view line) {
+bool Line(const char* file, Chip chip, std::string_view line) {
   return PlausibleLine(*FindStreamFormat(file, chip), line);
 }
 

@@ -188,7 +188,7 @@ HostFacts Host() {
 DeviceInfo Device() {
   DeviceInfo device;
   device.id = 3;
-  device.chip = 5;
+  device.chip = Chip::k910B;
   device.ctrl_cpu_core_num = 1;
   device.ctrl_cpu_id = 0x48d01;
   device.ts_cpu_core_num = 1;
@@ -233,7 +233,7 @@ void ExpectSameShape(const json& ours, const json& vendors, const std::string& w
 
 TEST_F(ControlFiles, InfoJsonHasTheVendorsKeysAndTypes) {
   const DeviceInfo device = Device();
-  const std::string text = InfoJson(Host(), &device, 5, 0x07241a, {4242, "trainer"});
+  const std::string text = InfoJson(Host(), &device, Chip::k910B, 0x07241a, {4242, "trainer"});
   EXPECT_EQ(text.find('\n'), std::string::npos);
   const json info = json::parse(text);
   ExpectSameShape(info, json::parse(kVendorInfo), "info.json");
@@ -255,7 +255,7 @@ TEST_F(ControlFiles, InfoJsonHasTheVendorsKeysAndTypes) {
 }
 
 TEST_F(ControlFiles, InfoJsonOfTheHostHasNoDevice) {
-  const json info = json::parse(InfoJson(Host(), nullptr, 4, 0, {}));
+  const json info = json::parse(InfoJson(Host(), nullptr, Chip::k310P, 0, {}));
   EXPECT_TRUE(info["DeviceInfo"].is_array());
   EXPECT_TRUE(info["DeviceInfo"].empty());
   EXPECT_EQ(info["devices"], "");
@@ -268,7 +268,7 @@ TEST_F(ControlFiles, AbsurdDriverAnswersStaySmall) {
   device.ctrl_cpu_core_num = std::numeric_limits<int64_t>::max() / 4;
   device.ai_cpu_core_id = std::numeric_limits<int64_t>::min();
   device.aic_mhz = std::numeric_limits<double>::infinity();
-  EXPECT_LT(InfoJson(Host(), &device, 5, 0, {}).size(), 16'000u);
+  EXPECT_LT(InfoJson(Host(), &device, Chip::k910B, 0, {}).size(), 16'000u);
 }
 
 TEST_F(ControlFiles, HostFactsOfThisMachine) {

@@ -16,7 +16,7 @@ namespace profd::format {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-constexpr uint32_t k910B = 5;
+constexpr Chip k910B = Chip::k910B;
 constexpr uint64_t kPage = 4096;
 
 void Add(Bytes& to, std::string_view text) {
@@ -84,7 +84,7 @@ std::vector<uint64_t> Offsets(const StreamCheck& check) {
 }
 
 const FileShape kHbm = ShapeOf("device_0", "hbm.data", k910B);
-const FileShape kLanes = ShapeOf(format::kOwnFolder, "agent_1_0.lanes", 0);
+const FileShape kLanes = ShapeOf(format::kOwnFolder, "agent_1_0.lanes", Chip::k310);
 
 // The file as a kill in an append leaves it that began at `edge` and had written its last page and `head`
 // bytes (whole pages).
@@ -105,14 +105,14 @@ TEST(StreamCheck, WholeRecordsAreFine) {
 TEST(StreamCheck, SaysNothingOfWhatTheChipDecides) {
   using What = FileShape::What;
   for (const char* file : {"dvpp.data", "dvpp.vpc", "llc.data", "tscpu.data"}) {
-    EXPECT_EQ(ShapeOf("device_0", file, kUnknownChip).what, What::kUnknown) << file;
+    EXPECT_EQ(ShapeOf("device_0", file, Chip::kUnknown).what, What::kUnknown) << file;
     EXPECT_NE(ShapeOf("device_0", file, k910B).what, What::kUnknown) << file;
   }
-  EXPECT_EQ(ShapeOf("device_0", "hbm.data", kUnknownChip).what, What::kFixed);
-  EXPECT_EQ(ShapeOf("device_0", "nic.data", kUnknownChip).what, What::kText);
+  EXPECT_EQ(ShapeOf("device_0", "hbm.data", Chip::kUnknown).what, What::kFixed);
+  EXPECT_EQ(ShapeOf("device_0", "nic.data", Chip::kUnknown).what, What::kText);
   // By task they are laid out alike.
-  EXPECT_EQ(ShapeOf("device_0", "ffts_profile.data", kUnknownChip).what, What::kUnknown);
-  EXPECT_EQ(ShapeOf("device_0", "ffts_profile.data", kUnknownChip, true).what, What::kFixed);
+  EXPECT_EQ(ShapeOf("device_0", "ffts_profile.data", Chip::kUnknown).what, What::kUnknown);
+  EXPECT_EQ(ShapeOf("device_0", "ffts_profile.data", Chip::kUnknown, true).what, What::kFixed);
 }
 
 TEST(StreamCheck, NamesTheDamage) {
@@ -148,16 +148,16 @@ TEST(StreamCheck, Text) {
   EXPECT_THAT(Offsets(Check(hccs, Text("12:000000001 1 2\n12:1 1\n12:00"))), testing::ElementsAre(17, 24));
 
   const std::string begin = OsCallBeginLine(kSyscallFile, 5'000'000'000);
-  const StreamCheck calls = Check(ShapeOf("host", std::string(kSyscallFile), 0),
+  const StreamCheck calls = Check(ShapeOf("host", std::string(kSyscallFile), Chip::k310),
                                   Text(begin + "5001.000000 ( 0.001000 ms): a/1 read(process: 1) = 0\n"));
   EXPECT_EQ(begin, "5000.000000 ( 0.000000 ms): begin\n");
   EXPECT_EQ(calls.records(), 1U);
   EXPECT_EQ(calls.header_bytes(), begin.size());
 
-  const FileShape cpu = ShapeOf("host", "host_cpu.data", 0);
+  const FileShape cpu = ShapeOf("host", "host_cpu.data", Chip::k310);
   EXPECT_EQ(Check(cpu, Text("time 1\na\nb\ntime 2\nc\n")).records(), 2U);
   EXPECT_THAT(Offsets(Check(cpu, Text(std::string("time 1\na\n\0\0x\n", 13)))), testing::ElementsAre(9));
-  EXPECT_EQ(Check(ShapeOf("host", "host_disk.data", 0), Text("x\n")).records(), std::nullopt);
+  EXPECT_EQ(Check(ShapeOf("host", "host_disk.data", Chip::k310), Text("x\n")).records(), std::nullopt);
 }
 
 TEST(StreamCheck, Blocks) {
@@ -183,7 +183,7 @@ TEST(WholeEnd, WhatIsWholeStays) {
   EXPECT_EQ(WholeEnd(kHbm, {}, 0, kPage), 0U);
   const Bytes lanes = Join({Block(BlockType::kLane, 8192, 0), Block(BlockType::kLane, 64, 1)});
   EXPECT_EQ(WholeEnd(kLanes, lanes, 0, kPage), lanes.size());
-  EXPECT_EQ(WholeEnd(ShapeOf("host", "host_mem.data", 0), Text("1 2\n3 4\n"), 0, kPage), 8U);
+  EXPECT_EQ(WholeEnd(ShapeOf("host", "host_mem.data", Chip::k310), Text("1 2\n3 4\n"), 0, kPage), 8U);
 }
 
 // Every edge an append may begin at, and every page it may have reached: no whole record more is given up
@@ -212,19 +212,20 @@ TEST(WholeEnd, HalfARecordAndZerosAtTheEndGo) {
 }
 
 TEST(WholeEnd, Text) {
-  const FileShape mem = ShapeOf("host", "host_mem.data", 0);
+  const FileShape mem = ShapeOf("host", "host_mem.data", Chip::k310);
   EXPECT_EQ(WholeEnd(mem, Text("1 2\n3"), 0, kPage), 4U);
   EXPECT_EQ(WholeEnd(mem, Text("1 2"), 0, kPage), 0U);
   EXPECT_EQ(WholeEnd(mem, Text(std::string("1 2\n\0\0\0", 7)), 0, kPage), 4U);
   // A record of several lines whose last are missing.
-  EXPECT_EQ(WholeEnd(ShapeOf("host", "host_cpu.data", 0), Text("time 1\na\ntime 2\nb\nc"), 0, kPage), 9U);
+  EXPECT_EQ(WholeEnd(ShapeOf("host", "host_cpu.data", Chip::k310), Text("time 1\na\ntime 2\nb\nc"), 0, kPage),
+            9U);
   // Which cannot be told from one that is whole, but by where the file ends.
   Bytes rows = Text("time 1\na\ntime 2\n");
   while (rows.size() < kPage) Add(rows, "b\n");
   ASSERT_EQ(rows.size(), kPage);
-  EXPECT_EQ(WholeEnd(ShapeOf("host", "host_cpu.data", 0), rows, 0, kPage), 9U);
+  EXPECT_EQ(WholeEnd(ShapeOf("host", "host_cpu.data", Chip::k310), rows, 0, kPage), 9U);
   Add(rows, "b\n");
-  EXPECT_EQ(WholeEnd(ShapeOf("host", "host_cpu.data", 0), rows, 0, kPage), kPage + 2);
+  EXPECT_EQ(WholeEnd(ShapeOf("host", "host_cpu.data", Chip::k310), rows, 0, kPage), kPage + 2);
   Bytes file;
   while (file.size() < 3 * kPage) Add(file, "123 45678901\n");
   EXPECT_EQ(WholeEnd(mem, Torn(file, 13 * 100, 0), 0, kPage), 1300U);
@@ -249,7 +250,7 @@ TEST(ControlFileParts, ReadBack) {
   EXPECT_EQ(DoneBytes("filesize:12\nstarttime:0\n"), 12U);
   EXPECT_EQ(DoneBytes("filesize: 7\n"), 7U);
   EXPECT_EQ(DoneBytes("filesize:\n"), std::nullopt);
-  EXPECT_EQ(ChipOf(R"({"platform_version": "5"})"), 5U);
+  EXPECT_EQ(ChipOf(R"({"platform_version": "5"})"), Chip::k910B);
   EXPECT_EQ(ChipOf(R"({"platform_version": 5})"), std::nullopt);
   EXPECT_EQ(ChipOf("]"), std::nullopt);
   EXPECT_EQ(DeviceOfFolder("device_12"), 12);

@@ -73,9 +73,13 @@ void FakeCtl::RunPosted() {
   for (const auto& closure : now) closure();
 }
 
-std::shared_ptr<const void> FakeWriter::MakeSpec(const std::string& folder, const std::string& file,
-                                                 const chunk::StreamStatsPtr&) {
-  return std::make_shared<const std::pair<std::string, std::string>>(folder, file);
+std::shared_ptr<const chunk::StreamSpec> FakeWriter::MakeSpec(const std::string& folder,
+                                                              const std::string& file,
+                                                              const chunk::StreamStatsPtr&) {
+  auto spec = std::make_shared<chunk::StreamSpec>();
+  spec->folder = folder;
+  spec->file = file;
+  return spec;
 }
 
 void FakeWriter::Drain() {
@@ -86,13 +90,13 @@ void FakeWriter::Drain() {
     switch (item.what) {
       case chunk::Item::What::kStream: {
         EXPECT_FALSE(files_.contains(key));
-        const auto& spec = *static_cast<const std::pair<std::string, std::string>*>(item.spec.get());
+        const chunk::StreamSpec& spec = *item.spec;
         for (const auto& [other, file] : files_) {
-          EXPECT_FALSE(other.first == key.first && file.name == spec.second)
+          EXPECT_FALSE(other.first == key.first && file.name == spec.file)
               << "two streams of one name: " << file.name;
         }
-        files_[key].folder = spec.first;
-        files_[key].name = spec.second;
+        files_[key].folder = spec.folder;
+        files_[key].name = spec.file;
         break;
       }
       case chunk::Item::What::kChunk: {

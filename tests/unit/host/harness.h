@@ -90,8 +90,8 @@ class FakeWriter {
   std::vector<std::string> Names(uint32_t trace) const;
 
   // For SampleRequest::make_spec.
-  static std::shared_ptr<const void> MakeSpec(const std::string& folder, const std::string& file,
-                                              const chunk::StreamStatsPtr& stats);
+  static std::shared_ptr<const chunk::StreamSpec> MakeSpec(const std::string& folder, const std::string& file,
+                                                           const chunk::StreamStatsPtr& stats);
 
  private:
   base::WakeUp bell_;

@@ -58,15 +58,15 @@ TEST_F(ProfileBookTest, SamplesAreThoseOfMembers) {
   EXPECT_EQ(book.lines.samples, Line(1000, kThread, 10));
   EXPECT_NE(book.lines.names.find("process " + std::to_string(self_) + " me\n"), std::string::npos);
   EXPECT_NE(book.lines.names.find("thread " + std::to_string(self_) + " 77 "), std::string::npos);
-  EXPECT_EQ(book.TakeStrangers(), std::vector<pid_t>{self_ + 1});
-  EXPECT_TRUE(book.TakeStrangers().empty());
+  EXPECT_TRUE(book.IsStranger(self_ + 1));
+  EXPECT_FALSE(book.IsStranger(self_));
   // Whose number is then given to a child of a member.
   book.Take(Record(PERF_RECORD_FORK, 0, {Ids(self_ + 1, self_), Ids(self_ + 1, self_), 2000, 0, 0, 0}),
             kernel_);
   book.lines = {};
   Sample(book, self_ + 1, self_ + 1, 2001, 10);
   EXPECT_FALSE(book.lines.samples.empty());
-  EXPECT_TRUE(book.TakeStrangers().empty());
+  EXPECT_FALSE(book.IsStranger(self_ + 1));
   book.Take(Record(PERF_RECORD_LOST, 0, {0, 5, 0, 0, 0}), kernel_);
   EXPECT_EQ(book.lines.lost, 5u);
 }

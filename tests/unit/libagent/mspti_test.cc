@@ -172,7 +172,7 @@ TEST_F(MsptiTest, EverythingDeliveredIsRecorded) {
   EXPECT_EQ(kernels, (std::set<std::string>{"Adam", "MatMul"}));
   for (const ReadRecord& record : Of(abi::kComm)) {
     EXPECT_EQ(record.name, "hcom_allReduce");
-    EXPECT_TRUE(Values(record).at("name").text.starts_with("hcom_allReduce__721_"));
+    EXPECT_TRUE(Values(record).at("name").text.starts_with("hcom_allReduce__662_"));
     EXPECT_EQ(Values(record).at("count").bits, 1U << 20);
     EXPECT_EQ(NameOf(Values(record).at("data_type")), "fp16");
     EXPECT_EQ(NameOf(Values(record).at("algorithm")), "Ring");

@@ -12,7 +12,7 @@
 namespace profd::live {
 namespace {
 
-constexpr uint32_t k910B = driver::chip::k910B;
+constexpr format::Chip k910B = format::Chip::k910B;
 constexpr double kBytesPerCount = 32;
 
 device::Peeked Hbm(const std::vector<format::HbmRecord>& records) {

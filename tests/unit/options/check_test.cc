@@ -1,4 +1,4 @@
-#include "options/check.h"
+#include "client/options/check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(OptionCheck, Values) {
   for (const char* bad : {"100MB", "200", "200GB", "4294967296MB", "MB", "0x200MB", "200 MB"}) {
     EXPECT_THAT(Refusal({{"storage-limit", bad}}), HasSubstr("from 200 to 4294967295 with MB behind it"));
   }
-  EXPECT_TRUE(Check({{"storage-limit", "200MB"}}, 0).ok());
+  EXPECT_TRUE(Check({{"storage-limit", "200MB"}}, kNoChip).ok());
   EXPECT_THAT(Refusal({{"host-sys", "gpu"}, {kSomeProcess, "yes"}}),
               HasSubstr("some of cpu, mem, disk, network, osrt and numa"));
   EXPECT_THAT(Refusal({{"output", "/tmp/a;b"}}), HasSubstr("--output=/tmp/a;b: must be a path without"));
@@ -67,7 +67,7 @@ TEST(OptionCheck, ValuesDifferByChip) {
   const Given read{{"sys-hardware-mem", "on"}, {"llc-profiling", "read"}};
   EXPECT_TRUE(Check(read, k910B).ok());
   EXPECT_THAT(Refusal(read, k310), HasSubstr("must be capacity or bandwidth (310)"));
-  EXPECT_TRUE(Check(read, 0).ok()) << "no chip is known: right on any is right";
+  EXPECT_TRUE(Check(read, kNoChip).ok()) << "no chip is known: right on any is right";
   const Given moved{{"ai-core", "on"}, {"aic-metrics", "MemoryAccess"}};
   EXPECT_TRUE(Check(moved, k910B).ok());
   EXPECT_THAT(Refusal(moved, k950), HasSubstr("L2Cache or Custom:…"));
@@ -119,6 +119,8 @@ TEST(OptionWishes, Kinds) {
   EXPECT_EQ(Kinds({{"host-sys-usage", "mem"}}), "host-sys-mem=50 host-pid-mem=50");
   EXPECT_EQ(Kinds({{"ascendcl", "on"}, {"runtime-api", "on"}, {kSomeProcess, "yes"}}), "agent-api=0");
   EXPECT_THAT(Kinds({{"sys-hardware-mem", "on"}, {"llc-profiling", "write"}}), HasSubstr(" llc:write=50 "));
+  EXPECT_THAT(Kinds({{"sys-hardware-mem", "on"}, {"sys-mem-serviceflow", "s2,s1"}}),
+              HasSubstr(" qos:streams:s2,s1=50 "));
   EXPECT_THAT(Kinds({{"sys-hardware-mem", "on"},
                      {"sys-hardware-mem-freq", "10"},
                      {"sys-interconnection-profiling", "on"}}),
@@ -171,12 +173,11 @@ TEST(OptionWishes, WhatIsNotHadIsSaid) {
   EXPECT_THAT(Remarks({{"host-sys", "cpu,numa"}}), ElementsAre(HasSubstr("unmet host-sys: numa is not")));
   EXPECT_THAT(Remarks({{"ai-core", "on"}, {"aic-mode", "sample-based"}}), ElementsAre());
   EXPECT_THAT(Remarks({{"ai-core", "on"}, {"aic-mode", "task-based"}}), ElementsAre());
-  EXPECT_THAT(Remarks({{"ai-vector-core", "on"}}, 0),
+  EXPECT_THAT(Remarks({{"ai-vector-core", "on"}}, kNoChip),
               ElementsAre(HasSubstr("unmet ai-vector-core: not coll")));
   EXPECT_THAT(Remarks({{"task-block", "all"}, {"optype", "MatMul"}, {kSomeProcess, "yes"}}, k950),
               ElementsAre(HasSubstr("unmet optype: not collected: ")));
-  EXPECT_THAT(Remarks({{"sys-hardware-mem", "on"}, {"sys-mem-serviceflow", "s"}}),
-              ElementsAre(HasSubstr("unmet sys-mem-serviceflow: not collected: ")));
+  EXPECT_THAT(Remarks({{"sys-hardware-mem", "on"}, {"sys-mem-serviceflow", "s"}}), ElementsAre());
   EXPECT_THAT(Remarks({{"export", "on"}, {"output", "d"}, {"reports", "f"}}),
               ElementsAre(HasSubstr("unmet reports: ")));
   EXPECT_THAT(Remarks({{"export", "on"}, {"output", "d"}, {"model-id", "1"}, {"summary-format", "json"}}),

@@ -267,7 +267,8 @@ TEST_F(AgentTest, TicketsOpenOnlyTheirOwnDoor) {
   EXPECT_EQ(Refusal("", Hello()), Code::kUnauthenticated);
   EXPECT_EQ(Refusal(std::string(64, 'a'), Hello()), Code::kUnauthenticated);
   EXPECT_EQ(Refusal(client.ticket(), Hello()), Code::kPermissionDenied);
-  EXPECT_EQ(client::ControlClient(socket_, seated.ticket).List().status().code(), Code::kPermissionDenied);
+  EXPECT_EQ(client::ControlClient(socket_, seated.ticket).List().Now().status().code(),
+            Code::kPermissionDenied);
 }
 
 TEST_F(AgentTest, RefusesBadManners) {

@@ -69,12 +69,12 @@ TEST_F(RpcTest, EverythingElseNeedsOne) {
   const std::string wrong(64, 'a');
   for (const std::string& ticket : {std::string(), wrong}) {
     ControlClient control(socket_, ticket);
-    EXPECT_EQ(control.Start({}).status().code(), Code::kUnauthenticated);
-    EXPECT_EQ(control.Stop({}).status().code(), Code::kUnauthenticated);
-    EXPECT_EQ(control.Get("s-1").status().code(), Code::kUnauthenticated);
-    EXPECT_EQ(control.List().status().code(), Code::kUnauthenticated);
-    EXPECT_EQ(control.Devices().status().code(), Code::kUnauthenticated);
-    EXPECT_EQ(control.Doctor(0).status().code(), Code::kUnauthenticated);
+    EXPECT_EQ(control.Start({}).Now().status().code(), Code::kUnauthenticated);
+    EXPECT_EQ(control.Stop({}).Now().status().code(), Code::kUnauthenticated);
+    EXPECT_EQ(control.Get("s-1").Now().status().code(), Code::kUnauthenticated);
+    EXPECT_EQ(control.List().Now().status().code(), Code::kUnauthenticated);
+    EXPECT_EQ(control.Devices().Now().status().code(), Code::kUnauthenticated);
+    EXPECT_EQ(control.Doctor(0).Now().status().code(), Code::kUnauthenticated);
     EXPECT_EQ(control.Watch("s-1", 0, [](const v1::SessionInfo&) { ADD_FAILURE(); }).status().code(),
               Code::kUnauthenticated);
   }
@@ -86,11 +86,11 @@ TEST_F(RpcTest, TicketEndsWithItsDoor) {
   {
     const client::DoorClient door = Knock();
     ticket = door.ticket();
-    EXPECT_TRUE(ControlClient(socket_, ticket).Get("s-1").ok());
+    EXPECT_TRUE(ControlClient(socket_, ticket).Get("s-1").Now().ok());
   }
   // The door hears of the close in its own time.
   while (tickets_.Find(ticket).ok()) std::this_thread::yield();
-  EXPECT_EQ(ControlClient(socket_, ticket).Get("s-1").status().code(), Code::kUnauthenticated);
+  EXPECT_EQ(ControlClient(socket_, ticket).Get("s-1").Now().status().code(), Code::kUnauthenticated);
 }
 
 TEST_F(RpcTest, StartCarriesTheWholeRequestAndTheWholeAnswer) {
@@ -110,7 +110,7 @@ TEST_F(RpcTest, StartCarriesTheWholeRequestAndTheWholeAnswer) {
   (*spec.mutable_labels())["k"] = "v";
 
   const client::DoorClient door = Knock();
-  const base::Result<v1::SessionInfo> reply = ControlClient(socket_, door.ticket()).Start(spec);
+  const base::Result<v1::SessionInfo> reply = ControlClient(socket_, door.ticket()).Start(spec).Now();
   ASSERT_TRUE(reply.ok()) << reply.status().message();
 
   const std::lock_guard lock(Fake().mutex);
@@ -180,17 +180,17 @@ TEST_F(RpcTest, EveryNameOfStateReasonAndVerdictGetsThrough) {
   for (int i = 0; i <= static_cast<int>(State::kFailed); ++i) {
     info.state = static_cast<State>(i);
     Put(info);
-    EXPECT_EQ(static_cast<int>((*control.Get("s-1")).state()), i + 1);
+    EXPECT_EQ(static_cast<int>((*control.Get("s-1").Now()).state()), i + 1);
   }
   for (int i = 0; i <= static_cast<int>(EndReason::kLease); ++i) {
     info.end_reason = static_cast<EndReason>(i);
     Put(info);
-    EXPECT_EQ(static_cast<int>((*control.Get("s-1")).end_reason()), i);
+    EXPECT_EQ(static_cast<int>((*control.Get("s-1").Now()).end_reason()), i);
   }
   for (int i = 0; i <= static_cast<int>(Verdict::kFailed); ++i) {
     info.kinds[0].verdict = static_cast<Verdict>(i);
     Put(info);
-    EXPECT_EQ(static_cast<int>((*control.Get("s-1")).kinds(0).verdict()), i + 1);
+    EXPECT_EQ(static_cast<int>((*control.Get("s-1").Now()).kinds(0).verdict()), i + 1);
   }
 }
 
@@ -201,7 +201,7 @@ TEST_F(RpcTest, OutputDirectoryArrivesOnceAndOnlyThroughTheDoor) {
   ControlClient control(socket_, door.ticket());
   v1::SessionSpec spec;
   spec.set_output(folder_);
-  ASSERT_TRUE(control.Start(spec).ok());
+  ASSERT_TRUE(control.Start(spec).Now().ok());
   {
     const std::lock_guard lock(Fake().mutex);
     EXPECT_EQ(Fake().started.output, folder_);
@@ -211,9 +211,9 @@ TEST_F(RpcTest, OutputDirectoryArrivesOnceAndOnlyThroughTheDoor) {
     ASSERT_EQ(::fstat(Fake().started.output_dir->fd.get(), &received), 0);
     EXPECT_EQ(sent.st_ino, received.st_ino);
   }
-  EXPECT_EQ(control.Start(spec).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(control.Start(spec).Now().status().code(), Code::kInvalidArgument);
   const client::DoorClient other = Knock();
-  EXPECT_EQ(ControlClient(socket_, other.ticket()).Start(spec).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(ControlClient(socket_, other.ticket()).Start(spec).Now().status().code(), Code::kInvalidArgument);
 }
 
 TEST_F(RpcTest, TheDirectoryToMoveToComesThroughTheDoor) {
@@ -221,7 +221,7 @@ TEST_F(RpcTest, TheDirectoryToMoveToComesThroughTheDoor) {
   const base::UniqueFd dir(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY));
   const client::DoorClient door = Knock(dir.get());
   ControlClient control(socket_, door.ticket());
-  ASSERT_TRUE(control.Move("s-1", folder_).ok());
+  ASSERT_TRUE(control.Move("s-1", folder_).Now().ok());
   {
     const std::lock_guard lock(Fake().mutex);
     EXPECT_EQ(Fake().moved_to.first, folder_);
@@ -231,7 +231,7 @@ TEST_F(RpcTest, TheDirectoryToMoveToComesThroughTheDoor) {
     ASSERT_EQ(::fstat(Fake().moved_to.second->fd.get(), &received), 0);
     EXPECT_EQ(sent.st_ino, received.st_ino);
   }
-  EXPECT_EQ(control.Move("s-1", folder_).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(control.Move("s-1", folder_).Now().status().code(), Code::kInvalidArgument);
 }
 
 TEST_F(RpcTest, BadRequestsNeverReachTheManager) {
@@ -247,19 +247,19 @@ TEST_F(RpcTest, BadRequestsNeverReachTheManager) {
   bad[4].add_kinds()->set_hz(std::numeric_limits<double>::quiet_NaN());
   bad[5].set_storage_limit_bytes(199'999'999);
   for (const v1::SessionSpec& spec : bad) {
-    EXPECT_EQ(control.Start(spec).status().code(), Code::kInvalidArgument) << spec.ShortDebugString();
+    EXPECT_EQ(control.Start(spec).Now().status().code(), Code::kInvalidArgument) << spec.ShortDebugString();
   }
   v1::SessionSpec many;
   for (int i = 0; i < 1025; ++i) many.add_kinds()->set_kind("hbm");
-  EXPECT_EQ(control.Start(many).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(control.Start(many).Now().status().code(), Code::kInvalidArgument);
   v1::StopRequest two;
   two.set_all(true);
   two.set_pid(1);
-  EXPECT_EQ(control.Stop(two).status().code(), Code::kInvalidArgument);
-  EXPECT_EQ(control.Stop({}).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(control.Stop(two).Now().status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(control.Stop({}).Now().status().code(), Code::kInvalidArgument);
   v1::SessionSpec huge;
   huge.set_name(std::string(5 << 20, 'x'));
-  EXPECT_EQ(control.Start(huge).status().code(), Code::kResourceExhausted);
+  EXPECT_EQ(control.Start(huge).Now().status().code(), Code::kResourceExhausted);
   const std::lock_guard lock(Fake().mutex);
   EXPECT_EQ(Fake().caller.pid, 0);
 }
@@ -277,7 +277,7 @@ TEST_F(RpcTest, ErrorsArriveAsTheyWere) {
       const std::lock_guard lock(Fake().mutex);
       Fake().start_error = {static_cast<Code>(code), "profd: größer als 100 Hz"};
     }
-    const base::Status status = control.Start({}).status();
+    const base::Status status = control.Start({}).Now().status();
     EXPECT_EQ(static_cast<int>(status.code()), code);
     EXPECT_EQ(status.message(), "profd: größer als 100 Hz");
   }
@@ -285,7 +285,8 @@ TEST_F(RpcTest, ErrorsArriveAsTheyWere) {
     const std::lock_guard lock(Fake().mutex);
     Fake().start_error = {Code::kInvalidArgument, std::string(100'000, 'x')};
   }
-  EXPECT_EQ(control.Start({}).status().code(), Code::kInvalidArgument) << "a message too long for a header";
+  EXPECT_EQ(control.Start({}).Now().status().code(), Code::kInvalidArgument)
+      << "a message too long for a header";
 }
 
 TEST_F(RpcTest, StopListDevicesAndDoctor) {
@@ -314,9 +315,9 @@ TEST_F(RpcTest, StopListDevicesAndDoctor) {
   }
   const client::DoorClient door = Knock();
   ControlClient control(socket_, door.ticket());
-  EXPECT_EQ((*control.List()).sessions_size(), 1);
+  EXPECT_EQ((*control.List().Now()).sessions_size(), 1);
 
-  const v1::DevicesReply devices = *control.Devices();
+  const v1::DevicesReply devices = *control.Devices().Now();
   EXPECT_EQ(devices.profd_version(), "v");
   EXPECT_EQ(devices.driver_path(), "/lib/hal.so");
   EXPECT_EQ(devices.driver_error(), "none");
@@ -340,7 +341,7 @@ TEST_F(RpcTest, StopListDevicesAndDoctor) {
   EXPECT_EQ(devices.devices(0).holders(0).holder(), "s-1");
   EXPECT_FALSE(devices.host_kinds(0).available());
 
-  const v1::DoctorReply doctor = *control.Doctor(99);
+  const v1::DoctorReply doctor = *control.Doctor(99).Now();
   ASSERT_EQ(doctor.checks_size(), 3);
   EXPECT_EQ(doctor.checks(0).outcome(), v1::OUTCOME_BROKEN);
   EXPECT_EQ(doctor.checks(0).remedy(), "install it");
@@ -349,7 +350,7 @@ TEST_F(RpcTest, StopListDevicesAndDoctor) {
 
   v1::StopRequest stop;
   stop.set_pid(42);
-  const v1::StopReply stopped = *control.Stop(stop);
+  const v1::StopReply stopped = *control.Stop(stop).Now();
   ASSERT_EQ(stopped.sessions_size(), 1);
   EXPECT_EQ(stopped.sessions(0).state(), v1::SESSION_STATE_SEALED);
   const std::lock_guard lock(Fake().mutex);
@@ -405,7 +406,7 @@ TEST_F(RpcTest, WatcherThatLeavesIsForgotten) {
         control.Watch("s-1", 0, [&control](const v1::SessionInfo&) { control.CancelAll(); }).status().code(),
         Code::kCancelled);
   }
-  EXPECT_TRUE(ControlClient(socket_, door.ticket()).Get("s-1").ok());
+  EXPECT_TRUE(ControlClient(socket_, door.ticket()).Get("s-1").Now().ok());
 }
 
 // The daemon's stop: the last value, not a torn connection.
@@ -436,7 +437,7 @@ TEST_F(RpcTest, ShutdownAnswersWhatIsOpen) {
   Fake().never_answer = true;
   const client::DoorClient door = Knock();
   ControlClient control(socket_, door.ticket());
-  auto start = std::async(std::launch::async, [&] { return control.Start({}); });
+  auto start = std::async(std::launch::async, [&] { return control.Start({}).Now(); });
   std::atomic<bool> watching = false;
   auto watch = std::async(std::launch::async,
                           [&] { return control.Watch("s-1", 0, [&](const auto&) { watching = true; }); });
@@ -446,7 +447,7 @@ TEST_F(RpcTest, ShutdownAnswersWhatIsOpen) {
   }
   StopCtl();
   // ctl has stopped: this one waits in its queue for ever.
-  auto queued = std::async(std::launch::async, [&] { return control.List(); });
+  auto queued = std::async(std::launch::async, [&] { return control.List().Now(); });
   server_->Shutdown();
   EXPECT_EQ(start.get().status().code(), Code::kUnavailable);
   EXPECT_EQ(watch.get().status().code(), Code::kUnavailable);
@@ -459,7 +460,7 @@ TEST_F(RpcTest, AnAnswerDroppedUnspokenIsAnAnswer) {
   Fake().never_answer = true;
   const client::DoorClient door = Knock();
   ControlClient control(socket_, door.ticket());
-  auto start = std::async(std::launch::async, [&] { return control.Start({}); });
+  auto start = std::async(std::launch::async, [&] { return control.Start({}).Now(); });
   for (bool asked = false; !asked;) {
     const std::lock_guard lock(Fake().mutex);
     asked = !Fake().unanswered.empty();

@@ -12,8 +12,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "client/control_client.h"
-#include "client/door_client.h"
+#include "client/node/control_client.h"
+#include "client/node/door_client.h"
 #include "daemon/agent/registry.h"
 #include "daemon/auth/door.h"
 #include "daemon/rpc/server.h"

@@ -1,4 +1,4 @@
-#include "daemon/session/perturbations.h"
+#include "daemon/session/node/perturbations.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What is asked × what the node has: every verdict and every refusal. The bytes are in plan_start_test.cc.
-#include "daemon/session/plan.h"
+#include "daemon/session/plan/plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <string>
 
 #include "daemon/driver/capabilities.h"
-#include "daemon/session/kinds.h"
+#include "daemon/session/plan/kinds.h"
 #include "tests/unit/driver/chips.h"
 
 namespace profd::session {
@@ -26,9 +26,9 @@ using testing::Not;
 using testing::StartsWith;
 using testing::UnorderedElementsAre;
 
-namespace chip = driver::chip;
+using driver::Chip;
 
-NodeFacts TwoDevices(uint32_t chip_number = chip::k910B) {
+NodeFacts TwoDevices(Chip chip_number = Chip::k910B) {
   NodeFacts facts;
   facts.library_loaded = true;
   facts.api_version = 0x072418;
@@ -308,12 +308,12 @@ TEST(Plan, AKindThatNoDeviceHasIsSkippedBesideOthers) {
 
 TEST(Plan, NodesOfMixedChips) {
   NodeFacts facts = TwoDevices();
-  facts.devices[1] = MakeDevice(chip::k310P, 1);
+  facts.devices[1] = MakeDevice(Chip::k310P, 1);
   const Plan plan = Good(Ask({{"hbm", "", 0}, {"ddr", "", 0}}), facts);
   EXPECT_THAT(With(plan, Verdict::kStarted), ElementsAre("hbm@device:0", "ddr@device:1"));
   EXPECT_EQ(Find(plan, "hbm", "device:1").reason, "device 1 (310P) does not offer channel 1");
   // A mode that one of the devices knows is no bad input.
-  facts.devices[1] = MakeDevice(chip::k310, 1);
+  facts.devices[1] = MakeDevice(Chip::k310, 1);
   const Plan modes = Good(Ask({{"llc", "write", 0}}), facts);
   EXPECT_EQ(Find(modes, "llc", "device:0").verdict, Verdict::kStarted);
   EXPECT_EQ(Find(modes, "llc", "device:1").verdict, Verdict::kSkipped);
@@ -359,7 +359,7 @@ TEST(Plan, OneProcessOnADeviceServesAllThatItSamples) {
 }
 
 TEST(Plan, ASystemOfTwoDevicesIsCollectedOnce) {
-  NodeFacts facts = TwoDevices(chip::k950);
+  NodeFacts facts = TwoDevices(Chip::k950);
   for (driver::DeviceFacts& device : facts.devices) device.physical_id = device.id;
   const Plan plan = Good(Ask({{"dev-cpu", "", 0}, {"hbm", "", 0}}), facts);
   EXPECT_EQ(Find(plan, "dev-cpu", "device:0").verdict, Verdict::kPending);
@@ -387,7 +387,7 @@ TEST(Plan, OneStartServesBothCoreKinds) {
 }
 
 TEST(Plan, ARateBeyondTheDriversFloorIsSaid) {
-  const Plan plan = Good(Ask({{"qos", "", 5000}, {"soc-profile", "", 5000}}), TwoDevices(chip::k950));
+  const Plan plan = Good(Ask({{"qos", "", 5000}, {"soc-profile", "", 5000}}), TwoDevices(Chip::k950));
   EXPECT_DOUBLE_EQ(Find(plan, "qos", "device:0").requested_hz, 5000);
   EXPECT_DOUBLE_EQ(Find(plan, "qos", "device:0").effective_hz, 100);
   EXPECT_THAT(Find(plan, "qos", "device:0").reason, HasSubstr("at most 100"));
@@ -686,7 +686,7 @@ TEST(Plan, RateAndModeAreCheckedWithoutDevicesToo) {
 }
 
 TEST(KindOffers, SayWhatCanBeAskedFor) {
-  const auto offers = [](uint32_t chip_number) {
+  const auto offers = [](Chip chip_number) {
     std::map<std::string, KindOffer> by_kind;
     for (KindOffer& offer : DeviceKinds(MakeDevice(chip_number), 0x072418)) {
       EXPECT_EQ(offer.available, offer.reason.empty()) << offer.kind;
@@ -695,13 +695,13 @@ TEST(KindOffers, SayWhatCanBeAskedFor) {
     EXPECT_EQ(by_kind.size(), driver::DeviceKindNames().size());
     return by_kind;
   };
-  auto on_910b = offers(chip::k910B);
+  auto on_910b = offers(Chip::k910B);
   EXPECT_THAT(on_910b["llc"].modes, ElementsAre("read", "write"));
   EXPECT_DOUBLE_EQ(on_910b["hbm"].min_hz, 1);
   EXPECT_DOUBLE_EQ(on_910b["hbm"].max_hz, 100);
   EXPECT_DOUBLE_EQ(on_910b["hbm"].default_hz, 50);
   EXPECT_FALSE(on_910b["ddr"].available);
-  EXPECT_THAT(offers(chip::k310)["llc"].modes, ElementsAre("capacity", "bandwidth"));
+  EXPECT_THAT(offers(Chip::k310)["llc"].modes, ElementsAre("capacity", "bandwidth"));
   const auto host = HostKinds();
   ASSERT_EQ(host.size(), HostKindTable().size());
   EXPECT_EQ(host[0].kind, "host-cpu");

@@ -1,4 +1,4 @@
-#include "daemon/session/selection.h"
+#include "daemon/session/plan/selection.h"
 
 #include <gtest/gtest.h>
 

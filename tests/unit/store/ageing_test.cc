@@ -58,7 +58,7 @@ class AgeingTest : public ::testing::Test {
   }
   void Make() { files_ = Create(kTrace, "PROF_1"); }
   void Add(uint32_t stream, const std::string& file, bool one_slice = false) {
-    StreamSpec spec = StreamOf("device_0", file);
+    chunk::StreamSpec spec = StreamOf("device_0", file);
     spec.one_slice = one_slice;
     files_->AddStream(stream, std::move(spec));
   }

@@ -175,7 +175,7 @@ class AlwaysTest : public FlusherTest {
       return error_ == 0 ? Status::Ok() : Status::FromErrno(call, error_);
     };
     EXPECT_TRUE(harness_.Open(kTrace, SpecIn(dir_)).ok());
-    StreamSpec spec = StreamOf("device_0", "f");
+    chunk::StreamSpec spec = StreamOf("device_0", "f");
     stats_ = spec.stats;
     harness_.writer().AddStream({kTrace, 0}, std::move(spec));
     PushData(pipe_, {kTrace, 0}, "first ", 1);

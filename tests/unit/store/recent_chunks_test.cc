@@ -47,6 +47,15 @@ TEST(RecentChunks, TheOldestMakesWayForTheNewest) {
   EXPECT_THAT(recent.Take(kTrace, 0), IsEmpty());
 }
 
+TEST(RecentChunks, WhatComesLaterDrivesNothingOut) {
+  RecentChunks recent(2 * (1000 + RecentChunks::kOverhead));
+  AddChunk(recent, kTrace, 100, std::string(1000, 'x'));
+  recent.KeepUntil(200);
+  AddChunk(recent, kTrace, 200, std::string(1000, 'x'));
+  AddChunk(recent, kTrace, 201, std::string(1000, 'x'));
+  EXPECT_THAT(Times(recent.Take(kTrace, 0)), ElementsAre(100, 200));
+}
+
 TEST(RecentChunks, OneThatIsTooLargeIsNotHeld) {
   RecentChunks recent(1000);
   AddChunk(recent, kTrace, 100, "x");
@@ -71,10 +80,10 @@ class FlightRecorderTest : public ::testing::Test {
     TraceSpec spec = SpecIn(dir_);
     spec.recent = recent_ = std::make_shared<RecentChunks>(most_bytes);
     ASSERT_TRUE(harness_.Open(kTrace, std::move(spec)).ok());
-    StreamSpec data = StreamOf("device_0", "hbm.data.0");
+    chunk::StreamSpec data = StreamOf("device_0", "hbm.data.0");
     stats_ = data.stats;
     harness_.writer().AddStream({kTrace, 0}, std::move(data));
-    StreamSpec whole = StreamOf("device_0", "names");
+    chunk::StreamSpec whole = StreamOf("device_0", "names");
     whole.whole = true;
     harness_.writer().AddStream({kTrace, 1}, std::move(whole));
   }

@@ -6,10 +6,10 @@
 
 #include "base/clock.h"
 #include "format/manifest.h"
+#include "format/mend/aged_entry.h"
 #include "format/own_folder.h"
 #include "format/prof_dir.h"
 #include "format/records/device.h"
-#include "mend/aged_entry.h"
 #include "tests/unit/store/writer_harness.h"
 
 namespace profd::store {
@@ -70,8 +70,8 @@ class RecoveryTest : public ::testing::Test {
     WriteManifest();
     GiveAway();
     return RecoverSpool(spool_, base::WallNs(),
-                        [](const std::string& kind, uint32_t chip, std::string_view file) {
-                          return chip == 5 && file == kind + ".data";
+                        [](const std::string& kind, format::Chip chip, std::string_view file) {
+                          return chip == format::Chip::k910B && file == kind + ".data";
                         });
   }
   format::Manifest Result() const { return format::ParseManifest(Read(Manifest())).value(); }

@@ -19,7 +19,7 @@ using base::Status;
 
 class SliceTest : public ::testing::Test {
  protected:
-  std::unique_ptr<SliceWriter> Make(StreamSpec spec, uint64_t slice_bytes = 100) {
+  std::unique_ptr<SliceWriter> Make(chunk::StreamSpec spec, uint64_t slice_bytes = 100) {
     return std::make_unique<SliceWriter>(faulty_, open_, budget_, fd_.get(), slice_bytes, std::move(spec));
   }
   static Status Append(SliceWriter& slices, const std::string& data) {
@@ -80,7 +80,7 @@ TEST_F(SliceTest, FastStreamsGetLargerSlices) {
 }
 
 TEST_F(SliceTest, OneSliceNeverCuts) {
-  StreamSpec spec = StreamOf("device_0", "f");
+  chunk::StreamSpec spec = StreamOf("device_0", "f");
   spec.one_slice = true;
   const auto slices = Make(std::move(spec));
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(AppendAndCut(*slices, std::string(90, 'x')).ok());
@@ -90,10 +90,10 @@ TEST_F(SliceTest, OneSliceNeverCuts) {
 }
 
 TEST_F(SliceTest, HeadersStandAtTheTopOfTheirSlices) {
-  StreamSpec every = StreamOf("device_0", "f");
+  chunk::StreamSpec every = StreamOf("device_0", "f");
   every.every_slice_header = "every\n";
   const auto slices = Make(std::move(every));
-  StreamSpec first = StreamOf("device_0", "g");
+  chunk::StreamSpec first = StreamOf("device_0", "g");
   first.first_slice_header = "first\n";
   const auto others = Make(std::move(first));
   for (const size_t bytes : {100, 200}) {
@@ -108,7 +108,7 @@ TEST_F(SliceTest, HeadersStandAtTheTopOfTheirSlices) {
 }
 
 TEST_F(SliceTest, AFailedAppendIsCutBackAndTheNextGoesOn) {
-  StreamSpec spec = StreamOf("device_0", "f");
+  chunk::StreamSpec spec = StreamOf("device_0", "f");
   spec.every_slice_header = "head\n";
   const auto slices = Make(std::move(spec));
   ASSERT_TRUE(Append(*slices, "first").ok());
@@ -151,7 +151,7 @@ TEST_F(SliceTest, ATornTailThatCannotBeCutTakesNoBytesUntilItCan) {
 }
 
 TEST_F(SliceTest, ASliceWithoutDataLeavesNoFile) {
-  StreamSpec spec = StreamOf("device_0", "f");
+  chunk::StreamSpec spec = StreamOf("device_0", "f");
   spec.every_slice_header = "head\n";
   const auto slices = Make(std::move(spec));
   int appends = 0;
@@ -308,8 +308,8 @@ std::string KilledWhileAppending(SliceWriter& slices, size_t bytes, size_t at_a_
 
 // How many of the records that a kill leaves are not what was appended.
 int SliceTest::UnfinishedAfterAKill(size_t bytes, size_t at_a_time, useconds_t after_us) {
-  StreamSpec spec = StreamOf("device_0", "killed");
-  spec.records = StreamSpec::Records::kFixed;
+  chunk::StreamSpec spec = StreamOf("device_0", "killed");
+  spec.records = chunk::StreamSpec::Records::kFixed;
   spec.record_bytes = static_cast<uint32_t>(bytes);
   const auto slices = Make(std::move(spec), 1ull << 40);
   const fs::path file = dir_.path() / "killed.slice_0";

@@ -167,7 +167,7 @@ TEST_F(TraceWriterTest, WhatIsPushedIsOnDiskCutAtRecordEdges) {
   std::mt19937 seeds(42);
   for (size_t i = 0; i < streams.size(); ++i) {
     streams[i].record_bytes = 1 + seeds() % 200;
-    StreamSpec stream = StreamOf("device_0", "s" + std::to_string(i));
+    chunk::StreamSpec stream = StreamOf("device_0", "s" + std::to_string(i));
     streams[i].stats = stream.stats;
     harness.writer().AddStream({kTrace, static_cast<uint32_t>(i)}, std::move(stream));
   }
@@ -232,7 +232,7 @@ TEST_F(TraceWriterTest, BytesAreOnDiskBeforeTheSeal) {
   Harness harness;
   chunk::Pipe& pipe = harness.writer().AddPipe("p", 4096, 4);
   ASSERT_TRUE(harness.Open(kTrace, SpecIn(dir_)).ok());
-  StreamSpec spec = StreamOf(format::kOwnFolder, "lanes");
+  chunk::StreamSpec spec = StreamOf(format::kOwnFolder, "lanes");
   const chunk::StreamStatsPtr stats = spec.stats;
   harness.writer().AddStream({kTrace, 0}, std::move(spec));
   PushData(pipe, {kTrace, 0}, "some bytes", 2);
@@ -281,11 +281,11 @@ TEST_F(TraceWriterTest, SourcesAnnounceStreamsAndLosses) {
   Harness harness;
   chunk::Pipe& pipe = harness.writer().AddPipe("p", 4096, 4);
   ASSERT_TRUE(harness.Open(kTrace, SpecIn(dir_, "PROF_1", {"host"})).ok());
-  auto spec = std::make_shared<StreamSpec>(StreamOf("host", "42-Memory.data"));
+  auto spec = std::make_shared<chunk::StreamSpec>(StreamOf("host", "42-Memory.data"));
   Item announce;
   announce.what = Item::What::kStream;
   announce.key = {kTrace, 9};
-  announce.spec = std::shared_ptr<const void>(spec, spec.get());
+  announce.spec = spec;
   PushItem(pipe, announce);
   PushData(pipe, {kTrace, 9}, "a\n", 1);
   Item loss;
@@ -329,7 +329,7 @@ TEST_F(TraceWriterTest, ADiskThatFailsCostsCountedChunksOnly) {
   Harness harness(faulty);
   chunk::Pipe& pipe = harness.writer().AddPipe("p", 4096, 4);
   ASSERT_TRUE(harness.Open(kTrace, SpecIn(dir_)).ok());
-  StreamSpec spec = StreamOf("device_0", "f");
+  chunk::StreamSpec spec = StreamOf("device_0", "f");
   const chunk::StreamStatsPtr stats = spec.stats;
   harness.writer().AddStream({kTrace, 0}, std::move(spec));
   const auto settle = [&](uint64_t records) {
@@ -364,7 +364,7 @@ TEST_F(TraceWriterTest, AStreamInAnUnknownFolderIsSaidAndCounted) {
   Harness harness;
   chunk::Pipe& pipe = harness.writer().AddPipe("p", 4096, 4);
   ASSERT_TRUE(harness.Open(kTrace, SpecIn(dir_)).ok());
-  StreamSpec spec = StreamOf("device_9", "f");
+  chunk::StreamSpec spec = StreamOf("device_9", "f");
   const chunk::StreamStatsPtr stats = spec.stats;
   harness.writer().AddStream({kTrace, 0}, std::move(spec));
   PushData(pipe, {kTrace, 0}, "data", 1);
@@ -394,7 +394,7 @@ TEST_F(TraceWriterTest, SealGivesUpAtTheDeadlineAndCountsWhatComesLater) {
   Harness harness;
   chunk::Pipe& pipe = harness.writer().AddPipe("p", 4096, 4);
   ASSERT_TRUE(harness.Open(kTrace, SpecIn(dir_)).ok());
-  StreamSpec spec = StreamOf("device_0", "f");
+  chunk::StreamSpec spec = StreamOf("device_0", "f");
   const chunk::StreamStatsPtr stats = spec.stats;
   harness.writer().AddStream({kTrace, 0}, std::move(spec));
   PushData(pipe, {kTrace, 0}, "in time", 1);
@@ -423,7 +423,7 @@ TEST_F(TraceWriterTest, APauseLeavesOutWhatLiesWithinAndLosesNothing) {
   chunk::Pipe& pipe = harness.writer().AddPipe("p", 4096, 4);
   ASSERT_TRUE(harness.Open(kTrace, SpecIn(dir_)).ok());
   harness.writer().AddStream({kTrace, 0}, StreamOf("device_0", "f"));
-  StreamSpec whole = StreamOf("device_0", "whole");
+  chunk::StreamSpec whole = StreamOf("device_0", "whole");
   whole.whole = true;
   harness.writer().AddStream({kTrace, 1}, std::move(whole));
   EXPECT_EQ(harness.Pause(kTrace, true, 100).pauses.size(), 1U);

@@ -166,8 +166,8 @@ inline TraceSpec SpecIn(const TempDir& dir, const std::string& name = "PROF_1",
   return spec;
 }
 
-inline StreamSpec StreamOf(const std::string& folder, const std::string& file) {
-  StreamSpec spec;
+inline chunk::StreamSpec StreamOf(const std::string& folder, const std::string& file) {
+  chunk::StreamSpec spec;
   spec.folder = folder;
   spec.file = file;
   spec.stats = std::make_shared<chunk::StreamStats>();

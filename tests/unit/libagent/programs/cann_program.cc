@@ -11,6 +11,7 @@
 #include <string>
 
 #include "profd/agent.hpp"
+#include "tests/unit/libagent/programs/mstx_api.h"
 
 namespace {
 
@@ -53,8 +54,8 @@ std::string SubscribeFrom(const std::string& library) {
 
 }  // namespace
 
-// Obeys: load LIBRARY | subscribe LIBRARY | open N | close N | fork | mark | steps N | status KEY | exit |
-// quit
+// Obeys: load LIBRARY | subscribe LIBRARY | open N | close N | fork | mark | steps N | mstx N | status KEY |
+// exit | quit
 int main() {
   profd_mark(profd_intern("started"));
   Say("ready");
@@ -78,6 +79,16 @@ int main() {
         const profd::ScopedStep scoped(static_cast<uint64_t>(step));
         const profd::ScopedRange forward("forward");
         usleep(100'000);
+      }
+      Say("done");
+    } else if (what == "mstx") {
+      auto* const stream = reinterpret_cast<void*>(0x1234);
+      for (int i = 0; i < std::stoi(argument); ++i) {
+        mstx::Mark("on a stream", stream);
+        mstx::Mark("on none", nullptr);
+        const uint64_t range = mstx::RangeStart("copy", stream);
+        usleep(2'000);
+        mstx::RangeEnd(range);
       }
       Say("done");
     } else if (what == "status") {

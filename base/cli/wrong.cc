@@ -1,0 +1,55 @@
+#include "base/cli/wrong.h"
+
+#include <string_view>
+#include <vector>
+
+#include "base/edit_distance.h"
+#include "base/text.h"
+
+namespace profd::cli {
+
+namespace {
+
+// The first word that nobody takes, and the option it may have been meant for.
+std::string NotExpected(const CLI::App& app, const std::string& word) {
+  const std::string text = "'" + base::Excerpt(word) + "' was not expected";
+  if (!word.starts_with('-')) return text;
+  std::vector<std::string> names;
+  const auto add = [&names](const CLI::App& one) {
+    for (const CLI::Option* option : one.get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  };
+  add(app);
+  for (const CLI::App* verb : app.get_subcommands()) add(*verb);
+  const std::string given = word.substr(0, word.find('='));
+  const std::string_view nearest = base::Nearest(given, names);
+  return "'" + base::Excerpt(given) + "' is no option" +
+         (nearest.empty() ? std::string() : ": did you mean " + std::string(nearest) + "?");
+}
+
+}  // namespace
+
+std::string WhatIsWrong(const CLI::App& app, const CLI::ParseError& error) {
+  if (const std::vector<std::string> extras = app.remaining(true);
+      error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && !extras.empty())
+    return NotExpected(app, extras.front());
+  const std::string text = error.what();
+  if (!text.starts_with('-')) return text;
+  const std::string name = text.substr(0, text.find(':'));
+  const std::string_view what = std::string_view(text).substr(name.size());
+  if (what.starts_with(": At Most 1 required but received ")) {
+    return name + ": given " + text.substr(text.rfind(' ') + 1) + " times, takes one value";
+  }
+  if (!what.ends_with(" missing")) return text;  // ": 1 required TEXT missing"
+  const CLI::Option* option = nullptr;
+  for (const CLI::App* verb = &app; verb != nullptr && option == nullptr;) {
+    option = verb->get_option_no_throw(name);
+    const auto inner = verb->get_subcommands();
+    verb = inner.empty() ? nullptr : inner.front();
+  }
+  const std::string about = option == nullptr ? "" : " (" + option->get_description() + ")";
+  return name + ": its value is missing" + about;
+}
+
+}  // namespace profd::cli

@@ -1,0 +1,31 @@
+#include "client/analyze/analysis.h"
+
+#include <algorithm>
+
+#include "client/analyze/job.h"
+
+namespace profd::analyze {
+
+base::Result<std::unique_ptr<Analysis>> Analysis::Run(Request request) {
+  PROFD_ASSIGN_OR_RETURN(Job job, ReadJob(request.paths, request.jobs));
+  return std::unique_ptr<Analysis>(new Analysis(std::move(request), std::move(job)));
+}
+
+Analysis::Analysis(Request request, Job job)
+    : request_(std::move(request)),
+      job_(std::move(job)),
+      matches_(MatchCollectives(job_)),
+      clocks_(AlignClocks(job_, matches_)),
+      replay_(job_, matches_, request_.jobs),
+      context_(MakeContext(job_, matches_, clocks_, replay_, request_.settings, request_.jobs)),
+      verdict_(Judge(context_, request_.rules, request_.jobs)) {}
+
+Level Analysis::level() const {
+  Level least = Level::kFramework;
+  for (const Rank& rank : job_.ranks) least = std::min(least, rank.level);
+  return least;
+}
+
+bool Analysis::is_whole() const { return std::ranges::none_of(job_.notes, &Note::lost); }
+
+}  // namespace profd::analyze

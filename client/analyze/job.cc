@@ -1,0 +1,205 @@
+#include "client/analyze/job.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <span>
+#include <tuple>
+
+#include "client/analyze/model/parallel.h"
+#include "client/analyze/reading/capture_reader.h"
+#include "client/analyze/reading/database.h"
+#include "client/analyze/reading/rated_clock.h"
+#include "client/analyze/reading/sources.h"
+
+namespace profd::analyze {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+// Texts and classes of a part in the job's numbers.
+void Renumber(Part& part, Job& job, std::map<KernelClass, uint32_t>& class_numbers) {
+  std::vector<TextId> texts(part.texts->size());
+  for (size_t i = 1; i < texts.size(); ++i)
+    texts[i] = job.texts.Intern(part.texts->Get(static_cast<TextId>(i)));
+  const auto text = [&texts](TextId& id) { id = id < texts.size() ? texts[id] : 0; };
+  std::vector<uint32_t> classes;
+  for (KernelClass& one : part.classes) {
+    text(one.type);
+    text(one.shapes);
+    const auto [at, is_new] = class_numbers.try_emplace(one, static_cast<uint32_t>(job.classes.size()));
+    if (is_new) job.classes.push_back(one);
+    classes.push_back(at->second);
+  }
+  for (Rank& rank : part.ranks) {
+    for (Task& task : rank.tasks) {
+      text(task.name);
+      if (task.work != Work::kCollective) task.kind = task.kind < classes.size() ? classes[task.kind] : kNone;
+    }
+    for (Collective& collective : rank.collectives) {
+      text(collective.name);
+      text(collective.group);
+      text(collective.type);
+    }
+    for (Call& call : rank.calls) text(call.name);
+    for (Range& range : rank.ranges) text(range.name);
+  }
+}
+
+Ns EndOf(const Rank& rank) { return rank.tasks.empty() ? 0 : rank.tasks.back().end; }
+
+// Who has no number gets the next free one, by node and device.
+void Number(Job& job) {
+  std::set<int64_t> taken;
+  for (const Rank& rank : job.ranks) taken.insert(rank.number);
+  std::vector<Rank*> unknown;
+  for (Rank& rank : job.ranks) {
+    if (rank.number < 0) unknown.push_back(&rank);
+  }
+  if (unknown.empty()) return;
+  std::ranges::sort(unknown, {},
+                    [](const Rank* rank) { return std::tie(rank->node, rank->device, rank->source); });
+  int64_t next = 0;
+  for (Rank* rank : unknown) {
+    while (taken.contains(next)) ++next;
+    rank->number = next;
+    taken.insert(next);
+  }
+  if (job.ranks.size() > 1) {
+    job.notes.push_back({"",
+                         std::to_string(unknown.size()) +
+                             " devices whose rank nobody wrote down: numbered by node and device",
+                         false});
+  }
+}
+
+// Ranks without steps of their own take windows of a second; of less than three seconds, one.
+void MakeWindows(Job& job) {
+  if (std::ranges::any_of(job.ranks, [](const Rank& rank) { return !rank.steps.empty(); })) return;
+  Ns begin = INT64_MAX, end = 0;
+  for (const Rank& rank : job.ranks) {
+    if (rank.tasks.empty()) continue;
+    begin = std::min(begin, rank.tasks.front().begin);
+    for (const Task& task : rank.tasks) end = std::max(end, task.end);
+  }
+  if (end <= begin) return;
+  constexpr Ns kSecond = 1'000'000'000;
+  const Ns width = end - begin < 3 * kSecond ? end - begin + 1 : kSecond;
+  job.has_steps = false;
+  for (Rank& rank : job.ranks) {
+    for (Ns at = begin; at < end; at += width)
+      rank.steps.push_back({(at - begin) / width, at, std::min(at + width, end + 1)});
+    for (Task& task : rank.tasks) {
+      task.step = static_cast<uint32_t>(
+          std::clamp<Ns>((task.begin - begin) / width, 0, static_cast<Ns>(rank.steps.size()) - 1));
+      if (task.work == Work::kCollective) rank.collectives[task.kind].step = task.step;
+    }
+  }
+}
+
+// Steps by their numbers: those that every rank with steps has.
+void ShareSteps(Job& job) {
+  std::map<int64_t, size_t> count;
+  size_t ranks = 0;
+  for (const Rank& rank : job.ranks) {
+    if (rank.steps.empty()) continue;
+    ++ranks;
+    std::set<int64_t> own;
+    for (const Step& step : rank.steps) own.insert(step.number);
+    for (const int64_t number : own) ++count[number];
+  }
+  for (const auto& [number, had] : count) {
+    if (had == ranks) job.steps.push_back(number);
+  }
+  if (job.steps.size() < count.size()) {
+    job.notes.push_back(
+        {"",
+         std::to_string(count.size() - job.steps.size()) + " steps are not of all ranks, and are left out",
+         false});
+  }
+  for (Rank& rank : job.ranks) {
+    rank.job_step.assign(rank.steps.size(), kNone);
+    for (size_t i = 0; i < rank.steps.size(); ++i) {
+      const auto at = std::ranges::lower_bound(job.steps, rank.steps[i].number);
+      if (at != job.steps.end() && *at == rank.steps[i].number)
+        rank.job_step[i] = static_cast<uint32_t>(at - job.steps.begin());
+    }
+  }
+}
+
+}  // namespace
+
+Job Join(std::vector<Part> parts) {
+  Job job;
+  std::map<KernelClass, uint32_t> class_numbers;
+  std::map<int64_t, size_t> by_number;
+  for (Part& part : parts) {
+    std::ranges::move(part.notes, std::back_inserter(job.notes));
+    if (part.texts == nullptr) continue;
+    Renumber(part, job, class_numbers);
+    for (Rank& rank : part.ranks) {
+      if (rank.tasks.empty()) {
+        job.notes.push_back({rank.source, "device " + std::to_string(rank.device) + " has no task", false});
+        continue;
+      }
+      const auto [at, is_new] = by_number.try_emplace(rank.number, job.ranks.size());
+      if (is_new || rank.number < 0) {
+        job.ranks.push_back(std::move(rank));
+        continue;
+      }
+      Rank& there = job.ranks[at->second];
+      const bool is_newer = EndOf(rank) > EndOf(there);
+      job.notes.push_back({is_newer ? there.source : rank.source,
+                           "another recording of rank " + std::to_string(rank.number) + " is newer: left out",
+                           true});
+      if (is_newer) there = std::move(rank);
+    }
+  }
+  Number(job);
+  std::ranges::sort(job.ranks, {}, &Rank::number);
+  MakeWindows(job);
+  ShareSteps(job);
+  return job;
+}
+
+Result<Job> ReadJob(const std::vector<std::string>& paths, unsigned jobs) {
+  std::vector<Source> sources;
+  std::vector<Note> notes;
+  for (const std::string& path : paths) PROFD_RETURN_IF_ERROR(FindSources(path, sources, notes));
+  std::ranges::sort(sources);
+  const auto doubled = std::ranges::unique(sources);
+  sources.erase(doubled.begin(), doubled.end());
+  std::vector<Part> parts(sources.size());
+  ForEach(sources.size(), jobs, [&](size_t i) {
+    const Source& source = sources[i];
+    Result<Part> part =
+        source.form == Source::Form::kDatabase ? ReadDatabase(source.path) : ReadCapture(source.path);
+    if (!part.ok()) {
+      parts[i].notes.push_back({source.path, part.status().message(), true});
+      return;
+    }
+    parts[i] = std::move(part).value();
+    for (Rank& rank : parts[i].ranks) {
+      if (rank.rated_mhz == 0) rank.rated_mhz = RatedMhzNear(source.path, rank.device);
+      if (source.rank >= 0 && (rank.number < 0 || parts[i].ranks.size() == 1)) rank.number = source.rank;
+    }
+  });
+  Job job = Join(std::move(parts));
+  job.notes.insert(job.notes.begin(), notes.begin(), notes.end());
+  if (job.ranks.empty()) {
+    std::string why;
+    constexpr size_t kMostReasons = 3;
+    for (const Note& note : std::span(job.notes).first(std::min(job.notes.size(), kMostReasons)))
+      why += "; " + (note.where.empty() ? "" : note.where + ": ") + note.text;
+    return Status(Code::kNotFound,
+                  "analyze " + paths.front() +
+                      ": there is nothing to analyse: no PROF directory, no "
+                      "*_ascend_pt folder and no database of a profiler with tasks of a device" +
+                      why);
+  }
+  return job;
+}
+
+}  // namespace profd::analyze

@@ -1,0 +1,259 @@
+#include "client/analyze/judge.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <set>
+#include <tuple>
+
+#include "client/analyze/model/parallel.h"
+#include "client/analyze/model/statistics.h"
+
+namespace profd::analyze {
+namespace {
+
+constexpr uint64_t kReplayBytes = 512u << 20;  // that replays at the same time may take
+constexpr double kMs = 1e6;
+
+// As many replays at a time as there is memory for.
+unsigned JobsFor(const Job& job, unsigned jobs) {
+  uint64_t bytes = 0;
+  for (const Rank& rank : job.ranks) bytes += rank.tasks.size() * 24 + rank.calls.size() * 16;
+  return static_cast<unsigned>(std::clamp<uint64_t>(kReplayBytes / std::max<uint64_t>(bytes, 1), 1, jobs));
+}
+
+class Bench {
+ public:
+  Bench(const Context& context, unsigned jobs)
+      : context_(context), jobs_(JobsFor(context.job, jobs)), base_(context.replay.Run(nullptr)) {}
+
+  const Replay::Outcome& base() const { return base_; }
+  double base_mean() const { return base_.Mean(context_.first); }
+
+  // Mean step without `finding`, and without all of `findings`, and without all of them but it.
+  void Weigh(std::vector<Finding>& findings) {
+    std::vector<size_t> which;
+    for (size_t i = 0; i < findings.size(); ++i) {
+      if (findings[i].without) which.push_back(i);
+    }
+    std::vector<Replay::Outcome> alone(which.size()), rest(which.size());
+    Replay::Outcome all;
+    const auto without = [&](auto takes) {
+      Lengths lengths;
+      for (const size_t i : which) {
+        if (takes(i)) findings[i].without(context_.replay, lengths);
+      }
+      return context_.replay.Run(&lengths);
+    };
+    ForEach(2 * which.size() + 1, jobs_, [&](size_t i) {
+      if (i == 2 * which.size()) {
+        all = without([](size_t) { return true; });
+      } else if (i % 2 == 0) {
+        alone[i / 2] = without([&](size_t other) { return other == which[i / 2]; });
+      } else {
+        rest[i / 2] = without([&](size_t other) { return other != which[i / 2]; });
+      }
+    });
+    ideal_ = which.empty() ? base_mean() : all.Mean(context_.first);
+    for (size_t i = 0; i < which.size(); ++i) {
+      Cost& cost = findings[which[i]].cost;
+      cost.alone = std::max(0.0, base_mean() - alone[i].Mean(context_.first)) / kMs;
+      cost.last = std::max(0.0, rest[i].Mean(context_.first) - ideal_) / kMs;
+      cost.ms_per_step = std::max(cost.alone, cost.last);
+      cost.percent = 100 * cost.ms_per_step * kMs / context_.step_ns;
+      cost.total_ms = cost.ms_per_step * static_cast<double>(context_.steps());
+      // How much it varies from step to step.
+      const bool is_alone = cost.alone >= cost.last;
+      const std::vector<Ns> with = is_alone ? base_.Times(context_.first) : rest[i].Times(context_.first);
+      const std::vector<Ns> less = is_alone ? alone[i].Times(context_.first) : all.Times(context_.first);
+      std::vector<double> gains;
+      for (size_t k = 0; k < with.size(); ++k) gains.push_back(static_cast<double>(with[k] - less[k]) / kMs);
+      const double error =
+          2 * Spread(gains) / std::sqrt(static_cast<double>(std::max<size_t>(gains.size(), 1)));
+      cost.low = std::max(0.0, cost.ms_per_step - error);
+      cost.high = cost.ms_per_step + error;
+    }
+  }
+  double ideal() const { return ideal_; }
+
+ private:
+  const Context& context_;
+  const unsigned jobs_;
+  const Replay::Outcome base_;
+  double ideal_ = 0;
+};
+
+void SetPattern(const Context& context, Finding& finding) {
+  Cost& cost = finding.cost;
+  cost.hit = static_cast<uint32_t>(finding.steps.size());
+  cost.of = static_cast<uint32_t>(context.steps());
+  const double share = cost.of == 0 ? 0 : 100.0 * cost.hit / cost.of;
+  const bool is_once = cost.of > 1 && (cost.hit <= 1 || share < context.Get("general.once_share"));
+  cost.pattern = is_once ? Pattern::kOnce : cost.hit >= cost.of ? Pattern::kEvery : Pattern::kSome;
+}
+
+bool IsWorthAWord(const Context& context, const Finding& finding) {
+  if (finding.is_fact || finding.cost.method == Method::kNone) return true;
+  const Cost& cost = finding.cost;
+  if (cost.pattern == Pattern::kOnce) {
+    return cost.total_ms >= context.Get("general.min_once_ms") &&
+           cost.total_ms * kMs >= context.Get("general.once_step_percent") / 100 * context.median_step_ns;
+  }
+  return cost.percent >= context.Get("general.min_cost_percent") &&
+         cost.ms_per_step * 1000 >= context.Get("general.min_cost_us");
+}
+
+void SetSeverity(Finding& finding) {
+  if (finding.is_fact) return;
+  const Cost& cost = finding.cost;
+  Severity severity = cost.percent >= 10  ? Severity::kCritical
+                      : cost.percent >= 3 ? Severity::kMajor
+                                          : Severity::kMinor;
+  if (cost.pattern == Pattern::kOnce) severity = std::max(severity, Severity::kMinor);
+  if (finding.confidence() == "low" && severity != Severity::kInfo)
+    severity = static_cast<Severity>(static_cast<int>(severity) + 1);
+  finding.severity = severity;
+}
+
+// Steps that nothing found explains.
+void FindOutliers(const Context& context, std::vector<Finding>& findings) {
+  std::set<uint32_t> explained;
+  for (const Finding& finding : findings) {
+    if (finding.steps.size() < context.steps() || context.steps() == 1)
+      explained.insert(finding.steps.begin(), finding.steps.end());
+  }
+  if (context.steps() < 4 || !context.job.has_steps) return;
+  for (size_t i = 0; i < context.step_times.size(); ++i) {
+    const auto step = static_cast<uint32_t>(context.first + i);
+    const double more = static_cast<double>(context.step_times[i]) - context.median_step_ns;
+    if (static_cast<double>(context.step_times[i]) < context.Get("step.outlier") * context.median_step_ns ||
+        more < context.Get("general.min_once_ms") * kMs || explained.contains(step))
+      continue;
+    Finding finding;
+    finding.id = "step.outlier";
+    finding.key = "step.outlier/" + std::to_string(context.job.steps[step]);
+    finding.title = "step " + std::to_string(context.job.steps[step]) + " takes " +
+                    Time(static_cast<double>(context.step_times[i])) + " instead of " +
+                    Time(context.median_step_ns) + ": no cause is found";
+    finding.steps = {step};
+    finding.cost.method = Method::kHeuristic;
+    finding.cost.ms_per_step = finding.cost.alone = more / kMs / static_cast<double>(context.steps());
+    finding.cost.last = finding.cost.low = finding.cost.high = finding.cost.alone;
+    finding.cost.total_ms = more / kMs;
+    finding.cost.percent = 100 * finding.cost.ms_per_step * kMs / context.step_ns;
+    finding.advice = {"look at that step in a timeline: profctl export"};
+    finding.factors = {{"cause", 0.6, "its length is recorded, why is not"}};
+    findings.push_back(std::move(finding));
+  }
+}
+
+Summary Summarise(const Context& context, const Bench& bench) {
+  Summary summary;
+  summary.step_ms_mean = context.step_ns / kMs;
+  summary.step_ms_p50 = Quantile(context.step_times, 0.5) / kMs;
+  summary.step_ms_p95 = Quantile(context.step_times, 0.95) / kMs;
+  summary.ideal_ms = bench.ideal() / kMs;
+  summary.exact = bench.base().exact;
+  summary.replay_error = std::abs(bench.base_mean() / context.step_ns - 1);
+  double busiest = 0;
+  for (size_t r = 0; r < context.job.ranks.size(); ++r) {
+    const Rank& rank = context.job.ranks[r];
+    Ns computing = 0, exposed = 0, communication = 0, transfer = 0;
+    for (size_t step = 0; step < rank.steps.size(); ++step) {
+      if (context.StepOf(rank, static_cast<uint32_t>(step)) == kNone) continue;
+      computing += context.shares[r][step].computing;
+      exposed += context.shares[r][step].exposed;
+      communication += context.shares[r][step].communication;
+    }
+    for (const Collective& collective : rank.collectives) {
+      if (collective.match == kNone || context.StepOf(rank, collective.step) == kNone) continue;
+      transfer += std::min(context.replay.Transfer(collective.match), collective.end - collective.begin);
+    }
+    const double per_step = kMs * static_cast<double>(context.steps());
+    const double part =
+        communication > 0 ? std::min(1.0, static_cast<double>(transfer) / static_cast<double>(communication))
+                          : 1;
+    const double compute_ms = static_cast<double>(computing) / per_step,
+                 exposed_ms = static_cast<double>(exposed) / per_step;
+    const auto ranks = static_cast<double>(context.job.ranks.size());
+    summary.compute_ms += compute_ms / ranks;
+    summary.exposed_ms += exposed_ms / ranks;
+    summary.waiting_ms += exposed_ms * (1 - part) / ranks;
+    busiest = std::max(busiest, compute_ms + exposed_ms * part);
+  }
+  summary.idle_ms = std::max(0.0, summary.step_ms_mean - summary.compute_ms - summary.exposed_ms);
+  const double gained = summary.step_ms_mean - summary.ideal_ms;
+  summary.unexplained_ms = std::max(0.0, summary.step_ms_mean - busiest - gained);
+  return summary;
+}
+
+}  // namespace
+
+bool IsWanted(const Finding& finding, const std::vector<std::string>& wanted) {
+  const auto is_named = [&finding](std::string_view name) {
+    const auto matches = [name](std::string_view id) {
+      return name == "all" || id == name || (id.starts_with(name) && id.substr(name.size()).starts_with('.'));
+    };
+    return matches(finding.id) ||
+           std::ranges::any_of(finding.causes, [&](const CauseShare& cause) { return matches(cause.id); });
+  };
+  bool any_positive = false, takes = false;
+  for (const std::string& word : wanted) {
+    if (word.starts_with('-')) {
+      if (is_named(std::string_view(word).substr(1))) return false;
+    } else {
+      any_positive = true;
+      takes = takes || is_named(word);
+    }
+  }
+  return takes || !any_positive;
+}
+
+Verdict Judge(const Context& context, const std::vector<std::string>& wanted, unsigned jobs) {
+  const std::span<const Rule> rules = Rules();
+  std::vector<Found> parts(rules.size());
+  ForEach(rules.size(), jobs, [&](size_t i) {
+    if (rules[i].find != nullptr) rules[i].find(context, parts[i]);
+  });
+  Verdict verdict;
+  std::vector<Finding> findings;
+  for (Found& part : parts) {
+    std::ranges::move(part.findings, std::back_inserter(findings));
+    std::ranges::move(part.not_run, std::back_inserter(verdict.not_run));
+  }
+  Bench bench(context, jobs);
+  const bool has_steps = context.steps() > 0 && context.step_ns > 0;
+  // What is dropped has hidden nothing, but has been counted among the others.
+  for (int round = 0; round < 2 && has_steps; ++round) {
+    bench.Weigh(findings);
+    for (Finding& finding : findings) SetPattern(context, finding);
+    const size_t before = findings.size();
+    std::erase_if(findings, [&](const Finding& finding) { return !IsWorthAWord(context, finding); });
+    if (findings.size() == before) break;
+    if (round == 1) bench.Weigh(findings);
+  }
+  FindOutliers(context, findings);
+  std::erase_if(findings, [&wanted](const Finding& finding) { return !IsWanted(finding, wanted); });
+  for (Finding& finding : findings) {
+    SetPattern(context, finding);
+    if (context.steps() < 3)
+      finding.factors.push_back({"steps", 0.6, "fewer than three steps were analysed"});
+    if (!bench.base().exact)
+      finding.factors.push_back(
+          {"replay", 0.39, "ranks wait for each other crosswise: the replay is inexact"});
+    SetSeverity(finding);
+  }
+  std::ranges::sort(findings, [](const Finding& a, const Finding& b) {
+    const auto key = [](const Finding& finding) {
+      const bool once = finding.cost.pattern == Pattern::kOnce && !finding.is_fact;
+      return std::tuple(once, once ? Severity::kMinor : finding.severity, finding.cost.method,
+                        once ? -finding.cost.total_ms : -finding.cost.ms_per_step, finding.key);
+    };
+    return key(a) < key(b);
+  });
+  verdict.summary = Summarise(context, bench);
+  verdict.findings = std::move(findings);
+  return verdict;
+}
+
+}  // namespace profd::analyze

@@ -1,0 +1,116 @@
+// What an analysis knows of a job, by rank and in columns: fixed memory per row, texts by number. Times are
+// ns since the epoch on the clock of the rank's node, until clocks.h has brought the nodes together.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/texts.h"
+
+namespace profd::analyze {
+
+using Ns = int64_t;
+using format::TextId;
+inline constexpr uint32_t kNone = 0xFFFFFFFF;
+
+enum class Work : uint8_t { kCompute, kAiCpu, kCopy, kCollective };
+
+// What a device did from one moment to another. 40 bytes.
+struct Task {
+  Ns begin = 0, end = 0;
+  uint32_t kind = kNone;    // of kCollective: index in Rank::collectives; else in Job::classes
+  uint32_t launch = kNone;  // index in Rank::calls: the call that launched it
+  uint32_t step = kNone;    // index in Rank::steps
+  TextId name = 0;
+  uint16_t lane = 0;  // what is on one lane happens in order: a stream, or a group of collectives
+  Work work = Work::kCompute;
+};
+// Kernels that can be compared with each other: of one type and of one shape.
+struct KernelClass {
+  TextId type = 0, shapes = 0;
+  Work work = Work::kCompute;
+  auto operator<=>(const KernelClass&) const = default;
+};
+struct Collective {
+  Ns begin = 0, end = 0;
+  TextId name = 0, group = 0, type = 0;  // type: "allReduce"
+  uint32_t task = kNone;                 // index in Rank::tasks
+  uint64_t bytes = 0;                    // count × size of an element; 0 = not known
+  uint32_t step = kNone;
+  uint32_t match = kNone;  // index in Matches::all: what the same collective is on the other ranks
+};
+enum class CallKind : uint8_t { kLaunch, kSynchronise, kCompile, kMemory, kOther };
+// A call of the host. 32 bytes.
+struct Call {
+  Ns begin = 0, end = 0;
+  uint64_t thread = 0;  // pid << 32 | tid
+  TextId name = 0;
+  CallKind kind = CallKind::kOther;
+};
+enum class RangeKind : uint8_t { kFramework, kUser, kGarbage };
+// What a program said that it did: calls of a framework, ranges, garbage collections. Short ones are left
+// out.
+struct Range {
+  Ns begin = 0, end = 0;
+  uint64_t thread = 0;
+  TextId name = 0;
+  RangeKind kind = RangeKind::kFramework;
+};
+struct Step {
+  int64_t number = 0;
+  Ns begin = 0, end = 0;  // as the program has it
+};
+struct Frequency {
+  Ns at = 0;
+  double mhz = 0;
+};
+// How much is told of tasks: without names, with names, with the calls that launch them, with framework.
+enum class Level : uint8_t { kNothing, kTasks, kNamed, kLaunches, kFramework };
+
+struct Rank {
+  int64_t number = -1;
+  std::string node, source;  // source: where it was read
+  int device = -1;
+  uint64_t process = 0;  // pid of the program on it, 0 = not known
+  Level level = Level::kNothing;
+  std::vector<Task> tasks;  // by begin
+  std::vector<Collective> collectives;
+  std::vector<Call> calls;         // by begin
+  std::vector<Range> ranges;       // by begin
+  std::vector<Step> steps;         // by begin; none overlaps another
+  std::vector<uint32_t> job_step;  // of each of them: index in Job::steps, kNone = not of all ranks
+  std::vector<Frequency> frequencies;
+  double rated_mhz = 0;  // 0 = not known
+  uint32_t lanes = 0;
+  // Of groups: their ranks, as the framework says.
+  struct Group {
+    std::string role;
+    std::vector<int64_t> ranks;
+  };
+  std::map<std::string, Group> groups;
+  std::map<std::string, std::string> environment;
+};
+
+// Data that are there and cannot be used, or that are missing: never a reason to fail, never a finding of its
+// own beyond data.*.
+struct Note {
+  std::string where, text;
+  bool lost = false;  // some data could not be used: exit code 7
+  auto operator<=>(const Note&) const = default;
+};
+
+struct Job {
+  format::Texts texts{256u << 20};
+  std::vector<KernelClass> classes;
+  std::vector<Rank> ranks;     // by number
+  std::vector<int64_t> steps;  // numbers of those that all ranks have, ascending
+  bool has_steps = true;       // false: they are windows of time
+  std::vector<Note> notes;
+
+  std::string_view Text(TextId id) const { return texts.Get(id); }
+};
+
+}  // namespace profd::analyze

@@ -1,0 +1,313 @@
+#include "client/analyze/model/match.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "client/analyze/model/statistics.h"
+
+namespace profd::analyze {
+namespace {
+
+constexpr int kMostRounds = 40;
+constexpr Ns kGoodEnough = 200;
+constexpr size_t kMostCells = 1 << 24;  // of one alignment; more than that is not worth the time
+
+// What must agree between ranks.
+struct Token {
+  TextId type = 0;
+  uint64_t bytes = 0;
+  bool operator==(const Token&) const = default;
+};
+// The collectives of one rank in one group and step.
+struct Row {
+  uint32_t rank = 0;
+  std::vector<uint32_t> collectives;
+  std::vector<Token> tokens;
+};
+
+bool IsSymmetric(std::string_view type) {
+  return type == "allReduce" || type == "allGather" || type == "reduceScatter" || type == "barrier" ||
+         type == "AllReduce" || type == "AllGather" || type == "ReduceScatter";
+}
+bool IsSend(std::string_view type) { return type == "send" || type == "Send"; }
+bool IsReceive(std::string_view type) { return type.starts_with("rec") || type.starts_with("Rec"); }
+
+// For each of `of` its place in `in`, -1 = none: the longest common order, in a band about the diagonal.
+std::vector<int> Align(const std::vector<Token>& of, const std::vector<Token>& in) {
+  std::vector<int> places(of.size(), -1);
+  if (of == in) {
+    for (size_t i = 0; i < of.size(); ++i) places[i] = static_cast<int>(i);
+    return places;
+  }
+  constexpr int kBand = 16;
+  const auto n = static_cast<int>(of.size()), m = static_cast<int>(in.size());
+  const int low = std::min(0, m - n) - kBand, width = std::max(0, m - n) + kBand - low + 1;
+  if (static_cast<size_t>(n + 1) * static_cast<size_t>(width) > kMostCells) return places;
+  std::vector<int> best(static_cast<size_t>(n + 1) * static_cast<size_t>(width), 0);
+  const auto cell = [&](int i, int j) -> int* {
+    const int at = j - i - low;
+    if (at < 0 || at >= width || j < 0 || j > m) return nullptr;
+    return &best[static_cast<size_t>(i) * static_cast<size_t>(width) + static_cast<size_t>(at)];
+  };
+  const auto value = [&](int i, int j) {
+    const int* at = cell(i, j);
+    return at == nullptr ? -1 : *at;
+  };
+  const auto same = [&](int i, int j) { return of[static_cast<size_t>(i)] == in[static_cast<size_t>(j)]; };
+  for (int i = 1; i <= n; ++i) {
+    for (int j = std::max(1, i + low); j <= std::min(m, i + low + width - 1); ++j) {
+      int most = std::max(value(i - 1, j), value(i, j - 1));
+      if (same(i - 1, j - 1)) most = std::max(most, value(i - 1, j - 1) + 1);
+      *cell(i, j) = std::max(most, 0);
+    }
+  }
+  for (int i = n, j = m; i > 0 && j > 0;) {
+    if (same(i - 1, j - 1) && value(i, j) == value(i - 1, j - 1) + 1) {
+      places[static_cast<size_t>(i - 1)] = j - 1;
+      --i, --j;
+    } else if (value(i - 1, j) >= value(i, j - 1)) {
+      --i;
+    } else {
+      --j;
+    }
+  }
+  return places;
+}
+
+// Nobody knows the size of a collective without a count: then the type alone counts.
+Token TokenOf(const Collective& collective) { return {collective.type, collective.bytes}; }
+
+void MatchRows(Job& job, std::vector<Row>& rows, TextId group, uint32_t step, Matches& matches) {
+  // Most ranks agree: the commonest length leads.
+  std::map<size_t, size_t> lengths;
+  for (const Row& row : rows) ++lengths[row.tokens.size()];
+  const auto common = std::ranges::max_element(
+      lengths, {}, [](const auto& entry) { return std::pair(entry.second, entry.first); });
+  const Row& lead =
+      *std::ranges::find_if(rows, [&](const Row& row) { return row.tokens.size() == common->first; });
+  const std::vector<Token> tokens = lead.tokens;
+  std::vector<Match> made(tokens.size());
+  for (const Row& row : rows) {
+    const std::vector<int> places = Align(row.tokens, tokens);
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (places[i] < 0) {
+        ++matches.unmatched;
+        continue;
+      }
+      made[static_cast<size_t>(places[i])].members.push_back({row.rank, row.collectives[i]});
+    }
+  }
+  for (uint32_t position = 0; position < made.size(); ++position) {
+    Match& match = made[position];
+    if (match.members.size() < 2) {
+      matches.unmatched += match.members.size();
+      continue;
+    }
+    match.group = group;
+    match.type = tokens[position].type;
+    match.bytes = tokens[position].bytes;
+    match.step = step;
+    match.position = position;
+    match.is_symmetric = IsSymmetric(job.Text(match.type));
+    matches.all.push_back(std::move(match));
+  }
+}
+
+// Sends and receives of a group of two: the k-th send of one is the k-th receive of the other.
+void MatchPairs(Job& job, const std::vector<Row>& rows, TextId group, uint32_t step, Matches& matches) {
+  const auto of = [&job](const Row& row, bool sends) {
+    std::vector<uint32_t> chosen;
+    for (const uint32_t index : row.collectives) {
+      const std::string_view type = job.Text(job.ranks[row.rank].collectives[index].type);
+      if (sends ? IsSend(type) : IsReceive(type)) chosen.push_back(index);
+    }
+    return chosen;
+  };
+  for (const auto& [from, to] : {std::pair(0, 1), std::pair(1, 0)}) {
+    const Row &sender = rows[static_cast<size_t>(from)], &receiver = rows[static_cast<size_t>(to)];
+    const std::vector<uint32_t> sends = of(sender, true), receives = of(receiver, false);
+    const size_t pairs = std::min(sends.size(), receives.size());
+    matches.unmatched += sends.size() + receives.size() - 2 * pairs;
+    for (size_t i = 0; i < pairs; ++i) {
+      Match match;
+      match.group = group;
+      match.type = job.ranks[sender.rank].collectives[sends[i]].type;
+      match.bytes = job.ranks[sender.rank].collectives[sends[i]].bytes;
+      match.step = step;
+      match.position = static_cast<uint32_t>(2 * i) + static_cast<uint32_t>(from);
+      match.is_pair = true;
+      match.members = {{sender.rank, sends[i]}, {receiver.rank, receives[i]}};
+      std::ranges::sort(match.members, {}, &Match::Member::rank);
+      matches.all.push_back(std::move(match));
+    }
+  }
+}
+
+}  // namespace
+
+Matches MatchCollectives(Job& job) {
+  std::map<std::tuple<TextId, bool, uint32_t>, std::vector<Row>> rows;
+  std::map<TextId, std::set<uint32_t>> users;
+  for (uint32_t r = 0; r < job.ranks.size(); ++r) {
+    Rank& rank = job.ranks[r];
+    for (uint32_t i = 0; i < rank.collectives.size(); ++i) {
+      const Collective& collective = rank.collectives[i];
+      users[collective.group].insert(r);
+      if (collective.step == kNone || rank.job_step[collective.step] == kNone) continue;
+      const std::string_view type = job.Text(collective.type);
+      const bool is_pair = IsSend(type) || IsReceive(type);
+      std::vector<Row>& of = rows[{collective.group, is_pair, rank.job_step[collective.step]}];
+      if (of.empty() || of.back().rank != r) of.push_back({r, {}, {}});
+      of.back().collectives.push_back(i);
+      of.back().tokens.push_back(TokenOf(collective));
+    }
+  }
+  Matches matches;
+  for (auto& [key, of] : rows) {
+    const auto& [group, is_pair, step] = key;
+    if (of.size() < 2) continue;
+    if (!is_pair) {
+      MatchRows(job, of, group, step, matches);
+    } else if (of.size() == 2) {
+      MatchPairs(job, of, group, step, matches);
+    } else {  // who of many sends to whom is not in these tables
+      for (const Row& row : of) matches.unmatched += row.collectives.size();
+    }
+  }
+  // In the order of time, as far as one rank's goes.
+  std::ranges::sort(matches.all, {}, [&job](const Match& match) {
+    const Match::Member& first = match.members.front();
+    return std::tuple(match.step, job.ranks[first.rank].collectives[first.collective].begin, match.group,
+                      match.position);
+  });
+  for (uint32_t i = 0; i < matches.all.size(); ++i) {
+    for (const Match::Member& member : matches.all[i].members)
+      job.ranks[member.rank].collectives[member.collective].match = i;
+  }
+  for (const auto& [group, ranks] : users) {
+    size_t known = 0;
+    for (const uint32_t rank : ranks) {
+      const auto found = job.ranks[rank].groups.find(std::string(job.Text(group)));
+      if (found != job.ranks[rank].groups.end()) known = std::max(known, found->second.ranks.size());
+    }
+    if (known > ranks.size()) matches.absent[group] = known - ranks.size();
+  }
+  return matches;
+}
+
+Clocks AlignClocks(Job& job, const Matches& matches) {
+  // Ranks whose node is known share its clock.
+  std::map<std::string, size_t> numbers;
+  std::vector<size_t> clock_of(job.ranks.size());
+  for (size_t r = 0; r < job.ranks.size(); ++r) {
+    const Rank& rank = job.ranks[r];
+    const std::string name = rank.node.empty() ? "\n" + std::to_string(r) : rank.node;
+    clock_of[r] = numbers.try_emplace(name, numbers.size()).first->second;
+  }
+  Clocks clocks;
+  if (numbers.size() < 2) return clocks;
+  struct Reading {
+    Ns at;
+    double ahead;  // of the middle of all
+  };
+  const auto end_of = [&job](const Match::Member& member) {
+    return job.ranks[member.rank].collectives[member.collective].end;
+  };
+  std::vector<double> offset(numbers.size());
+  std::vector<std::vector<Reading>> readings;
+  const auto read = [&] {
+    readings.assign(numbers.size(), {});
+    std::map<size_t, std::vector<double>> by_clock;
+    for (const Match& match : matches.all) {
+      if (!match.is_symmetric) continue;
+      by_clock.clear();
+      const Ns base = end_of(match.members.front());
+      for (const Match::Member& member : match.members) {
+        const size_t clock = clock_of[member.rank];
+        by_clock[clock].push_back(static_cast<double>(end_of(member) - base) - offset[clock]);
+      }
+      if (by_clock.size() < 2) continue;
+      std::vector<double> ends;
+      for (auto& [clock, values] : by_clock) ends.push_back(Median(values));
+      const double middle = Median(ends);
+      size_t i = 0;
+      for (const auto& [clock, values] : by_clock) readings[clock].push_back({base, ends[i++] - middle});
+    }
+  };
+  for (int round = 0; round < kMostRounds; ++round) {
+    read();
+    double largest = 0;
+    for (size_t clock = 0; clock < offset.size(); ++clock) {
+      std::vector<double> ahead;
+      for (const Reading& reading : readings[clock]) ahead.push_back(reading.ahead);
+      const double step = Median(std::move(ahead));
+      offset[clock] += step;
+      largest = std::max(largest, std::abs(step));
+    }
+    if (largest < static_cast<double>(kGoodEnough)) break;
+  }
+  read();
+  // Drift: a robust line through bins of time, where there are enough.
+  constexpr size_t kBins = 10, kBinMin = 20;
+  std::vector<double> slope(offset.size());
+  std::vector<Ns> pivot(offset.size());
+  std::vector<double> residuals;
+  for (size_t clock = 0; clock < offset.size(); ++clock) {
+    std::vector<Reading>& of = readings[clock];
+    std::ranges::sort(of, {}, &Reading::at);
+    const size_t bins = std::min<size_t>(of.size() / kBinMin, 64);
+    if (bins >= kBins) {
+      std::vector<std::pair<double, double>> points;
+      for (size_t bin = 0; bin < bins; ++bin) {
+        std::vector<double> at, ahead;
+        for (size_t i = bin * of.size() / bins; i < (bin + 1) * of.size() / bins; ++i) {
+          at.push_back(static_cast<double>(of[i].at - of.front().at));
+          ahead.push_back(of[i].ahead);
+        }
+        points.emplace_back(Median(at), Median(ahead));
+      }
+      std::vector<double> slopes;
+      for (size_t i = 0; i < points.size(); ++i) {
+        for (size_t j = i + 1; j < points.size(); ++j) {
+          if (points[j].first > points[i].first)
+            slopes.push_back((points[j].second - points[i].second) / (points[j].first - points[i].first));
+        }
+      }
+      slope[clock] = Median(slopes);
+      pivot[clock] = of.front().at;
+      std::vector<double> rest;
+      for (const auto& [at, ahead] : points) rest.push_back(ahead - slope[clock] * at);
+      offset[clock] += Median(rest);
+      for (const Reading& reading : of)
+        residuals.push_back(reading.ahead - Median(rest) -
+                            slope[clock] * static_cast<double>(reading.at - pivot[clock]));
+    } else {
+      for (const Reading& reading : of) residuals.push_back(reading.ahead);
+    }
+  }
+  constexpr Ns kHabit = 20'000;  // of ends that one rank always has later: not to be told from its clock
+  clocks.from_data = !residuals.empty();
+  clocks.bound = static_cast<Ns>(3 * Spread(residuals)) + (numbers.size() == job.ranks.size() ? kHabit : 0);
+  for (size_t r = 0; r < job.ranks.size(); ++r) {
+    const size_t clock = clock_of[r];
+    Rank& rank = job.ranks[r];
+    const auto move = [&](Ns& time) {
+      time -= static_cast<Ns>(
+          std::llround(offset[clock] + slope[clock] * static_cast<double>(time - pivot[clock])));
+    };
+    const auto move_all = [&move](auto& rows) {
+      for (auto& row : rows) move(row.begin), move(row.end);
+    };
+    move_all(rank.tasks);
+    move_all(rank.collectives);
+    move_all(rank.calls);
+    move_all(rank.ranges);
+    move_all(rank.steps);
+    for (Frequency& frequency : rank.frequencies) move(frequency.at);
+  }
+  return clocks;
+}
+
+}  // namespace profd::analyze

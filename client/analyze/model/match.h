@@ -1,0 +1,43 @@
+// Which collectives of different ranks are one and the same, and how far apart the clocks of ranks are.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/analyze/model/columns.h"
+
+namespace profd::analyze {
+
+struct Match {
+  TextId group = 0, type = 0;
+  uint64_t bytes = 0;
+  uint32_t step = 0;          // index in Job::steps
+  uint32_t position = 0;      // among those of its group in the step
+  bool is_symmetric = false;  // ends nearly at once on all ranks: nobody leaves early
+  bool is_pair = false;       // a send and its receive
+  struct Member {
+    uint32_t rank = 0;        // index in Job::ranks
+    uint32_t collective = 0;  // index in Rank::collectives
+  };
+  std::vector<Member> members;  // by rank
+};
+struct Matches {
+  std::vector<Match> all;
+  uint64_t unmatched = 0;  // collectives of groups of several ranks that have no partner
+  // Groups of which ranks are not recorded: how many.
+  std::map<TextId, size_t> absent;
+};
+
+// By group and step; of ranks that have another count in a step what has the same type and size in the same
+// order. Writes Collective::match.
+Matches MatchCollectives(Job& job);
+
+// Brings the clocks of nodes together: the ends of symmetric collectives are common. Moves every time of the
+// job. Bound: how far apart two nodes may still be.
+struct Clocks {
+  Ns bound = 0;
+  bool from_data = false;  // false: one node, or nothing to compare
+};
+Clocks AlignClocks(Job& job, const Matches& matches);
+
+}  // namespace profd::analyze

@@ -1,0 +1,427 @@
+#include "client/analyze/model/replay.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+
+#include "client/analyze/model/parallel.h"
+#include "client/analyze/model/statistics.h"
+
+namespace profd::analyze {
+namespace {
+
+constexpr Ns kNear = 50'000;  // a task that begins so soon behind another lane's end may have waited for it
+constexpr Ns kBackToBack = 2'000;  // and one so soon behind its own lane's has not
+constexpr size_t kFullQueue = 64;  // tasks that wait; with fewer a long call has another reason
+constexpr Ns kLongCall = 20'000;
+constexpr Ns kLongPause = 200'000;
+
+}  // namespace
+
+double Replay::Outcome::Mean(size_t first) const {
+  if (step_end.size() <= first) return 0;
+  const Ns from = first == 0 ? begin : step_end[first - 1];
+  return static_cast<double>(step_end.back() - from) / static_cast<double>(step_end.size() - first);
+}
+
+std::vector<Ns> Replay::Outcome::Times(size_t first) const {
+  std::vector<Ns> times;
+  for (size_t i = first; i < step_end.size(); ++i)
+    times.push_back(step_end[i] - (i == 0 ? begin : step_end[i - 1]));
+  return times;
+}
+
+Replay::Replay(const Job& job, const Matches& matches, unsigned jobs)
+    : job_(job), matches_(matches), ranks_(job.ranks.size()), transfers_(matches.all.size()) {
+  for (size_t i = 0; i < matches.all.size(); ++i) {
+    TransferOf& to = transfers_[i];
+    to.length = INT64_MAX;
+    to.last = INT64_MIN;
+    for (const Match::Member& member : matches.all[i].members) {
+      const Collective& own = job.ranks[member.rank].collectives[member.collective];
+      to.length = std::min(to.length, own.end - own.begin);
+      to.last = std::max(to.last, own.begin);
+    }
+  }
+  ForEach(ranks_.size(), jobs, [this](size_t rank) {
+    FindWaits(rank);
+    FindCross(rank);
+    FindKept(rank);
+  });
+  measured_ = FindMeasured();
+}
+
+// Calls that the device held up: those that synchronise, and launches into a queue that was full.
+void Replay::FindWaits(size_t number) {
+  const Rank& rank = job_.ranks[number];
+  OfRank& of = ranks_[number];
+  of.latency = INT64_MAX;
+  std::vector<Ns> lengths;
+  for (const Task& task : rank.tasks) {
+    if (task.launch != kNone)
+      of.latency = std::min(of.latency, std::max<Ns>(0, task.begin - rank.calls[task.launch].begin));
+  }
+  if (of.latency == INT64_MAX) of.latency = 0;
+  if (rank.calls.empty()) return;
+  for (const Call& call : rank.calls) {
+    if (call.kind == CallKind::kLaunch) lengths.push_back(call.end - call.begin);
+  }
+  const auto usual = static_cast<Ns>(Median(lengths));
+  of.wait.assign(rank.calls.size(), kNone);
+  of.wait_tail.assign(rank.calls.size(), 0);
+  of.pause.assign(rank.calls.size(), kNone);
+  // Tasks by their ends, to find the last one that ended before a call did.
+  std::vector<uint32_t> by_end(rank.tasks.size()), launched(rank.calls.size() + 1);
+  for (uint32_t i = 0; i < by_end.size(); ++i) by_end[i] = i;
+  std::ranges::sort(by_end, [&rank](uint32_t a, uint32_t b) {
+    return std::tie(rank.tasks[a].end, a) < std::tie(rank.tasks[b].end, b);
+  });
+  for (const Task& task : rank.tasks) {
+    if (task.launch != kNone) ++launched[task.launch + 1];
+  }
+  for (size_t i = 1; i < launched.size(); ++i) launched[i] += launched[i - 1];
+  for (size_t i = 0; i < rank.calls.size(); ++i) {
+    const Call& call = rank.calls[i];
+    // A program that goes on right when the device has nothing left to do has waited for that.
+    if (i > 0 && call.begin - rank.calls[i - 1].end > kLongPause) {
+      const auto after = std::ranges::upper_bound(by_end, call.begin, {},
+                                                  [&rank](uint32_t task) { return rank.tasks[task].end; });
+      const auto ended = static_cast<size_t>(after - by_end.begin());
+      if (ended > 0 && launched[i] <= ended && call.begin - rank.tasks[by_end[ended - 1]].end <= kNear &&
+          rank.tasks[by_end[ended - 1]].end > rank.calls[i - 1].end)
+        of.pause[i] = by_end[ended - 1];
+    }
+    const bool is_long =
+        call.kind == CallKind::kLaunch && call.end - call.begin > std::max(kLongCall, 5 * usual);
+    if (call.kind != CallKind::kSynchronise && !is_long) continue;
+    const auto behind = std::ranges::upper_bound(by_end, call.end, {},
+                                                 [&rank](uint32_t task) { return rank.tasks[task].end; });
+    if (behind == by_end.begin()) continue;
+    const auto ended = static_cast<size_t>(behind - by_end.begin());
+    const uint32_t task = *std::prev(behind);
+    const Ns tail = call.end - rank.tasks[task].end;
+    if (is_long && (launched[i] < ended + kFullQueue || tail > kNear)) continue;
+    of.wait[i] = task;
+    // One that did not have to wait comes back by itself.
+    of.wait_tail[i] = rank.tasks[task].end >= call.begin ? tail : 0;
+  }
+}
+
+void Replay::FindCross(size_t number) {
+  const Rank& rank = job_.ranks[number];
+  OfRank& of = ranks_[number];
+  of.cross.assign(rank.tasks.size(), kNone);
+  if (rank.lanes < 2) return;
+  struct Lane {
+    uint32_t last = kNone, before = kNone;
+  };
+  std::vector<Lane> lanes(rank.lanes);
+  // The lane of most kernels: a collective waits for what was launched before it there.
+  std::vector<size_t> kernels(rank.lanes);
+  for (const Task& task : rank.tasks) kernels[task.lane] += task.work != Work::kCollective;
+  const auto busiest = static_cast<size_t>(std::ranges::max_element(kernels) - kernels.begin());
+  std::vector<uint32_t> producer(rank.tasks.size(), kNone);
+  std::vector<std::array<uint32_t, 2>> kept_by_lane(rank.lanes);  // how often the rule holds, and does not
+  for (uint32_t i = 0; i < rank.tasks.size(); ++i) {
+    const Task& task = rank.tasks[i];
+    const Lane& own = lanes[task.lane];
+    Ns bound = own.last == kNone ? INT64_MIN : rank.tasks[own.last].end;
+    if (task.launch != kNone) bound = std::max(bound, rank.calls[task.launch].begin + of.latency);
+    if (bound == INT64_MIN || task.begin - bound > kBackToBack) {
+      Ns latest = std::max(bound, task.begin - kNear);
+      for (size_t lane = 0; lane < lanes.size(); ++lane) {
+        if (lane == task.lane) continue;
+        for (const uint32_t other : {lanes[lane].last, lanes[lane].before}) {
+          if (other == kNone || rank.tasks[other].end > task.begin) continue;
+          if (rank.tasks[other].end > latest) {
+            latest = rank.tasks[other].end;
+            of.cross[i] = other;
+          }
+          break;
+        }
+      }
+    }
+    if (task.work == Work::kCollective && task.launch != kNone && task.lane != busiest) {
+      uint32_t before = lanes[busiest].last;
+      if (before != kNone && (rank.tasks[before].launch == kNone || rank.tasks[before].launch > task.launch))
+        before = kNone;
+      if (before != kNone) {
+        const bool holds = rank.tasks[before].end <= task.begin + 1000;
+        ++kept_by_lane[task.lane][holds ? 0 : 1];
+        if (holds) producer[i] = before;
+      }
+    }
+    lanes[task.lane] = {i, own.last};
+  }
+  for (uint32_t i = 0; i < rank.tasks.size(); ++i) {
+    if (of.cross[i] != kNone || producer[i] == kNone) continue;
+    const auto& [holds, does_not] = kept_by_lane[rank.tasks[i].lane];
+    if (holds >= 4 * does_not) of.cross[i] = producer[i];
+  }
+}
+
+void Replay::FindKept(size_t number) {
+  const Rank& rank = job_.ranks[number];
+  OfRank& of = ranks_[number];
+  of.kept.assign(rank.tasks.size(), 0);
+  std::vector<Ns> lane_end(rank.lanes, INT64_MIN);
+  for (size_t i = 0; i < rank.tasks.size(); ++i) {
+    const Task& task = rank.tasks[i];
+    Ns bound = lane_end[task.lane];
+    if (of.cross[i] != kNone) bound = std::max(bound, rank.tasks[of.cross[i]].end);
+    if (task.launch != kNone) bound = std::max(bound, rank.calls[task.launch].begin + of.latency);
+    of.kept[i] = bound == INT64_MIN ? 0 : task.begin - bound;
+    lane_end[task.lane] = task.end;
+  }
+}
+
+Ns Replay::OwnTime(size_t number, size_t i) const {
+  const Call& call = job_.ranks[number].calls[i];
+  const OfRank& of = ranks_[number];
+  if (of.wait.empty() || of.wait[i] == kNone || job_.ranks[number].tasks[of.wait[i]].end < call.begin)
+    return call.end - call.begin;
+  return std::min<Ns>(of.wait_tail[i], call.end - call.begin);
+}
+
+Lengths::OfRank& Replay::Touch(Lengths& lengths, size_t number) const {
+  lengths.ranks.resize(job_.ranks.size());
+  Lengths::OfRank& of = lengths.ranks[number];
+  const Rank& rank = job_.ranks[number];
+  if (of.task.size() != rank.tasks.size()) {
+    of.task.resize(rank.tasks.size());
+    for (size_t i = 0; i < of.task.size(); ++i) of.task[i] = rank.tasks[i].end - rank.tasks[i].begin;
+    of.task_less.assign(rank.tasks.size(), 0);
+    of.call_less.assign(rank.calls.size(), 0);
+  }
+  return of;
+}
+
+std::vector<Ns>& Replay::TouchMatches(Lengths& lengths) const {
+  lengths.match_less.resize(matches_.all.size());
+  return lengths.match_less;
+}
+
+// One replay: every rank goes on until it needs a collective that is not complete.
+class Replay::Engine {
+ public:
+  Engine(const Replay& replay, const Lengths* lengths)
+      : replay_(replay),
+        job_(replay.job_),
+        lengths_(lengths),
+        states_(job_.ranks.size()),
+        matches_(replay.matches_.all.size()) {
+    for (size_t i = 0; i < matches_.size(); ++i)
+      matches_[i].missing = static_cast<uint32_t>(replay.matches_.all[i].members.size());
+  }
+
+  Outcome Run() {
+    for (uint32_t rank = 0; rank < states_.size(); ++rank) {
+      const Rank& of = job_.ranks[rank];
+      states_[rank].end.resize(of.tasks.size());
+      states_[rank].lane.assign(of.lanes, kNone);
+      ready_.push_back(rank);
+    }
+    Outcome outcome;
+    for (;;) {
+      while (!ready_.empty()) {
+        const uint32_t rank = ready_.front();
+        ready_.pop_front();
+        Advance(rank);
+      }
+      if (!ForceOne()) break;
+      outcome.exact = false;
+    }
+    outcome.step_end.assign(job_.steps.size(), INT64_MIN);
+    outcome.begin = replay_.measured_.begin;
+    for (size_t r = 0; r < states_.size(); ++r) {
+      const Rank& rank = job_.ranks[r];
+      for (size_t i = 0; i < rank.tasks.size(); ++i) {
+        const uint32_t step = rank.tasks[i].step;
+        if (step == kNone || rank.job_step[step] == kNone) continue;
+        Ns& end = outcome.step_end[rank.job_step[step]];
+        end = std::max(end, states_[r].end[i]);
+      }
+    }
+    Ns reached = outcome.begin;
+    for (Ns& end : outcome.step_end) reached = end = std::max(end, reached);
+    return outcome;
+  }
+
+ private:
+  static constexpr Ns kUnknown = INT64_MIN;  // the end of a collective that is not complete
+
+  struct OfRank {
+    std::vector<Ns> end;              // by task
+    std::vector<uint32_t> lane;       // last task of each
+    size_t task = 0, call = 0;        // the next ones
+    Ns call_begin = 0, call_end = 0;  // of the call before
+    std::vector<Ns> launch_begin;     // by call
+    bool arrived = false;             // at the collective that is the next task
+  };
+  struct OfMatch {
+    uint32_t missing = 0;
+    Ns last = INT64_MIN;
+    std::vector<uint32_t> waiting;                  // ranks
+    std::vector<std::pair<uint32_t, Ns>> arrivals;  // index of member, when
+    bool complete = false;
+  };
+
+  const Lengths::OfRank* Of(size_t rank) const {
+    return lengths_ == nullptr || lengths_->ranks.empty() || lengths_->ranks[rank].task.empty()
+               ? nullptr
+               : &lengths_->ranks[rank];
+  }
+
+  // False: the collective that `task` is has to be waited for.
+  bool EndOf(uint32_t rank, uint32_t task, Ns& end) {
+    end = states_[rank].end[task];
+    if (end != kUnknown) return true;
+    const Task& of = job_.ranks[rank].tasks[task];
+    matches_[job_.ranks[rank].collectives[of.kind].match].waiting.push_back(rank);
+    return false;
+  }
+
+  // Calls up to `last`, it included. False: one waits for what is not known yet.
+  bool AdvanceCalls(uint32_t number, uint32_t last) {
+    OfRank& state = states_[number];
+    const Rank& rank = job_.ranks[number];
+    const Lengths::OfRank* lengths = Of(number);
+    const Replay::OfRank& of = replay_.ranks_[number];
+    if (state.launch_begin.empty()) state.launch_begin.resize(rank.calls.size());
+    for (; state.call <= last; ++state.call) {
+      const size_t i = state.call;
+      const Call& call = rank.calls[i];
+      Ns begin = call.begin;
+      if (i > 0) {
+        const Call& before = rank.calls[i - 1];
+        begin = call.begin >= before.end ? state.call_end + (call.begin - before.end)
+                                         : state.call_begin + (call.begin - before.begin);
+        if (const uint32_t pause = of.pause[i]; pause != kNone && pause < state.task) {
+          Ns there = 0;
+          if (!EndOf(number, pause, there)) return false;
+          const Ns tail = call.begin - rank.tasks[pause].end;
+          begin = std::max(state.call_end, there) + tail;
+        }
+        if (lengths != nullptr) begin -= lengths->call_less[i];
+      }
+      Ns end = begin + (call.end - call.begin);
+      if (const uint32_t wait = of.wait[i]; wait != kNone && wait < state.task) {
+        Ns there = 0;
+        if (!EndOf(number, wait, there)) return false;
+        end = std::max(begin + replay_.OwnTime(number, i), there + of.wait_tail[i]);
+      }
+      state.launch_begin[i] = begin;
+      // Of calls of several threads at a time the chain goes on with the last one.
+      state.call_begin = begin;
+      state.call_end = i > 0 && call.begin < rank.calls[i - 1].end && call.end < rank.calls[i - 1].end
+                           ? state.call_end
+                           : end;
+    }
+    return true;
+  }
+
+  void Advance(uint32_t number) {
+    OfRank& state = states_[number];
+    const Rank& rank = job_.ranks[number];
+    const Replay::OfRank& of = replay_.ranks_[number];
+    const Lengths::OfRank* lengths = Of(number);
+    for (; state.task < rank.tasks.size(); ++state.task) {
+      const auto i = static_cast<uint32_t>(state.task);
+      const Task& task = rank.tasks[i];
+      Ns bound = INT64_MIN, there = 0;
+      if (const uint32_t before = state.lane[task.lane]; before != kNone) {
+        if (!EndOf(number, before, there)) return;
+        bound = there;
+      }
+      if (of.cross[i] != kNone) {
+        if (!EndOf(number, of.cross[i], there)) return;
+        bound = std::max(bound, there);
+      }
+      if (task.launch != kNone) {
+        if (state.call <= task.launch && !AdvanceCalls(number, task.launch)) return;
+        bound = std::max(bound, state.launch_begin[task.launch] + of.latency);
+      }
+      Ns begin = bound == INT64_MIN ? task.begin : bound + of.kept[i];
+      if (lengths != nullptr) begin -= lengths->task_less[i];
+      state.lane[task.lane] = i;
+      const bool is_matched = task.work == Work::kCollective && rank.collectives[task.kind].match != kNone;
+      if (is_matched) {
+        state.end[i] = kUnknown;
+        Arrive(number, rank.collectives[task.kind].match, begin);
+      } else {
+        state.end[i] = begin + (lengths != nullptr && task.work != Work::kCollective ? lengths->task[i]
+                                                                                     : task.end - task.begin);
+      }
+    }
+  }
+
+  void Arrive(uint32_t rank, uint32_t index, Ns at) {
+    OfMatch& match = matches_[index];
+    const auto& members = replay_.matches_.all[index].members;
+    const auto own = std::ranges::lower_bound(members, rank, {}, &Match::Member::rank);
+    match.arrivals.emplace_back(static_cast<uint32_t>(own - members.begin()), at);
+    match.last = std::max(match.last, at);
+    if (match.complete || --match.missing == 0) Complete(index);  // of one that went without it, at once
+  }
+
+  void Complete(uint32_t index) {
+    OfMatch& match = matches_[index];
+    const TransferOf& measured = replay_.transfers_[index];
+    const Ns less = lengths_ == nullptr || lengths_->match_less.empty() ? 0 : lengths_->match_less[index];
+    for (const auto& [member, arrival] : match.arrivals) {
+      const Match::Member& of = replay_.matches_.all[index].members[member];
+      const Collective& own = job_.ranks[of.rank].collectives[of.collective];
+      // One that left before the last one came has not waited for it: the root of a broadcast, a small part.
+      const bool left_early = own.end <= measured.last;
+      states_[of.rank].end[own.task] = left_early
+                                           ? arrival + (own.end - own.begin) - less
+                                           : std::max(arrival, match.last + (own.end - measured.last) - less);
+    }
+    match.complete = true;
+    match.arrivals.clear();
+    for (const uint32_t rank : match.waiting) ready_.push_back(rank);
+    match.waiting.clear();
+  }
+
+  // Ranks wait for each other in a circle: the first collective that somebody waits for goes without the
+  // others.
+  bool ForceOne() {
+    for (uint32_t i = 0; i < matches_.size(); ++i) {
+      if (!matches_[i].complete && !matches_[i].waiting.empty() && !matches_[i].arrivals.empty()) {
+        Complete(i);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  const Replay& replay_;
+  const Job& job_;
+  const Lengths* lengths_;
+  std::vector<OfRank> states_;
+  std::vector<OfMatch> matches_;
+  std::deque<uint32_t> ready_;
+};
+
+Replay::Outcome Replay::Run(const Lengths* lengths) const { return Engine(*this, lengths).Run(); }
+
+Replay::Outcome Replay::FindMeasured() const {
+  Outcome outcome;
+  outcome.step_end.assign(job_.steps.size(), INT64_MIN);
+  outcome.begin = INT64_MAX;
+  for (const Rank& rank : job_.ranks) {
+    for (size_t i = 0; i < rank.steps.size(); ++i) {
+      if (rank.job_step[i] == 0) outcome.begin = std::min(outcome.begin, rank.steps[i].begin);
+    }
+    for (const Task& task : rank.tasks) {
+      if (task.step == kNone || rank.job_step[task.step] == kNone) continue;
+      Ns& end = outcome.step_end[rank.job_step[task.step]];
+      end = std::max(end, task.end);
+    }
+  }
+  Ns reached = outcome.begin;
+  for (Ns& end : outcome.step_end) reached = end = std::max(end, reached);
+  return outcome;
+}
+
+}  // namespace profd::analyze

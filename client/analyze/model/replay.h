@@ -1,0 +1,100 @@
+// What a job would have taken if some of its parts had been shorter or longer: all begins computed anew from
+// given lengths. Nodes are tasks, collectives and calls of the host; edges:
+//   - what is on one lane (a stream, a group's collectives) happens in order;
+//   - a collective ends when the last of its ranks has come and the data are across;
+//   - a task begins after its call, plus the smallest time that has ever taken;
+//   - calls of a program follow each other; one that waited for the device waits for the same task again;
+//   - a task that began right behind another lane's waits for it (events are not in every log).
+// What is left between a task and all that it waited for is kept as it was.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "client/analyze/model/columns.h"
+#include "client/analyze/model/match.h"
+
+namespace profd::analyze {
+
+// What differs from the recording. Empty vectors: nothing.
+struct Lengths {
+  struct OfRank {
+    std::vector<Ns> task;       // length, by task; of collectives it counts for nothing
+    std::vector<Ns> call_less;  // by call: so much less between the call before and the end of this one
+    std::vector<Ns> task_less;  // by task: so much less of what is kept in front of it
+  };
+  std::vector<OfRank> ranks;   // by rank
+  std::vector<Ns> match_less;  // by match: so much less for the data
+};
+
+// **Thread:** any, once made.
+class Replay {
+ public:
+  Replay(const Job& job, const Matches& matches, unsigned jobs);
+
+  struct Outcome {
+    std::vector<Ns> step_end;  // by index in Job::steps: when the last rank's last task ended
+    Ns begin = 0;              // of the first step
+    bool exact = true;         // false: ranks wait for each other crosswise, and some edges were cut
+    // Mean time of the steps that are analysed, ns.
+    double Mean(size_t first) const;
+    std::vector<Ns> Times(size_t first) const;
+  };
+  // nullptr: as recorded.
+  Outcome Run(const Lengths* lengths) const;
+  // Of the recording itself.
+  const Outcome& Measured() const { return measured_; }
+
+  // To be changed: made as recorded where it has not been touched.
+  Lengths::OfRank& Touch(Lengths& lengths, size_t rank) const;
+  std::vector<Ns>& TouchMatches(Lengths& lengths) const;
+
+  const Job& job() const { return job_; }
+  const Matches& matches() const { return matches_; }
+  // Time between a task and everything that it waited for.
+  Ns Kept(size_t rank, size_t task) const { return ranks_[rank].kept[task]; }
+  // What a call waited for on the device; kNone: nothing.
+  uint32_t WaitOf(size_t rank, size_t call) const {
+    return ranks_[rank].wait.empty() ? kNone : ranks_[rank].wait[call];
+  }
+  // The same of the pause in front of it.
+  uint32_t PauseOf(size_t rank, size_t call) const {
+    return ranks_[rank].pause.empty() ? kNone : ranks_[rank].pause[call];
+  }
+  // What a call takes of itself: what it waited for is not in it.
+  Ns OwnTime(size_t rank, size_t call) const;
+  // The shortest time of a collective over its ranks, and when the last of them came.
+  Ns Transfer(size_t match) const { return transfers_[match].length; }
+  Ns LastArrival(size_t match) const { return transfers_[match].last; }
+  Ns Latency(size_t rank) const { return ranks_[rank].latency; }
+
+ private:
+  struct OfRank {
+    std::vector<Ns> kept;         // by task
+    std::vector<uint32_t> cross;  // by task: one of another lane that it waits for
+    std::vector<uint32_t> wait;   // by call: the task that it waited for
+    std::vector<Ns> wait_tail;    // from that task's end to the call's
+    std::vector<uint32_t>
+        pause;  // by call: the task that the program waited for in front of it, in no call we know
+    Ns latency = 0;
+  };
+  struct TransferOf {
+    Ns length = 0, last = 0;
+  };
+  class Engine;
+
+  void FindWaits(size_t rank);
+  void FindCross(size_t rank);
+  void FindKept(size_t rank);
+  Outcome FindMeasured() const;
+
+  const Job& job_;
+  const Matches& matches_;
+  std::vector<OfRank> ranks_;
+  std::vector<TransferOf> transfers_;
+  Outcome measured_;
+};
+
+}  // namespace profd::analyze

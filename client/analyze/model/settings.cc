@@ -1,0 +1,77 @@
+#include "client/analyze/model/settings.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <vector>
+
+#include "base/edit_distance.h"
+#include "base/text.h"
+
+namespace profd::analyze {
+namespace {
+
+using base::Code;
+using base::Status;
+
+constexpr Setting kSettings[] = {
+    {"general.min_cost_percent", 1, "of a step: what costs less is not told"},
+    {"general.min_cost_us", 20, "µs of a step: what costs less is not told, however short the step"},
+    {"general.min_once_ms", 1, "ms: what happened once and cost less is not told"},
+    {"general.once_step_percent", 10, "of the median step: what happened once and cost less is not told"},
+    {"general.once_share", 10, "percent of the steps: what happens in fewer, or only once, counts as once"},
+    {"general.effect_se", 3, "standard errors that an effect must have"},
+    {"general.effect_percent", 3, "an effect must have, of five steps and more"},
+    {"general.effect_percent_few", 10, "an effect must have, of fewer steps"},
+    {"general.skip_first_steps", 1, "steps that are not analysed: they warm up"},
+    {"replay.model_error", 3, "percent: where steps are predicted worse than that, confidence is low"},
+    {"rank.same_work_percent", 90,
+     "of its kernels, by type, that a rank has in common with one it is compared with"},
+    {"comm.slow_ratio", 1.2, "of a group's transfers to those of groups like it"},
+    {"comm.min_ops", 20, "collectives that each of the two has"},
+    {"comm.retry_ms", 4000, "ms: a transfer that takes longer was sent again"},
+    {"comm.outlier_ratio", 3, "of a single transfer to the median of those like it"},
+    {"host.gap_ms", 0.2, "ms: shorter pauses of the host are no stall"},
+    {"host.cause_share", 50, "percent of a stall that its cause covers at least"},
+    {"host.launch_bound_share", 30, "percent of kernels that find the queue empty"},
+    {"kernel.aicpu_percent", 0.5, "of a step"},
+    {"clock.low_percent", 2, "below the rated clock, on average while the device is busy"},
+    {"rank.absent_percent", 1, "of a step, waited for ranks that were not recorded"},
+    {"step.outlier", 1.5, "of a step to the median step"},
+};
+
+}  // namespace
+
+std::span<const Setting> DefaultSettings() { return kSettings; }
+
+Status Settings::Set(std::string_view text) {
+  const size_t equals = text.find('=');
+  const std::string key(text.substr(0, equals));
+  const auto known = std::ranges::find(kSettings, key, &Setting::key);
+  if (known == std::end(kSettings)) {
+    std::vector<std::string> keys;
+    for (const Setting& setting : kSettings) keys.emplace_back(setting.key);
+    const std::string_view nearest = base::Nearest(key, keys);
+    return {Code::kInvalidArgument, "--set " + base::Excerpt(text) + ": there is no such setting" +
+                                        (nearest.empty() ? std::string("; profctl analyze --list shows them")
+                                                         : ": did you mean " + std::string(nearest) + "?")};
+  }
+  const std::string_view number = equals == text.npos ? std::string_view() : text.substr(equals + 1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (number.empty() || error != std::errc() || end != number.data() + number.size() ||
+      !std::isfinite(value) || value < 0)
+    return {Code::kInvalidArgument,
+            "--set " + base::Excerpt(text) + ": expected " + key + "=NUMBER, not below 0"};
+  changed_[key] = value;
+  return {};
+}
+
+double Settings::Get(std::string_view key) const {
+  if (const auto changed = changed_.find(key); changed != changed_.end()) return changed->second;
+  const auto known = std::ranges::find(kSettings, key, &Setting::key);
+  PROFD_CHECK(known != std::end(kSettings));
+  return known->value;
+}
+
+}  // namespace profd::analyze

@@ -1,0 +1,61 @@
+// Robust statistics, the same everywhere in an analysis.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+namespace profd::analyze {
+
+// By linear interpolation; 0 of nothing.
+template <typename Number>
+double Quantile(std::vector<Number> values, double part) {
+  if (values.empty()) return 0;
+  const double at = part * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<size_t>(at);
+  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(below), values.end());
+  const auto low = static_cast<double>(values[below]);
+  if (below + 1 >= values.size() || at == static_cast<double>(below)) return low;
+  const auto high = static_cast<double>(
+      *std::min_element(values.begin() + static_cast<ptrdiff_t>(below) + 1, values.end()));
+  return low + (high - low) * (at - static_cast<double>(below));
+}
+template <typename Number>
+double Median(std::vector<Number> values) {
+  return Quantile(std::move(values), 0.5);
+}
+// Median distance from the median, as a standard deviation.
+template <typename Number>
+double Spread(const std::vector<Number>& values) {
+  const double middle = Median(values);
+  std::vector<double> distances;
+  distances.reserve(values.size());
+  for (const Number value : values) distances.push_back(std::abs(static_cast<double>(value) - middle));
+  return 1.4826 * Median(std::move(distances));
+}
+// One of the early ones of many ranks: so half of them, or more, may be late.
+template <typename Number>
+Number Early(std::vector<Number> values) {
+  if (values.empty()) return {};
+  const size_t at = (values.size() - 1) / 4;
+  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(at), values.end());
+  return values[at];
+}
+// The median of those that are not slow: not `threshold` (a part of it) above an early one.
+inline double Usual(const std::vector<double>& values, double threshold) {
+  const double early = Early(values);
+  std::vector<double> good;
+  for (const double value : values) {
+    if (value <= early * (1 + threshold)) good.push_back(value);
+  }
+  return Median(std::move(good));
+}
+template <typename Number>
+double Mean(const std::vector<Number>& values) {
+  double sum = 0;
+  for (const Number value : values) sum += static_cast<double>(value);
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+}  // namespace profd::analyze

@@ -1,0 +1,181 @@
+#include "client/analyze/reading/capture_reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+
+#include "client/export/read/capture.h"
+#include "client/export/read/pipeline.h"
+#include "client/export/read/ranks.h"
+#include "format/texts.h"
+
+namespace profd::analyze {
+namespace {
+
+using base::Result;
+using format::Span;
+using format::SpanKind;
+
+uint64_t ElementBytes(std::string_view type) {
+  if (type.ends_with("8")) return 1;
+  if (type.ends_with("16")) return 2;
+  if (type.ends_with("32")) return 4;
+  return type.ends_with("64") ? 8 : 0;
+}
+
+// Takes what the pipeline of an export finds. **Thread:** one.
+class Collector : public format::RowSink, public format::SpanSink, public client::ProfileSink {
+ public:
+  explicit Collector(RankBuilder& builder) : builder_(builder), not_available_(builder.Text("N/A")) {}
+
+  void Rows(const format::RowBatch& batch) override {
+    if (batch.series->name != "core_freq" || batch.device < 0) return;
+    for (size_t i = 0; i < batch.rows(); ++i) {
+      const double hz = batch.values[i * batch.series->columns.size()];
+      if (!std::isnan(hz))
+        builder_.At(batch.device).frequencies.push_back({static_cast<Ns>(batch.wall_ns[i]), hz / 1e6});
+    }
+  }
+  void Spans(const format::SpanBatch& batch) override {
+    for (const Span& span : batch.spans) Take(batch, span);
+  }
+  void Sample(const client::ProfileSample&) override {}
+
+ private:
+  TextId Text(const format::SpanBatch& batch, TextId id) {
+    if (id == 0) return 0;
+    if (id >= known_.size()) known_.resize(std::max<size_t>(id + 1, known_.size() * 2), kNone);
+    if (known_[id] == kNone) known_[id] = builder_.Text(batch.texts->Get(id));
+    return known_[id];
+  }
+  static uint64_t Thread(const Span& span) {
+    return static_cast<uint64_t>(span.pid) << 32 | (static_cast<uint64_t>(span.tid) & 0xFFFFFFFF);
+  }
+  static int64_t Connection(const Span& span) {
+    return span.connection == 0 ? RankBuilder::kNoConnection : static_cast<int64_t>(span.connection);
+  }
+
+  void Take(const format::SpanBatch& batch, const Span& span) {
+    const auto begin = static_cast<Ns>(span.begin_ns), end = static_cast<Ns>(span.end_ns);
+    if (begin < 0 || end < begin) return;
+    switch (span.kind) {
+      case SpanKind::kTask:
+      case SpanKind::kKernel:
+        return TakeTask(batch, span);
+      case SpanKind::kComm:
+        return TakeCollective(batch, span);
+      case SpanKind::kApi: {
+        const std::string_view name = batch.texts->Get(span.name);
+        builder_.AddCall({begin, end, Thread(span), Text(batch, span.name), KindOfCall(name)},
+                         Connection(span));
+        return;
+      }
+      case SpanKind::kStep:
+        return builder_.AddStep({static_cast<int64_t>(span.value), begin, end}, span.device, Thread(span));
+      case SpanKind::kRange:
+        return builder_.AddRange({begin, end, Thread(span), Text(batch, span.name), RangeKind::kUser});
+      default:
+        return;
+    }
+  }
+
+  void TakeTask(const format::SpanBatch& batch, const Span& span) {
+    if (span.device < 0) return;
+    const format::TaskDetail* detail = batch.DetailOf(span);
+    const bool is_kernel = span.kind == SpanKind::kKernel || (detail != nullptr && detail->has_op);
+    const std::string_view type = batch.texts->Get(span.category);
+    Task task;
+    task.begin = static_cast<Ns>(span.begin_ns);
+    task.end = static_cast<Ns>(span.end_ns);
+    const bool is_copy = type.find("MEMCPY") != type.npos || type.find("PCIE_DMA") != type.npos;
+    const bool is_ai_cpu = type.find("AI_CPU") != type.npos || type.find("AICPU") != type.npos;
+    const bool is_core = type.find("AI_CORE") != type.npos || type.find("AICORE") != type.npos ||
+                         type.find("VECTOR") != type.npos || type.find("MIX_AI") != type.npos ||
+                         type == "AIC" || type == "AIV";
+    if (!is_kernel && !is_copy && !is_ai_cpu && !is_core) return;
+    task.work = is_copy ? Work::kCopy : is_ai_cpu ? Work::kAiCpu : Work::kCompute;
+    task.name = Text(batch, span.name);
+    TextId of_type = 0, shapes = 0;
+    if (detail != nullptr) {
+      of_type = Text(batch, detail->op_type);
+      shapes = Text(batch, detail->input_shapes);
+    }
+    if (of_type == 0 || of_type == not_available_) of_type = task.name;
+    if (shapes == not_available_) shapes = 0;
+    task.kind = builder_.Class(of_type, shapes, task.work);
+    builder_.AddTask(span.device, task, span.stream, Connection(span));
+    if (span.pid > 0) builder_.At(span.device).process = static_cast<uint64_t>(span.pid);
+  }
+
+  void TakeCollective(const format::SpanBatch& batch, const Span& span) {
+    if (span.device < 0) return;
+    Collective collective;
+    collective.begin = static_cast<Ns>(span.begin_ns);
+    collective.end = static_cast<Ns>(span.end_ns);
+    collective.name = Text(batch, span.name);
+    collective.group = Text(batch, span.category);
+    collective.type = builder_.Text(CollectiveType(batch.texts->Get(span.name)));
+    uint64_t count = 0, bytes = 0;
+    for (const format::SpanArg& arg : batch.ArgsOf(span)) {
+      const std::string_view key = batch.texts->Get(arg.key);
+      if (key == "count" && arg.type != format::ArgType::kText && arg.type != format::ArgType::kF64)
+        count = arg.bits;
+      if (key == "data_type" && arg.type == format::ArgType::kText)
+        bytes = ElementBytes(batch.texts->Get(static_cast<TextId>(arg.bits)));
+      if (key == "group" && collective.group == 0 && arg.type == format::ArgType::kText)
+        collective.group = Text(batch, static_cast<TextId>(arg.bits));
+    }
+    if (count < uint64_t{1} << 48) collective.bytes = count * bytes;
+    builder_.AddCollective(span.device, collective, Connection(span));
+    if (span.pid > 0) builder_.At(span.device).process = static_cast<uint64_t>(span.pid);
+  }
+
+  RankBuilder& builder_;
+  const TextId not_available_;
+  std::vector<TextId> known_;
+};
+
+}  // namespace
+
+Result<Part> ReadCapture(const std::string& path) {
+  client::Report report;
+  PROFD_ASSIGN_OR_RETURN(client::Capture capture, client::OpenCapture(path, false, report));
+  client::FindRanks(capture);
+  RankBuilder builder(path);
+  Collector collector(builder);
+  format::Texts texts;
+  client::Sinks sinks;
+  sinks.rows = &collector;
+  sinks.spans = &collector;
+  sinks.profile = &collector;
+  sinks.texts = &texts;
+  sinks.report = &report;
+  sinks.overlap = false;
+  // What is wrong with other kinds is no loss here.
+  client::Wanted wanted;
+  wanted.kinds = std::set<std::string, std::less<>>{
+      "task",       "api",       "step-trace",  "low-power",  "agent-kernel",
+      "agent-comm", "agent-api", "agent-range", "agent-step", "agent-memory"};
+  client::Decode(capture, wanted, false, sinks);
+  for (const client::Skipped& skipped : report.skipped())
+    builder.Note(skipped.stream + ": " + skipped.why, true);
+  std::string node;
+  for (const client::Side& side : capture.sides) {
+    if (node.empty()) node = side.facts.hostname;
+  }
+  builder.ForEachRank([&](Rank& rank) {
+    rank.node = node;
+    if (const auto known = capture.ranks.find(rank.device); known != capture.ranks.end())
+      rank.number = known->second;
+    for (const client::Side& side : capture.sides) {
+      if (side.facts.device == rank.device) rank.rated_mhz = side.facts.aic_mhz;
+    }
+    for (const auto& [group, ranks] : capture.groups)
+      rank.groups[group] = {"", std::vector<int64_t>(ranks.begin(), ranks.end())};
+    std::ranges::sort(rank.frequencies, {}, &Frequency::at);
+  });
+  return builder.Finish();
+}
+
+}  // namespace profd::analyze

@@ -1,0 +1,356 @@
+#include "client/analyze/reading/database.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "client/analyze/reading/sqlite_scan.h"
+
+namespace profd::analyze {
+namespace {
+
+using base::Result;
+using Row = std::span<const SqliteValue>;
+using Columns = std::initializer_list<std::string_view>;
+
+constexpr Ns kLatest = INT64_MAX / 4;
+constexpr int64_t kDenseTexts = 1 << 22;
+
+// Numbers of kernels or calls, and what is known of each, in one order.
+template <typename Value>
+class ByNumber {
+ public:
+  void Add(int64_t number, Value value) {
+    sorted_ = sorted_ && (rows_.empty() || rows_.back().first < number);
+    rows_.emplace_back(number, value);
+  }
+  void Sort() {
+    if (!sorted_) std::ranges::stable_sort(rows_, {}, &std::pair<int64_t, Value>::first);
+    sorted_ = true;
+  }
+  // Rows are mostly asked for in their order.
+  const Value* Find(int64_t number) {
+    if (cursor_ < rows_.size() && rows_[cursor_].first == number) return &rows_[cursor_++].second;
+    const auto at = std::ranges::lower_bound(rows_, number, {}, &std::pair<int64_t, Value>::first);
+    if (at == rows_.end() || at->first != number) return nullptr;
+    cursor_ = static_cast<size_t>(at - rows_.begin()) + 1;
+    return &at->second;
+  }
+  bool empty() const { return rows_.empty(); }
+
+ private:
+  std::vector<std::pair<int64_t, Value>> rows_;
+  size_t cursor_ = 0;
+  bool sorted_ = true;
+};
+
+struct Kernel {
+  uint32_t kernel_class;
+  TextId name;
+};
+
+// Bytes of an element, by the names of ENUM_HCCL_DATA_TYPE.
+uint64_t ElementBytes(std::string_view type) {
+  if (type == "INT8" || type == "UINT8" || type == "HIF8" || type.starts_with("FP8")) return 1;
+  if (type == "INT16" || type == "UINT16" || type == "FP16" || type == "BFP16") return 2;
+  if (type == "INT32" || type == "UINT32" || type == "FP32") return 4;
+  if (type == "INT64" || type == "UINT64" || type == "FP64") return 8;
+  return type == "INT128" ? 16 : 0;
+}
+
+// What no table of kernels tells of: by the task's own type (task types of Ascend/msprof's
+// analysis/csrc/domain/services, "TASK_TYPE").
+enum class TypeOf : uint8_t { kOther, kCompute, kAiCpu, kCopy };
+TypeOf TypeOfTask(std::string_view type) {
+  if (type.find("AI_CPU") != type.npos || type.find("AICPU") != type.npos) return TypeOf::kAiCpu;
+  if (type.find("MEMCPY") != type.npos || type.find("PCIE_DMA") != type.npos) return TypeOf::kCopy;
+  for (const std::string_view core : {"AI_CORE", "AICORE", "AI_VECTOR", "AIVEC", "MIX_AI", "DSA"}) {
+    if (type.find(core) != type.npos) return TypeOf::kCompute;
+  }
+  return type == "AIC" || type == "AIV" ? TypeOf::kCompute : TypeOf::kOther;
+}
+
+class DatabaseReader {
+ public:
+  DatabaseReader(SqliteScan& scan, const std::string& path) : scan_(scan), builder_(path) {}
+
+  Part Read() {
+    ReadTexts();
+    ReadKernels();
+    ReadTasks();
+    ReadCollectives();
+    ReadCalls();
+    ReadRanges();
+    ReadSteps();
+    ReadFacts();
+    if (torn_.bad_pages + torn_.bad_rows > 0) {
+      builder_.Note("torn: " + std::to_string(torn_.bad_pages) + " pages and " +
+                        std::to_string(torn_.bad_rows) + " rows cannot be read",
+                    true);
+    }
+    if (senseless_ > 0)
+      builder_.Note(std::to_string(senseless_) + " rows have times that make no sense, and are left out",
+                    true);
+    if (scan_.has_journal())
+      builder_.Note("a journal lies beside it whose changes are not in it yet: open it once with sqlite3",
+                    true);
+    return builder_.Finish();
+  }
+
+ private:
+  void Scan(std::string_view table, Columns columns, const SqliteScan::Visitor& visit) {
+    const SqliteScan::Outcome outcome = scan_.Scan(table, std::span(columns.begin(), columns.size()), visit);
+    torn_.bad_pages += outcome.bad_pages;
+    torn_.bad_rows += outcome.bad_rows;
+  }
+  // False: they can be no times of anything.
+  bool Times(const SqliteValue& begin, const SqliteValue& end, Ns& from, Ns& to) {
+    from = begin.Integer(-1);
+    to = end.Integer(-1);
+    const bool good = from >= 0 && to >= from && to < kLatest;
+    senseless_ += good ? 0 : 1;
+    return good;
+  }
+  TextId Text(const SqliteValue& value) {
+    if (value.type == SqliteValue::Type::kText) return builder_.Text(value.text);
+    const int64_t id = value.Integer(-1);
+    if (id >= 0 && static_cast<size_t>(id) < dense_.size()) return dense_[static_cast<size_t>(id)];
+    const auto found = sparse_.find(id);
+    return found == sparse_.end() ? 0 : found->second;
+  }
+  std::string_view View(TextId id) { return texts_view_->Get(id); }
+
+  void ReadTexts();
+  void ReadKernels();
+  void ReadTasks();
+  void ReadCollectives();
+  void ReadCalls();
+  void ReadRanges();
+  void ReadSteps();
+  void ReadFacts();
+  void ReadMetadata(std::string_view name, std::string_view value);
+
+  SqliteScan& scan_;
+  RankBuilder builder_;
+  const format::Texts* texts_view_ = nullptr;
+  std::vector<TextId> dense_;
+  std::unordered_map<int64_t, TextId> sparse_;
+  ByNumber<Kernel> kernels_;
+  std::set<int64_t> devices_;
+  uint64_t senseless_ = 0;
+  SqliteScan::Outcome torn_;
+  std::map<std::string, Rank::Group> groups_;
+  std::map<std::string, std::string> environment_;
+};
+
+void DatabaseReader::ReadTexts() {
+  texts_view_ = &builder_.texts();
+  Scan("STRING_IDS", {"id", "value"}, [this](Row row) {
+    const int64_t id = row[0].Integer(-1);
+    if (id < 0) return;
+    const TextId text = builder_.Text(row[1].text);
+    if (id >= kDenseTexts) {
+      sparse_.emplace(id, text);
+      return;
+    }
+    if (static_cast<size_t>(id) >= dense_.size())
+      dense_.resize(std::max<size_t>(static_cast<size_t>(id) + 1, dense_.size() * 2));
+    dense_[static_cast<size_t>(id)] = text;
+  });
+}
+
+void DatabaseReader::ReadKernels() {
+  const TextId unknown = builder_.Text("N/A");
+  Scan("COMPUTE_TASK_INFO", {"globalTaskId", "name", "opType", "inputShapes", "taskType"}, [&](Row row) {
+    const TextId name = Text(row[1]);
+    TextId type = Text(row[2]), shapes = Text(row[3]);
+    if (type == 0 || type == unknown) type = name;
+    if (shapes == unknown) shapes = 0;
+    const bool is_ai_cpu = TypeOfTask(View(Text(row[4]))) == TypeOf::kAiCpu;
+    kernels_.Add(row[0].Integer(-1),
+                 {builder_.Class(type, shapes, is_ai_cpu ? Work::kAiCpu : Work::kCompute), name});
+  });
+  kernels_.Sort();
+}
+
+void DatabaseReader::ReadTasks() {
+  std::unordered_map<TextId, TypeOf> types;
+  const bool has_kernels = !kernels_.empty();
+  std::set<int64_t> of_collectives;
+  ByNumber<bool> sub_tasks;
+  Scan("COMMUNICATION_TASK_INFO", {"globalTaskId"},
+       [&](Row row) { sub_tasks.Add(row[0].Integer(-1), true); });
+  sub_tasks.Sort();
+  Scan("TASK",
+       {"startNs", "endNs", "deviceId", "connectionId", "globalTaskId", "taskType", "streamId", "globalPid"},
+       [&](Row row) {
+         Task task;
+         const int64_t device = row[2].Integer(0), number = row[4].Integer(-1);
+         const Kernel* kernel = kernels_.Find(number);
+         const TextId type = Text(row[5]);
+         if (kernel != nullptr) {
+           task.kind = kernel->kernel_class;
+           task.name = kernel->name;
+         } else if (sub_tasks.Find(number) != nullptr) {
+           return;
+         }
+         const auto [known, is_new] = types.try_emplace(type, TypeOf::kOther);
+         if (is_new) known->second = TypeOfTask(View(type));
+         if (kernel == nullptr) {
+           // Without any table of kernels the tasks of cores are what is known; with one, they are parts of
+           // collectives.
+           if (known->second == TypeOf::kOther || (has_kernels && known->second != TypeOf::kCopy)) return;
+           task.name = type;
+           task.work = known->second == TypeOf::kCopy    ? Work::kCopy
+                       : known->second == TypeOf::kAiCpu ? Work::kAiCpu
+                                                         : Work::kCompute;
+           task.kind = builder_.Class(type, 0, task.work);
+         } else if (known->second == TypeOf::kAiCpu) {
+           task.work = Work::kAiCpu;
+         }
+         if (!Times(row[0], row[1], task.begin, task.end)) return;
+         builder_.AddTask(static_cast<int>(device), task, row[6].Integer(-1),
+                          row[3].Integer(RankBuilder::kNoConnection));
+         if (const int64_t pid = row[7].Integer(0); pid > 0)
+           builder_.At(static_cast<int>(device)).process = static_cast<uint64_t>(pid);
+       });
+}
+
+void DatabaseReader::ReadCollectives() {
+  std::map<int64_t, uint64_t> element_bytes;
+  Scan("ENUM_HCCL_DATA_TYPE", {"id", "name"},
+       [&](Row row) { element_bytes[row[0].Integer(-1)] = ElementBytes(row[1].text); });
+  // Whose device a row of collectives without one is: that of the only device there is.
+  std::set<int64_t> devices;
+  Scan("RANK_DEVICE_MAP", {"deviceId"}, [&](Row row) { devices.insert(row[0].Integer(0)); });
+  const int64_t only = devices.size() == 1 ? *devices.begin() : 0;
+  Scan("COMMUNICATION_OP",
+       {"opName", "startNs", "endNs", "connectionId", "groupName", "dataType", "count", "deviceId", "opType"},
+       [&](Row row) {
+         Collective collective;
+         if (!Times(row[1], row[2], collective.begin, collective.end)) return;
+         collective.name = Text(row[0]);
+         collective.group = Text(row[4]);
+         std::string_view type = View(collective.name);
+         if (type.empty()) type = View(Text(row[8]));
+         collective.type = builder_.Text(CollectiveType(type));
+         const auto bytes = element_bytes.find(row[5].Integer(-1));
+         const int64_t count = row[6].Integer(0);
+         if (bytes != element_bytes.end() && count > 0 && count < int64_t{1} << 48)
+           collective.bytes = static_cast<uint64_t>(count) * bytes->second;
+         builder_.AddCollective(static_cast<int>(row[7].Integer(only)), collective,
+                                row[3].Integer(RankBuilder::kNoConnection));
+       });
+}
+
+void DatabaseReader::ReadCalls() {
+  std::unordered_map<TextId, CallKind> kinds;
+  Scan("CANN_API", {"startNs", "endNs", "globalTid", "connectionId", "name"}, [&](Row row) {
+    Call call;
+    if (!Times(row[0], row[1], call.begin, call.end)) return;
+    call.thread = static_cast<uint64_t>(row[2].Integer(0));
+    call.name = Text(row[4]);
+    const auto [known, is_new] = kinds.try_emplace(call.name, CallKind::kOther);
+    if (is_new) known->second = KindOfCall(View(call.name));
+    call.kind = known->second;
+    builder_.AddCall(call, row[3].Integer(RankBuilder::kNoConnection));
+  });
+}
+
+void DatabaseReader::ReadRanges() {
+  Scan("PYTORCH_API", {"startNs", "endNs", "globalTid", "name"}, [&](Row row) {
+    Range range;
+    if (!Times(row[0], row[1], range.begin, range.end)) return;
+    range.thread = static_cast<uint64_t>(row[2].Integer(0));
+    range.name = Text(row[3]);
+    builder_.AddRange(range);
+  });
+  Scan("MSTX_EVENTS", {"startNs", "endNs", "globalTid", "message", "eventType"}, [&](Row row) {
+    Range range;
+    constexpr int64_t kMarker = 0, kMarkerEx = 3;
+    const int64_t type = row[4].Integer(kMarker);
+    if (type == kMarker || type == kMarkerEx || !Times(row[0], row[1], range.begin, range.end)) return;
+    range.thread = static_cast<uint64_t>(row[2].Integer(0));
+    range.name = Text(row[3]);
+    range.kind = RangeKind::kUser;
+    builder_.AddRange(range);
+  });
+  const TextId garbage = builder_.Text("garbage collection");
+  Scan("GC_RECORD", {"startNs", "endNs", "globalTid"}, [&](Row row) {
+    Range range;
+    if (!Times(row[0], row[1], range.begin, range.end)) return;
+    range.thread = static_cast<uint64_t>(row[2].Integer(0));
+    range.name = garbage;
+    range.kind = RangeKind::kGarbage;
+    builder_.AddRange(range);
+  });
+}
+
+void DatabaseReader::ReadSteps() {
+  Scan("STEP_TIME", {"id", "startNs", "endNs", "globalTid", "deviceId"}, [&](Row row) {
+    Step step;
+    if (!Times(row[1], row[2], step.begin, step.end)) return;
+    step.number = row[0].Integer(0);
+    builder_.AddStep(step, static_cast<int>(row[4].Integer(-1)), static_cast<uint64_t>(row[3].Integer(0)));
+  });
+}
+
+void DatabaseReader::ReadMetadata(std::string_view name, std::string_view value) {
+  const bool is_groups = name == "parallel_group_info", is_environment = name == "ENV_VARIABLES";
+  if (!is_groups && !is_environment) return;
+  const auto json = nlohmann::json::parse(value, nullptr, false);
+  if (!json.is_object()) {
+    builder_.Note("META_DATA: " + std::string(name) + " is no JSON object", false);
+    return;
+  }
+  for (const auto& [key, entry] : json.items()) {
+    if (is_environment) {
+      if (entry.is_string()) environment_[key] = entry.get<std::string>();
+      continue;
+    }
+    if (!entry.is_object()) continue;
+    Rank::Group group;
+    if (const auto role = entry.find("group_name"); role != entry.end() && role->is_string())
+      group.role = role->get<std::string>();
+    if (const auto ranks = entry.find("global_ranks"); ranks != entry.end() && ranks->is_array()) {
+      for (const auto& rank : *ranks) {
+        if (rank.is_number_integer()) group.ranks.push_back(rank.get<int64_t>());
+      }
+    }
+    groups_[key] = std::move(group);
+  }
+}
+
+void DatabaseReader::ReadFacts() {
+  std::string node;
+  Scan("HOST_INFO", {"hostUid", "hostName"},
+       [&](Row row) { node = row[1].text.empty() ? std::string(row[0].text) : std::string(row[1].text); });
+  Scan("META_DATA", {"name", "value"}, [&](Row row) { ReadMetadata(row[0].text, row[1].text); });
+  std::vector<std::pair<int64_t, int64_t>> ranks;  // rank, device
+  Scan("RANK_DEVICE_MAP", {"rankId", "deviceId"},
+       [&](Row row) { ranks.emplace_back(row[0].Integer(-1), row[1].Integer(0)); });
+  Scan("AICORE_FREQ", {"deviceId", "timestampNs", "freq"}, [&](Row row) {
+    const auto device = static_cast<int>(row[0].Integer(-1));
+    if (builder_.Has(device)) builder_.At(device).frequencies.push_back({row[1].Integer(0), row[2].Real(0)});
+  });
+  for (const auto& [rank, device] : ranks) {
+    if (builder_.Has(static_cast<int>(device))) builder_.At(static_cast<int>(device)).number = rank;
+  }
+  builder_.ForEachRank([&](Rank& rank) {
+    rank.node = node;
+    rank.groups = groups_;
+    rank.environment = environment_;
+    std::ranges::sort(rank.frequencies, {}, &Frequency::at);
+  });
+}
+
+}  // namespace
+
+Result<Part> ReadDatabase(const std::string& path) {
+  PROFD_ASSIGN_OR_RETURN(const std::unique_ptr<SqliteScan> scan, SqliteScan::Open(path));
+  return DatabaseReader(*scan, path).Read();
+}
+
+}  // namespace profd::analyze

@@ -1,0 +1,251 @@
+#include "client/analyze/reading/rank_builder.h"
+
+#include <algorithm>
+#include <set>
+
+namespace profd::analyze {
+namespace {
+
+constexpr size_t kLongestText = 4096;  // of names; what lies behind tells nobody anything
+
+bool Contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+
+}  // namespace
+
+std::string_view CollectiveType(std::string_view name) {
+  if (name.starts_with("hcom_")) name.remove_prefix(5);
+  return name.substr(0, name.find('_'));
+}
+
+CallKind KindOfCall(std::string_view name) {
+  // Names of CANN's runtime: acl/acl_rt.h, acl/acl_op_compiler.h of Ascend's public headers.
+  if (Contains(name, "ynchronize")) return CallKind::kSynchronise;
+  if (Contains(name, "ompile")) return CallKind::kCompile;
+  if (Contains(name, "Malloc") || Contains(name, "Free") || Contains(name, "MapMem"))
+    return CallKind::kMemory;
+  return CallKind::kOther;
+}
+
+RankBuilder::RankBuilder(std::string source) : source_(std::move(source)) {}
+
+TextId RankBuilder::Text(std::string_view text) { return texts_->Intern(text.substr(0, kLongestText)); }
+
+uint32_t RankBuilder::Class(TextId type, TextId shapes, Work work) {
+  const KernelClass key{type, shapes, work};
+  const auto [at, is_new] = class_numbers_.try_emplace(key, static_cast<uint32_t>(classes_.size()));
+  if (is_new) classes_.push_back(key);
+  return at->second;
+}
+
+Rank& RankBuilder::At(int device) {
+  if (last_ == nullptr || last_number_ != device) {
+    if (devices_.size() >= kMostDevices && !devices_.contains(device)) {
+      ++left_out_;
+      last_ = nullptr;
+      spare_ = {};
+      return spare_.rank;
+    }
+    last_ = &devices_[device];
+    last_number_ = device;
+    last_->rank.device = device;
+    last_->rank.source = source_;
+  }
+  return last_->rank;
+}
+
+void RankBuilder::AddTask(int device, const Task& task, int64_t stream, int64_t connection) {
+  Rank& rank = At(device);
+  if (last_ == nullptr) return;
+  rank.tasks.push_back(task);
+  last_->streams.push_back(stream);
+  last_->connections.push_back(connection);
+}
+
+void RankBuilder::AddCollective(int device, const Collective& collective, int64_t connection) {
+  Rank& rank = At(device);
+  if (last_ == nullptr) return;
+  rank.collectives.push_back(collective);
+  last_->collective_connections.push_back(connection);
+}
+
+void RankBuilder::AddCall(const Call& call, int64_t connection) { calls_.push_back({call, connection}); }
+
+void RankBuilder::AddRange(const Range& range) {
+  if (range.end - range.begin >= kShortestRange || range.kind == RangeKind::kGarbage)
+    ranges_.push_back(range);
+}
+
+void RankBuilder::AddStep(const Step& step, int device, uint64_t thread) {
+  if (step.end > step.begin) steps_.push_back({step, device, thread});
+}
+
+// The calls that launched a device's tasks, and those of the threads that made them.
+void RankBuilder::JoinCalls(Device& device) {
+  Rank& rank = device.rank;
+  const auto by_connection = [this](int64_t connection) {
+    const auto at = std::ranges::lower_bound(calls_, connection, {}, &NamedCall::connection);
+    return at != calls_.end() && at->connection == connection ? static_cast<uint32_t>(at - calls_.begin())
+                                                              : kNone;
+  };
+  std::vector<uint32_t> place(calls_.size(), kNone);  // in rank.calls
+  std::set<uint64_t> threads;
+  const auto launch_of = [&](int64_t connection) {
+    if (connection < 0) return kNone;
+    const uint32_t at = by_connection(connection);
+    if (at == kNone) return kNone;
+    if (place[at] == kNone) {
+      place[at] = 0;
+      threads.insert(calls_[at].call.thread);
+    }
+    return at;
+  };
+  for (size_t i = 0; i < rank.tasks.size(); ++i) rank.tasks[i].launch = launch_of(device.connections[i]);
+  std::vector<uint32_t> order;
+  std::set<uint64_t> processes;
+  for (const uint64_t thread : threads) processes.insert(thread >> 32);
+  for (uint32_t i = 0; i < calls_.size(); ++i) {
+    const CallKind kind = calls_[i].call.kind;
+    const bool is_launch = place[i] != kNone;
+    const bool can_delay =
+        kind != CallKind::kOther && kind != CallKind::kLaunch && threads.contains(calls_[i].call.thread);
+    if (is_launch || can_delay) order.push_back(i);
+  }
+  std::ranges::sort(order, [this](uint32_t a, uint32_t b) {
+    const Call &one = calls_[a].call, &other = calls_[b].call;
+    return std::tie(one.begin, one.end, a) < std::tie(other.begin, other.end, b);
+  });
+  rank.calls.reserve(order.size());
+  for (const uint32_t i : order) {
+    if (place[i] != kNone) {
+      place[i] = static_cast<uint32_t>(rank.calls.size());
+      rank.calls.push_back(calls_[i].call);
+      rank.calls.back().kind = CallKind::kLaunch;
+    } else {
+      rank.calls.push_back(calls_[i].call);
+    }
+  }
+  for (Task& task : rank.tasks) {
+    if (task.launch != kNone) task.launch = place[task.launch];
+  }
+  if (rank.process == 0 && processes.size() == 1) rank.process = *processes.begin();
+  for (const Range& range : ranges_) {
+    const uint64_t process = range.thread >> 32;
+    if (process == 0 || processes.empty() || processes.contains(process)) rank.ranges.push_back(range);
+  }
+  std::ranges::sort(rank.ranges, {},
+                    [](const Range& range) { return std::tuple(range.begin, -range.end, range.name); });
+}
+
+// Of the device itself, else of its program; of several threads that tell of steps the one with the most.
+void RankBuilder::ChooseSteps(Device& device, int number) {
+  std::map<std::pair<bool, uint64_t>, std::vector<Step>> choices;
+  for (const NamedStep& step : steps_) {
+    const uint64_t process = step.thread >> 32;
+    const bool is_own = step.device == number;
+    if (!is_own &&
+        (step.device >= 0 || (process != 0 && device.rank.process != 0 && process != device.rank.process)))
+      continue;
+    choices[{!is_own, step.thread}].push_back(step.step);
+  }
+  std::vector<Step>* best = nullptr;
+  for (auto& [key, steps] : choices) {
+    if (best == nullptr || steps.size() > best->size()) best = &steps;
+  }
+  if (best == nullptr) return;
+  std::ranges::sort(*best, {},
+                    [](const Step& step) { return std::tuple(step.begin, step.end, step.number); });
+  for (const Step& step : *best) {
+    if (device.rank.steps.empty() || step.begin >= device.rank.steps.back().end)
+      device.rank.steps.push_back(step);
+  }
+}
+
+// Sorts tasks and collectives, and says of each which step it is of: by the begin of its call, else its own.
+void RankBuilder::PlaceTasks(Device& device) {
+  Rank& rank = device.rank;
+  std::map<int64_t, uint16_t> lanes;
+  const auto lane_of = [&lanes](int64_t stream) {
+    return lanes.try_emplace(stream, static_cast<uint16_t>(std::min(lanes.size(), kMostLanes - 1)))
+        .first->second;
+  };
+  for (size_t i = 0; i < rank.tasks.size(); ++i) {
+    // Groups of collectives are streams of their own: numbers of streams have 32 bits.
+    rank.tasks[i].lane = lane_of(device.streams[i]);
+  }
+  rank.lanes = static_cast<uint32_t>(std::min(lanes.size(), kMostLanes));
+  std::vector<int64_t>().swap(device.streams);
+  std::vector<int64_t>().swap(device.connections);
+  std::ranges::sort(rank.tasks, [](const Task& a, const Task& b) {
+    return std::tie(a.begin, a.end, a.lane, a.kind) < std::tie(b.begin, b.end, b.lane, b.kind);
+  });
+  for (uint32_t i = 0; i < rank.tasks.size(); ++i) {
+    Task& task = rank.tasks[i];
+    const Ns at = task.launch != kNone ? rank.calls[task.launch].begin : task.begin;
+    const auto behind = std::ranges::upper_bound(rank.steps, at, {}, &Step::begin);
+    if (behind != rank.steps.begin() && at < std::prev(behind)->end)
+      task.step = static_cast<uint32_t>(behind - rank.steps.begin() - 1);
+    if (task.work != Work::kCollective) continue;
+    Collective& collective = rank.collectives[task.kind];
+    collective.task = i;
+    collective.step = task.step;
+  }
+  // In the order of their tasks.
+  std::vector<Collective> sorted;
+  sorted.reserve(rank.collectives.size());
+  for (Task& task : rank.tasks) {
+    if (task.work != Work::kCollective) continue;
+    const auto from = task.kind;
+    task.kind = static_cast<uint32_t>(sorted.size());
+    sorted.push_back(rank.collectives[from]);
+  }
+  rank.collectives = std::move(sorted);
+}
+
+Part RankBuilder::Finish() {
+  std::ranges::sort(calls_, {}, [](const NamedCall& named) {
+    return std::tuple(named.connection, named.call.begin, named.call.end);
+  });
+  Part part;
+  if (left_out_ > 0) {
+    Note(std::to_string(left_out_) + " rows are of more than " + std::to_string(kMostDevices) +
+             " devices, and are left out",
+         true);
+  }
+  constexpr int64_t kGroupStreams = int64_t{1} << 40;
+  for (auto& [number, device] : devices_) {
+    Rank& rank = device.rank;
+    for (uint32_t i = 0; i < rank.collectives.size(); ++i) {
+      const Collective& collective = rank.collectives[i];
+      Task task;
+      task.begin = collective.begin;
+      task.end = collective.end;
+      task.name = collective.name;
+      task.kind = i;
+      task.work = Work::kCollective;
+      rank.tasks.push_back(task);
+      device.streams.push_back(kGroupStreams + collective.group);
+      device.connections.push_back(device.collective_connections[i]);
+    }
+    JoinCalls(device);
+    ChooseSteps(device, number);
+    PlaceTasks(device);
+    if (!rank.tasks.empty()) rank.level = std::max(rank.level, Level::kTasks);
+    const auto is_named = [this](const Task& task) {
+      return task.work == Work::kCollective || (task.kind != kNone && task.name != 0);
+    };
+    if (std::ranges::any_of(rank.tasks, is_named)) rank.level = std::max(rank.level, Level::kNamed);
+    const auto launched =
+        std::ranges::count_if(rank.tasks, [](const Task& task) { return task.launch != kNone; });
+    if (launched > 0 && static_cast<size_t>(launched) * 2 > rank.tasks.size()) {
+      rank.level = Level::kLaunches;
+      if (!rank.ranges.empty()) rank.level = Level::kFramework;
+    }
+    part.ranks.push_back(std::move(rank));
+  }
+  part.texts = std::move(texts_);
+  part.classes = std::move(classes_);
+  part.notes = std::move(notes_);
+  return part;
+}
+
+}  // namespace profd::analyze

@@ -1,0 +1,97 @@
+// Rows of any source become the ranks of a job: devices apart, tasks joined with the calls that launched them
+// and with the steps that these are in.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/analyze/model/columns.h"
+
+namespace profd::analyze {
+
+// What one source holds: its ranks with texts and classes of their own, so that sources can be read at the
+// same time and joined in order.
+struct Part {
+  std::unique_ptr<format::Texts> texts;
+  std::vector<KernelClass> classes;
+  std::vector<Rank> ranks;
+  std::vector<Note> notes;
+};
+
+// Rows come in any order; Finish() sorts and joins. **Thread:** one.
+class RankBuilder {
+ public:
+  // Ranges that take less explain nothing.
+  static constexpr Ns kShortestRange = 100'000;
+  static constexpr int64_t kNoConnection = -1;
+  static constexpr size_t kMostDevices = 64;  // of one source; rows of others are left out
+  static constexpr size_t kMostLanes = 256;   // of a device; what is on more counts as of the last one
+
+  explicit RankBuilder(std::string source);
+
+  TextId Text(std::string_view text);
+  uint32_t Class(TextId type, TextId shapes, Work work);
+  void Note(std::string text, bool lost) { notes_.push_back({source_, std::move(text), lost}); }
+
+  // The rank of a device, made when it is first named. Of more than there can be: one that is thrown away.
+  Rank& At(int device);
+  bool Has(int device) const { return devices_.contains(device); }
+  template <typename Visit>
+  void ForEachRank(Visit visit) {
+    for (auto& [number, device] : devices_) visit(device.rank);
+  }
+  const format::Texts& texts() const { return *texts_; }
+  void AddTask(int device, const Task& task, int64_t stream, int64_t connection);
+  void AddCollective(int device, const Collective& collective, int64_t connection);
+  // Only calls that launch, and those that can make a launch late, are kept.
+  void AddCall(const Call& call, int64_t connection);
+  void AddRange(const Range& range);
+  // `device` -1: of a program.
+  void AddStep(const Step& step, int device, uint64_t thread);
+
+  Part Finish();
+
+ private:
+  struct Device {
+    Rank rank;
+    std::vector<int64_t> streams, connections;  // of each task
+    std::vector<int64_t> collective_connections;
+  };
+  struct NamedCall {
+    Call call;
+    int64_t connection;
+  };
+  struct NamedStep {
+    Step step;
+    int device;
+    uint64_t thread;
+  };
+
+  void JoinCalls(Device& device);
+  void ChooseSteps(Device& device, int number);
+  void PlaceTasks(Device& device);
+
+  const std::string source_;
+  std::unique_ptr<format::Texts> texts_ = std::make_unique<format::Texts>(64u << 20);
+  std::vector<KernelClass> classes_;
+  std::map<KernelClass, uint32_t> class_numbers_;
+  std::map<int, Device> devices_;
+  Device spare_;
+  uint64_t left_out_ = 0;
+  Device* last_ = nullptr;
+  int last_number_ = -1;
+  std::vector<NamedCall> calls_;
+  std::vector<Range> ranges_;
+  std::vector<NamedStep> steps_;
+  std::vector<analyze::Note> notes_;
+};
+
+// "hcom_allReduce__749_12_1" → "allReduce"; else the text without what is numbers.
+std::string_view CollectiveType(std::string_view name);
+CallKind KindOfCall(std::string_view name);
+
+}  // namespace profd::analyze

@@ -1,0 +1,144 @@
+#include "client/analyze/reading/sources.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <optional>
+
+namespace profd::analyze {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Code;
+using base::Status;
+
+constexpr int kDeepest = 8;
+constexpr char kResults[] = "ASCEND_PROFILER_OUTPUT";
+
+bool IsFolder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(fs::symlink_status(path, error));
+}
+
+std::vector<fs::path> Entries(const fs::path& folder) {
+  std::error_code error;
+  std::vector<fs::path> entries;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    entries.push_back(at->path());
+  std::ranges::sort(entries);
+  return entries;
+}
+
+// "…_12.db" → 12.
+int64_t NumberAtEnd(std::string_view name) {
+  const size_t last = name.find_last_not_of("0123456789");
+  const std::string_view digits = name.substr(last == name.npos ? 0 : last + 1);
+  int64_t number = -1;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return error == std::errc() && !digits.empty() ? number : -1;
+}
+
+bool IsFrameworkDatabase(const std::string& name) {
+  return name.ends_with(".db") &&
+         (name.starts_with("ascend_pytorch_profiler") || name.starts_with("ascend_mindspore_profiler"));
+}
+
+// A PROF directory that holds what was recorded, and not only what somebody has made of it.
+bool HasRecords(const fs::path& folder) {
+  std::error_code error;
+  for (const fs::path& side : Entries(folder)) {
+    const std::string name = side.filename();
+    if (name != "host" && !name.starts_with("device_")) continue;
+    const fs::path data = side / "data";
+    if (IsFolder(data) && !fs::is_empty(data, error)) return true;
+  }
+  return false;
+}
+
+class Finder {
+ public:
+  Finder(std::vector<Source>& sources, std::vector<Note>& notes) : sources_(sources), notes_(notes) {}
+
+  void Look(const fs::path& folder, int depth) {
+    const std::string name = folder.filename();
+    if (depth > kDeepest || name == "cluster_analysis_output") return;
+    if (LookAtFramework(folder)) return;
+    if (name.starts_with("PROF_") && HasRecords(folder)) {
+      sources_.push_back({Source::Form::kCapture, folder, -1});
+      return;
+    }
+    for (const fs::path& entry : Entries(folder)) {
+      if (IsFolder(entry)) {
+        Look(entry, depth + 1);
+      } else {
+        LookAtFile(entry);
+      }
+    }
+  }
+
+ private:
+  // <host>_<pid>_<stamp>_ascend_pt/: its results, or else what they would be made of.
+  bool LookAtFramework(const fs::path& folder) {
+    const fs::path results = folder / kResults;
+    if (!IsFolder(results)) return false;
+    int64_t rank = -1;
+    for (const fs::path& entry : Entries(folder)) {
+      if (entry.filename().string().starts_with("profiler_info_")) rank = NumberAtEnd(entry.stem().string());
+    }
+    const size_t before = sources_.size();
+    for (const fs::path& entry : Entries(results)) {
+      if (!IsFrameworkDatabase(entry.filename())) continue;
+      const int64_t named = NumberAtEnd(entry.stem().string());
+      sources_.push_back({Source::Form::kDatabase, entry, named >= 0 ? named : rank});
+    }
+    if (sources_.size() > before) return true;
+    for (const fs::path& entry : Entries(folder)) {
+      if (entry.filename().string().starts_with("PROF_") && IsFolder(entry) && HasRecords(entry))
+        sources_.push_back({Source::Form::kCapture, entry, rank});
+    }
+    if (sources_.size() == before) {
+      notes_.push_back({folder,
+                        "has tables as text only, and no records: export it as db (profiler's export_type)",
+                        true});
+    }
+    return true;
+  }
+
+  void LookAtFile(const fs::path& file) {
+    const std::string name = file.filename();
+    std::error_code error;
+    if (!fs::is_regular_file(fs::symlink_status(file, error))) return;
+    if (IsFrameworkDatabase(name) || (name.starts_with("msmonitor_") && name.ends_with(".db"))) {
+      sources_.push_back({Source::Form::kDatabase, file, NumberAtEnd(file.stem().string())});
+    } else if (name.starts_with("msprof_") && name.ends_with(".db")) {
+      sources_.push_back({Source::Form::kDatabase, file, -1});
+    }
+  }
+
+  std::vector<Source>& sources_;
+  std::vector<Note>& notes_;
+};
+
+}  // namespace
+
+Status FindSources(const std::string& path, std::vector<Source>& sources, std::vector<Note>& notes) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) return {Code::kNotFound, path + ": not there"};
+  if (fs::is_regular_file(status)) {
+    sources.push_back(
+        {Source::Form::kDatabase, path,
+         IsFrameworkDatabase(fs::path(path).filename()) ? NumberAtEnd(fs::path(path).stem().string()) : -1});
+  } else {
+    std::string folder = path;
+    while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+    if (fs::is_symlink(fs::symlink_status(folder, error))) folder = fs::canonical(folder, error);
+    Finder(sources, notes).Look(fs::path(folder), 0);
+  }
+  std::ranges::sort(sources);
+  const auto doubled = std::ranges::unique(sources);
+  sources.erase(doubled.begin(), doubled.end());
+  return {};
+}
+
+}  // namespace profd::analyze

@@ -1,0 +1,20 @@
+// What an analysis prints for people: two lines for a finding.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "client/analyze/analysis.h"
+
+namespace profd::analyze {
+
+// `top`: so many findings at most of those of every or some steps.
+std::string Screen(const Analysis& analysis, size_t top, bool coloured);
+// Evidence of the finding of this number, as Screen() counts them.
+base::Result<std::string> ExplainFinding(const Analysis& analysis, size_t number);
+// What a rule looks for, and its settings; "" = no such rule.
+std::string ExplainRule(std::string_view id);
+std::string ListRules();
+
+}  // namespace profd::analyze

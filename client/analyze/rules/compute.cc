@@ -1,0 +1,402 @@
+// Kernels that take longer on one rank than on others, ranks that have more of them, clocks that are low.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "client/analyze/model/statistics.h"
+#include "client/analyze/rules/rules.h"
+
+namespace profd::analyze {
+namespace {
+
+constexpr size_t kMostRows = 10;
+
+struct ClassSum {
+  uint32_t count = 0;
+  double ns = 0;
+  double mean() const { return count == 0 ? 0 : ns / count; }
+};
+
+// By class, ascending: jobs of changing shapes have many, and each rank only some of them.
+class ClassSums {
+ public:
+  explicit ClassSums(const std::vector<ClassSum>& by_class) {
+    for (uint32_t kind = 0; kind < by_class.size(); ++kind) {
+      if (by_class[kind].count > 0) sums_.emplace_back(kind, by_class[kind]);
+    }
+  }
+  ClassSum Of(uint32_t kind) const {
+    const auto at = std::ranges::lower_bound(sums_, kind, {}, &std::pair<uint32_t, ClassSum>::first);
+    return at != sums_.end() && at->first == kind ? at->second : ClassSum{};
+  }
+  auto begin() const { return sums_.begin(); }
+  auto end() const { return sums_.end(); }
+
+ private:
+  std::vector<std::pair<uint32_t, ClassSum>> sums_;
+};
+
+// Kernels of each rank, over the steps that are analysed.
+std::vector<ClassSums> SumClasses(const Context& context) {
+  std::vector<ClassSums> sums;
+  for (const Rank& rank : context.job.ranks) {
+    std::vector<ClassSum> by_class(context.job.classes.size());
+    for (const Task& task : rank.tasks) {
+      if (task.work != Work::kCompute || task.kind == kNone || context.StepOf(rank, task.step) == kNone)
+        continue;
+      ++by_class[task.kind].count;
+      by_class[task.kind].ns += static_cast<double>(task.end - task.begin);
+    }
+    sums.emplace_back(by_class);
+  }
+  return sums;
+}
+
+// What a class takes on the ranks of one role, and how many a rank has: medians. 0: fewer than half of them
+// have it.
+struct UsualClass {
+  double mean = 0, count = 0;
+};
+std::vector<UsualClass> UsualOf(const Context& context, const std::vector<ClassSums>& sums,
+                                const std::vector<uint32_t>& peers) {
+  std::vector<std::vector<ClassSum>> of_class(context.job.classes.size());
+  for (const uint32_t peer : peers) {
+    for (const auto& [kind, sum] : sums[peer]) of_class[kind].push_back(sum);
+  }
+  std::vector<UsualClass> usual(of_class.size());
+  for (size_t kind = 0; kind < usual.size(); ++kind) {
+    std::vector<ClassSum>& all = of_class[kind];
+    if (2 * all.size() < peers.size() || all.size() < 2) continue;
+    std::vector<double> means, counts;
+    for (const ClassSum& sum : all) {
+      means.push_back(sum.mean());
+      counts.push_back(sum.count);
+    }
+    counts.resize(peers.size(), 0);
+    usual[kind] = {Median(std::move(means)), Median(std::move(counts))};
+  }
+  return usual;
+}
+
+std::string Percent(double part) {
+  char text[16];
+  std::snprintf(text, sizeof text, part < 0.1 ? "%.1f %%" : "%.0f %%", part * 100);
+  return text;
+}
+
+Table ClassTable(const Context& context, const ClassSums& own, const std::vector<UsualClass>& usual) {
+  std::vector<std::pair<double, uint32_t>> order;
+  for (const auto& [kind, sum] : own) {
+    if (usual[kind].mean > 0) order.emplace_back(-(sum.mean() - usual[kind].mean) * sum.count, kind);
+  }
+  std::ranges::sort(order);
+  order.resize(std::min(order.size(), kMostRows));
+  Table table{"kernels that take longer", {"type", "shapes", "count", "mean_us", "usual_us", "ratio"}, {}};
+  for (const auto& [more, kind] : order) {
+    const ClassSum sum = own.Of(kind);
+    table.rows.push_back({std::string(context.job.Text(context.job.classes[kind].type)),
+                          std::string(context.job.Text(context.job.classes[kind].shapes)), int64_t{sum.count},
+                          sum.mean() / 1e3, usual[kind].mean / 1e3, sum.mean() / usual[kind].mean});
+  }
+  return table;
+}
+
+// By how much the clock was below the rated one while the device computed; 0 if nobody knows.
+double ClockLoss(const Rank& rank) {
+  if (rank.frequencies.empty() || rank.rated_mhz <= 0) return 0;
+  double lost = 0, busy = 0;
+  size_t at = 0;
+  for (const Task& task : rank.tasks) {
+    if (task.work != Work::kCompute) continue;
+    while (at + 1 < rank.frequencies.size() && rank.frequencies[at + 1].at <= task.begin) ++at;
+    if (rank.frequencies[at].at > task.begin) continue;
+    const auto length = static_cast<double>(task.end - task.begin);
+    busy += length;
+    lost += length * std::max(0.0, 1 - rank.frequencies[at].mhz / rank.rated_mhz);
+  }
+  return busy > 0 ? lost / busy : 0;
+}
+
+}  // namespace
+
+Excess ExcessOf(const Context& context, const std::vector<double>& values, double noise, double threshold) {
+  Excess excess;
+  double sum = 0;
+  // Where the usual step stands out, one that does so by half as much is one of them.
+  const double least_value = Median(values) >= threshold ? threshold / 2 : threshold;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] < least_value) continue;
+    excess.steps.push_back(static_cast<uint32_t>(context.first + i));
+    sum += values[i];
+  }
+  if (excess.steps.empty()) return excess;
+  const auto n = static_cast<double>(excess.steps.size());
+  excess.mean = sum / n;
+  excess.error = noise / std::sqrt(n);
+  const bool is_few = values.size() < 5;
+  const double least = context.Get(is_few ? "general.effect_percent_few" : "general.effect_percent") / 100;
+  excess.is_clear = excess.mean >= std::max(least, threshold) &&
+                    excess.mean > context.Get("general.effect_se") * excess.error;
+  return excess;
+}
+
+Factor Occurrences(size_t n) {
+  constexpr double kScores[] = {0, 0.6, 0.75, 0.85, 0.9, 1};
+  return {"occurrences", kScores[std::min<size_t>(n, 5)],
+          n == 1 ? "it happened once" : "it happened in " + std::to_string(n) + " steps"};
+}
+
+void FindSlowCompute(const Context& context, Found& found) {
+  const Job& job = context.job;
+  const auto sums = SumClasses(context);
+  const size_t steps = context.steps();
+  std::vector<double> whole(job.ranks.size(), 1);  // own time over the usual
+  std::vector<std::vector<double>> by_step(job.ranks.size());
+  std::map<std::vector<uint32_t>, std::vector<UsualClass>> usual_of;
+  for (size_t r = 0; r < job.ranks.size(); ++r) {
+    const std::vector<uint32_t>& peers = context.peers[r];
+    if (peers.size() < 2) continue;
+    auto [at, is_new] = usual_of.try_emplace(peers);
+    if (is_new) at->second = UsualOf(context, sums, peers);
+    const std::vector<UsualClass>& usual = at->second;
+    std::vector<double> own_ns(steps), usual_ns(steps);
+    for (const Task& task : job.ranks[r].tasks) {
+      const uint32_t step = context.StepOf(job.ranks[r], task.step);
+      if (step == kNone || task.work != Work::kCompute || task.kind == kNone || usual[task.kind].mean <= 0)
+        continue;
+      own_ns[step - context.first] += static_cast<double>(task.end - task.begin);
+      usual_ns[step - context.first] += usual[task.kind].mean;
+    }
+    double own = 0, other = 0;
+    for (size_t i = 0; i < steps; ++i) {
+      by_step[r].push_back(usual_ns[i] > 0 ? own_ns[i] / usual_ns[i] : 1);
+      own += own_ns[i];
+      other += usual_ns[i];
+    }
+    if (other > 0) whole[r] = own / other;
+  }
+  for (const auto& [peers, usual] : usual_of) {
+    std::vector<double> of_peers, noise;
+    for (const uint32_t peer : peers) of_peers.push_back(whole[peer]);
+    const double reference = Usual(of_peers, context.Get("general.effect_percent") / 100);
+    for (const uint32_t peer : peers) {
+      const double middle = Median(by_step[peer]);
+      for (const double value : by_step[peer]) noise.push_back(value - middle);
+    }
+    for (const uint32_t r : peers) {
+      std::vector<double> values;
+      for (const double value : by_step[r]) values.push_back(value / reference - 1);
+      const Excess excess =
+          ExcessOf(context, values, Spread(noise), context.Get("general.effect_percent") / 100);
+      if (!excess.is_clear) continue;
+      const Rank& rank = job.ranks[r];
+      Finding finding;
+      finding.id = "rank.late";
+      finding.key = "rank.late/" + std::to_string(rank.number) + "/compute";
+      finding.title = RankName(rank) + " is late: its kernels take " + Percent(excess.mean) +
+                      " longer than on ranks like it";
+      finding.where = WhereOf(rank);
+      finding.steps = excess.steps;
+      finding.causes = {{"rank.compute", 1}};
+      finding.evidence.push_back(ClassTable(context, sums[r], usual));
+      finding.factors = {Occurrences(excess.steps.size()),
+                         {"effect", std::min(1.0, excess.mean / std::max(5 * excess.error, 1e-9)),
+                          "kernels " + Percent(excess.mean) + " longer, ± " + Percent(excess.error)}};
+      const double loss = ClockLoss(rank);
+      const double share = std::min(1.0, loss / (1 - std::min(loss, 0.9)) / excess.mean);
+      if (share >= context.Get("host.cause_share") / 100) {
+        finding.causes.push_back({"clock.low", share});
+        finding.title = RankName(rank) + " is late: its clock is " + Percent(loss) + " below the rated one";
+        finding.advice = {"look at cooling and the power limit of the device"};
+      } else {
+        finding.advice = {
+            "compare clock, memory bandwidth and other users of the device with those of a rank like it"};
+      }
+      finding.without = [r, steps_hit = excess.steps, factor = 1 / (1 + excess.mean), first = context.first,
+                         &context](const Replay& replay, Lengths& lengths) {
+        Lengths::OfRank& of = replay.Touch(lengths, r);
+        const Rank& rank = replay.job().ranks[r];
+        std::vector<bool> is_hit(replay.job().steps.size());
+        for (const uint32_t step : steps_hit) is_hit[step] = true;
+        for (size_t i = 0; i < rank.tasks.size(); ++i) {
+          const Task& task = rank.tasks[i];
+          const uint32_t step = context.StepOf(rank, task.step);
+          if (task.work != Work::kCompute || step == kNone || !is_hit[step]) continue;
+          of.task[i] = std::llround(static_cast<double>(of.task[i]) * factor);
+        }
+      };
+      found.findings.push_back(std::move(finding));
+    }
+  }
+}
+
+// More kernels than others of the role, or other shapes of the same types.
+void FindExtraWork(const Context& context, Found& found) {
+  const Job& job = context.job;
+  const auto sums = SumClasses(context);
+  std::map<std::vector<uint32_t>, bool> done;
+  for (size_t i = 0; i < job.ranks.size(); ++i) {
+    const std::vector<uint32_t>& peers = context.peers[i];
+    if (peers.size() < 3 || !done.try_emplace(peers, true).second) continue;
+    const std::vector<UsualClass> usual = UsualOf(context, sums, peers);
+    // Of each rank: time of classes that few others have, and of more calls than others make.
+    double usual_total = 0;
+    for (const UsualClass& one : usual) usual_total += one.count * one.mean;
+    std::vector<double> extra(peers.size(), 1);
+    for (size_t p = 0; p < peers.size(); ++p) {
+      double all = 0;
+      for (const auto& [kind, sum] : sums[peers[p]])
+        all += sum.count * (usual[kind].mean > 0 ? usual[kind].mean : sum.mean());
+      if (usual_total > 0) extra[p] = all / usual_total;
+    }
+    const double reference = Usual(extra, context.Get("general.effect_percent") / 100);
+    for (size_t p = 0; p < peers.size(); ++p) {
+      const double more = extra[p] / reference - 1;
+      if (more < context.Get("general.effect_percent") / 100) continue;
+      const uint32_t r = peers[p];
+      const Rank& rank = job.ranks[r];
+      Finding finding;
+      finding.id = "rank.late";
+      finding.key = "rank.late/" + std::to_string(rank.number) + "/work";
+      finding.title = RankName(rank) + " is late: it has " + Percent(more) + " more work than ranks like it";
+      finding.where = WhereOf(rank);
+      for (size_t step = context.first; step < job.steps.size(); ++step)
+        finding.steps.push_back(static_cast<uint32_t>(step));
+      finding.causes = {{"rank.work", 1}};
+      Table table{
+          "kernels that others do not have", {"type", "shapes", "count", "usual_count", "mean_us"}, {}};
+      std::vector<std::pair<double, uint32_t>> order;
+      for (const auto& [kind, sum] : sums[r]) {
+        if (sum.count > usual[kind].count) order.emplace_back(-sum.ns, kind);
+      }
+      std::ranges::sort(order);
+      order.resize(std::min(order.size(), kMostRows));
+      for (const auto& [ns, kind] : order) {
+        const ClassSum sum = sums[r].Of(kind);
+        table.rows.push_back({std::string(job.Text(job.classes[kind].type)),
+                              std::string(job.Text(job.classes[kind].shapes)), int64_t{sum.count},
+                              usual[kind].count, sum.mean() / 1e3});
+      }
+      finding.evidence.push_back(std::move(table));
+      finding.advice = {"balance what the ranks are given: tokens, experts or layers"};
+      finding.factors = {Occurrences(context.steps())};
+      finding.without = [r, factor = 1 / (1 + more), &context](const Replay& replay, Lengths& lengths) {
+        Lengths::OfRank& of = replay.Touch(lengths, r);
+        const Rank& rank = replay.job().ranks[r];
+        for (size_t i = 0; i < rank.tasks.size(); ++i) {
+          const Task& task = rank.tasks[i];
+          if (task.work == Work::kCompute && context.StepOf(rank, task.step) != kNone)
+            of.task[i] = std::llround(static_cast<double>(of.task[i]) * factor);
+        }
+      };
+      found.findings.push_back(std::move(finding));
+    }
+  }
+}
+
+void FindAiCpu(const Context& context, Found& found) {
+  const Job& job = context.job;
+  for (uint32_t r = 0; r < job.ranks.size(); ++r) {
+    const Rank& rank = job.ranks[r];
+    std::map<uint32_t, ClassSum> kinds;
+    std::vector<double> by_step(context.steps());
+    double total = 0;
+    for (const Task& task : rank.tasks) {
+      const uint32_t step = context.StepOf(rank, task.step);
+      if (task.work != Work::kAiCpu || step == kNone) continue;
+      const auto length = static_cast<double>(task.end - task.begin);
+      ++kinds[task.kind].count;
+      kinds[task.kind].ns += length;
+      by_step[step - context.first] += length;
+      total += length;
+    }
+    if (total <
+        context.Get("kernel.aicpu_percent") / 100 * context.step_ns * static_cast<double>(context.steps()))
+      continue;
+    Finding finding;
+    finding.id = "kernel.aicpu";
+    finding.key = "kernel.aicpu/" + std::to_string(rank.number);
+    uint32_t most = kinds.begin()->first;
+    Table table{"operators on the AI CPU", {"type", "shapes", "count", "total_ms", "mean_us"}, {}};
+    for (const auto& [kind, sum] : kinds) {
+      if (sum.ns > kinds[most].ns) most = kind;
+      const KernelClass of = kind == kNone ? KernelClass{} : job.classes[kind];
+      table.rows.push_back({std::string(job.Text(of.type)), std::string(job.Text(of.shapes)),
+                            int64_t{sum.count}, sum.ns / 1e6, sum.mean() / 1e3});
+    }
+    std::ranges::sort(table.rows, [](const auto& a, const auto& b) {
+      return std::get<double>(a[3]) > std::get<double>(b[3]);
+    });
+    table.rows.resize(std::min<size_t>(table.rows.size(), 50));
+    const std::string type(most == kNone ? "operators" : job.Text(job.classes[most].type));
+    finding.title = RankName(rank) + ": " + type + " runs on the AI CPU, " +
+                    Time(total / static_cast<double>(context.steps())) + " a step";
+    finding.where = WhereOf(rank);
+    for (size_t i = 0; i < by_step.size(); ++i) {
+      if (by_step[i] > 0) finding.steps.push_back(static_cast<uint32_t>(context.first + i));
+    }
+    finding.evidence.push_back(std::move(table));
+    finding.advice = {"use a data type that the AI cores have for " + type + ", or another operator"};
+    finding.factors = {{"record", 1, "every one of its tasks is recorded"}};
+    finding.without = [r, &context](const Replay& replay, Lengths& lengths) {
+      Lengths::OfRank& of = replay.Touch(lengths, r);
+      const Rank& rank = replay.job().ranks[r];
+      for (size_t i = 0; i < rank.tasks.size(); ++i) {
+        if (rank.tasks[i].work == Work::kAiCpu && context.StepOf(rank, rank.tasks[i].step) != kNone)
+          of.task[i] = 0;
+      }
+    };
+    found.findings.push_back(std::move(finding));
+  }
+}
+
+// A clock that is low everywhere: no rank is late for it, and all of them are slow.
+void FindLowClocks(const Context& context, Found& found) {
+  bool is_known = false;
+  std::vector<std::pair<uint32_t, double>> low;
+  for (uint32_t r = 0; r < context.job.ranks.size(); ++r) {
+    const Rank& rank = context.job.ranks[r];
+    is_known = is_known || (!rank.frequencies.empty() && rank.rated_mhz > 0);
+    const double loss = ClockLoss(rank);
+    if (loss >= context.Get("clock.low_percent") / 100) low.emplace_back(r, loss);
+  }
+  if (!is_known) {
+    found.not_run.push_back(
+        {"clock.low", "no rank has its clock recorded and its rated clock known (--collect low-power)"});
+    return;
+  }
+  if (low.size() < 2 || 2 * low.size() < context.job.ranks.size()) return;  // of single ones rank.late tells
+  Finding finding;
+  finding.id = "clock.low";
+  finding.key = "clock.low/" + std::to_string(low.size());
+  std::vector<double> losses;
+  Table table{"clocks while computing", {"rank", "below_rated_percent"}, {}};
+  for (const auto& [r, loss] : low) {
+    losses.push_back(loss);
+    finding.where.ranks.push_back(context.job.ranks[r].number);
+    if (table.rows.size() < 50) table.rows.push_back({context.job.ranks[r].number, loss * 100});
+  }
+  finding.title = std::to_string(low.size()) + " of " + std::to_string(context.job.ranks.size()) +
+                  " ranks: the clock is " + Percent(Median(losses)) +
+                  " below the rated one while they compute";
+  finding.evidence.push_back(std::move(table));
+  for (size_t step = context.first; step < context.job.steps.size(); ++step)
+    finding.steps.push_back(static_cast<uint32_t>(step));
+  finding.advice = {"look at cooling and the power limit of the nodes"};
+  finding.cost.method = Method::kHeuristic;
+  finding.factors = {{"method", 0.6, "as if every kernel followed the clock"}};
+  finding.without = [low, &context](const Replay& replay, Lengths& lengths) {
+    for (const auto& [r, loss] : low) {
+      Lengths::OfRank& of = replay.Touch(lengths, r);
+      const Rank& rank = replay.job().ranks[r];
+      for (size_t i = 0; i < rank.tasks.size(); ++i) {
+        if (rank.tasks[i].work == Work::kCompute && context.StepOf(rank, rank.tasks[i].step) != kNone)
+          of.task[i] = std::llround(static_cast<double>(of.task[i]) * (1 - loss));
+      }
+    }
+  };
+  found.findings.push_back(std::move(finding));
+}
+
+}  // namespace profd::analyze

@@ -1,0 +1,48 @@
+// What all rules look at.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/analyze/model/columns.h"
+#include "client/analyze/model/findings.h"
+#include "client/analyze/model/match.h"
+#include "client/analyze/model/replay.h"
+#include "client/analyze/model/settings.h"
+#include "client/analyze/model/time_model.h"
+
+namespace profd::analyze {
+
+struct Context {
+  const Job& job;
+  const Matches& matches;
+  const Clocks& clocks;
+  const Replay& replay;
+  const Settings& settings;
+  size_t first = 0;            // step that is analysed
+  std::vector<Ns> step_times;  // of those from it on
+  double step_ns = 0;          // their mean
+  double median_step_ns = 0;
+  std::vector<std::vector<uint32_t>> peers;  // by rank: those of the same work, it included
+  std::vector<std::vector<StepShares>> shares;
+
+  double Get(std::string_view key) const { return settings.Get(key); }
+  size_t steps() const { return job.steps.size() - first; }
+  // The step of a task or a call's task in Job::steps, kNone: not analysed.
+  uint32_t StepOf(const Rank& rank, uint32_t step) const {
+    if (step == kNone) return kNone;
+    const uint32_t shared = rank.job_step[step];
+    return shared != kNone && shared >= first ? shared : kNone;
+  }
+};
+
+Context MakeContext(const Job& job, const Matches& matches, const Clocks& clocks, const Replay& replay,
+                    const Settings& settings, unsigned jobs);
+
+// "rank 5 (host0, device 5)".
+std::string RankName(const Rank& rank);
+Where WhereOf(const Rank& rank);
+// "3.2 ms", "850 us".
+std::string Time(double ns);
+
+}  // namespace profd::analyze

@@ -1,0 +1,452 @@
+// Hosts that launch too slowly, and those that stop for a while.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <tuple>
+
+#include "client/analyze/model/statistics.h"
+#include "client/analyze/rules/rules.h"
+
+namespace profd::analyze {
+namespace {
+
+constexpr size_t kMostWhen = 20;
+constexpr ptrdiff_t kMostRanges = 10'000;  // that are looked at for one stall: those that begin last
+constexpr Ns kLeastIdle = 50'000;
+constexpr double kHostThreshold = 0.10;  // of what other ranks' programs take: calls vary more than kernels
+
+struct Span {
+  Ns from = 0, to = 0;
+};
+
+// When nothing at all ran on a device.
+std::vector<Span> IdleOf(const Rank& rank) {
+  std::vector<Span> idle;
+  Ns reached = INT64_MAX;
+  for (const Task& task : rank.tasks) {
+    if (task.begin - kLeastIdle >= reached) idle.push_back({reached, task.begin});
+    reached = reached == INT64_MAX ? task.end : std::max(reached, task.end);
+  }
+  return idle;
+}
+
+Ns Overlap(const std::vector<Span>& spans, Ns from, Ns to) {
+  Ns sum = 0;
+  for (auto at = std::ranges::upper_bound(spans, from, {}, &Span::to); at != spans.end() && at->from < to;
+       ++at)
+    sum += std::min(to, at->to) - std::max(from, at->from);
+  return sum;
+}
+
+// The step of each call, kNone: not of one that is analysed.
+std::vector<uint32_t> StepsOfCalls(const Context& context, const Rank& rank) {
+  std::vector<uint32_t> steps(rank.calls.size(), kNone);
+  size_t at = 0;
+  for (size_t i = 0; i < rank.calls.size(); ++i) {
+    while (at < rank.steps.size() && rank.steps[at].end <= rank.calls[i].begin) ++at;
+    if (at < rank.steps.size() && rank.steps[at].begin <= rank.calls[i].begin)
+      steps[i] = context.StepOf(rank, static_cast<uint32_t>(at));
+  }
+  return steps;
+}
+
+// A part of the time of a program, or of a device that nobody is known to have launched on, that may be a
+// stall.
+struct Piece {
+  uint32_t rank = 0, index = 0;  // of the call in front of which or in which it is; of the task
+  uint32_t step = 0, ordinal = 0;
+  bool in_call = false, of_task = false;
+  Ns from = 0, to = 0;
+  Ns typical = 0;  // of the same place in other steps and on other ranks
+  Ns length() const { return to - from; }
+  Ns excess() const { return length() - typical; }
+};
+
+struct Reason {
+  std::string id;    // "host.gc", "" = nobody knows
+  std::string text;  // for the title
+  double share = 0;
+  Ns covered = 0;          // of the piece
+  bool is_record = false;  // the very thing was recorded
+};
+
+// Pieces of one rank in the order of its calls, and how many calls each step has.
+struct OfRank {
+  std::vector<Piece> pieces;
+  std::vector<uint32_t> calls_in_step;  // by step in Job::steps
+};
+
+OfRank PiecesOf(const Context& context, uint32_t r, Ns least) {
+  const Rank& rank = context.job.ranks[r];
+  OfRank of;
+  of.calls_in_step.resize(context.job.steps.size());
+  const std::vector<Span> idle = IdleOf(rank);
+  if (rank.level < Level::kLaunches) {
+    for (size_t i = 0; i < rank.tasks.size(); ++i) {
+      const uint32_t step = context.StepOf(rank, rank.tasks[i].step);
+      if (step == kNone) continue;
+      const uint32_t ordinal = of.calls_in_step[step]++;
+      const auto gap = std::ranges::lower_bound(idle, rank.tasks[i].begin, {}, &Span::to);
+      if (gap == idle.end() || gap->to != rank.tasks[i].begin || gap->to - gap->from < least) continue;
+      of.pieces.push_back({r, static_cast<uint32_t>(i), step, ordinal, false, true, gap->from, gap->to, 0});
+    }
+    return of;
+  }
+  const std::vector<uint32_t> steps = StepsOfCalls(context, rank);
+  for (uint32_t i = 0; i < rank.calls.size(); ++i) {
+    if (steps[i] == kNone) continue;
+    const Call& call = rank.calls[i];
+    const uint32_t ordinal = of.calls_in_step[steps[i]]++;
+    if (i > 0 && context.replay.PauseOf(r, i) == kNone) {
+      const Ns from = rank.calls[i - 1].end;
+      if (call.begin - from >= least && Overlap(idle, from, call.begin) >= least)
+        of.pieces.push_back({r, i, steps[i], ordinal, false, false, from, call.begin, 0});
+    }
+    const bool waits = context.replay.WaitOf(r, i) != kNone;
+    if (!waits && call.end - call.begin >= least && Overlap(idle, call.begin, call.end) >= least)
+      of.pieces.push_back({r, i, steps[i], ordinal, true, false, call.begin, call.end, 0});
+  }
+  return of;
+}
+
+bool IsLoader(std::string_view name) {
+  for (const std::string_view word :
+       {"dataloader", "DataLoader", "data_loader", "_next_data", "DATALOADER"}) {
+    if (name.find(word) != name.npos) return true;
+  }
+  return false;
+}
+
+Reason ReasonOf(const Context& context, const Piece& piece) {
+  const Job& job = context.job;
+  const Rank& rank = job.ranks[piece.rank];
+  const double least_share = context.Get("host.cause_share") / 100;
+  const auto length = static_cast<double>(piece.length());
+  if (piece.in_call) {
+    const Call& call = rank.calls[piece.index];
+    const std::string name(job.Text(call.name));
+    if (call.kind == CallKind::kCompile)
+      return {"host.compile", "an operator is compiled (" + name + ")", 1, piece.length(), true};
+    if (call.kind == CallKind::kMemory)
+      return {"host.alloc", "memory of the device is had or given back (" + name + ")", 1, piece.length(),
+              true};
+    return {"", "inside the call " + name, 1, piece.length(), false};
+  }
+  Ns garbage = 0, loading = 0, other = 0;
+  TextId other_name = 0;
+  Ns other_length = INT64_MAX;
+  const auto behind = std::ranges::lower_bound(rank.ranges, piece.to, {}, &Range::begin);
+  for (auto at = behind - std::min(behind - rank.ranges.begin(), kMostRanges); at != behind; ++at) {
+    const Ns overlap = std::min(at->end, piece.to) - std::max(at->begin, piece.from);
+    if (overlap <= 0) continue;
+    if (at->kind == RangeKind::kGarbage) {
+      garbage += overlap;
+    } else if (IsLoader(job.Text(at->name))) {
+      loading = std::max(loading, overlap);
+    } else if (static_cast<double>(overlap) >= least_share * length && at->end - at->begin < other_length) {
+      other = overlap;  // the shortest that covers it: the innermost
+      other_length = at->end - at->begin;
+      other_name = at->name;
+    }
+  }
+  const auto share = [length](Ns of) { return std::min(1.0, static_cast<double>(of) / length); };
+  if (share(garbage) >= least_share)
+    return {"host.gc", "Python collects garbage", share(garbage), garbage, true};
+  if (share(loading) >= least_share)
+    return {"host.dataloader", "it waits for the data loader", share(loading), loading, true};
+  if (share(other) >= least_share && other_length < 2 * piece.length())
+    return {"", "inside " + std::string(job.Text(other_name)).substr(0, 40), share(other), other, false};
+  return {"", "", 0, 0, false};
+}
+
+std::string AdviceOf(const Reason& reason) {
+  if (reason.id == "host.gc")
+    return "collect garbage at chosen moments: gc.freeze() after the start, gc.disable() in the loop, or "
+           "higher thresholds";
+  if (reason.id == "host.dataloader")
+    return "give the data loader more workers, prefetching and pinned memory, or faster storage";
+  if (reason.id == "host.compile")
+    return "keep shapes the same from step to step, or compile them before the first step";
+  if (reason.id == "host.alloc")
+    return "let the framework's allocator keep its memory (expandable segments), and do not empty its cache";
+  if (!reason.text.empty()) return "look at what the program does there";
+  return "no cause is recorded; record waits of host threads there: --collect host-off-cpu";
+}
+
+struct Group {
+  Reason reason;
+  std::vector<Piece> pieces;
+};
+
+Finding MakeStall(const Context& context, const Group& group, bool of_all) {
+  const Job& job = context.job;
+  Finding finding;
+  const Rank& rank = job.ranks[group.pieces.front().rank];
+  const std::string cause = group.reason.id.empty() ? "unexplained" : group.reason.id.substr(5);
+  std::map<uint32_t, std::pair<Ns, size_t>> by_rank;
+  Ns longest = 0, total = 0;
+  double share = 1;
+  bool is_record = group.reason.is_record;
+  Table table{"stalls of the host", {"rank", "step", "at_ns", "ms", "usual_ms", "cause_share"}, {}};
+  std::vector<uint32_t> steps;
+  for (const Piece& piece : group.pieces) {
+    by_rank[piece.rank].first += piece.excess();
+    longest = std::max(longest, piece.length());
+    total += piece.excess();
+    steps.push_back(piece.step);
+    if (table.rows.size() < 50) {
+      const Reason own = ReasonOf(context, piece);
+      share = std::min(share, own.share);
+      table.rows.push_back({job.ranks[piece.rank].number, job.steps[piece.step], piece.from,
+                            static_cast<double>(piece.length()) / 1e6,
+                            static_cast<double>(piece.typical) / 1e6, own.share});
+    }
+    if (finding.when.size() < kMostWhen)
+      finding.when.push_back({job.ranks[piece.rank].number, piece.from, piece.to, job.steps[piece.step],
+                              "the host launches nothing, the device is idle"});
+  }
+  std::ranges::sort(steps);
+  const auto doubled = std::ranges::unique(steps);
+  steps.erase(doubled.begin(), doubled.end());
+  finding.id = "host.stall";
+  finding.steps = steps;
+  const std::string why = group.reason.text.empty() ? "no cause is recorded" : group.reason.text;
+  if (of_all) {
+    finding.key = "host.stall/all/" + cause;
+    for (const auto& [r, sum] : by_rank) finding.where.ranks.push_back(job.ranks[r].number);
+    finding.title = "all ranks stop for " +
+                    Time(static_cast<double>(total) / static_cast<double>(by_rank.size() * context.steps())) +
+                    " in each step: " + why;
+  } else {
+    finding.key = "host.stall/" + std::to_string(rank.number) + "/" + cause;
+    finding.where = WhereOf(rank);
+    finding.title =
+        RankName(rank) + ": the host stops for " + Time(static_cast<double>(longest)) + ": " + why;
+  }
+  if (!group.reason.id.empty()) finding.causes.push_back({group.reason.id, share});
+  finding.evidence.push_back(std::move(table));
+  finding.advice = {AdviceOf(group.reason)};
+  finding.factors.push_back(is_record && !group.reason.id.empty()
+                                ? Factor{"record", 0.9, "the cause itself is recorded"}
+                                : Occurrences(steps.size()));
+  if (group.reason.id.empty())
+    finding.factors.push_back({"cause", 0.6, "that the host stopped is recorded, why is not"});
+  finding.without = [pieces = group.pieces](const Replay& replay, Lengths& lengths) {
+    for (const Piece& piece : pieces) {
+      Lengths::OfRank& of = replay.Touch(lengths, piece.rank);
+      if (piece.of_task) {
+        of.task_less[piece.index] += piece.excess();
+      } else {
+        // What a call takes too long holds up the next one.
+        const size_t at = piece.in_call ? piece.index + 1 : piece.index;
+        if (at < of.call_less.size()) of.call_less[at] += piece.excess();
+      }
+    }
+  };
+  return finding;
+}
+
+}  // namespace
+
+void FindStalls(const Context& context, Found& found) {
+  const Job& job = context.job;
+  const auto least = static_cast<Ns>(context.Get("host.gap_ms") * 1e6);
+  std::map<std::vector<uint32_t>, std::vector<OfRank>> by_peers;
+  // Shorter ones are wanted, too: they are what is usual.
+  for (uint32_t r = 0; r < job.ranks.size(); ++r)
+    by_peers[context.peers[r]].push_back(PiecesOf(context, r, least / 4));
+  for (auto& [peers, ranks] : by_peers) {
+    // The same place of a step is the same number of calls into a step of as many calls.
+    std::map<uint32_t, size_t> steps_of_count;
+    std::map<std::tuple<uint32_t, uint32_t, bool>, std::vector<Ns>> lengths;
+    for (const OfRank& of : ranks) {
+      for (size_t step = context.first; step < of.calls_in_step.size(); ++step)
+        ++steps_of_count[of.calls_in_step[step]];
+      for (const Piece& piece : of.pieces)
+        lengths[{of.calls_in_step[piece.step], piece.ordinal, piece.in_call}].push_back(piece.length());
+    }
+    std::map<std::tuple<uint32_t, bool, std::string, std::string>, Group> groups;
+    for (OfRank& of : ranks) {
+      for (Piece& piece : of.pieces) {
+        if (piece.length() < least) continue;
+        const uint32_t count = of.calls_in_step[piece.step];
+        const std::vector<Ns>& same = lengths[{count, piece.ordinal, piece.in_call}];
+        // Those that are not in the list were short.
+        std::vector<Ns> all = same;
+        all.resize(std::max(same.size(), steps_of_count[count]), 0);
+        const bool is_alone = all.size() < 3;
+        piece.typical = is_alone ? 0 : static_cast<Ns>(Median(all));
+        const bool is_usual =
+            !is_alone && piece.typical >= least && piece.excess() < std::max(least, piece.typical);
+        const Reason reason = ReasonOf(context, piece);
+        // Of one place that is like no other nobody can say that it is long.
+        if (is_alone && reason.id.empty()) continue;
+        if (is_usual) {
+          // What every step does at this place is how the program is; a cause that has a name can be mended.
+          if (reason.id.empty() || reason.covered < least) continue;
+          Piece usual = piece;
+          usual.typical = piece.length() - std::min(piece.length(), reason.covered);
+          Group& group = groups[{UINT32_MAX, true, reason.id, ""}];
+          group.reason = reason;
+          group.pieces.push_back(usual);
+        } else if (piece.excess() >= least) {
+          Group& group = groups[{piece.rank, false, reason.id, reason.id.empty() ? reason.text : ""}];
+          group.reason = reason;
+          group.pieces.push_back(piece);
+        }
+      }
+    }
+    for (const auto& [key, group] : groups)
+      found.findings.push_back(MakeStall(context, group, std::get<1>(key)));
+  }
+}
+
+// Between two calls, and in them, without stalls and without what they wait for.
+void FindSlowHosts(const Context& context, Found& found) {
+  const Job& job = context.job;
+  // Longer pauses are of the program's own, and may be stalls.
+  const auto longest = static_cast<Ns>(context.Get("host.gap_ms") * 1e6 / 4);
+  std::vector<std::vector<Ns>> own(job.ranks.size());  // by call
+  std::vector<std::vector<uint32_t>> steps(job.ranks.size());
+  std::vector<std::vector<double>> by_step(job.ranks.size());
+  bool any = false;
+  for (uint32_t r = 0; r < job.ranks.size(); ++r) {
+    const Rank& rank = job.ranks[r];
+    by_step[r].resize(context.steps());
+    if (rank.level < Level::kLaunches) continue;
+    any = true;
+    steps[r] = StepsOfCalls(context, rank);
+    own[r].resize(rank.calls.size());
+    for (size_t i = 1; i < rank.calls.size(); ++i) {
+      if (steps[r][i] == kNone) continue;
+      const Ns gap = rank.calls[i].begin - rank.calls[i - 1].end;
+      const bool counts = gap > 0 && gap < longest && context.replay.PauseOf(r, i) == kNone;
+      const Ns call = context.replay.OwnTime(r, i - 1);
+      own[r][i] = (counts ? gap : 0) + (call < longest ? call : 0);
+      by_step[r][steps[r][i] - context.first] += static_cast<double>(own[r][i]);
+    }
+  }
+  if (!any) {
+    found.not_run.push_back(
+        {"host.launch", "no calls that launch are recorded (agent-api, or the framework's profiler)"});
+    return;
+  }
+  std::map<std::vector<uint32_t>, bool> done;
+  for (uint32_t first = 0; first < job.ranks.size(); ++first) {
+    const std::vector<uint32_t>& peers = context.peers[first];
+    if (peers.size() < 2 || own[first].empty() || !done.try_emplace(peers, true).second) continue;
+    std::vector<double> means, noise;
+    for (const uint32_t peer : peers) {
+      means.push_back(Mean(by_step[peer]));
+      const double middle = Median(by_step[peer]);
+      for (const double value : by_step[peer]) noise.push_back(value - middle);
+    }
+    const double reference = Usual(means, kHostThreshold);
+    if (reference <= 0) continue;
+    for (const uint32_t r : peers) {
+      std::vector<double> values;
+      for (const double value : by_step[r]) values.push_back(value / reference - 1);
+      const Excess excess = ExcessOf(context, values, Spread(noise) / reference, kHostThreshold);
+      if (!excess.is_clear) continue;
+      const Rank& rank = job.ranks[r];
+      Finding finding;
+      finding.id = "rank.late";
+      finding.key = "rank.late/" + std::to_string(rank.number) + "/host";
+      finding.title = RankName(rank) + " is late: its host takes " + Time(excess.mean * reference) +
+                      " more of a step to launch than others";
+      finding.where = WhereOf(rank);
+      finding.steps = excess.steps;
+      finding.causes = {{"host.launch", 1}};
+      Table table{"time of the host between launches", {"rank", "ms_per_step"}, {}};
+      for (const uint32_t peer : peers) {
+        if (table.rows.size() < 50) table.rows.push_back({job.ranks[peer].number, Mean(by_step[peer]) / 1e6});
+      }
+      finding.evidence.push_back(std::move(table));
+      finding.advice = {
+          "see what else runs on the CPUs of its process; record --collect "
+          "host-cpu,host-cgroup,host-off-cpu"};
+      finding.factors = {Occurrences(excess.steps.size()),
+                         {"cause", 0.8, "that its host is slow is recorded, why is not"}};
+      finding.without = [r, calls = own[r], step_of = steps[r], hits = excess.steps,
+                         part = 1 - 1 / (1 + excess.mean)](const Replay& replay, Lengths& lengths) {
+        Lengths::OfRank& of = replay.Touch(lengths, r);
+        std::vector<bool> is_hit(replay.job().steps.size());
+        for (const uint32_t step : hits) is_hit[step] = true;
+        for (size_t i = 0; i < calls.size(); ++i) {
+          if (step_of[i] != kNone && is_hit[step_of[i]])
+            of.call_less[i] += std::llround(static_cast<double>(calls[i]) * part);
+        }
+      };
+      found.findings.push_back(std::move(finding));
+    }
+  }
+}
+
+// The device has nothing in its queue for much of the time, and would be done sooner if it had.
+void FindLaunchBound(const Context& context, Found& found) {
+  const Job& job = context.job;
+  size_t empty = 0, all = 0;
+  Table table{"kernels that find the queue empty", {"rank", "kernels", "empty_queue", "ns_per_launch"}, {}};
+  for (uint32_t r = 0; r < job.ranks.size(); ++r) {
+    const Rank& rank = job.ranks[r];
+    if (rank.level < Level::kLaunches) continue;
+    size_t own_empty = 0, own_all = 0;
+    Ns reached = INT64_MIN;
+    for (const Task& task : rank.tasks) {
+      if (task.launch != kNone && task.work == Work::kCompute && context.StepOf(rank, task.step) != kNone) {
+        ++own_all;
+        const Ns come = rank.calls[task.launch].begin + context.replay.Latency(r);
+        // Not behind a stall, which is a finding of its own.
+        own_empty += come >= reached && task.begin - reached < 200'000;
+      }
+      reached = std::max(reached, task.end);
+    }
+    std::vector<Ns> lengths;
+    for (size_t i = 1; i < rank.calls.size(); ++i)
+      lengths.push_back(rank.calls[i].begin - rank.calls[i - 1].begin);
+    if (table.rows.size() < 50)
+      table.rows.push_back(
+          {rank.number, static_cast<int64_t>(own_all), static_cast<int64_t>(own_empty), Median(lengths)});
+    empty += own_empty;
+    all += own_all;
+  }
+  if (all == 0) return;
+  const double share = static_cast<double>(empty) / static_cast<double>(all);
+  if (share < context.Get("host.launch_bound_share") / 100) return;
+  Finding finding;
+  finding.id = "host.launch-bound";
+  finding.key = "host.launch-bound";
+  for (const Rank& rank : job.ranks) {
+    if (finding.where.ranks.size() < 50) finding.where.ranks.push_back(rank.number);
+  }
+  char percent[16];
+  std::snprintf(percent, sizeof percent, "%.0f %%", share * 100);
+  finding.title = "the host launches too slowly: " + std::string(percent) +
+                  " of the kernels find the queue of the device empty";
+  finding.evidence.push_back(std::move(table));
+  for (size_t step = context.first; step < job.steps.size(); ++step)
+    finding.steps.push_back(static_cast<uint32_t>(step));
+  finding.advice = {"launch less: compile the graph, fuse small operators"};
+  finding.factors = {{"data", 1, "every launch is recorded"}};
+  finding.without = [&context](const Replay& replay, Lengths& lengths) {
+    for (uint32_t r = 0; r < replay.job().ranks.size(); ++r) {
+      const Rank& rank = replay.job().ranks[r];
+      if (rank.level < Level::kLaunches) continue;
+      Lengths::OfRank& of = replay.Touch(lengths, r);
+      const std::vector<uint32_t> steps = StepsOfCalls(context, rank);
+      for (size_t i = 1; i < rank.calls.size(); ++i) {
+        const Ns gap = rank.calls[i].begin - rank.calls[i - 1].end;
+        const Ns own = std::max<Ns>(gap, 0) +
+                       (rank.calls[i - 1].kind == CallKind::kLaunch ? replay.OwnTime(r, i - 1) : 0);
+        if (steps[i] == kNone || gap < 0 || gap >= 200'000 || replay.PauseOf(r, i) != kNone ||
+            rank.calls[i].kind != CallKind::kLaunch)
+          continue;
+        of.call_less[i] = std::max(of.call_less[i], own);
+      }
+    }
+  };
+  found.findings.push_back(std::move(finding));
+}
+
+}  // namespace profd::analyze

@@ -1,0 +1,54 @@
+// The rules: each looks for one kind of cause and says what the job would be without it. What it costs, and
+// whether that is worth a word, is decided for all of them in one place (judge.h).
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "client/analyze/model/findings.h"
+#include "client/analyze/rules/context.h"
+
+namespace profd::analyze {
+
+struct Found {
+  std::vector<Finding> findings;
+  std::vector<NotRun> not_run;
+};
+
+struct Rule {
+  std::string_view id;
+  std::string_view fires;                              // one line: when
+  std::string_view needs;                              // of the data
+  std::string_view cost;                               // how it is computed
+  std::string_view advice;                             // one change or one look
+  void (*find)(const Context& context, Found& found);  // nullptr: found by another rule, as its cause
+};
+// In the order of the catalogue.
+std::span<const Rule> Rules();
+
+void FindSlowCompute(const Context& context, Found& found);
+void FindExtraWork(const Context& context, Found& found);
+void FindSlowHosts(const Context& context, Found& found);
+void FindStalls(const Context& context, Found& found);
+void FindLaunchBound(const Context& context, Found& found);
+void FindSlowGroups(const Context& context, Found& found);
+void FindSlowTransfers(const Context& context, Found& found);
+void FindHangs(const Context& context, Found& found);
+void FindAbsentRanks(const Context& context, Found& found);
+void FindAiCpu(const Context& context, Found& found);
+void FindLowClocks(const Context& context, Found& found);
+
+// Of a series by step: which steps stand out from `usual` by `threshold` and more, and how sure that is.
+struct Excess {
+  std::vector<uint32_t> steps;  // indexes in Job::steps
+  double mean = 0;              // of those
+  double error = 0;             // standard error of that mean
+  bool is_clear = false;        // beyond the error and the least effect
+};
+// `values`: by step from context.first on, relative: 0.1 is 10 % more than usual. `noise`: of one value.
+Excess ExcessOf(const Context& context, const std::vector<double>& values, double noise, double threshold);
+// How often something was seen, as a factor of confidence.
+Factor Occurrences(size_t n);
+
+}  // namespace profd::analyze

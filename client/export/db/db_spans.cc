@@ -1,0 +1,244 @@
+// Spans as rows of the vendor's tables of tasks, calls and marks.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "client/export/db/db.h"
+#include "client/export/views/core_metrics.h"
+#include "client/export/write/json_text.h"
+#include "format/decode/op_names.h"
+
+namespace profd::client {
+namespace {
+
+using format::Span;
+using format::SpanKind;
+
+constexpr std::string_view kOpState = "opState";
+constexpr uint64_t kNoConnection = 4'000'000'000;  // the vendor's word for it in MSTX_EVENTS
+
+// Number of a level of API calls in ENUM_API_TYPE.
+int LevelNumber(std::string_view level) {
+  for (const auto& [number, name] : DbEnums()[0].names)
+    if (name == level) return number;
+  return 0;
+}
+
+// The vendor's numbers of connections are below 2^32.
+bool OfAgent(uint64_t connection) { return connection >> 32 != 0; }
+
+const format::SpanArg* FindArg(const format::SpanBatch& batch, const Span& span, std::string_view key) {
+  for (const format::SpanArg& arg : batch.ArgsOf(span))
+    if (batch.texts->Get(arg.key) == key) return &arg;
+  return nullptr;
+}
+
+// The number that an argument is, 0 if it's none.
+int64_t NumberArg(const format::SpanBatch& batch, const Span& span, std::string_view key) {
+  const format::SpanArg* arg = FindArg(batch, span, key);
+  return arg == nullptr || arg->type == format::ArgType::kText || arg->type == format::ArgType::kF64
+             ? 0
+             : static_cast<int64_t>(arg->bits);
+}
+
+format::TextId TextArg(const format::SpanBatch& batch, const Span& span, std::string_view key) {
+  const format::SpanArg* arg = FindArg(batch, span, key);
+  return arg != nullptr && arg->type == format::ArgType::kText ? static_cast<format::TextId>(arg->bits) : 0;
+}
+
+}  // namespace
+
+DbConnection::Rows& DbOutput::RowsOf(SpanTable table) {
+  DbConnection::Rows*& rows = span_rows_[static_cast<size_t>(table)];
+  if (rows != nullptr) return *rows;
+  if (table != SpanTable::kComputeTaskInfo || HasStates()) return *(rows = &Create(TableOf(table)));
+  DbTable stateless = TableOf(table);
+  std::erase_if(stateless.columns, [](const DbColumn& column) { return column.name == kOpState; });
+  return *(rows = db_->CreateTable(stateless.name, stateless.columns));
+}
+
+void DbOutput::Insert(SpanTable table, std::initializer_list<DbValue> values) {
+  db_->Append(RowsOf(table), std::span(values.begin(), values.size()));
+}
+
+int64_t DbOutput::GlobalTid(const Span& span) const {
+  const int64_t pid = span.pid != 0 ? span.pid : facts_.host.pid;
+  return static_cast<int64_t>(static_cast<uint64_t>(pid) << 32 |
+                              (static_cast<uint64_t>(span.tid) & 0xFFFFFFFF));
+}
+
+void DbOutput::WriteTask(const format::SpanBatch& batch, const Span& span) {
+  const format::TaskDetail* task = batch.DetailOf(span);
+  static const format::TaskDetail kUnknown;
+  const format::TaskDetail& detail = task != nullptr ? *task : kUnknown;
+  const int64_t id = next_task_++;
+  constexpr int64_t kNoLaunch = -1;  // DEFAULT_CONNECTION_ID of the vendor's ascend_task_association.cpp
+  Insert(SpanTable::kTask, {span.begin_ns, span.end_ns, span.device,
+                            span.connection != 0 ? static_cast<int64_t>(span.connection) : kNoLaunch, id,
+                            span.pid != 0 ? span.pid : facts_.host.pid, IdOf(batch, span.category),
+                            detail.context, span.stream, span.value, detail.model});
+  if (const format::TaskCounters* counters = batch.CountersOf(detail))
+    WriteCounters(id, span, *counters, detail.block_num);
+  if (!detail.has_op && span.kind == SpanKind::kTask) return;
+  const auto text = [&](format::TextId name) { return IdOrNone(batch, name); };
+  // Of a task that no call of the host is known for. Analysers take "N/A" for dynamic shapes and for a shape.
+  const bool of_call = options_.vendor_compatible || (span.connection != 0 && !OfAgent(span.connection));
+  const auto shape = [&](format::TextId name) { return name == 0 && !of_call ? IdOf("") : text(name); };
+  row_ = {IdOf(batch, span.name),
+          id,
+          detail.block_num,
+          detail.mix_block_num,
+          text(detail.op_task_type),
+          text(detail.op_type),
+          text(detail.input_formats),
+          text(detail.input_types),
+          shape(detail.input_shapes),
+          text(detail.output_formats),
+          text(detail.output_types),
+          shape(detail.output_shapes),
+          IdOf("")};
+  if (HasStates())
+    row_.push_back(detail.op_state != 0 || of_call ? DbValue(text(detail.op_state)) : DbValue());
+  for (const int64_t last : {text(detail.hf32), no_text_, no_text_}) row_.emplace_back(last);
+  db_->Append(RowsOf(SpanTable::kComputeTaskInfo), row_);
+}
+
+void DbOutput::WriteCounters(int64_t task, const Span& span, const format::TaskCounters& counters,
+                             uint32_t blocks) {
+  const format::SideFacts* side = facts_.Device(span.device);
+  if (side == nullptr) return;
+  for (const bool vector : {false, true}) {
+    const format::TaskCounters::Core& core = counters.core[vector];
+    if (!core.counted) continue;
+    const std::string of = vector ? "aiv_" : "aic_";
+    Insert(SpanTable::kTaskPmuInfo, {task, IdOf(of + "total_cycles"), core.cycles});
+    const auto known = core_metrics_.try_emplace({span.device, vector}).first;
+    if (known->second.empty()) known->second = CoreMetricsOf(*side, vector, CoreMode::kByTask);
+    const auto events = EventsOf(core);
+    const double mhz = vector ? side->aiv_mhz : side->aic_mhz;
+    const double busy_ns = CoreBusyUs(core, *side, vector, blocks) * 1e3;
+    const auto add = [&](const std::string& name, double value) {
+      if (!std::isnan(value)) Insert(SpanTable::kTaskPmuInfo, {task, IdOf(of + name), value});
+    };
+    add("total_time", busy_ns);
+    for (const CoreMetric& metric : known->second) {
+      const double value = metric.Value({static_cast<double>(core.cycles), mhz, events});
+      if (metric.is_pipe) add(metric.TimeName(), busy_ns * value);
+      add(metric.name, value);
+    }
+  }
+}
+
+void DbOutput::WriteApi(const format::SpanBatch& batch, const Span& span) {
+  const uint64_t connection = span.connection != 0 ? span.connection : next_connection_++;
+  const int level = LevelNumber(batch.texts->Get(span.category));
+  DbConnection::Rows& rows = RowsOf(SpanTable::kCannApi);
+  const DbValue row[] = {span.begin_ns,   span.end_ns, level,
+                         GlobalTid(span), connection,  IdOf(batch, span.name)};
+  // The table's key is the number: those without one, which get the highest, are to hold up nobody.
+  span.connection != 0 ? db_->Append(rows, row) : db_->AppendLate(rows, row);
+}
+
+void DbOutput::WriteComm(const format::SpanBatch& batch, const Span& span) {
+  constexpr int kNoDataType = 65534;
+  int data_type = kNoDataType;
+  std::string_view type = batch.texts->Get(TextArg(batch, span, "data_type"));
+  for (const DbEnum& values : DbEnums()) {
+    if (values.table != "ENUM_HCCL_DATA_TYPE") continue;
+    for (const auto& [number, name] : values.names)
+      if (name == type) data_type = number;
+  }
+  Insert(SpanTable::kCommunicationOp,
+         {IdOf(batch, span.name), span.begin_ns, span.end_ns, span.connection, IdOrNone(batch, span.category),
+          next_comm_++, 0, 0, data_type, IdOrNone(batch, TextArg(batch, span, "algorithm")),
+          NumberArg(batch, span, "count"), IdOf(format::CollectiveTypeOf(batch.texts->Get(span.name))),
+          span.device, NumberArg(batch, span, "rank_size")});
+}
+
+// The task that it's of is found by its ids: the vendor numbers tasks by them, we as they come. Its arguments
+// are a list of names and values in turn (db_assembler.cpp, SaveCCUData).
+void DbOutput::WriteMission(const format::SpanBatch& batch, const Span& span) {
+  std::string args =
+      "[\"Physic Stream Id\"," + std::to_string(span.stream) + ",\"Task Id\"," + std::to_string(span.value);
+  for (const format::SpanArg& arg : batch.ArgsOf(span)) {
+    args += ',';
+    AppendJsonString(args, batch.texts->Get(arg.key));
+    args += ',' + std::to_string(arg.bits);
+  }
+  args += ']';
+  const int64_t id = next_id_++;  // no two are the same
+  const DbValue text[] = {id, std::string_view(args)};
+  db_->Append(*strings_, text);
+  Insert(SpanTable::kCcu, {span.device, DbValue(), IdOf(batch, span.name), span.begin_ns, span.end_ns, id});
+}
+
+void DbOutput::WriteMemory(const format::SpanBatch& batch, const Span& span) {
+  Insert(SpanTable::kMemory, {IdOf(batch, span.name), span.begin_ns, span.end_ns, GlobalTid(span),
+                              span.device, IdOrNone(batch, span.category), NumberArg(batch, span, "bytes"),
+                              NumberArg(batch, span, "address"), span.connection});
+}
+
+// Analysers read ranges of starts and ends only, and each has a number there. Of marks on a stream they want
+// that of a framework's call, too, and end in an error without it.
+void DbOutput::WriteMark(const format::SpanBatch& batch, const Span& span) {
+  constexpr int kMarker = 0, kPushPop = 1, kStartEnd = 2, kMarkerOnStream = 3;
+  const bool of_range = span.kind == SpanKind::kRange, numbered = span.value != 0;
+  if (span.device >= 0) {  // what the device did for it
+    Insert(SpanTable::kTask,
+           {span.begin_ns, span.end_ns, span.device, span.connection, next_task_++, span.pid, IdOf("MsTx"),
+            format::kNoId, span.stream, format::kNoId, format::kNoId});
+    return;
+  }
+  const bool on_stream = span.connection != 0 && options_.vendor_compatible;
+  const int type = !of_range                                 ? (on_stream ? kMarkerOnStream : kMarker)
+                   : numbered || !options_.vendor_compatible ? kStartEnd
+                                                             : kPushPop;
+  uint64_t range = format::kNoId;
+  if (type == kStartEnd) range = numbered ? span.value : next_range_++;
+  // That nothing ran on a device for it analysers are to be told in their own word: of 4000000000 they look
+  // for a task.
+  const uint64_t none = type == kStartEnd && !options_.vendor_compatible ? format::kNoId : kNoConnection;
+  Insert(SpanTable::kMstxEvents,
+         {span.begin_ns, span.end_ns, type, range, format::kNoId, IdOf(batch, span.name), GlobalTid(span),
+          GlobalTid(span), IdOf(batch, span.category), span.connection != 0 ? span.connection : none});
+}
+
+void DbOutput::WriteSpan(const format::SpanBatch& batch, const Span& span) {
+  switch (span.kind) {
+    case SpanKind::kTask:
+    case SpanKind::kKernel:
+      return WriteTask(batch, span);
+    case SpanKind::kApi:
+      return WriteApi(batch, span);
+    case SpanKind::kComm:
+      return WriteComm(batch, span);
+    case SpanKind::kMemory:
+      return WriteMemory(batch, span);
+    case SpanKind::kRange:
+    case SpanKind::kMark:
+      return WriteMark(batch, span);
+    case SpanKind::kOsCall:
+      return Insert(SpanTable::kOsrtApi,
+                    {IdOf(batch, span.name), GlobalTid(span), span.begin_ns, span.end_ns});
+    case SpanKind::kStep:
+      return Insert(
+          SpanTable::kStepTime,
+          {span.value, span.begin_ns, span.end_ns, GlobalTid(span), span.device,
+           IdOf(NumberArg(batch, span, "unfinished") != 0 ? "unfinished"
+                                                          : batch.texts->Get(TextArg(batch, span, "edge")))});
+    case SpanKind::kMission:
+      return WriteMission(batch, span);
+    case SpanKind::kOverlap:
+      return Insert(SpanTable::kOverlapAnalysis,
+                    {next_overlap_++, span.device, span.begin_ns, span.end_ns, span.value});
+    case SpanKind::kCounter:
+      return Insert(SpanTable::kCounter, {IdOf(batch, span.name), span.begin_ns, span.CounterValue(),
+                                          GlobalTid(span), IdOf(batch, span.category)});
+  }
+}
+
+void DbOutput::Spans(const format::SpanBatch& batch) {
+  for (const Span& span : batch.spans) WriteSpan(batch, span);
+}
+
+}  // namespace profd::client

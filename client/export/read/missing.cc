@@ -1,0 +1,64 @@
+#include "client/export/read/missing.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace profd::client {
+
+namespace {
+
+// Of all units of one kind.
+struct Asked {
+  std::string reason;
+  bool had_rate = false, started = false, any = false;
+};
+
+// "hbm=100Hz,llc:write": the names.
+std::vector<std::string> NamesOf(std::string_view list) {
+  std::vector<std::string> names;
+  while (!list.empty()) {
+    const std::string_view entry = list.substr(0, list.find(','));
+    names.emplace_back(entry.substr(0, entry.find_first_of("=:")));
+    list.remove_prefix(std::min(entry.size() + 1, list.size()));
+  }
+  return names;
+}
+
+}  // namespace
+
+void ReportMissingKinds(const Capture& capture, const Wanted& wanted, Report& report) {
+  if (!capture.manifest || capture.manifest->state != "sealed") return;
+  const auto named = capture.manifest->settings.find("collect");
+  if (named == capture.manifest->settings.end()) return;
+  std::map<std::string, Asked> asked;
+  for (const std::string& name : NamesOf(named->second)) asked[name];
+  std::set<std::pair<std::string, std::string>> with_stream;
+  for (const format::ManifestStream& stream : capture.manifest->streams)
+    with_stream.insert({stream.kind, stream.unit});
+  for (const format::ManifestKind& kind : capture.manifest->kinds) {
+    const auto found = asked.find(kind.kind);
+    if (found == asked.end()) continue;
+    Asked& of = found->second;
+    // Where it has no stream its records are in another kind's.
+    const bool is_elsewhere = kind.verdict == "started" && !with_stream.contains({kind.kind, kind.unit});
+    of.any = of.any || kind.records > 0 || is_elsewhere;
+    of.started = of.started || kind.verdict == "started";
+    of.had_rate = of.had_rate || (kind.verdict == "started" && kind.effective_hz > 0);
+    if (of.reason.empty()) of.reason = kind.reason;
+  }
+  const bool has_kernels = std::ranges::any_of(capture.manifest->kinds, [](const format::ManifestKind& kind) {
+    return kind.kind == kKernels && kind.records > 0;
+  });
+  for (const auto& [name, of] : asked) {
+    if (name == kTasks && has_kernels) continue;
+    // What was started and has no rate comes when something happens, and nothing did.
+    if (of.any || (of.started && !of.had_rate) || !wanted.Kind(name)) continue;
+    const std::string why = of.reason.empty() ? "" : ": " + of.reason;
+    report.Skip({name, 0, 0, 0, "was asked for, and nothing of it is there" + why});
+  }
+}
+
+}  // namespace profd::client

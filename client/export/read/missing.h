@@ -1,0 +1,22 @@
+// Kinds that a session was asked for by name and whose data are not there.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/export/read/capture.h"
+#include "client/export/read/filter.h"
+#include "client/export/read/report.h"
+
+namespace profd::client {
+
+// The scheduler's log and what programs report of their kernels need the same channels: where there is the
+// second, tasks are not missing.
+inline constexpr std::string_view kTasks = "task", kKernels = "agent-kernel";
+
+// Into the report, of those that are wanted: what was refused, was not ready in time, or has a rate and gave
+// nothing.
+void ReportMissingKinds(const Capture& capture, const Wanted& wanted, Report& report);
+
+}  // namespace profd::client

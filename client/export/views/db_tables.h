@@ -1,0 +1,62 @@
+// The tables of the vendor's msprof_*.db, and ours for what it leaves out. Data only.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace profd::client {
+
+// `source`: a column of the series (× scale), "@device", "@stamp", "@key:name", "@text:NAME", where NAME is
+// filled in as those of counter_tables.h and kept in STRING_IDS.
+struct DbColumn {
+  std::string_view name;
+  std::string_view type;  // of SQL
+  std::string_view source = {};
+  double scale = 1;
+  bool whole = false;       // the vendor's column holds whole numbers
+  double vendor_scale = 0;  // the vendor's factor, where it's a fault; 0 = the same
+};
+
+struct DbTable {
+  std::string_view name;
+  std::string_view series;  // "" = filled with spans
+  std::vector<DbColumn> columns;
+  bool of_vendor = true;
+  std::string_view unless_negative = {};  // a key; the table has no rows where it is negative
+  uint8_t vendor_copies = 1;              // how often the vendor has each row
+  uint8_t vendor_ends = 0;                // and how often more the first and the last
+};
+
+std::span<const DbTable> DbTables();
+
+// Tables filled with spans, and with what is left of a series at the end.
+enum class SpanTable : uint8_t {
+  kTask,
+  kComputeTaskInfo,
+  kCannApi,
+  kOsrtApi,
+  kMstxEvents,
+  kCommunicationOp,
+  kOverlapAnalysis,
+  kStepTime,
+  kMemory,
+  kCounter,
+  kTaskPmuInfo,
+  kSamplePmuSummary,
+  kPytorchApi,
+  kConnectionIds,
+  kCcu,
+};
+inline constexpr size_t kSpanTables = 15;
+const DbTable& TableOf(SpanTable table);
+
+struct DbEnum {
+  std::string_view table;
+  std::vector<std::pair<int, std::string_view>> names;
+};
+std::span<const DbEnum> DbEnums();
+
+}  // namespace profd::client

@@ -1,0 +1,90 @@
+#include "client/files/prof_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+
+#include "format/prof_dir.h"
+
+namespace profd::client {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using base::UniqueFd;
+
+UniqueFd OpenDir(int parent, const std::string& name) {
+  return UniqueFd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+std::set<std::string> Names(int dir) {
+  std::set<std::string> names;
+  UniqueFd own(::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!own) return names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(own.get()), &::closedir);
+  if (!stream) return names;
+  own.Release();
+  while (const dirent* entry = ::readdir(stream.get())) {  // NOLINT(concurrency-mt-unsafe): one thread
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.insert(name);
+  }
+  return names;
+}
+
+UniqueFd OpenFile(int dir, const std::string& name, uint64_t* bytes, std::string* why) {
+  UniqueFd fd(::openat(dir, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat facts {};
+  if (!fd || ::fstat(fd.get(), &facts) != 0) {
+    *why = errno == ELOOP ? "is a symbolic link" : Status::FromErrno("cannot be opened").message();
+    return {};
+  }
+  if (!S_ISREG(facts.st_mode)) {
+    *why = "is no regular file";
+    return {};
+  }
+  *bytes = static_cast<uint64_t>(facts.st_size);
+  return fd;
+}
+
+ssize_t ReadSome(int fd, std::byte* into, size_t bytes) {
+  for (;;) {
+    const ssize_t got = ::read(fd, into, bytes);
+    if (got >= 0 || errno != EINTR) return got;
+  }
+}
+
+Result<std::string> ReadSmallFile(int dir, const std::string& name, uint64_t max_bytes) {
+  uint64_t bytes = 0;
+  std::string why;
+  const UniqueFd fd = OpenFile(dir, name, &bytes, &why);
+  if (fd && bytes > max_bytes) why = "is too large: " + std::to_string(bytes) + " bytes";
+  if (!why.empty()) return Status(Code::kInvalidArgument, why);
+  std::string text(static_cast<size_t>(bytes), '\0');
+  size_t got = 0;
+  while (got < text.size()) {
+    const ssize_t count =
+        ReadSome(fd.get(), reinterpret_cast<std::byte*>(text.data()) + got, text.size() - got);
+    if (count < 0) return Status::FromErrno("cannot be read");
+    if (count == 0) break;
+    got += static_cast<size_t>(count);
+  }
+  text.resize(got);
+  return text;
+}
+
+std::map<std::string, std::set<uint64_t>> SlicesByStream(const std::set<std::string>& names) {
+  std::map<std::string, std::set<uint64_t>> streams;
+  for (const std::string& name : names) {
+    if (name.starts_with(".")) continue;
+    if (const auto parsed = format::ParseSliceName(name)) {
+      streams[name.substr(0, name.rfind(".slice_"))].insert(parsed->slice);
+    }
+  }
+  return streams;
+}
+
+}  // namespace profd::client

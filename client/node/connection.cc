@@ -1,0 +1,86 @@
+#include "client/node/connection.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "client/node/certificates.h"
+#include "client/words/args.h"
+#include "client/words/text.h"
+#include "remote/clock_labels.h"
+
+namespace profd::client {
+
+namespace {
+
+base::Status IsGiven(const PemFile& file) {
+  if (!file.path.empty()) return {};
+  return {base::Code::kInvalidArgument,
+          "--host needs certificates: " + file.option +
+              " is not given, nor in ~/.config/profd/profctl.conf (or --plain, where profd listens so)"};
+}
+
+base::Status CheckCertificates(const Context& context) {
+  if (context.plain) return {};
+  const PemFile ca{"--tls-ca", context.ca}, cert{"--tls-cert", context.cert}, key{"--tls-key", context.key};
+  for (const PemFile& file : {ca, cert, key}) PROFD_RETURN_IF_ERROR(IsGiven(file));
+  return CheckTlsFiles(ca, cert, key);
+}
+
+base::Result<Connection> ConnectTo(const Context& context) {
+  if (context.host.find(':') == std::string::npos) {
+    return base::Status(base::Code::kInvalidArgument,
+                        "--host " + OneLine(context.host) + ": expected HOST:PORT");
+  }
+  PROFD_RETURN_IF_ERROR(CheckCertificates(context));
+  Endpoint endpoint;
+  endpoint.host = context.host;
+  endpoint.plain = context.plain;
+  endpoint.deadline_ns = context.deadline_ns;
+  endpoint.ca = context.ca;
+  endpoint.cert = context.cert;
+  endpoint.key = context.key;
+  auto control = std::make_unique<ControlClient>(std::move(endpoint), "");
+  PROFD_RETURN_IF_ERROR(control->Hello().status());
+  return Connection{std::nullopt, std::move(control)};
+}
+
+base::Result<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file || !text) return base::Status::FromErrno("read " + path);
+  return text.str();
+}
+
+}  // namespace
+
+base::Result<remote::Credentials> CredentialsOf(const Context& context) {
+  PROFD_RETURN_IF_ERROR(CheckCertificates(context));
+  if (context.plain) return remote::Credentials::None();
+  PROFD_ASSIGN_OR_RETURN(const std::string ca, ReadFile(context.ca));
+  PROFD_ASSIGN_OR_RETURN(const std::string cert, ReadFile(context.cert));
+  PROFD_ASSIGN_OR_RETURN(const std::string key, ReadFile(context.key));
+  return remote::Credentials::Tls(ca, cert, key);
+}
+
+base::Result<Connection> Connect(const Context& context, int output_dir) {
+  if (context.exchange != nullptr)
+    return Connection{std::nullopt, std::make_unique<ControlClient>(context.host, context.exchange)};
+  if (!context.host.empty()) return ConnectTo(context);
+  PROFD_ASSIGN_OR_RETURN(const std::string socket, SocketPath(context.socket, std::getenv("PROFD_ADDRESS")));
+  PROFD_ASSIGN_OR_RETURN(DoorClient door, DoorClient::Knock(socket, output_dir, context.deadline_ns));
+  auto control = std::make_unique<ControlClient>(
+      Endpoint{.socket = socket, .deadline_ns = context.deadline_ns}, door.ticket());
+  PROFD_RETURN_IF_ERROR(control->Hello().status());
+  return Connection{std::move(door), std::move(control)};
+}
+
+void SetInstant(uint64_t at_wall_ns, const ClockDistance& clock, v1::SessionSpec* spec) {
+  spec->set_at_wall_ns(at_wall_ns + static_cast<uint64_t>(clock.ahead_ns));
+  (*spec->mutable_labels())[remote::kClockAhead] = std::to_string(clock.ahead_ns);
+  (*spec->mutable_labels())[remote::kClockUncertainty] = std::to_string(clock.uncertainty_ns);
+}
+
+}  // namespace profd::client

@@ -1,0 +1,23 @@
+// Values as `profctl watch` prints them.
+#include "client/show/render.h"
+#include "client/words/text.h"
+
+namespace profd::client {
+
+std::string RenderLive(const v1::LiveValues& values, bool coloured) {
+  Table table({"KIND", "NAME", "LABELS", ">VALUE", ""});
+  for (const v1::LiveMetric& metric : values.metrics()) {
+    for (const v1::LiveValue& value : metric.values()) {
+      std::string labels;
+      for (const v1::LiveLabel& label : value.labels()) {
+        labels += (labels.empty() ? "" : " ") + OneLine(label.name()) + "=" + OneLine(label.value());
+      }
+      const bool is_ratio = metric.name().ends_with("_ratio");
+      table.Add({metric.kind(), metric.name(), labels, FormatValue(value.value(), metric.unit(), is_ratio),
+                 std::string(metric.counter() ? "total" : "")});
+    }
+  }
+  return FormatWallTime(values.wall_ns()) + "\n" + table.Text(coloured) + "\n";
+}
+
+}  // namespace profd::client

@@ -1,0 +1,259 @@
+#include "client/verbs/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/cli/lines.h"
+#include "base/cli/manual.h"
+#include "base/cli/wrong.h"
+#include "base/clock.h"
+#include "base/edit_distance.h"
+#include "base/version.h"
+#include "client/options/describe.h"
+#include "client/show/manual.h"
+#include "client/verbs/all.h"
+#include "client/verbs/on_hosts.h"
+#include "client/words/args.h"
+#include "client/words/text.h"
+
+namespace profd::client {
+
+namespace {
+
+constexpr char kAbout[] = "profctl: asks profd to collect performance data of NPU devices and their host";
+constexpr size_t kMostWords = 400;  // of what is said about a command line
+constexpr uint64_t kFleetTimeoutNs = 30'000'000'000;
+constexpr char kConfig[] = "/etc/profd/profctl.conf";
+constexpr char kExitCodes[] =
+    "Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 permission, 5 unavailable, 6 busy, 7 partial loss,\n"
+    "8 partly started, 9 hosts that differ (--hosts), 10 findings (analyze --fail-on).";
+
+// "" = none.
+std::string DefaultConfig() {
+  std::error_code ignored;
+  const char* const home = std::getenv("HOME");
+  for (const std::string& path :
+       {std::string(home == nullptr ? "" : home) + "/.config/profd/profctl.conf", std::string(kConfig)}) {
+    if (std::filesystem::exists(path, ignored)) return path;
+  }
+  return "";
+}
+
+// CLI11 takes an empty value for a missing one; to us `--output ""` is a mistake, not the default. "" = there
+// is none.
+std::string EmptyValue(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& value : option->results()) {
+      if (value.empty()) return option->get_name();
+    }
+  }
+  for (const CLI::App* verb : app.get_subcommands()) {
+    if (std::string name = EmptyValue(*verb); !name.empty()) return name;
+  }
+  return "";
+}
+
+ExitCode Usage(const std::string& message) {
+  const bool says_where = message.find("profctl --help") != std::string::npos;
+  OwnStreams()->Note(message + (says_where ? "" : "; see profctl --help"));
+  return ExitCode::kUsage;
+}
+
+class CommandLine {
+ public:
+  CommandLine() {
+    DescribeAll();
+    for (const Verb& verb : AllVerbs()) {
+      CLI::App* const app = app_.add_subcommand(verb.name, verb.summary);
+      verbs_.push_back({&verb, app, verb.define(cli::Arguments(app))});
+    }
+  }
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  ExitCode Run(std::vector<std::string> words) {
+    // `help verify` = `verify --help`
+    if (!words.empty() && words[0] == "help") {
+      if (words.size() > 1) {
+        if (const std::string wrong = NoVerb(words[1]); !wrong.empty()) return Usage(wrong);
+      }
+      words.erase(words.begin());
+      words.resize(std::min<size_t>(words.size(), 1));
+      words.emplace_back("--help");
+    }
+    if (const base::Status taken = TakeForeignWords(&words); !taken.ok()) return Usage(taken.message());
+    try {
+      app_.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+    } catch (const CLI::ParseError& error) {
+      if (error.get_exit_code() != 0) return Usage(WhatIsWrong(words, error));
+      app_.exit(error);  // --help, --version
+      return ExitCode::kOk;
+    }
+    if (option_tables_) return Print(options::StatusTables());
+    if (man_) return Print(cli::ManPage(app_, Manual()));
+    const auto chosen = std::ranges::find_if(verbs_, [](const Known& known) { return known.app->parsed(); });
+    if (chosen == verbs_.end()) return Usage("name what to do: " + Names());
+    if (const std::string empty = EmptyValue(app_); !empty.empty())
+      return Usage(empty + ": the value is empty");
+    return Run(*chosen);
+  }
+
+ private:
+  struct Known {
+    const Verb* verb;
+    CLI::App* app;
+    Action action;
+  };
+
+  void DescribeAll() {
+    app_.footer(kExitCodes);
+    app_.set_version_flag("--version", std::string("profctl ") + base::kVersion);
+    app_.add_option("--socket", context_.socket,
+                    "profd's socket; default PROFD_ADDRESS, else /run/profd/profd.sock");
+    app_.add_option("--host", context_.host, "another node's profd: HOST:PORT (remote.listen there)");
+    app_.add_option(
+        "--hosts", many_.hosts,
+        "many at once: n[001-512],n7:9478,@FILE,slurm:JOBID,k8s:SELECTOR,etcd:PREFIX?LABEL=VALUE");
+    app_.add_option("--relays", many_.relays,
+                    "of --hosts: these nodes ask the others (remote.relay there), as --hosts");
+    app_.add_option("--etcd", many_.etcd, "of --hosts etcd:…: HOST:PORT,…, or https://HOST:PORT");
+    app_.add_option("--parallel", many_.parallel, "of --hosts at once; default 128");
+    app_.add_option("--timeout", timeout_, "gives up on what has not answered by then, e.g. 30s");
+    app_.add_option("--tls-ca", context_.ca, "PEM file: who signs the certificates of nodes");
+    app_.add_option("--tls-cert", context_.cert, "PEM file: the certificate to show them");
+    app_.add_option("--tls-key", context_.key, "PEM file: its key");
+    app_.add_flag("--plain", context_.plain, "--host without certificates, on loopback");
+    app_.add_flag("--json", context_.json, "print JSON");
+    app_.add_flag("--help-man", man_, "print profctl(1)")->group("");  // for packages: not in --help
+    app_.add_flag("--help-options", option_tables_, "print the tables of docs/msprof.md")->group("");
+    app_.set_config("--client-config", DefaultConfig(),
+                    "options that are always given, one a line: tls-ca = \"/etc/profd/ca.pem\"");
+    app_.fallthrough();
+    app_.require_subcommand(0, 1);  // none is told apart with better words than CLI11's
+  }
+
+  static ExitCode Print(const std::string& text) {
+    OwnStreams()->Print(text);
+    return ExitCode::kOk;
+  }
+
+  // "devices, targets or doctor"
+  std::string Names() const {
+    std::vector<std::string> names;
+    for (const CLI::App* verb : cli::Verbs(app_)) names.push_back(verb->get_name());
+    std::string text;
+    for (size_t i = 0; i < names.size(); ++i)
+      text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
+    return text;
+  }
+
+  Known* Find(const std::string& name) {
+    const auto found =
+        std::ranges::find_if(verbs_, [&name](const Known& known) { return known.verb->name == name; });
+    return found == verbs_.end() ? nullptr : &*found;
+  }
+
+  // "" = it is one.
+  std::string NoVerb(const std::string& given) {
+    if (Find(given) != nullptr) return "";
+    std::vector<std::string> names;
+    for (const CLI::App* verb : cli::Verbs(app_)) names.push_back(verb->get_name());
+    const std::string text = "'" + Excerpt(given) + "' is no verb of profctl";
+    if (const std::string_view nearest = base::Nearest(given, names); !nearest.empty())
+      return text + ": did you mean " + std::string(nearest) + "?";
+    return text + "; profctl --help lists them";
+  }
+
+  // Of the verbs first: see cli::WhatIsWrong().
+  std::string WhatIsWrong(const std::vector<std::string>& words, const CLI::ParseError& error) {
+    const std::string given = words.empty() ? "" : words[0];
+    if (app_.get_subcommands().empty() && !given.empty() && !given.starts_with('-')) {
+      if (std::string text = NoVerb(given); !text.empty()) return text;
+    }
+    const Known* known =
+        app_.get_subcommands().empty() ? nullptr : Find(app_.get_subcommands().front()->get_name());
+    const std::vector<std::string> extras = app_.remaining(true);
+    const auto is_extra = [&extras](const std::string& word) { return std::ranges::count(extras, word) > 0; };
+    const auto first = std::ranges::find_if(words, is_extra);
+    if (known != nullptr && known->action.take_program && first != words.end() && !first->starts_with('-')) {
+      const std::string name = known->verb->name;
+      return name + ": put -- in front of the program, so that its options are its own: profctl " + name +
+             " -- " + Excerpt(*first) + " …";
+    }
+    return Excerpt(cli::WhatIsWrong(app_, error), kMostWords);
+  }
+
+  // Takes away what is not ours to parse: what is behind `--` is a program's business, what is behind
+  // `msprof` the vendor's.
+  base::Status TakeForeignWords(std::vector<std::string>* words) {
+    const Known* known = nullptr;
+    for (size_t i = 0; i < words->size(); ++i) {
+      const auto behind = words->begin() + static_cast<ptrdiff_t>(i) + 1;
+      if ((*words)[i] == "--") {
+        program_.assign(behind, words->end());
+        words->resize(i);
+      } else if (known == nullptr && (known = Find((*words)[i])) != nullptr && known->action.take_words) {
+        PROFD_ASSIGN_OR_RETURN(const std::vector<std::string> rest,
+                               known->action.take_words({behind, words->end()}));
+        words->erase(behind, words->end());
+        words->insert(words->end(), rest.begin(), rest.end());
+        return {};
+      }
+    }
+    return {};
+  }
+
+  base::Status SetDeadline() {
+    if (!timeout_.empty()) {
+      PROFD_ASSIGN_OR_RETURN(const uint64_t ns, ParseDurationNs("--timeout", timeout_));
+      context_.deadline_ns = base::MonotonicNs() + ns;
+    } else if (context_.is_one_of_many) {
+      context_.deadline_ns = base::MonotonicNs() + kFleetTimeoutNs;
+    }
+    return {};
+  }
+
+  ExitCode Run(const Known& known) {
+    const Action& action = known.action;
+    if (action.take_program) {
+      action.take_program(program_);
+      return action.run(context_);
+    }
+    if (!program_.empty()) return Usage("only profctl run takes a command behind --");
+    std::signal(SIGPIPE, SIG_IGN);  // `profctl list | head` is no accident worth a signal
+    context_.is_one_of_many = !many_.hosts.empty();
+    if (const base::Status set = SetDeadline(); !set.ok()) return context_.Fail(set);
+    if (action.prepare) {
+      if (const base::Status ready = action.prepare(&context_); !ready.ok()) return context_.Fail(ready);
+    }
+    if (context_.is_one_of_many) {
+      const std::string against = AgainstMany(*known.verb, action, context_);
+      return against.empty() ? RunOnHosts(many_, *known.verb, action, context_) : Usage(against);
+    }
+    return action.ask ? action.ask(context_).Now() : action.run(context_);
+  }
+
+  CLI::App app_{kAbout, "profctl"};
+  Context context_;
+  Many many_;
+  std::string timeout_;
+  bool man_ = false;
+  bool option_tables_ = false;
+  std::vector<std::string> program_;  // behind `--`
+  std::vector<Known> verbs_;
+};
+
+}  // namespace
+
+ExitCode RunCommandLine(int argc, char** argv) {
+  return CommandLine().Run(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+}
+
+}  // namespace profd::client

@@ -1,0 +1,27 @@
+// profctl export, which msprof --export is, too.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/node/context.h"
+#include "client/words/exit_code.h"
+
+namespace profd::client {
+
+struct ExportArguments {
+  std::vector<std::string> directories;
+  std::string format, out, from, to, devices, kinds, split, jobs, iteration, model;
+  bool vendor_compatible = false;
+  bool gzip = false;
+  bool resume = false;
+  bool recursive = false;   // into all that are found below a folder, too
+  bool per_device = false;  // a directory of its own for each
+  bool dry_run = false;     // only says what would be written
+  // A folder stands for the PROF directories right in it: `msprof --export` of the vendor's.
+  bool is_vendors = false;
+};
+
+ExitCode RunExport(const Context& context, const ExportArguments& arguments);
+
+}  // namespace profd::client

@@ -1,0 +1,21 @@
+// profctl run: a program with the agent in place.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "client/node/context.h"
+
+namespace profd::client {
+
+// Puts the agent into the environment, for the program that this process becomes or starts: a child of
+// `parent`, which is registered from its begin on.
+base::Status PutAgentInPlace(const Context& context, const std::vector<std::string>& labels, pid_t parent);
+// … and MSPTI of the toolkit that ASCEND_HOME_PATH names, if it is there: of memory it tells only programs
+// that start with it.
+void PutMsptiInPlace();
+
+}  // namespace profd::client

@@ -1,0 +1,75 @@
+#include "client/node/connection.h"
+#include "client/show/json.h"
+#include "client/show/render.h"
+#include "client/verbs/verb.h"
+#include "client/words/args.h"
+
+namespace profd::client {
+
+namespace {
+
+struct Options {
+  std::string session;
+  std::string pid;
+  bool all = false;
+};
+
+base::Result<v1::StopRequest> Target(const Options& options) {
+  const int given = (options.session.empty() ? 0 : 1) + (options.pid.empty() ? 0 : 1) + (options.all ? 1 : 0);
+  if (given != 1) {
+    return base::Status(base::Code::kInvalidArgument, "stop: name one of SESSION, --pid N or --all");
+  }
+  v1::StopRequest request;
+  request.set_session(options.session);
+  request.set_all(options.all);
+  if (!options.pid.empty()) {
+    PROFD_ASSIGN_OR_RETURN(const std::vector<int32_t> pids, ParsePids(options.pid));
+    if (pids.size() != 1) return base::Status(base::Code::kInvalidArgument, "stop: --pid takes one process");
+    request.set_pid(pids.front());
+  }
+  return request;
+}
+
+ExitCode Show(const Context& context, const Options& options, const v1::StopReply& reply) {
+  const std::vector<v1::SessionInfo> sessions(reply.sessions().begin(), reply.sessions().end());
+  if (context.json) {
+    context.Print(!options.session.empty() && sessions.size() == 1 ? SessionJson(sessions.front())
+                                                                   : SessionsJson(sessions));
+  } else if (sessions.empty()) {
+    context.Print("no sessions to stop\n");
+  }
+  ExitCode code = ExitCode::kOk;
+  for (const v1::SessionInfo& info : sessions) {
+    if (!context.json && info.end_reason() != v1::END_REASON_STOPPED)
+      context.Print("session " + info.session() + " had ended already (" + EndReasonName(info.end_reason()) +
+                    ")\n");
+    if (!context.json) context.Print(RenderSession(info, true, ColouredOutput()));
+    if (info.state() != v1::SESSION_STATE_SEALED) code = ExitCode::kFailed;
+  }
+  return code;
+}
+
+Asking<ExitCode> Ask(const Context& context, const Options& options) {
+  const base::Result<v1::StopRequest> request = Target(options);
+  if (!request.ok()) co_return context.Fail(request.status());
+  const base::Result<Connection> connection = Connect(context);
+  if (!connection.ok()) co_return context.Fail(connection.status());
+  const base::Result<v1::StopReply> reply = co_await connection->control->Stop(*request);
+  co_return reply.ok() ? Show(context, options, *reply) : context.Fail(reply.status());
+}
+
+Action Define(cli::Arguments arguments) {
+  const auto options = std::make_shared<Options>();
+  arguments.Text("SESSION", &options->session, "Its id, or its name");
+  arguments.Text("--pid", &options->pid, "every session of this process");
+  arguments.Flag("--all", &options->all, "every session");
+  return {.ask = [options](const Context& context) { return Ask(context, *options); }};
+}
+
+}  // namespace
+
+namespace verbs {
+Verb Stop() { return {"stop", "stop sessions and wait until they are on disk", Reach::kManyNodes, Define}; }
+}  // namespace verbs
+
+}  // namespace profd::client

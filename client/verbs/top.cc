@@ -1,0 +1,152 @@
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/thread.h"
+#include "client/node/connection.h"
+#include "client/show/render.h"
+#include "client/show/terminal.h"
+#include "client/show/top_view.h"
+#include "client/verbs/verb.h"
+#include "client/words/entities.h"
+
+namespace profd::client {
+
+namespace {
+
+struct Options {
+  bool once = false;
+  std::string sort;
+  std::vector<std::string> devices, pids;
+};
+
+ExitCode Once(const Context& context, ControlClient& control, const Entities& entities, TopView& view) {
+  // Rates need two sets of values.
+  int sets = 0;
+  const base::Status status = control.Live({}, 0, [&](const v1::LiveValues& values) {
+    view.Take(entities.AndOthers(values));
+    return ++sets < 2;
+  });
+  if (!status.ok()) return context.Fail(status);
+  context.Print(view.Text(0, 0, ColouredOutput()));
+  return ExitCode::kOk;
+}
+
+// What the thread of the stream leaves for the screen.
+class Newest {
+ public:
+  Newest() : bell_(::eventfd(0, EFD_CLOEXEC)) { PROFD_CHECK(bell_); }
+
+  int bell() const { return bell_.get(); }
+  void Put(const v1::LiveValues& values) {
+    const std::lock_guard lock(mutex_);
+    values_ = values;
+    Ring();
+  }
+  void End(base::Status status) {
+    const std::lock_guard lock(mutex_);
+    end_ = std::move(status);
+    Ring();
+  }
+  // True when there are new ones, or the end.
+  bool Take(TopView& view, std::optional<base::Status>* end) {
+    uint64_t rung = 0;
+    if (::read(bell_.get(), &rung, sizeof rung) != sizeof rung) return false;
+    const std::lock_guard lock(mutex_);
+    if (values_) view.Take(*values_);
+    values_.reset();
+    *end = end_;
+    return true;
+  }
+
+ private:
+  void Ring() {
+    const uint64_t one = 1;
+    PROFD_CHECK(::write(bell_.get(), &one, sizeof one) == sizeof one);
+  }
+
+  const base::UniqueFd bell_;
+  std::mutex mutex_;
+  std::optional<v1::LiveValues> values_;
+  std::optional<base::Status> end_;
+};
+
+ExitCode Run(const Context& context, const Options& options) {
+  TopView view;
+  if (!options.sort.empty()) {
+    if (const base::Status status = view.SortBy(options.sort); !status.ok()) return context.Fail(status);
+  }
+  const base::Result<Entities> entities = Entities::Parse(options.devices, options.pids);
+  if (!entities.ok()) return context.Fail(entities.status());
+  if (context.json) {
+    return context.Fail(
+        {base::Code::kInvalidArgument, "top is for people: profctl watch --json has the same values"});
+  }
+  if (!options.once && !Terminal::IsThere()) {
+    return context.Fail(
+        {base::Code::kInvalidArgument, "top needs a terminal: profctl top --once prints one screen"});
+  }
+  std::optional<Terminal> terminal;  // before gRPC's threads
+  if (!options.once) terminal.emplace();
+  base::Result<Connection> connection = Connect(context);
+  if (!connection.ok()) return context.Fail(connection.status());
+  ControlClient& control = *connection->control;
+  if (options.once) return Once(context, control, *entities, view);
+
+  Newest newest;
+  std::thread stream = base::StartThread("live", [&] {
+    newest.End(control.Live({}, 0, [&](const v1::LiveValues& values) {
+      newest.Put(entities->AndOthers(values));
+      return true;
+    }));
+  });
+  terminal->Enter();
+  std::optional<base::Status> end;
+  for (bool quit = false; !quit && !end;) {
+    char key = '\0';
+    bool changed = true;
+    switch (terminal->Wait(newest.bell(), &key)) {
+      case Terminal::Event::kKey:
+        quit = key == 'q';
+        changed = view.OnKey(key);
+        break;
+      case Terminal::Event::kResize:
+        break;
+      case Terminal::Event::kQuit:
+        quit = true;
+        break;
+      case Terminal::Event::kOther:
+        changed = newest.Take(view, &end);
+        break;
+    }
+    if (quit || end || !changed) continue;
+    const Terminal::Size size = terminal->size();
+    terminal->Show(view.Text(size.columns, size.rows, ColouredOutput()));
+  }
+  terminal.reset();
+  control.CancelAll();
+  stream.join();
+  return end && !end->ok() ? context.Fail(*end) : ExitCode::kOk;
+}
+
+Action Define(cli::Arguments arguments) {
+  const auto options = std::make_shared<Options>();
+  arguments.Flag("--once", &options->once, "print one screen as plain text");
+  arguments.Text("--sort", &options->sort, "device, aicore, hbm or memory; cpu, rss or pid");
+  arguments.List("--devices", &options->devices, "only these devices: 0,1");
+  arguments.List("--pid", &options->pids, "only these processes: N,…");
+  return {.run = [options](const Context& context) { return Run(context, *options); }};
+}
+
+}  // namespace
+
+namespace verbs {
+Verb Top() {
+  return {"top", "a screen of devices, processes and sessions; q ends it", Reach::kOneNode, Define};
+}
+}  // namespace verbs
+
+}  // namespace profd::client

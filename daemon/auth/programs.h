@@ -1,0 +1,37 @@
+// Which program a process runs. A process that executes another one can keep whoever asks waiting, for as
+// long as it has its memory locked: so a thread asks, and nobody waits for it for long.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "daemon/base/executor.h"
+
+namespace profd::auth {
+
+// **Thread:** ctl. **Owns:** the threads "programs", one while there is something to ask, more while some
+// hang.
+class Programs {
+ public:
+  explicit Programs(base::Executor& ctl);
+  ~Programs();
+  Programs(const Programs&) = delete;
+  Programs& operator=(const Programs&) = delete;
+
+  // `then` runs on ctl, with the path; with the name alone where there is no answer in a second, or while two
+  // threads hang for this user. May be dropped with this.
+  void Ask(uid_t user, pid_t pid, std::function<void(std::string)> then);
+
+ private:
+  struct Question;
+  struct Shared;
+  static void Serve(const std::shared_ptr<Shared>& shared);
+
+  base::Executor& ctl_;
+  const std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace profd::auth

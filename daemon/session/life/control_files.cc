@@ -1,0 +1,275 @@
+#include "daemon/session/life/control_files.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "daemon/driver/capabilities.h"
+#include "daemon/driver/core_metrics.h"
+#include "daemon/driver/device_process.h"
+#include "daemon/driver/instr.h"
+#include "daemon/driver/qos_streams.h"
+#include "daemon/driver/soc_pmu.h"
+#include "daemon/driver/start_para.h"
+#include "format/records/packed.h"
+#include "format/stand_in.h"
+
+namespace profd::session {
+
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+constexpr size_t kBlocksWord = 7, kFewBlocksWord = 10;  // of channel 50
+constexpr size_t kCopiesWord = 7;                       // of channel 44
+constexpr uint32_t kFirmwareBit = 0x01000000;
+
+uint32_t PayloadWord(const driver::StartPara& para, size_t index) {
+  return format::Load<uint32_t>(para.user_data.data() + index * sizeof(uint32_t));
+}
+
+// "0x8,0xa,…" of a payload's u16 events.
+std::string HexEvents(const std::byte* events, uint32_t count) {
+  std::string text;
+  for (uint32_t i = 0; i < count; ++i) {
+    char item[16];
+    std::snprintf(item, sizeof item, "%s0x%x", i == 0 ? "" : ",",
+                  static_cast<unsigned>(format::Load<uint16_t>(events + i * sizeof(uint16_t))));
+    text += item;
+  }
+  return text;
+}
+
+std::string HexWords(const driver::StartPara& para, size_t first, uint32_t count) {
+  std::string text;
+  for (uint32_t i = 0; i < count; ++i) {
+    char item[16];
+    std::snprintf(item, sizeof item, "%s0x%x", i == 0 ? "" : ",", PayloadWord(para, first + i));
+    text += item;
+  }
+  return text;
+}
+
+// What sample.json says of a channel beyond its switch and interval. Offsets: docs/formats.md, "start
+// payloads".
+void NoteChannel(const ChannelStart& start, const std::string& kind, const driver::DeviceFacts& device,
+                 format::SampleSettings& settings) {
+  const driver::StartPara& para = start.para;
+  // A 950 is not asked how often; the vendor's default stands there.
+  if (driver::InstrIndex(start.channel) && device.chip == format::Chip::k910B)
+    settings.instr_cycles = PayloadWord(para, 0);
+  switch (start.channel) {
+    case 8:
+      settings.llc_mode = PayloadWord(para, 1) == 2 ? "write" : "read";
+      break;
+    case driver::channel::kTaskTrack:
+      settings.firmware = (PayloadWord(para, kCopiesWord) & kFirmwareBit) != 0;
+      break;
+    case driver::channel::kStarsLog:
+      settings.blocks = PayloadWord(para, kBlocksWord) != 0;
+      settings.few_blocks = PayloadWord(para, kFewBlocksWord) != 0;
+      break;
+    case 43:
+      settings.aicore_events = HexWords(para, 5, std::min(PayloadWord(para, 4), 8u));
+      settings.aicore_metrics =
+          driver::CoreMetricName(settings.aicore_events, device.chip, driver::CoreType::kAiCore);
+      break;
+    case 85:
+      settings.aiv_events = HexWords(para, 5, std::min(PayloadWord(para, 4), 8u));
+      settings.aiv_metrics =
+          driver::CoreMetricName(settings.aiv_events, device.chip, driver::CoreType::kVectorCore);
+      break;
+    case 47:
+      settings.l2_events = driver::L2CacheText(driver::L2CacheEvents(device.chip));
+      break;
+    case 53:
+    case 54: {
+      const uint32_t block = para.user_data_size == 88 ? 36 : 32;
+      const uint32_t events = para.user_data_size == 88 ? 10 : 8;
+      settings.aicore_events =
+          HexEvents(para.user_data.data() + 4 + 16, std::min(PayloadWord(para, 4), events));
+      settings.aiv_events = HexEvents(para.user_data.data() + 4 + block + 16,
+                                      std::min(PayloadWord(para, (4 + block + 12) / 4), events));
+      settings.aicore_metrics =
+          driver::CoreMetricName(settings.aicore_events, device.chip, driver::CoreType::kAiCore);
+      settings.aiv_metrics =
+          driver::CoreMetricName(settings.aiv_events, device.chip, driver::CoreType::kVectorCore);
+      break;
+    }
+    case 133:
+      for (const driver::QosStream& stream : driver::StreamsOfStart(start.channel, para, device)) {
+        if (!settings.qos_events.empty()) settings.qos_events += ',';
+        settings.qos_events += stream.name;
+      }
+      settings.streams_chosen = start.mode.starts_with(driver::kStreamsMode);
+      break;
+    case 134:
+      settings.npu_events = driver::SocPmuText(para);
+      settings.l2_events = kind == "l2" ? driver::SocHaText(para) : settings.npu_events;
+      break;
+    default:
+      break;
+  }
+}
+
+format::SampleSettings CommonSettings(const ControlInput& input) {
+  format::SampleSettings settings;
+  settings.result_dir = input.result_dir;
+  settings.job_id = input.job_id;
+  settings.cpu_events = driver::kCpuEvents;
+  settings.storage_limit_mb = input.storage_limit_bytes / 1'000'000;
+  settings.period_s = input.duration_ns / kSecond;
+  settings.target_pid = input.target.pid;
+  settings.collector_pid = ::getpid();
+  settings.program = input.target.name;
+  for (const KindState& kind : input.plan.kinds) {
+    const bool logged = kind.kind == "task", by_agent = kind.kind == "agent-kernel";
+    settings.tasks = settings.tasks || logged || by_agent;
+    // Calls begin when the program loads CANN, which may be later.
+    const bool awaited = kind.verdict == Verdict::kStarted || kind.verdict == Verdict::kPending;
+    settings.calls = settings.calls || (kind.kind == "agent-api" && awaited);
+  }
+  settings.of_program = input.target.pid > 0 && (settings.tasks || settings.calls);
+  return settings;
+}
+
+void NoteKind(const KindState& kind, format::SampleSettings& settings) {
+  if (std::find(settings.kinds.begin(), settings.kinds.end(), kind.kind) == settings.kinds.end()) {
+    settings.kinds.push_back(kind.kind);
+  }
+  if (kind.effective_hz > 0)
+    settings.interval_ms[kind.kind] = static_cast<uint32_t>(1000 / kind.effective_hz);
+}
+
+void NoteDevice(const ControlInput& input, const driver::DeviceFacts& device,
+                format::SampleSettings& settings) {
+  for (const ChannelStart& start : input.plan.channels) {
+    if (start.device != device.id) continue;
+    NoteKind(input.plan.kinds[start.kind_index], settings);
+    for (const DeviceFileStart& file : start.files) NoteKind(input.plan.kinds[file.kind_index], settings);
+    NoteChannel(start, input.plan.kinds[start.kind_index].kind, device, settings);
+  }
+  settings.hwts_log = !format::TraitsOf(device.chip).stars;
+  for (const std::string_view kind : driver::DeviceKindNames()) {
+    if (!driver::LookUp(kind, device, input.api_version).available()) settings.absent.emplace_back(kind);
+  }
+  // aicore and aivector may share one start.
+  for (const KindState& kind : input.plan.kinds) {
+    if (kind.unit == "device:" + std::to_string(device.id) && kind.verdict == Verdict::kStarted) {
+      NoteKind(kind, settings);
+    }
+  }
+}
+
+// The vendor has one set of settings for all sides, and its parser asks the host's file how the cores are
+// counted (ConfigMgr.is_ai_core_sample_based of the host's path). QoS names are each device's own.
+format::SampleSettings HostSettings(const ControlInput& input, const driver::DeviceFacts* first_device) {
+  format::SampleSettings settings = CommonSettings(input);
+  if (first_device != nullptr) NoteDevice(input, *first_device, settings);
+  std::erase(settings.kinds, "qos");
+  std::erase(settings.absent, "qos");
+  for (const HostStart& start : input.plan.host) {
+    NoteKind(input.plan.kinds[start.kind_index], settings);
+    if (start.kind == "host-disk") settings.host_disk_hz = start.hz;
+  }
+  return settings;
+}
+
+format::DeviceInfo ToInfo(const driver::DeviceFacts& facts) {
+  format::DeviceInfo info;
+  info.id = facts.id;
+  info.chip = facts.chip;
+  info.env_type = facts.env_type;
+  info.ctrl_cpu_core_num = facts.ctrl_cpu_core_num;
+  info.ctrl_cpu_id = facts.ctrl_cpu_id;
+  info.ctrl_cpu_endian_little = facts.ctrl_cpu_endian_little;
+  info.ts_cpu_core_num = facts.ts_cpu_core_num;
+  info.ai_cpu_core_num = facts.ai_cpu_core_num;
+  info.ai_cpu_core_id = facts.ai_cpu_core_id;
+  info.ai_core_num = facts.ai_core_num;
+  info.ai_core_id = facts.ai_core_id;
+  info.aicpu_occupy_bitmap = facts.aicpu_occupy_bitmap;
+  // As the vendor, who does not ask chips before STARS (DrvGetAivNum() of its collector).
+  info.aiv_num = format::TraitsOf(facts.chip).stars ? facts.aiv_num : 0;
+  info.counter_mhz = facts.counter_mhz;
+  info.aic_mhz = facts.aic_mhz;
+  info.aiv_mhz = facts.aiv_mhz;
+  return info;
+}
+
+store::ControlFile File(std::string path, std::string content) {
+  store::ControlFile file;
+  file.path = std::move(path);
+  file.content = std::move(content);
+  return file;
+}
+
+// Those whose log of tasks the vendor's parser reads together with the host's launches only.
+std::vector<uint32_t> LoggedAlone(const ControlInput& input) {
+  std::vector<uint32_t> devices;
+  for (const driver::DeviceFacts& device : input.devices) {
+    const auto logs = [&](const ChannelStart& start) {
+      return start.device == device.id && start.channel == driver::channel::kStarsLog;
+    };
+    if (device.chip == format::Chip::k910B && std::ranges::any_of(input.plan.channels, logs))
+      devices.push_back(device.id);
+  }
+  return devices;
+}
+
+std::string Folder(uint32_t device) { return "device_" + std::to_string(device) + "/"; }
+std::string Suffix(uint32_t device) { return "." + std::to_string(device); }
+
+}  // namespace
+
+std::vector<store::ControlFile> StartControlFiles(const ControlInput& input, const format::ClockPair& host,
+                                                  const std::map<uint32_t, format::ClockPair>& devices) {
+  std::vector<store::ControlFile> files;
+  // The host side carries the chip of the first device, as the vendor's does; 910B where there is none.
+  const driver::DeviceFacts* first_device = nullptr;
+  for (const driver::DeviceFacts& device : input.devices) {
+    const auto pair = devices.find(device.id);
+    if (pair == devices.end()) continue;
+    if (first_device == nullptr) first_device = &device;
+    const format::DeviceInfo info = ToInfo(device);
+    const std::string folder = Folder(device.id);
+    const std::string suffix = Suffix(device.id);
+    const int id = static_cast<int>(device.id);
+    files.push_back(File(folder + "start_info" + suffix, format::StartInfo(pair->second)));
+    files.push_back(File(folder + "host_start.log" + suffix, format::HostStartLog(pair->second, id)));
+    files.push_back(File(folder + "dev_start.log" + suffix, format::DevStartLog(pair->second)));
+    files.push_back(File(folder + "info.json" + suffix,
+                         format::InfoJson(input.host, &info, device.chip, input.api_version, input.target)));
+    format::SampleSettings settings = CommonSettings(input);
+    NoteDevice(input, device, settings);
+    files.push_back(File(folder + "sample.json", format::SampleJson(settings, id)));
+    files.back().done_blank = true;
+  }
+  files.push_back(File("host/start_info", format::StartInfo(host)));
+  files.push_back(File("host/host_start.log", format::HostStartLog(host, -1)));
+  const format::Chip host_chip = first_device == nullptr ? format::Chip::k910B : first_device->chip;
+  files.push_back(File("host/info.json",
+                       format::InfoJson(input.host, nullptr, host_chip, input.api_version, input.target)));
+  files.push_back(File("host/sample.json", format::SampleJson(HostSettings(input, first_device), -1)));
+  files.back().done_blank = true;
+  for (format::StandInFile& file : format::StandInLaunches(LoggedAlone(input), host.host_counter))
+    files.push_back(File("host/data/" + file.slice, std::move(file.content)));
+  return files;
+}
+
+std::vector<store::ControlFile> EndControlFiles(const std::vector<uint32_t>& opened,
+                                                const format::ClockPair& host,
+                                                const std::map<uint32_t, format::ClockPair>& devices) {
+  std::vector<store::ControlFile> files;
+  for (const uint32_t device : opened) {
+    const auto pair = devices.find(device);
+    // A device that no longer answers ends when the host does.
+    files.push_back(File(Folder(device) + "end_info" + Suffix(device),
+                         format::EndInfo(pair == devices.end() ? host : pair->second)));
+  }
+  files.push_back(File("host/end_info", format::EndInfo(host)));
+  return files;
+}
+
+}  // namespace profd::session

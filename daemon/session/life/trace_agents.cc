@@ -1,0 +1,80 @@
+// What the agents of a trace's processes record, and the channels that make way for it.
+#include <algorithm>
+#include <utility>
+
+#include "daemon/base/after.h"
+#include "daemon/session/life/trace.h"
+
+namespace profd::session {
+
+void Trace::StartAgents(std::function<void()> done) {
+  setup_.recordings->OnVerdicts([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->JudgeAgents();
+  });
+  setup_.recordings->OnLateKinds([weak = weak_from_this()](pid_t target, std::function<void()> go_on) {
+    if (const auto self = weak.lock()) {
+      self->MakeWay(target, std::move(go_on));
+    } else {
+      go_on();
+    }
+  });
+  const auto judge = [self = shared_from_this(), done = std::move(done)] {
+    self->JudgeAgents();
+    for (const base::Status& refusal : self->setup_.recordings->Refusals()) {
+      if (self->refused_.ok()) self->refused_ = refusal;
+      if (self->held_.ok() && IsHeld(refusal.code())) self->held_ = refusal;
+    }
+    done();
+  };
+  setup_.recordings->Move({setup_.id, writer_->drain},
+                          [recordings = setup_.recordings, judge] { recordings->WhenBegun(judge); });
+}
+
+void Trace::JudgeAgents() {
+  if (setup_.recordings == nullptr) return;  // it is being discarded
+  for (const AgentStart& start : setup_.plan->agents) {
+    for (const size_t index : start.kind_index) {
+      if (index == kNoKind) continue;
+      KindState& kind = progress_[index];
+      const AgentVerdict verdict = setup_.recordings->VerdictOf(start.pid, kind.kind);
+      kind.verdict = verdict.verdict;
+      kind.reason = verdict.reason;
+    }
+  }
+}
+
+// A driver's channel has one holder: the process's own library opens it as soon as its kinds begin.
+void Trace::MakeWay(pid_t target, std::function<void()> go_on) {
+  made_way_for_.insert(target);
+  std::vector<Channel*> leaving;
+  for (Channel& channel : channels_) {
+    const auto& to = channel.start.gives_way;
+    const bool is_open = channel.subscribed || channel.starting;
+    if (is_open && std::ranges::find(to, target) != to.end()) leaving.push_back(&channel);
+  }
+  const auto one_left = base::After(leaving.size(), std::move(go_on));
+  for (Channel* channel : leaving) {
+    const auto leave = [self = shared_from_this(), channel, target, one_left] {
+      if (!channel->subscribed) return one_left();  // it never began
+      channel->reason =
+          "made way for agent-kernel of process " + std::to_string(target) + ", which says more";
+      self->StopChannel(*channel, one_left);
+    };
+    if (channel->starting) {
+      channel->on_answer.emplace_back(leave);
+    } else {
+      leave();
+    }
+  }
+  Settle();
+}
+
+// Before it has begun: of the session's later directories, too, in which the agent records already.
+bool Trace::HasGivenWay(const Channel& channel) const {
+  return setup_.recordings != nullptr && std::ranges::any_of(channel.start.gives_way, [this](pid_t target) {
+           return made_way_for_.contains(target) ||
+                  setup_.recordings->VerdictOf(target, "agent-kernel").verdict == Verdict::kStarted;
+         });
+}
+
+}  // namespace profd::session

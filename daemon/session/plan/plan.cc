@@ -1,0 +1,428 @@
+#include "daemon/session/plan/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "daemon/session/plan/estimate.h"
+#include "daemon/session/plan/planner.h"
+
+namespace profd::session {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using driver::Capability;
+using driver::DeviceFacts;
+
+namespace {
+
+constexpr std::string_view kHostNetwork = "host-network", kHostDisk = "host-disk";
+
+driver::RateRange RangeOf(const HostKind& kind) {
+  if (kind.max_hz == 0) return {};
+  return {1, static_cast<double>(kind.max_hz), static_cast<double>(kind.default_hz)};
+}
+
+}  // namespace
+
+std::string HzText(double hz) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", hz);
+  return text;
+}
+
+std::vector<std::string> ModesOf(const Capability& capability) {
+  return {capability.modes.begin(), capability.modes.end()};
+}
+
+Status CheckRate(const KindRequest& request, const driver::RateRange& range, const std::string& where) {
+  if (request.hz == 0) return Status::Ok();
+  if (!range.exists()) {
+    return {Code::kInvalidArgument, request.kind + "=" + HzText(request.hz) + "Hz: " + request.kind +
+                                        " has no rate; ask for it without one"};
+  }
+  // Written so that NaN fails.
+  if (request.hz >= range.min_hz && request.hz <= range.max_hz && request.hz == std::floor(request.hz)) {
+    return Status::Ok();
+  }
+  return {Code::kInvalidArgument, request.kind + "=" + HzText(request.hz) + "Hz: the rate of " +
+                                      request.kind + where + " is a whole number from " +
+                                      HzText(range.min_hz) + " to " + HzText(range.max_hz) + " Hz"};
+}
+
+Result<Plan> Planner::Run() {
+  PROFD_RETURN_IF_ERROR(CheckTargets());
+  PROFD_RETURN_IF_ERROR(ResolveKinds());
+  PROFD_RETURN_IF_ERROR(ResolveDevices());
+  PROFD_RETURN_IF_ERROR(CheckMemory());
+  for (const KindRequest& request : wanted_) {
+    const HostKind* host_kind = FindHostKind(request.kind);
+    PROFD_RETURN_IF_ERROR(IsAgentKind(request.kind) ? PlanAgentKind(request)
+                          : host_kind != nullptr    ? PlanHostKind(request, *host_kind)
+                                                    : PlanDeviceKind(request));
+  }
+  PROFD_RETURN_IF_ERROR(CheckDomains());
+  LeaveTasksToAgents();
+  LeaveFilesToSamples();
+  LeaveSharedSystems();
+  BuildChannels();
+  EstimateChannels();
+  if (plan_.channels.empty() && plan_.host.empty() && plan_.agents.empty()) return NothingToCollect();
+  PROFD_RETURN_IF_ERROR(CheckSteps());
+  for (KindState& kind : plan_.kinds) kind.in_memory = StaysInMemory(kind.kind);
+  return std::move(plan_);
+}
+
+Status Planner::CheckTargets() {
+  for (const pid_t pid : spec_.pids) {
+    const auto process = std::find_if(facts_.processes.begin(), facts_.processes.end(),
+                                      [pid](const ProcessFacts& facts) { return facts.pid == pid; });
+    if (process == facts_.processes.end() || !process->exists) {
+      return {Code::kNotFound, "process " + std::to_string(pid) + " does not exist; check --pid"};
+    }
+    if (process->is_thread) {
+      return {Code::kInvalidArgument,
+              std::to_string(pid) + " is a thread; give the id of its process with --pid"};
+    }
+    if (std::find(targets_.begin(), targets_.end(), pid) != targets_.end()) continue;
+    targets_.push_back(pid);
+    open_devices_.insert(open_devices_.end(), process->open_devices.begin(), process->open_devices.end());
+  }
+  return Status::Ok();
+}
+
+Status Planner::ResolveKinds() {
+  std::vector<std::string_view> implied;
+  const auto imply = [&](const std::string_view preset) {
+    for (const std::string_view kind : PresetKinds(preset, !targets_.empty())) {
+      if (std::find(implied.begin(), implied.end(), kind) == implied.end()) implied.push_back(kind);
+    }
+  };
+  const bool devices_named = spec_.all_devices || !spec_.devices.empty();
+  if (!spec_.preset.empty()) {
+    imply(spec_.preset);
+    if (implied.empty()) return {Code::kInvalidArgument, UnknownPreset(spec_.preset)};
+  } else if (spec_.kinds.empty()) {
+    if (targets_.empty() || devices_named) imply("node");
+    if (!targets_.empty()) imply("host");
+    if (!targets_.empty() && !devices_named) {
+      only_open_devices_ = true;
+      const std::vector<std::string_view> kinds = UsualDeviceKinds();
+      implied.insert(implied.begin(), kinds.begin(), kinds.end());
+    }
+    if (!targets_.empty()) implied.insert(implied.end(), AgentKindNames().begin(), AgentKindNames().end());
+  }
+  for (const std::string_view kind : implied) wanted_.push_back({std::string(kind), "", 0});
+
+  // What was asked for by name goes before what a preset implies of the same kind.
+  std::map<std::string, KindRequest> named;
+  for (const KindRequest& request : spec_.kinds) {
+    if (FindHostKind(request.kind) == nullptr && !IsAgentKind(request.kind) &&
+        driver::AnyCapability(request.kind) == nullptr) {
+      return {Code::kInvalidArgument, UnknownKind(request.kind)};
+    }
+    const auto [earlier, is_new] = named.emplace(request.kind, request);
+    if (!is_new) {
+      if (earlier->second.mode == request.mode && earlier->second.hz == request.hz) continue;
+      return {Code::kInvalidArgument,
+              request.kind + " is asked for twice with different settings; give it once"};
+    }
+    const auto same = std::find_if(wanted_.begin(), wanted_.end(),
+                                   [&](const KindRequest& other) { return other.kind == request.kind; });
+    if (same == wanted_.end()) {
+      wanted_.push_back(request);
+    } else {
+      *same = request;
+    }
+  }
+  return Status::Ok();
+}
+
+Status Planner::ResolveDevices() {
+  std::vector<uint32_t> ids = spec_.devices;
+  for (const uint32_t id : ids) {
+    if (std::any_of(facts_.devices.begin(), facts_.devices.end(),
+                    [id](const DeviceFacts& device) { return device.id == id; })) {
+      continue;
+    }
+    const std::string missing = "device " + std::to_string(id) + " does not exist: ";
+    if (!facts_.library_loaded) return {Code::kFailedPrecondition, missing + facts_.library_error};
+    std::vector<std::string> present;
+    for (const DeviceFacts& device : facts_.devices) present.push_back(std::to_string(device.id));
+    if (present.empty()) return {Code::kNotFound, missing + NoDeviceReason()};
+    return {Code::kNotFound, missing + "this node has device" + (present.size() > 1 ? "s " : " ") +
+                                 Joined(present, ",") + "; check --devices"};
+  }
+  bool all = spec_.all_devices;
+  if (ids.empty() && !all) {
+    ids = open_devices_;
+    all = ids.empty() && !only_open_devices_;
+  }
+  for (const DeviceFacts& device : facts_.devices) {
+    if (all || std::find(ids.begin(), ids.end(), device.id) != ids.end()) devices_.push_back(&device);
+  }
+  return Status::Ok();
+}
+
+Status Planner::PlanHostKind(const KindRequest& request, const HostKind& kind) {
+  if (!request.mode.empty()) {
+    return {Code::kInvalidArgument,
+            request.kind + ":" + request.mode + ": " + request.kind + " has no modes"};
+  }
+  PROFD_RETURN_IF_ERROR(CheckRate(request, RangeOf(kind), ""));
+  if (kind.scope == HostKind::Scope::kProcess && targets_.empty()) {
+    return {Code::kInvalidArgument, request.kind +
+                                        " is of a process: name it with --pid, or ask for host-sys-cpu and " +
+                                        "host-sys-mem of the whole host"};
+  }
+  // Beside a process of the caller's own its network is seen as a whole: there is no other way to see it.
+  const bool whole_host =
+      targets_.empty() || (kind.scope == HostKind::Scope::kHost && request.kind != kHostNetwork);
+  if (whole_host && !facts_.host_kinds_denied_reason.empty()) {
+    denied_ = true;
+    Skip(request.kind, "host", request.hz, facts_.host_kinds_denied_reason);
+    return Status::Ok();
+  }
+  // Its rows have no time of their own: they count from the begin.
+  if (StaysInMemory(request.kind) && request.kind == kHostDisk) {
+    Skip(request.kind, "host", request.hz,
+         "its file can only be had as a whole, a flight recorder keeps the newest part");
+    return Status::Ok();
+  }
+  HostStart start;
+  start.kind = request.kind;
+  start.hz = request.hz == 0 ? kind.default_hz : static_cast<uint32_t>(request.hz);
+  start.kind_index = plan_.kinds.size();
+  std::vector<std::string> units;
+  if (kind.scope != HostKind::Scope::kHost) {
+    for (const pid_t pid : targets_) units.push_back("pid:" + std::to_string(pid));
+  }
+  if (units.empty()) units.emplace_back("host");
+  for (std::string& unit : units) {
+    if (plan_.kinds.size() != start.kind_index) start.also_kinds.push_back(plan_.kinds.size());
+    KindState state;
+    state.kind = request.kind;
+    state.unit = std::move(unit);
+    state.requested_hz = state.effective_hz = start.hz;
+    state.verdict = Verdict::kStarted;
+    if (plan_.kinds.size() != start.kind_index)
+      state.reason = "counted with " + plan_.kinds[start.kind_index].unit;
+    plan_.kinds.push_back(std::move(state));
+  }
+  HostUnits of{
+      .processes = targets_.size(), .threads = 0, .cpus = facts_.cpus, .interfaces = facts_.interfaces};
+  for (const ProcessFacts& process : facts_.processes)
+    of.threads += Contains(targets_, process.pid) ? process.threads : 0;
+  KindState& state = plan_.kinds[start.kind_index];
+  state.record_bytes = RecordBytes(request.kind, nullptr);
+  Estimate(state, HostSampleBytes(request.kind, of), start.hz);
+  plan_.host.push_back(std::move(start));
+  return Status::Ok();
+}
+
+Status Planner::PlanAgentKind(const KindRequest& request) {
+  if (!request.mode.empty() || request.hz != 0) {
+    return {Code::kInvalidArgument,
+            request.kind + " is what a process says, when it says it: ask for it without a mode or a rate"};
+  }
+  if (targets_.empty()) {
+    return {Code::kInvalidArgument, request.kind +
+                                        " is of a process: name it with --pid or --all-agents; profctl " +
+                                        "targets shows them"};
+  }
+  for (const pid_t pid : targets_) {
+    const ProcessFacts& process =
+        *std::find_if(facts_.processes.begin(), facts_.processes.end(),
+                      [pid](const ProcessFacts& facts) { return facts.pid == pid; });
+    const std::string unit = "pid:" + std::to_string(pid);
+    const auto skip = [&](std::string reason) { Skip(request.kind, unit, 0, std::move(reason)); };
+    if (!process.agent && process.agent_expected) {
+      StartAgentKind(request.kind, pid, Verdict::kPending, "its agent has not registered yet");
+      continue;
+    }
+    if (!process.agent) {
+      skip("process " + std::to_string(pid) +
+           " has no agent: start it with `profctl run -- COMMAND`, or have it `import profd` or link the "
+           "agent; `profctl "
+           "doctor --pid " +
+           std::to_string(pid) + "` tells more");
+      continue;
+    }
+    const AgentFacts& agent = *process.agent;
+    const auto known =
+        std::find_if(agent.capabilities.begin(), agent.capabilities.end(),
+                     [&](const agent::Capability& capability) { return capability.kind == request.kind; });
+    if (!agent.usable.ok()) {
+      skip(agent.usable.message());
+    } else if (!agent.holder.empty()) {
+      plan_.held =
+          "process " + std::to_string(pid) + " is recorded by " + agent.holder + " already; stop that first";
+      skip(plan_.held);
+    } else if (known == agent.capabilities.end()) {
+      skip("the agent of process " + std::to_string(pid) + " knows no " + request.kind);
+    } else if (!known->available) {
+      skip(known->reason);
+    } else {
+      StartAgentKind(request.kind, pid, known->later ? Verdict::kPending : Verdict::kStarted,
+                     known->later ? known->reason : "");
+    }
+  }
+  return Status::Ok();
+}
+
+void Planner::StartAgentKind(const std::string& kind, pid_t pid, Verdict verdict, std::string reason) {
+  auto start = std::find_if(plan_.agents.begin(), plan_.agents.end(),
+                            [pid](const AgentStart& start) { return start.pid == pid; });
+  if (start == plan_.agents.end()) {
+    start = plan_.agents.emplace(plan_.agents.end());
+    start->pid = pid;
+    start->kind_index.fill(kNoKind);
+  }
+  const auto name = std::find(AgentKindNames().begin(), AgentKindNames().end(), kind);
+  start->kinds.push_back(kind);
+  start->kind_index[static_cast<size_t>(name - AgentKindNames().begin())] = plan_.kinds.size();
+  KindState state;
+  state.kind = kind;
+  state.unit = "pid:" + std::to_string(pid);
+  state.verdict = verdict;
+  state.reason = std::move(reason);
+  state.record_bytes = RecordBytes(kind, nullptr);
+  plan_.kinds.push_back(std::move(state));
+}
+
+void Planner::Estimate(KindState& state, double sample_bytes, double hz) {
+  state.bytes_per_s += sample_bytes * hz;
+  plan_.bytes_per_second += sample_bytes * hz;
+}
+
+Status Planner::CheckSteps() const {
+  const char* what = spec_.steps.from_step != 0                ? "--step"
+                     : spec_.steps.active != 0                 ? "--steps"
+                     : spec_.snapshot_on != SnapshotOn::kAsked ? "--snapshot-on"
+                                                               : nullptr;
+  if (what == nullptr || !plan_.agents.empty()) return Status::Ok();
+  std::string why = "no agent kind is recorded";
+  for (const KindState& kind : plan_.kinds) {
+    if (IsAgentKind(kind.kind)) why = kind.reason;
+  }
+  return {Code::kFailedPrecondition,
+          std::string(what) + " is for what processes record of themselves: " + why};
+}
+
+bool Planner::StaysInMemory(std::string_view kind) const {
+  return spec_.flight_recorder &&
+         (spec_.flight_recorder_kinds.empty() || Contains(spec_.flight_recorder_kinds, kind));
+}
+
+Status Planner::CheckMemory() {
+  const auto is_wanted = [this](const std::string& name) {
+    return std::ranges::any_of(wanted_, [&name](const KindRequest& request) { return request.kind == name; });
+  };
+  for (const std::string& name : spec_.flight_recorder_kinds) {
+    if (!is_wanted(name))
+      return {Code::kInvalidArgument, "--in-memory: " + name + " is none of the kinds that are collected"};
+  }
+  const KindRequest* outside = nullptr;
+  for (const KindRequest& request : wanted_) {
+    if (!IsAgentKind(request.kind)) continue;
+    if (StaysInMemory(request.kind)) {
+      plan_.agents_in_memory = true;
+    } else {
+      outside = &request;
+    }
+  }
+  if (!plan_.agents_in_memory || outside == nullptr) return Status::Ok();
+  return {Code::kInvalidArgument, "--in-memory: agent kinds of a process share its memory: name " +
+                                      outside->kind + ", too, or none of them"};
+}
+
+Status Planner::CheckDomains() const {
+  const auto has_domains = [](const KindRequest& request) {
+    return request.kind == "agent-range" || request.kind == "agent-mark";
+  };
+  if (spec_.agent_domains.names.empty() || std::ranges::any_of(wanted_, has_domains)) return Status::Ok();
+  return {Code::kInvalidArgument,
+          std::string(spec_.agent_domains.exclude ? "--agent-domains-exclude" : "--agent-domains") +
+              " is for agent-range and agent-mark: ask for one of them"};
+}
+
+Status Planner::NothingToCollect() const {
+  std::vector<std::string> reasons;
+  for (const KindState& kind : plan_.kinds) {
+    if (std::find(reasons.begin(), reasons.end(), kind.reason) == reasons.end())
+      reasons.push_back(kind.reason);
+  }
+  constexpr size_t kShown = 3;
+  const bool more = reasons.size() > kShown;
+  if (more) reasons.resize(kShown);
+  Code code = Code::kFailedPrecondition;
+  if (denied_) {
+    code = Code::kPermissionDenied;
+  } else if (!plan_.held.empty()) {
+    code = Code::kAborted;
+  }
+  return {code, "nothing can be collected: " + Joined(reasons, "; ") + (more ? "; …" : "")};
+}
+
+namespace {
+
+KindOffer OfferOf(std::string_view kind, const Capability& capability) {
+  KindOffer offer;
+  offer.kind = kind;
+  offer.min_hz = capability.rate.min_hz;
+  offer.max_hz = capability.rate.max_hz;
+  offer.default_hz = capability.rate.default_hz;
+  offer.modes = ModesOf(capability);
+  return offer;
+}
+
+}  // namespace
+
+Result<Plan> MakePlan(const SessionSpec& spec, const NodeFacts& facts) { return Planner(spec, facts).Run(); }
+
+std::vector<KindOffer> DeviceKinds(const DeviceFacts& device, uint32_t api_version) {
+  std::vector<KindOffer> kinds;
+  for (const std::string_view kind : driver::DeviceKindNames()) {
+    const driver::Offer found = driver::LookUp(kind, device, api_version);
+    kinds.push_back(OfferOf(kind, found.capability == nullptr ? Capability{} : *found.capability));
+    kinds.back().available = found.available();
+    kinds.back().reason = found.reason;
+  }
+  return kinds;
+}
+
+std::vector<KindOffer> HostKinds() {
+  std::vector<KindOffer> kinds;
+  for (const HostKind& kind : HostKindTable()) {
+    KindOffer offer;
+    offer.kind = kind.name;
+    const driver::RateRange range = RangeOf(kind);
+    offer.min_hz = range.min_hz;
+    offer.max_hz = range.max_hz;
+    offer.default_hz = range.default_hz;
+    offer.available = true;
+    kinds.push_back(std::move(offer));
+  }
+  return kinds;
+}
+
+double WriteRateOf(const Plan& plan, const std::vector<driver::DeviceFacts>& devices) {
+  constexpr double kOfAFullDevice = 50e6;  // the vendor's own rule, with every channel on
+  double rate = 0;
+  for (const driver::DeviceFacts& device : devices) {
+    std::set<uint32_t> planned;
+    for (const ChannelStart& start : plan.channels) {
+      if (start.device == device.id) planned.insert(start.channel);
+    }
+    if (device.channels.empty()) continue;
+    const double share = static_cast<double>(planned.size()) / static_cast<double>(device.channels.size());
+    rate += kOfAFullDevice * std::min(1.0, share);
+  }
+  return std::max(rate, plan.bytes_per_second);
+}
+
+}  // namespace profd::session

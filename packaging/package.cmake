@@ -1,0 +1,63 @@
+# Debian packages: `cpack` in the build folder makes what is built into .deb files.
+#   profd             the daemon, its unit and settings
+#   profctl           the client
+#   libprofd-agent    the agent and its Python package
+#   libprofd-dev      headers, CMake and pkg-config files
+#   python3-profd-client  the client's Python package
+#   profd-sim         the simulator of the driver
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME profd)
+set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR}/packages)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_INSTALL_PREFIX /usr)
+set(CPACK_SET_DESTDIR ON)  # settings go to /etc
+set(CPACK_STRIP_FILES ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
+                                                WORLD_READ WORLD_EXECUTE)
+set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_CURRENT_LIST_DIR}/package_version.cmake)
+set(CPACK_PROFD_CHANGELOG ${CMAKE_BINARY_DIR}/debian/changelog)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_COMPONENTS_ALL daemon client agent dev python sim)
+
+set(CPACK_DEBIAN_PACKAGE_MAINTAINER "The profd authors <profd@localhost>")
+set(CPACK_DEBIAN_PACKAGE_SECTION utils)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+# profd_package(COMPONENT NAME SUMMARY TEXT)
+function(profd_package component name summary text)
+  string(TOUPPER ${component} id)
+  set(CPACK_DEBIAN_${id}_PACKAGE_NAME ${name} PARENT_SCOPE)
+  set(CPACK_DEBIAN_${id}_DESCRIPTION "${summary}\n${text}" PARENT_SCOPE)
+  set(CPACK_COMPONENT_${id}_DESCRIPTION "${summary}\n${text}" PARENT_SCOPE)
+  install(FILES ${PROJECT_SOURCE_DIR}/packaging/debian/copyright DESTINATION share/doc/${name} COMPONENT ${component})
+  # cpack writes it (package_version.cmake).
+  install(FILES ${CMAKE_BINARY_DIR}/debian/changelog.gz DESTINATION share/doc/${name} COMPONENT ${component} OPTIONAL)
+endfunction()
+profd_package(daemon profd "performance collection on Ascend NPU nodes, daemon"
+  "profd samples every NPU and the host, several sessions at a time, and leaves\ndirectories in the layout of the vendor's tools.")
+profd_package(client profctl "performance collection on Ascend NPU nodes, client"
+  "profctl starts, watches, stops and exports what profd collects.")
+profd_package(agent libprofd-agent "performance collection on Ascend NPU nodes, agent"
+  "The library that a training job loads to be recorded from inside, and its\nPython package.")
+profd_package(dev libprofd-dev "performance collection on Ascend NPU nodes, headers of the agent"
+  "Headers, CMake and pkg-config files to build against libprofd-agent.")
+profd_package(python python3-profd-client "performance collection on Ascend NPU nodes, Python client"
+  "A Python package that asks profd for sessions, on this node or another,\nand for what is there to collect.")
+profd_package(sim profd-sim "simulator of the Ascend NPU driver for profd"
+  "Libraries with the interface of the NPU driver and of its activity library,\nfor machines without an NPU.")
+set(CPACK_DEBIAN_DAEMON_PACKAGE_CONTROL_EXTRA
+    ${PROJECT_SOURCE_DIR}/packaging/debian/postinst ${PROJECT_SOURCE_DIR}/packaging/debian/prerm
+    ${PROJECT_SOURCE_DIR}/packaging/debian/postrm ${PROJECT_SOURCE_DIR}/packaging/debian/conffiles)
+set(CPACK_DEBIAN_DAEMON_PACKAGE_DEPENDS passwd)
+set(CPACK_DEBIAN_DAEMON_PACKAGE_RECOMMENDS "profctl, libprofd-agent")
+set(CPACK_DEBIAN_CLIENT_PACKAGE_RECOMMENDS libprofd-agent)
+set(CPACK_DEBIAN_AGENT_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_AGENT_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/debian/triggers)
+set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3, python3-grpcio, python3-protobuf")
+include(CPack)

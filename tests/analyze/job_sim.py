@@ -1,0 +1,447 @@
+#!/usr/bin/env python3
+"""A training job of many ranks that never ran, with faults planted in it: what each device and each host thread does, as an
+event simulation of its own, written as the databases of the framework's profiler. What a fault costs is found by simulating
+the same job, with the same noise, without it.
+
+Rules of the simulation, none of which an analyser is told:
+- A host thread per rank issues operators in the order of the program: Python time, then a launch call. The device's queue is
+  finite; a launch into a full one blocks until a task ends.
+- Kernels of a stream run one behind the other; each also waits until its launch has come through (5 to 9 us).
+- A collective begins when its own stream is free and what was issued before it on the compute stream has ended. Data go round
+  a ring in chunks: a rank sends on what it has when its neighbour's chunk is there, over its own link, so every rank has an
+  end of its own.
+- The tensor-parallel collectives block the compute stream. The gradients' do not: they go behind the backward pass, and the
+  optimizer waits for them.
+- At the end of a step the host reads the loss: it waits for the device.
+- Noise: kernels of one shape vary by 2 %, with a heavy tail; chips differ by up to 1.5 % for good; rank 0 writes a log line
+  each step; nodes' clocks are apart and drift; the first step warms up.
+
+  job_sim.py --out DIR [--ranks 16] [--tp 8] [--steps 6] [--layers 6] [--kernels 12] [--seed 7] [--fault KIND:KEY=VALUE,…]…
+"""
+import argparse
+import dataclasses
+import json
+import math
+import pathlib
+import random
+import sqlite3
+import sys
+
+EPOCH = 1_760_000_000_000_000_000
+US, MS = 1_000, 1_000_000
+QUEUE = 512  # tasks that a device takes in advance
+TYPES = ("MatMulV3", "SwiGlu", "RmsNorm", "Add", "FlashAttentionScore", "Cast")
+NOMINAL = (60.0, 16.0, 7.0, 5.0, 45.0, 4.0)  # us
+HOST_OP = 3.0  # us of Python for an operator, mean
+LAUNCH = 2.5  # us of the call
+
+
+@dataclasses.dataclass
+class Shape:
+    ranks: int = 8
+    tp: int = 4
+    steps: int = 8
+    layers: int = 4
+    kernels: int = 12
+    seed: int = 1
+    nodes: int = 2
+    buckets: int = 2  # of gradients
+
+    @property
+    def dp(self):
+        return self.ranks // self.tp
+
+    def tp_group(self, rank):
+        return rank // self.tp
+
+    def dp_group(self, rank):
+        return rank % self.tp
+
+
+@dataclasses.dataclass
+class Fault:
+    kind: str
+    rank: int = 0
+    factor: float = 1.0
+    us: float = 0.0
+    ms: float = 0.0
+    step: int = -1  # only in this one
+    since: int = 0  # from this one on
+    every: int = 1
+    group: str = ""  # "tp1", "dp0"
+    count: int = 0
+
+    def hits(self, step):
+        return (self.step < 0 or step == self.step) and step >= self.since and (step - self.since) % self.every == 0
+
+
+class Rows:
+    """What is recorded of one rank."""
+
+    def __init__(self):
+        self.kernels, self.collectives, self.calls, self.ranges, self.garbage, self.steps = [], [], [], [], [], []
+        self.frequency = []
+
+
+class Ring:
+    """One collective on its way: ranks arrive, chunks go round, each rank ends by itself."""
+
+    def __init__(self, members):
+        self.members, self.arrivals, self.ends, self.begins = members, {}, None, {}
+
+    def arrive(self, rank, at, chunk_ns, noise):
+        self.arrivals[rank] = at
+        if len(self.arrivals) < len(self.members):
+            return
+        n = len(self.members)
+        reached = [self.arrivals[member] for member in self.members]
+        for hop in range(2 * (n - 1)):
+            before = list(reached)
+            for i in range(n):
+                there = max(before[i], before[i - 1])
+                reached[i] = there + chunk_ns * noise[(hop * n + i) % len(noise)]
+        self.ends = {member: reached[i] for i, member in enumerate(self.members)}
+
+
+class Simulation:
+    def __init__(self, shape, faults):
+        self.shape, self.faults = shape, faults
+        self.rings = {}
+        self.rows = [Rows() for _ in range(shape.ranks)]
+        self.step_end = [0.0] * shape.steps
+        rng = random.Random(f"chips {shape.seed}")
+        self.chip = [1 + rng.uniform(-0.015, 0.015) for _ in range(shape.ranks)]
+
+    def of(self, kind, rank, step):
+        return [fault for fault in self.faults if fault.kind == kind and (fault.rank == rank or fault.rank < 0) and fault.hits(step)]
+
+    def run(self):
+        programs = [self.program(rank) for rank in range(self.shape.ranks)]
+        waiting = {rank: None for rank in range(len(programs))}
+        while waiting:
+            progress = False
+            for rank in list(waiting):
+                while waiting[rank] is None or self.rings[waiting[rank]].ends is not None:
+                    progress = True
+                    try:
+                        waiting[rank] = next(programs[rank])
+                    except StopIteration:
+                        del waiting[rank]
+                        break
+            if not progress:
+                break  # a rank that never comes: the others wait until the recording ends
+        return self
+
+    def transfer(self, group, members, megabytes, step, number):
+        """ns of a chunk, and how chunks vary."""
+        rng = random.Random(f"{self.shape.seed} {group} {step} {number}")
+        gigabytes_per_second = 90.0 if group.startswith("tp") else 25.0
+        hops = 2 * (len(members) - 1)
+        chunk = (megabytes / len(members)) * 1e6 / gigabytes_per_second + 2.0 * US
+        for fault in self.faults:
+            if fault.kind == "slow_group" and fault.group == group and fault.hits(step):
+                chunk *= fault.factor
+            if fault.kind == "retry" and fault.group == group and fault.hits(step) and number == fault.count:
+                chunk += fault.ms * MS / hops
+        chunk *= rng.lognormvariate(0, 0.02)  # the whole of it; chunks are copied by engines of a steady rate
+        return chunk, [rng.lognormvariate(0, 0.005) for _ in range(hops * len(members))]
+
+    def program(self, rank):
+        shape, rows = self.shape, self.rows[rank]
+        rng = random.Random(f"rank {rank} {shape.seed}")
+        host = 1.0 * MS + rng.uniform(0, 50) * US
+        device = 0.0  # end of the compute stream
+        streams = {}  # of collectives
+        ends = []  # of tasks, for the queue
+        connection = 0
+        for step in range(shape.steps):
+            noise = random.Random(f"noise {rank} {step} {shape.seed}")
+            own = random.Random(f"planted {rank} {step} {shape.seed}")
+            begin = host
+            last = device
+            slow = math.prod(fault.factor for fault in self.of("slow_compute", rank, step) + self.of("clock_drop", rank, step))
+            jitter = random.Random(f"jitter {rank} {step} {shape.seed}")
+            warm = 1.4 if step == 0 else 1.0
+
+            def python(us, kind="operator"):
+                nonlocal host
+                host += us * US * noise.lognormvariate(0, 0.15)
+                for fault in self.of("launch_jitter", rank, step):
+                    host += jitter.expovariate(1 / fault.us) * US
+
+            def call(name, us):
+                nonlocal host, connection
+                connection += 1
+                at = host
+                if len(ends) >= QUEUE:
+                    host = max(host, ends[-QUEUE])  # full: until the oldest has gone
+                host += us * US * noise.lognormvariate(0, 0.2)
+                rows.calls.append((at, host, name, connection))
+                return connection
+
+            def kernel(index, us, kind, work="AI_CORE", scale=1.0):
+                nonlocal device, last
+                python(HOST_OP)
+                number = call("launch", LAUNCH)
+                length = us * US * self.chip[rank] * slow * warm * noise.lognormvariate(0, 0.02)
+                if noise.random() < 0.001:
+                    length *= 1.5
+                start = max(device + 0.9 * US, host + noise.uniform(5, 9) * US)
+                device = start + length * scale
+                rows.kernels.append((start, device, kind, f"4096,{1024 + index}", number, work))
+                ends.append(device)
+                last = max(last, device)
+
+            def collective(group, members, megabytes, number, blocks):
+                nonlocal device, last
+                python(HOST_OP)
+                connection_id = call("launch", LAUNCH)
+                issued = host
+                key = (group, step, number)
+                if streams.get(group) is not None and self.rings[streams[group]].ends is None:
+                    yield streams[group]
+                before = self.rings[streams[group]].ends[rank] if streams.get(group) is not None else 0.0
+                ring = self.rings.setdefault(key, Ring(members))
+                start = max(device + 1.5 * US, before + 0.9 * US, issued + noise.uniform(5, 9) * US)
+                streams[group] = key
+                rows.collectives.append([start, key, group, connection_id, megabytes])
+                chunk, variation = self.transfer(group, members, megabytes, step, number)
+                ring.arrive(rank, start, chunk, variation)
+                if blocks:
+                    if ring.ends is None:
+                        yield key
+                    device = max(device, ring.ends[rank])
+                ends.append(device)
+
+            # Input.
+            load = 150 * US * noise.lognormvariate(0, 0.1)
+            for fault in self.of("dataloader", rank, step):
+                load += fault.ms * MS
+            rows.ranges.append((host, host + load, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"))
+            host += load
+            for fault in self.of("host_stall", rank, step):
+                if fault.count == 0:
+                    host += fault.ms * MS
+            if rank == 0:
+                host += 120 * US
+            number_of = {}
+            members_tp = [rank // shape.tp * shape.tp + i for i in range(shape.tp)]
+            members_dp = [rank % shape.tp + i * shape.tp for i in range(shape.dp)]
+            tp, dp = f"tp{shape.tp_group(rank)}", f"dp{shape.dp_group(rank)}"
+            hang = next((fault for fault in self.faults if fault.kind == "missing_rank" and fault.step == step), None)
+            for layer in range(2 * shape.layers):  # forward, then backward
+                backward = layer >= shape.layers
+                for index in range(shape.kernels):
+                    kind = index % len(TYPES)
+                    extra = math.prod(fault.factor for fault in self.of("extra_work", rank, step))
+                    kernel(index + (500 if extra > 1 and kind in (0, 4) else 0), NOMINAL[kind] * (1.6 if backward else 1.0),
+                           TYPES[kind], scale=extra if kind in (0, 4) else 1.0)
+                    for fault in self.of("aicpu", rank, step):
+                        if layer * shape.kernels + index < fault.count:
+                            noise, own = own, noise  # what is planted has noise of its own: all the rest stays as it is
+                            kernel(900, fault.us / (self.chip[rank] * slow * warm), "NonZero", "AI_CPU")
+                            noise, own = own, noise
+                    for fault in self.of("sync_calls", rank, step):
+                        at = host
+                        host = max(host, device) + 8 * US
+                        connection += 1
+                        rows.calls.append((at, host, "aclrtSynchronizeStream", connection))
+                for fault in self.of("gc", rank, step):
+                    if layer == fault.count:
+                        rows.garbage.append((host, host + fault.ms * MS))
+                        host += fault.ms * MS
+                for fault in self.of("host_stall", rank, step):
+                    if layer == fault.count > 0:
+                        host += fault.ms * MS
+                for fault in self.of("compile", rank, step):
+                    if layer == fault.count:
+                        connection += 1
+                        rows.calls.append((host, host + fault.ms * MS, "aclopCompileAndExecute", connection))
+                        host += fault.ms * MS
+                if shape.tp > 1:
+                    if hang is not None and hang.rank == rank and layer == 2 * shape.layers - 1:
+                        rows.steps.append((step, begin, host))
+                        return
+                    yield from collective(tp, members_tp, 10.0, layer, True)
+                if shape.dp > 1 and backward and (layer - shape.layers + 1) % max(1, shape.layers // shape.buckets) == 0:
+                    count = number_of.setdefault(dp, 0)
+                    number_of[dp] = count + 1
+                    yield from collective(dp, members_dp, 12.0, count, False)
+            if shape.dp > 1:  # the optimizer
+                key = streams[dp]
+                if self.rings[key].ends is None:
+                    yield key
+                device = max(device, self.rings[key].ends[rank])
+            for index in range(4):
+                kernel(700 + index, 80.0, "ApplyAdamW")
+            at = host
+            host = max(host + 3 * US, device + 12 * US)
+            connection += 1
+            rows.calls.append((at, host, "aclrtSynchronizeStream", connection))
+            rows.steps.append((step, begin, host))
+            self.step_end[step] = max(self.step_end[step], device)
+            for fault in self.of("clock_drop", rank, step):
+                rows.frequency.append((begin, 1800 / fault.factor))
+            if not self.of("clock_drop", rank, step):
+                rows.frequency.append((begin, 1800))
+
+    def step_ms(self, first=1):
+        """Mean of the steps from `first` on."""
+        return (self.step_end[-1] - self.step_end[first - 1]) / (self.shape.steps - first) / MS
+
+
+class Writer:
+    """A rank's database, and the folder about it, as the framework's profiler leaves it."""
+
+    SCHEMA = """
+    CREATE TABLE STRING_IDS(id INTEGER PRIMARY KEY,value TEXT);
+    CREATE TABLE HOST_INFO(hostUid TEXT,hostName TEXT);
+    CREATE TABLE RANK_DEVICE_MAP(rankId INTEGER,deviceId INTEGER);
+    CREATE TABLE META_DATA(name TEXT,value TEXT);
+    CREATE TABLE ENUM_HCCL_DATA_TYPE(id INTEGER PRIMARY KEY,name TEXT);
+    CREATE TABLE TASK(startNs INTEGER,endNs INTEGER,deviceId INTEGER,connectionId INTEGER,globalTaskId INTEGER,globalPid INTEGER,
+      taskType INTEGER,contextId INTEGER,streamId INTEGER,taskId INTEGER,modelId INTEGER);
+    CREATE TABLE COMPUTE_TASK_INFO(name INTEGER,globalTaskId INTEGER PRIMARY KEY,blockDim INTEGER,mixBlockDim INTEGER,
+      taskType INTEGER,opType INTEGER,inputFormats INTEGER,inputDataTypes INTEGER,inputShapes INTEGER,outputFormats INTEGER,
+      outputDataTypes INTEGER,outputShapes INTEGER,attrInfo INTEGER,opState INTEGER,hf32Eligible INTEGER);
+    CREATE TABLE COMMUNICATION_OP(opName INTEGER,startNs INTEGER,endNs INTEGER,connectionId INTEGER,groupName INTEGER,
+      opId INTEGER PRIMARY KEY,relay INTEGER,retry INTEGER,dataType INTEGER,algType INTEGER,count NUMERIC,opType INTEGER,
+      deviceId INTEGER);
+    CREATE TABLE CANN_API(startNs INTEGER,endNs INTEGER,type INTEGER,globalTid INTEGER,connectionId INTEGER PRIMARY KEY,
+      name INTEGER);
+    CREATE TABLE PYTORCH_API(startNs INTEGER,endNs INTEGER,globalTid INTEGER,connectionId INTEGER,name INTEGER,
+      sequenceNumber INTEGER,fwdThreadId INTEGER,inputDtypes INTEGER,inputShapes INTEGER,callchainId INTEGER,type INTEGER);
+    CREATE TABLE STEP_TIME(id INTEGER,startNs INTEGER,endNs INTEGER);
+    CREATE TABLE AICORE_FREQ(deviceId INTEGER,timestampNs INTEGER,freq INTEGER);
+    CREATE TABLE GC_RECORD(startNs INTEGER,endNs INTEGER,globalTid INTEGER);
+    """
+
+    def __init__(self, simulation, rank, out):
+        self.simulation, self.rank, self.shape = simulation, rank, simulation.shape
+        per_node = max(1, self.shape.ranks // self.shape.nodes)
+        self.node, self.device = rank // per_node, rank % per_node
+        rng = random.Random(f"clock {self.node} {self.shape.seed}")
+        self.offset, self.drift = rng.uniform(-800, 800) * US * (self.node > 0), rng.uniform(-12e-6, 12e-6) * (self.node > 0)
+        self.folder = out / f"host{self.node}_{1000 + rank}_20260101000000_ascend_pt"
+        self.texts = {}
+
+    def at(self, ns):
+        """On the clock of the node."""
+        return EPOCH + round(ns * (1 + self.drift) + self.offset)
+
+    def text(self, value):
+        return self.texts.setdefault(value, len(self.texts))
+
+    def write(self):
+        results = self.folder / "ASCEND_PROFILER_OUTPUT"
+        results.mkdir(parents=True)
+        (self.folder / f"profiler_info_{self.rank}.json").write_text(json.dumps({"rank_id": self.rank}))
+        device = self.folder / f"PROF_000001_20260101000000000_{self.rank:016d}" / f"device_{self.device}"
+        device.mkdir(parents=True)
+        (device / f"info.json.{self.device}").write_text(json.dumps(
+            {"rank_id": self.rank, "DeviceInfo": [{"id": self.device, "ai_core_num": 24, "aiv_num": 48, "aic_frequency": "1800"}]}))
+        path = results / f"ascend_pytorch_profiler_{self.rank}.db"
+        db = sqlite3.connect(path)
+        db.execute("PRAGMA synchronous=OFF")
+        db.executescript(self.SCHEMA)
+        self.fill(db)
+        db.executemany("INSERT INTO STRING_IDS VALUES(?,?)", [(number, value) for value, number in self.texts.items()])
+        db.commit()
+        db.close()
+
+    def fill(self, db):
+        rows, shape, text, at = self.simulation.rows[self.rank], self.shape, self.text, self.at
+        thread = (1000 + self.rank) << 32 | (1000 + self.rank)
+        core, none = text("AI_CORE"), text("N/A")
+        db.execute("INSERT INTO HOST_INFO VALUES(?,?)", (f"{900 + self.node}", f"host{self.node}"))
+        db.execute("INSERT INTO RANK_DEVICE_MAP VALUES(?,?)", (self.rank, self.device))
+        db.executemany("INSERT INTO ENUM_HCCL_DATA_TYPE VALUES(?,?)", [(3, "FP16"), (4, "FP32")])
+        tp = [self.rank // shape.tp * shape.tp + i for i in range(shape.tp)]
+        dp = [self.rank % shape.tp + i * shape.tp for i in range(shape.dp)]
+        groups = {self.plain(f"tp{shape.tp_group(self.rank)}"): {"group_name": "tp", "global_ranks": tp},
+                  self.plain(f"dp{shape.dp_group(self.rank)}"): {"group_name": "dp", "global_ranks": dp}}
+        db.execute("INSERT INTO META_DATA VALUES(?,?)", ("parallel_group_info", json.dumps(groups)))
+        tasks, infos = [], []
+        for number, (begin, end, kind, shapes, connection, work) in enumerate(rows.kernels, 1):
+            tasks.append((at(begin), at(end), self.device, connection, number, 1000 + self.rank, text(work), 4294967295, 2,
+                          number % 65536, 4294967295))
+            infos.append((text(f"aclnn{kind}_{number % 7}"), number, 24, 0, text(work), text(kind), none, none, text(shapes), none,
+                          none, none, none, none, none))
+        db.executemany("INSERT INTO TASK VALUES(?,?,?,?,?,?,?,?,?,?,?)", tasks)
+        db.executemany("INSERT INTO COMPUTE_TASK_INFO VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", infos)
+        last = max(self.simulation.step_end) + 3000 * MS
+        counts, operations = {}, []
+        for number, (begin, key, group, connection, megabytes) in enumerate(rows.collectives, 1):
+            count = counts[group] = counts.get(group, -1) + 1
+            ends = self.simulation.rings[key].ends
+            end = ends[self.rank] if ends is not None else last
+            operations.append((text(f"hcom_allReduce__{sum(group.encode()) % 1000:03d}_{count}_1"), at(begin), at(end), connection,
+                               text(self.plain(group)), number, 0, 0, 3, none, round(megabytes * 5e5), text("hcom_allReduce_"),
+                               self.device))
+        db.executemany("INSERT INTO COMMUNICATION_OP VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)", operations)
+        db.executemany("INSERT INTO CANN_API VALUES(?,?,?,?,?,?)", [
+            (at(begin), at(end), 10000 if name == "launch" else 20000, thread, connection, text(name))
+            for begin, end, name, connection in rows.calls])
+        db.executemany("INSERT INTO PYTORCH_API VALUES(?,?,?,?,?,-1,-1,-1,-1,-1,50001)", [
+            (at(begin), at(end), thread, 10_000_000 + i, text(name)) for i, (begin, end, name) in enumerate(rows.ranges)])
+        db.executemany("INSERT INTO STEP_TIME VALUES(?,?,?)", [(step, at(begin), at(end)) for step, begin, end in rows.steps])
+        db.executemany("INSERT INTO AICORE_FREQ VALUES(?,?,?)", [(self.device, at(when), round(mhz)) for when, mhz in rows.frequency])
+        db.executemany("INSERT INTO GC_RECORD VALUES(?,?,?)", [(at(begin), at(end), thread) for begin, end in rows.garbage])
+
+    @staticmethod
+    def plain(group):
+        return f"10.0.0.1%eth0_60000_0_{group}"
+
+
+def costs(shape, faults, simulation):
+    """Per fault what a step gains without it: alone, and after all the others. By simulating again."""
+    whole = simulation.step_ms()
+    none = Simulation(shape, []).run().step_ms()
+    truth = {"step_ms": whole, "ideal_ms": none, "faults": []}
+    for fault in faults:
+        if fault.kind == "missing_rank":
+            truth["faults"].append({**dataclasses.asdict(fault), "alone": 0, "last": 0})
+            continue
+        others = [other for other in faults if other is not fault]
+        rest = none if not others else Simulation(shape, others).run().step_ms()
+        only = whole if not others else Simulation(shape, [fault]).run().step_ms()
+        truth["faults"].append({**dataclasses.asdict(fault), "alone": whole - rest, "last": only - none})
+    return truth
+
+
+def make(shape, faults, out, ranks=None):
+    """Writes the job (`ranks`: only these) and its truth.json; gives the truth."""
+    out = pathlib.Path(out)
+    simulation = Simulation(shape, faults).run()
+    for rank in range(shape.ranks) if ranks is None else ranks:
+        Writer(simulation, rank, out).write()
+    truth = costs(shape, faults, simulation)
+    (out / "truth.json").write_text(json.dumps(truth, indent=1))
+    return truth
+
+
+def parse_fault(text):
+    kind, _, rest = text.partition(":")
+    fields = {field.name: field.type for field in dataclasses.fields(Fault)}
+    values = {}
+    for part in filter(None, rest.split(",")):
+        key, _, value = part.partition("=")
+        if key not in fields or key == "kind":
+            sys.exit(f"--fault {text}: there is no '{key}'; there are {' '.join(fields)}")
+        values[key] = fields[key](value) if isinstance(fields[key], type) else {"int": int, "float": float, "str": str}[fields[key]](value)
+    return Fault(kind, **values)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--fault", action="append", default=[], metavar="KIND:KEY=VALUE,…")
+    for field in dataclasses.fields(Shape):
+        parser.add_argument(f"--{field.name}", type=int, default=field.default)
+    arguments = parser.parse_args()
+    shape = Shape(**{field.name: getattr(arguments, field.name) for field in dataclasses.fields(Shape)})
+    print(json.dumps(make(shape, [parse_fault(fault) for fault in arguments.fault], arguments.out), indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+#include "daemon/host/stand_in.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+#include <string_view>
+
+namespace profd::host {
+namespace {
+
+TEST(StandIn, Answers) {
+  const auto answer = StandIn::AskOnce(
+      1, [] { return StandIn::Answer([](std::string_view request) { return std::string(request) + "!"; }); },
+      "here");
+  ASSERT_TRUE(answer.ok()) << answer.status().message();
+  EXPECT_EQ(*answer, "here!");
+}
+
+// What it has read of a process may have taken it over: then its answers are of any length.
+TEST(StandIn, ALengthThatCannotBeIsNotBelieved) {
+  const StandIn::Duty lie = [] {
+    return StandIn::Answer([](std::string_view) {
+      const std::string head(16, '\xff'), more(64 << 10, 'x');
+      for (int fd = 3; fd < 256; ++fd) {
+        for (const std::string& text : {head, more}) ::send(fd, text.data(), text.size(), MSG_NOSIGNAL);
+      }
+      ::pause();
+      return std::string();
+    });
+  };
+  EXPECT_FALSE(StandIn::AskOnce(2, lie, "how much?").ok());
+}
+
+}  // namespace
+}  // namespace profd::host
