@@ -76,6 +76,7 @@ ALLOWED = {
     "client/node": {"base", "libagent/abi", "remote", "client/words"},
     "client/fleet": SHOW | {"client/show", "client/node", "remote"},
     "client/verbs": SHOW | ANSWER | {"client/show", "client/node", "client/fleet", "remote"},
+    "client/verbs/answers": SHOW | ANSWER | {"client/show", "client/node", "client/verbs"},
     "client": {"client/verbs"},
     "remote": {"base"},
     "sim": {"format/records", "sim"},

@@ -7,6 +7,7 @@
   VERB(List)              \
   VERB(Start)             \
   VERB(Run)               \
+  VERB(Record)            \
   VERB(Msprof)            \
   VERB(Snapshot)          \
   VERB(Pause)             \

@@ -224,9 +224,10 @@ class CommandLine {
     const Action& action = known.action;
     if (action.take_program) {
       action.take_program(program_);
-      return action.run(context_);
+      if (known.verb->reach == Reach::kHere) return action.run(context_);  // becomes the program
+    } else if (!program_.empty()) {
+      return Usage("only profctl run and record take a command behind --");
     }
-    if (!program_.empty()) return Usage("only profctl run takes a command behind --");
     std::signal(SIGPIPE, SIG_IGN);  // `profctl list | head` is no accident worth a signal
     context_.is_one_of_many = !many_.hosts.empty();
     if (const base::Status set = SetDeadline(); !set.ok()) return context_.Fail(set);

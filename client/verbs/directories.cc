@@ -1,6 +1,10 @@
 #include "client/verbs/directories.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <climits>
+#include <iterator>
 #include <utility>
 
 #include "base/clock.h"
@@ -18,39 +22,58 @@ using base::Status;
 
 constexpr uint64_t kPatienceNs = 2'000'000'000;  // with a profd that has nothing to do with it otherwise
 
-// "" = there is no profd, or it knows no such session.
-std::string DirectoryOf(Context context, const std::string& session) {
-  if (!context.host.empty()) return "";  // what another node has is not here
+// None: there is no profd, or it knows no such session.
+std::vector<std::string> DirectoriesOf(Context context, const std::string& session) {
+  if (!context.host.empty()) return {};  // what another node has is not here
   if (context.deadline_ns == 0) context.deadline_ns = base::MonotonicNs() + kPatienceNs;
   const Result<Connection> connection = Connect(context);
-  if (!connection.ok()) return "";
+  if (!connection.ok()) return {};
   const Result<v1::SessionInfo> info = connection->control->Get(session).Now();
-  return info.ok() ? info->directory() : "";
+  if (!info.ok()) return {};
+  return {info->directories().begin(), info->directories().end()};
+}
+
+bool MayBeSession(const std::string& given) {
+  return !given.empty() && given.find('/') == std::string::npos && ::access(given.c_str(), F_OK) != 0;
 }
 
 }  // namespace
 
+std::vector<std::string> WithSessions(const Context& context, const std::vector<std::string>& given) {
+  std::vector<std::string> directories;
+  for (const std::string& word : given) {
+    std::vector<std::string> of_session;
+    if (MayBeSession(word)) of_session = DirectoriesOf(context, word);
+    if (of_session.empty()) of_session = {word};
+    std::ranges::move(of_session, std::back_inserter(directories));
+  }
+  return directories;
+}
+
 Result<std::vector<std::string>> FindDirectories(const Context& context, const std::string& given,
                                                  bool only_right_in_it) {
+  if (MayBeSession(given)) {
+    std::vector<std::string> directories = DirectoriesOf(context, given);
+    if (!directories.empty()) return directories;
+    return Status(Code::kNotFound, "'" + Excerpt(given, PATH_MAX) +
+                                       "': no such directory and no session; DIR is a PROF directory or has "
+                                       "some in it, or a session");
+  }
   auto found = FindCaptures(given, only_right_in_it);
   if (found.ok() || found.status().code() != Code::kNotFound) return found;
-  std::string message =
-      "'" + Excerpt(given, PATH_MAX) + "': no such directory; DIR is a PROF directory or has some in it";
-  if (given.find('/') == std::string::npos) {
-    const std::string directory = DirectoryOf(context, given);
-    if (!directory.empty())
-      message = "'" + given + "' is a session, not a directory: its newest one is " + directory;
-  }
-  return Status(Code::kNotFound, std::move(message));
+  return Status(Code::kNotFound, "'" + Excerpt(given, PATH_MAX) +
+                                     "': no such directory; DIR is a PROF directory or has some in it");
 }
 
 Result<std::vector<Found>> FindSides(const Context& context, const std::string& given,
                                      bool only_right_in_it) {
-  if (auto side = SideOf(given)) return std::vector{Found{std::move(side->capture), side->device}};
+  if (auto side = SideOf(given)) return std::vector{Found{std::move(side->capture), side->device, false}};
   PROFD_ASSIGN_OR_RETURN(std::vector<std::string> directories,
                          FindDirectories(context, given, only_right_in_it));
+  const bool of_session = MayBeSession(given);
   std::vector<Found> found;
-  for (std::string& directory : directories) found.push_back({std::move(directory), std::nullopt});
+  for (std::string& directory : directories)
+    found.push_back({std::move(directory), std::nullopt, of_session});
   return found;
 }
 

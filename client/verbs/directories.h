@@ -1,4 +1,4 @@
-// The directories that DIR of a command line means.
+// The directories that DIR of a command line means: that one, those below it, or those of a session.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,10 @@
 
 namespace profd::client {
 
-// The PROF directories at and below what was given as DIR. Where that is a session instead, the error says
-// which is its directory.
+// What was given, and in the place of a session's id or name its directories.
+std::vector<std::string> WithSessions(const Context& context, const std::vector<std::string>& given);
+
+// The PROF directories at and below what was given as DIR, or of the session that was given.
 base::Result<std::vector<std::string>> FindDirectories(const Context& context, const std::string& given,
                                                        bool only_right_in_it = false);
 
@@ -19,6 +21,7 @@ base::Result<std::vector<std::string>> FindDirectories(const Context& context, c
 struct Found {
   std::string directory;
   std::optional<int> side;  // PROF_…/device_<N> was given, or PROF_…/host (-1); else all of it
+  bool of_session = false;  // its session was given
 };
 base::Result<std::vector<Found>> FindSides(const Context& context, const std::string& given,
                                            bool only_right_in_it = false);

@@ -187,7 +187,8 @@ void PrintResult(const Context& context, const ExportResult& result) {
 Result<std::vector<Found>> Find(const Context& context, const ExportArguments& arguments,
                                 const std::string& directory) {
   PROFD_ASSIGN_OR_RETURN(std::vector<Found> found, FindSides(context, directory, arguments.is_vendors));
-  const bool is_itself = found.size() == 1 && (found.front().side || found.front().directory == directory);
+  const bool is_itself = found.front().of_session ||
+                         (found.size() == 1 && (found.front().side || found.front().directory == directory));
   if (is_itself || arguments.is_vendors || arguments.recursive || arguments.dry_run) return found;
   const std::string count = std::to_string(found.size());
   return Status(base::Code::kInvalidArgument,
@@ -232,7 +233,8 @@ ExitCode PrintOutputs(const Context& context, const std::vector<Job>& jobs) {
 
 Action Define(cli::Arguments arguments) {
   const auto wanted = std::make_shared<ExportArguments>();
-  arguments.List("DIR", &wanted->directories, "PROF directories; with --recursive folders of such")
+  arguments
+      .List("DIR", &wanted->directories, "PROF directories or sessions; with --recursive folders of such")
       .Required();
   arguments
       .Text("--format", &wanted->format,

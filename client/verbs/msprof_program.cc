@@ -1,13 +1,10 @@
 // profctl msprof with a program of its own, or attached to running ones.
 #include <poll.h>
-#include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -16,11 +13,11 @@
 #include <set>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/unique_fd.h"
 #include "client/export/read/missing.h"
 #include "client/show/interrupt.h"
 #include "client/verbs/msprof.h"
+#include "client/verbs/program.h"
 #include "client/verbs/run.h"
 #include "client/words/text.h"
 
@@ -33,10 +30,6 @@ using options::Given;
 
 namespace {
 
-// A program that the agent cannot get into never registers.
-constexpr uint64_t kAgentPatienceNs = 3'000'000'000;
-constexpr uint64_t kLookAgainNs = 10'000'000;
-constexpr int kSignalled = 128;  // as a shell says it
 constexpr char kWords[] = "start, stop, quit (or q)";
 
 // "main p1 'p 2'": words as a shell parts them, nothing else of a shell.
@@ -92,44 +85,6 @@ std::string DefaultOutput(const MsprofLine& line, const std::vector<std::string>
   return ".";
 }
 
-// A program that was started. **Owns:** nothing: it goes on without us.
-class Program {
- public:
-  static Result<Program> Start(const std::vector<std::string>& command, const sigset_t& blocked) {
-    std::vector<char*> words;
-    words.reserve(command.size() + 1);
-    for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
-    words.push_back(nullptr);
-    Program program;
-    posix_spawnattr_t attributes;
-    ::posix_spawnattr_init(&attributes);
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    ::posix_spawnattr_setsigmask(&attributes, &blocked);
-    const int error = ::posix_spawnp(&program.pid_, words[0], nullptr, &attributes, words.data(), environ);
-    ::posix_spawnattr_destroy(&attributes);
-    if (error != 0) return Status::FromErrno("run " + OneLine(command[0]), error);
-    return program;
-  }
-
-  pid_t pid() const { return pid_; }
-  bool IsGone() const {
-    siginfo_t info{};
-    return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-           info.si_pid == pid_;
-  }
-  // Its exit status, when it is over.
-  int Wait() const {
-    int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
-  }
-  void Interrupt() const { ::kill(pid_, SIGINT); }
-
- private:
-  pid_t pid_ = 0;
-};
-
 // With a program its calls, its tasks and their counters are on by themselves, unless what is asked for
 // excludes them. Returns the options that were added.
 std::set<std::string> AddDefaults(Given* given) {
@@ -140,19 +95,6 @@ std::set<std::string> AddDefaults(Given* given) {
     if (given->emplace(usual, "on").second) added.insert(usual);
   }
   return added;
-}
-
-// Until it has registered, or will not.
-void AwaitAgent(ControlClient& control, const Program& program) {
-  const uint64_t end_ns = base::MonotonicNs() + kAgentPatienceNs;
-  while (!program.IsGone() && base::MonotonicNs() < end_ns) {
-    const Result<v1::TargetsReply> targets = control.Targets().Now();
-    if (!targets.ok()) return;
-    for (const v1::Target& target : targets->targets()) {
-      if (target.pid() == program.pid() && !target.agent_version().empty()) return;
-    }
-    control.Pause(kLookAgainNs);
-  }
 }
 
 // Tells what of the options' kinds is not recorded, and why. True when somebody asked for one of them.
@@ -335,7 +277,7 @@ ExitCode RunWithProgram(const Context& context, const MsprofLine& line) {
                                           : Collect(context, options, &session).Now();
   // A terminal interrupts the program, too; whoever interrupts only us means both.
   if (session.end_reason() == v1::END_REASON_STOPPED && !program->IsGone() && ::isatty(STDIN_FILENO) == 0)
-    program->Interrupt();
+    program->Signal(SIGINT);
   const int status = program->Wait();
   const bool unmet = TellSkipped(context, line.given, given, session);
   const ExitCode concluded =

@@ -148,7 +148,7 @@ void PrintInventory(const Context& context, const Inventory& inventory) {
 
 Action Define(cli::Arguments arguments) {
   const auto directories = std::make_shared<std::vector<std::string>>();
-  arguments.List("DIR", directories.get(), "PROF directories, or folders of such").Required();
+  arguments.List("DIR", directories.get(), "PROF directories, folders of such, or sessions").Required();
   return {.run = [directories](const Context& context) { return RunQuery(context, *directories); }};
 }
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -195,10 +196,12 @@ class Interruption {
 // The line on stderr that a waiting terminal shows.
 class Progress {
  public:
+  using Line = std::function<std::string(const v1::SessionInfo&)>;
+  explicit Progress(const Line& line) : line_(line ? line : RenderProgress) {}
   ~Progress() { Clear(); }
   void Show(const v1::SessionInfo& info) {
     if (!is_terminal_) return;
-    std::fprintf(stderr, "\r\033[K%s", RenderProgress(info).c_str());
+    std::fprintf(stderr, "\r\033[K%s", line_(info).c_str());
     shown_ = true;
   }
   void Clear() {
@@ -207,6 +210,7 @@ class Progress {
   }
 
  private:
+  const Line line_;
   const bool is_terminal_ = ::isatty(STDERR_FILENO) == 1;
   bool shown_ = false;
 };
@@ -221,8 +225,9 @@ void Show(const Context& context, const v1::SessionInfo& info, bool is_over, v1:
 }
 
 ExitCode Wait(const Context& context, const v1::SessionSpec& spec, const std::string& session,
-              ControlClient& control, const Interruption& interruption, v1::SessionInfo* result) {
-  Progress progress;
+              const Progress::Line& line, ControlClient& control, const Interruption& interruption,
+              v1::SessionInfo* result) {
+  Progress progress(line);
   const Result<v1::SessionInfo> last = control.Watch(
       session, kProgressPeriodMs, [&progress](const v1::SessionInfo& info) { progress.Show(info); });
   progress.Clear();
@@ -270,6 +275,14 @@ Asking<Result<Granted>> Grant(const StartOptions& options, ControlClient& contro
   co_return AddWishes(options.vendor, options.vendor_defaults, *node, spec);
 }
 
+void AddExtras(const StartOptions& options, v1::SessionSpec* spec) {
+  for (const std::string& kind : options.extras) {
+    const bool is_named = std::ranges::any_of(
+        spec->kinds(), [&kind](const v1::KindRequest& named) { return named.kind() == kind; });
+    if (!is_named) spec->add_kinds()->set_kind(kind);
+  }
+}
+
 // A rate that others keep it from: the verdict and its reason are in the session, who they are is not.
 Asking<bool> TellSharedRates(const Context& context, const v1::SessionInfo& info, ControlClient& control) {
   if (!HasSharedRate(info)) co_return false;
@@ -313,6 +326,7 @@ Asking<ExitCode> StartSession(const Context& context, const StartOptions& option
   }
   // What an option brings along and the node does not have is no failure, as with a preset.
   const v1::SessionSpec asked = spec;
+  AddExtras(options, &spec);
   const Result<Granted> granted = co_await Grant(options, control, &spec);
   if (granted.ok()) {
     for (const std::string& remark : granted->remarks) context.Note(remark);
@@ -338,7 +352,8 @@ Asking<ExitCode> StartSession(const Context& context, const StartOptions& option
   interruption->SetSession((*info).session());
   if (result == nullptr) TellCosts(context, *info);
   if (!context.json) co_await TellSharedRates(context, *info, control);
-  co_return Worse(Wait(context, asked, (*info).session(), control, *interruption, result), !granted->unmet);
+  co_return Worse(Wait(context, asked, (*info).session(), options.progress, control, *interruption, result),
+                  !granted->unmet);
 }
 
 // Where one of our options keeps what the vendor's word for it says; nullptr: in one of the lists.

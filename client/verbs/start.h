@@ -27,6 +27,7 @@ struct StartOptions {
   std::string on_full;
   std::string name;
   std::vector<std::string> labels;
+  std::vector<std::string> extras;  // kinds that come along where they can be had, as those of a preset
   bool all_agents = false;
   std::string steps;
   std::string step;
@@ -46,6 +47,8 @@ struct StartOptions {
   std::set<std::string> vendor_defaults = {};  // of these, what nobody gave: by name
   // What a refusal means to who asks; none: what profd says.
   std::function<base::Status(const base::Status&)> explain = {};
+  // What the line of --wait says; none: how far the session is.
+  std::function<std::string(const v1::SessionInfo&)> progress = {};
 };
 // Starts a session and says so; with a `session` it says nothing of what went well, and that gets the newest
 // state.

@@ -29,7 +29,8 @@ struct Action {
   std::function<base::Status(Context*)> prepare = {};
   // Why not with --hosts; "" = nothing is against it.
   std::function<std::string()> against_many = {};
-  // Takes what stands behind `--`. Such a verb becomes the program, which inherits our signals.
+  // Takes what stands behind `--`. Such a verb of reach kHere becomes the program, which inherits our
+  // signals.
   std::function<void(std::vector<std::string>)> take_program = {};
   // Takes what stands behind the verb, whatever it is; leaves what is not its own.
   std::function<base::Result<std::vector<std::string>>(const std::vector<std::string>&)> take_words = {};

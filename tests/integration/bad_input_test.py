@@ -164,13 +164,19 @@ class BadStartTest(harness.ProfdTest):
 
     def test_a_session_where_a_directory_is_wanted(self):
         sealed = self.daemon.end(self.daemon.begin("--collect", "hbm", "--devices", "0", "--name", "first")["session"])
-        for verb in ("export", "verify", "query"):
+        for verb in ("verify", "query"):
+            by_directory = self.daemon.ctl(verb, sealed["directory"])
             for word in ("first", sealed["session"]):
                 result = self.daemon.ctl(verb, word)
-                self.assertEqual(result.code, NOT_FOUND, result)
-                self.assertEqual(len(result.err.strip().splitlines()), 1, result)
-                self.assertIn(f"'{word}' is a session, not a directory", result.err)
-                self.assertIn(sealed["directory"], result.err)
+                self.assertEqual((result.code, result.out), (by_directory.code, by_directory.out), result)
+        for word in ("first", sealed["session"]):
+            self.assertIn(sealed["directory"], self.daemon.ctl("export", word, "--dry-run").out)
+            result = self.daemon.ctl("analyze", word)
+            self.assertEqual(result.code, NOT_FOUND, result)
+            self.assertIn(f"{sealed['directory']}: there is nothing to analyse", result.err)
+        result = self.daemon.ctl("query", "second")
+        self.assertEqual(result.code, NOT_FOUND, result)
+        self.assertIn("'second': no such directory and no session", result.err)
         refused = self.daemon.ctl("fetch", "first", "--out", "/proc")
         self.assertEqual(refused.code, USAGE, refused)
         self.assertIn("pseudo file system", refused.err)

@@ -52,7 +52,10 @@ bool HasRecords(const fs::path& folder) {
     const fs::path data = side / "data";
     if (IsFolder(data) && !fs::is_empty(data, error)) return true;
   }
-  return false;
+  // Of programs alone: what their agents recorded lies beside (docs/formats.md).
+  return std::ranges::any_of(Entries(folder / ".profiler"), [](const fs::path& file) {
+    return file.filename().string().starts_with("agent_");
+  });
 }
 
 class Finder {
@@ -63,7 +66,7 @@ class Finder {
     const std::string name = folder.filename();
     if (depth > kDeepest || name == "cluster_analysis_output") return;
     if (LookAtFramework(folder)) return;
-    if (name.starts_with("PROF_") && HasRecords(folder)) {
+    if ((depth == 0 || name.starts_with("PROF_")) && HasRecords(folder)) {
       sources_.push_back({Source::Form::kCapture, folder, -1});
       return;
     }

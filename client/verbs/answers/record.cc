@@ -1,0 +1,228 @@
+// profctl record: from a running job, or a program that it starts, to what makes it slow.
+#include <unistd.h>
+
+#include <csignal>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/analyze/analysis.h"
+#include "client/analyze/report/json.h"
+#include "client/show/interrupt.h"
+#include "client/show/json.h"
+#include "client/show/render.h"
+#include "client/verbs/answers/wishes.h"
+#include "client/verbs/program.h"
+#include "client/verbs/run.h"
+#include "client/verbs/start.h"
+#include "client/verbs/verb.h"
+#include "client/words/args.h"
+#include "client/words/text.h"
+
+namespace profd::client {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+struct RecordOptions {
+  std::vector<std::string> pids, labels, collect, command;
+  std::string lasts;  // --for
+  std::string output, name;
+  AnswerOptions answer;
+};
+
+// Beside preset `light`: what rules look at, as far as the node has it.
+constexpr const char* kExtras[] = {"agent-memory", "low-power", "hbm",         "hccs",        "pcie",
+                                   "roce",         "host-disk", "host-cgroup", "host-off-cpu"};
+constexpr char kStepKind[] = "agent-step";
+constexpr uint64_t kRateSpanNs = 5'000'000'000;  // that the rate of steps is of
+
+// "s-17  12.1 s  3.9 steps/s  8.1 MB  lost 0"
+class LiveLine {
+ public:
+  std::string operator()(const v1::SessionInfo& info) {
+    uint64_t steps = 0;  // of the process that has made the most; each is a begin and an end
+    for (const v1::KindState& kind : info.kinds()) {
+      if (kind.kind() == kStepKind) steps = std::max(steps, kind.records() / 2);
+    }
+    looks_.emplace_back(info.elapsed_ns(), steps);
+    while (looks_.size() > 2 && looks_.back().first - looks_.front().first > kRateSpanNs) looks_.pop_front();
+    const auto [from, before] = looks_.front();
+    std::string rate;
+    if (steps > 0 && info.elapsed_ns() > from) {
+      char text[32];
+      std::snprintf(
+          text, sizeof text, "  %.1f steps/s",
+          static_cast<double>(steps - before) / (static_cast<double>(info.elapsed_ns() - from) / 1e9));
+      rate = text;
+    }
+    return OneLine(info.session()) + "  " + FormatDuration(info.elapsed_ns()) + rate + "  " +
+           FormatBytes(static_cast<double>(info.bytes())) + "  lost " + std::to_string(info.lost());
+  }
+
+ private:
+  std::deque<std::pair<uint64_t, uint64_t>> looks_;  // time since the begin, steps
+};
+
+Result<StartOptions> SessionFor(const RecordOptions& options) {
+  const bool runs = !options.command.empty();
+  if (runs ? !options.pids.empty() : options.pids.empty() == options.labels.empty()) {
+    return Status(Code::kInvalidArgument,
+                  "record: say of what: --pid N, --label KEY=VALUE (processes with an agent), or a program "
+                  "behind --; one of them");
+  }
+  StartOptions session;
+  session.pids = options.pids;
+  if (!runs) session.labels = options.labels;
+  session.all_agents = !runs && !options.labels.empty();
+  session.collect = options.collect;
+  if (options.collect.empty()) {
+    session.preset = "light";
+    session.extras.assign(std::begin(kExtras), std::end(kExtras));
+  }
+  if (!options.lasts.empty()) PROFD_RETURN_IF_ERROR(ParseDurationNs("--for", options.lasts).status());
+  session.duration = options.lasts;
+  session.output = options.output;
+  session.name = options.name;
+  session.wait = true;
+  session.progress = [line = std::make_shared<LiveLine>()](const v1::SessionInfo& info) {
+    return (*line)(info);
+  };
+  return session;
+}
+
+// What was recorded, in a line, and what else can be done with it.
+std::string Results(const v1::SessionInfo& info, bool has_findings) {
+  std::string text = "recorded: session " + OneLine(info.session()) + ", " +
+                     FormatDuration(info.elapsed_ns()) + ", " +
+                     FormatBytes(static_cast<double>(info.bytes()));
+  if (info.lost() > 0) text += ", " + std::to_string(info.lost()) + " records lost";
+  text += "\n";
+  for (const std::string& directory : info.directories()) text += "  " + OneLine(directory) + "\n";
+  const std::string name = OneLine(info.session());
+  if (has_findings) text += "  evidence: profctl analyze " + name + " --explain 1\n";
+  return text + "  timeline: profctl export " + name + "\n";
+}
+
+ExitCode Answer(const Context& context, AnswerWishes wishes, const v1::SessionInfo& info) {
+  wishes.request.paths.assign(info.directories().begin(), info.directories().end());
+  const auto analysis = analyze::Analysis::Run(wishes.request);
+  if (!analysis.ok()) {
+    if (!context.json) context.Print(Results(info, false));
+    return context.Fail(analysis.status());
+  }
+  if (context.json) {
+    std::string session = SessionJson(info), answer = analyze::FindingsJson(**analysis);
+    for (std::string* part : {&session, &answer}) {
+      while (part->ends_with('\n')) part->pop_back();
+    }
+    context.Print("{\"session\":" + session + ",\"answer\":" + answer + "}\n");
+  } else {
+    context.Print(ScreenOf(**analysis, wishes));
+    context.Print(Results(info, !(*analysis)->verdict().findings.empty()));
+  }
+  return ResultOf(**analysis, wishes);
+}
+
+// The program after its recording: until it ends. On a terminal it gets Ctrl-C as we do.
+ExitCode Conclude(const Context& context, const Program& program, bool end_it) {
+  const bool has_terminal = ::isatty(STDIN_FILENO) == 1;
+  const InterruptWatch interrupts([&](int count) {
+    if (!has_terminal || count > 1) program.Signal(count == 1 ? SIGINT : SIGTERM);
+  });
+  if (end_it) program.Signal(SIGTERM);
+  if (!end_it && !program.IsGone())
+    context.Note("the program goes on, and so does profctl until it ends; Ctrl-C ends both");
+  const int status = program.Wait();
+  if (status != 0 && !end_it) context.Note("the program ended with status " + std::to_string(status));
+  return static_cast<ExitCode>(status);
+}
+
+ExitCode First(ExitCode one, ExitCode other) { return one == ExitCode::kOk ? other : one; }
+
+ExitCode Run(const Context& context, const RecordOptions& options) {
+  if (!context.host.empty()) {
+    return context.Fail(Status(Code::kInvalidArgument,
+                               "record: not with --host: what it analyses lies on that node. There: profctl "
+                               "start, stop; then fetch and analyze here"));
+  }
+  Result<StartOptions> session = SessionFor(options);
+  if (!session.ok()) return context.Fail(session.status());
+  const Result<AnswerWishes> wishes = ParseAnswer(options.answer);
+  if (!wishes.ok()) return context.Fail(wishes.status());
+  const sigset_t blocked_before = HoldInterrupts();
+  std::optional<Program> program;
+  {
+    const Result<Connection> connection = Connect(context);
+    if (!connection.ok()) return context.Fail(connection.status());
+    // What is refused is refused before the program runs.
+    if (const Status fits = CheckWishes(*session, *connection->control); !fits.ok())
+      return context.Fail(fits);
+    if (!options.command.empty()) {
+      if (const Status placed = PutAgentInPlace(context, options.labels, ::getpid()); !placed.ok())
+        return context.Fail(placed);
+      const Result<Program> started = Program::Start(options.command, blocked_before);
+      if (!started.ok()) return context.Fail(started.status());
+      program = *started;
+      session->pids = {std::to_string(program->pid())};
+      AwaitAgent(*connection->control, *program);
+    }
+  }
+  session->explain = [&program](const Status& refusal) {
+    if (!program || !program->IsGone()) return refusal;
+    return Status(Code::kFailedPrecondition,
+                  "nothing is recorded: the program ended before its recording could begin");
+  };
+  if (!context.json && ::isatty(STDERR_FILENO) == 1) {
+    context.Note("recording" + (options.lasts.empty()
+                                    ? std::string(" until the program ends or Ctrl-C")
+                                    : " for " + options.lasts + "; Ctrl-C ends it earlier"));
+  }
+  v1::SessionInfo info;
+  ExitCode result = Collect(context, *session, &info).Now();
+  const bool was_recorded = info.directories_size() > 0;
+  if (was_recorded) {
+    // From here on Ctrl-C is death again.
+    ::pthread_sigmask(SIG_SETMASK, &blocked_before, nullptr);
+    const bool is_interrupted = info.end_reason() == v1::END_REASON_STOPPED;
+    if (program && is_interrupted && !program->IsGone() && ::isatty(STDIN_FILENO) == 0)
+      program->Signal(SIGINT);
+    if (!info.error().empty()) context.Note("session " + info.session() + ": " + info.error());
+    const ExitCode answer = Answer(context, *wishes, info);
+    // What was found goes before how it was recorded.
+    result = answer == ExitCode::kFindings ? answer : First(result, answer);
+  }
+  return program ? First(result, Conclude(context, *program, !was_recorded)) : result;
+}
+
+Action Define(cli::Arguments arguments) {
+  const auto options = std::make_shared<RecordOptions>();
+  arguments.List("--pid", &options->pids, "these processes, with their children: N,…");
+  arguments.List("--label", &options->labels,
+                 "every process with an agent that has it: KEY=VALUE; with a program, labels that it gets");
+  arguments.Text("--for", &options->lasts,
+                 "so long, e.g. 20s; default until the processes have ended, or Ctrl-C");
+  arguments.List("--collect", &options->collect,
+                 "these kinds instead of what rules look at: KIND[:MODE][=RATE],…");
+  arguments.Text("--output", &options->output, "directory for the recording; default profd's own");
+  arguments.Text("--name", &options->name, "a name for people");
+  DefineAnswer(arguments, &options->answer);
+  return {.run = [options](const Context& context) { return Run(context, *options); },
+          .take_program = [options](std::vector<std::string> words) { options->command = std::move(words); }};
+}
+
+}  // namespace
+
+namespace verbs {
+Verb Record() {
+  return {"record", "record a job, or a program behind --, and say what makes it slow", Reach::kOneNode,
+          Define};
+}
+}  // namespace verbs
+
+}  // namespace profd::client

@@ -1,0 +1,40 @@
+// What the verbs that analyse take alike, and how they end.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/cli/arguments.h"
+#include "base/status.h"
+#include "client/analyze/analysis.h"
+#include "client/node/context.h"
+#include "client/words/exit_code.h"
+
+namespace profd::client {
+
+// Options as given.
+struct AnswerOptions {
+  std::string settings, rules, top, fail_on, jobs;
+};
+void DefineAnswer(cli::Arguments& arguments, AnswerOptions* options);
+
+struct AnswerWishes {
+  analyze::Request request;  // without paths
+  size_t top = 0;
+  std::optional<double> fail_on;  // percent of a step
+};
+base::Result<AnswerWishes> ParseAnswer(const AnswerOptions& options);
+
+// "5%" → 5.
+base::Result<double> ParsePercent(std::string_view option, std::string_view text);
+// Threads: as given, or one per core.
+base::Result<unsigned> ParseThreads(const std::string& jobs);
+
+// The findings as a screen has them.
+std::string ScreenOf(const analyze::Analysis& analysis, const AnswerWishes& wishes);
+// 10: a finding costs as much as --fail-on; 7: some data could not be used; else 0. A found cause is not
+// hidden by a torn file.
+ExitCode ResultOf(const analyze::Analysis& analysis, const AnswerWishes& wishes);
+
+}  // namespace profd::client

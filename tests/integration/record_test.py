@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""`profctl record`: a job is recorded and what makes it slow is said, by the real daemon, the simulator and the agent."""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+import harness
+from harness import NOT_FOUND, OK, USAGE
+
+KINDS = "agent-step,agent-range,agent-kernel,agent-comm,agent-api"
+WORKLOAD = [sys.executable, str(harness.WORKLOAD)]
+
+
+@harness.unittest.skipUnless(harness.PLAIN_BUILD == harness.BUILD, "the agent of a sanitizer's build goes into no program")
+class RecordTest(harness.ProfdTest):
+    def setUp(self):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="profd-cann-"))
+        self.addCleanup(harness.shutil.rmtree, folder)
+        (folder / "lib64").mkdir()
+        for name in ("libmspti.so", "libprofapi.so"):
+            (folder / "lib64" / name).symlink_to(harness.BUILD / "sim" / name)
+        # The program that is recorded has the daemon's environment.
+        self.daemon = self.profd(sim="devices: 2\nchip: 910B\nscenario: {step_ms: 20}\nmspti: {auto: true}\n",
+                                 env={"ASCEND_HOME_PATH": str(folder)})
+
+    def record(self, *words, **options):
+        process = subprocess.Popen([str(harness.RUN), "record", *map(str, words)], env=self.daemon.environment, text=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        self.ends_with_the_test(process)
+        return process
+
+    def ended(self, process):
+        out, err = process.communicate(timeout=harness.PATIENCE_S)
+        return harness.Result(process.returncode, out, err)
+
+    def sessions(self):
+        return self.daemon.ctl("list", "--json").json["sessions"]
+
+    def awaits_kernels(self):
+        """The session, once kernels of it are stored."""
+
+        def recorded():
+            for session in self.sessions():
+                kinds = self.daemon.status(session["session"])["kinds"]
+                if any(kind["kind"] == "agent-kernel" and kind["records"] > 200 for kind in kinds):
+                    return session["session"]
+            return None
+
+        return harness.wait_until(recorded, "kernels")
+
+    def is_over(self, session, reason):
+        status = self.daemon.status(session)
+        self.assertEqual((status["state"], status["end_reason"]), ("sealed", reason), status)
+        self.assertEqual([one for one in self.sessions() if one["state"] != "sealed"], [], "nothing is left running")
+
+    def says_what_was_found(self, result, session):
+        lines = result.out.splitlines()
+        self.assertRegex(lines[0], r"^2 ranks, 1 node · ")
+        self.assertTrue(any(line.startswith(f"recorded: session {session}, ") for line in lines), result)
+        self.assertIn(self.daemon.status(session)["directory"], result.out)
+        for number, line in enumerate(lines):
+            if re.match(r" *\d+  ", line):
+                self.assertRegex(lines[number + 1], "^ +-> ")
+
+    def test_a_program_until_it_ends(self):
+        process = self.record("--collect", KINDS, "--", *WORKLOAD, "60")
+        session = self.awaits_kernels()
+        (pid,) = self.daemon.status(session)["pids"]
+        os.kill(pid, signal.SIGTERM)
+        result = self.ended(process)
+        self.assertEqual(result.code, 128 + signal.SIGTERM, "the program's own, when all went well with the recording")
+        self.is_over(session, "target_exit")
+        self.says_what_was_found(result, session)
+        # Its directory and its id are the same to everything that takes a directory.
+        directory = self.daemon.status(session)["directory"]
+        by_directory, by_session = (self.daemon.ctl("analyze", word, "--json") for word in (directory, session))
+        self.assertEqual((by_session.code, by_session.out), (by_directory.code, by_directory.out), by_session)
+        self.assertGreater(by_session.json["job"]["steps"]["analysed"], 3)
+        self.assertEqual(by_session.json["job"]["ranks"], 2)
+
+    def test_a_program_for_a_while(self):
+        process = self.record("--for", "1s", "--collect", "agent-step,task", "--json", "--", sys.executable, "-c",
+                              "import sys; sys.argv[1:] = ['2']\n"
+                              f"exec(open({str(harness.WORKLOAD)!r}).read())\nsys.exit(5)")
+        result = self.ended(process)
+        self.assertEqual(result.code, 5, "the program's own")
+        told = json.loads(result.out)
+        self.assertEqual(told["answer"]["schema"], "profd.findings/1")
+        self.is_over(told["session"]["session"], "duration")
+        self.assertIn("the program goes on", result.err)
+
+    def test_interrupted(self):
+        process = self.record("--collect", KINDS, "--", *WORKLOAD, "60")
+        session = self.awaits_kernels()
+        (pid,) = self.daemon.status(session)["pids"]
+        process.send_signal(signal.SIGINT)
+        result = self.ended(process)
+        self.is_over(session, "stopped")
+        self.says_what_was_found(result, session)
+        # Only profctl was interrupted: it means both.
+        self.assertFalse(os.path.exists(f"/proc/{pid}"), "the program has ended")
+        self.assertNotEqual(result.code, OK)
+
+    def test_processes_that_run(self):
+        environment = dict(self.daemon.environment)
+        program = self.workload(command=[str(harness.RUN), "run", "--label", "job=llm", "--", *WORKLOAD, "60"], env=environment)
+        self.registered(self.daemon, program.pid)
+        for target, session_name in ((("--pid", program.pid), "one"), (("--label", "job=llm"), "two")):
+            process = self.record(*target, "--collect", KINDS, "--name", session_name)
+            session = self.awaits_kernels()
+            process.send_signal(signal.SIGINT)
+            result = self.ended(process)
+            self.assertEqual(result.code, OK, result)
+            self.is_over(session, "stopped")
+            self.says_what_was_found(result, session)
+            self.assertEqual(self.daemon.ctl("analyze", session_name).code, OK)
+            self.daemon.ctl("rm", session)
+        self.assertIsNone(program.poll(), "it was only looked at")
+
+    def test_what_goes_wrong_is_one_line(self):
+        for words, code, part in (((), USAGE, "--pid"), (("--pid", 1, "--label", "a=b"), USAGE, "one of them"),
+                                  (("--pid", 1, "--", "true"), USAGE, "one of them"),
+                                  (("--for", "1y", "--", "true"), USAGE, "--for '1y'"),
+                                  (("--fail-on", "x", "--", "true"), USAGE, "--fail-on"),
+                                  (("--host", "h:1", "--pid", 1), USAGE, "not with --host"),
+                                  (("--hosts", "h:1", "--pid", 1), USAGE, "--host"),
+                                  (("--collect", "nosuch", "--", "sleep", 60), USAGE, "nosuch"),
+                                  (("--label", "job=none"), NOT_FOUND, "job=none"),
+                                  (("--", "/no/such/program"), NOT_FOUND, "/no/such/program"),
+                                  (("--", "true"), 1, "ended before")):
+            with self.subTest(words=words):
+                result = self.ended(self.record(*words))
+                self.assertNotEqual(result.code, OK)
+                self.assertEqual(result.code, code if code != 1 else result.code, result)
+                self.assertEqual(len(result.err.strip().splitlines()), 1, result)
+                self.assertIn(part, result.err)
+                self.assertEqual(result.out, "")
+        self.assertEqual(self.sessions(), [])
+        # Nothing that runs on a device: said, with what there is.
+        result = self.ended(self.record("--collect", "host-cpu", "--", "sleep", "0.5"))
+        self.assertEqual(result.code, NOT_FOUND, result)
+        self.assertIn("nothing to analyse", result.err)
+        self.assertIn("recorded: session", result.out)
+
+
+if __name__ == "__main__":
+    harness.unittest.main()
