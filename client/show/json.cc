@@ -1,9 +1,9 @@
 #include "client/show/json.h"
 
 #include <cmath>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "base/utc.h"
 #include "client/show/expected.h"
 #include "client/show/render.h"
 #include "client/verify/perturbations.h"
@@ -30,14 +30,8 @@ Json Seconds(uint64_t ns) { return Number(static_cast<double>(ns) / 1e9); }
 // UTC, "2026-01-02T03:04:05.678Z"; null when unknown.
 Json UtcTime(uint64_t wall_ns) {
   if (wall_ns == 0) return nullptr;
-  const auto seconds = static_cast<time_t>(wall_ns / 1'000'000'000);
-  tm utc{};
-  if (::gmtime_r(&seconds, &utc) == nullptr) return nullptr;
-  char day[32];
-  std::strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &utc);
-  char text[48];
-  std::snprintf(text, sizeof(text), "%s.%03uZ", day, static_cast<unsigned>(wall_ns / 1'000'000 % 1000));
-  return text;
+  std::string text = base::UtcTextWithMs(wall_ns);
+  return text.empty() ? Json() : Json(std::move(text));
 }
 
 template <typename List>

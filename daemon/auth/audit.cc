@@ -1,10 +1,9 @@
 #include "daemon/auth/audit.h"
 
-#include <cstdio>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/utc.h"
 
 namespace profd::auth {
 
@@ -15,18 +14,6 @@ constexpr double kLinesPerSecond = 5;
 constexpr size_t kMaxTextBytes = 512;
 
 using nlohmann::ordered_json;
-
-std::string Now() {
-  const uint64_t wall_ns = base::WallNs();
-  const auto seconds = static_cast<time_t>(wall_ns / 1'000'000'000);
-  tm utc{};
-  ::gmtime_r(&seconds, &utc);
-  char day[32];
-  std::strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &utc);
-  char text[48];
-  std::snprintf(text, sizeof text, "%s.%03uZ", day, static_cast<unsigned>(wall_ns / 1'000'000 % 1000));
-  return text;
-}
 
 // ASCII, everything else escaped: no line ends, no terminal commands, no broken UTF-8.
 std::string Line(const ordered_json& entry) {
@@ -63,7 +50,7 @@ void Audit::Note(const Caller& caller, std::string_view what, std::string_view o
       return;
     }
   }
-  ordered_json entry = {{"time", Now()}, {"what", what}};
+  ordered_json entry = {{"time", base::UtcTextWithMs(base::WallNs())}, {"what", what}};
   if (caller.uid == static_cast<uid_t>(-1)) {
     entry["uid"] = nullptr;
   } else {
@@ -83,7 +70,10 @@ void Audit::TellOmittedLocked(uint64_t now_ns) {
   for (auto share = shares_.begin(); share != shares_.end();) {
     auto& [uid, of_user] = *share;
     if (of_user.omitted > 0 && of_user.lines.Take(now_ns)) {
-      ordered_json entry = {{"time", Now()}, {"what", "omitted"}, {"uid", uid}, {"lines", of_user.omitted}};
+      ordered_json entry = {{"time", base::UtcTextWithMs(base::WallNs())},
+                            {"what", "omitted"},
+                            {"uid", uid},
+                            {"lines", of_user.omitted}};
       if (uid == static_cast<uid_t>(-1)) entry["uid"] = nullptr;
       write_(Line(entry));
       of_user.omitted = 0;
