@@ -22,7 +22,7 @@ struct DrainTarget {
   // With chunks of at least 4 KiB. None: the records wait in their rings for Retarget(), in drop mode until
   // those are full.
   chunk::Pipe* pipe = nullptr;
-  // The store's spec for a stream (opaque here): pushed ahead of its first chunk. Empty: the store knows it
+  // What the store has to know of a stream: pushed ahead of its first chunk. Empty: the store knows it
   // already.
   std::shared_ptr<const chunk::StreamSpec> lanes_spec;
   std::shared_ptr<const chunk::StreamSpec> names_spec;
