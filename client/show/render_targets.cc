@@ -1,3 +1,4 @@
+#include "base/join.h"
 #include "client/show/render.h"
 #include "client/words/text.h"
 
@@ -15,11 +16,7 @@ std::string Labels(const v1::Target& target) {
   return text;
 }
 
-std::string Devices(const v1::Target& target) {
-  std::string text;
-  for (const uint32_t device : target.devices()) text += (text.empty() ? "" : ",") + std::to_string(device);
-  return text;
-}
+std::string Devices(const v1::Target& target) { return base::Joined(target.devices(), ","); }
 
 std::string Command(const v1::Target& target) {
   std::string text;

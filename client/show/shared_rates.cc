@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "base/join.h"
 #include "client/words/text.h"
 
 namespace profd::client {
@@ -49,9 +50,7 @@ std::vector<std::string> SharedRates(const v1::SessionInfo& info, const v1::Devi
   }
   std::vector<std::string> lines;
   for (const auto& [what, kinds] : kinds_by_what) {
-    std::string line;
-    for (const std::string& kind : kinds) line += (line.empty() ? "" : ", ") + kind;
-    lines.push_back(line + ": " + what + ": for more stop that one and start again");
+    lines.push_back(base::Joined(kinds) + ": " + what + ": for more stop that one and start again");
   }
   return lines;
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/join.h"
 #include "client/options/table.h"
 #include "client/show/interrupt.h"
 #include "client/verbs/export.h"
@@ -140,8 +141,7 @@ Status DropAbsentDevices(const Context& context, Given* given) {
   for (const uint32_t id : list.devices) {
     const bool there =
         std::ranges::any_of(node.devices(), [id](const v1::Device& device) { return device.device() == id; });
-    std::string& side = there ? present : absent;
-    side += (side.empty() ? "" : ",") + std::to_string(id);
+    base::AddTo(there ? present : absent, id, ",");
   }
   if (absent.empty()) return {};
   if (present.empty())

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/join.h"
 #include "client/export/inventory.h"
 #include "client/export/views/db_tables.h"
 #include "client/show/json.h"
@@ -27,9 +28,8 @@ std::string Joined(const std::set<uint32_t>& numbers) {
 std::string Slowest(const InventorySteps& steps) {
   std::string text;
   for (const Iteration& iteration : steps.slowest) {
-    text += (text.empty() ? "" : ", ") + std::to_string(iteration.number) + " (" +
-            FormatDuration(iteration.duration_ns) + (iteration.edge.empty() ? "" : ", " + iteration.edge) +
-            ")";
+    base::AddTo(text, std::to_string(iteration.number) + " (" + FormatDuration(iteration.duration_ns) +
+                          (iteration.edge.empty() ? "" : ", " + iteration.edge) + ")");
   }
   return text;
 }
@@ -110,7 +110,7 @@ std::string Versions(const format::Manifest& manifest) {
                                   {"version_firmware", "firmware "},
                                   {"version_cann", "CANN "}}) {
     const auto found = manifest.settings.find(key);
-    if (found != manifest.settings.end()) text += (text.empty() ? "" : ", ") + (name + found->second);
+    if (found != manifest.settings.end()) base::AddTo(text, name + found->second);
   }
   if (!text.empty()) text = OneLine(text) + "\n";
   if (const auto note = manifest.settings.find("versions_note"); note != manifest.settings.end())

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/join.h"
 #include "client/verbs/verb.h"
 #include "client/words/args.h"
 
@@ -56,7 +57,7 @@ base::Status PutAgentInPlace(const Context& context, const std::vector<std::stri
     PROFD_ASSIGN_OR_RETURN(const auto label, ParseLabel(text));
     if (label.second.find(',') != std::string::npos)
       return Status(Code::kInvalidArgument, "--label '" + text + "': the value must not hold a comma");
-    labels += (labels.empty() ? "" : ",") + text;
+    base::AddTo(labels, text, ",");
   }
   const std::optional<fs::path> library = FindLibrary();
   if (!library) {

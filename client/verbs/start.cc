@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/join.h"
 #include "client/files/output_dir.h"
 #include "client/node/container.h"
 #include "client/show/expected.h"
@@ -38,24 +39,21 @@ constexpr size_t kMaxStep = size_t{1} << 40;
 constexpr uint64_t kLookAgainNs = 50'000'000;
 
 // Repeated options mean the same as one with commas.
-std::string Joined(const std::vector<std::string>& values) {
-  std::string text;
-  for (const std::string& value : values) text += (text.empty() ? "" : ",") + value;
-  return text;
-}
+std::string WithCommas(const std::vector<std::string>& values) { return base::Joined(values, ","); }
 
 Status ParseUnits(const StartOptions& options, v1::SessionSpec* spec) {
   if (!options.pids.empty()) {
-    PROFD_ASSIGN_OR_RETURN(const std::vector<int32_t> pids, ParsePids(Joined(options.pids)));
+    PROFD_ASSIGN_OR_RETURN(const std::vector<int32_t> pids, ParsePids(WithCommas(options.pids)));
     spec->mutable_pids()->Assign(pids.begin(), pids.end());
   }
   if (!options.devices.empty()) {
-    PROFD_ASSIGN_OR_RETURN(const DeviceList list, ParseDevices(Joined(options.devices)));
+    PROFD_ASSIGN_OR_RETURN(const DeviceList list, ParseDevices(WithCommas(options.devices)));
     spec->set_all_devices(list.all);
     spec->mutable_devices()->Assign(list.devices.begin(), list.devices.end());
   }
   if (!options.collect.empty()) {
-    PROFD_ASSIGN_OR_RETURN(const std::vector<v1::KindRequest> kinds, ParseCollect(Joined(options.collect)));
+    PROFD_ASSIGN_OR_RETURN(const std::vector<v1::KindRequest> kinds,
+                           ParseCollect(WithCommas(options.collect)));
     spec->mutable_kinds()->Assign(kinds.begin(), kinds.end());
   }
   spec->set_preset(options.preset);
@@ -392,7 +390,7 @@ Status TakePidsOfContainer(const Context& context, StartOptions* options) {
     return {Code::kInvalidArgument, "--container is looked for on this node: not with --host and --hosts"};
   if (options->pids.empty())
     return {Code::kInvalidArgument, "--container says whose pids they are: name them with --pid"};
-  PROFD_ASSIGN_OR_RETURN(const std::vector<int32_t> inside, ParsePids(Joined(options->pids)));
+  PROFD_ASSIGN_OR_RETURN(const std::vector<int32_t> inside, ParsePids(WithCommas(options->pids)));
   PROFD_ASSIGN_OR_RETURN(const std::vector<int32_t> pids,
                          PidsOfContainer("/proc", options->container, inside));
   options->pids.clear();
@@ -447,7 +445,7 @@ Asking<ExitCode> Ask(const Context& context, const StartOptions& given) {
       co_return context.Fail(known);
   }
   if (!options.split) co_return co_await Collect(context, options, nullptr);
-  const Result<std::vector<int32_t>> pids = ParsePids(Joined(options.pids));
+  const Result<std::vector<int32_t>> pids = ParsePids(WithCommas(options.pids));
   if (options.pids.empty() || options.wait || options.all_agents) {
     co_return context.Fail(
         {Code::kInvalidArgument,

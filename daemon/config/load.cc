@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/edit_distance.h"
+#include "base/join.h"
 #include "daemon/config/config.h"
 
 namespace profd::config {
@@ -166,9 +167,7 @@ class Reader {
     const std::string& text = value.Scalar();
     if (const auto* one_of = std::get_if<OneOf>(&key->target)) {
       if (std::find(one_of->words.begin(), one_of->words.end(), text) == one_of->words.end()) {
-        std::string words;
-        for (const std::string& word : one_of->words) words += (words.empty() ? "" : ", ") + word;
-        return Error(value, full, "'" + text + "' is none of " + words);
+        return Error(value, full, "'" + text + "' is none of " + base::Joined(one_of->words));
       }
       *one_of->value = text;
       return Status::Ok();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/join.h"
 #include "daemon/driver/core_metrics.h"
 #include "daemon/driver/instr.h"
 #include "daemon/driver/qos_streams.h"
@@ -260,9 +261,7 @@ std::string Numbers(const std::vector<ChannelUse>& uses) {
   if (uses.size() > kMostShown) {
     return std::to_string(uses.front().channel) + " to " + std::to_string(uses.back().channel);
   }
-  std::string text;
-  for (const ChannelUse& use : uses) text += (text.empty() ? "" : ", ") + std::to_string(use.channel);
-  return text;
+  return base::Joined(uses, ", ", &ChannelUse::channel);
 }
 
 std::string DeviceName(const DeviceFacts& device) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/join.h"
 #include "daemon/driver/capabilities.h"
 
 namespace profd::driver {
@@ -16,11 +17,7 @@ namespace {
 // Where a payload has the number of streams (u16), a u16 that says nothing, and their ids.
 constexpr size_t kCountInQos = 4, kCountInSocProfile = 60;
 
-std::string NamesOf(const DeviceFacts& device) {
-  std::string names;
-  for (const QosStream& stream : device.qos) names += (names.empty() ? "" : ", ") + stream.name;
-  return names;
-}
+std::string NamesOf(const DeviceFacts& device) { return base::Joined(device.qos, ", ", &QosStream::name); }
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/join.h"
 #include "daemon/driver/capabilities.h"
 #include "format/records/packed.h"
 
@@ -53,9 +54,7 @@ std::string Hex(uint32_t number, int digits = 1) {
 // The analyser looks events up by their text: those of the cache have two digits at least ("0x00"), those of
 // the translation as many as they need ("0x2").
 std::string Listed(std::span<const uint16_t> events, int digits) {
-  std::string text;
-  for (const uint16_t event : events) text += (text.empty() ? "" : ",") + Hex(event, digits);
-  return text;
+  return base::Joined(events, ",", [digits](uint16_t event) { return Hex(event, digits); });
 }
 int DigitsOf(SocUnit unit) { return unit == SocUnit::kHa ? 2 : 1; }
 

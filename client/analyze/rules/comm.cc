@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/join.h"
 #include "client/analyze/model/statistics.h"
 #include "client/analyze/rules/rules.h"
 
@@ -42,7 +43,7 @@ std::string GroupName(const Context& context, TextId group) {
   if (ranks.size() > 2 && *ranks.rbegin() - *ranks.begin() + 1 == static_cast<int64_t>(ranks.size())) {
     list = std::to_string(*ranks.begin()) + "-" + std::to_string(*ranks.rbegin());
   } else {
-    for (const int64_t rank : ranks) list += (list.empty() ? "" : ",") + std::to_string(rank);
+    list = base::Joined(ranks, ",");
     if (list.size() > 40)
       list = std::to_string(ranks.size()) + " ranks from " + std::to_string(*ranks.begin());
   }
@@ -111,8 +112,7 @@ Finding MakeSlowGroup(const Context& context, TextId group, Slow&& slow, bool is
   Finding finding;
   finding.id = "comm.slow-group";
   const Where where = WhereOfGroup(context, group);
-  std::string ranks;
-  for (const int64_t rank : where.ranks) ranks += (ranks.empty() ? "" : ",") + std::to_string(rank);
+  const std::string ranks = base::Joined(where.ranks, ",");
   finding.key = "comm.slow-group/" + ranks + (is_own_history ? "/sometimes" : "");
   finding.title = GroupName(context, group) + ": data take " + Times(slow.ratio) + " as long as " +
                   (is_own_history ? "usual, now and then" : "in groups like it");
@@ -287,7 +287,7 @@ void FindHangs(const Context& context, Found& found) {
     finding.id = "comm.hang";
     std::string names;
     for (const uint32_t r : missing) {
-      names += (names.empty() ? "" : ", ") + std::to_string(job.ranks[r].number);
+      base::AddTo(names, job.ranks[r].number);
       finding.where.ranks.push_back(job.ranks[r].number);
     }
     finding.key = "comm.hang/" + names;

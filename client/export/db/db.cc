@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/join.h"
 #include "client/export/views/core_samples.h"
 #include "client/export/write/json_text.h"
 
@@ -83,11 +84,9 @@ std::string DbOutput::GroupsJson() const {
   std::string json;
   for (const auto& [group, ranks] : facts_.groups) {
     if (ranks.size() < 2 || *ranks.begin() < 0) continue;
-    std::string list;
-    for (const int64_t rank : ranks) list += (list.empty() ? "" : ", ") + std::to_string(rank);
     json += json.empty() ? "{" : ", ";
     AppendJsonString(json, group);
-    json += ": {\"group_name\": \"\", \"group_rank\": 0, \"global_ranks\": [" + list + "]}";
+    json += ": {\"group_name\": \"\", \"group_rank\": 0, \"global_ranks\": [" + base::Joined(ranks) + "]}";
   }
   return json.empty() ? json : json + "}";
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/join.h"
 #include "client/export/read/agent_stream.h"
 #include "client/export/read/profile_source.h"
 #include "format/decode/agent_lanes.h"
@@ -119,7 +120,7 @@ class AgentSource {
     const auto rank = agent.labels.find("rank");
     const std::string& session = capture_.manifest->name;
     std::string label = rank == agent.labels.end() ? std::string() : "rank " + rank->second;
-    if (!session.empty()) label += (label.empty() ? "" : ", ") + session;
+    if (!session.empty()) base::AddTo(label, session);
     // As `ps` has it: the whole path is in the manifest.
     const std::string program = agent.executable.substr(agent.executable.rfind('/') + 1);
     kinds_.Process({agent.pid, program, label});

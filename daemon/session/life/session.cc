@@ -4,10 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/join.h"
+#include "base/utc.h"
 #include "base/version.h"
 #include "daemon/base/after.h"
 #include "daemon/base/log.h"
@@ -27,16 +28,6 @@ constexpr uint64_t kManifestEveryS = 5;
 constexpr uint64_t kKeptNs = 600 * kSecond;  // a flight recorder, after its last process
 constexpr uint64_t kFirstLookNs = 50'000'000;
 
-// To the second.
-std::string UtcText(uint64_t wall_ns) {
-  const auto seconds = static_cast<time_t>(wall_ns / kSecond);
-  tm utc{};
-  ::gmtime_r(&seconds, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
 void AddReason(std::vector<std::string>& reasons, const std::string& reason) {
   if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
 }
@@ -50,7 +41,7 @@ Session::Session(Services services, Setup setup)
                                                      setup_.spec.pids, setup_.plan->devices)) {
   start_wall_ns_ = base::WallNs();
   start_raw_ns_ = base::RawNs();
-  holder_ = "session " + setup_.id + " of " + setup_.owner.user + " since " + UtcText(start_wall_ns_);
+  holder_ = "session " + setup_.id + " of " + setup_.owner.user + " since " + base::UtcText(start_wall_ns_);
   directories_ = setup_.directories;
   budget_ = std::make_shared<store::Budget>(setup_.spec.storage_limit_bytes, std::move(setup_.bounds));
   if (setup_.spec.flight_recorder)
@@ -102,8 +93,7 @@ std::shared_ptr<Trace> Session::NewTrace(bool all_or_nothing) {
   if (!setup_.spec.preset.empty()) manifest.settings["preset"] = setup_.spec.preset;
   for (const KindRequest& request : setup_.spec.kinds) {
     if (request.by_default) continue;
-    std::string& names = manifest.settings["collect"];
-    names += (names.empty() ? "" : ",") + request.kind;
+    base::AddTo(manifest.settings["collect"], request.kind, ",");
   }
   if (setup_.spec.delay_ns > 0) manifest.settings["delay_ns"] = std::to_string(setup_.spec.delay_ns);
   const agent::StepSchedule& steps = setup_.spec.steps;
@@ -114,14 +104,12 @@ std::shared_ptr<Trace> Session::NewTrace(bool all_or_nothing) {
         ",repeat=" + std::to_string(steps.repeat) + ",from_step=" + std::to_string(steps.from_step);
   }
   if (const agent::DomainFilter& domains = setup_.spec.agent_domains; !domains.names.empty()) {
-    std::string& names = manifest.settings[domains.exclude ? "agent_domains_exclude" : "agent_domains"];
-    for (const std::string& name : domains.names) names += (names.empty() ? "" : ",") + name;
+    manifest.settings[domains.exclude ? "agent_domains_exclude" : "agent_domains"] =
+        base::Joined(domains.names, ",");
   }
   if (setup_.move_to) manifest.settings["move_to"] = setup_.spec.output;
   if (setup_.spec.flight_recorder) {
-    std::string kinds;
-    for (const std::string& kind : setup_.spec.flight_recorder_kinds)
-      kinds += (kinds.empty() ? "" : ",") + kind;
+    const std::string kinds = base::Joined(setup_.spec.flight_recorder_kinds, ",");
     manifest.settings["flight_recorder"] = kinds.empty() ? "true" : kinds;
   }
   if (setup_.spec.snapshot_on != SnapshotOn::kAsked)
@@ -574,11 +562,9 @@ void Session::StopTimers() {
 
 // No error: a process may have come to none of their marks.
 void Session::NoteUnseenDomains() {
-  std::string names;
-  const std::vector<std::string> unseen =
-      recordings_ ? recordings_->UnseenDomains() : std::vector<std::string>();
-  for (const std::string& name : unseen) names += (names.empty() ? "" : ", ") + name;
-  if (!names.empty()) warnings_.push_back("no process had a domain of this name: " + names);
+  if (!recordings_) return;
+  const std::vector<std::string> unseen = recordings_->UnseenDomains();
+  if (!unseen.empty()) warnings_.push_back("no process had a domain of this name: " + base::Joined(unseen));
 }
 
 std::vector<std::string> Session::Degraded() const {

@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "base/join.h"
 #include "base/status.h"
 #include "daemon/auth/tickets.h"
 #include "daemon/session/node/node_report.h"
@@ -45,10 +46,8 @@ std::vector<Check> CheckLibrary(const Node& node) {
   std::snprintf(version, sizeof version, ", API 0x%06x", driver->api_version());
   checks.push_back({"driver library", Outcome::kOk, driver->path() + version, ""});
   const std::vector<std::string> missing = driver->missing_symbols();
-  std::string names;
-  for (const std::string& name : missing) names += (names.empty() ? "" : ", ") + name;
   checks.push_back({"symbols", missing.empty() ? Outcome::kOk : Outcome::kWarn,
-                    missing.empty() ? "all there" : "missing: " + names,
+                    missing.empty() ? "all there" : "missing: " + base::Joined(missing),
                     missing.empty() ? "" : "an older driver; what needs them is skipped"});
   if (node.devices().empty()) {
     checks.push_back({"devices", Outcome::kBroken,
@@ -71,8 +70,7 @@ std::vector<Check> CheckLibrary(const Node& node) {
 Check CheckRights(const auth::Caller& caller) {
   const Status device_kinds = auth::May(caller, Action::kCollectDevice);
   if (device_kinds.ok()) return {"rights", Outcome::kOk, caller.user + " may collect every kind", ""};
-  std::string leased;
-  for (const uint32_t device : caller.leased) leased += (leased.empty() ? "" : ", ") + std::to_string(device);
+  const std::string leased = base::Joined(caller.leased);
   return {"rights", Outcome::kWarn,
           leased.empty() ? device_kinds.message() : "leased to " + caller.user + ": device " + leased,
           "ask root, or collect host kinds of your own processes"};
@@ -133,12 +131,11 @@ Check CheckHostKinds() {
   std::map<std::string, std::string> missing;  // by reason
   for (const KindOffer& offer : kinds) {
     if (offer.available) continue;
-    std::string& names = missing[offer.reason];
-    names += (names.empty() ? "" : ", ") + offer.kind;
+    base::AddTo(missing[offer.reason], offer.kind);
   }
   if (missing.empty()) return {"host kinds", Outcome::kOk, "all " + std::to_string(kinds.size()), ""};
   std::string detail;
-  for (const auto& [reason, names] : missing) detail += (detail.empty() ? "" : "; ") + names + ": " + reason;
+  for (const auto& [reason, names] : missing) base::AddTo(detail, names + ": " + reason, "; ");
   return {"host kinds", Outcome::kWarn, "not to be had: " + detail,
           "do what is said, or collect the other kinds only"};
 }
