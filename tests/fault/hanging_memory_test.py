@@ -179,7 +179,7 @@ class HangingMemoryTest(harness.ProfdTest):
         within = harness.tracefs()
         if within is None:
             self.skipTest("the kernel has no tracefs")
-        self.daemon = self.profd(within=within)
+        self.daemon = self.profd(within=within, config="auth:\n  breakpoints: everybody\n")
         os.chmod(self.daemon.socket, 0o666)
         self.session = self.daemon.begin("--pid", self.honest.pid, "--collect", "host-cpu-profile,host-pid-cpu",
                                          user=HONEST)["session"]
