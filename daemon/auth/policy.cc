@@ -64,6 +64,13 @@ base::Status May(const Caller& caller, Action action, Target target) {
           "ask root for membership of the group that may (auth.group)");
     case Action::kCollectProcess:
       return IfOwner(caller, target.owner, "collect a process", "give a process of your own, or ask root");
+    case Action::kSetBreakpoints:
+      if (caller.breakpoints) return base::Status::Ok();
+      return Denied(
+          caller,
+          "have breakpoints set (host-pthread): while the kernel does it no process of the node can "
+          "fork; ask root, who may do it, or open it (auth.breakpoints in profd.yaml), or take "
+          "host-osrt or host-off-cpu, which show what waits");
     case Action::kSeeProcess:
       return IfOwner(caller, target.owner, "see a process", "ask its owner or root");
     case Action::kSeeSession:

@@ -35,6 +35,7 @@ struct Caller {
   std::string program = {};  // path of what it ran when it knocked; untrusted text, may be empty
   Standing standing = Standing::kNone;
   std::vector<uint32_t> leased = {};  // devices it has a lease on now
+  bool breakpoints = false;           // may have some set, by auth.breakpoints
   Role role = Role::kAccount;
   std::string remote = {};  // the address it came from, "" = this node
 };
@@ -45,6 +46,7 @@ enum class Action : uint8_t {
   kSeeDevice,       // what others collect of it
   kCollectHost,     // kinds of the whole host
   kCollectProcess,  // of a process of `owner`
+  kSetBreakpoints,  // in it, which holds up the whole node
   kSeeProcess,      // of `owner`
   kSeeSession,      // of `owner`
   kStopSession,     // of `owner`

@@ -34,7 +34,10 @@ std::optional<gid_t> Resolve(const std::string& key, const std::string& name) {
 
 Groups ResolveGroups(const config::Config::Auth& names) {
   return {.members = Resolve("auth.group", names.group),
-          .admins = Resolve("auth.admin_group", names.admin_group)};
+          .admins = Resolve("auth.admin_group", names.admin_group),
+          .breakpoints = names.breakpoints == "everybody" ? Standing::kNone
+                         : names.breakpoints == "group"   ? Standing::kMember
+                                                          : Standing::kAdmin};
 }
 
 void Rights::SetGroups(Groups groups) {
@@ -64,6 +67,7 @@ void Rights::GrantLeases(Caller& caller) const {
 }
 
 void Rights::GrantLeasesLocked(Caller& caller) const {
+  caller.breakpoints = caller.standing >= groups_.breakpoints;
   caller.leased.clear();
   const uint64_t now = base::WallNs();
   for (const Lease& lease : leases_) {

@@ -17,6 +17,7 @@ namespace profd::auth {
 struct Groups {
   std::optional<gid_t> members;
   std::optional<gid_t> admins;
+  Standing breakpoints = Standing::kAdmin;  // the least that may have them set
 };
 
 // By their names (or numbers); one that does not exist is nobody's, which the log says. May block (a
@@ -43,7 +44,7 @@ class Rights {
 
   // What the caller has by its groups (those the kernel named at the door) and by leases, at this moment.
   void Grant(Caller& caller, const std::vector<gid_t>& groups) const;
-  // Leases alone: of one whose groups were looked at before.
+  // All but the groups: of one whose were looked at before.
   void GrantLeases(Caller& caller) const;
 
  private:

@@ -71,6 +71,7 @@ struct Config {
   struct Auth {
     std::string group = "profd";  // may collect device-wide and whole-host kinds
     std::string admin_group = "profd-admin";
+    std::string breakpoints = "admins";  // who may have them set: admins group everybody
   } auth;
 
   // Callers from other machines. Names are those of their certificates, separated by commas.

@@ -87,6 +87,7 @@ std::vector<Key> KeysOf(Config& c) {
       {"limits", "rss_mb", Number{&c.limits.rss_mb, 0, 1'000'000}},
       {"auth", "group", &c.auth.group},
       {"auth", "admin_group", &c.auth.admin_group},
+      {"auth", "breakpoints", OneOf{&c.auth.breakpoints, {"admins", "group", "everybody"}}},
       {"remote", "listen", &c.remote.listen},
       {"remote", "cert", &c.remote.cert},
       {"remote", "key", &c.remote.key},

@@ -31,6 +31,7 @@ constexpr LiveKey kLive[] = {
      [](const Config& from, Config& to) { to.session.max_sessions = from.session.max_sessions; }},
     {"auth.group", [](const Config& from, Config& to) { to.auth.group = from.auth.group; }},
     {"auth.admin_group", [](const Config& from, Config& to) { to.auth.admin_group = from.auth.admin_group; }},
+    {"auth.breakpoints", [](const Config& from, Config& to) { to.auth.breakpoints = from.auth.breakpoints; }},
     {"log.level", [](const Config& from, Config& to) { to.log.level = from.log.level; }},
 };
 

@@ -9,23 +9,36 @@
 
 namespace profd::host {
 
-std::shared_ptr<Process> ProcessTable::Get(pid_t pid, const std::shared_ptr<Process>& parent, bool newborn,
-                                           const Tick& tick) {
-  if (const auto known = processes_.find(pid); known != processes_.end()) {
-    if (std::shared_ptr<Process> process = known->second.lock()) {
-      process->Refresh(tick);
-      if (process->alive()) return process;
-    }
-  }
-  auto process = std::make_shared<Process>(pid, parent, newborn, tick.number, budget_);
-  process->Refresh(tick);
-  if (!process->alive()) return nullptr;
+std::shared_ptr<Process> ProcessTable::Make(pid_t pid, const std::shared_ptr<Process>& parent, bool newborn,
+                                            const Tick& tick) {
+  auto process = std::make_shared<Process>(pid, parent, newborn, tick.number, budget_, files_);
   if (processes_.size() >= prune_at_) {
     std::erase_if(processes_, [](const auto& entry) { return entry.second.expired(); });
     prune_at_ = 2 * processes_.size() + kMinPruneAt;
   }
   processes_[pid] = process;
   return process;
+}
+
+std::shared_ptr<Process> ProcessTable::Find(pid_t pid, const std::shared_ptr<Process>& parent, bool newborn,
+                                            const Tick& tick) {
+  if (const auto known = processes_.find(pid); known != processes_.end()) {
+    if (std::shared_ptr<Process> process = known->second.lock(); process != nullptr && process->alive())
+      return process;
+  }
+  return Make(pid, parent, newborn, tick);
+}
+
+std::shared_ptr<Process> ProcessTable::Get(pid_t pid, const std::shared_ptr<Process>& parent, bool newborn,
+                                           const Tick& tick) {
+  std::shared_ptr<Process> process = Find(pid, parent, newborn, tick);
+  const bool was_known = process->first_tick() != tick.number;
+  process->Refresh(tick);
+  if (!process->alive() && was_known) {  // another one may have its number
+    process = Make(pid, parent, newborn, tick);
+    process->Refresh(tick);
+  }
+  return process->alive() ? process : nullptr;
 }
 
 Family::Family(const std::vector<pid_t>& targets, ProcessTable& table, HostFiles& files, const Tick& tick)
@@ -68,12 +81,21 @@ bool Family::PidsGivenOut(const Tick& tick) {
   return searches_left_ > 0;
 }
 
+void Family::WantUpdate() {
+  for (const auto& process : members_) process->WantRefresh();
+}
+
 void Family::Update(const Tick& tick) {
   const bool search = PidsGivenOut(tick);  // before the processes are read, lest a fork goes unseen
+  WantUpdate();
+  table_.files().Ask();
   for (const auto& process : members_) process->Refresh(tick);
   std::erase_if(members_, [this](const std::shared_ptr<Process>& process) {
-    if (process->alive()) return false;
+    // What a new one is may have come later.
+    const bool ignored = whole_host_ && process->kernel_thread();
+    if (process->alive() && !ignored) return false;
     pids_.erase(process->pid());
+    if (ignored) ignored_.insert(process->pid());
     return true;
   });
   if (search) {
@@ -107,6 +129,13 @@ void Family::TakeInAll(bool newborn, const Tick& tick) {
     }
     ::closedir(dir);
   }
+  std::vector<std::shared_ptr<Process>> asked;
+  for (const pid_t pid : found_) {
+    if (pids_.contains(pid) || ignored_.contains(pid)) continue;
+    asked.push_back(table_.Find(pid, nullptr, newborn, tick));
+    asked.back()->WantRefresh();
+  }
+  table_.files().Ask();
   std::unordered_set<pid_t> still_ignored;
   for (const pid_t pid : found_) {
     if (ignored_.contains(pid)) {

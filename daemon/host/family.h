@@ -19,16 +19,24 @@ namespace profd::host {
 // **Thread:** sample.
 class ProcessTable {
  public:
-  explicit ProcessTable(FdBudget& budget) : budget_(budget) {}
+  ProcessTable(FdBudget& budget, ForeignFiles& files) : budget_(budget), files_(files) {}
 
   // nullptr when there is no such process.
   std::shared_ptr<Process> Get(pid_t pid, const std::shared_ptr<Process>& parent, bool newborn,
                                const Tick& tick);
+  // That process if it is known already, else a new one, of which nothing is known yet.
+  std::shared_ptr<Process> Find(pid_t pid, const std::shared_ptr<Process>& parent, bool newborn,
+                                const Tick& tick);
+  ForeignFiles& files() { return files_; }
 
  private:
   static constexpr size_t kMinPruneAt = 64;
 
+  std::shared_ptr<Process> Make(pid_t pid, const std::shared_ptr<Process>& parent, bool newborn,
+                                const Tick& tick);
+
   FdBudget& budget_;
+  ForeignFiles& files_;
   std::unordered_map<pid_t, std::weak_ptr<Process>> processes_;
   size_t prune_at_ = kMinPruneAt;  // entries of processes that have gone are dropped at this size
 };
@@ -39,6 +47,8 @@ class Family {
   // Empty `targets`: all processes of the host, kernel threads apart.
   Family(const std::vector<pid_t>& targets, ProcessTable& table, HostFiles& files, const Tick& tick);
 
+  // What Update() will read.
+  void WantUpdate();
   // Drops who has gone and takes in who has come. A child is known within one tick of its birth (two when it
   // was just being born) and stays known when its parent goes. The search for children costs a read per
   // thread, so it is made only when the kernel has given out a pid since the last one; who chooses a pid

@@ -59,11 +59,17 @@ std::string ReadStatus(pid_t pid) {
   return ReadSmall(path);
 }
 
+char StateIn(const std::string& status) {
+  constexpr std::string_view kKey = "\nState:\t";
+  const size_t state = status.find(kKey);
+  return state == std::string::npos || state + kKey.size() == status.size() ? '\0'
+                                                                            : status[state + kKey.size()];
+}
+
 // It waits for its parent; a dead leader of living threads still runs.
 bool RunsIn(const std::string& status) {
-  const size_t state = status.find("\nState:\t");
-  if (state == std::string::npos) return false;
-  const char letter = status[state + 8];
+  const char letter = StateIn(status);
+  if (letter == '\0') return false;
   uint64_t threads = 0;
   StatusNumbers(status, "\nThreads:", &threads, 1);
   return (letter != 'Z' && letter != 'X') || threads > 1;
@@ -205,6 +211,14 @@ uid_t OwnerOf(pid_t pid) {
   OwnerIn(ReadStatus(pid), &owner);
   return owner;
 }
+
+uid_t ChargedTo(pid_t pid) {
+  uint64_t real = 0;
+  StatusNumbers(ReadStatus(pid), "\nUid:", &real, 1);
+  return static_cast<uid_t>(real);
+}
+
+char StateOf(pid_t pid) { return StateIn(ReadStatus(pid)); }
 
 std::vector<ProcessFacts> ReadProcessFacts(std::span<const pid_t> pids) {
   std::vector<ProcessFacts> all;

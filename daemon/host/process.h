@@ -37,6 +37,11 @@ bool ProcessExists(pid_t pid);
 pid_t ParentOf(pid_t pid);
 // ProcessFacts::uid alone; root's where there is no such process.
 uid_t OwnerOf(pid_t pid);
+// Whose work it is, whatever rights it has now: its real user, who has to answer for it. Root's where there
+// is no such process.
+uid_t ChargedTo(pid_t pid);
+// As the kernel has it ('R', 'S', 'D', ...); 0 where there is no such process.
+char StateOf(pid_t pid);
 // What the kernel shows as its name, made harmless; "" when it is no more.
 std::string CommandName(pid_t pid);
 // In their order. Asks a stand-in of each owner, two seconds at most: not on ctl, nor on a data thread.

@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
 
 #include "base/clock.h"
+#include "daemon/host/process.h"
 
 namespace profd::host {
 
@@ -60,8 +62,8 @@ uint64_t PageBytes() {
 
 }  // namespace
 
-HostReader::HostReader(HostFiles& files, FdBudget& budget)
-    : files_(files), budget_(budget), diskstats_("diskstats", budget), statm_(budget) {}
+HostReader::HostReader(HostFiles& files, FdBudget& budget, ForeignFiles& foreign)
+    : files_(files), foreign_(foreign), diskstats_("diskstats", budget), statm_(budget) {}
 
 HostReading HostReader::Read(const ReadingRequest& request, const Tick& tick) {
   HostReading reading;
@@ -160,11 +162,18 @@ void HostReader::ReadProcesses(const std::vector<pid_t>& pids, HostReading& read
   std::erase_if(stats_,
                 [&](const auto& entry) { return std::ranges::find(pids, entry.first) == pids.end(); });
   for (const pid_t pid : pids) {
+    if (!stats_.contains(pid))
+      stats_.emplace(pid, ForeignFile(foreign_, ForeignFile::Name::kStat, pid, 0, ChargedTo(pid)));
+    stats_.at(pid).Want();
+  }
+  foreign_.Ask();
+  for (const pid_t pid : pids) {
     char text[1024];
-    ProcFile& file = stats_.try_emplace(pid, budget_).first->second;
-    const ssize_t size = file.Read({.name = "stat", .pid = pid}, text, sizeof text);
+    const auto file = stats_.find(pid);
+    if (file == stats_.end()) continue;
+    const ssize_t size = file->second.Read(text, sizeof text);
     if (size <= 0) {
-      stats_.erase(pid);
+      if (size == 0 || errno != EAGAIN) stats_.erase(file);
       continue;
     }
     // The command's name may hold anything, but no field after it a ')'.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon/host/proc_file.h"
+#include "daemon/host/scouts/foreign_files.h"
 
 namespace profd::host {
 
@@ -57,7 +58,7 @@ struct ReadingRequest {
 // **Thread:** sample. **Owns:** the files it keeps open.
 class HostReader {
  public:
-  HostReader(HostFiles& files, FdBudget& budget);
+  HostReader(HostFiles& files, FdBudget& budget, ForeignFiles& foreign);
   HostReading Read(const ReadingRequest& request, const Tick& tick);
 
  private:
@@ -70,11 +71,11 @@ class HostReader {
   bool IsWholeDisk(std::string_view name);
 
   HostFiles& files_;
-  FdBudget& budget_;
+  ForeignFiles& foreign_;
   HostFile diskstats_;
   ProcFile statm_;
   std::map<std::string, bool, std::less<>> whole_disks_;  // by name: what /sys says of it
-  std::map<pid_t, ProcFile> stats_;
+  std::map<pid_t, ForeignFile> stats_;
 };
 
 }  // namespace profd::host

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/time_of_day.h"
 
 namespace profd::host {
 
@@ -14,6 +15,8 @@ namespace {
 constexpr size_t kMaxOpenFiles = 4096;
 constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kRetryNs = 2'000'000;  // while chunks or the queue are short
+// What others read in our place is waited for until so long before the next sample, and within these limits.
+constexpr uint64_t kMarginNs = 2'000'000, kLeastWaitNs = 5'000'000, kMostWaitNs = 200'000'000;
 
 // Half of what the process may open at most: the rest is for files that hold results.
 size_t OpenFileLimit() {
@@ -34,9 +37,10 @@ bool HasKind(const SampleRequest& request, std::string_view kind) {
 SampleLoop::SampleLoop(SampleMailbox& mailbox)
     : mailbox_(mailbox),
       budget_(OpenFileLimit()),
+      foreign_(OpenFileLimit()),
       files_(budget_),
-      reader_(files_, budget_),
-      processes_(budget_) {}
+      reader_(files_, budget_, foreign_),
+      processes_(budget_, foreign_) {}
 
 void SampleLoop::Run() {
   while (HandleCommands()) {
@@ -60,7 +64,11 @@ void SampleLoop::Run() {
 }
 
 Tick SampleLoop::BeginTick() {
-  return {.number = ++tick_number_, .raw_ns = base::RawNs(), .mono_ns = base::MonotonicNs()};
+  const Tick tick{.number = ++tick_number_, .raw_ns = base::RawNs(), .mono_ns = base::MonotonicNs()};
+  // Who does not answer costs nobody else a sample.
+  const uint64_t next_ns = DeadlineAfter(tick.mono_ns) - kMarginNs;
+  foreign_.Begin(std::clamp(next_ns, tick.mono_ns + kLeastWaitNs, tick.mono_ns + kMostWaitNs));
+  return tick;
 }
 
 bool SampleLoop::HandleCommands() {
@@ -109,6 +117,11 @@ void SampleLoop::Start(const SampleRequest& request, std::function<void()> done)
                                 .hz = tick_hz,
                                 .next_index = IndexAt(tick.mono_ns, tick_hz) + 1,
                                 .last_raw_ns = tick.raw_ns});
+    if (!KindReadsForeignFiles(probe.kind) || !probe.trouble) continue;
+    recording.probes.back().hangs = [kind = probe.kind, trouble = probe.trouble](pid_t pid,
+                                                                                 const std::string& why) {
+      trouble(kind + " of pid " + std::to_string(pid) + " hangs: " + why);
+    };
   }
   recording.started = std::move(done);
 }
@@ -180,8 +193,33 @@ uint64_t SampleLoop::NextDeadline() const {
   return next;
 }
 
+uint64_t SampleLoop::DeadlineAfter(uint64_t mono_ns) const {
+  uint64_t next = UINT64_MAX;
+  for (const auto& recording : recordings_) {
+    for (const Scheduled& scheduled : recording->probes)
+      next = std::min(next, DeadlineNs(IndexAt(mono_ns, scheduled.hz) + 1, scheduled.hz));
+  }
+  return next;
+}
+
+void SampleLoop::TellOfHanging(Recording& recording) const {
+  std::set<pid_t> hanging;
+  for (const auto& process : recording.family->members()) {
+    const auto since_ns = process->HangsSince();
+    if (!since_ns || !hanging.insert(process->pid()).second) continue;
+    if (recording.said_to_hang.contains(process->pid())) continue;
+    const std::string why = "what the kernel says of it has not come since " + base::TimeOfDay(*since_ns);
+    for (const Scheduled& scheduled : recording.probes) {
+      if (scheduled.hangs) scheduled.hangs(process->pid(), why);
+    }
+  }
+  recording.said_to_hang = std::move(hanging);
+}
+
 void SampleLoop::RunTick(uint64_t deadline_ns) {
   const Tick tick = BeginTick();
+  for (const auto& recording : recordings_) Want(*recording, tick);
+  foreign_.Ask();
   uint64_t missed = 0;
   for (const auto& recording : recordings_) Sample(*recording, tick, &missed);
   mailbox_.ticks.fetch_add(1, std::memory_order_relaxed);
@@ -192,12 +230,30 @@ void SampleLoop::RunTick(uint64_t deadline_ns) {
   }
 }
 
+bool SampleLoop::Due(const Scheduled& scheduled, const Tick& tick) const {
+  return IndexAt(tick.mono_ns, scheduled.hz) >= DueIndex(scheduled);
+}
+
+void SampleLoop::Want(const Recording& recording, const Tick& tick) {
+  if (recording.family == nullptr) return;
+  bool any = false;
+  for (const Scheduled& scheduled : recording.probes) {
+    if (!Due(scheduled, tick)) continue;
+    scheduled.probe->Want();
+    any = true;
+  }
+  if (any) recording.family->WantUpdate();
+}
+
 void SampleLoop::Sample(Recording& recording, const Tick& tick, uint64_t* missed) {
   bool family_updated = recording.family == nullptr;
   for (Scheduled& scheduled : recording.probes) {
+    if (!Due(scheduled, tick)) continue;
     const uint64_t index = IndexAt(tick.mono_ns, scheduled.hz);
-    if (index < DueIndex(scheduled)) continue;
-    if (!std::exchange(family_updated, true)) recording.family->Update(tick);
+    if (!std::exchange(family_updated, true)) {
+      recording.family->Update(tick);
+      if (foreign_.some_hang() || !recording.said_to_hang.empty()) TellOfHanging(recording);
+    }
     if (const uint64_t skipped = index - scheduled.next_index; skipped != 0) {
       scheduled.probe->Miss(tick, scheduled.last_raw_ns, skipped);
       *missed = std::max(*missed, skipped);

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -60,6 +62,8 @@ class SampleLoop {
     uint32_t hz = 0;
     uint64_t next_index = 0;
     uint64_t last_raw_ns = 0;  // of the latest sample, or of the start
+    // Empty where none of its processes can keep it waiting.
+    std::function<void(pid_t pid, const std::string& why)> hangs = {};
   };
   // One session.
   struct Recording {
@@ -70,6 +74,7 @@ class SampleLoop {
     const std::vector<pid_t> targets;
     std::unique_ptr<Family> family;
     std::vector<Scheduled> probes;
+    std::set<pid_t> said_to_hang;
     std::function<void()> started;  // set until all probes know what came of their start
     std::function<void()>
         stopped;  // set while probes come to their end and it waits for room to say its last
@@ -83,14 +88,19 @@ class SampleLoop {
   bool FinishProbes(Recording& recording, const Tick& tick);
   bool FinishStopped();  // false: some could not say all, try again soon
   void RunTick(uint64_t deadline_ns);
+  bool Due(const Scheduled& scheduled, const Tick& tick) const;
+  void Want(const Recording& recording, const Tick& tick);
   void Sample(Recording& recording, const Tick& tick, uint64_t* missed);
   uint64_t DueIndex(const Scheduled& scheduled) const;
   uint64_t NextDeadline() const;
+  uint64_t DeadlineAfter(uint64_t mono_ns) const;
+  void TellOfHanging(Recording& recording) const;
   bool EndTick(uint64_t next_deadline_ns);  // false: some rows could not go, try again soon
 
   SampleMailbox& mailbox_;
   FdBudget budget_;
   const SysTree tree_;
+  ForeignFiles foreign_;
   HostFiles files_;
   HostReader reader_;
   ProcessTable processes_;

@@ -40,16 +40,18 @@ bool IoNumber(std::string_view text, std::string_view key, int64_t* value) {
 }  // namespace
 
 Process::Process(pid_t pid, const std::weak_ptr<Process>& parent, bool newborn, uint64_t tick_number,
-                 FdBudget& budget)
+                 FdBudget& budget, ForeignFiles& files)
     : pid_(pid),
       parent_(parent),
       parent_pid_(parent.expired() ? 0 : parent.lock()->pid()),
       first_tick_(tick_number),
+      user_(ChargedTo(pid)),
       budget_(budget),
-      leader_(pid, budget),
-      stat_(budget),
+      files_(files),
+      leader_(pid, StatOf(pid), budget),
+      stat_(StatOf(0)),
       statm_file_(budget),
-      io_file_(budget),
+      io_file_(files, ForeignFile::Name::kIo, pid, 0, user_),
       newborn_(newborn) {}
 
 void Process::MarkGone() {
@@ -58,14 +60,24 @@ void Process::MarkGone() {
   if (const std::shared_ptr<Process> parent = parent_.lock()) parent->inherited_ += io_seen_;
 }
 
+ssize_t Process::ReadLine(ForeignFile& file, char* buffer, size_t size) {
+  const ssize_t got = file.Read(buffer, size);
+  if (got < 0 && errno == EAGAIN) {
+    late_at_ = refreshed_at_;
+    if (comm_.empty()) comm_ = CommandName(pid_);
+    errno = EAGAIN;
+  }
+  return got;
+}
+
 void Process::Refresh(const Tick& tick) {
   if (!alive_ || refreshed_at_ == tick.number) return;
   refreshed_at_ = tick.number;
   leader_line_.clear();
   char line[kStatBytes];
-  const ssize_t got = leader_.stat.Read({.name = "stat", .pid = pid_, .tid = pid_}, line, sizeof line);
+  const ssize_t got = ReadLine(leader_.stat, line, sizeof line);
   if (got < 0) {
-    if (MeansGone(errno)) MarkGone();
+    if (MeansGone(errno) || (HangsSince() && StateOf(pid_) == 0)) MarkGone();
     return;
   }
   StatFields fields;
@@ -100,16 +112,17 @@ size_t Process::ListThreads() {
   std::vector<pid_t> fresh;
   std::ranges::set_difference(found, known, std::back_inserter(fresh));
   const size_t first_new = threads_.size();
-  for (const pid_t tid : fresh) threads_.emplace_back(tid, budget_);
+  for (const pid_t tid : fresh) threads_.emplace_back(tid, StatOf(tid), budget_);
   return first_new;
 }
 
 void Process::AppendThreadLines(size_t from) {
+  for (size_t i = from; i < threads_.size(); ++i) threads_[i].stat.Want();
+  files_.Ask();
   size_t kept = from;
   for (size_t i = from; i < threads_.size(); ++i) {
     char line[kStatBytes];
-    const ssize_t got =
-        threads_[i].stat.Read({.name = "stat", .pid = pid_, .tid = threads_[i].tid}, line, sizeof line);
+    const ssize_t got = ReadLine(threads_[i].stat, line, sizeof line);
     if (got < 0 && MeansGone(errno)) continue;
     StatFields fields;
     if (got > 0 && CleanStatLine(line, static_cast<size_t>(got), &fields)) {
@@ -119,6 +132,10 @@ void Process::AppendThreadLines(size_t from) {
     ++kept;
   }
   threads_.erase(threads_.begin() + static_cast<ptrdiff_t>(kept), threads_.end());
+}
+
+void Process::WantThreadLines() {
+  for (Thread& thread : threads_) thread.stat.Want();
 }
 
 std::string_view Process::ThreadLines(const Tick& tick) {
@@ -135,7 +152,7 @@ std::string_view Process::StatLine(const Tick& tick) {
   stat_line_at_ = tick.number;
   stat_line_.clear();
   char line[kStatBytes];
-  const ssize_t got = stat_.Read({.name = "stat", .pid = pid_}, line, sizeof line);
+  const ssize_t got = ReadLine(stat_, line, sizeof line);
   StatFields fields;
   if (got > 0 && CleanStatLine(line, static_cast<size_t>(got), &fields)) {
     stat_line_.assign(line, static_cast<size_t>(got));
@@ -159,7 +176,7 @@ bool Process::ReadIo(const Tick& tick) {
   io_at_ = tick.number;
   io_ok_ = false;
   char buffer[512];
-  const ssize_t got = io_file_.Read({.name = "io", .pid = pid_}, buffer, sizeof buffer);
+  const ssize_t got = ReadLine(io_file_, buffer, sizeof buffer);
   if (got < 0) {
     if (MeansGone(errno)) MarkGone();
     return false;

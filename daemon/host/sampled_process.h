@@ -6,11 +6,14 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "daemon/host/proc_file.h"
+#include "daemon/host/scouts/foreign_files.h"
 #include "daemon/host/tick.h"
 
 namespace profd::host {
@@ -39,8 +42,10 @@ class Process {
  public:
   // `newborn`: forked while profd looked on, so that everything it has done so far is to be counted.
   Process(pid_t pid, const std::weak_ptr<Process>& parent, bool newborn, uint64_t tick_number,
-          FdBudget& budget);
+          FdBudget& budget, ForeignFiles& files);
 
+  // What Refresh() will read, with the next ForeignFiles::Ask(); so of the others that begin like this.
+  void WantRefresh() { leader_.stat.Want(); }
   // Looks whether it lives; the other members answer for this tick once it has run.
   void Refresh(const Tick& tick);
 
@@ -51,17 +56,24 @@ class Process {
   bool kernel_thread() const { return kernel_thread_; }
   uint64_t first_tick() const { return first_tick_; }
   const std::string& comm() const { return comm_; }
+  // Something of this tick's is missing, because the kernel has not said it in time.
+  bool late() const { return late_at_ == refreshed_at_; }
+  // Since when it keeps those waiting who ask about it, CLOCK_REALTIME.
+  std::optional<uint64_t> HangsSince() const { return files_.HangsSince(pid_); }
 
   // One stat line per thread. A thread that has started or ended since the last tick shows in the number of
   // threads or in a failing read; only then the list is read anew.
+  void WantThreadLines();
   std::string_view ThreadLines(const Tick& tick);
   // The stat line of the whole process; empty when it cannot be read.
+  void WantStatLine() { stat_.Want(); }
   std::string_view StatLine(const Tick& tick);
   // nullptr when it cannot be read.
   const StatmPages* Statm(const Tick& tick);
   // What it read and wrote since profd first looked (a newborn: since its birth), its children apart.
   // ReadIo() is false when that cannot be read; a process that has gone keeps its last totals. Read children
   // before their parent.
+  void WantIo() { io_file_.Want(); }
   bool ReadIo(const Tick& tick);
   const IoBytes& io() const { return io_; }
   // Appends the pids of the children of all threads.
@@ -69,12 +81,15 @@ class Process {
 
  private:
   struct Thread {
-    Thread(pid_t id, FdBudget& budget) : tid(id), stat(budget), children(budget) {}
+    Thread(pid_t id, ForeignFile file, FdBudget& budget) : tid(id), stat(std::move(file)), children(budget) {}
     pid_t tid;
-    ProcFile stat;
+    ForeignFile stat;
     ProcFile children;
   };
 
+  ForeignFile StatOf(pid_t tid) { return ForeignFile(files_, ForeignFile::Name::kStat, pid_, tid, user_); }
+  // As ForeignFile::Read(), remembers what is late.
+  ssize_t ReadLine(ForeignFile& file, char* buffer, size_t size);
   void MarkGone();
   // Brings `threads_` up to date; new ones stand at the end, from the position returned.
   size_t ListThreads();
@@ -86,7 +101,9 @@ class Process {
   const std::weak_ptr<Process> parent_;
   const pid_t parent_pid_;
   const uint64_t first_tick_;
+  const uid_t user_;
   FdBudget& budget_;
+  ForeignFiles& files_;
 
   bool alive_ = true;
   bool exited_ = false;
@@ -95,6 +112,7 @@ class Process {
   uint64_t thread_count_ = 0;  // as the kernel says
   std::string comm_;
   uint64_t refreshed_at_ = 0;
+  uint64_t late_at_ = UINT64_MAX;
 
   Thread leader_;
   std::string leader_line_;
@@ -102,7 +120,7 @@ class Process {
   std::string thread_lines_;
   uint64_t thread_lines_at_ = 0;
 
-  ProcFile stat_;
+  ForeignFile stat_;
   std::string stat_line_;
   uint64_t stat_line_at_ = 0;
 
@@ -113,7 +131,7 @@ class Process {
 
   // Once a parent has waited for a child, the kernel adds the child's counters to the parent's: `inherited_`
   // is what of that was counted before, as the child's own.
-  ProcFile io_file_;
+  ForeignFile io_file_;
   const bool newborn_;
   IoBytes io_;
   IoBytes io_seen_;

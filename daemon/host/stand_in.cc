@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -33,6 +34,7 @@ constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kOnceNs = 2 * kSecondNs;         // for one question
 constexpr uint64_t kRememberedNs = 10 * kSecondNs;  // one that has hung
 constexpr uint64_t kToGoNs = 5 * kSecondNs;         // when its work is over
+constexpr size_t kBoardPlaces = 512;                // a page
 
 // To the process that all of them are forked from: a new one, for the socket that comes along, or with no
 // work, the end of an old one.
@@ -129,6 +131,7 @@ struct Orders {
   Status status;
   UniqueFd channel;
   std::atomic<uint64_t> last{0};
+  std::atomic<uint64_t>* board = nullptr;
 };
 Orders& TheOrders() {
   static auto* orders = new Orders;  // threads may still want some while profd ends
@@ -196,6 +199,13 @@ Hanging& TheHanging() {
 std::atomic<uint64_t> g_cpu_ns{0};
 
 void Fork(Orders& orders) {
+  void* board = ::mmap(nullptr, kBoardPlaces * sizeof(std::atomic<uint64_t>), PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (board == MAP_FAILED) {
+    orders.status = Status::FromErrno("share a page with the processes that read memory");
+    return;
+  }
+  orders.board = static_cast<std::atomic<uint64_t>*>(board);
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     orders.status = Status::FromErrno("make a socket for the processes that read memory");
@@ -258,8 +268,12 @@ Result<StandIn> StandIn::Start(uid_t user, Work work, Duty duty) {
 
 Result<StandIn> StandIn::Start(uid_t user, Work work) { return Start(user, work, nullptr); }
 
+Result<StandIn> StandIn::Start(uid_t user, Duty duty) { return Start(user, &AnswerQuestions, duty); }
+
+std::span<std::atomic<uint64_t>> StandIn::Board() { return {TheOrders().board, kBoardPlaces}; }
+
 Result<std::string> StandIn::AskOnce(uid_t user, Duty duty, std::string_view request) {
-  PROFD_ASSIGN_OR_RETURN(StandIn stand_in, Start(user, &AnswerQuestions, duty));
+  PROFD_ASSIGN_OR_RETURN(StandIn stand_in, Start(user, duty));
   stand_in.Say(request);
   const uint64_t end_ns = base::MonotonicNs() + kOnceNs;
   for (;;) {

@@ -6,9 +6,11 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -33,6 +35,8 @@ class StandIn {
   static base::Status Prepare();
   // `user`: whose memory it is to look at. Refused while two of that user's hang.
   static base::Result<StandIn> Start(uid_t user, Work work);
+  // One that answers whatever it is asked, in that order.
+  static base::Result<StandIn> Start(uid_t user, Duty duty);
   // One question to a process of its own. **Thread:** any.
   static base::Result<std::string> AskOnce(uid_t user, Duty duty, std::string_view request);
 
@@ -47,6 +51,10 @@ class StandIn {
   const TextChannel& channel() const { return channel_; }
   // It has hung: it is killed and left behind, and of no use any more.
   base::Status GiveUp();
+
+  // Memory that all of them share with profd, where they say what they are about to do: who hangs in it
+  // cannot say so any more. Whoever has gone mad may have written there.
+  static std::span<std::atomic<uint64_t>> Board();
 
   // Of the processor, by all of them. **Thread:** any.
   static uint64_t CpuNs();

@@ -129,6 +129,7 @@ Result<NodeFacts> Starter::FactsFor(const Request& request, const Processes& pro
   facts.cpus = cpus_;
   facts.interfaces = interfaces_;
   facts.host_kinds_denied_reason = May(caller, Action::kCollectHost).message();
+  facts.breakpoints_denied_reason = May(caller, Action::kSetBreakpoints).message();
   for (const host::ProcessFacts& process : processes) {
     if (process.exists && !process.is_thread) {
       PROFD_RETURN_IF_ERROR(May(caller, Action::kCollectProcess, {.owner = process.uid}));

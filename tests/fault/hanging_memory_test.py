@@ -137,9 +137,9 @@ class HangingMemoryTest(harness.ProfdTest):
         self.honest_has_lost_nothing()
         self.assertEqual(self.daemon.stop(), 0)
 
-    def hangs(self, session, what, patience=30):
+    def hangs(self, session, what, which="reading its memory has not returned", patience=30):
         """The line of `status` that says so, which its kind says, too."""
-        said = f"{what} hangs: reading its memory has not returned since "
+        said = f"{what} hangs: {which} since "
         found = harness.wait_until(lambda: [each for each in self.daemon.status(session)["degraded"] if said in each], said,
                                    patience=patience)
         self.assertRegex(found[0], r"since \d\d:\d\d:\d\d UTC")
@@ -179,7 +179,7 @@ class HangingMemoryTest(harness.ProfdTest):
         within = harness.tracefs()
         if within is None:
             self.skipTest("the kernel has no tracefs")
-        self.daemon = self.profd(within=within)
+        self.daemon = self.profd(within=within, config="auth:\n  breakpoints: everybody\n")
         os.chmod(self.daemon.socket, 0o666)
         self.session = self.daemon.begin("--pid", self.honest.pid, "--collect", "host-cpu-profile,host-pid-cpu",
                                          user=HONEST)["session"]
@@ -207,14 +207,15 @@ class HangingMemoryTest(harness.ProfdTest):
         self.honest_has_lost_nothing()
         self.assertEqual(self.daemon.stop(), 0)
 
-    def stuck_in_execution(self, *door):
-        """A process that hangs while it executes, and its parent, whose memory is locked."""
+    def stuck_in_execution(self, *door, before=lambda parent: None):
+        """A process that hangs while it executes, and its parent, whose memory is locked; `before` it is born."""
         where, fault = failing_fs.mount(self, self.place, lambda source: (source / "file").write_text("something"))
         program = harness.PLAIN_BUILD / "tests" / "hanging_exec"
         parent = subprocess.Popen([program, str(USER), where / "file", *door], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   text=True)
         self.ends_with_the_test(parent)
         self.ready(parent, "mapped")
+        before(parent.pid)
         fault.write_text("stall\n")
         parent.stdin.write("go\n")
         parent.stdin.flush()
@@ -228,6 +229,7 @@ class HangingMemoryTest(harness.ProfdTest):
         self.addCleanup(release)
         status = pathlib.Path(f"/proc/{pid}/status")
         harness.wait_until(lambda: "disk sleep" in status.read_text(), "it to hang")
+        self.release = lambda: fault.write_text("")
         return int(pid)
 
     def test_a_client_that_hangs_while_it_executes(self):
@@ -244,6 +246,40 @@ class HangingMemoryTest(harness.ProfdTest):
         self.daemon.ctl("targets", user=USER)
         self.honest_goes_on()
         self.honest_has_lost_nothing()
+        self.assertEqual(self.daemon.stop(), 0)
+
+    def test_a_child_that_hangs_while_it_executes(self):
+        """Whoever samples it waits for it. Its session and one over the whole host say who hangs, and have the others; nobody else
+        notices anything; once it does not hang any more, it is sampled, too."""
+        sessions = {}
+
+        def sample(parent):
+            kinds = "host-cpu,host-disk,host-pid-cpu,host-mem"
+            sessions[USER] = self.daemon.begin("--pid", parent, "--collect", kinds, user=USER)["session"]
+            sessions[None] = self.daemon.begin("--collect", "host-pid-cpu,host-pid-mem")["session"]
+
+        stuck = self.stuck_in_execution(before=sample)
+        self.honest_goes_on()
+        for user, session in sessions.items():
+            self.hangs(session, f"host-pid-cpu of pid {stuck}", "what the kernel says of it has not come")
+            before = {kind["kind"]: kind["records"] for kind in self.daemon.status(session)["kinds"]}
+
+            def all_go_on():
+                return all(kind["records"] > before[kind["kind"]] + 10 for kind in self.daemon.status(session)["kinds"])
+
+            harness.wait_until(all_go_on, f"samples of the others, in the session of user {user}")
+        self.honest_goes_on()
+        self.honest_has_lost_nothing()
+        self.release()
+        directory = pathlib.Path(self.daemon.status(sessions[USER])["directory"])
+
+        def sampled():
+            return list(directory.rglob(f"{stuck}-CpuUsage.data*"))
+
+        harness.wait_until(sampled, "the one that hung", patience=60)
+        for user, session in sessions.items():
+            self.assertEqual(self.daemon.end(session, user=user)["state"], "sealed")
+        harness.wait_until(lambda: not self.stand_ins(), "those that have read to be gone")
         self.assertEqual(self.daemon.stop(), 0)
 
     def test_killed_while_it_hangs(self):

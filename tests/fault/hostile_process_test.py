@@ -148,7 +148,7 @@ class HostileProcessTest(siege.Siege):
     # --- what becomes of processes
 
     def test_frozen_targets_and_agents(self):
-        daemon = self.besieged()
+        daemon = self.besieged(config="auth:\n  breakpoints: everybody\n")
         freezer = cgroup.freezer_for(self)
         work = self.of_user("/usr/bin/python3", "-c", "while True: pass")
         agent = subprocess.Popen([siege.AGENT, "steady", "1000"], env=daemon.environment, user=siege.USER, group=siege.USER,

@@ -4,8 +4,10 @@ import collections
 import contextlib
 import csv
 import errno
+import os
 import pathlib
 import re
+import signal
 import sqlite3
 import subprocess
 import tempfile
@@ -32,7 +34,7 @@ class PthreadTest(harness.ProfdTest):
         within = harness.tracefs()
         if within is None:
             self.skipTest("the kernel has no tracefs")
-        self.daemon = self.profd(within=within)
+        self.daemon = self.profd(within=within, config="{}\n")
 
     def target(self, calls=CALLS, program=LOCKS):
         process = subprocess.Popen([str(program), str(calls)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -72,6 +74,28 @@ class PthreadTest(harness.ProfdTest):
                 tid, begin, library, name, process, result, seconds = found.groups()
                 calls.append(Call(int(tid), float(begin), library, name, process and int(process), int(result), float(seconds)))
         return calls
+
+    def test_breakpoints_are_for_admins_until_the_settings_say_otherwise(self):
+        user = harness.nobody()
+
+        def start(kinds):
+            return self.daemon.ctl("start", "--pid", work.pid, "--collect", kinds, "--json", user=user)
+
+        work = self.workload(command=["/usr/bin/sleep", "300"], user=user, group=user, extra_groups=[])
+        os.chmod(self.daemon.socket, 0o666)
+        refused = start(KIND)
+        self.assertEqual(refused.code, harness.PERMISSION, refused)
+        self.assertIn("may not have breakpoints set (host-pthread)", refused.err)
+        self.assertIn("auth.breakpoints", refused.err)
+        self.assertEqual(len(refused.err.strip().splitlines()), 1, refused)
+        with_others = start(f"{KIND},host-mem")
+        self.assertEqual(with_others.code, harness.PARTLY_STARTED, with_others)
+        self.assertIn("auth.breakpoints", self.kind(with_others.json, KIND, f"pid:{work.pid}")["reason"])
+        self.daemon.ctl("stop", with_others.json["session"], user=user)
+        (self.daemon.directory / "profd.yaml").write_text("auth:\n  breakpoints: everybody\n")
+        self.daemon.process.send_signal(signal.SIGHUP)
+        harness.wait_until(lambda: "auth.breakpoints" in self.daemon.log.read_text(), "the settings to be read")
+        harness.wait_until(lambda: "auth.breakpoints" not in start(f"{KIND},host-mem").out, "the right")
 
     def test_every_call_is_there(self):
         process, other = self.target(), self.target()

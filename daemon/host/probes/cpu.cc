@@ -1,6 +1,7 @@
 // host-cpu: a block per tick with the stat line of every thread of every process.
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "daemon/host/probes/probe.h"
 #include "daemon/host/probes/process_blocks.h"
@@ -20,15 +21,26 @@ class CpuProbe final : public Probe {
     blocks_.emplace(ProcessBlocks::What::kCpu, ProcessBlocks::When::kSeveral, context, options.stats);
   }
 
+  void Want() override {
+    for (const auto& process : family_.members()) process->WantThreadLines();
+    if (blocks_) blocks_->Want();
+  }
+
   void Sample(const Tick& tick) override {
     if (family_.running() == 0) return;
     text_.clear();
     AppendLine(text_, "time ", tick.raw_ns);
     text_ += FirstLine(files_.uptime.Text(tick));
+    bool some = false, late = false;
     for (const auto& process : family_.members()) {
-      if (process->running()) text_ += process->ThreadLines(tick);
+      if (!process->running()) continue;
+      const std::string_view lines = process->ThreadLines(tick);
+      text_ += lines;
+      some |= !lines.empty();
+      late |= process->late();
     }
-    stream_.Append(tick, text_);
+    if (late) stream_.Lose(format::Loss::Where::kSampler, tick.raw_ns, tick.raw_ns, 1);
+    if (some || !late) stream_.Append(tick, text_);
     if (blocks_) blocks_->Sample(tick);
   }
 

@@ -30,6 +30,10 @@ class DiskProbe final : public Probe {
         name_(CommandName(target_)),
         hz_(std::max(options.hz, 1u)) {}
 
+  void Want() override {
+    for (const auto& process : family_.members()) process->WantIo();
+  }
+
   void Sample(const Tick& tick) override {
     const bool readable = ReadAll(tick);
     if (start_raw_ns_ == 0) return Begin(tick);
@@ -113,9 +117,15 @@ class DiskProbe final : public Probe {
   // "<raw ns> <bytes read> <bytes written>", running totals: a lost row loses no bytes.
   void AppendPerProcess(const Tick& tick) {
     for (const auto& process : family_.members()) {
-      if (!process->running() || !process->ReadIo(tick)) continue;
+      if (!process->running()) continue;
+      const bool read = process->ReadIo(tick);
+      if (!read && !process->late()) continue;
       RowStream* stream = per_process_.Of(*process, tick);
       if (stream == nullptr) continue;
+      if (!read) {
+        stream->Lose(format::Loss::Where::kSampler, tick.raw_ns, tick.raw_ns, 1);
+        continue;
+      }
       line_.clear();
       AppendNumber(line_, tick.raw_ns);
       for (const int64_t bytes : {process->io().read, process->io().written}) {

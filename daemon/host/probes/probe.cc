@@ -1,5 +1,6 @@
 #include "daemon/host/probes/probe.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <mutex>
@@ -22,6 +23,9 @@ struct Kind {
   uint32_t tick_hz = 0;               // 0: its rate
   base::Status (*check)() = nullptr;  // of what not every machine has
 };
+
+// What the kernel says of a process by files that it may have their reader wait for (foreign_files.h).
+constexpr std::array<std::string_view, 3> kOfForeignFiles = {"host-cpu", "host-disk", "host-pid-cpu"};
 
 constexpr std::array kKinds = {
     Kind{"host-cpu", true, true, MakeCpuProbe},
@@ -89,6 +93,10 @@ base::Status CheckKind(const std::string& kind) {
   base::Status status = known->check();
   answers.insert_or_assign(known, Answer{status, base::MonotonicNs()});
   return status;
+}
+
+bool KindReadsForeignFiles(const std::string& kind) {
+  return std::ranges::find(kOfForeignFiles, kind) != kOfForeignFiles.end();
 }
 
 std::unique_ptr<Probe> MakeProbe(const ProbeOptions& options, const ProbeContext& context) {

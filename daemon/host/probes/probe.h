@@ -36,6 +36,9 @@ class Probe {
   // Whether it is known what came of its start, and told in its outcome. Asked again soon; others do not
   // wait.
   virtual bool MayBegin(const Tick&) { return true; }
+  // Before Sample(): wants what it will read of the processes that are known, so that one question is enough
+  // for all of them.
+  virtual void Want() {}
   virtual void Sample(const Tick& tick) = 0;
   // `count` deadlines since `from_raw_ns` had passed before the work of this tick began; called before
   // Sample().
@@ -88,6 +91,8 @@ bool KindNeedsTargets(const std::string& kind);  // host-cpu host-mem host-disk 
                                                  // host-osrt host-pthread host-cgroup
 bool KindReadsProcesses(
     const std::string& kind);  // has the family of the targets: those but host-cgroup, host-pid-*
+// Of those, the ones that have nothing of a process that hangs while it executes a program.
+bool KindReadsForeignFiles(const std::string& kind);
 std::unique_ptr<Probe> MakeProbe(const ProbeOptions& options, const ProbeContext& context);
 
 // Whether the kernel lets profd have the events that they are made of.

@@ -42,12 +42,21 @@ bool ProcessBlocks::MakeBody(Process& process, const Tick& tick) {
   return true;
 }
 
+void ProcessBlocks::Want() {
+  if (what_ != What::kCpu || !Active()) return;
+  for (const auto& process : family_.members()) process->WantStatLine();
+}
+
 void ProcessBlocks::Sample(const Tick& tick) {
   if (!Active()) return;
   for (const auto& process : family_.members()) {
     if (!process->running()) continue;
     RowStream* stream = streams_.Of(*process, tick);
-    if (stream == nullptr || !MakeBody(*process, tick)) continue;
+    if (stream == nullptr) continue;
+    if (!MakeBody(*process, tick)) {
+      if (process->late()) stream->Lose(format::Loss::Where::kSampler, tick.raw_ns, tick.raw_ns, 1);
+      continue;
+    }
     block_.clear();
     AppendBlock(block_, tick.raw_ns, stream->records(), body_);
     stream->Append(tick, block_);
@@ -67,6 +76,7 @@ class ProcessProbe final : public Probe {
       : blocks_(options.kind == "host-pid-cpu" ? ProcessBlocks::What::kCpu : ProcessBlocks::What::kMemory,
                 ProcessBlocks::When::kAlways, context, options.stats) {}
 
+  void Want() override { blocks_.Want(); }
   void Sample(const Tick& tick) override { blocks_.Sample(tick); }
   void Miss(const Tick& tick, uint64_t from_raw_ns, uint64_t count) override {
     blocks_.Miss(tick, from_raw_ns, count);

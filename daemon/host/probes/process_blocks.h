@@ -20,6 +20,7 @@ class ProcessBlocks {
 
   ProcessBlocks(What what, When when, const ProbeContext& context, chunk::StreamStatsPtr stats);
 
+  void Want();
   void Sample(const Tick& tick);
   void Miss(const Tick& tick, uint64_t from_raw_ns, uint64_t count);
 

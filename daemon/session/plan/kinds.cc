@@ -24,7 +24,7 @@ constexpr HostKind kHostKinds[] = {
     {"host-cpu-profile", HostKind::Scope::kProcess, 99, 999},
     {"host-off-cpu", HostKind::Scope::kProcess, 0, 0},
     {"host-osrt", HostKind::Scope::kProcess, 0, 0},
-    {"host-pthread", HostKind::Scope::kProcess, 0, 0},
+    {"host-pthread", HostKind::Scope::kProcess, 0, 0, true},
     {"host-cgroup", HostKind::Scope::kProcess, 10},
     {"host-net-devices", HostKind::Scope::kHost, 10},
     {"host-hardware", HostKind::Scope::kHost, 10},

@@ -17,7 +17,8 @@ struct HostKind {
     kEither,   // of the targets, or of every process where there are none
   } scope = Scope::kHost;
   uint32_t default_hz = 0;
-  uint32_t max_hz = 50;  // 0: it has no rate
+  uint32_t max_hz = 50;      // 0: it has no rate
+  bool breakpoints = false;  // it has some set
 };
 std::span<const HostKind> HostKindTable();
 const HostKind* FindHostKind(std::string_view name);

@@ -187,6 +187,12 @@ Status Planner::PlanHostKind(const KindRequest& request, const HostKind& kind) {
     Skip(request.kind, "host", request.hz, facts_.host_kinds_denied_reason);
     return Status::Ok();
   }
+  if (kind.breakpoints && !facts_.breakpoints_denied_reason.empty()) {
+    denied_ = true;
+    for (const pid_t pid : targets_)
+      Skip(request.kind, "pid:" + std::to_string(pid), request.hz, facts_.breakpoints_denied_reason);
+    return Status::Ok();
+  }
   // Its rows have no time of their own: they count from the begin.
   if (StaysInMemory(request.kind) && request.kind == kHostDisk) {
     Skip(request.kind, "host", request.hz,

@@ -50,7 +50,8 @@ struct NodeFacts {
   bool device_kinds_allowed = true;      // of every device
   std::vector<uint32_t> leased_devices;  // … or of these
   std::string device_kinds_denied_reason;
-  std::string host_kinds_denied_reason;  // "" = kinds of the whole host are allowed
+  std::string host_kinds_denied_reason;   // "" = kinds of the whole host are allowed
+  std::string breakpoints_denied_reason;  // "" = kinds that need breakpoints are allowed
 };
 
 // A kind that is files of a device's own system, which one channel brings in pieces.

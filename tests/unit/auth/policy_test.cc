@@ -12,7 +12,7 @@ using testing::HasSubstr;
 constexpr Action kAll[] = {Action::kSeeNode,        Action::kCollectDevice, Action::kCollectHost,
                            Action::kCollectProcess, Action::kSeeProcess,    Action::kSeeSession,
                            Action::kStopSession,    Action::kKeepSession,   Action::kLease,
-                           Action::kSeeDevice};
+                           Action::kSeeDevice,      Action::kSetBreakpoints};
 constexpr Action kOfOwners[] = {Action::kCollectProcess, Action::kSeeProcess, Action::kSeeSession,
                                 Action::kStopSession, Action::kKeepSession};
 

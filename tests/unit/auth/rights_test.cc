@@ -56,6 +56,23 @@ TEST(Rights, GroupsHaveNamesOrNumbers) {
   }
 }
 
+TEST(Rights, BreakpointsAreForWhomTheSettingsName) {
+  const auto may = [](const std::string& who, gid_t group, uid_t uid = 1000) {
+    Rights rights;
+    rights.SetGroups(ResolveGroups({.group = "77", .admin_group = "88", .breakpoints = who}));
+    return May(Granted(rights, uid, group), Action::kSetBreakpoints).ok();
+  };
+  const std::string by_default = config::Config::Auth().breakpoints;
+  EXPECT_FALSE(may(by_default, 1000));
+  EXPECT_FALSE(may(by_default, 77));
+  EXPECT_TRUE(may(by_default, 88));
+  EXPECT_TRUE(may(by_default, 0, 0));
+  EXPECT_FALSE(may("group", 1000));
+  EXPECT_TRUE(may("group", 77));
+  EXPECT_TRUE(may("group", 88));
+  EXPECT_TRUE(may("everybody", 1000));
+}
+
 TEST(Rights, WhatIsTakenAwayIsGoneAtOnce) {
   Rights rights;
   rights.SetGroups({.members = 77, .admins = std::nullopt});

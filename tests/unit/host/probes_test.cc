@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/host/probes/probe.h"
@@ -26,7 +27,10 @@ class ProbesTest : public ::testing::Test {
   ~ProbesTest() override { ::unlink(path_.c_str()); }
 
   // Tick n is at n seconds.
-  Tick At(uint64_t n) { return {.number = n, .raw_ns = n * kSecondNs, .mono_ns = n * kSecondNs}; }
+  Tick At(uint64_t n) {
+    if (std::exchange(at_, n) != n) foreign_.Begin(UINT64_MAX);
+    return {.number = n, .raw_ns = n * kSecondNs, .mono_ns = n * kSecondNs};
+  }
   void Make(const std::string& kind) {
     family_ = std::make_unique<Family>(request_.pids, table_, files_, At(1));
     const ProbeContext context{.files = files_,
@@ -55,7 +59,9 @@ class ProbesTest : public ::testing::Test {
   FdBudget budget_{100};
   SysTree tree_;
   HostFiles files_{budget_};
-  ProcessTable table_{budget_};
+  ForeignFiles foreign_{100};
+  ProcessTable table_{budget_, foreign_};
+  uint64_t at_ = 0;
   chunk::StreamStatsPtr stats_ = std::make_shared<chunk::StreamStats>();
   std::unique_ptr<Output> output_;
   std::unique_ptr<Family> family_;

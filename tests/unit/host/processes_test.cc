@@ -16,7 +16,10 @@ namespace {
 
 class ProcessesTest : public ::testing::TestWithParam<size_t> {
  protected:
-  Tick Next() { return {.number = ++number_, .raw_ns = base::RawNs(), .mono_ns = base::MonotonicNs()}; }
+  Tick Next() {
+    foreign_.Begin(UINT64_MAX);
+    return {.number = ++number_, .raw_ns = base::RawNs(), .mono_ns = base::MonotonicNs()};
+  }
 
   static std::set<pid_t> Pids(const Family& family) {
     std::set<pid_t> pids;
@@ -31,8 +34,9 @@ class ProcessesTest : public ::testing::TestWithParam<size_t> {
   }
 
   FdBudget budget_{GetParam()};
+  ForeignFiles foreign_{GetParam()};
   HostFiles files_{budget_};
-  ProcessTable table_{budget_};
+  ProcessTable table_{budget_, foreign_};
   uint64_t number_ = 0;
 };
 
@@ -205,8 +209,9 @@ TEST(FdBudget, EverythingTakenIsGivenBack) {
   FdBudget budget(4);
   size_t left = 0;
   {
+    ForeignFiles foreign(4);
     HostFiles files(budget);
-    ProcessTable table(budget);
+    ProcessTable table(budget, foreign);
     Worker worker;
     worker.Tell("thread");
     worker.Tell("thread");

@@ -449,6 +449,21 @@ TEST(Plan, WholeHostKindsThatPolicyDenies) {
   EXPECT_EQ(Find(plan, "host-sys-cpu", "host").reason, facts.host_kinds_denied_reason);
 }
 
+TEST(Plan, BreakpointsThatPolicyDenies) {
+  NodeFacts facts = TwoDevices();
+  facts.breakpoints_denied_reason = "breakpoints are for root";
+  SessionSpec spec = Ask({{"host-pthread", "", 0}});
+  spec.pids = {42};
+  const base::Status status = Bad(spec, facts);
+  EXPECT_EQ(status.code(), Code::kPermissionDenied);
+  EXPECT_THAT(status.message(), HasSubstr(facts.breakpoints_denied_reason));
+  spec = Ask({{"host-pthread", "", 0}, {"host-osrt", "", 0}});
+  spec.pids = {42};
+  const Plan plan = Good(spec, facts);
+  EXPECT_EQ(Find(plan, "host-pthread", "pid:42").reason, facts.breakpoints_denied_reason);
+  EXPECT_EQ(Find(plan, "host-osrt", "pid:42").verdict, Verdict::kStarted);
+}
+
 TEST(Plan, NothingAtAllIsRefusedWithTheReasons) {
   base::Status status = Bad(Ask({{"ddr", "", 0}, {"ub", "", 0}}), TwoDevices());
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);

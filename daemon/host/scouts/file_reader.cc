@@ -1,0 +1,64 @@
+#include "daemon/host/scouts/file_reader.h"
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+
+#include "base/thread.h"
+
+namespace profd::host {
+
+namespace {
+
+constexpr size_t kMostTextBytes = 2048;  // 52 numbers and a name
+constexpr uint64_t kSliceNs = 500'000;
+
+template <typename T>
+bool Take(std::string_view& text, T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  if (text.size() < sizeof value) return false;
+  std::memcpy(&value, text.data(), sizeof value);
+  text.remove_prefix(sizeof value);
+  return true;
+}
+
+}  // namespace
+
+StandIn::Answer FileReader::Duty() {
+  base::PreferShortSlices(kSliceNs);
+  return
+      [reader = std::make_shared<FileReader>()](std::string_view request) { return reader->Answer(request); };
+}
+
+std::string FileReader::Answer(std::string_view request) {
+  std::string answer;
+  FileRound round;
+  if (!Take(request, round)) return answer;
+  if (!std::exchange(told_budget_, true)) {
+    for (uint64_t i = 0; i < round.most_open; ++i) budget_.GiveBack();
+  }
+  const auto board = StandIn::Board();
+  for (FileOrder order; Take(request, order);) {
+    if (order.what == FileOrder::What::kForget) {
+      files_.erase(order.key);
+      continue;
+    }
+    board[round.place % board.size()] = static_cast<uint64_t>(order.pid);
+    Read(order, answer);
+  }
+  board[round.place % board.size()] = 0;
+  return answer;
+}
+
+void FileReader::Read(const FileOrder& order, std::string& answer) {
+  char text[kMostTextBytes];
+  ProcFile& file = files_.try_emplace(order.key, budget_).first->second;
+  const ssize_t got = file.Read({.name = order.io != 0 ? "io" : "stat", .pid = order.pid, .tid = order.tid},
+                                text, sizeof text);
+  const FileText head{.key = order.key, .bytes = got < 0 ? -int64_t{errno} : int64_t{got}};
+  answer.append(reinterpret_cast<const char*>(&head), sizeof head);
+  if (got > 0) answer.append(text, static_cast<size_t>(got));
+}
+
+}  // namespace profd::host

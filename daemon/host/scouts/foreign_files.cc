@@ -1,0 +1,219 @@
+#include "daemon/host/scouts/foreign_files.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+
+#include "base/clock.h"
+#include "daemon/host/process.h"
+#include "daemon/host/scouts/file_reader.h"
+
+namespace profd::host {
+
+namespace {
+
+constexpr uint64_t kSecondNs = 1'000'000'000;
+constexpr uint64_t kPatienceNs = 2 * kSecondNs;
+// One that hung and does so no more, as far as can be seen, is read again then.
+constexpr uint64_t kLookAgainNs = kSecondNs;
+constexpr uint64_t kTryAgainNs = kSecondNs;
+// Users beyond the most readers have one for all of them.
+constexpr uid_t kOthers = static_cast<uid_t>(-1);
+
+template <typename T>
+void Append(std::string& text, const T& value) {
+  text.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+}  // namespace
+
+ForeignFiles::~ForeignFiles() = default;
+
+void ForeignFiles::Begin(uint64_t until_mono_ns) {
+  until_ns_ = until_mono_ns;
+  for (const uint64_t key : wanted_) {
+    if (const auto file = files_.find(key); file != files_.end()) file->second.state = File::State::kUnread;
+  }
+  wanted_.clear();
+  const uint64_t now_ns = base::MonotonicNs();
+  if (!hanging_.empty()) LookAtHanging(now_ns);
+  for (auto& [user, reader] : readers_) {
+    if (!reader.asked) continue;
+    Hear(reader, InTime::kNo);
+    if (reader.asked && now_ns - reader.asked_ns > kPatienceNs) GiveUp(reader);
+  }
+  std::erase_if(readers_, [](const auto& reader) { return reader.second.files == 0; });
+}
+
+// A process that hangs so sleeps, and nobody can wake it.
+void ForeignFiles::LookAtHanging(uint64_t now_ns) {
+  for (auto at = hanging_.begin(); at != hanging_.end();) {
+    auto& [pid, hanging] = *at;
+    const bool look = now_ns >= hanging.look_again_ns;
+    if (look) hanging.look_again_ns = now_ns + kLookAgainNs;
+    at = look && StateOf(pid) != 'D' ? hanging_.erase(at) : std::next(at);
+  }
+}
+
+std::optional<uint64_t> ForeignFiles::HangsSince(pid_t pid) const {
+  const auto hanging = hanging_.find(pid);
+  if (hanging == hanging_.end()) return std::nullopt;
+  return hanging->second.since_wall_ns;
+}
+
+uid_t ForeignFiles::Shared(uid_t user) const {
+  return readers_.contains(user) || readers_.size() < kMostReaders ? user : kOthers;
+}
+
+ForeignFiles::Reader& ForeignFiles::ReaderOf(uid_t user) {
+  const auto [entry, is_new] = readers_.try_emplace(user);
+  if (is_new) {
+    size_t place = 0;
+    while (std::ranges::any_of(readers_, [&](const auto& other) {
+      return &other.second != &entry->second && other.second.place == place;
+    }))
+      ++place;
+    entry->second.place = place;
+  }
+  return entry->second;
+}
+
+uint64_t ForeignFiles::Add(bool io, pid_t pid, pid_t tid, uid_t user) {
+  user = Shared(user);
+  ++ReaderOf(user).files;
+  files_[++last_key_] = {.user = user, .pid = pid, .tid = tid, .io = io, .text = {}};
+  return last_key_;
+}
+
+void ForeignFiles::Forget(uint64_t key) {
+  const auto file = files_.find(key);
+  Reader& reader = readers_.at(file->second.user);
+  --reader.files;
+  if (reader.stand_in) reader.forgotten.push_back(key);
+  files_.erase(file);
+}
+
+void ForeignFiles::Want(uint64_t key) {
+  File& file = files_.at(key);
+  if (file.state != File::State::kUnread) return;
+  file.state = File::State::kWanted;
+  file.error = EAGAIN;
+  wanted_.push_back(key);
+  if (!hanging_.contains(file.pid)) readers_.at(file.user).wanted.push_back(key);
+}
+
+ssize_t ForeignFiles::Read(uint64_t key, char* buffer, size_t size) {
+  const File& file = files_.at(key);
+  if (file.state == File::State::kUnread) {
+    Want(key);
+    Ask();
+  }
+  if (file.error != 0) {
+    errno = file.error;
+    return -1;
+  }
+  const size_t bytes = std::min(size, file.text.size());
+  std::memcpy(buffer, file.text.data(), bytes);
+  return static_cast<ssize_t>(bytes);
+}
+
+void ForeignFiles::Ask() {
+  std::vector<Reader*> asked;
+  for (auto& [user, reader] : readers_) {
+    if (reader.wanted.empty()) continue;
+    // One that still owes an answer is not asked again, nor waited for.
+    if (!reader.asked && Send(reader, user)) asked.push_back(&reader);
+    reader.wanted.clear();
+  }
+  std::vector<pollfd> waits;
+  for (;;) {
+    std::erase_if(asked, [](const Reader* reader) { return !reader->asked; });
+    const uint64_t now_ns = base::MonotonicNs();
+    if (asked.empty() || now_ns >= until_ns_) break;
+    waits.clear();
+    for (const Reader* reader : asked) {
+      const TextChannel& channel = reader->stand_in->channel();
+      waits.push_back({channel.fd(), static_cast<short>(channel.idle() ? POLLIN : POLLIN | POLLOUT), 0});
+    }
+    const uint64_t left_ns = std::min(until_ns_ - now_ns, kPatienceNs);
+    const timespec timeout{static_cast<time_t>(left_ns / kSecondNs), static_cast<long>(left_ns % kSecondNs)};
+    ::ppoll(waits.data(), waits.size(), &timeout, nullptr);
+    for (Reader* reader : asked) Hear(*reader, InTime::kYes);
+  }
+}
+
+bool ForeignFiles::Send(Reader& reader, uid_t user) {
+  const uint64_t now_ns = base::MonotonicNs();
+  if (!reader.stand_in) {
+    if (now_ns < reader.try_again_ns) return false;
+    reader.try_again_ns = now_ns + kTryAgainNs;
+    auto started = StandIn::Start(user, &FileReader::Duty);
+    if (!started.ok()) return false;
+    reader.stand_in.emplace(std::move(started).value());
+  }
+  std::string request;
+  request.reserve(sizeof(FileRound) + (reader.wanted.size() + reader.forgotten.size()) * sizeof(FileOrder));
+  Append(request, FileRound{.place = reader.place, .most_open = most_open_});
+  for (const uint64_t key : reader.forgotten)
+    Append(request, FileOrder{.key = key, .what = FileOrder::What::kForget});
+  for (const uint64_t key : reader.wanted) {
+    const auto file = files_.find(key);
+    if (file == files_.end()) continue;
+    Append(request,
+           FileOrder{.key = key, .pid = file->second.pid, .tid = file->second.tid, .io = file->second.io});
+  }
+  reader.forgotten.clear();
+  reader.stand_in->Say(request);
+  reader.asked = true;
+  reader.asked_ns = now_ns;
+  reader.asked_wall_ns = base::WallNs();
+  return true;
+}
+
+void ForeignFiles::Hear(Reader& reader, InTime in_time) {
+  const auto answer = reader.stand_in->Hear();
+  if (answer.ok() && !*answer) return;
+  reader.asked = false;
+  if (!answer.ok()) {
+    reader.stand_in.reset();  // it has died
+  } else if (in_time == InTime::kYes) {
+    TakeAnswer(reader, **answer);
+  }
+}
+
+// A stand-in has read what others wrote: nothing of it is believed but texts, of files that it was asked for.
+void ForeignFiles::TakeAnswer(const Reader& reader, std::string_view answer) {
+  for (FileText head; answer.size() >= sizeof head;) {
+    std::memcpy(&head, answer.data(), sizeof head);
+    answer.remove_prefix(sizeof head);
+    const size_t bytes = static_cast<size_t>(std::max<int64_t>(head.bytes, 0));
+    if (bytes > answer.size()) return;
+    const auto found = files_.find(head.key);
+    if (found != files_.end() && &readers_.at(found->second.user) == &reader &&
+        found->second.state == File::State::kWanted) {
+      found->second.error = head.bytes < 0 ? static_cast<int>(std::min<int64_t>(-head.bytes, EHWPOISON)) : 0;
+      found->second.text = answer.substr(0, bytes);
+    }
+    answer.remove_prefix(bytes);
+  }
+}
+
+void ForeignFiles::GiveUp(Reader& reader) {
+  (void)reader.stand_in->GiveUp();
+  reader.stand_in.reset();
+  reader.asked = false;
+  reader.forgotten.clear();
+  const uint64_t pid = StandIn::Board()[reader.place].exchange(0);
+  const bool known = std::ranges::any_of(files_, [&](const auto& entry) {
+    return static_cast<uint64_t>(entry.second.pid) == pid && &readers_.at(entry.second.user) == &reader;
+  });
+  // Nobody's: it had no processor, or no memory.
+  if (known)
+    hanging_[static_cast<pid_t>(pid)] = {.since_wall_ns = reader.asked_wall_ns,
+                                         .look_again_ns = base::MonotonicNs() + kLookAgainNs};
+}
+
+}  // namespace profd::host
