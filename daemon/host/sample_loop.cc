@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/time_of_day.h"
+#include "base/utc.h"
 
 namespace profd::host {
 
