@@ -26,6 +26,7 @@
   VERB(Export)            \
   VERB(Query)             \
   VERB(Analyze)           \
+  VERB(Report)            \
   VERB(Doctor)            \
   VERB(Completion)
 

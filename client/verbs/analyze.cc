@@ -5,12 +5,12 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "client/analyze/analysis.h"
 #include "client/analyze/report/json.h"
 #include "client/analyze/report/text.h"
+#include "client/verbs/analyze_request.h"
 #include "client/verbs/verb.h"
 #include "client/words/args.h"
 #include "client/words/text.h"
@@ -29,7 +29,6 @@ using base::Code;
 using base::Result;
 using base::Status;
 
-constexpr size_t kMostJobs = 64;
 constexpr size_t kMostFindings = 1000;
 constexpr size_t kUsualFindings = 5;
 
@@ -45,19 +44,6 @@ Result<double> ParsePercent(std::string_view option, std::string_view text) {
   return value;
 }
 
-Status CheckRules(const std::vector<std::string>& wanted) {
-  for (const std::string& word : wanted) {
-    const std::string_view name = std::string_view(word).substr(word.starts_with('-') ? 1 : 0);
-    const auto is_named = [name](const analyze::Rule& rule) {
-      return rule.id == name || (rule.id.starts_with(name) && rule.id.substr(name.size()).starts_with('.'));
-    };
-    if (name != "all" && std::ranges::none_of(analyze::Rules(), is_named))
-      return {Code::kInvalidArgument,
-              "--rules " + Excerpt(word) + ": there is no such rule; profctl analyze --list"};
-  }
-  return {};
-}
-
 bool IsNumber(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
 }
@@ -66,16 +52,6 @@ bool IsNumber(const std::string& text) {
 bool Fails(const analyze::Finding& finding, double percent) {
   if (finding.is_fact) return finding.severity == analyze::Severity::kCritical;
   return finding.cost.pattern != analyze::Pattern::kOnce && finding.cost.percent >= percent;
-}
-
-std::vector<std::string> Words(const std::string& list) {
-  std::vector<std::string> words;
-  for (size_t at = 0; at < list.size();) {
-    const size_t end = std::min(list.find(',', at), list.size());
-    if (end > at) words.push_back(list.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
 }
 
 ExitCode Run(const Context& context, const AnalyzeOptions& options) {
@@ -95,23 +71,11 @@ ExitCode Run(const Context& context, const AnalyzeOptions& options) {
     context.Print(text);
     return ExitCode::kOk;
   }
-  if (options.directories.empty())
-    return context.Fail(Status(Code::kInvalidArgument, "analyze: name at least one directory or database"));
-  analyze::Request request;
-  request.paths = options.directories;
-  request.rules = Words(options.rules);
-  if (const Status good = CheckRules(request.rules); !good.ok()) return context.Fail(good);
-  for (const std::string& setting : Words(options.settings)) {
-    if (const Status set = request.settings.Set(setting); !set.ok()) return context.Fail(set);
-  }
-  request.jobs = std::clamp<unsigned>(std::thread::hardware_concurrency(), 1, kMostJobs);
+  auto request =
+      AnalyzeRequest("analyze", options.directories, options.rules, options.settings, options.jobs);
+  if (!request.ok()) return context.Fail(request.status());
   size_t top = kUsualFindings;
   double fail_on = 0;
-  if (!options.jobs.empty()) {
-    const auto jobs = ParseCount("--jobs", options.jobs, kMostJobs);
-    if (!jobs.ok()) return context.Fail(jobs.status());
-    request.jobs = static_cast<unsigned>(*jobs);
-  }
   if (!options.top.empty()) {
     const auto count = ParseCount("--top", options.top, kMostFindings);
     if (!count.ok()) return context.Fail(count.status());
@@ -122,7 +86,7 @@ ExitCode Run(const Context& context, const AnalyzeOptions& options) {
     if (!percent.ok()) return context.Fail(percent.status());
     fail_on = *percent;
   }
-  const auto analysis = analyze::Analysis::Run(std::move(request));
+  const auto analysis = analyze::Analysis::Run(std::move(request).value());
   if (!analysis.ok()) return context.Fail(analysis.status());
   if (!options.explain.empty()) {
     const auto text =
