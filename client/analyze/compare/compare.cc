@@ -1,8 +1,12 @@
 #include "client/analyze/compare/compare.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
+#include <functional>
+#include <map>
+#include <tuple>
 
 #include "client/analyze/model/statistics.h"
 
@@ -12,164 +16,156 @@ namespace {
 constexpr size_t kLeastSteps = 6;
 constexpr size_t kLeastRuns = 3;
 constexpr double kMs = 1e6;
-constexpr double kLevel = 0.05;
-constexpr double kSameBlock = 0.2;  // autocorrelation of steps that have nothing to do with each other
 constexpr size_t kMostRows = 50;
 constexpr double kOtherWork = 20;  // percent of the kernels' time
 constexpr double kAlike = 0.5;     // of the kernels' types, of ranks of one role
 
-double Autocorrelation(const std::vector<double>& values, size_t lag) {
-  const double mean = Mean(values);
-  double sum = 0, all = 0;
-  for (size_t i = 0; i < values.size(); ++i) {
-    all += (values[i] - mean) * (values[i] - mean);
-    if (i >= lag) sum += (values[i] - mean) * (values[i - lag] - mean);
-  }
-  return all > 0 ? sum / all : 0;
-}
-
-// Variance of the mean of a series whose neighbours may have to do with each other: that of a bootstrap of
-// moving blocks, which has a closed form.
-double VarianceOfMean(const std::vector<double>& values) {
-  const size_t n = values.size();
-  if (n < 2) return 0;
-  size_t block = 1;
-  while (block < n / 3 && Autocorrelation(values, block) >= kSameBlock) ++block;
-  std::vector<double> sums;
-  for (size_t from = 0; from + block <= n; ++from) {
-    double sum = 0;
-    for (size_t i = from; i < from + block; ++i) sum += values[i];
-    sums.push_back(sum);
-  }
-  const double mean = Mean(sums);
-  double spread = 0;
-  for (const double sum : sums) spread += (sum - mean) * (sum - mean);
-  spread /= static_cast<double>(std::max<size_t>(sums.size() - 1, 1));
-  return spread / static_cast<double>(block) / static_cast<double>(n);
-}
-
-// Of Student's distribution, both tails together `level`: from the normal one's by Cornish and Fisher
-// (Abramowitz and Stegun 26.7.5, 26.2.23).
-double StudentQuantile(double level, double freedom) {
-  const double t = std::sqrt(-2 * std::log(level / 2));
-  const double z = t - (2.515517 + 0.802853 * t + 0.010328 * t * t) /
-                           (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t);
-  const double z3 = z * z * z, z5 = z3 * z * z;
-  return z + (z3 + z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom) +
-         (3 * z5 * z * z + 19 * z5 + 17 * z3 - 15 * z) / (384 * freedom * freedom * freedom);
-}
-
-Difference Judge(const std::vector<double>& base, const std::vector<double>& now, size_t rows, size_t least,
-                 double min_change_percent, double of) {
-  Difference difference;
-  difference.base = Mean(base);
-  difference.now = Mean(now);
-  const size_t few = std::min(base.size(), now.size());
-  if (few < 2) {
-    difference.judgement = Judgement::kTooFew;
-    difference.low = difference.high = difference.change();
-    return difference;
-  }
-  const double error = std::sqrt(VarianceOfMean(base) + VarianceOfMean(now));
-  const double width = error * StudentQuantile(kLevel / static_cast<double>(std::max<size_t>(rows, 1)),
-                                               static_cast<double>(few - 1));
-  difference.low = difference.change() - width;
-  difference.high = difference.change() + width;
-  const double large = min_change_percent / 100 * of;
-  if (few < least) {
-    difference.judgement = Judgement::kTooFew;
-  } else if (std::abs(difference.change()) < large || (difference.low <= 0 && difference.high >= 0)) {
-    difference.judgement = Judgement::kNoise;
-  } else {
-    difference.judgement = difference.change() > 0 ? Judgement::kSlower : Judgement::kFaster;
-  }
-  return difference;
-}
-
-using Runs = std::vector<std::unique_ptr<Run>>;
-
-std::vector<double> SeriesOf(const Runs& runs, Share part, bool runs_are_units) {
-  if (!runs_are_units) return runs.front()->Series(part);
-  std::vector<double> means;
-  for (const auto& run : runs) means.push_back(Mean(run->Series(part)));
-  return means;
-}
-
-std::vector<KindRow> CompareKernels(const Run& base, const Run& now, double min_change, double* without) {
-  std::map<Kind, std::pair<uint32_t, uint32_t>> kinds;
-  for (uint32_t i = 0; i < base.kinds().size(); ++i)
-    kinds.try_emplace(base.kinds()[i], kNone, kNone).first->second.first = i;
-  for (uint32_t i = 0; i < now.kinds().size(); ++i)
-    kinds.try_emplace(now.kinds()[i], kNone, kNone).first->second.second = i;
-  const auto amount = [](const Run& run, uint32_t kind) {
-    Amount sum;
-    if (kind == kNone) return sum;
-    for (size_t r = 0; r < run.job().ranks.size(); ++r) {
-      sum.ns += run.Kernels(r)[kind].ns / static_cast<double>(run.job().ranks.size());
-      sum.count += run.Kernels(r)[kind].count / static_cast<double>(run.job().ranks.size());
+// By what is compared: runs, each with the mean of its steps, or all steps.
+template <typename Of>
+std::vector<double> Sample(const Runs& runs, bool runs_are_units, const Of& of) {
+  std::vector<double> values;
+  for (const auto& run : runs) {
+    const std::vector<double> series = of(*run);
+    if (runs_are_units) {
+      values.push_back(Mean(series));
+    } else {
+      values.insert(values.end(), series.begin(), series.end());
     }
-    return sum;
+  }
+  return values;
+}
+
+size_t MiddleOf(const Runs& runs) {
+  std::vector<std::pair<double, size_t>> steps;
+  for (size_t i = 0; i < runs.size(); ++i) steps.emplace_back(runs[i]->context().step_ns, i);
+  std::ranges::sort(steps);
+  return steps[(steps.size() - 1) / 2].second;
+}
+
+// Where kernels and collectives of a run are found.
+struct Kinds {
+  const std::vector<Kind>& (Run::*kinds)() const;
+  const std::vector<Amount>& (Run::*of_rank)(size_t) const;
+  std::vector<double> (Run::*series)(uint32_t) const;
+};
+constexpr Kinds kKernels{&Run::kinds, &Run::Kernels, &Run::KernelSeries};
+constexpr Kinds kCollectives{&Run::collective_kinds, &Run::TransfersOf, &Run::TransferSeries};
+
+// One side of a table: its kinds, how many of them a step and rank has, and what they take.
+class Side {
+ public:
+  Side(const Kinds& table, const Runs& runs, bool runs_are_units)
+      : table_(table), runs_(runs), runs_are_units_(runs_are_units) {
+    for (size_t i = 0; i < runs.size(); ++i) {
+      const Run& run = *runs[i];
+      const std::vector<Kind>& kinds = (run.*table.kinds)();
+      const double part = 1 / static_cast<double>(run.job().ranks.size() * runs.size());
+      for (uint32_t kind = 0; kind < kinds.size(); ++kind) {
+        Entry& entry = entries_[kinds[kind]];
+        entry.numbers.resize(runs.size(), kNone);
+        entry.numbers[i] = kind;
+        for (size_t r = 0; r < run.job().ranks.size(); ++r) {
+          const Amount& amount = (run.*table.of_rank)(r)[kind];
+          entry.amount.ns += amount.ns * part;
+          entry.amount.count += amount.count * part;
+        }
+      }
+    }
+    std::erase_if(entries_, [](const auto& entry) { return entry.second.amount.count == 0; });
+  }
+
+  Amount Of(const Kind& kind) const {
+    const auto found = entries_.find(kind);
+    return found == entries_.end() ? Amount{} : found->second.amount;
+  }
+  std::vector<double> Series(const Kind& kind) const {
+    const auto found = entries_.find(kind);
+    size_t i = 0;
+    return Sample(runs_, runs_are_units_, [&](const Run& run) {
+      const uint32_t number = found == entries_.end() ? kNone : found->second.numbers[i];
+      ++i;
+      if (number == kNone) return std::vector<double>(run.context().steps(), 0);
+      std::vector<double> values = (run.*table_.series)(number);
+      for (double& value : values) value /= kMs;
+      return values;
+    });
+  }
+  std::vector<Kind> All() const {
+    std::vector<Kind> kinds;
+    for (const auto& [kind, entry] : entries_) kinds.push_back(kind);
+    return kinds;
+  }
+
+ private:
+  struct Entry {
+    Amount amount;
+    std::vector<uint32_t> numbers;  // by run
   };
-  const auto series = [](const Run& run, uint32_t kind) {
-    std::vector<double> values =
-        kind == kNone ? std::vector<double>(run.context().steps(), 0) : run.KindSeries(kind);
-    for (double& value : values) value /= kMs;
-    return values;
-  };
+  const Kinds& table_;
+  const Runs& runs_;
+  const bool runs_are_units_;
+  std::map<Kind, Entry> entries_;
+};
+
+// The same on both sides; of what has no like, those of one type and of about the same number, in the order
+// of their time: the same call with other shapes.
+std::vector<std::pair<Kind, Kind>> Pairs(const Side& base, const Side& now) {
+  std::vector<std::pair<Kind, Kind>> pairs;
+  std::map<std::pair<std::string, Work>, std::array<std::vector<Kind>, 2>> alone;
+  for (const Kind& kind : base.All()) {
+    if (now.Of(kind).count > 0) {
+      pairs.emplace_back(kind, kind);
+    } else {
+      alone[{kind.type, kind.work}][0].push_back(kind);
+    }
+  }
+  for (const Kind& kind : now.All()) {
+    if (base.Of(kind).count == 0) alone[{kind.type, kind.work}][1].push_back(kind);
+  }
+  constexpr double kSameCount = 0.1;
+  for (auto& [type, kinds] : alone) {
+    std::ranges::sort(kinds[0], std::greater(), [&base](const Kind& kind) { return base.Of(kind).ns; });
+    std::ranges::sort(kinds[1], std::greater(), [&now](const Kind& kind) { return now.Of(kind).ns; });
+    for (const Kind& kind : kinds[0]) {
+      const double count = base.Of(kind).count;
+      const auto like = std::ranges::find_if(kinds[1], [&](const Kind& other) {
+        return std::abs(now.Of(other).count - count) <= kSameCount * count;
+      });
+      pairs.emplace_back(kind, like == kinds[1].end() ? kind : *like);
+      if (like != kinds[1].end()) kinds[1].erase(like);
+    }
+    for (const Kind& kind : kinds[1]) pairs.emplace_back(kind, kind);
+  }
+  return pairs;
+}
+
+std::vector<KindRow> CompareKinds(const Side& base, const Side& now, size_t least, double min_change,
+                                  double* without_partner) {
+  const std::vector<std::pair<Kind, Kind>> pairs = Pairs(base, now);
   std::vector<KindRow> rows;
   double all = 0, alone = 0;
-  const size_t tests = std::min(kinds.size(), kMostRows);
-  for (const auto& [kind, numbers] : kinds) {
-    const Amount before = amount(base, numbers.first), after = amount(now, numbers.second);
+  for (const auto& [kind, other] : pairs) {
+    const Amount before = base.Of(kind), after = now.Of(other);
     all += before.ns + after.ns;
-    if (before.count == 0 || after.count == 0) alone += before.ns + after.ns;
-    KindRow row{kind, {}, before.count, after.count, before.each() / 1e3, after.each() / 1e3};
-    row.difference = Judge(series(base, numbers.first), series(now, numbers.second), tests, kLeastSteps,
-                           min_change, before.ns / kMs);
+    if (kind != other || before.count == 0 || after.count == 0) alone += before.ns + after.ns;
+    KindRow row;
+    row.kind = kind;
+    if (kind != other) row.new_shapes = other.shapes;
+    row.base_count = before.count;
+    row.new_count = after.count;
+    row.base_us = before.each() / 1e3;
+    row.new_us = after.each() / 1e3;
+    row.difference = Judge(base.Series(kind), now.Series(other),
+                           {std::min(pairs.size(), kMostRows), least, min_change / 100 * before.ns / kMs});
     rows.push_back(std::move(row));
   }
-  *without = all > 0 ? 100 * alone / all : 0;
-  return rows;
-}
-
-std::vector<KindRow> CompareCollectives(const Run& base, const Run& now, double min_change) {
-  std::map<Kind, std::pair<std::vector<double>, std::vector<double>>> by_kind;
-  const auto add = [&by_kind](const Run& run, auto side) {
-    for (size_t i = 0; i < run.matches().all.size(); ++i) {
-      const Match& match = run.matches().all[i];
-      if (match.step == kNone || match.step < run.context().first) continue;
-      std::vector<double>& values = by_kind[run.collective_kinds()[run.CollectiveKind(i)]].*side;
-      values.resize(run.context().steps());
-      values[match.step - run.context().first] += static_cast<double>(run.replay().Transfer(i)) / kMs;
-    }
-  };
-  add(base, &std::pair<std::vector<double>, std::vector<double>>::first);
-  add(now, &std::pair<std::vector<double>, std::vector<double>>::second);
-  const auto amount = [](const Run& run, const Kind& kind) {
-    const auto at = std::ranges::find(run.collective_kinds(), kind);
-    return at == run.collective_kinds().end()
-               ? Amount{}
-               : run.Transfers()[static_cast<size_t>(at - run.collective_kinds().begin())];
-  };
-  std::vector<KindRow> rows;
-  for (auto& [kind, values] : by_kind) {
-    values.first.resize(base.context().steps());
-    values.second.resize(now.context().steps());
-    const Amount before = amount(base, kind), after = amount(now, kind);
-    KindRow row{kind, {}, before.count, after.count, before.each() / 1e3, after.each() / 1e3};
-    row.difference = Judge(values.first, values.second, std::min(by_kind.size(), kMostRows), kLeastSteps,
-                           min_change, before.ns / kMs);
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-void SortAndCut(std::vector<KindRow>& rows) {
+  *without_partner = all > 0 ? 100 * alone / all : 0;
   std::ranges::sort(rows, [](const KindRow& a, const KindRow& b) {
     const double one = std::abs(a.difference.change()), other = std::abs(b.difference.change());
     return std::tie(other, a.kind) < std::tie(one, b.kind);
   });
   if (rows.size() > kMostRows) rows.resize(kMostRows);
+  return rows;
 }
 
 // How much of the kernels two ranks have in common, by type and count.
@@ -187,15 +183,53 @@ double Alike(const Run& one, size_t r, const Run& other, size_t s) {
   return all > 0 ? both / all : 1;
 }
 
-}  // namespace
-
-std::string_view JudgementName(Judgement judgement) {
-  constexpr std::string_view kNames[] = {"noise", "slower", "faster", "too few steps"};
-  return kNames[static_cast<size_t>(judgement)];
+// Ranks by their places, where every rank has one of its own; else empty.
+std::map<Run::Place, uint32_t> ByPlace(const Run& run) {
+  std::map<Run::Place, uint32_t> ranks;
+  for (uint32_t r = 0; r < run.job().ranks.size(); ++r) ranks.emplace(run.PlaceOf(r), r);
+  return ranks.size() == run.job().ranks.size() && !ranks.contains({}) ? ranks
+                                                                       : std::map<Run::Place, uint32_t>();
 }
+
+// What has to be known before the figures are read.
+void Remark(const Runs& base, const Runs& now, Comparison& comparison) {
+  const Run &before = *base[comparison.base], &after = *now[comparison.now];
+  std::vector<std::string>& remarks = comparison.remarks;
+  if (before.job().has_steps != after.job().has_steps)
+    remarks.emplace_back("one side has steps and the other has windows of time: their lengths mean nothing");
+  if (!before.job().has_steps && !after.job().has_steps)
+    remarks.emplace_back("there are no steps, only windows of time: whether it got slower cannot be said");
+  if (comparison.without_partner > kOtherWork) {
+    char text[160];
+    std::snprintf(
+        text, sizeof text,
+        "the work differs: %.0f %% of the kernels' time is of shapes that the other side does not have "
+        "(another batch or model?)",
+        comparison.without_partner);
+    remarks.emplace_back(text);
+  }
+  if (before.job().ranks.size() != after.job().ranks.size()) {
+    remarks.push_back("other numbers of ranks, " + std::to_string(before.job().ranks.size()) + " and " +
+                      std::to_string(after.job().ranks.size()) + ": means of ranks are compared");
+  }
+  if (!comparison.runs_are_units)
+    remarks.emplace_back(
+        "told from the noise of steps, not of runs or nodes: that takes three runs of each side "
+        "(--base, --new)");
+  if (!comparison.waterfall.exact)
+    remarks.emplace_back("ranks wait for each other crosswise: where the difference comes from is inexact");
+}
+
+}  // namespace
 
 std::vector<std::vector<uint32_t>> Partners(const Run& base, const Run& now) {
   std::vector<std::vector<uint32_t>> partners(base.job().ranks.size());
+  const std::map<Run::Place, uint32_t> places = ByPlace(base), there = ByPlace(now);
+  const auto place = [](const auto& one) { return one.first; };
+  if (!places.empty() && std::ranges::equal(places, there, {}, place, place)) {
+    for (const auto& [at, rank] : places) partners[rank] = {there.at(at)};
+    return partners;
+  }
   std::vector<uint32_t> everybody(now.job().ranks.size());
   for (uint32_t i = 0; i < everybody.size(); ++i) everybody[i] = i;
   for (size_t i = 0; i < base.roles().size(); ++i) {
@@ -225,26 +259,31 @@ std::vector<std::vector<uint32_t>> Partners(const Run& base, const Run& now) {
 }
 
 Comparison Compare(const Runs& base, const Runs& now, const CompareSettings& settings) {
-  const Run &before = *base.front(), &after = *now.front();
   Comparison comparison;
-  comparison.base_runs = base.size();
-  comparison.new_runs = now.size();
-  comparison.runs_are_units = std::min(base.size(), now.size()) >= kLeastRuns;
-  const size_t least = comparison.runs_are_units ? kLeastRuns : kLeastSteps;
+  comparison.base = MiddleOf(base);
+  comparison.now = MiddleOf(now);
+  const Run &before = *base[comparison.base], &after = *now[comparison.now];
+  const bool runs_are_units = std::min(base.size(), now.size()) >= kLeastRuns;
+  comparison.runs_are_units = runs_are_units;
+  const size_t least = runs_are_units ? kLeastRuns : kLeastSteps;
   for (size_t i = 0; i < kParts; ++i) {
     const auto part = static_cast<Share>(i);
-    const std::vector<double> one = SeriesOf(base, part, comparison.runs_are_units);
-    const std::vector<double> other = SeriesOf(now, part, comparison.runs_are_units);
+    const auto series = [part](const Run& run) { return run.Series(part); };
+    const std::vector<double> one = Sample(base, runs_are_units, series),
+                              other = Sample(now, runs_are_units, series);
     // A part of a step counts when it changes the step.
-    const double of = part == Share::kStep ? Mean(one) : comparison.parts.front().base;
-    const double limit = part == Share::kStep ? settings.min_change_percent : settings.min_change_percent / 3;
-    comparison.parts.push_back(Judge(one, other, part == Share::kStep ? 1 : kParts - 1, least, limit, of));
+    const bool is_step = part == Share::kStep;
+    const double least_change = is_step ? settings.min_change_percent / 100 * Mean(one)
+                                        : settings.min_change_percent / 300 * comparison.parts.front().base;
+    comparison.parts.push_back(Judge(one, other, {is_step ? 1 : kParts - 1, least, least_change}));
   }
-  comparison.kernels =
-      CompareKernels(before, after, settings.min_change_percent, &comparison.without_partner);
-  SortAndCut(comparison.kernels);
-  comparison.collectives = CompareCollectives(before, after, settings.min_change_percent);
-  SortAndCut(comparison.collectives);
+  const auto compare = [&](const Kinds& table, double* without) {
+    return CompareKinds(Side(table, base, runs_are_units), Side(table, now, runs_are_units), least,
+                        settings.min_change_percent, without);
+  };
+  double unused = 0;
+  comparison.kernels = compare(kKernels, &comparison.without_partner);
+  comparison.collectives = compare(kCollectives, &unused);
   const std::vector<std::vector<uint32_t>> partners = Partners(before, after);
   for (size_t r = 0; r < partners.size(); ++r) {
     if (partners[r].size() != 1) continue;
@@ -256,32 +295,10 @@ Comparison Compare(const Runs& base, const Runs& now, const CompareSettings& set
   std::ranges::stable_sort(comparison.ranks, [](const RankRow& a, const RankRow& b) {
     return std::abs(a.new_compute - a.base_compute) > std::abs(b.new_compute - b.base_compute);
   });
-  comparison.waterfall = Waterfall(before, after, settings.jobs, &comparison.exact);
-
-  std::vector<std::string>& remarks = comparison.remarks;
-  if (before.job().has_steps != after.job().has_steps)
-    remarks.emplace_back("one side has steps and the other has windows of time: their lengths mean nothing");
-  if (!before.job().has_steps && !after.job().has_steps)
-    remarks.emplace_back("there are no steps, only windows of time: whether it got slower cannot be said");
-  if (comparison.without_partner > kOtherWork) {
-    char text[160];
-    std::snprintf(
-        text, sizeof text,
-        "the work differs: %.0f %% of the kernels' time is of shapes that the other side does not have "
-        "(another batch or model?)",
-        comparison.without_partner);
-    remarks.emplace_back(text);
-  }
-  if (before.job().ranks.size() != after.job().ranks.size()) {
-    remarks.push_back("other numbers of ranks, " + std::to_string(before.job().ranks.size()) + " and " +
-                      std::to_string(after.job().ranks.size()) + ": means of ranks are compared");
-  }
-  if (!comparison.runs_are_units)
-    remarks.emplace_back(
-        "one run against one run: told from the noise of steps, not from that of runs, nodes and placement "
-        "(three runs of each: --base, --new)");
-  if (!comparison.exact)
-    remarks.emplace_back("ranks wait for each other crosswise: where the difference comes from is inexact");
+  comparison.has_verdict = comparison.parts.front().judgement != Judgement::kTooFew &&
+                           before.job().has_steps && after.job().has_steps;
+  comparison.waterfall = FallFrom(before, after, settings.jobs);
+  Remark(base, now, comparison);
   return comparison;
 }
 

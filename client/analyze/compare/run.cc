@@ -13,7 +13,7 @@ using base::Result;
 using base::Status;
 
 constexpr double kMs = 1e6;
-constexpr Ns kStop = 50'000;  // between two calls: the host does something else
+constexpr Ns kStop = 50'000;  // so long between two calls: the host does something else
 
 }  // namespace
 
@@ -26,6 +26,10 @@ std::string_view ShareName(Share part) {
 Result<std::unique_ptr<Run>> Run::Read(const std::vector<std::string>& paths, const Settings& settings,
                                        unsigned jobs) {
   PROFD_ASSIGN_OR_RETURN(Job job, ReadJob(paths, jobs));
+  if (job.steps.empty()) {
+    return Status(Code::kNotFound, "nothing to compare in " + paths.front() +
+                                       ": its ranks have no task, or no step in common");
+  }
   return std::unique_ptr<Run>(new Run(std::move(job), settings, jobs));
 }
 
@@ -39,7 +43,7 @@ Run::Run(Job job, const Settings& settings, unsigned jobs)
   MeasureParts();
   MeasureKernels();
   MeasureTransfers();
-  MeasureHosts();
+  FindItems();
   FindRoles();
 }
 
@@ -92,7 +96,7 @@ void Run::MeasureKernels() {
     kind_of_class_.push_back(known->second);
   }
   const size_t steps = context_.steps();
-  by_step_.assign(kinds_.size() * steps, 0);
+  kernel_series_.assign(kinds_.size() * steps, 0);
   kernels_.assign(job_.ranks.size(), std::vector<Amount>(kinds_.size()));
   for (size_t r = 0; r < job_.ranks.size(); ++r) {
     const Rank& rank = job_.ranks[r];
@@ -104,7 +108,7 @@ void Run::MeasureKernels() {
       const auto length = static_cast<double>(task.end - task.begin);
       kernels_[r][kind].ns += length;
       kernels_[r][kind].count += 1;
-      by_step_[kind * steps + step - context_.first] += static_cast<float>(length);
+      kernel_series_[kind * steps + step - context_.first] += length;
     }
     for (Amount& amount : kernels_[r]) {
       amount.ns /= static_cast<double>(steps);
@@ -113,12 +117,14 @@ void Run::MeasureKernels() {
   }
 }
 
-std::vector<double> Run::KindSeries(uint32_t kind) const {
+std::vector<double> Run::KernelSeries(uint32_t kind) const { return SeriesOf(kernel_series_, kind); }
+std::vector<double> Run::TransferSeries(uint32_t kind) const { return SeriesOf(transfer_series_, kind); }
+
+std::vector<double> Run::SeriesOf(const std::vector<double>& sums, uint32_t kind) const {
   const size_t steps = context_.steps();
   std::vector<double> series;
   for (size_t i = 0; i < steps; ++i)
-    series.push_back(static_cast<double>(by_step_[kind * steps + i]) /
-                     static_cast<double>(job_.ranks.size()));
+    series.push_back(sums[kind * steps + i] / static_cast<double>(job_.ranks.size()));
   return series;
 }
 
@@ -131,82 +137,74 @@ void Run::MeasureTransfers() {
     const auto [known, is_new] =
         numbers.try_emplace({std::string(job_.Text(match.type)), size, Work::kCollective},
                             static_cast<uint32_t>(collective_kinds_.size()));
-    if (is_new) {
-      collective_kinds_.push_back(known->first);
-      transfers_.emplace_back();
-    }
+    if (is_new) collective_kinds_.push_back(known->first);
     kind_of_match_.push_back(known->second);
   }
+  const size_t steps = context_.steps();
+  transfer_series_.assign(collective_kinds_.size() * steps, 0);
   transfers_of_.assign(job_.ranks.size(), std::vector<Amount>(collective_kinds_.size()));
-  const double once = 1 / static_cast<double>(context_.steps());
+  const double once = 1 / static_cast<double>(steps);
   for (size_t i = 0; i < matches_.all.size(); ++i) {
     const Match& match = matches_.all[i];
-    if (match.step < context_.first || match.step == kNone) continue;
-    const auto add = [&](Amount& amount) {
-      amount.ns += static_cast<double>(replay_.Transfer(i)) * once;
-      amount.count += once;
-    };
-    add(transfers_[kind_of_match_[i]]);
-    for (const Match::Member& member : match.members) add(transfers_of_[member.rank][kind_of_match_[i]]);
+    if (match.step == kNone || match.step < context_.first) continue;
+    const uint32_t kind = kind_of_match_[i];
+    const auto length = static_cast<double>(replay_.Transfer(i));
+    for (const Match::Member& member : match.members) {
+      transfers_of_[member.rank][kind].ns += length * once;
+      transfers_of_[member.rank][kind].count += once;
+      transfer_series_[kind * steps + match.step - context_.first] += length;
+    }
   }
 }
 
-Ns Run::Between(size_t r, size_t i) const {
+Ns Run::InFrontOf(Before what, size_t r, uint32_t i) const {
+  if (what == Before::kTask) return std::max<Ns>(0, replay_.Kept(r, i));
+  if (i == 0) return 0;
   const Rank& rank = job_.ranks[r];
-  if (i == 0 || replay_.PauseOf(r, i) != kNone) return 0;
-  return std::max<Ns>(0, rank.calls[i].begin - rank.calls[i - 1].end);
+  const Ns between =
+      replay_.PauseOf(r, i) != kNone ? 0 : std::max<Ns>(0, rank.calls[i].begin - rank.calls[i - 1].end);
+  if (what == Before::kStop) return between < kStop ? 0 : between;
+  return (between < kStop ? between : 0) + std::max<Ns>(0, replay_.OwnTime(r, i - 1));
 }
 
-Ns Run::HostOf(size_t r, size_t i) const {
-  const Ns between = Between(r, i);
-  return i == 0 ? 0 : (between < kStop ? between : 0) + std::max<Ns>(0, replay_.OwnTime(r, i - 1));
-}
-
-Ns Run::StopOf(size_t r, size_t i) const {
-  const Ns between = Between(r, i);
-  return between < kStop ? 0 : between;
-}
-
-Ns Run::GapOf(size_t r, size_t i) const { return std::max<Ns>(0, replay_.Kept(r, i)); }
-
-void Run::MeasureHosts() {
-  host_.assign(job_.ranks.size(), 0);
-  stops_ = gaps_ = host_;
+// A call is of the step in which it begins.
+void Run::FindItems() {
+  calls_.assign(job_.ranks.size(), std::vector<std::vector<uint32_t>>(context_.steps()));
+  tasks_ = calls_;
   for (size_t r = 0; r < job_.ranks.size(); ++r) {
     const Rank& rank = job_.ranks[r];
-    std::vector<bool> counts(rank.calls.size());  // calls of tasks of steps that are analysed
-    for (size_t i = 0; i < rank.tasks.size(); ++i) {
-      if (context_.StepOf(rank, rank.tasks[i].step) == kNone) continue;
-      gaps_[r] += static_cast<double>(GapOf(r, i));
-      if (rank.tasks[i].launch != kNone) counts[rank.tasks[i].launch] = true;
+    const auto add = [&](std::vector<std::vector<uint32_t>>& items, uint32_t step, uint32_t item) {
+      const uint32_t shared = context_.StepOf(rank, step);
+      if (shared != kNone) items[shared - context_.first].push_back(item);
+    };
+    for (uint32_t i = 0; i < rank.tasks.size(); ++i) add(tasks_[r], rank.tasks[i].step, i);
+    uint32_t step = kNone, next = 0;
+    for (uint32_t i = 0; i < rank.calls.size(); ++i) {
+      for (; next < rank.steps.size() && rank.steps[next].begin <= rank.calls[i].begin; ++next) step = next;
+      add(calls_[r], step, i);
     }
-    const auto first = std::ranges::find(counts, true) - counts.begin();
-    for (auto i = static_cast<size_t>(first); i < counts.size(); ++i) {
-      host_[r] += static_cast<double>(HostOf(r, i));
-      stops_[r] += static_cast<double>(StopOf(r, i));
-    }
-    for (double* const sum : {&host_[r], &stops_[r], &gaps_[r]})
-      *sum /= static_cast<double>(context_.steps());
   }
 }
 
-// By the places that ranks have in groups with a name (tp, pp, dp); else by number.
+Run::Place Run::PlaceOf(size_t r) const {
+  Place place;
+  const Rank& rank = job_.ranks[r];
+  for (const auto& [name, group] : rank.groups) {
+    const auto own = std::ranges::find(group.ranks, rank.number);
+    if (!group.role.empty() && own != group.ranks.end())
+      place.emplace_back(group.role, own - group.ranks.begin());
+  }
+  std::ranges::sort(place);
+  return place;
+}
+
 void Run::FindRoles() {
-  const auto place = [this](uint32_t r) {
-    const Rank& rank = job_.ranks[r];
-    std::vector<std::pair<std::string, int64_t>> places;
-    for (const auto& [name, group] : rank.groups) {
-      const auto own = std::ranges::find(group.ranks, rank.number);
-      if (!group.role.empty() && own != group.ranks.end())
-        places.emplace_back(group.role, own - group.ranks.begin());
-    }
-    std::ranges::sort(places);
-    return std::tuple(places, rank.number);
-  };
   for (uint32_t r = 0; r < job_.ranks.size(); ++r) {
     if (context_.peers[r].front() != r) continue;
     roles_.push_back(context_.peers[r]);
-    std::ranges::sort(roles_.back(), {}, place);
+    std::ranges::sort(roles_.back(), {}, [this](uint32_t member) {
+      return std::tuple(PlaceOf(member), job_.ranks[member].number);
+    });
   }
 }
 

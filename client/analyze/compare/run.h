@@ -57,26 +57,29 @@ class Run {
   // By rank and kind.
   const std::vector<Amount>& Kernels(size_t rank) const { return kernels_[rank]; }
   // By step, ns, mean over ranks.
-  std::vector<double> KindSeries(uint32_t kind) const;
+  std::vector<double> KernelSeries(uint32_t kind) const;
 
-  // Kinds of collectives, by matches; what they transfer.
+  // Kinds of collectives; a match's kind is CollectiveKind(). Their data only, waiting is not in it.
   const std::vector<Kind>& collective_kinds() const { return collective_kinds_; }
   uint32_t CollectiveKind(size_t match) const { return kind_of_match_[match]; }
-  const std::vector<Amount>& Transfers() const { return transfers_; }
-  // Of those that a rank takes part in, by kind.
+  // By rank and kind: of those that the rank takes part in.
   const std::vector<Amount>& TransfersOf(size_t rank) const { return transfers_of_[rank]; }
+  // By step, ns, mean over ranks.
+  std::vector<double> TransferSeries(uint32_t kind) const;
 
-  // What the host of a rank takes between and in calls, how long it stops, and what lies between tasks and
-  // all they waited for; of a step, ns.
-  double HostNs(size_t rank) const { return host_[rank]; }
-  double StopNs(size_t rank) const { return stops_[rank]; }
-  double GapNs(size_t rank) const { return gaps_[rank]; }
-  // How much of that is in front of a call, and in front of a task.
-  Ns HostOf(size_t rank, size_t call) const;
-  Ns StopOf(size_t rank, size_t call) const;
-  Ns GapOf(size_t rank, size_t task) const;
+  // What is to be waited for before something happens: between and in calls of the host, where the host stops
+  // between two of them, between a task and all that it waited for.
+  enum class Before : uint8_t { kCall, kStop, kTask };
+  Ns InFrontOf(Before what, size_t rank, uint32_t item) const;
+  // Of a step that is analysed (the first is 0): its calls, or its tasks, in their order.
+  const std::vector<uint32_t>& Items(Before what, size_t rank, size_t step) const {
+    return (what == Before::kTask ? tasks_ : calls_)[rank][step];
+  }
 
-  // Ranks of the same work, ranks of a role in the order of their places in groups.
+  // Where a rank stands in its groups, by their roles: ("dp", 1), ("tp", 0).
+  using Place = std::vector<std::pair<std::string, int64_t>>;
+  Place PlaceOf(size_t rank) const;
+  // Ranks of the same work, in the order of their places.
   const std::vector<std::vector<uint32_t>>& roles() const { return roles_; }
 
  private:
@@ -84,9 +87,9 @@ class Run {
   void MeasureParts();
   void MeasureKernels();
   void MeasureTransfers();
-  void MeasureHosts();
+  void FindItems();
+  std::vector<double> SeriesOf(const std::vector<double>& sums, uint32_t kind) const;
   void FindRoles();
-  Ns Between(size_t rank, size_t call) const;
 
   const Settings settings_;
   Job job_;
@@ -99,10 +102,9 @@ class Run {
   std::vector<Kind> kinds_, collective_kinds_;
   std::vector<uint32_t> kind_of_class_, kind_of_match_;
   std::vector<std::vector<Amount>> kernels_;
-  std::vector<float> by_step_;  // kind × steps, ns, sum over ranks
-  std::vector<Amount> transfers_;
   std::vector<std::vector<Amount>> transfers_of_;
-  std::vector<double> host_, stops_, gaps_;
+  std::vector<double> kernel_series_, transfer_series_;            // kind × steps, ns, sum over ranks
+  std::vector<std::vector<std::vector<uint32_t>>> calls_, tasks_;  // by rank and step
   std::vector<std::vector<uint32_t>> roles_;
 };
 

@@ -61,11 +61,11 @@ class Exchange {
       case 3:
         return Transfers(lengths);
       case 4:
-        return Hosts(lengths, &Run::HostNs, &Run::HostOf);
+        return InFront(lengths, Run::Before::kCall);
       case 5:
-        return Hosts(lengths, &Run::StopNs, &Run::StopOf);
+        return InFront(lengths, Run::Before::kStop);
       default:
-        return Gaps(lengths);
+        return InFront(lengths, Run::Before::kTask);
     }
   }
 
@@ -196,32 +196,46 @@ class Exchange {
     }
   }
 
-  double TheirMean(size_t r, double (Run::*value)(size_t) const) const {
-    double sum = 0;
-    for (const uint32_t other : partners_[r]) sum += (to_.*value)(other);
-    return sum / static_cast<double>(partners_[r].size());
-  }
-
-  // What lies in front of calls.
-  void Hosts(Lengths& lengths, double (Run::*mean)(size_t) const, Ns (Run::*of_call)(size_t, size_t) const) {
+  // What lies in front of calls and tasks, each at its place in the step: what is hidden here and not there
+  // shows. Of other numbers of steps or calls those at the same part of them.
+  void InFront(Lengths& lengths, Run::Before what) {
+    const bool is_task = what == Run::Before::kTask;
     for (size_t r = 0; r < from_.job().ranks.size(); ++r) {
-      const double own = (from_.*mean)(r);
-      if (own <= 0 || from_.job().ranks[r].level < Level::kLaunches) continue;
-      const double part = 1 - TheirMean(r, mean) / own;
+      const auto has_calls = [](const Rank& rank) { return rank.level >= Level::kLaunches; };
+      if (!is_task && (!has_calls(from_.job().ranks[r]) || !has_calls(to_.job().ranks[partners_[r].front()])))
+        continue;
       Lengths::OfRank& of = from_.replay().Touch(lengths, r);
-      for (size_t i = 0; i < of.call_less.size(); ++i)
-        of.call_less[i] += std::llround(static_cast<double>((from_.*of_call)(r, i)) * part);
+      std::vector<Ns>& less = is_task ? of.task_less : of.call_less;
+      const size_t steps = from_.context().steps();
+      for (size_t step = 0; step < steps; ++step) {
+        const std::vector<uint32_t>& items = from_.Items(what, r, step);
+        const std::vector<double> theirs =
+            Spread(what, r, step * to_.context().steps() / steps, items.size());
+        for (size_t i = 0; i < items.size(); ++i)
+          less[items[i]] += from_.InFrontOf(what, r, items[i]) - std::llround(theirs[i]);
+      }
     }
   }
 
-  void Gaps(Lengths& lengths) {
-    for (size_t r = 0; r < from_.job().ranks.size(); ++r) {
-      if (from_.GapNs(r) <= 0) continue;
-      const double part = 1 - TheirMean(r, &Run::GapNs) / from_.GapNs(r);
-      Lengths::OfRank& of = from_.replay().Touch(lengths, r);
-      for (size_t i = 0; i < of.task_less.size(); ++i)
-        of.task_less[i] = std::llround(static_cast<double>(from_.GapOf(r, i)) * part);
+  // What the partners have in front of things of a step, for `places` of them.
+  std::vector<double> Spread(Run::Before what, size_t r, size_t step, size_t places) const {
+    std::vector<double> spread(places);
+    const double part = 1 / static_cast<double>(partners_[r].size());
+    for (const uint32_t other : partners_[r]) {
+      const std::vector<uint32_t>& items = to_.Items(what, other, step);
+      std::vector<double> until{0};
+      for (const uint32_t item : items)
+        until.push_back(until.back() + static_cast<double>(to_.InFrontOf(what, other, item)));
+      const auto at = [&](size_t place) {
+        const double index = static_cast<double>(place * items.size()) / static_cast<double>(places);
+        const auto below = static_cast<size_t>(index);
+        return below >= items.size()
+                   ? until.back()
+                   : until[below] + (until[below + 1] - until[below]) * (index - static_cast<double>(below));
+      };
+      for (size_t i = 0; i < places; ++i) spread[i] += (at(i + 1) - at(i)) * part;
     }
+    return spread;
   }
 
   const Run& from_;
@@ -232,22 +246,25 @@ class Exchange {
 
 }  // namespace
 
-std::vector<Fall> Waterfall(const Run& base, const Run& now, unsigned jobs, bool* exact) {
+Waterfall FallFrom(const Run& base, const Run& now, unsigned jobs) {
   std::array<std::array<double, kExchanges + 1>, 2> means{};
   std::array<bool, 2> is_exact{true, true};
   ForEach(2, jobs, [&](size_t way) {
     means[way] = (way == 0 ? Exchange(base, now) : Exchange(now, base)).Falls(&is_exact[way]);
   });
-  *exact = is_exact[0] && is_exact[1];
-  std::vector<Fall> falls;
-  double rest = (now.context().step_ns - base.context().step_ns) / kMs;
+  Waterfall waterfall{.base_ms = base.context().step_ns / kMs,
+                      .new_ms = now.context().step_ns / kMs,
+                      .falls = {},
+                      .exact = is_exact[0] && is_exact[1]};
+  double rest = waterfall.new_ms - waterfall.base_ms;
   for (size_t k = 0; k < kExchanges; ++k) {
     const double there = means[0][k + 1] - means[0][k], back = means[1][k] - means[1][k + 1];
-    falls.push_back({kNames[k], (there + back) / 2 / kMs});
-    rest -= falls.back().ms;
+    waterfall.falls.push_back({kNames[k], (there + back) / 2 / kMs});
+    rest -= waterfall.falls.back().ms;
   }
-  falls.push_back({"rest: what has no partner on the other side, and what the replay misses", rest});
-  return falls;
+  waterfall.falls.push_back(
+      {"rest: what has no partner on the other side, and what the replay misses", rest});
+  return waterfall;
 }
 
 }  // namespace profd::analyze

@@ -8,7 +8,7 @@
 namespace profd::analyze {
 
 // `top`: so many kinds of kernels, of collectives and ranks at most.
-std::string ComparisonText(const Comparison& comparison, const Run& base, const Run& now, size_t top);
-std::string ComparisonJson(const Comparison& comparison, const Run& base, const Run& now);
+std::string ComparisonText(const Comparison& comparison, const Runs& base, const Runs& now, size_t top);
+std::string ComparisonJson(const Comparison& comparison, const Runs& base, const Runs& now);
 
 }  // namespace profd::analyze

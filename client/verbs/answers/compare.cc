@@ -30,8 +30,6 @@ struct CompareOptions {
   std::string min_change, fail_on, top, jobs;
 };
 
-using Runs = std::vector<std::unique_ptr<analyze::Run>>;
-
 ExitCode Run(const Context& context, const CompareOptions& options) {
   analyze::CompareSettings settings;
   size_t top = kUsualRows;
@@ -63,23 +61,23 @@ ExitCode Run(const Context& context, const CompareOptions& options) {
   analyze::ForEach(paths.size(), *jobs, [&](size_t i) {
     read[i].emplace(analyze::Run::Read(WithSessions(context, {paths[i]}), analyze::Settings(), each));
   });
-  Runs base, now;
+  analyze::Runs base, now;
   for (size_t i = 0; i < read.size(); ++i) {
     if (!read[i]->ok()) return context.Fail(read[i]->status());
     (i == 0 || (i >= 2 && i < 2 + options.more_base.size()) ? base : now)
         .push_back(std::move(*read[i]).value());
   }
   const analyze::Comparison comparison = analyze::Compare(base, now, settings);
-  context.Print(context.json ? analyze::ComparisonJson(comparison, *base.front(), *now.front())
-                             : analyze::ComparisonText(comparison, *base.front(), *now.front(), top));
+  context.Print(context.json ? analyze::ComparisonJson(comparison, base, now)
+                             : analyze::ComparisonText(comparison, base, now, top));
   const analyze::Difference& step = comparison.parts.front();
-  if (fail_on && step.judgement == analyze::Judgement::kSlower && step.percent() >= *fail_on)
-    return ExitCode::kFindings;
-  // Nobody can say that it is not slower.
-  if (fail_on && step.judgement == analyze::Judgement::kTooFew) {
-    context.Note("too few steps for a verdict: six on each side, or three runs");
+  if (fail_on && !comparison.has_verdict) {
+    context.Note(
+        "--fail-on: no verdict: it takes steps on both sides, six of them or three runs (--base, --new)");
     return ExitCode::kPartialLoss;
   }
+  if (fail_on && step.judgement == analyze::Judgement::kSlower && step.percent() >= *fail_on)
+    return ExitCode::kFindings;
   const auto is_torn = [](const auto& run) {
     return std::ranges::any_of(run->job().notes, &analyze::Note::lost);
   };
