@@ -17,7 +17,7 @@ enum class ExitCode : int {
   kPartialLoss = 7,
   kPartlyStarted = 8,
   kSomeHosts = 9,  // of --hosts: not all did the same
-  kFindings = 10,  // analyze --fail-on: something costs as much
+  kFindings = 10,  // --fail-on: something costs as much
 };
 
 ExitCode ExitCodeOf(const base::Status& status);
