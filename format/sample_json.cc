@@ -122,7 +122,8 @@ void SetProgram(const SampleSettings& settings, ordered_json& json) {
   json["ts_keypoint"] = "on";
   json["acl"] = settings.calls ? "on" : "off";
   json["ai_core_profiling"] = "off";
-  json["llc_profiling"] = json["llc_profiling_events"] = "read";
+  json["llc_profiling"] = settings.llc_preset;
+  json["llc_profiling_events"] = settings.llc_preset_events;
   if (!settings.tasks) {
     json["taskTime"] = "off";
     return;
@@ -240,19 +241,24 @@ void SetDeviceKinds(const SampleSettings& settings, ordered_json& json) {
   SetCores(settings, json);
 }
 
+// The shortest of the host's kinds, in every copy.
+void SetHostInterval(const SampleSettings& settings, ordered_json& json) {
+  uint32_t shortest = 0;
+  for (const HostKeys& keys : kHostKinds) {
+    const auto found = settings.interval_ms.find(std::string(keys.kind));
+    if (found == settings.interval_ms.end()) continue;
+    shortest = shortest == 0 ? found->second : std::min(shortest, found->second);
+  }
+  if (shortest != 0) json["hostProfilingSamplingInterval"] = shortest;
+}
+
 void SetHostKinds(const SampleSettings& settings, ordered_json& json) {
   json["hostProfiling"] = true;
-  uint32_t interval = 0;
   for (const HostKeys& keys : kHostKinds) {
     if (!Taken(settings, keys.kind)) continue;
     if (*keys.switch_key != '\0') json[keys.switch_key] = "on";
     if (*keys.list_key != '\0') AppendWord(json[keys.list_key], keys.word);
-    if (const auto found = settings.interval_ms.find(std::string(keys.kind));
-        found != settings.interval_ms.end()) {
-      interval = interval == 0 ? found->second : std::min(interval, found->second);
-    }
   }
-  if (interval != 0) json["hostProfilingSamplingInterval"] = interval;
   if (settings.host_disk_hz != 0) json["host_disk_freq"] = settings.host_disk_hz;
 }
 
@@ -267,6 +273,7 @@ std::string SampleJson(const SampleSettings& settings, int device) {
   if (settings.storage_limit_mb != 0) json["storageLimit"] = std::to_string(settings.storage_limit_mb) + "MB";
   if (settings.target_pid > 0) json["host_sys_pid"] = settings.target_pid;
   json["msprofBinPid"] = settings.collector_pid;
+  SetHostInterval(settings, json);
   if (settings.of_program) SetProgram(settings, json);
   SetDeviceKinds(settings, json);
   if (device < 0) SetHostKinds(settings, json);

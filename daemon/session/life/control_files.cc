@@ -24,6 +24,10 @@ constexpr uint64_t kSecond = 1'000'000'000;
 constexpr size_t kBlocksWord = 7, kFewBlocksWord = 10;  // of channel 50
 constexpr size_t kCopiesWord = 7;                       // of channel 44
 constexpr uint32_t kFirmwareBit = 0x01000000;
+// Of a 310's cache, which counts by user (the vendor's collector, LlcEventUtils::GenerateCapacityEvents).
+constexpr char kCacheOf310[] =
+    "hisi_l3c0_1/dsid0/,hisi_l3c0_1/dsid1/,hisi_l3c0_1/dsid2/,hisi_l3c0_1/dsid3/,"
+    "hisi_l3c0_1/dsid4/,hisi_l3c0_1/dsid5/,hisi_l3c0_1/dsid6/,hisi_l3c0_1/dsid7/";
 
 uint32_t PayloadWord(const driver::StartPara& para, size_t index) {
   return format::Load<uint32_t>(para.user_data.data() + index * sizeof(uint32_t));
@@ -113,6 +117,11 @@ void NoteChannel(const ChannelStart& start, const std::string& kind, const drive
   }
 }
 
+void NoteInterval(const KindState& kind, format::SampleSettings& settings) {
+  if (kind.effective_hz > 0)
+    settings.interval_ms[kind.kind] = static_cast<uint32_t>(1000 / kind.effective_hz);
+}
+
 format::SampleSettings CommonSettings(const ControlInput& input) {
   format::SampleSettings settings;
   settings.result_dir = input.result_dir;
@@ -131,6 +140,8 @@ format::SampleSettings CommonSettings(const ControlInput& input) {
     settings.calls = settings.calls || (kind.kind == "agent-api" && awaited);
   }
   settings.of_program = input.target.pid > 0 && (settings.tasks || settings.calls);
+  // The vendor's copies all say the host's interval.
+  for (const HostStart& start : input.plan.host) NoteInterval(input.plan.kinds[start.kind_index], settings);
   return settings;
 }
 
@@ -138,8 +149,7 @@ void NoteKind(const KindState& kind, format::SampleSettings& settings) {
   if (std::find(settings.kinds.begin(), settings.kinds.end(), kind.kind) == settings.kinds.end()) {
     settings.kinds.push_back(kind.kind);
   }
-  if (kind.effective_hz > 0)
-    settings.interval_ms[kind.kind] = static_cast<uint32_t>(1000 / kind.effective_hz);
+  NoteInterval(kind, settings);
 }
 
 void NoteDevice(const ControlInput& input, const driver::DeviceFacts& device,
@@ -151,6 +161,10 @@ void NoteDevice(const ControlInput& input, const driver::DeviceFacts& device,
     NoteChannel(start, input.plan.kinds[start.kind_index].kind, device, settings);
   }
   settings.hwts_log = !format::TraitsOf(device.chip).stars;
+  if (device.chip == format::Chip::k310) {
+    settings.llc_preset = "capacity";
+    settings.llc_preset_events = kCacheOf310;
+  }
   for (const std::string_view kind : driver::DeviceKindNames()) {
     if (!driver::LookUp(kind, device, input.api_version).available()) settings.absent.emplace_back(kind);
   }

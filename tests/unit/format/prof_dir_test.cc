@@ -463,6 +463,8 @@ TEST_F(ControlFiles, SampleJsonOfTheHost) {
   EXPECT_EQ(sample["hostAllPidCpuProfiling"], "on");
   EXPECT_EQ(sample["hostAllPidMemProfiling"], "off");
   EXPECT_EQ(sample["hostProfilingSamplingInterval"], 20);
+  settings.interval_ms = {{"host-sys-cpu", 100}, {"hbm", 50}};
+  EXPECT_EQ(json::parse(SampleJson(settings, 0))["hostProfilingSamplingInterval"], 100);
   EXPECT_EQ(sample["host_disk_freq"], 25);
   EXPECT_EQ(sample["host_sys_pid"], 4242);
   EXPECT_EQ(sample["storageLimit"], "");
