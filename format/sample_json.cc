@@ -70,6 +70,8 @@ constexpr Group kCpu = {"cpu_profiling", "cpu_sampling_interval", 1};
 constexpr Group kSystem = {"sys_profiling", "sys_sampling_interval", 1};
 constexpr Group kProcesses = {"pid_profiling", "pid_sampling_interval", 1};
 constexpr Group kNoGroup = {"", "", 1};
+constexpr uint32_t kMicrosecondsPerMs = 1000;
+constexpr uint32_t kFinestOfMemoryUs = 10'000;  // of its own kinds
 
 struct KindKeys {
   std::string_view kind;
@@ -220,18 +222,27 @@ void SetDeviceKinds(const SampleSettings& settings, ordered_json& json) {
     for (const char* key : {keys.switch_key, marks_group ? keys.group.switch_key : ""}) {
       if (*key != '\0') json[key] = "on";
     }
-    const auto interval = settings.interval_ms.find(std::string(keys.kind));
-    if (interval == settings.interval_ms.end()) continue;
-    note_interval(keys.interval_key, uint64_t{interval->second} * keys.per_ms);
-    if (marks_group) note_interval(keys.group.interval_key, uint64_t{interval->second} * keys.group.per_ms);
+    const auto interval = settings.interval_us.find(std::string(keys.kind));
+    if (interval == settings.interval_us.end()) continue;
+    note_interval(keys.interval_key, uint64_t{interval->second} * keys.per_ms / kMicrosecondsPerMs);
+    if (marks_group)
+      note_interval(keys.group.interval_key,
+                    uint64_t{interval->second} * keys.group.per_ms / kMicrosecondsPerMs);
   }
   for (const auto& [key, value] : intervals) json[std::string(key)] = value;
   SetAbsentOfGroups(settings, json);
+  // The option of the memory alone asks for more than its own kinds give, of the one that it shares with
+  // links.
+  const auto units = settings.interval_us.find("soc-profile");
+  if (units != settings.interval_us.end() && units->second < kFinestOfMemoryUs &&
+      json[kHardwareMem.switch_key] == "on")
+    json[kHardwareMem.interval_key] = units->second;
 
   if (json["hbmProfiling"] == "on") json["hbm_profiling_events"] = settings.hbm_events;
   if (json["ddr_profiling"] == "on") json["ddr_profiling_events"] = "read,write";
   if (Taken(settings, "llc")) json["llc_profiling"] = json["llc_profiling_events"] = settings.llc_mode;
   if (Taken(settings, "qos")) json["qosEvents"] = settings.qos_events;
+  if (settings.power_left_out) json["sysLp"] = "off";
   if (settings.streams_chosen) json["memServiceflow"] = settings.qos_events;
   if (json["tsCpuProfiling"] == "on") json["ts_cpu_profiling_events"] = settings.cpu_events;
   if (json["aiCtrlCpuProfiling"] == "on") json["ai_ctrl_cpu_profiling_events"] = settings.cpu_events;
@@ -245,11 +256,11 @@ void SetDeviceKinds(const SampleSettings& settings, ordered_json& json) {
 void SetHostInterval(const SampleSettings& settings, ordered_json& json) {
   uint32_t shortest = 0;
   for (const HostKeys& keys : kHostKinds) {
-    const auto found = settings.interval_ms.find(std::string(keys.kind));
-    if (found == settings.interval_ms.end()) continue;
+    const auto found = settings.interval_us.find(std::string(keys.kind));
+    if (found == settings.interval_us.end()) continue;
     shortest = shortest == 0 ? found->second : std::min(shortest, found->second);
   }
-  if (shortest != 0) json["hostProfilingSamplingInterval"] = shortest;
+  if (shortest != 0) json["hostProfilingSamplingInterval"] = shortest / kMicrosecondsPerMs;
 }
 
 void SetHostKinds(const SampleSettings& settings, ordered_json& json) {

@@ -140,6 +140,7 @@ constexpr Option kOptions[] = {
      .about = "tasks: when they ran and how long",
      .shape = Shape::kWord,
      .values = kTaskTime,
+     .old_name = "task-trace",
      .needs = kProcess,
      .becomes = Becomes::kWordKinds,
      .what = "task agent-kernel agent-comm on:ccu-task on:ccu l1:ccu-task l1:ccu l2:ccu-task l2:ccu",

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 
@@ -24,6 +25,7 @@ constexpr uint64_t kSecond = 1'000'000'000;
 constexpr size_t kBlocksWord = 7, kFewBlocksWord = 10;  // of channel 50
 constexpr size_t kCopiesWord = 7;                       // of channel 44
 constexpr uint32_t kFirmwareBit = 0x01000000;
+constexpr size_t kPowerWord = 8;  // of channel 52
 // Of a 310's cache, which counts by user (the vendor's collector, LlcEventUtils::GenerateCapacityEvents).
 constexpr char kCacheOf310[] =
     "hisi_l3c0_1/dsid0/,hisi_l3c0_1/dsid1/,hisi_l3c0_1/dsid2/,hisi_l3c0_1/dsid3/,"
@@ -87,6 +89,9 @@ void NoteChannel(const ChannelStart& start, const std::string& kind, const drive
     case 47:
       settings.l2_events = driver::L2CacheText(driver::L2CacheEvents(device.chip));
       break;
+    case driver::channel::kSocProfile:
+      settings.power_left_out = settings.power_left_out && PayloadWord(para, kPowerWord) == 0;
+      break;
     case 53:
     case 54: {
       const uint32_t block = para.user_data_size == 88 ? 36 : 32;
@@ -119,7 +124,7 @@ void NoteChannel(const ChannelStart& start, const std::string& kind, const drive
 
 void NoteInterval(const KindState& kind, format::SampleSettings& settings) {
   if (kind.effective_hz > 0)
-    settings.interval_ms[kind.kind] = static_cast<uint32_t>(1000 / kind.effective_hz);
+    settings.interval_us[kind.kind] = static_cast<uint32_t>(std::lround(1e6 / kind.effective_hz));
 }
 
 format::SampleSettings CommonSettings(const ControlInput& input) {
@@ -154,6 +159,7 @@ void NoteKind(const KindState& kind, format::SampleSettings& settings) {
 
 void NoteDevice(const ControlInput& input, const driver::DeviceFacts& device,
                 format::SampleSettings& settings) {
+  settings.power_left_out = format::TraitsOf(device.chip).fine_soc_profile;
   for (const ChannelStart& start : input.plan.channels) {
     if (start.device != device.id) continue;
     NoteKind(input.plan.kinds[start.kind_index], settings);
