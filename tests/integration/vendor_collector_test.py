@@ -98,7 +98,9 @@ class VendorCollectorTest(harness.ProfdTest):
         done, their_starts, their_samples = theirs
         result, our_starts, our_samples = ours
         if not their_samples:
-            if not line.goes_further():
+            if line.goes_further():
+                self.assertTrue(our_samples, result)
+            else:
                 self.assertIn(result.code, (USAGE, NOT_FOUND), f"refused by the vendor: {done.stdout}")
             return
         if line.refusal():

@@ -48,7 +48,7 @@ APART = {
     "application": "names the program, as what stands behind the options does in these lines",
     "output": "every line has one", "sys-devices": "every line without a program has them", "sys-period": "as sys-devices",
     "type": "what becomes of the result", "nts-metrics": "the collector does not know it",
-    "dynamic": "the collector then obeys words, not a line; what it starts is what it starts without",
+    "dynamic": "the collector's client looks for its socket in /, its library has it in the home directory: it starts nothing",
     "pid": "as dynamic",
     **{name: "reads results, collects nothing" for name in ("parse", "query", "export", "iteration-id", "model-id", "summary-format",
                                                              "reports", "clear", "analyze", "rule")}}
