@@ -25,7 +25,7 @@ VIEWS = WRITE | {"client/export/write", "client/export/views"}
 EXPORT = VIEWS
 MODEL = READ | {"client/analyze/model"}
 ANALYZE = MODEL | {"client/analyze/reading", "client/analyze/rules"}
-ANSWER = ANALYZE | {"client/analyze", "client/analyze/compare", "client/analyze/report"}
+ANSWER = ANALYZE | {"client/analyze", "client/analyze/compare", "client/analyze/report", "client/analyze/tables"}
 SHOW = EXPORT | {"base/cli", "format/mend", "client/options", "client/export", "client/verify"}
 ALLOWED = {
     "base": set(),
@@ -72,6 +72,7 @@ ALLOWED = {
     "client/analyze": ANALYZE,
     "client/analyze/compare": ANALYZE | {"client/analyze"},
     "client/analyze/report": ANALYZE | {"client/analyze", "client/analyze/compare"},
+    "client/analyze/tables": ANALYZE | {"client/analyze"},
     "client/verify": EXPORT | {"client/export", "format/mend"},
     "client/show": SHOW,
     "client/node": {"base", "libagent/abi", "remote", "client/words"},

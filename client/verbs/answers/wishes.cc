@@ -43,6 +43,8 @@ bool Fails(const analyze::Finding& finding, double percent) {
   return finding.cost.pattern != analyze::Pattern::kOnce && finding.cost.percent >= percent;
 }
 
+}  // namespace
+
 std::vector<std::string> Words(const std::string& list) {
   std::vector<std::string> words;
   for (size_t at = 0; at < list.size();) {
@@ -52,8 +54,6 @@ std::vector<std::string> Words(const std::string& list) {
   }
   return words;
 }
-
-}  // namespace
 
 void DefineAnswer(cli::Arguments& arguments, AnswerOptions* options) {
   arguments.Text("--top", &options->top, "show so many findings; default 5");

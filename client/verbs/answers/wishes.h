@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/cli/arguments.h"
 #include "base/status.h"
@@ -26,6 +27,8 @@ struct AnswerWishes {
 };
 base::Result<AnswerWishes> ParseAnswer(const AnswerOptions& options);
 
+// "a,b" → a and b.
+std::vector<std::string> Words(const std::string& list);
 // "5%" → 5.
 base::Result<double> ParsePercent(std::string_view option, std::string_view text);
 // Threads: as given, or one per core.
