@@ -1,6 +1,5 @@
 #include "daemon/host/probes/probe.h"
 
-#include <algorithm>
 #include <array>
 #include <map>
 #include <mutex>
@@ -14,35 +13,35 @@ namespace {
 
 constexpr uint64_t kAnswerLastsNs = 5'000'000'000;
 
+// Of processes: kFiles by those that they may have their reader wait for (foreign_files.h), too.
+enum class Processes : uint8_t { kNone, kRead, kFiles };
+
 struct Kind {
   std::string_view name;
   bool needs_targets;
-  bool reads_processes;
+  Processes processes;
   std::unique_ptr<Probe> (*make)(const ProbeOptions&, const ProbeContext&);
   uint32_t max_hz = 50;
   uint32_t tick_hz = 0;               // 0: its rate
   base::Status (*check)() = nullptr;  // of what not every machine has
 };
 
-// What the kernel says of a process by files that it may have their reader wait for (foreign_files.h).
-constexpr std::array<std::string_view, 3> kOfForeignFiles = {"host-cpu", "host-disk", "host-pid-cpu"};
-
 constexpr std::array kKinds = {
-    Kind{"host-cpu", true, true, MakeCpuProbe},
-    Kind{"host-mem", true, true, MakeMemProbe},
-    Kind{"host-disk", true, true, MakeDiskProbe},
-    Kind{"host-network", false, false, MakeNetworkProbe},
-    Kind{"host-sys-cpu", false, false, MakeSystemProbe},
-    Kind{"host-sys-mem", false, false, MakeSystemProbe},
-    Kind{"host-pid-cpu", false, true, MakeProcessProbe},
-    Kind{"host-pid-mem", false, true, MakeProcessProbe},
-    Kind{"host-cpu-profile", true, true, MakeCpuProfileProbe, 999, 10, CheckCpuProfileEvents},
-    Kind{"host-off-cpu", true, true, MakeOffCpuProbe, 0, 10, CheckOffCpuEvents},
-    Kind{"host-osrt", true, true, MakeSyscallProbe, 0, 50, CheckSyscallEvents},
-    Kind{"host-pthread", true, true, MakePthreadProbe, 0, 50, CheckPthreadEvents},
-    Kind{"host-cgroup", true, false, MakeCgroupProbe},
-    Kind{"host-net-devices", false, false, MakeNetDevicesProbe},
-    Kind{"host-hardware", false, false, MakeHardwareProbe},
+    Kind{"host-cpu", true, Processes::kFiles, MakeCpuProbe},
+    Kind{"host-mem", true, Processes::kRead, MakeMemProbe},
+    Kind{"host-disk", true, Processes::kFiles, MakeDiskProbe},
+    Kind{"host-network", false, Processes::kNone, MakeNetworkProbe},
+    Kind{"host-sys-cpu", false, Processes::kNone, MakeSystemProbe},
+    Kind{"host-sys-mem", false, Processes::kNone, MakeSystemProbe},
+    Kind{"host-pid-cpu", false, Processes::kFiles, MakeProcessProbe},
+    Kind{"host-pid-mem", false, Processes::kRead, MakeProcessProbe},
+    Kind{"host-cpu-profile", true, Processes::kRead, MakeCpuProfileProbe, 999, 10, CheckCpuProfileEvents},
+    Kind{"host-off-cpu", true, Processes::kRead, MakeOffCpuProbe, 0, 10, CheckOffCpuEvents},
+    Kind{"host-osrt", true, Processes::kRead, MakeSyscallProbe, 0, 50, CheckSyscallEvents},
+    Kind{"host-pthread", true, Processes::kRead, MakePthreadProbe, 0, 50, CheckPthreadEvents},
+    Kind{"host-cgroup", true, Processes::kNone, MakeCgroupProbe},
+    Kind{"host-net-devices", false, Processes::kNone, MakeNetDevicesProbe},
+    Kind{"host-hardware", false, Processes::kNone, MakeHardwareProbe},
 };
 
 const Kind* FindKind(std::string_view name) {
@@ -73,7 +72,7 @@ bool KindNeedsTargets(const std::string& kind) {
 
 bool KindReadsProcesses(const std::string& kind) {
   const Kind* known = FindKind(kind);
-  return known != nullptr && known->reads_processes;
+  return known != nullptr && known->processes != Processes::kNone;
 }
 
 base::Status CheckKind(const std::string& kind) {
@@ -96,7 +95,8 @@ base::Status CheckKind(const std::string& kind) {
 }
 
 bool KindReadsForeignFiles(const std::string& kind) {
-  return std::ranges::find(kOfForeignFiles, kind) != kOfForeignFiles.end();
+  const Kind* known = FindKind(kind);
+  return known != nullptr && known->processes == Processes::kFiles;
 }
 
 std::unique_ptr<Probe> MakeProbe(const ProbeOptions& options, const ProbeContext& context) {
