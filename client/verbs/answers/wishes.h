@@ -29,8 +29,6 @@ base::Result<AnswerWishes> ParseAnswer(const AnswerOptions& options);
 
 // "a,b" → a and b.
 std::vector<std::string> Words(const std::string& list);
-// "5%" → 5.
-base::Result<double> ParsePercent(std::string_view option, std::string_view text);
 // Threads: as given, or one per core.
 base::Result<unsigned> ParseThreads(const std::string& jobs);
 
