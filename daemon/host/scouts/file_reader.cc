@@ -1,5 +1,6 @@
 #include "daemon/host/scouts/file_reader.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -24,6 +25,21 @@ bool Take(std::string_view& text, T& value) {
 }
 
 }  // namespace
+
+std::optional<FileTexts::Text> FileTexts::Next() {
+  FileText head;
+  if (!Take(rest_, head) || head.bytes > static_cast<int64_t>(std::min(rest_.size(), kMostTextBytes))) {
+    rest_ = {};
+    return std::nullopt;
+  }
+  if (head.bytes < 0)
+    return Text{
+        .key = head.key, .error = static_cast<int>(-std::max<int64_t>(head.bytes, -EHWPOISON)), .text = {}};
+  const auto bytes = static_cast<size_t>(head.bytes);
+  const Text found{.key = head.key, .error = 0, .text = rest_.substr(0, bytes)};
+  rest_.remove_prefix(bytes);
+  return found;
+}
 
 StandIn::Answer FileReader::Duty() {
   base::PreferShortSlices(kSliceNs);

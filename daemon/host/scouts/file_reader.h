@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -28,6 +29,22 @@ struct FileOrder {
 struct FileText {
   uint64_t key = 0;
   int64_t bytes = 0;  // negative: errno
+};
+
+// Such an answer, one text after the other. Whoever gave it has read what others wrote: nothing of it is
+// believed but what an honest one could have said, and the first that is not ends it.
+class FileTexts {
+ public:
+  struct Text {
+    uint64_t key = 0;
+    int error = 0;  // else there is a text
+    std::string_view text;
+  };
+  explicit FileTexts(std::string_view answer) : rest_(answer) {}
+  std::optional<Text> Next();
+
+ private:
+  std::string_view rest_;
 };
 
 // **Thread:** the only one of its process. **Owns:** the files that it keeps open.

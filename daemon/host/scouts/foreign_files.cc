@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "daemon/host/process.h"
-#include "daemon/host/scouts/file_reader.h"
 
 namespace profd::host {
 
@@ -150,7 +149,7 @@ bool ForeignFiles::Send(Reader& reader, uid_t user) {
   if (!reader.stand_in) {
     if (now_ns < reader.try_again_ns) return false;
     reader.try_again_ns = now_ns + kTryAgainNs;
-    auto started = StandIn::Start(user, &FileReader::Duty);
+    auto started = StandIn::Start(user, duty_);
     if (!started.ok()) return false;
     reader.stand_in.emplace(std::move(started).value());
   }
@@ -184,20 +183,16 @@ void ForeignFiles::Hear(Reader& reader, InTime in_time) {
   }
 }
 
-// A stand-in has read what others wrote: nothing of it is believed but texts, of files that it was asked for.
+// Only of files that it was asked for.
 void ForeignFiles::TakeAnswer(const Reader& reader, std::string_view answer) {
-  for (FileText head; answer.size() >= sizeof head;) {
-    std::memcpy(&head, answer.data(), sizeof head);
-    answer.remove_prefix(sizeof head);
-    const size_t bytes = static_cast<size_t>(std::max<int64_t>(head.bytes, 0));
-    if (bytes > answer.size()) return;
-    const auto found = files_.find(head.key);
-    if (found != files_.end() && &readers_.at(found->second.user) == &reader &&
-        found->second.state == File::State::kWanted) {
-      found->second.error = head.bytes < 0 ? static_cast<int>(std::min<int64_t>(-head.bytes, EHWPOISON)) : 0;
-      found->second.text = answer.substr(0, bytes);
-    }
-    answer.remove_prefix(bytes);
+  FileTexts texts(answer);
+  while (const auto said = texts.Next()) {
+    const auto found = files_.find(said->key);
+    if (found == files_.end() || &readers_.at(found->second.user) != &reader ||
+        found->second.state != File::State::kWanted)
+      continue;
+    found->second.error = said->error;
+    found->second.text = said->text;
   }
 }
 

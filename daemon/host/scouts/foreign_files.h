@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/host/scouts/file_reader.h"
 #include "daemon/host/stand_in.h"
 
 namespace profd::host {
@@ -21,8 +22,10 @@ namespace profd::host {
 // **Thread:** sample. **Owns:** the stand-ins.
 class ForeignFiles {
  public:
-  // `most_open`: files that each stand-in keeps open; others are opened for every reading.
-  explicit ForeignFiles(size_t most_open) : most_open_(most_open) {}
+  // `most_open`: files that each stand-in keeps open; others are opened for every reading. `duty`: who
+  // answers there.
+  explicit ForeignFiles(size_t most_open, StandIn::Duty duty = &FileReader::Duty)
+      : most_open_(most_open), duty_(duty) {}
   ForeignFiles(const ForeignFiles&) = delete;
   ForeignFiles& operator=(const ForeignFiles&) = delete;
   ~ForeignFiles();
@@ -77,6 +80,7 @@ class ForeignFiles {
   void GiveUp(Reader& reader);
 
   const size_t most_open_;
+  const StandIn::Duty duty_;
   uint64_t until_ns_ = UINT64_MAX;
   uint64_t last_key_ = 0;
   std::unordered_map<uint64_t, File> files_;
