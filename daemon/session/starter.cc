@@ -307,9 +307,11 @@ void Starter::MakeOutput(std::shared_ptr<Request> request) {
 }
 
 void Starter::Launch(const std::shared_ptr<Request>& request, Output output) {
-  // It was on its way when Shutdown() stopped the others.
-  if (shutting_down_) {
-    request->done(Status{Code::kUnavailable, "profd is stopping"});
+  // Others of his may have been on their way with it, and so may Shutdown().
+  Status room = CheckRoom(request->caller);
+  if (room.ok()) room = CheckMemory(request->spec);
+  if (!room.ok()) {
+    request->done(room);
     return;
   }
   Session::Setup setup;

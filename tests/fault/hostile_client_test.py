@@ -343,6 +343,22 @@ class HostileClientTest(harness.ProfdTest):
         self.assertIn("limits.sessions_per_user", refused.err)
         self.daemon.end(self.daemon.begin("--collect", "host-sys-cpu")["session"])
 
+    def test_starts_at_once_are_no_more_sessions(self):
+        """Each is looked at before there is a session: all of them find room."""
+        def start(_):
+            door, connection = raw.Door(self.daemon.socket), raw.Connection(self.daemon.socket)
+            request = raw.start_request([os.getpid()], ["host-mem"])
+            calls = [connection.begin("/profd.v1.Control/Start", request, door.ticket) for _ in range(32)]
+            while any(call.code is None for call in calls):
+                assert connection.read()
+            codes = [call.code for call in calls]
+            assert sorted(set(codes)) == [raw.OK, raw.RESOURCE_EXHAUSTED], codes
+            assert codes.count(raw.OK) == 16, codes
+            return door, connection
+
+        self.attack(start)
+        self.nothing_gained()
+
     def test_a_process_with_very_many_descriptors_keeps_nobody_waiting(self):
         """profd looks through a target's descriptors: that takes as long as it takes, but not from others."""
         def hoard(_):
