@@ -2,16 +2,22 @@
 // stdin.
 //   forge           when told "go": writes into its lanes that all of them are full, again and again, though
 //                   nothing was ever written there
+//   scribble        when told "go": writes anything into header and lane table, again and again
+//   holes           when told "go": takes the pages of header and lane table away, again and again
 //   flood THREADS   when told "go": records as fast as it can
 //   steady RATE     no harm, the others' victim: when told "go N", records N events, RATE a second, then says
 //                   "done"
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -46,9 +52,7 @@ char* Region() {
   return reinterpret_cast<char*>(begin);
 }
 
-[[noreturn]] void Forge() {
-  char* const region = Region();
-  if (region == nullptr) std::exit(2);
+[[noreturn]] void Forge(char* region) {
   auto* header = reinterpret_cast<RegionHeader*>(region);
   for (;;) {
     for (uint32_t i = 0; i < header->lane_count; ++i) {
@@ -58,6 +62,30 @@ char* Region() {
     }
     __atomic_store_n(&header->names_used, header->names_bytes, __ATOMIC_RELEASE);
     ::usleep(1000);  // the pace of a hostile program
+  }
+}
+
+// What profd itself has written into the header it has a copy of; the rest, and `tail`, is for a process to
+// ruin.
+[[noreturn]] void Scribble(char* region) {
+  const uint32_t lanes = reinterpret_cast<RegionHeader*>(region)->lane_count;
+  std::mt19937_64 random(static_cast<uint64_t>(::getpid()));
+  const uint64_t kInteresting[] = {0, 1, 1 << 15, (1 << 15) + 1, UINT32_MAX, INT64_MAX, UINT64_MAX};
+  for (uint64_t round = 0;; ++round) {
+    const uint64_t value = random() % 2 == 0 ? kInteresting[random() % std::size(kInteresting)] : random();
+    const uint64_t at = random() % 4 == 0 ? offsetof(RegionHeader, pid) + random() % 128 / 8 * 8
+                                          : profd::abi::LaneOffset(static_cast<uint32_t>(random() % lanes)) +
+                                                random() % sizeof(Lane) / 8 * 8;
+    __atomic_store_n(reinterpret_cast<uint64_t*>(region + at), value, __ATOMIC_RELEASE);
+    if (round % 64 == 0) ::usleep(100);
+  }
+}
+
+[[noreturn]] void Holes(char* region) {
+  const uint32_t lanes = reinterpret_cast<RegionHeader*>(region)->lane_count;
+  for (;;) {
+    if (::madvise(region, profd::abi::RingsOffset(lanes), MADV_REMOVE) != 0) std::exit(2);
+    ::usleep(100);
   }
 }
 
@@ -97,7 +125,11 @@ int main(int argc, char** argv) {
   Say("ready");
   for (;;) {
     const std::string order = Hear();
-    if (what == "forge") Forge();
+    char* const region = Region();
+    if (region == nullptr) return 2;
+    if (what == "forge") Forge(region);
+    if (what == "scribble") Scribble(region);
+    if (what == "holes") Holes(region);
     if (what == "flood") Flood(number);
     if (what == "steady") Steady(std::atoll(order.c_str() + 3), number);
     Say("done");

@@ -78,6 +78,31 @@ class HostileAgentTest(harness.ProfdTest):
             self.assertEqual(agent_reader.manifest(sealed["directory"])["agents"][0]["end"], "cut off")
         self.assertEqual(daemon.ctl("list").code, harness.OK)
 
+    def test_lanes_that_change_beneath_profd(self):
+        """What it has mapped of eight agents holds anything, and of eight others comes and goes."""
+        memory = cgroup.memory_for(self, 192 << 20)
+        daemon = self.profd(config="limits:\n  sessions_per_user: 64\n", within=memory.within)
+        os.chmod(daemon.socket, 0o666)
+        victim = self.agents(daemon, 1, "steady", 20_000, user=HONEST)[0]
+        session = self.record(daemon, victim)
+        hostile = self.agents(daemon, 8, "scribble") + self.agents(daemon, 8, "holes")
+        sessions = [self.record(daemon, each) for each in hostile]
+        before = memory.used()
+        for each in hostile:
+            each.order("go")
+        emitted = 60_000
+        victim.order(f"go {emitted}")
+        self.assertEqual(victim.hear(), "done")
+        self.assertEqual([each.process.poll() for each in hostile], [None] * len(hostile))
+        self.assertLess(memory.used() - before, 64 << 20)
+        self.assertEqual(self.stored_of(daemon, session, emitted), emitted)
+        for each in sessions:
+            self.assertEqual(daemon.end(each, user=USER)["state"], "sealed")
+        for each in hostile:
+            each.process.kill()
+        self.assertEqual(daemon.ctl("list").code, harness.OK)
+        self.assertEqual(daemon.stop(), 0)
+
     def beside_floods(self, daemon, attackers, seconds=5, rate=48_000):
         """Of a victim's records beside so many attackers that record as fast as they can: emitted, stored."""
         victim = self.agents(daemon, 1, "steady", rate, user=HONEST)[0]
