@@ -184,7 +184,7 @@ class ControlClient::Impl {
       return {Code::kUnavailable, "lost the connection to profd at " + name + " (" + WithoutAddress(message) +
                                       "): see its log, or run profctl doctor"};
     }
-    if (code == Code::kDeadlineExceeded) {
+    if (code == Code::kDeadlineExceeded && status.error_details().empty()) {
       return {code, "profd at " + name + " does not answer in time: run profctl doctor"};
     }
     if (code == Code::kUnimplemented) {

@@ -96,6 +96,12 @@ class FaultsTest(harness.ProfdTest):
         self.unharmed(sealed, ("hbm", "device:0"))
         self.assertEqual(prof_reader.check(sealed["directory"]), [])
 
+    def test_nothing_but_a_start_without_a_reply_says_so(self):
+        daemon = self.profd(sim=ONE + "  - {device: 0, channel: 1, name: start_no_reply}\n", config="driver:\n  timeout_ms: 500\n")
+        refused = daemon.ctl("start", "--devices", "0", "--collect", "hbm")
+        self.assertEqual(refused.code, harness.UNAVAILABLE, refused)
+        self.assertIn("the driver did not answer within 500 ms", refused.err)
+
     def test_everything_refused_leaves_nothing(self):
         daemon = self.profd(sim=ONE + "  - {call: start, ret: -10}\n")
         refused = daemon.ctl("start", "--collect", "hbm,llc")

@@ -307,11 +307,11 @@ class Client:
 
     def _explain(self, error):
         code = error.code().name
-        if code == "DEADLINE_EXCEEDED":
-            return Unavailable(code, f"profd at {self._name} does not answer in time")
         if code == "UNIMPLEMENTED":
             return Unavailable(code, f"profd at {self._name} is older than this client and lacks the call")
         own_words = any(key == "grpc-status-details-bin" for key, _ in error.trailing_metadata() or ())
+        if code == "DEADLINE_EXCEEDED":
+            return Unavailable(code, error.details() if own_words else f"profd at {self._name} does not answer in time")
         if code == "UNAVAILABLE" and not own_words:
             return Unavailable(code, f"no connection to profd at {self._name}: {error.details()}")
         return _error(code, error.details())
