@@ -205,17 +205,14 @@ class Places {
 
   ~Places() {
     if (made_tables_) ::unlinkat(root_.get(), kTablesFolder, AT_REMOVEDIR);
-    for (; !made_.empty(); made_.pop_back()) ::rmdir(made_.back().c_str());
+    if (made_) ::unlinkat(above_.get(), name_.c_str(), AT_REMOVEDIR);
   }
   Places(const Places&) = delete;
   Places& operator=(const Places&) = delete;
 
   // With what is above them.
   Status Make() {
-    if (!is_beside_) PROFD_RETURN_IF_ERROR(MakeAbove());
-    root_.Reset(is_beside_ ? ::fcntl(capture_.dir.get(), F_DUPFD_CLOEXEC, 0)
-                           : ::open(shown_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!root_) return Status::FromErrno("open " + shown_);
+    PROFD_RETURN_IF_ERROR(OpenRoot());
     struct stat there {};
     made_tables_ = ::fstatat(root_.get(), kTablesFolder, &there, AT_SYMLINK_NOFOLLOW) != 0;
     auto tables =
@@ -226,7 +223,7 @@ class Places {
   }
   // Something is in them; of the database alone nothing in the folder of tables.
   void Keep() {
-    made_.clear();
+    made_ = false;
     if (std::exchange(made_tables_, false)) ::unlinkat(root_.get(), kTablesFolder, AT_REMOVEDIR);
   }
   const UniqueFd& root_folder() const { return root_; }
@@ -282,27 +279,28 @@ class Places {
     }
     return "";
   }
-  Status MakeAbove() {
-    for (size_t end = shown_.find('/', 1);; end = shown_.find('/', end + 1)) {
-      const std::string folder = shown_.substr(0, end);
-      if (::mkdir(folder.c_str(), 0750) != 0) {
-        // Where nothing may be written the answer is EROFS, whether the folder is there or not.
-        const int error = errno;
-        const bool is_there = error == EEXIST || (error == EROFS && ::access(folder.c_str(), F_OK) == 0);
-        if (!is_there) return Status::FromErrno("create " + folder + " (--out names another place)", error);
-      } else if (end == shown_.npos) {  // those above are other directories' outputs', too
-        made_.push_back(folder);
-      }
-      if (end == shown_.npos) return Status::Ok();
+  Status OpenRoot() {
+    if (is_beside_) {
+      root_.Reset(::fcntl(capture_.dir.get(), F_DUPFD_CLOEXEC, 0));
+    } else {
+      // Folders above are other directories' outputs', too: they stay.
+      const std::string path = shown_.substr(0, shown_.find_last_not_of('/') + 1);
+      const size_t name = path.rfind('/') + 1;
+      PROFD_ASSIGN_OR_RETURN(above_, OpenWay(path.empty() ? "/" : path.substr(0, name), IfMissing::kMake));
+      name_ = path.substr(name);
+      made_ = !name_.empty() && ::mkdirat(above_.get(), name_.c_str(), 0750) == 0;
+      PROFD_ASSIGN_OR_RETURN(const UniqueFd way, OpenWay(shown_, IfMissing::kMake));
+      root_.Reset(::openat(way.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     }
+    return root_ ? Status::Ok() : Status::FromErrno("open " + shown_);
   }
 
   const Capture& capture_;
   const std::string shown_, stamp_;
   const bool gzip_, is_beside_;
-  UniqueFd root_, tables_;
-  bool made_tables_ = false;
-  std::vector<std::string> made_;
+  UniqueFd above_, root_, tables_;
+  std::string name_;  // of root_ in above_
+  bool made_ = false, made_tables_ = false;
 };
 
 Result<std::unique_ptr<Output>> MakeOutput(ExportFormat format, const Places& places,

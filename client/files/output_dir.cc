@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "client/files/own_folder.h"
 #include "client/words/text.h"
 
 namespace profd::client {
@@ -35,11 +36,15 @@ bool IsPseudoFileSystem(int fd) {
   return std::find(kPseudo.begin(), kPseudo.end(), static_cast<uint64_t>(found.f_type)) != kPseudo.end();
 }
 
-Status Create(const std::string& path) {
-  if (::mkdir(path.c_str(), 0750) == 0 || errno == EEXIST) return Status::Ok();  // --hosts: another was first
+// The last name of an absolute path.
+std::string NameIn(const std::string& path) {
+  return path.size() == 1 ? "." : path.substr(path.rfind('/') + 1);
+}
+
+Status Create(int above, const std::string& path) {
+  if (::mkdirat(above, NameIn(path).c_str(), 0750) == 0 || errno == EEXIST)
+    return Status::Ok();  // --hosts: another was first
   switch (errno) {
-    case ENOENT:
-      return Refused(path, "the folder it would lie in does not exist: create that first");
     case EACCES:
     case EPERM:
       return Refused(path, "you may not create it: choose a folder of your own", Code::kPermissionDenied);
@@ -63,19 +68,32 @@ base::Result<OutputDir> OpenOutputDir(const std::string& text) {
   // A slash at the end would follow a symbolic link.
   while (dir.path.size() > 1 && dir.path.back() == '/') dir.path.pop_back();
 
+  auto above = OpenWay(dir.path.substr(0, dir.path.rfind('/') + 1), IfMissing::kFail);
+  if (!above.ok()) {
+    switch (above.status().code()) {
+      case Code::kNotFound:
+        return Refused(dir.path, "the folder it would lie in does not exist: create that first");
+      case Code::kPermissionDenied:
+        return Refused(dir.path, above.status().message(), Code::kPermissionDenied);
+      default:
+        return Refused(dir.path, above.status().message());
+    }
+  }
+  dir.above = std::move(*above);
+  const std::string name = NameIn(dir.path);
   struct stat found {};
-  if (::lstat(dir.path.c_str(), &found) != 0) {
+  if (::fstatat(dir.above.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOTDIR) return Refused(dir.path, "a part of the path is not a directory");
     if (errno == EACCES) return Refused(dir.path, "you may not look there", Code::kPermissionDenied);
     if (errno != ENOENT) return Refused(dir.path, std::generic_category().message(errno));
-    PROFD_RETURN_IF_ERROR(Create(dir.path));
+    PROFD_RETURN_IF_ERROR(Create(dir.above.get(), dir.path));
     dir.created = true;
   } else if (S_ISLNK(found.st_mode)) {
     return Refused(dir.path, "is a symbolic link: name the directory itself");
   } else if (!S_ISDIR(found.st_mode)) {
     return Refused(dir.path, "is not a directory");
   }
-  dir.fd.Reset(::open(dir.path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  dir.fd.Reset(::openat(dir.above.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!dir.fd) {
     const bool is_denied = errno == EACCES || errno == EPERM;
     return Refused(dir.path, std::string("cannot be opened: ") + std::generic_category().message(errno),
@@ -94,7 +112,7 @@ base::Result<OutputDir> OpenOutputDir(const std::string& text) {
 }
 
 void DropOutputDir(const OutputDir& dir) {
-  if (dir.created) ::rmdir(dir.path.c_str());
+  if (dir.created) ::unlinkat(dir.above.get(), NameIn(dir.path).c_str(), AT_REMOVEDIR);
 }
 
 }  // namespace profd::client

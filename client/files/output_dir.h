@@ -12,6 +12,7 @@ namespace profd::client {
 struct OutputDir {
   std::string path;  // absolute
   base::UniqueFd fd;
+  base::UniqueFd above;  // where it lies
   bool created = false;
 };
 

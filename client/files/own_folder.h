@@ -23,6 +23,11 @@ base::Result<base::UniqueFd> OpenOwnFolder(int parent, const std::string& name, 
 // The same for each name of "a/b/c"; the last one is returned.
 base::Result<base::UniqueFd> OpenOwnFolders(int parent, const std::string& path, const std::string& shown);
 
+// The folder that `path` leads to, by no link but root's and the caller's own: wherever on the way somebody
+// else has planted one, it leads where he likes. For calls of its entries, not to read it.
+enum class IfMissing : bool { kFail, kMake };
+base::Result<base::UniqueFd> OpenWay(const std::string& path, IfMissing missing);
+
 // A path to an open folder, for calls that take no descriptor: it leads there whatever its name is by now.
 std::string PathOf(const base::UniqueFd& folder);
 

@@ -357,7 +357,7 @@ class HostileClientTest(harness.ProfdTest):
             return door, connection
 
         self.attack(start)
-        self.nothing_gained()
+        self.still_serves()
 
     def test_a_process_with_very_many_descriptors_keeps_nobody_waiting(self):
         """profd looks through a target's descriptors: that takes as long as it takes, but not from others."""

@@ -103,6 +103,26 @@ class PlantedLinksTest(harness.ProfdTest):
         self.assertTrue(json.loads((tables / name).read_text()))
         self.nothing_in_the_victims_folder()
 
+    def test_links_on_the_way_are_roots_and_the_callers_own(self):
+        session, directory = self.recorded()
+        way = self.public / "way"
+        self.assertTrue(as_user(lambda: way.symlink_to(self.victim)))
+        for verb in (("export", directory, "--format", "chrome", "--out", way),
+                     ("export", directory, "--format", "chrome", "--out", way / "new" / "out"),
+                     ("fetch", session, "--out", way / "new"), ("mv", session, way / "new"),
+                     ("start", "--collect", "host-sys-cpu", "--output", way / "new")):
+            with self.subTest(verb[0]):
+                refused = self.daemon.ctl(*verb)
+                self.assertEqual(refused.code, harness.PERMISSION, refused)
+                self.assertIn(f"way is a link of user {USER}'s", refused.err)
+                self.nothing_in_the_victims_folder()
+        own = self.public / "own"
+        own.symlink_to(self.place)
+        for verb in (("export", directory, "--format", "chrome", "--out", own / "new" / "out"),
+                     ("fetch", session, "--out", own / "new")):
+            self.assertEqual(self.daemon.ctl(*verb).code, harness.OK)
+        self.assertTrue((self.place / "new" / "out" / "mindstudio_profiler_output").is_dir())
+
     def test_export_into_anothers_folder_is_refused(self):
         _, directory = self.recorded()
         out = self.public / "out"
