@@ -162,10 +162,14 @@ bool SampleLoop::FinishProbes(Recording& recording, const Tick& tick) {
 }
 
 bool SampleLoop::FinishStopped() {
+  if (std::ranges::none_of(recordings_, [](const auto& recording) { return recording->stopped != nullptr; }))
+    return true;
+  // Looks at all of them, so before any goes.
+  const Tick tick = BeginTick();
   bool all_finished = true;
   std::erase_if(recordings_, [&](const std::unique_ptr<Recording>& recording) {
     if (!recording->stopped) return false;
-    const bool probes_finished = recording->probes.empty() || FinishProbes(*recording, BeginTick());
+    const bool probes_finished = recording->probes.empty() || FinishProbes(*recording, tick);
     if (!probes_finished || !recording->output.Finish()) {
       all_finished = false;
       return false;

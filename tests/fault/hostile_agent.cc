@@ -77,7 +77,7 @@ char* Region() {
                                           : profd::abi::LaneOffset(static_cast<uint32_t>(random() % lanes)) +
                                                 random() % sizeof(Lane) / 8 * 8;
     __atomic_store_n(reinterpret_cast<uint64_t*>(region + at), value, __ATOMIC_RELEASE);
-    if (round % 64 == 0) ::usleep(100);
+    if (round % 64 == 0) ::usleep(100);  // the pace of a hostile program
   }
 }
 
@@ -85,7 +85,7 @@ char* Region() {
   const uint32_t lanes = reinterpret_cast<RegionHeader*>(region)->lane_count;
   for (;;) {
     if (::madvise(region, profd::abi::RingsOffset(lanes), MADV_REMOVE) != 0) std::exit(2);
-    ::usleep(100);
+    ::usleep(100);  // the pace of a hostile program
   }
 }
 

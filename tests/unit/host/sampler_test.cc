@@ -88,6 +88,23 @@ TEST(Sampler, TheThreadLivesWhileSomethingIsSampled) {
   }
 }
 
+// Some have gone while others are still to say their last.
+TEST(Sampler, SeveralEndAtOnce) {
+  if (const base::Status status = CheckKind("host-cpu-profile"); !status.ok())
+    GTEST_SKIP() << status.message();
+  constexpr uint32_t kSessions = 12;
+  Worker worker;
+  SamplerRig rig;
+  for (int round = 0; round < 10; ++round) {  // which of them goes first is the machine's
+    for (uint32_t trace = 1; trace <= kSessions; ++trace)
+      rig.Start(trace, {"host-cpu-profile@99"}, {worker.pid()});
+    uint32_t stopped = 0;
+    for (uint32_t trace = 1; trace <= kSessions; ++trace) rig.sampler.Stop(trace, [&stopped] { ++stopped; });
+    rig.Until("all ends", [&stopped] { return stopped == kSessions; });
+    rig.writer.Forget();
+  }
+}
+
 TEST(Sampler, CpuListsThreadsAndChildrenAsTheyComeAndGo) {
   Worker worker;
   SamplerRig rig;
