@@ -71,8 +71,8 @@ ForeignFiles::Reader& ForeignFiles::ReaderOf(uid_t user) {
   const auto [entry, is_new] = readers_.try_emplace(user);
   if (is_new) {
     size_t place = 0;
-    while (std::ranges::any_of(readers_, [&](const auto& other) {
-      return &other.second != &entry->second && other.second.place == place;
+    while (std::ranges::any_of(readers_, [&, own = &entry->second](const auto& other) {
+      return &other.second != own && other.second.place == place;
     }))
       ++place;
     entry->second.place = place;
