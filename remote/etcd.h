@@ -1,4 +1,5 @@
-// A cluster of etcd, as far as a register of nodes needs it. No gRPC in this header.
+// A cluster of etcd, as far as a register of nodes needs it. No gRPC in this header. Its own .proto, since
+// etcd publishes no client for C++, Debian has none, and gRPC is here already.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // What a program's command line says about itself, for man(1) and for shells: made from the definition that
-// parses it, so that they cannot differ.
+// parses it, so that they cannot differ. CLI11 writes help only; help2man would guess them out of that text.
 #pragma once
 
 #include <string>

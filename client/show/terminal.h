@@ -1,4 +1,5 @@
-// A terminal taken over for a screen: keys come one by one, what was there before comes back at the end.
+// A terminal taken over for a screen: keys come one by one, what was there before comes back at the end. Not
+// ncurses: every verb would load it, for a screen that is written as whole lines and needs a few sequences.
 #pragma once
 
 #include <termios.h>

@@ -68,6 +68,8 @@ Result<UniqueFd> MakeMap(bpf_map_type type, uint32_t key, uint32_t value, uint32
   return Bpf(BPF_MAP_CREATE, attr, "make a ring for breakpoints");
 }
 
+// By hand: it is some twenty instructions, and libbpf would take a compiler for BPF to build them, and bring
+// libelf and zlib into profd, which runs as root.
 constexpr bpf_insn Op(uint8_t code, uint8_t to, uint8_t from, int16_t at, int32_t number) {
   return {.code = code, .dst_reg = to, .src_reg = from, .off = at, .imm = number};
 }

@@ -1,5 +1,6 @@
 // The HTTP side of Prometheus: GET /metrics, one answer per connection. Small on purpose, since whoever
 // reaches the address may send anything: bounded in connections, bytes and time, on ctl, without a thread.
+// prometheus-cpp's own server (civetweb) has threads, and none of these bounds.
 // Who comes is always let in: when there are too many, the oldest goes of the address that has most.
 #pragma once
 

@@ -1,4 +1,5 @@
-// The functions of an ELF file, found by where their code lies in the file.
+// The functions of an ELF file, found by where their code lies in the file. Not elfutils: what libelf would
+// save is the walk over a section table; file identity, debug files and order by place stay.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // How to get from a function to its caller, out of the tables that compilers leave for exceptions
-// (.eh_frame; DWARF 5, 6.4). Pure, and total on any bytes.
+// (.eh_frame; DWARF 5, 6.4). Pure, and total on any bytes. Not elfutils: libdw reads tables out of files, and
+// takes memory as it goes; these come out of processes that may lie, with a budget of time for each sample.
 #pragma once
 
 #include <cstddef>
