@@ -77,8 +77,8 @@ void Executor::Stop() { impl_->context.stop(); }
 
 void Executor::Post(std::function<void()> work) { asio::post(impl_->context, std::move(work)); }
 
-Executor::TimerId Executor::After(uint64_t delay_ns, std::function<void()> work) {
-  const TimerId id = impl_->next_id++;
+Timers::Id Executor::After(uint64_t delay_ns, std::function<void()> work) {
+  const Id id = impl_->next_id++;
   auto [it, inserted] = impl_->timers.try_emplace(id, impl_->context, std::chrono::nanoseconds(delay_ns));
   it->second.async_wait([this, id, work = std::move(work)](boost::system::error_code error) {
     // Cancelled after it had expired: its completion was on its way already.
@@ -87,7 +87,7 @@ Executor::TimerId Executor::After(uint64_t delay_ns, std::function<void()> work)
   return id;
 }
 
-void Executor::Cancel(TimerId id) {
+void Executor::Cancel(Id id) {
   // Erasing destroys the timer, which completes its wait with operation_aborted.
   impl_->timers.erase(id);
 }

@@ -6,14 +6,16 @@
 #include <functional>
 #include <memory>
 
+#include "daemon/base/timers.h"
+
 namespace profd::base {
 
-class Executor {
+class Executor : public Timers {
  public:
-  using TimerId = uint64_t;
+  using TimerId = Id;
 
   Executor();
-  ~Executor();
+  ~Executor() override;
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
@@ -23,9 +25,8 @@ class Executor {
 
   // Any thread: `work` runs on ctl, in the order posted.
   void Post(std::function<void()> work);
-  // ctl only. Once, after `delay_ns`; Cancel() of one that has run is harmless.
-  TimerId After(uint64_t delay_ns, std::function<void()> work);
-  void Cancel(TimerId id);
+  Id After(uint64_t delay_ns, std::function<void()> work) override;
+  void Cancel(Id id) override;
   // ctl only. Calls `ready` once when `fd` (not owned, e.g. a pidfd) becomes readable; Unwatch before closing
   // it.
   using WatchId = uint64_t;

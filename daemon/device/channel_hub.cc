@@ -28,7 +28,7 @@ using What = ChannelEvent::What;
 
 class ChannelHub::Impl {
  public:
-  Impl(driver::Driver& driver, HubOptions options, Post post);
+  Impl(driver::Driver& driver, HubOptions options, base::Timers& timers, Post post);
 
   size_t pump_count() const { return pumps_.size(); }
   size_t PumpOf(uint32_t device) const { return device % pumps_.size(); }
@@ -131,12 +131,12 @@ class ChannelHub::Impl {
   ReadWatch reads_;
 };
 
-ChannelHub::Impl::Impl(driver::Driver& driver, HubOptions options, Post post)
+ChannelHub::Impl::Impl(driver::Driver& driver, HubOptions options, base::Timers& timers, Post post)
     : driver_(driver),
       options_(options),
       post_(std::move(post)),
       self_(std::make_shared<Impl*>(this)),
-      timer_(post_),
+      timer_(timers),
       calls_(options, timer_, post_),
       watch_(driver, calls_, timer_,
              {.in_use = [this] { return DevicesWith(State::kRunning); },
@@ -627,8 +627,8 @@ std::vector<Holding> ChannelHub::Impl::Holdings() const {
 
 // -- the public face --
 
-ChannelHub::ChannelHub(driver::Driver& driver, HubOptions options, Post post)
-    : impl_(std::make_unique<Impl>(driver, options, std::move(post))) {}
+ChannelHub::ChannelHub(driver::Driver& driver, HubOptions options, base::Timers& timers, Post post)
+    : impl_(std::make_unique<Impl>(driver, options, timers, std::move(post))) {}
 ChannelHub::~ChannelHub() = default;
 size_t ChannelHub::pump_count() const { return impl_->pump_count(); }
 size_t ChannelHub::PumpOf(uint32_t device) const { return impl_->PumpOf(device); }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "daemon/base/timers.h"
 #include "daemon/chunk/pipe.h"
 #include "daemon/chunk/stream_stats.h"
 #include "daemon/device/unpacker.h"
@@ -106,7 +107,7 @@ struct Holding {
 // **Thread:** ctl only; callbacks run on ctl. Owns the pump and the control threads.
 class ChannelHub {
  public:
-  ChannelHub(driver::Driver& driver, HubOptions options, Post post);
+  ChannelHub(driver::Driver& driver, HubOptions options, base::Timers& timers, Post post);
   ~ChannelHub();
   ChannelHub(const ChannelHub&) = delete;
   ChannelHub& operator=(const ChannelHub&) = delete;

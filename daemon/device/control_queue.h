@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "daemon/device/channel_hub.h"
 #include "daemon/device/timer.h"
 
 namespace profd::device {

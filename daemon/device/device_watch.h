@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/device/channel_hub.h"
 #include "daemon/device/device_calls.h"
 #include "daemon/device/timer.h"
 #include "daemon/driver/driver.h"

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/device/channel_hub.h"
 #include "daemon/device/channel_pump.h"
 #include "daemon/device/timer.h"
 

@@ -124,7 +124,7 @@ class RightsTest(harness.ProfdTest):
         for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
             mounts.setdefault((task / "comm").read_text().strip(), set()).add(os.stat(task / "ns/mnt").st_ino)
         for name, seen in mounts.items():
-            inside = name.startswith(("drv-", "pump", "host-mounts", "sim-gen")) and name != "drv-timer"
+            inside = name.startswith(("drv-", "pump", "host-mounts", "sim-gen"))
             self.assertEqual(seen == {HOST}, inside, f"{name}: {mounts}")
 
     def test_where_it_cannot_be_helped_it_says_so(self):

@@ -30,7 +30,7 @@ class ChannelHubTest : public testing::Test {
   }
 
   ChannelHub& hub() {
-    if (hub_ == nullptr) hub_ = std::make_unique<ChannelHub>(driver_, options_, ctl_.Post());
+    if (hub_ == nullptr) hub_ = std::make_unique<ChannelHub>(driver_, options_, ctl_, ctl_.Post());
     return *hub_;
   }
 
@@ -581,7 +581,7 @@ TEST_F(ChannelHubTest, OnePumpPerDeviceOnRequest) {
 TEST_F(ChannelHubTest, GoesWhileAStartHangs) {
   auto gate = StartGate(0, 1);
   {
-    ChannelHub hub(driver_, options_, ctl_.Post());
+    ChannelHub hub(driver_, options_, ctl_, ctl_.Post());
     hub.Start(Hbm(1), [](const base::Result<Started>&) { FAIL() << "answered after the hub's end"; });
     ASSERT_TRUE(ctl_.RunUntil([&] { return gate->waiting() == 1; }));
   }

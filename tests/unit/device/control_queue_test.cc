@@ -48,7 +48,7 @@ class ControlQueueTest : public testing::Test {
   }
 
   FakeCtl ctl_;
-  Timer timer_{ctl_.Post()};
+  Timer timer_{ctl_};
   std::mutex mutex_;
   std::vector<int> ran_;
   std::vector<int> done_;
@@ -200,7 +200,7 @@ TEST(TimerTest, AlarmsRunInOrderAndNotWhenCancelled) {
   FakeCtl ctl;
   std::vector<int> ran;
   {
-    Timer timer(ctl.Post());
+    Timer timer(ctl);
     timer.After(8 * kMs, [&] { ran.push_back(3); });
     timer.After(2 * kMs, [&] { ran.push_back(1); });
     const Timer::Id cancelled = timer.After(4 * kMs, [&] { ran.push_back(2); });

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/wake_up.h"
+#include "daemon/base/timers.h"
 #include "daemon/chunk/pipe.h"
 #include "daemon/driver/driver.h"
 #include "format/records/device.h"
@@ -35,9 +36,17 @@ inline std::string HbmPeriod(uint64_t time_us, uint64_t tag) {
   return bytes;
 }
 
-// **Thread:** all but Run* any thread.
-class FakeCtl {
+// **Thread:** Post() any, the rest that of the test.
+class FakeCtl : public base::Timers {
  public:
+  Id After(uint64_t delay_ns, std::function<void()> work) override {
+    alarms_[{base::MonotonicNs() + delay_ns, ++alarms_made_}] = std::move(work);
+    return alarms_made_;
+  }
+  void Cancel(Id id) override {
+    std::erase_if(alarms_, [id](const auto& alarm) { return alarm.first.second == id; });
+  }
+
   std::function<void(std::function<void()>)> Post() {
     return [this](std::function<void()> work) {
       {
@@ -64,6 +73,9 @@ class FakeCtl {
 
  private:
   void RunOnce() {
+    if (!alarms_.empty() && alarms_.begin()->first.first <= base::MonotonicNs()) {
+      return alarms_.extract(alarms_.begin()).mapped()();
+    }
     std::function<void()> work;
     {
       std::unique_lock lock(mutex_);
@@ -74,6 +86,9 @@ class FakeCtl {
     }
     work();
   }
+
+  std::map<std::pair<uint64_t, Id>, std::function<void()>> alarms_;  // by their time
+  Id alarms_made_ = 0;
 
   std::mutex mutex_;
   std::condition_variable changed_;

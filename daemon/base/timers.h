@@ -1,0 +1,21 @@
+// Alarms on ctl. Who needs one takes these, so that a test owns the time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace profd::base {
+
+// **Thread:** ctl.
+class Timers {
+ public:
+  using Id = uint64_t;
+
+  virtual ~Timers() = default;
+  // Once, after `delay_ns`, never within the call.
+  virtual Id After(uint64_t delay_ns, std::function<void()> work) = 0;
+  // Harmless for one that has run.
+  virtual void Cancel(Id id) = 0;
+};
+
+}  // namespace profd::base
