@@ -271,23 +271,6 @@ void Recordings::AddKinds(const MemberPtr& member, std::vector<std::string> kind
                      });
 }
 
-AgentVerdict Recordings::VerdictOf(pid_t target, const std::string& kind) const {
-  for (size_t i = 0; i < setup_.starts.size(); ++i) {
-    if (setup_.starts[i].pid == target) return JudgeKind(kind, outcomes_[i]);
-  }
-  return {Verdict::kFailed, "process " + std::to_string(target) + " is none of the session's"};
-}
-
-std::vector<Status> Recordings::Refusals() const {
-  std::vector<Status> refusals;
-  for (const AgentOutcomes& outcomes : outcomes_) {
-    for (const auto& outcome : outcomes) {
-      if (!outcome->status.ok() && outcome->awaited.empty()) refusals.push_back(outcome->status);
-    }
-  }
-  return refusals;
-}
-
 void Recordings::TellVerdicts() const {
   if (on_verdicts_) on_verdicts_();
 }
@@ -588,15 +571,6 @@ abi::LaneClock Recordings::NoteClock(const Member& member) const {
 void Recordings::Forget(uint32_t trace) {
   std::erase_if(parts_, [trace](const auto& part) { return part->trace == trace; });
   std::erase_if(attachments_, [trace](const auto& entry) { return entry.first.first == trace; });
-}
-
-std::vector<std::string> Recordings::UnseenDomains() const {
-  std::vector<std::string> names;
-  if (parts_.empty()) return names;  // no process was recorded
-  for (const std::string& name : setup_.domains.names) {
-    if (name != agent::kDefaultDomain && !seen_domains_.contains(name)) names.push_back(name);
-  }
-  return names;
 }
 
 void Recordings::Trouble(const std::string& what) {

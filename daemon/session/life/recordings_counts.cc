@@ -1,4 +1,4 @@
-// What became of the records of a session's processes: for the manifest of a trace and the state of its
+// What became of a session's processes and of their records: for the manifest of a trace and the state of its
 // kinds.
 #include <algorithm>
 #include <utility>
@@ -6,6 +6,8 @@
 #include "daemon/session/life/recordings.h"
 
 namespace profd::session {
+
+using base::Status;
 
 namespace {
 
@@ -76,6 +78,32 @@ void Recordings::AddCounts(uint32_t trace, std::vector<KindState>& kinds) const 
               " s while calls went on: MSPTI of process " + std::to_string(part->manifest.pid) +
               " may have fallen silent";
   }
+}
+
+AgentVerdict Recordings::VerdictOf(pid_t target, const std::string& kind) const {
+  for (size_t i = 0; i < setup_.starts.size(); ++i) {
+    if (setup_.starts[i].pid == target) return JudgeKind(kind, outcomes_[i]);
+  }
+  return {Verdict::kFailed, "process " + std::to_string(target) + " is none of the session's"};
+}
+
+std::vector<Status> Recordings::Refusals() const {
+  std::vector<Status> refusals;
+  for (const AgentOutcomes& outcomes : outcomes_) {
+    for (const auto& outcome : outcomes) {
+      if (!outcome->status.ok() && outcome->awaited.empty()) refusals.push_back(outcome->status);
+    }
+  }
+  return refusals;
+}
+
+std::vector<std::string> Recordings::UnseenDomains() const {
+  std::vector<std::string> names;
+  if (parts_.empty()) return names;  // no process was recorded
+  for (const std::string& name : setup_.domains.names) {
+    if (name != agent::kDefaultDomain && !seen_domains_.contains(name)) names.push_back(name);
+  }
+  return names;
 }
 
 }  // namespace profd::session

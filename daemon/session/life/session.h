@@ -106,6 +106,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void WriteRecentForDeath();
   void StopTimers();
   void NoteUnseenDomains();
+  // Once each.
+  static void AddReason(std::vector<std::string>& reasons, const std::string& reason);
   std::vector<std::string> Degraded() const;
   std::vector<std::string> Warnings() const;
   std::vector<KindState> Kinds() const;
