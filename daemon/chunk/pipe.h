@@ -70,7 +70,7 @@ class Pipe {
   size_t chunk_bytes() const { return chunk_bytes_; }
   size_t chunks() const { return chunks_.size(); }
   // What the chunks' bytes lie in, for whoever may write to one after the pipe is gone.
-  std::shared_ptr<const void> memory() const { return memory_; }
+  std::shared_ptr<const base::MappedRegion> memory() const { return memory_; }
   size_t InFlight() const { return in_flight_.load(std::memory_order_relaxed); }
 
  private:

@@ -234,7 +234,7 @@ std::optional<ChannelId> ChannelPump::GiveUpRead(uint64_t before_ns, std::functi
   return call->id;
 }
 
-std::shared_ptr<const void> ChannelPump::GiveUpMemory(const ReadCall& call) {
+std::shared_ptr<const base::MappedRegion> ChannelPump::GiveUpMemory(const ReadCall& call) {
   if (call.home != nullptr) return call.home->outlet().GiveUpChunk();
   return std::exchange(scratch_, std::make_shared<base::MappedRegion>(kScratchBytes));
 }

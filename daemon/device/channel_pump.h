@@ -103,7 +103,7 @@ class ChannelPump {
 
   void Command(Task task);
   void StartThread();
-  std::shared_ptr<const void> GiveUpMemory(const ReadCall& call);
+  std::shared_ptr<const base::MappedRegion> GiveUpMemory(const ReadCall& call);
   void Park(uint32_t device);
   // -- the pump's thread; false, nothing or kGivenUp: it is so no more --
   void Body();

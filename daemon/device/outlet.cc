@@ -30,7 +30,7 @@ void Outlet::Commit(uint32_t bytes, uint32_t records, uint64_t now_ns) {
   Count(bytes, records, now_ns);
 }
 
-std::shared_ptr<const void> Outlet::GiveUpChunk() {
+std::shared_ptr<const base::MappedRegion> Outlet::GiveUpChunk() {
   chunk_ = nullptr;
   return pipe_->memory();
 }

@@ -31,7 +31,7 @@ class Outlet {
 
   // The driver may still write to the chunk of Ready(): the pipe does without it from now on. Its memory, to
   // be kept until the driver has returned.
-  std::shared_ptr<const void> GiveUpChunk();
+  std::shared_ptr<const base::MappedRegion> GiveUpChunk();
 
   // Copies whole records that fit one chunk. Without a chunk they are lost, and counted.
   void Append(const std::byte* data, uint32_t bytes, uint32_t records, uint64_t now_ns);

@@ -30,7 +30,7 @@ std::optional<ReadCall> Reading::GiveUp(uint64_t before_ns) {
   return call_;
 }
 
-void Reading::Keep(std::shared_ptr<const void> memory, std::function<void()> returned) {
+void Reading::Keep(std::shared_ptr<const base::MappedRegion> memory, std::function<void()> returned) {
   const std::lock_guard lock(mutex_);
   memory_ = std::move(memory);
   if (has_returned_) {

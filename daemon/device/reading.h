@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 
+#include "base/mapped_region.h"
 #include "daemon/device/channel_id.h"
 
 namespace profd::device {
@@ -39,7 +40,7 @@ class Reading {
   std::optional<ReadCall> GiveUp(uint64_t before_ns);
   // After GiveUp(): `memory` is what the driver may still write to; `returned` runs once, on any thread, when
   // the call has come back.
-  void Keep(std::shared_ptr<const void> memory, std::function<void()> returned);
+  void Keep(std::shared_ptr<const base::MappedRegion> memory, std::function<void()> returned);
   // `returned` will not run any more.
   void Forget();
 
@@ -58,7 +59,7 @@ class Reading {
   bool has_returned_ = false;
   int got_ = 0;
   std::function<void()> returned_;
-  std::shared_ptr<const void> memory_;
+  std::shared_ptr<const base::MappedRegion> memory_;
 };
 
 }  // namespace profd::device
