@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/thread.h"
 
 namespace profd::base {
@@ -91,6 +92,8 @@ void Executor::Cancel(Id id) {
   // Erasing destroys the timer, which completes its wait with operation_aborted.
   impl_->timers.erase(id);
 }
+
+uint64_t Executor::WallNs() const { return base::WallNs(); }
 
 Executor::WatchId Executor::WatchReadable(int fd, std::function<void()> ready) {
   return impl_->Watch(*this, fd, asio::posix::stream_descriptor::wait_read, std::move(ready));

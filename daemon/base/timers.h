@@ -1,4 +1,4 @@
-// Alarms on ctl. Who needs one takes these, so that a test owns the time.
+// Time on ctl: alarms, and what the wall says. Who needs them takes these, so that a test owns the time.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@ class Timers {
   virtual Id After(uint64_t delay_ns, std::function<void()> work) = 0;
   // Harmless for one that has run.
   virtual void Cancel(Id id) = 0;
+  virtual uint64_t WallNs() const = 0;
 };
 
 }  // namespace profd::base

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/session/history/resume.h"
 #include "daemon/session/new_id.h"
@@ -27,7 +26,7 @@ constexpr uint64_t kLookNs = 60'000'000'000;
 
 }  // namespace
 
-Leases::Leases(base::Executor& ctl, base::Aside& aside, auth::Rights& rights, std::string spool,
+Leases::Leases(base::Timers& ctl, base::Aside& aside, auth::Rights& rights, std::string spool,
                std::function<void()> on_less)
     : ctl_(ctl), aside_(aside), rights_(rights), spool_(std::move(spool)), on_less_(std::move(on_less)) {}
 Leases::~Leases() {
@@ -90,7 +89,7 @@ void Leases::Publish() {
   const auto next = std::min_element(leases_.begin(), leases_.end(), [](const Lease& a, const Lease& b) {
     return a.until_wall_ns < b.until_wall_ns;
   });
-  const uint64_t now = base::WallNs();
+  const uint64_t now = ctl_.WallNs();
   const uint64_t left = next->until_wall_ns > now ? next->until_wall_ns - now : 0;
   timer_ = ctl_.After(std::min(left, kLookNs), [this] {
     timer_ = 0;
@@ -99,7 +98,7 @@ void Leases::Publish() {
 }
 
 void Leases::EndThoseOver() {
-  const bool over = std::erase_if(leases_, [now = base::WallNs()](const Lease& lease) {
+  const bool over = std::erase_if(leases_, [now = ctl_.WallNs()](const Lease& lease) {
                       return lease.until_wall_ns <= now;
                     }) > 0;
   Publish();

@@ -19,7 +19,7 @@ namespace profd::session {
 class Leases {
  public:
   // `on_less`: somebody may less than before.
-  Leases(base::Executor& ctl, base::Aside& aside, auth::Rights& rights, std::string spool,
+  Leases(base::Timers& ctl, base::Aside& aside, auth::Rights& rights, std::string spool,
          std::function<void()> on_less);
   ~Leases();
 
@@ -36,13 +36,13 @@ class Leases {
   void Save();
   void EndThoseOver();
 
-  base::Executor& ctl_;
+  base::Timers& ctl_;
   base::Aside& aside_;
   auth::Rights& rights_;
   const std::string spool_;
   const std::function<void()> on_less_;
   std::vector<auth::Lease> leases_;
-  base::Executor::TimerId timer_ = 0;
+  base::Timers::Id timer_ = 0;
   bool saving_ = false;
   bool save_again_ = false;
   const std::shared_ptr<int> alive_ = std::make_shared<int>();

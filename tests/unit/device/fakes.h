@@ -46,6 +46,7 @@ class FakeCtl : public base::Timers {
   void Cancel(Id id) override {
     std::erase_if(alarms_, [id](const auto& alarm) { return alarm.first.second == id; });
   }
+  uint64_t WallNs() const override { return base::WallNs(); }
 
   std::function<void(std::function<void()>)> Post() {
     return [this](std::function<void()> work) {
