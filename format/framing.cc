@@ -9,6 +9,7 @@
 #include <iterator>
 #include <utility>
 
+#include "format/kind.h"
 #include "format/records/device.h"
 #include "format/records/packed.h"
 #include "format/records/tasks.h"
@@ -268,7 +269,7 @@ constexpr Entry Timed(std::string_view file, uint8_t min_columns, uint8_t max_co
 }
 
 constexpr Entry Hccs() {
-  Entry entry = Timed("hccs.data", 3, 3, {});
+  Entry entry = Timed(file::kHccs, 3, 3, {});
   entry.format.records_per_period = 1;
   entry.format.every_slice_header = kHccsHeader;
   return entry;
@@ -283,14 +284,14 @@ constexpr Entry Dvpp(std::string_view file, bool id) {
 }
 
 constexpr Entry Ub() {
-  Entry entry = Fixed<UbRecord, IsUb>(kAll, "ub.data", StampDomain::kStartUs64, offsetof(UbRecord, time_us),
+  Entry entry = Fixed<UbRecord, IsUb>(kAll, file::kUb, StampDomain::kStartUs64, offsetof(UbRecord, time_us),
                                       Combine::kThin, 0);
   entry.format.plausible = LeadingUb;
   return entry;
 }
 
 constexpr Entry AiCpu() {
-  Entry entry = Fixed<AiCpuRecord, IsReport>(kAll, "aicpu.data", StampDomain::kDeviceTicks,
+  Entry entry = Fixed<AiCpuRecord, IsReport>(kAll, file::kAiCpu, StampDomain::kDeviceTicks,
                                              offsetof(AiCpuRecord, ticks), Combine::kNone, 0);
   entry.format.trailer = "###drv_hashdata###";
   return entry;
@@ -306,92 +307,92 @@ using Combine::kSum;
 using Combine::kThin;
 
 constexpr Entry kTable[] = {
-    Fixed<HbmRecord, IsHbm>(kAll, "hbm.data", kStartUs64, offsetof(HbmRecord, time_us), kSum, 8),
-    Fixed<DdrRecord, IsDdr>(kAll, "ddr.data", kStartUs32, offsetof(DdrRecord, time_us), kSum, 0),
-    Lines(k310, "llc.data", 0, 0),  // text of perf
-    Fixed<LlcRecord, IsLlc>(kAll & ~k310, "llc.data", kStartUs64, offsetof(LlcRecord, time_us), kSum, 0),
-    Fixed<PcieRecord, IsPcie>(kAll, "pcie.data", kDeviceNs, offsetof(PcieRecord, time_ns), kMinMaxAvg, 1),
+    Fixed<HbmRecord, IsHbm>(kAll, file::kHbm, kStartUs64, offsetof(HbmRecord, time_us), kSum, 8),
+    Fixed<DdrRecord, IsDdr>(kAll, file::kDdr, kStartUs32, offsetof(DdrRecord, time_us), kSum, 0),
+    Lines(k310, file::kLlc, 0, 0),  // text of perf
+    Fixed<LlcRecord, IsLlc>(kAll & ~k310, file::kLlc, kStartUs64, offsetof(LlcRecord, time_us), kSum, 0),
+    Fixed<PcieRecord, IsPcie>(kAll, file::kPcie, kDeviceNs, offsetof(PcieRecord, time_ns), kMinMaxAvg, 1),
     Hccs(),
-    Timed("nic.data", 14, 16, kNetHeader),
-    Timed("roce.data", 15, 16, kNetHeader),
-    Lines(kAll, "netdev_stats.data", 16, 16),
-    Dvpp("dvpp.data", true),
-    Dvpp("dvpp.data", false),
-    Dvpp("dvpp.vdec", true),
-    Dvpp("dvpp.vdec", false),
-    Dvpp("dvpp.jpegd", true),
-    Dvpp("dvpp.jpegd", false),
-    Dvpp("dvpp.png", true),
-    Dvpp("dvpp.png", false),
-    Dvpp("dvpp.jpege", true),
-    Dvpp("dvpp.jpege", false),
-    Dvpp("dvpp.vpc", true),
-    Dvpp("dvpp.vpc", false),
-    Dvpp("dvpp.venc", true),
-    Dvpp("dvpp.venc", false),
-    Dvpp("dvpp.scd", true),
-    Dvpp("dvpp.scd", false),
-    Fixed<NpuMemRecord, IsNpuMem>(kAll, "npu_mem.data", kStartUs32, offsetof(NpuMemRecord, time_us), kThin,
+    Timed(file::kNic, 14, 16, kNetHeader),
+    Timed(file::kRoce, 15, 16, kNetHeader),
+    Lines(kAll, file::kNetdev, 16, 16),
+    Dvpp(file::kDvpp, true),
+    Dvpp(file::kDvpp, false),
+    Dvpp(file::kVdec, true),
+    Dvpp(file::kVdec, false),
+    Dvpp(file::kJpegd, true),
+    Dvpp(file::kJpegd, false),
+    Dvpp(file::kPng, true),
+    Dvpp(file::kPng, false),
+    Dvpp(file::kJpege, true),
+    Dvpp(file::kJpege, false),
+    Dvpp(file::kVpc, true),
+    Dvpp(file::kVpc, false),
+    Dvpp(file::kVenc, true),
+    Dvpp(file::kVenc, false),
+    Dvpp(file::kScd, true),
+    Dvpp(file::kScd, false),
+    Fixed<NpuMemRecord, IsNpuMem>(kAll, file::kNpuMem, kStartUs32, offsetof(NpuMemRecord, time_us), kThin, 1),
+    Fixed<NpuMemRecord, IsNpuMem>(kAll, file::kNpuAppMem, kStartUs32, offsetof(NpuMemRecord, time_us), kThin,
                                   1),
-    Fixed<NpuMemRecord, IsNpuMem>(kAll, "npu_mem.app", kStartUs32, offsetof(NpuMemRecord, time_us), kThin, 1),
-    Fixed<NpuModuleMemRecord, IsNpuModuleMem>(kAll, "npu_module_mem.data", kHostCounter,
+    Fixed<NpuModuleMemRecord, IsNpuModuleMem>(kAll, file::kNpuModuleMem, kHostCounter,
                                               offsetof(NpuModuleMemRecord, time), kThin, 0),
-    Fixed<QosRecord, IsQos>(kAll, "qos.data", kDeviceTicks, offsetof(QosRecord, ticks), kThin, 1),
+    Fixed<QosRecord, IsQos>(kAll, file::kQos, kDeviceTicks, offsetof(QosRecord, ticks), kThin, 1),
     Ub(),
     // Changes, not samples: each of the up to 55 entries carries its own stamp; the first one stands for the
     // record.
-    Fixed<LowPowerRecord, IsLowPower>(kAll, "lpmFreqConv.data", kDeviceTicks,
+    Fixed<LowPowerRecord, IsLowPower>(kAll, file::kFrequencies, kDeviceTicks,
                                       offsetof(LowPowerRecord, sample), Combine::kNone, 0),
-    Fixed<LowPowerRecord, IsLowPower>(kAll, "lpmInfoConv.data", kDeviceTicks,
-                                      offsetof(LowPowerRecord, sample), Combine::kNone, 0),
+    Fixed<LowPowerRecord, IsLowPower>(kAll, file::kPower, kDeviceTicks, offsetof(LowPowerRecord, sample),
+                                      Combine::kNone, 0),
     // Types with different meanings share the stream (counts of a period, levels): no single way to combine
     // them.
-    Fixed<StarsSioRecord, IsStars>(kAll, "stars_soc_profile.data", kDeviceTicks, offsetof(StarsHeader, ticks),
+    Fixed<StarsSioRecord, IsStars>(kAll, file::kSocProfile, kDeviceTicks, offsetof(StarsHeader, ticks),
                                    Combine::kNone, 0),
-    Sized<IsStars>(kTenEvents, "stars_soc.data", 32, kDeviceTicks, offsetof(StarsHeader, ticks)),
-    Sized<IsStars>(kAll & ~kTenEvents, "stars_soc.data", 64, kDeviceTicks, offsetof(StarsHeader, ticks)),
-    Sized<IsTsCpu>(kSmallTsCpu, "tscpu.data", 184, kDeviceTicks, 96),
-    Fixed<TsCpuRecord, IsTsCpu>(kAll & ~kSmallTsCpu, "tscpu.data", kDeviceTicks, offsetof(TsCpuRecord, ticks),
+    Sized<IsStars>(kTenEvents, file::kStarsLog, 32, kDeviceTicks, offsetof(StarsHeader, ticks)),
+    Sized<IsStars>(kAll & ~kTenEvents, file::kStarsLog, 64, kDeviceTicks, offsetof(StarsHeader, ticks)),
+    Sized<IsTsCpu>(kSmallTsCpu, file::kTsCpu, 184, kDeviceTicks, 96),
+    Fixed<TsCpuRecord, IsTsCpu>(kAll & ~kSmallTsCpu, file::kTsCpu, kDeviceTicks, offsetof(TsCpuRecord, ticks),
                                 Combine::kNone, 0),
     // Sample based; by task see kTaskTable.
-    Fixed<CoreSampleRecord, kIsCoreSample>(kAll, "aicore.data", kDeviceNs,
+    Fixed<CoreSampleRecord, kIsCoreSample>(kAll, file::kAiCore, kDeviceNs,
                                            offsetof(CoreSampleRecord, time_ns), kSum, 0),
-    Fixed<CoreSampleRecord, kIsCoreSample>(kAll, "aiVectorCore.data", kDeviceNs,
+    Fixed<CoreSampleRecord, kIsCoreSample>(kAll, file::kVectorCore, kDeviceNs,
                                            offsetof(CoreSampleRecord, time_ns), kSum, 0),
-    Fixed<CoreSampleRecord950, kIsCoreSample950>(kTenEvents, "ffts_profile.data", kDeviceTicks,
+    Fixed<CoreSampleRecord950, kIsCoreSample950>(kTenEvents, file::kBothCores, kDeviceTicks,
                                                  offsetof(CoreSampleRecord950, ticks), kSum, 0),
-    Fixed<CoreSampleRecord, kIsCoreSample>(kAll & ~kTenEvents, "ffts_profile.data", kDeviceNs,
+    Fixed<CoreSampleRecord, kIsCoreSample>(kAll & ~kTenEvents, file::kBothCores, kDeviceNs,
                                            offsetof(CoreSampleRecord, time_ns), kSum, 0),
     AiCpu(),
     Sized<IsAdprof>(kAll, kDevicePackets, sizeof(AdprofPacket), kNone, 0),
-    Sized(kAll, "hwts.data", 64),
-    Sized(kAll, "hwts.aiv_data", 64),
-    Sized<IsL2Cache>(kAll, "l2_cache.data", sizeof(L2CacheRecord), kNone, 0),
-    Sized<IsSocPmu<SocPmuRecord950>>(kTenEvents, "socpmu.data", sizeof(SocPmuRecord950), kNone, 0),
-    Sized<IsSocPmu<SocPmuRecord>>(kAll & ~kTenEvents, "socpmu.data", sizeof(SocPmuRecord), kNone, 0),
-    Sized(kAll, "ccu0.instr", 64),
-    Sized(kAll, "ccu1.instr", 64),
-    Sized(kAll, "ccu0.stat", 2816),
-    Sized(kAll, "ccu1.stat", 2816),
+    Sized(kAll, file::kTaskLog, 64),
+    Sized(kAll, file::kVectorTaskLog, 64),
+    Sized<IsL2Cache>(kAll, file::kL2Cache, sizeof(L2CacheRecord), kNone, 0),
+    Sized<IsSocPmu<SocPmuRecord950>>(kTenEvents, file::kSocPmu, sizeof(SocPmuRecord950), kNone, 0),
+    Sized<IsSocPmu<SocPmuRecord>>(kAll & ~kTenEvents, file::kSocPmu, sizeof(SocPmuRecord), kNone, 0),
+    Sized(kAll, file::kCcu0Missions, 64),
+    Sized(kAll, file::kCcu1Missions, 64),
+    Sized(kAll, file::kCcu0Channels, 2816),
+    Sized(kAll, file::kCcu1Channels, 2816),
     // Records of several sizes, or text in blocks of several lines.
-    Opaque("ts_track.data"),
-    Opaque("ts_track.aiv_data"),
+    Opaque(file::kTaskTrack),
+    Opaque(file::kVectorTaskTrack),
     Opaque("training_trace.data"),
     Opaque("stars_block.data"),
-    Opaque("ai_ctrl_cpu.data"),
-    Opaque("SystemCpuUsage.data"),
-    Opaque("Memory.data"),
+    Opaque(file::kCpuSamples),
+    Opaque(file::kSystemCpu),
+    Opaque(file::kSystemMemory),
     Opaque("CpuUsage.data"),
 };
 
 // … by task.
 constexpr Entry kTaskTable[] = {
-    Sized<IsStars>(kAll, "ffts_profile.data", sizeof(FftsTaskRecord), kDeviceTicks,
+    Sized<IsStars>(kAll, file::kBothCores, sizeof(FftsTaskRecord), kDeviceTicks,
                    offsetof(FftsTaskRecord, end_ticks)),
     // Whatever else the firmware may log there: nothing of it is damage.
-    Sized(k310, "aicore.data", sizeof(TsEventCountRecord)),
-    Sized<IsAicoreTask>(kAll & ~k310, "aicore.data", sizeof(AicoreTaskRecord), kNone, 0),
-    Sized<IsAicoreTask>(kAll, "aiVectorCore.data", sizeof(AicoreTaskRecord), kNone, 0),
+    Sized(k310, file::kAiCore, sizeof(TsEventCountRecord)),
+    Sized<IsAicoreTask>(kAll & ~k310, file::kAiCore, sizeof(AicoreTaskRecord), kNone, 0),
+    Sized<IsAicoreTask>(kAll, file::kVectorCore, sizeof(AicoreTaskRecord), kNone, 0),
 };
 
 // Files whose names carry a number: "4711-CpuUsage.data", and of instruction profiling "instr.group_3_aic"

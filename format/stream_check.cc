@@ -7,6 +7,7 @@
 
 #include "format/agent_blocks.h"
 #include "format/cpu_profile.h"
+#include "format/kind.h"
 #include "format/os_call_line.h"
 #include "format/own_folder.h"
 #include "format/prof_dir.h"
@@ -74,7 +75,7 @@ FileShape ShapeOf(std::string_view folder, std::string_view file, Chip chip, boo
     if (file.ends_with(".lanes")) shape.what = What::kLanes;
     if (file.ends_with(".names")) shape.what = What::kNames;
     // Of the host, without a place at the vendor's.
-    if (file.ends_with("-Disk.data") || IsProfileFile(file)) shape.what = What::kText;
+    if (file.ends_with(file::kProcessDisk) || IsProfileFile(file)) shape.what = What::kText;
     shape.counted = file != kCpuProfileNamesFile && file != kOffCpuNamesFile;
     return shape;
   }
@@ -82,14 +83,14 @@ FileShape ShapeOf(std::string_view folder, std::string_view file, Chip chip, boo
     const bool of_process = !file.empty() && IsDigit(file[0]) && file.find('-') != std::string_view::npos;
     if (!file.starts_with("host_") && !of_process) return shape;  // of the vendor's API
     shape.what = What::kText;
-    if (file == "host_cpu.data" || file == "host_network.data" || file == "host_cgroup.data" ||
-        file == "host_net_devices.data" || file == "host_hardware.data") {
+    if (file == file::kHostCpu || file == file::kHostNetwork || file == file::kHostCgroup ||
+        file == file::kHostNetDevices || file == file::kHostHardware) {
       shape.row = "time ";
-    } else if (file == "host_sys_cpu.data" || file == "host_sys_mem.data" ||
-               file.ends_with("-CpuUsage.data") || file.ends_with("-Memory.data")) {
+    } else if (file == file::kHostSysCpu || file == file::kHostSysMem || file.ends_with(file::kProcessCpu) ||
+               file.ends_with(file::kProcessMemory)) {
       shape.row = "TimeStamp:";
     }
-    shape.counted = file != "host_disk.data";  // a late row is written twice
+    shape.counted = file != file::kHostDisk;  // a late row is written twice
     return shape;
   }
   if (chip == Chip::kUnknown && DiffersByChip(file, cores_by_task)) return shape;

@@ -174,6 +174,22 @@ def doubles_in(name, text):
                 yield f"{name}:{text.count(chr(10), 0, found.start()) + 1}: {fact}; at home in {', '.join(homes)}"
 
 
+def file_names():
+    """Names of data files, as format/kind.h has them; it alone."""
+    home = "format/kind.h"
+    names = set(re.findall(r'k\w+ = "([-\w]+\.\w+)"', (ROOT / home).read_text()))
+    assert {"hbm.data", "-Memory.data"} <= names, names
+    written = re.compile('"(' + "|".join(map(re.escape, sorted(names))) + ')"')
+    for top in ("format", "daemon", "client"):
+        for file in sorted((ROOT / top).rglob("*")):
+            name = file.relative_to(ROOT).as_posix()
+            if file.suffix not in (".h", ".cc") or name == home:
+                continue
+            for number, line in enumerate(file.read_text().splitlines(), 1):
+                for found in written.finditer(line.split("//")[0]):
+                    yield f"{name}:{number}: {found.group(0)} is named in {home}: say file::k…"
+
+
 def self_check():
     """The rules themselves must be able to fail."""
     assert folder_of("daemon/device/framer.cc") == "daemon/device"
@@ -198,7 +214,7 @@ def self_check():
 
 def main():
     self_check()
-    found = [*violations(), *doubles()]
+    found = [*violations(), *doubles(), *file_names()]
     for line in found:
         print(line)
     sys.exit(1 if found else 0)

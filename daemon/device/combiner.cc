@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "daemon/device/records.h"
+#include "format/kind.h"
 #include "format/records/device.h"
 #include "format/records/packed.h"
 
 namespace profd::device {
 
 using format::Combine;
+namespace file = format::file;
 using format::Framing;
 using format::Load;
 using format::StampDomain;
@@ -39,20 +41,20 @@ constexpr uint32_t kKeyAtEventAndId = offsetof(format::HbmRecord, event);
 static_assert(kKeyAtEventAndId == offsetof(format::LlcRecord, event));
 
 constexpr Layout kLayouts[] = {
-    {"hbm.data", 24, kKeyAtEventAndId, 8, offsetof(format::HbmRecord, count), 8, 1},
-    {"llc.data", 24, kKeyAtEventAndId, 8, offsetof(format::LlcRecord, count), 8, 1},
-    {"llc.data", 0, 2, 1},  // 310: perf's "<seconds> <count> <event>"
-    {"ddr.data", 20, offsetof(format::DdrRecord, event), 12, offsetof(format::DdrRecord, count), 4, 1},
-    {"aicore.data", 96, offsetof(format::CoreSampleRecord, core), 1, 8, 8, 9},
-    {"aiVectorCore.data", 96, offsetof(format::CoreSampleRecord, core), 1, 8, 8, 9},
-    {"ffts_profile.data", 96, offsetof(format::CoreSampleRecord, core), 1, 8, 8, 9},
-    {"ffts_profile.data", 112, offsetof(format::CoreSampleRecord950, core), 1, 8, 8, 11},
-    {"pcie.data", 96, offsetof(format::PcieRecord, device), 4},
+    {file::kHbm, 24, kKeyAtEventAndId, 8, offsetof(format::HbmRecord, count), 8, 1},
+    {file::kLlc, 24, kKeyAtEventAndId, 8, offsetof(format::LlcRecord, count), 8, 1},
+    {file::kLlc, 0, 2, 1},  // 310: perf's "<seconds> <count> <event>"
+    {file::kDdr, 20, offsetof(format::DdrRecord, event), 12, offsetof(format::DdrRecord, count), 4, 1},
+    {file::kAiCore, 96, offsetof(format::CoreSampleRecord, core), 1, 8, 8, 9},
+    {file::kVectorCore, 96, offsetof(format::CoreSampleRecord, core), 1, 8, 8, 9},
+    {file::kBothCores, 96, offsetof(format::CoreSampleRecord, core), 1, 8, 8, 9},
+    {file::kBothCores, 112, offsetof(format::CoreSampleRecord950, core), 1, 8, 8, 11},
+    {file::kPcie, 96, offsetof(format::PcieRecord, device), 4},
     {"npu_mem.", 32, offsetof(format::NpuMemRecord, event), 4},
-    {"npu_module_mem.data", 24, 0, 8},
-    {"ub.data", 128, offsetof(format::UbRecord, port), 2},
-    {"nic.data", 0, 14, 1},
-    {"roce.data", 0, 14, 1},
+    {file::kNpuModuleMem, 24, 0, 8},
+    {file::kUb, 128, offsetof(format::UbRecord, port), 2},
+    {file::kNic, 0, 14, 1},
+    {file::kRoce, 0, 14, 1},
     {"dvpp.", 0, 1, 0},  // see FindLayout
 };
 

@@ -17,7 +17,9 @@ namespace {
 using format::ChipSet;
 using format::Families;
 using format::kEveryChip;
+using format::Kind;
 using format::Only;
+namespace file = format::file;
 
 // An unknown chip may have every kind; its channel list decides.
 constexpr ChipSet k310 = Only({Chip::k310}), k910 = Only({Chip::k910}), k310P = Only({Chip::k310P}),
@@ -47,17 +49,17 @@ constexpr std::string_view kTaskModes950[] = {"tasks",       kTaskBlocks,       
 constexpr std::string_view kSocProfileModes950[] = {"all", kSocPower, kSocUnits};
 constexpr std::string_view kSocModes[] = {kHitRates, "HA:", "MATA:", "SMMU:", "NOC:"};
 
-constexpr ChannelUse kVenc{channel::kDvppVenc, "dvpp.venc"}, kJpege{channel::kDvppJpege, "dvpp.jpege"},
-    kVdec{channel::kDvppVdec, "dvpp.vdec"}, kJpegd{channel::kDvppJpegd, "dvpp.jpegd"},
-    kVpc{channel::kDvppVpc, "dvpp.vpc"}, kPng{channel::kDvppPng, "dvpp.png"},
-    kScd{channel::kDvppScd, "dvpp.scd"}, kDvppOld{channel::kDvpp, "dvpp.data"},
-    kTrackUse{channel::kTaskTrack, "ts_track.data"}, kAiCoreUse{channel::kAiCore, "aicore.data"},
-    kAiVectorUse{channel::kAiVector, "aiVectorCore.data"},
-    kCoreSampleUse{channel::kCoreSample, "ffts_profile.data"},
-    kCoreTaskUse{channel::kCoreTask, "ffts_profile.data"};
+constexpr ChannelUse kVenc{channel::kDvppVenc, file::kVenc}, kJpege{channel::kDvppJpege, file::kJpege},
+    kVdec{channel::kDvppVdec, file::kVdec}, kJpegd{channel::kDvppJpegd, file::kJpegd},
+    kVpc{channel::kDvppVpc, file::kVpc}, kPng{channel::kDvppPng, file::kPng},
+    kScd{channel::kDvppScd, file::kScd}, kDvppOld{channel::kDvpp, file::kDvpp},
+    kTrackUse{channel::kTaskTrack, file::kTaskTrack}, kAiCoreUse{channel::kAiCore, file::kAiCore},
+    kAiVectorUse{channel::kAiVector, file::kVectorCore},
+    kCoreSampleUse{channel::kCoreSample, file::kBothCores},
+    kCoreTaskUse{channel::kCoreTask, file::kBothCores};
 
 // A kind of cores that counts by task.
-constexpr Capability ByTask(std::string_view kind, ChipSet chips, ChannelUse use,
+constexpr Capability ByTask(Kind kind, ChipSet chips, ChannelUse use,
                             std::span<const std::string_view> modes) {
   return {
       .kind = kind, .chips = chips, .wanted = {{use}}, .modes = modes, .by_task = true, .needs_job = true};
@@ -65,7 +67,7 @@ constexpr Capability ByTask(std::string_view kind, ChipSet chips, ChannelUse use
 
 // What the vendor's process on the device samples.
 constexpr ChipSet kWithoutProcess = k310 | k310B;
-constexpr Capability OfProcess(std::string_view kind, format::DeviceFile file, RateRange rate) {
+constexpr Capability OfProcess(Kind kind, format::DeviceFile file, RateRange rate) {
   return {.kind = kind,
           .chips = kEvery & ~kWithoutProcess,
           .wanted = {{{channel::kDeviceSystem, format::kDevicePackets}}},
@@ -73,7 +75,7 @@ constexpr Capability OfProcess(std::string_view kind, format::DeviceFile file, R
           .late = true,
           .device_file = file};
 }
-constexpr Capability WithoutProcess(std::string_view kind, RateRange rate) {
+constexpr Capability WithoutProcess(Kind kind, RateRange rate) {
   return {.kind = kind,
           .chips = kWithoutProcess,
           .rate = rate,
@@ -88,152 +90,142 @@ constexpr std::string_view kUnknownEvents = "which events of this chip tell hits
 // whether this very device offers the channel is asked of the driver. Several rows may match an unknown chip:
 // the first whose channel is offered counts.
 constexpr Capability kCapabilities[] = {
-    {"hbm", kEvery & ~(k310 | k310B), {{{channel::kHbm, "hbm.data"}}}, kMemoryRate},
-    {"ddr", kEvery & ~(k910B | k950), {{{channel::kDdr, "ddr.data"}}}, kMemoryRate},
-    {"llc", kEvery & ~k310, {{{channel::kLlc, "llc.data"}}}, kMemoryRate, kCacheModes},
-    {.kind = "llc",
+    {Kind::kHbm, kEvery & ~(k310 | k310B), {{{channel::kHbm, file::kHbm}}}, kMemoryRate},
+    {Kind::kDdr, kEvery & ~(k910B | k950), {{{channel::kDdr, file::kDdr}}}, kMemoryRate},
+    {Kind::kLlc, kEvery & ~k310, {{{channel::kLlc, file::kLlc}}}, kMemoryRate, kCacheModes},
+    {.kind = Kind::kLlc,
      .chips = k310,
      .rate = kMemoryRate,
      .modes = kCacheModes310,
      .absent = "the 310 counts its cache with a perf script on the device, not through a driver channel"},
-    {"pcie", kEvery & ~(k310 | k310B), {{{channel::kPcie, "pcie.data"}}}, kLinkRate},
-    {"hccs", kEvery & ~(k310 | k310B), {{{channel::kHccs, "hccs.data"}}}, kLinkRate},
-    {"nic", kEvery & ~k310P, {{{channel::kNic, "nic.data"}}}, kPortRate},
-    {.kind = "roce",
+    {Kind::kPcie, kEvery & ~(k310 | k310B), {{{channel::kPcie, file::kPcie}}}, kLinkRate},
+    {Kind::kHccs, kEvery & ~(k310 | k310B), {{{channel::kHccs, file::kHccs}}}, kLinkRate},
+    {Kind::kNic, kEvery & ~k310P, {{{channel::kNic, file::kNic}}}, kPortRate},
+    {.kind = Kind::kRoce,
      .chips = kEvery & ~(k310 | k310P | k310B),
-     .wanted = {{{channel::kRoce, "roce.data"}}},
+     .wanted = {{{channel::kRoce, file::kRoce}}},
      .rate = kPortRate,
      .one_slice = true},
-    {"netdev",
-     kEvery & ~(k310 | k310P | k310B),
-     {{{channel::kPortCounters, "netdev_stats.data"}}},
-     kPortRate},
-    {.kind = "dvpp", .chips = k310 | k910, .wanted = {{kDvppOld}}, .rate = kDvppRate, .one_slice = true},
-    {.kind = "dvpp",
+    {Kind::kNetdev, kEvery & ~(k310 | k310P | k310B), {{{channel::kPortCounters, file::kNetdev}}}, kPortRate},
+    {.kind = Kind::kDvpp, .chips = k310 | k910, .wanted = {{kDvppOld}}, .rate = kDvppRate, .one_slice = true},
+    {.kind = Kind::kDvpp,
      .chips = k310P,
      .wanted = {{kVenc, kJpege, kVdec, kJpegd, kVpc, kPng, kScd}},
      .rate = kDvppRate,
      .one_slice = true},
-    {.kind = "dvpp",
+    {.kind = Kind::kDvpp,
      .chips = kStars | kOther,
      .wanted = {{kVenc, kJpege, kVdec, kJpegd, kVpc, kPng, kScd, kDvppOld}},
      .rate = kDvppRate,
      .one_slice = true},
-    {"npu-mem", kEvery, {{{channel::kNpuMem, "npu_mem.data"}}}, kMemoryRate},
-    {"npu-app-mem", kEvery, {{{channel::kNpuAppMem, "npu_mem.app"}}}, kMemoryRate},
-    {"npu-module-mem", kEvery, {{{channel::kNpuModuleMem, "npu_module_mem.data"}}}, kMemoryRate},
-    {"qos", k910B | kOther, {{{channel::kQos, "qos.data"}}}, kMemoryRate, kQosModes},
-    {"qos", k950, {{{channel::kQos, "qos.data"}}}, kFineMemoryRate, kQosModes},
-    {"soc-profile",
-     k310B | k910B | kOther,
-     {{{channel::kSocProfile, "stars_soc_profile.data"}}},
-     kMemoryRate},
-    {"soc-profile",
+    {Kind::kNpuMem, kEvery, {{{channel::kNpuMem, file::kNpuMem}}}, kMemoryRate},
+    {Kind::kNpuAppMem, kEvery, {{{channel::kNpuAppMem, file::kNpuAppMem}}}, kMemoryRate},
+    {Kind::kNpuModuleMem, kEvery, {{{channel::kNpuModuleMem, file::kNpuModuleMem}}}, kMemoryRate},
+    {Kind::kQos, k910B | kOther, {{{channel::kQos, file::kQos}}}, kMemoryRate, kQosModes},
+    {Kind::kQos, k950, {{{channel::kQos, file::kQos}}}, kFineMemoryRate, kQosModes},
+    {Kind::kSocProfile, k310B | k910B | kOther, {{{channel::kSocProfile, file::kSocProfile}}}, kMemoryRate},
+    {Kind::kSocProfile,
      k950,
-     {{{channel::kSocProfile, "stars_soc_profile.data"}}},
+     {{{channel::kSocProfile, file::kSocProfile}}},
      kFineMemoryRate,
      kSocProfileModes950},
-    {"low-power", k910B, {{{channel::kLowPower, "lpmInfoConv.data"}}}, kNoRate},
-    {"low-power", kEvery & ~(k310 | k910 | k910B), {{{channel::kLowPower, "lpmFreqConv.data"}}}, kNoRate},
-    {"ub", k950 | kOther, {{{channel::kUb, "ub.data"}}}, kPortRate},
-    {.kind = "ccu",
+    {Kind::kLowPower, k910B, {{{channel::kLowPower, file::kPower}}}, kNoRate},
+    {Kind::kLowPower, kEvery & ~(k310 | k910 | k910B), {{{channel::kLowPower, file::kFrequencies}}}, kNoRate},
+    {Kind::kUb, k950 | kOther, {{{channel::kUb, file::kUb}}}, kPortRate},
+    {.kind = Kind::kCcu,
      .chips = k950 | kOther,
-     .wanted = {{{channel::kCcu0Channels, "ccu0.stat"}, {channel::kCcu1Channels, "ccu1.stat"}}},
+     .wanted = {{{channel::kCcu0Channels, file::kCcu0Channels},
+                 {channel::kCcu1Channels, file::kCcu1Channels}}},
      .needs_job = true},
-    {.kind = "ccu-task",
+    {.kind = Kind::kCcuTask,
      .chips = k950 | kOther,
-     .wanted = {{{channel::kCcu0Missions, "ccu0.instr"}, {channel::kCcu1Missions, "ccu1.instr"}}},
+     .wanted = {{{channel::kCcu0Missions, file::kCcu0Missions},
+                 {channel::kCcu1Missions, file::kCcu1Missions}}},
      .needs_job = true},
-    {"tscpu", kEvery, {{{channel::kTsCpu, "tscpu.data"}}}, kCpuRate},
-    OfProcess("dev-cpu", format::DeviceFile::kSystemCpu, kSystemRate),
-    OfProcess("dev-mem", format::DeviceFile::kSystemMemory, kSystemRate),
-    OfProcess("dev-pid-cpu", format::DeviceFile::kProcessCpu, kSystemRate),
-    OfProcess("dev-pid-mem", format::DeviceFile::kProcessMemory, kSystemRate),
-    OfProcess("ctrlcpu", format::DeviceFile::kCpuProfile, kCpuRate),
-    WithoutProcess("dev-cpu", kSystemRate),
-    WithoutProcess("dev-mem", kSystemRate),
-    WithoutProcess("dev-pid-cpu", kSystemRate),
-    WithoutProcess("dev-pid-mem", kSystemRate),
-    WithoutProcess("ctrlcpu", kCpuRate),
-    {"aicore", k310B, {{kCoreSampleUse}}, kCoreRate, kCoreModes310B},
-    {"aicore", k910B, {{kCoreSampleUse}}, kCoreRate, kCoreModes910B},
-    {"aicore", k950, {{kCoreSampleUse}}, kCoreRate, kCoreModes950},
-    {"aicore", kOther, {{kCoreSampleUse}}, kCoreRate, kCoreModesOfOthers},
-    {"aicore", k310 | k910 | k310P, {{kAiCoreUse}}, kCoreRate, kCoreModes},
-    {"aicore", kOther, {{kAiCoreUse}}, kCoreRate, kCoreModesOfOthers},
-    {"aivector", k310B, {{kCoreSampleUse}}, kCoreRate, kCoreModes310B},
-    {"aivector", k910B, {{kCoreSampleUse}}, kCoreRate, kCoreModes910B},
-    {"aivector", k950, {{kCoreSampleUse}}, kCoreRate, kCoreModes950},
-    {"aivector", kOther, {{kCoreSampleUse}}, kCoreRate, kCoreModesOfOthers},
-    {"aivector", kOther, {{kAiVectorUse}}, kCoreRate, kCoreModesOfOthers},
-    ByTask("aicore-task", k310B, kCoreTaskUse, kCoreModes310B),
-    ByTask("aicore-task", k910B, kCoreTaskUse, kCoreModes910B),
-    ByTask("aicore-task", k950, kCoreTaskUse, kCoreModes950),
-    ByTask("aicore-task", kOther, kCoreTaskUse, kCoreModesOfOthers),
-    ByTask("aicore-task", k310 | k910 | k310P, kAiCoreUse, kCoreModes),
-    ByTask("aicore-task", kOther, kAiCoreUse, kCoreModesOfOthers),
-    ByTask("aivector-task", k310B, kCoreTaskUse, kCoreModes310B),
-    ByTask("aivector-task", k910B, kCoreTaskUse, kCoreModes910B),
-    ByTask("aivector-task", k950, kCoreTaskUse, kCoreModes950),
-    ByTask("aivector-task", kOther, kCoreTaskUse, kCoreModesOfOthers),
-    ByTask("aivector-task", kOther, kAiVectorUse, kCoreModesOfOthers),
-    {.kind = "soc-pmu",
+    {Kind::kTsCpu, kEvery, {{{channel::kTsCpu, file::kTsCpu}}}, kCpuRate},
+    OfProcess(Kind::kDevCpu, format::DeviceFile::kSystemCpu, kSystemRate),
+    OfProcess(Kind::kDevMem, format::DeviceFile::kSystemMemory, kSystemRate),
+    OfProcess(Kind::kDevPidCpu, format::DeviceFile::kProcessCpu, kSystemRate),
+    OfProcess(Kind::kDevPidMem, format::DeviceFile::kProcessMemory, kSystemRate),
+    OfProcess(Kind::kCtrlCpu, format::DeviceFile::kCpuProfile, kCpuRate),
+    WithoutProcess(Kind::kDevCpu, kSystemRate),
+    WithoutProcess(Kind::kDevMem, kSystemRate),
+    WithoutProcess(Kind::kDevPidCpu, kSystemRate),
+    WithoutProcess(Kind::kDevPidMem, kSystemRate),
+    WithoutProcess(Kind::kCtrlCpu, kCpuRate),
+    {Kind::kAiCore, k310B, {{kCoreSampleUse}}, kCoreRate, kCoreModes310B},
+    {Kind::kAiCore, k910B, {{kCoreSampleUse}}, kCoreRate, kCoreModes910B},
+    {Kind::kAiCore, k950, {{kCoreSampleUse}}, kCoreRate, kCoreModes950},
+    {Kind::kAiCore, kOther, {{kCoreSampleUse}}, kCoreRate, kCoreModesOfOthers},
+    {Kind::kAiCore, k310 | k910 | k310P, {{kAiCoreUse}}, kCoreRate, kCoreModes},
+    {Kind::kAiCore, kOther, {{kAiCoreUse}}, kCoreRate, kCoreModesOfOthers},
+    {Kind::kAiVector, k310B, {{kCoreSampleUse}}, kCoreRate, kCoreModes310B},
+    {Kind::kAiVector, k910B, {{kCoreSampleUse}}, kCoreRate, kCoreModes910B},
+    {Kind::kAiVector, k950, {{kCoreSampleUse}}, kCoreRate, kCoreModes950},
+    {Kind::kAiVector, kOther, {{kCoreSampleUse}}, kCoreRate, kCoreModesOfOthers},
+    {Kind::kAiVector, kOther, {{kAiVectorUse}}, kCoreRate, kCoreModesOfOthers},
+    ByTask(Kind::kAiCoreTask, k310B, kCoreTaskUse, kCoreModes310B),
+    ByTask(Kind::kAiCoreTask, k910B, kCoreTaskUse, kCoreModes910B),
+    ByTask(Kind::kAiCoreTask, k950, kCoreTaskUse, kCoreModes950),
+    ByTask(Kind::kAiCoreTask, kOther, kCoreTaskUse, kCoreModesOfOthers),
+    ByTask(Kind::kAiCoreTask, k310 | k910 | k310P, kAiCoreUse, kCoreModes),
+    ByTask(Kind::kAiCoreTask, kOther, kAiCoreUse, kCoreModesOfOthers),
+    ByTask(Kind::kAiVectorTask, k310B, kCoreTaskUse, kCoreModes310B),
+    ByTask(Kind::kAiVectorTask, k910B, kCoreTaskUse, kCoreModes910B),
+    ByTask(Kind::kAiVectorTask, k950, kCoreTaskUse, kCoreModes950),
+    ByTask(Kind::kAiVectorTask, kOther, kCoreTaskUse, kCoreModesOfOthers),
+    ByTask(Kind::kAiVectorTask, kOther, kAiVectorUse, kCoreModesOfOthers),
+    {.kind = Kind::kSocPmu,
      .chips = k910B | k950,
-     .wanted = {{{channel::kSocPmu, "socpmu.data"}}},
+     .wanted = {{{channel::kSocPmu, file::kSocPmu}}},
      .modes = kSocModes,
      .needs_job = true},
-    {.kind = "soc-pmu", .chips = kOther, .modes = kSocModes, .absent = kUnknownEvents},
+    {.kind = Kind::kSocPmu, .chips = kOther, .modes = kSocModes, .absent = kUnknownEvents},
     // Where both are there the vendor counts hits of the cache with those of the translation.
-    {.kind = "l2", .chips = k910B | k950, .wanted = {{{channel::kSocPmu, "socpmu.data"}}}, .needs_job = true},
-    {.kind = "l2",
-     .chips = kEvery & ~(k310 | kOther),
-     .wanted = {{{channel::kL2Cache, "l2_cache.data"}}},
+    {.kind = Kind::kL2,
+     .chips = k910B | k950,
+     .wanted = {{{channel::kSocPmu, file::kSocPmu}}},
      .needs_job = true},
-    {.kind = "l2", .chips = kOther, .absent = kUnknownEvents},
-    {.kind = "aicpu",
+    {.kind = Kind::kL2,
+     .chips = kEvery & ~(k310 | kOther),
+     .wanted = {{{channel::kL2Cache, file::kL2Cache}}},
+     .needs_job = true},
+    {.kind = Kind::kL2, .chips = kOther, .absent = kUnknownEvents},
+    {.kind = Kind::kAiCpu,
      .chips = kEvery & ~k310,
-     .wanted = {{{channel::kAiCpu, "aicpu.data"}, {channel::kCustomAiCpu, "aicpu.data"}}},
+     .wanted = {{{channel::kAiCpu, file::kAiCpu}, {channel::kCustomAiCpu, file::kAiCpu}}},
      .rate = kNoRate,
      .late = true},
-    {.kind = "task",
+    {.kind = Kind::kTask,
      .chips = k310,
      .wanted = {{kTrackUse}},
      .rate = kNoRate,
      .modes = kTaskModes,
      .needs_job = true},
-    {.kind = "task",
+    {.kind = Kind::kTask,
      .chips = k910 | k310P,
-     .wanted = {{kTrackUse, {channel::kTaskLog, "hwts.data"}}},
+     .wanted = {{kTrackUse, {channel::kTaskLog, file::kTaskLog}}},
      .rate = kNoRate,
      .modes = kTaskModes,
      .needs_job = true},
-    {.kind = "task",
+    {.kind = Kind::kTask,
      .chips = k310B | k910B | kOther,
-     .wanted = {{{channel::kStarsLog, "stars_soc.data"}, kTrackUse}},
+     .wanted = {{{channel::kStarsLog, file::kStarsLog}, kTrackUse}},
      .rate = kNoRate,
      .modes = kTaskModesOfStars,
      .needs_job = true},
-    {.kind = "task",
+    {.kind = Kind::kTask,
      .chips = k950,
-     .wanted = {{{channel::kStarsLog, "stars_soc.data"}, kTrackUse}},
+     .wanted = {{{channel::kStarsLog, file::kStarsLog}, kTrackUse}},
      .rate = kNoRate,
      .modes = kTaskModes950,
      .needs_job = true},
-    {.kind = "instr", .chips = k910B | kOther, .modes = kInstrModes, .needs_job = true},
-    {.kind = "instr", .chips = k950, .needs_job = true},
-    {.kind = "aicpu",
+    {.kind = Kind::kInstr, .chips = k910B | kOther, .modes = kInstrModes, .needs_job = true},
+    {.kind = Kind::kInstr, .chips = k950, .needs_job = true},
+    {.kind = Kind::kAiCpu,
      .chips = k310,
      .rate = kNoRate,
      .absent = "the 310 sends AI CPU records over its message link (HDC), not through a driver channel"},
-};
-
-constexpr std::string_view kKindNames[] = {
-    "hbm",     "ddr",         "llc",         "pcie",        "hccs",          "nic",
-    "roce",    "netdev",      "dvpp",        "npu-mem",     "npu-app-mem",   "npu-module-mem",
-    "qos",     "soc-profile", "low-power",   "ub",          "ccu",           "ccu-task",
-    "tscpu",   "aicore",      "aivector",    "aicore-task", "aivector-task", "soc-pmu",
-    "l2",      "aicpu",       "task",        "instr",       "ctrlcpu",       "dev-cpu",
-    "dev-mem", "dev-pid-cpu", "dev-pid-mem",
 };
 
 constexpr uint32_t kStartOrder[] = {
@@ -251,7 +243,7 @@ constexpr uint32_t kStartOrder[] = {
 
 // The channels that a row wants of a device: those of the table, or one per core.
 std::vector<ChannelUse> WantedOf(const Capability& row, const DeviceFacts& device) {
-  if (row.kind == "instr") return InstrChannels(device);
+  if (row.kind == Kind::kInstr) return InstrChannels(device);
   return {row.wanted.begin(), std::ranges::find(row.wanted, 0u, &ChannelUse::channel)};
 }
 
@@ -270,11 +262,11 @@ std::string DeviceName(const DeviceFacts& device) {
 
 // What a channel list cannot tell: conditions on the driver and the device. "" = none stands in the way.
 std::string Obstacle(const Capability& capability, const DeviceFacts& device, uint32_t api_version) {
-  if (capability.kind == "qos" && device.qos.empty()) return "the driver names no QoS streams";
-  const bool of_cores = capability.kind == "aicore" || capability.kind == "instr";
+  if (capability.kind == Kind::kQos && device.qos.empty()) return "the driver names no QoS streams";
+  const bool of_cores = capability.kind == Kind::kAiCore || capability.kind == Kind::kInstr;
   if (of_cores && device.ai_core_num <= 0) return "the driver reports no AI cores";
-  if (capability.kind == "aivector" && device.aiv_num <= 0) return "the driver reports no vector cores";
-  if (capability.kind == "aicpu" || capability.device_file) {
+  if (capability.kind == Kind::kAiVector && device.aiv_num <= 0) return "the driver reports no vector cores";
+  if (capability.kind == Kind::kAiCpu || capability.device_file) {
     const std::string what = capability.device_file ? "figures of the device's system" : "AI CPU records";
     if (api_version < kApiProcessChannels)
       return "the driver is too old for " + what + " (API below 0x072316)";
@@ -288,9 +280,7 @@ std::string Obstacle(const Capability& capability, const DeviceFacts& device, ui
 
 }  // namespace
 
-std::span<const std::string_view> DeviceKindNames() { return kKindNames; }
-
-const Capability* AnyCapability(std::string_view kind) {
+const Capability* AnyCapability(Kind kind) {
   const auto* found = std::find_if(std::begin(kCapabilities), std::end(kCapabilities),
                                    [kind](const Capability& row) { return row.kind == kind; });
   return found == std::end(kCapabilities) ? nullptr : found;
@@ -307,7 +297,7 @@ bool Lists(const DeviceFacts& device, uint32_t channel) {
   return std::binary_search(device.channels.begin(), device.channels.end(), channel);
 }
 
-Offer LookUp(std::string_view kind, const DeviceFacts& device, uint32_t api_version) {
+Offer LookUp(Kind kind, const DeviceFacts& device, uint32_t api_version) {
   Offer offer;
   std::vector<ChannelUse> wanted;
   for (const Capability& row : kCapabilities) {
@@ -324,14 +314,14 @@ Offer LookUp(std::string_view kind, const DeviceFacts& device, uint32_t api_vers
   }
 
   if (offer.capability == nullptr) {
-    offer.reason = "a " + ChipName(device.chip) + " has no " + std::string(kind);
+    offer.reason = "a " + ChipName(device.chip) + " has no " + std::string(NameOf(kind));
   } else if (!offer.capability->absent.empty()) {
     offer.reason = offer.capability->absent;
   } else if (device.status == kCommunicationLost) {
     offer.reason = DeviceName(device) + " has lost communication with the host";
   } else if (device.channels.empty() && !device.error.empty()) {
     offer.reason = DeviceName(device) + ": " + device.error;
-  } else if (offer.channels.empty() && kind == "netdev") {
+  } else if (offer.channels.empty() && kind == Kind::kNetdev) {
     offer.reason = device.no_ports.empty() ? DeviceName(device) + " has no network port" : device.no_ports;
   } else if (offer.channels.empty()) {
     offer.reason = DeviceName(device) + " does not offer channel " + Numbers(wanted);

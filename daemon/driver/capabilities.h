@@ -13,6 +13,7 @@
 #include "daemon/driver/driver.h"
 #include "format/chip.h"
 #include "format/device_files.h"
+#include "format/kind.h"
 
 namespace profd::driver {
 
@@ -87,7 +88,7 @@ bool TaskModeHas(std::string_view mode, std::string_view part);
 
 // How one kind is had on some chips.
 struct Capability {
-  std::string_view kind;
+  format::Kind kind = format::Kind::kHbm;
   format::ChipSet chips = {};
   std::array<ChannelUse, 8> wanted = {};  // ends with channel 0
   RateRange rate = {};
@@ -109,11 +110,9 @@ struct Offer {
   bool available() const { return !channels.empty(); }
 };
 
-// Every device kind, in the order people see them.
-std::span<const std::string_view> DeviceKindNames();
-Offer LookUp(std::string_view kind, const DeviceFacts& device, uint32_t api_version);
-// Rates and modes of a kind wherever it exists; nullptr for no kind of ours.
-const Capability* AnyCapability(std::string_view kind);
+Offer LookUp(format::Kind kind, const DeviceFacts& device, uint32_t api_version);
+// Rates and modes of a kind wherever it exists; nullptr for one that is of no device.
+const Capability* AnyCapability(format::Kind kind);
 // Whether two devices are run by one system, whose figures are the same for both.
 bool ShareSystem(const DeviceFacts& a, const DeviceFacts& b);
 // Position of a channel in the vendor's start order.

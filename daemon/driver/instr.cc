@@ -73,7 +73,7 @@ std::optional<size_t> InstrIndex(uint32_t channel) {
 
 std::vector<ChannelUse> InstrChannels(const DeviceFacts& device) {
   static const std::vector<std::string> kNames = Names("instr.group_"),
-                                        kNames950 = Names("instr.biu_perf_group");
+                                        kNames950 = Names(std::string(format::file::kInstrOf950));
   const bool is_950 = Is950(device.chip);
   const size_t groups = is_950 ? CoresOf950(device.ai_core_num).size() : kInstrGroups;
   std::vector<ChannelUse> uses;

@@ -161,11 +161,11 @@ Period PeriodOf(double hz) {
           .us = static_cast<uint32_t>(1'000'000 / hz)};
 }
 
-base::Status CheckMode(std::string_view kind, std::string_view mode, const DeviceFacts& device) {
+base::Status CheckMode(format::Kind kind, std::string_view mode, const DeviceFacts& device) {
   if (mode.starts_with(kCustomMode)) return CustomEvents(mode, device.chip).status();
-  if (kind == "soc-pmu" && !mode.empty()) return SocPmuOf(mode, device.chip).status();
-  if (kind == "qos") return StreamsOf(mode, device).status();
-  if (kind == "instr") return CyclesOf(mode).status();
+  if (kind == format::Kind::kSocPmu && !mode.empty()) return SocPmuOf(mode, device.chip).status();
+  if (kind == format::Kind::kQos) return StreamsOf(mode, device).status();
+  if (kind == format::Kind::kInstr) return CyclesOf(mode).status();
   return {};
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "daemon/driver/driver.h"
+#include "format/kind.h"
 
 namespace profd::driver {
 
@@ -20,7 +21,7 @@ struct Period {
 Period PeriodOf(double hz);
 
 // Whether what stands behind a mode's name can be counted on a device that has the kind.
-base::Status CheckMode(std::string_view kind, std::string_view mode, const DeviceFacts& device);
+base::Status CheckMode(format::Kind kind, std::string_view mode, const DeviceFacts& device);
 
 // Whether the task log of this mode has blocks of tasks.
 bool LogsBlocks(std::string_view task_mode);

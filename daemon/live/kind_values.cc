@@ -308,7 +308,7 @@ void AddKindValues(const device::Peeked& peeked, const driver::DeviceFacts& fact
   context.rows = &newest;
   context.spans = &no_spans;
   context.texts = &texts;
-  context.kind = entry->kind;
+  context.kind = NameOf(entry->kind);
   const std::unique_ptr<format::Decoder> decoder = entry->make(context, peeked.format->file, pid);
   if (decoder == nullptr) return;
   decoder->NextSlice();

@@ -9,6 +9,7 @@
 #include "format/chip.h"
 #include "format/decode/decoder.h"
 #include "format/framing.h"
+#include "format/kind.h"
 
 namespace profd::format {
 
@@ -21,7 +22,7 @@ struct DecoderEntry {
     kUnits,   // of several sizes, all multiples of kUnitBytes; the decoder finds them
   };
   std::string_view file;  // "hbm.data"; behind the number of a process: "-Memory.data"
-  std::string_view kind;  // what --kinds names
+  Kind kind = Kind::kHbm;
   bool of_host = false;
   By by = By::kRecord;
   StampDomain stamp = StampDomain::kNone;

@@ -9,6 +9,7 @@
 #include "format/decode/device_series.h"
 #include "format/decode/fixed.h"
 #include "format/decode/rows.h"
+#include "format/kind.h"
 #include "format/records/device.h"
 
 namespace profd::format {
@@ -108,7 +109,7 @@ class Cores : public Decoder {
 }  // namespace
 
 std::unique_ptr<Decoder> MakeCores(const DecodeContext& context, std::string_view file, int64_t) {
-  return std::make_unique<Cores>(context, file == "aiVectorCore.data");
+  return std::make_unique<Cores>(context, file == file::kVectorCore);
 }
 
 }  // namespace profd::format

@@ -6,6 +6,7 @@
 #include "format/decode/device_series.h"
 #include "format/decode/fixed.h"
 #include "format/decode/rows.h"
+#include "format/kind.h"
 #include "format/records/device.h"
 
 namespace profd::format {
@@ -74,7 +75,7 @@ class LowPower : public Decoder {
 }  // namespace
 
 std::unique_ptr<Decoder> MakeLowPower(const DecodeContext& context, std::string_view file, int64_t) {
-  return std::make_unique<LowPower>(context, file == "lpmInfoConv.data");
+  return std::make_unique<LowPower>(context, file == file::kPower);
 }
 
 }  // namespace profd::format

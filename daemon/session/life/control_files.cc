@@ -13,10 +13,14 @@
 #include "daemon/driver/qos_streams.h"
 #include "daemon/driver/soc_pmu.h"
 #include "daemon/driver/start_para.h"
+#include "format/kind.h"
+#include "format/preset.h"
 #include "format/records/packed.h"
 #include "format/stand_in.h"
 
 namespace profd::session {
+
+using format::Kind;
 
 namespace {
 
@@ -106,7 +110,7 @@ void NoteChannel(const ChannelStart& start, const std::string& kind, const drive
       break;
     case 134:
       settings.npu_events = driver::SocPmuText(para);
-      settings.l2_events = kind == "l2" ? driver::SocHaText(para) : settings.npu_events;
+      settings.l2_events = kind == NameOf(Kind::kL2) ? driver::SocHaText(para) : settings.npu_events;
       break;
     default:
       break;
@@ -124,11 +128,11 @@ format::SampleSettings CommonSettings(const ControlInput& input) {
   settings.collector_pid = ::getpid();
   settings.program = input.target.name;
   for (const KindState& kind : input.plan.kinds) {
-    const bool logged = kind.kind == "task", by_agent = kind.kind == "agent-kernel";
+    const bool logged = kind.kind == NameOf(Kind::kTask), by_agent = kind.kind == NameOf(Kind::kAgentKernel);
     settings.tasks = settings.tasks || logged || by_agent;
     // Calls begin when the program loads CANN, which may be later.
     const bool awaited = kind.verdict == Verdict::kStarted || kind.verdict == Verdict::kPending;
-    settings.calls = settings.calls || (kind.kind == "agent-api" && awaited);
+    settings.calls = settings.calls || (kind.kind == NameOf(Kind::kAgentApi) && awaited);
   }
   settings.of_program = input.target.pid > 0 && (settings.tasks || settings.calls);
   return settings;
@@ -151,8 +155,9 @@ void NoteDevice(const ControlInput& input, const driver::DeviceFacts& device,
     NoteChannel(start, input.plan.kinds[start.kind_index].kind, device, settings);
   }
   settings.hwts_log = !format::TraitsOf(device.chip).stars;
-  for (const std::string_view kind : driver::DeviceKindNames()) {
-    if (!driver::LookUp(kind, device, input.api_version).available()) settings.absent.emplace_back(kind);
+  for (const format::Kind kind : format::kDeviceKinds) {
+    if (!driver::LookUp(kind, device, input.api_version).available())
+      settings.absent.emplace_back(NameOf(kind));
   }
   // aicore and aivector may share one start.
   for (const KindState& kind : input.plan.kinds) {
@@ -167,11 +172,11 @@ void NoteDevice(const ControlInput& input, const driver::DeviceFacts& device,
 format::SampleSettings HostSettings(const ControlInput& input, const driver::DeviceFacts* first_device) {
   format::SampleSettings settings = CommonSettings(input);
   if (first_device != nullptr) NoteDevice(input, *first_device, settings);
-  std::erase(settings.kinds, "qos");
-  std::erase(settings.absent, "qos");
+  std::erase(settings.kinds, NameOf(Kind::kQos));
+  std::erase(settings.absent, NameOf(Kind::kQos));
   for (const HostStart& start : input.plan.host) {
     NoteKind(input.plan.kinds[start.kind_index], settings);
-    if (start.kind == "host-disk") settings.host_disk_hz = start.hz;
+    if (start.kind == NameOf(Kind::kHostDisk)) settings.host_disk_hz = start.hz;
   }
   return settings;
 }

@@ -15,6 +15,7 @@ using base::Result;
 using base::Status;
 using driver::Capability;
 using driver::DeviceFacts;
+using format::Kind;
 
 namespace {
 
@@ -45,17 +46,18 @@ bool HasMode(const Capability* capability, const std::string& mode) {
 
 // What no device asked for could do is bad input; what only some cannot do is a skipped kind.
 Status Planner::CheckDeviceRequest(const KindRequest& request) const {
-  const Capability* any = driver::AnyCapability(request.kind);
+  const Kind kind = *format::FindKind(request.kind);
+  const Capability* any = driver::AnyCapability(kind);
   const Capability* shown = any;
   bool mode_known = request.mode.empty() || (devices_.empty() && HasMode(any, request.mode));
   if (devices_.empty()) PROFD_RETURN_IF_ERROR(CheckRate(request, any->rate, ""));
   for (const DeviceFacts* device : devices_) {
-    const driver::Offer offer = driver::LookUp(request.kind, *device, facts_.api_version);
+    const driver::Offer offer = driver::LookUp(kind, *device, facts_.api_version);
     const Capability* capability = offer.capability == nullptr ? any : offer.capability;
     PROFD_RETURN_IF_ERROR(CheckRate(request, capability->rate, " on a " + driver::ChipName(device->chip)));
     mode_known = mode_known || HasMode(capability, request.mode);
     if (mode_known && offer.capability != nullptr) {
-      PROFD_RETURN_IF_ERROR(driver::CheckMode(request.kind, request.mode, *device));
+      PROFD_RETURN_IF_ERROR(driver::CheckMode(kind, request.mode, *device));
     }
     shown = capability;
   }
@@ -74,7 +76,7 @@ Status Planner::PlanDeviceKind(const KindRequest& request) {
          facts_.device_kinds_allowed ? NoDeviceReason() : facts_.device_kinds_denied_reason);
   }
   for (const DeviceFacts* device : devices_) {
-    driver::Offer offer = driver::LookUp(request.kind, *device, facts_.api_version);
+    driver::Offer offer = driver::LookUp(*format::FindKind(request.kind), *device, facts_.api_version);
     const driver::RateRange rate = offer.capability == nullptr ? driver::RateRange{} : offer.capability->rate;
     const double hz = request.hz == 0 ? rate.default_hz : request.hz;
     const auto skip = [&](std::string reason) {
@@ -139,12 +141,12 @@ Status Planner::PlanDeviceKind(const KindRequest& request) {
 // any, the task log is kept.
 void Planner::LeaveTasksToAgents() {
   std::erase_if(chosen_, [this](Chosen& chosen) {
-    if (chosen.capability->kind != "task") return false;
+    if (chosen.capability->kind != Kind::kTask) return false;
     for (const ProcessFacts& process : facts_.processes) {
       if (!process.open_devices.empty() && !Contains(process.open_devices, chosen.device->id)) continue;
       const auto records =
           std::find_if(plan_.agents.begin(), plan_.agents.end(), [&](const AgentStart& start) {
-            return start.pid == process.pid && Contains(start.kinds, "agent-kernel");
+            return start.pid == process.pid && Contains(start.kinds, NameOf(Kind::kAgentKernel));
           });
       if (records == plan_.agents.end()) continue;
       if (plan_.kinds[records->kind_index[static_cast<size_t>(format::AgentKind::kKernel)]].verdict ==
@@ -176,7 +178,7 @@ void Planner::LeaveFilesToSamples() {
     KindState& state = plan_.kinds[chosen.kind_index];
     state.verdict = Verdict::kSkipped;
     state.reason =
-        std::string(sampled->capability->kind) + " goes into the same file: ask for one of the two";
+        std::string(NameOf(sampled->capability->kind)) + " goes into the same file: ask for one of the two";
     return true;
   });
 }
@@ -236,22 +238,22 @@ void Planner::BuildChannels() {
     choice.streams = driver::StreamsOf(driver::kFirstStreams, *device).value();
     for (const Chosen& chosen : chosen_) {
       if (chosen.device != device) continue;
-      const std::string_view kind = chosen.capability->kind;
+      const Kind kind = chosen.capability->kind;
       // CheckDeviceRequest() found the mode right.
-      choice.task_blocks = choice.task_blocks || (kind == "task" && driver::LogsBlocks(chosen.mode));
-      choice.ai_core_tasks = choice.ai_core_tasks || kind == "aicore-task";
-      choice.ai_vector_tasks = choice.ai_vector_tasks || kind == "aivector-task";
-      if (kind == "aicore" || kind == "aicore-task") {
+      choice.task_blocks = choice.task_blocks || (kind == Kind::kTask && driver::LogsBlocks(chosen.mode));
+      choice.ai_core_tasks = choice.ai_core_tasks || kind == Kind::kAiCoreTask;
+      choice.ai_vector_tasks = choice.ai_vector_tasks || kind == Kind::kAiVectorTask;
+      if (kind == Kind::kAiCore || kind == Kind::kAiCoreTask) {
         choice.ai_core_period_ms = chosen.period.ms;
         choice.ai_core_events =
             driver::CoreEvents(chosen.mode, device->chip, driver::CoreType::kAiCore, facts_.main_memory_anew);
-      } else if (kind == "aivector" || kind == "aivector-task") {
+      } else if (kind == Kind::kAiVector || kind == Kind::kAiVectorTask) {
         choice.ai_vector_period_ms = chosen.period.ms;
         choice.ai_vector_events = driver::CoreEvents(chosen.mode, device->chip, driver::CoreType::kVectorCore,
                                                      facts_.main_memory_anew);
       }
-      if (kind == "qos") choice.streams = driver::StreamsOf(chosen.mode, *device).value();
-      power_alone = power_alone || (kind == "soc-profile" && chosen.mode == driver::kSocPower);
+      if (kind == Kind::kQos) choice.streams = driver::StreamsOf(chosen.mode, *device).value();
+      power_alone = power_alone || (kind == Kind::kSocProfile && chosen.mode == driver::kSocPower);
       choice.soc_memory = choice.soc_memory || IsMemoryKind(kind);
       choice.soc_links = choice.soc_links || IsLinkKind(kind);
     }
@@ -321,8 +323,9 @@ void Planner::EstimateChannels() {
     const auto device =
         std::ranges::find(facts_.devices, start.device, [](const DeviceFacts& facts) { return facts.id; });
     KindState& state = plan_.kinds[start.kind_index];
-    const Capability* capability = driver::LookUp(state.kind, *device, facts_.api_version).capability;
-    state.record_bytes = std::max(state.record_bytes, RecordBytes(state.kind, start.format));
+    const Kind kind = *format::FindKind(state.kind);
+    const Capability* capability = driver::LookUp(kind, *device, facts_.api_version).capability;
+    state.record_bytes = std::max(state.record_bytes, RecordBytes(kind, start.format));
     for (const DeviceFileStart& file : start.files) {
       KindState& of_file = plan_.kinds[file.kind_index];
       Estimate(of_file, DeviceFileSampleBytes(file.what), of_file.effective_hz);
@@ -330,8 +333,8 @@ void Planner::EstimateChannels() {
     // What the cores' units tell every so many clocks is more than a link takes: nobody knows what comes of
     // it.
     if (!start.files.empty() || !capability->rate.exists()) continue;
-    std::vector<std::string_view> kinds{state.kind};
-    for (const size_t also : start.also_kinds) kinds.push_back(plan_.kinds[also].kind);
+    format::KindList kinds{kind};
+    for (const size_t also : start.also_kinds) kinds.Add(*format::FindKind(plan_.kinds[also].kind));
     Estimate(state, ChannelSampleBytes(start, kinds, *device), state.effective_hz);
   }
 }

@@ -56,7 +56,7 @@ class Planner {
   base::Status ResolveDevices();
   base::Status CheckDeviceRequest(const KindRequest& request) const;
   base::Status PlanDeviceKind(const KindRequest& request);
-  base::Status PlanHostKind(const KindRequest& request, const HostKind& kind);
+  base::Status PlanHostKind(const KindRequest& request, const format::KindTraits& kind);
   base::Status PlanAgentKind(const KindRequest& request);
   void StartAgentKind(const std::string& kind, pid_t pid, Verdict verdict, std::string reason);
   base::Status CheckSteps() const;
