@@ -96,7 +96,7 @@ HOMES = {
     r"seccomp\.h": ("daemon/base/rights", "daemon/base/syscall_names"),
     r"sqlite3\.h": ("client/export/db/",),
     r"zlib\.h": ("client/export/write/output_file",),
-    r"dlfcn\.h": ("daemon/driver/ascend_hal", "daemon/driver/vendor_library", "libagent/src/", "sim/mspti/profapi_client"),
+    r"dlfcn\.h": ("daemon/driver/ascend/ascend_hal", "daemon/driver/ascend/vendor_library", "libagent/src/", "sim/mspti/profapi_client"),
 }
 
 # A fact, how lines look that have it once more, and the files that may.

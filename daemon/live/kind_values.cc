@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "daemon/driver/capabilities.h"
-#include "daemon/driver/qos_streams.h"
+#include "daemon/driver/ascend/qos_streams.h"
 #include "daemon/live/metrics.h"
 #include "format/clock_map.h"
 #include "format/decode/catalogue.h"

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "daemon/base/log.h"
-#include "daemon/driver/core_metrics.h"
-#include "daemon/driver/device_process.h"
+#include "daemon/driver/ascend/core_metrics.h"
+#include "daemon/driver/ascend/device_process.h"
 
 namespace profd::session {
 

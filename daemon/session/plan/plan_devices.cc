@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/driver/core_metrics.h"
-#include "daemon/driver/qos_streams.h"
+#include "daemon/driver/ascend/core_metrics.h"
+#include "daemon/driver/ascend/qos_streams.h"
 #include "daemon/session/plan/estimate.h"
 #include "daemon/session/plan/planner.h"
 

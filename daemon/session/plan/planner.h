@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "daemon/driver/capabilities.h"
-#include "daemon/driver/start_para.h"
+#include "daemon/driver/ascend/start_para.h"
 #include "daemon/session/plan/kinds.h"
 #include "daemon/session/plan/plan.h"
 

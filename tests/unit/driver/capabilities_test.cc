@@ -7,8 +7,8 @@
 #include <cstring>
 #include <string>
 
-#include "daemon/driver/qos_streams.h"
-#include "daemon/driver/start_para.h"
+#include "daemon/driver/ascend/qos_streams.h"
+#include "daemon/driver/ascend/start_para.h"
 #include "format/framing.h"
 #include "format/preset.h"
 #include "tests/unit/driver/chips.h"

@@ -16,9 +16,9 @@
 #include <string>
 #include <thread>
 
-#include "daemon/driver/ascend_hal.h"
+#include "daemon/driver/ascend/ascend_hal.h"
 #include "daemon/driver/capabilities.h"
-#include "daemon/driver/port_counters.h"
+#include "daemon/driver/ascend/port_counters.h"
 #include "daemon/session/plan/plan.h"
 
 namespace profd::driver {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "daemon/driver/device_process.h"
+#include "daemon/driver/ascend/device_process.h"
 #include "daemon/driver/driver.h"
-#include "daemon/driver/port_counters.h"
+#include "daemon/driver/ascend/port_counters.h"
 
 namespace profd::driver {
 

@@ -1,4 +1,4 @@
-#include "daemon/driver/soc_pmu.h"
+#include "daemon/driver/ascend/soc_pmu.h"
 
 #include <algorithm>
 #include <charconv>

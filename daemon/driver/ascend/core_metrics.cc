@@ -1,4 +1,4 @@
-#include "daemon/driver/core_metrics.h"
+#include "daemon/driver/ascend/core_metrics.h"
 
 #include <algorithm>
 #include <charconv>

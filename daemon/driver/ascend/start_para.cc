@@ -1,14 +1,14 @@
-#include "daemon/driver/start_para.h"
+#include "daemon/driver/ascend/start_para.h"
 
 #include <algorithm>
 #include <cstring>
 #include <string>
 
 #include "daemon/driver/capabilities.h"
-#include "daemon/driver/core_metrics.h"
-#include "daemon/driver/instr.h"
-#include "daemon/driver/qos_streams.h"
-#include "daemon/driver/soc_pmu.h"
+#include "daemon/driver/ascend/core_metrics.h"
+#include "daemon/driver/ascend/instr.h"
+#include "daemon/driver/ascend/qos_streams.h"
+#include "daemon/driver/ascend/soc_pmu.h"
 
 namespace profd::driver {
 

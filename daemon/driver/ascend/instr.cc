@@ -1,4 +1,4 @@
-#include "daemon/driver/instr.h"
+#include "daemon/driver/ascend/instr.h"
 
 #include <algorithm>
 #include <charconv>

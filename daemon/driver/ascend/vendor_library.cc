@@ -1,4 +1,4 @@
-#include "daemon/driver/vendor_library.h"
+#include "daemon/driver/ascend/vendor_library.h"
 
 #include <dlfcn.h>
 #include <unistd.h>

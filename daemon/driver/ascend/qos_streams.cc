@@ -1,4 +1,4 @@
-#include "daemon/driver/qos_streams.h"
+#include "daemon/driver/ascend/qos_streams.h"
 
 #include <algorithm>
 #include <cstring>

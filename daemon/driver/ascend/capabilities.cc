@@ -4,10 +4,10 @@
 #include <iterator>
 
 #include "base/join.h"
-#include "daemon/driver/core_metrics.h"
-#include "daemon/driver/instr.h"
-#include "daemon/driver/qos_streams.h"
-#include "daemon/driver/soc_pmu.h"
+#include "daemon/driver/ascend/core_metrics.h"
+#include "daemon/driver/ascend/instr.h"
+#include "daemon/driver/ascend/qos_streams.h"
+#include "daemon/driver/ascend/soc_pmu.h"
 #include "format/framing.h"
 
 namespace profd::driver {

@@ -1,4 +1,4 @@
-#include "daemon/driver/ascend_hal.h"
+#include "daemon/driver/ascend/ascend_hal.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "daemon/driver/capabilities.h"
-#include "daemon/driver/qos_streams.h"
+#include "daemon/driver/ascend/qos_streams.h"
 
 namespace profd::driver {
 

@@ -1,4 +1,4 @@
-#include "daemon/driver/port_counters.h"
+#include "daemon/driver/ascend/port_counters.h"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "daemon/driver/driver.h"
 #include "daemon/driver/host_mounts.h"
-#include "daemon/driver/vendor_library.h"
+#include "daemon/driver/ascend/vendor_library.h"
 
 namespace profd::driver {
 

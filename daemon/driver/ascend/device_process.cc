@@ -1,4 +1,4 @@
-#include "daemon/driver/device_process.h"
+#include "daemon/driver/ascend/device_process.h"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "daemon/driver/vendor_library.h"
+#include "daemon/driver/ascend/vendor_library.h"
 
 namespace profd::driver {
 
