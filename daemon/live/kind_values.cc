@@ -8,8 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "daemon/driver/capabilities.h"
-#include "daemon/driver/ascend/qos_streams.h"
+#include "daemon/driver/starts.h"
 #include "daemon/live/metrics.h"
 #include "format/clock_map.h"
 #include "format/decode/catalogue.h"
@@ -272,13 +271,7 @@ format::SideFacts SideOf(const device::Peeked& peeked, const driver::DeviceFacts
   side.aiv_num = facts.aiv_num;
   side.cores_sampled = true;
   side.has_host_clock = side.has_device_clock = true;
-  if (peeked.channel == driver::channel::kLlc) {
-    const auto mode = format::Load<uint32_t>(peeked.para.user_data.data() + sizeof(uint32_t));
-    side.llc_mode = mode == 2 ? "write" : "read";
-  }
-  for (const driver::QosStream& stream : driver::StreamsOfStart(peeked.channel, peeked.para, facts)) {
-    side.qos_events.push_back(stream.name);
-  }
+  driver::NoteStart(peeked.channel, peeked.para, facts, side);
   return side;
 }
 

@@ -12,7 +12,7 @@
 #include "daemon/agent/registry.h"
 #include "daemon/base/executor.h"
 #include "daemon/base/log.h"
-#include "daemon/driver/capabilities.h"
+#include "daemon/driver/offers.h"
 #include "daemon/host/sampler.h"
 #include "daemon/live/held_channels.h"
 #include "daemon/live/host_values.h"

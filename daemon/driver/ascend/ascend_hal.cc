@@ -14,8 +14,9 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "daemon/driver/capabilities.h"
+#include "daemon/driver/ascend/channels.h"
 #include "daemon/driver/ascend/qos_streams.h"
+#include "daemon/driver/offers.h"
 
 namespace profd::driver {
 

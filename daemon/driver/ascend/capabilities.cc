@@ -1,13 +1,14 @@
-#include "daemon/driver/capabilities.h"
-
 #include <algorithm>
 #include <iterator>
 
 #include "base/join.h"
+#include "daemon/driver/ascend/channels.h"
 #include "daemon/driver/ascend/core_metrics.h"
 #include "daemon/driver/ascend/instr.h"
 #include "daemon/driver/ascend/qos_streams.h"
 #include "daemon/driver/ascend/soc_pmu.h"
+#include "daemon/driver/offers.h"
+#include "daemon/driver/starts.h"
 #include "format/framing.h"
 
 namespace profd::driver {

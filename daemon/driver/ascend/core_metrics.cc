@@ -4,7 +4,8 @@
 #include <charconv>
 #include <cstdio>
 
-#include "daemon/driver/capabilities.h"
+#include "daemon/driver/ascend/channels.h"
+#include "daemon/driver/starts.h"
 
 namespace profd::driver {
 

@@ -38,9 +38,6 @@ inline constexpr std::string_view kCoreModesOfOthers[] = {"PipeUtilization", kCu
 // "Custom:0x8,10": as many as a core of the chip has counters, numbers that its start can carry.
 base::Result<std::vector<uint32_t>> CustomEvents(std::string_view mode, Chip chip);
 
-// Whether the toolkit of this version ("" = none known) counts a 950's main memory by the events 0x422, 0x423
-// and not by 0x400, 0x401: its analyser names only one of the pairs.
-bool CountsMainMemoryAnew(std::string_view cann_version);
 // Of a mode that the chip has; none: of its first.
 std::vector<uint32_t> CoreEvents(std::string_view mode, Chip chip, CoreType type,
                                  bool main_memory_anew = false);

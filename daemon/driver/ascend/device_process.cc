@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "daemon/driver/ascend/vendor_library.h"
+#include "daemon/driver/starts.h"
+#include "daemon/driver/versions.h"
 
 namespace profd::driver {
 

@@ -12,16 +12,9 @@
 
 namespace profd::driver {
 
-// Where CANN may be: in `toolkit`, or, where that is "", where the environment says and where it is usually
-// installed.
-std::vector<std::string> Toolkits(const std::string& toolkit);
 // Where the toolkit's libraries are, most likely first: beside the driver's (`driver_library`), in `toolkit`,
 // or, where that is "", where the environment says and where it is usually installed.
 std::vector<std::string> ToolkitFolders(const std::string& driver_library, const std::string& toolkit);
-
-// Events of control and AI CPUs that it counts, as the vendor writes them: instructions that retired, cycles.
-// The latter make the table of hot functions.
-inline constexpr char kCpuEvents[] = "0x8,0x11";
 
 // What the vendor's collector tells the process, in its order.
 std::vector<std::string> ProcessArguments(uint32_t physical_id, const ProcessPara& para);

@@ -34,11 +34,12 @@ uint32_t ChannelAt(size_t index) {
   return 0;
 }
 
-std::vector<std::string> Names(const char* beginning) {
+std::vector<std::string> Names(std::string_view beginning) {
   constexpr const char* kCores[] = {"aic", "aiv0", "aiv1"};
   std::vector<std::string> names;
   for (size_t i = 0; i < kInstrGroups * kCoresOfGroup; ++i) {
-    names.push_back(beginning + std::to_string(i / kCoresOfGroup) + "_" + kCores[i % kCoresOfGroup]);
+    names.push_back(std::string(beginning) + std::to_string(i / kCoresOfGroup) + "_" +
+                    kCores[i % kCoresOfGroup]);
   }
   return names;
 }
@@ -73,7 +74,7 @@ std::optional<size_t> InstrIndex(uint32_t channel) {
 
 std::vector<ChannelUse> InstrChannels(const DeviceFacts& device) {
   static const std::vector<std::string> kNames = Names("instr.group_"),
-                                        kNames950 = Names(std::string(format::file::kInstrOf950));
+                                        kNames950 = Names(format::file::kInstrOf950);
   const bool is_950 = Is950(device.chip);
   const size_t groups = is_950 ? CoresOf950(device.ai_core_num).size() : kInstrGroups;
   std::vector<ChannelUse> uses;

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "daemon/driver/capabilities.h"
 #include "daemon/driver/driver.h"
+#include "daemon/driver/offers.h"
 
 namespace profd::driver {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/join.h"
-#include "daemon/driver/capabilities.h"
+#include "daemon/driver/ascend/channels.h"
 
 namespace profd::driver {
 

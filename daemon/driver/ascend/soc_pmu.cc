@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/join.h"
-#include "daemon/driver/capabilities.h"
+#include "daemon/driver/ascend/channels.h"
 #include "format/records/packed.h"
 
 namespace profd::driver {

@@ -4,13 +4,16 @@
 #include <cstring>
 #include <string>
 
-#include "daemon/driver/capabilities.h"
+#include "daemon/driver/ascend/channels.h"
 #include "daemon/driver/ascend/core_metrics.h"
 #include "daemon/driver/ascend/instr.h"
 #include "daemon/driver/ascend/qos_streams.h"
 #include "daemon/driver/ascend/soc_pmu.h"
+#include "format/preset.h"
 
 namespace profd::driver {
+
+using format::Kind;
 
 namespace {
 
@@ -161,11 +164,11 @@ Period PeriodOf(double hz) {
           .us = static_cast<uint32_t>(1'000'000 / hz)};
 }
 
-base::Status CheckMode(format::Kind kind, std::string_view mode, const DeviceFacts& device) {
+base::Status CheckMode(Kind kind, std::string_view mode, const DeviceFacts& device) {
   if (mode.starts_with(kCustomMode)) return CustomEvents(mode, device.chip).status();
-  if (kind == format::Kind::kSocPmu && !mode.empty()) return SocPmuOf(mode, device.chip).status();
-  if (kind == format::Kind::kQos) return StreamsOf(mode, device).status();
-  if (kind == format::Kind::kInstr) return CyclesOf(mode).status();
+  if (kind == Kind::kSocPmu && !mode.empty()) return SocPmuOf(mode, device.chip).status();
+  if (kind == Kind::kQos) return StreamsOf(mode, device).status();
+  if (kind == Kind::kInstr) return CyclesOf(mode).status();
   return {};
 }
 
@@ -290,6 +293,49 @@ StartPara MakeStartPara(uint32_t channel, const DeviceFacts& device, const Start
       break;
   }
   return para;
+}
+
+namespace {
+
+// Kinds whose presence turns on the memory or the link units of soc-profile.
+bool IsMemoryKind(Kind kind) { return kind == Kind::kQos || format::FindPreset("memory")->of_node.Has(kind); }
+bool IsLinkKind(Kind kind) { return kind == Kind::kPcie || kind == Kind::kHccs; }
+
+}  // namespace
+
+StartPara StartOf(uint32_t channel, const Asked& asked, std::span<const Asked> all, const DeviceFacts& device,
+                  const StartFacts& facts) {
+  StartChoice choice;
+  bool power_alone = false;
+  choice.api_version = facts.api_version;
+  choice.host_counter_known = facts.host_counter_known;
+  choice.streams = StreamsOf(kFirstStreams, device).value();
+  for (const Asked& one : all) {
+    const Kind kind = one.capability->kind;
+    const auto events = [&](CoreType type) {
+      return CoreEvents(one.mode, device.chip, type, facts.main_memory_anew);
+    };
+    choice.task_blocks = choice.task_blocks || (kind == Kind::kTask && LogsBlocks(one.mode));
+    choice.ai_core_tasks = choice.ai_core_tasks || kind == Kind::kAiCoreTask;
+    choice.ai_vector_tasks = choice.ai_vector_tasks || kind == Kind::kAiVectorTask;
+    if (kind == Kind::kAiCore || kind == Kind::kAiCoreTask) {
+      choice.ai_core_period_ms = one.period.ms;
+      choice.ai_core_events = events(CoreType::kAiCore);
+    } else if (kind == Kind::kAiVector || kind == Kind::kAiVectorTask) {
+      choice.ai_vector_period_ms = one.period.ms;
+      choice.ai_vector_events = events(CoreType::kVectorCore);
+    }
+    if (kind == Kind::kQos) choice.streams = StreamsOf(one.mode, device).value();
+    power_alone = power_alone || (kind == Kind::kSocProfile && one.mode == kSocPower);
+    choice.soc_memory = choice.soc_memory || IsMemoryKind(kind);
+    choice.soc_links = choice.soc_links || IsLinkKind(kind);
+  }
+  if (!choice.soc_memory && !choice.soc_links && !power_alone)
+    choice.soc_memory = choice.soc_links = true;  // asked for alone
+  choice.period = asked.period;
+  choice.by_task = asked.capability->by_task;
+  choice.mode = asked.mode;
+  return MakeStartPara(channel, device, choice);
 }
 
 }  // namespace profd::driver

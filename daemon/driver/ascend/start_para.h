@@ -6,22 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
 #include "daemon/driver/driver.h"
-#include "format/kind.h"
+#include "daemon/driver/starts.h"
 
 namespace profd::driver {
-
-// A sampling period. Integer division, as the vendor computes it: 30 Hz is 33 ms.
-struct Period {
-  uint32_t ms = 0;
-  uint32_t us = 0;
-};
-// Current kernels refuse less than 10 ms on peripheral channels, so `ms` is never below that.
-Period PeriodOf(double hz);
-
-// Whether what stands behind a mode's name can be counted on a device that has the kind.
-base::Status CheckMode(format::Kind kind, std::string_view mode, const DeviceFacts& device);
 
 // Whether the task log of this mode has blocks of tasks.
 bool LogsBlocks(std::string_view task_mode);
@@ -48,9 +36,5 @@ struct StartChoice {
   bool soc_links = false;
 };
 StartPara MakeStartPara(uint32_t channel, const DeviceFacts& device, const StartChoice& choice);
-
-// Samples per second that come of it; 0 of event-driven channels.
-double EffectiveHz(uint32_t channel, const DeviceFacts& device, const Period& period,
-                   std::string_view mode = {});
 
 }  // namespace profd::driver

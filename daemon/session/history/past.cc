@@ -9,7 +9,7 @@
 
 #include "base/unique_fd.h"
 #include "daemon/base/log.h"
-#include "daemon/driver/capabilities.h"
+#include "daemon/driver/offers.h"
 #include "daemon/store/recovery.h"
 #include "format/kind.h"
 #include "format/manifest.h"

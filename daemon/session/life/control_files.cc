@@ -6,16 +6,10 @@
 #include <cstdio>
 #include <cstring>
 
-#include "daemon/driver/capabilities.h"
-#include "daemon/driver/ascend/core_metrics.h"
-#include "daemon/driver/ascend/device_process.h"
-#include "daemon/driver/ascend/instr.h"
-#include "daemon/driver/ascend/qos_streams.h"
-#include "daemon/driver/ascend/soc_pmu.h"
-#include "daemon/driver/ascend/start_para.h"
+#include "daemon/driver/offers.h"
+#include "daemon/driver/starts.h"
 #include "format/kind.h"
 #include "format/preset.h"
-#include "format/records/packed.h"
 #include "format/stand_in.h"
 
 namespace profd::session {
@@ -25,97 +19,6 @@ using format::Kind;
 namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
-constexpr size_t kBlocksWord = 7, kFewBlocksWord = 10;  // of channel 50
-constexpr size_t kCopiesWord = 7;                       // of channel 44
-constexpr uint32_t kFirmwareBit = 0x01000000;
-
-uint32_t PayloadWord(const driver::StartPara& para, size_t index) {
-  return format::Load<uint32_t>(para.user_data.data() + index * sizeof(uint32_t));
-}
-
-// "0x8,0xa,…" of a payload's u16 events.
-std::string HexEvents(const std::byte* events, uint32_t count) {
-  std::string text;
-  for (uint32_t i = 0; i < count; ++i) {
-    char item[16];
-    std::snprintf(item, sizeof item, "%s0x%x", i == 0 ? "" : ",",
-                  static_cast<unsigned>(format::Load<uint16_t>(events + i * sizeof(uint16_t))));
-    text += item;
-  }
-  return text;
-}
-
-std::string HexWords(const driver::StartPara& para, size_t first, uint32_t count) {
-  std::string text;
-  for (uint32_t i = 0; i < count; ++i) {
-    char item[16];
-    std::snprintf(item, sizeof item, "%s0x%x", i == 0 ? "" : ",", PayloadWord(para, first + i));
-    text += item;
-  }
-  return text;
-}
-
-// What sample.json says of a channel beyond its switch and interval. Offsets: docs/formats.md, "start
-// payloads".
-void NoteChannel(const ChannelStart& start, const std::string& kind, const driver::DeviceFacts& device,
-                 format::SampleSettings& settings) {
-  const driver::StartPara& para = start.para;
-  // A 950 is not asked how often; the vendor's default stands there.
-  if (driver::InstrIndex(start.channel) && device.chip == format::Chip::k910B)
-    settings.instr_cycles = PayloadWord(para, 0);
-  switch (start.channel) {
-    case 8:
-      settings.llc_mode = PayloadWord(para, 1) == 2 ? "write" : "read";
-      break;
-    case driver::channel::kTaskTrack:
-      settings.firmware = (PayloadWord(para, kCopiesWord) & kFirmwareBit) != 0;
-      break;
-    case driver::channel::kStarsLog:
-      settings.blocks = PayloadWord(para, kBlocksWord) != 0;
-      settings.few_blocks = PayloadWord(para, kFewBlocksWord) != 0;
-      break;
-    case 43:
-      settings.aicore_events = HexWords(para, 5, std::min(PayloadWord(para, 4), 8u));
-      settings.aicore_metrics =
-          driver::CoreMetricName(settings.aicore_events, device.chip, driver::CoreType::kAiCore);
-      break;
-    case 85:
-      settings.aiv_events = HexWords(para, 5, std::min(PayloadWord(para, 4), 8u));
-      settings.aiv_metrics =
-          driver::CoreMetricName(settings.aiv_events, device.chip, driver::CoreType::kVectorCore);
-      break;
-    case 47:
-      settings.l2_events = driver::L2CacheText(driver::L2CacheEvents(device.chip));
-      break;
-    case 53:
-    case 54: {
-      const uint32_t block = para.user_data_size == 88 ? 36 : 32;
-      const uint32_t events = para.user_data_size == 88 ? 10 : 8;
-      settings.aicore_events =
-          HexEvents(para.user_data.data() + 4 + 16, std::min(PayloadWord(para, 4), events));
-      settings.aiv_events = HexEvents(para.user_data.data() + 4 + block + 16,
-                                      std::min(PayloadWord(para, (4 + block + 12) / 4), events));
-      settings.aicore_metrics =
-          driver::CoreMetricName(settings.aicore_events, device.chip, driver::CoreType::kAiCore);
-      settings.aiv_metrics =
-          driver::CoreMetricName(settings.aiv_events, device.chip, driver::CoreType::kVectorCore);
-      break;
-    }
-    case 133:
-      for (const driver::QosStream& stream : driver::StreamsOfStart(start.channel, para, device)) {
-        if (!settings.qos_events.empty()) settings.qos_events += ',';
-        settings.qos_events += stream.name;
-      }
-      settings.streams_chosen = start.mode.starts_with(driver::kStreamsMode);
-      break;
-    case 134:
-      settings.npu_events = driver::SocPmuText(para);
-      settings.l2_events = kind == NameOf(Kind::kL2) ? driver::SocHaText(para) : settings.npu_events;
-      break;
-    default:
-      break;
-  }
-}
 
 format::SampleSettings CommonSettings(const ControlInput& input) {
   format::SampleSettings settings;
@@ -152,7 +55,8 @@ void NoteDevice(const ControlInput& input, const driver::DeviceFacts& device,
     if (start.device != device.id) continue;
     NoteKind(input.plan.kinds[start.kind_index], settings);
     for (const DeviceFileStart& file : start.files) NoteKind(input.plan.kinds[file.kind_index], settings);
-    NoteChannel(start, input.plan.kinds[start.kind_index].kind, device, settings);
+    driver::NoteStart(start.channel, start.para, *format::FindKind(input.plan.kinds[start.kind_index].kind),
+                      start.mode, device, settings);
   }
   settings.hwts_log = !format::TraitsOf(device.chip).stars;
   for (const format::Kind kind : format::kDeviceKinds) {
@@ -215,7 +119,7 @@ std::vector<uint32_t> LoggedAlone(const ControlInput& input) {
   std::vector<uint32_t> devices;
   for (const driver::DeviceFacts& device : input.devices) {
     const auto logs = [&](const ChannelStart& start) {
-      return start.device == device.id && start.channel == driver::channel::kStarsLog;
+      return start.device == device.id && start.file == format::file::kStarsLog;
     };
     if (device.chip == format::Chip::k910B && std::ranges::any_of(input.plan.channels, logs))
       devices.push_back(device.id);

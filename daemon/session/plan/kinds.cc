@@ -8,7 +8,6 @@
 
 namespace profd::session {
 
-using format::Kind;
 using format::KindTraits;
 using format::Scope;
 
@@ -35,9 +34,6 @@ bool IsAgentKind(std::string_view name) {
   const auto kind = format::FindKind(name);
   return kind && TraitsOf(*kind).scope == Scope::kAgent;
 }
-
-bool IsMemoryKind(Kind kind) { return kind == Kind::kQos || format::FindPreset("memory")->of_node.Has(kind); }
-bool IsLinkKind(Kind kind) { return kind == Kind::kPcie || kind == Kind::kHccs; }
 
 std::string UnknownKind(std::string_view name) {
   std::vector<std::string_view> known;

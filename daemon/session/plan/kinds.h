@@ -12,10 +12,6 @@ namespace profd::session {
 const format::KindTraits* FindHostKind(std::string_view name);
 bool IsAgentKind(std::string_view name);
 
-// Kinds whose presence turns on the memory or the link units of soc-profile.
-bool IsMemoryKind(format::Kind kind);
-bool IsLinkKind(format::Kind kind);
-
 // "unknown kind 'hmb'; did you mean hbm?", or with every name that there is.
 std::string UnknownKind(std::string_view name);
 std::string UnknownPreset(std::string_view name);

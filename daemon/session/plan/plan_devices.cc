@@ -3,8 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "daemon/driver/ascend/core_metrics.h"
-#include "daemon/driver/ascend/qos_streams.h"
 #include "daemon/session/plan/estimate.h"
 #include "daemon/session/plan/planner.h"
 
@@ -229,41 +227,20 @@ void Planner::SettleProcess(const ChannelStart& start) {
 }
 
 void Planner::BuildChannels() {
+  const driver::StartFacts node = {.api_version = facts_.api_version,
+                                   .host_counter_known = facts_.host_counter_known,
+                                   .main_memory_anew = facts_.main_memory_anew};
   for (const DeviceFacts* device : devices_) {
-    // Some starts depend on what else is asked of the device.
-    driver::StartChoice choice;
-    bool power_alone = false;
-    choice.api_version = facts_.api_version;
-    choice.host_counter_known = facts_.host_counter_known;
-    choice.streams = driver::StreamsOf(driver::kFirstStreams, *device).value();
+    std::vector<driver::Asked> asked;
     for (const Chosen& chosen : chosen_) {
-      if (chosen.device != device) continue;
-      const Kind kind = chosen.capability->kind;
-      // CheckDeviceRequest() found the mode right.
-      choice.task_blocks = choice.task_blocks || (kind == Kind::kTask && driver::LogsBlocks(chosen.mode));
-      choice.ai_core_tasks = choice.ai_core_tasks || kind == Kind::kAiCoreTask;
-      choice.ai_vector_tasks = choice.ai_vector_tasks || kind == Kind::kAiVectorTask;
-      if (kind == Kind::kAiCore || kind == Kind::kAiCoreTask) {
-        choice.ai_core_period_ms = chosen.period.ms;
-        choice.ai_core_events =
-            driver::CoreEvents(chosen.mode, device->chip, driver::CoreType::kAiCore, facts_.main_memory_anew);
-      } else if (kind == Kind::kAiVector || kind == Kind::kAiVectorTask) {
-        choice.ai_vector_period_ms = chosen.period.ms;
-        choice.ai_vector_events = driver::CoreEvents(chosen.mode, device->chip, driver::CoreType::kVectorCore,
-                                                     facts_.main_memory_anew);
-      }
-      if (kind == Kind::kQos) choice.streams = driver::StreamsOf(chosen.mode, *device).value();
-      power_alone = power_alone || (kind == Kind::kSocProfile && chosen.mode == driver::kSocPower);
-      choice.soc_memory = choice.soc_memory || IsMemoryKind(kind);
-      choice.soc_links = choice.soc_links || IsLinkKind(kind);
+      if (chosen.device == device) asked.push_back({chosen.capability, chosen.mode, chosen.period});
     }
-    if (!choice.soc_memory && !choice.soc_links && !power_alone)
-      choice.soc_memory = choice.soc_links = true;  // asked for alone
-
     const size_t first = plan_.channels.size();
     for (const Chosen& chosen : chosen_) {
       if (chosen.device != device) continue;
-      for (const driver::ChannelUse& use : chosen.channels) AddChannel(chosen, use, choice);
+      const driver::Asked its{chosen.capability, chosen.mode, chosen.period};
+      for (const driver::ChannelUse& use : chosen.channels)
+        AddChannel(chosen, use, driver::StartOf(use.channel, its, asked, *device, node));
     }
     if (plan_.channels.size() == first) continue;
     for (size_t i = first; i < plan_.channels.size(); ++i) {
@@ -277,11 +254,7 @@ void Planner::BuildChannels() {
   }
 }
 
-void Planner::AddChannel(const Chosen& chosen, const driver::ChannelUse& use, driver::StartChoice choice) {
-  choice.period = chosen.period;
-  choice.by_task = chosen.capability->by_task;
-  choice.mode = chosen.mode;
-  const driver::StartPara para = driver::MakeStartPara(use.channel, *chosen.device, choice);
+void Planner::AddChannel(const Chosen& chosen, const driver::ChannelUse& use, driver::StartPara para) {
   for (ChannelStart& start : plan_.channels) {
     if (start.device != chosen.device->id || start.channel != use.channel) continue;
     if (start.para != para) {

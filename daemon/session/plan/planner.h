@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/driver/capabilities.h"
-#include "daemon/driver/ascend/start_para.h"
+#include "daemon/driver/offers.h"
+#include "daemon/driver/starts.h"
 #include "daemon/session/plan/kinds.h"
 #include "daemon/session/plan/plan.h"
 
@@ -68,7 +68,7 @@ class Planner {
   void LeaveFilesToSamples();
   void LeaveSharedSystems();
   void BuildChannels();
-  void AddChannel(const Chosen& chosen, const driver::ChannelUse& use, driver::StartChoice choice);
+  void AddChannel(const Chosen& chosen, const driver::ChannelUse& use, driver::StartPara para);
   void AddToProcess(const Chosen& chosen, ChannelStart& start);
   void SettleProcess(const ChannelStart& start);
   void EstimateChannels();

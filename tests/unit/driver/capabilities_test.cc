@@ -1,5 +1,3 @@
-#include "daemon/driver/capabilities.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,8 +5,10 @@
 #include <cstring>
 #include <string>
 
+#include "daemon/driver/ascend/channels.h"
 #include "daemon/driver/ascend/qos_streams.h"
 #include "daemon/driver/ascend/start_para.h"
+#include "daemon/driver/offers.h"
 #include "format/framing.h"
 #include "format/preset.h"
 #include "tests/unit/driver/chips.h"

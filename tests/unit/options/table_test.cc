@@ -10,7 +10,7 @@
 #include <string>
 
 #include "client/options/check.h"
-#include "daemon/driver/capabilities.h"
+#include "daemon/driver/offers.h"
 #include "format/kind.h"
 
 namespace profd::options {

@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "daemon/driver/capabilities.h"
+#include "daemon/driver/offers.h"
 #include "daemon/session/plan/kinds.h"
 #include "format/preset.h"
 #include "tests/unit/driver/chips.h"
