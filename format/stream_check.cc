@@ -7,6 +7,7 @@
 
 #include "format/agent_blocks.h"
 #include "format/cpu_profile.h"
+#include "format/decode/catalogue.h"
 #include "format/kind.h"
 #include "format/os_call_line.h"
 #include "format/own_folder.h"
@@ -83,13 +84,8 @@ FileShape ShapeOf(std::string_view folder, std::string_view file, Chip chip, boo
     const bool of_process = !file.empty() && IsDigit(file[0]) && file.find('-') != std::string_view::npos;
     if (!file.starts_with("host_") && !of_process) return shape;  // of the vendor's API
     shape.what = What::kText;
-    if (file == file::kHostCpu || file == file::kHostNetwork || file == file::kHostCgroup ||
-        file == file::kHostNetDevices || file == file::kHostHardware) {
-      shape.row = "time ";
-    } else if (file == file::kHostSysCpu || file == file::kHostSysMem || file.ends_with(file::kProcessCpu) ||
-               file.ends_with(file::kProcessMemory)) {
-      shape.row = "TimeStamp:";
-    }
+    int64_t pid = 0;
+    if (const DecoderEntry* entry = FindDecoder(file, SideFacts{}, pid)) shape.row = entry->row;
     shape.counted = file != file::kHostDisk;  // a late row is written twice
     return shape;
   }

@@ -3,42 +3,13 @@
 #include <algorithm>
 #include <string_view>
 
+#include "format/units.h"
+
 namespace profd::session {
 
 namespace {
 
-using format::Chip;
-using format::ChipSet;
 using format::Kind;
-namespace file = format::file;
-constexpr ChipSet kAnyChip = format::kEveryChip;
-
-// What one tick brings where that is not one record (or what the format says), or text. Counts are those of
-// the vendor's layouts as the simulator has them, bytes those of lines of counters in use.
-struct Sample {
-  std::string_view file;
-  ChipSet chips = kAnyChip;  // of a file the first row that has the chip
-  double records = 1;
-  double bytes = 0;  // of a record; 0: the format's
-};
-constexpr Sample kSamples[] = {
-    {file::kDdr, kAnyChip, 4},
-    {file::kLlc, format::Only({Chip::k910B}), 16},
-    {file::kLlc, format::Only({Chip::k310B}), 8},
-    {file::kLlc, kAnyChip, 32},
-    {file::kHccs, kAnyChip, 1, 44},
-    {file::kNic, kAnyChip, 1, 100},
-    {file::kRoce, kAnyChip, 1, 120},
-    {file::kNetdev, kAnyChip, 1, 150},
-    {file::kDvpp, kAnyChip, 7, 65},
-    {"dvpp.", format::Only({Chip::k310P}), 1, 65},
-    {"dvpp.", kAnyChip, 2, 65},
-    {file::kNpuModuleMem, kAnyChip, 4},
-    {file::kSocProfile, format::Families({Chip::k950}), 15},
-    {file::kSocProfile, format::Only({Chip::k310B}), 5},
-    {file::kSocProfile, kAnyChip, 9},
-    {file::kUb, kAnyChip, 2},
-};
 
 // Rows of the host: what they always have, and what each unit adds.
 struct HostRow {
@@ -81,15 +52,8 @@ double CoresOf(const format::KindList& kinds, const driver::DeviceFacts& device)
 
 double ChannelSampleBytes(const ChannelStart& start, const format::KindList& kinds,
                           const driver::DeviceFacts& device) {
-  const double record = start.format->record_bytes;
-  if (const double cores = CoresOf(kinds, device); cores > 0) return cores * record;
-  for (const Sample& sample : kSamples) {
-    const bool is_file =
-        sample.file.ends_with('.') ? start.file.starts_with(sample.file) : start.file == sample.file;
-    if (!is_file || !sample.chips.Has(device.chip)) continue;
-    return sample.records * (sample.bytes > 0 ? sample.bytes : record);
-  }
-  return record * std::max(start.format->records_per_period, 1U);
+  const double cores = CoresOf(kinds, device);
+  return cores > 0 ? cores * start.format->record_bytes : format::TickBytes(*start.format, device.chip);
 }
 
 double HostSampleBytes(Kind kind, const HostUnits& units) {
