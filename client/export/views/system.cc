@@ -1,11 +1,15 @@
-// CPUs, memory and processes of the host and of a device's own OS.
+// CPUs, memory and processes of a device's own system, or of the host.
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <numeric>
+#include <string>
 
-#include "client/export/views/csv_writers.h"
+#include "client/export/views/views.h"
 #include "client/export/write/number_text.h"
 #include "format/decode/host_series.h"
 
@@ -37,23 +41,6 @@ std::string_view PmuCpuName(int64_t cpu) {
   return "cpu";
 }
 
-std::string_view UnitName(format::Unit unit) {
-  switch (unit) {
-    case format::Unit::kBytes:
-      return "(B)";
-    case format::Unit::kBytesPerSecond:
-      return "(B/s)";
-    case format::Unit::kPerSecond:
-      return "(1/s)";
-    case format::Unit::kHz:
-      return "(Hz)";
-    case format::Unit::kNs:
-      return "(ns)";
-    default:
-      return "";
-  }
-}
-
 // Most counted first.
 std::vector<const Entry*> ByCount(const KeyedStats& stats) {
   auto entries = stats.InOrder();
@@ -62,14 +49,6 @@ std::vector<const Entry*> ByCount(const KeyedStats& stats) {
   });
   return entries;
 }
-
-// Peak, and what is enough in 98 % of the samples with 20 % in reserve.
-void PeakAndRecommended(CsvFile* csv, const Stat& stat, Quantile& quantile, double scale, int digits) {
-  const double values[] = {stat.max / scale, quantile.At(0.98) / scale / 0.8};
-  for (const double value : values) digits < 0 ? csv->Shortest(value) : csv->Rounded(value, digits);
-}
-
-}  // namespace
 
 void WriteCpuUsage(const KeyedStats& stats, const CsvContext& context) {
   CsvFile* csv =
@@ -168,100 +147,103 @@ void WritePmuFunctions(const KeyedStats& stats, const CsvContext& context) {
   }
 }
 
-void WriteHostCpu(const KeyedStats& stats, const CsvContext& context) {
-  CsvFile* csv = context.folder.Open(
-      "host_cpu_usage", "Device_id,Total Cpu Numbers,Occupied Cpu Numbers,Recommend Cpu Numbers");
-  if (csv == nullptr) return;
-  int occupied = 0, used = 0;
-  for (const Entry* entry : stats.Sorted()) {
-    if (entry->keys[0] < 0) continue;
-    ++occupied;
-    used += entry->stats[0].max > 0;
-  }
-  csv->Device(-1);
-  csv->Int(context.facts.host.cpu_nums);
-  csv->Int(occupied);
-  csv->Int(used);
-  csv->End();
-}
+const CounterTable kCounters[] = {
+    {"cpu_usage",
+     Layer::kOther,
+     {{"{class:OS|Control CPU|AI CPU} usage",
+       {{"User(%)", "user", kPercent},
+        {"Sys(%)", "sys", kPercent},
+        {"IoWait(%)", "iowait", kPercent},
+        {"Idle(%)", "idle", kPercent}}}},
+     true},
+    {"process_cpu", Layer::kOther, {{"CPU of {pid}", {{"Usage(%)", "usage", kPercent}}}}, true},
+    {"sys_mem",
+     Layer::kOther,
+     {{"Memory", {{"Free(KB)", "free", kKb}, {"Cached(KB)", "cached", kKb}}}},
+     true},
+    {"process_mem", Layer::kOther, {{"Memory of {pid}", {{"Resident(pages)", "resident"}}}}, true},
+};
 
-void WriteHostMem(const KeyedStats& stats, const CsvContext& context) {
-  CsvFile* csv = context.folder.Open("host_mem_usage",
-                                     "Device_id,Total Memory(KB),Peak Used Memory(KB),Recommend Memory(KB)");
-  if (csv == nullptr) return;
-  const auto entries = stats.Sorted();
-  const double total = static_cast<double>(context.facts.host.memory_total_kb);
-  csv->Device(-1);
-  csv->Int(context.facts.host.memory_total_kb);
-  // Through a percentage of six decimals.
-  const auto kb = [&](double usage) { return Rounded(usage * 100, 6) * total / 100; };
-  csv->Rounded(kb(entries.front()->stats[0].max));
-  csv->Rounded(kb(context.quantiles->front().At(0.98)) / 0.8);
-  csv->End();
-}
+const KeyedSeries kKeyed[] = {
+    {.series = "cpu_usage", .weight = "ticks", .write = WriteCpuUsage},
+    {.series = "process_cpu", .weight = "ticks", .write = WriteProcessCpu},
+    {.series = "sys_mem", .write = WriteSysMem},
+    {.series = "process_mem", .write = WriteProcessMem},
+    {.series = "pmu_events", .write = WritePmuEvents},
+    {.series = "pmu_functions", .write = WritePmuFunctions},
+};
 
-void WriteHostDisk(const KeyedStats& stats, const CsvContext& context) {
-  CsvFile* csv =
-      context.folder.Open("host_disk_usage",
-                          "Device_id,Peak Disk Read(KB/s),Recommend Disk Read(KB/s),Peak Disk Write(KB/s),"
-                          "Recommend Disk Write(KB/s)");
-  if (csv == nullptr) return;
-  const auto entries = stats.Sorted();
-  csv->Device(-1);
-  for (size_t i = 0; i < 2; ++i) {
-    PeakAndRecommended(csv, entries.front()->stats[i], (*context.quantiles)[i], kBytesPerKb, -1);
-  }
-  csv->End();
-}
+const DbTable kDbTables[] = {
+    {"OS_CPU_USAGE",
+     "cpu_usage",
+     {kDevice,
+      kStamp,
+      {"cpuType", "INTEGER", "@text:{class:host|ctrlcpu|aicpu}"},
+      {"user", "NUMERIC", "user", kPercent},
+      {"sys", "NUMERIC", "sys", kPercent},
+      {"ioWait", "NUMERIC", "iowait", kPercent},
+      {"irq", "NUMERIC", "irq", kPercent},
+      {"soft", "NUMERIC", "soft", kPercent},
+      {"idle", "NUMERIC", "idle", kPercent}},
+     false},
+    {"OS_MEMORY",
+     "sys_mem",
+     {kDevice,
+      kStamp,
+      {"total", "INTEGER", "total", 1, kWhole},
+      {"free", "INTEGER", "free", 1, kWhole},
+      {"buffers", "INTEGER", "buffers", 1, kWhole},
+      {"cached", "INTEGER", "cached", 1, kWhole},
+      {"shared", "INTEGER", "shared", 1, kWhole},
+      {"commitLimit", "INTEGER", "commit_limit", 1, kWhole},
+      {"committed", "INTEGER", "committed", 1, kWhole},
+      {"hugePagesTotal", "INTEGER", "huge_total", 1, kWhole},
+      {"hugePagesFree", "INTEGER", "huge_free", 1, kWhole}},
+     false},
+    {"PROCESS_CPU_USAGE",
+     "process_cpu",
+     {kDevice,
+      kStamp,
+      {"pid", "INTEGER", "@key:pid"},
+      {"name", "INTEGER", "@text:{pid}"},
+      {"usage", "NUMERIC", "usage", kPercent}},
+     false},
+    {"PROCESS_MEMORY",
+     "process_mem",
+     {kDevice,
+      kStamp,
+      {"pid", "INTEGER", "@key:pid"},
+      {"name", "INTEGER", "@text:{pid}"},
+      {"sizePages", "INTEGER", "size", 1, kWhole},
+      {"residentPages", "INTEGER", "resident", 1, kWhole},
+      {"sharedPages", "INTEGER", "shared", 1, kWhole}},
+     false},
+    {"CPU_PMU_EVENTS",
+     "pmu_events",
+     {kDevice,
+      {"cpuType", "INTEGER", "@text:{cpu:host|ctrlcpu|aicpu|tscpu}"},
+      {"event", "INTEGER", "@key:event"},
+      {"count", "INTEGER", "count", 1, kWhole}},
+     false},
+};
 
-void WriteHostPort(const KeyedStats& stats, const CsvContext& context) {
-  CsvFile* csv = context.folder.Open(
-      "host_port_usage", "Device_id,Port,Peak Rx(KB/s),Average Rx(KB/s),Peak Tx(KB/s),Average Tx(KB/s)");
-  if (csv == nullptr) return;
-  for (const Entry* entry : stats.Sorted()) {
-    csv->Device(-1);
-    csv->Text(entry->labels[0]);
-    for (const Stat& rate : entry->stats) {
-      csv->Rounded(rate.max / kBytesPerKb);
-      csv->Rounded(rate.Mean() / kBytesPerKb);
-    }
-    csv->End();
-  }
-}
+constexpr About kAbout[] = {
+    {"ai_cpu_pmu_events", "counters of the device's AI CPUs, summed"},
+    {"ai_cpu_top_function", "functions that ran most on the device's AI CPUs"},
+    {"cpu_usage", "use of the CPUs of the device's own system"},
+    {"ctrl_cpu_pmu_events", "counters of the device's control CPUs, summed"},
+    {"ctrl_cpu_top_function", "functions that ran most on the device's control CPUs"},
+    {"process_cpu_usage", "CPU use of the processes on the device's own system, or on the host"},
+    {"process_mem", "memory of the processes on the device's own system, or on the host"},
+    {"sys_mem", "memory of the device's own system, or of the host"},
+    {"ts_cpu_pmu_events", "counters of the task scheduler's CPU, summed"},
+    {"ts_cpu_top_function", "functions that ran most on the task scheduler's CPU"},
+};
 
-void WriteHostNetwork(const KeyedStats& stats, const CsvContext& context) {
-  CsvFile* csv = context.folder.Open(
-      "host_network_usage", "Device_id,Netcard Speed(KB/s),Peak Used Speed(KB/s),Recommend Speed(KB/s)");
-  if (csv == nullptr) return;
-  double speed = 0;
-  for (const format::HostFacts::NetCard& card : context.facts.host.net_cards)
-    speed += static_cast<double>(card.speed_mbps);
-  csv->Device(-1);
-  csv->Shortest(speed * 1e6 / 8 / kBytesPerKb);
-  PeakAndRecommended(csv, stats.Sorted().front()->stats[stats.Column("speed")], context.quantiles->front(),
-                     kBytesPerKb, -1);
-  csv->End();
-}
+}  // namespace
 
-void WriteMeansAndPeaks(const format::Series& series, const KeyedStats& stats, const CsvContext& context) {
-  std::string header = "Device_id," + std::string(series.keys.front());
-  for (const format::SeriesColumn& column : series.columns) {
-    const std::string name = "," + std::string(column.name);
-    const std::string unit(UnitName(column.unit));
-    header += name + " mean" + unit;
-    header += name + " peak" + unit;
-  }
-  CsvFile* csv = context.folder.Open(series.name, header);
-  if (csv == nullptr) return;
-  for (const Entry* entry : stats.Sorted()) {
-    csv->Device(entry->device);
-    csv->Text(entry->labels[0]);
-    for (const Stat& stat : entry->stats) {
-      csv->Trimmed(stat.Mean());
-      csv->Trimmed(stat.count == 0 ? kNoNumber : stat.max);
-    }
-    csv->End();
-  }
-}
+namespace views {
+Views System() { return {.counters = kCounters, .keyed = kKeyed, .tables = kDbTables, .about = kAbout}; }
+}  // namespace views
 
 }  // namespace profd::client

@@ -1,8 +1,15 @@
-// Counters by task: L2 cache, address translation, and events that were asked for by their numbers.
+// Counters by task: caches, address translation, collective units.
 #include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
 #include <iterator>
+#include <map>
+#include <numeric>
+#include <string>
 
-#include "client/export/views/csv_writers.h"
+#include "client/export/views/views.h"
 
 namespace profd::client {
 
@@ -34,8 +41,6 @@ void WriteParts(std::string_view file, std::string_view columns, bool has_first,
     csv->End();
   }
 }
-
-}  // namespace
 
 void WriteL2Cache(const format::RowBatch& batch, const CsvContext& context) {
   const bool has_hits = !(context.vendor_compatible && IsStars(context, batch.device));
@@ -106,5 +111,24 @@ void WriteCcuChannels(const format::RowBatch& batch, const CsvContext& context) 
     csv->End();
   }
 }
+
+constexpr RowSeries kRows[] = {
+    {"l2_cache", WriteL2Cache},        {"soc_pmu", WriteSocPmu},          {"soc_events", WriteSocEvents},
+    {"ccu_mission", WriteCcuMissions}, {"ccu_channel", WriteCcuChannels},
+};
+
+constexpr About kAbout[] = {
+    {"ccu_channel", "delays of the collective units' channels"},
+    {"ccu_mission", "missions of the collective units"},
+    {"l2_cache", "hits of the L2 cache, by task"},
+    {"soc_pmu", "hits of cache and address translation, by task"},
+    {"soc_pmu_events", "events of the chip, by task"},
+};
+
+}  // namespace
+
+namespace views {
+Views TaskCounters() { return {.rows = kRows, .about = kAbout}; }
+}  // namespace views
 
 }  // namespace profd::client
