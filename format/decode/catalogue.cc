@@ -44,10 +44,10 @@ namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// "instr.group_3_aic" → what is the same in the names of all groups and cores.
+// What is the same in the names of all groups and cores: of "instr.group_3_aic", "instr.biu_perf_group0_aic".
 std::string_view WithoutGroup(std::string_view file) {
-  if (file.starts_with(file::kInstrOf950)) return file::kInstrOf950;
-  if (!file.starts_with("instr.group_")) return file;
+  if (!file.starts_with("instr.")) return file;
+  if (!file.starts_with("instr.group_")) return file.substr(0, file.find_first_of("0123456789"));
   return file.ends_with("_aic") ? file::kInstrAiCore : file::kInstrVectorCore;
 }
 

@@ -199,6 +199,7 @@ constexpr FramingRow kFramings[] = {
     row::Sized(chips::kAll, file::kInstrAiCore, sizeof(InstrCubeRecord)),
     row::Sized(chips::kAll, file::kInstrVectorCore, sizeof(InstrVectorRecord)),
     row::Sized(chips::kAll, file::kInstrOf950, sizeof(BiuRecord)),
+    row::Sized(chips::kAll, "instr.pc_sampling_group", sizeof(BiuRecord)),  // nobody collects it here
 };
 
 constexpr DecoderEntry kDecoders[] = {
