@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "daemon/driver/ascend/device_process.h"
-#include "daemon/driver/driver.h"
 #include "daemon/driver/ascend/port_counters.h"
+#include "daemon/driver/driver.h"
 
 namespace profd::driver {
 

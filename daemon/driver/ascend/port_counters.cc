@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "daemon/driver/ascend/vendor_library.h"
 #include "daemon/driver/driver.h"
 #include "daemon/driver/host_mounts.h"
-#include "daemon/driver/ascend/vendor_library.h"
 
 namespace profd::driver {
 
