@@ -5,8 +5,9 @@
 #include <charconv>
 #include <cinttypes>
 #include <cstdio>
-#include <ctime>
 #include <nlohmann/json.hpp>
+
+#include "base/calendar.h"
 
 namespace profd::format {
 
@@ -19,18 +20,6 @@ using nlohmann::ordered_json;
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
 constexpr uint32_t kSeqLimit = 999'999;
 
-std::tm LocalTime(uint64_t wall_ns) {
-  const auto seconds = static_cast<std::time_t>(wall_ns / kNsPerSecond);
-  std::tm tm{};
-  ::localtime_r(&seconds, &tm);
-  return tm;
-}
-
-std::string Formatted(const std::tm& tm, const char* format) {
-  std::array<char, 64> text;
-  return {text.data(), std::strftime(text.data(), text.size(), format, &tm)};
-}
-
 std::string ZeroFilled(uint64_t value, int digits) {
   std::array<char, 32> text;
   const int length = std::snprintf(text.data(), text.size(), "%0*" PRIu64, digits, value);
@@ -38,7 +27,7 @@ std::string ZeroFilled(uint64_t value, int digits) {
 }
 
 std::string LocalDate(uint64_t wall_ns) {
-  return Formatted(LocalTime(wall_ns), "%Y-%m-%d %H:%M:%S.") + ZeroFilled(wall_ns % kNsPerSecond / 1000, 6);
+  return base::LocalText(wall_ns) + '.' + ZeroFilled(wall_ns % kNsPerSecond / 1000, 6);
 }
 
 std::string CollectionTimes(const ClockPair& at, bool is_end) {
@@ -95,7 +84,7 @@ std::string ProfDirName(uint32_t seq, uint64_t wall_ns, pid_t pid, uint64_t salt
   }
   // The number of a seq beyond the limit starts again at 1, as the vendor's does.
   const uint32_t number = seq == 0 ? 1 : (seq - 1) % kSeqLimit + 1;
-  return "PROF_" + ZeroFilled(number, 6) + '_' + Formatted(LocalTime(wall_ns), "%Y%m%d%H%M%S") +
+  return "PROF_" + ZeroFilled(number, 6) + '_' + base::LocalText(wall_ns, "%Y%m%d%H%M%S") +
          ZeroFilled(wall_ns % kNsPerSecond / 1'000'000, 3) + '_' +
          ZeroFilled(static_cast<uint64_t>(std::max<pid_t>(pid, 0)) % 100'000'000, 8) + letters;
 }

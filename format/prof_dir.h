@@ -82,11 +82,13 @@ struct SampleSettings {
   uint64_t period_s = 0;
   std::vector<std::string> kinds;               // kinds really collected on this side
   std::vector<std::string> absent;              // … that the chip of the device does not have
-  std::map<std::string, uint32_t> interval_ms;  // by kind
+  std::map<std::string, uint32_t> interval_us;  // by kind; those of the host in every copy
   std::string hbm_events = "read,write";
-  std::string llc_mode;         // read | write | capacity | bandwidth | ""
-  std::string qos_events;       // names in the order of the bandwidth columns
-  bool streams_chosen = false;  // … which somebody asked for
+  std::string llc_mode;                                         // read | write | capacity | bandwidth | ""
+  std::string llc_preset = "read", llc_preset_events = "read";  // what the vendor says of a program's device
+  std::string qos_events;                                       // names in the order of the bandwidth columns
+  bool streams_chosen = false;                                  // … which somebody asked for
+  bool power_left_out = false;                                  // of a chip that measures it
   std::string aicore_events, aicore_metrics, aiv_events, aiv_metrics;
   std::string cpu_events;     // of each CPU of a device that is sampled: "0x8,0x11"
   std::string l2_events;      // "0xf6,0xfb"; of a start that names events "HA:0x02,0x03;SMMU:0x10"

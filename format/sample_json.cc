@@ -71,6 +71,8 @@ constexpr Group kCpu = {"cpu_profiling", "cpu_sampling_interval", 1};
 constexpr Group kSystem = {"sys_profiling", "sys_sampling_interval", 1};
 constexpr Group kProcesses = {"pid_profiling", "pid_sampling_interval", 1};
 constexpr Group kNoGroup = {"", "", 1};
+constexpr uint32_t kMicrosecondsPerMs = 1000;
+constexpr uint32_t kFinestOfMemoryUs = 10'000;  // of its own kinds
 
 struct KindKeys {
   Kind kind;
@@ -123,7 +125,8 @@ void SetProgram(const SampleSettings& settings, ordered_json& json) {
   json["ts_keypoint"] = "on";
   json["acl"] = settings.calls ? "on" : "off";
   json["ai_core_profiling"] = "off";
-  json["llc_profiling"] = json["llc_profiling_events"] = "read";
+  json["llc_profiling"] = settings.llc_preset;
+  json["llc_profiling_events"] = settings.llc_preset_events;
   if (!settings.tasks) {
     json["taskTime"] = "off";
     return;
@@ -221,18 +224,27 @@ void SetDeviceKinds(const SampleSettings& settings, ordered_json& json) {
     for (const char* key : {keys.switch_key, marks_group ? keys.group.switch_key : ""}) {
       if (*key != '\0') json[key] = "on";
     }
-    const auto interval = settings.interval_ms.find(std::string(NameOf(keys.kind)));
-    if (interval == settings.interval_ms.end()) continue;
-    note_interval(keys.interval_key, uint64_t{interval->second} * keys.per_ms);
-    if (marks_group) note_interval(keys.group.interval_key, uint64_t{interval->second} * keys.group.per_ms);
+    const auto interval = settings.interval_us.find(std::string(NameOf(keys.kind)));
+    if (interval == settings.interval_us.end()) continue;
+    note_interval(keys.interval_key, uint64_t{interval->second} * keys.per_ms / kMicrosecondsPerMs);
+    if (marks_group)
+      note_interval(keys.group.interval_key,
+                    uint64_t{interval->second} * keys.group.per_ms / kMicrosecondsPerMs);
   }
   for (const auto& [key, value] : intervals) json[std::string(key)] = value;
   SetAbsentOfGroups(settings, json);
+  // The option of the memory alone asks for more than its own kinds give, of the one that it shares with
+  // links.
+  const auto units = settings.interval_us.find("soc-profile");
+  if (units != settings.interval_us.end() && units->second < kFinestOfMemoryUs &&
+      json[kHardwareMem.switch_key] == "on")
+    json[kHardwareMem.interval_key] = units->second;
 
   if (json["hbmProfiling"] == "on") json["hbm_profiling_events"] = settings.hbm_events;
   if (json["ddr_profiling"] == "on") json["ddr_profiling_events"] = "read,write";
   if (Taken(settings, Kind::kLlc)) json["llc_profiling"] = json["llc_profiling_events"] = settings.llc_mode;
   if (Taken(settings, Kind::kQos)) json["qosEvents"] = settings.qos_events;
+  if (settings.power_left_out) json["sysLp"] = "off";
   if (settings.streams_chosen) json["memServiceflow"] = settings.qos_events;
   if (json["tsCpuProfiling"] == "on") json["ts_cpu_profiling_events"] = settings.cpu_events;
   if (json["aiCtrlCpuProfiling"] == "on") json["ai_ctrl_cpu_profiling_events"] = settings.cpu_events;
@@ -242,19 +254,24 @@ void SetDeviceKinds(const SampleSettings& settings, ordered_json& json) {
   SetCores(settings, json);
 }
 
+// The shortest of the host's kinds, in every copy.
+void SetHostInterval(const SampleSettings& settings, ordered_json& json) {
+  uint32_t shortest = 0;
+  for (const HostKeys& keys : kHostKinds) {
+    const auto found = settings.interval_us.find(std::string(NameOf(keys.kind)));
+    if (found == settings.interval_us.end()) continue;
+    shortest = shortest == 0 ? found->second : std::min(shortest, found->second);
+  }
+  if (shortest != 0) json["hostProfilingSamplingInterval"] = shortest / kMicrosecondsPerMs;
+}
+
 void SetHostKinds(const SampleSettings& settings, ordered_json& json) {
   json["hostProfiling"] = true;
-  uint32_t interval = 0;
   for (const HostKeys& keys : kHostKinds) {
     if (!Taken(settings, keys.kind)) continue;
     if (*keys.switch_key != '\0') json[keys.switch_key] = "on";
     if (*keys.list_key != '\0') AppendWord(json[keys.list_key], keys.word);
-    if (const auto found = settings.interval_ms.find(std::string(NameOf(keys.kind)));
-        found != settings.interval_ms.end()) {
-      interval = interval == 0 ? found->second : std::min(interval, found->second);
-    }
   }
-  if (interval != 0) json["hostProfilingSamplingInterval"] = interval;
   if (settings.host_disk_hz != 0) json["host_disk_freq"] = settings.host_disk_hz;
 }
 
@@ -269,6 +286,7 @@ std::string SampleJson(const SampleSettings& settings, int device) {
   if (settings.storage_limit_mb != 0) json["storageLimit"] = std::to_string(settings.storage_limit_mb) + "MB";
   if (settings.target_pid > 0) json["host_sys_pid"] = settings.target_pid;
   json["msprofBinPid"] = settings.collector_pid;
+  SetHostInterval(settings, json);
   if (settings.of_program) SetProgram(settings, json);
   SetDeviceKinds(settings, json);
   if (device < 0) SetHostKinds(settings, json);

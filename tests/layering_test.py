@@ -25,7 +25,7 @@ VIEWS = WRITE | {"client/export/write", "client/export/views"}
 EXPORT = VIEWS
 MODEL = READ | {"client/analyze/model"}
 ANALYZE = MODEL | {"client/analyze/reading", "client/analyze/rules"}
-ANSWER = ANALYZE | {"client/analyze", "client/analyze/report"}
+ANSWER = ANALYZE | {"client/analyze", "client/analyze/compare", "client/analyze/report", "client/analyze/tables"}
 SHOW = EXPORT | {"base/cli", "format/mend", "client/options", "client/export", "client/verify"}
 ALLOWED = {
     "base": set(),
@@ -71,7 +71,9 @@ ALLOWED = {
     "client/analyze/reading": MODEL,
     "client/analyze/rules": MODEL,
     "client/analyze": ANALYZE,
-    "client/analyze/report": ANALYZE | {"client/analyze"},
+    "client/analyze/compare": ANALYZE | {"client/analyze"},
+    "client/analyze/report": ANALYZE | {"client/analyze", "client/analyze/compare"},
+    "client/analyze/tables": ANALYZE | {"client/analyze"},
     "client/verify": EXPORT | {"client/export", "format/mend"},
     "client/show": SHOW,
     "client/node": {"base", "libagent/abi", "remote", "client/words"},

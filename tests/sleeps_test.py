@@ -1,27 +1,38 @@
 #!/usr/bin/env python3
-"""A sleep in a test says what it waits for and why no event tells: in a comment on its line (harness.wait_until and let_run
-are for the rest)."""
+"""A sleep in a test says what it waits for and why no event tells: in a comment on its line, in C++ also on the line above
+(harness.wait_until and let_run are for the rest). Benches measure over time, and are not looked at."""
 import ast
 import pathlib
+import re
 import sys
 
 TESTS = pathlib.Path(__file__).resolve().parent
+IN_CPP = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep|SYS_nanosleep)\b")
 
 
-def sleeps(path):
+def of_python(path):
     """Numbers of the lines that call time.sleep(); what programs in strings do is theirs."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "time.sleep":
+    lines = path.read_text().splitlines()
+    for node in ast.walk(ast.parse("\n".join(lines))):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "time.sleep" and "#" not in lines[node.lineno - 1]:
             yield node.lineno
 
 
+def of_cpp(path):
+    lines = path.read_text().splitlines()
+    for number, line in enumerate(lines, start=1):
+        above = lines[number - 2].strip() if number > 1 else ""
+        if IN_CPP.search(line.split("//")[0]) and "//" not in line and not above.startswith("//"):
+            yield number
+
+
 def without_reason():
-    for folder in ("integration", "fault", "golden", "support"):
-        for path in sorted((TESTS / folder).glob("*.py")):
-            lines = path.read_text().splitlines()
-            for number in sleeps(path):
-                if "#" not in lines[number - 1]:
-                    yield f"{path.relative_to(TESTS.parent)}:{number}: sleeps without a reason"
+    for path in sorted(TESTS.rglob("*")):
+        look = {".py": of_python, ".cc": of_cpp, ".h": of_cpp}.get(path.suffix)
+        if look is None or path.is_relative_to(TESTS / "bench"):
+            continue
+        for number in look(path):
+            yield f"{path.relative_to(TESTS.parent)}:{number}: sleeps without a reason"
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
 namespace profd::analyze {
 
 base::Result<std::unique_ptr<Analysis>> Analysis::Run(Request request) {
-  PROFD_ASSIGN_OR_RETURN(Job job, ReadJob(request.paths, request.jobs));
+  PROFD_ASSIGN_OR_RETURN(Job job, ReadJob(request.paths, request.jobs, request.keeps_calls));
   return std::unique_ptr<Analysis>(new Analysis(std::move(request), std::move(job)));
 }
 
@@ -18,7 +18,7 @@ Analysis::Analysis(Request request, Job job)
       clocks_(AlignClocks(job_, matches_)),
       replay_(job_, matches_, request_.jobs),
       context_(MakeContext(job_, matches_, clocks_, replay_, request_.settings, request_.jobs)),
-      verdict_(Judge(context_, request_.rules, request_.jobs)) {}
+      verdict_(request_.judges ? Judge(context_, request_.rules, request_.jobs) : Verdict{}) {}
 
 Level Analysis::level() const {
   Level least = Level::kFramework;

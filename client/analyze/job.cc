@@ -33,7 +33,19 @@ void Renumber(Part& part, Job& job, std::map<KernelClass, uint32_t>& class_numbe
     if (is_new) job.classes.push_back(one);
     classes.push_back(at->second);
   }
+  const auto first_stack = static_cast<uint32_t>(job.stacks.size());
+  for (HostStack& stack : part.stacks) {
+    text(stack.function);
+    std::ranges::for_each(stack.frames, text);
+    job.stacks.push_back(std::move(stack));
+  }
+  for (HostPart& host : part.hosts) {
+    for (HostSpan& wait : host.waits) wait.stack += first_stack;
+    for (HostSpan& span : host.running) span.stack += first_stack;
+    for (CgroupLook& look : host.cgroups) text(look.cgroup);
+  }
   for (Rank& rank : part.ranks) {
+    for (MemoryLook& look : rank.memory) text(look.owner);
     for (Task& task : rank.tasks) {
       text(task.name);
       if (task.work != Work::kCollective) task.kind = task.kind < classes.size() ? classes[task.kind] : kNone;
@@ -44,6 +56,7 @@ void Renumber(Part& part, Job& job, std::map<KernelClass, uint32_t>& class_numbe
       text(collective.type);
     }
     for (Call& call : rank.calls) text(call.name);
+    for (CallLength& call : rank.all_calls) text(call.name);
     for (Range& range : rank.ranges) text(range.name);
   }
 }
@@ -72,6 +85,34 @@ void Number(Job& job) {
                          std::to_string(unknown.size()) +
                              " devices whose rank nobody wrote down: numbered by node and device",
                          false});
+  }
+}
+
+// What the kernel told of a program goes to the ranks that it drives. Of a container's process only the first
+// thread is known by both of its numbers.
+void GiveHosts(Job& job, std::vector<HostPart> hosts) {
+  for (HostPart& host : hosts) {
+    for (Rank& rank : job.ranks) {
+      const bool is_inside = rank.process != host.process && rank.process == host.inside;
+      if (rank.process == 0 || (rank.process != host.process && !is_inside) ||
+          (!rank.node.empty() && !host.node.empty() && rank.node != host.node))
+        continue;
+      const auto take = [&](std::vector<HostSpan> spans, std::vector<HostSpan>& to) {
+        for (HostSpan& span : spans) {
+          if (is_inside && span.thread == (host.process << 32 | host.process))
+            span.thread = rank.process << 32 | rank.process;
+        }
+        to.insert(to.end(), spans.begin(), spans.end());
+        std::ranges::sort(to, {}, [](const HostSpan& span) { return std::tuple(span.begin, span.thread); });
+      };
+      take(host.waits, rank.waits);
+      take(host.running, rank.running);
+      rank.cgroups.insert(rank.cgroups.end(), host.cgroups.begin(), host.cgroups.end());
+      std::ranges::sort(rank.cgroups, {},
+                        [](const CgroupLook& look) { return std::tuple(look.cgroup, look.from); });
+      rank.has_waits = rank.has_waits || host.has_waits;
+      rank.has_running = rank.has_running || host.has_running;
+    }
   }
 }
 
@@ -135,10 +176,12 @@ Job Join(std::vector<Part> parts) {
   Job job;
   std::map<KernelClass, uint32_t> class_numbers;
   std::map<int64_t, size_t> by_number;
+  std::vector<HostPart> hosts;
   for (Part& part : parts) {
     std::ranges::move(part.notes, std::back_inserter(job.notes));
     if (part.texts == nullptr) continue;
     Renumber(part, job, class_numbers);
+    std::ranges::move(part.hosts, std::back_inserter(hosts));
     for (Rank& rank : part.ranks) {
       if (rank.tasks.empty()) {
         job.notes.push_back({rank.source, "device " + std::to_string(rank.device) + " has no task", false});
@@ -159,12 +202,13 @@ Job Join(std::vector<Part> parts) {
   }
   Number(job);
   std::ranges::sort(job.ranks, {}, &Rank::number);
+  GiveHosts(job, std::move(hosts));
   MakeWindows(job);
   ShareSteps(job);
   return job;
 }
 
-Result<Job> ReadJob(const std::vector<std::string>& paths, unsigned jobs) {
+Result<Job> ReadJob(const std::vector<std::string>& paths, unsigned jobs, bool keeps_calls) {
   std::vector<Source> sources;
   std::vector<Note> notes;
   for (const std::string& path : paths) PROFD_RETURN_IF_ERROR(FindSources(path, sources, notes));
@@ -174,8 +218,8 @@ Result<Job> ReadJob(const std::vector<std::string>& paths, unsigned jobs) {
   std::vector<Part> parts(sources.size());
   ForEach(sources.size(), jobs, [&](size_t i) {
     const Source& source = sources[i];
-    Result<Part> part =
-        source.form == Source::Form::kDatabase ? ReadDatabase(source.path) : ReadCapture(source.path);
+    Result<Part> part = source.form == Source::Form::kDatabase ? ReadDatabase(source.path, keeps_calls)
+                                                               : ReadCapture(source.path, keeps_calls);
     if (!part.ok()) {
       parts[i].notes.push_back({source.path, part.status().message(), true});
       return;

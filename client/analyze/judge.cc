@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <set>
 #include <tuple>
 
 #include "client/analyze/model/parallel.h"
@@ -115,38 +113,6 @@ void SetSeverity(Finding& finding) {
   finding.severity = severity;
 }
 
-// Steps that nothing found explains.
-void FindOutliers(const Context& context, std::vector<Finding>& findings) {
-  std::set<uint32_t> explained;
-  for (const Finding& finding : findings) {
-    if (finding.steps.size() < context.steps() || context.steps() == 1)
-      explained.insert(finding.steps.begin(), finding.steps.end());
-  }
-  if (context.steps() < 4 || !context.job.has_steps) return;
-  for (size_t i = 0; i < context.step_times.size(); ++i) {
-    const auto step = static_cast<uint32_t>(context.first + i);
-    const double more = static_cast<double>(context.step_times[i]) - context.median_step_ns;
-    if (static_cast<double>(context.step_times[i]) < context.Get("step.outlier") * context.median_step_ns ||
-        more < context.Get("general.min_once_ms") * kMs || explained.contains(step))
-      continue;
-    Finding finding;
-    finding.id = "step.outlier";
-    finding.key = "step.outlier/" + std::to_string(context.job.steps[step]);
-    finding.title = "step " + std::to_string(context.job.steps[step]) + " takes " +
-                    Time(static_cast<double>(context.step_times[i])) + " instead of " +
-                    Time(context.median_step_ns) + ": no cause is found";
-    finding.steps = {step};
-    finding.cost.method = Method::kHeuristic;
-    finding.cost.ms_per_step = finding.cost.alone = more / kMs / static_cast<double>(context.steps());
-    finding.cost.last = finding.cost.low = finding.cost.high = finding.cost.alone;
-    finding.cost.total_ms = more / kMs;
-    finding.cost.percent = 100 * finding.cost.ms_per_step * kMs / context.step_ns;
-    finding.advice = {"look at that step in a timeline: profctl export"};
-    finding.factors = {{"cause", 0.6, "its length is recorded, why is not"}};
-    findings.push_back(std::move(finding));
-  }
-}
-
 Summary Summarise(const Context& context, const Bench& bench) {
   Summary summary;
   summary.step_ms_mean = context.step_ns / kMs;
@@ -232,7 +198,7 @@ Verdict Judge(const Context& context, const std::vector<std::string>& wanted, un
     if (findings.size() == before) break;
     if (round == 1) bench.Weigh(findings);
   }
-  FindOutliers(context, findings);
+  if (has_steps) FindUnevenSteps(context, findings);
   std::erase_if(findings, [&wanted](const Finding& finding) { return !IsWanted(finding, wanted); });
   for (Finding& finding : findings) {
     SetPattern(context, finding);

@@ -49,8 +49,7 @@ constexpr std::string_view kOnlyForCars =
     "a chip for cars has it; --ai-core counts the vector cores of a 910B, 310B and 950, too, and the drivers "
     "of "
     "a 910 and 310P have no channel for theirs";
-constexpr std::string_view kOwnMetrics =
-    "without it PipeUtilization, on a 310B too; which events make L2Cache on a 910 is not known";
+constexpr std::string_view kOwnMetrics = "which events make L2Cache on a 910 is not known";
 
 constexpr Option kOptions[] = {
     // General.
@@ -141,6 +140,7 @@ constexpr Option kOptions[] = {
      .about = "tasks: when they ran and how long",
      .shape = Shape::kWord,
      .values = kTaskTime,
+     .old_name = "task-trace",
      .needs = kProcess,
      .becomes = Becomes::kWordKinds,
      .what = "task agent-kernel agent-comm on:ccu-task on:ccu l1:ccu-task l1:ccu l2:ccu-task l2:ccu",

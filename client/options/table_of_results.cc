@@ -118,7 +118,8 @@ constexpr Option kOptions[] = {
      .needs = "output",
      .becomes = Becomes::kResults,
      .standing = Standing::kMissing,
-     .because = "profd records, exports and counts; it does not analyse"},
+     .because = "the vendor's communication.json and matrix are not made; profctl analyze DIR says what "
+                "makes a job slow"},
     {.name = "rule",
      .rows = "F-097",
      .about = "what is analysed",
@@ -127,7 +128,8 @@ constexpr Option kOptions[] = {
      .needs = "analyze=on output",
      .becomes = Becomes::kResults,
      .standing = Standing::kMissing,
-     .because = "profd records, exports and counts; it does not analyse"},
+     .because = "the vendor's communication.json and matrix are not made; profctl analyze DIR says what "
+                "makes a job slow"},
 };
 
 }  // namespace

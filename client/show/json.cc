@@ -3,7 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/utc.h"
+#include "base/calendar.h"
 #include "client/show/expected.h"
 #include "client/show/render.h"
 #include "client/verify/perturbations.h"

@@ -27,6 +27,7 @@
   VERB(Export)            \
   VERB(Query)             \
   VERB(Analyze)           \
+  VERB(Compare)           \
   VERB(Doctor)            \
   VERB(Completion)
 

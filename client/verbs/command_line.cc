@@ -34,7 +34,7 @@ constexpr uint64_t kFleetTimeoutNs = 30'000'000'000;
 constexpr char kConfig[] = "/etc/profd/profctl.conf";
 constexpr char kExitCodes[] =
     "Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 permission, 5 unavailable, 6 busy, 7 partial loss,\n"
-    "8 partly started, 9 hosts that differ (--hosts), 10 findings (analyze --fail-on).";
+    "8 partly started, 9 hosts that differ (--hosts), 10 findings (--fail-on).";
 
 // "" = none.
 std::string DefaultConfig() {

@@ -213,6 +213,12 @@ class Progress {
   bool shown_ = false;
 };
 
+Result<double> MostLossOf(const StartOptions& options) {
+  if (options.max_loss.empty()) return kUsualMostLossPercent;
+  if (!options.wait) return Status(Code::kInvalidArgument, "--max-loss says how --wait ends: add --wait");
+  return ParsePercent("--max-loss", options.max_loss);
+}
+
 // On the terminal, unless somebody else asked.
 void Show(const Context& context, const v1::SessionInfo& info, bool is_over, v1::SessionInfo* result) {
   if (result != nullptr) {
@@ -223,9 +229,9 @@ void Show(const Context& context, const v1::SessionInfo& info, bool is_over, v1:
 }
 
 ExitCode Wait(const Context& context, const v1::SessionSpec& spec, const std::string& session,
-              const Progress::Line& line, ControlClient& control, const Interruption& interruption,
+              const StartOptions& options, ControlClient& control, const Interruption& interruption,
               v1::SessionInfo* result) {
-  Progress progress(line);
+  Progress progress(options.progress);
   const Result<v1::SessionInfo> last = control.Watch(
       session, kProgressPeriodMs, [&progress](const v1::SessionInfo& info) { progress.Show(info); });
   progress.Clear();
@@ -235,7 +241,10 @@ ExitCode Wait(const Context& context, const v1::SessionSpec& spec, const std::st
   }
   if (!last.ok()) return context.Fail(last.status());
   Show(context, *last, true, result);
-  return SessionResult(spec, *last);
+  const ExitCode code = SessionResult(spec, *last, MostLossOf(options).value());
+  if (last->lost() > 0 && code != ExitCode::kPartialLoss)
+    context.Note(std::to_string(last->lost()) + " samples were lost, of no kind more than --max-loss allows");
+  return code;
 }
 
 // How far the node's clock is ahead of ours, as whoever started the session found.
@@ -350,7 +359,7 @@ Asking<ExitCode> StartSession(const Context& context, const StartOptions& option
   interruption->SetSession((*info).session());
   if (result == nullptr) TellCosts(context, *info);
   if (!context.json) co_await TellSharedRates(context, *info, control);
-  co_return Worse(Wait(context, asked, (*info).session(), options.progress, control, *interruption, result),
+  co_return Worse(Wait(context, asked, (*info).session(), options, control, *interruption, result),
                   !granted->unmet);
 }
 
@@ -412,6 +421,7 @@ Asking<ExitCode> Collect(const Context& context, const StartOptions& given, v1::
   if (const Status taken = TakeSessionWords(&options); !taken.ok()) co_return context.Fail(taken);
   Result<v1::SessionSpec> spec = ParseSpec(options);
   if (!spec.ok()) co_return context.Fail(spec.status());
+  if (const Status loss = MostLossOf(options).status(); !loss.ok()) co_return context.Fail(loss);
   uint64_t wait_ns = 0;
   if (options.wait_lease) {
     const Result<uint64_t> parsed = ParseDurationNs("--wait-lease", options.wait_lease_for);
@@ -530,6 +540,9 @@ Action Define(cli::Arguments arguments) {
   arguments.Flag(
       "--wait", &options->wait,
       "stay until the end and exit with the session's result; Ctrl-C stops it, a second one detaches");
+  arguments.Text(
+      "--max-loss", &options->max_loss,
+      "of --wait: how much of a kind's samples may be lost without exit code 7, e.g. 0, 5%; default 1%");
   const cli::Argument wait_lease =
       arguments
           .Text("--wait-lease", &options->wait_lease_for,

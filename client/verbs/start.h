@@ -41,6 +41,7 @@ struct StartOptions {
   std::string container;  // whose pids they are
   bool dry_run = false;   // only says what would be collected, and how much that makes
   bool wait = false;
+  std::string max_loss;  // of --wait, in percent
   bool wait_lease = false;
   std::string wait_lease_for;
   options::Given vendor;                       // what is given in the vendor's words

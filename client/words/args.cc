@@ -171,6 +171,17 @@ base::Result<size_t> ParseCount(std::string_view option, std::string_view text, 
   return count;
 }
 
+base::Result<double> ParsePercent(std::string_view option, std::string_view text) {
+  const std::string_view number = text.ends_with('%') ? text.substr(0, text.size() - 1) : text;
+  double value = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (number.empty() || error != std::errc() || end != number.data() + number.size() || !(value >= 0) ||
+      value > 100) {
+    return Usage(option, text, "expected a share, e.g. 5%");
+  }
+  return value;
+}
+
 base::Result<uint64_t> ParseInstant(std::string_view text, uint64_t now_wall_ns) {
   constexpr uint64_t kHourNs = 3600ull * 1'000'000'000;
   uint64_t at_ns = 0;

@@ -25,6 +25,9 @@ base::Result<uint64_t> ParseInstant(std::string_view text, uint64_t now_wall_ns)
 // 1 to `most`.
 base::Result<size_t> ParseCount(std::string_view option, std::string_view text, size_t most);
 
+// "5%", "5" → 5.
+base::Result<double> ParsePercent(std::string_view option, std::string_view text);
+
 // "500MB", "2GB", "1GiB": 200 MB to 4294967295 MB.
 base::Result<uint64_t> ParseStorageLimit(std::string_view text);
 

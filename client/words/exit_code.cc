@@ -55,13 +55,25 @@ ExitCode StartResult(const v1::SessionSpec& asked, const v1::SessionInfo& got) {
   return ExitCode::kOk;
 }
 
-ExitCode SessionResult(const v1::SessionSpec& asked, const v1::SessionInfo& got) {
+namespace {
+
+bool HasLost(const v1::SessionInfo& info, double most_percent) {
+  return std::any_of(info.kinds().begin(), info.kinds().end(), [most_percent](const v1::KindState& kind) {
+    const auto lost = static_cast<double>(kind.lost());
+    const double most = kind.effective_hz() > 0 ? most_percent / 100 : 0;
+    return lost > most * (lost + static_cast<double>(kind.records()));
+  });
+}
+
+}  // namespace
+
+ExitCode SessionResult(const v1::SessionSpec& asked, const v1::SessionInfo& got, double most_loss_percent) {
   if (got.state() == v1::SESSION_STATE_FAILED || got.end_reason() == v1::END_REASON_FAILED ||
       got.end_reason() == v1::END_REASON_INTERRUPTED) {
     return ExitCode::kFailed;
   }
   if (got.end_reason() == v1::END_REASON_DAEMON_STOP) return ExitCode::kUnavailable;
-  if (got.end_reason() == v1::END_REASON_DISK || got.lost() > 0 || got.degraded_size() > 0)
+  if (got.end_reason() == v1::END_REASON_DISK || got.degraded_size() > 0 || HasLost(got, most_loss_percent))
     return ExitCode::kPartialLoss;
   return StartResult(asked, got);
 }

@@ -2,7 +2,8 @@
 
 #include <array>
 #include <cstdio>
-#include <ctime>
+
+#include "base/calendar.h"
 
 namespace profd::client {
 
@@ -68,12 +69,8 @@ std::string FormatDuration(uint64_t ns) {
 
 std::string FormatWallTime(uint64_t wall_ns) {
   if (wall_ns == 0) return "-";
-  const auto seconds = static_cast<time_t>(wall_ns / 1'000'000'000);
-  tm local{};
-  if (::localtime_r(&seconds, &local) == nullptr) return "-";
-  char buffer[64];
-  std::strftime(buffer, sizeof(buffer), "%Y-%m-%d %H:%M:%S", &local);
-  return buffer;
+  const std::string text = base::LocalText(wall_ns);
+  return text.empty() ? "-" : text;
 }
 
 }  // namespace profd::client

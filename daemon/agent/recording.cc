@@ -87,7 +87,7 @@ Recording::Visited Recording::Look(uint64_t now_ns) {
     if (moved == Moved::kBlocked) return {.blocked = true, .fullest_slots = fullest_slots_};
     if (moved == Moved::kShare) return {.unfinished = true, .fullest_slots = fullest_slots_};
     marked_ = false;
-    marked_again_ = false;
+    to_mark_ = true;
     more_marks_ = kMoreMarks;
     if (asked_.empty()) return {.has_work = aimed && reads_by_itself(), .fullest_slots = fullest_slots_};
     Asked asked = std::move(asked_.front());
@@ -124,23 +124,20 @@ Recording::Moved Recording::Move(uint64_t now_ns) {
   const bool snapshot = !asked_.empty() && asked_.front().what == Asked::What::kSnapshot;
   const bool reads = (reads_by_itself() || snapshot) && !cut_off_;
   if (!Announce()) return Moved::kBlocked;
-  if (reads) {
+  while (reads) {
     if (const Moved moved = MoveNames(now_ns); moved != Moved::kAll) return moved;
     // A quick writer has written over its whole lane by the time that many names are copied.
-    if (!reads_by_itself() && !marked_again_) {
+    if (to_mark_ && !reads_by_itself()) {
       if (share_ == 0) return Moved::kShare;
       Mark(now_ns);
-      marked_again_ = true;
-      if (const Moved moved = MoveNames(now_ns); moved != Moved::kAll) return moved;
+      to_mark_ = false;
+      continue;
     }
     if (const Moved moved = MoveLanes(now_ns); moved != Moved::kAll) return moved;
-    // Nothing is left of a lane: less of it, which takes less time. Each time the names come first again.
-    for (; !reads_by_itself() && reader_.Overrun() && more_marks_ > 0; --more_marks_) {
-      if (share_ == 0) return Moved::kShare;
-      Mark(now_ns);
-      if (const Moved moved = MoveNames(now_ns); moved != Moved::kAll) return moved;
-      if (const Moved moved = MoveLanes(now_ns); moved != Moved::kAll) return moved;
-    }
+    if (reads_by_itself() || !reader_.Overrun() || more_marks_ == 0) break;
+    // Nothing is left of a lane: less of it, which takes less time.
+    --more_marks_;
+    to_mark_ = true;
   }
   return PushLoss() ? Moved::kAll : Moved::kBlocked;
 }

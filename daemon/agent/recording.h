@@ -85,7 +85,7 @@ class Recording {
   DrainTarget target_;
   std::deque<Asked> asked_;
   bool marked_ = false;               // the front of asked_ has its mark
-  bool marked_again_ = false;         // … behind the names, for a snapshot
+  bool to_mark_ = true;               // … and is to have another behind the names, for a snapshot
   uint32_t more_marks_ = kMoreMarks;  // how often it may still be marked where a writer was quicker
   bool sweeping_ = false;             // the last sweep has not come to its mark
   uint64_t share_ = 0;                // bytes that this visit may still read

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/calendar.h"
 #include "base/clock.h"
-#include "base/utc.h"
 
 namespace profd::auth {
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "base/calendar.h"
 #include "base/clock.h"
-#include "base/utc.h"
 
 namespace profd::device {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/calendar.h"
 #include "base/clock.h"
-#include "base/utc.h"
 #include "format/kind.h"
 
 namespace profd::host {

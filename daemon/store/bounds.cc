@@ -20,8 +20,15 @@ constexpr uint64_t kLeastKept = 20'000'000;
 void Tidier::Call() {
   const uint64_t now = base::MonotonicNs();
   uint64_t next = next_call_ns_.load(std::memory_order_relaxed);
-  if (now < next) return;
-  if (next_call_ns_.compare_exchange_strong(next, now + kCallEveryNs, std::memory_order_relaxed)) wake_();
+  if (busy() || now < next) return;
+  if (!next_call_ns_.compare_exchange_strong(next, now + kCallEveryNs, std::memory_order_relaxed)) return;
+  calls_.fetch_add(1, std::memory_order_relaxed);
+  wake_();
+}
+
+void Tidier::Renew() {
+  renewals_.fetch_add(1, std::memory_order_relaxed);
+  next_call_ns_.store(0, std::memory_order_relaxed);
 }
 
 uint64_t Quota::SlackOf(uint64_t limit_bytes) { return std::min(kMostSlack, limit_bytes / 16); }
@@ -45,23 +52,29 @@ void FreeSpace::Change(uint64_t before, uint64_t after) {
   if (after > before) written_.fetch_add(after - before, std::memory_order_relaxed);
 }
 
-void FreeSpace::Look() {
+int64_t FreeSpace::Left(uint64_t more) {
+  const auto left = [&] { return free_ - static_cast<int64_t>(more); };
   const uint64_t now = base::MonotonicNs();
-  if (written_ < kLookEveryBytes && now < next_look_ns_) return;
+  const uint64_t renewals = tidier_ ? tidier_->renewals() : 0;
+  if (renewals == renewals_ && written_ < kLookEveryBytes && now < next_look_ns_) return left();
+  renewals_ = renewals;
   next_look_ns_ = now + kLookEveryNs;
   written_ = 0;
   const base::Result<Space> space = measure_();
-  if (!space.ok()) return;  // the writing itself will tell
+  if (!space.ok()) return left();  // the writing itself will tell
   keep_ = KeepFreeBytes(configured_, space->total_bytes);
   free_ = static_cast<int64_t>(std::min<uint64_t>(space->free_bytes, INT64_MAX / 2));
+  return left();
 }
 
 uint64_t FreeSpace::Excess(uint64_t more) {
-  Look();
-  const int64_t left = free_ - static_cast<int64_t>(more);
-  const auto keep = static_cast<int64_t>(keep_);
-  if (tidier_ && left < keep + keep / 4) tidier_->Call();
-  const int64_t least = tidier_ && tidier_->busy() ? keep / 2 : keep;
+  bool others_make_way = false;
+  if (Left(more) < static_cast<int64_t>(keep_ + keep_ / 4) && tidier_) {
+    tidier_->Call();
+    others_make_way = tidier_->busy();
+  }
+  const auto least = static_cast<int64_t>(others_make_way ? keep_ / 2 : keep_);
+  const int64_t left = Left(more);  // with what has been removed before others were done
   return left < least ? static_cast<uint64_t>(least - left) : 0;
 }
 

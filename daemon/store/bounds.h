@@ -17,15 +17,24 @@ class Tidier {
  public:
   explicit Tidier(std::function<void()> wake) : wake_(std::move(wake)) {}
 
-  // Wakes it, at most once a second.
+  // Wakes it, until it is renewed at most once a second.
   void Call();
-  // While it finds something to remove, bounds may be passed by their slack.
-  bool busy() const { return busy_.load(std::memory_order_relaxed); }
-  void set_busy(bool busy) { busy_.store(busy, std::memory_order_relaxed); }
+  // Until every call is answered bounds may be passed by their slack.
+  bool busy() const { return calls() != answered_.load(std::memory_order_acquire); }
+
+  // -- for somebody --
+  uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
+  // So many calls have been heard, and nothing is left that may go.
+  void Answer(uint64_t calls) { answered_.store(calls, std::memory_order_release); }
+  // There is more room than there was, or more that may go.
+  void Renew();
+  uint64_t renewals() const { return renewals_.load(std::memory_order_relaxed); }
 
  private:
   const std::function<void()> wake_;
-  std::atomic<bool> busy_{false};
+  std::atomic<uint64_t> calls_{0};
+  std::atomic<uint64_t> answered_{0};
+  std::atomic<uint64_t> renewals_{0};
   std::atomic<uint64_t> next_call_ns_{0};
 };
 
@@ -57,7 +66,7 @@ class Quota final : public Bound {
   uint64_t used_bytes() const { return used_.load(std::memory_order_relaxed); }
   uint64_t limit_bytes() const { return limit_.load(std::memory_order_relaxed); }
   void set_limit(uint64_t bytes) { limit_.store(bytes, std::memory_order_relaxed); }
-  // Kept sessions make way so early that running ones need not.
+  // So far below the limit others are called to make way, early enough for running sessions not to age.
   static uint64_t SlackOf(uint64_t limit_bytes);
 
  private:
@@ -85,7 +94,8 @@ class FreeSpace final : public Bound {
   const std::string& what() const override { return what_; }
 
  private:
-  void Look();
+  // What is left of it once `more` has come.
+  int64_t Left(uint64_t more);
 
   const Measure measure_;
   const uint64_t configured_;
@@ -95,6 +105,7 @@ class FreeSpace final : public Bound {
   std::atomic<uint64_t> written_{0};  // since the last look
   uint64_t keep_ = 0;
   uint64_t next_look_ns_ = 0;
+  uint64_t renewals_ = 0;  // of the tidier, at the last look
 };
 
 }  // namespace profd::store

@@ -1,12 +1,15 @@
 #include "daemon/store/flusher.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "base/thread.h"
 #include "base/unique_fd.h"
@@ -68,6 +71,24 @@ struct Flusher::Queue {
     }
   }
 
+  void LetGoOfRemoved() {
+    Files held;
+    {
+      const std::lock_guard lock(mutex);
+      held = waiting;
+      held.insert(flushing.begin(), flushing.end());
+    }
+    std::erase_if(held, [](const auto& entry) {
+      struct stat facts {};
+      return ::fstat(entry.second->fd.get(), &facts) != 0 || facts.st_nlink > 0;
+    });
+    const std::lock_guard lock(mutex);
+    for (const auto& [key, file] : held) {
+      waiting.erase(key);
+      flushing.erase(key);
+    }
+  }
+
   // One at a time, so that what is dropped meanwhile is let go of.
   template <typename Do>
   void Each(bool take, Do action) {
@@ -85,6 +106,28 @@ struct Flusher::Queue {
     }
   }
 };
+
+// Of the process: whoever removes a directory does not know who wrote it.
+struct Flusher::Queues {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<Queue>> all;
+
+  static Queues& Get() {
+    static Queues queues;
+    return queues;
+  }
+};
+
+void Flusher::LetGoOfRemoved() {
+  std::vector<std::weak_ptr<Queue>> all;
+  {
+    const std::lock_guard lock(Queues::Get().mutex);
+    all = Queues::Get().all;
+  }
+  for (const auto& weak : all) {
+    if (const auto queue = weak.lock()) queue->LetGoOfRemoved();
+  }
+}
 
 Flusher::Flusher(FileSystem& fs, Durability durability, uint64_t every_ns)
     : fs_(fs), durability_(durability), every_ns_(durability == Durability::kPeriodic ? every_ns : 0) {}
@@ -109,6 +152,11 @@ bool Flusher::Add(uint64_t key, int fd, const std::shared_ptr<FlushReport>& repo
   if (fd < 0) return false;
   if (!queue_) {
     queue_ = std::make_shared<Queue>();
+    {
+      const std::lock_guard lock(Queues::Get().mutex);
+      std::erase_if(Queues::Get().all, [](const auto& queue) { return queue.expired(); });
+      Queues::Get().all.push_back(queue_);
+    }
     base::StartThread("flush", [queue = queue_, &fs = fs_, every_ns = every_ns_] {
       queue->Run(fs, every_ns);
     }).detach();

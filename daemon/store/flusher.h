@@ -47,9 +47,12 @@ class Flusher {
   bool Add(uint64_t key, int fd, const std::shared_ptr<FlushReport>& report, bool evict = false);
   // The file is about to be removed: it shall not take room for being held here.
   void Drop(uint64_t key);
+  // The same, for every flusher, of what has been removed. **Thread:** any that may wait for a disk.
+  static void LetGoOfRemoved();
 
  private:
   struct Queue;
+  struct Queues;
 
   FileSystem& fs_;
   const Durability durability_;

@@ -11,6 +11,7 @@
 
 #include "base/unique_fd.h"
 #include "daemon/store/file_system.h"
+#include "daemon/store/flusher.h"
 #include "daemon/store/user_folder.h"
 #include "format/manifest.h"
 #include "format/mend/files.h"
@@ -157,6 +158,7 @@ Result<RemovedTrace> RemoveKept(const std::string& spool, const Kept& kept) {
     return Status::FromErrno("remove " + kept.name);
   }
   PROFD_RETURN_IF_ERROR(RemoveTree(folder.dir(), going, 0));
+  Flusher::LetGoOfRemoved();  // or it would take its room until the next flush
   return removed;
 }
 

@@ -1,5 +1,6 @@
 // qos.data and stars_soc_profile.data: what the chip samples of itself.
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 
@@ -41,8 +42,11 @@ class QosRows {
       rows_.Label(0, static_cast<int64_t>(i), names[i]);
     }
   }
-  void Add(uint64_t wall_ns, int64_t die, const uint32_t (&mb_s)[kQosStreams]) {
-    for (size_t i = 0; i < streams_; ++i) rows_.Add(wall_ns, {static_cast<int64_t>(i), die}, {mb_s[i] * kMb});
+  template <size_t kStreams>
+  void Add(uint64_t wall_ns, int64_t die, std::array<uint32_t, kStreams> mb_s) {
+    for (size_t i = 0; i < std::min(streams_, kStreams); ++i) {
+      rows_.Add(wall_ns, {static_cast<int64_t>(i), die}, {mb_s[i] * kMb});
+    }
   }
   void Flush() { rows_.Flush(); }
 
@@ -59,9 +63,7 @@ class Qos : public Decoder {
   void Take(std::span<const std::byte> whole) override {
     EachRecord<QosRecord>(whole, [this](const QosRecord& record) {
       ++records_;
-      uint32_t mb_s[kQosStreams];
-      std::copy(std::begin(record.bandwidth_mb_s), std::end(record.bandwidth_mb_s), mb_s);
-      rows_.Add(context().DeviceTicksToWall(record.ticks), kNoDie, mb_s);
+      rows_.Add(context().DeviceTicksToWall(record.ticks), kNoDie, std::to_array(record.bandwidth_mb_s));
     });
   }
   void Finish() override { rows_.Flush(); }
@@ -105,9 +107,7 @@ class Stars : public Decoder {
     switch (static_cast<StarsType>(head.header & 0x3F)) {
       case StarsType::kQos: {
         const auto record = Load<StarsQosRecord>(bytes);
-        uint32_t mb_s[kQosStreams];
-        std::copy(std::begin(record.bandwidth_mb_s), std::end(record.bandwidth_mb_s), mb_s);
-        return qos_.Add(wall_ns, tag, mb_s);
+        return qos_.Add(wall_ns, tag, std::to_array(record.bandwidth_mb_s));
       }
       case StarsType::kSio:
         return Sio(bytes, wall_ns, tag);

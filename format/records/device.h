@@ -175,7 +175,8 @@ static_assert(sizeof(StarsChipTransRecord) == 64);
 struct StarsQosRecord {  // 950: die id in header bits 10–15
   StarsHeader head;
   uint64_t reserved0;
-  uint32_t bandwidth_mb_s[10];
+  uint32_t reserved1[2];  // where QosRecord has two streams more
+  uint32_t bandwidth_mb_s[8];
 };
 static_assert(sizeof(StarsQosRecord) == 64);
 struct StarsSocInfoRecord {

@@ -93,8 +93,8 @@ class StarsQosProducer : public StarsProducer {
     const uint64_t bytes = Flowed(Flow::kHbmRead, tick) + Flowed(Flow::kHbmWrite, tick);
     format::StarsQosRecord record{};
     record.head = Header(StarsType::kQos, 0, tick);
-    std::vector<uint64_t> mb_s(percent_.size());
-    for (size_t i = 0; i < percent_.size(); ++i) {
+    std::vector<uint64_t> mb_s(std::min(percent_.size(), std::size(record.bandwidth_mb_s)));
+    for (size_t i = 0; i < mb_s.size(); ++i) {
       mb_s[i] = MbPerSecond(Share(bytes, percent_[i], 100), tick);
       record.bandwidth_mb_s[i] = static_cast<uint32_t>(mb_s[i]);
     }

@@ -68,6 +68,7 @@ class Fault:
     step: int = -1  # only in this one
     since: int = 0  # from this one on
     every: int = 1
+    share: float = 0.0  # of kernels
     group: str = ""  # "tp1", "dp0"
     count: int = 0
 
@@ -80,7 +81,7 @@ class Rows:
 
     def __init__(self):
         self.kernels, self.collectives, self.calls, self.ranges, self.garbage, self.steps = [], [], [], [], [], []
-        self.frequency = []
+        self.frequency, self.memory = [], []
 
 
 class Ring:
@@ -161,6 +162,7 @@ class Simulation:
             last = device
             slow = math.prod(fault.factor for fault in self.of("slow_compute", rank, step) + self.of("clock_drop", rank, step))
             jitter = random.Random(f"jitter {rank} {step} {shape.seed}")
+            spikes = random.Random(f"spikes {rank} {step} {shape.seed}")
             warm = 1.4 if step == 0 else 1.0
 
             def python(us, kind="operator"):
@@ -184,6 +186,9 @@ class Simulation:
                 python(HOST_OP)
                 number = call("launch", LAUNCH)
                 length = us * US * self.chip[rank] * slow * warm * noise.lognormvariate(0, 0.02)
+                for fault in self.of("kernel_jitter", rank, step):
+                    if spikes.random() < fault.share:
+                        length *= fault.factor
                 if noise.random() < 0.001:
                     length *= 1.5
                 start = max(device + 0.9 * US, host + noise.uniform(5, 9) * US)
@@ -280,6 +285,9 @@ class Simulation:
             rows.calls.append((at, host, "aclrtSynchronizeStream", connection))
             rows.steps.append((step, begin, host))
             self.step_end[step] = max(self.step_end[step], device)
+            # Of CANN's modules: one that is steady with a ripple, and one that may leak.
+            rows.memory.append((begin, 3, 800e6 + 30e6 * noise.random()))
+            rows.memory.append((begin, 7, 4e9 + sum(fault.ms * 1e6 * (step - fault.since) for fault in self.of("leak", rank, step))))
             for fault in self.of("clock_drop", rank, step):
                 rows.frequency.append((begin, 1800 / fault.factor))
             if not self.of("clock_drop", rank, step):
@@ -313,6 +321,8 @@ class Writer:
       sequenceNumber INTEGER,fwdThreadId INTEGER,inputDtypes INTEGER,inputShapes INTEGER,callchainId INTEGER,type INTEGER);
     CREATE TABLE STEP_TIME(id INTEGER,startNs INTEGER,endNs INTEGER);
     CREATE TABLE AICORE_FREQ(deviceId INTEGER,timestampNs INTEGER,freq INTEGER);
+    CREATE TABLE NPU_MODULE_MEM(moduleId INTEGER,timestampNs INTEGER,totalReserved NUMERIC,deviceId INTEGER);
+    CREATE TABLE ENUM_MODULE(id INTEGER PRIMARY KEY,name TEXT);
     CREATE TABLE GC_RECORD(startNs INTEGER,endNs INTEGER,globalTid INTEGER);
     """
 
@@ -386,6 +396,9 @@ class Writer:
             (at(begin), at(end), thread, 10_000_000 + i, text(name)) for i, (begin, end, name) in enumerate(rows.ranges)])
         db.executemany("INSERT INTO STEP_TIME VALUES(?,?,?)", [(step, at(begin), at(end)) for step, begin, end in rows.steps])
         db.executemany("INSERT INTO AICORE_FREQ VALUES(?,?,?)", [(self.device, at(when), round(mhz)) for when, mhz in rows.frequency])
+        db.executemany("INSERT INTO ENUM_MODULE VALUES(?,?)", [(3, "HCCL"), (7, "RUNTIME")])
+        db.executemany("INSERT INTO NPU_MODULE_MEM VALUES(?,?,?,?)",
+                       [(module, at(when), round(size), self.device) for when, module, size in rows.memory])
         db.executemany("INSERT INTO GC_RECORD VALUES(?,?,?)", [(at(begin), at(end), thread) for begin, end in rows.garbage])
 
     @staticmethod
@@ -399,7 +412,7 @@ def costs(shape, faults, simulation):
     none = Simulation(shape, []).run().step_ms()
     truth = {"step_ms": whole, "ideal_ms": none, "faults": []}
     for fault in faults:
-        if fault.kind == "missing_rank":
+        if fault.kind in ("missing_rank", "leak"):  # they cost no step
             truth["faults"].append({**dataclasses.asdict(fault), "alone": 0, "last": 0})
             continue
         others = [other for other in faults if other is not fault]

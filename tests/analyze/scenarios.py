@@ -13,6 +13,7 @@ SMALL = dict(ranks=4, tp=2, steps=8)
 USUAL = dict(ranks=8, tp=4, steps=8)
 WIDE = dict(ranks=16, tp=8, steps=8, layers=3)
 PAIR = dict(ranks=2, tp=2, steps=8)
+LONG = dict(ranks=4, tp=2, steps=64, layers=2)
 MIN_PERCENT = 1.0  # of a step: what a rule tells of, by default
 
 
@@ -39,6 +40,7 @@ def scenarios():
 
     yield Scenario("none", USUAL, [], [])
     yield Scenario("none, wide", WIDE, [], [])
+    yield Scenario("none, long", LONG, [], [])
     yield Scenario("slow rank", USUAL, [Fault("slow_compute", rank=5, factor=1.15)], [late(5)])
     yield Scenario("slow rank, from a step on", USUAL, [Fault("slow_compute", rank=2, factor=1.3, since=3)], [late(2)])
     yield Scenario("slow rank of two", PAIR, [Fault("slow_compute", rank=1, factor=1.2)], [late(1)])
@@ -57,6 +59,12 @@ def scenarios():
     yield Scenario("late data, always", USUAL, [Fault("dataloader", rank=-1, ms=3)], [Expected(("host.stall",), "host.dataloader")])
     yield Scenario("compile", USUAL, [Fault("compile", rank=4, ms=4, since=2, every=2, count=1)],
                    [Expected(("host.stall",), "host.compile", 4)])
+    yield Scenario("waits for the device", USUAL, [Fault("sync_calls", rank=-1)], [Expected(("host.sync",))])
+    yield Scenario("kernels that jitter", USUAL, [Fault("kernel_jitter", rank=-1, share=0.03, factor=4)],
+                   [Expected(("kernel.jitter",), "", 2)])
+    yield Scenario("a rank whose kernels jitter", USUAL, [Fault("kernel_jitter", rank=3, share=0.04, factor=4)], [late(3, "kernel.jitter")])
+    yield Scenario("slow steps", LONG, [Fault("slow_compute", rank=-1, factor=1.6, since=4, every=7)], [Expected(("step.jitter",))])
+    yield Scenario("leak", LONG, [Fault("leak", rank=2, ms=3)], [Expected(("mem.leak",), "", 2)])
     yield Scenario("AI CPU", USUAL, [Fault("aicpu", rank=0, us=120, count=6)], [Expected(("kernel.aicpu",), "", 0)])
     yield Scenario("slow group", USUAL, [Fault("slow_group", rank=-1, group="tp1", factor=3)],
                    [Expected(("comm.slow-group",), "", 4)])
@@ -109,7 +117,7 @@ class Score:
             matches = [i for i, finding in enumerate(told) if tells_of(finding, expected, False)]
             used.update(matches)
             # Below twice the threshold nobody asks for it.
-            if fault["kind"] != "missing_rank" and not expected.once and cost < 2 * MIN_PERCENT / 100 * step:
+            if fault["kind"] not in ("missing_rank", "leak") and not expected.once and cost < 2 * MIN_PERCENT / 100 * step:
                 continue
             self.faults += 1
             self.found += bool(matches)
@@ -120,7 +128,7 @@ class Score:
             self.caused += bool(caused)
             if not caused:
                 self.lines.append(f"other cause: {scenario.name} seed {seed}: {[told[i]['title'] for i in matches]}")
-            if fault["kind"] == "missing_rank":
+            if fault["kind"] in ("missing_rank", "leak"):
                 continue
             steps = truth_steps = len(verdict["findings"]) and verdict["job"]["steps"]["analysed"]
             best = told[(caused or matches)[0]]["cost"]

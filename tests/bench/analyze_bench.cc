@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -18,6 +20,8 @@
 #include <vector>
 
 #include "client/analyze/analysis.h"
+#include "client/analyze/compare/compare.h"
+#include "client/analyze/report/comparison.h"
 #include "client/analyze/report/json.h"
 #include "client/export/db/sqlite_file.h"
 
@@ -35,14 +39,42 @@ constexpr double kVendorCpuS = 268;
 constexpr double kGoalCpuS = 5, kGoalMib = 400;
 constexpr int64_t kUsualRows = 16 * 200'000;
 
+// One rank against another: of the vendor's, stopped before its end.
+constexpr double kGoalCompareS = 0.5, kVendorCompareS = 112, kUsualKernels = 200'000;
+
 struct Shape {
   int64_t ranks = 16, kernels = 200'000, collectives = 510, steps = 10;
+  int64_t SlowRank() const { return std::min<int64_t>(5, ranks - 1); }
 };
+
+// What a part of the bench has used, in a process of its own.
+struct Used {
+  bool is_right = false;
+  double cpu_s = 0, mib = 0;
+};
+template <typename Body>
+Used InChild(const Body& body) {
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) _exit(body() ? 0 : 1);
+  int status = 0;
+  rusage used{};
+  wait4(child, &status, 0, &used);
+  return {status == 0,
+          static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+              static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6,
+          static_cast<double>(used.ru_maxrss) / 1024};
+}
 
 // One rank's database. Collectives follow every so many kernels, and end together: rank 5 is 15 % slower.
 class RankFile {
  public:
   RankFile(const Shape& shape, const fs::path& folder) : shape_(shape), folder_(folder) {}
+
+  static fs::path Folder(const fs::path& root, int64_t rank) {
+    return root / ("host" + std::to_string(rank / 8) + "_" + std::to_string(1000 + rank) +
+                   "_20260101000000_ascend_pt");
+  }
 
   // `arrivals`: of every collective, when the last rank comes; made by the first pass over all ranks.
   int64_t Walk(int64_t rank, std::vector<int64_t>& arrivals, SqliteFile* file) {
@@ -80,7 +112,7 @@ class RankFile {
     const int64_t every = std::max<int64_t>(1, shape_.kernels / shape_.collectives),
                   thread = (1000 + rank) << 32 | 1;
     int64_t host = kBeginNs, device = kBeginNs, number = 0, collective = 0, step_begin = kBeginNs;
-    const double slow = rank == 5 ? 1.15 : 1;
+    const double slow = rank == shape_.SlowRank() ? 1.15 : 1;
     const auto append = [](SqliteFile* to, SqliteFile::Table* table, int64_t key,
                            std::initializer_list<DbValue> values) {
       if (to != nullptr) to->Append(*table, key, std::span(values.begin(), values.size()));
@@ -123,10 +155,7 @@ class RankFile {
   }
 
   void Write(int64_t rank, std::vector<int64_t>& arrivals) {
-    const fs::path folder = folder_ /
-                            ("host" + std::to_string(rank / 8) + "_" + std::to_string(1000 + rank) +
-                             "_20260101000000_ascend_pt") /
-                            "ASCEND_PROFILER_OUTPUT";
+    const fs::path folder = Folder(folder_, rank) / "ASCEND_PROFILER_OUTPUT";
     fs::create_directories(folder);
     const fs::path path = folder / ("ascend_pytorch_profiler_" + std::to_string(rank) + ".db");
     std::ofstream(path).flush();
@@ -173,8 +202,7 @@ void Make(const Shape& shape, const fs::path& folder) {
   RankFile files(shape, folder);
   std::vector<int64_t> arrivals;
   // Rank 5 is the last everywhere, or nearly so: its arrivals, and those of one other, are those of all.
-  for (const int64_t rank : {int64_t{0}, std::min<int64_t>(5, shape.ranks - 1)})
-    files.Walk(rank, arrivals, nullptr);
+  for (const int64_t rank : {int64_t{0}, shape.SlowRank()}) files.Walk(rank, arrivals, nullptr);
   for (int64_t rank = 0; rank < shape.ranks; ++rank) files.Write(rank, arrivals);
 }
 
@@ -200,36 +228,50 @@ int Main(int argc, char** argv) {
   uint64_t bytes = 0;
   for (const auto& entry : fs::recursive_directory_iterator(folder))
     bytes += entry.is_regular_file() ? entry.file_size() : 0;
-  std::fflush(stdout);
-  const pid_t child = fork();
-  if (child == 0) {
+  const Used analysis = InChild([&] {
     analyze::Request request;
     request.paths = {folder.string()};
     request.jobs = jobs;
-    const auto analysis = analyze::Analysis::Run(std::move(request));
-    if (!analysis.ok()) std::fprintf(stderr, "%s\n", analysis.status().message().c_str());
-    const bool good = analysis.ok() && !(*analysis)->verdict().findings.empty() &&
-                      (*analysis)->verdict().findings.front().key == "rank.late/5/compute" &&
-                      !analyze::FindingsJson(**analysis).empty();
-    _exit(good ? 0 : 1);
-  }
-  int status = 0;
-  rusage used{};
-  wait4(child, &status, 0, &used);
+    const auto found = analyze::Analysis::Run(std::move(request));
+    if (!found.ok()) std::fprintf(stderr, "%s\n", found.status().message().c_str());
+    return found.ok() && !(*found)->verdict().findings.empty() &&
+           (*found)->verdict().findings.front().key ==
+               "rank.late/" + std::to_string(shape.SlowRank()) + "/compute" &&
+           !analyze::FindingsJson(**found).empty();
+  });
+  const Used comparison = InChild([&] {
+    std::array<analyze::Runs, 2> sides;
+    for (const int64_t rank : {int64_t{0}, shape.SlowRank()}) {
+      auto run = analyze::Run::Read({RankFile::Folder(folder, rank).string()}, analyze::Settings(), jobs);
+      if (!run.ok()) return false;
+      sides[rank == 0 ? 0 : 1].push_back(std::move(run).value());
+    }
+    const analyze::Comparison found = analyze::Compare(sides[0], sides[1], {.jobs = jobs});
+    return found.kernels.front().difference.judgement == analyze::Judgement::kSlower &&
+           !analyze::ComparisonJson(found, sides[0], sides[1]).empty();
+  });
   fs::remove_all(folder);
-  const double cpu_s = static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-                       static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
-  const double mib = static_cast<double>(used.ru_maxrss) / 1024;
   const auto rows = static_cast<double>(shape.ranks * shape.kernels);
   const double share =
       rows / static_cast<double>(kUsualRows);  // goals and the vendor's figures are of the usual size
-  const bool is_right = status == 0;
-  std::printf("%10s %9s %8s %8s %10s %10s %10s %10s\n", "kernels", "MB", "CPU s", "MiB", "CPU/goal",
-              "MiB/goal", "to vendor", "finding");
-  std::printf("%10.0f %9.0f %8.2f %8.0f %10.2f %10.2f %9.0fx %10s\n", rows, static_cast<double>(bytes) / 1e6,
-              cpu_s, mib, cpu_s / (kGoalCpuS * share), mib / (kGoalMib * std::max(1.0, share)),
-              kVendorCpuS * share / cpu_s, is_right ? "right" : "WRONG");
-  return gate && (!is_right || cpu_s > kGoalCpuS * share || mib > kGoalMib * std::max(1.0, share)) ? 1 : 0;
+  const double compare_share = static_cast<double>(shape.kernels) / kUsualKernels;
+  std::printf("%-9s %10s %9s %8s %8s %10s %10s %10s %10s\n", "", "kernels", "MB", "CPU s", "MiB", "CPU/goal",
+              "MiB/goal", "to vendor", "answer");
+  const auto print = [](const char* what, double kernels, double megabytes, const Used& used, double goal_s,
+                        double goal_mib, double vendor_s) {
+    std::printf("%-9s %10.0f %9.0f %8.2f %8.0f %10.2f %10.2f %9.0fx %10s\n", what, kernels, megabytes,
+                used.cpu_s, used.mib, used.cpu_s / goal_s, used.mib / goal_mib, vendor_s / used.cpu_s,
+                used.is_right ? "right" : "WRONG");
+    return used.is_right && used.cpu_s <= goal_s && used.mib <= goal_mib;
+  };
+  const auto megabytes = static_cast<double>(bytes) / 1e6;
+  const bool is_good = print("analyze", rows, megabytes, analysis, kGoalCpuS * share,
+                             kGoalMib * std::max(1.0, share), kVendorCpuS * share);
+  const bool compares_well =
+      print("compare", 2 * static_cast<double>(shape.kernels),
+            2 * megabytes / static_cast<double>(shape.ranks), comparison, kGoalCompareS * compare_share,
+            kGoalMib * std::max(1.0, compare_share), kVendorCompareS * compare_share);
+  return gate && !(is_good && compares_well) ? 1 : 0;
 }
 
 }  // namespace

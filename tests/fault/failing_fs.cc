@@ -33,6 +33,7 @@ bool Stalls() {
 
 // Every call asks for its place in the source, or has a file.
 void WaitWhileItStalls() {
+  // The test writes a file, which tells nobody.
   while (Stalls()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 std::string At(const char* path) {
@@ -51,7 +52,7 @@ int Fault() {
   int number = 0;
   if (got > 0 && std::sscanf(text, "error %d", &number) == 1) return -number;
   if (got > 0 && std::sscanf(text, "delay %d", &number) == 1)
-    std::this_thread::sleep_for(std::chrono::milliseconds(number));
+    std::this_thread::sleep_for(std::chrono::milliseconds(number));  // how long the file system is to take
   return 0;
 }
 

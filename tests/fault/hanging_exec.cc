@@ -29,6 +29,7 @@ char g_program[] = "/bin/sleep", g_seconds[] = "300";
 char* g_arguments[] = {g_program, g_seconds, nullptr};
 char* g_environment[] = {nullptr};
 
+// Until the kernel is where it hangs, of which it tells nobody.
 void Nap(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
 // Nothing here may take memory: whoever asks for some waits for the lock.

@@ -57,7 +57,7 @@ char* Region() {
       __atomic_store_n(&lane->head, tail + header->lane_slots, __ATOMIC_RELEASE);
     }
     __atomic_store_n(&header->names_used, header->names_bytes, __ATOMIC_RELEASE);
-    ::usleep(1000);
+    ::usleep(1000);  // the pace of a hostile program
   }
 }
 
@@ -84,7 +84,7 @@ void Steady(int64_t events, int64_t rate) {
     due += std::chrono::nanoseconds(1'000'000'000 / rate * kPortion);
     const auto now = std::chrono::steady_clock::now();
     if (now > due) due = now;
-    std::this_thread::sleep_until(due);
+    std::this_thread::sleep_until(due);  // the rate of what comes, not a wait
   }
 }
 

@@ -34,7 +34,7 @@ inline void RunAndKill(const std::string& victim, const char* variable,
   while (seen != '!' && ::read(ready[0], &seen, 1) == 1) {
   }
   EXPECT_EQ(seen, '!');
-  std::this_thread::sleep_for(delay);
+  std::this_thread::sleep_for(delay);  // any moment: that is the test
   ::kill(child, SIGKILL);
   int status = 0;
   EXPECT_EQ(::waitpid(child, &status, 0), child);

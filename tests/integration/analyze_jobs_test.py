@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -105,6 +106,15 @@ class AnalyzeTest(unittest.TestCase):
             self.assertIn(rule + "\n", listed)
             self.assertIn("fires when", profctl("analyze", "--explain", rule).stdout)
         self.assertEqual(profctl("analyze", "--explain", "rank.nobody").returncode, 2)
+
+    def test_the_page_has_every_rule_and_every_report(self):
+        page = (pathlib.Path(__file__).resolve().parents[2] / "docs/analyze.md").read_text(encoding="utf-8")
+        listed, _, rest = profctl("analyze", "--list").stdout.partition("\nSettings")
+        rest = rest[rest.index("\nReports"):]
+        rules = re.findall(r"^(\S+)$", listed, re.M)
+        self.assertEqual(re.findall(r"^\| `([a-z]+\.[a-z-]+)` \|", page, re.M), rules)
+        reports = page[page.index("## Reports"):page.index("## How it knows")]
+        self.assertEqual(re.findall(r"^\| `([a-z0-9-]+)` \|", reports, re.M), re.findall(r"^  ([a-z0-9-]+)  \S", rest, re.M))
 
     def test_the_same_bytes_with_any_number_of_threads_and_nothing_is_written(self):
         self.job(SLOW + [Fault("gc", rank=1, step=3, ms=20, count=1)])

@@ -132,6 +132,7 @@ class BadStartTest(harness.ProfdTest):
             (["start", "--on-full", "stop", "--on-full", "stop"], USAGE, "--on-full: given 2 times, takes one value"),
             (["--socket", "/a", "--socket", "/b", "list"], USAGE, "--socket: given 2 times"),
             (["export", ".", "--gzip", "--format", "csv,db"], USAGE, "--gzip: is for format chrome"),
+            (["start", "--collect", "hbm", "--max-loss", "5%"], USAGE, "--max-loss says how --wait ends"),
             (["export", ".", "--split", "60s", "--format", "perfetto"], USAGE, "--split: is for format chrome"),
             (["--socket"], USAGE, "--socket: its value is missing"),
             (["run", "python3", "-c", "pass"], USAGE, "profctl run -- python3 …"),

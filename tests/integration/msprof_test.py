@@ -490,6 +490,7 @@ class MsprofTest(harness.ProfdTest):
         result = self.msprof("--analyze=on", f"--output={self.directory}")
         self.assertEqual(result.code, USAGE, result)
         self.assertIn("--analyze: ", result.err)
+        self.assertIn("profctl analyze DIR", result.err)
 
     def test_help(self):
         for arguments in ((), ("--help",)):

@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -16,6 +17,7 @@ from profile_test import HOT, SHIPPED, Stacks, python_311
 
 KIND = "host-off-cpu"
 PLENTY = 200  # waits
+LOOKED_AT = 10_000  # switches of a second, at most
 # Both functions are called at the same depth, one waits and one works.
 PYTHON = """
 import sys
@@ -38,6 +40,30 @@ print("waits", flush=True)
 while True:
     planted_step()
 """
+
+# Two processes on one CPU, one of which always waits for the other: no scheduler can let them run without a switch.
+PING_PONG = """
+import os
+
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+there, back = os.pipe(), os.pipe()
+child = os.fork()
+if child == 0:
+    os.close(there[1])
+    while os.read(there[0], 1):
+        os.write(back[1], b"x")
+    os._exit(0)
+print(os.getpid(), child, flush=True)
+while True:
+    os.write(there[1], b"x")
+    os.read(back[0], 1)
+"""
+
+
+def switches(pids):
+    """How often they gave their CPU away, by the kernel's own count."""
+    return sum(int(line.split()[1]) for pid in pids for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+               if "ctxt_switches" in line)
 
 
 class OffCpuTest(harness.ProfdTest):
@@ -168,16 +194,21 @@ class OffCpuTest(harness.ProfdTest):
         self.assertFalse(stacks.has("planted_spin (train.py:", "nanosleep"), stacks.counts)
 
     def test_more_than_it_looks_at_is_counted(self):
-        target = subprocess.Popen(["/bin/sh", "-c", "taskset -c 0 dd if=/dev/zero bs=1 status=none | "
-                                   "taskset -c 0 dd of=/dev/null bs=1 status=none"], start_new_session=True)
+        target = subprocess.Popen([sys.executable, "-c", PING_PONG], stdout=subprocess.PIPE, text=True)
         self.ends_with_the_test(target)
-        self.addCleanup(os.killpg, target.pid, signal.SIGKILL)
+        pids = [int(pid) for pid in target.stdout.readline().split()]
         session = self.begin(target.pid)
-        harness.wait_until(lambda: self.daemon.status(session)["kinds"][0]["lost"] > 0, "a rest")
+        before = switches(pids)
+        harness.wait_until(lambda: self.daemon.status(session)["kinds"][0]["lost"] > 10 * LOOKED_AT, "a rest")
+        made = switches(pids) - before
         ended = self.daemon.end(session)
         self.assertEqual(ended["state"], "sealed")
-        self.assertGreater(sum(loss["records"] for stream in own_folder.manifest(ended["directory"])["streams"]
-            for loss in stream.get("losses", [])), 0)
+        lost = sum(loss["records"] for stream in own_folder.manifest(ended["directory"])["streams"]
+                   for loss in stream.get("losses", []))
+        # What stood in the rings when the limit was reached is looked at, too.
+        self.assertGreater(lost, made - 2 * LOOKED_AT * (ended["elapsed_s"] + 1))
+        # A ring that is full loses two records of a switch: that a thread goes, and that it comes.
+        self.assertLess(lost, 2 * switches(pids))
         self.assertEqual(self.daemon.ctl("verify", ended["directory"]).code, harness.OK)
 
 

@@ -97,28 +97,33 @@ class QuotaTest(harness.ProfdTest):
         daemon = self.profd(sim=flood(40), config=store(keep_free_bytes=keep), directory=spool / "profd")
         # No host kinds: a loaded machine misses samples of theirs.
         kinds = ("--devices", "all", "--collect", "hbm,llc,pcie,hccs,nic,roce,dvpp,qos")
-        old = daemon.begin(*kinds, "--duration", "1s", "--wait")
-        self.assertTrue(os.path.exists(old["directory"]))
-        session = daemon.begin(*kinds)["session"]
-        least = []
 
-        def aged():
-            room = os.statvfs(spool)
-            least.append(room.f_bavail * room.f_frsize)
-            return daemon.status(session)["aged_bytes"] > 100 * MB
+        def filled():
+            """A session that has aged, the least room that was left beside it, and what found none."""
+            session, least = daemon.begin(*kinds), []
 
-        harness.wait_until(aged, "the running one to age")
-        self.assertFalse(os.path.exists(old["directory"]), "an ended session goes first")
-        # Half of it may be used while others make way; one look at the disk is for 16 MiB.
-        self.assertGreater(min(least), keep // 2 - 20 * MB)
-        self.assertGreater(least[-1], keep - 20 * MB)
-        sealed = daemon.end(session)
-        # None for want of room; a busy machine may lose some on the way, and a sanitizer's build make room too late.
-        losses = [loss for directory in sealed["directories"] for stream in agent_reader.manifest(directory)["streams"]
-                  for loss in stream["losses"]]
+            def aged():
+                room = os.statvfs(spool)
+                least.append(room.f_bavail * room.f_frsize)
+                return daemon.status(session["session"])["aged_bytes"] > 100 * MB
+
+            harness.wait_until(aged, "the running one to age")
+            # One look at the disk is for 16 MiB.
+            self.assertGreater(least[-1], keep - 20 * MB)
+            directory = daemon.end(session["session"])["directory"]
+            lost = [loss for stream in agent_reader.manifest(directory)["streams"] for loss in stream["losses"]
+                    if loss["where"] == "write"]
+            return directory, min(least), lost
+
+        old, _, lost_of_old = filled()
+        new, least, lost_of_new = filled()
+        self.assertFalse(os.path.exists(old), "an ended session goes first")
+        # Half of it may be used while others make way.
+        self.assertGreater(least, keep // 2 - 20 * MB)
+        # A busy machine may lose some on the way, and a sanitizer's build make room too late.
         if not harness.IS_SANITIZED:
-            self.assertEqual([loss for loss in losses if loss["where"] == "write"], [])
-        self.assertEqual(daemon.ctl("verify", sealed["directory"], "--json").json["directories"][0]["state"], "sealed")
+            self.assertEqual((lost_of_old, lost_of_new), ([], []))
+        self.assertEqual(daemon.ctl("verify", new, "--json").json["directories"][0]["state"], "sealed")
 
     def small_disk(self, megabytes):
         if os.geteuid() != 0:

@@ -127,6 +127,7 @@ class RecordTest(harness.ProfdTest):
                                   (("--pid", 1, "--", "true"), USAGE, "one of them"),
                                   (("--for", "1y", "--", "true"), USAGE, "--for '1y'"),
                                   (("--fail-on", "x", "--", "true"), USAGE, "--fail-on"),
+                                  (("--max-loss", "101%", "--", "true"), USAGE, "--max-loss '101%'"),
                                   (("--host", "h:1", "--pid", 1), USAGE, "not with --host"),
                                   (("--hosts", "h:1", "--pid", 1), USAGE, "--host"),
                                   (("--collect", "nosuch", "--", "sleep", 60), USAGE, "nosuch"),

@@ -1,98 +1,44 @@
 #!/usr/bin/env python3
 """Side by side with the vendor's own collector on the simulator: for the same command line the same channels start with the
 same bytes, and sample.json says the same, but for what docs/msprof.md tells of ("What differs on the device and in
-sample.json")."""
+sample.json"; support/collector_lines.py has it as rules)."""
 import concurrent.futures
 import json
+import os
 import pathlib
 import queue
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
 
+import collector_lines
 import harness
 import own_folder
 import vendor_tools
 from harness import NOT_FOUND, USAGE
 
 AT_ONCE = 4
-CHIPS = ["310", "910", "310P", "910B", "310B", "950"]
-METRICS = ["Memory --aic-freq=50", "L2Cache", "ArithmeticUtilization", "MemoryL0", "MemoryUB", "ResourceConflictRatio", "MemoryAccess",
-           "PipelineExecuteUtilization", "PipeUtilization", "Custom:0x8,10"]
-SYSTEM = ["--sys-hardware-mem=on", "--sys-hardware-mem=on --sys-hardware-mem-freq=100 --llc-profiling=write",
-          "--sys-hardware-mem=on --llc-profiling=bandwidth", "--sys-hardware-mem=on --llc-profiling=capacity",
-          "--sys-hardware-mem=on --sys-mem-serviceflow=stream3,stream2",
-          "--sys-io-profiling=on", "--sys-interconnection-profiling=on --sys-interconnection-freq=10",
-          "--dvpp-profiling=on --dvpp-freq=10", "--sys-cpu-profiling=on --sys-cpu-freq=20",
-          "--sys-profiling=on --sys-pid-profiling=on --sys-pid-sampling-freq=5",
-          *(f"--ai-core=on --aic-metrics={metrics}" for metrics in METRICS),
-          "--npu-events=HA:0x2,0x3;SMMU:0x10", "--npu-events=0x2", "--instr-profiling=on",
-          "--instr-profiling=on --instr-profiling-freq=500", "--host-sys-usage=cpu,mem --host-sys-usage-freq=10",
-          "--sys-hardware-mem=on --sys-interconnection-profiling=on --dvpp-profiling=on --sys-cpu-profiling=on "
-          "--sys-profiling=on --sys-pid-profiling=on --ai-core=on --aic-metrics=PipeUtilization --host-sys-usage=cpu,mem"]
-PROGRAM = ["", "--ai-core=off", "--ai-core=on --aic-mode=sample-based --aic-metrics=PipeUtilization", "--aicpu=on", "--l2=on",
-           "--task-time=l0", "--task-time=off", "--task-tsfw=on", "--task-block=all", "--npu-events=HA:0x2,0x3", "--npu-events=0x2",
-           "--instr-profiling=on", "--ai-core=on --aic-metrics=Memory", "--sys-hardware-mem=on --dvpp-profiling=on",
-           "--sys-hardware-mem=on --sys-mem-serviceflow=stream3,stream2",
-           "--sys-cpu-profiling=on --sys-profiling=on --sys-pid-profiling=on", "--task-time=l2",
-           "--ascendcl=off --runtime-api=on --msproftx=on --task-memory=on"]
 WAITS = ("import pathlib, sys, time\n"
          "end = time.time() + 50\n"
          f"while time.time() < end and not list(pathlib.Path(sys.argv[1]).glob('PROF_*/{own_folder.MANIFEST}')): time.sleep(0.01)\n"
-         "time.sleep(0.3)\n")
-
+         "time.sleep(float(sys.argv[2]))\n")
+SHORT_S, LONG_S = "0.3", "4"  # long: what is recorded begins later, or ends earlier
 # Keys of sample.json that are each run's own.
 OWN = {"result_dir", "job_id", "msprofBinPid", "host_sys_pid", "devices", "app", "app_dir", "app_parameters", "app_location", "app_env"}
-OF_CORES = {f"{core}_{what}" for core, whats in (("ai_core", ("profiling_mode", "profiling_events", "metrics")),
-                                                ("aiv", ("profiling_mode", "profiling_events", "metrics"))) for what in whats}
-OF_HOSTS = {"hostSysUsage", "hostAllPidCpuProfiling", "hostAllPidMemProfiling"}
-BY_NUMBER = {"npuEvents", "l2CacheTaskProfilingEvents", "ai_core_metrics", "aiv_metrics"}
-OF_LEVELS = {"prof_level", "taskTime"}
-OF_AGENTS = {"acl", "hcclTrace", "msproftx", "runtimeApi", "taskMemory"}
-# What the vendor records of a program beside its instructions.
-GIVE_WAY = {43, 44, 50, 53, 132, 147, 148, 149, 151}
-OF_EVENTS = {"l2CacheTaskProfiling", "l2CacheTaskProfilingEvents", "npuEvents"}
 
 
-def numbers(text):
-    return [int(number, 0) for number in re.findall(r"0x[0-9a-fA-F]+|\b\d+\b", str(text))]
-
-
-def explained(chip, key, theirs, ours, side, line, program):
-    """Whether docs/msprof.md tells of this difference of a key."""
-    if key in OF_CORES and ours[key] == "" and ours["ai_core_profiling"] != "on":
-        return True
-    if key in BY_NUMBER and numbers(theirs[key]) == numbers(ours[key]):
-        return True
-    if chip == "310P" and key == "ai_core_lpm" or chip not in ("910B", "950") and "--npu-events" in line and key in OF_EVENTS:
-        return True
-    return (key in OF_HOSTS and side != "host" or key in OF_LEVELS and "--task-time=l" in line or
-            key in OF_AGENTS and "--msproftx" in line or key == "qosEvents" and "serviceflow" in line and not program or
-            # The 310 counts its cache with a script on the device.
-            key in ("llc_profiling", "llc_profiling_events") and ours["msprof_llc_profiling"] == "on" and ours[key] == "")
-
-
-def told(chip, line, program):
-    """Channels whose starts docs/msprof.md says are others on this chip for this line."""
-    channels = set()
-    if chip == "310":
-        channels.add(44)
-    if chip == "310B" and "--ai-core=on" not in line:
-        channels.update((53, 54))
-    if chip == "950" and "--aic-metrics=Memory " in line + " ":
-        channels.update((53, 54))
-    if "--npu-events" in line:
-        channels.add(47)
-    if "serviceflow" in line and not program:
-        channels.update((52, 133))
-    if program and "--sys-cpu" in line:
-        channels.add(145)
-    if program and "--task-time=off" in line:
-        channels.update((44, 50))
-    if program and "--instr-profiling" in line:
-        channels.update(GIVE_WAY)
-    return channels
+class LinesTest(unittest.TestCase):
+    def test_every_option_is_in_a_line(self):
+        """On each chip that has it: a line is tried on all of them."""
+        table = subprocess.run([str(harness.PROFCTL), "--help-options"], capture_output=True, text=True, check=True).stdout
+        rows = re.findall(r"^\| (`--.*?) \|", table, re.M)
+        self.assertGreater(len(rows), 60)
+        used = {name for line in collector_lines.SYSTEM + collector_lines.PROGRAM for name in collector_lines.Line("", line, True).options}
+        names = [re.findall(r"`--([\w-]+)`", row) for row in rows]
+        self.assertEqual([row for row in names if row[0] not in used | set(collector_lines.APART)], [])
+        self.assertEqual(used & set(collector_lines.APART), set())
 
 
 @vendor_tools.needs_collector
@@ -106,7 +52,7 @@ class VendorCollectorTest(harness.ProfdTest):
         return {path.parent.name: json.loads(path.read_text()) for path in output.glob("PROF_*/*/sample.json")}
 
     def starts(self, lines):
-        """(device, channel) → period and payload; a channel 52 with every switch off gives nothing."""
+        """Channel → period and payload; a channel 52 with every switch off gives nothing."""
         return {line["channel"]: (line["period_ms"], line["user_data"]) for line in lines
                 if line.get("event") == "start" and not (line["channel"] == 52 and not int(line["user_data"] or "0", 16))}
 
@@ -118,80 +64,113 @@ class VendorCollectorTest(harness.ProfdTest):
         lines = [json.loads(line) for line in truth.read_text().splitlines()] if truth.exists() else []
         return done, self.starts(lines), self.samples(work / "out")
 
-    def ours(self, daemon, arguments, program):
+    def ours(self, daemon, line, *environment):
         output = pathlib.Path(tempfile.mkdtemp(dir=self.top)) / "out"
         before = len(daemon.truth_lines()) if daemon.truth.exists() else 0
-        words = [f"--output={output}", "--type=db", *arguments]
-        done = daemon.ctl("msprof", *words, *([sys.executable, "-c", WAITS, output] if program else []))
+        words = [f"--output={output}", "--type=db", *self.words(line), *environment]
+        lasts = LONG_S if self.is_timed(line) else SHORT_S
+        done = daemon.ctl("msprof", *words, *([sys.executable, "-c", WAITS, output, lasts] if line.program else []))
         lines = daemon.truth_lines()[before:] if daemon.truth.exists() else []
         return done, self.starts(lines), self.samples(output)
 
-    def both(self, chip, line, daemon, program):
-        """What the vendor's collector and profd do of a line."""
-        words = line.split() if program else ["--sys-period=1", "--sys-devices=0", *line.split()]
-        theirs = self.vendor(chip, [*words, *([str(vendor_tools.PROGRAM)] if program else [])])
-        return theirs, self.ours(daemon, words, program)
+    def words(self, line):
+        words = line.text.format(pid=os.getpid()).split()
+        return words if line.program else ["--sys-period=1", "--sys-devices=0", *words]
 
-    def compare(self, chip, line, program, theirs, ours):
+    def is_timed(self, line):
+        return "delay" in line.options or "duration" in line.options
+
+    def their(self, line):
+        lasts = [LONG_S] if self.is_timed(line) else []
+        return self.vendor(line.chip, [*self.words(line), *([str(vendor_tools.PROGRAM), *lasts] if line.program else [])])
+
+    def cann(self):
+        """A toolkit whose MSPTI tells of kernels: the option that gives a program its environment."""
+        home = self.top / "cann"
+        (home / "lib64").mkdir(parents=True)
+        for name in ("libmspti.so", "libprofapi.so"):
+            (home / "lib64" / name).symlink_to(harness.PLAIN_BUILD / "sim" / name)
+        (home / "sim.yaml").write_text("mspti: {auto: true}\n")
+        return (f"--environment=ASCEND_HOME_PATH={home};PROFD_SIM_CONFIG={home}/sim.yaml;"
+                f"LD_PRELOAD={home}/lib64/libprofapi.so")
+
+    def compare(self, line, theirs, ours):
         done, their_starts, their_samples = theirs
         result, our_starts, our_samples = ours
         if not their_samples:
-            self.assertIn(result.code, (USAGE, NOT_FOUND), f"refused by the vendor: {done.stdout}")
+            if line.goes_further():
+                self.assertTrue(our_samples, result)
+            else:
+                self.assertIn(result.code, (USAGE, NOT_FOUND), f"refused by the vendor: {done.stdout}")
             return
-        if not our_samples:  # refused with the reason
+        if line.refusal():
             self.assertEqual(result.code, USAGE, result)
-            self.assertRegex(result.err, "not collected|does not have it")
+            self.assertIn(line.refusal(), result.err)
             return
-        known = told(chip, line, program)
-        self.assertEqual({key: value for key, value in our_starts.items() if key not in known},
-                         {key: value for key, value in their_starts.items() if key not in known})
+        expected = line.starts({channel: (period, collector_lines.words(payload))
+                                for channel, (period, payload) in their_starts.items()})
+        self.assertEqual({channel: (period, collector_lines.words(payload)) for channel, (period, payload) in our_starts.items()},
+                         expected, result)
         for side, theirs in their_samples.items():
             ours = our_samples.get(side)
             if ours is None:  # nothing of that device is collected
-                self.assertEqual({key for key in their_starts if key not in known}, set())
+                self.assertEqual(expected, {}, side)
                 continue
-            other = {key: (theirs[key], ours.get(key)) for key in theirs if key not in OWN and theirs[key] != ours.get(key) and
-                     not explained(chip, key, theirs, ours, side, line, program) and not (known & {53, 54} and key in OF_CORES)}
-            if not GIVE_WAY <= known:
-                self.assertEqual(other, {}, side)
+            wanted = line.sample(side, theirs, ours)
+            self.assertEqual({key: (theirs[key], value, ours.get(key)) for key, value in wanted.items()
+                              if key not in OWN and value != ours.get(key)}, {}, f"{side}: the vendor's, due, ours")
 
-    def all_lines(self, chip, lines, program):
+    def daemon(self, chip):
+        # The collector is of a CANN that counts a 950's main memory anew.
+        info = self.top / "toolkit/share/info/runtime/version.info"
+        info.parent.mkdir(parents=True, exist_ok=True)
+        info.write_text("Version=9.2.0\n")
+        return self.profd(sim=f"devices: 1\nchip: {chip}\n", config=f"driver:\n  toolkit: {self.top}/toolkit\n")
+
+    def all_lines(self, chip, texts, program):
         # Most of a run is waiting: several at once, each beside a daemon that has nothing else to do.
         daemons = queue.SimpleQueue()
         for _ in range(AT_ONCE):
-            daemons.put(self.profd(sim=f"devices: 1\nchip: {chip}\n"))
+            daemons.put(self.daemon(chip))
+        lines = [[collector_lines.Line(chip, text, program, kernels) for kernels in ((False, True) if program else (False,))]
+                 for text in texts]
+        environment = self.cann() if program else ""
 
-        def run(line):
+        def run(ways):
             daemon = daemons.get()
             try:
-                return self.both(chip, line, daemon, program)
+                return self.their(ways[0]), [self.ours(daemon, line, *([environment] if line.kernels else [])) for line in ways]
             finally:
                 daemons.put(daemon)
 
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             results = list(pool.map(run, lines))
-        for line, (theirs, ours) in zip(lines, results):
-            with self.subTest(chip=chip, line=line, program=program):
-                self.compare(chip, line, program, theirs, ours)
+        for ways, (theirs, all_ours) in zip(lines, results):
+            for line, ours in zip(ways, all_ours):
+                with self.subTest(line):
+                    self.compare(line, theirs, ours)
 
 
 def add(chip):
     def system(self):
-        self.all_lines(chip, SYSTEM, program=False)
+        self.all_lines(chip, collector_lines.SYSTEM, program=False)
 
     def program(self):
-        self.all_lines(chip, PROGRAM, program=True)
+        """Without CANN, and with one whose MSPTI tells of kernels."""
+        self.all_lines(chip, collector_lines.PROGRAM, program=True)
 
     setattr(VendorCollectorTest, f"test_system_of_a_{chip}", system)
     setattr(VendorCollectorTest, f"test_program_on_a_{chip}", vendor_tools.needs_program(program))
 
 
-for each in CHIPS:
+for each in collector_lines.CHIPS:
     add(each)
 
 
 if __name__ == "__main__":
+    tried = unittest.main(verbosity=2, exit=False)
+    if not tried.result.wasSuccessful():
+        sys.exit(1)
     if vendor_tools.COLLECTOR is None:
         print("not here: PROFD_VENDOR_COLLECTOR names no folder with the vendor's collector")
         sys.exit(vendor_tools.NOT_HERE)
-    unittest.main(verbosity=2)

@@ -283,7 +283,7 @@ class Device(Side):
             unit = struct.unpack_from("<H", body, 2)[0]
             wide = struct.unpack_from("<4Q", body, 16)
             if kind == 0b011000:
-                result["qos"].append((wall, {"die": tag, "values": struct.unpack_from("<10I", body, 8)}))
+                result["qos"].append((wall, {"die": tag, "values": struct.unpack_from("<8I", body, 16)}))
             elif kind == 0b011001:
                 names = "req_rx rsp_rx snp_rx dat_rx req_tx rsp_tx snp_tx dat_tx".split()
                 if self.chip in TEN_EVENT_CHIPS:  # numbers 1–4 and 6–9 of ten, from 0; the die in the header

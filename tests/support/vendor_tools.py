@@ -4,8 +4,9 @@ variables name checkouts of them, and without one the tests that need it are ski
   PROFD_VENDOR_PARSER   Ascend/msprof (the folder `analysis` in it); needs numpy and pandas
   PROFD_VENDOR_ANALYZE  Ascend/msprof-analyze
   PROFD_VENDOR_COLLECTOR  a folder with its collector `msprof`, built from hicann/runtime (src/dfx/msprof/collector/dvvp/msprofbin),
-                        and `app`, a program linked with what libprofimpl.so is made of that tells it of device 0 open, works
-                        for a second and tells of the end (ProfNotifySetDevice, ProfFinalize)
+                        and `app [SECONDS]`, a program linked with what libprofimpl.so is made of that tells it what a program
+                        with CANN does: the beginning as aclInit() does, device 0 open, after a second or so many closed, the end
+                        (MsprofInit(MSPROF_CTRL_INIT_DYNA), MsprofNotifySetDevice, MsprofFinalize)
   PROFD_VENDOR_PYTHON   the interpreter for both; by default the first of this one and /usr/bin/python3 that has pandas
 """
 import functools

@@ -50,6 +50,11 @@ struct Call {
   TextId name = 0;
   CallKind kind = CallKind::kOther;
 };
+// Of every call, where somebody asks for all of them.
+struct CallLength {
+  TextId name = 0;
+  Ns ns = 0;
+};
 enum class RangeKind : uint8_t { kFramework, kUser, kGarbage };
 // What a program said that it did: calls of a framework, ranges, garbage collections. Short ones are left
 // out.
@@ -67,6 +72,32 @@ struct Frequency {
   Ns at = 0;
   double mhz = 0;
 };
+// Where a thread of the host was, the innermost function first, and what that says.
+enum class HostPlace : uint8_t { kOther, kGarbage, kLoader, kFault, kDisk, kLock, kSleep, kNetwork };
+struct HostStack {
+  TextId function = 0;  // the program's own, not what it calls to wait
+  HostPlace place = HostPlace::kOther;
+  std::vector<TextId> frames;
+  auto operator<=>(const HostStack&) const = default;
+};
+// A wait of a thread; of one that was on a CPU what a sample stands for.
+struct HostSpan {
+  Ns begin = 0, end = 0;
+  uint64_t thread = 0;
+  uint32_t stack = 0;  // index in Job::stacks
+};
+// What was counted of a cgroup in an interval; NaN = not known.
+struct CgroupLook {
+  Ns from = 0, to = 0;
+  TextId cgroup = 0;
+  double cpus = 0, limit = 0, throttled = 0;  // in CPUs: used, allowed, kept from it
+};
+// Bytes of the device that somebody holds.
+struct MemoryLook {
+  Ns at = 0;
+  TextId owner = 0;
+  double bytes = 0;
+};
 // How much is told of tasks: without names, with names, with the calls that launch them, with framework.
 enum class Level : uint8_t { kNothing, kTasks, kNamed, kLaunches, kFramework };
 
@@ -78,12 +109,18 @@ struct Rank {
   Level level = Level::kNothing;
   std::vector<Task> tasks;  // by begin
   std::vector<Collective> collectives;
-  std::vector<Call> calls;         // by begin
+  std::vector<Call> calls;  // by begin
+  std::vector<CallLength> all_calls;
   std::vector<Range> ranges;       // by begin
   std::vector<Step> steps;         // by begin; none overlaps another
   std::vector<uint32_t> job_step;  // of each of them: index in Job::steps, kNone = not of all ranks
   std::vector<Frequency> frequencies;
   double rated_mhz = 0;  // 0 = not known
+  // Of its program, as the kernel tells: by begin, and which of them was recorded at all.
+  std::vector<HostSpan> waits, running;
+  std::vector<CgroupLook> cgroups;
+  bool has_waits = false, has_running = false;
+  std::vector<MemoryLook> memory;  // by time
   uint32_t lanes = 0;
   // Of groups: their ranks, as the framework says.
   struct Group {
@@ -105,6 +142,7 @@ struct Note {
 struct Job {
   format::Texts texts{256u << 20};
   std::vector<KernelClass> classes;
+  std::vector<HostStack> stacks;
   std::vector<Rank> ranks;     // by number
   std::vector<int64_t> steps;  // numbers of those that all ranks have, ascending
   bool has_steps = true;       // false: they are windows of time

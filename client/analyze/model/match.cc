@@ -305,7 +305,11 @@ Clocks AlignClocks(Job& job, const Matches& matches) {
     move_all(rank.calls);
     move_all(rank.ranges);
     move_all(rank.steps);
+    move_all(rank.waits);
+    move_all(rank.running);
+    for (CgroupLook& look : rank.cgroups) move(look.from), move(look.to);
     for (Frequency& frequency : rank.frequencies) move(frequency.at);
+    for (MemoryLook& look : rank.memory) move(look.at);
   }
   return clocks;
 }

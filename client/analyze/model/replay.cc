@@ -304,8 +304,9 @@ class Replay::Engine {
         }
         if (lengths != nullptr) begin -= lengths->call_less[i];
       }
-      Ns end = begin + (call.end - call.begin);
-      if (const uint32_t wait = of.wait[i]; wait != kNone && wait < state.task) {
+      const bool is_made = lengths == nullptr || lengths->no_call.empty() || !lengths->no_call[i];
+      Ns end = begin + (is_made ? call.end - call.begin : 0);
+      if (const uint32_t wait = of.wait[i]; is_made && wait != kNone && wait < state.task) {
         Ns there = 0;
         if (!EndOf(number, wait, there)) return false;
         end = std::max(begin + replay_.OwnTime(number, i), there + of.wait_tail[i]);

@@ -24,6 +24,7 @@ struct Lengths {
     std::vector<Ns> task;       // length, by task; of collectives it counts for nothing
     std::vector<Ns> call_less;  // by call: so much less between the call before and the end of this one
     std::vector<Ns> task_less;  // by task: so much less of what is kept in front of it
+    std::vector<bool> no_call;  // by call: it is not made, and waits for nothing; empty: all are
   };
   std::vector<OfRank> ranks;   // by rank
   std::vector<Ns> match_less;  // by match: so much less for the data

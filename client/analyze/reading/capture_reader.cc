@@ -5,9 +5,12 @@
 #include <set>
 #include <string>
 
+#include "client/analyze/reading/host_stacks.h"
 #include "client/export/read/capture.h"
 #include "client/export/read/pipeline.h"
 #include "client/export/read/ranks.h"
+#include "format/decode/device_series.h"
+#include "format/decode/host_series.h"
 #include "format/texts.h"
 
 namespace profd::analyze {
@@ -29,7 +32,12 @@ class Collector : public format::RowSink, public format::SpanSink, public client
  public:
   explicit Collector(RankBuilder& builder) : builder_(builder), not_available_(builder.Text("N/A")) {}
 
+  void Label(const format::Series& series, int, size_t, int64_t value, std::string_view text) override {
+    if (series.name == format::kHostCgroupSeries.name) cgroups_[value].name = builder_.Text(text);
+  }
   void Rows(const format::RowBatch& batch) override {
+    if (batch.series->name == format::kHostCgroupSeries.name) return TakeCgroups(batch);
+    if (batch.series->name == format::kNpuModuleMemSeries.name) return TakeModules(batch);
     if (batch.series->name != "core_freq" || batch.device < 0) return;
     for (size_t i = 0; i < batch.rows(); ++i) {
       const double hz = batch.values[i * batch.series->columns.size()];
@@ -40,9 +48,105 @@ class Collector : public format::RowSink, public format::SpanSink, public client
   void Spans(const format::SpanBatch& batch) override {
     for (const Span& span : batch.spans) Take(batch, span);
   }
-  void Sample(const client::ProfileSample&) override {}
+  void Sample(const client::ProfileSample& sample) override {
+    HostPart& host = HostOf(static_cast<uint64_t>(sample.pid));
+    const auto at = static_cast<Ns>(sample.wall_ns), period = static_cast<Ns>(sample.period);
+    if (sample.pid <= 0 || at < 0 || period < 0 || period > kLongestWait) return;
+    (sample.off_cpu ? host.has_waits : host.has_running) = true;
+    // Of cycles nobody knows how long they took.
+    if (sample.off_cpu ? period < RankBuilder::kShortestRange : sample.cycles || at < period) return;
+    if (spans_ >= kMostSpans) {
+      ++left_out_;
+      return;
+    }
+    ++spans_;
+    const uint64_t thread =
+        static_cast<uint64_t>(sample.pid) << 32 | (static_cast<uint64_t>(sample.tid) & 0xFFFFFFFF);
+    const uint32_t stack = StackOf(sample);
+    if (sample.off_cpu) {
+      host.waits.push_back({at, at + period, thread, stack});
+    } else {
+      host.running.push_back({at - period, at, thread, stack});
+    }
+  }
+
+  // What the kernel told, by program. `processes`: those whose cgroups were looked at.
+  void GiveHosts(const std::vector<int64_t>& processes, const std::string& node,
+                 const std::map<int64_t, int64_t>& inside, Part& part) {
+    std::vector<CgroupLook> looks;
+    for (auto& [key, group] : cgroups_) {
+      for (size_t i = 1; i < group.looks.size(); ++i) {
+        CgroupLook& look = group.looks[i];
+        look.from = group.looks[i - 1].to;
+        look.cgroup = group.name;
+        if (look.from < look.to) looks.push_back(look);
+      }
+    }
+    for (const int64_t process : processes) {
+      if (process > 0 && !looks.empty()) HostOf(static_cast<uint64_t>(process)).cgroups = looks;
+    }
+    for (auto& [process, host] : hosts_) {
+      host.process = process;
+      host.node = node;
+      if (const auto known = inside.find(static_cast<int64_t>(process)); known != inside.end())
+        host.inside = static_cast<uint64_t>(std::max<int64_t>(known->second, 0));
+      part.hosts.push_back(std::move(host));
+    }
+    part.stacks = std::move(stacks_);
+  }
+  uint64_t left_out() const { return left_out_; }
 
  private:
+  static constexpr size_t kMostSpans = 4 << 20;
+  static constexpr size_t kMostFrames = 64;  // of a stack
+  static constexpr Ns kLongestWait = Ns{1} << 50;
+
+  struct Cgroup {
+    TextId name = 0;
+    std::vector<CgroupLook> looks;
+  };
+
+  HostPart& HostOf(uint64_t process) { return hosts_[process]; }
+
+  uint32_t StackOf(const client::ProfileSample& sample) {
+    const auto [at, is_new] = stack_numbers_.try_emplace(std::pair(sample.off_cpu, sample.stack),
+                                                         static_cast<uint32_t>(stacks_.size()));
+    if (!is_new) return at->second;
+    HostStack stack;
+    stack.place = PlaceOf(sample.frames, *sample.texts);
+    const TextId function = ProgramFunction(sample.frames, *sample.texts);
+    if (function != 0) stack.function = builder_.Text(sample.texts->Get(function));
+    for (const client::ProfileFrame& frame : sample.frames.first(std::min(sample.frames.size(), kMostFrames)))
+      stack.frames.push_back(builder_.Text(sample.texts->Get(frame.function)));
+    stacks_.push_back(std::move(stack));
+    return at->second;
+  }
+
+  void TakeCgroups(const format::RowBatch& batch) {
+    const size_t keys = batch.series->keys.size(), columns = batch.series->columns.size();
+    for (size_t i = 0; i < batch.rows(); ++i) {
+      const double* values = batch.values.data() + i * columns;
+      CgroupLook look;
+      look.to = static_cast<Ns>(batch.wall_ns[i]);
+      look.cpus = values[0];
+      look.limit = values[1];
+      look.throttled = values[4];
+      cgroups_[batch.keys[i * keys]].looks.push_back(look);
+    }
+  }
+  void TakeModules(const format::RowBatch& batch) {
+    if (batch.device < 0) return;
+    for (size_t i = 0; i < batch.rows(); ++i) {
+      const double bytes = batch.values[i * batch.series->columns.size()];
+      if (!std::isnan(bytes))
+        builder_.At(batch.device)
+            .memory.push_back(
+                {static_cast<Ns>(batch.wall_ns[i]),
+                 builder_.Text("module " + std::to_string(batch.keys[i * batch.series->keys.size()])),
+                 bytes});
+    }
+  }
+
   TextId Text(const format::SpanBatch& batch, TextId id) {
     if (id == 0) return 0;
     if (id >= known_.size()) known_.resize(std::max<size_t>(id + 1, known_.size() * 2), kNone);
@@ -134,15 +238,21 @@ class Collector : public format::RowSink, public format::SpanSink, public client
   RankBuilder& builder_;
   const TextId not_available_;
   std::vector<TextId> known_;
+  std::map<uint64_t, HostPart> hosts_;
+  std::vector<HostStack> stacks_;
+  std::map<std::pair<bool, uint32_t>, uint32_t> stack_numbers_;
+  std::map<int64_t, Cgroup> cgroups_;
+  size_t spans_ = 0;
+  uint64_t left_out_ = 0;
 };
 
 }  // namespace
 
-Result<Part> ReadCapture(const std::string& path) {
+Result<Part> ReadCapture(const std::string& path, bool keeps_calls) {
   client::Report report;
   PROFD_ASSIGN_OR_RETURN(client::Capture capture, client::OpenCapture(path, false, report));
   client::FindRanks(capture);
-  RankBuilder builder(path);
+  RankBuilder builder(path, keeps_calls);
   Collector collector(builder);
   format::Texts texts;
   client::Sinks sinks;
@@ -155,8 +265,9 @@ Result<Part> ReadCapture(const std::string& path) {
   // What is wrong with other kinds is no loss here.
   client::Wanted wanted;
   wanted.kinds = std::set<std::string, std::less<>>{
-      "task",       "api",       "step-trace",  "low-power",  "agent-kernel",
-      "agent-comm", "agent-api", "agent-range", "agent-step", "agent-memory"};
+      "task",           "api",         "step-trace",   "low-power",       "agent-kernel",
+      "agent-comm",     "agent-api",   "agent-range",  "agent-step",      "agent-memory",
+      "npu-module-mem", "host-cgroup", "host-off-cpu", "host-cpu-profile"};
   client::Decode(capture, wanted, false, sinks);
   for (const client::Skipped& skipped : report.skipped())
     builder.Note(skipped.stream + ": " + skipped.why, true);
@@ -174,8 +285,20 @@ Result<Part> ReadCapture(const std::string& path) {
     for (const auto& [group, ranks] : capture.groups)
       rank.groups[group] = {"", std::vector<int64_t>(ranks.begin(), ranks.end())};
     std::ranges::sort(rank.frequencies, {}, &Frequency::at);
+    std::ranges::sort(rank.memory, {}, &MemoryLook::at);
   });
-  return builder.Finish();
+  if (collector.left_out() > 0)
+    builder.Note(std::to_string(collector.left_out()) + " samples and waits of threads are too many", true);
+  std::vector<int64_t> processes;
+  std::map<int64_t, int64_t> inside;
+  if (capture.manifest) {
+    processes = capture.manifest->pids;
+    for (const format::ManifestAgent& agent : capture.manifest->agents)
+      inside[agent.pid] = agent.container_pid;
+  }
+  Part part = builder.Finish();
+  collector.GiveHosts(processes, node, inside, part);
+  return part;
 }
 
 }  // namespace profd::analyze

@@ -8,6 +8,6 @@
 
 namespace profd::analyze {
 
-base::Result<Part> ReadCapture(const std::string& path);
+base::Result<Part> ReadCapture(const std::string& path, bool keeps_calls);
 
 }  // namespace profd::analyze

@@ -74,7 +74,8 @@ TypeOf TypeOfTask(std::string_view type) {
 
 class DatabaseReader {
  public:
-  DatabaseReader(SqliteScan& scan, const std::string& path) : scan_(scan), builder_(path) {}
+  DatabaseReader(SqliteScan& scan, const std::string& path, bool keeps_calls)
+      : scan_(scan), builder_(path, keeps_calls) {}
 
   Part Read() {
     ReadTexts();
@@ -129,6 +130,7 @@ class DatabaseReader {
   void ReadCalls();
   void ReadRanges();
   void ReadSteps();
+  void ReadMemory();
   void ReadFacts();
   void ReadMetadata(std::string_view name, std::string_view value);
 
@@ -323,6 +325,27 @@ void DatabaseReader::ReadMetadata(std::string_view name, std::string_view value)
   }
 }
 
+// Of CANN's modules; of the framework's allocators, whose rows name no device where there is one.
+void DatabaseReader::ReadMemory() {
+  std::map<int64_t, TextId> modules;
+  Scan("ENUM_MODULE", {"id", "name"},
+       [&](Row row) { modules[row[0].Integer(-1)] = builder_.Text(row[1].text); });
+  const auto add = [this](const SqliteValue& device, const SqliteValue& at, TextId owner,
+                          const SqliteValue& bytes) {
+    const auto number = static_cast<int>(device.Integer(0));
+    const Ns when = at.Integer(-1);
+    if (builder_.Has(number) && when >= 0 && when < kLatest && !bytes.is_null())
+      builder_.At(number).memory.push_back({when, owner, bytes.Real(0)});
+  };
+  Scan("NPU_MODULE_MEM", {"moduleId", "timestampNs", "totalReserved", "deviceId"}, [&](Row row) {
+    const int64_t module = row[0].Integer(-1);
+    const auto [known, is_new] = modules.try_emplace(module, 0);
+    if (is_new) known->second = builder_.Text("module " + std::to_string(module));
+    add(row[3], row[1], known->second, row[2]);
+  });
+  builder_.ForEachRank([](Rank& rank) { std::ranges::sort(rank.memory, {}, &MemoryLook::at); });
+}
+
 void DatabaseReader::ReadFacts() {
   std::string node;
   Scan("HOST_INFO", {"hostUid", "hostName"},
@@ -335,6 +358,7 @@ void DatabaseReader::ReadFacts() {
     const auto device = static_cast<int>(row[0].Integer(-1));
     if (builder_.Has(device)) builder_.At(device).frequencies.push_back({row[1].Integer(0), row[2].Real(0)});
   });
+  ReadMemory();
   for (const auto& [rank, device] : ranks) {
     if (builder_.Has(static_cast<int>(device))) builder_.At(static_cast<int>(device)).number = rank;
   }
@@ -348,9 +372,9 @@ void DatabaseReader::ReadFacts() {
 
 }  // namespace
 
-Result<Part> ReadDatabase(const std::string& path) {
+Result<Part> ReadDatabase(const std::string& path, bool keeps_calls) {
   PROFD_ASSIGN_OR_RETURN(const std::unique_ptr<SqliteScan> scan, SqliteScan::Open(path));
-  return DatabaseReader(*scan, path).Read();
+  return DatabaseReader(*scan, path, keeps_calls).Read();
 }
 
 }  // namespace profd::analyze

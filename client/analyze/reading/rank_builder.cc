@@ -26,7 +26,8 @@ CallKind KindOfCall(std::string_view name) {
   return CallKind::kOther;
 }
 
-RankBuilder::RankBuilder(std::string source) : source_(std::move(source)) {}
+RankBuilder::RankBuilder(std::string source, bool keeps_calls)
+    : source_(std::move(source)), keeps_calls_(keeps_calls) {}
 
 TextId RankBuilder::Text(std::string_view text) { return texts_->Intern(text.substr(0, kLongestText)); }
 
@@ -136,6 +137,19 @@ void RankBuilder::JoinCalls(Device& device) {
                     [](const Range& range) { return std::tuple(range.begin, -range.end, range.name); });
 }
 
+// A program's calls are those of the first of its devices.
+void RankBuilder::KeepCalls(Device& device) {
+  std::set<uint64_t> own;
+  for (const NamedCall& named : calls_) {
+    const uint64_t process = named.call.thread >> 32;
+    if (process != 0 && device.rank.process != 0 && process != device.rank.process) continue;
+    if (kept_.contains(process)) continue;
+    own.insert(process);
+    device.rank.all_calls.push_back({named.call.name, named.call.end - named.call.begin});
+  }
+  kept_.merge(own);
+}
+
 // Of the device itself, else of its program; of several threads that tell of steps the one with the most.
 void RankBuilder::ChooseSteps(Device& device, int number) {
   std::map<std::pair<bool, uint64_t>, std::vector<Step>> choices;
@@ -227,6 +241,7 @@ Part RankBuilder::Finish() {
       device.connections.push_back(device.collective_connections[i]);
     }
     JoinCalls(device);
+    if (keeps_calls_) KeepCalls(device);
     ChooseSteps(device, number);
     PlaceTasks(device);
     if (!rank.tasks.empty()) rank.level = std::max(rank.level, Level::kTasks);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,12 +14,24 @@
 
 namespace profd::analyze {
 
+// What the kernel told of one program: it may have been recorded beside its tasks, by somebody else.
+struct HostPart {
+  std::string node;
+  uint64_t process = 0;
+  uint64_t inside = 0;  // its number in its container; 0 = the same, or not known
+  std::vector<HostSpan> waits, running;
+  std::vector<CgroupLook> cgroups;
+  bool has_waits = false, has_running = false;
+};
+
 // What one source holds: its ranks with texts and classes of their own, so that sources can be read at the
 // same time and joined in order.
 struct Part {
   std::unique_ptr<format::Texts> texts;
   std::vector<KernelClass> classes;
+  std::vector<HostStack> stacks;
   std::vector<Rank> ranks;
+  std::vector<HostPart> hosts;
   std::vector<Note> notes;
 };
 
@@ -31,7 +44,8 @@ class RankBuilder {
   static constexpr size_t kMostDevices = 64;  // of one source; rows of others are left out
   static constexpr size_t kMostLanes = 256;   // of a device; what is on more counts as of the last one
 
-  explicit RankBuilder(std::string source);
+  // `keeps_calls`: the lengths of all of them, too.
+  explicit RankBuilder(std::string source, bool keeps_calls = false);
 
   TextId Text(std::string_view text);
   uint32_t Class(TextId type, TextId shapes, Work work);
@@ -72,10 +86,12 @@ class RankBuilder {
   };
 
   void JoinCalls(Device& device);
+  void KeepCalls(Device& device);
   void ChooseSteps(Device& device, int number);
   void PlaceTasks(Device& device);
 
   const std::string source_;
+  const bool keeps_calls_;
   std::unique_ptr<format::Texts> texts_ = std::make_unique<format::Texts>(64u << 20);
   std::vector<KernelClass> classes_;
   std::map<KernelClass, uint32_t> class_numbers_;
@@ -85,6 +101,7 @@ class RankBuilder {
   Device* last_ = nullptr;
   int last_number_ = -1;
   std::vector<NamedCall> calls_;
+  std::set<uint64_t> kept_;  // processes whose calls a rank has
   std::vector<Range> ranges_;
   std::vector<NamedStep> steps_;
   std::vector<analyze::Note> notes_;

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "format/cpu_profile.h"
+
 namespace profd::analyze {
 namespace {
 
@@ -52,9 +54,11 @@ bool HasRecords(const fs::path& folder) {
     const fs::path data = side / "data";
     if (IsFolder(data) && !fs::is_empty(data, error)) return true;
   }
-  // Of programs alone: what their agents recorded lies beside (docs/formats.md).
+  // Of programs alone: what their agents and the kernel told lies beside (docs/formats.md).
   return std::ranges::any_of(Entries(folder / ".profiler"), [](const fs::path& file) {
-    return file.filename().string().starts_with("agent_");
+    const std::string name = file.filename();
+    return name.starts_with("agent_") || name.starts_with(format::kOffCpuFile) ||
+           name.starts_with(format::kCpuProfileFile);
   });
 }
 

@@ -116,29 +116,6 @@ std::string CellText(const Cell& cell) {
   return text;
 }
 
-std::string TableText(const Table& table) {
-  std::vector<size_t> widths;
-  std::vector<std::vector<std::string>> rows{table.columns};
-  for (const auto& row : table.rows) {
-    std::vector<std::string> cells;
-    for (const Cell& cell : row) cells.push_back(CellText(cell));
-    rows.push_back(std::move(cells));
-  }
-  for (const auto& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) {
-      if (i >= widths.size()) widths.push_back(0);
-      widths[i] = std::max(widths[i], client::Width(row[i]));
-    }
-  }
-  std::string text = "  " + table.name + "\n";
-  for (const auto& row : rows) {
-    std::string line = "   ";
-    for (size_t i = 0; i < row.size(); ++i) line += " " + Padded(row[i], widths[i]);
-    text += line + "\n";
-  }
-  return text;
-}
-
 std::string RuleText(const Rule& rule) {
   std::string text = std::string(rule.id) + "\n  fires when  " + std::string(rule.fires) +
                      "\n  needs       " + std::string(rule.needs) + "\n  cost        " +
@@ -153,6 +130,29 @@ std::string RuleText(const Rule& rule) {
 }
 
 }  // namespace
+
+std::string TableText(const Table& table, std::string_view indent) {
+  std::vector<size_t> widths;
+  std::vector<std::vector<std::string>> rows{table.columns};
+  for (const auto& row : table.rows) {
+    std::vector<std::string> cells;
+    for (const Cell& cell : row) cells.push_back(CellText(cell));
+    rows.push_back(std::move(cells));
+  }
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (i >= widths.size()) widths.push_back(0);
+      widths[i] = std::max(widths[i], client::Width(row[i]));
+    }
+  }
+  std::string text = std::string(indent) + table.name + "\n";
+  for (const auto& row : rows) {
+    std::string line(indent);
+    for (size_t i = 0; i < row.size(); ++i) line += "  " + Padded(row[i], widths[i]);
+    text += line + "\n";
+  }
+  return text;
+}
 
 std::string Screen(const Analysis& analysis, size_t top, bool coloured) {
   const Verdict& verdict = analysis.verdict();
@@ -237,7 +237,7 @@ Result<std::string> ExplainFinding(const Analysis& analysis, size_t number) {
   std::vector<Factor> factors = finding.factors;
   std::ranges::stable_sort(factors, {}, &Factor::score);
   for (const Factor& factor : factors) text += "    " + factor.name + ": " + factor.why + "\n";
-  for (const Table& table : finding.evidence) text += TableText(table);
+  for (const Table& table : finding.evidence) text += TableText(table, "  ");
   for (const analyze::When& when : finding.when) {
     text += "  rank " + std::to_string(when.rank) + " step " + std::to_string(when.step) + ": " + when.what +
             " for " + Time(static_cast<double>(when.to - when.from)) + ", --from @" +

@@ -16,5 +16,7 @@ base::Result<std::string> ExplainFinding(const Analysis& analysis, size_t number
 // What a rule looks for, and its settings; "" = no such rule.
 std::string ExplainRule(std::string_view id);
 std::string ListRules();
+// Its name, its columns, a line for each row.
+std::string TableText(const Table& table, std::string_view indent);
 
 }  // namespace profd::analyze

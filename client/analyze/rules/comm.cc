@@ -7,7 +7,6 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "base/join.h"
 #include "client/analyze/model/statistics.h"
@@ -19,11 +18,28 @@ namespace {
 constexpr size_t kFewGroups = 2;
 constexpr double kShortQuantile = 0.1;
 
-// Transfers that should take the same: of one type, about one size, and as many ranks.
-using ClassKey = std::tuple<TextId, int, size_t>;
+// Transfers that should take the same: of one type, about one size, as many ranks, over as many nodes, and of
+// groups of one role.
+struct ClassKey {
+  TextId type = 0;
+  int bits = -1;
+  size_t ranks = 0, nodes = 0;
+  std::string_view role;
+  auto operator<=>(const ClassKey&) const = default;
+};
 
-ClassKey KeyOf(const Match& match) {
-  return {match.type, match.bytes == 0 ? -1 : std::bit_width(match.bytes), match.members.size()};
+ClassKey KeyOf(const Context& context, const Match& match) {
+  std::set<std::string_view> nodes;
+  for (const Match::Member& member : match.members) nodes.insert(context.job.ranks[member.rank].node);
+  std::string_view role;
+  if (!match.members.empty()) {
+    const Rank& rank = context.job.ranks[match.members.front().rank];
+    if (const auto known = rank.groups.find(std::string(context.job.Text(match.group)));
+        known != rank.groups.end())
+      role = known->second.role;
+  }
+  return {match.type, match.bytes == 0 ? -1 : static_cast<int>(std::bit_width(match.bytes)),
+          match.members.size(), nodes.size(), role};
 }
 
 std::string GroupName(const Context& context, TextId group) {
@@ -76,7 +92,7 @@ std::map<ClassKey, std::map<TextId, std::vector<uint32_t>>> Classes(const Contex
   for (uint32_t i = 0; i < context.matches.all.size(); ++i) {
     const Match& match = context.matches.all[i];
     if (match.step < context.first || match.is_pair || context.matches.absent.contains(match.group)) continue;
-    classes[KeyOf(match)][match.group].push_back(i);
+    classes[KeyOf(context, match)][match.group].push_back(i);
   }
   return classes;
 }
@@ -90,10 +106,9 @@ std::vector<Ns> TransfersOf(const Context& context, const std::vector<uint32_t>&
 
 std::vector<Cell> ClassRow(const Context& context, const ClassKey& key, size_t count, double own,
                            double usual) {
-  const auto& [type, bits, ranks] = key;
-  return {std::string(context.job.Text(type)),
-          bits <= 0 ? int64_t{0} : int64_t{1} << std::min(bits - 1, 62),
-          static_cast<int64_t>(ranks),
+  return {std::string(context.job.Text(key.type)),
+          key.bits <= 0 ? int64_t{0} : int64_t{1} << std::min(key.bits - 1, 62),
+          static_cast<int64_t>(key.ranks),
           static_cast<int64_t>(count),
           own / 1e3,
           usual / 1e3,
@@ -318,7 +333,7 @@ void FindAbsentRanks(const Context& context, Found& found) {
   for (uint32_t i = 0; i < context.matches.all.size(); ++i) {
     const Match& match = context.matches.all[i];
     if (match.step >= context.first && context.matches.absent.contains(match.group))
-      groups[match.group][KeyOf(match)].push_back(i);
+      groups[match.group][KeyOf(context, match)].push_back(i);
   }
   for (const auto& [group, classes] : groups) {
     double sum = 0;

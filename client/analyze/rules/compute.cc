@@ -176,10 +176,19 @@ void FindSlowCompute(const Context& context, Found& found) {
     }
     if (other > 0) whole[r] = own / other;
   }
+  std::vector<std::pair<uint32_t, Jitter>> jittery;
+  bool knows_jitter = false;
   for (const auto& [peers, usual] : usual_of) {
     std::vector<double> of_peers, noise;
     for (const uint32_t peer : peers) of_peers.push_back(whole[peer]);
     const double reference = Usual(of_peers, context.Get("general.effect_percent") / 100);
+    // What all of them share in a step makes nobody late.
+    for (size_t i = 0; i < steps; ++i) {
+      std::vector<double> of_step;
+      for (const uint32_t peer : peers) of_step.push_back(by_step[peer][i] / reference);
+      const double common = Usual(of_step, context.Get("general.effect_percent") / 100);
+      for (const uint32_t peer : peers) by_step[peer][i] /= common > 0 ? common : 1;
+    }
     for (const uint32_t peer : peers) {
       const double middle = Median(by_step[peer]);
       for (const double value : by_step[peer]) noise.push_back(value - middle);
@@ -203,18 +212,8 @@ void FindSlowCompute(const Context& context, Found& found) {
       finding.factors = {Occurrences(excess.steps.size()),
                          {"effect", std::min(1.0, excess.mean / std::max(5 * excess.error, 1e-9)),
                           "kernels " + Percent(excess.mean) + " longer, ± " + Percent(excess.error)}};
-      const double loss = ClockLoss(rank);
-      const double share = std::min(1.0, loss / (1 - std::min(loss, 0.9)) / excess.mean);
-      if (share >= context.Get("host.cause_share") / 100) {
-        finding.causes.push_back({"clock.low", share});
-        finding.title = RankName(rank) + " is late: its clock is " + Percent(loss) + " below the rated one";
-        finding.advice = {"look at cooling and the power limit of the device"};
-      } else {
-        finding.advice = {
-            "compare clock, memory bandwidth and other users of the device with those of a rank like it"};
-      }
-      finding.without = [r, steps_hit = excess.steps, factor = 1 / (1 + excess.mean), first = context.first,
-                         &context](const Replay& replay, Lengths& lengths) {
+      finding.without = [r, steps_hit = excess.steps, factor = 1 / (1 + excess.mean), &context](
+                            const Replay& replay, Lengths& lengths) {
         Lengths::OfRank& of = replay.Touch(lengths, r);
         const Rank& rank = replay.job().ranks[r];
         std::vector<bool> is_hit(replay.job().steps.size());
@@ -226,6 +225,34 @@ void FindSlowCompute(const Context& context, Found& found) {
           of.task[i] = std::llround(static_cast<double>(of.task[i]) * factor);
         }
       };
+      const double loss = ClockLoss(rank);
+      if (!knows_jitter) {
+        jittery = JitteryRanks(context);
+        knows_jitter = true;
+      }
+      const auto of_rank = std::ranges::find(jittery, r, &std::pair<uint32_t, Jitter>::first);
+      Jitter jitter = of_rank == jittery.end() ? Jitter{} : of_rank->second;
+      const double share = std::min(1.0, loss / (1 - std::min(loss, 0.9)) / excess.mean);
+      if (share >= context.Get("host.cause_share") / 100) {
+        finding.causes.push_back({"clock.low", share});
+        finding.title = RankName(rank) + " is late: its clock is " + Percent(loss) + " below the rated one";
+        finding.advice = {"look at cooling and the power limit of the device"};
+      } else if (const double part = jitter.ns / std::max(1.0, jitter.computing - jitter.ns) / excess.mean;
+                 part >= context.Get("host.cause_share") / 100) {
+        if (IsCommon(context, jittery.size())) continue;  // of all of them kernel.jitter tells
+        finding.causes.push_back({"kernel.jitter", std::min(1.0, part)});
+        finding.title =
+            RankName(rank) + " is late: now and then a kernel of it takes much longer than others like it";
+        finding.advice = {"see what else uses that device or its memory at those moments"};
+        finding.evidence.push_back(std::move(jitter.table));
+        finding.without = [r, more = std::move(jitter.more)](const Replay& replay, Lengths& lengths) {
+          Lengths::OfRank& of = replay.Touch(lengths, r);
+          for (const auto& [task, ns] : more) of.task[task] -= std::min(ns, of.task[task]);
+        };
+      } else {
+        finding.advice = {
+            "compare clock, memory bandwidth and other users of the device with those of a rank like it"};
+      }
       found.findings.push_back(std::move(finding));
     }
   }

@@ -71,6 +71,24 @@ Context MakeContext(const Job& job, const Matches& matches, const Clocks& clocks
   return context;
 }
 
+std::vector<uint32_t> StepsOfCalls(const Context& context, const Rank& rank) {
+  std::vector<uint32_t> steps(rank.calls.size(), kNone);
+  size_t at = 0;
+  for (size_t i = 0; i < rank.calls.size(); ++i) {
+    while (at < rank.steps.size() && rank.steps[at].end <= rank.calls[i].begin) ++at;
+    if (at < rank.steps.size() && rank.steps[at].begin <= rank.calls[i].begin)
+      steps[i] = context.StepOf(rank, static_cast<uint32_t>(at));
+  }
+  return steps;
+}
+
+std::string VariableOf(const Context& context, const std::string& name) {
+  for (const Rank& rank : context.job.ranks) {
+    if (const auto known = rank.environment.find(name); known != rank.environment.end()) return known->second;
+  }
+  return "";
+}
+
 std::string RankName(const Rank& rank) {
   return "rank " + std::to_string(rank.number) + " (" + (rank.node.empty() ? "" : rank.node + ", ") +
          "device " + std::to_string(rank.device) + ")";

@@ -39,6 +39,11 @@ struct Context {
 Context MakeContext(const Job& job, const Matches& matches, const Clocks& clocks, const Replay& replay,
                     const Settings& settings, unsigned jobs);
 
+// The step of each call in Job::steps, kNone: not of one that is analysed.
+std::vector<uint32_t> StepsOfCalls(const Context& context, const Rank& rank);
+// A variable of the environment of one of the ranks; "" = not set, or not known.
+std::string VariableOf(const Context& context, const std::string& name);
+
 // "rank 5 (host0, device 5)".
 std::string RankName(const Rank& rank);
 Where WhereOf(const Rank& rank);

@@ -7,12 +7,12 @@
 
 #include "client/analyze/model/statistics.h"
 #include "client/analyze/rules/rules.h"
+#include "client/analyze/rules/stall_cause.h"
 
 namespace profd::analyze {
 namespace {
 
 constexpr size_t kMostWhen = 20;
-constexpr ptrdiff_t kMostRanges = 10'000;  // that are looked at for one stall: those that begin last
 constexpr Ns kLeastIdle = 50'000;
 constexpr double kHostThreshold = 0.10;  // of what other ranks' programs take: calls vary more than kernels
 
@@ -38,38 +38,6 @@ Ns Overlap(const std::vector<Span>& spans, Ns from, Ns to) {
     sum += std::min(to, at->to) - std::max(from, at->from);
   return sum;
 }
-
-// The step of each call, kNone: not of one that is analysed.
-std::vector<uint32_t> StepsOfCalls(const Context& context, const Rank& rank) {
-  std::vector<uint32_t> steps(rank.calls.size(), kNone);
-  size_t at = 0;
-  for (size_t i = 0; i < rank.calls.size(); ++i) {
-    while (at < rank.steps.size() && rank.steps[at].end <= rank.calls[i].begin) ++at;
-    if (at < rank.steps.size() && rank.steps[at].begin <= rank.calls[i].begin)
-      steps[i] = context.StepOf(rank, static_cast<uint32_t>(at));
-  }
-  return steps;
-}
-
-// A part of the time of a program, or of a device that nobody is known to have launched on, that may be a
-// stall.
-struct Piece {
-  uint32_t rank = 0, index = 0;  // of the call in front of which or in which it is; of the task
-  uint32_t step = 0, ordinal = 0;
-  bool in_call = false, of_task = false;
-  Ns from = 0, to = 0;
-  Ns typical = 0;  // of the same place in other steps and on other ranks
-  Ns length() const { return to - from; }
-  Ns excess() const { return length() - typical; }
-};
-
-struct Reason {
-  std::string id;    // "host.gc", "" = nobody knows
-  std::string text;  // for the title
-  double share = 0;
-  Ns covered = 0;          // of the piece
-  bool is_record = false;  // the very thing was recorded
-};
 
 // Pieces of one rank in the order of its calls, and how many calls each step has.
 struct OfRank {
@@ -110,74 +78,38 @@ OfRank PiecesOf(const Context& context, uint32_t r, Ns least) {
   return of;
 }
 
-bool IsLoader(std::string_view name) {
-  for (const std::string_view word :
-       {"dataloader", "DataLoader", "data_loader", "_next_data", "DATALOADER"}) {
-    if (name.find(word) != name.npos) return true;
-  }
-  return false;
-}
-
-Reason ReasonOf(const Context& context, const Piece& piece) {
-  const Job& job = context.job;
-  const Rank& rank = job.ranks[piece.rank];
-  const double least_share = context.Get("host.cause_share") / 100;
-  const auto length = static_cast<double>(piece.length());
-  if (piece.in_call) {
-    const Call& call = rank.calls[piece.index];
-    const std::string name(job.Text(call.name));
-    if (call.kind == CallKind::kCompile)
-      return {"host.compile", "an operator is compiled (" + name + ")", 1, piece.length(), true};
-    if (call.kind == CallKind::kMemory)
-      return {"host.alloc", "memory of the device is had or given back (" + name + ")", 1, piece.length(),
-              true};
-    return {"", "inside the call " + name, 1, piece.length(), false};
-  }
-  Ns garbage = 0, loading = 0, other = 0;
-  TextId other_name = 0;
-  Ns other_length = INT64_MAX;
-  const auto behind = std::ranges::lower_bound(rank.ranges, piece.to, {}, &Range::begin);
-  for (auto at = behind - std::min(behind - rank.ranges.begin(), kMostRanges); at != behind; ++at) {
-    const Ns overlap = std::min(at->end, piece.to) - std::max(at->begin, piece.from);
-    if (overlap <= 0) continue;
-    if (at->kind == RangeKind::kGarbage) {
-      garbage += overlap;
-    } else if (IsLoader(job.Text(at->name))) {
-      loading = std::max(loading, overlap);
-    } else if (static_cast<double>(overlap) >= least_share * length && at->end - at->begin < other_length) {
-      other = overlap;  // the shortest that covers it: the innermost
-      other_length = at->end - at->begin;
-      other_name = at->name;
-    }
-  }
-  const auto share = [length](Ns of) { return std::min(1.0, static_cast<double>(of) / length); };
-  if (share(garbage) >= least_share)
-    return {"host.gc", "Python collects garbage", share(garbage), garbage, true};
-  if (share(loading) >= least_share)
-    return {"host.dataloader", "it waits for the data loader", share(loading), loading, true};
-  if (share(other) >= least_share && other_length < 2 * piece.length())
-    return {"", "inside " + std::string(job.Text(other_name)).substr(0, 40), share(other), other, false};
-  return {"", "", 0, 0, false};
-}
-
-std::string AdviceOf(const Reason& reason) {
-  if (reason.id == "host.gc")
-    return "collect garbage at chosen moments: gc.freeze() after the start, gc.disable() in the loop, or "
-           "higher thresholds";
-  if (reason.id == "host.dataloader")
-    return "give the data loader more workers, prefetching and pinned memory, or faster storage";
-  if (reason.id == "host.compile")
-    return "keep shapes the same from step to step, or compile them before the first step";
-  if (reason.id == "host.alloc")
-    return "let the framework's allocator keep its memory (expandable segments), and do not empty its cache";
-  if (!reason.text.empty()) return "look at what the program does there";
-  return "no cause is recorded; record waits of host threads there: --collect host-off-cpu";
-}
-
 struct Group {
   Reason reason;
   std::vector<Piece> pieces;
 };
+
+// By rank (UINT32_MAX: all), whether it is so in every step, cause and place.
+using Groups = std::map<std::tuple<uint32_t, bool, std::string, std::string>, Group>;
+
+// Stalls are told of together where they have one cause; waits also where they wait for the same.
+std::string PlaceOf(const Reason& reason) {
+  const bool has_place = reason.id.empty() || reason.id == "host.wait" || reason.id == "host.busy";
+  return has_place ? reason.text : "";
+}
+
+// What no record and no stack explains may be in time with a cgroup that is kept from its CPUs.
+void GiveThrottling(const Context& context, Groups& groups) {
+  std::map<uint32_t, std::vector<Piece>> unknown;
+  for (const auto& [key, group] : groups) {
+    if (std::get<2>(key).empty())
+      unknown[std::get<0>(key)].insert(unknown[std::get<0>(key)].end(), group.pieces.begin(),
+                                       group.pieces.end());
+  }
+  for (auto& [rank, pieces] : unknown) {
+    std::ranges::sort(pieces, {}, &Piece::from);
+    const Reason reason = ThrottlingOf(context, pieces);
+    if (reason.id.empty()) continue;
+    std::erase_if(groups, [r = rank](const auto& entry) {
+      return std::get<0>(entry.first) == r && std::get<2>(entry.first).empty();
+    });
+    groups[{rank, false, reason.id, ""}] = {reason, pieces};
+  }
+}
 
 Finding MakeStall(const Context& context, const Group& group, bool of_all) {
   const Job& job = context.job;
@@ -187,8 +119,7 @@ Finding MakeStall(const Context& context, const Group& group, bool of_all) {
   std::map<uint32_t, std::pair<Ns, size_t>> by_rank;
   Ns longest = 0, total = 0;
   double share = 1;
-  bool is_record = group.reason.is_record;
-  Table table{"stalls of the host", {"rank", "step", "at_ns", "ms", "usual_ms", "cause_share"}, {}};
+  Table table{"stalls of the host", {"rank", "step", "at_ns", "ms", "usual_ms", "cause_share", "where"}, {}};
   std::vector<uint32_t> steps;
   for (const Piece& piece : group.pieces) {
     by_rank[piece.rank].first += piece.excess();
@@ -196,11 +127,11 @@ Finding MakeStall(const Context& context, const Group& group, bool of_all) {
     total += piece.excess();
     steps.push_back(piece.step);
     if (table.rows.size() < 50) {
-      const Reason own = ReasonOf(context, piece);
+      const Reason own = group.reason.cgroup != 0 ? group.reason : ReasonOf(context, piece);
       share = std::min(share, own.share);
       table.rows.push_back({job.ranks[piece.rank].number, job.steps[piece.step], piece.from,
                             static_cast<double>(piece.length()) / 1e6,
-                            static_cast<double>(piece.typical) / 1e6, own.share});
+                            static_cast<double>(piece.typical) / 1e6, own.share, own.function});
     }
     if (finding.when.size() < kMostWhen)
       finding.when.push_back({job.ranks[piece.rank].number, piece.from, piece.to, job.steps[piece.step],
@@ -211,7 +142,7 @@ Finding MakeStall(const Context& context, const Group& group, bool of_all) {
   steps.erase(doubled.begin(), doubled.end());
   finding.id = "host.stall";
   finding.steps = steps;
-  const std::string why = group.reason.text.empty() ? "no cause is recorded" : group.reason.text;
+  const std::string why = group.reason.text.empty() ? "no cause is recorded" : group.reason.Sentence();
   if (of_all) {
     finding.key = "host.stall/all/" + cause;
     for (const auto& [r, sum] : by_rank) finding.where.ranks.push_back(job.ranks[r].number);
@@ -225,11 +156,16 @@ Finding MakeStall(const Context& context, const Group& group, bool of_all) {
         RankName(rank) + ": the host stops for " + Time(static_cast<double>(longest)) + ": " + why;
   }
   if (!group.reason.id.empty()) finding.causes.push_back({group.reason.id, share});
+  const bool is_alloc = group.reason.id == "host.alloc";
   finding.evidence.push_back(std::move(table));
-  finding.advice = {AdviceOf(group.reason)};
-  finding.factors.push_back(is_record && !group.reason.id.empty()
-                                ? Factor{"record", 0.9, "the cause itself is recorded"}
-                                : Occurrences(steps.size()));
+  AddEvidence(context, group.reason, rank, finding);
+  finding.advice = {AdviceOf(group.reason, rank)};
+  if (const std::string allocator = VariableOf(context, "PYTORCH_NPU_ALLOC_CONF");
+      is_alloc && !allocator.empty() && allocator.find("expandable_segments:True") == allocator.npos) {
+    finding.causes.push_back({"env.setting", 1});
+    finding.advice.insert(finding.advice.begin(), "set PYTORCH_NPU_ALLOC_CONF=expandable_segments:True");
+  }
+  finding.factors.push_back(group.reason.id.empty() ? Occurrences(steps.size()) : group.reason.how);
   if (group.reason.id.empty())
     finding.factors.push_back({"cause", 0.6, "that the host stopped is recorded, why is not"});
   finding.without = [pieces = group.pieces](const Replay& replay, Lengths& lengths) {
@@ -266,7 +202,7 @@ void FindStalls(const Context& context, Found& found) {
       for (const Piece& piece : of.pieces)
         lengths[{of.calls_in_step[piece.step], piece.ordinal, piece.in_call}].push_back(piece.length());
     }
-    std::map<std::tuple<uint32_t, bool, std::string, std::string>, Group> groups;
+    Groups groups;
     for (OfRank& of : ranks) {
       for (Piece& piece : of.pieces) {
         if (piece.length() < least) continue;
@@ -287,16 +223,17 @@ void FindStalls(const Context& context, Found& found) {
           if (reason.id.empty() || reason.covered < least) continue;
           Piece usual = piece;
           usual.typical = piece.length() - std::min(piece.length(), reason.covered);
-          Group& group = groups[{UINT32_MAX, true, reason.id, ""}];
-          group.reason = reason;
+          Group& group = groups[{UINT32_MAX, true, reason.id, PlaceOf(reason)}];
+          if (group.pieces.empty() || reason.TellsMoreThan(group.reason)) group.reason = reason;
           group.pieces.push_back(usual);
         } else if (piece.excess() >= least) {
-          Group& group = groups[{piece.rank, false, reason.id, reason.id.empty() ? reason.text : ""}];
-          group.reason = reason;
+          Group& group = groups[{piece.rank, false, reason.id, PlaceOf(reason)}];
+          if (group.pieces.empty() || reason.TellsMoreThan(group.reason)) group.reason = reason;
           group.pieces.push_back(piece);
         }
       }
     }
+    GiveThrottling(context, groups);
     for (const auto& [key, group] : groups)
       found.findings.push_back(MakeStall(context, group, std::get<1>(key)));
   }
@@ -322,7 +259,7 @@ void FindSlowHosts(const Context& context, Found& found) {
       if (steps[r][i] == kNone) continue;
       const Ns gap = rank.calls[i].begin - rank.calls[i - 1].end;
       const bool counts = gap > 0 && gap < longest && context.replay.PauseOf(r, i) == kNone;
-      const Ns call = context.replay.OwnTime(r, i - 1);
+      const Ns call = rank.calls[i - 1].kind == CallKind::kLaunch ? context.replay.OwnTime(r, i - 1) : 0;
       own[r][i] = (counts ? gap : 0) + (call < longest ? call : 0);
       by_step[r][steps[r][i] - context.first] += static_cast<double>(own[r][i]);
     }
@@ -397,8 +334,11 @@ void FindLaunchBound(const Context& context, Found& found) {
       if (task.launch != kNone && task.work == Work::kCompute && context.StepOf(rank, task.step) != kNone) {
         ++own_all;
         const Ns come = rank.calls[task.launch].begin + context.replay.Latency(r);
+        // Nor behind a call that waits until the device is done.
+        const bool is_behind_sync =
+            task.launch > 0 && rank.calls[task.launch - 1].kind == CallKind::kSynchronise;
         // Not behind a stall, which is a finding of its own.
-        own_empty += come >= reached && task.begin - reached < 200'000;
+        own_empty += !is_behind_sync && come >= reached && task.begin - reached < 200'000;
       }
       reached = std::max(reached, task.end);
     }
@@ -429,6 +369,12 @@ void FindLaunchBound(const Context& context, Found& found) {
     finding.steps.push_back(static_cast<uint32_t>(step));
   finding.advice = {"launch less: compile the graph, fuse small operators"};
   finding.factors = {{"data", 1, "every launch is recorded"}};
+  if (const std::string level = VariableOf(context, "ASCEND_GLOBAL_LOG_LEVEL");
+      level == "0" || level == "1") {
+    finding.causes.push_back({"env.setting", 1});
+    finding.advice.insert(finding.advice.begin(), "set ASCEND_GLOBAL_LOG_LEVEL=3: it is " + level +
+                                                      ", and each call writes to a log");
+  }
   finding.without = [&context](const Replay& replay, Lengths& lengths) {
     for (uint32_t r = 0; r < replay.job().ranks.size(); ++r) {
       const Rank& rank = replay.job().ranks[r];

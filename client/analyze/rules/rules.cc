@@ -21,7 +21,8 @@ constexpr Rule kRules[] = {
     {"rank.absent", "collectives wait for ranks that were not recorded, rank.absent_percent of a step",
      "the ranks of groups", "none", "record those ranks, too", FindAbsentRanks},
     {"comm.slow-group",
-     "transfers of a group take comm.slow_ratio times those of groups like it (type, size, number of ranks), "
+     "transfers of a group take comm.slow_ratio times those of groups like it (type, size, number of ranks "
+     "and of nodes, role), "
      "or single "
      "ones comm.outlier_ratio times the group's own",
      "collectives of all ranks of a group", kReplay, "look at the links, ports and cables between its ranks",
@@ -35,7 +36,9 @@ constexpr Rule kRules[] = {
      "idle",
      "kernels; better: calls that launch", kReplay, "see its cause", FindStalls},
     {"host.gc", "garbage collection covers host.cause_share of a stall",
-     "GC_RECORD of the framework's profiler", kReplay, "collect garbage at chosen moments", nullptr},
+     "GC_RECORD of the framework's profiler, or samples and waits of the thread (--collect "
+     "host-cpu-profile)",
+     kReplay, "collect garbage at chosen moments", nullptr},
     {"host.dataloader", "a range of a data loader covers host.cause_share of a stall",
      "ranges of the program or of its framework", kReplay,
      "more workers, prefetching, pinned memory, faster storage", nullptr},
@@ -43,9 +46,34 @@ constexpr Rule kRules[] = {
      "keep shapes the same from step to step", nullptr},
     {"host.alloc", "a call that has or gives back memory of the device is the stall", "calls of CANN",
      kReplay, "let the framework's allocator keep its memory", nullptr},
+    {"host.wait",
+     "waits of the launching thread cover host.cause_share of a stall: a lock, a sleep, the network",
+     "waits of threads (--collect host-off-cpu)", kReplay, "look at who holds up that function", nullptr},
+    {"host.io", "the same, for a disk", "waits of threads (--collect host-off-cpu)", kReplay,
+     "read and write in another thread, in advance, or from faster storage", nullptr},
+    {"host.fault", "the same, for memory that has to be read from a disk",
+     "waits of threads (--collect host-off-cpu)", kReplay, "more memory, or mlock()", nullptr},
+    {"host.busy", "the launching thread is on its CPU for host.cause_share of a stall",
+     "samples of threads (--collect host-cpu-profile)", kReplay, "make that function shorter", nullptr},
+    {"host.throttled",
+     "stalls that have no other reason, host.cause_share of their time, are in time with throttling of the "
+     "program's cgroup, host.contrast times as much as at other times",
+     "counters of cgroups (--collect host-cgroup=50Hz)", kReplay, "raise cpu.max, or start fewer threads",
+     nullptr},
     {"host.launch-bound",
      "host.launch_bound_share of the kernels find the queue empty, and launches at no cost would help",
      "calls that launch", kReplay, "launch less: compile the graph, fuse small operators", FindLaunchBound},
+    {"host.sync",
+     "calls wait for the device within steps, the last one of a step not counted; behind host.sync_share of "
+     "the "
+     "launches: each of them",
+     "calls of CANN", kReplay, "remove what reads a result of the device within a step", FindSyncs},
+    {"env.setting", "a variable of the environment causes what another rule has found",
+     "ENV_VARIABLES of the framework's profiler", "that finding's", "set it as the finding says", nullptr},
+    {"kernel.jitter",
+     "kernels take kernel.jitter_ratio times as long as others of their type and shape on that rank, "
+     "kernel.jitter_percent of kernel.jitter_min or more; of one rank, the cause of rank.compute",
+     "kernels by name", kReplay, "see what else uses the memory of the device", FindJitter},
     {"kernel.aicpu", "operators run on the AI CPU, kernel.aicpu_percent of a step",
      "kernels with their task type", kReplay, "a data type that the AI cores have, or another operator",
      FindAiCpu},
@@ -54,6 +82,13 @@ constexpr Rule kRules[] = {
      "of rank.compute",
      "the clock (--collect low-power) and the rated clock", "as if every kernel followed the clock",
      "cooling, power limit", FindLowClocks},
+    {"mem.leak", "memory of an owner grows all the time by memory.leak_mb, over memory.min_steps",
+     "memory of devices by owner", "none", "look at what that owner holds", FindLeaks},
+    {"step.jitter",
+     "the slowest twentieth of 20 steps and more is step.jitter_percent above the median, and no finding "
+     "explains "
+     "it; with its period where slow steps come again with step.period_correlation",
+     "steps", "their time less the median's", "look at what happens in those steps", nullptr},
     {"step.outlier", "a step takes step.outlier times the median, and no finding explains it", "steps",
      "its time less the median's", "look at that step in a timeline", nullptr},
 };

@@ -36,8 +36,24 @@ void FindSlowGroups(const Context& context, Found& found);
 void FindSlowTransfers(const Context& context, Found& found);
 void FindHangs(const Context& context, Found& found);
 void FindAbsentRanks(const Context& context, Found& found);
+void FindSyncs(const Context& context, Found& found);
+void FindJitter(const Context& context, Found& found);
+void FindLeaks(const Context& context, Found& found);
 void FindAiCpu(const Context& context, Found& found);
 void FindLowClocks(const Context& context, Found& found);
+
+// What kernels take beyond what is usual of their class on the rank, where they take kernel.jitter_ratio
+// times that and more.
+struct Jitter {
+  std::vector<std::pair<uint32_t, Ns>> more;  // task, ns
+  double ns = 0;                              // sum
+  double computing = 0;                       // of all kernels
+  Table table;
+};
+Jitter JitterOf(const Context& context, uint32_t rank);
+// Those in which it is worth a word, and whether so many have it that it makes nobody late.
+std::vector<std::pair<uint32_t, Jitter>> JitteryRanks(const Context& context);
+bool IsCommon(const Context& context, size_t jittery);
 
 // Of a series by step: which steps stand out from `usual` by `threshold` and more, and how sure that is.
 struct Excess {
@@ -48,6 +64,9 @@ struct Excess {
 };
 // `values`: by step from context.first on, relative: 0.1 is 10 % more than usual. `noise`: of one value.
 Excess ExcessOf(const Context& context, const std::vector<double>& values, double noise, double threshold);
+// What no finding explains of steps that take longer than others: those that come again, and single ones.
+// Not among the rules: they look at what the others have found.
+void FindUnevenSteps(const Context& context, std::vector<Finding>& findings);
 // How often something was seen, as a factor of confidence.
 Factor Occurrences(size_t n);
 

@@ -4,11 +4,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
-#include <ctime>
 #include <set>
 #include <utility>
 
+#include "base/calendar.h"
 #include "client/files/prof_files.h"
 #include "format/own_folder.h"
 #include "format/prof_dir.h"
@@ -362,11 +361,7 @@ std::string Capture::Stamp() const {
     const bool all = digits.size() == kDigits && digits.find_first_not_of("0123456789") == std::string::npos;
     return all ? digits : std::string(kDigits, '0');
   }
-  const auto seconds = static_cast<std::time_t>(begin_wall_ns() / 1'000'000'000);
-  std::tm tm{};
-  ::localtime_r(&seconds, &tm);
-  std::array<char, 32> text;
-  return {text.data(), std::strftime(text.data(), text.size(), "%Y%m%d%H%M%S", &tm)};
+  return base::LocalText(begin_wall_ns(), "%Y%m%d%H%M%S");
 }
 
 std::string CaptureName(const std::string& path) {

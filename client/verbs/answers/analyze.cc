@@ -7,6 +7,8 @@
 #include "client/analyze/analysis.h"
 #include "client/analyze/report/json.h"
 #include "client/analyze/report/text.h"
+#include "client/analyze/tables/tables.h"
+#include "client/export/write/output_file.h"
 #include "client/verbs/answers/wishes.h"
 #include "client/verbs/directories.h"
 #include "client/verbs/verb.h"
@@ -23,17 +25,60 @@ struct AnalyzeOptions {
   AnswerOptions answer;
   std::string explain;  // number of a finding, or a rule
   bool list = false;    // of rules and settings
+  std::string reports;  // tables without judgement
+  std::string csv;      // where to write them
 };
 
 bool IsNumber(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
 }
 
+// Tables that somebody asked for, without findings.
+ExitCode Report(const Context& context, const AnalyzeOptions& options, AnswerWishes wishes) {
+  std::vector<const analyze::Report*> reports;
+  for (const std::string& name : Words(options.reports)) {
+    const analyze::Report* report = analyze::FindReport(name);
+    if (report == nullptr)
+      return context.Fail(Status(Code::kInvalidArgument, "--report '" + Excerpt(name) +
+                                                             "': there is none of that name; profctl analyze "
+                                                             "--list shows them"));
+    reports.push_back(report);
+    wishes.request.keeps_calls = wishes.request.keeps_calls || name == "api";
+  }
+  wishes.request.judges = false;
+  const auto analysis = analyze::Analysis::Run(wishes.request);
+  if (!analysis.ok()) return context.Fail(analysis.status());
+  std::vector<analyze::Table> tables;
+  for (const analyze::Report* report : reports) tables.push_back(report->make(**analysis));
+  for (const analyze::Note& note : (*analysis)->job().notes)
+    context.Note((note.where.empty() ? "" : note.where + ": ") + note.text);
+  if (!options.csv.empty()) {
+    for (const analyze::Table& table : tables) {
+      const std::string path = options.csv + "/" + table.name + ".csv";
+      auto file = OutputFile::Create(path);
+      if (!file.ok()) return context.Fail(file.status());
+      (*file)->Append(analyze::TableCsv(table));
+      if (const Status status = (*file)->Finish(); !status.ok()) return context.Fail(status);
+      context.Print(path + "\n");
+    }
+  } else if (context.json) {
+    context.Print(analyze::TablesJson(tables));
+  } else {
+    for (const analyze::Table& table : tables) context.Print(analyze::TableText(table, ""));
+  }
+  return (*analysis)->is_whole() ? ExitCode::kOk : ExitCode::kPartialLoss;
+}
+
 ExitCode Run(const Context& context, const AnalyzeOptions& options) {
   if (options.list) {
     context.Print(analyze::ListRules());
+    context.Print("\nReports (--report NAME,…):\n");
+    for (const analyze::Report& report : analyze::Reports())
+      context.Print("  " + std::string(report.name) + "  " + std::string(report.what) + "\n");
     return ExitCode::kOk;
   }
+  if (!options.csv.empty() && options.reports.empty())
+    return context.Fail(Status(Code::kInvalidArgument, "--csv: name tables, too: --report steps,kernels"));
   const bool explains_rule = !options.explain.empty() && !IsNumber(options.explain);
   if (explains_rule) {
     const std::string text = analyze::ExplainRule(options.explain);
@@ -53,6 +98,7 @@ ExitCode Run(const Context& context, const AnalyzeOptions& options) {
   auto wishes = ParseAnswer(options.answer);
   if (!wishes.ok()) return context.Fail(wishes.status());
   wishes->request.paths = WithSessions(context, options.directories);
+  if (!options.reports.empty()) return Report(context, options, *std::move(wishes));
   const auto analysis = analyze::Analysis::Run(wishes->request);
   if (!analysis.ok()) return context.Fail(analysis.status());
   if (!options.explain.empty()) {
@@ -72,6 +118,10 @@ Action Define(cli::Arguments arguments) {
                  "of all ranks: PROF directories, *_ascend_pt folders, databases, folders of such; sessions");
   arguments.Text("--explain", &asked->explain, "evidence of finding N, or what a rule looks for");
   arguments.Flag("--list", &asked->list, "rules and settings");
+  arguments
+      .Text("--report", &asked->reports, "plain tables instead of findings: steps,kernels; --list has all")
+      .Joined();
+  arguments.Text("--csv", &asked->csv, "a directory: write the tables of --report there, NAME.csv each");
   DefineAnswer(arguments, &asked->answer);
   return {.run = [asked](const Context& context) { return Run(context, *asked); }};
 }

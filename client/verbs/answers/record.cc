@@ -32,7 +32,7 @@ using base::Status;
 struct RecordOptions {
   std::vector<std::string> pids, labels, collect, command;
   std::string lasts;  // --for
-  std::string output, name;
+  std::string output, name, max_loss;
   AnswerOptions answer;
 };
 
@@ -89,6 +89,7 @@ Result<StartOptions> SessionFor(const RecordOptions& options) {
   session.duration = options.lasts;
   session.output = options.output;
   session.name = options.name;
+  session.max_loss = options.max_loss;
   session.wait = true;
   session.progress = [line = std::make_shared<LiveLine>()](const v1::SessionInfo& info) {
     return (*line)(info);
@@ -211,6 +212,8 @@ Action Define(cli::Arguments arguments) {
                  "these kinds instead of what rules look at: KIND[:MODE][=RATE],…");
   arguments.Text("--output", &options->output, "directory for the recording; default profd's own");
   arguments.Text("--name", &options->name, "a name for people");
+  arguments.Text("--max-loss", &options->max_loss,
+                 "how much of a kind's samples may be lost without exit code 7, e.g. 0, 5%; default 1%");
   DefineAnswer(arguments, &options->answer);
   return {.run = [options](const Context& context) { return Run(context, *options); },
           .take_program = [options](std::vector<std::string> words) { options->command = std::move(words); }};

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <thread>
 #include <vector>
@@ -43,6 +42,8 @@ bool Fails(const analyze::Finding& finding, double percent) {
   return finding.cost.pattern != analyze::Pattern::kOnce && finding.cost.percent >= percent;
 }
 
+}  // namespace
+
 std::vector<std::string> Words(const std::string& list) {
   std::vector<std::string> words;
   for (size_t at = 0; at < list.size();) {
@@ -53,25 +54,12 @@ std::vector<std::string> Words(const std::string& list) {
   return words;
 }
 
-}  // namespace
-
 void DefineAnswer(cli::Arguments& arguments, AnswerOptions* options) {
   arguments.Text("--top", &options->top, "show so many findings; default 5");
   arguments.Text("--rules", &options->rules, "only these: rank.late,comm; or all but: -host.stall").Joined();
   arguments.Text("--set", &options->settings, "thresholds: rank.absent_percent=2,comm.min_ops=10").Joined();
   arguments.Text("--fail-on", &options->fail_on, "exit 10 when a finding costs so much of a step, e.g. 5%");
   arguments.Text("--jobs", &options->jobs, "threads, 1 to 64; default one per core");
-}
-
-Result<double> ParsePercent(std::string_view option, std::string_view text) {
-  const std::string_view number = text.ends_with('%') ? text.substr(0, text.size() - 1) : text;
-  double value = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (number.empty() || error != std::errc() || end != number.data() + number.size() || !(value >= 0) ||
-      value > 100)
-    return Status(Code::kInvalidArgument,
-                  std::string(option) + " '" + Excerpt(text) + "': expected a part of a step, e.g. 5%");
-  return value;
 }
 
 Result<unsigned> ParseThreads(const std::string& jobs) {

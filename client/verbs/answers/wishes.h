@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/cli/arguments.h"
 #include "base/status.h"
@@ -26,8 +27,8 @@ struct AnswerWishes {
 };
 base::Result<AnswerWishes> ParseAnswer(const AnswerOptions& options);
 
-// "5%" → 5.
-base::Result<double> ParsePercent(std::string_view option, std::string_view text);
+// "a,b" → a and b.
+std::vector<std::string> Words(const std::string& list);
 // Threads: as given, or one per core.
 base::Result<unsigned> ParseThreads(const std::string& jobs);
 

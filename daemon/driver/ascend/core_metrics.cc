@@ -22,6 +22,7 @@ struct Group {
 
 // Source: the platform tables of the vendor's collector (hicann/runtime, profimpl/platform).
 constexpr std::string_view kPipes = "PipeUtilization", kExactPipes = "PipeUtilizationExct";
+constexpr std::string_view kExecutionMode = "PipelineExecuteUtilization";
 constexpr std::string_view kMemoryMode = "Memory";
 constexpr uint16_t kPipeEvents[] = {0x8, 0xa, 0x9, 0xb, 0xc, 0xd, 0x54, 0x55};
 constexpr uint16_t kExactPipeEvents[] = {0x416, 0x417, 0x9, 0x302, 0xc, 0x303, 0x54, 0x55};
@@ -34,9 +35,8 @@ constexpr uint16_t kMemoryUb310B[] = {0x37, 0x38, 0x1a5, 0x1a6, 0x17f, 0x180, 0x
 constexpr uint16_t kConflicts[] = {0x64, 0x65, 0x66};
 constexpr uint16_t kL2[] = {0x500, 0x502, 0x504, 0x506, 0x508, 0x50a};
 constexpr uint16_t kAccess[] = {0x32, 0x3d, 0x3e, 0x206, 0x20c, 0x50c, 0x50d, 0x50e};
-// The first is counted where none is named.
 constexpr Group kGroups[] = {
-    {kPipes, kPipeEvents},   {"PipelineExecuteUtilization", kExecution},
+    {kPipes, kPipeEvents},   {kExecutionMode, kExecution},
     {kMemoryMode, kMemory},  {"ArithmeticUtilization", kArithmetic},
     {"MemoryL0", kMemoryL0}, {"ResourceConflictRatio", kConflicts},
     {"MemoryUB", kMemoryUb}, {"MemoryAccess", kAccess},
@@ -61,6 +61,9 @@ constexpr Group kGroups950[] = {
 std::span<const Group> GroupsOf(Chip chip) {
   return Is950(chip) ? std::span<const Group>(kGroups950) : std::span<const Group>(kGroups);
 }
+
+// Counted where none is named.
+std::string_view PresetOf(Chip chip) { return chip == Chip::k310B ? kExecutionMode : kPipes; }
 
 // What a group is on a chip: some differ by chip and core.
 Group OnChip(const Group& group, Chip chip, CoreType type) {
@@ -125,7 +128,7 @@ std::vector<uint32_t> CoreEvents(std::string_view mode, Chip chip, CoreType type
   if (main_memory_anew && Is950(chip) && mode == kMemoryMode)
     return {std::begin(kMemory950Anew), std::end(kMemory950Anew)};
   const std::span<const Group> groups = GroupsOf(chip);
-  const auto named = std::ranges::find(groups, mode, &Group::name);
+  const auto named = std::ranges::find(groups, mode.empty() ? PresetOf(chip) : mode, &Group::name);
   const Group group = OnChip(named == groups.end() ? groups.front() : *named, chip, type);
   return {group.events.begin(), group.events.end()};
 }
@@ -134,7 +137,8 @@ std::string CoreMetricName(const std::string& events, Chip chip, CoreType type) 
   if (Is950(chip) && events == Listed(kMemory950Anew)) return std::string(kMemoryMode);
   for (const Group& group : GroupsOf(chip)) {
     const Group here = OnChip(group, chip, type);
-    if (events.empty() || Listed(here.events) == events) return std::string(here.name);
+    if (events.empty() ? group.name == PresetOf(chip) : Listed(here.events) == events)
+      return std::string(here.name);
   }
   return std::string(kCustomMode) + events;
 }

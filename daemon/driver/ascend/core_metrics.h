@@ -23,10 +23,15 @@ inline constexpr std::string_view kCustomMode = "Custom:";
 inline constexpr std::string_view kCoreModes[] = {
     "PipeUtilization", "ArithmeticUtilization", "Memory",   "MemoryL0",
     "MemoryUB",        "ResourceConflictRatio", kCustomMode};
-inline constexpr std::string_view kCoreModes310B[] = {
-    "PipeUtilization", "ArithmeticUtilization", "Memory",  "MemoryL0",
-    "MemoryUB",        "ResourceConflictRatio", "L2Cache", "PipelineExecuteUtilization",
-    kCustomMode};
+inline constexpr std::string_view kCoreModes310B[] = {"PipelineExecuteUtilization",
+                                                      "PipeUtilization",
+                                                      "ArithmeticUtilization",
+                                                      "Memory",
+                                                      "MemoryL0",
+                                                      "MemoryUB",
+                                                      "ResourceConflictRatio",
+                                                      "L2Cache",
+                                                      kCustomMode};
 inline constexpr std::string_view kCoreModes910B[] = {
     "PipeUtilization", "ArithmeticUtilization", "Memory",   "MemoryL0", "MemoryUB", "ResourceConflictRatio",
     "L2Cache",         "MemoryAccess",          kCustomMode};

@@ -20,6 +20,7 @@ namespace {
 constexpr size_t kBlocksWord = 7, kFewBlocksWord = 10;  // of channel 50
 constexpr size_t kCopiesWord = 7;                       // of channel 44
 constexpr uint32_t kFirmwareBit = 0x01000000;
+constexpr size_t kPowerWord = 8;  // of channel 52
 
 uint32_t PayloadWord(const StartPara& para, size_t index) {
   return format::Load<uint32_t>(para.user_data.data() + index * sizeof(uint32_t));
@@ -92,6 +93,9 @@ void NoteStart(uint32_t channel, const StartPara& para, Kind kind, std::string_v
       break;
     case channel::kL2Cache:
       settings.l2_events = L2CacheText(L2CacheEvents(device.chip));
+      break;
+    case channel::kSocProfile:
+      settings.power_left_out = settings.power_left_out && PayloadWord(para, kPowerWord) == 0;
       break;
     case channel::kCoreTask:
     case channel::kCoreSample: {

@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <string>
 #include <unordered_map>
 
+#include "base/calendar.h"
+#include "base/clock.h"
 #include "daemon/host/probes/probe.h"
 #include "daemon/host/probes/row_text.h"
 #include "daemon/host/process.h"
@@ -96,17 +97,13 @@ class DiskProbe final : public Probe {
     const double kib_read = static_cast<double>(std::max<int64_t>(since_last_.read, 0)) / 1024 / seconds;
     const double kib_written =
         static_cast<double>(std::max<int64_t>(since_last_.written, 0)) / 1024 / seconds;
-    const time_t now = ::time(nullptr);
-    tm local{};
-    ::localtime_r(&now, &local);
     // User names would need the name service, which may block: all but root appear by number.
     char user[16] = "root";
     if (user_ != 0) std::snprintf(user, sizeof user, "%u", user_);
     char line[192];
-    const int size =
-        std::snprintf(line, sizeof line, "%02d:%02d:%02d %d be/4 %s %.2f K/s %.2f K/s 0.00 %% 0.00 %% %s\n",
-                      local.tm_hour, local.tm_min, local.tm_sec, target_, user, kib_read, kib_written,
-                      name_.empty() ? "-" : name_.c_str());
+    const int size = std::snprintf(line, sizeof line, "%s %d be/4 %s %.2f K/s %.2f K/s 0.00 %% 0.00 %% %s\n",
+                                   base::LocalText(base::WallNs(), "%H:%M:%S").c_str(), target_, user,
+                                   kib_read, kib_written, name_.empty() ? "-" : name_.c_str());
     line_.assign(line, static_cast<size_t>(size));
     if (!stream_.Append(tick, line_)) return;
     for (--lines_owed_; lines_owed_ > 0; --lines_owed_) {

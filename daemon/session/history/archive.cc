@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -24,11 +26,29 @@ using store::Kept;
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kTryAgainNs = 10 * kSecond;
 constexpr uint64_t kCheckAgeEveryS = 3600;
+constexpr uint64_t kRoomComesWithinNs = kSecond;
+constexpr std::chrono::milliseconds kLookForRoomEvery(5);
 
+Result<store::Space> SpaceOfSpool(const std::string& spool) {
+  const base::UniqueFd dir(::open(spool.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  return store::SpaceOf(dir.get());
+}
+
+// What is removed gives up its room once nobody has it open: its writer, for a moment, or a reader.
+void AwaitRoom(const std::string& spool, uint64_t free_bytes) {
+  const uint64_t until_ns = base::MonotonicNs() + kRoomComesWithinNs;
+  for (;;) {
+    const Result<store::Space> space = SpaceOfSpool(spool);
+    if (!space.ok() || space->free_bytes >= free_bytes || base::MonotonicNs() >= until_ns) return;
+    std::this_thread::sleep_for(kLookForRoomEvery);
+  }
+}
+
+// Whoever has called finds more room than he called for, or he would call with every chunk.
 uint64_t ExcessOf(const store::Quota& quota, bool early) {
   const uint64_t limit = quota.limit_bytes();
   const uint64_t slack = store::Quota::SlackOf(limit);
-  const uint64_t most = early ? limit - slack : limit + slack;
+  const uint64_t most = early ? limit - slack - slack / 2 : limit + slack;
   return limit > 0 && quota.used_bytes() > most ? quota.used_bytes() - most : 0;
 }
 
@@ -38,9 +58,7 @@ Archive::Archive(base::Executor& ctl, base::Aside& aside, const config::Config& 
     : ctl_(ctl), aside_(aside), config_(config), removed_(std::move(removed)) {
   tidier_ = std::make_shared<store::Tidier>([this, &ctl, alive = std::weak_ptr(alive_)] {
     ctl.Post([this, alive] {
-      if (alive.expired()) return;
-      called_ = true;
-      Tidy();
+      if (!alive.expired()) Tidy();
     });
   });
   spool_ = std::make_shared<store::Quota>(config.store.quota_spool_bytes,
@@ -48,6 +66,7 @@ Archive::Archive(base::Executor& ctl, base::Aside& aside, const config::Config& 
 }
 
 void Archive::Begin(std::function<void()> counted) {
+  ++taking_;
   aside_.Run(
       [this, alive = std::weak_ptr(alive_), spool = config_.store.spool, counted = std::move(counted)] {
         auto found = std::make_shared<store::KeptSpool>(store::ScanSpool(spool));
@@ -62,6 +81,7 @@ void Archive::Begin(std::function<void()> counted) {
             spool_->Change(0, bytes);
           }
           counted();
+          --taking_;
           Tidy();
           if (config_.store.max_age_s > 0) CheckAge();
         };
@@ -137,6 +157,8 @@ void Archive::Count(const Kept& kept, bool added) {
 void Archive::Take(const Whole& session, bool of_running, std::function<void()> done) {
   const std::vector<Place> places = PlacesOf(session);
   if (places.empty()) return done();
+  ++taking_;
+  tidier_->Renew();
   aside_.Run([this, alive = std::weak_ptr(alive_), places, of_running, spool = config_.store.spool,
               pinned = Pinned(session.session, session.uid), done = std::move(done)] {
     auto found = std::make_shared<std::vector<Kept>>();
@@ -153,6 +175,7 @@ void Archive::Take(const Whole& session, bool of_running, std::function<void()> 
         if (Find(kept.user, kept.name) == nullptr) Add(std::move(kept));
       }
       done();
+      --taking_;
       Tidy();
     };
   });
@@ -203,7 +226,9 @@ void Archive::Pin(const Whole& session, bool pinned, std::function<void(Status)>
         }
       }
       done(first);
-      if (!pinned) Tidy();
+      if (pinned) return;
+      tidier_->Renew();
+      Tidy();
     };
   });
 }
@@ -301,43 +326,47 @@ void Archive::Forget(const Kept& kept, const store::RemovedTrace& trace) {
     kept_.erase(kept_.begin() + (known - kept_.data()));
     if (!gone.of_running) Count(gone, false);
   }
+  tidier_->Renew();
   removed_(gone, trace);
 }
 
 void Archive::Tidy() {
   if (std::exchange(tidying_, true)) return;
-  aside_.Run([this, alive = std::weak_ptr(alive_), spool = config_.store.spool] {
-    const base::UniqueFd dir(::open(spool.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    const Result<store::Space> space = store::SpaceOf(dir.get());
-    return [this, alive, space] {
-      if (!alive.expired()) TidyOnce(space);
+  aside_.Run([this, alive = std::weak_ptr(alive_), calls = tidier_->calls(), spool = config_.store.spool] {
+    const Result<store::Space> space = SpaceOfSpool(spool);
+    return [this, alive, space, calls] {
+      if (!alive.expired()) TidyOnce(space, calls);
     };
   });
 }
 
-void Archive::TidyOnce(const Result<store::Space>& space) {
+void Archive::TidyOnce(const Result<store::Space>& space, uint64_t calls) {
   store::Pressure pressure;
   pressure.wall_ns = base::WallNs();
   pressure.monotonic_ns = base::MonotonicNs();
   pressure.max_age_ns = config_.store.max_age_s * kSecond;
-  const bool early = called_ && running_ > 0;
+  const bool early = tidier_->busy() && running_ > 0;
   for (const auto& [uid, quota] : users_) pressure.excess_by_uid[uid] = ExcessOf(*quota, early);
   pressure.excess = ExcessOf(*spool_, early);
   if (space.ok()) {
     const uint64_t keep = store::KeepFreeBytes(config_.store.keep_free_bytes, space->total_bytes);
-    const uint64_t wanted = early ? keep + keep / 4 : keep / 2;
+    const uint64_t wanted = early ? keep + keep / 2 : keep / 2;
     if (space->free_bytes < wanted) pressure.excess = std::max(pressure.excess, wanted - space->free_bytes);
   }
   const auto next = store::ChooseNextToGo(kept_, pressure);
-  tidier_->set_busy(next.has_value());
   if (!next) {
     tidying_ = false;
-    called_ = false;
+    if (taking_ > 0) return;
+    tidier_->Answer(calls);
+    if (tidier_->busy()) Tidy();  // somebody has called meanwhile
     return;
   }
-  aside_.Run([this, alive = std::weak_ptr(alive_), kept = kept_[next->index], why = next->why,
+  // The sessions that run write on meanwhile.
+  const uint64_t free_then = early && space.ok() ? space->free_bytes + kept_[next->index].disk_bytes / 2 : 0;
+  aside_.Run([this, alive = std::weak_ptr(alive_), kept = kept_[next->index], why = next->why, free_then,
               spool = config_.store.spool] {
     const Result<store::RemovedTrace> removed = store::RemoveKept(spool, kept);
+    if (removed.ok()) AwaitRoom(spool, free_then);
     return [this, alive, kept, why, removed] {
       if (alive.expired()) return;
       if (removed.ok() || removed.status().code() == Code::kNotFound) {

@@ -80,7 +80,7 @@ class Archive {
   // Removes one directory after the other for as long as one has to go. While somebody runs and has called
   // for room that is early enough for him not to age; else only what is beyond the slack.
   void Tidy();
-  void TidyOnce(const base::Result<store::Space>& space);
+  void TidyOnce(const base::Result<store::Space>& space, uint64_t calls);
   void CheckAge();
 
   base::Executor& ctl_;
@@ -94,7 +94,7 @@ class Archive {
   std::set<std::pair<uid_t, std::string>> pinned_;
   std::set<std::pair<uid_t, std::string>> moving_;
   size_t running_ = 0;  // sessions with bounds
-  bool called_ = false;
+  size_t taking_ = 0;   // looks at what may go then; no call is answered before
   bool tidying_ = false;
   std::shared_ptr<char> alive_ = std::make_shared<char>();
 };

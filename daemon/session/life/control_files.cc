@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 
@@ -19,6 +20,15 @@ using format::Kind;
 namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
+// Of a 310's cache, which counts by user (the vendor's collector, LlcEventUtils::GenerateCapacityEvents).
+constexpr char kCacheOf310[] =
+    "hisi_l3c0_1/dsid0/,hisi_l3c0_1/dsid1/,hisi_l3c0_1/dsid2/,hisi_l3c0_1/dsid3/,"
+    "hisi_l3c0_1/dsid4/,hisi_l3c0_1/dsid5/,hisi_l3c0_1/dsid6/,hisi_l3c0_1/dsid7/";
+
+void NoteInterval(const KindState& kind, format::SampleSettings& settings) {
+  if (kind.effective_hz > 0)
+    settings.interval_us[kind.kind] = static_cast<uint32_t>(std::lround(1e6 / kind.effective_hz));
+}
 
 format::SampleSettings CommonSettings(const ControlInput& input) {
   format::SampleSettings settings;
@@ -38,6 +48,8 @@ format::SampleSettings CommonSettings(const ControlInput& input) {
     settings.calls = settings.calls || (kind.kind == NameOf(Kind::kAgentApi) && awaited);
   }
   settings.of_program = input.target.pid > 0 && (settings.tasks || settings.calls);
+  // The vendor's copies all say the host's interval.
+  for (const HostStart& start : input.plan.host) NoteInterval(input.plan.kinds[start.kind_index], settings);
   return settings;
 }
 
@@ -45,12 +57,12 @@ void NoteKind(const KindState& kind, format::SampleSettings& settings) {
   if (std::find(settings.kinds.begin(), settings.kinds.end(), kind.kind) == settings.kinds.end()) {
     settings.kinds.push_back(kind.kind);
   }
-  if (kind.effective_hz > 0)
-    settings.interval_ms[kind.kind] = static_cast<uint32_t>(1000 / kind.effective_hz);
+  NoteInterval(kind, settings);
 }
 
 void NoteDevice(const ControlInput& input, const driver::DeviceFacts& device,
                 format::SampleSettings& settings) {
+  settings.power_left_out = format::TraitsOf(device.chip).fine_soc_profile;
   for (const ChannelStart& start : input.plan.channels) {
     if (start.device != device.id) continue;
     NoteKind(input.plan.kinds[start.kind_index], settings);
@@ -59,6 +71,10 @@ void NoteDevice(const ControlInput& input, const driver::DeviceFacts& device,
                       start.mode, device, settings);
   }
   settings.hwts_log = !format::TraitsOf(device.chip).stars;
+  if (device.chip == format::Chip::k310) {
+    settings.llc_preset = "capacity";
+    settings.llc_preset_events = kCacheOf310;
+  }
   for (const format::Kind kind : format::kDeviceKinds) {
     if (!driver::LookUp(kind, device, input.api_version).available())
       settings.absent.emplace_back(NameOf(kind));

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/calendar.h"
 #include "base/clock.h"
 #include "base/join.h"
-#include "base/utc.h"
 #include "base/version.h"
 #include "daemon/base/after.h"
 #include "daemon/base/log.h"

@@ -73,7 +73,7 @@ std::mutex lock;
 [[gnu::noinline]] void HoldLock() {
   const std::lock_guard held(lock);
   const timespec pause{0, 5'000'000};
-  ::nanosleep(&pause, nullptr);
+  ::nanosleep(&pause, nullptr);  // what is recorded of it: a wait of 5 ms
 }
 [[gnu::noinline]] void WaitForLock() {
   const std::lock_guard held(lock);
@@ -89,7 +89,7 @@ std::mutex lock;
   for (int i = 0; i < 200; ++i) {
     Spin(60'000);
     const timespec pause{0, 50'000};
-    ::nanosleep(&pause, nullptr);
+    ::nanosleep(&pause, nullptr);  // what is recorded of it: a nap of 50 us
   }
 }
 [[gnu::noinline]] void InTheKernel() {
@@ -129,7 +129,7 @@ int Calls(int count) {
     }
     ::waitpid(child, nullptr, 0);
     const timespec pause{0, 20'000'000};
-    ::syscall(SYS_nanosleep, &pause, nullptr);
+    ::syscall(SYS_nanosleep, &pause, nullptr);  // the rate of what comes, not a wait
     if (::write(STDOUT_FILENO, "\n", 1) != 1) return 1;
   }
   return 0;

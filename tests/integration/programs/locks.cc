@@ -23,7 +23,7 @@ pthread_barrier_t both;
 
 void Sleep(long ms) {
   const timespec pause{ms / 1000, ms % 1000 * 1'000'000};
-  ::nanosleep(&pause, nullptr);
+  ::nanosleep(&pause, nullptr);  // how long a lock is held, which is recorded
 }
 
 timespec SoonMs(long ms) {

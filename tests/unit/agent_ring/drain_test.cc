@@ -150,6 +150,7 @@ TEST_F(DrainTest, RetargetLosesNothingAndDoublesNothing) {
   std::thread producer([&] {
     while (!stop) {
       profd_counter(name, static_cast<int64_t>(++emitted));
+      // The rate of what comes, not a wait.
       if (emitted % 64 == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   });
@@ -224,7 +225,7 @@ TEST_F(ShortOfChunksTest, WhatFindsNoChunkStaysInTheRing) {
   drain_->Stop(id, [&] { stopped = true; });
   drain_->EndTrace(1, writer_.pipe());
   // Nobody takes the two chunks.
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // there is no event of what does not happen
   ctl_.Run();
   EXPECT_FALSE(stopped);
   Until([&] { return stopped && writer_.trace(1).ends == 1; });
@@ -243,6 +244,7 @@ TEST_F(ShortOfChunksTest, WithoutAWriterTheProcessLosesAndCounts) {
   uint64_t emitted = 0;
   for (int turn = 0; turn < 5; ++turn) {
     for (int i = 0; i < 2000; ++i) profd_counter(name, static_cast<int64_t>(++emitted));
+    // A few rounds of the drain, which rings nobody.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     writer_.Pump(1);
   }
@@ -356,7 +358,7 @@ TEST_F(DrainTest, UsersTakeTurnsWhereChunksAreShort) {
   // Nobody writes: it stops where there are no more chunks.
   for (uint64_t before = 0; before == 0 || before != read(1);) {
     before = read(1);
-    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));  // some beats
   }
   ASSERT_LT(read(1), all);
   publish(1, 0, 1);

@@ -194,6 +194,7 @@ void DrainTest::Until(const std::function<bool()>& done) {
   while (!done()) {
     ASSERT_LT(std::chrono::steady_clock::now(), deadline);
     Serve();
+    // Between two looks: the drain's thread rings nobody.
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
   Serve();

@@ -84,6 +84,7 @@ TEST_F(DrainTest, ASnapshotMayTakeTheNewestOnly) {
   const profd_name name = profd_intern("drain_test newest");
   Arm({.overwrite = true});
   MarkNumber(name, 1);
+  // The first is older than the snapshot's second.
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   MarkNumber(name, 2);
   PairRegionClock();

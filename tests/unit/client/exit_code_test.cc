@@ -19,6 +19,8 @@ void AddKind(v1::SessionInfo* info, const std::string& kind, v1::Verdict verdict
   info->mutable_kinds(info->kinds_size() - 1)->set_verdict(verdict);
 }
 
+ExitCode ResultOf(const v1::SessionInfo& info) { return SessionResult({}, info, kUsualMostLossPercent); }
+
 TEST(ExitCode, OfErrors) {
   EXPECT_EQ(ExitCodeOf(base::Status::Ok()), ExitCode::kOk);
   EXPECT_EQ(ExitCodeOf({Code::kInvalidArgument, ""}), ExitCode::kUsage);
@@ -77,29 +79,51 @@ TEST(ExitCode, FailedAlwaysCounts) {
 TEST(ExitCode, OfASessionThatEnded) {
   for (const v1::EndReason reason :
        {v1::END_REASON_STOPPED, v1::END_REASON_DURATION, v1::END_REASON_TARGET_EXIT}) {
-    EXPECT_EQ(SessionResult({}, Sealed(reason)), ExitCode::kOk);
+    EXPECT_EQ(ResultOf(Sealed(reason)), ExitCode::kOk);
   }
-  EXPECT_EQ(SessionResult({}, Sealed(v1::END_REASON_DAEMON_STOP)), ExitCode::kUnavailable);
-  EXPECT_EQ(SessionResult({}, Sealed(v1::END_REASON_INTERRUPTED)), ExitCode::kFailed);
-  EXPECT_EQ(SessionResult({}, Sealed(v1::END_REASON_FAILED)), ExitCode::kFailed);
+  EXPECT_EQ(ResultOf(Sealed(v1::END_REASON_DAEMON_STOP)), ExitCode::kUnavailable);
+  EXPECT_EQ(ResultOf(Sealed(v1::END_REASON_INTERRUPTED)), ExitCode::kFailed);
+  EXPECT_EQ(ResultOf(Sealed(v1::END_REASON_FAILED)), ExitCode::kFailed);
   v1::SessionInfo failed = Sealed(v1::END_REASON_STOPPED);
   failed.set_state(v1::SESSION_STATE_FAILED);
-  EXPECT_EQ(SessionResult({}, failed), ExitCode::kFailed);
+  EXPECT_EQ(ResultOf(failed), ExitCode::kFailed);
 }
 
 TEST(ExitCode, WorstOfManyTroubles) {
   v1::SessionInfo info = Sealed(v1::END_REASON_DURATION);
   AddKind(&info, "ddr", v1::VERDICT_FAILED);
-  EXPECT_EQ(SessionResult({}, info), ExitCode::kPartlyStarted);
+  EXPECT_EQ(ResultOf(info), ExitCode::kPartlyStarted);
   info.add_degraded("device 0 lost");
-  EXPECT_EQ(SessionResult({}, info), ExitCode::kPartialLoss);
+  EXPECT_EQ(ResultOf(info), ExitCode::kPartialLoss);
   info.clear_degraded();
-  info.set_lost(1);
-  EXPECT_EQ(SessionResult({}, info), ExitCode::kPartialLoss);
+  info.mutable_kinds(0)->set_lost(1);
+  EXPECT_EQ(ResultOf(info), ExitCode::kPartialLoss);
   info.set_end_reason(v1::END_REASON_DAEMON_STOP);
-  EXPECT_EQ(SessionResult({}, info), ExitCode::kUnavailable);
+  EXPECT_EQ(ResultOf(info), ExitCode::kUnavailable);
   info.set_state(v1::SESSION_STATE_FAILED);
-  EXPECT_EQ(SessionResult({}, info), ExitCode::kFailed);
+  EXPECT_EQ(ResultOf(info), ExitCode::kFailed);
+}
+
+TEST(ExitCode, ASmallShareOfSamplesIsNoLossAndOneEventIs) {
+  v1::SessionInfo info = Sealed(v1::END_REASON_DURATION);
+  AddKind(&info, "host-cpu", v1::VERDICT_STARTED);
+  v1::KindState* kind = info.mutable_kinds(0);
+  kind->set_effective_hz(50);
+  kind->set_records(990);
+  kind->set_lost(10);
+  EXPECT_EQ(SessionResult({}, info, 1), ExitCode::kOk);
+  EXPECT_EQ(SessionResult({}, info, 0.9), ExitCode::kPartialLoss);
+  EXPECT_EQ(SessionResult({}, info, 0), ExitCode::kPartialLoss);
+  // Each kind by itself: plenty of another hides nothing.
+  AddKind(&info, "hbm", v1::VERDICT_STARTED);
+  info.mutable_kinds(1)->set_effective_hz(100);
+  info.mutable_kinds(1)->set_records(1'000'000);
+  kind = info.mutable_kinds(0);
+  kind->set_lost(11);
+  EXPECT_EQ(SessionResult({}, info, 1), ExitCode::kPartialLoss);
+  kind->set_lost(10);
+  kind->set_effective_hz(0);
+  EXPECT_EQ(SessionResult({}, info, 1), ExitCode::kPartialLoss);
 }
 
 }  // namespace

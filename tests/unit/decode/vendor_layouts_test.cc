@@ -142,6 +142,21 @@ TEST(VendorLayouts, SioOfA950) {  // S:105
             (std::map<int64_t, std::string>{{0, "D-DIE0"}, {2, "U-DIE0"}, {3, "U-DIE1"}}));
 }
 
+// The first two of ten bandwidths are none: viewer/qos_viewer.py (StarsQosViewer, bandwidth_index),
+// csrc/domain/data_process/system/qos_processor.cpp (LoadData); the collector asks for at most eight streams.
+TEST(VendorLayouts, QosOfA950) {  // S:119
+  constexpr uint64_t kType = 0b011000;
+  Decoding decoding("stars_soc_profile.data", k950);
+  decoding.side.qos_events = {"first", "second"};
+  decoding.Take(
+      Pack("HHIQQ10I", {{0, 1 << 10 | kType}, {1, kMagic}, {3, kTicks}, {5, 1}, {6, 2}, {7, 3}, {8, 4}}));
+  const auto& rows = decoding.Finish();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].keys, (std::vector<int64_t>{0, 1}));
+  EXPECT_EQ(rows[0].values[0], 3.0 * (1 << 20));
+  EXPECT_EQ(rows[1].values[0], 4.0 * (1 << 20));
+}
+
 // A link without a value has all bits set: msparser/stars/stars_chip_trans_parser.py:24, 55-58.
 TEST(VendorLayouts, LinksOfA950) {  // S:114
   constexpr uint64_t kType = 0b011011;

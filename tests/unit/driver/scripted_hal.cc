@@ -86,6 +86,7 @@ int halGetDeviceInfo(uint32_t, int32_t module, int32_t info, int64_t* value) {
   if (module == 0 && info == kMonotonicRaw && !script.monotonic_raw.empty()) {
     *value = script.monotonic_raw.front();
     if (!script.slow_ms.empty()) {
+      // How long the call is to take.
       std::this_thread::sleep_for(std::chrono::milliseconds(script.slow_ms.front()));
       script.slow_ms.erase(script.slow_ms.begin());
     }

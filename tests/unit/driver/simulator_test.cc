@@ -187,7 +187,7 @@ TEST(Simulator, ClockPairsAreConsistent) {
     ASSERT_NE(driver, nullptr);
     const double mhz = driver->ReadFacts(0).counter_mhz;
     const auto first = driver->PairClocks(0);
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // between two looks at the clocks
     const auto second = driver->PairClocks(0);
     ASSERT_TRUE(first.ok() && second.ok());
     const auto apart = [&](auto member) {
@@ -235,6 +235,7 @@ TEST_P(SimulatedChip, TakesEveryStartOfThePlan) {
       // Read it empty first: a stop waits up to a second for somebody to do so.
       std::thread reader([&] {
         for (int code = 0; code >= 0; code = driver->Read(0, start.channel, bytes.data(), bytes.size())) {
+          // Between two looks: the driver tells nobody of data.
           std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
       });

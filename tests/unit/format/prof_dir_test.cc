@@ -323,8 +323,8 @@ TEST_F(ControlFiles, SampleJsonOfADevice) {
   settings.result_dir = "/data/out";
   settings.job_id = "trace1";
   settings.kinds = {"hbm", "llc", "pcie", "nic", "low-power", "aicore", "npu-module-mem"};
-  settings.interval_ms = {{"hbm", 50},  {"llc", 40},      {"pcie", 20},
-                          {"nic", 100}, {"low-power", 7}, {"aicore", 13}};
+  settings.interval_us = {{"hbm", 50000},  {"llc", 40000},      {"pcie", 20000},
+                          {"nic", 100000}, {"low-power", 7000}, {"aicore", 13000}};
   settings.llc_mode = "write";
   settings.aicore_events = "0x8,0xa";
   settings.aicore_metrics = "PipeUtilization";
@@ -373,7 +373,7 @@ TEST_F(ControlFiles, SampleJsonOfADevice) {
 TEST_F(ControlFiles, SampleJsonOfGroups) {
   SampleSettings settings;
   settings.kinds = {"hbm", "nic", "aicore"};
-  settings.interval_ms = {{"hbm", 10}, {"nic", 40}, {"aicore", 20}};
+  settings.interval_us = {{"hbm", 10000}, {"nic", 40000}, {"aicore", 20000}};
   settings.aicore_events = "0x8,0xa";
   settings.aicore_metrics = "Custom:0x8,0xa";
   settings.absent = {"qos", "ddr", "ub", "hccs", "aivector"};
@@ -392,7 +392,7 @@ TEST_F(ControlFiles, SampleJsonOfGroups) {
   EXPECT_EQ(sample["aiv_sampling_interval"], 20);
   settings.absent = {};
   settings.kinds = {"ub", "netdev"};
-  settings.interval_ms = {{"ub", 10}, {"netdev", 10}};
+  settings.interval_us = {{"ub", 10000}, {"netdev", 10000}};
   const json ports = json::parse(SampleJson(settings, 0));
   EXPECT_EQ(ports["ubProfiling"], "on");
   EXPECT_EQ(ports["io_profiling"], "on");
@@ -403,13 +403,21 @@ TEST_F(ControlFiles, SampleJsonOfGroups) {
 TEST_F(ControlFiles, SampleJsonOfMemoryAlone) {
   SampleSettings settings;
   settings.kinds = {"hbm", "soc-profile"};
-  settings.interval_ms = {{"hbm", 20}, {"soc-profile", 20}};
+  settings.interval_us = {{"hbm", 20000}, {"soc-profile", 20000}};
   const json sample = json::parse(SampleJson(settings, 0));
   EXPECT_EQ(sample["hardware_mem"], "on");
   EXPECT_EQ(sample["interconnection_profiling"], "off");
   EXPECT_EQ(sample["profMode"], "system");
   EXPECT_EQ(sample["prof_level"], "off");
   EXPECT_EQ(sample["stars_acsq_task"], "");
+  EXPECT_EQ(sample["sysLp"], "on");
+  EXPECT_EQ(sample["hardware_mem_sampling_interval"], 20000);
+  settings.interval_us["soc-profile"] = 100;
+  settings.power_left_out = true;
+  const json fine = json::parse(SampleJson(settings, 0));
+  EXPECT_EQ(fine["hardware_mem_sampling_interval"], 100);
+  EXPECT_EQ(fine["hbmInterval"], 20);
+  EXPECT_EQ(fine["sysLp"], "off");
 }
 
 TEST_F(ControlFiles, SampleJsonOfAProgram) {
@@ -449,7 +457,7 @@ TEST_F(ControlFiles, SampleJsonOfTheHost) {
   SampleSettings settings;
   settings.kinds = {"host-mem", "host-cpu", "host-sys-mem", "host-pid-cpu", "aicore"};
   settings.aicore_events = "0x8";
-  settings.interval_ms = {{"host-cpu", 20}, {"host-mem", 50}};
+  settings.interval_us = {{"host-cpu", 20000}, {"host-mem", 50000}};
   settings.host_disk_hz = 25;
   settings.target_pid = 4242;
   const json sample = json::parse(SampleJson(settings, -1));
@@ -463,6 +471,8 @@ TEST_F(ControlFiles, SampleJsonOfTheHost) {
   EXPECT_EQ(sample["hostAllPidCpuProfiling"], "on");
   EXPECT_EQ(sample["hostAllPidMemProfiling"], "off");
   EXPECT_EQ(sample["hostProfilingSamplingInterval"], 20);
+  settings.interval_us = {{"host-sys-cpu", 100000}, {"hbm", 50000}};
+  EXPECT_EQ(json::parse(SampleJson(settings, 0))["hostProfilingSamplingInterval"], 100);
   EXPECT_EQ(sample["host_disk_freq"], 25);
   EXPECT_EQ(sample["host_sys_pid"], 4242);
   EXPECT_EQ(sample["storageLimit"], "");

@@ -193,7 +193,7 @@ void SamplerRig::Until(const std::string& what, const std::function<bool()>& con
     writer.Drain();
     if (condition()) return;
     ASSERT_LT(base::MonotonicNs(), give_up) << "waited in vain for " << what;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // between two looks at what threads wrote
   }
 }
 

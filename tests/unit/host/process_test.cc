@@ -101,7 +101,7 @@ TEST(ProcessFacts, AProcessWhoseFirstThreadHasEndedRuns) {
   worker.Tell("end-leader");
   // The leader turns into a zombie a moment after its answer.
   while (ReadFile("/proc/" + std::to_string(worker.pid()) + "/stat").find(") Z ") == std::string::npos)
-    ::usleep(1000);
+    ::usleep(1000);  // between two looks: nothing tells of a leader's end
   EXPECT_TRUE(ProcessExists(worker.pid()));
   EXPECT_TRUE(ReadProcessFacts(worker.pid()).exists);
 }

@@ -335,7 +335,7 @@ TEST(Sampler, AWriterThatStandsStillCostsRowsThatAreCounted) {
                    network = rig.Stats(1, "host-network").lost_records;
     while (rig.Stats(1, "host-cpu").lost_records < cpu + 5 ||
            rig.Stats(1, "host-network").lost_records < network + 5)
-      ::usleep(1000);
+      ::usleep(1000);  // between two looks at counters
   } while (rig.Stats(1, "host-cpu").read_records != stored);
   rig.Until("rows to come again", [&] { return rig.Stats(1, "host-cpu").read_records > stored + 5; });
   rig.Stop(1);
@@ -391,7 +391,7 @@ TEST(Sampler, MissedTicksAreLossesWithTheirTime) {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return entered; });
     lock.unlock();
-    ::usleep(200'000);
+    ::usleep(200'000);  // it must not be started yet: there is no event of what does not happen
     lock.lock();
     go_on = true;
     changed.notify_all();
@@ -443,7 +443,7 @@ TEST(Sampler, AReusedPidGoesOnInTheSameFile) {
   };
   rig.Until("the first", [&] { return start_times().size() == 1; });
   worker.Tell("end-child");
-  ::usleep(20'000);
+  ::usleep(20'000);  // start times of processes count in ticks of 10 ms
   if (worker.TellForPid("fork-as " + std::to_string(child)) != child)
     GTEST_SKIP() << "no right to choose a pid";
   worker.Tell("thread");  // takes a pid that the kernel chooses, which is what makes the family look

@@ -676,7 +676,7 @@ TEST_F(EmitterTest, ClockPairsMakeALine) {
   const abi::LaneClock first = region_->header()->clock;
   EXPECT_NE(first.counter, static_cast<uint32_t>(abi::kCounterNone));
   EXPECT_EQ(first.first.ticks, first.latest.ticks);
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // a line needs two points that lie apart
   const uint64_t before = base::RawNs();
   const uint64_t stamp = Arm({});
   const uint64_t after = base::RawNs();

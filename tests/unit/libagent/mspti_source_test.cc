@@ -17,6 +17,7 @@
 namespace profd::agent::testing {
 namespace {
 
+// The simulated job works by the clock.
 void SleepMs(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
 // The libraries live as long as the process, so there is one configuration for all tests: everything odd at

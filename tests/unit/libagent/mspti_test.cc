@@ -19,6 +19,7 @@ constexpr int kOk = 0, kPrecondition = 9;
 const std::string kBuild = PROFD_BUILD_DIR;
 const std::string kProgram = kBuild + "/tests/libagent_programs/cann_program";
 
+// The simulated job works by the clock.
 void SleepMs(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
 // A toolkit of its own, a profd, and a process between them.

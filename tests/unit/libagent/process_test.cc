@@ -323,8 +323,8 @@ TEST_F(ProcessTest, DoesNotPesterAFullProfd) {
   StartDaemon();
   daemon_->full = true;
   auto child = Workload();
-  while (daemon_->turned_away == 0) ::usleep(1000);
-  ::usleep(1'000'000);
+  while (daemon_->turned_away == 0) ::usleep(1000);  // between two looks at what a thread counts
+  ::usleep(1'000'000);  // it must not ask again: there is no event of what does not happen
   EXPECT_EQ(daemon_->turned_away, 1);
   // A restarted one is asked at once.
   daemon_.reset();
@@ -340,7 +340,7 @@ TEST_F(ProcessTest, WithoutAFolderThereIsNoThread) {
   std::string threads;
   for (int i = 0; i < 500 && threads != "threads 1"; ++i) {
     threads = child->Ask("threads");
-    ::usleep(10'000);
+    ::usleep(10'000);  // between two looks: a thread that ends tells nobody
   }
   EXPECT_EQ(threads, "threads 1");
   EXPECT_EQ(child->Finish(), 0);

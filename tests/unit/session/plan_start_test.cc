@@ -145,24 +145,24 @@ TEST(PlanStarts, Everything310P) {
 }
 
 TEST(PlanStarts, Everything310B) {
-  EXPECT_EQ(
-      Everything(Chip::k310B),
-      "(7,1,20) 14 ffffffff 2 0 1 ddr.data\n"
-      "(8,1,20) 14 1 llc.data\n"
-      "(135,1,20) dvpp.venc one\n"
-      "(137,1,20) dvpp.vdec one\n"
-      "(6,1,20) dvpp.data one\n"
-      "(4,1,10) nic.data\n"
-      "(130,1,20) 14 0 0 0 npu_mem.app\n"
-      "(131,1,20) 14 0 1 0 npu_mem.data\n"
-      "(132,1,100) 64 1 lpmFreqConv.data\n"
-      "(143,1,10) aicpu.data late\n"
-      "(144,1,10) aicpu.data late\n"
-      "(10,0,20) 14 2 8 11 tscpu.data\n"
-      "(44,0,20) 14 0 0 0 0 0 1 86000001 1 ts_track.data\n"
-      "(50,0,0) 1 0 0 0 0 0 1 0 0 0 0 stars_soc.data\n"
-      "(52,1,0) 1 14 1 14 0 0 0 0 0 0 0 0 0 0 stars_soc_profile.data\n"
-      "(54,0,0) 3 a a 1 8 a0008 b0009 d000c 550054 a a 1 8 a0008 b0009 d000c 550054 0 ffts_profile.data\n");
+  EXPECT_EQ(Everything(Chip::k310B),
+            "(7,1,20) 14 ffffffff 2 0 1 ddr.data\n"
+            "(8,1,20) 14 1 llc.data\n"
+            "(135,1,20) dvpp.venc one\n"
+            "(137,1,20) dvpp.vdec one\n"
+            "(6,1,20) dvpp.data one\n"
+            "(4,1,10) nic.data\n"
+            "(130,1,20) 14 0 0 0 npu_mem.app\n"
+            "(131,1,20) 14 0 1 0 npu_mem.data\n"
+            "(132,1,100) 64 1 lpmFreqConv.data\n"
+            "(143,1,10) aicpu.data late\n"
+            "(144,1,10) aicpu.data late\n"
+            "(10,0,20) 14 2 8 11 tscpu.data\n"
+            "(44,0,20) 14 0 0 0 0 0 1 86000001 1 ts_track.data\n"
+            "(50,0,0) 1 0 0 0 0 0 1 0 0 0 0 stars_soc.data\n"
+            "(52,1,0) 1 14 1 14 0 0 0 0 0 0 0 0 0 0 stars_soc_profile.data\n"
+            "(54,0,0) 3 a a 1 8 49012c 9004a c0302 303000d a a 1 8 49012c 9004a c0302 303000d 0 "
+            "ffts_profile.data\n");
 }
 
 TEST(PlanStarts, Everything950) {
@@ -278,7 +278,7 @@ TEST(PlanStarts, CoreKindsAlone) {
   SessionSpec spec;
   spec.kinds = {{"aicore", "", 0}, {"aivector", "", 0}};
   EXPECT_EQ(Starts(device, std::move(spec)),
-            "(54,0,0) 1 a a 1 8 a0008 b0009 d000c 550054 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
+            "(54,0,0) 1 a a 1 8 49012c 9004a c0302 303000d 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
 }
 
 // Cores by task: period 0, the vendor's bits for tasks and their parts.
@@ -533,13 +533,13 @@ TEST(PlanStarts, DevicesDoNotLeakIntoEachOther) {
   std::string text;
   for (const ChannelStart& start : plan.value().channels)
     text += std::to_string(start.device) + " " + Text(start);
-  EXPECT_EQ(
-      text,
-      "0 (7,1,20) 14 ffffffff 2 0 1 ddr.data\n"
-      "0 (52,1,0) 1 14 1 14 0 0 0 0 0 0 0 0 0 0 stars_soc_profile.data\n"
-      "0 (54,0,0) 3 a a 1 8 a0008 b0009 d000c 550054 a a 1 8 a0008 b0009 d000c 550054 0 ffts_profile.data\n"
-      "1 (52,1,0) 1 14 1 14 1 14 1 14 0 0 0 0 0 0 stars_soc_profile.data\n"
-      "1 (54,0,0) 1 a a 1 8 a0008 b0009 d000c 550054 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
+  EXPECT_EQ(text,
+            "0 (7,1,20) 14 ffffffff 2 0 1 ddr.data\n"
+            "0 (52,1,0) 1 14 1 14 0 0 0 0 0 0 0 0 0 0 stars_soc_profile.data\n"
+            "0 (54,0,0) 3 a a 1 8 49012c 9004a c0302 303000d a a 1 8 49012c 9004a c0302 303000d 0 "
+            "ffts_profile.data\n"
+            "1 (52,1,0) 1 14 1 14 1 14 1 14 0 0 0 0 0 0 stars_soc_profile.data\n"
+            "1 (54,0,0) 1 a a 1 8 49012c 9004a c0302 303000d 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
 }
 
 TEST(PlanStarts, ModuleMemoryStampsFollowTheHostCounter) {

@@ -208,6 +208,7 @@ std::string AnyPayload(uint32_t id) {
   }
 }
 
+// The simulator works by the clock.
 void SleepMs(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
 std::vector<std::string> Lines(std::string_view text) {

@@ -142,6 +142,7 @@ int RunAlone(const char* test) {
   return status;
 }
 
+// The simulated job works by the clock.
 void SleepMs(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
 void Until(const std::function<bool()>& ask) {

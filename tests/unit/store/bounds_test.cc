@@ -31,19 +31,23 @@ TEST(Quota, CallsForRoomBeforeItIsNeeded) {
   EXPECT_EQ(called.calls, 0);
   EXPECT_EQ(quota.Excess(1), 0U);
   EXPECT_EQ(called.calls, 1);
+  called.tidier->Answer(1);
   EXPECT_EQ(quota.Excess(kSlack + 7), 7U);
   EXPECT_EQ(called.calls, 1) << "again within the second";
 }
 
-TEST(Quota, LeavesTheRunningAloneWhileOthersMakeWay) {
+TEST(Quota, LeavesTheRunningAloneUntilTheirCallIsAnswered) {
   CountingTidier called;
   Quota quota(kLimit, "q", called.tidier);
   quota.Change(0, kLimit);
-  called.tidier->set_busy(true);
   EXPECT_EQ(quota.Excess(kSlack), 0U);
   EXPECT_EQ(quota.Excess(kSlack + 1), 1U);
-  called.tidier->set_busy(false);
+  called.tidier->Answer(1);
   EXPECT_EQ(quota.Excess(kSlack), kSlack);
+  EXPECT_EQ(called.calls, 1) << "again within the second";
+  called.tidier->Renew();
+  EXPECT_EQ(quota.Excess(kSlack), 0U);
+  EXPECT_EQ(called.calls, 2);
   quota.Change(kLimit, 0);
   EXPECT_EQ(quota.used_bytes(), 0U);
 }
@@ -74,6 +78,23 @@ TEST(FreeSpace, ReckonsBetweenLooks) {
   free.Change(0, 17ull << 20);
   EXPECT_EQ(free.Excess(80'000'000), 0U) << "as the disk says";
   EXPECT_EQ(looks, 2);
+}
+
+TEST(FreeSpace, SeesAtOnceWhatOthersHaveRemoved) {
+  CountingTidier called;
+  uint64_t left = 100'000'000;
+  FreeSpace free(
+      [&]() -> base::Result<Space> {
+        return Space{left, 200'000'000};
+      },
+      100'000'000, called.tidier);
+  EXPECT_EQ(free.Excess(50'000'000), 0U) << "half of it, until the call is answered";
+  EXPECT_EQ(free.Excess(50'000'001), 1U);
+  left = 190'000'000;
+  called.tidier->Renew();
+  called.tidier->Answer(1);
+  EXPECT_EQ(free.Excess(90'000'000), 0U);
+  EXPECT_EQ(called.calls, 2);
 }
 
 TEST(FreeSpace, ADiskThatDoesNotAnswerBoundsNothing) {

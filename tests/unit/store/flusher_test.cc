@@ -121,7 +121,11 @@ TEST_F(FlusherTest, HoldsNothingThatWasRemoved) {
   Write(fs, "a");
   Write(fs, "b");
   ASSERT_TRUE(fs.Rename(fd_.get(), "b", "a").ok());
-  EXPECT_EQ(held(), 1U);  // what was "b"
+  EXPECT_EQ(held(), 1U);                                    // what was "b"
+  ASSERT_TRUE(std::filesystem::remove(dir_.path() / "a"));  // by somebody else
+  EXPECT_EQ(held(), 1U);
+  Flusher::LetGoOfRemoved();
+  EXPECT_EQ(held(), 0U);
 }
 
 TEST_F(FlusherTest, WhatALongTraceWritesLeavesMemory) {

@@ -299,7 +299,7 @@ std::string KilledWhileAppending(SliceWriter& slices, size_t bytes, size_t at_a_
   }
   char ready = 0;
   EXPECT_EQ(::read(begun[0], &ready, 1), 1);
-  ::usleep(after_us);
+  ::usleep(after_us);  // any moment: that is the test
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   for (const int end : begun) ::close(end);

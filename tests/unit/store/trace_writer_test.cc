@@ -593,8 +593,9 @@ TEST_F(TraceWriterTest, AnIdleWriterSleeps) {
   harness.writer().AddPipe("p", 64, 8);
   ASSERT_TRUE(harness.Open(kTrace, SpecIn(dir_)).ok());
   ASSERT_TRUE(harness.Close(kTrace).ok());
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // until it sleeps, which nothing tells
   const uint64_t before = SwitchesOf("write-idle");
+  // It must not wake: there is no event of what does not happen.
   std::this_thread::sleep_for(std::chrono::milliseconds(1200));
   EXPECT_EQ(SwitchesOf("write-idle"), before);
 }

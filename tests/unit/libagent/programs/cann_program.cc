@@ -78,7 +78,7 @@ int main() {
       for (int step = 0; step < std::stoi(argument); ++step) {
         const profd::ScopedStep scoped(static_cast<uint64_t>(step));
         const profd::ScopedRange forward("forward");
-        usleep(100'000);
+        usleep(100'000);  // how long a step is, which is recorded
       }
       Say("done");
     } else if (what == "mstx") {
@@ -87,7 +87,7 @@ int main() {
         mstx::Mark("on a stream", stream);
         mstx::Mark("on none", nullptr);
         const uint64_t range = mstx::RangeStart("copy", stream);
-        usleep(2'000);
+        usleep(2'000);  // how long a range is, which is recorded
         mstx::RangeEnd(range);
       }
       Say("done");

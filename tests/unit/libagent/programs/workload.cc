@@ -121,7 +121,7 @@ int ExitRace() {
       for (;;) profd_mark(profd_intern("racing"));
     });
   }
-  usleep(static_cast<useconds_t>(getpid() % 3000));
+  usleep(static_cast<useconds_t>(getpid() % 3000));  // any moment: that is the test
   std::exit(0);
 }
 

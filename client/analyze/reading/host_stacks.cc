@@ -1,0 +1,85 @@
+#include "client/analyze/reading/host_stacks.h"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+
+namespace profd::analyze {
+namespace {
+
+using client::ProfileFrame;
+
+bool HasAny(std::string_view text, std::initializer_list<std::string_view> parts) {
+  return std::ranges::any_of(parts, [text](std::string_view part) { return text.find(part) != text.npos; });
+}
+
+bool IsPython(const ProfileFrame& frame, const format::Texts& texts) {
+  return !frame.kernel && texts.Get(frame.module).ends_with(".py");
+}
+
+// Modules of Python's library that programs wait in.
+bool IsLibrary(std::string_view python_file) {
+  constexpr std::array<std::string_view, 17> kFiles = {
+      "threading.py",  "queue.py",       "queues.py",      "selectors.py",  "socket.py",   "ssl.py",
+      "connection.py", "subprocess.py",  "synchronize.py", "popen_fork.py", "process.py",  "thread.py",
+      "_base.py",      "base_events.py", "pool.py",        "heap.py",       "reduction.py"};
+  return std::ranges::find(kFiles, python_file) != kFiles.end();
+}
+
+// Of the system and of interpreters: who is in there was called by somebody that can be named.
+bool IsSystem(std::string_view module) {
+  return module.empty() || module.starts_with('[') ||
+         HasAny(module, {"libc.so", "libc-2", "ld-linux", "ld-2", "libpthread", "libstdc++", "libpython"}) ||
+         module.starts_with("python");
+}
+
+}  // namespace
+
+format::TextId ProgramFunction(std::span<const ProfileFrame> frames, const format::Texts& texts) {
+  const ProfileFrame *python = nullptr, *library = nullptr, *native = nullptr, *any = nullptr;
+  for (const ProfileFrame& frame : frames) {
+    if (frame.kernel || frame.function == 0) continue;
+    if (any == nullptr) any = &frame;
+    if (IsPython(frame, texts)) {
+      const ProfileFrame*& to = IsLibrary(texts.Get(frame.module)) ? library : python;
+      if (to == nullptr) to = &frame;
+    } else if (native == nullptr && !IsSystem(texts.Get(frame.module))) {
+      native = &frame;
+    }
+  }
+  for (const ProfileFrame* best : {python, library, native, any}) {
+    if (best != nullptr) return best->function;
+  }
+  return 0;
+}
+
+HostPlace PlaceOf(std::span<const ProfileFrame> frames, const format::Texts& texts) {
+  bool faults = false, reads = false, locks = false, sleeps = false, network = false;
+  for (const ProfileFrame& frame : frames) {
+    const std::string_view name = texts.Get(frame.function);
+    // CPython's collector; its name is the same from 3.8 on.
+    if (!frame.kernel && name.find("gc_collect") != name.npos) return HostPlace::kGarbage;
+    if (IsPython(frame, texts) &&
+        (texts.Get(frame.module) == "dataloader.py" || name.find("DataLoader") != name.npos))
+      return HostPlace::kLoader;
+    if (frame.kernel) {
+      faults = faults || HasAny(name, {"page_fault", "do_user_addr_fault", "handle_mm_fault"});
+      reads = reads || HasAny(name, {"io_schedule", "folio_wait", "wait_on_page", "filemap_", "blk_", "ext4_",
+                                     "xfs_", "btrfs_", "nfs_", "fuse_", "jbd2_", "fsync"});
+      network = network || HasAny(name, {"tcp_", "inet_", "unix_stream", "skb_", "sock_"});
+    }
+    locks = locks || HasAny(name, {"futex", "pthread_mutex", "pthread_cond", "sem_wait", "sem_timedwait"});
+    sleeps = sleeps || HasAny(name, {"nanosleep"});
+    if (!frame.kernel) {
+      reads = reads || HasAny(name, {"pread64", "fsync", "fdatasync", "pwrite64"});
+      network = network || name == "recv" || name == "__libc_recv" || name == "accept";
+    }
+  }
+  if (faults && reads) return HostPlace::kFault;
+  if (network) return HostPlace::kNetwork;
+  if (reads) return HostPlace::kDisk;
+  if (locks) return HostPlace::kLock;
+  return sleeps ? HostPlace::kSleep : HostPlace::kOther;
+}
+
+}  // namespace profd::analyze

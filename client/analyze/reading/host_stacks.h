@@ -1,0 +1,17 @@
+// What a stack of a host's thread says of why it was there.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "client/analyze/model/columns.h"
+#include "client/export/read/profile.h"
+
+namespace profd::analyze {
+
+// "load (train.py:12)" of one that waits for a lock below threading.py: the innermost function of the program
+// itself; of Python where there is one. 0: none is known.
+format::TextId ProgramFunction(std::span<const client::ProfileFrame> frames, const format::Texts& texts);
+HostPlace PlaceOf(std::span<const client::ProfileFrame> frames, const format::Texts& texts);
+
+}  // namespace profd::analyze

@@ -1,0 +1,133 @@
+// Kernels that take now and then much longer than others of their type and shape.
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <map>
+
+#include "client/analyze/model/statistics.h"
+#include "client/analyze/rules/rules.h"
+
+namespace profd::analyze {
+namespace {
+
+constexpr size_t kMostRows = 20;
+
+}  // namespace
+
+Jitter JitterOf(const Context& context, uint32_t r) {
+  const Rank& rank = context.job.ranks[r];
+  Jitter jitter;
+  jitter.table = {"kernels that now and then take longer",
+                  {"rank", "type", "shapes", "count", "longer", "median_us", "longest_us"},
+                  {}};
+  std::map<uint32_t, std::vector<uint32_t>> classes;
+  std::map<uint32_t, std::vector<double>> steps;  // of each of its kernels: times the median of its class
+  for (uint32_t i = 0; i < rank.tasks.size(); ++i) {
+    const Task& task = rank.tasks[i];
+    const uint32_t step = context.StepOf(rank, task.step);
+    if (task.work != Work::kCompute || task.kind == kNone || step == kNone) continue;
+    classes[task.kind].push_back(i);
+    jitter.computing += static_cast<double>(task.end - task.begin);
+  }
+  const double ratio = context.Get("kernel.jitter_ratio");
+  std::vector<std::pair<double, std::vector<Cell>>> rows;
+  for (const auto& [kind, tasks] : classes) {
+    if (static_cast<double>(tasks.size()) < context.Get("kernel.jitter_min")) continue;
+    std::vector<Ns> lengths;
+    for (const uint32_t task : tasks) lengths.push_back(rank.tasks[task].end - rank.tasks[task].begin);
+    const double usual = Median(lengths);
+    std::vector<std::pair<uint32_t, Ns>> more;
+    double sum = 0;
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      const double excess = static_cast<double>(lengths[i]) - usual;
+      if (usual > 0)
+        steps[context.StepOf(rank, rank.tasks[tasks[i]].step)].push_back(static_cast<double>(lengths[i]) /
+                                                                         usual);
+      if (static_cast<double>(lengths[i]) < ratio * usual) continue;
+      more.emplace_back(tasks[i], static_cast<Ns>(excess));
+      sum += excess;
+    }
+    if (100.0 * static_cast<double>(more.size()) <
+        context.Get("kernel.jitter_percent") * static_cast<double>(tasks.size()))
+      continue;
+    jitter.more.insert(jitter.more.end(), more.begin(), more.end());
+    jitter.ns += sum;
+    const KernelClass of = context.job.classes[kind];
+    rows.emplace_back(
+        -sum, std::vector<Cell>{rank.number, std::string(context.job.Text(of.type)),
+                                std::string(context.job.Text(of.shapes)), static_cast<int64_t>(tasks.size()),
+                                static_cast<int64_t>(more.size()), usual / 1e3,
+                                static_cast<double>(*std::ranges::max_element(lengths)) / 1e3});
+  }
+  // Where most kernels of a step take longer, the rank is slow then: that is no jitter.
+  std::map<uint32_t, bool> is_slow;
+  for (auto& [step, ratios] : steps) is_slow[step] = Median(std::move(ratios)) > 1 + (ratio - 1) / 4;
+  std::erase_if(jitter.more, [&](const auto& one) {
+    if (!is_slow[context.StepOf(rank, rank.tasks[one.first].step)]) return false;
+    jitter.ns -= static_cast<double>(one.second);
+    return true;
+  });
+  std::ranges::sort(rows, {}, [](const auto& row) { return row.first; });
+  for (auto& [minus, row] : rows) {
+    if (jitter.table.rows.size() < kMostRows) jitter.table.rows.push_back(std::move(row));
+  }
+  return jitter;
+}
+
+std::vector<std::pair<uint32_t, Jitter>> JitteryRanks(const Context& context) {
+  std::vector<std::pair<uint32_t, Jitter>> all;
+  for (uint32_t r = 0; r < context.job.ranks.size(); ++r) {
+    Jitter jitter = JitterOf(context, r);
+    if (!jitter.more.empty() && jitter.ns >= context.Get("general.min_cost_percent") / 100 * jitter.computing)
+      all.emplace_back(r, std::move(jitter));
+  }
+  return all;
+}
+
+bool IsCommon(const Context& context, size_t jittery) {
+  return jittery > 0 && (context.job.ranks.size() == 1 || 2 * jittery >= context.job.ranks.size());
+}
+
+// Of most ranks alike: of a single one that is late for it rank.late tells.
+void FindJitter(const Context& context, Found& found) {
+  const Job& job = context.job;
+  std::vector<std::pair<uint32_t, std::vector<std::pair<uint32_t, Ns>>>> all;
+  Finding finding;
+  double sum = 0;
+  std::vector<bool> is_hit(job.steps.size());
+  std::vector<std::pair<uint32_t, Jitter>> jittery = JitteryRanks(context);
+  if (!IsCommon(context, jittery.size())) return;
+  for (auto& [r, jitter] : jittery) {
+    for (const auto& [task, ns] : jitter.more)
+      is_hit[context.StepOf(job.ranks[r], job.ranks[r].tasks[task].step)] = true;
+    sum += jitter.ns / jitter.computing;
+    finding.where.ranks.push_back(job.ranks[r].number);
+    if (finding.evidence.empty()) {
+      finding.evidence.push_back(std::move(jitter.table));
+    } else if (finding.evidence.front().rows.size() + jitter.table.rows.size() <= 50) {
+      std::ranges::move(jitter.table.rows, std::back_inserter(finding.evidence.front().rows));
+    }
+    all.emplace_back(r, std::move(jitter.more));
+  }
+  finding.id = "kernel.jitter";
+  finding.key = "kernel.jitter";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", 100 * sum / static_cast<double>(all.size()));
+  finding.title = std::to_string(all.size()) + " of " + std::to_string(job.ranks.size()) +
+                  " ranks: now and then a kernel takes much longer than others like it, " + text +
+                  " of the computing";
+  for (uint32_t step = 0; step < is_hit.size(); ++step) {
+    if (is_hit[step]) finding.steps.push_back(step);
+  }
+  finding.advice = {"see what else uses the memory of the device at those moments: --collect hbm,ddr"};
+  finding.factors = {Occurrences(finding.steps.size())};
+  finding.without = [all](const Replay& replay, Lengths& lengths) {
+    for (const auto& [r, more] : all) {
+      Lengths::OfRank& of = replay.Touch(lengths, r);
+      for (const auto& [task, ns] : more) of.task[task] -= std::min(ns, of.task[task]);
+    }
+  };
+  found.findings.push_back(std::move(finding));
+}
+
+}  // namespace profd::analyze

@@ -1,0 +1,307 @@
+#include "client/analyze/rules/stall_cause.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "client/analyze/model/statistics.h"
+
+namespace profd::analyze {
+namespace {
+
+constexpr ptrdiff_t kMostRanges = 10'000;  // that are looked at for one stall: those that begin last
+constexpr size_t kMostFrames = 30;
+constexpr size_t kFewSamples = 3;  // of a thread on its CPU: fewer tell nothing of a stall
+
+bool IsLoader(std::string_view name) {
+  for (const std::string_view word :
+       {"dataloader", "DataLoader", "data_loader", "_next_data", "DATALOADER"}) {
+    if (name.find(word) != name.npos) return true;
+  }
+  return false;
+}
+
+Factor Record() { return {"record", 0.9, "the cause itself is recorded"}; }
+
+struct Seen {
+  Ns covered = 0;
+  size_t count = 0;
+  uint32_t stack = kNone;  // the one that covers most
+};
+
+// Of a thread's spans within a piece: by place and function, what they cover.
+using ByPlace = std::map<std::pair<HostPlace, TextId>, Seen>;
+ByPlace SeenIn(const Job& job, const std::vector<HostSpan>& spans, uint64_t thread, const Piece& piece) {
+  std::map<uint32_t, Ns> by_stack;
+  std::map<uint32_t, size_t> counts;
+  const auto behind = std::ranges::lower_bound(spans, piece.to, {}, &HostSpan::begin);
+  for (auto at = behind - std::min(behind - spans.begin(), kMostRanges); at != behind; ++at) {
+    const Ns overlap = std::min(at->end, piece.to) - std::max(at->begin, piece.from);
+    if (overlap <= 0 || at->thread != thread) continue;
+    by_stack[at->stack] += overlap;
+    ++counts[at->stack];
+  }
+  ByPlace seen;
+  for (const auto& [stack, covered] : by_stack) {
+    Seen& of = seen[{job.stacks[stack].place, job.stacks[stack].function}];
+    if (of.stack == kNone || covered > by_stack[of.stack]) of.stack = stack;
+    of.covered += covered;
+    of.count += counts[stack];
+  }
+  return seen;
+}
+
+// The thread that launches; of a device whose calls are not known the program's first.
+uint64_t ThreadOf(const Rank& rank, const Piece& piece) {
+  return piece.of_task || rank.calls.empty()
+             ? rank.process << 32 | rank.process
+             : rank.calls[std::min<size_t>(piece.index, rank.calls.size() - 1)].thread;
+}
+
+struct Words {
+  const char *id, *text;
+};
+Words WordsOf(HostPlace place, bool waits) {
+  switch (place) {
+    case HostPlace::kGarbage:
+      return {"host.gc", "Python collects garbage"};
+    case HostPlace::kLoader:
+      return {"host.dataloader", "it waits for the data loader"};
+    case HostPlace::kFault:
+      return {"host.fault", "memory of it has to be read from a disk"};
+    case HostPlace::kDisk:
+      return {"host.io", "it waits for a disk"};
+    case HostPlace::kLock:
+      return {"host.wait", "it waits for a lock or for another thread"};
+    case HostPlace::kSleep:
+      return {"host.wait", "it sleeps"};
+    case HostPlace::kNetwork:
+      return {"host.wait", "it waits for the network"};
+    case HostPlace::kOther:
+      break;
+  }
+  return waits ? Words{"host.wait", "it waits"} : Words{"host.busy", "it computes on the CPU"};
+}
+
+// What the launching thread waited for, or did, in most of a piece.
+Reason ThreadReason(const Context& context, const Piece& piece, double least_share) {
+  const Job& job = context.job;
+  const Rank& rank = job.ranks[piece.rank];
+  const uint64_t thread = ThreadOf(rank, piece);
+  for (const bool waits : {true, false}) {
+    std::map<std::string, Seen> by_id;
+    std::map<std::string, std::pair<HostPlace, Ns>> most;  // the place that covers most of an id
+    Ns all = 0;
+    for (const auto& [key, seen] : SeenIn(job, waits ? rank.waits : rank.running, thread, piece)) {
+      // What a thread does on a CPU is not told from locks and disks that it once came through.
+      const bool is_named = key.first == HostPlace::kGarbage || key.first == HostPlace::kLoader;
+      const HostPlace place = waits || is_named ? key.first : HostPlace::kOther;
+      const std::string id = WordsOf(place, waits).id;
+      Seen& of = by_id[id];
+      auto& [top, top_covered] = most[id];
+      if (of.stack == kNone || seen.covered > top_covered) {
+        of.stack = seen.stack;
+        top = place;
+        top_covered = seen.covered;
+      }
+      of.covered += seen.covered;
+      of.count += seen.count;
+      all += seen.covered;
+    }
+    const auto length = static_cast<double>(piece.length());
+    if (static_cast<double>(all) < least_share * length) continue;
+    const auto best =
+        std::ranges::max_element(by_id, {}, [](const auto& entry) { return entry.second.covered; });
+    const auto& [id, seen] = *best;
+    const double share = std::min(1.0, static_cast<double>(seen.covered) / length);
+    if (share < least_share || (!waits && seen.count < kFewSamples)) continue;
+    Reason reason{id,    WordsOf(most[id].first, waits).text,
+                  share, std::min(seen.covered, piece.length()),
+                  {},    seen.stack,
+                  0};
+    if (const TextId function = job.stacks[seen.stack].function; function != 0)
+      reason.function = std::string(job.Text(function)).substr(0, 48);
+    reason.how = waits ? Factor{"stack", 0.9, "the wait and its stack are recorded"}
+                       : Factor{"samples", 0.75, "the thread was sampled on its CPU"};
+    return reason;
+  }
+  return {};
+}
+
+std::string Number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, value < 10 ? "%.1f" : "%.0f", value);
+  return text;
+}
+
+// Means over the looks that know of it, in CPUs; the latest limit. 0: nobody knows.
+struct CgroupUse {
+  double cpus = 0, throttled = 0, limit = 0;
+};
+CgroupUse UseOf(const Rank& rank, TextId cgroup) {
+  CgroupUse use;
+  std::vector<double> cpus, throttled;
+  for (const CgroupLook& look : rank.cgroups) {
+    if (look.cgroup != cgroup) continue;
+    if (!std::isnan(look.cpus)) cpus.push_back(look.cpus);
+    if (!std::isnan(look.throttled)) throttled.push_back(look.throttled);
+    if (!std::isnan(look.limit)) use.limit = look.limit;
+  }
+  use.cpus = Mean(cpus);
+  use.throttled = Mean(throttled);
+  return use;
+}
+
+}  // namespace
+
+Reason ReasonOf(const Context& context, const Piece& piece) {
+  const Job& job = context.job;
+  const Rank& rank = job.ranks[piece.rank];
+  const double least_share = context.Get("host.cause_share") / 100;
+  const auto length = static_cast<double>(piece.length());
+  if (piece.in_call) {
+    const Call& call = rank.calls[piece.index];
+    const std::string name(job.Text(call.name));
+    if (call.kind == CallKind::kCompile)
+      return {
+          "host.compile", "an operator is compiled (" + name + ")", 1, piece.length(), Record(), kNone, 0};
+    if (call.kind == CallKind::kMemory)
+      return {"host.alloc",
+              "memory of the device is had or given back (" + name + ")",
+              1,
+              piece.length(),
+              Record(),
+              kNone,
+              0};
+    if (Reason reason = ThreadReason(context, piece, least_share); !reason.id.empty()) return reason;
+    return {"", "inside the call " + name, 1, piece.length(), {}, kNone, 0};
+  }
+  Ns garbage = 0, loading = 0, other = 0;
+  TextId other_name = 0;
+  Ns other_length = INT64_MAX;
+  const auto behind = std::ranges::lower_bound(rank.ranges, piece.to, {}, &Range::begin);
+  for (auto at = behind - std::min(behind - rank.ranges.begin(), kMostRanges); at != behind; ++at) {
+    const Ns overlap = std::min(at->end, piece.to) - std::max(at->begin, piece.from);
+    if (overlap <= 0) continue;
+    if (at->kind == RangeKind::kGarbage) {
+      garbage += overlap;
+    } else if (IsLoader(job.Text(at->name))) {
+      loading = std::max(loading, overlap);
+    } else if (static_cast<double>(overlap) >= least_share * length && at->end - at->begin < other_length) {
+      other = overlap;  // the shortest that covers it: the innermost
+      other_length = at->end - at->begin;
+      other_name = at->name;
+    }
+  }
+  const auto share = [length](Ns of) { return std::min(1.0, static_cast<double>(of) / length); };
+  if (share(garbage) >= least_share)
+    return {"host.gc", "Python collects garbage", share(garbage), garbage, Record(), kNone, 0};
+  if (share(loading) >= least_share)
+    return {"host.dataloader", "it waits for the data loader", share(loading), loading, Record(), kNone, 0};
+  if (Reason reason = ThreadReason(context, piece, least_share); !reason.id.empty()) return reason;
+  if (share(other) >= least_share && other_length < 2 * piece.length())
+    return {"", "inside " + std::string(job.Text(other_name)).substr(0, 40), share(other), other, {}, kNone,
+            0};
+  return {};
+}
+
+Reason ThrottlingOf(const Context& context, std::span<const Piece> pieces) {
+  const Rank& rank = context.job.ranks[pieces.front().rank];
+  Reason best;
+  std::map<TextId, std::vector<const CgroupLook*>> groups;
+  for (const CgroupLook& look : rank.cgroups) {
+    if (!std::isnan(look.throttled)) groups[look.cgroup].push_back(&look);
+  }
+  Ns all = 0, shortest = INT64_MAX;
+  for (const Piece& piece : pieces) {
+    all += piece.length();
+    shortest = std::min(shortest, piece.length());
+  }
+  for (const auto& [cgroup, looks] : groups) {
+    // Throttled time is that of all threads together: of a stall no more than that is explained.
+    Ns covered = 0, kept_ns = 0, total = 0;
+    std::vector<double> widths;
+    for (const CgroupLook* look : looks) {
+      const auto width = static_cast<double>(look->to - look->from);
+      widths.push_back(width);
+      total += look->to - look->from;
+      // The kernel counts what was kept from it when that ends, and it may have begun looks before.
+      const auto kept = static_cast<Ns>(look->throttled * width);
+      const Ns from = look->from - kept;
+      Ns inside = 0;
+      for (auto at = std::ranges::upper_bound(pieces, from, {}, &Piece::to);
+           at != pieces.end() && at->from < look->to; ++at)
+        inside += std::max<Ns>(0, std::min(at->to, look->to) - std::max(at->from, from));
+      covered += std::min(inside, kept);
+      kept_ns += kept;
+    }
+    const double share = std::min(1.0, static_cast<double>(covered) / static_cast<double>(all));
+    if (share < context.Get("host.cause_share") / 100 || share <= best.share) continue;
+    // The same of all other time; of a recording that is nearly nothing but stalls nobody can tell.
+    const double other =
+        static_cast<double>(kept_ns - covered) / static_cast<double>(std::max<Ns>(1, total - all));
+    if (2 * all < total && share < context.Get("host.contrast") * other) continue;
+    const bool resolves = static_cast<double>(shortest) >= 2 * Median(widths);
+    const CgroupUse use = UseOf(rank, cgroup);
+    best.id = "host.throttled";
+    best.text = std::string(resolves ? "" : "in time with this: ") + "its cgroup " +
+                std::string(context.job.Text(cgroup)).substr(0, 48) + " may use no more than " +
+                (use.limit > 0 ? Number(use.limit) + " CPUs" : "its part of the CPUs");
+    best.share = share;
+    best.covered = covered;
+    best.cgroup = cgroup;
+    best.how = resolves ? Record()
+                        : Factor{"resolution", 0.6,
+                                 "the cgroup was looked at every " + Time(Median(widths)) +
+                                     ": record --collect host-cgroup=50Hz for more"};
+  }
+  return best;
+}
+
+std::string AdviceOf(const Reason& reason, const Rank& rank) {
+  if (reason.id == "host.gc")
+    return "collect garbage at chosen moments: gc.freeze() after the start, gc.disable() in the loop, or "
+           "higher thresholds";
+  if (reason.id == "host.dataloader")
+    return "give the data loader more workers, prefetching and pinned memory, or faster storage";
+  if (reason.id == "host.compile")
+    return "keep shapes the same from step to step, or compile them before the first step";
+  if (reason.id == "host.alloc")
+    return "let the framework's allocator keep its memory (expandable segments), and do not empty its cache";
+  if (reason.id == "host.throttled") {
+    const CgroupUse use = UseOf(rank, reason.cgroup);
+    const std::string wants = use.cpus > 0 ? "it uses " + Number(use.cpus) + " CPUs and wants " +
+                                                 Number(use.cpus + use.throttled) + ": "
+                                           : "";
+    return wants + "raise the limit (cpu.max), or start fewer threads";
+  }
+  if (reason.id == "host.io") return "read and write in another thread, in advance, or from faster storage";
+  if (reason.id == "host.fault") return "keep its memory: more of it, mlock(), or read the file in advance";
+  if (reason.id == "host.wait") return "look at who holds up that function: --explain has its callers";
+  if (reason.id == "host.busy") return "make that function shorter, or do it in another process";
+  if (!reason.text.empty()) return "look at what the program does there";
+  if (rank.has_waits)
+    return "its thread did not wait, and no other cause is recorded: record --collect "
+           "host-cgroup=50Hz,host-cpu-profile";
+  return "no cause is recorded; record waits of host threads there: --collect host-off-cpu,host-cgroup=50Hz";
+}
+
+void AddEvidence(const Context& context, const Reason& reason, const Rank& rank, Finding& finding) {
+  const Job& job = context.job;
+  if (reason.stack != kNone) {
+    Table table{"where the thread was, the innermost function first", {"function"}, {}};
+    for (const TextId frame : job.stacks[reason.stack].frames) {
+      if (table.rows.size() < kMostFrames) table.rows.push_back({std::string(job.Text(frame))});
+    }
+    finding.evidence.push_back(std::move(table));
+  }
+  if (reason.cgroup != 0) {
+    const CgroupUse use = UseOf(rank, reason.cgroup);
+    finding.evidence.push_back({"cgroup " + std::string(job.Text(reason.cgroup)),
+                                {"limit_cpus", "used_cpus", "throttled_cpus"},
+                                {{use.limit, use.cpus, use.throttled}}});
+  }
+}
+
+}  // namespace profd::analyze

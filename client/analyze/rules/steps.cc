@@ -1,0 +1,148 @@
+// Steps that take longer than others, and nothing found says why.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <set>
+
+#include "client/analyze/model/statistics.h"
+#include "client/analyze/rules/rules.h"
+
+namespace profd::analyze {
+namespace {
+
+constexpr double kMs = 1e6;
+constexpr size_t kEnoughSteps = 20;
+constexpr size_t kFewSlow = 3;  // steps that come again, and no single ones
+constexpr double kSlow = 1.05;  // of the median
+constexpr size_t kLeastPeriods = 3;
+
+std::set<uint32_t> ExplainedBy(const Context& context, const std::vector<Finding>& findings) {
+  std::set<uint32_t> explained;
+  for (const Finding& finding : findings) {
+    if (finding.steps.size() < context.steps() || context.steps() == 1)
+      explained.insert(finding.steps.begin(), finding.steps.end());
+  }
+  return explained;
+}
+
+void SetCost(const Context& context, Finding& finding, double more_ns) {
+  finding.cost.method = Method::kHeuristic;
+  finding.cost.ms_per_step = finding.cost.alone = more_ns / kMs / static_cast<double>(context.steps());
+  finding.cost.last = finding.cost.low = finding.cost.high = finding.cost.alone;
+  finding.cost.total_ms = more_ns / kMs;
+  finding.cost.percent = 100 * finding.cost.ms_per_step * kMs / context.step_ns;
+}
+
+// By how many steps slow ones come again; 0: at no period.
+size_t PeriodOf(const std::vector<double>& excess, double least) {
+  const double mean = Mean(excess);
+  double own = 0;
+  for (const double value : excess) own += (value - mean) * (value - mean);
+  size_t best = 0;
+  double best_value = least;
+  for (size_t lag = 2; own > 0 && lag * kLeastPeriods <= excess.size(); ++lag) {
+    double sum = 0;
+    for (size_t i = lag; i < excess.size(); ++i) sum += (excess[i] - mean) * (excess[i - lag] - mean);
+    const double value =
+        sum / own * static_cast<double>(excess.size()) / static_cast<double>(excess.size() - lag);
+    // Of twice a period the correlation is as good.
+    if (value > best_value * 1.1) best_value = value, best = lag;
+  }
+  return best;
+}
+
+// What of the time of a step grows in those steps: median over ranks.
+Table WhatVaries(const Context& context, const std::vector<uint32_t>& slow) {
+  Table table{"medians over ranks, ms", {"what", "slow_steps", "other_steps"}, {}};
+  const std::set<uint32_t> is_slow(slow.begin(), slow.end());
+  const auto row = [&](const char* name, auto value) {
+    std::vector<double> in, out;
+    for (size_t r = 0; r < context.job.ranks.size(); ++r) {
+      const Rank& rank = context.job.ranks[r];
+      for (uint32_t i = 0; i < rank.steps.size(); ++i) {
+        const uint32_t step = context.StepOf(rank, i);
+        if (step != kNone)
+          (is_slow.contains(step) ? in : out)
+              .push_back(static_cast<double>(value(context.shares[r][i])) / kMs);
+      }
+    }
+    table.rows.push_back({std::string(name), Median(std::move(in)), Median(std::move(out))});
+  };
+  row("computing", [](const StepShares& of) { return of.computing; });
+  row("communication not hidden", [](const StepShares& of) { return of.exposed; });
+  row("idle", [](const StepShares& of) { return of.free; });
+  return table;
+}
+
+void FindJitterOfSteps(const Context& context, std::vector<Finding>& findings) {
+  if (context.steps() < kEnoughSteps) return;
+  const double most = 1 + context.Get("step.jitter_percent") / 100;
+  if (Quantile(context.step_times, 0.95) < most * context.median_step_ns) return;
+  const std::set<uint32_t> explained = ExplainedBy(context, findings);
+  std::vector<uint32_t> slow;
+  std::vector<double> excess;
+  double sum = 0;
+  for (size_t i = 0; i < context.step_times.size(); ++i) {
+    const auto step = static_cast<uint32_t>(context.first + i);
+    const double more = static_cast<double>(context.step_times[i]) - context.median_step_ns;
+    excess.push_back(std::max(0.0, more));
+    if (more < (kSlow - 1) * context.median_step_ns || explained.contains(step)) continue;
+    slow.push_back(step);
+    sum += more;
+  }
+  const double percent = 100 * sum / static_cast<double>(context.steps()) / context.step_ns;
+  if (slow.size() < kFewSlow || percent < context.Get("general.min_cost_percent")) return;
+  Finding finding;
+  finding.id = "step.jitter";
+  finding.key = "step.jitter";
+  finding.steps = slow;
+  const size_t period = PeriodOf(excess, context.Get("step.period_correlation"));
+  Table table = WhatVaries(context, slow);
+  const auto grows = [](const std::vector<Cell>& row) {
+    return std::get<double>(row[1]) - std::get<double>(row[2]);
+  };
+  const std::vector<Cell>& varies =
+      *std::ranges::max_element(table.rows, {}, [&](const std::vector<Cell>& row) { return grows(row); });
+  finding.title = std::to_string(slow.size()) + " of " + std::to_string(context.steps()) + " steps take " +
+                  Time(sum / static_cast<double>(slow.size())) + " more on all ranks" +
+                  (period > 0 ? ", every " + std::to_string(period) + " steps" : "") + ": " +
+                  std::get<std::string>(varies[0]) + " grows, why is not known";
+  SetCost(context, finding, sum);
+  finding.evidence.push_back(std::move(table));
+  finding.advice = {"look at what happens in those steps: --explain, or a timeline (profctl export)"};
+  finding.factors = {{"cause", 0.6, "that steps differ is recorded, why is not"}, Occurrences(slow.size())};
+  findings.push_back(std::move(finding));
+}
+
+void FindOutliers(const Context& context, std::vector<Finding>& findings) {
+  const std::set<uint32_t> explained = ExplainedBy(context, findings);
+  if (context.steps() < 4) return;
+  for (size_t i = 0; i < context.step_times.size(); ++i) {
+    const auto step = static_cast<uint32_t>(context.first + i);
+    const double more = static_cast<double>(context.step_times[i]) - context.median_step_ns;
+    if (static_cast<double>(context.step_times[i]) < context.Get("step.outlier") * context.median_step_ns ||
+        more < context.Get("general.min_once_ms") * kMs || explained.contains(step))
+      continue;
+    Finding finding;
+    finding.id = "step.outlier";
+    finding.key = "step.outlier/" + std::to_string(context.job.steps[step]);
+    finding.title = "step " + std::to_string(context.job.steps[step]) + " takes " +
+                    Time(static_cast<double>(context.step_times[i])) + " instead of " +
+                    Time(context.median_step_ns) + ": no cause is found";
+    finding.steps = {step};
+    SetCost(context, finding, more);
+    finding.advice = {"look at that step in a timeline: profctl export"};
+    finding.factors = {{"cause", 0.6, "its length is recorded, why is not"}};
+    findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace
+
+void FindUnevenSteps(const Context& context, std::vector<Finding>& findings) {
+  if (!context.job.has_steps) return;
+  FindJitterOfSteps(context, findings);
+  FindOutliers(context, findings);
+}
+
+}  // namespace profd::analyze

@@ -1,0 +1,75 @@
+#include "client/analyze/reading/host_stacks.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace profd::analyze {
+namespace {
+
+// Frames as "function@module", the innermost first; "k:function" of the kernel.
+class HostStacksTest : public testing::Test {
+ protected:
+  std::vector<client::ProfileFrame> Frames(const std::vector<std::string>& list) {
+    std::vector<client::ProfileFrame> frames;
+    for (const std::string& one : list) {
+      if (one.starts_with("k:")) {
+        frames.push_back({texts_.Intern(one.substr(2)), texts_.Intern("[kernel]"), true});
+      } else {
+        const size_t at = one.find('@');
+        frames.push_back({texts_.Intern(one.substr(0, at)), texts_.Intern(one.substr(at + 1)), false});
+      }
+    }
+    return frames;
+  }
+  std::string Function(const std::vector<std::string>& list) {
+    return std::string(texts_.Get(ProgramFunction(Frames(list), texts_)));
+  }
+  HostPlace Place(const std::vector<std::string>& list) { return PlaceOf(Frames(list), texts_); }
+
+  format::Texts texts_{1 << 20};
+};
+
+TEST_F(HostStacksTest, TheProgramsFunctionAndNotTheWait) {
+  EXPECT_EQ(Function({"k:schedule", "k:futex_wait", "__futex_abstimed_wait@libc.so.6",
+                      "PyThread_acquire@python3.11", "wait (threading.py:320)@threading.py",
+                      "get (queue.py:180)@queue.py", "batch (train.py:12)@train.py",
+                      "main (train.py:80)@train.py"}),
+            "batch (train.py:12)");
+  // Nothing here sleeps.
+  EXPECT_EQ(Function({"k:schedule", "nanosleep@libc.so.6", "planted::Wait()@hot", "main@hot"}),
+            "planted::Wait()");
+  // Nothing but a library: that.
+  EXPECT_EQ(Function({"k:schedule", "run (threading.py:975)@threading.py"}), "run (threading.py:975)");
+  EXPECT_EQ(Function({"k:schedule", "read@libc.so.6"}), "read");
+  EXPECT_EQ(Function({"k:schedule", "k:kthread"}), "");
+  EXPECT_EQ(Function({}), "");
+}
+
+TEST_F(HostStacksTest, WhatAStackSaysOfItsReason) {
+  EXPECT_EQ(Place({"k:schedule", "k:futex_wait", "pthread_mutex_lock@libc.so.6"}), HostPlace::kLock);
+  EXPECT_EQ(Place({"k:schedule", "k:do_nanosleep", "clock_nanosleep@libc.so.6"}), HostPlace::kSleep);
+  EXPECT_EQ(
+      Place({"k:io_schedule", "k:folio_wait_bit_common", "k:filemap_read", "k:vfs_read", "read@libc.so.6"}),
+      HostPlace::kDisk);
+  EXPECT_EQ(Place({"k:io_schedule", "k:filemap_fault", "k:handle_mm_fault", "k:exc_page_fault", "f@program"}),
+            HostPlace::kFault);
+  EXPECT_EQ(Place({"k:schedule_timeout", "k:wait_woken", "k:tcp_recvmsg", "recv@libc.so.6"}),
+            HostPlace::kNetwork);
+  // A read of a socket is none of a disk, and a lock that is waited for in a collector is the collector's.
+  EXPECT_EQ(
+      Place({"k:schedule", "k:unix_stream_read_generic", "k:sock_read_iter", "k:vfs_read", "read@libc.so.6"}),
+      HostPlace::kNetwork);
+  EXPECT_EQ(Place({"dict_traverse@python3.11", "gc_collect_main@python3.11", "step (train.py:3)@train.py"}),
+            HostPlace::kGarbage);
+  EXPECT_EQ(Place({"k:futex_wait", "_try_get_data (dataloader.py:1120)@dataloader.py",
+                   "main (train.py:80)@train.py"}),
+            HostPlace::kLoader);
+  EXPECT_EQ(Place({"k:schedule", "k:pipe_read", "k:vfs_read", "read@libc.so.6"}), HostPlace::kOther);
+  EXPECT_EQ(Place({"work (train.py:9)@train.py"}), HostPlace::kOther);
+}
+
+}  // namespace
+}  // namespace profd::analyze
