@@ -24,7 +24,7 @@
 #include "daemon/base/rights.h"
 #include "daemon/base/service_manager.h"
 #include "daemon/config/reload.h"
-#include "daemon/driver/ascend_hal.h"
+#include "daemon/driver/ascend/ascend_hal.h"
 #include "daemon/driver/host_mounts.h"
 #include "daemon/host/driver_counters.h"
 #include "daemon/host/kernel_names.h"

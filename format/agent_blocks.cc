@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/crc32c.h"
+#include "format/kind.h"
 
 namespace profd::format {
 
@@ -38,10 +39,11 @@ bool Plausible(const BlockHeader& header, size_t left) {
 }  // namespace
 
 const char* AgentKindName(AgentKind kind) {
-  constexpr const char* kNames[kAgentKinds] = {"agent-range",  "agent-mark", "agent-counter", "agent-step",
-                                               "agent-kernel", "agent-comm", "agent-api",     "agent-memory"};
+  static_assert(static_cast<size_t>(Kind::kAgentMemory) - static_cast<size_t>(Kind::kAgentRange) + 1 ==
+                kAgentKinds);
   const auto index = static_cast<size_t>(kind);
-  return index < kAgentKinds ? kNames[index] : "agent-unknown";
+  constexpr auto kFirst = static_cast<size_t>(Kind::kAgentRange);
+  return index < kAgentKinds ? kKinds[kFirst + index].name.data() : "agent-unknown";
 }
 
 void SealBlock(std::byte* block) {

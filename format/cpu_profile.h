@@ -8,14 +8,16 @@
 #include <optional>
 #include <string_view>
 
+#include "format/kind.h"
+
 namespace profd::format {
 
-inline constexpr std::string_view kCpuProfileFile = "cpu-profile.data";
+inline constexpr std::string_view kCpuProfileFile = file::kCpuProfile;
 inline constexpr std::string_view kCpuProfileNamesFile = "cpu-profile-names.data";
-inline constexpr std::string_view kCpuProfileKind = "host-cpu-profile";
-inline constexpr std::string_view kOffCpuFile = "off-cpu.data";
+inline constexpr std::string_view kCpuProfileKind = NameOf(Kind::kHostCpuProfile);
+inline constexpr std::string_view kOffCpuFile = file::kOffCpu;
 inline constexpr std::string_view kOffCpuNamesFile = "off-cpu-names.data";
-inline constexpr std::string_view kOffCpuKind = "host-off-cpu";
+inline constexpr std::string_view kOffCpuKind = NameOf(Kind::kHostOffCpu);
 inline constexpr uint64_t kLeastWaitNs = 50'000;  // shorter ones are not kept
 
 inline bool IsProfileFile(std::string_view file) {

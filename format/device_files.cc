@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "format/kind.h"
 #include "format/records/packed.h"
 #include "format/records/tasks.h"
 
@@ -15,14 +16,14 @@ constexpr size_t kMostPidDigits = 10;
 }  // namespace
 
 std::optional<DeviceFile> DeviceFileOf(std::string_view name) {
-  if (name == "SystemCpuUsage.data") return DeviceFile::kSystemCpu;
-  if (name == "Memory.data") return DeviceFile::kSystemMemory;
-  if (name == "ai_ctrl_cpu.data") return DeviceFile::kCpuProfile;
+  if (name == file::kSystemCpu) return DeviceFile::kSystemCpu;
+  if (name == file::kSystemMemory) return DeviceFile::kSystemMemory;
+  if (name == file::kCpuSamples) return DeviceFile::kCpuProfile;
   const size_t digits = name.find_first_not_of("0123456789");
   if (digits == 0 || digits > kMostPidDigits || digits == name.npos || name.front() == '0') return {};
   const std::string_view rest = name.substr(digits);
-  if (rest == "-CpuUsage.data") return DeviceFile::kProcessCpu;
-  if (rest == "-Memory.data") return DeviceFile::kProcessMemory;
+  if (rest == file::kProcessCpu) return DeviceFile::kProcessCpu;
+  if (rest == file::kProcessMemory) return DeviceFile::kProcessMemory;
   return {};
 }
 

@@ -1,416 +1,18 @@
 #include "format/framing.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <iterator>
 #include <utility>
 
-#include "format/records/device.h"
-#include "format/records/packed.h"
-#include "format/records/tasks.h"
+#include "format/decode/family.h"
+#include "format/units.h"
 
 namespace profd::format {
 
 namespace {
-
-// Plausibility runs on every record of a live stream: a few loads and compares, and no branch that depends on
-// foreign bytes. Ranges are wider than any chip; they exist to make a shifted record stand out.
-
-constexpr uint64_t kMostTime = uint64_t{1} << 58;  // 9 years in ns, more in ticks
-constexpr uint64_t kMostUs = uint64_t{1} << 50;
-constexpr uint64_t kLeastNs = uint64_t{1} << 30;  // no device is sampled in its first second
-constexpr uint64_t kLeastTicks = uint64_t{1} << 24;
-constexpr uint64_t kMostCount = uint64_t{1} << 48;
-constexpr uint64_t kMostBytes = uint64_t{1} << 48;
-constexpr uint32_t kMostMbPerS = 1u << 24;
-constexpr uint32_t kMostPcie = 0xFFFFF;  // which stands for "no value" in the 20-bit counters
-constexpr uint32_t kMostIds = 64;
-constexpr uint32_t kMostPorts = 1024;
-constexpr uint32_t kAllMasters = 0xFFFFFFFF;
-
-// At least `least` and below kMostTime, in one compare.
-constexpr bool IsTime(uint64_t value, uint64_t least) { return value - least < kMostTime - least; }
-constexpr bool IsNs(uint64_t value) { return IsTime(value, kLeastNs); }
-constexpr bool IsTicks(uint64_t value) { return IsTime(value, kLeastTicks); }
-
-constexpr uint64_t EventSet() {
-  uint64_t set = 0;
-  for (const uint32_t event : kLlcReadEvents) set |= uint64_t{1} << event;
-  for (const uint32_t event : kLlcWriteEvents) set |= uint64_t{1} << event;
-  return set;
-}
-
-// All and any of them, without a branch between them.
-template <typename... Conditions>
-constexpr bool All(Conditions... conditions) {
-  return (static_cast<unsigned>(conditions) & ...) != 0;
-}
-template <typename... Conditions>
-constexpr bool Any(Conditions... conditions) {
-  return (static_cast<unsigned>(conditions) | ...) != 0;
-}
-
-bool IsHbm(const std::byte* bytes) {
-  const auto record = Load<HbmRecord>(bytes);
-  return All(record.time_us < kMostUs, record.count < kMostCount, record.event <= 1,
-             record.hbm_id < kMostIds);
-}
-
-bool IsDdr(const std::byte* bytes) {
-  const auto record = Load<DdrRecord>(bytes);
-  return All(record.event <= 1, record.controller < kMostIds,
-             Any(record.master == kAllMasters, record.master < kMostPorts));
-}
-
-bool IsLlc(const std::byte* bytes) {
-  const auto record = Load<LlcRecord>(bytes);
-  const bool known_event = (EventSet() >> (record.event & 63) & 1) != 0;
-  return All(record.time_us < kMostUs, record.count < kMostCount, record.event < 64, known_event,
-             record.llc_id < kMostIds);
-}
-
-// All bits set in any of `count` (even) u32 words.
-template <size_t kCount>
-uint32_t AnyBits(const std::byte* words) {
-  static_assert(kCount % 2 == 0);
-  uint64_t all = 0;
-  for (size_t i = 0; i < kCount / 2; ++i) all |= Load<uint64_t>(words + i * sizeof all);
-  return static_cast<uint32_t>(all | all >> 32);
-}
-
-bool IsPcie(const std::byte* bytes) {
-  constexpr size_t kFirst = offsetof(PcieRecord, tx_posted);
-  constexpr size_t kValues = (sizeof(PcieRecord) - kFirst) / sizeof(uint32_t);
-  const uint32_t all =
-      Load<uint32_t>(bytes + kFirst) | AnyBits<kValues - 1>(bytes + kFirst + sizeof(uint32_t));
-  const auto device = Load<uint32_t>(bytes + offsetof(PcieRecord, device));
-  return All(IsNs(Load<uint64_t>(bytes)), device < kMostPorts, all <= kMostPcie);
-}
-
-bool IsNpuMem(const std::byte* bytes) {
-  const auto record = Load<NpuMemRecord>(bytes);
-  // Record version 1 has its stamp in the first field and nothing, or the same stamp in full, in the third.
-  const bool reserved = Any(record.reserved == 0, static_cast<uint32_t>(record.reserved) == record.time_us);
-  return All(record.time_us != 0, record.event <= 1, reserved, record.ddr_bytes < kMostBytes,
-             record.hbm_bytes < kMostBytes);
-}
-
-bool IsNpuModuleMem(const std::byte* bytes) {
-  const auto record = Load<NpuModuleMemRecord>(bytes);
-  return All(record.module < kMostPorts, record.memory_type < kMostPorts, IsTicks(record.time),
-             record.bytes < kMostBytes);
-}
-
-bool IsQos(const std::byte* bytes) {
-  const auto other_time = Load<uint64_t>(bytes + offsetof(QosRecord, reserved_time));
-  constexpr size_t kValues = std::size(QosRecord{}.bandwidth_mb_s);
-  const uint32_t all = AnyBits<2>(bytes) | AnyBits<kValues>(bytes + offsetof(QosRecord, bandwidth_mb_s));
-  return All(IsTicks(Load<uint64_t>(bytes + offsetof(QosRecord, ticks))), all < kMostMbPerS,
-             Any(other_time == 0, IsTicks(other_time)));
-}
-
-bool IsUb(const std::byte* bytes) {
-  const auto record = Load<UbRecord>(bytes);
-  return All(record.port < kMostPorts, record.time_us < kMostUs, record.rx_mb_s < kMostMbPerS,
-             record.tx_mb_s < kMostMbPerS);
-}
-
-// What the mark of a UB record is nobody knows, but that it is the same in all.
-uint32_t LeadingUb(const std::byte* data, uint32_t records, uint32_t record_bytes) {
-  uint32_t count = 0;
-  for (const std::byte* at = data; count < records && IsUb(at); at += record_bytes, ++count) {
-    if (Load<uint16_t>(at) != Load<uint16_t>(data)) break;
-  }
-  return count;
-}
-
-bool IsLowPower(const std::byte* bytes) {
-  constexpr uint32_t kMostTypes = 3;
-  constexpr uint32_t kMostValue = 1u << 17;  // MHz or mV
-  constexpr size_t kFirst = offsetof(LowPowerRecord, sample);
-  const auto count = Load<uint32_t>(bytes);
-  const auto type = Load<uint32_t>(bytes + offsetof(LowPowerRecord, type));
-  if (count == 0) {
-    // Nothing changed in the period. A window into the unused end of another record begins like that too, but
-    // reaches into that record's successor.
-    return type < kMostTypes && std::all_of(bytes + kFirst, bytes + sizeof(LowPowerRecord),
-                                            [](std::byte byte) { return byte == std::byte{0}; });
-  }
-  const auto first = Load<LowPowerSample>(bytes + kFirst);
-  return All(count <= std::size(LowPowerRecord{}.sample), type < kMostTypes, IsTicks(first.ticks),
-             first.value < kMostValue);
-}
-
-bool IsStars(const std::byte* bytes) {
-  return Load<uint16_t>(bytes + offsetof(StarsHeader, magic)) == kStarsMagic;
-}
-
-// Whole packets, so that a name nobody knows is told from damage (ReadFilePiece).
-bool IsAdprof(const std::byte* bytes) {
-  constexpr size_t kHead = offsetof(AdprofPacket, is_last);
-  return All(Load<uint32_t>(bytes) == kAdprofMagic,
-             Load<uint32_t>(bytes + offsetof(AdprofPacket, version)) == kAdprofVersion,
-             Load<uint32_t>(bytes + offsetof(AdprofPacket, length)) == sizeof(AdprofPacket) - kHead,
-             Load<uint64_t>(bytes + offsetof(AdprofPacket, chunk_size)) <= sizeof(AdprofPacket::chunk));
-}
-
-bool IsTsCpu(const std::byte* bytes) { return Load<uint32_t>(bytes) == kTsCpuMagic; }
-
-bool IsReport(const std::byte* bytes) {
-  const auto length = Load<uint32_t>(bytes + offsetof(AiCpuRecord, data_len));
-  return All(Load<uint16_t>(bytes) == kReportMagic, length <= sizeof(AiCpuRecord::data));
-}
-
-template <typename Record, size_t kTimeOffset, uint64_t kLeastTime>
-bool IsCoreSample(const std::byte* bytes) {
-  constexpr uint8_t kMostCounters = std::size(Record{}.event);
-  constexpr uint8_t kMostCores = 128;
-  const auto counters = Load<uint8_t>(bytes + offsetof(Record, counters));
-  const auto core = Load<uint8_t>(bytes + offsetof(Record, core));
-  return All(Load<uint8_t>(bytes) != 0, IsTime(Load<uint64_t>(bytes + kTimeOffset), kLeastTime),
-             counters != 0, counters <= kMostCounters, core < kMostCores,
-             Load<uint64_t>(bytes + offsetof(Record, cycles)) < kMostCount);
-}
-constexpr auto kIsCoreSample = IsCoreSample<CoreSampleRecord, offsetof(CoreSampleRecord, time_ns), kLeastNs>;
-constexpr auto kIsCoreSample950 =
-    IsCoreSample<CoreSampleRecord950, offsetof(CoreSampleRecord950, ticks), kLeastTicks>;
-
-// All `count` of them below 2^48.
-bool AreCounts(const std::byte* values, size_t count) {
-  uint64_t all = 0;
-  for (size_t i = 0; i < count; ++i) all |= Load<uint64_t>(values + i * sizeof all);
-  return all < kMostCount;
-}
-
-constexpr uint16_t kMostTaskTypes = 1024;  // a few bits of a task's descriptor
-
-bool IsL2Cache(const std::byte* bytes) {
-  constexpr size_t kEvents = offsetof(L2CacheRecord, event);
-  return All(Load<uint16_t>(bytes) < kMostTaskTypes,
-             AreCounts(bytes + kEvents, std::size(L2CacheRecord{}.event)));
-}
-
-bool IsAicoreTask(const std::byte* bytes) {
-  return All(Load<uint64_t>(bytes + offsetof(AicoreTaskRecord, cycles)) < kMostCount,
-             Load<uint32_t>(bytes + offsetof(AicoreTaskRecord, stream)) <= UINT16_MAX,
-             AreCounts(bytes + offsetof(AicoreTaskRecord, event), std::size(AicoreTaskRecord{}.event)));
-}
-
-template <typename Record>
-bool IsSocPmu(const std::byte* bytes) {
-  const auto type = Load<uint16_t>(bytes + offsetof(Record, data_type));
-  return All(type >= static_cast<uint16_t>(SocPmuType::kHa),
-             type <= static_cast<uint16_t>(SocPmuType::kPageFaults),
-             Load<uint16_t>(bytes + offsetof(Record, task_type)) < kMostTaskTypes,
-             AreCounts(bytes + offsetof(Record, event), std::size(Record{}.event)));
-}
-
-constexpr ChipSet kAll = kEveryChip, k310 = Only({Chip::k310});
-constexpr ChipSet kTenEvents = ChipsWith([](const ChipTraits& traits) { return traits.core_events == 10; });
-constexpr ChipSet kSmallTsCpu = ChipsWith([](const ChipTraits& traits) { return traits.small_ts_cpu; });
-constexpr ChipSet kDvppId = ChipsWith([](const ChipTraits& traits) { return traits.dvpp_id; });
-
-struct Entry {
-  ChipSet chips;
-  StreamFormat format;
-};
-
-using Is = bool (*)(const std::byte* record);
-
-// The check of one record, inlined into the loop over many.
-template <Is kIs>
-uint32_t Leading(const std::byte* data, uint32_t records, uint32_t record_bytes) {
-  uint32_t count = 0;
-  while (count < records && kIs(data + size_t{count} * record_bytes)) ++count;
-  return count;
-}
-
-template <typename Record, Is kIs>
-constexpr Entry Fixed(ChipSet chips, std::string_view file, StampDomain stamp, size_t stamp_offset,
-                      Combine combine, uint32_t per_period) {
-  return {chips,
-          {file, Framing::kFixed, sizeof(Record), stamp, static_cast<uint32_t>(stamp_offset), combine,
-           per_period, Leading<kIs>}};
-}
-
-// Records without a type of ours.
-template <Is kIs>
-constexpr Entry Sized(ChipSet chips, std::string_view file, uint32_t bytes, StampDomain stamp,
-                      uint32_t stamp_offset) {
-  return {chips, {file, Framing::kFixed, bytes, stamp, stamp_offset, Combine::kNone, 0, Leading<kIs>}};
-}
-constexpr Entry Sized(ChipSet chips, std::string_view file, uint32_t bytes) {
-  return {chips, {file, Framing::kFixed, bytes, StampDomain::kNone, 0, Combine::kNone, 0, nullptr}};
-}
-
-constexpr Entry Lines(ChipSet chips, std::string_view file, uint8_t min_columns, uint8_t max_columns) {
-  Entry entry = {chips, {}};
-  entry.format.file = file;
-  entry.format.framing = Framing::kLines;
-  entry.format.combine = Combine::kThin;
-  entry.format.records_per_period = 0;
-  entry.format.min_columns = min_columns;
-  entry.format.max_columns = max_columns;
-  return entry;
-}
-
-// Lines that begin with a device time, and a header line that the driver sends once.
-constexpr Entry Timed(std::string_view file, uint8_t min_columns, uint8_t max_columns,
-                      std::string_view header) {
-  Entry entry = Lines(kAll, file, min_columns, max_columns);
-  entry.format.stamp = StampDomain::kTextDeviceNs;
-  entry.format.first_slice_header = header;
-  return entry;
-}
-
-constexpr Entry Hccs() {
-  Entry entry = Timed("hccs.data", 3, 3, {});
-  entry.format.records_per_period = 1;
-  entry.format.every_slice_header = kHccsHeader;
-  return entry;
-}
-
-constexpr Entry Dvpp(std::string_view file, bool id) {
-  Entry entry = Timed(file, id ? 12 : 11, id ? 12 : 11, id ? kDvppHeader : kDvppHeaderNoId);
-  entry.chips = id ? kDvppId : kAll & ~kDvppId;
-  constexpr uint16_t kPercent = 1u << 5 | 1u << 8;  // all_utilization, proc_utilization
-  entry.format.percent_columns = id ? kPercent << 1 : kPercent;
-  return entry;
-}
-
-constexpr Entry Ub() {
-  Entry entry = Fixed<UbRecord, IsUb>(kAll, "ub.data", StampDomain::kStartUs64, offsetof(UbRecord, time_us),
-                                      Combine::kThin, 0);
-  entry.format.plausible = LeadingUb;
-  return entry;
-}
-
-constexpr Entry AiCpu() {
-  Entry entry = Fixed<AiCpuRecord, IsReport>(kAll, "aicpu.data", StampDomain::kDeviceTicks,
-                                             offsetof(AiCpuRecord, ticks), Combine::kNone, 0);
-  entry.format.trailer = "###drv_hashdata###";
-  return entry;
-}
-
-constexpr Entry Opaque(std::string_view file) {
-  return {kAll, {file, Framing::kOpaque, 0, StampDomain::kNone, 0, Combine::kNone, 0}};
-}
-
-using enum StampDomain;
-using Combine::kMinMaxAvg;
-using Combine::kSum;
-using Combine::kThin;
-
-constexpr Entry kTable[] = {
-    Fixed<HbmRecord, IsHbm>(kAll, "hbm.data", kStartUs64, offsetof(HbmRecord, time_us), kSum, 8),
-    Fixed<DdrRecord, IsDdr>(kAll, "ddr.data", kStartUs32, offsetof(DdrRecord, time_us), kSum, 0),
-    Lines(k310, "llc.data", 0, 0),  // text of perf
-    Fixed<LlcRecord, IsLlc>(kAll & ~k310, "llc.data", kStartUs64, offsetof(LlcRecord, time_us), kSum, 0),
-    Fixed<PcieRecord, IsPcie>(kAll, "pcie.data", kDeviceNs, offsetof(PcieRecord, time_ns), kMinMaxAvg, 1),
-    Hccs(),
-    Timed("nic.data", 14, 16, kNetHeader),
-    Timed("roce.data", 15, 16, kNetHeader),
-    Lines(kAll, "netdev_stats.data", 16, 16),
-    Dvpp("dvpp.data", true),
-    Dvpp("dvpp.data", false),
-    Dvpp("dvpp.vdec", true),
-    Dvpp("dvpp.vdec", false),
-    Dvpp("dvpp.jpegd", true),
-    Dvpp("dvpp.jpegd", false),
-    Dvpp("dvpp.png", true),
-    Dvpp("dvpp.png", false),
-    Dvpp("dvpp.jpege", true),
-    Dvpp("dvpp.jpege", false),
-    Dvpp("dvpp.vpc", true),
-    Dvpp("dvpp.vpc", false),
-    Dvpp("dvpp.venc", true),
-    Dvpp("dvpp.venc", false),
-    Dvpp("dvpp.scd", true),
-    Dvpp("dvpp.scd", false),
-    Fixed<NpuMemRecord, IsNpuMem>(kAll, "npu_mem.data", kStartUs32, offsetof(NpuMemRecord, time_us), kThin,
-                                  1),
-    Fixed<NpuMemRecord, IsNpuMem>(kAll, "npu_mem.app", kStartUs32, offsetof(NpuMemRecord, time_us), kThin, 1),
-    Fixed<NpuModuleMemRecord, IsNpuModuleMem>(kAll, "npu_module_mem.data", kHostCounter,
-                                              offsetof(NpuModuleMemRecord, time), kThin, 0),
-    Fixed<QosRecord, IsQos>(kAll, "qos.data", kDeviceTicks, offsetof(QosRecord, ticks), kThin, 1),
-    Ub(),
-    // Changes, not samples: each of the up to 55 entries carries its own stamp; the first one stands for the
-    // record.
-    Fixed<LowPowerRecord, IsLowPower>(kAll, "lpmFreqConv.data", kDeviceTicks,
-                                      offsetof(LowPowerRecord, sample), Combine::kNone, 0),
-    Fixed<LowPowerRecord, IsLowPower>(kAll, "lpmInfoConv.data", kDeviceTicks,
-                                      offsetof(LowPowerRecord, sample), Combine::kNone, 0),
-    // Types with different meanings share the stream (counts of a period, levels): no single way to combine
-    // them.
-    Fixed<StarsSioRecord, IsStars>(kAll, "stars_soc_profile.data", kDeviceTicks, offsetof(StarsHeader, ticks),
-                                   Combine::kNone, 0),
-    Sized<IsStars>(kTenEvents, "stars_soc.data", 32, kDeviceTicks, offsetof(StarsHeader, ticks)),
-    Sized<IsStars>(kAll & ~kTenEvents, "stars_soc.data", 64, kDeviceTicks, offsetof(StarsHeader, ticks)),
-    Sized<IsTsCpu>(kSmallTsCpu, "tscpu.data", 184, kDeviceTicks, 96),
-    Fixed<TsCpuRecord, IsTsCpu>(kAll & ~kSmallTsCpu, "tscpu.data", kDeviceTicks, offsetof(TsCpuRecord, ticks),
-                                Combine::kNone, 0),
-    // Sample based; by task see kTaskTable.
-    Fixed<CoreSampleRecord, kIsCoreSample>(kAll, "aicore.data", kDeviceNs,
-                                           offsetof(CoreSampleRecord, time_ns), kSum, 0),
-    Fixed<CoreSampleRecord, kIsCoreSample>(kAll, "aiVectorCore.data", kDeviceNs,
-                                           offsetof(CoreSampleRecord, time_ns), kSum, 0),
-    Fixed<CoreSampleRecord950, kIsCoreSample950>(kTenEvents, "ffts_profile.data", kDeviceTicks,
-                                                 offsetof(CoreSampleRecord950, ticks), kSum, 0),
-    Fixed<CoreSampleRecord, kIsCoreSample>(kAll & ~kTenEvents, "ffts_profile.data", kDeviceNs,
-                                           offsetof(CoreSampleRecord, time_ns), kSum, 0),
-    AiCpu(),
-    Sized<IsAdprof>(kAll, kDevicePackets, sizeof(AdprofPacket), kNone, 0),
-    Sized(kAll, "hwts.data", 64),
-    Sized(kAll, "hwts.aiv_data", 64),
-    Sized<IsL2Cache>(kAll, "l2_cache.data", sizeof(L2CacheRecord), kNone, 0),
-    Sized<IsSocPmu<SocPmuRecord950>>(kTenEvents, "socpmu.data", sizeof(SocPmuRecord950), kNone, 0),
-    Sized<IsSocPmu<SocPmuRecord>>(kAll & ~kTenEvents, "socpmu.data", sizeof(SocPmuRecord), kNone, 0),
-    Sized(kAll, "ccu0.instr", 64),
-    Sized(kAll, "ccu1.instr", 64),
-    Sized(kAll, "ccu0.stat", 2816),
-    Sized(kAll, "ccu1.stat", 2816),
-    // Records of several sizes, or text in blocks of several lines.
-    Opaque("ts_track.data"),
-    Opaque("ts_track.aiv_data"),
-    Opaque("training_trace.data"),
-    Opaque("stars_block.data"),
-    Opaque("ai_ctrl_cpu.data"),
-    Opaque("SystemCpuUsage.data"),
-    Opaque("Memory.data"),
-    Opaque("CpuUsage.data"),
-};
-
-// … by task.
-constexpr Entry kTaskTable[] = {
-    Sized<IsStars>(kAll, "ffts_profile.data", sizeof(FftsTaskRecord), kDeviceTicks,
-                   offsetof(FftsTaskRecord, end_ticks)),
-    // Whatever else the firmware may log there: nothing of it is damage.
-    Sized(k310, "aicore.data", sizeof(TsEventCountRecord)),
-    Sized<IsAicoreTask>(kAll & ~k310, "aicore.data", sizeof(AicoreTaskRecord), kNone, 0),
-    Sized<IsAicoreTask>(kAll, "aiVectorCore.data", sizeof(AicoreTaskRecord), kNone, 0),
-};
-
-// Files whose names carry a number: "4711-CpuUsage.data", and of instruction profiling "instr.group_3_aic"
-// with what an AI core's unit tells in a record, "instr.group_3_aiv0" with what a vector core's does, and of
-// a 950 "instr.biu_perf_group0_aiv0" with an event in each.
-constexpr std::string_view kInstr = "instr.";
-constexpr Entry kInstrOfAiCore = Sized(kAll, "instr.", sizeof(InstrCubeRecord));
-constexpr Entry kInstrOfVectorCore = Sized(kAll, "instr.", sizeof(InstrVectorRecord));
-constexpr Entry kInstrEvents = Sized(kAll, "instr.", sizeof(BiuRecord));
-
-const StreamFormat& InstrFormat(std::string_view file) {
-  if (!file.starts_with("instr.group_")) return kInstrEvents.format;
-  return (file.ends_with("_aic") ? kInstrOfAiCore : kInstrOfVectorCore).format;
-}
-
-std::string_view WithoutPid(std::string_view file) {
-  const size_t digits = std::min(file.find_first_not_of("0123456789"), file.size());
-  return digits > 0 && digits < file.size() && file[digits] == '-' ? file.substr(digits + 1) : file;
-}
 
 // Bit 7 of every byte of `word` that is no digit.
 uint64_t NonDigits(uint64_t word) {
@@ -490,25 +92,55 @@ class LineWalk {
 
 const StreamFormat* FindStreamFormat(std::string_view file, Chip chip, bool by_task) {
   // A chip nobody has described yet gets the common layouts.
-  for (const Entry& entry : kTaskTable) {
-    if (by_task && entry.format.file == file && entry.chips.Has(chip)) return &entry.format;
-  }
-  if (file.starts_with(kInstr)) return &InstrFormat(file);
-  const std::string_view name = WithoutPid(file);
-  for (const Entry& entry : kTable) {
-    if (entry.format.file == name && entry.chips.Has(chip)) return &entry.format;
+  const std::string_view name = RowName(file);
+  const auto find = [&](std::span<const FramingRow> rows) -> const StreamFormat* {
+    for (const FramingRow& row : rows) {
+      if (row.format.file == name && row.chips.Has(chip)) return &row.format;
+    }
+    return nullptr;
+  };
+  for (const Family& family : Families()) {
+    if (const StreamFormat* format = by_task ? find(family.by_task) : nullptr) return format;
+    if (const StreamFormat* format = find(family.framings)) return format;
   }
   return nullptr;
 }
 
 bool DiffersByChip(std::string_view file, bool by_task) {
-  const auto is_here = [](const auto& table, std::string_view name, bool other_chips) {
-    return std::ranges::any_of(table, [&](const Entry& entry) {
-      return entry.format.file == name && (!other_chips || entry.chips != kAll);
+  const std::string_view name = RowName(file);
+  const auto is_here = [&](std::span<const FramingRow> rows, bool other_chips) {
+    return std::ranges::any_of(rows, [&](const FramingRow& row) {
+      return row.format.file == name && (!other_chips || row.chips != kEveryChip);
     });
   };
-  if (by_task && is_here(kTaskTable, file, false)) return is_here(kTaskTable, file, true);
-  return is_here(kTable, WithoutPid(file), true);
+  return std::ranges::any_of(Families(), [&](const Family& family) {
+    if (by_task && is_here(family.by_task, false)) return is_here(family.by_task, true);
+    return is_here(family.framings, true);
+  });
+}
+
+Units UnitsOf(const StreamFormat& format) {
+  for (const Family& family : Families()) {
+    for (const FramingRow& row : family.framings) {
+      if (row.format.file == format.file && row.format.record_bytes == format.record_bytes &&
+          row.format.max_columns == format.max_columns)
+        return row.units;
+    }
+  }
+  return {};
+}
+
+double TickBytes(const StreamFormat& format, Chip chip) {
+  for (const Family& family : Families()) {
+    for (const FramingRow& row : family.framings) {
+      if (row.format.file != format.file || !row.chips.Has(chip)) continue;
+      for (const Tick& tick : row.ticks) {
+        if (tick.chips.Has(chip))
+          return tick.records * (tick.record_bytes > 0 ? tick.record_bytes : format.record_bytes);
+      }
+    }
+  }
+  return double{1} * format.record_bytes * std::max(format.records_per_period, 1U);
 }
 
 bool PlausibleLine(const StreamFormat& format, std::string_view line) {

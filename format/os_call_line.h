@@ -6,10 +6,12 @@
 #include <string>
 #include <string_view>
 
+#include "format/kind.h"
+
 namespace profd::format {
 
-inline constexpr std::string_view kSyscallFile = "host_syscall.data";
-inline constexpr std::string_view kPthreadCallFile = "host_pthreadcall.data";
+inline constexpr std::string_view kSyscallFile = file::kHostOsrt;
+inline constexpr std::string_view kPthreadCallFile = file::kHostPthread;
 
 // In the parentheses, before the number of the process. The lines of those tools may have any arguments
 // there; theirs have stamps of µs, profd's of ns. In system calls it is always there: the analyser takes a

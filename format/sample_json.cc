@@ -2,6 +2,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "format/kind.h"
 #include "format/prof_dir.h"
 
 namespace profd::format {
@@ -74,47 +75,47 @@ constexpr uint32_t kMicrosecondsPerMs = 1000;
 constexpr uint32_t kFinestOfMemoryUs = 10'000;  // of its own kinds
 
 struct KindKeys {
-  std::string_view kind;
+  Kind kind;
   const char* switch_key;  // "" where the vendor has none
   const char* interval_key;
   uint32_t per_ms;
   Group group;
 };
-constexpr std::string_view kInBothGroups = "ub";  // it says of neither that it is on
+constexpr Kind kInBothGroups = Kind::kUb;  // it says of neither that it is on
 constexpr KindKeys kDeviceKinds[] = {
-    {"hbm", "hbmProfiling", "hbmInterval", 1, kHardwareMem},
-    {"ddr", "ddr_profiling", "ddr_interval", 1, kHardwareMem},
-    {"llc", "msprof_llc_profiling", "llc_interval", 1, kHardwareMem},
-    {"npu-mem", "memProfiling", "memInterval", 1, kHardwareMem},
-    {"npu-app-mem", "appMemProfiling", "memInterval", 1, kHardwareMem},
-    {"npu-module-mem", "", "memInterval", 1, kHardwareMem},
-    {"qos", "qosProfiling", "", 1, kHardwareMem},
-    {"pcie", "pcieProfiling", "pcieInterval", 1, kInterconnection},
-    {"hccs", "hccsProfiling", "hccsInterval", 1, kInterconnection},
+    {Kind::kHbm, "hbmProfiling", "hbmInterval", 1, kHardwareMem},
+    {Kind::kDdr, "ddr_profiling", "ddr_interval", 1, kHardwareMem},
+    {Kind::kLlc, "msprof_llc_profiling", "llc_interval", 1, kHardwareMem},
+    {Kind::kNpuMem, "memProfiling", "memInterval", 1, kHardwareMem},
+    {Kind::kNpuAppMem, "appMemProfiling", "memInterval", 1, kHardwareMem},
+    {Kind::kNpuModuleMem, "", "memInterval", 1, kHardwareMem},
+    {Kind::kQos, "qosProfiling", "", 1, kHardwareMem},
+    {Kind::kPcie, "pcieProfiling", "pcieInterval", 1, kInterconnection},
+    {Kind::kHccs, "hccsProfiling", "hccsInterval", 1, kInterconnection},
     {kInBothGroups, "ubProfiling", "ubInterval", 1, kPorts},
     {kInBothGroups, "ubProfiling", "ubInterval", 1, kInterconnection},
-    {"soc-profile", "", "", 1, kNoGroup},
-    {"nic", "nicProfiling", "nicInterval", 1, kPorts},
-    {"roce", "roceProfiling", "roceInterval", 1, kPorts},
-    {"netdev", "", "", 1, kPorts},
-    {"dvpp", "dvpp_profiling", "dvpp_sampling_interval", 1, kNoGroup},
-    {"low-power", "ai_core_lpm", "", 1, kNoGroup},
-    {"tscpu", "tsCpuProfiling", "", 1, kCpu},
-    {"ctrlcpu", "aiCtrlCpuProfiling", "", 1, kCpu},
-    {"dev-cpu", "", "", 1, kSystem},
-    {"dev-mem", "", "", 1, kSystem},
-    {"dev-pid-cpu", "", "", 1, kProcesses},
-    {"dev-pid-mem", "", "", 1, kProcesses},
-    {"aicore", "ai_core_profiling", "aicore_sampling_interval", 1, kNoGroup},
-    {"aivector", "aiv_profiling", "aiv_sampling_interval", 1, kNoGroup},
-    {"aicore-task", "ai_core_profiling", "", 1, kNoGroup},
-    {"aivector-task", "aiv_profiling", "", 1, kNoGroup},
-    {"instr", "instrProfiling", "", 1, kNoGroup},
-    {"aicpu", "aicpuTrace", "", 1, kNoGroup},
-    {"ccu", "ccuInstr", "", 1, kNoGroup},
-    {"ccu-task", "ccuInstr", "", 1, kNoGroup},
-    {"soc-pmu", "l2CacheTaskProfiling", "", 1, kNoGroup},
-    {"l2", "l2CacheTaskProfiling", "", 1, kNoGroup},
+    {Kind::kSocProfile, "", "", 1, kNoGroup},
+    {Kind::kNic, "nicProfiling", "nicInterval", 1, kPorts},
+    {Kind::kRoce, "roceProfiling", "roceInterval", 1, kPorts},
+    {Kind::kNetdev, "", "", 1, kPorts},
+    {Kind::kDvpp, "dvpp_profiling", "dvpp_sampling_interval", 1, kNoGroup},
+    {Kind::kLowPower, "ai_core_lpm", "", 1, kNoGroup},
+    {Kind::kTsCpu, "tsCpuProfiling", "", 1, kCpu},
+    {Kind::kCtrlCpu, "aiCtrlCpuProfiling", "", 1, kCpu},
+    {Kind::kDevCpu, "", "", 1, kSystem},
+    {Kind::kDevMem, "", "", 1, kSystem},
+    {Kind::kDevPidCpu, "", "", 1, kProcesses},
+    {Kind::kDevPidMem, "", "", 1, kProcesses},
+    {Kind::kAiCore, "ai_core_profiling", "aicore_sampling_interval", 1, kNoGroup},
+    {Kind::kAiVector, "aiv_profiling", "aiv_sampling_interval", 1, kNoGroup},
+    {Kind::kAiCoreTask, "ai_core_profiling", "", 1, kNoGroup},
+    {Kind::kAiVectorTask, "aiv_profiling", "", 1, kNoGroup},
+    {Kind::kInstr, "instrProfiling", "", 1, kNoGroup},
+    {Kind::kAiCpu, "aicpuTrace", "", 1, kNoGroup},
+    {Kind::kCcu, "ccuInstr", "", 1, kNoGroup},
+    {Kind::kCcuTask, "ccuInstr", "", 1, kNoGroup},
+    {Kind::kSocPmu, "l2CacheTaskProfiling", "", 1, kNoGroup},
+    {Kind::kL2, "l2CacheTaskProfiling", "", 1, kNoGroup},
 };
 
 // What the vendor says of a program, in the copies of its devices and of the host.
@@ -146,28 +147,28 @@ void SetProgram(const SampleSettings& settings, ordered_json& json) {
 
 // `list` is the key that names the kind by `word`, beside or instead of a switch.
 struct HostKeys {
-  std::string_view kind;
+  Kind kind;
   const char* switch_key;
   const char* list_key;
   const char* word;
 };
 constexpr HostKeys kHostKinds[] = {
-    {"host-cpu", "host_cpu_profiling", "host_sys", "cpu"},
-    {"host-mem", "host_mem_profiling", "host_sys", "mem"},
-    {"host-disk", "host_disk_profiling", "host_sys", "disk"},
-    {"host-network", "host_network_profiling", "host_sys", "network"},
-    {"host-osrt", "host_osrt_profiling", "host_sys", "osrt"},
-    {"host-sys-cpu", "", "hostSysUsage", "cpu"},
-    {"host-sys-mem", "", "hostSysUsage", "mem"},
-    {"host-pid-cpu", "hostAllPidCpuProfiling", "", ""},
-    {"host-pid-mem", "hostAllPidMemProfiling", "", ""},
+    {Kind::kHostCpu, "host_cpu_profiling", "host_sys", "cpu"},
+    {Kind::kHostMem, "host_mem_profiling", "host_sys", "mem"},
+    {Kind::kHostDisk, "host_disk_profiling", "host_sys", "disk"},
+    {Kind::kHostNetwork, "host_network_profiling", "host_sys", "network"},
+    {Kind::kHostOsrt, "host_osrt_profiling", "host_sys", "osrt"},
+    {Kind::kHostSysCpu, "", "hostSysUsage", "cpu"},
+    {Kind::kHostSysMem, "", "hostSysUsage", "mem"},
+    {Kind::kHostPidCpu, "hostAllPidCpuProfiling", "", ""},
+    {Kind::kHostPidMem, "hostAllPidMemProfiling", "", ""},
 };
 
-bool Has(const std::vector<std::string>& kinds, std::string_view kind) {
-  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+bool Has(const std::vector<std::string>& kinds, Kind kind) {
+  return std::find(kinds.begin(), kinds.end(), NameOf(kind)) != kinds.end();
 }
 
-bool Taken(const SampleSettings& settings, std::string_view kind) { return Has(settings.kinds, kind); }
+bool Taken(const SampleSettings& settings, Kind kind) { return Has(settings.kinds, kind); }
 
 void AppendWord(ordered_json& list, std::string_view word) {
   std::string text = list.get<std::string>();
@@ -176,18 +177,19 @@ void AppendWord(ordered_json& list, std::string_view word) {
 }
 
 void SetCores(const SampleSettings& settings, ordered_json& json) {
-  const bool ai_core_tasks = Taken(settings, "aicore-task"), vector_tasks = Taken(settings, "aivector-task");
-  const bool ai_cores = ai_core_tasks || Taken(settings, "aicore");
+  const bool ai_core_tasks = Taken(settings, Kind::kAiCoreTask),
+             vector_tasks = Taken(settings, Kind::kAiVectorTask);
+  const bool ai_cores = ai_core_tasks || Taken(settings, Kind::kAiCore);
   if (ai_cores) {
     json["ai_core_profiling_mode"] = ai_core_tasks ? kTaskBased : kSampleBased;
     json["ai_core_profiling_events"] = settings.aicore_events;
     json["ai_core_metrics"] = settings.aicore_metrics;
   }
-  if (vector_tasks || Taken(settings, "aivector")) {
+  if (vector_tasks || Taken(settings, Kind::kAiVector)) {
     json["aiv_profiling_mode"] = vector_tasks ? kTaskBased : kSampleBased;
     json["aiv_profiling_events"] = settings.aiv_events;
     json["aiv_metrics"] = settings.aiv_metrics;
-  } else if (ai_cores && Has(settings.absent, "aivector")) {
+  } else if (ai_cores && Has(settings.absent, Kind::kAiVector)) {
     // One option for both sorts of core: the vendor names vector cores that the chip cannot count, too.
     json["aiv_profiling"] = "on";
     for (const char* const key : {"profiling_mode", "profiling_events", "metrics"}) {
@@ -222,7 +224,7 @@ void SetDeviceKinds(const SampleSettings& settings, ordered_json& json) {
     for (const char* key : {keys.switch_key, marks_group ? keys.group.switch_key : ""}) {
       if (*key != '\0') json[key] = "on";
     }
-    const auto interval = settings.interval_us.find(std::string(keys.kind));
+    const auto interval = settings.interval_us.find(std::string(NameOf(keys.kind)));
     if (interval == settings.interval_us.end()) continue;
     note_interval(keys.interval_key, uint64_t{interval->second} * keys.per_ms / kMicrosecondsPerMs);
     if (marks_group)
@@ -240,8 +242,8 @@ void SetDeviceKinds(const SampleSettings& settings, ordered_json& json) {
 
   if (json["hbmProfiling"] == "on") json["hbm_profiling_events"] = settings.hbm_events;
   if (json["ddr_profiling"] == "on") json["ddr_profiling_events"] = "read,write";
-  if (Taken(settings, "llc")) json["llc_profiling"] = json["llc_profiling_events"] = settings.llc_mode;
-  if (Taken(settings, "qos")) json["qosEvents"] = settings.qos_events;
+  if (Taken(settings, Kind::kLlc)) json["llc_profiling"] = json["llc_profiling_events"] = settings.llc_mode;
+  if (Taken(settings, Kind::kQos)) json["qosEvents"] = settings.qos_events;
   if (settings.power_left_out) json["sysLp"] = "off";
   if (settings.streams_chosen) json["memServiceflow"] = settings.qos_events;
   if (json["tsCpuProfiling"] == "on") json["ts_cpu_profiling_events"] = settings.cpu_events;
@@ -256,7 +258,7 @@ void SetDeviceKinds(const SampleSettings& settings, ordered_json& json) {
 void SetHostInterval(const SampleSettings& settings, ordered_json& json) {
   uint32_t shortest = 0;
   for (const HostKeys& keys : kHostKinds) {
-    const auto found = settings.interval_us.find(std::string(keys.kind));
+    const auto found = settings.interval_us.find(std::string(NameOf(keys.kind)));
     if (found == settings.interval_us.end()) continue;
     shortest = shortest == 0 ? found->second : std::min(shortest, found->second);
   }

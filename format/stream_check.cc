@@ -7,6 +7,8 @@
 
 #include "format/agent_blocks.h"
 #include "format/cpu_profile.h"
+#include "format/decode/catalogue.h"
+#include "format/kind.h"
 #include "format/os_call_line.h"
 #include "format/own_folder.h"
 #include "format/prof_dir.h"
@@ -74,7 +76,7 @@ FileShape ShapeOf(std::string_view folder, std::string_view file, Chip chip, boo
     if (file.ends_with(".lanes")) shape.what = What::kLanes;
     if (file.ends_with(".names")) shape.what = What::kNames;
     // Of the host, without a place at the vendor's.
-    if (file.ends_with("-Disk.data") || IsProfileFile(file)) shape.what = What::kText;
+    if (file.ends_with(file::kProcessDisk) || IsProfileFile(file)) shape.what = What::kText;
     shape.counted = file != kCpuProfileNamesFile && file != kOffCpuNamesFile;
     return shape;
   }
@@ -82,14 +84,9 @@ FileShape ShapeOf(std::string_view folder, std::string_view file, Chip chip, boo
     const bool of_process = !file.empty() && IsDigit(file[0]) && file.find('-') != std::string_view::npos;
     if (!file.starts_with("host_") && !of_process) return shape;  // of the vendor's API
     shape.what = What::kText;
-    if (file == "host_cpu.data" || file == "host_network.data" || file == "host_cgroup.data" ||
-        file == "host_net_devices.data" || file == "host_hardware.data") {
-      shape.row = "time ";
-    } else if (file == "host_sys_cpu.data" || file == "host_sys_mem.data" ||
-               file.ends_with("-CpuUsage.data") || file.ends_with("-Memory.data")) {
-      shape.row = "TimeStamp:";
-    }
-    shape.counted = file != "host_disk.data";  // a late row is written twice
+    int64_t pid = 0;
+    if (const DecoderEntry* entry = FindDecoder(file, SideFacts{}, pid)) shape.row = entry->row;
+    shape.counted = file != file::kHostDisk;  // a late row is written twice
     return shape;
   }
   if (chip == Chip::kUnknown && DiffersByChip(file, cores_by_task)) return shape;

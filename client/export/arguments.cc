@@ -144,12 +144,13 @@ Result<uint64_t> ParseSplit(std::string_view text) {
 }
 
 std::vector<std::string> ExportKinds() {
-  std::set<std::string> kinds = {"task", "api", std::string(format::kCpuProfileKind),
-                                 std::string(format::kOffCpuKind)};  // of several files
+  std::set<std::string> kinds = {
+      std::string(NameOf(format::Kind::kTask)), std::string(NameOf(format::Kind::kApi)),
+      std::string(format::kCpuProfileKind), std::string(format::kOffCpuKind)};  // of several files
   for (size_t i = 0; i < format::kAgentKinds; ++i) {
     kinds.emplace(format::AgentKindName(static_cast<format::AgentKind>(i)));
   }
-  for (const format::DecoderEntry& entry : format::DecoderEntries()) kinds.emplace(entry.kind);
+  for (const format::DecoderEntry& entry : format::DecoderEntries()) kinds.emplace(NameOf(entry.kind));
   return {kinds.begin(), kinds.end()};
 }
 

@@ -93,7 +93,7 @@ CaptureFacts FactsOf(const Capture& capture, const Wanted& wanted) {
       int64_t pid = 0;
       const format::DecoderEntry* entry = format::FindDecoder(stream.file, side.facts, pid);
       if (entry == nullptr || stream.bytes() == 0) continue;
-      const std::string kind(entry->kind);
+      const std::string kind(NameOf(entry->kind));
       facts.tells_of_tasks = facts.tells_of_tasks || entry->of_tasks;
       if (!format::VendorReads(*entry, side.facts.chip)) continue;
       if (std::ranges::count(facts.kinds, kind) == 0) facts.kinds.push_back(kind);

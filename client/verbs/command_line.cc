@@ -17,6 +17,7 @@
 #include "base/edit_distance.h"
 #include "base/version.h"
 #include "client/options/describe.h"
+#include "client/show/kind_tables.h"
 #include "client/show/manual.h"
 #include "client/verbs/all.h"
 #include "client/verbs/on_hosts.h"
@@ -97,6 +98,7 @@ class CommandLine {
       return ExitCode::kOk;
     }
     if (option_tables_) return Print(options::StatusTables());
+    if (kind_tables_) return Print(KindTables());
     if (man_) return Print(cli::ManPage(app_, Manual()));
     const auto chosen = std::ranges::find_if(verbs_, [](const Known& known) { return known.app->parsed(); });
     if (chosen == verbs_.end()) return Usage("name what to do: " + Names());
@@ -133,6 +135,7 @@ class CommandLine {
     app_.add_flag("--json", context_.json, "print JSON");
     app_.add_flag("--help-man", man_, "print profctl(1)")->group("");  // for packages: not in --help
     app_.add_flag("--help-options", option_tables_, "print the tables of docs/msprof.md")->group("");
+    app_.add_flag("--help-kinds", kind_tables_, "print the tables of docs/kinds.md")->group("");
     app_.set_config("--client-config", DefaultConfig(),
                     "options that are always given, one a line: tls-ca = \"/etc/profd/ca.pem\"");
     app_.fallthrough();
@@ -247,6 +250,7 @@ class CommandLine {
   std::string timeout_;
   bool man_ = false;
   bool option_tables_ = false;
+  bool kind_tables_ = false;
   std::vector<std::string> program_;  // behind `--`
   std::vector<Known> verbs_;
 };

@@ -30,7 +30,7 @@ bool IsFileOf(const std::string& kind, format::Chip chip, std::string_view file)
   side.chip = chip;
   int64_t pid = 0;
   const format::DecoderEntry* entry = format::FindDecoder(file, side, pid);
-  return entry != nullptr && entry->kind == kind;
+  return entry != nullptr && NameOf(entry->kind) == kind;
 }
 
 // Whether profd sealed it.

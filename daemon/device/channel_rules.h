@@ -11,8 +11,6 @@
 
 namespace profd::device {
 
-// True when both ask the channel for the same, at whatever rate.
-bool SamePayload(uint32_t channel, const driver::StartPara& a, const driver::StartPara& b);
 // True when what runs for `first` has what `other` asks for.
 bool Serves(const ChannelRequest& first, const ChannelRequest& other);
 base::Code CodeOf(int driver_code);

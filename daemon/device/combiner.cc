@@ -9,6 +9,7 @@
 #include "daemon/device/records.h"
 #include "format/records/device.h"
 #include "format/records/packed.h"
+#include "format/units.h"
 
 namespace profd::device {
 
@@ -23,50 +24,6 @@ namespace {
 
 // More keys than any chip has units; records of others pass as they are.
 constexpr size_t kMaxKeys = 512;
-
-// Which bytes tell the units of a kind apart, and which are counts of the period.
-struct Layout {
-  std::string_view file;      // a name, or the beginning of several when it ends in '.'
-  uint32_t record_bytes = 0;  // 0 = any
-  uint32_t key_at = 0;        // text: the first column of the key
-  uint32_t key_size = 0;      // text: columns; 0 = one unit only
-  uint32_t counts_at = 0;
-  uint32_t count_bytes = 0;
-  uint32_t counts = 0;
-};
-
-constexpr uint32_t kKeyAtEventAndId = offsetof(format::HbmRecord, event);
-static_assert(kKeyAtEventAndId == offsetof(format::LlcRecord, event));
-
-constexpr Layout kLayouts[] = {
-    {"hbm.data", 24, kKeyAtEventAndId, 8, offsetof(format::HbmRecord, count), 8, 1},
-    {"llc.data", 24, kKeyAtEventAndId, 8, offsetof(format::LlcRecord, count), 8, 1},
-    {"llc.data", 0, 2, 1},  // 310: perf's "<seconds> <count> <event>"
-    {"ddr.data", 20, offsetof(format::DdrRecord, event), 12, offsetof(format::DdrRecord, count), 4, 1},
-    {"aicore.data", 96, offsetof(format::CoreSampleRecord, core), 1, 8, 8, 9},
-    {"aiVectorCore.data", 96, offsetof(format::CoreSampleRecord, core), 1, 8, 8, 9},
-    {"ffts_profile.data", 96, offsetof(format::CoreSampleRecord, core), 1, 8, 8, 9},
-    {"ffts_profile.data", 112, offsetof(format::CoreSampleRecord950, core), 1, 8, 8, 11},
-    {"pcie.data", 96, offsetof(format::PcieRecord, device), 4},
-    {"npu_mem.", 32, offsetof(format::NpuMemRecord, event), 4},
-    {"npu_module_mem.data", 24, 0, 8},
-    {"ub.data", 128, offsetof(format::UbRecord, port), 2},
-    {"nic.data", 0, 14, 1},
-    {"roce.data", 0, 14, 1},
-    {"dvpp.", 0, 1, 0},  // see FindLayout
-};
-
-Layout FindLayout(const StreamFormat& format) {
-  for (Layout layout : kLayouts) {
-    const bool named = layout.file.back() == '.' ? format.file.substr(0, layout.file.size()) == layout.file
-                                                 : format.file == layout.file;
-    if (!named || (layout.record_bytes != format.record_bytes && layout.record_bytes != 0)) continue;
-    // DVPP: [dvpp_id] engine_type engine_id, before the eight columns of numbers.
-    if (layout.file == "dvpp.") layout.key_size = format.max_columns - 9U;
-    return layout;
-  }
-  return {};
-}
 
 uint64_t Hash(const std::byte* bytes, size_t size) {
   uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
@@ -92,11 +49,11 @@ std::string_view Columns(std::string_view line, uint32_t first, uint32_t count) 
 class Keys {
  public:
   explicit Keys(const StreamFormat& format)
-      : text_(format.framing == Framing::kLines), layout_(FindLayout(format)) {
+      : text_(format.framing == Framing::kLines), units_(format::UnitsOf(format)) {
     hashes_.reserve(kMaxKeys);
   }
 
-  const Layout& layout() const { return layout_; }
+  const format::Units& units() const { return units_; }
   size_t size() const { return hashes_.size(); }
 
   // kMaxKeys when there are too many.
@@ -117,15 +74,15 @@ class Keys {
 
  private:
   uint64_t HashOf(const std::byte* record, uint32_t bytes) const {
-    if (layout_.key_size == 0) return 0;
-    if (!text_) return Hash(record + layout_.key_at, layout_.key_size);
+    if (units_.key_size == 0) return 0;
+    if (!text_) return Hash(record + units_.key_at, units_.key_size);
     const std::string_view key =
-        Columns({reinterpret_cast<const char*>(record), bytes}, layout_.key_at, layout_.key_size);
+        Columns({reinterpret_cast<const char*>(record), bytes}, units_.key_at, units_.key_size);
     return Hash(reinterpret_cast<const std::byte*>(key.data()), key.size());
   }
 
   const bool text_;
-  const Layout layout_;
+  const format::Units units_;
   std::vector<uint64_t> hashes_;
   size_t next_ = 0;
 };
@@ -199,7 +156,7 @@ class Summer final : public Combiner {
 
  private:
   void AddCounts(std::byte* sum, const std::byte* record) const {
-    const Layout& layout = keys_.layout();
+    const format::Units& layout = keys_.units();
     for (uint32_t i = 0; i < layout.counts; ++i) {
       const uint32_t at = layout.counts_at + i * layout.count_bytes;
       if (layout.count_bytes == sizeof(uint64_t)) {
@@ -297,7 +254,7 @@ class PcieMerger final : public Combiner {
 std::unique_ptr<Combiner> MakeCombiner(const StreamFormat& format, uint32_t periods) {
   switch (format.combine) {
     case Combine::kSum:
-      if (FindLayout(format).counts == 0) return nullptr;
+      if (format::UnitsOf(format).counts == 0) return nullptr;
       return std::make_unique<Summer>(format, periods);
     case Combine::kMinMaxAvg:
       if (format.record_bytes != sizeof(format::PcieRecord)) return nullptr;

@@ -23,6 +23,10 @@ Versions VersionsOf(const std::map<std::string, std::string>& driver,
                     const std::map<std::string, std::string>& firmware,
                     const std::map<std::string, std::string>& cann);
 
+// Where CANN may be: in `toolkit`, or, where that is "", where the environment says and where it is usually
+// installed.
+std::vector<std::string> Toolkits(const std::string& toolkit);
+
 // `install_info`: the file that says where the driver is, /etc/ascend_install.info. `toolkits`: folders of
 // CANN, the first that has a version counts.
 Versions ReadVersions(const std::string& install_info, const std::vector<std::string>& toolkits);

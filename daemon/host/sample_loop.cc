@@ -7,8 +7,11 @@
 
 #include "base/calendar.h"
 #include "base/clock.h"
+#include "format/kind.h"
 
 namespace profd::host {
+
+using format::Kind;
 
 namespace {
 
@@ -111,8 +114,9 @@ void SampleLoop::Start(const SampleRequest& request, std::function<void()> done)
                                .hz = probe.hz,
                                .outcome = probe.outcome,
                                .trouble = probe.trouble,
-                               .per_process_elsewhere = HasKind(
-                                   request, probe.kind == "host-mem" ? "host-pid-mem" : "host-pid-cpu")};
+                               .per_process_elsewhere = HasKind(request, probe.kind == NameOf(Kind::kHostMem)
+                                                                             ? NameOf(Kind::kHostPidMem)
+                                                                             : NameOf(Kind::kHostPidCpu))};
     recording.probes.push_back({.probe = MakeProbe(options, context),
                                 .hz = tick_hz,
                                 .next_index = IndexAt(tick.mono_ns, tick_hz) + 1,

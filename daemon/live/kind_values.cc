@@ -8,8 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "daemon/driver/capabilities.h"
-#include "daemon/driver/qos_streams.h"
+#include "daemon/driver/starts.h"
 #include "daemon/live/metrics.h"
 #include "format/clock_map.h"
 #include "format/decode/catalogue.h"
@@ -272,13 +271,7 @@ format::SideFacts SideOf(const device::Peeked& peeked, const driver::DeviceFacts
   side.aiv_num = facts.aiv_num;
   side.cores_sampled = true;
   side.has_host_clock = side.has_device_clock = true;
-  if (peeked.channel == driver::channel::kLlc) {
-    const auto mode = format::Load<uint32_t>(peeked.para.user_data.data() + sizeof(uint32_t));
-    side.llc_mode = mode == 2 ? "write" : "read";
-  }
-  for (const driver::QosStream& stream : driver::StreamsOfStart(peeked.channel, peeked.para, facts)) {
-    side.qos_events.push_back(stream.name);
-  }
+  driver::NoteStart(peeked.channel, peeked.para, facts, side);
   return side;
 }
 
@@ -308,7 +301,7 @@ void AddKindValues(const device::Peeked& peeked, const driver::DeviceFacts& fact
   context.rows = &newest;
   context.spans = &no_spans;
   context.texts = &texts;
-  context.kind = entry->kind;
+  context.kind = NameOf(entry->kind);
   const std::unique_ptr<format::Decoder> decoder = entry->make(context, peeked.format->file, pid);
   if (decoder == nullptr) return;
   decoder->NextSlice();

@@ -12,7 +12,7 @@
 #include "daemon/agent/registry.h"
 #include "daemon/base/executor.h"
 #include "daemon/base/log.h"
-#include "daemon/driver/capabilities.h"
+#include "daemon/driver/offers.h"
 #include "daemon/host/sampler.h"
 #include "daemon/live/held_channels.h"
 #include "daemon/live/host_values.h"
@@ -20,6 +20,7 @@
 #include "daemon/live/metrics.h"
 #include "daemon/live/self_values.h"
 #include "daemon/session/manager.h"
+#include "format/kind.h"
 
 namespace profd::live {
 
@@ -63,7 +64,8 @@ Status CheckSettings(const config::Config& config) {
     return {Code::kInvalidArgument, "live.off: '" + kind + "' is no kind of values; there are " + known};
   }
   for (const std::string& kind : config.live.channels) {
-    if (driver::AnyCapability(kind) != nullptr && HasValues(kind)) continue;
+    const auto known = format::FindKind(kind);
+    if (known && driver::AnyCapability(*known) != nullptr && HasValues(kind)) continue;
     return {Code::kInvalidArgument,
             "live.channels: '" + kind + "' is no device kind with values; see docs/metrics.md"};
   }

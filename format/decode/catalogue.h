@@ -9,6 +9,7 @@
 #include "format/chip.h"
 #include "format/decode/decoder.h"
 #include "format/framing.h"
+#include "format/kind.h"
 
 namespace profd::format {
 
@@ -21,7 +22,7 @@ struct DecoderEntry {
     kUnits,   // of several sizes, all multiples of kUnitBytes; the decoder finds them
   };
   std::string_view file;  // "hbm.data"; behind the number of a process: "-Memory.data"
-  std::string_view kind;  // what --kinds names
+  Kind kind = Kind::kHbm;
   bool of_host = false;
   By by = By::kRecord;
   StampDomain stamp = StampDomain::kNone;
@@ -31,7 +32,8 @@ struct DecoderEntry {
   bool in_order = false;                    // records of later periods never lie in front of earlier ones
   std::string_view only_without = {};       // a file of the same side that tells the same
   bool vendor_reads_last_slice_only = false;
-  bool of_tasks = false;  // tells more of tasks, whose names come before it
+  bool of_tasks = false;      // tells more of tasks, whose names come before it
+  std::string_view row = {};  // kLine: what the first line of every row begins with
   std::unique_ptr<Decoder> (*make)(const DecodeContext& context, std::string_view file,
                                    int64_t pid) = nullptr;
 };

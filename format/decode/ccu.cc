@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <iterator>
 
-#include "format/decode/device_decoders.h"
 #include "format/decode/device_series.h"
+#include "format/decode/family.h"
 #include "format/decode/fixed.h"
 #include "format/decode/rows.h"
 #include "format/decode/span_writer.h"
+#include "format/kind.h"
 #include "format/records/tasks.h"
 
 namespace profd::format {
@@ -134,13 +135,47 @@ class Channels : public Decoder {
   Rows rows_;
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> MakeCcuMissions(const DecodeContext& context, std::string_view file, int64_t) {
   return std::make_unique<Missions>(context, file);
 }
 std::unique_ptr<Decoder> MakeCcuChannels(const DecodeContext& context, std::string_view file, int64_t) {
   return std::make_unique<Channels>(context, file);
 }
+
+constexpr FramingRow kFramings[] = {
+    row::Sized(chips::kAll, file::kCcu0Missions, 64),
+    row::Sized(chips::kAll, file::kCcu1Missions, 64),
+    row::Sized(chips::kAll, file::kCcu0Channels, 2816),
+    row::Sized(chips::kAll, file::kCcu1Channels, 2816),
+};
+
+constexpr DecoderEntry kDecoders[] = {
+    {.file = file::kCcu0Missions,
+     .kind = Kind::kCcuTask,
+     .stamp = StampDomain::kDeviceTicks,
+     .vendor_chips = chips::k950,
+     .make = MakeCcuMissions},
+    {.file = file::kCcu1Missions,
+     .kind = Kind::kCcuTask,
+     .stamp = StampDomain::kDeviceTicks,
+     .vendor_chips = chips::k950,
+     .make = MakeCcuMissions},
+    {.file = file::kCcu0Channels,
+     .kind = Kind::kCcu,
+     .stamp = StampDomain::kDeviceTicks,
+     .vendor_chips = chips::k950,
+     .make = MakeCcuChannels},
+    {.file = file::kCcu1Channels,
+     .kind = Kind::kCcu,
+     .stamp = StampDomain::kDeviceTicks,
+     .vendor_chips = chips::k950,
+     .make = MakeCcuChannels},
+};
+
+}  // namespace
+
+namespace family {
+Family Ccu() { return {.framings = kFramings, .decoders = kDecoders}; }
+}  // namespace family
 
 }  // namespace profd::format

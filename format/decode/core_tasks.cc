@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "format/kind.h"
 #include "format/records/packed.h"
 #include "format/records/tasks.h"
 
@@ -25,8 +26,8 @@ bool IsOfVectorCores(const FftsTaskRecord& record) {
 }  // namespace
 
 CoreTasks::Layout CoreTasks::LayoutOf(std::string_view file, Chip chip) {
-  if (file == "aicore.data") return chip == Chip::k310 ? Layout::kTrack : Layout::kAiCore;
-  if (file == "aiVectorCore.data") return Layout::kVectorCore;
+  if (file == file::kAiCore) return chip == Chip::k310 ? Layout::kTrack : Layout::kAiCore;
+  if (file == file::kVectorCore) return Layout::kVectorCore;
   return TraitsOf(chip).core_events == 10 ? Layout::kStars950 : Layout::kStars;
 }
 

@@ -5,11 +5,13 @@
 #include <iterator>
 #include <utility>
 
-#include "format/decode/device_decoders.h"
 #include "format/decode/device_series.h"
+#include "format/decode/family.h"
 #include "format/decode/fixed.h"
 #include "format/decode/rows.h"
+#include "format/kind.h"
 #include "format/records/device.h"
+#include "format/records/tasks.h"
 
 namespace profd::format {
 
@@ -105,10 +107,83 @@ class Cores : public Decoder {
   bool ended_ = false;
 };
 
+std::unique_ptr<Decoder> MakeCores(const DecodeContext& context, std::string_view file, int64_t) {
+  return std::make_unique<Cores>(context, file == file::kVectorCore);
+}
+
+template <typename Record, size_t kTimeOffset, uint64_t kLeastTime>
+bool IsCoreSample(const std::byte* bytes) {
+  constexpr uint8_t kMostCounters = std::size(Record{}.event);
+  constexpr uint8_t kMostCores = 128;
+  const auto counters = Load<uint8_t>(bytes + offsetof(Record, counters));
+  const auto core = Load<uint8_t>(bytes + offsetof(Record, core));
+  return check::All(Load<uint8_t>(bytes) != 0, check::IsTime(Load<uint64_t>(bytes + kTimeOffset), kLeastTime),
+                    counters != 0, counters <= kMostCounters, core < kMostCores,
+                    Load<uint64_t>(bytes + offsetof(Record, cycles)) < check::kMostCount);
+}
+constexpr auto kIsCoreSample =
+    IsCoreSample<CoreSampleRecord, offsetof(CoreSampleRecord, time_ns), check::kLeastNs>;
+constexpr auto kIsCoreSample950 =
+    IsCoreSample<CoreSampleRecord950, offsetof(CoreSampleRecord950, ticks), check::kLeastTicks>;
+
+bool IsAicoreTask(const std::byte* bytes) {
+  return check::All(
+      Load<uint64_t>(bytes + offsetof(AicoreTaskRecord, cycles)) < check::kMostCount,
+      Load<uint32_t>(bytes + offsetof(AicoreTaskRecord, stream)) <= UINT16_MAX,
+      check::AreCounts(bytes + offsetof(AicoreTaskRecord, event), std::size(AicoreTaskRecord{}.event)));
+}
+
+constexpr FramingRow kFramings[] = {
+    row::With(
+        row::Fixed<CoreSampleRecord, kIsCoreSample>(chips::kAll, file::kAiCore, StampDomain::kDeviceNs,
+                                                    offsetof(CoreSampleRecord, time_ns), Combine::kSum, 0),
+        {offsetof(CoreSampleRecord, core), 1, 8, 8, 9}),
+    row::With(
+        row::Fixed<CoreSampleRecord, kIsCoreSample>(chips::kAll, file::kVectorCore, StampDomain::kDeviceNs,
+                                                    offsetof(CoreSampleRecord, time_ns), Combine::kSum, 0),
+        {offsetof(CoreSampleRecord, core), 1, 8, 8, 9}),
+    row::With(row::Fixed<CoreSampleRecord950, kIsCoreSample950>(
+                  chips::kTenEvents, file::kBothCores, StampDomain::kDeviceTicks,
+                  offsetof(CoreSampleRecord950, ticks), Combine::kSum, 0),
+              {offsetof(CoreSampleRecord950, core), 1, 8, 8, 11}),
+    row::With(row::Fixed<CoreSampleRecord, kIsCoreSample>(
+                  chips::kAll & ~chips::kTenEvents, file::kBothCores, StampDomain::kDeviceNs,
+                  offsetof(CoreSampleRecord, time_ns), Combine::kSum, 0),
+              {offsetof(CoreSampleRecord, core), 1, 8, 8, 9}),
+};
+
+constexpr FramingRow kByTask[] = {
+    row::Sized<row::IsStars>(chips::kAll, file::kBothCores, sizeof(FftsTaskRecord), StampDomain::kDeviceTicks,
+                             offsetof(FftsTaskRecord, end_ticks)),
+    // Whatever else the firmware may log there: nothing of it is damage.
+    row::Sized(chips::k310, file::kAiCore, sizeof(TsEventCountRecord)),
+    row::Sized<IsAicoreTask>(chips::kAll & ~chips::k310, file::kAiCore, sizeof(AicoreTaskRecord),
+                             StampDomain::kNone, 0),
+    row::Sized<IsAicoreTask>(chips::kAll, file::kVectorCore, sizeof(AicoreTaskRecord), StampDomain::kNone, 0),
+};
+
+constexpr DecoderEntry kDecoders[] = {
+    {.file = file::kAiCore,
+     .kind = Kind::kAiCore,
+     .stamp = StampDomain::kDeviceNs,
+     .vendor_chips = chips::kBeforeStars,
+     .make = MakeCores},
+    {.file = file::kVectorCore,
+     .kind = Kind::kAiVector,
+     .stamp = StampDomain::kDeviceNs,
+     .vendor_chips = profd::format::Families({Chip::k310P}),
+     .make = MakeCores},
+    {.file = file::kBothCores,
+     .kind = Kind::kAiCore,
+     .stamp = StampDomain::kDeviceNs,
+     .vendor_chips = chips::kWithBothCores,
+     .make = MakeCores},
+};
+
 }  // namespace
 
-std::unique_ptr<Decoder> MakeCores(const DecodeContext& context, std::string_view file, int64_t) {
-  return std::make_unique<Cores>(context, file == "aiVectorCore.data");
-}
+namespace family {
+Family Cores() { return {.framings = kFramings, .by_task = kByTask, .decoders = kDecoders}; }
+}  // namespace family
 
 }  // namespace profd::format

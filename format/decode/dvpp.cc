@@ -1,12 +1,14 @@
 // dvpp.data and dvpp.<engine>: what the media engines did.
 #include <array>
 
-#include "format/decode/device_decoders.h"
 #include "format/decode/device_series.h"
+#include "format/decode/family.h"
 #include "format/decode/line_decoder.h"
 #include "format/decode/rows.h"
 #include "format/decode/text_time.h"
 #include "format/framing.h"
+#include "format/kind.h"
+#include "format/records/device.h"
 
 namespace profd::format {
 
@@ -59,11 +61,65 @@ class Dvpp : public TableDecoder {
   Rows rows_;
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> MakeDvpp(const DecodeContext& context, std::string_view file, int64_t) {
   const StreamFormat* format = FindStreamFormat(file, context.side->chip);
   return std::make_unique<Dvpp>(context, format != nullptr && format->min_columns == 12);
 }
+
+constexpr ChipSet kDvppId = ChipsWith([](const ChipTraits& traits) { return traits.dvpp_id; });
+
+constexpr FramingRow DvppRow(std::string_view file, bool id) {
+  FramingRow entry = row::Timed(file, id ? 12 : 11, id ? 12 : 11, id ? kDvppHeader : kDvppHeaderNoId);
+  entry.chips = id ? kDvppId : chips::kAll & ~kDvppId;
+  constexpr uint16_t kPercent = 1u << 5 | 1u << 8;  // all_utilization, proc_utilization
+  entry.format.percent_columns = id ? kPercent << 1 : kPercent;
+  // [dvpp_id] engine_type engine_id tell engines apart.
+  return row::With(entry, {1, id ? 3U : 2U},
+                   file == file::kDvpp ? Tick{chips::kAll, 7, 65} : Tick{Only({Chip::k310P}), 1, 65},
+                   {chips::kAll, 2, 65});
+}
+
+// One driver channel per engine; the vendor's parser has no name for these files.
+constexpr DecoderEntry DvppEngine(std::string_view file) {
+  return {.file = file,
+          .kind = Kind::kDvpp,
+          .by = DecoderEntry::By::kLine,
+          .stamp = StampDomain::kTextDeviceNs,
+          .vendor_chips = chips::kNobody,
+          .only_without = file::kDvpp,
+          .make = MakeDvpp};
+}
+
+constexpr FramingRow kFramings[] = {
+    DvppRow(file::kDvpp, true),   DvppRow(file::kDvpp, false), DvppRow(file::kVdec, true),
+    DvppRow(file::kVdec, false),  DvppRow(file::kJpegd, true), DvppRow(file::kJpegd, false),
+    DvppRow(file::kPng, true),    DvppRow(file::kPng, false),  DvppRow(file::kJpege, true),
+    DvppRow(file::kJpege, false), DvppRow(file::kVpc, true),   DvppRow(file::kVpc, false),
+    DvppRow(file::kVenc, true),   DvppRow(file::kVenc, false), DvppRow(file::kScd, true),
+    DvppRow(file::kScd, false),
+};
+
+constexpr DecoderEntry kDecoders[] = {
+    {.file = file::kDvpp,
+     .kind = Kind::kDvpp,
+     .by = DecoderEntry::By::kLine,
+     .stamp = StampDomain::kTextDeviceNs,
+     .vendor_chips = chips::kVendorNic | chips::k950,
+     .vendor_reads_last_slice_only = true,
+     .make = MakeDvpp},
+    DvppEngine(file::kVdec),
+    DvppEngine(file::kJpegd),
+    DvppEngine(file::kPng),
+    DvppEngine(file::kJpege),
+    DvppEngine(file::kVpc),
+    DvppEngine(file::kVenc),
+    DvppEngine(file::kScd),
+};
+
+}  // namespace
+
+namespace family {
+Family Dvpp() { return {.framings = kFramings, .decoders = kDecoders}; }
+}  // namespace family
 
 }  // namespace profd::format

@@ -4,9 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "format/decode/device_decoders.h"
 #include "format/decode/device_series.h"
+#include "format/decode/family.h"
 #include "format/decode/rows.h"
+#include "format/kind.h"
 #include "format/records/device.h"
 #include "format/records/packed.h"
 
@@ -117,10 +118,39 @@ class Hbm : public Decoder {
   uint64_t vendor_rows_ = 0;
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> MakeHbm(const DecodeContext& context, std::string_view, int64_t) {
   return std::make_unique<Hbm>(context);
 }
+
+bool IsHbm(const std::byte* bytes) {
+  const auto record = Load<HbmRecord>(bytes);
+  return check::All(record.time_us < check::kMostUs, record.count < check::kMostCount, record.event <= 1,
+                    record.hbm_id < check::kMostIds);
+}
+
+constexpr StreamFormat kHbmV2 =
+    v2::Format<HbmRecordV2>(file::kHbm, StampDomain::kDeviceNs, offsetof(HbmRecordV2, wall_ns),
+                            v2::Plausible<HbmRecordV2, &HbmRecordV2::wall_ns>);
+
+constexpr FramingRow kFramings[] = {
+    row::With(row::Fixed<HbmRecord, IsHbm>(chips::kAll, file::kHbm, StampDomain::kStartUs64,
+                                           offsetof(HbmRecord, time_us), Combine::kSum, 8),
+              {offsetof(HbmRecord, event), 8, offsetof(HbmRecord, count), 8, 1}),
+};
+
+constexpr DecoderEntry kDecoders[] = {
+    {.file = file::kHbm,
+     .kind = Kind::kHbm,
+     .stamp = StampDomain::kStartUs64,
+     .format_v2 = &kHbmV2,
+     .in_order = true,
+     .make = MakeHbm},
+};
+
+}  // namespace
+
+namespace family {
+Family Hbm() { return {.framings = kFramings, .decoders = kDecoders}; }
+}  // namespace family
 
 }  // namespace profd::format

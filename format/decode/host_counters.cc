@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "format/decode/host_decoders.h"
+#include "format/decode/family.h"
 #include "format/decode/host_series.h"
 #include "format/decode/line_decoder.h"
 #include "format/decode/rows.h"
+#include "format/kind.h"
 
 namespace profd::format {
 
@@ -142,10 +143,20 @@ class HostCounters : public LineDecoder {
   bool open_ = false;
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> MakeHostCounters(const DecodeContext& context, std::string_view, int64_t) {
   return std::make_unique<HostCounters>(context);
 }
+
+constexpr DecoderEntry kDecoders[] = {
+    row::OfHost(file::kHostCgroup, Kind::kHostCgroup, MakeHostCounters, "time "),
+    row::OfHost(file::kHostNetDevices, Kind::kHostNetDevices, MakeHostCounters, "time "),
+    row::OfHost(file::kHostHardware, Kind::kHostHardware, MakeHostCounters, "time "),
+};
+
+}  // namespace
+
+namespace family {
+Family HostCounters() { return {.decoders = kDecoders}; }
+}  // namespace family
 
 }  // namespace profd::format

@@ -4,10 +4,11 @@
 #include <vector>
 
 #include "base/flat_map.h"
-#include "format/decode/host_decoders.h"
+#include "format/decode/family.h"
 #include "format/decode/host_series.h"
 #include "format/decode/line_decoder.h"
 #include "format/decode/rows.h"
+#include "format/kind.h"
 
 namespace profd::format {
 
@@ -142,10 +143,18 @@ class HostCpu : public LineDecoder {
   std::vector<std::pair<int64_t, double>> per_cpu_;
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> MakeHostCpu(const DecodeContext& context, std::string_view, int64_t) {
   return std::make_unique<HostCpu>(context);
 }
+
+constexpr DecoderEntry kDecoders[] = {
+    row::OfHost(file::kHostCpu, Kind::kHostCpu, MakeHostCpu, "time "),
+};
+
+}  // namespace
+
+namespace family {
+Family HostCpu() { return {.decoders = kDecoders}; }
+}  // namespace family
 
 }  // namespace profd::format

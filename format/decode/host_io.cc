@@ -3,10 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "format/decode/host_decoders.h"
+#include "format/decode/family.h"
 #include "format/decode/host_series.h"
 #include "format/decode/line_decoder.h"
 #include "format/decode/rows.h"
+#include "format/kind.h"
 
 namespace profd::format {
 
@@ -224,8 +225,6 @@ class HostNetwork : public LineDecoder {
   bool open_ = false, has_before_ = false;
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> MakeHostMem(const DecodeContext& context, std::string_view, int64_t) {
   return std::make_unique<HostMem>(context);
 }
@@ -235,5 +234,17 @@ std::unique_ptr<Decoder> MakeHostDisk(const DecodeContext& context, std::string_
 std::unique_ptr<Decoder> MakeHostNetwork(const DecodeContext& context, std::string_view, int64_t) {
   return std::make_unique<HostNetwork>(context);
 }
+
+constexpr DecoderEntry kDecoders[] = {
+    row::OfHost(file::kHostMem, Kind::kHostMem, MakeHostMem),
+    row::OfHost(file::kHostDisk, Kind::kHostDisk, MakeHostDisk),
+    row::OfHost(file::kHostNetwork, Kind::kHostNetwork, MakeHostNetwork, "time "),
+};
+
+}  // namespace
+
+namespace family {
+Family HostIo() { return {.decoders = kDecoders}; }
+}  // namespace family
 
 }  // namespace profd::format

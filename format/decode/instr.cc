@@ -6,10 +6,11 @@
 #include <charconv>
 #include <optional>
 
-#include "format/decode/device_decoders.h"
 #include "format/decode/device_series.h"
+#include "format/decode/family.h"
 #include "format/decode/fixed.h"
 #include "format/decode/rows.h"
+#include "format/kind.h"
 #include "format/records/tasks.h"
 
 namespace profd::format {
@@ -179,8 +180,6 @@ class InstrEvents : public Decoder {
   Rows busy_;
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> MakeInstrOfAiCore(const DecodeContext& context, std::string_view file, int64_t) {
   if (context.side->instr_cycles == 0) return nullptr;
   return std::make_unique<InstrCounts>(context, file, true);
@@ -192,5 +191,37 @@ std::unique_ptr<Decoder> MakeInstrOfVectorCore(const DecodeContext& context, std
 std::unique_ptr<Decoder> MakeInstrEvents(const DecodeContext& context, std::string_view file, int64_t) {
   return std::make_unique<InstrEvents>(context, file);
 }
+
+constexpr FramingRow kFramings[] = {
+    // With what an AI core's unit tells in a record, with what a vector core's does, and of a 950 with an
+    // event
+    // in each.
+    row::Sized(chips::kAll, file::kInstrAiCore, sizeof(InstrCubeRecord)),
+    row::Sized(chips::kAll, file::kInstrVectorCore, sizeof(InstrVectorRecord)),
+    row::Sized(chips::kAll, file::kInstrOf950, sizeof(BiuRecord)),
+    row::Sized(chips::kAll, "instr.pc_sampling_group", sizeof(BiuRecord)),  // nobody collects it here
+};
+
+constexpr DecoderEntry kDecoders[] = {
+    {.file = file::kInstrAiCore,
+     .kind = Kind::kInstr,
+     .vendor_chips = chips::k910B | chips::k310BLike,
+     .make = MakeInstrOfAiCore},
+    {.file = file::kInstrVectorCore,
+     .kind = Kind::kInstr,
+     .vendor_chips = chips::k910B | chips::k310BLike,
+     .make = MakeInstrOfVectorCore},
+    {.file = file::kInstrOf950,
+     .kind = Kind::kInstr,
+     .stamp = StampDomain::kDeviceTicks,
+     .vendor_chips = chips::k950,
+     .make = MakeInstrEvents},
+};
+
+}  // namespace
+
+namespace family {
+Family Instr() { return {.framings = kFramings, .decoders = kDecoders}; }
+}  // namespace family
 
 }  // namespace profd::format

@@ -1,13 +1,14 @@
 // pcie.data, hccs.data, ub.data: what went over the links.
 #include <iterator>
 
-#include "format/decode/device_decoders.h"
 #include "format/decode/device_series.h"
+#include "format/decode/family.h"
 #include "format/decode/fixed.h"
 #include "format/decode/line_decoder.h"
 #include "format/decode/rows.h"
 #include "format/decode/text_time.h"
 #include "format/framing.h"
+#include "format/kind.h"
 #include "format/records/device.h"
 
 namespace profd::format {
@@ -123,8 +124,6 @@ class Ub : public Decoder {
   Rows rows_;
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> MakePcie(const DecodeContext& context, std::string_view, int64_t) {
   return std::make_unique<Pcie>(context);
 }
@@ -134,5 +133,77 @@ std::unique_ptr<Decoder> MakeHccs(const DecodeContext& context, std::string_view
 std::unique_ptr<Decoder> MakeUb(const DecodeContext& context, std::string_view, int64_t) {
   return std::make_unique<Ub>(context);
 }
+
+bool IsPcie(const std::byte* bytes) {
+  constexpr size_t kFirst = offsetof(PcieRecord, tx_posted);
+  constexpr size_t kValues = (sizeof(PcieRecord) - kFirst) / sizeof(uint32_t);
+  const uint32_t all =
+      Load<uint32_t>(bytes + kFirst) | check::AnyBits<kValues - 1>(bytes + kFirst + sizeof(uint32_t));
+  const auto device = Load<uint32_t>(bytes + offsetof(PcieRecord, device));
+  return check::All(check::IsNs(Load<uint64_t>(bytes)), device < check::kMostPorts, all <= check::kMostPcie);
+}
+
+constexpr FramingRow HccsRow() {
+  FramingRow entry = row::Timed(file::kHccs, 3, 3, {});
+  entry.format.records_per_period = 1;
+  entry.format.every_slice_header = kHccsHeader;
+  return entry;
+}
+
+bool IsUb(const std::byte* bytes) {
+  const auto record = Load<UbRecord>(bytes);
+  return check::All(record.port < check::kMostPorts, record.time_us < check::kMostUs,
+                    record.rx_mb_s < check::kMostMbPerS, record.tx_mb_s < check::kMostMbPerS);
+}
+
+// What the mark of a UB record is nobody knows, but that it is the same in all.
+uint32_t LeadingUb(const std::byte* data, uint32_t records, uint32_t record_bytes) {
+  uint32_t count = 0;
+  for (const std::byte* at = data; count < records && IsUb(at); at += record_bytes, ++count) {
+    if (Load<uint16_t>(at) != Load<uint16_t>(data)) break;
+  }
+  return count;
+}
+
+constexpr FramingRow UbRow() {
+  FramingRow entry = row::Fixed<UbRecord, IsUb>(chips::kAll, file::kUb, StampDomain::kStartUs64,
+                                                offsetof(UbRecord, time_us), Combine::kThin, 0);
+  entry.format.plausible = LeadingUb;
+  return entry;
+}
+
+constexpr FramingRow kFramings[] = {
+    row::With(row::Fixed<PcieRecord, IsPcie>(chips::kAll, file::kPcie, StampDomain::kDeviceNs,
+                                             offsetof(PcieRecord, time_ns), Combine::kMinMaxAvg, 1),
+              {offsetof(PcieRecord, device), 4}),
+    row::With(HccsRow(), {}, {chips::kAll, 1, 44}),
+    row::With(UbRow(), {offsetof(UbRecord, port), 2}, {chips::kAll, 2}),
+};
+
+constexpr DecoderEntry kDecoders[] = {
+    {.file = file::kPcie,
+     .kind = Kind::kPcie,
+     .stamp = StampDomain::kDeviceNs,
+     .vendor_chips = chips::kBeforeStars | chips::k910B | chips::k950,
+     .in_order = true,
+     .make = MakePcie},
+    {.file = file::kHccs,
+     .kind = Kind::kHccs,
+     .by = DecoderEntry::By::kLine,
+     .stamp = StampDomain::kTextDeviceNs,
+     .vendor_chips = chips::kBeforeStars | chips::k910B,
+     .make = MakeHccs},
+    {.file = file::kUb,
+     .kind = Kind::kUb,
+     .stamp = StampDomain::kStartUs64,
+     .vendor_chips = chips::k950,
+     .make = MakeUb},
+};
+
+}  // namespace
+
+namespace family {
+Family Links() { return {.framings = kFramings, .decoders = kDecoders}; }
+}  // namespace family
 
 }  // namespace profd::format

@@ -3,11 +3,12 @@
 #include <iterator>
 #include <utility>
 
-#include "format/decode/device_decoders.h"
 #include "format/decode/device_series.h"
+#include "format/decode/family.h"
 #include "format/decode/fixed.h"
 #include "format/decode/line_decoder.h"
 #include "format/decode/rows.h"
+#include "format/kind.h"
 #include "format/records/device.h"
 
 namespace profd::format {
@@ -200,8 +201,6 @@ class LlcText : public LineDecoder {
   double values_[kColumns] = {kNoValue, kNoValue, kNoValue, kNoValue, kNoValue, kNoValue};
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> MakeLlc(const DecodeContext& context, std::string_view, int64_t) {
   const std::string& mode = context.side->llc_mode;
   if (mode != "read" && mode != "write") return nullptr;
@@ -212,5 +211,54 @@ std::unique_ptr<Decoder> MakeLlcText(const DecodeContext& context, std::string_v
   if (mode != "capacity" && mode != "bandwidth") return nullptr;
   return std::make_unique<LlcText>(context, mode == "capacity");
 }
+
+constexpr uint64_t EventSet() {
+  uint64_t set = 0;
+  for (const uint32_t event : kLlcReadEvents) set |= uint64_t{1} << event;
+  for (const uint32_t event : kLlcWriteEvents) set |= uint64_t{1} << event;
+  return set;
+}
+
+bool IsLlc(const std::byte* bytes) {
+  const auto record = Load<LlcRecord>(bytes);
+  const bool known_event = (EventSet() >> (record.event & 63) & 1) != 0;
+  return check::All(record.time_us < check::kMostUs, record.count < check::kMostCount, record.event < 64,
+                    known_event, record.llc_id < check::kMostIds);
+}
+
+constexpr StreamFormat kLlcV2 =
+    v2::Format<LlcRecordV2>(file::kLlc, StampDomain::kDeviceNs, offsetof(LlcRecordV2, wall_ns),
+                            v2::Plausible<LlcRecordV2, &LlcRecordV2::wall_ns>);
+
+constexpr FramingRow kFramings[] = {
+    // Text of perf: "<seconds> <count> <event>".
+    row::With(row::Lines(chips::k310, file::kLlc, 0, 0), {2, 1}, {chips::kAll, 32}),
+    row::With(row::Fixed<LlcRecord, IsLlc>(chips::kAll & ~chips::k310, file::kLlc, StampDomain::kStartUs64,
+                                           offsetof(LlcRecord, time_us), Combine::kSum, 0),
+              {offsetof(LlcRecord, event), 8, offsetof(LlcRecord, count), 8, 1}, {chips::k910B, 16},
+              {Only({Chip::k310B}), 8}, {chips::kAll, 32}),
+};
+
+constexpr DecoderEntry kDecoders[] = {
+    {.file = file::kLlc,
+     .kind = Kind::kLlc,
+     .by = DecoderEntry::By::kLine,
+     .stamp = StampDomain::kStartUs64,
+     .layout_chips = chips::k310,
+     .make = MakeLlcText},
+    {.file = file::kLlc,
+     .kind = Kind::kLlc,
+     .stamp = StampDomain::kStartUs64,
+     .layout_chips = ~chips::k310,
+     .format_v2 = &kLlcV2,
+     .in_order = true,
+     .make = MakeLlc},
+};
+
+}  // namespace
+
+namespace family {
+Family Llc() { return {.framings = kFramings, .decoders = kDecoders}; }
+}  // namespace family
 
 }  // namespace profd::format

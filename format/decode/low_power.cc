@@ -2,10 +2,11 @@
 #include <algorithm>
 #include <iterator>
 
-#include "format/decode/device_decoders.h"
 #include "format/decode/device_series.h"
+#include "format/decode/family.h"
 #include "format/decode/fixed.h"
 #include "format/decode/rows.h"
+#include "format/kind.h"
 #include "format/records/device.h"
 
 namespace profd::format {
@@ -71,10 +72,54 @@ class LowPower : public Decoder {
   bool known_[kTypes] = {}, begun_[kTypes] = {};
 };
 
+std::unique_ptr<Decoder> MakeLowPower(const DecodeContext& context, std::string_view file, int64_t) {
+  return std::make_unique<LowPower>(context, file == file::kPower);
+}
+
+bool IsLowPower(const std::byte* bytes) {
+  constexpr uint32_t kMostTypes = 3;
+  constexpr uint32_t kMostValue = 1u << 17;  // MHz or mV
+  constexpr size_t kFirst = offsetof(LowPowerRecord, sample);
+  const auto count = Load<uint32_t>(bytes);
+  const auto type = Load<uint32_t>(bytes + offsetof(LowPowerRecord, type));
+  if (count == 0) {
+    // Nothing changed in the period. A window into the unused end of another record begins like that too, but
+    // reaches into that record's successor.
+    return type < kMostTypes && std::all_of(bytes + kFirst, bytes + sizeof(LowPowerRecord),
+                                            [](std::byte byte) { return byte == std::byte{0}; });
+  }
+  const auto first = Load<LowPowerSample>(bytes + kFirst);
+  return check::All(count <= std::size(LowPowerRecord{}.sample), type < kMostTypes,
+                    check::IsTicks(first.ticks), first.value < kMostValue);
+}
+
+constexpr FramingRow kFramings[] = {
+    // Changes, not samples: each of the up to 55 entries carries its own stamp; the first one stands for the
+    // record.
+    row::Fixed<LowPowerRecord, IsLowPower>(chips::kAll, file::kFrequencies, StampDomain::kDeviceTicks,
+                                           offsetof(LowPowerRecord, sample), Combine::kNone, 0),
+    row::Fixed<LowPowerRecord, IsLowPower>(chips::kAll, file::kPower, StampDomain::kDeviceTicks,
+                                           offsetof(LowPowerRecord, sample), Combine::kNone, 0),
+};
+
+constexpr DecoderEntry kDecoders[] = {
+    {.file = file::kFrequencies,
+     .kind = Kind::kLowPower,
+     .stamp = StampDomain::kDeviceTicks,
+     .vendor_chips = Only({Chip::k910B, Chip::k310B}) | chips::k950,
+     .only_without = file::kPower,
+     .make = MakeLowPower},
+    {.file = file::kPower,
+     .kind = Kind::kLowPower,
+     .stamp = StampDomain::kDeviceTicks,
+     .vendor_chips = chips::k910B,
+     .make = MakeLowPower},
+};
+
 }  // namespace
 
-std::unique_ptr<Decoder> MakeLowPower(const DecodeContext& context, std::string_view file, int64_t) {
-  return std::make_unique<LowPower>(context, file == "lpmInfoConv.data");
-}
+namespace family {
+Family LowPower() { return {.framings = kFramings, .decoders = kDecoders}; }
+}  // namespace family
 
 }  // namespace profd::format

@@ -1,10 +1,11 @@
 // ddr.data: bytes per period; npu_mem.app, npu_mem.data, npu_module_mem.data: memory in use.
 #include <utility>
 
-#include "format/decode/device_decoders.h"
 #include "format/decode/device_series.h"
+#include "format/decode/family.h"
 #include "format/decode/fixed.h"
 #include "format/decode/rows.h"
+#include "format/kind.h"
 #include "format/records/device.h"
 
 namespace profd::format {
@@ -123,8 +124,6 @@ class NpuModuleMem : public Decoder {
   Rows rows_;
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> MakeDdr(const DecodeContext& context, std::string_view, int64_t) {
   return std::make_unique<Ddr>(context);
 }
@@ -134,5 +133,80 @@ std::unique_ptr<Decoder> MakeNpuMem(const DecodeContext& context, std::string_vi
 std::unique_ptr<Decoder> MakeNpuModuleMem(const DecodeContext& context, std::string_view, int64_t) {
   return std::make_unique<NpuModuleMem>(context);
 }
+
+bool IsDdr(const std::byte* bytes) {
+  const auto record = Load<DdrRecord>(bytes);
+  return check::All(record.event <= 1, record.controller < check::kMostIds,
+                    check::Any(record.master == check::kAllMasters, record.master < check::kMostPorts));
+}
+
+bool IsNpuMem(const std::byte* bytes) {
+  const auto record = Load<NpuMemRecord>(bytes);
+  // Record version 1 has its stamp in the first field and nothing, or the same stamp in full, in the third.
+  const bool reserved =
+      check::Any(record.reserved == 0, static_cast<uint32_t>(record.reserved) == record.time_us);
+  return check::All(record.time_us != 0, record.event <= 1, reserved, record.ddr_bytes < check::kMostBytes,
+                    record.hbm_bytes < check::kMostBytes);
+}
+
+bool IsNpuModuleMem(const std::byte* bytes) {
+  const auto record = Load<NpuModuleMemRecord>(bytes);
+  return check::All(record.module < check::kMostPorts, record.memory_type < check::kMostPorts,
+                    check::IsTicks(record.time), record.bytes < check::kMostBytes);
+}
+
+constexpr StreamFormat kNpuMemV2 =
+    v2::Format<NpuMemRecordV2>(file::kNpuMem, StampDomain::kStartUs64, offsetof(NpuMemRecordV2, time_us),
+                               v2::Plausible<NpuMemRecordV2, nullptr>);
+
+constexpr FramingRow kFramings[] = {
+    row::With(row::Fixed<DdrRecord, IsDdr>(chips::kAll, file::kDdr, StampDomain::kStartUs32,
+                                           offsetof(DdrRecord, time_us), Combine::kSum, 0),
+              {offsetof(DdrRecord, event), 12, offsetof(DdrRecord, count), 4, 1}, {chips::kAll, 4}),
+    row::With(row::Fixed<NpuMemRecord, IsNpuMem>(chips::kAll, file::kNpuMem, StampDomain::kStartUs32,
+                                                 offsetof(NpuMemRecord, time_us), Combine::kThin, 1),
+              {offsetof(NpuMemRecord, event), 4}),
+    row::With(row::Fixed<NpuMemRecord, IsNpuMem>(chips::kAll, file::kNpuAppMem, StampDomain::kStartUs32,
+                                                 offsetof(NpuMemRecord, time_us), Combine::kThin, 1),
+              {offsetof(NpuMemRecord, event), 4}),
+    row::With(row::Fixed<NpuModuleMemRecord, IsNpuModuleMem>(
+                  chips::kAll, file::kNpuModuleMem, StampDomain::kHostCounter,
+                  offsetof(NpuModuleMemRecord, time), Combine::kThin, 0),
+              {0, 8}, {chips::kAll, 4}),
+};
+
+constexpr DecoderEntry kDecoders[] = {
+    {.file = file::kDdr,
+     .kind = Kind::kDdr,
+     .stamp = StampDomain::kStartUs32,
+     .vendor_chips = chips::kBeforeStars | chips::k310BLike,
+     .in_order = true,
+     .make = MakeDdr},
+    {.file = file::kNpuAppMem,
+     .kind = Kind::kNpuAppMem,
+     .stamp = StampDomain::kStartUs32,
+     .vendor_chips = (chips::kBeforeStars & ~Only({Chip::kMdc})) | chips::kWithBothCores,
+     .format_v2 = &kNpuMemV2,
+     .in_order = true,
+     .make = MakeNpuMem},
+    {.file = file::kNpuMem,
+     .kind = Kind::kNpuMem,
+     .stamp = StampDomain::kStartUs32,
+     .vendor_chips = (chips::kBeforeStars & ~Only({Chip::kMdc})) | chips::kWithBothCores,
+     .format_v2 = &kNpuMemV2,
+     .in_order = true,
+     .make = MakeNpuMem},
+    {.file = file::kNpuModuleMem,
+     .kind = Kind::kNpuModuleMem,
+     .stamp = StampDomain::kHostCounter,
+     .vendor_chips = ~chips::k310,
+     .make = MakeNpuModuleMem},
+};
+
+}  // namespace
+
+namespace family {
+Family Memory() { return {.framings = kFramings, .decoders = kDecoders}; }
+}  // namespace family
 
 }  // namespace profd::format

@@ -5,10 +5,12 @@
 #include <map>
 #include <string>
 
-#include "format/decode/host_decoders.h"
+#include "format/decode/family.h"
 #include "format/decode/host_series.h"
 #include "format/decode/line_decoder.h"
 #include "format/decode/rows.h"
+#include "format/kind.h"
+#include "format/records/device.h"
 
 namespace profd::format {
 
@@ -251,8 +253,6 @@ class ProcessMem : public BlockDecoder {
   bool whole_ = false;
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> MakeCpuUsage(const DecodeContext& context, std::string_view, int64_t) {
   return std::make_unique<CpuUsage>(context);
 }
@@ -265,5 +265,57 @@ std::unique_ptr<Decoder> MakeSysMem(const DecodeContext& context, std::string_vi
 std::unique_ptr<Decoder> MakeProcessMem(const DecodeContext& context, std::string_view, int64_t pid) {
   return std::make_unique<ProcessMem>(context, pid);
 }
+
+// Whole packets, so that a name nobody knows is told from damage (ReadFilePiece).
+bool IsAdprof(const std::byte* bytes) {
+  constexpr size_t kHead = offsetof(AdprofPacket, is_last);
+  return check::All(
+      Load<uint32_t>(bytes) == kAdprofMagic,
+      Load<uint32_t>(bytes + offsetof(AdprofPacket, version)) == kAdprofVersion,
+      Load<uint32_t>(bytes + offsetof(AdprofPacket, length)) == sizeof(AdprofPacket) - kHead,
+      Load<uint64_t>(bytes + offsetof(AdprofPacket, chunk_size)) <= sizeof(AdprofPacket::chunk));
+}
+
+constexpr FramingRow kFramings[] = {
+    row::Sized<IsAdprof>(chips::kAll, kDevicePackets, sizeof(AdprofPacket), StampDomain::kNone, 0),
+    // Blocks of several lines.
+    row::Opaque(file::kSystemCpu),
+    row::Opaque(file::kSystemMemory),
+    row::Opaque(file::kProcessCpu),
+    row::Opaque(file::kProcessMemory),
+};
+
+constexpr DecoderEntry kDecoders[] = {
+    {.file = file::kSystemCpu,
+     .kind = Kind::kDevCpu,
+     .by = DecoderEntry::By::kLine,
+     .stamp = StampDomain::kDeviceNs,
+     .make = MakeCpuUsage},
+    {.file = file::kSystemMemory,
+     .kind = Kind::kDevMem,
+     .by = DecoderEntry::By::kLine,
+     .stamp = StampDomain::kDeviceNs,
+     .make = MakeSysMem},
+    {.file = file::kProcessCpu,
+     .kind = Kind::kDevPidCpu,
+     .by = DecoderEntry::By::kLine,
+     .stamp = StampDomain::kDeviceNs,
+     .make = MakeProcessCpu},
+    {.file = file::kProcessMemory,
+     .kind = Kind::kDevPidMem,
+     .by = DecoderEntry::By::kLine,
+     .stamp = StampDomain::kDeviceNs,
+     .make = MakeProcessMem},
+    row::OfHost(file::kHostSysCpu, Kind::kHostSysCpu, MakeCpuUsage, "TimeStamp:"),
+    row::OfHost(file::kHostSysMem, Kind::kHostSysMem, MakeSysMem, "TimeStamp:"),
+    row::OfHost(file::kProcessCpu, Kind::kHostPidCpu, MakeProcessCpu, "TimeStamp:"),
+    row::OfHost(file::kProcessMemory, Kind::kHostPidMem, MakeProcessMem, "TimeStamp:"),
+};
+
+}  // namespace
+
+namespace family {
+Family OsBlocks() { return {.framings = kFramings, .decoders = kDecoders}; }
+}  // namespace family
 
 }  // namespace profd::format

@@ -4,9 +4,10 @@
 #include <optional>
 #include <string_view>
 
-#include "format/decode/host_decoders.h"
+#include "format/decode/family.h"
 #include "format/decode/line_decoder.h"
 #include "format/decode/span_writer.h"
+#include "format/kind.h"
 #include "format/os_call_line.h"
 
 namespace profd::format {
@@ -163,13 +164,22 @@ class PthreadCalls : public OsCalls {
   }
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> MakeSyscalls(const DecodeContext& context, std::string_view, int64_t) {
   return std::make_unique<Syscalls>(context);
 }
 std::unique_ptr<Decoder> MakePthreadCalls(const DecodeContext& context, std::string_view, int64_t) {
   return std::make_unique<PthreadCalls>(context);
 }
+
+constexpr DecoderEntry kDecoders[] = {
+    row::OfHost(file::kHostOsrt, Kind::kHostOsrt, MakeSyscalls),
+    row::OfHost(file::kHostPthread, Kind::kHostPthread, MakePthreadCalls),
+};
+
+}  // namespace
+
+namespace family {
+Family OsCalls() { return {.decoders = kDecoders}; }
+}  // namespace family
 
 }  // namespace profd::format

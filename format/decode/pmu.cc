@@ -4,10 +4,11 @@
 #include <vector>
 
 #include "base/flat_map.h"
-#include "format/decode/host_decoders.h"
+#include "format/decode/family.h"
 #include "format/decode/host_series.h"
 #include "format/decode/line_decoder.h"
 #include "format/decode/rows.h"
+#include "format/kind.h"
 #include "format/records/device.h"
 #include "format/records/packed.h"
 
@@ -217,13 +218,40 @@ class TsCpu : public Decoder {
   uint64_t last_wall_ns_ = 0;
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> MakePerfSamples(const DecodeContext& context, std::string_view, int64_t) {
   return std::make_unique<PerfSamples>(context);
 }
 std::unique_ptr<Decoder> MakeTsCpu(const DecodeContext& context, std::string_view, int64_t) {
   return std::make_unique<TsCpu>(context);
 }
+
+constexpr ChipSet kSmallTsCpu = ChipsWith([](const ChipTraits& traits) { return traits.small_ts_cpu; });
+
+bool IsTsCpu(const std::byte* bytes) { return Load<uint32_t>(bytes) == kTsCpuMagic; }
+
+constexpr FramingRow kFramings[] = {
+    row::Sized<IsTsCpu>(kSmallTsCpu, file::kTsCpu, 184, StampDomain::kDeviceTicks, 96),
+    row::Fixed<TsCpuRecord, IsTsCpu>(chips::kAll & ~kSmallTsCpu, file::kTsCpu, StampDomain::kDeviceTicks,
+                                     offsetof(TsCpuRecord, ticks), Combine::kNone, 0),
+    row::Opaque(file::kCpuSamples),
+};
+
+constexpr DecoderEntry kDecoders[] = {
+    {.file = file::kCpuSamples,
+     .kind = Kind::kCtrlCpu,
+     .by = DecoderEntry::By::kLine,
+     .make = MakePerfSamples},
+    {.file = file::kTsCpu,
+     .kind = Kind::kTsCpu,
+     .stamp = StampDomain::kDeviceTicks,
+     .vendor_chips = chips::kVendorNetdev,
+     .make = MakeTsCpu},
+};
+
+}  // namespace
+
+namespace family {
+Family Pmu() { return {.framings = kFramings, .decoders = kDecoders}; }
+}  // namespace family
 
 }  // namespace profd::format

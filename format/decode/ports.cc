@@ -4,13 +4,15 @@
 #include <map>
 #include <utility>
 
-#include "format/decode/device_decoders.h"
 #include "format/decode/device_series.h"
+#include "format/decode/family.h"
 #include "format/decode/fixed.h"
 #include "format/decode/line_decoder.h"
 #include "format/decode/rows.h"
 #include "format/decode/text_time.h"
 #include "format/framing.h"
+#include "format/kind.h"
+#include "format/records/device.h"
 
 namespace profd::format {
 
@@ -142,8 +144,6 @@ class Netdev : public TableDecoder {
   bool has_before_ = false;
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> MakeNic(const DecodeContext& context, std::string_view, int64_t) {
   return std::make_unique<Port>(context, kNicSeries, false);
 }
@@ -153,5 +153,38 @@ std::unique_ptr<Decoder> MakeRoce(const DecodeContext& context, std::string_view
 std::unique_ptr<Decoder> MakeNetdev(const DecodeContext& context, std::string_view, int64_t) {
   return std::make_unique<Netdev>(context);
 }
+
+constexpr FramingRow kFramings[] = {
+    row::With(row::Timed(file::kNic, 14, 16, kNetHeader), {14, 1}, {chips::kAll, 1, 100}),
+    row::With(row::Timed(file::kRoce, 15, 16, kNetHeader), {14, 1}, {chips::kAll, 1, 120}),
+    row::With(row::Lines(chips::kAll, file::kNetdev, 16, 16), {}, {chips::kAll, 1, 150}),
+};
+
+constexpr DecoderEntry kDecoders[] = {
+    {.file = file::kNic,
+     .kind = Kind::kNic,
+     .by = DecoderEntry::By::kLine,
+     .stamp = StampDomain::kTextDeviceNs,
+     .vendor_chips = chips::kVendorNic,
+     .make = MakeNic},
+    {.file = file::kRoce,
+     .kind = Kind::kRoce,
+     .by = DecoderEntry::By::kLine,
+     .stamp = StampDomain::kTextDeviceNs,
+     .vendor_chips = Only({Chip::k310, Chip::k910, Chip::k910B}),
+     .vendor_reads_last_slice_only = true,
+     .make = MakeRoce},
+    {.file = file::kNetdev,
+     .kind = Kind::kNetdev,
+     .by = DecoderEntry::By::kLine,
+     .vendor_chips = chips::kVendorNetdev,
+     .make = MakeNetdev},
+};
+
+}  // namespace
+
+namespace family {
+Family Ports() { return {.framings = kFramings, .decoders = kDecoders}; }
+}  // namespace family
 
 }  // namespace profd::format

@@ -4,10 +4,11 @@
 #include <iterator>
 #include <map>
 
-#include "format/decode/device_decoders.h"
 #include "format/decode/device_series.h"
+#include "format/decode/family.h"
 #include "format/decode/fixed.h"
 #include "format/decode/rows.h"
+#include "format/kind.h"
 #include "format/records/device.h"
 #include "format/records/tasks.h"
 
@@ -191,13 +192,51 @@ class Stars : public Decoder {
   std::map<int64_t, Elapsed> sio_before_;
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> MakeQos(const DecodeContext& context, std::string_view, int64_t) {
   return std::make_unique<Qos>(context);
 }
 std::unique_ptr<Decoder> MakeStars(const DecodeContext& context, std::string_view, int64_t) {
   return std::make_unique<Stars>(context);
 }
+
+bool IsQos(const std::byte* bytes) {
+  const auto other_time = Load<uint64_t>(bytes + offsetof(QosRecord, reserved_time));
+  constexpr size_t kValues = std::size(QosRecord{}.bandwidth_mb_s);
+  const uint32_t all =
+      check::AnyBits<2>(bytes) | check::AnyBits<kValues>(bytes + offsetof(QosRecord, bandwidth_mb_s));
+  return check::All(check::IsTicks(Load<uint64_t>(bytes + offsetof(QosRecord, ticks))),
+                    all < check::kMostMbPerS, check::Any(other_time == 0, check::IsTicks(other_time)));
+}
+
+constexpr FramingRow kFramings[] = {
+    row::Fixed<QosRecord, IsQos>(chips::kAll, file::kQos, StampDomain::kDeviceTicks,
+                                 offsetof(QosRecord, ticks), Combine::kThin, 1),
+    // Types with different meanings share the stream (counts of a period, levels): no single way to combine
+    // them.
+    row::With(
+        row::Fixed<StarsSioRecord, row::IsStars>(chips::kAll, file::kSocProfile, StampDomain::kDeviceTicks,
+                                                 offsetof(StarsHeader, ticks), Combine::kNone, 0),
+        {}, {chips::k950, 15}, {Only({Chip::k310B}), 5}, {chips::kAll, 9}),
+};
+
+constexpr DecoderEntry kDecoders[] = {
+    {.file = file::kQos,
+     .kind = Kind::kQos,
+     .stamp = StampDomain::kDeviceTicks,
+     .vendor_chips = chips::k910B,
+     .in_order = true,
+     .make = MakeQos},
+    {.file = file::kSocProfile,
+     .kind = Kind::kSocProfile,
+     .stamp = StampDomain::kDeviceTicks,
+     .vendor_chips = chips::kWithBothCores,
+     .make = MakeStars},
+};
+
+}  // namespace
+
+namespace family {
+Family Soc() { return {.framings = kFramings, .decoders = kDecoders}; }
+}  // namespace family
 
 }  // namespace profd::format

@@ -6,9 +6,10 @@
 #include <optional>
 #include <string>
 
-#include "format/decode/device_decoders.h"
+#include "format/decode/family.h"
 #include "format/decode/span_writer.h"
 #include "format/decode/track_records.h"
+#include "format/kind.h"
 #include "format/records/packed.h"
 #include "format/records/tasks.h"
 
@@ -130,10 +131,35 @@ class StepTrace : public Decoder {
   std::map<uint64_t, Model> models_;
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> MakeStepTrace(const DecodeContext& context, std::string_view, int64_t) {
   return std::make_unique<StepTrace>(context);
 }
+
+constexpr FramingRow kFramings[] = {
+    // Records of several sizes.
+    row::Opaque(file::kTaskTrack),
+    row::Opaque(file::kVectorTaskTrack),
+    row::Opaque("training_trace.data"),
+    row::Opaque("stars_block.data"),
+};
+
+constexpr DecoderEntry kDecoders[] = {
+    {.file = file::kTaskTrack,
+     .kind = Kind::kStepTrace,
+     .by = DecoderEntry::By::kUnits,
+     .stamp = StampDomain::kDeviceTicks,
+     .make = MakeStepTrace},
+    {.file = file::kVectorTaskTrack,
+     .kind = Kind::kStepTrace,
+     .by = DecoderEntry::By::kUnits,
+     .stamp = StampDomain::kDeviceTicks,
+     .make = MakeStepTrace},
+};
+
+}  // namespace
+
+namespace family {
+Family StepTrace() { return {.framings = kFramings, .decoders = kDecoders}; }
+}  // namespace family
 
 }  // namespace profd::format

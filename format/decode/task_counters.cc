@@ -3,10 +3,11 @@
 #include <optional>
 #include <vector>
 
-#include "format/decode/device_decoders.h"
 #include "format/decode/device_series.h"
+#include "format/decode/family.h"
 #include "format/decode/fixed.h"
 #include "format/decode/rows.h"
+#include "format/kind.h"
 #include "format/records/tasks.h"
 
 namespace profd::format {
@@ -164,8 +165,6 @@ class SocPmu : public Decoder {
   UnitRows cache_, translation_, network_;
 };
 
-}  // namespace
-
 std::unique_ptr<Decoder> MakeL2Cache(const DecodeContext& context, std::string_view, int64_t) {
   return std::make_unique<L2Cache>(context);
 }
@@ -175,5 +174,47 @@ std::unique_ptr<Decoder> MakeSocPmu(const DecodeContext& context, std::string_vi
     return std::make_unique<SocPmu<SocPmuRecord950>>(context);
   return std::make_unique<SocPmu<SocPmuRecord>>(context);
 }
+
+bool IsL2Cache(const std::byte* bytes) {
+  constexpr size_t kEvents = offsetof(L2CacheRecord, event);
+  return check::All(Load<uint16_t>(bytes) < check::kMostTaskTypes,
+                    check::AreCounts(bytes + kEvents, std::size(L2CacheRecord{}.event)));
+}
+
+template <typename Record>
+bool IsSocPmu(const std::byte* bytes) {
+  const auto type = Load<uint16_t>(bytes + offsetof(Record, data_type));
+  return check::All(type >= static_cast<uint16_t>(SocPmuType::kHa),
+                    type <= static_cast<uint16_t>(SocPmuType::kPageFaults),
+                    Load<uint16_t>(bytes + offsetof(Record, task_type)) < check::kMostTaskTypes,
+                    check::AreCounts(bytes + offsetof(Record, event), std::size(Record{}.event)));
+}
+
+constexpr FramingRow kFramings[] = {
+    row::Sized<IsL2Cache>(chips::kAll, file::kL2Cache, sizeof(L2CacheRecord), StampDomain::kNone, 0),
+    row::Sized<IsSocPmu<SocPmuRecord950>>(chips::kTenEvents, file::kSocPmu, sizeof(SocPmuRecord950),
+                                          StampDomain::kNone, 0),
+    row::Sized<IsSocPmu<SocPmuRecord>>(chips::kAll & ~chips::kTenEvents, file::kSocPmu, sizeof(SocPmuRecord),
+                                       StampDomain::kNone, 0),
+};
+
+constexpr DecoderEntry kDecoders[] = {
+    {.file = file::kSocPmu,
+     .kind = Kind::kSocPmu,
+     .vendor_chips = chips::k910B | chips::k950,
+     .of_tasks = true,
+     .make = MakeSocPmu},
+    {.file = file::kL2Cache,
+     .kind = Kind::kL2,
+     .vendor_chips = (chips::kBeforeStars & ~chips::k310) | chips::kWithBothCores,
+     .of_tasks = true,
+     .make = MakeL2Cache},
+};
+
+}  // namespace
+
+namespace family {
+Family TaskCounters() { return {.framings = kFramings, .decoders = kDecoders}; }
+}  // namespace family
 
 }  // namespace profd::format

@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "format/decode/family.h"
+#include "format/kind.h"
 #include "format/records/device.h"
 #include "format/records/packed.h"
 #include "format/records/tasks.h"
@@ -140,5 +142,35 @@ void TaskLog::Take(std::span<const std::byte> records, std::vector<DeviceTask>& 
     if (ReadRecord(records.data(), event)) Add(event, tasks);
   }
 }
+
+namespace {
+
+bool IsReport(const std::byte* bytes) {
+  const auto length = Load<uint32_t>(bytes + offsetof(AiCpuRecord, data_len));
+  return check::All(Load<uint16_t>(bytes) == kReportMagic, length <= sizeof(AiCpuRecord::data));
+}
+
+constexpr FramingRow AiCpuRow() {
+  FramingRow entry = row::Fixed<AiCpuRecord, IsReport>(chips::kAll, file::kAiCpu, StampDomain::kDeviceTicks,
+                                                       offsetof(AiCpuRecord, ticks), Combine::kNone, 0);
+  entry.format.trailer = "###drv_hashdata###";
+  return entry;
+}
+
+constexpr FramingRow kFramings[] = {
+    row::Sized<row::IsStars>(chips::kTenEvents, file::kStarsLog, 32, StampDomain::kDeviceTicks,
+                             offsetof(StarsHeader, ticks)),
+    row::Sized<row::IsStars>(chips::kAll & ~chips::kTenEvents, file::kStarsLog, 64, StampDomain::kDeviceTicks,
+                             offsetof(StarsHeader, ticks)),
+    row::Sized(chips::kAll, file::kTaskLog, 64),
+    row::Sized(chips::kAll, file::kVectorTaskLog, 64),
+    AiCpuRow(),
+};
+
+}  // namespace
+
+namespace family {
+Family TaskLog() { return {.framings = kFramings}; }
+}  // namespace family
 
 }  // namespace profd::format

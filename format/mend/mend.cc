@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
+#include "format/kind.h"
 #include "format/manifest.h"
 #include "format/mend/aged_entry.h"
 #include "format/mend/files.h"
@@ -202,7 +203,7 @@ class Mender {
         } else {
           cut = slice->second - *whole;
           slice->second = *whole;
-          if (folder == "host" && file == "host_disk.data" && *whole > 0) {
+          if (folder == "host" && file == format::file::kHostDisk && *whole > 0) {
             const auto added = EndDiskFile(data, name, uid_, *whole);
             Check(folder + "/" + name, added.status());
             if (added.ok()) slice->second += *added;

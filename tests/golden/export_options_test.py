@@ -197,7 +197,7 @@ class ExportOptions(unittest.TestCase):
         done = self.run_profctl("query", "--json", self.prof)
         kinds = {kind["kind"] for kind in json.loads(done.stdout)["directories"][0]["kinds"]}
         self.assertLessEqual({"hbm", "npu-app-mem", "npu-mem", "soc-profile", "host-sys-cpu", "dev-cpu", "host-pid-mem",
-                              "tscpu", "ctrlcpu", "task", "api", "host-syscall", "host-pthread"}, kinds)
+                              "tscpu", "ctrlcpu", "task", "api", "host-osrt", "host-pthread"}, kinds)
         text = self.run_profctl("query", self.prof).stdout
         self.assertIn("soc-profile (sio)", text)
         self.assertNotIn("host_cpu", text)

@@ -60,6 +60,11 @@ class ManualTest(unittest.TestCase):
         rows = set(re.findall(r"F-\d{3}", tables))
         self.assertEqual(rows, {f"F-{number:03}" for number in range(1, 109)})
 
+    def test_kinds(self):
+        """docs/kinds.md has the program's own tables."""
+        page = (harness.ROOT / "docs" / "kinds.md").read_text()
+        self.assertEqual(page.split("prints both.\n\n")[1], output(harness.PROFCTL, "--help-kinds"))
+
     def complete(self, *words):
         script = (f'source {BUILT}/profctl.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _profctl; '
                   'printf "%s\\n" "${COMPREPLY[@]}"')

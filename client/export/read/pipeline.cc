@@ -49,7 +49,7 @@ class SideDecoder {
     Report& report = *sinks_.report;
     if ((entry != nullptr && entry->of_tasks) != of_tasks) return;
     if (entry == nullptr) return report.Note(stream.path() + ": nothing is known of its records");
-    if (!wanted_.Kind(entry->kind)) return;
+    if (!wanted_.Kind(NameOf(entry->kind))) return;
     if (context_.vendor_compatible && !VendorReads(*entry, side_.facts.chip)) {
       return report.Note(stream.path() + ": the vendor's parser does not read it on this chip");
     }
@@ -80,7 +80,7 @@ class SideDecoder {
         framed.stamp_tolerance = entry->in_order ? 0 : per_second;
       }
     }
-    context_.kind = entry->kind;
+    context_.kind = NameOf(entry->kind);
     if (entry->by == DecoderEntry::By::kUnits) {
       framed.by = Framed::By::kRecord;
       framed.record_bytes = format::kUnitBytes;
@@ -102,7 +102,7 @@ class SideDecoder {
     }
     if (tells_loss && reader.lost()) decoder->Lost();
     decoder->Finish();
-    report.Count(stream.path(), std::string(entry->kind), reader.bytes_read(), decoder->records());
+    report.Count(stream.path(), std::string(NameOf(entry->kind)), reader.bytes_read(), decoder->records());
     for (const auto& [why, records] : decoder->ignored()) {
       const std::string what(why);
       report.Note(stream.path(), records, "record " + what, "records " + what);
@@ -149,7 +149,7 @@ std::set<std::string, std::less<>> KindsOf(const Capture& capture) {
       if (const std::string_view kind = TaskStreamKind(side, stream.file); !kind.empty()) {
         kinds.emplace(kind);
       } else if (const DecoderEntry* entry = format::FindDecoder(stream.file, side.facts, pid)) {
-        kinds.emplace(entry->kind);
+        kinds.emplace(NameOf(entry->kind));
       }
       if (LogsTasks(side, stream.file)) kinds.emplace("task");
     }

@@ -17,6 +17,7 @@
 #include "format/decode/line_decoder.h"
 #include "format/decode/task_join.h"
 #include "format/decode/task_log.h"
+#include "format/kind.h"
 #include "format/records/cann.h"
 #include "format/records/packed.h"
 
@@ -30,8 +31,10 @@ using format::CannTaskTrack;
 using format::CannTensorInfo;
 using format::CoreTasks;
 using format::DeviceTask;
+using format::Kind;
 using format::Launch;
 using format::TaskLog;
+namespace file = format::file;
 
 constexpr size_t kWindowCalls = 1 << 13;
 constexpr size_t kWindowTracks = 16 * kWindowCalls;  // a call can launch many
@@ -39,11 +42,11 @@ constexpr uint64_t kMostPlaces = 100;                // of damaged lines, that a
 constexpr char kNoMagic[] = "records without their magic", kNoRecord[] = "pieces that are no record";
 constexpr char kNoName[] = "names nothing, or is one more than there is room for";
 constexpr std::string_view kAging[] = {"aging.", "unaging."};
-constexpr std::string_view kCounterKind = "aicore-task";
-constexpr std::string_view kCounterLogs[] = {"ffts_profile.data", "aicore.data", "aiVectorCore.data"};
-constexpr std::string_view kLogs[] = {"stars_soc.data", "hwts.data", "hwts.aiv_data"};
+constexpr std::string_view kCounterKind = NameOf(Kind::kAiCoreTask);
+constexpr std::string_view kCounterLogs[] = {file::kBothCores, file::kAiCore, file::kVectorCore};
+constexpr std::string_view kLogs[] = {file::kStarsLog, file::kTaskLog, file::kVectorTaskLog};
 // Of a 310, whose key points are in it, too: it is also read by a decoder of its own.
-constexpr std::string_view kTimeLine = "ts_track.data", kKeyPointKind = "step-trace";
+constexpr std::string_view kTimeLine = file::kTaskTrack, kKeyPointKind = NameOf(Kind::kStepTrace);
 
 // The files that may log a side's tasks.
 std::span<const std::string_view> LogsOf(const Side& side) {
@@ -510,7 +513,7 @@ class TaskSource {
     context.side = &host.facts;
     context.clocks = &host.clocks;
     Report& report = *sinks_.report;
-    Cursor<CannApiRecord> calls(capture_, host, "api_event.data", report, sinks_.progress);
+    Cursor<CannApiRecord> calls(capture_, host, file::kApi, report, sinks_.progress);
     Cursor<CannTaskTrack> tracks(capture_, host, "compact.task_track", report, sinks_.progress);
     Cursor<CannNodeInfo> infos(capture_, host, "compact.node_basic_info", report, sinks_.progress);
     Cursor<CannTensorInfo> tensors(capture_, host, "additional.tensor_info", report, sinks_.progress);
@@ -588,7 +591,7 @@ std::string_view TaskStreamKind(const Side& side, std::string_view file) {
   if (counts && side.facts.cores_by_task) return kCounterKind;
   if (!file.starts_with("aging.") && !file.starts_with("unaging.")) return "";
   const std::string_view rest = file.substr(file.find('.') + 1);
-  const bool of_calls = rest == "api_event.data" || rest == "compact.task_track" ||
+  const bool of_calls = rest == file::kApi || rest == "compact.task_track" ||
                         rest == "compact.node_basic_info" || rest == "additional.tensor_info" ||
                         rest == "additional.hash_dic" || rest == "additional.type_info_dic";
   return of_calls ? (side.is_host() ? "api" : "task") : "";

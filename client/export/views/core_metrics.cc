@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "client/export/views/csv_writers.h"
+#include "client/export/views/views.h"
 #include "format/series.h"
 
 namespace profd::client {

@@ -1,6 +1,6 @@
 #include "client/export/views/core_samples.h"
 
-#include "client/export/views/csv_writers.h"
+#include "client/export/views/views.h"
 
 namespace profd::client {
 
@@ -24,12 +24,13 @@ std::vector<DeviceCores> SampledCores(bool vector, const KeyedStats& stats, cons
     for (const Entry* entry : entries) {
       if (entry->keys[0] < 0 || (entry->keys[1] != 0) != vector || !(entry->stats[0].sum > 0)) continue;
       for (size_t i = 0; i < counts.size(); ++i) {
-        counts[i] = kFirstEvent + i < entry->stats.size() ? entry->stats[kFirstEvent + i].sum : kNoNumber;
+        counts[i] =
+            kFirstEvent + i < entry->stats.size() ? entry->stats[kFirstEvent + i].sum : format::kNoValue;
       }
       DeviceCores::Core core;
       core.number = entry->keys[0];
       const double mhz = vector ? side->aiv_mhz : side->aic_mhz;
-      core.busy_ns = mhz > 0 ? entry->stats[0].sum / mhz * 1e3 : kNoNumber;
+      core.busy_ns = mhz > 0 ? entry->stats[0].sum / mhz * 1e3 : format::kNoValue;
       for (const CoreMetric& metric : found.metrics)
         core.values.push_back(metric.Value({entry->stats[0].sum, mhz, counts}));
       found.cores.push_back(std::move(core));

@@ -11,6 +11,7 @@
 #include "daemon/host/cgroups.h"
 #include "daemon/host/probes/counter_rows.h"
 #include "daemon/host/sys_file.h"
+#include "format/kind.h"
 
 namespace profd::host {
 
@@ -88,7 +89,7 @@ Number SumOfV1(std::string_view text, std::string_view key) {
 class CgroupProbe final : public CounterRows {
  public:
   CgroupProbe(const ProbeOptions& options, const ProbeContext& context)
-      : CounterRows(options, context, "host_cgroup.data") {
+      : CounterRows(options, context, std::string(format::file::kHostCgroup)) {
     Refresh();
     if (groups_.empty() && options.outcome)
       options.outcome->note = "no cgroup of the targets can be read here: there is nothing to count yet";

@@ -6,6 +6,7 @@
 #include "daemon/host/probes/probe.h"
 #include "daemon/host/probes/process_blocks.h"
 #include "daemon/host/probes/row_text.h"
+#include "format/kind.h"
 
 namespace profd::host {
 
@@ -16,7 +17,7 @@ class CpuProbe final : public Probe {
   CpuProbe(const ProbeOptions& options, const ProbeContext& context)
       : files_(context.files),
         family_(*context.family),
-        stream_(context.output.AddStream("host", "host_cpu.data", options.stats)) {
+        stream_(context.output.AddStream("host", std::string(format::file::kHostCpu), options.stats)) {
     if (options.per_process_elsewhere) return;
     blocks_.emplace(ProcessBlocks::What::kCpu, ProcessBlocks::When::kSeveral, context, options.stats);
   }

@@ -11,6 +11,7 @@
 #include "daemon/host/probes/probe.h"
 #include "daemon/host/probes/row_text.h"
 #include "daemon/host/process.h"
+#include "format/kind.h"
 #include "format/own_folder.h"
 
 namespace profd::host {
@@ -24,8 +25,9 @@ class DiskProbe final : public Probe {
  public:
   DiskProbe(const ProbeOptions& options, const ProbeContext& context)
       : family_(*context.family),
-        stream_(context.output.AddStream("host", "host_disk.data", options.stats)),
-        per_process_(context.output, format::kOwnFolder, "-Disk.data", options.stats),
+        stream_(context.output.AddStream("host", std::string(format::file::kHostDisk), options.stats)),
+        per_process_(context.output, format::kOwnFolder, std::string(format::file::kProcessDisk),
+                     options.stats),
         target_(context.targets.front()),
         user_(OwnerOf(target_)),
         name_(CommandName(target_)),

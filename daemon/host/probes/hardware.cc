@@ -9,6 +9,7 @@
 
 #include "daemon/host/probes/counter_rows.h"
 #include "daemon/host/sys_file.h"
+#include "format/kind.h"
 
 namespace profd::host {
 
@@ -32,7 +33,7 @@ Number TransfersOf(std::string_view text) {
 class HardwareProbe final : public CounterRows {
  public:
   HardwareProbe(const ProbeOptions& options, const ProbeContext& context)
-      : CounterRows(options, context, "host_hardware.data") {
+      : CounterRows(options, context, std::string(format::file::kHostHardware)) {
     Refresh();
     if (nodes_.empty() && links_.empty() && options.outcome)
       options.outcome->note = "neither NUMA nodes nor PCIe links of NPUs can be read here";

@@ -7,6 +7,7 @@
 #include "daemon/host/probes/probe.h"
 #include "daemon/host/probes/process_blocks.h"
 #include "daemon/host/probes/row_text.h"
+#include "format/kind.h"
 
 namespace profd::host {
 
@@ -19,7 +20,7 @@ class MemProbe final : public Probe {
  public:
   MemProbe(const ProbeOptions& options, const ProbeContext& context)
       : family_(*context.family),
-        stream_(context.output.AddStream("host", "host_mem.data", options.stats)),
+        stream_(context.output.AddStream("host", std::string(format::file::kHostMem), options.stats)),
         readers_pages_per_page_(static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) / kReadersPageBytes) {
     if (options.per_process_elsewhere) return;
     blocks_.emplace(ProcessBlocks::What::kMemory, ProcessBlocks::When::kSeveral, context, options.stats);

@@ -11,6 +11,7 @@
 #include "daemon/host/driver_counters.h"
 #include "daemon/host/probes/counter_rows.h"
 #include "daemon/host/sys_file.h"
+#include "format/kind.h"
 
 namespace profd::host {
 
@@ -44,7 +45,7 @@ constexpr std::array<std::string_view, 14> kPortFiles = {"counters/port_rcv_data
 class NetDevicesProbe final : public CounterRows {
  public:
   NetDevicesProbe(const ProbeOptions& options, const ProbeContext& context)
-      : CounterRows(options, context, "host_net_devices.data"),
+      : CounterRows(options, context, std::string(format::file::kHostNetDevices)),
         // The unit gives profd a network of its own: process 1 has the host's.
         net_dev_(context.tree, "/proc/1/net/dev", context.budget),
         class_("/proc/1/root/sys/class") {

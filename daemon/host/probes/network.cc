@@ -4,6 +4,7 @@
 
 #include "daemon/host/probes/probe.h"
 #include "daemon/host/probes/row_text.h"
+#include "format/kind.h"
 
 namespace profd::host {
 
@@ -13,7 +14,7 @@ class NetworkProbe final : public Probe {
  public:
   NetworkProbe(const ProbeOptions& options, const ProbeContext& context)
       : files_(context.files),
-        stream_(context.output.AddStream("host", "host_network.data", options.stats)) {}
+        stream_(context.output.AddStream("host", std::string(format::file::kHostNetwork), options.stats)) {}
 
   void Sample(const Tick& tick) override {
     text_.clear();

@@ -1,82 +1,96 @@
 #include "daemon/host/probes/probe.h"
 
-#include <array>
 #include <map>
 #include <mutex>
 #include <string_view>
 
 #include "base/clock.h"
+#include "format/kind.h"
 
 namespace profd::host {
 
+// Each in a file of its own.
+using MakesProbe = std::unique_ptr<Probe>(const ProbeOptions&, const ProbeContext&);
+MakesProbe MakeCpuProbe, MakeMemProbe, MakeDiskProbe, MakeNetworkProbe, MakeSystemProbe, MakeProcessProbe,
+    MakeCpuProfileProbe, MakeOffCpuProbe, MakeSyscallProbe, MakePthreadProbe, MakeCgroupProbe,
+    MakeNetDevicesProbe, MakeHardwareProbe;
+// Whether the kernel lets profd have the events that a kind is made of.
+using ChecksEvents = base::Status();
+ChecksEvents CheckCpuProfileEvents, CheckOffCpuEvents, CheckSyscallEvents, CheckPthreadEvents;
+
 namespace {
+
+using format::Kind;
+using format::Scope;
 
 constexpr uint64_t kAnswerLastsNs = 5'000'000'000;
 
-// Of processes: kFiles by those that they may have their reader wait for (foreign_files.h), too.
-enum class Processes : uint8_t { kNone, kRead, kFiles };
-
-struct Kind {
-  std::string_view name;
-  bool needs_targets;
-  Processes processes;
-  std::unique_ptr<Probe> (*make)(const ProbeOptions&, const ProbeContext&);
-  uint32_t max_hz = 50;
-  uint32_t tick_hz = 0;               // 0: its rate
-  base::Status (*check)() = nullptr;  // of what not every machine has
+struct ProbeRow {
+  Kind kind;
+  MakesProbe* make;
+  bool reads_processes = false;
+  // What the kernel says of a process by files that it may have their reader wait for (foreign_files.h).
+  bool reads_foreign_files = false;
+  uint32_t tick_hz = 0;           // 0: its rate
+  ChecksEvents* check = nullptr;  // of what not every machine has
 };
 
-constexpr std::array kKinds = {
-    Kind{"host-cpu", true, Processes::kFiles, MakeCpuProbe},
-    Kind{"host-mem", true, Processes::kRead, MakeMemProbe},
-    Kind{"host-disk", true, Processes::kFiles, MakeDiskProbe},
-    Kind{"host-network", false, Processes::kNone, MakeNetworkProbe},
-    Kind{"host-sys-cpu", false, Processes::kNone, MakeSystemProbe},
-    Kind{"host-sys-mem", false, Processes::kNone, MakeSystemProbe},
-    Kind{"host-pid-cpu", false, Processes::kFiles, MakeProcessProbe},
-    Kind{"host-pid-mem", false, Processes::kRead, MakeProcessProbe},
-    Kind{"host-cpu-profile", true, Processes::kRead, MakeCpuProfileProbe, 999, 10, CheckCpuProfileEvents},
-    Kind{"host-off-cpu", true, Processes::kRead, MakeOffCpuProbe, 0, 10, CheckOffCpuEvents},
-    Kind{"host-osrt", true, Processes::kRead, MakeSyscallProbe, 0, 50, CheckSyscallEvents},
-    Kind{"host-pthread", true, Processes::kRead, MakePthreadProbe, 0, 50, CheckPthreadEvents},
-    Kind{"host-cgroup", true, Processes::kNone, MakeCgroupProbe},
-    Kind{"host-net-devices", false, Processes::kNone, MakeNetDevicesProbe},
-    Kind{"host-hardware", false, Processes::kNone, MakeHardwareProbe},
+constexpr ProbeRow kProbes[] = {
+    {Kind::kHostCpu, MakeCpuProbe, true, true},
+    {Kind::kHostMem, MakeMemProbe, true},
+    {Kind::kHostDisk, MakeDiskProbe, true, true},
+    {Kind::kHostNetwork, MakeNetworkProbe},
+    {Kind::kHostSysCpu, MakeSystemProbe},
+    {Kind::kHostSysMem, MakeSystemProbe},
+    {Kind::kHostPidCpu, MakeProcessProbe, true, true},
+    {Kind::kHostPidMem, MakeProcessProbe, true},
+    {Kind::kHostCpuProfile, MakeCpuProfileProbe, true, false, 10, CheckCpuProfileEvents},
+    {Kind::kHostOffCpu, MakeOffCpuProbe, true, false, 10, CheckOffCpuEvents},
+    {Kind::kHostOsrt, MakeSyscallProbe, true, false, 50, CheckSyscallEvents},
+    {Kind::kHostPthread, MakePthreadProbe, true, false, 50, CheckPthreadEvents},
+    {Kind::kHostCgroup, MakeCgroupProbe},
+    {Kind::kHostNetDevices, MakeNetDevicesProbe},
+    {Kind::kHostHardware, MakeHardwareProbe},
 };
 
-const Kind* FindKind(std::string_view name) {
-  for (const Kind& kind : kKinds) {
-    if (kind.name == name) return &kind;
+const ProbeRow* FindProbe(std::string_view name) {
+  for (const ProbeRow& probe : kProbes) {
+    if (NameOf(probe.kind) == name) return &probe;
   }
   return nullptr;
 }
 
 }  // namespace
 
-bool KnownKind(const std::string& kind) { return FindKind(kind) != nullptr; }
+bool KnownKind(const std::string& kind) { return FindProbe(kind) != nullptr; }
 
 uint32_t KindMaxHz(const std::string& kind) {
-  const Kind* known = FindKind(kind);
-  return known == nullptr ? 0 : known->max_hz;
+  const ProbeRow* known = FindProbe(kind);
+  return known == nullptr ? 0 : TraitsOf(known->kind).habits.max_hz;
 }
 
 uint32_t KindTickHz(const std::string& kind, uint32_t hz) {
-  const Kind* known = FindKind(kind);
+  const ProbeRow* known = FindProbe(kind);
   return known == nullptr || known->tick_hz == 0 ? hz : known->tick_hz;
 }
 
 bool KindNeedsTargets(const std::string& kind) {
-  const Kind* known = FindKind(kind);
-  return known != nullptr && known->needs_targets;
+  const ProbeRow* known = FindProbe(kind);
+  return known != nullptr && TraitsOf(known->kind).scope == Scope::kProcess;
 }
 
 bool KindReadsProcesses(const std::string& kind) {
-  const Kind* known = FindKind(kind);
-  return known != nullptr && known->processes != Processes::kNone;
+  const ProbeRow* known = FindProbe(kind);
+  return known != nullptr && known->reads_processes;
+}
+
+bool KindReadsForeignFiles(const std::string& kind) {
+  const ProbeRow* known = FindProbe(kind);
+  return known != nullptr && known->reads_foreign_files;
 }
 
 base::Status CheckKind(const std::string& kind) {
-  const Kind* known = FindKind(kind);
+  const ProbeRow* known = FindProbe(kind);
   if (known == nullptr || known->check == nullptr) return base::Status::Ok();
   // To open an event and close it again makes the kernel wait for every CPU: not for each who asks.
   struct Answer {
@@ -84,7 +98,7 @@ base::Status CheckKind(const std::string& kind) {
     uint64_t mono_ns;
   };
   static std::mutex mutex;
-  static std::map<const Kind*, Answer> answers;
+  static std::map<const ProbeRow*, Answer> answers;
   const std::lock_guard lock(mutex);
   const auto last = answers.find(known);
   if (last != answers.end() && base::MonotonicNs() - last->second.mono_ns < kAnswerLastsNs)
@@ -94,13 +108,8 @@ base::Status CheckKind(const std::string& kind) {
   return status;
 }
 
-bool KindReadsForeignFiles(const std::string& kind) {
-  const Kind* known = FindKind(kind);
-  return known != nullptr && known->processes == Processes::kFiles;
-}
-
 std::unique_ptr<Probe> MakeProbe(const ProbeOptions& options, const ProbeContext& context) {
-  return FindKind(options.kind)->make(options, context);
+  return FindProbe(options.kind)->make(options, context);
 }
 
 RowStream* ProcessStreams::Of(const Process& process, const Tick& tick) {

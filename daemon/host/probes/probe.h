@@ -87,32 +87,10 @@ bool KnownKind(const std::string& kind);
 uint32_t KindMaxHz(const std::string& kind);  // 0: it has no rate
 // How often its probe runs at a rate of `hz`: that, unless the kernel gathers by itself.
 uint32_t KindTickHz(const std::string& kind, uint32_t hz);
-bool KindNeedsTargets(const std::string& kind);  // host-cpu host-mem host-disk host-cpu-profile host-off-cpu
-                                                 // host-osrt host-pthread host-cgroup
-bool KindReadsProcesses(
-    const std::string& kind);  // has the family of the targets: those but host-cgroup, host-pid-*
+bool KindNeedsTargets(const std::string& kind);
+bool KindReadsProcesses(const std::string& kind);  // has the family of the targets
 // Of those, the ones that have nothing of a process that hangs while it executes a program.
 bool KindReadsForeignFiles(const std::string& kind);
 std::unique_ptr<Probe> MakeProbe(const ProbeOptions& options, const ProbeContext& context);
-
-// Whether the kernel lets profd have the events that they are made of.
-base::Status CheckCpuProfileEvents();
-base::Status CheckOffCpuEvents();
-base::Status CheckSyscallEvents();
-base::Status CheckPthreadEvents();
-
-std::unique_ptr<Probe> MakeCpuProbe(const ProbeOptions& options, const ProbeContext& context);
-std::unique_ptr<Probe> MakeCpuProfileProbe(const ProbeOptions& options, const ProbeContext& context);
-std::unique_ptr<Probe> MakeOffCpuProbe(const ProbeOptions& options, const ProbeContext& context);
-std::unique_ptr<Probe> MakeMemProbe(const ProbeOptions& options, const ProbeContext& context);
-std::unique_ptr<Probe> MakeDiskProbe(const ProbeOptions& options, const ProbeContext& context);
-std::unique_ptr<Probe> MakeNetworkProbe(const ProbeOptions& options, const ProbeContext& context);
-std::unique_ptr<Probe> MakeSyscallProbe(const ProbeOptions& options, const ProbeContext& context);
-std::unique_ptr<Probe> MakePthreadProbe(const ProbeOptions& options, const ProbeContext& context);
-std::unique_ptr<Probe> MakeSystemProbe(const ProbeOptions& options, const ProbeContext& context);
-std::unique_ptr<Probe> MakeProcessProbe(const ProbeOptions& options, const ProbeContext& context);
-std::unique_ptr<Probe> MakeCgroupProbe(const ProbeOptions& options, const ProbeContext& context);
-std::unique_ptr<Probe> MakeNetDevicesProbe(const ProbeOptions& options, const ProbeContext& context);
-std::unique_ptr<Probe> MakeHardwareProbe(const ProbeOptions& options, const ProbeContext& context);
 
 }  // namespace profd::host

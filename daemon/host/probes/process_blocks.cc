@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "daemon/host/probes/row_text.h"
+#include "format/kind.h"
 
 namespace profd::host {
 
@@ -10,7 +11,8 @@ ProcessBlocks::ProcessBlocks(What what, When when, const ProbeContext& context, 
     : what_(what),
       files_(context.files),
       family_(*context.family),
-      streams_(context.output, "host", what == What::kCpu ? "-CpuUsage.data" : "-Memory.data",
+      streams_(context.output, "host",
+               std::string(what == What::kCpu ? format::file::kProcessCpu : format::file::kProcessMemory),
                std::move(stats)),
       active_(when == When::kAlways) {}
 
@@ -73,7 +75,8 @@ namespace {
 class ProcessProbe final : public Probe {
  public:
   ProcessProbe(const ProbeOptions& options, const ProbeContext& context)
-      : blocks_(options.kind == "host-pid-cpu" ? ProcessBlocks::What::kCpu : ProcessBlocks::What::kMemory,
+      : blocks_(options.kind == NameOf(format::Kind::kHostPidCpu) ? ProcessBlocks::What::kCpu
+                                                                  : ProcessBlocks::What::kMemory,
                 ProcessBlocks::When::kAlways, context, options.stats) {}
 
   void Want() override { blocks_.Want(); }

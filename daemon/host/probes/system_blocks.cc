@@ -4,6 +4,7 @@
 
 #include "daemon/host/probes/probe.h"
 #include "daemon/host/probes/row_text.h"
+#include "format/kind.h"
 
 namespace profd::host {
 
@@ -13,9 +14,10 @@ class SystemProbe final : public Probe {
  public:
   SystemProbe(const ProbeOptions& options, const ProbeContext& context)
       : files_(context.files),
-        cpu_(options.kind == "host-sys-cpu"),
-        stream_(context.output.AddStream("host", cpu_ ? "host_sys_cpu.data" : "host_sys_mem.data",
-                                         options.stats)) {}
+        cpu_(options.kind == NameOf(format::Kind::kHostSysCpu)),
+        stream_(context.output.AddStream(
+            "host", std::string(cpu_ ? format::file::kHostSysCpu : format::file::kHostSysMem),
+            options.stats)) {}
 
   void Sample(const Tick& tick) override {
     const std::string_view body = cpu_ ? CpuLines(files_.stat.Text(tick)) : files_.meminfo.Text(tick);

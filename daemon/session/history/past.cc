@@ -9,8 +9,9 @@
 
 #include "base/unique_fd.h"
 #include "daemon/base/log.h"
-#include "daemon/driver/capabilities.h"
+#include "daemon/driver/offers.h"
 #include "daemon/store/recovery.h"
+#include "format/kind.h"
 #include "format/manifest.h"
 #include "format/mend/files.h"
 #include "format/own_folder.h"
@@ -61,7 +62,9 @@ EndReason ToEndReason(const std::string& name) {
 bool IsFileOf(const std::string& kind, format::Chip chip, std::string_view file) {
   driver::DeviceFacts device;
   device.chip = chip;
-  const driver::Offer offer = driver::LookUp(kind, device, UINT32_MAX);
+  const auto known = format::FindKind(kind);
+  if (!known) return false;
+  const driver::Offer offer = driver::LookUp(*known, device, UINT32_MAX);
   return offer.capability != nullptr &&
          std::any_of(offer.capability->wanted.begin(), offer.capability->wanted.end(),
                      [&](const driver::ChannelUse& use) { return use.channel != 0 && use.file == file; });

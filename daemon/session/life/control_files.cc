@@ -7,120 +7,23 @@
 #include <cstdio>
 #include <cstring>
 
-#include "daemon/driver/capabilities.h"
-#include "daemon/driver/core_metrics.h"
-#include "daemon/driver/device_process.h"
-#include "daemon/driver/instr.h"
-#include "daemon/driver/qos_streams.h"
-#include "daemon/driver/soc_pmu.h"
-#include "daemon/driver/start_para.h"
-#include "format/records/packed.h"
+#include "daemon/driver/offers.h"
+#include "daemon/driver/starts.h"
+#include "format/kind.h"
+#include "format/preset.h"
 #include "format/stand_in.h"
 
 namespace profd::session {
 
+using format::Kind;
+
 namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
-constexpr size_t kBlocksWord = 7, kFewBlocksWord = 10;  // of channel 50
-constexpr size_t kCopiesWord = 7;                       // of channel 44
-constexpr uint32_t kFirmwareBit = 0x01000000;
-constexpr size_t kPowerWord = 8;  // of channel 52
 // Of a 310's cache, which counts by user (the vendor's collector, LlcEventUtils::GenerateCapacityEvents).
 constexpr char kCacheOf310[] =
     "hisi_l3c0_1/dsid0/,hisi_l3c0_1/dsid1/,hisi_l3c0_1/dsid2/,hisi_l3c0_1/dsid3/,"
     "hisi_l3c0_1/dsid4/,hisi_l3c0_1/dsid5/,hisi_l3c0_1/dsid6/,hisi_l3c0_1/dsid7/";
-
-uint32_t PayloadWord(const driver::StartPara& para, size_t index) {
-  return format::Load<uint32_t>(para.user_data.data() + index * sizeof(uint32_t));
-}
-
-// "0x8,0xa,…" of a payload's u16 events.
-std::string HexEvents(const std::byte* events, uint32_t count) {
-  std::string text;
-  for (uint32_t i = 0; i < count; ++i) {
-    char item[16];
-    std::snprintf(item, sizeof item, "%s0x%x", i == 0 ? "" : ",",
-                  static_cast<unsigned>(format::Load<uint16_t>(events + i * sizeof(uint16_t))));
-    text += item;
-  }
-  return text;
-}
-
-std::string HexWords(const driver::StartPara& para, size_t first, uint32_t count) {
-  std::string text;
-  for (uint32_t i = 0; i < count; ++i) {
-    char item[16];
-    std::snprintf(item, sizeof item, "%s0x%x", i == 0 ? "" : ",", PayloadWord(para, first + i));
-    text += item;
-  }
-  return text;
-}
-
-// What sample.json says of a channel beyond its switch and interval. Offsets: docs/formats.md, "start
-// payloads".
-void NoteChannel(const ChannelStart& start, const std::string& kind, const driver::DeviceFacts& device,
-                 format::SampleSettings& settings) {
-  const driver::StartPara& para = start.para;
-  // A 950 is not asked how often; the vendor's default stands there.
-  if (driver::InstrIndex(start.channel) && device.chip == format::Chip::k910B)
-    settings.instr_cycles = PayloadWord(para, 0);
-  switch (start.channel) {
-    case 8:
-      settings.llc_mode = PayloadWord(para, 1) == 2 ? "write" : "read";
-      break;
-    case driver::channel::kTaskTrack:
-      settings.firmware = (PayloadWord(para, kCopiesWord) & kFirmwareBit) != 0;
-      break;
-    case driver::channel::kStarsLog:
-      settings.blocks = PayloadWord(para, kBlocksWord) != 0;
-      settings.few_blocks = PayloadWord(para, kFewBlocksWord) != 0;
-      break;
-    case 43:
-      settings.aicore_events = HexWords(para, 5, std::min(PayloadWord(para, 4), 8u));
-      settings.aicore_metrics =
-          driver::CoreMetricName(settings.aicore_events, device.chip, driver::CoreType::kAiCore);
-      break;
-    case 85:
-      settings.aiv_events = HexWords(para, 5, std::min(PayloadWord(para, 4), 8u));
-      settings.aiv_metrics =
-          driver::CoreMetricName(settings.aiv_events, device.chip, driver::CoreType::kVectorCore);
-      break;
-    case 47:
-      settings.l2_events = driver::L2CacheText(driver::L2CacheEvents(device.chip));
-      break;
-    case driver::channel::kSocProfile:
-      settings.power_left_out = settings.power_left_out && PayloadWord(para, kPowerWord) == 0;
-      break;
-    case 53:
-    case 54: {
-      const uint32_t block = para.user_data_size == 88 ? 36 : 32;
-      const uint32_t events = para.user_data_size == 88 ? 10 : 8;
-      settings.aicore_events =
-          HexEvents(para.user_data.data() + 4 + 16, std::min(PayloadWord(para, 4), events));
-      settings.aiv_events = HexEvents(para.user_data.data() + 4 + block + 16,
-                                      std::min(PayloadWord(para, (4 + block + 12) / 4), events));
-      settings.aicore_metrics =
-          driver::CoreMetricName(settings.aicore_events, device.chip, driver::CoreType::kAiCore);
-      settings.aiv_metrics =
-          driver::CoreMetricName(settings.aiv_events, device.chip, driver::CoreType::kVectorCore);
-      break;
-    }
-    case 133:
-      for (const driver::QosStream& stream : driver::StreamsOfStart(start.channel, para, device)) {
-        if (!settings.qos_events.empty()) settings.qos_events += ',';
-        settings.qos_events += stream.name;
-      }
-      settings.streams_chosen = start.mode.starts_with(driver::kStreamsMode);
-      break;
-    case 134:
-      settings.npu_events = driver::SocPmuText(para);
-      settings.l2_events = kind == "l2" ? driver::SocHaText(para) : settings.npu_events;
-      break;
-    default:
-      break;
-  }
-}
 
 void NoteInterval(const KindState& kind, format::SampleSettings& settings) {
   if (kind.effective_hz > 0)
@@ -138,11 +41,11 @@ format::SampleSettings CommonSettings(const ControlInput& input) {
   settings.collector_pid = ::getpid();
   settings.program = input.target.name;
   for (const KindState& kind : input.plan.kinds) {
-    const bool logged = kind.kind == "task", by_agent = kind.kind == "agent-kernel";
+    const bool logged = kind.kind == NameOf(Kind::kTask), by_agent = kind.kind == NameOf(Kind::kAgentKernel);
     settings.tasks = settings.tasks || logged || by_agent;
     // Calls begin when the program loads CANN, which may be later.
     const bool awaited = kind.verdict == Verdict::kStarted || kind.verdict == Verdict::kPending;
-    settings.calls = settings.calls || (kind.kind == "agent-api" && awaited);
+    settings.calls = settings.calls || (kind.kind == NameOf(Kind::kAgentApi) && awaited);
   }
   settings.of_program = input.target.pid > 0 && (settings.tasks || settings.calls);
   // The vendor's copies all say the host's interval.
@@ -164,15 +67,17 @@ void NoteDevice(const ControlInput& input, const driver::DeviceFacts& device,
     if (start.device != device.id) continue;
     NoteKind(input.plan.kinds[start.kind_index], settings);
     for (const DeviceFileStart& file : start.files) NoteKind(input.plan.kinds[file.kind_index], settings);
-    NoteChannel(start, input.plan.kinds[start.kind_index].kind, device, settings);
+    driver::NoteStart(start.channel, start.para, *format::FindKind(input.plan.kinds[start.kind_index].kind),
+                      start.mode, device, settings);
   }
   settings.hwts_log = !format::TraitsOf(device.chip).stars;
   if (device.chip == format::Chip::k310) {
     settings.llc_preset = "capacity";
     settings.llc_preset_events = kCacheOf310;
   }
-  for (const std::string_view kind : driver::DeviceKindNames()) {
-    if (!driver::LookUp(kind, device, input.api_version).available()) settings.absent.emplace_back(kind);
+  for (const format::Kind kind : format::kDeviceKinds) {
+    if (!driver::LookUp(kind, device, input.api_version).available())
+      settings.absent.emplace_back(NameOf(kind));
   }
   // aicore and aivector may share one start.
   for (const KindState& kind : input.plan.kinds) {
@@ -187,11 +92,11 @@ void NoteDevice(const ControlInput& input, const driver::DeviceFacts& device,
 format::SampleSettings HostSettings(const ControlInput& input, const driver::DeviceFacts* first_device) {
   format::SampleSettings settings = CommonSettings(input);
   if (first_device != nullptr) NoteDevice(input, *first_device, settings);
-  std::erase(settings.kinds, "qos");
-  std::erase(settings.absent, "qos");
+  std::erase(settings.kinds, NameOf(Kind::kQos));
+  std::erase(settings.absent, NameOf(Kind::kQos));
   for (const HostStart& start : input.plan.host) {
     NoteKind(input.plan.kinds[start.kind_index], settings);
-    if (start.kind == "host-disk") settings.host_disk_hz = start.hz;
+    if (start.kind == NameOf(Kind::kHostDisk)) settings.host_disk_hz = start.hz;
   }
   return settings;
 }
@@ -230,7 +135,7 @@ std::vector<uint32_t> LoggedAlone(const ControlInput& input) {
   std::vector<uint32_t> devices;
   for (const driver::DeviceFacts& device : input.devices) {
     const auto logs = [&](const ChannelStart& start) {
-      return start.device == device.id && start.channel == driver::channel::kStarsLog;
+      return start.device == device.id && start.file == format::file::kStarsLog;
     };
     if (device.chip == format::Chip::k910B && std::ranges::any_of(input.plan.channels, logs))
       devices.push_back(device.id);

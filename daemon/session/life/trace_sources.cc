@@ -9,6 +9,7 @@
 #include "daemon/base/after.h"
 #include "daemon/session/life/trace.h"
 #include "format/cpu_profile.h"
+#include "format/kind.h"
 #include "format/os_call_line.h"
 
 namespace profd::session {
@@ -84,8 +85,8 @@ void Trace::StartHost(std::function<void()> done) {
     spec->unit = "host";
     // The vendor's reader counts the lines of a slice from its start_time, so there must be one slice; and
     // without its names the rest of a profile means nothing.
-    spec->one_slice =
-        file == "host_disk.data" || file == format::kCpuProfileNamesFile || file == format::kOffCpuNamesFile;
+    spec->one_slice = file == format::file::kHostDisk || file == format::kCpuProfileNamesFile ||
+                      file == format::kOffCpuNamesFile;
     spec->whole = spec->one_slice;
     spec->direct = direct.contains(stats.get());
     spec->every_slice_header = format::OsCallBeginLine(file, begin_raw_ns);

@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "daemon/base/log.h"
-#include "daemon/driver/core_metrics.h"
-#include "daemon/driver/device_process.h"
+#include "daemon/driver/starts.h"
 
 namespace profd::session {
 

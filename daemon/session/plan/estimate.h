@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "daemon/session/plan/plan.h"
+#include "format/preset.h"
 
 namespace profd::session {
 
@@ -18,13 +18,13 @@ struct HostUnits {
 };
 
 // Bytes of one sample of all the streams of a channel's start; of `kinds` those that it serves.
-double ChannelSampleBytes(const ChannelStart& start, const std::vector<std::string_view>& kinds,
+double ChannelSampleBytes(const ChannelStart& start, const format::KindList& kinds,
                           const driver::DeviceFacts& device);
 // The same of a host kind; 0: it has no rate, or nobody knows what there will be.
-double HostSampleBytes(std::string_view kind, const HostUnits& units);
+double HostSampleBytes(format::Kind kind, const HostUnits& units);
 double DeviceFileSampleBytes(format::DeviceFile what);
 
 // One record of a kind that has no rate, or whose records come as the job goes; about.
-uint32_t RecordBytes(std::string_view kind, const format::StreamFormat* format);
+uint32_t RecordBytes(format::Kind kind, const format::StreamFormat* format);
 
 }  // namespace profd::session

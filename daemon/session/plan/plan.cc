@@ -9,6 +9,7 @@
 
 #include "daemon/session/plan/estimate.h"
 #include "daemon/session/plan/planner.h"
+#include "format/preset.h"
 
 namespace profd::session {
 
@@ -17,15 +18,19 @@ using base::Result;
 using base::Status;
 using driver::Capability;
 using driver::DeviceFacts;
+using format::Kind;
+using format::KindTraits;
+using format::Scope;
 
 namespace {
 
-constexpr std::string_view kHostNetwork = "host-network", kHostDisk = "host-disk";
-
-driver::RateRange RangeOf(const HostKind& kind) {
-  if (kind.max_hz == 0) return {};
-  return {1, static_cast<double>(kind.max_hz), static_cast<double>(kind.default_hz)};
+driver::RateRange RangeOf(const KindTraits& kind) {
+  if (kind.habits.max_hz == 0) return {};
+  return {1, static_cast<double>(kind.habits.max_hz), static_cast<double>(kind.habits.usual_hz)};
 }
+
+// As format::AgentKind counts.
+size_t AgentIndex(Kind kind) { return static_cast<size_t>(kind) - static_cast<size_t>(Kind::kAgentRange); }
 
 }  // namespace
 
@@ -60,7 +65,7 @@ Result<Plan> Planner::Run() {
   PROFD_RETURN_IF_ERROR(ResolveDevices());
   PROFD_RETURN_IF_ERROR(CheckMemory());
   for (const KindRequest& request : wanted_) {
-    const HostKind* host_kind = FindHostKind(request.kind);
+    const KindTraits* host_kind = FindHostKind(request.kind);
     PROFD_RETURN_IF_ERROR(IsAgentKind(request.kind) ? PlanAgentKind(request)
                           : host_kind != nullptr    ? PlanHostKind(request, *host_kind)
                                                     : PlanDeviceKind(request));
@@ -96,33 +101,31 @@ Status Planner::CheckTargets() {
 }
 
 Status Planner::ResolveKinds() {
-  std::vector<std::string_view> implied;
-  const auto imply = [&](const std::string_view preset) {
-    for (const std::string_view kind : PresetKinds(preset, !targets_.empty())) {
-      if (std::find(implied.begin(), implied.end(), kind) == implied.end()) implied.push_back(kind);
-    }
+  format::KindList implied;
+  const auto imply = [&](const format::Preset& preset) {
+    implied = implied + (targets_.empty() ? preset.of_node : preset.of_targets);
   };
   const bool devices_named = spec_.all_devices || !spec_.devices.empty();
   if (!spec_.preset.empty()) {
-    imply(spec_.preset);
-    if (implied.empty()) return {Code::kInvalidArgument, UnknownPreset(spec_.preset)};
+    const format::Preset* preset = format::FindPreset(spec_.preset);
+    if (preset == nullptr) return {Code::kInvalidArgument, UnknownPreset(spec_.preset)};
+    imply(*preset);
   } else if (spec_.kinds.empty()) {
-    if (targets_.empty() || devices_named) imply("node");
-    if (!targets_.empty()) imply("host");
+    if (targets_.empty() || devices_named) imply(*format::FindPreset("node"));
+    if (!targets_.empty()) imply(*format::FindPreset("host"));
     if (!targets_.empty() && !devices_named) {
       only_open_devices_ = true;
-      const std::vector<std::string_view> kinds = UsualDeviceKinds();
-      implied.insert(implied.begin(), kinds.begin(), kinds.end());
+      implied = format::kUsualDeviceKinds + implied;
     }
-    if (!targets_.empty()) implied.insert(implied.end(), AgentKindNames().begin(), AgentKindNames().end());
+    if (!targets_.empty()) implied = implied + format::kAgentKindList;
   }
-  for (const std::string_view kind : implied) wanted_.push_back({std::string(kind), "", 0});
+  for (const Kind kind : implied) wanted_.push_back({std::string(NameOf(kind)), "", 0});
 
   // What was asked for by name goes before what a preset implies of the same kind.
   std::map<std::string, KindRequest> named;
   for (const KindRequest& request : spec_.kinds) {
-    if (FindHostKind(request.kind) == nullptr && !IsAgentKind(request.kind) &&
-        driver::AnyCapability(request.kind) == nullptr) {
+    const auto kind = format::FindKind(request.kind);
+    if (!kind || TraitsOf(*kind).scope == Scope::kFound) {
       return {Code::kInvalidArgument, UnknownKind(request.kind)};
     }
     const auto [earlier, is_new] = named.emplace(request.kind, request);
@@ -168,43 +171,42 @@ Status Planner::ResolveDevices() {
   return Status::Ok();
 }
 
-Status Planner::PlanHostKind(const KindRequest& request, const HostKind& kind) {
+Status Planner::PlanHostKind(const KindRequest& request, const KindTraits& kind) {
   if (!request.mode.empty()) {
     return {Code::kInvalidArgument,
             request.kind + ":" + request.mode + ": " + request.kind + " has no modes"};
   }
   PROFD_RETURN_IF_ERROR(CheckRate(request, RangeOf(kind), ""));
-  if (kind.scope == HostKind::Scope::kProcess && targets_.empty()) {
+  if (kind.scope == Scope::kProcess && targets_.empty()) {
     return {Code::kInvalidArgument, request.kind +
                                         " is of a process: name it with --pid, or ask for host-sys-cpu and " +
                                         "host-sys-mem of the whole host"};
   }
   // Beside a process of the caller's own its network is seen as a whole: there is no other way to see it.
-  const bool whole_host =
-      targets_.empty() || (kind.scope == HostKind::Scope::kHost && request.kind != kHostNetwork);
+  const bool whole_host = targets_.empty() || (kind.scope == Scope::kHost && kind.kind != Kind::kHostNetwork);
   if (whole_host && !facts_.host_kinds_denied_reason.empty()) {
     denied_ = true;
     Skip(request.kind, "host", request.hz, facts_.host_kinds_denied_reason);
     return Status::Ok();
   }
-  if (kind.breakpoints && !facts_.breakpoints_denied_reason.empty()) {
+  if (kind.habits.breakpoints && !facts_.breakpoints_denied_reason.empty()) {
     denied_ = true;
     for (const pid_t pid : targets_)
       Skip(request.kind, "pid:" + std::to_string(pid), request.hz, facts_.breakpoints_denied_reason);
     return Status::Ok();
   }
   // Its rows have no time of their own: they count from the begin.
-  if (StaysInMemory(request.kind) && request.kind == kHostDisk) {
+  if (StaysInMemory(request.kind) && kind.kind == Kind::kHostDisk) {
     Skip(request.kind, "host", request.hz,
          "its file can only be had as a whole, a flight recorder keeps the newest part");
     return Status::Ok();
   }
   HostStart start;
   start.kind = request.kind;
-  start.hz = request.hz == 0 ? kind.default_hz : static_cast<uint32_t>(request.hz);
+  start.hz = request.hz == 0 ? kind.habits.usual_hz : static_cast<uint32_t>(request.hz);
   start.kind_index = plan_.kinds.size();
   std::vector<std::string> units;
-  if (kind.scope != HostKind::Scope::kHost) {
+  if (kind.scope != Scope::kHost) {
     for (const pid_t pid : targets_) units.push_back("pid:" + std::to_string(pid));
   }
   if (units.empty()) units.emplace_back("host");
@@ -224,8 +226,8 @@ Status Planner::PlanHostKind(const KindRequest& request, const HostKind& kind) {
   for (const ProcessFacts& process : facts_.processes)
     of.threads += Contains(targets_, process.pid) ? process.threads : 0;
   KindState& state = plan_.kinds[start.kind_index];
-  state.record_bytes = RecordBytes(request.kind, nullptr);
-  Estimate(state, HostSampleBytes(request.kind, of), start.hz);
+  state.record_bytes = RecordBytes(kind.kind, nullptr);
+  Estimate(state, HostSampleBytes(kind.kind, of), start.hz);
   plan_.host.push_back(std::move(start));
   return Status::Ok();
 }
@@ -288,15 +290,14 @@ void Planner::StartAgentKind(const std::string& kind, pid_t pid, Verdict verdict
     start->pid = pid;
     start->kind_index.fill(kNoKind);
   }
-  const auto name = std::find(AgentKindNames().begin(), AgentKindNames().end(), kind);
   start->kinds.push_back(kind);
-  start->kind_index[static_cast<size_t>(name - AgentKindNames().begin())] = plan_.kinds.size();
+  start->kind_index[AgentIndex(*format::FindKind(kind))] = plan_.kinds.size();
   KindState state;
   state.kind = kind;
   state.unit = "pid:" + std::to_string(pid);
   state.verdict = verdict;
   state.reason = std::move(reason);
-  state.record_bytes = RecordBytes(kind, nullptr);
+  state.record_bytes = RecordBytes(*format::FindKind(kind), nullptr);
   plan_.kinds.push_back(std::move(state));
 }
 
@@ -348,7 +349,7 @@ Status Planner::CheckMemory() {
 
 Status Planner::CheckDomains() const {
   const auto has_domains = [](const KindRequest& request) {
-    return request.kind == "agent-range" || request.kind == "agent-mark";
+    return request.kind == NameOf(Kind::kAgentRange) || request.kind == NameOf(Kind::kAgentMark);
   };
   if (spec_.agent_domains.names.empty() || std::ranges::any_of(wanted_, has_domains)) return Status::Ok();
   return {Code::kInvalidArgument,
@@ -376,9 +377,9 @@ Status Planner::NothingToCollect() const {
 
 namespace {
 
-KindOffer OfferOf(std::string_view kind, const Capability& capability) {
+KindOffer OfferOf(Kind kind, const Capability& capability) {
   KindOffer offer;
-  offer.kind = kind;
+  offer.kind = NameOf(kind);
   offer.min_hz = capability.rate.min_hz;
   offer.max_hz = capability.rate.max_hz;
   offer.default_hz = capability.rate.default_hz;
@@ -392,7 +393,7 @@ Result<Plan> MakePlan(const SessionSpec& spec, const NodeFacts& facts) { return 
 
 std::vector<KindOffer> DeviceKinds(const DeviceFacts& device, uint32_t api_version) {
   std::vector<KindOffer> kinds;
-  for (const std::string_view kind : driver::DeviceKindNames()) {
+  for (const Kind kind : format::kDeviceKinds) {
     const driver::Offer found = driver::LookUp(kind, device, api_version);
     kinds.push_back(OfferOf(kind, found.capability == nullptr ? Capability{} : *found.capability));
     kinds.back().available = found.available();
@@ -403,10 +404,10 @@ std::vector<KindOffer> DeviceKinds(const DeviceFacts& device, uint32_t api_versi
 
 std::vector<KindOffer> HostKinds() {
   std::vector<KindOffer> kinds;
-  for (const HostKind& kind : HostKindTable()) {
+  for (const Kind kind : format::kHostKinds) {
     KindOffer offer;
-    offer.kind = kind.name;
-    const driver::RateRange range = RangeOf(kind);
+    offer.kind = NameOf(kind);
+    const driver::RateRange range = RangeOf(TraitsOf(kind));
     offer.min_hz = range.min_hz;
     offer.max_hz = range.max_hz;
     offer.default_hz = range.default_hz;

@@ -3,8 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "daemon/driver/core_metrics.h"
-#include "daemon/driver/qos_streams.h"
 #include "daemon/session/plan/estimate.h"
 #include "daemon/session/plan/planner.h"
 
@@ -15,6 +13,7 @@ using base::Result;
 using base::Status;
 using driver::Capability;
 using driver::DeviceFacts;
+using format::Kind;
 
 namespace {
 
@@ -45,17 +44,18 @@ bool HasMode(const Capability* capability, const std::string& mode) {
 
 // What no device asked for could do is bad input; what only some cannot do is a skipped kind.
 Status Planner::CheckDeviceRequest(const KindRequest& request) const {
-  const Capability* any = driver::AnyCapability(request.kind);
+  const Kind kind = *format::FindKind(request.kind);
+  const Capability* any = driver::AnyCapability(kind);
   const Capability* shown = any;
   bool mode_known = request.mode.empty() || (devices_.empty() && HasMode(any, request.mode));
   if (devices_.empty()) PROFD_RETURN_IF_ERROR(CheckRate(request, any->rate, ""));
   for (const DeviceFacts* device : devices_) {
-    const driver::Offer offer = driver::LookUp(request.kind, *device, facts_.api_version);
+    const driver::Offer offer = driver::LookUp(kind, *device, facts_.api_version);
     const Capability* capability = offer.capability == nullptr ? any : offer.capability;
     PROFD_RETURN_IF_ERROR(CheckRate(request, capability->rate, " on a " + driver::ChipName(device->chip)));
     mode_known = mode_known || HasMode(capability, request.mode);
     if (mode_known && offer.capability != nullptr) {
-      PROFD_RETURN_IF_ERROR(driver::CheckMode(request.kind, request.mode, *device));
+      PROFD_RETURN_IF_ERROR(driver::CheckMode(kind, request.mode, *device));
     }
     shown = capability;
   }
@@ -74,7 +74,7 @@ Status Planner::PlanDeviceKind(const KindRequest& request) {
          facts_.device_kinds_allowed ? NoDeviceReason() : facts_.device_kinds_denied_reason);
   }
   for (const DeviceFacts* device : devices_) {
-    driver::Offer offer = driver::LookUp(request.kind, *device, facts_.api_version);
+    driver::Offer offer = driver::LookUp(*format::FindKind(request.kind), *device, facts_.api_version);
     const driver::RateRange rate = offer.capability == nullptr ? driver::RateRange{} : offer.capability->rate;
     const double hz = request.hz == 0 ? rate.default_hz : request.hz;
     const auto skip = [&](std::string reason) {
@@ -139,12 +139,12 @@ Status Planner::PlanDeviceKind(const KindRequest& request) {
 // any, the task log is kept.
 void Planner::LeaveTasksToAgents() {
   std::erase_if(chosen_, [this](Chosen& chosen) {
-    if (chosen.capability->kind != "task") return false;
+    if (chosen.capability->kind != Kind::kTask) return false;
     for (const ProcessFacts& process : facts_.processes) {
       if (!process.open_devices.empty() && !Contains(process.open_devices, chosen.device->id)) continue;
       const auto records =
           std::find_if(plan_.agents.begin(), plan_.agents.end(), [&](const AgentStart& start) {
-            return start.pid == process.pid && Contains(start.kinds, "agent-kernel");
+            return start.pid == process.pid && Contains(start.kinds, NameOf(Kind::kAgentKernel));
           });
       if (records == plan_.agents.end()) continue;
       if (plan_.kinds[records->kind_index[static_cast<size_t>(format::AgentKind::kKernel)]].verdict ==
@@ -176,7 +176,7 @@ void Planner::LeaveFilesToSamples() {
     KindState& state = plan_.kinds[chosen.kind_index];
     state.verdict = Verdict::kSkipped;
     state.reason =
-        std::string(sampled->capability->kind) + " goes into the same file: ask for one of the two";
+        std::string(NameOf(sampled->capability->kind)) + " goes into the same file: ask for one of the two";
     return true;
   });
 }
@@ -227,41 +227,20 @@ void Planner::SettleProcess(const ChannelStart& start) {
 }
 
 void Planner::BuildChannels() {
+  const driver::StartFacts node = {.api_version = facts_.api_version,
+                                   .host_counter_known = facts_.host_counter_known,
+                                   .main_memory_anew = facts_.main_memory_anew};
   for (const DeviceFacts* device : devices_) {
-    // Some starts depend on what else is asked of the device.
-    driver::StartChoice choice;
-    bool power_alone = false;
-    choice.api_version = facts_.api_version;
-    choice.host_counter_known = facts_.host_counter_known;
-    choice.streams = driver::StreamsOf(driver::kFirstStreams, *device).value();
+    std::vector<driver::Asked> asked;
     for (const Chosen& chosen : chosen_) {
-      if (chosen.device != device) continue;
-      const std::string_view kind = chosen.capability->kind;
-      // CheckDeviceRequest() found the mode right.
-      choice.task_blocks = choice.task_blocks || (kind == "task" && driver::LogsBlocks(chosen.mode));
-      choice.ai_core_tasks = choice.ai_core_tasks || kind == "aicore-task";
-      choice.ai_vector_tasks = choice.ai_vector_tasks || kind == "aivector-task";
-      if (kind == "aicore" || kind == "aicore-task") {
-        choice.ai_core_period_ms = chosen.period.ms;
-        choice.ai_core_events =
-            driver::CoreEvents(chosen.mode, device->chip, driver::CoreType::kAiCore, facts_.main_memory_anew);
-      } else if (kind == "aivector" || kind == "aivector-task") {
-        choice.ai_vector_period_ms = chosen.period.ms;
-        choice.ai_vector_events = driver::CoreEvents(chosen.mode, device->chip, driver::CoreType::kVectorCore,
-                                                     facts_.main_memory_anew);
-      }
-      if (kind == "qos") choice.streams = driver::StreamsOf(chosen.mode, *device).value();
-      power_alone = power_alone || (kind == "soc-profile" && chosen.mode == driver::kSocPower);
-      choice.soc_memory = choice.soc_memory || IsMemoryKind(kind);
-      choice.soc_links = choice.soc_links || IsLinkKind(kind);
+      if (chosen.device == device) asked.push_back({chosen.capability, chosen.mode, chosen.period});
     }
-    if (!choice.soc_memory && !choice.soc_links && !power_alone)
-      choice.soc_memory = choice.soc_links = true;  // asked for alone
-
     const size_t first = plan_.channels.size();
     for (const Chosen& chosen : chosen_) {
       if (chosen.device != device) continue;
-      for (const driver::ChannelUse& use : chosen.channels) AddChannel(chosen, use, choice);
+      const driver::Asked its{chosen.capability, chosen.mode, chosen.period};
+      for (const driver::ChannelUse& use : chosen.channels)
+        AddChannel(chosen, use, driver::StartOf(use.channel, its, asked, *device, node));
     }
     if (plan_.channels.size() == first) continue;
     for (size_t i = first; i < plan_.channels.size(); ++i) {
@@ -275,11 +254,7 @@ void Planner::BuildChannels() {
   }
 }
 
-void Planner::AddChannel(const Chosen& chosen, const driver::ChannelUse& use, driver::StartChoice choice) {
-  choice.period = chosen.period;
-  choice.by_task = chosen.capability->by_task;
-  choice.mode = chosen.mode;
-  const driver::StartPara para = driver::MakeStartPara(use.channel, *chosen.device, choice);
+void Planner::AddChannel(const Chosen& chosen, const driver::ChannelUse& use, driver::StartPara para) {
   for (ChannelStart& start : plan_.channels) {
     if (start.device != chosen.device->id || start.channel != use.channel) continue;
     if (start.para != para) {
@@ -321,8 +296,9 @@ void Planner::EstimateChannels() {
     const auto device =
         std::ranges::find(facts_.devices, start.device, [](const DeviceFacts& facts) { return facts.id; });
     KindState& state = plan_.kinds[start.kind_index];
-    const Capability* capability = driver::LookUp(state.kind, *device, facts_.api_version).capability;
-    state.record_bytes = std::max(state.record_bytes, RecordBytes(state.kind, start.format));
+    const Kind kind = *format::FindKind(state.kind);
+    const Capability* capability = driver::LookUp(kind, *device, facts_.api_version).capability;
+    state.record_bytes = std::max(state.record_bytes, RecordBytes(kind, start.format));
     for (const DeviceFileStart& file : start.files) {
       KindState& of_file = plan_.kinds[file.kind_index];
       Estimate(of_file, DeviceFileSampleBytes(file.what), of_file.effective_hz);
@@ -330,8 +306,8 @@ void Planner::EstimateChannels() {
     // What the cores' units tell every so many clocks is more than a link takes: nobody knows what comes of
     // it.
     if (!start.files.empty() || !capability->rate.exists()) continue;
-    std::vector<std::string_view> kinds{state.kind};
-    for (const size_t also : start.also_kinds) kinds.push_back(plan_.kinds[also].kind);
+    format::KindList kinds{kind};
+    for (const size_t also : start.also_kinds) kinds.Add(*format::FindKind(plan_.kinds[also].kind));
     Estimate(state, ChannelSampleBytes(start, kinds, *device), state.effective_hz);
   }
 }

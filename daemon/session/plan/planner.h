@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/driver/capabilities.h"
-#include "daemon/driver/start_para.h"
+#include "daemon/driver/offers.h"
+#include "daemon/driver/starts.h"
 #include "daemon/session/plan/kinds.h"
 #include "daemon/session/plan/plan.h"
 
@@ -56,7 +56,7 @@ class Planner {
   base::Status ResolveDevices();
   base::Status CheckDeviceRequest(const KindRequest& request) const;
   base::Status PlanDeviceKind(const KindRequest& request);
-  base::Status PlanHostKind(const KindRequest& request, const HostKind& kind);
+  base::Status PlanHostKind(const KindRequest& request, const format::KindTraits& kind);
   base::Status PlanAgentKind(const KindRequest& request);
   void StartAgentKind(const std::string& kind, pid_t pid, Verdict verdict, std::string reason);
   base::Status CheckSteps() const;
@@ -68,7 +68,7 @@ class Planner {
   void LeaveFilesToSamples();
   void LeaveSharedSystems();
   void BuildChannels();
-  void AddChannel(const Chosen& chosen, const driver::ChannelUse& use, driver::StartChoice choice);
+  void AddChannel(const Chosen& chosen, const driver::ChannelUse& use, driver::StartPara para);
   void AddToProcess(const Chosen& chosen, ChannelStart& start);
   void SettleProcess(const ChannelStart& start);
   void EstimateChannels();

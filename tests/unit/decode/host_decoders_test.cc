@@ -1,12 +1,12 @@
 // What is sampled in /proc and by tools: damage, names that look like columns, and what the vendor gets
 // wrong.
-#include "format/decode/host_decoders.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "format/decode/catalogue.h"
 #include "format/decode/host_series.h"
 #include "tests/unit/decode/collector.h"
 
@@ -34,7 +34,7 @@ class HostDecoders : public testing::Test {
     side_.net_cards = {{"eth0", 1000}, {"eth1", 3000}};
   }
   // Text in pieces of whole lines.
-  void Decode(MakeHostDecoder& make, std::string_view text, int64_t pid = 0) {
+  void Decode(std::string_view file, std::string_view text, int64_t pid = 0) {
     DecodeContext context;
     context.side = &side_;
     context.clocks = &clocks_;
@@ -42,7 +42,9 @@ class HostDecoders : public testing::Test {
     context.spans = &found_;
     context.texts = &texts_;
     context.vendor_compatible = vendor_;
-    const auto decoder = make(context, "", pid);
+    const auto entry = std::ranges::find(DecoderEntries(), file, &DecoderEntry::file);
+    ASSERT_NE(entry, DecoderEntries().end());
+    const auto decoder = entry->make(context, file, pid);
     while (!text.empty()) {
       const size_t end = std::min(text.find('\n') + 1, text.size());
       decoder->Take(std::as_bytes(std::span(text.substr(0, end == 0 ? text.size() : end))));
@@ -71,10 +73,10 @@ std::string Thread(int tid, std::string_view name, int utime, int stime, int cpu
 }
 
 TEST_F(HostDecoders, CpuOfThreadsWhateverTheyAreCalled) {
-  Decode(MakeHostCpu, "time 5000000000000\n100.00 1\n" + Thread(1, "a) (b c", 10, 0, 2) +
-                          Thread(2, "x", 5, 5, 3) + "time 5000100000000\n100.10 1\n" +
-                          Thread(1, "a) (b c", 14, 1, 2) + Thread(2, "x", 10, 5, 2) +
-                          Thread(3, "new", 50, 0, 7));
+  Decode(file::kHostCpu, "time 5000000000000\n100.00 1\n" + Thread(1, "a) (b c", 10, 0, 2) +
+                             Thread(2, "x", 5, 5, 3) + "time 5000100000000\n100.10 1\n" +
+                             Thread(1, "a) (b c", 14, 1, 2) + Thread(2, "x", 10, 5, 2) +
+                             Thread(3, "new", 50, 0, 7));
   ASSERT_EQ(found_.rows.size(), 2u);
   EXPECT_THAT(found_.rows[0].keys, ElementsAre(2));
   EXPECT_NEAR(found_.rows[0].values[0], 1.0, 1e-9);  // 5 + 5 of 10 ticks
@@ -84,9 +86,9 @@ TEST_F(HostDecoders, CpuOfThreadsWhateverTheyAreCalled) {
 }
 
 TEST_F(HostDecoders, CpuSamplesOfOneTickAreOne) {
-  Decode(MakeHostCpu, "time 5000000000000\n100.00 1\n" + Thread(1, "a", 10, 0, 2) +
-                          "time 5000076000000\n100.00 1\n" + Thread(1, "a", 12, 0, 2) +
-                          "time 5000100000000\n100.10 1\n" + Thread(1, "a", 15, 0, 2));
+  Decode(file::kHostCpu, "time 5000000000000\n100.00 1\n" + Thread(1, "a", 10, 0, 2) +
+                             "time 5000076000000\n100.00 1\n" + Thread(1, "a", 12, 0, 2) +
+                             "time 5000100000000\n100.10 1\n" + Thread(1, "a", 15, 0, 2));
   EXPECT_TRUE(rejected_.empty());
   ASSERT_EQ(found_.rows.size(), 2u);
   EXPECT_NEAR(found_.rows[0].values[0], 0.5, 1e-9);
@@ -94,30 +96,30 @@ TEST_F(HostDecoders, CpuSamplesOfOneTickAreOne) {
 }
 
 TEST_F(HostDecoders, DamagedCpuSamples) {
-  Decode(MakeHostCpu, "garbage\ntime x\n1 1\ntime 5000000000000\nno uptime\n" + Thread(1, "a", 1, 1, 1) +
-                          "time 5000000000001\n100.00 1\nno thread\n" + Thread(1, "a", 1, 1, 1) +
-                          "time 5000000000002\n99.00 1\n" + Thread(1, "a", 2, 1, 1));
+  Decode(file::kHostCpu, "garbage\ntime x\n1 1\ntime 5000000000000\nno uptime\n" + Thread(1, "a", 1, 1, 1) +
+                             "time 5000000000001\n100.00 1\nno thread\n" + Thread(1, "a", 1, 1, 1) +
+                             "time 5000000000002\n99.00 1\n" + Thread(1, "a", 2, 1, 1));
   EXPECT_TRUE(found_.rows.empty());
   EXPECT_EQ(rejected_.size(), 4u);
 }
 
 TEST_F(HostDecoders, MemoryAtItsOwnTime) {
   const std::string_view text = "5000000000000 9 100 1\n5000020000000 9 200 1\nbad\n5000040000000 9 x 1\n";
-  Decode(MakeHostMem, text);
+  Decode(file::kHostMem, text);
   ASSERT_EQ(found_.rows.size(), 2u);
   EXPECT_EQ(found_.rows[1].wall_ns, kWallNs + 20'000'000);
   EXPECT_THAT(found_.rows[1].values, Near({0.8, 200 * 4096.0}));
   EXPECT_EQ(rejected_["not <time> and a line of statm"], 2u);
   found_.rows.clear();
   vendor_ = true;
-  Decode(MakeHostMem, text);
+  Decode(file::kHostMem, text);
   ASSERT_EQ(found_.rows.size(), 1u);
   EXPECT_EQ(found_.rows[0].wall_ns, kWallNs);
   EXPECT_NEAR(found_.rows[0].values[0], 0.8, 1e-9);
 }
 
 TEST_F(HostDecoders, DiskPieces) {
-  Decode(MakeHostDisk,
+  Decode(file::kHostDisk,
          "Total DISK READ : 0.00 B/s\n  TIME  PID\n"
          "00:00:00 42 be/4 root 1.50 K/s 2.00 M/s 0.00 % 12.50 % a name\n"
          "00:00:01 42 be/4 root 7.00 B/s 0.00 B/s 0.00 % 0.00 % x\n"
@@ -135,7 +137,7 @@ TEST_F(HostDecoders, DiskPieces) {
 }
 
 TEST_F(HostDecoders, DiskReadsNoShareOutOfACommand) {
-  Decode(MakeHostDisk,
+  Decode(file::kHostDisk,
          "00:00:02 42 be/4 root 1.00 K/s 0.00 K/s ?unavailable? sleep 300\n"
          "00:00:02 42 be/4 root 1.00 K/s 0.00 K/s ?unavailable? python3 -m 12 % x %\n"
          "00:00:02 42 be/4 root 1.00 K/s 0.00 K/s 0.00 % 25.00 % sleep 300\n"
@@ -154,7 +156,7 @@ TEST_F(HostDecoders, NetworkOfSeveralPorts) {
       "time 5001000000000\n eth0:300100 0 0 0 0 0 0 0 100 0\n eth1: 0 0 0 0 0 0 0 0 700000 0\n lo: 39 0 0 0 "
       "0 0 "
       "0 0 49 0\n";
-  Decode(MakeHostNetwork, text);
+  Decode(file::kHostNetwork, text);
   ASSERT_EQ(found_.rows.size(), 2u);
   EXPECT_THAT(found_.rows[0].values, Near({1e6 / 5e8, 1e6}));  // of 4 Gb/s
   EXPECT_EQ(found_.rows[1].series, "host_port");               // whose speed nobody knows
@@ -162,7 +164,7 @@ TEST_F(HostDecoders, NetworkOfSeveralPorts) {
   EXPECT_EQ((found_.labels[{"host_port", 0, found_.rows[1].keys[0]}]), "lo");
   found_.rows.clear();
   vendor_ = true;
-  Decode(MakeHostNetwork, text);
+  Decode(file::kHostNetwork, text);
   ASSERT_EQ(found_.rows.size(), 1u);
   EXPECT_NEAR(found_.rows[0].values[0], 5e5 / 3.75e8, 1e-9);  // the mean, of the last port's
 }
@@ -174,14 +176,14 @@ TEST_F(HostDecoders, CpuClassesSinceTheBlockBefore) {
       "TimeStamp:5000100000000\nIndex:1\nDataLen:1\ncpu  110 0 120 750 120 0 0 0 5 0\ncpu0 1 1 1 1 1 1 1 "
       "1\n\n"
       "TimeStamp:5000200000000\nIndex:2\n";
-  Decode(MakeCpuUsage, text);
+  Decode(file::kHostSysCpu, text);
   ASSERT_EQ(found_.rows.size(), 1u);
   // user, sys, iowait, irq, soft, idle of 100 ticks; guest is part of user.
   EXPECT_THAT(found_.rows[0].values, Near({0.1, 0.2, 0.2, 0.0, 0.0, 0.5, 100.0}));
   EXPECT_EQ(rejected_["block without its end"], 1u);
   found_.rows.clear();
   vendor_ = true;
-  Decode(MakeCpuUsage, text);
+  Decode(file::kHostSysCpu, text);
   EXPECT_EQ(found_.rows.size(), 2u);  // the counters themselves
 }
 
@@ -189,7 +191,7 @@ TEST_F(HostDecoders, DeviceClassesByTheListsOfInfoJson) {
   side_.device = 0;
   side_.ctrl_cpus = {0};
   side_.ai_cpus = {1, 2};
-  Decode(MakeCpuUsage,
+  Decode(file::kHostSysCpu,
          "TimeStamp:3000000000000\ncpu 9 9 9 9 9 9 9 9\ncpu0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0\ncpu3 1 1 1 1 "
          "1 1 1\n\n"
          "TimeStamp:3000100000000\ncpu0 5 0 0 5 0 0 0\ncpu1 1 0 0 9 0 0 0\n\n");
@@ -208,7 +210,7 @@ TEST_F(HostDecoders, ProcessesWithBlanksInTheirNames) {
     return "TimeStamp:" + std::to_string(raw) + "\n" + line + "ProcessName:my (odd) name\ncpu  " +
            std::to_string(machine) + " 0 0 0 0 0 0 0\n\n";
   };
-  Decode(MakeProcessCpu, block(kRawNs, 10, 1000) + block(kRawNs + 1, 60, 1100) + "TimeStamp:1\ncpu 1\n\n",
+  Decode(file::kProcessCpu, block(kRawNs, 10, 1000) + block(kRawNs + 1, 60, 1100) + "TimeStamp:1\ncpu 1\n\n",
          42);
   ASSERT_EQ(found_.rows.size(), 1u);
   EXPECT_THAT(found_.rows[0].keys, ElementsAre(42));
@@ -218,7 +220,8 @@ TEST_F(HostDecoders, ProcessesWithBlanksInTheirNames) {
 }
 
 TEST_F(HostDecoders, MemoryInfoWithoutSomeLines) {
-  Decode(MakeSysMem, "TimeStamp:5000000000000\nMemTotal:  100 kB\nHugePages_Total:  3\nMemFree: x kB\n\n");
+  Decode(file::kHostSysMem,
+         "TimeStamp:5000000000000\nMemTotal:  100 kB\nHugePages_Total:  3\nMemFree: x kB\n\n");
   ASSERT_EQ(found_.rows.size(), 1u);
   EXPECT_EQ(found_.rows[0].values[0], 102400);
   EXPECT_TRUE(std::isnan(found_.rows[0].values[1]));
@@ -226,7 +229,7 @@ TEST_F(HostDecoders, MemoryInfoWithoutSomeLines) {
 }
 
 TEST_F(HostDecoders, SystemCalls) {
-  Decode(MakeSyscalls,
+  Decode(file::kHostOsrt,
          "  1000.500 ( 0.250 ms): train er/43 openat(dfd: CWD, name: \"a(b\") = 3\n"
          "  1001.500 ( 0.001 ms): read(3) = 1\n"
          "  1002.000 (         ): trainer/42 futex(…)\nnonsense\n");
@@ -241,7 +244,7 @@ TEST_F(HostDecoders, SystemCalls) {
 }
 
 TEST_F(HostDecoders, SystemCallsOfSeveralProcesses) {
-  Decode(MakeSyscalls,
+  Decode(file::kHostOsrt,
          "1000.000000 ( 0.000000 ms): begin\n"  // as every slice begins
          "1000.500000 ( 0.250000 ms): a/43 read() = 1\n"
          "1001.500000 ( 0.001000 ms): b/45 read(process: 44) = 1\n"
@@ -262,7 +265,7 @@ TEST_F(HostDecoders, PthreadCalls) {
       "[pid 44] 1700000000.050000 <... pthread_join resumed> ) = 0 <0.010000>\n"
       "1700000000.060000 libx.so->pthread_once(1) = 0 <0.000001>\n"
       "[pid 44] 1700000000.070000 +++ exited +++\n";
-  Decode(MakePthreadCalls, text);
+  Decode(file::kHostPthread, text);
   ASSERT_EQ(found_.spans.size(), 3u);
   EXPECT_EQ(found_.spans[0].span.begin_ns, kWallNs + 20'000'000);
   EXPECT_EQ(found_.spans[1].name, "pthread_join");
@@ -272,7 +275,7 @@ TEST_F(HostDecoders, PthreadCalls) {
   EXPECT_EQ(rejected_.size(), 1u);
   found_.spans.clear();
   vendor_ = true;
-  Decode(MakePthreadCalls, text);
+  Decode(file::kHostPthread, text);
   ASSERT_EQ(found_.spans.size(), 2u);
   EXPECT_EQ(found_.spans[0].span.begin_ns, kWallNs);
 }
@@ -286,7 +289,7 @@ TEST_F(HostDecoders, PthreadCallsWhoseClockIsKnown) {
   for (const bool vendor : {false, true}) {  // there is nothing to guess
     vendor_ = vendor;
     found_.spans.clear();
-    Decode(MakePthreadCalls, text);
+    Decode(file::kHostPthread, text);
     ASSERT_EQ(found_.spans.size(), 3u);
     std::vector<int64_t> pids;
     for (const auto& found : found_.spans) pids.push_back(found.span.pid);
@@ -308,7 +311,7 @@ TEST_F(HostDecoders, PerfSamples) {
       "worker 1/1 [001] 3000.6: 50 r11: \n\tffff ai ([kernel])\n\n"
       "worker 1/1 [001] 3000.6: 7 r10: \n\tffff ai ([kernel])\n\n"
       "worker 1/1 [009] 3000.6: 7 r10: \n\nno sample\n";
-  Decode(MakePerfSamples, text);
+  Decode(file::kCpuSamples, text);
   std::map<std::vector<int64_t>, double> events;
   for (const CollectedRow& row : found_.rows) {
     if (row.series == "pmu_events") events[row.keys] = row.values[0];
@@ -322,7 +325,7 @@ TEST_F(HostDecoders, PerfSamples) {
   EXPECT_EQ(rejected_.size(), 2u);
   found_.rows.clear();
   vendor_ = true;
-  Decode(MakePerfSamples, text);
+  Decode(file::kCpuSamples, text);
   events.clear();
   for (const CollectedRow& row : found_.rows) events[row.keys] = row.values[0];
   EXPECT_EQ((events[{2, 0x1}]), 7);  // zeros of the name are dropped
@@ -337,7 +340,7 @@ TEST_F(HostDecoders, CountersAreRatesAndStatesOfTheMoment) {
       "cgroup 4000000 1500000 30 6 1500000 4100 - 1 2 5 300 100 3 4 6 - /a b\n"
       "cgroup - - - - - 7 - - - - - - - - - - /\n"
       "net 1 2 3 4 5 6 7 8 9 10 11 12 eth0\n";
-  Decode(MakeHostCounters, text);
+  Decode(file::kHostCgroup, text);
   EXPECT_EQ(records_, 2u);
   EXPECT_TRUE(rejected_.empty());
   std::map<std::string, std::vector<CollectedRow>> rows;
@@ -365,12 +368,12 @@ TEST_F(HostDecoders, CountersAreRatesAndStatesOfTheMoment) {
   EXPECT_EQ(rows["host_net_device"].size(), 1u);
   found_.rows.clear();
   vendor_ = true;
-  Decode(MakeHostCounters, text);
+  Decode(file::kHostCgroup, text);
   EXPECT_TRUE(found_.rows.empty());  // whose parser has none of this
 }
 
 TEST_F(HostDecoders, DamagedCounters) {
-  Decode(MakeHostCounters,
+  Decode(file::kHostCgroup,
          "pcie 1 2 3 4 before\n"  // behind a cut
          "time x\npcie 1 2 3 4 lost\n"
          "time 5000000000000\n"

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "daemon/device/channel_hub.h"
-#include "daemon/driver/ascend_hal.h"
+#include "daemon/driver/ascend/ascend_hal.h"
 #include "fakes.h"
 #include "format/records/packed.h"
 

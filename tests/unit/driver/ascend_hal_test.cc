@@ -1,4 +1,4 @@
-#include "daemon/driver/ascend_hal.h"
+#include "daemon/driver/ascend/ascend_hal.h"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>

@@ -1,19 +1,22 @@
-#include "daemon/driver/capabilities.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
-#include "daemon/driver/qos_streams.h"
-#include "daemon/driver/start_para.h"
+#include "daemon/driver/ascend/channels.h"
+#include "daemon/driver/ascend/qos_streams.h"
+#include "daemon/driver/ascend/start_para.h"
+#include "daemon/driver/offers.h"
 #include "format/framing.h"
+#include "format/preset.h"
 #include "tests/unit/driver/chips.h"
 
 namespace profd::driver {
 namespace {
 
+using format::Kind;
 using testing::HasSubstr;
 
 constexpr uint32_t kApi = 0x072418;
@@ -22,8 +25,9 @@ constexpr Chip kChips[] = {Chip::k310,  Chip::k910, Chip::k310P,   Chip::k910B,
 
 std::string Available(const DeviceFacts& device) {
   std::string kinds;
-  for (const std::string_view kind : DeviceKindNames()) {
-    if (LookUp(kind, device, kApi).available()) kinds += (kinds.empty() ? "" : " ") + std::string(kind);
+  for (const Kind kind : format::kDeviceKinds) {
+    if (LookUp(kind, device, kApi).available())
+      kinds += (kinds.empty() ? "" : " ") + std::string(NameOf(kind));
   }
   return kinds;
 }
@@ -63,8 +67,9 @@ TEST(Capabilities, AGenerousListAddsNoKinds) {
     device.ai_core_num = device.aiv_num = 1;
     device.qos = {{1, "s"}};
     std::string kinds;
-    for (const std::string_view kind : DeviceKindNames()) {
-      if (!LookUp(kind, device, kApi).available()) kinds += (kinds.empty() ? "" : " ") + std::string(kind);
+    for (const Kind kind : format::kDeviceKinds) {
+      if (!LookUp(kind, device, kApi).available())
+        kinds += (kinds.empty() ? "" : " ") + std::string(NameOf(kind));
     }
     return kinds;
   };
@@ -88,20 +93,20 @@ TEST(Capabilities, AnUnknownChipHasWhatItsListOffers) {
   DeviceFacts device = MakeDevice(Chip{23});
   device.channels = {7, 43, 85, 146};
   device.ai_core_num = device.aiv_num = 4;
-  const auto file = [&](std::string_view kind) {
+  const auto file = [&](Kind kind) {
     const Offer offer = LookUp(kind, device, kApi);
     return offer.available() ? std::string(offer.channels[0].file) : offer.reason;
   };
-  EXPECT_EQ(file("ddr"), "ddr.data");
-  EXPECT_EQ(file("ub"), "ub.data");
-  EXPECT_EQ(file("aicore"), "aicore.data");
-  EXPECT_EQ(file("aivector"), "aiVectorCore.data");
-  EXPECT_EQ(file("hbm"), "device 0 (chip 23) does not offer channel 1");
+  EXPECT_EQ(file(Kind::kDdr), "ddr.data");
+  EXPECT_EQ(file(Kind::kUb), "ub.data");
+  EXPECT_EQ(file(Kind::kAiCore), "aicore.data");
+  EXPECT_EQ(file(Kind::kAiVector), "aiVectorCore.data");
+  EXPECT_EQ(file(Kind::kHbm), "device 0 (chip 23) does not offer channel 1");
   EXPECT_EQ(format::TraitsOf(Chip{23}).core_events, 8U);
   // The newer channel is preferred where both are there.
   device.channels = {43, 54, 85};
-  EXPECT_EQ(file("aicore"), "ffts_profile.data");
-  EXPECT_EQ(file("aivector"), "ffts_profile.data");
+  EXPECT_EQ(file(Kind::kAiCore), "ffts_profile.data");
+  EXPECT_EQ(file(Kind::kAiVector), "ffts_profile.data");
 }
 
 TEST(Capabilities, DevicesThatOneSystemRuns) {
@@ -120,24 +125,24 @@ TEST(Capabilities, DevicesThatOneSystemRuns) {
 }
 
 TEST(Capabilities, ReasonsWhyNot) {
-  const auto why = [](std::string_view kind, const DeviceFacts& device, uint32_t api = kApi) {
+  const auto why = [](Kind kind, const DeviceFacts& device, uint32_t api = kApi) {
     const Offer offer = LookUp(kind, device, api);
-    EXPECT_FALSE(offer.available()) << kind;
+    EXPECT_FALSE(offer.available()) << NameOf(kind);
     return offer.reason;
   };
-  EXPECT_EQ(why("ddr", MakeDevice(Chip::k910B)), "a 910B has no ddr");
-  EXPECT_THAT(why("llc", MakeDevice(Chip::k310)), HasSubstr("perf script"));
-  EXPECT_THAT(why("aicpu", MakeDevice(Chip::k310)), HasSubstr("310"));
-  EXPECT_THAT(why("aicpu", MakeDevice(Chip::k910B), 0x072315), HasSubstr("too old"));
+  EXPECT_EQ(why(Kind::kDdr, MakeDevice(Chip::k910B)), "a 910B has no ddr");
+  EXPECT_THAT(why(Kind::kLlc, MakeDevice(Chip::k310)), HasSubstr("perf script"));
+  EXPECT_THAT(why(Kind::kAiCpu, MakeDevice(Chip::k310)), HasSubstr("310"));
+  EXPECT_THAT(why(Kind::kAiCpu, MakeDevice(Chip::k910B), 0x072315), HasSubstr("too old"));
 
   DeviceFacts split = MakeDevice(Chip::k310P);
   split.split_mode = 1;
-  EXPECT_THAT(why("aicpu", split), HasSubstr("virtual"));
+  EXPECT_THAT(why(Kind::kAiCpu, split), HasSubstr("virtual"));
   split = MakeDevice(Chip::k910B);
   split.split_mode = 1;
-  EXPECT_TRUE(LookUp("aicpu", split, kApi).available());
+  EXPECT_TRUE(LookUp(Kind::kAiCpu, split, kApi).available());
 
-  for (const char* kind : {"dev-cpu", "dev-mem", "dev-pid-cpu", "dev-pid-mem", "ctrlcpu"}) {
+  for (const Kind kind : {Kind::kDevCpu, Kind::kDevMem, Kind::kDevPidCpu, Kind::kDevPidMem, Kind::kCtrlCpu}) {
     EXPECT_THAT(why(kind, MakeDevice(Chip::k310)), HasSubstr("message link"));
     EXPECT_THAT(why(kind, MakeDevice(Chip::k310B)), HasSubstr("message link"));
     EXPECT_THAT(why(kind, MakeDevice(Chip::k910B), 0x072315), HasSubstr("too old"));
@@ -147,32 +152,32 @@ TEST(Capabilities, ReasonsWhyNot) {
   }
 
   DeviceFacts ports = MakeDevice(Chip::k910B);
-  EXPECT_EQ(why("netdev", ports), "device 0 (910B) has no network port");
+  EXPECT_EQ(why(Kind::kNetdev, ports), "device 0 (910B) has no network port");
   ports.no_ports = "libdcmi.so is not there";
-  EXPECT_EQ(why("netdev", ports), ports.no_ports);
-  EXPECT_EQ(why("netdev", MakeDevice(Chip::k310B)), "a 310B has no netdev");
+  EXPECT_EQ(why(Kind::kNetdev, ports), ports.no_ports);
+  EXPECT_EQ(why(Kind::kNetdev, MakeDevice(Chip::k310B)), "a 310B has no netdev");
 
   DeviceFacts bare = MakeDevice(Chip::k910B);
   bare.qos.clear();
   bare.ai_core_num = bare.aiv_num = 0;
-  EXPECT_THAT(why("qos", bare), HasSubstr("QoS"));
-  EXPECT_THAT(why("aicore", bare), HasSubstr("AI cores"));
-  EXPECT_THAT(why("aivector", bare), HasSubstr("vector cores"));
+  EXPECT_THAT(why(Kind::kQos, bare), HasSubstr("QoS"));
+  EXPECT_THAT(why(Kind::kAiCore, bare), HasSubstr("AI cores"));
+  EXPECT_THAT(why(Kind::kAiVector, bare), HasSubstr("vector cores"));
 
   DeviceFacts lost = MakeDevice(Chip::k910B, 3);
   lost.status = kCommunicationLost;
-  EXPECT_THAT(why("hbm", lost), HasSubstr("device 3 (910B) has lost communication"));
+  EXPECT_THAT(why(Kind::kHbm, lost), HasSubstr("device 3 (910B) has lost communication"));
   DeviceFacts failed = MakeDevice(Chip::k910B);
   failed.channels.clear();
   failed.error = "cannot list the channels of device 0: timeout";
-  EXPECT_THAT(why("hbm", failed), HasSubstr("timeout"));
+  EXPECT_THAT(why(Kind::kHbm, failed), HasSubstr("timeout"));
   DeviceFacts poor = MakeDevice(Chip::k910B);
   poor.channels = {3};
-  EXPECT_THAT(why("dvpp", poor), HasSubstr("135, 136, 137, 138, 139, 140, 141, 6"));
+  EXPECT_THAT(why(Kind::kDvpp, poor), HasSubstr("135, 136, 137, 138, 139, 140, 141, 6"));
 }
 
 TEST(Capabilities, DvppTakesTheEnginesThatAreThere) {
-  const Offer offer = LookUp("dvpp", MakeDevice(Chip::k310B), kApi);
+  const Offer offer = LookUp(Kind::kDvpp, MakeDevice(Chip::k310B), kApi);
   ASSERT_EQ(offer.channels.size(), 3U);
   EXPECT_EQ(offer.channels[0].file, "dvpp.venc");
   EXPECT_EQ(offer.channels[1].file, "dvpp.vdec");
@@ -180,11 +185,52 @@ TEST(Capabilities, DvppTakesTheEnginesThatAreThere) {
   EXPECT_TRUE(offer.capability->one_slice);
 }
 
+// Files that a channel brings are those of its kind, by the names of the table.
+TEST(Capabilities, EveryFileIsOfItsKind) {
+  for (const format::ChipTraits& chip : format::kChips) {
+    DeviceFacts device = MakeDevice(chip.chip);
+    device.channels = ChannelsOf({{1, 159}});
+    for (const Kind kind : format::kDeviceKinds) {
+      const format::KindTraits& traits = TraitsOf(kind);
+      for (const ChannelUse& use : LookUp(kind, device, kApi).channels) {
+        const bool is_claimed = std::ranges::any_of(traits.files, [&use](std::string_view file) {
+          return !file.empty() &&
+                 (use.file == file || (file.starts_with("instr.") && use.file.starts_with("instr.")));
+        });
+        EXPECT_TRUE(is_claimed || use.file == format::kDevicePackets) << use.file << " of " << traits.name;
+      }
+    }
+  }
+}
+
+// A table that forgot a chip would leave it with nothing but what nobody knows.
+TEST(Capabilities, EveryChipWithANameHasWhatAllHave) {
+  for (const format::ChipTraits& chip : format::kChips) {
+    if (chip.name.empty()) continue;
+    DeviceFacts device = MakeDevice(chip.chip);
+    device.channels = ChannelsOf({{1, 159}});
+    device.ai_core_num = 1;
+    for (const Kind kind : {Kind::kNpuMem, Kind::kTsCpu, Kind::kAiCore, Kind::kAiCoreTask, Kind::kTask})
+      EXPECT_TRUE(LookUp(kind, device, kApi).available()) << NameOf(kind) << " of a " << chip.name;
+    EXPECT_TRUE(LookUp(Kind::kHbm, device, kApi).available() || LookUp(Kind::kDdr, device, kApi).available())
+        << chip.name;
+    for (const Kind kind : format::kDeviceKinds) {
+      const Offer offer = LookUp(kind, device, kApi);
+      EXPECT_NE(offer.available(), !offer.reason.empty()) << NameOf(kind) << " of a " << chip.name;
+    }
+  }
+}
+
+TEST(Capabilities, EveryDeviceKindIsOfSomeChip) {
+  for (const Kind kind : format::kDeviceKinds) EXPECT_NE(AnyCapability(kind), nullptr) << NameOf(kind);
+  EXPECT_EQ(AnyCapability(Kind::kHostCpu), nullptr);
+}
+
 // A kind whose records nobody can frame would be started in vain.
 TEST(Capabilities, EveryFileHasAFormat) {
   for (const Chip chip : kChips) {
     const DeviceFacts device = MakeDevice(chip);
-    for (const std::string_view kind : DeviceKindNames()) {
+    for (const Kind kind : format::kDeviceKinds) {
       for (const ChannelUse& use : LookUp(kind, device, kApi).channels) {
         EXPECT_NE(format::FindStreamFormat(use.file, chip), nullptr) << use.file << " on " << ChipName(chip);
       }
@@ -197,7 +243,7 @@ TEST(Capabilities, EveryChannelHasAPlaceInTheStartOrder) {
   for (const Chip chip : kChips) {
     DeviceFacts device = MakeDevice(chip);
     device.channels = ChannelsOf({{1, 159}});
-    for (const std::string_view kind : DeviceKindNames()) {
+    for (const Kind kind : format::kDeviceKinds) {
       for (const ChannelUse& use : LookUp(kind, device, kApi).channels)
         EXPECT_LT(StartRank(use.channel), nowhere);
     }
@@ -205,41 +251,42 @@ TEST(Capabilities, EveryChannelHasAPlaceInTheStartOrder) {
 }
 
 TEST(Capabilities, RatesOfTheOptionsTable) {
-  const auto rate = [](std::string_view kind, Chip chip) {
+  const auto rate = [](Kind kind, Chip chip) {
     const RateRange range = LookUp(kind, MakeDevice(chip), kApi).capability->rate;
     return std::to_string(static_cast<int>(range.min_hz)) + ".." +
            std::to_string(static_cast<int>(range.max_hz)) + " " +
            std::to_string(static_cast<int>(range.default_hz));
   };
-  for (const char* kind :
-       {"hbm", "llc", "npu-mem", "npu-app-mem", "npu-module-mem", "dvpp", "qos", "soc-profile"}) {
-    EXPECT_EQ(rate(kind, Chip::k910B), "1..100 50") << kind;
+  for (const Kind kind : {Kind::kHbm, Kind::kLlc, Kind::kNpuMem, Kind::kNpuAppMem, Kind::kNpuModuleMem,
+                          Kind::kDvpp, Kind::kQos, Kind::kSocProfile}) {
+    EXPECT_EQ(rate(kind, Chip::k910B), "1..100 50") << NameOf(kind);
   }
-  EXPECT_EQ(rate("hbm", Chip::k950), "1..100 50");
-  EXPECT_EQ(rate("qos", Chip::k950), "1..10000 50");
-  EXPECT_EQ(rate("soc-profile", Chip::k950), "1..10000 50");
-  for (const char* kind : {"pcie", "hccs", "tscpu"}) EXPECT_EQ(rate(kind, Chip::k910B), "1..50 50") << kind;
-  for (const char* kind : {"nic", "roce", "aicore", "aivector"}) {
-    EXPECT_EQ(rate(kind, Chip::k910B), "1..100 100") << kind;
+  EXPECT_EQ(rate(Kind::kHbm, Chip::k950), "1..100 50");
+  EXPECT_EQ(rate(Kind::kQos, Chip::k950), "1..10000 50");
+  EXPECT_EQ(rate(Kind::kSocProfile, Chip::k950), "1..10000 50");
+  for (const Kind kind : {Kind::kPcie, Kind::kHccs, Kind::kTsCpu})
+    EXPECT_EQ(rate(kind, Chip::k910B), "1..50 50") << NameOf(kind);
+  for (const Kind kind : {Kind::kNic, Kind::kRoce, Kind::kAiCore, Kind::kAiVector}) {
+    EXPECT_EQ(rate(kind, Chip::k910B), "1..100 100") << NameOf(kind);
   }
-  EXPECT_EQ(rate("ub", Chip::k950), "1..100 100");
-  EXPECT_FALSE(LookUp("low-power", MakeDevice(Chip::k910B), kApi).capability->rate.exists());
-  EXPECT_FALSE(LookUp("aicpu", MakeDevice(Chip::k910B), kApi).capability->rate.exists());
+  EXPECT_EQ(rate(Kind::kUb, Chip::k950), "1..100 100");
+  EXPECT_FALSE(LookUp(Kind::kLowPower, MakeDevice(Chip::k910B), kApi).capability->rate.exists());
+  EXPECT_FALSE(LookUp(Kind::kAiCpu, MakeDevice(Chip::k910B), kApi).capability->rate.exists());
 }
 
 TEST(Capabilities, FilesThatDependOnTheChip) {
-  const auto file = [](std::string_view kind, Chip chip) {
+  const auto file = [](Kind kind, Chip chip) {
     return LookUp(kind, MakeDevice(chip), kApi).channels.at(0).file;
   };
-  EXPECT_EQ(file("low-power", Chip::k910B), "lpmInfoConv.data");
-  EXPECT_EQ(file("low-power", Chip::k950), "lpmFreqConv.data");
-  EXPECT_EQ(file("low-power", Chip::k310B), "lpmFreqConv.data");
-  EXPECT_EQ(file("l2", Chip::k910), "l2_cache.data");
-  EXPECT_EQ(file("l2", Chip::k310B), "l2_cache.data");
-  EXPECT_EQ(file("l2", Chip::k910B), "socpmu.data");
-  EXPECT_EQ(file("l2", Chip::k950), "socpmu.data");
-  EXPECT_EQ(file("aicore", Chip::k910), "aicore.data");
-  EXPECT_EQ(file("aicore", Chip::k910B), "ffts_profile.data");
+  EXPECT_EQ(file(Kind::kLowPower, Chip::k910B), "lpmInfoConv.data");
+  EXPECT_EQ(file(Kind::kLowPower, Chip::k950), "lpmFreqConv.data");
+  EXPECT_EQ(file(Kind::kLowPower, Chip::k310B), "lpmFreqConv.data");
+  EXPECT_EQ(file(Kind::kL2, Chip::k910), "l2_cache.data");
+  EXPECT_EQ(file(Kind::kL2, Chip::k310B), "l2_cache.data");
+  EXPECT_EQ(file(Kind::kL2, Chip::k910B), "socpmu.data");
+  EXPECT_EQ(file(Kind::kL2, Chip::k950), "socpmu.data");
+  EXPECT_EQ(file(Kind::kAiCore, Chip::k910), "aicore.data");
+  EXPECT_EQ(file(Kind::kAiCore, Chip::k910B), "ffts_profile.data");
 }
 
 TEST(StartPara, PeriodsAreRoundedDownAndNeverBelowTheDriversFloor) {
@@ -258,12 +305,12 @@ TEST(StartPara, PeriodsAreRoundedDownAndNeverBelowTheDriversFloor) {
 TEST(Capabilities, L2WithoutTheTranslation) {
   DeviceFacts device = MakeDevice(Chip::k910B);
   device.channels = {47};
-  EXPECT_EQ(LookUp("l2", device, kApi).channels.at(0).file, "l2_cache.data");
+  EXPECT_EQ(LookUp(Kind::kL2, device, kApi).channels.at(0).file, "l2_cache.data");
   device.channels = {1};
-  EXPECT_EQ(LookUp("l2", device, kApi).reason, "device 0 (910B) does not offer channel 134, 47");
-  EXPECT_EQ(LookUp("l2", MakeDevice(Chip::k310), kApi).reason, "a 310 has no l2");
-  EXPECT_EQ(LookUp("instr", device, kApi).reason, "device 0 (910B) does not offer channel 11 to 98");
-  EXPECT_THAT(LookUp("l2", MakeDevice(Chip{23}), kApi).reason, HasSubstr("not known"));
+  EXPECT_EQ(LookUp(Kind::kL2, device, kApi).reason, "device 0 (910B) does not offer channel 134, 47");
+  EXPECT_EQ(LookUp(Kind::kL2, MakeDevice(Chip::k310), kApi).reason, "a 310 has no l2");
+  EXPECT_EQ(LookUp(Kind::kInstr, device, kApi).reason, "device 0 (910B) does not offer channel 11 to 98");
+  EXPECT_THAT(LookUp(Kind::kL2, MakeDevice(Chip{23}), kApi).reason, HasSubstr("not known"));
 }
 
 // One bit per core, never a shift by 32 or more.
@@ -321,12 +368,12 @@ TEST(StartPara, QosStreamsByName) {
   const DeviceFacts device = MakeDevice(Chip::k910B);
   EXPECT_EQ(names(*StreamsOf("streams:stream1+stream2", device)), "stream11 stream22 ");
   EXPECT_EQ(names(*StreamsOf("", device)), "stream11 stream22 stream33 ");
-  EXPECT_EQ(CheckMode("qos", "streams:stream4", device).message(),
+  EXPECT_EQ(CheckMode(Kind::kQos, "streams:stream4", device).message(),
             "device 0 has no memory stream 'stream4': it has stream1, stream2, stream3");
-  EXPECT_FALSE(CheckMode("qos", "streams:", device).ok());
+  EXPECT_FALSE(CheckMode(Kind::kQos, "streams:", device).ok());
   std::string nine = "streams:stream1";
   for (int i = 0; i < 8; ++i) nine += ",stream1";
-  EXPECT_FALSE(CheckMode("qos", nine, device).ok());
+  EXPECT_FALSE(CheckMode(Kind::kQos, nine, device).ok());
 }
 
 }  // namespace

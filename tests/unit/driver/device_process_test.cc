@@ -1,4 +1,4 @@
-#include "daemon/driver/device_process.h"
+#include "daemon/driver/ascend/device_process.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/driver/capabilities.h"
+#include "daemon/driver/ascend/channels.h"
+#include "daemon/driver/offers.h"
 #include "format/records/device.h"
 
 namespace profd::live {

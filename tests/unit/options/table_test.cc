@@ -10,15 +10,15 @@
 #include <string>
 
 #include "client/options/check.h"
-#include "daemon/driver/capabilities.h"
-#include "daemon/session/plan/kinds.h"
+#include "daemon/driver/offers.h"
+#include "format/kind.h"
 
 namespace profd::options {
 namespace {
 
 bool IsKind(std::string_view name) {
-  return session::FindHostKind(name) != nullptr || session::IsAgentKind(name) ||
-         driver::AnyCapability(name) != nullptr;
+  const auto kind = format::FindKind(name);
+  return kind && TraitsOf(*kind).scope != format::Scope::kFound;
 }
 
 // What is before the '=' of "ai-core=on".
@@ -109,8 +109,11 @@ TEST(OptionTable, RatesFitTheKinds) {
     ForEachWord(Find(option.what)->what, [&](std::string_view word) {
       const std::string_view kind = word.substr(word.find(':') + 1);
       double most = 0;
-      if (const session::HostKind* host = session::FindHostKind(kind)) most = host->max_hz;
-      if (const driver::Capability* capability = driver::AnyCapability(kind)) most = capability->rate.max_hz;
+      const auto known = format::FindKind(kind);
+      ASSERT_TRUE(known) << kind;
+      most = TraitsOf(*known).habits.max_hz;
+      if (const driver::Capability* capability = driver::AnyCapability(*known))
+        most = capability->rate.max_hz;
       EXPECT_GT(most, 0) << option.name << " of " << kind;
     });
   }

@@ -10,8 +10,10 @@
 #include <set>
 #include <string>
 
-#include "daemon/driver/capabilities.h"
+#include "daemon/driver/ascend/channels.h"
+#include "daemon/driver/offers.h"
 #include "daemon/session/plan/kinds.h"
+#include "format/preset.h"
 #include "tests/unit/driver/chips.h"
 
 namespace profd::session {
@@ -249,7 +251,8 @@ TEST(Plan, Presets) {
                  "host-disk", "host-cpu-profile"});
   EXPECT_EQ(kinds(AskPreset("detail", {42})), detail);
   for (const std::string& kind : kinds(AskPreset("detail"))) EXPECT_FALSE(IsAgentKind(kind)) << kind;
-  std::set<std::string> all(driver::DeviceKindNames().begin(), driver::DeviceKindNames().end());
+  std::set<std::string> all;
+  for (const format::Kind kind : format::kDeviceKinds) all.emplace(NameOf(kind));
   for (const char* kind : {"soc-pmu", "l2", "instr", "aicore-task", "aivector-task", "ctrlcpu", "dev-cpu",
                            "dev-mem", "dev-pid-cpu", "dev-pid-mem", "netdev"})
     EXPECT_EQ(all.erase(kind), 1U);
@@ -259,7 +262,7 @@ TEST(Plan, Presets) {
   EXPECT_EQ(kinds(AskPreset("all")), all);
   // Without those that interrupt the process or slow it down.
   all.insert({"host-cpu", "host-mem", "host-disk", "host-cgroup"});
-  all.insert(AgentKindNames().begin(), AgentKindNames().end());
+  for (const format::Kind kind : format::kAgentKindList) all.emplace(NameOf(kind));
   EXPECT_EQ(kinds(AskPreset("all", {42})), all);
   EXPECT_EQ(kinds(AskPreset("node")), kinds({}));
 }
@@ -707,7 +710,7 @@ TEST(KindOffers, SayWhatCanBeAskedFor) {
       EXPECT_EQ(offer.available, offer.reason.empty()) << offer.kind;
       by_kind[offer.kind] = std::move(offer);
     }
-    EXPECT_EQ(by_kind.size(), driver::DeviceKindNames().size());
+    EXPECT_EQ(by_kind.size(), format::kDeviceKinds.size());
     return by_kind;
   };
   auto on_910b = offers(Chip::k910B);
@@ -718,7 +721,7 @@ TEST(KindOffers, SayWhatCanBeAskedFor) {
   EXPECT_FALSE(on_910b["ddr"].available);
   EXPECT_THAT(offers(Chip::k310)["llc"].modes, ElementsAre("capacity", "bandwidth"));
   const auto host = HostKinds();
-  ASSERT_EQ(host.size(), HostKindTable().size());
+  ASSERT_EQ(host.size(), format::kHostKinds.size());
   EXPECT_EQ(host[0].kind, "host-cpu");
   EXPECT_DOUBLE_EQ(host[0].default_hz, 50);
   EXPECT_DOUBLE_EQ(host[4].default_hz, 10);
@@ -763,9 +766,9 @@ TEST(Names, OfTheWire) {
 }  // namespace
 AgentFacts Agent() {
   AgentFacts agent;
-  for (const std::string_view kind : AgentKindNames()) {
-    const bool mspti = kind == "agent-kernel";
-    agent.capabilities.push_back({std::string(kind), !mspti, mspti ? "libmspti.so is missing" : ""});
+  for (const format::Kind kind : format::kAgentKindList) {
+    const bool mspti = kind == format::Kind::kAgentKernel;
+    agent.capabilities.push_back({std::string(NameOf(kind)), !mspti, mspti ? "libmspti.so is missing" : ""});
   }
   return agent;
 }
@@ -780,12 +783,12 @@ TEST(Plan, AProcessWithAnAgentRecordsWhatItCan) {
   ASSERT_EQ(plan->agents.size(), 1U);
   const AgentStart& start = plan->agents[0];
   EXPECT_EQ(start.pid, 42);
-  EXPECT_EQ(start.kinds.size(), AgentKindNames().size() - 1);
+  EXPECT_EQ(start.kinds.size(), format::kAgentKindList.size() - 1);
   const auto kernel = static_cast<size_t>(format::AgentKind::kKernel);
   EXPECT_EQ(start.kind_index[kernel], kNoKind);
   for (size_t i = 0; i < start.kind_index.size(); ++i) {
     if (i == kernel) continue;
-    EXPECT_EQ(plan->kinds.at(start.kind_index[i]).kind, AgentKindNames()[i]);
+    EXPECT_EQ(plan->kinds.at(start.kind_index[i]).kind, NameOf(format::kAgentKindList.begin()[i]));
     EXPECT_EQ(plan->kinds.at(start.kind_index[i]).unit, "pid:42");
     EXPECT_EQ(plan->kinds.at(start.kind_index[i]).verdict, Verdict::kStarted);
   }
@@ -799,7 +802,7 @@ TEST(Plan, AProcessWithAnAgentRecordsWhatItCan) {
     EXPECT_EQ(kind.verdict, Verdict::kSkipped);
     EXPECT_THAT(kind.reason, HasSubstr("profctl run"));
   }
-  EXPECT_EQ(missing, AgentKindNames().size());
+  EXPECT_EQ(missing, format::kAgentKindList.size());
 }
 
 // Both need the same channels of the driver, and the agent's records say more.

@@ -1,0 +1,10 @@
+// The tables of docs/kinds.md.
+#pragma once
+
+#include <string>
+
+namespace profd::client {
+
+std::string KindTables();
+
+}  // namespace profd::client

@@ -1,0 +1,51 @@
+#include "format/preset.h"
+
+namespace profd::format {
+
+namespace {
+
+using enum Kind;
+
+constexpr KindList kMemory = {kHbm, kDdr, kLlc, kNpuMem, kNpuAppMem, kNpuModuleMem};
+constexpr KindList kNetwork = {kNic, kRoce, kNetdev, kHccs, kPcie, kUb, kHostNetwork};
+constexpr KindList kWholeHost = {kHostSysCpu, kHostSysMem, kHostNetwork};
+constexpr KindList kOfTargets = {kHostCpu, kHostMem, kHostDisk, kHostNetwork};
+constexpr KindList kLight = {kTask,      kAgentStep, kAgentRange, kAgentMark, kAgentKernel,
+                             kAgentComm, kAgentApi,  kHostCpu,    kHostMem};
+constexpr KindList kLightOfNode = {kTask, kNpuMem, kHostSysCpu, kHostSysMem};
+constexpr KindList kDetail = {kAiCoreTask, kAiVectorTask, kL2, kAiCpu, kCcuTask, kCcu, kHccs, kPcie};
+constexpr KindList kDetailOfAgents = {kAgentMemory, kAgentCounter};
+constexpr KindList kPeripherals = KindsWith(
+    [](const KindTraits& traits) { return kUsualDeviceKinds.Has(traits.kind) && !traits.habits.of_job; });
+constexpr KindList UsualHostKinds(bool with_targets) {
+  return KindsWith([with_targets](const KindTraits& traits) {
+    const bool is_had = with_targets || traits.scope != Scope::kProcess;
+    return IsOfHost(traits.scope) && !traits.habits.by_name && is_had;
+  });
+}
+
+constexpr Preset kPresets[] = {
+    {"node", "every peripheral kind of the devices, host CPU, memory and network", kPeripherals + kWholeHost,
+     kPeripherals + kWholeHost},
+    {"memory", "memory and caches of the devices", kMemory, kMemory},
+    {"network", "links and ports of the devices, network of the host", kNetwork, kNetwork},
+    {"host", "the host's view: of the processes, or of all of it", kOfTargets, kWholeHost},
+    {"light", "of a job, what one can always afford: what ran when, on the device and in the program", kLight,
+     kLightOfNode},
+    {"detail", "everything for tasks: with the counters of each, its memory, and what the host did meanwhile",
+     kLight + kDetailOfAgents + kDetail + kMemory + KindList{kHostDisk, kHostCpuProfile},
+     kLightOfNode + kDetail + kMemory},
+    {"all", "everything but what is had by name only",
+     kUsualDeviceKinds + UsualHostKinds(true) + kAgentKindList, kUsualDeviceKinds + UsualHostKinds(false)},
+};
+
+}  // namespace
+
+std::span<const Preset> Presets() { return kPresets; }
+
+const Preset* FindPreset(std::string_view name) {
+  const auto* const found = std::ranges::find(kPresets, name, &Preset::name);
+  return found == std::end(kPresets) ? nullptr : found;
+}
+
+}  // namespace profd::format
