@@ -16,8 +16,8 @@ for argument in "$@"; do
 done
 
 # A program to be recorded under load; format_test; package_test; metrics_test: who scrapes, who gets OTLP; registry_test;
-# python_client_test; osrt_test; sysstat_test.
-install_packages postgresql clang-format systemd prometheus python3-grpcio python3-protobuf etcd-server etcd-client strace sysstat
+# python_client_test; osrt_test; sysstat_test; report_test.
+install_packages postgresql clang-format systemd prometheus python3-grpcio python3-protobuf etcd-server etcd-client strace sysstat chromium
 build build -DPROFD_TESTS=ON -DPROFD_BENCH=ON
 labels=(-LE full)
 ((full)) && labels=()

@@ -26,6 +26,7 @@ EXPORT = VIEWS
 MODEL = READ | {"client/analyze/model"}
 ANALYZE = MODEL | {"client/analyze/reading", "client/analyze/rules"}
 ANSWER = ANALYZE | {"client/analyze", "client/analyze/compare", "client/analyze/report", "client/analyze/tables"}
+PAGE = VIEWS | ANSWER
 SHOW = EXPORT | {"base/cli", "format/mend", "client/options", "client/export", "client/verify"}
 ALLOWED = {
     "base": set(),
@@ -74,12 +75,13 @@ ALLOWED = {
     "client/analyze/compare": ANALYZE | {"client/analyze"},
     "client/analyze/report": ANALYZE | {"client/analyze", "client/analyze/compare"},
     "client/analyze/tables": ANALYZE | {"client/analyze"},
+    "client/report": PAGE,
     "client/verify": EXPORT | {"client/export", "format/mend"},
     "client/show": SHOW,
     "client/node": {"base", "libagent/abi", "remote", "client/words"},
     "client/fleet": SHOW | {"client/show", "client/node", "remote"},
     "client/verbs": SHOW | ANSWER | {"client/show", "client/node", "client/fleet", "remote"},
-    "client/verbs/answers": SHOW | ANSWER | {"client/show", "client/node", "client/verbs"},
+    "client/verbs/answers": SHOW | ANSWER | {"client/report", "client/show", "client/node", "client/verbs"},
     "client": {"client/verbs"},
     "remote": {"base"},
     "sim": {"format/records", "sim"},
@@ -98,7 +100,7 @@ HOMES = {
     r"CLI/": ("base/cli/", "client/verbs/command_line", "daemon/main.cc"),
     r"seccomp\.h": ("daemon/base/rights", "daemon/base/syscall_names"),
     r"sqlite3\.h": ("client/export/db/",),
-    r"zlib\.h": ("client/export/write/output_file",),
+    r"zlib\.h": ("client/export/write/output_file", "client/report/pack"),
     r"dlfcn\.h": ("daemon/driver/ascend/ascend_hal", "daemon/driver/ascend/vendor_library", "libagent/src/", "sim/mspti/profapi_client"),
 }
 

@@ -28,6 +28,7 @@
   VERB(Query)             \
   VERB(Analyze)           \
   VERB(Compare)           \
+  VERB(Report)            \
   VERB(Doctor)            \
   VERB(Completion)
 

@@ -197,6 +197,10 @@ Matches MatchCollectives(Job& job) {
   return matches;
 }
 
+Ns Clocks::Line::Moved(Ns time) const {
+  return time - static_cast<Ns>(std::llround(offset + slope * static_cast<double>(time - pivot)));
+}
+
 Clocks AlignClocks(Job& job, const Matches& matches) {
   // Ranks whose node is known share its clock.
   std::map<std::string, size_t> numbers;
@@ -293,10 +297,8 @@ Clocks AlignClocks(Job& job, const Matches& matches) {
   for (size_t r = 0; r < job.ranks.size(); ++r) {
     const size_t clock = clock_of[r];
     Rank& rank = job.ranks[r];
-    const auto move = [&](Ns& time) {
-      time -= static_cast<Ns>(
-          std::llround(offset[clock] + slope[clock] * static_cast<double>(time - pivot[clock])));
-    };
+    clocks.lines.push_back({offset[clock], slope[clock], pivot[clock]});
+    const auto move = [&line = clocks.lines.back()](Ns& time) { time = line.Moved(time); };
     const auto move_all = [&move](auto& rows) {
       for (auto& row : rows) move(row.begin), move(row.end);
     };

@@ -37,6 +37,16 @@ Matches MatchCollectives(Job& job);
 struct Clocks {
   Ns bound = 0;
   bool from_data = false;  // false: one node, or nothing to compare
+  // By rank: how far its clock was ahead. Empty: nobody's was moved.
+  struct Line {
+    double offset = 0, slope = 0;
+    Ns pivot = 0;
+    Ns Moved(Ns time) const;
+  };
+  std::vector<Line> lines;
+
+  // A time of the clock of that rank's node on the clock of the job.
+  Ns Moved(size_t rank, Ns time) const { return lines.empty() ? time : lines[rank].Moved(time); }
 };
 Clocks AlignClocks(Job& job, const Matches& matches);
 

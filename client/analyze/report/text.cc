@@ -38,6 +38,8 @@ std::string Padded(std::string text, size_t width) {
   return wide >= width ? text : std::string(width - wide, ' ') + text;
 }
 
+}  // namespace
+
 std::string LevelName(Level level) {
   switch (level) {
     case Level::kNothing:
@@ -53,6 +55,8 @@ std::string LevelName(Level level) {
   }
   return "";
 }
+
+namespace {
 
 std::string StepList(const Job& job, size_t first) {
   if (first >= job.steps.size()) return "none";
@@ -89,6 +93,8 @@ std::string Head(const Analysis& analysis) {
   return text + " · idle " + Number(summary.idle_ms) + " ms\n";
 }
 
+}  // namespace
+
 std::string HowOften(const Job& job, const Finding& finding) {
   const Cost& cost = finding.cost;
   if (!job.has_steps) return "";
@@ -105,6 +111,8 @@ std::string Title(const Finding& finding) {
 std::string Advice(const Finding& finding) {
   return finding.advice.empty() ? "no known remedy" : finding.advice.front();
 }
+
+namespace {
 
 std::string CellText(const Cell& cell) {
   if (const auto* integer = std::get_if<int64_t>(&cell)) return std::to_string(*integer);

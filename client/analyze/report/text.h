@@ -11,6 +11,12 @@ namespace profd::analyze {
 
 // `top`: so many findings at most of those of every or some steps.
 std::string Screen(const Analysis& analysis, size_t top, bool coloured);
+// Parts of it, for whoever shows findings elsewhere: how sure it is, in the way it is said; what to do first;
+// "every step", "3 of 9"; what is told of tasks.
+std::string Title(const Finding& finding);
+std::string Advice(const Finding& finding);
+std::string HowOften(const Job& job, const Finding& finding);
+std::string LevelName(Level level);
 // Evidence of the finding of this number, as Screen() counts them.
 base::Result<std::string> ExplainFinding(const Analysis& analysis, size_t number);
 // What a rule looks for, and its settings; "" = no such rule.

@@ -107,7 +107,8 @@ std::string Results(const v1::SessionInfo& info, bool has_findings) {
   for (const std::string& directory : info.directories()) text += "  " + OneLine(directory) + "\n";
   const std::string name = OneLine(info.session());
   if (has_findings) text += "  evidence: profctl analyze " + name + " --explain 1\n";
-  return text + "  timeline: profctl export " + name + "\n";
+  return text + "  page:     profctl report " + name + " -o report.html\n  timeline: profctl export " + name +
+         "\n";
 }
 
 ExitCode Answer(const Context& context, AnswerWishes wishes, const v1::SessionInfo& info) {

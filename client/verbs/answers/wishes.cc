@@ -54,12 +54,16 @@ std::vector<std::string> Words(const std::string& list) {
   return words;
 }
 
-void DefineAnswer(cli::Arguments& arguments, AnswerOptions* options) {
-  arguments.Text("--top", &options->top, "show so many findings; default 5");
+void DefineFindings(cli::Arguments& arguments, AnswerOptions* options) {
   arguments.Text("--rules", &options->rules, "only these: rank.late,comm; or all but: -host.stall").Joined();
   arguments.Text("--set", &options->settings, "thresholds: rank.absent_percent=2,comm.min_ops=10").Joined();
-  arguments.Text("--fail-on", &options->fail_on, "exit 10 when a finding costs so much of a step, e.g. 5%");
   arguments.Text("--jobs", &options->jobs, "threads, 1 to 64; default one per core");
+}
+
+void DefineAnswer(cli::Arguments& arguments, AnswerOptions* options) {
+  arguments.Text("--top", &options->top, "show so many findings; default 5");
+  arguments.Text("--fail-on", &options->fail_on, "exit 10 when a finding costs so much of a step, e.g. 5%");
+  DefineFindings(arguments, options);
 }
 
 Result<unsigned> ParseThreads(const std::string& jobs) {

@@ -18,6 +18,9 @@ namespace profd::client {
 struct AnswerOptions {
   std::string settings, rules, top, fail_on, jobs;
 };
+// Which findings: --rules, --set, --jobs.
+void DefineFindings(cli::Arguments& arguments, AnswerOptions* options);
+// And how they are shown on a terminal: --top, --fail-on.
 void DefineAnswer(cli::Arguments& arguments, AnswerOptions* options);
 
 struct AnswerWishes {
