@@ -46,6 +46,7 @@ class Shape:
     seed: int = 1
     nodes: int = 2
     buckets: int = 2  # of gradients
+    experts: int = 0  # us of them in a layer
 
     @property
     def dp(self):
@@ -251,6 +252,12 @@ class Simulation:
                         host = max(host, device) + 8 * US
                         connection += 1
                         rows.calls.append((at, host, "aclrtSynchronizeStream", connection))
+                if shape.experts:
+                    # Tokens go where the gates send them: a few percent apart, or most to one rank, another in each step.
+                    share = noise.lognormvariate(0, 0.02)
+                    for fault in self.of("experts", rank, step):
+                        share *= fault.factor if step % shape.ranks == rank else (shape.ranks - fault.factor) / (shape.ranks - 1)
+                    kernel(1000 + round(1000 * share), shape.experts, "GroupedMatmul", scale=share)
                 for fault in self.of("gc", rank, step):
                     if layer == fault.count:
                         rows.garbage.append((host, host + fault.ms * MS))

@@ -64,6 +64,8 @@ def scenarios():
                    [Expected(("kernel.jitter",), "", 2)])
     yield Scenario("a rank whose kernels jitter", USUAL, [Fault("kernel_jitter", rank=3, share=0.04, factor=4)], [late(3, "kernel.jitter")])
     yield Scenario("slow steps", LONG, [Fault("slow_compute", rank=-1, factor=1.6, since=4, every=7)], [Expected(("step.jitter",))])
+    yield Scenario("none, experts", dict(USUAL, experts=60), [], [])
+    yield Scenario("uneven experts", dict(USUAL, experts=60), [Fault("experts", rank=-1, factor=2)], [Expected(("moe.imbalance",))])
     yield Scenario("leak", LONG, [Fault("leak", rank=2, ms=3)], [Expected(("mem.leak",), "", 2)])
     yield Scenario("AI CPU", USUAL, [Fault("aicpu", rank=0, us=120, count=6)], [Expected(("kernel.aicpu",), "", 0)])
     yield Scenario("slow group", USUAL, [Fault("slow_group", rank=-1, group="tp1", factor=3)],

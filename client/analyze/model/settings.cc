@@ -39,6 +39,7 @@ constexpr Setting kSettings[] = {
     {"kernel.jitter_ratio", 1.5, "of a kernel to the median of those of its type and shape"},
     {"kernel.jitter_min", 20, "kernels of a type and shape that a median is taken of"},
     {"kernel.jitter_percent", 1, "of the kernels that take so much longer"},
+    {"moe.max_over_mean", 1.2, "of the busiest rank's experts to the mean of its peers, in the usual step"},
     {"memory.leak_mb", 64, "MB in 100 steps that an owner's memory grows by"},
     {"memory.min_steps", 50, "steps that are needed to speak of a leak"},
     {"step.jitter_percent", 10, "of the 95 % quantile of steps above their median"},

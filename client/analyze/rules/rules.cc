@@ -82,6 +82,12 @@ constexpr Rule kRules[] = {
      "of rank.compute",
      "the clock (--collect low-power) and the rated clock", "as if every kernel followed the clock",
      "cooling, power limit", FindLowClocks},
+    {"moe.imbalance",
+     "grouped matrix products of the busiest rank of a step take moe.max_over_mean times the mean of its "
+     "peers, and it "
+     "is not always the same rank",
+     "kernels by name", kReplay, "limit an expert's tokens, or weigh the loss of balance more",
+     FindUnevenExperts},
     {"mem.leak", "memory of an owner grows all the time by memory.leak_mb, over memory.min_steps",
      "memory of devices by owner", "none", "look at what that owner holds", FindLeaks},
     {"step.jitter",

@@ -38,6 +38,7 @@ void FindHangs(const Context& context, Found& found);
 void FindAbsentRanks(const Context& context, Found& found);
 void FindSyncs(const Context& context, Found& found);
 void FindJitter(const Context& context, Found& found);
+void FindUnevenExperts(const Context& context, Found& found);
 void FindLeaks(const Context& context, Found& found);
 void FindAiCpu(const Context& context, Found& found);
 void FindLowClocks(const Context& context, Found& found);
