@@ -64,10 +64,12 @@ Library::Library()
 // As the static destructors run.
 void Library::Exit() {
   if (::getpid() != pid_) return;  // forked: the threads are the parent's
+  std::unique_ptr<Job> job;
   {
     const std::lock_guard lock(mutex_);
-    job_.reset();
+    job = std::move(job_);
   }
+  job.reset();  // its threads may wait for the mutex
   buffers_.Shutdown();
   WriteTruth();
 }
