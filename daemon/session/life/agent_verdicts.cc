@@ -4,6 +4,8 @@
 #include <iterator>
 #include <string_view>
 
+#include "daemon/session/plan/kinds.h"
+
 namespace profd::session {
 
 namespace {
@@ -12,9 +14,7 @@ constexpr std::string_view kPending = "pending: ";
 
 // What a note says of one kind, "" for nothing.
 std::string ReasonIn(const std::string& note, const std::string& kind) {
-  const bool from_mspti =
-      kind == "agent-kernel" || kind == "agent-comm" || kind == "agent-api" || kind == "agent-memory";
-  for (const std::string& who : {kind, std::string(from_mspti ? "MSPTI kinds" : kind)}) {
+  for (const std::string& who : {kind, std::string(IsFromMspti(kind) ? "MSPTI kinds" : kind)}) {
     const size_t at = note.find(who + ": ");
     if (at == std::string::npos) continue;
     const size_t begin = at + who.size() + 2;

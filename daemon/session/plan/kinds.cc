@@ -8,6 +8,7 @@
 
 namespace profd::session {
 
+using format::Kind;
 using format::KindTraits;
 using format::Scope;
 
@@ -33,6 +34,12 @@ const KindTraits* FindHostKind(std::string_view name) {
 bool IsAgentKind(std::string_view name) {
   const auto kind = format::FindKind(name);
   return kind && TraitsOf(*kind).scope == Scope::kAgent;
+}
+
+bool IsFromMspti(std::string_view name) {
+  const auto kind = format::FindKind(name);
+  return kind == Kind::kAgentKernel || kind == Kind::kAgentComm || kind == Kind::kAgentApi ||
+         kind == Kind::kAgentMemory;
 }
 
 std::string UnknownKind(std::string_view name) {

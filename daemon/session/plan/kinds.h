@@ -11,6 +11,7 @@ namespace profd::session {
 // nullptr: none that the host has.
 const format::KindTraits* FindHostKind(std::string_view name);
 bool IsAgentKind(std::string_view name);
+bool IsFromMspti(std::string_view name);
 
 // "unknown kind 'hmb'; did you mean hbm?", or with every name that there is.
 std::string UnknownKind(std::string_view name);

@@ -29,6 +29,19 @@ driver::RateRange RangeOf(const KindTraits& kind) {
   return {1, static_cast<double>(kind.habits.max_hz), static_cast<double>(kind.habits.usual_hz)};
 }
 
+// MSPTI reads the log of the newer task schedulers; of others its pages say that they are not supported, and
+// asking it all the same would take the channels of the task log for nothing. Source: Ascend/mspti,
+// docs/en/README.md, "supported products". Empty where one device has it, or nobody knows.
+std::string ChipsWithoutMspti(const std::vector<DeviceFacts>& devices) {
+  std::string chips;
+  for (const DeviceFacts& device : devices) {
+    const format::ChipTraits& traits = format::TraitsOf(device.chip);
+    if (traits.stars) return "";
+    if (chips.empty()) chips = device.chip_name;
+  }
+  return chips;
+}
+
 // As format::AgentKind counts.
 size_t AgentIndex(Kind kind) { return static_cast<size_t>(kind) - static_cast<size_t>(Kind::kAgentRange); }
 
@@ -242,12 +255,17 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
                                         " is of a process: name it with --pid or --all-agents; profctl " +
                                         "targets shows them"};
   }
+  const std::string chips = IsFromMspti(request.kind) ? ChipsWithoutMspti(facts_.devices) : "";
   for (const pid_t pid : targets_) {
     const ProcessFacts& process =
         *std::find_if(facts_.processes.begin(), facts_.processes.end(),
                       [pid](const ProcessFacts& facts) { return facts.pid == pid; });
     const std::string unit = "pid:" + std::to_string(pid);
     const auto skip = [&](std::string reason) { Skip(request.kind, unit, 0, std::move(reason)); };
+    if (!chips.empty()) {
+      skip("MSPTI does not work on a " + chips + "; kind task logs what it runs");
+      continue;
+    }
     if (!process.agent && process.agent_expected) {
       StartAgentKind(request.kind, pid, Verdict::kPending, "its agent has not registered yet");
       continue;

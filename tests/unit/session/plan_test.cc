@@ -840,6 +840,33 @@ TEST(Plan, TasksAreLeftToAnAgentThatRecordsKernels) {
   EXPECT_NE(found["device:1"], "");
 }
 
+// What MSPTI does not support keeps its task log, whether or not the library is there.
+TEST(Plan, TasksOfChipsWithoutMsptiStayWithTheLog) {
+  for (const Chip chip : {Chip::k310, Chip::k910, Chip::k310P}) {
+    NodeFacts facts = TwoDevices(chip);
+    facts.processes[0].agent = Agent();
+    for (agent::Capability& capability : facts.processes[0].agent->capabilities) capability.available = true;
+    SessionSpec spec;
+    spec.pids = {42};
+    spec.devices = {0, 1};
+    spec.kinds = {{"task", "", 0}, {"agent-range", "", 0}};
+    for (const char* kind : {"agent-kernel", "agent-comm", "agent-api", "agent-memory"})
+      spec.kinds.push_back({kind, "", 0});
+    base::Result<Plan> plan = MakePlan(spec, facts);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_EQ(Find(*plan, "task", "device:1").verdict, Verdict::kStarted);
+    EXPECT_EQ(Find(*plan, "agent-kernel", "pid:42").verdict, Verdict::kSkipped);
+    EXPECT_THAT(Find(*plan, "agent-kernel", "pid:42").reason, HasSubstr("MSPTI does not work on a "));
+    EXPECT_THAT(plan->agents.at(0).kinds, ElementsAre("agent-range"));
+    // One that is not there yet gets them no more than one that is.
+    facts.processes[0].agent.reset();
+    facts.processes[0].agent_expected = true;
+    plan = MakePlan(spec, facts);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_THAT(plan->agents.at(0).kinds, ElementsAre("agent-range"));
+  }
+}
+
 // Until it is known whether there will be any kernels.
 TEST(Plan, TasksGiveWayWhenCannComes) {
   NodeFacts facts = TwoDevices();
