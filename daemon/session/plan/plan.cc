@@ -31,15 +31,11 @@ driver::RateRange RangeOf(const KindTraits& kind) {
 
 // MSPTI reads the log of the newer task schedulers; of others its pages say that they are not supported, and
 // asking it all the same would take the channels of the task log for nothing. Source: Ascend/mspti,
-// docs/en/README.md, "supported products". Empty where one device has it, or nobody knows.
-std::string ChipsWithoutMspti(const std::vector<DeviceFacts>& devices) {
-  std::string chips;
-  for (const DeviceFacts& device : devices) {
-    const format::ChipTraits& traits = format::TraitsOf(device.chip);
-    if (traits.stars) return "";
-    if (chips.empty()) chips = device.chip_name;
-  }
-  return chips;
+// docs/en/README.md, "supported products".
+bool IsWithoutMspti(const std::vector<DeviceFacts>& devices) {
+  return !devices.empty() && std::ranges::none_of(devices, [](const DeviceFacts& device) {
+    return format::TraitsOf(device.chip).stars;
+  });
 }
 
 // As format::AgentKind counts.
@@ -255,15 +251,15 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
                                         " is of a process: name it with --pid or --all-agents; profctl " +
                                         "targets shows them"};
   }
-  const std::string chips = IsFromMspti(request.kind) ? ChipsWithoutMspti(facts_.devices) : "";
+  const bool without_mspti = IsFromMspti(request.kind) && IsWithoutMspti(facts_.devices);
   for (const pid_t pid : targets_) {
     const ProcessFacts& process =
         *std::find_if(facts_.processes.begin(), facts_.processes.end(),
                       [pid](const ProcessFacts& facts) { return facts.pid == pid; });
     const std::string unit = "pid:" + std::to_string(pid);
     const auto skip = [&](std::string reason) { Skip(request.kind, unit, 0, std::move(reason)); };
-    if (!chips.empty()) {
-      skip("MSPTI does not work on a " + chips + "; kind task logs what it runs");
+    if (without_mspti) {
+      skip("MSPTI does not support this node's chips; kind task logs what they run");
       continue;
     }
     if (!process.agent && process.agent_expected) {
