@@ -237,8 +237,8 @@ void ChromeOutput::WriteVendorFrequency() {
 void ChromeOutput::WriteNames() {
   std::string_view comma = "";
   for (const auto& [pid, area] : areas_) {
-    const auto write = [&](uint64_t tid, std::string_view what, std::string_view key,
-                           const std::string& value) {
+    const auto write = [this, &comma, pid = pid](uint64_t tid, std::string_view what, std::string_view key,
+                                                 const std::string& value) {
       line_ = comma;
       line_ += "{\"name\":\"";
       line_ += what;
