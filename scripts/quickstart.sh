@@ -66,6 +66,7 @@ cat <<END
 The result lies in
   $directory
 and its timeline, mindstudio_profiler_output/msprof_*.json in there, opens in MindStudio Insight and ui.perfetto.dev.
-What next: build/bin/profctl verify $directory
+What next: build/bin/profctl analyze $directory
+           build/bin/profctl report $directory -o report.html    # the same as a page, for a browser
            "First trace" in README.md, to record a program of your own
 END
