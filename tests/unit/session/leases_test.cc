@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
 #include <utility>
 
 #include "tests/support/fake_timers.h"
@@ -16,6 +19,13 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr uint64_t kMinute = 60'000'000'000;
+
+// Where leases are kept, gone with the test.
+struct Folder {
+  Folder() { path = ::mkdtemp(path.data()); }
+  ~Folder() { std::filesystem::remove_all(path); }
+  std::string path = ::testing::TempDir() + "profd-leases-XXXXXX";
+};
 
 class LeasesTest : public ::testing::Test {
  protected:
@@ -38,12 +48,13 @@ class LeasesTest : public ::testing::Test {
   }
 
   static constexpr uid_t kUser = 4711;
+  const Folder folder_;
   FakeTimers time_;
   base::Executor ctl_;
   base::Aside aside_{ctl_};
   auth::Rights rights_;
   int less_ = 0;
-  Leases leases_{time_, aside_, rights_, "/nonexistent", [this] { ++less_; }};
+  Leases leases_{time_, aside_, rights_, folder_.path, [this] { ++less_; }};
 };
 
 TEST_F(LeasesTest, EachEndsAtItsTime) {
