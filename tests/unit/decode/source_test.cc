@@ -186,8 +186,9 @@ TEST(FindCaptures, TellsWhatIsNone) {
 
 TEST(Spikes, OneStampThatJumpsAwayIsFoundAClockThatBeginsAnewIsNot) {
   const format::StreamFormat& format = *format::FindStreamFormat("hbm.data", format::Chip::k910B);
-  const auto good = [&](std::vector<uint64_t> times) {
+  const auto good = [&](const std::vector<uint64_t>& times) {
     std::vector<HbmRecord> records;
+    records.reserve(times.size());
     for (const uint64_t time : times) records.push_back({time, 1, 0, 0});
     format::StampSpikes spikes(format, 1000, 0);
     return spikes.Good(std::as_bytes(std::span(records)));
