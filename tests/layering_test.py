@@ -121,6 +121,14 @@ FACTS = {
 
 SOURCES = ("base", "remote", "format", "daemon", "client", "sim", "libagent")
 
+# What one takes in at a glance: a folder's own files, and their lines.
+MOST_FILES = 24
+MOST_LINES = 3200
+# Folders that include each other, each with its reason.
+MUTUAL = {
+    ("libagent/src", "libagent/src/mspti"): "the process starts the vendor's library, which calls it back",
+}
+
 
 def folder_of(path):
     """The layer a file belongs to: the longest name in ALLOWED that is a prefix of its folder."""
@@ -195,15 +203,68 @@ def file_names():
                     yield f"{name}:{number}: {found.group(0)} is named in {home}: say file::k…"
 
 
+def folders():
+    """Each folder of sources: its files, and which folders they include."""
+    found = {}
+    for top in SOURCES:
+        for file in sorted((ROOT / top).rglob("*")):
+            if file.suffix in (".h", ".cc", ".c", ".hpp", ".js"):
+                found.setdefault(file.parent.relative_to(ROOT).as_posix(), []).append(file)
+    return found
+
+
+def rooms():
+    """Folders that cannot be taken in at a glance, or do not say what they are for."""
+    for folder, files in folders().items():
+        lines = sum(len(file.read_text().splitlines()) for file in files)
+        if len(files) > MOST_FILES or lines > MOST_LINES:
+            yield f"{folder}: {len(files)} files, {lines} lines; at most {MOST_FILES} and {MOST_LINES}: make rooms in it"
+        if not (ROOT / folder / "README.md").exists() and "/include/" not in folder and "/uplot" not in folder:
+            yield f"{folder}: no README.md that says what it is for, what it may include, where to begin"
+
+
+def cycles():
+    """Folders that include each other, straight or round about."""
+    edges = {}
+    for folder, files in folders().items():
+        for file in files:
+            for header in re.findall(r'^\s*#\s*include "([^"]+)"', file.read_text(), re.M):
+                theirs = header.rpartition("/")[0]
+                if header.split("/")[0] in SOURCES and theirs != folder and (folder, theirs) not in MUTUAL:
+                    edges.setdefault(folder, set()).add(theirs)
+    return cycles_of(edges)
+
+
+def cycles_of(edges):
+    reach = {folder: set(theirs) for folder, theirs in edges.items()}
+    grows = True
+    while grows:
+        grows = False
+        for mine in reach.values():
+            more = set().union(*(reach.get(theirs, set()) for theirs in mine)) - mine
+            mine |= more
+            grows |= bool(more)
+    for folder in sorted(edges):
+        for theirs in sorted(edges[folder]):
+            if folder in reach.get(theirs, set()):
+                yield f"{folder} includes {theirs}, which comes back to it"
+
+
 def self_check():
     """The rules themselves must be able to fail."""
-    assert folder_of("daemon/device/framer.cc") == "daemon/device"
+    assert folder_of("daemon/device/streams/framer.cc") == "daemon/device"
     assert folder_of("daemon/daemon.cc") == "daemon"
     assert folder_of("client/export/read/slices.cc") == "client/export/read"
     assert folder_of("daemon/host/probes/cpu.cc") == "daemon/host"
     assert "daemon/store" not in ALLOWED["daemon/device"]
     assert "daemon/session" not in ALLOWED["daemon/auth"]
     assert "daemon/session/life" not in ALLOWED["daemon/session/history"]
+    assert list(cycles_of({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}})) == [
+        "a includes b, which comes back to it",
+        "b includes c, which comes back to it",
+        "c includes a, which comes back to it",
+    ]
+    assert not list(cycles_of({"a": {"b", "c"}, "b": {"c"}}))
     assert [name for name, may in ALLOWED.items() if "daemon/driver/ascend" in may] == ["daemon"]
     for line in (
         "if (side->chip == 5) return;",
@@ -220,7 +281,7 @@ def self_check():
 
 def main():
     self_check()
-    found = [*violations(), *doubles(), *file_names()]
+    found = [*violations(), *doubles(), *file_names(), *rooms(), *cycles()]
     for line in found:
         print(line)
     sys.exit(1 if found else 0)

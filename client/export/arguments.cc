@@ -9,9 +9,9 @@
 
 #include "base/edit_distance.h"
 #include "base/text.h"
-#include "format/agent_blocks.h"
-#include "format/cpu_profile.h"
 #include "format/decode/catalogue.h"
+#include "format/decode/host/cpu_profile.h"
+#include "format/events/agent_blocks.h"
 
 namespace profd::client {
 

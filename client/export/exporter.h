@@ -10,9 +10,9 @@
 
 #include "base/status.h"
 #include "client/export/read/filter.h"
-#include "client/export/read/iterations.h"
 #include "client/export/read/report.h"
 #include "client/export/read/slices.h"
+#include "client/export/read/sources/iterations.h"
 
 namespace profd::client {
 

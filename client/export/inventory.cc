@@ -4,11 +4,11 @@
 #include <tuple>
 #include <utility>
 
-#include "client/export/read/agent_source.h"
 #include "client/export/read/filter.h"
 #include "client/export/read/missing.h"
-#include "client/export/read/pipeline.h"
 #include "client/export/read/ranks.h"
+#include "client/export/read/sources/agent_source.h"
+#include "client/export/read/sources/pipeline.h"
 
 namespace profd::client {
 

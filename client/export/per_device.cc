@@ -8,7 +8,7 @@
 #include "client/export/write/output_file.h"
 #include "client/files/own_folder.h"
 #include "client/files/prof_files.h"
-#include "format/prof_dir.h"
+#include "format/directory/prof_dir.h"
 
 namespace profd::client {
 

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <memory>
 
-#include "format/prof_dir.h"
+#include "format/directory/prof_dir.h"
 
 namespace profd::client {
 

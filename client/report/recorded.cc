@@ -8,9 +8,9 @@
 
 #include "client/analyze/model/parallel.h"
 #include "client/export/read/capture.h"
-#include "client/export/read/pipeline.h"
+#include "client/export/read/sources/pipeline.h"
 #include "client/export/views/counters.h"
-#include "format/cpu_profile.h"
+#include "format/decode/host/cpu_profile.h"
 
 namespace profd::report {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "format/manifest.h"
+#include "format/directory/manifest.h"
 #include "profd/v1/session.pb.h"
 
 namespace profd::client {

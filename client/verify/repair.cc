@@ -10,10 +10,10 @@
 #include "base/unique_fd.h"
 #include "client/export/read/capture.h"
 #include "format/decode/catalogue.h"
-#include "format/manifest.h"
+#include "format/directory/manifest.h"
+#include "format/directory/own_folder.h"
+#include "format/directory/side_facts.h"
 #include "format/mend/files.h"
-#include "format/own_folder.h"
-#include "format/side_facts.h"
 
 namespace profd::client {
 

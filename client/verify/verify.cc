@@ -17,11 +17,11 @@
 #include "client/verify/verify_parts.h"
 #include "client/verify/verify_stream.h"
 #include "client/words/text.h"
-#include "format/manifest.h"
-#include "format/own_folder.h"
-#include "format/prof_dir.h"
-#include "format/side_facts.h"
-#include "format/stand_in.h"
+#include "format/directory/manifest.h"
+#include "format/directory/own_folder.h"
+#include "format/directory/prof_dir.h"
+#include "format/directory/side_facts.h"
+#include "format/events/stand_in.h"
 
 namespace profd::client {
 

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "format/own_folder.h"
-#include "format/prof_dir.h"
-#include "format/stream_check.h"
+#include "format/check/stream_check.h"
+#include "format/directory/own_folder.h"
+#include "format/directory/prof_dir.h"
 
 namespace profd::client {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "format/manifest.h"
+#include "format/directory/manifest.h"
 
 namespace profd::client {
 

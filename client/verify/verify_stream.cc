@@ -7,8 +7,8 @@
 
 #include "client/files/prof_files.h"
 #include "client/words/text.h"
-#include "format/framing.h"
-#include "format/prof_dir.h"
+#include "format/decode/framing.h"
+#include "format/directory/prof_dir.h"
 
 namespace profd::client {
 

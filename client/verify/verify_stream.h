@@ -9,9 +9,9 @@
 
 #include "client/verify/verify.h"
 #include "client/verify/verify_parts.h"
+#include "format/check/stream_check.h"
 #include "format/chip.h"
-#include "format/side_facts.h"
-#include "format/stream_check.h"
+#include "format/directory/side_facts.h"
 
 namespace profd::client {
 

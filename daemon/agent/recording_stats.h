@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "format/agent_blocks.h"
+#include "format/events/agent_blocks.h"
 
 namespace profd::agent {
 

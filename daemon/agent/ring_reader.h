@@ -19,8 +19,8 @@ namespace profd::agent {
 enum class RingMode : uint8_t { kDropNewest, kOverwriteOldest };
 
 // Reads the lanes and names of one region, in rounds: Mark() says how far a round goes, ReadNames() and
-// ReadLane() fill chunks with sealed blocks (format/agent_blocks.h) until nothing is pending. Names before
-// lanes: then every name that a record of the round refers to is there.
+// ReadLane() fill chunks with sealed blocks (format/events/agent_blocks.h) until nothing is pending. Names
+// before lanes: then every name that a record of the round refers to is there.
 // **Thread:** one at a time. **Owns:** the word `tail` of every lane (drop mode), which follows what was
 // copied.
 class RingReader {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "format/agent_blocks.h"
+#include "format/events/agent_blocks.h"
 
 namespace profd::agent {
 

@@ -15,7 +15,7 @@
 #include "daemon/device/device_calls.h"
 #include "daemon/device/device_watch.h"
 #include "daemon/device/read_watch.h"
-#include "daemon/device/subscriber.h"
+#include "daemon/device/streams/subscriber.h"
 #include "daemon/device/timer.h"
 
 namespace profd::device {

@@ -13,11 +13,11 @@
 #include "daemon/base/timers.h"
 #include "daemon/chunk/pipe.h"
 #include "daemon/chunk/stream_stats.h"
-#include "daemon/device/unpacker.h"
+#include "daemon/device/streams/unpacker.h"
 #include "daemon/driver/driver.h"
 #include "format/chunk.h"
 #include "format/clock_map.h"
-#include "format/framing.h"
+#include "format/decode/framing.h"
 
 namespace profd::device {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "daemon/device/tail.h"
+#include "daemon/device/streams/tail.h"
 #include "daemon/driver/host_mounts.h"
 
 namespace profd::device {

@@ -18,9 +18,9 @@
 #include "daemon/chunk/pipe.h"
 #include "daemon/device/channel_hub.h"
 #include "daemon/device/channel_id.h"
-#include "daemon/device/framer.h"
 #include "daemon/device/reading.h"
-#include "daemon/device/subscriber.h"
+#include "daemon/device/streams/framer.h"
+#include "daemon/device/streams/subscriber.h"
 #include "daemon/driver/driver.h"
 
 namespace profd::device {

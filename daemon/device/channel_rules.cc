@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "daemon/device/combiner.h"
+#include "daemon/device/streams/combiner.h"
 #include "daemon/driver/starts.h"
 
 namespace profd::device {

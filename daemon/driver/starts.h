@@ -9,9 +9,9 @@
 
 #include "daemon/driver/driver.h"
 #include "daemon/driver/offers.h"
+#include "format/directory/prof_dir.h"
+#include "format/directory/side_facts.h"
 #include "format/kind.h"
-#include "format/prof_dir.h"
-#include "format/side_facts.h"
 
 namespace profd::driver {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/host/proc_file.h"
+#include "daemon/host/files/proc_file.h"
 #include "daemon/host/scouts/foreign_files.h"
 
 namespace profd::host {

@@ -12,13 +12,13 @@
 
 #include "base/spsc_queue.h"
 #include "base/wake_up.h"
-#include "daemon/host/family.h"
+#include "daemon/host/files/sys_tree.h"
+#include "daemon/host/files/tick.h"
 #include "daemon/host/probes/probe.h"
 #include "daemon/host/reading.h"
-#include "daemon/host/row_stream.h"
+#include "daemon/host/rows/family.h"
+#include "daemon/host/rows/row_stream.h"
 #include "daemon/host/sampler.h"
-#include "daemon/host/sys_tree.h"
-#include "daemon/host/tick.h"
 
 namespace profd::host {
 

@@ -12,8 +12,8 @@
 #include "daemon/live/metrics.h"
 #include "format/clock_map.h"
 #include "format/decode/catalogue.h"
+#include "format/events/spans.h"
 #include "format/records/packed.h"
-#include "format/spans.h"
 
 namespace profd::live {
 

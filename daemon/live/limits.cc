@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "daemon/base/log.h"
-#include "daemon/host/stand_in.h"
+#include "daemon/host/process/stand_in.h"
 
 namespace profd::live {
 

@@ -13,7 +13,7 @@
 
 #include "base/status.h"
 #include "base/unique_fd.h"
-#include "daemon/auth/listener.h"
+#include "daemon/auth/door/listener.h"
 #include "daemon/base/executor.h"
 
 namespace profd::live {

@@ -10,17 +10,17 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/auth/conduit.h"
-#include "daemon/auth/gate.h"
+#include "daemon/auth/door/conduit.h"
+#include "daemon/auth/door/gate.h"
 #include "daemon/auth/holders.h"
 #include "daemon/auth/limits.h"
 #include "daemon/base/log.h"
-#include "daemon/rpc/agent_service.h"
-#include "daemon/rpc/control_service.h"
-#include "daemon/rpc/identity.h"
+#include "daemon/rpc/agents/agent_service.h"
+#include "daemon/rpc/calls/identity.h"
+#include "daemon/rpc/control/control_service.h"
 #include "daemon/rpc/otlp_exporter.h"
 #include "daemon/rpc/registrar.h"
-#include "daemon/rpc/relay_service.h"
+#include "daemon/rpc/relay/relay_service.h"
 #include "daemon/rpc/remote_listener.h"
 #include "daemon/rpc/standard_services.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/rpc/identity.h"
+#include "daemon/rpc/calls/identity.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpc/reflection/v1alpha/reflection.grpc.pb.h"
 

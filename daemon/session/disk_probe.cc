@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/unique_fd.h"
-#include "daemon/store/write_probe.h"
+#include "daemon/store/files/write_probe.h"
 
 namespace profd::session {
 

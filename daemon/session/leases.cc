@@ -7,7 +7,7 @@
 #include "daemon/base/log.h"
 #include "daemon/session/history/resume.h"
 #include "daemon/session/new_id.h"
-#include "daemon/store/notes.h"
+#include "daemon/store/spool/notes.h"
 
 namespace profd::session {
 

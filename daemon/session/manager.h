@@ -11,7 +11,7 @@
 #include "daemon/auth/rights.h"
 #include "daemon/config/config.h"
 #include "daemon/driver/driver.h"
-#include "daemon/session/life/writers.h"
+#include "daemon/session/life/recordings/writers.h"
 #include "daemon/session/node/check.h"
 #include "daemon/session/node/node_report.h"
 #include "daemon/session/node/targets.h"

@@ -12,13 +12,13 @@
 #include "daemon/auth/policy.h"
 #include "daemon/auth/rights.h"
 #include "daemon/base/aside.h"
-#include "daemon/host/process.h"
+#include "daemon/host/process/process.h"
 #include "daemon/session/book.h"
 #include "daemon/session/disk_probe.h"
 #include "daemon/session/history/resumer.h"
 #include "daemon/session/life/session.h"
 #include "daemon/session/plan/types.h"
-#include "daemon/store/spool.h"
+#include "daemon/store/spool/spool.h"
 
 namespace profd::session {
 

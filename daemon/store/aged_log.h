@@ -6,8 +6,8 @@
 #include <map>
 
 #include "base/unique_fd.h"
-#include "daemon/store/file_system.h"
-#include "daemon/store/open_files.h"
+#include "daemon/store/files/file_system.h"
+#include "daemon/store/files/open_files.h"
 #include "format/mend/aged_entry.h"
 
 namespace profd::store {

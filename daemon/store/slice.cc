@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "format/prof_dir.h"
+#include "format/directory/prof_dir.h"
 
 namespace profd::store {
 

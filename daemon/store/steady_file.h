@@ -8,9 +8,9 @@
 
 #include "base/status.h"
 #include "base/unique_fd.h"
-#include "daemon/store/budget.h"
-#include "daemon/store/file_system.h"
-#include "daemon/store/open_files.h"
+#include "daemon/store/files/file_system.h"
+#include "daemon/store/files/open_files.h"
+#include "daemon/store/spool/budget.h"
 
 namespace profd::store {
 

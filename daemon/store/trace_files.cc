@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "format/own_folder.h"
-#include "format/prof_dir.h"
+#include "format/directory/own_folder.h"
+#include "format/directory/prof_dir.h"
 
 namespace profd::store {
 

@@ -10,7 +10,7 @@
 
 #include "base/crc32c.h"
 #include "base/unique_fd.h"
-#include "daemon/store/user_folder.h"
+#include "daemon/store/files/user_folder.h"
 #include "format/mend/files.h"
 
 namespace profd::store {

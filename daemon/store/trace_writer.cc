@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
-#include "daemon/store/open_files.h"
+#include "daemon/store/files/open_files.h"
 #include "daemon/store/trace_files.h"
 
 namespace profd::store {

@@ -19,12 +19,12 @@
 #include "base/wake_up.h"
 #include "daemon/chunk/pipe.h"
 #include "daemon/chunk/stream_spec.h"
-#include "daemon/store/budget.h"
-#include "daemon/store/file_system.h"
-#include "daemon/store/flusher.h"
+#include "daemon/store/files/file_system.h"
+#include "daemon/store/files/flusher.h"
 #include "daemon/store/loss_log.h"
 #include "daemon/store/recent_chunks.h"
-#include "format/manifest.h"
+#include "daemon/store/spool/budget.h"
+#include "format/directory/manifest.h"
 
 namespace profd::store {
 

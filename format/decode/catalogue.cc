@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "format/decode/family.h"
-#include "format/framing.h"
+#include "format/decode/framing.h"
 
 // A new family: its file, and a line here.
 #define PROFD_FAMILIES(FAMILY) \

@@ -8,7 +8,7 @@
 
 #include "format/chip.h"
 #include "format/decode/decoder.h"
-#include "format/framing.h"
+#include "format/decode/framing.h"
 #include "format/kind.h"
 
 namespace profd::format {

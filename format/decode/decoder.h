@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "format/clock_map.h"
+#include "format/directory/side_facts.h"
+#include "format/events/spans.h"
 #include "format/series.h"
-#include "format/side_facts.h"
-#include "format/spans.h"
 
 namespace profd::format {
 

@@ -15,12 +15,12 @@
 
 #include "format/chip.h"
 #include "format/decode/catalogue.h"
-#include "format/framing.h"
+#include "format/decode/framing.h"
+#include "format/decode/units.h"
 #include "format/kind.h"
 #include "format/records/device.h"
 #include "format/records/packed.h"
 #include "format/records/tasks.h"
-#include "format/units.h"
 
 namespace profd::format {
 

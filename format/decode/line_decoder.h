@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "format/decode/decoder.h"
-#include "format/framing.h"
+#include "format/decode/framing.h"
 
 namespace profd::format {
 

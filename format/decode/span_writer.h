@@ -4,7 +4,7 @@
 #include <bit>
 #include <string_view>
 
-#include "format/spans.h"
+#include "format/events/spans.h"
 
 namespace profd::format {
 

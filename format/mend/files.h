@@ -14,7 +14,7 @@
 
 #include "base/status.h"
 #include "base/unique_fd.h"
-#include "format/stream_check.h"
+#include "format/check/stream_check.h"
 
 namespace profd::mend {
 

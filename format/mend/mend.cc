@@ -13,15 +13,15 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
+#include "format/check/stream_check.h"
+#include "format/directory/manifest.h"
+#include "format/directory/own_folder.h"
+#include "format/directory/prof_dir.h"
+#include "format/directory/side_facts.h"
+#include "format/events/stand_in.h"
 #include "format/kind.h"
-#include "format/manifest.h"
 #include "format/mend/aged_entry.h"
 #include "format/mend/files.h"
-#include "format/own_folder.h"
-#include "format/prof_dir.h"
-#include "format/side_facts.h"
-#include "format/stand_in.h"
-#include "format/stream_check.h"
 
 namespace profd::mend {
 

@@ -215,7 +215,7 @@ struct CoreSampleRecord {
   uint64_t cycles;
   uint64_t time_ns;  // T2
   uint8_t counters;
-  uint8_t core;  // which of them are vector cores: format/decode/cores.cc
+  uint8_t core;  // which of them are vector cores: format/decode/device/cores.cc
   uint8_t reserved2[6];
 };
 static_assert(sizeof(CoreSampleRecord) == 96);

@@ -3,11 +3,11 @@
 #include <cstring>
 
 #include "base/version.h"
-#include "libagent/src/domains.h"
 #include "libagent/src/emitter.h"
-#include "libagent/src/names.h"
 #include "libagent/src/process.h"
 #include "libagent/src/steps.h"
+#include "libagent/src/tables/domains.h"
+#include "libagent/src/tables/names.h"
 
 using profd::abi::RecordKind;
 using profd::agent::Enter;

@@ -17,7 +17,7 @@
 #include "libagent/src/process.h"
 #include "libagent/src/recorder.h"
 #include "libagent/src/socket_watch.h"
-#include "libagent/src/thread.h"
+#include "libagent/src/tables/thread.h"
 
 namespace profd::agent {
 

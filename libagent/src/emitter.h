@@ -11,8 +11,8 @@
 
 #include "libagent/abi/lane.h"
 #include "libagent/include/profd/agent.h"
-#include "libagent/src/clock.h"
-#include "libagent/src/domains.h"
+#include "libagent/src/tables/clock.h"
+#include "libagent/src/tables/domains.h"
 
 namespace profd::agent {
 

@@ -10,9 +10,9 @@
 
 #include "base/version.h"
 #include "libagent/abi/lane.h"
-#include "libagent/src/clock.h"
 #include "libagent/src/mspti/library.h"
 #include "libagent/src/process.h"
+#include "libagent/src/tables/clock.h"
 
 namespace profd::agent {
 

@@ -15,12 +15,12 @@
 
 #include "libagent/src/attach.h"
 #include "libagent/src/emitter.h"
-#include "libagent/src/latch.h"
-#include "libagent/src/libc.h"
 #include "libagent/src/mspti/source.h"
-#include "libagent/src/names.h"
-#include "libagent/src/spans.h"
 #include "libagent/src/steps.h"
+#include "libagent/src/tables/latch.h"
+#include "libagent/src/tables/libc.h"
+#include "libagent/src/tables/names.h"
+#include "libagent/src/tables/spans.h"
 
 extern "C" {
 uint32_t profd_agent_active = profd::agent::kNotStarted;

@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "libagent/abi/record.h"
 #include "libagent/link/messages.h"
-#include "libagent/src/domains.h"
 #include "libagent/src/facts.h"
 #include "libagent/src/mspti/source.h"
+#include "libagent/src/tables/domains.h"
 
 namespace profd::agent {
 

@@ -6,8 +6,8 @@
 
 #include <atomic>
 
-#include "libagent/src/clock.h"
-#include "libagent/src/latch.h"
+#include "libagent/src/tables/clock.h"
+#include "libagent/src/tables/latch.h"
 
 namespace profd::agent {
 

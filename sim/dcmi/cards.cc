@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "sim/hal/export.h"
+#include "sim/hal/exports/export.h"
 
 extern "C" {
 uint32_t halSimDeviceCount();

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <utility>
 
-#include "sim/hal/abi.h"
+#include "sim/abi.h"
 #include "sim/hal/yaml_map.h"
 #include "sim/scenario/channel_ids.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/hal/faults.h"
+#include "sim/hal/channels/faults.h"
 #include "sim/scenario/chip.h"
 #include "sim/scenario/load.h"
 

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <utility>
 
-#include "sim/hal/abi.h"
+#include "sim/abi.h"
 
 namespace profd::sim {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <thread>
 
-#include "sim/hal/payload.h"
+#include "sim/hal/channels/payload.h"
 #include "sim/hal/variant.h"
 #include "sim/scenario/channel_ids.h"
 

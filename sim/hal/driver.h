@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "sim/hal/abi.h"
-#include "sim/hal/channel.h"
+#include "sim/abi.h"
+#include "sim/hal/channels/channel.h"
+#include "sim/hal/channels/faults.h"
+#include "sim/hal/channels/generator.h"
+#include "sim/hal/channels/poll_queue.h"
+#include "sim/hal/channels/truth.h"
 #include "sim/hal/config.h"
 #include "sim/hal/containers.h"
 #include "sim/hal/device_process.h"
-#include "sim/hal/faults.h"
-#include "sim/hal/generator.h"
-#include "sim/hal/poll_queue.h"
-#include "sim/hal/truth.h"
 #include "sim/scenario/clock.h"
 
 namespace profd::sim {

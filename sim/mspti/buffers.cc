@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "sim/hal/truth.h"
+#include "sim/hal/channels/truth.h"
 
 namespace profd::sim::mspti {
 namespace {

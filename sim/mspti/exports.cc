@@ -1,5 +1,5 @@
 // What every libmspti.so has.
-#include "sim/hal/export.h"
+#include "sim/hal/exports/export.h"
 #include "sim/mspti/library.h"
 
 using profd::sim::mspti::CallbackFn;

@@ -1,5 +1,5 @@
 // What only a current libmspti.so has.
-#include "sim/hal/export.h"
+#include "sim/hal/exports/export.h"
 #include "sim/mspti/library.h"
 #include "sim/mspti/variant.h"
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/hal/truth.h"
+#include "sim/hal/channels/truth.h"
 #include "sim/mspti/buffers.h"
 #include "sim/mspti/config.h"
 #include "sim/mspti/texts.h"

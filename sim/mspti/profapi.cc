@@ -11,7 +11,7 @@
 #include <mutex>
 #include <string>
 
-#include "sim/hal/export.h"
+#include "sim/hal/exports/export.h"
 #include "sim/mspti/abi.h"
 #include "sim/mspti/config.h"
 #include "sim/scenario/clock.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/hal/export.h"
+#include "sim/hal/exports/export.h"
 
 extern "C" {
 bool halSimCanOpenProcess();

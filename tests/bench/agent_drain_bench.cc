@@ -27,7 +27,7 @@
 #include "base/unique_fd.h"
 #include "daemon/agent/drain.h"
 #include "daemon/store/trace_writer.h"
-#include "format/own_folder.h"
+#include "format/directory/own_folder.h"
 #include "libagent/src/process.h"
 #include "profd/agent.h"
 #include "tests/support/process_lanes.h"

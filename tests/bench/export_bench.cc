@@ -21,8 +21,8 @@
 
 #include "client/export/exporter.h"
 #include "client/export/read/capture.h"
-#include "client/export/read/pipeline.h"
-#include "format/prof_dir.h"
+#include "client/export/read/sources/pipeline.h"
+#include "format/directory/prof_dir.h"
 #include "format/records/cann.h"
 #include "format/records/device.h"
 #include "format/records/tasks.h"

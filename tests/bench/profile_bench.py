@@ -14,7 +14,7 @@ import tempfile
 import time
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(TESTS / "support"), str(TESTS / "integration")]
+sys.path[:0] = [str(TESTS / "support"), str(TESTS / "integration" / "host")]
 import harness  # noqa: E402
 import osrt_test  # noqa: E402
 import profile_test  # noqa: E402

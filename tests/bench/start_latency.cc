@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "client/node/connection.h"
-#include "format/agent_blocks.h"
+#include "format/events/agent_blocks.h"
 #include "libagent/abi/record.h"
 #include "profd/agent.h"
 

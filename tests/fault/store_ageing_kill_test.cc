@@ -7,10 +7,10 @@
 #include <random>
 
 #include "base/clock.h"
-#include "daemon/store/recovery.h"
+#include "daemon/store/spool/recovery.h"
 #include "daemon/store/trace_writer.h"
-#include "format/own_folder.h"
-#include "format/prof_dir.h"
+#include "format/directory/own_folder.h"
+#include "format/directory/prof_dir.h"
 #include "format/records/device.h"
 #include "tests/fault/victim.h"
 #include "tests/unit/store/writer_harness.h"

@@ -4,9 +4,9 @@
 
 #include <random>
 
-#include "daemon/store/spool.h"
+#include "daemon/store/spool/spool.h"
 #include "daemon/store/trace_writer.h"
-#include "format/prof_dir.h"
+#include "format/directory/prof_dir.h"
 #include "tests/unit/store/writer_harness.h"
 
 namespace profd::store {

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "daemon/store/trace_writer.h"
-#include "format/prof_dir.h"
+#include "format/directory/prof_dir.h"
 #include "tests/fault/victim.h"
 #include "tests/unit/store/writer_harness.h"
 

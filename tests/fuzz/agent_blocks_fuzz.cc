@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "format/agent_blocks.h"
+#include "format/events/agent_blocks.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace profd::format;

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "base/status.h"
-#include "format/decode/agent_lanes.h"
+#include "format/decode/agents/agent_lanes.h"
 #include "tests/fuzz/checked_spans.h"
 
 using namespace profd::format;

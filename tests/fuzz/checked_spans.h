@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "base/status.h"
-#include "format/spans.h"
+#include "format/events/spans.h"
 
 namespace profd::format {
 

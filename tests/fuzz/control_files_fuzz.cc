@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "format/prof_dir.h"
-#include "format/side_facts.h"
+#include "format/directory/prof_dir.h"
+#include "format/directory/side_facts.h"
 
 namespace profd::format {
 

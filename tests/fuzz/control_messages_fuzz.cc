@@ -8,9 +8,9 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "daemon/config/config.h"
-#include "daemon/rpc/convert.h"
-#include "daemon/rpc/convert_agent.h"
-#include "daemon/rpc/relay_check.h"
+#include "daemon/rpc/calls/convert.h"
+#include "daemon/rpc/calls/convert_agent.h"
+#include "daemon/rpc/relay/relay_check.h"
 #include "daemon/session/plan/plan.h"
 #include "daemon/session/plan/spec_check.h"
 

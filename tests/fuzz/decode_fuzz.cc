@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "format/check/stamp_spikes.h"
 #include "format/decode/catalogue.h"
-#include "format/stamp_spikes.h"
 
 namespace {
 

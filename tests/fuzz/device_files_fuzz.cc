@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "base/wake_up.h"
 #include "daemon/chunk/pipe.h"
-#include "daemon/device/unpacker.h"
+#include "daemon/device/streams/unpacker.h"
 #include "format/records/tasks.h"
 
 namespace profd::device {

@@ -18,7 +18,7 @@
 
 #include "base/status.h"
 #include "base/unique_fd.h"
-#include "daemon/auth/door.h"
+#include "daemon/auth/door/door.h"
 #include "daemon/auth/tickets.h"
 #include "daemon/base/executor.h"
 #include "libagent/abi/door.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "daemon/auth/frame_scan.h"
+#include "daemon/auth/door/frame_scan.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "format/framing.h"
+#include "format/decode/framing.h"
 
 namespace profd::format {
 

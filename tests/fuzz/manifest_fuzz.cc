@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "format/manifest.h"
+#include "format/directory/manifest.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace profd::format;

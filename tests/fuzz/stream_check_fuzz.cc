@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "format/own_folder.h"
-#include "format/stream_check.h"
+#include "format/check/stream_check.h"
+#include "format/directory/own_folder.h"
 
 namespace {
 

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "base/status.h"
-#include "format/decode/cann_names.h"
-#include "format/decode/core_tasks.h"
-#include "format/decode/launches.h"
-#include "format/decode/task_join.h"
-#include "format/decode/task_log.h"
+#include "format/decode/tasks/cann_names.h"
+#include "format/decode/tasks/core_tasks.h"
+#include "format/decode/tasks/launches.h"
+#include "format/decode/tasks/task_join.h"
+#include "format/decode/tasks/task_log.h"
 #include "format/records/packed.h"
 #include "tests/fuzz/checked_spans.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "client/export/read/capture.h"
-#include "client/export/read/pipeline.h"
+#include "client/export/read/sources/pipeline.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-"""A strict reader of what profd keeps of agents (format/agent_blocks.h, libagent/abi/): every rule that a file breaks is an
+"""A strict reader of what profd keeps of agents (format/events/agent_blocks.h, libagent/abi/): every rule that a file breaks is an
 error. Python 3, standard library only."""
 import struct
 

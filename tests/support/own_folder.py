@@ -1,4 +1,4 @@
-"""profd's own folder of a PROF directory (format/own_folder.h): what the vendor's layout has no place for."""
+"""profd's own folder of a PROF directory (format/directory/own_folder.h): what the vendor's layout has no place for."""
 import json
 import pathlib
 

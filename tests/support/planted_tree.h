@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "daemon/host/sys_tree.h"
+#include "daemon/host/files/sys_tree.h"
 
 namespace profd {
 

@@ -7,10 +7,10 @@
 
 #include "client/analyze/reading/host_stacks.h"
 #include "client/export/read/capture.h"
-#include "client/export/read/pipeline.h"
 #include "client/export/read/ranks.h"
-#include "format/decode/device_series.h"
-#include "format/decode/host_series.h"
+#include "client/export/read/sources/pipeline.h"
+#include "format/decode/device/device_series.h"
+#include "format/decode/host/host_series.h"
 #include "format/texts.h"
 
 namespace profd::analyze {

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "format/side_facts.h"
+#include "format/directory/side_facts.h"
 
 namespace profd::analyze {
 namespace {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "format/cpu_profile.h"
+#include "format/decode/host/cpu_profile.h"
 
 namespace profd::analyze {
 namespace {

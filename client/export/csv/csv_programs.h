@@ -6,7 +6,7 @@
 
 #include "client/export/csv/reorder.h"
 #include "client/export/views/csv_tables.h"
-#include "format/spans.h"
+#include "format/events/spans.h"
 
 namespace profd::client {
 

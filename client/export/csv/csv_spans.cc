@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "client/export/write/number_text.h"
-#include "format/decode/op_names.h"
+#include "format/op_names.h"
 
 namespace profd::client {
 

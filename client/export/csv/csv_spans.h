@@ -13,9 +13,9 @@
 #include "base/flat_map.h"
 #include "client/export/csv/csv_programs.h"
 #include "client/export/csv/reorder.h"
-#include "client/export/views/core_metrics.h"
 #include "client/export/views/csv_tables.h"
-#include "format/spans.h"
+#include "client/export/views/device/core_metrics.h"
+#include "format/events/spans.h"
 
 namespace profd::client {
 

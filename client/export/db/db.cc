@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/join.h"
-#include "client/export/views/core_samples.h"
+#include "client/export/views/device/core_samples.h"
 #include "client/export/write/json_text.h"
 
 namespace profd::client {

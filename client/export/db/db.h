@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "client/export/db/db_connection.h"
-#include "client/export/views/core_metrics.h"
 #include "client/export/views/counters.h"
 #include "client/export/views/db_tables.h"
+#include "client/export/views/device/core_metrics.h"
 #include "client/export/views/keyed_stats.h"
 #include "client/export/write/output.h"
 

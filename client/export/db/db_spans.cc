@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "client/export/db/db.h"
-#include "client/export/views/core_metrics.h"
+#include "client/export/views/device/core_metrics.h"
 #include "client/export/write/json_text.h"
-#include "format/decode/op_names.h"
+#include "format/op_names.h"
 
 namespace profd::client {
 namespace {

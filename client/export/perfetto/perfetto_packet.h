@@ -6,7 +6,7 @@
 
 #include "client/export/perfetto/perfetto_fields.h"
 #include "client/export/write/proto_text.h"
-#include "format/spans.h"
+#include "format/events/spans.h"
 
 namespace profd::client {
 

@@ -10,7 +10,7 @@
 #include "client/export/read/capture.h"
 #include "client/export/read/report.h"
 #include "client/export/read/slices.h"
-#include "format/agent_blocks.h"
+#include "format/events/agent_blocks.h"
 
 namespace profd::client {
 

@@ -9,10 +9,10 @@
 
 #include "base/calendar.h"
 #include "client/files/prof_files.h"
-#include "format/own_folder.h"
-#include "format/prof_dir.h"
-#include "format/stand_in.h"
-#include "format/stream_check.h"
+#include "format/check/stream_check.h"
+#include "format/directory/own_folder.h"
+#include "format/directory/prof_dir.h"
+#include "format/events/stand_in.h"
 
 namespace profd::client {
 

@@ -13,8 +13,8 @@
 #include "base/unique_fd.h"
 #include "client/export/read/report.h"
 #include "format/clock_map.h"
-#include "format/manifest.h"
-#include "format/side_facts.h"
+#include "format/directory/manifest.h"
+#include "format/directory/side_facts.h"
 
 namespace profd::client {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "client/export/read/capture.h"
+#include "format/events/spans.h"
 #include "format/series.h"
-#include "format/spans.h"
 
 namespace profd::client {
 

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "client/export/read/agent_stream.h"
-#include "format/decode/agent_lanes.h"
+#include "format/decode/agents/agent_lanes.h"
 #include "format/records/packed.h"
 #include "libagent/abi/record.h"
 

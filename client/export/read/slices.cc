@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "client/files/prof_files.h"
-#include "format/stream_check.h"
+#include "format/check/stream_check.h"
 
 namespace profd::client {
 

@@ -13,8 +13,8 @@
 #include "base/unique_fd.h"
 #include "client/export/read/capture.h"
 #include "client/export/read/report.h"
-#include "format/framing.h"
-#include "format/stamp_spikes.h"
+#include "format/check/stamp_spikes.h"
+#include "format/decode/framing.h"
 
 namespace profd::client {
 

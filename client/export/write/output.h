@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/status.h"
-#include "client/export/read/profile.h"
+#include "client/export/read/sources/profile.h"
+#include "format/directory/side_facts.h"
+#include "format/events/spans.h"
 #include "format/series.h"
-#include "format/side_facts.h"
-#include "format/spans.h"
 
 namespace profd::client {
 

@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "daemon/driver/ascend/channels.h"
-#include "daemon/driver/ascend/qos_streams.h"
+#include "daemon/driver/ascend/start/channels.h"
+#include "daemon/driver/ascend/start/qos_streams.h"
 #include "daemon/driver/offers.h"
 
 namespace profd::driver {

@@ -2,14 +2,14 @@
 #include <iterator>
 
 #include "base/join.h"
-#include "daemon/driver/ascend/channels.h"
-#include "daemon/driver/ascend/core_metrics.h"
-#include "daemon/driver/ascend/instr.h"
-#include "daemon/driver/ascend/qos_streams.h"
-#include "daemon/driver/ascend/soc_pmu.h"
+#include "daemon/driver/ascend/start/channels.h"
+#include "daemon/driver/ascend/start/core_metrics.h"
+#include "daemon/driver/ascend/start/instr.h"
+#include "daemon/driver/ascend/start/qos_streams.h"
+#include "daemon/driver/ascend/start/soc_pmu.h"
 #include "daemon/driver/offers.h"
 #include "daemon/driver/starts.h"
-#include "format/framing.h"
+#include "format/decode/framing.h"
 
 namespace profd::driver {
 

@@ -1,7 +1,7 @@
 #include "daemon/host/probes/counter_rows.h"
 
 #include "base/text.h"
-#include "daemon/host/probes/row_text.h"
+#include "daemon/host/files/row_text.h"
 
 namespace profd::host {
 

@@ -1,5 +1,5 @@
 // The kinds whose samples are rows of counters: "time <raw ns>", then "<what> <number or -> … <name>" for
-// each thing that there is (docs/formats.md, format/decode/host_counters.cc).
+// each thing that there is (docs/formats.md, format/decode/host/host_counters.cc).
 #pragma once
 
 #include <cstdint>

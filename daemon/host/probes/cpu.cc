@@ -3,9 +3,9 @@
 #include <string>
 #include <string_view>
 
+#include "daemon/host/files/row_text.h"
 #include "daemon/host/probes/probe.h"
 #include "daemon/host/probes/process_blocks.h"
-#include "daemon/host/probes/row_text.h"
 #include "format/kind.h"
 
 namespace profd::host {

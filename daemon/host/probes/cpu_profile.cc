@@ -2,15 +2,15 @@
 // chain. One event per CPU, not per thread: nothing is to be opened for new threads and children, and their
 // number does not matter. What is not of the session's processes is dropped by the scout, which makes lines
 // of the rest; here they go to their files.
-#include "format/cpu_profile.h"
+#include "format/decode/host/cpu_profile.h"
 
 #include <memory>
 #include <string>
 
-#include "daemon/host/perf_ring.h"
+#include "daemon/host/events/perf_ring.h"
 #include "daemon/host/probes/scout_probe.h"
 #include "daemon/host/scouts/profile_scout.h"
-#include "format/own_folder.h"
+#include "format/directory/own_folder.h"
 
 namespace profd::host {
 

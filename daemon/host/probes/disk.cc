@@ -8,11 +8,11 @@
 
 #include "base/calendar.h"
 #include "base/clock.h"
+#include "daemon/host/files/row_text.h"
 #include "daemon/host/probes/probe.h"
-#include "daemon/host/probes/row_text.h"
-#include "daemon/host/process.h"
+#include "daemon/host/process/process.h"
+#include "format/directory/own_folder.h"
 #include "format/kind.h"
-#include "format/own_folder.h"
 
 namespace profd::host {
 

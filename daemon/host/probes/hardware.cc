@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/host/files/sys_file.h"
 #include "daemon/host/probes/counter_rows.h"
-#include "daemon/host/sys_file.h"
 #include "format/kind.h"
 
 namespace profd::host {

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
+#include "daemon/host/files/row_text.h"
 #include "daemon/host/probes/probe.h"
 #include "daemon/host/probes/process_blocks.h"
-#include "daemon/host/probes/row_text.h"
 #include "format/kind.h"
 
 namespace profd::host {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/host/driver_counters.h"
+#include "daemon/host/files/driver_counters.h"
+#include "daemon/host/files/sys_file.h"
 #include "daemon/host/probes/counter_rows.h"
-#include "daemon/host/sys_file.h"
 #include "format/kind.h"
 
 namespace profd::host {

@@ -4,11 +4,11 @@
 #include <memory>
 #include <string>
 
-#include "daemon/host/perf_ring.h"
+#include "daemon/host/events/perf_ring.h"
 #include "daemon/host/probes/scout_probe.h"
 #include "daemon/host/scouts/profile_scout.h"
-#include "format/cpu_profile.h"
-#include "format/own_folder.h"
+#include "format/decode/host/cpu_profile.h"
+#include "format/directory/own_folder.h"
 
 namespace profd::host {
 

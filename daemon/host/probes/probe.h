@@ -11,11 +11,11 @@
 
 #include "base/status.h"
 #include "daemon/chunk/stream_stats.h"
-#include "daemon/host/family.h"
-#include "daemon/host/proc_file.h"
-#include "daemon/host/row_stream.h"
-#include "daemon/host/sys_tree.h"
-#include "daemon/host/tick.h"
+#include "daemon/host/files/proc_file.h"
+#include "daemon/host/files/sys_tree.h"
+#include "daemon/host/files/tick.h"
+#include "daemon/host/rows/family.h"
+#include "daemon/host/rows/row_stream.h"
 
 namespace profd::host {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "daemon/host/probes/row_text.h"
+#include "daemon/host/files/row_text.h"
 #include "format/kind.h"
 
 namespace profd::host {

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "daemon/host/probes/row_text.h"
+#include "daemon/host/files/row_text.h"
+#include "daemon/host/probes/pthread_hooks.h"
 #include "daemon/host/probes/scout_probe.h"
-#include "daemon/host/process.h"
-#include "daemon/host/pthread_hooks.h"
+#include "daemon/host/process/process.h"
 #include "daemon/host/scouts/scout.h"
-#include "format/os_call_line.h"
+#include "format/events/os_call_line.h"
 
 namespace profd::host {
 

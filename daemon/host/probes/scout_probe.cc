@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "daemon/host/process.h"
+#include "daemon/host/process/process.h"
 
 namespace profd::host {
 

@@ -18,15 +18,15 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "daemon/base/syscall_names.h"
-#include "daemon/host/perf_records.h"
-#include "daemon/host/perf_ring.h"
-#include "daemon/host/probes/row_text.h"
+#include "daemon/host/events/perf_records.h"
+#include "daemon/host/events/perf_ring.h"
+#include "daemon/host/events/thread_events.h"
+#include "daemon/host/events/tracefs.h"
+#include "daemon/host/files/row_text.h"
 #include "daemon/host/probes/scout_probe.h"
-#include "daemon/host/process.h"
+#include "daemon/host/process/process.h"
 #include "daemon/host/scouts/scout.h"
-#include "daemon/host/thread_events.h"
-#include "daemon/host/tracefs.h"
-#include "format/os_call_line.h"
+#include "format/events/os_call_line.h"
 
 namespace profd::host {
 

@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "base/unique_fd.h"
-#include "daemon/host/proc_file.h"
-#include "daemon/host/stand_in.h"
+#include "daemon/host/files/proc_file.h"
+#include "daemon/host/process/stand_in.h"
 
 namespace profd::host {
 

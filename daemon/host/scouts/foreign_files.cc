@@ -8,7 +8,7 @@
 #include <iterator>
 
 #include "base/clock.h"
-#include "daemon/host/process.h"
+#include "daemon/host/process/process.h"
 
 namespace profd::host {
 

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/host/process/stand_in.h"
 #include "daemon/host/scouts/file_reader.h"
-#include "daemon/host/stand_in.h"
 
 namespace profd::host {
 

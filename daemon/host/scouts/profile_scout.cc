@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
-#include "daemon/host/perf_ring.h"
-#include "daemon/host/process_image.h"
+#include "daemon/host/events/perf_ring.h"
+#include "daemon/host/process/process_image.h"
 #include "daemon/host/stacks/unwinder.h"
 
 namespace profd::host {

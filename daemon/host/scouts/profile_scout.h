@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "daemon/host/perf_records.h"
+#include "daemon/host/events/perf_records.h"
+#include "daemon/host/events/thread_events.h"
+#include "daemon/host/process/stand_in.h"
+#include "daemon/host/scouts/profile_book.h"
 #include "daemon/host/scouts/scout.h"
-#include "daemon/host/stacks/profile_book.h"
-#include "daemon/host/stand_in.h"
-#include "daemon/host/thread_events.h"
 
 namespace profd::host {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "daemon/host/text_channel.h"
+#include "daemon/host/process/text_channel.h"
 
 namespace profd::host {
 

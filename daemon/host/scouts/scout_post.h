@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "daemon/host/process/stand_in.h"
 #include "daemon/host/scouts/scout_texts.h"
-#include "daemon/host/stand_in.h"
 
 namespace profd::host {
 

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "daemon/host/code_map.h"
-#include "daemon/host/local_files.h"
+#include "daemon/host/files/local_files.h"
+#include "daemon/host/process/code_map.h"
 
 namespace profd::host {
 

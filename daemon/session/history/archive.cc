@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/unique_fd.h"
 #include "daemon/base/log.h"
-#include "daemon/store/mover.h"
+#include "daemon/store/spool/mover.h"
 
 namespace profd::session {
 

@@ -16,8 +16,8 @@
 #include "daemon/base/aside.h"
 #include "daemon/base/executor.h"
 #include "daemon/config/config.h"
-#include "daemon/store/bounds.h"
-#include "daemon/store/kept.h"
+#include "daemon/store/spool/bounds.h"
+#include "daemon/store/spool/kept.h"
 
 namespace profd::session {
 

@@ -10,12 +10,12 @@
 #include "base/unique_fd.h"
 #include "daemon/base/log.h"
 #include "daemon/driver/offers.h"
-#include "daemon/store/recovery.h"
+#include "daemon/store/spool/recovery.h"
+#include "format/directory/manifest.h"
+#include "format/directory/own_folder.h"
+#include "format/directory/prof_dir.h"
 #include "format/kind.h"
-#include "format/manifest.h"
 #include "format/mend/files.h"
-#include "format/own_folder.h"
-#include "format/prof_dir.h"
 
 namespace profd::session {
 

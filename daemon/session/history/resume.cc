@@ -3,7 +3,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "daemon/host/process.h"
+#include "daemon/host/process/process.h"
 
 namespace profd::session {
 

@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "daemon/base/log.h"
-#include "daemon/host/process.h"
-#include "daemon/store/notes.h"
+#include "daemon/host/process/process.h"
+#include "daemon/store/spool/notes.h"
 
 namespace profd::session {
 

@@ -9,9 +9,9 @@
 
 #include "daemon/driver/offers.h"
 #include "daemon/driver/starts.h"
+#include "format/events/stand_in.h"
 #include "format/kind.h"
 #include "format/preset.h"
-#include "format/stand_in.h"
 
 namespace profd::session {
 

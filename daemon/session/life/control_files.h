@@ -8,7 +8,7 @@
 #include "daemon/session/plan/plan.h"
 #include "daemon/store/trace_writer.h"
 #include "format/clock_map.h"
-#include "format/prof_dir.h"
+#include "format/directory/prof_dir.h"
 
 namespace profd::session {
 

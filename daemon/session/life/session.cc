@@ -12,7 +12,7 @@
 #include "base/version.h"
 #include "daemon/base/after.h"
 #include "daemon/base/log.h"
-#include "daemon/host/process.h"
+#include "daemon/host/process/process.h"
 
 namespace profd::session {
 

@@ -10,7 +10,7 @@
 #include "daemon/base/after.h"
 #include "daemon/base/log.h"
 #include "daemon/session/life/control_files.h"
-#include "format/own_folder.h"
+#include "format/directory/own_folder.h"
 
 namespace profd::session {
 

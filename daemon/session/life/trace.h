@@ -16,14 +16,14 @@
 #include "daemon/base/executor.h"
 #include "daemon/config/config.h"
 #include "daemon/host/sampler.h"
-#include "daemon/session/life/recordings.h"
-#include "daemon/session/life/writers.h"
+#include "daemon/session/life/recordings/recordings.h"
+#include "daemon/session/life/recordings/writers.h"
 #include "daemon/session/node/node.h"
 #include "daemon/session/node/perturbations.h"
 #include "daemon/session/plan/plan.h"
 #include "daemon/session/plan/types.h"
-#include "format/manifest.h"
-#include "format/prof_dir.h"
+#include "format/directory/manifest.h"
+#include "format/directory/prof_dir.h"
 
 namespace profd::session {
 

@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "daemon/base/after.h"
 #include "daemon/session/life/trace.h"
-#include "format/cpu_profile.h"
+#include "format/decode/host/cpu_profile.h"
+#include "format/events/os_call_line.h"
 #include "format/kind.h"
-#include "format/os_call_line.h"
 
 namespace profd::session {
 

@@ -7,7 +7,7 @@
 #include "daemon/agent/registry.h"
 #include "daemon/auth/policy.h"
 #include "daemon/config/config.h"
-#include "daemon/host/collectors.h"
+#include "daemon/host/process/collectors.h"
 #include "daemon/session/node/check.h"
 #include "daemon/session/node/node.h"
 

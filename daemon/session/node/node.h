@@ -14,7 +14,7 @@
 #include "daemon/driver/driver.h"
 #include "daemon/driver/versions.h"
 #include "daemon/session/plan/plan.h"
-#include "format/prof_dir.h"
+#include "format/directory/prof_dir.h"
 
 namespace profd::session {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "format/manifest.h"
+#include "format/directory/manifest.h"
 
 namespace profd::session {
 

@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "daemon/base/after.h"
-#include "daemon/host/collectors.h"
-#include "daemon/host/cpu_clocks.h"
-#include "daemon/host/process_image.h"
+#include "daemon/host/files/cpu_clocks.h"
+#include "daemon/host/process/collectors.h"
+#include "daemon/host/process/process_image.h"
 #include "daemon/session/node/doctor.h"
 
 namespace profd::session {

@@ -12,8 +12,8 @@
 #include "daemon/base/aside.h"
 #include "daemon/base/executor.h"
 #include "daemon/driver/driver.h"
-#include "daemon/host/cgroups.h"
-#include "daemon/host/sys_tree.h"
+#include "daemon/host/files/cgroups.h"
+#include "daemon/host/files/sys_tree.h"
 #include "daemon/session/node/node.h"
 #include "daemon/session/node/perturbation_log.h"
 

@@ -6,8 +6,8 @@
 
 #include "base/text.h"
 #include "daemon/auth/tickets.h"
-#include "daemon/host/process.h"
-#include "daemon/host/process_image.h"
+#include "daemon/host/process/process.h"
+#include "daemon/host/process/process_image.h"
 
 namespace profd::session {
 

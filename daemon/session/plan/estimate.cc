@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "format/units.h"
+#include "format/decode/units.h"
 
 namespace profd::session {
 

@@ -11,9 +11,9 @@
 #include "base/status.h"
 #include "daemon/driver/driver.h"
 #include "daemon/session/plan/types.h"
-#include "format/agent_blocks.h"
+#include "format/decode/framing.h"
 #include "format/device_files.h"
-#include "format/framing.h"
+#include "format/events/agent_blocks.h"
 
 namespace profd::session {
 

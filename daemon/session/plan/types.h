@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "daemon/agent/peer.h"
 #include "daemon/auth/output_dir.h"
-#include "daemon/store/on_full.h"
+#include "daemon/store/spool/on_full.h"
 
 namespace profd::session {
 

@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "libagent/src/emitter.h"
-#include "libagent/src/names.h"
-#include "libagent/src/spans.h"
+#include "libagent/src/tables/names.h"
+#include "libagent/src/tables/spans.h"
 
 namespace profd::agent::mspti {
 

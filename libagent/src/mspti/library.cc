@@ -8,8 +8,8 @@
 #include <initializer_list>
 
 #include "libagent/src/facts.h"
-#include "libagent/src/libc.h"
 #include "libagent/src/process.h"
+#include "libagent/src/tables/libc.h"
 
 namespace profd::agent::mspti {
 

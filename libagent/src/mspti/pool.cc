@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-#include "libagent/src/spans.h"
+#include "libagent/src/tables/spans.h"
 
 namespace profd::agent::mspti {
 

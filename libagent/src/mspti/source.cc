@@ -17,7 +17,7 @@
 #include "libagent/src/mspti/library.h"
 #include "libagent/src/mspti/pool.h"
 #include "libagent/src/process.h"
-#include "libagent/src/thread.h"
+#include "libagent/src/tables/thread.h"
 
 namespace profd::agent::mspti {
 

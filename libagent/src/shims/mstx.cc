@@ -9,9 +9,9 @@
 #include <ctime>
 
 #include "libagent/src/emitter.h"
-#include "libagent/src/libc.h"
-#include "libagent/src/names.h"
 #include "libagent/src/shims/message.h"
+#include "libagent/src/tables/libc.h"
+#include "libagent/src/tables/names.h"
 
 namespace profd::agent {
 

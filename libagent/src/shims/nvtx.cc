@@ -7,8 +7,8 @@
 #include <cwchar>
 
 #include "libagent/src/emitter.h"
-#include "libagent/src/names.h"
 #include "libagent/src/shims/message.h"
+#include "libagent/src/tables/names.h"
 
 namespace profd::agent {
 

@@ -1,4 +1,4 @@
-#include "daemon/auth/conduit.h"
+#include "daemon/auth/door/conduit.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "daemon/auth/frame_scan.h"
+#include "daemon/auth/door/frame_scan.h"
 
 namespace profd::auth {
 namespace {

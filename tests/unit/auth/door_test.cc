@@ -1,5 +1,5 @@
 // A real socket, a real executor, and peers of every kind of manners.
-#include "daemon/auth/door.h"
+#include "daemon/auth/door/door.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "daemon/auth/frame_scan.h"
+#include "daemon/auth/door/frame_scan.h"
 
 #include <gtest/gtest.h>
 

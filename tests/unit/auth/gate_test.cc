@@ -1,4 +1,4 @@
-#include "daemon/auth/gate.h"
+#include "daemon/auth/door/gate.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "daemon/auth/socket_claim.h"
+#include "daemon/auth/door/socket_claim.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "client/verify/verify_parts.h"
-#include "format/own_folder.h"
+#include "format/directory/own_folder.h"
 
 namespace profd::client {
 namespace {

@@ -1,4 +1,4 @@
-#include "format/decode/agent_lanes.h"
+#include "format/decode/agents/agent_lanes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

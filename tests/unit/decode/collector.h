@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "format/decode/decoder.h"
+#include "format/events/spans.h"
 #include "format/series.h"
-#include "format/spans.h"
 
 namespace profd::format {
 

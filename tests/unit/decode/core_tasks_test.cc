@@ -1,5 +1,5 @@
 // Counters of cores by task: which task a record is of.
-#include "format/decode/core_tasks.h"
+#include "format/decode/tasks/core_tasks.h"
 
 #include <gtest/gtest.h>
 

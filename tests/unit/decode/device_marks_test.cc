@@ -1,4 +1,4 @@
-#include "format/decode/device_marks.h"
+#include "format/decode/agents/device_marks.h"
 
 #include <gtest/gtest.h>
 

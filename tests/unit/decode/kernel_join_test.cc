@@ -1,4 +1,4 @@
-#include "format/decode/kernel_join.h"
+#include "format/decode/tasks/kernel_join.h"
 
 #include <gtest/gtest.h>
 

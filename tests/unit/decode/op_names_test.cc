@@ -1,4 +1,4 @@
-#include "format/decode/op_names.h"
+#include "format/op_names.h"
 
 #include <gtest/gtest.h>
 

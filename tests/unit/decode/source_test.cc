@@ -11,10 +11,10 @@
 #include "client/export/inventory.h"
 #include "client/export/read/capture.h"
 #include "client/export/read/slices.h"
+#include "format/check/stamp_spikes.h"
+#include "format/directory/side_facts.h"
 #include "format/records/device.h"
 #include "format/records/packed.h"
-#include "format/side_facts.h"
-#include "format/stamp_spikes.h"
 
 namespace profd::client {
 namespace {

@@ -8,10 +8,10 @@
 #include <random>
 
 #include "base/flat_map.h"
-#include "format/decode/cann_names.h"
-#include "format/decode/launches.h"
-#include "format/decode/task_join.h"
-#include "format/decode/task_log.h"
+#include "format/decode/tasks/cann_names.h"
+#include "format/decode/tasks/launches.h"
+#include "format/decode/tasks/task_join.h"
+#include "format/decode/tasks/task_log.h"
 #include "format/records/device.h"
 #include "tests/unit/decode/collector.h"
 

@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
-#include "format/decode/cann_names.h"
-#include "format/decode/core_tasks.h"
-#include "format/decode/task_log.h"
-#include "format/framing.h"
+#include "format/decode/framing.h"
+#include "format/decode/tasks/cann_names.h"
+#include "format/decode/tasks/core_tasks.h"
+#include "format/decode/tasks/task_log.h"
 #include "tests/unit/decode/decoding.h"
 
 namespace profd::format {

@@ -1,11 +1,11 @@
-#include "daemon/device/combiner.h"
+#include "daemon/device/streams/combiner.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "daemon/device/records.h"
+#include "daemon/device/streams/records.h"
 #include "daemon/driver/driver.h"
 #include "fakes.h"
 #include "format/records/packed.h"

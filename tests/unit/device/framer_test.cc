@@ -1,4 +1,4 @@
-#include "daemon/device/framer.h"
+#include "daemon/device/streams/framer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/device/subscriber.h"
+#include "daemon/device/streams/subscriber.h"
 
 #include <gtest/gtest.h>
 

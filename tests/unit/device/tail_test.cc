@@ -1,4 +1,4 @@
-#include "daemon/device/tail.h"
+#include "daemon/device/streams/tail.h"
 
 #include <gtest/gtest.h>
 

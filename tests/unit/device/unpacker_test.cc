@@ -1,4 +1,4 @@
-#include "daemon/device/unpacker.h"
+#include "daemon/device/streams/unpacker.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

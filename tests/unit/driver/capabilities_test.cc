@@ -5,11 +5,11 @@
 #include <cstring>
 #include <string>
 
-#include "daemon/driver/ascend/channels.h"
-#include "daemon/driver/ascend/qos_streams.h"
-#include "daemon/driver/ascend/start_para.h"
+#include "daemon/driver/ascend/start/channels.h"
+#include "daemon/driver/ascend/start/qos_streams.h"
+#include "daemon/driver/ascend/start/start_para.h"
 #include "daemon/driver/offers.h"
-#include "format/framing.h"
+#include "format/decode/framing.h"
 #include "format/preset.h"
 #include "tests/unit/driver/chips.h"
 

@@ -17,8 +17,8 @@
 #include <thread>
 
 #include "daemon/driver/ascend/ascend_hal.h"
-#include "daemon/driver/ascend/channels.h"
 #include "daemon/driver/ascend/port_counters.h"
+#include "daemon/driver/ascend/start/channels.h"
 #include "daemon/driver/offers.h"
 #include "daemon/session/plan/plan.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "client/export/write/output.h"
-#include "format/decode/device_series.h"
+#include "format/decode/device/device_series.h"
 
 namespace profd::client {
 namespace {

@@ -1,4 +1,4 @@
-#include "client/export/views/core_metrics.h"
+#include "client/export/views/device/core_metrics.h"
 
 #include <gtest/gtest.h>
 

@@ -8,11 +8,11 @@
 #include <random>
 
 #include "client/export/csv/csv_spans.h"
-#include "client/export/read/overlap.h"
+#include "client/export/read/sources/overlap.h"
 #include "client/export/views/keyed_stats.h"
 #include "client/export/write/csv_file.h"
 #include "client/export/write/output.h"
-#include "format/decode/device_series.h"
+#include "format/decode/device/device_series.h"
 #include "format/decode/span_writer.h"
 
 namespace profd::client {

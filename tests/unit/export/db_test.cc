@@ -10,8 +10,8 @@
 #include "client/export/views/counter_tables.h"
 #include "client/export/views/db_tables.h"
 #include "client/export/write/output.h"
-#include "format/decode/device_series.h"
-#include "format/decode/host_series.h"
+#include "format/decode/device/device_series.h"
+#include "format/decode/host/host_series.h"
 #include "tests/unit/export/sqlite_query.h"
 
 namespace profd::client {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "client/export/write/output.h"
-#include "format/decode/device_series.h"
+#include "format/decode/device/device_series.h"
 
 namespace profd::client {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "client/export/write/output.h"
 #include "client/export/write/proto_text.h"
-#include "format/decode/device_series.h"
+#include "format/decode/device/device_series.h"
 
 namespace profd::client {
 namespace {

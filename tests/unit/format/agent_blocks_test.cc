@@ -1,4 +1,4 @@
-#include "format/agent_blocks.h"
+#include "format/events/agent_blocks.h"
 
 #include <gtest/gtest.h>
 

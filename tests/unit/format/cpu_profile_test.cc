@@ -1,4 +1,4 @@
-#include "format/cpu_profile.h"
+#include "format/decode/host/cpu_profile.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "format/framing.h"
+#include "format/decode/framing.h"
 
 #include <gtest/gtest.h>
 

@@ -7,10 +7,10 @@
 #include <set>
 #include <string>
 
-#include "format/agent_blocks.h"
-#include "format/cpu_profile.h"
 #include "format/decode/catalogue.h"
-#include "format/framing.h"
+#include "format/decode/framing.h"
+#include "format/decode/host/cpu_profile.h"
+#include "format/events/agent_blocks.h"
 #include "format/preset.h"
 
 namespace profd::format {
@@ -40,7 +40,7 @@ bool IsReadOtherwise(std::string_view file) {
       file::kStarsLog,    file::kTaskLog, file::kVectorTaskLog,  // spans of tasks (decode/task_log.h)
       file::kApi,                                                // calls (decode/launches.h)
       file::kProcessDisk,                                        // kept for people
-      file::kCpuProfile,  file::kOffCpu,                         // stacks (format/cpu_profile.h)
+      file::kCpuProfile,  file::kOffCpu,                         // stacks (format/decode/host/cpu_profile.h)
   };
   return others.contains(file);
 }

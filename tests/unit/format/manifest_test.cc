@@ -1,4 +1,4 @@
-#include "format/manifest.h"
+#include "format/directory/manifest.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "format/prof_dir.h"
+#include "format/directory/prof_dir.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "format/stream_check.h"
+#include "format/check/stream_check.h"
 
 #include <gmock/gmock.h>
 
@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "format/agent_blocks.h"
-#include "format/os_call_line.h"
-#include "format/own_folder.h"
+#include "format/directory/own_folder.h"
+#include "format/directory/side_facts.h"
+#include "format/events/agent_blocks.h"
+#include "format/events/os_call_line.h"
 #include "format/records/device.h"
-#include "format/side_facts.h"
 
 namespace profd::format {
 namespace {

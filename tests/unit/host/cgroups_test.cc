@@ -1,8 +1,8 @@
-#include "daemon/host/cgroups.h"
+#include "daemon/host/files/cgroups.h"
 
 #include <gtest/gtest.h>
 
-#include "daemon/host/cpu_clocks.h"
+#include "daemon/host/files/cpu_clocks.h"
 #include "tests/support/planted_tree.h"
 
 namespace profd::host {

@@ -1,11 +1,11 @@
-#include "daemon/host/code_map.h"
+#include "daemon/host/process/code_map.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <set>
 
-#include "daemon/host/kernel_names.h"
+#include "daemon/host/events/kernel_names.h"
 
 namespace profd::host {
 namespace {

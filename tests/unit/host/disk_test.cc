@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "format/own_folder.h"
+#include "format/directory/own_folder.h"
 #include "tests/unit/host/harness.h"
 
 namespace profd::host {

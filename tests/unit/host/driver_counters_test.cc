@@ -1,4 +1,4 @@
-#include "daemon/host/driver_counters.h"
+#include "daemon/host/files/driver_counters.h"
 
 #include <gtest/gtest.h>
 

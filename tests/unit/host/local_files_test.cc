@@ -1,4 +1,4 @@
-#include "daemon/host/local_files.h"
+#include "daemon/host/files/local_files.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

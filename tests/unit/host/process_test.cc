@@ -1,4 +1,4 @@
-#include "daemon/host/process.h"
+#include "daemon/host/process/process.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

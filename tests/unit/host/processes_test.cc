@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "daemon/host/family.h"
+#include "daemon/host/rows/family.h"
 #include "tests/unit/host/harness.h"
 
 namespace profd::host {

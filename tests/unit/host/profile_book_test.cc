@@ -1,5 +1,5 @@
 // What a profile makes of the kernel's records, made by hand here.
-#include "daemon/host/stacks/profile_book.h"
+#include "daemon/host/scouts/profile_book.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

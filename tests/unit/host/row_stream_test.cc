@@ -1,4 +1,4 @@
-#include "daemon/host/row_stream.h"
+#include "daemon/host/rows/row_stream.h"
 
 #include <gtest/gtest.h>
 

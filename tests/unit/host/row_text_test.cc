@@ -1,4 +1,4 @@
-#include "daemon/host/probes/row_text.h"
+#include "daemon/host/files/row_text.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "daemon/host/code_map.h"
+#include "daemon/host/process/code_map.h"
 #include "daemon/host/stacks/call_frames.h"
 #include "daemon/host/stacks/elf_image.h"
 #include "daemon/host/stacks/frame_table.h"

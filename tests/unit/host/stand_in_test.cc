@@ -1,4 +1,4 @@
-#include "daemon/host/stand_in.h"
+#include "daemon/host/process/stand_in.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "libagent/src/domains.h"
-#include "libagent/src/names.h"
 #include "libagent/src/process.h"
+#include "libagent/src/tables/domains.h"
+#include "libagent/src/tables/names.h"
 #include "profd/agent.hpp"
 #include "tests/unit/libagent/region.h"
 

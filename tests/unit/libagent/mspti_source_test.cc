@@ -10,8 +10,8 @@
 
 #include "libagent/src/emitter.h"
 #include "libagent/src/mspti/source.h"
-#include "libagent/src/names.h"
 #include "libagent/src/process.h"
+#include "libagent/src/tables/names.h"
 #include "tests/unit/libagent/region.h"
 
 namespace profd::agent::testing {

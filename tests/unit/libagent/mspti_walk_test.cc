@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "libagent/src/mspti/activity.h"
-#include "libagent/src/spans.h"
+#include "libagent/src/tables/spans.h"
 
 namespace profd::agent {
 namespace {

@@ -1,10 +1,10 @@
-#include "libagent/src/names.h"
+#include "libagent/src/tables/names.h"
 
 #include <set>
 #include <thread>
 
-#include "libagent/src/domains.h"
 #include "libagent/src/process.h"
+#include "libagent/src/tables/domains.h"
 #include "tests/unit/libagent/region.h"
 
 namespace profd::agent::testing {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/driver/ascend/channels.h"
+#include "daemon/driver/ascend/start/channels.h"
 #include "daemon/driver/offers.h"
 #include "format/records/device.h"
 

@@ -15,7 +15,7 @@
 #include "client/node/control_client.h"
 #include "client/node/door_client.h"
 #include "daemon/agent/registry.h"
-#include "daemon/auth/door.h"
+#include "daemon/auth/door/door.h"
 #include "daemon/rpc/server.h"
 #include "tests/unit/rpc/fake_manager.h"
 

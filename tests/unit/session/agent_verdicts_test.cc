@@ -1,6 +1,6 @@
 // What a kind is said to be, out of what the recordings of a process, its later programs and its children
 // say.
-#include "daemon/session/life/agent_verdicts.h"
+#include "daemon/session/life/recordings/agent_verdicts.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "daemon/driver/ascend/channels.h"
+#include "daemon/driver/ascend/start/channels.h"
 #include "daemon/driver/offers.h"
 #include "daemon/session/plan/kinds.h"
 #include "format/preset.h"

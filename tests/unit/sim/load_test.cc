@@ -7,8 +7,8 @@
 #include <set>
 #include <string>
 
-#include "sim/hal/ring.h"
-#include "sim/hal/truth.h"
+#include "sim/hal/channels/ring.h"
+#include "sim/hal/channels/truth.h"
 
 namespace profd::sim {
 namespace {

@@ -5,7 +5,7 @@
 #include <future>
 #include <thread>
 
-#include "sim/hal/poll_queue.h"
+#include "sim/hal/channels/poll_queue.h"
 #include "sim/scenario/channel_ids.h"
 #include "sim/scenario/clock.h"
 #include "tests/unit/sim/sim_library.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/hal/abi.h"
+#include "sim/abi.h"
 
 namespace profd::sim {
 

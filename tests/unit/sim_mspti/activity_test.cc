@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "sim/hal/truth.h"
+#include "sim/hal/channels/truth.h"
 #include "sim/scenario/clock.h"
 #include "sim/scenario/load.h"
 #include "tests/unit/sim_mspti/mspti_library.h"

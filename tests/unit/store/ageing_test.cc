@@ -4,9 +4,9 @@
 #include <map>
 #include <random>
 
-#include "daemon/store/open_files.h"
+#include "daemon/store/files/open_files.h"
 #include "daemon/store/trace_files.h"
-#include "format/prof_dir.h"
+#include "format/directory/prof_dir.h"
 #include "tests/unit/store/writer_harness.h"
 
 namespace profd::store {

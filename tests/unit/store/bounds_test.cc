@@ -1,8 +1,8 @@
-#include "daemon/store/bounds.h"
+#include "daemon/store/spool/bounds.h"
 
 #include <gtest/gtest.h>
 
-#include "daemon/store/budget.h"
+#include "daemon/store/spool/budget.h"
 
 namespace profd::store {
 namespace {

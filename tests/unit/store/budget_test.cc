@@ -1,4 +1,4 @@
-#include "daemon/store/budget.h"
+#include "daemon/store/spool/budget.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/store/file_system.h"
+#include "daemon/store/files/file_system.h"
 
 #include <linux/magic.h>
 #include <sys/mman.h>

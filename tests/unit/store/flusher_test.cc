@@ -1,12 +1,12 @@
-#include "daemon/store/flusher.h"
+#include "daemon/store/files/flusher.h"
 
 #include <gmock/gmock.h>
 
 #include <atomic>
 #include <deque>
 
-#include "daemon/store/flushed_file_system.h"
-#include "daemon/store/write_probe.h"
+#include "daemon/store/files/flushed_file_system.h"
+#include "daemon/store/files/write_probe.h"
 #include "tests/unit/store/writer_harness.h"
 
 namespace profd::store {

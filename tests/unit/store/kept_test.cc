@@ -1,11 +1,11 @@
 // Directories of sealed sessions in the spool, some of them prepared by a user who means harm.
-#include "daemon/store/kept.h"
+#include "daemon/store/spool/kept.h"
 
 #include <gmock/gmock.h>
 #include <sys/file.h>
 
-#include "format/manifest.h"
-#include "format/own_folder.h"
+#include "format/directory/manifest.h"
+#include "format/directory/own_folder.h"
 #include "tests/unit/store/writer_harness.h"
 
 namespace profd::store {

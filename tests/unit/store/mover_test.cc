@@ -1,10 +1,10 @@
-#include "daemon/store/mover.h"
+#include "daemon/store/spool/mover.h"
 
 #include <gmock/gmock.h>
 #include <sys/file.h>
 
 #include "base/clock.h"
-#include "format/own_folder.h"
+#include "format/directory/own_folder.h"
 #include "tests/unit/store/writer_harness.h"
 
 namespace profd::store {

@@ -1,14 +1,14 @@
-#include "daemon/store/recovery.h"
+#include "daemon/store/spool/recovery.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "format/manifest.h"
+#include "format/directory/manifest.h"
+#include "format/directory/own_folder.h"
+#include "format/directory/prof_dir.h"
 #include "format/mend/aged_entry.h"
-#include "format/own_folder.h"
-#include "format/prof_dir.h"
 #include "format/records/device.h"
 #include "tests/unit/store/writer_harness.h"
 

@@ -1,4 +1,4 @@
-#include "daemon/store/retention.h"
+#include "daemon/store/spool/retention.h"
 
 #include <gtest/gtest.h>
 

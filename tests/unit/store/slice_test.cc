@@ -7,7 +7,7 @@
 #include <array>
 #include <random>
 
-#include "format/prof_dir.h"
+#include "format/directory/prof_dir.h"
 #include "tests/unit/store/writer_harness.h"
 
 namespace profd::store {

@@ -1,4 +1,4 @@
-#include "daemon/store/spool.h"
+#include "daemon/store/spool/spool.h"
 
 #include <gmock/gmock.h>
 

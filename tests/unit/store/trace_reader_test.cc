@@ -4,7 +4,7 @@
 #include <sys/file.h>
 
 #include "base/crc32c.h"
-#include "format/own_folder.h"
+#include "format/directory/own_folder.h"
 #include "tests/unit/store/writer_harness.h"
 
 namespace profd::store {

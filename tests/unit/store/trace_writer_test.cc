@@ -8,8 +8,8 @@
 #include <random>
 
 #include "base/clock.h"
-#include "format/own_folder.h"
-#include "format/prof_dir.h"
+#include "format/directory/own_folder.h"
+#include "format/directory/prof_dir.h"
 #include "tests/unit/store/writer_harness.h"
 
 namespace profd::store {

@@ -1,0 +1,327 @@
+#include "client/verbs/data/export.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/clock.h"
+#include "client/export/arguments.h"
+#include "client/export/exporter.h"
+#include "client/export/per_device.h"
+#include "client/export/read/capture.h"
+#include "client/show/interrupt.h"
+#include "client/show/json.h"
+#include "client/verbs/directories.h"
+#include "client/verbs/verb.h"
+#include "client/words/args.h"
+#include "client/words/text.h"
+
+namespace profd::client {
+
+namespace {
+
+using base::Result;
+using base::Status;
+
+struct Job {
+  std::string directory;
+  ExportOptions options;
+  std::optional<Result<ExportResult>> result;
+};
+
+Result<ExportOptions> Parse(const ExportArguments& arguments) {
+  ExportOptions options;
+  if (!arguments.format.empty()) {
+    PROFD_ASSIGN_OR_RETURN(options.formats, ParseFormats(arguments.format));
+  } else if (arguments.per_device) {
+    // The vendor's advisor takes tables that say no operator is static for a job of dynamic shapes.
+    options.formats = {ExportFormat::kChrome, ExportFormat::kDatabase};
+  }
+  if (!arguments.from.empty()) {
+    PROFD_ASSIGN_OR_RETURN(options.from, ParseTimePoint("--from", arguments.from));
+  }
+  if (!arguments.to.empty()) {
+    PROFD_ASSIGN_OR_RETURN(options.to, ParseTimePoint("--to", arguments.to));
+  }
+  if (!arguments.devices.empty()) {
+    PROFD_ASSIGN_OR_RETURN(const DeviceList devices, ParseDevices(arguments.devices));
+    if (!devices.all) options.devices.emplace(devices.devices.begin(), devices.devices.end());
+  }
+  if (!arguments.kinds.empty()) {
+    PROFD_ASSIGN_OR_RETURN(options.kinds, ParseKinds(arguments.kinds));
+  }
+  options.jobs = std::max(1u, std::thread::hardware_concurrency());
+  if (!arguments.jobs.empty()) {
+    PROFD_ASSIGN_OR_RETURN(options.jobs, ParseJobs(arguments.jobs));
+  }
+  if (!arguments.split.empty()) {
+    PROFD_ASSIGN_OR_RETURN(options.split_ns, ParseSplit(arguments.split));
+  }
+  if (!arguments.model.empty() || !arguments.iteration.empty()) {
+    PROFD_ASSIGN_OR_RETURN(options.iteration, ParseIteration(arguments.model, arguments.iteration));
+  }
+  const char* const of_chrome = options.split_ns > 0 ? "--split" : arguments.gzip ? "--gzip" : nullptr;
+  if (of_chrome != nullptr && std::ranges::count(options.formats, ExportFormat::kChrome) == 0) {
+    return Status(base::Code::kInvalidArgument,
+                  std::string(of_chrome) + ": is for format chrome, which --format does not have");
+  }
+  if (arguments.per_device && arguments.out.empty()) {
+    return Status(base::Code::kInvalidArgument,
+                  "--per-device: makes a directory for each device; say where with --out");
+  }
+  options.out = arguments.out;
+  options.vendor_compatible = arguments.vendor_compatible;
+  options.gzip = arguments.gzip;
+  options.resume = arguments.resume;
+  PROFD_RETURN_IF_ERROR(CheckRange(options));
+  return options;
+}
+
+// The host is always in.
+std::set<int64_t> OnlyDevice(int device) {
+  return device < 0 ? std::set<int64_t>() : std::set<int64_t>{device};
+}
+
+// A line on the terminal that says how far it is. **Owns:** a thread.
+class Bar {
+ public:
+  Bar(const Progress& progress, uint64_t total_bytes) : progress_(progress), total_bytes_(total_bytes) {
+    if (::isatty(STDERR_FILENO) == 1) thread_ = std::thread([this] { Run(); });
+  }
+  ~Bar() {
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    changed_.notify_all();
+    if (!thread_.joinable()) return;
+    thread_.join();
+    std::fputs("\r\033[K", stderr);
+  }
+
+ private:
+  void Run() {
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, std::chrono::milliseconds(200), [this] { return over_; })) Show();
+  }
+  void Show() const {
+    const double done = static_cast<double>(progress_.bytes);
+    const double seconds = static_cast<double>(base::MonotonicNs() - begin_ns_) / 1e9;
+    const double part = total_bytes_ == 0 ? 1 : std::min(1.0, done / static_cast<double>(total_bytes_));
+    std::string line =
+        std::to_string(static_cast<int>(part * 100)) + " %  " + FormatBytes(done / seconds) + "/s";
+    if (part > 0 && part < 1) {
+      line += "  " + FormatDuration(static_cast<uint64_t>(seconds * (1 - part) / part * 1e9)) + " left";
+    }
+    std::fprintf(stderr, "\r\033[K%s", line.c_str());
+  }
+
+  const Progress& progress_;
+  const uint64_t total_bytes_;
+  const uint64_t begin_ns_ = base::MonotonicNs();
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+// Some directories at a time; what is left of the threads goes to the outputs of each.
+void RunJobs(std::vector<Job>& jobs, Progress& progress) {
+  const size_t at_once = std::clamp<size_t>(jobs.front().options.jobs, 1, jobs.size());
+  for (Job& job : jobs)
+    job.options.jobs = std::max<unsigned>(1, job.options.jobs / static_cast<unsigned>(at_once));
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < jobs.size() && !progress.cancelled; i = next++) {
+      jobs[i].result.emplace(Export(jobs[i].directory, jobs[i].options, progress));
+    }
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < at_once; ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+}
+
+void PrintResult(const Context& context, const ExportResult& result) {
+  const std::string& directory = result.directory;
+  for (const Skipped& skipped : result.report.skipped()) {
+    std::string line = directory + (skipped.stream.empty() ? "" : "/" + skipped.stream) + ": ";
+    if (skipped.bytes > 0) {
+      line +=
+          "at " + std::to_string(skipped.offset) + ": " + std::to_string(skipped.bytes) + " bytes left out: ";
+    } else if (skipped.records > 0) {
+      line +=
+          std::to_string(skipped.records) + (skipped.records == 1 ? " record" : " records") + " left out: ";
+    }
+    context.Print(OneLine(line + skipped.why) + "\n");
+  }
+  if (const uint64_t more = result.report.more_skipped(); more > 0) {
+    context.Print(OneLine(directory + ": and " + std::to_string(more) + " more places") + "\n");
+  }
+  if (result.left_out > 0) {
+    context.Print(OneLine(directory + ": outputs had no place for " + std::to_string(result.left_out) +
+                          (result.left_out == 1 ? " value" : " values")) +
+                  "\n");
+  }
+  for (const std::string& note : result.report.NotesInShort()) context.Print(OneLine("note: " + note) + "\n");
+  for (const std::string& file : result.files) context.Print(OneLine(file) + "\n");
+  if (!result.nothing.empty()) {
+    return context.Print(OneLine(directory + ": nothing exported: " + result.nothing) + "\n");
+  }
+  const bool whole = result.report.complete() && result.left_out == 0;
+  context.Print(OneLine(directory + ": " + std::to_string(result.report.records()) + " records, " +
+                        FormatBytes(static_cast<double>(result.input_bytes)) + " in, " +
+                        FormatBytes(static_cast<double>(result.output_bytes)) + " out, " +
+                        FormatDuration(result.duration_ns) + (whole ? ", complete" : ", NOT complete")) +
+                "\n");
+}
+
+// A folder of PROF directories is no accident only when somebody says so: an export writes into each of them.
+Result<std::vector<Found>> Find(const Context& context, const ExportArguments& arguments,
+                                const std::string& directory) {
+  PROFD_ASSIGN_OR_RETURN(std::vector<Found> found, FindSides(context, directory, arguments.is_vendors));
+  const bool is_itself = found.front().of_session ||
+                         (found.size() == 1 && (found.front().side || found.front().directory == directory));
+  if (is_itself || arguments.is_vendors || arguments.recursive || arguments.dry_run) return found;
+  const std::string count = std::to_string(found.size());
+  return Status(base::Code::kInvalidArgument,
+                directory + " is no PROF directory; below it " +
+                    (found.size() == 1 ? "is 1: " + found.front().directory : "are " + count) +
+                    "; --recursive exports " + (found.size() == 1 ? "it" : "all of them") +
+                    ", --dry-run lists what that would write");
+}
+
+// A job for each device of each.
+std::vector<Job> SplitByDevice(const Context& context, const std::vector<Job>& jobs, ExitCode* worst) {
+  std::vector<Job> parts;
+  for (const Job& job : jobs) {
+    Result<std::vector<ExportOptions>> devices = ByDevice(job.directory, job.options);
+    if (!devices.ok()) {
+      *worst = context.Fail(devices.status());
+      continue;
+    }
+    for (ExportOptions& options : *devices)
+      parts.push_back({job.directory, std::move(options), std::nullopt});
+  }
+  return parts;
+}
+
+ExitCode PrintOutputs(const Context& context, const std::vector<Job>& jobs) {
+  auto worst = ExitCode::kOk;
+  std::vector<std::pair<std::string, std::vector<std::string>>> planned;
+  for (const Job& job : jobs) {
+    Result<std::vector<std::string>> outputs = Outputs(job.directory, job.options);
+    if (!outputs.ok()) {
+      worst = context.Fail(outputs.status());
+      continue;
+    }
+    for (const std::string& output : *outputs) {
+      if (!context.json) context.Print(OneLine(output) + "\n");
+    }
+    planned.emplace_back(job.directory, std::move(outputs).value());
+  }
+  if (context.json) context.Print(PlannedJson(planned, worst == ExitCode::kOk));
+  return worst;
+}
+
+Action Define(cli::Arguments arguments) {
+  const auto wanted = std::make_shared<ExportArguments>();
+  arguments
+      .List("DIR", &wanted->directories, "PROF directories or sessions; with --recursive folders of such")
+      .Required();
+  arguments
+      .Text("--format", &wanted->format,
+            "some of chrome,perfetto,csv,json,db,collapsed,pprof; default chrome,csv,db, with --per-device "
+            "chrome,db")
+      .Joined();
+  arguments.Text("--out", &wanted->out, "where to; default into each DIR");
+  arguments.Text("--from", &wanted->from,
+                 "what lies before is left out: +1.5s, \"2026-11-22 05:10:20\", @SECONDS");
+  arguments.Text("--to", &wanted->to, "what lies behind is left out");
+  arguments.Text("--devices", &wanted->devices, "all, or numbers: 0,1; the host is always in").Joined();
+  arguments.Text("--kinds", &wanted->kinds, "only these kinds: hbm,pcie,…").Joined();
+  arguments.Text("--iteration", &wanted->iteration,
+                 "only what lies within this iteration; 1 if only --model is given");
+  arguments.Text("--model", &wanted->model, "of which model; default that with the smallest number");
+  arguments.Text("--jobs", &wanted->jobs, "threads, 1 to 64; default one per core");
+  arguments.Flag("--vendor-compatible", &wanted->vendor_compatible,
+                 "with the vendor's known faults, value for value (docs/export.md)");
+  arguments.Text("--split", &wanted->split, "the timeline in files this long, e.g. 60s");
+  arguments.Flag("--gzip", &wanted->gzip, "compress the timeline");
+  arguments.Flag("--resume", &wanted->resume, "leave finished outputs of an earlier export alone");
+  arguments.Flag("--recursive", &wanted->recursive, "a DIR may be a folder: all PROF directories below it");
+  arguments.Flag("--per-device", &wanted->per_device,
+                 "a PROF directory for each device, below --out: for analysers of many ranks");
+  arguments.Flag("--dry-run", &wanted->dry_run, "only say what would be written");
+  return {.run = [wanted](const Context& context) { return RunExport(context, *wanted); }};
+}
+
+}  // namespace
+
+ExitCode RunExport(const Context& context, const ExportArguments& arguments) {
+  const Result<ExportOptions> options = Parse(arguments);
+  if (!options.ok()) return context.Fail(options.status());
+  auto worst = ExitCode::kOk;
+  std::vector<Job> jobs;
+  for (const std::string& directory : arguments.directories) {
+    const auto found = Find(context, arguments, directory);
+    if (!found.ok()) {
+      worst = context.Fail(found.status());
+      continue;
+    }
+    for (const Found& part : *found) {
+      jobs.push_back({part.directory, *options, std::nullopt});
+      if (part.side) jobs.back().options.devices = OnlyDevice(*part.side);
+    }
+  }
+  if (arguments.per_device) jobs = SplitByDevice(context, jobs, &worst);
+  if (jobs.empty()) return worst;
+  if (jobs.size() > 1 && !arguments.out.empty() && !arguments.per_device) {
+    for (Job& job : jobs) job.options.out += "/" + CaptureName(job.directory);
+  }
+
+  if (arguments.dry_run) return std::max(worst, PrintOutputs(context, jobs));
+
+  Progress progress;
+  uint64_t total_bytes = 0;
+  for (const Job& job : jobs) total_bytes += InputBytes(job.directory) * Passes(job.options);
+  {
+    const InterruptWatch interrupts([&progress](int) { progress.cancelled = true; });
+    const Bar bar(progress, total_bytes);
+    RunJobs(jobs, progress);
+  }
+  std::vector<ExportResult> results;
+  for (Job& job : jobs) {
+    if (!job.result) continue;  // interrupted before its turn
+    if (!job.result->ok()) {
+      worst = context.Fail(job.result->status());
+      continue;
+    }
+    results.push_back(std::move(*job.result).value());
+    const ExportResult& result = results.back();
+    const bool whole = result.report.complete() && result.left_out == 0;
+    if (!whole && worst == ExitCode::kOk) worst = ExitCode::kPartialLoss;
+    if (!context.json) PrintResult(context, result);
+  }
+  const auto empty = [](const ExportResult& result) { return !result.nothing.empty(); };
+  if (!results.empty() && std::ranges::all_of(results, empty) && worst == ExitCode::kOk)
+    worst = ExitCode::kNotFound;
+  if (context.json) context.Print(ExportJson(results, worst == ExitCode::kOk));
+  return worst;
+}
+
+namespace verbs {
+Verb Export() {
+  return {"export", "turn PROF directories, profd's or the vendor's, into timelines, tables and a database",
+          Reach::kHere, Define};
+}
+}  // namespace verbs
+
+}  // namespace profd::client

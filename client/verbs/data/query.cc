@@ -1,0 +1,188 @@
+#include "client/verbs/data/query.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/join.h"
+#include "client/export/inventory.h"
+#include "client/export/views/db_tables.h"
+#include "client/show/json.h"
+#include "client/show/render.h"
+#include "client/verbs/directories.h"
+#include "client/verbs/verb.h"
+#include "client/verify/perturbations.h"
+#include "client/words/text.h"
+
+namespace profd::client {
+
+namespace {
+
+using base::Result;
+
+std::string Joined(const std::set<uint32_t>& numbers) {
+  std::string text;
+  for (const uint32_t number : numbers) text += (text.empty() ? "" : " ") + std::to_string(number);
+  return text;
+}
+
+std::string Slowest(const InventorySteps& steps) {
+  std::string text;
+  for (const Iteration& iteration : steps.slowest) {
+    base::AddTo(text, std::to_string(iteration.number) + " (" + FormatDuration(iteration.duration_ns) +
+                          (iteration.edge.empty() ? "" : ", " + iteration.edge) + ")");
+  }
+  return text;
+}
+
+std::string Unit(int device) { return device < 0 ? "host" : std::to_string(device); }
+
+std::string Devices(const Inventory& inventory, bool coloured) {
+  Table table({"DEVICE", "CHIP", ">RANK", "MODELS", ">ITERATIONS", "SLOWEST"});
+  std::set<int> units;
+  for (const Side& side : inventory.capture.sides) {
+    if (!side.is_host()) units.insert(side.facts.device);
+  }
+  if (inventory.steps.contains(-1)) units.insert(-1);
+  for (const int unit : units) {
+    const auto side = std::ranges::find_if(inventory.capture.sides,
+                                           [unit](const Side& other) { return other.facts.device == unit; });
+    const bool known = unit >= 0 && side != inventory.capture.sides.end();
+    const auto steps = inventory.steps.find(unit);
+    const auto models = inventory.models.find(unit);
+    table.Add({Unit(unit), known ? std::string(format::DbChipName(side->facts.chip)) : "",
+               known && side->facts.rank_id >= 0 ? std::to_string(side->facts.rank_id) : "",
+               models == inventory.models.end() ? "" : Joined(models->second),
+               steps == inventory.steps.end() ? "" : std::to_string(steps->second.count),
+               steps == inventory.steps.end() ? "" : Slowest(steps->second)});
+  }
+  return units.empty() ? "" : table.Text(coloured);
+}
+
+// "hbm"; "soc-profile (sio)" where a kind has more than one series.
+std::string What(const Inventory& inventory, const InventoryItem& item) {
+  const bool only = std::ranges::all_of(inventory.items, [&item](const InventoryItem& other) {
+    return other.kind != item.kind || other.what == item.what;
+  });
+  return only ? item.kind : item.kind + " (" + item.what + ")";
+}
+
+std::string Kinds(const Inventory& inventory, bool coloured) {
+  Table table({"KIND", "DEVICE", ">ROWS", ">FROM", ">SPAN", ">RATE", ">GAPS", ">LONGEST"});
+  const uint64_t begin = inventory.capture.begin_wall_ns();
+  for (const InventoryItem& item : inventory.items) {
+    const Moments& moments = item.moments;
+    const uint64_t from = moments.first_ns() - std::min(begin, moments.first_ns());
+    const bool gaps = item.sampled && moments.gaps() > 0;
+    table.Add({What(inventory, item),
+               Unit(item.device),
+               std::to_string(item.rows),
+               "+" + FormatDuration(from),
+               FormatDuration(moments.last_ns() - moments.first_ns()),
+               item.sampled ? FormatHz(std::round(moments.rate_hz() * 10) / 10) : "-",
+               {gaps ? std::to_string(moments.gaps()) : "", gaps ? Colour::kWarn : Colour::kNone},
+               gaps ? FormatDuration(moments.longest_gap_ns()) : ""});
+  }
+  return inventory.items.empty() ? "" : table.Text(coloured);
+}
+
+// What is to be said of many places is said once.
+void PrintUnreadable(const Context& context, const Report& report) {
+  std::vector<std::pair<std::string, size_t>> lines;
+  for (const Skipped& skipped : report.skipped()) {
+    const std::string line = OneLine("not readable: " + skipped.stream + ": " + skipped.why);
+    const auto said = std::ranges::find(lines, line, &std::pair<std::string, size_t>::first);
+    if (said == lines.end()) {
+      lines.emplace_back(line, 1);
+    } else {
+      ++said->second;
+    }
+  }
+  for (const auto& [line, places] : lines)
+    context.Print(line + (places > 1 ? " (" + std::to_string(places) + " places)" : "") + "\n");
+  if (report.more_skipped() > 0)
+    context.Print("not readable: " + std::to_string(report.more_skipped()) + " more places\n");
+}
+
+// "driver 24.1.rc3, firmware 7.5.0.1.129, CANN 8.5.0"
+std::string Versions(const format::Manifest& manifest) {
+  std::string text;
+  for (const auto& [key, name] : {std::pair{"version_driver", "driver "},
+                                  {"version_firmware", "firmware "},
+                                  {"version_cann", "CANN "}}) {
+    const auto found = manifest.settings.find(key);
+    if (found != manifest.settings.end()) base::AddTo(text, name + found->second);
+  }
+  if (!text.empty()) text = OneLine(text) + "\n";
+  if (const auto note = manifest.settings.find("versions_note"); note != manifest.settings.end())
+    text += OneLine("warning: " + note->second) + "\n";
+  return text;
+}
+
+void PrintInventory(const Context& context, const Inventory& inventory) {
+  const Capture& capture = inventory.capture;
+  const format::SideFacts& facts = capture.sides.front().facts;
+  std::string line = capture.name + ": ";
+  if (capture.manifest) line += "session " + capture.manifest->session + ", ";
+  if (!facts.job_id.empty()) line += "job " + facts.job_id + ", ";
+  line += "host " + (facts.hostname.empty() ? "-" : facts.hostname) + ", ";
+  if (facts.pid > 0) line += "process " + std::to_string(facts.pid) + " " + facts.pid_name + ", ";
+  if (capture.manifest && capture.manifest->pids.size() > 1) {
+    line += "and " + std::to_string(capture.manifest->pids.size() - 1) + " more, ";
+  }
+  line += "from " + FormatWallTime(capture.begin_wall_ns());
+  if (capture.end_wall_ns() > capture.begin_wall_ns()) {
+    line += " for " + FormatDuration(capture.end_wall_ns() - capture.begin_wall_ns());
+  } else {
+    line += ", no end known";
+  }
+  context.Print(OneLine(line + ", " + FormatBytes(static_cast<double>(capture.bytes()))) + "\n");
+  if (capture.manifest) context.Print(Versions(*capture.manifest));
+  const bool coloured = ColouredOutput();
+  for (const std::string& table : {Devices(inventory, coloured), Kinds(inventory, coloured)}) {
+    if (!table.empty()) context.Print("\n" + table);
+  }
+  if (capture.manifest) context.Print(RenderPauses(PausesOf(*capture.manifest)));
+  if (capture.manifest) context.Print(RenderPerturbations(PerturbationsOf(*capture.manifest)));
+  PrintUnreadable(context, inventory.report);
+}
+
+Action Define(cli::Arguments arguments) {
+  const auto directories = std::make_shared<std::vector<std::string>>();
+  arguments.List("DIR", directories.get(), "PROF directories, folders of such, or sessions").Required();
+  return {.run = [directories](const Context& context) { return RunQuery(context, *directories); }};
+}
+
+}  // namespace
+
+ExitCode RunQuery(const Context& context, const std::vector<std::string>& directories) {
+  auto worst = ExitCode::kOk;
+  std::vector<Inventory> inventories;
+  Progress progress;
+  for (const std::string& directory : directories) {
+    const auto found = FindSides(context, directory);
+    if (!found.ok()) {
+      worst = context.Fail(found.status());
+      continue;
+    }
+    for (const Found& part : *found) {
+      Result<Inventory> inventory = TakeInventory(part.directory, part.side, progress);
+      if (!inventory.ok()) {
+        worst = context.Fail(inventory.status());
+        continue;
+      }
+      if (!inventory->report.complete() && worst == ExitCode::kOk) worst = ExitCode::kPartialLoss;
+      if (!context.json) PrintInventory(context, *inventory);
+      inventories.push_back(std::move(inventory).value());
+    }
+  }
+  if (context.json) context.Print(InventoryJson(inventories));
+  return worst;
+}
+
+namespace verbs {
+Verb Query() {
+  return {"query", "what is in PROF directories: job, devices, models, kinds, gaps", Reach::kHere, Define};
+}
+}  // namespace verbs
+
+}  // namespace profd::client

@@ -1,0 +1,288 @@
+// profctl msprof with a program of its own, or attached to running ones.
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/unique_fd.h"
+#include "client/export/read/missing.h"
+#include "client/show/interrupt.h"
+#include "client/verbs/program.h"
+#include "client/verbs/sessions/run.h"
+#include "client/verbs/vendor/msprof.h"
+#include "client/words/text.h"
+
+namespace profd::client {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using options::Given;
+
+namespace {
+
+constexpr char kWords[] = "start, stop, quit (or q)";
+
+// "main p1 'p 2'": words as a shell parts them, nothing else of a shell.
+std::vector<std::string> WordsOf(const std::string& text) {
+  std::vector<std::string> words;
+  std::string word;
+  char quote = 0;
+  bool in_word = false;
+  for (const char c : text) {
+    if (quote != 0 ? c == quote : c == '"' || c == '\'') {
+      quote = quote != 0 ? '\0' : c;
+      in_word = true;
+    } else if (quote == 0 && c == ' ') {
+      if (in_word) words.push_back(std::exchange(word, ""));
+      in_word = false;
+    } else {
+      word += c;
+      in_word = true;
+    }
+  }
+  if (in_word) words.push_back(word);
+  return words;
+}
+
+// "K=V;K2=V2" for the program.
+Status SetEnvironment(const Given& given) {
+  const auto found = given.find("environment");
+  if (found == given.end()) return {};
+  Status status;
+  options::ForEachWord(
+      found->second,
+      [&](std::string_view pair) {
+        const size_t equals = pair.find('=');
+        if (equals == 0 || equals == std::string_view::npos) {
+          status = {Code::kInvalidArgument, "--environment: expected K=V, several with ; between"};
+          return;
+        }
+        ::setenv(std::string(pair.substr(0, equals)).c_str(), std::string(pair.substr(equals + 1)).c_str(),
+                 1);
+      },
+      ';');
+  return status;
+}
+
+// Where the vendor's leaves a result that is not told where.
+std::string DefaultOutput(const MsprofLine& line, const std::vector<std::string>& command) {
+  if (const char* const work = std::getenv("ASCEND_WORK_PATH"); work != nullptr && *work != '\0')
+    return std::string(work) + "/profiling_data";
+  if (line.given.contains("application") && !command.empty()) {
+    const std::filesystem::path directory = std::filesystem::path(command[0]).parent_path();
+    if (!directory.empty()) return directory;
+  }
+  return ".";
+}
+
+// With a program its calls, its tasks and their counters are on by themselves, unless what is asked for
+// excludes them. Returns the options that were added.
+std::set<std::string> AddDefaults(Given* given) {
+  std::set<std::string> added;
+  const auto instr = given->find("instr-profiling");
+  if (instr != given->end() && options::IsOn(instr->second)) return added;
+  for (const char* const usual : {"ascendcl", "task-time", "ai-core"}) {
+    if (given->emplace(usual, "on").second) added.insert(usual);
+  }
+  return added;
+}
+
+// Tells what of the options' kinds is not recorded, and why. True when somebody asked for one of them.
+bool TellSkipped(const Context& context, const Given& asked, const Given& given,
+                 const v1::SessionInfo& session) {
+  bool unmet = false;
+  std::map<std::string, std::string> options_of;  // by reason
+  const bool has_kernels = std::ranges::any_of(session.kinds(), [](const v1::KindState& kind) {
+    return kind.kind() == kKernels && kind.verdict() == v1::VERDICT_STARTED;
+  });
+  for (const options::Wish& wish : options::WishesOf(given, options::kNoChip).kinds) {
+    if (wish.kind == kTasks && has_kernels) continue;
+    for (const v1::KindState& kind : session.kinds()) {
+      if (kind.kind() != wish.kind || kind.verdict() != v1::VERDICT_SKIPPED) continue;
+      std::string& names = options_of[kind.reason()];
+      const std::string name = "--" + std::string(wish.option->name);
+      if (names.find(name) == std::string::npos) names += (names.empty() ? "" : ", ") + name;
+      unmet = unmet || asked.contains(wish.option->name);
+    }
+  }
+  for (const auto& [reason, names] : options_of) context.Note(names + ": " + reason);
+  return unmet;
+}
+
+// Starts and stops by words on the standard input, until the processes have ended.
+class Dialogue {
+ public:
+  Dialogue(const Context& context, StartOptions options)
+      : context_(context), options_(std::move(options)), interrupted_(::eventfd(0, EFD_CLOEXEC)) {
+    for (const std::string& list : options_.pids) {
+      options::ForEachWord(
+          list,
+          [this](std::string_view word) {
+            const auto pid = static_cast<pid_t>(std::strtol(std::string(word).c_str(), nullptr, 10));
+            base::UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+            if (fd) targets_.push_back(std::move(fd));
+          },
+          ',');
+    }
+  }
+
+  ExitCode Run() {
+    const InterruptWatch interrupts([this](int) {
+      const uint64_t one = 1;
+      PROFD_CHECK(::write(interrupted_.get(), &one, sizeof one) == sizeof one);
+    });
+    context_.Print(std::string("Words: ") + kWords + "\n");
+    for (std::optional<std::string> word = Next(); word && *word != "quit" && *word != "q"; word = Next()) {
+      if (*word == "start") {
+        Start();
+      } else if (*word == "stop") {
+        Stop();
+      } else if (!word->empty()) {
+        context_.Print(std::string("Words: ") + kWords + "\n");
+      }
+    }
+    if (!session_.empty()) Stop();
+    return worst_;
+  }
+
+ private:
+  // Nothing at the end of the input, or when somebody interrupts.
+  std::optional<std::string> Next() {
+    std::fflush(stdout);
+    for (;;) {
+      const size_t end = buffered_.find('\n');
+      if (end != std::string::npos) {
+        std::string line = buffered_.substr(0, end);
+        buffered_.erase(0, end + 1);
+        while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.pop_back();
+        return line;
+      }
+      std::vector<pollfd> fds = {{STDIN_FILENO, POLLIN, 0}, {interrupted_.get(), POLLIN, 0}};
+      for (const base::UniqueFd& target : targets_) fds.push_back({target.get(), POLLIN, 0});
+      if (::poll(fds.data(), fds.size(), -1) < 0) continue;  // EINTR
+      if (fds[1].revents != 0) return std::nullopt;
+      for (size_t i = fds.size(); i-- > 2;) {
+        if (fds[i].revents != 0) targets_.erase(targets_.begin() + static_cast<ptrdiff_t>(i - 2));
+      }
+      if (fds.size() > 2 && targets_.empty()) {
+        context_.Print("the program has ended\n");
+        return std::nullopt;
+      }
+      if (fds[0].revents == 0) continue;
+      char piece[256];
+      const ssize_t size = ::read(STDIN_FILENO, piece, sizeof piece);
+      if (size <= 0) return std::nullopt;
+      buffered_.append(piece, static_cast<size_t>(size));
+    }
+  }
+
+  void Start() {
+    if (!session_.empty()) return context_.Print("already started\n");
+    v1::SessionInfo info;
+    const ExitCode code = Collect(context_, options_, &info).Now();
+    NoteCode(code);
+    if (info.session().empty()) return;  // Collect() said why
+    session_ = info.session();
+    context_.Print("started: session " + session_ + "\n");
+  }
+
+  void Stop() {
+    if (session_.empty()) return context_.Print("not started\n");
+    v1::StopRequest request;
+    request.set_session(std::exchange(session_, ""));
+    Result<Connection> connection = Connect(context_);
+    if (!connection.ok()) return NoteCode(context_.Fail(connection.status()));
+    const Result<v1::StopReply> reply = connection->control->Stop(request).Now();
+    if (!reply.ok()) return NoteCode(context_.Fail(reply.status()));
+    for (const v1::SessionInfo& info : reply->sessions()) {
+      for (const std::string& directory : info.directories())
+        context_.Print("stopped: data is saved in " + OneLine(directory) + "; profctl export " +
+                       OneLine(directory) + "\n");
+    }
+  }
+
+  void NoteCode(ExitCode code) {
+    if (worst_ == ExitCode::kOk) worst_ = code;
+  }
+
+  const Context& context_;
+  const StartOptions options_;
+  const base::UniqueFd interrupted_;
+  std::vector<base::UniqueFd> targets_;  // pidfds of those that have not ended
+  std::string buffered_;
+  std::string session_;
+  ExitCode worst_ = ExitCode::kOk;
+};
+
+}  // namespace
+
+ExitCode RunWithProgram(const Context& context, const MsprofLine& line) {
+  Given given = line.given;
+  const auto application = given.find("application");
+  const std::vector<std::string> command =
+      application == given.end() ? line.command : WordsOf(application->second);
+  if (application != given.end() && command.empty())
+    return context.Fail({Code::kInvalidArgument, "--application: names no program"});
+  const auto pids = given.find("pid");
+  if (!command.empty() && pids != given.end())
+    return context.Fail({Code::kInvalidArgument, "--pid and a program: give one of them"});
+  const std::set<std::string> added = AddDefaults(&given);
+  const sigset_t blocked_before = HoldInterrupts();
+  if (const Status ready = DropAbsentDevices(context, &given); !ready.ok()) return context.Fail(ready);
+  if (!given.contains("output")) given["output"] = DefaultOutput(line, command);
+  StartOptions options = SessionOf(given);
+  options.vendor_defaults = added;
+  if (pids != given.end()) options.pids = {pids->second};
+
+  Result<Connection> connection = Connect(context);
+  if (!connection.ok()) return context.Fail(connection.status());
+  // What is refused is refused before the program runs.
+  if (const Status fits = CheckWishes(options, *connection->control); !fits.ok()) return context.Fail(fits);
+  if (const Status made = MakeOutput(given["output"]); !made.ok()) return context.Fail(made);
+  std::optional<Program> program;
+  if (!command.empty()) {
+    if (const Status set = SetEnvironment(given); !set.ok()) return context.Fail(set);
+    if (const Status placed = PutAgentInPlace(context, {}, ::getpid()); !placed.ok())
+      return context.Fail(placed);
+    if (IsOn(given, "task-memory")) PutMsptiInPlace();
+    Result<Program> started = Program::Start(command, blocked_before);
+    if (!started.ok()) return context.Fail(started.status());
+    program = *started;
+    options.pids = {std::to_string(program->pid())};
+    AwaitAgent(*connection->control, *program);
+  }
+  const auto dynamic = given.find("dynamic");
+  if (dynamic != given.end() && options::IsOn(dynamic->second))
+    return Dialogue(context, std::move(options)).Run();
+
+  options.wait = true;
+  // One that ends meanwhile is refused for other reasons.
+  options.explain = [&program](const Status& refusal) {
+    if (!program->IsGone()) return refusal;
+    return Status(Code::kFailedPrecondition,
+                  "nothing is collected: the program ended before its recording could begin");
+  };
+  v1::SessionInfo session;
+  const ExitCode code = program->IsGone() ? context.Fail(options.explain(Status::Ok()))
+                                          : Collect(context, options, &session).Now();
+  // A terminal interrupts the program, too; whoever interrupts only us means both.
+  if (session.end_reason() == v1::END_REASON_STOPPED && !program->IsGone() && ::isatty(STDIN_FILENO) == 0)
+    program->Signal(SIGINT);
+  const int status = program->Wait();
+  const bool unmet = TellSkipped(context, line.given, given, session);
+  const ExitCode concluded =
+      Conclude(context, given, session, code == ExitCode::kOk && unmet ? ExitCode::kPartlyStarted : code);
+  return status != 0 ? static_cast<ExitCode>(status) : concluded;
+}
+
+}  // namespace profd::client

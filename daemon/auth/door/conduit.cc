@@ -1,0 +1,409 @@
+#include "daemon/auth/door/conduit.h"
+
+#include <malloc.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "daemon/auth/door/frame_scan.h"
+#include "daemon/base/log.h"
+#include "daemon/base/token_bucket.h"
+
+namespace profd::auth {
+
+using base::Status;
+using base::UniqueFd;
+
+namespace {
+
+constexpr size_t kInwardBytes = 4 << 10;  // requests are small, and a paced one is held
+constexpr size_t kOutwardBytes = 16 << 10;
+constexpr int kOutwardAtATime = 16;
+constexpr uint64_t kPaceNs = 5'000'000;  // how often those are looked at that wait
+constexpr int kEventsAtATime = 64;
+constexpr uint32_t kHeaderBytesOfAToken = 256;  // a name and a value can be one byte of a HEADERS
+constexpr double kSmallChange = 0.01;           // of which gRPC keeps nothing, and a fast reader says many
+// Of what gRPC had for a flood the allocator gives back little by itself.
+constexpr size_t kFewCalls = 8;
+constexpr uint64_t kTrimAfterNs = 1'000'000'000;  // when gRPC is through with them
+constexpr uint64_t kSayEveryNs = 60'000'000'000;
+
+// In tokens.
+double CostOf(const Frame& frame) {
+  switch (frame.type) {
+    case Frame::kWindowUpdate:
+      return kSmallChange;
+    case Frame::kSettings:
+    case Frame::kPing:
+      return (frame.flags & Frame::kAck) != 0 ? kSmallChange : 1;
+    case Frame::kHeaders:
+    case Frame::kContinuation:
+      return static_cast<double>(1 + frame.length / kHeaderBytesOfAToken);
+    default:
+      return 1;
+  }
+}
+
+// gRPC tells of a call's connection the address of its other end, and nothing else.
+constexpr std::string_view kNamePrefix = "profd-of-user-";
+
+Status NameAfter(uid_t uid, int fd) {
+  uint64_t unique = 0;  // nobody can have it already
+  if (::getrandom(&unique, sizeof unique, 0) != sizeof unique)
+    return Status::FromErrno("draw a name for a connection");
+  const std::string name = std::string(kNamePrefix) + std::to_string(uid) + "-" + std::to_string(unique);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::copy(name.begin(), name.end(), address.sun_path + 1);  // abstract
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), size) != 0)
+    return Status::FromErrno("name a connection");
+  return Status::Ok();
+}
+
+}  // namespace
+
+class Conduit::Impl {
+ public:
+  explicit Impl(Options options) : options_(options) {}
+  ~Impl() {
+    stop_ = true;
+    Ring();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  Status Start() {
+    epoll_.Reset(::epoll_create1(EPOLL_CLOEXEC));
+    bell_.Reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!epoll_ || !bell_) return Status::FromErrno("make what waits for clients");
+    epoll_event event{.events = EPOLLIN, .data = {.u64 = kBell}};
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, bell_.get(), &event) != 0) {
+      return Status::FromErrno("wait for clients");
+    }
+    thread_ = base::StartThread("conduit", [this] { Run(); });
+    return Status::Ok();
+  }
+
+  base::Result<UniqueFd> Carry(UniqueFd client, uid_t uid) {
+    std::array<int, 2> pair{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair.data()) != 0) {
+      return Status::FromErrno("make a pair of sockets for a client");
+    }
+    UniqueFd of_client(pair[0]);
+    UniqueFd of_grpc(pair[1]);
+    PROFD_RETURN_IF_ERROR(NameAfter(uid, of_client.get()));
+    {
+      const std::lock_guard lock(mutex_);
+      arrived_.push_back({std::move(client), std::move(of_client), uid});
+    }
+    Ring();
+    return of_grpc;
+  }
+
+ private:
+  static constexpr uint64_t kBell = 0;
+
+  struct Arrival {
+    UniqueFd client, server;
+    uid_t uid;
+  };
+  struct User {
+    base::TokenBucket frames;
+    size_t connections = 0;
+    size_t calls = 0;  // open
+  };
+  struct End {
+    UniqueFd fd;
+    uint32_t awaited = 0;
+  };
+  // One direction. While something is held nothing more is read.
+  struct Flow {
+    FrameScan scan;
+    std::string held = {};
+    size_t may_pass = 0;  // of `held`
+    bool ended = false;
+  };
+  struct Connection {
+    uid_t uid = 0;
+    User* user = nullptr;
+    End client, server;
+    Flow inward{FrameScan(FrameScan::kClientPreface)};
+    Flow outward{FrameScan()};
+    std::set<uint32_t> calls = {};  // open
+    bool paced = false;             // `inward` waits for tokens
+    bool was_much = false;          // it was paced, or had many calls open
+    bool over = false;
+  };
+
+  void Ring() {
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof one);
+  }
+
+  void Run() {
+    std::array<epoll_event, kEventsAtATime> events{};
+    while (!stop_) {
+      const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsAtATime, PatienceMs());
+      for (int i = 0; i < count; ++i) {
+        if (events[i].data.u64 == kBell) {
+          TakeArrivals();
+        } else {
+          Serve(events[i].data.u64);
+        }
+      }
+      const uint64_t now = base::MonotonicNs();
+      if (trim_at_ns_ != 0 && now >= trim_at_ns_) {
+        trim_at_ns_ = 0;
+        ::malloc_trim(0);
+      }
+      if (paced_.empty() || now - tried_ns_ < kPaceNs) continue;
+      tried_ns_ = now;
+      for (const uint64_t id : std::exchange(paced_, {})) Serve(id);
+    }
+    TakeArrivals();
+    for (auto& [id, connection] : connections_) {
+      while (Move(connection, connection.outward)) {
+      }
+    }
+  }
+
+  int PatienceMs() const {
+    if (!paced_.empty()) return int{kPaceNs / 1'000'000};
+    return trim_at_ns_ == 0 ? -1 : int{kTrimAfterNs / 1'000'000};
+  }
+
+  void TakeArrivals() {
+    uint64_t rings = 0;
+    [[maybe_unused]] const ssize_t got = ::read(bell_.get(), &rings, sizeof rings);
+    std::vector<Arrival> arrived;
+    {
+      const std::lock_guard lock(mutex_);
+      arrived.swap(arrived_);
+    }
+    for (Arrival& arrival : arrived) {
+      const uint64_t id = next_id_++;
+      Connection& connection = connections_[id];
+      connection.uid = arrival.uid;
+      connection.user =
+          &users_
+               .try_emplace(arrival.uid,
+                            User{.frames = base::TokenBucket(options_.frames_per_s, options_.frames_per_s)})
+               .first->second;
+      ++connection.user->connections;
+      connection.client.fd = std::move(arrival.client);
+      connection.server.fd = std::move(arrival.server);
+      Await(id);
+    }
+  }
+
+  // Some of it: others have something to say, too.
+  void Serve(uint64_t id) {
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) return;
+    Connection& connection = found->second;
+    for (int i = 0; i < kOutwardAtATime && Move(connection, connection.outward); ++i) {
+    }
+    Move(connection, connection.inward);
+    if (connection.paced && HasGone(connection.client)) connection.over = true;
+    if (connection.paced) paced_.insert(id);
+    Await(id);
+  }
+
+  // Whoever says more than may pass and goes need not be heard to the end: it could be a minute's worth.
+  static bool HasGone(const End& client) {
+    pollfd asked{.fd = client.fd.get(), .events = 0, .revents = 0};
+    return ::poll(&asked, 1, 0) == 1 && (asked.revents & (POLLHUP | POLLERR)) != 0;
+  }
+
+  // What one read brings. True when there may be more.
+  bool Move(Connection& connection, Flow& flow) {
+    const bool inward = &flow == &connection.inward;
+    const int from = (inward ? connection.client : connection.server).fd.get();
+    const int to = (inward ? connection.server : connection.client).fd.get();
+    if (flow.ended || connection.over) return false;
+    if (flow.held.empty() && !Read(connection, flow, from, inward ? kInwardBytes : kOutwardBytes))
+      return false;
+    if (inward) connection.paced = false;
+    const auto unseen = std::string_view(flow.held).substr(flow.may_pass);
+    flow.may_pass += flow.scan.Pass(unseen, [&](const Frame& frame) {
+      return inward ? MayPass(connection, frame) : NoteAnswer(connection, frame);
+    });
+    if (connection.over || flow.may_pass == 0) return false;
+    const ssize_t sent = ::send(to, flow.held.data(), flow.may_pass, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0) {
+      if (errno != EAGAIN && errno != EINTR) GiveUp(connection, flow);
+      return false;
+    }
+    flow.held.erase(0, static_cast<size_t>(sent));
+    flow.may_pass -= static_cast<size_t>(sent);
+    if (!flow.held.empty()) return false;
+    flow.held.shrink_to_fit();  // there are many connections, and most are quiet
+    return true;
+  }
+
+  bool Read(Connection& connection, Flow& flow, int from, size_t most) {
+    std::array<char, kOutwardBytes> bytes;
+    const ssize_t got = ::recv(from, bytes.data(), most, MSG_DONTWAIT);
+    if (got > 0) {
+      flow.held.assign(bytes.data(), static_cast<size_t>(got));
+      return true;
+    }
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+    // gRPC closes both directions at once, and then nobody listens to the client any more.
+    if (got < 0 || &flow == &connection.outward) {
+      connection.over = true;
+    } else {
+      flow.ended = true;
+      ::shutdown(connection.server.fd.get(), SHUT_WR);
+    }
+    return false;
+  }
+
+  // Nobody takes it any more. What gRPC said before it closed is still to be read.
+  static void GiveUp(Connection& connection, Flow& flow) {
+    connection.over = &flow == &connection.outward;
+    flow.ended = true;
+    flow.held.clear();
+    flow.may_pass = 0;
+  }
+
+  bool MayPass(Connection& connection, const Frame& frame) {
+    User& user = *connection.user;
+    const bool opens = frame.type == Frame::kHeaders && !connection.calls.contains(frame.stream);
+    if (opens && (connection.calls.size() >= options_.max_calls_per_connection ||
+                  user.calls >= options_.max_calls_per_uid)) {
+      Say(connection.uid);
+      connection.over = true;
+      return false;
+    }
+    // One that is larger than all there can be is gRPC's to refuse.
+    if (!user.frames.Take(base::MonotonicNs(), std::min(CostOf(frame), options_.frames_per_s))) {
+      connection.paced = connection.was_much = true;
+      return false;
+    }
+    if (opens) {
+      connection.calls.insert(frame.stream);
+      ++user.calls;
+      connection.was_much |= connection.calls.size() > kFewCalls;
+    }
+    if (frame.type == Frame::kReset) EndCall(connection, frame.stream);
+    return true;
+  }
+
+  bool NoteAnswer(Connection& connection, const Frame& frame) {
+    const bool speaks = frame.type == Frame::kHeaders || frame.type == Frame::kData;
+    if (frame.type == Frame::kReset || (speaks && (frame.flags & Frame::kEndStream) != 0)) {
+      EndCall(connection, frame.stream);
+    }
+    return true;
+  }
+
+  static void EndCall(Connection& connection, uint32_t stream) {
+    connection.user->calls -= connection.calls.erase(stream);
+  }
+
+  // Ends it when it is over.
+  void Await(uint64_t id) {
+    const auto found = connections_.find(id);
+    Connection& connection = found->second;
+    const Flow& inward = connection.inward;
+    const Flow& outward = connection.outward;
+    const auto both = [](bool readable, bool writable) {
+      return (readable ? uint32_t{EPOLLIN} : 0U) | (writable ? uint32_t{EPOLLOUT} : 0U);
+    };
+    const bool waits =
+        !connection.over &&
+        Await(id, connection.client, both(inward.held.empty() && !inward.ended, !outward.held.empty())) &&
+        Await(id, connection.server, both(outward.held.empty(), inward.may_pass > 0));
+    if (!waits) Close(found);
+  }
+
+  // An end that nothing is wanted of is not in the set: of one that is closed there is always something to
+  // hear.
+  bool Await(uint64_t id, End& end, uint32_t what) {
+    if (end.awaited == what) return true;
+    epoll_event event{.events = what, .data = {.u64 = id}};
+    const int change = what == 0 ? EPOLL_CTL_DEL : end.awaited == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+    end.awaited = what;
+    return ::epoll_ctl(epoll_.get(), change, end.fd.get(), &event) == 0;
+  }
+
+  void Close(std::unordered_map<uint64_t, Connection>::iterator found) {
+    Connection& connection = found->second;
+    User& user = *connection.user;
+    if (connection.was_much && trim_at_ns_ == 0) trim_at_ns_ = base::MonotonicNs() + kTrimAfterNs;
+    user.calls -= connection.calls.size();
+    if (--user.connections == 0 && user.frames.IsFull(base::MonotonicNs())) users_.erase(connection.uid);
+    connections_.erase(found);
+  }
+
+  void Say(uid_t uid) {
+    const uint64_t now = base::MonotonicNs();
+    if (said_ns_ != 0 && now - said_ns_ < kSayEveryNs) return;
+    said_ns_ = now;
+    base::LogWarn("user " + std::to_string(uid) +
+                  " has as many calls open as there may be: connections that begin more are closed");
+  }
+
+  const Options options_;
+  UniqueFd epoll_, bell_;
+  std::atomic<bool> stop_{false};
+  std::mutex mutex_;
+  std::vector<Arrival> arrived_;  // under mutex_
+
+  // The thread's.
+  std::unordered_map<uid_t, User> users_;  // elements stay where they are
+  std::unordered_map<uint64_t, Connection> connections_;
+  std::unordered_set<uint64_t> paced_;
+  uint64_t tried_ns_ = 0;  // when these were looked at
+  uint64_t trim_at_ns_ = 0;
+  uint64_t next_id_ = kBell + 1;
+  uint64_t said_ns_ = 0;
+
+  std::thread thread_;
+};
+
+Conduit::Conduit(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Conduit::~Conduit() = default;
+
+base::Result<std::unique_ptr<Conduit>> Conduit::Start(Options options) {
+  std::unique_ptr<Conduit> conduit(new Conduit(std::make_unique<Impl>(options)));
+  PROFD_RETURN_IF_ERROR(conduit->impl_->Start());
+  return conduit;
+}
+
+base::Result<UniqueFd> Conduit::Carry(UniqueFd client, uid_t uid) {
+  return impl_->Carry(std::move(client), uid);
+}
+
+std::optional<uid_t> Conduit::UserOf(std::string_view peer) {
+  const size_t at = peer.find(kNamePrefix);
+  if (!peer.starts_with("unix-abstract:") || at == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = peer.substr(at + kNamePrefix.size());
+  uid_t uid = 0;
+  if (std::from_chars(rest.data(), rest.data() + rest.size(), uid).ec != std::errc()) return std::nullopt;
+  return uid;
+}
+
+}  // namespace profd::auth

@@ -1,0 +1,136 @@
+// What the records of a profile say, as the lines of its two files (docs/formats.md).
+#pragma once
+
+#include <linux/perf_event.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "daemon/host/events/kernel_names.h"
+#include "daemon/host/events/perf_records.h"
+#include "daemon/host/process/code_map.h"
+#include "daemon/host/scouts/scout.h"
+#include "daemon/host/stacks/frame_table.h"
+#include "daemon/host/stacks/python_stacks.h"
+#include "daemon/host/stacks/unwinder.h"
+
+namespace profd::host {
+
+// **Thread:** that of a stand-in: it looks into the memory of the processes. **Owns:** what is known of them.
+class ProfileBook {
+ public:
+  enum class What : uint8_t {
+    kOnCpu,   // samples of what runs
+    kOffCpu,  // switches from one thread to another: of a thread that waits, where and how long
+  };
+  // `first_number`: of the names, so that those of other books of a session are others.
+  explicit ProfileBook(What what, uint32_t first_number = 0) : what_(what), first_number_(first_number) {}
+
+  // Of the members: their code is read, and names are written. Those that are known already are left.
+  void TakeIn(pid_t pid, std::string_view name);
+  // Samples have come of it, and it is no member.
+  bool IsStranger(pid_t pid) const { return strangers_.contains(pid); }
+  // It was born or has ended: another may have its number.
+  void ForgetStranger(pid_t pid) { strangers_.erase(pid); }
+  // In the order of their times; `kernel` is always the same.
+  void Take(PerfRecord record, const KernelNames& kernel);
+  // What Python the threads are in that have begun to wait, while they still do: a thread that waits stays
+  // where it is.
+  void LookAtWaits(const KernelNames& kernel);
+  // Threads that wait, do so until now …
+  void EndWaits(uint64_t now_ns, const KernelNames& kernel);
+  // … or nobody knows.
+  void ForgetWaits() {
+    waits_.clear();
+    begun_.clear();
+  }
+  uint64_t switches() const { return switches_; }
+  // By frame pointers only, and no Python, for the time being: nothing is read.
+  void Spare(bool spare) { spare_ = spare; }
+  uint64_t samples() const { return samples_; }
+  uint64_t spared() const { return spared_; }  // of them
+  bool has_python() const { return pythons_ > 0; }
+  // Their memory is opened again when it is needed.
+  void CloseMemories();
+
+  ScoutLines lines;
+
+ private:
+  struct Image {
+    ElfImage elf;
+    uint64_t bias = 0;
+  };
+  struct Member {
+    std::string name;
+    CodeMap code;
+    std::unordered_set<pid_t> named;  // threads
+    ProcessMemory memory;
+    std::map<uint32_t, std::optional<Image>> images;  // by module
+    std::optional<PythonStacks> python;
+    bool looked_for_python = false;
+  };
+  struct Sample;
+  // Of a thread that has stopped.
+  struct Wait {
+    std::vector<std::byte> record;       // its sample
+    std::optional<uint32_t> stack = {};  // with Python
+    uint64_t looked_at_ns = 0;           // when that had been read
+  };
+  enum class Python : bool { kLeftOut, kRead };
+
+  Member& NewMember(pid_t pid, std::string_view name);
+  void TakeFork(pid_t child, pid_t parent);
+  void TakeMapping(PerfRecord record, Member& member);
+  void Map(Member& member, CodeMapping mapping, Module module);
+  void TakeSwitch(PerfRecord record, const KernelNames& kernel);
+  void TakeWait(const Wait& wait, uint64_t end_ns, const KernelNames& kernel);
+  // It stands for `period`. `stack`: where it is known already, or has no Python to be read.
+  void TakeSample(PerfRecord record, const KernelNames& kernel, pid_t pid, pid_t tid, Member& member,
+                  uint64_t period, std::optional<uint32_t> stack, Python python);
+  uint32_t StackOf(const Sample& sample, const KernelNames& kernel, pid_t pid, Member& member, Python python);
+  void UserFrames(const Sample& sample, pid_t pid, Member& member, Python python);
+  bool Unwound(const Sample& sample, pid_t pid, Member& member, Python python);
+  CodeAt Code(uint64_t address, pid_t pid, Member& member);
+  const Image* ImageOf(const CodeMapping& mapping, pid_t pid, Member& member);
+  void FindPython(pid_t pid, Member& member);
+
+  void KernelFrame(uint64_t address, const KernelNames& kernel);
+  void UserFrame(const CodeMapping* mapping, uint64_t address);
+  void PythonFrame(uint32_t number);
+  void NextFrame();
+  uint32_t PythonNumber(const PythonFunction& function);
+  uint32_t StackNumber(pid_t pid);
+
+  void Name(const char* what, pid_t pid, pid_t tid, std::string_view name);
+
+  const What what_;
+  const uint32_t first_number_;
+  std::unordered_map<pid_t, Member> members_;
+  std::unordered_set<pid_t> strangers_;
+  std::map<Module, uint32_t> modules_;
+  std::unordered_set<uint32_t> python_modules_;      // whose name says so
+  std::unordered_map<uint32_t, FrameTable> tables_;  // by module
+  size_t table_bytes_ = 0;
+  std::unordered_map<std::string_view, uint32_t> functions_;  // of the kernel, whose names stay
+  std::unordered_map<std::string, uint32_t> python_functions_;
+  std::unordered_map<uint64_t, uint32_t> stacks_;  // by a hash of pid and frames
+  std::unordered_map<pid_t, Wait> waits_;          // by thread
+  std::vector<pid_t> begun_;                       // those that nobody has looked at
+  uint64_t switches_ = 0;
+  bool spare_ = false;
+  uint64_t samples_ = 0, spared_ = 0;
+  size_t pythons_ = 0;
+  std::string frames_;
+  size_t innermost_ = 0;  // bytes of the first frame
+  NativeStack native_;
+};
+
+}  // namespace profd::host

@@ -1,0 +1,139 @@
+#include "daemon/rpc/calls/convert_agent.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <variant>
+
+#include "base/text.h"
+
+namespace profd::rpc {
+
+using base::Code;
+using base::OneLine;
+using base::Status;
+
+namespace {
+
+// What the agent itself keeps to, with some room for younger ones.
+constexpr int kMaxArguments = 64;
+constexpr int kMaxLabels = 64;
+constexpr int kMaxDevices = 64;
+constexpr int kMaxCapabilities = 64;
+constexpr size_t kMaxNameBytes = 64;
+constexpr size_t kMaxValueBytes = 256;
+constexpr size_t kMaxPathBytes = 1024;
+
+Status TooMany(const char* what, int most) {
+  return {Code::kInvalidArgument,
+          std::string("the agent tells of too many ") + what + ": at most " + std::to_string(most)};
+}
+
+template <class... Handlers>
+struct Overloaded : Handlers... {
+  using Handlers::operator()...;
+};
+template <class... Handlers>
+Overloaded(Handlers...) -> Overloaded<Handlers...>;
+
+}  // namespace
+
+base::Result<agent::Hello> DecodeHello(const v1::AgentHello& untrusted) {
+  if (untrusted.command_line_size() > kMaxArguments) return TooMany("arguments", kMaxArguments);
+  if (untrusted.labels_size() > kMaxLabels) return TooMany("labels", kMaxLabels);
+  if (untrusted.devices_size() > kMaxDevices) return TooMany("devices", kMaxDevices);
+  agent::Hello hello;
+  PROFD_ASSIGN_OR_RETURN(hello.capabilities, DecodeCapabilities(untrusted.capabilities()));
+  hello.agent_version = OneLine(untrusted.agent_version(), kMaxNameBytes);
+  hello.protocol = untrusted.protocol();
+  hello.pid = untrusted.pid();
+  hello.parent_pid = untrusted.parent_pid();
+  hello.forked = untrusted.forked();
+  hello.start_time_ticks = untrusted.start_time_ticks();
+  hello.executable = OneLine(untrusted.executable(), kMaxPathBytes);
+  for (const std::string& argument : untrusted.command_line()) {
+    hello.command_line.push_back(OneLine(argument, kMaxValueBytes));
+  }
+  for (const v1::AgentLabel& label : untrusted.labels()) {
+    std::string key = OneLine(label.key(), kMaxNameBytes);
+    // The first source of a label wins.
+    if (!key.empty()) hello.labels.try_emplace(std::move(key), OneLine(label.value(), kMaxValueBytes));
+  }
+  hello.devices.assign(untrusted.devices().begin(), untrusted.devices().end());
+  std::sort(hello.devices.begin(), hello.devices.end());
+  hello.devices.erase(std::unique(hello.devices.begin(), hello.devices.end()), hello.devices.end());
+  return hello;
+}
+
+base::Result<std::vector<agent::Capability>> DecodeCapabilities(
+    const google::protobuf::RepeatedPtrField<v1::AgentCapability>& untrusted) {
+  if (untrusted.size() > kMaxCapabilities) return TooMany("capabilities", kMaxCapabilities);
+  std::vector<agent::Capability> capabilities;
+  for (const v1::AgentCapability& capability : untrusted) {
+    capabilities.push_back({OneLine(capability.kind(), kMaxNameBytes), capability.available(),
+                            OneLine(capability.reason(), kMaxValueBytes), capability.later()});
+  }
+  return capabilities;
+}
+
+agent::Ack DecodeAck(const v1::AgentAck& untrusted) {
+  agent::Ack ack;
+  ack.command_id = untrusted.command_id();
+  if (untrusted.code() != 0) {
+    const bool is_known = untrusted.code() <= static_cast<uint32_t>(Code::kUnauthenticated);
+    ack.status = {is_known ? static_cast<Code>(untrusted.code()) : Code::kUnknown,
+                  OneLine(untrusted.message(), kMaxValueBytes)};
+  } else {
+    ack.note = OneLine(untrusted.message(), kMaxValueBytes);
+  }
+  ack.ticks = untrusted.ticks();
+  ack.slots = untrusted.slots();
+  ack.lost = untrusted.lost();
+  ack.lost_without_lane = untrusted.lost_without_lane();
+  return ack;
+}
+
+agent::StepWindow DecodeStepWindow(const v1::StepWindow& untrusted) {
+  return {.cycle = untrusted.cycle(),
+          .step = untrusted.step(),
+          .ticks = untrusted.ticks(),
+          .opened = untrusted.opened(),
+          .last = untrusted.last()};
+}
+
+void Encode(const agent::Command& command, v1::AgentCommand* out) {
+  out->set_id(command.id);
+  std::visit(Overloaded{
+                 [out](const agent::Arm& arm) {
+                   v1::Arm* to = out->mutable_arm();
+                   to->mutable_kinds()->Assign(arm.kinds.begin(), arm.kinds.end());
+                   to->set_flight_recorder(arm.flight_recorder);
+                   to->set_fire(arm.fire);
+                   to->set_announce(arm.announce);
+                   to->set_device_marks(arm.device_marks);
+                   if (!arm.domains.names.empty()) {
+                     v1::DomainFilter* domains = to->mutable_domains();
+                     domains->mutable_names()->Assign(arm.domains.names.begin(), arm.domains.names.end());
+                     domains->set_exclude(arm.domains.exclude);
+                   }
+                   if (arm.steps.active == 0) return;
+                   v1::StepSchedule* steps = to->mutable_steps();
+                   steps->set_skip_first(arm.steps.skip_first);
+                   steps->set_wait(arm.steps.wait);
+                   steps->set_warmup(arm.steps.warmup);
+                   steps->set_active(arm.steps.active);
+                   steps->set_repeat(arm.steps.repeat);
+                   steps->set_from_step(arm.steps.from_step);
+                 },
+                 [out](const agent::Fire& fire) { out->mutable_fire()->set_at_raw_ns(fire.at_raw_ns); },
+                 [out](const agent::StopRecording&) { out->mutable_stop(); },
+                 [out](const agent::PairClocks&) { out->mutable_pair_clocks(); },
+                 [out](const agent::AddKinds& add) {
+                   out->mutable_add_kinds()->mutable_kinds()->Assign(add.kinds.begin(), add.kinds.end());
+                 },
+                 [out](const agent::Describe&) { out->mutable_describe(); },
+             },
+             command.action);
+}
+
+}  // namespace profd::rpc

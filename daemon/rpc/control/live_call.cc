@@ -1,0 +1,88 @@
+#include "daemon/rpc/control/live_call.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "daemon/rpc/calls/call_status.h"
+
+namespace profd::rpc {
+
+using base::Code;
+using base::Status;
+
+namespace {
+
+Status CheckKinds(const std::vector<std::string>& kinds) {
+  for (const std::string& kind : kinds) {
+    if (std::ranges::find(live::Kinds(), kind) != live::Kinds().end()) continue;
+    std::string known;
+    for (const std::string_view one : live::Kinds()) known += (known.empty() ? "" : " ") + std::string(one);
+    return {Code::kInvalidArgument, "'" + kind.substr(0, 64) + "' is no kind of values; there are " + known};
+  }
+  return Status::Ok();
+}
+
+// Of what the caller may see.
+void EncodeSnapshot(const live::Snapshot& snapshot, const auth::Caller& caller,
+                    const std::vector<std::string>& kinds, v1::LiveValues* to) {
+  to->set_number(snapshot.number);
+  to->set_wall_ns(snapshot.wall_ns);
+  to->set_period_ns(snapshot.period_ns);
+  const live::Metric* metric = nullptr;
+  v1::LiveMetric* family = nullptr;
+  for (const live::Sample* sample : live::Visible(snapshot, caller, kinds)) {
+    if (std::exchange(metric, sample->metric) != sample->metric) {
+      family = to->add_metrics();
+      family->set_name(metric->name.data(), metric->name.size());
+      family->set_kind(metric->kind.data(), metric->kind.size());
+      family->set_unit(metric->unit.data(), metric->unit.size());
+      family->set_help(metric->help.data(), metric->help.size());
+      family->set_counter(metric->type == live::Metric::Type::kCounter);
+    }
+    v1::LiveValue* value = family->add_values();
+    value->set_value(sample->value);
+    for (const live::Label& label : sample->labels) {
+      v1::LiveLabel* pair = value->add_labels();
+      pair->set_name(label.name.data(), label.name.size());
+      pair->set_value(label.value);
+    }
+  }
+}
+
+}  // namespace
+
+void LiveCall::Begin(const auth::Caller& /*caller*/, const v1::LiveRequest& request) {
+  kinds_.assign(request.kinds().begin(), request.kinds().end());
+  period_ns_ = uint64_t{request.period_ms()} * 1'000'000;
+  Status status = CheckKinds(kinds_);
+  if (status.ok()) status = live_.Usable();
+  if (!status.ok()) return FinishOnce(status);
+  ctl_.Post([self = Self<LiveCall>()] {
+    if (self->ends()) return;
+    self->watching_ = true;
+    self->watch_ =
+        self->live_.Watch([self](const live::SnapshotPtr& snapshot) { self->OnSnapshot(snapshot); });
+  });
+}
+
+void LiveCall::OnSnapshot(const live::SnapshotPtr& snapshot) {
+  // Half a beat of grace: a period of two beats is every second one.
+  const uint64_t now_ns = base::MonotonicNs();
+  if (sent_ns_ != 0 && now_ns - sent_ns_ + snapshot->period_ns / 2 < period_ns_) return;
+  sent_ns_ = now_ns;
+  const base::Result<auth::Caller> caller = Caller();
+  if (!caller.ok()) return FinishOnce(caller.status());
+  Offer([this, snapshot, who = *caller](v1::LiveValues* values) {
+    EncodeSnapshot(*snapshot, who, kinds_, values);
+  });
+}
+
+void LiveCall::Over() {
+  // On ctl, where the watch is.
+  ctl_.Post([self = Self<LiveCall>()] {
+    if (std::exchange(self->watching_, false)) self->live_.Unwatch(self->watch_);
+  });
+}
+
+}  // namespace profd::rpc

@@ -1,0 +1,149 @@
+// What the host says of device tasks: the calls of its CANN layers, and which of them launched which task.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/flat_map.h"
+#include "format/decode/span_writer.h"
+#include "format/decode/tasks/cann_names.h"
+#include "format/decode/tasks/tensor_texts.h"
+#include "format/records/cann.h"
+
+namespace profd::format {
+
+// A task as it was given to a device.
+struct Launch {
+  uint64_t stamp = 0;  // T4
+  uint64_t connection = 0;
+  uint32_t device = 0, stream = 0, task = 0, batch = 0;
+  uint32_t thread = 0;
+  TextId kernel = 0, task_type = 0;
+  // Of the operator, when the launch belongs to one.
+  TextId op_name = 0, op_type = 0, op_task_type = 0;
+  uint32_t blocks = 0, mix_blocks = 0;
+  TensorTexts tensors{};
+  bool is_compute = false, hf32 = false;
+  bool is_dynamic = false;  // an operator that is built anew for each shape
+};
+
+// Joins calls, task tracks and node infos by thread and time, window by window; records of each kind come in
+// the order of their stamps, calls in that of their ends. **Thread:** one.
+class Launches {
+ public:
+  Launches(CannNames& names, Texts& texts) : names_(names), texts_(texts) {}
+
+  void Add(const CannApiRecord& call);
+  void Add(const CannTaskTrack& track) { tracks_.push_back(track); }
+  // The infos of operators with fixed shapes never age, so the vendor's analyser knows the others by their
+  // file (msparser/compact_info/node_basic_info_parser.py, get_op_state).
+  void Add(const CannNodeInfo& info, bool is_dynamic) { infos_.push_back({info, is_dynamic}); }
+  void Add(const CannTensorInfo& tensors) { tensors_.push_back(tensors); }
+  size_t calls() const { return calls_.size(); }
+  // Up to where the window's calls reach: tracks and infos up to here belong to it.
+  uint64_t end_stamp() const { return end_stamp_; }
+
+  // Ends the window: numbers its calls by their begin, gives them out as spans, and appends the launches of
+  // the tracks. Tracks whose call may come with the next window wait for it, unless it is the `last` one.
+  // `to_wall` turns a stamp into wall ns.
+  template <typename ToWall>
+  void EndWindow(bool last, int64_t pid, ToWall to_wall, SpanWriter& spans, std::vector<Launch>& launches) {
+    Join(last, launches);
+    for (const Call& call : calls_) {
+      Span& span = spans.Add(SpanKind::kApi);
+      span.begin_ns = to_wall(call.begin);
+      span.end_ns = to_wall(call.end);
+      span.value = call.item;
+      span.connection = call.connection;
+      span.pid = pid;
+      span.tid = call.thread;
+      span.name = CallType(call);
+      span.category = Level(call.level);
+      span.flow = call.launches ? Flow::kBegins : Flow::kNone;
+      spans.AddArg(Key(id_key_, "id"), ArgType::kU64, call.request);
+      spans.AddArg(Key(item_key_, "item_id"), ArgType::kText, call.item_text);
+    }
+    calls_.clear();
+    end_stamp_ = 0;
+  }
+
+  // Of the earliest track that waits for the next window; UINT64_MAX if none does.
+  uint64_t waiting_since() const;
+
+  uint64_t foreign() const { return foreign_; }  // records without the magic
+  uint64_t unpaired_events() const { return unpaired_ + events_.size(); }
+  uint64_t tracks_without_call() const { return without_call_; }
+
+ private:
+  struct Call {
+    uint64_t begin = 0, end = 0, item = 0;
+    uint64_t connection = 0;  // its number, from 1
+    uint32_t thread = 0, type = 0, request = 0;
+    TextId item_text = 0;
+    int32_t info = -1;     // index in infos_, -1 = none
+    int32_t tensors = -1;  // index in lists_
+    uint16_t level = 0;
+    bool launches = false;  // a task
+  };
+  struct Event {
+    uint64_t stamp = 0;
+  };
+  struct NodeInfo {
+    CannNodeInfo record;
+    bool is_dynamic;
+  };
+
+  void Join(bool last, std::vector<Launch>& launches);
+  void JoinTensors(bool last);
+  // Index of the innermost call of the node level around a moment of a thread, else of the innermost of any
+  // level; -1 if there is none.
+  int64_t Around(uint32_t thread, uint64_t stamp, bool node_only);
+  Launch MakeLaunch(const CannTaskTrack& track, const Call* call);
+  TextId Level(uint16_t level);
+  bool IsCompute(TextId task_type);
+  TextId GeTaskType(uint32_t type);
+  void SortCalls();
+  TextId Key(TextId& key, std::string_view text) { return key != 0 ? key : key = texts_.Intern(text); }
+  TextId CallType(const Call& call) {
+    // The known levels are multiples of 500.
+    return call_types_[call.level / 500 % call_types_.size()].Get(
+        static_cast<uint64_t>(call.level) << 32 | call.type,
+        [&](uint64_t) { return names_.Type(call.level, call.type); });
+  }
+
+  CannNames& names_;
+  Texts& texts_;
+  TextId id_key_ = 0, item_key_ = 0;
+  // A name that was looked up last: it is nearly always asked again.
+  struct Memo {
+    uint64_t number = 0;
+    TextId text = 0;
+    template <typename Look>
+    TextId Get(uint64_t wanted, Look look) {
+      if (text == 0 || wanted != number) number = wanted, text = look(wanted);
+      return text;
+    }
+  };
+  Memo kernel_, op_type_, task_type_;
+  std::array<Memo, 16> call_types_;  // by level
+  // What was looked up last: it is nearly always asked again.
+  std::array<std::pair<uint16_t, TextId>, 16> levels_{};
+  std::array<TextId, 16> ge_types_{};
+  TextId compute_type_ = 0, other_type_ = 0;
+  size_t around_ = 0;
+  std::vector<Call> calls_;
+  std::vector<std::pair<uint64_t, uint32_t>>
+      by_thread_;  // (thread, index in calls_), by begin within a thread
+  std::vector<CannTaskTrack> tracks_, waiting_tracks_;
+  std::vector<NodeInfo> infos_, waiting_infos_;
+  std::vector<CannTensorInfo> tensors_, waiting_tensors_;
+  std::vector<TensorList> lists_;
+  base::FlatMap<Event> events_{1 << 16};
+  uint64_t end_stamp_ = 0, next_connection_ = 1;
+  uint64_t foreign_ = 0, unpaired_ = 0, without_call_ = 0;
+};
+
+}  // namespace profd::format

@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""`profctl analyze` on jobs with planted faults, on the vendor's sample, and on what is torn, missing, doubled or hostile."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "analyze"))
+import scenarios  # noqa: E402
+from job_sim import Fault, Shape, make  # noqa: E402
+
+PROFCTL = os.path.join(os.environ["PROFD_BUILD_DIR"], "bin", "profctl")
+SLOW = [Fault("slow_compute", rank=2, factor=1.3)]
+
+
+def profctl(*words):
+    return subprocess.run([PROFCTL, *map(str, words)], capture_output=True, text=True, check=False)
+
+
+class AnalyzeTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="profd-analyze-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def job(self, faults=(), ranks=None, **shape):
+        make(Shape(**{"ranks": 4, "tp": 2, "steps": 6, "layers": 2, **shape}), list(faults), self.folder, ranks)
+        return self.folder
+
+    def database(self, rank):
+        (path,) = self.folder.glob(f"*/ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_{rank}.db")
+        return path
+
+    def edit(self, rank, *statements):
+        with sqlite3.connect(self.database(rank)) as db:
+            for statement in statements:
+                db.execute(statement)
+
+    def verdict(self, *words, code=0):
+        result = profctl("analyze", self.folder, "--json", *words)
+        self.assertEqual(result.returncode, code, result.stderr + result.stdout[:2000])
+        return json.loads(result.stdout)
+
+    def told(self, verdict):
+        return [finding for finding in verdict["findings"] if finding["severity"] != "info"]
+
+    def test_planted_faults_are_found_and_healthy_jobs_are_left_alone(self):
+        score = scenarios.run(PROFCTL, [1])
+        print(score.text())
+        figures = score.figures()
+        self.assertGreaterEqual(figures["recall"], 95, score.text())
+        self.assertGreaterEqual(figures["precision"], 95, score.text())
+        self.assertGreaterEqual(figures["cause"], 90, score.text())
+        self.assertLessEqual(figures["cost error, median"], 5, score.text())
+        self.assertEqual(figures["alarms"], 0, score.text())
+
+    def test_two_lines_for_a_finding_and_the_evidence_behind_it(self):
+        self.job(SLOW)
+        result = profctl("analyze", self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = result.stdout.splitlines()
+        self.assertRegex(lines[0], r"^4 ranks, 2 nodes · steps 1-5 \(5\) · [0-9.]+ ms/step")
+        at = next(i for i, line in enumerate(lines) if line.startswith(" 1  "))
+        self.assertRegex(lines[at], r"every step  rank 2 \(host1, device 0\) is late: its kernels take (29|30|31|32) % longer")
+        self.assertIn("->", lines[at + 1])
+        explained = profctl("analyze", self.folder, "--explain", 1)
+        self.assertEqual(explained.returncode, 0, explained.stderr)
+        self.assertIn("FlashAttentionScore", explained.stdout)
+        self.assertIn("rank.compute", explained.stdout)
+        self.assertEqual(profctl("analyze", self.folder, "--explain", 9).returncode, 3)
+
+    def test_exit_codes(self):
+        self.job(SLOW)
+        self.assertEqual(profctl("analyze", self.folder, "--fail-on", "1%").returncode, 10)
+        self.assertEqual(profctl("analyze", self.folder, "--fail-on", "90%").returncode, 0)
+        self.assertEqual(profctl("analyze").returncode, 2)
+        self.assertEqual(profctl("analyze", self.folder, "--fail-on", "much").returncode, 2)
+        self.assertEqual(profctl("analyze", self.folder, "--rules", "rank.lat").returncode, 2)
+        wrong = profctl("analyze", self.folder, "--set", "comm.slow_ration=2")
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn("did you mean comm.slow_ratio?", wrong.stderr)
+        self.assertEqual(profctl("analyze", self.folder / "nobody").returncode, 3)
+        empty = self.folder / "empty"
+        empty.mkdir()
+        nothing = profctl("analyze", empty)
+        self.assertEqual((nothing.returncode, nothing.stdout), (3, ""))
+        self.assertIn("nothing to analyse", nothing.stderr)
+        # A found cause is not hidden by a file that is torn.
+        (self.folder / "msprof_1.db").write_bytes(b"torn")
+        self.assertEqual(profctl("analyze", self.folder, "--fail-on", "1%").returncode, 10)
+        self.assertEqual(profctl("analyze", self.folder).returncode, 7)
+
+    def test_rules_settings_and_their_explanation(self):
+        self.job(SLOW)
+        self.assertEqual(self.told(self.verdict("--rules", "comm")), [])
+        self.assertEqual(self.told(self.verdict("--rules", "-rank.compute")), [])
+        self.assertEqual(len(self.told(self.verdict("--rules", "rank.late,host"))), 1)
+        self.assertEqual(self.told(self.verdict("--set", "general.effect_percent=50")), [])
+        listed = profctl("analyze", "--list").stdout
+        for rule in ("rank.late", "comm.slow-group", "host.gc", "kernel.aicpu"):
+            self.assertIn(rule + "\n", listed)
+            self.assertIn("fires when", profctl("analyze", "--explain", rule).stdout)
+        self.assertEqual(profctl("analyze", "--explain", "rank.nobody").returncode, 2)
+
+    def test_the_page_has_every_rule_and_every_report(self):
+        page = (pathlib.Path(__file__).resolve().parents[3] / "docs/analyze.md").read_text(encoding="utf-8")
+        listed, _, rest = profctl("analyze", "--list").stdout.partition("\nSettings")
+        rest = rest[rest.index("\nReports"):]
+        rules = re.findall(r"^(\S+)$", listed, re.M)
+        self.assertEqual(re.findall(r"^\| `([a-z]+\.[a-z-]+)` \|", page, re.M), rules)
+        reports = page[page.index("## Reports"):page.index("## How it knows")]
+        self.assertEqual(re.findall(r"^\| `([a-z0-9-]+)` \|", reports, re.M), re.findall(r"^  ([a-z0-9-]+)  \S", rest, re.M))
+
+    def test_the_same_bytes_with_any_number_of_threads_and_nothing_is_written(self):
+        self.job(SLOW + [Fault("gc", rank=1, step=3, ms=20, count=1)])
+        before = sorted((str(path), path.stat().st_mtime_ns) for path in self.folder.rglob("*"))
+        outputs = {profctl("analyze", self.folder, "--json", "--jobs", jobs).stdout for jobs in (1, 2, 5)}
+        self.assertEqual(len(outputs), 1)
+        self.assertEqual(before, sorted((str(path), path.stat().st_mtime_ns) for path in self.folder.rglob("*")))
+
+    # What is missing or wrong: a result or a note, and never a new finding.
+
+    def test_every_table_may_be_missing(self):
+        self.job()
+        with sqlite3.connect(self.database(1)) as db:
+            tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        whole = self.database(1).read_bytes()
+        for table in tables:
+            with self.subTest(table=table):
+                self.database(1).write_bytes(whole)
+                self.edit(1, f"DROP TABLE {table}")
+                self.assertEqual(self.told(self.verdict()), [])
+                self.database(1).write_bytes(whole)
+                self.edit(1, f"DELETE FROM {table}")
+                self.assertEqual(self.told(self.verdict()), [])
+
+    def test_columns_may_be_missing_foreign_or_null(self):
+        self.job()
+        self.edit(1, "ALTER TABLE TASK ADD COLUMN depth INTEGER", "ALTER TABLE TASK DROP COLUMN globalPid",
+                  "ALTER TABLE COMPUTE_TASK_INFO RENAME COLUMN inputShapes TO shapes")
+        self.assertEqual(self.told(self.verdict()), [])
+        self.edit(2, "UPDATE TASK SET startNs = NULL WHERE rowid % 7 = 0", "UPDATE TASK SET endNs = startNs - 5 WHERE rowid % 7 = 1")
+        verdict = self.verdict(code=7)
+        self.assertTrue(any("make no sense" in note["text"] for note in verdict["data"]["notes"]))
+
+    def test_a_torn_database_costs_what_is_torn(self):
+        self.job()
+        data = bytearray(self.database(3).read_bytes())
+        for page in range(5, len(data) // 4096, 9):
+            data[page * 4096:(page + 1) * 4096] = bytes(4096)
+        self.database(3).write_bytes(data)
+        verdict = self.verdict(code=7)
+        self.assertTrue(any("torn" in note["text"] for note in verdict["data"]["notes"]))
+        self.assertEqual(verdict["job"]["ranks"], 4)
+        self.database(3).write_bytes(data[:5000])
+        self.assertIn(profctl("analyze", self.folder).returncode, (0, 7))
+
+    def test_ranks_missing_and_doubled(self):
+        self.job(ranks=[0])
+        verdict = self.verdict()
+        self.assertEqual(verdict["job"]["ranks"], 1)
+        self.assertEqual(self.told(verdict), [])
+        shutil.copytree(next(self.folder.glob("*_ascend_pt")), self.folder / "again_ascend_pt")
+        verdict = self.verdict(code=7)
+        self.assertEqual(verdict["job"]["ranks"], 1)
+        self.assertTrue(any("another recording of rank 0" in note["text"] for note in verdict["data"]["notes"]))
+
+    def test_clocks_of_nodes_apart(self):
+        self.job(SLOW)
+        usual = self.told(self.verdict())
+        for rank in (2, 3):
+            for table in ("TASK", "COMMUNICATION_OP", "CANN_API", "PYTORCH_API", "STEP_TIME"):
+                self.edit(rank, f"UPDATE {table} SET startNs = startNs + 5000000, endNs = endNs + 5000000")
+        apart = self.told(self.verdict())
+        self.assertEqual([finding["key"] for finding in apart], [finding["key"] for finding in usual])
+        for one, other in zip(apart, usual):
+            self.assertAlmostEqual(one["cost"]["ms_per_step"], other["cost"]["ms_per_step"], delta=0.02)
+
+    def test_times_twice_as_long_cost_twice_as_much(self):
+        self.job(SLOW)
+        usual = self.told(self.verdict())[0]
+        for rank in range(4):
+            for table in ("TASK", "COMMUNICATION_OP", "CANN_API", "PYTORCH_API", "STEP_TIME"):
+                self.edit(rank, f"UPDATE {table} SET endNs = 1760000000000000000 + 2 * (endNs - 1760000000000000000), "
+                                "startNs = 1760000000000000000 + 2 * (startNs - 1760000000000000000)")
+        twice = self.told(self.verdict())[0]
+        self.assertEqual(twice["key"], usual["key"])
+        self.assertAlmostEqual(twice["cost"]["ms_per_step"] / usual["cost"]["ms_per_step"], 2, delta=0.06)
+
+    def test_hostile_names(self):
+        self.job(SLOW)
+        self.edit(2, "UPDATE STRING_IDS SET value = '<script>alert(1)</script>' || char(10, 27, 7) || value WHERE value LIKE '%Attention%'",
+                  f"INSERT INTO STRING_IDS VALUES(4000000000000, '{'x' * 1_000_000}')",
+                  "UPDATE HOST_INFO SET hostName = 'a' || char(27) || '[2J'")
+        result = profctl("analyze", self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertNotIn("\x1b", result.stdout)
+        json.loads(profctl("analyze", self.folder, "--json").stdout)
+
+    def test_half_of_a_stream_lost_makes_no_new_finding(self):
+        self.job()
+        self.edit(1, "DELETE FROM COMMUNICATION_OP WHERE rowid % 2 = 0")
+        self.assertEqual(self.told(self.verdict()), [])
+
+    @unittest.skipUnless(os.path.isdir("/work/shared/samples/msprof-analyze-outputs"), "the sample is not there")
+    def test_the_vendors_sample(self):
+        result = profctl("analyze", "/work/shared/samples/msprof-analyze-outputs/synthetic/ascend_pt", "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        job = json.loads(result.stdout)["job"]
+        # As its StepTraceTime has the second step, us: 535.321050404715, 680.044572478961.
+        self.assertAlmostEqual(job["compute_ms"], 0.535321, delta=2e-6)
+        self.assertAlmostEqual(job["exposed_ms"], 0.680045, delta=2e-6)
+        self.assertEqual(job["groups"][0]["absent"], 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
