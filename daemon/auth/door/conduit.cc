@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <mutex>
 #include <set>
@@ -60,7 +61,7 @@ double CostOf(const Frame& frame) {
       return (frame.flags & Frame::kAck) != 0 ? kSmallChange : 1;
     case Frame::kHeaders:
     case Frame::kContinuation:
-      return static_cast<double>(1 + frame.length / kHeaderBytesOfAToken);
+      return 1 + std::floor(static_cast<double>(frame.length) / kHeaderBytesOfAToken);
     default:
       return 1;
   }

@@ -3,7 +3,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -11,7 +10,6 @@
 #include <atomic>
 #include <cerrno>
 #include <mutex>
-#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -29,7 +27,7 @@ namespace {
 
 constexpr int kAcceptRetryMs = 100;  // out of descriptors: try again when some may be free
 constexpr int kAtATime = 64;
-constexpr size_t kMostWaiting = 4096;  // of a user's
+constexpr size_t kMostWaiting = 512;  // of a user's
 constexpr int kBacklog =
     4096;  // as the kernel has it: who finds it full gets an error that gRPC does not understand
 
@@ -115,8 +113,7 @@ class Listener::Impl : public std::enable_shared_from_this<Impl> {
   void Close() {
     if (thread_.joinable()) {
       stop_ = true;
-      const uint64_t one = 1;
-      [[maybe_unused]] const ssize_t rung = ::write(bell_.get(), &one, sizeof one);
+      for (const UniqueFd& socket : sockets_) ::shutdown(socket.get(), SHUT_RDWR);  // wakes it
       thread_.join();
     }
     sockets_.clear();
@@ -129,8 +126,6 @@ class Listener::Impl : public std::enable_shared_from_this<Impl> {
 
  private:
   Status Begin() {
-    bell_.Reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!bell_) return Status::FromErrno("make an eventfd");
     thread_ = base::StartFirstThread("knocks", [this] { Run(); });
     return Status::Ok();
   }
@@ -138,15 +133,15 @@ class Listener::Impl : public std::enable_shared_from_this<Impl> {
   // -- the thread's
 
   void Run() {
-    std::vector<pollfd> heard{{bell_.get(), POLLIN, 0}};
+    std::vector<pollfd> heard;
     for (const UniqueFd& socket : sockets_) heard.push_back({socket.get(), POLLIN, 0});
     while (!stop_) {
       ::poll(heard.data(), heard.size(), -1);
       bool room = true;
-      for (const pollfd& each : std::span(heard).subspan(1)) {
+      for (const pollfd& each : heard) {
         if (each.revents != 0) room &= Accept(each.fd);
       }
-      if (!room) ::poll(heard.data(), 1, kAcceptRetryMs);
+      if (!room && !stop_) ::poll(nullptr, 0, kAcceptRetryMs);
     }
   }
 
@@ -197,7 +192,6 @@ class Listener::Impl : public std::enable_shared_from_this<Impl> {
   const Arrived arrived_;
   std::string path_;  // empty until bound
   std::vector<UniqueFd> sockets_;
-  UniqueFd bell_;
   std::atomic<bool> stop_{false};
   std::mutex mutex_;
   base::Turns<UniqueFd> waiting_;  // under mutex_

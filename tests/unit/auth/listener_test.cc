@@ -69,7 +69,7 @@ class ListenerTest : public testing::Test {
 
 TEST_F(ListenerTest, WhoeverKnocksWithoutEndWaitsForHimself) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be two users";
-  constexpr int kMany = 800;
+  constexpr int kMany = 500;
   base::Executor ctl;
   std::vector<uid_t> came;
   const size_t all = OpenSockets() + 1 + 2 * (kMany + 1);  // that which listens, and both ends of each
