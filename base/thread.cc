@@ -7,7 +7,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <climits>
 #include <utility>
@@ -51,9 +50,9 @@ std::thread StartThread(std::string name, std::function<void()> body, unsigned l
 
 void ComeFirst() {
   const int now = ::getpriority(PRIO_PROCESS, 0);
-  // The service manager may have done so.
-  if (now >= 0 && ::setpriority(PRIO_PROCESS, 0, now + kFirst) != 0) return;
-  g_usual_nice = std::max(now, 0);
+  // The service manager may have seen to it, or somebody wants profd to stand back.
+  if (now > 0 || (now == 0 && ::setpriority(PRIO_PROCESS, 0, kFirst) != 0)) return;
+  g_usual_nice = 0;
 }
 
 std::thread StartFirstThread(std::string name, std::function<void()> body) {
