@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Processes whose memory does not answer: whoever looks at them through profd is told so in time, everybody else notices
 nothing, and nothing of it is left of profd when it goes."""
+import contextlib
 import os
 import pathlib
 import shutil
@@ -304,8 +305,11 @@ class HangingMemoryTest(harness.ProfdTest):
 
 
 def children(pid):
-    return [int(child) for task in os.listdir(f"/proc/{pid}/task")
-            for child in pathlib.Path(f"/proc/{pid}/task/{task}/children").read_text().split()]
+    found = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it may have ended by now
+            found += map(int, pathlib.Path(f"/proc/{pid}/task/{task}/children").read_text().split())
+    return found
 
 
 if __name__ == "__main__":
