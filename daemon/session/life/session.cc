@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/calendar.h"
-#include "base/clock.h"
 #include "base/join.h"
 #include "base/version.h"
 #include "daemon/base/after.h"
@@ -369,7 +368,7 @@ void Session::Roll() {
   if (!Take(Event::kRoll)) return;
   auto next = NewTrace();
   const auto give_up = [self = shared_from_this()](const Status& status) {
-    self->trace_start_ns_ = services_.timers.RawNs();  // tried again after the next roll_after
+    self->trace_start_ns_ = self->services_.timers.RawNs();  // tried again after the next roll_after
     AddReason(self->degraded_, "no new directory: " + status.message());
     self->OnRolled();
   };
@@ -387,7 +386,7 @@ void Session::Roll() {
       auto old = std::exchange(self->trace_, next);
       self->directories_.push_back(next->directory());
       next->SetRemoved(self->removed_);  // more may have gone while it was armed
-      self->trace_start_ns_ = services_.timers.RawNs();
+      self->trace_start_ns_ = self->services_.timers.RawNs();
       old->SetNext(next->name());
       old->Seal(EndReason::kNone, self->Degraded(), [self, old] {
         const std::vector<KindState> kinds = old->Kinds();

@@ -1,7 +1,6 @@
 // What a session says of itself: its state for clients, its warnings, what it was told of its directories.
 #include <algorithm>
 
-#include "base/clock.h"
 #include "base/join.h"
 #include "daemon/base/log.h"
 #include "daemon/session/history/past.h"

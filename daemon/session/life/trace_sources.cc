@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "base/clock.h"
 #include "daemon/base/after.h"
 #include "daemon/session/life/trace.h"
 #include "format/decode/host/cpu_profile.h"
