@@ -449,6 +449,26 @@ class MsprofTest(harness.ProfdTest):
         self.assertEqual(len(list(self.output.glob("PROF_*"))), 2)
         self.assertIsNone(job.poll(), "the job goes on")
 
+    def test_dynamic_with_several_processes(self):
+        """Each has a directory; one that is not there is told, the others are recorded."""
+        jobs = [self.workload(), self.workload()]
+        self.output.mkdir(parents=True)
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        pids = [str(jobs[0].pid), str(gone.pid), str(jobs[1].pid)]
+        prompt = subprocess.Popen([str(harness.RUN), "msprof", "--dynamic=on", f"--pid={','.join(pids)}", "--host-sys=cpu",
+                                   f"--output={self.output}"], env=self.daemon.environment, text=True, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(prompt.kill)
+        out, err = prompt.communicate("start\nstop\nquit\n", timeout=harness.PATIENCE_S)
+        self.assertEqual(re.findall(r"^started: session \w+ of process (\d+)$", out, re.M), [pids[0], pids[2]], err)
+        self.assertIn(pids[1], err)
+        self.assertNotEqual(prompt.returncode, OK)
+        stopped = re.findall(rf"^stopped: data is saved in ({self.output}/PROF_\w+);", out, re.M)
+        self.assertEqual(sorted(stopped), sorted(map(str, self.output.glob("PROF_*"))))
+        of = [json.loads(pathlib.Path(path, "host/sample.json").read_text())["host_sys_pid"] for path in stopped]
+        self.assertEqual(of, [jobs[0].pid, jobs[1].pid])
+
     def test_dynamic_ends_with_the_program(self):
         self.output.mkdir(parents=True)
         prompt = subprocess.Popen([str(harness.RUN), "msprof", "--dynamic=on", "--host-sys=cpu", f"--output={self.output}",
