@@ -293,7 +293,13 @@ ExitCode RunWithProgram(const Context& context, const MsprofLine& line) {
   // A terminal interrupts the program, too; whoever interrupts only us means both.
   if (session.end_reason() == v1::END_REASON_STOPPED && !program->IsGone() && ::isatty(STDIN_FILENO) == 0)
     program->Signal(SIGINT);
+  const bool waited = given.contains("delay") && program->IsGone();
   const int status = program->Wait();
+  if (session.state() == v1::SESSION_STATE_FAILED) {  // as the vendor's, who waited in vain went not wrong
+    context.Note(waited ? "nothing is collected: the program ended before --delay was over"
+                        : "nothing is collected: " + OneLine(session.error()));
+    return status != 0 ? static_cast<ExitCode>(status) : waited ? ExitCode::kOk : code;
+  }
   const bool unmet = TellSkipped(context, line.given, given, session);
   const ExitCode concluded =
       Conclude(context, given, session, code == ExitCode::kOk && unmet ? ExitCode::kPartlyStarted : code);

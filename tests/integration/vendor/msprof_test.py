@@ -424,6 +424,20 @@ class MsprofTest(harness.ProfdTest):
         self.assertIn("ended before", result.err)
         self.assertEqual(self.msprof(f"--output={self.output}", "/no/such/program").code, NOT_FOUND)
 
+    def test_a_program_that_ends_before_its_delay(self):
+        """Nothing went wrong, and nothing stays."""
+        result = self.msprof(f"--output={self.output}", "--delay=30", "--host-sys=cpu", "sleep", "0.5")
+        self.assertEqual(result.code, OK, result)
+        self.assertEqual(result.err, "profctl: nothing is collected: the program ended before --delay was over\n")
+        self.assertEqual(list(self.output.iterdir()), [])
+
+    def test_what_was_lost_is_said(self):
+        profd = self.daemon.process.pid
+        script = f"sleep 0.3; kill -STOP {profd}; sleep 0.5; kill -CONT {profd}; sleep 0.3"
+        result = self.msprof(f"--output={self.output}", "--host-sys=cpu", "sh", "-c", script)
+        self.assertEqual(result.code, PARTIAL_LOSS, result)
+        self.assertRegex(result.err, r"lost: host-cpu of pid:\d+ \d+ of \d+")
+
     def test_dynamic(self):
         job = self.workload()
         self.output.mkdir(parents=True)
