@@ -125,7 +125,8 @@ class VendorCollectorTest(harness.ProfdTest):
         info = self.top / "toolkit/share/info/runtime/version.info"
         info.parent.mkdir(parents=True, exist_ok=True)
         info.write_text("Version=9.2.0\n")
-        return self.profd(sim=f"devices: 1\nchip: {chip}\n", config=f"driver:\n  toolkit: {self.top}/toolkit\n")
+        return self.profd(sim=f"devices: 1\nchip: {chip}\n", config=f"driver:\n  toolkit: {self.top}/toolkit\n",
+                          within=harness.tracefs())
 
     def all_lines(self, chip, texts, program):
         # Most of a run is waiting: several at once, each beside a daemon that has nothing else to do.

@@ -146,6 +146,30 @@ TEST(ForeignFiles, OneThatDiesIsStartedAnew) {
   EXPECT_EQ(text, "here");
 }
 
+// Nobody waits here, so every answer is late.
+TEST(ForeignFiles, WhatComesTooLateIsOfTheNextSample) {
+  ForeignFiles files(0, [] {
+    return StandIn::Answer([](std::string_view request) {
+      std::string answer;
+      ForEachOrder(request, [&](const FileOrder& order) { Say(answer, order.key, "late"); });
+      return answer;
+    });
+  });
+  ForeignFile file(files, ForeignFile::Name::kStat, 1, 0, 4006);
+  const uint64_t end_ns = base::MonotonicNs() + kPatienceNs;
+  std::string text;
+  while (text.empty() && base::MonotonicNs() < end_ns) {
+    BeginRound(files, 0);
+    text = Text(file);
+  }
+  EXPECT_EQ(text, "late");
+  // Once: what is said of the present must not be of some time ago.
+  files.Begin(0);
+  files.Begin(base::MonotonicNs() + kSecondNs / 4);
+  ::usleep(kSecondNs / 1000 / 4);  // so old that nothing of it may be told any more
+  EXPECT_EQ(Text(file), "");
+}
+
 // Each costs its user a reader, until they are all known. Whoever belongs to somebody else is read in every
 // round.
 TEST(ForeignFiles, SeveralOfAUserHang) {
