@@ -209,11 +209,10 @@ Action Define(cli::Arguments arguments) {
   const auto options = std::make_shared<RecordOptions>();
   arguments.List("--pid", &options->pids, "these processes, with their children: N,…");
   arguments.List("--label", &options->labels,
-                 "every process with an agent that has it: KEY=VALUE; with a program, labels that it gets");
+                 "every process whose agent has it: KEY=VALUE; with a program: labels for it");
   arguments.Text("--for", &options->lasts,
-                 "so long, e.g. 20s; default until the processes have ended, or Ctrl-C");
-  arguments.List("--collect", &options->collect,
-                 "these kinds instead of what rules look at: KIND[:MODE][=RATE],…");
+                 "how long, e.g. 20s; default: until the processes have ended, or Ctrl-C");
+  arguments.List("--collect", &options->collect, "record these kinds instead: KIND[:MODE][=RATE],…");
   arguments.Text("--output", &options->output, "directory for the recording; default profd's own");
   arguments.Text("--name", &options->name, "a name for people");
   arguments.Text("--max-loss", &options->max_loss,

@@ -85,10 +85,10 @@ Action Define(cli::Arguments arguments) {
   const auto asked = std::make_shared<ReportOptions>();
   arguments.List("DIR", &asked->directories,
                  "of all ranks: PROF directories, *_ascend_pt folders, databases, folders of such; sessions");
-  arguments.Text("-o,--output", &asked->output, "the file to write; one of that name is replaced");
+  arguments.Text("-o,--output", &asked->output, "the file to write; an existing one is replaced");
   arguments.Text("--title", &asked->title, "its title; default the directory's name");
   arguments.Text("--max-size", &asked->most,
-                 "how large it may be, 1M to 500M; default 20M. Single events make way");
+                 "how large it may be, 1M to 500M; default 20M. Single events are left out to fit");
   DefineFindings(arguments, &asked->answer);
   return {.run = [asked](const Context& context) { return Run(context, *asked); }};
 }

@@ -515,7 +515,7 @@ Action Define(cli::Arguments arguments) {
   const auto at = std::make_shared<std::string>();
   arguments.List("--pid", &options->pids, "processes: N,…");
   arguments.Text("--container", &options->container,
-                 "the pids are as this container has them: its id, or the first 8 characters or more");
+                 "--pid has the pids inside this container: its id, or at least 8 characters of it");
   arguments.Flag("--split", &options->split, "a session, and a directory, for each of the pids");
   arguments.Flag("--all-agents", &options->all_agents,
                  "every process with an agent; with --label only those, e.g. --label rank=0-7");
@@ -548,7 +548,7 @@ Action Define(cli::Arguments arguments) {
                  "when nothing can be stored: age (the oldest data goes; else pause), pause or stop");
   arguments.Text("--name", &options->name, "a name for people");
   arguments.List("--label", &options->labels, "KEY=VALUE");
-  arguments.Flag("--resume", &options->resume, "go on in a new, linked directory should profd be restarted");
+  arguments.Flag("--resume", &options->resume, "if profd restarts, go on in a new, linked directory");
   arguments.Flag("--dry-run", &options->dry_run, "only say what would be collected and how much that makes");
   arguments.Flag(
       "--wait", &options->wait,
@@ -559,7 +559,7 @@ Action Define(cli::Arguments arguments) {
   const cli::Argument wait_lease =
       arguments
           .Text("--wait-lease", &options->wait_lease_for,
-                "wait until what others hold can be had, at most so long; default 24h")
+                "wait until others hold nothing of it, at most this long; default 24h")
           .MayBeBare("24h");
   AddVendorOptions(arguments, true, &options->vendor);
   return {.ask = [options](const Context& context) { return Ask(context, *options); },
