@@ -256,7 +256,7 @@ class Line:
         if side != "host":
             expected.update(host_sys="", hostSysUsage="", **dict.fromkeys(
                 ("hostAllPidCpuProfiling", "hostAllPidMemProfiling", "host_cpu_profiling", "host_mem_profiling",
-                 "host_network_profiling"), "off"))
+                 "host_network_profiling", "host_disk_profiling", "host_osrt_profiling"), "off"))
         if not self.program and self.says("sys-mem-serviceflow"):
             expected["qosEvents"] = "stream3,stream2"
         expected["sysLpFreq"] = 10_000
