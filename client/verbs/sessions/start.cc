@@ -299,7 +299,10 @@ void AddExtras(const StartOptions& options, v1::SessionSpec* spec) {
   for (const std::string& kind : options.extras) {
     const bool is_named = std::ranges::any_of(
         spec->kinds(), [&kind](const v1::KindRequest& named) { return named.kind() == kind; });
-    if (!is_named) spec->add_kinds()->set_kind(kind);
+    if (is_named) continue;
+    v1::KindRequest* extra = spec->add_kinds();
+    extra->set_kind(kind);
+    extra->set_by_default(true);
   }
 }
 
