@@ -56,6 +56,7 @@ class Daemon {
     // gRPC's threads would each keep an arena of their own; two are plenty for a daemon that rarely
     // allocates.
     ::mallopt(M_ARENA_MAX, 2);
+    base::ComeFirst();
     host::DriverCounters::Hold();
     // The unit hides the list of the kernel's names where profd is, and lets nobody write below /sys.
     const base::Status host_mounts = driver::EnterHostMounts([] {

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "base/clock.h"
 #include "daemon/host/process/process.h"
@@ -22,6 +23,16 @@ constexpr uint64_t kLookAgainNs = kSecondNs;
 constexpr uint64_t kTryAgainNs = kSecondNs;
 // Users beyond the most readers have one for all of them.
 constexpr uid_t kOthers = static_cast<uid_t>(-1);
+constexpr size_t kMostAtOnce = 1024;  // files, so that the answer is no longer than may be said
+static_assert(kMostAtOnce * (sizeof(FileText) + kMostTextBytes) <= TextChannel::kMostBytes);
+
+// So many off the end, at most.
+std::vector<uint64_t> TakeSome(std::vector<uint64_t>& keys) {
+  const auto from = keys.end() - static_cast<ptrdiff_t>(std::min(keys.size(), kMostAtOnce));
+  std::vector<uint64_t> some(from, keys.end());
+  keys.erase(from, keys.end());
+  return some;
+}
 
 template <typename T>
 void Append(std::string& text, const T& value) {
@@ -122,28 +133,35 @@ ssize_t ForeignFiles::Read(uint64_t key, char* buffer, size_t size) {
 }
 
 void ForeignFiles::Ask() {
-  std::vector<Reader*> asked;
+  std::vector<std::pair<uid_t, Reader*>> asked;
   for (auto& [user, reader] : readers_) {
     if (reader.wanted.empty()) continue;
     // One that still owes an answer is not asked again, nor waited for.
-    if (!reader.asked && Send(reader, user)) asked.push_back(&reader);
-    reader.wanted.clear();
+    if (!reader.asked && Send(reader, user)) {
+      asked.emplace_back(user, &reader);
+    } else {
+      reader.wanted.clear();
+    }
   }
   std::vector<pollfd> waits;
   for (;;) {
-    std::erase_if(asked, [](const Reader* reader) { return !reader->asked; });
+    std::erase_if(asked, [](const auto& one) { return !one.second->asked; });
     const uint64_t now_ns = base::MonotonicNs();
     if (asked.empty() || now_ns >= until_ns_) break;
     waits.clear();
-    for (const Reader* reader : asked) {
+    for (const auto& [user, reader] : asked) {
       const TextChannel& channel = reader->stand_in->channel();
       waits.push_back({channel.fd(), static_cast<short>(channel.idle() ? POLLIN : POLLIN | POLLOUT), 0});
     }
     const uint64_t left_ns = std::min(until_ns_ - now_ns, kPatienceNs);
     const timespec timeout{static_cast<time_t>(left_ns / kSecondNs), static_cast<long>(left_ns % kSecondNs)};
     ::ppoll(waits.data(), waits.size(), &timeout, nullptr);
-    for (Reader* reader : asked) Hear(*reader, InTime::kYes);
+    for (const auto& [user, reader] : asked) {
+      Hear(*reader, InTime::kYes);
+      if (!reader->asked && !reader->wanted.empty()) Send(*reader, user);
+    }
   }
+  for (auto& [user, reader] : readers_) reader.wanted.clear();
 }
 
 bool ForeignFiles::Send(Reader& reader, uid_t user) {
@@ -156,17 +174,15 @@ bool ForeignFiles::Send(Reader& reader, uid_t user) {
     reader.stand_in.emplace(std::move(started).value());
   }
   std::string request;
-  request.reserve(sizeof(FileRound) + (reader.wanted.size() + reader.forgotten.size()) * sizeof(FileOrder));
   Append(request, FileRound{.place = reader.place, .most_open = most_open_});
-  for (const uint64_t key : reader.forgotten)
+  for (const uint64_t key : TakeSome(reader.forgotten))
     Append(request, FileOrder{.key = key, .what = FileOrder::What::kForget});
-  for (const uint64_t key : reader.wanted) {
+  for (const uint64_t key : TakeSome(reader.wanted)) {
     const auto file = files_.find(key);
     if (file == files_.end()) continue;
     Append(request,
            FileOrder{.key = key, .pid = file->second.pid, .tid = file->second.tid, .io = file->second.io});
   }
-  reader.forgotten.clear();
   reader.stand_in->Say(request);
   reader.asked = true;
   reader.asked_ns = now_ns;

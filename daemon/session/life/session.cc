@@ -31,8 +31,8 @@ constexpr uint64_t kFirstLookNs = 50'000'000;
 Session::Session(Services services, Setup setup)
     : services_(services),
       setup_(std::move(setup)),
-      perturbations_(std::make_shared<Perturbations>(services_.ctl, services_.node, setup_.owner,
-                                                     setup_.spec.pids, setup_.plan->devices)) {
+      perturbations_(std::make_shared<Perturbations>(services_.ctl, services_.aside, services_.node,
+                                                     setup_.owner, setup_.spec.pids, setup_.plan->devices)) {
   start_wall_ns_ = services_.timers.WallNs();
   start_raw_ns_ = services_.timers.RawNs();
   holder_ = "session " + setup_.id + " of " + setup_.owner.user + " since " + base::UtcText(start_wall_ns_);

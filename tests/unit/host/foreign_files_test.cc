@@ -208,5 +208,24 @@ TEST(ForeignFiles, SeveralOfAUserHang) {
   EXPECT_FALSE(files.HangsSince(7));
 }
 
+// More than a reader may say at once.
+TEST(ForeignFiles, VeryManyOfOneUsersAreReadAllTheSame) {
+  ForeignFiles files(0, [] {
+    return StandIn::Answer([](std::string_view request) {
+      std::string answer;
+      ForEachOrder(request, [&](const FileOrder& order) { Say(answer, order.key, std::string(2000, 'x')); });
+      return answer;
+    });
+  });
+  std::vector<ForeignFile> all;
+  for (int i = 0; i < 5000; ++i) all.emplace_back(files, ForeignFile::Name::kStat, ::getpid(), 0, 4010);
+  BeginRound(files, kPatienceNs);
+  for (ForeignFile& file : all) file.Want();
+  files.Ask();
+  size_t read = 0;
+  for (ForeignFile& file : all) read += Text(file).size() == 2000 ? 1 : 0;
+  EXPECT_EQ(read, all.size());
+}
+
 }  // namespace
 }  // namespace profd::host
