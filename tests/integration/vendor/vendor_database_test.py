@@ -86,7 +86,7 @@ SAMPLED = {
 # Tables of what the simulator tells nothing of, and the kind that fills them.
 SAME_AS_OURS = {"SESSION_TIME_INFO": "host-cpu", "CPU_USAGE": "host-cpu", "HOST_MEM_USAGE": "host-mem", "HOST_DISK_USAGE": "host-disk",
                 "HOST_NETWORK_USAGE": "host-network", "OSRT_API": "host-osrt", "NETDEV_STATS": "netdev",
-                "OVERLAP_ANALYSIS": "task", "SIO": "soc-profile"}
+                "SIO": "soc-profile"}
 # What is another on a 950: QoS comes with its other samples of the chip, and so does the frequency.
 SAMPLED_950 = {
     "QOS": ("qos", of_type("qos"), *SAMPLED["QOS"][2:]),
@@ -170,6 +170,9 @@ class VendorDatabase(harness.ProfdTest):
                     if kind in started:
                         with self.subTest(table=table):
                             self.same_rows(table, theirs, ours)
+            # Of a log alone it knows no operator, and calls all of the time free; ours says nothing then.
+            whole = theirs.execute("SELECT min(startNs), max(endNs), 3 FROM TASK").fetchall()
+            self.assertEqual(theirs.execute("SELECT startNs, endNs, type FROM OVERLAP_ANALYSIS").fetchall(), whole)
 
     def same_rows(self, table, theirs, ours):
         columns = [row[1] for row in theirs.execute(f"PRAGMA table_info({table})") if row[1] != "id"]
@@ -182,14 +185,18 @@ class VendorDatabase(harness.ProfdTest):
 
         their_rows, our_rows = rows(theirs), rows(ours)
         self.assertGreater(len(their_rows), 0)
+        if table == "OSRT_API":  # it passes over calls that its list has no name of
+            name = columns.index("name")
+            known = {row[name] for row in their_rows}
+            our_rows = [row for row in our_rows if row[name] in known]
         self.assertEqual(len(their_rows), len(our_rows), table)
         for their, our in zip(their_rows, our_rows):
             for column, one, other in zip(columns, their, our):
                 if isinstance(other, str):
                     self.assertEqual(one, other)
                     continue
-                delta = 1000 if column in stamps else max(abs(float(other)) * 1e-6, 1e-3)
-                self.assertAlmostEqual(float(one), float(other), delta=delta, msg=f"{table}.{column} of {their}, {our}")
+                delta = 2000 if column in stamps else max(abs(other) * 1e-6, 1e-3)
+                self.assertAlmostEqual(one, other, delta=delta, msg=f"{table}.{column} of {their}, {our}")
 
     def same_cycles(self, database, session, device, lines):
         with open(pathlib.Path(session["directory"]) / f"device_{device}" / f"info.json.{device}", encoding="utf-8") as file:
@@ -223,19 +230,19 @@ class VendorDatabase(harness.ProfdTest):
 
     def test_beside_agents(self):
         """A program that reports its kernels to its agent, and what is sampled meanwhile."""
-        npus = "devices: 1\nchip: 910\nscenario: {step_ms: 20}\n"
+        npus = "devices: 1\nchip: 910B\nscenario: {step_ms: 20}\n"
         daemon = self.profd(sim=npus)
         cann = mspti_test.Cann(self, daemon, node=npus)
         cann.load()
         session = daemon.begin("--pid", cann.pid, "--devices", "0", "--collect",
-                               "agent-kernel,agent-comm,agent-api,agent-range,hbm,ddr,llc,npu-mem,host-cpu,host-mem")
+                               "agent-kernel,agent-comm,agent-api,agent-range,hbm,llc,npu-mem,host-cpu,host-mem")
         self.assertEqual(cann.order("open 0"), "done")
         daemon.let_run(session, 1.5)
         self.assertEqual(cann.order("close 0"), "done")
         session = daemon.end(session["session"])
         self.assertGreater(cann.delivered()["kernel"], 100)
         with self.database_of(session) as database:
-            self.same_samples(database, session, 0, "910", [line for line in daemon.truth_lines() if line.get("values")])
+            self.same_samples(database, session, 0, "910B", [line for line in daemon.truth_lines() if line.get("values")])
 
     @contextlib.contextmanager
     def database_of(self, session):
