@@ -118,6 +118,16 @@ class PagesTest(harness.unittest.TestCase):
         reached = set(re.findall(r"\]\((docs/[\w-]+\.md)", (ROOT / "README.md").read_text()))
         self.assertEqual({f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} - {"docs/README.md"}, reached)
 
+    def test_files_are_there(self):
+        """Those that are named with their whole path, with or without their ending."""
+        tops = {path.name for path in ROOT.iterdir() if path.is_dir()} - {"build", "out"}
+        for page in PAGES:
+            for number, line in prose_of(page):
+                for path in re.findall(r"`([\w./-]+)`", line):
+                    if "/" in path and path.split("/")[0] in tops and not re.search(r"[A-Z]{4}", path):
+                        found = [end for end in ("", ".h", ".cc", ".py") if (ROOT / (path + end)).exists()]
+                        self.assertTrue(found, f"{page.relative_to(ROOT)}:{number}: there is no {path}")
+
     def test_lines_fit(self):
         long = [f"{page.relative_to(ROOT)}:{number}" for page in PAGES for number, line in prose_of(page)
                 if len(line) > COLUMNS and not line.startswith("|") and page.name != "CHANGELOG.md"]
