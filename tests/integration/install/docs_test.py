@@ -152,7 +152,9 @@ class CommandsTest(harness.unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         self.directory = next((ROOT / "tests" / "golden" / "former").glob("PROF_*"))
-        self.environment = dict(os.environ, PROFD_ADDRESS=str(self.folder / "none.sock"), HOME=str(self.folder))
+        # Names of other nodes are asked for once, where there is somebody to ask.
+        self.environment = dict(os.environ, PROFD_ADDRESS=str(self.folder / "none.sock"), HOME=str(self.folder),
+                                RES_OPTIONS="timeout:1 attempts:1")
         self.tls = authority.Authority()
         self.addCleanup(self.tls.close)
         self.certificate, self.key = self.tls.issue("node")
@@ -302,7 +304,7 @@ class CodeTest(harness.ProfdTest):
             for kind in kinds:
                 count[kind["kind"]] = count.get(kind["kind"], 0) + kind["records"]
             return (count["agent-kernel"] > 2000 and count["agent-step"] > 8 and count["agent-comm"] > 20 and count["hbm"] > 100 and
-                    count["host-cpu"] > 10 and count["npu-mem"] > 10 and count["pcie"] > 10)
+                    count["host-cpu"] > 50 and count["npu-mem"] > 10 and count["pcie"] > 10)
 
         harness.wait_until(is_enough, "some steps")
         directory = pathlib.Path(self.daemon.end(session["session"])["directory"])
