@@ -51,7 +51,7 @@ profctl report "$directory" -o out/quickstart/report.html >/dev/null
 cat <<END
 
 The report, for a browser: $result/report.html
-What it means, and how to record a job of your own: docs/slow-job.md. Next, in $root:
+What it means, and how to record a job of your own: docs/slow-job.md. Next, in this folder:
   export PATH=\$PWD/build/bin:\$PATH
   profctl analyze $directory --explain 1
   profctl export $directory

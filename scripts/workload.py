@@ -25,7 +25,8 @@ except ImportError:  # started without the agent
 
     step = span
 
-INPUT = 0.1  # the part of a step in which the devices wait for their input
+# Parts of a step: until when the devices wait for their input, and when the last kernel is launched.
+INPUT, LAUNCHED = 0.1, 0.98
 
 
 def load_cann():
@@ -73,7 +74,7 @@ class DataLoader:
 
 
 def train(seconds):
-    """The host is busy as long as the devices are: a training loop launches all the time."""
+    """The host is busy as long as it launches."""
     end, total = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         for i in range(1000):
@@ -92,7 +93,7 @@ def main():
             with step(number):
                 held.append(loader.next_batch())
                 with span("train"):
-                    train(steps.until(1))
+                    train(steps.until(LAUNCHED))
                 with span("checkpoint"):
                     scratch.seek(0)
                     scratch.write(held[-1])

@@ -118,6 +118,16 @@ class PagesTest(harness.unittest.TestCase):
         reached = set(re.findall(r"\]\((docs/[\w-]+\.md)", (ROOT / "README.md").read_text()))
         self.assertEqual({f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} - {"docs/README.md"}, reached)
 
+    def test_files_are_there(self):
+        """Those that are named with their whole path, with or without their ending."""
+        tops = {path.name for path in ROOT.iterdir() if path.is_dir()} - {"build", "out"}
+        for page in PAGES:
+            for number, line in prose_of(page):
+                for path in re.findall(r"`([\w./-]+)`", line):
+                    if "/" in path and path.split("/")[0] in tops and not re.search(r"[A-Z]{4}", path):
+                        found = [end for end in ("", ".h", ".cc", ".py") if (ROOT / (path + end)).exists()]
+                        self.assertTrue(found, f"{page.relative_to(ROOT)}:{number}: there is no {path}")
+
     def test_lines_fit(self):
         long = [f"{page.relative_to(ROOT)}:{number}" for page in PAGES for number, line in prose_of(page)
                 if len(line) > COLUMNS and not line.startswith("|") and page.name != "CHANGELOG.md"]
@@ -142,7 +152,9 @@ class CommandsTest(harness.unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         self.directory = next((ROOT / "tests" / "golden" / "former").glob("PROF_*"))
-        self.environment = dict(os.environ, PROFD_ADDRESS=str(self.folder / "none.sock"), HOME=str(self.folder))
+        # Names of other nodes are asked for once, where there is somebody to ask.
+        self.environment = dict(os.environ, PROFD_ADDRESS=str(self.folder / "none.sock"), HOME=str(self.folder),
+                                RES_OPTIONS="timeout:1 attempts:1")
         self.tls = authority.Authority()
         self.addCleanup(self.tls.close)
         self.certificate, self.key = self.tls.issue("node")
@@ -292,7 +304,7 @@ class CodeTest(harness.ProfdTest):
             for kind in kinds:
                 count[kind["kind"]] = count.get(kind["kind"], 0) + kind["records"]
             return (count["agent-kernel"] > 2000 and count["agent-step"] > 8 and count["agent-comm"] > 20 and count["hbm"] > 100 and
-                    count["host-cpu"] > 10 and count["npu-mem"] > 10 and count["pcie"] > 10)
+                    count["host-cpu"] > 50 and count["npu-mem"] > 10 and count["pcie"] > 10)
 
         harness.wait_until(is_enough, "some steps")
         directory = pathlib.Path(self.daemon.end(session["session"])["directory"])
