@@ -15,7 +15,7 @@ struct Request {
   std::vector<std::string> rules;  // as IsWanted()
   Settings settings;
   unsigned jobs = 1;
-  bool judges = true;        // false: for plain tables, which need no verdict
+  bool judges = true;      // false: for plain tables, which need no verdict
   bool keeps_all = false;  // the lengths of all calls of the host, and short ranges
 };
 

@@ -62,6 +62,9 @@ def scenarios():
     yield Scenario("late data", USUAL, [Fault("dataloader", rank=1, step=3, ms=25)],
                    [Expected(("host.stall",), "host.dataloader", 1, True)])
     yield Scenario("late data, always", USUAL, [Fault("dataloader", rank=-1, ms=3)], [Expected(("host.stall",), "host.dataloader")])
+    yield Scenario("late data, always, and once for longer", USUAL,
+                   [Fault("dataloader", rank=-1, ms=3), Fault("dataloader", rank=1, step=4, ms=30)],
+                   [Expected(("host.stall",), "host.dataloader"), Expected(("host.stall",), "host.dataloader", 1)])
     yield Scenario("compile", USUAL, [Fault("compile", rank=4, ms=4, since=2, every=2, count=1)],
                    [Expected(("host.stall",), "host.compile", 4)])
     yield Scenario("waits for the device", USUAL, [Fault("sync_calls", rank=-1)], [Expected(("host.sync",))])

@@ -43,11 +43,11 @@ struct Collective {
   uint32_t match = kNone;  // index in Matches::all: what the same collective is on the other ranks
 };
 enum class CallKind : uint8_t { kLaunch, kSynchronise, kCompile, kMemory, kOther };
-// A call of the host. 32 bytes.
+// A call of the host. 24 bytes.
 struct Call {
   Ns begin = 0, end = 0;
-  uint64_t thread = 0;  // pid << 32 | tid
   TextId name = 0;
+  uint16_t thread = 0;  // index in Rank::threads
   CallKind kind = CallKind::kOther;
 };
 // Of every call, where somebody asks for all of them.
@@ -120,7 +120,8 @@ struct Rank {
   Level level = Level::kNothing;
   std::vector<Task> tasks;  // by begin
   std::vector<Collective> collectives;
-  std::vector<Call> calls;  // by begin
+  std::vector<Call> calls;        // by begin
+  std::vector<uint64_t> threads;  // that make them: pid << 32 | tid
   std::vector<CallLength> all_calls;
   std::vector<Range> ranges;       // by begin
   std::vector<Step> steps;         // by begin; none overlaps another
@@ -134,6 +135,10 @@ struct Rank {
   bool has_waits = false, has_running = false;
   std::vector<MemoryLook> memory;  // by time
   uint32_t lanes = 0;
+
+  uint64_t ThreadOf(const Call& call) const {
+    return call.thread < threads.size() ? threads[call.thread] : 0;
+  }
   // Of groups: their ranks, as the framework says.
   struct Group {
     std::string role;

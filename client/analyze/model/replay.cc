@@ -48,7 +48,6 @@ Replay::Replay(const Job& job, const Matches& matches, unsigned jobs)
   ForEach(ranks_.size(), jobs, [this](size_t rank) {
     FindWaits(rank);
     FindCross(rank);
-    FindBefore(rank);
   });
   measured_ = FindMeasured();
 }
@@ -109,7 +108,7 @@ void Replay::FindCross(size_t number) {
   const Rank& rank = job_.ranks[number];
   OfRank& of = ranks_[number];
   if (rank.lanes < 2) return;
-  of.cross.assign(rank.tasks.size(), kNone);
+  std::vector<uint32_t> cross(rank.tasks.size(), kNone);
   struct Lane {
     uint32_t last = kNone, before = kNone;
   };
@@ -127,7 +126,7 @@ void Replay::FindCross(size_t number) {
           if (other == kNone || rank.tasks[other].end > task.begin) continue;
           if (rank.tasks[other].end > latest) {
             latest = rank.tasks[other].end;
-            of.cross[i] = other;
+            cross[i] = other;
           }
           break;
         }
@@ -135,15 +134,18 @@ void Replay::FindCross(size_t number) {
     }
     lanes[task.lane] = {i, own.last};
   }
-  FindUsualCross(number);
+  FindUsualCross(number, cross);
+  of.crosses.reserve(rank.tasks.size() - static_cast<size_t>(std::ranges::count(cross, kNone)));
+  for (uint32_t i = 0; i < cross.size(); ++i) {
+    if (cross[i] != kNone) of.crosses.push_back({i, cross[i]});
+  }
 }
 
 // By the order of launches: a collective waits for the kernel before it, on the lane of most kernels; and a
 // kernel for the collective right before it. Where that is nearly always so on a lane it is so where nothing
 // else tells.
-void Replay::FindUsualCross(size_t number) {
+void Replay::FindUsualCross(size_t number, std::vector<uint32_t>& cross) const {
   const Rank& rank = job_.ranks[number];
-  OfRank& of = ranks_[number];
   std::vector<size_t> kernels(rank.lanes);
   std::vector<uint32_t> by_launch;
   for (uint32_t i = 0; i < rank.tasks.size(); ++i) {
@@ -178,32 +180,29 @@ void Replay::FindUsualCross(size_t number) {
     ++(rank.tasks[other].end <= rank.tasks[task].begin + kSlack ? count.holds : count.does_not);
   });
   for_each([&](uint32_t task, uint32_t other, const Count& count) {
-    if (of.cross[task] == kNone && count.IsUsual() && other < task) of.cross[task] = other;
+    if (cross[task] == kNone && count.IsUsual() && other < task) cross[task] = other;
   });
 }
 
-void Replay::FindBefore(size_t number) {
+Ns Replay::BoundOf(size_t number, size_t i, uint32_t before, uint32_t cross) const {
   const Rank& rank = job_.ranks[number];
-  std::vector<uint32_t> last(rank.lanes, kNone);
-  std::vector<uint32_t>& before = ranks_[number].before;
-  before.resize(rank.tasks.size());
-  for (uint32_t i = 0; i < rank.tasks.size(); ++i) before[i] = std::exchange(last[rank.tasks[i].lane], i);
-}
-
-Ns Replay::BoundOf(size_t number, size_t i) const {
-  const Rank& rank = job_.ranks[number];
-  const OfRank& of = ranks_[number];
   const Task& task = rank.tasks[i];
   Ns bound = INT64_MIN;
-  if (of.before[i] != kNone) bound = rank.tasks[of.before[i]].end;
-  if (of.Cross(i) != kNone) bound = std::max(bound, rank.tasks[of.Cross(i)].end);
-  if (task.launch != kNone) bound = std::max(bound, rank.calls[task.launch].begin + of.latency);
+  if (before != kNone) bound = rank.tasks[before].end;
+  if (cross != kNone) bound = std::max(bound, rank.tasks[cross].end);
+  if (task.launch != kNone) bound = std::max(bound, rank.calls[task.launch].begin + ranks_[number].latency);
   return bound;
 }
 
 Ns Replay::Kept(size_t number, size_t i) const {
-  const Ns bound = BoundOf(number, i);
-  return bound == INT64_MIN ? 0 : job_.ranks[number].tasks[i].begin - bound;
+  const Rank& rank = job_.ranks[number];
+  auto before = static_cast<uint32_t>(i);
+  while (before > 0 && rank.tasks[before - 1].lane != rank.tasks[i].lane) --before;
+  const std::vector<Cross>& crosses = ranks_[number].crosses;
+  const auto at = std::ranges::lower_bound(crosses, i, {}, &Cross::task);
+  const Ns bound = BoundOf(number, i, before == 0 ? kNone : before - 1,
+                           at != crosses.end() && at->task == i ? at->other : kNone);
+  return bound == INT64_MIN ? 0 : rank.tasks[i].begin - bound;
 }
 
 const Replay::Held* Replay::Find(const std::vector<Held>& held, size_t call) {
@@ -253,6 +252,7 @@ class Replay::Engine {
     for (uint32_t rank = 0; rank < states_.size(); ++rank) {
       const Rank& of = job_.ranks[rank];
       states_[rank].end.resize(of.tasks.size());
+      states_[rank].lane.assign(of.lanes, kNone);
       ready_.push_back(rank);
     }
     Outcome outcome;
@@ -286,7 +286,9 @@ class Replay::Engine {
 
   struct OfRank {
     std::vector<Ns> end;              // by task
+    std::vector<uint32_t> lane;       // last task of each
     size_t task = 0, call = 0;        // the next ones
+    size_t cross = 0;                 // of tasks that wait for another lane, the next one
     size_t wait = 0, pause = 0;       // of those that hold up a call, the next ones
     Ns call_begin = 0, call_end = 0;  // of the call before
     std::vector<Ns> launch_begin;     // by call
@@ -372,11 +374,16 @@ class Replay::Engine {
       const auto i = static_cast<uint32_t>(state.task);
       const Task& task = rank.tasks[i];
       Ns bound = INT64_MIN, there = 0;
-      if (const uint32_t before = of.before[i]; before != kNone) {
+      const uint32_t before = state.lane[task.lane];
+      while (state.cross < of.crosses.size() && of.crosses[state.cross].task < i) ++state.cross;
+      const uint32_t cross = state.cross < of.crosses.size() && of.crosses[state.cross].task == i
+                                 ? of.crosses[state.cross].other
+                                 : kNone;
+      if (before != kNone) {
         if (!EndOf(number, before, there)) return;
         bound = there;
       }
-      if (const uint32_t cross = of.Cross(i); cross != kNone) {
+      if (cross != kNone) {
         if (!EndOf(number, cross, there)) return;
         bound = std::max(bound, there);
       }
@@ -384,8 +391,10 @@ class Replay::Engine {
         if (state.call <= task.launch && !AdvanceCalls(number, task.launch)) return;
         bound = std::max(bound, state.launch_begin[task.launch] + of.latency);
       }
-      Ns begin = bound == INT64_MIN ? task.begin : bound + replay_.Kept(number, i);
+      Ns begin =
+          bound == INT64_MIN ? task.begin : bound + task.begin - replay_.BoundOf(number, i, before, cross);
       if (lengths != nullptr) begin -= lengths->task_less[i];
+      state.lane[task.lane] = i;
       const bool is_matched = task.work == Work::kCollective && rank.collectives[task.kind].match != kNone;
       if (is_matched) {
         state.end[i] = kUnknown;

@@ -79,13 +79,15 @@ class Replay {
     uint32_t call = 0, task = 0;
     Ns tail = 0;  // from that task's end to the call's
   };
+  // A task that waits for one of another lane.
+  struct Cross {
+    uint32_t task = 0, other = 0;
+  };
   struct OfRank {
-    std::vector<uint32_t> before;  // by task: the one before it on its lane, kNone = it is the first
-    std::vector<uint32_t> cross;   // by task: one of another lane that it waits for; empty: there is one lane
+    std::vector<Cross> crosses;  // by task: those that wait for one of another lane
     // By call: those that waited for a task, and those in front of which the program did, in no call we know.
     std::vector<Held> waits, pauses;
     Ns latency = 0;
-    uint32_t Cross(size_t task) const { return cross.empty() ? kNone : cross[task]; }
   };
   struct TransferOf {
     Ns length = 0, last = 0;
@@ -94,10 +96,10 @@ class Replay {
 
   void FindWaits(size_t rank);
   void FindCross(size_t rank);
-  void FindUsualCross(size_t rank);
-  void FindBefore(size_t rank);
-  // When everything that a task is known to wait for was done; INT64_MIN: nothing is known.
-  Ns BoundOf(size_t rank, size_t task) const;
+  void FindUsualCross(size_t rank, std::vector<uint32_t>& cross) const;
+  // When everything that a task is known to wait for was done; INT64_MIN: nothing is known. `before`: the
+  // task before it on its lane, `cross` that of another one.
+  Ns BoundOf(size_t rank, size_t task, uint32_t before, uint32_t cross) const;
   static const Held* Find(const std::vector<Held>& held, size_t call);
   Outcome FindMeasured() const;
 

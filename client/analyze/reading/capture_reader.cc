@@ -171,7 +171,7 @@ class Collector : public format::RowSink, public format::SpanSink, public client
         return TakeCollective(batch, span);
       case SpanKind::kApi: {
         const std::string_view name = batch.texts->Get(span.name);
-        builder_.AddCall({begin, end, Thread(span), Text(batch, span.name), KindOfCall(name)},
+        builder_.AddCall({begin, end, Text(batch, span.name), 0, KindOfCall(name)}, Thread(span),
                          Connection(span));
         return;
       }
@@ -284,8 +284,11 @@ Result<Part> ReadCapture(const std::string& path, bool keeps_all) {
       rank.rated_mhz = side.facts.aic_mhz;
       rank.cores = static_cast<int>(side.facts.ai_core_num);
     }
-    for (const auto& [group, ranks] : capture.groups)
-      rank.groups[group] = {"", std::vector<int64_t>(ranks.begin(), ranks.end())};
+    // Of a group of a program whose rank nobody knows they are not all known.
+    for (const auto& [group, ranks] : capture.groups) {
+      if (std::ranges::none_of(ranks, [](int64_t number) { return number < 0; }))
+        rank.groups[group] = {"", std::vector<int64_t>(ranks.begin(), ranks.end())};
+    }
     std::ranges::sort(rank.frequencies, {}, &Frequency::at);
     std::ranges::sort(rank.memory, {}, &MemoryLook::at);
   });

@@ -277,12 +277,12 @@ void DatabaseReader::ReadCalls() {
   Scan("CANN_API", {"startNs", "endNs", "globalTid", "connectionId", "name"}, [&](Row row) {
     Call call;
     if (!Times(row[0], row[1], call.begin, call.end)) return;
-    call.thread = static_cast<uint64_t>(row[2].Integer(0));
     call.name = Text(row[4]);
     const auto [known, is_new] = kinds.try_emplace(call.name, CallKind::kOther);
     if (is_new) known->second = KindOfCall(View(call.name));
     call.kind = known->second;
-    builder_.AddCall(call, row[3].Integer(RankBuilder::kNoConnection));
+    builder_.AddCall(call, static_cast<uint64_t>(row[2].Integer(0)),
+                     row[3].Integer(RankBuilder::kNoConnection));
   });
 }
 

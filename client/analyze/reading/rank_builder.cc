@@ -69,7 +69,9 @@ void RankBuilder::AddCollective(int device, const Collective& collective, int64_
   last_->collective_connections.push_back(connection);
 }
 
-void RankBuilder::AddCall(const Call& call, int64_t connection) { calls_.push_back({call, connection}); }
+void RankBuilder::AddCall(const Call& call, uint64_t thread, int64_t connection) {
+  calls_.push_back({call, thread, connection});
+}
 
 void RankBuilder::AddRange(const Range& range) {
   if (keeps_all_ || range.end - range.begin >= kShortestRange || range.kind == RangeKind::kGarbage)
@@ -96,7 +98,7 @@ void RankBuilder::JoinCalls(Device& device) {
     if (at == kNone) return kNone;
     if (place[at] == kNone) {
       place[at] = 0;
-      threads.insert(calls_[at].call.thread);
+      threads.insert(calls_[at].thread);
     }
     return at;
   };
@@ -108,7 +110,7 @@ void RankBuilder::JoinCalls(Device& device) {
     const CallKind kind = calls_[i].call.kind;
     const bool is_launch = place[i] != kNone;
     const bool can_delay =
-        kind != CallKind::kOther && kind != CallKind::kLaunch && threads.contains(calls_[i].call.thread);
+        kind != CallKind::kOther && kind != CallKind::kLaunch && threads.contains(calls_[i].thread);
     if (is_launch || can_delay) order.push_back(i);
   }
   std::ranges::sort(order, [this](uint32_t a, uint32_t b) {
@@ -116,7 +118,12 @@ void RankBuilder::JoinCalls(Device& device) {
     return std::tie(one.begin, one.end, a) < std::tie(other.begin, other.end, b);
   });
   rank.calls.reserve(order.size());
+  std::map<uint64_t, uint16_t> thread_numbers;
   for (const uint32_t i : order) {
+    const auto [thread, is_new] = thread_numbers.try_emplace(
+        calls_[i].thread, static_cast<uint16_t>(std::min(rank.threads.size(), kMostThreads - 1)));
+    if (is_new && rank.threads.size() < kMostThreads) rank.threads.push_back(calls_[i].thread);
+    calls_[i].call.thread = thread->second;
     if (place[i] != kNone) {
       place[i] = static_cast<uint32_t>(rank.calls.size());
       rank.calls.push_back(calls_[i].call);
@@ -141,7 +148,7 @@ void RankBuilder::JoinCalls(Device& device) {
 void RankBuilder::KeepCalls(Device& device) {
   std::set<uint64_t> own;
   for (const NamedCall& named : calls_) {
-    const uint64_t process = named.call.thread >> 32;
+    const uint64_t process = named.thread >> 32;
     if (process != 0 && device.rank.process != 0 && process != device.rank.process) continue;
     if (kept_.contains(process)) continue;
     own.insert(process);

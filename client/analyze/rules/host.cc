@@ -112,7 +112,7 @@ void GiveThrottling(const Context& context, Groups& groups) {
 }
 
 // What stops all ranks in each step, and now and then one of them for longer, is one cause.
-void JoinCauses(Groups& groups) {
+void JoinCauses(const Context& context, Groups& groups) {
   for (auto& [key, all] : groups) {
     const auto& [rank, is_usual, cause, place] = key;
     if (!is_usual) continue;
@@ -122,7 +122,12 @@ void JoinCauses(Groups& groups) {
         ++at;
         continue;
       }
-      all.pieces.insert(all.pieces.end(), at->second.pieces.begin(), at->second.pieces.end());
+      for (Piece piece : at->second.pieces) {
+        // All that the cause covers can be mended, not only what is more than usual.
+        const Ns covered = std::min(piece.length(), ReasonOf(context, piece).covered);
+        piece.typical = std::min(piece.typical, piece.length() - covered);
+        all.pieces.push_back(piece);
+      }
       at = groups.erase(at);
     }
   }
@@ -255,7 +260,7 @@ void FindStalls(const Context& context, Found& found) {
       }
     }
     GiveThrottling(context, groups);
-    JoinCauses(groups);
+    JoinCauses(context, groups);
     for (const auto& [key, group] : groups)
       found.findings.push_back(MakeStall(context, group, std::get<1>(key)));
   }

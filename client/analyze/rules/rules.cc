@@ -29,7 +29,8 @@ constexpr Rule kRules[] = {
      "no other",
      "kernels by name, eight steps", kReplay, "look at what happened then", FindSlowing},
     {"rank.unexplained",
-     "a rank takes rank.unexplained_percent of a step more than ranks like it, and no finding explains it",
+     "a device does nothing for rank.unexplained_percent of a step more than those of ranks like it, and no "
+     "finding says why",
      "two ranks of the same work", "its time less the usual", "compare it with another one in a timeline",
      nullptr},
     {"host.launch", "between launches the host of a rank takes a tenth more than those of ranks like it",

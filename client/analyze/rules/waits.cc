@@ -118,7 +118,9 @@ Pauses PausesOf(const Context& context, uint32_t r) {
         context.StepOf(rank, task.step) == kNone)
       continue;
     // Until it was launched the pause is its host's.
-    const Ns kept = std::min(task.begin - busy_until, context.replay.Kept(r, i));
+    const Ns kept = task.begin - busy_until < kLeastPause
+                        ? 0
+                        : std::min(task.begin - busy_until, context.replay.Kept(r, i));
     if (kept < kLeastPause) continue;
     pauses.tasks.emplace_back(i, kept);
     pauses.ns += static_cast<double>(kept);
@@ -206,26 +208,35 @@ void FindPauses(const Context& context, Found& found) {
 
 namespace {
 
-// What a rank does by itself in each step: from its last task of the step before to that of this one, without
-// the communication that nothing is computed beside.
-std::vector<double> OwnTimes(const Context& context, uint32_t r) {
+// For how long a rank's device has nothing to do in each step: from its last task of the step before to that
+// of this one, without what it computes and communicates.
+std::vector<double> IdleTimes(const Context& context, uint32_t r) {
   const Rank& rank = context.job.ranks[r];
   std::vector<Ns> ends(context.job.steps.size());
-  std::vector<double> exposed(ends.size());
+  std::vector<double> busy(ends.size());
   for (const Task& task : rank.tasks) {
     const uint32_t step = task.step == kNone ? kNone : rank.job_step[task.step];
     if (step != kNone) ends[step] = std::max(ends[step], task.end);
   }
   for (size_t i = 0; i < rank.steps.size(); ++i) {
     if (const uint32_t step = rank.job_step[i]; step != kNone)
-      exposed[step] = static_cast<double>(context.shares[r][i].exposed);
+      busy[step] = static_cast<double>(context.shares[r][i].computing + context.shares[r][i].exposed);
   }
-  std::vector<double> own;
+  std::vector<double> idle;
   for (size_t step = context.first; step < ends.size(); ++step) {
     const Ns from = step > 0 ? ends[step - 1] : context.replay.Measured().begin;
-    own.push_back(std::max(0.0, static_cast<double>(ends[step] - from) - exposed[step]));
+    idle.push_back(std::max(0.0, static_cast<double>(ends[step] - from) - busy[step]));
   }
-  return own;
+  return idle;
+}
+
+// Collectives of a rank in the steps that are analysed. Of one that has others than its peers some are lost,
+// and lost ones look like time in which it did nothing.
+size_t CollectivesOf(const Context& context, uint32_t r) {
+  const Rank& rank = context.job.ranks[r];
+  return static_cast<size_t>(std::ranges::count_if(rank.collectives, [&](const Collective& collective) {
+    return context.StepOf(rank, collective.step) != kNone;
+  }));
 }
 
 }  // namespace
@@ -233,9 +244,13 @@ std::vector<double> OwnTimes(const Context& context, uint32_t r) {
 void FindUnexplainedRanks(const Context& context, std::vector<Finding>& findings) {
   const Job& job = context.job;
   if (!job.has_steps || job.ranks.size() < 2) return;
-  std::vector<std::vector<double>> own;
-  for (uint32_t r = 0; r < job.ranks.size(); ++r) own.push_back(OwnTimes(context, r));
-  // What findings take away is explained.
+  std::vector<std::vector<double>> idle;
+  std::vector<size_t> collectives;
+  for (uint32_t r = 0; r < job.ranks.size(); ++r) {
+    idle.push_back(IdleTimes(context, r));
+    collectives.push_back(CollectivesOf(context, r));
+  }
+  // Pauses that findings take away are explained.
   Lengths mended;
   for (const Finding& finding : findings) {
     if (finding.without) finding.without(context.replay, mended);
@@ -245,22 +260,22 @@ void FindUnexplainedRanks(const Context& context, std::vector<Finding>& findings
     const Lengths::OfRank& of = mended.ranks[r];
     if (of.task.empty()) continue;
     for (size_t i = 0; i < of.task.size(); ++i) {
-      const Task& task = rank.tasks[i];
-      const uint32_t step = context.StepOf(rank, task.step);
-      if (step != kNone)
-        own[r][step - context.first] -=
-            static_cast<double>(task.end - task.begin - of.task[i] + of.task_less[i]);
+      const uint32_t step = context.StepOf(rank, rank.tasks[i].step);
+      if (step != kNone) idle[r][step - context.first] -= static_cast<double>(of.task_less[i]);
     }
     const std::vector<uint32_t> steps = StepsOfCalls(context, rank);
     for (size_t i = 0; i < of.call_less.size(); ++i) {
-      if (steps[i] != kNone) own[r][steps[i] - context.first] -= static_cast<double>(of.call_less[i]);
+      if (steps[i] != kNone) idle[r][steps[i] - context.first] -= static_cast<double>(of.call_less[i]);
     }
   }
   const double least = context.Get("rank.unexplained_percent") / 100 * context.median_step_ns;
   for (uint32_t r = 0; r < job.ranks.size(); ++r) {
     const std::vector<uint32_t>& peers = context.peers[r];
     if (peers.size() < 2) continue;
-    const More more = MoreOf(context, own, peers, r, least);
+    std::vector<size_t> of_peers;
+    for (const uint32_t peer : peers) of_peers.push_back(collectives[peer]);
+    if (static_cast<double>(collectives[r]) != Median(std::move(of_peers))) continue;
+    const More more = MoreOf(context, idle, peers, r, least);
     // Single steps are step.outlier's.
     if (2 * more.steps.size() < context.steps() || more.mean < context.Get("general.effect_se") * more.error)
       continue;
@@ -268,14 +283,14 @@ void FindUnexplainedRanks(const Context& context, std::vector<Finding>& findings
     Finding finding;
     finding.id = "rank.unexplained";
     finding.key = "rank.unexplained/" + std::to_string(rank.number);
-    finding.title = RankName(rank) + " is late: it takes " + Time(more.mean) +
-                    " of a step more than ranks like it, and nothing recorded says why";
+    finding.title = RankName(rank) + " is late: its device does nothing for " + Time(more.mean) +
+                    " of a step more than those of ranks like it, and nothing recorded says why";
     finding.where = WhereOf(rank);
     finding.steps = more.steps;
     Table table{
         "time of a step outside of communication, less what is explained", {"rank", "ms_per_step"}, {}};
     for (const uint32_t peer : peers) {
-      if (table.rows.size() < 50) table.rows.push_back({job.ranks[peer].number, Mean(own[peer]) / 1e6});
+      if (table.rows.size() < 50) table.rows.push_back({job.ranks[peer].number, Mean(idle[peer]) / 1e6});
     }
     finding.evidence.push_back(std::move(table));
     finding.advice = {rank.level < Level::kLaunches
@@ -292,16 +307,20 @@ std::vector<Outside> OutsideOf(const Context& context) {
   const Job& job = context.job;
   std::vector<Outside> all;
   if (!job.has_steps) return all;
-  for (size_t step = std::max<size_t>(context.first, 1); step < job.steps.size(); ++step) {
-    // From the last rank's end to the first one's begin.
-    Outside one{static_cast<uint32_t>(step), INT64_MIN, INT64_MAX};
-    for (const Rank& rank : job.ranks) {
-      for (size_t i = 0; i < rank.steps.size(); ++i) {
-        if (rank.job_step[i] == step) one.to = std::min(one.to, rank.steps[i].begin);
-        if (rank.job_step[i] == step - 1) one.from = std::max(one.from, rank.steps[i].end);
-      }
+  // From the last rank's end to the first one's begin.
+  std::vector<Outside> before(job.steps.size(), {0, INT64_MIN, INT64_MAX});
+  for (const Rank& rank : job.ranks) {
+    for (size_t i = 0; i < rank.steps.size(); ++i) {
+      const uint32_t step = rank.job_step[i];
+      if (step == kNone) continue;
+      before[step].to = std::min(before[step].to, rank.steps[i].begin);
+      if (step + 1 < before.size())
+        before[step + 1].from = std::max(before[step + 1].from, rank.steps[i].end);
     }
-    if (one.to > one.from && one.from != INT64_MIN && one.to != INT64_MAX) all.push_back(one);
+  }
+  for (size_t step = std::max<size_t>(context.first, 1); step < before.size(); ++step) {
+    before[step].step = static_cast<uint32_t>(step);
+    if (before[step].from != INT64_MIN && before[step].to > before[step].from) all.push_back(before[step]);
   }
   return all;
 }

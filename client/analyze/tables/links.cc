@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "client/analyze/model/statistics.h"
-#include "client/analyze/rules/transfers.h"
+#include "client/analyze/rules/context.h"
 #include "client/analyze/tables/tables.h"
 
 namespace profd::analyze {
@@ -100,7 +100,7 @@ Table MatrixTable(const Analysis& analysis) {
 }
 
 // Between two of its messages a stage computes one batch, forward or backward: which, the messages say. The
-// last stage goes from the one to the other without a message.
+// first stage and the last one go from the one to the other without a message: what lies between is both.
 Table PipelineTable(const Analysis& analysis) {
   const Job& job = analysis.job();
   const Context& context = analysis.context();
@@ -123,7 +123,7 @@ Table PipelineTable(const Analysis& analysis) {
     }
     for (auto& [step, messages] : by_step) {
       std::ranges::sort(messages, {},
-                        [](const Message& message) { return std::pair(message.begin, message.end); });
+                        [](const Message& message) { return std::pair(message.begin, !message.sends); });
       Ns step_begin = 0;
       for (size_t i = 0; i < rank.steps.size(); ++i) {
         if (rank.job_step[i] == step) step_begin = rank.steps[i].begin;

@@ -39,7 +39,7 @@ Owned OwnersOf(const Rank& rank, Wants wants) {
   for (uint32_t i = 0; i < rank.tasks.size(); ++i) {
     if (rank.tasks[i].launch == kNone || rank.tasks[i].work == Work::kCollective) continue;
     const Call& call = rank.calls[rank.tasks[i].launch];
-    if (const auto thread = threads.find(call.thread); thread != threads.end())
+    if (const auto thread = threads.find(rank.ThreadOf(call)); thread != threads.end())
       thread->second.push_back({call.begin, 0, i});
   }
   for (auto& [thread, events] : threads) {

@@ -18,7 +18,7 @@
 #include "client/export/read/capture.h"
 #include "client/show/interrupt.h"
 #include "client/show/json.h"
-#include "client/verbs/answers/cluster.h"
+#include "client/verbs/data/cluster.h"
 #include "client/verbs/directories.h"
 #include "client/verbs/verb.h"
 #include "client/words/args.h"
@@ -269,9 +269,9 @@ Action Define(cli::Arguments arguments) {
 }  // namespace
 
 ExitCode RunExport(const Context& context, const ExportArguments& arguments) {
-  if (arguments.cluster) return ExportCluster(context, arguments.directories, arguments.out, arguments.jobs);
   const Result<ExportOptions> options = Parse(arguments);
   if (!options.ok()) return context.Fail(options.status());
+  if (arguments.cluster) return ExportCluster(context, arguments.directories, arguments.out, options->jobs);
   auto worst = ExitCode::kOk;
   std::vector<Job> jobs;
   for (const std::string& directory : arguments.directories) {

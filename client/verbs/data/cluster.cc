@@ -1,8 +1,7 @@
-#include "client/verbs/answers/cluster.h"
+#include "client/verbs/data/cluster.h"
 
 #include "client/analyze/cluster/cluster_output.h"
 #include "client/export/write/json_text.h"
-#include "client/verbs/answers/wishes.h"
 #include "client/verbs/directories.h"
 #include "client/words/text.h"
 
@@ -12,16 +11,14 @@ using base::Code;
 using base::Status;
 
 ExitCode ExportCluster(const Context& context, const std::vector<std::string>& given, const std::string& out,
-                       const std::string& jobs) {
+                       unsigned jobs) {
   if (out.empty()) {
     return context.Fail(Status(Code::kInvalidArgument,
                                "--cluster-output: makes a folder for each rank; say where with --out"));
   }
-  const auto threads = ParseThreads(jobs);
-  if (!threads.ok()) return context.Fail(threads.status());
   analyze::Request request;
   request.paths = WithSessions(context, given);
-  request.jobs = *threads;
+  request.jobs = jobs;
   request.judges = false;
   const auto analysis = analyze::Analysis::Run(std::move(request));
   if (!analysis.ok()) return context.Fail(analysis.status());

@@ -8,7 +8,7 @@
 
 #include "base/join.h"
 #include "client/analyze/model/statistics.h"
-#include "client/analyze/rules/transfers.h"
+#include "client/analyze/rules/comm/transfers.h"
 
 namespace profd::analyze {
 namespace {

@@ -1,4 +1,4 @@
-#include "client/analyze/rules/transfers.h"
+#include "client/analyze/rules/comm/transfers.h"
 
 #include <algorithm>
 #include <bit>

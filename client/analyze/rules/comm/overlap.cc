@@ -7,7 +7,7 @@
 #include <span>
 
 #include "client/analyze/model/statistics.h"
-#include "client/analyze/rules/transfers.h"
+#include "client/analyze/rules/comm/transfers.h"
 
 namespace profd::analyze {
 namespace {

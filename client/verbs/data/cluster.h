@@ -9,8 +9,8 @@
 
 namespace profd::client {
 
-// `given`: directories, databases, sessions; `jobs`: threads, "" = one per core.
+// `given`: directories, databases, sessions.
 ExitCode ExportCluster(const Context& context, const std::vector<std::string>& given, const std::string& out,
-                       const std::string& jobs);
+                       unsigned jobs);
 
 }  // namespace profd::client
