@@ -276,7 +276,7 @@ TEST(MsptiSubscriberTest, S23ForkWhileSubscribed) {
 TEST(MsptiSubscriberTest, DISABLED_ExitSubscribed) {
   static auto* library = new MsptiLibrary(kFast);
   library->Begin({kKernel});
-  SleepMs(100);
+  Until([] { return MsptiLibrary::requests > 0; });  // for the first record
   constexpr int kCompleted = 4;
   MsptiLibrary::on_complete = [](uint8_t*, size_t) { ::_exit(kCompleted); };
   std::exit(0);
