@@ -7,6 +7,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <climits>
 #include <utility>
 
 #include "base/spare_threads.h"
@@ -21,6 +24,10 @@ SpareThreads& TheSpares() {
   return spares;
 }
 
+constexpr int kFirst = -5;  // nice
+// That of the others; nothing: all are alike.
+std::atomic<int> g_usual_nice{INT_MIN};
+
 std::function<void()> Named(std::string name, std::function<void()> body, unsigned long slack_ns) {
   return [name = std::move(name), body = std::move(body), slack_ns] {
     ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
@@ -29,14 +36,36 @@ std::function<void()> Named(std::string name, std::function<void()> body, unsign
   };
 }
 
+std::function<void()> AsUsual(std::function<void()> body) {
+  return [body = std::move(body)] {
+    ComeAsUsual();
+    body();
+  };
+}
+
 }  // namespace
 
 std::thread StartThread(std::string name, std::function<void()> body, unsigned long slack_ns) {
-  return TheSpares().Start(Named(std::move(name), std::move(body), slack_ns));
+  return TheSpares().Start(Named(std::move(name), AsUsual(std::move(body)), slack_ns));
+}
+
+void ComeFirst() {
+  const int now = ::getpriority(PRIO_PROCESS, 0);
+  // The service manager may have done so.
+  if (now >= 0 && ::setpriority(PRIO_PROCESS, 0, now + kFirst) != 0) return;
+  g_usual_nice = std::max(now, 0);
+}
+
+std::thread StartFirstThread(std::string name, std::function<void()> body) {
+  return TheSpares().Start(Named(std::move(name), std::move(body), 0));
+}
+
+void ComeAsUsual() {
+  if (const int usual = g_usual_nice; usual != INT_MIN) ::setpriority(PRIO_PROCESS, 0, usual);
 }
 
 std::thread StartThread(SpareThreads& spares, std::string name, std::function<void()> body) {
-  return spares.Start(Named(std::move(name), std::move(body), 0));
+  return spares.Start(Named(std::move(name), AsUsual(std::move(body)), 0));
 }
 
 bool KeepSpareThreads(size_t count) { return TheSpares().Fill(count); }

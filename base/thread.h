@@ -17,7 +17,16 @@ class SpareThreads;
 // µs).
 std::thread StartThread(std::string name, std::function<void()> body, unsigned long slack_ns = 0);
 
-// The same out of somebody's own spare threads.
+// What everybody's answers pass through comes before the rest of profd, and of the machine, where profd may
+// have it so. main, while it has its rights: for the calling thread, and those that others start from it
+// (gRPC).
+void ComeFirst();
+// A thread that does, if the calling one does: StartThread()'s do not.
+std::thread StartFirstThread(std::string name, std::function<void()> body);
+// The calling process does so no more, after a fork.
+void ComeAsUsual();
+
+// As StartThread(), out of somebody's own spare threads.
 std::thread StartThread(SpareThreads& spares, std::string name, std::function<void()> body);
 
 // StartThread() has so many at hand for when the kernel makes no more: what is under way goes on and can end.

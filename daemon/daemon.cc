@@ -56,6 +56,7 @@ class Daemon {
     // gRPC's threads would each keep an arena of their own; two are plenty for a daemon that rarely
     // allocates.
     ::mallopt(M_ARENA_MAX, 2);
+    base::ComeFirst();
     host::DriverCounters::Hold();
     // The unit hides the list of the kernel's names where profd is, and lets nobody write below /sys.
     const base::Status host_mounts = driver::EnterHostMounts([] {
@@ -99,7 +100,7 @@ class Daemon {
       base::LogWarn("no device kinds: " + no_driver);
     }
     rights_.SetGroups(auth::ResolveGroups(config_.auth));
-    manager_.emplace(ctl_, config_, std::move(library), std::move(no_driver), agents_, rights_);
+    manager_.emplace(ctl_, ctl_, config_, std::move(library), std::move(no_driver), agents_, rights_);
     live_.emplace(ctl_, config_, *manager_, agents_);
     PROFD_RETURN_IF_ERROR(StartMetrics());
     limits_.emplace(ctl_, config_.limits, [this](int level) { Save(level); });

@@ -9,6 +9,7 @@
 
 #include "base/unique_fd.h"
 #include "client/export/read/capture.h"
+#include "client/files/own_folder.h"
 #include "format/decode/catalogue.h"
 #include "format/directory/manifest.h"
 #include "format/directory/own_folder.h"
@@ -52,7 +53,12 @@ Result<mend::Mended> Repair(const std::string& directory) {
   mend::Mended mended;
   mended.directory = directory;
   while (mended.directory.size() > 1 && mended.directory.ends_with('/')) mended.directory.pop_back();
-  const UniqueFd dir(::open(mended.directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  // By no link but root's and the caller's own, and the directory itself by none.
+  const size_t slash = mended.directory.rfind('/') + 1;
+  const std::string way = mended.directory.substr(0, slash), last = mended.directory.substr(slash);
+  PROFD_ASSIGN_OR_RETURN(const UniqueFd above, OpenWay(way, IfMissing::kFail));
+  const UniqueFd dir(::openat(above.get(), last.empty() ? "." : last.c_str(),
+                              O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat facts {};
   if (!dir || ::fstat(dir.get(), &facts) != 0) {
     if (errno == ENOTDIR || errno == ELOOP)

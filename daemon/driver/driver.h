@@ -113,7 +113,7 @@ class Driver {
   virtual ~Driver() = default;
 
   virtual std::string path() const = 0;
-  // 0 when the library cannot say.
+  // As DeviceIds() was told; 0 when nobody has asked, or it cannot say. No call of the library.
   virtual uint32_t api_version() const = 0;
   // Names of wanted symbols that the library lacks.
   virtual std::vector<std::string> missing_symbols() const = 0;

@@ -4,10 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
+#include "sim/hal/channels/faults.h"
 #include "sim/hal/exports/export.h"
 
+using profd::sim::Call;
+
 extern "C" {
+bool halSimFails(Call call, unsigned device, void* answer, size_t bytes, int* result);
 uint32_t halSimDeviceCount();
 int halSimPortTotals(unsigned device, uint64_t totals[15]);
 }
@@ -30,9 +35,17 @@ struct PortTotals {
   uint8_t reserved[64];
 };
 
+// Of calls of no device: that of device 0.
+std::optional<int> Fault(Call call, int device, void* answer = nullptr, size_t bytes = 0) {
+  int result = 0;
+  if (!halSimFails(call, static_cast<unsigned>(device), answer, bytes, &result)) return std::nullopt;
+  return result;
+}
+
 int Totals(int device, int port, PortTotals* to) {
   if (to == nullptr || port != 0) return kBadParameter;
   if (device < 0 || device >= static_cast<int>(halSimDeviceCount())) return kNoDevice;
+  if (const auto fault = Fault(Call::kPortTotals, device, to, sizeof *to)) return *fault;
   uint64_t totals[15];
   if (const int code = halSimPortTotals(static_cast<unsigned>(device), totals); code != kOk) return code;
   uint64_t* const places[15] = {
@@ -48,7 +61,7 @@ int Totals(int device, int port, PortTotals* to) {
 
 #ifdef PROFD_SIM_CARDS_2
 
-PROFD_SIM_EXPORT int dcmiv2_init() { return kOk; }
+PROFD_SIM_EXPORT int dcmiv2_init() { return Fault(Call::kInitCards, 0).value_or(kOk); }
 PROFD_SIM_EXPORT int dcmiv2_get_netdev_pkt_stats_info(int device, int port, PortTotals* totals) {
   return Totals(device, port, totals);
 }
@@ -67,9 +80,10 @@ int DeviceOf(int card) {
 
 }  // namespace
 
-PROFD_SIM_EXPORT int dcmi_init() { return kOk; }
+PROFD_SIM_EXPORT int dcmi_init() { return Fault(Call::kInitCards, 0).value_or(kOk); }
 PROFD_SIM_EXPORT int dcmi_get_card_list(int* count, int* cards, int most) {
   if (count == nullptr || cards == nullptr) return kBadParameter;
+  if (const auto fault = Fault(Call::kCardList, 0, count, sizeof *count)) return *fault;
   for (*count = 0; *count < static_cast<int>(halSimDeviceCount()) && *count < most; ++*count) {
     cards[*count] = kFirstCard + *count;
   }
@@ -77,11 +91,13 @@ PROFD_SIM_EXPORT int dcmi_get_card_list(int* count, int* cards, int most) {
 }
 PROFD_SIM_EXPORT int dcmi_get_device_num_in_card(int card, int* count) {
   if (count == nullptr) return kBadParameter;
+  if (const auto fault = Fault(Call::kDevicesOfCard, 0, count, sizeof *count)) return *fault;
   *count = 1;
   return DeviceOf(card) < 0 ? kNoDevice : kOk;
 }
 PROFD_SIM_EXPORT int dcmi_get_device_logic_id(int* device, int card, int of_card) {
   if (device == nullptr) return kBadParameter;
+  if (const auto fault = Fault(Call::kDeviceNumber, 0, device, sizeof *device)) return *fault;
   *device = DeviceOf(card);
   return *device < 0 || of_card != 0 ? kNoDevice : kOk;
 }

@@ -75,8 +75,29 @@ constexpr std::pair<const char*, Call> kCalls[] = {{"get_channels", Call::kGetCh
                                                    {"poll", Call::kPoll},
                                                    {"flush", Call::kFlush},
                                                    {"dev_num", Call::kDevNum},
+                                                   {"dev_ids", Call::kDevIds},
+                                                   {"api_version", Call::kApiVersion},
+                                                   {"status", Call::kStatus},
+                                                   {"physical_id", Call::kPhysicalId},
                                                    {"info", Call::kInfo},
-                                                   {"status", Call::kStatus}};
+                                                   {"info_by_buffer", Call::kInfoByBuffer},
+                                                   {"pair_info", Call::kPairInfo},
+                                                   {"chip_info", Call::kChipInfo},
+                                                   {"split_mode", Call::kSplitMode},
+                                                   {"attach", Call::kAttach},
+                                                   {"query_group", Call::kQueryGroup},
+                                                   {"create_group", Call::kCreateGroup},
+                                                   {"subscribe", Call::kSubscribe},
+                                                   {"wait_event", Call::kWaitEvent},
+                                                   {"can_process", Call::kCanProcess},
+                                                   {"open_process", Call::kOpenProcess},
+                                                   {"process_states", Call::kProcessStates},
+                                                   {"close_process", Call::kCloseProcess},
+                                                   {"init_cards", Call::kInitCards},
+                                                   {"card_list", Call::kCardList},
+                                                   {"devices_of_card", Call::kDevicesOfCard},
+                                                   {"device_number", Call::kDeviceNumber},
+                                                   {"port_totals", Call::kPortTotals}};
 
 // A named fault is one of the accidents, or a shorthand for faults of calls.
 std::vector<FaultSpec> Named(const YAML::Node& node, const std::string& name, FaultSpec spec) {
@@ -125,6 +146,7 @@ std::vector<FaultSpec> ReadFault(const YAML::Node& node) {
   map.Read("device", spec.device);
   if (const YAML::Node channels = map.Get("channel")) spec.channels = ReadChannels(channels);
   map.Read("ret", spec.ret);
+  map.Read("ones", spec.ones);
   map.Read("delay_ms", spec.delay_ms);
   map.Read("times", spec.times);
   map.Read("step_s", spec.step_s);
@@ -138,7 +160,8 @@ std::vector<FaultSpec> ReadFault(const YAML::Node& node) {
   const auto text = Map::As<std::string>(call, "call");
   for (const auto& [known, value] : kCalls) {
     if (text != known) continue;
-    if (!spec.ret && spec.delay_ms == 0) throw ConfigError(node, "a fault of a call needs ret or delay_ms");
+    if (!spec.ret && !spec.ones && spec.delay_ms == 0)
+      throw ConfigError(node, "a fault of a call needs ret, ones or delay_ms");
     spec.call = value;
     return {spec};
   }

@@ -27,7 +27,7 @@ static_assert(kQosStreamCount == std::size(kQosPercent));
 
 int Driver::DeviceCount(uint32_t* count) {
   if (count == nullptr) return code::kInvalidValue;
-  if (const auto fault = faults_.Hit(Call::kDevNum, 0, 0)) return *fault;
+  if (const auto fault = faults_.Hit(Call::kDevNum, 0, 0, count, sizeof *count)) return *fault;
   for (const auto& device : devices_) {
     if (const int opened = containers_.Open(device->id); opened != code::kOk) return opened;
   }
@@ -37,13 +37,21 @@ int Driver::DeviceCount(uint32_t* count) {
 
 int Driver::DeviceIds(uint32_t* ids, uint32_t count) {
   if (ids == nullptr) return code::kInvalidValue;
+  if (const auto fault = faults_.Hit(Call::kDevIds, 0, 0, ids, count * sizeof *ids)) return *fault;
   for (uint32_t i = 0; i < count && i < devices_.size(); ++i) ids[i] = i;
+  return code::kOk;
+}
+
+int Driver::ApiVersion(int* version) {
+  if (version == nullptr) return code::kInvalidValue;
+  if (const auto fault = faults_.Hit(Call::kApiVersion, 0, 0, version, sizeof *version)) return *fault;
+  *version = static_cast<int>(api_version_);
   return code::kOk;
 }
 
 int Driver::DeviceStatus(uint32_t device, uint32_t* status) {
   if (status == nullptr || Find(device) == nullptr) return code::kInvalidValue;
-  if (const auto fault = faults_.Hit(Call::kStatus, device, 0)) return *fault;
+  if (const auto fault = faults_.Hit(Call::kStatus, device, 0, status, sizeof *status)) return *fault;
   *status = LinkLost(device) ? kCommunicationLost : kWorking;
   return code::kOk;
 }
@@ -51,6 +59,7 @@ int Driver::DeviceStatus(uint32_t device, uint32_t* status) {
 int Driver::PhysicalId(uint32_t device, uint32_t* id) {
   const Device* found = Find(device);
   if (id == nullptr || found == nullptr) return code::kInvalidValue;
+  if (const auto fault = faults_.Hit(Call::kPhysicalId, device, 0, id, sizeof *id)) return *fault;
   *id = found->config.physical_id;
   return code::kOk;
 }
@@ -58,6 +67,7 @@ int Driver::PhysicalId(uint32_t device, uint32_t* id) {
 int Driver::SplitMode(uint32_t device, uint32_t* mode) {
   const Device* found = Find(device);
   if (mode == nullptr || found == nullptr) return code::kInvalidValue;
+  if (const auto fault = faults_.Hit(Call::kSplitMode, device, 0, mode, sizeof *mode)) return *fault;
   *mode = found->config.split_mode;
   return code::kOk;
 }
@@ -105,7 +115,7 @@ int Driver::SystemInfo(Device& device, int item, int64_t* value) {
 int Driver::DeviceInfo(uint32_t device, int module, int item, int64_t* value) {
   Device* found = Find(device);
   if (value == nullptr || found == nullptr) return code::kInvalidValue;
-  if (const auto fault = faults_.Hit(Call::kInfo, device, 0)) return *fault;
+  if (const auto fault = faults_.Hit(Call::kInfo, device, 0, value, sizeof *value)) return *fault;
   if (module == module::kSystem) return SystemInfo(*found, item, value);
 
   const Chip& chip = *found->config.chip;
@@ -143,7 +153,9 @@ int Driver::DeviceInfo(uint32_t device, int module, int item, int64_t* value) {
 
 int Driver::DeviceInfoByBuffer(uint32_t device, int module, int item, void* buffer, int32_t* size) {
   const Device* found = Find(device);
-  if (buffer == nullptr || size == nullptr || found == nullptr) return code::kInvalidValue;
+  if (buffer == nullptr || size == nullptr || *size < 0 || found == nullptr) return code::kInvalidValue;
+  const auto bytes = static_cast<size_t>(*size);
+  if (const auto fault = faults_.Hit(Call::kInfoByBuffer, device, 0, buffer, bytes)) return *fault;
   if (module == module::kPcie && item == info::kPcieIds) {
     if (*size < static_cast<int32_t>(sizeof(PcieIds))) return code::kInvalidValue;
     PcieIds ids{};
@@ -187,6 +199,7 @@ int Driver::PairInfo(uint32_t device, uint32_t other, int item, int64_t* value) 
   const Device* one = Find(device);
   if (value == nullptr || one == nullptr || Find(other) == nullptr || device == other)
     return code::kInvalidValue;
+  if (const auto fault = faults_.Hit(Call::kPairInfo, device, 0, value, sizeof *value)) return *fault;
   if (item != pair::kTopology) return code::kNotSupported;
   const std::string_view chip = one->config.chip->name;
   if (one->config.chip->ub_transport) {
@@ -204,6 +217,7 @@ int Driver::PairInfo(uint32_t device, uint32_t other, int item, int64_t* value) 
 int Driver::GetChipInfo(uint32_t device, ChipInfo* chip) {
   const Device* found = Find(device);
   if (chip == nullptr || found == nullptr) return code::kParaError;
+  if (const auto fault = faults_.Hit(Call::kChipInfo, device, 0, chip, sizeof *chip)) return *fault;
   const auto copy = [](unsigned char(&to)[32], std::string_view text) {
     std::memset(to, 0, sizeof to);
     std::memcpy(to, text.data(), std::min(text.size(), sizeof to - 1));

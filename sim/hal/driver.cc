@@ -92,7 +92,7 @@ int Driver::GetChannels(uint32_t device, ChannelList* list) {
   Device* found = Find(device);
   if (found == nullptr) return code::kInner;
   const std::lock_guard one_at_a_time(found->list_mutex);
-  if (const auto fault = faults_.Hit(Call::kGetChannels, device, 0)) return *fault;
+  if (const auto fault = faults_.Hit(Call::kGetChannels, device, 0, list, sizeof *list)) return *fault;
   if (const int opened = containers_.Open(device); opened != code::kOk) return opened;
   if (LinkLost(device)) return code::kInner;
   uint32_t count = 0;
@@ -272,7 +272,7 @@ int Driver::Read(uint32_t device, uint32_t id, char* out, uint32_t size) {
   Device* found = Find(device);
   if (found == nullptr) return code::kStoppedAlready;
   if (found->read_fails[id]) {
-    if (const auto fault = faults_.Hit(Call::kRead, device, id)) return *fault;
+    if (const auto fault = faults_.Hit(Call::kRead, device, id, out, size)) return *fault;
   }
   return found->channels[id].Read(out, size);
 }
@@ -298,7 +298,7 @@ int Driver::Flush(uint32_t device, uint32_t id, uint32_t* waiting) {
   if (const int state = channel.BeginFlush(); state != code::kOk) return state;
   const std::vector<uint32_t>& flushable = found->config.chip->flushable;
   const bool on_host = id == channel::kModuleMem || channel::IsProcess(id);
-  int result = faults_.Hit(Call::kFlush, device, id).value_or(code::kOk);
+  int result = faults_.Hit(Call::kFlush, device, id, waiting, sizeof *waiting).value_or(code::kOk);
   if (result == code::kOk && !on_host &&
       std::find(flushable.begin(), flushable.end(), id) == flushable.end()) {
     result = code::kNotSupported;

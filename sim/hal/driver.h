@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,7 +48,7 @@ class Driver {
   int DeviceInfoByBuffer(uint32_t device, int module, int info, void* buffer, int32_t* size);
   int PairInfo(uint32_t device, uint32_t other, int info, int64_t* value);
   int GetChipInfo(uint32_t device, ChipInfo* chip);
-  uint32_t api_version() const { return api_version_; }
+  int ApiVersion(int* version);
 
   // The collector's process on the device, which feeds channel 145 as its arguments say ("sys_profiling:on"
   // …), once the group of its collector's is there.
@@ -61,6 +62,11 @@ class Driver {
   uint32_t device_count() const { return static_cast<uint32_t>(devices_.size()); }
 
   bool CanOpenProcess() const { return config_.process_capable; }
+
+  // Of a call that is no member here: whether it ends so, and with what.
+  std::optional<int> Fails(Call call, uint32_t device, void* answer = nullptr, size_t bytes = 0) {
+    return faults_.Hit(call, device, 0, answer, bytes);
+  }
 
   // Would prof_drv_get_channels list it now?
   bool Offers(uint32_t device, uint32_t channel) const;

@@ -107,7 +107,7 @@ void Job::Run(const char* name, bool host) {
   while (!over_changed_.wait_for(lock, kTick, [this] { return over_; })) {
     lock.unlock();
     const uint64_t now = RawNs();
-    for (const uint32_t number : library_.OpenDevices()) {
+    for (const uint32_t number : host ? library_.OpenDevices() : library_.ReadDevices()) {
       Cursor& cursor = cursors[number];
       Device& device = *devices_[number];
       if (cursor.begun_ns == 0) {

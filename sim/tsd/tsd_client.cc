@@ -4,11 +4,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "sim/hal/channels/faults.h"
 #include "sim/hal/exports/export.h"
 
+using profd::sim::Call;
+
 extern "C" {
+bool halSimFails(Call call, unsigned device, void* answer, size_t bytes, int* result);
 bool halSimCanOpenProcess();
 int halSimOpenProcess(unsigned device, const char* const* texts, const size_t* sizes, size_t count,
                       int* process);
@@ -43,16 +48,26 @@ struct ProcessState {
   int32_t state;
 };
 
+std::optional<uint32_t> Fault(Call call, uint32_t device, void* answer = nullptr, size_t bytes = 0) {
+  int result = 0;
+  if (!halSimFails(call, device, answer, bytes, &result)) return std::nullopt;
+  return static_cast<uint32_t>(result);
+}
+
 }  // namespace
 
-PROFD_SIM_EXPORT uint32_t TsdCapabilityGet(uint32_t /*device*/, int32_t type, uint64_t answer) {
+PROFD_SIM_EXPORT uint32_t TsdCapabilityGet(uint32_t device, int32_t type, uint64_t answer) {
   if (type != kCanAdprof || answer == 0) return kInternalError;
-  *reinterpret_cast<bool*>(answer) = halSimCanOpenProcess();
+  void* const to = reinterpret_cast<bool*>(answer);
+  if (const auto fault = Fault(Call::kCanProcess, device, to, sizeof(bool))) return *fault;
+  *static_cast<bool*>(to) = halSimCanOpenProcess();
   return kOk;
 }
 
 PROFD_SIM_EXPORT uint32_t TsdProcessOpen(uint32_t device, const OpenRequest* request) {
   if (request == nullptr || request->type != kAdprof || request->process == nullptr) return kInternalError;
+  if (const auto fault = Fault(Call::kOpenProcess, device, request->process, sizeof *request->process))
+    return *fault;
   std::vector<const char*> texts;
   std::vector<size_t> sizes;
   for (uint64_t i = 0; i < request->argument_count; ++i) {
@@ -65,6 +80,7 @@ PROFD_SIM_EXPORT uint32_t TsdProcessOpen(uint32_t device, const OpenRequest* req
 
 PROFD_SIM_EXPORT uint32_t TsdGetProcListStatus(uint32_t device, ProcessState* states, uint32_t count) {
   if (states == nullptr || count == 0) return kInternalError;
+  if (const auto fault = Fault(Call::kProcessStates, device, states, count * sizeof *states)) return *fault;
   for (uint32_t i = 0; i < count; ++i) {
     states[i].state = halSimProcessRuns(device, states[i].process) ? kNormal : kExited;
   }
@@ -74,6 +90,7 @@ PROFD_SIM_EXPORT uint32_t TsdGetProcListStatus(uint32_t device, ProcessState* st
 PROFD_SIM_EXPORT uint32_t ProcessCloseSubProcList(uint32_t device, const ProcessState* states,
                                                   uint32_t count) {
   if (states == nullptr || count == 0) return kInternalError;
+  if (const auto fault = Fault(Call::kCloseProcess, device)) return *fault;
   uint32_t result = kOk;
   for (uint32_t i = 0; i < count; ++i) {
     const int code = halSimCloseProcess(device, states[i].process);

@@ -20,13 +20,19 @@ DATA, HEADERS, RST, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
 
 
+def connect(to, path, timeout=60):
+    """Waits where very many wait to be let in, which Python's own time-out does not."""
+    to.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("qq", timeout, 0))
+    to.connect(path)
+    to.settimeout(timeout)
+
+
 class Door:
     """A knock: `status`, `reason`, and `ticket` for as long as it lives."""
 
     def __init__(self, path, message=HELLO, descriptors=()):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.settimeout(60)
-        self.socket.connect(str(path) + ".door")
+        connect(self.socket, str(path) + ".door")
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
         self.socket.sendmsg([message], ancillary)
         try:
@@ -95,9 +101,9 @@ class Connection:
 
     def __init__(self, path=None, preface=True, timeout=60, connected=None):
         self.socket = connected or socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.socket.settimeout(timeout)
         if connected is None:
-            self.socket.connect(str(path))
+            connect(self.socket, str(path))
+        self.socket.settimeout(timeout)
         self.calls, self.table, self.next_stream, self.received = {}, [], 1, b""
         if preface:
             # Room for all that comes on the connection.

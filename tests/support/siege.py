@@ -186,7 +186,7 @@ class Siege(harness.ProfdTest):
         return int(status["VmRSS"].split()[0]), int(status["Threads"]), len(os.listdir(process / "fd"))
 
     @contextlib.contextmanager
-    def witnessed(self, daemon, what, output=None):
+    def witnessed(self, daemon, what, output=None, is_timed=True):
         """Around the attack. Nobody else notices anything of it, and nothing of it stays."""
         witness = Witness(self, daemon, output)
         harness.wait_until(lambda: witness.emitted > PORTION, "the witness")
@@ -212,5 +212,7 @@ class Siege(harness.ProfdTest):
         print(f"{what}: list took {took[-1]:.0f} ms at most of {len(took)}, median {took[len(took) // 2]:.0f}; of a profd that "
               f"nobody attacks {of_quiet[-1]:.0f}, median {of_quiet[len(took) // 2]:.0f}; {witness.emitted} records, lost 0; "
               f"KiB, threads, descriptors {before} before, {self.held(daemon)} after", file=sys.stderr)
+        if not is_timed:
+            return
         # On a machine with too few processors for all that runs there one answer or another waits for its turn.
         self.assertLessEqual(took[int(0.95 * len(took))], LIST_MS + of_quiet[-1])

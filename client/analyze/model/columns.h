@@ -98,6 +98,17 @@ struct MemoryLook {
   TextId owner = 0;
   double bytes = 0;
 };
+// What went from one rank to another, as the tasks of collectives say; numbers within the group.
+struct Link {
+  TextId group = 0, transport = 0;
+  int64_t from = 0, to = 0;
+  auto operator<=>(const Link&) const = default;
+};
+struct Carried {
+  uint64_t bytes = 0;
+  int64_t count = 0;
+  Ns ns = 0;
+};
 // How much is told of tasks: without names, with names, with the calls that launch them, with framework.
 enum class Level : uint8_t { kNothing, kTasks, kNamed, kLaunches, kFramework };
 
@@ -116,6 +127,7 @@ struct Rank {
   std::vector<uint32_t> job_step;  // of each of them: index in Job::steps, kNone = not of all ranks
   std::vector<Frequency> frequencies;
   double rated_mhz = 0;  // 0 = not known
+  int cores = 0;         // AI cores, 0 = not known
   // Of its program, as the kernel tells: by begin, and which of them was recorded at all.
   std::vector<HostSpan> waits, running;
   std::vector<CgroupLook> cgroups;
@@ -128,6 +140,7 @@ struct Rank {
     std::vector<int64_t> ranks;
   };
   std::map<std::string, Group> groups;
+  std::map<Link, Carried> links;
   std::map<std::string, std::string> environment;
 };
 

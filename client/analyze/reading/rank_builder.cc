@@ -26,8 +26,8 @@ CallKind KindOfCall(std::string_view name) {
   return CallKind::kOther;
 }
 
-RankBuilder::RankBuilder(std::string source, bool keeps_calls)
-    : source_(std::move(source)), keeps_calls_(keeps_calls) {}
+RankBuilder::RankBuilder(std::string source, bool keeps_all)
+    : source_(std::move(source)), keeps_all_(keeps_all) {}
 
 TextId RankBuilder::Text(std::string_view text) { return texts_->Intern(text.substr(0, kLongestText)); }
 
@@ -72,7 +72,7 @@ void RankBuilder::AddCollective(int device, const Collective& collective, int64_
 void RankBuilder::AddCall(const Call& call, int64_t connection) { calls_.push_back({call, connection}); }
 
 void RankBuilder::AddRange(const Range& range) {
-  if (range.end - range.begin >= kShortestRange || range.kind == RangeKind::kGarbage)
+  if (keeps_all_ || range.end - range.begin >= kShortestRange || range.kind == RangeKind::kGarbage)
     ranges_.push_back(range);
 }
 
@@ -241,7 +241,7 @@ Part RankBuilder::Finish() {
       device.connections.push_back(device.collective_connections[i]);
     }
     JoinCalls(device);
-    if (keeps_calls_) KeepCalls(device);
+    if (keeps_all_) KeepCalls(device);
     ChooseSteps(device, number);
     PlaceTasks(device);
     if (!rank.tasks.empty()) rank.level = std::max(rank.level, Level::kTasks);
@@ -255,6 +255,10 @@ Part RankBuilder::Finish() {
       rank.level = Level::kLaunches;
       if (!rank.ranges.empty()) rank.level = Level::kFramework;
     }
+    // They stay, and many of them: without room to grow.
+    rank.tasks.shrink_to_fit();
+    rank.ranges.shrink_to_fit();
+    rank.all_calls.shrink_to_fit();
     part.ranks.push_back(std::move(rank));
   }
   part.texts = std::move(texts_);

@@ -44,8 +44,8 @@ class RankBuilder {
   static constexpr size_t kMostDevices = 64;  // of one source; rows of others are left out
   static constexpr size_t kMostLanes = 256;   // of a device; what is on more counts as of the last one
 
-  // `keeps_calls`: the lengths of all of them, too.
-  explicit RankBuilder(std::string source, bool keeps_calls = false);
+  // `keeps_all`: the lengths of all calls, and short ranges, too.
+  explicit RankBuilder(std::string source, bool keeps_all = false);
 
   TextId Text(std::string_view text);
   uint32_t Class(TextId type, TextId shapes, Work work);
@@ -91,7 +91,7 @@ class RankBuilder {
   void PlaceTasks(Device& device);
 
   const std::string source_;
-  const bool keeps_calls_;
+  const bool keeps_all_;
   std::unique_ptr<format::Texts> texts_ = std::make_unique<format::Texts>(64u << 20);
   std::vector<KernelClass> classes_;
   std::map<KernelClass, uint32_t> class_numbers_;

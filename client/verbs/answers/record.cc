@@ -114,17 +114,20 @@ std::string Results(const v1::SessionInfo& info, bool has_findings) {
 ExitCode Answer(const Context& context, AnswerWishes wishes, const v1::SessionInfo& info) {
   wishes.request.paths.assign(info.directories().begin(), info.directories().end());
   const auto analysis = analyze::Analysis::Run(wishes.request);
-  if (!analysis.ok()) {
-    if (!context.json) context.Print(Results(info, false));
-    return context.Fail(analysis.status());
-  }
   if (context.json) {
-    std::string session = SessionJson(info), answer = analyze::FindingsJson(**analysis);
+    // Also of a recording that there is nothing to analyse of: where it lies is said all the same.
+    std::string session = SessionJson(info),
+                answer = analysis.ok() ? analyze::FindingsJson(**analysis) : "null";
     for (std::string* part : {&session, &answer}) {
       while (part->ends_with('\n')) part->pop_back();
     }
     context.Print("{\"session\":" + session + ",\"answer\":" + answer + "}\n");
-  } else {
+  }
+  if (!analysis.ok()) {
+    if (!context.json) context.Print(Results(info, false));
+    return context.Fail(analysis.status());
+  }
+  if (!context.json) {
     context.Print(ScreenOf(**analysis, wishes));
     context.Print(Results(info, !(*analysis)->verdict().findings.empty()));
   }

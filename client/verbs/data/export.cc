@@ -18,6 +18,7 @@
 #include "client/export/read/capture.h"
 #include "client/show/interrupt.h"
 #include "client/show/json.h"
+#include "client/verbs/answers/cluster.h"
 #include "client/verbs/directories.h"
 #include "client/verbs/verb.h"
 #include "client/words/args.h"
@@ -259,6 +260,8 @@ Action Define(cli::Arguments arguments) {
   arguments.Flag("--recursive", &wanted->recursive, "a DIR may be a folder: all PROF directories below it");
   arguments.Flag("--per-device", &wanted->per_device,
                  "a PROF directory for each device, below --out: for analysers of many ranks");
+  arguments.Flag("--cluster-output", &wanted->cluster,
+                 "of a job of many ranks: what msprof-analyze reads and makes, below --out (docs/export.md)");
   arguments.Flag("--dry-run", &wanted->dry_run, "only list what would be written");
   return {.run = [wanted](const Context& context) { return RunExport(context, *wanted); }};
 }
@@ -266,6 +269,7 @@ Action Define(cli::Arguments arguments) {
 }  // namespace
 
 ExitCode RunExport(const Context& context, const ExportArguments& arguments) {
+  if (arguments.cluster) return ExportCluster(context, arguments.directories, arguments.out, arguments.jobs);
   const Result<ExportOptions> options = Parse(arguments);
   if (!options.ok()) return context.Fail(options.status());
   auto worst = ExitCode::kOk;

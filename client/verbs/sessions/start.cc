@@ -228,6 +228,17 @@ void Show(const Context& context, const v1::SessionInfo& info, bool is_over, v1:
   }
 }
 
+// "host-cpu of pid:42 3 of 103, …"
+std::string LostText(const v1::SessionInfo& info) {
+  std::vector<std::string> kinds;
+  for (const v1::KindState& kind : info.kinds()) {
+    if (kind.lost() == 0) continue;
+    kinds.push_back(kind.kind() + " of " + kind.unit() + " " + std::to_string(kind.lost()) + " of " +
+                    std::to_string(kind.lost() + kind.records()));
+  }
+  return base::Joined(kinds, ", ");
+}
+
 ExitCode Wait(const Context& context, const v1::SessionSpec& spec, const std::string& session,
               const StartOptions& options, ControlClient& control, const Interruption& interruption,
               v1::SessionInfo* result) {
@@ -244,6 +255,8 @@ ExitCode Wait(const Context& context, const v1::SessionSpec& spec, const std::st
   const ExitCode code = SessionResult(spec, *last, MostLossOf(options).value());
   if (last->lost() > 0 && code != ExitCode::kPartialLoss)
     context.Note(std::to_string(last->lost()) + " samples were lost, of no kind more than --max-loss allows");
+  else if (last->lost() > 0 && result != nullptr)  // which shows none of it
+    context.Note("lost: " + LostText(*last));
   return code;
 }
 

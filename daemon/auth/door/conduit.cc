@@ -29,6 +29,7 @@
 #include "daemon/auth/door/frame_scan.h"
 #include "daemon/base/log.h"
 #include "daemon/base/token_bucket.h"
+#include "daemon/base/turns.h"
 
 namespace profd::auth {
 
@@ -45,7 +46,7 @@ constexpr int kEventsAtATime = 64;
 constexpr uint32_t kHeaderBytesOfAToken = 256;  // a name and a value can be one byte of a HEADERS
 constexpr double kSmallChange = 0.01;           // of which gRPC keeps nothing, and a fast reader says many
 // Of what gRPC had for a flood the allocator gives back little by itself.
-constexpr size_t kFewCalls = 8;
+constexpr size_t kFewCalls = 8, kFewConnections = 64;
 constexpr uint64_t kTrimAfterNs = 1'000'000'000;  // when gRPC is through with them
 constexpr uint64_t kSayEveryNs = 60'000'000'000;
 
@@ -101,7 +102,7 @@ class Conduit::Impl {
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, bell_.get(), &event) != 0) {
       return Status::FromErrno("wait for clients");
     }
-    thread_ = base::StartThread("conduit", [this] { Run(); });
+    thread_ = base::StartFirstThread("conduit", [this] { Run(); });
     return Status::Ok();
   }
 
@@ -153,6 +154,7 @@ class Conduit::Impl {
     std::set<uint32_t> calls = {};  // open
     bool paced = false;             // `inward` waits for tokens
     bool was_much = false;          // it was paced, or had many calls open
+    bool queued = false;            // it waits for its turn
     bool over = false;
   };
 
@@ -164,22 +166,26 @@ class Conduit::Impl {
   void Run() {
     std::array<epoll_event, kEventsAtATime> events{};
     while (!stop_) {
-      const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsAtATime, PatienceMs());
+      const int patience_ms = ready_.empty() ? PatienceMs() : 0;
+      const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsAtATime, patience_ms);
       for (int i = 0; i < count; ++i) {
         if (events[i].data.u64 == kBell) {
           TakeArrivals();
         } else {
-          Serve(events[i].data.u64);
+          Queue(events[i].data.u64);
         }
       }
+      // One of each user's, then whoever has come meanwhile.
+      for (size_t left = ready_.users(); left > 0; --left) Serve(ready_.Next());
       const uint64_t now = base::MonotonicNs();
       if (trim_at_ns_ != 0 && now >= trim_at_ns_) {
         trim_at_ns_ = 0;
+        closed_ = 0;
         ::malloc_trim(0);
       }
       if (paced_.empty() || now - tried_ns_ < kPaceNs) continue;
       tried_ns_ = now;
-      for (const uint64_t id : std::exchange(paced_, {})) Serve(id);
+      for (const uint64_t id : std::exchange(paced_, {})) Queue(id);
     }
     TakeArrivals();
     for (auto& [id, connection] : connections_) {
@@ -217,11 +223,18 @@ class Conduit::Impl {
     }
   }
 
+  void Queue(uint64_t id) {
+    const auto found = connections_.find(id);
+    if (found == connections_.end() || std::exchange(found->second.queued, true)) return;
+    ready_.Add(found->second.uid, id);
+  }
+
   // Some of it: others have something to say, too.
   void Serve(uint64_t id) {
     const auto found = connections_.find(id);
     if (found == connections_.end()) return;
     Connection& connection = found->second;
+    connection.queued = false;
     for (int i = 0; i < kOutwardAtATime && Move(connection, connection.outward); ++i) {
     }
     Move(connection, connection.inward);
@@ -352,7 +365,8 @@ class Conduit::Impl {
   void Close(std::unordered_map<uint64_t, Connection>::iterator found) {
     Connection& connection = found->second;
     User& user = *connection.user;
-    if (connection.was_much && trim_at_ns_ == 0) trim_at_ns_ = base::MonotonicNs() + kTrimAfterNs;
+    const bool is_much = ++closed_ > kFewConnections || connection.was_much;
+    if (is_much && trim_at_ns_ == 0) trim_at_ns_ = base::MonotonicNs() + kTrimAfterNs;
     user.calls -= connection.calls.size();
     if (--user.connections == 0 && user.frames.IsFull(base::MonotonicNs())) users_.erase(connection.uid);
     connections_.erase(found);
@@ -375,9 +389,11 @@ class Conduit::Impl {
   // The thread's.
   std::unordered_map<uid_t, User> users_;  // elements stay where they are
   std::unordered_map<uint64_t, Connection> connections_;
+  base::Turns<uint64_t> ready_;  // that have something to say, or room to hear
   std::unordered_set<uint64_t> paced_;
   uint64_t tried_ns_ = 0;  // when these were looked at
   uint64_t trim_at_ns_ = 0;
+  size_t closed_ = 0;  // connections, since then
   uint64_t next_id_ = kBell + 1;
   uint64_t said_ns_ = 0;
 

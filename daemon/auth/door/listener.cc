@@ -2,15 +2,23 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
-#include <deque>
+#include <mutex>
+#include <span>
+#include <thread>
 #include <utility>
+#include <vector>
 
+#include "base/thread.h"
 #include "daemon/auth/door/socket_claim.h"
+#include "daemon/base/turns.h"
 
 namespace profd::auth {
 
@@ -19,8 +27,9 @@ using base::UniqueFd;
 
 namespace {
 
-constexpr uint64_t kAcceptRetryNs = 100'000'000;  // out of descriptors: try again when some may be free
-constexpr int kAtATime = 16;
+constexpr int kAcceptRetryMs = 100;  // out of descriptors: try again when some may be free
+constexpr int kAtATime = 64;
+constexpr size_t kMostWaiting = 4096;  // of a user's
 constexpr int kBacklog =
     4096;  // as the kernel has it: who finds it full gets an error that gRPC does not understand
 
@@ -35,12 +44,26 @@ base::Result<UniqueFd> BindTcp(const addrinfo& address) {
   return socket;
 }
 
+// Of a network nobody.
+uid_t UserOf(int fd) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.uid : static_cast<uid_t>(-1);
+}
+
+// Who does not wait for an answer needs none.
+bool HasGone(int fd) {
+  pollfd asked{.fd = fd, .events = 0, .revents = 0};
+  return ::poll(&asked, 1, 0) == 1 && (asked.revents & (POLLHUP | POLLERR)) != 0;
+}
+
 }  // namespace
 
 // What is posted holds it weakly: work that was queued when the listener closed finds nothing to do.
 class Listener::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(base::Executor& ctl, Arrived arrived) : ctl_(ctl), arrived_(std::move(arrived)) {}
+  ~Impl() { Close(); }
 
   Status Listen(const std::string& path, int type) {
     sockaddr_un address{};
@@ -54,8 +77,8 @@ class Listener::Impl : public std::enable_shared_from_this<Impl> {
     }
     path_ = path;
     if (::listen(socket.get(), kBacklog) != 0) return Status::FromErrno("listen on " + path);
-    Await(sockets_.emplace_back(std::move(socket)));
-    return Status::Ok();
+    sockets_.push_back(std::move(socket));
+    return Begin();
   }
 
   Status ListenTcp(const base::HostPort& on) {
@@ -72,79 +95,114 @@ class Listener::Impl : public std::enable_shared_from_this<Impl> {
     Status last;
     for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
       base::Result<UniqueFd> socket = BindTcp(*each);
-      if (!socket.ok()) {
+      if (socket.ok()) {
+        sockets_.push_back(std::move(socket).value());
+      } else {
         last = socket.status();
-        continue;
       }
-      Await(sockets_.emplace_back(std::move(socket).value()));
     }
-    return sockets_.empty() ? last.In(base::ToText(on)) : Status::Ok();
+    return sockets_.empty() ? last.In(base::ToText(on)) : Begin();
   }
 
   uint16_t port() const {
     sockaddr_storage name{};
     socklen_t size = sizeof name;
-    if (::getsockname(sockets_.front().fd.get(), reinterpret_cast<sockaddr*>(&name), &size) != 0) return 0;
+    if (::getsockname(sockets_.front().get(), reinterpret_cast<sockaddr*>(&name), &size) != 0) return 0;
     return ntohs(name.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(name).sin6_port
                                             : reinterpret_cast<const sockaddr_in&>(name).sin_port);
   }
 
   void Close() {
-    for (Socket& socket : sockets_) {
-      if (socket.watch != 0) ctl_.Unwatch(socket.watch);
-      if (socket.retry != 0) ctl_.Cancel(socket.retry);
+    if (thread_.joinable()) {
+      stop_ = true;
+      const uint64_t one = 1;
+      [[maybe_unused]] const ssize_t rung = ::write(bell_.get(), &one, sizeof one);
+      thread_.join();
     }
     sockets_.clear();
-    if (!path_.empty()) ::unlink(path_.c_str());
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_ = {};
+    }
+    if (!path_.empty()) ::unlink(std::exchange(path_, "").c_str());
   }
 
  private:
-  struct Socket {
-    explicit Socket(UniqueFd listening) : fd(std::move(listening)) {}
-    UniqueFd fd;
-    base::Executor::WatchId watch = 0;
-    base::Executor::TimerId retry = 0;
-  };
-
-  // `work` on a socket, unless it is closed by then.
-  template <typename Work>
-  std::function<void()> WhileOpen(Socket& socket, Work work) {
-    return [weak = weak_from_this(), &socket, work] {
-      if (const auto self = weak.lock(); self != nullptr && !self->sockets_.empty()) work(*self, socket);
-    };
+  Status Begin() {
+    bell_.Reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!bell_) return Status::FromErrno("make an eventfd");
+    thread_ = base::StartFirstThread("knocks", [this] { Run(); });
+    return Status::Ok();
   }
 
-  void Await(Socket& socket) {
-    socket.watch = ctl_.WatchReadable(socket.fd.get(), WhileOpen(socket, [](Impl& self, Socket& ready) {
-                                        ready.watch = 0;
-                                        self.Accept(ready);
-                                      }));
-  }
+  // -- the thread's
 
-  void Accept(Socket& socket) {
-    for (int i = 0; i < kAtATime;) {
-      UniqueFd fd(::accept4(socket.fd.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (fd) {
-        ++i;
-        arrived_(std::move(fd));
-        continue;
+  void Run() {
+    std::vector<pollfd> heard{{bell_.get(), POLLIN, 0}};
+    for (const UniqueFd& socket : sockets_) heard.push_back({socket.get(), POLLIN, 0});
+    while (!stop_) {
+      ::poll(heard.data(), heard.size(), -1);
+      bool room = true;
+      for (const pollfd& each : std::span(heard).subspan(1)) {
+        if (each.revents != 0) room &= Accept(each.fd);
       }
-      if (errno == EINTR || errno == ECONNABORTED) continue;
-      if (errno == EAGAIN) return Await(socket);
-      socket.retry = ctl_.After(kAcceptRetryNs, WhileOpen(socket, [](Impl& self, Socket& again) {
-                                  again.retry = 0;
-                                  self.Await(again);
-                                }));
-      return;
+      if (!room) ::poll(heard.data(), 1, kAcceptRetryMs);
     }
-    // Behind what waits already.
-    ctl_.Post(WhileOpen(socket, [](Impl& self, Socket& more) { self.Accept(more); }));
+  }
+
+  // Some of those that wait. False: there are no descriptors.
+  bool Accept(int socket) {
+    for (int i = 0; i < kAtATime; ++i) {
+      UniqueFd fd(::accept4(socket, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (fd) {
+        Take(std::move(fd));
+      } else if (errno != EINTR && errno != ECONNABORTED) {
+        return errno == EAGAIN;
+      }
+    }
+    return true;
+  }
+
+  void Take(UniqueFd fd) {
+    if (HasGone(fd.get())) return;
+    const uid_t user = UserOf(fd.get());
+    const std::lock_guard lock(mutex_);
+    if (waiting_.Of(user) >= kMostWaiting) return;
+    waiting_.Add(user, std::move(fd));
+    if (!std::exchange(letting_in_, true)) PostLetIn();
+  }
+
+  // -- ctl's
+
+  void PostLetIn() {
+    ctl_.Post([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->LetIn();
+    });
+  }
+
+  // One, and the next behind whatever else ctl has to do.
+  void LetIn() {
+    UniqueFd fd;
+    {
+      const std::lock_guard lock(mutex_);
+      letting_in_ = !waiting_.empty();
+      if (!letting_in_) return;
+      fd = waiting_.Next();
+    }
+    if (!HasGone(fd.get())) arrived_(std::move(fd));
+    PostLetIn();
   }
 
   base::Executor& ctl_;
   const Arrived arrived_;
-  std::string path_;            // empty until bound
-  std::deque<Socket> sockets_;  // elements stay where they are; none when closed
+  std::string path_;  // empty until bound
+  std::vector<UniqueFd> sockets_;
+  UniqueFd bell_;
+  std::atomic<bool> stop_{false};
+  std::mutex mutex_;
+  base::Turns<UniqueFd> waiting_;  // under mutex_
+  bool letting_in_ = false;        // under mutex_
+  std::thread thread_;
 };
 
 Listener::Listener(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}

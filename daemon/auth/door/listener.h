@@ -1,5 +1,6 @@
-// Listening sockets, a unix one or those of a TCP address: accepts a few connections at a time, so that
-// whoever keeps knocking leaves ctl time for others.
+// Listening sockets, a unix one or those of a TCP address. A thread takes what knocks out of the kernel's
+// queue, which has one end for all users; ctl lets them in by turns, one of each user's, so that whoever
+// keeps knocking leaves it time for others. Of somebody who has very many waiting the next are closed.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@
 
 namespace profd::auth {
 
-// **Thread:** ctl; may be made before ctl runs and destroyed after it has stopped. **Owns:** the socket file.
+// **Thread:** ctl; may be made before ctl runs and destroyed after it has stopped. **Owns:** the socket file,
+// a thread "knocks".
 class Listener {
  public:
   using Arrived = std::function<void(base::UniqueFd)>;

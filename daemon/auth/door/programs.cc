@@ -18,6 +18,7 @@ namespace {
 
 constexpr uint64_t kPatienceNs = 1'000'000'000;
 constexpr size_t kMostHanging = 8, kMostHangingOfUser = 2;
+constexpr size_t kMostAsking = 4;         // threads, beside those that hang
 constexpr std::chrono::seconds kIdle(2);  // then a thread goes
 
 std::string InProc(pid_t pid, const char* file) { return "/proc/" + std::to_string(pid) + '/' + file; }
@@ -43,17 +44,33 @@ struct Programs::Question {
   pid_t pid = 0;
   std::function<void(std::string)> then;  // ctl's; empty once it was answered
   base::Executor::TimerId timer = 0;      // ctl's
+  enum class State : uint8_t { kWaits, kIsAsked, kHangs, kGivenUp } state = State::kWaits;  // under the mutex
 };
 
 struct Programs::Shared {
+  struct User {
+    std::deque<std::shared_ptr<Question>> questions;  // the first of them is asked, or will be
+    size_t hanging = 0;                               // that nobody waits for any more
+  };
+
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<std::shared_ptr<Question>> questions;
-  size_t idle = 0;
   base::Executor* ctl = nullptr;  // changed by ctl; nullptr: nobody asks any more
-  // ctl's.
-  std::map<uid_t, size_t> hanging;
-  size_t all_hanging = 0;
+  std::map<uid_t, User> users;    // with something under way
+  std::deque<uid_t> turns;        // whose first question nobody asks yet
+  size_t idle = 0, asking = 0;    // threads
+  size_t hanging = 0;             // threads, and questions
+
+  // The first question of this user's is answered, or hangs: the next has its turn.
+  void Next(uid_t user) {
+    User& of = users[user];
+    of.questions.pop_front();
+    if (!of.questions.empty()) {
+      turns.push_back(user);
+    } else if (of.hanging == 0) {
+      users.erase(user);
+    }
+  }
 };
 
 Programs::Programs(base::Executor& ctl) : ctl_(ctl), shared_(std::make_shared<Shared>()) {
@@ -63,60 +80,98 @@ Programs::Programs(base::Executor& ctl) : ctl_(ctl), shared_(std::make_shared<Sh
 Programs::~Programs() {
   const std::lock_guard lock(shared_->mutex);
   shared_->ctl = nullptr;
-  shared_->questions.clear();
+  shared_->users.clear();
+  shared_->turns.clear();
   shared_->changed.notify_all();
 }
 
 void Programs::Ask(uid_t user, pid_t pid, std::function<void(std::string)> then) {
-  const auto hanging = shared_->hanging.find(user);
-  if ((hanging != shared_->hanging.end() && hanging->second >= kMostHangingOfUser) ||
-      shared_->all_hanging >= kMostHanging || !base::RoomForThreads().ok())
-    return then(NameOf(pid));
+  const std::lock_guard lock(shared_->mutex);
+  const auto known = shared_->users.find(user);
+  const size_t hanging = known == shared_->users.end() ? 0 : known->second.hanging;
+  const bool may_start = shared_->idle + shared_->asking > 0 || base::RoomForThreads().ok();
+  if (hanging >= kMostHangingOfUser || shared_->hanging >= kMostHanging || !may_start) {
+    ctl_.Post([then = std::move(then), pid] { then(NameOf(pid)); });
+    return;
+  }
   auto question = std::make_shared<Question>();
   question->user = user;
   question->pid = pid;
   question->then = std::move(then);
   question->timer = ctl_.After(kPatienceNs, [weak = std::weak_ptr(shared_), question] {
-    const auto shared = weak.lock();
-    if (!shared || !question->then) return;
-    ++shared->hanging[question->user];
-    ++shared->all_hanging;
-    std::exchange(question->then, nullptr)(NameOf(question->pid));
+    if (const auto shared = weak.lock()) GiveUp(shared, *question);
   });
-  const std::lock_guard lock(shared_->mutex);
-  shared_->questions.push_back(std::move(question));
-  if (shared_->idle >= shared_->questions.size()) {
-    shared_->changed.notify_one();
-  } else {
-    base::StartThread("programs", [shared = shared_] { Serve(shared); }).detach();
+  Shared::User& of = shared_->users[user];
+  of.questions.push_back(std::move(question));
+  if (of.questions.size() > 1) return;
+  shared_->turns.push_back(user);
+  Wake(shared_);
+}
+
+// With the mutex.
+void Programs::Wake(const std::shared_ptr<Shared>& shared) {
+  if (shared->idle > 0) {
+    shared->changed.notify_one();
+  } else if (shared->asking < kMostAsking) {
+    ++shared->asking;
+    base::StartThread("programs", [shared] { Serve(shared); }).detach();
   }
+}
+
+void Programs::GiveUp(const std::shared_ptr<Shared>& shared, Question& question) {
+  if (!question.then) return;
+  {
+    const std::lock_guard lock(shared->mutex);
+    if (question.state == Question::State::kIsAsked) {
+      question.state = Question::State::kHangs;
+      ++shared->users[question.user].hanging;
+      ++shared->hanging;
+      --shared->asking;
+      shared->Next(question.user);
+      if (!shared->turns.empty()) Wake(shared);
+    } else {
+      question.state = Question::State::kGivenUp;
+    }
+  }
+  std::exchange(question.then, nullptr)(NameOf(question.pid));
 }
 
 void Programs::Serve(const std::shared_ptr<Shared>& shared) {
   std::unique_lock lock(shared->mutex);
   while (shared->ctl != nullptr) {
-    if (shared->questions.empty()) {
+    if (shared->turns.empty()) {
       ++shared->idle;
+      --shared->asking;
       const bool asked = shared->changed.wait_for(
-          lock, kIdle, [&] { return shared->ctl == nullptr || !shared->questions.empty(); });
+          lock, kIdle, [&] { return shared->ctl == nullptr || !shared->turns.empty(); });
       --shared->idle;
       if (!asked) return;
+      ++shared->asking;
       continue;
     }
-    const std::shared_ptr<Question> question = std::move(shared->questions.front());
-    shared->questions.pop_front();
+    const uid_t user = shared->turns.front();
+    shared->turns.pop_front();
+    const std::shared_ptr<Question> question = shared->users[user].questions.front();
+    if (question->state == Question::State::kGivenUp) {
+      shared->Next(user);
+      continue;
+    }
+    question->state = Question::State::kIsAsked;
     lock.unlock();
     std::string path = PathOf(question->pid);
     lock.lock();
     if (shared->ctl == nullptr) return;
+    if (question->state == Question::State::kHangs) {  // it was not waited for
+      ++shared->asking;
+      --shared->hanging;
+      Shared::User& of = shared->users[user];
+      if (--of.hanging == 0 && of.questions.empty()) shared->users.erase(user);
+      continue;
+    }
+    shared->Next(user);
     shared->ctl->Post([weak = std::weak_ptr(shared), question, path = std::move(path)] {
       const auto here = weak.lock();
-      if (!here || here->ctl == nullptr) return;
-      if (!question->then) {  // it was not waited for
-        if (--here->hanging[question->user] == 0) here->hanging.erase(question->user);
-        --here->all_hanging;
-        return;
-      }
+      if (!here || here->ctl == nullptr || !question->then) return;
       here->ctl->Cancel(question->timer);
       std::exchange(question->then, nullptr)(path);
     });

@@ -12,8 +12,7 @@
 
 namespace profd::auth {
 
-// **Thread:** ctl. **Owns:** the threads "programs", one while there is something to ask, more while some
-// hang.
+// **Thread:** ctl. **Owns:** the threads "programs", four while there is much to ask, more while some hang.
 class Programs {
  public:
   explicit Programs(base::Executor& ctl);
@@ -22,12 +21,14 @@ class Programs {
   Programs& operator=(const Programs&) = delete;
 
   // `then` runs on ctl, with the path; with the name alone where there is no answer in a second, or while two
-  // threads hang for this user. May be dropped with this.
+  // threads hang for this user. Of each user one process is asked for at a time. May be dropped with this.
   void Ask(uid_t user, pid_t pid, std::function<void(std::string)> then);
 
  private:
   struct Question;
   struct Shared;
+  static void Wake(const std::shared_ptr<Shared>& shared);
+  static void GiveUp(const std::shared_ptr<Shared>& shared, Question& question);
   static void Serve(const std::shared_ptr<Shared>& shared);
 
   base::Executor& ctl_;

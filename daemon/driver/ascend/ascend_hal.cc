@@ -276,15 +276,16 @@ AscendHal::AscendHal(std::string path, std::unique_ptr<const Symbols> symbols, c
       ports_(CardFolders(path_)) {}
 AscendHal::~AscendHal() = default;
 
-uint32_t AscendHal::api_version() const {
+uint32_t AscendHal::AskApiVersion() const {
   int version = 0;
-  if (symbols_->api_version == nullptr || symbols_->api_version(&version) != kOk || version < 0) return 0;
-  return static_cast<uint32_t>(version);
+  const bool told = symbols_->api_version != nullptr && symbols_->api_version(&version) == kOk && version > 0;
+  return api_version_ = told ? static_cast<uint32_t>(version) : 0;
 }
 
 std::vector<std::string> AscendHal::missing_symbols() const { return symbols_->missing; }
 
 Result<std::vector<uint32_t>> AscendHal::DeviceIds() {
+  AskApiVersion();
   // "Not supported" is how a host without devices of its own answers.
   uint32_t count = 0;
   int code = symbols_->device_count == nullptr ? kNotSupported : symbols_->device_count(&count);
@@ -341,7 +342,7 @@ std::optional<int64_t> AscendHal::Info(uint32_t device, int32_t module, int32_t 
 
 std::optional<double> AscendHal::FrequencyMhz(uint32_t device, int32_t info) const {
   constexpr int64_t kMaxKhz = 100'000'000;  // all ones means "not trusted", in 32 or 64 bits
-  if (api_version() < kApiOscillator) return {};
+  if (AskApiVersion() < kApiOscillator) return {};
   const std::optional<int64_t> khz = Info(device, kSystem, info);
   if (!khz || *khz <= 0 || *khz > kMaxKhz) return {};
   return static_cast<double>(*khz) / 1000;

@@ -25,7 +25,7 @@ class AscendHal final : public Driver {
   static base::Result<std::unique_ptr<Driver>> Load(const std::string& path, const std::string& toolkit = "");
 
   std::string path() const override { return path_; }
-  uint32_t api_version() const override;
+  uint32_t api_version() const override { return api_version_; }
   std::vector<std::string> missing_symbols() const override;
   base::Result<std::vector<uint32_t>> DeviceIds() override;
   DeviceFacts ReadFacts(uint32_t device) override;
@@ -49,6 +49,8 @@ class AscendHal final : public Driver {
   AscendHal(std::string path, std::unique_ptr<const Symbols> symbols, const std::string& toolkit);
   ~AscendHal() override;
 
+  // For api_version(), too.
+  uint32_t AskApiVersion() const;
   // One 64-bit fact; nullopt when the driver does not know it.
   std::optional<int64_t> Info(uint32_t device, int32_t module, int32_t info) const;
   std::optional<double> FrequencyMhz(uint32_t device, int32_t info) const;
@@ -60,7 +62,8 @@ class AscendHal final : public Driver {
   const std::unique_ptr<const Symbols> symbols_;
   DeviceProcess process_;
   PortCounters ports_;
-  std::atomic<uint64_t> listed_ = 0;  // the devices, a bit each, as they were last listed
+  mutable std::atomic<uint32_t> api_version_ = 0;  // as it last said
+  std::atomic<uint64_t> listed_ = 0;               // the devices, a bit each, as they were last listed
 };
 
 }  // namespace profd::driver

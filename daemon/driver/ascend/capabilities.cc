@@ -263,6 +263,10 @@ std::string DeviceName(const DeviceFacts& device) {
 
 // What a channel list cannot tell: conditions on the driver and the device. "" = none stands in the way.
 std::string Obstacle(const Capability& capability, const DeviceFacts& device, uint32_t api_version) {
+  if (device.counter_mhz <= 0)
+    return "the driver tells neither a chip that is known nor how fast the device's counter runs, so nothing "
+           "it "
+           "records can be dated: see its log";
   if (capability.kind == Kind::kQos && device.qos.empty()) return "the driver names no QoS streams";
   const bool of_cores = capability.kind == Kind::kAiCore || capability.kind == Kind::kInstr;
   if (of_cores && device.ai_core_num <= 0) return "the driver reports no AI cores";

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <optional>
 #include <string_view>
-#include <thread>
+#include <utility>
 
 #include "base/clock.h"
 #include "daemon/driver/ascend/vendor_library.h"
@@ -123,31 +123,40 @@ struct PortCounters::Library {
   }
 };
 
-// One device's, while it is started and until the rest is read.
-class PortCounters::Port {
+// One device's, while it is started and until the rest is read. Its thread has it, too.
+class PortCounters::Port : public std::enable_shared_from_this<Port> {
  public:
-  Port(const Library& library, uint32_t device, Library::Place place)
-      : library_(library), device_(device), place_(place) {}
-  ~Port() { Stop(); }
+  Port(std::shared_ptr<const Library> library, uint32_t device, Library::Place place)
+      : library_(std::move(library)), device_(device), place_(place) {}
 
   int Ask(PortTotals* totals) const {
     *totals = {};
-    return library_.counts_devices() ? library_.totals2(static_cast<int>(device_), kPort, totals)
-                                     : library_.totals(place_.card, place_.device, kPort, totals);
+    return library_->counts_devices() ? library_->totals2(static_cast<int>(device_), kPort, totals)
+                                      : library_->totals(place_.card, place_.device, kPort, totals);
   }
 
   void Start(uint32_t period_ms) {
-    thread_ = StartDriverThread("port-" + std::to_string(device_), [this, period_ms] { Body(period_ms); });
+    started_ = true;
+    StartDriverThread("port-" + std::to_string(device_), [self = shared_from_this(), period_ms] {
+      self->Body(period_ms);
+    }).detach();
   }
-  void Stop() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
+  // No more lines come. Does not wait for the library.
+  void Leave() {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
     changed_.notify_all();
-    if (thread_.joinable()) thread_.join();
   }
-  bool started() const { return thread_.joinable(); }
+  // Waits for it.
+  void Stop() {
+    Leave();
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !started_; });
+  }
+  bool started() const {
+    const std::lock_guard lock(mutex_);
+    return started_;
+  }
 
   int Read(std::byte* out, uint32_t bytes) {
     const std::lock_guard lock(mutex_);
@@ -178,14 +187,16 @@ class PortCounters::Port {
         due += (now - due) / period * period + period;  // missed ones
       changed_.wait_until(lock, due, [this] { return stopping_; });
     }
+    started_ = false;
+    changed_.notify_all();
   }
 
-  const Library& library_;
+  const std::shared_ptr<const Library> library_;
   const uint32_t device_;
   const Library::Place place_;
-  std::thread thread_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
+  bool started_ = false;  // and its thread has not ended
   bool stopping_ = false;
   bool failing_ = false;
   std::string lines_;
@@ -200,7 +211,9 @@ std::vector<std::string> CardFolders(const std::string& driver_library) {
 }
 
 PortCounters::PortCounters(std::vector<std::string> folders) : folders_(std::move(folders)) {}
-PortCounters::~PortCounters() = default;
+PortCounters::~PortCounters() {
+  for (const auto& [device, port] : ports_) port->Leave();
+}
 
 std::string PortCounters::Missing() const {
   if (!FindLibrary(folders_, kLibraryName).empty()) return {};
@@ -208,13 +221,13 @@ std::string PortCounters::Missing() const {
          ", which counts the ports of devices, is not on this node: it comes with the driver";
 }
 
-Result<const PortCounters::Library*> PortCounters::Load() {
+Result<std::shared_ptr<const PortCounters::Library>> PortCounters::Load() {
   const std::lock_guard lock(loading_);
-  if (library_ != nullptr) return library_.get();
+  if (library_ != nullptr) return library_;
   const std::string path = FindLibrary(folders_, kLibraryName);
   if (path.empty()) return Status(Code::kUnavailable, Missing());
   PROFD_ASSIGN_OR_RETURN(const VendorLibrary loaded, VendorLibrary::Load(path));
-  auto library = std::make_unique<Library>(loaded);
+  auto library = std::make_shared<const Library>(loaded);
   if (!library->counts_devices() && !library->counts_cards()) {
     return Status(Code::kUnimplemented, "the card library counts no ports");
   }
@@ -222,7 +235,7 @@ Result<const PortCounters::Library*> PortCounters::Load() {
     return Status(Code::kUnavailable, "the card library finds no devices");
   }
   library_ = std::move(library);
-  return library_.get();
+  return library_;
 }
 
 std::shared_ptr<PortCounters::Port> PortCounters::Find(uint32_t device) {
@@ -241,7 +254,7 @@ int PortCounters::Start(uint32_t device, uint32_t period_ms) {
     if (!found) return 1;
     place = *found;
   }
-  auto port = std::make_shared<Port>(**library, device, place);
+  auto port = std::make_shared<Port>(*library, device, place);
   PortTotals totals;
   if (const int code = port->Ask(&totals); code != kDone) return CodeOf(code);
   port->Start(period_ms);

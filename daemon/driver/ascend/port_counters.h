@@ -19,7 +19,7 @@ namespace profd::driver {
 std::vector<std::string> CardFolders(const std::string& driver_library);
 
 // **Thread:** any; the calls of one device one after the other. The library stays for the life of the
-// process; a thread "port-N" per started device calls it.
+// process; a thread "port-N" per started device calls it, which nobody waits for where the library hangs.
 class PortCounters {
  public:
   explicit PortCounters(std::vector<std::string> folders);
@@ -38,12 +38,12 @@ class PortCounters {
   struct Library;
   class Port;
 
-  base::Result<const Library*> Load();
+  base::Result<std::shared_ptr<const Library>> Load();
   std::shared_ptr<Port> Find(uint32_t device);
 
   const std::vector<std::string> folders_;
   std::mutex loading_;                      // never held by Read(): the library may take its time
-  std::unique_ptr<const Library> library_;  // under loading_
+  std::shared_ptr<const Library> library_;  // under loading_
   std::mutex mutex_;
   std::map<uint32_t, std::shared_ptr<Port>> ports_;  // under mutex_
 };

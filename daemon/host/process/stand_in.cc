@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 namespace profd::host {
 
@@ -224,6 +225,7 @@ void Fork(Orders& orders) {
     const UniqueFd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing.get(), fd);
     ::prctl(PR_SET_NAME, "profd-nursery");
+    base::ComeAsUsual();
     Nursery(ends[1]).Serve();
   }
   ::close(ends[1]);

@@ -17,7 +17,6 @@ namespace {
 
 constexpr size_t kPieceBytes = 64 << 10;
 constexpr uint64_t kSecondNs = 1'000'000'000;
-constexpr uint64_t kMostBytes = 256 << 20;  // of a text; whoever says more has lost its way
 
 struct Head {
   uint64_t bytes = 0, cpu_ns = 0;

@@ -14,6 +14,7 @@ namespace profd::host {
 // **Thread:** one. **Owns:** the socket, what is not sent yet, and what is not whole yet.
 class TextChannel {
  public:
+  static constexpr size_t kMostBytes = 4 << 20;  // of a text; whoever says more has lost its way
   explicit TextChannel(base::UniqueFd socket) : socket_(std::move(socket)) {}
 
   // Sent now or with the next Flush().

@@ -12,7 +12,6 @@ namespace profd::host {
 
 namespace {
 
-constexpr size_t kMostTextBytes = 2048;  // 52 numbers and a name
 constexpr uint64_t kSliceNs = 500'000;
 
 template <typename T>

@@ -26,6 +26,7 @@ struct FileOrder {
   What what = What::kRead;
   uint32_t io = 0;  // else stat
 };
+constexpr size_t kMostTextBytes = 2048;  // 52 numbers and a name
 struct FileText {
   uint64_t key = 0;
   int64_t bytes = 0;  // negative: errno

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "base/clock.h"
 #include "daemon/host/process/process.h"
@@ -16,11 +17,22 @@ namespace {
 
 constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kPatienceNs = 2 * kSecondNs;
+constexpr uint64_t kMostLateNs = kSecondNs / 5;  // of what still says something of the present
 // One that hung and does so no more, as far as can be seen, is read again then.
 constexpr uint64_t kLookAgainNs = kSecondNs;
 constexpr uint64_t kTryAgainNs = kSecondNs;
 // Users beyond the most readers have one for all of them.
 constexpr uid_t kOthers = static_cast<uid_t>(-1);
+constexpr size_t kMostAtOnce = 1024;  // files, so that the answer is no longer than may be said
+static_assert(kMostAtOnce * (sizeof(FileText) + kMostTextBytes) <= TextChannel::kMostBytes);
+
+// So many off the end, at most.
+std::vector<uint64_t> TakeSome(std::vector<uint64_t>& keys) {
+  const auto from = keys.end() - static_cast<ptrdiff_t>(std::min(keys.size(), kMostAtOnce));
+  std::vector<uint64_t> some(from, keys.end());
+  keys.erase(from, keys.end());
+  return some;
+}
 
 template <typename T>
 void Append(std::string& text, const T& value) {
@@ -32,17 +44,17 @@ void Append(std::string& text, const T& value) {
 ForeignFiles::~ForeignFiles() = default;
 
 void ForeignFiles::Begin(uint64_t until_mono_ns) {
+  begun_ns_ = base::MonotonicNs();
   until_ns_ = until_mono_ns;
   for (const uint64_t key : wanted_) {
     if (const auto file = files_.find(key); file != files_.end()) file->second.state = File::State::kUnread;
   }
   wanted_.clear();
-  const uint64_t now_ns = base::MonotonicNs();
-  if (!hanging_.empty()) LookAtHanging(now_ns);
+  if (!hanging_.empty()) LookAtHanging(begun_ns_);
   for (auto& [user, reader] : readers_) {
     if (!reader.asked) continue;
     Hear(reader, InTime::kNo);
-    if (reader.asked && now_ns - reader.asked_ns > kPatienceNs) GiveUp(reader);
+    if (reader.asked && begun_ns_ - reader.asked_ns > kPatienceNs) GiveUp(reader);
   }
   std::erase_if(readers_, [](const auto& reader) { return reader.second.files == 0; });
 }
@@ -83,7 +95,7 @@ ForeignFiles::Reader& ForeignFiles::ReaderOf(uid_t user) {
 uint64_t ForeignFiles::Add(bool io, pid_t pid, pid_t tid, uid_t user) {
   user = Shared(user);
   ++ReaderOf(user).files;
-  files_[++last_key_] = {.user = user, .pid = pid, .tid = tid, .io = io, .text = {}};
+  files_[++last_key_] = {.user = user, .pid = pid, .tid = tid, .io = io, .text = {}, .late_since_ns = {}};
   return last_key_;
 }
 
@@ -99,7 +111,8 @@ void ForeignFiles::Want(uint64_t key) {
   File& file = files_.at(key);
   if (file.state != File::State::kUnread) return;
   file.state = File::State::kWanted;
-  file.error = EAGAIN;
+  const auto late_since_ns = std::exchange(file.late_since_ns, std::nullopt);
+  if (!late_since_ns || begun_ns_ - *late_since_ns > kMostLateNs) file.error = EAGAIN;
   wanted_.push_back(key);
   if (!hanging_.contains(file.pid)) readers_.at(file.user).wanted.push_back(key);
 }
@@ -120,28 +133,35 @@ ssize_t ForeignFiles::Read(uint64_t key, char* buffer, size_t size) {
 }
 
 void ForeignFiles::Ask() {
-  std::vector<Reader*> asked;
+  std::vector<std::pair<uid_t, Reader*>> asked;
   for (auto& [user, reader] : readers_) {
     if (reader.wanted.empty()) continue;
     // One that still owes an answer is not asked again, nor waited for.
-    if (!reader.asked && Send(reader, user)) asked.push_back(&reader);
-    reader.wanted.clear();
+    if (!reader.asked && Send(reader, user)) {
+      asked.emplace_back(user, &reader);
+    } else {
+      reader.wanted.clear();
+    }
   }
   std::vector<pollfd> waits;
   for (;;) {
-    std::erase_if(asked, [](const Reader* reader) { return !reader->asked; });
+    std::erase_if(asked, [](const auto& one) { return !one.second->asked; });
     const uint64_t now_ns = base::MonotonicNs();
     if (asked.empty() || now_ns >= until_ns_) break;
     waits.clear();
-    for (const Reader* reader : asked) {
+    for (const auto& [user, reader] : asked) {
       const TextChannel& channel = reader->stand_in->channel();
       waits.push_back({channel.fd(), static_cast<short>(channel.idle() ? POLLIN : POLLIN | POLLOUT), 0});
     }
     const uint64_t left_ns = std::min(until_ns_ - now_ns, kPatienceNs);
     const timespec timeout{static_cast<time_t>(left_ns / kSecondNs), static_cast<long>(left_ns % kSecondNs)};
     ::ppoll(waits.data(), waits.size(), &timeout, nullptr);
-    for (Reader* reader : asked) Hear(*reader, InTime::kYes);
+    for (const auto& [user, reader] : asked) {
+      Hear(*reader, InTime::kYes);
+      if (!reader->asked && !reader->wanted.empty()) Send(*reader, user);
+    }
   }
+  for (auto& [user, reader] : readers_) reader.wanted.clear();
 }
 
 bool ForeignFiles::Send(Reader& reader, uid_t user) {
@@ -154,17 +174,15 @@ bool ForeignFiles::Send(Reader& reader, uid_t user) {
     reader.stand_in.emplace(std::move(started).value());
   }
   std::string request;
-  request.reserve(sizeof(FileRound) + (reader.wanted.size() + reader.forgotten.size()) * sizeof(FileOrder));
   Append(request, FileRound{.place = reader.place, .most_open = most_open_});
-  for (const uint64_t key : reader.forgotten)
+  for (const uint64_t key : TakeSome(reader.forgotten))
     Append(request, FileOrder{.key = key, .what = FileOrder::What::kForget});
-  for (const uint64_t key : reader.wanted) {
+  for (const uint64_t key : TakeSome(reader.wanted)) {
     const auto file = files_.find(key);
     if (file == files_.end()) continue;
     Append(request,
            FileOrder{.key = key, .pid = file->second.pid, .tid = file->second.tid, .io = file->second.io});
   }
-  reader.forgotten.clear();
   reader.stand_in->Say(request);
   reader.asked = true;
   reader.asked_ns = now_ns;
@@ -176,23 +194,25 @@ void ForeignFiles::Hear(Reader& reader, InTime in_time) {
   const auto answer = reader.stand_in->Hear();
   if (answer.ok() && !*answer) return;
   reader.asked = false;
-  if (!answer.ok()) {
+  if (answer.ok()) {
+    TakeAnswer(reader, **answer, in_time);
+  } else {
     reader.stand_in.reset();  // it has died
-  } else if (in_time == InTime::kYes) {
-    TakeAnswer(reader, **answer);
   }
 }
 
 // Only of files that it was asked for.
-void ForeignFiles::TakeAnswer(const Reader& reader, std::string_view answer) {
+void ForeignFiles::TakeAnswer(const Reader& reader, std::string_view answer, InTime in_time) {
+  const bool late = in_time == InTime::kNo;
   FileTexts texts(answer);
   while (const auto said = texts.Next()) {
     const auto found = files_.find(said->key);
-    if (found == files_.end() || &readers_.at(found->second.user) != &reader ||
-        found->second.state != File::State::kWanted)
-      continue;
-    found->second.error = said->error;
-    found->second.text = said->text;
+    if (found == files_.end() || &readers_.at(found->second.user) != &reader) continue;
+    File& file = found->second;
+    if (!late && file.state != File::State::kWanted) continue;
+    file.error = said->error;
+    file.text = said->text;
+    if (late) file.late_since_ns = reader.asked_ns;
   }
 }
 

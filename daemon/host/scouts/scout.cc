@@ -12,15 +12,35 @@ namespace {
 
 constexpr uint64_t kMillisecondNs = 1'000'000;
 constexpr uint64_t kReportNs = 50 * kMillisecondNs, kBeatNs = 1000 * kMillisecondNs;
+constexpr size_t kMostOfReport = 1 << 20;  // of names, and of samples
+static_assert(3 * kMostOfReport < TextChannel::kMostBytes);
+
+// Whole lines, as many as a report has room for.
+std::string Portion(std::string& lines) {
+  const size_t end = lines.size() <= kMostOfReport ? std::string::npos : lines.rfind('\n', kMostOfReport - 1);
+  if (end == std::string::npos) return std::exchange(lines, {});
+  std::string portion = lines.substr(0, end + 1);
+  lines.erase(0, end + 1);
+  return portion;
+}
 
 }  // namespace
 
 void ServeScout(TextChannel& channel, Scout& scout) {
   uint64_t looked_ns = 0, reported_ns = 0;
   const auto report = [&](ScoutReport what) {
-    what.lines = std::exchange(scout.lines, {});
+    const bool last = std::exchange(what.last, false);
     what.hangs = scout.hangs();
-    channel.Put(what.Text());
+    ScoutLines left = std::exchange(scout.lines, {});
+    do {
+      what.lines.Lose(std::exchange(left.lost, 0), left.lost_from_ns, left.lost_to_ns);
+      what.lines.names = Portion(left.names);
+      // What they say stands in the names before them.
+      if (left.names.empty()) what.lines.samples = Portion(left.samples);
+      what.last = last && left.empty();
+      channel.Put(what.Text());
+      what.lines = {};
+    } while (!left.empty());
     reported_ns = base::MonotonicNs();
   };
   for (bool begun = false; !channel.gone();) {

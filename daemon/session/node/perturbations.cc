@@ -149,9 +149,9 @@ void LookAtDevice(const driver::DeviceFacts& facts, const driver::DeviceReading&
   }
 }
 
-Perturbations::Perturbations(base::Executor& ctl, Node& node, auth::Caller owner, std::vector<pid_t> pids,
-                             std::vector<uint32_t> devices)
-    : ctl_(ctl), node_(node), aside_(ctl), devices_(std::move(devices)) {
+Perturbations::Perturbations(base::Executor& ctl, base::Aside& aside, Node& node, auth::Caller owner,
+                             std::vector<pid_t> pids, std::vector<uint32_t> devices)
+    : ctl_(ctl), aside_(aside), node_(node), devices_(std::move(devices)) {
   question_.owner = std::move(owner);
   question_.pids = std::move(pids);
 }

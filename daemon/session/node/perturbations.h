@@ -43,8 +43,9 @@ void LookAtDevice(const driver::DeviceFacts& facts, const driver::DeviceReading&
 // **Thread:** ctl only; callbacks run on ctl.
 class Perturbations : public std::enable_shared_from_this<Perturbations> {
  public:
-  Perturbations(base::Executor& ctl, Node& node, auth::Caller owner, std::vector<pid_t> pids,
-                std::vector<uint32_t> devices);
+  // `aside` answers nobody any more once this may go with whatever `ctl` has left to do.
+  Perturbations(base::Executor& ctl, base::Aside& aside, Node& node, auth::Caller owner,
+                std::vector<pid_t> pids, std::vector<uint32_t> devices);
 
   // `done` when what is there now is noted, or has not been found out within a second.
   void Look(std::function<void()> done);
@@ -60,8 +61,8 @@ class Perturbations : public std::enable_shared_from_this<Perturbations> {
   void OnAnswered();
 
   base::Executor& ctl_;
+  base::Aside& aside_;
   Node& node_;
-  base::Aside aside_;
   const std::vector<uint32_t> devices_;
   HostQuestion question_;
   PerturbationLog log_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 #include "sim/scenario/clock.h"
@@ -43,11 +44,13 @@ bool Faults::Planned(Accident accident, uint32_t device, uint32_t channel) const
   });
 }
 
-std::optional<int> Faults::Hit(Call call, uint32_t device, uint32_t channel) {
+std::optional<int> Faults::Hit(Call call, uint32_t device, uint32_t channel, void* answer, size_t bytes) {
   for (const auto& fault : faults_) {
     if (fault->spec.accident != Accident::kNone || fault->spec.call != call) continue;
     if (!Concerns(*fault, device, channel) || !Due(*fault) || !Take(*fault)) continue;
     std::this_thread::sleep_for(std::chrono::milliseconds(fault->spec.delay_ms));
+    if (fault->spec.ones && bytes != 0) std::memset(answer, 0xff, bytes);
+    if (fault->spec.ones) return fault->spec.ret.value_or(0);
     if (fault->spec.ret) return fault->spec.ret;
   }
   return std::nullopt;

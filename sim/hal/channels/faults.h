@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,7 +10,41 @@
 
 namespace profd::sim {
 
-enum class Call : uint8_t { kGetChannels, kStart, kStop, kRead, kPoll, kFlush, kDevNum, kInfo, kStatus };
+enum class Call : uint8_t {
+  // The driver's.
+  kGetChannels,
+  kStart,
+  kStop,
+  kRead,
+  kPoll,
+  kFlush,
+  kDevNum,
+  kDevIds,
+  kApiVersion,
+  kStatus,
+  kPhysicalId,
+  kInfo,
+  kInfoByBuffer,
+  kPairInfo,
+  kChipInfo,
+  kSplitMode,
+  kAttach,
+  kQueryGroup,
+  kCreateGroup,
+  kSubscribe,
+  kWaitEvent,
+  // Of the launcher of processes.
+  kCanProcess,
+  kOpenProcess,
+  kProcessStates,
+  kCloseProcess,
+  // Of the card library.
+  kInitCards,
+  kCardList,
+  kDevicesOfCard,
+  kDeviceNumber,
+  kPortTotals
+};
 
 enum class Accident : uint8_t {
   kNone,           // the fault is of a call
@@ -29,6 +64,7 @@ struct FaultSpec {
   int device = -1;                 // -1: every one
   std::vector<uint32_t> channels;  // empty: every one
   std::optional<int> ret;          // none: only the delay
+  bool ones = false;               // what the call answers is full of them; it has done nothing else
   uint32_t delay_ms = 0;           // before the call goes on
   int64_t times = -1;              // < 0: as often as it applies
   double step_s = 0;
@@ -42,8 +78,10 @@ class Faults {
   // Does any fault concern the call on this channel, at whatever time?
   bool MayHit(Call call, uint32_t device, uint32_t channel) const;
 
-  // Waits out the delays of the faults that are due; the code of the first that has one.
-  std::optional<int> Hit(Call call, uint32_t device, uint32_t channel);
+  // Waits out the delays of the faults that are due; the code of the first that has one. `answer`: where the
+  // call's goes.
+  std::optional<int> Hit(Call call, uint32_t device, uint32_t channel, void* answer = nullptr,
+                         size_t bytes = 0);
 
   bool Planned(Accident accident, uint32_t device, uint32_t channel) const;  // at whatever time
   // Is the accident due? Counts down `times`.

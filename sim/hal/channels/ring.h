@@ -24,11 +24,12 @@ class Ring {
 
   size_t capacity() const { return capacity_; }  // one byte of it stays free
   size_t used() const {
+    if (!mapped()) return 0;
     const uint32_t read = header_->read, write = header_->write;
     return write >= read ? write - read : capacity_ - read + write;
   }
   size_t room() const { return capacity_ - used() - 1; }
-  bool empty() const { return header_->read == header_->write; }
+  bool empty() const { return used() == 0; }
 
   // Copies without looking at the reader; the bytes that it will never see because the writer passed it.
   size_t Write(std::string_view data);

@@ -40,11 +40,7 @@ PROFD_SIM_EXPORT int drvDeviceStatus(uint32_t device, uint32_t* status) {
 PROFD_SIM_EXPORT int drvDeviceGetPhyIdByIndex(uint32_t device, uint32_t* id) {
   return Driver::Get().PhysicalId(device, id);
 }
-PROFD_SIM_EXPORT int halGetAPIVersion(int* version) {
-  if (version == nullptr) return code::kInvalidValue;
-  *version = static_cast<int>(Driver::Get().api_version());
-  return code::kOk;
-}
+PROFD_SIM_EXPORT int halGetAPIVersion(int* version) { return Driver::Get().ApiVersion(version); }
 PROFD_SIM_EXPORT int halGetDeviceInfo(uint32_t device, int32_t module, int32_t info, int64_t* value) {
   return Driver::Get().DeviceInfo(device, module, info, value);
 }

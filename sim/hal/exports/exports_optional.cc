@@ -16,6 +16,7 @@
 #include "sim/hal/variant.h"
 #include "sim/scenario/channel_ids.h"
 
+using profd::sim::Call;
 using profd::sim::ChipInfo;
 using profd::sim::Driver;
 using profd::sim::kMaxChannels;
@@ -140,6 +141,7 @@ std::string Text(const char (&name)[16]) { return {name, ::strnlen(name, sizeof 
 }  // namespace
 
 PROFD_SIM_EXPORT int halEschedAttachDevice(unsigned device) {
+  if (const auto fault = Driver::Get().Fails(Call::kAttach, device)) return *fault;
   return device < kMaxDevices ? code::kOk : code::kInvalidValue;
 }
 PROFD_SIM_EXPORT int halEschedDettachDevice(unsigned device) {
@@ -150,6 +152,8 @@ PROFD_SIM_EXPORT int halEschedQueryInfo(unsigned device, int /*type*/, const Que
   if (in == nullptr || out == nullptr || in->length < sizeof(GroupQuery) || out->length < sizeof(uint32_t)) {
     return code::kInvalidValue;
   }
+  if (const auto fault = Driver::Get().Fails(Call::kQueryGroup, device, out->buffer, out->length))
+    return *fault;
   const uint32_t id = Groups::Get().Find(device, Text(static_cast<const GroupQuery*>(in->buffer)->name));
   if (id == 0) return code::kNoGroup;
   std::memcpy(out->buffer, &id, sizeof id);
@@ -157,12 +161,13 @@ PROFD_SIM_EXPORT int halEschedQueryInfo(unsigned device, int /*type*/, const Que
 }
 PROFD_SIM_EXPORT int halEschedCreateGrpEx(unsigned device, const GroupPara* para, unsigned* group) {
   if (para == nullptr || group == nullptr) return code::kInvalidValue;
+  if (const auto fault = Driver::Get().Fails(Call::kCreateGroup, device, group, sizeof *group)) return *fault;
   *group = Groups::Get().Create(device, Text(para->name));
   if (Text(para->name) == kProcessGroup) Driver::Get().NoteProcessGroup(device);
   return code::kOk;
 }
-PROFD_SIM_EXPORT int halEschedSubscribeEvent(unsigned, unsigned, unsigned, unsigned long long) {
-  return code::kOk;
+PROFD_SIM_EXPORT int halEschedSubscribeEvent(unsigned device, unsigned, unsigned, unsigned long long) {
+  return Driver::Get().Fails(Call::kSubscribe, device).value_or(code::kOk);
 }
 PROFD_SIM_EXPORT int halEschedSubmitEvent(unsigned, const void* event) {
   return event != nullptr ? code::kOk : code::kInvalidValue;
@@ -170,6 +175,8 @@ PROFD_SIM_EXPORT int halEschedSubmitEvent(unsigned, const void* event) {
 PROFD_SIM_EXPORT int halEschedWaitEvent(unsigned device, unsigned group, unsigned, int timeout_ms,
                                         void* event) {
   if (event == nullptr) return code::kInvalidValue;
+  if (const auto fault = Driver::Get().Fails(Call::kWaitEvent, device, event, sizeof kEventUserStart))
+    return *fault;
   for (int waited = 0;; ++waited) {
     if (Groups::Get().TakeEvent(device, group)) {
       std::memcpy(event, &kEventUserStart, sizeof kEventUserStart);
@@ -180,7 +187,15 @@ PROFD_SIM_EXPORT int halEschedWaitEvent(unsigned device, unsigned group, unsigne
   }
 }
 
-// ---- Not the vendor's: how libtsdclient.so reaches the device's process here.
+// ---- Not the vendor's: how the other libraries have their faults.
+
+PROFD_SIM_EXPORT bool halSimFails(Call call, unsigned device, void* answer, size_t bytes, int* result) {
+  const auto fault = Driver::Get().Fails(call, device, answer, bytes);
+  if (fault) *result = *fault;
+  return fault.has_value();
+}
+
+// ---- Nor is this: how libtsdclient.so reaches the device's process here.
 
 PROFD_SIM_EXPORT int halSimOpenProcess(unsigned device, const char* const* texts, const size_t* sizes,
                                        size_t count, int* process) {

@@ -123,6 +123,16 @@ class PlantedLinksTest(harness.ProfdTest):
             self.assertEqual(self.daemon.ctl(*verb).code, harness.OK)
         self.assertTrue((self.place / "new" / "out" / "mindstudio_profiler_output").is_dir())
 
+    def test_repair_follows_only_roots_and_the_callers_own_links(self):
+        _, directory = self.recorded()
+        way, own = self.public / "way", self.public / "own"
+        self.assertTrue(as_user(lambda: way.symlink_to(directory.parent)))
+        own.symlink_to(directory.parent)
+        refused = self.daemon.ctl("repair", way / directory.name)
+        self.assertEqual(refused.code, harness.PERMISSION, refused)
+        self.assertIn(f"way is a link of user {USER}'s", refused.err)
+        self.assertEqual(self.daemon.ctl("repair", own / directory.name).code, harness.OK)
+
     def test_export_into_anothers_folder_is_refused(self):
         _, directory = self.recorded()
         out = self.public / "out"

@@ -40,16 +40,7 @@ LOGS = {"310": 44, "910": 45, "310P": 45, "910B": 50, "310B": 50, "950": 50}
 NOT_PARSED = {"950": ("hccs", "nic", "roce")}
 
 
-def knows_a_ports_speed():
-    for path in pathlib.Path("/sys/class/net").glob("*/speed"):
-        with contextlib.suppress(OSError):
-            if int(path.read_text(encoding="utf-8")) > 0:
-                return True
-    return False
-
-
-# It passes over ports whose speed nobody knows, and calls it an error when none is left.
-if knows_a_ports_speed():
+if vendor_tools.knows_a_ports_speed():
     HOST += ",host-network"
 
 
@@ -217,10 +208,16 @@ class VendorParserTest(harness.ProfdTest):
 
     @needs_parser
     def test_aged(self):
-        daemon = self.profd(sim="devices: 1\nchip: 310P\nmode: flood\nrate_mb_s: 60\n")
-        session = self.begin(daemon, "--collect", f"hbm,llc,{HOST}", "--storage-limit", "200MB")["session"]
-        harness.wait_until(lambda: daemon.status(session)["aged_bytes"] > 0, "slices to age")
-        self.opens(daemon.end(session)["directory"])
+        """Of each chip a kind whose records are of one size and fill the limit soon."""
+        for chip in CHIPS:
+            with self.subTest(chip=chip):
+                daemon = self.profd(sim=f"devices: 1\nchip: {chip}\nmode: flood\nrate_mb_s: 60\n")
+                kind = "aicore" if chip == "310" else "llc"
+                session = self.begin(daemon, "--collect", f"{kind},{HOST}", "--storage-limit", "200MB")["session"]
+                harness.wait_until(lambda: daemon.status(session)["aged_bytes"] > 0, "slices to age")
+                directory = daemon.end(session)["directory"]
+                daemon.close()
+                self.opens(directory)
 
     @needs_parser
     def test_a_parent_of_directories(self):

@@ -376,5 +376,13 @@ TEST(StartPara, QosStreamsByName) {
   EXPECT_FALSE(CheckMode(Kind::kQos, nine, device).ok());
 }
 
+TEST(Capabilities, NothingIsHadOfAClockThatNobodyKnows) {
+  DeviceFacts device = MakeDevice(Chip::kNotTold);
+  EXPECT_NE(Available(device), "");
+  device.counter_mhz = 0;
+  EXPECT_EQ(Available(device), "");
+  EXPECT_THAT(LookUp(Kind::kHbm, device, kApi).reason, HasSubstr("how fast the device's counter runs"));
+}
+
 }  // namespace
 }  // namespace profd::driver

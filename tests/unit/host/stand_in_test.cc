@@ -33,5 +33,16 @@ TEST(StandIn, ALengthThatCannotBeIsNotBelieved) {
   EXPECT_FALSE(StandIn::AskOnce(2, lie, "how much?").ok());
 }
 
+TEST(StandIn, SaysSoMuchAtMost) {
+  const StandIn::Duty says = [] {
+    return StandIn::Answer(
+        [](std::string_view bytes) { return std::string(std::stoul(std::string(bytes)), 'x'); });
+  };
+  const auto most = StandIn::AskOnce(3, says, std::to_string(TextChannel::kMostBytes));
+  ASSERT_TRUE(most.ok()) << most.status().message();
+  EXPECT_EQ(most->size(), size_t{4} << 20);
+  EXPECT_FALSE(StandIn::AskOnce(3, says, std::to_string(TextChannel::kMostBytes + 1)).ok());
+}
+
 }  // namespace
 }  // namespace profd::host

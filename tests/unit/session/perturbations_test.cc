@@ -2,8 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "tests/support/planted_tree.h"
 
@@ -239,6 +243,23 @@ TEST(LookAtDevice, HealthAndAClockThatIsNotTheNominalOne) {
                           "seen so"));
   EXPECT_THAT(lines({4, std::nullopt, std::nullopt}),
               ElementsAre("device-health device 3 does not work: status 4 (lost)"));
+}
+
+// A session may go with what ctl has left to do, when the Aside of all of them has ended.
+TEST(Perturbations, ALookThatComesTooLateFindsNobody) {
+  auto ctl = std::make_unique<base::Executor>();
+  auto aside = std::make_unique<base::Aside>(*ctl);
+  const config::Config config;
+  auto node = std::make_unique<Node>(*ctl, config, nullptr, "none");
+  auto looks = std::make_shared<Perturbations>(*ctl, *aside, *node, auth::Caller{},
+                                               std::vector<pid_t>{::getpid()}, std::vector<uint32_t>{});
+  bool told = false;
+  looks->Look([&told] { told = true; });
+  ctl->Post([kept = std::exchange(looks, nullptr)] { FAIL(); });
+  aside.reset();
+  node.reset();
+  ctl.reset();
+  EXPECT_FALSE(told);
 }
 
 }  // namespace

@@ -105,25 +105,24 @@ TEST_P(ConfigMistakes, AreOneLineWithFileAndLine) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, ConfigMistakes,
-    testing::Values(Mistake{"seed: 1\nspeed: 2", "yaml:2: unknown key 'speed' in the configuration"},
-                    Mistake{"\nseed: many", "yaml:2: seed has a wrong value"},
-                    Mistake{"chip: 911", "yaml:1: chip '911' is none of"},
-                    Mistake{"mode: fast", "yaml:1: mode is clock or flood"},
-                    Mistake{"devices: 65", "yaml:1: at most 64 devices"},
-                    Mistake{"devices: -1", "yaml:1: devices has a wrong value"},
-                    Mistake{"devices:\n  - {chip: 310, color: red}",
-                            "yaml:2: unknown key 'color' in a device"},
-                    Mistake{"clock: {drift_ppm: 1e9}", "drift_ppm must be between"},
-                    Mistake{"scenario: {step_ms: 0}", "step_ms must be between"},
-                    Mistake{"faults:\n  - {call: start}", "yaml:2: a fault of a call needs ret or delay_ms"},
-                    Mistake{"faults:\n  - {ret: 3}", "yaml:2: a fault has either a call or a name"},
-                    Mistake{"faults: [{name: earthquake}]", "unknown fault 'earthquake'"},
-                    Mistake{"faults: [{call: dance, ret: 1}]", "unknown call 'dance'"},
-                    Mistake{"faults: {}", "faults must be a list"},
-                    Mistake{"late_channels: {ids: [160]}", "a channel is a number from 1 to 159"},
-                    Mistake{"replay: {9: /does/not/exist}", "cannot open '/does/not/exist'"},
-                    Mistake{"a: [1", "yaml:"},
-                    Mistake{"- 1\n- 2", "yaml:1: the configuration must be a map"}));
+    testing::Values(
+        Mistake{"seed: 1\nspeed: 2", "yaml:2: unknown key 'speed' in the configuration"},
+        Mistake{"\nseed: many", "yaml:2: seed has a wrong value"},
+        Mistake{"chip: 911", "yaml:1: chip '911' is none of"},
+        Mistake{"mode: fast", "yaml:1: mode is clock or flood"},
+        Mistake{"devices: 65", "yaml:1: at most 64 devices"},
+        Mistake{"devices: -1", "yaml:1: devices has a wrong value"},
+        Mistake{"devices:\n  - {chip: 310, color: red}", "yaml:2: unknown key 'color' in a device"},
+        Mistake{"clock: {drift_ppm: 1e9}", "drift_ppm must be between"},
+        Mistake{"scenario: {step_ms: 0}", "step_ms must be between"},
+        Mistake{"faults:\n  - {call: start}", "yaml:2: a fault of a call needs ret, ones or delay_ms"},
+        Mistake{"faults:\n  - {ret: 3}", "yaml:2: a fault has either a call or a name"},
+        Mistake{"faults: [{name: earthquake}]", "unknown fault 'earthquake'"},
+        Mistake{"faults: [{call: dance, ret: 1}]", "unknown call 'dance'"},
+        Mistake{"faults: {}", "faults must be a list"},
+        Mistake{"late_channels: {ids: [160]}", "a channel is a number from 1 to 159"},
+        Mistake{"replay: {9: /does/not/exist}", "cannot open '/does/not/exist'"}, Mistake{"a: [1", "yaml:"},
+        Mistake{"- 1\n- 2", "yaml:1: the configuration must be a map"}));
 
 TEST(Config, FileThatIsNotThere) {
   testing::internal::CaptureStderr();

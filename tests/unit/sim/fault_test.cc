@@ -56,6 +56,17 @@ faults:
   EXPECT_EQ(sim.Info(1, module::kSystem, info::kVersion, &value), 46);
 }
 
+TEST(CallFaults, OnesAreAnAnswer) {
+  const SimLibrary sim("faults:\n  - {call: start, ones: true}\n  - {call: info, ones: true}\n");
+  int64_t value = 0;
+  EXPECT_EQ(sim.Info(0, module::kSystem, info::kVersion, &value), 0);
+  EXPECT_EQ(value, -1);
+  ASSERT_EQ(sim.Start(0, 9), 0);  // nothing has begun
+  char byte;
+  EXPECT_EQ(sim.Read(0, 9, &byte, 1), 0);
+  EXPECT_EQ(sim.Stop(0, 9), 0);
+}
+
 TEST(CallFaults, TimetableAndCount) {
   const SimLibrary sim(R"(
 faults:

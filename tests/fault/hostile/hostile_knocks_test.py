@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""Who knocks at profd's sockets without end, and waits for nothing: another user is let in, answered, and loses no record."""
+import os
+import socket
+import time
+import unittest
+
+import harness
+import raw_client as raw
+import siege
+
+KNOCKERS, SECONDS, AT_ONCE = 3, 4, 64
+
+
+def knock(path, kind, message):
+    """As fast as it goes: says `message` on a new connection and has gone before there can be an answer."""
+    os.nice(10)  # it is not the machine's processors that are attacked
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        for _ in range(AT_ONCE):
+            with socket.socket(socket.AF_UNIX, kind) as each:
+                each.setblocking(False)
+                try:
+                    each.connect(path)
+                    each.send(message)
+                except OSError:  # the queue is full, or profd has closed
+                    pass
+
+
+@harness.needs_root
+class HostileKnocksTest(siege.Siege):
+    def test_knocks_without_end(self):
+        daemon = self.besieged(config="log:\n  audit: 'off'\n")
+        control, door = str(daemon.socket), str(daemon.socket) + ".door"
+        for what, path, kind, message in (("at the door", door, socket.SOCK_SEQPACKET, raw.HELLO),
+                                          ("an agent's at the door", door, socket.SOCK_SEQPACKET, raw.HELLO_AGENT),
+                                          ("at the control socket", control, socket.SOCK_STREAM, b""),
+                                          ("with HTTP/2", control, socket.SOCK_STREAM, raw.PREFACE + raw.frame(raw.SETTINGS, 0, 0))):
+            # How long an answer takes is the machine's: three busy processes and two profd. Who comes first says auth_test.
+            with self.subTest(what), self.witnessed(daemon, "knocks " + what, is_timed=False):
+                siege.run_attackers(KNOCKERS, lambda _: knock(path, kind, message))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
