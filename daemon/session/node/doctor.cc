@@ -134,7 +134,7 @@ Check CheckHostKinds() {
   }
   if (missing.empty()) return {"host kinds", Outcome::kOk, "all " + std::to_string(kinds.size()), ""};
   std::string detail;
-  for (const auto& [reason, names] : missing) base::AddTo(detail, names + ": " + reason, "; ");
+  for (auto& [reason, names] : missing) base::AddTo(detail, names.append(": ").append(reason), "; ");
   return {"host kinds", Outcome::kWarn, "not available: " + detail,
           "do what is said, or collect the other kinds only"};
 }
