@@ -17,9 +17,7 @@
 namespace profd::client {
 namespace {
 
-using base::Code;
 using base::Result;
-using base::Status;
 
 constexpr size_t kMostRows = 50;
 constexpr size_t kUsualRows = 10;
