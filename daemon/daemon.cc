@@ -100,7 +100,7 @@ class Daemon {
       base::LogWarn("no device kinds: " + no_driver);
     }
     rights_.SetGroups(auth::ResolveGroups(config_.auth));
-    manager_.emplace(ctl_, config_, std::move(library), std::move(no_driver), agents_, rights_);
+    manager_.emplace(ctl_, ctl_, config_, std::move(library), std::move(no_driver), agents_, rights_);
     live_.emplace(ctl_, config_, *manager_, agents_);
     PROFD_RETURN_IF_ERROR(StartMetrics());
     limits_.emplace(ctl_, config_.limits, [this](int level) { Save(level); });

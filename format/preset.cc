@@ -35,7 +35,7 @@ constexpr Preset kPresets[] = {
     {"detail", "everything for tasks: with the counters of each, its memory, and what the host did meanwhile",
      kLight + kDetailOfAgents + kDetail + kMemory + KindList{kHostDisk, kHostCpuProfile},
      kLightOfNode + kDetail + kMemory},
-    {"all", "everything but what is had by name only",
+    {"all", "everything except kinds that must be requested by name",
      kUsualDeviceKinds + UsualHostKinds(true) + kAgentKindList, kUsualDeviceKinds + UsualHostKinds(false)},
 };
 

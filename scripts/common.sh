@@ -48,3 +48,26 @@ build() {
   rm -f "$dir.cmake.log"
   ninja -C "$dir" "${targets[@]}"
 }
+
+# build_quietly DIR [cmake options…]: one line that counts while it builds, on a terminal; everything when it fails.
+build_quietly() {
+  local log begin=$SECONDS
+  log=$(mktemp /tmp/profd-build.XXXXXX)
+  echo "== building (some minutes the first time)" >&2
+  if ! NINJA_STATUS='%f of %t ' build "$@" 2>&1 | tee "$log" | counted; then
+    cat "$log" >&2
+    rm -f "$log"
+    exit 1
+  fi
+  rm -f "$log"
+  echo "== built in $((SECONDS - begin)) s"
+}
+
+# Ninja's lines as one that counts.
+counted() {
+  local line
+  while IFS= read -r line; do
+    if [[ -t 2 && $line =~ ^([0-9]+\ of\ [0-9]+)\  ]]; then printf '\r   %s' "${BASH_REMATCH[1]}" >&2; fi
+  done
+  if [[ -t 2 ]]; then printf '\r\033[K' >&2; fi
+}

@@ -25,7 +25,7 @@ VIEWS = WRITE | {"client/export/write", "client/export/views"}
 EXPORT = VIEWS
 MODEL = READ | {"client/analyze/model"}
 ANALYZE = MODEL | {"client/analyze/reading", "client/analyze/rules"}
-ANSWER = ANALYZE | {"client/analyze", "client/analyze/compare", "client/analyze/report", "client/analyze/tables"}
+ANSWER = ANALYZE | {"client/analyze", "client/analyze/compare", "client/analyze/report", "client/analyze/tables", "client/analyze/cluster"}
 PAGE = VIEWS | ANSWER
 SHOW = EXPORT | {"base/cli", "format/mend", "client/options", "client/export", "client/verify"}
 ALLOWED = {
@@ -75,6 +75,7 @@ ALLOWED = {
     "client/analyze/compare": ANALYZE | {"client/analyze"},
     "client/analyze/report": ANALYZE | {"client/analyze", "client/analyze/compare"},
     "client/analyze/tables": ANALYZE | {"client/analyze"},
+    "client/analyze/cluster": ANALYZE | {"client/analyze", "client/analyze/tables", "client/export/db", "client/export/write"},
     "client/report": PAGE,
     "client/verify": EXPORT | {"client/export", "format/mend"},
     "client/show": SHOW,

@@ -7,7 +7,7 @@
 namespace profd::analyze {
 
 base::Result<std::unique_ptr<Analysis>> Analysis::Run(Request request) {
-  PROFD_ASSIGN_OR_RETURN(Job job, ReadJob(request.paths, request.jobs, request.keeps_calls));
+  PROFD_ASSIGN_OR_RETURN(Job job, ReadJob(request.paths, request.jobs, request.keeps_all));
   return std::unique_ptr<Analysis>(new Analysis(std::move(request), std::move(job)));
 }
 

@@ -15,8 +15,8 @@ struct Request {
   std::vector<std::string> rules;  // as IsWanted()
   Settings settings;
   unsigned jobs = 1;
-  bool judges = true;        // false: for plain tables, which need no verdict
-  bool keeps_calls = false;  // the lengths of all calls of the host
+  bool judges = true;      // false: for plain tables, which need no verdict
+  bool keeps_all = false;  // the lengths of all calls of the host, and short ranges
 };
 
 // All that is known of a job, from reading to verdict. Not to be moved: parts refer to each other.

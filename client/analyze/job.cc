@@ -9,7 +9,7 @@
 #include "client/analyze/model/parallel.h"
 #include "client/analyze/reading/capture_reader.h"
 #include "client/analyze/reading/database.h"
-#include "client/analyze/reading/rated_clock.h"
+#include "client/analyze/reading/made_for.h"
 #include "client/analyze/reading/sources.h"
 
 namespace profd::analyze {
@@ -55,6 +55,14 @@ void Renumber(Part& part, Job& job, std::map<KernelClass, uint32_t>& class_numbe
       text(collective.group);
       text(collective.type);
     }
+    std::map<Link, Carried> links;
+    for (const auto& [key, carried] : rank.links) {
+      Link link = key;
+      text(link.group);
+      text(link.transport);
+      links[link] = carried;
+    }
+    rank.links = std::move(links);
     for (Call& call : rank.calls) text(call.name);
     for (CallLength& call : rank.all_calls) text(call.name);
     for (Range& range : rank.ranges) text(range.name);
@@ -208,7 +216,7 @@ Job Join(std::vector<Part> parts) {
   return job;
 }
 
-Result<Job> ReadJob(const std::vector<std::string>& paths, unsigned jobs, bool keeps_calls) {
+Result<Job> ReadJob(const std::vector<std::string>& paths, unsigned jobs, bool keeps_all) {
   std::vector<Source> sources;
   std::vector<Note> notes;
   for (const std::string& path : paths) PROFD_RETURN_IF_ERROR(FindSources(path, sources, notes));
@@ -218,15 +226,19 @@ Result<Job> ReadJob(const std::vector<std::string>& paths, unsigned jobs, bool k
   std::vector<Part> parts(sources.size());
   ForEach(sources.size(), jobs, [&](size_t i) {
     const Source& source = sources[i];
-    Result<Part> part = source.form == Source::Form::kDatabase ? ReadDatabase(source.path, keeps_calls)
-                                                               : ReadCapture(source.path, keeps_calls);
+    Result<Part> part = source.form == Source::Form::kDatabase ? ReadDatabase(source.path, keeps_all)
+                                                               : ReadCapture(source.path, keeps_all);
     if (!part.ok()) {
       parts[i].notes.push_back({source.path, part.status().message(), true});
       return;
     }
     parts[i] = std::move(part).value();
     for (Rank& rank : parts[i].ranks) {
-      if (rank.rated_mhz == 0) rank.rated_mhz = RatedMhzNear(source.path, rank.device);
+      if (rank.rated_mhz == 0) {
+        const MadeFor known = MadeForNear(source.path, rank.device);
+        rank.rated_mhz = known.mhz;
+        rank.cores = known.cores;
+      }
       if (source.rank >= 0 && (rank.number < 0 || parts[i].ranks.size() == 1)) rank.number = source.rank;
     }
   });

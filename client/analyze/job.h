@@ -13,8 +13,8 @@ namespace profd::analyze {
 
 // Reads everything at and below `paths`, `jobs` sources at a time. The result does not depend on `jobs`.
 // kNotFound: there is nothing to analyse.
-// `keeps_calls`: the lengths of all calls of the host, too.
-base::Result<Job> ReadJob(const std::vector<std::string>& paths, unsigned jobs, bool keeps_calls = false);
+// `keeps_all`: the lengths of all calls of the host, and short ranges, too: for tables that count them.
+base::Result<Job> ReadJob(const std::vector<std::string>& paths, unsigned jobs, bool keeps_all = false);
 
 // Parts in the order that decides what wins where two tell of one rank: of the later recording.
 Job Join(std::vector<Part> parts);

@@ -52,7 +52,9 @@ class Bench {
         rest[i / 2] = without([&](size_t other) { return other != which[i / 2]; });
       }
     });
-    ideal_ = which.empty() ? base_mean() : all.Mean(context_.first);
+    const Replay::Outcome& mended = which.empty() ? base_ : all;
+    ideal_ = mended.Mean(context_.first);
+    rest_ = mended.Times(context_.first);
     for (size_t i = 0; i < which.size(); ++i) {
       Cost& cost = findings[which[i]].cost;
       cost.alone = std::max(0.0, base_mean() - alone[i].Mean(context_.first)) / kMs;
@@ -73,12 +75,15 @@ class Bench {
     }
   }
   double ideal() const { return ideal_; }
+  // Times of the steps that are analysed with all of them mended.
+  const std::vector<Ns>& rest() const { return rest_; }
 
  private:
   const Context& context_;
   const unsigned jobs_;
   const Replay::Outcome base_;
   double ideal_ = 0;
+  std::vector<Ns> rest_;
 };
 
 void SetPattern(const Context& context, Finding& finding) {
@@ -198,7 +203,10 @@ Verdict Judge(const Context& context, const std::vector<std::string>& wanted, un
     if (findings.size() == before) break;
     if (round == 1) bench.Weigh(findings);
   }
-  if (has_steps) FindUnevenSteps(context, findings);
+  if (has_steps) {
+    FindUnexplainedRanks(context, findings);
+    FindUnevenSteps(context, bench.rest(), findings);
+  }
   std::erase_if(findings, [&wanted](const Finding& finding) { return !IsWanted(finding, wanted); });
   for (Finding& finding : findings) {
     SetPattern(context, finding);

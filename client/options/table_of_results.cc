@@ -31,9 +31,7 @@ constexpr Option kOptions[] = {
      .about = "the running processes: N,…",
      .values = kPlain,
      .needs = "dynamic=on",
-     .becomes = Becomes::kProgram,
-     .standing = Standing::kDifferent,
-     .because = "all processes are in one directory, and begin at one instant"},
+     .becomes = Becomes::kProgram},
 
     // Results.
     {.name = "parse",

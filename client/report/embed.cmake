@@ -1,5 +1,6 @@
 # Files of the page as a source file. OUT; PAGE: style and scripts, in the order in which they go together; CHARTS: style
-# and script of uPlot. Of ours indents and lines of comment stay here.
+# and script of uPlot. Of ours indents, lines of comment, and room about operators and behind commas stay here, where no text of
+# the page has such a thing, which report_test looks at.
 set(style "")
 set(script "(()=>{\"use strict\";\n")
 foreach(file ${PAGE})
@@ -10,6 +11,19 @@ foreach(file ${PAGE})
   if(file MATCHES "css$")
     string(APPEND style "${text}")
   else()
+    foreach(operator => === !== == && || ?? ??= <= >= += -= *= = < > + - * / ? :)
+      string(REPLACE " ${operator} " "${operator}" text "${text}")
+    endforeach()
+    string(REPLACE ") {" "){" text "${text}")
+    string(REPLACE "} else" "}else" text "${text}")
+    string(REGEX REPLACE "([a-zA-Z]): ([a-z0-9{]+[.,}])" "\\1:\\2" text "${text}")
+    string(REGEX REPLACE ", ([0-9({-])" ",\\1" text "${text}")
+    string(REGEX REPLACE ", (hue|box|event|meta|view|values|row|rank|time|place|max|min|floor|all)([^a-zA-Z0-9_ ])" ",\\1\\2" text "${text}")
+    string(REGEX REPLACE "([(,]g|width|hue[.][a-z0-9]+|box[.][a-z]+|height|top), " "\\1," text "${text}")
+    string(REGEX REPLACE "(if|for|while) \\(" "\\1(" text "${text}")
+    string(REPLACE "const " "let " text "${text}")
+    string(REGEX REPLACE "([,;{])\n+" "\\1" text "${text}")
+    string(REGEX REPLACE "\n+}" "}" text "${text}")
     string(APPEND script "${text}")
   endif()
 endforeach()

@@ -220,7 +220,8 @@ class LaneWriter {
     std::map<uint64_t, std::vector<Event>> threads;
     for (const analyze::Call& call : rank_.calls) {
       if (windows_.Has(call.begin, call.end))
-        threads[call.thread].push_back({call.begin, call.end, names_.Of(view_.job.Text(call.name)), 0});
+        threads[rank_.ThreadOf(call)].push_back(
+            {call.begin, call.end, names_.Of(view_.job.Text(call.name)), 0});
     }
     Emit(threads, Lane::Kind::kCalls,
          [](uint64_t thread, size_t of) { return of == 1 ? "calls" : "calls, " + ThreadName(thread); });
@@ -297,11 +298,20 @@ Detail DetailOf(const View& view, size_t most) {
 
 std::string GroupName(const View& view, analyze::TextId group, const Rank& rank) {
   const std::string name(view.job.Text(group));
-  const auto known = rank.groups.find(name);
-  if (known == rank.groups.end() || known->second.ranks.empty()) return name.empty() ? "collectives" : name;
-  std::vector<int64_t> ranks = known->second.ranks;
+  std::string role;
+  std::vector<int64_t> ranks;
+  if (const auto known = rank.groups.find(name); known != rank.groups.end()) {
+    role = known->second.role;
+    ranks = known->second.ranks;
+  }
+  // Of one that nobody says the ranks of: those that use it.
+  const auto& groups = view.analysis.context().groups;
+  if (const auto of = groups.find(group); ranks.empty() && of != groups.end()) {
+    for (const uint32_t r : of->second.ranks) ranks.push_back(view.job.ranks[r].number);
+  }
+  if (ranks.empty()) return name.empty() ? "collectives" : name;
   std::ranges::sort(ranks);
-  return (known->second.role.empty() ? "" : known->second.role + ", ") + "ranks " + Runs(ranks);
+  return (role.empty() ? "" : role + ", ") + "ranks " + Runs(ranks);
 }
 
 }  // namespace profd::report

@@ -301,10 +301,11 @@ std::string Page(const analyze::Analysis& analysis, const Options& options) {
       "href=\"#steps\">Steps</a><a "
       "class=\"script\" href=\"#time\">Time</a>" +
       (recorded.flames.empty() ? "" : "<a class=\"script\" href=\"#stacks\">Stacks</a>") +
+      (options.compared.empty() ? "" : "<a href=\"#compared\">Compared</a>") +
       "<a href=\"#groups\">Groups</a><a href=\"#data\">Data</a></nav><button type=\"button\" id=\"theme\" "
       "class=\"script\" "
       "aria-label=\"light or dark\">◐</button></header>\n<main><p id=\"broken\" role=\"alert\" hidden></p>\n";
-  html += HeadPart(view) + "\n" + FindingsPart(view) + "\n" + ScriptParts(view, recorded) +
+  html += HeadPart(view) + "\n" + FindingsPart(view) + "\n" + options.compared + ScriptParts(view, recorded) +
           GroupsPart(view, blame) + "\n" + DataPart(view, Kept(detail, shares, recorded)) +
           "\n<noscript><p>Without script the heat map, the time axis and the stacks are not shown; nothing "
           "else is "

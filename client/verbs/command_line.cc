@@ -127,7 +127,7 @@ class CommandLine {
                     "of --hosts: these nodes ask the others (remote.relay there), as --hosts");
     app_.add_option("--etcd", many_.etcd, "of --hosts etcd:…: HOST:PORT,…, or https://HOST:PORT");
     app_.add_option("--parallel", many_.parallel, "of --hosts at once; default 128");
-    app_.add_option("--timeout", timeout_, "gives up on what has not answered by then, e.g. 30s");
+    app_.add_option("--timeout", timeout_, "a node that has not answered by then counts as failed, e.g. 30s");
     app_.add_option("--tls-ca", context_.ca, "PEM file: who signs the certificates of nodes");
     app_.add_option("--tls-cert", context_.cert, "PEM file: the certificate to show them");
     app_.add_option("--tls-key", context_.key, "PEM file: its key");

@@ -139,7 +139,7 @@ base::Result<Granted> AddWishes(const options::Given& given, const std::set<std:
   }
   for (const auto& [option_and_hz, kinds] : slower)
     granted.remarks.push_back(
-        Line(*option_and_hz.first, kinds + " at " + Hz(option_and_hz.second) + ", the most that can be had"));
+        Line(*option_and_hz.first, kinds + " at " + Hz(option_and_hz.second) + ", the maximum"));
   for (const auto& [option, reason] : absent) {
     if (present.contains(option)) {
       for (const std::string& text : lacking[option]) granted.remarks.push_back(Line(*option, text));

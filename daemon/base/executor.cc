@@ -94,6 +94,7 @@ void Executor::Cancel(Id id) {
 }
 
 uint64_t Executor::WallNs() const { return base::WallNs(); }
+uint64_t Executor::RawNs() const { return base::RawNs(); }
 
 Executor::WatchId Executor::WatchReadable(int fd, std::function<void()> ready) {
   return impl_->Watch(*this, fd, asio::posix::stream_descriptor::wait_read, std::move(ready));

@@ -28,6 +28,7 @@ class Executor : public Timers {
   Id After(uint64_t delay_ns, std::function<void()> work) override;
   void Cancel(Id id) override;
   uint64_t WallNs() const override;
+  uint64_t RawNs() const override;
   // ctl only. Calls `ready` once when `fd` (not owned, e.g. a pidfd) becomes readable; Unwatch before closing
   // it.
   using WatchId = uint64_t;

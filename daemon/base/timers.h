@@ -1,4 +1,4 @@
-// Time on ctl: alarms, and what the wall says. Who needs them takes these, so that a test owns the time.
+// Time on ctl: alarms, and what the clocks say. Who needs them takes these, so that a test owns the time.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@ class Timers {
   // Harmless for one that has run.
   virtual void Cancel(Id id) = 0;
   virtual uint64_t WallNs() const = 0;
+  virtual uint64_t RawNs() const = 0;  // CLOCK_MONOTONIC_RAW
 };
 
 }  // namespace profd::base

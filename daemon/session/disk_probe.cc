@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 
-#include "base/clock.h"
 #include "base/unique_fd.h"
 #include "daemon/store/files/write_probe.h"
 
@@ -20,13 +19,13 @@ void DiskProbe::Ask(const std::shared_ptr<Session>& session) {
   if (session->WriteRate() < kFrom) return;
   const dev_t device = session->file_system();
   Disk& disk = disks_[device];
-  if (disk.until_ns > base::MonotonicNs()) {
+  if (disk.until_ns > timers_.RawNs()) {
     if (disk.bytes_per_second > 0) session->NoteProbe(disk.bytes_per_second);
     return;
   }
-  disk = {base::MonotonicNs() + kEveryNs, 0};
+  disk = {timers_.RawNs() + kEveryNs, 0};
   const auto parent = std::make_shared<base::UniqueFd>(::fcntl(session->parent(), F_DUPFD_CLOEXEC, 0));
-  ctl_.After(kAfterNs, [this, parent, device, owner = session->owner(), weak = std::weak_ptr(session)] {
+  timers_.After(kAfterNs, [this, parent, device, owner = session->owner(), weak = std::weak_ptr(session)] {
     if (weak.expired()) return;
     aside_.RunFor(
         owner.uid,

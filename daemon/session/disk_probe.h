@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "daemon/base/aside.h"
-#include "daemon/base/executor.h"
+#include "daemon/base/timers.h"
 #include "daemon/session/life/session.h"
 
 namespace profd::session {
@@ -16,7 +16,7 @@ namespace profd::session {
 // **Thread:** ctl only.
 class DiskProbe {
  public:
-  DiskProbe(base::Executor& ctl, base::Aside& aside) : ctl_(ctl), aside_(aside) {}
+  DiskProbe(base::Timers& timers, base::Aside& aside) : timers_(timers), aside_(aside) {}
 
   // Tells the session what its disk takes: a moment after it has begun, since no start waits for what the
   // probe writes; a file system is asked once in a while.
@@ -28,7 +28,7 @@ class DiskProbe {
     double bytes_per_second = 0;  // 0 = not known yet
   };
 
-  base::Executor& ctl_;
+  base::Timers& timers_;
   base::Aside& aside_;
   std::map<dev_t, Disk> disks_;
 };

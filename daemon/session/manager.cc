@@ -35,22 +35,23 @@ using base::Status;
 
 class Manager::Impl {
  public:
-  Impl(base::Executor& ctl, const config::Config& config, std::shared_ptr<driver::Driver> driver,
-       std::string driver_error, agent::Registry& agents, auth::Rights& rights)
+  Impl(base::Executor& ctl, base::Timers& timers, const config::Config& config,
+       std::shared_ptr<driver::Driver> driver, std::string driver_error, agent::Registry& agents,
+       auth::Rights& rights)
       : ctl_(ctl),
         config_(config),
         agents_(agents),
         rights_(rights),
         node_(ctl, config, std::move(driver), std::move(driver_error)),
-        writers_(ctl, config),
+        writers_(ctl, timers, config),
         sampler_([this](std::function<void()> work) { ctl_.Post(std::move(work)); }),
         drain_({}, [this](std::function<void()> work) { ctl_.Post(std::move(work)); }),
         aside_(ctl),
-        leases_(ctl, aside_, rights, config.store.spool, [this] { StopUnleased(); }),
+        leases_(timers, aside_, rights, config.store.spool, [this] { StopUnleased(); }),
         book_(ctl, aside_, config),
         resumer_(ctl, aside_, agents, config.store.spool),
-        starter_({ctl, config, node_, writers_, sampler_, agents, drain_, aside_}, rights, aside_, book_,
-                 resumer_) {
+        starter_({ctl, timers, config, node_, writers_, sampler_, agents, drain_, aside_}, rights, aside_,
+                 book_, resumer_) {
     // So that the first start finds the facts.
     ctl_.Post([this] { node_.WhenKnown([] {}); });
     // Before a session that goes on (--resume) is linked to what there is of it, and asks for its rights.
@@ -309,10 +310,11 @@ void Manager::Impl::Shutdown(std::function<void()> done) {
   one_done();
 }
 
-Manager::Manager(base::Executor& ctl, const config::Config& config, std::shared_ptr<driver::Driver> driver,
-                 std::string driver_error, agent::Registry& agents, auth::Rights& rights)
-    : impl_(std::make_unique<Impl>(ctl, config, std::move(driver), std::move(driver_error), agents, rights)) {
-}
+Manager::Manager(base::Executor& ctl, base::Timers& timers, const config::Config& config,
+                 std::shared_ptr<driver::Driver> driver, std::string driver_error, agent::Registry& agents,
+                 auth::Rights& rights)
+    : impl_(std::make_unique<Impl>(ctl, timers, config, std::move(driver), std::move(driver_error), agents,
+                                   rights)) {}
 Manager::~Manager() = default;
 
 void Manager::Start(const Caller& caller, SessionSpec spec, std::function<void(Result<SessionInfo>)> done) {

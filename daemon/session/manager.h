@@ -23,7 +23,8 @@ class Registry;
 }
 namespace profd::base {
 class Executor;
-}
+class Timers;
+}  // namespace profd::base
 namespace profd::host {
 class Sampler;
 }
@@ -41,8 +42,10 @@ struct StopTarget {
 class Manager {
  public:
   // `driver` may be null; `driver_error` then says why.
-  Manager(base::Executor& ctl, const config::Config& config, std::shared_ptr<driver::Driver> driver,
-          std::string driver_error, agent::Registry& agents, auth::Rights& rights);
+  // `timers`: the time of sessions, which in profd is ctl's.
+  Manager(base::Executor& ctl, base::Timers& timers, const config::Config& config,
+          std::shared_ptr<driver::Driver> driver, std::string driver_error, agent::Registry& agents,
+          auth::Rights& rights);
   ~Manager();
   Manager(const Manager&) = delete;
   Manager& operator=(const Manager&) = delete;

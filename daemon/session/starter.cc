@@ -58,7 +58,7 @@ struct Starter::Request {
   std::string resumes;                    // id of a session that goes on
   std::vector<std::string> directories;
   std::set<pid_t> preloaded;   // targets that were started with the agent
-  uint64_t wait_until_ns = 0;  // of the monotonic clock: how long it waits for what others hold
+  uint64_t wait_until_ns = 0;  // host raw: how long it waits for what others hold
   Done done;
 };
 
@@ -68,7 +68,7 @@ Starter::Starter(Services services, auth::Rights& rights, base::Aside& aside, Bo
       aside_(aside),
       book_(book),
       resumer_(resumer),
-      probe_(services.ctl, aside),
+      probe_(services.timers, aside),
       cpus_(static_cast<uint64_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)))),
       interfaces_(std::max<uint64_t>(1, host::CountInterfaces())) {}
 
@@ -159,7 +159,7 @@ void Starter::Start(const Caller& caller, SessionSpec spec, Done done) {
   auto request = std::make_shared<Request>();
   request->caller = caller;
   request->done = std::move(done);
-  if (spec.wait_ns > 0) request->wait_until_ns = base::MonotonicNs() + spec.wait_ns;
+  if (spec.wait_ns > 0) request->wait_until_ns = services_.timers.RawNs() + spec.wait_ns;
   const auto selected = SelectAgents(services_.agents, caller, spec);
   if (!selected.ok()) {
     request->done(selected.status());
@@ -349,7 +349,7 @@ void Starter::Launch(const std::shared_ptr<Request>& request, Output output) {
 void Starter::Refuse(const std::shared_ptr<Request>& request, const Status& status) {
   const bool gone = request->spec.abandoned && request->spec.abandoned();
   const bool waits =
-      IsHeld(status.code()) && !gone && !shutting_down_ && base::MonotonicNs() < request->wait_until_ns;
+      IsHeld(status.code()) && !gone && !shutting_down_ && services_.timers.RawNs() < request->wait_until_ns;
   if (shutting_down_ && request->wait_until_ns != 0) {
     request->done(Status{Code::kUnavailable, "profd is stopping"});
     return;
@@ -363,7 +363,7 @@ void Starter::Refuse(const std::shared_ptr<Request>& request, const Status& stat
     return;
   }
   waiting_.push_back(request);
-  services_.ctl.After(kTryAgainNs, [this, request] {
+  services_.timers.After(kTryAgainNs, [this, request] {
     // Shutdown() has answered it else.
     if (std::erase(waiting_, request) == 0) return;
     rights_.GrantLeases(request->caller);

@@ -20,7 +20,7 @@ using format::kOwnFolder;
 namespace {
 
 constexpr const char* kData = "data";
-constexpr std::string_view kDataPrefix = "data/";
+constexpr std::string_view kDataPrefix = "data/", kDone = ".done";
 constexpr const char* kManifestSpare = ".manifest.json.tmp";
 
 // Slices that go for one chunk, or one file, on a full disk.
@@ -453,7 +453,9 @@ Result<int> TraceFiles::DirOf(const std::string& path, std::string* name) const 
   *name = path.substr(slash + 1);
   if (!name->starts_with(kDataPrefix)) return folder->second.dir.get();
   *name = name->substr(kDataPrefix.size());
-  if (!format::ParseSliceName(*name))
+  std::string_view slice = *name;  // or its marker
+  if (slice.ends_with(kDone)) slice.remove_suffix(kDone.size());
+  if (!format::ParseSliceName(slice))
     return Status(Code::kInvalidArgument, "only slices are in a folder of data");
   return folder->second.DataDir();
 }

@@ -23,6 +23,7 @@
   FAMILY(Instr)                \
   FAMILY(TaskCounters)         \
   FAMILY(TaskLog)              \
+  FAMILY(AiCpu)                \
   FAMILY(StepTrace)            \
   FAMILY(Pmu)                  \
   FAMILY(OsBlocks)             \

@@ -243,7 +243,6 @@ void SetDeviceKinds(const SampleSettings& settings, ordered_json& json) {
   if (json["hbmProfiling"] == "on") json["hbm_profiling_events"] = settings.hbm_events;
   if (json["ddr_profiling"] == "on") json["ddr_profiling_events"] = "read,write";
   if (Taken(settings, Kind::kLlc)) json["llc_profiling"] = json["llc_profiling_events"] = settings.llc_mode;
-  if (Taken(settings, Kind::kQos)) json["qosEvents"] = settings.qos_events;
   if (settings.power_left_out) json["sysLp"] = "off";
   if (settings.streams_chosen) json["memServiceflow"] = settings.qos_events;
   if (json["tsCpuProfiling"] == "on") json["ts_cpu_profiling_events"] = settings.cpu_events;
@@ -289,7 +288,11 @@ std::string SampleJson(const SampleSettings& settings, int device) {
   SetHostInterval(settings, json);
   if (settings.of_program) SetProgram(settings, json);
   SetDeviceKinds(settings, json);
-  if (device < 0) SetHostKinds(settings, json);
+  if (device < 0) {
+    SetHostKinds(settings, json);
+  } else {
+    json["qosEvents"] = settings.qos_events;  // of whichever channel; each device has its own
+  }
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 

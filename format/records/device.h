@@ -232,8 +232,11 @@ struct CoreSampleRecord950 {
 };
 static_assert(sizeof(CoreSampleRecord950) == 112);
 
-// AI CPU kernel record (channels 143/144, aicpu.data).
+// What AI CPUs report (channels 143/144, aicpu.data). Source: MsprofAdditionalInfo of hicann/runtime,
+// pkg_inc/profiling/aprof_pub.h.
 inline constexpr uint16_t kReportMagic = 0x5A5A;
+inline constexpr uint16_t kAiCpuLevel = 6000;
+enum class AiCpuReport : uint32_t { kKernel = 0 };  // the others are not read
 struct AiCpuRecord {
   uint16_t magic;
   uint16_t level;
@@ -244,6 +247,24 @@ struct AiCpuRecord {
   uint8_t data[232];
 };
 static_assert(sizeof(AiCpuRecord) == 256);
+
+// The data of one, of a kernel that has run. Ticks are T3, the times its CPU's own clock. Source:
+// MsprofAicpuNodeAdditionalData of hicann/runtime, pkg_inc/profiling/prof_common.h; who fills it in:
+// src/aicpu_sched/aicpu_prof/profiling_adp.cc.
+struct AiCpuKernel {
+  uint16_t stream, task;
+  uint32_t reserved1;
+  uint64_t begin_us, begin_ticks;
+  uint64_t compute_us, copy_us, copied_us;  // when it began to compute, to copy, and had copied
+  uint64_t end_us, end_ticks;
+  uint32_t thread, device;
+  uint64_t submit_ticks, schedule_ticks, before_ticks, after_ticks;  // handed to its CPU; around the run
+  uint32_t kernel_type, dispatch_us, total_us;                       // since it was handed to its CPU
+  uint16_t sub_thread;
+  uint8_t version;
+  uint8_t reserved2[9];
+};
+static_assert(sizeof(AiCpuKernel) == 128 && sizeof(AiCpuKernel) <= sizeof(AiCpuRecord::data));
 
 #pragma pack(pop)
 

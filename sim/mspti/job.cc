@@ -1,7 +1,6 @@
 #include "sim/mspti/job.h"
 
 #include <pthread.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -101,13 +100,14 @@ Job::~Job() {
 
 void Job::Run(const char* name, bool host) {
   pthread_setname_np(pthread_self(), name);
-  if (host) app_thread_ = static_cast<uint32_t>(::syscall(SYS_gettid));
+  // The calls are the program's: told as of its first thread, as a training loop makes them.
+  if (host) app_thread_ = static_cast<uint32_t>(::getpid());
   std::vector<Cursor> cursors(devices_.size());
   std::unique_lock lock(mutex_);
   while (!over_changed_.wait_for(lock, kTick, [this] { return over_; })) {
     lock.unlock();
     const uint64_t now = RawNs();
-    for (const uint32_t number : library_.OpenDevices()) {
+    for (const uint32_t number : host ? library_.OpenDevices() : library_.ReadDevices()) {
       Cursor& cursor = cursors[number];
       Device& device = *devices_[number];
       if (cursor.begun_ns == 0) {

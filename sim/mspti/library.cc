@@ -146,7 +146,7 @@ int Library::Unsubscribe(Subscriber subscriber) {
 void Library::OnDevice(const DeviceState& state) {
   const std::lock_guard lock(mutex_);
   devices_[state.device] = state.open != 0;
-  if (job_ == nullptr || !job_->started() || state.open == 0) return;
+  if (job_ == nullptr || !job_->started() || state.open == 0 || !Reads(state.device)) return;
   for (uint32_t kind = 1; kind < kKinds; ++kind) {
     if (enabled_[kind]) device_reader_[kind] = true;
   }
@@ -159,6 +159,20 @@ std::vector<uint32_t> Library::OpenDevices() {
     if (is_open && device < node().devices.size()) open.push_back(device);
   }
   return open;
+}
+
+// Of others the library has no table of channels: it says so in its log, and tells what the host does all the
+// same. Source: Ascend/mspti, csrc/activity/ascend/dev_prof_task.cpp, kindToChannel_map_.
+bool Library::Reads(uint32_t device) const {
+  using format::Chip;
+  constexpr format::ChipSet kKnown = format::Only({Chip::k910B, Chip::k310B, Chip::k950});
+  return device < node().devices.size() && kKnown.Has(node().devices[device].chip->id);
+}
+
+std::vector<uint32_t> Library::ReadDevices() {
+  std::vector<uint32_t> read = OpenDevices();
+  std::erase_if(read, [this](uint32_t device) { return !Reads(device); });
+  return read;
 }
 
 int Library::EnableCallback(bool on, Subscriber subscriber, uint32_t domain, uint32_t callback) {
@@ -223,14 +237,14 @@ int Library::Enable(uint32_t kind) {
   disabled_at_ns_[kind] = 0;
   // In this order: a device that is set meanwhile finds the kind enabled.
   enabled_[kind] = true;
-  if (subscribed && !devices.empty()) device_reader_[kind] = true;
+  if (subscribed && !ReadDevices().empty()) device_reader_[kind] = true;
   return kSuccess;
 }
 
 int Library::Disable(uint32_t kind) {
   if (kind < 1 || kind >= (kOldLibrary ? kOldKinds : kKinds)) return kInvalid;
   if (enabled_[kind] && (IsDeviceKind(kind) || kind == kMarker))
-    SleepMs(config().disable_ms * OpenDevices().size());
+    SleepMs(config().disable_ms * ReadDevices().size());
   if (enabled_[kind].exchange(false)) disabled_at_ns_[kind] = RawNs();
   return kSuccess;
 }

@@ -51,6 +51,8 @@ class Library {
   Buffers& buffers() { return buffers_; }
   Texts& texts() { return texts_; }
   std::vector<uint32_t> OpenDevices();
+  std::vector<uint32_t> ReadDevices();  // of them, whose channels it reads
+  bool Reads(uint32_t device) const;
   // Records of the kind are taken; of a device only if its reader runs.
   bool Takes(uint32_t kind, bool of_device) const;
   // A new id; what is on the external stacks is told first.

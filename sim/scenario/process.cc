@@ -18,27 +18,53 @@ class AicpuProducer : public TaskProducer {
   }
 
  protected:
-  static constexpr uint16_t kLevel = 6000;
-  static constexpr uint32_t kNodeType = 0;
-
+  // The kernel runs within its task: handed to its CPU first, then it computes and copies.
   void Encode(const TaskStory::Event& event, Sample& sample) override {
-    if (!event.end || event.task.kind != Task::Kind::kCommunication) return;
+    const Task& task = event.task;
+    if (!event.end || task.kind != Task::Kind::kCommunication) return;
+    const uint64_t ns = task.end_ns - task.start_ns;
+    const auto at = [&](uint64_t percent) { return task.start_ns + ns * percent / 100; };
+    const auto us_at = [&](uint64_t percent) { return env_.clock->DeviceNs(at(percent)) / 1000; };
+    const uint64_t submitted = at(5), before = at(20), begin = at(25), end = at(90), after = at(95);
+    format::AiCpuKernel kernel{};
+    kernel.stream = task.stream;
+    kernel.task = task.id;
+    kernel.begin_us = us_at(25);
+    kernel.begin_ticks = Ticks(begin);
+    kernel.compute_us = us_at(30);
+    kernel.copy_us = us_at(60);
+    kernel.copied_us = us_at(80);
+    kernel.end_us = us_at(90);
+    kernel.end_ticks = Ticks(end);
+    kernel.thread = kThread;
+    kernel.device = env_.device;
+    kernel.submit_ticks = Ticks(submitted);
+    kernel.schedule_ticks = Ticks(at(10));
+    kernel.before_ticks = Ticks(before);
+    kernel.after_ticks = Ticks(after);
+    kernel.kernel_type = kAiCpuKernel;
+    kernel.dispatch_us = static_cast<uint32_t>((before - submitted) / 1000);
+    kernel.total_us = static_cast<uint32_t>((after - submitted) / 1000);
     format::AiCpuRecord record{};
     record.magic = format::kReportMagic;
-    record.level = kLevel;
-    record.type = kNodeType;
-    record.thread = event.task.stream;
-    record.data_len = sizeof record.data;
-    record.ticks = Ticks(event.at_ns);
-    struct {
-      uint16_t stream, task;
-      uint32_t reserved;
-      uint64_t start_ticks, end_ticks;
-    } const node{event.task.stream, event.task.id, 0, Ticks(event.task.start_ns), Ticks(event.task.end_ns)};
-    std::memcpy(record.data, &node, sizeof node);
+    record.level = format::kAiCpuLevel;
+    record.type = static_cast<uint32_t>(format::AiCpuReport::kKernel);
+    record.thread = kThread;
+    record.data_len = sizeof kernel;
+    record.ticks = Ticks(after);
+    std::memcpy(record.data, &kernel, sizeof kernel);
     sample.Append(record);
     TaskValues(event, sample);
+    sample.Value("begin_ns", begin);
+    sample.Value("run_ns", end - begin);
+    sample.Value("total_ns", after - submitted);
+    sample.Value("compute_us", kernel.copy_us - kernel.compute_us);
+    sample.Value("copy_us", kernel.copied_us - kernel.copy_us);
+    sample.Value("dispatch_us", uint64_t{kernel.dispatch_us});
   }
+
+ private:
+  static constexpr uint32_t kThread = 3, kAiCpuKernel = 1;
 };
 
 }  // namespace

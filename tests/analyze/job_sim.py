@@ -12,6 +12,8 @@ Rules of the simulation, none of which an analyser is told:
   end of its own.
 - The tensor-parallel collectives block the compute stream. The gradients' do not: they go behind the backward pass, and the
   optimizer waits for them.
+- Of a pipeline the stages are given micro batches, one forward and one backward in turn. A receive blocks the compute stream
+  until its send has come; a send goes beside it.
 - At the end of a step the host reads the loss: it waits for the device.
 - Noise: kernels of one shape vary by 2 %, with a heavy tail; chips differ by up to 1.5 % for good; rank 0 writes a log line
   each step; nodes' clocks are apart and drift; the first step warms up.
@@ -34,6 +36,7 @@ TYPES = ("MatMulV3", "SwiGlu", "RmsNorm", "Add", "FlashAttentionScore", "Cast")
 NOMINAL = (60.0, 16.0, 7.0, 5.0, 45.0, 4.0)  # us
 HOST_OP = 3.0  # us of Python for an operator, mean
 LAUNCH = 2.5  # us of the call
+NO_COST = ("missing_rank", "leak", "order_swap")  # they cost no step: they end them, or will
 
 
 @dataclasses.dataclass
@@ -47,16 +50,41 @@ class Shape:
     nodes: int = 2
     buckets: int = 2  # of gradients
     experts: int = 0  # us of them in a layer
+    pp: int = 1  # stages, each of as many ranks
+    micro: int = 8  # batches of a step, of a pipeline
+    copy: int = 0  # us of a copy at the begin of a step
+    world: int = 0  # 1: all ranks agree on something at the end of a step
+    calls: int = 1  # 0: those that launch are not recorded
+
+    @property
+    def per_stage(self):
+        return self.ranks // self.pp
 
     @property
     def dp(self):
-        return self.ranks // self.tp
+        return self.per_stage // self.tp
+
+    def stage(self, rank):
+        return rank // self.per_stage
 
     def tp_group(self, rank):
         return rank // self.tp
 
     def dp_group(self, rank):
-        return rank % self.tp
+        return self.stage(rank) * self.tp + rank % self.tp
+
+    def groups(self, rank):
+        """Role and ranks of each group that it is in, by name."""
+        first = self.stage(rank) * self.per_stage
+        groups = {f"tp{self.tp_group(rank)}": ("tp", [rank // self.tp * self.tp + i for i in range(self.tp)]),
+                  f"dp{self.dp_group(rank)}": ("dp", [first + (rank - first) % self.tp + i * self.tp for i in range(self.dp)])}
+        for lower in (rank - self.per_stage, rank):
+            if self.pp > 1 and 0 <= lower < self.ranks - self.per_stage:
+                for way in ("down", "up"):
+                    groups[f"pp{lower}{way}"] = ("pp", [lower, lower + self.per_stage])
+        if self.world:
+            groups["world"] = ("world", list(range(self.ranks)))
+        return groups
 
 
 @dataclasses.dataclass
@@ -72,6 +100,10 @@ class Fault:
     share: float = 0.0  # of kernels
     group: str = ""  # "tp1", "dp0"
     count: int = 0
+
+    def of(self, shape, rank):
+        """Of a stage all of its ranks are hit."""
+        return self.rank < 0 or (shape.stage(rank) == self.rank if self.kind == "heavy_stage" else rank == self.rank)
 
     def hits(self, step):
         return (self.step < 0 or step == self.step) and step >= self.since and (step - self.since) % self.every == 0
@@ -105,6 +137,16 @@ class Ring:
         self.ends = {member: reached[i] for i, member in enumerate(self.members)}
 
 
+class Pair(Ring):
+    """A send and its receive: on the way when both are there."""
+
+    def arrive(self, rank, at, chunk_ns, noise):
+        self.arrivals[rank] = at
+        if len(self.arrivals) == 2:
+            end = max(self.arrivals.values()) + 2 * chunk_ns * noise[0]
+            self.ends = {member: end for member in self.members}
+
+
 class Simulation:
     def __init__(self, shape, faults):
         self.shape, self.faults = shape, faults
@@ -115,7 +157,7 @@ class Simulation:
         self.chip = [1 + rng.uniform(-0.015, 0.015) for _ in range(shape.ranks)]
 
     def of(self, kind, rank, step):
-        return [fault for fault in self.faults if fault.kind == kind and (fault.rank == rank or fault.rank < 0) and fault.hits(step)]
+        return [fault for fault in self.faults if fault.kind == kind and fault.of(self.shape, rank) and fault.hits(step)]
 
     def run(self):
         programs = [self.program(rank) for rank in range(self.shape.ranks)]
@@ -138,11 +180,13 @@ class Simulation:
         """ns of a chunk, and how chunks vary."""
         rng = random.Random(f"{self.shape.seed} {group} {step} {number}")
         gigabytes_per_second = 90.0 if group.startswith("tp") else 25.0
-        hops = 2 * (len(members) - 1)
+        hops = max(1, 2 * (len(members) - 1))
         chunk = (megabytes / len(members)) * 1e6 / gigabytes_per_second + 2.0 * US
         for fault in self.faults:
             if fault.kind == "slow_group" and fault.group == group and fault.hits(step):
                 chunk *= fault.factor
+            if fault.kind == "contention" and group.startswith(fault.group) and number < self.shape.buckets - 1:
+                chunk *= fault.factor  # kernels run beside all but the last one
             if fault.kind == "retry" and fault.group == group and fault.hits(step) and number == fault.count:
                 chunk += fault.ms * MS / hops
         chunk *= rng.lognormvariate(0, 0.02)  # the whole of it; chunks are copied by engines of a steady rate
@@ -159,11 +203,15 @@ class Simulation:
         for step in range(shape.steps):
             noise = random.Random(f"noise {rank} {step} {shape.seed}")
             own = random.Random(f"planted {rank} {step} {shape.seed}")
+            for fault in self.of("checkpoint", rank, step):
+                rows.ranges.append((host, host + fault.ms * MS, "save_checkpoint"))
+                host += fault.ms * MS
             begin = host
             last = device
-            slow = math.prod(fault.factor for fault in self.of("slow_compute", rank, step) + self.of("clock_drop", rank, step))
+            slow = math.prod(fault.factor for kind in ("slow_compute", "clock_drop", "heavy_stage") for fault in self.of(kind, rank, step))
             jitter = random.Random(f"jitter {rank} {step} {shape.seed}")
             spikes = random.Random(f"spikes {rank} {step} {shape.seed}")
+            gaps = random.Random(f"gaps {rank} {step} {shape.seed}")
             warm = 1.4 if step == 0 else 1.0
 
             def python(us, kind="operator"):
@@ -193,13 +241,17 @@ class Simulation:
                 if noise.random() < 0.001:
                     length *= 1.5
                 start = max(device + 0.9 * US, host + noise.uniform(5, 9) * US)
+                for fault in self.of("device_gap", rank, step):
+                    if gaps.random() < fault.share:
+                        start += fault.us * US  # on something that is in no record
                 device = start + length * scale
                 rows.kernels.append((start, device, kind, f"4096,{1024 + index}", number, work))
                 ends.append(device)
                 last = max(last, device)
 
-            def collective(group, members, megabytes, number, blocks):
+            def collective(group, megabytes, number, blocks, kind="allReduce"):
                 nonlocal device, last
+                members = shape.groups(rank)[group][1]
                 python(HOST_OP)
                 connection_id = call("launch", LAUNCH)
                 issued = host
@@ -207,10 +259,10 @@ class Simulation:
                 if streams.get(group) is not None and self.rings[streams[group]].ends is None:
                     yield streams[group]
                 before = self.rings[streams[group]].ends[rank] if streams.get(group) is not None else 0.0
-                ring = self.rings.setdefault(key, Ring(members))
+                ring = self.rings.setdefault(key, Ring(members) if kind == "allReduce" else Pair(members))
                 start = max(device + 1.5 * US, before + 0.9 * US, issued + noise.uniform(5, 9) * US)
                 streams[group] = key
-                rows.collectives.append([start, key, group, connection_id, megabytes])
+                rows.collectives.append([start, key, group, connection_id, megabytes, kind])
                 chunk, variation = self.transfer(group, members, megabytes, step, number)
                 ring.arrive(rank, start, chunk, variation)
                 if blocks:
@@ -231,11 +283,51 @@ class Simulation:
             if rank == 0:
                 host += 120 * US
             number_of = {}
-            members_tp = [rank // shape.tp * shape.tp + i for i in range(shape.tp)]
-            members_dp = [rank % shape.tp + i * shape.tp for i in range(shape.dp)]
             tp, dp = f"tp{shape.tp_group(rank)}", f"dp{shape.dp_group(rank)}"
+            if shape.copy:
+                scale = math.prod(fault.factor for fault in self.of("slow_copy", rank, step))
+                kernel(0, shape.copy / (self.chip[rank] * slow * warm), "", "MEMCPY_ASYNC", scale)
             hang = next((fault for fault in self.faults if fault.kind == "missing_rank" and fault.step == step), None)
-            for layer in range(2 * shape.layers):  # forward, then backward
+            swaps = any(fault.kind == "order_swap" and fault.rank == rank and fault.step == step for fault in self.faults)
+            late = [fault for fault in self.faults if fault.kind == "late_gradients" and fault.hits(step)]
+            pieces = next((fault.count for fault in self.faults if fault.kind == "small_packets" and fault.hits(step)), 1)
+
+            def gradients():
+                """One bucket, or many small pieces of it."""
+                weights = [(1, 2, 4, 8)[i % 4] for i in range(pieces)]
+                for weight in weights:
+                    number_of[dp] = number_of.get(dp, -1) + 1
+                    yield from collective(dp, 12.0 * weight / sum(weights), number_of[dp], False)
+
+            def micro_batch(backward, number):
+                """Of one stage: receives, computes, sends."""
+                up, down = rank - shape.per_stage, rank
+                source, goal = (down, up) if backward else (up, down)  # by the lower rank of the two
+                way = "up" if backward else "down"
+                if 0 <= source < shape.ranks - shape.per_stage:
+                    yield from collective(f"pp{source}{way}", 4.0, number, True, "receive")
+                for layer in range(shape.layers):
+                    for index in range(shape.kernels):
+                        kernel(index, NOMINAL[index % len(TYPES)] * (1.6 if backward else 1.0), TYPES[index % len(TYPES)])
+                    if shape.tp > 1:
+                        number_of[tp] = number_of.get(tp, -1) + 1
+                        yield from collective(tp, 10.0, number_of[tp], True)
+                if 0 <= goal < shape.ranks - shape.per_stage:
+                    yield from collective(f"pp{goal}{way}", 4.0, number, False, "send")
+
+            if shape.pp > 1:
+                warm_up = min(shape.micro, shape.pp - 1 - shape.stage(rank))
+                if any(fault.kind == "serial_pipeline" and fault.hits(step) for fault in self.faults):
+                    order = [(backward, number) for number in range(shape.micro) for backward in (False, True)]
+                else:
+                    order = [(False, number) for number in range(warm_up)]
+                    for number in range(shape.micro):
+                        order += [(False, number + warm_up)] * (number + warm_up < shape.micro) + [(True, number)]
+                for backward, number in order:
+                    yield from micro_batch(backward, number)
+                if shape.dp > 1:
+                    yield from gradients()
+            for layer in range(2 * shape.layers if shape.pp == 1 else 0):  # forward, then backward
                 backward = layer >= shape.layers
                 for index in range(shape.kernels):
                     kind = index % len(TYPES)
@@ -274,11 +366,15 @@ class Simulation:
                     if hang is not None and hang.rank == rank and layer == 2 * shape.layers - 1:
                         rows.steps.append((step, begin, host))
                         return
-                    yield from collective(tp, members_tp, 10.0, layer, True)
-                if shape.dp > 1 and backward and (layer - shape.layers + 1) % max(1, shape.layers // shape.buckets) == 0:
-                    count = number_of.setdefault(dp, 0)
-                    number_of[dp] = count + 1
-                    yield from collective(dp, members_dp, 12.0, count, False)
+                    if swaps and layer == 2 * shape.layers - 1:
+                        yield from collective("world", 0.01, 0, True)
+                    yield from collective(tp, 10.0, layer, True)
+                if shape.dp > 1 and backward and not late and (layer - shape.layers + 1) % max(1, shape.layers // shape.buckets) == 0:
+                    yield from gradients()
+            for _ in range(shape.buckets if late and shape.dp > 1 else 0):
+                yield from gradients()
+            if shape.world and not swaps:
+                yield from collective("world", 0.01, 0, True)
             if shape.dp > 1:  # the optimizer
                 key = streams[dp]
                 if self.rings[key].ends is None:
@@ -373,32 +469,32 @@ class Writer:
         db.execute("INSERT INTO HOST_INFO VALUES(?,?)", (f"{900 + self.node}", f"host{self.node}"))
         db.execute("INSERT INTO RANK_DEVICE_MAP VALUES(?,?)", (self.rank, self.device))
         db.executemany("INSERT INTO ENUM_HCCL_DATA_TYPE VALUES(?,?)", [(3, "FP16"), (4, "FP32")])
-        tp = [self.rank // shape.tp * shape.tp + i for i in range(shape.tp)]
-        dp = [self.rank % shape.tp + i * shape.tp for i in range(shape.dp)]
-        groups = {self.plain(f"tp{shape.tp_group(self.rank)}"): {"group_name": "tp", "global_ranks": tp},
-                  self.plain(f"dp{shape.dp_group(self.rank)}"): {"group_name": "dp", "global_ranks": dp}}
+        groups = {self.plain(name): {"group_name": role, "global_ranks": ranks}
+                  for name, (role, ranks) in shape.groups(self.rank).items()}
         db.execute("INSERT INTO META_DATA VALUES(?,?)", ("parallel_group_info", json.dumps(groups)))
         tasks, infos = [], []
         for number, (begin, end, kind, shapes, connection, work) in enumerate(rows.kernels, 1):
             tasks.append((at(begin), at(end), self.device, connection, number, 1000 + self.rank, text(work), 4294967295, 2,
                           number % 65536, 4294967295))
+            if work == "MEMCPY_ASYNC":
+                continue  # no kernel
             infos.append((text(f"aclnn{kind}_{number % 7}"), number, 24, 0, text(work), text(kind), none, none, text(shapes), none,
                           none, none, none, none, none))
         db.executemany("INSERT INTO TASK VALUES(?,?,?,?,?,?,?,?,?,?,?)", tasks)
         db.executemany("INSERT INTO COMPUTE_TASK_INFO VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", infos)
         last = max(self.simulation.step_end) + 3000 * MS
         counts, operations = {}, []
-        for number, (begin, key, group, connection, megabytes) in enumerate(rows.collectives, 1):
+        for number, (begin, key, group, connection, megabytes, kind) in enumerate(rows.collectives, 1):
             count = counts[group] = counts.get(group, -1) + 1
             ends = self.simulation.rings[key].ends
             end = ends[self.rank] if ends is not None else last
-            operations.append((text(f"hcom_allReduce__{sum(group.encode()) % 1000:03d}_{count}_1"), at(begin), at(end), connection,
-                               text(self.plain(group)), number, 0, 0, 3, none, round(megabytes * 5e5), text("hcom_allReduce_"),
+            operations.append((text(f"hcom_{kind}__{sum(group.encode()) % 1000:03d}_{count}_1"), at(begin), at(end), connection,
+                               text(self.plain(group)), number, 0, 0, 3, none, round(megabytes * 5e5), text(f"hcom_{kind}_"),
                                self.device))
         db.executemany("INSERT INTO COMMUNICATION_OP VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)", operations)
         db.executemany("INSERT INTO CANN_API VALUES(?,?,?,?,?,?)", [
             (at(begin), at(end), 10000 if name == "launch" else 20000, thread, connection, text(name))
-            for begin, end, name, connection in rows.calls])
+            for begin, end, name, connection in rows.calls if shape.calls])
         db.executemany("INSERT INTO PYTORCH_API VALUES(?,?,?,?,?,-1,-1,-1,-1,-1,50001)", [
             (at(begin), at(end), thread, 10_000_000 + i, text(name)) for i, (begin, end, name) in enumerate(rows.ranges)])
         db.executemany("INSERT INTO STEP_TIME VALUES(?,?,?)", [(step, at(begin), at(end)) for step, begin, end in rows.steps])
@@ -419,7 +515,7 @@ def costs(shape, faults, simulation):
     none = Simulation(shape, []).run().step_ms()
     truth = {"step_ms": whole, "ideal_ms": none, "faults": []}
     for fault in faults:
-        if fault.kind in ("missing_rank", "leak"):  # they cost no step
+        if fault.kind in NO_COST:
             truth["faults"].append({**dataclasses.asdict(fault), "alone": 0, "last": 0})
             continue
         others = [other for other in faults if other is not fault]

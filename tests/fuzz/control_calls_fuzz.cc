@@ -65,7 +65,7 @@ struct House {
   auth::Tickets tickets{&rights};
   auth::Audit audit;
   agent::Registry agents{ctl, {.geometry = {2, 256, 65536}, .max_peers = 4, .max_peers_per_uid = 3}};
-  session::Manager manager{ctl, config, nullptr, "", agents, rights};
+  session::Manager manager{ctl, ctl, config, nullptr, "", agents, rights};
   live::Live live{ctl, config, manager, agents};
   std::unique_ptr<rpc::Server> server;
   std::string ticket;

@@ -22,6 +22,7 @@ SYSTEM = ["--sys-hardware-mem=on", "--sys-hardware-mem=on --sys-hardware-mem-fre
           "--npu-events=HA:0x2,0x3;SMMU:0x10", "--npu-events=0x2", "--instr-profiling=on",
           "--instr-profiling=on --instr-profiling-freq=500", "--host-sys-usage=cpu,mem --host-sys-usage-freq=10",
           "--host-sys-usage=cpu --host-sys-pid={pid}", "--host-sys=cpu,mem,network --host-sys-pid={pid}",
+          "--host-sys=disk,osrt --host-sys-pid={pid}",
           "--storage-limit=500MB --dvpp-profiling=on --python-path=/usr/bin/python3",
           *(f"{option}=on --dvpp-profiling=on" for option in ("--task-time", "--aicpu", "--task-tsfw", "--ascendcl", "--l2")),
           "--sys-hardware-mem=on --sys-interconnection-profiling=on --dvpp-profiling=on --sys-cpu-profiling=on "
@@ -41,7 +42,7 @@ PROGRAM = ["", "--ai-core=off", "--ai-core=on --aic-mode=sample-based --aic-metr
            "--sys-lp=off", "--sys-lp=on --sys-lp-freq=50",
            "--ascendcl=off --runtime-api=on --msproftx=on --task-memory=on", "--model-execution=on --hccl=on", "--ge-api=l1",
            "--task-time=l0 --aicore-shape=on", "--msproftx=on --mstx-domain-include=a", "--msproftx=on --mstx-domain-exclude=a",
-           "--environment=A=b", "--storage-limit=500MB", "--host-sys=cpu,mem,network", "--host-sys-usage=cpu,mem",
+           "--environment=A=b", "--storage-limit=500MB", "--host-sys=cpu,mem,network", "--host-sys=disk,osrt", "--host-sys-usage=cpu,mem",
            "--delay=1", "--duration=1", "--delay=1 --duration=1"]
 # Options that no line has.
 APART = {
@@ -101,13 +102,20 @@ class Line:
         return self.says("task-tsfw") == "on" or self.says("task-block") in ("all", "on")
 
     @property
+    def has_mspti(self):
+        """Of other chips MSPTI tells nothing, so that profd asks it for nothing."""
+        return self.chip in STARS
+
+    @property
     def is_of_devices_alone(self):
         """With a program of which neither tasks nor calls are recorded."""
-        return self.program and (self.says("instr-profiling") == "on" or self.says("ascendcl") == "off" and self.tasks_off)
+        calls = self.has_mspti and self.says("ascendcl") != "off"
+        tasks = not self.tasks_off or self.asks_for_the_log
+        return self.program and (self.says("instr-profiling") == "on" or not calls and not tasks)
 
     @property
     def tells_of_kernels(self):
-        return self.kernels and not self.tasks_off and self.says("instr-profiling") != "on"
+        return self.kernels and self.has_mspti and not self.tasks_off and self.says("instr-profiling") != "on"
 
     @property
     def _second_cores(self):
@@ -248,7 +256,7 @@ class Line:
         if side != "host":
             expected.update(host_sys="", hostSysUsage="", **dict.fromkeys(
                 ("hostAllPidCpuProfiling", "hostAllPidMemProfiling", "host_cpu_profiling", "host_mem_profiling",
-                 "host_network_profiling"), "off"))
+                 "host_network_profiling", "host_disk_profiling", "host_osrt_profiling"), "off"))
         if not self.program and self.says("sys-mem-serviceflow"):
             expected["qosEvents"] = "stream3,stream2"
         expected["sysLpFreq"] = 10_000
@@ -264,7 +272,7 @@ class Line:
         return expected
 
     def _sample_of_program(self, expected, theirs):
-        by_agent = "on" if "on" in (theirs["acl"], theirs["runtimeApi"]) else "off"
+        by_agent = "on" if self.has_mspti and "on" in (theirs["acl"], theirs["runtimeApi"]) else "off"
         expected.update(acl=by_agent, runtimeApi="off", hcclTrace="", msproftx="off", taskMemory="off", mstxDomainInclude="",
                         mstxDomainExclude="", geApi="off", aicoreShape="off")
         expected.update(delayTime="", durationTime="")
@@ -287,9 +295,5 @@ class Line:
             expected.update(taskTime="off", taskTrace="on")
         else:
             expected.update(taskTime="on", taskTrace="on", prof_level="level1", ts_memcpy="on", runtimeTrace="on")
-            # Of no device at all the host's copy says what a 910B has.
-            as_stars = self.chip in STARS or self.tells_of_kernels and self.text == "--ai-core=off"
-            expected.update({"stars_acsq_task": "on", "hwts_log": "", "hwts_log1": ""} if as_stars else
+            expected.update({"stars_acsq_task": "on", "hwts_log": "", "hwts_log1": ""} if self.chip in STARS else
                             {"hwts_log": "on", "hwts_log1": "on"})
-            if as_stars and self.chip == "310":
-                expected.update(llc_profiling="read", llc_profiling_events="read")

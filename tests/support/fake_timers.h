@@ -22,6 +22,7 @@ class FakeTimers : public base::Timers {
     std::erase_if(alarms_, [id](const auto& alarm) { return alarm.first.second == id; });
   }
   uint64_t WallNs() const override { return wall_ns_ + now_ns_; }
+  uint64_t RawNs() const override { return raw_ns_ + now_ns_; }
 
   // Alarms run in their order, each at its time.
   void Advance(uint64_t ns) {
@@ -42,6 +43,7 @@ class FakeTimers : public base::Timers {
   Id made_ = 0;
   uint64_t now_ns_ = 0;
   uint64_t wall_ns_ = base::WallNs();
+  const uint64_t raw_ns_ = base::RawNs();
 };
 
 }  // namespace profd

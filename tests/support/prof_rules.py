@@ -61,6 +61,8 @@ class Checker:
             prof = open_directory(self.path)
             for device in prof.devices.values():
                 self.check_records(device)
+                if device.stars().get("qos") and not device.sample.get("qosEvents"):
+                    self.bad(device.path, "qosEvents of sample.json names no stream of stars_soc_profile.data")
                 self.check_stamps(device)
             if prof.host:
                 self.check_host(prof.host)

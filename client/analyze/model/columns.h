@@ -43,11 +43,11 @@ struct Collective {
   uint32_t match = kNone;  // index in Matches::all: what the same collective is on the other ranks
 };
 enum class CallKind : uint8_t { kLaunch, kSynchronise, kCompile, kMemory, kOther };
-// A call of the host. 32 bytes.
+// A call of the host. 24 bytes.
 struct Call {
   Ns begin = 0, end = 0;
-  uint64_t thread = 0;  // pid << 32 | tid
   TextId name = 0;
+  uint16_t thread = 0;  // index in Rank::threads
   CallKind kind = CallKind::kOther;
 };
 // Of every call, where somebody asks for all of them.
@@ -98,6 +98,17 @@ struct MemoryLook {
   TextId owner = 0;
   double bytes = 0;
 };
+// What went from one rank to another, as the tasks of collectives say; numbers within the group.
+struct Link {
+  TextId group = 0, transport = 0;
+  int64_t from = 0, to = 0;
+  auto operator<=>(const Link&) const = default;
+};
+struct Carried {
+  uint64_t bytes = 0;
+  int64_t count = 0;
+  Ns ns = 0;
+};
 // How much is told of tasks: without names, with names, with the calls that launch them, with framework.
 enum class Level : uint8_t { kNothing, kTasks, kNamed, kLaunches, kFramework };
 
@@ -109,25 +120,32 @@ struct Rank {
   Level level = Level::kNothing;
   std::vector<Task> tasks;  // by begin
   std::vector<Collective> collectives;
-  std::vector<Call> calls;  // by begin
+  std::vector<Call> calls;        // by begin
+  std::vector<uint64_t> threads;  // that make them: pid << 32 | tid
   std::vector<CallLength> all_calls;
   std::vector<Range> ranges;       // by begin
   std::vector<Step> steps;         // by begin; none overlaps another
   std::vector<uint32_t> job_step;  // of each of them: index in Job::steps, kNone = not of all ranks
   std::vector<Frequency> frequencies;
   double rated_mhz = 0;  // 0 = not known
+  int cores = 0;         // AI cores, 0 = not known
   // Of its program, as the kernel tells: by begin, and which of them was recorded at all.
   std::vector<HostSpan> waits, running;
   std::vector<CgroupLook> cgroups;
   bool has_waits = false, has_running = false;
   std::vector<MemoryLook> memory;  // by time
   uint32_t lanes = 0;
+
+  uint64_t ThreadOf(const Call& call) const {
+    return call.thread < threads.size() ? threads[call.thread] : 0;
+  }
   // Of groups: their ranks, as the framework says.
   struct Group {
     std::string role;
     std::vector<int64_t> ranks;
   };
   std::map<std::string, Group> groups;
+  std::map<Link, Carried> links;
   std::map<std::string, std::string> environment;
 };
 

@@ -31,8 +31,6 @@ bool IsSymmetric(std::string_view type) {
   return type == "allReduce" || type == "allGather" || type == "reduceScatter" || type == "barrier" ||
          type == "AllReduce" || type == "AllGather" || type == "ReduceScatter";
 }
-bool IsSend(std::string_view type) { return type == "send" || type == "Send"; }
-bool IsReceive(std::string_view type) { return type.starts_with("rec") || type.starts_with("Rec"); }
 
 // For each of `of` its place in `in`, -1 = none: the longest common order, in a band about the diagonal.
 std::vector<int> Align(const std::vector<Token>& of, const std::vector<Token>& in) {
@@ -146,6 +144,9 @@ void MatchPairs(Job& job, const std::vector<Row>& rows, TextId group, uint32_t s
 }
 
 }  // namespace
+
+bool IsSend(std::string_view type) { return type == "send" || type == "Send"; }
+bool IsReceive(std::string_view type) { return type.starts_with("rec") || type.starts_with("Rec"); }
 
 Matches MatchCollectives(Job& job) {
   std::map<std::tuple<TextId, bool, uint32_t>, std::vector<Row>> rows;

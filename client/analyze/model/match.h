@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/analyze/model/columns.h"
@@ -27,6 +28,10 @@ struct Matches {
   // Groups of which ranks are not recorded: how many.
   std::map<TextId, size_t> absent;
 };
+
+// Types of messages between two ranks.
+bool IsSend(std::string_view type);
+bool IsReceive(std::string_view type);
 
 // By group and step; of ranks that have another count in a step what has the same type and size in the same
 // order. Writes Collective::match.

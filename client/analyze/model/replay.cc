@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <tuple>
+#include <utility>
 
 #include "client/analyze/model/parallel.h"
 #include "client/analyze/model/statistics.h"
@@ -46,7 +48,6 @@ Replay::Replay(const Job& job, const Matches& matches, unsigned jobs)
   ForEach(ranks_.size(), jobs, [this](size_t rank) {
     FindWaits(rank);
     FindCross(rank);
-    FindKept(rank);
   });
   measured_ = FindMeasured();
 }
@@ -67,9 +68,6 @@ void Replay::FindWaits(size_t number) {
     if (call.kind == CallKind::kLaunch) lengths.push_back(call.end - call.begin);
   }
   const auto usual = static_cast<Ns>(Median(lengths));
-  of.wait.assign(rank.calls.size(), kNone);
-  of.wait_tail.assign(rank.calls.size(), 0);
-  of.pause.assign(rank.calls.size(), kNone);
   // Tasks by their ends, to find the last one that ended before a call did.
   std::vector<uint32_t> by_end(rank.tasks.size()), launched(rank.calls.size() + 1);
   for (uint32_t i = 0; i < by_end.size(); ++i) by_end[i] = i;
@@ -89,7 +87,7 @@ void Replay::FindWaits(size_t number) {
       const auto ended = static_cast<size_t>(after - by_end.begin());
       if (ended > 0 && launched[i] <= ended && call.begin - rank.tasks[by_end[ended - 1]].end <= kNear &&
           rank.tasks[by_end[ended - 1]].end > rank.calls[i - 1].end)
-        of.pause[i] = by_end[ended - 1];
+        of.pauses.push_back({static_cast<uint32_t>(i), by_end[ended - 1], 0});
     }
     const bool is_long =
         call.kind == CallKind::kLaunch && call.end - call.begin > std::max(kLongCall, 5 * usual);
@@ -101,27 +99,20 @@ void Replay::FindWaits(size_t number) {
     const uint32_t task = *std::prev(behind);
     const Ns tail = call.end - rank.tasks[task].end;
     if (is_long && (launched[i] < ended + kFullQueue || tail > kNear)) continue;
-    of.wait[i] = task;
     // One that did not have to wait comes back by itself.
-    of.wait_tail[i] = rank.tasks[task].end >= call.begin ? tail : 0;
+    of.waits.push_back({static_cast<uint32_t>(i), task, rank.tasks[task].end >= call.begin ? tail : 0});
   }
 }
 
 void Replay::FindCross(size_t number) {
   const Rank& rank = job_.ranks[number];
   OfRank& of = ranks_[number];
-  of.cross.assign(rank.tasks.size(), kNone);
   if (rank.lanes < 2) return;
+  std::vector<uint32_t> cross(rank.tasks.size(), kNone);
   struct Lane {
     uint32_t last = kNone, before = kNone;
   };
   std::vector<Lane> lanes(rank.lanes);
-  // The lane of most kernels: a collective waits for what was launched before it there.
-  std::vector<size_t> kernels(rank.lanes);
-  for (const Task& task : rank.tasks) kernels[task.lane] += task.work != Work::kCollective;
-  const auto busiest = static_cast<size_t>(std::ranges::max_element(kernels) - kernels.begin());
-  std::vector<uint32_t> producer(rank.tasks.size(), kNone);
-  std::vector<std::array<uint32_t, 2>> kept_by_lane(rank.lanes);  // how often the rule holds, and does not
   for (uint32_t i = 0; i < rank.tasks.size(); ++i) {
     const Task& task = rank.tasks[i];
     const Lane& own = lanes[task.lane];
@@ -135,52 +126,95 @@ void Replay::FindCross(size_t number) {
           if (other == kNone || rank.tasks[other].end > task.begin) continue;
           if (rank.tasks[other].end > latest) {
             latest = rank.tasks[other].end;
-            of.cross[i] = other;
+            cross[i] = other;
           }
           break;
         }
       }
     }
-    if (task.work == Work::kCollective && task.launch != kNone && task.lane != busiest) {
-      uint32_t before = lanes[busiest].last;
-      if (before != kNone && (rank.tasks[before].launch == kNone || rank.tasks[before].launch > task.launch))
-        before = kNone;
-      if (before != kNone) {
-        const bool holds = rank.tasks[before].end <= task.begin + 1000;
-        ++kept_by_lane[task.lane][holds ? 0 : 1];
-        if (holds) producer[i] = before;
-      }
-    }
     lanes[task.lane] = {i, own.last};
   }
-  for (uint32_t i = 0; i < rank.tasks.size(); ++i) {
-    if (of.cross[i] != kNone || producer[i] == kNone) continue;
-    const auto& [holds, does_not] = kept_by_lane[rank.tasks[i].lane];
-    if (holds >= 4 * does_not) of.cross[i] = producer[i];
+  FindUsualCross(number, cross);
+  of.crosses.reserve(rank.tasks.size() - static_cast<size_t>(std::ranges::count(cross, kNone)));
+  for (uint32_t i = 0; i < cross.size(); ++i) {
+    if (cross[i] != kNone) of.crosses.push_back({i, cross[i]});
   }
 }
 
-void Replay::FindKept(size_t number) {
+// By the order of launches: a collective waits for the kernel before it, on the lane of most kernels; and a
+// kernel for the collective right before it. Where that is nearly always so on a lane it is so where nothing
+// else tells.
+void Replay::FindUsualCross(size_t number, std::vector<uint32_t>& cross) const {
   const Rank& rank = job_.ranks[number];
-  OfRank& of = ranks_[number];
-  of.kept.assign(rank.tasks.size(), 0);
-  std::vector<Ns> lane_end(rank.lanes, INT64_MIN);
-  for (size_t i = 0; i < rank.tasks.size(); ++i) {
-    const Task& task = rank.tasks[i];
-    Ns bound = lane_end[task.lane];
-    if (of.cross[i] != kNone) bound = std::max(bound, rank.tasks[of.cross[i]].end);
-    if (task.launch != kNone) bound = std::max(bound, rank.calls[task.launch].begin + of.latency);
-    of.kept[i] = bound == INT64_MIN ? 0 : task.begin - bound;
-    lane_end[task.lane] = task.end;
+  std::vector<size_t> kernels(rank.lanes);
+  std::vector<uint32_t> by_launch;
+  for (uint32_t i = 0; i < rank.tasks.size(); ++i) {
+    kernels[rank.tasks[i].lane] += rank.tasks[i].work != Work::kCollective;
+    if (rank.tasks[i].launch != kNone) by_launch.push_back(i);
   }
+  const auto busiest = static_cast<size_t>(std::ranges::max_element(kernels) - kernels.begin());
+  std::ranges::stable_sort(by_launch, {}, [&rank](uint32_t task) { return rank.tasks[task].launch; });
+  struct Count {
+    size_t holds = 0, does_not = 0;
+    bool IsUsual() const { return holds >= 4 * does_not; }
+  };
+  std::vector<Count> producers(rank.lanes), consumers(rank.lanes);  // by the collective's lane
+  // `visit` a task, the one that it may wait for, and the count of that sort.
+  const auto for_each = [&](auto visit) {
+    uint32_t kernel = kNone, before = kNone;
+    for (const uint32_t i : by_launch) {
+      const Task& task = rank.tasks[i];
+      if (task.work == Work::kCollective) {
+        if (kernel != kNone && task.lane != busiest) visit(i, kernel, producers[task.lane]);
+      } else if (task.lane == busiest) {
+        if (before != kNone && rank.tasks[before].work == Work::kCollective &&
+            rank.tasks[before].lane != busiest)
+          visit(i, before, consumers[rank.tasks[before].lane]);
+        kernel = i;
+      }
+      before = i;
+    }
+  };
+  for_each([&](uint32_t task, uint32_t other, Count& count) {
+    constexpr Ns kSlack = 1000;
+    ++(rank.tasks[other].end <= rank.tasks[task].begin + kSlack ? count.holds : count.does_not);
+  });
+  for_each([&](uint32_t task, uint32_t other, const Count& count) {
+    if (cross[task] == kNone && count.IsUsual() && other < task) cross[task] = other;
+  });
+}
+
+Ns Replay::BoundOf(size_t number, size_t i, uint32_t before, uint32_t cross) const {
+  const Rank& rank = job_.ranks[number];
+  const Task& task = rank.tasks[i];
+  Ns bound = INT64_MIN;
+  if (before != kNone) bound = rank.tasks[before].end;
+  if (cross != kNone) bound = std::max(bound, rank.tasks[cross].end);
+  if (task.launch != kNone) bound = std::max(bound, rank.calls[task.launch].begin + ranks_[number].latency);
+  return bound;
+}
+
+Ns Replay::Kept(size_t number, size_t i) const {
+  const Rank& rank = job_.ranks[number];
+  auto before = static_cast<uint32_t>(i);
+  while (before > 0 && rank.tasks[before - 1].lane != rank.tasks[i].lane) --before;
+  const std::vector<Cross>& crosses = ranks_[number].crosses;
+  const auto at = std::ranges::lower_bound(crosses, i, {}, &Cross::task);
+  const Ns bound = BoundOf(number, i, before == 0 ? kNone : before - 1,
+                           at != crosses.end() && at->task == i ? at->other : kNone);
+  return bound == INT64_MIN ? 0 : rank.tasks[i].begin - bound;
+}
+
+const Replay::Held* Replay::Find(const std::vector<Held>& held, size_t call) {
+  const auto at = std::ranges::lower_bound(held, call, {}, &Held::call);
+  return at != held.end() && at->call == call ? &*at : nullptr;
 }
 
 Ns Replay::OwnTime(size_t number, size_t i) const {
   const Call& call = job_.ranks[number].calls[i];
-  const OfRank& of = ranks_[number];
-  if (of.wait.empty() || of.wait[i] == kNone || job_.ranks[number].tasks[of.wait[i]].end < call.begin)
-    return call.end - call.begin;
-  return std::min<Ns>(of.wait_tail[i], call.end - call.begin);
+  const Held* held = Find(ranks_[number].waits, i);
+  if (held == nullptr || job_.ranks[number].tasks[held->task].end < call.begin) return call.end - call.begin;
+  return std::min<Ns>(held->tail, call.end - call.begin);
 }
 
 Lengths::OfRank& Replay::Touch(Lengths& lengths, size_t number) const {
@@ -254,6 +288,8 @@ class Replay::Engine {
     std::vector<Ns> end;              // by task
     std::vector<uint32_t> lane;       // last task of each
     size_t task = 0, call = 0;        // the next ones
+    size_t cross = 0;                 // of tasks that wait for another lane, the next one
+    size_t wait = 0, pause = 0;       // of those that hold up a call, the next ones
     Ns call_begin = 0, call_end = 0;  // of the call before
     std::vector<Ns> launch_begin;     // by call
     bool arrived = false;             // at the collective that is the next task
@@ -281,6 +317,12 @@ class Replay::Engine {
     return false;
   }
 
+  // What holds up a call, if anything does; calls are asked for in their order.
+  static const Held* Next(const std::vector<Held>& held, size_t& at, size_t call) {
+    while (at < held.size() && held[at].call < call) ++at;
+    return at < held.size() && held[at].call == call ? &held[at] : nullptr;
+  }
+
   // Calls up to `last`, it included. False: one waits for what is not known yet.
   bool AdvanceCalls(uint32_t number, uint32_t last) {
     OfRank& state = states_[number];
@@ -296,20 +338,22 @@ class Replay::Engine {
         const Call& before = rank.calls[i - 1];
         begin = call.begin >= before.end ? state.call_end + (call.begin - before.end)
                                          : state.call_begin + (call.begin - before.begin);
-        if (const uint32_t pause = of.pause[i]; pause != kNone && pause < state.task) {
+        if (const Held* pause = Next(of.pauses, state.pause, i);
+            pause != nullptr && pause->task < state.task) {
           Ns there = 0;
-          if (!EndOf(number, pause, there)) return false;
-          const Ns tail = call.begin - rank.tasks[pause].end;
+          if (!EndOf(number, pause->task, there)) return false;
+          const Ns tail = call.begin - rank.tasks[pause->task].end;
           begin = std::max(state.call_end, there) + tail;
         }
         if (lengths != nullptr) begin -= lengths->call_less[i];
       }
       const bool is_made = lengths == nullptr || lengths->no_call.empty() || !lengths->no_call[i];
       Ns end = begin + (is_made ? call.end - call.begin : 0);
-      if (const uint32_t wait = of.wait[i]; is_made && wait != kNone && wait < state.task) {
+      if (const Held* wait = Next(of.waits, state.wait, i);
+          is_made && wait != nullptr && wait->task < state.task) {
         Ns there = 0;
-        if (!EndOf(number, wait, there)) return false;
-        end = std::max(begin + replay_.OwnTime(number, i), there + of.wait_tail[i]);
+        if (!EndOf(number, wait->task, there)) return false;
+        end = std::max(begin + replay_.OwnTime(number, i), there + wait->tail);
       }
       state.launch_begin[i] = begin;
       // Of calls of several threads at a time the chain goes on with the last one.
@@ -330,19 +374,25 @@ class Replay::Engine {
       const auto i = static_cast<uint32_t>(state.task);
       const Task& task = rank.tasks[i];
       Ns bound = INT64_MIN, there = 0;
-      if (const uint32_t before = state.lane[task.lane]; before != kNone) {
+      const uint32_t before = state.lane[task.lane];
+      while (state.cross < of.crosses.size() && of.crosses[state.cross].task < i) ++state.cross;
+      const uint32_t cross = state.cross < of.crosses.size() && of.crosses[state.cross].task == i
+                                 ? of.crosses[state.cross].other
+                                 : kNone;
+      if (before != kNone) {
         if (!EndOf(number, before, there)) return;
         bound = there;
       }
-      if (of.cross[i] != kNone) {
-        if (!EndOf(number, of.cross[i], there)) return;
+      if (cross != kNone) {
+        if (!EndOf(number, cross, there)) return;
         bound = std::max(bound, there);
       }
       if (task.launch != kNone) {
         if (state.call <= task.launch && !AdvanceCalls(number, task.launch)) return;
         bound = std::max(bound, state.launch_begin[task.launch] + of.latency);
       }
-      Ns begin = bound == INT64_MIN ? task.begin : bound + of.kept[i];
+      Ns begin =
+          bound == INT64_MIN ? task.begin : bound + task.begin - replay_.BoundOf(number, i, before, cross);
       if (lengths != nullptr) begin -= lengths->task_less[i];
       state.lane[task.lane] = i;
       const bool is_matched = task.work == Work::kCollective && rank.collectives[task.kind].match != kNone;
@@ -379,7 +429,7 @@ class Replay::Engine {
                                            : std::max(arrival, match.last + (own.end - measured.last) - less);
     }
     match.complete = true;
-    match.arrivals.clear();
+    std::vector<std::pair<uint32_t, Ns>>().swap(match.arrivals);
     for (const uint32_t rank : match.waiting) ready_.push_back(rank);
     match.waiting.clear();
   }

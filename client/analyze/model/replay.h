@@ -55,14 +55,16 @@ class Replay {
   const Job& job() const { return job_; }
   const Matches& matches() const { return matches_; }
   // Time between a task and everything that it waited for.
-  Ns Kept(size_t rank, size_t task) const { return ranks_[rank].kept[task]; }
+  Ns Kept(size_t rank, size_t task) const;
   // What a call waited for on the device; kNone: nothing.
   uint32_t WaitOf(size_t rank, size_t call) const {
-    return ranks_[rank].wait.empty() ? kNone : ranks_[rank].wait[call];
+    const Held* held = Find(ranks_[rank].waits, call);
+    return held == nullptr ? kNone : held->task;
   }
   // The same of the pause in front of it.
   uint32_t PauseOf(size_t rank, size_t call) const {
-    return ranks_[rank].pause.empty() ? kNone : ranks_[rank].pause[call];
+    const Held* held = Find(ranks_[rank].pauses, call);
+    return held == nullptr ? kNone : held->task;
   }
   // What a call takes of itself: what it waited for is not in it.
   Ns OwnTime(size_t rank, size_t call) const;
@@ -72,13 +74,19 @@ class Replay {
   Ns Latency(size_t rank) const { return ranks_[rank].latency; }
 
  private:
+  // A call that was held up by a task: few are.
+  struct Held {
+    uint32_t call = 0, task = 0;
+    Ns tail = 0;  // from that task's end to the call's
+  };
+  // A task that waits for one of another lane.
+  struct Cross {
+    uint32_t task = 0, other = 0;
+  };
   struct OfRank {
-    std::vector<Ns> kept;         // by task
-    std::vector<uint32_t> cross;  // by task: one of another lane that it waits for
-    std::vector<uint32_t> wait;   // by call: the task that it waited for
-    std::vector<Ns> wait_tail;    // from that task's end to the call's
-    std::vector<uint32_t>
-        pause;  // by call: the task that the program waited for in front of it, in no call we know
+    std::vector<Cross> crosses;  // by task: those that wait for one of another lane
+    // By call: those that waited for a task, and those in front of which the program did, in no call we know.
+    std::vector<Held> waits, pauses;
     Ns latency = 0;
   };
   struct TransferOf {
@@ -88,7 +96,11 @@ class Replay {
 
   void FindWaits(size_t rank);
   void FindCross(size_t rank);
-  void FindKept(size_t rank);
+  void FindUsualCross(size_t rank, std::vector<uint32_t>& cross) const;
+  // When everything that a task is known to wait for was done; INT64_MIN: nothing is known. `before`: the
+  // task before it on its lane, `cross` that of another one.
+  Ns BoundOf(size_t rank, size_t task, uint32_t before, uint32_t cross) const;
+  static const Held* Find(const std::vector<Held>& held, size_t call);
   Outcome FindMeasured() const;
 
   const Job& job_;

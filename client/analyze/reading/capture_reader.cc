@@ -171,7 +171,7 @@ class Collector : public format::RowSink, public format::SpanSink, public client
         return TakeCollective(batch, span);
       case SpanKind::kApi: {
         const std::string_view name = batch.texts->Get(span.name);
-        builder_.AddCall({begin, end, Thread(span), Text(batch, span.name), KindOfCall(name)},
+        builder_.AddCall({begin, end, Text(batch, span.name), 0, KindOfCall(name)}, Thread(span),
                          Connection(span));
         return;
       }
@@ -248,11 +248,11 @@ class Collector : public format::RowSink, public format::SpanSink, public client
 
 }  // namespace
 
-Result<Part> ReadCapture(const std::string& path, bool keeps_calls) {
+Result<Part> ReadCapture(const std::string& path, bool keeps_all) {
   client::Report report;
   PROFD_ASSIGN_OR_RETURN(client::Capture capture, client::OpenCapture(path, false, report));
   client::FindRanks(capture);
-  RankBuilder builder(path, keeps_calls);
+  RankBuilder builder(path, keeps_all);
   Collector collector(builder);
   format::Texts texts;
   client::Sinks sinks;
@@ -280,10 +280,15 @@ Result<Part> ReadCapture(const std::string& path, bool keeps_calls) {
     if (const auto known = capture.ranks.find(rank.device); known != capture.ranks.end())
       rank.number = known->second;
     for (const client::Side& side : capture.sides) {
-      if (side.facts.device == rank.device) rank.rated_mhz = side.facts.aic_mhz;
+      if (side.facts.device != rank.device) continue;
+      rank.rated_mhz = side.facts.aic_mhz;
+      rank.cores = static_cast<int>(side.facts.ai_core_num);
     }
-    for (const auto& [group, ranks] : capture.groups)
-      rank.groups[group] = {"", std::vector<int64_t>(ranks.begin(), ranks.end())};
+    // Of a group of a program whose rank nobody knows they are not all known.
+    for (const auto& [group, ranks] : capture.groups) {
+      if (std::ranges::none_of(ranks, [](int64_t number) { return number < 0; }))
+        rank.groups[group] = {"", std::vector<int64_t>(ranks.begin(), ranks.end())};
+    }
     std::ranges::sort(rank.frequencies, {}, &Frequency::at);
     std::ranges::sort(rank.memory, {}, &MemoryLook::at);
   });

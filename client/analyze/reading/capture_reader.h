@@ -8,6 +8,6 @@
 
 namespace profd::analyze {
 
-base::Result<Part> ReadCapture(const std::string& path, bool keeps_calls);
+base::Result<Part> ReadCapture(const std::string& path, bool keeps_all);
 
 }  // namespace profd::analyze

@@ -50,6 +50,11 @@ struct Kernel {
   uint32_t kernel_class;
   TextId name;
 };
+// A task of a collective.
+struct SubTask {
+  Link link;
+  uint64_t bytes;
+};
 
 // Bytes of an element, by the names of ENUM_HCCL_DATA_TYPE.
 uint64_t ElementBytes(std::string_view type) {
@@ -72,10 +77,13 @@ TypeOf TypeOfTask(std::string_view type) {
   return type == "AIC" || type == "AIV" ? TypeOf::kCompute : TypeOf::kOther;
 }
 
+// 4294967295 stands for nobody.
+bool IsRank(int64_t number) { return number >= 0 && number < 0xFFFFFFFF; }
+
 class DatabaseReader {
  public:
-  DatabaseReader(SqliteScan& scan, const std::string& path, bool keeps_calls)
-      : scan_(scan), builder_(path, keeps_calls) {}
+  DatabaseReader(SqliteScan& scan, const std::string& path, bool keeps_all)
+      : scan_(scan), builder_(path, keeps_all) {}
 
   Part Read() {
     ReadTexts();
@@ -181,9 +189,18 @@ void DatabaseReader::ReadTasks() {
   std::unordered_map<TextId, TypeOf> types;
   const bool has_kernels = !kernels_.empty();
   std::set<int64_t> of_collectives;
-  ByNumber<bool> sub_tasks;
-  Scan("COMMUNICATION_TASK_INFO", {"globalTaskId"},
-       [&](Row row) { sub_tasks.Add(row[0].Integer(-1), true); });
+  std::map<int64_t, TextId> transports;
+  Scan("ENUM_HCCL_TRANSPORT_TYPE", {"id", "name"},
+       [&](Row row) { transports[row[0].Integer(-1)] = builder_.Text(row[1].text); });
+  ByNumber<SubTask> sub_tasks;
+  Scan("COMMUNICATION_TASK_INFO",
+       {"globalTaskId", "groupName", "srcRank", "dstRank", "transportType", "size"}, [&](Row row) {
+         const auto transport = transports.find(row[4].Integer(-1));
+         sub_tasks.Add(row[0].Integer(-1),
+                       {{Text(row[1]), transport == transports.end() ? 0 : transport->second,
+                         row[2].Integer(-1), row[3].Integer(-1)},
+                        static_cast<uint64_t>(std::max<int64_t>(0, row[5].Integer(0)))});
+       });
   sub_tasks.Sort();
   Scan("TASK",
        {"startNs", "endNs", "deviceId", "connectionId", "globalTaskId", "taskType", "streamId", "globalPid"},
@@ -195,7 +212,15 @@ void DatabaseReader::ReadTasks() {
          if (kernel != nullptr) {
            task.kind = kernel->kernel_class;
            task.name = kernel->name;
-         } else if (sub_tasks.Find(number) != nullptr) {
+         } else if (const SubTask* part = sub_tasks.Find(number); part != nullptr) {
+           Ns from = 0, to = 0;
+           if (part->bytes > 0 && IsRank(part->link.from) && IsRank(part->link.to) &&
+               Times(row[0], row[1], from, to)) {
+             Carried& carried = builder_.At(static_cast<int>(device)).links[part->link];
+             carried.bytes += part->bytes;
+             carried.ns += to - from;
+             ++carried.count;
+           }
            return;
          }
          const auto [known, is_new] = types.try_emplace(type, TypeOf::kOther);
@@ -252,12 +277,12 @@ void DatabaseReader::ReadCalls() {
   Scan("CANN_API", {"startNs", "endNs", "globalTid", "connectionId", "name"}, [&](Row row) {
     Call call;
     if (!Times(row[0], row[1], call.begin, call.end)) return;
-    call.thread = static_cast<uint64_t>(row[2].Integer(0));
     call.name = Text(row[4]);
     const auto [known, is_new] = kinds.try_emplace(call.name, CallKind::kOther);
     if (is_new) known->second = KindOfCall(View(call.name));
     call.kind = known->second;
-    builder_.AddCall(call, row[3].Integer(RankBuilder::kNoConnection));
+    builder_.AddCall(call, static_cast<uint64_t>(row[2].Integer(0)),
+                     row[3].Integer(RankBuilder::kNoConnection));
   });
 }
 
@@ -372,9 +397,9 @@ void DatabaseReader::ReadFacts() {
 
 }  // namespace
 
-Result<Part> ReadDatabase(const std::string& path, bool keeps_calls) {
+Result<Part> ReadDatabase(const std::string& path, bool keeps_all) {
   PROFD_ASSIGN_OR_RETURN(const std::unique_ptr<SqliteScan> scan, SqliteScan::Open(path));
-  return DatabaseReader(*scan, path, keeps_calls).Read();
+  return DatabaseReader(*scan, path, keeps_all).Read();
 }
 
 }  // namespace profd::analyze

@@ -11,6 +11,6 @@
 namespace profd::analyze {
 
 // Tables that are missing, rows that make no sense, torn pages: notes.
-base::Result<Part> ReadDatabase(const std::string& path, bool keeps_calls);
+base::Result<Part> ReadDatabase(const std::string& path, bool keeps_all);
 
 }  // namespace profd::analyze

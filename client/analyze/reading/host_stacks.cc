@@ -54,7 +54,8 @@ format::TextId ProgramFunction(std::span<const ProfileFrame> frames, const forma
 }
 
 HostPlace PlaceOf(std::span<const ProfileFrame> frames, const format::Texts& texts) {
-  bool faults = false, reads = false, locks = false, sleeps = false, network = false;
+  bool faults = false, reads = false, locks = false, sleeps = false, network = false, selects = false;
+  std::string_view python;  // file of the innermost of its functions
   for (const ProfileFrame& frame : frames) {
     const std::string_view name = texts.Get(frame.function);
     // CPython's collector; its name is the same from 3.8 on.
@@ -70,6 +71,8 @@ HostPlace PlaceOf(std::span<const ProfileFrame> frames, const format::Texts& tex
     }
     locks = locks || HasAny(name, {"futex", "pthread_mutex", "pthread_cond", "sem_wait", "sem_timedwait"});
     sleeps = sleeps || HasAny(name, {"nanosleep"});
+    selects = selects || name == "select" || name == "__select" || name == "do_select" || name == "pselect64";
+    if (python.empty() && IsPython(frame, texts)) python = texts.Get(frame.module);
     if (!frame.kernel) {
       reads = reads || HasAny(name, {"pread64", "fsync", "fdatasync", "pwrite64"});
       network = network || name == "recv" || name == "__libc_recv" || name == "accept";
@@ -79,6 +82,9 @@ HostPlace PlaceOf(std::span<const ProfileFrame> frames, const format::Texts& tex
   if (network) return HostPlace::kNetwork;
   if (reads) return HostPlace::kDisk;
   if (locks) return HostPlace::kLock;
+  // time.sleep() of Python 3.8 to 3.10 waits in select(). Who waits for files does so from a module of the
+  // library.
+  if (selects && !python.empty() && !IsLibrary(python)) return HostPlace::kSleep;
   return sleeps ? HostPlace::kSleep : HostPlace::kOther;
 }
 

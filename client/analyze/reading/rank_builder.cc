@@ -26,8 +26,8 @@ CallKind KindOfCall(std::string_view name) {
   return CallKind::kOther;
 }
 
-RankBuilder::RankBuilder(std::string source, bool keeps_calls)
-    : source_(std::move(source)), keeps_calls_(keeps_calls) {}
+RankBuilder::RankBuilder(std::string source, bool keeps_all)
+    : source_(std::move(source)), keeps_all_(keeps_all) {}
 
 TextId RankBuilder::Text(std::string_view text) { return texts_->Intern(text.substr(0, kLongestText)); }
 
@@ -69,10 +69,12 @@ void RankBuilder::AddCollective(int device, const Collective& collective, int64_
   last_->collective_connections.push_back(connection);
 }
 
-void RankBuilder::AddCall(const Call& call, int64_t connection) { calls_.push_back({call, connection}); }
+void RankBuilder::AddCall(const Call& call, uint64_t thread, int64_t connection) {
+  calls_.push_back({call, thread, connection});
+}
 
 void RankBuilder::AddRange(const Range& range) {
-  if (range.end - range.begin >= kShortestRange || range.kind == RangeKind::kGarbage)
+  if (keeps_all_ || range.end - range.begin >= kShortestRange || range.kind == RangeKind::kGarbage)
     ranges_.push_back(range);
 }
 
@@ -96,7 +98,7 @@ void RankBuilder::JoinCalls(Device& device) {
     if (at == kNone) return kNone;
     if (place[at] == kNone) {
       place[at] = 0;
-      threads.insert(calls_[at].call.thread);
+      threads.insert(calls_[at].thread);
     }
     return at;
   };
@@ -108,7 +110,7 @@ void RankBuilder::JoinCalls(Device& device) {
     const CallKind kind = calls_[i].call.kind;
     const bool is_launch = place[i] != kNone;
     const bool can_delay =
-        kind != CallKind::kOther && kind != CallKind::kLaunch && threads.contains(calls_[i].call.thread);
+        kind != CallKind::kOther && kind != CallKind::kLaunch && threads.contains(calls_[i].thread);
     if (is_launch || can_delay) order.push_back(i);
   }
   std::ranges::sort(order, [this](uint32_t a, uint32_t b) {
@@ -116,7 +118,12 @@ void RankBuilder::JoinCalls(Device& device) {
     return std::tie(one.begin, one.end, a) < std::tie(other.begin, other.end, b);
   });
   rank.calls.reserve(order.size());
+  std::map<uint64_t, uint16_t> thread_numbers;
   for (const uint32_t i : order) {
+    const auto [thread, is_new] = thread_numbers.try_emplace(
+        calls_[i].thread, static_cast<uint16_t>(std::min(rank.threads.size(), kMostThreads - 1)));
+    if (is_new && rank.threads.size() < kMostThreads) rank.threads.push_back(calls_[i].thread);
+    calls_[i].call.thread = thread->second;
     if (place[i] != kNone) {
       place[i] = static_cast<uint32_t>(rank.calls.size());
       rank.calls.push_back(calls_[i].call);
@@ -141,7 +148,7 @@ void RankBuilder::JoinCalls(Device& device) {
 void RankBuilder::KeepCalls(Device& device) {
   std::set<uint64_t> own;
   for (const NamedCall& named : calls_) {
-    const uint64_t process = named.call.thread >> 32;
+    const uint64_t process = named.thread >> 32;
     if (process != 0 && device.rank.process != 0 && process != device.rank.process) continue;
     if (kept_.contains(process)) continue;
     own.insert(process);
@@ -241,7 +248,7 @@ Part RankBuilder::Finish() {
       device.connections.push_back(device.collective_connections[i]);
     }
     JoinCalls(device);
-    if (keeps_calls_) KeepCalls(device);
+    if (keeps_all_) KeepCalls(device);
     ChooseSteps(device, number);
     PlaceTasks(device);
     if (!rank.tasks.empty()) rank.level = std::max(rank.level, Level::kTasks);
@@ -255,6 +262,10 @@ Part RankBuilder::Finish() {
       rank.level = Level::kLaunches;
       if (!rank.ranges.empty()) rank.level = Level::kFramework;
     }
+    // They stay, and many of them: without room to grow.
+    rank.tasks.shrink_to_fit();
+    rank.ranges.shrink_to_fit();
+    rank.all_calls.shrink_to_fit();
     part.ranks.push_back(std::move(rank));
   }
   part.texts = std::move(texts_);

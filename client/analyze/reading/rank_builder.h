@@ -41,11 +41,12 @@ class RankBuilder {
   // Ranges that take less explain nothing.
   static constexpr Ns kShortestRange = 100'000;
   static constexpr int64_t kNoConnection = -1;
-  static constexpr size_t kMostDevices = 64;  // of one source; rows of others are left out
-  static constexpr size_t kMostLanes = 256;   // of a device; what is on more counts as of the last one
+  static constexpr size_t kMostDevices = 64;       // of one source; rows of others are left out
+  static constexpr size_t kMostLanes = 256;        // of a device; what is on more counts as of the last one
+  static constexpr size_t kMostThreads = 1 << 15;  // the same
 
-  // `keeps_calls`: the lengths of all of them, too.
-  explicit RankBuilder(std::string source, bool keeps_calls = false);
+  // `keeps_all`: the lengths of all calls, and short ranges, too.
+  explicit RankBuilder(std::string source, bool keeps_all = false);
 
   TextId Text(std::string_view text);
   uint32_t Class(TextId type, TextId shapes, Work work);
@@ -62,7 +63,7 @@ class RankBuilder {
   void AddTask(int device, const Task& task, int64_t stream, int64_t connection);
   void AddCollective(int device, const Collective& collective, int64_t connection);
   // Only calls that launch, and those that can make a launch late, are kept.
-  void AddCall(const Call& call, int64_t connection);
+  void AddCall(const Call& call, uint64_t thread, int64_t connection);
   void AddRange(const Range& range);
   // `device` -1: of a program.
   void AddStep(const Step& step, int device, uint64_t thread);
@@ -77,6 +78,7 @@ class RankBuilder {
   };
   struct NamedCall {
     Call call;
+    uint64_t thread;
     int64_t connection;
   };
   struct NamedStep {
@@ -91,7 +93,7 @@ class RankBuilder {
   void PlaceTasks(Device& device);
 
   const std::string source_;
-  const bool keeps_calls_;
+  const bool keeps_all_;
   std::unique_ptr<format::Texts> texts_ = std::make_unique<format::Texts>(64u << 20);
   std::vector<KernelClass> classes_;
   std::map<KernelClass, uint32_t> class_numbers_;

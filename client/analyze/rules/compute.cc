@@ -79,12 +79,6 @@ std::vector<UsualClass> UsualOf(const Context& context, const std::vector<ClassS
   return usual;
 }
 
-std::string Percent(double part) {
-  char text[16];
-  std::snprintf(text, sizeof text, part < 0.1 ? "%.1f %%" : "%.0f %%", part * 100);
-  return text;
-}
-
 Table ClassTable(const Context& context, const ClassSums& own, const std::vector<UsualClass>& usual) {
   std::vector<std::pair<double, uint32_t>> order;
   for (const auto& [kind, sum] : own) {
@@ -139,6 +133,18 @@ Excess ExcessOf(const Context& context, const std::vector<double>& values, doubl
   excess.is_clear = excess.mean >= std::max(least, threshold) &&
                     excess.mean > context.Get("general.effect_se") * excess.error;
   return excess;
+}
+
+void ScaleComputing(const Context& context, const Replay& replay, Lengths& lengths, uint32_t r, double factor,
+                    size_t from_step) {
+  Lengths::OfRank& of = replay.Touch(lengths, r);
+  const Rank& rank = replay.job().ranks[r];
+  for (size_t i = 0; i < rank.tasks.size(); ++i) {
+    const Task& task = rank.tasks[i];
+    const uint32_t step = context.StepOf(rank, task.step);
+    if (task.work == Work::kCompute && step != kNone && step >= from_step)
+      of.task[i] = std::llround(static_cast<double>(of.task[i]) * factor);
+  }
 }
 
 Factor Occurrences(size_t n) {
@@ -203,7 +209,7 @@ void FindSlowCompute(const Context& context, Found& found) {
       Finding finding;
       finding.id = "rank.late";
       finding.key = "rank.late/" + std::to_string(rank.number) + "/compute";
-      finding.title = RankName(rank) + " is late: its kernels take " + Percent(excess.mean) +
+      finding.title = RankName(rank) + " is late: its kernels take " + PercentOf(excess.mean) +
                       " longer than on ranks like it";
       finding.where = WhereOf(rank);
       finding.steps = excess.steps;
@@ -211,7 +217,7 @@ void FindSlowCompute(const Context& context, Found& found) {
       finding.evidence.push_back(ClassTable(context, sums[r], usual));
       finding.factors = {Occurrences(excess.steps.size()),
                          {"effect", std::min(1.0, excess.mean / std::max(5 * excess.error, 1e-9)),
-                          "kernels " + Percent(excess.mean) + " longer, ± " + Percent(excess.error)}};
+                          "kernels " + PercentOf(excess.mean) + " longer, ± " + PercentOf(excess.error)}};
       finding.without = [r, steps_hit = excess.steps, factor = 1 / (1 + excess.mean), &context](
                             const Replay& replay, Lengths& lengths) {
         Lengths::OfRank& of = replay.Touch(lengths, r);
@@ -235,7 +241,7 @@ void FindSlowCompute(const Context& context, Found& found) {
       const double share = std::min(1.0, loss / (1 - std::min(loss, 0.9)) / excess.mean);
       if (share >= context.Get("host.cause_share") / 100) {
         finding.causes.push_back({"clock.low", share});
-        finding.title = RankName(rank) + " is late: its clock is " + Percent(loss) + " below the rated one";
+        finding.title = RankName(rank) + " is late: its clock is " + PercentOf(loss) + " below the rated one";
         finding.advice = {"look at cooling and the power limit of the device"};
       } else if (const double part = jitter.ns / std::max(1.0, jitter.computing - jitter.ns) / excess.mean;
                  part >= context.Get("host.cause_share") / 100) {
@@ -286,10 +292,10 @@ void FindExtraWork(const Context& context, Found& found) {
       Finding finding;
       finding.id = "rank.late";
       finding.key = "rank.late/" + std::to_string(rank.number) + "/work";
-      finding.title = RankName(rank) + " is late: it has " + Percent(more) + " more work than ranks like it";
+      finding.title =
+          RankName(rank) + " is late: it has " + PercentOf(more) + " more work than ranks like it";
       finding.where = WhereOf(rank);
-      for (size_t step = context.first; step < job.steps.size(); ++step)
-        finding.steps.push_back(static_cast<uint32_t>(step));
+      finding.steps = AllSteps(context);
       finding.causes = {{"rank.work", 1}};
       Table table{
           "kernels that others do not have", {"type", "shapes", "count", "usual_count", "mean_us"}, {}};
@@ -309,13 +315,7 @@ void FindExtraWork(const Context& context, Found& found) {
       finding.advice = {"balance what the ranks are given: tokens, experts or layers"};
       finding.factors = {Occurrences(context.steps())};
       finding.without = [r, factor = 1 / (1 + more), &context](const Replay& replay, Lengths& lengths) {
-        Lengths::OfRank& of = replay.Touch(lengths, r);
-        const Rank& rank = replay.job().ranks[r];
-        for (size_t i = 0; i < rank.tasks.size(); ++i) {
-          const Task& task = rank.tasks[i];
-          if (task.work == Work::kCompute && context.StepOf(rank, task.step) != kNone)
-            of.task[i] = std::llround(static_cast<double>(of.task[i]) * factor);
-        }
+        ScaleComputing(context, replay, lengths, r, factor);
       };
       found.findings.push_back(std::move(finding));
     }
@@ -405,23 +405,15 @@ void FindLowClocks(const Context& context, Found& found) {
     if (table.rows.size() < 50) table.rows.push_back({context.job.ranks[r].number, loss * 100});
   }
   finding.title = std::to_string(low.size()) + " of " + std::to_string(context.job.ranks.size()) +
-                  " ranks: the clock is " + Percent(Median(losses)) +
+                  " ranks: the clock is " + PercentOf(Median(losses)) +
                   " below the rated one while they compute";
   finding.evidence.push_back(std::move(table));
-  for (size_t step = context.first; step < context.job.steps.size(); ++step)
-    finding.steps.push_back(static_cast<uint32_t>(step));
+  finding.steps = AllSteps(context);
   finding.advice = {"look at cooling and the power limit of the nodes"};
   finding.cost.method = Method::kHeuristic;
   finding.factors = {{"method", 0.6, "as if every kernel followed the clock"}};
   finding.without = [low, &context](const Replay& replay, Lengths& lengths) {
-    for (const auto& [r, loss] : low) {
-      Lengths::OfRank& of = replay.Touch(lengths, r);
-      const Rank& rank = replay.job().ranks[r];
-      for (size_t i = 0; i < rank.tasks.size(); ++i) {
-        if (rank.tasks[i].work == Work::kCompute && context.StepOf(rank, rank.tasks[i].step) != kNone)
-          of.task[i] = std::llround(static_cast<double>(of.task[i]) * (1 - loss));
-      }
-    }
+    for (const auto& [r, loss] : low) ScaleComputing(context, replay, lengths, r, 1 - loss);
   };
   found.findings.push_back(std::move(finding));
 }

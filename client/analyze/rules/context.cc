@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <set>
+#include <tuple>
 
+#include "base/join.h"
 #include "client/analyze/model/parallel.h"
 #include "client/analyze/model/statistics.h"
 
@@ -36,11 +39,65 @@ double InCommon(const std::map<TextId, size_t>& one, const std::map<TextId, size
   return all == 0 ? 1 : static_cast<double>(both) / static_cast<double>(all);
 }
 
+std::map<TextId, GroupOf> GroupsOf(const Job& job) {
+  std::map<TextId, GroupOf> groups;
+  for (uint32_t r = 0; r < job.ranks.size(); ++r) {
+    for (const Collective& collective : job.ranks[r].collectives) {
+      GroupOf& group = groups[collective.group];
+      if (group.ranks.empty() || group.ranks.back() != r) group.ranks.push_back(r);
+    }
+    for (auto& [id, group] : groups) {
+      if (!group.role.empty() || group.ranks.empty() || group.ranks.back() != r) continue;
+      if (const auto known = job.ranks[r].groups.find(std::string(job.Text(id)));
+          known != job.ranks[r].groups.end())
+        group.role = known->second.role;
+    }
+  }
+  for (auto& [id, group] : groups) {
+    std::set<std::string_view> nodes;
+    for (const uint32_t rank : group.ranks) nodes.insert(job.ranks[rank].node);
+    group.nodes = nodes.size();
+  }
+  return groups;
+}
+
+// Stages of pipelines: a step's first message between two ranks goes from a stage to the next one. Where
+// stages come round again on the first rank, as those of an interleaved schedule do, the message that closes
+// the circle is the last of them.
+std::vector<int> StagesOf(const Job& job, const Matches& matches) {
+  struct Edge {
+    Ns at = 0;
+    uint32_t from = 0, to = 0;
+  };
+  std::map<std::pair<uint32_t, uint32_t>, Edge> first;
+  std::vector<int> stage(job.ranks.size(), -1);
+  for (const Match& match : matches.all) {
+    if (!match.is_pair || match.step != matches.all.front().step) continue;
+    const Match::Member &one = match.members[0], &other = match.members[1];
+    const bool one_sends = IsSend(job.Text(job.ranks[one.rank].collectives[one.collective].type));
+    const Match::Member &from = one_sends ? one : other, &to = one_sends ? other : one;
+    const Edge edge{job.ranks[from.rank].collectives[from.collective].end, from.rank, to.rank};
+    const auto [at, is_new] = first.try_emplace({one.rank, other.rank}, edge);
+    if (!is_new && edge.at < at->second.at) at->second = edge;
+  }
+  std::vector<Edge> edges;
+  for (const auto& [ranks, edge] : first) edges.push_back(edge);
+  std::ranges::sort(edges, [](const Edge& a, const Edge& b) {
+    return std::tie(a.at, a.from, a.to) < std::tie(b.at, b.from, b.to);
+  });
+  for (const Edge& edge : edges) {
+    if (stage[edge.from] < 0 && stage[edge.to] < 0) stage[edge.from] = 0;
+    if (stage[edge.from] >= 0 && stage[edge.to] < 0) stage[edge.to] = stage[edge.from] + 1;
+  }
+  return stage;
+}
+
 }  // namespace
 
 Context MakeContext(const Job& job, const Matches& matches, const Clocks& clocks, const Replay& replay,
                     const Settings& settings, unsigned jobs) {
-  Context context{job, matches, clocks, replay, settings, 0, {}, 0, 0, {}, {}};
+  Context context{job, matches, clocks, replay, settings, 0, {}, 0, 0, GroupsOf(job), StagesOf(job, matches),
+                  {},  {}};
   const auto skip = static_cast<size_t>(settings.Get("general.skip_first_steps"));
   if (job.has_steps && job.steps.size() > skip) context.first = skip;
   const Replay::Outcome& measured = replay.Measured();
@@ -58,8 +115,9 @@ Context MakeContext(const Job& job, const Matches& matches, const Clocks& clocks
   std::vector<uint32_t> leaders;
   std::map<uint32_t, std::vector<uint32_t>> roles;
   for (uint32_t i = 0; i < job.ranks.size(); ++i) {
-    const auto same = std::ranges::find_if(
-        leaders, [&](uint32_t leader) { return InCommon(work[leader], work[i]) >= enough; });
+    const auto same = std::ranges::find_if(leaders, [&](uint32_t leader) {
+      return context.stage[leader] == context.stage[i] && InCommon(work[leader], work[i]) >= enough;
+    });
     const uint32_t leader = same == leaders.end() ? i : *same;
     if (same == leaders.end()) leaders.push_back(i);
     roles[leader].push_back(i);
@@ -89,6 +147,27 @@ std::string VariableOf(const Context& context, const std::string& name) {
   return "";
 }
 
+std::string RankList(const Job& job, const std::vector<uint32_t>& ranks) {
+  constexpr size_t kLongest = 40;
+  std::vector<int64_t> numbers;
+  for (const uint32_t rank : ranks) numbers.push_back(job.ranks[rank].number);
+  if (numbers.empty()) return "none";
+  std::ranges::sort(numbers);
+  if (numbers.size() > 2 && numbers.back() - numbers.front() + 1 == static_cast<int64_t>(numbers.size()))
+    return std::to_string(numbers.front()) + "-" + std::to_string(numbers.back());
+  const std::string list = base::Joined(numbers, ",");
+  return list.size() <= kLongest
+             ? list
+             : std::to_string(numbers.size()) + " ranks from " + std::to_string(numbers.front());
+}
+
+std::vector<uint32_t> AllSteps(const Context& context) {
+  std::vector<uint32_t> steps;
+  for (size_t step = context.first; step < context.job.steps.size(); ++step)
+    steps.push_back(static_cast<uint32_t>(step));
+  return steps;
+}
+
 std::string RankName(const Rank& rank) {
   return "rank " + std::to_string(rank.number) + " (" + (rank.node.empty() ? "" : rank.node + ", ") +
          "device " + std::to_string(rank.device) + ")";
@@ -100,6 +179,29 @@ Where WhereOf(const Rank& rank) {
   if (!rank.node.empty()) where.nodes = {rank.node};
   where.devices = {rank.device};
   return where;
+}
+
+Where WhereOf(const Job& job, const std::vector<uint32_t>& ranks) {
+  Where where;
+  std::set<std::string> nodes;
+  for (const uint32_t rank : ranks) {
+    where.ranks.push_back(job.ranks[rank].number);
+    if (!job.ranks[rank].node.empty()) nodes.insert(job.ranks[rank].node);
+  }
+  where.nodes.assign(nodes.begin(), nodes.end());
+  return where;
+}
+
+std::string PercentOf(double part) {
+  char text[16];
+  std::snprintf(text, sizeof text, part < 0.1 ? "%.1f %%" : "%.0f %%", part * 100);
+  return text;
+}
+
+std::string Times(double ratio) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%.1f x", ratio);
+  return text;
 }
 
 std::string Time(double ns) {

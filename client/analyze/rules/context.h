@@ -1,6 +1,7 @@
 // What all rules look at.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,13 @@
 
 namespace profd::analyze {
 
+// Ranks that communicate under one name.
+struct GroupOf {
+  std::string role;             // as the framework says, "" = not known
+  std::vector<uint32_t> ranks;  // indexes in Job::ranks of those that use it, ascending
+  size_t nodes = 0;             // that these are on
+};
+
 struct Context {
   const Job& job;
   const Matches& matches;
@@ -23,7 +31,10 @@ struct Context {
   std::vector<Ns> step_times;  // of those from it on
   double step_ns = 0;          // their mean
   double median_step_ns = 0;
-  std::vector<std::vector<uint32_t>> peers;  // by rank: those of the same work, it included
+  std::map<TextId, GroupOf> groups;
+  std::vector<int> stage;  // by rank: its place in a pipeline, -1 = it is in none
+  // By rank: those of the same work and stage, it included.
+  std::vector<std::vector<uint32_t>> peers;
   std::vector<std::vector<StepShares>> shares;
 
   double Get(std::string_view key) const { return settings.Get(key); }
@@ -44,9 +55,17 @@ std::vector<uint32_t> StepsOfCalls(const Context& context, const Rank& rank);
 // A variable of the environment of one of the ranks; "" = not set, or not known.
 std::string VariableOf(const Context& context, const std::string& name);
 
+std::vector<uint32_t> AllSteps(const Context& context);
+
 // "rank 5 (host0, device 5)".
 std::string RankName(const Rank& rank);
+// "0-7", "1,5", "12 ranks from 3": of indexes in Job::ranks.
+std::string RankList(const Job& job, const std::vector<uint32_t>& ranks);
 Where WhereOf(const Rank& rank);
+Where WhereOf(const Job& job, const std::vector<uint32_t>& ranks);
+// "4.2 %", "12 %"; "1.5 x".
+std::string PercentOf(double part);
+std::string Times(double ratio);
 // "3.2 ms", "850 us".
 std::string Time(double ns);
 

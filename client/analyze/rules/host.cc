@@ -111,6 +111,28 @@ void GiveThrottling(const Context& context, Groups& groups) {
   }
 }
 
+// What stops all ranks in each step, and now and then one of them for longer, is one cause.
+void JoinCauses(const Context& context, Groups& groups) {
+  for (auto& [key, all] : groups) {
+    const auto& [rank, is_usual, cause, place] = key;
+    if (!is_usual) continue;
+    for (auto at = groups.begin(); at != groups.end();) {
+      const auto& [other_rank, other_usual, other_cause, other_place] = at->first;
+      if (other_usual || other_cause != cause || other_place != place) {
+        ++at;
+        continue;
+      }
+      for (Piece piece : at->second.pieces) {
+        // All that the cause covers can be mended, not only what is more than usual.
+        const Ns covered = std::min(piece.length(), ReasonOf(context, piece).covered);
+        piece.typical = std::min(piece.typical, piece.length() - covered);
+        all.pieces.push_back(piece);
+      }
+      at = groups.erase(at);
+    }
+  }
+}
+
 Finding MakeStall(const Context& context, const Group& group, bool of_all) {
   const Job& job = context.job;
   Finding finding;
@@ -189,6 +211,10 @@ void FindStalls(const Context& context, Found& found) {
   const Job& job = context.job;
   const auto least = static_cast<Ns>(context.Get("host.gap_ms") * 1e6);
   std::map<std::vector<uint32_t>, std::vector<OfRank>> by_peers;
+  std::vector<Span> outside;  // of steps, which goodput tells of
+  if (const std::vector<Outside> all = OutsideOf(context); IsGoodputLow(context, all)) {
+    for (const Outside& one : all) outside.push_back({one.from, one.to});
+  }
   // Shorter ones are wanted, too: they are what is usual.
   for (uint32_t r = 0; r < job.ranks.size(); ++r)
     by_peers[context.peers[r]].push_back(PiecesOf(context, r, least / 4));
@@ -205,7 +231,7 @@ void FindStalls(const Context& context, Found& found) {
     Groups groups;
     for (OfRank& of : ranks) {
       for (Piece& piece : of.pieces) {
-        if (piece.length() < least) continue;
+        if (piece.length() < least || 2 * Overlap(outside, piece.from, piece.to) >= piece.length()) continue;
         const uint32_t count = of.calls_in_step[piece.step];
         const std::vector<Ns>& same = lengths[{count, piece.ordinal, piece.in_call}];
         // Those that are not in the list were short.
@@ -234,6 +260,7 @@ void FindStalls(const Context& context, Found& found) {
       }
     }
     GiveThrottling(context, groups);
+    JoinCauses(context, groups);
     for (const auto& [key, group] : groups)
       found.findings.push_back(MakeStall(context, group, std::get<1>(key)));
   }
@@ -365,8 +392,7 @@ void FindLaunchBound(const Context& context, Found& found) {
   finding.title = "the host launches too slowly: " + std::string(percent) +
                   " of the kernels find the queue of the device empty";
   finding.evidence.push_back(std::move(table));
-  for (size_t step = context.first; step < job.steps.size(); ++step)
-    finding.steps.push_back(static_cast<uint32_t>(step));
+  finding.steps = AllSteps(context);
   finding.advice = {"launch less: compile the graph, fuse small operators"};
   finding.factors = {{"data", 1, "every launch is recorded"}};
   if (const std::string level = VariableOf(context, "ASCEND_GLOBAL_LOG_LEVEL");

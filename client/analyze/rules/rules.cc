@@ -16,6 +16,23 @@ constexpr Rule kRules[] = {
     {"rank.work", "a rank has general.effect_percent more kernels, or larger ones, than three ranks like it",
      "kernels with shapes", kReplay, "balance what the ranks are given: tokens, experts or layers",
      FindExtraWork},
+    {"rank.copy", "a rank copies for general.min_cost_percent of a step longer than ranks like it",
+     "copies of the device", kReplay, "copy less, or beside the computing", FindCopies},
+    {"device.wait",
+     "devices wait before kernels that have been launched, and for nothing that is recorded; of one rank, "
+     "the cause of "
+     "rank.late",
+     "kernels and the calls that launch them", kReplay, "look at events between its streams", FindPauses},
+    {"rank.own-history",
+     "since a step the same kernels take rank.own_history_percent longer than before, on all ranks or on one "
+     "that is like "
+     "no other",
+     "kernels by name, eight steps", kReplay, "look at what happened then", FindSlowing},
+    {"rank.unexplained",
+     "a device does nothing for rank.unexplained_percent of a step more than those of ranks like it, and no "
+     "finding says why",
+     "two ranks of the same work", "its time less the usual", "compare it with another one in a timeline",
+     nullptr},
     {"host.launch", "between launches the host of a rank takes a tenth more than those of ranks like it",
      "calls that launch", kReplay, "see what else runs on the CPUs of its process", FindSlowHosts},
     {"rank.absent", "collectives wait for ranks that were not recorded, rank.absent_percent of a step",
@@ -29,6 +46,24 @@ constexpr Rule kRules[] = {
      FindSlowGroups},
     {"comm.retry", "a transfer takes comm.retry_ms more than usual", "collectives of all ranks of a group",
      kReplay, "look at lost packets between its ranks", FindSlowTransfers},
+    {"comm.small",
+     "collectives follow each other that are so small that their latency, fitted over sizes, is most of "
+     "their time",
+     "collectives of three sizes", "as if those that follow each other went together", "larger buckets",
+     FindSmall},
+    {"comm.exposed",
+     "collectives of a group follow each other for comm.exposed_percent of a step while nothing is computed, "
+     "though it was "
+     "before",
+     "collectives and kernels", "as if all but the last had gone beside the computing",
+     "send what is ready earlier", FindExposed},
+    {"comm.contention",
+     "data have comm.contention_ratio of their rate while matrix products, copies or other data run beside "
+     "them; "
+     "comm.min_samples of each",
+     "collectives of all ranks of a group", kReplay, "let one go behind the other", FindContention},
+    {"comm.order", "at the end ranks wait for each other in different groups", "collectives", "none",
+     "call collectives in the same order on all ranks", nullptr},
     {"comm.hang", "at the end some ranks have begun a collective and others never do", "collectives", "none",
      "look at the last thing that the missing rank did", FindHangs},
     {"host.stall",
@@ -88,8 +123,16 @@ constexpr Rule kRules[] = {
      "is not always the same rank",
      "kernels by name", kReplay, "limit an expert's tokens, or weigh the loss of balance more",
      FindUnevenExperts},
+    {"pipe.stage", "a stage of a pipeline computes pipe.stage_ratio times as long as the others",
+     "sends and receives of all its ranks", kReplay, "give it fewer layers", FindHeavyStages},
+    {"pipe.bubble",
+     "the busiest stage has nothing to do for pipe.bubble_ratio times what its number of batches and stages "
+     "needs",
+     "sends and receives of all its ranks", "as if stages were equal", "look at the schedule", FindBubbles},
     {"mem.leak", "memory of an owner grows all the time by memory.leak_mb, over memory.min_steps",
      "memory of devices by owner", "none", "look at what that owner holds", FindLeaks},
+    {"goodput", "goodput.outside_percent of the time lies between steps", "steps", "that time",
+     "look at what the program does between steps", FindLostTime},
     {"step.jitter",
      "the slowest twentieth of 20 steps and more is step.jitter_percent above the median, and no finding "
      "explains "

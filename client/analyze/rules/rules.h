@@ -39,6 +39,15 @@ void FindAbsentRanks(const Context& context, Found& found);
 void FindSyncs(const Context& context, Found& found);
 void FindJitter(const Context& context, Found& found);
 void FindUnevenExperts(const Context& context, Found& found);
+void FindCopies(const Context& context, Found& found);
+void FindPauses(const Context& context, Found& found);
+void FindSlowing(const Context& context, Found& found);
+void FindExposed(const Context& context, Found& found);
+void FindContention(const Context& context, Found& found);
+void FindSmall(const Context& context, Found& found);
+void FindHeavyStages(const Context& context, Found& found);
+void FindBubbles(const Context& context, Found& found);
+void FindLostTime(const Context& context, Found& found);
 void FindLeaks(const Context& context, Found& found);
 void FindAiCpu(const Context& context, Found& found);
 void FindLowClocks(const Context& context, Found& found);
@@ -65,9 +74,25 @@ struct Excess {
 };
 // `values`: by step from context.first on, relative: 0.1 is 10 % more than usual. `noise`: of one value.
 Excess ExcessOf(const Context& context, const std::vector<double>& values, double noise, double threshold);
-// What no finding explains of steps that take longer than others: those that come again, and single ones.
-// Not among the rules: they look at what the others have found.
-void FindUnevenSteps(const Context& context, std::vector<Finding>& findings);
+// What no finding explains: of ranks that make others wait, and of steps that take longer than others, those
+// that come again and single ones. Not among the rules: they look at what the others have found. `rest`:
+// times of the steps that are analysed with all findings mended.
+void FindUnexplainedRanks(const Context& context, std::vector<Finding>& findings);
+void FindUnevenSteps(const Context& context, const std::vector<Ns>& rest, std::vector<Finding>& findings);
+// Time between two steps: that no rank is in one.
+struct Outside {
+  uint32_t step = 0;  // the one behind, index in Job::steps
+  Ns from = 0, to = 0;
+};
+std::vector<Outside> OutsideOf(const Context& context);
+// It is so much that rule goodput tells of it, and no other one.
+bool IsGoodputLow(const Context& context, const std::vector<Outside>& outside);
+
+// A cost that no replay gives: at most so much over the steps that are analysed.
+void SetBound(const Context& context, Finding& finding, double total_ns);
+// As if the kernels of a rank took `factor` times as long, from a step in Job::steps on.
+void ScaleComputing(const Context& context, const Replay& replay, Lengths& lengths, uint32_t rank,
+                    double factor, size_t from_step = 0);
 // How often something was seen, as a factor of confidence.
 Factor Occurrences(size_t n);
 

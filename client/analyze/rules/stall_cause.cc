@@ -56,7 +56,7 @@ ByPlace SeenIn(const Job& job, const std::vector<HostSpan>& spans, uint64_t thre
 uint64_t ThreadOf(const Rank& rank, const Piece& piece) {
   return piece.of_task || rank.calls.empty()
              ? rank.process << 32 | rank.process
-             : rank.calls[std::min<size_t>(piece.index, rank.calls.size() - 1)].thread;
+             : rank.ThreadOf(rank.calls[std::min<size_t>(piece.index, rank.calls.size() - 1)]);
 }
 
 struct Words {

@@ -25,14 +25,6 @@ std::set<uint32_t> ExplainedBy(const Context& context, const std::vector<Finding
   return explained;
 }
 
-void SetCost(const Context& context, Finding& finding, double more_ns) {
-  finding.cost.method = Method::kHeuristic;
-  finding.cost.ms_per_step = finding.cost.alone = more_ns / kMs / static_cast<double>(context.steps());
-  finding.cost.last = finding.cost.low = finding.cost.high = finding.cost.alone;
-  finding.cost.total_ms = more_ns / kMs;
-  finding.cost.percent = 100 * finding.cost.ms_per_step * kMs / context.step_ns;
-}
-
 // By how many steps slow ones come again; 0: at no period.
 size_t PeriodOf(const std::vector<double>& excess, double least) {
   const double mean = Mean(excess);
@@ -74,19 +66,20 @@ Table WhatVaries(const Context& context, const std::vector<uint32_t>& slow) {
   return table;
 }
 
-void FindJitterOfSteps(const Context& context, std::vector<Finding>& findings) {
+void FindJitterOfSteps(const Context& context, const std::vector<Ns>& rest, std::vector<Finding>& findings) {
   if (context.steps() < kEnoughSteps) return;
   const double most = 1 + context.Get("step.jitter_percent") / 100;
-  if (Quantile(context.step_times, 0.95) < most * context.median_step_ns) return;
+  const double median = Median(rest);
+  if (Quantile(rest, 0.95) < most * median) return;
   const std::set<uint32_t> explained = ExplainedBy(context, findings);
   std::vector<uint32_t> slow;
   std::vector<double> excess;
   double sum = 0;
-  for (size_t i = 0; i < context.step_times.size(); ++i) {
+  for (size_t i = 0; i < rest.size(); ++i) {
     const auto step = static_cast<uint32_t>(context.first + i);
-    const double more = static_cast<double>(context.step_times[i]) - context.median_step_ns;
+    const double more = static_cast<double>(rest[i]) - median;
     excess.push_back(std::max(0.0, more));
-    if (more < (kSlow - 1) * context.median_step_ns || explained.contains(step)) continue;
+    if (more < (kSlow - 1) * median || explained.contains(step)) continue;
     slow.push_back(step);
     sum += more;
   }
@@ -107,20 +100,21 @@ void FindJitterOfSteps(const Context& context, std::vector<Finding>& findings) {
                   Time(sum / static_cast<double>(slow.size())) + " more on all ranks" +
                   (period > 0 ? ", every " + std::to_string(period) + " steps" : "") + ": " +
                   std::get<std::string>(varies[0]) + " grows, why is not known";
-  SetCost(context, finding, sum);
+  SetBound(context, finding, sum);
   finding.evidence.push_back(std::move(table));
   finding.advice = {"look at what happens in those steps: --explain, or a timeline (profctl export)"};
   finding.factors = {{"cause", 0.6, "that steps differ is recorded, why is not"}, Occurrences(slow.size())};
   findings.push_back(std::move(finding));
 }
 
-void FindOutliers(const Context& context, std::vector<Finding>& findings) {
+void FindOutliers(const Context& context, const std::vector<Ns>& rest, std::vector<Finding>& findings) {
   const std::set<uint32_t> explained = ExplainedBy(context, findings);
   if (context.steps() < 4) return;
-  for (size_t i = 0; i < context.step_times.size(); ++i) {
+  const double median = Median(rest);
+  for (size_t i = 0; i < rest.size(); ++i) {
     const auto step = static_cast<uint32_t>(context.first + i);
-    const double more = static_cast<double>(context.step_times[i]) - context.median_step_ns;
-    if (static_cast<double>(context.step_times[i]) < context.Get("step.outlier") * context.median_step_ns ||
+    const double more = static_cast<double>(rest[i]) - median;
+    if (static_cast<double>(rest[i]) < context.Get("step.outlier") * median ||
         more < context.Get("general.min_once_ms") * kMs || explained.contains(step))
       continue;
     Finding finding;
@@ -130,7 +124,7 @@ void FindOutliers(const Context& context, std::vector<Finding>& findings) {
                     Time(static_cast<double>(context.step_times[i])) + " instead of " +
                     Time(context.median_step_ns) + ": no cause is found";
     finding.steps = {step};
-    SetCost(context, finding, more);
+    SetBound(context, finding, more);
     finding.advice = {"look at that step in a timeline: profctl export"};
     finding.factors = {{"cause", 0.6, "its length is recorded, why is not"}};
     findings.push_back(std::move(finding));
@@ -139,10 +133,19 @@ void FindOutliers(const Context& context, std::vector<Finding>& findings) {
 
 }  // namespace
 
-void FindUnevenSteps(const Context& context, std::vector<Finding>& findings) {
+void SetBound(const Context& context, Finding& finding, double total_ns) {
+  finding.cost.method = Method::kHeuristic;
+  finding.cost.total_ms = std::max(0.0, total_ns) / kMs;
+  finding.cost.ms_per_step = finding.cost.alone =
+      finding.cost.total_ms / static_cast<double>(context.steps());
+  finding.cost.last = finding.cost.low = finding.cost.high = finding.cost.alone;
+  finding.cost.percent = 100 * finding.cost.ms_per_step * kMs / context.step_ns;
+}
+
+void FindUnevenSteps(const Context& context, const std::vector<Ns>& rest, std::vector<Finding>& findings) {
   if (!context.job.has_steps) return;
-  FindJitterOfSteps(context, findings);
-  FindOutliers(context, findings);
+  FindJitterOfSteps(context, rest, findings);
+  FindOutliers(context, rest, findings);
 }
 
 }  // namespace profd::analyze

@@ -12,6 +12,7 @@ namespace profd::analyze {
 struct Report {
   std::string_view name, what;
   Table (*make)(const Analysis& analysis);
+  bool needs_all = false;  // Request::keeps_all
 };
 // In the order in which they are listed.
 std::span<const Report> Reports();
@@ -32,7 +33,12 @@ Table ExpertsTable(const Analysis& analysis);
 Table CollectivesTable(const Analysis& analysis);
 Table CollectiveTopTable(const Analysis& analysis);
 Table GroupsTable(const Analysis& analysis);
+Table BandwidthTable(const Analysis& analysis);
+Table MatrixTable(const Analysis& analysis);
 Table PairsTable(const Analysis& analysis);
+Table PipelineTable(const Analysis& analysis);
+Table ModulesTable(const Analysis& analysis);
+Table MfuTable(const Analysis& analysis);
 Table ApiTable(const Analysis& analysis);
 Table LaunchesTable(const Analysis& analysis);
 Table GapsTable(const Analysis& analysis);

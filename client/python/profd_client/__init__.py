@@ -3,7 +3,7 @@
     import profd_client
 
     with profd_client.Client() as profd:                      # this node, as who runs this
-        session = profd.start(devices="all", collect=["hbm", "pcie=100"], duration=10)
+        session = profd.start(devices="all", collect=["hbm", "pcie=20"], duration=10)
         for state in profd.watch(session.session):
             print(state.state, state.bytes, state.lost)
         print(state.directory)
@@ -135,7 +135,7 @@ class Client:
     def plan(self, collect=(), **asked):
         """What start() would collect, at which rates and at what expense, as a Session without a number; nothing is started.
 
-        `collect` has "hbm", "llc:write", "pcie=100" (Hz); `preset`; `pids`; `devices` "all" or numbers; `all_agents`,
+        `collect` has "hbm", "llc:write", "pcie=20" (Hz); `preset`; `pids`; `devices` "all" or numbers; `all_agents`,
         `agent_labels`; `duration`, `delay` in seconds; `name`; `labels`; `steps` {"skip_first", "wait", "warmup", "active",
         "repeat"}; `storage_limit_bytes`; `flight_recorder`, `in_memory` kinds, `snapshot_on` "exit" or "crash"; `resume`; `on_full`."""
         return _results.session(self._call("Plan", _LONG_S, spec=self._spec(collect, **asked)))

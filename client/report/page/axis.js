@@ -1,11 +1,12 @@
 // The time axis: what is shown, and how one moves in it.
 const axis = (() => {
-  const canvas = byId("axis"), status = byId("axis-status");
-  const shortest = 2000;  // ns
+  const canvas = byId("axis"), status = byId("axis-status"), one = byId("axis-rank"), two = byId("axis-other");
+  // Shorter than this, in ns, nothing is shown.
+  const shortest = 2000;
   let rows = [], rank = 0, other = -1, cursor = -1, box = {left: 168, right: 1000}, measured = null, finding = 0, selected = null, ready = false;
 
-  const place = time => box.left + (time - visible.from) / (visible.to - visible.from) * (box.right - box.left);
-  const time = x => visible.from + (x - box.left) / (box.right - box.left) * (visible.to - visible.from);
+  const place = time => box.left + (time - view.from) / (view.to - view.from) * (box.right - box.left);
+  const time = x => view.from + (x - box.left) / (box.right - box.left) * (view.to - view.from);
 
   const layout = () => {
     rows = [{kind: "run", title: "whole run", height: 30}, {kind: "steps", title: meta.unit + "s", height: 18}];
@@ -27,33 +28,31 @@ const axis = (() => {
 
   const drawRun = (g, row) => {
     const inner = box.right - box.left, all = t => box.left + t / span * inner;
-    g.fillStyle = colours.k0;
+    g.fillStyle = hue.k0;
     let longest = 0;
-    for (let i = 0; i < meta.steps.length; ++i) longest = Math.max(longest, stepTimes[2 * i + 1] - stepTimes[2 * i]);
+    for (let i = 0; i < meta.steps.length; ++i) longest = max(longest, stepTimes[2 * i + 1] - stepTimes[2 * i]);
     for (let i = 0; i < meta.steps.length; ++i) {
       const a = all(stepTimes[2 * i]), b = all(stepTimes[2 * i + 1]), part = (stepTimes[2 * i + 1] - stepTimes[2 * i]) / longest;
-      g.fillRect(a, row.y + 24 - 20 * part, Math.max(b - a - (b - a > 4 ? 1 : 0), 0.7), 20 * part);
+      g.fillRect(a, row.y + 24 - 20 * part, max(b - a - (b - a > 4 ? 1 : 0), 0.7), 20 * part);
     }
     for (const one of placesOf()) {
-      g.fillStyle = findingColour(one.number);
-      g.fillRect(all(one.from), row.y + 24, Math.max(all(one.to) - all(one.from), 2), 3);
+      fill(g, findingColour(one.number), all(one.from), row.y + 24, max(all(one.to) - all(one.from), 2), 3);
     }
-    const a = all(visible.from), b = all(visible.to);
-    g.strokeStyle = colours.ink;
-    g.strokeRect(a, row.y + 2.5, Math.max(b - a, 3), 25);
+    const a = all(view.from), b = all(view.to);
+    g.strokeStyle = hue.ink;
+    g.strokeRect(a, row.y + 2.5, max(b - a, 3), 25);
   };
   const drawSteps = (g, row) => {
     let free = box.left;
     for (let i = 0; i < meta.steps.length; ++i) {
       const a = place(stepTimes[2 * i]), b = place(stepTimes[2 * i + 1]);
       if (b < box.left || a > box.right) continue;
-      g.fillStyle = colours.line;
+      g.fillStyle = hue.line;
       if (a >= box.left && b - a > 3) g.fillRect(a, row.y, 1, rows.at(-1).y - row.y);
-      const x = Math.max(a + 4, free), text = b - a > 130 ? `${meta.unit} ${meta.steps[i]} · ${length(stepTimes[2 * i + 1] - stepTimes[2 * i])}` : "" + meta.steps[i];
+      const x = max(a + 4, free), text = b - a > 130 ? `${meta.unit} ${meta.steps[i]} · ${length(stepTimes[2 * i + 1] - stepTimes[2 * i])}` : "" + meta.steps[i];
       const wide = g.measureText(text).width;
       if (x + wide < box.right && (x + wide < b || b - a < 34)) {
-        g.fillStyle = colours.quiet;
-        g.fillText(text, x, row.y + 9);
+        say(g, hue.quiet, text, x, row.y + 9);
         free = x + wide + 14;
       }
     }
@@ -61,22 +60,21 @@ const axis = (() => {
   const drawFindings = (g, row) => {
     let free = box.left;
     for (const one of placesOf()) {
-      const a = Math.max(place(one.from), box.left), b = Math.min(place(one.to), box.right);
+      const a = max(place(one.from), box.left), b = min(place(one.to), box.right);
       if (b < box.left || a > box.right) continue;
-      g.fillStyle = findingColour(one.number);
-      g.fillRect(a, row.y + 16, Math.max(b - a, 2), 3);
+      fill(g, findingColour(one.number), a, row.y + 16, max(b - a, 2), 3);
       if (a + 8 < free) continue;
       badge(g, one.number, a + 8, row.y + 8);
-      const text = fitted(g, `rank ${meta.ranks[one.rank][0]}: ${one.what}`, Math.min(Math.max(b - a - 22, 0), 400));
-      g.fillStyle = colours.ink;
+      const text = fitted(g, `rank ${meta.ranks[one.rank][0]}: ${one.what}`, min(max(b - a - 22, 0), 400));
+      g.fillStyle = hue.ink;
       if (text.length > 4) g.fillText(text, a + 19, row.y + 8);
       free = a + 20;
     }
   };
   const drawTicks = (g, row) => {
-    const step = niceStep(visible.to - visible.from, (box.right - box.left) / 100);
-    g.fillStyle = colours.quiet;
-    for (let t = Math.ceil(visible.from / step) * step; t < visible.to; t += step) {
+    const step = niceStep(view.to - view.from, (box.right - box.left) / 100);
+    g.fillStyle = hue.quiet;
+    for (let t = ceil(view.from / step) * step; t < view.to; t += step) {
       const x = place(t);
       g.fillRect(x, row.y, 1, 4);
       const text = t === 0 ? "0" : tick(t, step);
@@ -86,7 +84,7 @@ const axis = (() => {
   // As many digits as tell neighbours apart.
   const tick = (t, step) => {
     const [unit, name] = span >= 2e9 ? [1e9, " s"] : span >= 2e6 ? [1e6, " ms"] : [1e3, " µs"];
-    return (t / unit).toFixed(clamp(-Math.floor(Math.log10(step / unit) + 1e-9), 0, 6)) + name;
+    return (t / unit).toFixed(clamp(-floor(Math.log10(step / unit) + 1e-9), 0, 6)) + name;
   };
 
   const draw = nextFrame(() => {
@@ -97,20 +95,19 @@ const axis = (() => {
     g.save();
     for (const row of rows) {
       if (row.kind === "rank") {
-        g.fillStyle = colours.line;
-        g.fillRect(0, row.y, width, 1);
-        g.fillStyle = colours.ink;
+        fill(g, hue.line, 0, row.y, width, 1);
+        g.fillStyle = hue.ink;
         g.font = "bold " + font;
         g.fillText(rankName(row.rank), 12, row.y + 12);
         g.font = font;
-        g.fillStyle = colours.quiet;
+        g.fillStyle = hue.quiet;
         const [, node, device] = meta.ranks[row.rank];
         const about = [node, "device " + device, row.rank === other ? "for comparison" : "",
           detailOf(row.rank) ? "" : "shares of time only: no single events are kept"].filter(Boolean).join(" · ");
         g.fillText(fitted(g, about, box.right - box.left), box.left, row.y + 12);
         continue;
       }
-      g.fillStyle = colours.quiet;
+      g.fillStyle = hue.quiet;
       if (row.title) g.fillText(fitted(g, row.title, box.left - 20), 12, row.y + row.height / 2);
     }
     drawSteps(g, rows[1]);
@@ -119,7 +116,7 @@ const axis = (() => {
       if (row.kind === "findings") drawFindings(g, row);
       if (row.kind === "ticks") drawTicks(g, row);
       if (!ready || row.rank === undefined || row.kind === "rank") continue;
-      drawRow(g, row, row.y, visible.from, visible.to, place, time, box, {selected});
+      drawRow(g, row, row.y, view.from, view.to, place, time, box, {selected});
     }
     // Findings over the rows of their ranks.
     for (const of of [rank, other]) {
@@ -127,11 +124,10 @@ const axis = (() => {
       if (!own.length) continue;
       const y = own[0].y + 22, bottom = own.at(-1).y + own.at(-1).height;
       for (const one of placesOf(of)) {
-        if (one.to < visible.from || one.from > visible.to || (one.number !== finding && one.to - one.from > span / 3)) continue;
-        const a = Math.max(place(one.from), box.left), b = Math.min(place(one.to), box.right);
+        if (one.to < view.from || one.from > view.to || (one.number !== finding && one.to - one.from > span / 3)) continue;
+        const a = max(place(one.from), box.left), b = min(place(one.to), box.right);
         g.globalAlpha = one.number === finding ? 0.16 : 0.08;
-        g.fillStyle = findingColour(one.number);
-        g.fillRect(a, y, Math.max(b - a, 1), bottom - y);
+        fill(g, findingColour(one.number), a, y, max(b - a, 1), bottom - y);
         g.globalAlpha = 1;
       }
     }
@@ -139,12 +135,11 @@ const axis = (() => {
     if (measured) {
       const a = place(measured[0]), b = place(measured[1]);
       g.globalAlpha = 0.15;
-      g.fillStyle = colours.f2;
-      g.fillRect(Math.min(a, b), 30, Math.abs(b - a), height - 50);
+      fill(g, hue.f2, min(a, b), 30, abs(b - a), height - 50);
       g.globalAlpha = 1;
     }
-    if (cursor >= visible.from && cursor <= visible.to) {
-      g.fillStyle = colours.ink;
+    if (cursor >= view.from && cursor <= view.to) {
+      g.fillStyle = hue.ink;
       g.globalAlpha = 0.6;
       g.fillRect(place(cursor), 30, 1, height - 30);
     }
@@ -158,7 +153,7 @@ const axis = (() => {
     const to = rows.find(row => row.lane === selected.lane), from = rows.find(row => row.kind === "calls" && row.rank === selected.row.rank);
     if (!since || !to || !from) return;
     const a = place(all.begin[selected.index] - since + 1), b = place(all.begin[selected.index]);
-    g.strokeStyle = colours.f2;
+    g.strokeStyle = hue.f2;
     g.lineWidth = 1.5;
     g.beginPath();
     g.moveTo(clamp(a, box.left, box.right), from.y + from.height);
@@ -169,26 +164,26 @@ const axis = (() => {
 
   const set = (from, to) => {
     const width = clamp(to - from, shortest, span);
-    visible.from = clamp(from, 0, span - width);
-    visible.to = visible.from + width;
+    view.from = clamp(from, 0, span - width);
+    view.to = view.from + width;
     tell();
     draw();
   };
   const zoom = (factor, around) => {
-    const at = around ?? (visible.from + visible.to) / 2;
-    set(at - (at - visible.from) * factor, at + (visible.to - at) * factor);
+    const at = around ?? (view.from + view.to) / 2;
+    set(at - (at - view.from) * factor, at + (view.to - at) * factor);
   };
-  const move = part => set(visible.from + part * (visible.to - visible.from), visible.to + part * (visible.to - visible.from));
+  const move = part => set(view.from + part * (view.to - view.from), view.to + part * (view.to - view.from));
   const toStep = i => {
     if (i < 0 || i >= meta.steps.length) return;
     const pad = (stepTimes[2 * i + 1] - stepTimes[2 * i]) * 0.02;
     set(stepTimes[2 * i] - pad, stepTimes[2 * i + 1] + pad);
   };
   // The index of the step in the middle, and whether it fills the window.
-  const stepBy = by => toStep(clamp(Math.max(0, stepAt((visible.from + visible.to) / 2)) + by, 0, meta.steps.length - 1));
+  const stepBy = by => toStep(clamp(max(0, stepAt((view.from + view.to) / 2)) + by, 0, meta.steps.length - 1));
 
   const tell = (text = "") => {
-    status.textContent = `${length(visible.to - visible.from)} from ${length(visible.from)}` + (text ? " · " + text : "");
+    status.textContent = `${length(view.to - view.from)} from ${length(view.from)}` + (text ? " · " + text : "");
   };
   const describe = (row, i) => {
     const all = events(row.lane), more = all.more[i];
@@ -202,12 +197,12 @@ const axis = (() => {
     const row = rows.find(one => y >= one.y && y < one.y + one.height);
     let text = "";
     if (cursor >= 0 && row?.lane) {
-      const i = eventAt(row, cursor, (visible.to - visible.from) / (box.right - box.left) * 2);
+      const i = eventAt(row, cursor, (view.to - view.from) / (box.right - box.left) * 2);
       if (i >= 0) text = `${rankName(row.rank)}, ${row.title || row.kind}: ` + describe(row, i);
     }
     if (cursor >= 0 && ready && row?.rank !== undefined && !text && shareRow[row.kind] !== undefined) {
-      const width = (visible.to - visible.from) / (box.right - box.left);
-      text = `${rankName(row.rank)}, ${row.kind}: ${Math.round(100 * shareBetween(row.rank, shareRow[row.kind], cursor, cursor + width))} % of the time`;
+      const width = (view.to - view.from) / (box.right - box.left);
+      text = `${rankName(row.rank)}, ${row.kind}: ${round(100 * shareBetween(row.rank, shareRow[row.kind], cursor, cursor + width))} % of the time`;
     }
     if (row?.kind === "findings") {
       const one = placesOf().find(place_ => cursor >= place_.from && cursor <= place_.to);
@@ -215,7 +210,7 @@ const axis = (() => {
     }
     if (cursor >= 0 && !text) {
       const step = stepAt(cursor);
-      text = `${length(cursor)}` + (step >= 0 ? `, ${meta.unit} ${meta.steps[step]} + ${length(cursor - stepTimes[2 * step])}` : "");
+      text = `${length(cursor)}` + (step >= 0 ? `, ${meta.unit} ${meta.steps[step]} plus ${length(cursor - stepTimes[2 * step])}` : "");
     }
     tell(text);
     series.read(cursor);
@@ -226,8 +221,8 @@ const axis = (() => {
   const choose = (of, with_) => {
     rank = of;
     other = with_;
-    byId("axis-rank").value = rank;
-    byId("axis-other").value = other;
+    one.value = rank;
+    two.value = other;
     series.counters([rank, other].filter(one => one >= 0)).then(draw, report);
     draw();
   };
@@ -235,7 +230,7 @@ const axis = (() => {
   const show = (of, from, to, number = 0) => {
     finding = number;
     if (of !== null && of !== rank) choose(of, meta.ranks[of][3] === of ? -1 : meta.ranks[of][3]);
-    const pad = Math.max((to - from) * 0.12, shortest);
+    const pad = max((to - from) * 0.12, shortest);
     set(from - pad, to + pad);
     for (const button of byId("axis-findings").children) button.setAttribute("aria-pressed", +button.dataset.number === finding);
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -249,39 +244,35 @@ const axis = (() => {
   const listen = () => {
     const pointers = new Map();
     let start = null;
-    const at = event => {
-      const area = canvas.getBoundingClientRect();
-      return [event.clientX - area.left, event.clientY - area.top];
-    };
     const jump = x => {
-      const middle = (x - box.left) / (box.right - box.left) * span, half = (visible.to - visible.from) / 2;
+      const middle = (x - box.left) / (box.right - box.left) * span, half = (view.to - view.from) / 2;
       set(middle - half, middle + half);
     };
-    canvas.addEventListener("pointerdown", event => {
-      const [x, y] = at(event);
+    on(canvas, "pointerdown", event => {
+      const [x, y] = pointOf(canvas, event);
       pointers.set(event.pointerId, x);
       canvas.setPointerCapture(event.pointerId);
-      start = {x, y, from: visible.from, to: visible.to, moved: false, strip: y < 30, measures: event.shiftKey};
+      start = {x, y, from: view.from, to: view.to, moved: false, strip: y < 30, measures: event.shiftKey};
       if (start.strip) jump(x);
       if (pointers.size === 2) start.pinch = [...pointers.values()];
     });
-    canvas.addEventListener("pointermove", event => {
-      const [x, y] = at(event);
+    on(canvas, "pointermove", event => {
+      const [x, y] = pointOf(canvas, event);
       if (!pointers.has(event.pointerId) || !start) return void point(x, y);
       pointers.set(event.pointerId, x);
       const scale = (start.to - start.from) / (box.right - box.left);
-      if (Math.abs(x - start.x) > 3) start.moved = true;
+      if (abs(x - start.x) > 3) start.moved = true;
       if (pointers.size === 2 && start.pinch) {
         const [a, b] = start.pinch, [c, d] = pointers.values();
         const ta = start.from + (a - box.left) * scale, tb = start.from + (b - box.left) * scale;
-        if (Math.abs(c - d) < 8) return;
+        if (abs(c - d) < 8) return;
         const now = (tb - ta) / (d - c);
         set(ta - (c - box.left) * now, ta + (box.right - c) * now);
       } else if (start.strip) {
         jump(x);
       } else if (start.measures) {
         measured = [start.from + (start.x - box.left) * scale, time(x)];
-        tell("measured " + length(Math.abs(measured[1] - measured[0])));
+        tell("measured " + length(abs(measured[1] - measured[0])));
         draw();
       } else if (start.moved) {
         set(start.from - (x - start.x) * scale, start.to - (x - start.x) * scale);
@@ -292,32 +283,32 @@ const axis = (() => {
       if (start && !start.moved && !start.strip && event.type === "pointerup") {
         measured = null;
         const row = point(start.x, start.y);
-        const i = row?.lane ? eventAt(row, time(start.x), (visible.to - visible.from) / (box.right - box.left) * 2) : -1;
+        const i = row?.lane ? eventAt(row, time(start.x), (view.to - view.from) / (box.right - box.left) * 2) : -1;
         selected = i < 0 ? null : {row, lane: row.lane, index: i};
         draw();
       }
       start = null;
     };
-    canvas.addEventListener("pointerup", up);
-    canvas.addEventListener("pointercancel", up);
-    canvas.addEventListener("pointerleave", () => {
+    on(canvas, "pointerup", up);
+    on(canvas, "pointercancel", up);
+    on(canvas, "pointerleave", () => {
       if (pointers.size) return;
       cursor = -1;
       series.read(-1);
       tell();
       draw();
     });
-    canvas.addEventListener("dblclick", event => toStep(stepAt(time(at(event)[0]))));
-    canvas.addEventListener("wheel", event => {
-      if (event.ctrlKey || event.metaKey || (document.activeElement === canvas && Math.abs(event.deltaY) > Math.abs(event.deltaX))) {
+    on(canvas, "dblclick", event => toStep(stepAt(time(pointOf(canvas, event)[0]))));
+    on(canvas, "wheel", event => {
+      if (event.ctrlKey || event.metaKey || (document.activeElement === canvas && abs(event.deltaY) > abs(event.deltaX))) {
         event.preventDefault();
-        zoom(Math.exp(clamp(event.deltaY, -200, 200) / 250), time(at(event)[0]));
-      } else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+        zoom(Math.exp(clamp(event.deltaY, -200, 200) / 250), time(pointOf(canvas, event)[0]));
+      } else if (abs(event.deltaX) > abs(event.deltaY)) {
         event.preventDefault();
         move(event.deltaX / 900);
       }
     }, {passive: false});
-    canvas.addEventListener("keydown", event => {
+    on(canvas, "keydown", event => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       const key = event.key;
       if (key === "+" || key === "=" || key === "w") zoom(0.6);
@@ -331,35 +322,33 @@ const axis = (() => {
       else return;
       event.preventDefault();
     });
-    byId("axis-in").addEventListener("click", () => zoom(0.5));
-    byId("axis-out").addEventListener("click", () => zoom(2));
-    byId("axis-all").addEventListener("click", () => set(0, span));
-    const one = byId("axis-rank"), two = byId("axis-other");
-    one.addEventListener("change", () => choose(+one.value, other === +one.value ? -1 : other));
-    two.addEventListener("change", () => choose(rank, +two.value));
+    on(byId("axis-in"), "click", () => zoom(0.5));
+    on(byId("axis-out"), "click", () => zoom(2));
+    on(byId("axis-all"), "click", () => set(0, span));
+    on(one, "change", () => choose(+one.value, other === +one.value ? -1 : other));
+    on(two, "change", () => choose(rank, +two.value));
   };
 
   const init = () => {
-    const one = byId("axis-rank"), two = byId("axis-other");
     two.append(make("option", "no other", {value: -1}));
     meta.ranks.forEach((of, i) => {
       one.append(make("option", of[0], {value: i}));
       two.append(make("option", "rank " + of[0], {value: i}));
     });
     meta.findings.slice(0, 9).forEach((of, i) => {
-      const button = make("button", i + 1, {type: "button", "data-number": i + 1, title: of.title, class: "n f" + Math.min(i + 1, 6)});
-      button.addEventListener("click", () => showFinding(i + 1));
+      const button = make("button", i + 1, {type: "button", "data-number": i + 1, title: of.title, class: "n f" + min(i + 1, 6)});
+      on(button, "click", () => showFinding(i + 1));
       byId("axis-findings").append(button);
     });
-    canvas.setAttribute("aria-label", "time axis; plus and minus zoom, arrows move, brackets go from step to step, digits to findings");
+    canvas.setAttribute("aria-label", "time axis; plus and minus zoom, arrows move, brackets go by steps, digits to findings");
     listen();
     const first = meta.findings[0]?.places[0]?.[0] ?? 0;
     ready = true;
     const reference = meta.ranks[first][3];
     choose(first, reference === first ? -1 : reference);
     // A step or two tell more than a run of thousands.
-    const middle = Math.floor((meta.first + meta.steps.length - 1) / 2);
-    if (meta.steps.length > 2) set(stepTimes[2 * middle], stepTimes[2 * Math.min(middle + 1, meta.steps.length - 1) + 1]);
+    const middle = floor((meta.first + meta.steps.length - 1) / 2);
+    if (meta.steps.length > 2) set(stepTimes[2 * middle], stepTimes[2 * min(middle + 1, meta.steps.length - 1) + 1]);
     else set(0, span);
   };
   return {init, draw, show, showFinding, redo: () => choose(rank, other)};

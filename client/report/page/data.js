@@ -1,5 +1,7 @@
 // What the page carries: JSON, and arrays in blocks that are unpacked when they are first needed.
+const {abs, ceil, floor, max, min, round} = Math;
 const byId = id => document.getElementById(id);
+const on = (element, event, does, options) => element.addEventListener(event, does, options);
 const meta = JSON.parse(byId("d-meta").textContent);
 const span = meta.span || 1;
 const names = (() => {

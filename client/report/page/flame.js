@@ -8,10 +8,10 @@ const flame = (() => {
   let tree, root, path = [], hits = [], current = null;
 
   const children = node => node[2] ?? [];
-  const depthOf = node => 1 + children(node).reduce((most, child) => Math.max(most, depthOf(child)), 0);
+  const depthOf = node => 1 + children(node).reduce((most, child) => max(most, depthOf(child)), 0);
   const amount = value => tree.unit === "ns" ? length(value) : short(value) + " cycles";
   const draw = nextFrame(() => {
-    const depth = Math.min(path.length + depthOf(root), 70);
+    const depth = min(path.length + depthOf(root), 70);
     const {g, width} = prepare(canvas, depth * rowHeight + 2);
     const text = find.value.trim().toLowerCase();
     hits = [];
@@ -26,11 +26,10 @@ const flame = (() => {
       if (wide < 0.8 || y > depth * rowHeight) return;
       hits.push({node, x, y, wide, parent});
       const is = text && node[0].toLowerCase().includes(text);
-      const ink = is ? colours.f1 : node[0].endsWith(" [k]") ? colours.comm : text ? colours.line : [colours.k0, colours.k1][(y / rowHeight) % 2];
-      g.fillStyle = ink;
-      g.fillRect(x, y + 1, Math.max(wide - 1, 0.8), rowHeight - 1);
+      const ink = is ? hue.f1 : node[0].endsWith(" [k]") ? hue.comm : text ? hue.line : [hue.k0, hue.k1][(y / rowHeight) % 2];
+      fill(g, ink, x, y + 1, max(wide - 1, 0.8), rowHeight - 1);
       if (wide > 34) label(g, node[0], x + 5, y + rowHeight / 2 + 1, wide - 10, ink);
-      if (node === current) g.strokeStyle = colours.ink, g.strokeRect(x + 0.5, y + 1.5, wide - 2, rowHeight - 2);
+      if (node === current) g.strokeStyle = hue.ink, g.strokeRect(x + 0.5, y + 1.5, wide - 2, rowHeight - 2);
       let at = x;
       for (const child of [...children(node)].sort((a, b) => b[1] - a[1])) {
         const own = wide * child[1] / node[1];
@@ -40,9 +39,8 @@ const flame = (() => {
     };
     path.forEach((node, i) => {
       hits.push({node, x: 0, y: i * rowHeight, wide: width});
-      g.fillStyle = colours.line;
-      g.fillRect(0, i * rowHeight + 1, width, rowHeight - 1);
-      label(g, node[0], 5, i * rowHeight + rowHeight / 2, width - 10, colours.line);
+      fill(g, hue.line, 0, i * rowHeight + 1, width, rowHeight - 1);
+      label(g, node[0], 5, i * rowHeight + rowHeight / 2, width - 10, hue.line);
     });
     one(root, 0, path.length * rowHeight, width, null);
     if (text) status.textContent = `${find.value}: ${amount(matched)}, ${(100 * matched / root[1]).toFixed(1)} %`;
@@ -74,28 +72,28 @@ const flame = (() => {
   };
   const init = () => {
     all.forEach((one, i) => which.append(make("option", `${one.title}: ${one.waiting ? "waiting" : "on a CPU"}`, {value: i})));
-    which.addEventListener("change", () => choose(+which.value));
-    find.addEventListener("input", draw);
+    on(which, "change", () => choose(+which.value));
+    on(find, "input", draw);
     const hit = event => {
-      const area = canvas.getBoundingClientRect(), x = event.clientX - area.left, y = event.clientY - area.top;
+      const [x, y] = pointOf(canvas, event);
       return hits.find(one => x >= one.x && x < one.x + one.wide && y >= one.y && y < one.y + rowHeight)?.node;
     };
-    canvas.addEventListener("pointermove", event => {
+    on(canvas, "pointermove", event => {
       const node = hit(event);
       if (node && node !== current) current = node, tell(), draw();
     });
-    canvas.addEventListener("click", event => {
+    on(canvas, "click", event => {
       const node = hit(event);
       if (node) enlarge(node);
     });
-    canvas.addEventListener("keydown", event => {
+    on(canvas, "keydown", event => {
       current ??= root;
       const way = wayTo(current), parent = way.at(-1);
       const siblings = parent ? [...children(parent)].sort((a, b) => b[1] - a[1]) : [current], at = siblings.indexOf(current);
       if (event.key === "ArrowDown") current = [...children(current)].sort((a, b) => b[1] - a[1])[0] ?? current;
       else if (event.key === "ArrowUp") current = parent ?? current;
-      else if (event.key === "ArrowLeft") current = siblings[Math.max(0, at - 1)];
-      else if (event.key === "ArrowRight") current = siblings[Math.min(siblings.length - 1, at + 1)];
+      else if (event.key === "ArrowLeft") current = siblings[max(0, at - 1)];
+      else if (event.key === "ArrowRight") current = siblings[min(siblings.length - 1, at + 1)];
       else if (event.key === "Enter") enlarge(current);
       else if (event.key === "Escape") enlarge(tree.tree);
       else return;

@@ -39,18 +39,18 @@ const luminous = colour => {
 const shareBetween = (rank, row, from, to) => {
   const {buckets, ns} = meta.shares, values = array("shares");
   const start = (rank * meta.shares.rows.length + row) * buckets;
-  const first = clamp(Math.floor(from / ns), 0, buckets - 1), last = clamp(Math.ceil(to / ns) - 1, first, buckets - 1);
+  const first = clamp(floor(from / ns), 0, buckets - 1), last = clamp(ceil(to / ns) - 1, first, buckets - 1);
   let sum = 0;
   for (let i = first; i <= last; ++i) sum += values[start + i];
   return sum / (last - first + 1) / 255;
 };
 const drawShares = (g, row, y, x0, x1, time, colour, of, stackOn) => {
   g.fillStyle = colour;
-  for (let x = Math.floor(x0); x < x1; ++x) {
+  for (let x = floor(x0); x < x1; ++x) {
     const part = shareBetween(row.rank, of, time(x), time(x + 1));
     const below = stackOn === undefined ? 0 : shareBetween(row.rank, stackOn, time(x), time(x + 1));
     const height = part * (row.height - 4);
-    if (part > 0.004) g.fillRect(x, y + row.height - 2 - height - below * (row.height - 4), 1, Math.max(height, 0.6));
+    if (part > 0.004) g.fillRect(x, y + row.height - 2 - height - below * (row.height - 4), 1, max(height, 0.6));
   }
 };
 
@@ -62,79 +62,72 @@ const drawEvents = (g, row, y, from, to, place, box, hits) => {
   for (let i = start; i < end; ++i) {
     const until = all.begin[i] + all.length[i];
     if (until < from) continue;
-    const a = Math.max(place(all.begin[i]), box.left), b = Math.min(place(until), box.right);
+    const a = max(place(all.begin[i]), box.left), b = min(place(until), box.right);
     const width = b - a, kind = row.kind, name = all.name[i];
     if (width < 1.5) {
       // What is narrower than a pixel adds up to a bar of its share.
-      const key = Math.floor(a);
-      cover.set(key, Math.min(1, (cover.get(key) ?? 0) + width));
+      const key = floor(a);
+      cover.set(key, min(1, (cover.get(key) ?? 0) + width));
       continue;
     }
     let ink = "";
     if (kind === "collectives") {
       const there = clamp(place(all.begin[i] + all.more[i]), a, b);
       if (there - a > 0.5) {
-        g.fillStyle = colours.field;
-        g.fillRect(a, y + 2, there - a, height);
-        g.fillStyle = hatch(g);
-        g.fillRect(a, y + 2, there - a, height);
-        g.strokeStyle = colours.k1;
-        g.strokeRect(a + 0.5, y + 2.5, Math.max(there - a - 1, 0.1), height - 1);
+        fill(g, hue.field, a, y + 2, there - a, height);
+        fill(g, hatch(g), a, y + 2, there - a, height);
+        g.strokeStyle = hue.k1;
+        g.strokeRect(a + 0.5, y + 2.5, max(there - a - 1, 0.1), height - 1);
       }
-      g.fillStyle = ink = colours.comm;
-      g.fillRect(there, y + 2, Math.max(b - there - (b - there > 3 ? 1 : 0), 0.5), height);
+      fill(g, ink = hue.comm, there, y + 2, max(b - there - (b - there > 3 ? 1 : 0), 0.5), height);
       if (there - a > 70) {
-        g.fillStyle = colours.field;
+        g.fillStyle = hue.field;
         const text = "waits " + length(all.more[i]);
         g.fillRect(a + 4, y + 4, g.measureText(text).width + 6, height - 4);
-        g.fillStyle = colours.ink;
-        g.fillText(text, a + 7, y + row.height / 2);
+        say(g, hue.ink, text, a + 7, y + row.height / 2);
       }
       if (b - there > 34) label(g, names(name), there + 4, y + row.height / 2, b - there - 8, ink);
     } else if (isWait(kind, name)) {
-      g.fillStyle = hatch(g);
-      g.fillRect(a, y + 2, width - (width > 3 ? 1 : 0), height);
-      g.strokeStyle = colours.k1;
-      g.strokeRect(a + 0.5, y + 2.5, Math.max(width - 2, 0.1), height - 1);
+      fill(g, hatch(g), a, y + 2, width - (width > 3 ? 1 : 0), height);
+      g.strokeStyle = hue.k1;
+      g.strokeRect(a + 0.5, y + 2.5, max(width - 2, 0.1), height - 1);
     } else {
-      ink = kind === "ranges" ? colours.k0 : kind === "calls" ? colours.k1 : colours[greyOf(name)];
-      g.fillStyle = ink;
-      g.fillRect(a, y + 2, width - (width > 3 ? 1 : 0), height);
+      ink = kind === "ranges" ? hue.k0 : kind === "calls" ? hue.k1 : hue[greyOf(name)];
+      fill(g, ink, a, y + 2, width - (width > 3 ? 1 : 0), height);
       if (width > 34) label(g, names(name), a + 4, y + row.height / 2, width - 8, ink);
     }
     if (hits.selected && hits.selected.lane === row.lane && hits.selected.index === i) {
-      g.strokeStyle = colours.ink;
+      g.strokeStyle = hue.ink;
       g.lineWidth = 2;
       g.strokeRect(a, y + 1, width, height + 2);
       g.lineWidth = 1;
     }
   }
-  g.fillStyle = row.kind === "collectives" ? colours.comm : row.kind === "kernels" ? colours.k2 : colours.k1;
-  for (const [x, part] of cover) g.fillRect(x, y + 2 + height * (1 - Math.max(part, 0.08)), 1, height * Math.max(part, 0.08));
+  g.fillStyle = row.kind === "collectives" ? hue.comm : row.kind === "kernels" ? hue.k2 : hue.k1;
+  for (const [x, part] of cover) g.fillRect(x, y + 2 + height * (1 - max(part, 0.08)), 1, height * max(part, 0.08));
 };
 const label = (g, text, x, y, width, back) => {
-  g.fillStyle = luminous(back) ? "#1b1d20" : "#ffffff";
-  g.fillText(fitted(g, text, width), x, y);
+  say(g, luminous(back) ? "#1b1d20" : "#ffffff", fitted(g, text, width), x, y);
 };
 
 // Above this many events in sight shares tell more.
 const mostEvents = 40000;
 const drawRow = (g, row, y, from, to, place, time, box, hits) => {
   const shares = (a, b) => {
-    if (row.kind === "kernels" && row.first) drawShares(g, row, y, a, b, time, colours.k2, shareRow.kernels);
+    if (row.kind === "kernels" && row.first) drawShares(g, row, y, a, b, time, hue.k2, shareRow.kernels);
     if (row.kind === "collectives" && row.first) {
-      drawShares(g, row, y, a, b, time, colours.comm, shareRow.transfer);
+      drawShares(g, row, y, a, b, time, hue.comm, shareRow.transfer);
       drawShares(g, row, y, a, b, time, hatch(g), shareRow.waiting, shareRow.transfer);
     }
-    if (row.kind === "copies") drawShares(g, row, y, a, b, time, colours.k1, shareRow.copies);
-    if (row.kind === "calls" && row.first) drawShares(g, row, y, a, b, time, colours.k1, shareRow.calls);
+    if (row.kind === "copies") drawShares(g, row, y, a, b, time, hue.k1, shareRow.copies);
+    if (row.kind === "calls" && row.first) drawShares(g, row, y, a, b, time, hue.k1, shareRow.calls);
   };
   if (!row.lane) return shares(box.left, box.right);
   const windows = row.detail.whole ? [[from, to]] : row.detail.windows;
   let done = box.left;
   for (const [begin, end] of windows) {
     if (end <= from || begin >= to) continue;
-    const a = Math.max(begin, from), b = Math.min(end, to), xa = Math.max(place(a), box.left), xb = Math.min(place(b), box.right);
+    const a = max(begin, from), b = min(end, to), xa = max(place(a), box.left), xb = min(place(b), box.right);
     if (xa > done) shares(done, xa);
     const all = events(row.lane);
     if (lowerBound(all.begin, b) - lowerBound(all.begin, a) > mostEvents && row.kind !== "ranges") {
@@ -157,7 +150,7 @@ const eventAt = (row, time, near) => {
   const all = events(row.lane);
   let best = -1, distance = near;
   for (let i = lowerBound(all.begin, time - all.longest); i < all.count && all.begin[i] <= time + near; ++i) {
-    const away = Math.max(all.begin[i] - time, time - all.begin[i] - all.length[i], 0);
+    const away = max(all.begin[i] - time, time - all.begin[i] - all.length[i], 0);
     if (away <= distance) best = i, distance = away;
   }
   return best;

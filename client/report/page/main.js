@@ -2,7 +2,7 @@
 const root = document.documentElement;
 const report = error => {
   const place = byId("broken");
-  place.textContent = "A part of this page could not be drawn: " + error + ". Findings, tables and matrix are complete.";
+  place.textContent = "A part of this page is missing: " + error + ". All else is whole.";
   place.hidden = false;
   console.error(error);
 };
@@ -23,26 +23,26 @@ const openFinding = id => {
   if (finding?.tagName === "DETAILS") finding.open = true, finding.scrollIntoView({block: "start"});
 };
 const page = () => {
-  byId("theme").addEventListener("click", () => {
+  on(byId("theme"), "click", () => {
     const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
     root.dataset.theme = dark ? "light" : "dark";
     restyle();
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", restyle);
+  on(matchMedia("(prefers-color-scheme: dark)"), "change", restyle);
   let before;
-  addEventListener("beforeprint", () => {
+  on(window, "beforeprint", () => {
     before = {theme: root.dataset.theme, closed: [...document.querySelectorAll("details.finding:not([open])")]};
     root.dataset.theme = "light";
     for (const one of before.closed) one.open = true;
     readColours();
     restyle();
   });
-  addEventListener("afterprint", () => {
+  on(window, "afterprint", () => {
     if (before.theme) root.dataset.theme = before.theme; else delete root.dataset.theme;
     for (const one of before.closed) one.open = false;
     restyle();
   });
-  document.addEventListener("click", event => {
+  on(document, "click", event => {
     const go = event.target.closest("button.go"), copy = event.target.closest("button.copy"), head = event.target.closest("table.sortable th[scope=col]");
     if (go) axis.show(+go.dataset.rank, +go.dataset.from, +go.dataset.to, +go.dataset.finding);
     if (copy) {
@@ -53,9 +53,9 @@ const page = () => {
   });
   for (const head of document.querySelectorAll("table.sortable th[scope=col]")) {
     head.tabIndex = 0;
-    head.addEventListener("keydown", event => { if (event.key === "Enter") sort(head); });
+    on(head, "keydown", event => { if (event.key === "Enter") sort(head); });
   }
-  addEventListener("hashchange", () => openFinding(decodeURIComponent(location.hash.slice(1))));
+  on(window, "hashchange", () => openFinding(decodeURIComponent(location.hash.slice(1))));
   if (location.hash) openFinding(decodeURIComponent(location.hash.slice(1)));
   const links = [...document.querySelectorAll("nav a")];
   const watch = new IntersectionObserver(entries => {
@@ -67,7 +67,7 @@ const page = () => {
     if (part) watch.observe(part);
   }
   let width = innerWidth;
-  addEventListener("resize", nextFrame(() => {
+  on(window, "resize", nextFrame(() => {
     if (innerWidth !== width) width = innerWidth, restyle();
   }));
 };
@@ -95,7 +95,7 @@ const start = async () => {
   axis.init();
   flame.init();
   series.bars();
-  root.dataset.ready = Math.round(performance.now());
+  root.dataset.ready = round(performance.now());
 };
-addEventListener("error", event => report(event.message));
+on(window, "error", event => report(event.message));
 start().catch(report);

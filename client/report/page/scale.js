@@ -1,23 +1,31 @@
 // Colours, numbers and canvases.
-const colours = {};
+const hue = {};
 const readColours = () => {
   const style = getComputedStyle(document.documentElement);
   for (const name of ["ink", "quiet", "line", "paper", "field", "k0", "k1", "k2", "k3", "comm", "f1", "f2", "f3", "f4", "f5", "f6"])
-    colours[name] = style.getPropertyValue("--" + name).trim();
+    hue[name] = style.getPropertyValue("--" + name).trim();
   const stops = [0, 1, 2, 3, 4, 5, 6].map(i => style.getPropertyValue("--r" + i).trim().match(/\w\w/g).map(hex => parseInt(hex, 16)));
-  colours.ramp = new Uint8ClampedArray(256 * 3);
+  hue.ramp = new Uint8ClampedArray(256 * 3);
   for (let i = 0; i < 256; ++i) {
-    const at = i / 255 * 6, low = Math.min(5, Math.floor(at)), part = at - low;
-    for (let c = 0; c < 3; ++c) colours.ramp[3 * i + c] = stops[low][c] * (1 - part) + stops[low + 1][c] * part;
+    const at = i / 255 * 6, low = min(5, floor(at)), part = at - low;
+    for (let c = 0; c < 3; ++c) hue.ramp[3 * i + c] = stops[low][c] * (1 - part) + stops[low + 1][c] * part;
   }
-  colours.hatch = null;
+  hue.hatch = null;
 };
-const findingColour = number => colours["f" + Math.min(number, 6)];
-const hatch = g => colours.hatch ??= (() => {
+const fill = (g, colour, x, y, width, height) => {
+  g.fillStyle = colour;
+  g.fillRect(x, y, width, height);
+};
+const say = (g, colour, text, x, y) => {
+  g.fillStyle = colour;
+  g.fillText(text, x, y);
+};
+const findingColour = number => hue["f" + min(number, 6)];
+const hatch = g => hue.hatch ??= (() => {
   const tile = document.createElement("canvas");
   tile.width = tile.height = 6;
   const t = tile.getContext("2d");
-  t.strokeStyle = colours.k2;
+  t.strokeStyle = hue.k2;
   t.lineWidth = 1;
   t.beginPath();
   for (const x of [-6, 0, 6]) t.moveTo(x, 6), t.lineTo(x + 6, 0);
@@ -27,37 +35,42 @@ const hatch = g => colours.hatch ??= (() => {
 
 const ms = value => value >= 99.95 ? value.toFixed(0) : value >= 0.995 || value === 0 ? value.toFixed(1) : value.toFixed(value < 0.0995 ? 3 : 2);
 const length = ns => {
-  const size = Math.abs(ns);
+  const size = abs(ns);
   if (size >= 1e9) return (ns / 1e9).toFixed(size >= 1e11 ? 0 : 2) + " s";
   if (size >= 999500) return (ns / 1e6).toFixed(size >= 99.95e6 ? 0 : size >= 9.995e6 ? 1 : 2) + " ms";
   return size >= 999.5 ? (ns / 1e3).toFixed(size >= 99950 ? 0 : 1) + " µs" : ns.toFixed(0) + " ns";
 };
 const short = value => {
-  const size = Math.abs(value);
+  const size = abs(value);
   for (const [least, unit] of [[1e9, "G"], [1e6, "M"], [1e4, "k"]])
     if (size >= least) return (value / (least === 1e4 ? 1e3 : least)).toPrecision(3) + " " + unit;
   return size >= 100 ? value.toFixed(0) : size === 0 ? "0" : value.toPrecision(3);
 };
 // A step of 1, 2 or 5 times a power of ten, so that about `count` fit.
 const niceStep = (range, count) => {
-  const raw = range / count, power = 10 ** Math.floor(Math.log10(raw));
+  const raw = range / count, power = 10 ** floor(Math.log10(raw));
   return power * ([1, 2, 5].find(step => step * power >= raw) ?? 10);
 };
-const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
+const clamp = (value, low, high) => max(low, min(high, value));
 
 const font = "11px system-ui, sans-serif";
 // A context that draws in CSS pixels.
 const prepare = (canvas, height) => {
   const width = canvas.parentElement.clientWidth, dense = window.devicePixelRatio || 1;
   canvas.style.height = height + "px";
-  canvas.width = Math.round(width * dense);
-  canvas.height = Math.round(height * dense);
+  canvas.width = round(width * dense);
+  canvas.height = round(height * dense);
   const g = canvas.getContext("2d");
   g.setTransform(dense, 0, 0, dense, 0, 0);
   g.clearRect(0, 0, width, height);
   g.font = font;
   g.textBaseline = "middle";
   return {g, width};
+};
+// Where an event is on an element, in CSS pixels.
+const pointOf = (element, event) => {
+  const area = element.getBoundingClientRect();
+  return [event.clientX - area.left, event.clientY - area.top];
 };
 const fitted = (g, text, width) => {
   if (g.measureText(text).width <= width) return text;
@@ -73,7 +86,7 @@ const badge = (g, number, x, y) => {
   g.beginPath();
   g.arc(x, y, 7, 0, 7);
   g.fill();
-  g.fillStyle = colours.paper;
+  g.fillStyle = hue.paper;
   g.font = "bold 10px system-ui, sans-serif";
   g.textAlign = "center";
   g.fillText(number, x, y + 0.5);
@@ -81,9 +94,9 @@ const badge = (g, number, x, y) => {
   g.textAlign = "left";
 };
 const gutter = width => width < 600 ? 84 : 168;
-const make = (tag, text, attributes = {}) => {
+const make = (tag, text = "", attributes = {}) => {
   const element = document.createElement(tag);
-  if (text) element.textContent = text;
+  element.textContent = text;
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
   return element;
 };
@@ -103,4 +116,4 @@ const stepAt = time => {
   return -1;
 };
 // What the time axis shows, in ns since the begin.
-const visible = {from: 0, to: span};
+const view = {from: 0, to: span};

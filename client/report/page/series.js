@@ -10,7 +10,7 @@ const series = (() => {
     }
     const times = Array.from(array("times")), x = meta.steps.slice(meta.first);
     const data = [x, times];
-    const list = [{}, {label: meta.unit, fill: colours.k0, stroke: colours.k0, width: 0, points: {show: false},
+    const list = [{}, {label: meta.unit, fill: hue.k0, stroke: hue.k0, width: 0, points: {show: false},
       paths: uPlot.paths.bars({size: [0.8, 40]})}];
     meta.findings.forEach((finding, i) => {
       if (i >= 6 || !finding.steps.length || finding.steps.length > times.length / 2) return;
@@ -21,7 +21,7 @@ const series = (() => {
     });
     const place = box.querySelector("div");
     steps?.destroy();
-    const look = {stroke: colours.quiet, font, grid: {stroke: colours.line, width: 1}, ticks: {show: false}};
+    const look = {stroke: hue.quiet, font, grid: {stroke: hue.line, width: 1}, ticks: {show: false}};
     steps = new uPlot({width: place.clientWidth, height: 190, series: list, legend: {show: false}, cursor: {y: false, drag: {x: false, y: false}},
       scales: {x: {time: false, range: (u, low, high) => [low - 0.6, high + 0.6]}, y: {range: (u, low, high) => [0, high * 1.08]}},
       axes: [{...look, grid: {show: false}, size: 26, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000]}, {...look, size: 44}],
@@ -29,7 +29,7 @@ const series = (() => {
         const at = u.cursor.idx;
         box.querySelector("figcaption span").textContent = at == null ? "" : ` · ${meta.unit} ${x[at]}: ${ms(times[at])} ms`;
       }]}}, data, place);
-    steps.over.addEventListener("click", () => {
+    on(steps.over, "click", () => {
       const at = steps.cursor.idx;
       if (at != null) axis.show(null, stepTimes[2 * (at + meta.first)], stepTimes[2 * (at + meta.first) + 1]);
     });
@@ -45,7 +45,7 @@ const series = (() => {
     await block("charts");
     const nodes = new Set(ranks.map(rank => meta.ranks[rank][1]));
     const width = box.clientWidth, left = gutter(width), many = new Set(ranks).size > 1;
-    const inks = [colours.k3, colours.comm, colours.f1, colours.k1, colours.f2, colours.f3, colours.f4, colours.f5];
+    const inks = [hue.k3, hue.comm, hue.f1, hue.k1, hue.f2, hue.f3, hue.f4, hue.f5];
     for (const chart of meta.charts) {
       if (chart.node ? !nodes.has(chart.node) : !ranks.includes(chart.rank)) continue;
       const row = make("div", "", {class: "chart"}), label = make("p");
@@ -63,15 +63,15 @@ const series = (() => {
       const data = uPlot.join(chart.curves.map(curve => [array(curve[1] + ".at"), array(curve[1] + ".value")]));
       const plot = new uPlot({width: width - left, height: 58, legend: {show: false}, padding: [4, 0, 4, 0], pxAlign: 0,
         cursor: {y: false, x: true, drag: {x: false, y: false}, points: {show: false}},
-        scales: {x: {time: false, range: () => [visible.from, visible.to]}, y: {range: (u, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1]}},
+        scales: {x: {time: false, range: () => [view.from, view.to]}, y: {range: (u, low, high) => [min(0, low), high > 0 ? high * 1.05 : 1]}},
         axes: [{show: false}, {show: false}],
         series: [{}, ...chart.curves.map((curve, i) => ({stroke: inks[i], width: 1.2, spanGaps: true, points: {show: false},
-          paths: uPlot.paths.stepped({align: -1}), fill: i ? undefined : colours.line}))]}, data, row);
+          paths: uPlot.paths.stepped({align: -1}), fill: i ? undefined : hue.line}))]}, data, row);
       shown.push({plot, data, readings});
     }
   };
   const move = () => {
-    for (const {plot} of shown) plot.setScale("x", {min: visible.from, max: visible.to});
+    for (const {plot} of shown) plot.setScale("x", {min: view.from, max: view.to});
   };
   // Values at a moment.
   const read = time => {

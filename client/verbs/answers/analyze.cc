@@ -43,7 +43,7 @@ ExitCode Report(const Context& context, const AnalyzeOptions& options, AnswerWis
                                                              "': there is none of that name; profctl analyze "
                                                              "--list shows them"));
     reports.push_back(report);
-    wishes.request.keeps_calls = wishes.request.keeps_calls || name == "api";
+    wishes.request.keeps_all = wishes.request.keeps_all || report->needs_all;
   }
   wishes.request.judges = false;
   const auto analysis = analyze::Analysis::Run(wishes.request);

@@ -17,9 +17,7 @@
 namespace profd::client {
 namespace {
 
-using base::Code;
 using base::Result;
-using base::Status;
 
 constexpr size_t kMostRows = 50;
 constexpr size_t kUsualRows = 10;
@@ -87,14 +85,14 @@ ExitCode Run(const Context& context, const CompareOptions& options) {
 
 Action Define(cli::Arguments arguments) {
   const auto asked = std::make_shared<CompareOptions>();
-  arguments.Text("BASE", &asked->base, "as DIR of analyze: how it was").Required();
+  arguments.Text("BASE", &asked->base, "before; as DIR of analyze").Required();
   arguments.Text("NEW", &asked->now, "how it is").Required();
   arguments.List("--base", &asked->more_base,
-                 "more runs like BASE: with three of each runs are compared, not steps");
+                 "more runs like BASE; with three on each side, runs are compared, not steps");
   arguments.List("--new", &asked->more_new, "more runs like NEW");
-  arguments.Text("--min-change", &asked->min_change, "less is noise; default 3%");
-  arguments.Text("--fail-on", &asked->fail_on, "exit 10 when a step takes so much more, e.g. 5%");
-  arguments.Text("--top", &asked->top, "show so many kernels, collectives and ranks; default 10");
+  arguments.Text("--min-change", &asked->min_change, "a smaller change is noise; default 3%");
+  arguments.Text("--fail-on", &asked->fail_on, "exit 10 when a step takes this much longer, e.g. 5%");
+  arguments.Text("--top", &asked->top, "how many kernels, collectives and ranks to show; default 10");
   arguments.Text("--jobs", &asked->jobs, "threads, 1 to 64; default one per core");
   return {.run = [asked](const Context& context) { return Run(context, *asked); }};
 }

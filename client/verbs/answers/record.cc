@@ -114,17 +114,20 @@ std::string Results(const v1::SessionInfo& info, bool has_findings) {
 ExitCode Answer(const Context& context, AnswerWishes wishes, const v1::SessionInfo& info) {
   wishes.request.paths.assign(info.directories().begin(), info.directories().end());
   const auto analysis = analyze::Analysis::Run(wishes.request);
-  if (!analysis.ok()) {
-    if (!context.json) context.Print(Results(info, false));
-    return context.Fail(analysis.status());
-  }
   if (context.json) {
-    std::string session = SessionJson(info), answer = analyze::FindingsJson(**analysis);
+    // Also of a recording that there is nothing to analyse of: where it lies is said all the same.
+    std::string session = SessionJson(info),
+                answer = analysis.ok() ? analyze::FindingsJson(**analysis) : "null";
     for (std::string* part : {&session, &answer}) {
       while (part->ends_with('\n')) part->pop_back();
     }
     context.Print("{\"session\":" + session + ",\"answer\":" + answer + "}\n");
-  } else {
+  }
+  if (!analysis.ok()) {
+    if (!context.json) context.Print(Results(info, false));
+    return context.Fail(analysis.status());
+  }
+  if (!context.json) {
     context.Print(ScreenOf(**analysis, wishes));
     context.Print(Results(info, !(*analysis)->verdict().findings.empty()));
   }
@@ -206,11 +209,10 @@ Action Define(cli::Arguments arguments) {
   const auto options = std::make_shared<RecordOptions>();
   arguments.List("--pid", &options->pids, "these processes, with their children: N,…");
   arguments.List("--label", &options->labels,
-                 "every process with an agent that has it: KEY=VALUE; with a program, labels that it gets");
+                 "every process whose agent has it: KEY=VALUE; with a program: labels for it");
   arguments.Text("--for", &options->lasts,
-                 "so long, e.g. 20s; default until the processes have ended, or Ctrl-C");
-  arguments.List("--collect", &options->collect,
-                 "these kinds instead of what rules look at: KIND[:MODE][=RATE],…");
+                 "how long, e.g. 20s; default: until the processes have ended, or Ctrl-C");
+  arguments.List("--collect", &options->collect, "record these kinds instead: KIND[:MODE][=RATE],…");
   arguments.Text("--output", &options->output, "directory for the recording; default profd's own");
   arguments.Text("--name", &options->name, "a name for people");
   arguments.Text("--max-loss", &options->max_loss,

@@ -9,6 +9,7 @@
 #include "client/analyze/analysis.h"
 #include "client/export/write/json_text.h"
 #include "client/export/write/output_file.h"
+#include "client/report/compared.h"
 #include "client/verbs/answers/wishes.h"
 #include "client/verbs/directories.h"
 #include "client/verbs/verb.h"
@@ -24,6 +25,7 @@ using base::Status;
 
 struct ReportOptions {
   std::vector<std::string> directories;
+  std::vector<std::string> base;
   AnswerOptions answer;
   std::string output, title, most;
 };
@@ -42,6 +44,20 @@ Result<size_t> ParseSize(std::string_view text) {
       value < kLeastMegabytes || value > kMostMegabytes)
     return Status(Code::kInvalidArgument, "--max-size '" + Excerpt(text) + "': expected 1M to 500M");
   return value * 1'000'000;
+}
+
+// The part of the page about what was before: each of `base` is a run of its own.
+Result<std::string> Compared(const Context& context, const std::vector<std::string>& base,
+                             const analyze::Request& request) {
+  analyze::Runs before, now;
+  for (const std::string& path : base) {
+    PROFD_ASSIGN_OR_RETURN(auto run,
+                           analyze::Run::Read(WithSessions(context, {path}), request.settings, request.jobs));
+    before.push_back(std::move(run));
+  }
+  PROFD_ASSIGN_OR_RETURN(auto run, analyze::Run::Read(request.paths, request.settings, request.jobs));
+  now.push_back(std::move(run));
+  return report::ComparedPart(analyze::Compare(before, now, {.jobs = request.jobs}), before, now);
 }
 
 ExitCode Run(const Context& context, const ReportOptions& options) {
@@ -63,6 +79,11 @@ ExitCode Run(const Context& context, const ReportOptions& options) {
   }
   const auto analysis = analyze::Analysis::Run(wishes->request);
   if (!analysis.ok()) return context.Fail(analysis.status());
+  if (!options.base.empty()) {
+    const auto compared = Compared(context, options.base, wishes->request);
+    if (!compared.ok()) return context.Fail(compared.status());
+    page.compared = *compared;
+  }
   const std::string html = report::Page(**analysis, page);
   auto file = OutputFile::Create(options.output);
   if (!file.ok()) return context.Fail(file.status());
@@ -85,10 +106,12 @@ Action Define(cli::Arguments arguments) {
   const auto asked = std::make_shared<ReportOptions>();
   arguments.List("DIR", &asked->directories,
                  "of all ranks: PROF directories, *_ascend_pt folders, databases, folders of such; sessions");
-  arguments.Text("-o,--output", &asked->output, "the file to write; one of that name is replaced");
+  arguments.Text("-o,--output", &asked->output, "the file to write; an existing one is replaced");
+  arguments.List("--base", &asked->base,
+                 "how the job was, as DIR: the page says what differs; several are runs of their own");
   arguments.Text("--title", &asked->title, "its title; default the directory's name");
   arguments.Text("--max-size", &asked->most,
-                 "how large it may be, 1M to 500M; default 20M. Single events make way");
+                 "how large it may be, 1M to 500M; default 20M. Single events are left out to fit");
   DefineFindings(arguments, &asked->answer);
   return {.run = [asked](const Context& context) { return Run(context, *asked); }};
 }

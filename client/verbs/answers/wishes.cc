@@ -61,8 +61,8 @@ void DefineFindings(cli::Arguments& arguments, AnswerOptions* options) {
 }
 
 void DefineAnswer(cli::Arguments& arguments, AnswerOptions* options) {
-  arguments.Text("--top", &options->top, "show so many findings; default 5");
-  arguments.Text("--fail-on", &options->fail_on, "exit 10 when a finding costs so much of a step, e.g. 5%");
+  arguments.Text("--top", &options->top, "how many findings to show; default 5");
+  arguments.Text("--fail-on", &options->fail_on, "exit 10 when a finding costs this much of a step, e.g. 5%");
   DefineFindings(arguments, options);
 }
 

@@ -18,6 +18,7 @@
 #include "client/export/read/capture.h"
 #include "client/show/interrupt.h"
 #include "client/show/json.h"
+#include "client/verbs/data/cluster.h"
 #include "client/verbs/directories.h"
 #include "client/verbs/verb.h"
 #include "client/words/args.h"
@@ -241,25 +242,27 @@ Action Define(cli::Arguments arguments) {
             "some of chrome,perfetto,csv,json,db,collapsed,pprof; default chrome,csv,db, with --per-device "
             "chrome,db")
       .Joined();
-  arguments.Text("--out", &wanted->out, "where to; default into each DIR");
+  arguments.Text("--out", &wanted->out, "where the outputs go; default: into each DIR");
   arguments.Text("--from", &wanted->from,
-                 "what lies before is left out: +1.5s, \"2026-11-22 05:10:20\", @SECONDS");
-  arguments.Text("--to", &wanted->to, "what lies behind is left out");
-  arguments.Text("--devices", &wanted->devices, "all, or numbers: 0,1; the host is always in").Joined();
+                 "leave out what lies before: +1.5s, \"2026-11-22 05:10:20\", @SECONDS");
+  arguments.Text("--to", &wanted->to, "leave out what lies after");
+  arguments.Text("--devices", &wanted->devices, "all, or numbers: 0,1; the host is always included").Joined();
   arguments.Text("--kinds", &wanted->kinds, "only these kinds: hbm,pcie,…").Joined();
   arguments.Text("--iteration", &wanted->iteration,
                  "only what lies within this iteration; 1 if only --model is given");
-  arguments.Text("--model", &wanted->model, "of which model; default that with the smallest number");
+  arguments.Text("--model", &wanted->model, "iterations of this model; default: the smallest number");
   arguments.Text("--jobs", &wanted->jobs, "threads, 1 to 64; default one per core");
   arguments.Flag("--vendor-compatible", &wanted->vendor_compatible,
                  "with the vendor's known faults, value for value (docs/export.md)");
-  arguments.Text("--split", &wanted->split, "the timeline in files this long, e.g. 60s");
+  arguments.Text("--split", &wanted->split, "split the timeline into files of this length, e.g. 60s");
   arguments.Flag("--gzip", &wanted->gzip, "compress the timeline");
   arguments.Flag("--resume", &wanted->resume, "leave finished outputs of an earlier export alone");
   arguments.Flag("--recursive", &wanted->recursive, "a DIR may be a folder: all PROF directories below it");
   arguments.Flag("--per-device", &wanted->per_device,
                  "a PROF directory for each device, below --out: for analysers of many ranks");
-  arguments.Flag("--dry-run", &wanted->dry_run, "only say what would be written");
+  arguments.Flag("--cluster-output", &wanted->cluster,
+                 "of a job of many ranks: what msprof-analyze reads and makes, below --out (docs/export.md)");
+  arguments.Flag("--dry-run", &wanted->dry_run, "only list what would be written");
   return {.run = [wanted](const Context& context) { return RunExport(context, *wanted); }};
 }
 
@@ -268,6 +271,7 @@ Action Define(cli::Arguments arguments) {
 ExitCode RunExport(const Context& context, const ExportArguments& arguments) {
   const Result<ExportOptions> options = Parse(arguments);
   if (!options.ok()) return context.Fail(options.status());
+  if (arguments.cluster) return ExportCluster(context, arguments.directories, arguments.out, options->jobs);
   auto worst = ExitCode::kOk;
   std::vector<Job> jobs;
   for (const std::string& directory : arguments.directories) {

@@ -17,6 +17,7 @@ struct ExportArguments {
   bool resume = false;
   bool recursive = false;   // into all that are found below a folder, too
   bool per_device = false;  // a directory of its own for each
+  bool cluster = false;     // of all ranks together, for the vendor's analyser of many
   bool dry_run = false;     // only says what would be written
   // A folder stands for the PROF directories right in it: `msprof --export` of the vendor's.
   bool is_vendors = false;

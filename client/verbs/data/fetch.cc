@@ -208,7 +208,7 @@ Action Define(cli::Arguments arguments) {
 
 namespace verbs {
 Verb Fetch() {
-  return {"fetch", "copy a session's directories here, from profd's spool; goes on where it ended",
+  return {"fetch", "copy a session's directories here, from profd's spool; continues after an interruption",
           Reach::kStreams, Define};
 }
 }  // namespace verbs

@@ -31,9 +31,7 @@ Action Define(cli::Arguments arguments) {
 }  // namespace
 
 namespace verbs {
-Verb Move() {
-  return {"mv", "move what profd's spool has of a session to a directory of yours", Reach::kHere, Define};
-}
+Verb Move() { return {"mv", "move a session's directories out of profd's spool", Reach::kHere, Define}; }
 }  // namespace verbs
 
 }  // namespace profd::client

@@ -24,7 +24,7 @@ Action Define(cli::Arguments arguments) {
 namespace verbs {
 Verb Pin() { return {"pin", "keep a session whatever is short", Reach::kManyNodes, Define<true>}; }
 Verb Unpin() {
-  return {"unpin", "let it go as any other when room is needed", Reach::kManyNodes, Define<false>};
+  return {"unpin", "treat it as any other again when room is needed", Reach::kManyNodes, Define<false>};
 }
 }  // namespace verbs
 

@@ -21,7 +21,7 @@ Action Define(cli::Arguments arguments) {
 
 namespace verbs {
 Verb Remove() {
-  return {"rm", "remove from profd's spool what a session has left", Reach::kManyNodes, Define};
+  return {"rm", "remove a session's directories from profd's spool", Reach::kManyNodes, Define};
 }
 }  // namespace verbs
 

@@ -62,12 +62,12 @@ Asking<ExitCode> List(const Context& context) {
 
 Action Define(cli::Arguments arguments) {
   const auto options = std::make_shared<Options>();
-  cli::Arguments add = arguments.Sub("add", "lend devices to a user (root, or a scheduler in its name)");
+  cli::Arguments add = arguments.Sub("add", "let a user collect devices (for root, or a scheduler)");
   add.Text("--user", &options->user, "name or number").Required();
   add.Text("--devices", &options->devices, "all, or numbers: 0,1").Required();
   add.Text("--for", &options->duration, "how long, e.g. 30m, 8h, 2d").Required();
   arguments.Sub("list", "leases: one's own, all for root");
-  cli::Arguments remove = arguments.Sub("rm", "take one back; sessions that stand on it end");
+  cli::Arguments remove = arguments.Sub("rm", "end a lease; sessions that depend on it end");
   remove.Text("LEASE", &options->lease, "Its id").Required();
   return {.ask = [=](const Context& context) {
     if (add.IsGiven()) return Add(context, *options);

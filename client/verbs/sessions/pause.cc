@@ -28,10 +28,9 @@ Action Define(cli::Arguments arguments) {
 
 namespace verbs {
 Verb Pause() {
-  return {"pause", "a session stores nothing until it goes on; nothing counts as lost", Reach::kManyNodes,
-          Define<true>};
+  return {"pause", "store nothing until resumed; nothing counts as lost", Reach::kManyNodes, Define<true>};
 }
-Verb Resume() { return {"resume", "a session that is paused goes on", Reach::kManyNodes, Define<false>}; }
+Verb Resume() { return {"resume", "store again after a pause", Reach::kManyNodes, Define<false>}; }
 }  // namespace verbs
 
 }  // namespace profd::client

@@ -228,6 +228,17 @@ void Show(const Context& context, const v1::SessionInfo& info, bool is_over, v1:
   }
 }
 
+// "host-cpu of pid:42 3 of 103, …"
+std::string LostText(const v1::SessionInfo& info) {
+  std::vector<std::string> kinds;
+  for (const v1::KindState& kind : info.kinds()) {
+    if (kind.lost() == 0) continue;
+    kinds.push_back(kind.kind() + " of " + kind.unit() + " " + std::to_string(kind.lost()) + " of " +
+                    std::to_string(kind.lost() + kind.records()));
+  }
+  return base::Joined(kinds, ", ");
+}
+
 ExitCode Wait(const Context& context, const v1::SessionSpec& spec, const std::string& session,
               const StartOptions& options, ControlClient& control, const Interruption& interruption,
               v1::SessionInfo* result) {
@@ -244,6 +255,8 @@ ExitCode Wait(const Context& context, const v1::SessionSpec& spec, const std::st
   const ExitCode code = SessionResult(spec, *last, MostLossOf(options).value());
   if (last->lost() > 0 && code != ExitCode::kPartialLoss)
     context.Note(std::to_string(last->lost()) + " samples were lost, of no kind more than --max-loss allows");
+  else if (last->lost() > 0 && result != nullptr)  // which shows none of it
+    context.Note("lost: " + LostText(*last));
   return code;
 }
 
@@ -286,7 +299,10 @@ void AddExtras(const StartOptions& options, v1::SessionSpec* spec) {
   for (const std::string& kind : options.extras) {
     const bool is_named = std::ranges::any_of(
         spec->kinds(), [&kind](const v1::KindRequest& named) { return named.kind() == kind; });
-    if (!is_named) spec->add_kinds()->set_kind(kind);
+    if (is_named) continue;
+    v1::KindRequest* extra = spec->add_kinds();
+    extra->set_kind(kind);
+    extra->set_by_default(true);
   }
 }
 
@@ -502,7 +518,7 @@ Action Define(cli::Arguments arguments) {
   const auto at = std::make_shared<std::string>();
   arguments.List("--pid", &options->pids, "processes: N,…");
   arguments.Text("--container", &options->container,
-                 "the pids are as this container has them: its id, or the first 8 characters or more");
+                 "--pid has the pids inside this container: its id, or at least 8 characters of it");
   arguments.Flag("--split", &options->split, "a session, and a directory, for each of the pids");
   arguments.Flag("--all-agents", &options->all_agents,
                  "every process with an agent; with --label only those, e.g. --label rank=0-7");
@@ -535,7 +551,7 @@ Action Define(cli::Arguments arguments) {
                  "when nothing can be stored: age (the oldest data goes; else pause), pause or stop");
   arguments.Text("--name", &options->name, "a name for people");
   arguments.List("--label", &options->labels, "KEY=VALUE");
-  arguments.Flag("--resume", &options->resume, "go on in a new, linked directory should profd be restarted");
+  arguments.Flag("--resume", &options->resume, "if profd restarts, go on in a new, linked directory");
   arguments.Flag("--dry-run", &options->dry_run, "only say what would be collected and how much that makes");
   arguments.Flag(
       "--wait", &options->wait,
@@ -546,7 +562,7 @@ Action Define(cli::Arguments arguments) {
   const cli::Argument wait_lease =
       arguments
           .Text("--wait-lease", &options->wait_lease_for,
-                "wait until what others hold can be had, at most so long; default 24h")
+                "wait until others hold nothing of it, at most this long; default 24h")
           .MayBeBare("24h");
   AddVendorOptions(arguments, true, &options->vendor);
   return {.ask = [options](const Context& context) { return Ask(context, *options); },

@@ -119,16 +119,18 @@ bool TellSkipped(const Context& context, const Given& asked, const Given& given,
   return unmet;
 }
 
-// Starts and stops by words on the standard input, until the processes have ended.
+// Starts and stops by words on the standard input, until the processes have ended. Each of them has a session
+// of its own.
 class Dialogue {
  public:
   Dialogue(const Context& context, StartOptions options)
       : context_(context), options_(std::move(options)), interrupted_(::eventfd(0, EFD_CLOEXEC)) {
-    for (const std::string& list : options_.pids) {
+    for (const std::string& list : std::exchange(options_.pids, {})) {
       options::ForEachWord(
           list,
           [this](std::string_view word) {
             const auto pid = static_cast<pid_t>(std::strtol(std::string(word).c_str(), nullptr, 10));
+            pids_.emplace_back(word);
             base::UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
             if (fd) targets_.push_back(std::move(fd));
           },
@@ -151,7 +153,7 @@ class Dialogue {
         context_.Print(std::string("Words: ") + kWords + "\n");
       }
     }
-    if (!session_.empty()) Stop();
+    if (!sessions_.empty()) Stop();
     return worst_;
   }
 
@@ -187,28 +189,40 @@ class Dialogue {
   }
 
   void Start() {
-    if (!session_.empty()) return context_.Print("already started\n");
-    v1::SessionInfo info;
-    const ExitCode code = Collect(context_, options_, &info).Now();
-    NoteCode(code);
-    if (info.session().empty()) return;  // Collect() said why
-    session_ = info.session();
-    context_.Print("started: session " + session_ + "\n");
+    if (!sessions_.empty()) return context_.Print("already started\n");
+    for (const std::string& pid : pids_) {
+      StartOptions options = options_;
+      options.pids = {pid};
+      v1::SessionInfo info;
+      NoteCode(Collect(context_, options, &info).Now());
+      if (info.session().empty()) continue;  // Collect() said why
+      sessions_.push_back(info.session());
+      context_.Print("started: session " + info.session() + OfPid(pid) + "\n");
+    }
   }
 
   void Stop() {
-    if (session_.empty()) return context_.Print("not started\n");
-    v1::StopRequest request;
-    request.set_session(std::exchange(session_, ""));
+    if (sessions_.empty()) return context_.Print("not started\n");
     Result<Connection> connection = Connect(context_);
     if (!connection.ok()) return NoteCode(context_.Fail(connection.status()));
-    const Result<v1::StopReply> reply = connection->control->Stop(request).Now();
-    if (!reply.ok()) return NoteCode(context_.Fail(reply.status()));
-    for (const v1::SessionInfo& info : reply->sessions()) {
-      for (const std::string& directory : info.directories())
-        context_.Print("stopped: data is saved in " + OneLine(directory) + "; profctl export " +
-                       OneLine(directory) + "\n");
+    for (const std::string& session : std::exchange(sessions_, {})) {
+      v1::StopRequest request;
+      request.set_session(session);
+      const Result<v1::StopReply> reply = connection->control->Stop(request).Now();
+      if (!reply.ok()) {
+        NoteCode(context_.Fail(reply.status()));
+        continue;
+      }
+      for (const v1::SessionInfo& info : reply->sessions()) {
+        for (const std::string& directory : info.directories())
+          context_.Print("stopped: data is saved in " + OneLine(directory) + "; profctl export " +
+                         OneLine(directory) + "\n");
+      }
     }
+  }
+
+  std::string OfPid(const std::string& pid) const {
+    return pids_.size() > 1 ? " of process " + pid : std::string();
   }
 
   void NoteCode(ExitCode code) {
@@ -216,11 +230,12 @@ class Dialogue {
   }
 
   const Context& context_;
-  const StartOptions options_;
+  StartOptions options_;  // of each of the processes
+  std::vector<std::string> pids_;
   const base::UniqueFd interrupted_;
   std::vector<base::UniqueFd> targets_;  // pidfds of those that have not ended
   std::string buffered_;
-  std::string session_;
+  std::vector<std::string> sessions_;
   ExitCode worst_ = ExitCode::kOk;
 };
 
@@ -278,7 +293,13 @@ ExitCode RunWithProgram(const Context& context, const MsprofLine& line) {
   // A terminal interrupts the program, too; whoever interrupts only us means both.
   if (session.end_reason() == v1::END_REASON_STOPPED && !program->IsGone() && ::isatty(STDIN_FILENO) == 0)
     program->Signal(SIGINT);
+  const bool waited = given.contains("delay") && program->IsGone();
   const int status = program->Wait();
+  if (session.state() == v1::SESSION_STATE_FAILED) {  // as the vendor's, who waited in vain went not wrong
+    context.Note(waited ? "nothing is collected: the program ended before --delay was over"
+                        : "nothing is collected: " + OneLine(session.error()));
+    return status != 0 ? static_cast<ExitCode>(status) : waited ? ExitCode::kOk : code;
+  }
   const bool unmet = TellSkipped(context, line.given, given, session);
   const ExitCode concluded =
       Conclude(context, given, session, code == ExitCode::kOk && unmet ? ExitCode::kPartlyStarted : code);

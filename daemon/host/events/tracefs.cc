@@ -29,7 +29,7 @@ constexpr std::string_view kRoots[] = {"/sys/kernel/tracing", "/sys/kernel/debug
 constexpr std::string_view kGroup = "profd_";
 
 Status NotThere(const std::string& what) {
-  return {Code::kFailedPrecondition, what + " cannot be had: mount tracefs on /sys/kernel/tracing"};
+  return {Code::kFailedPrecondition, what + " missing: mount tracefs on /sys/kernel/tracing"};
 }
 
 UniqueFd& Commands() {

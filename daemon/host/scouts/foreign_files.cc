@@ -17,6 +17,7 @@ namespace {
 
 constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kPatienceNs = 2 * kSecondNs;
+constexpr uint64_t kMostLateNs = kSecondNs / 5;  // of what still says something of the present
 // One that hung and does so no more, as far as can be seen, is read again then.
 constexpr uint64_t kLookAgainNs = kSecondNs;
 constexpr uint64_t kTryAgainNs = kSecondNs;
@@ -43,17 +44,17 @@ void Append(std::string& text, const T& value) {
 ForeignFiles::~ForeignFiles() = default;
 
 void ForeignFiles::Begin(uint64_t until_mono_ns) {
+  begun_ns_ = base::MonotonicNs();
   until_ns_ = until_mono_ns;
   for (const uint64_t key : wanted_) {
     if (const auto file = files_.find(key); file != files_.end()) file->second.state = File::State::kUnread;
   }
   wanted_.clear();
-  const uint64_t now_ns = base::MonotonicNs();
-  if (!hanging_.empty()) LookAtHanging(now_ns);
+  if (!hanging_.empty()) LookAtHanging(begun_ns_);
   for (auto& [user, reader] : readers_) {
     if (!reader.asked) continue;
     Hear(reader, InTime::kNo);
-    if (reader.asked && now_ns - reader.asked_ns > kPatienceNs) GiveUp(reader);
+    if (reader.asked && begun_ns_ - reader.asked_ns > kPatienceNs) GiveUp(reader);
   }
   std::erase_if(readers_, [](const auto& reader) { return reader.second.files == 0; });
 }
@@ -94,7 +95,7 @@ ForeignFiles::Reader& ForeignFiles::ReaderOf(uid_t user) {
 uint64_t ForeignFiles::Add(bool io, pid_t pid, pid_t tid, uid_t user) {
   user = Shared(user);
   ++ReaderOf(user).files;
-  files_[++last_key_] = {.user = user, .pid = pid, .tid = tid, .io = io, .text = {}};
+  files_[++last_key_] = {.user = user, .pid = pid, .tid = tid, .io = io, .text = {}, .late_since_ns = {}};
   return last_key_;
 }
 
@@ -110,7 +111,8 @@ void ForeignFiles::Want(uint64_t key) {
   File& file = files_.at(key);
   if (file.state != File::State::kUnread) return;
   file.state = File::State::kWanted;
-  file.error = EAGAIN;
+  const auto late_since_ns = std::exchange(file.late_since_ns, std::nullopt);
+  if (!late_since_ns || begun_ns_ - *late_since_ns > kMostLateNs) file.error = EAGAIN;
   wanted_.push_back(key);
   if (!hanging_.contains(file.pid)) readers_.at(file.user).wanted.push_back(key);
 }
@@ -192,23 +194,25 @@ void ForeignFiles::Hear(Reader& reader, InTime in_time) {
   const auto answer = reader.stand_in->Hear();
   if (answer.ok() && !*answer) return;
   reader.asked = false;
-  if (!answer.ok()) {
+  if (answer.ok()) {
+    TakeAnswer(reader, **answer, in_time);
+  } else {
     reader.stand_in.reset();  // it has died
-  } else if (in_time == InTime::kYes) {
-    TakeAnswer(reader, **answer);
   }
 }
 
 // Only of files that it was asked for.
-void ForeignFiles::TakeAnswer(const Reader& reader, std::string_view answer) {
+void ForeignFiles::TakeAnswer(const Reader& reader, std::string_view answer, InTime in_time) {
+  const bool late = in_time == InTime::kNo;
   FileTexts texts(answer);
   while (const auto said = texts.Next()) {
     const auto found = files_.find(said->key);
-    if (found == files_.end() || &readers_.at(found->second.user) != &reader ||
-        found->second.state != File::State::kWanted)
-      continue;
-    found->second.error = said->error;
-    found->second.text = said->text;
+    if (found == files_.end() || &readers_.at(found->second.user) != &reader) continue;
+    File& file = found->second;
+    if (!late && file.state != File::State::kWanted) continue;
+    file.error = said->error;
+    file.text = said->text;
+    if (late) file.late_since_ns = reader.asked_ns;
   }
 }
 

@@ -1,6 +1,8 @@
 // Files of processes below /proc whose reader the kernel has wait for the process: `io`, and from Linux 6.18
 // on `stat`, for one that executes a program, which can hang in that for as long as its user likes. So
-// stand-ins read them, one for each user, and nobody waits for one that does not answer in time.
+// stand-ins read them, one for each user, and nobody waits for one that does not answer in time. What comes
+// too late, as on a machine with more to do than it has processors, is what the next sample has, unless that
+// gets something newer: its values are a little older than it says, in place of none.
 #pragma once
 
 #include <sys/types.h>
@@ -50,6 +52,8 @@ class ForeignFiles {
     enum class State : uint8_t { kUnread, kWanted } state = State::kUnread;
     int error = 0;  // of one that was wanted; EAGAIN: its text has not come in time
     std::string text;
+    // When it was asked for, of an answer that came too late and that nobody has had yet.
+    std::optional<uint64_t> late_since_ns;
   };
   // Of one user.
   struct Reader {
@@ -75,13 +79,13 @@ class ForeignFiles {
   enum class InTime : bool { kNo, kYes };
   bool Send(Reader& reader, uid_t user);
   void Hear(Reader& reader, InTime in_time);
-  void TakeAnswer(const Reader& reader, std::string_view answer);
+  void TakeAnswer(const Reader& reader, std::string_view answer, InTime in_time);
   void LookAtHanging(uint64_t now_ns);
   void GiveUp(Reader& reader);
 
   const size_t most_open_;
   const StandIn::Duty duty_;
-  uint64_t until_ns_ = UINT64_MAX;
+  uint64_t begun_ns_ = 0, until_ns_ = UINT64_MAX;
   uint64_t last_key_ = 0;
   std::unordered_map<uint64_t, File> files_;
   std::vector<uint64_t> wanted_;  // since Begin()

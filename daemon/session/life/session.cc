@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/calendar.h"
-#include "base/clock.h"
 #include "base/join.h"
 #include "base/version.h"
 #include "daemon/base/after.h"
@@ -34,8 +33,8 @@ Session::Session(Services services, Setup setup)
       setup_(std::move(setup)),
       perturbations_(std::make_shared<Perturbations>(services_.ctl, services_.aside, services_.node,
                                                      setup_.owner, setup_.spec.pids, setup_.plan->devices)) {
-  start_wall_ns_ = base::WallNs();
-  start_raw_ns_ = base::RawNs();
+  start_wall_ns_ = services_.timers.WallNs();
+  start_raw_ns_ = services_.timers.RawNs();
   holder_ = "session " + setup_.id + " of " + setup_.owner.user + " since " + base::UtcText(start_wall_ns_);
   directories_ = setup_.directories;
   budget_ = std::make_shared<store::Budget>(setup_.spec.storage_limit_bytes, std::move(setup_.bounds));
@@ -198,7 +197,7 @@ void Session::OnArmed() {
   }
   WatchTargets();
   std::exchange(on_started_, nullptr)(Info());
-  timers_.push_back(services_.ctl.After(DelayLeft(), [weak = weak_from_this()] {
+  timers_.push_back(services_.timers.After(DelayLeft(), [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->OnInstant();
   }));
 }
@@ -223,14 +222,14 @@ void Session::OnFired(const Status& status) {
 uint64_t Session::DelayLeft() const {
   const uint64_t at_ns = setup_.spec.at_wall_ns;
   if (at_ns == 0) return setup_.spec.delay_ns;
-  return at_ns - std::min(at_ns, base::WallNs());
+  return at_ns - std::min(at_ns, services_.timers.WallNs());
 }
 
 void Session::OnRunning() {
   if (!Take(Event::kFired)) return;
-  trace_start_ns_ = base::RawNs();
+  trace_start_ns_ = services_.timers.RawNs();
   if (setup_.spec.delay_ns > 0) {  // the time before is not the session's
-    start_wall_ns_ = base::WallNs();
+    start_wall_ns_ = services_.timers.WallNs();
     start_raw_ns_ = trace_start_ns_;
     trace_->SetBegin(start_wall_ns_, start_raw_ns_);
   }
@@ -240,14 +239,14 @@ void Session::OnRunning() {
     return;
   }
   std::weak_ptr<Session> weak = weak_from_this();
-  timers_.push_back(services_.ctl.After(setup_.spec.duration_ns, [weak] {
+  timers_.push_back(services_.timers.After(setup_.spec.duration_ns, [weak] {
     if (const auto self = weak.lock()) self->Stop(EndReason::kDuration, nullptr);
   }));
-  tick_ = services_.ctl.After(kManifestEveryS * kSecond, [weak] {
+  tick_ = services_.timers.After(kManifestEveryS * kSecond, [weak] {
     if (const auto self = weak.lock()) self->Tick();
   });
   // Not what the first records wait for.
-  timers_.push_back(services_.ctl.After(kFirstLookNs, [found = perturbations_] { found->Look([] {}); }));
+  timers_.push_back(services_.timers.After(kFirstLookNs, [found = perturbations_] { found->Look([] {}); }));
   base::LogInfo("session " + setup_.id + " of " + setup_.owner.user + " runs into " + trace_->directory());
 }
 
@@ -264,7 +263,7 @@ void Session::LetGo(const Status& status) {
     return;
   }
   StopTimers();
-  elapsed_ns_ = base::RawNs() - start_raw_ns_;
+  elapsed_ns_ = services_.timers.RawNs() - start_raw_ns_;
   error_ = status.message();
   setup_.parent.Reset();
   recent_.reset();
@@ -313,11 +312,11 @@ void Session::OnTargetExit(pid_t pid) {
   const bool in_memory = (recordings_ && recordings_->HaveMemory()) || (recent_ && recent_->bytes() > 0);
   if (targets_.empty() && keeps && state() == State::kRunning && in_memory) {
     // What the processes did is not to make way for devices and a host without them.
-    if (recent_) recent_->KeepUntil(base::RawNs());
+    if (recent_) recent_->KeepUntil(services_.timers.RawNs());
     warnings_.push_back("its processes have ended; profctl snapshot " + setup_.id +
                         " writes what they had in memory, for 10 minutes");
     std::weak_ptr<Session> weak = weak_from_this();
-    timers_.push_back(services_.ctl.After(kKeptNs, [weak] {
+    timers_.push_back(services_.timers.After(kKeptNs, [weak] {
       if (const auto self = weak.lock()) self->Stop(EndReason::kTargetExit, nullptr);
     }));
   } else if (targets_.empty()) {
@@ -338,7 +337,7 @@ void Session::OnTargetBecame(pid_t pid) {
 
 void Session::Tick() {
   std::weak_ptr<Session> weak = weak_from_this();
-  tick_ = services_.ctl.After(kManifestEveryS * kSecond, [weak] {
+  tick_ = services_.timers.After(kManifestEveryS * kSecond, [weak] {
     if (const auto self = weak.lock()) self->Tick();
   });
   if (phase_ != Phase::kRunning && phase_ != Phase::kSwitching) return;
@@ -354,7 +353,7 @@ void Session::Tick() {
   ++ticks_;
   const uint64_t every = std::max<uint64_t>(1, services_.config.session.clock_pair_every_s / kManifestEveryS);
   if (!paused_ && phase_ == Phase::kRunning &&
-      base::RawNs() - trace_start_ns_ >= services_.config.store.roll_after_s * kSecond) {
+      services_.timers.RawNs() - trace_start_ns_ >= services_.config.store.roll_after_s * kSecond) {
     Roll();
   } else if (ticks_ % every == 0) {
     trace_->PairClocks([self = shared_from_this(), trace = trace_] {
@@ -369,7 +368,7 @@ void Session::Roll() {
   if (!Take(Event::kRoll)) return;
   auto next = NewTrace();
   const auto give_up = [self = shared_from_this()](const Status& status) {
-    self->trace_start_ns_ = base::RawNs();  // tried again after the next roll_after
+    self->trace_start_ns_ = self->services_.timers.RawNs();  // tried again after the next roll_after
     AddReason(self->degraded_, "no new directory: " + status.message());
     self->OnRolled();
   };
@@ -387,7 +386,7 @@ void Session::Roll() {
       auto old = std::exchange(self->trace_, next);
       self->directories_.push_back(next->directory());
       next->SetRemoved(self->removed_);  // more may have gone while it was armed
-      self->trace_start_ns_ = base::RawNs();
+      self->trace_start_ns_ = self->services_.timers.RawNs();
       old->SetNext(next->name());
       old->Seal(EndReason::kNone, self->Degraded(), [self, old] {
         const std::vector<KindState> kinds = old->Kinds();
@@ -447,7 +446,7 @@ void Session::Pause(bool paused, std::function<void(Result<SessionInfo>)> done) 
                     ": try again in a moment"});
     return;
   }
-  const uint64_t now_ns = base::RawNs();
+  const uint64_t now_ns = services_.timers.RawNs();
   const bool same = std::exchange(paused_, paused) == paused;
   Take(Event::kSwitch);
   auto noted = [self = shared_from_this(), trace = trace_, paused, now_ns, done = std::move(done)] {
@@ -473,7 +472,7 @@ void Session::Snapshot(uint64_t newest_ns, std::function<void(Result<SessionInfo
                 "the session is no flight recorder: start it with --flight-recorder"});
     return;
   }
-  const uint64_t now_ns = base::RawNs();
+  const uint64_t now_ns = services_.timers.RawNs();
   const uint64_t from_ns = newest_ns == 0 ? 0 : now_ns - std::min(newest_ns, now_ns);
   auto write = [self = shared_from_this(), trace = trace_, from_ns, done = std::move(done)] {
     const auto one_done = base::After(self->rolled_.size() + 1, [self, done] { done(self->Info()); });
@@ -521,8 +520,8 @@ void Session::NoteRemoved(const std::string& directory, uint64_t disk_bytes, uin
 }
 
 void Session::StopTimers() {
-  for (const auto timer : std::exchange(timers_, {})) services_.ctl.Cancel(timer);
-  if (tick_ != 0) services_.ctl.Cancel(std::exchange(tick_, 0));
+  for (const auto timer : std::exchange(timers_, {})) services_.timers.Cancel(timer);
+  if (tick_ != 0) services_.timers.Cancel(std::exchange(tick_, 0));
   for (auto& [pid, target] : targets_) {
     if (target.second != 0) services_.ctl.Unwatch(target.second);
   }

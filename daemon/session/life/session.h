@@ -136,8 +136,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::function<void(base::Result<SessionInfo>)> on_started_;
   std::vector<std::function<void(SessionInfo)>> on_sealed_;
   std::map<pid_t, std::pair<base::UniqueFd, base::Executor::WatchId>> targets_;
-  std::vector<base::Executor::TimerId> timers_;
-  base::Executor::TimerId tick_ = 0;
+  std::vector<base::Timers::Id> timers_;
+  base::Timers::Id tick_ = 0;
   uint64_t start_wall_ns_ = 0;
   uint64_t start_raw_ns_ = 0;
   uint64_t elapsed_ns_ = 0;  // once it has ended

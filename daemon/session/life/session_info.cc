@@ -1,7 +1,6 @@
 // What a session says of itself: its state for clients, its warnings, what it was told of its directories.
 #include <algorithm>
 
-#include "base/clock.h"
 #include "base/join.h"
 #include "daemon/base/log.h"
 #include "daemon/session/history/past.h"
@@ -94,9 +93,9 @@ SessionInfo Session::Info() const {
   if (recent_ && !ended()) {
     info.held_bytes = recent_->bytes();
     const uint64_t from_ns = recent_->from_ns();
-    info.held_ns = from_ns == 0 ? 0 : base::RawNs() - from_ns;
+    info.held_ns = from_ns == 0 ? 0 : services_.timers.RawNs() - from_ns;
   }
-  info.elapsed_ns = ended() ? elapsed_ns_ : base::RawNs() - start_raw_ns_;
+  info.elapsed_ns = ended() ? elapsed_ns_ : services_.timers.RawNs() - start_raw_ns_;
   info.duration_ns = setup_.spec.duration_ns;
   info.storage_limit_bytes = setup_.spec.storage_limit_bytes;
   info.used_bytes = budget_->used_bytes();

@@ -272,12 +272,12 @@ void Trace::OnSourcesStarted(std::function<void(Status)> done) {
 }
 
 uint64_t Trace::elapsed_ns() const {
-  return (end_raw_ns_ == 0 ? base::RawNs() : end_raw_ns_) - setup_.begin_raw_ns;
+  return (end_raw_ns_ == 0 ? services_.timers.RawNs() : end_raw_ns_) - setup_.begin_raw_ns;
 }
 
 std::vector<KindState> Trace::Kinds() const {
   std::vector<KindState> kinds = progress_;
-  const uint64_t now_ns = sources_to_ns_ == 0 ? base::RawNs() : sources_to_ns_;
+  const uint64_t now_ns = sources_to_ns_ == 0 ? services_.timers.RawNs() : sources_to_ns_;
   const auto add = [&, this](size_t index, const chunk::StreamStats& stats, const char* source) {
     KindState& kind = kinds[index];
     const uint64_t lost = stats.lost_records.load(std::memory_order_relaxed);
@@ -432,7 +432,7 @@ void Trace::Seal(EndReason reason, const std::vector<std::string>& degraded, std
 
 void Trace::WriteEnd(const store::TraceRecord& record, std::function<void()> done) {
   TakeRecord(record);
-  end_raw_ns_ = base::RawNs();
+  end_raw_ns_ = services_.timers.RawNs();
   setup_.manifest.state = "sealed";
   for (const std::string& trouble : troubles()) {
     auto& degraded = setup_.manifest.degraded;

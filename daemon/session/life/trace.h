@@ -30,6 +30,7 @@ namespace profd::session {
 // What traces share; outlives them all.
 struct Services {
   base::Executor& ctl;
+  base::Timers& timers;
   const config::Config& config;
   Node& node;
   Writers& writers;

@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "base/clock.h"
 #include "daemon/base/after.h"
 #include "daemon/session/life/trace.h"
 #include "format/decode/host/cpu_profile.h"
@@ -34,7 +33,7 @@ chunk::StreamSpec::Records RecordsOf(const format::StreamFormat& format) {
 }  // namespace
 
 void Trace::StartSources(std::function<void()> done) {
-  sources_from_ns_ = base::RawNs();
+  sources_from_ns_ = services_.timers.RawNs();
   const size_t parts = channels_.size() + (host_kinds_.empty() ? 0 : 1) + (setup_.recordings ? 1 : 0);
   const auto one_done = base::After(parts, std::move(done));
   // The agents first: they answer soonest, and what they need themselves is then not opened.
@@ -311,7 +310,7 @@ void Trace::Settle() {
 }
 
 void Trace::StopSources(std::function<void()> done) {
-  sources_to_ns_ = base::RawNs();
+  sources_to_ns_ = services_.timers.RawNs();
   // A session that rolled has moved its recordings on to the next trace.
   const bool recording = setup_.recordings && setup_.recordings->trace() == setup_.id;
   size_t parts = (host_running_ ? 1 : 0) + (recording ? 1 : 0);

@@ -119,10 +119,9 @@ Check CheckCollectors(const auth::Caller& caller) {
   const std::string others = OtherCollectors(caller);
   return {"other collectors", others.empty() ? Outcome::kOk : Outcome::kWarn,
           others.empty() ? "none known" : others,
-          others.empty()
-              ? ""
-              : "a channel that another one holds cannot be had (-10): stop it, or wait for it with "
-                "profctl start --wait-lease"};
+          others.empty() ? ""
+                         : "a channel that another one holds is refused (-10): stop it, or wait for it with "
+                           "profctl start --wait-lease"};
 }
 
 Check CheckHostKinds() {
@@ -135,8 +134,8 @@ Check CheckHostKinds() {
   }
   if (missing.empty()) return {"host kinds", Outcome::kOk, "all " + std::to_string(kinds.size()), ""};
   std::string detail;
-  for (const auto& [reason, names] : missing) base::AddTo(detail, names + ": " + reason, "; ");
-  return {"host kinds", Outcome::kWarn, "not to be had: " + detail,
+  for (auto& [reason, names] : missing) base::AddTo(detail, names.append(": ").append(reason), "; ");
+  return {"host kinds", Outcome::kWarn, "not available: " + detail,
           "do what is said, or collect the other kinds only"};
 }
 

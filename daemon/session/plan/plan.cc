@@ -29,13 +29,15 @@ driver::RateRange RangeOf(const KindTraits& kind) {
   return {1, static_cast<double>(kind.habits.max_hz), static_cast<double>(kind.habits.usual_hz)};
 }
 
-// MSPTI reads the log of the newer task schedulers; of others its pages say that they are not supported, and
-// asking it all the same would take the channels of the task log for nothing. Source: Ascend/mspti,
-// docs/en/README.md, "supported products".
+// Whose task log MSPTI reads. Of others it says nothing but what the host calls, and its pages call them not
+// supported. Source: Ascend/mspti, csrc/activity/ascend/dev_prof_task.cpp (kindToChannel_map_),
+// docs/en/README.md.
+constexpr format::ChipSet kOfMspti =
+    format::Only({format::Chip::k910B, format::Chip::k310B, format::Chip::k950});
+
 bool IsWithoutMspti(const std::vector<DeviceFacts>& devices) {
-  return !devices.empty() && std::ranges::none_of(devices, [](const DeviceFacts& device) {
-    return format::TraitsOf(device.chip).stars;
-  });
+  return !devices.empty() &&
+         std::ranges::none_of(devices, [](const DeviceFacts& device) { return kOfMspti.Has(device.chip); });
 }
 
 // As format::AgentKind counts.

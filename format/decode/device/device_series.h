@@ -165,6 +165,16 @@ inline const Series kCcuMissionSeries = {
     "ccu-task",
     {"die", "task", "instruction"},
     {{"duration", Unit::kNs}, {"notify", Unit::kNone}, {"notify_duration", Unit::kNs}}};
+// Kernels on AI CPUs, from when they began to run. dispatch: until then, total: until after it, both since
+// the kernel was handed to its CPU.
+inline const Series kAiCpuKernelSeries = {"aicpu_kernel",
+                                          "aicpu",
+                                          {"stream", "task"},
+                                          {{"compute", Unit::kNs},
+                                           {"copy", Unit::kNs},
+                                           {"run", Unit::kNs},
+                                           {"dispatch", Unit::kNs},
+                                           {"total", Unit::kNs}}};
 inline const Series kCcuChannelSeries = {
     "ccu_channel",
     "ccu",

@@ -93,10 +93,11 @@ class HostCpu : public LineDecoder {
   }
 
   void EndSample() {
-    // Two samples, of which the first was late, can be of one tick of /proc/uptime: the next one covers both.
+    // Two samples, of which the first was late, can be of one tick of /proc/uptime: the next one covers both,
+    // the vendor's begins with the second.
     const bool same_tick = before_.has_uptime && now_.ticks == before_.ticks && now_.raw_ns >= before_.raw_ns;
-    if (open_ && now_.has_uptime && !same_tick) {
-      if (before_.has_uptime) Usage();
+    if (open_ && now_.has_uptime && (!same_tick || context().vendor_compatible)) {
+      if (before_.has_uptime && !same_tick) Usage();
       std::swap(now_, before_);
     }
     now_.threads.Clear();

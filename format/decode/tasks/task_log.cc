@@ -145,18 +145,6 @@ void TaskLog::Take(std::span<const std::byte> records, std::vector<DeviceTask>& 
 
 namespace {
 
-bool IsReport(const std::byte* bytes) {
-  const auto length = Load<uint32_t>(bytes + offsetof(AiCpuRecord, data_len));
-  return check::All(Load<uint16_t>(bytes) == kReportMagic, length <= sizeof(AiCpuRecord::data));
-}
-
-constexpr FramingRow AiCpuRow() {
-  FramingRow entry = row::Fixed<AiCpuRecord, IsReport>(chips::kAll, file::kAiCpu, StampDomain::kDeviceTicks,
-                                                       offsetof(AiCpuRecord, ticks), Combine::kNone, 0);
-  entry.format.trailer = "###drv_hashdata###";
-  return entry;
-}
-
 constexpr FramingRow kFramings[] = {
     row::Sized<row::IsStars>(chips::kTenEvents, file::kStarsLog, 32, StampDomain::kDeviceTicks,
                              offsetof(StarsHeader, ticks)),
@@ -164,7 +152,6 @@ constexpr FramingRow kFramings[] = {
                              offsetof(StarsHeader, ticks)),
     row::Sized(chips::kAll, file::kTaskLog, 64),
     row::Sized(chips::kAll, file::kVectorTaskLog, 64),
-    AiCpuRow(),
 };
 
 }  // namespace

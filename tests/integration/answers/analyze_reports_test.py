@@ -2,6 +2,7 @@
 """`profctl analyze --report`: its tables against sums made here from the same databases, and against the vendor's analyser where
 the environment names a checkout of it."""
 import collections
+import contextlib
 import csv
 import json
 import os
@@ -142,10 +143,170 @@ class AnalyzeReportsTest(unittest.TestCase):
         self.assertGreater(gaps[0]["us"], 20_000)
         self.assertEqual((gaps[0]["step"], gaps[0]["host"]), (2, "it waits for the data loader"))
 
+    def of_job(self, name, edit=None, **shape):
+        """A report of a job of its own."""
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="profd-reports-"))
+        self.addCleanup(shutil.rmtree, folder)
+        make(Shape(**{**SHAPE, **shape}), [], folder)
+        if edit:
+            for path in sorted(folder.glob("*/ASCEND_PROFILER_OUTPUT/*.db")):
+                with sqlite3.connect(path) as db:
+                    edit(db)
+        result = profctl("analyze", folder, "--report", name, "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)[name]
+
+    def test_bandwidth(self):
+        lengths, bytes_of = collections.defaultdict(list), {}
+        for rank in range(4):
+            for name, group, begin, end, count in self.rows(
+                    rank, "SELECT a.value, b.value, startNs, endNs, count FROM COMMUNICATION_OP JOIN STRING_IDS a ON opName = a.id "
+                          "JOIN STRING_IDS b ON groupName = b.id"):
+                lengths[group, name].append(end - begin)
+                bytes_of[group] = 2 * count  # FP16
+        table = {row["group"]: row for row in self.report("bandwidth")}
+        self.assertEqual(set(table), set(bytes_of))
+        for group, row in table.items():
+            # Of a collective what the last rank took: the shortest.
+            shortest = [min(values) for (of, _), values in lengths.items() if of == group]
+            self.assertEqual((row["ranks"], row["type"], row["count"], row["bytes"]), (2, "allReduce", len(shortest), bytes_of[group]))
+            self.assertAlmostEqual(row["median_us"], statistics.median(shortest) / 1e3, places=3)
+            self.assertAlmostEqual(row["gigabytes_per_s"], row["bytes"] / statistics.median(shortest), delta=1e-6)
+            self.assertAlmostEqual(row["per_link_gigabytes_per_s"], row["gigabytes_per_s"], delta=1e-6)  # of two ranks
+
+    def test_matrix(self):
+        """Of a pipeline its messages; of collectives what their tasks say, ranks as their groups number them."""
+        pairs = self.of_job("matrix", pp=2, ranks=4, micro=3)
+        self.assertEqual({(row["from"], row["to"]) for row in pairs}, {(0, 2), (2, 0), (1, 3), (3, 1)})
+        for row in pairs:
+            self.assertEqual((row["count"], row["bytes"]), (3 * SHAPE["steps"], 3 * SHAPE["steps"] * 4_000_000))
+            self.assertAlmostEqual(row["gigabytes_per_s"], row["bytes"] / row["ms"] / 1e6, delta=1e-6)
+
+        def tasks(db):
+            (group,) = db.execute("SELECT id FROM STRING_IDS WHERE value LIKE '%_dp1'").fetchone() or (None,)
+            if group is None:
+                return
+            db.execute("CREATE TABLE ENUM_HCCL_TRANSPORT_TYPE(id INTEGER, name TEXT)")
+            db.execute("INSERT INTO ENUM_HCCL_TRANSPORT_TYPE VALUES(1, 'HCCS')")
+            db.execute("CREATE TABLE COMMUNICATION_TASK_INFO(globalTaskId INTEGER, groupName INTEGER, srcRank INTEGER, dstRank INTEGER, "
+                       "transportType INTEGER, size INTEGER)")
+            db.execute("INSERT INTO TASK SELECT startNs, startNs + 1000, deviceId, 0, 900000, globalPid, 0, 0, 9, 0, 0 FROM TASK LIMIT 1")
+            db.execute("INSERT INTO COMMUNICATION_TASK_INFO VALUES(900000, ?, 0, 1, 1, 64000)", (group,))
+
+        links = [row for row in self.of_job("matrix", tasks)]
+        # Group dp1 is of ranks 1 and 3; both say it.
+        self.assertEqual([(row["from"], row["to"], row["transport"], row["count"], row["bytes"], row["ms"]) for row in links],
+                         [(1, 3, "HCCS", 2, 128000, 0.002)])
+
+    def test_pipeline(self):
+        table = self.of_job("pipeline", pp=2, ranks=4, micro=3)
+        one = [row for row in table if row["step"] == 2 and row["rank"] in (0, 2)]
+        self.assertEqual([(row["stage"], row["batch"], row["what"]) for row in one if row["rank"] == 0],
+                         [(0, 0, "forward"), (0, 1, "forward"), (0, 2, "forward and backward"), (0, 1, "backward"), (0, 2, "backward")])
+        self.assertEqual([(row["stage"], row["batch"], row["what"]) for row in one if row["rank"] == 2],
+                         [(1, batch, "forward and backward") for batch in range(3)])
+        self.assertTrue(all(row["us"] > 0 for row in one))
+        self.assertEqual(self.of_job("pipeline"), [])
+
+    def test_modules_and_what_is_computed(self):
+        """Kernels of the ranges that were around their launches; a range's operations are of all its kernels together."""
+        def ranges(db):
+            texts = {9001: "nn.Module: Layer_0", 9002: "nn.Module: Attention_0", 9003: "4000000-mm"}
+            db.executemany("INSERT INTO STRING_IDS VALUES(?,?)", texts.items())
+            calls = db.execute("SELECT startNs, endNs, globalTid FROM CANN_API WHERE connectionId IN (SELECT connectionId FROM TASK) "
+                               "ORDER BY startNs").fetchall()
+            for first, last, name in ((0, 9, 9001), (2, 5, 9002), (3, 4, 9003)):
+                db.execute("INSERT INTO PYTORCH_API VALUES(?,?,?,77000000,?,-1,-1,-1,-1,-1,50001)",
+                           (calls[first][0] - 10, calls[last][1] + 10, calls[0][2], name))
+            # 4096 x 1024 by 1024 x 512.
+            db.execute("UPDATE STRING_IDS SET value = '\"4096,1024;1024,512\"' WHERE value = '4096,1024'")
+
+        table = [row for row in self.of_job("modules", ranges) if row["rank"] == 0]
+        self.assertEqual([(row["module"], row["times"], row["kernels"]) for row in table], [("Layer_0", 1, 10), ("Layer_0/Attention_0", 1, 4)])
+        self.assertGreater(table[0]["kernel_ms"], table[1]["kernel_ms"])
+        table = [row for row in self.of_job("mfu", ranges) if row["rank"] == 0]
+        (kernel,) = [row for row in table if row["of"] == "kernel"]
+        self.assertAlmostEqual(kernel["gigaoperations"], kernel["count"] * 2 * 4096 * 1024 * 512 / 1e9)
+        self.assertAlmostEqual(kernel["peak_tera_per_s"], 24 * 1800e6 * 8192 / 1e12)  # of info.json
+        self.assertAlmostEqual(kernel["mfu"], kernel["gigaoperations"] / kernel["kernel_ms"] / kernel["peak_tera_per_s"], places=9)
+        (own,) = [row for row in table if row["of"] == "range"]
+        self.assertEqual((own["name"], own["count"], own["gigaoperations"]), ("4000000-mm", 1, 0.004))
+
+    def cluster(self, **shape):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="profd-cluster-"))
+        self.addCleanup(shutil.rmtree, folder)
+        make(Shape(**{**SHAPE, "pp": 2, "ranks": 8, "micro": 2, **shape}), [], folder / "job")
+        (folder / "out").mkdir()
+        result = profctl("export", folder / "job", "--cluster-output", "--out", folder / "out")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for path in result.stdout.splitlines():
+            self.assertTrue(os.path.getsize(path), path)
+        steps = profctl("analyze", folder / "job", "--report", "steps", "--json")
+        return folder / "out", {(row["rank"], row["step"]): row for row in json.loads(steps.stdout)["steps"]}
+
+    def test_what_analysers_of_many_ranks_read(self):
+        out, steps = self.cluster()
+        self.assertEqual(profctl("export", self.folder, "--cluster-output").returncode, 2)
+        folders = {json.loads(next(folder.glob("profiler_info_*.json")).read_text())["rank_id"]: folder for folder in out.glob("*_ascend_pt")}
+        self.assertEqual(set(folders), set(range(8)))
+        for rank, folder in folders.items():
+            results = folder / "ASCEND_PROFILER_OUTPUT"
+            with open(results / "step_trace_time.csv", newline="", encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
+            self.assertEqual(len(rows), SHAPE["steps"])
+            for row in rows:
+                own = steps[rank, int(row["Step"])]
+                self.assertEqual(float(row["Computing"]), own["computing_us"])
+                self.assertEqual(float(row["Communication(Not Overlapped)"]), own["communication_not_overlapped_us"])
+                self.assertEqual(float(row["Bubble"]), own["bubble_us"])
+            told = json.loads((results / "communication.json").read_text())
+            self.assertEqual(set(told), {f"step{step}" for step in range(SHAPE["steps"])})
+            for of_step in told.values():
+                self.assertIn("Total Op Info", of_step["collective"])
+                for name, op in {**of_step["collective"], **of_step["p2p"]}.items():
+                    times = op["Communication Time Info"]
+                    self.assertAlmostEqual(times["Transit Time(ms)"] + times["Wait Time(ms)"], times["Elapse Time(ms)"], places=9, msg=name)
+            matrix = json.loads((results / "communication_matrix.json").read_text())
+            self.assertTrue(matrix["step1"]["p2p"])
+            groups = json.loads((folder / "profiler_metadata.json").read_text())["parallel_group_info"]
+            self.assertEqual({tuple(group["global_ranks"]) for group in groups.values() if group["group_name"] == "tp"},
+                             {(rank // 2 * 2, rank // 2 * 2 + 1)})
+        with contextlib.closing(sqlite3.connect(out / "cluster_analysis_output" / "cluster_analysis.db")) as db:
+            self.assertEqual(db.execute("PRAGMA integrity_check").fetchone(), ("ok",))
+            for rank, step, computing in db.execute('SELECT "index", step, computing FROM ClusterStepTraceTime'):
+                self.assertEqual(computing, steps[int(rank), int(step)]["computing_us"])
+            self.assertEqual(db.execute("SELECT count(*) FROM RankDeviceMap").fetchone(), (8,))
+            totals = dict(db.execute("SELECT rank_id, sum(elapsed_time) FROM ClusterCommunicationTime WHERE hccl_op_name = 'Total Op Info' "
+                                     "GROUP BY rank_id"))
+            sums = dict(db.execute("SELECT rank_id, sum(elapsed_time) FROM ClusterCommunicationTime WHERE hccl_op_name <> 'Total Op Info' "
+                                   "GROUP BY rank_id"))
+            self.assertEqual({rank: round(ms, 6) for rank, ms in totals.items()}, {rank: round(ms, 6) for rank, ms in sums.items()})
+
+    @vendor_tools.needs_analyze
+    def test_the_vendors_analyser_reads_them(self):
+        out, steps = self.cluster()
+        shutil.rmtree(out / "cluster_analysis_output")
+        run = vendor_tools.analyze("cluster", "-m", "all", "-d", out, "-o", out, "--force")
+        self.assertEqual((run.code, run.errors), (0, []), run)
+        with open(next(out.rglob("cluster_step_trace_time.csv")), newline="", encoding="utf-8") as file:
+            rows = [row for row in csv.DictReader(file) if row["Type"] == "rank"]
+        self.assertEqual(len(rows), len(steps))
+        for row in rows:
+            self.assertAlmostEqual(float(row["Computing"]), steps[int(row["Index"]), int(row["Step"])]["computing_us"], places=3)
+        communication = json.loads(next(out.rglob("cluster_communication.json")).read_text())
+        self.assertIn("(0, 1)", communication)
+        total = next(name for name in communication["(0, 1)"]["step1"] if name.startswith("Total Op Info"))
+        self.assertEqual(set(communication["(0, 1)"]["step1"][total]), {"0", "1"})
+        matrix = json.loads(next(out.rglob("cluster_communication_matrix.json")).read_text())
+        self.assertIn("0-4", json.dumps(matrix))  # from stage to stage, by the job's numbers
+        groups = json.loads(next(out.rglob("communication_group.json")).read_text())
+        self.assertIn([0, 1], groups["collective"])
+
     def test_all_of_them_in_each_form(self):
         listed = profctl("analyze", "--list").stdout
         names = ["steps", "summary", "stragglers", "overlap", "kernels", "kernels-by-shape", "experts", "collectives",
-                 "collective-top", "groups", "p2p", "api", "launches", "gaps", "frequency", "host", "memory"]
+                 "collective-top", "groups", "bandwidth", "matrix", "p2p", "pipeline", "modules", "mfu", "api", "launches",
+                 "gaps", "frequency", "host", "memory"]
         for name in names:
             self.assertIn(f"\n  {name}  ", listed)
         tables = self.report(*names)

@@ -94,6 +94,19 @@ class RecordTest(harness.ProfdTest):
         self.is_over(told["session"]["session"], "duration")
         self.assertIn("the program goes on", result.err)
 
+    def test_what_nobody_named_is_not_missed(self):
+        process = self.record("--", *WORKLOAD, "60")
+        session = self.awaits_kernels()
+        (pid,) = self.daemon.status(session)["pids"]
+        os.kill(pid, signal.SIGTERM)
+        self.ended(process)
+        directory = pathlib.Path(self.daemon.status(session)["directory"])
+        manifest = json.loads((directory / ".profiler" / "manifest.json").read_text())
+        verdicts = {kind["kind"]: kind["verdict"] for kind in manifest["kinds"]}
+        self.assertEqual(verdicts["agent-memory"], "skipped", "MSPTI tells it only to programs that start with it")
+        told = self.daemon.ctl("query", directory, "--json").json["directories"][0]["skipped"]
+        self.assertEqual([one for one in told if "was asked for" in one["why"]], [])
+
     def test_interrupted(self):
         process = self.record("--collect", KINDS, "--", *WORKLOAD, "60")
         session = self.awaits_kernels()

@@ -57,6 +57,16 @@ class ChipsTest(harness.ProfdTest):
             struct.pack_into(form, came, at, struct.unpack_from(form, came, at)[0] - shift)
         return bytes(came)
 
+    def test_what_a_chip_samples_of_itself_names_its_streams(self):
+        """Also where nobody asked for QoS by its name."""
+        started = self.daemon.begin("--collect", "soc-profile", "--devices", CHIPS.index("950"))
+        self.daemon.let_run(started, 0.5)
+        directory = self.daemon.end(started["session"])["directory"]
+        self.assertEqual(prof_reader.check(directory), [])
+        (device,) = prof_reader.ProfDir(directory).devices.values()
+        self.assertEqual(device.sample["qosEvents"], "stream1,stream2,stream3")
+        self.assertGreater(len(device.stars()["qos"]), 0)
+
     def test_the_directory_is_valid(self):
         self.assertEqual(prof_reader.check(self.session["directory"]), [])
 

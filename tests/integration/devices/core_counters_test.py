@@ -14,6 +14,7 @@ import unittest
 import zlib
 
 import harness
+import prof_reader
 from harness import OK, PARTLY_STARTED, USAGE
 
 CHIPS = ["310", "910", "310P", "910B", "310B", "950"]
@@ -39,7 +40,8 @@ class ByTask(harness.ProfdTest):
     @classmethod
     def setUpClass(cls):
         devices = "\n".join(f"  - {{chip: {chip}}}" for chip in CHIPS)
-        cls.daemon = harness.Profd(sim=f"devices:\n{devices}\nseed: 7\n")
+        late = "late_channels: {delay_s: 0, ids: [143, 144]}"  # which come with the device's processes
+        cls.daemon = harness.Profd(sim=f"devices:\n{devices}\nseed: 7\n{late}\n")
         cls.out = tempfile.TemporaryDirectory(prefix="profd-counters-")
 
     @classmethod
@@ -148,6 +150,30 @@ class ByTask(harness.ProfdTest):
             got = self.rows(tables["soc_pmu_events"], device, "Unit", "Event", "Count")
             self.assertEqual(sorted(got), sorted(wanted))
             self.assertEqual(self.sample(device)["npuEvents"], "HA:0x02,0x03;SMMU:0x10")
+
+    def test_kernels_of_ai_cpus(self):
+        """In the vendor's columns; both channels fill one file."""
+        table = self.recorded("--collect", "aicpu", "--devices", "all")["aicpu"]
+        self.assertEqual(list(table[0]), ["Device_id", "Timestamp(us)", "Node", "Compute_time(us)", "Memcpy_time(us)",
+                                          "Task_time(us)", "Dispatch_time(us)", "Total_time(us)", "Stream ID", "Task ID"])
+        devices = prof_reader.ProfDir(self.directory).devices
+        for device, chip in enumerate(CHIPS):
+            rows = sorted((row for row in table if row["Device_id"] == str(device)), key=lambda row: float(row["Timestamp(us)"]))
+            if chip == "310":
+                self.assertEqual(rows, [])
+                continue
+            with self.subTest(chip=chip):
+                truth = sorted((of for channel in (143, 144) for of in self.truth(device, channel)), key=lambda of: of["begin_ns"])
+                self.assertGreater(len(truth), 5)
+                self.assertEqual(len(rows), len(truth))
+                for row, of in zip(rows, truth):
+                    self.assertEqual((row["Stream ID"], row["Task ID"]), (str(of["stream"]), str(of["task"])))
+                    self.assertEqual(row["Node"], "N/A")
+                    begin_us = devices[device].raw_to_wall(of["begin_ns"]) / 1000
+                    self.assertAlmostEqual(float(row["Timestamp(us)"]), begin_us, delta=100)
+                    for column, us in (("Compute", of["compute_us"]), ("Memcpy", of["copy_us"]), ("Dispatch", of["dispatch_us"]),
+                                       ("Task", of["run_ns"] / 1000), ("Total", of["total_ns"] / 1000)):
+                        self.assertAlmostEqual(float(row[f"{column}_time(us)"]), us, delta=0.2, msg=column)
 
     def test_events_that_cannot_be_counted(self):
         for events in ("HA:0x100", "SMMU:0x809", "NOC:0x1", "HA:0x1;HA:0x2"):

@@ -424,6 +424,20 @@ class MsprofTest(harness.ProfdTest):
         self.assertIn("ended before", result.err)
         self.assertEqual(self.msprof(f"--output={self.output}", "/no/such/program").code, NOT_FOUND)
 
+    def test_a_program_that_ends_before_its_delay(self):
+        """Nothing went wrong, and nothing stays."""
+        result = self.msprof(f"--output={self.output}", "--delay=30", "--host-sys=cpu", "sleep", "0.5")
+        self.assertEqual(result.code, OK, result)
+        self.assertEqual(result.err, "profctl: nothing is collected: the program ended before --delay was over\n")
+        self.assertEqual(list(self.output.iterdir()), [])
+
+    def test_what_was_lost_is_said(self):
+        profd = self.daemon.process.pid
+        script = f"sleep 0.3; kill -STOP {profd}; sleep 0.5; kill -CONT {profd}; sleep 0.3"
+        result = self.msprof(f"--output={self.output}", "--host-sys=cpu", "sh", "-c", script)
+        self.assertEqual(result.code, PARTIAL_LOSS, result)
+        self.assertRegex(result.err, r"lost: host-cpu of pid:\d+ \d+ of \d+")
+
     def test_dynamic(self):
         job = self.workload()
         self.output.mkdir(parents=True)
@@ -448,6 +462,26 @@ class MsprofTest(harness.ProfdTest):
         self.assertEqual(prompt.returncode, OK, err)
         self.assertEqual(len(list(self.output.glob("PROF_*"))), 2)
         self.assertIsNone(job.poll(), "the job goes on")
+
+    def test_dynamic_with_several_processes(self):
+        """Each has a directory; one that is not there is told, the others are recorded."""
+        jobs = [self.workload(), self.workload()]
+        self.output.mkdir(parents=True)
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        pids = [str(jobs[0].pid), str(gone.pid), str(jobs[1].pid)]
+        prompt = subprocess.Popen([str(harness.RUN), "msprof", "--dynamic=on", f"--pid={','.join(pids)}", "--host-sys=cpu",
+                                   f"--output={self.output}"], env=self.daemon.environment, text=True, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(prompt.kill)
+        out, err = prompt.communicate("start\nstop\nquit\n", timeout=harness.PATIENCE_S)
+        self.assertEqual(re.findall(r"^started: session \w+ of process (\d+)$", out, re.M), [pids[0], pids[2]], err)
+        self.assertIn(pids[1], err)
+        self.assertNotEqual(prompt.returncode, OK)
+        stopped = re.findall(rf"^stopped: data is saved in ({self.output}/PROF_\w+);", out, re.M)
+        self.assertEqual(sorted(stopped), sorted(map(str, self.output.glob("PROF_*"))))
+        of = [json.loads(pathlib.Path(path, "host/sample.json").read_text())["host_sys_pid"] for path in stopped]
+        self.assertEqual(of, [jobs[0].pid, jobs[1].pid])
 
     def test_dynamic_ends_with_the_program(self):
         self.output.mkdir(parents=True)

@@ -69,6 +69,14 @@ TEST_F(HostStacksTest, WhatAStackSaysOfItsReason) {
             HostPlace::kLoader);
   EXPECT_EQ(Place({"k:schedule", "k:pipe_read", "k:vfs_read", "read@libc.so.6"}), HostPlace::kOther);
   EXPECT_EQ(Place({"work (train.py:9)@train.py"}), HostPlace::kOther);
+  // time.sleep() of Python 3.8 to 3.10; and a wait for files, which is none.
+  EXPECT_EQ(Place({"k:schedule_hrtimeout_range", "k:do_select", "k:core_sys_select", "select@libc.so.6",
+                   "pause (train.py:9)@train.py"}),
+            HostPlace::kSleep);
+  EXPECT_EQ(Place({"k:do_select", "select@libc.so.6", "select (selectors.py:315)@selectors.py",
+                   "main (train.py:9)@train.py"}),
+            HostPlace::kOther);
+  EXPECT_EQ(Place({"k:do_select", "select@libc.so.6", "poll@program"}), HostPlace::kOther);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ class RankOf {
   }
   RankOf& Synchronise(Ns begin, Ns end) {
     builder_.AddCall(
-        {begin * kUs, end * kUs, 1, builder_.Text("aclrtSynchronizeStream"), CallKind::kSynchronise},
+        {begin * kUs, end * kUs, builder_.Text("aclrtSynchronizeStream"), 0, CallKind::kSynchronise}, 1,
         1000 + next_++);
     return *this;
   }
@@ -58,7 +58,7 @@ class RankOf {
  private:
   int64_t Launch(Ns at) {
     if (at < 0) return RankBuilder::kNoConnection;
-    builder_.AddCall({at * kUs, (at + 2) * kUs, 1, builder_.Text("launch"), CallKind::kOther}, next_);
+    builder_.AddCall({at * kUs, (at + 2) * kUs, builder_.Text("launch"), 0, CallKind::kOther}, 1, next_);
     return next_++;
   }
   int64_t number_, next_ = 1;

@@ -23,7 +23,7 @@ class StallCauseTest : public testing::Test {
     builder_.At(0).number = 0;
     for (int i = 0; i < 40; ++i) {
       const Ns at = kBegin + i * 10 * kMs;
-      builder_.AddCall({at, at + 5'000, kThread, launch, CallKind::kOther}, i);
+      builder_.AddCall({at, at + 5'000, launch, 0, CallKind::kOther}, kThread, i);
       Task task;
       task.begin = at + 6'000;
       task.end = task.begin + 100'000;

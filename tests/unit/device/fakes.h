@@ -47,6 +47,7 @@ class FakeCtl : public base::Timers {
     std::erase_if(alarms_, [id](const auto& alarm) { return alarm.first.second == id; });
   }
   uint64_t WallNs() const override { return base::WallNs(); }
+  uint64_t RawNs() const override { return base::RawNs(); }
 
   std::function<void(std::function<void()>)> Post() {
     return [this](std::function<void()> work) {

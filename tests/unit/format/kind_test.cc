@@ -36,7 +36,6 @@ bool MayShare(Kind a, Kind b) {
 // Files that nobody in profd reads as a table of rows, each with the reason.
 bool IsReadOtherwise(std::string_view file) {
   const std::set<std::string_view> others = {
-      file::kAiCpu,                                              // kept for the vendor's parser
       file::kStarsLog,    file::kTaskLog, file::kVectorTaskLog,  // spans of tasks (decode/task_log.h)
       file::kApi,                                                // calls (decode/launches.h)
       file::kProcessDisk,                                        // kept for people

@@ -19,7 +19,7 @@ void ResetFake() { Instance() = std::make_unique<FakeSessions>(); }
 
 class Manager::Impl {};
 
-Manager::Manager(base::Executor& /*ctl*/, const config::Config& /*config*/,
+Manager::Manager(base::Executor& /*ctl*/, base::Timers& /*timers*/, const config::Config& /*config*/,
                  std::shared_ptr<driver::Driver> /*driver*/, std::string /*driver_error*/,
                  agent::Registry& /*agents*/, auth::Rights& /*rights*/) {}
 Manager::~Manager() = default;

@@ -83,7 +83,7 @@ class ServedTest : public testing::Test {
   agent::Registry agents_{ctl_, {.geometry = {2, 256, 65536}, .max_peers = 4, .max_peers_per_uid = 3}};
   auth::Rights rights_;
   auth::Audit audit_;
-  session::Manager manager_{ctl_, config_, nullptr, "", agents_, rights_};
+  session::Manager manager_{ctl_, ctl_, config_, nullptr, "", agents_, rights_};
   live::Live live_{ctl_, config_, manager_, agents_};
   std::unique_ptr<Server> server_;
   std::unique_ptr<auth::Door> door_;

@@ -842,7 +842,7 @@ TEST(Plan, TasksAreLeftToAnAgentThatRecordsKernels) {
 
 // What MSPTI does not support keeps its task log, whether or not the library is there.
 TEST(Plan, TasksOfChipsWithoutMsptiStayWithTheLog) {
-  for (const Chip chip : {Chip::k310, Chip::k910, Chip::k310P}) {
+  for (const Chip chip : {Chip::k310, Chip::k910, Chip::k310P, Chip::k910_96}) {
     NodeFacts facts = TwoDevices(chip);
     facts.processes[0].agent = Agent();
     for (agent::Capability& capability : facts.processes[0].agent->capabilities) capability.available = true;

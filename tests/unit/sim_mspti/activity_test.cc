@@ -234,6 +234,7 @@ TEST(MsptiActivityTest, S16ExternalCorrelation) {
   // The stack is the process's, whatever the header says of threads.
   std::thread([&] { EXPECT_EQ(push(2, 77), kSuccess); }).join();
   library.Begin({kExternalCorrelation, kNodeApi});
+  Until([] { return MsptiLibrary::requests > 0; });  // for the first record
   SleepMs(100);
   library.End({kExternalCorrelation, kNodeApi});
   EXPECT_EQ(pop(2, &last), kSuccess);

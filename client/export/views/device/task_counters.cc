@@ -1,4 +1,4 @@
-// Counters by task: caches, address translation, collective units.
+// What devices count and measure by task: caches, address translation, collective units, AI CPUs.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -112,12 +112,52 @@ void WriteCcuChannels(const format::RowBatch& batch, const CsvContext& context) 
   }
 }
 
+void WriteAiCpu(const format::RowBatch& batch, const CsvContext& context) {
+  constexpr size_t kColumns = 5;
+  CsvFile* csv =
+      context.folder.Open("aicpu",
+                          "Device_id,Timestamp(us),Node,Compute_time(us),Memcpy_time(us),Task_time(us),"
+                          "Dispatch_time(us),Total_time(us),Stream ID,Task ID");
+  if (csv == nullptr) return;
+  for (size_t row = 0; row < batch.rows(); ++row) {
+    const auto stream = static_cast<uint32_t>(batch.keys[2 * row]);
+    const auto task = static_cast<uint32_t>(batch.keys[2 * row + 1]);
+    csv->Device(batch.device);
+    csv->Stamp(batch.wall_ns[row]);
+    const std::string_view name = context.op_name(batch.device, stream, task);
+    name.empty() ? csv->Na() : csv->Text(name);
+    for (size_t i = 0; i < kColumns; ++i) {
+      const double ns = batch.values[kColumns * row + i];
+      std::isnan(ns) ? csv->Na() : csv->Rounded(ns / 1000);
+    }
+    csv->Int(stream);
+    csv->Int(task);
+    csv->End();
+  }
+}
+
+const DbTable kDbTables[] = {
+    {"AICPU_KERNEL",
+     "aicpu_kernel",
+     {kDevice,
+      kStamp,
+      {"streamId", "INTEGER", "@key:stream"},
+      {"taskId", "INTEGER", "@key:task"},
+      {"computeNs", "NUMERIC", "compute", 1, kWhole},
+      {"copyNs", "NUMERIC", "copy", 1, kWhole},
+      {"runNs", "NUMERIC", "run", 1, kWhole},
+      {"dispatchNs", "NUMERIC", "dispatch", 1, kWhole},
+      {"totalNs", "NUMERIC", "total", 1, kWhole}},
+     false},
+};
+
 constexpr RowSeries kRows[] = {
     {"l2_cache", WriteL2Cache},        {"soc_pmu", WriteSocPmu},          {"soc_events", WriteSocEvents},
-    {"ccu_mission", WriteCcuMissions}, {"ccu_channel", WriteCcuChannels},
+    {"ccu_mission", WriteCcuMissions}, {"ccu_channel", WriteCcuChannels}, {"aicpu_kernel", WriteAiCpu},
 };
 
 constexpr About kAbout[] = {
+    {"aicpu", "kernels on the AI CPUs: what each spent its time with"},
     {"ccu_channel", "delays of the collective units' channels"},
     {"ccu_mission", "missions of the collective units"},
     {"l2_cache", "hits of the L2 cache, by task"},
@@ -128,7 +168,7 @@ constexpr About kAbout[] = {
 }  // namespace
 
 namespace views {
-Views TaskCounters() { return {.rows = kRows, .about = kAbout}; }
+Views TaskCounters() { return {.rows = kRows, .tables = kDbTables, .about = kAbout}; }
 }  // namespace views
 
 }  // namespace profd::client

@@ -53,6 +53,7 @@ base::Result<std::vector<QosStream>> StreamsOf(std::string_view mode, const Devi
 }
 
 std::vector<QosStream> StreamsOfStart(uint32_t channel, const StartPara& para, const DeviceFacts& device) {
+  if (channel != channel::kQos && channel != channel::kSocProfile) return {};
   const size_t at = channel == channel::kQos ? kCountInQos : kCountInSocProfile;
   const size_t ids = at + 2 * sizeof(uint16_t);
   std::vector<QosStream> streams;

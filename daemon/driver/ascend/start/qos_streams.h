@@ -21,7 +21,8 @@ inline constexpr std::string_view kFirstStreams = "first", kStreamsMode = "strea
 base::Result<std::vector<QosStream>> StreamsOf(std::string_view mode, const DeviceFacts& device);
 // What a stream without a name is called.
 std::string NameOfStream(uint8_t mpam_id);
-// What a start of one of the two channels follows, in the order of the bandwidths in its records.
+// What a start of one of the two channels that can follow them does, in the order of the bandwidths in its
+// records.
 std::vector<QosStream> StreamsOfStart(uint32_t channel, const StartPara& para, const DeviceFacts& device);
 
 }  // namespace profd::driver

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <iterator>
 
+#include "base/join.h"
 #include "daemon/driver/ascend/start/channels.h"
 #include "daemon/driver/ascend/start/core_metrics.h"
 #include "daemon/driver/ascend/start/instr.h"
@@ -46,6 +47,13 @@ std::string HexWords(const StartPara& para, size_t first, uint32_t count) {
     text += item;
   }
   return text;
+}
+
+// Two channels of a 950 may follow them: the same, then.
+void NoteStreams(uint32_t channel, const StartPara& para, const DeviceFacts& device,
+                 format::SampleSettings& settings) {
+  const std::vector<QosStream> streams = StreamsOfStart(channel, para, device);
+  if (!streams.empty()) settings.qos_events = base::Joined(streams, ",", &QosStream::name);
 }
 
 std::string LlcMode(const StartPara& para) { return PayloadWord(para, 1) == 2 ? "write" : "read"; }
@@ -96,6 +104,7 @@ void NoteStart(uint32_t channel, const StartPara& para, Kind kind, std::string_v
       break;
     case channel::kSocProfile:
       settings.power_left_out = settings.power_left_out && PayloadWord(para, kPowerWord) == 0;
+      NoteStreams(channel, para, device, settings);
       break;
     case channel::kCoreTask:
     case channel::kCoreSample: {
@@ -110,10 +119,7 @@ void NoteStart(uint32_t channel, const StartPara& para, Kind kind, std::string_v
       break;
     }
     case channel::kQos:
-      for (const QosStream& stream : StreamsOfStart(channel, para, device)) {
-        if (!settings.qos_events.empty()) settings.qos_events += ',';
-        settings.qos_events += stream.name;
-      }
+      NoteStreams(channel, para, device, settings);
       settings.streams_chosen = mode.starts_with(kStreamsMode);
       break;
     case channel::kSocPmu:

@@ -33,7 +33,7 @@ std::shared_ptr<Writer> Writers::For(dev_t file_system, size_t pump_count) {
 
 void Writers::LookForUnused() {
   looking_ = true;
-  ctl_.After(kLookNs, [this] {
+  timers_.After(kLookNs, [this] {
     for (auto at = writers_.begin(); at != writers_.end();) {
       Entry& entry = at->second;
       const bool was_unused = std::exchange(entry.unused, entry.writer.use_count() == 1);

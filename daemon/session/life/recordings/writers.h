@@ -33,7 +33,8 @@ struct QueueLoad {
 // **Thread:** ctl only.
 class Writers {
  public:
-  Writers(base::Executor& ctl, const config::Config& config) : ctl_(ctl), config_(config) {}
+  Writers(base::Executor& ctl, base::Timers& timers, const config::Config& config)
+      : ctl_(ctl), timers_(timers), config_(config) {}
 
   std::shared_ptr<Writer> For(dev_t file_system, size_t pump_count);
   std::vector<QueueLoad> Loads() const;
@@ -48,6 +49,7 @@ class Writers {
   void LookForUnused();
 
   base::Executor& ctl_;
+  base::Timers& timers_;
   const config::Config& config_;
   std::map<dev_t, Entry> writers_;
   bool looking_ = false;

@@ -1,16 +1,14 @@
 // Groups whose data take longer than those of others, collectives that one rank never comes to, ranks that
 // nobody recorded.
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <map>
 #include <set>
 
 #include "base/join.h"
 #include "client/analyze/model/statistics.h"
-#include "client/analyze/rules/rules.h"
+#include "client/analyze/rules/comm/transfers.h"
 
 namespace profd::analyze {
 namespace {
@@ -18,93 +16,7 @@ namespace {
 constexpr size_t kFewGroups = 2;
 constexpr double kShortQuantile = 0.1;
 
-// Transfers that should take the same: of one type, about one size, as many ranks, over as many nodes, and of
-// groups of one role.
-struct ClassKey {
-  TextId type = 0;
-  int bits = -1;
-  size_t ranks = 0, nodes = 0;
-  std::string_view role;
-  auto operator<=>(const ClassKey&) const = default;
-};
-
-ClassKey KeyOf(const Context& context, const Match& match) {
-  std::set<std::string_view> nodes;
-  for (const Match::Member& member : match.members) nodes.insert(context.job.ranks[member.rank].node);
-  std::string_view role;
-  if (!match.members.empty()) {
-    const Rank& rank = context.job.ranks[match.members.front().rank];
-    if (const auto known = rank.groups.find(std::string(context.job.Text(match.group)));
-        known != rank.groups.end())
-      role = known->second.role;
-  }
-  return {match.type, match.bytes == 0 ? -1 : static_cast<int>(std::bit_width(match.bytes)),
-          match.members.size(), nodes.size(), role};
-}
-
-std::string GroupName(const Context& context, TextId group) {
-  const std::string name(context.job.Text(group));
-  std::set<int64_t> ranks;
-  std::string role;
-  for (const Rank& rank : context.job.ranks) {
-    if (const auto known = rank.groups.find(name);
-        known != rank.groups.end() && !known->second.role.empty()) {
-      const bool is_in = std::ranges::count(known->second.ranks, rank.number) > 0;
-      if (is_in) role = known->second.role;
-    }
-    const auto uses = [group](const Collective& collective) { return collective.group == group; };
-    if (std::ranges::any_of(rank.collectives, uses)) ranks.insert(rank.number);
-  }
-  std::string list;
-  if (ranks.size() > 2 && *ranks.rbegin() - *ranks.begin() + 1 == static_cast<int64_t>(ranks.size())) {
-    list = std::to_string(*ranks.begin()) + "-" + std::to_string(*ranks.rbegin());
-  } else {
-    list = base::Joined(ranks, ",");
-    if (list.size() > 40)
-      list = std::to_string(ranks.size()) + " ranks from " + std::to_string(*ranks.begin());
-  }
-  return (role.empty() ? "group" : role + " group") + " of ranks " + list;
-}
-
-Where WhereOfGroup(const Context& context, TextId group) {
-  Where where;
-  where.groups = {std::string(context.job.Text(group))};
-  std::set<std::string> nodes;
-  for (const Rank& rank : context.job.ranks) {
-    const auto uses = [group](const Collective& collective) { return collective.group == group; };
-    if (std::ranges::none_of(rank.collectives, uses)) continue;
-    where.ranks.push_back(rank.number);
-    if (!rank.node.empty()) nodes.insert(rank.node);
-  }
-  where.nodes.assign(nodes.begin(), nodes.end());
-  return where;
-}
-
-std::string Times(double ratio) {
-  char text[16];
-  std::snprintf(text, sizeof text, "%.1f x", ratio);
-  return text;
-}
-
-// Matches that are analysed, by what they are and by group.
-std::map<ClassKey, std::map<TextId, std::vector<uint32_t>>> Classes(const Context& context) {
-  std::map<ClassKey, std::map<TextId, std::vector<uint32_t>>> classes;
-  for (uint32_t i = 0; i < context.matches.all.size(); ++i) {
-    const Match& match = context.matches.all[i];
-    if (match.step < context.first || match.is_pair || context.matches.absent.contains(match.group)) continue;
-    classes[KeyOf(context, match)][match.group].push_back(i);
-  }
-  return classes;
-}
-
-std::vector<Ns> TransfersOf(const Context& context, const std::vector<uint32_t>& matches) {
-  std::vector<Ns> lengths;
-  lengths.reserve(matches.size());
-  for (const uint32_t match : matches) lengths.push_back(context.replay.Transfer(match));
-  return lengths;
-}
-
-std::vector<Cell> ClassRow(const Context& context, const ClassKey& key, size_t count, double own,
+std::vector<Cell> ClassRow(const Context& context, const TransferClass& key, size_t count, double own,
                            double usual) {
   return {std::string(context.job.Text(key.type)),
           key.bits <= 0 ? int64_t{0} : int64_t{1} << std::min(key.bits - 1, 62),
@@ -116,10 +28,8 @@ std::vector<Cell> ClassRow(const Context& context, const ClassKey& key, size_t c
 }
 
 struct Slow {
-  std::vector<std::pair<uint32_t, Ns>> less;  // by match, what mending it would save
-  double saved = 0;
+  LessOfMatches less;
   double ratio = 1, error = 0;
-  std::set<uint32_t> steps;
   Table table{"transfers", {"type", "bytes_from", "ranks", "count", "median_us", "usual_us", "ratio"}, {}};
 };
 
@@ -132,17 +42,14 @@ Finding MakeSlowGroup(const Context& context, TextId group, Slow&& slow, bool is
   finding.title = GroupName(context, group) + ": data take " + Times(slow.ratio) + " as long as " +
                   (is_own_history ? "usual, now and then" : "in groups like it");
   finding.where = where;
-  finding.steps.assign(slow.steps.begin(), slow.steps.end());
+  finding.steps = StepsOf(context, slow.less);
   finding.evidence.push_back(std::move(slow.table));
   finding.advice = {
       "look at the links, ports and cables between its ranks; compare their counters with another group's"};
-  finding.factors = {Occurrences(slow.steps.size()),
+  finding.factors = {Occurrences(finding.steps.size()),
                      {"effect", std::min(1.0, (slow.ratio - 1) / std::max(5 * slow.error, 1e-9)),
                       Times(slow.ratio) + " as long"}};
-  finding.without = [less = std::move(slow.less)](const Replay& replay, Lengths& lengths) {
-    std::vector<Ns>& all = replay.TouchMatches(lengths);
-    for (const auto& [match, ns] : less) all[match] = std::max(all[match], ns);
-  };
+  finding.without = Without(std::move(slow.less));
   return finding;
 }
 
@@ -152,10 +59,10 @@ void FindSlowGroups(const Context& context, Found& found) {
   const auto min_ops = static_cast<size_t>(context.Get("comm.min_ops"));
   const double ratio = context.Get("comm.slow_ratio");
   std::map<TextId, Slow> slow;
-  for (const auto& [key, groups] : Classes(context)) {
+  for (const auto& [key, groups] : TransfersByClass(context)) {
     std::map<TextId, double> medians;
     for (const auto& [group, matches] : groups) {
-      if (matches.size() >= min_ops) medians[group] = Median(TransfersOf(context, matches));
+      if (matches.size() >= min_ops) medians[group] = Median(LengthsOf(context, matches));
     }
     if (medians.size() < kFewGroups) continue;
     std::vector<double> all;
@@ -164,15 +71,13 @@ void FindSlowGroups(const Context& context, Found& found) {
     for (const auto& [group, median] : medians) {
       if (usual <= 0 || median < ratio * usual) continue;
       const std::vector<uint32_t>& matches = groups.at(group);
-      const std::vector<Ns> lengths = TransfersOf(context, matches);
+      const std::vector<Ns> lengths = LengthsOf(context, matches);
       const double error = 1.2533 * Spread(lengths) / std::sqrt(static_cast<double>(lengths.size())) / usual;
       if (median / usual - 1 < context.Get("general.effect_se") * error) continue;
       Slow& of = slow[group];
       for (size_t i = 0; i < matches.size(); ++i) {
         const double less = static_cast<double>(lengths[i]) * (1 - usual / median);
         of.less.emplace_back(matches[i], std::llround(less));
-        of.saved += less;
-        of.steps.insert(context.matches.all[matches[i]].step);
       }
       if (median / usual > of.ratio) {
         of.ratio = median / usual;
@@ -193,10 +98,10 @@ void FindSlowTransfers(const Context& context, Found& found) {
                                    context.Get("general.once_step_percent") / 100 * context.median_step_ns);
   const double retry = context.Get("comm.retry_ms") * 1e6;
   std::map<TextId, Slow> slow;
-  for (const auto& [key, groups] : Classes(context)) {
+  for (const auto& [key, groups] : TransfersByClass(context)) {
     for (const auto& [group, matches] : groups) {
       if (matches.size() < 5) continue;
-      const std::vector<Ns> lengths = TransfersOf(context, matches);
+      const std::vector<Ns> lengths = LengthsOf(context, matches);
       const double usual = Median(lengths);
       size_t count = 0;
       double longest = 0;
@@ -206,9 +111,7 @@ void FindSlowTransfers(const Context& context, Found& found) {
         if (usual <= 0 || length < ratio * usual || more < 0.1 * least_once) continue;
         Slow& of = slow[group];
         of.less.emplace_back(matches[i], std::llround(more));
-        of.saved += more;
         of.ratio = std::max(of.ratio, length / usual);
-        of.steps.insert(context.matches.all[matches[i]].step);
         longest = std::max(longest, length);
         ++count;
       }
@@ -241,24 +144,64 @@ struct Hang {
   double waited = 0;
 };
 
+// Two that wait for each other: the missing of each are those that wait in the other one.
+bool IsCrossed(const Hang& one, const Hang& other) {
+  const auto all_wait_in = [](const std::set<uint32_t>& missing, const Hang& where) {
+    return std::ranges::all_of(missing, [&](uint32_t r) {
+      return std::ranges::any_of(where.waiting, [r](const auto& entry) { return entry.first == r; });
+    });
+  };
+  return all_wait_in(one.missing, other) && all_wait_in(other.missing, one);
+}
+
+Finding MakeCrossed(const Context& context, const Hang& one, const Hang& other) {
+  const Job& job = context.job;
+  // Who is alone with its order is most likely the one that is wrong.
+  const Hang &odd = one.missing.size() <= other.missing.size() ? one : other,
+             &rest = &odd == &one ? other : one;
+  const std::vector<uint32_t> ranks(odd.missing.begin(), odd.missing.end()),
+      others(rest.missing.begin(), rest.missing.end());
+  Finding finding;
+  finding.id = "comm.order";
+  finding.where = WhereOf(job, ranks);
+  finding.where.groups = {std::string(job.Text(odd.group)), std::string(job.Text(rest.group))};
+  finding.key = "comm.order/" + RankList(job, ranks);
+  finding.title = "rank " + RankList(job, ranks) + " waits in the " + GroupName(context, rest.group) +
+                  " for rank " + RankList(job, others) + ", which waits for it in the " +
+                  GroupName(context, odd.group) + ": they call these in different order";
+  finding.severity = Severity::kCritical;
+  finding.is_fact = true;
+  finding.cost.method = Method::kNone;
+  Table table{"who waits", {"rank", "group", "collective", "since_ns", "waited_ms"}, {}};
+  for (const Hang* hang : {&odd, &rest}) {
+    for (const auto& [r, waits] : hang->waiting) {
+      if (table.rows.size() < 50)
+        table.rows.push_back({job.ranks[r].number, GroupName(context, hang->group),
+                              std::string(job.Text(waits->name)), waits->begin,
+                              static_cast<double>(waits->end - waits->begin) / 1e6});
+    }
+  }
+  finding.evidence.push_back(std::move(table));
+  finding.advice = {"call collectives of groups that share ranks in the same order on all of them"};
+  finding.factors = {{"record", 0.9, "each of them has begun one and not the other"}};
+  return finding;
+}
+
 }  // namespace
 
 void FindHangs(const Context& context, Found& found) {
   const Job& job = context.job;
   constexpr double kMuchLonger = 10;
-  std::map<TextId, std::set<uint32_t>> users;
-  for (uint32_t r = 0; r < job.ranks.size(); ++r) {
-    for (const Collective& collective : job.ranks[r].collectives) users[collective.group].insert(r);
-  }
   std::map<TextId, std::vector<Ns>> usual;
   for (uint32_t i = 0; i < context.matches.all.size(); ++i) {
     const Match& match = context.matches.all[i];
-    if (!match.is_pair && match.members.size() == users[match.group].size())
+    if (!match.is_pair && match.members.size() == context.groups.at(match.group).ranks.size())
       usual[match.group].push_back(context.replay.Transfer(i));
   }
   std::vector<Hang> hangs;
   std::set<uint32_t> stuck;  // ranks that wait themselves
-  for (const auto& [group, ranks] : users) {
+  for (const auto& [group, of] : context.groups) {
+    const std::vector<uint32_t>& ranks = of.ranks;
     // What each rank has behind the last collective that all of them share.
     std::map<uint32_t, std::vector<const Collective*>> tails;
     size_t most = 0;
@@ -294,6 +237,11 @@ void FindHangs(const Context& context, Found& found) {
     for (const auto& [r, collective] : hang.waiting) stuck.insert(r);
     hangs.push_back(std::move(hang));
   }
+  for (size_t i = 0; i < hangs.size(); ++i) {
+    for (size_t j = i + 1; j < hangs.size(); ++j) {
+      if (IsCrossed(hangs[i], hangs[j])) found.findings.push_back(MakeCrossed(context, hangs[i], hangs[j]));
+    }
+  }
   for (auto& [group, missing, waiting, waited] : hangs) {
     // One that waits for somebody else does not keep the others waiting.
     std::erase_if(missing, [&stuck](uint32_t r) { return stuck.contains(r); });
@@ -327,18 +275,18 @@ void FindHangs(const Context& context, Found& found) {
 }
 
 void FindAbsentRanks(const Context& context, Found& found) {
-  std::map<TextId, std::map<ClassKey, std::vector<uint32_t>>> groups;
+  std::map<TextId, std::map<TransferClass, std::vector<uint32_t>>> groups;
   double waited = 0;
   Table table{"waits that no recorded rank explains", {"group", "absent_ranks", "ms_per_step"}, {}};
   for (uint32_t i = 0; i < context.matches.all.size(); ++i) {
     const Match& match = context.matches.all[i];
     if (match.step >= context.first && context.matches.absent.contains(match.group))
-      groups[match.group][KeyOf(context, match)].push_back(i);
+      groups[match.group][ClassOf(context, match)].push_back(i);
   }
   for (const auto& [group, classes] : groups) {
     double sum = 0;
     for (const auto& [key, matches] : classes) {
-      const std::vector<Ns> lengths = TransfersOf(context, matches);
+      const std::vector<Ns> lengths = LengthsOf(context, matches);
       const double least = Quantile(lengths, kShortQuantile);
       for (const Ns length : lengths) sum += std::max(0.0, static_cast<double>(length) - least);
     }

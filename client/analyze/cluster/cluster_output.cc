@@ -1,0 +1,459 @@
+#include "client/analyze/cluster/cluster_output.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/calendar.h"
+#include "base/join.h"
+#include "client/analyze/tables/tables.h"
+#include "client/export/db/sqlite_file.h"
+#include "client/export/write/output_file.h"
+
+namespace profd::analyze {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Code;
+using base::Result;
+using base::Status;
+using client::DbValue;
+using client::SqliteFile;
+using Json = nlohmann::ordered_json;
+
+constexpr double kUs = 1e3, kMs = 1e6, kMb = 1e6;
+constexpr char kOutput[] = "cluster_analysis_output",
+               kDatabase[] = "cluster_analysis_output/cluster_analysis.db";
+
+// What one collective of one rank took, in the vendor's terms.
+struct Op {
+  std::string name, group;  // "hcom_allReduce__749_0_1", the group's hash
+  std::string step;         // as files have it: "step3"
+  std::string type;         // "hcom_allReduce"
+  bool is_pair = false;
+  Ns begin = 0, elapsed = 0, transit = 0, wait = 0;
+  uint64_t bytes = 0;
+  const char* transport = "HCCS";
+  std::string link;  // "0-1" of a pair: ranks within the group
+
+  void Add(const Op& other) {
+    elapsed += other.elapsed;
+    transit += other.transit;
+    wait += other.wait;
+    bytes += other.bytes;
+  }
+};
+
+std::string StepName(const Job& job, uint32_t step) { return "step" + std::to_string(job.steps[step]); }
+
+double Ratio(double part, double rest) { return part + rest > 0 ? part / (part + rest) : 0; }
+
+std::vector<Op> OpsOf(const Analysis& analysis, size_t r) {
+  const Job& job = analysis.job();
+  const Rank& rank = job.ranks[r];
+  std::vector<Op> ops;
+  for (const Collective& collective : rank.collectives) {
+    const uint32_t step = collective.step == kNone ? kNone : rank.job_step[collective.step];
+    if (step == kNone) continue;
+    Op op;
+    op.name = std::string(job.Text(collective.name));
+    op.group = GroupHash(job.Text(collective.group));
+    op.step = StepName(job, step);
+    op.type = "hcom_" + std::string(job.Text(collective.type));
+    op.is_pair = IsSend(job.Text(collective.type)) || IsReceive(job.Text(collective.type));
+    op.begin = collective.begin;
+    op.elapsed = collective.end - collective.begin;
+    // Without the others nobody knows how long it waited for them.
+    op.transit = collective.match == kNone
+                     ? op.elapsed
+                     : std::min(op.elapsed, analysis.context().replay.Transfer(collective.match));
+    op.wait = op.elapsed - op.transit;
+    op.bytes = collective.bytes;
+    const GroupOf& group = analysis.context().groups.at(collective.group);
+    if (group.nodes > 1) op.transport = "RDMA";
+    if (op.is_pair && group.ranks.size() == 2) {
+      const bool is_first = group.ranks[0] == r, sends = IsSend(job.Text(collective.type));
+      op.link = is_first == sends ? "0-1" : "1-0";
+    }
+    ops.push_back(std::move(op));
+  }
+  return ops;
+}
+
+Json TimesOf(const Op& op) {
+  const double wait = static_cast<double>(op.wait) / kMs, transit = static_cast<double>(op.transit) / kMs;
+  return {{"Start Timestamp(us)", static_cast<double>(op.begin) / kUs},
+          {"Elapse Time(ms)", static_cast<double>(op.elapsed) / kMs},
+          {"Transit Time(ms)", transit},
+          {"Wait Time(ms)", wait},
+          {"Synchronization Time(ms)", wait},
+          {"Idle Time(ms)", 0.0},
+          {"Wait Time Ratio", Ratio(wait, transit)},
+          {"Synchronization Time Ratio", Ratio(wait, transit)}};
+}
+
+Json BandwidthOf(const Op& op) {
+  Json all = Json::object();
+  for (const char* transport : {"RDMA", "HCCS", "PCIE", "SDMA", "SIO"}) {
+    const bool is_own = std::string_view(transport) == op.transport;
+    const double size = is_own ? static_cast<double>(op.bytes) / kMb : 0,
+                 ms = is_own ? static_cast<double>(op.transit) / kMs : 0;
+    Json sizes = Json::object();
+    if (size > 0) {
+      char text[32];
+      sizes[std::string(text, std::to_chars(text, text + sizeof text, size).ptr)] = {1, ms};
+    }
+    all[transport] = {{"Transit Size(MB)", size},
+                      {"Transit Time(ms)", ms},
+                      {"Bandwidth(GB/s)", ms > 0 ? size / ms : 0.0},
+                      {"Large Packet Ratio", size > 0 ? 1 : 0},
+                      {"Size Distribution", sizes}};
+  }
+  return all;
+}
+
+// Sums of all of a step, which the vendor's comparison wants.
+Json TotalOf(const std::vector<const Op*>& ops) {
+  Op sum;
+  for (const Op* op : ops) {
+    sum.Add(*op);
+    sum.transport = op->transport;
+  }
+  Json times = TimesOf(sum);
+  times.erase("Start Timestamp(us)");
+  return {{"Communication Time Info", times}, {"Communication Bandwidth Info", BandwidthOf(sum)}};
+}
+
+Json CommunicationJson(const std::vector<Op>& ops) {
+  Json all = Json::object();
+  std::map<std::string, std::vector<const Op*>> collectives;
+  for (const Op& op : ops) {
+    Json& step = all[op.step];
+    if (step.is_null()) step = {{"p2p", Json::object()}, {"collective", Json::object()}};
+    step[op.is_pair ? "p2p" : "collective"][op.name + "@" + op.group] = {
+        {"Communication Time Info", TimesOf(op)}, {"Communication Bandwidth Info", BandwidthOf(op)}};
+    if (!op.is_pair) collectives[op.step].push_back(&op);
+  }
+  for (auto& [step, of] : collectives) all[step]["collective"]["Total Op Info"] = TotalOf(of);
+  return all;
+}
+
+struct LinkSum {
+  double mb = 0, ms = 0;
+  std::string op, transport;
+};
+// By step, type and group, link.
+using Matrix =
+    std::map<std::string, std::map<std::pair<std::string, std::string>, std::map<std::string, LinkSum>>>;
+
+// Who sent what to whom is known of pairs; of collectives where their tasks are recorded, and then of all
+// steps together.
+Matrix MatrixOf(const Analysis& analysis, size_t r, const std::vector<Op>& ops) {
+  Matrix matrix;
+  for (const Op& op : ops) {
+    if (op.link.empty()) continue;
+    LinkSum& sum = matrix[op.step][{op.type + "-total", op.group}][op.link];
+    sum.mb += static_cast<double>(op.bytes) / kMb;
+    sum.ms += static_cast<double>(op.transit) / kMs;
+    sum.op = op.name + "@" + op.group;
+    sum.transport = op.transport;
+  }
+  for (const auto& [link, carried] : analysis.job().ranks[r].links) {
+    LinkSum& sum = matrix["step"][{"hcom_collective-total", GroupHash(analysis.job().Text(link.group))}]
+                         [std::to_string(link.from) + "-" + std::to_string(link.to)];
+    sum.mb += static_cast<double>(carried.bytes) / kMb;
+    sum.ms += static_cast<double>(carried.ns) / kMs;
+    sum.transport = std::string(analysis.job().Text(link.transport));
+  }
+  return matrix;
+}
+
+Json MatrixJson(const Matrix& matrix) {
+  Json all = Json::object();
+  for (const auto& [step, of_step] : matrix) {
+    all[step] = {{"p2p", Json::object()}, {"collective", Json::object()}};
+    for (const auto& [key, links] : of_step) {
+      const bool is_pair = key.first.starts_with("hcom_send") || key.first.starts_with("hcom_rec");
+      Json& to = all[step][is_pair ? "p2p" : "collective"][key.first + "@" + key.second];
+      for (const auto& [link, sum] : links)
+        to[link] = {{"Transport Type", sum.transport},
+                    {"Transit Time(ms)", sum.ms},
+                    {"Transit Size(MB)", sum.mb},
+                    {"Bandwidth(GB/s)", sum.ms > 0 ? sum.mb / sum.ms : 0.0},
+                    {"Op Name", sum.op}};
+    }
+  }
+  return all;
+}
+
+// Ranks of each group: as the framework says, else who uses it.
+std::vector<int64_t> RanksOf(const Job& job, const GroupOf& group, const std::string& name) {
+  for (const uint32_t r : group.ranks) {
+    const auto known = job.ranks[r].groups.find(name);
+    if (known == job.ranks[r].groups.end() || known->second.ranks.empty()) continue;
+    std::vector<int64_t> ranks = known->second.ranks;
+    std::ranges::sort(ranks);
+    return ranks;
+  }
+  std::vector<int64_t> ranks;
+  for (const uint32_t r : group.ranks) ranks.push_back(job.ranks[r].number);
+  std::ranges::sort(ranks);
+  return ranks;
+}
+
+Json MetadataJson(const Analysis& analysis, int64_t rank) {
+  Json groups = Json::object();
+  for (const auto& [id, group] : analysis.context().groups) {
+    const std::string name(analysis.job().Text(id));
+    const std::vector<int64_t> ranks = RanksOf(analysis.job(), group, name);
+    const auto own = std::ranges::find(ranks, rank);
+    if (own == ranks.end()) continue;
+    groups[name] = {{"group_name", group.role}, {"group_rank", own - ranks.begin()}, {"global_ranks", ranks}};
+  }
+  return {{"parallel_group_info", groups}};
+}
+
+// The rows of report `steps` of one rank, with the vendor's header.
+std::string StepCsv(const Table& steps, const Rank& rank) {
+  std::string text =
+      "Device_id,Step,Computing,Communication(Not Overlapped),Overlapped,Communication,Free,Stage,Bubble,"
+      "Communication(Not Overlapped and Exclude Receive),Preparing\n";
+  Table own{"", {}, {}};
+  for (const auto& row : steps.rows) {
+    if (std::get<int64_t>(row[0]) != rank.number) continue;
+    std::vector<Cell> cells{int64_t{rank.device}, row[1]};
+    cells.insert(cells.end(), row.begin() + 3, row.end());
+    own.rows.push_back(std::move(cells));
+  }
+  const std::string rows = TableCsv(own);
+  return text + rows.substr(rows.find('\n') + 1);
+}
+
+std::string FolderName(const Rank& rank) {
+  const uint64_t begin = rank.tasks.empty() ? 0 : static_cast<uint64_t>(rank.tasks.front().begin);
+  std::string node = rank.node.empty() ? "node" : rank.node;
+  // A name of a folder, whatever the node calls itself; the tool takes the stamp by its place between "_".
+  for (char& c : node) {
+    if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && c != '.' && c != '-')
+      c = '-';
+  }
+  return node.substr(0, 64) + "_" + std::to_string(rank.number) + "_" +
+         base::UtcText(begin, "%Y%m%d%H%M%S000") + "_ascend_pt";
+}
+
+Status WriteFile(const std::string& path, std::string_view text, std::vector<std::string>& files) {
+  PROFD_ASSIGN_OR_RETURN(const auto file, client::OutputFile::Create(path));
+  file->Append(text);
+  PROFD_RETURN_IF_ERROR(file->Finish());
+  files.push_back(path);
+  return {};
+}
+
+std::string Dumped(const Json& json) {
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Status MakeFolder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) return {Code::kPermissionDenied, path + ": cannot be made: " + error.message()};
+  return {};
+}
+
+// Tables in the vendor's columns.
+class Database {
+ public:
+  explicit Database(const std::string& path) : file_(path) {}
+
+  SqliteFile::Table* Add(const std::string& name, const std::string& columns) {
+    return file_.Add(name, "CREATE TABLE " + name + "(" + columns + ")", -1);
+  }
+  void Append(SqliteFile::Table* table, std::initializer_list<DbValue> row) {
+    file_.Append(*table, ++keys_[table], std::span(row.begin(), row.size()));
+  }
+  Status Finish() { return file_.Finish(); }
+
+ private:
+  SqliteFile file_;
+  std::map<SqliteFile::Table*, int64_t> keys_;
+};
+
+class Writer {
+ public:
+  Writer(const Analysis& analysis, const std::string& folder)
+      : analysis_(analysis),
+        job_(analysis.job()),
+        folder_(folder),
+        steps_(StepsTable(analysis)),
+        database_(folder + "/" + kDatabase) {
+    times_ = database_.Add(
+        "ClusterCommunicationTime",
+        "step TEXT,rank_id INTEGER,hccl_op_name TEXT,group_name TEXT,start_timestamp NUMERIC,elapsed_time "
+        "NUMERIC,transit_time NUMERIC,wait_time NUMERIC,synchronization_time NUMERIC,idle_time NUMERIC,"
+        "synchronization_time_ratio NUMERIC,wait_time_ratio NUMERIC");
+    rates_ = database_.Add(
+        "ClusterCommunicationBandwidth",
+        "step TEXT,rank_id INTEGER,hccl_op_name TEXT,group_name TEXT,band_type TEXT,transit_size NUMERIC,"
+        "transit_time NUMERIC,bandwidth NUMERIC,large_packet_ratio NUMERIC,package_size NUMERIC,count "
+        "NUMERIC,"
+        "total_duration NUMERIC");
+    matrix_ = database_.Add(
+        "ClusterCommunicationMatrix",
+        "step TEXT,hccl_op_name TEXT,group_name TEXT,src_rank TEXT,dst_rank TEXT,transit_size NUMERIC,"
+        "transit_time NUMERIC,bandwidth NUMERIC,transport_type TEXT,op_name TEXT");
+  }
+
+  Result<std::vector<std::string>> Write() {
+    files_.push_back(folder_ + "/" + kDatabase);
+    AddGroups();
+    AddSteps();
+    AddRanks();
+    for (size_t r = 0; r < job_.ranks.size(); ++r) {
+      const std::vector<Op> ops = OpsOf(analysis_, r);
+      const Matrix matrix = MatrixOf(analysis_, r, ops);
+      PROFD_RETURN_IF_ERROR(WriteRank(r, ops, matrix));
+      AddTimes(job_.ranks[r].number, ops);
+      AddMatrix(matrix);
+    }
+    PROFD_RETURN_IF_ERROR(database_.Finish());
+    return std::move(files_);
+  }
+
+ private:
+  Status WriteRank(size_t r, const std::vector<Op>& ops, const Matrix& matrix) {
+    const Rank& rank = job_.ranks[r];
+    const std::string folder = folder_ + "/" + FolderName(rank), results = folder + "/ASCEND_PROFILER_OUTPUT";
+    PROFD_RETURN_IF_ERROR(MakeFolder(results));
+    PROFD_RETURN_IF_ERROR(WriteFile(folder + "/profiler_info_" + std::to_string(rank.number) + ".json",
+                                    Dumped({{"rank_id", rank.number}}), files_));
+    PROFD_RETURN_IF_ERROR(
+        WriteFile(folder + "/profiler_metadata.json", Dumped(MetadataJson(analysis_, rank.number)), files_));
+    PROFD_RETURN_IF_ERROR(WriteFile(results + "/step_trace_time.csv", StepCsv(steps_, rank), files_));
+    PROFD_RETURN_IF_ERROR(WriteFile(results + "/communication.json", Dumped(CommunicationJson(ops)), files_));
+    return WriteFile(results + "/communication_matrix.json", Dumped(MatrixJson(matrix)), files_);
+  }
+
+  void AddSteps() {
+    auto* table = database_.Add("ClusterStepTraceTime",
+                                "step TEXT,type TEXT,\"index\" TEXT,computing "
+                                "NUMERIC,communication_not_overlapped NUMERIC,overlapped "
+                                "NUMERIC,communication NUMERIC,free NUMERIC,stage NUMERIC,bubble NUMERIC,"
+                                "communication_not_overlapped_and_exclude_receive NUMERIC,preparing "
+                                "NUMERIC,dp_index INTEGER,pp_index "
+                                "INTEGER,tp_index INTEGER");
+    for (const auto& row : steps_.rows) {
+      const auto number = [&row](size_t i) { return std::get<double>(row[i]); };
+      const std::string step = std::to_string(std::get<int64_t>(row[1])),
+                        rank = std::to_string(std::get<int64_t>(row[0]));
+      database_.Append(table, {std::string_view(step), std::string_view("rank"), std::string_view(rank),
+                               number(3), number(4), number(5), number(6), number(7), number(8), number(9),
+                               number(10), number(11), DbValue(), DbValue(), DbValue()});
+    }
+  }
+
+  void AddTimes(int64_t rank, const std::vector<Op>& ops) {
+    std::map<std::pair<std::string, std::string>, Op> totals;
+    const auto add = [&](const Op& op, std::string_view name) {
+      const double wait = static_cast<double>(op.wait) / kMs, transit = static_cast<double>(op.transit) / kMs,
+                   mb = static_cast<double>(op.bytes) / kMb;
+      database_.Append(times_, {std::string_view(op.step), rank, name, std::string_view(op.group),
+                                static_cast<double>(op.begin) / kUs, static_cast<double>(op.elapsed) / kMs,
+                                transit, wait, wait, 0.0, Ratio(wait, transit), Ratio(wait, transit)});
+      database_.Append(rates_, {std::string_view(op.step), rank, name, std::string_view(op.group),
+                                std::string_view(op.transport), mb, transit, transit > 0 ? mb / transit : 0.0,
+                                mb > 0 ? 1 : 0, mb, 1, transit});
+    };
+    for (const Op& op : ops) {
+      add(op, op.name);
+      const auto [total, is_first] = totals.try_emplace({op.step, op.group}, op);
+      if (!is_first) total->second.Add(op);
+    }
+    for (const auto& [key, total] : totals) add(total, "Total Op Info");
+  }
+
+  void AddMatrix(const Matrix& matrix) {
+    for (const auto& [step, of_step] : matrix) {
+      for (const auto& [key, links] : of_step) {
+        const std::vector<int64_t>& ranks = ranks_of_[key.second];
+        const auto number = [&ranks](std::string_view within) {
+          size_t at = 0;
+          std::from_chars(within.data(), within.data() + within.size(), at);
+          return std::to_string(at < ranks.size() ? ranks[at] : static_cast<int64_t>(at));
+        };
+        for (const auto& [link, sum] : links) {
+          const size_t dash = link.find('-');
+          const std::string from = number(std::string_view(link).substr(0, dash)),
+                            to = number(std::string_view(link).substr(dash + 1));
+          database_.Append(matrix_, {std::string_view(step), std::string_view(key.first),
+                                     std::string_view(key.second), std::string_view(from),
+                                     std::string_view(to), sum.mb, sum.ms, sum.ms > 0 ? sum.mb / sum.ms : 0.0,
+                                     std::string_view(sum.transport), std::string_view(sum.op)});
+        }
+      }
+    }
+  }
+
+  void AddGroups() {
+    auto* table = database_.Add("CommunicationGroupMapping",
+                                "type TEXT,rank_set TEXT,group_name TEXT,group_id TEXT,pg_name TEXT");
+    std::set<TextId> pairs;
+    for (const Match& match : analysis_.matches().all) {
+      if (match.is_pair) pairs.insert(match.group);
+    }
+    for (const auto& [id, group] : analysis_.context().groups) {
+      const std::string name(job_.Text(id)), hash = GroupHash(name);
+      ranks_of_[hash] = RanksOf(job_, group, name);
+      const std::string ranks = "(" + base::Joined(ranks_of_[hash], ",") + ")";
+      database_.Append(table,
+                       {std::string_view(pairs.contains(id) ? "p2p" : "collective"), std::string_view(ranks),
+                        std::string_view(hash), std::string_view(name), std::string_view(group.role)});
+    }
+  }
+
+  void AddRanks() {
+    auto* hosts = database_.Add("HostInfo", "hostUid TEXT,hostName TEXT");
+    auto* ranks =
+        database_.Add("RankDeviceMap", "rankId INTEGER,deviceId INTEGER,hostUid TEXT,profilePath TEXT");
+    std::set<std::string> nodes;
+    for (const Rank& rank : job_.ranks) {
+      if (nodes.insert(rank.node).second)
+        database_.Append(hosts, {std::string_view(rank.node), std::string_view(rank.node)});
+      const std::string path = folder_ + "/" + FolderName(rank);
+      database_.Append(ranks,
+                       {rank.number, rank.device, std::string_view(rank.node), std::string_view(path)});
+    }
+  }
+
+  const Analysis& analysis_;
+  const Job& job_;
+  const std::string folder_;
+  const Table steps_;
+  Database database_;
+  SqliteFile::Table *times_ = nullptr, *rates_ = nullptr, *matrix_ = nullptr;
+  std::map<std::string, std::vector<int64_t>> ranks_of_;  // of groups, by hash
+  std::vector<std::string> files_;
+};
+
+}  // namespace
+
+std::string GroupHash(std::string_view group) {
+  uint32_t first = 0, second = 0;
+  for (const char c : group) {
+    first = first * 29 + static_cast<unsigned char>(c);
+    second = second * 131 + static_cast<unsigned char>(c);
+  }
+  return std::to_string(uint64_t{first} << 32 | second);
+}
+
+Result<std::vector<std::string>> WriteClusterOutput(const Analysis& analysis, const std::string& folder) {
+  PROFD_RETURN_IF_ERROR(MakeFolder(folder + "/" + kOutput));
+  // Its rows come from start to end, into a file that is there and empty.
+  std::vector<std::string> files;
+  PROFD_RETURN_IF_ERROR(WriteFile(folder + "/" + kDatabase, "", files));
+  return Writer(analysis, folder).Write();
+}
+
+}  // namespace profd::analyze
