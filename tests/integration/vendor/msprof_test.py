@@ -426,15 +426,19 @@ class MsprofTest(harness.ProfdTest):
 
     def test_a_program_that_ends_before_its_delay(self):
         """Nothing went wrong, and nothing stays."""
-        result = self.msprof(f"--output={self.output}", "--delay=30", "--host-sys=cpu", "sleep", "0.5")
+        script = f"until ls -d {self.output}/PROF_* >/dev/null 2>&1; do sleep 0.05; done"  # it waits for its delay
+        result = self.msprof(f"--output={self.output}", "--delay=30", "--host-sys=cpu", "sh", "-c", script)
         self.assertEqual(result.code, OK, result)
         self.assertEqual(result.err, "profctl: nothing is collected: the program ended before --delay was over\n")
         self.assertEqual(list(self.output.iterdir()), [])
 
     def test_what_was_lost_is_said(self):
+        """Ticks that a profd which stands still misses, once there are samples on disk."""
         profd = self.daemon.process.pid
-        script = f"sleep 0.3; kill -STOP {profd}; sleep 0.5; kill -CONT {profd}; sleep 0.3"
-        result = self.msprof(f"--output={self.output}", "--host-sys=cpu", "sh", "-c", script)
+        script = (f"until ls {self.output}/PROF_*/host/data/host_cpu* >/dev/null 2>&1; do sleep 0.05; done; "
+                  f"kill -STOP {profd}; sleep 0.5; kill -CONT {profd}; sleep 0.3")
+        alone = ("--ascendcl=off", "--task-time=off", "--ai-core=off")
+        result = self.msprof(f"--output={self.output}", "--host-sys=cpu", *alone, "sh", "-c", script)
         self.assertEqual(result.code, PARTIAL_LOSS, result)
         self.assertRegex(result.err, r"lost: host-cpu of pid:\d+ \d+ of \d+")
 
