@@ -288,7 +288,7 @@ void FindUnexplainedRanks(const Context& context, std::vector<Finding>& findings
     finding.where = WhereOf(rank);
     finding.steps = more.steps;
     Table table{
-        "time of a step outside of communication, less what is explained", {"rank", "ms_per_step"}, {}};
+        "time of a step in which devices do nothing, less what is explained", {"rank", "ms_per_step"}, {}};
     for (const uint32_t peer : peers) {
       if (table.rows.size() < 50) table.rows.push_back({job.ranks[peer].number, Mean(idle[peer]) / 1e6});
     }
