@@ -203,6 +203,7 @@ std::vector<int64_t> RanksOf(const Job& job, const GroupOf& group, const std::st
     return ranks;
   }
   std::vector<int64_t> ranks;
+  ranks.reserve(group.ranks.size());
   for (const uint32_t r : group.ranks) ranks.push_back(job.ranks[r].number);
   std::ranges::sort(ranks);
   return ranks;
