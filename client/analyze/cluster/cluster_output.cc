@@ -38,6 +38,7 @@ struct Op {
   uint64_t bytes = 0;
   const char* transport = "HCCS";
   std::string link;  // "0-1" of a pair: ranks within the group
+  std::string own;   // "0-0": itself among them
 
   void Add(const Op& other) {
     elapsed += other.elapsed;
@@ -77,6 +78,7 @@ std::vector<Op> OpsOf(const Analysis& analysis, size_t r) {
     if (op.is_pair && group.ranks.size() == 2) {
       const bool is_first = group.ranks[0] == r, sends = IsSend(job.Text(collective.type));
       op.link = is_first == sends ? "0-1" : "1-0";
+      op.own = is_first ? "0-0" : "1-1";
     }
     ops.push_back(std::move(op));
   }
@@ -160,6 +162,8 @@ Matrix MatrixOf(const Analysis& analysis, size_t r, const std::vector<Op>& ops) 
     sum.ms += static_cast<double>(op.transit) / kMs;
     sum.op = op.name + "@" + op.group;
     sum.transport = op.transport;
+    // By this row the vendor's analyser knows which of the group's ranks is this one.
+    matrix[op.step][{op.type + "-total", op.group}][op.own].transport = "LOCAL";
   }
   for (const auto& [link, carried] : analysis.job().ranks[r].links) {
     LinkSum& sum = matrix["step"][{"hcom_collective-total", GroupHash(analysis.job().Text(link.group))}]
@@ -199,6 +203,7 @@ std::vector<int64_t> RanksOf(const Job& job, const GroupOf& group, const std::st
     return ranks;
   }
   std::vector<int64_t> ranks;
+  ranks.reserve(group.ranks.size());
   for (const uint32_t r : group.ranks) ranks.push_back(job.ranks[r].number);
   std::ranges::sort(ranks);
   return ranks;
@@ -384,6 +389,7 @@ class Writer {
           return std::to_string(at < ranks.size() ? ranks[at] : static_cast<int64_t>(at));
         };
         for (const auto& [link, sum] : links) {
+          if (sum.transport == "LOCAL" && sum.mb == 0) continue;
           const size_t dash = link.find('-');
           const std::string from = number(std::string_view(link).substr(0, dash)),
                             to = number(std::string_view(link).substr(dash + 1));

@@ -50,7 +50,7 @@ constexpr Setting kSettings[] = {
     {"kernel.aicpu_percent", 0.5, "of a step"},
     {"clock.low_percent", 2, "below the rated clock, on average while the device is busy"},
     {"rank.own_history_percent", 5, "that kernels take longer than they did before"},
-    {"rank.unexplained_percent", 5,
+    {"rank.unexplained_percent", 8,
      "of a step that a device does nothing more than others, and nothing says why"},
     {"pipe.stage_ratio", 1.1, "of a stage's computing to that of the others"},
     {"pipe.bubble_ratio", 1.2, "of the time that stages have nothing to do to what so many batches need"},

@@ -81,6 +81,7 @@ std::vector<int> StagesOf(const Job& job, const Matches& matches) {
     if (!is_new && edge.at < at->second.at) at->second = edge;
   }
   std::vector<Edge> edges;
+  edges.reserve(first.size());
   for (const auto& [ranks, edge] : first) edges.push_back(edge);
   std::ranges::sort(edges, [](const Edge& a, const Edge& b) {
     return std::tie(a.at, a.from, a.to) < std::tie(b.at, b.from, b.to);
@@ -150,6 +151,7 @@ std::string VariableOf(const Context& context, const std::string& name) {
 std::string RankList(const Job& job, const std::vector<uint32_t>& ranks) {
   constexpr size_t kLongest = 40;
   std::vector<int64_t> numbers;
+  numbers.reserve(ranks.size());
   for (const uint32_t rank : ranks) numbers.push_back(job.ranks[rank].number);
   if (numbers.empty()) return "none";
   std::ranges::sort(numbers);
@@ -163,6 +165,7 @@ std::string RankList(const Job& job, const std::vector<uint32_t>& ranks) {
 
 std::vector<uint32_t> AllSteps(const Context& context) {
   std::vector<uint32_t> steps;
+  steps.reserve(context.steps());
   for (size_t step = context.first; step < context.job.steps.size(); ++step)
     steps.push_back(static_cast<uint32_t>(step));
   return steps;

@@ -27,6 +27,7 @@ More MoreOf(const Context& context, const std::vector<std::vector<double>>& own,
   double sum = 0;
   for (size_t step = 0; step < context.steps(); ++step) {
     std::vector<double> all;
+    all.reserve(peers.size());
     for (const uint32_t peer : peers) all.push_back(own[peer][step]);
     const double usual = peers.size() < 3 ? *std::ranges::min_element(all) : Median(all);
     const double excess = own[rank][step] - usual;
@@ -273,6 +274,7 @@ void FindUnexplainedRanks(const Context& context, std::vector<Finding>& findings
     const std::vector<uint32_t>& peers = context.peers[r];
     if (peers.size() < 2) continue;
     std::vector<size_t> of_peers;
+    of_peers.reserve(peers.size());
     for (const uint32_t peer : peers) of_peers.push_back(collectives[peer]);
     if (static_cast<double>(collectives[r]) != Median(std::move(of_peers))) continue;
     const More more = MoreOf(context, idle, peers, r, least);
@@ -288,7 +290,7 @@ void FindUnexplainedRanks(const Context& context, std::vector<Finding>& findings
     finding.where = WhereOf(rank);
     finding.steps = more.steps;
     Table table{
-        "time of a step outside of communication, less what is explained", {"rank", "ms_per_step"}, {}};
+        "time of a step in which devices do nothing, less what is explained", {"rank", "ms_per_step"}, {}};
     for (const uint32_t peer : peers) {
       if (table.rows.size() < 50) table.rows.push_back({job.ranks[peer].number, Mean(idle[peer]) / 1e6});
     }

@@ -71,6 +71,7 @@ size_t BatchesOf(const Context& context) {
       ++messages[{match.step, from, to}];
   }
   std::vector<size_t> counts;
+  counts.reserve(messages.size());
   for (const auto& [key, count] : messages) counts.push_back(count);
   return static_cast<size_t>(Median(counts));
 }
@@ -81,6 +82,7 @@ void FindHeavyStages(const Context& context, Found& found) {
   const std::map<int, Stage> stages = StagesOf(context);
   if (stages.size() < 2) return;
   std::vector<double> all;
+  all.reserve(stages.size());
   for (const auto& [number, stage] : stages) all.push_back(stage.computing);
   const double ratio = context.Get("pipe.stage_ratio");
   const double usual = Usual(all, ratio - 1);
