@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -119,8 +120,10 @@ class SysstatTest(harness.ProfdTest):
         self.near(self.total("writeRate FROM HOST_DISK_USAGE"), sum(float(row["kB_wr/s"]) * row["seconds"] for row in process) * 1024,
                   WRITTEN * 0.9)
         memory_kib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1024
-        (most,) = self.database.execute("SELECT max(usage) FROM HOST_MEM_USAGE").fetchone()
-        self.near(most / 100 * memory_kib, max(float(row["RSS"]) for row in process), HELD / 1024)
+        # While it is held, in the middle: what the loopback takes besides, for less than a second, pidstat may miss.
+        ours = [share / 100 * memory_kib for (share,) in self.database.execute("SELECT usage FROM HOST_MEM_USAGE")]
+        self.near(*(statistics.median(kib for kib in rows if kib > HELD / 1024) for rows in (ours, [float(row["RSS"]) for row in process])),
+                  HELD / 1024)
         self.near(self.total("rx FROM HOST_PORT JOIN STRING_IDS ON name = id", "WHERE value = 'lo'", begins=True),
                   sum(float(row["rxkB/s"]) * row["seconds"] for row in ports if row["IFACE"] == "lo") * 1024, SENT * 0.9)
 

@@ -21,7 +21,7 @@ PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md",
 STANDS_FOR = {"SESSION": "nosuch", "ID": "12345678", "N": "1", "T": "1s", "LEASE": "1", "CMD": "true", "ARGS": "", "MODEL": "m",
               "KIND": "hbm", "KINDS": "hbm", "RANKS": "ranks", "BASE": "base", "NEW": "new", "FILE": "out.html", "NAME": "steps",
               "RULE": "rank.late", "LIST": "comm", "VERB": "start", "KEY=NUMBER": "host.gap_ms=1", "WORD": "w"}
-DIRECTORY = re.compile(r"(?<![\w/])(/data/PROF_…|PROF_…(/\w+)?|DIR|ranks/|base/?|new/?|\S*_ascend_(pt|ms))(?![\w/])")
+DIRECTORY = re.compile(r"(?<![\w/-])(/data/PROF_…|PROF_…(/\w+)?|DIR|ranks/|base/?|new/?|\S*_ascend_(pt|ms))(?![\w/])")
 
 
 # What profctl says of a line that is not complete, as in prose, and of programs that this machine has not.

@@ -76,7 +76,7 @@ class PackageTest(unittest.TestCase):
     def test_what_quickstart_builds_can_be_packed(self):
         """README: after quickstart cpack. Whatever is installed from the build folder must be among what it builds."""
         script = (harness.ROOT / "scripts" / "quickstart.sh").read_text()
-        [line] = re.findall(r"^build build (.*?)(?:\||$)", script, re.M)
+        [line] = re.findall(r"^build_quietly build (.*?)(?:\||$)", script, re.M)
         targets = line.split("--", 1)[1].split() if " -- " in f"{line} " else ["all"]
         commands = run("ninja", "-C", harness.BUILD, "-t", "commands", *targets)
         installed = set()

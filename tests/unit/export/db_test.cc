@@ -56,20 +56,21 @@ class Db : public testing::Test {
 // Names in the tables that no series has would silently be columns of nothing.
 TEST(Tables, EverySourceIsOfItsSeries) {
   const std::vector<const format::Series*> all = {
-      &format::kHbmSeries,          &format::kDdrSeries,           &format::kLlcSeries,
-      &format::kLlcCapacitySeries,  &format::kLlcBandwidthSeries,  &format::kNpuMemSeries,
-      &format::kNpuModuleMemSeries, &format::kPcieSeries,          &format::kHccsSeries,
-      &format::kUbSeries,           &format::kNicSeries,           &format::kRoceSeries,
-      &format::kNetdevSeries,       &format::kDvppSeries,          &format::kCoreFreqSeries,
-      &format::kVoltageSeries,      &format::kQosSeries,           &format::kSioSeries,
-      &format::kAccPmuSeries,       &format::kPaLinkSeries,        &format::kPcieLinkSeries,
-      &format::kSocInfoSeries,      &format::kCoreSeries,          &format::kHostCpuSeries,
-      &format::kHostMemSeries,      &format::kHostDiskSeries,      &format::kHostNetworkSeries,
-      &format::kHostPortSeries,     &format::kCpuUsageSeries,      &format::kProcessCpuSeries,
-      &format::kSysMemSeries,       &format::kProcessMemSeries,    &format::kPmuEventsSeries,
-      &format::kInstrBusySeries,    &format::kInstrFlowSeries,     &format::kPmuFunctionsSeries,
-      &format::kHostCgroupSeries,   &format::kHostNetDeviceSeries, &format::kHostRdmaPortSeries,
-      &format::kHostPortPfcSeries,  &format::kHostNumaSeries,      &format::kHostPcieLinkSeries};
+      &format::kHbmSeries,          &format::kDdrSeries,          &format::kLlcSeries,
+      &format::kLlcCapacitySeries,  &format::kLlcBandwidthSeries, &format::kNpuMemSeries,
+      &format::kNpuModuleMemSeries, &format::kPcieSeries,         &format::kHccsSeries,
+      &format::kUbSeries,           &format::kNicSeries,          &format::kRoceSeries,
+      &format::kNetdevSeries,       &format::kDvppSeries,         &format::kCoreFreqSeries,
+      &format::kVoltageSeries,      &format::kQosSeries,          &format::kSioSeries,
+      &format::kAccPmuSeries,       &format::kPaLinkSeries,       &format::kPcieLinkSeries,
+      &format::kSocInfoSeries,      &format::kAiCpuKernelSeries,  &format::kCoreSeries,
+      &format::kHostCpuSeries,      &format::kHostMemSeries,      &format::kHostDiskSeries,
+      &format::kHostNetworkSeries,  &format::kHostPortSeries,     &format::kCpuUsageSeries,
+      &format::kProcessCpuSeries,   &format::kSysMemSeries,       &format::kProcessMemSeries,
+      &format::kPmuEventsSeries,    &format::kInstrBusySeries,    &format::kInstrFlowSeries,
+      &format::kPmuFunctionsSeries, &format::kHostCgroupSeries,   &format::kHostNetDeviceSeries,
+      &format::kHostRdmaPortSeries, &format::kHostPortPfcSeries,  &format::kHostNumaSeries,
+      &format::kHostPcieLinkSeries};
   const auto find = [&](std::string_view name) -> const format::Series* {
     for (const format::Series* series : all)
       if (series->name == name) return series;
