@@ -221,8 +221,7 @@ Result<Job> ReadJob(const std::vector<std::string>& paths, unsigned jobs, bool k
   std::vector<Note> notes;
   for (const std::string& path : paths) PROFD_RETURN_IF_ERROR(FindSources(path, sources, notes));
   std::ranges::sort(sources);
-  const auto doubled = std::ranges::unique(sources);
-  sources.erase(doubled.begin(), doubled.end());
+  sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
   std::vector<Part> parts(sources.size());
   ForEach(sources.size(), jobs, [&](size_t i) {
     const Source& source = sources[i];

@@ -252,7 +252,7 @@ Part RankBuilder::Finish() {
     ChooseSteps(device, number);
     PlaceTasks(device);
     if (!rank.tasks.empty()) rank.level = std::max(rank.level, Level::kTasks);
-    const auto is_named = [this](const Task& task) {
+    const auto is_named = [](const Task& task) {
       return task.work == Work::kCollective || (task.kind != kNone && task.name != 0);
     };
     if (std::ranges::any_of(rank.tasks, is_named)) rank.level = std::max(rank.level, Level::kNamed);

@@ -143,8 +143,7 @@ Status FindSources(const std::string& path, std::vector<Source>& sources, std::v
     Finder(sources, notes).Look(fs::path(folder), 0);
   }
   std::ranges::sort(sources);
-  const auto doubled = std::ranges::unique(sources);
-  sources.erase(doubled.begin(), doubled.end());
+  sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
   return {};
 }
 

@@ -15,7 +15,6 @@ using base::Result;
 using base::Status;
 using client::OneLine;
 
-constexpr size_t kColumns = 100;
 constexpr size_t kMostOnce = 3;
 constexpr size_t kMostNotes = 8;
 constexpr double kMs = 1e6;

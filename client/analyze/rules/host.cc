@@ -160,8 +160,7 @@ Finding MakeStall(const Context& context, const Group& group, bool of_all) {
                               "the host launches nothing, the device is idle"});
   }
   std::ranges::sort(steps);
-  const auto doubled = std::ranges::unique(steps);
-  steps.erase(doubled.begin(), doubled.end());
+  steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
   finding.id = "host.stall";
   finding.steps = steps;
   const std::string why = group.reason.text.empty() ? "no cause is recorded" : group.reason.Sentence();

@@ -131,7 +131,7 @@ Table PipelineTable(const Analysis& analysis) {
       int64_t forward = 0, backward = 0;
       Ns from = step_begin, waited = 0;
       bool has_forward = false, has_backward = false;
-      const auto close = [&](Ns to) {
+      const auto close = [&, step = step](Ns to) {
         if (!has_forward && !has_backward) return;
         const char* what = has_forward && has_backward ? "forward and backward"
                            : has_forward               ? "forward"

@@ -18,7 +18,7 @@ constexpr Ns kUs = 1000;
 // One rank on one device; all times in µs.
 class RankOf {
  public:
-  explicit RankOf(int64_t number) : number_(number), builder_("rank " + std::to_string(number)) {
+  explicit RankOf(int64_t number) : builder_("rank " + std::to_string(number)) {
     type_ = builder_.Text("MatMul");
     builder_.At(0).number = number;
   }
@@ -61,7 +61,7 @@ class RankOf {
     builder_.AddCall({at * kUs, (at + 2) * kUs, builder_.Text("launch"), 0, CallKind::kOther}, 1, next_);
     return next_++;
   }
-  int64_t number_, next_ = 1;
+  int64_t next_ = 1;
   RankBuilder builder_;
   TextId type_;
 };

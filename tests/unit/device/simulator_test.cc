@@ -138,7 +138,7 @@ class Collection {
     request.key = {1, stream};
     request.stats = stats_[stream] = std::make_shared<chunk::StreamStats>();
     request.pipe = &writer.pipe();
-    request.on_event = [this, stream](const ChannelEvent& event) {
+    request.on_event = [stream](const ChannelEvent& event) {
       ADD_FAILURE() << kKinds[stream].file << ": " << event.reason;
     };
     return request;

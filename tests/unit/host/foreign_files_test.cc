@@ -124,6 +124,7 @@ TEST(ForeignFiles, NoTextIsLongerThanAFileIs) {
 }
 
 TEST(ForeignFiles, OneThatDiesIsStartedAnew) {
+  StandIn::Board()[511] = 0;
   ForeignFiles files(0, [] {
     return StandIn::Answer([](std::string_view request) {
       // Once, of all that are started for it: that is shared.

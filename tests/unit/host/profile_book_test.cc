@@ -47,7 +47,7 @@ class ProfileBookTest : public testing::Test {
   }
 
   const pid_t self_ = ::getpid();
-  const KernelNames kernel_;
+  const KernelNames kernel_{};
 };
 
 TEST_F(ProfileBookTest, SamplesAreThoseOfMembers) {

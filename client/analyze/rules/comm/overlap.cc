@@ -90,7 +90,7 @@ void FindExposed(const Context& context, Found& found) {
       const auto& first = context.matches.all[matches[i]];
       const uint32_t r = first.members.front().rank;
       const Rank& rank = job.ranks[r];
-      const auto own = [&](size_t at) -> const Collective& {
+      const auto own = [&, &matches = matches](size_t at) -> const Collective& {
         return Of(job, context.matches.all[matches[at]].members.front());
       };
       while (end < matches.size() && context.matches.all[matches[end]].step == first.step &&
