@@ -34,6 +34,8 @@ Status Refusal(const std::string& what) {
                 ": the kernel refuses; profd needs CAP_PERFMON, or CAP_SYS_ADMIN before Linux 5.8 and where "
                 "kernel.perf_event_paranoid is above 2, see docs/operations.md"};
   }
+  if (error == ESRCH) return {Code::kNotFound, what + ": the thread has gone"};
+  if (error == ENOENT) return {Code::kUnimplemented, what + ": this machine has no such event"};
   if (error == ENOSYS) return {Code::kUnimplemented, what + ": this kernel has no perf events"};
   if (error == EMFILE) return {Code::kResourceExhausted, what + ": no descriptor is left, raise LimitNOFILE"};
   return Status::FromErrno(what, error);

@@ -47,7 +47,7 @@ class PerfRing {
   std::vector<std::byte> split_;
 };
 
-// Opens an event that may be had or not, without a ring.
+// Opens an event that may be had or not, without a ring. kNotFound: there is no such thread, or it is ending.
 base::Result<base::UniqueFd> OpenPerfEvent(const perf_event_attr& attr, pid_t pid, int cpu);
 void EnablePerfEvent(int fd);
 void DisablePerfEvent(int fd);

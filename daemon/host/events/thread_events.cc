@@ -49,6 +49,11 @@ std::vector<pid_t> Threads(std::span<const pid_t> pids) {
   return tids;
 }
 
+// A thread that is ending has no events any more while /proc still shows it.
+bool HasGone(const Status& status, pid_t tid) {
+  return status.code() == Code::kNotFound || !ProcessExists(tid);
+}
+
 Status CheckRoom(size_t threads, size_t events, size_t cpus) {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
@@ -89,12 +94,12 @@ Result<ThreadEvents> ThreadEvents::Open(std::span<const pid_t> pids, std::span<c
 Status ThreadEvents::Attach(pid_t tid, std::span<const perf_event_attr> attrs, const perf_event_attr& count,
                             const std::vector<int>& cpus) {
   auto counter = OpenPerfEvent(count, tid, -1);
-  if (!counter.ok()) return ProcessExists(tid) ? counter.status() : Status::Ok();
+  if (!counter.ok()) return HasGone(counter.status(), tid) ? Status::Ok() : counter.status();
   counters_.push_back(std::move(counter).value());
   for (size_t i = 0; i < cpus.size(); ++i) {
     for (size_t which = 0; which < attrs.size(); ++which) {
       auto event = OpenPerfEvent(attrs[which], tid, cpus[i]);
-      if (!event.ok()) return ProcessExists(tid) ? event.status() : Status::Ok();
+      if (!event.ok()) return HasGone(event.status(), tid) ? Status::Ok() : event.status();
       PROFD_RETURN_IF_ERROR(rings_[i].Join(event->get()));
       by_attr_[which].push_back(event->get());
       events_.push_back(std::move(event).value());
