@@ -1,7 +1,6 @@
 #include "daemon/auth/door/conduit.h"
 
 #include <malloc.h>
-#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
@@ -28,6 +27,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "daemon/auth/door/frame_scan.h"
+#include "daemon/auth/door/hung_up.h"
 #include "daemon/base/log.h"
 #include "daemon/base/token_bucket.h"
 #include "daemon/base/turns.h"
@@ -239,15 +239,10 @@ class Conduit::Impl {
     for (int i = 0; i < kOutwardAtATime && Move(connection, connection.outward); ++i) {
     }
     Move(connection, connection.inward);
-    if (connection.paced && HasGone(connection.client)) connection.over = true;
+    // Whoever says more than may pass and goes need not be heard to the end: it could be a minute's worth.
+    if (connection.paced && HasHungUp(connection.client.fd.get())) connection.over = true;
     if (connection.paced) paced_.insert(id);
     Await(id);
-  }
-
-  // Whoever says more than may pass and goes need not be heard to the end: it could be a minute's worth.
-  static bool HasGone(const End& client) {
-    pollfd asked{.fd = client.fd.get(), .events = 0, .revents = 0};
-    return ::poll(&asked, 1, 0) == 1 && (asked.revents & (POLLHUP | POLLERR)) != 0;
   }
 
   // What one read brings. True when there may be more.

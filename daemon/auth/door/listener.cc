@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/thread.h"
+#include "daemon/auth/door/hung_up.h"
 #include "daemon/auth/door/socket_claim.h"
 #include "daemon/base/turns.h"
 
@@ -47,12 +48,6 @@ uid_t UserOf(int fd) {
   ucred peer{};
   socklen_t size = sizeof peer;
   return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.uid : static_cast<uid_t>(-1);
-}
-
-// Who does not wait for an answer needs none.
-bool HasGone(int fd) {
-  pollfd asked{.fd = fd, .events = 0, .revents = 0};
-  return ::poll(&asked, 1, 0) == 1 && (asked.revents & (POLLHUP | POLLERR)) != 0;
 }
 
 }  // namespace
@@ -159,7 +154,7 @@ class Listener::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void Take(UniqueFd fd) {
-    if (HasGone(fd.get())) return;
+    if (HasHungUp(fd.get())) return;
     const uid_t user = UserOf(fd.get());
     const std::lock_guard lock(mutex_);
     if (waiting_.Of(user) >= kMostWaiting) return;
@@ -184,7 +179,7 @@ class Listener::Impl : public std::enable_shared_from_this<Impl> {
       if (!letting_in_) return;
       fd = waiting_.Next();
     }
-    if (!HasGone(fd.get())) arrived_(std::move(fd));
+    if (!HasHungUp(fd.get())) arrived_(std::move(fd));
     PostLetIn();
   }
 
