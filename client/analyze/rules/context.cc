@@ -176,6 +176,17 @@ std::string RankName(const Rank& rank) {
          "device " + std::to_string(rank.device) + ")";
 }
 
+Table TableOfMeans(const Context& context, std::string title, const std::vector<uint32_t>& ranks,
+                   const std::vector<std::vector<double>>& values) {
+  constexpr size_t kMost = 50;
+  Table table{std::move(title), {"rank", "ms_per_step"}, {}};
+  for (const uint32_t rank : ranks) {
+    if (table.rows.size() == kMost) break;
+    table.rows.push_back({context.job.ranks[rank].number, Mean(values[rank]) / 1e6});
+  }
+  return table;
+}
+
 Where WhereOf(const Rank& rank) {
   Where where;
   where.ranks = {rank.number};

@@ -321,11 +321,7 @@ void FindSlowHosts(const Context& context, Found& found) {
       finding.where = WhereOf(rank);
       finding.steps = excess.steps;
       finding.causes = {{"host.launch", 1}};
-      Table table{"time of the host between launches", {"rank", "ms_per_step"}, {}};
-      for (const uint32_t peer : peers) {
-        if (table.rows.size() < 50) table.rows.push_back({job.ranks[peer].number, Mean(by_step[peer]) / 1e6});
-      }
-      finding.evidence.push_back(std::move(table));
+      finding.evidence.push_back(TableOfMeans(context, "time of the host between launches", peers, by_step));
       finding.advice = {
           "see what else runs on the CPUs of its process; record --collect "
           "host-cpu,host-cgroup,host-off-cpu"};

@@ -73,11 +73,7 @@ void FindCopies(const Context& context, Found& found) {
     finding.where = WhereOf(rank);
     finding.steps = more.steps;
     finding.causes = {{"rank.copy", 1}};
-    Table table{"copies of ranks like it", {"rank", "ms_per_step"}, {}};
-    for (const uint32_t peer : peers) {
-      if (table.rows.size() < 50) table.rows.push_back({job.ranks[peer].number, Mean(own[peer]) / 1e6});
-    }
-    finding.evidence.push_back(std::move(table));
+    finding.evidence.push_back(TableOfMeans(context, "copies of ranks like it", peers, own));
     finding.advice = {
         "copy less, from pinned memory, or beside the computing; compare the device's PCIe link with "
         "another's"};
@@ -289,12 +285,8 @@ void FindUnexplainedRanks(const Context& context, std::vector<Finding>& findings
                     " of a step more than those of ranks like it, and nothing recorded says why";
     finding.where = WhereOf(rank);
     finding.steps = more.steps;
-    Table table{
-        "time of a step in which devices do nothing, less what is explained", {"rank", "ms_per_step"}, {}};
-    for (const uint32_t peer : peers) {
-      if (table.rows.size() < 50) table.rows.push_back({job.ranks[peer].number, Mean(idle[peer]) / 1e6});
-    }
-    finding.evidence.push_back(std::move(table));
+    finding.evidence.push_back(TableOfMeans(
+        context, "time of a step in which devices do nothing, less what is explained", peers, idle));
     finding.advice = {rank.level < Level::kLaunches
                           ? "record its calls, too: agent-api, or the framework's profiler"
                           : "compare it with a rank like it in a timeline: profctl export"};
