@@ -116,8 +116,9 @@ constexpr Option kOptions[] = {
      .needs = "output",
      .becomes = Becomes::kResults,
      .standing = Standing::kMissing,
-     .because = "the vendor's communication.json and matrix are not made; profctl analyze DIR says what "
-                "makes a job slow"},
+     .because =
+         "communication.json and the matrix of a job: profctl export DIR… --cluster-output; what makes it "
+         "slow: profctl analyze DIR"},
     {.name = "rule",
      .rows = "F-097",
      .about = "what is analysed",
@@ -126,8 +127,9 @@ constexpr Option kOptions[] = {
      .needs = "analyze=on output",
      .becomes = Becomes::kResults,
      .standing = Standing::kMissing,
-     .because = "the vendor's communication.json and matrix are not made; profctl analyze DIR says what "
-                "makes a job slow"},
+     .because =
+         "communication.json and the matrix of a job: profctl export DIR… --cluster-output; what makes it "
+         "slow: profctl analyze DIR"},
 };
 
 }  // namespace

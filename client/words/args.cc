@@ -346,6 +346,8 @@ base::Result<std::string> WithEnvironment(std::string_view option, std::string_v
   return result + std::string(text);
 }
 
+constexpr int kMostNumbers = 100'000;
+
 base::Result<std::string> WithNames(std::string_view option, std::string_view given, int32_t pid) {
   PROFD_ASSIGN_OR_RETURN(std::string text, WithEnvironment(option, given));
   char host[256] = "";
@@ -358,7 +360,15 @@ base::Result<std::string> WithNames(std::string_view option, std::string_view gi
     return Usage(option, given, "%p stands for the first process of --pid: name one");
   replace("%p", std::to_string(pid));
   replace("%h", host);
-  return text;
+  if (text.find("%n") == std::string::npos) return text;
+  const std::string numbered = text;
+  std::error_code error;
+  for (int number = 1; number <= kMostNumbers; ++number) {
+    text = numbered;
+    replace("%n", std::to_string(number));
+    if (!std::filesystem::exists(text, error)) return text;
+  }
+  return Usage(option, given, "every number for %n up to " + std::to_string(kMostNumbers) + " is taken");
 }
 
 Status CheckName(std::string_view option, std::string_view text) {

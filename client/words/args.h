@@ -47,7 +47,7 @@ struct DeviceList {
 // "all" or "0,1".
 // "run-%q{USER}" with what the environment has there; the rest stays.
 base::Result<std::string> WithEnvironment(std::string_view option, std::string_view text);
-// … and "%p" as `pid` (0: none), "%h" as this host.
+// … and "%p" as `pid` (0: none), "%h" as this host, "%n" as the lowest number of which nothing is there yet.
 base::Result<std::string> WithNames(std::string_view option, std::string_view text, int32_t pid);
 base::Result<DeviceList> ParseDevices(std::string_view text);
 

@@ -334,6 +334,15 @@ class LowPowerProducer : public PeriodicProducer {
       for (const Change& change : changes) ticks.push_back(change.ticks), mhz.push_back(change.mhz);
       sample.Values("ticks", ticks);
       sample.Values("mhz", mhz);
+      if (types > kBusVoltage) {
+        std::vector<uint64_t> core_mv, bus_mv;
+        for (const Change& change : changes) {
+          core_mv.push_back(Value(kCoreVoltage, change.mhz));
+          bus_mv.push_back(Value(kBusVoltage, change.mhz));
+        }
+        sample.Values("core_mv", core_mv);
+        sample.Values("bus_mv", bus_mv);
+      }
     }
     return changes.front().ticks;
   }

@@ -9,8 +9,9 @@
 
 #include "base/calendar.h"
 #include "base/join.h"
+#include "client/analyze/cluster/collective_ops.h"
+#include "client/analyze/cluster/vendor_tables.h"
 #include "client/analyze/tables/tables.h"
-#include "client/export/db/sqlite_file.h"
 #include "client/export/write/output_file.h"
 
 namespace profd::analyze {
@@ -21,69 +22,10 @@ using base::Code;
 using base::Result;
 using base::Status;
 using client::DbValue;
-using client::SqliteFile;
 using Json = nlohmann::ordered_json;
 
-constexpr double kUs = 1e3, kMs = 1e6, kMb = 1e6;
 constexpr char kOutput[] = "cluster_analysis_output",
                kDatabase[] = "cluster_analysis_output/cluster_analysis.db";
-
-// What one collective of one rank took, in the vendor's terms.
-struct Op {
-  std::string name, group;  // "hcom_allReduce__749_0_1", the group's hash
-  std::string step;         // as files have it: "step3"
-  std::string type;         // "hcom_allReduce"
-  bool is_pair = false;
-  Ns begin = 0, elapsed = 0, transit = 0, wait = 0;
-  uint64_t bytes = 0;
-  const char* transport = "HCCS";
-  std::string link;  // "0-1" of a pair: ranks within the group
-  std::string own;   // "0-0": itself among them
-
-  void Add(const Op& other) {
-    elapsed += other.elapsed;
-    transit += other.transit;
-    wait += other.wait;
-    bytes += other.bytes;
-  }
-};
-
-std::string StepName(const Job& job, uint32_t step) { return "step" + std::to_string(job.steps[step]); }
-
-double Ratio(double part, double rest) { return part + rest > 0 ? part / (part + rest) : 0; }
-
-std::vector<Op> OpsOf(const Analysis& analysis, size_t r) {
-  const Job& job = analysis.job();
-  const Rank& rank = job.ranks[r];
-  std::vector<Op> ops;
-  for (const Collective& collective : rank.collectives) {
-    const uint32_t step = collective.step == kNone ? kNone : rank.job_step[collective.step];
-    if (step == kNone) continue;
-    Op op;
-    op.name = std::string(job.Text(collective.name));
-    op.group = GroupHash(job.Text(collective.group));
-    op.step = StepName(job, step);
-    op.type = "hcom_" + std::string(job.Text(collective.type));
-    op.is_pair = IsSend(job.Text(collective.type)) || IsReceive(job.Text(collective.type));
-    op.begin = collective.begin;
-    op.elapsed = collective.end - collective.begin;
-    // Without the others nobody knows how long it waited for them.
-    op.transit = collective.match == kNone
-                     ? op.elapsed
-                     : std::min(op.elapsed, analysis.context().replay.Transfer(collective.match));
-    op.wait = op.elapsed - op.transit;
-    op.bytes = collective.bytes;
-    const GroupOf& group = analysis.context().groups.at(collective.group);
-    if (group.nodes > 1) op.transport = "RDMA";
-    if (op.is_pair && group.ranks.size() == 2) {
-      const bool is_first = group.ranks[0] == r, sends = IsSend(job.Text(collective.type));
-      op.link = is_first == sends ? "0-1" : "1-0";
-      op.own = is_first ? "0-0" : "1-1";
-    }
-    ops.push_back(std::move(op));
-  }
-  return ops;
-}
 
 Json TimesOf(const Op& op) {
   const double wait = static_cast<double>(op.wait) / kMs, transit = static_cast<double>(op.transit) / kMs;
@@ -268,24 +210,6 @@ Status MakeFolder(const std::string& path) {
   return {};
 }
 
-// Tables in the vendor's columns.
-class Database {
- public:
-  explicit Database(const std::string& path) : file_(path) {}
-
-  SqliteFile::Table* Add(const std::string& name, const std::string& columns) {
-    return file_.Add(name, "CREATE TABLE " + name + "(" + columns + ")", -1);
-  }
-  void Append(SqliteFile::Table* table, std::initializer_list<DbValue> row) {
-    file_.Append(*table, ++keys_[table], std::span(row.begin(), row.size()));
-  }
-  Status Finish() { return file_.Finish(); }
-
- private:
-  SqliteFile file_;
-  std::map<SqliteFile::Table*, int64_t> keys_;
-};
-
 class Writer {
  public:
   Writer(const Analysis& analysis, const std::string& folder)
@@ -437,22 +361,13 @@ class Writer {
   const Job& job_;
   const std::string folder_;
   const Table steps_;
-  Database database_;
-  SqliteFile::Table *times_ = nullptr, *rates_ = nullptr, *matrix_ = nullptr;
+  VendorTables database_;
+  VendorTables::Table *times_ = nullptr, *rates_ = nullptr, *matrix_ = nullptr;
   std::map<std::string, std::vector<int64_t>> ranks_of_;  // of groups, by hash
   std::vector<std::string> files_;
 };
 
 }  // namespace
-
-std::string GroupHash(std::string_view group) {
-  uint32_t first = 0, second = 0;
-  for (const char c : group) {
-    first = first * 29 + static_cast<unsigned char>(c);
-    second = second * 131 + static_cast<unsigned char>(c);
-  }
-  return std::to_string(uint64_t{first} << 32 | second);
-}
 
 Result<std::vector<std::string>> WriteClusterOutput(const Analysis& analysis, const std::string& folder) {
   PROFD_RETURN_IF_ERROR(MakeFolder(folder + "/" + kOutput));

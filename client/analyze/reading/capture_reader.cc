@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "client/analyze/reading/data_types.h"
 #include "client/analyze/reading/host_stacks.h"
 #include "client/export/read/capture.h"
 #include "client/export/read/ranks.h"
@@ -19,13 +20,6 @@ namespace {
 using base::Result;
 using format::Span;
 using format::SpanKind;
-
-uint64_t ElementBytes(std::string_view type) {
-  if (type.ends_with("8")) return 1;
-  if (type.ends_with("16")) return 2;
-  if (type.ends_with("32")) return 4;
-  return type.ends_with("64") ? 8 : 0;
-}
 
 // Takes what the pipeline of an export finds. **Thread:** one.
 class Collector : public format::RowSink, public format::SpanSink, public client::ProfileSink {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "client/analyze/reading/data_types.h"
 #include "client/analyze/reading/sqlite_scan.h"
 
 namespace profd::analyze {
@@ -55,15 +56,6 @@ struct SubTask {
   Link link;
   uint64_t bytes;
 };
-
-// Bytes of an element, by the names of ENUM_HCCL_DATA_TYPE.
-uint64_t ElementBytes(std::string_view type) {
-  if (type == "INT8" || type == "UINT8" || type == "HIF8" || type.starts_with("FP8")) return 1;
-  if (type == "INT16" || type == "UINT16" || type == "FP16" || type == "BFP16") return 2;
-  if (type == "INT32" || type == "UINT32" || type == "FP32") return 4;
-  if (type == "INT64" || type == "UINT64" || type == "FP64") return 8;
-  return type == "INT128" ? 16 : 0;
-}
 
 // What no table of kernels tells of: by the task's own type (task types of Ascend/msprof's
 // analysis/csrc/domain/services, "TASK_TYPE").

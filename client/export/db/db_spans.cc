@@ -1,7 +1,10 @@
 // Spans as rows of the vendor's tables of tasks, calls and marks.
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <cmath>
+#include <map>
+#include <string>
 
 #include "client/export/db/db.h"
 #include "client/export/views/device/core_metrics.h"
@@ -16,6 +19,13 @@ using format::SpanKind;
 
 constexpr std::string_view kOpState = "opState";
 constexpr uint64_t kNoConnection = 4'000'000'000;  // the vendor's word for it in MSTX_EVENTS
+
+// Data types that agents name otherwise than the vendor's table.
+const std::map<std::string_view, std::string_view> kOfAgents = {{"BF16", "BFP16"},
+                                                                {"HIFLOAT8", "HIF8"},
+                                                                {"FP8_E4M3", "FP8E4M3"},
+                                                                {"FP8_E5M2", "FP8E5M2"},
+                                                                {"FP8_E8M0", "FP8E8M0"}};
 
 // Number of a level of API calls in ENUM_API_TYPE.
 int LevelNumber(std::string_view level) {
@@ -142,7 +152,10 @@ void DbOutput::WriteApi(const format::SpanBatch& batch, const Span& span) {
 void DbOutput::WriteComm(const format::SpanBatch& batch, const Span& span) {
   constexpr int kNoDataType = 65534;
   int data_type = kNoDataType;
-  std::string_view type = batch.texts->Get(TextArg(batch, span, "data_type"));
+  // Agents' names are small letters, the vendor's are not; and it calls one of them otherwise.
+  std::string type(batch.texts->Get(TextArg(batch, span, "data_type")));
+  std::ranges::transform(type, type.begin(), [](unsigned char c) { return std::toupper(c); });
+  if (const auto same = kOfAgents.find(type); same != kOfAgents.end()) type = same->second;
   for (const DbEnum& values : DbEnums()) {
     if (values.table != "ENUM_HCCL_DATA_TYPE") continue;
     for (const auto& [number, name] : values.names)

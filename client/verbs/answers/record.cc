@@ -1,14 +1,17 @@
 // profctl record: from a running job, or a program that it starts, to what makes it slow.
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/join.h"
 #include "client/analyze/analysis.h"
 #include "client/analyze/report/json.h"
 #include "client/show/interrupt.h"
@@ -111,6 +114,28 @@ std::string Results(const v1::SessionInfo& info, bool has_findings) {
          "\n";
 }
 
+// What was asked for, by record itself or by the user, and is not in the recording: "hbm of device:1, hccs:
+// why". A kind that no unit has goes without units, and a reason stands once.
+std::vector<std::string> NotRecorded(const v1::SessionInfo& info) {
+  std::set<std::string> had;
+  for (const v1::KindState& kind : info.kinds()) {
+    if (kind.verdict() == v1::VERDICT_STARTED) had.insert(kind.kind());
+  }
+  std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
+  for (const v1::KindState& kind : info.kinds()) {
+    if (kind.verdict() == v1::VERDICT_STARTED) continue;
+    auto at = std::ranges::find(by_reason, kind.reason(), &decltype(by_reason)::value_type::first);
+    if (at == by_reason.end()) at = by_reason.insert(at, {kind.reason(), {}});
+    std::string name = kind.kind() + (had.contains(kind.kind()) ? " of " + kind.unit() : "");
+    if (std::ranges::count(at->second, name) == 0) at->second.push_back(std::move(name));
+  }
+  std::vector<std::string> lines;
+  lines.reserve(by_reason.size());
+  for (const auto& [reason, kinds] : by_reason)
+    lines.push_back(OneLine("not recorded: " + base::Joined(kinds, ", ") + ": " + reason));
+  return lines;
+}
+
 ExitCode Answer(const Context& context, AnswerWishes wishes, const v1::SessionInfo& info) {
   wishes.request.paths.assign(info.directories().begin(), info.directories().end());
   const auto analysis = analyze::Analysis::Run(wishes.request);
@@ -198,6 +223,9 @@ ExitCode Run(const Context& context, const RecordOptions& options) {
     if (program && is_interrupted && !program->IsGone() && ::isatty(STDIN_FILENO) == 0)
       program->Signal(SIGINT);
     if (!info.error().empty()) context.Note("session " + info.session() + ": " + info.error());
+    if (!context.json) {  // which has the session's kinds
+      for (const std::string& line : NotRecorded(info)) context.Note(line);
+    }
     const ExitCode answer = Answer(context, *wishes, info);
     // What was found goes before how it was recorded.
     result = answer == ExitCode::kFindings ? answer : First(result, answer);

@@ -1,6 +1,9 @@
 #include "client/verbs/data/cluster.h"
 
+#include <algorithm>
+
 #include "client/analyze/cluster/cluster_output.h"
+#include "client/analyze/cluster/rank_databases.h"
 #include "client/export/write/json_text.h"
 #include "client/verbs/directories.h"
 #include "client/words/text.h"
@@ -37,6 +40,31 @@ ExitCode ExportCluster(const Context& context, const std::vector<std::string>& g
     for (const std::string& file : *files) context.Print(OneLine(file) + "\n");
   }
   return (*analysis)->is_whole() ? ExitCode::kOk : ExitCode::kPartialLoss;
+}
+
+void AnalyzeRanks(const Context& context, unsigned jobs, std::vector<ExportResult>& results) {
+  analyze::Request request;
+  request.jobs = jobs;
+  request.judges = false;
+  for (const ExportResult& result : results) {
+    std::ranges::copy_if(result.files, std::back_inserter(request.paths),
+                         [](const std::string& file) { return file.ends_with(".db"); });
+  }
+  if (request.paths.empty()) return;
+  const auto analysis = analyze::Analysis::Run(std::move(request));
+  if (!analysis.ok()) {
+    // Nothing that ran on a device is no fault of an export.
+    if (analysis.status().code() != Code::kNotFound) context.Note(analysis.status().message());
+    return;
+  }
+  const auto files = analyze::WriteRankDatabases(**analysis);
+  if (!files.ok()) return context.Note(files.status().message());
+  for (const std::string& file : *files) {
+    const std::string folder = file.substr(0, file.rfind("/analyze/") + 1);
+    for (ExportResult& result : results) {
+      if (!result.files.empty() && result.files.front().starts_with(folder)) result.files.push_back(file);
+    }
+  }
 }
 
 }  // namespace profd::client

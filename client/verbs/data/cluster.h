@@ -1,9 +1,11 @@
-// profctl export --cluster-output: a job in the files of the vendor's analyser of many ranks.
+// profctl export --cluster-output and --per-device: a job in the files of the vendor's analyser of many
+// ranks.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "client/export/exporter.h"
 #include "client/node/context.h"
 #include "client/words/exit_code.h"
 
@@ -12,5 +14,8 @@ namespace profd::client {
 // `given`: directories, databases, sessions.
 ExitCode ExportCluster(const Context& context, const std::vector<std::string>& given, const std::string& out,
                        unsigned jobs);
+
+// What `results`, a directory for each rank, are as a job: beside their databases, where there are some.
+void AnalyzeRanks(const Context& context, unsigned jobs, std::vector<ExportResult>& results);
 
 }  // namespace profd::client

@@ -309,7 +309,9 @@ ExitCode RunExport(const Context& context, const ExportArguments& arguments) {
       continue;
     }
     results.push_back(std::move(*job.result).value());
-    const ExportResult& result = results.back();
+  }
+  if (arguments.per_device && !progress.cancelled) AnalyzeRanks(context, options->jobs, results);
+  for (const ExportResult& result : results) {
     const bool whole = result.report.complete() && result.left_out == 0;
     if (!whole && worst == ExitCode::kOk) worst = ExitCode::kPartialLoss;
     if (!context.json) PrintResult(context, result);

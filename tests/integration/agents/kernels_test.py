@@ -2,6 +2,7 @@
 """A kernel that a program reports and the task of the device's log that it is: one row with what both know, everywhere;
 and what analysers ask of the programs' databases: ranks, groups, names, types."""
 import collections
+import contextlib
 import csv
 import glob
 import json
@@ -214,7 +215,8 @@ class KernelsTest(harness.ProfdTest):
             self.assertEqual(made.name.split("_")[2:], os.path.basename(directory).split("_")[2:])
             info = json.loads((made / f"device_{device}" / f"info.json.{device}").read_text())
             self.assertEqual((info["rank_id"], info["devices"]), (device + 6, str(device)))
-            self.assertEqual({path.name.split("_")[0] for path in made.iterdir()}, {"device", "msprof"})  # no empty folder
+            self.assertEqual({path.name.split("_")[0] for path in made.iterdir()}, {"analyze", "device", "msprof"})  # no empty folder
+            self.collectives_for_analysers(made, recorded[cann.pid].of("comm"))
             with self.database(made) as db:
                 self.assertEqual(db.execute("SELECT rankId, deviceId FROM RANK_DEVICE_MAP").fetchall(), [(device + 6, device)])
                 self.assertEqual(db.execute("SELECT hostUid FROM HOST_INFO").fetchall(), [(info["hostUid"],)])
@@ -227,6 +229,24 @@ class KernelsTest(harness.ProfdTest):
                     count = db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
                     self.assertEqual(count, len(recorded[cann.pid].of(kind)), table)
                 self.assertNotIn("opState", [row[1] for row in db.execute("PRAGMA table_info(COMPUTE_TASK_INFO)")])
+
+    def collectives_for_analysers(self, made, recorded):
+        """analyze/communication_analyzer.db: of each collective how long it took and how much it moved."""
+        with self.database(made) as db:
+            types = db.execute("SELECT DISTINCT name FROM COMMUNICATION_OP JOIN ENUM_HCCL_DATA_TYPE e ON e.id = dataType").fetchall()
+        self.assertEqual(types, [("FP16",)])
+        with contextlib.closing(sqlite3.connect(made / "analyze" / "communication_analyzer.db")) as db:
+            times = db.execute("SELECT elapse_time, transit_time + wait_time FROM CommAnalyzerTime").fetchall()
+            self.assertGreater(len(times), len(recorded) / 2)  # those that are in a step of all ranks
+            lasted = [(record["end_ns"] - record["begin_ns"]) / 1e6 for record in recorded]
+            for elapsed, parts in times:
+                self.assertAlmostEqual(elapsed, parts, delta=1e-6)
+                self.assertTrue(min(lasted) * 0.999 <= elapsed <= max(lasted) * 1.001, elapsed)  # clocks: a part in 1000
+            sizes = db.execute("SELECT DISTINCT transit_size FROM CommAnalyzerBandwidth").fetchall()
+            self.assertEqual(sizes, [((1 << 20) * 2 / 1e6,)])  # MB: elements of two bytes
+            ((own, other, way),) = db.execute("SELECT src_rank, dst_rank, transport_type FROM CommAnalyzerMatrix")
+            self.assertEqual((own, way), (other, "LOCAL"))
+            self.assertGreater(db.execute("SELECT count(*) FROM StepTraceTime WHERE computing > 0").fetchone()[0], 0)
 
     def test_per_device_needs_a_place_and_a_device(self):
         daemon = self.profd()

@@ -99,7 +99,8 @@ class RecordTest(harness.ProfdTest):
         session = self.awaits_kernels()
         (pid,) = self.daemon.status(session)["pids"]
         os.kill(pid, signal.SIGTERM)
-        self.ended(process)
+        said = self.ended(process).err
+        self.assertRegex(said, r"(?m)^profctl: not recorded: agent-memory: needs a start with LD_PRELOAD=libmspti.so$")
         directory = pathlib.Path(self.daemon.status(session)["directory"])
         manifest = json.loads((directory / ".profiler" / "manifest.json").read_text())
         verdicts = {kind["kind"]: kind["verdict"] for kind in manifest["kinds"]}
@@ -160,6 +161,26 @@ class RecordTest(harness.ProfdTest):
         self.assertEqual(result.code, NOT_FOUND, result)
         self.assertIn("nothing to analyse", result.err)
         self.assertIn("recorded: session", result.out)
+        # As JSON, too: the session, and no answer.
+        result = self.ended(self.record("--json", "--collect", "host-cpu", "--", "sleep", "0.5"))
+        self.assertEqual(result.code, NOT_FOUND, result)
+        told = json.loads(result.out)
+        self.assertIsNone(told["answer"])
+        self.assertEqual([kind["kind"] for kind in told["session"]["kinds"]], ["host-cpu"])
+        self.assertTrue(os.path.isdir(told["session"]["directory"]))
+
+    def test_what_could_not_be_recorded_is_said_once_for_a_reason(self):
+        daemon = self.profd(sim="devices:\n  - {chip: 310P}\n  - {chip: 910B}\n")
+        environment, self.daemon.environment = self.daemon.environment, daemon.environment
+        self.addCleanup(setattr, self.daemon, "environment", environment)
+        result = self.ended(self.record("--", "sleep", "1"))
+        lines = [line for line in result.err.splitlines() if line.startswith("profctl: not recorded: ")]
+        reasons = [line.split(": ", 3)[3] for line in lines]
+        self.assertEqual(len(reasons), len(set(reasons)), lines)
+        told = ", ".join(line.split(": ")[2] for line in lines).split(", ")
+        self.assertIn("hbm of device:0", told)
+        self.assertIn("agent-memory", told)
+        self.assertEqual(len(told), len(set(told)), lines)
 
 
 if __name__ == "__main__":

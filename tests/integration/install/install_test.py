@@ -61,6 +61,7 @@ class InstallTest(harness.ProfdTest):
     def test_the_service_starts_what_is_installed(self):
         unit = self.prefix / "lib" / "systemd" / "system" / "profd.service"
         self.assertIn(f"\nExecStart={self.prefix}/sbin/profd\n", unit.read_text())
+        self.assertIn("\nCPUWeight=100\n", unit.read_text())  # without one, profd has no share of the processors of its own
         self.assertTrue((self.prefix / "sbin" / "profd").exists())
         self.assertTrue((self.prefix / "etc" / "profd" / "profd.yaml").exists())
         if shutil.which("systemd-analyze"):

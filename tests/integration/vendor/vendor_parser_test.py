@@ -22,6 +22,8 @@ from chips_test import CHIPS, KINDS
 from vendor_tools import OUTPUT, needs_parser
 
 HOST = "host-cpu,host-mem,host-sys-cpu,host-sys-mem,host-disk,host-pid-cpu,host-pid-mem"
+# Each chip has one of them at least.
+MEMORY = "npu-mem,hbm,ddr"
 # Its commands, in the order of a user who looks into a directory.
 COMMANDS = (("export", "timeline"), ("export", "summary"), ("export", "db"), ("query",),
             ("analyze", "--rule", "communication,communication_matrix"), ("import",))
@@ -207,32 +209,47 @@ class VendorParserTest(harness.ProfdTest):
                                        ("Task", of["run_ns"] / 1000), ("Total", of["total_ns"] / 1000)):
                         self.assertAlmostEqual(float(row[f"{column}_time(us)"]), us, delta=0.3, msg=column)
 
+    def on_every_chip(self, config=""):
+        """A daemon with a session on a device of each chip: chip → what `start` said."""
+        devices = "\n".join(f"  - {{chip: {chip}}}" for chip in CHIPS)
+        daemon = self.profd(sim=f"devices:\n{devices}\n", config=config)
+        pid = self.workload().pid
+        return daemon, {chip: daemon.begin("--pid", pid, "--devices", device, "--collect", f"{MEMORY},{HOST}")
+                        for device, chip in enumerate(CHIPS)}
+
     @needs_parser
     def test_rolled_moved_fetched(self):
-        daemon = self.profd(sim="devices: 1\nchip: 310P\n", config="store:\n  roll_after_s: 2\n")
-        session = self.begin(daemon, "--collect", f"npu-mem,{HOST}")["session"]
-        harness.wait_until(lambda: len(daemon.status(session)["directories"]) >= 2, "it to roll")
-        time.sleep(1)  # data in the new directory, too
-        rolled = daemon.end(session)["directories"]
-        for directory in rolled:
-            with self.subTest(rolled=directory):
-                self.opens(directory)
-        self.assertEqual(daemon.ctl("fetch", session, "--out", self.top / "fetched").code, harness.OK)
-        self.opens(next((self.top / "fetched").glob("PROF_*")))
-        (self.top / "moved").mkdir()
-        self.assertEqual(daemon.ctl("mv", session, self.top / "moved").code, harness.OK)
-        self.opens(next((self.top / "moved").glob("PROF_*")))
+        daemon, sessions = self.on_every_chip("store:\n  roll_after_s: 2\n")
+        for session in sessions.values():
+            harness.wait_until(lambda of=session: len(daemon.status(of["session"])["directories"]) >= 2, "it to roll")
+        time.sleep(1)  # data in the new directories, too
+        rolled = {chip: daemon.end(session["session"])["directories"] for chip, session in sessions.items()}
+        for chip, session in sessions.items():
+            for directory in rolled[chip]:
+                with self.subTest(chip=chip, rolled=directory):
+                    self.opens(directory)
+            with self.subTest(chip=chip):
+                fetched, moved = self.top / chip / "fetched", self.top / chip / "moved"
+                self.assertEqual(daemon.ctl("fetch", session["session"], "--out", fetched).code, harness.OK)
+                self.opens(next(fetched.glob("PROF_*")))
+                moved.mkdir()
+                self.assertEqual(daemon.ctl("mv", session["session"], moved).code, harness.OK)
+                self.opens(next(moved.glob("PROF_*")))
 
     @needs_parser
     def test_interrupted(self):
-        daemon = self.profd(sim="devices: 1\nchip: 310P\n")
-        session = self.begin(daemon, "--collect", f"npu-mem,{HOST}")
-        harness.wait_until(lambda: daemon.status(session["session"])["bytes"] > 20_000, "data")
+        daemon, sessions = self.on_every_chip()
+        for session in sessions.values():
+            harness.wait_until(lambda of=session: daemon.status(of["session"])["bytes"] > 20_000, "data")
         daemon.kill()
-        self.opens(session["directory"], but=WITHOUT_END)  # as it was left
+        for chip, session in sessions.items():
+            with self.subTest(chip=chip, left="as it was"):
+                self.opens(session["directory"], but=WITHOUT_END)
         daemon.start()
-        harness.wait_until(lambda: daemon.ctl("list", "--json").json["sessions"], "the past sessions")
-        self.opens(session["directory"])
+        harness.wait_until(lambda: len(daemon.ctl("list", "--json").json["sessions"]) == len(sessions), "the past sessions")
+        for chip, session in sessions.items():
+            with self.subTest(chip=chip):
+                self.opens(session["directory"])
 
     @needs_parser
     def test_aged(self):

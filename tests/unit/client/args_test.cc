@@ -188,6 +188,14 @@ TEST(Args, PathsMayHoldProcessAndHost) {
   EXPECT_EQ(*WithNames("--output", "/d/%h-%p/%p%", 42), std::string("/d/") + host + "-42/42%");
   EXPECT_EQ(*WithNames("--output", "/d/%h", 0), std::string("/d/") + host);
   EXPECT_FALSE(WithNames("--output", "/d/%p", 0).ok());
+  // The next that is free: a script that says the same each time overwrites nothing.
+  const std::string folder = ::testing::TempDir() + "numbers" + std::to_string(::getpid());
+  for (int number = 1; number <= 3; ++number) {
+    const std::string path = folder + "/run" + std::to_string(number);
+    EXPECT_EQ(*WithNames("--output", folder + "/run%n", 0), path);
+    std::filesystem::create_directories(path);
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Args, NamesMayHoldTheEnvironment) {

@@ -1,0 +1,16 @@
+// What the vendor's `msprof --analyze` makes of one rank's directory, for its analyser of many:
+// analyze/communication_analyzer.db.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "client/analyze/analysis.h"
+
+namespace profd::analyze {
+
+// One for each rank, in the folder of its database. The files.
+base::Result<std::vector<std::string>> WriteRankDatabases(const Analysis& analysis);
+
+}  // namespace profd::analyze
