@@ -111,7 +111,7 @@ class Collector : public format::RowSink, public format::SpanSink, public client
     const TextId function = ProgramFunction(sample.frames, *sample.texts);
     if (function != 0) stack.function = builder_.Text(sample.texts->Get(function));
     for (const client::ProfileFrame& frame : sample.frames.first(std::min(sample.frames.size(), kMostFrames)))
-      stack.frames.push_back(builder_.Text(sample.texts->Get(frame.function)));
+      stack.frames.push_back(builder_.Text(sample.texts->Get(frame.place)));
     stacks_.push_back(std::move(stack));
     return at->second;
   }

@@ -48,7 +48,7 @@ format::TextId ProgramFunction(std::span<const ProfileFrame> frames, const forma
     }
   }
   for (const ProfileFrame* best : {python, library, native, any}) {
-    if (best != nullptr) return best->function;
+    if (best != nullptr) return best->place;
   }
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -94,7 +95,7 @@ class CollapsedOutput final : public StackOutput {
     for (const auto& [key, stack] : sums.stacks) {
       std::string line = Plain(Text(stack.process));
       for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
-        line += ';' + Plain(Text(frame->function));
+        line += ';' + Plain(Text(frame->place));
         if (frame->kernel) line += "_[k]";
       }
       lines[line] += sums.off_cpu ? stack.period / 1000 : stack.samples;
@@ -117,7 +118,7 @@ class PprofOutput final : public StackOutput {
  private:
   void Write(const Sums& sums) override {
     profile_.Clear();
-    strings_.clear(), mappings_.clear(), strings_in_order_.clear(), locations_.clear();
+    strings_.clear(), mappings_.clear(), strings_in_order_.clear(), locations_.clear(), functions_.clear();
     String("");
     proto::Message type, message;
     const auto value_type = [&](uint32_t field, std::string_view name, std::string_view unit) {
@@ -161,10 +162,10 @@ class PprofOutput final : public StackOutput {
     if (is_new) strings_in_order_.emplace_back(text);
     return known->second;
   }
-  // A place is a function here: addresses are not shown.
+  // A place is a function here, or a line of one: addresses are not shown.
   uint64_t Location(const ProfileFrame& frame) {
     const auto [known, is_new] =
-        locations_.try_emplace({frame.function, frame.module}, locations_.size() + 1);
+        locations_.try_emplace({frame.function, frame.module, frame.line}, locations_.size() + 1);
     const uint64_t id = known->second;
     if (!is_new) return id;
     proto::Message line, message;
@@ -176,10 +177,15 @@ class PprofOutput final : public StackOutput {
       profile_.Add(3, message);
       message.Clear();
     }
-    const uint64_t name = String(Text(frame.function));
-    message.Add(1, id).Add(2, name).Add(3, name).Add(4, String(module));
-    profile_.Add(5, message);
-    line.Add(1, id);
+    uint64_t& function = functions_[{frame.function, frame.module}];
+    if (function == 0) {
+      function = functions_.size();
+      const uint64_t name = String(Text(frame.function));
+      message.Add(1, function).Add(2, name).Add(3, name).Add(4, String(module));
+      profile_.Add(5, message);
+    }
+    line.Add(1, function);
+    if (frame.line != 0) line.Add(2, uint64_t{frame.line});
     message.Clear();
     message.Add(1, id).Add(2, mapping).Add(4, line);
     profile_.Add(4, message);
@@ -189,7 +195,8 @@ class PprofOutput final : public StackOutput {
   proto::Message profile_;
   std::unordered_map<std::string, uint64_t> strings_, mappings_;
   std::vector<std::string> strings_in_order_;
-  std::map<std::pair<format::TextId, format::TextId>, uint64_t> locations_;
+  std::map<std::tuple<format::TextId, format::TextId, uint32_t>, uint64_t> locations_;
+  std::map<std::pair<format::TextId, format::TextId>, uint64_t> functions_;
 };
 
 }  // namespace

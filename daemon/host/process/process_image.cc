@@ -134,17 +134,21 @@ std::string ExecutableOf(pid_t pid) {
   return size > 0 ? base::OneLine({target, static_cast<size_t>(size)}, kMaxPathBytes) : std::string();
 }
 
-ProcessImage ReadProcessImage(pid_t pid) {
-  ProcessImage image;
-  image.inner_pid = pid;
+pid_t InnerPid(pid_t pid) {
   std::ifstream status(ProcPath(pid, "status"));
   constexpr std::string_view kKey = "NSpid:";
   for (std::string line; std::getline(status, line);) {
     if (!line.starts_with(kKey)) continue;
     const size_t last = line.find_last_of(" \t");
-    std::from_chars(line.data() + last + 1, line.data() + line.size(), image.inner_pid);
+    std::from_chars(line.data() + last + 1, line.data() + line.size(), pid);
     break;
   }
+  return pid;
+}
+
+ProcessImage ReadProcessImage(pid_t pid) {
+  ProcessImage image;
+  image.inner_pid = InnerPid(pid);
   const auto said = Ask(pid, "", [] {
     return StandIn::Answer([](std::string_view request) {
       const pid_t asked = Question(request).pid;

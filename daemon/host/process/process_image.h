@@ -22,6 +22,8 @@ struct ProcessImage {
   std::string executable;
   std::vector<std::string> command_line;
 };
+// The number that it, or a thread, has in its own namespace.
+pid_t InnerPid(pid_t pid);
 ProcessImage ReadProcessImage(pid_t pid);
 
 // The path of its program; "": none. May wait for the process: for stand-ins.

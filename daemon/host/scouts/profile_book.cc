@@ -306,21 +306,23 @@ bool ProfileBook::Unwound(const Sample& sample, pid_t pid, Member& member, Pytho
       *sample.registers, sample.stack, [&](uint64_t address) { return Code(address, pid, member); }, native_);
   if (!member.looked_for_python) FindPython(pid, member);
   const bool read = member.python && python == Python::kRead;
-  std::vector<std::vector<uint32_t>> evaluations;
+  PythonStacks::Found found;
   if (read) {
-    evaluations =
-        member.python->Of(member.memory, native_.frames, sample.stack,
-                          [this](const PythonFunction& function) { return PythonNumber(function); });
+    found = member.python->Of(member.memory, LoadAt<pid_t>(sample.record, 12), native_, sample.stack,
+                              [this](const PythonFunction& function) { return PythonNumber(function); });
   }
   size_t evaluation = 0;
   for (const NativeFrame& frame : native_.frames) {
     if (read && member.python->Evaluates(frame.address)) {
-      const std::vector<uint32_t>& functions = evaluations[evaluation++];
-      for (const uint32_t number : functions) PythonFrame(number);
-      if (!functions.empty()) continue;
+      const PythonStacks::Places& places = found.evaluations[evaluation++];
+      for (const PythonStacks::Place& place : places) PythonFrame(place);
+      if (!places.empty()) continue;
     }
     UserFrame(member.code.Find(frame.address), frame.address);
   }
+  // Where the way ended, Python knows on.
+  for (const PythonStacks::Place& place : found.callers) PythonFrame(place);
+  if (!found.callers.empty()) return true;
   if (native_.next == 0) return true;
   // Frame pointers may lead on where the copy of the stack has ended.
   bool behind = false;
@@ -411,10 +413,13 @@ void ProfileBook::UserFrame(const CodeMapping* mapping, uint64_t address) {
   AppendHex(frames_, address - mapping->begin + mapping->file_offset);
 }
 
-void ProfileBook::PythonFrame(uint32_t number) {
+void ProfileBook::PythonFrame(const PythonStacks::Place& place) {
   NextFrame();
   frames_ += 'p';
-  AppendNumber(frames_, number);
+  AppendNumber(frames_, place.function);
+  if (place.line == 0) return;
+  frames_ += ':';
+  AppendNumber(frames_, place.line);
 }
 
 uint32_t ProfileBook::PythonNumber(const PythonFunction& function) {

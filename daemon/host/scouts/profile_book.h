@@ -104,7 +104,7 @@ class ProfileBook {
 
   void KernelFrame(uint64_t address, const KernelNames& kernel);
   void UserFrame(const CodeMapping* mapping, uint64_t address);
-  void PythonFrame(uint32_t number);
+  void PythonFrame(const PythonStacks::Place& place);
   void NextFrame();
   uint32_t PythonNumber(const PythonFunction& function);
   uint32_t StackNumber(pid_t pid);

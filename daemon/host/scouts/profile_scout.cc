@@ -9,6 +9,7 @@
 #include "base/thread.h"
 #include "daemon/host/events/perf_ring.h"
 #include "daemon/host/process/process_image.h"
+#include "daemon/host/stacks/python_layout.h"
 #include "daemon/host/stacks/unwinder.h"
 
 namespace profd::host {
@@ -82,8 +83,11 @@ std::string PythonNote(const std::vector<NamedPid>& members) {
   bool read = false;
   for (const auto& [pid, name] : members) {
     const std::string version = PythonVersion(ExecutableOf(pid));
-    if (version == "3.11" || version.starts_with("3.11.")) read = true;
-    if (version.starts_with("3.") && version.find("3.11") != 0) other = version;
+    if (ReadsPython(version)) {
+      read = true;
+    } else if (version.starts_with("3.")) {
+      other = version;
+    }
   }
   while (other.ends_with('.')) other.pop_back();
   if (!other.empty()) return "native frames only of Python " + other + ", perf maps";

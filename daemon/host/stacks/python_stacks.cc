@@ -3,34 +3,29 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <span>
+#include <utility>
 
 #include "base/clock.h"
+#include "daemon/host/process/process_image.h"
 
 namespace profd::host {
 
 namespace {
 
-// Places in the structures of CPython 3.11 on machines of 64 bits.
-namespace py311 {
-constexpr uint64_t kVersion = 0x030b;  // the upper half of Py_Version
-constexpr uint64_t kInterpreters = 40;
-constexpr uint64_t kThreads = 16;                        // of an interpreter
-constexpr uint64_t kNextThread = 8, kThreadCFrame = 56;  // of a thread
-constexpr uint64_t kCurrentFrame = 8;                    // of a CFrame, which lies on the stack
-constexpr size_t kFrameBytes = 72;                       // of a frame, what is looked at:
-constexpr size_t kCode = 32, kPrevious = 48, kIsEntry = 68;
-constexpr size_t kCodeBytes = 136;  // of a code object:
-constexpr size_t kType = 8, kFirstLine = 72, kFileName = 112, kName = 128;
-constexpr size_t kTextBytes = 48;  // of a text:
-constexpr size_t kLength = 16, kState = 32;
-constexpr uint64_t kCompactText = 72;
-}  // namespace py311
+using Entered = PythonLayout::Entered;
 
-constexpr size_t kMaxThreads = 1024, kMaxFrames = 128, kMaxCodes = 1 << 14;
-constexpr uint64_t kMaxCharacters = 300;
-constexpr uint64_t kLearnEveryNs = 100'000'000;
-constexpr uint64_t kCodesLastNs = 10'000'000'000;  // then their memory may be another's
+constexpr size_t kMaxInterpreters = 16, kMaxThreads = 1024, kMaxFrames = 512, kMaxCodes = 1 << 14;
+constexpr size_t kMaxTableBytes = 16 << 20;
+constexpr uint64_t kMostOfAPart = 2048;  // of a call of the loop; compilers need a quarter
+constexpr uint64_t kSearchEveryNs = 100'000'000;
+constexpr uint64_t kKnownForNs = 10'000'000'000;  // then memory may be another's
+// What a thread's id leads to (glibc's struct pthread, nptl/descr.h) has its number, behind a header and a
+// list.
+#if defined(__aarch64__)
+constexpr uint64_t kThreadNumber = 192 + 16;
+#else
+constexpr uint64_t kThreadNumber = 704 + 16;
+#endif
 
 template <typename T, size_t N>
 T At(const std::array<std::byte, N>& bytes, size_t at) {
@@ -39,137 +34,282 @@ T At(const std::array<std::byte, N>& bytes, size_t at) {
   return value;
 }
 
-void AppendCharacter(std::string& text, uint32_t character) {
-  if (character < 0x80) {
-    text += static_cast<char>(character);
-  } else if (character < 0x800) {
-    text += static_cast<char>(0xc0 | character >> 6);
-    text += static_cast<char>(0x80 | (character & 0x3f));
-  } else if (character < 0x10000) {
-    text += static_cast<char>(0xe0 | character >> 12);
-    text += static_cast<char>(0x80 | (character >> 6 & 0x3f));
-    text += static_cast<char>(0x80 | (character & 0x3f));
-  } else {
-    text += static_cast<char>(0xf0 | (character >> 18 & 7));
-    text += static_cast<char>(0x80 | (character >> 12 & 0x3f));
-    text += static_cast<char>(0x80 | (character >> 6 & 0x3f));
-    text += static_cast<char>(0x80 | (character & 0x3f));
-  }
-}
-
-std::optional<std::string> ReadText(ProcessMemory& memory, uint64_t at) {
-  const auto head = memory.Get<std::array<std::byte, py311::kTextBytes>>(at);
-  if (!head) return std::nullopt;
-  const auto state = At<uint32_t>(*head, py311::kState);
-  const uint32_t width = state >> 2 & 7;
-  const bool compact = (state >> 5 & 1) != 0, ascii = (state >> 6 & 1) != 0;
-  const uint64_t length = std::min(At<uint64_t>(*head, py311::kLength), kMaxCharacters);
-  if (!compact || (width != 1 && width != 2 && width != 4)) return std::nullopt;
-  std::array<std::byte, 4 * kMaxCharacters> bytes;
-  const auto wanted = std::span(bytes).first(length * width);
-  if (memory.Read(at + (ascii ? py311::kTextBytes : py311::kCompactText), wanted) != wanted.size())
-    return std::nullopt;
-  std::string text;
-  for (size_t i = 0; i < length; ++i) {
-    uint32_t character = 0;
-    std::memcpy(&character, bytes.data() + i * width, width);
-    AppendCharacter(text, character);
-  }
-  return text;
-}
-
 }  // namespace
 
+struct PythonStacks::Look {
+  ProcessMemory& memory;
+  const pid_t tid;
+  const NativeStack& native;
+  const StackCopy& stack;
+  const NumberOf& number;
+  std::vector<const NativeFrame*> evaluations = {};
+  size_t frames_read = 0;
+  std::optional<std::optional<uint64_t>> current = {};  // of the thread, once asked for
+
+  // Deeper than the copy goes: what is there now is most likely what was there.
+  std::optional<uint64_t> Word(uint64_t at) {
+    const auto copied = stack.Word(at);
+    return copied ? copied : memory.Get<uint64_t>(at);
+  }
+};
+
 std::optional<PythonStacks> PythonStacks::Find(ProcessMemory& memory, const ElfImage& image, uint64_t bias) {
-  const auto version = image.Find(memory, bias, "Py_Version");
-  const auto number = version ? memory.Get<uint64_t>(bias + version->address) : std::nullopt;
-  if (!number || *number >> 16 != py311::kVersion) return std::nullopt;
-  const auto runtime = image.Find(memory, bias, "_PyRuntime");
-  const auto evaluation = image.Find(memory, bias, "_PyEval_EvalFrameDefault");
-  const auto code_type = image.Find(memory, bias, "PyCode_Type");
-  if (!runtime || !evaluation || !code_type) return std::nullopt;
-  PythonStacks python;
-  python.runtime_ = bias + runtime->address;
-  python.code_type_ = bias + code_type->address;
-  python.evaluation_begin_ = bias + evaluation->address;
-  python.evaluation_end_ = python.evaluation_begin_ + evaluation->bytes;
-  return python;
+  const auto runtime = image.Find(memory, bias, "_PyRuntime"), code = image.Find(memory, bias, "PyCode_Type"),
+             frame = image.Find(memory, bias, "PyFrame_Type"),
+             evaluation = image.Find(memory, bias, "_PyEval_EvalFrameDefault");
+  if (!runtime || !code || !frame || !evaluation || evaluation->bytes == 0) return std::nullopt;
+  const auto layout = FindPythonLayout(memory, image, bias, bias + runtime->address);
+  if (!layout) return std::nullopt;
+  return PythonStacks(*layout, {.runtime = bias + runtime->address,
+                                .code_type = bias + code->address,
+                                .frame_type = bias + frame->address,
+                                .evaluation_begin = bias + evaluation->address,
+                                .evaluation_end = bias + evaluation->address + evaluation->bytes});
 }
 
-// Each call of the loop keeps a record of itself, a CFrame, in its part of the stack, all at the same place;
-// the threads' states say where the newest ones are. That is by now: it holds when the sample has a frame of
-// the interpreter there, too.
-bool PythonStacks::LearnPlace(ProcessMemory& memory, const std::vector<NativeFrame>& frames,
-                              const StackCopy& stack, const NumberOf& number) {
-  const uint64_t now_ns = base::MonotonicNs();
-  if (now_ns - tried_at_ns_ < kLearnEveryNs) return false;  // it may take a thousand reads
-  tried_at_ns_ = now_ns;
-  const auto interpreter = memory.Get<uint64_t>(runtime_ + py311::kInterpreters);
-  auto thread = interpreter ? memory.Get<uint64_t>(*interpreter + py311::kThreads) : std::nullopt;
-  for (size_t i = 0; thread && *thread != 0 && i < kMaxThreads; ++i) {
-    const auto record = memory.Get<uint64_t>(*thread + py311::kThreadCFrame);
-    for (const NativeFrame& frame : frames) {
-      if (!record || !Evaluates(frame.address) || *record < frame.stack || *record >= frame.cfa) continue;
-      const auto current = stack.Word(*record + py311::kCurrentFrame);
-      if (!current || From(memory, *current, number).empty()) continue;
-      place_ = frame.cfa - *record;
-      return true;
+PythonStacks::Found PythonStacks::Of(ProcessMemory& memory, pid_t tid, const NativeStack& native,
+                                     const StackCopy& stack, const NumberOf& number) {
+  if (codes_.size() >= kMaxCodes || table_bytes_ > kMaxTableBytes ||
+      base::MonotonicNs() - known_since_ns_ > kKnownForNs)
+    Forget();
+  Look look{memory, tid, native, stack, number};
+  for (const NativeFrame& frame : native.frames)
+    if (Evaluates(frame.address)) look.evaluations.push_back(&frame);
+  Found found;
+  found.evaluations.resize(look.evaluations.size());
+  if (!look.evaluations.empty() && place_ == 0) LearnPlace(look);
+
+  bool any = false;
+  uint64_t caller = 0;  // of the outermost
+  for (size_t i = 0; i < look.evaluations.size(); ++i) {
+    const auto frame = FrameOf(look, i);
+    // A frame that another has called since the sample is another's.
+    if (i > 0 && frame && caller != 0 && caller != *frame) found.evaluations[i - 1].clear();
+    auto evaluation = frame ? Evaluate(look, *frame) : std::nullopt;
+    caller = evaluation ? evaluation->caller : 0;
+    if (!evaluation) continue;
+    any = true;
+    found.evaluations[i] = std::move(evaluation->places);
+  }
+  if (native.complete && !any && layout_.entered == Entered::kFrame) TakeCurrent(look, found.evaluations);
+  if (native.complete) return found;
+  if (!any) caller = Current(look).value_or(0);
+  while (caller != 0) {
+    const auto evaluation = Evaluate(look, caller);
+    if (!evaluation) break;
+    found.callers.insert(found.callers.end(), evaluation->places.begin(), evaluation->places.end());
+    caller = evaluation->caller;
+  }
+  return found;
+}
+
+// Where it is not known where the calls have their frames: those that the thread has now, when they are as
+// many.
+void PythonStacks::TakeCurrent(Look& look, std::vector<Places>& evaluations) {
+  std::vector<Places> now;
+  uint64_t frame = Current(look).value_or(0);
+  while (frame != 0 && now.size() < evaluations.size()) {
+    auto evaluation = Evaluate(look, frame);
+    if (!evaluation) return;
+    now.push_back(std::move(evaluation->places));
+    frame = evaluation->caller;
+  }
+  if (frame == 0 && now.size() == evaluations.size()) evaluations = std::move(now);
+}
+
+void PythonStacks::Forget() {
+  codes_.clear();
+  threads_.clear();
+  table_bytes_ = 0;
+  known_since_ns_ = base::MonotonicNs();
+}
+
+std::optional<PythonStacks::Frame> PythonStacks::ReadFrame(Look& look, uint64_t at) {
+  if (at == 0 || at % 8 != 0 || look.frames_read++ >= kMaxFrames) return std::nullopt;
+  const auto bytes = look.memory.Get<std::array<std::byte, kPythonFrameBytes>>(at);
+  if (!bytes) return std::nullopt;
+  Frame frame;
+  frame.previous = At<uint64_t>(*bytes, layout_.previous);
+  const bool owned_by_stack = layout_.version >= 0x030c && At<uint8_t>(*bytes, layout_.mark) == kOwnedByStack;
+  if (layout_.entered == Entered::kFrame) {
+    if (At<uint64_t>(*bytes, kPythonType) != parts_.frame_type) return std::nullopt;
+    frame.is_last = true;
+  } else {
+    frame.is_last = owned_by_stack || (layout_.version < 0x030c && At<uint8_t>(*bytes, layout_.mark) != 0);
+  }
+  if (owned_by_stack) return frame;
+  const auto at_code = At<uint64_t>(*bytes, layout_.code);
+  auto known = codes_.find(at_code);
+  if (known == codes_.end()) {
+    auto code = ReadPythonCode(look.memory, layout_, parts_.code_type, at_code);
+    if (!code) return std::nullopt;
+    table_bytes_ += code->table.size();
+    known =
+        codes_
+            .emplace(at_code, Code{look.number(code->function), code->function.line, std::move(code->table)})
+            .first;
+  }
+  const Code& code = known->second;
+  const int64_t instruction =
+      layout_.instruction_bytes != 0
+          ? At<int32_t>(*bytes, layout_.instruction) * static_cast<int64_t>(layout_.instruction_bytes)
+          : static_cast<int64_t>(At<uint64_t>(*bytes, layout_.instruction) - at_code - layout_.instructions);
+  frame.code = &code;
+  frame.line = PythonLine(layout_.lines, code.table, code.first_line, instruction);
+  return frame;
+}
+
+// Since 3.11 Python functions that call each other do so within one call of the loop.
+std::optional<PythonStacks::Evaluation> PythonStacks::Evaluate(Look& look, uint64_t at) {
+  Evaluation evaluation;
+  while (true) {
+    const auto frame = ReadFrame(look, at);
+    if (!frame) return std::nullopt;
+    if (frame->code != nullptr) evaluation.places.push_back({frame->code->number, frame->line});
+    evaluation.last = at;
+    evaluation.caller = frame->previous;
+    if (frame->is_last) return evaluation;
+    at = frame->previous;
+  }
+}
+
+std::optional<uint64_t> PythonStacks::FrameOf(Look& look, size_t i) {
+  const NativeFrame& native = *look.evaluations[i];
+  if (place_ == 0 || native.cfa == 0) return std::nullopt;
+  const uint64_t at = native.cfa - place_;
+  switch (layout_.entered) {
+    case Entered::kFrame: {
+      const auto word = look.Word(at);
+      return word ? std::optional(*word - locals_) : std::nullopt;
     }
-    thread = memory.Get<uint64_t>(*thread + py311::kNextThread);
+    case Entered::kRecord:
+      return look.Word(at + layout_.record_current);
+    case Entered::kEntry:
+      break;
+  }
+  // The frame of the call itself says from where it was called; where the innermost is, the thread alone
+  // says.
+  std::optional<uint64_t> frame;
+  if (i == 0) {
+    frame = Current(look);
+  } else if (look.evaluations[i - 1]->cfa != 0) {
+    frame = look.Word(look.evaluations[i - 1]->cfa - place_ + layout_.previous);
+  }
+  const auto evaluation = frame ? Evaluate(look, *frame) : std::nullopt;
+  return evaluation && evaluation->last == at ? frame : std::nullopt;
+}
+
+// What leads to the frames stands at the same place in each call's part of the stack, by how the interpreter
+// was compiled. What is read of the threads is of now: it holds when the sample has it, too.
+bool PythonStacks::LearnPlace(Look& look) {
+  const uint64_t now_ns = base::MonotonicNs();
+  if (layout_.entered == Entered::kFrame) {
+    if (now_ns - learned_at_ns_ < kSearchEveryNs) return false;  // it may take hundreds of reads
+    learned_at_ns_ = now_ns;
+    return LearnPlaceOfFrame(look);
+  }
+  const auto state = StateOf(look.memory, look.tid);
+  auto at = state ? look.memory.Get<uint64_t>(*state + layout_.current) : std::nullopt;
+  if (at && layout_.entered == Entered::kEntry) {
+    const auto evaluation = Evaluate(look, *at);
+    if (!evaluation) return false;
+    at = evaluation->last;
+  }
+  if (!at) return false;
+  for (const NativeFrame* frame : look.evaluations) {
+    if (*at < frame->stack || *at >= frame->cfa) continue;
+    if (layout_.entered == Entered::kRecord) {
+      const auto current = look.stack.Word(*at + layout_.record_current);
+      if (!current || !Evaluate(look, *current)) continue;
+    }
+    place_ = frame->cfa - *at;
+    return true;
   }
   return false;
 }
 
-std::vector<std::vector<uint32_t>> PythonStacks::Of(ProcessMemory& memory,
-                                                    const std::vector<NativeFrame>& frames,
-                                                    const StackCopy& stack, const NumberOf& number) {
-  const uint64_t now_ns = base::MonotonicNs();
-  if (codes_.size() >= kMaxCodes || now_ns - codes_since_ns_ > kCodesLastNs) {
-    codes_.clear();
-    codes_since_ns_ = now_ns;
-  }
-  std::vector<std::vector<uint32_t>> functions;
-  for (const NativeFrame& frame : frames) {
-    if (!Evaluates(frame.address)) continue;
-    functions.emplace_back();
-    if (frame.cfa == 0 || (place_ == 0 && !LearnPlace(memory, frames, stack, number))) continue;
-    const uint64_t record = frame.cfa - place_;
-    auto current = stack.Word(record + py311::kCurrentFrame);
-    // Deeper than the copy goes: what is there now is most likely what was there.
-    if (!current) current = memory.Get<uint64_t>(record + py311::kCurrentFrame);
-    if (current) functions.back() = From(memory, *current, number);
-  }
-  return functions;
-}
-
-// Python functions that call each other do so within one call of the loop, up to the one that entered it.
-std::vector<uint32_t> PythonStacks::From(ProcessMemory& memory, uint64_t frame, const NumberOf& number) {
-  std::vector<uint32_t> functions;
-  while (frame != 0 && frame % 8 == 0 && functions.size() < kMaxFrames) {
-    const auto bytes = memory.Get<std::array<std::byte, py311::kFrameBytes>>(frame);
-    if (!bytes) return {};
-    const auto code = At<uint64_t>(*bytes, py311::kCode);
-    auto known = codes_.find(code);
-    if (known == codes_.end()) {
-      const auto function = ReadCode(memory, code);
-      if (!function) return {};
-      known = codes_.emplace(code, number(*function)).first;
+// Each call has the frame that it is for somewhere, or where that frame's variables begin. Calls can have
+// their callers' as well (of registers that are to be kept): the outermost has none, and the innermost is the
+// thread's.
+bool PythonStacks::LearnPlaceOfFrame(Look& look) {
+  const NativeFrame& innermost = *look.evaluations.front();
+  if (look.evaluations.size() < 2 || innermost.cfa == 0) return false;
+  const uint64_t most = std::min(innermost.cfa - innermost.stack, kMostOfAPart);
+  for (uint64_t place = 8; place <= most; place += 8) {
+    for (const uint64_t locals : {uint64_t{0}, layout_.locals}) {
+      if (!HoldFrames(look, place, locals)) continue;
+      place_ = place;
+      locals_ = locals;
+      return true;
     }
-    functions.push_back(known->second);
-    if (At<uint8_t>(*bytes, py311::kIsEntry) != 0) break;
-    frame = At<uint64_t>(*bytes, py311::kPrevious);
   }
-  return functions;
+  return false;
 }
 
-std::optional<PythonFunction> PythonStacks::ReadCode(ProcessMemory& memory, uint64_t code) const {
-  const auto bytes = memory.Get<std::array<std::byte, py311::kCodeBytes>>(code);
-  if (!bytes || At<uint64_t>(*bytes, py311::kType) != code_type_) return std::nullopt;
-  auto name = ReadText(memory, At<uint64_t>(*bytes, py311::kName));
-  auto file = ReadText(memory, At<uint64_t>(*bytes, py311::kFileName));
-  if (!name || !file) return std::nullopt;
-  const auto line = static_cast<uint32_t>(std::max(0, At<int32_t>(*bytes, py311::kFirstLine)));
-  return PythonFunction{std::move(*name), std::move(*file), line};
+bool PythonStacks::HoldFrames(Look& look, uint64_t place, uint64_t locals) {
+  uint64_t expected = 0, innermost = 0;
+  for (const NativeFrame* frame : look.evaluations) {
+    const auto word = frame->cfa != 0 ? look.stack.Word(frame->cfa - place) : std::nullopt;
+    if (!word) {  // the copy ends here
+      if (frame == look.evaluations.front() || frame == look.evaluations[1]) return false;
+      break;
+    }
+    const uint64_t at = *word - locals;
+    if ((expected != 0 && at != expected) || !IsFrame(look.memory, at)) return false;
+    if (innermost == 0) innermost = at;
+    const auto caller = look.memory.Get<uint64_t>(at + layout_.previous);
+    if (!caller) return false;
+    expected = *caller;
+    if (expected == 0) return look.native.complete && frame == look.evaluations.back();
+  }
+  return Current(look) == innermost;
+}
+
+bool PythonStacks::IsFrame(ProcessMemory& memory, uint64_t at) const {
+  if (at == 0 || at % 8 != 0 || memory.Get<uint64_t>(at + kPythonType) != parts_.frame_type) return false;
+  const auto code = memory.Get<uint64_t>(at + layout_.code);
+  return code && memory.Get<uint64_t>(*code + kPythonType) == parts_.code_type;
+}
+
+// The frame that the thread is in now.
+std::optional<uint64_t> PythonStacks::Current(Look& look) {
+  if (look.current) return *look.current;
+  const auto state = StateOf(look.memory, look.tid);
+  auto at = state ? look.memory.Get<uint64_t>(*state + layout_.current) : std::nullopt;
+  if (at && layout_.entered == Entered::kRecord) at = look.memory.Get<uint64_t>(*at + layout_.record_current);
+  look.current = at;
+  return at;
+}
+
+std::optional<uint64_t> PythonStacks::StateOf(ProcessMemory& memory, pid_t tid) {
+  Thread& thread = threads_[tid];
+  if (thread.inner == 0) thread.inner = InnerPid(tid);
+  if (thread.state != 0 && IsOf(memory, thread.state, thread.inner)) return thread.state;
+  thread.state = 0;
+  const uint64_t now_ns = base::MonotonicNs();
+  if (now_ns - searched_at_ns_ < kSearchEveryNs) return std::nullopt;  // it may take thousands of reads
+  searched_at_ns_ = now_ns;
+  size_t left = kMaxThreads;
+  auto interpreter = memory.Get<uint64_t>(parts_.runtime + layout_.interpreters);
+  for (size_t i = 0; interpreter && *interpreter != 0 && i < kMaxInterpreters; ++i) {
+    auto state = memory.Get<uint64_t>(*interpreter + layout_.threads);
+    for (; state && *state != 0 && left > 0; --left) {
+      if (IsOf(memory, *state, thread.inner)) {
+        thread.state = *state;
+        return thread.state;
+      }
+      state = memory.Get<uint64_t>(*state + layout_.next_thread);
+    }
+    interpreter = memory.Get<uint64_t>(*interpreter + layout_.next_interpreter);
+  }
+  return std::nullopt;
+}
+
+bool PythonStacks::IsOf(ProcessMemory& memory, uint64_t state, pid_t inner) const {
+  if (layout_.native_id != 0)
+    return memory.Get<uint64_t>(state + layout_.native_id) == static_cast<uint64_t>(inner);
+  const auto id = memory.Get<uint64_t>(state + layout_.thread_id);
+  return id && memory.Get<int32_t>(*id + kThreadNumber) == inner;
 }
 
 }  // namespace profd::host

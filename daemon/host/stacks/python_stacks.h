@@ -1,6 +1,9 @@
-// Which Python functions a CPython 3.11 was in, for the calls of its evaluation loop that a stack has. What a
-// sample's own copy of the stack holds is of its moment; the interpreter's frames are read a little later.
+// Which Python functions a CPython was in, and at which lines, for the calls of its evaluation loop that a
+// stack has. What a sample's own copy of the stack holds is of its moment; the interpreter's frames are read
+// a little later.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <functional>
@@ -11,42 +14,89 @@
 
 #include "daemon/host/stacks/elf_image.h"
 #include "daemon/host/stacks/process_memory.h"
+#include "daemon/host/stacks/python_code.h"
+#include "daemon/host/stacks/python_layout.h"
 #include "daemon/host/stacks/unwinder.h"
 
 namespace profd::host {
-
-struct PythonFunction {
-  std::string name, file;
-  uint32_t line = 0;  // where it begins
-};
 
 // One interpreter in one process.
 // **Thread:** one. Bounded, and total on whatever the process has in its memory.
 class PythonStacks {
  public:
   using NumberOf = std::function<uint32_t(const PythonFunction&)>;
+  struct Place {
+    uint32_t function = 0;  // its number
+    uint32_t line = 0;      // 0: not known
+  };
+  using Places = std::vector<Place>;  // innermost first
+  struct Found {
+    // For each frame that evaluates, in order; empty where it is not known.
+    std::vector<Places> evaluations;
+    // Of a stack that ends before the thread's begin: the functions beyond.
+    Places callers;
+  };
 
-  // nullopt: this file is no Python 3.11.
+  // Where its parts are.
+  struct Parts {
+    uint64_t runtime = 0, code_type = 0, frame_type = 0;
+    uint64_t evaluation_begin = 0, evaluation_end = 0;
+  };
+  PythonStacks(const PythonLayout& layout, const Parts& parts) : layout_(layout), parts_(parts) {}
+  // nullopt: this file is no Python that can be read.
   static std::optional<PythonStacks> Find(ProcessMemory& memory, const ElfImage& image, uint64_t bias);
 
-  bool Evaluates(uint64_t address) const { return address >= evaluation_begin_ && address < evaluation_end_; }
-  // For each frame of `frames` that evaluates, in order: numbers of its functions, innermost first; empty
-  // where it is not known. `number` gives a function its number, once.
-  std::vector<std::vector<uint32_t>> Of(ProcessMemory& memory, const std::vector<NativeFrame>& frames,
-                                        const StackCopy& stack, const NumberOf& number);
+  bool Evaluates(uint64_t address) const {
+    return address >= parts_.evaluation_begin && address < parts_.evaluation_end;
+  }
+  // Of a sample of this thread. `number` gives a function its number, once.
+  Found Of(ProcessMemory& memory, pid_t tid, const NativeStack& native, const StackCopy& stack,
+           const NumberOf& number);
 
  private:
-  bool LearnPlace(ProcessMemory& memory, const std::vector<NativeFrame>& frames, const StackCopy& stack,
-                  const NumberOf& number);
-  std::vector<uint32_t> From(ProcessMemory& memory, uint64_t frame, const NumberOf& number);
-  std::optional<PythonFunction> ReadCode(ProcessMemory& memory, uint64_t code) const;
+  struct Code {
+    uint32_t number = 0, first_line = 0;
+    std::string table;
+  };
+  struct Frame {
+    const Code* code = nullptr;  // nullptr: of no function
+    uint64_t previous = 0;
+    uint32_t line = 0;
+    bool is_last = false;  // of a call of the loop
+  };
+  // What one call of the loop was in.
+  struct Evaluation {
+    Places places;
+    uint64_t last = 0, caller = 0;  // frames
+  };
+  struct Thread {
+    pid_t inner = 0;  // as its own namespace numbers it
+    uint64_t state = 0;
+  };
+  struct Look;  // one sample's
 
-  uint64_t runtime_ = 0, code_type_ = 0;
-  uint64_t evaluation_begin_ = 0, evaluation_end_ = 0;
-  uint64_t place_ =
-      0;  // of the record of an evaluation in its part of the stack, from the CFA down; 0: not known
-  std::unordered_map<uint64_t, uint32_t> codes_;
-  uint64_t codes_since_ns_ = 0, tried_at_ns_ = 0;
+  std::optional<Frame> ReadFrame(Look& look, uint64_t at);
+  std::optional<Evaluation> Evaluate(Look& look, uint64_t frame);
+  std::optional<uint64_t> FrameOf(Look& look, size_t evaluation);
+  void TakeCurrent(Look& look, std::vector<Places>& evaluations);
+  bool LearnPlace(Look& look);
+  bool LearnPlaceOfFrame(Look& look);
+  bool HoldFrames(Look& look, uint64_t place, uint64_t locals);
+  bool IsFrame(ProcessMemory& memory, uint64_t at) const;
+  std::optional<uint64_t> Current(Look& look);
+  std::optional<uint64_t> StateOf(ProcessMemory& memory, pid_t tid);
+  bool IsOf(ProcessMemory& memory, uint64_t state, pid_t inner) const;
+  void Forget();
+
+  PythonLayout layout_;
+  Parts parts_;
+  // In the part of the stack of each call of the loop, from the CFA down: of what leads to its frame; 0: not
+  // known. What stands there may be where the frame's variables begin.
+  uint64_t place_ = 0, locals_ = 0;
+  std::unordered_map<uint64_t, Code> codes_;
+  std::unordered_map<pid_t, Thread> threads_;
+  size_t table_bytes_ = 0;
+  uint64_t known_since_ns_ = 0, learned_at_ns_ = 0, searched_at_ns_ = 0;
 };
 
 }  // namespace profd::host

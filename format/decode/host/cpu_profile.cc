@@ -1,5 +1,6 @@
 #include "format/decode/host/cpu_profile.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "format/decode/line_decoder.h"
@@ -21,10 +22,15 @@ std::optional<CpuSample> ParseCpuSample(std::string_view line) {
 std::optional<CpuFrame> ParseCpuFrame(std::string_view text) {
   CpuFrame frame;
   if (text.starts_with('k') || text.starts_with('p')) {
-    const auto number = ToNumber<uint32_t>(text.substr(1));
+    const size_t colon = text.starts_with('p') ? std::min(text.find(':'), text.size()) : text.size();
+    const auto number = ToNumber<uint32_t>(text.substr(1, colon - 1));
     if (!number) return std::nullopt;
     frame.what = text.starts_with('k') ? CpuFrame::What::kKernel : CpuFrame::What::kPython;
     frame.number = *number;
+    if (colon == text.size()) return frame;
+    const auto line = ToNumber<uint32_t>(text.substr(colon + 1));
+    if (!line) return std::nullopt;
+    frame.offset = *line;
     return frame;
   }
   if (text.starts_with('@')) {

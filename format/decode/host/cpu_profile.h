@@ -39,14 +39,14 @@ struct CpuFrame {
   enum class What : uint8_t {
     kKernel,   // `number`: of the kernel's function
     kModule,   // `number`: of the module; `offset` in its file
-    kPython,   // `number`: of the Python function
+    kPython,   // `number`: of the Python function; `offset`: the line that it is at, 0: not known
     kAddress,  // `offset`: an address in memory without a file
   };
   What what = What::kAddress;
   uint32_t number = 0;
   uint64_t offset = 0;
 };
-// "k12", "3+1a2b", "p7", "@7f0012345678"; nullopt when it is none.
+// "k12", "3+1a2b", "p7", "p7:14", "@7f0012345678"; nullopt when it is none.
 std::optional<CpuFrame> ParseCpuFrame(std::string_view text);
 
 }  // namespace profd::format

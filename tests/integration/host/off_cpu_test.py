@@ -13,7 +13,7 @@ import unittest
 import harness
 import own_folder
 import prof_reader
-from profile_test import HOT, SHIPPED, Stacks, python_311
+from profile_test import HOT, SHIPPED, Stacks, known_pythons
 
 KIND = "host-off-cpu"
 PLENTY = 200  # waits
@@ -171,9 +171,9 @@ class OffCpuTest(harness.ProfdTest):
     def of_python(self, sleep_s, rounds, records):
         script = self.out / "train.py"
         script.write_text(PYTHON)
-        pythons = python_311()
+        pythons = known_pythons()
         if not pythons:
-            self.skipTest("there is no Python 3.11")
+            self.skipTest("there is no Python from 3.8 to 3.13")
         target = subprocess.Popen([pythons[0], str(script), str(sleep_s), str(rounds)], stdout=subprocess.PIPE)
         self.ends_with_the_test(target)
         self.assertEqual(target.stdout.readline(), b"waits\n")

@@ -12,14 +12,18 @@ namespace {
 // Frames as "function@module", the innermost first; "k:function" of the kernel.
 class HostStacksTest : public testing::Test {
  protected:
+  client::ProfileFrame Frame(const std::string& function, const std::string& module, bool kernel) {
+    const format::TextId name = texts_.Intern(function);
+    return {.function = name, .module = texts_.Intern(module), .place = name, .line = 0, .kernel = kernel};
+  }
   std::vector<client::ProfileFrame> Frames(const std::vector<std::string>& list) {
     std::vector<client::ProfileFrame> frames;
     for (const std::string& one : list) {
       if (one.starts_with("k:")) {
-        frames.push_back({texts_.Intern(one.substr(2)), texts_.Intern("[kernel]"), true});
+        frames.push_back(Frame(one.substr(2), "[kernel]", true));
       } else {
         const size_t at = one.find('@');
-        frames.push_back({texts_.Intern(one.substr(0, at)), texts_.Intern(one.substr(at + 1)), false});
+        frames.push_back(Frame(one.substr(0, at), one.substr(at + 1), false));
       }
     }
     return frames;

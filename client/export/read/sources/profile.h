@@ -10,6 +10,8 @@ namespace profd::client {
 
 struct ProfileFrame {
   format::TextId function = 0, module = 0;
+  format::TextId place = 0;  // the function as it is shown: of Python's with the line that it is at …
+  uint32_t line = 0;         // … which is this; 0: not known
   bool kernel = false;
   friend bool operator==(const ProfileFrame&, const ProfileFrame&) = default;
 };

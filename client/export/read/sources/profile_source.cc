@@ -73,6 +73,11 @@ class ProfileSource {
   }
 
  private:
+  struct Python {
+    std::string name;  // "work", in train.py, begins at 12: "work (train.py:12)"
+    TextId file = 0;
+    uint32_t line = 0;
+  };
   struct Module {
     FileIdentity identity;
     std::string path;
@@ -161,15 +166,22 @@ class ProfileSource {
     return true;
   }
 
-  // "work (train.py:12)", in train.py.
   bool TakePython(uint32_t number, std::optional<uint32_t> line, std::string_view name_and_file) {
     const size_t tab = name_and_file.find('\t');
     if (!line || tab == std::string_view::npos) return false;
     const std::string_view file = BaseName(name_and_file.substr(tab + 1));
-    const std::string name = std::string(name_and_file.substr(0, tab)) + " (" + std::string(file) + ':' +
-                             std::to_string(*line) + ')';
-    python_[number] = {texts_.Intern(name), texts_.Intern(file), false};
+    python_[number] = {std::string(name_and_file.substr(0, tab)), texts_.Intern(file), *line};
     return true;
+  }
+  ProfileFrame PythonFrame(const Python& python, uint32_t line) {
+    const auto shown = [&](uint32_t at) {
+      return texts_.Intern(python.name + " (" + std::string(texts_.Get(python.file)) + ':' +
+                           std::to_string(at) + ')');
+    };
+    ProfileFrame frame = Named(shown(python.line), python.file);
+    frame.line = line;
+    if (line != 0) frame.place = shown(line);
+    return frame;
   }
 
   bool TakeSample(std::string_view line) {
@@ -215,7 +227,7 @@ class ProfileSource {
     span.tid = sample.tid;
     const auto own = std::ranges::find(sample.frames, false, &ProfileFrame::kernel);
     const std::string_view function =
-        own == sample.frames.end() ? "[kernel]" : std::string_view(texts_.Get(own->function));
+        own == sample.frames.end() ? "[kernel]" : std::string_view(texts_.Get(own->place));
     span.name = texts_.Intern("waits in " + std::string(function));
   }
 
@@ -229,28 +241,27 @@ class ProfileSource {
     }
     stack.text.clear();
   }
-  ProfileFrame Unnamed(const std::string& what, TextId module) {
-    return {texts_.Intern(what), module, false};
-  }
+  static ProfileFrame Named(TextId function, TextId module) { return {function, module, function, 0, false}; }
+  ProfileFrame Unnamed(const std::string& what, TextId module) { return Named(texts_.Intern(what), module); }
 
   ProfileFrame FrameOf(const CpuFrame& frame, int64_t pid) {
     switch (frame.what) {
       case CpuFrame::What::kKernel: {
         const auto known = functions_.find(frame.number);
         const TextId name = known == functions_.end() ? texts_.Intern("[kernel]") : known->second;
-        return {name, texts_.Intern("[kernel]"), true};
+        return {name, texts_.Intern("[kernel]"), name, 0, true};
       }
       case CpuFrame::What::kPython: {
         const auto known = python_.find(frame.number);
-        return known == python_.end() ? Unnamed("[python]", 0) : known->second;
+        return known == python_.end() ? Unnamed("[python]", 0)
+                                      : PythonFrame(known->second, static_cast<uint32_t>(frame.offset));
       }
       case CpuFrame::What::kAddress: {
         auto map = maps_.find(pid);
         if (map == maps_.end())
           map = maps_.emplace(pid, PerfMap::Of(static_cast<pid_t>(pid), capture_.begin_wall_ns())).first;
         const std::string_view name = map->second.Find(frame.offset);
-        return name.empty() ? Unnamed("[unknown]", 0)
-                            : ProfileFrame{texts_.Intern(name), texts_.Intern("[jit]"), false};
+        return name.empty() ? Unnamed("[unknown]", 0) : Named(texts_.Intern(name), texts_.Intern("[jit]"));
       }
       case CpuFrame::What::kModule:
         break;
@@ -268,7 +279,7 @@ class ProfileSource {
       }
     }
     const std::string_view name = module.symbols ? module.symbols->Find(frame.offset) : std::string_view();
-    if (!name.empty()) return {texts_.Intern(Demangled(name)), module.name, false};
+    if (!name.empty()) return Named(texts_.Intern(Demangled(name)), module.name);
     return Unnamed("[" + std::string(texts_.Get(module.name)) + "+0x" + Hex(frame.offset) + "]", module.name);
   }
 
@@ -299,7 +310,7 @@ class ProfileSource {
   std::unordered_map<uint32_t, Stack> stacks_;
   std::map<uint32_t, Module> modules_;
   std::unordered_map<uint32_t, TextId> functions_;
-  std::unordered_map<uint32_t, ProfileFrame> python_;
+  std::unordered_map<uint32_t, Python> python_;
   std::unordered_map<int64_t, TextId> processes_;
   std::unordered_map<int64_t, PerfMap> maps_;
   std::map<std::pair<TextId, TextId>, double> sums_;
