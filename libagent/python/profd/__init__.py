@@ -20,7 +20,7 @@ import ctypes
 import functools
 import os
 
-__all__ = ["range", "mark", "counter", "step", "steps", "domain", "name_thread", "available"]
+__all__ = ["range", "mark", "counter", "step", "steps", "begin_step", "end_step", "domain", "name_thread", "available"]
 
 _U64, _I64, _F64, _TEXT = 1, 2, 3, 4
 
@@ -174,6 +174,17 @@ def counter(name, value):
         _library.profd_counter_f64(_intern(name), value)
 
 
+def begin_step(number):
+    """For loops that no `with step(number)` fits: end_step(number) must follow, in the same thread."""
+    if _library:
+        _library.profd_step_begin(number)
+
+
+def end_step(number):
+    if _library:
+        _library.profd_step_end(number)
+
+
 class step:
     """One step of the training loop, as a context manager. Drives step windows, recording or not."""
 
@@ -183,13 +194,11 @@ class step:
         self._number = number
 
     def __enter__(self):
-        if _library:
-            _library.profd_step_begin(self._number)
+        begin_step(self._number)
         return self
 
     def __exit__(self, *_):
-        if _library:
-            _library.profd_step_end(self._number)
+        end_step(self._number)
         return False
 
 
