@@ -27,7 +27,8 @@ WITHOUT = {
     # Of text only: of a collector's databases the recipes of the same names with _sum do it.
     "communication_time": (NOT_OURS,),
     "communication_matrix": (NOT_OURS, "Db file does not exist: .*cluster_analysis.db"),
-    # What went from one rank to another nobody tells of a collective: it shows who is which of the group, with pandas 2.2.
+    # What went from one rank to another nobody tells of a collective: it shows who is which of the group, of a collector's
+    # databases with pandas 2.2 only.
     "communication_matrix_sum": ("unexpected keyword argument 'include_groups'|Communication matrix data is None",),
     # Copies of the device's log, which makes way for kernels that MSPTI tells; without any it ends in an error.
     "cluster_time_summary": ("Execute ClusterTimeSummary with exception: 'rank'",),
@@ -207,6 +208,29 @@ class VendorAnalyzeTest(harness.ProfdTest):
                 if recipe in self.HAS:
                     made = list(outs[recipe].rglob("cluster_analysis.db"))
                     getattr(self, recipe)(job, made[0] if made else None)
+
+    @needs_analyze
+    def test_recipes_that_want_a_frameworks_directory(self):
+        """Of the same job in a framework's layout: those that say of a collector's that they do not read it, and the matrix."""
+        job = Job(self, PROGRAMS + ",low-power")
+        data = job.daemon.directory / "framework"
+        result = job.daemon.ctl("export", job.directory, "--cluster-output", "--format", "db", "--out", data)
+        self.assertEqual(result.code, harness.OK, result)
+        wanted = {
+            "freq_analysis": ("SELECT count(*) FROM AbnormalFrequencyRanks", [(len(RANKS),)]),  # all slow down now and then
+            "communication_bottleneck": ("SELECT count(*) FROM CommunicationBottleneck", [(10,)]),  # the ten longest
+            "communication_matrix_sum": ("SELECT DISTINCT src_rank, dst_rank FROM ClusterCommunicationMatrix WHERE transport_type = 'LOCAL' "
+                                         "ORDER BY 1", [(rank, rank) for rank in RANKS]),
+            "slow_rank": (None, None)}  # none is
+        for recipe, (query, rows) in wanted.items():
+            with self.subTest(recipe=recipe):
+                out = job.daemon.directory / f"framework-{recipe}"
+                out.mkdir()
+                run = vendor_tools.analyze("cluster", "-m", recipe, "-d", data, "-o", out)
+                self.assertEqual((run.code, run.errors), (0, []), run)
+                made = list(out.rglob("cluster_analysis.db"))
+                if query is not None:
+                    self.assertEqual(self.rows(made[0], query), rows)
 
     @needs_analyze
     def test_the_advisor_finds_nothing_that_is_not_there(self):
