@@ -10,6 +10,7 @@
 #include "base/calendar.h"
 #include "base/join.h"
 #include "client/analyze/cluster/collective_ops.h"
+#include "client/analyze/cluster/rank_folder.h"
 #include "client/analyze/cluster/vendor_tables.h"
 #include "client/analyze/tables/tables.h"
 #include "client/export/write/output_file.h"
@@ -135,34 +136,6 @@ Json MatrixJson(const Matrix& matrix) {
   return all;
 }
 
-// Ranks of each group: as the framework says, else who uses it.
-std::vector<int64_t> RanksOf(const Job& job, const GroupOf& group, const std::string& name) {
-  for (const uint32_t r : group.ranks) {
-    const auto known = job.ranks[r].groups.find(name);
-    if (known == job.ranks[r].groups.end() || known->second.ranks.empty()) continue;
-    std::vector<int64_t> ranks = known->second.ranks;
-    std::ranges::sort(ranks);
-    return ranks;
-  }
-  std::vector<int64_t> ranks;
-  ranks.reserve(group.ranks.size());
-  for (const uint32_t r : group.ranks) ranks.push_back(job.ranks[r].number);
-  std::ranges::sort(ranks);
-  return ranks;
-}
-
-Json MetadataJson(const Analysis& analysis, int64_t rank) {
-  Json groups = Json::object();
-  for (const auto& [id, group] : analysis.context().groups) {
-    const std::string name(analysis.job().Text(id));
-    const std::vector<int64_t> ranks = RanksOf(analysis.job(), group, name);
-    const auto own = std::ranges::find(ranks, rank);
-    if (own == ranks.end()) continue;
-    groups[name] = {{"group_name", group.role}, {"group_rank", own - ranks.begin()}, {"global_ranks", ranks}};
-  }
-  return {{"parallel_group_info", groups}};
-}
-
 // The rows of report `steps` of one rank, with the vendor's header.
 std::string StepCsv(const Table& steps, const Rank& rank) {
   std::string text =
@@ -177,37 +150,6 @@ std::string StepCsv(const Table& steps, const Rank& rank) {
   }
   const std::string rows = TableCsv(own);
   return text + rows.substr(rows.find('\n') + 1);
-}
-
-std::string FolderName(const Rank& rank) {
-  const uint64_t begin = rank.tasks.empty() ? 0 : static_cast<uint64_t>(rank.tasks.front().begin);
-  std::string node = rank.node.empty() ? "node" : rank.node;
-  // A name of a folder, whatever the node calls itself; the tool takes the stamp by its place between "_".
-  for (char& c : node) {
-    if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && c != '.' && c != '-')
-      c = '-';
-  }
-  return node.substr(0, 64) + "_" + std::to_string(rank.number) + "_" +
-         base::UtcText(begin, "%Y%m%d%H%M%S000") + "_ascend_pt";
-}
-
-Status WriteFile(const std::string& path, std::string_view text, std::vector<std::string>& files) {
-  PROFD_ASSIGN_OR_RETURN(const auto file, client::OutputFile::Create(path));
-  file->Append(text);
-  PROFD_RETURN_IF_ERROR(file->Finish());
-  files.push_back(path);
-  return {};
-}
-
-std::string Dumped(const Json& json) {
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-Status MakeFolder(const std::string& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) return {Code::kPermissionDenied, path + ": cannot be made: " + error.message()};
-  return {};
 }
 
 class Writer {
@@ -254,12 +196,8 @@ class Writer {
  private:
   Status WriteRank(size_t r, const std::vector<Op>& ops, const Matrix& matrix) {
     const Rank& rank = job_.ranks[r];
-    const std::string folder = folder_ + "/" + FolderName(rank), results = folder + "/ASCEND_PROFILER_OUTPUT";
-    PROFD_RETURN_IF_ERROR(MakeFolder(results));
-    PROFD_RETURN_IF_ERROR(WriteFile(folder + "/profiler_info_" + std::to_string(rank.number) + ".json",
-                                    Dumped({{"rank_id", rank.number}}), files_));
-    PROFD_RETURN_IF_ERROR(
-        WriteFile(folder + "/profiler_metadata.json", Dumped(MetadataJson(analysis_, rank.number)), files_));
+    const std::string folder = folder_ + "/" + FolderName(rank), results = folder + "/" + kRankResults;
+    PROFD_RETURN_IF_ERROR(MakeRankFolder(analysis_, rank, folder, files_));
     PROFD_RETURN_IF_ERROR(WriteFile(results + "/step_trace_time.csv", StepCsv(steps_, rank), files_));
     PROFD_RETURN_IF_ERROR(WriteFile(results + "/communication.json", Dumped(CommunicationJson(ops)), files_));
     return WriteFile(results + "/communication_matrix.json", Dumped(MatrixJson(matrix)), files_);

@@ -2,13 +2,14 @@
 
 #include <filesystem>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "client/analyze/cluster/collective_ops.h"
+#include "client/analyze/cluster/rank_folder.h"
 #include "client/analyze/cluster/vendor_tables.h"
 #include "client/analyze/tables/tables.h"
-#include "client/export/write/output_file.h"
 
 namespace profd::analyze {
 namespace {
@@ -46,17 +47,32 @@ void AddTimes(VendorTables& database, const std::vector<Op>& ops) {
 
 // Who sent what to whom is known of pairs only. By the row of itself, of each sort of collective one, the
 // analyser knows which of the group's ranks this one is.
-void AddLinks(VendorTables& database, const std::vector<Op>& ops) {
+// A collector's has a row for each collective, a framework's one for each sort of them, which names one.
+enum class OfMatrix : bool { kCollector, kFramework };
+
+void AddLinks(VendorTables& database, const std::vector<Op>& ops, OfMatrix names) {
+  const bool of_framework = names == OfMatrix::kFramework;
   auto* links = database.Add(
       "CommAnalyzerMatrix",
       "hccl_op_name TEXT,group_name TEXT,src_rank TEXT,dst_rank TEXT,transit_size NUMERIC,transit_time "
-      "NUMERIC,bandwidth NUMERIC,transport_type TEXT,step TEXT,type TEXT");
+      "NUMERIC,bandwidth NUMERIC,transport_type TEXT,step TEXT,type TEXT" +
+          std::string(of_framework ? ",op_name TEXT" : ""));
   const auto add = [&](const Op& op, std::string_view link, double mb, double transit,
                        std::string_view transport) {
     const size_t dash = link.find('-');
-    database.Append(links, {std::string_view(op.name), std::string_view(op.group), link.substr(0, dash),
-                            link.substr(dash + 1), mb, transit, transit > 0 ? mb / transit : 0.0, transport,
-                            std::string_view(op.step), TypeOf(op)});
+    const std::string name = of_framework ? op.type + "-total" : op.name;
+    const DbValue row[] = {std::string_view(name),
+                           std::string_view(op.group),
+                           link.substr(0, dash),
+                           link.substr(dash + 1),
+                           mb,
+                           transit,
+                           transit > 0 ? mb / transit : 0.0,
+                           transport,
+                           std::string_view(op.step),
+                           TypeOf(op),
+                           std::string_view(op.name)};
+    database.Append(links, std::span(row).first(std::size(row) - (of_framework ? 0 : 1)));
   };
   std::set<std::pair<std::string_view, std::string_view>> told;
   for (const Op& op : ops) {
@@ -82,13 +98,25 @@ void AddSteps(VendorTables& database, const Table& steps, const Rank& rank) {
   }
 }
 
-Status MakeFile(const std::string& folder, const std::string& path) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return {Code::kPermissionDenied, folder + ": cannot be made: " + error.message()};
+Status WriteDatabase(const Analysis& analysis, size_t r, const Table& steps, OfMatrix names,
+                     const std::string& path) {
   // Its rows come from start to end, into a file that is there and empty.
-  PROFD_ASSIGN_OR_RETURN(const auto file, client::OutputFile::Create(path));
-  return file->Finish();
+  std::vector<std::string> made;
+  PROFD_RETURN_IF_ERROR(WriteFile(path, "", made));
+  VendorTables database(path);
+  const std::vector<Op> ops = OpsOf(analysis, r);
+  AddTimes(database, ops);
+  AddLinks(database, ops, names);
+  AddSteps(database, steps, analysis.job().ranks[r]);
+  return database.Finish();
+}
+
+Status Move(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (!error) return {};
+  return {Code::kFailedPrecondition, to.string() + ": cannot be made: " + error.message() +
+                                         "; if an earlier export made it, choose another --out"};
 }
 
 }  // namespace
@@ -97,17 +125,27 @@ Result<std::vector<std::string>> WriteRankDatabases(const Analysis& analysis) {
   const Table steps = StepsTable(analysis);
   std::vector<std::string> files;
   for (size_t r = 0; r < analysis.job().ranks.size(); ++r) {
+    const std::string folder = (fs::path(analysis.job().ranks[r].source).parent_path() / kFolder).string();
+    PROFD_RETURN_IF_ERROR(MakeFolder(folder));
+    files.push_back(folder + "/" + kDatabase);
+    PROFD_RETURN_IF_ERROR(WriteDatabase(analysis, r, steps, OfMatrix::kCollector, files.back()));
+  }
+  return files;
+}
+
+Result<std::vector<std::string>> WriteRankFolders(const Analysis& analysis, const std::string& out) {
+  const Table steps = StepsTable(analysis);
+  std::vector<std::string> files;
+  for (size_t r = 0; r < analysis.job().ranks.size(); ++r) {
     const Rank& rank = analysis.job().ranks[r];
-    const std::string folder = (fs::path(rank.source).parent_path() / kFolder).string(),
-                      path = folder + "/" + kDatabase;
-    PROFD_RETURN_IF_ERROR(MakeFile(folder, path));
-    VendorTables database(path);
-    const std::vector<Op> ops = OpsOf(analysis, r);
-    AddTimes(database, ops);
-    AddLinks(database, ops);
-    AddSteps(database, steps, rank);
-    PROFD_RETURN_IF_ERROR(database.Finish());
-    files.push_back(path);
+    const std::string folder = out + "/" + FolderName(rank), results = folder + "/" + kRankResults;
+    PROFD_RETURN_IF_ERROR(MakeRankFolder(analysis, rank, folder, files));
+    const fs::path database(rank.source), directory = database.parent_path();
+    files.push_back(results + "/ascend_pytorch_profiler_" + std::to_string(rank.number) + ".db");
+    PROFD_RETURN_IF_ERROR(Move(database, files.back()));
+    PROFD_RETURN_IF_ERROR(Move(directory, fs::path(folder) / directory.filename()));
+    files.push_back(results + "/analysis.db");
+    PROFD_RETURN_IF_ERROR(WriteDatabase(analysis, r, steps, OfMatrix::kFramework, files.back()));
   }
   return files;
 }

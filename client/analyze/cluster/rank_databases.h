@@ -13,4 +13,8 @@ namespace profd::analyze {
 // One for each rank, in the folder of its database. The files.
 base::Result<std::vector<std::string>> WriteRankDatabases(const Analysis& analysis);
 
+// The same as a framework leaves it: each rank's directory, of which `analysis` has read the database, goes
+// into a folder of its own below `out`, with analysis.db. The files.
+base::Result<std::vector<std::string>> WriteRankFolders(const Analysis& analysis, const std::string& out);
+
 }  // namespace profd::analyze

@@ -21,8 +21,11 @@ class VendorTables {
   Table* Add(const std::string& name, const std::string& columns) {
     return file_.Add(name, "CREATE TABLE " + name + "(" + columns + ")", -1);
   }
+  void Append(Table* table, std::span<const client::DbValue> row) {
+    file_.Append(*table, ++keys_[table], row);
+  }
   void Append(Table* table, std::initializer_list<client::DbValue> row) {
-    file_.Append(*table, ++keys_[table], std::span(row.begin(), row.size()));
+    Append(table, std::span(row.begin(), row.size()));
   }
   base::Status Finish() { return file_.Finish(); }
 

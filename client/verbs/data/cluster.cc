@@ -42,7 +42,8 @@ ExitCode ExportCluster(const Context& context, const std::vector<std::string>& g
   return (*analysis)->is_whole() ? ExitCode::kOk : ExitCode::kPartialLoss;
 }
 
-void AnalyzeRanks(const Context& context, unsigned jobs, std::vector<ExportResult>& results) {
+ExitCode AnalyzeRanks(const Context& context, unsigned jobs, const std::string& out,
+                      std::vector<ExportResult>& results) {
   analyze::Request request;
   request.jobs = jobs;
   request.judges = false;
@@ -50,21 +51,27 @@ void AnalyzeRanks(const Context& context, unsigned jobs, std::vector<ExportResul
     std::ranges::copy_if(result.files, std::back_inserter(request.paths),
                          [](const std::string& file) { return file.ends_with(".db"); });
   }
-  if (request.paths.empty()) return;
+  if (request.paths.empty()) return ExitCode::kOk;
   const auto analysis = analyze::Analysis::Run(std::move(request));
   if (!analysis.ok()) {
     // Nothing that ran on a device is no fault of an export.
-    if (analysis.status().code() != Code::kNotFound) context.Note(analysis.status().message());
-    return;
+    return analysis.status().code() == Code::kNotFound ? ExitCode::kOk : context.Fail(analysis.status());
   }
-  const auto files = analyze::WriteRankDatabases(**analysis);
-  if (!files.ok()) return context.Note(files.status().message());
+  const auto files =
+      out.empty() ? analyze::WriteRankDatabases(**analysis) : analyze::WriteRankFolders(**analysis, out);
+  if (!files.ok()) return context.Fail(files.status());
+  // Those of one rank's folder stand with what was exported of it.
+  for (ExportResult& result : results) {
+    if (!out.empty()) result.files.clear();
+  }
   for (const std::string& file : *files) {
-    const std::string folder = file.substr(0, file.rfind("/analyze/") + 1);
-    for (ExportResult& result : results) {
-      if (!result.files.empty() && result.files.front().starts_with(folder)) result.files.push_back(file);
-    }
+    const auto its = std::ranges::find_if(results, [&file](const ExportResult& result) {
+      return !result.files.empty() &&
+             file.starts_with(result.files.front().substr(0, result.files.front().rfind('/') + 1));
+    });
+    (its != results.end() ? *its : results.front()).files.push_back(file);
   }
+  return ExitCode::kOk;
 }
 
 }  // namespace profd::client

@@ -15,7 +15,9 @@ namespace profd::client {
 ExitCode ExportCluster(const Context& context, const std::vector<std::string>& given, const std::string& out,
                        unsigned jobs);
 
-// What `results`, a directory for each rank, are as a job: beside their databases, where there are some.
-void AnalyzeRanks(const Context& context, unsigned jobs, std::vector<ExportResult>& results);
+// What `results`, a directory for each rank, are as a job: beside their databases, where there are some. With
+// `out`: moved into folders there, as a framework's.
+ExitCode AnalyzeRanks(const Context& context, unsigned jobs, const std::string& out,
+                      std::vector<ExportResult>& results);
 
 }  // namespace profd::client

@@ -261,17 +261,26 @@ Action Define(cli::Arguments arguments) {
   arguments.Flag("--per-device", &wanted->per_device,
                  "a PROF directory for each device, below --out: for analysers of many ranks");
   arguments.Flag("--cluster-output", &wanted->cluster,
-                 "of a job of many ranks: what msprof-analyze reads and makes, below --out (docs/export.md)");
+                 "of a job of many ranks: what msprof-analyze reads and makes, below --out; with --format db "
+                 "databases as a framework's (docs/export.md)");
   arguments.Flag("--dry-run", &wanted->dry_run, "only list what would be written");
   return {.run = [wanted](const Context& context) { return RunExport(context, *wanted); }};
 }
 
 }  // namespace
 
-ExitCode RunExport(const Context& context, const ExportArguments& arguments) {
+ExitCode RunExport(const Context& context, const ExportArguments& given) {
+  ExportArguments arguments = given;
+  const bool of_databases = arguments.cluster && arguments.format == FormatName(ExportFormat::kDatabase);
+  if (of_databases) arguments.per_device = true;
   const Result<ExportOptions> options = Parse(arguments);
   if (!options.ok()) return context.Fail(options.status());
-  if (arguments.cluster) return ExportCluster(context, arguments.directories, arguments.out, options->jobs);
+  if (arguments.cluster && !of_databases) {
+    if (arguments.format.empty())
+      return ExportCluster(context, arguments.directories, arguments.out, options->jobs);
+    return context.Fail({base::Code::kInvalidArgument,
+                         "--cluster-output makes text; with --format db databases, and nothing else"});
+  }
   auto worst = ExitCode::kOk;
   std::vector<Job> jobs;
   for (const std::string& directory : arguments.directories) {
@@ -310,7 +319,11 @@ ExitCode RunExport(const Context& context, const ExportArguments& arguments) {
     }
     results.push_back(std::move(*job.result).value());
   }
-  if (arguments.per_device && !progress.cancelled) AnalyzeRanks(context, options->jobs, results);
+  if (arguments.per_device && !progress.cancelled) {
+    const ExitCode analyzed =
+        AnalyzeRanks(context, options->jobs, of_databases ? arguments.out : "", results);
+    worst = std::max(worst, analyzed);
+  }
   for (const ExportResult& result : results) {
     const bool whole = result.report.complete() && result.left_out == 0;
     if (!whole && worst == ExitCode::kOk) worst = ExitCode::kPartialLoss;

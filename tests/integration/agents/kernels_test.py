@@ -230,6 +230,30 @@ class KernelsTest(harness.ProfdTest):
                     self.assertEqual(count, len(recorded[cann.pid].of(kind)), table)
                 self.assertNotIn("opState", [row[1] for row in db.execute("PRAGMA table_info(COMPUTE_TASK_INFO)")])
 
+    def test_a_folder_for_each_rank_as_a_frameworks(self):
+        daemon = self.profd(sim=NPUS)
+        programs = [program(self, daemon, labels=f"rank={rank}") for rank in (6, 7)]
+        directory = self.record(daemon, programs, "agent-kernel,agent-comm,agent-api", 0.6)
+        out = daemon.directory / "job"
+        result = daemon.ctl("export", directory, "--cluster-output", "--format", "db", "--out", out)
+        self.assertEqual(result.code, harness.OK, result)
+        folders = sorted(out.iterdir(), key=lambda folder: folder.name.split("_")[-4])
+        self.assertEqual([folder.name.split("_")[-4:] for folder in folders],
+                         [[rank, folder.name.split("_")[-3], "ascend", "pt"] for rank, folder in zip("67", folders)])
+        for rank, folder in zip((6, 7), folders):
+            results = folder / "ASCEND_PROFILER_OUTPUT"
+            self.assertEqual(json.loads((folder / f"profiler_info_{rank}.json").read_text())["rank_id"], rank)
+            self.assertTrue(list(folder.glob("PROF_*/device_*/info.json.*")))
+            with contextlib.closing(sqlite3.connect(results / f"ascend_pytorch_profiler_{rank}.db")) as db:
+                self.assertEqual(db.execute("SELECT rankId FROM RANK_DEVICE_MAP").fetchall(), [(rank,)])
+            with contextlib.closing(sqlite3.connect(results / "analysis.db")) as db:
+                self.assertGreater(db.execute("SELECT count(*) FROM CommAnalyzerTime").fetchone()[0], 3)
+                self.assertEqual(db.execute("SELECT DISTINCT hccl_op_name FROM CommAnalyzerMatrix").fetchall(), [("hcom_allReduce-total",)])
+            self.assertEqual({path for path in map(str, folder.rglob("*.db")) if path not in result.out}, set())
+        # What is there is not mixed with another job's.
+        self.assertEqual(daemon.ctl("export", directory, "--cluster-output", "--format", "db", "--out", out).code, harness.FAILED)
+        self.assertEqual(daemon.ctl("export", directory, "--cluster-output", "--format", "csv", "--out", out).code, harness.USAGE)
+
     def collectives_for_analysers(self, made, recorded):
         """analyze/communication_analyzer.db: of each collective how long it took and how much it moved."""
         with self.database(made) as db:

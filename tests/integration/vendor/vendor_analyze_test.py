@@ -22,13 +22,12 @@ PROGRAMS = "agent-kernel,agent-comm,agent-api,agent-memory,agent-range,agent-mar
 ON_STREAM = 6  # ranges on a stream of each program, inside its steps
 # Recipes that can have nothing of a collector's databases (those that are no framework's), and what they say then: each as
 # regular expressions of all its lines of errors.
-NOT_OURS = "no (?:analysis|profiler) DB|missing|There is no CommunicationGroupMapping data|Skip CommunicationTimeSum"
+# Debian 12's pandas is older than 2.2, which matrices of a collector's databases need.
+OLD_PANDAS = "unexpected keyword argument 'include_groups'|Communication matrix data is None"
 WITHOUT = {
-    # Of text only: of a collector's databases the recipes of the same names with _sum do it.
-    "communication_time": (NOT_OURS,),
-    "communication_matrix": (NOT_OURS, "Db file does not exist: .*cluster_analysis.db"),
-    # What went from one rank to another nobody tells of a collective: it shows who is which of the group, with pandas 2.2.
-    "communication_matrix_sum": ("unexpected keyword argument 'include_groups'|Communication matrix data is None",),
+    # What went from one rank to another nobody tells of a collective: they show who is which of the group.
+    "communication_matrix": (OLD_PANDAS,),
+    "communication_matrix_sum": (OLD_PANDAS,),
     # Copies of the device's log, which makes way for kernels that MSPTI tells; without any it ends in an error.
     "cluster_time_summary": ("Execute ClusterTimeSummary with exception: 'rank'",),
     # They say that they do not read a collector's.
@@ -133,6 +132,8 @@ class VendorAnalyzeTest(harness.ProfdTest):
         sizes = self.rows(db, "SELECT DISTINCT transit_size FROM ClusterCommunicationBandwidth WHERE hccl_op_name LIKE 'hcom_%'")
         self.assertEqual(sizes, [((1 << 20) * 2 / 1e6,)])  # MB
 
+    communication_time = communication_time_sum  # the same, as a mode of its own
+
     def cann_api_sum(self, job, db):
         for rank in RANKS:
             ((calls,),) = self.rows(db, "SELECT sum(totalCount) FROM CannApiSumRank WHERE rank = ?", rank)
@@ -176,11 +177,12 @@ class VendorAnalyzeTest(harness.ProfdTest):
         """All links are equally fast."""
         self.assertIsNone(db)
 
-    HAS = ("all", "communication_group_map", "communication_time_sum", "cann_api_sum", "compute_op_sum", "hccl_sum", "free_analysis", "mstx_sum", "slow_link")
+    HAS = ("all", "communication_group_map", "communication_time", "communication_time_sum", "cann_api_sum", "compute_op_sum",
+           "hccl_sum", "free_analysis", "mstx_sum", "slow_link")
     # The analyser's own fault: what is not slow is an empty list to it, which it then cannot write.
     FAULTS = {"slow_link": "Unknown dump data type: <class 'list'>",
               # Of what WITHOUT has; this one does all of them.
-              "all": NOT_OURS}
+              "all": OLD_PANDAS}
 
     @needs_analyze
     def test_every_recipe(self):
@@ -207,6 +209,29 @@ class VendorAnalyzeTest(harness.ProfdTest):
                 if recipe in self.HAS:
                     made = list(outs[recipe].rglob("cluster_analysis.db"))
                     getattr(self, recipe)(job, made[0] if made else None)
+
+    @needs_analyze
+    def test_recipes_that_want_a_frameworks_directory(self):
+        """Of the same job in a framework's layout: those that say of a collector's that they do not read it, and the matrix."""
+        job = Job(self, PROGRAMS + ",low-power")
+        data = job.daemon.directory / "framework"
+        result = job.daemon.ctl("export", job.directory, "--cluster-output", "--format", "db", "--out", data)
+        self.assertEqual(result.code, harness.OK, result)
+        wanted = {
+            "freq_analysis": ("SELECT count(*) FROM AbnormalFrequencyRanks", [(len(RANKS),)]),  # all slow down now and then
+            "communication_bottleneck": ("SELECT count(*) FROM CommunicationBottleneck", [(10,)]),  # the ten longest
+            "communication_matrix_sum": ("SELECT DISTINCT src_rank, dst_rank FROM ClusterCommunicationMatrix WHERE transport_type = 'LOCAL' "
+                                         "ORDER BY 1", [(rank, rank) for rank in RANKS]),
+            "slow_rank": (None, None)}  # none is
+        for recipe, (query, rows) in wanted.items():
+            with self.subTest(recipe=recipe):
+                out = job.daemon.directory / f"framework-{recipe}"
+                out.mkdir()
+                run = vendor_tools.analyze("cluster", "-m", recipe, "-d", data, "-o", out)
+                self.assertEqual((run.code, run.errors), (0, []), run)
+                made = list(out.rglob("cluster_analysis.db"))
+                if query is not None:
+                    self.assertEqual(self.rows(made[0], query), rows)
 
     @needs_analyze
     def test_the_advisor_finds_nothing_that_is_not_there(self):

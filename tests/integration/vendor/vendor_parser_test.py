@@ -33,6 +33,9 @@ KNOWN = re.compile("|".join((
     r"Option --L2_cache_events number should less than 8",
     # Names of kernels on AI CPUs are asked of the host's operators, which are not there at level l0 (viewer/aicpu_viewer.py).
     r"no such table: ge_summary",
+    # Of a 910 it takes the tasks of AI CPUs from the scheduler's notes, and complains of a log without any if what the AI CPUs
+    # reported has been read by then (mscalculate/ascend_task/device_task_collector.py, _gather_ai_cpu_device_tasks_from_ts).
+    r"no such table: AiCpuFromTs|no aicpu device task get from ai_cpu.db.AiCpuFromTs",
 )))
 
 
@@ -202,7 +205,9 @@ class VendorParserTest(harness.ProfdTest):
                 with open(path, encoding="utf-8", newline="") as file:
                     rows = list(csv.DictReader(file))
                 self.assertGreater(len(rows), 5)
-                self.assertEqual(len(rows), len(truth))
+                # It leaves out what ended after the last iteration (msparser/aicpu/aicpu_bin_data_parser.py,
+                # check_task_before_max_iter); one begins every 100 ms.
+                self.assertIn(len(truth) - len(rows), (0, 1, 2))
                 for row, of in zip(rows, truth):
                     self.assertEqual((row["Stream ID"], row["Task ID"]), (str(of["stream"]), str(of["task"])))
                     for column, us in (("Compute", of["compute_us"]), ("Memcpy", of["copy_us"]), ("Dispatch", of["dispatch_us"]),
@@ -230,9 +235,9 @@ class VendorParserTest(harness.ProfdTest):
                     self.opens(directory)
             with self.subTest(chip=chip):
                 fetched, moved = self.top / chip / "fetched", self.top / chip / "moved"
+                moved.mkdir(parents=True)
                 self.assertEqual(daemon.ctl("fetch", session["session"], "--out", fetched).code, harness.OK)
                 self.opens(next(fetched.glob("PROF_*")))
-                moved.mkdir()
                 self.assertEqual(daemon.ctl("mv", session["session"], moved).code, harness.OK)
                 self.opens(next(moved.glob("PROF_*")))
 
