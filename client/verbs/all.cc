@@ -29,7 +29,9 @@
   VERB(Analyze)           \
   VERB(Compare)           \
   VERB(Report)            \
+  VERB(Flame)             \
   VERB(Doctor)            \
+  VERB(Tls)               \
   VERB(Completion)
 
 namespace profd::client {
