@@ -97,7 +97,7 @@ class Browser:
         self.problems, self.requests = [], []
         self.call("Page.navigate", url=url)
         self.run("""new Promise(done => {
-          const ready = () => document.documentElement.dataset.ready || !document.getElementById("broken")?.hidden;
+          const ready = () => document.documentElement.dataset.ready || document.getElementById("broken")?.hidden === false;
           const look = () => document.readyState === "complete" && ready() ? requestAnimationFrame(() => done()) : requestAnimationFrame(look);
           look(); })""")
 
