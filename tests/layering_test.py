@@ -27,7 +27,7 @@ MODEL = READ | {"client/analyze/model"}
 ANALYZE = MODEL | {"client/analyze/reading", "client/analyze/rules"}
 ANSWER = ANALYZE | {"client/analyze", "client/analyze/compare", "client/analyze/report", "client/analyze/tables", "client/analyze/cluster"}
 PAGE = VIEWS | ANSWER
-SHOW = EXPORT | {"base/cli", "format/mend", "client/options", "client/export", "client/verify"}
+SHOW = EXPORT | {"base/cli", "format/mend", "client/options", "client/export", "client/verify", "client/show/screen"}
 ALLOWED = {
     "base": set(),
     "base/cli": {"base"},
@@ -78,10 +78,13 @@ ALLOWED = {
     "client/analyze/cluster": ANALYZE | {"client/analyze", "client/analyze/tables", "client/export/db", "client/export/write"},
     "client/report": PAGE,
     "client/verify": EXPORT | {"client/export", "format/mend"},
+    "client/show/screen": FILES,
     "client/show": SHOW,
     "client/node": {"base", "libagent/abi", "remote", "client/words"},
     "client/fleet": SHOW | {"client/show", "client/node", "remote"},
-    "client/verbs": SHOW | ANSWER | {"client/show", "client/node", "client/fleet", "remote"},
+    "client/verbs": SHOW | ANSWER | {"client/export/stacks", "client/show", "client/node", "client/fleet", "remote"},
+    "client/ui": SHOW | ANSWER | {"client/report", "client/show", "client/node"},
+    "client/verbs/node": SHOW | {"client/show", "client/node", "client/ui", "client/verbs"},
     "client/verbs/answers": SHOW | ANSWER | {"client/report", "client/show", "client/node", "client/verbs"},
     "client": {"client/verbs"},
     "remote": {"base"},
@@ -95,7 +98,7 @@ HOMES = {
     r"\.pb\.h": ("daemon/rpc/", "remote/", "client/"),
     r"nghttp2/|pb_(en|de)code\.h": ("libagent/link/",),
     r"yaml-cpp/": ("daemon/config/load.cc", "sim/"),
-    r"boost/": ("daemon/base/executor",),
+    r"boost/": ("daemon/base/executor", "client/ui/server"),
     r"prometheus/": ("daemon/live/prometheus_text",),
     r"spdlog/": ("daemon/base/log",),
     r"CLI/": ("base/cli/", "client/verbs/command_line", "daemon/main.cc"),

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -22,7 +23,16 @@ struct ManText {
 // A page in man(7): every option, every verb with its own.
 std::string ManPage(const CLI::App& app, const ManText& text);
 
-// A script that completes verbs and options; files elsewhere. "" for a shell that is neither bash nor zsh.
-std::string Completion(const CLI::App& app, std::string_view shell);
+// What a program itself says about values: `PROGRAM completion values WHAT` prints them, a word a line.
+struct Completed {
+  std::string where;  // an option that they belong to, or the name of a word by its place
+  std::string what;
+  bool list = false;   // joined by commas
+  bool files = false;  // or a file
+};
+
+// A script that completes verbs, options and the values of `values`; files elsewhere. "" for a shell that is
+// neither bash nor zsh.
+std::string Completion(const CLI::App& app, std::string_view shell, const std::vector<Completed>& values);
 
 }  // namespace profd::cli

@@ -1,13 +1,12 @@
 #include "client/node/certificates.h"
 
-#include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
-#include <openssl/x509.h>
 
 #include <array>
 #include <ctime>
-#include <memory>
+
+#include "client/node/openssl.h"
 
 namespace profd::client {
 
@@ -16,14 +15,6 @@ namespace {
 using base::Code;
 using base::Result;
 using base::Status;
-
-template <auto kFree>
-struct Freer {
-  void operator()(auto* object) const { kFree(object); }
-};
-using File = std::unique_ptr<BIO, Freer<BIO_free_all>>;
-using Certificate = std::unique_ptr<X509, Freer<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
 
 std::string NameOf(const PemFile& file) { return file.option + " " + file.path; }
 
@@ -41,22 +32,8 @@ Result<File> Open(const PemFile& file) {
   return why;
 }
 
-Result<Certificate> ReadCertificate(const PemFile& file) {
-  PROFD_ASSIGN_OR_RETURN(const File opened, Open(file));
-  Certificate certificate(PEM_read_bio_X509(opened.get(), nullptr, nullptr, nullptr));
-  if (!certificate) return Wrong(file, "holds no certificate (PEM)");
-  return certificate;
-}
-
 // Nobody is asked for a password: gRPC would not know it.
 int NoPassword(char*, int, int, void*) { return -1; }
-
-Result<Key> ReadKey(const PemFile& file) {
-  PROFD_ASSIGN_OR_RETURN(const File opened, Open(file));
-  Key key(PEM_read_bio_PrivateKey(opened.get(), nullptr, NoPassword, nullptr));
-  if (!key) return Wrong(file, "holds no private key (PEM, without a password)");
-  return key;
-}
 
 std::string TimeText(const ASN1_TIME* time) {
   tm utc{};
@@ -66,6 +43,20 @@ std::string TimeText(const ASN1_TIME* time) {
 }
 
 }  // namespace
+
+Result<Certificate> ReadCertificate(const PemFile& file) {
+  PROFD_ASSIGN_OR_RETURN(const File opened, Open(file));
+  Certificate certificate(PEM_read_bio_X509(opened.get(), nullptr, nullptr, nullptr));
+  if (!certificate) return Wrong(file, "holds no certificate (PEM)");
+  return certificate;
+}
+
+Result<Key> ReadKey(const PemFile& file) {
+  PROFD_ASSIGN_OR_RETURN(const File opened, Open(file));
+  Key key(PEM_read_bio_PrivateKey(opened.get(), nullptr, NoPassword, nullptr));
+  if (!key) return Wrong(file, "holds no private key (PEM, without a password)");
+  return key;
+}
 
 Status CheckTlsFiles(const PemFile& ca, const PemFile& cert, const PemFile& key) {
   PROFD_RETURN_IF_ERROR(ReadCertificate(ca).status());

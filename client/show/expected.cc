@@ -59,8 +59,8 @@ std::string ExpectedLine(const v1::SessionInfo& info) {
   return text + "\n";
 }
 
-std::string RenderPlan(const v1::SessionInfo& info, bool coloured) {
-  Table table({"KIND", "UNIT", ">ASKED", ">EFFECTIVE", "VERDICT", ">EXPECTED", "REASON"});
+std::string RenderPlan(const v1::SessionInfo& info, const Look& look) {
+  Table table({"KIND", "UNIT", "?>ASKED", ">EFFECTIVE", "VERDICT", ">EXPECTED", "~REASON"});
   for (const v1::KindState& kind : info.kinds()) {
     std::string expected;
     if (IsCollected(kind) && kind.bytes_per_s() > 0) expected = PerSecond(kind.bytes_per_s());
@@ -70,7 +70,7 @@ std::string RenderPlan(const v1::SessionInfo& info, bool coloured) {
                FormatHz(kind.effective_hz()), std::string(VerdictName(kind.verdict())), expected,
                OneLine(kind.reason())});
   }
-  return table.Text(coloured) + ExpectedLine(info) + "nothing was started (--dry-run)\n";
+  return table.Text(look) + ExpectedLine(info) + "nothing was started (--dry-run)\n";
 }
 
 std::vector<std::string> CostWarnings(const v1::SessionInfo& info) {

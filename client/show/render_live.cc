@@ -4,8 +4,8 @@
 
 namespace profd::client {
 
-std::string RenderLive(const v1::LiveValues& values, bool coloured) {
-  Table table({"KIND", "NAME", "LABELS", ">VALUE", ""});
+std::string RenderLive(const v1::LiveValues& values, const Look& look) {
+  Table table({"KIND", "NAME", "~LABELS", ">VALUE", ""});
   for (const v1::LiveMetric& metric : values.metrics()) {
     for (const v1::LiveValue& value : metric.values()) {
       std::string labels;
@@ -17,7 +17,7 @@ std::string RenderLive(const v1::LiveValues& values, bool coloured) {
                  std::string(metric.counter() ? "total" : "")});
     }
   }
-  return FormatWallTime(values.wall_ns()) + "\n" + table.Text(coloured) + "\n";
+  return FormatWallTime(values.wall_ns()) + "\n" + table.Text(look) + "\n";
 }
 
 }  // namespace profd::client

@@ -1,4 +1,3 @@
-#include "base/join.h"
 #include "client/show/render.h"
 #include "client/words/text.h"
 
@@ -16,7 +15,9 @@ std::string Labels(const v1::Target& target) {
   return text;
 }
 
-std::string Devices(const v1::Target& target) { return base::Joined(target.devices(), ","); }
+std::string Devices(const v1::Target& target) {
+  return RangesText({target.devices().begin(), target.devices().end()});
+}
 
 std::string Command(const v1::Target& target) {
   std::string text;
@@ -36,16 +37,16 @@ std::map<std::string, std::string> SortedLabels(const v1::Target& target) {
   return {target.labels().begin(), target.labels().end()};
 }
 
-std::string RenderTargets(const v1::TargetsReply& reply, bool coloured) {
-  if (reply.targets_size() == 0) {
-    return "no processes: start one with `profctl run -- COMMAND` or LD_PRELOAD=…/libprofd_agent.so\n";
-  }
-  Table table({">PID", ">INSIDE", ">PARENT", "USER", "DEVICES", "LABELS", "AGENT", "ATTACHABLE",
-               "RECORDED BY", "REGISTERED", "COMMAND", "REASON"});
+Table TargetTable(const v1::TargetsReply& reply) {
+  Table table({">PID", "?>INSIDE", "?>PARENT", "USER", "DEVICES", "?LABELS", "?AGENT", "ATTACHABLE",
+               "RECORDED BY", "?REGISTERED", "COMMAND", "~REASON"});
   for (const v1::Target& target : reply.targets()) {
-    table.Add({std::to_string(target.pid()),
-               target.container_pid() != target.pid() ? std::to_string(target.container_pid()) : "",
-               target.forked() ? std::to_string(target.parent_pid()) : "",
+    const auto number = [](int32_t value, bool counts = true) {
+      return counts ? Table::Cell(std::to_string(value), -value) : Table::Cell(std::string());
+    };
+    table.Add({number(target.pid()),
+               number(target.container_pid(), target.container_pid() != target.pid()),
+               number(target.parent_pid(), target.forked()),
                OneLine(target.user()),
                Devices(target),
                Labels(target),
@@ -58,7 +59,23 @@ std::string RenderTargets(const v1::TargetsReply& reply, bool coloured) {
                Command(target),
                OneLine(target.reason())});
   }
-  return table.Text(coloured);
+  return table;
+}
+
+std::string RenderTargets(const v1::TargetsReply& reply, const Table& table, const Look& look) {
+  if (reply.targets_size() == 0) {
+    return Wrapped("no processes: start one with `profctl run -- COMMAND` or LD_PRELOAD=…/libprofd_agent.so",
+                   look.columns) +
+           "\n";
+  }
+  if (reply.targets_size() == 1) return table.Text(look);
+  std::map<std::string, size_t> states;
+  for (const v1::Target& target : reply.targets()) ++states[State(target)];
+  std::string line =
+      std::to_string(reply.targets_size()) + " processes: " + std::to_string(states["yes"]) + " attachable";
+  if (states["recording"] > 0) line += ", " + std::to_string(states["recording"]) + " recorded";
+  if (states["no"] > 0) line += ", " + std::to_string(states["no"]) + " not attachable";
+  return line + "\n" + table.Text(look);
 }
 
 }  // namespace profd::client

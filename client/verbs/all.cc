@@ -16,6 +16,7 @@
   VERB(Status)            \
   VERB(Watch)             \
   VERB(Top)               \
+  VERB(Ui)                \
   VERB(Pin)               \
   VERB(Unpin)             \
   VERB(Remove)            \
@@ -29,7 +30,9 @@
   VERB(Analyze)           \
   VERB(Compare)           \
   VERB(Report)            \
+  VERB(Flame)             \
   VERB(Doctor)            \
+  VERB(Tls)               \
   VERB(Completion)
 
 namespace profd::client {

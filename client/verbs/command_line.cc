@@ -21,6 +21,7 @@
 #include "client/show/manual.h"
 #include "client/verbs/all.h"
 #include "client/verbs/on_hosts.h"
+#include "client/verbs/user_presets.h"
 #include "client/words/args.h"
 #include "client/words/text.h"
 
@@ -138,6 +139,9 @@ class CommandLine {
     app_.add_flag("--help-kinds", kind_tables_, "print the tables of docs/kinds.md")->group("");
     app_.set_config("--client-config", DefaultConfig(),
                     "options that are always given, one a line: tls-ca = \"/etc/profd/ca.pem\"");
+    app_.add_option("--user-preset", UserPresets(), "of profctl.conf: presets of your own, NAME=KINDS each")
+        ->group("");
+    app_.allow_config_extras(false);  // a wrong word in the file is an error
     app_.fallthrough();
     app_.require_subcommand(0, 1);  // none is told apart with better words than CLI11's
   }

@@ -43,4 +43,7 @@ struct Verb {
   Action (*define)(cli::Arguments);
 };
 
+// Of every verb that takes a session.
+constexpr char kSessionHelp[] = "Its id, its name, or last: the newest of one's own";
+
 }  // namespace profd::client

@@ -1,6 +1,7 @@
 #include "client/verify/perturbations.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "client/words/text.h"
 
@@ -19,19 +20,35 @@ PerturbationList PerturbationsOf(const format::Manifest& manifest) {
 }
 
 std::string RenderPerturbations(const PerturbationList& perturbations) {
-  constexpr int kMostLines = 10;
-  const int lines = std::min(perturbations.size(), kMostLines);
+  // What is said again and again is said once, from its first time to its last.
+  struct Said {
+    std::string what;
+    uint64_t from_ns, to_ns;  // to_ns 0: it goes on
+    size_t times;
+  };
+  std::vector<Said> all;
+  for (const v1::Perturbation& found : perturbations) {
+    const std::string what = found.kind() + ": " + found.text();
+    const auto same = std::ranges::find(all, what, &Said::what);
+    if (same == all.end()) {
+      all.push_back({what, found.from_ns(), found.to_ns(), 1});
+      continue;
+    }
+    same->from_ns = std::min(same->from_ns, found.from_ns());
+    same->to_ns = same->to_ns == 0 || found.to_ns() == 0 ? 0 : std::max(same->to_ns, found.to_ns());
+    ++same->times;
+  }
+  constexpr size_t kMostLines = 10;
   std::string text;
-  for (int i = 0; i < lines; ++i) {
-    const v1::Perturbation& found = perturbations[i];
-    std::string when = "from +" + FormatDuration(found.from_ns());
-    if (found.to_ns() != 0) when += " to +" + FormatDuration(found.to_ns());
-    const std::string line = "perturbed: " + found.kind() + ": " + found.text() + " (" + when + ")";
-    text += OneLine(line) + "\n";
+  for (size_t i = 0; i < std::min(all.size(), kMostLines); ++i) {
+    const Said& said = all[i];
+    std::string when = "from +" + FormatDuration(said.from_ns);
+    if (said.to_ns != 0) when += " to +" + FormatDuration(said.to_ns);
+    if (said.times > 1) when = std::to_string(said.times) + " times, " + when;
+    text += OneLine("perturbed: " + said.what + " (" + when + ")") + "\n";
   }
-  if (perturbations.size() > lines) {
-    text += "perturbed: and " + std::to_string(perturbations.size() - lines) + " more, shown with --json\n";
-  }
+  if (all.size() > kMostLines)
+    text += "perturbed: and " + std::to_string(all.size() - kMostLines) + " more, shown with --json\n";
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "daemon/base/log.h"
+#include "daemon/session/plan/spec_check.h"
 
 namespace profd::session {
 
@@ -96,7 +97,17 @@ void Book::Add(const std::shared_ptr<Session>& session) {
 
 void Book::Erase(const std::shared_ptr<Session>& session) { std::erase(sessions_, session); }
 
+std::string Book::NewestOf(uid_t uid) const {
+  const auto own = std::find_if(sessions_.rbegin(), sessions_.rend(),
+                                [uid](const auto& session) { return session->uid() == uid; });
+  if (own != sessions_.rend()) return (*own)->id();
+  const auto past = std::find_if(past_.all().begin(), past_.all().end(),
+                                 [uid](const SessionInfo& info) { return info.uid == uid; });
+  return past == past_.all().end() ? kNewestSession : past->id;
+}
+
 std::string Book::IdOf(const Caller& caller, const std::string& session) const {
+  if (session == kNewestSession) return NewestOf(caller.uid);
   std::string named;
   const auto is_meant = [&](const std::string& id, const std::string& name, uid_t uid) {
     if (id != session && name != session) return false;
@@ -122,6 +133,8 @@ Result<SessionInfo> Book::Get(const Caller& caller, const std::string& session) 
   for (const SessionInfo& info : past_.all()) {
     if (info.id == id && may_see(info.uid)) return Shown(OnDisk(info));
   }
+  if (id == kNewestSession)
+    return Status{Code::kNotFound, "last: you have no session yet; profctl start begins one"};
   return Status{Code::kNotFound,
                 "no session has the id or the name '" + session + "'; profctl list shows them"};
 }

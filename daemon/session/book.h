@@ -45,8 +45,8 @@ class Book {
 
   // See Manager.
   std::vector<SessionInfo> List(const auth::Caller& caller) const;
-  // The session that the caller means with its id, or with its name: the newest of that name. `session`
-  // itself where there is none.
+  // The session that the caller means with its id, with its name (the newest of that name), or with `last`
+  // (the newest of the caller's own). `session` itself where there is none.
   std::string IdOf(const auth::Caller& caller, const std::string& session) const;
   base::Result<SessionInfo> Get(const auth::Caller& caller, const std::string& session) const;
   base::Result<StoredTrace> Locate(const auth::Caller& caller, const std::string& session,
@@ -58,6 +58,7 @@ class Book {
 
  private:
   void ForgetOld();
+  std::string NewestOf(uid_t uid) const;
   SessionInfo OnDisk(SessionInfo past) const;
   SessionInfo Shown(SessionInfo info) const;
   base::Result<SessionInfo> Changeable(const auth::Caller& caller, const std::string& session) const;

@@ -91,10 +91,13 @@ class Browser:
                                                           {"name": "prefers-reduced-motion", "value": "reduce"}])
 
     def open(self, path):
+        self.go(f"file://{path}")
+
+    def go(self, url):
         self.problems, self.requests = [], []
-        self.call("Page.navigate", url=f"file://{path}")
+        self.call("Page.navigate", url=url)
         self.run("""new Promise(done => {
-          const ready = () => document.documentElement.dataset.ready || !document.getElementById("broken")?.hidden;
+          const ready = () => document.documentElement.dataset.ready || document.getElementById("broken")?.hidden === false;
           const look = () => document.readyState === "complete" && ready() ? requestAnimationFrame(() => done()) : requestAnimationFrame(look);
           look(); })""")
 
@@ -129,6 +132,14 @@ class Browser:
         for kind in ("keyDown", "keyUp"):
             more = {"text": text} if text and kind == "keyDown" else {}
             self.call("Input.dispatchKeyEvent", type=kind, key=name, **more)
+        self.drawn()
+
+    def press(self, name):
+        """A key that has a meaning to the browser itself."""
+        code, text = {"Tab": (9, ""), "Enter": (13, "\r")}[name]
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=code,
+                      **({"text": text} if text and kind == "keyDown" else {}))
         self.drawn()
 
     def picture(self, path, whole=True):

@@ -151,6 +151,17 @@ void DbConnection::AppendLate(Rows& rows, std::span<const DbValue> values) {
   late_->Append(*rows.late, rows.late->last_key() + 1, values);
 }
 
+void DbConnection::AddViews() {
+  for (const DbView& view : DbViews()) {
+    const bool has_all = std::ranges::all_of(view.tables, [this](std::string_view table) {
+      return std::ranges::any_of(rows_, [table](const auto& rows) { return rows->name == table; });
+    });
+    if (has_all)
+      file_->AddView(std::string(view.name),
+                     "CREATE VIEW " + std::string(view.name) + " AS " + std::string(view.select));
+  }
+}
+
 void DbConnection::FinishWithEngine() {
   Engine engine(part());
   if (late_) {
@@ -173,6 +184,7 @@ uint64_t DbConnection::bytes() const {
 
 base::Status DbConnection::Finish() {
   if (finished_) return status_;
+  AddViews();
   if (status_.ok()) status_ = file_->Finish();
   if (status_.ok() && (late_ || !indices_.empty())) FinishWithEngine();
   if (late_) unlink(late_part().c_str());

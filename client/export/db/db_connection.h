@@ -50,6 +50,7 @@ class DbConnection {
  private:
   explicit DbConnection(std::string path) : path_(std::move(path)) {}
 
+  void AddViews();
   void FinishWithEngine();
   std::string part() const { return path_ + ".part"; }
   std::string late_part() const { return path_ + ".late.part"; }

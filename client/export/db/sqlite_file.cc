@@ -314,6 +314,11 @@ base::Status SqliteFile::Finish() {
                            std::string_view(table->name_), root, std::string_view(table->sql_)};
     Append(*schema, schema->last_key() + 1, row);
   }
+  for (const auto& [name, sql] : views_) {
+    const DbValue row[] = {std::string_view("view"), std::string_view(name), std::string_view(name), 0,
+                           std::string_view(sql)};
+    Append(*schema, schema->last_key() + 1, row);
+  }
   EndLeaf(*schema);
   if (status_.ok() && schema->levels_.size() > 1)
     status_ = base::Status(base::Code::kInternal, path_ + ": too many tables");

@@ -72,6 +72,8 @@ class SqliteFile {
 
   // `sql`: its CREATE TABLE. `key_column`: which one is INTEGER PRIMARY KEY, -1 if none is.
   Table* Add(std::string name, std::string sql, int key_column);
+  // `sql`: its CREATE VIEW.
+  void AddView(std::string name, std::string sql) { views_.emplace_back(std::move(name), std::move(sql)); }
   // `key`: above that of the row before. The value of the key column is of no meaning.
   void Append(Table& table, int64_t key, std::span<const DbValue> values);
   // Nothing may follow.
@@ -96,7 +98,8 @@ class SqliteFile {
   base::UniqueFd fd_;
   base::Status status_;
   std::vector<std::unique_ptr<Table>> tables_;
-  std::string head_, body_;  // of the row that is being written
+  std::vector<std::pair<std::string, std::string>> views_;  // name, SQL
+  std::string head_, body_;                                 // of the row that is being written
   std::unique_ptr<char[]> buffer_;
   size_t used_ = 0;       // of the buffer
   uint64_t flushed_ = 0;  // bytes

@@ -53,6 +53,14 @@ enum class SpanTable : uint8_t {
 inline constexpr size_t kSpanTables = 15;
 const DbTable& TableOf(SpanTable table);
 
+// For people: made where all of its tables are.
+struct DbView {
+  std::string_view name;
+  std::vector<std::string_view> tables;
+  std::string_view select;
+};
+std::span<const DbView> DbViews();
+
 struct DbEnum {
   std::string_view table;
   std::vector<std::pair<int, std::string_view>> names;

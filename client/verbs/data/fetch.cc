@@ -179,7 +179,7 @@ ExitCode Run(const Context& context, const Options& options) {
   uint64_t bytes = 0;
   for (const std::string& directory : info->directories()) {
     const Result<uint64_t> fetched =
-        FetchDirectory(*connection->control, options.session, directory, *output);
+        FetchDirectory(*connection->control, info->session(), directory, *output);
     if (!fetched.ok()) {
       DropOutputDir(*output);  // as long as nothing is in it
       return context.Fail(fetched.status());
@@ -199,7 +199,7 @@ ExitCode Run(const Context& context, const Options& options) {
 
 Action Define(cli::Arguments arguments) {
   const auto options = std::make_shared<Options>();
-  arguments.Text("SESSION", &options->session, "Its id, or its name").Required();
+  arguments.Text("SESSION", &options->session, kSessionHelp).Required();
   arguments.Text("--out", &options->out, "directory they come into; default .");
   return {.run = [options](const Context& context) { return Run(context, *options); }};
 }

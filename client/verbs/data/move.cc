@@ -23,7 +23,7 @@ ExitCode Run(const Context& context, const Options& options) {
 
 Action Define(cli::Arguments arguments) {
   const auto options = std::make_shared<Options>();
-  arguments.Text("SESSION", &options->session, "Its id, or its name").Required();
+  arguments.Text("SESSION", &options->session, kSessionHelp).Required();
   arguments.Text("DIR", &options->directory, "Where to").Required();
   return {.run = [options](const Context& context) { return Run(context, *options); }};
 }

@@ -36,8 +36,8 @@ std::string Slowest(const InventorySteps& steps) {
 
 std::string Unit(int device) { return device < 0 ? "host" : std::to_string(device); }
 
-std::string Devices(const Inventory& inventory, bool coloured) {
-  Table table({"DEVICE", "CHIP", ">RANK", "MODELS", ">ITERATIONS", "SLOWEST"});
+std::string Devices(const Inventory& inventory, const Look& look) {
+  Table table({"DEVICE", "CHIP", ">RANK", "MODELS", ">ITERATIONS", "~SLOWEST"});
   std::set<int> units;
   for (const Side& side : inventory.capture.sides) {
     if (!side.is_host()) units.insert(side.facts.device);
@@ -55,7 +55,7 @@ std::string Devices(const Inventory& inventory, bool coloured) {
                steps == inventory.steps.end() ? "" : std::to_string(steps->second.count),
                steps == inventory.steps.end() ? "" : Slowest(steps->second)});
   }
-  return units.empty() ? "" : table.Text(coloured);
+  return units.empty() ? "" : table.Text(look);
 }
 
 // "hbm"; "soc-profile (sio)" where a kind has more than one series.
@@ -66,8 +66,8 @@ std::string What(const Inventory& inventory, const InventoryItem& item) {
   return only ? item.kind : item.kind + " (" + item.what + ")";
 }
 
-std::string Kinds(const Inventory& inventory, bool coloured) {
-  Table table({"KIND", "DEVICE", ">ROWS", ">FROM", ">SPAN", ">RATE", ">GAPS", ">LONGEST"});
+std::string Kinds(const Inventory& inventory, const Look& look) {
+  Table table({"KIND", "DEVICE", ">ROWS", ">FROM", ">SPAN", ">RATE", "?>GAPS", "?>LONGEST"});
   const uint64_t begin = inventory.capture.begin_wall_ns();
   for (const InventoryItem& item : inventory.items) {
     const Moments& moments = item.moments;
@@ -82,7 +82,7 @@ std::string Kinds(const Inventory& inventory, bool coloured) {
                {gaps ? std::to_string(moments.gaps()) : "", gaps ? Colour::kWarn : Colour::kNone},
                gaps ? FormatDuration(moments.longest_gap_ns()) : ""});
   }
-  return inventory.items.empty() ? "" : table.Text(coloured);
+  return inventory.items.empty() ? "" : table.Text(look);
 }
 
 // What is to be said of many places is said once.
@@ -137,8 +137,8 @@ void PrintInventory(const Context& context, const Inventory& inventory) {
   }
   context.Print(OneLine(line + ", " + FormatBytes(static_cast<double>(capture.bytes()))) + "\n");
   if (capture.manifest) context.Print(Versions(*capture.manifest));
-  const bool coloured = ColouredOutput();
-  for (const std::string& table : {Devices(inventory, coloured), Kinds(inventory, coloured)}) {
+  const Look look = OwnLook();
+  for (const std::string& table : {Devices(inventory, look), Kinds(inventory, look)}) {
     if (!table.empty()) context.Print("\n" + table);
   }
   if (capture.manifest) context.Print(RenderPauses(PausesOf(*capture.manifest)));

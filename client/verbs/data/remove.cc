@@ -13,7 +13,7 @@ Asking<ExitCode> Ask(const Context& context, const std::string& session) {
 
 Action Define(cli::Arguments arguments) {
   const auto session = std::make_shared<std::string>();
-  arguments.Text("SESSION", session.get(), "Its id, or its name").Required();
+  arguments.Text("SESSION", session.get(), kSessionHelp).Required();
   return {.ask = [session](const Context& context) { return Ask(context, *session); }};
 }
 

@@ -1,6 +1,7 @@
 #include "client/verify/repair.h"
 
 #include "client/show/json.h"
+#include "client/verbs/directories.h"
 #include "client/verbs/verb.h"
 #include "client/words/text.h"
 
@@ -13,7 +14,7 @@ using Directories = std::vector<std::string>;
 ExitCode Run(const Context& context, const Directories& directories) {
   auto worst = ExitCode::kOk;
   std::vector<mend::Mended> all;
-  for (const std::string& directory : directories) {
+  for (const std::string& directory : WithSessions(context, directories)) {
     const base::Result<mend::Mended> mended = Repair(directory);
     if (!mended.ok()) {
       worst = context.Fail(mended.status());
@@ -36,7 +37,7 @@ ExitCode Run(const Context& context, const Directories& directories) {
 
 Action Define(cli::Arguments arguments) {
   const auto directories = std::make_shared<Directories>();
-  arguments.List("DIR", directories.get(), "PROF directories of one's own").Required();
+  arguments.List("DIR", directories.get(), "PROF directories of one's own, or sessions").Required();
   return {.run = [directories](const Context& context) { return Run(context, *directories); }};
 }
 

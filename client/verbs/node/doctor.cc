@@ -126,7 +126,7 @@ Asking<ExitCode> Ask(const Context& context, const std::string& of_pid) {
   } else {
     co_await WalkTo(context, pid, &chain);
   }
-  context.Print(context.json ? ChecksJson(chain.checks()) : RenderChecks(chain.checks(), ColouredOutput()));
+  context.Print(context.json ? ChecksJson(chain.checks()) : RenderChecks(chain.checks(), OwnLook()));
   co_return chain.code();
 }
 

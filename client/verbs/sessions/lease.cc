@@ -30,7 +30,7 @@ Result<v1::AddLeaseRequest> ParseLease(const Options& options) {
 
 ExitCode Show(const Context& context, const Result<v1::Lease>& lease) {
   if (!lease.ok()) return context.Fail(lease.status());
-  context.Print(context.json ? LeaseJson(*lease) : RenderLeases({*lease}, ColouredOutput()));
+  context.Print(context.json ? LeaseJson(*lease) : RenderLeases({*lease}, OwnLook()));
   return ExitCode::kOk;
 }
 
@@ -56,7 +56,7 @@ Asking<ExitCode> List(const Context& context) {
   const Result<v1::ListLeasesReply> reply = co_await connection->control->ListLeases();
   if (!reply.ok()) co_return context.Fail(reply.status());
   const std::vector<v1::Lease> leases(reply->leases().begin(), reply->leases().end());
-  context.Print(context.json ? LeasesJson(leases) : RenderLeases(leases, ColouredOutput()));
+  context.Print(context.json ? LeasesJson(leases) : RenderLeases(leases, OwnLook()));
   co_return ExitCode::kOk;
 }
 

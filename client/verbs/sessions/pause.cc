@@ -13,14 +13,14 @@ Asking<ExitCode> Ask(const Context& context, const std::string& session, bool pa
   if (!connection.ok()) co_return context.Fail(connection.status());
   const base::Result<v1::SessionInfo> info = co_await connection->control->SetPaused(session, paused);
   if (!info.ok()) co_return context.Fail(info.status());
-  context.Print(context.json ? SessionJson(*info) : RenderSession(*info, true, ColouredOutput()));
+  context.Print(context.json ? SessionJson(*info) : RenderSession(*info, true, OwnLook()));
   co_return ExitCode::kOk;
 }
 
 template <bool paused>
 Action Define(cli::Arguments arguments) {
   const auto session = std::make_shared<std::string>();
-  arguments.Text("SESSION", session.get(), "Its id, or its name").Required();
+  arguments.Text("SESSION", session.get(), kSessionHelp).Required();
   return {.ask = [session](const Context& context) { return Ask(context, *session, paused); }};
 }
 

@@ -24,13 +24,13 @@ Asking<ExitCode> Ask(const Context& context, const Options& options) {
   if (!connection.ok()) co_return context.Fail(connection.status());
   const base::Result<v1::SessionInfo> info = co_await connection->control->Snapshot(options.session, last_ns);
   if (!info.ok()) co_return context.Fail(info.status());
-  context.Print(context.json ? SessionJson(*info) : RenderSession(*info, true, ColouredOutput()));
+  context.Print(context.json ? SessionJson(*info) : RenderSession(*info, true, OwnLook()));
   co_return ExitCode::kOk;
 }
 
 Action Define(cli::Arguments arguments) {
   const auto options = std::make_shared<Options>();
-  arguments.Text("SESSION", &options->session, "Its id, or its name").Required();
+  arguments.Text("SESSION", &options->session, kSessionHelp).Required();
   arguments.Text("--last", &options->last, "how far back, e.g. 30s; default all");
   return {.ask = [options](const Context& context) { return Ask(context, *options); }};
 }

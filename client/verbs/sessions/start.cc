@@ -20,6 +20,7 @@
 #include "client/show/json.h"
 #include "client/show/render.h"
 #include "client/show/shared_rates.h"
+#include "client/verbs/user_presets.h"
 #include "client/verbs/vendor_options.h"
 #include "client/verbs/verb.h"
 #include "client/words/args.h"
@@ -57,6 +58,7 @@ Status ParseUnits(const StartOptions& options, v1::SessionSpec* spec) {
     spec->mutable_kinds()->Assign(kinds.begin(), kinds.end());
   }
   spec->set_preset(options.preset);
+  PROFD_RETURN_IF_ERROR(ExpandPreset(spec));
   spec->set_all_agents(options.all_agents);
   if (!options.steps.empty()) {
     PROFD_ASSIGN_OR_RETURN(*spec->mutable_steps(), ParseSteps(options.steps));
@@ -224,7 +226,7 @@ void Show(const Context& context, const v1::SessionInfo& info, bool is_over, v1:
   if (result != nullptr) {
     *result = info;
   } else {
-    context.Print(context.json ? SessionJson(info) : RenderSession(info, is_over, ColouredOutput()));
+    context.Print(context.json ? SessionJson(info) : RenderSession(info, is_over, OwnLook()));
   }
 }
 
@@ -327,7 +329,7 @@ Asking<ExitCode> ShowPlan(const Context& context, const v1::SessionSpec& asked, 
                           bool granted, ControlClient& control) {
   const Result<v1::SessionInfo> planned = co_await control.Plan(spec);
   if (!planned.ok()) co_return context.Fail(planned.status());
-  context.Print(context.json ? SessionJson(*planned) : RenderPlan(*planned, ColouredOutput()));
+  context.Print(context.json ? SessionJson(*planned) : RenderPlan(*planned, OwnLook()));
   TellCosts(context, *planned);
   co_return Worse(StartResult(asked, *planned), granted);
 }

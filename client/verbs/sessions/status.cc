@@ -6,6 +6,7 @@
 #include "client/node/connection.h"
 #include "client/show/json.h"
 #include "client/show/render.h"
+#include "client/verbs/shown.h"
 #include "client/verbs/verb.h"
 
 namespace profd::client {
@@ -15,6 +16,7 @@ namespace {
 struct Options {
   std::string session;
   bool watch = false;
+  Shown shown;
 };
 
 constexpr uint32_t kPeriodMs = 1000;
@@ -51,19 +53,20 @@ std::vector<v1::SessionInfo> Current(const v1::ListReply& reply) {
   return current;
 }
 
-std::string Render(const Context& context, const std::vector<v1::SessionInfo>& sessions) {
+std::string Render(const Context& context, const std::vector<v1::SessionInfo>& sessions, const Look& look) {
   if (context.json) return SessionsJson(sessions);
   if (sessions.empty()) return "no sessions\n";
   std::string text;
   for (const v1::SessionInfo& info : sessions) {
-    text += (text.empty() ? "" : "\n") + RenderSession(info, true, ColouredOutput());
+    text += (text.empty() ? "" : "\n") + RenderSession(info, true, look);
   }
   return text;
 }
 
-Asking<ExitCode> OfSession(const Context& context, const Options& options, ControlClient& control) {
-  const auto render = [&context](const v1::SessionInfo& info) {
-    return context.json ? SessionJson(info) : RenderSession(info, true, ColouredOutput());
+Asking<ExitCode> OfSession(const Context& context, const Options& options, const Look& look,
+                           ControlClient& control) {
+  const auto render = [&context, &look](const v1::SessionInfo& info) {
+    return context.json ? SessionJson(info) : RenderSession(info, true, look);
   };
   if (options.watch) {
     Screen screen(context);
@@ -77,30 +80,34 @@ Asking<ExitCode> OfSession(const Context& context, const Options& options, Contr
   co_return ExitCode::kOk;
 }
 
-Asking<ExitCode> OfAll(const Context& context, const Options& options, ControlClient& control) {
+Asking<ExitCode> OfAll(const Context& context, const Options& options, const Look& look,
+                       ControlClient& control) {
   Screen screen(context);
   for (;;) {
     const base::Result<v1::ListReply> reply = co_await control.List();
     if (!reply.ok()) co_return context.Fail(reply.status());
     const std::vector<v1::SessionInfo> sessions = Current(*reply);
-    screen.Show(Render(context, sessions));
+    screen.Show(Render(context, sessions, look));
     if (!options.watch || std::all_of(sessions.begin(), sessions.end(), HasEnded)) co_return ExitCode::kOk;
     control.Pause(kPeriodMs * 1'000'000ull);
   }
 }
 
 Asking<ExitCode> Ask(const Context& context, const Options& options) {
+  const base::Result<Look> look = LookFor(options.shown);
+  if (!look.ok()) co_return context.Fail(look.status());
   const base::Result<Connection> connection = Connect(context);
   if (!connection.ok()) co_return context.Fail(connection.status());
   ControlClient& control = *connection->control;
-  if (options.session.empty()) co_return co_await OfAll(context, options, control);
-  co_return co_await OfSession(context, options, control);
+  if (options.session.empty()) co_return co_await OfAll(context, options, *look, control);
+  co_return co_await OfSession(context, options, *look, control);
 }
 
 Action Define(cli::Arguments arguments) {
   const auto options = std::make_shared<Options>();
-  arguments.Text("SESSION", &options->session, "Its id, or its name; default those that run");
+  arguments.Text("SESSION", &options->session, "Its id, its name, or last; default those that run");
   arguments.Flag("--watch", &options->watch, "go on until the session ends");
+  DefineShown(arguments, &options->shown);
   return {.ask = [options](const Context& context) { return Ask(context, *options); },
           .against_many = [options] { return options->watch ? "--watch: not with --hosts" : ""; }};
 }

@@ -43,7 +43,7 @@ ExitCode Show(const Context& context, const Options& options, const v1::StopRepl
     if (!context.json && info.end_reason() != v1::END_REASON_STOPPED)
       context.Print("session " + info.session() + " had ended already (" + EndReasonName(info.end_reason()) +
                     ")\n");
-    if (!context.json) context.Print(RenderSession(info, true, ColouredOutput()));
+    if (!context.json) context.Print(RenderSession(info, true, OwnLook()));
     if (info.state() != v1::SESSION_STATE_SEALED) code = ExitCode::kFailed;
   }
   return code;
@@ -60,7 +60,7 @@ Asking<ExitCode> Ask(const Context& context, const Options& options) {
 
 Action Define(cli::Arguments arguments) {
   const auto options = std::make_shared<Options>();
-  arguments.Text("SESSION", &options->session, "Its id, or its name");
+  arguments.Text("SESSION", &options->session, kSessionHelp);
   arguments.Text("--pid", &options->pid, "every session of this process");
   arguments.Flag("--all", &options->all, "every session");
   return {.ask = [options](const Context& context) { return Ask(context, *options); }};

@@ -8,8 +8,9 @@
 #include "base/thread.h"
 #include "client/node/connection.h"
 #include "client/show/render.h"
-#include "client/show/terminal.h"
-#include "client/show/top_view.h"
+#include "client/show/screen/terminal.h"
+#include "client/show/screen/top_view.h"
+#include "client/verbs/shown.h"
 #include "client/verbs/verb.h"
 #include "client/words/entities.h"
 
@@ -21,9 +22,11 @@ struct Options {
   bool once = false;
   std::string sort;
   std::vector<std::string> devices, pids;
+  Shown shown;
 };
 
-ExitCode Once(const Context& context, ControlClient& control, const Entities& entities, TopView& view) {
+ExitCode Once(const Context& context, ControlClient& control, const Entities& entities, TopView& view,
+              const Look& look) {
   // Rates need two sets of values.
   int sets = 0;
   const base::Status status = control.Live({}, 0, [&](const v1::LiveValues& values) {
@@ -31,7 +34,7 @@ ExitCode Once(const Context& context, ControlClient& control, const Entities& en
     return ++sets < 2;
   });
   if (!status.ok()) return context.Fail(status);
-  context.Print(view.Text(0, 0, ColouredOutput()));
+  context.Print(view.Text(0, look));
   return ExitCode::kOk;
 }
 
@@ -79,6 +82,8 @@ ExitCode Run(const Context& context, const Options& options) {
   if (!options.sort.empty()) {
     if (const base::Status status = view.SortBy(options.sort); !status.ok()) return context.Fail(status);
   }
+  const base::Result<Look> look = LookFor(options.shown);
+  if (!look.ok()) return context.Fail(look.status());
   const base::Result<Entities> entities = Entities::Parse(options.devices, options.pids);
   if (!entities.ok()) return context.Fail(entities.status());
   if (context.json) {
@@ -94,7 +99,7 @@ ExitCode Run(const Context& context, const Options& options) {
   base::Result<Connection> connection = Connect(context);
   if (!connection.ok()) return context.Fail(connection.status());
   ControlClient& control = *connection->control;
-  if (options.once) return Once(context, control, *entities, view);
+  if (options.once) return Once(context, control, *entities, view, *look);
 
   Newest newest;
   std::thread stream = base::StartThread("live", [&] {
@@ -124,7 +129,7 @@ ExitCode Run(const Context& context, const Options& options) {
     }
     if (quit || end || !changed) continue;
     const Terminal::Size size = terminal->size();
-    terminal->Show(view.Text(size.columns, size.rows, ColouredOutput()));
+    terminal->Show(view.Text(size.rows, {size.columns, look->coloured, look->all}));
   }
   terminal.reset();
   control.CancelAll();
@@ -138,6 +143,7 @@ Action Define(cli::Arguments arguments) {
   arguments.Text("--sort", &options->sort, "device, aicore, hbm or memory; cpu, rss or pid");
   arguments.List("--devices", &options->devices, "only these devices: 0,1");
   arguments.List("--pid", &options->pids, "only these processes: N,…");
+  DefineShown(arguments, &options->shown);
   return {.run = [options](const Context& context) { return Run(context, *options); }};
 }
 

@@ -52,7 +52,7 @@ ExitCode Run(const Context& context, const Options& options) {
   const base::Status status = connection->control->Live(
       options.kinds, static_cast<uint32_t>(interval_ns / 1'000'000), [&](const v1::LiveValues& all) {
         const v1::LiveValues values = entities->Only(all);
-        context.Print(context.json ? LiveJson(values) : RenderLive(values, ColouredOutput()));
+        context.Print(context.json ? LiveJson(values) : RenderLive(values, OwnLook()));
         // A reader that has gone (`| head`) ends it.
         if (std::fflush(stdout) != 0) return false;
         for (const v1::LiveMetric& metric : values.metrics()) {

@@ -44,6 +44,7 @@ void WatchCall::Check() {
                                                     session_ + ": ask its owner or root"});
   }
   if (!info.ok()) return FinishOnce(info.status());
+  session_ = info->id;  // a newer one of that name is another
   const uint64_t now_ns = base::MonotonicNs();
   if (sent_any_ && info->state == sent_state_ && now_ns - sent_ns_ < period_ns_) return;
   sent_any_ = true;

@@ -60,6 +60,8 @@ Status ExpandName(SessionSpec& spec) {
 Status CheckSpec(SessionSpec& spec, const config::Config& config) {
   PROFD_RETURN_IF_ERROR(ExpandName(spec));
   PROFD_RETURN_IF_ERROR(CheckText("name", spec.name));
+  if (spec.name == kNewestSession)
+    return {Code::kInvalidArgument, "name: `last` stands for the newest session; give another name"};
   if (spec.labels.size() > kMaxLabels) return {Code::kInvalidArgument, "more than 64 labels"};
   for (const auto& [key, value] : spec.labels) {
     PROFD_RETURN_IF_ERROR(CheckText("label " + key, key));

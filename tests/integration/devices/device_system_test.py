@@ -156,10 +156,11 @@ class DeviceSystemTest(harness.ProfdTest):
 
     def test_how_devices_reach_each_other(self):
         daemon = self.profd(sim="devices: 3\nchip: 910B\n")
-        shown = daemon.ctl("devices")
+        shown = daemon.ctl("devices", "--all")
         self.assertEqual(shown.code, OK, shown)
         self.assertRegex(shown.out, r"\nLINKS +0 +1 +2 +PCI *\n")
         self.assertRegex(shown.out, r"\ndevice 1 +HCCS +X +HCCS +0000:c2:00\.0 *\n")
+        self.assertRegex(daemon.ctl("devices").out, r"\n +1 +HCCS to 0,2 +0000:c2:00\.0 *\n")
         device = daemon.ctl("devices", "--json").json["devices"][1]
         self.assertEqual(device["links"], [{"device": 0, "kind": "HCCS"}, {"device": 2, "kind": "HCCS"}])
         self.assertEqual((device["pci_address"], device["numa_node"], device["cpus"]), ("0000:c2:00.0", None, ""))

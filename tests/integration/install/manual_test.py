@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Man pages and completions say what the programs accept: every command and every option."""
 import gzip
+import os
 import re
 import shutil
 import subprocess
@@ -68,7 +69,14 @@ class ManualTest(unittest.TestCase):
     def complete(self, *words):
         script = (f'source {BUILT}/profctl.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _profctl; '
                   'printf "%s\\n" "${COMPREPLY[@]}"')
-        return sorted(output("bash", "-c", script, "bash", *words).split())
+        path = f"{harness.PROFCTL.parent}:{os.environ['PATH']}"  # it asks the program for values
+        return sorted(output("bash", "-c", script, "bash", *words, env=dict(os.environ, PATH=path)).split())
+
+    def test_values_are_completed(self):
+        self.assertIn("hbm", self.complete("profctl", "start", "--collect", "hb"))
+        self.assertIn("hbm,pcie", self.complete("profctl", "start", "--collect", "hbm,pc"))
+        self.assertIn("detail", self.complete("profctl", "start", "--preset", "de"))
+        self.assertIn("host-cpu", self.complete("profctl", "watch", "host-c"))
 
     def test_profd(self):
         text = page("profd.8.gz")

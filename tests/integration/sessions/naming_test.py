@@ -48,6 +48,79 @@ class NamingTest(harness.ProfdTest):
             self.assertEqual(refused.code, USAGE, refused)
             self.assertIn(what, refused.err)
 
+    def test_defaults_and_presets_are_in_a_file(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n")
+        file = daemon.directory / "profctl.conf"
+
+        def plan(*words, code=OK):
+            done = daemon.ctl("--client-config", file, "start", "--devices", "0", "--dry-run", "--json", *words)
+            self.assertEqual(done.code, code, done)
+            return done.json if code == OK else done.err
+
+        file.write_text('user-preset = ["links=pcie,hccs=10Hz", "one=hbm"]\n[start]\nduration = "5s"\n')
+        planned = plan("--preset", "links")
+        self.assertEqual({kind["kind"]: kind["effective_hz"] for kind in planned["kinds"]}, {"pcie": 50, "hccs": 10})
+        self.assertEqual(planned["duration_s"], 5)
+        self.assertEqual(plan("--preset", "links", "--duration", "7s")["duration_s"], 7)  # who says it now is right
+        planned = plan("--preset", "links", "--collect", "hccs=20Hz,hbm")
+        self.assertEqual({kind["kind"]: kind["effective_hz"] for kind in planned["kinds"]}, {"pcie": 50, "hccs": 20, "hbm": 50})
+        self.assertIn("links", daemon.ctl("--client-config", file, "completion", "values", "presets").out.split())
+        for text, what in (('nonsense = 3', "nonsense"), ('[start]\nnonsense = 3', "nonsense"), ('user-preset = ["node=hbm"]', "node"),
+                           ('user-preset = ["a=hbm", "a=pcie"]', "twice"), ('user-preset = ["a=nothing:"]', "a="),
+                           ('user-preset = ["hbm"]', "NAME=KINDS")):
+            file.write_text(text + "\n")
+            self.assertIn(what, plan("--preset", "node" if "preset" not in text else "a", code=USAGE), text)
+
+    def test_values_for_completion(self):
+        daemon = self.profd(sim="devices: 2\nchip: 910B\n")
+
+        def values(what):
+            done = daemon.ctl("completion", "values", what)
+            self.assertEqual(done.code, OK, done)
+            return done.out.split("\n")[:-1]
+
+        self.assertEqual(values("sessions"), [])
+        plain = daemon.begin("--collect", "host-sys-mem", "--name", "plain-1")["session"]
+        evil = daemon.begin("--collect", "host-sys-mem", "--name", "$(touch /tmp/evil) `x`")["session"]
+        self.assertEqual(values("sessions"), ["last", evil, plain, "plain-1"])
+        self.assertEqual(values("devices"), ["all", "0", "1"])
+        self.assertIn("hbm", values("kinds"))
+        self.assertIn("detail", values("presets"))
+        self.assertEqual(values("nothing"), [])
+
+    def test_last_is_the_newest_of_ones_own(self):
+        daemon = self.profd(hal=None)
+        for verb in ("status", "stop", "verify", "query"):
+            none = daemon.ctl(verb, "last")
+            self.assertEqual(none.code, NOT_FOUND, (verb, none))
+        first, second = (daemon.begin("--pid", self.workload().pid, *KIND)["session"] for _ in range(2))
+        self.assertEqual(daemon.status("last")["session"], second)
+        self.assertEqual(daemon.end("last")["session"], second)
+        daemon.end(first)
+        # Ended ones count, in the order of list; what takes a directory takes it, too.
+        self.assertEqual(daemon.status("last")["session"], second)
+        directory = daemon.status(second)["directory"]
+        for verb in ("verify", "query", "repair"):
+            done = daemon.ctl(verb, "last")
+            self.assertEqual(done.code, OK, (verb, done))
+            self.assertIn(os.path.basename(directory), done.out)
+        fetched = daemon.ctl("fetch", "last", "--out", daemon.directory / "here")
+        self.assertEqual(fetched.code, OK, fetched)
+        self.assertTrue((daemon.directory / "here" / os.path.basename(directory)).is_dir())
+        self.assertEqual(daemon.ctl("rm", "last").code, OK)
+        self.assertEqual(daemon.status("last")["session"], first)
+        refused = daemon.ctl("start", "--collect", "host-sys-mem", "--name", "last")
+        self.assertEqual(refused.code, USAGE, refused)
+
+    @harness.needs_root
+    def test_last_is_of_ones_own(self):
+        daemon = self.profd(hal=None)
+        mine = daemon.begin("--pid", self.workload().pid, *KIND)["session"]
+        theirs = self.workload(command=["sleep", "120"], user=65534)
+        other = daemon.begin("--pid", theirs.pid, *KIND, user=65534)["session"]
+        self.assertEqual(daemon.status("last")["session"], mine)
+        self.assertEqual(daemon.ctl("status", "last", "--json", user=65534).json["session"], other)
+
     @harness.needs_root
     def test_a_process_as_its_container_has_it(self):
         daemon = self.profd()

@@ -1,4 +1,4 @@
-#include "client/show/top_view.h"
+#include "client/show/screen/top_view.h"
 
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ std::vector<std::string> Lines(const std::string& text) {
 // First words of the device lines.
 std::vector<std::string> Devices(const TopView& view) {
   std::vector<std::string> devices;
-  for (const std::string& line : Lines(view.Text(0, 0, false))) {
+  for (const std::string& line : Lines(view.Text(0, {}))) {
     std::istringstream words(line);
     std::string device, chip;
     words >> device >> chip;
@@ -74,7 +74,7 @@ TEST(TopView, WhatNobodySamplesIsADash) {
   Values values = Node();
   values.Add("profd_device_hbm_bytes_per_second", {{"device", "1"}, {"direction", "read"}}, 5e9);
   view.Take(values.message);
-  const std::string text = view.Text(0, 0, false);
+  const std::string text = view.Text(0, {});
   EXPECT_NE(text.find("5.0 GB/s"), std::string::npos) << text;
   EXPECT_NE(text.find("95.0 %"), std::string::npos);
   EXPECT_EQ(text.find("0 B/s"), std::string::npos) << text;
@@ -86,11 +86,11 @@ TEST(TopView, RatesAreBetweenTwoSets) {
   values.Add("profd_lost_records_total", {{"source", "device"}}, 10);
   values.message.set_wall_ns(1'000'000'000);
   view.Take(values.message);
-  EXPECT_NE(view.Text(0, 0, false).find("lost 10 (-/s)"), std::string::npos);
+  EXPECT_NE(view.Text(0, {}).find("lost 10 (-/s)"), std::string::npos);
   values.message.mutable_metrics(0)->mutable_values(0)->set_value(40);
   values.message.set_wall_ns(3'000'000'000);
   view.Take(values.message);
-  EXPECT_NE(view.Text(0, 0, false).find("lost 40 (15/s)"), std::string::npos) << view.Text(0, 0, false);
+  EXPECT_NE(view.Text(0, {}).find("lost 40 (15/s)"), std::string::npos) << view.Text(0, {});
 }
 
 TEST(TopView, FitsAnyScreen) {
@@ -98,7 +98,7 @@ TEST(TopView, FitsAnyScreen) {
   view.Take(Node().message);
   for (const size_t rows : {1, 2, 5, 100}) {
     for (const size_t columns : {1, 10, 200}) {
-      const std::vector<std::string> lines = Lines(view.Text(columns, rows, false));
+      const std::vector<std::string> lines = Lines(view.Text(rows, {.columns = columns}));
       EXPECT_EQ(lines.size(), rows);
       for (const std::string& line : lines) EXPECT_LE(Width(line), columns);
     }
@@ -112,7 +112,7 @@ TEST(TopView, ForeignNamesCannotCommandTheTerminal) {
              {{"pid", "7"}, {"name", "evil\x1b[2J\n"}, {"user", "a\x1b"}, {"job", "\r"}, {"rank", "\x07"}},
              5);
   view.Take(values.message);
-  const std::string text = view.Text(0, 0, false);
+  const std::string text = view.Text(0, {});
   EXPECT_NE(text.find("evil?[2J?"), std::string::npos) << text;
   EXPECT_TRUE(std::ranges::none_of(text, [](char c) { return c == '\x1b' || c == '\r' || c == '\x07'; }));
 }

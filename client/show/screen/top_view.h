@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "client/show/screen/table.h"
 #include "profd/v1/metrics.pb.h"
 
 namespace profd::client {
@@ -21,8 +22,8 @@ class TopView {
   // A key of the screen; false: it has no meaning.
   bool OnKey(char key);
 
-  // Lines of at most `columns`, at most `rows` of them; 0 = as many as there are.
-  std::string Text(size_t columns, size_t rows, bool coloured) const;
+  // At most `rows` lines; 0 = as many as there are.
+  std::string Text(size_t rows, const Look& look) const;
 
  private:
   using Labels = std::map<std::string, std::string>;
@@ -39,10 +40,13 @@ class TopView {
   // Growth of a counter, per second.
   std::optional<double> Rate(const std::string& metric, const Labels& labels = {}) const;
   std::vector<Labels> Of(const std::string& metric, const std::vector<std::string>& keys) const;
-  void AddHead(std::string* text) const;
-  void AddDevices(std::string* text, bool coloured) const;
-  void AddSessions(std::string* text, bool coloured) const;
-  void AddProcesses(std::string* text, bool coloured) const;
+  std::string HostLine() const;
+  std::string OwnLine() const;
+  std::string SumLine(const std::vector<Labels>& devices) const;
+  void AddHead(std::string* text, const Look& look) const;
+  void AddDevices(std::string* text, const Look& look) const;
+  void AddSessions(std::string* text, const Look& look) const;
+  void AddProcesses(std::string* text, const Look& look) const;
 
   Set now_, before_;
   uint64_t wall_ns_ = 0, before_wall_ns_ = 0;

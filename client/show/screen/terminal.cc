@@ -1,4 +1,4 @@
-#include "client/show/terminal.h"
+#include "client/show/screen/terminal.h"
 
 #include <poll.h>
 #include <sys/ioctl.h>

@@ -1,4 +1,4 @@
-#include "client/show/top_view.h"
+#include "client/show/screen/top_view.h"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "client/show/render.h"
+#include "client/show/screen/table.h"
 #include "client/words/text.h"
 
 namespace profd::client {
@@ -134,29 +134,61 @@ std::vector<TopView::Labels> TopView::Of(const std::string& metric,
   return all;
 }
 
-void TopView::AddHead(std::string* text) const {
+void TopView::AddHead(std::string* text, const Look& look) const {
+  *text += Wrapped(HostLine(), look.columns) + "\n" + Wrapped(OwnLine(), look.columns) + "\n";
+}
+
+std::string TopView::HostLine() const {
   const auto total = Now("profd_host_memory_bytes", {{"part", "total"}});
   const auto available = Now("profd_host_memory_bytes", {{"part", "available"}});
   const auto load = Now("profd_host_load", {{"minutes", "1"}});
-  *text += Host() + "  " + FormatWallTime(wall_ns_) + "  CPU " +
-           Percent(Now("profd_host_cpu_utilization_ratio")) + " of " + Count(Now("profd_host_cpus"));
+  std::string line = Host() + "  " + FormatWallTime(wall_ns_) + "  CPU " +
+                     Percent(Now("profd_host_cpu_utilization_ratio")) + " of " +
+                     Count(Now("profd_host_cpus"));
   if (total && available)
-    *text += "  memory " + FormatBytes(*total - *available) + " of " + FormatBytes(*total);
+    line += "  memory " + FormatBytes(*total - *available) + " of " + FormatBytes(*total);
   if (load) {
     char number[32];
     std::snprintf(number, sizeof number, "  load %.2f", *load);
-    *text += number;
+    line += number;
   }
-  *text += "\nprofd  CPU " + Percent(Rate("profd_self_cpu_seconds_total")) + "  memory " +
-           Bytes(Now("profd_self_resident_memory_bytes")) + "  agents " + Count(Now("profd_agents")) +
-           "  queue " + Bytes(Now("profd_queue_bytes")) + "  lost " + Count(Now("profd_lost_records_total")) +
-           " (" + Count(Rate("profd_lost_records_total")) + "/s)";
-  const auto level = Now("profd_limits_level");
-  if (level && *level > 0) *text += "  saving: level " + Count(level);
-  *text += "\n";
+  return line;
 }
 
-void TopView::AddDevices(std::string* text, bool coloured) const {
+std::string TopView::OwnLine() const {
+  std::string line = "profd  CPU " + Percent(Rate("profd_self_cpu_seconds_total")) + "  memory " +
+                     Bytes(Now("profd_self_resident_memory_bytes")) + "  agents " +
+                     Count(Now("profd_agents")) + "  queue " + Bytes(Now("profd_queue_bytes")) + "  lost " +
+                     Count(Now("profd_lost_records_total")) + " (" + Count(Rate("profd_lost_records_total")) +
+                     "/s)";
+  const auto level = Now("profd_limits_level");
+  if (level && *level > 0) line += "  saving: level " + Count(level);
+  return line;
+}
+
+std::string TopView::SumLine(const std::vector<Labels>& devices) const {
+  std::optional<double> sum, least, most;
+  size_t working = 0;
+  for (const Labels& labels : devices) {
+    const Labels device = {{"device", labels.at("device")}};
+    working += Now("profd_device_status", device).value_or(-1) == 1 ? 1 : 0;
+    const auto busy = Now("profd_device_aicore_utilization_ratio", device);
+    if (!busy) continue;
+    sum = sum.value_or(0) + *busy;
+    least = std::min(least.value_or(*busy), *busy);
+    most = std::max(most.value_or(*busy), *busy);
+  }
+  std::string line = std::to_string(devices.size()) + " devices, " +
+                     (working == devices.size() ? "all" : std::to_string(working)) + " ok";
+  if (sum) {
+    line += "; AI core " + Percent(*sum / static_cast<double>(devices.size())) + " (" + Percent(least) +
+            " to " + Percent(most) + ")";
+  }
+  if (const auto bytes = Now("profd_device_hbm_bytes_per_second")) line += "; HBM " + BytesPerSecond(bytes);
+  return line;
+}
+
+void TopView::AddDevices(std::string* text, const Look& look) const {
   std::vector<Labels> devices = Of("profd_device_status", {"device", "chip"});
   if (devices.empty()) {
     *text += "\nno devices\n";
@@ -171,8 +203,8 @@ void TopView::AddDevices(std::string* text, bool coloured) const {
   };
   std::ranges::stable_sort(devices, [&](const Labels& a, const Labels& b) { return by(a) < by(b); });
   if (reversed_) std::ranges::reverse(devices);
-  Table table({">DEV", "CHIP", "STATE", ">AI CORE", ">MHZ", ">HBM RD", ">HBM WR", ">LLC", ">PCIE", ">HCCS",
-               ">ROCE", ">DVPP", ">MEMORY"});
+  Table table({">DEV", "CHIP", "STATE", ">AI CORE", "?>MHZ", ">HBM RD", ">HBM WR", "?>LLC", "?>PCIE",
+               "?>HCCS", "?>ROCE", "?>DVPP", ">MEMORY"});
   for (const Labels& labels : devices) {
     const Labels device = {{"device", labels.at("device")}};
     const auto with = [&](const char* key, const char* value) {
@@ -206,13 +238,19 @@ void TopView::AddDevices(std::string* text, bool coloured) const {
                Percent(busy && count > 0 ? std::optional(*busy / static_cast<double>(count)) : std::nullopt),
                Bytes(used)});
   }
-  *text += "\n" + table.Text(coloured);
+  // Those that do nothing; others are alike by accident.
+  const auto is_idle = [](const std::vector<Table::Cell>& row) {
+    return row[3].text == "-" || row[3].text == Percent(0);
+  };
+  if (!look.all) table.Fold(is_idle);
+  if (devices.size() > 1) *text += "\n" + Wrapped(SumLine(devices), look.columns);
+  *text += "\n" + table.Text(look);
 }
 
-void TopView::AddSessions(std::string* text, bool coloured) const {
+void TopView::AddSessions(std::string* text, const Look& look) const {
   const std::vector<Labels> sessions = Of("profd_session_stored_bytes", {"session", "user"});
   if (sessions.empty()) return;
-  Table table({"SESSION", "USER", ">ELAPSED", ">KINDS", ">STORED", ">RATE", ">LOST"});
+  Table table({"SESSION", "USER", "?>ELAPSED", ">KINDS", ">STORED", ">RATE", ">LOST"});
   for (const Labels& labels : sessions) {
     const auto lost = Now("profd_session_lost_records", labels);
     const auto elapsed = Now("profd_session_elapsed_seconds", labels);
@@ -224,10 +262,10 @@ void TopView::AddSessions(std::string* text, bool coloured) const {
                BytesPerSecond(Rate("profd_session_stored_bytes", labels)),
                {Count(lost), lost && *lost > 0 ? Colour::kBad : Colour::kNone}});
   }
-  *text += "\n" + table.Text(coloured);
+  *text += "\n" + table.Text(look);
 }
 
-void TopView::AddProcesses(std::string* text, bool coloured) const {
+void TopView::AddProcesses(std::string* text, const Look& look) const {
   std::vector<Labels> processes =
       Of("profd_process_resident_memory_bytes", {"pid", "name", "user", "job", "rank"});
   if (processes.empty()) return;
@@ -239,7 +277,7 @@ void TopView::AddProcesses(std::string* text, bool coloured) const {
   };
   std::ranges::stable_sort(processes, [&](const Labels& a, const Labels& b) { return by(a) < by(b); });
   if (reversed_) std::ranges::reverse(processes);
-  Table table({">PID", "USER", "JOB", ">RANK", ">CPU", ">MEMORY", ">THREADS", "NAME"});
+  Table table({">PID", "USER", "?JOB", ">RANK", ">CPU", ">MEMORY", "?>THREADS", "NAME"});
   for (const Labels& labels : processes) {
     const Labels pid = {{"pid", labels.at("pid")}};
     table.Add({labels.at("pid"), OneLine(labels.at("user")), OneLine(labels.at("job")),
@@ -247,25 +285,25 @@ void TopView::AddProcesses(std::string* text, bool coloured) const {
                Bytes(Now("profd_process_resident_memory_bytes", pid)),
                Count(Now("profd_process_threads", pid)), OneLine(labels.at("name"))});
   }
-  *text += "\n" + table.Text(coloured);
+  *text += "\n" + table.Text(look);
 }
 
-std::string TopView::Text(size_t columns, size_t rows, bool coloured) const {
+std::string TopView::Text(size_t rows, const Look& look) const {
   std::string text;
-  AddHead(&text);
-  AddDevices(&text, coloured);
-  AddSessions(&text, coloured);
-  AddProcesses(&text, coloured);
+  AddHead(&text, look);
+  AddDevices(&text, look);
+  AddSessions(&text, look);
+  AddProcesses(&text, look);
   if (rows == 0) return text;
   std::string screen;
   size_t line = 0, from = 0;
   for (; line + 1 < rows && from < text.size(); ++line) {
     const size_t end = std::min(text.find('\n', from), text.size());
-    screen += Clip(std::string_view(text).substr(from, end - from), columns) + "\n";
+    screen += Clip(std::string_view(text).substr(from, end - from), look.columns) + "\n";
     from = end + 1;
   }
   for (; line + 1 < rows; ++line) screen += "\n";
-  return screen + Clip(kKeys, columns);  // no line end: it would scroll
+  return screen + Clip(kKeys, look.columns);  // no line end: it would scroll
 }
 
 }  // namespace profd::client
