@@ -19,7 +19,9 @@ constexpr size_t kMaxStacks = 1 << 18;  // beyond it samples keep their innermos
 constexpr size_t kMaxPathBytes = 4096;
 constexpr size_t kMaxTableBytes = 64 << 20, kMaxPythonFunctions = 1 << 17, kMaxStrangers = 1 << 16;
 constexpr size_t kMaxWaitingBytes = 8 << 20;  // of samples that nobody has taken
-constexpr size_t kIdsAtEnd = 24;              // of a record that is no sample: pid, tid, time, cpu
+constexpr size_t kMaxBeginnings = 4096;
+constexpr size_t kTidAt = 12;     // of a sample
+constexpr size_t kIdsAtEnd = 24;  // of a record that is no sample: pid, tid, time, cpu
 
 void AppendHex(std::string& text, uint64_t value) {
   char digits[16];
@@ -305,24 +307,11 @@ bool ProfileBook::Unwound(const Sample& sample, pid_t pid, Member& member, Pytho
   Unwind(
       *sample.registers, sample.stack, [&](uint64_t address) { return Code(address, pid, member); }, native_);
   if (!member.looked_for_python) FindPython(pid, member);
-  const bool read = member.python && python == Python::kRead;
-  PythonStacks::Found found;
-  if (read) {
-    found = member.python->Of(member.memory, LoadAt<pid_t>(sample.record, 12), native_, sample.stack,
-                              [this](const PythonFunction& function) { return PythonNumber(function); });
+  if (member.python && python == Python::kRead) {
+    if (JoinedFrames(sample, member)) return true;
+  } else {
+    for (const NativeFrame& frame : native_.frames) UserFrame(member.code.Find(frame.address), frame.address);
   }
-  size_t evaluation = 0;
-  for (const NativeFrame& frame : native_.frames) {
-    if (read && member.python->Evaluates(frame.address)) {
-      const PythonStacks::Places& places = found.evaluations[evaluation++];
-      for (const PythonStacks::Place& place : places) PythonFrame(place);
-      if (!places.empty()) continue;
-    }
-    UserFrame(member.code.Find(frame.address), frame.address);
-  }
-  // Where the way ended, Python knows on.
-  for (const PythonStacks::Place& place : found.callers) PythonFrame(place);
-  if (!found.callers.empty()) return true;
   if (native_.next == 0) return true;
   // Frame pointers may lead on where the copy of the stack has ended.
   bool behind = false;
@@ -335,6 +324,44 @@ bool ProfileBook::Unwound(const Sample& sample, pid_t pid, Member& member, Pytho
     }
     behind = behind || address == native_.next;
   }
+  return true;
+}
+
+// Of the program and of Python. Where the way to the callers ends, Python knows on; and what had called the
+// thread's first function of Python at another time has done so now. False: the way ended, and nobody knows
+// on.
+bool ProfileBook::JoinedFrames(const Sample& sample, Member& member) {
+  const auto tid = LoadAt<pid_t>(sample.record, kTidAt);
+  const PythonStacks::Found found =
+      member.python->Of(member.memory, tid, native_, sample.stack,
+                        [this](const PythonFunction& function) { return PythonNumber(function); });
+  size_t evaluation = 0, behind = 0;  // where the frames begin that are outside of all Python
+  uint32_t first = 0;
+  const auto add = [&](const PythonStacks::Places& places) {
+    for (const PythonStacks::Place& place : places) PythonFrame(place);
+    if (places.empty()) return;
+    behind = frames_.size();
+    first = places.back().function;
+  };
+  for (const NativeFrame& frame : native_.frames) {
+    if (member.python->Evaluates(frame.address)) {
+      const PythonStacks::Places& places = found.evaluations[evaluation++];
+      add(places);
+      if (!places.empty()) continue;
+    }
+    UserFrame(member.code.Find(frame.address), frame.address);
+  }
+  if (native_.complete) {
+    if (behind == 0) return true;
+    if (member.beginnings.size() >= kMaxBeginnings) member.beginnings.clear();
+    member.beginnings[{tid, first}] = frames_.substr(behind);
+    return true;
+  }
+  if (!found.to_the_first && found.callers.empty()) return false;
+  if (behind != 0) frames_.resize(behind);
+  add(found.callers);
+  const auto known = member.beginnings.find({tid, first});
+  if (found.to_the_first && known != member.beginnings.end()) frames_ += known->second;
   return true;
 }
 

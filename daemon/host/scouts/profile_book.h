@@ -12,6 +12,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "daemon/host/events/kernel_names.h"
@@ -76,6 +77,8 @@ class ProfileBook {
     std::map<uint32_t, std::optional<Image>> images;  // by module
     std::optional<PythonStacks> python;
     bool looked_for_python = false;
+    // By thread and Python function: what called the first one that the thread was in, as frames.
+    std::map<std::pair<pid_t, uint32_t>, std::string> beginnings;
   };
   struct Sample;
   // Of a thread that has stopped.
@@ -98,6 +101,7 @@ class ProfileBook {
   uint32_t StackOf(const Sample& sample, const KernelNames& kernel, pid_t pid, Member& member, Python python);
   void UserFrames(const Sample& sample, pid_t pid, Member& member, Python python);
   bool Unwound(const Sample& sample, pid_t pid, Member& member, Python python);
+  bool JoinedFrames(const Sample& sample, Member& member);
   CodeAt Code(uint64_t address, pid_t pid, Member& member);
   const Image* ImageOf(const CodeMapping& mapping, pid_t pid, Member& member);
   void FindPython(pid_t pid, Member& member);

@@ -210,9 +210,19 @@ class Program {
       row_.returns = where;
       row_.outermost = false;
       row_.returns_offset = Offset(offset, fits_);
+    } else if (const auto kept = Kept(reg)) {
+      row_.kept[*kept] = where == Saved::kSame                  ? FrameRow::kStays
+                         : where == Saved::kAtCfa && offset < 0 ? Offset(offset, fits_)
+                                                                : FrameRow::kGone;
     }
   }
+  std::optional<size_t> Kept(uint64_t reg) const {
+    for (size_t i = 0; i < kKeptRegisters; ++i)
+      if (reg == machine_.kept[i]) return i;
+    return std::nullopt;
+  }
   void Restore(uint64_t reg) {
+    if (const auto kept = Kept(reg)) row_.kept[*kept] = initial_.kept[*kept];
     if (reg == machine_.frame) {
       row_.frame = initial_.frame;
       row_.frame_offset = initial_.frame_offset;

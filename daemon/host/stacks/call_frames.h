@@ -3,6 +3,7 @@
 // takes memory as it goes; these come out of processes that may lie, with a budget of time for each sample.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,16 +12,20 @@
 
 namespace profd::host {
 
-// The three registers that matter, by their DWARF numbers.
+// The registers that matter, by their DWARF numbers; `kept`: those that a function gives back as it found
+// them, but for the frame pointer (rbx, r12 to r15; x19 to x28).
 struct UnwindMachine {
   unsigned stack, frame, returns;
+  std::array<unsigned, 10> kept;
 };
-inline constexpr UnwindMachine kX86Machine{7, 6, 16};
-inline constexpr UnwindMachine kArmMachine{31, 29, 30};
+inline constexpr UnwindMachine kX86Machine{7, 6, 16, {3, 12, 13, 14, 15}};
+inline constexpr UnwindMachine kArmMachine{31, 29, 30, {19, 20, 21, 22, 23, 24, 25, 26, 27, 28}};
 #if defined(__aarch64__)
 inline constexpr UnwindMachine kUnwindMachine = kArmMachine;
+inline constexpr size_t kKeptRegisters = 10;
 #else
 inline constexpr UnwindMachine kUnwindMachine = kX86Machine;
+inline constexpr size_t kKeptRegisters = 5;
 #endif
 
 // What holds from one instruction on. CFA is the stack pointer in the caller, right before the call.
@@ -45,6 +50,9 @@ struct FrameRow {
   Saved frame = Saved::kSame, returns = Saved::kSame;
   bool outermost = false;  // nobody called it
   int32_t cfa_offset = 0, frame_offset = 0, returns_offset = 0;
+  // Of this machine's: lie at CFA + offset. No function saves anything in its caller's part.
+  static constexpr int32_t kStays = 0, kGone = INT32_MAX;
+  std::array<int32_t, kKeptRegisters> kept = {};
 };
 
 struct CallFrames {

@@ -46,6 +46,11 @@ struct PythonStacks::Look {
   size_t frames_read = 0;
   std::optional<std::optional<uint64_t>> current = {};  // of the thread, once asked for
 
+  std::optional<uint64_t> Held(const NativeFrame& frame, const Holder& holder) {
+    if (holder.reg) return frame.registers[*holder.reg] - holder.locals;
+    const auto word = frame.cfa != 0 ? Word(frame.cfa - holder.place) : std::nullopt;
+    return word ? std::optional(*word - holder.locals) : std::nullopt;
+  }
   // Deeper than the copy goes: what is there now is most likely what was there.
   std::optional<uint64_t> Word(uint64_t at) {
     const auto copied = stack.Word(at);
@@ -77,7 +82,7 @@ PythonStacks::Found PythonStacks::Of(ProcessMemory& memory, pid_t tid, const Nat
     if (Evaluates(frame.address)) look.evaluations.push_back(&frame);
   Found found;
   found.evaluations.resize(look.evaluations.size());
-  if (!look.evaluations.empty() && place_ == 0) LearnPlace(look);
+  if (!look.evaluations.empty() && !holder_) Learn(look);
 
   bool any = false;
   uint64_t caller = 0;  // of the outermost
@@ -94,12 +99,14 @@ PythonStacks::Found PythonStacks::Of(ProcessMemory& memory, pid_t tid, const Nat
   if (native.complete && !any && layout_.entered == Entered::kFrame) TakeCurrent(look, found.evaluations);
   if (native.complete) return found;
   if (!any) caller = Current(look).value_or(0);
+  any = any && !found.evaluations.back().empty();
   while (caller != 0) {
     const auto evaluation = Evaluate(look, caller);
-    if (!evaluation) break;
+    if (!evaluation) return found;
     found.callers.insert(found.callers.end(), evaluation->places.begin(), evaluation->places.end());
     caller = evaluation->caller;
   }
+  found.to_the_first = any || !found.callers.empty();
   return found;
 }
 
@@ -175,25 +182,18 @@ std::optional<PythonStacks::Evaluation> PythonStacks::Evaluate(Look& look, uint6
 
 std::optional<uint64_t> PythonStacks::FrameOf(Look& look, size_t i) {
   const NativeFrame& native = *look.evaluations[i];
-  if (place_ == 0 || native.cfa == 0) return std::nullopt;
-  const uint64_t at = native.cfa - place_;
-  switch (layout_.entered) {
-    case Entered::kFrame: {
-      const auto word = look.Word(at);
-      return word ? std::optional(*word - locals_) : std::nullopt;
-    }
-    case Entered::kRecord:
-      return look.Word(at + layout_.record_current);
-    case Entered::kEntry:
-      break;
-  }
+  if (!holder_) return std::nullopt;
+  if (layout_.entered == Entered::kFrame) return look.Held(native, *holder_);
+  if (native.cfa == 0) return std::nullopt;
+  const uint64_t at = native.cfa - holder_->place;
+  if (layout_.entered == Entered::kRecord) return look.Word(at + layout_.record_current);
   // The frame of the call itself says from where it was called; where the innermost is, the thread alone
   // says.
   std::optional<uint64_t> frame;
   if (i == 0) {
     frame = Current(look);
   } else if (look.evaluations[i - 1]->cfa != 0) {
-    frame = look.Word(look.evaluations[i - 1]->cfa - place_ + layout_.previous);
+    frame = look.Word(look.evaluations[i - 1]->cfa - holder_->place + layout_.previous);
   }
   const auto evaluation = frame ? Evaluate(look, *frame) : std::nullopt;
   return evaluation && evaluation->last == at ? frame : std::nullopt;
@@ -201,68 +201,61 @@ std::optional<uint64_t> PythonStacks::FrameOf(Look& look, size_t i) {
 
 // What leads to the frames stands at the same place in each call's part of the stack, by how the interpreter
 // was compiled. What is read of the threads is of now: it holds when the sample has it, too.
-bool PythonStacks::LearnPlace(Look& look) {
-  const uint64_t now_ns = base::MonotonicNs();
-  if (layout_.entered == Entered::kFrame) {
-    if (now_ns - learned_at_ns_ < kSearchEveryNs) return false;  // it may take hundreds of reads
-    learned_at_ns_ = now_ns;
-    return LearnPlaceOfFrame(look);
-  }
+void PythonStacks::Learn(Look& look) {
+  if (layout_.entered == Entered::kFrame) return LearnOfFrames(look);
   const auto state = StateOf(look.memory, look.tid);
   auto at = state ? look.memory.Get<uint64_t>(*state + layout_.current) : std::nullopt;
   if (at && layout_.entered == Entered::kEntry) {
     const auto evaluation = Evaluate(look, *at);
-    if (!evaluation) return false;
+    if (!evaluation) return;
     at = evaluation->last;
   }
-  if (!at) return false;
+  if (!at) return;
   for (const NativeFrame* frame : look.evaluations) {
     if (*at < frame->stack || *at >= frame->cfa) continue;
     if (layout_.entered == Entered::kRecord) {
       const auto current = look.stack.Word(*at + layout_.record_current);
       if (!current || !Evaluate(look, *current)) continue;
     }
-    place_ = frame->cfa - *at;
-    return true;
+    holder_ = Holder{frame->cfa - *at, {}, 0};
+    return;
   }
-  return false;
 }
 
 // Each call has the frame that it is for somewhere, or where that frame's variables begin. Calls can have
-// their callers' as well (of registers that are to be kept): the outermost has none, and the innermost is the
-// thread's.
-bool PythonStacks::LearnPlaceOfFrame(Look& look) {
+// their callers' as well, in words for registers that are to be kept: the outermost has none, and the
+// innermost is the thread's.
+void PythonStacks::LearnOfFrames(Look& look) {
+  const uint64_t now_ns = base::MonotonicNs();
+  if (look.evaluations.size() < 2 || now_ns - learned_at_ns_ < kSearchEveryNs) return;
+  learned_at_ns_ = now_ns;  // it may take hundreds of reads
   const NativeFrame& innermost = *look.evaluations.front();
-  if (look.evaluations.size() < 2 || innermost.cfa == 0) return false;
-  const uint64_t most = std::min(innermost.cfa - innermost.stack, kMostOfAPart);
-  for (uint64_t place = 8; place <= most; place += 8) {
+  std::vector<Holder> holders;
+  for (size_t reg = 0; reg < innermost.registers.size(); ++reg) holders.push_back({0, reg, 0});
+  const uint64_t most = innermost.cfa == 0 ? 0 : std::min(innermost.cfa - innermost.stack, kMostOfAPart);
+  for (uint64_t place = 8; place <= most; place += 8) holders.push_back({place, {}, 0});
+  for (Holder& holder : holders) {
     for (const uint64_t locals : {uint64_t{0}, layout_.locals}) {
-      if (!HoldFrames(look, place, locals)) continue;
-      place_ = place;
-      locals_ = locals;
-      return true;
+      holder.locals = locals;
+      if (!HoldFrames(look, holder)) continue;
+      holder_ = holder;
+      return;
     }
   }
-  return false;
 }
 
-bool PythonStacks::HoldFrames(Look& look, uint64_t place, uint64_t locals) {
-  uint64_t expected = 0, innermost = 0;
+bool PythonStacks::HoldFrames(Look& look, const Holder& holder) {
+  std::optional<uint64_t> innermost, caller;
   for (const NativeFrame* frame : look.evaluations) {
-    const auto word = frame->cfa != 0 ? look.stack.Word(frame->cfa - place) : std::nullopt;
-    if (!word) {  // the copy ends here
-      if (frame == look.evaluations.front() || frame == look.evaluations[1]) return false;
-      break;
-    }
-    const uint64_t at = *word - locals;
-    if ((expected != 0 && at != expected) || !IsFrame(look.memory, at)) return false;
-    if (innermost == 0) innermost = at;
-    const auto caller = look.memory.Get<uint64_t>(at + layout_.previous);
+    const auto at = look.Held(*frame, holder);
+    if (!at || (caller && *at != *caller) || !IsFrame(look.memory, *at)) return false;
+    if (!innermost) innermost = at;
+    caller = look.memory.Get<uint64_t>(*at + layout_.previous);
     if (!caller) return false;
-    expected = *caller;
-    if (expected == 0) return look.native.complete && frame == look.evaluations.back();
   }
-  return Current(look) == innermost;
+  // A register is the call's own, three times in a row.
+  if (holder.reg && look.evaluations.size() >= 3) return true;
+  return (look.native.complete && *caller == 0) || Current(look) == innermost;
 }
 
 bool PythonStacks::IsFrame(ProcessMemory& memory, uint64_t at) const {

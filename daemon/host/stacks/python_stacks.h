@@ -33,8 +33,10 @@ class PythonStacks {
   struct Found {
     // For each frame that evaluates, in order; empty where it is not known.
     std::vector<Places> evaluations;
-    // Of a stack that ends before the thread's begin: the functions beyond.
+    // Of a stack that ends before the thread's begin: the functions beyond …
     Places callers;
+    // … down to the first that the thread was in.
+    bool to_the_first = false;
   };
 
   // Where its parts are.
@@ -73,15 +75,21 @@ class PythonStacks {
     pid_t inner = 0;  // as its own namespace numbers it
     uint64_t state = 0;
   };
+  // What leads to a call's frame: a word of its part of the stack, or a register.
+  struct Holder {
+    uint64_t place = 0;  // from the CFA down; 0: none
+    std::optional<size_t> reg = {};
+    uint64_t locals = 0;  // it is where the frame's variables begin, that far behind it
+  };
   struct Look;  // one sample's
 
   std::optional<Frame> ReadFrame(Look& look, uint64_t at);
   std::optional<Evaluation> Evaluate(Look& look, uint64_t frame);
   std::optional<uint64_t> FrameOf(Look& look, size_t evaluation);
   void TakeCurrent(Look& look, std::vector<Places>& evaluations);
-  bool LearnPlace(Look& look);
-  bool LearnPlaceOfFrame(Look& look);
-  bool HoldFrames(Look& look, uint64_t place, uint64_t locals);
+  void Learn(Look& look);
+  void LearnOfFrames(Look& look);
+  bool HoldFrames(Look& look, const Holder& holder);
   bool IsFrame(ProcessMemory& memory, uint64_t at) const;
   std::optional<uint64_t> Current(Look& look);
   std::optional<uint64_t> StateOf(ProcessMemory& memory, pid_t tid);
@@ -90,9 +98,7 @@ class PythonStacks {
 
   PythonLayout layout_;
   Parts parts_;
-  // In the part of the stack of each call of the loop, from the CFA down: of what leads to its frame; 0: not
-  // known. What stands there may be where the frame's variables begin.
-  uint64_t place_ = 0, locals_ = 0;
+  std::optional<Holder> holder_;  // once it is known
   std::unordered_map<uint64_t, Code> codes_;
   std::unordered_map<pid_t, Thread> threads_;
   size_t table_bytes_ = 0;

@@ -2,6 +2,7 @@
 
 #include <asm/perf_regs.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace profd::host {
@@ -70,6 +71,10 @@ class Walk {
     } else {
       return false;
     }
+    for (size_t i = 0; i < kKeptRegisters; ++i) {
+      if (row.kept[i] == FrameRow::kStays) continue;
+      now_.kept[i] = row.kept[i] == FrameRow::kGone ? 0 : stack_.Word(cfa + Wide(row.kept[i])).value_or(0);
+    }
     return To(returns, cfa, frame);
   }
 
@@ -79,6 +84,7 @@ class Walk {
     const auto returns = stack_.Word(now_.frame + 8);
     if (!frame || !returns) return Ended(now_.frame);
     cfa = now_.frame + 16;
+    now_.kept = {};
     return To(*returns, cfa, *frame);
   }
 
@@ -112,6 +118,7 @@ class Walk {
     now_.frame = *frame;
     now_.stack = *stack;
     now_.instruction = *instruction;
+    now_.kept = {};
     after_signal_ = true;
     return now_.instruction != 0;
   }
@@ -119,7 +126,7 @@ class Walk {
   bool To(uint64_t returns, uint64_t cfa, uint64_t frame) {
     // Callers lie above; what a leaf of aarch64 needs no stack for is the only exception.
     if (cfa < now_.stack || (cfa == now_.stack && now_.returns == 0)) return false;
-    now_ = {.frame = frame, .stack = cfa, .instruction = Plain(returns), .returns = 0};
+    now_ = {.frame = frame, .stack = cfa, .instruction = Plain(returns), .returns = 0, .kept = now_.kept};
     after_signal_ = false;
     return now_.instruction != 0;
   }
@@ -137,20 +144,32 @@ class Walk {
 
 #if defined(__x86_64__)
 uint64_t UserRegisters::Mask() {
-  return uint64_t{1} << PERF_REG_X86_BP | uint64_t{1} << PERF_REG_X86_SP | uint64_t{1} << PERF_REG_X86_IP;
+  uint64_t mask = 0;
+  for (const int reg : {PERF_REG_X86_BX, PERF_REG_X86_BP, PERF_REG_X86_SP, PERF_REG_X86_IP, PERF_REG_X86_R12,
+                        PERF_REG_X86_R13, PERF_REG_X86_R14, PERF_REG_X86_R15})
+    mask |= uint64_t{1} << reg;
+  return mask;
 }
-size_t UserRegisters::Count() { return 3; }
+size_t UserRegisters::Count() { return 8; }
 UserRegisters UserRegisters::From(std::span<const uint64_t> values) {
-  return {.frame = values[0], .stack = values[1], .instruction = values[2], .returns = 0};
+  return {.frame = values[1],
+          .stack = values[2],
+          .instruction = values[3],
+          .returns = 0,
+          .kept = {values[0], values[4], values[5], values[6], values[7]}};
 }
 #elif defined(__aarch64__)
 uint64_t UserRegisters::Mask() {
-  return uint64_t{1} << PERF_REG_ARM64_X29 | uint64_t{1} << PERF_REG_ARM64_LR |
-         uint64_t{1} << PERF_REG_ARM64_SP | uint64_t{1} << PERF_REG_ARM64_PC;
+  uint64_t mask = 0;  // x19 to x28, the frame pointer, the link register
+  for (int reg = PERF_REG_ARM64_X19; reg <= PERF_REG_ARM64_PC; ++reg) mask |= uint64_t{1} << reg;
+  return mask;
 }
-size_t UserRegisters::Count() { return 4; }
+size_t UserRegisters::Count() { return kKeptRegisters + 4; }
 UserRegisters UserRegisters::From(std::span<const uint64_t> values) {
-  return {.frame = values[0], .stack = values[2], .instruction = values[3], .returns = values[1]};
+  UserRegisters registers{
+      .frame = values[10], .stack = values[12], .instruction = values[13], .returns = values[11], .kept = {}};
+  std::copy_n(values.begin(), kKeptRegisters, registers.kept.begin());
+  return registers;
 }
 #endif
 
@@ -175,7 +194,9 @@ void Unwind(const UserRegisters& registers, const StackCopy& stack,
     const uint64_t address = walk.now().instruction - (exact ? 0 : 1);
     const CodeAt code = code_at(address);
     if (!code.is_code && !innermost) return;  // no caller is outside of all code
-    result.frames.push_back({address, walk.now().stack, 0});
+    result.frames.push_back({.address = address, .stack = walk.now().stack, .cfa = 0, .registers = {}});
+    std::ranges::copy(walk.now().kept, result.frames.back().registers.begin());
+    result.frames.back().registers.back() = walk.now().frame;
     uint64_t& cfa = result.frames.back().cfa;
     const bool went = code.row != nullptr ? walk.ByRow(*code.row, address - code.bias, exact, cfa)
                                           : walk.ByFramePointer(cfa);

@@ -2,6 +2,7 @@
 // there.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,6 +17,7 @@ namespace profd::host {
 // The registers of the program that a sample has, in the kernel's order.
 struct UserRegisters {
   uint64_t frame = 0, stack = 0, instruction = 0, returns = 0;  // the last on aarch64 only
+  std::array<uint64_t, kKeptRegisters> kept = {};               // 0: not known
 
   static uint64_t Mask();  // for perf_event_attr
   static size_t Count();
@@ -34,6 +36,8 @@ struct NativeFrame {
   uint64_t address = 0;  // the instruction, or one byte in front of where the call returns to
   uint64_t stack = 0;    // the stack pointer in it, innermost …
   uint64_t cfa = 0;      // … and where its part of the stack ends; 0: not known
+  // While it waits for what it has called: its registers; 0: not known. The last is the frame pointer.
+  std::array<uint64_t, kKeptRegisters + 1> registers = {};
 };
 
 inline constexpr size_t kMaxNativeFrames = 127;

@@ -17,7 +17,7 @@ import own_folder
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "analyze"
 sys.path.insert(0, str(FOLDER))
 from job_sim import Writer  # noqa: E402
-from profile_test import python_311  # noqa: E402
+from profile_test import known_pythons  # noqa: E402
 
 KINDS = "host-off-cpu,host-cpu-profile,host-cgroup=50Hz"
 
@@ -50,7 +50,7 @@ class AnalyzeHostTest(harness.ProfdTest):
 
     def findings(self, fault, steps, kinds=KINDS, quota=None):
         """Those of the job, and what it said itself."""
-        process = subprocess.Popen([python_311()[0], str(FOLDER / "real_rank.py"), fault, str(steps)], text=True,
+        process = subprocess.Popen([known_pythons()[0], str(FOLDER / "real_rank.py"), fault, str(steps)], text=True,
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.ends_with_the_test(process)
         self.assertEqual(process.stdout.readline(), "ready\n")

@@ -117,8 +117,11 @@ class Interpreter {
   PythonStacks::Found Look(PythonStacks& stacks, size_t missing = 0) {
     NativeStack native;
     for (size_t i = 0; i + missing < calls(); ++i) {
-      native.frames.push_back({0x10, CfaOf(i) - kPart, CfaOf(i) - kPart + 16});
-      native.frames.push_back({kEvaluation + 1, CfaOf(i) - kPart + 16, CfaOf(i)});
+      native.frames.push_back(
+          {.address = 0x10, .stack = CfaOf(i) - kPart, .cfa = CfaOf(i) - kPart + 16, .registers = {}});
+      native.frames.push_back(
+          {.address = kEvaluation + 1, .stack = CfaOf(i) - kPart + 16, .cfa = CfaOf(i), .registers = {}});
+      if (in_registers) native.frames.back().registers[1] = frames[i];
     }
     native.complete = missing == 0;
     const StackCopy copy{Begin(), std::as_bytes(std::span(stack_).first(kPart / 8 * (calls() - missing)))};
@@ -144,6 +147,10 @@ class Interpreter {
     add(found.callers);
     return text;
   }
+  void MoveToRegisters() {
+    in_registers = true;
+    for (size_t i = 0; i < 3; ++i) Put(CfaOf(i) - kPlace, uint64_t{0});
+  }
   template <typename T>
   static void Put(uint64_t at, T value) {
     std::memcpy(reinterpret_cast<void*>(at), &value, sizeof value);
@@ -153,6 +160,7 @@ class Interpreter {
     return reinterpret_cast<uint64_t>(objects_.back().data());
   }
 
+  bool in_registers = false;  // Entered::kFrame: calls have their frames there, and nowhere else
   const PythonLayout layout;
   std::array<uint64_t, 3> frames = {};  // inner's, middle's, outer's
   uint64_t state = 0;
@@ -276,6 +284,14 @@ TEST_P(PythonStacksTest, OfAStackThatEndsInBetweenTheCallersAreThePythonsOwn) {
   // Code that no way leads out of.
   EXPECT_EQ(interpreter_.Text(interpreter_.Look(stacks_, interpreter_.calls())),
             " -> inner:12 middle:12 outer:12");
+}
+
+TEST_P(PythonStacksTest, AreFoundByRegisters) {
+  if (!a_frame_each_) return;
+  interpreter_.MoveToRegisters();
+  EXPECT_EQ(interpreter_.Text(interpreter_.Look(stacks_)), all_);
+  interpreter_.Put(interpreter_.state + GetParam().current, uint64_t{0});
+  EXPECT_EQ(interpreter_.Text(interpreter_.Look(stacks_, 1)), " inner:12 | middle:12 -> outer:12");
 }
 
 TEST_P(PythonStacksTest, AreTheSamplesAndNotTheThreadsOfLater) {

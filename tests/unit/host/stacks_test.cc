@@ -81,6 +81,18 @@ TEST(CallFrames, FollowWhatAFunctionDoes) {
   EXPECT_EQ(row->frame, Saved::kAtCfa);
 }
 
+TEST(CallFrames, FollowTheRegistersThatAreKept) {
+  if (kUnwindMachine.stack != kX86Machine.stack) GTEST_SKIP() << "of another machine";
+  // rbx and r12 are pushed; r12 is then somewhere else, and rbx as it was.
+  const auto frames = Frames(Of({0x41, 0x83, 3, 0x8c, 2, 0x41, 0x09, 12, 1, 0xc3, 0, 0}));
+  ASSERT_TRUE(frames);
+  EXPECT_EQ(frames->Find(0x2000)->kept[0], FrameRow::kStays);
+  EXPECT_EQ(frames->Find(0x2001)->kept[0], -24);
+  EXPECT_EQ(frames->Find(0x2001)->kept[1], -16);
+  EXPECT_EQ(frames->Find(0x2002)->kept[0], FrameRow::kStays);
+  EXPECT_EQ(frames->Find(0x2002)->kept[1], FrameRow::kGone);
+}
+
 TEST(CallFrames, KnowTheExpressionsThatCompilersMake) {
   const auto linkage =
       Frames(Of({0x0f, 11, 0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22}));
@@ -185,6 +197,25 @@ TEST_F(UnwindTest, ByCallFramesAndByFramePointersInTurns) {
   EXPECT_EQ(stack.frames[2].address, 0x300fu);
   EXPECT_EQ(stack.frames[3].address, 0x400fu);
   EXPECT_TRUE(stack.complete);
+}
+
+TEST_F(UnwindTest, GivesEachFunctionItsRegisters) {
+  // 0x1… has saved the second in its part, and lost the third.
+  words_ = {0, 0xaaaa, 0x2010, 0, 0x3010, 0, 0, 0};
+  FrameRow saves = ByStack(24);
+  saves.kept[1] = -16;
+  saves.kept[2] = FrameRow::kGone;
+  UserRegisters registers{.frame = 0x77, .stack = 0x7000, .instruction = 0x1234, .returns = 0};
+  registers.kept = {1, 2, 3, 4, 5};
+  const NativeStack stack = Run(registers, {{0x1000, saves}, {0x2000, ByStack(16)}});
+  ASSERT_GE(stack.frames.size(), 3u);
+  const auto of = [&stack](size_t i) {
+    const auto& all = stack.frames[i].registers;
+    return std::vector<uint64_t>{all[0], all[1], all[2], all[3], all[4], all.back()};
+  };
+  EXPECT_EQ(of(0), (std::vector<uint64_t>{1, 2, 3, 4, 5, 0x77}));
+  EXPECT_EQ(of(1), (std::vector<uint64_t>{1, 0xaaaa, 0, 4, 5, 0x77}));
+  EXPECT_EQ(of(2), of(1));
 }
 
 TEST_F(UnwindTest, EndsWhereTheStackDoes) {
