@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "format/kind.h"
+
 namespace profd::format {
 
 inline constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
@@ -32,7 +34,7 @@ struct SeriesColumn {
 // Shape of the rows of one kind.
 struct Series {
   std::string_view name;               // "hbm": unique, also the key of the outputs' tables
-  std::string_view kind;               // what --kinds selects: "hbm"; its files may have kinds of their own
+  Kind kind = Kind::kHbm;              // its first; files of other kinds may have such rows, too
   std::vector<std::string_view> keys;  // what tells rows of one moment apart: {"id", "write"}; at most 3
   std::vector<SeriesColumn> columns;   // at most 24
 };

@@ -35,20 +35,14 @@ constexpr uint64_t kControl = 0;  // no recording has this number
 DrainMailbox::DrainMailbox() : bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) { PROFD_CHECK(bell_); }
 
 void DrainMailbox::Send(Command command) {
-  {
-    const std::lock_guard lock(mutex_);
-    commands_.push_back(std::move(command));
-  }
+  commands_.Send(std::move(command));
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof one);
 }
 
-void DrainMailbox::Take(std::vector<Command>& commands) {
+void DrainMailbox::Hush() {
   uint64_t count = 0;
   [[maybe_unused]] const ssize_t got = ::read(bell_.get(), &count, sizeof count);
-  commands.clear();
-  const std::lock_guard lock(mutex_);
-  commands.swap(commands_);
 }
 
 DrainLoop::DrainLoop(DrainMailbox& mailbox, uint64_t sweep_ns)
@@ -121,9 +115,8 @@ void DrainLoop::Sleep() {
 
 void DrainLoop::Obey() {
   if (!std::exchange(called_, false)) return;
-  mailbox_.Take(commands_);
-  for (DrainMailbox::Command& command : commands_) command(*this);
-  commands_.clear();
+  mailbox_.Hush();
+  while (const auto command = mailbox_.Take()) (*command)(*this);
 }
 
 void DrainLoop::VisitDue() {

@@ -5,12 +5,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "base/unique_fd.h"
 #include "daemon/agent/recording.h"
+#include "daemon/base/mailbox.h"
 
 namespace profd::agent {
 
@@ -23,13 +24,13 @@ class DrainMailbox {
 
   DrainMailbox();
   void Send(Command command);
-  void Take(std::vector<Command>& commands);  // replaces them
-  int fd() const { return bell_.get(); }      // readable while there are commands
+  std::optional<Command> Take() { return commands_.Take(); }
+  void Hush();                            // before they are taken
+  int fd() const { return bell_.get(); }  // readable since the last Send(), until hushed
 
  private:
   base::UniqueFd bell_;
-  std::mutex mutex_;
-  std::vector<Command> commands_;
+  base::Mailbox<Command> commands_;
 };
 
 // Visits every recording on a common beat, and sooner when its process rings or its lanes fill up fast. In a
@@ -93,7 +94,6 @@ class DrainLoop {
   std::vector<User*> ranked_;  // who wants the least first
   std::vector<uint64_t> stopped_;
   std::vector<End> ends_;
-  std::vector<DrainMailbox::Command> commands_;
   uint64_t round_ns_ = 0, ranked_ns_ = 0;
   uint64_t ends_due_ns_ = UINT64_MAX;
   bool called_ = false;      // there are commands

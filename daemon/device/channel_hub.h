@@ -107,7 +107,7 @@ struct Holding {
 // **Thread:** ctl only; callbacks run on ctl. Owns the pump and the control threads.
 class ChannelHub {
  public:
-  ChannelHub(driver::Driver& driver, HubOptions options, base::Timers& timers, Post post);
+  ChannelHub(std::shared_ptr<driver::Driver> driver, HubOptions options, base::Timers& timers, Post post);
   ~ChannelHub();
   ChannelHub(const ChannelHub&) = delete;
   ChannelHub& operator=(const ChannelHub&) = delete;

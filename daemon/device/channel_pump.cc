@@ -93,8 +93,8 @@ struct ChannelPump::Channel {
   bool joined = false;  // somebody has
 };
 
-ChannelPump::ChannelPump(driver::Driver& driver, Options options, std::string name, Post post)
-    : driver_(driver),
+ChannelPump::ChannelPump(std::shared_ptr<driver::Driver> driver, Options options, std::string name, Post post)
+    : driver_(std::move(driver)),
       options_(options),
       name_(std::move(name)),
       post_(std::move(post)),
@@ -272,11 +272,7 @@ void ChannelPump::Unpark(const Reading& reading) {
 // -- the thread --
 
 void ChannelPump::Command(Task task) {
-  {
-    const std::lock_guard lock(mutex_);
-    commands_.push_back(std::move(task));
-  }
-  has_commands_.store(true, std::memory_order_release);
+  commands_.Send(std::move(task));
   if (thread_.joinable()) {
     wake_.Ring();
   } else {
@@ -285,7 +281,7 @@ void ChannelPump::Command(Task task) {
 }
 
 void ChannelPump::StartThread() {
-  thread_ = driver::StartDriverThread(name_, [this] { Body(); });
+  thread_ = driver::StartDriverThread(name_, [this, driver = driver_] { Body(); });
 }
 
 void ChannelPump::Body() {
@@ -295,7 +291,7 @@ void ChannelPump::Body() {
     if (!next) return;
     if (*next == kAtOnce) continue;
     wake_.Prepare();
-    if (has_commands_.load(std::memory_order_acquire) || quit_.load(std::memory_order_acquire)) {
+    if (commands_.size() > 0 || quit_.load(std::memory_order_acquire)) {
       wake_.Cancel();
     } else {
       wake_.Wait(*next);
@@ -305,20 +301,16 @@ void ChannelPump::Body() {
 }
 
 bool ChannelPump::RunTasks() {
-  if (has_commands_.exchange(false, std::memory_order_acq_rel)) {
-    const std::lock_guard lock(mutex_);
-    std::ranges::move(commands_, std::back_inserter(taken_));
-    commands_.clear();
-  }
-  for (; !taken_.empty(); taken_.pop_front()) {
-    Task& task = taken_.front();  // of a thread that was given up: without what it was to read
-    const auto reads = std::exchange(task.reads, std::nullopt);
+  for (;; task_.reset()) {
+    if (!task_) task_ = commands_.Take();
+    if (!task_) return true;
+    // Of a thread that was given up: without what it was to read.
+    const auto reads = std::exchange(task_->reads, std::nullopt);
     Channel* channel = reads ? FindIn(channels_, *reads) : nullptr;
-    if (channel != nullptr && ReadSome(*channel, task.most_bytes, task.may_lose) == Outcome::kGivenUp)
+    if (channel != nullptr && ReadSome(*channel, task_->most_bytes, task_->may_lose) == Outcome::kGivenUp)
       return false;
-    task.run();
+    task_->run();
   }
-  return true;
 }
 
 // One round over the channels that are due; returns when the next is.
@@ -453,7 +445,7 @@ ChannelPump::Outcome ChannelPump::Read(Channel& channel, Subscriber* home, uint6
   const std::shared_ptr<Reading> reading = reading_;  // this thread's, whoever's the pump is afterwards
   reading->Begin({.id = channel.source.id, .data = data, .carried = carried, .home = home},
                  base::MonotonicNs());
-  const int untrusted_got = driver_.Read(device, id, data + carried, room);
+  const int untrusted_got = driver_->Read(device, id, data + carried, room);
   if (!reading->End(untrusted_got > static_cast<int64_t>(room) ? -1 : untrusted_got))
     return Outcome::kGivenUp;
   if ((untrusted_got < 0 && untrusted_got != driver::kStoppedAlready) ||

@@ -4,10 +4,8 @@
 #include <atomic>
 #include <bitset>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -15,6 +13,7 @@
 
 #include "base/mapped_region.h"
 #include "base/wake_up.h"
+#include "daemon/base/mailbox.h"
 #include "daemon/chunk/pipe.h"
 #include "daemon/device/channel_hub.h"
 #include "daemon/device/channel_id.h"
@@ -57,7 +56,7 @@ class ChannelPump {
     uint64_t stop_sweep_ns = 0;
   };
 
-  ChannelPump(driver::Driver& driver, Options options, std::string name, Post post);
+  ChannelPump(std::shared_ptr<driver::Driver> driver, Options options, std::string name, Post post);
   ~ChannelPump();
   ChannelPump(const ChannelPump&) = delete;
   ChannelPump& operator=(const ChannelPump&) = delete;
@@ -129,15 +128,13 @@ class ChannelPump {
   static Channel* FindIn(const std::vector<std::shared_ptr<Channel>>& channels, ChannelId id);
   Channel* Find(ChannelId id) const;
 
-  driver::Driver& driver_;
+  const std::shared_ptr<driver::Driver> driver_;  // the thread has it, too: a read may never return
   const Options options_;
   const std::string name_;
   const Post post_;
 
   base::WakeUp wake_;
-  std::mutex mutex_;
-  std::deque<Task> commands_;  // under mutex_
-  std::atomic<bool> has_commands_{false};
+  base::Mailbox<Task> commands_;
   std::atomic<bool> quit_{false};
   std::atomic<bool> ended_{false};                                  // the thread, because of quit_
   std::thread thread_;                                              // from the first command on
@@ -147,8 +144,8 @@ class ChannelPump {
   // The pump thread's, or ctl's between two of them:
   std::vector<std::shared_ptr<Channel>> channels_;
   std::vector<std::shared_ptr<Channel>> parked_;  // of devices that hang in a read
-  std::deque<Task> taken_;
-  std::vector<End> ends_;  // did not fit their queue yet
+  std::optional<Task> task_;                      // under way
+  std::vector<End> ends_;                         // did not fit their queue yet
   std::vector<chunk::Pipe*> touched_;
   std::bitset<driver::kMaxDevices> stopping_;
   std::shared_ptr<base::MappedRegion> scratch_;

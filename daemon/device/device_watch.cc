@@ -32,7 +32,7 @@ void DeviceWatch::AskHealth() {
     if (!asked_health_.insert(id).second) continue;
     const auto status = std::make_shared<Result<int>>(0);
     calls_.Call(
-        id, [driver = &driver_, id, status] { *status = driver->DeviceStatus(id); },
+        id, [driver = driver_, id, status] { *status = driver->DeviceStatus(id); },
         [this, id, status](bool in_time) {
           if (!in_time) {
             OnStatus(id, "it does not answer");
@@ -67,7 +67,7 @@ void DeviceWatch::LookForChannels() {
     if (!asked_channels_.insert(device).second) continue;
     const auto listed = std::make_shared<Result<std::vector<uint32_t>>>(std::vector<uint32_t>{});
     calls_.Call(
-        device, [driver = &driver_, device, listed] { *listed = driver->Channels(device); },
+        device, [driver = driver_, device, listed] { *listed = driver->Channels(device); },
         [this, device, listed](bool in_time) {
           asked_channels_.erase(device);
           if (in_time && listed->ok()) wishes_.on_channels(device, **listed);

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/device/channel_hub.h"
@@ -25,8 +27,8 @@ class DeviceWatch {
     std::function<void(uint32_t device, const std::vector<uint32_t>& channels)>
         on_channels;  // … what they offer
   };
-  DeviceWatch(driver::Driver& driver, DeviceCalls& calls, Timer& timer, Wishes wishes)
-      : driver_(driver), calls_(calls), timer_(timer), wishes_(std::move(wishes)) {}
+  DeviceWatch(std::shared_ptr<driver::Driver> driver, DeviceCalls& calls, Timer& timer, Wishes wishes)
+      : driver_(std::move(driver)), calls_(calls), timer_(timer), wishes_(std::move(wishes)) {}
 
   // Every two seconds, from then on, for as long as a device is in use.
   void WatchHealth();
@@ -39,7 +41,7 @@ class DeviceWatch {
   void AskHealth();
   void OnStatus(uint32_t device, const std::string& trouble);
 
-  driver::Driver& driver_;
+  const std::shared_ptr<driver::Driver> driver_;
   DeviceCalls& calls_;
   Timer& timer_;
   const Wishes wishes_;

@@ -51,7 +51,7 @@ void SampleLoop::Run() {
     const uint64_t deadline = NextDeadline();
     const bool all_pushed = EndTick(deadline);
     mailbox_.bell.Prepare();
-    if (mailbox_.commands.SizeApprox() != 0) {
+    if (mailbox_.commands.size() > 0) {
       mailbox_.bell.Cancel();
       continue;
     }
@@ -75,8 +75,8 @@ Tick SampleLoop::BeginTick() {
 }
 
 bool SampleLoop::HandleCommands() {
-  std::unique_ptr<SampleCommand> command;
-  while (mailbox_.commands.TryPop(command)) {
+  while (const auto taken = mailbox_.commands.Take()) {
+    SampleCommand* const command = taken->get();
     switch (command->what) {
       case SampleCommand::What::kStart:
         Start(command->request, std::move(command->done));

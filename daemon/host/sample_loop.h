@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/spsc_queue.h"
 #include "base/wake_up.h"
+#include "daemon/base/mailbox.h"
 #include "daemon/host/files/sys_tree.h"
 #include "daemon/host/files/tick.h"
 #include "daemon/host/probes/probe.h"
@@ -38,9 +38,7 @@ struct SampleCommand {
 
 // Shared by ctl and the thread.
 struct SampleMailbox {
-  explicit SampleMailbox(size_t capacity) : commands(capacity) {}
-
-  base::SpscQueue<std::unique_ptr<SampleCommand>> commands;
+  base::Mailbox<std::unique_ptr<SampleCommand>> commands;
   base::WakeUp bell;
   std::atomic<uint64_t> ticks{0};
   std::atomic<uint64_t> missed_ticks{0};

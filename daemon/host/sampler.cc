@@ -37,7 +37,7 @@ base::Status Validate(const SampleRequest& request) {
 
 class Sampler::Impl {
  public:
-  explicit Impl(Post post) : post_(std::move(post)), mailbox_(4 * kMaxTraces) {}
+  explicit Impl(Post post) : post_(std::move(post)) {}
   ~Impl() { EndThread(); }
 
   void Start(SampleRequest request, std::function<void(base::Status)> done) {
@@ -46,8 +46,8 @@ class Sampler::Impl {
       status = {base::Code::kAlreadyExists,
                 "sample trace " + std::to_string(request.trace) + ": it is sampled already"};
     }
-    // Keeps room in the mailbox for a stop of every trace.
-    if (status.ok() && (traces_.size() == kMaxTraces || mailbox_.commands.SizeApprox() > 2 * kMaxTraces)) {
+    // Of a thread that does not come to obey no more is asked.
+    if (status.ok() && (traces_.size() == kMaxTraces || mailbox_.commands.size() > 2 * kMaxTraces)) {
       status = {base::Code::kResourceExhausted, "sample the host: too many sessions do, try again later"};
     }
     if (!status.ok()) {
@@ -114,8 +114,7 @@ class Sampler::Impl {
   }
 
   void Send(std::unique_ptr<SampleCommand> command) {
-    const bool sent = mailbox_.commands.TryPush(std::move(command));
-    PROFD_CHECK(sent);
+    mailbox_.commands.Send(std::move(command));
     mailbox_.bell.Ring();
   }
 

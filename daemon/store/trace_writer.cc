@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -13,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "daemon/base/mailbox.h"
 #include "daemon/store/files/open_files.h"
 #include "daemon/store/trace_files.h"
 
@@ -60,10 +60,7 @@ class TraceWriter::Impl {
   // -- any thread --
 
   void Post(std::function<void()> command) {
-    {
-      const std::lock_guard lock(mutex_);
-      commands_.push_back(std::move(command));
-    }
+    commands_.Send(std::move(command));
     bell_.Ring();
   }
 
@@ -71,7 +68,7 @@ class TraceWriter::Impl {
     auto pipe = std::make_unique<chunk::Pipe>(std::move(name), chunk_bytes, chunks, bell_);
     chunk::Pipe& result = *pipe;
     {
-      const std::lock_guard lock(mutex_);
+      const std::lock_guard lock(pipes_mutex_);
       owned_pipes_.push_back(std::move(pipe));
     }
     Post([this, &result] { pipes_.push_back(&result); });
@@ -208,17 +205,11 @@ class TraceWriter::Impl {
 
   bool RunCommands() {
     bool any = false;
-    for (;;) {
-      std::function<void()> command;
-      {
-        const std::lock_guard lock(mutex_);
-        if (commands_.empty()) return any;
-        command = std::move(commands_.front());
-        commands_.pop_front();
-      }
-      command();
+    while (const auto command = commands_.Take()) {
+      (*command)();
       any = true;
     }
+    return any;
   }
 
   bool Serve(chunk::Pipe& pipe, size_t most) {
@@ -321,9 +312,9 @@ class TraceWriter::Impl {
   std::atomic<bool> stopping_{false};
   std::atomic<uint64_t> dropped_chunks_{0};
 
-  std::mutex mutex_;
-  std::deque<std::function<void()>> commands_;             // by mutex_
-  std::vector<std::unique_ptr<chunk::Pipe>> owned_pipes_;  // by mutex_
+  base::Mailbox<std::function<void()>> commands_;
+  std::mutex pipes_mutex_;
+  std::vector<std::unique_ptr<chunk::Pipe>> owned_pipes_;  // by pipes_mutex_
 
   // The writer thread's own.
   Flusher flusher_;

@@ -129,6 +129,15 @@ bool NeedsChip(const DecoderEntry& entry, std::string_view file, const SideFacts
   return entry.layout_chips != kEveryChip || DiffersByChip(file, side.cores_by_task);
 }
 
+const Series* FindSeries(std::string_view name) {
+  for (const Family& family : Families()) {
+    for (const Series* series : family.series) {
+      if (series->name == name) return series;
+    }
+  }
+  return nullptr;
+}
+
 bool VendorReads(const DecoderEntry& entry, Chip chip) { return entry.vendor_chips.Has(chip); }
 
 }  // namespace profd::format

@@ -51,6 +51,10 @@ uint64_t StampsPerSecond(const StreamFormat& format, const SideFacts& side);
 // The records of `file`, which `entry` reads, do not lie the same on every chip.
 bool NeedsChip(const DecoderEntry& entry, std::string_view file, const SideFacts& side);
 
+// Every series there is, by its name; nullptr: there is none of that name. Names are for ever: outputs refer
+// to them.
+const Series* FindSeries(std::string_view name);
+
 bool VendorReads(const DecoderEntry& entry, Chip chip);
 
 }  // namespace profd::format

@@ -21,6 +21,7 @@
 #include "format/records/device.h"
 #include "format/records/packed.h"
 #include "format/records/tasks.h"
+#include "format/series.h"
 
 namespace profd::format {
 
@@ -35,6 +36,7 @@ struct Family {
   std::span<const FramingRow> framings = {};
   std::span<const FramingRow> by_task = {};  // of files whose cores count by task
   std::span<const DecoderEntry> decoders = {};
+  std::span<const Series* const> series = {};  // what rows the decoders make
 };
 std::span<const Family> Families();
 

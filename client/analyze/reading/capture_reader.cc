@@ -10,8 +10,6 @@
 #include "client/export/read/capture.h"
 #include "client/export/read/ranks.h"
 #include "client/export/read/sources/pipeline.h"
-#include "format/decode/device/device_series.h"
-#include "format/decode/host/host_series.h"
 #include "format/texts.h"
 
 namespace profd::analyze {
@@ -21,18 +19,21 @@ using base::Result;
 using format::Span;
 using format::SpanKind;
 
+// Series that are looked at.
+constexpr std::string_view kCgroups = "host_cgroup", kModules = "npu_module_mem", kFrequencies = "core_freq";
+
 // Takes what the pipeline of an export finds. **Thread:** one.
 class Collector : public format::RowSink, public format::SpanSink, public client::ProfileSink {
  public:
   explicit Collector(RankBuilder& builder) : builder_(builder), not_available_(builder.Text("N/A")) {}
 
   void Label(const format::Series& series, int, size_t, int64_t value, std::string_view text) override {
-    if (series.name == format::kHostCgroupSeries.name) cgroups_[value].name = builder_.Text(text);
+    if (series.name == kCgroups) cgroups_[value].name = builder_.Text(text);
   }
   void Rows(const format::RowBatch& batch) override {
-    if (batch.series->name == format::kHostCgroupSeries.name) return TakeCgroups(batch);
-    if (batch.series->name == format::kNpuModuleMemSeries.name) return TakeModules(batch);
-    if (batch.series->name != "core_freq" || batch.device < 0) return;
+    if (batch.series->name == kCgroups) return TakeCgroups(batch);
+    if (batch.series->name == kModules) return TakeModules(batch);
+    if (batch.series->name != kFrequencies || batch.device < 0) return;
     for (size_t i = 0; i < batch.rows(); ++i) {
       const double hz = batch.values[i * batch.series->columns.size()];
       if (!std::isnan(hz))

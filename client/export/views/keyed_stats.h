@@ -60,6 +60,7 @@ class KeyedStats {
   // By device, then as they came.
   std::vector<const Entry*> InOrder() const;
   size_t Column(std::string_view name) const;
+  const format::Series& series() const { return *series_; }  // of stats that have rows
   uint64_t left_out() const { return left_out_; }
 
  private:

@@ -29,6 +29,11 @@ constexpr ChipSet k310 = Only({Chip::k310}), k910 = Only({Chip::k910}), k310P = 
 constexpr ChipSet kStars =
     format::ChipsWith([](const format::ChipTraits& traits) { return traits.stars && !traits.name.empty(); });
 
+// Channels that are told how often, and no more.
+constexpr uint32_t kPcieChannel = 3, kDvppChannel = 6, kHccsChannel = 9, kDvppVencChannel = 135,
+                   kDvppJpegeChannel = 136, kDvppVdecChannel = 137, kDvppJpegdChannel = 138,
+                   kDvppVpcChannel = 139, kDvppPngChannel = 140, kDvppScdChannel = 141, kUbChannel = 146;
+
 constexpr RateRange kNoRate{};
 constexpr RateRange kMemoryRate{1, 100, 50};
 constexpr RateRange kFineMemoryRate{1, 10000, 50};
@@ -50,12 +55,11 @@ constexpr std::string_view kTaskModes950[] = {"tasks",       kTaskBlocks,       
 constexpr std::string_view kSocProfileModes950[] = {"all", kSocPower, kSocUnits};
 constexpr std::string_view kSocModes[] = {kHitRates, "HA:", "MATA:", "SMMU:", "NOC:"};
 
-constexpr ChannelUse kVenc{channel::kDvppVenc, file::kVenc}, kJpege{channel::kDvppJpege, file::kJpege},
-    kVdec{channel::kDvppVdec, file::kVdec}, kJpegd{channel::kDvppJpegd, file::kJpegd},
-    kVpc{channel::kDvppVpc, file::kVpc}, kPng{channel::kDvppPng, file::kPng},
-    kScd{channel::kDvppScd, file::kScd}, kDvppOld{channel::kDvpp, file::kDvpp},
-    kTrackUse{channel::kTaskTrack, file::kTaskTrack}, kAiCoreUse{channel::kAiCore, file::kAiCore},
-    kAiVectorUse{channel::kAiVector, file::kVectorCore},
+constexpr ChannelUse kVenc{kDvppVencChannel, file::kVenc}, kJpege{kDvppJpegeChannel, file::kJpege},
+    kVdec{kDvppVdecChannel, file::kVdec}, kJpegd{kDvppJpegdChannel, file::kJpegd},
+    kVpc{kDvppVpcChannel, file::kVpc}, kPng{kDvppPngChannel, file::kPng}, kScd{kDvppScdChannel, file::kScd},
+    kDvppOld{kDvppChannel, file::kDvpp}, kTrackUse{channel::kTaskTrack, file::kTaskTrack},
+    kAiCoreUse{channel::kAiCore, file::kAiCore}, kAiVectorUse{channel::kAiVector, file::kVectorCore},
     kCoreSampleUse{channel::kCoreSample, file::kBothCores},
     kCoreTaskUse{channel::kCoreTask, file::kBothCores};
 
@@ -99,8 +103,8 @@ constexpr Capability kCapabilities[] = {
      .rate = kMemoryRate,
      .modes = kCacheModes310,
      .absent = "the 310 counts its cache with a perf script on the device, not through a driver channel"},
-    {Kind::kPcie, kEvery & ~(k310 | k310B), {{{channel::kPcie, file::kPcie}}}, kLinkRate},
-    {Kind::kHccs, kEvery & ~(k310 | k310B), {{{channel::kHccs, file::kHccs}}}, kLinkRate},
+    {Kind::kPcie, kEvery & ~(k310 | k310B), {{{kPcieChannel, file::kPcie}}}, kLinkRate},
+    {Kind::kHccs, kEvery & ~(k310 | k310B), {{{kHccsChannel, file::kHccs}}}, kLinkRate},
     {Kind::kNic, kEvery & ~k310P, {{{channel::kNic, file::kNic}}}, kPortRate},
     {.kind = Kind::kRoce,
      .chips = kEvery & ~(k310 | k310P | k310B),
@@ -132,7 +136,7 @@ constexpr Capability kCapabilities[] = {
      kSocProfileModes950},
     {Kind::kLowPower, k910B, {{{channel::kLowPower, file::kPower}}}, kNoRate},
     {Kind::kLowPower, kEvery & ~(k310 | k910 | k910B), {{{channel::kLowPower, file::kFrequencies}}}, kNoRate},
-    {Kind::kUb, k950 | kOther, {{{channel::kUb, file::kUb}}}, kPortRate},
+    {Kind::kUb, k950 | kOther, {{{kUbChannel, file::kUb}}}, kPortRate},
     {.kind = Kind::kCcu,
      .chips = k950 | kOther,
      .wanted = {{{channel::kCcu0Channels, file::kCcu0Channels},
@@ -230,16 +234,46 @@ constexpr Capability kCapabilities[] = {
 };
 
 constexpr uint32_t kStartOrder[] = {
-    channel::kDdr,          channel::kHbm,          channel::kLlc,          channel::kAiCore,
-    channel::kAiVector,     channel::kDvppVenc,     channel::kDvppJpege,    channel::kDvppVdec,
-    channel::kDvppJpegd,    channel::kDvppVpc,      channel::kDvppPng,      channel::kDvppScd,
-    channel::kDvpp,         channel::kNic,          channel::kPcie,         channel::kHccs,
-    channel::kUb,           channel::kRoce,         channel::kPortCounters, channel::kNpuAppMem,
-    channel::kNpuMem,       channel::kNpuModuleMem, channel::kLowPower,     channel::kQos,
-    channel::kAiCpu,        channel::kCustomAiCpu,  channel::kTsCpu,        channel::kTaskTrack,
-    channel::kTaskLog,      channel::kCcu0Missions, channel::kCcu1Missions, channel::kCcu0Channels,
-    channel::kCcu1Channels, channel::kSocPmu,       channel::kL2Cache,      channel::kStarsLog,
-    channel::kSocProfile,   channel::kCoreTask,     channel::kCoreSample,   channel::kDeviceSystem,
+    channel::kDdr,
+    channel::kHbm,
+    channel::kLlc,
+    channel::kAiCore,
+    channel::kAiVector,
+    kDvppVencChannel,
+    kDvppJpegeChannel,
+    kDvppVdecChannel,
+    kDvppJpegdChannel,
+    kDvppVpcChannel,
+    kDvppPngChannel,
+    kDvppScdChannel,
+    kDvppChannel,
+    channel::kNic,
+    kPcieChannel,
+    kHccsChannel,
+    kUbChannel,
+    channel::kRoce,
+    channel::kPortCounters,
+    channel::kNpuAppMem,
+    channel::kNpuMem,
+    channel::kNpuModuleMem,
+    channel::kLowPower,
+    channel::kQos,
+    channel::kAiCpu,
+    channel::kCustomAiCpu,
+    channel::kTsCpu,
+    channel::kTaskTrack,
+    channel::kTaskLog,
+    channel::kCcu0Missions,
+    channel::kCcu1Missions,
+    channel::kCcu0Channels,
+    channel::kCcu1Channels,
+    channel::kSocPmu,
+    channel::kL2Cache,
+    channel::kStarsLog,
+    channel::kSocProfile,
+    channel::kCoreTask,
+    channel::kCoreSample,
+    channel::kDeviceSystem,
 };
 
 // The channels that a row wants of a device: those of the table, or one per core.

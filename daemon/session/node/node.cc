@@ -31,7 +31,7 @@ Node::Node(base::Executor& ctl, const config::Config& config, std::shared_ptr<dr
   options.pump_per_device = config.driver.pump_per_device;
   options.keep_tails = config.live.hz > 0;
   hub_ = std::make_unique<device::ChannelHub>(
-      *driver_, options, ctl_, [this](std::function<void()> work) { ctl_.Post(std::move(work)); });
+      driver_, options, ctl_, [this](std::function<void()> work) { ctl_.Post(std::move(work)); });
 }
 
 Node::~Node() = default;

@@ -3,17 +3,30 @@
 #include <algorithm>
 #include <iterator>
 
-#include "format/decode/device/device_series.h"
 #include "format/decode/family.h"
 #include "format/decode/fixed.h"
 #include "format/decode/rows.h"
 #include "format/decode/span_writer.h"
 #include "format/kind.h"
 #include "format/records/tasks.h"
+#include "format/series.h"
 
 namespace profd::format {
 
 namespace {
+
+// Instructions of a 950's collective units, from their stamp on; task: its id. notify: the number of an
+// instruction that waited meanwhile, once for each rank it waited for, and how long; none: it has no value.
+const Series kCcuMissionSeries = {
+    "ccu_mission",
+    Kind::kCcuTask,
+    {"die", "task", "instruction"},
+    {{"duration", Unit::kNs}, {"notify", Unit::kNone}, {"notify_duration", Unit::kNs}}};
+const Series kCcuChannelSeries = {
+    "ccu_channel",
+    Kind::kCcu,
+    {"die", "channel"},
+    {{"max", Unit::kBytesPerSecond}, {"min", Unit::kBytesPerSecond}, {"average", Unit::kBytesPerSecond}}};
 
 constexpr double kCcuPacket = 4096;  // bytes, whose way through a channel took so long
 
@@ -172,10 +185,12 @@ constexpr DecoderEntry kDecoders[] = {
      .make = MakeCcuChannels},
 };
 
+constexpr const Series* kSeries[] = {&kCcuMissionSeries, &kCcuChannelSeries};
+
 }  // namespace
 
 namespace family {
-Family Ccu() { return {.framings = kFramings, .decoders = kDecoders}; }
+Family Ccu() { return {.framings = kFramings, .decoders = kDecoders, .series = kSeries}; }
 }  // namespace family
 
 }  // namespace profd::format

@@ -5,17 +5,37 @@
 #include <iterator>
 #include <utility>
 
-#include "format/decode/device/device_series.h"
 #include "format/decode/family.h"
 #include "format/decode/fixed.h"
 #include "format/decode/rows.h"
 #include "format/kind.h"
 #include "format/records/device.h"
 #include "format/records/tasks.h"
+#include "format/series.h"
 
 namespace profd::format {
 
 namespace {
+
+// core -1: the average of those sampled at one moment, the usage only. vector: 1 a vector core. usage: cycles
+// of what the core could have run in the period. event0…: counts of the period, of the events in the order in
+// which sample.json names them.
+const Series kCoreSeries = {"core_sample",
+                            Kind::kAiCore,
+                            {"core", "vector"},
+                            {{"cycles", Unit::kCount},
+                             {"usage", Unit::kRatio},
+                             {"freq", Unit::kHz},
+                             {"event0", Unit::kCount},
+                             {"event1", Unit::kCount},
+                             {"event2", Unit::kCount},
+                             {"event3", Unit::kCount},
+                             {"event4", Unit::kCount},
+                             {"event5", Unit::kCount},
+                             {"event6", Unit::kCount},
+                             {"event7", Unit::kCount},
+                             {"event8", Unit::kCount},
+                             {"event9", Unit::kCount}}};
 
 constexpr double kHzPerMhz = 1e6;
 constexpr size_t kMostEvents = 10;
@@ -180,10 +200,14 @@ constexpr DecoderEntry kDecoders[] = {
      .make = MakeCores},
 };
 
+constexpr const Series* kSeries[] = {&kCoreSeries};
+
 }  // namespace
 
 namespace family {
-Family Cores() { return {.framings = kFramings, .by_task = kByTask, .decoders = kDecoders}; }
+Family Cores() {
+  return {.framings = kFramings, .by_task = kByTask, .decoders = kDecoders, .series = kSeries};
+}
 }  // namespace family
 
 }  // namespace profd::format

@@ -1,7 +1,6 @@
 // dvpp.data and dvpp.<engine>: what the media engines did.
 #include <array>
 
-#include "format/decode/device/device_series.h"
 #include "format/decode/family.h"
 #include "format/decode/framing.h"
 #include "format/decode/line_decoder.h"
@@ -9,10 +8,24 @@
 #include "format/decode/text_time.h"
 #include "format/kind.h"
 #include "format/records/device.h"
+#include "format/series.h"
 
 namespace profd::format {
 
 namespace {
+
+// type: DvppEngine. all_time, all_frame: running totals.
+const Series kDvppSeries = {"dvpp",
+                            Kind::kDvpp,
+                            {"dvpp_id", "type", "engine"},
+                            {{"all_time", Unit::kNs},
+                             {"all_frames", Unit::kCount},
+                             {"all_utilization", Unit::kRatio},
+                             {"proc_time", Unit::kNs},
+                             {"proc_frames", Unit::kCount},
+                             {"proc_utilization", Unit::kRatio},
+                             {"last_time", Unit::kNs},
+                             {"last_frames", Unit::kCount}}};
 
 constexpr double kNsPerUs = 1e3;
 constexpr int64_t kEngineTypes = 7;
@@ -116,10 +129,12 @@ constexpr DecoderEntry kDecoders[] = {
     DvppEngine(file::kScd),
 };
 
+constexpr const Series* kSeries[] = {&kDvppSeries};
+
 }  // namespace
 
 namespace family {
-Family Dvpp() { return {.framings = kFramings, .decoders = kDecoders}; }
+Family Dvpp() { return {.framings = kFramings, .decoders = kDecoders, .series = kSeries}; }
 }  // namespace family
 
 }  // namespace profd::format

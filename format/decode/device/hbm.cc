@@ -4,16 +4,19 @@
 #include <utility>
 #include <vector>
 
-#include "format/decode/device/device_series.h"
 #include "format/decode/family.h"
 #include "format/decode/rows.h"
 #include "format/kind.h"
 #include "format/records/device.h"
 #include "format/records/packed.h"
+#include "format/series.h"
 
 namespace profd::format {
 
 namespace {
+
+// write: 0 read, 1 write.
+const Series kHbmSeries = {"hbm", Kind::kHbm, {"id", "write"}, {{"bandwidth", Unit::kBytesPerSecond}}};
 
 constexpr double kBytesPerCount = 32;
 constexpr double kMb = 1 << 20;
@@ -147,10 +150,12 @@ constexpr DecoderEntry kDecoders[] = {
      .make = MakeHbm},
 };
 
+constexpr const Series* kSeries[] = {&kHbmSeries};
+
 }  // namespace
 
 namespace family {
-Family Hbm() { return {.framings = kFramings, .decoders = kDecoders}; }
+Family Hbm() { return {.framings = kFramings, .decoders = kDecoders, .series = kSeries}; }
 }  // namespace family
 
 }  // namespace profd::format

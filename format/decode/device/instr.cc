@@ -6,16 +6,29 @@
 #include <charconv>
 #include <optional>
 
-#include "format/decode/device/device_series.h"
 #include "format/decode/family.h"
 #include "format/decode/fixed.h"
 #include "format/decode/rows.h"
 #include "format/kind.h"
 #include "format/records/tasks.h"
+#include "format/series.h"
 
 namespace profd::format {
 
 namespace {
+
+// By groups of cores, core: 0 the AI core, 1 and 2 its vector cores; pipe: its label is the name. Of the time
+// since the row before, or on a 950, whose rows are changes, from now on.
+const Series kInstrBusySeries = {
+    "instr_busy", Kind::kInstr, {"group", "core", "pipe"}, {{"busy", Unit::kRatio}}};
+// Of an AI core's bus unit, as it counts them.
+const Series kInstrFlowSeries = {"instr_flow",
+                                 Kind::kInstr,
+                                 {"group"},
+                                 {{"read_latency", Unit::kNone},
+                                  {"write_latency", Unit::kNone},
+                                  {"read_bandwidth", Unit::kNone},
+                                  {"write_bandwidth", Unit::kNone}}};
 
 struct CoreOfGroup {
   int64_t group = 0, core = 0;  // core: 0 AI core, 1 and 2 its vector cores
@@ -218,10 +231,12 @@ constexpr DecoderEntry kDecoders[] = {
      .make = MakeInstrEvents},
 };
 
+constexpr const Series* kSeries[] = {&kInstrBusySeries, &kInstrFlowSeries};
+
 }  // namespace
 
 namespace family {
-Family Instr() { return {.framings = kFramings, .decoders = kDecoders}; }
+Family Instr() { return {.framings = kFramings, .decoders = kDecoders, .series = kSeries}; }
 }  // namespace family
 
 }  // namespace profd::format

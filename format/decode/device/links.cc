@@ -1,7 +1,6 @@
 // pcie.data, hccs.data, ub.data: what went over the links.
 #include <iterator>
 
-#include "format/decode/device/device_series.h"
 #include "format/decode/family.h"
 #include "format/decode/fixed.h"
 #include "format/decode/framing.h"
@@ -10,10 +9,32 @@
 #include "format/decode/text_time.h"
 #include "format/kind.h"
 #include "format/records/device.h"
+#include "format/series.h"
 
 namespace profd::format {
 
 namespace {
+
+const Series kPcieSeries = {
+    "pcie",
+    Kind::kPcie,
+    {},
+    {{"tx_post_min", Unit::kBytesPerSecond},    {"tx_post_max", Unit::kBytesPerSecond},
+     {"tx_post_avg", Unit::kBytesPerSecond},    {"tx_nonpost_min", Unit::kBytesPerSecond},
+     {"tx_nonpost_max", Unit::kBytesPerSecond}, {"tx_nonpost_avg", Unit::kBytesPerSecond},
+     {"tx_cpl_min", Unit::kBytesPerSecond},     {"tx_cpl_max", Unit::kBytesPerSecond},
+     {"tx_cpl_avg", Unit::kBytesPerSecond},     {"tx_nonpost_latency_min", Unit::kNs},
+     {"tx_nonpost_latency_max", Unit::kNs},     {"tx_nonpost_latency_avg", Unit::kNs},
+     {"rx_post_min", Unit::kBytesPerSecond},    {"rx_post_max", Unit::kBytesPerSecond},
+     {"rx_post_avg", Unit::kBytesPerSecond},    {"rx_nonpost_min", Unit::kBytesPerSecond},
+     {"rx_nonpost_max", Unit::kBytesPerSecond}, {"rx_nonpost_avg", Unit::kBytesPerSecond},
+     {"rx_cpl_min", Unit::kBytesPerSecond},     {"rx_cpl_max", Unit::kBytesPerSecond},
+     {"rx_cpl_avg", Unit::kBytesPerSecond}}};
+// Of the interval that ends at the stamp.
+const Series kHccsSeries = {
+    "hccs", Kind::kHccs, {}, {{"tx", Unit::kBytesPerSecond}, {"rx", Unit::kBytesPerSecond}}};
+const Series kUbSeries = {
+    "ub", Kind::kUb, {"port"}, {{"rx", Unit::kBytesPerSecond}, {"tx", Unit::kBytesPerSecond}}};
 
 constexpr double kMb = 1 << 20;
 
@@ -200,10 +221,12 @@ constexpr DecoderEntry kDecoders[] = {
      .make = MakeUb},
 };
 
+constexpr const Series* kSeries[] = {&kPcieSeries, &kHccsSeries, &kUbSeries};
+
 }  // namespace
 
 namespace family {
-Family Links() { return {.framings = kFramings, .decoders = kDecoders}; }
+Family Links() { return {.framings = kFramings, .decoders = kDecoders, .series = kSeries}; }
 }  // namespace family
 
 }  // namespace profd::format

@@ -3,17 +3,32 @@
 #include <iterator>
 #include <utility>
 
-#include "format/decode/device/device_series.h"
 #include "format/decode/family.h"
 #include "format/decode/fixed.h"
 #include "format/decode/line_decoder.h"
 #include "format/decode/rows.h"
 #include "format/kind.h"
 #include "format/records/device.h"
+#include "format/series.h"
 
 namespace profd::format {
 
 namespace {
+
+// write: the mode, read or write, that was sampled. The vendor's throughput is 64 times this one.
+const Series kLlcSeries = {
+    "llc", Kind::kLlc, {"id", "write"}, {{"hit_rate", Unit::kRatio}, {"throughput", Unit::kBytesPerSecond}}};
+// 310. ai: 1 AI CPU, 0 control CPU.
+const Series kLlcCapacitySeries = {"llc_capacity", Kind::kLlc, {"cpu", "ai"}, {{"capacity", Unit::kBytes}}};
+const Series kLlcBandwidthSeries = {"llc_bandwidth",
+                                    Kind::kLlc,
+                                    {"id"},
+                                    {{"read_allocate", Unit::kCount},
+                                     {"read_noallocate", Unit::kCount},
+                                     {"read_hit", Unit::kCount},
+                                     {"write_allocate", Unit::kCount},
+                                     {"write_noallocate", Unit::kCount},
+                                     {"write_hit", Unit::kCount}}};
 
 constexpr size_t kSlots = 8;
 constexpr size_t kMostCaches = 64;
@@ -255,10 +270,12 @@ constexpr DecoderEntry kDecoders[] = {
      .make = MakeLlc},
 };
 
+constexpr const Series* kSeries[] = {&kLlcSeries, &kLlcCapacitySeries, &kLlcBandwidthSeries};
+
 }  // namespace
 
 namespace family {
-Family Llc() { return {.framings = kFramings, .decoders = kDecoders}; }
+Family Llc() { return {.framings = kFramings, .decoders = kDecoders, .series = kSeries}; }
 }  // namespace family
 
 }  // namespace profd::format

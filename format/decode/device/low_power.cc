@@ -2,16 +2,20 @@
 #include <algorithm>
 #include <iterator>
 
-#include "format/decode/device/device_series.h"
+#include "format/decode/device/core_freq.h"
 #include "format/decode/family.h"
 #include "format/decode/fixed.h"
 #include "format/decode/rows.h"
 #include "format/kind.h"
 #include "format/records/device.h"
+#include "format/series.h"
 
 namespace profd::format {
 
 namespace {
+
+// type: 1 core, 2 bus.
+const Series kVoltageSeries = {"voltage", Kind::kLowPower, {"type"}, {{"millivolts", Unit::kNone}}};
 
 constexpr double kHzPerMhz = 1e6;
 constexpr uint32_t kTypes = 3;  // 0 frequency, 1 voltage of the cores, 2 of the bus
@@ -116,10 +120,12 @@ constexpr DecoderEntry kDecoders[] = {
      .make = MakeLowPower},
 };
 
+constexpr const Series* kSeries[] = {&kCoreFreqSeries, &kVoltageSeries};
+
 }  // namespace
 
 namespace family {
-Family LowPower() { return {.framings = kFramings, .decoders = kDecoders}; }
+Family LowPower() { return {.framings = kFramings, .decoders = kDecoders, .series = kSeries}; }
 }  // namespace family
 
 }  // namespace profd::format

@@ -1,16 +1,24 @@
 // ddr.data: bytes per period; npu_mem.app, npu_mem.data, npu_module_mem.data: memory in use.
 #include <utility>
 
-#include "format/decode/device/device_series.h"
 #include "format/decode/family.h"
 #include "format/decode/fixed.h"
 #include "format/decode/rows.h"
 #include "format/kind.h"
 #include "format/records/device.h"
+#include "format/series.h"
 
 namespace profd::format {
 
 namespace {
+
+const Series kDdrSeries = {
+    "ddr", Kind::kDdr, {}, {{"read", Unit::kBytesPerSecond}, {"write", Unit::kBytesPerSecond}}};
+// device: 0 of the application, 1 of the device.
+const Series kNpuMemSeries = {
+    "npu_mem", Kind::kNpuMem, {"device"}, {{"ddr", Unit::kBytes}, {"hbm", Unit::kBytes}}};
+const Series kNpuModuleMemSeries = {
+    "npu_module_mem", Kind::kNpuModuleMem, {"module"}, {{"reserved", Unit::kBytes}}};
 
 // Adds up all controllers and masters of a period. **Thread:** one.
 class Ddr : public Decoder {
@@ -203,10 +211,12 @@ constexpr DecoderEntry kDecoders[] = {
      .make = MakeNpuModuleMem},
 };
 
+constexpr const Series* kSeries[] = {&kDdrSeries, &kNpuMemSeries, &kNpuModuleMemSeries};
+
 }  // namespace
 
 namespace family {
-Family Memory() { return {.framings = kFramings, .decoders = kDecoders}; }
+Family Memory() { return {.framings = kFramings, .decoders = kDecoders, .series = kSeries}; }
 }  // namespace family
 
 }  // namespace profd::format

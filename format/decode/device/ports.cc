@@ -4,7 +4,6 @@
 #include <map>
 #include <utility>
 
-#include "format/decode/device/device_series.h"
 #include "format/decode/family.h"
 #include "format/decode/fixed.h"
 #include "format/decode/framing.h"
@@ -13,10 +12,63 @@
 #include "format/decode/text_time.h"
 #include "format/kind.h"
 #include "format/records/device.h"
+#include "format/series.h"
 
 namespace profd::format {
 
 namespace {
+
+// speed: of the port. packets, bytes, errors, dropped: running totals; the rates are the driver's.
+// efficiency: of the speed; error and dropped rate: of all packets so far.
+Series PortSeries(Kind kind) {
+  return {NameOf(kind),
+          kind,
+          {"port"},
+          {{"speed", Unit::kBytesPerSecond},
+           {"rx_packet_rate", Unit::kPerSecond},
+           {"rx_byte_rate", Unit::kBytesPerSecond},
+           {"rx_packets", Unit::kCount},
+           {"rx_bytes", Unit::kBytes},
+           {"rx_errors", Unit::kCount},
+           {"rx_dropped", Unit::kCount},
+           {"tx_packet_rate", Unit::kPerSecond},
+           {"tx_byte_rate", Unit::kBytesPerSecond},
+           {"tx_packets", Unit::kCount},
+           {"tx_bytes", Unit::kBytes},
+           {"tx_errors", Unit::kCount},
+           {"tx_dropped", Unit::kCount},
+           {"rx_efficiency", Unit::kRatio},
+           {"rx_error_rate", Unit::kRatio},
+           {"rx_dropped_rate", Unit::kRatio},
+           {"tx_efficiency", Unit::kRatio},
+           {"tx_error_rate", Unit::kRatio},
+           {"tx_dropped_rate", Unit::kRatio}}};
+}
+const Series kNicSeries = PortSeries(Kind::kNic);
+const Series kRoceSeries = PortSeries(Kind::kRoce);
+// Of the interval that ends at the stamp.
+const Series kNetdevSeries = {"netdev",
+                              Kind::kNetdev,
+                              {},
+                              {{"mac_tx_pfc", Unit::kCount},
+                               {"mac_rx_pfc", Unit::kCount},
+                               {"mac_tx_bytes", Unit::kBytes},
+                               {"mac_tx_rate", Unit::kBytesPerSecond},
+                               {"mac_rx_bytes", Unit::kBytes},
+                               {"mac_rx_rate", Unit::kBytesPerSecond},
+                               {"mac_tx_bad_bytes", Unit::kBytes},
+                               {"mac_rx_bad_bytes", Unit::kBytes},
+                               {"roce_tx_packets", Unit::kCount},
+                               {"roce_rx_packets", Unit::kCount},
+                               {"roce_tx_errors", Unit::kCount},
+                               {"roce_rx_errors", Unit::kCount},
+                               {"roce_tx_cnp", Unit::kCount},
+                               {"roce_rx_cnp", Unit::kCount},
+                               {"roce_retries", Unit::kCount},
+                               {"nic_tx_bytes", Unit::kBytes},
+                               {"nic_tx_rate", Unit::kBytesPerSecond},
+                               {"nic_rx_bytes", Unit::kBytes},
+                               {"nic_rx_rate", Unit::kBytesPerSecond}}};
 
 constexpr double kBytesPerMegabit = (1 << 20) / 8.0;
 
@@ -181,10 +233,12 @@ constexpr DecoderEntry kDecoders[] = {
      .make = MakeNetdev},
 };
 
+constexpr const Series* kSeries[] = {&kNicSeries, &kRoceSeries, &kNetdevSeries};
+
 }  // namespace
 
 namespace family {
-Family Ports() { return {.framings = kFramings, .decoders = kDecoders}; }
+Family Ports() { return {.framings = kFramings, .decoders = kDecoders, .series = kSeries}; }
 }  // namespace family
 
 }  // namespace profd::format

@@ -4,17 +4,45 @@
 #include <iterator>
 #include <map>
 
-#include "format/decode/device/device_series.h"
+#include "format/decode/device/core_freq.h"
 #include "format/decode/family.h"
 #include "format/decode/fixed.h"
 #include "format/decode/rows.h"
 #include "format/kind.h"
 #include "format/records/device.h"
 #include "format/records/tasks.h"
+#include "format/series.h"
 
 namespace profd::format {
 
 namespace {
+
+// stream: place in the list of what was asked for; its label is the name.
+const Series kQosSeries = {"qos", Kind::kQos, {"stream", "die"}, {{"bandwidth", Unit::kBytesPerSecond}}};
+const Series kSioSeries = {"sio",
+                           Kind::kSocProfile,
+                           {"die"},
+                           {{"req_rx", Unit::kBytesPerSecond},
+                            {"rsp_rx", Unit::kBytesPerSecond},
+                            {"snp_rx", Unit::kBytesPerSecond},
+                            {"dat_rx", Unit::kBytesPerSecond},
+                            {"req_tx", Unit::kBytesPerSecond},
+                            {"rsp_tx", Unit::kBytesPerSecond},
+                            {"snp_tx", Unit::kBytesPerSecond},
+                            {"dat_tx", Unit::kBytesPerSecond}}};
+const Series kAccPmuSeries = {"acc_pmu",
+                              Kind::kSocProfile,
+                              {"unit"},
+                              {{"read_bandwidth", Unit::kNone},
+                               {"write_bandwidth", Unit::kNone},
+                               {"read_ost", Unit::kNone},
+                               {"write_ost", Unit::kNone}}};
+const Series kPaLinkSeries = {
+    "pa_link", Kind::kSocProfile, {"link"}, {{"rx", Unit::kNone}, {"tx", Unit::kNone}}};
+const Series kPcieLinkSeries = {
+    "pcie_link", Kind::kSocProfile, {"link"}, {{"write", Unit::kNone}, {"read", Unit::kNone}}};
+const Series kSocInfoSeries = {
+    "soc_info", Kind::kSocProfile, {}, {{"l2_buffer", Unit::kNone}, {"mata", Unit::kNone}}};
 
 constexpr double kMb = 1 << 20;
 constexpr double kHzPerMhz = 1e6;
@@ -233,10 +261,13 @@ constexpr DecoderEntry kDecoders[] = {
      .make = MakeStars},
 };
 
+constexpr const Series* kSeries[] = {&kQosSeries,    &kSioSeries,      &kAccPmuSeries,
+                                     &kPaLinkSeries, &kPcieLinkSeries, &kSocInfoSeries};
+
 }  // namespace
 
 namespace family {
-Family Soc() { return {.framings = kFramings, .decoders = kDecoders}; }
+Family Soc() { return {.framings = kFramings, .decoders = kDecoders, .series = kSeries}; }
 }  // namespace family
 
 }  // namespace profd::format

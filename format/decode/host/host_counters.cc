@@ -9,14 +9,102 @@
 #include <vector>
 
 #include "format/decode/family.h"
-#include "format/decode/host/host_series.h"
 #include "format/decode/line_decoder.h"
 #include "format/decode/rows.h"
 #include "format/kind.h"
+#include "format/series.h"
 
 namespace profd::format {
 
 namespace {
+
+// Of profd's own kinds (format/decode/host/host_counters.cc). What is counted is a rate of the interval that
+// ends at the stamp, what is a state is that of the stamp; of the first sample there are states only. key
+// cgroup: a number whose label is its name. cpu, cpu_limit, throttled_cpu: in CPUs.
+const Series kHostCgroupSeries{"host_cgroup",
+                               Kind::kHostCgroup,
+                               {"cgroup"},
+                               {{"cpu", Unit::kCount},
+                                {"cpu_limit", Unit::kCount},
+                                {"periods", Unit::kPerSecond},
+                                {"throttled", Unit::kPerSecond},
+                                {"throttled_cpu", Unit::kCount},
+                                {"memory", Unit::kBytes},
+                                {"memory_limit", Unit::kBytes},
+                                {"anonymous", Unit::kBytes},
+                                {"file", Unit::kBytes},
+                                {"major_faults", Unit::kPerSecond},
+                                {"read", Unit::kBytesPerSecond},
+                                {"write", Unit::kBytesPerSecond},
+                                {"reads", Unit::kPerSecond},
+                                {"writes", Unit::kPerSecond},
+                                {"pids", Unit::kCount},
+                                {"pids_limit", Unit::kCount}}};
+// key device, port, node, function: numbers whose labels are their names.
+const Series kHostNetDeviceSeries{"host_net_device",
+                                  Kind::kHostNetDevices,
+                                  {"device"},
+                                  {{"rx", Unit::kBytesPerSecond},
+                                   {"tx", Unit::kBytesPerSecond},
+                                   {"rx_packets", Unit::kPerSecond},
+                                   {"tx_packets", Unit::kPerSecond},
+                                   {"rx_errors", Unit::kPerSecond},
+                                   {"tx_errors", Unit::kPerSecond},
+                                   {"rx_dropped", Unit::kPerSecond},
+                                   {"tx_dropped", Unit::kPerSecond},
+                                   {"rx_crc_errors", Unit::kPerSecond},
+                                   {"rx_missed", Unit::kPerSecond},
+                                   {"carrier_changes", Unit::kCount},
+                                   {"speed", Unit::kBytesPerSecond}}};
+const Series kHostRdmaPortSeries{"host_rdma_port",
+                                 Kind::kHostNetDevices,
+                                 {"port"},
+                                 {{"rx", Unit::kBytesPerSecond},
+                                  {"tx", Unit::kBytesPerSecond},
+                                  {"rx_packets", Unit::kPerSecond},
+                                  {"tx_packets", Unit::kPerSecond},
+                                  {"tx_wait", Unit::kPerSecond},
+                                  {"rx_errors", Unit::kPerSecond},
+                                  {"tx_discards", Unit::kPerSecond},
+                                  {"symbol_errors", Unit::kPerSecond},
+                                  {"cnp_sent", Unit::kPerSecond},
+                                  {"cnp_handled", Unit::kPerSecond},
+                                  {"out_of_sequence", Unit::kPerSecond},
+                                  {"sequence_errors", Unit::kPerSecond},
+                                  {"ack_timeouts", Unit::kPerSecond},
+                                  {"rnr_retries", Unit::kPerSecond}}};
+// What the driver of an interface counts of pauses and congestion; of eight priorities.
+const Series kHostPortPfcSeries{"host_port_pfc",
+                                Kind::kHostNetDevices,
+                                {"device"},
+                                {{"rx_pause", Unit::kPerSecond},     {"tx_pause", Unit::kPerSecond},
+                                 {"rx_pfc_0", Unit::kPerSecond},     {"rx_pfc_1", Unit::kPerSecond},
+                                 {"rx_pfc_2", Unit::kPerSecond},     {"rx_pfc_3", Unit::kPerSecond},
+                                 {"rx_pfc_4", Unit::kPerSecond},     {"rx_pfc_5", Unit::kPerSecond},
+                                 {"rx_pfc_6", Unit::kPerSecond},     {"rx_pfc_7", Unit::kPerSecond},
+                                 {"tx_pfc_0", Unit::kPerSecond},     {"tx_pfc_1", Unit::kPerSecond},
+                                 {"tx_pfc_2", Unit::kPerSecond},     {"tx_pfc_3", Unit::kPerSecond},
+                                 {"tx_pfc_4", Unit::kPerSecond},     {"tx_pfc_5", Unit::kPerSecond},
+                                 {"tx_pfc_6", Unit::kPerSecond},     {"tx_pfc_7", Unit::kPerSecond},
+                                 {"rx_discards", Unit::kPerSecond},  {"rx_no_buffer", Unit::kPerSecond},
+                                 {"rx_ecn_marked", Unit::kPerSecond}}};
+// Pages, of which `other` were for another node's processes.
+const Series kHostNumaSeries{"host_numa",
+                             Kind::kHostHardware,
+                             {"node"},
+                             {{"hit", Unit::kPerSecond},
+                              {"miss", Unit::kPerSecond},
+                              {"foreign", Unit::kPerSecond},
+                              {"interleave_hit", Unit::kPerSecond},
+                              {"local", Unit::kPerSecond},
+                              {"other", Unit::kPerSecond},
+                              {"free", Unit::kBytes}}};
+// Speeds in transfers/s of a lane.
+const Series kHostPcieLinkSeries{
+    "host_pcie_link",
+    Kind::kHostHardware,
+    {"function"},
+    {{"speed", Unit::kHz}, {"width", Unit::kCount}, {"max_speed", Unit::kHz}, {"max_width", Unit::kCount}}};
 
 constexpr size_t kMostColumns = 24;
 constexpr size_t kMostThings = 4096;  // of one kind of row
@@ -153,10 +241,13 @@ constexpr DecoderEntry kDecoders[] = {
     row::OfHost(file::kHostHardware, Kind::kHostHardware, MakeHostCounters, "time "),
 };
 
+constexpr const Series* kSeries[] = {&kHostCgroupSeries,  &kHostNetDeviceSeries, &kHostRdmaPortSeries,
+                                     &kHostPortPfcSeries, &kHostNumaSeries,      &kHostPcieLinkSeries};
+
 }  // namespace
 
 namespace family {
-Family HostCounters() { return {.decoders = kDecoders}; }
+Family HostCounters() { return {.decoders = kDecoders, .series = kSeries}; }
 }  // namespace family
 
 }  // namespace profd::format

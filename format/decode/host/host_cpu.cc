@@ -5,14 +5,17 @@
 
 #include "base/flat_map.h"
 #include "format/decode/family.h"
-#include "format/decode/host/host_series.h"
 #include "format/decode/line_decoder.h"
 #include "format/decode/rows.h"
 #include "format/kind.h"
+#include "format/series.h"
 
 namespace profd::format {
 
 namespace {
+
+// key cpu: -1 = the machine's average. Stamped at the beginning of the interval.
+const Series kHostCpuSeries{"host_cpu", Kind::kHostCpu, {"cpu"}, {{"usage", Unit::kRatio}}};
 
 constexpr size_t kMaxThreads = 1 << 17;
 constexpr int kTimesAfterName = 11;  // utime and stime are words 11 and 12 behind "(name)", the CPU word 36
@@ -152,10 +155,12 @@ constexpr DecoderEntry kDecoders[] = {
     row::OfHost(file::kHostCpu, Kind::kHostCpu, MakeHostCpu, "time "),
 };
 
+constexpr const Series* kSeries[] = {&kHostCpuSeries};
+
 }  // namespace
 
 namespace family {
-Family HostCpu() { return {.decoders = kDecoders}; }
+Family HostCpu() { return {.decoders = kDecoders, .series = kSeries}; }
 }  // namespace family
 
 }  // namespace profd::format

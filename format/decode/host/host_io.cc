@@ -4,14 +4,33 @@
 #include <vector>
 
 #include "format/decode/family.h"
-#include "format/decode/host/host_series.h"
 #include "format/decode/line_decoder.h"
 #include "format/decode/rows.h"
 #include "format/kind.h"
+#include "format/series.h"
 
 namespace profd::format {
 
 namespace {
+
+// used: resident memory of the process; usage: its part of the machine's. `last`: the vendor leaves this
+// sample out.
+const Series kHostMemSeries{
+    "host_mem", Kind::kHostMem, {}, {{"usage", Unit::kRatio}, {"used", Unit::kBytes}}};
+const Series kHostDiskSeries{
+    "host_disk",
+    Kind::kHostDisk,
+    {},
+    {{"read", Unit::kBytesPerSecond}, {"write", Unit::kBytesPerSecond}, {"io", Unit::kRatio}}};
+// speed: bytes moved; usage: of the port's speed. Stamped at the beginning of the interval.
+const Series kHostNetworkSeries{
+    "host_network", Kind::kHostNetwork, {}, {{"usage", Unit::kRatio}, {"speed", Unit::kBytesPerSecond}}};
+// Of a port whose speed info.json does not have, so that host_network leaves it out. key port: a number whose
+// label is its name. Stamped at the beginning of the interval.
+const Series kHostPortSeries{"host_port",
+                             Kind::kHostNetwork,
+                             {"port"},
+                             {{"rx", Unit::kBytesPerSecond}, {"tx", Unit::kBytesPerSecond}}};
 
 constexpr double kPageBytes = 4096;  // as the vendor takes for granted; statm does not say
 constexpr double kBytesPerMbit = 1e6 / 8;
@@ -241,10 +260,13 @@ constexpr DecoderEntry kDecoders[] = {
     row::OfHost(file::kHostNetwork, Kind::kHostNetwork, MakeHostNetwork, "time "),
 };
 
+constexpr const Series* kSeries[] = {&kHostMemSeries, &kHostDiskSeries, &kHostNetworkSeries,
+                                     &kHostPortSeries};
+
 }  // namespace
 
 namespace family {
-Family HostIo() { return {.decoders = kDecoders}; }
+Family HostIo() { return {.decoders = kDecoders, .series = kSeries}; }
 }  // namespace family
 
 }  // namespace profd::format

@@ -6,15 +6,47 @@
 #include <string>
 
 #include "format/decode/family.h"
-#include "format/decode/host/host_series.h"
+#include "format/decode/host/cpu_classes.h"
 #include "format/decode/line_decoder.h"
 #include "format/decode/rows.h"
 #include "format/kind.h"
 #include "format/records/device.h"
+#include "format/series.h"
 
 namespace profd::format {
 
 namespace {
+
+const Series kCpuUsageSeries{"cpu_usage",
+                             Kind::kDevCpu,
+                             {"class"},
+                             {{"user", Unit::kRatio},
+                              {"sys", Unit::kRatio},
+                              {"iowait", Unit::kRatio},
+                              {"irq", Unit::kRatio},
+                              {"soft", Unit::kRatio},
+                              {"idle", Unit::kRatio},
+                              // Weight of the row: ticks of the interval, all CPUs of the class.
+                              {"ticks", Unit::kCount}}};
+const Series kProcessCpuSeries{
+    "process_cpu", Kind::kDevPidCpu, {"pid"}, {{"usage", Unit::kRatio}, {"ticks", Unit::kCount}}};
+const Series kSysMemSeries{"sys_mem",
+                           Kind::kDevMem,
+                           {},
+                           {{"total", Unit::kBytes},
+                            {"free", Unit::kBytes},
+                            {"buffers", Unit::kBytes},
+                            {"cached", Unit::kBytes},
+                            {"shared", Unit::kBytes},
+                            {"commit_limit", Unit::kBytes},
+                            {"committed", Unit::kBytes},
+                            {"huge_total", Unit::kCount},
+                            {"huge_free", Unit::kCount}}};
+const Series kProcessMemSeries{
+    "process_mem",
+    Kind::kDevPidMem,
+    {"pid"},
+    {{"size", Unit::kCount}, {"resident", Unit::kCount}, {"shared", Unit::kCount}}};
 
 // **Thread:** one.
 class BlockDecoder : public LineDecoder {
@@ -312,10 +344,13 @@ constexpr DecoderEntry kDecoders[] = {
     row::OfHost(file::kProcessMemory, Kind::kHostPidMem, MakeProcessMem, "TimeStamp:"),
 };
 
+constexpr const Series* kSeries[] = {&kCpuUsageSeries, &kProcessCpuSeries, &kSysMemSeries,
+                                     &kProcessMemSeries};
+
 }  // namespace
 
 namespace family {
-Family OsBlocks() { return {.framings = kFramings, .decoders = kDecoders}; }
+Family OsBlocks() { return {.framings = kFramings, .decoders = kDecoders, .series = kSeries}; }
 }  // namespace family
 
 }  // namespace profd::format

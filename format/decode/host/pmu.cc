@@ -5,16 +5,21 @@
 
 #include "base/flat_map.h"
 #include "format/decode/family.h"
-#include "format/decode/host/host_series.h"
+#include "format/decode/host/cpu_classes.h"
 #include "format/decode/line_decoder.h"
 #include "format/decode/rows.h"
 #include "format/kind.h"
 #include "format/records/device.h"
 #include "format/records/packed.h"
+#include "format/series.h"
 
 namespace profd::format {
 
 namespace {
+
+const Series kPmuEventsSeries{"pmu_events", Kind::kCtrlCpu, {"cpu", "event"}, {{"count", Unit::kCount}}};
+const Series kPmuFunctionsSeries{
+    "pmu_functions", Kind::kCtrlCpu, {"cpu", "function", "module"}, {{"cycles", Unit::kCount}}};
 
 constexpr uint32_t kCycles = 0x11;
 constexpr size_t kMaxFunctions = 1 << 18;
@@ -248,10 +253,12 @@ constexpr DecoderEntry kDecoders[] = {
      .make = MakeTsCpu},
 };
 
+constexpr const Series* kSeries[] = {&kPmuEventsSeries, &kPmuFunctionsSeries};
+
 }  // namespace
 
 namespace family {
-Family Pmu() { return {.framings = kFramings, .decoders = kDecoders}; }
+Family Pmu() { return {.framings = kFramings, .decoders = kDecoders, .series = kSeries}; }
 }  // namespace family
 
 }  // namespace profd::format

@@ -1,17 +1,28 @@
 // aicpu.data: what the AI CPUs of a device report of the kernels that they ran.
 #include <cstddef>
 
-#include "format/decode/device/device_series.h"
 #include "format/decode/family.h"
 #include "format/decode/fixed.h"
 #include "format/decode/rows.h"
 #include "format/decode/tasks/task_log.h"
 #include "format/kind.h"
 #include "format/records/device.h"
+#include "format/series.h"
 
 namespace profd::format {
 
 namespace {
+
+// Kernels on AI CPUs, from when they began to run. dispatch: until then, total: until after it, both since
+// the kernel was handed to its CPU.
+const Series kAiCpuKernelSeries = {"aicpu_kernel",
+                                   Kind::kAiCpu,
+                                   {"stream", "task"},
+                                   {{"compute", Unit::kNs},
+                                    {"copy", Unit::kNs},
+                                    {"run", Unit::kNs},
+                                    {"dispatch", Unit::kNs},
+                                    {"total", Unit::kNs}}};
 
 // **Thread:** one.
 class AiCpuKernels : public Decoder {
@@ -81,10 +92,12 @@ constexpr DecoderEntry kDecoders[] = {{.file = file::kAiCpu,
                                        .vendor_chips = ~Only({Chip::kMdcV2, Chip::kMdcLiteV2}),
                                        .make = MakeAiCpuKernels}};
 
+constexpr const Series* kSeries[] = {&kAiCpuKernelSeries};
+
 }  // namespace
 
 namespace family {
-Family AiCpu() { return {.framings = kFramings, .decoders = kDecoders}; }
+Family AiCpu() { return {.framings = kFramings, .decoders = kDecoders, .series = kSeries}; }
 }  // namespace family
 
 }  // namespace profd::format

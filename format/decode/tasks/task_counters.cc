@@ -3,16 +3,28 @@
 #include <optional>
 #include <vector>
 
-#include "format/decode/device/device_series.h"
 #include "format/decode/family.h"
 #include "format/decode/fixed.h"
 #include "format/decode/rows.h"
 #include "format/kind.h"
 #include "format/records/tasks.h"
+#include "format/series.h"
 
 namespace profd::format {
 
 namespace {
+
+// Counted from one task to the next, by stream and task id; their records carry no time, so all are at the
+// collection's begin. NaN: of no requests.
+const Series kL2CacheSeries = {
+    "l2_cache", Kind::kL2, {"stream", "task"}, {{"hit_rate", Unit::kRatio}, {"victim_rate", Unit::kRatio}}};
+const Series kSocPmuSeries = {"soc_pmu",
+                              Kind::kSocPmu,
+                              {"stream", "task"},
+                              {{"tlb_hit_rate", Unit::kRatio}, {"tlb_miss_rate", Unit::kRatio}}};
+// Of what no rate is made: event is unit << 16 | its number; units as SocPmuType.
+const Series kSocEventsSeries = {
+    "soc_events", Kind::kSocPmu, {"stream", "task", "event"}, {{"count", Unit::kCount}}};
 
 using Numbers = std::vector<uint32_t>;
 
@@ -211,10 +223,12 @@ constexpr DecoderEntry kDecoders[] = {
      .make = MakeL2Cache},
 };
 
+constexpr const Series* kSeries[] = {&kL2CacheSeries, &kSocPmuSeries, &kSocEventsSeries};
+
 }  // namespace
 
 namespace family {
-Family TaskCounters() { return {.framings = kFramings, .decoders = kDecoders}; }
+Family TaskCounters() { return {.framings = kFramings, .decoders = kDecoders, .series = kSeries}; }
 }  // namespace family
 
 }  // namespace profd::format

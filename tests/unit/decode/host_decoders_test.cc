@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "format/decode/catalogue.h"
-#include "format/decode/host/host_series.h"
+#include "format/decode/host/cpu_classes.h"
 #include "tests/unit/decode/collector.h"
 
 namespace profd::format {

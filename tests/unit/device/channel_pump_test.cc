@@ -27,7 +27,7 @@ class ChannelPumpTest : public testing::Test {
   void Add(ChannelPump& pump, ChannelId id, FakeWriter& writer, uint32_t stream,
            std::string_view file = "hbm.data", uint32_t period_ms = 20) {
     stats_[stream] = std::make_shared<chunk::StreamStats>();
-    driver_.With(id.device, id.channel, [](FakeDriver::Channel& c) { c.started = true; });
+    driver_->With(id.device, id.channel, [](FakeDriver::Channel& c) { c.started = true; });
     pump.Add({.id = id,
               .format = &Format(file),
               .period_ms = period_ms,
@@ -49,7 +49,7 @@ class ChannelPumpTest : public testing::Test {
   }
 
   FakeCtl ctl_;
-  FakeDriver driver_;
+  std::shared_ptr<FakeDriver> driver_ = std::make_shared<FakeDriver>();
   const ChannelPump::Options options_{.sweep_ns = 5 * kMs, .stop_sweep_ns = kMs};
   std::shared_ptr<StopCall> stop_ = std::make_shared<StopCall>();
   std::map<uint32_t, chunk::StreamStatsPtr> stats_;
@@ -59,11 +59,11 @@ class ChannelPumpTest : public testing::Test {
 TEST_F(ChannelPumpTest, TornReadsBecomeWholeRecords) {
   FakeWriter writer;
   ChannelPump pump(driver_, options_, "pump", ctl_.Post());
-  driver_.With(0, 1, [](FakeDriver::Channel& c) { c.most_per_read = 35; });
+  driver_->With(0, 1, [](FakeDriver::Channel& c) { c.most_per_read = 35; });
   Add(pump, {0, 1}, writer, 1);
   std::string stream;
   for (uint64_t i = 0; i < 30; ++i) stream += HbmPeriod(20'000 * (i + 1), i);
-  driver_.Deliver(0, 1, stream);
+  driver_->Deliver(0, 1, stream);
   ASSERT_TRUE(ctl_.RunUntil([&] { return writer[1].bytes.size() == stream.size(); }));
   EXPECT_TRUE(writer[1].bytes == stream);
   EXPECT_EQ(writer[1].records, 240U);
@@ -78,7 +78,7 @@ TEST_F(ChannelPumpTest, WholeSamplesAreReadOnceASweep) {
   ChannelPump pump(driver_, options_, "pump", ctl_.Post());
   Add(pump, {0, 1}, writer, 1);
   ctl_.RunFor(100 * kMs);
-  const uint64_t reads = driver_.With(0, 1, [](FakeDriver::Channel& c) { return c.reads; });
+  const uint64_t reads = driver_->With(0, 1, [](FakeDriver::Channel& c) { return c.reads; });
   EXPECT_GE(reads, 2U);
   EXPECT_LE(reads, 100 / 5 + 2U);  // late wake-ups make it fewer, nothing makes it more
 }
@@ -92,11 +92,11 @@ TEST_F(ChannelPumpTest, AFastChannelIsReadMoreOften) {
   while (burst.size() < 3 << 20) burst += HbmPeriod(20'000 * (burst.size() / 192 + 1), 0);
   // At the pace of the sweep these would take 80 s.
   ASSERT_TRUE(ctl_.RunUntil([&] {
-    driver_.With(0, 1, [&](FakeDriver::Channel& c) {
+    driver_->With(0, 1, [&](FakeDriver::Channel& c) {
       if (c.ring.empty()) c.ring = burst;
     });
     writer.Take();
-    return driver_.Delivered(0, 1) > 40 * burst.size();
+    return driver_->Delivered(0, 1) > 40 * burst.size();
   }));
 }
 
@@ -107,7 +107,7 @@ TEST_F(ChannelPumpTest, ANewChannelIsNotLeftToItsFirstSweep) {
   ChannelPump pump(driver_, slow, "pump", ctl_.Post());
   Add(pump, {0, 1}, writer, 1);
   for (uint64_t i = 1; i <= 3; ++i) {
-    driver_.Deliver(0, 1, HbmPeriod(20'000 * i, i));
+    driver_->Deliver(0, 1, HbmPeriod(20'000 * i, i));
     ASSERT_TRUE(ctl_.RunUntil([&] { return writer[1].records == 8 * i; }));
   }
 }
@@ -121,7 +121,7 @@ TEST_F(ChannelPumpTest, DamageIsSkippedCountedAndToldOnce) {
     stream += HbmPeriod(20'000 * (i + 1), i);
     if (i % 10 == 4) stream += std::string(50, '\xFF');
   }
-  driver_.Deliver(0, 1, stream);
+  driver_->Deliver(0, 1, stream);
   ASSERT_TRUE(ctl_.RunUntil([&] { return writer[1].records == 240; }));
   ASSERT_TRUE(ctl_.RunUntil([&] { return !events_.empty(); }));
   ASSERT_TRUE(Gone(pump, {0, 1}));
@@ -137,7 +137,7 @@ TEST_F(ChannelPumpTest, MissingPeriodsAreLoss) {
   FakeWriter writer;
   ChannelPump pump(driver_, options_, "pump", ctl_.Post());
   Add(pump, {0, 1}, writer, 1);
-  driver_.Deliver(0, 1, HbmPeriod(20'000, 1) + HbmPeriod(40'000, 2) + HbmPeriod(140'000, 3));
+  driver_->Deliver(0, 1, HbmPeriod(20'000, 1) + HbmPeriod(40'000, 2) + HbmPeriod(140'000, 3));
   ASSERT_TRUE(ctl_.RunUntil([&] { return writer[1].records == 24 && !writer[1].losses.empty(); }));
   EXPECT_EQ(writer[1].losses[0].records, 4 * 8U);
   EXPECT_EQ(writer[1].losses[0].bytes, 4 * 8 * sizeof(format::HbmRecord));
@@ -149,13 +149,13 @@ TEST_F(ChannelPumpTest, AFailingChannelIsToldOnceAndRecovers) {
   ChannelPump pump(driver_, options_, "pump", ctl_.Post());
   Add(pump, {0, 1}, writer, 1);
   Add(pump, {0, 3}, writer, 3, "pcie.data");
-  driver_.With(0, 1, [](FakeDriver::Channel& c) { c.read_code = -1; });
+  driver_->With(0, 1, [](FakeDriver::Channel& c) { c.read_code = -1; });
   ASSERT_TRUE(ctl_.RunUntil([&] { return !events_.empty(); }));
   EXPECT_EQ(events_[0].what, What::kFailed);
   ctl_.RunFor(100 * kMs);
-  EXPECT_LE(driver_.With(0, 1, [](FakeDriver::Channel& c) { return c.reads; }), 25U);  // it does not spin
-  driver_.With(0, 1, [](FakeDriver::Channel& c) { c.read_code = 0; });
-  driver_.Deliver(0, 1, HbmPeriod(20'000, 1));
+  EXPECT_LE(driver_->With(0, 1, [](FakeDriver::Channel& c) { return c.reads; }), 25U);  // it does not spin
+  driver_->With(0, 1, [](FakeDriver::Channel& c) { c.read_code = 0; });
+  driver_->Deliver(0, 1, HbmPeriod(20'000, 1));
   ASSERT_TRUE(ctl_.RunUntil([&] { return writer[1].records == 8; }));
   ASSERT_TRUE(ctl_.RunUntil([&] { return events_.size() == 2; }));
   EXPECT_EQ(events_[1].what, What::kRecovered);
@@ -164,7 +164,7 @@ TEST_F(ChannelPumpTest, AFailingChannelIsToldOnceAndRecovers) {
 TEST_F(ChannelPumpTest, ADriverThatClaimsMoreThanItWasAskedForIsNotBelieved) {
   FakeWriter writer;
   ChannelPump pump(driver_, options_, "pump", ctl_.Post());
-  driver_.With(0, 1, [](FakeDriver::Channel& c) { c.read_code = 1 << 30; });
+  driver_->With(0, 1, [](FakeDriver::Channel& c) { c.read_code = 1 << 30; });
   Add(pump, {0, 1}, writer, 1);
   ASSERT_TRUE(ctl_.RunUntil([&] { return !events_.empty(); }));
   EXPECT_EQ(events_[0].what, What::kFailed);
@@ -178,10 +178,10 @@ TEST_F(ChannelPumpTest, WaitsForChunksWhileTheRingHasRoom) {
   Add(pump, {0, 1}, writer, 1);
   std::string stream;
   for (uint64_t i = 0; stream.size() < 1 << 20; ++i) stream += HbmPeriod(20'000 * (i + 1), i);
-  driver_.Deliver(0, 1, stream);
-  ASSERT_TRUE(ctl_.RunUntil([&] { return driver_.Delivered(0, 1) >= 2 * (8 << 10) - 24; }));
+  driver_->Deliver(0, 1, stream);
+  ASSERT_TRUE(ctl_.RunUntil([&] { return driver_->Delivered(0, 1) >= 2 * (8 << 10) - 24; }));
   ctl_.RunFor(10 * kMs);  // no chunk comes back
-  EXPECT_LE(driver_.Delivered(0, 1), 2U * (8 << 10));
+  EXPECT_LE(driver_->Delivered(0, 1), 2U * (8 << 10));
   ASSERT_TRUE(ctl_.RunUntil([&] { return writer[1].bytes.size() == stream.size(); }));
   EXPECT_TRUE(writer[1].bytes == stream);
   EXPECT_EQ(stats_[1]->lost_records, 0U);
@@ -195,28 +195,28 @@ TEST_F(ChannelPumpTest, WhatAFloodLosesIsCounted) {
   std::string ring;
   for (uint64_t i = 0; ring.size() < 4 << 20; ++i) ring += HbmPeriod(20'000 * (i + 1), i);
   for (const uint32_t channel : {1, 2}) {
-    driver_.With(0, channel, [&](FakeDriver::Channel& c) { c.supply = [&ring] { return ring; }; });
+    driver_->With(0, channel, [&](FakeDriver::Channel& c) { c.supply = [&ring] { return ring; }; });
     Add(pump, {0, channel}, writer, channel);
   }
   for (int stall = 0; stall < 4; ++stall) {
-    const uint64_t until = driver_.Delivered(0, 1) + (8 << 20);
+    const uint64_t until = driver_->Delivered(0, 1) + (8 << 20);
     ASSERT_TRUE(ctl_.RunUntil([&] {
       writer.Take();
-      return driver_.Delivered(0, 1) >= until;
+      return driver_->Delivered(0, 1) >= until;
     }));
     const uint64_t lost = stats_[1]->lost_bytes + stats_[2]->lost_bytes;
     ASSERT_TRUE(ctl_.RunUntil([&] { return stats_[1]->lost_bytes + stats_[2]->lost_bytes > lost; }));
   }
   for (const uint32_t channel : {1, 2}) {
-    driver_.With(0, channel, [](FakeDriver::Channel& c) { c.supply = nullptr; });
+    driver_->With(0, channel, [](FakeDriver::Channel& c) { c.supply = nullptr; });
   }
   for (const uint32_t channel : {1, 2}) {
     ASSERT_TRUE(ctl_.RunUntil([&] {
       writer.Take();
-      return driver_.Empty(0, channel);
+      return driver_->Empty(0, channel);
     }));
     ASSERT_TRUE(Gone(pump, {0, channel}));
-    const uint64_t delivered = driver_.Delivered(0, channel);
+    const uint64_t delivered = driver_->Delivered(0, channel);
     EXPECT_EQ(writer[channel].bytes.size() + stats_[channel]->lost_bytes, delivered);
     EXPECT_EQ(writer[channel].records + stats_[channel]->lost_records, delivered / sizeof(format::HbmRecord));
     EXPECT_EQ(LostRecords(writer[channel], format::Loss::Where::kPool), stats_[channel]->lost_records);
@@ -229,14 +229,14 @@ TEST_F(ChannelPumpTest, AFloodedChannelDoesNotStarveTheOthers) {
   ChannelPump pump(driver_, options_, "pump", ctl_.Post());
   std::string ring;
   for (uint64_t i = 0; ring.size() < 1 << 20; ++i) ring += HbmPeriod(20'000 * (i + 1), i);
-  driver_.With(0, 1, [&](FakeDriver::Channel& c) { c.supply = [&ring] { return ring; }; });
+  driver_->With(0, 1, [&](FakeDriver::Channel& c) { c.supply = [&ring] { return ring; }; });
   Add(pump, {0, 1}, writer, 1);
   Add(pump, {0, 2}, writer, 2);
   for (uint64_t i = 0; i < 5; ++i) {
-    driver_.Deliver(0, 2, HbmPeriod(20'000 * (i + 1), i));
+    driver_->Deliver(0, 2, HbmPeriod(20'000 * (i + 1), i));
     ASSERT_TRUE(ctl_.RunUntil([&] { return writer[2].records == 8 * (i + 1); }));
   }
-  driver_.With(0, 1, [](FakeDriver::Channel& c) { c.supply = nullptr; });
+  driver_->With(0, 1, [](FakeDriver::Channel& c) { c.supply = nullptr; });
 }
 
 // The later session has no chunks of its own: the first must not suffer once the ring fills, and the loss is
@@ -252,7 +252,7 @@ TEST_F(ChannelPumpTest, ASlowSecondSessionLosesAlone) {
       pump, {0, 1},
       std::make_shared<Subscriber>(Format("hbm.data"), format::StreamKey{2, 2}, stats, slow.pipe(), &join)));
   uint64_t period = 0;
-  driver_.With(0, 1, [&](FakeDriver::Channel& c) {
+  driver_->With(0, 1, [&](FakeDriver::Channel& c) {
     c.supply = [&period] {
       std::string bytes;
       while (bytes.size() < 1 << 20) {
@@ -266,18 +266,18 @@ TEST_F(ChannelPumpTest, ASlowSecondSessionLosesAlone) {
     fast.Take();
     return stats->lost_records > 0;
   }));
-  driver_.With(0, 1, [](FakeDriver::Channel& c) { c.supply = nullptr; });
+  driver_->With(0, 1, [](FakeDriver::Channel& c) { c.supply = nullptr; });
   ASSERT_TRUE(ctl_.RunUntil([&] {
     fast.Take();
     slow.Take();
-    return driver_.Empty(0, 1);
+    return driver_->Empty(0, 1);
   }));
   bool gone = false;
   pump.Remove({0, 1}, true, [&gone] { gone = true; });
   ASSERT_TRUE(ctl_.RunUntil([&] { return gone; }));
-  EXPECT_EQ(fast[1].bytes.size(), driver_.Delivered(0, 1));
+  EXPECT_EQ(fast[1].bytes.size(), driver_->Delivered(0, 1));
   EXPECT_EQ(stats_[1]->lost_records, 0U);
-  EXPECT_EQ(slow[2].bytes.size() + stats->lost_bytes, driver_.Delivered(0, 1));
+  EXPECT_EQ(slow[2].bytes.size() + stats->lost_bytes, driver_->Delivered(0, 1));
 }
 
 TEST_F(ChannelPumpTest, SessionsShareTheOnlyChunk) {
@@ -291,9 +291,9 @@ TEST_F(ChannelPumpTest, SessionsShareTheOnlyChunk) {
                                                   writer.pipe(), &join)));
   std::string ring;
   for (uint64_t i = 0; ring.size() < 4 << 20; ++i) ring += HbmPeriod(20'000 * (i + 1), i);
-  driver_.With(0, 1, [&](FakeDriver::Channel& c) { c.supply = [&ring] { return ring; }; });
+  driver_->With(0, 1, [&](FakeDriver::Channel& c) { c.supply = [&ring] { return ring; }; });
   EXPECT_TRUE(ctl_.RunUntil([&] { return writer[1].records > 0 && writer[2].records > 0; }));
-  driver_.With(0, 1, [](FakeDriver::Channel& c) { c.supply = nullptr; });
+  driver_->With(0, 1, [](FakeDriver::Channel& c) { c.supply = nullptr; });
 }
 
 TEST_F(ChannelPumpTest, AJoiningSessionGetsNothingFromBefore) {
@@ -302,17 +302,17 @@ TEST_F(ChannelPumpTest, AJoiningSessionGetsNothingFromBefore) {
   const ChannelPump::Options slow{.sweep_ns = 60'000 * kMs, .stop_sweep_ns = kMs};
   ChannelPump pump(driver_, slow, "pump", ctl_.Post());
   Add(pump, {0, 52}, writer, 1, "stars_soc_profile.data", 0);
-  ASSERT_TRUE(
-      ctl_.RunUntil([&] { return driver_.With(0, 52, [](FakeDriver::Channel& c) { return c.reads; }) > 0; }));
+  ASSERT_TRUE(ctl_.RunUntil(
+      [&] { return driver_->With(0, 52, [](FakeDriver::Channel& c) { return c.reads; }) > 0; }));
   format::StarsSioRecord record{};
   record.head.magic = format::kStarsMagic;
-  driver_.Deliver(0, 52, Bytes(record));
+  driver_->Deliver(0, 52, Bytes(record));
   const Join join{};
   const auto joining =
       std::make_shared<Subscriber>(Format("stars_soc_profile.data"), format::StreamKey{2, 2},
                                    std::make_shared<chunk::StreamStats>(), writer.pipe(), &join);
   ASSERT_TRUE(Joined(pump, {0, 52}, joining));
-  driver_.Deliver(0, 52, Bytes(record) + Bytes(record));
+  driver_->Deliver(0, 52, Bytes(record) + Bytes(record));
   ASSERT_TRUE(Gone(pump, {0, 52}));
   EXPECT_EQ(writer[1].records, 3U);
   EXPECT_EQ(writer[2].records, 2U);
@@ -335,14 +335,14 @@ TEST_F(ChannelPumpTest, WhatASlowStopHasDiscardedIsSaid) {
     // Reads never say that nothing is left.
     std::string ring;
     for (uint64_t i = 0; i < 100; ++i) ring += HbmPeriod(20'000 * (i + 1), i);
-    driver_.With(0, 1, [&](FakeDriver::Channel& c) { c.supply = [&ring] { return ring; }; });
+    driver_->With(0, 1, [&](FakeDriver::Channel& c) { c.supply = [&ring] { return ring; }; });
     Add(pump, {0, 1}, writer, 1);
     ASSERT_TRUE(ctl_.RunUntil([&] { return writer[1].records > 0; }));
     if (one.is_read_empty) {
-      driver_.With(0, 1, [](FakeDriver::Channel& c) { c.supply = nullptr; });
-      ASSERT_TRUE(ctl_.RunUntil([&] { return driver_.Empty(0, 1); }));
+      driver_->With(0, 1, [](FakeDriver::Channel& c) { c.supply = nullptr; });
+      ASSERT_TRUE(ctl_.RunUntil([&] { return driver_->Empty(0, 1); }));
       const auto reads = [this] {
-        return driver_.With(0, 1, [](FakeDriver::Channel& c) { return c.reads; });
+        return driver_->With(0, 1, [](FakeDriver::Channel& c) { return c.reads; });
       };
       const auto before = reads();
       ASSERT_TRUE(ctl_.RunUntil([&] { return reads() > before + 1; }));
@@ -355,7 +355,7 @@ TEST_F(ChannelPumpTest, WhatASlowStopHasDiscardedIsSaid) {
       return event.what == ChannelEvent::What::kDiscarded;
     };
     EXPECT_EQ(std::count_if(events_.begin(), events_.end(), is_discarded), one.is_discarded);
-    driver_.With(0, 1, [](FakeDriver::Channel& c) { c.supply = nullptr; });
+    driver_->With(0, 1, [](FakeDriver::Channel& c) { c.supply = nullptr; });
   }
 }
 
@@ -363,7 +363,7 @@ TEST_F(ChannelPumpTest, TheEndMarkComesAfterTheData) {
   FakeWriter writer;
   ChannelPump pump(driver_, options_, "pump", ctl_.Post());
   Add(pump, {0, 1}, writer, 1);
-  driver_.Deliver(0, 1, HbmPeriod(20'000, 1) + "tail");
+  driver_->Deliver(0, 1, HbmPeriod(20'000, 1) + "tail");
   bool gone = false;
   pump.Remove({0, 1}, true, [&gone] { gone = true; });
   pump.EndTrace(9, &writer.pipe());
@@ -391,8 +391,8 @@ TEST_F(ChannelPumpTest, AReadThatDoesNotReturnCostsItsDeviceOnly) {
   const auto gate = std::make_shared<Gate>();
   gate->Close();
   const std::string stream = HbmPeriod(20'000, 1) + HbmPeriod(40'000, 2);
-  driver_.Deliver(1, 1, stream);
-  driver_.With(1, 1, [&](FakeDriver::Channel& c) { c.read_gate = gate; });
+  driver_->Deliver(1, 1, stream);
+  driver_->With(1, 1, [&](FakeDriver::Channel& c) { c.read_gate = gate; });
   ASSERT_TRUE(ctl_.RunUntil([&] { return gate->waiting() == 1; }));
   EXPECT_FALSE(pump.GiveUpRead(0, [] {}));  // it has only begun
 
@@ -400,7 +400,7 @@ TEST_F(ChannelPumpTest, AReadThatDoesNotReturnCostsItsDeviceOnly) {
   const auto id = pump.GiveUpRead(UINT64_MAX, [&] { ++returned; });
   ASSERT_TRUE(id);
   EXPECT_EQ(*id, (ChannelId{1, 1}));
-  driver_.Deliver(0, 1, stream);
+  driver_->Deliver(0, 1, stream);
   ASSERT_TRUE(ctl_.RunUntil([&] { return writer[1].bytes == stream; }));
   ASSERT_TRUE(Gone(pump, {1, 2}));  // without a read
   EXPECT_EQ(returned, 0);
@@ -409,7 +409,7 @@ TEST_F(ChannelPumpTest, AReadThatDoesNotReturnCostsItsDeviceOnly) {
   ASSERT_TRUE(ctl_.RunUntil([&] { return returned == 1; }));
   EXPECT_TRUE(writer[2].bytes.empty());
   pump.ReadAgain(1);
-  driver_.Deliver(1, 1, HbmPeriod(60'000, 3));
+  driver_->Deliver(1, 1, HbmPeriod(60'000, 3));
   ASSERT_TRUE(ctl_.RunUntil([&] { return writer[2].records == 24; }));
   EXPECT_EQ(writer[2].bytes, stream + HbmPeriod(60'000, 3));
   EXPECT_TRUE(writer.in_order());
@@ -420,10 +420,10 @@ TEST_F(ChannelPumpTest, TasksThatHangInAReadGoOnWithoutIt) {
   FakeWriter writer;
   ChannelPump pump(driver_, {.sweep_ns = 60'000 * kMs, .stop_sweep_ns = kMs}, "pump", ctl_.Post());
   Add(pump, {1, 1}, writer, 1);
-  ASSERT_TRUE(ctl_.RunUntil([&] { return driver_.With(1, 1, [](auto& c) { return c.reads > 0; }); }));
+  ASSERT_TRUE(ctl_.RunUntil([&] { return driver_->With(1, 1, [](auto& c) { return c.reads > 0; }); }));
   const auto gate = std::make_shared<Gate>();
   gate->Close();
-  driver_.With(1, 1, [&](FakeDriver::Channel& c) { c.read_gate = gate; });
+  driver_->With(1, 1, [&](FakeDriver::Channel& c) { c.read_gate = gate; });
   bool gone = false, other = false;
   pump.Remove({1, 1}, true, [&] { gone = true; });
   pump.Remove({0, 1}, true, [&] { other = true; });
@@ -441,12 +441,12 @@ TEST_F(ChannelPumpTest, ItsEndDoesNotWaitForTheDriver) {
     ChannelPump pump(driver_, options_, "pump", ctl_.Post());
     Add(pump, {1, 1}, writer, 1);
     gate->Close();
-    driver_.With(1, 1, [&](FakeDriver::Channel& c) { c.read_gate = gate; });
+    driver_->With(1, 1, [&](FakeDriver::Channel& c) { c.read_gate = gate; });
     ASSERT_TRUE(ctl_.RunUntil([&] { return gate->waiting() == 1; }));
   }
-  driver_.Deliver(1, 1, HbmPeriod(20'000, 1));  // into memory that nobody else has any more
+  driver_->Deliver(1, 1, HbmPeriod(20'000, 1));  // into memory that nobody else has any more
   gate->Open();
-  ASSERT_TRUE(ctl_.RunUntil([&] { return driver_.Delivered(1, 1) > 0; }));
+  ASSERT_TRUE(ctl_.RunUntil([&] { return driver_->Delivered(1, 1) > 0; }));
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ class Collection {
   void Collect(uint64_t ns, FakeWriter& writer) {
     auto driver = driver::AscendHal::Load(std::string(PROFD_BUILD_DIR) + "/sim/libascend_hal.so");
     ASSERT_TRUE(driver.ok()) << driver.status().message();
-    ChannelHub hub(**driver, {}, ctl_, ctl_.Post());
+    ChannelHub hub(std::shared_ptr<driver::Driver>(std::move(*driver)), {}, ctl_, ctl_.Post());
     size_t answers = 0;
     for (uint32_t stream = 0; stream < std::size(kKinds); ++stream) {
       hub.Start(Request(stream, writer), [&](const base::Result<Started>& started) {

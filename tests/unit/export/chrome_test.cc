@@ -8,7 +8,7 @@
 #include <string>
 
 #include "client/export/write/output.h"
-#include "format/decode/device/device_series.h"
+#include "format/decode/catalogue.h"
 
 namespace profd::client {
 namespace {
@@ -47,7 +47,7 @@ class Chrome : public testing::Test {
   }
   std::string path() const { return (folder_ / "msprof.json").string(); }
   format::RowBatch Hbm(int device, std::vector<std::pair<int64_t, double>> rows) {
-    format::RowBatch batch{&format::kHbmSeries, device, {}, {}, {}};
+    format::RowBatch batch{format::FindSeries("hbm"), device, {}, {}, {}};
     for (const auto& [id, value] : rows) {
       batch.wall_ns.push_back(facts_.start_ns + 20'000'001);
       batch.keys.insert(batch.keys.end(), {id, 1});
@@ -66,8 +66,8 @@ class Chrome : public testing::Test {
 TEST_F(Chrome, DiesAndUnitsOfOneMomentAreOneEvent) {
   const auto write = [this] {
     Open();
-    format::RowBatch sio{&format::kSioSeries, 0, {}, {}, {}};
-    format::RowBatch units{&format::kAccPmuSeries, 0, {}, {}, {}};
+    format::RowBatch sio{format::FindSeries("sio"), 0, {}, {}, {}};
+    format::RowBatch units{format::FindSeries("acc_pmu"), 0, {}, {}, {}};
     for (const uint64_t ms : {20, 40}) {
       for (const int64_t one : {0, 1}) {
         for (format::RowBatch* batch : {&sio, &units}) {
@@ -78,8 +78,8 @@ TEST_F(Chrome, DiesAndUnitsOfOneMomentAreOneEvent) {
         }
       }
     }
-    output_->Label(format::kSioSeries, 0, 0, 0, "die 0");
-    output_->Label(format::kSioSeries, 0, 0, 1, "die 1");
+    output_->Label(*format::FindSeries("sio"), 0, 0, 0, "die 0");
+    output_->Label(*format::FindSeries("sio"), 0, 0, 1, "die 1");
     output_->Rows(sio);
     output_->Rows(units);
     std::map<std::string, std::vector<json>> args;
@@ -123,7 +123,7 @@ TEST_F(Chrome, OlderExporterNumbersWhatIsThere) {
   facts_.kinds = {"ddr", "hbm"};
   Open();
   output_->Rows(Hbm(1, {{0, 1.0 / 3 * (1 << 20)}}));
-  format::RowBatch ddr{&format::kDdrSeries, 1, {facts_.start_ns}, {}, {0, 0}};
+  format::RowBatch ddr{format::FindSeries("ddr"), 1, {facts_.start_ns}, {}, {0, 0}};
   output_->Rows(ddr);
   const json events = Finish();
   EXPECT_EQ(events[0]["pid"], 4242 << 10 | 20 << 5 | 1);

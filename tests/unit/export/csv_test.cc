@@ -12,7 +12,7 @@
 #include "client/export/views/keyed_stats.h"
 #include "client/export/write/csv_file.h"
 #include "client/export/write/output.h"
-#include "format/decode/device/device_series.h"
+#include "format/decode/catalogue.h"
 #include "format/decode/span_writer.h"
 
 namespace profd::client {
@@ -79,7 +79,7 @@ TEST_F(CsvTest, Cells) {
 TEST_F(CsvTest, NoFolderIsAnError) {
   auto output = MakeTablesOutput("/nonexistent/folder", "1", false, facts_, {}).value();
   format::RowBatch batch;
-  batch.series = &format::kDdrSeries;
+  batch.series = format::FindSeries("ddr");
   batch.device = 0;
   batch.wall_ns = {1};
   batch.values = {1, 2};
@@ -103,7 +103,7 @@ TEST(Quantile, ExactThenNearlySo) {
 TEST(KeyedStats, SumsByKeyWithoutWhatIsNoNumber) {
   KeyedStats stats;
   format::RowBatch batch;
-  batch.series = &format::kHbmSeries;
+  batch.series = format::FindSeries("hbm");
   batch.device = 1;
   for (int i = 0; i < 6; ++i) {
     batch.wall_ns.push_back(static_cast<uint64_t>(i));

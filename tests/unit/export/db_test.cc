@@ -10,8 +10,7 @@
 #include "client/export/views/counter_tables.h"
 #include "client/export/views/db_tables.h"
 #include "client/export/write/output.h"
-#include "format/decode/device/device_series.h"
-#include "format/decode/host/host_series.h"
+#include "format/decode/catalogue.h"
 #include "tests/unit/export/sqlite_query.h"
 
 namespace profd::client {
@@ -55,27 +54,6 @@ class Db : public testing::Test {
 
 // Names in the tables that no series has would silently be columns of nothing.
 TEST(Tables, EverySourceIsOfItsSeries) {
-  const std::vector<const format::Series*> all = {
-      &format::kHbmSeries,          &format::kDdrSeries,          &format::kLlcSeries,
-      &format::kLlcCapacitySeries,  &format::kLlcBandwidthSeries, &format::kNpuMemSeries,
-      &format::kNpuModuleMemSeries, &format::kPcieSeries,         &format::kHccsSeries,
-      &format::kUbSeries,           &format::kNicSeries,          &format::kRoceSeries,
-      &format::kNetdevSeries,       &format::kDvppSeries,         &format::kCoreFreqSeries,
-      &format::kVoltageSeries,      &format::kQosSeries,          &format::kSioSeries,
-      &format::kAccPmuSeries,       &format::kPaLinkSeries,       &format::kPcieLinkSeries,
-      &format::kSocInfoSeries,      &format::kAiCpuKernelSeries,  &format::kCoreSeries,
-      &format::kHostCpuSeries,      &format::kHostMemSeries,      &format::kHostDiskSeries,
-      &format::kHostNetworkSeries,  &format::kHostPortSeries,     &format::kCpuUsageSeries,
-      &format::kProcessCpuSeries,   &format::kSysMemSeries,       &format::kProcessMemSeries,
-      &format::kPmuEventsSeries,    &format::kInstrBusySeries,    &format::kInstrFlowSeries,
-      &format::kPmuFunctionsSeries, &format::kHostCgroupSeries,   &format::kHostNetDeviceSeries,
-      &format::kHostRdmaPortSeries, &format::kHostPortPfcSeries,  &format::kHostNumaSeries,
-      &format::kHostPcieLinkSeries};
-  const auto find = [&](std::string_view name) -> const format::Series* {
-    for (const format::Series* series : all)
-      if (series->name == name) return series;
-    return nullptr;
-  };
   const auto has_key = [](const format::Series& series, std::string_view key) {
     return std::ranges::count(series.keys, key) == 1;
   };
@@ -87,7 +65,7 @@ TEST(Tables, EverySourceIsOfItsSeries) {
     return FillName(name, series, keys, {}).find('?') == std::string::npos;
   };
   for (const CounterTable& table : CounterTables()) {
-    const format::Series* series = find(table.series);
+    const format::Series* series = format::FindSeries(table.series);
     ASSERT_NE(series, nullptr) << table.series;
     for (const CounterEvent& event : table.events) {
       EXPECT_TRUE(fills(*series, event.name)) << event.name;
@@ -104,7 +82,7 @@ TEST(Tables, EverySourceIsOfItsSeries) {
     }
   }
   for (const DbTable& table : DbTables()) {
-    const format::Series* series = find(table.series);
+    const format::Series* series = format::FindSeries(table.series);
     ASSERT_NE(series, nullptr) << table.series;
     for (const DbColumn& column : table.columns) {
       if (column.source == "@device" || column.source == "@stamp") continue;
@@ -124,7 +102,7 @@ TEST(Tables, EverySourceIsOfItsSeries) {
 
 TEST_F(Db, RowsBecomeRowsOfTheVendorsTable) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  output_->Rows({&format::kHbmSeries,
+  output_->Rows({format::FindSeries("hbm"),
                  0,
                  {facts_.start_ns, facts_.start_ns + 20, facts_.start_ns + 40},
                  {3, 1, 3, 0, 3, 0},
@@ -143,8 +121,8 @@ TEST_F(Db, VendorCompatibleRepeatsAndScales) {
   options_.vendor_compatible = true;
   Open();
   output_->Rows(
-      {&format::kCoreFreqSeries, 0, {facts_.start_ns, facts_.start_ns + 5}, {-1, -1}, {1.8e9, 8e8}});
-  output_->Rows({&format::kLlcSeries, 0, {facts_.start_ns}, {0, 0}, {0.5, 10}});
+      {format::FindSeries("core_freq"), 0, {facts_.start_ns, facts_.start_ns + 5}, {-1, -1}, {1.8e9, 8e8}});
+  output_->Rows({format::FindSeries("llc"), 0, {facts_.start_ns}, {0, 0}, {0.5, 10}});
   Finish();
   EXPECT_EQ(Query("SELECT freq,count(*) FROM AICORE_FREQ GROUP BY freq"),
             (Table{{"800", "3"}, {"1800", "3"}}));
@@ -159,7 +137,7 @@ TEST_F(Db, WhatCoresCountedOverAllSamples) {
   side.aic_mhz = side.aiv_mhz = 1000;
   Open();
   const auto values = [&](double cycles, double event0, double event1) {
-    std::vector<double> row(format::kCoreSeries.columns.size(), nan);
+    std::vector<double> row(format::FindSeries("core_sample")->columns.size(), nan);
     row[0] = cycles;
     row[3] = event0;
     row[4] = event1;
@@ -168,7 +146,7 @@ TEST_F(Db, WhatCoresCountedOverAllSamples) {
   std::vector<double> all;
   for (const auto& row : {values(600, 100, 1 << 20), values(400, 150, 1 << 20), values(100, 25, nan)})
     all.insert(all.end(), row.begin(), row.end());
-  output_->Rows({&format::kCoreSeries,
+  output_->Rows({format::FindSeries("core_sample"),
                  0,
                  {facts_.start_ns, facts_.start_ns + 1, facts_.start_ns + 1},
                  {2, 0, 2, 0, 3, 1},
@@ -186,7 +164,8 @@ TEST_F(Db, WhatCoresCountedOverAllSamples) {
 }
 
 TEST_F(Db, TheAverageOfAllCpusIsNoCpu) {
-  output_->Rows({&format::kHostCpuSeries, -1, {facts_.start_ns, facts_.start_ns}, {-1, 2}, {0.125, 0.5}});
+  output_->Rows(
+      {format::FindSeries("host_cpu"), -1, {facts_.start_ns, facts_.start_ns}, {-1, 2}, {0.125, 0.5}});
   Finish();
   EXPECT_EQ(Query("SELECT cpuId,usage FROM CPU_USAGE"), (Table{{"2", "50"}}));
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "client/export/write/output.h"
-#include "format/decode/device/device_series.h"
+#include "format/decode/catalogue.h"
 
 namespace profd::client {
 namespace {
@@ -41,7 +41,7 @@ TEST_P(FullDisk, SaysSoAndLeavesNothing) {
     std::unique_ptr<Output> output = std::move(*made);
     const rlimit most{200'000, before_.rlim_max};
     setrlimit(RLIMIT_FSIZE, &most);
-    format::RowBatch batch{&format::kHbmSeries, 0, {}, {}, {}};
+    format::RowBatch batch{format::FindSeries("hbm"), 0, {}, {}, {}};
     for (uint64_t i = 0; i < 4096; ++i) {
       batch.wall_ns.push_back(i * 7919);
       batch.keys.insert(batch.keys.end(), {static_cast<int64_t>(i % 4), 0});

@@ -14,7 +14,7 @@
 
 #include "client/export/write/output.h"
 #include "client/export/write/proto_text.h"
-#include "format/decode/device/device_series.h"
+#include "format/decode/catalogue.h"
 
 namespace profd::client {
 namespace {
@@ -144,8 +144,11 @@ TEST(ProtoText, VarintsAreWhatProtobufReads) {
 }
 
 TEST_F(Perfetto, CountersHangBelowTheirDevice) {
-  output_->Rows(
-      {&format::kHbmSeries, 0, {facts_.start_ns, facts_.start_ns + 1}, {3, 0, 3, 0}, {1 << 20, 3 << 20}});
+  output_->Rows({format::FindSeries("hbm"),
+                 0,
+                 {facts_.start_ns, facts_.start_ns + 1},
+                 {3, 0, 3, 0},
+                 {1 << 20, 3 << 20}});
   const Trace trace = Finish();
   ASSERT_EQ(trace.events.size(), 2u);
   EXPECT_EQ(trace.events[0].stamp, facts_.start_ns);

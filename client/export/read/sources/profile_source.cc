@@ -12,8 +12,9 @@
 #include "client/export/read/slices.h"
 #include "client/export/symbols/elf_symbols.h"
 #include "client/export/symbols/perf_map.h"
+#include "format/decode/catalogue.h"
+#include "format/decode/host/cpu_classes.h"
 #include "format/decode/host/cpu_profile.h"
-#include "format/decode/host/host_series.h"
 #include "format/decode/line_decoder.h"
 #include "format/decode/span_writer.h"
 
@@ -285,7 +286,7 @@ class ProfileSource {
 
   void GiveSums() {
     if (sums_.empty() || sinks_.rows == nullptr) return;
-    const format::Series& series = format::kPmuFunctionsSeries;
+    const format::Series& series = *format::FindSeries("pmu_functions");
     format::RowBatch batch;
     batch.series = &series;
     batch.kind = format::kCpuProfileKind;

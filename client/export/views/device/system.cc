@@ -11,7 +11,7 @@
 
 #include "client/export/views/views.h"
 #include "client/export/write/number_text.h"
-#include "format/decode/host/host_series.h"
+#include "format/decode/host/cpu_classes.h"
 
 namespace profd::client {
 

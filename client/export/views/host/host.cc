@@ -11,7 +11,6 @@
 
 #include "client/export/views/views.h"
 #include "client/export/write/number_text.h"
-#include "format/decode/host/host_series.h"
 
 namespace profd::client {
 
@@ -117,7 +116,8 @@ void WriteHostNetwork(const KeyedStats& stats, const CsvContext& context) {
   csv->End();
 }
 
-void WriteMeansAndPeaks(const format::Series& series, const KeyedStats& stats, const CsvContext& context) {
+void WriteMeansAndPeaks(const KeyedStats& stats, const CsvContext& context) {
+  const format::Series& series = stats.series();
   std::string header = "Device_id," + std::string(series.keys.front());
   for (const format::SeriesColumn& column : series.columns) {
     const std::string name = "," + std::string(column.name);
@@ -136,11 +136,6 @@ void WriteMeansAndPeaks(const format::Series& series, const KeyedStats& stats, c
     }
     csv->End();
   }
-}
-
-template <const format::Series& kSeries>
-void WriteMeansAndPeaks(const KeyedStats& stats, const CsvContext& context) {
-  WriteMeansAndPeaks(kSeries, stats, context);
 }
 
 const CounterTable kCounters[] = {
@@ -226,12 +221,12 @@ const KeyedSeries kKeyed[] = {
     {.series = "host_disk", .quantiles = {"read", "write"}, .write = WriteHostDisk},
     {.series = "host_port", .write = WriteHostPort},
     {.series = "host_network", .quantiles = {"speed"}, .write = WriteHostNetwork},
-    {.series = "host_cgroup", .write = WriteMeansAndPeaks<format::kHostCgroupSeries>},
-    {.series = "host_net_device", .write = WriteMeansAndPeaks<format::kHostNetDeviceSeries>},
-    {.series = "host_rdma_port", .write = WriteMeansAndPeaks<format::kHostRdmaPortSeries>},
-    {.series = "host_port_pfc", .write = WriteMeansAndPeaks<format::kHostPortPfcSeries>},
-    {.series = "host_numa", .write = WriteMeansAndPeaks<format::kHostNumaSeries>},
-    {.series = "host_pcie_link", .write = WriteMeansAndPeaks<format::kHostPcieLinkSeries>},
+    {.series = "host_cgroup", .write = WriteMeansAndPeaks},
+    {.series = "host_net_device", .write = WriteMeansAndPeaks},
+    {.series = "host_rdma_port", .write = WriteMeansAndPeaks},
+    {.series = "host_port_pfc", .write = WriteMeansAndPeaks},
+    {.series = "host_numa", .write = WriteMeansAndPeaks},
+    {.series = "host_pcie_link", .write = WriteMeansAndPeaks},
 };
 
 const DbTable kDbTables[] = {

@@ -1,4 +1,5 @@
-// The driver channels that profd starts, by the vendor's numbers, and what they can be told in words.
+// Channels of the driver by the vendor's numbers, and what they can be told in words. Those that are told how
+// often and no more are known to capabilities.cc alone.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +9,9 @@ namespace profd::driver {
 
 namespace channel {
 inline constexpr uint32_t kHbm = 1;
-inline constexpr uint32_t kPcie = 3;
 inline constexpr uint32_t kNic = 4;
-inline constexpr uint32_t kDvpp = 6;
 inline constexpr uint32_t kDdr = 7;
 inline constexpr uint32_t kLlc = 8;
-inline constexpr uint32_t kHccs = 9;
 inline constexpr uint32_t kTsCpu = 10;
 inline constexpr uint32_t kAiCore = 43;
 inline constexpr uint32_t kTaskTrack = 44;  // what the task scheduler's firmware notes down
@@ -30,18 +28,10 @@ inline constexpr uint32_t kNpuMem = 131;
 inline constexpr uint32_t kLowPower = 132;
 inline constexpr uint32_t kQos = 133;
 inline constexpr uint32_t kSocPmu = 134;
-inline constexpr uint32_t kDvppVenc = 135;
-inline constexpr uint32_t kDvppJpege = 136;
-inline constexpr uint32_t kDvppVdec = 137;
-inline constexpr uint32_t kDvppJpegd = 138;
-inline constexpr uint32_t kDvppVpc = 139;
-inline constexpr uint32_t kDvppPng = 140;
-inline constexpr uint32_t kDvppScd = 141;
 inline constexpr uint32_t kNpuModuleMem = 142;
 inline constexpr uint32_t kAiCpu = 143;
 inline constexpr uint32_t kCustomAiCpu = 144;
 inline constexpr uint32_t kDeviceSystem = 145;  // of the vendor's process on the device, as files
-inline constexpr uint32_t kUb = 146;
 inline constexpr uint32_t kCcu0Missions = 147, kCcu0Channels = 148;  // collective units, by die
 inline constexpr uint32_t kCcu1Missions = 149, kCcu1Channels = 151;
 // Not the driver's: what the card library tells (port_counters.h), as a channel of ours.
