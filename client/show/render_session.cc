@@ -7,6 +7,7 @@
 #include "client/show/expected.h"
 #include "client/show/render.h"
 #include "client/verify/perturbations.h"
+#include "client/words/alike.h"
 #include "client/words/text.h"
 
 namespace profd::client {
@@ -75,7 +76,8 @@ struct KindLine {
 
 bool Alike(const v1::KindState& a, const v1::KindState& b) {
   return a.kind() == b.kind() && a.verdict() == b.verdict() && a.requested_hz() == b.requested_hz() &&
-         a.effective_hz() == b.effective_hz() && a.reason() == b.reason() && (a.lost() > 0) == (b.lost() > 0);
+         a.effective_hz() == b.effective_hz() && (a.lost() > 0) == (b.lost() > 0) &&
+         Merged(a.reason(), b.reason()).has_value();
 }
 
 // 0: failed, 1: lost something, 2: is not there yet, 3: all is well.
@@ -98,6 +100,7 @@ std::vector<KindLine> Lines(const std::vector<const v1::KindState*>& kinds, bool
     line->sum.set_bytes(line->sum.bytes() + kind->bytes());
     line->sum.set_records(line->sum.records() + kind->records());
     line->sum.set_lost(line->sum.lost() + kind->lost());
+    line->sum.set_reason(*Merged(line->sum.reason(), kind->reason()));
   }
   std::ranges::stable_sort(lines, {}, [](const KindLine& line) { return Trouble(line.sum); });
   return lines;
@@ -189,7 +192,7 @@ std::string RenderSession(const v1::SessionInfo& info, bool with_data, const Loo
   std::vector<std::string> notes;
   for (const std::string& warning : info.warnings()) notes.push_back("warning: " + OneLine(warning));
   for (const std::string& reason : info.degraded()) notes.push_back("degraded: " + OneLine(reason));
-  for (const std::string& note : Counted(notes)) say(note, Colour::kWarn);
+  for (const std::string& note : look.all ? notes : Counted(notes)) say(note, Colour::kWarn);
   const std::string happened =
       (with_data ? RenderPauses(info.pauses()) : "") + RenderPerturbations(info.perturbations());
   for (size_t at = 0; at < happened.size();) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "client/words/alike.h"
 #include "client/words/text.h"
 
 namespace profd::client {
@@ -29,13 +30,15 @@ std::string RenderPerturbations(const PerturbationList& perturbations) {
   std::vector<Said> all;
   for (const v1::Perturbation& found : perturbations) {
     const std::string what = found.kind() + ": " + found.text();
-    const auto same = std::ranges::find(all, what, &Said::what);
+    const auto same =
+        std::ranges::find_if(all, [&what](const Said& said) { return Merged(said.what, what).has_value(); });
     if (same == all.end()) {
       all.push_back({what, found.from_ns(), found.to_ns(), 1});
       continue;
     }
     same->from_ns = std::min(same->from_ns, found.from_ns());
     same->to_ns = same->to_ns == 0 || found.to_ns() == 0 ? 0 : std::max(same->to_ns, found.to_ns());
+    same->what = *Merged(same->what, what);
     ++same->times;
   }
   constexpr size_t kMostLines = 10;

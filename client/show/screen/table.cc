@@ -8,6 +8,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "client/words/alike.h"
 #include "client/words/text.h"
 
 namespace profd::client {
@@ -125,10 +126,12 @@ std::string Wrapped(std::string_view text, size_t columns, size_t indent) {
 std::vector<std::string> Counted(const std::vector<std::string>& lines) {
   std::vector<std::pair<std::string, size_t>> counts;
   for (const std::string& line : lines) {
-    const auto known = std::ranges::find(counts, line, &std::pair<std::string, size_t>::first);
+    const auto known =
+        std::ranges::find_if(counts, [&line](const auto& of) { return Merged(of.first, line).has_value(); });
     if (known == counts.end()) {
       counts.emplace_back(line, 1);
     } else {
+      known->first = *Merged(known->first, line);
       ++known->second;
     }
   }

@@ -94,7 +94,7 @@ TEST(Render, WhatDisturbedASessionIsALineEach) {
   add("two", 8'000'000'000, 9'000'000'000);
   EXPECT_THAT(RenderSession(info, true, Look{}),
               HasSubstr("perturbed: collector: two (2 times, from +2.0 s to +9.0 s)\n"));
-  for (int i = 0; i < 10; ++i) add("more " + std::to_string(i), 0, 0);
+  for (int i = 0; i < 10; ++i) add(std::string("more ") + static_cast<char>('a' + i), 0, 0);
   EXPECT_THAT(RenderSession(info, true, Look{}), HasSubstr("perturbed: and 2 more, shown with --json\n"));
 }
 
@@ -110,12 +110,14 @@ TEST(Render, EqualDevicesAreOneLineAndWhatIsWrongComesFirst) {
   }
   AddKind(info, "pcie", "device:0", v1::VERDICT_FAILED, 0, "occupied");
   info.mutable_kinds(4)->set_lost(3);  // hbm of device 1
+  info.mutable_kinds(4)->set_reason("3 lost on 1");
+  info.mutable_kinds(8)->set_reason("4 lost on 2");
   info.mutable_kinds(8)->set_lost(4);  // … and 2
   EXPECT_EQ(RenderSession(info, true, Look{}),
             "session s-1  unknown  1.0 s of 0 ms  0 B  lost 0\n"
             "KIND  UNIT        VERDICT   BYTES      RATE  RECORDS  LOST  REASON\n"
             "pcie  device:0    failed      0 B     0 B/s        0     0  occupied\n"
-            "hbm   device:1,2  started  2.0 kB  2.0 kB/s      200     7\n"
+            "hbm   device:1,2  started  2.0 kB  2.0 kB/s      200     7  … lost on …\n"
             "hbm   device:0,7  started  2.0 kB  2.0 kB/s      200     0\n"
             "nothing came of aicpu (device:0-2,7)\n"
             "skipped ddr, ub (device:0-2,7): a 910B has none\n");

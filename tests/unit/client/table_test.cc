@@ -103,7 +103,12 @@ TEST(Wrapped, BreaksBetweenWords) {
   EXPECT_EQ(Wrapped("/a/path/that/is/long is whole", 8), "/a/path/that/is/long\n  is\n  whole");
 }
 
-TEST(Counted, SaysEachOnce) { EXPECT_THAT(Counted({"a", "b", "a", "a"}), ElementsAre("a (3 times)", "b")); }
+TEST(Counted, SaysEachOnce) {
+  EXPECT_THAT(Counted({"a", "b", "a", "a"}), ElementsAre("a (3 times)", "b"));
+  EXPECT_THAT(Counted({"device 1: 30 lost", "device 12: 30 lost", "device x: 30 lost", "device 3: 30 lost"}),
+              ElementsAre("device …: 30 lost (3 times)", "device x: 30 lost"));
+  EXPECT_THAT(Counted({"a 1", "a 1 2", "a"}), ElementsAre("a 1", "a 1 2", "a"));
+}
 
 }  // namespace
 }  // namespace profd::client
