@@ -20,6 +20,9 @@ using base::Result;
 using format::Span;
 using format::SpanKind;
 
+// Ranges of the Python package, profd.
+constexpr std::string_view kCollectsGarbage = "Python: garbage collection";
+
 uint64_t ElementBytes(std::string_view type) {
   if (type.ends_with("8")) return 1;
   if (type.ends_with("16")) return 2;
@@ -177,8 +180,11 @@ class Collector : public format::RowSink, public format::SpanSink, public client
       }
       case SpanKind::kStep:
         return builder_.AddStep({static_cast<int64_t>(span.value), begin, end}, span.device, Thread(span));
-      case SpanKind::kRange:
-        return builder_.AddRange({begin, end, Thread(span), Text(batch, span.name), RangeKind::kUser});
+      case SpanKind::kRange: {
+        const bool is_garbage = batch.texts->Get(span.name).starts_with(kCollectsGarbage);
+        return builder_.AddRange({begin, end, Thread(span), Text(batch, span.name),
+                                  is_garbage ? RangeKind::kGarbage : RangeKind::kUser});
+      }
       default:
         return;
     }
