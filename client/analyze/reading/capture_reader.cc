@@ -22,6 +22,9 @@ using format::SpanKind;
 // Series that are looked at.
 constexpr std::string_view kCgroups = "host_cgroup", kModules = "npu_module_mem", kFrequencies = "core_freq";
 
+// Ranges of the Python package, profd.
+constexpr std::string_view kCollectsGarbage = "Python: garbage collection";
+
 // Takes what the pipeline of an export finds. **Thread:** one.
 class Collector : public format::RowSink, public format::SpanSink, public client::ProfileSink {
  public:
@@ -172,8 +175,11 @@ class Collector : public format::RowSink, public format::SpanSink, public client
       }
       case SpanKind::kStep:
         return builder_.AddStep({static_cast<int64_t>(span.value), begin, end}, span.device, Thread(span));
-      case SpanKind::kRange:
-        return builder_.AddRange({begin, end, Thread(span), Text(batch, span.name), RangeKind::kUser});
+      case SpanKind::kRange: {
+        const bool is_garbage = batch.texts->Get(span.name).starts_with(kCollectsGarbage);
+        return builder_.AddRange({begin, end, Thread(span), Text(batch, span.name),
+                                  is_garbage ? RangeKind::kGarbage : RangeKind::kUser});
+      }
       default:
         return;
     }

@@ -4,6 +4,8 @@
 #include <array>
 #include <initializer_list>
 
+#include "format/decode/host/cpu_profile.h"
+
 namespace profd::analyze {
 namespace {
 
@@ -55,7 +57,9 @@ format::TextId ProgramFunction(std::span<const ProfileFrame> frames, const forma
 
 HostPlace PlaceOf(std::span<const ProfileFrame> frames, const format::Texts& texts) {
   bool faults = false, reads = false, locks = false, sleeps = false, network = false, selects = false;
-  std::string_view python;  // file of the innermost of its functions
+  if (!frames.empty() && frames.front().kernel && texts.Get(frames.front().function) == format::kWaitsForCpu)
+    return HostPlace::kOther;  // whatever it was doing, it was not that that it waited for
+  std::string_view python;     // file of the innermost of its functions
   for (const ProfileFrame& frame : frames) {
     const std::string_view name = texts.Get(frame.function);
     // CPython's collector; its name is the same from 3.8 on.

@@ -92,11 +92,15 @@ std::string PlaceOf(const Reason& reason) {
   return has_place ? reason.text : "";
 }
 
-// What no record and no stack explains may be in time with a cgroup that is kept from its CPUs.
+// What no record and no stack explains, or only that a thread was not let, may be in time with a cgroup that
+// is kept from its CPUs.
 void GiveThrottling(const Context& context, Groups& groups) {
   std::map<uint32_t, std::vector<Piece>> unknown;
+  const auto may_be = [](const auto& key) {
+    return std::get<2>(key).empty() || std::get<2>(key) == kRunQueue;
+  };
   for (const auto& [key, group] : groups) {
-    if (std::get<2>(key).empty())
+    if (may_be(key))
       unknown[std::get<0>(key)].insert(unknown[std::get<0>(key)].end(), group.pieces.begin(),
                                        group.pieces.end());
   }
@@ -104,10 +108,13 @@ void GiveThrottling(const Context& context, Groups& groups) {
     std::ranges::sort(pieces, {}, &Piece::from);
     const Reason reason = ThrottlingOf(context, pieces);
     if (reason.id.empty()) continue;
-    std::erase_if(groups, [r = rank](const auto& entry) {
-      return std::get<0>(entry.first) == r && std::get<2>(entry.first).empty();
+    bool is_usual = false;
+    std::erase_if(groups, [&, r = rank](const auto& entry) {
+      if (std::get<0>(entry.first) != r || !may_be(entry.first)) return false;
+      is_usual = is_usual || std::get<1>(entry.first);
+      return true;
     });
-    groups[{rank, false, reason.id, ""}] = {reason, pieces};
+    groups[{rank, is_usual, reason.id, ""}] = {reason, pieces};
   }
 }
 

@@ -71,8 +71,9 @@ constexpr Rule kRules[] = {
      "idle",
      "kernels; better: calls that launch", kReplay, "see its cause", FindStalls},
     {"host.gc", "garbage collection covers host.cause_share of a stall",
-     "GC_RECORD of the framework's profiler, or samples and waits of the thread (--collect "
-     "host-cpu-profile)",
+     "GC_RECORD of the framework's profiler, ranges of programs that import profd (--collect agent-range), "
+     "or "
+     "samples and waits of the thread (--collect host-cpu-profile)",
      kReplay, "collect garbage at chosen moments", nullptr},
     {"host.dataloader", "a range of a data loader covers host.cause_share of a stall",
      "ranges of the program or of its framework", kReplay,
@@ -88,6 +89,11 @@ constexpr Rule kRules[] = {
      "read and write in another thread, in advance, or from faster storage", nullptr},
     {"host.fault", "the same, for memory that has to be read from a disk",
      "waits of threads (--collect host-off-cpu)", kReplay, "more memory, or mlock()", nullptr},
+    {"host.runqueue",
+     "the same, where the thread would have run, but others did in its place, and no limit of its cgroup "
+     "explains it",
+     "waits of threads (--collect host-off-cpu)", kReplay, "pin it, isolate CPUs, start fewer threads",
+     nullptr},
     {"host.busy", "the launching thread is on its CPU for host.cause_share of a stall",
      "samples of threads (--collect host-cpu-profile)", kReplay, "make that function shorter", nullptr},
     {"host.throttled",

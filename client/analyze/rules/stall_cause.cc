@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <cstdio>
 #include <map>
 
 #include "client/analyze/model/statistics.h"
+#include "format/decode/host/cpu_profile.h"
 
 namespace profd::analyze {
 namespace {
@@ -30,8 +32,20 @@ struct Seen {
   uint32_t stack = kNone;  // the one that covers most
 };
 
-// Of a thread's spans within a piece: by place and function, what they cover.
-using ByPlace = std::map<std::pair<HostPlace, TextId>, Seen>;
+// Where a thread is, and whether it would run there if it were let.
+struct Where {
+  HostPlace place = HostPlace::kOther;
+  bool is_queued = false;
+  TextId function = 0;
+  friend auto operator<=>(const Where&, const Where&) = default;
+};
+Where WhereOf(const Job& job, const HostStack& stack) {
+  const bool is_queued = !stack.frames.empty() && job.Text(stack.frames.front()) == format::kWaitsForCpu;
+  return {stack.place, is_queued, stack.function};
+}
+
+// Of a thread's spans within a piece, what they cover.
+using ByPlace = std::map<Where, Seen>;
 ByPlace SeenIn(const Job& job, const std::vector<HostSpan>& spans, uint64_t thread, const Piece& piece) {
   std::map<uint32_t, Ns> by_stack;
   std::map<uint32_t, size_t> counts;
@@ -44,7 +58,7 @@ ByPlace SeenIn(const Job& job, const std::vector<HostSpan>& spans, uint64_t thre
   }
   ByPlace seen;
   for (const auto& [stack, covered] : by_stack) {
-    Seen& of = seen[{job.stacks[stack].place, job.stacks[stack].function}];
+    Seen& of = seen[WhereOf(job, job.stacks[stack])];
     if (of.stack == kNone || covered > by_stack[of.stack]) of.stack = stack;
     of.covered += covered;
     of.count += counts[stack];
@@ -95,9 +109,9 @@ Reason ThreadReason(const Context& context, const Piece& piece, double least_sha
     Ns all = 0;
     for (const auto& [key, seen] : SeenIn(job, waits ? rank.waits : rank.running, thread, piece)) {
       // What a thread does on a CPU is not told from locks and disks that it once came through.
-      const bool is_named = key.first == HostPlace::kGarbage || key.first == HostPlace::kLoader;
-      const HostPlace place = waits || is_named ? key.first : HostPlace::kOther;
-      const std::string id = WordsOf(place, waits).id;
+      const bool is_named = key.place == HostPlace::kGarbage || key.place == HostPlace::kLoader;
+      const HostPlace place = waits || is_named ? key.place : HostPlace::kOther;
+      const std::string id = key.is_queued ? kRunQueue : WordsOf(place, waits).id;
       Seen& of = by_id[id];
       auto& [top, top_covered] = most[id];
       if (of.stack == kNone || seen.covered > top_covered) {
@@ -116,10 +130,11 @@ Reason ThreadReason(const Context& context, const Piece& piece, double least_sha
     const auto& [id, seen] = *best;
     const double share = std::min(1.0, static_cast<double>(seen.covered) / length);
     if (share < least_share || (!waits && seen.count < kFewSamples)) continue;
-    Reason reason{id,    WordsOf(most[id].first, waits).text,
-                  share, std::min(seen.covered, piece.length()),
-                  {},    seen.stack,
-                  0};
+    Reason reason{
+        id,    id == kRunQueue ? "it would run, but waits for a CPU" : WordsOf(most[id].first, waits).text,
+        share, std::min(seen.covered, piece.length()),
+        {},    seen.stack,
+        0};
     if (const TextId function = job.stacks[seen.stack].function; function != 0)
       reason.function = std::string(job.Text(function)).substr(0, 48);
     reason.how = waits ? Factor{"stack", 0.9, "the wait and its stack are recorded"}
@@ -278,6 +293,8 @@ std::string AdviceOf(const Reason& reason, const Rank& rank) {
   }
   if (reason.id == "host.io") return "read and write in another thread, in advance, or from faster storage";
   if (reason.id == "host.fault") return "keep its memory: more of it, mlock(), or read the file in advance";
+  if (reason.id == kRunQueue)
+    return "give it CPUs of its own: pin it, isolate them, start fewer threads, or raise its share";
   if (reason.id == "host.wait") return "look at who holds up that function: --explain has its callers";
   if (reason.id == "host.busy") return "make that function shorter, or do it in another process";
   if (!reason.text.empty()) return "look at what the program does there";

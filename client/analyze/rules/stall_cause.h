@@ -40,6 +40,8 @@ struct Reason {
   }
 };
 
+inline constexpr const char* kRunQueue = "host.runqueue";
+
 Reason ReasonOf(const Context& context, const Piece& piece);
 // Of stalls of one rank that have no other reason: its cgroup may use no more CPU. `pieces` by time.
 Reason ThrottlingOf(const Context& context, std::span<const Piece> pieces);

@@ -12,6 +12,7 @@
 #include "client/export/write/output.h"
 #include "client/export/write/output_file.h"
 #include "client/export/write/proto_text.h"
+#include "format/decode/host/cpu_profile.h"
 
 namespace profd::client {
 
@@ -96,7 +97,7 @@ class CollapsedOutput final : public StackOutput {
       std::string line = Plain(Text(stack.process));
       for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
         line += ';' + Plain(Text(frame->place));
-        if (frame->kernel) line += "_[k]";
+        if (frame->kernel && Text(frame->place) != format::kWaitsForCpu) line += "_[k]";
       }
       lines[line] += sums.off_cpu ? stack.period / 1000 : stack.samples;
     }

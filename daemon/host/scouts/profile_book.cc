@@ -100,8 +100,8 @@ void ProfileBook::Take(PerfRecord record, const KernelNames& kernel) {
         waits_[second] = {{record.begin(), record.end()}};
         begun_.push_back(second);
       } else if (member != members_.end()) {
-        TakeSample(record, kernel, pid, second, member->second, LoadAt<uint64_t>(record, Sample::kPeriodAt),
-                   {}, Python::kRead);
+        TakeSample(record, pid, second, member->second, LoadAt<uint64_t>(record, Sample::kPeriodAt),
+                   [&] { return StackOf(Sample(record), kernel, pid, member->second, Python::kRead); });
       } else if (strangers_.size() < kMaxStrangers) {
         strangers_.insert(pid);
       }
@@ -145,8 +145,10 @@ void ProfileBook::TakeSwitch(PerfRecord record, const KernelNames& kernel) {
   if (wait == waits_.end()) return;
   const uint16_t misc = LoadAt<perf_event_header>(record, 0).misc;
   if ((misc & PERF_RECORD_MISC_SWITCH_OUT) != 0) {
-    // Another one ran in its place, though it had something to do.
-    if ((misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0) waits_.erase(wait);
+    // Another one runs in its place.
+    if ((misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) == 0) return;
+    wait->second.has_work = true;
+    if (std::exchange(wait->second.stack, {})) begun_.push_back(tid);  // looked at as of another kind
     return;
   }
   TakeWait(wait->second, LoadAt<uint64_t>(record, record.size() - kIdsAtEnd + 8), kernel);
@@ -163,7 +165,8 @@ void ProfileBook::LookAtWaits(const KernelNames& kernel) {
     if (member == members_.end()) continue;
     if (!member->second.looked_for_python) FindPython(member->first, member->second);
     if (!member->second.python) continue;
-    wait.stack = StackOf(Sample(wait.record), kernel, member->first, member->second, Python::kRead);
+    wait.stack =
+        StackOf(Sample(wait.record), kernel, member->first, member->second, Python::kRead, wait.has_work);
     wait.looked_at_ns = base::RawNs();
   }
 }
@@ -174,8 +177,12 @@ void ProfileBook::TakeWait(const Wait& wait, uint64_t end_ns, const KernelNames&
   if (member == members_.end() || end_ns < begin_ns + format::kLeastWaitNs) return;
   // Where it ran again before all was read, what was read may be of another function.
   const bool still = wait.stack && end_ns >= wait.looked_at_ns;
-  TakeSample(wait.record, kernel, member->first, LoadAt<pid_t>(wait.record, 12), member->second,
-             end_ns - begin_ns, still ? wait.stack : std::nullopt, Python::kLeftOut);
+  TakeSample(wait.record, member->first, LoadAt<pid_t>(wait.record, kTidAt), member->second,
+             end_ns - begin_ns, [&] {
+               return still ? *wait.stack
+                            : StackOf(Sample(wait.record), kernel, member->first, member->second,
+                                      Python::kLeftOut, wait.has_work);
+             });
 }
 
 void ProfileBook::EndWaits(uint64_t now_ns, const KernelNames& kernel) {
@@ -241,10 +248,9 @@ void ProfileBook::Map(Member& member, CodeMapping mapping, Module module) {
   member.code.Add(mapping);
 }
 
-void ProfileBook::TakeSample(PerfRecord record, const KernelNames& kernel, pid_t pid, pid_t tid,
-                             Member& member, uint64_t period, std::optional<uint32_t> stack, Python python) {
+void ProfileBook::TakeSample(PerfRecord record, pid_t pid, pid_t tid, Member& member, uint64_t period,
+                             const std::function<uint32_t()>& stack) {
   if (tid == 0) return;
-  const Sample sample(record);
   const auto time_ns = LoadAt<uint64_t>(record, Sample::kTimeAt);
   ++samples_;
   if (lines.samples.size() >= kMaxWaitingBytes) {
@@ -255,7 +261,7 @@ void ProfileBook::TakeSample(PerfRecord record, const KernelNames& kernel, pid_t
     const std::string name = CommandName(tid);
     Name("thread", pid, tid, name.empty() ? member.name : name);
   }
-  const uint32_t number = stack ? *stack : StackOf(sample, kernel, pid, member, python);
+  const uint32_t number = stack();
   std::string& row = lines.samples;
   bool first = true;
   for (const uint64_t value :
@@ -268,16 +274,18 @@ void ProfileBook::TakeSample(PerfRecord record, const KernelNames& kernel, pid_t
 }
 
 uint32_t ProfileBook::StackOf(const Sample& sample, const KernelNames& kernel, pid_t pid, Member& member,
-                              Python python) {
+                              Python python, bool has_work) {
   frames_.clear();
   innermost_ = 0;
-  bool in_kernel = false;
+  if (has_work) KernelFrame(format::kWaitsForCpu);
+  bool in_kernel = false, is_innermost = true;
   for (size_t i = 0; i < sample.chain; ++i) {
     const uint64_t address = sample.ChainAt(i);
     if (address >= static_cast<uint64_t>(PERF_CONTEXT_MAX)) {
       in_kernel = address == static_cast<uint64_t>(PERF_CONTEXT_KERNEL);
     } else if (in_kernel) {
-      KernelFrame(address, kernel);
+      KernelFrame(kernel.Find(is_innermost ? address : address - 1));
+      is_innermost = false;
     }
   }
   UserFrames(sample, pid, member, python);
@@ -413,8 +421,7 @@ void ProfileBook::NextFrame() {
   if (!frames_.empty()) frames_ += ';';
 }
 
-void ProfileBook::KernelFrame(uint64_t address, const KernelNames& kernel) {
-  const std::string_view name = kernel.Find(frames_.empty() ? address : address - 1);
+void ProfileBook::KernelFrame(std::string_view name) {
   const auto [known, is_new] =
       functions_.try_emplace(name, first_number_ + static_cast<uint32_t>(functions_.size()));
   NextFrame();

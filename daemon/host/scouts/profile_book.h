@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -84,6 +85,7 @@ class ProfileBook {
   // Of a thread that has stopped.
   struct Wait {
     std::vector<std::byte> record;       // its sample
+    bool has_work = false;               // it would run, if it were let
     std::optional<uint32_t> stack = {};  // with Python
     uint64_t looked_at_ns = 0;           // when that had been read
   };
@@ -95,10 +97,11 @@ class ProfileBook {
   void Map(Member& member, CodeMapping mapping, Module module);
   void TakeSwitch(PerfRecord record, const KernelNames& kernel);
   void TakeWait(const Wait& wait, uint64_t end_ns, const KernelNames& kernel);
-  // It stands for `period`. `stack`: where it is known already, or has no Python to be read.
-  void TakeSample(PerfRecord record, const KernelNames& kernel, pid_t pid, pid_t tid, Member& member,
-                  uint64_t period, std::optional<uint32_t> stack, Python python);
-  uint32_t StackOf(const Sample& sample, const KernelNames& kernel, pid_t pid, Member& member, Python python);
+  // It stands for `period`.
+  void TakeSample(PerfRecord record, pid_t pid, pid_t tid, Member& member, uint64_t period,
+                  const std::function<uint32_t()>& stack);
+  uint32_t StackOf(const Sample& sample, const KernelNames& kernel, pid_t pid, Member& member, Python python,
+                   bool has_work = false);
   void UserFrames(const Sample& sample, pid_t pid, Member& member, Python python);
   bool Unwound(const Sample& sample, pid_t pid, Member& member, Python python);
   bool JoinedFrames(const Sample& sample, Member& member);
@@ -106,7 +109,7 @@ class ProfileBook {
   const Image* ImageOf(const CodeMapping& mapping, pid_t pid, Member& member);
   void FindPython(pid_t pid, Member& member);
 
-  void KernelFrame(uint64_t address, const KernelNames& kernel);
+  void KernelFrame(std::string_view name);
   void UserFrame(const CodeMapping* mapping, uint64_t address);
   void PythonFrame(const PythonStacks::Place& place);
   void NextFrame();

@@ -19,6 +19,8 @@ inline constexpr std::string_view kOffCpuFile = file::kOffCpu;
 inline constexpr std::string_view kOffCpuNamesFile = "off-cpu-names.data";
 inline constexpr std::string_view kOffCpuKind = NameOf(Kind::kHostOffCpu);
 inline constexpr uint64_t kLeastWaitNs = 50'000;  // shorter ones are not kept
+// Innermost, like a function of the kernel, of a thread that waits because others run in its place.
+inline constexpr std::string_view kWaitsForCpu = "[waits for a CPU]";
 
 inline bool IsProfileFile(std::string_view file) {
   return file == kCpuProfileFile || file == kCpuProfileNamesFile || file == kOffCpuFile ||

@@ -13,11 +13,14 @@
 
 Everything may be called from any thread at any time, whether or not a profd is there, and does nothing while nobody
 records. Importing starts nothing; the first call starts the agent's one thread (profd/agent.h has the details). Without
-libprofd_agent.so every call does nothing. The library is looked for at $PROFD_AGENT_LIBRARY, in the process itself
-(preloaded), where profd's packages put it, and in the loader's path.
+libprofd_agent.so every call does nothing. Collections of garbage of the older generations become ranges,
+too. The library is looked for at $PROFD_AGENT_LIBRARY, in the process itself (preloaded), where profd's packages put it, and
+in the loader's path.
 """
+import atexit
 import ctypes
 import functools
+import gc
 import os
 
 __all__ = ["range", "mark", "counter", "step", "steps", "begin_step", "end_step", "domain", "name_thread", "available"]
@@ -213,3 +216,20 @@ def name_thread(text):
     """Says what the calling thread is called."""
     if _library:
         _library.profd_name_thread(_bytes(text))
+
+
+# What stops the program while garbage is collected: a range, so that it has a name and a length. Of the youngest
+# generation there are thousands a second, and none is long.
+def _collects(phase, info, _is_open=[False]):
+    if phase == "stop":
+        if _is_open[0]:
+            _is_open[0] = False
+            _library.profd_range_pop_in(0)
+    elif info["generation"] > 0 and _active.value:
+        name = _intern(f"Python: garbage collection, generation {info['generation']}")
+        _is_open[0] = _library.profd_range_push(name) != -2
+
+
+if _library:
+    gc.callbacks.append(_collects)
+    atexit.register(gc.callbacks.remove, _collects)

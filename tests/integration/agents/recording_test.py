@@ -284,6 +284,30 @@ class RecordingTest(harness.ProfdTest):
         self.assertGreater(self.kind(snapshot.json, "agent-counter", f"pid:{job.pid}")["records"], 200)
         self.last_values(daemon.end(session["session"]), 10000)
 
+    def test_collections_of_garbage_are_ranges(self):
+        daemon = self.profd()
+        script = ("import gc, sys, profd\n"
+                  "gc.disable()\n"
+                  "profd.mark('start')\n"
+                  "print('up', flush=True)\n"
+                  "sys.stdin.readline()\n"
+                  "with profd.range('outer'):\n"
+                  "    for generation in (0, 1, 2): gc.collect(generation)\n"
+                  "print('over', flush=True)\n"
+                  "sys.stdin.readline()\n")
+        process = subprocess.Popen([str(harness.RUN), "run", "--", sys.executable, "-c", script],
+                                   env=daemon.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.ends_with_the_test(process)
+        self.assertEqual(process.stdout.readline(), "up\n")
+        self.registered(daemon, process.pid)
+        session = daemon.begin("--pid", process.pid, "--collect", "agent-range")
+        print(file=process.stdin, flush=True)
+        self.assertEqual(process.stdout.readline(), "over\n")
+        (agent,) = agent_reader.agents(daemon.end(session["session"])["directory"])
+        pushed = [record["name"] for record in agent.of("push")]
+        self.assertEqual(pushed, ["outer", "Python: garbage collection, generation 1", "Python: garbage collection, generation 2"])
+        self.assertEqual(len(agent.of("pop")), 3)
+
     def test_a_flight_recorder_keeps_its_target_longer_than_children(self):
         daemon = self.profd(config=SMALL)
         script = ("import os, sys, profd\n"

@@ -53,6 +53,8 @@ TEST_F(HostStacksTest, TheProgramsFunctionAndNotTheWait) {
 }
 
 TEST_F(HostStacksTest, WhatAStackSaysOfItsReason) {
+  EXPECT_EQ(Place({"k:[waits for a CPU]", "k:schedule", "k:futex_wait", "pthread_mutex_lock@libc.so.6"}),
+            HostPlace::kOther);
   EXPECT_EQ(Place({"k:schedule", "k:futex_wait", "pthread_mutex_lock@libc.so.6"}), HostPlace::kLock);
   EXPECT_EQ(Place({"k:schedule", "k:do_nanosleep", "clock_nanosleep@libc.so.6"}), HostPlace::kSleep);
   EXPECT_EQ(

@@ -95,6 +95,17 @@ TEST_F(StallCauseTest, PlacesNameTheCause) {
   EXPECT_EQ(ReasonBetween(100, 110).id, "host.dataloader");
 }
 
+TEST_F(StallCauseTest, AThreadThatIsNotLet) {
+  const uint32_t stack = Stack("work (train.py:5)", HostPlace::kOther);
+  stacks_[stack].frames.insert(stacks_[stack].frames.begin(), builder_.Text("[waits for a CPU]"));
+  Span(host_.waits, 100, 107, stack);
+  Span(host_.waits, 107, 109, Stack("work (train.py:5)", HostPlace::kOther));
+  const Reason reason = ReasonBetween(100, 110);
+  EXPECT_EQ(reason.id, "host.runqueue");
+  EXPECT_EQ(reason.Sentence(), "it would run, but waits for a CPU in work (train.py:5)");
+  EXPECT_NEAR(reason.share, 0.7, 1e-9);
+}
+
 TEST_F(StallCauseTest, SamplesOnACpu) {
   const uint32_t stack = Stack("work (train.py:5)", HostPlace::kOther);
   for (int i = 0; i < 3; ++i) Span(host_.running, 100 + 2 * i, 102 + 2 * i, stack);

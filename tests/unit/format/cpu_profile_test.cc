@@ -36,7 +36,13 @@ TEST(CpuProfile, ReadsFrames) {
   ASSERT_TRUE(python);
   EXPECT_EQ(python->what, CpuFrame::What::kPython);
   EXPECT_EQ(python->number, 7u);
-  for (const char* text : {"", "k", "kx", "p", "p1x", "@", "@z", "3", "+1", "3+", "x+1"})
+  EXPECT_EQ(python->offset, 0u);
+  const auto at_line = ParseCpuFrame("p7:14");
+  ASSERT_TRUE(at_line);
+  EXPECT_EQ(at_line->number, 7u);
+  EXPECT_EQ(at_line->offset, 14u);
+  for (const char* text :
+       {"", "p7:", "p:1", "p7:x", "p7:-1", "k7:14", "k", "kx", "p", "p1x", "@", "@z", "3", "+1", "3+", "x+1"})
     EXPECT_FALSE(ParseCpuFrame(text)) << text;
 }
 

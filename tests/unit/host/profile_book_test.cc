@@ -83,10 +83,18 @@ TEST_F(ProfileBookTest, AWaitIsFromOneSwitchToTheNext) {
   Switch(book, 0, kThread, 61'000);
   EXPECT_EQ(book.lines.samples, Line(1000, kThread, 60'000));
   book.lines = {};
-  // It was not let, though it had something to do.
-  Sample(book, self_, kThread, 100'000);
-  Switch(book, kOut | kPreempted, kThread, 100'001);
-  Switch(book, 0, kThread, 900'000);
+  // It was not let, though it had something to do; looked at before that is known, and after.
+  for (const bool early : {false, true}) {
+    Sample(book, self_, kThread, 100'000);
+    if (early) book.LookAtWaits(kernel_);
+    Switch(book, kOut | kPreempted, kThread, 100'001);
+    if (!early) book.LookAtWaits(kernel_);
+    Switch(book, 0, kThread, 900'000);
+    EXPECT_TRUE(book.lines.samples.ends_with(" 3 800000 1\n")) << book.lines.samples;
+  }
+  EXPECT_NE(book.lines.names.find("kernel 0 [waits for a CPU]\nstack 1 " + std::to_string(self_) + " k0\n"),
+            std::string::npos);
+  book.lines = {};
   // A moment only.
   Sample(book, self_, kThread, 1'000'000);
   Switch(book, kOut, kThread, 1'000'001);

@@ -229,7 +229,9 @@ class ProfileSource {
     const auto own = std::ranges::find(sample.frames, false, &ProfileFrame::kernel);
     const std::string_view function =
         own == sample.frames.end() ? "[kernel]" : std::string_view(texts_.Get(own->place));
-    span.name = texts_.Intern("waits in " + std::string(function));
+    const bool for_cpu = !sample.frames.empty() && sample.frames.front().kernel &&
+                         texts_.Get(sample.frames.front().function) == format::kWaitsForCpu;
+    span.name = texts_.Intern((for_cpu ? "waits for a CPU in " : "waits in ") + std::string(function));
   }
 
   void Resolve(Stack& stack) {
