@@ -31,7 +31,7 @@ constexpr uint64_t kFirstLookNs = 50'000'000;
 Session::Session(Services services, Setup setup)
     : services_(services),
       setup_(std::move(setup)),
-      perturbations_(std::make_shared<Perturbations>(services_.ctl, services_.aside, services_.node,
+      perturbations_(std::make_shared<Perturbations>(services_.timers, services_.aside, services_.node,
                                                      setup_.owner, setup_.spec.pids, setup_.plan->devices)) {
   start_wall_ns_ = services_.timers.WallNs();
   start_raw_ns_ = services_.timers.RawNs();
