@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "daemon/agent/region.h"
+#include "format/kind.h"
 
 namespace profd::agent {
 
@@ -32,7 +33,7 @@ struct DomainFilter {
   bool exclude = false;
 };
 struct Arm {
-  std::vector<std::string> kinds;
+  std::vector<format::Kind> kinds;
   bool flight_recorder = false;
   StepSchedule steps;
   DomainFilter domains;
@@ -42,7 +43,7 @@ struct Arm {
 };
 // … of the recording, that could not be had when it was armed.
 struct AddKinds {
-  std::vector<std::string> kinds;
+  std::vector<format::Kind> kinds;
 };
 struct Fire {
   uint64_t at_raw_ns = 0;  // 0: now
@@ -57,10 +58,18 @@ struct Command {
   uint64_t id = 0;
   Action action;
 };
+// A kind that was asked for and cannot be had.
+struct Missing {
+  format::Kind kind = format::Kind::kAgentRange;
+  std::string why;
+  bool later = false;  // it may still come
+
+  bool operator==(const Missing&) const = default;
+};
 struct Ack {
   uint64_t command_id = 0;
   base::Status status;
-  std::string note{};  // of a success: what of it could not be had, "kind: why; kind: why"
+  std::vector<Missing> missing{};
   uint64_t ticks = 0;
   uint64_t slots = 0, lost = 0, lost_without_lane = 0;  // totals of the region since it was attached
 };

@@ -33,7 +33,7 @@ void HeldChannels::HoldOf(const driver::DeviceFacts& facts) {
   spec.devices = {facts.id};
   for (const session::KindOffer& offer :
        session::DeviceKinds(facts, manager_.node().driver()->api_version())) {
-    const bool wanted = std::ranges::find(kinds_, offer.kind) != kinds_.end();
+    const bool wanted = std::ranges::find(kinds_, NameOf(offer.kind)) != kinds_.end();
     if (wanted && offer.available) spec.kinds.push_back({offer.kind, "", offer.min_hz});
   }
   if (spec.kinds.empty()) return;
@@ -55,7 +55,7 @@ void HeldChannels::Start(const driver::DeviceFacts& facts, const session::Plan& 
   request.channel = start.channel;
   request.para = start.para;
   request.format = start.format;
-  request.kind = plan.kinds[start.kind_index].kind;
+  request.kind = NameOf(plan.kinds[start.kind_index].kind);
   request.holder = kHolder;
   request.counter_mhz = facts.counter_mhz;
   request.key = KeyOf(id);

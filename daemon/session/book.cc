@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/text.h"
 #include "daemon/base/log.h"
 #include "daemon/session/plan/spec_check.h"
@@ -30,15 +29,16 @@ Status HasEnded(const SessionInfo& info) {
 
 }  // namespace
 
-Book::Book(base::Executor& ctl, base::Aside& aside, const config::Config& config)
-    : aside_(aside),
+Book::Book(base::Executor& ctl, base::Timers& timers, base::Aside& aside, const config::Config& config)
+    : timers_(timers),
+      aside_(aside),
       config_(config),
-      archive_(ctl, aside, config, [this](const store::Kept& kept, const store::RemovedTrace& trace) {
+      archive_(ctl, timers, aside, config, [this](const store::Kept& kept, const store::RemovedTrace& trace) {
         OnRemoved(kept, trace);
       }) {}
 
 void Book::Begin(std::function<void()> ready) {
-  aside_.Run([this, spool = config_.store.spool, now = base::WallNs(), ready = std::move(ready)] {
+  aside_.Run([this, spool = config_.store.spool, now = timers_.WallNs(), ready = std::move(ready)] {
     RecoverPastSessions(spool, now);
     auto past = std::make_shared<std::vector<SessionInfo>>(ReadPastSessions(spool, kMaxEnded));
     return [this, past, ready] {

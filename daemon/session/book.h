@@ -26,7 +26,7 @@ class Book {
  public:
   using Done = std::function<void(base::Result<SessionInfo>)>;
 
-  Book(base::Executor& ctl, base::Aside& aside, const config::Config& config);
+  Book(base::Executor& ctl, base::Timers& timers, base::Aside& aside, const config::Config& config);
 
   // Mends and reads what earlier lives have left, once; `ready` before anything is removed of it.
   void Begin(std::function<void()> ready);
@@ -68,6 +68,7 @@ class Book {
               int attempts, const std::function<void(base::Status)>& done);
   void OnRemoved(const store::Kept& kept, const store::RemovedTrace& trace);
 
+  base::Timers& timers_;
   base::Aside& aside_;
   const config::Config& config_;
   Archive archive_;

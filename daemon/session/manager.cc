@@ -48,8 +48,8 @@ class Manager::Impl {
         drain_({}, [this](std::function<void()> work) { ctl_.Post(std::move(work)); }),
         aside_(ctl),
         leases_(timers, aside_, rights, config.store.spool, [this] { StopUnleased(); }),
-        book_(ctl, aside_, config),
-        resumer_(ctl, aside_, agents, config.store.spool),
+        book_(ctl, timers, aside_, config),
+        resumer_(timers, aside_, agents, config.store.spool),
         starter_({ctl, timers, config, node_, writers_, sampler_, agents, drain_, aside_}, rights, aside_,
                  book_, resumer_) {
     // So that the first start finds the facts.

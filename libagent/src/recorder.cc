@@ -1,15 +1,16 @@
 #include "libagent/src/recorder.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
 #include "libagent/abi/record.h"
 #include "libagent/link/messages.h"
 #include "libagent/src/facts.h"
-#include "libagent/src/mspti/source.h"
 #include "libagent/src/tables/domains.h"
 
 namespace profd::agent {
@@ -28,8 +29,7 @@ enum Code : uint32_t {
   kUnavailable = 14
 };
 
-constexpr char kAnnounced[] = "MSPTI kinds: pending: CANN is not loaded yet";
-constexpr size_t kNoteBytes = sizeof(profd_v1_AgentAck::message);
+constexpr char kAnnounced[] = "CANN is not loaded yet";
 constexpr uint64_t kMaxFireAheadNs = 60'000'000'000;
 constexpr int kArmWaitMs = 1500;  // shorter than profd waits for the answer
 // How often it is looked whether CANN has come, and, once it has, whether MSPTI is ready.
@@ -108,7 +108,7 @@ bool Recorder::Advance() {
         const timespec rest{0, static_cast<long>(fire_at_ns_ - now)};
         ::nanosleep(&rest, nullptr);
       }
-      FireNow("");
+      FireNow({});
     }
   }
   ReportSteps();
@@ -166,14 +166,14 @@ void Recorder::ArmNext(uint64_t id, const profd_v1_Arm& arm) {
   ForgetSteps();
   EndReports();
   Disarm();
-  char note[kNoteBytes];
+  mspti::MissingKinds missing;
   if (arm.announce && (kinds & mspti::kRecordKinds) != 0) {
-    CopyText(note, sizeof(note), kAnnounced, strlen(kAnnounced));
+    missing = {{{mspti::kRecordKinds, kAnnounced, true}}, 1};
     waits_for_cann_ = true;
   } else {
-    const mspti::Begun begun = mspti::Start(kinds, kArmWaitMs, note, sizeof(note));
+    const mspti::Begun begun = mspti::Start(kinds, kArmWaitMs, &missing);
     if (begun == mspti::Begun::kRefused && (kinds & ~(mspti::kRecordKinds | Bit(abi::kDeviceMark))) == 0)
-      return Acknowledge(id, kPrecondition, note, 0);
+      return Acknowledge(id, kPrecondition, missing, 0);
     if (begun == mspti::Begun::kStarting) mspti::Stop();  // it is begun anew when the loader is free
     waits_for_cann_ = begun == mspti::Begun::kStarting || begun == mspti::Begun::kLater;
   }
@@ -189,10 +189,10 @@ void Recorder::ArmNext(uint64_t id, const profd_v1_Arm& arm) {
   armed_ = true;
   PairRegionClock();
   // Who asks for everything takes what there is.
-  if (arm.kinds_count == 0) note[0] = '\0';
-  if (!arm.fire) return Acknowledge(id, kOk, note, NowTicks());
+  if (arm.kinds_count == 0) missing.count = 0;
+  if (!arm.fire) return Acknowledge(id, kOk, missing, NowTicks());
   fire_id_ = id;
-  FireNow(note);
+  FireNow(missing);
 }
 
 void Recorder::FireNext(uint64_t id, const profd_v1_Fire& fire) {
@@ -205,38 +205,39 @@ void Recorder::FireNext(uint64_t id, const profd_v1_Fire& fire) {
   fire_at_ns_ = fire.at_raw_ns > now ? fire.at_raw_ns : now;
 }
 
-void Recorder::FireNow(const char* note) {
+void Recorder::FireNow(const mspti::MissingKinds& missing) {
   fire_at_ns_ = 0;
   armed_ = false;
   if (schedule_.active != 0) {
     FollowSteps(schedule_, next_);
-    return Acknowledge(fire_id_, kOk, note, NowTicks());
+    return Acknowledge(fire_id_, kOk, missing, NowTicks());
   }
   const uint64_t ticks = agent::Arm(next_);
-  Acknowledge(fire_id_, ticks != 0 ? kOk : kUnavailable, ticks != 0 ? note : "the lanes are in use", ticks);
+  if (ticks == 0) return Acknowledge(fire_id_, kUnavailable, "the lanes are in use", 0);
+  Acknowledge(fire_id_, kOk, missing, ticks);
 }
 
 // Nothing of the recording is disturbed by it.
 void Recorder::AddKinds(uint64_t id, const profd_v1_AddKinds& add) {
-  char note[kNoteBytes];
-  switch (mspti::Start(BitsOf(add) | (next_.kinds & Bit(abi::kDeviceMark)), 0, note, sizeof(note))) {
+  mspti::MissingKinds missing;
+  switch (mspti::Start(BitsOf(add) | (next_.kinds & Bit(abi::kDeviceMark)), 0, &missing)) {
     case mspti::Begun::kRecords:
-      return Acknowledge(id, kOk, note, NowTicks());
+      return Acknowledge(id, kOk, missing, NowTicks());
     case mspti::Begun::kRefused:
-      return Acknowledge(id, kPrecondition, note, 0);
+      return Acknowledge(id, kPrecondition, missing, 0);
     case mspti::Begun::kLater:
       waits_for_cann_ = true;
-      return Acknowledge(id, kOk, note, NowTicks());
+      return Acknowledge(id, kOk, missing, NowTicks());
     case mspti::Begun::kStarting:
       adding_id_ = id;
   }
 }
 
 void Recorder::FinishAdding() {
-  char note[kNoteBytes];
-  const mspti::Begun begun = mspti::Look(note, sizeof(note));
+  mspti::MissingKinds missing;
+  const mspti::Begun begun = mspti::Look(&missing);
   if (begun == mspti::Begun::kStarting) return;
-  Acknowledge(adding_id_, begun == mspti::Begun::kRecords ? kOk : kPrecondition, note, NowTicks());
+  Acknowledge(adding_id_, begun == mspti::Begun::kRecords ? kOk : kPrecondition, missing, NowTicks());
   adding_id_ = 0;
 }
 
@@ -290,17 +291,43 @@ void Recorder::ReportSteps() {
 
 void Recorder::Acknowledge(uint64_t id, uint32_t code, const char* text, uint64_t ticks) {
   profd_v1_AgentMessage message = profd_v1_AgentMessage_init_zero;
-  message.which_message = profd_v1_AgentMessage_ack_tag;
+  CopyText(message.message.ack.message, sizeof(message.message.ack.message), text, strlen(text));
+  Acknowledge(id, code, ticks, &message);
+}
+
+void Recorder::Acknowledge(uint64_t id, uint32_t code, const mspti::MissingKinds& missing, uint64_t ticks) {
+  profd_v1_AgentMessage message = profd_v1_AgentMessage_init_zero;
   profd_v1_AgentAck& ack = message.message.ack;
+  size_t used = 0;
+  for (size_t i = 0; i < missing.count; ++i) {
+    const mspti::Missing& one = missing.list[i];
+    const char* who = "MSPTI kinds";
+    for (const KindName& kind : kKinds) {
+      if ((kind.bits & one.kinds) == 0) continue;
+      if (one.kinds != mspti::kRecordKinds) who = kind.name;
+      profd_v1_AgentCapability& capability = ack.missing[ack.missing_count++];
+      CopyText(capability.kind, sizeof(capability.kind), kind.name, strlen(kind.name));
+      CopyText(capability.reason, sizeof(capability.reason), one.why, strlen(one.why));
+      capability.later = one.later;
+    }
+    const int more = snprintf(ack.message + used, sizeof(ack.message) - used, "%s%s: %s%s",
+                              i == 0 ? "" : "; ", who, one.later ? "pending: " : "", one.why);
+    used = std::min(used + static_cast<size_t>(more), sizeof(ack.message) - 1);
+  }
+  Acknowledge(id, code, ticks, &message);
+}
+
+void Recorder::Acknowledge(uint64_t id, uint32_t code, uint64_t ticks, profd_v1_AgentMessage* message) {
+  message->which_message = profd_v1_AgentMessage_ack_tag;
+  profd_v1_AgentAck& ack = message->message.ack;
   const Totals totals = CountTotals();
   ack.command_id = id;
   ack.code = code;
-  CopyText(ack.message, sizeof(ack.message), text, strlen(text));
   ack.ticks = ticks;
   ack.slots = totals.slots;
   ack.lost = totals.lost;
   ack.lost_without_lane = totals.lost_without_lane;
-  if (!Send(message)) broken_ = true;
+  if (!Send(*message)) broken_ = true;
 }
 
 bool Recorder::Send(const profd_v1_AgentMessage& message) {

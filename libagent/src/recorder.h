@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "libagent/link/grpc_stream.h"
+#include "libagent/src/mspti/source.h"
 #include "libagent/src/process.h"
 #include "libagent/src/steps.h"
 #include "profd/v1/agent.nanopb.h"
@@ -38,7 +39,7 @@ class Recorder {
   void Obey(const profd_v1_AgentCommand& command);
   void ArmNext(uint64_t id, const profd_v1_Arm& arm);
   void FireNext(uint64_t id, const profd_v1_Fire& fire);
-  void FireNow(const char* note);
+  void FireNow(const mspti::MissingKinds& missing);
   void AddKinds(uint64_t id, const profd_v1_AddKinds& add);
   void FinishAdding();
   void Stop(uint64_t id);
@@ -47,6 +48,9 @@ class Recorder {
   bool Describe();
   void ReportSteps();
   void Acknowledge(uint64_t id, uint32_t code, const char* message, uint64_t ticks);
+  // With what can't be had, which is empty where all is well.
+  void Acknowledge(uint64_t id, uint32_t code, const mspti::MissingKinds& missing, uint64_t ticks);
+  void Acknowledge(uint64_t id, uint32_t code, uint64_t ticks, profd_v1_AgentMessage* message);
   bool Send(const profd_v1_AgentMessage& message);
 
   link::GrpcStream stream_;

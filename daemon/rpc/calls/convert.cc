@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "daemon/auth/tickets.h"
+#include "daemon/session/plan/kinds.h"
 
 namespace profd::rpc {
 
@@ -106,7 +107,7 @@ v1::Outcome EncodeOutcome(session::Check::Outcome outcome) {
 }
 
 void EncodeKind(const session::KindState& kind, v1::KindState* out) {
-  out->set_kind(kind.kind);
+  out->set_kind(std::string(NameOf(kind.kind)));
   out->set_unit(kind.unit);
   out->set_requested_hz(kind.requested_hz);
   out->set_effective_hz(kind.effective_hz);
@@ -120,7 +121,7 @@ void EncodeKind(const session::KindState& kind, v1::KindState* out) {
 }
 
 void EncodeOffer(const session::KindOffer& offer, v1::KindOffer* out) {
-  out->set_kind(offer.kind);
+  out->set_kind(std::string(NameOf(offer.kind)));
   out->set_min_hz(offer.min_hz);
   out->set_max_hz(offer.max_hz);
   out->set_default_hz(offer.default_hz);
@@ -222,7 +223,8 @@ base::Result<session::SessionSpec> DecodeSpec(const v1::SessionSpec& untrusted) 
     if (!std::isfinite(kind.hz()) || kind.hz() < 0) {
       return Status(Code::kInvalidArgument, "rate of " + kind.kind() + ": must be a positive number of Hz");
     }
-    spec.kinds.push_back({kind.kind(), kind.mode(), kind.hz(), kind.by_default()});
+    PROFD_ASSIGN_OR_RETURN(const format::Kind known, session::ReadKind(kind.kind()));
+    spec.kinds.push_back({known, kind.mode(), kind.hz(), kind.by_default()});
   }
   spec.labels.insert(untrusted.labels().begin(), untrusted.labels().end());
   for (const int32_t pid : untrusted.pids()) {
@@ -250,8 +252,11 @@ base::Result<session::SessionSpec> DecodeSpec(const v1::SessionSpec& untrusted) 
   PROFD_ASSIGN_OR_RETURN(spec.agent_domains, DecodeDomains(untrusted.agent_domains()));
   spec.flight_recorder = untrusted.flight_recorder();
   if (untrusted.flight_recorder_kinds_size() > kMaxItems) return TooMany("kinds of the flight recorder");
-  spec.flight_recorder_kinds.assign(untrusted.flight_recorder_kinds().begin(),
-                                    untrusted.flight_recorder_kinds().end());
+  for (const std::string& name : untrusted.flight_recorder_kinds()) {
+    const auto kind = format::FindKind(name);
+    if (!kind) return Status(Code::kInvalidArgument, session::NotInMemory(name));
+    spec.flight_recorder_kinds.push_back(*kind);
+  }
   if (!spec.flight_recorder && !spec.flight_recorder_kinds.empty())
     return Status(Code::kInvalidArgument, "--in-memory is for a flight recorder: add --flight-recorder");
   PROFD_ASSIGN_OR_RETURN(spec.snapshot_on, DecodeSnapshotOn(untrusted));

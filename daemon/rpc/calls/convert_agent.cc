@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "base/text.h"
+#include "daemon/session/plan/kinds.h"
+#include "format/kind.h"
+#include "format/preset.h"
 
 namespace profd::rpc {
 
@@ -27,6 +31,34 @@ constexpr size_t kMaxPathBytes = 1024;
 Status TooMany(const char* what, int most) {
   return {Code::kInvalidArgument,
           std::string("the agent tells of too many ") + what + ": at most " + std::to_string(most)};
+}
+
+void AddNames(const std::vector<format::Kind>& kinds,
+              google::protobuf::RepeatedPtrField<std::string>* names) {
+  for (const format::Kind kind : kinds) names->Add(std::string(NameOf(kind)));
+}
+
+// What an agent that is older than AgentAck::missing says: "agent-memory: why; MSPTI kinds: pending: why".
+std::vector<agent::Missing> MissingIn(std::string_view message) {
+  constexpr std::string_view kBetween = "; ", kBehindWho = ": ",
+                             kLater = "pending: ", kOfMspti = "MSPTI kinds";
+  std::vector<agent::Missing> missing;
+  while (!message.empty()) {
+    const size_t end = std::min(message.find(kBetween), message.size());
+    std::string_view part = message.substr(0, end);
+    message.remove_prefix(std::min(end + kBetween.size(), message.size()));
+    const size_t colon = part.find(kBehindWho);
+    if (colon == std::string_view::npos) continue;
+    const std::string_view who = part.substr(0, colon);
+    part.remove_prefix(colon + kBehindWho.size());
+    const bool later = part.starts_with(kLater);
+    if (later) part.remove_prefix(kLater.size());
+    for (const format::Kind kind : format::kAgentKindList) {
+      if (who == NameOf(kind) || (who == kOfMspti && session::IsFromMspti(kind)))
+        missing.push_back({kind, std::string(part), later});
+    }
+  }
+  return missing;
 }
 
 template <class... Handlers>
@@ -79,13 +111,17 @@ base::Result<std::vector<agent::Capability>> DecodeCapabilities(
 agent::Ack DecodeAck(const v1::AgentAck& untrusted) {
   agent::Ack ack;
   ack.command_id = untrusted.command_id();
+  const std::string message = OneLine(untrusted.message(), kMaxValueBytes);
   if (untrusted.code() != 0) {
     const bool is_known = untrusted.code() <= static_cast<uint32_t>(Code::kUnauthenticated);
-    ack.status = {is_known ? static_cast<Code>(untrusted.code()) : Code::kUnknown,
-                  OneLine(untrusted.message(), kMaxValueBytes)};
-  } else {
-    ack.note = OneLine(untrusted.message(), kMaxValueBytes);
+    ack.status = {is_known ? static_cast<Code>(untrusted.code()) : Code::kUnknown, message};
   }
+  for (const v1::AgentCapability& missing : untrusted.missing()) {
+    const auto kind = format::FindKind(missing.kind());
+    if (kind && ack.missing.size() < format::kKindCount)
+      ack.missing.push_back({*kind, OneLine(missing.reason(), kMaxValueBytes), missing.later()});
+  }
+  if (untrusted.missing().empty()) ack.missing = MissingIn(message);
   ack.ticks = untrusted.ticks();
   ack.slots = untrusted.slots();
   ack.lost = untrusted.lost();
@@ -106,7 +142,7 @@ void Encode(const agent::Command& command, v1::AgentCommand* out) {
   std::visit(Overloaded{
                  [out](const agent::Arm& arm) {
                    v1::Arm* to = out->mutable_arm();
-                   to->mutable_kinds()->Assign(arm.kinds.begin(), arm.kinds.end());
+                   AddNames(arm.kinds, to->mutable_kinds());
                    to->set_flight_recorder(arm.flight_recorder);
                    to->set_fire(arm.fire);
                    to->set_announce(arm.announce);
@@ -129,7 +165,7 @@ void Encode(const agent::Command& command, v1::AgentCommand* out) {
                  [out](const agent::StopRecording&) { out->mutable_stop(); },
                  [out](const agent::PairClocks&) { out->mutable_pair_clocks(); },
                  [out](const agent::AddKinds& add) {
-                   out->mutable_add_kinds()->mutable_kinds()->Assign(add.kinds.begin(), add.kinds.end());
+                   AddNames(add.kinds, out->mutable_add_kinds()->mutable_kinds());
                  },
                  [out](const agent::Describe&) { out->mutable_describe(); },
              },

@@ -4,12 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 #include <tuple>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/unique_fd.h"
 #include "daemon/base/log.h"
 #include "daemon/store/spool/mover.h"
@@ -27,21 +24,10 @@ constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kTryAgainNs = 10 * kSecond;
 constexpr uint64_t kCheckAgeEveryS = 3600;
 constexpr uint64_t kRoomComesWithinNs = kSecond;
-constexpr std::chrono::milliseconds kLookForRoomEvery(5);
 
 Result<store::Space> SpaceOfSpool(const std::string& spool) {
   const base::UniqueFd dir(::open(spool.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   return store::SpaceOf(dir.get());
-}
-
-// What is removed gives up its room once nobody has it open: its writer, for a moment, or a reader.
-void AwaitRoom(const std::string& spool, uint64_t free_bytes) {
-  const uint64_t until_ns = base::MonotonicNs() + kRoomComesWithinNs;
-  for (;;) {
-    const Result<store::Space> space = SpaceOfSpool(spool);
-    if (!space.ok() || space->free_bytes >= free_bytes || base::MonotonicNs() >= until_ns) return;
-    std::this_thread::sleep_for(kLookForRoomEvery);
-  }
 }
 
 // Whoever has called finds more room than he called for, or he would call with every chunk.
@@ -54,8 +40,9 @@ uint64_t ExcessOf(const store::Quota& quota, bool early) {
 
 }  // namespace
 
-Archive::Archive(base::Executor& ctl, base::Aside& aside, const config::Config& config, Removed removed)
-    : ctl_(ctl), aside_(aside), config_(config), removed_(std::move(removed)) {
+Archive::Archive(base::Executor& ctl, base::Timers& timers, base::Aside& aside, const config::Config& config,
+                 Removed removed)
+    : timers_(timers), aside_(aside), config_(config), removed_(std::move(removed)) {
   tidier_ = std::make_shared<store::Tidier>([this, &ctl, alive = std::weak_ptr(alive_)] {
     ctl.Post([this, alive] {
       if (!alive.expired()) Tidy();
@@ -90,7 +77,7 @@ void Archive::Begin(std::function<void()> counted) {
 
 void Archive::CheckAge() {
   const uint64_t every = std::min(config_.store.max_age_s, kCheckAgeEveryS);
-  ctl_.After(every * kSecond, [this, alive = std::weak_ptr(alive_)] {
+  timers_.After(every * kSecond, [this, alive = std::weak_ptr(alive_)] {
     if (alive.expired()) return;
     Tidy();
     CheckAge();
@@ -302,7 +289,7 @@ void Archive::MoveNext(const std::shared_ptr<Moving>& moving) {
       const bool may_help = copied.code() == Code::kInternal || copied.code() == Code::kResourceExhausted ||
                             copied.code() == Code::kDataLoss;
       if (may_help && --moving->attempts > 0) {
-        ctl_.After(kTryAgainNs, [this, alive, moving] {
+        timers_.After(kTryAgainNs, [this, alive, moving] {
           if (!alive.expired()) MoveNext(moving);
         });
         return;
@@ -342,8 +329,8 @@ void Archive::Tidy() {
 
 void Archive::TidyOnce(const Result<store::Space>& space, uint64_t calls) {
   store::Pressure pressure;
-  pressure.wall_ns = base::WallNs();
-  pressure.monotonic_ns = base::MonotonicNs();
+  pressure.wall_ns = timers_.WallNs();
+  pressure.raw_ns = timers_.RawNs();
   pressure.max_age_ns = config_.store.max_age_s * kSecond;
   const bool early = tidier_->busy() && running_ > 0;
   for (const auto& [uid, quota] : users_) pressure.excess_by_uid[uid] = ExcessOf(*quota, early);
@@ -361,19 +348,18 @@ void Archive::TidyOnce(const Result<store::Space>& space, uint64_t calls) {
     if (tidier_->busy()) Tidy();  // somebody has called meanwhile
     return;
   }
-  // The sessions that run write on meanwhile.
-  const uint64_t free_then = early && space.ok() ? space->free_bytes + kept_[next->index].disk_bytes / 2 : 0;
-  aside_.Run([this, alive = std::weak_ptr(alive_), kept = kept_[next->index], why = next->why, free_then,
+  // Or the next look would find no more room than this one, and another directory would have to go.
+  const uint64_t patience_ns = early ? kRoomComesWithinNs : 0;
+  aside_.Run([this, alive = std::weak_ptr(alive_), kept = kept_[next->index], why = next->why, patience_ns,
               spool = config_.store.spool] {
-    const Result<store::RemovedTrace> removed = store::RemoveKept(spool, kept);
-    if (removed.ok()) AwaitRoom(spool, free_then);
+    const Result<store::RemovedTrace> removed = store::RemoveKept(spool, kept, patience_ns);
     return [this, alive, kept, why, removed] {
       if (alive.expired()) return;
       if (removed.ok() || removed.status().code() == Code::kNotFound) {
         base::LogInfo(kept.user + "/" + kept.name + " of session " + kept.session + " removed " + why);
         Forget(kept, removed.ok() ? *removed : store::RemovedTrace{});
       } else if (Kept* known = Find(kept.user, kept.name)) {
-        known->not_before_ns = base::MonotonicNs() + kTryAgainNs;
+        known->not_before_ns = timers_.RawNs() + kTryAgainNs;
         base::LogWarn(kept.user + "/" + kept.name + " should go " + why + ": " + removed.status().message());
       }
       tidying_ = false;

@@ -26,7 +26,8 @@ class Archive {
  public:
   // `removed` is told of every directory that is gone, and what had been in it.
   using Removed = std::function<void(const store::Kept&, const store::RemovedTrace&)>;
-  Archive(base::Executor& ctl, base::Aside& aside, const config::Config& config, Removed removed);
+  Archive(base::Executor& ctl, base::Timers& timers, base::Aside& aside, const config::Config& config,
+          Removed removed);
 
   // Looks through the spool, once: after its recovery. `counted` before anything is removed.
   void Begin(std::function<void()> counted);
@@ -83,7 +84,7 @@ class Archive {
   void TidyOnce(const base::Result<store::Space>& space, uint64_t calls);
   void CheckAge();
 
-  base::Executor& ctl_;
+  base::Timers& timers_;
   base::Aside& aside_;
   const config::Config& config_;
   const Removed removed_;

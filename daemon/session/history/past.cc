@@ -92,8 +92,12 @@ SessionInfo FromManifest(const format::Manifest& manifest, const std::string& di
   info.start_wall_ns = manifest.begin_wall_ns;
   info.elapsed_ns = manifest.elapsed_ns;
   for (const format::ManifestKind& kind : manifest.kinds) {
+    info.bytes += kind.bytes;
+    info.lost += kind.lost;
+    const auto known = format::FindKind(kind.kind);
+    if (!known) continue;  // of a younger profd
     KindState state;
-    state.kind = kind.kind;
+    state.kind = *known;
     state.unit = kind.unit;
     state.requested_hz = kind.requested_hz;
     state.effective_hz = kind.effective_hz;
@@ -102,8 +106,6 @@ SessionInfo FromManifest(const format::Manifest& manifest, const std::string& di
     state.bytes = kind.bytes;
     state.records = kind.records;
     state.lost = kind.lost;
-    info.bytes += kind.bytes;
-    info.lost += kind.lost;
     info.kinds.push_back(std::move(state));
   }
   for (const format::ManifestPause& pause : manifest.pauses) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/host/process/process.h"
+#include "daemon/session/plan/kinds.h"
 
 namespace profd::session {
 
@@ -42,7 +43,9 @@ std::string WriteResume(const ResumeRecord& record) {
   json kinds = json::array();
   for (const KindRequest& kind : spec.kinds)
     kinds.push_back(
-        {{"kind", kind.kind}, {"mode", kind.mode}, {"hz", kind.hz}, {"by_default", kind.by_default}});
+        {{"kind", NameOf(kind.kind)}, {"mode", kind.mode}, {"hz", kind.hz}, {"by_default", kind.by_default}});
+  json in_memory = json::array();
+  for (const format::Kind kind : spec.flight_recorder_kinds) in_memory.push_back(NameOf(kind));
   json pids = json::array();
   for (const auto& [pid, ticks] : record.start_ticks) pids.push_back({{"pid", pid}, {"start_ticks", ticks}});
   const json all = {
@@ -65,7 +68,7 @@ std::string WriteResume(const ResumeRecord& record) {
       {"storage_limit_bytes", spec.storage_limit_bytes},
       {"on_full", static_cast<int>(spec.on_full)},
       {"flight_recorder", spec.flight_recorder},
-      {"flight_recorder_kinds", spec.flight_recorder_kinds},
+      {"flight_recorder_kinds", in_memory},
       {"snapshot_on", static_cast<int>(spec.snapshot_on)},
       {"agent_domains", spec.agent_domains.names},
       {"agent_domains_exclude", spec.agent_domains.exclude},
@@ -99,8 +102,9 @@ Result<ResumeRecord> ParseResume(std::string_view text) {
       spec.pids.push_back(pid);
     }
     for (const json& entry : all.at("kinds")) {
-      spec.kinds.push_back({entry.at("kind").get<std::string>(), entry.at("mode").get<std::string>(),
-                            entry.at("hz").get<double>(), entry.value("by_default", false)});
+      PROFD_ASSIGN_OR_RETURN(const format::Kind kind, ReadKind(entry.at("kind").get<std::string>()));
+      spec.kinds.push_back({kind, entry.at("mode").get<std::string>(), entry.at("hz").get<double>(),
+                            entry.value("by_default", false)});
     }
     all.at("preset").get_to(spec.preset);
     all.at("all_devices").get_to(spec.all_devices);
@@ -111,7 +115,10 @@ Result<ResumeRecord> ParseResume(std::string_view text) {
     const int on_full = all.value("on_full", 0);
     if (on_full >= 0 && on_full <= 2) spec.on_full = static_cast<store::OnFull>(on_full);
     all.at("flight_recorder").get_to(spec.flight_recorder);
-    spec.flight_recorder_kinds = all.value("flight_recorder_kinds", std::vector<std::string>());
+    for (const std::string& name : all.value("flight_recorder_kinds", std::vector<std::string>())) {
+      PROFD_ASSIGN_OR_RETURN(const format::Kind kind, ReadKind(name));
+      spec.flight_recorder_kinds.push_back(kind);
+    }
     const int snapshot_on = all.value("snapshot_on", 0);
     if (snapshot_on >= 0 && snapshot_on <= 2) spec.snapshot_on = static_cast<SnapshotOn>(snapshot_on);
     const auto steps = all.at("steps").get<std::vector<uint64_t>>();

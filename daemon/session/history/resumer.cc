@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/host/process/process.h"
 #include "daemon/store/spool/notes.h"
@@ -30,8 +29,8 @@ void KeepThoseThatLive(ResumeRecord& record) {
 
 }  // namespace
 
-Resumer::Resumer(base::Executor& ctl, base::Aside& aside, agent::Registry& agents, std::string spool)
-    : ctl_(ctl), aside_(aside), agents_(agents), spool_(std::move(spool)) {}
+Resumer::Resumer(base::Timers& timers, base::Aside& aside, agent::Registry& agents, std::string spool)
+    : timers_(timers), aside_(aside), agents_(agents), spool_(std::move(spool)) {}
 Resumer::~Resumer() = default;
 
 void Resumer::Remember(const ResumeRecord& record) {
@@ -75,13 +74,13 @@ void Resumer::Resume(std::function<void(ResumeRecord)> begin) {
 }
 
 void Resumer::Consider(ResumeRecord record) {
-  const bool over = record.boot != BootId() || record.end_wall_ns <= base::WallNs();
+  const bool over = record.boot != BootId() || record.end_wall_ns <= timers_.WallNs();
   const bool had_targets = !record.start_ticks.empty();
   if (over || (had_targets && record.spec.pids.empty())) {
     Forget(record.session);
     return;
   }
-  record.spec.duration_ns = record.end_wall_ns - base::WallNs();
+  record.spec.duration_ns = record.end_wall_ns - timers_.WallNs();
   Wait(std::move(record), kLooks);
 }
 
@@ -93,7 +92,7 @@ void Resumer::Wait(ResumeRecord record, int looks) {
     return;
   }
   auto kept = std::make_shared<ResumeRecord>(std::move(record));
-  ctl_.After(kLookEveryNs, [this, alive = std::weak_ptr(alive_), kept, looks] {
+  timers_.After(kLookEveryNs, [this, alive = std::weak_ptr(alive_), kept, looks] {
     if (!alive.expired()) Wait(std::move(*kept), looks - 1);
   });
 }

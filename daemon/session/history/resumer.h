@@ -8,7 +8,7 @@
 
 #include "daemon/agent/registry.h"
 #include "daemon/base/aside.h"
-#include "daemon/base/executor.h"
+#include "daemon/base/timers.h"
 #include "daemon/session/history/resume.h"
 
 namespace profd::session {
@@ -16,7 +16,7 @@ namespace profd::session {
 // **Thread:** ctl only.
 class Resumer {
  public:
-  Resumer(base::Executor& ctl, base::Aside& aside, agent::Registry& agents, std::string spool);
+  Resumer(base::Timers& timers, base::Aside& aside, agent::Registry& agents, std::string spool);
   ~Resumer();
 
   void Remember(const ResumeRecord& record);
@@ -30,7 +30,7 @@ class Resumer {
   void Consider(ResumeRecord record);
   void Wait(ResumeRecord record, int tries);
 
-  base::Executor& ctl_;
+  base::Timers& timers_;
   base::Aside& aside_;
   agent::Registry& agents_;
   const std::string spool_;

@@ -27,7 +27,8 @@ constexpr char kCacheOf310[] =
 
 void NoteInterval(const KindState& kind, format::SampleSettings& settings) {
   if (kind.effective_hz > 0)
-    settings.interval_us[kind.kind] = static_cast<uint32_t>(std::lround(1e6 / kind.effective_hz));
+    settings.interval_us[std::string(NameOf(kind.kind))] =
+        static_cast<uint32_t>(std::lround(1e6 / kind.effective_hz));
 }
 
 format::SampleSettings CommonSettings(const ControlInput& input) {
@@ -41,11 +42,11 @@ format::SampleSettings CommonSettings(const ControlInput& input) {
   settings.collector_pid = ::getpid();
   settings.program = input.target.name;
   for (const KindState& kind : input.plan.kinds) {
-    const bool logged = kind.kind == NameOf(Kind::kTask), by_agent = kind.kind == NameOf(Kind::kAgentKernel);
+    const bool logged = kind.kind == Kind::kTask, by_agent = kind.kind == Kind::kAgentKernel;
     settings.tasks = settings.tasks || logged || by_agent;
     // Calls begin when the program loads CANN, which may be later.
     const bool awaited = kind.verdict == Verdict::kStarted || kind.verdict == Verdict::kPending;
-    settings.calls = settings.calls || (kind.kind == NameOf(Kind::kAgentApi) && awaited);
+    settings.calls = settings.calls || (kind.kind == Kind::kAgentApi && awaited);
   }
   settings.of_program = input.target.pid > 0 && (settings.tasks || settings.calls);
   // The vendor's copies all say the host's interval.
@@ -54,9 +55,8 @@ format::SampleSettings CommonSettings(const ControlInput& input) {
 }
 
 void NoteKind(const KindState& kind, format::SampleSettings& settings) {
-  if (std::find(settings.kinds.begin(), settings.kinds.end(), kind.kind) == settings.kinds.end()) {
-    settings.kinds.push_back(kind.kind);
-  }
+  if (std::ranges::count(settings.kinds, NameOf(kind.kind)) == 0)
+    settings.kinds.emplace_back(NameOf(kind.kind));
   NoteInterval(kind, settings);
 }
 
@@ -67,8 +67,8 @@ void NoteDevice(const ControlInput& input, const driver::DeviceFacts& device,
     if (start.device != device.id) continue;
     NoteKind(input.plan.kinds[start.kind_index], settings);
     for (const DeviceFileStart& file : start.files) NoteKind(input.plan.kinds[file.kind_index], settings);
-    driver::NoteStart(start.channel, start.para, *format::FindKind(input.plan.kinds[start.kind_index].kind),
-                      start.mode, device, settings);
+    driver::NoteStart(start.channel, start.para, input.plan.kinds[start.kind_index].kind, start.mode, device,
+                      settings);
   }
   settings.hwts_log = !format::TraitsOf(device.chip).stars;
   if (device.chip == format::Chip::k310) {
@@ -96,7 +96,7 @@ format::SampleSettings HostSettings(const ControlInput& input, const driver::Dev
   std::erase(settings.absent, NameOf(Kind::kQos));
   for (const HostStart& start : input.plan.host) {
     NoteKind(input.plan.kinds[start.kind_index], settings);
-    if (start.kind == NameOf(Kind::kHostDisk)) settings.host_disk_hz = start.hz;
+    if (start.kind == Kind::kHostDisk) settings.host_disk_hz = start.hz;
   }
   return settings;
 }

@@ -31,7 +31,7 @@ constexpr uint64_t kFirstLookNs = 50'000'000;
 Session::Session(Services services, Setup setup)
     : services_(services),
       setup_(std::move(setup)),
-      perturbations_(std::make_shared<Perturbations>(services_.ctl, services_.aside, services_.node,
+      perturbations_(std::make_shared<Perturbations>(services_.timers, services_.aside, services_.node,
                                                      setup_.owner, setup_.spec.pids, setup_.plan->devices)) {
   start_wall_ns_ = services_.timers.WallNs();
   start_raw_ns_ = services_.timers.RawNs();
@@ -87,7 +87,7 @@ std::shared_ptr<Trace> Session::NewTrace(bool all_or_nothing) {
   if (!setup_.spec.preset.empty()) manifest.settings["preset"] = setup_.spec.preset;
   for (const KindRequest& request : setup_.spec.kinds) {
     if (request.by_default) continue;
-    base::AddTo(manifest.settings["collect"], request.kind, ",");
+    base::AddTo(manifest.settings["collect"], NameOf(request.kind), ",");
   }
   if (setup_.spec.delay_ns > 0) manifest.settings["delay_ns"] = std::to_string(setup_.spec.delay_ns);
   const agent::StepSchedule& steps = setup_.spec.steps;
@@ -103,7 +103,8 @@ std::shared_ptr<Trace> Session::NewTrace(bool all_or_nothing) {
   }
   if (setup_.move_to) manifest.settings["move_to"] = setup_.spec.output;
   if (setup_.spec.flight_recorder) {
-    const std::string kinds = base::Joined(setup_.spec.flight_recorder_kinds, ",");
+    const std::string kinds =
+        base::Joined(setup_.spec.flight_recorder_kinds, ",", [](format::Kind kind) { return NameOf(kind); });
     manifest.settings["flight_recorder"] = kinds.empty() ? "true" : kinds;
   }
   if (setup_.spec.snapshot_on != SnapshotOn::kAsked)
@@ -126,7 +127,7 @@ void Session::Start(std::function<void(Result<SessionInfo>)> done) {
   });
   if (!setup_.plan->agents.empty()) {
     recordings_ = std::make_shared<Recordings>(
-        services_.ctl, services_.agents, services_.drain,
+        services_.timers, services_.agents, services_.drain,
         Recordings::Setup{holder_, setup_.owner.uid, setup_.plan->agents, setup_.spec.steps,
                           setup_.spec.agent_domains, setup_.plan->agents_in_memory, setup_.spec.snapshot_on,
                           services_.aside});

@@ -211,7 +211,7 @@ format::Manifest Trace::WholeManifest() const {
   format::Manifest manifest = setup_.manifest;
   manifest.elapsed_ns = elapsed_ns();
   for (const KindState& kind : Kinds()) {
-    manifest.kinds.push_back({kind.kind, kind.unit, kind.requested_hz, kind.effective_hz,
+    manifest.kinds.push_back({std::string(NameOf(kind.kind)), kind.unit, kind.requested_hz, kind.effective_hz,
                               VerdictName(kind.verdict), kind.reason, kind.bytes, kind.records, kind.lost});
   }
   if (setup_.recordings) manifest.agents = setup_.recordings->Agents(setup_.id);

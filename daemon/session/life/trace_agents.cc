@@ -73,7 +73,8 @@ void Trace::MakeWay(pid_t target, std::function<void()> go_on) {
 bool Trace::HasGivenWay(const Channel& channel) const {
   return setup_.recordings != nullptr && std::ranges::any_of(channel.start.gives_way, [this](pid_t target) {
            return made_way_for_.contains(target) ||
-                  setup_.recordings->VerdictOf(target, "agent-kernel").verdict == Verdict::kStarted;
+                  setup_.recordings->VerdictOf(target, format::Kind::kAgentKernel).verdict ==
+                      Verdict::kStarted;
          });
 }
 

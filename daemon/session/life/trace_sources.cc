@@ -69,8 +69,8 @@ void Trace::StartHost(std::function<void()> done) {
         if (const auto self = weak.lock()) self->OnHostTrouble(index, what);
       });
     };
-    request.probes.push_back(
-        {kind.start.kind, kind.start.hz, kind.stats, outcomes.back(), std::move(trouble)});
+    request.probes.push_back({std::string(NameOf(kind.start.kind)), kind.start.hz, kind.stats,
+                              outcomes.back(), std::move(trouble)});
   }
   std::set<const chunk::StreamStats*> direct;
   for (const HostKind& kind : host_kinds_) {
@@ -129,7 +129,7 @@ void Trace::StartChannel(Channel& channel, std::function<void()> done) {
   chunk::StreamSpec spec;
   spec.folder = "device_" + std::to_string(device);
   spec.file = channel.start.file + "." + std::to_string(device);
-  spec.kind = setup_.plan->kinds[channel.start.kind_index].kind;
+  spec.kind = NameOf(setup_.plan->kinds[channel.start.kind_index].kind);
   spec.unit = setup_.plan->kinds[channel.start.kind_index].unit;
   spec.one_slice = channel.start.one_slice && !setup_.budget->limited();
   spec.stats = channel.stats;
@@ -152,7 +152,7 @@ void Trace::StartChannel(Channel& channel, std::function<void()> done) {
   request.process = channel.start.process;
   request.twin = channel.start.twin;
   if (!channel.files.empty()) request.files = SinksOf(channel);
-  request.kind = progress_[channel.start.kind_index].kind;
+  request.kind = NameOf(progress_[channel.start.kind_index].kind);
   request.holder = setup_.holder;
   request.device_start_ns = pair->second.device_raw_ns;
   request.host_start_ns = pair->second.host_raw_ns;
@@ -192,7 +192,8 @@ void Trace::StartChannel(Channel& channel, std::function<void()> done) {
 std::shared_ptr<const device::FileSinks> Trace::SinksOf(const Channel& channel) const {
   auto sinks = std::make_shared<device::FileSinks>();
   for (const DeviceFile& file : channel.files) {
-    sinks->wanted.push_back({file.start.what, setup_.plan->kinds[file.start.kind_index].kind, file.stats});
+    sinks->wanted.push_back(
+        {file.start.what, std::string(NameOf(setup_.plan->kinds[file.start.kind_index].kind)), file.stats});
   }
   sinks->first_stream = kFirstDeviceFile + channel.key.stream * device::FileSinks::kMaxFiles;
   std::set<const chunk::StreamStats*> direct;
@@ -217,7 +218,7 @@ std::shared_ptr<const device::FileSinks> Trace::SinksOf(const Channel& channel) 
 void Trace::OnChannelEvent(size_t index, const device::ChannelEvent& event) {
   Channel& channel = channels_[index];
   const std::string where = "device " + std::to_string(channel.start.device) + " " +
-                            progress_[channel.start.kind_index].kind + ": ";
+                            std::string(NameOf(progress_[channel.start.kind_index].kind)) + ": ";
   switch (event.what) {
     case device::ChannelEvent::What::kStarted:
       channel.verdict = Verdict::kStarted;
@@ -340,7 +341,8 @@ void Trace::StopChannel(Channel& channel, std::function<void()> done) {
           if (status.code() != Code::kDataLoss) channel.verdict = Verdict::kFailed;
           self->Settle();
           self->Trouble("device " + std::to_string(channel.start.device) + " " +
-                        self->progress_[channel.start.kind_index].kind + ": " + status.message());
+                        std::string(NameOf(self->progress_[channel.start.kind_index].kind)) + ": " +
+                        status.message());
         }
         for (const auto& left : std::exchange(channel.on_left, {})) left();
       });

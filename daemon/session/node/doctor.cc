@@ -130,7 +130,7 @@ Check CheckHostKinds() {
   std::map<std::string, std::string> missing;  // by reason
   for (const KindOffer& offer : kinds) {
     if (offer.available) continue;
-    base::AddTo(missing[offer.reason], offer.kind);
+    base::AddTo(missing[offer.reason], NameOf(offer.kind));
   }
   if (missing.empty()) return {"host kinds", Outcome::kOk, "all " + std::to_string(kinds.size()), ""};
   std::string detail;

@@ -29,7 +29,7 @@ NodeReport ReportOf(const Node& node) {
 
 void CheckOffers(std::vector<KindOffer>& host_kinds) {
   for (KindOffer& offer : host_kinds) {
-    const base::Status status = host::CheckKind(offer.kind);
+    const base::Status status = host::CheckKind(std::string(NameOf(offer.kind)));
     offer.available = status.ok();
     offer.reason = status.message();
   }

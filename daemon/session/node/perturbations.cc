@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "base/clock.h"
 #include "base/text.h"
 #include "daemon/base/after.h"
 #include "daemon/host/files/cpu_clocks.h"
@@ -73,17 +72,6 @@ void ReadEnvironment(HostQuestion& question) {
   }
 }
 
-// Of this moment, with nothing in it yet.
-Sight Now() {
-  Sight now;
-  const uint64_t before = base::RawNs();
-  now.wall_ns = base::WallNs();
-  const uint64_t after = base::RawNs();
-  now.raw_ns = before + (after - before) / 2;
-  now.error_ns = (after - before + 1) / 2;
-  return now;
-}
-
 }  // namespace
 
 std::string_view WhyDisturbing(std::string_view variable, std::string_view value) {
@@ -149,21 +137,32 @@ void LookAtDevice(const driver::DeviceFacts& facts, const driver::DeviceReading&
   }
 }
 
-Perturbations::Perturbations(base::Executor& ctl, base::Aside& aside, Node& node, auth::Caller owner,
+Perturbations::Perturbations(base::Timers& timers, base::Aside& aside, Node& node, auth::Caller owner,
                              std::vector<pid_t> pids, std::vector<uint32_t> devices)
-    : ctl_(ctl), aside_(aside), node_(node), devices_(std::move(devices)) {
+    : timers_(timers), aside_(aside), node_(node), devices_(std::move(devices)) {
   question_.owner = std::move(owner);
   question_.pids = std::move(pids);
+}
+
+// Of this moment, with nothing in it yet.
+Sight Perturbations::Now() const {
+  Sight now;
+  const uint64_t before = timers_.RawNs();
+  now.wall_ns = timers_.WallNs();
+  const uint64_t after = timers_.RawNs();
+  now.raw_ns = before + (after - before) / 2;
+  now.error_ns = (after - before + 1) / 2;
+  return now;
 }
 
 std::function<void()> Perturbations::WithPatience(std::function<void()> done) {
   // Answered once, by whoever comes first.
   const auto answer = std::make_shared<std::function<void()>>(std::move(done));
-  const auto timer = ctl_.After(kPatienceNs, [answer] {
+  const auto timer = timers_.After(kPatienceNs, [answer] {
     if (*answer) std::exchange(*answer, nullptr)();
   });
-  return [&ctl = ctl_, answer, timer] {
-    ctl.Cancel(timer);
+  return [&timers = timers_, answer, timer] {
+    timers.Cancel(timer);
     if (*answer) std::exchange(*answer, nullptr)();
   };
 }

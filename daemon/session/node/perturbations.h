@@ -10,7 +10,7 @@
 
 #include "daemon/auth/policy.h"
 #include "daemon/base/aside.h"
-#include "daemon/base/executor.h"
+#include "daemon/base/timers.h"
 #include "daemon/driver/driver.h"
 #include "daemon/host/files/cgroups.h"
 #include "daemon/host/files/sys_tree.h"
@@ -43,8 +43,8 @@ void LookAtDevice(const driver::DeviceFacts& facts, const driver::DeviceReading&
 // **Thread:** ctl only; callbacks run on ctl.
 class Perturbations : public std::enable_shared_from_this<Perturbations> {
  public:
-  // `aside` answers nobody any more once this may go with whatever `ctl` has left to do.
-  Perturbations(base::Executor& ctl, base::Aside& aside, Node& node, auth::Caller owner,
+  // `aside` answers nobody any more once this may go with whatever ctl has left to do.
+  Perturbations(base::Timers& timers, base::Aside& aside, Node& node, auth::Caller owner,
                 std::vector<pid_t> pids, std::vector<uint32_t> devices);
 
   // `done` when what is there now is noted, or has not been found out within a second.
@@ -56,11 +56,12 @@ class Perturbations : public std::enable_shared_from_this<Perturbations> {
  private:
   // `done` once, when the answer is called or a second is over.
   std::function<void()> WithPatience(std::function<void()> done);
+  Sight Now() const;
   void Begin();
   void TakeDevice(uint32_t device, const driver::DeviceReading& reading, bool in_time);
   void OnAnswered();
 
-  base::Executor& ctl_;
+  base::Timers& timers_;
   base::Aside& aside_;
   Node& node_;
   const std::vector<uint32_t> devices_;

@@ -26,28 +26,23 @@ std::string Unknown(std::string_view what, std::string_view name,
 
 }  // namespace
 
-const KindTraits* FindHostKind(std::string_view name) {
-  const auto kind = format::FindKind(name);
-  return kind && format::IsOfHost(TraitsOf(*kind).scope) ? &TraitsOf(*kind) : nullptr;
-}
-
-bool IsAgentKind(std::string_view name) {
-  const auto kind = format::FindKind(name);
-  return kind && TraitsOf(*kind).scope == Scope::kAgent;
-}
-
-bool IsFromMspti(std::string_view name) {
-  const auto kind = format::FindKind(name);
+bool IsFromMspti(Kind kind) {
   return kind == Kind::kAgentKernel || kind == Kind::kAgentComm || kind == Kind::kAgentApi ||
          kind == Kind::kAgentMemory;
 }
 
-std::string UnknownKind(std::string_view name) {
+base::Result<Kind> ReadKind(std::string_view name) {
+  const auto kind = format::FindKind(name);
+  if (kind && TraitsOf(*kind).scope != Scope::kFound) return *kind;
   std::vector<std::string_view> known;
   for (const KindTraits& traits : format::kKinds) {
     if (traits.scope != Scope::kFound) known.push_back(traits.name);
   }
-  return Unknown("kind", name, known);
+  return base::Status(base::Code::kInvalidArgument, Unknown("kind", name, known));
+}
+
+std::string NotInMemory(std::string_view name) {
+  return "--in-memory: " + base::Excerpt(name) + " is none of the kinds that are collected";
 }
 
 std::string UnknownPreset(std::string_view name) {

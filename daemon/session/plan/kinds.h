@@ -4,17 +4,19 @@
 #include <string>
 #include <string_view>
 
+#include "base/status.h"
 #include "format/kind.h"
 
 namespace profd::session {
 
-// nullptr: none that the host has.
-const format::KindTraits* FindHostKind(std::string_view name);
-bool IsAgentKind(std::string_view name);
-bool IsFromMspti(std::string_view name);
+constexpr bool IsAgentKind(format::Kind kind) { return TraitsOf(kind).scope == format::Scope::kAgent; }
+bool IsFromMspti(format::Kind kind);
 
-// "unknown kind 'hmb'; did you mean hbm?", or with every name that there is.
-std::string UnknownKind(std::string_view name);
+// A kind that can be asked for. Of another name: "unknown kind 'hmb'; did you mean hbm?", or every name that
+// there is.
+base::Result<format::Kind> ReadKind(std::string_view name);
+// Of a flight recorder that is to keep what it does not collect.
+std::string NotInMemory(std::string_view name);
 std::string UnknownPreset(std::string_view name);
 
 }  // namespace profd::session

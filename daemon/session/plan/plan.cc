@@ -57,17 +57,18 @@ std::vector<std::string> ModesOf(const Capability& capability) {
 
 Status CheckRate(const KindRequest& request, const driver::RateRange& range, const std::string& where) {
   if (request.hz == 0) return Status::Ok();
+  const std::string kind = Text(request.kind);
   if (!range.exists()) {
-    return {Code::kInvalidArgument, request.kind + "=" + HzText(request.hz) + "Hz: " + request.kind +
-                                        " has no rate; ask for it without one"};
+    return {Code::kInvalidArgument,
+            kind + "=" + HzText(request.hz) + "Hz: " + kind + " has no rate; ask for it without one"};
   }
   // Written so that NaN fails.
   if (request.hz >= range.min_hz && request.hz <= range.max_hz && request.hz == std::floor(request.hz)) {
     return Status::Ok();
   }
-  return {Code::kInvalidArgument, request.kind + "=" + HzText(request.hz) + "Hz: the rate of " +
-                                      request.kind + where + " is a whole number from " +
-                                      HzText(range.min_hz) + " to " + HzText(range.max_hz) + " Hz"};
+  return {Code::kInvalidArgument, kind + "=" + HzText(request.hz) + "Hz: the rate of " + kind + where +
+                                      " is a whole number from " + HzText(range.min_hz) + " to " +
+                                      HzText(range.max_hz) + " Hz"};
 }
 
 Result<Plan> Planner::Run() {
@@ -76,10 +77,10 @@ Result<Plan> Planner::Run() {
   PROFD_RETURN_IF_ERROR(ResolveDevices());
   PROFD_RETURN_IF_ERROR(CheckMemory());
   for (const KindRequest& request : wanted_) {
-    const KindTraits* host_kind = FindHostKind(request.kind);
-    PROFD_RETURN_IF_ERROR(IsAgentKind(request.kind) ? PlanAgentKind(request)
-                          : host_kind != nullptr    ? PlanHostKind(request, *host_kind)
-                                                    : PlanDeviceKind(request));
+    const KindTraits& kind = TraitsOf(request.kind);
+    PROFD_RETURN_IF_ERROR(IsAgentKind(request.kind)      ? PlanAgentKind(request)
+                          : format::IsOfHost(kind.scope) ? PlanHostKind(request, kind)
+                                                         : PlanDeviceKind(request));
   }
   PROFD_RETURN_IF_ERROR(CheckDomains());
   LeaveTasksToAgents();
@@ -130,20 +131,16 @@ Status Planner::ResolveKinds() {
     }
     if (!targets_.empty()) implied = implied + format::kAgentKindList;
   }
-  for (const Kind kind : implied) wanted_.push_back({std::string(NameOf(kind)), "", 0});
+  for (const Kind kind : implied) wanted_.push_back({kind, "", 0});
 
   // What was asked for by name goes before what a preset implies of the same kind.
-  std::map<std::string, KindRequest> named;
+  std::map<Kind, KindRequest> named;
   for (const KindRequest& request : spec_.kinds) {
-    const auto kind = format::FindKind(request.kind);
-    if (!kind || TraitsOf(*kind).scope == Scope::kFound) {
-      return {Code::kInvalidArgument, UnknownKind(request.kind)};
-    }
     const auto [earlier, is_new] = named.emplace(request.kind, request);
     if (!is_new) {
       if (earlier->second.mode == request.mode && earlier->second.hz == request.hz) continue;
       return {Code::kInvalidArgument,
-              request.kind + " is asked for twice with different settings; give it once"};
+              Text(request.kind) + " is asked for twice with different settings; give it once"};
     }
     const auto same = std::find_if(wanted_.begin(), wanted_.end(),
                                    [&](const KindRequest& other) { return other.kind == request.kind; });
@@ -185,11 +182,11 @@ Status Planner::ResolveDevices() {
 Status Planner::PlanHostKind(const KindRequest& request, const KindTraits& kind) {
   if (!request.mode.empty()) {
     return {Code::kInvalidArgument,
-            request.kind + ":" + request.mode + ": " + request.kind + " has no modes"};
+            Text(request.kind) + ":" + request.mode + ": " + Text(request.kind) + " has no modes"};
   }
   PROFD_RETURN_IF_ERROR(CheckRate(request, RangeOf(kind), ""));
   if (kind.scope == Scope::kProcess && targets_.empty()) {
-    return {Code::kInvalidArgument, request.kind +
+    return {Code::kInvalidArgument, Text(request.kind) +
                                         " is of a process: name it with --pid, or ask for host-sys-cpu and " +
                                         "host-sys-mem of the whole host"};
   }
@@ -245,11 +242,12 @@ Status Planner::PlanHostKind(const KindRequest& request, const KindTraits& kind)
 
 Status Planner::PlanAgentKind(const KindRequest& request) {
   if (!request.mode.empty() || request.hz != 0) {
-    return {Code::kInvalidArgument,
-            request.kind + " is what a process says, when it says it: ask for it without a mode or a rate"};
+    return {
+        Code::kInvalidArgument,
+        Text(request.kind) + " is what a process says, when it says it: ask for it without a mode or a rate"};
   }
   if (targets_.empty()) {
-    return {Code::kInvalidArgument, request.kind +
+    return {Code::kInvalidArgument, Text(request.kind) +
                                         " is of a process: name it with --pid or --all-agents; profctl " +
                                         "targets shows them"};
   }
@@ -277,9 +275,9 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
       continue;
     }
     const AgentFacts& agent = *process.agent;
-    const auto known =
-        std::find_if(agent.capabilities.begin(), agent.capabilities.end(),
-                     [&](const agent::Capability& capability) { return capability.kind == request.kind; });
+    const auto known = std::find_if(
+        agent.capabilities.begin(), agent.capabilities.end(),
+        [&](const agent::Capability& capability) { return capability.kind == NameOf(request.kind); });
     if (!agent.usable.ok()) {
       skip(agent.usable.message());
     } else if (!agent.holder.empty()) {
@@ -287,7 +285,7 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
           "process " + std::to_string(pid) + " is recorded by " + agent.holder + " already; stop that first";
       skip(plan_.held);
     } else if (known == agent.capabilities.end()) {
-      skip("the agent of process " + std::to_string(pid) + " knows no " + request.kind);
+      skip("the agent of process " + std::to_string(pid) + " knows no " + Text(request.kind));
     } else if (!known->available) {
       skip(known->reason);
     } else {
@@ -298,7 +296,7 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
   return Status::Ok();
 }
 
-void Planner::StartAgentKind(const std::string& kind, pid_t pid, Verdict verdict, std::string reason) {
+void Planner::StartAgentKind(Kind kind, pid_t pid, Verdict verdict, std::string reason) {
   auto start = std::find_if(plan_.agents.begin(), plan_.agents.end(),
                             [pid](const AgentStart& start) { return start.pid == pid; });
   if (start == plan_.agents.end()) {
@@ -307,13 +305,13 @@ void Planner::StartAgentKind(const std::string& kind, pid_t pid, Verdict verdict
     start->kind_index.fill(kNoKind);
   }
   start->kinds.push_back(kind);
-  start->kind_index[AgentIndex(*format::FindKind(kind))] = plan_.kinds.size();
+  start->kind_index[AgentIndex(kind)] = plan_.kinds.size();
   KindState state;
   state.kind = kind;
   state.unit = "pid:" + std::to_string(pid);
   state.verdict = verdict;
   state.reason = std::move(reason);
-  state.record_bytes = RecordBytes(*format::FindKind(kind), nullptr);
+  state.record_bytes = RecordBytes(kind, nullptr);
   plan_.kinds.push_back(std::move(state));
 }
 
@@ -336,18 +334,15 @@ Status Planner::CheckSteps() const {
           std::string(what) + " is for what processes record of themselves: " + why};
 }
 
-bool Planner::StaysInMemory(std::string_view kind) const {
+bool Planner::StaysInMemory(Kind kind) const {
   return spec_.flight_recorder &&
          (spec_.flight_recorder_kinds.empty() || Contains(spec_.flight_recorder_kinds, kind));
 }
 
 Status Planner::CheckMemory() {
-  const auto is_wanted = [this](const std::string& name) {
-    return std::ranges::any_of(wanted_, [&name](const KindRequest& request) { return request.kind == name; });
-  };
-  for (const std::string& name : spec_.flight_recorder_kinds) {
-    if (!is_wanted(name))
-      return {Code::kInvalidArgument, "--in-memory: " + name + " is none of the kinds that are collected"};
+  for (const Kind kind : spec_.flight_recorder_kinds) {
+    if (std::ranges::count(wanted_, kind, &KindRequest::kind) == 0)
+      return {Code::kInvalidArgument, NotInMemory(NameOf(kind))};
   }
   const KindRequest* outside = nullptr;
   for (const KindRequest& request : wanted_) {
@@ -360,12 +355,12 @@ Status Planner::CheckMemory() {
   }
   if (!plan_.agents_in_memory || outside == nullptr) return Status::Ok();
   return {Code::kInvalidArgument, "--in-memory: agent kinds of a process share its memory: name " +
-                                      outside->kind + ", too, or none of them"};
+                                      Text(outside->kind) + ", too, or none of them"};
 }
 
 Status Planner::CheckDomains() const {
   const auto has_domains = [](const KindRequest& request) {
-    return request.kind == NameOf(Kind::kAgentRange) || request.kind == NameOf(Kind::kAgentMark);
+    return request.kind == Kind::kAgentRange || request.kind == Kind::kAgentMark;
   };
   if (spec_.agent_domains.names.empty() || std::ranges::any_of(wanted_, has_domains)) return Status::Ok();
   return {Code::kInvalidArgument,
@@ -395,7 +390,7 @@ namespace {
 
 KindOffer OfferOf(Kind kind, const Capability& capability) {
   KindOffer offer;
-  offer.kind = NameOf(kind);
+  offer.kind = kind;
   offer.min_hz = capability.rate.min_hz;
   offer.max_hz = capability.rate.max_hz;
   offer.default_hz = capability.rate.default_hz;
@@ -422,7 +417,7 @@ std::vector<KindOffer> HostKinds() {
   std::vector<KindOffer> kinds;
   for (const Kind kind : format::kHostKinds) {
     KindOffer offer;
-    offer.kind = NameOf(kind);
+    offer.kind = kind;
     const driver::RateRange range = RangeOf(TraitsOf(kind));
     offer.min_hz = range.min_hz;
     offer.max_hz = range.max_hz;

@@ -14,6 +14,7 @@
 #include "format/decode/framing.h"
 #include "format/device_files.h"
 #include "format/events/agent_blocks.h"
+#include "format/kind.h"
 
 namespace profd::session {
 
@@ -79,7 +80,7 @@ struct ChannelStart {
 };
 
 struct HostStart {
-  std::string kind;
+  format::Kind kind = format::Kind::kHostCpu;
   uint32_t hz = 0;
   size_t kind_index = 0;
   std::vector<size_t> also_kinds;  // the same kind of the other targets
@@ -88,7 +89,7 @@ struct HostStart {
 // What one process is to record of itself.
 struct AgentStart {
   pid_t pid = 0;
-  std::vector<std::string> kinds;
+  std::vector<format::Kind> kinds;
   bool announce = false;  // channels give way to it
   // By format::AgentKind: into Plan::kinds, kNoKind where it is not recorded.
   std::array<size_t, format::kAgentKinds> kind_index;
@@ -116,7 +117,7 @@ double WriteRateOf(const Plan& plan, const std::vector<driver::DeviceFacts>& dev
 
 // The kinds of a device with their rates, for `profctl devices`.
 struct KindOffer {
-  std::string kind;
+  format::Kind kind = format::Kind::kHbm;
   double min_hz = 0, max_hz = 0, default_hz = 0;  // 0 = no rate
   std::vector<std::string> modes;
   bool available = false;

@@ -44,7 +44,7 @@ bool HasMode(const Capability* capability, const std::string& mode) {
 
 // What no device asked for could do is bad input; what only some cannot do is a skipped kind.
 Status Planner::CheckDeviceRequest(const KindRequest& request) const {
-  const Kind kind = *format::FindKind(request.kind);
+  const Kind kind = request.kind;
   const Capability* any = driver::AnyCapability(kind);
   const Capability* shown = any;
   bool mode_known = request.mode.empty() || (devices_.empty() && HasMode(any, request.mode));
@@ -62,7 +62,7 @@ Status Planner::CheckDeviceRequest(const KindRequest& request) const {
   if (mode_known) return Status::Ok();
   const std::vector<std::string> modes = ModesOf(*shown);
   return {Code::kInvalidArgument,
-          request.kind + ":" + request.mode + ": " + request.kind +
+          Text(kind) + ":" + request.mode + ": " + Text(kind) +
               (modes.empty() ? std::string(" has no modes") : " knows the modes " + Joined(modes, " and "))};
 }
 
@@ -74,7 +74,7 @@ Status Planner::PlanDeviceKind(const KindRequest& request) {
          facts_.device_kinds_allowed ? NoDeviceReason() : facts_.device_kinds_denied_reason);
   }
   for (const DeviceFacts* device : devices_) {
-    driver::Offer offer = driver::LookUp(*format::FindKind(request.kind), *device, facts_.api_version);
+    driver::Offer offer = driver::LookUp(request.kind, *device, facts_.api_version);
     const driver::RateRange rate = offer.capability == nullptr ? driver::RateRange{} : offer.capability->rate;
     const double hz = request.hz == 0 ? rate.default_hz : request.hz;
     const auto skip = [&](std::string reason) {
@@ -90,14 +90,15 @@ Status Planner::PlanDeviceKind(const KindRequest& request) {
       continue;
     }
     if (!request.mode.empty() && !HasMode(offer.capability, request.mode)) {
-      skip("a " + driver::ChipName(device->chip) + " knows no mode " + request.mode + " of " + request.kind);
+      skip("a " + driver::ChipName(device->chip) + " knows no mode " + request.mode + " of " +
+           Text(request.kind));
       continue;
     }
     std::erase_if(offer.channels, [&](const driver::ChannelUse& use) {
       return format::FindStreamFormat(use.file, device->chip, offer.capability->by_task) == nullptr;
     });
     if (offer.channels.empty()) {
-      skip("this profd does not know the records of " + request.kind + " on a " +
+      skip("this profd does not know the records of " + Text(request.kind) + " on a " +
            driver::ChipName(device->chip));
       continue;
     }
@@ -144,7 +145,7 @@ void Planner::LeaveTasksToAgents() {
       if (!process.open_devices.empty() && !Contains(process.open_devices, chosen.device->id)) continue;
       const auto records =
           std::find_if(plan_.agents.begin(), plan_.agents.end(), [&](const AgentStart& start) {
-            return start.pid == process.pid && Contains(start.kinds, NameOf(Kind::kAgentKernel));
+            return start.pid == process.pid && Contains(start.kinds, Kind::kAgentKernel);
           });
       if (records == plan_.agents.end()) continue;
       if (plan_.kinds[records->kind_index[static_cast<size_t>(format::AgentKind::kKernel)]].verdict ==
@@ -260,7 +261,7 @@ void Planner::AddChannel(const Chosen& chosen, const driver::ChannelUse& use, dr
     if (start.para != para) {
       KindState& state = plan_.kinds[chosen.kind_index];
       state.verdict = Verdict::kSkipped;
-      state.reason = plan_.kinds[start.kind_index].kind + " has its channel, with other settings";
+      state.reason = Text(plan_.kinds[start.kind_index].kind) + " has its channel, with other settings";
     } else {
       start.also_kinds.push_back(chosen.kind_index);
       start.gives_way.clear();  // somebody else needs it, too
@@ -296,7 +297,7 @@ void Planner::EstimateChannels() {
     const auto device =
         std::ranges::find(facts_.devices, start.device, [](const DeviceFacts& facts) { return facts.id; });
     KindState& state = plan_.kinds[start.kind_index];
-    const Kind kind = *format::FindKind(state.kind);
+    const Kind kind = state.kind;
     const Capability* capability = driver::LookUp(kind, *device, facts_.api_version).capability;
     state.record_bytes = std::max(state.record_bytes, RecordBytes(kind, start.format));
     for (const DeviceFileStart& file : start.files) {
@@ -307,7 +308,7 @@ void Planner::EstimateChannels() {
     // it.
     if (!start.files.empty() || !capability->rate.exists()) continue;
     format::KindList kinds{kind};
-    for (const size_t also : start.also_kinds) kinds.Add(*format::FindKind(plan_.kinds[also].kind));
+    for (const size_t also : start.also_kinds) kinds.Add(plan_.kinds[also].kind);
     Estimate(state, ChannelSampleBytes(start, kinds, *device), state.effective_hz);
   }
 }

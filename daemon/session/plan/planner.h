@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/join.h"
 #include "daemon/driver/offers.h"
 #include "daemon/driver/starts.h"
 #include "daemon/session/plan/kinds.h"
@@ -15,12 +16,7 @@
 
 namespace profd::session {
 
-template <typename Container>
-std::string Joined(const Container& items, const char* separator) {
-  std::string text;
-  for (const auto& item : items) text += (text.empty() ? "" : separator) + std::string(item);
-  return text;
-}
+using base::Joined;
 
 template <typename Container, typename Value>
 bool Contains(const Container& items, const Value& value) {
@@ -28,6 +24,7 @@ bool Contains(const Container& items, const Value& value) {
 }
 
 std::string HzText(double hz);
+inline std::string Text(format::Kind kind) { return std::string(NameOf(kind)); }
 std::vector<std::string> ModesOf(const driver::Capability& capability);
 // `where` is " on a 910B", or nothing.
 base::Status CheckRate(const KindRequest& request, const driver::RateRange& range, const std::string& where);
@@ -58,12 +55,12 @@ class Planner {
   base::Status PlanDeviceKind(const KindRequest& request);
   base::Status PlanHostKind(const KindRequest& request, const format::KindTraits& kind);
   base::Status PlanAgentKind(const KindRequest& request);
-  void StartAgentKind(const std::string& kind, pid_t pid, Verdict verdict, std::string reason);
+  void StartAgentKind(format::Kind kind, pid_t pid, Verdict verdict, std::string reason);
   base::Status CheckSteps() const;
   base::Status CheckDomains() const;
   // Which data stay in a flight recorder's memory.
   base::Status CheckMemory();
-  bool StaysInMemory(std::string_view kind) const;
+  bool StaysInMemory(format::Kind kind) const;
   void LeaveTasksToAgents();
   void LeaveFilesToSamples();
   void LeaveSharedSystems();
@@ -85,9 +82,9 @@ class Planner {
            std::find(facts_.leased_devices.begin(), facts_.leased_devices.end(), device) !=
                facts_.leased_devices.end();
   }
-  void Skip(std::string kind, std::string unit, double requested_hz, std::string reason) {
+  void Skip(format::Kind kind, std::string unit, double requested_hz, std::string reason) {
     KindState state;
-    state.kind = std::move(kind);
+    state.kind = kind;
     state.unit = std::move(unit);
     state.requested_hz = requested_hz;
     state.reason = std::move(reason);

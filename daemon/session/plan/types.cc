@@ -64,7 +64,7 @@ void Totals::Add(const SessionInfo& info) {
   for (const KindState& kind : info.kinds) {
     Source source = kHost;
     if (kind.unit.starts_with("device:")) source = kDevice;
-    if (kind.kind.starts_with("agent-")) source = kAgent;
+    if (TraitsOf(kind.kind).scope == format::Scope::kAgent) source = kAgent;
     bytes[source] += kind.bytes;
     lost[source] += kind.lost;
   }

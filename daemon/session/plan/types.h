@@ -17,12 +17,13 @@
 #include "daemon/agent/peer.h"
 #include "daemon/auth/output_dir.h"
 #include "daemon/store/spool/on_full.h"
+#include "format/kind.h"
 
 namespace profd::session {
 
 // "hbm", "llc:write=50Hz": one kind, its mode where it has one, the rate in Hz (0 = the kind's default).
 struct KindRequest {
-  std::string kind;
+  format::Kind kind = format::Kind::kHbm;
   std::string mode;
   double hz = 0;
   bool by_default = false;  // nobody asked for it by name
@@ -41,7 +42,7 @@ struct SessionSpec {
   agent::StepSchedule steps;               // which steps of a training loop are recorded
   agent::DomainFilter agent_domains = {};  // whose marks and ranges are recorded
   bool flight_recorder = false;  // the newest data stays in memory until a snapshot writes it out …
-  std::vector<std::string> flight_recorder_kinds;  // … of these kinds; empty: of all
+  std::vector<format::Kind> flight_recorder_kinds;  // … of these kinds; empty: of all
   SnapshotOn snapshot_on = SnapshotOn::kAsked;
   store::OnFull on_full = store::OnFull::kAge;
   bool resume = false;  // goes on in a new, linked directory after a restart of profd
@@ -87,7 +88,7 @@ const char* EndReasonName(EndReason reason);  // "target_exit"; "" for kNone
 
 // One kind on one unit ("host", "device:0", "pid:42").
 struct KindState {
-  std::string kind;
+  format::Kind kind = format::Kind::kHbm;
   std::string unit;
   double requested_hz = 0;  // 0 = event driven or no rate
   double effective_hz = 0;

@@ -13,6 +13,7 @@
 #include "daemon/store/files/file_system.h"
 #include "daemon/store/files/flusher.h"
 #include "daemon/store/files/user_folder.h"
+#include "daemon/store/spool/departure.h"
 #include "format/directory/manifest.h"
 #include "format/directory/own_folder.h"
 #include "format/directory/prof_dir.h"
@@ -137,7 +138,7 @@ Result<Kept> FindKept(const std::string& spool, const std::string& user, const s
   return Look(folder, user, name);
 }
 
-Result<RemovedTrace> RemoveKept(const std::string& spool, const Kept& kept) {
+Result<RemovedTrace> RemoveKept(const std::string& spool, const Kept& kept, uint64_t room_patience_ns) {
   PROFD_ASSIGN_OR_RETURN(const UserFolder folder, UserFolder::Enter(spool, kept.user));
   const UniqueFd dir = OpenDir(folder.dir(), kept.name, folder.uid());
   if (!dir) return Status(Code::kNotFound, kept.name + " is gone");
@@ -157,8 +158,11 @@ Result<RemovedTrace> RemoveKept(const std::string& spool, const Kept& kept) {
   if (::renameat(folder.dir(), kept.name.c_str(), folder.dir(), going.c_str()) != 0) {
     return Status::FromErrno("remove " + kept.name);
   }
+  std::optional<Departure> departure;
+  if (room_patience_ns > 0) departure.emplace(dir.get());
   PROFD_RETURN_IF_ERROR(RemoveTree(folder.dir(), going, 0));
   Flusher::LetGoOfRemoved();  // or it would take its room until the next flush
+  if (departure) departure->Wait(room_patience_ns);
   return removed;
 }
 

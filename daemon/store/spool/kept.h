@@ -27,8 +27,10 @@ struct RemovedTrace {
   uint64_t bytes = 0;  // as records, what had aged before left out
   uint64_t records = 0;
 };
-// kAborted while a reader holds it: a shared flock() of the directory.
-base::Result<RemovedTrace> RemoveKept(const std::string& spool, const Kept& kept);
+// kAborted while a reader holds it: a shared flock() of the directory. Somebody may have its files open: it
+// waits so long for the room that they take.
+base::Result<RemovedTrace> RemoveKept(const std::string& spool, const Kept& kept,
+                                      uint64_t room_patience_ns = 0);
 base::Status PinKept(const std::string& spool, const std::string& user, const std::string& name, bool pinned);
 
 }  // namespace profd::store

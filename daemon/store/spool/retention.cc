@@ -6,7 +6,7 @@ namespace profd::store {
 
 std::optional<NextToGo> ChooseNextToGo(const std::vector<Kept>& kept, const Pressure& pressure) {
   const auto reason = [&](const Kept& one) -> std::string {
-    if (one.pinned || one.not_before_ns > pressure.monotonic_ns) return "";
+    if (one.pinned || one.not_before_ns > pressure.raw_ns) return "";
     if (pressure.max_age_ns > 0 && !one.of_running &&
         one.end_wall_ns + pressure.max_age_ns < pressure.wall_ns) {
       return "older than store.max_age_s";

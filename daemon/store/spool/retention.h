@@ -21,12 +21,12 @@ struct Kept {
   uint64_t end_wall_ns = 0;
   bool pinned = false;
   bool of_running = false;     // its session goes on in a later directory
-  uint64_t not_before_ns = 0;  // CLOCK_MONOTONIC: it was in use, or could not be removed
+  uint64_t not_before_ns = 0;  // raw: it was in use, or could not be removed
 };
 
 struct Pressure {
   uint64_t wall_ns = 0;
-  uint64_t monotonic_ns = 0;
+  uint64_t raw_ns = 0;
   uint64_t max_age_ns = 0;                  // 0 = any
   std::map<uid_t, uint64_t> excess_by_uid;  // of a user's quota
   uint64_t excess = 0;                      // of the whole spool: its quota, or the room that stays free

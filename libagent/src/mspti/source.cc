@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -44,22 +42,21 @@ std::atomic<pid_t> g_pid;  // whose worker
 // Written by the attach thread before the worker starts, by the worker until it is kRunning or gone.
 uint32_t g_kinds;
 bool g_any;
-char g_note[160];
+MissingKinds g_missing;
 
 // Kinds of the vendor for one of ours: all of `kinds`, or the fallback where the last of them is refused.
 struct Wanted {
   abi::RecordKind ours;
-  const char* name;
   uint32_t kinds[3];
   uint32_t fallback;
 };
 constexpr Wanted kWanted[] = {
-    {abi::kKernel, "agent-kernel", {kKernelKind}, 0},
+    {abi::kKernel, {kKernelKind}, 0},
     // Of an old library; its times are the host's view of the device.
-    {abi::kComm, "agent-comm", {kCommunicationKind}, kHcclKind},
+    {abi::kComm, {kCommunicationKind}, kHcclKind},
     // Before 2026 there was one kind for what is the node level now.
-    {abi::kApi, "agent-api", {kAclApiKind, kRuntimeApiKind, kNodeApiKind}, kApiKind},
-    {abi::kMemory, "agent-memory", {kMemoryKind, kMemsetKind, kMemcpyKind}, 0},
+    {abi::kApi, {kAclApiKind, kRuntimeApiKind, kNodeApiKind}, kApiKind},
+    {abi::kMemory, {kMemoryKind, kMemsetKind, kMemcpyKind}, 0},
 };
 constexpr uint32_t kVendorKinds = 13;
 
@@ -73,9 +70,8 @@ void Ring() {
   [[maybe_unused]] const ssize_t written = ::write(Own(kMsptiWakeFd).get(), &one, sizeof(one));
 }
 
-void Note(const char* who, const char* why) {
-  const size_t used = ::strnlen(g_note, sizeof(g_note));
-  snprintf(g_note + used, sizeof(g_note) - used, "%s%s: %s", used == 0 ? "" : "; ", who, why);
+void Add(MissingKinds* missing, uint32_t kinds, const char* why, bool later = false) {
+  missing->list[missing->count++] = {kinds, why, later};
 }
 
 // What the worker holds of the vendor's.
@@ -117,7 +113,7 @@ const char* Subscribe(Session* session) {
 // Enabled after subscribing: kinds that are on before get nothing of devices already in use.
 bool Begin(Session* session) {
   if (const char* why = Subscribe(session)) {
-    Note("MSPTI kinds", why);
+    Add(&g_missing, kRecordKinds, why);
     return false;
   }
   for (const Wanted& wanted : kWanted) {
@@ -125,9 +121,9 @@ bool Begin(Session* session) {
     const int code = EnableAll(session, wanted);
     g_any = g_any || code == kSuccess;
     if (code == kWithoutPreload) {
-      Note(wanted.name, "needs a start with LD_PRELOAD=libmspti.so");
+      Add(&g_missing, 1U << wanted.ours, "needs a start with LD_PRELOAD=libmspti.so");
     } else if (code != kSuccess) {
-      Note(wanted.name, "this libmspti.so refuses it");
+      Add(&g_missing, 1U << wanted.ours, "this libmspti.so refuses it");
     }
   }
   if (!g_any) session->library.unsubscribe(session->subscriber);
@@ -226,40 +222,41 @@ void* Run(void*) {
 
 }  // namespace
 
-Begun Start(uint32_t kinds, int wait_ms, char* note, size_t note_bytes) {
-  note[0] = '\0';
+Begun Start(uint32_t kinds, int wait_ms, MissingKinds* missing) {
+  missing->count = 0;
   if ((kinds & kRecordKinds) == 0 || g_exiting.load(std::memory_order_acquire)) return Begun::kRefused;
   if (const char* why = WhyNever()) {
-    snprintf(note, note_bytes, "MSPTI kinds: %s", why);
+    Add(missing, kRecordKinds, why);
     return Begun::kRefused;
   }
   if (!IsReady()) {
-    snprintf(note, note_bytes, "MSPTI kinds: pending: %s",
-             IsCannLoaded() ? "MSPTI is still busy with the recording before" : "CANN is not loaded yet");
+    Add(missing, kRecordKinds,
+        IsCannLoaded() ? "MSPTI is still busy with the recording before" : "CANN is not loaded yet", true);
     return Begun::kLater;
   }
   g_kinds = kinds & (kRecordKinds | 1U << abi::kDeviceMark);
   g_any = false;
-  g_note[0] = '\0';
+  g_missing.count = 0;
   g_stop.store(false);
   g_pid.store(::getpid());
   if (Own(kMsptiWakeFd).get() < 0) Own(kMsptiWakeFd).Take(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   g_state.store(kStarting, std::memory_order_release);
   if (!StartQuietThread(Run, 0)) {
     g_state.store(kIdle);
-    snprintf(note, note_bytes, "MSPTI kinds: no thread for them");
+    Add(missing, kRecordKinds, "no thread for them");
     return Begun::kRefused;
   }
   Await(kRunning, wait_ms);
-  return Look(note, note_bytes);
+  return Look(missing);
 }
 
-Begun Look(char* note, size_t note_bytes) {
+Begun Look(MissingKinds* missing) {
+  missing->count = 0;
   if (g_state.load(std::memory_order_acquire) == kStarting) {
-    snprintf(note, note_bytes, "MSPTI kinds: pending: the program is busy loading its libraries");
+    Add(missing, kRecordKinds, "the program is busy loading its libraries", true);
     return Begun::kStarting;
   }
-  snprintf(note, note_bytes, "%s", g_note);
+  *missing = g_missing;
   return g_any ? Begun::kRecords : Begun::kRefused;
 }
 

@@ -13,6 +13,18 @@ namespace profd::agent::mspti {
 // Of Armed::kinds.
 extern const uint32_t kRecordKinds;
 
+// Kinds that can't be had.
+struct Missing {
+  uint32_t kinds;   // of Armed::kinds
+  const char* why;  // stays as long as the program
+  bool later;       // they may still come
+};
+// None where all is well; else one for all of MSPTI's kinds, or one for each.
+struct MissingKinds {
+  Missing list[4];
+  size_t count;
+};
+
 enum class Begun : uint8_t {
   kRecords,
   kRefused,   // none of the kinds can be had
@@ -20,10 +32,9 @@ enum class Begun : uint8_t {
   kStarting,  // the worker is on its way: Look() tells
 };
 // Starts the worker for those of the kinds that are MSPTI's, and waits so long until it has subscribed.
-// `note` says what can't be had, and why; empty when all is well. **Thread:** the attach thread, as of the
-// rest.
-Begun Start(uint32_t kinds, int wait_ms, char* note, size_t note_bytes);
-Begun Look(char* note, size_t note_bytes);
+// **Thread:** the attach thread, as of the rest.
+Begun Start(uint32_t kinds, int wait_ms, MissingKinds* missing);
+Begun Look(MissingKinds* missing);
 // What Start() answered kLater for is there.
 bool IsReady();
 // Everything reported until now is recorded; waits for that for up to 2 s. False: the vendor takes longer,

@@ -162,7 +162,7 @@ TEST_F(RegistryTest, AnswersEachCommandOnceByItsNumber) {
   OnCtl([&] {
     const auto peer = Arrive(42, link);
     Arm arm;
-    arm.kinds = {"agent-range"};
+    arm.kinds = {format::Kind::kAgentRange};
     peer->Send(arm, kLong, [&](const Ack& ack) { answers.emplace_back('a', ack.status.code()); });
     peer->Send(Fire{5}, kLong, [&](const Ack& ack) {
       answers.emplace_back('f', ack.status.code());
@@ -170,7 +170,7 @@ TEST_F(RegistryTest, AnswersEachCommandOnceByItsNumber) {
     });
     EXPECT_TRUE(answers.empty());
     ASSERT_EQ(link->sent.size(), 2U);
-    EXPECT_THAT(std::get<Arm>(link->sent[0].action).kinds, ElementsAre("agent-range"));
+    EXPECT_THAT(std::get<Arm>(link->sent[0].action).kinds, ElementsAre(format::Kind::kAgentRange));
     EXPECT_EQ(std::get<Fire>(link->sent[1].action).at_raw_ns, 5U);
     const Ack fired{.command_id = link->sent[1].id, .status = {}, .ticks = 77};
     registry_.OnAck(last_seat_, fired);

@@ -288,7 +288,13 @@ TEST_F(MsptiTest, CannMayComeWhileItRecords) {
   Begin();
   const v1::AgentAck armed = Arm(*peer_, {"agent-kernel", "agent-mark"});
   EXPECT_EQ(armed.code(), kOk);
-  EXPECT_EQ(armed.message(), "MSPTI kinds: pending: CANN is not loaded yet");
+  EXPECT_EQ(armed.message(), "MSPTI kinds: pending: CANN is not loaded yet") << "for a profd that is older";
+  ASSERT_EQ(armed.missing_size(), 4);
+  for (const v1::AgentCapability& one : armed.missing()) {
+    EXPECT_EQ(one.reason(), "CANN is not loaded yet") << one.kind();
+    EXPECT_TRUE(one.later() && !one.available()) << one.kind();
+  }
+  EXPECT_EQ(armed.missing(0).kind(), "agent-kernel");
   ASSERT_EQ(peer_->Fire().code(), kOk);
   EXPECT_EQ(child_->Ask("mark"), "done");
   LoadCann();

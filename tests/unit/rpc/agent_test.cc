@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/version.h"
+#include "daemon/rpc/calls/convert_agent.h"
 #include "libagent/abi/door.h"
 #include "libagent/abi/lane.h"
 #include "profd/v1/agent.grpc.pb.h"
@@ -192,7 +193,7 @@ TEST_F(AgentTest, CommandsGoOutAndAcksComeBack) {
   std::promise<agent::StepWindow> window;
   OnCtl([&] {
     agent::Arm arm;
-    arm.kinds = {"agent-mark"};
+    arm.kinds = {format::Kind::kAgentMark};
     arm.flight_recorder = true;
     arm.steps = {1, 2, 3, 4, 5};
     arm.fire = true;
@@ -329,13 +330,53 @@ TEST_F(AgentTest, OneThatDoesNotReadIsClosed) {
   ASSERT_TRUE(call.stream->Write(Hello()));
   const auto peer = AwaitPeer();
   agent::Arm large;
-  large.kinds.assign(100, std::string(1000, 'k'));
+  large.kinds.assign(8000, format::Kind::kAgentMark);
   while (!OnCtl([&] {
     if (!peer->gone()) peer->Send(large, 60'000'000'000, [](const agent::Ack&) {});
     return peer->gone();
   })) {
   }
   EXPECT_EQ(Peer(), nullptr);
+}
+
+TEST(AgentAck, SaysWhichKindsCannotBeHad) {
+  v1::AgentAck ack;
+  v1::AgentCapability* memory = ack.add_missing();
+  memory->set_kind("agent-memory");
+  memory->set_reason("needs a preload");
+  v1::AgentCapability* kernels = ack.add_missing();
+  kernels->set_kind("agent-kernel");
+  kernels->set_reason("CANN is not loaded yet");
+  kernels->set_later(true);
+  ack.add_missing()->set_kind("of a younger agent");
+  ack.set_message("agent-api: in words, too");
+  const std::vector<agent::Missing> expected = {{format::Kind::kAgentMemory, "needs a preload", false},
+                                                {format::Kind::kAgentKernel, "CANN is not loaded yet", true}};
+  EXPECT_EQ(DecodeAck(ack).missing, expected);
+}
+
+// An agent that is older than the field says it in words.
+TEST(AgentAck, OfAnOlderAgent) {
+  using format::Kind;
+  const auto said = [](uint32_t code, const char* message) {
+    v1::AgentAck ack;
+    ack.set_code(code);
+    ack.set_message(message);
+    return DecodeAck(ack).missing;
+  };
+  using All = std::vector<agent::Missing>;
+  EXPECT_EQ(said(0, ""), All());
+  EXPECT_EQ(said(0, "agent-memory: needs a preload; agent-api: this libmspti.so refuses it"),
+            (All{{Kind::kAgentMemory, "needs a preload"}, {Kind::kAgentApi, "this libmspti.so refuses it"}}));
+  for (const uint32_t code : {0U, 9U}) {
+    EXPECT_EQ(said(code, "MSPTI kinds: pending: CANN is not loaded yet"),
+              (All{{Kind::kAgentKernel, "CANN is not loaded yet", true},
+                   {Kind::kAgentComm, "CANN is not loaded yet", true},
+                   {Kind::kAgentApi, "CANN is not loaded yet", true},
+                   {Kind::kAgentMemory, "CANN is not loaded yet", true}}));
+  }
+  EXPECT_EQ(said(14, "the lanes are in use"), All());
+  EXPECT_EQ(said(0, "MSPTI takes long to stop: what it still reports is not recorded"), All());
 }
 
 TEST_F(AgentTest, ShutdownEndsTheStreams) {

@@ -44,8 +44,8 @@ session::SessionInfo Info(session::State state) {
   info.aged_bytes = 8;
   info.aged_records = 9;
   info.window_ns = 10;
-  info.kinds = {{"hbm", "device:0", 50, 25, session::Verdict::kStarted, "shared", 10, 11, 12},
-                {"llc", "device:0", 50, 0, session::Verdict::kFailed, "occupied", 0, 0, 0}};
+  info.kinds = {{format::Kind::kHbm, "device:0", 50, 25, session::Verdict::kStarted, "shared", 10, 11, 12},
+                {format::Kind::kLlc, "device:0", 50, 0, session::Verdict::kFailed, "occupied", 0, 0, 0}};
   return info;
 }
 
@@ -119,7 +119,7 @@ TEST_F(RpcTest, StartCarriesTheWholeRequestAndTheWholeAnswer) {
   EXPECT_NE(Fake().caller.user, "");
   const session::SessionSpec& got = Fake().started;
   ASSERT_EQ(got.kinds.size(), 1U);
-  EXPECT_EQ(got.kinds[0].kind, "llc");
+  EXPECT_EQ(got.kinds[0].kind, format::Kind::kLlc);
   EXPECT_EQ(got.kinds[0].mode, "write");
   EXPECT_EQ(got.kinds[0].hz, 12.5);
   EXPECT_EQ(got.preset, "all");
@@ -306,9 +306,9 @@ TEST_F(RpcTest, StopListDevicesAndDoctor) {
     device.facts.split_mode = 1;
     device.facts.ai_core_num = 24;
     device.facts.channels = {1, 2};
-    device.kinds = {{"hbm", 1, 100, 50, {"read", "write"}, true, "r"}};
+    device.kinds = {{format::Kind::kHbm, 1, 100, 50, {"read", "write"}, true, "r"}};
     device.holders = {{"hbm", "s-1"}};
-    node.host_kinds = {{"host-cpu", 1, 50, 50, {}, false, "no"}};
+    node.host_kinds = {{format::Kind::kHostCpu, 1, 50, 50, {}, false, "no"}};
     Fake().checks = {{"driver", session::Check::Outcome::kBroken, "gone", "install it"},
                      {"disk", session::Check::Outcome::kWarn, "small", "tidy"},
                      {"host", session::Check::Outcome::kOk, "fine", ""}};

@@ -7,9 +7,11 @@
 namespace profd::session {
 namespace {
 
-std::shared_ptr<AgentOutcome> Said(std::string note, bool over = false) {
+using format::Kind;
+
+std::shared_ptr<AgentOutcome> Said(std::vector<agent::Missing> missing, bool over = false) {
   auto outcome = std::make_shared<AgentOutcome>();
-  outcome->note = std::move(note);
+  outcome->missing = std::move(missing);
   outcome->over = over;
   outcome->answered = true;
   return outcome;
@@ -22,51 +24,59 @@ std::shared_ptr<AgentOutcome> Failed(std::string why, std::string awaited = "", 
   outcome->answered = true;
   return outcome;
 }
-std::string Judged(const std::string& kind, const AgentOutcomes& outcomes) {
+std::string Judged(Kind kind, const AgentOutcomes& outcomes) {
   const AgentVerdict verdict = JudgeKind(kind, outcomes);
   return std::string(VerdictName(verdict.verdict)) + ": " + verdict.reason;
 }
 
-constexpr char kNotYet[] = "MSPTI kinds: pending: CANN is not loaded yet";
+std::vector<agent::Missing> OfMspti(const std::string& why, bool later = false) {
+  std::vector<agent::Missing> missing;
+  for (const Kind kind : {Kind::kAgentKernel, Kind::kAgentComm, Kind::kAgentApi, Kind::kAgentMemory})
+    missing.push_back({kind, why, later});
+  return missing;
+}
+const std::vector<agent::Missing> kNotYet = OfMspti("CANN is not loaded yet", true), kHeld = OfMspti("held"),
+                                  kNoPreload = {{Kind::kAgentMemory, "needs a preload"}}, kNothing;
 
 TEST(AgentVerdicts, OneProcess) {
-  EXPECT_EQ(Judged("agent-range", {Said("")}), "started: ");
-  EXPECT_EQ(Judged("agent-kernel", {Said("MSPTI kinds: held")}), "skipped: held");
-  EXPECT_EQ(Judged("agent-range", {Said("MSPTI kinds: held")}), "started: ");
-  EXPECT_EQ(Judged("agent-memory", {Said("agent-memory: needs a preload")}), "skipped: needs a preload");
-  EXPECT_EQ(Judged("agent-kernel", {Said("agent-memory: needs a preload")}), "started: ");
-  EXPECT_EQ(Judged("agent-kernel", {Failed("it went away")}), "failed: it went away");
+  EXPECT_EQ(Judged(Kind::kAgentRange, {Said(kNothing)}), "started: ");
+  EXPECT_EQ(Judged(Kind::kAgentKernel, {Said(kHeld)}), "skipped: held");
+  EXPECT_EQ(Judged(Kind::kAgentRange, {Said(kHeld)}), "started: ");
+  EXPECT_EQ(Judged(Kind::kAgentMemory, {Said(kNoPreload)}), "skipped: needs a preload");
+  EXPECT_EQ(Judged(Kind::kAgentKernel, {Said(kNoPreload)}), "started: ");
+  EXPECT_EQ(Judged(Kind::kAgentKernel, {Failed("it went away")}), "failed: it went away");
 }
 
 TEST(AgentVerdicts, NobodyKnowsBeforeTheAnswer) {
-  EXPECT_EQ(Judged("agent-kernel", {std::make_shared<AgentOutcome>()}),
+  EXPECT_EQ(Judged(Kind::kAgentKernel, {std::make_shared<AgentOutcome>()}),
             "pending: its agent has not answered yet");
 }
 
 TEST(AgentVerdicts, WhatMayStillComeIsPendingUntilItsEnd) {
-  EXPECT_EQ(Judged("agent-kernel", {Said(kNotYet)}), "pending: CANN is not loaded yet");
-  EXPECT_EQ(Judged("agent-mark", {Said(kNotYet)}), "started: ");
-  EXPECT_EQ(Judged("agent-kernel", {Said(kNotYet, true)}),
+  EXPECT_EQ(Judged(Kind::kAgentKernel, {Said(kNotYet)}), "pending: CANN is not loaded yet");
+  EXPECT_EQ(Judged(Kind::kAgentMark, {Said(kNotYet)}), "started: ");
+  EXPECT_EQ(Judged(Kind::kAgentKernel, {Said(kNotYet, true)}),
             "skipped: still pending at the end: CANN is not loaded yet");
-  EXPECT_EQ(Judged("agent-mark", {Failed("it went away", "its agent is awaited")}),
+  EXPECT_EQ(Judged(Kind::kAgentMark, {Failed("it went away", "its agent is awaited")}),
             "pending: its agent is awaited");
-  EXPECT_EQ(Judged("agent-mark", {Failed("it went away", "its agent is awaited", true)}),
+  EXPECT_EQ(Judged(Kind::kAgentMark, {Failed("it went away", "its agent is awaited", true)}),
             "skipped: still pending at the end: its agent is awaited");
 }
 
 TEST(AgentVerdicts, TheBestOfAProcessAndWhatCameOfIt) {
   // A shell that became a program; a helper that loads nothing beside a worker.
-  EXPECT_EQ(Judged("agent-kernel", {Said(kNotYet, true), Said(kNotYet)}), "pending: CANN is not loaded yet");
-  EXPECT_EQ(Judged("agent-kernel", {Said(kNotYet, true), Said("")}), "started: ");
-  EXPECT_EQ(Judged("agent-kernel", {Said(""), Said(kNotYet)}), "started: ");
-  EXPECT_EQ(Judged("agent-kernel", {Failed("gone"), Said("MSPTI kinds: held")}), "skipped: held");
-  EXPECT_EQ(Judged("agent-kernel", {Said("", true), Failed("gone")}), "started: ");
+  EXPECT_EQ(Judged(Kind::kAgentKernel, {Said(kNotYet, true), Said(kNotYet)}),
+            "pending: CANN is not loaded yet");
+  EXPECT_EQ(Judged(Kind::kAgentKernel, {Said(kNotYet, true), Said(kNothing)}), "started: ");
+  EXPECT_EQ(Judged(Kind::kAgentKernel, {Said(kNothing), Said(kNotYet)}), "started: ");
+  EXPECT_EQ(Judged(Kind::kAgentKernel, {Failed("gone"), Said(kHeld)}), "skipped: held");
+  EXPECT_EQ(Judged(Kind::kAgentKernel, {Said(kNothing, true), Failed("gone")}), "started: ");
 }
 
 TEST(AgentVerdicts, WhichOfTheKindsArePending) {
-  EXPECT_EQ(PendingKinds(*Said(kNotYet), {"agent-mark", "agent-kernel", "agent-memory"}),
-            (std::vector<std::string>{"agent-kernel", "agent-memory"}));
-  EXPECT_TRUE(PendingKinds(*Said("MSPTI kinds: held"), {"agent-kernel"}).empty());
+  EXPECT_EQ(PendingKinds(*Said(kNotYet), {Kind::kAgentMark, Kind::kAgentKernel, Kind::kAgentMemory}),
+            (std::vector<Kind>{Kind::kAgentKernel, Kind::kAgentMemory}));
+  EXPECT_TRUE(PendingKinds(*Said(kHeld), {Kind::kAgentKernel}).empty());
 }
 
 }  // namespace

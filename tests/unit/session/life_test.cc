@@ -21,7 +21,7 @@ constexpr uint64_t kSecond = 1'000'000'000;
 
 SessionSpec HostCpu() {
   SessionSpec spec;
-  spec.kinds = {{.kind = "host-sys-cpu", .mode = "", .hz = 10}};
+  spec.kinds = {{.kind = format::Kind::kHostSysCpu, .mode = "", .hz = 10}};
   return spec;
 }
 
@@ -120,7 +120,7 @@ TEST(LifeTest, EndsWithItsProcess) {
   ManagerRig rig;
   Idler idler;
   SessionSpec spec;
-  spec.kinds = {{.kind = "host-cpu", .mode = "", .hz = 10}};
+  spec.kinds = {{.kind = format::Kind::kHostCpu, .mode = "", .hz = 10}};
   spec.pids = {idler.pid()};
   const auto started = rig.Start(spec);
   ASSERT_TRUE(started.ok()) << started.status().message();
@@ -162,7 +162,7 @@ TEST(LifeTest, PausesAndGoesOn) {
 TEST(LifeTest, RefusedOnesLeaveNothing) {
   ManagerRig rig;
   SessionSpec spec;
-  spec.kinds = {{.kind = "hbm", .mode = "", .hz = 0}};
+  spec.kinds = {{.kind = format::Kind::kHbm, .mode = "", .hz = 0}};
   spec.all_devices = true;
   const auto started = rig.Start(spec);
   ASSERT_FALSE(started.ok());

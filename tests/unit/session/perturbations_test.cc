@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/fake_timers.h"
 #include "tests/support/planted_tree.h"
 
 namespace profd::session {
@@ -260,6 +261,36 @@ TEST(Perturbations, ALookThatComesTooLateFindsNobody) {
   node.reset();
   ctl.reset();
   EXPECT_FALSE(told);
+}
+
+// Their time is that of who asks.
+TEST(Perturbations, AWallClockThatIsSet) {
+  base::Executor ctl;
+  base::Aside aside(ctl);
+  const config::Config config;
+  Node node(ctl, config, nullptr, "no driver here");
+  FakeTimers time;
+  const auto found = std::make_shared<Perturbations>(time, aside, node, auth::Caller{}, std::vector<pid_t>(),
+                                                     std::vector<uint32_t>());
+  bool looked = false;
+  const auto look = [&] {
+    looked = false;
+    found->LookLast([&looked] { looked = true; });  // of no process: at once
+    EXPECT_TRUE(looked);
+  };
+  look();
+  time.Advance(30 * kSecond);
+  const uint64_t before_ns = time.RawNs();
+  look();
+  EXPECT_THAT(found->Since(0), IsEmpty());
+  time.SetWallForward(3600 * kSecond);
+  time.Advance(30 * kSecond);
+  look();
+  const auto entries = found->Since(0);
+  ASSERT_EQ(entries.size(), 1U);
+  EXPECT_EQ(entries[0].kind, kClockStep);
+  EXPECT_EQ(entries[0].from_ns, before_ns);
+  EXPECT_EQ(entries[0].to_ns, time.RawNs());
 }
 
 }  // namespace

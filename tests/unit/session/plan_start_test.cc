@@ -15,6 +15,7 @@ namespace {
 
 using driver::Chip;
 using driver::MakeDevice;
+using format::Kind;
 
 // "(1,1,20) 14 ffffffff 2 0 1 hbm.data": channel, type, period in ms, payload as hex words, file.
 std::string Text(const ChannelStart& start) {
@@ -204,12 +205,12 @@ TEST(PlanStarts, Everything950) {
 }
 
 TEST(PlanStarts, RatesReachCallAndPayload) {
-  EXPECT_EQ(Starts(Chip::k910B, {{"hbm", "", 100}}), "(1,1,10) a ffffffff 2 0 1 hbm.data\n");
-  EXPECT_EQ(Starts(Chip::k910B, {{"qos", "", 100}}), "(133,1,100) a 3 30201 0 0 0 0 qos.data\n");
-  EXPECT_EQ(Starts(Chip::k910B, {{"nic", "", 1}}), "(4,1,1000) nic.data\n");
-  EXPECT_EQ(Starts(Chip::k910B, {{"pcie", "", 30}}), "(3,1,33) pcie.data\n");
-  EXPECT_EQ(Starts(Chip::k910B, {{"llc", "write", 0}}), "(8,1,20) 14 2 llc.data\n");
-  EXPECT_EQ(Starts(Chip::k910, {{"aicore", "", 50}}),
+  EXPECT_EQ(Starts(Chip::k910B, {{Kind::kHbm, "", 100}}), "(1,1,10) a ffffffff 2 0 1 hbm.data\n");
+  EXPECT_EQ(Starts(Chip::k910B, {{Kind::kQos, "", 100}}), "(133,1,100) a 3 30201 0 0 0 0 qos.data\n");
+  EXPECT_EQ(Starts(Chip::k910B, {{Kind::kNic, "", 1}}), "(4,1,1000) nic.data\n");
+  EXPECT_EQ(Starts(Chip::k910B, {{Kind::kPcie, "", 30}}), "(3,1,33) pcie.data\n");
+  EXPECT_EQ(Starts(Chip::k910B, {{Kind::kLlc, "write", 0}}), "(8,1,20) 14 2 llc.data\n");
+  EXPECT_EQ(Starts(Chip::k910, {{Kind::kAiCore, "", 50}}),
             "(43,0,20) 1 6666 14 ffffffff 8 8 a 9 b c d 54 55 0 aicore.data\n");
 }
 
@@ -220,95 +221,95 @@ TEST(PlanStarts, SocProfileFollowsItsCompany) {
     const size_t at = all.find("(52,");
     return at == std::string::npos ? all : all.substr(at, all.find('\n', at) - at);
   };
-  EXPECT_EQ(soc(Chip::k910B, {{"soc-profile", "", 0}}),
+  EXPECT_EQ(soc(Chip::k910B, {{Kind::kSocProfile, "", 0}}),
             "(52,1,0) 1 14 1 14 1 14 1 14 0 0 0 0 0 0 stars_soc_profile.data");
-  EXPECT_EQ(soc(Chip::k910B, {{"soc-profile", "", 100}, {"hbm", "", 0}}),
+  EXPECT_EQ(soc(Chip::k910B, {{Kind::kSocProfile, "", 100}, {Kind::kHbm, "", 0}}),
             "(52,1,0) 1 14 1 a 0 0 0 0 0 0 0 0 0 0 stars_soc_profile.data");
-  EXPECT_EQ(soc(Chip::k910B, {{"hccs", "", 0}, {"soc-profile", "", 0}}),
+  EXPECT_EQ(soc(Chip::k910B, {{Kind::kHccs, "", 0}, {Kind::kSocProfile, "", 0}}),
             "(52,1,0) 0 0 0 0 1 14 1 14 0 0 0 0 0 0 stars_soc_profile.data");
-  EXPECT_EQ(soc(Chip::k910B, {{"pcie", "", 0}, {"qos", "", 0}, {"soc-profile", "", 0}}),
+  EXPECT_EQ(soc(Chip::k910B, {{Kind::kPcie, "", 0}, {Kind::kQos, "", 0}, {Kind::kSocProfile, "", 0}}),
             "(52,1,0) 1 14 1 14 1 14 1 14 0 0 0 0 0 0 stars_soc_profile.data");
-  EXPECT_EQ(soc(Chip::k910B, {{"nic", "", 0}, {"soc-profile", "", 0}}),
+  EXPECT_EQ(soc(Chip::k910B, {{Kind::kNic, "", 0}, {Kind::kSocProfile, "", 0}}),
             "(52,1,0) 1 14 1 14 1 14 1 14 0 0 0 0 0 0 stars_soc_profile.data")
       << "neither family: all of it";
-  EXPECT_EQ(soc(Chip::k910B, {{"ddr", "", 0}, {"pcie", "", 0}, {"soc-profile", "", 0}}),
+  EXPECT_EQ(soc(Chip::k910B, {{Kind::kDdr, "", 0}, {Kind::kPcie, "", 0}, {Kind::kSocProfile, "", 0}}),
             "(52,1,0) 0 0 0 0 1 14 1 14 0 0 0 0 0 0 stars_soc_profile.data")
       << "a kind that the chip lacks is no company";
-  EXPECT_EQ(soc(Chip::k950, {{"pcie", "", 0}, {"soc-profile", "", 10'000}}),
+  EXPECT_EQ(soc(Chip::k950, {{Kind::kPcie, "", 0}, {Kind::kSocProfile, "", 10'000}}),
             "(52,1,0) 0 0 0 0 1 64 1 64 1 2710 0 0 0 0 0 0 0 0 0 0 0 stars_soc_profile.data");
-  EXPECT_EQ(soc(Chip::k950, {{"hbm", "", 0}, {"soc-profile", "", 0}}),
+  EXPECT_EQ(soc(Chip::k950, {{Kind::kHbm, "", 0}, {Kind::kSocProfile, "", 0}}),
             "(52,1,0) 1 14 1 4e20 0 0 0 0 1 2710 0 0 0 0 4e20 3 30201 0 0 0 0 stars_soc_profile.data");
 }
 
 // Of a 950 what its power management does is in channel 52, too, alone where nothing else is asked for.
 TEST(PlanStarts, PowerOfThe950) {
-  EXPECT_EQ(Starts(Chip::k950, {{"soc-profile", "power", 0}}),
+  EXPECT_EQ(Starts(Chip::k950, {{Kind::kSocProfile, "power", 0}}),
             "(52,1,0) 0 0 0 0 0 0 0 0 1 2710 0 0 0 0 0 0 0 0 0 0 0 stars_soc_profile.data\n");
-  EXPECT_EQ(Starts(Chip::k950, {{"soc-profile", "power", 0}, {"hccs", "", 0}}),
+  EXPECT_EQ(Starts(Chip::k950, {{Kind::kSocProfile, "power", 0}, {Kind::kHccs, "", 0}}),
             "(9,1,20) hccs.data\n"
             "(52,1,0) 0 0 0 0 1 4e20 1 4e20 1 2710 0 0 0 0 0 0 0 0 0 0 0 stars_soc_profile.data\n");
-  EXPECT_EQ(Starts(Chip::k950, {{"soc-profile", "units", 0}, {"hccs", "", 0}}),
+  EXPECT_EQ(Starts(Chip::k950, {{Kind::kSocProfile, "units", 0}, {Kind::kHccs, "", 0}}),
             "(9,1,20) hccs.data\n"
             "(52,1,0) 0 0 0 0 1 4e20 1 4e20 0 0 0 0 0 0 0 0 0 0 0 0 0 stars_soc_profile.data\n");
-  EXPECT_EQ(Starts(Chip::k910B, {{"soc-profile", "power", 0}}),
+  EXPECT_EQ(Starts(Chip::k910B, {{Kind::kSocProfile, "power", 0}}),
             "soc-profile:power: soc-profile has no modes");
 }
 
 // The period in the payload has no floor: 0 at 10 kHz.
 TEST(PlanStarts, QosOfThe950AtItsHighestRate) {
-  EXPECT_EQ(Starts(Chip::k950, {{"qos", "", 10000}}), "(133,1,100) 0 3 30201 0 0 0 0 qos.data\n");
-  EXPECT_EQ(Starts(Chip::k950, {{"qos", "", 500}}), "(133,1,100) 2 3 30201 0 0 0 0 qos.data\n");
+  EXPECT_EQ(Starts(Chip::k950, {{Kind::kQos, "", 10000}}), "(133,1,100) 0 3 30201 0 0 0 0 qos.data\n");
+  EXPECT_EQ(Starts(Chip::k950, {{Kind::kQos, "", 500}}), "(133,1,100) 2 3 30201 0 0 0 0 qos.data\n");
 }
 
 TEST(PlanStarts, CoreKindsAlone) {
-  EXPECT_EQ(Starts(Chip::k910B, {{"aicore", "", 50}}),
+  EXPECT_EQ(Starts(Chip::k910B, {{Kind::kAiCore, "", 50}}),
             "(54,0,0) 1 a 14 ffffff 8 4170416 3020009 303000c 550054 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
-  EXPECT_EQ(Starts(Chip::k910B, {{"aivector", "", 0}}),
+  EXPECT_EQ(Starts(Chip::k910B, {{Kind::kAiVector, "", 0}}),
             "(54,0,0) 2 0 0 0 0 0 0 0 0 a a ffffffff 8 a0008 b0009 d000c 550054 0 ffts_profile.data\n");
   EXPECT_EQ(
-      Starts(Chip::k910B, {{"aivector", "", 20}, {"aicore", "", 50}}),
+      Starts(Chip::k910B, {{Kind::kAiVector, "", 20}, {Kind::kAiCore, "", 50}}),
       "(54,0,0) 3 a 14 ffffff 8 4170416 3020009 303000c 550054 a 32 ffffffff 8 a0008 b0009 d000c 550054 0 "
       "ffts_profile.data\n");
-  EXPECT_EQ(Starts(Chip::k950, {{"aivector", "", 50}}),
+  EXPECT_EQ(Starts(Chip::k950, {{Kind::kAiVector, "", 50}}),
             "(54,0,20) 2 0 0 0 0 0 0 0 0 0 a 14 ffffffff 9 3010501 7010001 2030202 350034 714 0 0 0 "
             "ffts_profile.data\n");
   // No vector cores: aivector is skipped, and the start is that of aicore alone.
   driver::DeviceFacts device = MakeDevice(Chip::k310B);
   device.aiv_num = 0;
   SessionSpec spec;
-  spec.kinds = {{"aicore", "", 0}, {"aivector", "", 0}};
+  spec.kinds = {{Kind::kAiCore, "", 0}, {Kind::kAiVector, "", 0}};
   EXPECT_EQ(Starts(device, std::move(spec)),
             "(54,0,0) 1 a a 1 8 49012c 9004a c0302 303000d 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
 }
 
 // Cores by task: period 0, the vendor's bits for tasks and their parts.
 TEST(PlanStarts, CoreKindsByTask) {
-  const KindRequest ai_core{"aicore-task", "", 0}, vector{"aivector-task", "", 0};
+  const KindRequest ai_core{Kind::kAiCoreTask, "", 0}, vector{Kind::kAiVectorTask, "", 0};
   EXPECT_EQ(Starts(Chip::k910, {ai_core}), "(43,0,0) 0 0 0 0 8 8 a 9 b c d 54 55 0 aicore.data\n");
-  EXPECT_EQ(Starts(Chip::k310P, {{"aicore-task", "Custom:0x8,10", 0}}),
+  EXPECT_EQ(Starts(Chip::k310P, {{Kind::kAiCoreTask, "Custom:0x8,10", 0}}),
             "(43,0,0) 0 0 0 0 2 8 a 0 0 0 0 0 0 0 aicore.data\n");
   EXPECT_EQ(
       Starts(Chip::k910B, {ai_core, vector}),
       "(53,0,0) 3 9 0 ffffff 8 4170416 3020009 303000c 550054 9 0 ffffffff 8 a0008 b0009 d000c 550054 0 "
       "ffts_profile.data\n");
-  EXPECT_EQ(Starts(Chip::k910B, {{"aivector-task", "ResourceConflictRatio", 0}}),
+  EXPECT_EQ(Starts(Chip::k910B, {{Kind::kAiVectorTask, "ResourceConflictRatio", 0}}),
             "(53,0,0) 2 0 0 0 0 0 0 0 0 9 0 ffffffff 3 650064 66 0 0 0 ffts_profile.data\n");
   EXPECT_EQ(Starts(Chip::k950, {ai_core}),
             "(53,0,0) 1 9 0 ffffff 9 3010501 7010001 2030202 350034 714 0 0 0 0 0 0 0 0 0 0 0 0 "
             "ffts_profile.data\n");
-  EXPECT_EQ(Starts(Chip::k910B, {{"task", "blocks", 0}, ai_core}),
+  EXPECT_EQ(Starts(Chip::k910B, {{Kind::kTask, "blocks", 0}, ai_core}),
             "(44,0,20) 14 0 0 0 0 0 1 86000001 1 ts_track.data\n"
             "(50,0,0) 1 0 0 0 0 0 1 1 0 0 0 stars_soc.data\n"
             "(53,0,0) 1 d 0 ffffff 8 4170416 3020009 303000c 550054 0 0 0 0 0 0 0 0 0 ffts_profile.data\n")
       << "blocks are counted where they are logged";
   // The vendor has one file for both.
-  EXPECT_EQ(Starts(Chip::k910B, {{"aivector", "", 0}, ai_core}),
+  EXPECT_EQ(Starts(Chip::k910B, {{Kind::kAiVector, "", 0}, ai_core}),
             "(54,0,0) 2 0 0 0 0 0 0 0 0 a a ffffffff 8 a0008 b0009 d000c 550054 0 ffts_profile.data\n");
 }
 
 // What a task log has besides tasks.
 TEST(PlanStarts, TaskModes) {
-  const auto starts = [](Chip chip, const char* mode) { return Starts(chip, {{"task", mode, 0}}); };
+  const auto starts = [](Chip chip, const char* mode) { return Starts(chip, {{Kind::kTask, mode, 0}}); };
   EXPECT_EQ(starts(Chip::k910B, "firmware"),
             "(44,0,20) 14 0 0 0 0 0 1 87000001 1 ts_track.data\n"
             "(50,0,0) 1 0 0 0 0 0 1 0 0 0 0 stars_soc.data\n");
@@ -324,14 +325,14 @@ TEST(PlanStarts, TaskModes) {
 }
 
 TEST(PlanStarts, CollectiveUnits) {
-  EXPECT_EQ(Starts(Chip::k950, {{"ccu", "", 0}, {"ccu-task", "", 0}}),
+  EXPECT_EQ(Starts(Chip::k950, {{Kind::kCcu, "", 0}, {Kind::kCcuTask, "", 0}}),
             "(147,0,0) ccu0.instr\n(149,0,0) ccu1.instr\n(148,0,0) ccu0.stat\n(151,0,0) ccu1.stat\n");
-  EXPECT_EQ(Starts(Chip::k910B, {{"ccu", "", 0}}), "nothing can be collected: a 910B has no ccu");
+  EXPECT_EQ(Starts(Chip::k910B, {{Kind::kCcu, "", 0}}), "nothing can be collected: a 910B has no ccu");
 }
 
 // Counters by their numbers, in the slots that each chip has for them.
 TEST(PlanStarts, CoreEventsByNumber) {
-  const KindRequest two{"aicore", "Custom:0x8,10", 0};
+  const KindRequest two{Kind::kAiCore, "Custom:0x8,10", 0};
   EXPECT_EQ(Starts(Chip::k310, {two}), "(43,0,10) 1 6666 a 3 2 8 a 0 0 0 0 0 0 0 aicore.data\n");
   EXPECT_EQ(Starts(Chip::k910, {two}), "(43,0,10) 1 6666 a ffffffff 2 8 a 0 0 0 0 0 0 0 aicore.data\n");
   EXPECT_EQ(Starts(Chip::k310P, {two}), "(43,0,10) 1 6666 a ff 2 8 a 0 0 0 0 0 0 0 aicore.data\n");
@@ -339,7 +340,7 @@ TEST(PlanStarts, CoreEventsByNumber) {
             "(54,0,0) 1 a a ffffff 2 a0008 0 0 0 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
   EXPECT_EQ(Starts(Chip::k310B, {two}),
             "(54,0,0) 1 a a 1 2 a0008 0 0 0 0 0 0 0 0 0 0 0 0 ffts_profile.data\n");
-  EXPECT_EQ(Starts(Chip::k950, {two, {"aivector", "Custom:1,2,3,4,5,6,7,8,9,0xa", 0}}),
+  EXPECT_EQ(Starts(Chip::k950, {two, {Kind::kAiVector, "Custom:1,2,3,4,5,6,7,8,9,0xa", 0}}),
             "(54,0,10) 3 a a ffffff 2 a0008 0 0 0 0 a a ffffffff a 20001 40003 60005 80007 a0009 0 0 0 "
             "ffts_profile.data\n");
 }
@@ -347,17 +348,17 @@ TEST(PlanStarts, CoreEventsByNumber) {
 TEST(PlanStarts, CoreEventsThatCannotBeCounted) {
   for (const char* bad : {"Custom:", "Custom:0", "Custom:x", "Custom:1,", "Custom:0x", "Custom:-1",
                           "Custom:0x10000", "Custom:1,2,3,4,5,6,7,8,9"}) {
-    EXPECT_EQ(Starts(Chip::k910B, {{"aicore", bad, 0}}),
+    EXPECT_EQ(Starts(Chip::k910B, {{Kind::kAiCore, bad, 0}}),
               "'" + std::string(bad) + "': a 910B counts 1 to 8 events, each a number from 1 to 65535");
   }
-  EXPECT_EQ(Starts(Chip::k910, {{"aicore", "Custom:0x7fffffff", 0}}),
+  EXPECT_EQ(Starts(Chip::k910, {{Kind::kAiCore, "Custom:0x7fffffff", 0}}),
             "(43,0,10) 1 6666 a ffffffff 1 7fffffff 0 0 0 0 0 0 0 0 aicore.data\n");
 }
 
 // The vendor's groups, by chip and core.
 TEST(PlanStarts, CoreGroups) {
   const auto events = [](Chip chip, const char* kind, const char* mode) {
-    const std::string text = Starts(chip, {{kind, mode, 0}});
+    const std::string text = Starts(chip, {{*format::FindKind(kind), mode, 0}});
     const std::string head = "(43,0,10) 1 6666 a ffffffff ";
     return text.starts_with(head) ? text.substr(head.size()) : text;
   };
@@ -384,7 +385,7 @@ TEST(PlanStarts, CoreGroups) {
 
 // The cache's events, with those of the translation where the chip counts both at once.
 TEST(PlanStarts, HitsOfTheCache) {
-  const KindRequest l2{"l2", "", 0};
+  const KindRequest l2{Kind::kL2, "", 0};
   EXPECT_EQ(Starts(Chip::k910, {l2}), "(47,0,0) 8 5b 59 5c 7d 7e 71 79 7c l2_cache.data\n");
   EXPECT_EQ(Starts(Chip::k310P, {l2}), "(47,0,0) 8 78 79 77 71 6a 6c 74 62 l2_cache.data\n");
   EXPECT_EQ(Starts(Chip::k310B, {l2}), "(47,0,0) 8 f6 fb fc bf 90 91 9c 9d l2_cache.data\n");
@@ -393,8 +394,8 @@ TEST(PlanStarts, HitsOfTheCache) {
   const std::string on_950 =
       "(134,0,0) 340000 140001 6 810000 830082 750074 0 140002 5 8a0002 8c008b 8d 0 socpmu.data\n";
   EXPECT_EQ(Starts(Chip::k910B, {l2}), on_910b);
-  EXPECT_EQ(Starts(Chip::k910B, {{"soc-pmu", "", 0}}), on_910b);
-  EXPECT_EQ(Starts(Chip::k910B, {{"soc-pmu", "hit-rates", 0}, l2}), on_910b);
+  EXPECT_EQ(Starts(Chip::k910B, {{Kind::kSocPmu, "", 0}}), on_910b);
+  EXPECT_EQ(Starts(Chip::k910B, {{Kind::kSocPmu, "hit-rates", 0}, l2}), on_910b);
   EXPECT_EQ(Starts(Chip::k950, {l2}), on_950);
   EXPECT_EQ(Starts(Chip::k910_96, {l2}),
             "(134,0,0) 340000 140001 7 880000 8a0089 750074 97 140002 5 8a0002 8c008b 8d 0 socpmu.data\n");
@@ -414,39 +415,40 @@ TEST(PlanStarts, HitsOfTheCache) {
       "(134,0,0) 440000 140001 6 810000 830082 750074 0 140002 5 8a0002 8c008b 8d 0 c0004 1 e78 3fffffff "
       "socpmu.data\n");
   EXPECT_EQ(starts(Chip::k910_96, l2), Starts(Chip::k910_96, {l2})) << "which has none";
-  EXPECT_EQ(starts(Chip::k910B, {"soc-pmu", "HA:0x2", 0}), "(134,0,0) 1c0000 140001 1 2 0 0 0 socpmu.data\n");
+  EXPECT_EQ(starts(Chip::k910B, {Kind::kSocPmu, "HA:0x2", 0}),
+            "(134,0,0) 1c0000 140001 1 2 0 0 0 socpmu.data\n");
 }
 
 TEST(PlanStarts, SocEventsByNumber) {
-  EXPECT_EQ(Starts(Chip::k910B, {{"soc-pmu", "HA:0x2,0x3", 0}}),
+  EXPECT_EQ(Starts(Chip::k910B, {{Kind::kSocPmu, "HA:0x2,0x3", 0}}),
             "(134,0,0) 1c0000 140001 2 30002 0 0 0 socpmu.data\n");
-  EXPECT_EQ(Starts(Chip::k910B, {{"soc-pmu", "SMMU:0x808;MATA:0xff", 0}}),
+  EXPECT_EQ(Starts(Chip::k910B, {{Kind::kSocPmu, "SMMU:0x808;MATA:0xff", 0}}),
             "(134,0,0) 340000 140002 1 808 0 0 0 140001 1 ff 0 0 0 socpmu.data\n");
-  EXPECT_EQ(Starts(Chip::k950, {{"soc-pmu", "NOC:0x0,0x3f,0x1,0x2", 0}}),
+  EXPECT_EQ(Starts(Chip::k950, {{Kind::kSocPmu, "NOC:0x0,0x3f,0x1,0x2", 0}}),
             "(134,0,0) 140000 c0003 4 3f0000 20001 socpmu.data\n");
   for (const char* bad :
        {"HA:", "HA:2", "HA:0x", "HA:0x100", "HA:0x-1", "HA:0x1,", "HA:0x1,0x2,0x3,0x4,0x5,0x6,0x7,0x8,0x9",
         "SMMU:0x809", "HA:0x1;HA:0x2", "HA:0x1;MATA:0x2", "HA:0x1;", "HA:0x1;L2:0x1", "NOC:0x1"}) {
     EXPECT_EQ(
-        Starts(Chip::k910B, {{"soc-pmu", bad, 0}}),
+        Starts(Chip::k910B, {{Kind::kSocPmu, bad, 0}}),
         "'" + std::string(bad) +
             "': a 910B counts HA (or MATA): 1 to 8 events from 0x0 to 0xff, SMMU: 1 to 8 events from 0x0 to "
             "0x808; each unit once, e.g. HA:0x2,0x3;SMMU:0x10");
   }
   for (const char* bad : {"NOC:0x40", "NOC:0x1,0x2,0x3,0x4,0x5"}) {
     EXPECT_EQ(
-        Starts(Chip::k950, {{"soc-pmu", bad, 0}}),
+        Starts(Chip::k950, {{Kind::kSocPmu, bad, 0}}),
         "'" + std::string(bad) +
             "': a 950 counts HA (or MATA): 1 to 8 events from 0x0 to 0xff, SMMU: 1 to 8 events from 0x0 to "
             "0x808, NOC: 1 to 4 events from 0x0 to 0x3f; each unit once, e.g. HA:0x2,0x3;SMMU:0x10");
   }
-  EXPECT_EQ(Starts(Chip::k910B, {{"soc-pmu", "0x2", 0}}),
+  EXPECT_EQ(Starts(Chip::k910B, {{Kind::kSocPmu, "0x2", 0}}),
             "soc-pmu:0x2: soc-pmu knows the modes hit-rates and HA: and MATA: and SMMU: and NOC:");
 }
 
 // A channel per core; of a 950 those of three cores of each die.
 TEST(PlanStarts, InstructionProfiling) {
-  const std::string all = Starts(Chip::k910B, {{"instr", "", 0}});
+  const std::string all = Starts(Chip::k910B, {{Kind::kInstr, "", 0}});
   EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), 75);
   EXPECT_TRUE(
       all.starts_with("(11,0,0) 3e8 0 instr.group_0_aic\n(12,0,0) 3e8 0 instr.group_0_aiv0\n"
@@ -456,13 +458,13 @@ TEST(PlanStarts, InstructionProfiling) {
     EXPECT_NE(all.find(line), std::string::npos) << line;
   }
   EXPECT_TRUE(all.ends_with("(98,0,0) 3e8 0 instr.group_24_aiv1\n"));
-  EXPECT_TRUE(Starts(Chip::k910B, {{"instr", "cycles:30000", 0}}).starts_with("(11,0,0) 7530 0 "));
+  EXPECT_TRUE(Starts(Chip::k910B, {{Kind::kInstr, "cycles:30000", 0}}).starts_with("(11,0,0) 7530 0 "));
 
   const auto on_950 = [](int64_t cores, uint32_t api_version) {
     driver::DeviceFacts device = MakeDevice(Chip::k950);
     device.ai_core_num = cores;
     SessionSpec spec;
-    spec.kinds = {{"instr", "", 0}};
+    spec.kinds = {{Kind::kInstr, "", 0}};
     return Starts(device, spec, true, api_version);
   };
   EXPECT_EQ(on_950(18, 0x072419),
@@ -491,18 +493,18 @@ TEST(PlanStarts, CoreClocksBetweenSamples) {
   facts.devices = {MakeDevice(Chip::k910B)};
   facts.devices[0].aic_mhz = 1800;
   SessionSpec spec;
-  spec.kinds = {{"instr", "cycles:2000", 0}};
+  spec.kinds = {{Kind::kInstr, "cycles:2000", 0}};
   auto plan = MakePlan(spec, facts);
   ASSERT_TRUE(plan.ok());
   EXPECT_DOUBLE_EQ(plan.value().kinds[0].effective_hz, 900'000);
   EXPECT_EQ(plan.value().bytes_per_second, 0);
   for (const char* bad : {"cycles:", "cycles:299", "cycles:30001", "cycles:x", "cycles:1000 "}) {
     EXPECT_EQ(
-        Starts(Chip::k910B, {{"instr", bad, 0}}),
+        Starts(Chip::k910B, {{Kind::kInstr, bad, 0}}),
         "'" + std::string(bad) + "': a sample is taken every 300 to 30000 core clocks, e.g. cycles:1000");
   }
-  EXPECT_EQ(Starts(Chip::k950, {{"instr", "cycles:1000", 0}}), "instr:cycles:1000: instr has no modes");
-  EXPECT_EQ(Starts(Chip::k910, {{"instr", "", 0}}), "nothing can be collected: a 910 has no instr");
+  EXPECT_EQ(Starts(Chip::k950, {{Kind::kInstr, "cycles:1000", 0}}), "instr:cycles:1000: instr has no modes");
+  EXPECT_EQ(Starts(Chip::k910, {{Kind::kInstr, "", 0}}), "nothing can be collected: a 910 has no instr");
 }
 
 // One channel has one start: who comes second is told.
@@ -511,7 +513,7 @@ TEST(PlanStarts, TwoKindsThatWantOneChannelOtherwise) {
   facts.library_loaded = true;
   facts.devices = {MakeDevice(Chip::k910B)};
   SessionSpec spec;
-  spec.kinds = {{"l2", "", 0}, {"soc-pmu", "HA:0x2", 0}};
+  spec.kinds = {{Kind::kL2, "", 0}, {Kind::kSocPmu, "HA:0x2", 0}};
   const auto plan = MakePlan(spec, facts);
   ASSERT_TRUE(plan.ok());
   ASSERT_EQ(plan.value().channels.size(), 1U);
@@ -527,7 +529,8 @@ TEST(PlanStarts, DevicesDoNotLeakIntoEachOther) {
   facts.devices[1].aiv_num = 0;
   facts.devices[1].channels = {52, 54};
   SessionSpec spec;
-  spec.kinds = {{"aicore", "", 0}, {"aivector", "", 0}, {"ddr", "", 0}, {"soc-profile", "", 0}};
+  spec.kinds = {
+      {Kind::kAiCore, "", 0}, {Kind::kAiVector, "", 0}, {Kind::kDdr, "", 0}, {Kind::kSocProfile, "", 0}};
   const auto plan = MakePlan(spec, facts);
   ASSERT_TRUE(plan.ok());
   std::string text;
@@ -544,7 +547,7 @@ TEST(PlanStarts, DevicesDoNotLeakIntoEachOther) {
 
 TEST(PlanStarts, ModuleMemoryStampsFollowTheHostCounter) {
   SessionSpec spec;
-  spec.kinds = {{"npu-module-mem", "", 0}};
+  spec.kinds = {{Kind::kNpuModuleMem, "", 0}};
   EXPECT_EQ(Starts(MakeDevice(Chip::k910B), std::move(spec), /*host_counter_known=*/false),
             "(142,1,20) 14 0 0 0 npu_module_mem.data\n");
 }
@@ -552,7 +555,7 @@ TEST(PlanStarts, ModuleMemoryStampsFollowTheHostCounter) {
 TEST(PlanStarts, AiCpuOfNewerDriversOnThe950) {
   const auto aicpu = [](Chip chip, uint32_t api_version) {
     SessionSpec spec;
-    spec.kinds = {{"aicpu", "", 0}};
+    spec.kinds = {{Kind::kAiCpu, "", 0}};
     return Starts(MakeDevice(chip), std::move(spec), true, api_version);
   };
   EXPECT_EQ(aicpu(Chip::k950, 0x072419), "(143,1,5) aicpu.data late\n(144,1,5) aicpu.data late\n");

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <sys/file.h>
 
+#include "daemon/store/spool/departure.h"
 #include "format/directory/manifest.h"
 #include "format/directory/own_folder.h"
 #include "tests/unit/store/writer_harness.h"
@@ -102,6 +103,17 @@ TEST_F(KeptTest, LeavesWhatIsBeingRead) {
   EXPECT_EQ(RemoveKept(spool_, Found()).status().code(), Code::kAborted);
   ::flock(reader.get(), LOCK_UN);
   EXPECT_TRUE(RemoveKept(spool_, Found()).ok());
+}
+
+TEST_F(KeptTest, RoomComesWhenNobodyHasItOpenAnyMore) {
+  const fs::path slice = User() / kName / "device_0/data/hbm.data.0.slice_0";
+  base::UniqueFd reader(::open(slice.c_str(), O_RDONLY));
+  const base::UniqueFd dir(::open((User() / kName).c_str(), O_RDONLY | O_DIRECTORY));
+  Departure departure(dir.get());
+  ASSERT_TRUE(RemoveKept(spool_, Found()).ok());
+  EXPECT_FALSE(departure.Wait(0)) << "it is open here";
+  reader.Reset();
+  EXPECT_TRUE(departure.Wait(30'000'000'000));
 }
 
 TEST_F(KeptTest, PinsAndUnpins) {

@@ -20,7 +20,7 @@ Kept Of(uid_t uid, uint64_t age_s) {
 Pressure Now() {
   Pressure pressure;
   pressure.wall_ns = kNow;
-  pressure.monotonic_ns = 5000;
+  pressure.raw_ns = 5000;
   return pressure;
 }
 std::string Next(const std::vector<Kept>& kept, const Pressure& pressure) {
@@ -51,9 +51,9 @@ TEST(Retention, WhatIsPinnedOrWasInUseAMomentAgoStays) {
   pressure.excess = 1;
   std::vector<Kept> kept = {Of(1, 10), Of(1, 30), Of(1, 20)};
   kept[1].pinned = true;
-  kept[2].not_before_ns = pressure.monotonic_ns + 1;
+  kept[2].not_before_ns = pressure.raw_ns + 1;
   EXPECT_EQ(Next(kept, pressure), "PROF_10");
-  kept[2].not_before_ns = pressure.monotonic_ns;
+  kept[2].not_before_ns = pressure.raw_ns;
   EXPECT_EQ(Next(kept, pressure), "PROF_20");
 }
 

@@ -2,25 +2,15 @@
 
 #include <algorithm>
 #include <iterator>
-#include <string_view>
-
-#include "daemon/session/plan/kinds.h"
 
 namespace profd::session {
 
 namespace {
 
-constexpr std::string_view kPending = "pending: ";
-
-// What a note says of one kind, "" for nothing.
-std::string ReasonIn(const std::string& note, const std::string& kind) {
-  for (const std::string& who : {kind, std::string(IsFromMspti(kind) ? "MSPTI kinds" : kind)}) {
-    const size_t at = note.find(who + ": ");
-    if (at == std::string::npos) continue;
-    const size_t begin = at + who.size() + 2;
-    return note.substr(begin, note.find("; ", begin) - begin);
-  }
-  return "";
+// nullptr: it can be had.
+const agent::Missing* FindMissing(const AgentOutcome& outcome, format::Kind kind) {
+  const auto found = std::ranges::find(outcome.missing, kind, &agent::Missing::kind);
+  return found == outcome.missing.end() ? nullptr : &*found;
 }
 
 // Nobody can wait for it any more.
@@ -29,14 +19,14 @@ AgentVerdict Pending(const std::string& why, bool over) {
   return {Verdict::kPending, why};
 }
 
-AgentVerdict JudgeOne(const std::string& kind, const AgentOutcome& outcome) {
+AgentVerdict JudgeOne(format::Kind kind, const AgentOutcome& outcome) {
   if (!outcome.awaited.empty()) return Pending(outcome.awaited, outcome.over);
   if (!outcome.answered) return Pending("its agent has not answered yet", outcome.over);
   if (!outcome.status.ok()) return {Verdict::kFailed, outcome.status.message()};
-  const std::string why = ReasonIn(outcome.note, kind);
-  if (why.starts_with(kPending)) return Pending(why.substr(kPending.size()), outcome.over);
-  if (!why.empty()) return {Verdict::kSkipped, why};
-  return {};
+  const agent::Missing* missing = FindMissing(outcome, kind);
+  if (missing == nullptr) return {};
+  if (missing->later) return Pending(missing->why, outcome.over);
+  return {Verdict::kSkipped, missing->why};
 }
 
 int Rank(Verdict verdict) {
@@ -55,7 +45,7 @@ int Rank(Verdict verdict) {
 
 }  // namespace
 
-AgentVerdict JudgeKind(const std::string& kind, const AgentOutcomes& outcomes) {
+AgentVerdict JudgeKind(format::Kind kind, const AgentOutcomes& outcomes) {
   AgentVerdict best{Verdict::kFailed, "nothing came of it"};
   bool any = false;
   for (const auto& outcome : outcomes) {
@@ -67,10 +57,11 @@ AgentVerdict JudgeKind(const std::string& kind, const AgentOutcomes& outcomes) {
   return best;
 }
 
-std::vector<std::string> PendingKinds(const AgentOutcome& outcome, const std::vector<std::string>& kinds) {
-  std::vector<std::string> pending;
-  std::ranges::copy_if(kinds, std::back_inserter(pending), [&outcome](const std::string& kind) {
-    return ReasonIn(outcome.note, kind).starts_with(kPending);
+std::vector<format::Kind> PendingKinds(const AgentOutcome& outcome, const std::vector<format::Kind>& kinds) {
+  std::vector<format::Kind> pending;
+  std::ranges::copy_if(kinds, std::back_inserter(pending), [&outcome](format::Kind kind) {
+    const agent::Missing* missing = FindMissing(outcome, kind);
+    return missing != nullptr && missing->later;
   });
   return pending;
 }

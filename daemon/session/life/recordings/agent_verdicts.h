@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "daemon/agent/peer.h"
 #include "daemon/session/plan/types.h"
 
 namespace profd::session {
@@ -15,13 +16,11 @@ namespace profd::session {
 // How one recording of one process went so far.
 struct AgentOutcome {
   pid_t pid = 0;
-  base::Status status;  // why it is not recorded
-  // What of it cannot be had: "agent-memory: why; MSPTI kinds: why". "pending: " in front of a why: it may
-  // still come.
-  std::string note;
-  std::string awaited;    // why it may record after all, where it does not
-  bool answered = false;  // its agent was armed, or could not be
-  bool over = false;      // nothing more comes of it
+  base::Status status;                  // why it is not recorded
+  std::vector<agent::Missing> missing;  // of it
+  std::string awaited;                  // why it may record after all, where it does not
+  bool answered = false;                // its agent was armed, or could not be
+  bool over = false;                    // nothing more comes of it
 };
 using AgentOutcomes = std::vector<std::shared_ptr<AgentOutcome>>;
 
@@ -31,9 +30,9 @@ struct AgentVerdict {
 };
 // The best of what several recordings say of a kind: of the process, of the programs that it became, of its
 // children.
-AgentVerdict JudgeKind(const std::string& kind, const AgentOutcomes& outcomes);
+AgentVerdict JudgeKind(format::Kind kind, const AgentOutcomes& outcomes);
 
 // Those of the kinds that the outcome says may still come.
-std::vector<std::string> PendingKinds(const AgentOutcome& outcome, const std::vector<std::string>& kinds);
+std::vector<format::Kind> PendingKinds(const AgentOutcome& outcome, const std::vector<format::Kind>& kinds);
 
 }  // namespace profd::session

@@ -4,7 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include "base/clock.h"
 #include "daemon/agent/lane_clock.h"
 #include "daemon/agent/ring_reader.h"
 #include "daemon/base/after.h"
@@ -66,8 +65,8 @@ std::shared_ptr<const chunk::StreamSpec> SpecOf(std::string file, const char* ki
 
 }  // namespace
 
-Recordings::Recordings(base::Executor& ctl, agent::Registry& registry, agent::Drain& drain, Setup setup)
-    : ctl_(ctl),
+Recordings::Recordings(base::Timers& timers, agent::Registry& registry, agent::Drain& drain, Setup setup)
+    : timers_(timers),
       registry_(registry),
       drain_(drain),
       setup_(std::move(setup)),
@@ -126,7 +125,7 @@ void Recordings::Begin() {
     return;
   }
   const auto armed = base::After(members.size(), [self = shared_from_this(), members, fired] {
-    const uint64_t at_raw_ns = base::RawNs() + kTogetherNs;
+    const uint64_t at_raw_ns = self->timers_.RawNs() + kTogetherNs;
     for (const MemberPtr& member : members) {
       if (member->armed && !member->ended) {
         self->Fire(member, at_raw_ns, fired);
@@ -169,16 +168,14 @@ agent::Arm Recordings::Prepare(const MemberPtr& member) {
 
 agent::Arm Recordings::ArmOf(const Member& member) const {
   const AgentStart& start = setup_.starts[member.start];
-  const auto wants = [&start](format::AgentKind kind) {
-    return std::ranges::find(start.kinds, format::AgentKindName(kind)) != start.kinds.end();
-  };
+  const auto wants = [&start](format::Kind kind) { return std::ranges::count(start.kinds, kind) > 0; };
   return {.kinds = start.kinds,
           .flight_recorder = setup_.flight_recorder,
           .steps = setup_.steps,
           .domains = setup_.domains,
           .announce = start.announce,
           .device_marks =
-              start.kinds.empty() || wants(format::AgentKind::kMark) || wants(format::AgentKind::kRange)};
+              start.kinds.empty() || wants(format::Kind::kAgentMark) || wants(format::Kind::kAgentRange)};
 }
 
 void Recordings::Arm(const MemberPtr& member, std::function<void()> done) {
@@ -193,7 +190,7 @@ void Recordings::Arm(const MemberPtr& member, std::function<void()> done) {
 void Recordings::ArmAndFire(const MemberPtr& member, std::function<void()> done) {
   agent::Arm arm = Prepare(member);
   arm.fire = true;
-  const uint64_t asked_ns = base::RawNs();
+  const uint64_t asked_ns = timers_.RawNs();
   member->peer->Send(std::move(arm), kArmPatienceNs,
                      [self = shared_from_this(), member, asked_ns, done](const agent::Ack& ack) {
                        NoteArmed(*member, ack);
@@ -223,7 +220,7 @@ void Recordings::Fire(const MemberPtr& member, uint64_t at_raw_ns, std::function
 
 void Recordings::NoteArmed(Member& member, const agent::Ack& ack) {
   member.armed = ack.status.ok();
-  member.outcome->note = ack.note;
+  member.outcome->missing = ack.missing;
   member.outcome->answered = true;
   if (member.armed) return;
   NoteFailed(member, {ack.status.code(), "process " + std::to_string(member.peer->identity().pid) +
@@ -244,7 +241,7 @@ void Recordings::OnLateKinds(MakeWay make_way) {
 // What some of its kinds waited for has come.
 void Recordings::OnCapabilities(const MemberPtr& member) {
   if (member->ended || !member->armed || paused_) return;
-  std::vector<std::string> kinds = PendingKinds(*member->outcome, setup_.starts[member->start].kinds);
+  std::vector<format::Kind> kinds = PendingKinds(*member->outcome, setup_.starts[member->start].kinds);
   if (kinds.empty()) return;
   auto add = [weak = weak_from_this(), member, kinds = std::move(kinds)] {
     if (const auto self = weak.lock(); self && !member->ended && !self->paused_)
@@ -259,14 +256,16 @@ void Recordings::OnCapabilities(const MemberPtr& member) {
   }
 }
 
-void Recordings::AddKinds(const MemberPtr& member, std::vector<std::string> kinds) {
-  member->peer->Send(agent::AddKinds{std::move(kinds)}, kAddPatienceNs,
-                     [self = shared_from_this(), member](const agent::Ack& ack) {
+void Recordings::AddKinds(const MemberPtr& member, std::vector<format::Kind> kinds) {
+  agent::AddKinds add{kinds};
+  member->peer->Send(std::move(add), kAddPatienceNs,
+                     [self = shared_from_this(), member, kinds = std::move(kinds)](const agent::Ack& ack) {
                        if (member->ended) return;
-                       // Only what comes from MSPTI is ever late.
-                       member->outcome->note = ack.status.ok() ? ack.note : ack.status.message();
-                       if (!ack.status.ok() && ack.status.code() != Code::kFailedPrecondition)
-                         member->outcome->note = "MSPTI kinds: " + ack.status.message();
+                       member->outcome->missing = ack.missing;
+                       if (!ack.status.ok() && ack.missing.empty()) {
+                         for (const format::Kind kind : kinds)
+                           member->outcome->missing.push_back({kind, ack.status.message()});
+                       }
                        self->TellVerdicts();
                      });
 }
@@ -358,7 +357,7 @@ void Recordings::NoteEnded(const Member& member) {
   if (!ended.awaited.empty()) return;
   std::erase_if(outcomes_[member.start], [&ended](const auto& other) {
     return other.get() != &ended && other->over && other->status.code() == ended.status.code() &&
-           other->note == ended.note;
+           other->missing == ended.missing;
   });
   member.outcome->over = true;
   TellVerdicts();
@@ -380,7 +379,7 @@ void Recordings::End(const MemberPtr& member, const std::string& why, std::funct
     if (self->setup_.snapshot_on == SnapshotOn::kAsked || !member->peer->gone())
       return self->Drained(member, why);
     // It is dead a moment after it has hung up, or another program.
-    self->ctl_.After(kDeathNs, [self, member, why] {
+    self->timers_.After(kDeathNs, [self, member, why] {
       if (!self->WritesAtEnd(*member)) return self->Drained(member, why);
       if (self->on_writes_at_end_) self->on_writes_at_end_();
       self->drain_.Snapshot(member->drain, 0, [self, member, why] { self->Drained(member, why); });
@@ -555,7 +554,7 @@ void Recordings::OnStepWindow(const MemberPtr& member, const agent::StepWindow& 
       std::all_of(members_.begin(), members_.end(), [](const MemberPtr& one) { return one->steps_done; });
   if (setup_.steps.active == 0 || !all || stopping_ || on_steps_done_ == nullptr) return;
   if (std::all_of(members_.begin(), members_.end(), IsKept)) return;  // or there are none
-  ctl_.Post(std::exchange(on_steps_done_, nullptr));
+  timers_.After(0, std::exchange(on_steps_done_, nullptr));
 }
 
 abi::LaneClock Recordings::NoteClock(const Member& member) const {

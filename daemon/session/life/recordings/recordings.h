@@ -17,7 +17,7 @@
 #include "daemon/agent/peer.h"
 #include "daemon/agent/registry.h"
 #include "daemon/base/aside.h"
-#include "daemon/base/executor.h"
+#include "daemon/base/timers.h"
 #include "daemon/chunk/pipe.h"
 #include "daemon/session/life/recordings/agent_verdicts.h"
 #include "daemon/session/plan/plan.h"
@@ -32,7 +32,7 @@ struct RecordingSink {
   chunk::Pipe* pipe = nullptr;
 };
 
-// **Thread:** ctl only; callbacks run on ctl. Outlived by executor, registry and drain.
+// **Thread:** ctl only; callbacks run on ctl. Outlived by timers, registry and drain.
 class Recordings : public std::enable_shared_from_this<Recordings> {
  public:
   struct Setup {
@@ -46,7 +46,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
     base::Aside& aside;
   };
 
-  Recordings(base::Executor& ctl, agent::Registry& registry, agent::Drain& drain, Setup setup);
+  Recordings(base::Timers& timers, agent::Registry& registry, agent::Drain& drain, Setup setup);
   ~Recordings();
 
   // Arms all processes, then fires those that are ready at one instant. Their records wait in their rings for
@@ -55,7 +55,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   // `done` when every process has begun or failed to.
   void WhenBegun(std::function<void()> done);
   // Of a kind of a process of Setup::starts, its later programs and its children …
-  AgentVerdict VerdictOf(pid_t target, const std::string& kind) const;
+  AgentVerdict VerdictOf(pid_t target, format::Kind kind) const;
   // … which changes as they come and go, or load what they lacked; told to the latest caller.
   void OnVerdicts(std::function<void()> changed) { on_verdicts_ = std::move(changed); }
   // Why processes are not recorded.
@@ -129,7 +129,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   static void NoteArmed(Member& member, const agent::Ack& ack);
   static void NoteFailed(Member& member, base::Status status);
   void OnCapabilities(const MemberPtr& member);
-  void AddKinds(const MemberPtr& member, std::vector<std::string> kinds);
+  void AddKinds(const MemberPtr& member, std::vector<format::Kind> kinds);
   void TellVerdicts() const;
   void NoteEnded(const Member& member);
   void NoteOver();
@@ -147,7 +147,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   abi::LaneClock NoteClock(const Member& member) const;  // into the manifest, too
   void Trouble(const std::string& what);
 
-  base::Executor& ctl_;
+  base::Timers& timers_;
   agent::Registry& registry_;
   agent::Drain& drain_;
   const Setup setup_;

@@ -80,7 +80,7 @@ void Recordings::AddCounts(uint32_t trace, std::vector<KindState>& kinds) const 
   }
 }
 
-AgentVerdict Recordings::VerdictOf(pid_t target, const std::string& kind) const {
+AgentVerdict Recordings::VerdictOf(pid_t target, format::Kind kind) const {
   for (size_t i = 0; i < setup_.starts.size(); ++i) {
     if (setup_.starts[i].pid == target) return JudgeKind(kind, outcomes_[i]);
   }

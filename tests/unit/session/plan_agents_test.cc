@@ -1,0 +1,199 @@
+// What processes record of themselves.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "daemon/session/plan/plan.h"
+#include "format/preset.h"
+#include "tests/unit/session/plan_cases.h"
+
+namespace profd::session {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+AgentFacts Agent() {
+  AgentFacts agent;
+  for (const format::Kind kind : format::kAgentKindList) {
+    const bool mspti = kind == format::Kind::kAgentKernel;
+    agent.capabilities.push_back({std::string(NameOf(kind)), !mspti, mspti ? "libmspti.so is missing" : ""});
+  }
+  return agent;
+}
+
+TEST(Plan, AProcessWithAnAgentRecordsWhatItCan) {
+  NodeFacts facts = TwoDevices();
+  facts.processes[0].agent = Agent();
+  SessionSpec spec;
+  spec.pids = {42, 43};
+  const base::Result<Plan> plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  ASSERT_EQ(plan->agents.size(), 1U);
+  const AgentStart& start = plan->agents[0];
+  EXPECT_EQ(start.pid, 42);
+  EXPECT_EQ(start.kinds.size(), format::kAgentKindList.size() - 1);
+  const auto kernel = static_cast<size_t>(format::AgentKind::kKernel);
+  EXPECT_EQ(start.kind_index[kernel], kNoKind);
+  for (size_t i = 0; i < start.kind_index.size(); ++i) {
+    if (i == kernel) continue;
+    EXPECT_EQ(plan->kinds.at(start.kind_index[i]).kind, format::kAgentKindList.begin()[i]);
+    EXPECT_EQ(plan->kinds.at(start.kind_index[i]).unit, "pid:42");
+    EXPECT_EQ(plan->kinds.at(start.kind_index[i]).verdict, Verdict::kStarted);
+  }
+  size_t missing = 0;
+  for (const KindState& kind : plan->kinds) {
+    if (kind.kind == Kind::kAgentKernel && kind.unit == "pid:42") {
+      EXPECT_EQ(kind.reason, "libmspti.so is missing");
+    }
+    if (kind.unit != "pid:43" || !IsAgentKind(kind.kind)) continue;
+    ++missing;
+    EXPECT_EQ(kind.verdict, Verdict::kSkipped);
+    EXPECT_THAT(kind.reason, HasSubstr("profctl run"));
+  }
+  EXPECT_EQ(missing, format::kAgentKindList.size());
+}
+
+// Both need the same channels of the driver, and the agent's records say more.
+TEST(Plan, TasksAreLeftToAnAgentThatRecordsKernels) {
+  NodeFacts facts = TwoDevices();
+  facts.processes[0].agent = Agent();
+  for (agent::Capability& capability : facts.processes[0].agent->capabilities) capability.available = true;
+  SessionSpec spec;
+  spec.pids = {42};
+  spec.devices = {0, 1};
+  const auto verdicts = [&] {
+    const base::Result<Plan> plan = MakePlan(spec, facts);
+    EXPECT_TRUE(plan.ok()) << plan.status().message();
+    std::map<std::string, std::string> found;
+    for (const KindState& kind : plan->kinds) {
+      if (kind.kind == Kind::kTask) found[kind.unit] = kind.verdict == Verdict::kStarted ? "" : kind.reason;
+    }
+    for (const ChannelStart& start : plan->channels) {
+      EXPECT_EQ(found.at("device:" + std::to_string(start.device)), "") << start.channel;
+    }
+    return found;
+  };
+  spec.kinds = {{Kind::kTask, "", 0}, {Kind::kAgentKernel, "", 0}};
+  auto found = verdicts();
+  EXPECT_EQ(found["device:0"], "");
+  EXPECT_EQ(found["device:1"], "the agent of process 42 records agent-kernel, which needs the same channels");
+  spec.kinds = {{Kind::kTask, "", 0}, {Kind::kAgentRange, "", 0}};
+  found = verdicts();
+  EXPECT_EQ(found["device:1"], "");
+  // Which devices it uses is not known: each kernel would perhaps be there twice.
+  facts.processes[0].open_devices.clear();
+  spec.kinds = {{Kind::kTask, "", 0}, {Kind::kAgentKernel, "", 0}};
+  found = verdicts();
+  EXPECT_NE(found["device:0"], "");
+  EXPECT_NE(found["device:1"], "");
+}
+
+// What MSPTI does not support keeps its task log, whether or not the library is there.
+TEST(Plan, TasksOfChipsWithoutMsptiStayWithTheLog) {
+  for (const Chip chip : {Chip::k310, Chip::k910, Chip::k310P, Chip::k910_96}) {
+    NodeFacts facts = TwoDevices(chip);
+    facts.processes[0].agent = Agent();
+    for (agent::Capability& capability : facts.processes[0].agent->capabilities) capability.available = true;
+    SessionSpec spec;
+    spec.pids = {42};
+    spec.devices = {0, 1};
+    spec.kinds = {{Kind::kTask, "", 0}, {Kind::kAgentRange, "", 0}};
+    for (const Kind kind : {Kind::kAgentKernel, Kind::kAgentComm, Kind::kAgentApi, Kind::kAgentMemory})
+      spec.kinds.push_back({kind, "", 0});
+    base::Result<Plan> plan = MakePlan(spec, facts);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_EQ(Find(*plan, "task", "device:1").verdict, Verdict::kStarted);
+    EXPECT_EQ(Find(*plan, "agent-kernel", "pid:42").verdict, Verdict::kSkipped);
+    EXPECT_THAT(Find(*plan, "agent-kernel", "pid:42").reason, HasSubstr("MSPTI does not support"));
+    EXPECT_THAT(plan->agents.at(0).kinds, ElementsAre(Kind::kAgentRange));
+    // One that is not there yet gets them no more than one that is.
+    facts.processes[0].agent.reset();
+    facts.processes[0].agent_expected = true;
+    plan = MakePlan(spec, facts);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_THAT(plan->agents.at(0).kinds, ElementsAre(Kind::kAgentRange));
+  }
+}
+
+// Until it is known whether there will be any kernels.
+TEST(Plan, TasksGiveWayWhenCannComes) {
+  NodeFacts facts = TwoDevices();
+  facts.processes[0].agent = Agent();
+  for (agent::Capability& capability : facts.processes[0].agent->capabilities) {
+    capability.available = true;
+    if (capability.kind == "agent-kernel") {
+      capability.later = true;
+      capability.reason = "CANN is not loaded yet";
+    }
+  }
+  SessionSpec spec;
+  spec.pids = {42};
+  spec.devices = {0, 1};
+  spec.kinds = {{Kind::kTask, "", 0}, {Kind::kAgentKernel, "", 0}};
+  base::Result<Plan> plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(Find(*plan, "task", "device:1").verdict, Verdict::kStarted);
+  EXPECT_EQ(Find(*plan, "agent-kernel", "pid:42").verdict, Verdict::kPending);
+  EXPECT_EQ(Find(*plan, "agent-kernel", "pid:42").reason, "CANN is not loaded yet");
+  EXPECT_TRUE(plan->agents.at(0).announce);
+  for (const ChannelStart& start : plan->channels)  // it has device 1 open
+    EXPECT_EQ(start.gives_way, start.device == 1 ? std::vector<pid_t>{42} : std::vector<pid_t>{});
+  // A channel that another kind reads, too, stays.
+  spec.kinds = {{Kind::kAgentKernel, "", 0}, {Kind::kAgentMark, "", 0}};
+  plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_FALSE(plan->agents.at(0).announce);
+}
+
+TEST(Plan, AnAgentThatHasNotRegisteredYetIsWaitedFor) {
+  NodeFacts facts = TwoDevices();
+  facts.processes[0].agent_expected = true;
+  SessionSpec spec;
+  spec.pids = {42};
+  spec.kinds = {{Kind::kAgentRange, "", 0}};
+  const base::Result<Plan> plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(Find(*plan, "agent-range", "pid:42").verdict, Verdict::kPending);
+  EXPECT_EQ(plan->agents.size(), 1U);
+}
+
+TEST(Plan, AnAgentThatIsTakenOrOfNoUseIsSkippedSayingSo) {
+  NodeFacts facts = TwoDevices();
+  facts.processes[0].agent = Agent();
+  facts.processes[0].agent->holder = "session 1234 of bob";
+  SessionSpec spec;
+  spec.pids = {42};
+  spec.kinds = {{Kind::kAgentRange, "", 0}, {Kind::kHostCpu, "", 0}};
+  base::Result<Plan> plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_TRUE(plan->agents.empty());
+  EXPECT_THAT(plan->kinds[0].reason, HasSubstr("session 1234 of bob"));
+  facts.processes[0].agent->holder.clear();
+  facts.processes[0].agent->usable = {base::Code::kFailedPrecondition, "speaks protocol 9"};
+  plan = MakePlan(spec, facts);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->kinds[0].reason, "speaks protocol 9");
+}
+
+TEST(Plan, AgentKindsTakeNoRateAndNeedAProcess) {
+  NodeFacts facts = TwoDevices();
+  facts.processes[0].agent = Agent();
+  SessionSpec spec;
+  spec.kinds = {{Kind::kAgentRange, "", 0}};
+  EXPECT_EQ(MakePlan(spec, facts).status().code(), base::Code::kInvalidArgument);
+  spec.pids = {42};
+  spec.kinds = {{Kind::kAgentRange, "", 50}};
+  EXPECT_EQ(MakePlan(spec, facts).status().code(), base::Code::kInvalidArgument);
+  spec.kinds = {{Kind::kAgentRange, "write", 0}};
+  EXPECT_EQ(MakePlan(spec, facts).status().code(), base::Code::kInvalidArgument);
+  spec.kinds = {{Kind::kHostCpu, "", 0}};
+  spec.steps.active = 3;
+  EXPECT_EQ(MakePlan(spec, facts).status().code(), base::Code::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace profd::session
