@@ -117,7 +117,7 @@ Status Create(const std::string& path, mode_t mode, Write write) {
   if (!file) return Status::FromErrno("create " + path);
   const ssize_t written = ::write(file.get(), data, size);
   if (written == static_cast<ssize_t>(size) && ::fsync(file.get()) == 0) return {};
-  const Status why = Status::FromErrno("write " + path);
+  Status why = Status::FromErrno("write " + path);
   ::unlink(path.c_str());
   return why;
 }

@@ -136,6 +136,7 @@ std::vector<std::string> Counted(const std::vector<std::string>& lines) {
     }
   }
   std::vector<std::string> once;
+  once.reserve(counts.size());
   for (const auto& [line, count] : counts)
     once.push_back(count == 1 ? line : line + " (" + std::to_string(count) + " times)");
   return once;
@@ -211,6 +212,7 @@ Result<std::vector<size_t>> Table::Choose(const std::string& sort, const std::ve
         left, [&](size_t one, size_t other) { return reversed ? before(other, one) : before(one, other); });
   }
   std::vector<std::vector<Cell>> rows;
+  rows.reserve(left.size());
   for (const size_t row : left) rows.push_back(std::move(rows_[row]));
   rows_ = std::move(rows);
   return left;
