@@ -168,7 +168,9 @@ class OffCpuTest(harness.ProfdTest):
 
     def test_a_sleep_is_as_long_as_it_was(self):
         target = self.hot("wait", program=HOT)
-        ended = self.end(self.begin(target.pid))
+        session = self.begin(target.pid)
+        harness.wait_until(lambda: self.own_waits(session) >= PLENTY, "waits of its own")
+        ended = self.end(session)
         (sleeper,) = {int(task) for task in os.listdir(f"/proc/{target.pid}/task")} - {target.pid}
         queued = self.stacks_of(ended, "[waits for a CPU]")
         lengths = sorted(length for _, _, tid, length, stack in self.waits(ended) if tid == sleeper and stack not in queued)
