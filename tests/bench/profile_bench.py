@@ -125,7 +125,7 @@ def main():
         turns.add_tool("perf", "record", "-q", "-F", "99", "--call-graph", "dwarf", "-o", folder + "/perf.data",
                        name="perf record dwarf")
         turns.run(options.turns)
-        if profile_test.is_known_pythons("/usr/bin/python3"):
+        if profile_test.is_known_python("/usr/bin/python3"):
             print("CPU profile of a Python program")
             turns = Turns(daemon, "/usr/bin/python3", "-c", PYTHON, options.seconds)
             turns.add("profd 99 Hz", turns.by_profd, "host-cpu-profile")

@@ -37,7 +37,7 @@ struct Where {
   HostPlace place = HostPlace::kOther;
   bool is_queued = false;
   TextId function = 0;
-  friend auto operator<=>(const Where&, const Where&) = default;
+  auto operator<=>(const Where&) const = default;  // NOLINT(modernize-use-nullptr): clang 14 sees one
 };
 Where WhereOf(const Job& job, const HostStack& stack) {
   const bool is_queued = !stack.frames.empty() && job.Text(stack.frames.front()) == format::kWaitsForCpu;

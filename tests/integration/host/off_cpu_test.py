@@ -104,13 +104,26 @@ class OffCpuTest(harness.ProfdTest):
         self.assertEqual(len(found), ended["kinds"][0]["records"])
         return found
 
+    def own_stacks(self):
+        """Of a machine that is busy those in which it waits for a CPU are left out."""
+        return Stacks("\n".join(line for line in self.one("off_cpu_*.collapsed").read_text().splitlines()
+                                if "[waits for a CPU]" not in line))
+
+    def own_waits(self, session):
+        """How many of those that are stored are for something else than a CPU."""
+        status = self.daemon.status(session)
+        queued = self.stacks_of(status, "[waits for a CPU]")
+        lines = [line.split() for path in own_folder.own_folder(status["directory"]).glob("off-cpu.data.slice_*[0-9]")
+                 for line in path.read_text().splitlines()]
+        return sum(len(line) == 6 and int(line[5]) not in queued for line in lines)
+
     def stacks_of(self, ended, function):
         """Their numbers: those with this function of the kernel."""
-        names = [line.split(" ", 2) for path in own_folder.own_folder(ended["directory"]).glob("off-cpu-names.data.slice_*[0-9]")
+        names = [(line + "  ").split(" ", 2) for path in own_folder.own_folder(ended["directory"]).glob("off-cpu-names.data.slice_*[0-9]")
                  for line in path.read_text().splitlines()]
-        kernel = {f"k{number}" for what, number, rest in names if what == "kernel" and rest == function}
+        kernel = {f"k{number}" for what, number, rest in names if what == "kernel" and rest.strip() == function}
         return {int(number) for what, number, rest in names
-                if what == "stack" and kernel & set(rest.split(" ", 1)[1].split(";"))}
+                if what == "stack" and kernel & set(rest.split(" ", 1)[-1].strip().split(";"))}
 
     def export(self, ended, formats):
         result = self.daemon.ctl("export", ended["directory"], "--format", formats, "--out", self.out)
@@ -142,9 +155,7 @@ class OffCpuTest(harness.ProfdTest):
         stacks = Stacks(self.one("off_cpu_*.collapsed").read_text())  # of microseconds
         total_us = sum(length for *_, length, _ in waits) / 1000
         self.assertLess(abs(stacks.total - total_us), 0.01 * total_us)
-        # On a machine that is busy it is not let, too, and anywhere.
-        stacks = Stacks("\n".join(line for line in self.one("off_cpu_*.collapsed").read_text().splitlines()
-                                  if "[waits for a CPU]" not in line))
+        stacks = self.own_stacks()
         # The call chains, without frame pointers, from the process's begin to the kernel.
         self.assertGreaterEqual(stacks.chain("hot_shipped", "main", "planted::WaitForLock()") +
                                 stacks.chain("hot_shipped", "planted::HoldLock()"), 0.95, stacks.counts)
@@ -157,7 +168,9 @@ class OffCpuTest(harness.ProfdTest):
 
     def test_a_sleep_is_as_long_as_it_was(self):
         target = self.hot("wait", program=HOT)
-        ended = self.end(self.begin(target.pid))
+        session = self.begin(target.pid)
+        harness.wait_until(lambda: self.own_waits(session) >= PLENTY, "waits of its own")
+        ended = self.end(session)
         (sleeper,) = {int(task) for task in os.listdir(f"/proc/{target.pid}/task")} - {target.pid}
         queued = self.stacks_of(ended, "[waits for a CPU]")
         lengths = sorted(length for _, _, tid, length, stack in self.waits(ended) if tid == sleeper and stack not in queued)
@@ -201,8 +214,10 @@ class OffCpuTest(harness.ProfdTest):
         target = subprocess.Popen([pythons[0], str(script), str(sleep_s), str(rounds)], stdout=subprocess.PIPE)
         self.ends_with_the_test(target)
         self.assertEqual(target.stdout.readline(), b"waits\n")
-        self.export(self.end(self.begin(target.pid), records), "collapsed")
-        return Stacks(self.one("off_cpu_*.collapsed").read_text())
+        session = self.begin(target.pid)
+        harness.wait_until(lambda: self.own_waits(session) >= records, "waits of its own")
+        self.export(self.end(session, records), "collapsed")
+        return self.own_stacks()
 
     def test_a_wait_is_the_python_functions_that_waits(self):
         stacks = self.of_python(0.05, 200_000, 40)
