@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <mutex>
 
 #include "daemon/store/files/identity.h"
 
@@ -98,6 +99,9 @@ Result<UniqueFd> OpenSpoolFor(const std::string& spool, uid_t uid, gid_t gid, co
   if (user.empty() || user == "." || user == ".." || user.find('/') != std::string::npos) {
     return Status(Code::kInvalidArgument, "'" + user + "' cannot be the name of a spool folder");
   }
+  // Where sessions begin at once, one makes what is missing and the others find it.
+  static std::mutex making;
+  const std::lock_guard lock(making);
   bool made = false;
   PROFD_ASSIGN_OR_RETURN(const UniqueFd top, OpenOrMake(AT_FDCWD, spool, spool, missing, &made));
   if (made && ::fchmod(top.get(), kSpoolMode) != 0) return Status::FromErrno("chmod " + spool);

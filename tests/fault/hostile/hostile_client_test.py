@@ -352,7 +352,7 @@ class HostileClientTest(harness.ProfdTest):
             while any(call.code is None for call in calls):
                 assert connection.read()
             codes = [call.code for call in calls]
-            assert sorted(set(codes)) == [raw.OK, raw.RESOURCE_EXHAUSTED], codes
+            assert sorted(set(codes)) == [raw.OK, raw.RESOURCE_EXHAUSTED], {call.code: call.text for call in calls}
             assert codes.count(raw.OK) == 16, codes
             return door, connection
 

@@ -2,6 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+#include <barrier>
+#include <thread>
+#include <vector>
+
 #include "tests/unit/store/writer_harness.h"
 
 namespace profd::store {
@@ -51,6 +56,26 @@ TEST_F(SpoolTest, MakesAFolderPerUser) {
   struct stat opened {};
   ASSERT_EQ(::fstat(again->get(), &opened), 0);
   EXPECT_EQ(opened.st_ino, StatOf(spool_ / "alice").st_ino);
+}
+
+TEST_F(SpoolTest, SessionsThatBeginAtOnceFindOneFolder) {
+  constexpr size_t kSessions = 8;
+  for (int user = 0; user < 50; ++user) {
+    const std::string name = "user" + std::to_string(user);
+    std::array<base::Status, kSessions> begun;
+    std::barrier together(kSessions);
+    {
+      std::vector<std::jthread> sessions;
+      for (base::Status& status : begun)
+        sessions.emplace_back([&] {
+          together.arrive_and_wait();
+          status = OpenSpoolFor(spool_, uid_, gid_, name).status();
+        });
+    }
+    for (const base::Status& status : begun) ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(StatOf(spool_ / name).st_mode & 07777, 0750U);
+    EXPECT_EQ(StatOf(spool_ / name).st_gid, gid_);
+  }
 }
 
 TEST_F(SpoolTest, FinishesAFolderThatAnEarlierProfdLeftHalfMade) {
