@@ -120,9 +120,12 @@ void FindOutliers(const Context& context, const std::vector<Ns>& rest, std::vect
     Finding finding;
     finding.id = "step.outlier";
     finding.key = "step.outlier/" + std::to_string(context.job.steps[step]);
-    finding.title = "step " + std::to_string(context.job.steps[step]) + " takes " +
-                    Time(static_cast<double>(context.step_times[i])) + " instead of " +
-                    Time(context.median_step_ns) + ": no cause is found";
+    // A step that is as long as the others can be the only one whose length has no cause.
+    const auto length = static_cast<double>(context.step_times[i]);
+    finding.title = "step " + std::to_string(context.job.steps[step]) + " takes " + Time(length) +
+                    (length < context.Get("step.outlier") * context.median_step_ns
+                         ? ", and nothing explains " + Time(more) + " of it"
+                         : " instead of " + Time(context.median_step_ns) + ": no cause is found");
     finding.steps = {step};
     SetBound(context, finding, more);
     finding.advice = {"look at that step in a timeline: profctl export"};
