@@ -8,7 +8,10 @@ if(PROFD_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined)
   add_link_options(-fsanitize=address,undefined)
 elseif(PROFD_SANITIZE STREQUAL "thread")
-  add_compile_options(-fsanitize=thread -Wno-tsan)  # Asio fences by hand; gcc warns that TSan cannot follow
+  add_compile_options(-fsanitize=thread)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-Wno-tsan)  # Asio fences by hand; gcc warns that TSan cannot follow
+  endif()
   add_link_options(-fsanitize=thread)
 elseif(PROFD_SANITIZE)
   message(FATAL_ERROR "PROFD_SANITIZE=${PROFD_SANITIZE}: expected address, thread or nothing")

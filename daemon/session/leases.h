@@ -30,6 +30,7 @@ class Leases {
   base::Result<auth::Lease> Add(auth::Lease lease);
   base::Result<auth::Lease> Remove(const std::string& id);
   const std::vector<auth::Lease>& all() const { return leases_; }
+  bool saving() const { return saving_; }  // a change is not on disk yet
 
  private:
   void Publish();

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -29,6 +30,15 @@ struct Folder {
 
 class LeasesTest : public ::testing::Test {
  protected:
+  // What is being written is written: the folder goes.
+  void TearDown() override {
+    const std::function<void()> look = [&] {
+      if (!leases_.saving()) return ctl_.Stop();
+      ctl_.After(1'000'000, look);
+    };
+    ctl_.Post(look);
+    ctl_.Run();
+  }
   std::string Lend(uint32_t device, uint64_t for_ns) {
     auth::Lease lease;
     lease.uid = kUser;
