@@ -3,8 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -15,6 +13,7 @@
 #include "client/analyze/analysis.h"
 #include "client/analyze/report/json.h"
 #include "client/export/exporter.h"
+#include "client/files/temporary_folder.h"
 #include "client/report/report.h"
 #include "client/show/json.h"
 #include "client/ui/page.h"
@@ -90,27 +89,6 @@ Result<Json> Parsed(const std::string& body) {
   if (!json.is_object()) return Status(Code::kInvalidArgument, "expected an object of JSON");
   return json;
 }
-
-// A folder that is gone at the end.
-class Temporary {
- public:
-  static Result<Temporary> Make() {
-    std::string path = (std::filesystem::temp_directory_path() / "profctl-ui-XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr) return Status::FromErrno("create " + path);
-    return Temporary(path);
-  }
-  ~Temporary() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  Temporary(Temporary&& other) noexcept : path_(std::exchange(other.path_, "")) {}
-  Temporary& operator=(Temporary&&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  explicit Temporary(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
 
 Result<std::unique_ptr<analyze::Analysis>> Analyse(const v1::SessionInfo& session) {
   analyze::Request request;
@@ -298,7 +276,7 @@ Result<std::string> Answers::Timeline(const std::string& session) {
   if (info.directory().empty())
     return Status(Code::kFailedPrecondition, "session " + info.session() + " has no data");
   const std::lock_guard one(heavy_);
-  PROFD_ASSIGN_OR_RETURN(const Temporary folder, Temporary::Make());
+  PROFD_ASSIGN_OR_RETURN(const client::TemporaryFolder folder, client::TemporaryFolder::Make("ui"));
   client::ExportOptions options;
   options.formats = {client::ExportFormat::kChrome};
   options.out = folder.path() + "/out";

@@ -1,6 +1,5 @@
 #include "client/export/stacks/flame.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -8,6 +7,7 @@
 
 #include "client/export/exporter.h"
 #include "client/export/write/output_file.h"
+#include "client/files/temporary_folder.h"
 #include "client/verbs/directories.h"
 #include "client/verbs/verb.h"
 #include "client/words/text.h"
@@ -61,11 +61,9 @@ Result<std::string> Collapsed(const Context& context, const Options& options, co
 ExitCode Run(const Context& context, const Options& options) {
   if (options.output.empty())
     return context.Fail({Code::kInvalidArgument, "flame: name the file to write: -o flame.svg"});
-  std::string folder = (std::filesystem::temp_directory_path() / "profctl-flame-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) return context.Fail(Status::FromErrno("create " + folder));
-  const Result<std::string> stacks = Collapsed(context, options, folder);
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
+  const auto folder = TemporaryFolder::Make("flame");
+  if (!folder.ok()) return context.Fail(folder.status());
+  const Result<std::string> stacks = Collapsed(context, options, folder->path());
   if (!stacks.ok()) return context.Fail(stacks.status());
   FlameWords words{options.title, options.off_cpu ? "µs" : "samples"};
   if (words.title.empty())
