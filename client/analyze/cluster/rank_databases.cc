@@ -45,13 +45,14 @@ void AddTimes(VendorTables& database, const std::vector<Op>& ops) {
   }
 }
 
+// Whose database it is like: a collector's names each collective, a framework's the sort of them and one that
+// stands for it.
+enum class NamesOf : bool { kCollector, kFramework };
+
 // Who sent what to whom is known of pairs only. By the row of itself, of each sort of collective one, the
 // analyser knows which of the group's ranks this one is.
-// A collector's has a row for each collective, a framework's one for each sort of them, which names one.
-enum class OfMatrix : bool { kCollector, kFramework };
-
-void AddLinks(VendorTables& database, const std::vector<Op>& ops, OfMatrix names) {
-  const bool of_framework = names == OfMatrix::kFramework;
+void AddLinks(VendorTables& database, const std::vector<Op>& ops, NamesOf names) {
+  const bool of_framework = names == NamesOf::kFramework;
   auto* links = database.Add(
       "CommAnalyzerMatrix",
       "hccl_op_name TEXT,group_name TEXT,src_rank TEXT,dst_rank TEXT,transit_size NUMERIC,transit_time "
@@ -98,7 +99,7 @@ void AddSteps(VendorTables& database, const Table& steps, const Rank& rank) {
   }
 }
 
-Status WriteDatabase(const Analysis& analysis, size_t r, const Table& steps, OfMatrix names,
+Status WriteDatabase(const Analysis& analysis, size_t r, const Table& steps, NamesOf names,
                      const std::string& path) {
   // Its rows come from start to end, into a file that is there and empty.
   std::vector<std::string> made;
@@ -128,7 +129,7 @@ Result<std::vector<std::string>> WriteRankDatabases(const Analysis& analysis) {
     const std::string folder = (fs::path(analysis.job().ranks[r].source).parent_path() / kFolder).string();
     PROFD_RETURN_IF_ERROR(MakeFolder(folder));
     files.push_back(folder + "/" + kDatabase);
-    PROFD_RETURN_IF_ERROR(WriteDatabase(analysis, r, steps, OfMatrix::kCollector, files.back()));
+    PROFD_RETURN_IF_ERROR(WriteDatabase(analysis, r, steps, NamesOf::kCollector, files.back()));
   }
   return files;
 }
@@ -145,7 +146,7 @@ Result<std::vector<std::string>> WriteRankFolders(const Analysis& analysis, cons
     PROFD_RETURN_IF_ERROR(Move(database, files.back()));
     PROFD_RETURN_IF_ERROR(Move(directory, fs::path(folder) / directory.filename()));
     files.push_back(results + "/analysis.db");
-    PROFD_RETURN_IF_ERROR(WriteDatabase(analysis, r, steps, OfMatrix::kFramework, files.back()));
+    PROFD_RETURN_IF_ERROR(WriteDatabase(analysis, r, steps, NamesOf::kFramework, files.back()));
   }
   return files;
 }

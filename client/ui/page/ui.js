@@ -99,7 +99,7 @@ function drawSessions() {
   if (at) rows.find(row => row.dataset.session === at.dataset.session)?.querySelectorAll("a, button")[place]?.focus();
   const count = (word, test) => { const many = sessions.filter(test).length; return many ? `, ${many} ${word}` : ""; };
   $("sum").textContent = sessions.length ? `${sessions.length} in all${count("running", one => !ended(one))}${count("failed", one => one.state === "failed")}${count("lost something", one => one.lost)}; ${bytes(sessions.reduce((sum, one) => sum + one.used_bytes, 0))} on disk`
-    : "There is none yet: start one below.";
+    : "There is none yet: start one above.";
   $("older").hidden = sessions.length <= shown;
 }
 

@@ -9,7 +9,6 @@
 namespace profd::session {
 
 using base::Code;
-using base::Result;
 using base::Status;
 using driver::Capability;
 using driver::DeviceFacts;
