@@ -102,7 +102,8 @@ def _listed(value):
 
 
 class _ExperimentalConfig:
-    """What torch_npu's has. What profd does not record is named in the log when the first window begins."""
+    """What torch_npu's has. What profd does not record is named in the log when the first window begins. Marks and ranges
+    are recorded always (mstx, msprof_tx), and nothing is left behind that could be deleted (data_simplification)."""
 
     def __init__(self, profiler_level=ProfilerLevel.Level0, aic_metrics=None, l2_cache=False, msprof_tx=False,
                  data_simplification=True, record_op_args=False, op_attr=False, gc_detect_threshold=None,
@@ -112,7 +113,6 @@ class _ExperimentalConfig:
         with_counters = self.level in (ProfilerLevel.Level1, ProfilerLevel.Level2)
         self.metrics = _known(AiCMetrics, aic_metrics, AiCMetrics.PipeUtilization) if with_counters else AiCMetrics.AiCoreNone
         self.l2_cache = l2_cache
-        self.mstx = mstx or msprof_tx
         self.domains, self.without_domains = _listed(mstx_domain_include), _listed(mstx_domain_exclude)
         self.export = [_known(ExportType, word, ExportType.Text) for word in _listed(export_type)] or [ExportType.Text]
         self.host = [_known(HostSystem, word, HostSystem.CPU) for word in _listed(host_sys)]
@@ -288,9 +288,11 @@ class profile:  # pylint: disable=invalid-name,too-many-instance-attributes
         self._max_bytes = max_bytes
         self._unrecorded = config.unknown + [name for name, given in (
             ("record_shapes", record_shapes), ("with_flops", with_flops), ("with_modules", with_modules),
-            ("execution_trace_observer", execution_trace_observer)) if given]
-        self._profctl = _profctl.program() if is_among(ranks) else None
-        if self._profctl is None and is_among(ranks):
+            ("execution_trace_observer", execution_trace_observer),
+            ("custom_trace_id_callback", custom_trace_id_callback)) if given]
+        wanted_here = is_among(ranks)
+        self._profctl = _profctl.program() if wanted_here else None
+        if wanted_here and self._profctl is None:
             log.warning("not recorded: profctl is not on the path")
         profd.domain("profd.torch")  # the process registers now, before the first window
         self._on = False
