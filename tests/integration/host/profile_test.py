@@ -103,6 +103,15 @@ class ProfileTest(harness.ProfdTest):
     def until(self, session, records=PLENTY):
         harness.wait_until(lambda: self.daemon.status(session)["kinds"][0]["records"] >= records, "samples")
 
+    def until_known(self, session, function):
+        """A profile's first stacks are short: it has yet to read how the program's code is called. Those are few then."""
+        def known():
+            names = own_folder.own_folder(self.daemon.status(session)["directory"]).glob("cpu-profile-names.data.slice_*[0-9]")
+            return any(function in path.read_text(errors="replace") for path in names)
+
+        harness.wait_until(known, f"{function} in a stack")
+        self.until(session, 10 * self.daemon.status(session)["kinds"][0]["records"] + PLENTY)
+
     def export(self, directory, formats):
         result = self.daemon.ctl("export", directory, "--format", formats, "--out", self.out)
         self.assertEqual(result.code, harness.OK, result)
@@ -259,7 +268,7 @@ class ProfileTest(harness.ProfdTest):
                 started = self.begin(target.pid)
                 if "python" in os.path.basename(os.readlink(f"/proc/{target.pid}/exe")):
                     self.assertIn("; Python functions", self.kind(started, KIND, f"pid:{target.pid}")["reason"])
-                self.until(started["session"], 2 * PLENTY)
+                self.until_known(started["session"], "planted_hot")
                 directory = self.daemon.end(started["session"])["directory"]
                 for old in self.out.rglob("*.collapsed"):
                     old.unlink()

@@ -386,7 +386,9 @@ struct OddCase {
 };
 class MsptiOddTest : public MsptiTest, public ::testing::WithParamInterface<OddCase> {};
 TEST_P(MsptiOddTest, NothingIsMiscounted) {
-  Begin({.mspti = std::string("truth: $DIR/truth, disable_ms: 0, ") + GetParam().mspti});
+  // Lanes that hold all of it: a reader that the machine keeps from its turn loses nothing.
+  Begin({.mspti = std::string("truth: $DIR/truth, disable_ms: 0, ") + GetParam().mspti,
+         .geometry = {.lanes = 8, .slots = 1U << 20, .names_bytes = 1U << 20}});
   LoadCann();
   Record(kWithoutMemory);
   Work(400);
@@ -410,7 +412,7 @@ INSTANTIATE_TEST_SUITE_P(
                       OddCase{"LargerKernels", "larger_kernels: true", false},
                       OddCase{"Texts", "odd_texts: true, free_texts: true", true},
                       OddCase{"Missing", "missing_every: 2, drop_every: 7", true},
-                      OddCase{"Jitter", "complete_jitter_us: 20000, rates: {kernel: 100000}", true},
+                      OddCase{"Jitter", "complete_jitter_us: 20000, rates: {kernel: 20000}", true},
                       OddCase{"ClockSteps", "clock: {resync_s: 0.05, step_us: 2000}", true}),
     [](const auto& info) { return std::string(info.param.name); });
 
@@ -434,7 +436,7 @@ TEST_F(MsptiTest, NobodyReadsAndEveryRecordIsAccountedFor) {
   const v1::AgentAck ack = Stop();
   EXPECT_EQ(ack.code(), kOk) << ack.message();
   const uint64_t delivered = Delivered()["kernel"];
-  EXPECT_GT(delivered, 500'000U);
+  EXPECT_GT(delivered, 100'000U);  // many times what the lanes hold
   EXPECT_EQ(records_.size() + peer_->region().Lost(), delivered);
   EXPECT_GT(peer_->region().Lost(), 0U);
 }
