@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a build costs that finds nothing in a compiler cache: minutes of CPU for what quickstart.sh builds and for
+# What a build from nothing costs, without a compiler cache and with PROFD_UNITY, as scripts/ build: minutes of CPU for what quickstart.sh builds and for
 # everything, and the files that take longest. build_cost.sh [TARGET…]: of these alone
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$root"
@@ -14,7 +14,7 @@ cost() {
   local name=$1 goal=$2 tests=$3 dir
   dir=$(mktemp -d "$scratch/XXXXXX")
   shift 3
-  cmake -S "$root" -B "$dir" -G Ninja -DPROFD_TESTS="$tests" -DPROFD_BENCH="$tests" >"$dir.log" || { cat "$dir.log" >&2; exit 1; }
+  cmake -S "$root" -B "$dir" -G Ninja -DPROFD_TESTS="$tests" -DPROFD_BENCH="$tests" -DPROFD_UNITY=ON >"$dir.log" || { cat "$dir.log" >&2; exit 1; }
   local TIMEFORMAT='%U %S'
   { time ninja -C "$dir" "$@" >"$dir.log" 2>&1 || { cat "$dir.log" >&2; exit 1; }; } 2>"$dir.time"
   awk -v name="$name" -v goal="$goal" '{ printf "%s: %.1f minutes of CPU%s\n", name, ($1 + $2) / 60, goal ? " (goal: " goal ")" : "" }' \

@@ -18,14 +18,14 @@ done
 # A program to be recorded under load; format_test; package_test; metrics_test: who scrapes, who gets OTLP; registry_test;
 # python_client_test; osrt_test; sysstat_test; report_test.
 install_packages postgresql clang-format systemd prometheus python3-grpcio python3-protobuf etcd-server etcd-client strace sysstat chromium
-build build -DPROFD_TESTS=ON -DPROFD_BENCH=ON
+build build -DPROFD_TESTS=ON -DPROFD_BENCH=ON -DPROFD_UNITY=ON
 labels=(-LE full)
 ((full)) && labels=()
 # Nothing is run again: a test that fails now and then has a fault, or profd has. Those that need the machine to themselves
 # are marked so (tests/integration/CMakeLists.txt).
 status=0
 ctest --test-dir build --output-on-failure -j 2 --no-tests=error "${labels[@]}" || status=$?
-scripts/tidy.sh || status=$?
+PROFD_TIDY_SECONDS=300 scripts/tidy.sh || status=$?
 ((full)) || scripts/sanitizers.sh --unit address || status=$?
 ((status == 0)) || exit "$status"
 if ((full)); then
