@@ -96,6 +96,7 @@ class Fault:
     ms: float = 0.0
     step: int = -1  # only in this one
     since: int = 0  # from this one on
+    until: int = -1  # and not from this one on
     every: int = 1
     share: float = 0.0  # of kernels
     group: str = ""  # "tp1", "dp0"
@@ -106,7 +107,8 @@ class Fault:
         return self.rank < 0 or (shape.stage(rank) == self.rank if self.kind == "heavy_stage" else rank == self.rank)
 
     def hits(self, step):
-        return (self.step < 0 or step == self.step) and step >= self.since and (step - self.since) % self.every == 0
+        return ((self.step < 0 or step == self.step) and step >= self.since and (self.until < 0 or step < self.until)
+                and (step - self.since) % self.every == 0)
 
 
 class Rows:
@@ -209,6 +211,8 @@ class Simulation:
             begin = host
             last = device
             slow = math.prod(fault.factor for kind in ("slow_compute", "clock_drop", "heavy_stage") for fault in self.of(kind, rank, step))
+            for fault in self.of("moving", rank, step):  # another rank in each step
+                slow *= fault.factor if step % shape.ranks == rank else 1
             jitter = random.Random(f"jitter {rank} {step} {shape.seed}")
             spikes = random.Random(f"spikes {rank} {step} {shape.seed}")
             gaps = random.Random(f"gaps {rank} {step} {shape.seed}")
@@ -362,6 +366,12 @@ class Simulation:
                         connection += 1
                         rows.calls.append((host, host + fault.ms * MS, "aclopCompileAndExecute", connection))
                         host += fault.ms * MS
+                for fault in self.of("alloc", rank, step):  # no room in one piece: the allocator gives back and asks again
+                    if layer == fault.count:
+                        for name in ("aclrtFree", "aclrtMallocAlign32"):
+                            connection += 1
+                            rows.calls.append((host, host + fault.ms * MS / 2, name, connection))
+                            host += fault.ms * MS / 2
                 if shape.tp > 1:
                     if hang is not None and hang.rank == rank and layer == 2 * shape.layers - 1:
                         rows.steps.append((step, begin, host))

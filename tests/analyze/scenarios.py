@@ -72,6 +72,10 @@ def scenarios():
                    [Expected(("kernel.jitter",), "", 2)])
     yield Scenario("a rank whose kernels jitter", USUAL, [Fault("kernel_jitter", rank=3, share=0.04, factor=4)], [late(3, "kernel.jitter")])
     yield Scenario("slow steps", LONG, [Fault("slow_compute", rank=-1, factor=1.6, since=4, every=7)], [Expected(("step.jitter",))])
+    yield Scenario("every second step slow", dict(LONG, steps=42), [Fault("slow_compute", rank=-1, factor=1.3, since=1, every=2)],
+                   [Expected(("step.jitter",))])
+    yield Scenario("another slow rank in each step", dict(USUAL, steps=16), [Fault("moving", rank=-1, factor=1.4)],
+                   [Expected(("rank.late",), "rank.compute", 3)])
     yield Scenario("none, experts", dict(USUAL, experts=60), [], [])
     yield Scenario("uneven experts", dict(USUAL, experts=60), [Fault("experts", rank=-1, factor=2)], [Expected(("moe.imbalance",))])
     yield Scenario("leak", LONG, [Fault("leak", rank=2, ms=3)], [Expected(("mem.leak",), "", 2)])
@@ -93,6 +97,7 @@ def scenarios():
     yield Scenario("contention", FEW, [Fault("contention", rank=-1, group="dp", factor=3)], [Expected(("comm.contention",))])
     yield Scenario("crosswise", dict(USUAL, world=1), [Fault("order_swap", rank=2, step=7)], [Expected(("comm.order",), "", 2)])
     yield Scenario("slow copies", dict(USUAL, copy=60), [Fault("slow_copy", rank=2, factor=10)], [late(2, "rank.copy")])
+    yield Scenario("half of the width of PCIe", dict(USUAL, copy=900), [Fault("slow_copy", rank=2, factor=2)], [late(2, "rank.copy")])
     yield Scenario("devices that wait", USUAL, [Fault("device_gap", rank=-1, us=80, share=0.05)], [Expected(("device.wait",))])
     yield Scenario("a device that waits", USUAL, [Fault("device_gap", rank=4, us=80, share=0.05)], [late(4, "device.wait")])
     yield Scenario("late, and nothing says why", dict(USUAL, calls=0), [Fault("device_gap", rank=5, us=40, share=0.2)],
@@ -118,6 +123,31 @@ def scenarios():
                    [late(5), late(6, "host.launch"), Expected(("comm.slow-group",), "", 8), Expected(("host.stall",), "", 3, True),
                     Expected(("host.stall",), "host.gc", 2, True), Expected(("host.stall",), "host.dataloader", 1, True),
                     Expected(("kernel.aicpu",), "", 0)])
+
+
+def unlisted():
+    """Faults that nobody had in mind when the rules were made: each must be found, or be said to be unexplained. One that was not
+    found belongs to scenarios(), beside what mended it."""
+    long = dict(LONG, steps=42)
+    yield Scenario("slow disk of one rank, at checkpoints", dict(USUAL, steps=12),
+                   [Fault("checkpoint", rank=-1, ms=4, since=3, every=4), Fault("checkpoint", rank=3, ms=60, since=3, every=4)],
+                   [Expected(("goodput", "host.stall", "step.jitter"), "", None), Expected(("goodput", "host.stall", "rank.late"), "", 3)])
+    yield Scenario("one slow worker of a loader", dict(USUAL, steps=16), [Fault("dataloader", rank=2, ms=8, since=1, every=4)],
+                   [Expected(("host.stall",), "host.dataloader", 2)])
+    yield Scenario("garbage in every seventh step", long, [Fault("gc", rank=-1, ms=20, since=3, every=7, count=2)],
+                   [Expected(("host.stall",), "host.gc")])
+    yield Scenario("a port that flaps for a while", dict(USUAL, steps=16),
+                   [Fault("slow_group", rank=-1, group="dp1", factor=12, since=6, until=9)], [Expected(("comm.slow-group",), "", 1)])
+    yield Scenario("an optimizer that is compiled again", USUAL, [Fault("compile", rank=-1, ms=5, count=7)],
+                   [Expected(("host.stall",), "host.compile")])
+    yield Scenario("memory in pieces", USUAL, [Fault("alloc", rank=1, ms=6, since=2, every=2, count=3)],
+                   [Expected(("host.stall",), "host.alloc", 1)])
+    yield Scenario("a clock that falls when all is warm", long, [Fault("clock_drop", rank=3, factor=1.25, since=20)],
+                   [Expected(("rank.late",), "clock.low", 3)])
+    yield Scenario("clocks that fall when all is warm", long, [Fault("clock_drop", rank=-1, factor=1.2, since=20)],
+                   [Expected(("clock.low", "rank.own-history"))])
+    yield Scenario("a slow link now and then", dict(USUAL, steps=16), [Fault("slow_group", rank=-1, group="tp0", factor=4, since=2, every=5)],
+                   [Expected(("comm.slow-group",), "", 0)])
 
 
 def analyze(profctl, folder, *options):
@@ -149,7 +179,7 @@ class Score:
         if not scenario.faults:
             self.healthy += 1
             self.alarmed += bool(told)
-        used = set()
+        used, told_of = set(), {}  # faults by the finding that tells of them, the best of those that do
         for fault, expected in zip(truth["faults"] if scenario.faults else [], scenario.expected):
             cost = max(fault["alone"], fault["last"])
             matches = [i for i, finding in enumerate(told) if tells_of(finding, expected, False)]
@@ -166,16 +196,10 @@ class Score:
             self.caused += bool(caused)
             if not caused:
                 self.lines.append(f"other cause: {scenario.name} seed {seed}: {[told[i]['title'] for i in matches]}")
-            if fault["kind"] in NO_COST or told[(caused or matches)[0]]["id"] in BOUND or told[matches[0]]["cost"] is None:
-                continue
-            steps = truth_steps = len(verdict["findings"]) and verdict["job"]["steps"]["analysed"]
-            best = told[(caused or matches)[0]]["cost"]
-            got = best["total_ms"] / truth_steps if best["ms_per_step"] is None else best["ms_per_step"]
-            error = 0.0 if abs(got - cost) <= 0.003 * step else 100 * abs(got - cost) / cost
-            self.errors.append(error)
-            if error > 15:
-                self.lines.append(f"cost: {scenario.name} seed {seed}: {got:.3f} ms, is {cost:.3f} of {step:.3f} ({steps} steps): "
-                                  f"{told[(caused or matches)[0]]['title']}")
+            if fault["kind"] not in NO_COST:
+                told_of.setdefault((caused or matches)[0], []).append(fault)
+        for i, faults in told_of.items():
+            self.add_cost(scenario, seed, faults, told[i], step, verdict["job"]["steps"]["analysed"])
         for i, finding in enumerate(told):
             self.findings += 1
             level = self.by_level.setdefault(finding["confidence"]["level"], [0, 0])
@@ -185,6 +209,20 @@ class Score:
                 level[0] += 1
             else:
                 self.lines.append(f"false: {scenario.name} seed {seed}: {finding['title']} ({finding['cost']})")
+
+    def add_cost(self, scenario, seed, faults, finding, step, steps):
+        """Of one finding against all that it tells of: what the first costs beside the others, and these without it."""
+        if finding["id"] in BOUND or finding["cost"] is None:
+            return
+        first, *rest = faults
+        cost = first["alone"] + sum(fault["last"] for fault in rest) if rest else max(first["alone"], first["last"])
+        got = finding["cost"]["ms_per_step"]
+        if got is None:
+            got = finding["cost"]["total_ms"] / steps
+        error = 0.0 if abs(got - cost) <= 0.003 * step else 100 * abs(got - cost) / cost
+        self.errors.append(error)
+        if error > 15:
+            self.lines.append(f"cost: {scenario.name} seed {seed}: {got:.3f} ms, is {cost:.3f} of {step:.3f} ({steps} steps): {finding['title']}")
 
     @staticmethod
     def part(some, of):
@@ -207,9 +245,9 @@ class Score:
             f"alarms in {self.alarmed} of {self.healthy} healthy jobs"])
 
 
-def run(profctl, seeds, only=None, score=None):
+def run(profctl, seeds, only=None, score=None, of=scenarios):
     score = score or Score()
-    for scenario in scenarios():
+    for scenario in of():
         if only and scenario.name not in only:
             continue
         for seed in seeds:

@@ -4,13 +4,13 @@
 #include <charconv>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/calendar.h"
 #include "base/join.h"
 #include "client/analyze/cluster/collective_ops.h"
 #include "client/analyze/cluster/rank_folder.h"
+#include "client/analyze/cluster/rank_texts.h"
 #include "client/analyze/cluster/vendor_tables.h"
 #include "client/analyze/tables/tables.h"
 #include "client/export/write/output_file.h"
@@ -23,134 +23,9 @@ using base::Code;
 using base::Result;
 using base::Status;
 using client::DbValue;
-using Json = nlohmann::ordered_json;
 
 constexpr char kOutput[] = "cluster_analysis_output",
                kDatabase[] = "cluster_analysis_output/cluster_analysis.db";
-
-Json TimesOf(const Op& op) {
-  const double wait = static_cast<double>(op.wait) / kMs, transit = static_cast<double>(op.transit) / kMs;
-  return {{"Start Timestamp(us)", static_cast<double>(op.begin) / kUs},
-          {"Elapse Time(ms)", static_cast<double>(op.elapsed) / kMs},
-          {"Transit Time(ms)", transit},
-          {"Wait Time(ms)", wait},
-          {"Synchronization Time(ms)", wait},
-          {"Idle Time(ms)", 0.0},
-          {"Wait Time Ratio", Ratio(wait, transit)},
-          {"Synchronization Time Ratio", Ratio(wait, transit)}};
-}
-
-Json BandwidthOf(const Op& op) {
-  Json all = Json::object();
-  for (const char* transport : {"RDMA", "HCCS", "PCIE", "SDMA", "SIO"}) {
-    const bool is_own = std::string_view(transport) == op.transport;
-    const double size = is_own ? static_cast<double>(op.bytes) / kMb : 0,
-                 ms = is_own ? static_cast<double>(op.transit) / kMs : 0;
-    Json sizes = Json::object();
-    if (size > 0) {
-      char text[32];
-      sizes[std::string(text, std::to_chars(text, text + sizeof text, size).ptr)] = {1, ms};
-    }
-    all[transport] = {{"Transit Size(MB)", size},
-                      {"Transit Time(ms)", ms},
-                      {"Bandwidth(GB/s)", ms > 0 ? size / ms : 0.0},
-                      {"Large Packet Ratio", size > 0 ? 1 : 0},
-                      {"Size Distribution", sizes}};
-  }
-  return all;
-}
-
-// Sums of all of a step, which the vendor's comparison wants.
-Json TotalOf(const std::vector<const Op*>& ops) {
-  Op sum;
-  for (const Op* op : ops) {
-    sum.Add(*op);
-    sum.transport = op->transport;
-  }
-  Json times = TimesOf(sum);
-  times.erase("Start Timestamp(us)");
-  return {{"Communication Time Info", times}, {"Communication Bandwidth Info", BandwidthOf(sum)}};
-}
-
-Json CommunicationJson(const std::vector<Op>& ops) {
-  Json all = Json::object();
-  std::map<std::string, std::vector<const Op*>> collectives;
-  for (const Op& op : ops) {
-    Json& step = all[op.step];
-    if (step.is_null()) step = {{"p2p", Json::object()}, {"collective", Json::object()}};
-    step[op.is_pair ? "p2p" : "collective"][op.name + "@" + op.group] = {
-        {"Communication Time Info", TimesOf(op)}, {"Communication Bandwidth Info", BandwidthOf(op)}};
-    if (!op.is_pair) collectives[op.step].push_back(&op);
-  }
-  for (auto& [step, of] : collectives) all[step]["collective"]["Total Op Info"] = TotalOf(of);
-  return all;
-}
-
-struct LinkSum {
-  double mb = 0, ms = 0;
-  std::string op, transport;
-};
-// By step, type and group, link.
-using Matrix =
-    std::map<std::string, std::map<std::pair<std::string, std::string>, std::map<std::string, LinkSum>>>;
-
-// Who sent what to whom is known of pairs; of collectives where their tasks are recorded, and then of all
-// steps together.
-Matrix MatrixOf(const Analysis& analysis, size_t r, const std::vector<Op>& ops) {
-  Matrix matrix;
-  for (const Op& op : ops) {
-    if (op.link.empty()) continue;
-    LinkSum& sum = matrix[op.step][{op.type + "-total", op.group}][op.link];
-    sum.mb += static_cast<double>(op.bytes) / kMb;
-    sum.ms += static_cast<double>(op.transit) / kMs;
-    sum.op = op.name + "@" + op.group;
-    sum.transport = op.transport;
-    // By this row the vendor's analyser knows which of the group's ranks is this one.
-    matrix[op.step][{op.type + "-total", op.group}][op.own].transport = "LOCAL";
-  }
-  for (const auto& [link, carried] : analysis.job().ranks[r].links) {
-    LinkSum& sum = matrix["step"][{"hcom_collective-total", GroupHash(analysis.job().Text(link.group))}]
-                         [std::to_string(link.from) + "-" + std::to_string(link.to)];
-    sum.mb += static_cast<double>(carried.bytes) / kMb;
-    sum.ms += static_cast<double>(carried.ns) / kMs;
-    sum.transport = std::string(analysis.job().Text(link.transport));
-  }
-  return matrix;
-}
-
-Json MatrixJson(const Matrix& matrix) {
-  Json all = Json::object();
-  for (const auto& [step, of_step] : matrix) {
-    all[step] = {{"p2p", Json::object()}, {"collective", Json::object()}};
-    for (const auto& [key, links] : of_step) {
-      const bool is_pair = key.first.starts_with("hcom_send") || key.first.starts_with("hcom_rec");
-      Json& to = all[step][is_pair ? "p2p" : "collective"][key.first + "@" + key.second];
-      for (const auto& [link, sum] : links)
-        to[link] = {{"Transport Type", sum.transport},
-                    {"Transit Time(ms)", sum.ms},
-                    {"Transit Size(MB)", sum.mb},
-                    {"Bandwidth(GB/s)", sum.ms > 0 ? sum.mb / sum.ms : 0.0},
-                    {"Op Name", sum.op}};
-    }
-  }
-  return all;
-}
-
-// The rows of report `steps` of one rank, with the vendor's header.
-std::string StepCsv(const Table& steps, const Rank& rank) {
-  std::string text =
-      "Device_id,Step,Computing,Communication(Not Overlapped),Overlapped,Communication,Free,Stage,Bubble,"
-      "Communication(Not Overlapped and Exclude Receive),Preparing\n";
-  Table own{"", {}, {}};
-  for (const auto& row : steps.rows) {
-    if (std::get<int64_t>(row[0]) != rank.number) continue;
-    std::vector<Cell> cells{int64_t{rank.device}, row[1]};
-    cells.insert(cells.end(), row.begin() + 3, row.end());
-    own.rows.push_back(std::move(cells));
-  }
-  const std::string rows = TableCsv(own);
-  return text + rows.substr(rows.find('\n') + 1);
-}
 
 class Writer {
  public:
@@ -198,9 +73,7 @@ class Writer {
     const Rank& rank = job_.ranks[r];
     const std::string folder = folder_ + "/" + FolderName(rank), results = folder + "/" + kRankResults;
     PROFD_RETURN_IF_ERROR(MakeRankFolder(analysis_, rank, folder, files_));
-    PROFD_RETURN_IF_ERROR(WriteFile(results + "/step_trace_time.csv", StepCsv(steps_, rank), files_));
-    PROFD_RETURN_IF_ERROR(WriteFile(results + "/communication.json", Dumped(CommunicationJson(ops)), files_));
-    return WriteFile(results + "/communication_matrix.json", Dumped(MatrixJson(matrix)), files_);
+    return WriteRankTexts(rank, steps_, ops, matrix, results, files_);
   }
 
   void AddSteps() {

@@ -8,6 +8,7 @@
 
 #include "client/analyze/cluster/collective_ops.h"
 #include "client/analyze/cluster/rank_folder.h"
+#include "client/analyze/cluster/rank_texts.h"
 #include "client/analyze/cluster/vendor_tables.h"
 #include "client/analyze/tables/tables.h"
 
@@ -99,17 +100,27 @@ void AddSteps(VendorTables& database, const Table& steps, const Rank& rank) {
   }
 }
 
-Status WriteDatabase(const Analysis& analysis, size_t r, const Table& steps, NamesOf names,
+Status WriteDatabase(const Rank& rank, const std::vector<Op>& ops, const Table& steps, NamesOf names,
                      const std::string& path) {
   // Its rows come from start to end, into a file that is there and empty.
   std::vector<std::string> made;
   PROFD_RETURN_IF_ERROR(WriteFile(path, "", made));
   VendorTables database(path);
-  const std::vector<Op> ops = OpsOf(analysis, r);
   AddTimes(database, ops);
   AddLinks(database, ops, names);
-  AddSteps(database, steps, analysis.job().ranks[r]);
+  AddSteps(database, steps, rank);
   return database.Finish();
+}
+
+// The timeline that was exported beside the database; "": none was, or in several pieces.
+fs::path TimelineIn(const fs::path& directory) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory / "mindstudio_profiler_output", error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("msprof_") && name.ends_with(".json")) found.push_back(entry.path());
+  }
+  return found.size() == 1 ? found.front() : fs::path();
 }
 
 Status Move(const fs::path& from, const fs::path& to) {
@@ -129,7 +140,8 @@ Result<std::vector<std::string>> WriteRankDatabases(const Analysis& analysis) {
     const std::string folder = (fs::path(analysis.job().ranks[r].source).parent_path() / kFolder).string();
     PROFD_RETURN_IF_ERROR(MakeFolder(folder));
     files.push_back(folder + "/" + kDatabase);
-    PROFD_RETURN_IF_ERROR(WriteDatabase(analysis, r, steps, NamesOf::kCollector, files.back()));
+    PROFD_RETURN_IF_ERROR(
+        WriteDatabase(analysis.job().ranks[r], OpsOf(analysis, r), steps, NamesOf::kCollector, files.back()));
   }
   return files;
 }
@@ -142,11 +154,18 @@ Result<std::vector<std::string>> WriteRankFolders(const Analysis& analysis, cons
     const std::string folder = out + "/" + FolderName(rank), results = folder + "/" + kRankResults;
     PROFD_RETURN_IF_ERROR(MakeRankFolder(analysis, rank, folder, files));
     const fs::path database(rank.source), directory = database.parent_path();
-    files.push_back(results + "/ascend_pytorch_profiler_" + std::to_string(rank.number) + ".db");
-    PROFD_RETURN_IF_ERROR(Move(database, files.back()));
+    const auto take = [&](const fs::path& from, const std::string& name) {
+      files.push_back(results + "/" + name);
+      return Move(from, files.back());
+    };
+    PROFD_RETURN_IF_ERROR(take(database, "ascend_pytorch_profiler_" + std::to_string(rank.number) + ".db"));
+    if (const fs::path timeline = TimelineIn(directory); !timeline.empty())
+      PROFD_RETURN_IF_ERROR(take(timeline, "trace_view.json"));
     PROFD_RETURN_IF_ERROR(Move(directory, fs::path(folder) / directory.filename()));
+    const std::vector<Op> ops = OpsOf(analysis, r);
     files.push_back(results + "/analysis.db");
-    PROFD_RETURN_IF_ERROR(WriteDatabase(analysis, r, steps, NamesOf::kFramework, files.back()));
+    PROFD_RETURN_IF_ERROR(WriteDatabase(rank, ops, steps, NamesOf::kFramework, files.back()));
+    PROFD_RETURN_IF_ERROR(WriteRankTexts(rank, steps, ops, MatrixOf(analysis, r, ops), results, files));
   }
   return files;
 }

@@ -14,7 +14,7 @@ namespace profd::analyze {
 base::Result<std::vector<std::string>> WriteRankDatabases(const Analysis& analysis);
 
 // The same as a framework leaves it: each rank's directory, of which `analysis` has read the database, goes
-// into a folder of its own below `out`, with analysis.db. The files.
+// into a folder of its own below `out`, with analysis.db, files of text, and its timeline. The files.
 base::Result<std::vector<std::string>> WriteRankFolders(const Analysis& analysis, const std::string& out);
 
 }  // namespace profd::analyze

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "client/analyze/model/order.h"
 #include "client/analyze/model/parallel.h"
 #include "client/analyze/model/statistics.h"
 
@@ -71,7 +72,7 @@ void Replay::FindWaits(size_t number) {
   // Tasks by their ends, to find the last one that ended before a call did.
   std::vector<uint32_t> by_end(rank.tasks.size()), launched(rank.calls.size() + 1);
   for (uint32_t i = 0; i < by_end.size(); ++i) by_end[i] = i;
-  std::ranges::sort(by_end, [&rank](uint32_t a, uint32_t b) {
+  SortNearlySorted(by_end, [&rank](uint32_t a, uint32_t b) {
     return std::tie(rank.tasks[a].end, a) < std::tie(rank.tasks[b].end, b);
   });
   for (const Task& task : rank.tasks) {
@@ -153,7 +154,9 @@ void Replay::FindUsualCross(size_t number, std::vector<uint32_t>& cross) const {
     if (rank.tasks[i].launch != kNone) by_launch.push_back(i);
   }
   const auto busiest = static_cast<size_t>(std::ranges::max_element(kernels) - kernels.begin());
-  std::ranges::stable_sort(by_launch, {}, [&rank](uint32_t task) { return rank.tasks[task].launch; });
+  SortNearlySorted(by_launch, [&rank](uint32_t a, uint32_t b) {
+    return std::tie(rank.tasks[a].launch, a) < std::tie(rank.tasks[b].launch, b);
+  });
   struct Count {
     size_t holds = 0, does_not = 0;
     bool IsUsual() const { return holds >= 4 * does_not; }

@@ -60,7 +60,7 @@ struct SubTask {
 // What no table of kernels tells of: by the task's own type (task types of Ascend/msprof's
 // analysis/csrc/domain/services, "TASK_TYPE").
 enum class TypeOf : uint8_t { kOther, kCompute, kAiCpu, kCopy };
-TypeOf TypeOfTask(std::string_view type) {
+TypeOf KindOfTask(std::string_view type) {
   if (type.find("AI_CPU") != type.npos || type.find("AICPU") != type.npos) return TypeOf::kAiCpu;
   if (type.find("MEMCPY") != type.npos || type.find("PCIE_DMA") != type.npos) return TypeOf::kCopy;
   for (const std::string_view core : {"AI_CORE", "AICORE", "AI_VECTOR", "AIVEC", "MIX_AI", "DSA"}) {
@@ -122,6 +122,13 @@ class DatabaseReader {
     return found == sparse_.end() ? 0 : found->second;
   }
   std::string_view View(TextId id) { return texts_view_->Get(id); }
+  TypeOf TypeOfTask(TextId type) {
+    if (type_ == type) return type_of_;
+    type_ = type;
+    const auto [known, is_new] = types_.try_emplace(type, TypeOf::kOther);
+    if (is_new) known->second = KindOfTask(View(type));
+    return type_of_ = known->second;
+  }
 
   void ReadTexts();
   void ReadKernels();
@@ -140,6 +147,9 @@ class DatabaseReader {
   std::vector<TextId> dense_;
   std::unordered_map<int64_t, TextId> sparse_;
   ByNumber<Kernel> kernels_;
+  std::unordered_map<TextId, TypeOf> types_;
+  TextId type_ = UINT32_MAX;  // the last one that was asked for
+  TypeOf type_of_ = TypeOf::kOther;
   std::set<int64_t> devices_;
   uint64_t senseless_ = 0;
   SqliteScan::Outcome torn_;
@@ -170,7 +180,7 @@ void DatabaseReader::ReadKernels() {
     TextId type = Text(row[2]), shapes = Text(row[3]);
     if (type == 0 || type == unknown) type = name;
     if (shapes == unknown) shapes = 0;
-    const bool is_ai_cpu = TypeOfTask(View(Text(row[4]))) == TypeOf::kAiCpu;
+    const bool is_ai_cpu = TypeOfTask(Text(row[4])) == TypeOf::kAiCpu;
     kernels_.Add(row[0].Integer(-1),
                  {builder_.Class(type, shapes, is_ai_cpu ? Work::kAiCpu : Work::kCompute), name});
   });
@@ -178,7 +188,6 @@ void DatabaseReader::ReadKernels() {
 }
 
 void DatabaseReader::ReadTasks() {
-  std::unordered_map<TextId, TypeOf> types;
   const bool has_kernels = !kernels_.empty();
   std::set<int64_t> of_collectives;
   std::map<int64_t, TextId> transports;
@@ -215,18 +224,17 @@ void DatabaseReader::ReadTasks() {
            }
            return;
          }
-         const auto [known, is_new] = types.try_emplace(type, TypeOf::kOther);
-         if (is_new) known->second = TypeOfTask(View(type));
+         const TypeOf known = TypeOfTask(type);
          if (kernel == nullptr) {
            // Without any table of kernels the tasks of cores are what is known; with one, they are parts of
            // collectives.
-           if (known->second == TypeOf::kOther || (has_kernels && known->second != TypeOf::kCopy)) return;
+           if (known == TypeOf::kOther || (has_kernels && known != TypeOf::kCopy)) return;
            task.name = type;
-           task.work = known->second == TypeOf::kCopy    ? Work::kCopy
-                       : known->second == TypeOf::kAiCpu ? Work::kAiCpu
-                                                         : Work::kCompute;
+           task.work = known == TypeOf::kCopy    ? Work::kCopy
+                       : known == TypeOf::kAiCpu ? Work::kAiCpu
+                                                 : Work::kCompute;
            task.kind = builder_.Class(type, 0, task.work);
-         } else if (known->second == TypeOf::kAiCpu) {
+         } else if (known == TypeOf::kAiCpu) {
            task.work = Work::kAiCpu;
          }
          if (!Times(row[0], row[1], task.begin, task.end)) return;
@@ -266,13 +274,19 @@ void DatabaseReader::ReadCollectives() {
 
 void DatabaseReader::ReadCalls() {
   std::unordered_map<TextId, CallKind> kinds;
+  TextId last = UINT32_MAX;
+  CallKind kind = CallKind::kOther;
   Scan("CANN_API", {"startNs", "endNs", "globalTid", "connectionId", "name"}, [&](Row row) {
     Call call;
     if (!Times(row[0], row[1], call.begin, call.end)) return;
     call.name = Text(row[4]);
-    const auto [known, is_new] = kinds.try_emplace(call.name, CallKind::kOther);
-    if (is_new) known->second = KindOfCall(View(call.name));
-    call.kind = known->second;
+    if (call.name != last) {
+      last = call.name;
+      const auto [known, is_new] = kinds.try_emplace(last, CallKind::kOther);
+      if (is_new) known->second = KindOfCall(View(last));
+      kind = known->second;
+    }
+    call.kind = kind;
     builder_.AddCall(call, static_cast<uint64_t>(row[2].Integer(0)),
                      row[3].Integer(RankBuilder::kNoConnection));
   });

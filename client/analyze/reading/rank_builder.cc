@@ -1,7 +1,10 @@
 #include "client/analyze/reading/rank_builder.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+
+#include "client/analyze/model/order.h"
 
 namespace profd::analyze {
 namespace {
@@ -85,20 +88,27 @@ void RankBuilder::AddStep(const Step& step, int device, uint64_t thread) {
 // The calls that launched a device's tasks, and those of the threads that made them.
 void RankBuilder::JoinCalls(Device& device) {
   Rank& rank = device.rank;
-  const auto by_connection = [this](int64_t connection) {
-    const auto at = std::ranges::lower_bound(calls_, connection, {}, &NamedCall::connection);
-    return at != calls_.end() && at->connection == connection ? static_cast<uint32_t>(at - calls_.begin())
-                                                              : kNone;
+  // Tasks mostly come in the order of their calls.
+  size_t next = 0;
+  const auto by_connection = [this, &next](int64_t connection) {
+    if (next >= calls_.size() || calls_[next].connection != connection ||
+        (next > 0 && calls_[next - 1].connection == connection)) {
+      const auto at = std::ranges::lower_bound(calls_, connection, {}, &NamedCall::connection);
+      if (at == calls_.end() || at->connection != connection) return kNone;
+      next = static_cast<size_t>(at - calls_.begin());
+    }
+    return static_cast<uint32_t>(next++);
   };
   std::vector<uint32_t> place(calls_.size(), kNone);  // in rank.calls
   std::set<uint64_t> threads;
+  uint64_t last_thread = UINT64_MAX;
   const auto launch_of = [&](int64_t connection) {
     if (connection < 0) return kNone;
     const uint32_t at = by_connection(connection);
     if (at == kNone) return kNone;
     if (place[at] == kNone) {
       place[at] = 0;
-      threads.insert(calls_[at].thread);
+      if (calls_[at].thread != last_thread) threads.insert(last_thread = calls_[at].thread);
     }
     return at;
   };
@@ -113,41 +123,53 @@ void RankBuilder::JoinCalls(Device& device) {
         kind != CallKind::kOther && kind != CallKind::kLaunch && threads.contains(calls_[i].thread);
     if (is_launch || can_delay) order.push_back(i);
   }
-  std::ranges::sort(order, [this](uint32_t a, uint32_t b) {
+  SortNearlySorted(order, [this](uint32_t a, uint32_t b) {
     const Call &one = calls_[a].call, &other = calls_[b].call;
     return std::tie(one.begin, one.end, a) < std::tie(other.begin, other.end, b);
   });
   rank.calls.reserve(order.size());
   std::map<uint64_t, uint16_t> thread_numbers;
+  const auto number_of = [&](uint64_t thread) {
+    const auto [known, is_new] = thread_numbers.try_emplace(
+        thread, static_cast<uint16_t>(std::min(rank.threads.size(), kMostThreads - 1)));
+    if (is_new && rank.threads.size() < kMostThreads) rank.threads.push_back(thread);
+    return known->second;
+  };
   for (const uint32_t i : order) {
-    const auto [thread, is_new] = thread_numbers.try_emplace(
-        calls_[i].thread, static_cast<uint16_t>(std::min(rank.threads.size(), kMostThreads - 1)));
-    if (is_new && rank.threads.size() < kMostThreads) rank.threads.push_back(calls_[i].thread);
-    calls_[i].call.thread = thread->second;
+    const bool is_same = !rank.calls.empty() && calls_[i].thread == last_thread;
+    calls_[i].call.thread = is_same ? rank.calls.back().thread : number_of(last_thread = calls_[i].thread);
     if (place[i] != kNone) {
       place[i] = static_cast<uint32_t>(rank.calls.size());
-      rank.calls.push_back(calls_[i].call);
-      rank.calls.back().kind = CallKind::kLaunch;
-    } else {
-      rank.calls.push_back(calls_[i].call);
+      calls_[i].call.kind = CallKind::kLaunch;
     }
+    rank.calls.push_back(calls_[i].call);
   }
   for (Task& task : rank.tasks) {
     if (task.launch != kNone) task.launch = place[task.launch];
   }
   if (rank.process == 0 && processes.size() == 1) rank.process = *processes.begin();
-  for (const Range& range : ranges_) {
+  const auto is_of_another = [&processes](const Range& range) {
     const uint64_t process = range.thread >> 32;
-    if (process == 0 || processes.empty() || processes.contains(process)) rank.ranges.push_back(range);
+    return process != 0 && !processes.empty() && !processes.contains(process);
+  };
+  if (devices_.size() == 1) {
+    rank.ranges = std::move(ranges_);
+    std::erase_if(rank.ranges, is_of_another);
+  } else {
+    std::ranges::remove_copy_if(ranges_, std::back_inserter(rank.ranges), is_of_another);
   }
-  std::ranges::sort(rank.ranges, {},
-                    [](const Range& range) { return std::tuple(range.begin, -range.end, range.name); });
+  SortNearlySorted(rank.ranges, [](const Range& a, const Range& b) {
+    return std::tie(a.begin, b.end, a.name, a.thread, a.kind) <
+           std::tie(b.begin, a.end, b.name, b.thread, b.kind);
+  });
 }
 
-// A program's calls are those of the first of its devices.
+// A program's calls that launch nothing are those of the first of its devices; each device has what launches
+// on it.
 void RankBuilder::KeepCalls(Device& device) {
   std::set<uint64_t> own;
   for (const NamedCall& named : calls_) {
+    if (named.call.kind == CallKind::kLaunch) continue;
     const uint64_t process = named.thread >> 32;
     if (process != 0 && device.rank.process != 0 && process != device.rank.process) continue;
     if (kept_.contains(process)) continue;
@@ -189,20 +211,27 @@ void RankBuilder::PlaceTasks(Device& device) {
     return lanes.try_emplace(stream, static_cast<uint16_t>(std::min(lanes.size(), kMostLanes - 1)))
         .first->second;
   };
+  const auto is_as_before = [&device](size_t i) {
+    return i > 0 && device.streams[i] == device.streams[i - 1];
+  };
   for (size_t i = 0; i < rank.tasks.size(); ++i) {
     // Groups of collectives are streams of their own: numbers of streams have 32 bits.
-    rank.tasks[i].lane = lane_of(device.streams[i]);
+    rank.tasks[i].lane = is_as_before(i) ? rank.tasks[i - 1].lane : lane_of(device.streams[i]);
   }
   rank.lanes = static_cast<uint32_t>(std::min(lanes.size(), kMostLanes));
   std::vector<int64_t>().swap(device.streams);
   std::vector<int64_t>().swap(device.connections);
-  std::ranges::sort(rank.tasks, [](const Task& a, const Task& b) {
+  SortNearlySorted(rank.tasks, [](const Task& a, const Task& b) {
     return std::tie(a.begin, a.end, a.lane, a.kind) < std::tie(b.begin, b.end, b.lane, b.kind);
   });
+  auto behind =
+      rank.steps.begin();  // the first step that begins behind the task before, mostly behind this one, too
   for (uint32_t i = 0; i < rank.tasks.size(); ++i) {
     Task& task = rank.tasks[i];
     const Ns at = task.launch != kNone ? rank.calls[task.launch].begin : task.begin;
-    const auto behind = std::ranges::upper_bound(rank.steps, at, {}, &Step::begin);
+    if ((behind != rank.steps.begin() && std::prev(behind)->begin > at) ||
+        (behind != rank.steps.end() && behind->begin <= at))
+      behind = std::ranges::upper_bound(rank.steps, at, {}, &Step::begin);
     if (behind != rank.steps.begin() && at < std::prev(behind)->end)
       task.step = static_cast<uint32_t>(behind - rank.steps.begin() - 1);
     if (task.work != Work::kCollective) continue;
@@ -223,8 +252,9 @@ void RankBuilder::PlaceTasks(Device& device) {
 }
 
 Part RankBuilder::Finish() {
-  std::ranges::sort(calls_, {}, [](const NamedCall& named) {
-    return std::tuple(named.connection, named.call.begin, named.call.end);
+  SortNearlySorted(calls_, [](const NamedCall& a, const NamedCall& b) {
+    return std::tie(a.connection, a.call.begin, a.call.end, a.thread, a.call.name) <
+           std::tie(b.connection, b.call.begin, b.call.end, b.thread, b.call.name);
   });
   Part part;
   if (left_out_ > 0) {
@@ -248,7 +278,6 @@ Part RankBuilder::Finish() {
       device.connections.push_back(device.collective_connections[i]);
     }
     JoinCalls(device);
-    if (keeps_all_) KeepCalls(device);
     ChooseSteps(device, number);
     PlaceTasks(device);
     if (!rank.tasks.empty()) rank.level = std::max(rank.level, Level::kTasks);
@@ -265,8 +294,11 @@ Part RankBuilder::Finish() {
     // They stay, and many of them: without room to grow.
     rank.tasks.shrink_to_fit();
     rank.ranges.shrink_to_fit();
-    rank.all_calls.shrink_to_fit();
-    part.ranks.push_back(std::move(rank));
+  }
+  for (auto& [number, device] : devices_) {
+    if (keeps_all_) KeepCalls(device);
+    device.rank.all_calls.shrink_to_fit();
+    part.ranks.push_back(std::move(device.rank));
   }
   part.texts = std::move(texts_);
   part.classes = std::move(classes_);

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "client/analyze/model/columns.h"
@@ -96,7 +97,13 @@ class RankBuilder {
   const bool keeps_all_;
   std::unique_ptr<format::Texts> texts_ = std::make_unique<format::Texts>(64u << 20);
   std::vector<KernelClass> classes_;
-  std::map<KernelClass, uint32_t> class_numbers_;
+  struct HashOfClass {
+    size_t operator()(const KernelClass& of) const {
+      return std::hash<uint64_t>()((uint64_t{of.type} << 32 | of.shapes) * 4 +
+                                   static_cast<uint64_t>(of.work));
+    }
+  };
+  std::unordered_map<KernelClass, uint32_t, HashOfClass> class_numbers_;
   std::map<int, Device> devices_;
   Device spare_;
   uint64_t left_out_ = 0;

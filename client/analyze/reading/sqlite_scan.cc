@@ -54,7 +54,21 @@ inline uint64_t SizeOf(uint64_t serial) {
   return serial < 12 ? kFixed[serial] : (serial - 12) / 2;
 }
 
-void Take(uint64_t serial, const unsigned char* at, SqliteValue& value) {
+// Of 1 to 8 bytes at `at`, with their sign; `begin`: what may be read in front of them.
+inline int64_t SignedBigEndian(const unsigned char* begin, const unsigned char* at, size_t bytes) {
+  uint64_t value = 0;
+  if (const unsigned char* const eight = at + bytes - sizeof value; at + bytes - begin >= 8) {
+    std::memcpy(&value, eight, sizeof value);
+    if constexpr (std::endian::native == std::endian::little) value = __builtin_bswap64(value);
+  } else {
+    value = BigEndian(at, bytes);
+  }
+  const auto shift = static_cast<int>(64 - 8 * bytes);
+  return static_cast<int64_t>(value << shift) >> shift;
+}
+
+inline void Take(uint64_t serial, Bytes payload, uint64_t offset, SqliteValue& value) {
+  const unsigned char* const at = payload.data() + offset;
   if (serial == 0 || serial == 10 || serial == 11) {
     value.type = SqliteValue::Type::kNull;
   } else if (serial == 7) {
@@ -65,13 +79,8 @@ void Take(uint64_t serial, const unsigned char* at, SqliteValue& value) {
     value.text = {reinterpret_cast<const char*>(at), (serial - 12) / 2};
   } else {
     value.type = SqliteValue::Type::kInteger;
-    if (serial >= 8) {
-      value.integer = static_cast<int64_t>(serial - 8);
-    } else {
-      const size_t bytes = SizeOf(serial);
-      const auto shift = static_cast<int>(64 - 8 * bytes);
-      value.integer = static_cast<int64_t>(BigEndian(at, bytes) << shift) >> shift;
-    }
+    value.integer =
+        serial >= 8 ? static_cast<int64_t>(serial - 8) : SignedBigEndian(payload.data(), at, SizeOf(serial));
   }
 }
 
@@ -352,12 +361,16 @@ bool SqliteScan::ReadRow(Bytes payload, const Plan& plan, int64_t key, std::vect
   for (SqliteValue& value : row) value.type = SqliteValue::Type::kNull;
   // A row may be shorter than its table: columns that were added later are null.
   for (int column = 0; column <= plan.last && at < head; ++column) {
-    uint64_t serial = 0;
-    if (!Varint(types, at, serial)) return false;
+    uint64_t serial = types[at];
+    if (serial < 0x80) {
+      ++at;
+    } else if (!Varint(types, at, serial)) {
+      return false;
+    }
     const uint64_t size = SizeOf(serial);
     if (size > payload.size() - value_at) return false;
     if (const int slot = plan.slot_of[static_cast<size_t>(column)]; slot >= 0)
-      Take(serial, payload.data() + value_at, row[static_cast<size_t>(slot)]);
+      Take(serial, payload, value_at, row[static_cast<size_t>(slot)]);
     value_at += size;
   }
   if (plan.key_slot >= 0) {

@@ -2,8 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
+#include <iterator>
 #include <map>
+#include <set>
 
+#include "base/join.h"
 #include "client/analyze/model/statistics.h"
 #include "client/analyze/rules/rules.h"
 
@@ -112,6 +116,54 @@ double ClockLoss(const Rank& rank) {
   return busy > 0 ? lost / busy : 0;
 }
 
+// Ranks that are late in turn, another one in each step, have one cause: where many do it is one finding in
+// place of those from `first` on.
+void JoinTurns(const Context& context, size_t first, std::vector<Finding>& findings) {
+  constexpr size_t kFewRanks = 3;
+  constexpr double kMostHits =
+      1.25;  // of the steps in which one of them is late: else they are late together
+  std::vector<size_t> turns;
+  std::set<uint32_t> steps;
+  size_t hits = 0;
+  for (size_t i = first; i < findings.size(); ++i) {
+    if (findings[i].causes.size() != 1 || 2 * findings[i].steps.size() > context.steps()) continue;
+    turns.push_back(i);
+    hits += findings[i].steps.size();
+    steps.insert(findings[i].steps.begin(), findings[i].steps.end());
+  }
+  if (turns.size() < kFewRanks || static_cast<double>(hits) > kMostHits * static_cast<double>(steps.size()))
+    return;
+  Finding joint;
+  joint.id = "rank.late";
+  joint.key = "rank.late/in-turn";
+  joint.title = std::to_string(turns.size()) + " ranks are late in turn: in " + std::to_string(steps.size()) +
+                " of " + std::to_string(context.steps()) + " steps the kernels of one of them take longer";
+  joint.causes = {{"rank.compute", 1}};
+  joint.steps.assign(steps.begin(), steps.end());
+  joint.advice = {
+      "look for what moves from rank to rank: tokens, sizes of batches, another job's turns on the devices"};
+  joint.factors = {Occurrences(steps.size())};
+  Table table{"who is late when", {"rank", "steps"}, {}};
+  std::vector<std::function<void(const Replay&, Lengths&)>> all;
+  for (const size_t i : turns) {
+    Finding& one = findings[i];
+    std::vector<int64_t> numbers;
+    for (const uint32_t step : one.steps) numbers.push_back(context.job.steps[step]);
+    std::ranges::copy(one.where.ranks, std::back_inserter(joint.where.ranks));
+    std::ranges::copy(one.where.devices, std::back_inserter(joint.where.devices));
+    if (table.rows.size() < 50) table.rows.push_back({one.where.ranks.front(), base::Joined(numbers, ",")});
+    if (joint.evidence.empty()) joint.evidence = one.evidence;
+    all.push_back(std::move(one.without));
+    one.id.clear();
+  }
+  joint.evidence.insert(joint.evidence.begin(), std::move(table));
+  joint.without = [all = std::move(all)](const Replay& replay, Lengths& lengths) {
+    for (const auto& without : all) without(replay, lengths);
+  };
+  std::erase_if(findings, [](const Finding& finding) { return finding.id.empty(); });
+  findings.push_back(std::move(joint));
+}
+
 }  // namespace
 
 Excess ExcessOf(const Context& context, const std::vector<double>& values, double noise, double threshold) {
@@ -188,6 +240,7 @@ void FindSlowCompute(const Context& context, Found& found) {
     std::vector<double> of_peers, noise;
     for (const uint32_t peer : peers) of_peers.push_back(whole[peer]);
     const double reference = Usual(of_peers, context.Get("general.effect_percent") / 100);
+    const size_t first = found.findings.size();
     // What all of them share in a step makes nobody late.
     for (size_t i = 0; i < steps; ++i) {
       std::vector<double> of_step;
@@ -261,6 +314,7 @@ void FindSlowCompute(const Context& context, Found& found) {
       }
       found.findings.push_back(std::move(finding));
     }
+    JoinTurns(context, first, found.findings);
   }
 }
 

@@ -1,5 +1,6 @@
 // Kernels that take now and then much longer than others of their type and shape.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <iterator>
 #include <map>
@@ -20,35 +21,35 @@ Jitter JitterOf(const Context& context, uint32_t r) {
   jitter.table = {"kernels that now and then take longer",
                   {"rank", "type", "shapes", "count", "longer", "median_us", "longest_us"},
                   {}};
-  std::map<uint32_t, std::vector<uint32_t>> classes;
-  std::map<uint32_t, std::vector<double>> steps;  // of each of its kernels: times the median of its class
+  std::vector<std::vector<uint32_t>> classes(context.job.classes.size());
   for (uint32_t i = 0; i < rank.tasks.size(); ++i) {
     const Task& task = rank.tasks[i];
-    const uint32_t step = context.StepOf(rank, task.step);
-    if (task.work != Work::kCompute || task.kind == kNone || step == kNone) continue;
+    if (task.work != Work::kCompute || task.kind == kNone || context.StepOf(rank, task.step) == kNone)
+      continue;
     classes[task.kind].push_back(i);
     jitter.computing += static_cast<double>(task.end - task.begin);
   }
-  const double ratio = context.Get("kernel.jitter_ratio");
+  const double ratio = context.Get("kernel.jitter_ratio"),
+               least_share = context.Get("kernel.jitter_percent") / 100;
+  const auto least = static_cast<size_t>(std::max(1.0, std::ceil(context.Get("kernel.jitter_min"))));
+  std::vector<double> usual_of(classes.size());
+  std::vector<Ns> lengths;
   std::vector<std::pair<double, std::vector<Cell>>> rows;
-  for (const auto& [kind, tasks] : classes) {
-    if (static_cast<double>(tasks.size()) < context.Get("kernel.jitter_min")) continue;
-    std::vector<Ns> lengths;
+  for (size_t kind = 0; kind < classes.size(); ++kind) {
+    const std::vector<uint32_t>& tasks = classes[kind];
+    if (tasks.size() < least) continue;
+    lengths.clear();
     for (const uint32_t task : tasks) lengths.push_back(rank.tasks[task].end - rank.tasks[task].begin);
-    const double usual = Median(lengths);
+    const double usual = usual_of[kind] = Median(lengths);
     std::vector<std::pair<uint32_t, Ns>> more;
     double sum = 0;
     for (size_t i = 0; i < tasks.size(); ++i) {
-      const double excess = static_cast<double>(lengths[i]) - usual;
-      if (usual > 0)
-        steps[context.StepOf(rank, rank.tasks[tasks[i]].step)].push_back(static_cast<double>(lengths[i]) /
-                                                                         usual);
       if (static_cast<double>(lengths[i]) < ratio * usual) continue;
+      const double excess = static_cast<double>(lengths[i]) - usual;
       more.emplace_back(tasks[i], static_cast<Ns>(excess));
       sum += excess;
     }
-    if (100.0 * static_cast<double>(more.size()) <
-        context.Get("kernel.jitter_percent") * static_cast<double>(tasks.size()))
+    if (more.empty() || static_cast<double>(more.size()) < least_share * static_cast<double>(tasks.size()))
       continue;
     jitter.more.insert(jitter.more.end(), more.begin(), more.end());
     jitter.ns += sum;
@@ -59,7 +60,17 @@ Jitter JitterOf(const Context& context, uint32_t r) {
                                 static_cast<int64_t>(more.size()), usual / 1e3,
                                 static_cast<double>(*std::ranges::max_element(lengths)) / 1e3});
   }
+  if (jitter.more.empty()) return jitter;
   // Where most kernels of a step take longer, the rank is slow then: that is no jitter.
+  std::map<uint32_t, std::vector<double>> steps;  // of each of its kernels: times the median of its class
+  for (size_t kind = 0; kind < classes.size(); ++kind) {
+    if (usual_of[kind] <= 0) continue;
+    for (const uint32_t i : classes[kind]) {
+      const Task& task = rank.tasks[i];
+      steps[context.StepOf(rank, task.step)].push_back(static_cast<double>(task.end - task.begin) /
+                                                       usual_of[kind]);
+    }
+  }
   std::map<uint32_t, bool> is_slow;
   for (auto& [step, ratios] : steps) is_slow[step] = Median(std::move(ratios)) > 1 + (ratio - 1) / 4;
   std::erase_if(jitter.more, [&](const auto& one) {

@@ -68,18 +68,24 @@ Table WhatVaries(const Context& context, const std::vector<uint32_t>& slow) {
 
 void FindJitterOfSteps(const Context& context, const std::vector<Ns>& rest, std::vector<Finding>& findings) {
   if (context.steps() < kEnoughSteps) return;
-  const double most = 1 + context.Get("step.jitter_percent") / 100;
-  const double median = Median(rest);
-  if (Quantile(rest, 0.95) < most * median) return;
+  const double most = 1 + context.Get("step.jitter_percent") / 100, late = Quantile(rest, 0.95);
+  double usual = Median(rest);
+  if (late < most * usual) {
+    // Where half of the steps are slow, in turn with others, their median is slow, too.
+    usual = static_cast<double>(Early(rest));
+    std::vector<double> more;
+    for (const Ns step : rest) more.push_back(std::max(0.0, static_cast<double>(step) - usual));
+    if (late < most * usual || PeriodOf(more, context.Get("step.period_correlation")) == 0) return;
+  }
   const std::set<uint32_t> explained = ExplainedBy(context, findings);
   std::vector<uint32_t> slow;
   std::vector<double> excess;
   double sum = 0;
   for (size_t i = 0; i < rest.size(); ++i) {
     const auto step = static_cast<uint32_t>(context.first + i);
-    const double more = static_cast<double>(rest[i]) - median;
+    const double more = static_cast<double>(rest[i]) - usual;
     excess.push_back(std::max(0.0, more));
-    if (more < (kSlow - 1) * median || explained.contains(step)) continue;
+    if (more < (kSlow - 1) * usual || explained.contains(step)) continue;
     slow.push_back(step);
     sum += more;
   }

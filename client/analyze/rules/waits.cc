@@ -257,8 +257,12 @@ void FindUnexplainedRanks(const Context& context, std::vector<Finding>& findings
     const Lengths::OfRank& of = mended.ranks[r];
     if (of.task.empty()) continue;
     for (size_t i = 0; i < of.task.size(); ++i) {
-      const uint32_t step = context.StepOf(rank, rank.tasks[i].step);
-      if (step != kNone) idle[r][step - context.first] -= static_cast<double>(of.task_less[i]);
+      const Task& task = rank.tasks[i];
+      const uint32_t step = context.StepOf(rank, task.step);
+      if (step == kNone) continue;
+      const Ns copy_less =
+          task.work == Work::kCopy ? task.end - task.begin - of.task[i] : 0;  // copies count as idle
+      idle[r][step - context.first] -= static_cast<double>(of.task_less[i] + copy_less);
     }
     const std::vector<uint32_t> steps = StepsOfCalls(context, rank);
     for (size_t i = 0; i < of.call_less.size(); ++i) {

@@ -1,6 +1,7 @@
 // What hosts did, and what devices did without them.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <tuple>
 
@@ -12,7 +13,6 @@
 namespace profd::analyze {
 namespace {
 
-constexpr int64_t kAllRanks = -1;
 constexpr size_t kMostGaps = 10;  // of a rank
 constexpr size_t kMostPlaces = 20;
 
@@ -22,20 +22,35 @@ double Us(Ns ns) { return static_cast<double>(ns) / 1e3; }
 
 Table ApiTable(const Analysis& analysis) {
   const Job& job = analysis.job();
-  std::map<std::pair<int64_t, std::string_view>, std::vector<Ns>> lengths;
+  std::map<std::string_view, std::vector<Ns>> all, own;
+  std::vector<std::vector<Cell>> of_ranks;
+  const auto add = [](std::vector<std::vector<Cell>>& rows, const Cell& rank, std::string_view name,
+                      auto& lengths) {
+    std::vector<Cell>& row = rows.emplace_back(std::vector<Cell>{rank, std::string(name)});
+    AddSpread(row, lengths);
+  };
   for (const Rank& rank : job.ranks) {
-    for (const CallLength& call : rank.all_calls) {
-      for (const int64_t number : {kAllRanks, rank.number})
-        lengths[{number, job.Text(call.name)}].push_back(call.ns);
+    std::vector<Ns>* to = nullptr;
+    TextId last = 0;
+    const auto take = [&](TextId name, Ns length) {
+      if (to == nullptr || name != last) to = &own[job.Text(last = name)];
+      to->push_back(length);
+    };
+    for (const Call& call : rank.calls) {
+      if (call.kind == CallKind::kLaunch) take(call.name, call.end - call.begin);
+    }
+    for (const CallLength& call : rank.all_calls) take(call.name, call.ns);
+    for (auto& [name, lengths] : own) {
+      if (lengths.empty()) continue;
+      add(of_ranks, rank.number, name, lengths);
+      std::vector<Ns>& of_all = all[name];
+      of_all.insert(of_all.end(), lengths.begin(), lengths.end());
+      lengths.clear();
     }
   }
   Table table{"api", WithSpread({"rank", "name"}), {}};
-  for (auto& [key, values] : lengths) {
-    std::vector<Cell> row{key.first == kAllRanks ? Cell(std::string("all")) : Cell(key.first),
-                          std::string(key.second)};
-    AddSpread(row, values);
-    table.rows.push_back(std::move(row));
-  }
+  for (auto& [name, lengths] : all) add(table.rows, std::string("all"), name, lengths);
+  std::ranges::move(of_ranks, std::back_inserter(table.rows));
   return table;
 }
 
@@ -88,10 +103,12 @@ Table GapsTable(const Analysis& analysis) {
       if (last != kNone && task.begin > reached) gaps.push_back({reached - task.begin, {reached, last, i}});
       if (task.end > reached) reached = task.end, last = i;
     }
-    std::ranges::sort(gaps, [](const auto& a, const auto& b) {
-      return std::tie(a.first, a.second.from) < std::tie(b.first, b.second.from);
-    });
-    gaps.resize(std::min(gaps.size(), kMostGaps));
+    const size_t most = std::min(gaps.size(), kMostGaps);
+    std::partial_sort(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(most), gaps.end(),
+                      [](const auto& a, const auto& b) {
+                        return std::tie(a.first, a.second.from) < std::tie(b.first, b.second.from);
+                      });
+    gaps.resize(most);
     for (const auto& [minus, gap] : gaps) {
       const Task& behind = rank.tasks[gap.behind];
       Piece piece;

@@ -1,6 +1,8 @@
 // Kernels by what they are.
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <tuple>
 
@@ -9,8 +11,6 @@
 
 namespace profd::analyze {
 namespace {
-
-constexpr int64_t kAllRanks = -1;
 
 bool IsKernel(const Task& task) {
   return task.kind != kNone && (task.work == Work::kCompute || task.work == Work::kAiCpu);
@@ -37,26 +37,33 @@ int64_t TokensOf(std::string_view shapes) {
 
 Table KernelsTable(const Analysis& analysis) {
   const Job& job = analysis.job();
-  std::map<std::tuple<int64_t, std::string_view, Work>, std::vector<Ns>> lengths;
+  using Key = std::pair<std::string_view, Work>;
+  std::map<Key, std::vector<Ns>> all, own;
+  std::vector<std::array<std::vector<Ns>*, 2>> places(job.classes.size());  // in `own`; [1]: on the AI CPU
+  std::vector<std::vector<Cell>> of_ranks;
+  const auto add = [](std::vector<std::vector<Cell>>& rows, const Cell& rank, const Key& key, auto& values) {
+    std::vector<Cell>& row =
+        rows.emplace_back(std::vector<Cell>{rank, std::string(key.first), std::string(UnitOf(key.second))});
+    AddSpread(row, values);
+  };
   for (const Rank& rank : job.ranks) {
-    std::map<std::pair<TextId, Work>, std::vector<Ns>> own;
     for (const Task& task : rank.tasks) {
-      if (IsKernel(task)) own[{job.classes[task.kind].type, task.work}].push_back(task.end - task.begin);
+      if (!IsKernel(task)) continue;
+      std::vector<Ns>*& place = places[task.kind][task.work == Work::kAiCpu];
+      if (place == nullptr) place = &own[{job.Text(job.classes[task.kind].type), task.work}];
+      place->push_back(task.end - task.begin);
     }
     for (auto& [key, values] : own) {
-      std::vector<Ns>& all = lengths[{kAllRanks, job.Text(key.first), key.second}];
-      all.insert(all.end(), values.begin(), values.end());
-      lengths[{rank.number, job.Text(key.first), key.second}] = std::move(values);
+      if (values.empty()) continue;
+      add(of_ranks, rank.number, key, values);
+      std::vector<Ns>& to = all[key];
+      to.insert(to.end(), values.begin(), values.end());
+      values.clear();
     }
   }
   Table table{"kernels", WithSpread({"rank", "type", "unit"}), {}};
-  for (auto& [key, values] : lengths) {
-    const auto& [rank, type, work] = key;
-    std::vector<Cell> row{rank == kAllRanks ? Cell(std::string("all")) : Cell(rank), std::string(type),
-                          std::string(UnitOf(work))};
-    AddSpread(row, values);
-    table.rows.push_back(std::move(row));
-  }
+  for (auto& [key, values] : all) add(table.rows, std::string("all"), key, values);
+  std::ranges::move(of_ranks, std::back_inserter(table.rows));
   return table;
 }
 
@@ -64,9 +71,17 @@ Table KernelsByShapeTable(const Analysis& analysis) {
   const Job& job = analysis.job();
   Table table{"kernels-by-shape", WithSpread({"rank", "name", "type", "unit", "shapes"}), {}};
   for (const Rank& rank : job.ranks) {
-    std::map<std::tuple<std::string_view, uint32_t>, std::vector<Ns>> lengths;
+    std::map<std::pair<std::string_view, uint32_t>, std::vector<Ns>> lengths;
+    // Of a class mostly one name.
+    std::vector<std::pair<TextId, std::vector<Ns>*>> last(job.classes.size());
     for (const Task& task : rank.tasks) {
-      if (IsKernel(task)) lengths[{job.Text(task.name), task.kind}].push_back(task.end - task.begin);
+      if (!IsKernel(task)) continue;
+      auto& [name, to] = last[task.kind];
+      if (to == nullptr || name != task.name) {
+        name = task.name;
+        to = &lengths[{job.Text(name), task.kind}];
+      }
+      to->push_back(task.end - task.begin);
     }
     for (auto& [key, values] : lengths) {
       const auto& [name, kind] = key;

@@ -1,5 +1,5 @@
-// profctl export --cluster-output and --per-device: a job in the files of the vendor's analyser of many
-// ranks.
+// profctl export --cluster-output, --layout and --per-device: a job in the files of the vendor's analyser of
+// many ranks.
 #pragma once
 
 #include <string>

@@ -75,7 +75,9 @@ Result<ExportOptions> Parse(const ExportArguments& arguments) {
   }
   if (arguments.per_device && arguments.out.empty()) {
     return Status(base::Code::kInvalidArgument,
-                  "--per-device: makes a directory for each device; say where with --out");
+                  arguments.layout.empty()
+                      ? "--per-device: makes a directory for each device; say where with --out"
+                      : "--layout: makes a folder for each rank; say where with --out");
   }
   options.out = arguments.out;
   options.vendor_compatible = arguments.vendor_compatible;
@@ -83,6 +85,22 @@ Result<ExportOptions> Parse(const ExportArguments& arguments) {
   options.resume = arguments.resume;
   PROFD_RETURN_IF_ERROR(CheckRange(options));
   return options;
+}
+
+// What is all of its own: the formats of these are fixed.
+Status CheckLayout(const ExportArguments& arguments) {
+  const auto wrong = [](const std::string& text) { return Status(base::Code::kInvalidArgument, text); };
+  if (!arguments.layout.empty() && arguments.layout != "framework")
+    return wrong("--layout " + arguments.layout + ": expected framework");
+  const char* const option = arguments.cluster          ? "--cluster-output"
+                             : arguments.layout.empty() ? nullptr
+                                                        : "--layout";
+  if (option == nullptr) return {};
+  if (arguments.cluster && !arguments.layout.empty())
+    return wrong("--cluster-output and --layout: choose one, or call export twice");
+  if (!arguments.format.empty())
+    return wrong(std::string(option) + " has formats of its own: leave --format out");
+  return {};
 }
 
 // The host is always in.
@@ -260,9 +278,12 @@ Action Define(cli::Arguments arguments) {
   arguments.Flag("--recursive", &wanted->recursive, "a DIR may be a folder: all PROF directories below it");
   arguments.Flag("--per-device", &wanted->per_device,
                  "a PROF directory for each device, below --out: for analysers of many ranks");
+  arguments.Text(
+      "--layout", &wanted->layout,
+      "framework: a folder for each rank below --out, as a framework's profiler leaves it: databases, "
+      "timeline, text (docs/export.md)");
   arguments.Flag("--cluster-output", &wanted->cluster,
-                 "of a job of many ranks: what msprof-analyze reads and makes, below --out; with --format db "
-                 "databases as a framework's (docs/export.md)");
+                 "of a job of many ranks: what msprof-analyze reads and makes, below --out (docs/export.md)");
   arguments.Flag("--dry-run", &wanted->dry_run, "only list what would be written");
   return {.run = [wanted](const Context& context) { return RunExport(context, *wanted); }};
 }
@@ -271,16 +292,12 @@ Action Define(cli::Arguments arguments) {
 
 ExitCode RunExport(const Context& context, const ExportArguments& given) {
   ExportArguments arguments = given;
-  const bool of_databases = arguments.cluster && arguments.format == FormatName(ExportFormat::kDatabase);
-  if (of_databases) arguments.per_device = true;
+  const bool of_framework = !arguments.layout.empty();
+  if (const Status status = CheckLayout(arguments); !status.ok()) return context.Fail(status);
+  if (of_framework) arguments.per_device = true;
   const Result<ExportOptions> options = Parse(arguments);
   if (!options.ok()) return context.Fail(options.status());
-  if (arguments.cluster && !of_databases) {
-    if (arguments.format.empty())
-      return ExportCluster(context, arguments.directories, arguments.out, options->jobs);
-    return context.Fail({base::Code::kInvalidArgument,
-                         "--cluster-output makes text; with --format db databases, and nothing else"});
-  }
+  if (arguments.cluster) return ExportCluster(context, arguments.directories, arguments.out, options->jobs);
   auto worst = ExitCode::kOk;
   std::vector<Job> jobs;
   for (const std::string& directory : arguments.directories) {
@@ -321,7 +338,7 @@ ExitCode RunExport(const Context& context, const ExportArguments& given) {
   }
   if (arguments.per_device && !progress.cancelled) {
     const ExitCode analyzed =
-        AnalyzeRanks(context, options->jobs, of_databases ? arguments.out : "", results);
+        AnalyzeRanks(context, options->jobs, of_framework ? arguments.out : "", results);
     worst = std::max(worst, analyzed);
   }
   for (const ExportResult& result : results) {

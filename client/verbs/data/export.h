@@ -11,7 +11,7 @@ namespace profd::client {
 
 struct ExportArguments {
   std::vector<std::string> directories;
-  std::string format, out, from, to, devices, kinds, split, jobs, iteration, model;
+  std::string format, layout, out, from, to, devices, kinds, split, jobs, iteration, model;
   bool vendor_compatible = false;
   bool gzip = false;
   bool resume = false;

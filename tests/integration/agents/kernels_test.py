@@ -7,6 +7,7 @@ import csv
 import glob
 import json
 import os
+import re
 import sqlite3
 import time
 import unittest
@@ -235,7 +236,7 @@ class KernelsTest(harness.ProfdTest):
         programs = [program(self, daemon, labels=f"rank={rank}") for rank in (6, 7)]
         directory = self.record(daemon, programs, "agent-kernel,agent-comm,agent-api", 0.6)
         out = daemon.directory / "job"
-        result = daemon.ctl("export", directory, "--cluster-output", "--format", "db", "--out", out)
+        result = daemon.ctl("export", directory, "--layout", "framework", "--out", out)
         self.assertEqual(result.code, harness.OK, result)
         folders = sorted(out.iterdir(), key=lambda folder: folder.name.split("_")[-4])
         self.assertEqual([folder.name.split("_")[-4:] for folder in folders],
@@ -250,9 +251,20 @@ class KernelsTest(harness.ProfdTest):
                 self.assertGreater(db.execute("SELECT count(*) FROM CommAnalyzerTime").fetchone()[0], 3)
                 self.assertEqual(db.execute("SELECT DISTINCT hccl_op_name FROM CommAnalyzerMatrix").fetchall(), [("hcom_allReduce-total",)])
             self.assertEqual({path for path in map(str, folder.rglob("*.db")) if path not in result.out}, set())
+            # Kernels lie on the timeline, and each collective is told of by its name and the group's.
+            events = json.loads((results / "trace_view.json").read_text())
+            self.assertGreater(sum(event.get("ph") == "X" for event in events), 20)
+            steps = json.loads((results / "communication.json").read_text())
+            names = [name for step in steps.values() for name in step["collective"] if name != "Total Op Info"]
+            self.assertTrue(names and all(re.fullmatch(r"hcom_allReduce__\d{3}_\d+_1@\d+", name) for name in names), names[:3])
+            self.assertTrue((results / "step_trace_time.csv").read_text().startswith("Device_id,Step,Computing,"))
+            self.assertTrue((results / "communication_matrix.json").is_file())
+            self.assertIn(str(results / "communication.json"), result.out)
         # What is there is not mixed with another job's.
-        self.assertEqual(daemon.ctl("export", directory, "--cluster-output", "--format", "db", "--out", out).code, harness.FAILED)
-        self.assertEqual(daemon.ctl("export", directory, "--cluster-output", "--format", "csv", "--out", out).code, harness.USAGE)
+        self.assertEqual(daemon.ctl("export", directory, "--layout", "framework", "--out", out).code, harness.FAILED)
+        for wrong in (["--layout", "frameworks", "--out", out], ["--layout", "framework"], ["--cluster-output", "--format", "csv", "--out", out],
+                      ["--layout", "framework", "--format", "db", "--out", out], ["--layout", "framework", "--cluster-output", "--out", out]):
+            self.assertEqual(daemon.ctl("export", directory, *wrong).code, harness.USAGE, wrong)
 
     def collectives_for_analysers(self, made, recorded):
         """analyze/communication_analyzer.db: of each collective how long it took and how much it moved."""

@@ -215,7 +215,7 @@ class VendorAnalyzeTest(harness.ProfdTest):
         """Of the same job in a framework's layout: those that say of a collector's that they do not read it, and the matrix."""
         job = Job(self, PROGRAMS + ",low-power")
         data = job.daemon.directory / "framework"
-        result = job.daemon.ctl("export", job.directory, "--cluster-output", "--format", "db", "--out", data)
+        result = job.daemon.ctl("export", job.directory, "--layout", "framework", "--out", data)
         self.assertEqual(result.code, harness.OK, result)
         wanted = {
             "freq_analysis": ("SELECT count(*) FROM AbnormalFrequencyRanks", [(len(RANKS),)]),  # all slow down now and then
