@@ -18,6 +18,7 @@ namespace profd::client {
 namespace {
 
 constexpr size_t kHostsNamed = 16, kWidestHosts = 32;
+constexpr size_t kLeastToCompare = 4;  // lines: fewer are read at a glance
 constexpr ptrdiff_t kPiecesNamed = 16;
 
 std::vector<std::string> LinesOf(const std::string& text) {
@@ -116,7 +117,8 @@ std::string Table(const std::vector<Answer>& answers) {
   std::string text = heading.empty() ? "" : row("HOST", heading);
   for (size_t i = 0; i < groups.size(); ++i) {
     std::optional<std::vector<std::string>> different;
-    if (most->hosts.size() > 1 && &groups[i] != &*most) different = Differences(*most, groups[i]);
+    if (&groups[i] != &*most && groups[i].lines.size() >= kLeastToCompare)
+      different = Differences(*most, groups[i]);
     for (const std::string& line : different ? *different : groups[i].lines) text += row(names[i], line);
   }
   return text;

@@ -328,7 +328,7 @@ class OutputMountTest(harness.ProfdTest):
             self.assertEqual(len(result.err.strip().splitlines()), 1, result)
             self.assertEqual(os.listdir(mount), [])
         # Channels start while the directory is made; they were stopped again.
-        counts = collections.Counter(line["event"] for line in daemon.truth_lines() if "channel" in line)
+        counts = collections.Counter(line["event"] for line in daemon.truth_lines() if {"event", "channel"} <= line.keys())
         self.assertEqual(counts["start"], counts["stop"])
         sealed = daemon.end(daemon.begin("--collect", "hbm")["session"])
         self.assertEqual(sealed["end_reason"], "stopped")
