@@ -28,6 +28,23 @@ std::string NotExpected(const CLI::App& app, const std::string& word) {
          (nearest.empty() ? std::string() : ": did you mean " + std::string(nearest) + "?");
 }
 
+// "mv SESSION DIR [OPTIONS]", of the verb, or the verb's verb, that has been given last.
+std::string UsageOf(const CLI::App& app) {
+  std::string text;
+  for (const CLI::App* verb = &app;;) {
+    const auto inner = verb->get_subcommands();
+    if (inner.empty()) {
+      for (const CLI::Option* option : verb->get_options()) {
+        if (!option->get_lnames().empty() || !option->get_snames().empty()) continue;
+        text += option->get_required() ? " " + option->get_name() : " [" + option->get_name() + "]";
+      }
+      return text + " [OPTIONS]";
+    }
+    verb = inner.front();
+    text += (text.empty() ? "" : " ") + verb->get_name();
+  }
+}
+
 }  // namespace
 
 std::string WhatIsWrong(const CLI::App& app, const CLI::ParseError& error) {
@@ -35,6 +52,10 @@ std::string WhatIsWrong(const CLI::App& app, const CLI::ParseError& error) {
       error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && !extras.empty())
     return NotExpected(app, extras.front());
   const std::string text = error.what();
+  constexpr std::string_view kIsRequired = " is required";
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError) && text.ends_with(kIsRequired))
+    return text.substr(0, text.size() - kIsRequired.size()) + " is missing: " + app.get_name() + " " +
+           UsageOf(app);
   if (!text.starts_with('-')) return text;
   const std::string name = text.substr(0, text.find(':'));
   const std::string_view what = std::string_view(text).substr(name.size());

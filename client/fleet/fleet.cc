@@ -5,9 +5,11 @@
 #include <cctype>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "base/clock.h"
+#include "client/fleet/hosts.h"
 #include "client/show/json.h"
 #include "client/words/text.h"
 
@@ -15,7 +17,9 @@ namespace profd::client {
 
 namespace {
 
-constexpr size_t kHostsNamed = 16;
+constexpr size_t kHostsNamed = 16, kWidestHosts = 32;
+constexpr size_t kLeastToCompare = 4;  // lines: fewer are read at a glance
+constexpr ptrdiff_t kPiecesNamed = 16;
 
 std::vector<std::string> LinesOf(const std::string& text) {
   std::vector<std::string> lines;
@@ -28,6 +32,8 @@ std::vector<std::string> LinesOf(const std::string& text) {
 }
 
 std::string Names(const std::vector<std::string>& hosts) {
+  const std::string all = FoldHosts(hosts);
+  if (std::ranges::count(all, ',') < kPiecesNamed) return all;
   std::string text;
   for (size_t i = 0; i < std::min(hosts.size(), kHostsNamed); ++i) text += (i > 0 ? "," : "") + hosts[i];
   if (hosts.size() > kHostsNamed) text += " and " + std::to_string(hosts.size() - kHostsNamed) + " more";
@@ -40,33 +46,80 @@ bool IsHeading(const std::string& line) {
   return word.size() > 1 && std::ranges::all_of(word, [](unsigned char c) { return std::isupper(c) != 0; });
 }
 
-// A heading that is the same for all who have several lines stands there once.
-std::string Table(const std::vector<Answer>& answers) {
-  size_t width = 4;
-  std::string heading;
-  bool one_heading = true;
+// Hosts that say the same, and what.
+struct Same {
+  std::vector<std::string> hosts;
+  std::vector<std::string> lines;
+};
+
+std::vector<Same> Grouped(const std::vector<Answer>& answers) {
+  std::vector<Same> groups;
+  std::map<std::string, size_t> by_text;
   for (const Answer& answer : answers) {
     if (answer.out.empty()) continue;
-    width = std::max(width, answer.host.size());
-    const std::vector<std::string> lines = LinesOf(answer.out);
-    // What all of many say first stands above them; of one host only what is a heading.
-    if (lines.size() < 2 || (answers.size() == 1 && !IsHeading(lines.front()))) {
-      one_heading = false;
-    } else if (heading.empty()) {
-      heading = lines.front();
-    } else if (heading != lines.front()) {
-      one_heading = false;
-    }
+    const auto [known, is_new] = by_text.try_emplace(answer.out, groups.size());
+    if (is_new) groups.push_back({{}, LinesOf(answer.out)});
+    groups[known->second].hosts.push_back(answer.host);
   }
-  one_heading = one_heading && !heading.empty();
+  return groups;
+}
+
+// A heading that is the same for all who have several lines; "" = there is none.
+std::string HeadingOf(const std::vector<Same>& groups, size_t hosts) {
+  std::string heading;
+  for (const Same& group : groups) {
+    // What all of many say first stands above them; of one host only what is a heading.
+    if (group.lines.size() < 2 || (hosts == 1 && !IsHeading(group.lines.front()))) return "";
+    if (heading.empty()) heading = group.lines.front();
+    if (heading != group.lines.front()) return "";
+  }
+  return heading;
+}
+
+// What most say is shown whole; of others that say nearly the same what differs.
+std::optional<std::vector<std::string>> Differences(const Same& from, const Same& group) {
+  const auto lacks = [](const std::vector<std::string>& lines, const std::string& line) {
+    return std::ranges::find(lines, line) == lines.end();
+  };
+  std::vector<std::string> different;
+  for (const std::string& line : group.lines) {
+    if (lacks(from.lines, line)) different.push_back(line);
+  }
+  if (2 * different.size() > group.lines.size()) return std::nullopt;
+  const std::string as = FoldHosts({from.hosts.front()});
+  for (const std::string& line : from.lines) {
+    if (lacks(group.lines, line)) different.push_back("not, as " + as + ": " + line);
+  }
+  const size_t equal =
+      group.lines.size() - static_cast<size_t>(std::ranges::count_if(
+                               group.lines, [&](const auto& line) { return lacks(from.lines, line); }));
+  different.push_back("(" + std::to_string(equal) + (equal == 1 ? " line" : " lines") + " as " + as + ")");
+  return different;
+}
+
+std::string Table(const std::vector<Answer>& answers) {
+  std::vector<Same> groups = Grouped(answers);
+  const std::string heading = HeadingOf(groups, answers.size());
+  size_t width = 4;
+  std::vector<std::string> names;
+  for (Same& group : groups) {
+    if (!heading.empty()) group.lines.erase(group.lines.begin());
+    names.push_back(FoldHosts(group.hosts));
+    width = std::max(width, std::min(names.back().size(), kWidestHosts));
+  }
   const auto row = [width](const std::string& host, const std::string& line) {
+    // Names of many may be longer than what they have said.
+    if (host.size() > width) return host + "\n" + std::string(width + 2, ' ') + line + "\n";
     return host + std::string(width + 2 - host.size(), ' ') + line + "\n";
   };
-  std::string text = one_heading ? row("HOST", heading) : "";
-  for (const Answer& answer : answers) {
-    std::vector<std::string> lines = LinesOf(answer.out);
-    if (one_heading && !lines.empty()) lines.erase(lines.begin());
-    for (const std::string& line : lines) text += row(answer.host, line);
+  const auto most =
+      std::ranges::max_element(groups, {}, [](const Same& group) { return group.hosts.size(); });
+  std::string text = heading.empty() ? "" : row("HOST", heading);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    std::optional<std::vector<std::string>> different;
+    if (&groups[i] != &*most && groups[i].lines.size() >= kLeastToCompare)
+      different = Differences(*most, groups[i]);
+    for (const std::string& line : different ? *different : groups[i].lines) text += row(names[i], line);
   }
   return text;
 }

@@ -224,4 +224,52 @@ Result<std::vector<std::string>> ExpandHosts(std::string_view text, const Regist
   return std::move(expansion.hosts);
 }
 
+std::string FoldHosts(const std::vector<std::string>& hosts) {
+  // By what is around the last number of a name, and by its digits.
+  struct Group {
+    std::string before, after;
+    size_t digits = 0;
+    std::vector<uint64_t> numbers;
+  };
+  std::vector<Group> groups;
+  for (const std::string& host : hosts) {
+    const std::string_view name = std::string_view(host).substr(0, host.find(':'));
+    const size_t end = name.find_last_of("0123456789") + 1;  // npos + 1: none
+    const size_t begin = end == 0 ? 0 : name.find_last_not_of("0123456789", end - 1) + 1;
+    const size_t digits = end - begin;
+    // An address is no range of names, nor is what no number can hold.
+    const bool counts = digits > 0 && digits < 10 && name.find('.') == std::string_view::npos;
+    Group group{host.substr(0, counts ? begin : host.size()),
+                counts ? host.substr(end) : "",
+                counts ? digits : 0,
+                {}};
+    const auto known = std::ranges::find_if(groups, [&group](const Group& one) {
+      return one.digits > 0 && one.digits == group.digits && one.before == group.before &&
+             one.after == group.after;
+    });
+    std::vector<uint64_t>& numbers =
+        known == groups.end() ? groups.emplace_back(group).numbers : known->numbers;
+    if (counts) numbers.push_back(std::stoull(host.substr(begin, digits)));
+  }
+  std::string text;
+  for (Group& group : groups) {
+    std::ranges::sort(group.numbers);
+    text += (text.empty() ? "" : ",") + group.before;
+    const auto padded = [&group](uint64_t number) {
+      const std::string digits = std::to_string(number);
+      return std::string(group.digits - std::min(group.digits, digits.size()), '0') + digits;
+    };
+    std::string ranges;
+    for (size_t i = 0; i < group.numbers.size();) {
+      size_t last = i;
+      while (last + 1 < group.numbers.size() && group.numbers[last + 1] == group.numbers[last] + 1) ++last;
+      ranges += (ranges.empty() ? "" : ",") + padded(group.numbers[i]);
+      if (last > i) ranges += "-" + padded(group.numbers[last]);
+      i = last + 1;
+    }
+    text += (group.numbers.size() > 1 ? "[" + ranges + "]" : ranges) + group.after;
+  }
+  return text;
+}
+
 }  // namespace profd::client

@@ -23,6 +23,9 @@ using Entries = std::vector<std::pair<std::string, std::string>>;
 using Registry = std::function<base::Result<Entries>(const std::string& prefix)>;
 base::Result<std::vector<std::string>> ExpandHosts(std::string_view text, const Registry& registry);
 
+// The other way round, as short as it can be said: "n[001-003,007]" of n001, n002, n003 and n007.
+std::string FoldHosts(const std::vector<std::string>& hosts);
+
 inline constexpr char kDefaultPort[] = "9478";
 inline constexpr size_t kMostHosts = 100'000;
 

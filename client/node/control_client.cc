@@ -383,6 +383,12 @@ Asked<v1::TargetsReply> ControlClient::Targets() {
   return Ask<v1::TargetsReply>(v1::TargetsRequest(), Patience::kDriver);
 }
 
+Asked<v1::StacksReply> ControlClient::Stacks(int32_t pid) {
+  v1::StacksRequest request;
+  request.set_pid(pid);
+  return Ask<v1::StacksReply>(request, Patience::kDriver);
+}
+
 Asked<v1::Lease> ControlClient::AddLease(const v1::AddLeaseRequest& request) {
   return Ask<v1::Lease>(request, Patience::kQuick);
 }

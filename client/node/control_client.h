@@ -85,6 +85,7 @@ class ControlClient {
   Asked<v1::ListReply> List();
   Asked<v1::DevicesReply> Devices();
   Asked<v1::TargetsReply> Targets();
+  Asked<v1::StacksReply> Stacks(int32_t pid);
   Asked<v1::Lease> AddLease(const v1::AddLeaseRequest& request);
   Asked<v1::Lease> RemoveLease(const std::string& lease);
   Asked<v1::ListLeasesReply> ListLeases();

@@ -16,6 +16,7 @@
   VERB(Status)            \
   VERB(Watch)             \
   VERB(Top)               \
+  VERB(Dump)              \
   VERB(Ui)                \
   VERB(Pin)               \
   VERB(Unpin)             \

@@ -62,9 +62,11 @@ std::string EmptyValue(const CLI::App& app) {
   return "";
 }
 
-ExitCode Usage(const std::string& message) {
+// `verb`: whose help says more; "" = profctl's own.
+ExitCode Usage(const std::string& message, const std::string& verb = "") {
   const bool says_where = message.find("profctl --help") != std::string::npos;
-  OwnStreams()->Note(message + (says_where ? "" : "; see profctl --help"));
+  OwnStreams()->Note(message +
+                     (says_where ? "" : "; see profctl " + (verb.empty() ? "" : verb + " ") + "--help"));
   return ExitCode::kUsage;
 }
 
@@ -94,7 +96,9 @@ class CommandLine {
     try {
       app_.parse(std::vector<std::string>(words.rbegin(), words.rend()));
     } catch (const CLI::ParseError& error) {
-      if (error.get_exit_code() != 0) return Usage(WhatIsWrong(words, error));
+      const auto verbs = app_.get_subcommands();
+      if (error.get_exit_code() != 0)
+        return Usage(WhatIsWrong(words, error), verbs.empty() ? "" : verbs.front()->get_name());
       app_.exit(error);  // --help, --version
       return ExitCode::kOk;
     }

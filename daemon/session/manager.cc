@@ -80,6 +80,7 @@ class Manager::Impl {
   Result<std::shared_ptr<Session>> FindRunning(const Caller& caller, const std::string& named) const;
   void Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done);
   void Targets(const Caller& caller, std::function<void(std::vector<Target>)> done);
+  void Stacks(const Caller& caller, pid_t pid, std::function<void(Result<ProcessStacks>)> done);
   void Doctor(const Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done);
   void Shutdown(std::function<void()> done);
 
@@ -269,6 +270,13 @@ void Manager::Impl::Targets(const Caller& caller, std::function<void(std::vector
   });
 }
 
+void Manager::Impl::Stacks(const Caller& caller, pid_t pid, std::function<void(Result<ProcessStacks>)> done) {
+  aside_.Run([caller, pid, done = std::move(done)] {
+    auto stacks = std::make_shared<Result<ProcessStacks>>(StacksOf(caller, pid));
+    return [stacks, done] { done(std::move(*stacks)); };
+  });
+}
+
 void Manager::Impl::Doctor(const Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done) {
   node_.Refresh([this, caller, pid, done = std::move(done)] {
     auto checks = std::make_shared<std::vector<Check>>(CheckOwn(node_, caller, agents_.Count()));
@@ -362,6 +370,9 @@ void Manager::Pause(const auth::Caller& caller, const std::string& session, bool
 }
 void Manager::Targets(const Caller& caller, std::function<void(std::vector<Target>)> done) {
   impl_->Targets(caller, std::move(done));
+}
+void Manager::Stacks(const Caller& caller, pid_t pid, std::function<void(Result<ProcessStacks>)> done) {
+  impl_->Stacks(caller, pid, std::move(done));
 }
 void Manager::Doctor(const Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done) {
   impl_->Doctor(caller, pid, std::move(done));

@@ -14,6 +14,7 @@
 #include "daemon/session/life/recordings/writers.h"
 #include "daemon/session/node/check.h"
 #include "daemon/session/node/node_report.h"
+#include "daemon/session/node/process_stacks.h"
 #include "daemon/session/node/targets.h"
 #include "daemon/session/plan/plan.h"
 #include "daemon/session/plan/types.h"
@@ -79,6 +80,7 @@ class Manager {
   std::vector<SessionInfo> List(const auth::Caller& caller);
   void Devices(const auth::Caller& caller, std::function<void(base::Result<NodeReport>)> done);
   void Targets(const auth::Caller& caller, std::function<void(std::vector<Target>)> done);
+  void Stacks(const auth::Caller& caller, pid_t pid, std::function<void(base::Result<ProcessStacks>)> done);
   void Doctor(const auth::Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done);
 
   // `lease` says who, which devices (or all there are), and from when to when. A session that stands on one

@@ -158,6 +158,9 @@ UserRegisters UserRegisters::From(std::span<const uint64_t> values) {
           .returns = 0,
           .kept = {values[0], values[4], values[5], values[6], values[7]}};
 }
+std::vector<uint64_t> UserRegisters::Waiting(uint64_t stack, uint64_t instruction) {
+  return {0, 0, stack, instruction, 0, 0, 0, 0};
+}
 #elif defined(__aarch64__)
 uint64_t UserRegisters::Mask() {
   uint64_t mask = 0;  // x19 to x28, the frame pointer, the link register
@@ -170,6 +173,12 @@ UserRegisters UserRegisters::From(std::span<const uint64_t> values) {
       .frame = values[10], .stack = values[12], .instruction = values[13], .returns = values[11], .kept = {}};
   std::copy_n(values.begin(), kKeptRegisters, registers.kept.begin());
   return registers;
+}
+std::vector<uint64_t> UserRegisters::Waiting(uint64_t stack, uint64_t instruction) {
+  std::vector<uint64_t> values(Count());
+  values[12] = stack;
+  values[13] = instruction;
+  return values;
 }
 #endif
 

@@ -22,6 +22,8 @@ struct UserRegisters {
   static uint64_t Mask();  // for perf_event_attr
   static size_t Count();
   static UserRegisters From(std::span<const uint64_t> values);  // Count() of them
+  // Of a thread of which no more is known: Count() of them, the others 0.
+  static std::vector<uint64_t> Waiting(uint64_t stack, uint64_t instruction);
 };
 
 // A part of a stack as it was.

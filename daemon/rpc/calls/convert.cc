@@ -409,6 +409,24 @@ void Encode(const std::vector<session::Target>& targets, v1::TargetsReply* out) 
   }
 }
 
+void Encode(const session::ProcessStacks& stacks, v1::StacksReply* out) {
+  out->set_pid(stacks.pid);
+  out->set_name(stacks.name);
+  out->set_started_wall_ns(stacks.started_wall_ns);
+  out->set_wall_ns(stacks.wall_ns);
+  out->set_left_out(static_cast<uint32_t>(stacks.threads.left_out));
+  out->set_names(stacks.threads.names);
+  out->set_samples(stacks.threads.samples);
+  for (const host::ThreadPlace& place : stacks.threads.threads) {
+    v1::ThreadPlace* added = out->add_threads();
+    added->set_tid(place.tid);
+    added->set_name(place.name);
+    added->set_state(std::string(1, place.state));
+    added->set_waits_in(place.waits_in);
+    added->set_why(place.why);
+  }
+}
+
 void Encode(const std::vector<session::Check>& checks, v1::DoctorReply* out) {
   for (const session::Check& check : checks) {
     v1::Check* added = out->add_checks();

@@ -31,6 +31,7 @@ void Encode(const std::vector<session::SessionInfo>& infos, v1::StopReply* out);
 void Encode(const std::vector<session::SessionInfo>& infos, v1::ListReply* out);
 void Encode(const session::NodeReport& report, v1::DevicesReply* out);
 void Encode(const std::vector<session::Target>& targets, v1::TargetsReply* out);
+void Encode(const session::ProcessStacks& stacks, v1::StacksReply* out);
 void Encode(const std::vector<session::Check>& checks, v1::DoctorReply* out);
 
 }  // namespace profd::rpc

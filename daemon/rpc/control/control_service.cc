@@ -166,6 +166,8 @@ class ControlService::Calls : public v1::Control::CallbackService {
   grpc::ServerUnaryReactor* ListLeases(grpc::CallbackServerContext* context,
                                        const v1::ListLeasesRequest* request,
                                        v1::ListLeasesReply* reply) override;
+  grpc::ServerUnaryReactor* Stacks(grpc::CallbackServerContext* context, const v1::StacksRequest* request,
+                                   v1::StacksReply* reply) override;
   grpc::ServerUnaryReactor* Doctor(grpc::CallbackServerContext* context, const v1::DoctorRequest* request,
                                    v1::DoctorReply* reply) override;
 
@@ -458,6 +460,17 @@ grpc::ServerUnaryReactor* ControlService::Calls::Targets(grpc::CallbackServerCon
       owed->Answer(base::Result<std::vector<session::Target>>(targets));
     });
   });
+}
+
+grpc::ServerUnaryReactor* ControlService::Calls::Stacks(grpc::CallbackServerContext* context,
+                                                        const v1::StacksRequest* request,
+                                                        v1::StacksReply* reply) {
+  return OnCtl(context, {"dump", "pid " + std::to_string(request->pid()), kHeavy}, reply,
+               [this, pid = request->pid()](const auth::Caller& caller, const auto& owed) {
+                 manager_.Stacks(caller, pid, [owed](const base::Result<session::ProcessStacks>& stacks) {
+                   owed->Answer(stacks);
+                 });
+               });
 }
 
 grpc::ServerUnaryReactor* ControlService::Calls::AddLease(grpc::CallbackServerContext* context,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/edit_distance.h"
 #include "daemon/rpc/calls/call_status.h"
 
 namespace profd::rpc {
@@ -16,9 +17,12 @@ namespace {
 Status CheckKinds(const std::vector<std::string>& kinds) {
   for (const std::string& kind : kinds) {
     if (std::ranges::find(live::Kinds(), kind) != live::Kinds().end()) continue;
+    const std::string text = "'" + kind.substr(0, 64) + "' is no kind of values";
+    if (const std::string_view nearest = base::Nearest(kind.substr(0, 64), live::Kinds()); !nearest.empty())
+      return {Code::kInvalidArgument, text + ": did you mean " + std::string(nearest) + "?"};
     std::string known;
     for (const std::string_view one : live::Kinds()) known += (known.empty() ? "" : " ") + std::string(one);
-    return {Code::kInvalidArgument, "'" + kind.substr(0, 64) + "' is no kind of values; there are " + known};
+    return {Code::kInvalidArgument, text + "; there are " + known};
   }
   return Status::Ok();
 }

@@ -24,7 +24,7 @@ const std::map<std::string_view, auth::Action> kMethods = {
     {"Stop", auth::Action::kStopSession},   {"Pin", auth::Action::kKeepSession},
     {"Remove", auth::Action::kKeepSession}, {"AddLease", auth::Action::kLease},
     {"RemoveLease", auth::Action::kLease},  {"Pause", auth::Action::kStopSession},
-    {"Plan", auth::Action::kCollectHost},
+    {"Plan", auth::Action::kCollectHost},   {"Stacks", auth::Action::kCollectHost},
 };
 
 }  // namespace

@@ -39,7 +39,9 @@ class FleetTest(harness.ProfdTest):
         self.assertEqual(table.code, harness.OK)
         self.assertEqual(table.out.splitlines()[0].split()[0], "HOST")
         for host in self.hosts:
-            self.assertIn(f"{host} ", table.out)
+            self.assertIn(host, table.out)
+        # They have the same devices: which is said once.
+        self.assertEqual(table.out.count("910B"), self.nodes[0].ctl("devices").out.count("910B"), table.out)
         for node, answer in zip(self.nodes, answers):
             self.assertEqual(node.status(answer["reply"]["session"])["name"], "fleet")
         ended = self.ask("stop", "--all", "--json")

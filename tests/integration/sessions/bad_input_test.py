@@ -123,7 +123,11 @@ class BadStartTest(harness.ProfdTest):
             (["stop", "deadbeef", "--all"], USAGE, "--all"),
             (["frobnicate"], USAGE, "frobnicate"),
             (["strat"], USAGE, "did you mean start?"),
-            (["query"], USAGE, "DIR is required"),
+            (["query"], USAGE, "DIR is missing: profctl query DIR [OPTIONS]; see profctl query --help"),
+            (["mv", "last"], USAGE, "DIR is missing: profctl mv SESSION DIR [OPTIONS]"),
+            (["compare", "a"], USAGE, "NEW is missing: profctl compare BASE NEW [OPTIONS]"),
+            (["lease", "rm"], USAGE, "LEASE is missing: profctl lease rm LEASE [OPTIONS]"),
+            (["watch", "hmb"], USAGE, "did you mean hbm?"),
             (["--host", "no.such.host.invalid:9", "--plain", "devices"], UNAVAILABLE, "cannot find the host"),
             (["devices", "extra"], USAGE, "extra"),
             (["xyzzy"], USAGE, "--help lists them"),
@@ -324,7 +328,7 @@ class OutputMountTest(harness.ProfdTest):
             self.assertEqual(len(result.err.strip().splitlines()), 1, result)
             self.assertEqual(os.listdir(mount), [])
         # Channels start while the directory is made; they were stopped again.
-        counts = collections.Counter(line["event"] for line in daemon.truth_lines() if "channel" in line)
+        counts = collections.Counter(line["event"] for line in daemon.truth_lines() if {"event", "channel"} <= line.keys())
         self.assertEqual(counts["start"], counts["stop"])
         sealed = daemon.end(daemon.begin("--collect", "hbm")["session"])
         self.assertEqual(sealed["end_reason"], "stopped")

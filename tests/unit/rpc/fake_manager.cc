@@ -135,6 +135,13 @@ void Manager::Targets(const auth::Caller& caller, std::function<void(std::vector
   done(fake.targets);
 }
 
+void Manager::Stacks(const auth::Caller& /*caller*/, pid_t pid,
+                     std::function<void(base::Result<ProcessStacks>)> done) {
+  ProcessStacks stacks;
+  stacks.pid = pid;
+  done(std::move(stacks));
+}
+
 void Manager::Doctor(const auth::Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done) {
   FakeSessions& fake = Fake();
   const std::lock_guard lock(fake.mutex);
