@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "client/report/text.h"
 
@@ -158,6 +159,18 @@ std::string ComparedPart(const Comparison& comparison, const analyze::Runs& base
          KindsTable("Kernels that differ, of a step", comparison.kernels) +
          KindsTable("Collectives that differ, without waiting", comparison.collectives) +
          RanksTable(comparison) + "</section>";
+}
+
+base::Result<std::string> ComparedPart(const std::vector<std::vector<std::string>>& before,
+                                       const analyze::Request& now) {
+  analyze::Runs earlier, newest;
+  for (const std::vector<std::string>& paths : before) {
+    PROFD_ASSIGN_OR_RETURN(auto run, analyze::Run::Read(paths, now.settings, now.jobs));
+    earlier.push_back(std::move(run));
+  }
+  PROFD_ASSIGN_OR_RETURN(auto run, analyze::Run::Read(now.paths, now.settings, now.jobs));
+  newest.push_back(std::move(run));
+  return ComparedPart(analyze::Compare(earlier, newest, {.jobs = now.jobs}), earlier, newest);
 }
 
 }  // namespace profd::report

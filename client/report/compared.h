@@ -2,7 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "base/status.h"
+#include "client/analyze/analysis.h"
 #include "client/analyze/compare/compare.h"
 
 namespace profd::report {
@@ -11,5 +14,9 @@ namespace profd::report {
 // ranks.
 std::string ComparedPart(const analyze::Comparison& comparison, const analyze::Runs& base,
                          const analyze::Runs& now);
+
+// The same of recordings that are still to be read; each of `before` is a run of its own.
+base::Result<std::string> ComparedPart(const std::vector<std::vector<std::string>>& before,
+                                       const analyze::Request& now);
 
 }  // namespace profd::report

@@ -14,6 +14,7 @@
 #include "client/analyze/report/json.h"
 #include "client/export/exporter.h"
 #include "client/files/temporary_folder.h"
+#include "client/report/compared.h"
 #include "client/report/report.h"
 #include "client/show/json.h"
 #include "client/ui/page.h"
@@ -90,12 +91,17 @@ Result<Json> Parsed(const std::string& body) {
   return json;
 }
 
-Result<std::unique_ptr<analyze::Analysis>> Analyse(const v1::SessionInfo& session) {
+Result<analyze::Request> RequestFor(const v1::SessionInfo& session) {
   analyze::Request request;
   request.paths.assign(session.directories().begin(), session.directories().end());
   if (request.paths.empty())
     return Status(Code::kFailedPrecondition, "session " + session.session() + " has no data");
   request.jobs = std::max(1u, std::thread::hardware_concurrency());
+  return request;
+}
+
+Result<std::unique_ptr<analyze::Analysis>> Analyse(const v1::SessionInfo& session) {
+  PROFD_ASSIGN_OR_RETURN(analyze::Request request, RequestFor(session));
   return analyze::Analysis::Run(std::move(request));
 }
 
@@ -133,8 +139,10 @@ Answer Answers::To(const Question& question) {
   if (path.empty()) return {.type = "text/html; charset=utf-8", .body = std::string(page::kMarkup)};
   if (path == "ui.css") return {.type = "text/css; charset=utf-8", .body = std::string(page::kStyle)};
   if (path == "ui.js") return {.type = "text/javascript; charset=utf-8", .body = std::string(page::kScript)};
-  if (const std::string session = Behind(path, "report/"); !session.empty()) {
-    const Result<std::string> html = Report(session);
+  if (const std::string wanted = Behind(path, "report/"); !wanted.empty()) {
+    const size_t slash = wanted.find('/');  // no session's name or id has one
+    const Result<std::string> html =
+        Report(wanted.substr(0, slash), slash == std::string::npos ? "" : wanted.substr(slash + 1));
     if (!html.ok()) return FailedPage(html.status());
     return {.type = "text/html; charset=utf-8", .body = *html, .foreign = true};
   }
@@ -262,12 +270,18 @@ Result<std::string> Answers::Findings(const std::string& session) {
   return json;
 }
 
-Result<std::string> Answers::Report(const std::string& session) {
+Result<std::string> Answers::Report(const std::string& session, const std::string& before) {
   PROFD_ASSIGN_OR_RETURN(const v1::SessionInfo info, Session(session));
   const std::lock_guard one(heavy_);
   PROFD_ASSIGN_OR_RETURN(const auto analysis, Analyse(info));
   report::Options options;
   options.title = info.name().empty() ? "session " + info.session() : info.name();
+  if (!before.empty()) {
+    PROFD_ASSIGN_OR_RETURN(const v1::SessionInfo earlier, Session(before));
+    PROFD_ASSIGN_OR_RETURN(const analyze::Request request, RequestFor(info));
+    PROFD_ASSIGN_OR_RETURN(const analyze::Request of_earlier, RequestFor(earlier));
+    PROFD_ASSIGN_OR_RETURN(options.compared, report::ComparedPart({of_earlier.paths}, request));
+  }
   return report::Page(*analysis, options);
 }
 

@@ -36,7 +36,8 @@ class Answers {
   base::Result<std::string> Stop(const std::string& body);
   base::Result<v1::SessionInfo> Session(const std::string& session);
   base::Result<std::string> Findings(const std::string& session);
-  base::Result<std::string> Report(const std::string& session);
+  // `before`: the session that it is put beside, or "".
+  base::Result<std::string> Report(const std::string& session, const std::string& before);
   base::Result<std::string> Timeline(const std::string& session);
 
   const client::Context context_;

@@ -4,7 +4,7 @@
 const $ = id => document.getElementById(id);
 const OFTEN = 2000, FIRST = 8; // ms between two looks; sessions that are shown at first
 const found = new Map(); // session → its findings, or why there are none
-let shown = FIRST, sessions = [], busy = false;
+let shown = FIRST, sessions = [], busy = false, base = null; // the session that others are compared with
 
 function make(tag, what = {}, ...inside) {
   const one = document.createElement(tag);
@@ -76,12 +76,19 @@ function findings(one) {
 function ways(one) {
   const id = encodeURIComponent(one.session), box = make("div", { class: "open" });
   if (ended(one)) {
-    if (one.directory) box.append(make("a", { href: `report/${id}`, target: "_blank", rel: "noopener" }, "Report"),
-      make("a", { href: `timeline/${id}`, download: "" }, "Timeline"));
+    const page = (path, text) => make("a", { href: `report/${path}`, target: "_blank", rel: "noopener" }, text);
+    if (one.directory) box.append(page(id, "Report"), make("a", { href: `timeline/${id}`, download: "" }, "Timeline"),
+      base && base !== one.session ? page(`${id}/${encodeURIComponent(base)}`, "Compare with base") : make("button",
+        { type: "button", "aria-pressed": String(base === one.session), onclick: () => choose(one.session) }, base ? "Is the base" : "Use as base"));
   } else {
     box.append(make("button", { type: "button", onclick: event => stop(one.session, event.target) }, "Stop"));
   }
   return make("td", {}, box);
+}
+
+function choose(session) {
+  base = base === session ? null : session;
+  drawSessions();
 }
 
 function drawSessions() {

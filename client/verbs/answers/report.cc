@@ -46,20 +46,6 @@ Result<size_t> ParseSize(std::string_view text) {
   return value * 1'000'000;
 }
 
-// The part of the page about what was before: each of `base` is a run of its own.
-Result<std::string> Compared(const Context& context, const std::vector<std::string>& base,
-                             const analyze::Request& request) {
-  analyze::Runs before, now;
-  for (const std::string& path : base) {
-    PROFD_ASSIGN_OR_RETURN(auto run,
-                           analyze::Run::Read(WithSessions(context, {path}), request.settings, request.jobs));
-    before.push_back(std::move(run));
-  }
-  PROFD_ASSIGN_OR_RETURN(auto run, analyze::Run::Read(request.paths, request.settings, request.jobs));
-  now.push_back(std::move(run));
-  return report::ComparedPart(analyze::Compare(before, now, {.jobs = request.jobs}), before, now);
-}
-
 ExitCode Run(const Context& context, const ReportOptions& options) {
   if (options.directories.empty()) {
     return context.Fail(
@@ -80,7 +66,9 @@ ExitCode Run(const Context& context, const ReportOptions& options) {
   const auto analysis = analyze::Analysis::Run(wishes->request);
   if (!analysis.ok()) return context.Fail(analysis.status());
   if (!options.base.empty()) {
-    const auto compared = Compared(context, options.base, wishes->request);
+    std::vector<std::vector<std::string>> before;
+    for (const std::string& path : options.base) before.push_back(WithSessions(context, {path}));
+    const auto compared = report::ComparedPart(before, wishes->request);
     if (!compared.ok()) return context.Fail(compared.status());
     page.compared = *compared;
   }

@@ -4,11 +4,14 @@ import gzip
 import http.client
 import json
 import os
+import pathlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import unittest
 import urllib.parse
 
@@ -240,18 +243,52 @@ class PageTest(UiCase):
         self.browser.problems.clear()  # the browser notes that an answer was 400
         self.assertEqual(self.daemon.ctl("list", "--json").json["sessions"], [])
 
-    def test_a_report_of_a_real_job_opens(self):
-        started = self.daemon.ctl("record", "--for", "2s", "--collect", "host-sys-mem,host-cpu,host-off-cpu", "--json", "--",
-                                  sys.executable, str(harness.WORKLOAD), "3")
-        self.assertIn(started.code, (harness.OK, harness.PARTIAL_LOSS, harness.NOT_FOUND, harness.PARTLY_STARTED), started)
-        (session,) = self.daemon.ctl("list", "--json").json["sessions"]
-        self.ui()
-        status, body, headers = self.ask(f"report/{session['session']}")
-        self.assertIn(status, (200, 404), body)
-        if status == 200:
-            self.assertTrue(headers["Content-Security-Policy"].startswith("sandbox allow-scripts"))
-            self.browser.go(f"{self.address}report/{session['session']}")
+    def recorded(self):
+        """The session of a job with steps and kernels."""
+        job = subprocess.Popen([str(harness.RUN), "record", "--collect", "agent-step,agent-kernel,agent-api", "--", sys.executable,
+                                str(harness.WORKLOAD), "60"], env=self.daemon.environment, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.ends_with_the_test(job)
+
+        def running():
+            for one in self.daemon.ctl("list", "--json").json["sessions"]:
+                kinds = {kind["kind"]: kind["records"] for kind in self.daemon.status(one["session"])["kinds"]}
+                if one["state"] == "running" and kinds.get("agent-kernel", 0) > 200:
+                    return one
+            return None
+
+        session = harness.wait_until(running, "kernels")
+        os.kill(session["pids"][0], signal.SIGTERM)
+        job.wait(harness.PATIENCE_S)
+        return session["session"]
+
+    @unittest.skipUnless(harness.PLAIN_BUILD == harness.BUILD, "the agent of a sanitizer's build goes into no program")
+    def test_reports_of_a_real_job_open_and_are_compared(self):
+        cann = pathlib.Path(tempfile.mkdtemp(prefix="profd-cann-"))
+        self.addCleanup(shutil.rmtree, cann)
+        (cann / "lib64").mkdir()
+        for name in ("libmspti.so", "libprofapi.so"):
+            (cann / "lib64" / name).symlink_to(harness.BUILD / "sim" / name)
+        self.daemon = self.profd(sim="devices: 2\nchip: 910B\nscenario: {step_ms: 20}\nmspti: {auto: true}\n",
+                                 config="live: {hz: 10}\n", env={"ASCEND_HOME_PATH": str(cann)})
+        earlier, newest = self.recorded(), self.recorded()
+        self.open()
+        self.wait_for(f"[data-session='{earlier}']", "sealed")
+        self.browser.click(f"[data-session='{earlier}'] .open button")
+        self.wait_for(f"[data-session='{earlier}'] .open button[aria-pressed=true]", "Is the base")
+        self.wait_for(f"[data-session='{newest}'] .open", "Compare with base")
+        links = self.browser.run(f"[...document.querySelectorAll(\"[data-session='{newest}'] .open a\")].map(one => one.href)")
+        self.assertEqual(links, [f"{self.address}{path}" for path in
+                                 (f"report/{newest}", f"timeline/{newest}", f"report/{newest}/{earlier}")])
+        status, _, headers = self.ask(f"report/{newest}")
+        self.assertEqual(status, 200)
+        self.assertTrue(headers["Content-Security-Policy"].startswith("sandbox allow-scripts"))
+        for path, compared in ((f"report/{newest}", False), (f"report/{newest}/{earlier}", True)):
+            self.browser.go(self.address + path)
             self.assertEqual(self.browser.problems, [])
+            self.assertIn("step", self.text("main"))
+            self.assertEqual("A step, ms, mean of ranks" in self.text("main"), compared, path)
+        self.assertEqual(self.ask(f"report/{newest}/nobody")[0], 404)
 
     def test_light_dark_and_narrow(self):
         self.daemon.end(self.daemon.begin("--collect", "hbm", "--devices", "all", "--name", "x" * 120)["session"])
