@@ -12,7 +12,7 @@ namespace {
 
 // The first word that nobody takes, and the option it may have been meant for.
 std::string NotExpected(const CLI::App& app, const std::string& word) {
-  const std::string text = "'" + base::Excerpt(word) + "' was not expected";
+  std::string text = "'" + base::Excerpt(word) + "' was not expected";
   if (!word.starts_with('-')) return text;
   std::vector<std::string> names;
   const auto add = [&names](const CLI::App& one) {
@@ -51,7 +51,7 @@ std::string WhatIsWrong(const CLI::App& app, const CLI::ParseError& error) {
   if (const std::vector<std::string> extras = app.remaining(true);
       error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && !extras.empty())
     return NotExpected(app, extras.front());
-  const std::string text = error.what();
+  std::string text = error.what();
   constexpr std::string_view kIsRequired = " is required";
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError) && text.ends_with(kIsRequired))
     return text.substr(0, text.size() - kIsRequired.size()) + " is missing: " + app.get_name() + " " +

@@ -32,7 +32,7 @@ std::vector<std::string> LinesOf(const std::string& text) {
 }
 
 std::string Names(const std::vector<std::string>& hosts) {
-  const std::string all = FoldHosts(hosts);
+  std::string all = FoldHosts(hosts);
   if (std::ranges::count(all, ',') < kPiecesNamed) return all;
   std::string text;
   for (size_t i = 0; i < std::min(hosts.size(), kHostsNamed); ++i) text += (i > 0 ? "," : "") + hosts[i];
@@ -86,9 +86,10 @@ std::optional<std::vector<std::string>> Differences(const Same& from, const Same
     if (lacks(from.lines, line)) different.push_back(line);
   }
   if (2 * different.size() > group.lines.size()) return std::nullopt;
-  const std::string as = FoldHosts({from.hosts.front()});
+  const std::string& as = from.hosts.front();
+  const std::string lacking = "not, as " + as + ": ";
   for (const std::string& line : from.lines) {
-    if (lacks(group.lines, line)) different.push_back("not, as " + as + ": " + line);
+    if (lacks(group.lines, line)) different.push_back(lacking + line);
   }
   const size_t equal =
       group.lines.size() - static_cast<size_t>(std::ranges::count_if(

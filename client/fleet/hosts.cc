@@ -41,6 +41,7 @@ Result<std::string> OutputOf(std::vector<std::string> command) {
   const UniqueFd from(ends[0]);
   UniqueFd to(ends[1]);
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (std::string& word : command) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;

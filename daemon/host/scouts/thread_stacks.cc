@@ -101,7 +101,7 @@ std::vector<std::byte> SampleOf(pid_t pid, pid_t tid, const Standing& standing,
 // **Thread:** the stand-in's.
 class Dump {
  public:
-  Dump(pid_t pid, std::string name) : pid_(pid), memory_(pid), book_(ProfileBook::What::kOnCpu) {
+  Dump(pid_t pid, const std::string& name) : pid_(pid), memory_(pid), book_(ProfileBook::What::kOnCpu) {
     book_.TakeIn(pid, name);
   }
 
