@@ -2,9 +2,11 @@
 
 A line of TARGETS is a target and its sources, split by semicolons; GROUPS.cmake tells CMake the group of each source.
 What one file names for itself alone (in an anonymous namespace, by static, by #define) no other file of its group may name
-at all. So files need no names that are unique in their folder, and no list says which may go together.
+at all, nor may a header that only the other one includes. So files need no names that are unique in their folder, and no
+list says which may go together.
 """
 
+import functools
 import os
 import re
 import sys
@@ -23,10 +25,87 @@ DECLARED = re.compile(r'([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*(?=[=,]|$)')
 KINDS = re.compile(r'\b(?:struct|class|union|enum|concept|using)\s+(?:class\s+|struct\s+)?([A-Za-z_]\w*)')
 
 
+def found_in(body, every):
+    """Names at the level of a namespace: `every` one, or those in anonymous ones, and static ones elsewhere."""
+    found = set()
+    scopes = []   # 'named', 'anonymous', 'enum' or 'inside' for each brace that is open
+    statement, parentheses = '', 0
+
+    def counts(words, level):
+        return every or level == 'anonymous' or re.search(r'\bstatic\b', words)
+
+    def take(words, level):
+        if not counts(words, level) or re.match(r'(TEST|TEST_F|TEST_P|INSTANTIATE\w*|BENCHMARK\w*)\b', words):
+            return
+        found.update(re.findall(r'([A-Za-z_]\w*)\s*(?=\()', words))
+        found.update(DECLARED.findall(words.split('(')[0]), KINDS.findall(words))
+
+    for piece in PIECE.findall(body):
+        level = scopes[-1] if scopes else 'named'
+        words = statement.strip()
+        if piece == '{':
+            kind = 'inside'
+            if parentheses == 0 and level in ('named', 'anonymous'):
+                if re.search(r'\bnamespace\s*$', words):
+                    kind = 'anonymous'
+                elif re.search(r'\bnamespace\b[\w\s:]*$', words):
+                    kind = level
+                elif words.startswith('extern'):
+                    kind = level
+                else:
+                    take(words, level)
+                    if re.match(r'enum\b(?!\s+(class|struct))', words) and counts(words, level):
+                        kind = 'enum'
+            scopes.append(kind)
+            if parentheses == 0:
+                statement = ''
+        elif piece == '}':
+            if level == 'enum':
+                found.update(re.findall(r'[A-Za-z_]\w*', statement))
+                statement = ''
+            if scopes:
+                scopes.pop()
+        elif level == 'inside':
+            continue
+        elif piece == '(':
+            if parentheses == 0:
+                statement += '('
+            parentheses += 1
+        elif piece == ')':
+            parentheses = max(0, parentheses - 1)
+        elif piece == ';' and parentheses == 0 and level != 'enum':
+            take(words, level)
+            statement = ''
+        elif parentheses == 0:
+            statement += piece
+    return found
+
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
+
+
+def read(path):
+    with open(path, encoding='utf-8', errors='replace') as file:
+        return file.read()
+
+
+@functools.cache
+def told_by(header):
+    """What a header of ours, and those that it includes, name at the level of a namespace."""
+    path = os.path.join(ROOT, header)
+    if not os.path.exists(path):
+        return frozenset()
+    text = read(path)
+    names = found_in(DIRECTIVE.sub('', NOISE.sub('""', text)), True)
+    return frozenset(names.union(*map(told_by, INCLUDE.findall(text))))
+
+
 class Source:
     def __init__(self, path):
-        with open(path, encoding='utf-8', errors='replace') as file:
-            text = NOISE.sub('""', file.read())
+        text = read(path)
+        self.told = frozenset().union(*map(told_by, INCLUDE.findall(text)))
+        text = NOISE.sub('""', text)
         self.path = path
         self.bytes = len(text)
         defines = [match for match in DEFINE.finditer(text)]
@@ -37,63 +116,11 @@ class Source:
         self.own = {match[1] for match in defines}
         body = DIRECTIVE.sub('', text)
         self.names = {match[2] for match in TOKEN.finditer(body) if match[1] not in ('.', '->')} | self.own
-        self._find_own(body)
-
-    def _find_own(self, body):
-        """Names at the level of a namespace: those in anonymous ones, and static ones elsewhere."""
-        scopes = []   # 'named', 'anonymous', 'enum' or 'inside' for each brace that is open
-        statement, parentheses = '', 0
-        for piece in PIECE.findall(body):
-            level = scopes[-1] if scopes else 'named'
-            if piece == '{':
-                kind = 'inside'
-                words = statement.strip()
-                if parentheses == 0 and level in ('named', 'anonymous'):
-                    if re.search(r'\bnamespace\s*$', words):
-                        kind = 'anonymous'
-                    elif re.search(r'\bnamespace\b[\w\s:]*$', words):
-                        kind = 'anonymous' if level == 'anonymous' else 'named'
-                    elif words.startswith('extern'):
-                        kind = level
-                    else:
-                        self._take(words, level)
-                        kind = 'enum' if re.match(r'enum\b(?!\s+(class|struct))', words) and self._counts(words, level) else 'inside'
-                scopes.append(kind)
-                if kind != 'inside' or parentheses == 0:
-                    statement = ''
-            elif piece == '}':
-                if level == 'enum':
-                    self.own |= set(re.findall(r'[A-Za-z_]\w*', statement))
-                    statement = ''
-                if scopes:
-                    scopes.pop()
-            elif level == 'inside':
-                pass
-            elif piece == '(':
-                if parentheses == 0:
-                    statement += '('
-                parentheses += 1
-            elif piece == ')':
-                parentheses = max(0, parentheses - 1)
-            elif piece == ';' and parentheses == 0 and level in ('named', 'anonymous'):
-                self._take(statement.strip(), level)
-                statement = ''
-            elif parentheses == 0:
-                statement += piece
-
-    @staticmethod
-    def _counts(words, level):
-        return level == 'anonymous' or re.search(r'\bstatic\b', words)
-
-    def _take(self, words, level):
-        if not self._counts(words, level) or re.match(r'(TEST|TEST_F|TEST_P|INSTANTIATE\w*|BENCHMARK\w*)\b', words):
-            return
-        head = words.split('(')[0] if '(' in words else words
-        self.own |= set(re.findall(r'([A-Za-z_]\w*)\s*(?=\()', words))
-        self.own |= set(DECLARED.findall(head)) | set(KINDS.findall(words))
+        self.own |= found_in(body, False)
 
     def clashes(self, other):
-        return not self.own.isdisjoint(other.names) or not other.own.isdisjoint(self.names)
+        return any(not one.own.isdisjoint(two.names) or not one.own.isdisjoint(two.told - one.told)
+                   for one, two in ((self, other), (other, self)))
 
 
 def groups_of(sources):

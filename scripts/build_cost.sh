@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a build from nothing costs, without a compiler cache and with PROFD_UNITY, as scripts/ build: minutes of CPU for what quickstart.sh builds and for
-# everything, and the files that take longest. build_cost.sh [TARGET…]: of these alone
+# What a build from nothing costs, as the scripts build and without a compiler cache: minutes of CPU for what quickstart.sh
+# builds and for everything, and the files that take longest. build_cost.sh [TARGET…]: of these alone
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$root"
 

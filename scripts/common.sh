@@ -31,8 +31,21 @@ install_packages() {
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# build DIR [cmake options…] [-- targets…]
+# build DIR [cmake options…] [-- targets…]: a build from nothing compiles several sources at a time, or file by file where
+# that does not compile (then cmake/unity.py is wrong, not profd); a folder that was configured before goes on as it is
 build() {
+  local dir=$1
+  shift
+  if [[ -f $dir/CMakeCache.txt ]]; then
+    build_as "$dir" "$@"
+  elif ! build_as "$dir" -DPROFD_UNITY=ON "$@"; then
+    echo "== $dir: sources do not compile several at a time: file by file, then" >&2
+    build_as "$dir" -DPROFD_UNITY=OFF "$@"
+  fi
+}
+
+# build_as DIR [cmake options…] [-- targets…]
+build_as() {
   local dir=$1 options=() targets=()
   shift
   while (($#)); do

@@ -6,7 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$root"
 
 install_packages
-build_quietly build -DPROFD_TESTS=OFF -DPROFD_BENCH=OFF -DPROFD_UNITY=ON
+build_quietly build -DPROFD_TESTS=OFF -DPROFD_BENCH=OFF
 
 run=$(mktemp -d /tmp/profd-quickstart.XXXXXX)
 result=$root/out/quickstart

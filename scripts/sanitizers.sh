@@ -8,7 +8,7 @@ options=(-DPROFD_PLAIN_BUILD_DIR="$root/build") targets=() tests=(-LE full) more
 if [[ ${1:-} == --unit ]]; then
   shift
   # Quick to build rather than quick to run: clang without optimisation takes a quarter of gcc's time.
-  options=(-DPROFD_UNITY=ON -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
+  options=(-DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
            -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O0 -DNDEBUG" -DCMAKE_C_FLAGS_RELWITHDEBINFO="-O0 -DNDEBUG")
   targets=(-- unit_tests) tests=(-L '^unit$') more=(clang libclang-rt-14-dev)
 fi

@@ -18,7 +18,7 @@ done
 # A program to be recorded under load; format_test; package_test; metrics_test: who scrapes, who gets OTLP; registry_test;
 # python_client_test; osrt_test; sysstat_test; report_test.
 install_packages postgresql clang-format systemd prometheus python3-grpcio python3-protobuf etcd-server etcd-client strace sysstat chromium
-build build -DPROFD_TESTS=ON -DPROFD_BENCH=ON -DPROFD_UNITY=ON
+build build -DPROFD_TESTS=ON -DPROFD_BENCH=ON
 labels=(-LE full)
 ((full)) && labels=()
 # Nothing is run again: a test that fails now and then has a fault, or profd has. Those that need the machine to themselves

@@ -21,7 +21,7 @@ install_packages clang-tidy
 mapfile -t files < <(git diff --name-only --diff-filter=d "$base" -- '*.cc')
 ((${#files[@]})) || { echo "clang-tidy: no source changed since ${base:0:12}"; exit 0; }
 # Of the build it needs the headers that are made by it.
-build "$database" -DPROFD_TESTS=ON -DPROFD_BENCH=ON -- proto/generated/profd/v1/control.pb.h \
+build_as "$database" -DPROFD_TESTS=ON -DPROFD_BENCH=ON -- proto/generated/profd/v1/control.pb.h \
   libagent/generated/profd/v1/agent.nanopb.h >/dev/null
 # Only what the build compiles.
 mapfile -t files < <(python3 - "$database" "${files[@]}" <<'PYTHON'

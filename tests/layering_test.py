@@ -254,6 +254,25 @@ def cycles_of(edges):
                 yield f"{folder} includes {theirs}, which comes back to it"
 
 
+def threads():
+    """The threads and processes that profd names itself, and docs/architecture.md's table of them."""
+    page = (ROOT / "docs/architecture.md").read_text().partition("## Threads")[2]
+    rows = set(re.findall(r"^\| \*\*([-\w]+)\*\*", page, re.M))
+    text = "".join(file.read_text() for file in sorted((ROOT / "daemon").rglob("*")) if file.suffix in (".h", ".cc"))
+    yield from threads_of(text, rows)
+
+
+def threads_of(text, rows):
+    """A name that ends in "-" goes on with a number, which the table calls N."""
+    begun = re.findall(r'Start\w*Thread\(\s*"([-\w]+)"|PR_SET_NAME, "profd-([-\w]+)"', text)
+    begun = {name + "N" if name.endswith("-") else name for pair in begun for name in pair if name}
+    for name in sorted(begun - rows):
+        yield f"docs/architecture.md: thread {name} is not in the table of threads"
+    for name in sorted(rows - begun - {"ctl", "log", "spare"}):  # the main thread; a library's; those that wait
+        if f'"{name.removesuffix("N")}' not in text:
+            yield f"docs/architecture.md: thread {name} is in the table, and nothing in daemon/ is called so"
+
+
 def self_check():
     """The rules themselves must be able to fail."""
     assert folder_of("daemon/device/streams/framer.cc") == "daemon/device"
@@ -270,6 +289,10 @@ def self_check():
     ]
     assert not list(cycles_of({"a": {"b", "c"}, "b": {"c"}}))
     assert [name for name, may in ALLOWED.items() if "daemon/driver/ascend" in may] == ["daemon"]
+    assert list(threads_of('StartThread(\n  "a", StartDriverThread("b-" + n', {"a", "c"})) == [
+        "docs/architecture.md: thread b-N is not in the table of threads",
+        "docs/architecture.md: thread c is in the table, and nothing in daemon/ is called so",
+    ]
     for line in (
         "if (side->chip == 5) return;",
         "constexpr uint32_t k910B = 5;",
@@ -285,7 +308,7 @@ def self_check():
 
 def main():
     self_check()
-    found = [*violations(), *doubles(), *file_names(), *rooms(), *cycles()]
+    found = [*violations(), *doubles(), *file_names(), *rooms(), *cycles(), *threads()]
     for line in found:
         print(line)
     sys.exit(1 if found else 0)

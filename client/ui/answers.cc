@@ -6,7 +6,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include "client/show/json.h"
 #include "client/ui/page.h"
 #include "client/words/args.h"
+#include "client/words/jobs.h"
 #include "client/words/text.h"
 #include "format/preset.h"
 
@@ -96,7 +96,7 @@ Result<analyze::Request> RequestFor(const v1::SessionInfo& session) {
   request.paths.assign(session.directories().begin(), session.directories().end());
   if (request.paths.empty())
     return Status(Code::kFailedPrecondition, "session " + session.session() + " has no data");
-  request.jobs = std::max(1u, std::thread::hardware_concurrency());
+  request.jobs = client::OwnJobs();
   return request;
 }
 
@@ -295,7 +295,7 @@ Result<std::string> Answers::Timeline(const std::string& session) {
   options.formats = {client::ExportFormat::kChrome};
   options.out = folder.path() + "/out";
   options.gzip = true;
-  options.jobs = std::max(1u, std::thread::hardware_concurrency());
+  options.jobs = client::OwnJobs();
   client::Progress progress;
   PROFD_ASSIGN_OR_RETURN(const client::ExportResult made,
                          client::Export(info.directory(), options, progress));

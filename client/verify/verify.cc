@@ -16,6 +16,7 @@
 #include "client/files/prof_files.h"
 #include "client/verify/verify_parts.h"
 #include "client/verify/verify_stream.h"
+#include "client/words/jobs.h"
 #include "client/words/text.h"
 #include "format/directory/manifest.h"
 #include "format/directory/own_folder.h"
@@ -190,8 +191,7 @@ class Verifier {
     const auto work = [&] {
       for (size_t i; (i = next.fetch_add(1)) < verifiers.size();) verifiers[i].Run();
     };
-    const size_t count =
-        std::min<size_t>({std::max(1u, std::thread::hardware_concurrency()), kMaxThreads, verifiers.size()});
+    const size_t count = std::min<size_t>({OwnJobs(), kMaxThreads, verifiers.size()});
     std::vector<std::thread> helpers;
     for (size_t i = 1; i < count; ++i) helpers.emplace_back(work);
     work();

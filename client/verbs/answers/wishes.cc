@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <thread>
 #include <vector>
 
 #include "client/analyze/report/text.h"
 #include "client/words/args.h"
+#include "client/words/jobs.h"
 #include "client/words/text.h"
 
 namespace profd::client {
@@ -67,7 +67,7 @@ void DefineAnswer(cli::Arguments& arguments, AnswerOptions* options) {
 }
 
 Result<unsigned> ParseThreads(const std::string& jobs) {
-  if (jobs.empty()) return std::clamp<unsigned>(std::thread::hardware_concurrency(), 1, kMostJobs);
+  if (jobs.empty()) return std::min<unsigned>(OwnJobs(), kMostJobs);
   PROFD_ASSIGN_OR_RETURN(const size_t count, ParseCount("--jobs", jobs, kMostJobs));
   return static_cast<unsigned>(count);
 }

@@ -22,6 +22,7 @@
 #include "client/verbs/directories.h"
 #include "client/verbs/verb.h"
 #include "client/words/args.h"
+#include "client/words/jobs.h"
 #include "client/words/text.h"
 
 namespace profd::client {
@@ -58,7 +59,7 @@ Result<ExportOptions> Parse(const ExportArguments& arguments) {
   if (!arguments.kinds.empty()) {
     PROFD_ASSIGN_OR_RETURN(options.kinds, ParseKinds(arguments.kinds));
   }
-  options.jobs = std::max(1u, std::thread::hardware_concurrency());
+  options.jobs = OwnJobs();
   if (!arguments.jobs.empty()) {
     PROFD_ASSIGN_OR_RETURN(options.jobs, ParseJobs(arguments.jobs));
   }

@@ -3,13 +3,13 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <thread>
 
 #include "client/export/exporter.h"
 #include "client/export/write/output_file.h"
 #include "client/files/temporary_folder.h"
 #include "client/verbs/directories.h"
 #include "client/verbs/verb.h"
+#include "client/words/jobs.h"
 #include "client/words/text.h"
 
 namespace profd::client {
@@ -38,7 +38,7 @@ Result<std::string> Collapsed(const Context& context, const Options& options, co
     ExportOptions what;
     what.formats = {ExportFormat::kCollapsed};
     what.out = folder + "/" + std::to_string(i);
-    what.jobs = std::max(1u, std::thread::hardware_concurrency());
+    what.jobs = OwnJobs();
     Progress progress;
     const Result<ExportResult> result = Export(directories[i], what, progress);
     if (!result.ok()) {

@@ -62,7 +62,8 @@ void Resumer::Resume(std::function<void(ResumeRecord)> begin) {
         records->push_back(std::move(record).value());
         KeepThoseThatLive(records->back());
       } else {
-        broken.push_back(spool + ": " + name + ": " + record.status().message());
+        broken.push_back(spool);
+        broken.back().append(": ").append(name).append(": ").append(record.status().message());
       }
     }
     return [this, alive, records, broken] {

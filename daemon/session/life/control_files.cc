@@ -144,7 +144,10 @@ std::vector<uint32_t> LoggedAlone(const ControlInput& input) {
 }
 
 std::string Folder(uint32_t device) { return "device_" + std::to_string(device) + "/"; }
-std::string Suffix(uint32_t device) { return "." + std::to_string(device); }
+// A file of a device's folder whose name ends in the device's number.
+std::string Numbered(uint32_t device, const char* name) {
+  return Folder(device) + name + "." + std::to_string(device);
+}
 
 }  // namespace
 
@@ -159,12 +162,11 @@ std::vector<store::ControlFile> StartControlFiles(const ControlInput& input, con
     if (first_device == nullptr) first_device = &device;
     const format::DeviceInfo info = ToInfo(device);
     const std::string folder = Folder(device.id);
-    const std::string suffix = Suffix(device.id);
     const int id = static_cast<int>(device.id);
-    files.push_back(File(folder + "start_info" + suffix, format::StartInfo(pair->second)));
-    files.push_back(File(folder + "host_start.log" + suffix, format::HostStartLog(pair->second, id)));
-    files.push_back(File(folder + "dev_start.log" + suffix, format::DevStartLog(pair->second)));
-    files.push_back(File(folder + "info.json" + suffix,
+    files.push_back(File(Numbered(device.id, "start_info"), format::StartInfo(pair->second)));
+    files.push_back(File(Numbered(device.id, "host_start.log"), format::HostStartLog(pair->second, id)));
+    files.push_back(File(Numbered(device.id, "dev_start.log"), format::DevStartLog(pair->second)));
+    files.push_back(File(Numbered(device.id, "info.json"),
                          format::InfoJson(input.host, &info, device.chip, input.api_version, input.target)));
     format::SampleSettings settings = CommonSettings(input);
     NoteDevice(input, device, settings);
@@ -190,8 +192,8 @@ std::vector<store::ControlFile> EndControlFiles(const std::vector<uint32_t>& ope
   for (const uint32_t device : opened) {
     const auto pair = devices.find(device);
     // A device that no longer answers ends when the host does.
-    files.push_back(File(Folder(device) + "end_info" + Suffix(device),
-                         format::EndInfo(pair == devices.end() ? host : pair->second)));
+    files.push_back(
+        File(Numbered(device, "end_info"), format::EndInfo(pair == devices.end() ? host : pair->second)));
   }
   files.push_back(File("host/end_info", format::EndInfo(host)));
   return files;

@@ -180,7 +180,7 @@ agent::Arm Recordings::ArmOf(const Member& member) const {
 
 void Recordings::Arm(const MemberPtr& member, std::function<void()> done) {
   member->peer->Send(Prepare(member), kArmPatienceNs,
-                     [self = shared_from_this(), member, done](const agent::Ack& ack) {
+                     [self = shared_from_this(), member, done = std::move(done)](const agent::Ack& ack) {
                        NoteArmed(*member, ack);
                        done();
                      });
@@ -191,31 +191,33 @@ void Recordings::ArmAndFire(const MemberPtr& member, std::function<void()> done)
   agent::Arm arm = Prepare(member);
   arm.fire = true;
   const uint64_t asked_ns = timers_.RawNs();
-  member->peer->Send(std::move(arm), kArmPatienceNs,
-                     [self = shared_from_this(), member, asked_ns, done](const agent::Ack& ack) {
-                       NoteArmed(*member, ack);
-                       if (!member->armed) return self->End(member, "failed", done);
-                       self->NoteBegun(*member, ack, asked_ns);
-                       done();
-                     });
+  member->peer->Send(
+      std::move(arm), kArmPatienceNs,
+      [self = shared_from_this(), member, asked_ns, done = std::move(done)](const agent::Ack& ack) {
+        NoteArmed(*member, ack);
+        if (!member->armed) return self->End(member, "failed", done);
+        self->NoteBegun(*member, ack, asked_ns);
+        done();
+      });
 }
 
 void Recordings::Fire(const MemberPtr& member, uint64_t at_raw_ns, std::function<void()> done) {
   member->part->manifest.fire_raw_ns = at_raw_ns;
-  member->peer->Send(agent::Fire{at_raw_ns}, kArmPatienceNs + kTogetherNs,
-                     [self = shared_from_this(), member, at_raw_ns, done](const agent::Ack& ack) {
-                       if (!ack.status.ok()) {
-                         if (member->outcome->status.ok()) {
-                           NoteFailed(*member, {ack.status.code(),
-                                                "process " + std::to_string(member->peer->identity().pid) +
-                                                    " did not begin to record: " + ack.status.message()});
-                         }
-                         self->End(member, "failed", done);
-                         return;
-                       }
-                       self->NoteBegun(*member, ack, at_raw_ns);
-                       done();
-                     });
+  member->peer->Send(
+      agent::Fire{at_raw_ns}, kArmPatienceNs + kTogetherNs,
+      [self = shared_from_this(), member, at_raw_ns, done = std::move(done)](const agent::Ack& ack) {
+        if (!ack.status.ok()) {
+          if (member->outcome->status.ok()) {
+            NoteFailed(*member,
+                       {ack.status.code(), "process " + std::to_string(member->peer->identity().pid) +
+                                               " did not begin to record: " + ack.status.message()});
+          }
+          self->End(member, "failed", done);
+          return;
+        }
+        self->NoteBegun(*member, ack, at_raw_ns);
+        done();
+      });
 }
 
 void Recordings::NoteArmed(Member& member, const agent::Ack& ack) {
