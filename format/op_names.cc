@@ -49,9 +49,9 @@ std::string_view OpTaskTypeOf(std::string_view task_type) {
 std::string_view CollectiveTypeOf(std::string_view name) { return WithoutNumbers(name); }
 
 // Source: the collector's runtime/src/dfx/msprof/collector/dvvp/transport/hash_data.cpp:72.
-uint64_t GroupHash(std::string_view group) {
+uint64_t CannHash(std::string_view text) {
   uint32_t high = 0, low = 0;
-  for (const char c : group) {
+  for (const char c : text) {
     high = high * 29 + static_cast<unsigned char>(c);
     low = low * 131 + static_cast<unsigned char>(c);
   }
@@ -63,7 +63,7 @@ std::string CollectiveName(std::string_view name, std::string_view group, uint32
   if (name.starts_with("hcom_")) type = name.substr(5);
   if (name.starts_with("Hccl")) type = name.substr(4);
   if (!type.empty()) type[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(type[0])));
-  const std::string hash = "00" + std::to_string(GroupHash(group));
+  const std::string hash = "00" + std::to_string(CannHash(group));
   return "hcom_" + type + "__" + hash.substr(hash.size() - 3) + "_" + std::to_string(number) + "_1";
 }
 

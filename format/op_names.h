@@ -17,7 +17,8 @@ std::string_view OpTaskTypeOf(std::string_view task_type);
 std::string_view CollectiveTypeOf(std::string_view name);
 // "hcom_allReduce__483_4_1": the call number 4 of "hcom_allReduce" or "HcclAllReduce" in a group.
 std::string CollectiveName(std::string_view name, std::string_view group, uint32_t number);
-// What the analyser calls a group; its last three digits are in the names of collectives.
-uint64_t GroupHash(std::string_view group);
+// The number that the vendor's libraries give a text: of an operator's name; of a group, whose last three
+// digits are in the names of its collectives.
+uint64_t CannHash(std::string_view text);
 
 }  // namespace profd::format

@@ -145,8 +145,9 @@ Result<uint64_t> ParseSplit(std::string_view text) {
 
 std::vector<std::string> ExportKinds() {
   std::set<std::string> kinds = {
-      std::string(NameOf(format::Kind::kTask)), std::string(NameOf(format::Kind::kApi)),
-      std::string(format::kCpuProfileKind), std::string(format::kOffCpuKind)};  // of several files
+      std::string(NameOf(format::Kind::kTask)),       std::string(NameOf(format::Kind::kApi)),
+      std::string(NameOf(format::Kind::kAiCoreTask)), std::string(NameOf(format::Kind::kAiVectorTask)),
+      std::string(format::kCpuProfileKind),           std::string(format::kOffCpuKind)};  // of several files
   for (size_t i = 0; i < format::kAgentKinds; ++i) {
     kinds.emplace(format::AgentKindName(static_cast<format::AgentKind>(i)));
   }

@@ -148,7 +148,8 @@ constexpr Option kOptions[] = {
      .because =
          "what the devices' task schedulers log; where the agent records kernels (MSPTI) those instead, and "
          "collectives. The same at every level, but that the collective units of a 950 come with on, l1 and "
-         "l2; shapes and attributes of operators are not in it"},
+         "l2. Shapes, types and formats of operators come where calls are recorded, too (ascendcl); their "
+         "attributes are not in it"},
     {.name = "ge-api",
      .rows = "F-029",
      .about = "phases of the graph engine on the host",
@@ -175,7 +176,8 @@ constexpr Option kOptions[] = {
      .values = kOffByDefault,
      .needs = "task-time=l0",
      .standing = Standing::kImpossible,
-     .because = kInOwnReports},
+     .because = "the file is the vendor's own; shapes of operators come with task-time and ascendcl, at "
+                "every level"},
     {.name = "task-tsfw",
      .rows = "F-032",
      .about = "firmware of the task scheduler",

@@ -79,9 +79,11 @@ Verdict Judge(const std::byte* slot, size_t left) {
   const uint32_t kind = KindOf(word1);
   const uint32_t more = MoreOf(word1);
   if (kind == abi::kThread || kind == abi::kLost) return more == 0 ? Verdict::kOwn : Verdict::kDamaged;
-  if (kTallies[kind] == 0 || more > abi::kMaxValues) return Verdict::kDamaged;
+  const bool describes = kind == abi::kTensors;
+  if ((kTallies[kind] == 0 && !describes) || more > abi::kMaxValues) return Verdict::kDamaged;
   if (more >= left) return Verdict::kGoesOn;
-  return PayloadIsWhole(slot, more) ? Verdict::kEvent : Verdict::kDamaged;
+  if (!PayloadIsWhole(slot, more)) return Verdict::kDamaged;
+  return describes ? Verdict::kOwn : Verdict::kEvent;
 }
 
 }  // namespace
@@ -122,7 +124,7 @@ WalkedSlots WalkSlots(std::byte* slots, SlotWalk& walk, format::BlockHeader& hea
           walk.tid = ThreadOf(in);
           if (out == slots) header.tid = walk.tid;
         }
-        keep(1);
+        keep(1 + MoreOf(word1));
       } else if (verdict == Verdict::kDamaged) {
         ++walked.damaged;
         in += kSlot;

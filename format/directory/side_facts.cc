@@ -121,7 +121,7 @@ const json& FirstOf(const json& list) {
 
 std::string HostUidOf(std::string_view host_uid, std::string_view hostname) {
   if (!host_uid.empty()) return std::string(host_uid);
-  return hostname.empty() ? "0" : std::to_string(GroupHash(hostname));
+  return hostname.empty() ? "0" : std::to_string(CannHash(hostname));
 }
 
 Status ParseInfoJson(std::string_view text, SideFacts& facts) {

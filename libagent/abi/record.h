@@ -46,6 +46,11 @@ enum RecordKind {
      a mark, where it was made; the value `flag`: 1 mark, 2 begin, 4 end of a range. Both times are the same.
    */
   kDeviceMark = 0x14,
+  /* What an operator works on, as the module that launches it says at once, in the thread that does. value:
+     number of the operator's name (format::CannHash), category: thread, detail: tensors. Values: the module's
+     own stamp (kU64), the same in all records of one operator, then the tensors (kBytes). Describes what
+     other records count, and counts neither as emitted nor as lost. */
+  kTensors = 0x15,
 
   kValue = 0x40, /* a ValueSlot, never the first slot of a record */
 
@@ -61,7 +66,8 @@ enum ValueType {
   kF64 = 3,
   kText = 4,
   kName = 5,
-  kTimes = 6 /* begin and end, CLOCK_REALTIME ns as the device runtime maps its clocks; no key */
+  kTimes = 6, /* begin and end, CLOCK_REALTIME ns as the device runtime maps its clocks; no key */
+  kBytes = 7  /* kTextBytes as somebody else laid them out, in as many slots as it takes; no key */
 };
 
 typedef struct Record {

@@ -151,6 +151,22 @@ struct DeviceState {
 static_assert(sizeof(DeviceState) == 12);
 using DeviceStateFn = int (*)(const DeviceState* state, uint32_t bytes);
 
+// A module's report of the tensors of an operator that it launches.
+struct TensorReport {
+  uint16_t magic, level;
+  uint32_t type, thread, bytes;
+  uint64_t stamp;  // when the launch began
+#pragma pack(push, 4)
+  uint64_t op_name;
+  uint32_t count;
+  struct {
+    uint32_t is_output, format, data_type, shape[8];
+  } tensor[5];
+#pragma pack(pop)
+};
+static_assert(sizeof(TensorReport) == 256 && offsetof(TensorReport, tensor) == 36);
+inline constexpr uint64_t kTaskTimeL1 = 0x2;  // a switch: operators with what they work on
+
 inline constexpr uint32_t kCommandBytes = 5424;
 struct Command {
   uint64_t switches, switches_high;

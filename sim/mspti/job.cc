@@ -7,8 +7,10 @@
 #include <cstring>
 #include <ctime>
 #include <string>
+#include <string_view>
 
 #include "sim/mspti/library.h"
+#include "sim/mspti/profapi_client.h"
 #include "sim/scenario/clock.h"
 
 namespace profd::sim::mspti {
@@ -18,7 +20,7 @@ constexpr auto kTick = std::chrono::milliseconds(5);
 constexpr uint64_t kCallNs = 12'000;  // from the call to its end
 constexpr uint64_t kLaunchAheadNs = 20'000;
 constexpr uint32_t kFp16 = 3;
-constexpr char kGroup[] = "group_world";
+constexpr char kGroup[] = "group_world", kOperator[] = "aclnnMatmul_MatMulCommon_MatMul";
 constexpr uint64_t kAddress = 0x120040000000, kBlock = 2U << 20;
 
 uint64_t WallNs() {
@@ -29,16 +31,21 @@ uint64_t WallNs() {
 
 bool IsHostKind(uint32_t kind) { return kind != kKernel && kind != kHccl && kind != kCommunication; }
 
-// As the vendor's library names what it runs: "hcom_allReduce__662_4_1" is number 4 of its kind in its group,
-// which is told by the last digits of its hash (hash_data.cpp of the collector, hicann/runtime).
-std::string CollectiveName(const std::string& type, const std::string& group, uint64_t number) {
-  constexpr uint64_t kMostTexts = 1 << 16;  // they live as long as the library
+// The vendor's number of a text (hash_data.cpp of the collector, hicann/runtime).
+uint64_t TextNumber(std::string_view text) {
   uint32_t high = 0, low = 0;
-  for (const char c : group) {
+  for (const char c : text) {
     high = high * 29 + static_cast<unsigned char>(c);
     low = low * 131 + static_cast<unsigned char>(c);
   }
-  const std::string hash = std::to_string(uint64_t{high} << 32 | low);
+  return uint64_t{high} << 32 | low;
+}
+
+// As the vendor's library names what it runs: "hcom_allReduce__662_4_1" is number 4 of its kind in its group,
+// which is told by the last digits of its number.
+std::string CollectiveName(const std::string& type, const std::string& group, uint64_t number) {
+  constexpr uint64_t kMostTexts = 1 << 16;  // they live as long as the library
+  const std::string hash = std::to_string(TextNumber(group));
   return "hcom_" + type + "__" + hash.substr(hash.size() - 3) + "_" + std::to_string(number % kMostTexts) +
          "_1";
 }
@@ -192,10 +199,33 @@ void Job::Launch(Device& device, const Task& task) {
   const uint64_t begin = task.start_ns - kLaunchAheadNs;
   PutApi(kAclApi, is_collective ? "HcclAllReduce" : "aclnnMatmul", begin, begin + kCallNs, correlation);
   // Both kinds tell of the same calls.
-  PutApi(kApi, "launch", begin + 2000, begin + kCallNs - 2000, correlation);
-  PutApi(kNodeApi, "launch", begin + 2000, begin + kCallNs - 2000, correlation);
+  const char* op = is_collective ? "launch" : kOperator;
+  PutApi(kApi, op, begin + 2000, begin + kCallNs - 2000, correlation);
+  PutApi(kNodeApi, op, begin + 2000, begin + kCallNs - 2000, correlation);
+  if (!is_collective && TheProfapi().TellsTensors()) TellTensors(task, begin + 2000);
   PutApi(kRuntimeApi, "KernelLaunch", begin + 4000, begin + kCallNs - 4000, correlation);
   Allocate(device, task, correlation);
+}
+
+// Two inputs and an output; the first dimension is the task's place in its step.
+void Job::TellTensors(const Task& task, uint64_t begin_ns) const {
+  constexpr uint16_t kMagic = 0x5A5A, kNodeLevel = 10000;
+  constexpr uint32_t kTensorInfo = 1, kGeFp16 = 1, kNd = 2;
+  static const HostCounter counter;
+  TensorReport report{.magic = kMagic,
+                      .level = kNodeLevel,
+                      .type = kTensorInfo,
+                      .thread = app_thread_,
+                      .bytes = sizeof(TensorReport) - offsetof(TensorReport, op_name),
+                      .stamp = counter.ValueAt(begin_ns),
+                      .op_name = TextNumber(kOperator),
+                      .count = 3,
+                      .tensor = {}};
+  const uint32_t rows = 1 + static_cast<uint32_t>(task.index % TaskStory::kTasksPerStep);
+  report.tensor[0] = {0, kNd, kGeFp16, {rows, 1024}};
+  report.tensor[1] = {0, kNd, kGeFp16, {1024, 4096}};
+  report.tensor[2] = {1, kNd, kGeFp16, {rows, 4096}};
+  TheProfapi().Report(report);
 }
 
 // Activations come in the forward pass and go in the backward pass.

@@ -72,6 +72,7 @@ class Job {
   // Its launch is late.
   static bool IsToCome(const Device& device, const Task& task);
   void Launch(Device& device, const Task& task);
+  void TellTensors(const Task& task, uint64_t begin_ns) const;
   void Finish(Device& device, const Task& task);
   void Allocate(Device& device, const Task& task, uint64_t correlation);
   void Mark(Device& device, const Task& task, bool end, bool host);

@@ -9,6 +9,8 @@
 
 namespace profd::sim::mspti {
 
+constinit std::atomic<uint64_t> Profapi::switches_{0};
+
 Profapi::Profapi() noexcept {
   void* library = nullptr;
   if (const char* home = std::getenv("ASCEND_HOME_PATH")) {
@@ -24,6 +26,20 @@ Profapi::Profapi() noexcept {
   find(set_command_, "profSetProfCommand");
   find(register_mstx_, "ProfRegisterMstxFunc");
   find(enable_mstx_, "ProfEnableMstxFunc");
+  // The job is a module, too, if the router knows modules: it keeps the latest command only.
+  constexpr uint32_t kLauncher = 61, kSwitch = 1, kStart = 1, kStop = 2;
+  using ModuleFn = int (*)(uint32_t, void*, uint32_t);
+  const auto be_module =
+      reinterpret_cast<int (*)(uint32_t, ModuleFn)>(::dlsym(library, "MsprofRegisterCallback"));
+  report_ = reinterpret_cast<decltype(report_)>(::dlsym(library, "MsprofReportAdditionalInfo"));
+  if (be_module == nullptr) return;
+  be_module(kLauncher, [](uint32_t type, void* data, uint32_t bytes) {
+    if (type != kSwitch || bytes != sizeof(Command)) return 0;
+    const auto& command = *static_cast<const Command*>(data);
+    if (command.type == kStart) switches_ = command.switches;
+    if (command.type == kStop) switches_ = 0;
+    return 0;
+  });
 }
 
 void Profapi::Switch(bool on, uint64_t switches, const std::vector<uint32_t>& devices) const {

@@ -1,6 +1,7 @@
 // libprofapi.so as libmspti.so finds and uses it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -22,11 +23,17 @@ class Profapi {
   }
   void Switch(bool on, uint64_t switches, const std::vector<uint32_t>& devices) const;
 
+  // As a module of CANN that launches operators.
+  bool TellsTensors() const { return report_ != nullptr && (switches_ & kTaskTimeL1) != 0; }
+  void Report(TensorReport& report) const { report_(1, &report, sizeof report); }
+
  private:
   int (*set_callback_)(int, void*, uint32_t) = nullptr;
   int (*set_command_)(void*, uint32_t) = nullptr;
   int (*register_mstx_)(InitMstxFn, int) = nullptr;
   int (*enable_mstx_)(int) = nullptr;
+  int (*report_)(uint32_t, void*, uint32_t) = nullptr;
+  static std::atomic<uint64_t> switches_;
 };
 
 const Profapi& TheProfapi();

@@ -10,7 +10,8 @@ VALUE = struct.Struct("<QBBBBI16s")
 NAME = struct.Struct("<IBBHII")
 MAGIC, LANE, NAMES = 0x4B4C4250, 1, 2
 KINDS = {1: "mark", 2: "push", 3: "pop", 4: "start", 5: "end", 6: "counter", 7: "step_begin", 8: "step_end",
-         0x10: "kernel", 0x11: "comm", 0x12: "api", 0x13: "memory", 0x14: "device_mark", 0x80: "thread", 0x81: "lost"}
+         0x10: "kernel", 0x11: "comm", 0x12: "api", 0x13: "memory", 0x14: "device_mark", 0x15: "tensors", 0x80: "thread",
+         0x81: "lost"}
 INDEX = {"push": 0, "pop": 0, "start": 0, "end": 0, "mark": 1, "counter": 2, "step_begin": 3, "step_end": 3, "kernel": 4,
          "comm": 5, "api": 6, "memory": 7, "device_mark": 1}
 
@@ -104,7 +105,7 @@ class Agent:
                       "detail": detail, "tid": tid, "lane": block["lane"], "values": {}}
             if record["kind"] == "thread":
                 tid = value
-            elif record["kind"] != "lost":
+            elif record["kind"] not in ("lost", "tensors"):
                 record["name"] = self.names[name]
                 count[INDEX[record["kind"]]] += 1
             for left in range(more - 1, -1, -1):
@@ -114,12 +115,14 @@ class Agent:
                 if slot_type == 4:
                     before = record["values"].get(self.names[key], "")
                     record["values"][self.names[key]] = before + raw[:size & 0x7F].decode("utf-8", "replace")
+                elif slot_type == 7:
+                    record["bytes"] = record.get("bytes", b"") + raw[:size]
                 elif slot_type == 6:
                     record["begin_ns"], record["end_ns"] = struct.unpack("<QQ", raw)
                 else:
                     number = struct.unpack({1: "<Q", 2: "<q", 3: "<d", 5: "<Q"}[slot_type], raw[:8])[0]
                     record["values"][self.names[key]] = self.names[number] if slot_type == 5 else number
-            if record["kind"] not in ("thread", "lost"):
+            if record["kind"] not in ("thread", "lost", "tensors"):
                 mine.append(record)
                 self.records.append(record)
         assert list(block["kind_records"]) == count and block["records"] == sum(count), (block, count)

@@ -31,6 +31,7 @@ AgentLanes::AgentLanes(const ManifestAgent& agent, uint32_t process, const Clock
       ranges_(kMaxOpen),
       steps_(kMaxOpen),
       device_marks_(uint64_t{process + 1} << 44 | uint64_t{1} << 43),
+      tensors_(texts),
       value_key_(texts.Intern("payload")),
       category_key_(texts.Intern("category")),
       unfinished_key_(texts.Intern("unfinished")),
@@ -89,7 +90,7 @@ size_t AgentLanes::Record(LaneState& lane, std::span<const std::byte> slots) {
   const auto record = Load<abi::Record>(slots.data());
   const size_t size = 1 + size_t{record.more};
   const bool known = (record.kind >= abi::kMark && record.kind <= abi::kStepEnd) ||
-                     (record.kind >= abi::kKernel && record.kind <= abi::kDeviceMark) ||
+                     (record.kind >= abi::kKernel && record.kind <= abi::kTensors) ||
                      record.kind == abi::kThread || record.kind == abi::kLost;
   if (!known || record.more > abi::kMaxValues || size * abi::kRecordBytes > slots.size()) {
     ++counts_.damaged_slots;
@@ -112,8 +113,12 @@ size_t AgentLanes::Record(LaneState& lane, std::span<const std::byte> slots) {
     lane.gap = gap_ = true;
     return 1;
   }
-  ++counts_.records;
   const uint64_t wall_ns = Wall(record.stamp);
+  if (record.kind == abi::kTensors) {
+    Tensors(record, wall_ns);
+    return size;
+  }
+  ++counts_.records;
   lane.last_ns = std::max(lane.last_ns, wall_ns);
   last_ns_ = std::max(last_ns_, wall_ns);
   switch (record.kind) {
@@ -381,6 +386,8 @@ void AgentLanes::Device(SpanKind kind, LaneState& lane, const abi::Record& recor
   }
   // Calls of all levels share the number; the vendor draws the line from that of the operator.
   if (kind == SpanKind::kApi && record.value != 0 && span.category == node_level_) span.flow = Flow::kBegins;
+  if (kind == SpanKind::kApi && record.value != 0 && span.category == node_level_)
+    tensors_.Call(record.value, {record.detail, HashOf(span.name)}, span.begin_ns);
   if (kind == SpanKind::kKernel) Describe(span);
   if (kind == SpanKind::kComm) span.name = NumberedName(span);
   for (const SpanArg& arg : values_.args) {
@@ -388,7 +395,33 @@ void AgentLanes::Device(SpanKind kind, LaneState& lane, const abi::Record& recor
   }
 }
 
-// Of the kernel added last: what its name and its type say of the operator.
+void AgentLanes::Tensors(const abi::Record& record, uint64_t wall_ns) {
+  if (values_.args.empty() || values_.args[0].type != ArgType::kU64) {
+    ++counts_.damaged_slots;
+    return;
+  }
+  const uint64_t stamp = values_.args[0].bits;
+  tensors_.Add({record.category, record.value}, {SaidAt(stamp, wall_ns), stamp, record.detail},
+               values_.bytes);
+}
+
+// A module's own stamp is when the call began: of the counter, or of CLOCK_MONOTONIC_RAW where the vendor's
+// libraries do not know the counter's rate. Else when it was recorded has to do.
+uint64_t AgentLanes::SaidAt(uint64_t stamp, uint64_t recorded_ns) const {
+  constexpr uint64_t kLongCallNs = 2'000'000'000;
+  for (const uint64_t ns : {Wall(stamp), host_.HostRawToWall(stamp).ns}) {
+    if (std::max(ns, recorded_ns) - std::min(ns, recorded_ns) < kLongCallNs) return ns;
+  }
+  return recorded_ns;
+}
+
+uint64_t AgentLanes::HashOf(TextId name) {
+  if (name >= hashes_.size()) hashes_.resize(spans_.texts().size() + 1);
+  if (hashes_[name] == 0) hashes_[name] = CannHash(spans_.texts().Get(name));
+  return hashes_[name];
+}
+
+// Of the kernel added last: what its name and its type say of the operator, and what was said of its tensors.
 void AgentLanes::Describe(const Span& span) {
   const auto derived = [this](std::vector<TextId>& known, TextId text, auto derive) {
     if (text >= known.size()) known.resize(spans_.texts().size() + 1, kNoId);
@@ -400,6 +433,7 @@ void AgentLanes::Describe(const Span& span) {
   detail.kernel_name = detail.op_name = span.name;
   detail.op_type = derived(op_types_, span.name, OpTypeOf);
   detail.op_task_type = derived(task_types_, span.category, OpTaskTypeOf);
+  SetTensors(detail, tensors_.Of(span.value));
 }
 
 // The library numbers its collectives, the same way in all ranks; where it does not they are numbered as they

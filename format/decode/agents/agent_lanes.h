@@ -13,6 +13,7 @@
 #include "base/flat_map.h"
 #include "format/clock_map.h"
 #include "format/decode/agents/device_marks.h"
+#include "format/decode/agents/operator_tensors.h"
 #include "format/decode/span_writer.h"
 #include "format/directory/manifest.h"
 #include "format/events/agent_blocks.h"
@@ -72,6 +73,7 @@ class AgentLanes {
   };
   struct Values {
     std::vector<SpanArg> args;
+    std::vector<std::byte> bytes;
     uint64_t begin_ns = 0, end_ns = 0;
     bool has_times = false, damaged = false;
   };
@@ -93,6 +95,9 @@ class AgentLanes {
   void Device(SpanKind kind, LaneState& lane, const abi::Record& record);
   void DeviceMark(const abi::Record& record);
   void GiveDeviceMarks();
+  void Tensors(const abi::Record& record, uint64_t wall_ns);
+  uint64_t SaidAt(uint64_t stamp, uint64_t recorded_ns) const;
+  uint64_t HashOf(TextId name);
   void Describe(const Span& span);
   TextId NumberedName(const Span& span);
   void CloseStacks(LaneState& lane);
@@ -120,6 +125,7 @@ class AgentLanes {
   EndedStep ended_step_;
   bool continues_ = false, gave_step_ = false;
   DeviceMarks device_marks_;
+  OperatorTensors tensors_;
   // Of the span that is given: of a step; of what is on a stream.
   TextId edge_ = 0;
   uint64_t connection_ = 0;
@@ -133,6 +139,7 @@ class AgentLanes {
       stream_key_, flag_key_, node_level_;
   // By text: what it says of an operator; kNoId: nobody has looked yet.
   std::vector<TextId> op_types_, task_types_;
+  std::vector<uint64_t> hashes_;  // by text; 0: nobody has asked yet
   std::map<std::tuple<int32_t, TextId, TextId>, uint32_t>
       collectives_;  // by device, group and name: how many
   AgentCounts counts_;

@@ -64,8 +64,9 @@ TextId AgentLanes::DomainName(uint16_t domain) {
 }
 
 void AgentLanes::ReadValues(std::span<const std::byte> slots) {
-  values_ = Values{std::move(values_.args)};
+  values_ = Values{std::move(values_.args), std::move(values_.bytes)};
   values_.args.clear();
+  values_.bytes.clear();
   char text[kMaxText];
   size_t text_bytes = 0;
   for (; !slots.empty(); slots = slots.subspan(abi::kRecordBytes)) {
@@ -102,6 +103,11 @@ void AgentLanes::ReadValues(std::span<const std::byte> slots) {
         values_.end_ns = slot.end_ns;
         values_.has_times = true;
         break;
+      case abi::kBytes: {
+        const auto bytes = std::as_bytes(std::span(slot.text));
+        values_.bytes.insert(values_.bytes.end(), bytes.begin(), bytes.end());
+        break;
+      }
       case abi::kNone:
         break;
       default:

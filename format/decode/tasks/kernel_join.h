@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "format/decode/tasks/tensor_texts.h"
 #include "format/events/spans.h"
 
 namespace profd::format {
@@ -16,6 +17,7 @@ namespace profd::format {
 struct ReportedKernel {
   Span span;
   TextId op_type = 0, op_task_type = 0;
+  TensorTexts tensors{};
 
   // Of it, and of the task that it is.
   void Describe(TaskDetail& detail) const {
@@ -23,6 +25,7 @@ struct ReportedKernel {
     detail.kernel_name = detail.op_name = span.name;
     detail.op_type = op_type;
     detail.op_task_type = op_task_type;
+    SetTensors(detail, tensors);
   }
 };
 

@@ -1,6 +1,5 @@
 #include "format/decode/tasks/tensor_texts.h"
 
-#include <algorithm>
 #include <iterator>
 
 #include "format/decode/tasks/cann_names.h"
@@ -22,12 +21,10 @@ std::string ShapeOf(const CannTensor& tensor) {
 
 }  // namespace
 
-bool TensorList::Add(const CannTensorInfo& record) {
-  if (count_ > 0 && record.op_name != op_name_) return false;
-  op_name_ = record.op_name;
-  const uint32_t count = std::min<uint32_t>(record.count, std::size(record.tensor));
-  for (uint32_t i = 0; i < count; ++i) {
-    const CannTensor& tensor = record.tensor[i];
+bool TensorList::Add(uint64_t op_name, std::span<const CannTensor> tensors) {
+  if (count_ > 0 && op_name != op_name_) return false;
+  op_name_ = op_name;
+  for (const CannTensor& tensor : tensors) {
     if (tensor.is_output > 1) continue;
     if (count_++ >= kMost) return false;
     const size_t first = tensor.is_output * 3;
@@ -38,6 +35,20 @@ bool TensorList::Add(const CannTensorInfo& record) {
       columns_[first + part] += (behind ? ";" : "") + parts[part];
   }
   return true;
+}
+
+TensorTexts TensorsOf(const TaskDetail& detail) {
+  return {detail.input_shapes,  detail.input_types,  detail.input_formats,
+          detail.output_shapes, detail.output_types, detail.output_formats};
+}
+
+void SetTensors(TaskDetail& detail, const TensorTexts& tensors) {
+  detail.input_shapes = tensors[0];
+  detail.input_types = tensors[1];
+  detail.input_formats = tensors[2];
+  detail.output_shapes = tensors[3];
+  detail.output_types = tensors[4];
+  detail.output_formats = tensors[5];
 }
 
 // Shapes are in quotes, which readers take off.

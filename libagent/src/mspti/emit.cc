@@ -115,6 +115,7 @@ void Emitter::Record(const uint8_t* bytes, size_t valid) {
   Walker walker(bytes, valid);
   Activity activity;
   while (walker.Next(&activity)) {
+    if (activity.kind == kKernelKind && activity.device < 64) devices_ |= uint64_t{1} << activity.device;
     if (WasRecording(activity.begin_ns, activity.end_ns) && AwaitRoom()) Put(activity);
   }
   if (walker.stuck()) Lose(1);

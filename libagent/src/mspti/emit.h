@@ -18,6 +18,8 @@ class Emitter {
   void Record(const uint8_t* bytes, size_t valid);
   // Counts records that never got this far.
   void Lose(uint64_t records);
+  // Of kernels until now, by bit.
+  uint64_t devices() const { return devices_; }
 
  private:
   // False: the next record is lost, and counted.
@@ -25,6 +27,7 @@ class Emitter {
   void Put(const Activity& activity);
 
   uint64_t wait_until_ns_ = 0;
+  uint64_t devices_ = 0;
   // Names of the values.
   uint32_t type_, level_, count_, data_type_, algorithm_, group_, name_, bytes_, address_, copy_, value_,
       async_, flag_;

@@ -5,8 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <initializer_list>
-
 #include "libagent/src/facts.h"
 #include "libagent/src/process.h"
 #include "libagent/src/tables/libc.h"
@@ -101,9 +99,10 @@ const char* Load(Library* library) {
   void* router = Loaded(kRouter);
   if (router == nullptr) return kNotLoaded;
   // The library calls these from its constructor and ends the process when one is missing.
-  for (const char* name : {"MsprofRegisterProfileCallback", "profSetProfCommand", "ProfRegisterMstxFunc",
-                           "ProfEnableMstxFunc"}) {
-    if (dlsym(router, name) == nullptr) return "this process's libprofapi.so is too old for MSPTI";
+  if (!Find(router, "MsprofRegisterProfileCallback", &library->take_report) ||
+      !Find(router, "profSetProfCommand", &library->command) ||
+      dlsym(router, "ProfRegisterMstxFunc") == nullptr || dlsym(router, "ProfEnableMstxFunc") == nullptr) {
+    return "this process's libprofapi.so is too old for MSPTI";
   }
   constexpr int kForGood = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
   void* handle = Loaded(kLibrary);

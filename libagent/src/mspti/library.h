@@ -20,6 +20,9 @@ struct Library {
   int (*enable)(uint32_t kind);
   int (*disable)(uint32_t kind);
   int (*flush_all)(uint32_t flag);
+  // Of libprofapi.so: who receives a kind of report, and what all modules are told.
+  int (*take_report)(int kind, void* receiver, uint32_t bytes);
+  int (*command)(void* command, uint32_t bytes);
 };
 
 // Why this process can never have MSPTI; nullptr: it has it, or may still get it. **Thread:** any.

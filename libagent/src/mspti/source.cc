@@ -14,6 +14,7 @@
 #include "libagent/src/mspti/emit.h"
 #include "libagent/src/mspti/library.h"
 #include "libagent/src/mspti/pool.h"
+#include "libagent/src/mspti/tensors.h"
 #include "libagent/src/process.h"
 #include "libagent/src/tables/thread.h"
 
@@ -24,6 +25,8 @@ const uint32_t kRecordKinds = 1U << abi::kKernel | 1U << abi::kComm | 1U << abi:
 namespace {
 
 constexpr int kFlushMs = 1000;
+// At first sooner, and each time later: the first kernels tell what devices there are.
+constexpr int kFirstFlushMs = 50;
 // Shorter than profd waits for the answer to Stop.
 constexpr int kStopWaitMs = 1800;
 constexpr int kExitWaitMs = 500;
@@ -74,11 +77,32 @@ void Add(MissingKinds* missing, uint32_t kinds, const char* why, bool later = fa
   missing->list[missing->count++] = {kinds, why, later};
 }
 
+// What MSPTI has CANN's modules report for a kind (Ascend/mspti, csrc/common/inject/profapi_inject.h).
+constexpr uint64_t SwitchesOf(uint32_t kind) {
+  constexpr uint64_t kCalls = 0x1, kCollectives = 0x20, kRuntimeCalls = 0x100, kTaskTime = 0x800,
+                     kTracks = 0x4000000;
+  switch (kind) {
+    case kKernelKind:
+      return kTaskTime | kTracks;
+    case kApiKind:
+    case kAclApiKind:
+    case kNodeApiKind:
+      return kCalls | kTaskTime;
+    case kCommunicationKind:
+      return kCalls | kTaskTime | kTracks | kCollectives;
+    case kRuntimeApiKind:
+      return kRuntimeCalls;
+    default:
+      return 0;
+  }
+}
+
 // What the worker holds of the vendor's.
 struct Session {
   Library library;
   void* subscriber;
   bool enabled[kVendorKinds];
+  Tensors tensors;
 };
 
 int Enable(Session* session, uint32_t kind) {
@@ -127,47 +151,57 @@ bool Begin(Session* session) {
     }
   }
   if (!g_any) session->library.unsubscribe(session->subscriber);
+  if (session->enabled[kKernelKind]) {
+    uint64_t switches = 0;
+    for (uint32_t kind = 0; kind < kVendorKinds; ++kind)
+      switches |= session->enabled[kind] ? SwitchesOf(kind) : 0;
+    session->tensors.Begin(session->library, switches);
+  }
   // Nobody asks for it by name: where it is refused, marks have no times of a device.
   if (g_any && (g_kinds >> abi::kDeviceMark & 1U) != 0) Enable(session, kMarkerKind);
   return g_any;
 }
 
 // Records what has come back from the vendor.
-void Drain(Emitter* emitter) {
+void Drain(Session* session, Emitter* emitter) {
   Buffer buffer;
   while (TakeFull(&buffer)) {
     emitter->Record(buffer.bytes, buffer.valid);
     Return(buffer);
   }
   emitter->Lose(TakeSwallowed());
+  session->tensors.Use(emitter->devices());
 }
 
 void Flush(Session* session, Emitter* emitter, int patience_ms) {
   emitter->SetPatience(patience_ms);
-  Drain(emitter);
+  Drain(session, emitter);
   session->library.flush_all(1);
-  Drain(emitter);
+  Drain(session, emitter);
 }
 
 void Serve(Session* session, Emitter* emitter) {
   uint64_t flushed_ns = base::RawNs();
+  int flush_ms = kFirstFlushMs;
   while (!g_stop.load(std::memory_order_acquire) && !g_exiting.load(std::memory_order_acquire)) {
     const auto since_ms = static_cast<int>((base::RawNs() - flushed_ns) / 1'000'000);
     pollfd polled = {Own(kMsptiWakeFd).get(), POLLIN, 0};
-    if (since_ms<kFlushMs&& ::poll(&polled, 1, kFlushMs - since_ms)> 0) {
+    if (since_ms<flush_ms&& ::poll(&polled, 1, flush_ms - since_ms)> 0) {
       uint64_t count;
       if ((polled.revents & POLLNVAL) != 0 || ::read(polled.fd, &count, sizeof(count)) < 0)
         SleepMs(kFlushMs / 10);
       emitter->SetPatience(kPatienceMs);
-      Drain(emitter);
+      Drain(session, emitter);
       continue;
     }
     Flush(session, emitter, kPatienceMs);
     flushed_ns = base::RawNs();
+    flush_ms = flush_ms * 2 < kFlushMs ? flush_ms * 2 : kFlushMs;
   }
 }
 
 void End(Session* session, Emitter* emitter) {
+  session->tensors.End();
   for (uint32_t kind = 0; kind < kVendorKinds; ++kind) {
     if (session->enabled[kind]) session->library.disable(kind);
   }

@@ -7,6 +7,7 @@ import csv
 import glob
 import json
 import os
+import pathlib
 import re
 import sqlite3
 import time
@@ -60,6 +61,40 @@ class KernelsTest(harness.ProfdTest):
         (name,) = glob.glob(os.path.join(out, "msprof_*.db"))
         return sqlite3.connect(name)
 
+    def test_shapes_of_operators(self):
+        """Of each kernel those of its own launch: in the simulator the first dimension is its place in its step."""
+        daemon = self.profd(sim=NPUS)
+        cann = program(self, daemon)
+        session = daemon.begin("--pid", cann.pid, "--collect", "aicore-task,agent-kernel,agent-api", "--devices", "all")
+        self.assertEqual(cann.order("open 0"), "done")
+        files = pathlib.Path(session["directory"])
+
+        # Each record has 10 slots behind it, and no other one of the agent's has so many.
+        tensors = re.compile(rb"\x15\x0a\x00\x00\x00\x00\x00\x00")
+        harness.wait_until(lambda: sum(len(tensors.findall(file.read_bytes())) for file in files.glob(".profiler/*.lanes.*")) > 200,
+                           "operators to tell of their tensors")
+        time.sleep(0.3)  # the simulated job works by the clock
+        self.assertEqual(cann.order("close 0"), "done")
+        time.sleep(0.1)  # what the toolkit hands over last is on its way
+        directory = daemon.end(session["session"])["directory"]
+        out = self.export(daemon, directory)
+        rows = [row for row in self.table(out, "op_summary") if row["Input Shapes"] not in ("", "N/A")]
+        self.assertGreater(len(rows), 100)
+        self.assertGreater(len({row["Input Shapes"] for row in rows}), 10)
+        for row in rows:
+            first = 1 + int(row["Op Name"].rsplit("_", 1)[1])
+            self.assertEqual((row["Input Shapes"], row["Output Shapes"]),
+                             (f'"{first},1024;1024,4096"', f'"{first},4096"'))
+            self.assertEqual((row["Input Data Types"], row["Output Formats"]), ("FLOAT16;FLOAT16", "ND"))
+        with contextlib.closing(self.database(out)) as database:
+            (count,) = database.execute("select count(*) from COMPUTE_TASK_INFO c join STRING_IDS s "
+                                        "on s.id = c.inputShapes where s.value like '%,1024;1024,4096%'").fetchone()
+            self.assertEqual(count, len(rows))
+        counted = self.table(self.export(daemon, directory, "csv", harness.OK, "--kinds", "aicore-task"), "op_summary")
+        self.assertGreater(len(counted), 100)
+        for row in counted:
+            self.assertNotEqual((row["aic_total_cycles"], row["aiv_total_cycles"]), ("N/A", "N/A"))
+
     def test_one_row_with_name_and_counters(self):
         for offset in ("", ", clock: {device_offset_ns: 300000}"):
             with self.subTest(offset=offset):
@@ -86,9 +121,9 @@ class KernelsTest(harness.ProfdTest):
         self.assertEqual({row["OP Type"] for row in named}, {"MatMul", "Adam"})
         self.assertEqual({(row["OP Type"], row["Task Type"]) for row in named},
                          {("MatMul", "AI_CORE"), ("Adam", "AI_VECTOR_CORE")})
-        # Nobody knows them, and analysers take N/A for dynamic shapes, and for a shape.
+        # Where nobody knows them they are empty: analysers take N/A for dynamic shapes, and for a shape.
         self.assertNotIn("OP State", rows[0])
-        self.assertEqual({row["Input Shapes"] for row in rows}, {""})
+        self.assertNotIn("N/A", {row["Input Shapes"] for row in rows})
         times = self.table(out, "task_time")
         self.assertEqual(sum(row["kernel_name"] != "N/A" and row["kernel_type"] in ("AI_CORE", "AI_VECTOR_CORE")
                              for row in times), kernels)

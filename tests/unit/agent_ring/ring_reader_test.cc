@@ -34,6 +34,17 @@ TEST_F(RingReaderTest, SaysWhatIsInABlock) {
   EXPECT_EQ(Read().at(0).header.tid, 43U);
 }
 
+TEST_F(RingReaderTest, WhatDescribesRecordsCountsAsNone) {
+  Begin();
+  Put(abi::kMark, 1);
+  Put(abi::kTensors, 2, 3);
+  Put(abi::kTensors, 3, 3);
+  const auto blocks = Read();
+  ASSERT_EQ(blocks.size(), 1U);
+  EXPECT_EQ(blocks[0].header.records, 1U);
+  EXPECT_EQ(blocks[0].header.bytes, 9U * 32);
+}
+
 TEST_F(RingReaderTest, TheWriterCountsByLaneAndKind) {
   Begin();
   Put(abi::kMark, 1, 2);

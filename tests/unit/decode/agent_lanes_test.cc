@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "format/op_names.h"
+#include "format/records/cann.h"
 #include "libagent/abi/lane.h"
 #include "tests/unit/decode/collector.h"
 
@@ -86,6 +88,33 @@ class AgentLanesTest : public testing::Test {
     abi::Record record;
     std::memcpy(&record, &slot, sizeof record);
     slots_.push_back(record);
+  }
+
+  // Of one operator; the last dimension of each output tells them apart.
+  void Tensors(uint64_t us, uint64_t begun_us, std::string_view op, uint32_t thread, uint32_t size) {
+    const CannTensor tensors[] = {{0, 2, 1, {16, size}}, {1, 2, 1, {size}}};
+    constexpr size_t kSlots = (sizeof tensors + abi::kTextBytes - 1) / abi::kTextBytes;
+    abi::Record& record = Slot(abi::kTensors, us, 0, CannHash(op), std::size(tensors));
+    record.category = thread;
+    record.more = 1 + kSlots;
+    Value(abi::kU64, 0, At(begun_us), kSlots);
+    std::vector<char> bytes(kSlots * abi::kTextBytes);
+    std::memcpy(bytes.data(), tensors, sizeof tensors);
+    for (size_t i = 0; i < kSlots; ++i) {
+      abi::ValueSlot slot{};
+      slot.stamp = slots_.back().stamp;
+      slot.kind = abi::kValue;
+      slot.more = static_cast<uint8_t>(kSlots - 1 - i);
+      slot.type = abi::kBytes;
+      slot.bytes = abi::kTextBytes;
+      std::memcpy(slot.text, bytes.data() + i * abi::kTextBytes, abi::kTextBytes);
+      Put(slot);
+    }
+  }
+  void Call(uint64_t us, uint32_t op, uint64_t correlation, uint32_t thread, uint32_t level, uint32_t node) {
+    Slot(abi::kApi, us + 50, op, correlation, thread).more = 2;
+    Times(WallAt(us), WallAt(us + 5), 1);
+    Value(abi::kName, level, node);
   }
 
   Block LaneBlock(uint64_t seq = 0, uint32_t lane = 0, uint32_t tid = 7) {
@@ -267,6 +296,38 @@ TEST_F(AgentLanesTest, LongTextIsOneArgument) {
   Text(key, " and more", false, 0);
   Decode();
   EXPECT_EQ(Span(0).args.at("text"), "sixteen letters. and more");
+}
+
+TEST_F(AgentLanesTest, AKernelHasTheTensorsOfTheOperatorThatLaunchedIt) {
+  const uint32_t matmul = Name("aclnnMatmul"), tiling = Name("Tiling"), level = Name("level"),
+                 node = Name("node"), kernel = Name("MatMul_1");
+  // The same operator twice, with other shapes; and once in another thread at the same time.
+  Tensors(20, 10, "aclnnMatmul", 7, 100);
+  Tensors(21, 10, "aclnnMatmul", 8, 300);
+  Tensors(120, 110, "aclnnMatmul", 7, 200);
+  Call(10, matmul, 1, 7, level, node);
+  // What comes in front of the next launch has the number of the one before.
+  Call(100, tiling, 1, 7, level, node);
+  Call(110, matmul, 2, 7, level, node);
+  Call(12, matmul, 3, 8, level, node);
+  Call(12, matmul, 4, 9, level, node);  // a thread that said nothing
+  for (const uint64_t correlation : {2, 1, 3, 4, 5}) {
+    Slot(abi::kKernel, 300, kernel, correlation, 3).more = 1;
+    Times(WallAt(200), WallAt(210), 0);
+  }
+  const AgentCounts counts = Decode();
+  EXPECT_EQ(counts.damaged_slots, 0u);
+  EXPECT_EQ(counts.records, 10u);  // tensors are none
+  std::vector<std::string> inputs, outputs;
+  for (const CollectedSpan& span : collector_.spans) {
+    if (span.span.kind != SpanKind::kKernel) continue;
+    inputs.emplace_back(texts_.Get(span.detail.input_shapes));
+    outputs.emplace_back(texts_.Get(span.detail.output_shapes));
+    EXPECT_EQ(span.span.value < 4, texts_.Get(span.detail.input_types) == "FLOAT16");
+    EXPECT_EQ(span.span.value < 4, texts_.Get(span.detail.output_formats) == "ND");
+  }
+  EXPECT_EQ(inputs, (std::vector<std::string>{"\"16,200\"", "\"16,100\"", "\"16,300\"", "", ""}));
+  EXPECT_EQ(outputs, (std::vector<std::string>{"\"200\"", "\"100\"", "\"300\"", "", ""}));
 }
 
 TEST_F(AgentLanesTest, KernelsAndCallsShareAFlow) {

@@ -29,7 +29,7 @@ TEST(OpNames, Collectives) {
   EXPECT_EQ(CollectiveTypeOf("hcom_allReduce__483_0"), "hcom_allReduce_");
   EXPECT_EQ(CollectiveTypeOf("HcclBarrier"), "HcclBarrier");
   // By hand: "ab" is 97 * 29 + 98 and 97 * 131 + 98.
-  EXPECT_EQ(GroupHash("ab"), uint64_t{2911} << 32 | 12805);
+  EXPECT_EQ(CannHash("ab"), uint64_t{2911} << 32 | 12805);
   const std::string last = std::to_string(uint64_t{2911} << 32 | 12805);
   EXPECT_EQ(CollectiveName("HcclAllReduce", "ab", 4),
             "hcom_allReduce__" + last.substr(last.size() - 3) + "_4_1");

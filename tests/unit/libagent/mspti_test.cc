@@ -106,7 +106,11 @@ class MsptiTest : public ::testing::Test {
   void Drain() {
     for (ReadRecord& record : peer_->region().DrainAll()) {
       if (record.head.kind == abi::kLost) lost_said_ += record.head.value;
-      if (!IsOwn(record)) records_.push_back(std::move(record));
+      if (record.head.kind == abi::kTensors) {
+        tensors_.push_back(std::move(record));
+      } else if (!IsOwn(record)) {
+        records_.push_back(std::move(record));
+      }
     }
   }
   std::vector<ReadRecord> Of(abi::RecordKind kind) const {
@@ -139,6 +143,7 @@ class MsptiTest : public ::testing::Test {
   std::unique_ptr<Child> child_;
   std::shared_ptr<AgentPeer> peer_;
   std::vector<ReadRecord> records_;
+  std::vector<ReadRecord> tensors_;  // which describe records, and count as none
   uint64_t lost_said_ = 0;
 };
 
@@ -188,6 +193,37 @@ TEST_F(MsptiTest, EverythingDeliveredIsRecorded) {
     EXPECT_EQ(NameOf(Values(record).at("copy")), "host to device");
   }
   EXPECT_EQ(memory, (std::set<std::string>{"free", "malloc", "memcpy", "memset"}));
+}
+
+// They come from the moment on when a kernel has told which device is used.
+TEST_F(MsptiTest, TensorsOfOperators) {
+  Begin();
+  LoadCann();
+  Record({"agent-kernel", "agent-api"});
+  EXPECT_EQ(child_->Ask("open 0"), "done");
+  const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (tensors_.empty() && std::chrono::steady_clock::now() < latest) {
+    SleepMs(5);
+    Drain();
+  }
+  EXPECT_EQ(child_->Ask("close 0"), "done");
+  EXPECT_EQ(Stop().code(), kOk);
+  ASSERT_FALSE(tensors_.empty());
+  EXPECT_EQ(Of(abi::kKernel).size(), Delivered()["kernel"]);  // MSPTI goes on as without
+  EXPECT_EQ(peer_->region().Lost(), 0U);
+  for (const ReadRecord& record : tensors_) {
+    EXPECT_EQ(record.head.category, static_cast<uint32_t>(child_->pid()));
+    EXPECT_EQ(record.head.detail, 3U);
+    EXPECT_EQ(record.head.more, 1 + 9);  // 3 · 44 bytes
+    EXPECT_EQ(record.values.at(0).type, abi::kU64);
+    EXPECT_EQ(record.values.at(1).type, abi::kBytes);
+  }
+  // The modules stop when the recording does.
+  const size_t told = tensors_.size();
+  Record({"agent-comm"});
+  Work(60);
+  EXPECT_EQ(Stop().code(), kOk);
+  EXPECT_EQ(tensors_.size(), told);
 }
 
 TEST_F(MsptiTest, StopsAndStartsAgain) {

@@ -131,7 +131,7 @@ class Region {
       record.head = head;
       EXPECT_NE(head.stamp, 0U);
       EXPECT_TRUE((head.kind >= abi::kMark && head.kind <= abi::kStepEnd) ||
-                  (head.kind >= abi::kKernel && head.kind <= abi::kMemory) || head.kind == abi::kThread ||
+                  (head.kind >= abi::kKernel && head.kind <= abi::kTensors) || head.kind == abi::kThread ||
                   head.kind == abi::kLost)
           << "kind " << int{head.kind} << " at slot " << slot - 1 << " of lane " << i;
       if (::testing::Test::HasFailure()) return records;

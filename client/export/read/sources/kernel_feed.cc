@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "client/export/read/agent_stream.h"
 #include "format/decode/agents/agent_lanes.h"
+#include "libagent/abi/record.h"
 
 namespace profd::client {
 
@@ -14,6 +17,17 @@ namespace {
 // Programs learn of kernels some seconds late, and in no order.
 constexpr uint64_t kAheadNs = 3'000'000'000;
 constexpr size_t kMostWaiting = 1 << 16;  // of a device
+
+bool Has(const format::Block& block, format::AgentKind kind) {
+  return block.header.kind_records[static_cast<size_t>(kind)] > 0;
+}
+// They are of no kind; nor are the agent's own records, of one slot each, which are rare.
+bool MayHaveTensors(const format::Block& block) {
+  constexpr size_t kFewestSlots = 5;
+  const uint64_t slots = block.payload.size() / abi::kRecordBytes;
+  const auto& kinds = block.header.kind_slots;
+  return slots >= std::accumulate(std::begin(kinds), std::end(kinds), uint64_t{kFewestSlots});
+}
 
 }  // namespace
 
@@ -42,7 +56,8 @@ class KernelFeed::Program : private format::SpanSink {
       if (ended_) {
         decoder_.Finish();
       } else if (block.header.type == static_cast<uint16_t>(format::BlockType::kLane) &&
-                 block.header.kind_records[static_cast<size_t>(format::AgentKind::kKernel)] > 0) {
+                 (Has(block, format::AgentKind::kKernel) || Has(block, format::AgentKind::kApi) ||
+                  MayHaveTensors(block))) {
         decoder_.Lane(block);
       }
     }
@@ -54,7 +69,7 @@ class KernelFeed::Program : private format::SpanSink {
       if (span.kind != format::SpanKind::kKernel) continue;
       newest_ns_ = std::max(newest_ns_, span.begin_ns);
       const format::TaskDetail& detail = *batch.DetailOf(span);
-      take_({span, detail.op_type, detail.op_task_type});
+      take_({span, detail.op_type, detail.op_task_type, format::TensorsOf(detail)});
     }
   }
 

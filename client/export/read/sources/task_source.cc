@@ -48,6 +48,11 @@ constexpr std::string_view kLogs[] = {file::kStarsLog, file::kTaskLog, file::kVe
 // Of a 310, whose key points are in it, too: it is also read by a decoder of its own.
 constexpr std::string_view kTimeLine = file::kTaskTrack, kKeyPointKind = NameOf(Kind::kStepTrace);
 
+// Of both kinds of cores: a task may use both.
+bool WantsCounters(const Wanted& wanted) {
+  return wanted.Kind(kCounterKind) || wanted.Kind(NameOf(Kind::kAiVectorTask));
+}
+
 // The files that may log a side's tasks.
 std::span<const std::string_view> LogsOf(const Side& side) {
   return side.facts.chip == format::Chip::k310 ? std::span(&kTimeLine, 1) : std::span(kLogs);
@@ -80,7 +85,7 @@ class DeviceTasks {
     context_.side = &side.facts;
     context_.clocks = &side.clocks;
     for (const std::string_view name : kCounterLogs) {
-      const Stream* stream = wanted.Kind(kCounterKind) ? FindDated(name) : nullptr;
+      const Stream* stream = WantsCounters(wanted) ? FindDated(name) : nullptr;
       if (stream == nullptr || !side.facts.cores_by_task) continue;
       Framed framed;
       framed.by = Framed::By::kRecord;
@@ -332,12 +337,7 @@ class DeviceTasks {
     detail.kernel_name = launch->kernel;
     detail.has_op = launch->is_compute;
     detail.op_name = launch->op_name;
-    detail.input_shapes = launch->tensors[0];
-    detail.input_types = launch->tensors[1];
-    detail.input_formats = launch->tensors[2];
-    detail.output_shapes = launch->tensors[3];
-    detail.output_types = launch->tensors[4];
-    detail.output_formats = launch->tensors[5];
+    format::SetTensors(detail, launch->tensors);
     if (launch->op_type == 0) return;
     detail.op_type = launch->op_type;
     detail.op_task_type = launch->op_task_type;
@@ -523,7 +523,7 @@ std::string_view TaskStreamKind(const Side& side, std::string_view file) {
 }
 
 bool DecodeTasks(const Capture& capture, const Wanted& wanted, bool vendor_compatible, const Sinks& sinks) {
-  if (!wanted.Kind("task") && !wanted.Kind("api") && !wanted.Kind(kCounterKind)) return false;
+  if (!wanted.Kind("task") && !wanted.Kind("api") && !WantsCounters(wanted)) return false;
   TaskSource source(capture, wanted, vendor_compatible, sinks);
   source.Run();
   return source.gave_kernels();
