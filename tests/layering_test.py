@@ -80,7 +80,7 @@ ALLOWED = {
     "client/verify": EXPORT | {"client/export", "format/mend"},
     "client/show/screen": FILES,
     "client/show": SHOW,
-    "client/node": {"base", "libagent/abi", "remote", "client/words"},
+    "client/node": {"base", "libagent/abi", "remote", "client/files", "client/words"},
     "client/fleet": SHOW | {"client/show", "client/node", "remote"},
     "client/verbs": SHOW | ANSWER | {"client/export/stacks", "client/show", "client/node", "client/fleet", "remote"},
     "client/ui": SHOW | ANSWER | {"client/report", "client/show", "client/node"},

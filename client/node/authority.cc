@@ -12,9 +12,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <filesystem>
+#include <utility>
 
 #include "base/unique_fd.h"
+#include "client/files/own_folder.h"
 #include "client/node/openssl.h"
 #include "client/words/text.h"
 
@@ -106,35 +107,50 @@ Result<Certificate> Make(EVP_PKEY* key, const std::string& common_name, unsigned
 
 // What `write` puts into memory, into a new file.
 template <typename Write>
-Status Create(const std::string& path, mode_t mode, Write write) {
+Status Create(const base::UniqueFd& in, const std::string& path, mode_t mode, Write write) {
   const File memory(BIO_new(BIO_s_mem()));
   if (!memory || write(memory.get()) != 1) return Failed("write " + path);
+  const std::string name = path.substr(path.rfind('/') + 1);
   char* data = nullptr;
   const auto size = static_cast<size_t>(BIO_get_mem_data(memory.get(), &data));
-  const base::UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+  const base::UniqueFd file(
+      ::openat(in.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!file && errno == EEXIST)
     return {Code::kAlreadyExists, path + " is there already; nothing is overwritten: move it away first"};
   if (!file) return Status::FromErrno("create " + path);
   const ssize_t written = ::write(file.get(), data, size);
   if (written == static_cast<ssize_t>(size) && ::fsync(file.get()) == 0) return {};
   Status why = Status::FromErrno("write " + path);
-  ::unlink(path.c_str());
+  ::unlinkat(in.get(), name.c_str(), 0);
   return why;
 }
 
-Result<Issued> Save(const std::string& folder, const std::string& name, X509* certificate, EVP_PKEY* key) {
+// The folder of the authority: the caller's own, and reached by no link of somebody else's. `make`: if it is
+// not there.
+Result<base::UniqueFd> OpenFolder(const std::string& folder, bool make) {
+  std::string path = folder;
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  const size_t name = path.rfind('/') + 1;  // without a slash: 0
+  PROFD_ASSIGN_OR_RETURN(const base::UniqueFd above,
+                         OpenWay(path.substr(0, name), make ? IfMissing::kMake : IfMissing::kFail));
+  if (make) ::mkdirat(above.get(), path.substr(name).c_str(), 0700);
+  return OpenOwnFolder(above.get(), path.substr(name), path);
+}
+
+Result<Issued> Save(const base::UniqueFd& in, const std::string& folder, const std::string& name,
+                    X509* certificate, EVP_PKEY* key) {
   const Issued files{folder + "/" + name + ".pem", folder + "/" + name + ".key"};
   // Both or none.
-  if (::access(files.certificate.c_str(), F_OK) == 0)
+  if (::faccessat(in.get(), (name + ".pem").c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0)
     return Status(Code::kAlreadyExists,
                   files.certificate + " is there already; nothing is overwritten: move it away first");
-  PROFD_RETURN_IF_ERROR(Create(files.key, 0600, [&](BIO* to) {
+  PROFD_RETURN_IF_ERROR(Create(in, files.key, 0600, [&](BIO* to) {
     return PEM_write_bio_PKCS8PrivateKey(to, key, nullptr, nullptr, 0, nullptr, nullptr);
   }));
   const Status written =
-      Create(files.certificate, 0644, [&](BIO* to) { return PEM_write_bio_X509(to, certificate); });
+      Create(in, files.certificate, 0644, [&](BIO* to) { return PEM_write_bio_X509(to, certificate); });
   if (!written.ok()) {
-    ::unlink(files.key.c_str());
+    ::unlinkat(in.get(), (name + ".key").c_str(), 0);
     return written;
   }
   return files;
@@ -145,17 +161,14 @@ Result<Issued> Save(const std::string& folder, const std::string& name, X509* ce
 Result<Issued> MakeAuthority(const std::string& folder, const std::string& name, unsigned days) {
   if (name.empty() || name.size() > kMostCommonName || !base::IsPlainText(name))
     return Status(Code::kInvalidArgument, "--name: expected 1 to 64 bytes of text");
-  std::error_code error;
-  const std::filesystem::path path(folder);
-  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
-  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return Status::FromErrno("create " + folder);
+  PROFD_ASSIGN_OR_RETURN(const base::UniqueFd in, OpenFolder(folder, true));
   const Key key(EVP_EC_gen("P-256"));
   if (!key) return Failed("make a key");
   PROFD_ASSIGN_OR_RETURN(const Certificate made, Make(key.get(), name, days, nullptr, nullptr,
                                                       {{NID_basic_constraints, "critical,CA:TRUE,pathlen:0"},
                                                        {NID_key_usage, "critical,keyCertSign,cRLSign"},
                                                        {NID_subject_key_identifier, "hash"}}));
-  return Save(folder, kAuthority, made.get(), key.get());
+  return Save(in, folder, kAuthority, made.get(), key.get());
 }
 
 Result<Issued> Issue(const std::string& folder, Purpose purpose, const std::vector<std::string>& names,
@@ -169,6 +182,7 @@ Result<Issued> Issue(const std::string& folder, Purpose purpose, const std::vect
                                               "name first, longer ones behind it");
   PROFD_ASSIGN_OR_RETURN(const Certificate authority, ReadCertificate({"authority", folder + "/ca.pem"}));
   PROFD_ASSIGN_OR_RETURN(const Key its_key, ReadKey({"the authority's key", folder + "/ca.key"}));
+  PROFD_ASSIGN_OR_RETURN(const base::UniqueFd in, OpenFolder(folder, false));
   if (X509_check_private_key(authority.get(), its_key.get()) != 1) {
     ERR_clear_error();
     return Status(Code::kInvalidArgument, folder + "/ca.key is not the key of " + folder + "/ca.pem");
@@ -187,7 +201,7 @@ Result<Issued> Issue(const std::string& folder, Purpose purpose, const std::vect
   if (!key) return Failed("make a key");
   PROFD_ASSIGN_OR_RETURN(const Certificate made,
                          Make(key.get(), first, days, authority.get(), its_key.get(), extensions));
-  return Save(folder, first, made.get(), key.get());
+  return Save(in, folder, first, made.get(), key.get());
 }
 
 }  // namespace profd::client

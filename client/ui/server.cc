@@ -4,6 +4,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -20,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "client/ui/peer.h"
 
 namespace profd::ui {
 
@@ -115,7 +117,7 @@ class Server::Impl {
       tcp::socket socket(io_);
       acceptor_.accept(socket, error);
       if (stopped_) break;
-      if (error) continue;
+      if (error || !MayConnect(socket)) continue;  // it is closed
       const std::lock_guard lock(mutex_);
       if (open_.size() >= kMostConnections) continue;  // it is closed
       open_.insert(socket.native_handle());
@@ -139,6 +141,13 @@ class Server::Impl {
   }
 
  private:
+  // Others could keep all connections for themselves, or have heard of the secret. Of root's is who forwards
+  // a port (sshd, where it does not become the user first).
+  static bool MayConnect(tcp::socket& socket) {
+    const auto user = UserAtTheOtherEnd(socket.native_handle());
+    return !user || *user == 0 || *user == ::geteuid();
+  }
+
   // A whole request, or false: the browser has gone, or says nothing for too long. asio itself waits for
   // ever.
   bool Read(tcp::socket& socket, boost::beast::flat_buffer& buffer,

@@ -1,5 +1,6 @@
 // HTTP for one user on loopback. Whoever reaches the port is on this machine, but need not be that user:
-// every address begins with a secret that only he was told.
+// other users' connections are closed, as far as the kernel tells whose they are, and every address begins
+// with a secret that only he was told.
 #pragma once
 
 #include <cstdint>

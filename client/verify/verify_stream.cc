@@ -1,10 +1,13 @@
 #include "client/verify/verify_stream.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <iterator>
 #include <span>
 #include <utility>
 
+#include "client/files/holes.h"
 #include "client/files/prof_files.h"
 #include "client/words/text.h"
 #include "format/decode/framing.h"
@@ -85,6 +88,13 @@ FoundStream StreamVerifier::found() const {
           .lane_records = check_.lane_records()};
 }
 
+void StreamVerifier::Take(Buffer& buffer, bool last) {
+  const size_t taken = check_.Take(std::span(buffer.bytes).first(buffer.held), last);
+  std::copy(buffer.bytes.begin() + static_cast<ptrdiff_t>(taken),
+            buffer.bytes.begin() + static_cast<ptrdiff_t>(buffer.held), buffer.bytes.begin());
+  buffer.held -= taken;
+}
+
 // How many bytes the slice has.
 uint64_t StreamVerifier::Slice(const std::string& name, Buffer& buffer, bool ends_whole) {
   const std::string path = where_.folder + name;
@@ -96,8 +106,22 @@ uint64_t StreamVerifier::Slice(const std::string& name, Buffer& buffer, bool end
     return 0;
   }
   if (size == 0) Complain(path, "is empty");
+  const uint32_t unit = shape_.what == FileShape::What::kFixed ? shape_.format->record_bytes : 8;
+  Holes holes;
   uint64_t read = 0;
   while (read < size) {
+    const Holes::Ahead ahead = holes.Look(fd.get(), read, size, unit);
+    if (ahead.is_hole) {
+      Complain(
+          path,
+          "a hole of " + FormatBytes(static_cast<double>(ahead.bytes)) + ": nothing was ever written there",
+          read);
+      check_.Skip(ahead.bytes);
+      ::lseek(fd.get(), static_cast<off_t>(ahead.bytes), SEEK_CUR);
+      read += ahead.bytes;
+      Take(buffer, ends_whole && read == size);
+      continue;
+    }
     if (buffer.held == buffer.bytes.size()) {
       if (buffer.held >= kMaxPiece) {  // no line or block is that long
         Complain(path, "no end of a record in " + FormatBytes(static_cast<double>(buffer.held)),
@@ -109,7 +133,7 @@ uint64_t StreamVerifier::Slice(const std::string& name, Buffer& buffer, bool end
       }
     }
     const size_t room =
-        static_cast<size_t>(std::min<uint64_t>(buffer.bytes.size() - buffer.held, size - read));
+        static_cast<size_t>(std::min<uint64_t>(buffer.bytes.size() - buffer.held, ahead.bytes));
     const ssize_t got = ReadSome(fd.get(), buffer.bytes.data() + buffer.held, room);
     if (got <= 0) {
       Complain(path, got < 0 ? Status::FromErrno("cannot be read").message() : "became shorter meanwhile",
@@ -118,10 +142,7 @@ uint64_t StreamVerifier::Slice(const std::string& name, Buffer& buffer, bool end
     }
     read += static_cast<uint64_t>(got);
     buffer.held += static_cast<size_t>(got);
-    const size_t taken = check_.Take(std::span(buffer.bytes).first(buffer.held), ends_whole && read == size);
-    std::copy(buffer.bytes.begin() + static_cast<ptrdiff_t>(taken),
-              buffer.bytes.begin() + static_cast<ptrdiff_t>(buffer.held), buffer.bytes.begin());
-    buffer.held -= taken;
+    Take(buffer, ends_whole && read == size);
   }
   if (ends_whole && buffer.held > 0) {  // after an error
     check_.Skip(buffer.held);

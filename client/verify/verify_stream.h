@@ -52,6 +52,8 @@ class StreamVerifier {
   };
 
   void Complain(const std::string& file, const std::string& what, std::optional<uint64_t> offset = {});
+  // Whole records from the front of it; `last`: everything.
+  void Take(Buffer& buffer, bool last);
   uint64_t Slice(const std::string& name, Buffer& buffer, bool ends_whole);
 
   const Where where_;

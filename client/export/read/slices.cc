@@ -19,8 +19,6 @@ constexpr size_t kPiece = 1u << 17;  // several at once fit a core's cache
 constexpr size_t kMostPiece = 16u << 20;
 constexpr size_t kConvincing = 3;      // records in a row
 constexpr size_t kLookedThrough = 16;  // records, for where whole ones begin again
-// A hole of a file that is not read: shorter ones are what a power cut leaves in the middle of records.
-constexpr uint64_t kLeastHole = 1u << 20;
 
 }  // namespace
 
@@ -83,7 +81,7 @@ bool StreamReader::Open() {
     opened_ = unread() == 0;
     if (fd_) {
       extents_.push_back({.position = read_, .slice = next_ - 1});
-      written_to_ = 0;
+      holes_ = {};
       return true;
     }
     report_.Skip({stream_.folder + "/" + slice.name, 0, slice.bytes, 0, why});
@@ -92,21 +90,11 @@ bool StreamReader::Open() {
   return false;
 }
 
-// What the slice goes on with: something that was written, or a hole that is worth a skip.
-StreamReader::Ahead StreamReader::LookAhead() {
+Holes::Ahead StreamReader::LookAhead() {
   const uint64_t size = stream_.slices[next_ - 1].bytes;
-  const uint64_t at = size - slice_left_;
-  if (at < written_to_) return {.bytes = written_to_ - at};
-  const auto seek = [&](uint64_t from, int whence) {
-    const off_t found = ::lseek(fd_.get(), static_cast<off_t>(from), whence);
-    return found < 0 ? size : std::min(static_cast<uint64_t>(found), size);
-  };
-  const uint64_t data = seek(at, SEEK_DATA);
-  uint64_t hole = data - at;
-  if (framed_.by == Framed::By::kRecord) hole -= hole % framed_.record_bytes;  // records lie as they lay
-  if (hole < kLeastHole) written_to_ = std::max(seek(data, SEEK_HOLE), at + 1);
-  seek(at, SEEK_SET);
-  return hole < kLeastHole ? Ahead{.bytes = written_to_ - at} : Ahead{.bytes = hole, .is_hole = true};
+  // Records lie as they lay.
+  const uint32_t unit = framed_.by == Framed::By::kRecord ? framed_.record_bytes : 1;
+  return holes_.Look(fd_.get(), size - slice_left_, size, unit);
 }
 
 void StreamReader::SkipHole(uint64_t bytes) {
@@ -130,7 +118,7 @@ void StreamReader::Fill() {
   if (end_ == buffer_.size() && buffer_.size() < kMostPiece) buffer_.resize(buffer_.size() * 2);
   const size_t held = unread();
   while (fd_ && end_ < buffer_.size() && slice_left_ > 0) {
-    const Ahead ahead = LookAhead();
+    const Holes::Ahead ahead = LookAhead();
     if (ahead.is_hole && unread() > held) break;  // the next piece begins behind it
     if (ahead.is_hole) {
       SkipHole(ahead.bytes);

@@ -13,6 +13,7 @@
 #include "base/unique_fd.h"
 #include "client/export/read/capture.h"
 #include "client/export/read/report.h"
+#include "client/files/holes.h"
 #include "format/check/stamp_spikes.h"
 #include "format/decode/framing.h"
 
@@ -82,11 +83,7 @@ class StreamReader {
 
   bool Open();
   void Fill();
-  struct Ahead {
-    uint64_t bytes = 0;
-    bool is_hole = false;
-  };
-  Ahead LookAhead();
+  Holes::Ahead LookAhead();
   void SkipHole(uint64_t bytes);
   std::span<const std::byte> Piece(size_t bytes);
   void Align();
@@ -114,7 +111,7 @@ class StreamReader {
   uint64_t read_ = 0, piece_position_ = 0;
   std::vector<Extent> extents_;  // of the slices read so far
   uint64_t slice_left_ = 0;
-  uint64_t written_to_ = 0;  // in the slice that is open, there is no hole before it
+  Holes holes_;  // of the slice that is open
   bool opened_ = false, begins_slice_ = false, lost_ = false;
 };
 

@@ -11,7 +11,18 @@
 #include <cstring>
 #include <utility>
 
+#include "client/files/own_folder.h"
+
 namespace profd::client {
+
+namespace {
+
+constexpr char kPart[] = ".part";
+
+// Where the name of the file itself begins.
+size_t NameAt(const std::string& path) { return path.rfind('/') + 1; }  // without a slash: 0
+
+}  // namespace
 
 struct OutputFile::Deflater {
   z_stream stream{};
@@ -20,8 +31,13 @@ struct OutputFile::Deflater {
   ~Deflater() { deflateEnd(&stream); }
 };
 
-OutputFile::OutputFile(std::string path, base::UniqueFd fd, bool gzip)
-    : path_(std::move(path)), fd_(std::move(fd)), buffer_(std::make_unique_for_overwrite<char[]>(kBuffer)) {
+OutputFile::OutputFile(std::string path, std::string part, base::UniqueFd folder, base::UniqueFd fd,
+                       bool gzip)
+    : path_(std::move(path)),
+      part_(std::move(part)),
+      folder_(std::move(folder)),
+      fd_(std::move(fd)),
+      buffer_(std::make_unique_for_overwrite<char[]>(kBuffer)) {
   if (!gzip) return;
   deflater_ = std::make_unique<Deflater>();
   constexpr int kGzip = 15 + 16;  // window bits, plus 16: with gzip's header
@@ -30,15 +46,26 @@ OutputFile::OutputFile(std::string path, base::UniqueFd fd, bool gzip)
 }
 
 base::Result<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path, bool gzip) {
-  const std::string part = path + ".part";
+  return Make(path, {}, gzip);
+}
+
+base::Result<std::unique_ptr<OutputFile>> OutputFile::CreateNamed(const std::string& path) {
+  PROFD_ASSIGN_OR_RETURN(base::UniqueFd folder, OpenWay(path.substr(0, NameAt(path)), IfMissing::kFail));
+  return Make(path, std::move(folder), false);
+}
+
+base::Result<std::unique_ptr<OutputFile>> OutputFile::Make(const std::string& path, base::UniqueFd folder,
+                                                           bool gzip) {
+  std::string part = (folder ? PathOf(folder) + "/" + path.substr(NameAt(path)) : path) + kPart;
   unlink(part.c_str());  // of a run that was killed
   base::UniqueFd fd(open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640));
-  if (!fd) return base::Status::FromErrno("creating " + part);
-  return std::unique_ptr<OutputFile>(new OutputFile(path, std::move(fd), gzip));
+  if (!fd) return base::Status::FromErrno("creating " + path + kPart);
+  return std::unique_ptr<OutputFile>(
+      new OutputFile(path, std::move(part), std::move(folder), std::move(fd), gzip));
 }
 
 OutputFile::~OutputFile() {
-  if (!finished_) unlink((path_ + ".part").c_str());
+  if (!finished_) unlink(part_.c_str());
 }
 
 void OutputFile::Append(std::string_view text) {
@@ -78,7 +105,7 @@ void OutputFile::Write(const char* bytes, size_t size) {
     const ssize_t done = write(fd_.get(), bytes, size);
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) {
-      status_ = base::Status::FromErrno("writing " + path_ + ".part");
+      status_ = base::Status::FromErrno("writing " + path_ + kPart);
       return;
     }
     bytes += done;
@@ -95,8 +122,9 @@ base::Status OutputFile::Finish() {
   } else {
     Flush();
   }
-  if (status_.ok() && rename((path_ + ".part").c_str(), path_.c_str()) != 0)
-    status_ = base::Status::FromErrno("renaming " + path_ + ".part");
+  const std::string whole = part_.substr(0, part_.size() - std::strlen(kPart));
+  if (status_.ok() && rename(part_.c_str(), whole.c_str()) != 0)
+    status_ = base::Status::FromErrno("renaming " + path_ + kPart);
   finished_ = status_.ok();
   fd_.Reset();
   return status_;

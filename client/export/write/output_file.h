@@ -20,6 +20,8 @@ class OutputFile {
   static constexpr size_t kMaxReserve = 64u << 10;
 
   static base::Result<std::unique_ptr<OutputFile>> Create(const std::string& path, bool gzip = false);
+  // The file that somebody names (-o): on the way to it no link serves that is another user's.
+  static base::Result<std::unique_ptr<OutputFile>> CreateNamed(const std::string& path);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -39,12 +41,15 @@ class OutputFile {
 
  private:
   struct Deflater;
-  OutputFile(std::string path, base::UniqueFd fd, bool gzip);
+  static base::Result<std::unique_ptr<OutputFile>> Make(const std::string& path, base::UniqueFd folder,
+                                                        bool gzip);
+  OutputFile(std::string path, std::string part, base::UniqueFd folder, base::UniqueFd fd, bool gzip);
   void Flush();
   void Write(const char* bytes, size_t size);
   void Compress(bool last);
 
-  std::string path_;
+  std::string path_, part_;
+  base::UniqueFd folder_;  // of CreateNamed: `part_` and what it becomes are reached through it
   base::UniqueFd fd_;
   base::Status status_;
   std::unique_ptr<char[]> buffer_;

@@ -55,7 +55,7 @@ ExitCode Report(const Context& context, const AnalyzeOptions& options, AnswerWis
   if (!options.csv.empty()) {
     for (const analyze::Table& table : tables) {
       const std::string path = options.csv + "/" + table.name + ".csv";
-      auto file = OutputFile::Create(path);
+      auto file = OutputFile::CreateNamed(path);
       if (!file.ok()) return context.Fail(file.status());
       (*file)->Append(analyze::TableCsv(table));
       if (const Status status = (*file)->Finish(); !status.ok()) return context.Fail(status);

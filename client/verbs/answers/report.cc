@@ -73,7 +73,7 @@ ExitCode Run(const Context& context, const ReportOptions& options) {
     page.compared = *compared;
   }
   const std::string html = report::Page(**analysis, page);
-  auto file = OutputFile::Create(options.output);
+  auto file = OutputFile::CreateNamed(options.output);
   if (!file.ok()) return context.Fail(file.status());
   (*file)->Append(html);
   if (const Status written = (*file)->Finish(); !written.ok()) return context.Fail(written);

@@ -70,7 +70,7 @@ ExitCode Run(const Context& context, const Options& options) {
     words.title = std::string(options.off_cpu ? "Waiting" : "On a CPU") + ": " + options.directory;
   const Result<std::string> svg = FlameSvg(*stacks, words);
   if (!svg.ok()) return context.Fail(svg.status());
-  auto file = OutputFile::Create(options.output);
+  auto file = OutputFile::CreateNamed(options.output);
   if (!file.ok()) return context.Fail(file.status());
   (*file)->Append(*svg);
   if (const Status written = (*file)->Finish(); !written.ok()) return context.Fail(written);

@@ -5,11 +5,15 @@ import json
 import os
 import pathlib
 import shutil
+import sys
 import tempfile
 import unittest
 
 import harness
 from attack_test import as_user
+
+sys.path.append(str(harness.ROOT / "tests" / "analyze"))
+from job_sim import Shape, make  # noqa: E402
 
 USER = harness.nobody()
 
@@ -116,8 +120,21 @@ class PlantedLinksTest(harness.ProfdTest):
                 self.assertEqual(refused.code, harness.PERMISSION, refused)
                 self.assertIn(f"way is a link of user {USER}'s", refused.err)
                 self.nothing_in_the_victims_folder()
+        job = self.place / "job"
+        make(Shape(ranks=2, tp=1, steps=4, layers=1), [], job)
+        for verb in (("report", job, "-o", way / "report.html"), ("report", job, "-o", way / "data" / "report.html"),
+                     ("analyze", job, "--report", "steps", "--csv", way), ("tls", "init", "--dir", way),
+                     ("tls", "init", "--dir", way / "tls"), ("tls", "init", "--dir", way / "data" / "tls")):
+            with self.subTest(verb[0]):
+                refused = self.daemon.ctl(*verb)
+                self.assertEqual(refused.code, harness.PERMISSION, refused)
+                self.assertIn("way", refused.err)
+                self.nothing_in_the_victims_folder()
+        self.assertEqual(self.daemon.ctl("report", job, "-o", self.place / "report.html").code, harness.OK)
         own = self.public / "own"
         own.symlink_to(self.place)
+        self.assertEqual(self.daemon.ctl("tls", "init", "--dir", own / "tls").code, harness.OK)
+        self.assertEqual(self.daemon.ctl("tls", "node", "n7", "--dir", own / "tls").code, harness.OK)
         for verb in (("export", directory, "--format", "chrome", "--out", own / "new" / "out"),
                      ("fetch", session, "--out", own / "new")):
             self.assertEqual(self.daemon.ctl(*verb).code, harness.OK)

@@ -1,9 +1,17 @@
 #include "client/verify/verify.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+
+#include "client/files/prof_files.h"
 #include "client/verify/verify_parts.h"
+#include "client/verify/verify_stream.h"
 #include "format/directory/own_folder.h"
+#include "format/records/device.h"
 
 namespace profd::client {
 namespace {
@@ -90,6 +98,37 @@ TEST(VerifyCounts, LanesOfAgents) {
   manifest.agents = {agent};
   EXPECT_THAT(CheckCounts(manifest, format::kOwnFolder, {}),
               ElementsAre("agent_1_0.lanes lane 2: says 5 records, the files have 0"));
+}
+
+// As a user may leave them for root to look at: a terabyte that takes no room, of which nothing is read.
+TEST(VerifyStream, HolesAreNamedAndNotRead) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("profd-verify-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  std::string records;
+  for (uint64_t i = 0; i < 300; ++i) {
+    const format::HbmRecord record = {i * 1000 + 1000, i + 5, 0, 1};
+    records.append(reinterpret_cast<const char*>(&record), sizeof record);
+  }
+  constexpr uint64_t kFirst = 4096;  // 24 bytes each: the hole begins within a record
+  constexpr uint64_t kHole = uint64_t{1} << 40;
+  const std::filesystem::path slice = folder / "hbm.data.0.slice_0";
+  std::ofstream(slice) << records.substr(0, kFirst);
+  std::filesystem::resize_file(slice, kFirst + kHole);
+  std::ofstream(slice, std::ios::app) << records.substr(kFirst);
+  std::ofstream(folder / "nic.data.0.slice_0");
+  std::filesystem::resize_file(folder / "nic.data.0.slice_0", kHole);
+
+  const base::UniqueFd data = OpenDir(AT_FDCWD, folder.string());
+  for (const char* file : {"hbm.data.0", "nic.data.0"}) {
+    StreamVerifier stream({"device_0", "device_0/data/", data.get()}, file, {0}, {format::Chip::k910B}, true);
+    stream.Run();
+    ASSERT_FALSE(stream.complaints().empty());
+    EXPECT_THAT(stream.complaints()[0].what, HasSubstr("nothing was ever written there"));
+    EXPECT_EQ(stream.complaints()[0].offset, file == std::string("hbm.data.0") ? kFirst : 0);
+    EXPECT_LT(stream.complaints().size(), 4U);
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(VerifyControlFile, SaysWhatIsWrong) {
