@@ -125,12 +125,34 @@ Pauses PausesOf(const Context& context, uint32_t r) {
   return pauses;
 }
 
+// Ranks that have other numbers of collectives than their peers: some of theirs are lost, and lost ones look
+// like time in which a device did nothing.
+std::vector<bool> WithLostCollectives(const Context& context) {
+  const Job& job = context.job;
+  std::vector<size_t> counts;
+  for (const Rank& rank : job.ranks) {
+    counts.push_back(
+        static_cast<size_t>(std::ranges::count_if(rank.collectives, [&](const Collective& collective) {
+          return context.StepOf(rank, collective.step) != kNone;
+        })));
+  }
+  std::vector<bool> lost;
+  for (uint32_t r = 0; r < job.ranks.size(); ++r) {
+    std::vector<size_t> of_peers;
+    for (const uint32_t peer : context.peers[r]) of_peers.push_back(counts[peer]);
+    lost.push_back(of_peers.size() > 1 && static_cast<double>(counts[r]) != Median(std::move(of_peers)));
+  }
+  return lost;
+}
+
 }  // namespace
 
 void FindPauses(const Context& context, Found& found) {
   const Job& job = context.job;
   std::vector<std::pair<uint32_t, Pauses>> all;
+  const std::vector<bool> lost = WithLostCollectives(context);
   for (uint32_t r = 0; r < job.ranks.size(); ++r) {
+    if (lost[r]) continue;
     Pauses pauses = PausesOf(context, r);
     if (pauses.ns >= context.Get("general.min_cost_percent") / 100 * context.step_ns *
                          static_cast<double>(context.steps()))
@@ -227,26 +249,14 @@ std::vector<double> IdleTimes(const Context& context, uint32_t r) {
   return idle;
 }
 
-// Collectives of a rank in the steps that are analysed. Of one that has others than its peers some are lost,
-// and lost ones look like time in which it did nothing.
-size_t CollectivesOf(const Context& context, uint32_t r) {
-  const Rank& rank = context.job.ranks[r];
-  return static_cast<size_t>(std::ranges::count_if(rank.collectives, [&](const Collective& collective) {
-    return context.StepOf(rank, collective.step) != kNone;
-  }));
-}
-
 }  // namespace
 
 void FindUnexplainedRanks(const Context& context, std::vector<Finding>& findings) {
   const Job& job = context.job;
   if (!job.has_steps || job.ranks.size() < 2) return;
+  const std::vector<bool> lost = WithLostCollectives(context);
   std::vector<std::vector<double>> idle;
-  std::vector<size_t> collectives;
-  for (uint32_t r = 0; r < job.ranks.size(); ++r) {
-    idle.push_back(IdleTimes(context, r));
-    collectives.push_back(CollectivesOf(context, r));
-  }
+  for (uint32_t r = 0; r < job.ranks.size(); ++r) idle.push_back(IdleTimes(context, r));
   // Pauses that findings take away are explained.
   Lengths mended;
   for (const Finding& finding : findings) {
@@ -272,11 +282,7 @@ void FindUnexplainedRanks(const Context& context, std::vector<Finding>& findings
   const double least = context.Get("rank.unexplained_percent") / 100 * context.median_step_ns;
   for (uint32_t r = 0; r < job.ranks.size(); ++r) {
     const std::vector<uint32_t>& peers = context.peers[r];
-    if (peers.size() < 2) continue;
-    std::vector<size_t> of_peers;
-    of_peers.reserve(peers.size());
-    for (const uint32_t peer : peers) of_peers.push_back(collectives[peer]);
-    if (static_cast<double>(collectives[r]) != Median(std::move(of_peers))) continue;
+    if (peers.size() < 2 || lost[r]) continue;
     const More more = MoreOf(context, idle, peers, r, least);
     // Single steps are step.outlier's.
     if (2 * more.steps.size() < context.steps() || more.mean < context.Get("general.effect_se") * more.error)
@@ -307,18 +313,22 @@ std::vector<Outside> OutsideOf(const Context& context) {
   if (!job.has_steps) return all;
   // From the last rank's end to the first one's begin.
   std::vector<Outside> before(job.steps.size(), {0, INT64_MIN, INT64_MAX});
+  std::vector<bool> is_behind_gap(job.steps.size());
   for (const Rank& rank : job.ranks) {
     for (size_t i = 0; i < rank.steps.size(); ++i) {
       const uint32_t step = rank.job_step[i];
       if (step == kNone) continue;
       before[step].to = std::min(before[step].to, rank.steps[i].begin);
+      // Behind a step that is not of all ranks, what lies before this one is no time between steps.
+      if (i > 0 && rank.job_step[i - 1] == kNone) is_behind_gap[step] = true;
       if (step + 1 < before.size())
         before[step + 1].from = std::max(before[step + 1].from, rank.steps[i].end);
     }
   }
   for (size_t step = std::max<size_t>(context.first, 1); step < before.size(); ++step) {
     before[step].step = static_cast<uint32_t>(step);
-    if (before[step].from != INT64_MIN && before[step].to > before[step].from) all.push_back(before[step]);
+    if (!is_behind_gap[step] && before[step].from != INT64_MIN && before[step].to > before[step].from)
+      all.push_back(before[step]);
   }
   return all;
 }

@@ -207,6 +207,25 @@ class AnalyzeTest(unittest.TestCase):
         self.edit(1, "DELETE FROM COMMUNICATION_OP WHERE rowid % 2 = 0")
         self.assertEqual(self.told(self.verdict()), [])
 
+    def test_what_is_lost_of_one_rank_makes_no_new_finding_beside_another_one(self):
+        self.job(SLOW, layers=3)
+        whole = self.database(1).read_bytes()
+        usual = [finding["key"] for finding in self.told(self.verdict())]
+        self.assertEqual(usual, ["rank.late/2/compute"])
+        for lost, code in (("DELETE FROM COMMUNICATION_OP WHERE opId BETWEEN 15 AND 30", 0), ("DELETE FROM TASK WHERE rowid % 10 = 0", 0),
+                           ("DELETE FROM STEP_TIME WHERE id % 2 = 0", 0), ("DELETE FROM CANN_API WHERE connectionId % 2 = 0", 0)):
+            with self.subTest(lost):
+                self.database(1).write_bytes(whole)
+                self.edit(1, lost)
+                self.assertEqual([finding["key"] for finding in self.told(self.verdict(code=code))], usual)
+
+    def test_no_step_in_common_is_said_and_makes_no_finding(self):
+        self.job()
+        self.edit(1, "UPDATE STEP_TIME SET id = id + 100")
+        verdict = self.verdict()
+        self.assertEqual(self.told(verdict), [])
+        self.assertTrue(any("not of all ranks" in note["text"] for note in verdict["data"]["notes"]), verdict["data"])
+
     @unittest.skipUnless(os.path.isdir("/work/shared/samples/msprof-analyze-outputs"), "the sample is not there")
     def test_the_vendors_sample(self):
         result = profctl("analyze", "/work/shared/samples/msprof-analyze-outputs/synthetic/ascend_pt", "--json")

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import harness
@@ -104,24 +105,27 @@ class ProfileTest(harness.ProfdTest):
         harness.wait_until(lambda: self.daemon.status(session)["kinds"][0]["records"] >= records, "samples")
 
     def until_known(self, session, function):
-        """A profile's first stacks are short: it has yet to read how the program's code is called. Those are few then."""
+        """A profile's first stacks are short: it has yet to read how the program's code is called. Since when they are not: enough
+        samples come behind that, for export --from."""
         def known():
             names = own_folder.own_folder(self.daemon.status(session)["directory"]).glob("cpu-profile-names.data.slice_*[0-9]")
             return any(function in path.read_text(errors="replace") for path in names)
 
         harness.wait_until(known, f"{function} in a stack")
-        self.until(session, 10 * self.daemon.status(session)["kinds"][0]["records"] + PLENTY)
+        since = f"@{time.time():.6f}"
+        self.until(session, self.daemon.status(session)["kinds"][0]["records"] + PLENTY)
+        return since
 
-    def export(self, directory, formats):
-        result = self.daemon.ctl("export", directory, "--format", formats, "--out", self.out)
+    def export(self, directory, formats, *options):
+        result = self.daemon.ctl("export", directory, "--format", formats, "--out", self.out, *options)
         self.assertEqual(result.code, harness.OK, result)
 
     def one(self, pattern):
         (path,) = self.out.rglob(pattern)
         return path
 
-    def stacks(self, directory):
-        self.export(directory, "collapsed")
+    def stacks(self, directory, *options):
+        self.export(directory, "collapsed", *options)
         return Stacks(self.one("*.collapsed").read_text())
 
     def test_the_planted_function_is_found(self):
@@ -268,11 +272,11 @@ class ProfileTest(harness.ProfdTest):
                 started = self.begin(target.pid)
                 if "python" in os.path.basename(os.readlink(f"/proc/{target.pid}/exe")):
                     self.assertIn("; Python functions", self.kind(started, KIND, f"pid:{target.pid}")["reason"])
-                self.until_known(started["session"], "planted_hot")
+                since = self.until_known(started["session"], "planted_hot")
                 directory = self.daemon.end(started["session"])["directory"]
                 for old in self.out.rglob("*.collapsed"):
                     old.unlink()
-                stacks = self.stacks(directory)
+                stacks = self.stacks(directory, "--from", since)
                 # Each at the line that it is at, and with the name that it has since 3.11.
                 where = [(line_of("Planted().method()"), "<module>"), (line_of("        planted_sort()"), "method"),
                          (line_of("return sorted("), "planted_sort"), (line_of("return planted_hot("), "planted_key")]
