@@ -57,6 +57,7 @@ class AnalyzeTest(unittest.TestCase):
         self.assertGreaterEqual(figures["precision"], 95, score.text())
         self.assertGreaterEqual(figures["cause"], 90, score.text())
         self.assertLessEqual(figures["cost error, median"], 5, score.text())
+        self.assertLessEqual(figures["cost error, p95"], 25, score.text())
         self.assertEqual(figures["alarms"], 0, score.text())
 
     def test_two_lines_for_a_finding_and_the_evidence_behind_it(self):
