@@ -117,9 +117,12 @@ class Source:
         body = DIRECTIVE.sub('', text)
         self.names = {match[2] for match in TOKEN.finditer(body) if match[1] not in ('.', '->')} | self.own
         self.own |= found_in(body, False)
+        # What a whole namespace hears of: the same one twice does no harm, another of that name does.
+        self.used = set(re.findall(r'^using\s+[\w:]*::(\w+)\s*;', body, re.M))
 
     def clashes(self, other):
         return any(not one.own.isdisjoint(two.names) or not one.own.isdisjoint(two.told - one.told)
+                   or not one.used.isdisjoint(two.own | (two.told - one.told))
                    for one, two in ((self, other), (other, self)))
 
 
