@@ -92,13 +92,13 @@ def read(path):
 
 @functools.cache
 def told_by(header):
-    """What a header of ours, and those that it includes, name at the level of a namespace."""
+    """What a header of ours, and those that it includes, name at the level of a namespace: pairs of header and name."""
     path = os.path.join(ROOT, header)
     if not os.path.exists(path):
         return frozenset()
     text = read(path)
     names = found_in(DIRECTIVE.sub('', NOISE.sub('""', text)), True)
-    return frozenset(names.union(*map(told_by, INCLUDE.findall(text))))
+    return frozenset({(header, name) for name in names}.union(*map(told_by, INCLUDE.findall(text))))
 
 
 class Source:
@@ -117,10 +117,15 @@ class Source:
         body = DIRECTIVE.sub('', text)
         self.names = {match[2] for match in TOKEN.finditer(body) if match[1] not in ('.', '->')} | self.own
         self.own |= found_in(body, False)
+        # What a whole namespace hears of: the same one twice does no harm, another of that name does.
+        self.used = set(re.findall(r'^using\s+[\w:]*::(\w+)\s*;', body, re.M))
 
     def clashes(self, other):
-        return any(not one.own.isdisjoint(two.names) or not one.own.isdisjoint(two.told - one.told)
-                   for one, two in ((self, other), (other, self)))
+        for one, two in ((self, other), (other, self)):
+            told = {name for _, name in two.told - one.told}
+            if not one.own.isdisjoint(two.names | told) or not one.used.isdisjoint(two.own | told):
+                return True
+        return False
 
 
 def groups_of(sources):
