@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The page of `profctl ui` beside another user of the node, who takes all connections there are and keeps them busy."""
+import contextlib
 import http.client
 import os
 import socket
@@ -15,20 +16,16 @@ OTHER = OWNER - 1
 
 @harness.needs_root
 class HostilePageTest(harness.ProfdTest):
-    def connections(self, port, user, count):
-        """That many of the user's, each with a request that goes on for ever."""
-        os.seteuid(user)
+    def connection(self, port, user):
+        os.seteuid(user)  # whose a socket is, is who made it
         try:
-            for _ in range(count):
-                connection = socket.create_connection(("127.0.0.1", port), timeout=harness.PATIENCE_S)
-                self.addCleanup(connection.close)
-                try:
-                    connection.sendall(b"GET / HTTP/1.1\r\n")
-                except OSError:
-                    pass  # it was closed at once
-                yield connection
+            connection = socket.socket()
         finally:
             os.seteuid(0)
+        self.addCleanup(connection.close)
+        connection.settimeout(harness.PATIENCE_S)
+        connection.connect(("127.0.0.1", port))
+        return connection
 
     def test_connections_of_others_are_closed(self):
         daemon = self.profd()
@@ -39,21 +36,17 @@ class HostilePageTest(harness.ProfdTest):
         self.ends_with_the_test(page)
         address = urllib.parse.urlsplit(page.stdout.readline().strip())
 
-        others = list(self.connections(address.port, OTHER, 40))  # more than the page serves at once
-        for connection in others:
-            try:
-                self.assertEqual(connection.recv(1), b"")
-            except ConnectionResetError:
-                pass
+        for _ in range(40):  # more than the page serves at once, each with a request that has no end
+            other = self.connection(address.port, OTHER)
+            with contextlib.suppress(ConnectionError):
+                other.sendall(b"GET / HTTP/1.1\r\n")
+            with contextlib.suppress(ConnectionError):
+                self.assertEqual(other.recv(1), b"")
         for user in (OWNER, 0):
-            os.seteuid(user)
-            try:
-                owner = http.client.HTTPConnection("127.0.0.1", address.port, timeout=harness.PATIENCE_S)
-                owner.request("GET", address.path)
-                self.assertEqual(owner.getresponse().status, 200)
-                owner.close()
-            finally:
-                os.seteuid(0)
+            owner = http.client.HTTPConnection("127.0.0.1", address.port)
+            owner.sock = self.connection(address.port, user)
+            owner.request("GET", address.path)
+            self.assertEqual(owner.getresponse().status, 200)
 
 
 if __name__ == "__main__":
