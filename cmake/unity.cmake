@@ -51,6 +51,8 @@ if(PROFD_UNITY)
                   free-nonheap-object dangling-pointer)
       add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-error=${guess}>)
     endforeach()
+    # It takes a source that another one includes for a header.
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
   endif()
   cmake_language(DEFER CALL profd_group_sources)
 endif()
