@@ -24,7 +24,8 @@ labels=(-LE full)
 # Nothing is run again: a test that fails now and then has a fault, or profd has. Those that need the machine to themselves
 # are marked so (tests/integration/CMakeLists.txt).
 status=0
-ctest --test-dir build --output-on-failure -j 2 --no-tests=error "${labels[@]}" || status=$?
+# Tests wait more than they work: three at once keep two cores busy.
+ctest --test-dir build --output-on-failure -j 3 --no-tests=error "${labels[@]}" || status=$?
 PROFD_TIDY_SECONDS=300 scripts/tidy.sh || status=$?
 ((full)) || scripts/sanitizers.sh --unit address || status=$?
 ((status == 0)) || exit "$status"
