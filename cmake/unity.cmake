@@ -1,6 +1,7 @@
 # PROFD_UNITY: sources are compiled several at a time, where their names allow it (unity.py): a cold build takes a
 # fraction of the CPU, as headers are most of what is compiled. Off where one works on the code: one file is compiled
 # again then, not its neighbours, and clang-tidy finds each file in compile_commands.json.
+# A target with the property PROFD_LINKED_IN_PARTS is left alone: some program links one object of it without the others.
 option(PROFD_UNITY "Compile several sources at a time, for a build from nothing" OFF)
 
 function(profd_targets_below folder result)
@@ -21,7 +22,8 @@ function(profd_group_sources)
   foreach(target ${targets})
     get_target_property(type ${target} TYPE)
     get_target_property(folder ${target} SOURCE_DIR)
-    if(NOT type MATCHES "LIBRARY|EXECUTABLE" OR type STREQUAL "INTERFACE_LIBRARY")
+    get_target_property(in_parts ${target} PROFD_LINKED_IN_PARTS)
+    if(NOT type MATCHES "LIBRARY|EXECUTABLE" OR type STREQUAL "INTERFACE_LIBRARY" OR in_parts)
       continue()
     endif()
     get_target_property(sources ${target} SOURCES)
