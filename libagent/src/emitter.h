@@ -65,7 +65,7 @@ extern constinit thread_local Owner* t_owner;  // NOLINT(bugprone-dynamic-static
 inline uint32_t Generation() { return __atomic_load_n(&profd_agent_active, __ATOMIC_RELAXED); }
 
 // The slow part of Enter: starts the agent, takes a lane, or finds out why not.
-Owner* EnterSlow(uint32_t generation);
+Owner* EnterSlow(uint32_t generation, uint64_t records = 1);
 // The owner asks again when it gets to that slot.
 void SetRoom(Owner* owner, uint64_t until);
 // Room for `slots` more, or the loss is counted.
@@ -91,10 +91,11 @@ inline Owner* EnterReady(Owner* owner, uint32_t generation) {
   return nullptr;
 }
 
-// The calling thread's Owner for one record, to be given to Leave; nullptr: don't record.
-inline Owner* Enter(uint32_t generation) {
+// The calling thread's Owner for one record, to be given to Leave; nullptr: don't record. `records`: as many
+// are lost then, where they should have been.
+inline Owner* Enter(uint32_t generation, uint64_t records = 1) {
   Owner* owner = t_owner;
-  return IsReady(owner, generation) ? EnterReady(owner, generation) : EnterSlow(generation);
+  return IsReady(owner, generation) ? EnterReady(owner, generation) : EnterSlow(generation, records);
 }
 
 // Of the default domain, or of no domain.

@@ -424,7 +424,7 @@ void PairRegionClock() {
   if (latched && process->header != nullptr) UpdateClock(process->header->clock, process->counter);
 }
 
-Owner* EnterSlow(uint32_t generation) {
+Owner* EnterSlow(uint32_t generation, uint64_t records) {
   if (generation == kNotStarted) {
     StartAgent();
     return nullptr;
@@ -437,13 +437,13 @@ Owner* EnterSlow(uint32_t generation) {
   }
   Owner* owner = t_owner;
   if (owner == &g_gone) {
-    LoseWithoutLane(process);
+    LoseWithoutLane(process, records);
     return nullptr;
   }
   const uint32_t state = owner == nullptr ? 0 : owner->state.load(std::memory_order_relaxed);
   if ((state & kBusy) != 0) {
     // A signal handler in the middle of its thread's record, which keeps the lane where it is.
-    std::atomic_ref(owner->lane->lost).fetch_add(1, std::memory_order_relaxed);
+    std::atomic_ref(owner->lane->lost).fetch_add(records, std::memory_order_relaxed);
     return nullptr;
   }
   if (state == (generation | kFenced)) {
@@ -451,9 +451,9 @@ Owner* EnterSlow(uint32_t generation) {
   }
   const int before = errno;
   const Claim claim = ClaimLane(process, generation, Generation);
-  if (claim == Claim::kNoLane) LoseWithoutLane(process);
+  if (claim == Claim::kNoLane) LoseWithoutLane(process, records);
   errno = before;
-  return claim == Claim::kTaken ? Enter(generation) : nullptr;
+  return claim == Claim::kTaken ? Enter(generation, records) : nullptr;
 }
 
 Owner* EnterLate(uint64_t records) {

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <vector>
 
 namespace profd::format {
 
@@ -34,8 +37,8 @@ void OperatorTensors::Call(uint64_t correlation, const Operator& of, uint64_t be
   if (call->begin_ns == 0) *call = {of.first, of.second, begin_ns};
 }
 
-// What was said when the call began. Call and operator have two maps of one counter to the wall clock. How
-// far these are apart is learnt where nothing else was said of the operator for much longer.
+// What was said when the call began. Call and operator have two maps of one counter to the wall clock; how
+// far these are apart is learnt from all calls. Nothing is better than what was said of the call before.
 TensorTexts OperatorTensors::Of(uint64_t correlation) {
   const Launching* found = calls_.Find(correlation);
   if (found == nullptr) return {};
@@ -44,36 +47,27 @@ TensorTexts OperatorTensors::Of(uint64_t correlation) {
   const auto of = operators_.find({call.thread, call.name});
   if (of == operators_.end()) return {};
   const std::deque<Entry>& entries = of->second.by_time;
-  const auto [nearest, next] = NearestTwo(entries, call.begin_ns + static_cast<uint64_t>(apart_ns_));
-  constexpr uint64_t kAloneNs = 50'000, kTimes = 4;
-  const auto distance = [&](const Entry& entry) {
-    return static_cast<int64_t>(entry.ns - call.begin_ns) - apart_ns_;
-  };
-  const int64_t apart = distance(*nearest);
-  const auto away = static_cast<uint64_t>(std::abs(apart));
-  const bool alone =
-      next != nullptr &&
-      away<kMostApartNs&& static_cast<uint64_t>(std::abs(distance(*next)))> kTimes * away + kAloneNs;
-  if (alone) apart_ns_ += apart;
-  // Calls at the begin and the end of a recording may be those of which nothing was said.
-  return alone || away < kAloneNs ? nearest->texts : TensorTexts{};
-}
+  const uint64_t from_ns = call.begin_ns - std::min(call.begin_ns, kMostApartNs);
+  const auto begin = std::ranges::lower_bound(entries, from_ns, {}, &Entry::ns);
+  const auto end = std::ranges::upper_bound(entries, call.begin_ns + kMostApartNs, {}, &Entry::ns);
+  std::vector<int64_t> distances;
+  distances.reserve(static_cast<size_t>(end - begin));
+  for (auto at = begin; at != end; ++at) distances.push_back(static_cast<int64_t>(at->ns - call.begin_ns));
+  apart_.Take(distances);
+  const std::optional<int64_t> apart_ns = apart_.ns();
+  if (!apart_ns) return {};
 
-std::pair<const OperatorTensors::Entry*, const OperatorTensors::Entry*> OperatorTensors::NearestTwo(
-    const std::deque<Entry>& entries, uint64_t ns) {
-  const auto at = std::ranges::lower_bound(entries, ns, {}, &Entry::ns);
-  const Entry *nearest = nullptr, *next = nullptr;
-  const auto away = [ns](const Entry& entry) { return std::max(entry.ns, ns) - std::min(entry.ns, ns); };
-  for (int64_t i = -2; i < 2; ++i) {
-    if (i < entries.begin() - at || i >= entries.end() - at) continue;
-    const Entry& entry = at[i];
-    if (nearest == nullptr || away(entry) < away(*nearest)) {
-      next = std::exchange(nearest, &entry);
-    } else if (next == nullptr || away(entry) < away(*next)) {
-      next = &entry;
-    }
+  const Entry* near = nullptr;
+  bool unlike = false;
+  for (size_t i = 0; i < distances.size(); ++i) {
+    if (static_cast<uint64_t>(std::abs(distances[i] - *apart_ns)) > kNearNs) continue;
+    const Entry& entry = begin[static_cast<ptrdiff_t>(i)];
+    unlike = unlike || (near != nullptr && near->texts != entry.texts);
+    near = &entry;
   }
-  return {nearest, next};
+  // One of the clocks has been set where many have none.
+  near_ = static_cast<uint16_t>(near_ << 1 | (near != nullptr ? 1 : 0));
+  return near != nullptr && !unlike && std::popcount(near_) >= kFewestNear ? near->texts : TensorTexts{};
 }
 
 }  // namespace profd::format

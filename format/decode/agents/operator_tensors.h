@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/flat_map.h"
+#include "format/decode/agents/clock_distance.h"
 #include "format/decode/tasks/tensor_texts.h"
 
 namespace profd::format {
@@ -29,14 +30,17 @@ class OperatorTensors {
   void Add(const Operator& of, const Said& said, std::span<const std::byte> tensors);
   // A call that launches it.
   void Call(uint64_t correlation, const Operator& of, uint64_t begin_ns);
-  // Of the kernel of that correlation; all 0: nobody has said any. Each is asked for once.
+  // Of the kernel of that correlation; all 0: nobody has said any, or it is not sure which. Each is asked for
+  // once.
   TensorTexts Of(uint64_t correlation);
 
  private:
   static constexpr size_t kMostTexts = 1 << 20;
   static constexpr size_t kMostOperators = 1 << 14, kMostOfOne = 1 << 12;
-  static constexpr uint64_t kMostApartNs = 1'000'000;
-  static constexpr size_t kMostCalls = 1 << 18;  // whose kernels may still come
+  static constexpr uint64_t kMostApartNs = 1'000'000;  // by the two clocks
+  static constexpr uint64_t kNearNs = 10'000;          // once it is known how far these are apart
+  static constexpr int kFewestNear = 12;               // of the last 16 calls
+  static constexpr size_t kMostCalls = 1 << 18;        // whose kernels may still come
 
   struct Launching {
     uint32_t thread = 0;
@@ -52,11 +56,9 @@ class OperatorTensors {
     uint64_t latest_stamp = 0;
   };
 
-  // The second: nullptr if there is one only.
-  static std::pair<const Entry*, const Entry*> NearestTwo(const std::deque<Entry>& entries, uint64_t ns);
-
   Texts& texts_;
-  int64_t apart_ns_ = 0;  // what is said comes so much later than its call by the clocks
+  ClockDistance apart_;  // what is said comes so much later than its call
+  uint16_t near_ = 0;    // the last calls, a bit each: something was said of it at that distance
   std::map<Operator, Entries> operators_;
   base::FlatMap<Launching> calls_{kMostCalls};
 };

@@ -74,9 +74,9 @@ int OnReport(uint32_t, const void* data, uint32_t bytes) {
   slots[0] = RecordWords(0, abi::kTensors, 0, 0, 0, report.op_name, report.thread, count);
   for (uint32_t i = 0; i < used; ++i) slots[i].word[1] |= uint64_t{used - 1 - i} << 8;
 
-  Owner* owner = Enter(generation);
+  // Where there is no lane, or no room in it, no record is lost: an operator stays without its tensors.
+  Owner* owner = Enter(generation, 0);
   if (owner == nullptr) return 0;
-  // Where there is no room no record is lost: an operator stays without its tensors.
   if (HasRoom(owner, used)) EmitSlots(owner, slots, used);
   Leave(owner);
   return 0;

@@ -303,7 +303,7 @@ class MsprofTest(harness.ProfdTest):
         self.assertTrue((self.saved(result) / "host/data/host_cpu.data.slice_0").exists())
 
     def test_what_of_the_options_is_not_recorded_is_said(self):
-        result = self.msprof(f"--output={self.output}", "--task-memory=on", "sleep", "1")
+        result = self.msprof(f"--output={self.output}", "--task-memory=on", sys.executable, "-c", WAITS, str(self.output))
         self.went(result, PARTLY_STARTED)
         self.assertRegex(result.err, "--ascendcl.*--task-memory: .*CANN is not loaded yet")
 
@@ -382,7 +382,7 @@ class MsprofTest(harness.ProfdTest):
                 self.assertFalse(self.output.exists())
 
     def test_off_is_always_right(self):
-        result = self.msprof(f"--output={self.output}", "--sys-lp=off", "--host-sys=cpu", "sleep", "1")
+        result = self.msprof(f"--output={self.output}", "--sys-lp=off", "--host-sys=cpu", sys.executable, "-c", WAITS, str(self.output))
         self.went(result)
 
     def interrupted(self, send, *arguments):

@@ -301,26 +301,37 @@ TEST_F(AgentLanesTest, LongTextIsOneArgument) {
 TEST_F(AgentLanesTest, AKernelHasTheTensorsOfTheOperatorThatLaunchedIt) {
   const uint32_t matmul = Name("aclnnMatmul"), tiling = Name("Tiling"), level = Name("level"),
                  node = Name("node"), kernel = Name("MatMul_1");
-  // The same operator twice, with other shapes; and once in another thread at the same time.
-  Tensors(20, 10, "aclnnMatmul", 7, 100);
-  Tensors(21, 10, "aclnnMatmul", 8, 300);
-  Tensors(120, 110, "aclnnMatmul", 7, 200);
-  Call(10, matmul, 1, 7, level, node);
-  // What comes in front of the next launch has the number of the one before.
-  Call(100, tiling, 1, 7, level, node);
-  Call(110, matmul, 2, 7, level, node);
-  Call(12, matmul, 3, 8, level, node);
-  Call(12, matmul, 4, 9, level, node);  // a thread that said nothing
-  for (const uint64_t correlation : {2, 1, 3, 4, 5}) {
-    Slot(abi::kKernel, 300, kernel, correlation, 3).more = 1;
-    Times(WallAt(200), WallAt(210), 0);
+  const auto run = [&](uint64_t us, uint64_t correlation) {
+    Slot(abi::kKernel, us, kernel, correlation, 3).more = 1;
+    Times(WallAt(us - 100), WallAt(us - 90), 0);
+  };
+  // From these it is learnt how far the two clocks are apart: what was said is 70 us late by them.
+  constexpr uint64_t kLate = 70, kFirstNumber = 100, kBefore = 40;
+  uint64_t us = 1000;
+  for (uint64_t i = 0; i < kBefore; ++i) {
+    us += 60 + i * i * 37 % 400;
+    Tensors(us + kLate + 5, us + kLate, "aclnnMatmul", 7, 1);
+    Call(us, matmul, kFirstNumber + i, 7, level, node);
+    run(us + 200, kFirstNumber + i);
   }
+  us += 1000;
+  // The same operator twice, with other shapes; and once in another thread at the same time.
+  Tensors(us + 80, us + kLate, "aclnnMatmul", 7, 100);
+  Tensors(us + 81, us + kLate, "aclnnMatmul", 8, 300);
+  Tensors(us + 180, us + kLate + 100, "aclnnMatmul", 7, 200);
+  Call(us, matmul, 1, 7, level, node);
+  // What comes in front of the next launch has the number of the one before.
+  Call(us + 90, tiling, 1, 7, level, node);
+  Call(us + 100, matmul, 2, 7, level, node);
+  Call(us + 2, matmul, 3, 8, level, node);
+  Call(us + 2, matmul, 4, 9, level, node);  // a thread that said nothing
+  for (const uint64_t correlation : {2, 1, 3, 4, 5}) run(us + 300, correlation);
   const AgentCounts counts = Decode();
   EXPECT_EQ(counts.damaged_slots, 0u);
-  EXPECT_EQ(counts.records, 10u);  // tensors are none
+  EXPECT_EQ(counts.records, 10u + 2 * kBefore);  // tensors are none
   std::vector<std::string> inputs, outputs;
   for (const CollectedSpan& span : collector_.spans) {
-    if (span.span.kind != SpanKind::kKernel) continue;
+    if (span.span.kind != SpanKind::kKernel || span.span.value >= kFirstNumber) continue;
     inputs.emplace_back(texts_.Get(span.detail.input_shapes));
     outputs.emplace_back(texts_.Get(span.detail.output_shapes));
     EXPECT_EQ(span.span.value < 4, texts_.Get(span.detail.input_types) == "FLOAT16");

@@ -83,7 +83,11 @@ class MsptiSourceTest : public ::testing::Test {
     ASSERT_EQ(missing.count, 0U);
     ASSERT_NE(Arm({kKinds}), 0U);
   }
-  void Drain() { stored_ += EventsOf(region_->DrainAll()).size(); }
+  // Tensors describe records, and count as none.
+  void Drain() {
+    for (const ReadRecord& record : EventsOf(region_->DrainAll()))
+      stored_ += record.head.kind == abi::kTensors ? 0 : 1;
+  }
   void Work(int ms, bool drain) {
     TheToolkit().Set(true);
     for (int passed = 0; passed < ms; passed += 5) {
