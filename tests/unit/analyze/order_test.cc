@@ -41,7 +41,7 @@ TEST(OrderTest, InOrderAndTurnedRound) {
 
 TEST(OrderTest, TwoRunsOneBehindTheOther) {
   Numbers numbers = UpTo(1000);
-  std::ranges::rotate(numbers, numbers.begin() + 300);
+  std::rotate(numbers.begin(), numbers.begin() + 300, numbers.end());
   ExpectSorted(numbers);
 }
 
