@@ -238,7 +238,7 @@ class FaultsTest(harness.ProfdTest):
         of_device = "" if call in OF_NO_DEVICE else "device: 1, "
         loaded = time.monotonic()
         daemon = self.profd(sim=ONE + f"  - {{at_s: {at_s}, {of_device}call: {call}, {(FAULTS | MORE_FAULTS)[fault]}}}\n",
-                            config="driver:\n  timeout_ms: 2500\n")
+                            config="driver:\n  timeout_ms: 1500\n")
         started = daemon.ctl("start", "--collect", "hbm,llc,pcie,dev-cpu,netdev=10Hz", "--json")
         if started.code not in (OK, harness.PARTLY_STARTED, harness.PARTIAL_LOSS):
             # Without any device that can be counted on there is nothing to begin.
