@@ -86,19 +86,17 @@ std::optional<std::vector<std::string>> Differences(const Same& from, const Same
     if (lacks(from.lines, line)) different.push_back(line);
   }
   if (2 * different.size() > group.lines.size()) return std::nullopt;
+  const size_t equal = group.lines.size() - different.size();
   const std::string& as = from.hosts.front();
   const std::string lacking = "not, as " + as + ": ";
   for (const std::string& line : from.lines) {
     if (lacks(group.lines, line)) different.push_back(lacking + line);
   }
-  const size_t equal =
-      group.lines.size() - static_cast<size_t>(std::ranges::count_if(
-                               group.lines, [&](const auto& line) { return lacks(from.lines, line); }));
   different.push_back("(" + std::to_string(equal) + (equal == 1 ? " line" : " lines") + " as " + as + ")");
   return different;
 }
 
-std::string Table(const std::vector<Answer>& answers) {
+std::string TableOf(const std::vector<Answer>& answers) {
   std::vector<Same> groups = Grouped(answers);
   const std::string heading = HeadingOf(groups, answers.size());
   size_t width = 4;
@@ -194,7 +192,7 @@ ExitCode ReportAnswers(const Context& context, const std::vector<Answer>& answer
       errors[said].push_back(answer.host);
     }
   }
-  if (!context.json) context.Print(Table(answers));
+  if (!context.json) context.Print(TableOf(answers));
   PrintSkew(context, answers);
   for (const auto& [said, hosts] : errors) {
     std::fprintf(stderr, "profctl: %zu of %zu hosts: %s (%s)\n", hosts.size(), answers.size(),

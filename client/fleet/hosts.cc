@@ -15,6 +15,7 @@
 
 #include "base/unique_fd.h"
 #include "client/show/json.h"
+#include "client/show/screen/table.h"
 #include "client/words/text.h"
 
 extern char** environ;
@@ -230,7 +231,7 @@ std::string FoldHosts(const std::vector<std::string>& hosts) {
   struct Group {
     std::string before, after;
     size_t digits = 0;
-    std::vector<uint64_t> numbers;
+    std::vector<uint32_t> numbers;
   };
   std::vector<Group> groups;
   for (const std::string& host : hosts) {
@@ -248,26 +249,14 @@ std::string FoldHosts(const std::vector<std::string>& hosts) {
       return one.digits > 0 && one.digits == group.digits && one.before == group.before &&
              one.after == group.after;
     });
-    std::vector<uint64_t>& numbers =
+    std::vector<uint32_t>& numbers =
         known == groups.end() ? groups.emplace_back(group).numbers : known->numbers;
-    if (counts) numbers.push_back(std::stoull(host.substr(begin, digits)));
+    if (counts) numbers.push_back(static_cast<uint32_t>(std::stoul(host.substr(begin, digits))));
   }
   std::string text;
-  for (Group& group : groups) {
-    std::ranges::sort(group.numbers);
+  for (const Group& group : groups) {
+    const std::string ranges = RangesText(group.numbers, group.digits);
     text += (text.empty() ? "" : ",") + group.before;
-    const auto padded = [&group](uint64_t number) {
-      const std::string digits = std::to_string(number);
-      return std::string(group.digits - std::min(group.digits, digits.size()), '0') + digits;
-    };
-    std::string ranges;
-    for (size_t i = 0; i < group.numbers.size();) {
-      size_t last = i;
-      while (last + 1 < group.numbers.size() && group.numbers[last + 1] == group.numbers[last] + 1) ++last;
-      ranges += (ranges.empty() ? "" : ",") + padded(group.numbers[i]);
-      if (last > i) ranges += "-" + padded(group.numbers[last]);
-      i = last + 1;
-    }
     text += (group.numbers.size() > 1 ? "[" + ranges + "]" : ranges) + group.after;
   }
   return text;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "client/analyze/cluster/cluster_output.h"
+#include "format/op_names.h"
 
 namespace profd::analyze {
 namespace {
@@ -45,13 +46,6 @@ std::vector<Op> OpsOf(const Analysis& analysis, size_t r) {
   return ops;
 }
 
-std::string GroupHash(std::string_view group) {
-  uint32_t first = 0, second = 0;
-  for (const char c : group) {
-    first = first * 29 + static_cast<unsigned char>(c);
-    second = second * 131 + static_cast<unsigned char>(c);
-  }
-  return std::to_string(uint64_t{first} << 32 | second);
-}
+std::string GroupHash(std::string_view group) { return std::to_string(format::CannHash(group)); }
 
 }  // namespace profd::analyze

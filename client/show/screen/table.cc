@@ -142,15 +142,19 @@ std::vector<std::string> Counted(const std::vector<std::string>& lines) {
   return once;
 }
 
-std::string RangesText(std::vector<uint32_t> numbers) {
+std::string RangesText(std::vector<uint32_t> numbers, size_t digits) {
+  const auto padded = [digits](uint32_t number) {
+    const std::string text = std::to_string(number);
+    return std::string(digits - std::min(digits, text.size()), '0') + text;
+  };
   std::ranges::sort(numbers);
   std::string text;
   for (size_t i = 0; i < numbers.size();) {
     size_t end = i;
     while (end + 1 < numbers.size() && numbers[end + 1] <= numbers[end] + 1) ++end;
-    text += (text.empty() ? "" : ",") + std::to_string(numbers[i]);
+    text += (text.empty() ? "" : ",") + padded(numbers[i]);
     if (numbers[end] > numbers[i])
-      text += (numbers[end] == numbers[i] + 1 ? "," : "-") + std::to_string(numbers[end]);
+      text += (numbers[end] == numbers[i] + 1 ? "," : "-") + padded(numbers[end]);
     i = end + 1;
   }
   return text;

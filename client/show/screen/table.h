@@ -34,8 +34,8 @@ std::string Wrapped(std::string_view text, size_t columns, size_t indent = 2);
 // Each line once, in the order of their first; those that come again with how often.
 std::vector<std::string> Counted(const std::vector<std::string>& lines);
 
-// "0-3,7"
-std::string RangesText(std::vector<uint32_t> numbers);
+// "0-3,7"; of at least so many digits each.
+std::string RangesText(std::vector<uint32_t> numbers, size_t digits = 1);
 
 // **Thread:** one. A first row of headings, columns as wide as they must be.
 class Table {
