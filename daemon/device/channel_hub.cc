@@ -27,8 +27,13 @@ ChannelHub::Impl::Impl(std::shared_ptr<driver::Driver> driver, HubOptions option
               .expecting = [this] { return DevicesWith(State::kPending); },
               .on_channels = [this](uint32_t device,
                                     const std::vector<uint32_t>& listed) { OnListed(device, listed); }}),
-      reads_(pumps_, options.read_timeout_ns, timer_, post_,
+      reads_(pumps_, {.read_ns = options.read_timeout_ns, .stopping_ns = options.stop_read_timeout_ns},
+             timer_, post_,
              {.in_use = [this] { return !channels_.empty(); },
+              .stopping =
+                  [this] {
+                    return std::ranges::any_of(stopping_, [](const auto& of) { return of.second != 0; });
+                  },
               .kind =
                   [this](ChannelId id) {
                     const auto found = channels_.find(id);

@@ -29,8 +29,9 @@ struct HubOptions {
   uint64_t driver_timeout_ns = 5'000'000'000;  // after which a channel counts as stuck
   uint64_t stop_timeout_ns = 1'700'000'000;    // the same of a stop; the driver itself waits for 1 s at most
   uint64_t read_timeout_ns = 1'000'000'000;    // after which a device counts as hung and is not read any more
-  uint64_t queue_patience_ns = 1'000'000'000;  // control calls waiting longer move to a spare thread
-  uint32_t spare_threads = 4;                  // per device
+  uint64_t stop_read_timeout_ns = 400'000'000;  // the same while a stop waits for channels to be read empty
+  uint64_t queue_patience_ns = 1'000'000'000;   // control calls waiting longer move to a spare thread
+  uint32_t spare_threads = 4;                   // per device
   bool pump_per_device = false;
   bool keep_tails = false;  // for Peek()
 };

@@ -217,7 +217,9 @@ void ChannelHub::Impl::SetStopping(uint32_t device, int change) {
   uint32_t& stopping = stopping_[device];
   const bool before = stopping != 0;
   stopping += static_cast<uint32_t>(change);
-  if ((stopping != 0) != before) pumps_[PumpOf(device)]->SetStopping(device, stopping != 0);
+  if ((stopping != 0) == before) return;
+  pumps_[PumpOf(device)]->SetStopping(device, stopping != 0);
+  reads_.Watch();
 }
 
 void ChannelHub::Impl::Submit(ChannelId id, bool ends, std::function<void()> work,

@@ -7,18 +7,21 @@
 
 namespace profd::device {
 
-ReadWatch::ReadWatch(const Pumps& pumps, uint64_t timeout_ns, Timer& timer, Post post, Wishes wishes)
+ReadWatch::ReadWatch(const Pumps& pumps, Timeouts timeouts, Timer& timer, Post post, Wishes wishes)
     : pumps_(pumps),
-      timeout_ns_(timeout_ns),
+      timeouts_(timeouts),
       timer_(timer),
       post_(std::move(post)),
       wishes_(std::move(wishes)),
       self_(std::make_shared<ReadWatch*>(this)) {}
 
 void ReadWatch::Watch() {
-  if (std::exchange(watches_, true)) return;
-  timer_.After(timeout_ns_ / 2, [this] {
-    watches_ = false;
+  const uint64_t interval_ns = TimeoutNs() / 2;
+  if (interval_ns_ != 0 && interval_ns_ <= interval_ns) return;
+  if (interval_ns_ != 0) timer_.Cancel(next_);
+  interval_ns_ = interval_ns;
+  next_ = timer_.After(interval_ns, [this] {
+    interval_ns_ = 0;
     Look();
     if (wishes_.in_use()) Watch();
   });
@@ -30,6 +33,7 @@ const std::string* ReadWatch::Hung(uint32_t device) const {
 }
 
 void ReadWatch::Look() {
+  const uint64_t timeout_ns = TimeoutNs();
   for (const auto& pump : pumps_) {
     const auto device = std::make_shared<uint32_t>(0);
     const auto returned = [post = post_, weak = std::weak_ptr(self_), pump = pump.get(), device] {
@@ -37,12 +41,12 @@ void ReadWatch::Look() {
         if (const auto self = weak.lock()) (*self)->OnReturned(*pump, *device);
       });
     };
-    const auto id = pump->GiveUpRead(base::MonotonicNs() - timeout_ns_, returned);
+    const auto id = pump->GiveUpRead(base::MonotonicNs() - timeout_ns, returned);
     if (!id) continue;
     *device = id->device;  // before ctl runs what was posted
     const std::string& why = hung_[*device] = "device " + std::to_string(*device) + " hangs: a read of " +
                                               wishes_.kind(*id) + " has not returned since " +
-                                              base::TimeOfDay(base::WallNs() - timeout_ns_) +
+                                              base::TimeOfDay(base::WallNs() - timeout_ns) +
                                               "; the device is left alone until it does";
     wishes_.on_hung(*device, why);
   }

@@ -21,30 +21,40 @@ class ReadWatch {
   using Pumps = std::vector<std::unique_ptr<ChannelPump>>;
   struct Wishes {
     std::function<bool()> in_use;                // whether any channel is read
+    std::function<bool()> stopping;              // whether a stop waits for channels to be read empty
     std::function<std::string(ChannelId)> kind;  // "hbm"
     std::function<void(uint32_t device, const std::string& why)> on_hung;
     std::function<void(uint32_t device)> on_returned;
   };
 
-  // `pumps` outlive it.
-  ReadWatch(const Pumps& pumps, uint64_t timeout_ns, Timer& timer, Post post, Wishes wishes);
+  // After which a read counts as one that hangs.
+  struct Timeouts {
+    uint64_t read_ns = 0;
+    uint64_t stopping_ns = 0;  // while a stop waits
+  };
 
-  // Twice in a time-out, from then on, for as long as a channel is read.
+  // `pumps` outlive it.
+  ReadWatch(const Pumps& pumps, Timeouts timeouts, Timer& timer, Post post, Wishes wishes);
+
+  // Twice in a time-out, from then on, for as long as a channel is read. To be called as well when a stop
+  // begins: a stop of one device must not run out of time because another device holds the pump.
   void Watch();
   // Why a device that hangs is not read; nullptr: it does not hang.
   const std::string* Hung(uint32_t device) const;
 
  private:
+  uint64_t TimeoutNs() const { return wishes_.stopping() ? timeouts_.stopping_ns : timeouts_.read_ns; }
   void Look();
   void OnReturned(ChannelPump& pump, uint32_t device);
 
   const Pumps& pumps_;
-  const uint64_t timeout_ns_;
+  const Timeouts timeouts_;
   Timer& timer_;
   const Post post_;
   const Wishes wishes_;
   const std::shared_ptr<ReadWatch*> self_;  // what posted closures hold weakly
-  bool watches_ = false;
+  uint64_t interval_ns_ = 0;                // between two looks; 0: does not watch
+  Timer::Id next_ = 0;
   std::map<uint32_t, std::string> hung_;
 };
 

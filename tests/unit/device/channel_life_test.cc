@@ -55,6 +55,23 @@ TEST_F(ChannelHubTest, AStuckStopEndsTheSessionsPartInTime) {
   EXPECT_TRUE(Start(Hbm(2)).ok());
 }
 
+TEST_F(ChannelHubTest, AReadThatHangsLetsTheStopsOfOtherDevicesEndInTime) {
+  options_.read_timeout_ns = 60'000 * kMs;
+  options_.stop_read_timeout_ns = 100 * kMs;
+  ASSERT_TRUE(Start(Hbm(1, 20, 0)).ok());
+  ASSERT_TRUE(Start(Hbm(2, 20, 1)).ok());
+  const auto gate = ReadGate(1, 1);
+  ASSERT_TRUE(ctl_.RunUntil([&] { return gate->waiting() == 1; }));
+  driver_->With(0, 1, [](FakeDriver::Channel& c) { c.at_stop = HbmPeriod(20'000, 1); });
+  EXPECT_TRUE(Stop(1).ok());
+  EXPECT_EQ(writer_[1].records, 8U);
+  ASSERT_EQ(events_[2].size(), 1U);
+  EXPECT_THAT(events_[2][0].reason, HasSubstr("device 1 hangs: a read of hbm"));
+  gate->Open();
+  ASSERT_TRUE(ctl_.RunUntil([&] { return events_[2].size() == 2; }));
+  EXPECT_EQ(events_[2][1].what, What::kRecovered);
+}
+
 TEST_F(ChannelHubTest, CallsReportWhetherTheyRanInTime) {
   options_.driver_timeout_ns = 300 * kMs;
   const auto gate = std::make_shared<Gate>();

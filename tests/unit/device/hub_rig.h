@@ -82,6 +82,11 @@ class ChannelHubTest : public testing::Test {
   std::shared_ptr<Gate> StopGate(uint32_t device, uint32_t channel) {
     return Closed(driver_->With(device, channel, [](FakeDriver::Channel& c) { return c.stop_gate; }));
   }
+  std::shared_ptr<Gate> ReadGate(uint32_t device, uint32_t channel) {
+    const auto gate = Closed(std::make_shared<Gate>());
+    driver_->With(device, channel, [&](FakeDriver::Channel& c) { c.read_gate = gate; });
+    return gate;
+  }
 
   void BeginStart(ChannelRequest request) {
     const uint32_t stream = request.key.stream;
