@@ -240,6 +240,28 @@ std::string LiveJson(const v1::LiveValues& values) {
                {"values", std::move(array)}});
 }
 
+std::string ThreadsJson(const ShownProcess& process) {
+  Json threads = Json::array();
+  for (const ShownThread& thread : process.threads) {
+    Json frames = Json::array();
+    for (const ShownFrame& frame : thread.frames)
+      frames.push_back({{"function", frame.function},
+                        {"module", frame.module},
+                        {"line", frame.line == 0 ? Json() : Json(frame.line)}});
+    threads.push_back({{"tid", thread.place.tid()},
+                       {"name", thread.place.name()},
+                       {"state", thread.place.state()},
+                       {"waits_in", thread.place.waits_in()},
+                       {"frames", std::move(frames)},
+                       {"reason", thread.place.why()}});
+  }
+  return Line({{"pid", process.reply.pid()},
+               {"name", process.reply.name()},
+               {"time", UtcTime(process.reply.wall_ns())},
+               {"threads", std::move(threads)},
+               {"notes", process.notes}});
+}
+
 std::string TargetsJson(const v1::TargetsReply& reply) {
   Json targets = Json::array();
   for (const v1::Target& target : reply.targets()) targets.push_back(Target(target));

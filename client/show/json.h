@@ -8,6 +8,7 @@
 
 #include "client/export/exporter.h"
 #include "client/export/inventory.h"
+#include "client/show/threads.h"
 #include "client/verify/verify.h"
 #include "format/mend/mend.h"
 #include "profd/v1/control.pb.h"
@@ -21,6 +22,7 @@ std::string SessionJson(const v1::SessionInfo& info);
 std::string SessionsJson(const std::vector<v1::SessionInfo>& sessions);
 std::string DevicesJson(const v1::DevicesReply& reply);
 std::string LiveJson(const v1::LiveValues& values);
+std::string ThreadsJson(const ShownProcess& process);
 std::string TargetsJson(const v1::TargetsReply& reply);
 std::string LeaseJson(const v1::Lease& lease);
 std::string LeasesJson(const std::vector<v1::Lease>& leases);

@@ -2,18 +2,14 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/calendar.h"
 #include "client/export/read/sources/profile_names.h"
 #include "client/words/text.h"
 
 namespace profd::client {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 template <typename Take>
 void EachLine(std::string_view text, Take take) {
@@ -133,29 +129,6 @@ std::string RenderThreads(const ShownProcess& process, const Look& look) {
   if (!process.notes.empty()) text += "\n";
   for (const std::string& note : process.notes) text += Wrapped("note: " + note, look.columns) + "\n";
   return text;
-}
-
-std::string ThreadsJson(const ShownProcess& process) {
-  Json threads = Json::array();
-  for (const ShownThread& thread : process.threads) {
-    Json frames = Json::array();
-    for (const ShownFrame& frame : thread.frames)
-      frames.push_back({{"function", frame.function},
-                        {"module", frame.module},
-                        {"line", frame.line == 0 ? Json() : Json(frame.line)}});
-    threads.push_back({{"tid", thread.place.tid()},
-                       {"name", thread.place.name()},
-                       {"state", thread.place.state()},
-                       {"waits_in", thread.place.waits_in()},
-                       {"frames", std::move(frames)},
-                       {"reason", thread.place.why()}});
-  }
-  const Json json = {{"pid", process.reply.pid()},
-                     {"name", process.reply.name()},
-                     {"time", base::UtcTextWithMs(process.reply.wall_ns())},
-                     {"threads", std::move(threads)},
-                     {"notes", process.notes}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace profd::client

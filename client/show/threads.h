@@ -33,6 +33,5 @@ ShownProcess WithNames(v1::StacksReply reply);
 
 // Threads that are at the same place are shown once, unless `look.all`.
 std::string RenderThreads(const ShownProcess& process, const Look& look);
-std::string ThreadsJson(const ShownProcess& process);
 
 }  // namespace profd::client

@@ -1,4 +1,5 @@
 #include "client/node/connection.h"
+#include "client/show/json.h"
 #include "client/show/threads.h"
 #include "client/verbs/shown.h"
 #include "client/verbs/verb.h"
