@@ -55,6 +55,7 @@ ExitCode RunOnHosts(const Many& many, const Verb& verb, const Action& action, co
   const auto hosts = ExpandHosts(many.hosts, registry);
   if (!hosts.ok()) return context.Fail(hosts.status());
   RaiseFileLimit();
+  if (action.run_on_many) return action.run_on_many(context, *hosts, *parallel);
   if (verb.reach == Reach::kStreams)
     return ReportAnswers(context, AskEach(context, *hosts, *parallel, action.run));
   Way way{.relays = {}, .parallel = *parallel};

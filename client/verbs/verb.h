@@ -27,6 +27,9 @@ struct Action {
   std::function<Asking<ExitCode>(const Context&)> ask = {};  // of kManyNodes
   // Once, before the first node is asked.
   std::function<base::Status(Context*)> prepare = {};
+  // In place of `run`, once for all of --hosts, of which `parallel` at one time. May be empty.
+  std::function<ExitCode(const Context&, const std::vector<std::string>& hosts, size_t parallel)>
+      run_on_many = {};
   // Why not with --hosts; "" = nothing is against it.
   std::function<std::string()> against_many = {};
   // Takes what stands behind `--`. Such a verb of reach kHere becomes the program, which inherits our

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "base/status.h"
+#include "client/show/screen/live_set.h"
 #include "client/show/screen/table.h"
 #include "profd/v1/metrics.pb.h"
 
@@ -16,7 +14,7 @@ namespace profd::client {
 // **Thread:** one.
 class TopView {
  public:
-  void Take(const v1::LiveValues& values);
+  void Take(const v1::LiveValues& values) { live_.Take(values); }
   // "device", "aicore", "hbm", "memory"; "cpu", "rss", "pid".
   base::Status SortBy(const std::string& what);
   // A key of the screen; false: it has no meaning.
@@ -26,30 +24,17 @@ class TopView {
   std::string Text(size_t rows, const Look& look) const;
 
  private:
-  using Labels = std::map<std::string, std::string>;
-  struct Value {
-    Labels labels;
-    double value = 0;
-  };
-  using Set = std::map<std::string, std::vector<Value>>;
+  using Labels = LiveSet::Labels;
 
-  std::optional<double> Sum(const Set& set, const std::string& metric, const Labels& labels) const;
-  std::optional<double> Now(const std::string& metric, const Labels& labels = {}) const {
-    return Sum(now_, metric, labels);
-  }
-  // Growth of a counter, per second.
-  std::optional<double> Rate(const std::string& metric, const Labels& labels = {}) const;
-  std::vector<Labels> Of(const std::string& metric, const std::vector<std::string>& keys) const;
   std::string HostLine() const;
   std::string OwnLine() const;
-  std::string SumLine(const std::vector<Labels>& devices) const;
+  std::string SumLine() const;
   void AddHead(std::string* text, const Look& look) const;
   void AddDevices(std::string* text, const Look& look) const;
   void AddSessions(std::string* text, const Look& look) const;
   void AddProcesses(std::string* text, const Look& look) const;
 
-  Set now_, before_;
-  uint64_t wall_ns_ = 0, before_wall_ns_ = 0;
+  LiveSet live_;
   std::string device_sort_ = "device", process_sort_ = "cpu";
   bool reversed_ = false;
 };

@@ -10,6 +10,7 @@
 #include "client/show/render.h"
 #include "client/show/screen/terminal.h"
 #include "client/show/screen/top_view.h"
+#include "client/verbs/sessions/top_nodes.h"
 #include "client/verbs/shown.h"
 #include "client/verbs/verb.h"
 #include "client/words/entities.h"
@@ -77,6 +78,24 @@ class Newest {
   std::optional<base::Status> end_;
 };
 
+// Why there can be no screen.
+base::Status CheckScreen(const Context& context, const Options& options) {
+  if (context.json)
+    return {base::Code::kInvalidArgument, "top is for people: profctl watch --json has the same values"};
+  if (!options.once && !Terminal::IsThere())
+    return {base::Code::kInvalidArgument, "top needs a terminal: profctl top --once prints one screen"};
+  return {};
+}
+
+ExitCode RunOnMany(const Context& context, const std::vector<std::string>& hosts, size_t parallel,
+                   const Options& options) {
+  const base::Result<Look> look = LookFor(options.shown);
+  if (!look.ok()) return context.Fail(look.status());
+  if (const base::Status status = CheckScreen(context, options); !status.ok()) return context.Fail(status);
+  return RunTopOfNodes(context, hosts,
+                       {.once = options.once, .sort = options.sort, .parallel = parallel, .look = *look});
+}
+
 ExitCode Run(const Context& context, const Options& options) {
   TopView view;
   if (!options.sort.empty()) {
@@ -86,14 +105,7 @@ ExitCode Run(const Context& context, const Options& options) {
   if (!look.ok()) return context.Fail(look.status());
   const base::Result<Entities> entities = Entities::Parse(options.devices, options.pids);
   if (!entities.ok()) return context.Fail(entities.status());
-  if (context.json) {
-    return context.Fail(
-        {base::Code::kInvalidArgument, "top is for people: profctl watch --json has the same values"});
-  }
-  if (!options.once && !Terminal::IsThere()) {
-    return context.Fail(
-        {base::Code::kInvalidArgument, "top needs a terminal: profctl top --once prints one screen"});
-  }
+  if (const base::Status status = CheckScreen(context, options); !status.ok()) return context.Fail(status);
   std::optional<Terminal> terminal;  // before gRPC's threads
   if (!options.once) terminal.emplace();
   base::Result<Connection> connection = Connect(context);
@@ -140,18 +152,29 @@ ExitCode Run(const Context& context, const Options& options) {
 Action Define(cli::Arguments arguments) {
   const auto options = std::make_shared<Options>();
   arguments.Flag("--once", &options->once, "print one screen as plain text");
-  arguments.Text("--sort", &options->sort, "device, aicore, hbm or memory; cpu, rss or pid");
+  arguments.Text(
+      "--sort", &options->sort,
+      "device, aicore, hbm or memory; cpu, rss or pid; with --hosts name, aicore, hbm, cpu, memory or lost");
   arguments.List("--devices", &options->devices, "only these devices: 0,1");
   arguments.List("--pid", &options->pids, "only these processes: N,…");
   DefineShown(arguments, &options->shown);
-  return {.run = [options](const Context& context) { return Run(context, *options); }};
+  return {.run = [options](const Context& context) { return Run(context, *options); },
+          .run_on_many = [options](const Context& context, const std::vector<std::string>& hosts,
+                                   size_t parallel) { return RunOnMany(context, hosts, parallel, *options); },
+          .against_many =
+              [options] {
+                return options->devices.empty() && options->pids.empty()
+                           ? ""
+                           : "top: --devices and --pid are of one node: --host";
+              }};
 }
 
 }  // namespace
 
 namespace verbs {
 Verb Top() {
-  return {"top", "a screen of devices, processes and sessions; q ends it", Reach::kOneNode, Define};
+  return {"top", "a screen of devices, processes and sessions, or of many nodes; q ends it", Reach::kStreams,
+          Define};
 }
 }  // namespace verbs
 

@@ -12,6 +12,7 @@ import unittest
 import agent_reader
 import fleet
 import harness
+import live_test
 
 NODES = fleet.NODES
 lines = fleet.lines
@@ -108,6 +109,34 @@ class FleetTest(harness.ProfdTest):
         self.assertEqual(said.code, 9)
         self.assertLessEqual(len(said.err.splitlines()), 4, said.err)  # grouped by what is wrong
         self.assertIn(f"{len(killed)} of {NODES} hosts", said.err)
+
+    def test_a_screen_of_all_nodes(self):
+        killed = self.nodes[3]
+        killed.kill()
+        self.addCleanup(lambda: killed.process.poll() is None or killed.start())
+        shown = self.ask("--timeout", "20s", "top", "--once")
+        self.assertEqual(shown.code, 9, shown)
+        text = shown.out.splitlines()
+        self.assertTrue(text[0].startswith(f"{NODES} nodes, {NODES - 1} answer; {NODES - 1} devices, all ok"), shown.out)
+        self.assertEqual(text[2].split()[0], "HOST")
+        self.assertEqual(text[3].split()[0], self.hosts[3], "what is wrong stands first")
+        rows = [line for line in text if line.endswith(" ok")]
+        self.assertEqual([row.split()[0] for row in rows], self.hosts[:3] + self.hosts[4:])
+        self.assertTrue(all("%" in row for row in rows), shown.out)
+        for wrong, said in ((("--devices", "0"), "--devices and --pid are of one node"), (("--sort", "rss"), "--sort 'rss'")):
+            refused = self.ask("top", "--once", *wrong)
+            self.assertEqual(refused.code, harness.USAGE, refused)
+            self.assertIn(said, refused.err)
+        screen = live_test.Terminal(self, self.nodes[0], "--hosts", f"@{self.fleet.list}", *self.fleet.options(), rows=NODES + 10)
+        screen.until(lambda text: f"{NODES} nodes, {NODES - 1} answer" in text, "all that answer")
+        killed.start()
+        screen.until(lambda text: f"{NODES} nodes, all answer" in text, "the one that is back")
+        screen.key("R")
+        screen.until(lambda text: self.hosts[-1] in text.split("\n")[3], "the order to be turned")
+        screen.key("q")
+        harness.wait_until(lambda: screen.process.poll() is not None, "the end")
+        self.assertEqual(screen.process.returncode, 0)
+        screen.restored(self)
 
     def test_one_that_hangs_keeps_no_other_from_its_instant(self):
         self.addCleanup(self.stop_all)
