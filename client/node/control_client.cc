@@ -425,11 +425,8 @@ base::Result<v1::SessionInfo> ControlClient::Watch(
   return newest;
 }
 
-Status ControlClient::Live(const std::vector<std::string>& kinds, uint32_t period_ms,
+Status ControlClient::Live(const v1::LiveRequest& request,
                            const std::function<bool(const v1::LiveValues&)>& on_values) {
-  v1::LiveRequest request;
-  for (const std::string& kind : kinds) request.add_kinds(kind);
-  request.set_period_ms(period_ms);
   Impl::Call call(*impl_);
   impl_->LimitStream(call, kEver);
   const auto stream = impl_->stub->Live(&call.context, request);

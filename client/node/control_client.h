@@ -95,7 +95,7 @@ class ControlClient {
                                       const std::function<void(const v1::SessionInfo&)>& on_value);
 
   // Calls `on_values` for every set of values until it says false (then ok), or profd ends.
-  base::Status Live(const std::vector<std::string>& kinds, uint32_t period_ms,
+  base::Status Live(const v1::LiveRequest& request,
                     const std::function<bool(const v1::LiveValues&)>& on_values);
 
   // Lets this node ask others; `on_answer` gets each one's answer as it comes, and may take what is in it.

@@ -221,6 +221,25 @@ std::string DevicesJson(const v1::DevicesReply& reply) {
                {"profd_version", reply.profd_version()}});
 }
 
+namespace {
+
+std::string_view LackName(v1::LiveLack::Why why) {
+  switch (why) {
+    case v1::LiveLack::WHY_OFF:
+      return "off";
+    case v1::LiveLack::WHY_NOT_SUPPORTED:
+      return "not-supported";
+    case v1::LiveLack::WHY_NO_PERMISSION:
+      return "no-permission";
+    case v1::LiveLack::WHY_NO_DATA:
+      return "no-data";
+    default:
+      return "unknown";
+  }
+}
+
+}  // namespace
+
 std::string LiveJson(const v1::LiveValues& values) {
   Json array = Json::array();
   for (const v1::LiveMetric& metric : values.metrics()) {
@@ -231,13 +250,19 @@ std::string LiveJson(const v1::LiveValues& values) {
                        {"kind", metric.kind()},
                        {"unit", metric.unit()},
                        {"labels", std::move(labels)},
-                       {"value", value.value()}});
+                       {"value", value.value()},
+                       {"wall_ns", value.wall_ns()}});
     }
+  }
+  Json lacks = Json::array();
+  for (const v1::LiveLack& lack : values.lacks()) {
+    lacks.push_back({{"kind", lack.kind()}, {"why", LackName(lack.why())}, {"text", lack.text()}});
   }
   return Line({{"number", values.number()},
                {"wall_ns", values.wall_ns()},
                {"period_s", static_cast<double>(values.period_ns()) / 1e9},
-               {"values", std::move(array)}});
+               {"values", std::move(array)},
+               {"lacks", std::move(lacks)}});
 }
 
 std::string ThreadsJson(const ShownProcess& process) {

@@ -192,7 +192,7 @@ Result<std::string> Answers::Node() {
 Result<std::string> Answers::Live() {
   return Ask<std::string>([](ControlClient& control) -> Result<std::string> {
     std::string json;
-    PROFD_RETURN_IF_ERROR(control.Live({}, 0, [&json](const v1::LiveValues& values) {
+    PROFD_RETURN_IF_ERROR(control.Live({}, [&json](const v1::LiveValues& values) {
       json = client::LiveJson(values);
       return false;
     }));

@@ -37,6 +37,7 @@ v1::LiveValues Entities::Filtered(const v1::LiveValues& values, bool others) con
   kept.set_number(values.number());
   kept.set_wall_ns(values.wall_ns());
   kept.set_period_ns(values.period_ns());
+  *kept.mutable_lacks() = values.lacks();
   for (const v1::LiveMetric& metric : values.metrics()) {
     v1::LiveMetric ours = metric;
     ours.clear_values();

@@ -105,6 +105,9 @@ struct Config {
     std::vector<std::string> off;  // kinds without values
     std::vector<std::string>
         channels;  // kinds whose channels are held for values, until a session wants them
+    uint64_t history_s =
+        30;  // what was read in so many seconds is kept for those who come later; 0 = nothing
+    uint64_t history_mb = 4;  // … and no more than this
   } live;
 
   struct Metrics {

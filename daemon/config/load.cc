@@ -107,6 +107,8 @@ std::vector<Key> KeysOf(Config& c) {
       {"live", "hz", Number{&c.live.hz, 0, 10}},
       {"live", "off", &c.live.off},
       {"live", "channels", &c.live.channels},
+      {"live", "history_s", Number{&c.live.history_s, 0, 3600}},
+      {"live", "history_mb", Number{&c.live.history_mb, 1, 1024}},
       {"metrics", "listen", &c.metrics.listen},
       {"metrics", "otlp", &c.metrics.otlp},
       {"metrics", "otlp_every_s", Number{&c.metrics.otlp_every_s, 1, 3600}},

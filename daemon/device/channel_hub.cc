@@ -274,7 +274,8 @@ void ChannelHub::Impl::Peek(std::function<void(std::vector<Peeked>)> done) {
                                     .para = first.para,
                                     .format = first.format,
                                     .counter_mhz = first.counter_mhz,
-                                    .records = std::move(tail.bytes)});
+                                    .records = std::move(tail.bytes),
+                                    .read_ns = tail.read_ns});
       }
       if (--gathered->left == 0) done(std::move(gathered->peeked));
     });

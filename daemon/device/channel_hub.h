@@ -95,6 +95,7 @@ struct Peeked {
   const format::StreamFormat* format = nullptr;
   double counter_mhz = 0;
   std::vector<std::byte> records;
+  uint64_t read_ns = 0;  // when the newest were read (raw clock)
 };
 
 // What a channel is doing, for `profctl devices`.

@@ -201,7 +201,8 @@ void ChannelPump::Peek(std::function<void(std::vector<ChannelTail>)> done) {
   Command({.run = [this, done = std::move(done)]() mutable {
     std::vector<ChannelTail> tails;
     for (const auto& channel : channels_) {
-      if (channel->tail != nullptr) tails.push_back({channel->source.id, channel->tail->bytes()});
+      const Tail* tail = channel->tail.get();
+      if (tail != nullptr) tails.push_back({channel->source.id, tail->bytes(), tail->taken_ns()});
     }
     post_([done = std::move(done), tails = std::move(tails)] { done(tails); });
   }});

@@ -46,6 +46,7 @@ struct Source {
 struct ChannelTail {
   ChannelId id;
   std::vector<std::byte> bytes;
+  uint64_t read_ns = 0;  // raw clock
 };
 
 // **Thread:** ctl; callbacks run on ctl. Owns the thread that reads; it sleeps while there is no channel.

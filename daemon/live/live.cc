@@ -17,6 +17,7 @@
 #include "daemon/live/held_channels.h"
 #include "daemon/live/host_values.h"
 #include "daemon/live/kind_values.h"
+#include "daemon/live/lacks.h"
 #include "daemon/live/metrics.h"
 #include "daemon/live/self_values.h"
 #include "daemon/session/manager.h"
@@ -87,15 +88,28 @@ class Live::Impl {
         config_(config),
         manager_(manager),
         agents_(agents),
-        held_(config.live.channels, manager) {}
-  ~Impl() { ctl_.Cancel(timer_); }
+        held_(config.live.channels, manager),
+        history_(config.live.history_s * kSecondNs, config.live.history_mb << 20) {}
+  ~Impl() {
+    ctl_.Cancel(timer_);
+    ctl_.Cancel(forget_);
+  }
 
   Status Usable() const { return CheckHasValues(config_.live); }
   SnapshotPtr newest() const { return newest_; }
+  std::vector<History::Later> Since(uint64_t wall_ns) const {
+    std::vector<History::Later> sets = history_.Since(wall_ns);
+    std::erase_if(sets, [this](const History::Later& later) {
+      const auto set = later.lock();
+      return newest_ != nullptr && set->number == newest_->number;
+    });
+    return sets;
+  }
 
   WatchId Watch(std::function<void(const SnapshotPtr&)> each) {
     const WatchId id = next_watch_++;
     if (newest_ != nullptr) each(newest_);
+    ctl_.Cancel(forget_);
     watches_.emplace(id, std::move(each));
     if (watches_.size() == 1 && Usable().ok() && !closed_) Beat();
     return id;
@@ -103,7 +117,8 @@ class Live::Impl {
   void Unwatch(WatchId id) {
     if (watches_.erase(id) == 0 || !watches_.empty()) return;
     ctl_.Cancel(timer_);
-    newest_ = nullptr;  // nobody is told of values of long ago
+    newest_ = nullptr;  // nobody is told of values of long ago, but who asks for them
+    forget_ = ctl_.After(history_.most_ns(), [this] { history_.Clear(); });
     host_values_ = {};
     held_.Release([] {});
   }
@@ -111,12 +126,15 @@ class Live::Impl {
     watches_.clear();
     closed_ = true;
     ctl_.Cancel(timer_);
+    ctl_.Cancel(forget_);
     held_.Release(std::move(done));
   }
   void AddSource(std::function<void(std::vector<Sample>&)> add) { sources_.push_back(std::move(add)); }
   void SetLevel(int level) {
     level_ = level;
-    if (level_ >= kSlow) held_.Release([] {});
+    if (level_ < kSlow) return;
+    held_.Release([] {});
+    history_.Clear();
   }
 
  private:
@@ -124,6 +142,7 @@ class Live::Impl {
     driver::DeviceReading reading;
     bool asked = false;  // the answer is under way
     bool answered = false;
+    uint64_t read_wall_ns = 0;
   };
 
   bool Wants(std::string_view kind) const {
@@ -139,6 +158,7 @@ class Live::Impl {
   std::function<void()> OnePart();
   void Publish();
   void AddDevices(std::vector<Sample>& samples);
+  std::vector<Lack> Lacks(const std::vector<Sample>& samples) const;
   std::map<pid_t, ProcessLabels> Processes() const;
 
   base::Executor& ctl_;
@@ -147,7 +167,7 @@ class Live::Impl {
   agent::Registry& agents_;
   std::map<WatchId, std::function<void(const SnapshotPtr&)>> watches_;
   WatchId next_watch_ = 1;
-  base::Executor::TimerId timer_ = 0;
+  base::Executor::TimerId timer_ = 0, forget_ = 0;
   int level_ = 0;
 
   uint64_t beat_ = 0;  // the one whose answers are waited for
@@ -155,12 +175,15 @@ class Live::Impl {
   std::map<uint32_t, Device> devices_;
   std::vector<device::Peeked> peeked_;
   std::optional<host::HostReading> host_;
+  uint64_t host_read_wall_ns_ = 0;
   HostValues host_values_;
   HeldChannels held_;
   bool closed_ = false;
   std::vector<std::function<void(std::vector<Sample>&)>> sources_;
   size_t left_out_ = 0;
+  uint64_t number_ = 0;  // of the newest snapshot
   SnapshotPtr newest_;
+  History history_;
   const std::shared_ptr<int> alive_ = std::make_shared<int>();
 };
 
@@ -206,6 +229,7 @@ void Live::Impl::AskDevices() {
           device.asked = false;
           device.answered = in_time;
           if (in_time) device.reading = *reading;
+          device.read_wall_ns = base::WallNs();
           part();
         });
   }
@@ -238,6 +262,7 @@ void Live::Impl::AskHost() {
                                                part = OnePart()](const host::HostReading& reading) {
     if (alive.expired() || beat != beat_) return;
     host_ = reading;
+    host_read_wall_ns_ = base::WallNs();
     part();
   });
 }
@@ -266,6 +291,7 @@ void Live::Impl::AddDevices(std::vector<Sample>& samples) {
   std::map<uint32_t, size_t> held;
   for (const device::Holding& holding : node.hub()->Holdings()) ++held[holding.device];
   size_t unanswered = 0;
+  const uint64_t wall_ns = base::WallNs(), raw_ns = base::RawNs();
   for (const driver::DeviceFacts& facts : node.devices()) {
     const std::vector<Label> labels = {{"device", std::to_string(facts.id)}, {"chip", facts.chip_name}};
     const size_t first = samples.size();
@@ -276,6 +302,7 @@ void Live::Impl::AddDevices(std::vector<Sample>& samples) {
       for (Sample& sample : of_kind) {
         sample.needs = auth::Action::kSeeDevice;
         sample.target.device = facts.id;
+        sample.wall_ns = wall_ns - std::min(wall_ns, raw_ns - std::min(raw_ns, peeked.read_ns));
         // A kind of several channels may be told by two of them (dvpp, of all engines and of each).
         const bool known = std::any_of(samples.begin() + static_cast<std::ptrdiff_t>(first), samples.end(),
                                        [&](const Sample& other) { return other.IsSame(sample); });
@@ -286,6 +313,7 @@ void Live::Impl::AddDevices(std::vector<Sample>& samples) {
     const Device& device = devices_[facts.id];
     const driver::DeviceReading& reading = device.reading;
     if (!device.answered) ++unanswered;
+    const size_t said = samples.size();
     samples.push_back(
         {&kDeviceStatus, labels, device.answered ? static_cast<double>(reading.status.value_or(-1)) : -1});
     samples.push_back({&kDeviceHeld, labels, static_cast<double>(held[facts.id])});
@@ -295,6 +323,7 @@ void Live::Impl::AddDevices(std::vector<Sample>& samples) {
       samples.push_back({&kDeviceAiCore, labels, *reading.ai_core_utilization});
     if (reading.ai_core_mhz)
       samples.push_back({&kDeviceAiCoreHertz, labels, *reading.ai_core_mhz * kHzPerMhz});
+    for (size_t i = said; i < samples.size(); ++i) samples[i].wall_ns = device.read_wall_ns;
   }
   if (Wants("profd")) samples.push_back({&kUnanswered, {}, static_cast<double>(unanswered)});
 }
@@ -303,12 +332,14 @@ void Live::Impl::Publish() {
   parts_ = 0;
   if (watches_.empty()) return;
   auto snapshot = std::make_shared<Snapshot>();
-  snapshot->number = newest_ == nullptr ? 1 : newest_->number + 1;
+  snapshot->number = ++number_;
   snapshot->wall_ns = base::WallNs();
   snapshot->period_ns = period_ns();
   std::vector<Sample>& samples = snapshot->samples;
   AddDevices(samples);
+  const size_t devices = samples.size();
   if (host_) host_values_.Add(*host_, Processes(), samples);
+  for (size_t i = devices; i < samples.size(); ++i) samples[i].wall_ns = host_read_wall_ns_;
   AddSelfValues(manager_, agents_, samples);
   for (const auto& add : sources_) add(samples);
   samples.push_back({&kLivePeriod, {}, static_cast<double>(snapshot->period_ns) / 1e9});
@@ -332,11 +363,29 @@ void Live::Impl::Publish() {
                   " values are beyond metrics.max_series and left out");
   }
   left_out_ = whole - samples.size();
+  snapshot->lacks = Lacks(samples);
+  if (level_ < kSlow) history_.Add(*snapshot);
   newest_ = std::move(snapshot);
   // A watcher may go while it is told.
   for (const auto& [id, each] : std::map(watches_)) {
     if (watches_.contains(id)) each(newest_);
   }
+}
+
+std::vector<Lack> Live::Impl::Lacks(const std::vector<Sample>& samples) const {
+  session::Node& node = manager_.node();
+  const bool driver = node.hub() != nullptr;
+  std::vector<Lack> lacks;
+  for (const std::string_view kind : Kinds()) {
+    if (std::ranges::any_of(samples, [&](const Sample& sample) { return sample.metric->kind == kind; }))
+      continue;
+    lacks.push_back(LackOf(kind, {.off = std::ranges::find(config_.live.off, kind) != config_.live.off.end(),
+                                  .saves = !Wants(kind),
+                                  .driver = driver,
+                                  .devices = &node.devices(),
+                                  .api_version = driver ? node.driver()->api_version() : 0}));
+  }
+  return lacks;
 }
 
 Live::Live(base::Executor& ctl, const config::Config& config, session::Manager& manager,
@@ -345,6 +394,7 @@ Live::Live(base::Executor& ctl, const config::Config& config, session::Manager& 
 Live::~Live() = default;
 Status Live::Usable() const { return impl_->Usable(); }
 SnapshotPtr Live::newest() const { return impl_->newest(); }
+std::vector<History::Later> Live::Since(uint64_t wall_ns) const { return impl_->Since(wall_ns); }
 Live::WatchId Live::Watch(std::function<void(const SnapshotPtr&)> each) {
   return impl_->Watch(std::move(each));
 }

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "daemon/auth/policy.h"
 #include "daemon/config/config.h"
+#include "daemon/live/history.h"
 #include "daemon/live/metric.h"
 
 namespace profd::agent {
@@ -44,6 +45,8 @@ class Live {
   using WatchId = uint64_t;
   WatchId Watch(std::function<void(const SnapshotPtr&)> each);
   void Unwatch(WatchId id);
+  // What was published since `wall_ns` and is not the newest; the oldest first.
+  std::vector<History::Later> Since(uint64_t wall_ns) const;
   // Values of somebody else's, asked for on every beat.
   void AddSource(std::function<void(std::vector<Sample>&)> add);
   // What profd has to do without to keep within its limits; see Metric kBudget.

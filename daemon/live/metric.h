@@ -33,8 +33,18 @@ struct Sample {
   double value = 0;
   auth::Action needs = auth::Action::kSeeNode;  // what a caller must be allowed to see it
   auth::Target target = {};                     // the process, session or device that it is about
+  uint64_t wall_ns = 0;                         // when it was read; 0: when its set was made
 
   bool IsSame(const Sample& other) const { return metric == other.metric && labels == other.labels; }
+};
+
+// A kind without a value, and why.
+struct Lack {
+  enum class Why : uint8_t { kOff, kNotSupported, kNoData };
+  std::string_view kind;
+  Why why = Why::kNoData;
+  std::string text;
+  friend bool operator==(const Lack&, const Lack&) = default;
 };
 
 // Samples of one metric lie together, metrics by name. Never changes.
@@ -43,6 +53,7 @@ struct Snapshot {
   uint64_t wall_ns = 0;
   uint64_t period_ns = 0;
   std::vector<Sample> samples;
+  std::vector<Lack> lacks = {};  // the kinds of which there is no sample
 };
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 

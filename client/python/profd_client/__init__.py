@@ -203,9 +203,10 @@ class Client:
         for info in stream:
             yield _results.session(info)
 
-    def live(self, kinds=(), period=1.0):
-        """Yields lists of Value, of devices, host, processes and profd itself: `kinds`, or all; no session is needed."""
-        request = _wire.message("LiveRequest")(kinds=kinds, period_ms=int(period * 1000))
+    def live(self, kinds=(), period=1.0, since=0.0):
+        """Yields lists of Value, of devices, host, processes and profd itself: `kinds`, or all; no session is needed. First what
+        profd still knows of the last `since` seconds."""
+        request = _wire.message("LiveRequest")(kinds=kinds, period_ms=int(period * 1000), since_ms=int(since * 1000))
         for values in self._stream("Live", request, "LiveValues"):
             yield _results.values(values)
 

@@ -82,10 +82,12 @@ class Value:
     unit: str
     labels: dict
     value: float
+    at: float  # when it was read, seconds since 1970
 
 
 def values(newest):
-    return [Value(metric.name, metric.kind, metric.unit, {label.name: label.value for label in one.labels}, one.value)
+    return [Value(metric.name, metric.kind, metric.unit, {label.name: label.value for label in one.labels}, one.value,
+                  one.wall_ns / 1e9)
             for metric in newest.metrics for one in metric.values]
 
 

@@ -30,7 +30,7 @@ ExitCode Once(const Context& context, ControlClient& control, const Entities& en
               const Look& look) {
   // Rates need two sets of values.
   int sets = 0;
-  const base::Status status = control.Live({}, 0, [&](const v1::LiveValues& values) {
+  const base::Status status = control.Live({}, [&](const v1::LiveValues& values) {
     view.Take(entities.AndOthers(values));
     return ++sets < 2;
   });
@@ -115,7 +115,7 @@ ExitCode Run(const Context& context, const Options& options) {
 
   Newest newest;
   std::thread stream = base::StartThread("live", [&] {
-    newest.End(control.Live({}, 0, [&](const v1::LiveValues& values) {
+    newest.End(control.Live({}, [&](const v1::LiveValues& values) {
       newest.Put(entities->AndOthers(values));
       return true;
     }));

@@ -1,5 +1,4 @@
 #include <cstdio>
-#include <limits>
 #include <set>
 #include <string>
 
@@ -16,53 +15,52 @@ namespace {
 
 struct Options {
   std::vector<std::string> kinds;
-  std::string interval;
+  std::string interval, since;
   uint64_t count = 0;  // 0 = without end
   std::vector<std::string> devices, pids;
 };
 
 constexpr uint64_t kFirstSets = 2;  // rates need two readings
 
-std::string WhyNothing(const std::string& kind) {
-  if (kind == "process") return "no process with an agent that you may see; profctl targets lists them";
-  if (kind == "session") return "no session runs that you may see";
-  if (kind == "device") return "no device answers; profctl doctor tells why";
-  if (kind == "profd" || kind.starts_with("host-")) return "profd reads none here";
-  return "they come while a session samples it (profctl start --collect " + kind + "), to who may collect it";
+// 0 of none.
+base::Result<uint32_t> Milliseconds(std::string_view option, const std::string& text) {
+  if (text.empty()) return uint32_t{0};
+  PROFD_ASSIGN_OR_RETURN(const uint64_t ns, ParseDurationNs(option, text));
+  return static_cast<uint32_t>(ns / 1'000'000);  // 30 days at most
+}
+
+base::Result<v1::LiveRequest> Request(const Options& options) {
+  v1::LiveRequest request;
+  for (const std::string& kind : options.kinds) request.add_kinds(kind);
+  PROFD_ASSIGN_OR_RETURN(const uint32_t period_ms, Milliseconds("--interval", options.interval));
+  PROFD_ASSIGN_OR_RETURN(const uint32_t since_ms, Milliseconds("--since", options.since));
+  request.set_period_ms(period_ms);
+  request.set_since_ms(since_ms);
+  return request;
 }
 
 ExitCode Run(const Context& context, const Options& options) {
-  uint64_t interval_ns = 0;
-  if (!options.interval.empty()) {
-    const base::Result<uint64_t> parsed = ParseDurationNs("--interval", options.interval);
-    if (!parsed.ok()) return context.Fail(parsed.status());
-    interval_ns = *parsed;
-  }
-  constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
-  if (interval_ns / 1'000'000 > kMost) {
-    return context.Fail(
-        {base::Code::kInvalidArgument, "--interval " + options.interval + ": at most 49 days"});
-  }
+  const base::Result<v1::LiveRequest> request = Request(options);
+  if (!request.ok()) return context.Fail(request.status());
   const base::Result<Entities> entities = Entities::Parse(options.devices, options.pids);
   if (!entities.ok()) return context.Fail(entities.status());
   base::Result<Connection> connection = Connect(context);
   if (!connection.ok()) return context.Fail(connection.status());
   uint64_t sets = 0;
-  std::set<std::string> without(options.kinds.begin(), options.kinds.end());
-  const base::Status status = connection->control->Live(
-      options.kinds, static_cast<uint32_t>(interval_ns / 1'000'000), [&](const v1::LiveValues& all) {
-        const v1::LiveValues values = entities->Only(all);
-        context.Print(context.json ? LiveJson(values) : RenderLive(values, OwnLook()));
-        // A reader that has gone (`| head`) ends it.
-        if (std::fflush(stdout) != 0) return false;
-        for (const v1::LiveMetric& metric : values.metrics()) {
-          if (metric.values_size() > 0) without.erase(metric.kind());
-        }
-        if (++sets == (options.count == 1 ? 1 : kFirstSets)) {
-          for (const std::string& kind : without) context.Note(kind + ": no values yet: " + WhyNothing(kind));
-        }
-        return sets != options.count;
-      });
+  std::set<std::string> had;
+  const base::Status status = connection->control->Live(*request, [&](const v1::LiveValues& all) {
+    const v1::LiveValues values = entities->Only(all);
+    context.Print(context.json ? LiveJson(values) : RenderLive(values, OwnLook()));
+    // A reader that has gone (`| head`) ends it.
+    if (std::fflush(stdout) != 0) return false;
+    for (const v1::LiveMetric& metric : values.metrics()) had.insert(metric.kind());
+    if (++sets == (options.count == 1 ? 1 : kFirstSets)) {
+      for (const v1::LiveLack& lack : values.lacks()) {
+        if (!had.contains(lack.kind())) context.Note(lack.kind() + ": no values yet: " + lack.text());
+      }
+    }
+    return sets != options.count;
+  });
   return status.ok() ? ExitCode::kOk : context.Fail(status);
 }
 
@@ -71,6 +69,8 @@ Action Define(cli::Arguments arguments) {
   arguments.List("kinds", &options->kinds, "KIND…: hbm, device, host-cpu, process, profd …; default all");
   arguments.Text("--interval", &options->interval,
                  "time between two sets of values, e.g. 5s; default profd's");
+  arguments.Text("--since", &options->since,
+                 "first what profd still knows of that time, e.g. 30s (live.history_s)");
   arguments.Number("--count", &options->count, "end after so many sets");
   arguments.List("--devices", &options->devices, "only values of these devices: 0,1");
   arguments.List("--pid", &options->pids, "only values of these processes: N,…");

@@ -17,6 +17,8 @@ class Tail {
   // Costs a comparison but for a few times a second.
   void Take(const std::byte* data, uint32_t bytes, uint64_t now_ns);
   const std::vector<std::byte>& bytes() const { return bytes_; }
+  // When the newest of them were read; 0: never.
+  uint64_t taken_ns() const { return taken_ns_; }
 
  private:
   size_t WholeFrom(const std::byte* data, size_t from, size_t bytes) const;

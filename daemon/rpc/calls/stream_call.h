@@ -3,6 +3,7 @@
 
 #include <grpcpp/support/server_callback.h>
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -94,7 +95,8 @@ class StreamCall : public grpc::ServerWriteReactor<Message>,
   bool writing_ = false;
 };
 
-// A stream of values. While one is being written the next one waits, and a newer one replaces it.
+// A stream of values. While one is being written the next one waits, and a newer one replaces it. What was
+// offered to be first is not replaced.
 template <typename Message>
 class NewestCall : public StreamCall<Message> {
  public:
@@ -102,6 +104,13 @@ class NewestCall : public StreamCall<Message> {
 
  protected:
   // `last`: with it the stream ends.
+  // Each in its turn, before all that Offer() brings; one that is false is left out.
+  void OfferFirst(std::deque<std::function<bool(Message*)>> encode) {
+    const std::lock_guard lock(this->mutex_);
+    if (this->finished()) return;
+    first_ = std::move(encode);
+    if (!this->writing()) WriteNextLocked();
+  }
   void Offer(std::function<void(Message*)> encode, bool last = false) {
     const std::lock_guard lock(this->mutex_);
     if (this->finished() || last_) return;
@@ -117,16 +126,23 @@ class NewestCall : public StreamCall<Message> {
  private:
   void WrittenLocked() final {
     if (this->finished()) return;
-    if (next_ != nullptr) return WriteNextLocked();
-    if (last_) this->FinishLocked(base::Status::Ok());
+    WriteNextLocked();
+    if (!this->writing() && last_) this->FinishLocked(base::Status::Ok());
   }
   void WriteNextLocked() {
     current_.Clear();
+    while (!first_.empty()) {
+      const auto encode = std::move(first_.front());
+      first_.pop_front();
+      if (encode(&current_)) return this->WriteLocked(&current_);
+    }
+    if (next_ == nullptr) return;
     std::exchange(next_, nullptr)(&current_);
     this->WriteLocked(&current_);
   }
 
-  std::function<void(Message*)> next_;  // under mutex_, as all below
+  std::deque<std::function<bool(Message*)>> first_;  // under mutex_, as all below
+  std::function<void(Message*)> next_;
   bool last_ = false;
   Message current_;  // gRPC's while it writes
 };

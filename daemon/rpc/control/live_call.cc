@@ -1,6 +1,8 @@
 #include "daemon/rpc/control/live_call.h"
 
 #include <algorithm>
+#include <deque>
+#include <set>
 #include <utility>
 
 #include "base/clock.h"
@@ -27,6 +29,21 @@ Status CheckKinds(const std::vector<std::string>& kinds) {
   return Status::Ok();
 }
 
+void EncodeLack(const live::Snapshot& snapshot, const std::string& kind, v1::LiveLack* to) {
+  using Why = live::Lack::Why;
+  to->set_kind(kind);
+  const auto lack = std::ranges::find(snapshot.lacks, std::string_view(kind), &live::Lack::kind);
+  if (lack == snapshot.lacks.end()) {
+    to->set_why(v1::LiveLack::WHY_NO_PERMISSION);
+    to->set_text("there are some that you may not see (docs/rights.md)");
+    return;
+  }
+  to->set_why(lack->why == Why::kOff            ? v1::LiveLack::WHY_OFF
+              : lack->why == Why::kNotSupported ? v1::LiveLack::WHY_NOT_SUPPORTED
+                                                : v1::LiveLack::WHY_NO_DATA);
+  to->set_text(lack->text);
+}
+
 // Of what the caller may see.
 void EncodeSnapshot(const live::Snapshot& snapshot, const auth::Caller& caller,
                     const std::vector<std::string>& kinds, v1::LiveValues* to) {
@@ -35,6 +52,7 @@ void EncodeSnapshot(const live::Snapshot& snapshot, const auth::Caller& caller,
   to->set_period_ns(snapshot.period_ns);
   const live::Metric* metric = nullptr;
   v1::LiveMetric* family = nullptr;
+  std::set<std::string_view> has;
   for (const live::Sample* sample : live::Visible(snapshot, caller, kinds)) {
     if (std::exchange(metric, sample->metric) != sample->metric) {
       family = to->add_metrics();
@@ -46,11 +64,16 @@ void EncodeSnapshot(const live::Snapshot& snapshot, const auth::Caller& caller,
     }
     v1::LiveValue* value = family->add_values();
     value->set_value(sample->value);
+    value->set_wall_ns(sample->wall_ns == 0 ? snapshot.wall_ns : sample->wall_ns);
     for (const live::Label& label : sample->labels) {
       v1::LiveLabel* pair = value->add_labels();
       pair->set_name(label.name.data(), label.name.size());
       pair->set_value(label.value);
     }
+    has.insert(metric->kind);
+  }
+  for (const std::string& kind : kinds) {
+    if (!has.contains(kind)) EncodeLack(snapshot, kind, to->add_lacks());
   }
 }
 
@@ -59,22 +82,49 @@ void EncodeSnapshot(const live::Snapshot& snapshot, const auth::Caller& caller,
 void LiveCall::Begin(const auth::Caller& /*caller*/, const v1::LiveRequest& request) {
   kinds_.assign(request.kinds().begin(), request.kinds().end());
   period_ns_ = uint64_t{request.period_ms()} * 1'000'000;
+  since_ns_ = uint64_t{request.since_ms()} * 1'000'000;
   Status status = CheckKinds(kinds_);
   if (status.ok()) status = live_.Usable();
   if (!status.ok()) return FinishOnce(status);
   ctl_.Post([self = Self<LiveCall>()] {
     if (self->ends()) return;
+    if (self->since_ns_ != 0) self->OfferHistory();
     self->watching_ = true;
     self->watch_ =
         self->live_.Watch([self](const live::SnapshotPtr& snapshot) { self->OnSnapshot(snapshot); });
   });
 }
 
+// Half a beat of grace: a period of two beats is every second one.
+bool LiveCall::IsDue(uint64_t wall_ns, uint64_t period_ns) {
+  if (sent_wall_ns_ != 0 && wall_ns >= sent_wall_ns_ &&
+      wall_ns - sent_wall_ns_ + period_ns / 2 < period_ns_) {
+    return false;
+  }
+  sent_wall_ns_ = wall_ns;
+  return true;
+}
+
+// The history lets go of what is too old while a slow reader has yet to take it: that one does without.
+void LiveCall::OfferHistory() {
+  const base::Result<auth::Caller> caller = Caller();
+  if (!caller.ok()) return FinishOnce(caller.status());
+  std::deque<std::function<bool(v1::LiveValues*)>> sets;
+  const uint64_t now_ns = base::WallNs();
+  for (const live::History::Later& later : live_.Since(now_ns - std::min(now_ns, since_ns_))) {
+    const auto set = later.lock();
+    if (!IsDue(set->wall_ns, set->names->period_ns)) continue;
+    sets.emplace_back([this, later, who = *caller](v1::LiveValues* values) {
+      const auto set = later.lock();
+      if (set != nullptr) EncodeSnapshot(*live::History::Whole(*set), who, kinds_, values);
+      return set != nullptr;
+    });
+  }
+  OfferFirst(std::move(sets));
+}
+
 void LiveCall::OnSnapshot(const live::SnapshotPtr& snapshot) {
-  // Half a beat of grace: a period of two beats is every second one.
-  const uint64_t now_ns = base::MonotonicNs();
-  if (sent_ns_ != 0 && now_ns - sent_ns_ + snapshot->period_ns / 2 < period_ns_) return;
-  sent_ns_ = now_ns;
+  if (!IsDue(snapshot->wall_ns, snapshot->period_ns)) return;
   const base::Result<auth::Caller> caller = Caller();
   if (!caller.ok()) return FinishOnce(caller.status());
   Offer([this, snapshot, who = *caller](v1::LiveValues* values) {

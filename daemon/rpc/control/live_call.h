@@ -22,17 +22,20 @@ class LiveCall : public NewestCall<v1::LiveValues> {
   void Begin(const auth::Caller& caller, const v1::LiveRequest& request);
 
  private:
+  void OfferHistory();
   void OnSnapshot(const live::SnapshotPtr& snapshot);
+  // Whether a set of that moment is due.
+  bool IsDue(uint64_t wall_ns, uint64_t period_ns);
   void Over() override;
 
   live::Live& live_;
   base::Executor& ctl_;
   std::vector<std::string> kinds_;
-  uint64_t period_ns_ = 0;
+  uint64_t period_ns_ = 0, since_ns_ = 0;
   // ctl's.
   live::Live::WatchId watch_ = 0;
   bool watching_ = false;
-  uint64_t sent_ns_ = 0;
+  uint64_t sent_wall_ns_ = 0;
 };
 
 }  // namespace profd::rpc

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """profd_client, as a script imports it: against a real profd, by the Python of the system, which has grpcio."""
 import concurrent.futures
+import itertools
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PYTHON = "/usr/bin/python3"
@@ -102,6 +104,9 @@ class LocalTest(harness.ProfdTest):
         *_, last = self.client.watch(session.session)
         self.assertEqual(last.end_reason, "steps")
         values = next(self.client.live(["device"]))
+        self.assertTrue(all(abs(time.time() - value.at) < 600 for value in values), values)
+        [earlier, newer] = itertools.islice(self.client.live(["profd"], since=600), 2)
+        self.assertLess(earlier[0].at, newer[0].at)
         self.assertTrue(any(value.labels.get("device") == "1" for value in values), values)
 
     def test_the_same_start_asked_for_again_is_one(self):

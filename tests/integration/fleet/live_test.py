@@ -99,6 +99,39 @@ class LiveTest(harness.ProfdTest):
         self.assertIn("hbm: no values yet: they come while a session samples it (profctl start --collect hbm), ", result.err)
         self.assertIn("process: no values yet: no process with an agent", result.err)
 
+    def test_why_there_is_no_value_is_a_word_for_scripts(self):
+        daemon = self.profd(config="live: {off: [host-cpu]}\n")
+        values = self.watch(daemon, "hbm", "ub", "host-cpu", "profd")[-1]
+        self.assertEqual({lack["kind"]: lack["why"] for lack in values["lacks"]},
+                         {"hbm": "no-data", "ub": "not-supported", "host-cpu": "off"})
+
+    def test_who_comes_later_gets_what_was(self):
+        daemon = self.profd(config="live: {hz: 10, history_s: 600}\n")
+        watching = daemon.popen_ctl("watch", "profd", "device", "--json")
+        self.addCleanup(lambda: (watching.kill(), watching.wait(), watching.stdout.close(), watching.stderr.close()))
+        seen = [json.loads(watching.stdout.readline())]
+        while seen[-1]["number"] < 12:
+            seen.append(json.loads(watching.stdout.readline()))
+        first = {values["number"]: values for values in seen}
+        late = self.watch(daemon, "profd", "device", "--since", "10m", count=12)
+        self.assertEqual([values["number"] for values in late], list(range(1, 13)))
+        for values in late:
+            if values["number"] in first:
+                self.assertEqual(values, first[values["number"]])
+            for value in values["values"]:
+                self.assertLess(abs(value["wall_ns"] - values["wall_ns"]), 60e9)
+        every_third = self.watch(daemon, "profd", "--since", "10m", "--interval", "300ms", count=3)
+        self.assertEqual(every_third[0]["number"], 1)
+        self.assertGreaterEqual(every_third[1]["number"], 3)
+        watching.kill()
+        watching.wait()
+        # Nobody looks: it is kept for a while, but shown to those only who ask for it.
+        self.assertEqual(self.watch(daemon, "profd", "--since", "10m", count=1)[0]["number"], 1)
+        self.assertGreater(self.watch(daemon, "profd", count=1)[0]["number"], 12)
+        none = self.profd(config="live: {hz: 10, history_s: 0}\n")
+        self.watch(none, "profd", count=3)
+        self.assertGreater(self.watch(none, "profd", "--since", "10m", count=1)[0]["number"], 3)
+
     def test_devices_host_and_profd_without_a_session(self):
         daemon = self.profd()
         first, second = self.watch(daemon)
@@ -198,6 +231,8 @@ class LiveTest(harness.ProfdTest):
         others = self.watch(daemon, count=3, user=harness.nobody())[-1]
         self.assertEqual({e["kind"] for e in others["values"]} & {"process", "session", "hbm"}, set())
         self.assertEqual(pick(others, "profd_device_status"), [1, 1])
+        [lack] = self.watch(daemon, "hbm", "--since", "30s", user=harness.nobody())[-1]["lacks"]
+        self.assertEqual((lack["kind"], lack["why"]), ("hbm", "no-permission"))
 
     def test_settings_say_what_is_off(self):
         daemon = self.profd(config="live: {hz: 5, off: [host-cpu, device]}\n")

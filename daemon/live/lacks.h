@@ -1,0 +1,22 @@
+// Why a kind has no value at this moment.
+#pragma once
+
+#include <vector>
+
+#include "daemon/driver/driver.h"
+#include "daemon/live/metric.h"
+
+namespace profd::live {
+
+// What profd has of a kind, besides samples.
+struct Circumstances {
+  bool off = false;     // by the settings
+  bool saves = false;   // by the limits
+  bool driver = false;  // there is a driver, with `devices`
+  const std::vector<driver::DeviceFacts>* devices = nullptr;
+  uint32_t api_version = 0;
+};
+
+Lack LackOf(std::string_view kind, const Circumstances& circumstances);
+
+}  // namespace profd::live
