@@ -81,12 +81,16 @@ TEST(KernelNames, NamesFunctionsOrSaysThatItCannot) {
 }
 
 // What each of some processes spends of the processor for the names, all at once.
-std::vector<uint64_t> Spent(int processes) {
+std::vector<uint64_t> Spent(size_t processes) {
   int go[2], told[2];
   EXPECT_EQ(::pipe(go), 0);
   EXPECT_EQ(::pipe(told), 0);
-  for (int i = 0; i < processes; ++i) {
-    if (::fork() != 0) continue;
+  std::vector<pid_t> children;
+  while (children.size() < processes) {
+    if (const pid_t child = ::fork(); child != 0) {
+      children.push_back(child);
+      continue;
+    }
     char byte;
     ::close(go[1]);
     while (::read(go[0], &byte, 1) > 0) {
@@ -101,8 +105,7 @@ std::vector<uint64_t> Spent(int processes) {
   std::vector<uint64_t> all;
   for (uint64_t one; ::read(told[0], &one, sizeof one) == sizeof one;) all.push_back(one);
   ::close(told[0]);
-  while (::wait(nullptr) > 0) {
-  }
+  for (const pid_t child : children) ::waitpid(child, nullptr, 0);
   return all;
 }
 
