@@ -168,6 +168,18 @@ class FaultsTest(harness.ProfdTest):
         manifest = own_folder.manifest(session["directory"])
         self.assertIn(hbm["reason"], [kind["reason"] for kind in manifest["kinds"]])
 
+    def test_a_device_that_never_says_a_word(self):
+        # Each read is answered with nothing but one bits, which is no record: also a short session says so.
+        session, _, _ = self.run_through("  - {device: 1, call: read, ones: true}\n", collect="hbm=50Hz,llc,dev-cpu", seconds=2)
+        silent = [entry for entry in session["kinds"] if entry["unit"] == "device:1"]
+        self.assertEqual([entry["records"] for entry in silent], [0, 0, 0])
+        for entry in silent:  # "no data for 2 s", or that its stop did not end
+            self.assertTrue(entry["reason"], entry)
+            self.assertLessEqual(entry["reason"].count("no data"), 1, entry)
+        self.unharmed(session, *((entry["kind"], "device:1") for entry in silent))
+        reasons = {(kind["kind"], kind["unit"]): kind["reason"] for kind in own_folder.manifest(session["directory"])["kinds"]}
+        self.assertEqual([reasons[entry["kind"], "device:1"] for entry in silent], [entry["reason"] for entry in silent])
+
     def test_a_stop_that_stalls(self):
         daemon = self.profd(sim=ONE + "  - {device: 0, channel: 1, name: stop_stall}\n",
                             config="driver:\n  timeout_ms: 1500\n")

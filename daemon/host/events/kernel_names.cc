@@ -1,11 +1,16 @@
 #include "daemon/host/events/kernel_names.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <mutex>
+#include <new>
 
 #include "base/unique_fd.h"
 
@@ -15,23 +20,75 @@ namespace {
 
 constexpr char kFile[] = "/proc/kallsyms";
 
-base::UniqueFd& Held() {
-  static base::UniqueFd fd;
-  return fd;
+struct HeldFile {
+  base::UniqueFd fd;
+  bool readable = false;
+  pthread_mutex_t* turn = nullptr;
+};
+HeldFile& Held() {
+  static HeldFile held;
+  return held;
 }
+
+bool ShowsAddresses(int fd) {
+  constexpr std::string_view kHidden = "0000000000000000";
+  char address[kHidden.size()];
+  return ::pread(fd, address, sizeof address, 0) == sizeof address &&
+         std::string_view(address, sizeof address) != kHidden;
+}
+
+// All processes forked from here read the same open file. The kernel makes its text as it is read, from the
+// beginning for whoever reads elsewhere than the last one did: they read one after the other.
+pthread_mutex_t* SharedMutex() {
+  void* memory =
+      ::mmap(nullptr, sizeof(pthread_mutex_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  auto* mutex = new (memory) pthread_mutex_t;
+  pthread_mutexattr_t attributes;
+  ::pthread_mutexattr_init(&attributes);
+  ::pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  ::pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+  ::pthread_mutex_init(mutex, &attributes);
+  ::pthread_mutexattr_destroy(&attributes);
+  return mutex;
+}
+
+// Who has waited for seconds reads all the same.
+class Turn {
+ public:
+  explicit Turn(pthread_mutex_t* mutex) : mutex_(mutex) {
+    if (mutex_ == nullptr) return;
+    timespec until{};
+    ::clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 5;
+    const int error = ::pthread_mutex_timedlock(mutex_, &until);
+    if (error == EOWNERDEAD) {
+      ::pthread_mutex_consistent(mutex_);
+    } else if (error != 0) {
+      mutex_ = nullptr;
+    }
+  }
+  ~Turn() {
+    if (mutex_ != nullptr) ::pthread_mutex_unlock(mutex_);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  pthread_mutex_t* mutex_;
+};
 
 }  // namespace
 
 void KernelNames::Hold() {
-  if (!Readable()) Held().Reset(::open(kFile, O_RDONLY | O_CLOEXEC));
+  HeldFile& held = Held();
+  if (held.readable) return;
+  held.fd.Reset(::open(kFile, O_RDONLY | O_CLOEXEC));
+  held.readable = held.fd && ShowsAddresses(held.fd.get());
+  if (held.turn == nullptr) held.turn = SharedMutex();
 }
 
-bool KernelNames::Readable() {
-  constexpr std::string_view kHidden = "0000000000000000";
-  char address[kHidden.size()];
-  return Held() && ::pread(Held().get(), address, sizeof address, 0) == sizeof address &&
-         std::string_view(address, sizeof address) != kHidden;
-}
+bool KernelNames::Readable() { return Held().readable; }
 
 std::shared_ptr<const KernelNames> KernelNames::Load() {
   static std::mutex mutex;
@@ -45,11 +102,12 @@ std::shared_ptr<const KernelNames> KernelNames::Load() {
 }
 
 void KernelNames::Read() {
+  const Turn turn(Held().turn);
   std::string text;
   char buffer[1 << 16];
   off_t at = 0;
   size_t begin = 0;
-  for (ssize_t got; (got = ::pread(Held().get(), buffer, sizeof buffer, at)) > 0; at += got) {
+  for (ssize_t got; (got = ::pread(Held().fd.get(), buffer, sizeof buffer, at)) > 0; at += got) {
     text.append(buffer, static_cast<size_t>(got));
     for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
       Line(std::string_view(text).substr(begin, end - begin));

@@ -17,7 +17,8 @@ class KernelNames {
   static void Hold();
   // Somebody who may read them opened it; else functions of the kernel have no names.
   static bool Readable();
-  // Takes some 100 ms, not on a data thread. Those who use it at the same time share it.
+  // Takes some 100 ms, not on a data thread. Those who use it at the same time share it; processes that have
+  // it from this one take turns.
   static std::shared_ptr<const KernelNames> Load();
 
   // "do_syscall_64", "nvme_queue_rq [nvme]"; "[kernel]" where the list has nothing.

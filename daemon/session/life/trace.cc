@@ -31,14 +31,17 @@ void AddReason(std::string& reason, const std::string& more) {
 // A driver that goes on without a word, a process on the device that is gone: how long nothing has come of
 // what should come all the time; 0: it does, as far as one can tell.
 uint64_t SilentSeconds(const KindState& kind, const chunk::StreamStats& stats, uint64_t begin_ns,
-                       uint64_t now_ns) {
+                       uint64_t now_ns, bool over) {
   constexpr uint64_t kSecondNs = 1'000'000'000;
-  constexpr double kLeastSeconds = 5, kPeriods = 20;
+  // What never came, and will not, takes no patience.
+  const bool never = over && stats.last_data_ns.load(std::memory_order_relaxed) == 0;
+  const double least_seconds = never ? 1 : 5;
+  constexpr double kPeriods = 20;
   if (kind.verdict != Verdict::kStarted || kind.effective_hz <= 0 || begin_ns == 0) return 0;
   const uint64_t since_ns = std::max(begin_ns, stats.last_data_ns.load(std::memory_order_relaxed));
   if (now_ns <= since_ns) return 0;
   const uint64_t seconds = (now_ns - since_ns) / kSecondNs;
-  return static_cast<double>(seconds) < std::max(kLeastSeconds, kPeriods / kind.effective_hz) ? 0 : seconds;
+  return static_cast<double>(seconds) < std::max(least_seconds, kPeriods / kind.effective_hz) ? 0 : seconds;
 }
 
 format::ClockPair HostPair() {
@@ -288,8 +291,10 @@ std::vector<KindState> Trace::Kinds() const {
     kind.bytes += stats.stored_bytes.load(std::memory_order_relaxed);
     kind.records += stats.stored_records.load(std::memory_order_relaxed);
     kind.lost += lost + unwritten;
-    if (const uint64_t silent = SilentSeconds(kind, stats, sources_from_ns_, now_ns); silent > 0)
-      AddReason(kind.reason, "no data for " + std::to_string(silent) + " s");
+    const uint64_t silent = SilentSeconds(kind, stats, sources_from_ns_, now_ns, sources_to_ns_ != 0);
+    constexpr std::string_view kSilent = "no data for ";  // said once of a kind in several files
+    if (silent > 0 && kind.reason.find(kSilent) == std::string::npos)
+      AddReason(kind.reason, std::string(kSilent) + std::to_string(silent) + " s");
   };
   constexpr const char* kInDriver = "before they reached the disk: it or the node is too slow";
   constexpr const char* kInSampler = "because their moment had passed or there were too many";

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "libagent/src/emitter.h"
 #include "libagent/src/tables/names.h"
-#include "libagent/src/tables/spans.h"
 
 namespace profd::agent::mspti {
 
@@ -111,12 +110,12 @@ Emitter::Emitter()
 
 void Emitter::SetPatience(int ms) { wait_until_ns_ = base::RawNs() + static_cast<uint64_t>(ms) * 1'000'000; }
 
-void Emitter::Record(const uint8_t* bytes, size_t valid) {
-  Walker walker(bytes, valid);
+void Emitter::Record(const Buffer& buffer) {
+  Walker walker(buffer.bytes, buffer.valid);
   Activity activity;
   while (walker.Next(&activity)) {
     if (activity.kind == kKernelKind && activity.device < 64) devices_ |= uint64_t{1} << activity.device;
-    if (WasRecording(activity.begin_ns, activity.end_ns) && AwaitRoom()) Put(activity);
+    if (WasRecording(activity.begin_ns, activity.end_ns, buffer.filled) && AwaitRoom()) Put(activity);
   }
   if (walker.stuck()) Lose(1);
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "libagent/src/mspti/activity.h"
+#include "libagent/src/mspti/pool.h"
 
 namespace profd::agent::mspti {
 
@@ -15,7 +16,7 @@ class Emitter {
   // How long from now on the following calls may wait for profd to make room in the lane.
   void SetPatience(int ms);
   // Every record of the buffer that belongs to a recording; what can't be read counts as one lost record.
-  void Record(const uint8_t* bytes, size_t valid);
+  void Record(const Buffer& buffer);
   // Counts records that never got this far.
   void Lose(uint64_t records);
   // Of kernels until now, by bit.

@@ -6,12 +6,14 @@
 #include <cstdint>
 
 #include "libagent/src/mspti/activity.h"
+#include "libagent/src/tables/spans.h"
 
 namespace profd::agent::mspti {
 
 struct Buffer {
   const uint8_t* bytes;
   size_t valid;
+  Filled filled;
   uint32_t index;
 };
 

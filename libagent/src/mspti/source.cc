@@ -166,7 +166,7 @@ bool Begin(Session* session) {
 void Drain(Session* session, Emitter* emitter) {
   Buffer buffer;
   while (TakeFull(&buffer)) {
-    emitter->Record(buffer.bytes, buffer.valid);
+    emitter->Record(buffer);
     Return(buffer);
   }
   emitter->Lose(TakeSwallowed());
@@ -249,6 +249,7 @@ void* Run(void*) {
     }
   }
   ClosePool();
+  emitter.Lose(TakeSwallowed());
   TrimPool();
   g_state.store(kIdle, std::memory_order_release);
   return nullptr;

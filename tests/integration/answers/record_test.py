@@ -157,12 +157,12 @@ class RecordTest(harness.ProfdTest):
                 self.assertEqual(result.out, "")
         self.assertEqual(self.sessions(), [])
         # Nothing that runs on a device: said, with what there is.
-        result = self.ended(self.record("--collect", "host-cpu", "--", "sleep", "0.5"))
+        result = self.ended(self.record("--max-loss", "100%", "--collect", "host-cpu", "--", "sleep", "0.5"))
         self.assertEqual(result.code, NOT_FOUND, result)
         self.assertIn("nothing to analyse", result.err)
         self.assertIn("recorded: session", result.out)
         # As JSON, too: the session, and no answer.
-        result = self.ended(self.record("--json", "--collect", "host-cpu", "--", "sleep", "0.5"))
+        result = self.ended(self.record("--json", "--max-loss", "100%", "--collect", "host-cpu", "--", "sleep", "0.5"))
         self.assertEqual(result.code, NOT_FOUND, result)
         told = json.loads(result.out)
         self.assertIsNone(told["answer"])

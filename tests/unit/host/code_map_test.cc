@@ -1,10 +1,13 @@
 #include "daemon/host/process/code_map.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <set>
+#include <vector>
 
+#include "base/clock.h"
 #include "daemon/host/events/kernel_names.h"
 
 namespace profd::host {
@@ -75,6 +78,45 @@ TEST(KernelNames, NamesFunctionsOrSaysThatItCannot) {
   EXPECT_EQ(names->empty(), !KernelNames::Readable());
   EXPECT_EQ(names->Find(0), "[kernel]");
   EXPECT_EQ(names, KernelNames::Load()) << "shared by those who use it";
+}
+
+// What each of some processes spends of the processor for the names, all at once.
+std::vector<uint64_t> Spent(size_t processes) {
+  int go[2], told[2];
+  EXPECT_EQ(::pipe(go), 0);
+  EXPECT_EQ(::pipe(told), 0);
+  std::vector<pid_t> children;
+  while (children.size() < processes) {
+    if (const pid_t child = ::fork(); child != 0) {
+      children.push_back(child);
+      continue;
+    }
+    char byte;
+    ::close(go[1]);
+    while (::read(go[0], &byte, 1) > 0) {
+    }
+    const bool loaded = !KernelNames::Load()->empty();
+    const uint64_t spent_ns = loaded ? base::ReadClockNs(CLOCK_THREAD_CPUTIME_ID) : 0;
+    ::_exit(::write(told[1], &spent_ns, sizeof spent_ns) == sizeof spent_ns ? 0 : 1);
+  }
+  ::close(go[0]);
+  ::close(go[1]);
+  ::close(told[1]);
+  std::vector<uint64_t> all;
+  for (uint64_t one; ::read(told[0], &one, sizeof one) == sizeof one;) all.push_back(one);
+  ::close(told[0]);
+  for (const pid_t child : children) ::waitpid(child, nullptr, 0);
+  return all;
+}
+
+// The kernel would make the whole list anew for each piece of it: some thirty times as much.
+TEST(KernelNames, ProcessesTakeTurns) {
+  KernelNames::Hold();
+  if (!KernelNames::Readable()) GTEST_SKIP() << "no addresses in /proc/kallsyms";
+  const std::vector<uint64_t> alone = Spent(1), together = Spent(6);
+  ASSERT_EQ(alone.size(), 1u);
+  ASSERT_EQ(together.size(), 6u);
+  for (const uint64_t spent_ns : together) EXPECT_LT(spent_ns, 10 * alone[0]);
 }
 
 }  // namespace

@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <ctime>
 #include <random>
 #include <vector>
 
 #include "libagent/src/mspti/activity.h"
+#include "libagent/src/mspti/pool.h"
 #include "libagent/src/tables/spans.h"
 
 namespace profd::agent {
@@ -55,32 +55,112 @@ TEST(MsptiWalkTest, StopsAtWhateverIsNoRecord) {
   }
 }
 
-uint64_t WallNs() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+// A burst takes more buffers than wait for the worker. Kinds of different lengths: what is overwritten is no
+// record.
+TEST(PoolTest, WhatNobodyReadsIsCounted) {
+  ASSERT_TRUE(mspti::OpenPool(-1));
+  SpanBegins();
+  struct Out {
+    uint8_t* bytes;
+    size_t size, used;
+  };
+  std::vector<Out> out;
+  uint64_t made = 0;
+  const uint64_t now_ns = Now().wall_ns;
+  for (int buffer = 0; buffer < 30; ++buffer) {
+    Out one{};
+    size_t records = 0;
+    mspti::Request(&one.bytes, &one.size, &records);
+    ASSERT_NE(one.bytes, nullptr);
+    for (int record = 0; record < 100 + buffer; ++record, ++made) {
+      const bool kernel = (record + buffer) % 3 != 0;
+      const uint32_t kind = kernel ? mspti::kKernelKind : mspti::kAclApiKind;
+      std::memcpy(one.bytes + one.used, &kind, sizeof kind);
+      std::memcpy(one.bytes + one.used + 4, &now_ns, sizeof now_ns);
+      std::memcpy(one.bytes + one.used + 12, &now_ns, sizeof now_ns);
+      one.used += kernel ? 56 : 48;
+    }
+    out.push_back(one);
+  }
+  for (const Out& one : out) mspti::Complete(one.bytes, one.size, one.used);
+  uint64_t read = 0;
+  mspti::Buffer buffer;
+  for (int taken = 0; taken < 3 && mspti::TakeFull(&buffer); ++taken) {
+    Walker walker(buffer.bytes, buffer.valid);
+    Activity activity;
+    while (walker.Next(&activity)) ++read;
+    mspti::Return(buffer);
+  }
+  SpanEnds();
+  mspti::ClosePool();
+  EXPECT_GT(read, 0U);
+  EXPECT_EQ(read + mspti::TakeSwallowed(), made);
+  mspti::TrimPool();
+}
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+// So many seconds into the test, by clocks of which one may have stepped.
+Moment At(double seconds, double stepped = 0) {
+  constexpr uint64_t kWallNs = 1'700'000'000 * kSecond, kRawNs = 4000 * kSecond;
+  const auto ns = [](double seconds) { return static_cast<int64_t>(seconds * 1e9); };
+  return {kWallNs + static_cast<uint64_t>(ns(seconds) + ns(stepped)),
+          kRawNs + static_cast<uint64_t>(ns(seconds))};
 }
 
 TEST(SpansTest, WhatHappenedWhileARecordingRan) {
-  const uint64_t before = WallNs();
-  SpanBegins();
-  const uint64_t during = WallNs();
-  EXPECT_FALSE(WasRecording(before - 1000, before - 500));
-  EXPECT_TRUE(WasRecording(before - 1000, during));
-  EXPECT_TRUE(WasRecording(during, during + 1000));
-  SpanEnds();
-  SpanEnds();
-  const uint64_t between = WallNs() + 1;
-  while (WallNs() < between + 1000) {
+  const Filled filled = {At(9), At(21)};
+  const auto was_recording = [&](double begin, double end) {
+    return WasRecording(At(begin).wall_ns, At(end).wall_ns, filled);
+  };
+  SpanBegins(At(10));
+  EXPECT_FALSE(was_recording(9.1, 9.9));
+  EXPECT_TRUE(was_recording(9.1, 10.1));
+  EXPECT_TRUE(was_recording(10.1, 10.2));
+  SpanEnds(At(12));
+  SpanEnds(At(14));
+  EXPECT_FALSE(was_recording(12.5, 12.6));
+  SpanBegins(At(13));
+  EXPECT_TRUE(was_recording(11, 11));
+  EXPECT_FALSE(was_recording(12.5, 12.6));
+  EXPECT_TRUE(was_recording(12.5, 13.1));
+  SpanEnds(At(20));
+}
+
+// A busy machine reads its buffers late, and the recording has ended meanwhile.
+TEST(SpansTest, HoweverLongAgo) {
+  SpanBegins(At(1000));
+  SpanEnds(At(1005));
+  for (const Filled& filled :
+       {Filled{At(1000.5), At(1004)}, Filled{At(1004), At(1060)}, Filled{At(1050), At(1060)}}) {
+    EXPECT_TRUE(WasRecording(At(1001).wall_ns, At(1001.1).wall_ns, filled));
   }
-  SpanBegins();
-  EXPECT_TRUE(WasRecording(during, during));
-  EXPECT_FALSE(WasRecording(between, between));
-  EXPECT_TRUE(WasRecording(before, WallNs()));
-  // Clocks that disagree: what comes now counts.
-  EXPECT_TRUE(WasRecording(1, 2));
-  SpanEnds();
-  EXPECT_FALSE(WasRecording(1, 2));
+  EXPECT_FALSE(WasRecording(At(1005.5).wall_ns, At(1005.6).wall_ns, {At(1004), At(1060)}));
+}
+
+TEST(SpansTest, ClocksThatStep) {
+  for (const double stepped : {-3600, 3600}) {
+    const auto day = stepped < 0 ? 86'400 : 2 * 86'400;
+    SpanBegins(At(day));
+    // The node's own clock, after five seconds of ten.
+    const Filled before = {At(day + 4), At(day + 5)};
+    const Filled across = {At(day + 4), At(day + 6, stepped)};
+    const Filled after = {At(day + 6, stepped), At(day + 9, stepped)};
+    const auto look = [&] {
+      EXPECT_TRUE(WasRecording(At(day + 4.1).wall_ns, At(day + 4.2).wall_ns, before));
+      EXPECT_TRUE(WasRecording(At(day + 4.1).wall_ns, At(day + 4.2).wall_ns, across));
+      EXPECT_TRUE(WasRecording(At(day + 5.1, stepped).wall_ns, At(day + 5.2, stepped).wall_ns, across));
+      EXPECT_TRUE(WasRecording(At(day + 6.1, stepped).wall_ns, At(day + 6.2, stepped).wall_ns, after));
+      // The vendor's alone.
+      EXPECT_TRUE(WasRecording(1, 2, after));
+    };
+    look();
+    SpanEnds(At(day + 10, stepped));
+    look();
+    EXPECT_FALSE(WasRecording(1, 2, {At(day + 11, stepped), At(day + 12, stepped)}));
+    EXPECT_FALSE(WasRecording(At(day + 11, stepped).wall_ns, At(day + 12, stepped).wall_ns,
+                              {after.from, At(day + 12, stepped)}));
+  }
 }
 
 }  // namespace
