@@ -68,7 +68,7 @@ class Nodes {
       if (ended_) return {};
       open_[host] = connection.control.get();
     }
-    const base::Status status = connection.control->Live({}, 0, [&](const v1::LiveValues& values) {
+    const base::Status status = connection.control->Live({}, [&](const v1::LiveValues& values) {
       const std::lock_guard lock(mutex_);
       view_.Take(host, values, base::MonotonicNs());
       return !ended_;
@@ -105,7 +105,7 @@ ExitCode Once(const Context& context, const std::vector<std::string>& hosts, con
     int sets = 0;
     const base::Result<Connection> connection = Connect(one);
     const base::Status status =
-        connection.ok() ? connection->control->Live({}, 0,
+        connection.ok() ? connection->control->Live({},
                                                     [&](const v1::LiveValues& values) {
                                                       const std::lock_guard lock(mutex);
                                                       view.Take(one.host, values, base::MonotonicNs());
