@@ -21,22 +21,24 @@ enum class SpanKind : uint8_t {
   kTask,  // on the device, of its scheduler's log. category: task type; value: task id; `detail`
   kApi,   // call of the CANN layers. name: as the level calls it ("launch"); category: level ("node"); value:
           // item id
-  kOsCall,   // system or pthread call
-  kStep,     // a program's step (pid, tid) or a scheduler's iteration (device, stream). value: its number
-  kRange,    // of a program. category: domain ("" = default); value: id of a start/end range, 0 of push/pop
-  kMark,     // instant of a program. category: domain
-  kCounter,  // sample of a program's counter, an instant. category: domain; value: the bits of a double,
-             // CounterValue()
-  kKernel,   // as the runtime reports it to the process. category: its type; value: correlation id
-  kComm,     // the same of a collective; args count, data_type, algorithm, group. category: group
-  kMemory,   // the same of copy, set, allocation, release (time of the host's call); args bytes, address,
-             // copy, …
-  kOverlap,  // derived, on a device. name: Computing, Communication, Communication(Not Overlapped), Free;
-             // value: 0 … 3
-  kMission,  // of a device's collective unit. name: LoopGroup, an instruction, or Wait, for other ranks;
-             // value: task id; args as the vendor's timeline has them
+  kOsCall,    // system or pthread call
+  kStep,      // a program's step (pid, tid) or a scheduler's iteration (device, stream). value: its number
+  kRange,     // of a program. category: domain ("" = default); value: id of a start/end range, 0 of push/pop
+  kMark,      // instant of a program. category: domain
+  kCounter,   // sample of a program's counter, an instant. category: domain; value: the bits of a double,
+              // CounterValue()
+  kKernel,    // as the runtime reports it to the process. category: its type; value: correlation id
+  kComm,      // the same of a collective; args count, data_type, algorithm, group. category: group
+  kMemory,    // the same of copy, set, allocation, release (time of the host's call); args bytes, address,
+              // copy, …
+  kCommPart,  // of a collective: a task on a device. category: group; stream: plane; args as the vendor's
+              // timeline has them
+  kOverlap,   // derived, on a device. name: Computing, Communication, Communication(Not Overlapped), Free;
+              // value: 0 … 3
+  kMission,   // of a device's collective unit. name: LoopGroup, an instruction, or Wait, for other ranks;
+              // value: task id; args as the vendor's timeline has them
 };
-inline constexpr size_t kSpanKinds = 12;
+inline constexpr size_t kSpanKinds = 13;
 std::string_view SpanKindName(SpanKind kind);
 
 inline constexpr uint32_t kNoId = 0xFFFFFFFF;  // as the vendor prints "none" of a 32-bit id

@@ -1,6 +1,7 @@
 // Records of what a process's CANN layers report (host/data, *.api_event.data, *.compact.*, *.additional.*):
 // little-endian, packed. Source: the public profiling header (aprof_pub.h) and the public analyser's
-// data_struct_size_constant.py; the golden directory holds the first three kinds.
+// data_struct_size_constant.py and csrc/infrastructure/utils/prof_common.h; the golden directory holds the
+// first three kinds.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +53,12 @@ struct CannTaskTrack {
   uint16_t batch;
   uint64_t task_type;  // type_info_dic, level 5000
   uint64_t kernel;     // hash_dic
-  uint8_t reserved[16];
+  // Of a kernel, since a later CANN: 0 if nobody told. Of one of threads (KERNEL_SIMT) something else is
+  // here.
+  uint16_t blocks;
+  uint16_t argument_bytes;
+  uint8_t mix;  // low 3 bits: factor of the mixed blocks
+  uint8_t reserved[11];
 };
 static_assert(sizeof(CannTaskTrack) == 64);
 
@@ -82,6 +88,38 @@ struct CannTensorInfo {
   CannTensor tensor[5];
 };
 static_assert(sizeof(CannTensorInfo) == 256);
+
+// A part of a collective: what the communication library gave to a stream (hccl_info).
+struct CannCommPart {
+  CannHead head;
+  uint64_t name;  // hash_dic
+  uint64_t tag;
+  uint64_t group;  // hash_dic
+  uint32_t local_rank, remote_rank, rank_size;
+  uint32_t work_flow;
+  uint32_t plane;
+  uint32_t context;  // sub task, or UINT32_MAX
+  uint64_t notify;
+  uint32_t stage, role;
+  double estimated_us;
+  uint64_t source, destination;
+  uint64_t bytes;
+  uint32_t reduces, data_type, link, transport, rdma;  // comm_words.h
+  uint8_t reserved[116];
+};
+static_assert(sizeof(CannCommPart) == 256);
+
+// What a call of the node level asked the communication library for (hccl_op_info).
+struct CannCommOp {
+  CannHead head;
+  uint8_t flags;  // 1: relay, 2: retry
+  uint8_t data_type;
+  uint64_t algorithm;  // hash_dic
+  uint64_t count;
+  uint64_t group;  // hash_dic
+  uint8_t reserved[14];
+};
+static_assert(sizeof(CannCommOp) == 64);
 
 #pragma pack(pop)
 

@@ -257,9 +257,16 @@ void ChromeOutput::WriteNames() {
     write(0, "process_name", "name", quoted(area.name));
     write(0, "process_labels", "labels", quoted(area.label));
     write(0, "process_sort_index", "sort_index", std::to_string(area.sort_index));
+    std::map<std::pair<uint64_t, uint64_t>, uint64_t> order;
     for (const auto& [tid, name] : area.threads) {
-      write(tid, "thread_name", "name", quoted(name));
-      if (area.sorts_threads) write(tid, "thread_sort_index", "sort_index", std::to_string(tid));
+      const auto plane = area.planes.find(tid);
+      order[plane != area.planes.end() ? plane->second : std::pair(tid, uint64_t{0})] = tid;
+    }
+    uint64_t place = 0;
+    for (const auto& [at, tid] : order) {
+      write(tid, "thread_name", "name", quoted(area.threads.at(tid)));
+      const uint64_t index = area.planes.empty() ? tid : place++;
+      if (area.sorts_threads) write(tid, "thread_sort_index", "sort_index", std::to_string(index));
     }
   }
 }

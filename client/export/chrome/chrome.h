@@ -73,10 +73,13 @@ class ChromeOutput final : public Output {
     uint32_t sort_index = 0;
     bool sorts_threads = true;
     std::map<uint64_t, std::string> threads;
+    std::map<uint64_t, std::pair<uint64_t, uint64_t>>
+        planes;  // threads that belong behind another one, in which order
   };
   // Where spans of a thread or stream go.
   struct Place {
     std::string text;  // ,"pid":1,"tid":2,
+    uint64_t tid = 0;
   };
   struct PlaceKey {
     Layer layer;

@@ -78,6 +78,7 @@ Layer ChromeOutput::LayerOf(const Span& span) const {
     case SpanKind::kCounter:
       return Layer::kProgram;
     case SpanKind::kComm:
+    case SpanKind::kCommPart:
       return Layer::kCommunication;
     case SpanKind::kOverlap:
       return Layer::kOverlap;
@@ -95,8 +96,12 @@ void ChromeOutput::NameThread(Layer layer, Area& area, uint64_t tid, const forma
     for (size_t i = 0; i < std::size(kOverlap); ++i) area.threads.emplace(i, kOverlap[i]);
   } else if (layer == Layer::kCommunication) {
     const std::string_view group = batch.texts->Get(span.category);
-    area.threads.emplace(tid,
-                         group.empty() ? "Communication" : "Group " + std::string(group) + " Communication");
+    if (span.kind == SpanKind::kCommPart) {
+      area.threads.emplace(tid, "Plane " + std::to_string(span.stream));
+    } else {
+      area.threads.emplace(
+          tid, group.empty() ? "Communication" : "Group " + std::string(group) + " Communication");
+    }
   } else if (layer == Layer::kHardware && span.kind == SpanKind::kStep) {
     area.threads.emplace(tid, "Step Trace(Model ID:" + std::to_string(tid - kFirstModel) + ")");
   } else if (layer == Layer::kHardware) {
@@ -112,7 +117,10 @@ const ChromeOutput::Place& ChromeOutput::PlaceOf(Layer layer, const format::Span
                                                  const Span& span) {
   const bool of_device = !InfoOf(layer).of_host;
   PlaceKey key{layer, of_device ? span.device : span.pid, 0};
-  key.thread = layer == Layer::kCommunication              ? span.category
+  const bool is_part = span.kind == SpanKind::kCommPart;
+  // A group, and behind it its planes.
+  key.thread = layer == Layer::kCommunication
+                   ? static_cast<int64_t>(is_part ? span.stream + 1 : 0) << 32 | span.category
                : layer == Layer::kOverlap                  ? static_cast<int64_t>(span.value)
                : of_device && span.kind == SpanKind::kStep ? kFirstModel + ModelOf(batch, span)
                : of_device                                 ? static_cast<int64_t>(span.stream)
@@ -120,6 +128,12 @@ const ChromeOutput::Place& ChromeOutput::PlaceOf(Layer layer, const format::Span
   if (key == last_key_) return last_place_;
   auto found = places_.find(key);
   if (found == places_.end()) {
+    uint64_t group_tid = 0;
+    if (is_part) {
+      Span group = span;
+      group.kind = SpanKind::kComm;
+      group_tid = PlaceOf(layer, batch, group).tid;
+    }
     constexpr size_t kMostPlaces = 1 << 16;
     const format::SideFacts* side = facts_.Device(span.device);
     int64_t pid = side != nullptr ? side->pid : facts_.host.pid;
@@ -129,7 +143,8 @@ const ChromeOutput::Place& ChromeOutput::PlaceOf(Layer layer, const format::Span
     const uint64_t tid =
         layer == Layer::kCommunication ? area.threads.size() : static_cast<uint64_t>(key.thread);
     if (places_.size() < kMostPlaces) NameThread(layer, area, tid, batch, span);
-    Place place{",\"pid\":" + std::to_string(timeline_pid) + ",\"tid\":" + std::to_string(tid) + ","};
+    if (is_part) area.planes.try_emplace(tid, group_tid, uint64_t{span.stream} + 1);
+    Place place{",\"pid\":" + std::to_string(timeline_pid) + ",\"tid\":" + std::to_string(tid) + ",", tid};
     if (places_.size() >= kMostPlaces) places_.clear();
     found = places_.emplace(key, std::move(place)).first;
   }
@@ -196,6 +211,7 @@ void ChromeOutput::AppendArgs(std::string& to, const format::SpanBatch& batch, c
       AppendField(to, ",\"connection_id\":", span.connection);
       break;
     case SpanKind::kComm:
+    case SpanKind::kCommPart:
       AppendField(to, "\"connection_id\":", span.connection);
       break;
     case SpanKind::kMission:

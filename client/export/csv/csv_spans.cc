@@ -38,6 +38,12 @@ bool Count(Groups& groups, const Key& key, uint64_t ns) {
   return true;
 }
 
+// Of a task: what is in no table of operators. Parts of collectives are in theirs (op_summary_assembler.cpp).
+bool IsNoOperator(std::string_view task_type) {
+  constexpr std::string_view kNone[] = {"WRITE_BACK", "INVALID", "COMMUNICATION", "HCCL_AI_CPU"};
+  return std::ranges::find(kNone, task_type) != std::end(kNone);
+}
+
 // Whose table each call of the host is in: the vendor's Python makes the table of calls anew for every
 // device, its C++ of later chips (common_func/cpp_enable_scene.py) once, of the host.
 std::vector<int> OlderDevices(const CaptureFacts& facts) {
@@ -117,6 +123,7 @@ void CsvSpans::Add(const SpanBatch& batch) {
       case SpanKind::kMemory:
         programs_.Add(batch, span);
         break;
+      case SpanKind::kCommPart:
       case SpanKind::kOverlap:
       case SpanKind::kMission:
         break;  // of what the other tables have
@@ -168,7 +175,7 @@ void CsvSpans::Task(const SpanBatch& batch, const Span& span) {
                          : nullptr;
       if (name != nullptr) *name = row.op_name;
     }
-    if (detail->has_op && detail->op_type != 0) {
+    if (detail->has_op && detail->op_type != 0 && !IsNoOperator(Get(detail->op_task_type))) {
       left_out_ += !Count(operators_, std::tuple(span.device, detail->op_type, detail->op_task_type),
                           span.end_ns - span.begin_ns);
     }
@@ -205,7 +212,7 @@ void CsvSpans::WriteTask(DeviceRows& device, const TaskRow& row) {
 
 void CsvSpans::WriteOperator(DeviceRows& device, const TaskRow& row) {
   const std::string_view type = Get(row.op_task_type);
-  if (type == "WRITE_BACK" || type == "INVALID") return;
+  if (IsNoOperator(type)) return;
   const bool stars = IsStars(row.device);
   if (op_summary_ == nullptr) {
     std::string header = "Device_id,Model ID,Task ID,Stream ID,Op Name,OP Type,";

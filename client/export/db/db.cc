@@ -51,6 +51,7 @@ void DbOutput::WriteFacts() {
   for (const DbEnum& values : DbEnums()) {
     auto* rows = table(values.table, {{"id", "INTEGER PRIMARY KEY"}, {"name", "TEXT"}});
     auto names = values.names;
+    if (options_.for_analysers && values.table == "ENUM_API_TYPE") names.emplace_back(kFrameworkCall, "op");
     std::ranges::sort(names);  // as keys come
     for (const auto& [id, name] : names) append(rows, {id, name});
   }
@@ -303,6 +304,7 @@ void DbOutput::WriteCores() {
 
 base::Status DbOutput::Finish() {
   WriteCores();
+  if (options_.for_analysers) WriteFramework();
   for (const auto& state : states_) {
     for (SeriesTable& table : state->tables)
       for (int i = 0; table.rows != nullptr && !state->last_row.empty() && i < table.table->vendor_ends; ++i)

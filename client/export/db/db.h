@@ -3,13 +3,16 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "client/export/db/db_connection.h"
+#include "client/export/db/framework_calls.h"
 #include "client/export/views/counters.h"
 #include "client/export/views/db_tables.h"
 #include "client/export/views/device/core_metrics.h"
@@ -74,9 +77,13 @@ class DbOutput final : public Output {
                      uint32_t blocks);
   void WriteApi(const format::SpanBatch& batch, const format::Span& span);
   void WriteComm(const format::SpanBatch& batch, const format::Span& span);
+  void WriteCommPart(const format::SpanBatch& batch, const format::Span& span);
+  static int EnumNumber(std::string_view table, std::string_view name);
+  int64_t CommOf(int64_t name, int device);
   void WriteMission(const format::SpanBatch& batch, const format::Span& span);
   void WriteMemory(const format::SpanBatch& batch, const format::Span& span);
   void WriteMark(const format::SpanBatch& batch, const format::Span& span);
+  void WriteFramework();
   int64_t GlobalTid(const format::Span& span) const;
 
   // COMPUTE_TASK_INFO has a column of states: analysers take one that is empty for dynamic shapes.
@@ -102,11 +109,14 @@ class DbOutput final : public Output {
   const format::Texts* texts_ = nullptr;
   std::vector<int64_t> text_ids_;  // of texts_, -1 = none yet
   int64_t next_id_ = 0, no_text_ = 0;
+  std::map<std::pair<int64_t, int>, int64_t> comms_;  // numbers of those whose parts came, by name and device
+  std::map<int, int64_t> last_tasks_;                 // of each device's log
   int64_t next_task_ = 0, next_comm_ = 0, next_overlap_ = 0;
   uint64_t next_range_ = uint64_t{1} << 62;       // for ranges without a number
   uint64_t next_connection_ = uint64_t{1} << 62;  // for calls without one
   std::array<DbConnection::Rows*, kSpanTables> span_rows_{};
   std::map<std::pair<int, bool>, std::vector<CoreMetric>> core_metrics_;  // of a device's vector cores?
+  FrameworkCalls framework_;                                              // for analysers only
   KeyedStats cores_;                                                      // of the series core_sample
   uint64_t left_out_ = 0;
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <string>
@@ -82,6 +83,7 @@ void DbOutput::WriteTask(const format::SpanBatch& batch, const Span& span) {
   static const format::TaskDetail kUnknown;
   const format::TaskDetail& detail = task != nullptr ? *task : kUnknown;
   const int64_t id = next_task_++;
+  if (span.kind == SpanKind::kTask) last_tasks_[span.device] = id;
   constexpr int64_t kNoLaunch = -1;  // DEFAULT_CONNECTION_ID of the vendor's ascend_task_association.cpp
   Insert(SpanTable::kTask, {span.begin_ns, span.end_ns, span.device,
                             span.connection != 0 ? static_cast<int64_t>(span.connection) : kNoLaunch, id,
@@ -141,6 +143,9 @@ void DbOutput::WriteCounters(int64_t task, const Span& span, const format::TaskC
 
 void DbOutput::WriteApi(const format::SpanBatch& batch, const Span& span) {
   const uint64_t connection = span.connection != 0 ? span.connection : next_connection_++;
+  if (options_.for_analysers && span.flow == format::Flow::kBegins) {
+    framework_.AddCall(GlobalTid(span), span.begin_ns, connection);
+  }
   const int level = LevelNumber(batch.texts->Get(span.category));
   DbConnection::Rows& rows = RowsOf(SpanTable::kCannApi);
   const DbValue row[] = {span.begin_ns,   span.end_ns, level,
@@ -149,23 +154,65 @@ void DbOutput::WriteApi(const format::SpanBatch& batch, const Span& span) {
   span.connection != 0 ? db_->Append(rows, row) : db_->AppendLate(rows, row);
 }
 
+// The number of a name in one of the vendor's tables of them.
+int DbOutput::EnumNumber(std::string_view table, std::string_view name) {
+  constexpr int kNone = 65534;
+  for (const DbEnum& values : DbEnums()) {
+    if (values.table != table) continue;
+    for (const auto& [number, known] : values.names)
+      if (known == name) return number;
+  }
+  return kNone;
+}
+
 void DbOutput::WriteComm(const format::SpanBatch& batch, const Span& span) {
-  constexpr int kNoDataType = 65534;
-  int data_type = kNoDataType;
   // Agents' names are small letters, the vendor's are not; and it calls one of them otherwise.
   std::string type(batch.texts->Get(TextArg(batch, span, "data_type")));
   std::ranges::transform(type, type.begin(), [](unsigned char c) { return std::toupper(c); });
   if (const auto same = kOfAgents.find(type); same != kOfAgents.end()) type = same->second;
-  for (const DbEnum& values : DbEnums()) {
-    if (values.table != "ENUM_HCCL_DATA_TYPE") continue;
-    for (const auto& [number, name] : values.names)
-      if (name == type) data_type = number;
-  }
+  const auto says_yes = [&](std::string_view key) {
+    return batch.texts->Get(TextArg(batch, span, key)) == "yes" ? 1 : 0;
+  };
+  const format::TextId of_vendor = TextArg(batch, span, "alg_type");
+  const format::TextId algorithm = of_vendor != 0 ? of_vendor : TextArg(batch, span, "algorithm");
   Insert(SpanTable::kCommunicationOp,
          {IdOf(batch, span.name), span.begin_ns, span.end_ns, span.connection, IdOrNone(batch, span.category),
-          next_comm_++, 0, 0, data_type, IdOrNone(batch, TextArg(batch, span, "algorithm")),
+          CommOf(IdOf(batch, span.name), span.device), says_yes("relay"), says_yes("retry"),
+          EnumNumber("ENUM_HCCL_DATA_TYPE", type), IdOrNone(batch, algorithm),
           NumberArg(batch, span, "count"), IdOf(format::CollectiveTypeOf(batch.texts->Get(span.name))),
           span.device, NumberArg(batch, span, "rank_size")});
+}
+
+// Parts come before what they are of, and tell it by its name.
+int64_t DbOutput::CommOf(int64_t name, int device) {
+  const auto found = comms_.find({name, device});
+  if (found == comms_.end()) return next_comm_++;
+  return comms_.extract(found).mapped();
+}
+
+// It comes right behind the task of the device's log that it is.
+void DbOutput::WriteCommPart(const format::SpanBatch& batch, const Span& span) {
+  const auto number_of = [&](std::string_view table, std::string_view key) {
+    return EnumNumber(table, batch.texts->Get(TextArg(batch, span, key)));
+  };
+  const auto real = [&](std::string_view key) {
+    const format::SpanArg* arg = FindArg(batch, span, key);
+    return arg == nullptr ? 0 : std::bit_cast<double>(arg->bits);
+  };
+  const int64_t name = IdOf(batch, TextArg(batch, span, "collective"));
+  const auto [op, fresh] = comms_.try_emplace({name, span.device}, next_comm_);
+  if (fresh) ++next_comm_;
+  constexpr double kBytesPerGb = 1e9;
+  const std::string_view notify = batch.texts->Get(TextArg(batch, span, "notify_id"));
+  int64_t notify_id = -1;
+  std::from_chars(notify.data(), notify.data() + notify.size(), notify_id);
+  Insert(SpanTable::kCommunicationTaskInfo,
+         {name, last_tasks_[span.device], IdOf(batch, span.name), span.stream, IdOrNone(batch, span.category),
+          notify_id, number_of("ENUM_HCCL_RDMA_TYPE", "rdma type"), NumberArg(batch, span, "src rank"),
+          NumberArg(batch, span, "dst rank"), number_of("ENUM_HCCL_TRANSPORT_TYPE", "transport type"),
+          NumberArg(batch, span, "size(Byte)"), number_of("ENUM_HCCL_DATA_TYPE", "data type"),
+          number_of("ENUM_HCCL_LINK_TYPE", "link type"), op->second, NumberArg(batch, span, "is master"),
+          real("bandwidth(GB/s)") * kBytesPerGb});
 }
 
 // The task that it's of is found by its ids: the vendor numbers tasks by them, we as they come. Its arguments
@@ -202,6 +249,9 @@ void DbOutput::WriteMark(const format::SpanBatch& batch, const Span& span) {
             format::kNoId, span.stream, format::kNoId, format::kNoId});
     return;
   }
+  if (options_.for_analysers && of_range && FrameworkCalls::IsOperator(batch.texts->Get(span.name))) {
+    framework_.AddRange({span.begin_ns, span.end_ns, GlobalTid(span), IdOf(batch, span.name)});
+  }
   const bool on_stream = span.connection != 0 && options_.vendor_compatible;
   const int type = !of_range                                 ? (on_stream ? kMarkerOnStream : kMarker)
                    : numbered || !options_.vendor_compatible ? kStartEnd
@@ -216,6 +266,21 @@ void DbOutput::WriteMark(const format::SpanBatch& batch, const Span& span) {
           GlobalTid(span), IdOf(batch, span.category), span.connection != 0 ? span.connection : none});
 }
 
+// A framework's profiler numbers the connections of each of its calls; what else it tells of a call nobody
+// here knows.
+void DbOutput::WriteFramework() {
+  int64_t next = 0;
+  framework_.ForEach([&](const FrameworkCalls::Range& range, const std::vector<uint64_t>& connections) {
+    DbValue id;
+    if (!connections.empty()) id = next;
+    for (const uint64_t connection : connections) Insert(SpanTable::kConnectionIds, {next, connection});
+    next += connections.empty() ? 0 : 1;
+    Insert(SpanTable::kPytorchApi, {range.begin_ns, range.end_ns, range.thread, id, range.name, DbValue(),
+                                    DbValue(), DbValue(), DbValue(), DbValue(), kFrameworkCall});
+  });
+  left_out_ += framework_.left_out();
+}
+
 void DbOutput::WriteSpan(const format::SpanBatch& batch, const Span& span) {
   switch (span.kind) {
     case SpanKind::kTask:
@@ -225,6 +290,8 @@ void DbOutput::WriteSpan(const format::SpanBatch& batch, const Span& span) {
       return WriteApi(batch, span);
     case SpanKind::kComm:
       return WriteComm(batch, span);
+    case SpanKind::kCommPart:
+      return WriteCommPart(batch, span);
     case SpanKind::kMemory:
       return WriteMemory(batch, span);
     case SpanKind::kRange:

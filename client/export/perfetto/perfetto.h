@@ -90,6 +90,7 @@ class PerfettoOutput final : public Output {
   static uint64_t PartOf(const format::Span& span) {
     switch (span.kind) {
       case format::SpanKind::kComm:
+      case format::SpanKind::kCommPart:
         return span.category;
       case format::SpanKind::kOverlap:
         return span.value;

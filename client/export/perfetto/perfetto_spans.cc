@@ -38,6 +38,7 @@ SpanField CategoryField(SpanKind kind) {
     case SpanKind::kApi:
       return SpanField::kLevel;
     case SpanKind::kComm:
+    case SpanKind::kCommPart:
       return SpanField::kGroup;
     case SpanKind::kRange:
     case SpanKind::kMark:
@@ -118,6 +119,11 @@ PerfettoOutput::Track PerfettoOutput::TrackOf(const format::SpanBatch& batch, co
     case SpanKind::kComm: {
       const std::string group = "Group " + std::string(batch.texts->Get(span.category));
       return of_device(Layer::kCommunication, span.category, span.category == 0 ? "Communication" : group);
+    }
+    case SpanKind::kCommPart: {
+      const std::string group = "Group " + std::string(batch.texts->Get(span.category));
+      return of_device(Layer::kCommunication, static_cast<int64_t>(span.stream + 1) << 32 | span.category,
+                       group + " Plane " + std::to_string(span.stream));
     }
     case SpanKind::kOverlap:
       return of_device(Layer::kOverlap, static_cast<int64_t>(span.value) & kName32,

@@ -1,5 +1,6 @@
 // The tables that are filled with spans, and those of the vendor's numbers.
 #include "client/export/views/db_tables.h"
+#include "format/comm_words.h"
 
 namespace profd::client {
 namespace {
@@ -77,6 +78,24 @@ const DbTable kSpanTableList[kSpanTables] = {
       {"opType", "INTEGER"},
       {"deviceId", "INTEGER"},
       {"rankSize", "INTEGER"}}},
+    {"COMMUNICATION_TASK_INFO",
+     "",
+     {{"name", "INTEGER"},
+      {"globalTaskId", "INTEGER"},
+      {"taskType", "INTEGER"},
+      {"planeId", "INTEGER"},
+      {"groupName", "INTEGER"},
+      {"notifyId", "INTEGER"},
+      {"rdmaType", "INTEGER"},
+      {"srcRank", "INTEGER"},
+      {"dstRank", "INTEGER"},
+      {"transportType", "INTEGER"},
+      {"size", "INTEGER"},
+      {"dataType", "INTEGER"},
+      {"linkType", "INTEGER"},
+      {"opId", "INTEGER"},
+      {"isMaster", "INTEGER"},
+      {"bandwidth", "NUMERIC"}}},
     {"OVERLAP_ANALYSIS",
      "",
      {{"id", "INTEGER PRIMARY KEY"},
@@ -146,6 +165,15 @@ const DbTable kSpanTableList[kSpanTables] = {
       {"args", "NUMERIC"}}},
 };
 
+// With those that the vendor's tables of collectives all have.
+std::vector<std::pair<int, std::string_view>> Words(std::span<const format::CommWord> words) {
+  std::vector<std::pair<int, std::string_view>> names;
+  for (const format::CommWord& word : words) names.emplace_back(word.number, word.name);
+  names.emplace_back(65534, "N/A");
+  names.emplace_back(65535, format::kNoCommWord);
+  return names;
+}
+
 const DbEnum kEnums[] = {
     {"ENUM_API_TYPE",
      {{20000, "acl"}, {15000, "model"}, {10000, "node"}, {5500, "communication"}, {5000, "runtime"}}},
@@ -171,39 +199,10 @@ const DbEnum kEnums[] = {
                      {70, "ASYS"},       {71, "ATRACE"},   {72, "RTC"},
                      {73, "SYSMONITOR"}, {74, "AMP"},      {75, "ADETECT"},
                      {76, "MBUFF"},      {77, "CUSTOM"}}},
-    {"ENUM_HCCL_DATA_TYPE",
-     {{0, "INT8"},     {1, "INT16"},    {2, "INT32"},      {3, "FP16"},    {4, "FP32"},
-      {5, "INT64"},    {6, "UINT64"},   {7, "UINT8"},      {8, "UINT16"},  {9, "UINT32"},
-      {10, "FP64"},    {11, "BFP16"},   {12, "INT128"},    {14, "HIF8"},   {15, "FP8E4M3"},
-      {16, "FP8E5M2"}, {17, "FP8E8M0"}, {255, "RESERVED"}, {65534, "N/A"}, {65535, "INVALID_TYPE"}}},
-    {"ENUM_HCCL_LINK_TYPE",
-     {{0, "ON_CHIP"},
-      {1, "HCCS"},
-      {2, "PCIE"},
-      {3, "ROCE"},
-      {4, "SIO"},
-      {5, "HCCS_SW"},
-      {6, "STANDARD_ROCE"},
-      {7, "UB"},
-      {8, "UBoE"},
-      {255, "RESERVED"},
-      {65534, "N/A"},
-      {65535, "INVALID_TYPE"}}},
-    {"ENUM_HCCL_TRANSPORT_TYPE",
-     {{0, "SDMA"},
-      {1, "RDMA"},
-      {2, "LOCAL"},
-      {3, "UB"},
-      {4, "ROCE"},
-      {255, "RESERVED"},
-      {65534, "N/A"},
-      {65535, "INVALID_TYPE"}}},
-    {"ENUM_HCCL_RDMA_TYPE",
-     {{0, "RDMA_SEND_NOTIFY"},
-      {1, "RDMA_SEND_PAYLOAD"},
-      {255, "RESERVED"},
-      {65534, "N/A"},
-      {65535, "INVALID_TYPE"}}},
+    {"ENUM_HCCL_DATA_TYPE", Words(format::kCommDataTypes)},
+    {"ENUM_HCCL_LINK_TYPE", Words(format::kCommLinks)},
+    {"ENUM_HCCL_TRANSPORT_TYPE", Words(format::kCommTransports)},
+    {"ENUM_HCCL_RDMA_TYPE", Words(format::kCommRdma)},
     {"ENUM_MSTX_EVENT_TYPE", {{0, "marker"}, {1, "push/pop"}, {2, "start/end"}, {3, "marker_ex"}}},
     {"ENUM_MEMCPY_OPERATION",
      {{0, "host to host"},

@@ -40,6 +40,7 @@ enum class SpanTable : uint8_t {
   kOsrtApi,
   kMstxEvents,
   kCommunicationOp,
+  kCommunicationTaskInfo,
   kOverlapAnalysis,
   kStepTime,
   kMemory,
@@ -50,7 +51,7 @@ enum class SpanTable : uint8_t {
   kConnectionIds,
   kCcu,
 };
-inline constexpr size_t kSpanTables = 15;
+inline constexpr size_t kSpanTables = 16;
 const DbTable& TableOf(SpanTable table);
 
 // For people: made where all of its tables are.

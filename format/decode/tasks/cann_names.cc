@@ -27,9 +27,9 @@ std::string_view CannLevelName(uint16_t level) {
 }
 
 std::string_view GeTaskTypeName(uint32_t type) {
-  constexpr std::string_view kNames[] = {"AI_CORE", "AI_CPU",  "AI_VECTOR_CORE", "WRITE_BACK",
-                                         "MIX_AIC", "MIX_AIV", "FFTS_PLUS",      "DSA_SQE",
-                                         "DVPP",    "HCCL",    "FUSION",         "INVALID"};
+  constexpr std::string_view kNames[] = {"AI_CORE", "AI_CPU",        "AI_VECTOR_CORE", "WRITE_BACK",
+                                         "MIX_AIC", "MIX_AIV",       "FFTS_PLUS",      "DSA_SQE",
+                                         "DVPP",    "COMMUNICATION", "FUSION",         "INVALID"};
   return type < std::size(kNames) ? kNames[type] : std::string_view("UNKNOWN");
 }
 

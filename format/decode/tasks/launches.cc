@@ -9,6 +9,7 @@ namespace {
 
 // How many calls of a thread may begin after a moment's own one and be over before that moment.
 constexpr int kMostSteps = 4096;
+constexpr uint32_t kGeCollective = 9;  // GeTaskTypeName()
 // Every shape is a text of its own.
 constexpr size_t kMostTexts = 1 << 20;
 
@@ -78,7 +79,7 @@ bool Launches::IsCompute(TextId task_type) {
   return is;
 }
 
-int64_t Launches::Around(uint32_t thread, uint64_t stamp, bool node_only) {
+int64_t Launches::Around(uint32_t thread, uint64_t stamp, uint16_t level) {
   const std::pair wanted(thread, stamp);
   const auto begins = [this](const std::pair<uint32_t, uint32_t>& entry) {
     return std::pair(entry.first, calls_[entry.second].begin);
@@ -102,7 +103,7 @@ int64_t Launches::Around(uint32_t thread, uint64_t stamp, bool node_only) {
     if (by_thread_[at].first != thread) break;
     const Call& call = calls_[by_thread_[at].second];
     if (call.end < stamp) continue;
-    if (!node_only || call.level == static_cast<uint16_t>(CannLevel::kNode)) return by_thread_[at].second;
+    if (level == kAny || call.level == level) return by_thread_[at].second;
   }
   return -1;
 }
@@ -139,9 +140,15 @@ Launch Launches::MakeLaunch(const CannTaskTrack& track, const Call* call) {
     return names_.Type(static_cast<uint16_t>(CannLevel::kRuntime), type);
   });
   launch.kernel = kernel_.Get(track.kernel, [this](uint64_t hash) { return names_.HashOrNone(hash); });
+  const bool tells_blocks = track.blocks != 0 && texts_.Get(launch.task_type) != "KERNEL_SIMT";
+  if (tells_blocks) {
+    constexpr uint8_t kMixBits = 7;
+    launch.blocks = track.blocks;
+    launch.mix_blocks = uint32_t{track.blocks} * (track.mix & kMixBits);
+  }
   if (call == nullptr) return launch;
   launch.connection = call->connection;
-  if (call->level != static_cast<uint16_t>(CannLevel::kNode) || !IsCompute(launch.task_type)) {
+  if (!call->Is(CannLevel::kNode) || !IsCompute(launch.task_type)) {
     return launch;
   }
   launch.is_compute = true;
@@ -159,8 +166,10 @@ Launch Launches::MakeLaunch(const CannTaskTrack& track, const Call* call) {
   launch.op_name = info.op_name == call->item ? call->item_text : names_.Hash(info.op_name);
   launch.op_type = op_type_.Get(info.op_type, [this](uint64_t hash) { return names_.Hash(hash); });
   launch.op_task_type = GeTaskType(info.task_type);
-  launch.blocks = info.blocks & 0xFFFF;
-  launch.mix_blocks = (info.blocks & 0xFFFF) * (info.blocks >> 16);
+  if (!tells_blocks) {
+    launch.blocks = info.blocks & 0xFFFF;
+    launch.mix_blocks = (info.blocks & 0xFFFF) * (info.blocks >> 16);
+  }
   launch.hf32 = (info.flags & 1) != 0;
   launch.is_dynamic = is_dynamic;
   return launch;
@@ -170,7 +179,7 @@ void Launches::Join(bool last, std::vector<Launch>& launches) {
   SortCalls();
   by_thread_.clear();
   for (Call& call : calls_) {
-    call.connection = next_connection_++;
+    if (!call.told) call.connection = next_connection_++;
     by_thread_.emplace_back(call.thread, static_cast<uint32_t>(&call - calls_.data()));
   }
   const auto before = [](const auto& a, const auto& b) { return a.first < b.first; };
@@ -190,7 +199,7 @@ void Launches::Join(bool last, std::vector<Launch>& launches) {
       ++foreign_;
       continue;
     }
-    const int64_t found = Around(head.thread, head.stamp, true);
+    const int64_t found = Around(head, CannLevel::kNode);
     if (found >= 0) {
       int32_t& info = calls_[static_cast<size_t>(found)].info;
       if (info < 0) info = static_cast<int32_t>(i);
@@ -199,24 +208,29 @@ void Launches::Join(bool last, std::vector<Launch>& launches) {
     }
   }
   JoinTensors(last);
+  JoinCollectives(last);
   for (size_t i = 0; i < tracks_.size(); ++i) {
     const CannTaskTrack& track = tracks_[i];
     if (track.head.magic != kCannMagic) {
       ++foreign_;
       continue;
     }
-    int64_t found = Around(track.head.thread, track.head.stamp, true);
+    int64_t found = Around(track.head, CannLevel::kNode);
     // The call of the node level ends later than that of the runtime, which may be here already.
     if (found < 0 && i >= old_tracks && !last) {
       waiting_tracks_.push_back(track);
       continue;
     }
-    if (found < 0) found = Around(track.head.thread, track.head.stamp, false);
+    if (found < 0) found = Around(track.head.thread, track.head.stamp, kAny);
     Call* call = found < 0 ? nullptr : &calls_[static_cast<size_t>(found)];
     if (call == nullptr) ++without_call_;
     launches.push_back(MakeLaunch(track, call));
-    if (call != nullptr) call->launches = true;
+    if (call == nullptr) continue;
+    call->launches = true;
+    const int64_t library = call->Is(CannLevel::kNode) ? Around(track.head, CannLevel::kCommunication) : -1;
+    if (library >= 0) MakeComm(calls_[static_cast<size_t>(library)], *call, launches.back());
   }
+  if (!last) KeepForNext();
   tracks_.clear();
   infos_.clear();
 }
@@ -232,7 +246,7 @@ void Launches::JoinTensors(bool last) {
       ++foreign_;
       continue;
     }
-    const int64_t found = Around(tensors.head.thread, tensors.head.stamp, true);
+    const int64_t found = Around(tensors.head, CannLevel::kNode);
     if (found < 0) {
       if (i >= old && !last) waiting_tensors_.push_back(tensors);
       continue;
@@ -245,6 +259,98 @@ void Launches::JoinTensors(bool last) {
     lists_[static_cast<size_t>(list)].Add(tensors);
   }
   tensors_.clear();
+}
+
+// What the innermost call around each says of itself.
+void Launches::JoinCollectives(bool last) {
+  const size_t old_parts = waiting_comm_parts_.size(), old_ops = waiting_comm_ops_.size();
+  comm_parts_.insert(comm_parts_.begin(), waiting_comm_parts_.begin(), waiting_comm_parts_.end());
+  comm_ops_.insert(comm_ops_.begin(), waiting_comm_ops_.begin(), waiting_comm_ops_.end());
+  waiting_comm_parts_.clear();
+  waiting_comm_ops_.clear();
+  for (size_t i = 0; i < comm_ops_.size(); ++i) {
+    const CannCommOp& op = comm_ops_[i];
+    if (op.head.magic != kCannMagic) {
+      ++foreign_;
+      continue;
+    }
+    const int64_t found = Around(op.head, CannLevel::kNode);
+    if (found >= 0) {
+      std::shared_ptr<Collective>& collective = calls_[static_cast<size_t>(found)].collective;
+      if (collective != nullptr) continue;
+      collective = std::make_shared<Collective>();
+      comm_.Describe(op, *collective);
+    } else if (i >= old_ops && !last) {
+      waiting_comm_ops_.push_back(op);
+    }
+  }
+  for (size_t i = 0; i < comm_parts_.size(); ++i) {
+    const CannCommPart& record = comm_parts_[i];
+    if (record.head.magic != kCannMagic) {
+      ++foreign_;
+      continue;
+    }
+    const int64_t found = Around(record.head, CannLevel::kCommunication);
+    if (found >= 0) {
+      Call& call = calls_[static_cast<size_t>(found)];
+      const CommPart part = comm_.PartOf(record);
+      if (call.collective == nullptr) {  // kept for a call that says nothing of its group
+        call.collective = std::make_shared<Collective>();
+        comm_.SetGroup(record.group, *call.collective);
+        call.collective->rank_size = record.rank_size;
+      }
+      // Of one sub task the last one holds.
+      const auto same = std::ranges::find(call.parts, part.context, &CommPart::context);
+      same == call.parts.end() ? call.parts.push_back(part) : void(*same = part);
+    } else if (i >= old_parts && !last) {
+      waiting_comm_parts_.push_back(record);
+    }
+  }
+  comm_parts_.clear();
+  comm_ops_.clear();
+}
+
+void Launches::MakeComm(const Call& of_library, Call& asked, Launch& launch) {
+  const auto comm = std::make_shared<CommLaunch>();
+  if (asked.collective == nullptr) asked.collective = std::make_shared<Collective>();
+  Collective& collective = *asked.collective;
+  if (collective.name == 0) {
+    collective.name = asked.item_text;
+    collective.connection = asked.connection;
+    collective.of_ai_cpu = texts_.Get(asked.item_text).find("AicpuKernel") != std::string_view::npos;
+  }
+  if (of_library.collective != nullptr) {
+    if (collective.group == 0) {
+      collective.group = of_library.collective->group;
+      collective.group_digits = of_library.collective->group_digits;
+    }
+    collective.rank_size = of_library.collective->rank_size;
+  }
+  comm->of = asked.collective;
+  comm->is_master = texts_.Get(CallType(of_library)) == "master";
+  comm->parts = of_library.parts;
+  collective.parts += static_cast<uint32_t>(std::max<size_t>(comm->parts.size(), 1));
+  launch.comm = comm;
+  // Kernels of a collective are called as the part that they are (tree_analyzer.cpp,
+  // UpdateComputeDescForHcclSituation); what holds sub tasks is none.
+  if (texts_.Get(launch.task_type) == "FFTS_PLUS") launch.is_compute = false;
+  if (!launch.is_compute) {
+    launch.op_name = launch.op_type = 0;
+    return;
+  }
+  launch.op_name = of_library.item_text;
+  const std::string_view type = texts_.Get(launch.task_type);
+  if (type == "KERNEL_AICORE") launch.op_task_type = GeTaskType(kGeCollective);
+  if (type == "KERNEL_AICPU") launch.op_task_type = texts_.Intern("HCCL_AI_CPU");
+}
+
+void Launches::KeepForNext() {
+  for (const Call& call : calls_) {
+    if (call.told || !call.Is(CannLevel::kCommunication)) continue;
+    if (Around(call.thread, call.end, static_cast<uint16_t>(CannLevel::kNode)) >= 0) continue;
+    waiting_calls_.push_back(call);
+    waiting_calls_.back().told = true;
+  }
 }
 
 }  // namespace profd::format

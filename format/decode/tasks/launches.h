@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/flat_map.h"
 #include "format/decode/span_writer.h"
 #include "format/decode/tasks/cann_names.h"
+#include "format/decode/tasks/collectives.h"
 #include "format/decode/tasks/tensor_texts.h"
 #include "format/records/cann.h"
 
@@ -27,14 +29,15 @@ struct Launch {
   uint32_t blocks = 0, mix_blocks = 0;
   TensorTexts tensors{};
   bool is_compute = false, hf32 = false;
-  bool is_dynamic = false;  // an operator that is built anew for each shape
+  bool is_dynamic = false;                      // an operator that is built anew for each shape
+  std::shared_ptr<const CommLaunch> comm = {};  // of a collective
 };
 
 // Joins calls, task tracks and node infos by thread and time, window by window; records of each kind come in
 // the order of their stamps, calls in that of their ends. **Thread:** one.
 class Launches {
  public:
-  Launches(CannNames& names, Texts& texts) : names_(names), texts_(texts) {}
+  Launches(CannNames& names, Texts& texts) : names_(names), texts_(texts), comm_(names, texts) {}
 
   void Add(const CannApiRecord& call);
   void Add(const CannTaskTrack& track) { tracks_.push_back(track); }
@@ -42,6 +45,8 @@ class Launches {
   // file (msparser/compact_info/node_basic_info_parser.py, get_op_state).
   void Add(const CannNodeInfo& info, bool is_dynamic) { infos_.push_back({info, is_dynamic}); }
   void Add(const CannTensorInfo& tensors) { tensors_.push_back(tensors); }
+  void Add(const CannCommPart& part) { comm_parts_.push_back(part); }
+  void Add(const CannCommOp& op) { comm_ops_.push_back(op); }
   size_t calls() const { return calls_.size(); }
   // Up to where the window's calls reach: tracks and infos up to here belong to it.
   uint64_t end_stamp() const { return end_stamp_; }
@@ -53,6 +58,7 @@ class Launches {
   void EndWindow(bool last, int64_t pid, ToWall to_wall, SpanWriter& spans, std::vector<Launch>& launches) {
     Join(last, launches);
     for (const Call& call : calls_) {
+      if (call.told) continue;
       Span& span = spans.Add(SpanKind::kApi);
       span.begin_ns = to_wall(call.begin);
       span.end_ns = to_wall(call.end);
@@ -67,6 +73,8 @@ class Launches {
       spans.AddArg(Key(item_key_, "item_id"), ArgType::kText, call.item_text);
     }
     calls_.clear();
+    calls_.insert(calls_.end(), waiting_calls_.begin(), waiting_calls_.end());
+    waiting_calls_.clear();
     end_stamp_ = 0;
   }
 
@@ -87,6 +95,11 @@ class Launches {
     int32_t tensors = -1;  // index in lists_
     uint16_t level = 0;
     bool launches = false;  // a task
+    bool told = false;      // given out with the window before
+    std::vector<CommPart> parts = {};
+    std::shared_ptr<Collective> collective = {};
+
+    bool Is(CannLevel of) const { return level == static_cast<uint16_t>(of); }
   };
   struct Event {
     uint64_t stamp = 0;
@@ -98,9 +111,17 @@ class Launches {
 
   void Join(bool last, std::vector<Launch>& launches);
   void JoinTensors(bool last);
-  // Index of the innermost call of the node level around a moment of a thread, else of the innermost of any
-  // level; -1 if there is none.
-  int64_t Around(uint32_t thread, uint64_t stamp, bool node_only);
+  void JoinCollectives(bool last);
+  // Calls of the communication library whose own call of the node level has not ended yet.
+  void KeepForNext();
+  // Index of the innermost call of a level around a moment of a thread, kAny: of any; -1 if there is none.
+  static constexpr uint16_t kAny = 0;
+  int64_t Around(uint32_t thread, uint64_t stamp, uint16_t level);
+  int64_t Around(const CannHead& head, CannLevel level) {
+    return Around(head.thread, head.stamp, static_cast<uint16_t>(level));
+  }
+  // Of a launch inside of a call of the communication library.
+  void MakeComm(const Call& of_library, Call& asked, Launch& launch);
   Launch MakeLaunch(const CannTaskTrack& track, const Call* call);
   TextId Level(uint16_t level);
   bool IsCompute(TextId task_type);
@@ -140,6 +161,10 @@ class Launches {
   std::vector<CannTaskTrack> tracks_, waiting_tracks_;
   std::vector<NodeInfo> infos_, waiting_infos_;
   std::vector<CannTensorInfo> tensors_, waiting_tensors_;
+  CommReader comm_;
+  std::vector<CannCommPart> comm_parts_, waiting_comm_parts_;
+  std::vector<CannCommOp> comm_ops_, waiting_comm_ops_;
+  std::vector<Call> waiting_calls_;
   std::vector<TensorList> lists_;
   base::FlatMap<Event> events_{1 << 16};
   uint64_t end_stamp_ = 0, next_connection_ = 1;

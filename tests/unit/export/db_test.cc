@@ -251,6 +251,52 @@ TEST_F(Db, WhatProgramsRecordedAsAnalysersReadIt) {
             (Table{{"2", "2", "2", "4294967295"}}));
 }
 
+// A framework's operators, as its annotations name them: what each started itself, not what those inside of
+// it did.
+TEST_F(Db, OperatorsOfAFrameworkAndWhatTheyStarted) {
+  options_.for_analysers = true;
+  Open();
+  format::Texts texts;
+  format::SpanBatch batch;
+  batch.texts = &texts;
+  const auto add = [&](format::SpanKind kind, const char* name, uint64_t begin, uint64_t end, int64_t tid,
+                       uint64_t connection = 0) {
+    format::Span& span = batch.spans.emplace_back();
+    span.kind = kind;
+    span.name = texts.Intern(name);
+    span.begin_ns = begin;
+    span.end_ns = end;
+    span.pid = 1;
+    span.tid = tid;
+    span.connection = connection;
+    span.flow = connection != 0 ? format::Flow::kBegins : format::Flow::kNone;
+  };
+  constexpr auto kRange = format::SpanKind::kRange, kApi = format::SpanKind::kApi;
+  add(kApi, "launch", 15, 16, 7, 101);  // calls are told later than ranges, or earlier
+  add(kRange, "aten::mm", 14, 20, 7);
+  add(kRange, "aten::linear", 10, 30, 7);
+  add(kRange, "aten::add", 40, 50, 7);
+  add(kRange, "step 3", 0, 100, 7);
+  add(kRange, "aten::mm", 14, 20, 8);
+  add(kApi, "launch", 25, 26, 7, 103);
+  add(kApi, "launch", 19, 21, 7, 102);
+  add(kApi, "launch", 60, 61, 7, 104);
+  add(kApi, "launch", 15, 16, 9, 105);
+  add(kApi, "aclrtSynchronizeStream", 27, 28, 7);
+  output_->Spans(batch);
+  Finish();
+  EXPECT_EQ(Query("SELECT n.value,startNs,endNs,globalTid&255,c.connectionId,e.name FROM PYTORCH_API p JOIN "
+                  "STRING_IDS n "
+                  "ON n.id=p.name JOIN ENUM_API_TYPE e ON e.id=type LEFT JOIN CONNECTION_IDS c ON "
+                  "c.id=p.connectionId "
+                  "ORDER BY 4,2,5"),
+            (Table{{"aten::linear", "10", "30", "7", "103", "op"},
+                   {"aten::mm", "14", "20", "7", "101", "op"},
+                   {"aten::mm", "14", "20", "7", "102", "op"},
+                   {"aten::add", "40", "50", "7", "NULL", "op"},
+                   {"aten::mm", "14", "20", "8", "NULL", "op"}}));
+}
+
 TEST_F(Db, WhatIsNotFinishedLeavesNothing) {
   output_.reset();
   EXPECT_TRUE(std::filesystem::is_empty(folder_));

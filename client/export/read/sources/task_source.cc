@@ -10,6 +10,7 @@
 
 #include "client/export/read/slices.h"
 #include "client/export/read/sources/cann_cursor.h"
+#include "client/export/read/sources/comm_tasks.h"
 #include "client/export/read/sources/kernel_feed.h"
 #include "format/decode/decoder.h"
 #include "format/decode/line_decoder.h"
@@ -27,6 +28,8 @@ namespace profd::client {
 namespace {
 
 using format::CannApiRecord;
+using format::CannCommOp;
+using format::CannCommPart;
 using format::CannNodeInfo;
 using format::CannTaskTrack;
 using format::CannTensorInfo;
@@ -77,6 +80,7 @@ class DeviceTasks {
         sinks_(sinks),
         pid_(pid),
         spans_(*sinks.spans, *sinks.texts, "task"),
+        comm_(spans_, side.facts.device),
         yes_(sinks.texts->Intern("YES")),
         no_(sinks.texts->Intern("NO")),
         dynamic_(sinks.texts->Intern("dynamic")),
@@ -143,6 +147,7 @@ class DeviceTasks {
   void Finish() {
     Run(UINT64_MAX);
     RunCounters();
+    comm_.Finish();
     spans_.Flush();
     Report& report = *sinks_.report;
     for (CounterLog& log : counters_) FinishCounters(log);
@@ -337,14 +342,16 @@ class DeviceTasks {
     detail.kernel_name = launch->kernel;
     detail.has_op = launch->is_compute;
     detail.op_name = launch->op_name;
-    format::SetTensors(detail, launch->tensors);
-    if (launch->op_type == 0) return;
-    detail.op_type = launch->op_type;
-    detail.op_task_type = launch->op_task_type;
-    detail.op_state = launch->is_dynamic ? dynamic_ : static_;
     detail.block_num = launch->blocks;
     detail.mix_block_num = launch->mix_blocks;
-    detail.hf32 = launch->hf32 ? yes_ : no_;
+    format::SetTensors(detail, launch->tensors);
+    if (launch->op_type != 0) {
+      detail.op_type = launch->op_type;
+      detail.op_task_type = launch->op_task_type;
+      detail.op_state = launch->is_dynamic ? dynamic_ : static_;
+      detail.hf32 = launch->hf32 ? yes_ : no_;
+    }
+    if (launch->comm != nullptr) comm_.Add(task, *launch->comm, launch->batch, begin_ns, span.end_ns);
   }
 
   const Side& side_;
@@ -355,6 +362,7 @@ class DeviceTasks {
   std::deque<CounterLog> counters_;
   format::TaskJoin join_;
   format::SpanWriter spans_;
+  CommTasks comm_;
   KernelFeed* kernels_ = nullptr;
   std::vector<format::KernelJoin::Task> placed_;
   const format::TextId yes_, no_, dynamic_, static_, correlation_key_;
@@ -442,6 +450,8 @@ class TaskSource {
     Cursor<CannTaskTrack> tracks(capture_, host, "compact.task_track", report, sinks_.progress);
     Cursor<CannNodeInfo> infos(capture_, host, "compact.node_basic_info", report, sinks_.progress);
     Cursor<CannTensorInfo> tensors(capture_, host, "additional.tensor_info", report, sinks_.progress);
+    Cursor<CannCommOp> comm_ops(capture_, host, "compact.hccl_op_info", report, sinks_.progress);
+    Cursor<CannCommPart> comm_parts(capture_, host, "additional.hccl_info", report, sinks_.progress);
     // At level 0 the vendor knows an operator's name only, whatever the records hold.
     const bool no_infos =
         vendor_compatible_ && (host.facts.prof_level == "l0" || host.facts.prof_level == "level0");
@@ -461,7 +471,9 @@ class TaskSource {
       tensors.Drain(end, kWindowTracks, [&](const CannTensorInfo& of_one, bool) {
         if (!no_infos) launches.Add(of_one);
       });
-      last = last && tracks.done() && infos.done() && tensors.done();
+      comm_ops.Drain(end, kWindowTracks, [&](const CannCommOp& op, bool) { launches.Add(op); });
+      comm_parts.Drain(end, kWindowTracks, [&](const CannCommPart& part, bool) { launches.Add(part); });
+      last = last && tracks.done() && infos.done() && tensors.done() && comm_ops.done() && comm_parts.done();
       window.clear();
       launches.EndWindow(last, host.facts.pid, to_wall, calls_, window);
       uint64_t until_ns = 0;
@@ -482,6 +494,8 @@ class TaskSource {
     tracks.Count(report, "task");
     infos.Count(report, "task");
     tensors.Count(report, "task");
+    comm_ops.Count(report, "task");
+    comm_parts.Count(report, "task");
     if (launches.foreign() > 0)
       report.Skip({"host/data", 0, 0, launches.foreign(), "API records without their magic"});
     if (launches.unpaired_events() > 0) {
@@ -518,6 +532,7 @@ std::string_view TaskStreamKind(const Side& side, std::string_view file) {
   const std::string_view rest = file.substr(file.find('.') + 1);
   const bool of_calls = rest == file::kApi || rest == "compact.task_track" ||
                         rest == "compact.node_basic_info" || rest == "additional.tensor_info" ||
+                        rest == "compact.hccl_op_info" || rest == "additional.hccl_info" ||
                         rest == "additional.hash_dic" || rest == "additional.type_info_dic";
   return of_calls ? (side.is_host() ? "api" : "task") : "";
 }
