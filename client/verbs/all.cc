@@ -34,6 +34,7 @@
   VERB(Flame)             \
   VERB(Doctor)            \
   VERB(Tls)               \
+  VERB(Uptime)            \
   VERB(Completion)
 
 namespace profd::client {
