@@ -34,7 +34,6 @@
   VERB(Flame)             \
   VERB(Doctor)            \
   VERB(Tls)               \
-  VERB(Uptime)            \
   VERB(Completion)
 
 namespace profd::client {

@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/clock.h"
 #include "daemon/agent/drain.h"
 #include "daemon/agent/registry.h"
 #include "daemon/base/aside.h"
@@ -71,7 +70,6 @@ class Manager::Impl {
   Result<auth::Lease> RemoveLease(const Caller& caller, const std::string& id);
   std::vector<auth::Lease> ListLeases(const Caller& caller) const;
   void Save(int level);
-  uint64_t RunningNs() const { return base::RawNs() - begun_raw_ns_; }
   Node& node() { return node_; }
   host::Sampler& sampler() { return sampler_; }
   const Writers& writers() const { return writers_; }
@@ -87,7 +85,6 @@ class Manager::Impl {
   void Shutdown(std::function<void()> done);
 
  private:
-  const uint64_t begun_raw_ns_ = base::RawNs();
   void StopUnleased();
   void AnswerEnded(const Caller& caller, const std::string& session,
                    const std::function<void(Result<std::vector<SessionInfo>>)>& done) const;
@@ -388,7 +385,6 @@ Result<auth::Lease> Manager::RemoveLease(const Caller& caller, const std::string
   return impl_->RemoveLease(caller, id);
 }
 std::vector<auth::Lease> Manager::ListLeases(const Caller& caller) { return impl_->ListLeases(caller); }
-uint64_t Manager::RunningNs() const { return impl_->RunningNs(); }
 Node& Manager::node() { return impl_->node(); }
 host::Sampler& Manager::sampler() { return impl_->sampler(); }
 std::vector<SessionInfo> Manager::Open() const {
