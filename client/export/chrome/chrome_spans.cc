@@ -71,7 +71,6 @@ Layer ChromeOutput::LayerOf(const Span& span) const {
     case SpanKind::kOsCall:
       return Layer::kOsCalls;
     case SpanKind::kStep:
-      return span.device >= 0 ? Layer::kHardware : Layer::kProgram;
     case SpanKind::kRange:
     case SpanKind::kMark:
       return span.device >= 0 ? Layer::kHardware : Layer::kProgram;

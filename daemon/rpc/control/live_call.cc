@@ -22,9 +22,9 @@ Status CheckKinds(const std::vector<std::string>& kinds) {
     const std::string text = "'" + kind.substr(0, 64) + "' is no kind of values";
     if (const std::string_view nearest = base::Nearest(kind.substr(0, 64), live::Kinds()); !nearest.empty())
       return {Code::kInvalidArgument, text + ": did you mean " + std::string(nearest) + "?"};
-    std::string known;
-    for (const std::string_view one : live::Kinds()) known += (known.empty() ? "" : " ") + std::string(one);
-    return {Code::kInvalidArgument, text + "; there are " + known};
+    std::string known = text + "; there are";
+    for (const std::string_view one : live::Kinds()) (known += ' ') += one;
+    return {Code::kInvalidArgument, known};
   }
   return Status::Ok();
 }
@@ -50,17 +50,19 @@ void EncodeSnapshot(const live::Snapshot& snapshot, const auth::Caller& caller,
   to->set_number(snapshot.number);
   to->set_wall_ns(snapshot.wall_ns);
   to->set_period_ns(snapshot.period_ns);
-  const live::Metric* metric = nullptr;
+  const live::Metric* last = nullptr;
   v1::LiveMetric* family = nullptr;
   std::set<std::string_view> has;
   for (const live::Sample* sample : live::Visible(snapshot, caller, kinds)) {
-    if (std::exchange(metric, sample->metric) != sample->metric) {
+    const live::Metric& metric = *sample->metric;
+    if (family == nullptr || last != &metric) {
+      last = &metric;
       family = to->add_metrics();
-      family->set_name(metric->name.data(), metric->name.size());
-      family->set_kind(metric->kind.data(), metric->kind.size());
-      family->set_unit(metric->unit.data(), metric->unit.size());
-      family->set_help(metric->help.data(), metric->help.size());
-      family->set_counter(metric->type == live::Metric::Type::kCounter);
+      family->set_name(metric.name.data(), metric.name.size());
+      family->set_kind(metric.kind.data(), metric.kind.size());
+      family->set_unit(metric.unit.data(), metric.unit.size());
+      family->set_help(metric.help.data(), metric.help.size());
+      family->set_counter(metric.type == live::Metric::Type::kCounter);
     }
     v1::LiveValue* value = family->add_values();
     value->set_value(sample->value);
@@ -70,7 +72,7 @@ void EncodeSnapshot(const live::Snapshot& snapshot, const auth::Caller& caller,
       pair->set_name(label.name.data(), label.name.size());
       pair->set_value(label.value);
     }
-    has.insert(metric->kind);
+    has.insert(metric.kind);
   }
   for (const std::string& kind : kinds) {
     if (!has.contains(kind)) EncodeLack(snapshot, kind, to->add_lacks());
