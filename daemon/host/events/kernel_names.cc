@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -53,15 +52,12 @@ pthread_mutex_t* SharedMutex() {
   return mutex;
 }
 
-// Who has waited for seconds reads all the same.
+// It passes on when a process is killed in the middle of its own.
 class Turn {
  public:
   explicit Turn(pthread_mutex_t* mutex) : mutex_(mutex) {
     if (mutex_ == nullptr) return;
-    timespec until{};
-    ::clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 5;
-    const int error = ::pthread_mutex_timedlock(mutex_, &until);
+    const int error = ::pthread_mutex_lock(mutex_);
     if (error == EOWNERDEAD) {
       ::pthread_mutex_consistent(mutex_);
     } else if (error != 0) {

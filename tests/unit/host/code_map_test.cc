@@ -1,6 +1,7 @@
 #include "daemon/host/process/code_map.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -107,6 +108,21 @@ std::vector<uint64_t> Spent(size_t processes) {
   ::close(told[0]);
   for (const pid_t child : children) ::waitpid(child, nullptr, 0);
   return all;
+}
+
+// A turn that nobody ends: its owner was killed.
+TEST(KernelNames, TurnsOfTheKilledPassOn) {
+  KernelNames::Hold();
+  for (int killed = 0; killed < 20; ++killed) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      for (;;) KernelNames::Load();
+    }
+    ::usleep(2000 * killed);  // wherever in the middle that is
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+  }
+  EXPECT_EQ(KernelNames::Load()->empty(), !KernelNames::Readable());
 }
 
 // The kernel would make the whole list anew for each piece of it: some thirty times as much.
