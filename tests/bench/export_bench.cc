@@ -155,7 +155,7 @@ uint64_t MakeTasks(const fs::path& prof, uint64_t tasks) {
         format::CannApiRecord{format::kCannMagic, 5000, kKernelLaunch, kThread, 0, at + 1000, at + 5000, 14});
     calls.Add(format::CannApiRecord{format::kCannMagic, 10000, kLaunch, kThread, 0, at, at + 6000, op});
     tracks.Add(format::CannTaskTrack{
-        {format::kCannMagic, 5000, 3, kThread, 40, at + 3000}, 0, 7, task, 0, 13, 14, {}});
+        {format::kCannMagic, 5000, 3, kThread, 40, at + 3000}, 0, 7, task, 0, 13, 14, 0, 0, 0, {}});
     infos.Add(
         format::CannNodeInfo{{format::kCannMagic, 10000, 4, kThread, 40, at + 6000}, op, 0, 12, 20, 0, {}});
     format::StarsTaskRecord record{};
