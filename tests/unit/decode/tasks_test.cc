@@ -213,7 +213,7 @@ class LaunchesTest : public testing::Test {
     return {kCannMagic, level, level == 5000 ? 2u : 1u, thread, 0, begin, end, level == 5000 ? 14u : 11u};
   }
   static CannTaskTrack Track(uint32_t thread, uint64_t stamp, uint16_t task, uint64_t type = 13) {
-    return {{kCannMagic, 5000, 3, thread, 40, stamp}, 0, 7, task, 0, type, 14, {}};
+    return {{kCannMagic, 5000, 3, thread, 40, stamp}, 0, 7, task, 0, type, 14, 0, 0, 0, {}};
   }
   static CannNodeInfo Info(uint32_t thread, uint64_t stamp) {
     return {{kCannMagic, 10000, 4, thread, 40, stamp}, 11, 0, 12, 0x20014, 1, {}};
