@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "base/clock.h"
@@ -176,11 +177,15 @@ std::vector<Answer> AskEach(const Context& context, const std::vector<std::strin
   return answers;
 }
 
+ExitCode CodeOf(const std::vector<Answer>& answers) {
+  std::set<ExitCode> codes;
+  for (const Answer& answer : answers) codes.insert(answer.code);
+  return codes.size() == 1 ? *codes.begin() : ExitCode::kSomeHosts;
+}
+
 ExitCode ReportAnswers(const Context& context, const std::vector<Answer>& answers) {
   std::map<std::string, std::vector<std::string>> errors;
-  std::map<ExitCode, size_t> codes;
   for (const Answer& answer : answers) {
-    ++codes[answer.code];
     if (context.json) {
       context.Print(
           AnswerJson(answer.host, answer.via, static_cast<int>(answer.code), answer.out, answer.err));
@@ -198,7 +203,7 @@ ExitCode ReportAnswers(const Context& context, const std::vector<Answer>& answer
     std::fprintf(stderr, "profctl: %zu of %zu hosts: %s (%s)\n", hosts.size(), answers.size(),
                  OneLine(said).c_str(), Names(hosts).c_str());
   }
-  return codes.size() == 1 ? codes.begin()->first : ExitCode::kSomeHosts;
+  return CodeOf(answers);
 }
 
 }  // namespace profd::client

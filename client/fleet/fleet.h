@@ -27,9 +27,11 @@ struct Answer {
 std::vector<Answer> AskEach(const Context& context, const std::vector<std::string>& hosts, size_t parallel,
                             const std::function<ExitCode(const Context&)>& verb);
 
+// The code of all when they agree, else kSomeHosts.
+ExitCode CodeOf(const std::vector<Answer>& answers);
+
 // Prints one table of all, the errors by what they say, and how far apart the nodes fired; with --json a line
-// for each host. 0 when every host did it, the code of all when none did and all say the same, else
-// kSomeHosts.
+// for each host. Returns CodeOf() them.
 ExitCode ReportAnswers(const Context& context, const std::vector<Answer>& answers);
 
 }  // namespace profd::client

@@ -73,8 +73,8 @@ class ChromeOutput final : public Output {
     uint32_t sort_index = 0;
     bool sorts_threads = true;
     std::map<uint64_t, std::string> threads;
-    std::map<uint64_t, std::pair<uint64_t, uint64_t>>
-        planes;  // threads that belong behind another one, in which order
+    // Threads that stand behind another one: which one, and in which order.
+    std::map<uint64_t, std::pair<uint64_t, uint64_t>> planes;
   };
   // Where spans of a thread or stream go.
   struct Place {

@@ -6,7 +6,6 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
-#include <set>
 #include <thread>
 #include <utility>
 
@@ -114,13 +113,11 @@ ExitCode Once(const Context& context, const std::vector<std::string>& hosts, con
                         : connection.status();
     return status.ok() ? ExitCode::kOk : one.Fail(status);
   });
-  std::set<ExitCode> codes;
   for (const Answer& answer : answers) {
-    codes.insert(answer.code);
     if (answer.code != ExitCode::kOk) view.Fail(answer.host, answer.err);
   }
   context.Print(view.Text(0, options.look, base::MonotonicNs()));
-  return codes.size() == 1 ? *codes.begin() : ExitCode::kSomeHosts;
+  return CodeOf(answers);
 }
 
 ExitCode Screen(const Context& context, const std::vector<std::string>& hosts, const TopOfNodes& options,

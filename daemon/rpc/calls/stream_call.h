@@ -103,14 +103,14 @@ class NewestCall : public StreamCall<Message> {
   using StreamCall<Message>::StreamCall;
 
  protected:
-  // `last`: with it the stream ends.
-  // Each in its turn, before all that Offer() brings; one that is false is left out.
+  // Each in its turn, before all that Offer() brings; one that says false is left out.
   void OfferFirst(std::deque<std::function<bool(Message*)>> encode) {
     const std::lock_guard lock(this->mutex_);
     if (this->finished()) return;
     first_ = std::move(encode);
     if (!this->writing()) WriteNextLocked();
   }
+  // `last`: with it the stream ends.
   void Offer(std::function<void(Message*)> encode, bool last = false) {
     const std::lock_guard lock(this->mutex_);
     if (this->finished() || last_) return;
