@@ -95,18 +95,24 @@ std::string PlaceOf(const Reason& reason) {
 // What no record and no stack explains, or only that a thread was not let, may be in time with a cgroup that
 // is kept from its CPUs.
 void GiveThrottling(const Context& context, Groups& groups) {
-  std::map<uint32_t, std::vector<Piece>> unknown;
+  struct Unknown {
+    std::vector<Piece> pieces;
+    Ns queued = 0;
+  };
+  std::map<uint32_t, Unknown> unknown;
   const auto may_be = [](const auto& key) {
     return std::get<2>(key).empty() || std::get<2>(key) == kRunQueue;
   };
   for (const auto& [key, group] : groups) {
-    if (may_be(key))
-      unknown[std::get<0>(key)].insert(unknown[std::get<0>(key)].end(), group.pieces.begin(),
-                                       group.pieces.end());
+    if (!may_be(key)) continue;
+    Unknown& of = unknown[std::get<0>(key)];
+    of.pieces.insert(of.pieces.end(), group.pieces.begin(), group.pieces.end());
+    if (std::get<2>(key) != kRunQueue) continue;
+    for (const Piece& piece : group.pieces) of.queued += ReasonOf(context, piece).covered;
   }
-  for (auto& [rank, pieces] : unknown) {
-    std::ranges::sort(pieces, {}, &Piece::from);
-    const Reason reason = ThrottlingOf(context, pieces);
+  for (auto& [rank, of] : unknown) {
+    std::ranges::sort(of.pieces, {}, &Piece::from);
+    const Reason reason = ThrottlingOf(context, of.pieces, of.queued);
     if (reason.id.empty()) continue;
     bool is_usual = false;
     std::erase_if(groups, [&, r = rank](const auto& entry) {
@@ -114,7 +120,7 @@ void GiveThrottling(const Context& context, Groups& groups) {
       is_usual = is_usual || std::get<1>(entry.first);
       return true;
     });
-    groups[{rank, is_usual, reason.id, ""}] = {reason, pieces};
+    groups[{rank, is_usual, reason.id, ""}] = {reason, of.pieces};
   }
 }
 

@@ -98,7 +98,8 @@ constexpr Rule kRules[] = {
      "samples of threads (--collect host-cpu-profile)", kReplay, "make that function shorter", nullptr},
     {"host.throttled",
      "stalls that have no other reason, host.cause_share of their time, are in time with throttling of the "
-     "program's cgroup, host.contrast times as much as at other times",
+     "program's cgroup; host.contrast times as much as at other times, unless the thread is known to have "
+     "waited for a CPU",
      "counters of cgroups (--collect host-cgroup=50Hz)", kReplay, "raise cpu.max, or start fewer threads",
      nullptr},
     {"host.launch-bound",
@@ -106,8 +107,7 @@ constexpr Rule kRules[] = {
      "calls that launch", kReplay, "launch less: compile the graph, fuse small operators", FindLaunchBound},
     {"host.sync",
      "calls wait for the device within steps, the last one of a step not counted; behind host.sync_share of "
-     "the "
-     "launches: each of them",
+     "the launches: each of them",
      "calls of CANN", kReplay, "remove what reads a result of the device within a step", FindSyncs},
     {"env.setting", "a variable of the environment causes what another rule has found",
      "ENV_VARIABLES of the framework's profiler", "that finding's", "set it as the finding says", nullptr},

@@ -221,7 +221,7 @@ Reason ReasonOf(const Context& context, const Piece& piece) {
   return {};
 }
 
-Reason ThrottlingOf(const Context& context, std::span<const Piece> pieces) {
+Reason ThrottlingOf(const Context& context, std::span<const Piece> pieces, Ns queued) {
   const Rank& rank = context.job.ranks[pieces.front().rank];
   Reason best;
   std::map<TextId, std::vector<const CgroupLook*>> groups;
@@ -253,10 +253,13 @@ Reason ThrottlingOf(const Context& context, std::span<const Piece> pieces) {
     }
     const double share = std::min(1.0, static_cast<double>(covered) / static_cast<double>(all));
     if (share < context.Get("host.cause_share") / 100 || share <= best.share) continue;
-    // The same of all other time; of a recording that is nearly nothing but stalls nobody can tell.
+    // It must be rarer at other times, unless the thread is known to have been kept from its CPU: a program
+    // whose limit is low is kept from it while its device computes, too. Of a recording that is nearly
+    // nothing but stalls nobody can tell.
     const double other =
         static_cast<double>(kept_ns - covered) / static_cast<double>(std::max<Ns>(1, total - all));
-    if (2 * all < total && share < context.Get("host.contrast") * other) continue;
+    const bool needs_contrast = 2 * queued < all && 2 * all < total;
+    if (needs_contrast && share < context.Get("host.contrast") * other) continue;
     const bool resolves = static_cast<double>(shortest) >= 2 * Median(widths);
     const CgroupUse use = UseOf(rank, cgroup);
     best.id = "host.throttled";

@@ -43,8 +43,9 @@ struct Reason {
 inline constexpr const char* kRunQueue = "host.runqueue";
 
 Reason ReasonOf(const Context& context, const Piece& piece);
-// Of stalls of one rank that have no other reason: its cgroup may use no more CPU. `pieces` by time.
-Reason ThrottlingOf(const Context& context, std::span<const Piece> pieces);
+// Of stalls of one rank that have no other reason: its cgroup may use no more CPU. `pieces` by time;
+// `queued`: how much of them the thread is known to have waited for a CPU.
+Reason ThrottlingOf(const Context& context, std::span<const Piece> pieces, Ns queued);
 std::string AdviceOf(const Reason& reason, const Rank& rank);
 // What is behind it: the stack, the cgroup.
 void AddEvidence(const Context& context, const Reason& reason, const Rank& rank, Finding& finding);

@@ -122,7 +122,7 @@ TEST_F(StallCauseTest, ASingleSampleTellsNothing) {
 TEST_F(StallCauseTest, ThrottlingThatIsCountedWhenItEnds) {
   for (int i = 0; i < 20; ++i) Look(20 * i, 20 * i + 20, i == 6 ? 0.9 : 0);  // 18 ms, until 140 at the latest
   const Reason reason = Asked(
-      [](const Context& context) { return ThrottlingOf(context, std::vector<Piece>{PieceOf(110, 130)}); });
+      [](const Context& context) { return ThrottlingOf(context, std::vector<Piece>{PieceOf(110, 130)}, 0); });
   EXPECT_EQ(reason.id, "host.throttled");
   EXPECT_NE(reason.text.find("/job may use no more than 1.0 CPUs"), std::string::npos) << reason.text;
   EXPECT_NE(reason.text.find("in time with"), std::string::npos) << "a stall of one look";
@@ -131,9 +131,17 @@ TEST_F(StallCauseTest, ThrottlingThatIsCountedWhenItEnds) {
 TEST_F(StallCauseTest, ThrottlingAtAllTimesIsNoCauseOfOneStall) {
   for (int i = 0; i < 20; ++i) Look(20 * i, 20 * i + 20, 0.9);
   EXPECT_EQ(Asked([](const Context& context) {
-              return ThrottlingOf(context, std::vector<Piece>{PieceOf(110, 130)});
+              return ThrottlingOf(context, std::vector<Piece>{PieceOf(110, 130)}, 0);
             }).id,
             "");
+}
+
+TEST_F(StallCauseTest, ThrottlingAtAllTimesIsTheCauseOfAWaitForACpu) {
+  for (int i = 0; i < 20; ++i) Look(20 * i, 20 * i + 20, 0.9);
+  EXPECT_EQ(Asked([](const Context& context) {
+              return ThrottlingOf(context, std::vector<Piece>{PieceOf(110, 130)}, 12 * kMs);
+            }).id,
+            "host.throttled");
 }
 
 }  // namespace
