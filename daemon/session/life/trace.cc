@@ -281,6 +281,7 @@ uint64_t Trace::elapsed_ns() const {
 std::vector<KindState> Trace::Kinds() const {
   std::vector<KindState> kinds = progress_;
   const uint64_t now_ns = sources_to_ns_ == 0 ? services_.timers.RawNs() : sources_to_ns_;
+  std::vector<uint64_t> silent_s(kinds.size(), 0);  // of a kind in several files: the longest
   const auto add = [&, this](size_t index, const chunk::StreamStats& stats, const char* source) {
     KindState& kind = kinds[index];
     const uint64_t lost = stats.lost_records.load(std::memory_order_relaxed);
@@ -291,10 +292,8 @@ std::vector<KindState> Trace::Kinds() const {
     kind.bytes += stats.stored_bytes.load(std::memory_order_relaxed);
     kind.records += stats.stored_records.load(std::memory_order_relaxed);
     kind.lost += lost + unwritten;
-    const uint64_t silent = SilentSeconds(kind, stats, sources_from_ns_, now_ns, sources_to_ns_ != 0);
-    constexpr std::string_view kSilent = "no data for ";  // said once of a kind in several files
-    if (silent > 0 && kind.reason.find(kSilent) == std::string::npos)
-      AddReason(kind.reason, std::string(kSilent) + std::to_string(silent) + " s");
+    silent_s[index] =
+        std::max(silent_s[index], SilentSeconds(kind, stats, sources_from_ns_, now_ns, sources_to_ns_ != 0));
   };
   constexpr const char* kInDriver = "before they reached the disk: it or the node is too slow";
   constexpr const char* kInSampler = "because their moment had passed or there were too many";
@@ -303,6 +302,10 @@ std::vector<KindState> Trace::Kinds() const {
     for (const DeviceFile& file : channel.files) add(file.start.kind_index, *file.stats, kInDriver);
   }
   for (const HostKind& kind : host_kinds_) add(kind.start.kind_index, *kind.stats, kInSampler);
+  for (size_t index = 0; index < kinds.size(); ++index) {
+    if (silent_s[index] > 0)
+      AddReason(kinds[index].reason, "no data for " + std::to_string(silent_s[index]) + " s");
+  }
   if (setup_.recordings) setup_.recordings->AddCounts(setup_.id, kinds);
   return kinds;
 }
