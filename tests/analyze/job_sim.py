@@ -191,6 +191,8 @@ class Simulation:
                 chunk *= fault.factor  # kernels run beside all but the last one
             if fault.kind == "retry" and fault.group == group and fault.hits(step) and number == fault.count:
                 chunk += fault.ms * MS / hops
+            if fault.kind == "unaligned" and group.startswith(fault.group) and number % 2:
+                chunk *= fault.factor
         chunk *= rng.lognormvariate(0, 0.02)  # the whole of it; chunks are copied by engines of a steady rate
         return chunk, [rng.lognormvariate(0, 0.005) for _ in range(hops * len(members))]
 
@@ -256,6 +258,8 @@ class Simulation:
             def collective(group, megabytes, number, blocks, kind="allReduce"):
                 nonlocal device, last
                 members = shape.groups(rank)[group][1]
+                if any(fault.kind == "unaligned" and group.startswith(fault.group) for fault in self.faults):
+                    megabytes = round(megabytes * 1e6 / 512) * 512e-6 + (14e-6 if number % 2 else 0)
                 python(HOST_OP)
                 connection_id = call("launch", LAUNCH)
                 issued = host
@@ -354,6 +358,14 @@ class Simulation:
                     for fault in self.of("experts", rank, step):
                         share *= fault.factor if step % shape.ranks == rank else (shape.ranks - fault.factor) / (shape.ranks - 1)
                     kernel(1000 + round(1000 * share), shape.experts, "GroupedMatmul", scale=share)
+                for fault in self.of("conversions", rank, step):
+                    noise, own = own, noise
+                    kernel(950, fault.us / (self.chip[rank] * slow * warm), "TransData")
+                    noise, own = own, noise
+                for fault in self.of("save", rank, step):
+                    if layer == fault.count:
+                        rows.ranges.append((host, host + fault.ms * MS, "Engine.save_checkpoint"))
+                        host += fault.ms * MS
                 for fault in self.of("gc", rank, step):
                     if layer == fault.count:
                         rows.garbage.append((host, host + fault.ms * MS))

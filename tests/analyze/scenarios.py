@@ -67,6 +67,10 @@ def scenarios():
                    [Expected(("host.stall",), "host.dataloader"), Expected(("host.stall",), "host.dataloader", 1)])
     yield Scenario("compile", USUAL, [Fault("compile", rank=4, ms=4, since=2, every=2, count=1)],
                    [Expected(("host.stall",), "host.compile", 4)])
+    yield Scenario("a checkpoint within steps", dict(USUAL, steps=12), [Fault("save", rank=-1, ms=20, since=3, every=4, count=3)],
+                   [Expected(("host.stall",), "step.checkpoint")])
+    yield Scenario("conversions", USUAL, [Fault("conversions", rank=-1, us=110)], [Expected(("kernel.transpose",))])
+    yield Scenario("odd sizes", DEEP, [Fault("unaligned", rank=-1, group="tp", factor=1.6)], [Expected(("comm.align",))])
     yield Scenario("waits for the device", USUAL, [Fault("sync_calls", rank=-1)], [Expected(("host.sync",))])
     yield Scenario("kernels that jitter", USUAL, [Fault("kernel_jitter", rank=-1, share=0.03, factor=4)],
                    [Expected(("kernel.jitter",), "", 2)])
@@ -107,6 +111,8 @@ def scenarios():
     yield Scenario("time between steps", dict(USUAL, steps=12), [Fault("checkpoint", rank=-1, ms=30, since=4, every=4)],
                    [Expected(("goodput",))])
     # Just not enough to speak of.
+    yield Scenario("none, a few conversions", USUAL, [], [], [Fault("conversions", rank=-1, us=6)])
+    yield Scenario("none, odd sizes that cost little", DEEP, [], [], [Fault("unaligned", rank=-1, group="tp", factor=1.04)])
     yield Scenario("none, a stage a little heavier", PIPE, [], [], [Fault("heavy_stage", rank=3, factor=1.06)])
     yield Scenario("none, a rank a little slower", USUAL, [], [], [Fault("slow_compute", rank=5, factor=1.008)])
     yield Scenario("none, copies a little slower", dict(USUAL, copy=60), [], [], [Fault("slow_copy", rank=2, factor=1.5)])

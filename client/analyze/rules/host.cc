@@ -150,7 +150,8 @@ Finding MakeStall(const Context& context, const Group& group, bool of_all) {
   const Job& job = context.job;
   Finding finding;
   const Rank& rank = job.ranks[group.pieces.front().rank];
-  const std::string cause = group.reason.id.empty() ? "unexplained" : group.reason.id.substr(5);
+  const std::string cause =
+      group.reason.id.empty() ? "unexplained" : group.reason.id.substr(group.reason.id.find('.') + 1);
   std::map<uint32_t, std::pair<Ns, size_t>> by_rank;
   Ns longest = 0, total = 0;
   double share = 1;

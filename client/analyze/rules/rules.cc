@@ -62,6 +62,11 @@ constexpr Rule kRules[] = {
      "them; "
      "comm.min_samples of each",
      "collectives of all ranks of a group", kReplay, "let one go behind the other", FindContention},
+    {"comm.align",
+     "data whose size is no multiple of 512 bytes have comm.align_ratio of the rate of those that are, of "
+     "about "
+     "the same size and in the same group; comm.min_samples of each",
+     "collectives of all ranks of a group, with sizes", kReplay, "pad buffers to 512 bytes", FindUnaligned},
     {"comm.order", "at the end ranks wait for each other in different groups", "collectives", "none",
      "call collectives in the same order on all ranks", nullptr},
     {"comm.hang", "at the end some ranks have begun a collective and others never do", "collectives", "none",
@@ -78,6 +83,9 @@ constexpr Rule kRules[] = {
     {"host.dataloader", "a range of a data loader covers host.cause_share of a stall",
      "ranges of the program or of its framework", kReplay,
      "more workers, prefetching, pinned memory, faster storage", nullptr},
+    {"step.checkpoint", "a range that saves a checkpoint covers host.cause_share of a stall",
+     "ranges of the program or of its framework", kReplay,
+     "save in the background, less often, or to faster storage", nullptr},
     {"host.compile", "a call that compiles an operator is the stall", "calls of CANN", kReplay,
      "keep shapes the same from step to step", nullptr},
     {"host.alloc", "a call that has or gives back memory of the device is the stall", "calls of CANN",
@@ -118,6 +126,11 @@ constexpr Rule kRules[] = {
     {"kernel.aicpu", "operators run on the AI CPU, kernel.aicpu_percent of a step",
      "kernels with their task type", kReplay, "a data type that the AI cores have, or another operator",
      FindAiCpu},
+    {"kernel.transpose",
+     "kernels that only convert data (TransData, Transpose, Cast) take kernel.conversion_percent of the "
+     "computing",
+     "kernels by name", "as if they took no time", "one format, order and type for neighbours",
+     FindConversions},
     {"clock.low",
      "the clock is clock.low_percent below the rated one while the device computes; of one rank, the cause "
      "of rank.compute",

@@ -45,11 +45,13 @@ void FindSlowing(const Context& context, Found& found);
 void FindExposed(const Context& context, Found& found);
 void FindContention(const Context& context, Found& found);
 void FindSmall(const Context& context, Found& found);
+void FindUnaligned(const Context& context, Found& found);
 void FindHeavyStages(const Context& context, Found& found);
 void FindBubbles(const Context& context, Found& found);
 void FindLostTime(const Context& context, Found& found);
 void FindLeaks(const Context& context, Found& found);
 void FindAiCpu(const Context& context, Found& found);
+void FindConversions(const Context& context, Found& found);
 void FindLowClocks(const Context& context, Found& found);
 
 // What kernels take beyond what is usual of their class on the rank, where they take kernel.jitter_ratio

@@ -24,6 +24,16 @@ bool IsLoader(std::string_view name) {
   return false;
 }
 
+// Not activation checkpointing, which saves nothing.
+bool IsSaving(std::string_view name) {
+  for (const std::string_view word :
+       {"save_checkpoint", "save_ckpt", "torch.save", "save_pretrained", "save_state", "save_model",
+        "dist_checkpointing.save", "ModelCheckpoint"}) {
+    if (name.find(word) != name.npos) return true;
+  }
+  return false;
+}
+
 Factor Record() { return {"record", 0.9, "the cause itself is recorded"}; }
 
 struct Seen {
@@ -192,7 +202,7 @@ Reason ReasonOf(const Context& context, const Piece& piece) {
     if (Reason reason = ThreadReason(context, piece, least_share); !reason.id.empty()) return reason;
     return {"", "inside the call " + name, 1, piece.length(), {}, kNone, 0};
   }
-  Ns garbage = 0, loading = 0, other = 0;
+  Ns garbage = 0, loading = 0, saving = 0, other = 0;
   TextId other_name = 0;
   Ns other_length = INT64_MAX;
   const auto behind = std::ranges::lower_bound(rank.ranges, piece.to, {}, &Range::begin);
@@ -203,6 +213,8 @@ Reason ReasonOf(const Context& context, const Piece& piece) {
       garbage += overlap;
     } else if (IsLoader(job.Text(at->name))) {
       loading = std::max(loading, overlap);
+    } else if (IsSaving(job.Text(at->name))) {
+      saving = std::max(saving, overlap);
     } else if (static_cast<double>(overlap) >= least_share * length && at->end - at->begin < other_length) {
       other = overlap;  // the shortest that covers it: the innermost
       other_length = at->end - at->begin;
@@ -214,6 +226,8 @@ Reason ReasonOf(const Context& context, const Piece& piece) {
     return {"host.gc", "Python collects garbage", share(garbage), garbage, Record(), kNone, 0};
   if (share(loading) >= least_share)
     return {"host.dataloader", "it waits for the data loader", share(loading), loading, Record(), kNone, 0};
+  if (share(saving) >= least_share)
+    return {"step.checkpoint", "it saves a checkpoint", share(saving), saving, Record(), kNone, 0};
   if (Reason reason = ThreadReason(context, piece, least_share); !reason.id.empty()) return reason;
   if (share(other) >= least_share && other_length < 2 * piece.length())
     return {"", "inside " + std::string(job.Text(other_name)).substr(0, 40), share(other), other, {}, kNone,
@@ -283,6 +297,7 @@ std::string AdviceOf(const Reason& reason, const Rank& rank) {
            "higher thresholds";
   if (reason.id == "host.dataloader")
     return "give the data loader more workers, prefetching and pinned memory, or faster storage";
+  if (reason.id == "step.checkpoint") return "save in the background, less often, or to faster storage";
   if (reason.id == "host.compile")
     return "keep shapes the same from step to step, or compile them before the first step";
   if (reason.id == "host.alloc")
