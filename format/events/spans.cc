@@ -3,9 +3,9 @@
 namespace profd::format {
 
 std::string_view SpanKindName(SpanKind kind) {
-  constexpr std::string_view kNames[kSpanKinds] = {"task",      "api",     "os-call", "step", "range",
-                                                   "mark",      "counter", "kernel",  "comm", "memory",
-                                                   "comm-part", "overlap", "mission"};
+  constexpr std::string_view kNames[kSpanKinds] = {
+      "task", "api",    "os-call",   "step",    "range",   "mark",      "counter", "kernel",
+      "comm", "memory", "comm-part", "overlap", "mission", "op-memory", "fused-op"};
   size_t number = static_cast<size_t>(kind);
   return number < kSpanKinds ? kNames[number] : "?";
 }

@@ -37,8 +37,13 @@ enum class SpanKind : uint8_t {
               // value: 0 … 3
   kMission,   // of a device's collective unit. name: LoopGroup, an instruction, or Wait, for other ranks;
               // value: task id; args as the vendor's timeline has them
+  // In no timeline, instants:
+  kOpMemory,  // what an operator took of `device`'s memory. name: the operator; category: whose memory it
+              // is; args size (< 0: gave back), address, total allocated, total reserved
+  kFusedOp,   // an operator made of others when its model was built. category: the model's name; value: its
+              // number; args parts, then bytes: input, output, weight, workspace, total
 };
-inline constexpr size_t kSpanKinds = 13;
+inline constexpr size_t kSpanKinds = 15;
 std::string_view SpanKindName(SpanKind kind);
 
 inline constexpr uint32_t kNoId = 0xFFFFFFFF;  // as the vendor prints "none" of a 32-bit id
@@ -61,6 +66,7 @@ struct Span {
   Flow flow = Flow::kNone;
 
   bool instant() const { return kind == SpanKind::kMark || kind == SpanKind::kCounter; }
+  bool in_timelines() const { return kind != SpanKind::kOpMemory && kind != SpanKind::kFusedOp; }
   double CounterValue() const { return std::bit_cast<double>(value); }
 };
 

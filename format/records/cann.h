@@ -121,6 +121,53 @@ struct CannCommOp {
 };
 static_assert(sizeof(CannCommOp) == 64);
 
+// What an operator took of a device's memory, or gave back (task_memory_info).
+struct CannMemory {
+  CannHead head;
+  uint64_t address;
+  int64_t size;        // negative: given back
+  uint64_t op_name;    // hash_dic
+  uint64_t allocated;  // in all, after it
+  uint64_t reserved;
+  uint32_t device;
+  uint32_t device_type;
+  uint8_t unused[184];
+};
+static_assert(sizeof(CannMemory) == 256);
+
+// An operator that was made of several of a model's (fusion_op_info).
+struct CannFusedOp {
+  static constexpr uint32_t kMostParts = 8;
+  CannHead head;
+  uint64_t op_name;  // hash_dic
+  uint32_t count;
+  uint64_t input_bytes, output_bytes, weight_bytes, workspace_bytes, total_bytes;
+  uint64_t parts[kMostParts];  // hash_dic
+  uint8_t reserved[116];
+};
+static_assert(sizeof(CannFusedOp) == 256);
+
+// What a model is called (graph_id_map).
+struct CannModel {
+  CannHead head;
+  uint64_t name;  // hash_dic; 0: none
+  uint32_t graph;
+  uint32_t model;
+  uint8_t reserved[216];
+};
+static_assert(sizeof(CannModel) == 256);
+
+// Which sub tasks of a launch are an operator's (context_id_info); of a part of a collective the first and
+// the last one.
+struct CannContexts {
+  static constexpr uint32_t kMost = 55;
+  CannHead head;
+  uint64_t op_name;  // hash_dic
+  uint32_t count;
+  uint32_t contexts[kMost];
+};
+static_assert(sizeof(CannContexts) == 256);
+
 #pragma pack(pop)
 
 }  // namespace profd::format

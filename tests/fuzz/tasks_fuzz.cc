@@ -8,6 +8,7 @@
 #include "format/decode/tasks/cann_names.h"
 #include "format/decode/tasks/core_tasks.h"
 #include "format/decode/tasks/launches.h"
+#include "format/decode/tasks/operator_records.h"
 #include "format/decode/tasks/task_join.h"
 #include "format/decode/tasks/task_log.h"
 #include "format/records/packed.h"
@@ -55,7 +56,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   PROFD_CHECK(counted + counters.no_task() + (track ? 0 : counters.foreign()) + counters.other() <=
               counters.records());
 
-  Launches launches(names, texts);
+  ModelCalls models;
+  for (size_t at = 0; at + sizeof(CannApiRecord) <= bytes.size(); at += sizeof(CannApiRecord))
+    models.Add(Load<CannApiRecord>(bytes.data() + at));
+  models.Finish();
+  Launches launches(names, texts, models);
   Checked sink;
   SpanWriter writer(sink, texts);
   TaskJoin join;
@@ -69,6 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       launches.Add(Load<CannTaskTrack>(rest.data()));
       launches.Add(Load<CannNodeInfo>(rest.data()), (i & 1) != 0);
       if (rest.size() >= sizeof(CannTensorInfo)) launches.Add(Load<CannTensorInfo>(rest.data()));
+      if (rest.size() >= sizeof(CannContexts)) launches.Add(Load<CannContexts>(rest.data()));
       ++tracks;
     }
     calls += launches.calls();
@@ -83,6 +89,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   }
   writer.Flush();
+
+  Checked of_operators;
+  SpanWriter operators(of_operators, texts);
+  OperatorRecords records(names, operators, 1);
+  size_t taken = 0;
+  for (size_t at = 0; at + sizeof(CannMemory) <= bytes.size(); at += 8) {
+    const auto memory = Load<CannMemory>(bytes.data() + at);
+    const auto model = Load<CannModel>(bytes.data() + at);
+    const auto fused = Load<CannFusedOp>(bytes.data() + at);
+    if (!IsDamage(memory)) records.Take(memory, memory.head.stamp), ++taken;
+    if (!IsDamage(model)) records.Take(model);
+    if (!IsDamage(fused)) records.Take(fused, models, fused.head.stamp), ++taken;
+  }
+  operators.Flush();
+  PROFD_CHECK(of_operators.spans == taken);
   PROFD_CHECK(sink.spans == calls);
   PROFD_CHECK(found.size() <= tracks);
   PROFD_CHECK(launches.waiting_since() == UINT64_MAX);

@@ -10,13 +10,18 @@ GOLDEN = pathlib.Path(__file__).parents[1] / "golden/data/910b/PROF_000001_20231
 RAW, WALL, COUNTER = 5_000_000_000_000, 1_700_000_000_000_000_000, 145_000_000_000
 ANY = 0xFFFFFFFF  # no sub task
 
-RUNTIME, LIBRARY, NODE = 5000, 5500, 10000
-LAUNCH, MASTER, SLAVE, CALL, TRACK, INFO = 1, 65537, 65538, 2, 3, 4
-TYPES = {"NOTIFY_WAIT": 13, "MEMCPY_ASYNC": 14, "KERNEL_AICORE": 15, "RDMA_SEND": 16}
+RUNTIME, LIBRARY, NODE, MODEL = 5000, 5500, 10000, 15000
+LAUNCH, MASTER, SLAVE, CALL, TRACK, INFO, LOAD = 1, 65537, 65538, 2, 3, 4, 5
+EVENT = 2**64 - 1  # in the place of a call's end: its begin and its end come one by one
+TYPES = {"NOTIFY_WAIT": 13, "MEMCPY_ASYNC": 14, "KERNEL_AICORE": 15, "RDMA_SEND": 16, "FFTS_PLUS": 17}
 GROUPS = {"hccl_world_group": 7_231_004_118_223_009_516, "10.0.0.1%eth0_60000_1": 88_000_000_000_000_007}
 NAMES = {"hcom_allReduce_": 201, "hcom_allGather_": 202, "Notify_Wait": 210, "Memcpy": 211, "Reduce_Inline": 212, "RDMASend": 213,
          "MESH-RING-NHR": 220, "MatMul": 12, "my_kernel": 99, "MatMul_1": 100}
 DATA, LINK, TRANSPORT = {3: "FP16", 4: "FP32", 11: "BFP16"}, {0: "ON_CHIP", 1: "HCCS", 3: "ROCE"}, {0: "SDMA", 1: "RDMA", 2: "LOCAL"}
+
+
+def head(level, kind, thread, size, stamp):
+    return struct.pack("<HHIIIQ", 0x5A5A, level, kind, thread, size, stamp)
 
 
 class Job:
@@ -26,6 +31,7 @@ class Job:
         dice = random.Random(seed)
         self.calls, self.tracks, self.infos, self.ops, self.of_library, self.log = [], [], [], [], [], []
         self.collectives, self.parts, self.kernels = [], [], 0
+        self.others, self.names = {}, {}  # more files of host/data: their records; more names
         for thread, group in zip((4242, 4243), GROUPS):
             now, ids = RAW + 10_000_000 + thread, {}
             for number in range(each):
@@ -100,10 +106,7 @@ class Job:
             sample.update(prof_level="level1", profLevel="l1")
             file.write_text(json.dumps(sample), encoding="utf-8")
 
-        def head(level, kind, thread, size, stamp):
-            return struct.pack("<HHIIIQ", 0x5A5A, level, kind, thread, size, stamp)
-
-        calls = sorted(self.calls, key=lambda call: call[4])
+        calls = sorted(self.calls, key=lambda call: call[3] if call[4] == EVENT else call[4])
         host = {
             "aging.api_event.data": [struct.pack("<HHIIIQQQ", 0x5A5A, level, kind, thread, 0, begin, end, item)
                                      for level, kind, thread, begin, end, item in calls],
@@ -121,23 +124,24 @@ class Job:
                             part["rdma"], 0)
                 for stamp, thread, name, group, plane, part in sorted(self.of_library, key=lambda record: record[:2])],
         }
-        for name, records in host.items():
+        for name, records in {**host, **self.others}.items():
             self.slices(path / "host/data", name, records, slices)
-        names = "".join(f"{number}:{name}\n" for name, number in {**NAMES, **GROUPS}.items())
-        types = f"{NODE}_{LAUNCH}:launch\n{LIBRARY}_{MASTER}:master\n{LIBRARY}_{SLAVE}:slave\n{RUNTIME}_{CALL}:KernelLaunch\n" + "".join(
+        names = "".join(f"{number}:{name}\n" for name, number in {**NAMES, **GROUPS, **self.names}.items())
+        types = f"{NODE}_{LAUNCH}:launch\n{LIBRARY}_{MASTER}:master\n{LIBRARY}_{SLAVE}:slave\n{RUNTIME}_{CALL}:KernelLaunch\n{MODEL}_{LOAD}:ModelLoad\n" + "".join(
             f"{level}_{number}:{name}\n" for level, number, name in
             ((RUNTIME, TRACK, "task_track"), (NODE, INFO, "node_basic_info"), (NODE, 10, "hccl_op_info"), (LIBRARY, 7, "hccl_info"))) + \
             "".join(f"{RUNTIME}_{number}:{name}\n" for name, number in TYPES.items())
         self.slices(path / "host/data", "unaging.additional.hash_dic", [names.encode()], 1)
         self.slices(path / "host/data", "unaging.additional.type_info_dic", [types.encode()], 1)
-        log = [struct.pack("<HHHHQ48x", word, 0x6BD3, stream, task, ticks) for ticks, word, stream, task in sorted(self.log)]
+        log = [struct.pack("<HHHHQHH44x", word, 0x6BD3, stream, task, ticks, *(sub or (0, 0)))
+               for ticks, word, stream, task, *sub in sorted(self.log)]
         self.slices(path / "device_0/data", "stars_soc.data.0", log, slices)
         return path
 
     @staticmethod
     def slices(folder, file, records, count):
         """Whole records in each: the vendor's parser reads no others."""
-        size = len(records) // count + 1
-        for number in range(count):
+        size = max(1, -(-len(records) // count))
+        for number in range(-(-len(records) // size)):
             (folder / f"{file}.slice_{number}").write_bytes(b"".join(records[number * size:(number + 1) * size]))
             (folder / f"{file}.slice_{number}.done").write_text("")

@@ -83,6 +83,9 @@ Layer ChromeOutput::LayerOf(const Span& span) const {
       return Layer::kOverlap;
     case SpanKind::kMission:
       return Layer::kCcu;
+    case SpanKind::kOpMemory:
+    case SpanKind::kFusedOp:
+      break;
   }
   return Layer::kOther;
 }
@@ -318,7 +321,8 @@ void ChromeOutput::WriteSpan(const format::SpanBatch& batch, const Span& span) {
 }
 
 void ChromeOutput::Spans(const format::SpanBatch& batch) {
-  for (const Span& span : batch.spans) WriteSpan(batch, span);
+  for (const Span& span : batch.spans)
+    if (span.in_timelines()) WriteSpan(batch, span);
 }
 
 }  // namespace profd::client

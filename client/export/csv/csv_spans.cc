@@ -123,6 +123,12 @@ void CsvSpans::Add(const SpanBatch& batch) {
       case SpanKind::kMemory:
         programs_.Add(batch, span);
         break;
+      case SpanKind::kOpMemory:
+        operator_records_.AddMemory(batch, span);
+        break;
+      case SpanKind::kFusedOp:
+        operator_records_.AddFused(batch, span);
+        break;
       case SpanKind::kCommPart:
       case SpanKind::kOverlap:
       case SpanKind::kMission:
@@ -499,6 +505,7 @@ void CsvSpans::Finish() {
     device.rows.Drain(0, [&, &of = device](const TaskRow& row) { WriteTask(of, row); });
   }
   programs_.Finish();
+  operator_records_.Finish();
   ranges_.Drain(0, [this](const RangeRow& row) { WriteRange(row); });
   WriteOpStatistic();
   WriteApiStatistic();

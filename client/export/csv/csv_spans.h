@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/flat_map.h"
+#include "client/export/csv/csv_operators.h"
 #include "client/export/csv/csv_programs.h"
 #include "client/export/csv/reorder.h"
 #include "client/export/views/csv_tables.h"
@@ -34,13 +35,14 @@ struct Durations {
 // **Thread:** one.
 class CsvSpans {
  public:
-  explicit CsvSpans(const CsvContext& context) : context_(context), programs_(context) {}
+  explicit CsvSpans(const CsvContext& context)
+      : context_(context), programs_(context), operator_records_(context) {}
   void Add(const format::SpanBatch& batch);
   void Finish();
   // What operator the latest task of these ids was; "" of one that is not known.
   std::string_view OpName(int device, uint32_t stream, uint32_t task);
   // Spans of more names than there is room for.
-  uint64_t left_out() const { return left_out_; }
+  uint64_t left_out() const { return left_out_ + operator_records_.left_out(); }
 
  private:
   struct TaskRow {
@@ -101,6 +103,7 @@ class CsvSpans {
 
   const CsvContext& context_;
   CsvPrograms programs_;
+  CsvOperators operator_records_;
   const format::Texts* texts_ = nullptr;
   uint64_t left_out_ = 0;
   std::vector<bool> plain_;  // texts of texts_ that need no quotes

@@ -82,6 +82,7 @@ class DbOutput final : public Output {
   int64_t CommOf(int64_t name, int device);
   void WriteMission(const format::SpanBatch& batch, const format::Span& span);
   void WriteMemory(const format::SpanBatch& batch, const format::Span& span);
+  void WriteOpMemory(const format::SpanBatch& batch, const format::Span& span);
   void WriteMark(const format::SpanBatch& batch, const format::Span& span);
   void WriteFramework();
   int64_t GlobalTid(const format::Span& span) const;

@@ -238,6 +238,15 @@ void DbOutput::WriteMemory(const format::SpanBatch& batch, const Span& span) {
                               NumberArg(batch, span, "address"), span.connection});
 }
 
+void DbOutput::WriteOpMemory(const format::SpanBatch& batch, const Span& span) {
+  const int64_t size = NumberArg(batch, span, "size");
+  const uint64_t bytes = size < 0 ? -static_cast<uint64_t>(size) : static_cast<uint64_t>(size);
+  Insert(SpanTable::kNpuOpMem,
+         {IdOf(batch, span.name), NumberArg(batch, span, "address"), IdOf(size < 0 ? "release" : "allocate"),
+          bytes, span.begin_ns, GlobalTid(span), NumberArg(batch, span, "total allocated"),
+          NumberArg(batch, span, "total reserved"), IdOf(batch, span.category), span.device});
+}
+
 // Analysers read ranges of starts and ends only, and each has a number there. Of marks on a stream they want
 // that of a framework's call, too, and end in an error without it.
 void DbOutput::WriteMark(const format::SpanBatch& batch, const Span& span) {
@@ -308,6 +317,10 @@ void DbOutput::WriteSpan(const format::SpanBatch& batch, const Span& span) {
                                                           : batch.texts->Get(TextArg(batch, span, "edge")))});
     case SpanKind::kMission:
       return WriteMission(batch, span);
+    case SpanKind::kOpMemory:
+      return WriteOpMemory(batch, span);
+    case SpanKind::kFusedOp:
+      return;  // in tables only
     case SpanKind::kOverlap:
       return Insert(SpanTable::kOverlapAnalysis,
                     {next_overlap_++, span.device, span.begin_ns, span.end_ns, span.value});

@@ -147,6 +147,9 @@ PerfettoOutput::Track PerfettoOutput::TrackOf(const format::SpanBatch& batch, co
         return of_device(Layer::kHardware, span.stream, "Stream " + std::to_string(span.stream));
       if (span.kind == SpanKind::kRange && span.value != 0) return part(ThreadOf(pid, span.tid), "Ranges");
       break;
+    case SpanKind::kOpMemory:
+    case SpanKind::kFusedOp:
+      break;
   }
   return ThreadOf(pid, span.tid);
 }
@@ -272,6 +275,7 @@ void PerfettoOutput::WriteProgramCounter(const format::SpanBatch& batch, const S
 }
 
 void PerfettoOutput::WriteSpan(const format::SpanBatch& batch, const Span& span) {
+  if (!span.in_timelines()) return;
   if (span.kind == SpanKind::kCounter) return WriteProgramCounter(batch, span);
   const Lane* const lane = LaneOf(PlaceOf(batch, span), span);
   if (lane == nullptr) {

@@ -163,6 +163,18 @@ const DbTable kSpanTableList[kSpanTables] = {
       {"startNs", "NUMERIC"},
       {"endNs", "NUMERIC"},
       {"args", "NUMERIC"}}},
+    {"NPU_OP_MEM",
+     "",
+     {{"operatorName", "INTEGER"},
+      {"addr", "INTEGER"},
+      {"type", "INTEGER"},
+      {"size", "INTEGER"},
+      {"timestampNs", "INTEGER"},
+      {"globalTid", "INTEGER"},
+      {"totalAllocate", "NUMERIC"},
+      {"totalReserve", "NUMERIC"},
+      {"component", "INTEGER"},
+      {"deviceId", "INTEGER"}}},
 };
 
 // With those that the vendor's tables of collectives all have.

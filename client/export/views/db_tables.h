@@ -50,8 +50,9 @@ enum class SpanTable : uint8_t {
   kPytorchApi,
   kConnectionIds,
   kCcu,
+  kNpuOpMem,
 };
-inline constexpr size_t kSpanTables = 16;
+inline constexpr size_t kSpanTables = 17;
 const DbTable& TableOf(SpanTable table);
 
 // For people: made where all of its tables are.

@@ -244,6 +244,16 @@ std::string_view FirmwareTaskTypeName(uint32_t type) {
 
 }  // namespace
 
+// Source: the analyser's ascend_task_association.cpp.
+std::string_view LoggedSubTaskTypeName(uint32_t type) {
+  constexpr std::string_view kNames[] = {
+      "AIC",     "AIV",          "",     "Notify Wait",  "Notify Record",           "Write Value",
+      "MIX_AIC", "MIX_AIV",      "SDMA", "Data Context", "Invalidate Data Context", "Writeback Data Context",
+      "AI_CPU",  "Load Context", "",     "DSA"};
+  const bool known = type < std::size(kNames) && !kNames[type].empty();
+  return known ? kNames[type] : std::string_view("UNKNOWN");
+}
+
 std::string_view LoggedTaskTypeName(uint32_t type, Chip chip) {
   constexpr std::string_view kStars[] = {"AI_CORE",           "AI_CPU",           "AIV_SQE",
                                          "PLACE_HOLDER_SQE",  "EVENT_RECORD_SQE", "EVENT_WAIT_SQE",

@@ -22,6 +22,8 @@ std::string GeFormatName(uint32_t format);
 std::string GeDataTypeName(uint32_t type);
 // What the scheduler's log says a task is: "AI_CORE", "EVENT_WAIT_SQE", …
 std::string_view LoggedTaskTypeName(uint32_t type, Chip chip);
+// The same of a sub task: "AIC", "SDMA", …
+std::string_view LoggedSubTaskTypeName(uint32_t type);
 
 // **Thread:** one.
 class CannNames {

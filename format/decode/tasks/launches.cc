@@ -1,6 +1,7 @@
 #include "format/decode/tasks/launches.h"
 
 #include <algorithm>
+#include <string>
 #include <tuple>
 
 namespace profd::format {
@@ -13,13 +14,6 @@ constexpr uint32_t kGeCollective = 9;  // GeTaskTypeName()
 // Every shape is a text of its own.
 constexpr size_t kMostTexts = 1 << 20;
 
-uint64_t EventKey(const CannApiRecord& event) {
-  uint64_t key =
-      static_cast<uint64_t>(event.level) << 48 ^ static_cast<uint64_t>(event.type) << 32 ^ event.thread;
-  key = (key ^ event.item * 0x9E3779B97F4A7C15u) * 0xBF58476D1CE4E5B9u;
-  return key ^ key >> 31 ^ event.request;
-}
-
 bool IsComputeType(std::string_view type) {
   return type.starts_with("KERNEL") || type == "STARS_COMMON" || type == "FFTS_PLUS";
 }
@@ -31,31 +25,19 @@ void Launches::Add(const CannApiRecord& record) {
     ++foreign_;
     return;
   }
-  uint64_t begin_stamp = record.begin, end_stamp = record.end;
-  if (record.end == kCannEvent) {  // begin and end come one by one
-    const uint64_t key = EventKey(record);
-    const Event* begin = events_.Find(key);
-    if (begin == nullptr) {
-      if (Event* place = events_.FindOrAdd(key)) {
-        place->stamp = record.begin;
-      } else {
-        ++unpaired_;
-      }
-      return;
-    }
-    begin_stamp = std::min(begin->stamp, record.begin);
-    end_stamp = std::max(begin->stamp, record.begin);
-    events_.Erase(key);
-  }
+  uint64_t begin = 0, end = 0;
+  if (!times_.Of(record, begin, end)) return;
   Call& call = calls_.emplace_back();
-  call.begin = begin_stamp;
-  call.end = std::max(begin_stamp, end_stamp);
+  call.begin = begin;
+  call.end = end;
   call.item = record.item;
   call.thread = record.thread;
   call.type = record.type;
   call.request = record.request;
   call.level = record.level;
-  call.item_text = names_.Hash(record.item);
+  call.item_text = call.Is(CannLevel::kModel)
+                       ? texts_.Intern(std::to_string(record.item))  // a model's number
+                       : names_.Hash(record.item);
   end_stamp_ = std::max(end_stamp_, call.end);
 }
 
@@ -140,6 +122,7 @@ Launch Launches::MakeLaunch(const CannTaskTrack& track, const Call* call) {
     return names_.Type(static_cast<uint16_t>(CannLevel::kRuntime), type);
   });
   launch.kernel = kernel_.Get(track.kernel, [this](uint64_t hash) { return names_.HashOrNone(hash); });
+  launch.model = models_.At(track.head.thread, track.head.stamp);
   const bool tells_blocks = track.blocks != 0 && texts_.Get(launch.task_type) != "KERNEL_SIMT";
   if (tells_blocks) {
     constexpr uint8_t kMixBits = 7;
@@ -151,28 +134,40 @@ Launch Launches::MakeLaunch(const CannTaskTrack& track, const Call* call) {
   if (!call->Is(CannLevel::kNode) || !IsCompute(launch.task_type)) {
     return launch;
   }
-  launch.is_compute = true;
-  if (call->tensors >= 0) {
-    const TensorList& list = lists_[static_cast<size_t>(call->tensors)];
-    const bool same =
-        call->info < 0 || infos_[static_cast<size_t>(call->info)].record.op_name == list.op_name();
-    if (same && texts_.size() < kMostTexts) launch.tensors = list.Intern(texts_);
-  }
-  if (call->info < 0) {
-    launch.op_name = call->item_text;
+  if (!call->sub_ops.empty()) {
+    const auto sub_tasks = std::make_shared<std::map<uint32_t, LaunchedOp>>();
+    for (const SubOp& of : call->sub_ops) {
+      LaunchedOp op{.blocks = launch.blocks, .mix_blocks = launch.mix_blocks, .is_compute = true};
+      Describe(of.info, of.tensors, op);
+      op.op_name = names_.Hash(of.op_name);
+      for (const uint32_t context : of.contexts) sub_tasks->try_emplace(context, op);
+    }
+    launch.sub_tasks = sub_tasks;
     return launch;
   }
-  const auto& [info, is_dynamic] = infos_[static_cast<size_t>(call->info)];
-  launch.op_name = info.op_name == call->item ? call->item_text : names_.Hash(info.op_name);
-  launch.op_type = op_type_.Get(info.op_type, [this](uint64_t hash) { return names_.Hash(hash); });
-  launch.op_task_type = GeTaskType(info.task_type);
-  if (!tells_blocks) {
-    launch.blocks = info.blocks & 0xFFFF;
-    launch.mix_blocks = (info.blocks & 0xFFFF) * (info.blocks >> 16);
-  }
-  launch.hf32 = (info.flags & 1) != 0;
-  launch.is_dynamic = is_dynamic;
+  launch.is_compute = true;
+  launch.op_name = call->item_text;
+  Describe(call->info, call->tensors, launch);
   return launch;
+}
+
+void Launches::Describe(int32_t info_at, int32_t tensors_at, LaunchedOp& op) {
+  const NodeInfo* info = info_at < 0 ? nullptr : &infos_[static_cast<size_t>(info_at)];
+  if (tensors_at >= 0 && texts_.size() < kMostTexts) {
+    const TensorList& list = lists_[static_cast<size_t>(tensors_at)];
+    if (info == nullptr || info->record.op_name == list.op_name()) op.tensors = list.Intern(texts_);
+  }
+  if (info == nullptr) return;
+  const CannNodeInfo& record = info->record;
+  op.op_name = op_name_.Get(record.op_name, [this](uint64_t hash) { return names_.Hash(hash); });
+  op.op_type = op_type_.Get(record.op_type, [this](uint64_t hash) { return names_.Hash(hash); });
+  op.op_task_type = GeTaskType(record.task_type);
+  if (op.blocks == 0) {  // the launch does not tell
+    op.blocks = record.blocks & 0xFFFF;
+    op.mix_blocks = (record.blocks & 0xFFFF) * (record.blocks >> 16);
+  }
+  op.hf32 = (record.flags & 1) != 0;
+  op.is_dynamic = info->is_dynamic;
 }
 
 void Launches::Join(bool last, std::vector<Launch>& launches) {
@@ -188,25 +183,11 @@ void Launches::Join(bool last, std::vector<Launch>& launches) {
   }
 
   // What waited for this window comes first. Nothing waits twice.
-  const size_t old_infos = waiting_infos_.size(), old_tracks = waiting_tracks_.size();
-  infos_.insert(infos_.begin(), waiting_infos_.begin(), waiting_infos_.end());
+  const size_t old_tracks = waiting_tracks_.size();
   tracks_.insert(tracks_.begin(), waiting_tracks_.begin(), waiting_tracks_.end());
-  waiting_infos_.clear();
   waiting_tracks_.clear();
-  for (size_t i = 0; i < infos_.size(); ++i) {
-    const CannHead& head = infos_[i].record.head;
-    if (head.magic != kCannMagic) {
-      ++foreign_;
-      continue;
-    }
-    const int64_t found = Around(head, CannLevel::kNode);
-    if (found >= 0) {
-      int32_t& info = calls_[static_cast<size_t>(found)].info;
-      if (info < 0) info = static_cast<int32_t>(i);
-    } else if (i >= old_infos && !last) {
-      waiting_infos_.push_back(infos_[i]);
-    }
-  }
+  JoinContexts(last);
+  JoinInfos(last);
   JoinTensors(last);
   JoinCollectives(last);
   for (size_t i = 0; i < tracks_.size(); ++i) {
@@ -235,6 +216,60 @@ void Launches::Join(bool last, std::vector<Launch>& launches) {
   infos_.clear();
 }
 
+// Which operators a call launches as sub tasks. Those of collectives are told by their parts, too.
+void Launches::JoinContexts(bool last) {
+  const size_t old = waiting_contexts_.size();
+  contexts_.insert(contexts_.begin(), waiting_contexts_.begin(), waiting_contexts_.end());
+  waiting_contexts_.clear();
+  for (size_t i = 0; i < contexts_.size(); ++i) {
+    const CannContexts& record = contexts_[i];
+    if (record.head.magic != kCannMagic || record.count > CannContexts::kMost) {
+      ++foreign_;
+      continue;
+    }
+    if (record.head.level != static_cast<uint16_t>(CannLevel::kNode)) continue;
+    const int64_t found = Around(record.head, CannLevel::kNode);
+    if (found < 0) {
+      if (i >= old && !last) waiting_contexts_.push_back(record);
+      continue;
+    }
+    SubOp& op = *FindSubOp(calls_[static_cast<size_t>(found)], record.op_name, true);
+    for (uint32_t n = 0; n < record.count; ++n) {
+      const uint32_t context = record.contexts[n];
+      op.contexts.push_back(context);
+    }
+  }
+  contexts_.clear();
+}
+
+Launches::SubOp* Launches::FindSubOp(Call& call, uint64_t op_name, bool make) {
+  const auto found = std::ranges::find(call.sub_ops, op_name, &SubOp::op_name);
+  if (found != call.sub_ops.end()) return &*found;
+  return make ? &call.sub_ops.emplace_back(SubOp{op_name}) : nullptr;
+}
+
+void Launches::JoinInfos(bool last) {
+  const size_t old = waiting_infos_.size();
+  infos_.insert(infos_.begin(), waiting_infos_.begin(), waiting_infos_.end());
+  waiting_infos_.clear();
+  for (size_t i = 0; i < infos_.size(); ++i) {
+    const CannNodeInfo& record = infos_[i].record;
+    if (record.head.magic != kCannMagic) {
+      ++foreign_;
+      continue;
+    }
+    const int64_t found = Around(record.head, CannLevel::kNode);
+    if (found < 0) {
+      if (i >= old && !last) waiting_infos_.push_back(infos_[i]);
+      continue;
+    }
+    Call& call = calls_[static_cast<size_t>(found)];
+    SubOp* const op = FindSubOp(call, record.op_name, false);
+    int32_t& info = op != nullptr ? op->info : call.info;
+    if (info < 0) info = static_cast<int32_t>(i);
+  }
+}
+
 void Launches::JoinTensors(bool last) {
   const size_t old = waiting_tensors_.size();
   tensors_.insert(tensors_.begin(), waiting_tensors_.begin(), waiting_tensors_.end());
@@ -251,7 +286,9 @@ void Launches::JoinTensors(bool last) {
       if (i >= old && !last) waiting_tensors_.push_back(tensors);
       continue;
     }
-    int32_t& list = calls_[static_cast<size_t>(found)].tensors;
+    Call& call = calls_[static_cast<size_t>(found)];
+    SubOp* const op = FindSubOp(call, tensors.op_name, false);
+    int32_t& list = op != nullptr ? op->tensors : call.tensors;
     if (list < 0) {
       list = static_cast<int32_t>(lists_.size());
       lists_.emplace_back();

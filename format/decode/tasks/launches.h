@@ -3,41 +3,56 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "base/flat_map.h"
 #include "format/decode/span_writer.h"
 #include "format/decode/tasks/cann_names.h"
 #include "format/decode/tasks/collectives.h"
+#include "format/decode/tasks/model_calls.h"
 #include "format/decode/tasks/tensor_texts.h"
 #include "format/records/cann.h"
 
 namespace profd::format {
 
-// A task as it was given to a device.
-struct Launch {
-  uint64_t stamp = 0;  // T4
-  uint64_t connection = 0;
-  uint32_t device = 0, stream = 0, task = 0, batch = 0;
-  uint32_t thread = 0;
-  TextId kernel = 0, task_type = 0;
-  // Of the operator, when the launch belongs to one.
+// The operator that something given to a device is of.
+struct LaunchedOp {
   TextId op_name = 0, op_type = 0, op_task_type = 0;
   uint32_t blocks = 0, mix_blocks = 0;
   TensorTexts tensors{};
   bool is_compute = false, hf32 = false;
-  bool is_dynamic = false;                      // an operator that is built anew for each shape
+  bool is_dynamic = false;  // it is built anew for each shape
+};
+
+// A task as it was given to a device. Its operator is not known where it has none, or one for each sub task.
+struct Launch : LaunchedOp {
+  uint64_t stamp = 0;  // T4
+  uint64_t connection = 0;
+  uint32_t device = 0, stream = 0, task = 0, batch = 0;
+  uint32_t thread = 0;
+  uint32_t model = kNoId;  // that was loaded or ran
+  TextId kernel = 0, task_type = 0;
   std::shared_ptr<const CommLaunch> comm = {};  // of a collective
+  std::shared_ptr<const std::map<uint32_t, LaunchedOp>> sub_tasks = {};
+
+  // nullptr: of that sub task nobody has told.
+  const LaunchedOp* OpOf(uint32_t context) const {
+    if (sub_tasks == nullptr || context == kNoId) return this;
+    const auto found = sub_tasks->find(context);
+    return found == sub_tasks->end() ? nullptr : &found->second;
+  }
 };
 
 // Joins calls, task tracks and node infos by thread and time, window by window; records of each kind come in
 // the order of their stamps, calls in that of their ends. **Thread:** one.
 class Launches {
  public:
-  Launches(CannNames& names, Texts& texts) : names_(names), texts_(texts), comm_(names, texts) {}
+  // `models`: complete.
+  Launches(CannNames& names, Texts& texts, const ModelCalls& models)
+      : names_(names), texts_(texts), models_(models), comm_(names, texts) {}
 
   void Add(const CannApiRecord& call);
   void Add(const CannTaskTrack& track) { tracks_.push_back(track); }
@@ -45,6 +60,7 @@ class Launches {
   // file (msparser/compact_info/node_basic_info_parser.py, get_op_state).
   void Add(const CannNodeInfo& info, bool is_dynamic) { infos_.push_back({info, is_dynamic}); }
   void Add(const CannTensorInfo& tensors) { tensors_.push_back(tensors); }
+  void Add(const CannContexts& contexts) { contexts_.push_back(contexts); }
   void Add(const CannCommPart& part) { comm_parts_.push_back(part); }
   void Add(const CannCommOp& op) { comm_ops_.push_back(op); }
   size_t calls() const { return calls_.size(); }
@@ -82,10 +98,15 @@ class Launches {
   uint64_t waiting_since() const;
 
   uint64_t foreign() const { return foreign_; }  // records without the magic
-  uint64_t unpaired_events() const { return unpaired_ + events_.size(); }
+  uint64_t unpaired_events() const { return times_.unpaired(); }
   uint64_t tracks_without_call() const { return without_call_; }
 
  private:
+  struct SubOp {
+    uint64_t op_name = 0;  // hash_dic
+    std::vector<uint32_t> contexts = {};
+    int32_t info = -1, tensors = -1;  // as a call's
+  };
   struct Call {
     uint64_t begin = 0, end = 0, item = 0;
     uint64_t connection = 0;  // its number, from 1
@@ -98,11 +119,9 @@ class Launches {
     bool told = false;      // given out with the window before
     std::vector<CommPart> parts = {};
     std::shared_ptr<Collective> collective = {};
+    std::vector<SubOp> sub_ops = {};  // of one that launches several operators as sub tasks of one task
 
     bool Is(CannLevel of) const { return level == static_cast<uint16_t>(of); }
-  };
-  struct Event {
-    uint64_t stamp = 0;
   };
   struct NodeInfo {
     CannNodeInfo record;
@@ -110,6 +129,8 @@ class Launches {
   };
 
   void Join(bool last, std::vector<Launch>& launches);
+  void JoinContexts(bool last);
+  void JoinInfos(bool last);
   void JoinTensors(bool last);
   void JoinCollectives(bool last);
   // Calls of the communication library whose own call of the node level has not ended yet.
@@ -123,6 +144,10 @@ class Launches {
   // Of a launch inside of a call of the communication library.
   void MakeComm(const Call& of_library, Call& asked, Launch& launch);
   Launch MakeLaunch(const CannTaskTrack& track, const Call* call);
+  // nullptr: no sub tasks of a call are of that operator.
+  static SubOp* FindSubOp(Call& call, uint64_t op_name, bool make);
+  // What the host tells of an operator: those of infos_ and lists_, -1 = none.
+  void Describe(int32_t info, int32_t tensors, LaunchedOp& op);
   TextId Level(uint16_t level);
   bool IsCompute(TextId task_type);
   TextId GeTaskType(uint32_t type);
@@ -137,6 +162,7 @@ class Launches {
 
   CannNames& names_;
   Texts& texts_;
+  const ModelCalls& models_;
   TextId id_key_ = 0, item_key_ = 0;
   // A name that was looked up last: it is nearly always asked again.
   struct Memo {
@@ -148,7 +174,7 @@ class Launches {
       return text;
     }
   };
-  Memo kernel_, op_type_, task_type_;
+  Memo kernel_, op_name_, op_type_, task_type_;
   std::array<Memo, 16> call_types_;  // by level
   // What was looked up last: it is nearly always asked again.
   std::array<std::pair<uint16_t, TextId>, 16> levels_{};
@@ -161,14 +187,15 @@ class Launches {
   std::vector<CannTaskTrack> tracks_, waiting_tracks_;
   std::vector<NodeInfo> infos_, waiting_infos_;
   std::vector<CannTensorInfo> tensors_, waiting_tensors_;
+  std::vector<CannContexts> contexts_, waiting_contexts_;
   CommReader comm_;
   std::vector<CannCommPart> comm_parts_, waiting_comm_parts_;
   std::vector<CannCommOp> comm_ops_, waiting_comm_ops_;
   std::vector<Call> waiting_calls_;
   std::vector<TensorList> lists_;
-  base::FlatMap<Event> events_{1 << 16};
+  CallTimes times_;
   uint64_t end_stamp_ = 0, next_connection_ = 1;
-  uint64_t foreign_ = 0, unpaired_ = 0, without_call_ = 0;
+  uint64_t foreign_ = 0, without_call_ = 0;
 };
 
 }  // namespace profd::format

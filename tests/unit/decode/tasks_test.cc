@@ -181,6 +181,8 @@ TEST(CannNames, TasksByChip) {
   EXPECT_EQ(LoggedTaskTypeName(9, Chip::k910B), "VQ6_SQE");
   EXPECT_EQ(LoggedTaskTypeName(9, Chip::k910), "SDMA_SQE");
   EXPECT_EQ(LoggedTaskTypeName(11, Chip::k910), "UNKNOWN");
+  EXPECT_EQ(LoggedSubTaskTypeName(1), "AIV");
+  for (const uint32_t type : {2, 16}) EXPECT_EQ(LoggedSubTaskTypeName(type), "UNKNOWN");
 }
 
 TEST(CannNames, LinesAndUnknownNumbers) {
@@ -226,7 +228,8 @@ class LaunchesTest : public testing::Test {
 
   Texts texts_;
   CannNames names_{texts_};
-  Launches launches_{names_, texts_};
+  ModelCalls models_;
+  Launches launches_{names_, texts_, models_};
   Collector collector_;
   SpanWriter writer_{collector_, texts_};
   std::vector<Launch> found_;
@@ -293,6 +296,62 @@ TEST_F(LaunchesTest, TensorsOfTheOperator) {
   EXPECT_EQ(columns, (std::vector<std::string>{"\"16,32;\"", "FLOAT16;DT_BF16", "ND;FRACTAL_NZ:4",
                                                "\"16,8;1\"", "5;FLOAT", "UNDEFINED;ND"}));
   EXPECT_EQ(found_[1].tensors, TensorTexts{});
+}
+
+CannContexts Contexts(uint64_t stamp, uint64_t name, std::vector<uint32_t> all, uint16_t level = 10000) {
+  CannContexts record{};
+  record.head = {kCannMagic, level, 6, 1, 232, stamp};
+  record.op_name = name;
+  record.count = static_cast<uint32_t>(all.size());
+  for (size_t i = 0; i < std::min<size_t>(all.size(), CannContexts::kMost); ++i) record.contexts[i] = all[i];
+  return record;
+}
+
+TEST_F(LaunchesTest, SubTasksOfSeveralOperators) {
+  launches_.Add(Call(10000, 1, 100, 200));
+  launches_.Add(Track(1, 130, 5));
+  CannNodeInfo info = Info(1, 150);
+  launches_.Add(info, false);  // MatMul_0
+  info.op_name = 14;
+  info.task_type = 2;
+  info.head.stamp = 160;
+  launches_.Add(info, true);
+  launches_.Add(Contexts(151, 11, {0, 1}));
+  launches_.Add(Contexts(161, 14, {2, 1}));  // one of them is of two: it is the first one's
+  launches_.Add(Contexts(162, 12, {7}));     // of which nothing else is told
+  launches_.Add(Contexts(163, 11, {4}));     // more of the first one
+  launches_.Add(Contexts(164, 11, {5}, 5500));
+  launches_.Add(Contexts(165, 11, std::vector<uint32_t>(CannContexts::kMost + 1, 6)));
+  End(true);
+  ASSERT_EQ(found_.size(), 1u);
+  const Launch& launch = found_[0];
+  EXPECT_FALSE(launch.is_compute);
+  EXPECT_EQ(launch.OpOf(kNoId), &launch);
+  for (const uint32_t context : {0, 1, 4}) {
+    const LaunchedOp* op = launch.OpOf(context);
+    ASSERT_NE(op, nullptr) << context;
+    EXPECT_EQ(
+        std::tuple(texts_.Get(op->op_name), texts_.Get(op->op_task_type), op->is_compute, op->is_dynamic),
+        std::tuple("MatMul_0", "AI_CORE", true, false));
+  }
+  EXPECT_EQ(texts_.Get(launch.OpOf(2)->op_name), "kernel");
+  EXPECT_EQ(texts_.Get(launch.OpOf(2)->op_task_type), "AI_VECTOR_CORE");
+  EXPECT_TRUE(launch.OpOf(2)->is_dynamic);
+  EXPECT_EQ(texts_.Get(launch.OpOf(7)->op_name), "MatMul");
+  EXPECT_EQ(launch.OpOf(7)->op_type, 0u);
+  for (const uint32_t context : {3, 5, 6}) EXPECT_EQ(launch.OpOf(context), nullptr) << context;
+  EXPECT_EQ(launches_.foreign(), 1u);
+}
+
+TEST_F(LaunchesTest, SubTasksWaitForTheCallOfTheNextWindow) {
+  launches_.Add(Track(1, 130, 5));
+  launches_.Add(Contexts(151, 11, {3}));
+  End(false);
+  launches_.Add(Call(10000, 1, 100, 200));
+  End(true);
+  ASSERT_EQ(found_.size(), 1u);
+  ASSERT_NE(found_[0].OpOf(3), nullptr);
+  EXPECT_EQ(texts_.Get(found_[0].OpOf(3)->op_name), "MatMul_0");
 }
 
 TEST_F(LaunchesTest, WaitsForTheCallOfTheNextWindow) {

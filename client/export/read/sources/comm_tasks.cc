@@ -44,13 +44,15 @@ CommTasks::Run& CommTasks::RunOf(const RunKey& key, const std::shared_ptr<Collec
   return run;
 }
 
-void CommTasks::Add(const format::DeviceTask& task, const CommLaunch& launch, uint32_t batch,
-                    uint64_t begin_ns, uint64_t end_ns) {
+void CommTasks::Add(const format::DeviceTask& task, const format::Launch& launched, uint64_t begin_ns,
+                    uint64_t end_ns) {
+  const CommLaunch& launch = *launched.comm;
   const CommPart* part = launch.Find(task.context);
   if (part == nullptr && !launch.parts.empty()) return;  // what holds sub tasks
-  uint32_t* ran = ran_.FindOrAdd(TaskKey(task, batch));
+  uint32_t* ran = ran_.FindOrAdd(TaskKey(task, launched.batch));
   const RunKey key{launch.of->connection, ran == nullptr ? 1 : ++*ran};
   Run& run = RunOf(key, launch.of);
+  run.model = launched.model;
   run.begin_ns = std::min(run.begin_ns, begin_ns);
   run.end_ns = std::max(run.end_ns, end_ns);
   if (launch.is_master) {
@@ -101,7 +103,7 @@ void CommTasks::GivePart(const format::DeviceTask& task, const CommPart& part, b
   // Bytes a ns.
   real("bandwidth(GB/s)",
        end_ns > begin_ns ? static_cast<double>(part.bytes) / static_cast<double>(end_ns - begin_ns) : 0);
-  number("model id", format::kNoId);
+  number("model id", run.model);
   text("rdma type", part.rdma);
   number("is master", is_master ? 1 : 0);
   text("collective", texts.Intern(run.name));
@@ -119,8 +121,13 @@ void CommTasks::Give(const Run& run) {
   span.category = of.group;
   span.connection = of.connection;
   span.flow = format::Flow::kEnds;
+  if (run.model != format::kNoId) {
+    format::TaskDetail& detail = spans_.AddDetail();
+    detail.model = run.model;
+    detail.op_name = span.name;
+  }
   spans_.AddArg(Key("rank_size"), ArgType::kU64, of.rank_size);
-  spans_.AddArg(Key("model id"), ArgType::kU64, format::kNoId);
+  spans_.AddArg(Key("model id"), ArgType::kU64, run.model);
   spans_.AddArg(Key("data_type"), ArgType::kText, of.data_type != 0 ? of.data_type : Key("N/A"));
   spans_.AddArg(Key("alg_type"), ArgType::kText, of.algorithm != 0 ? of.algorithm : Key("N/A"));
   spans_.AddArg(Key("count"), ArgType::kU64, of.count);

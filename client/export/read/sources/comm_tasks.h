@@ -9,7 +9,7 @@
 
 #include "base/flat_map.h"
 #include "format/decode/span_writer.h"
-#include "format/decode/tasks/collectives.h"
+#include "format/decode/tasks/launches.h"
 #include "format/decode/tasks/task_log.h"
 
 namespace profd::client {
@@ -20,8 +20,7 @@ class CommTasks {
   CommTasks(format::SpanWriter& spans, int device) : spans_(spans), device_(device) {}
 
   // `task` ran from `begin_ns` to `end_ns`: it follows as a part of its collective, if it is one.
-  void Add(const format::DeviceTask& task, const format::CommLaunch& launch, uint32_t batch,
-           uint64_t begin_ns, uint64_t end_ns);
+  void Add(const format::DeviceTask& task, const format::Launch& launch, uint64_t begin_ns, uint64_t end_ns);
   // Those of which nothing more will come.
   void Finish();
 
@@ -31,7 +30,7 @@ class CommTasks {
     std::string name;
     uint64_t begin_ns = UINT64_MAX, end_ns = 0;
     uint64_t main_begin_ns = UINT64_MAX, main_end_ns = 0;  // of the main stream
-    uint32_t parts = 0;
+    uint32_t parts = 0, model = format::kNoId;
   };
   using RunKey = std::pair<uint64_t, uint32_t>;  // connection, how often it has run
 

@@ -11,6 +11,7 @@
 #include "client/export/read/slices.h"
 #include "client/export/read/sources/cann_cursor.h"
 #include "client/export/read/sources/comm_tasks.h"
+#include "client/export/read/sources/host_records.h"
 #include "client/export/read/sources/kernel_feed.h"
 #include "format/decode/decoder.h"
 #include "format/decode/line_decoder.h"
@@ -30,6 +31,7 @@ namespace {
 using format::CannApiRecord;
 using format::CannCommOp;
 using format::CannCommPart;
+using format::CannContexts;
 using format::CannNodeInfo;
 using format::CannTaskTrack;
 using format::CannTensorInfo;
@@ -42,9 +44,7 @@ namespace file = format::file;
 
 constexpr size_t kWindowCalls = 1 << 13;
 constexpr size_t kWindowTracks = 16 * kWindowCalls;  // a call can launch many
-constexpr uint64_t kMostPlaces = 100;                // of damaged lines, that are reported one by one
 constexpr char kNoMagic[] = "records without their magic", kNoRecord[] = "pieces that are no record";
-constexpr char kNoName[] = "names nothing, or is one more than there is room for";
 constexpr std::string_view kCounterKind = NameOf(Kind::kAiCoreTask);
 constexpr std::string_view kCounterLogs[] = {file::kBothCores, file::kAiCore, file::kVectorCore};
 constexpr std::string_view kLogs[] = {file::kStarsLog, file::kTaskLog, file::kVectorTaskLog};
@@ -85,6 +85,7 @@ class DeviceTasks {
         no_(sinks.texts->Intern("NO")),
         dynamic_(sinks.texts->Intern("dynamic")),
         static_(sinks.texts->Intern("static")),
+        graph_(sinks.texts->Intern("FFTS_PLUS")),
         correlation_key_(sinks.texts->Intern("correlation_id")) {
     context_.side = &side.facts;
     context_.clocks = &side.clocks;
@@ -308,11 +309,16 @@ class DeviceTasks {
     if (kernel.span.value != 0) spans_.AddArg(correlation_key_, format::ArgType::kU64, kernel.span.value);
   }
 
+  format::TextId LoggedType(const DeviceTask& task) {
+    return sinks_.texts->Intern(task.context != format::kNoId
+                                    ? format::LoggedSubTaskTypeName(task.type)
+                                    : format::LoggedTaskTypeName(task.type, context_.side->chip));
+  }
+
   // `counters`: nullptr = none of it.
   void Give(const DeviceTask& task, const format::TaskCounters* counters) {
     const uint64_t begin_ns = context_.DeviceTicksToWall(task.begin_ticks);
     const Launch* launch = join_.Find(task, begin_ns);
-    format::Texts& texts = *sinks_.texts;
     format::Span& span = spans_.Add(format::SpanKind::kTask);
     span.begin_ns = begin_ns;
     span.end_ns = std::max(begin_ns, context_.DeviceTicksToWall(task.end_ticks));
@@ -328,30 +334,33 @@ class DeviceTasks {
     if (launch == nullptr && reported) return Describe(kernel, span, detail);
     if (launch == nullptr) {
       ++nameless_;
-      span.category = span.name = texts.Intern(format::LoggedTaskTypeName(task.type, context_.side->chip));
+      span.category = span.name = LoggedType(task);
       return;
     }
-    span.category = launch->task_type;
+    // Of a launch of sub tasks the log knows better what each is (task_processor.cpp, GetTaskType).
+    span.category = launch->task_type == graph_ ? LoggedType(task) : launch->task_type;
     span.tid = launch->thread;
     span.connection = launch->connection;
     span.flow = launch->connection != 0 ? format::Flow::kEnds : format::Flow::kNone;
-    span.name = launch->op_name != 0  ? launch->op_name
-                : launch->kernel != 0 ? launch->kernel
-                                      : launch->task_type;
+    static const format::LaunchedOp kUnknown;
+    const format::LaunchedOp* const known = launch->OpOf(task.context);
+    const format::LaunchedOp& op = known != nullptr ? *known : kUnknown;
+    span.name = op.op_name != 0 ? op.op_name : launch->kernel != 0 ? launch->kernel : span.category;
     detail.batch = launch->batch;
+    detail.model = launch->model;
     detail.kernel_name = launch->kernel;
-    detail.has_op = launch->is_compute;
-    detail.op_name = launch->op_name;
-    detail.block_num = launch->blocks;
-    detail.mix_block_num = launch->mix_blocks;
-    format::SetTensors(detail, launch->tensors);
-    if (launch->op_type != 0) {
-      detail.op_type = launch->op_type;
-      detail.op_task_type = launch->op_task_type;
-      detail.op_state = launch->is_dynamic ? dynamic_ : static_;
-      detail.hf32 = launch->hf32 ? yes_ : no_;
+    detail.has_op = op.is_compute;
+    detail.op_name = op.op_name;
+    detail.block_num = op.blocks;
+    detail.mix_block_num = op.mix_blocks;
+    format::SetTensors(detail, op.tensors);
+    if (op.op_type != 0) {
+      detail.op_type = op.op_type;
+      detail.op_task_type = op.op_task_type;
+      detail.op_state = op.is_dynamic ? dynamic_ : static_;
+      detail.hf32 = op.hf32 ? yes_ : no_;
     }
-    if (launch->comm != nullptr) comm_.Add(task, *launch->comm, launch->batch, begin_ns, span.end_ns);
+    if (launch->comm != nullptr) comm_.Add(task, *launch, begin_ns, span.end_ns);
   }
 
   const Side& side_;
@@ -365,7 +374,7 @@ class DeviceTasks {
   CommTasks comm_;
   KernelFeed* kernels_ = nullptr;
   std::vector<format::KernelJoin::Task> placed_;
-  const format::TextId yes_, no_, dynamic_, static_, correlation_key_;
+  const format::TextId yes_, no_, dynamic_, static_, graph_, correlation_key_;
   uint64_t log_end_ticks_ = 0;  // of the tasks that have been given
   uint64_t nameless_ = 0;
 };
@@ -376,6 +385,7 @@ class TaskSource {
   TaskSource(const Capture& capture, const Wanted& wanted, bool vendor_compatible, const Sinks& sinks)
       : capture_(capture),
         sinks_(sinks),
+        wanted_(wanted),
         vendor_compatible_(vendor_compatible),
         names_(*sinks.texts),
         with_calls_(wanted.Kind("api")),
@@ -408,54 +418,26 @@ class TaskSource {
   }
 
  private:
-  void ReadNames(const Side& host) {
-    for (const std::string_view aging : kAging) {
-      for (const bool types : {false, true}) {
-        const Stream* stream =
-            host.Find(std::string(aging) + (types ? "additional.type_info_dic" : "additional.hash_dic"));
-        if (stream == nullptr) continue;
-        Framed framed;
-        framed.by = Framed::By::kLine;
-        StreamReader reader(capture_, *stream, framed, *sinks_.report, sinks_.progress);
-        uint64_t lines = 0, bad = 0;
-        for (auto piece = reader.Next(); !piece.empty(); piece = reader.Next()) {
-          std::string_view text(reinterpret_cast<const char*>(piece.data()), piece.size());
-          while (!text.empty()) {
-            const size_t end = std::min(text.find('\n'), text.size());
-            const std::string_view line = text.substr(0, end);
-            text.remove_prefix(std::min(end + 1, text.size()));
-            if (line.empty()) continue;
-            ++lines;
-            if (types ? names_.TypeLine(line) : names_.HashLine(line)) continue;
-            if (++bad > kMostPlaces) continue;
-            const auto in_piece =
-                static_cast<uint64_t>(line.data() - reinterpret_cast<const char*>(piece.data()));
-            auto [slice, offset] = reader.At(reader.piece_position() + in_piece);
-            sinks_.report->Skip({std::move(slice), offset, line.size() + 1, 1, kNoName});
-          }
-        }
-        sinks_.report->Count(stream->path(), "api", reader.bytes_read(), lines);
-        if (bad > kMostPlaces) sinks_.report->Skip({stream->path(), 0, 0, bad - kMostPlaces, kNoName});
-      }
-    }
-  }
-
   void Host(const Side& host) {
-    ReadNames(host);
+    ReadNames(capture_, host, sinks_, names_);
+    format::ModelCalls models;
+    ReadModelCalls(capture_, host, sinks_, models);
     format::DecodeContext context;
     context.side = &host.facts;
     context.clocks = &host.clocks;
+    if (with_calls_) GiveOperatorRecords(capture_, host, wanted_, sinks_, names_, models, calls_);
     Report& report = *sinks_.report;
     Cursor<CannApiRecord> calls(capture_, host, file::kApi, report, sinks_.progress);
     Cursor<CannTaskTrack> tracks(capture_, host, "compact.task_track", report, sinks_.progress);
     Cursor<CannNodeInfo> infos(capture_, host, "compact.node_basic_info", report, sinks_.progress);
     Cursor<CannTensorInfo> tensors(capture_, host, "additional.tensor_info", report, sinks_.progress);
+    Cursor<CannContexts> contexts(capture_, host, "additional.context_id_info", report, sinks_.progress);
     Cursor<CannCommOp> comm_ops(capture_, host, "compact.hccl_op_info", report, sinks_.progress);
     Cursor<CannCommPart> comm_parts(capture_, host, "additional.hccl_info", report, sinks_.progress);
     // At level 0 the vendor knows an operator's name only, whatever the records hold.
     const bool no_infos =
         vendor_compatible_ && (host.facts.prof_level == "l0" || host.facts.prof_level == "level0");
-    format::Launches launches(names_, *sinks_.texts);
+    format::Launches launches(names_, *sinks_.texts, models);
     std::vector<Launch> window;
     const auto to_wall = [&](uint64_t stamp) { return context.HostCounterToWall(stamp); };
     bool last = false;
@@ -471,9 +453,11 @@ class TaskSource {
       tensors.Drain(end, kWindowTracks, [&](const CannTensorInfo& of_one, bool) {
         if (!no_infos) launches.Add(of_one);
       });
+      contexts.Drain(end, kWindowTracks, [&](const CannContexts& of_one, bool) { launches.Add(of_one); });
       comm_ops.Drain(end, kWindowTracks, [&](const CannCommOp& op, bool) { launches.Add(op); });
       comm_parts.Drain(end, kWindowTracks, [&](const CannCommPart& part, bool) { launches.Add(part); });
-      last = last && tracks.done() && infos.done() && tensors.done() && comm_ops.done() && comm_parts.done();
+      last = last && tracks.done() && infos.done() && tensors.done() && contexts.done() && comm_ops.done() &&
+             comm_parts.done();
       window.clear();
       launches.EndWindow(last, host.facts.pid, to_wall, calls_, window);
       uint64_t until_ns = 0;
@@ -494,6 +478,7 @@ class TaskSource {
     tracks.Count(report, "task");
     infos.Count(report, "task");
     tensors.Count(report, "task");
+    contexts.Count(report, "task");
     comm_ops.Count(report, "task");
     comm_parts.Count(report, "task");
     if (launches.foreign() > 0)
@@ -509,6 +494,7 @@ class TaskSource {
 
   const Capture& capture_;
   const Sinks& sinks_;
+  const Wanted& wanted_;
   const bool vendor_compatible_;
   std::optional<KernelFeed> kernels_;
   NoSpans nowhere_;
@@ -533,6 +519,7 @@ std::string_view TaskStreamKind(const Side& side, std::string_view file) {
   const bool of_calls = rest == file::kApi || rest == "compact.task_track" ||
                         rest == "compact.node_basic_info" || rest == "additional.tensor_info" ||
                         rest == "compact.hccl_op_info" || rest == "additional.hccl_info" ||
+                        rest == "additional.context_id_info" || IsOfOperators(rest) ||
                         rest == "additional.hash_dic" || rest == "additional.type_info_dic";
   return of_calls ? (side.is_host() ? "api" : "task") : "";
 }

@@ -1,0 +1,110 @@
+#include "client/export/read/sources/host_records.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "client/export/read/slices.h"
+#include "client/export/read/sources/cann_cursor.h"
+#include "format/decode/decoder.h"
+#include "format/decode/tasks/operator_records.h"
+#include "format/kind.h"
+
+namespace profd::client {
+
+using format::CannApiRecord;
+using format::CannFusedOp;
+using format::CannMemory;
+using format::CannModel;
+
+namespace {
+
+constexpr std::string_view kMemory = "additional.task_memory_info", kFused = "additional.fusion_op_info",
+                           kModels = "additional.graph_id_map";
+constexpr uint64_t kMostPlaces = 100;  // of damaged lines, that are reported one by one
+constexpr char kNoName[] = "names nothing, or is one more than there is room for";
+
+// Gives all sound records of a kind; the others are counted, and said.
+template <typename Record, typename Give>
+void ForEach(const Capture& capture, const Side& host, std::string_view name, const Sinks& sinks, Give give) {
+  Cursor<Record> records(capture, host, name, *sinks.report, sinks.progress);
+  uint64_t damaged = 0;
+  records.Drain(UINT64_MAX, SIZE_MAX, [&](const Record& record, bool) {
+    if (IsDamage(record)) {
+      ++damaged;
+    } else {
+      give(record);
+    }
+  });
+  records.Count(*sinks.report, "api");
+  if (damaged == 0) return;
+  sinks.report->Skip({"host/data: " + std::string(name.substr(name.find('.') + 1)), 0, 0, damaged,
+                      "records without their magic, or with numbers that cannot be"});
+}
+
+}  // namespace
+
+void ReadNames(const Capture& capture, const Side& host, const Sinks& sinks, format::CannNames& names) {
+  for (const std::string_view aging : kAging) {
+    for (const bool types : {false, true}) {
+      const Stream* stream =
+          host.Find(std::string(aging) + (types ? "additional.type_info_dic" : "additional.hash_dic"));
+      if (stream == nullptr) continue;
+      Framed framed;
+      framed.by = Framed::By::kLine;
+      StreamReader reader(capture, *stream, framed, *sinks.report, sinks.progress);
+      uint64_t lines = 0, bad = 0;
+      for (auto piece = reader.Next(); !piece.empty(); piece = reader.Next()) {
+        std::string_view text(reinterpret_cast<const char*>(piece.data()), piece.size());
+        while (!text.empty()) {
+          const size_t end = std::min(text.find('\n'), text.size());
+          const std::string_view line = text.substr(0, end);
+          text.remove_prefix(std::min(end + 1, text.size()));
+          if (line.empty()) continue;
+          ++lines;
+          if (types ? names.TypeLine(line) : names.HashLine(line)) continue;
+          if (++bad > kMostPlaces) continue;
+          const auto in_piece =
+              static_cast<uint64_t>(line.data() - reinterpret_cast<const char*>(piece.data()));
+          auto [slice, offset] = reader.At(reader.piece_position() + in_piece);
+          sinks.report->Skip({std::move(slice), offset, line.size() + 1, 1, kNoName});
+        }
+      }
+      sinks.report->Count(stream->path(), "api", reader.bytes_read(), lines);
+      if (bad > kMostPlaces) sinks.report->Skip({stream->path(), 0, 0, bad - kMostPlaces, kNoName});
+    }
+  }
+}
+
+void ReadModelCalls(const Capture& capture, const Side& host, const Sinks& sinks,
+                    format::ModelCalls& models) {
+  Report elsewhere;
+  Cursor<CannApiRecord> calls(capture, host, format::file::kApi, elsewhere, nullptr);
+  calls.Drain(UINT64_MAX, SIZE_MAX, [&](const CannApiRecord& call, bool) { models.Add(call); });
+  models.Finish();
+  if (models.left_out() > 0) {
+    sinks.report->Skip({"host/data", 0, 0, models.left_out(),
+                        "calls of models: no room for more, their tasks have no model"});
+  }
+}
+
+bool IsOfOperators(std::string_view file) { return file == kMemory || file == kFused || file == kModels; }
+
+void GiveOperatorRecords(const Capture& capture, const Side& host, const Wanted& wanted, const Sinks& sinks,
+                         format::CannNames& names, const format::ModelCalls& models,
+                         format::SpanWriter& spans) {
+  format::DecodeContext context;
+  context.side = &host.facts;
+  context.clocks = &host.clocks;
+  format::OperatorRecords records(names, spans, host.facts.pid);
+  ForEach<CannMemory>(capture, host, kMemory, sinks, [&](const CannMemory& record) {
+    if (!wanted.Device(static_cast<int>(record.device))) return;
+    records.Take(record, context.HostCounterToWall(record.head.stamp));
+  });
+  ForEach<CannModel>(capture, host, kModels, sinks, [&](const CannModel& record) { records.Take(record); });
+  ForEach<CannFusedOp>(capture, host, kFused, sinks, [&](const CannFusedOp& record) {
+    records.Take(record, models, context.HostCounterToWall(record.head.stamp));
+  });
+}
+
+}  // namespace profd::client

@@ -1,0 +1,27 @@
+// What CANN's own collector records on the host and is read as a whole: names, when which model ran, and what
+// concerns operators but none of their tasks.
+#pragma once
+
+#include <string_view>
+
+#include "client/export/read/capture.h"
+#include "client/export/read/filter.h"
+#include "client/export/read/sources/pipeline.h"
+#include "format/decode/span_writer.h"
+#include "format/decode/tasks/cann_names.h"
+#include "format/decode/tasks/model_calls.h"
+
+namespace profd::client {
+
+void ReadNames(const Capture& capture, const Side& host, const Sinks& sinks, format::CannNames& names);
+
+// Of the files of calls, which are read, counted and complained of as such elsewhere.
+void ReadModelCalls(const Capture& capture, const Side& host, const Sinks& sinks, format::ModelCalls& models);
+
+// A file, without "aging." and "unaging.", that GiveOperatorRecords() reads.
+bool IsOfOperators(std::string_view file);
+void GiveOperatorRecords(const Capture& capture, const Side& host, const Wanted& wanted, const Sinks& sinks,
+                         format::CannNames& names, const format::ModelCalls& models,
+                         format::SpanWriter& spans);
+
+}  // namespace profd::client

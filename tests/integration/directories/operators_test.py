@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""What CANN's own collector records of operators beside their tasks, in tables and databases; and damaged."""
+import csv
+import json
+import os
+import pathlib
+import sqlite3
+import subprocess
+import tempfile
+import unittest
+
+import collectives
+import harness
+import operators
+
+
+def kb(size):
+    return round(size / 1024, 3)
+
+
+class OperatorsTest(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory(prefix="profd-operators-")
+        self.addCleanup(holder.cleanup)
+        self.top = pathlib.Path(holder.name)
+        self.job = collectives.Job(8)
+
+    def export(self, form, *words, code=harness.OK):
+        """Of the job as it is by now: where it went, and what is said of it."""
+        directory = self.top / "PROF_1"
+        if not directory.exists():
+            self.job.write(directory)
+        out = self.top / f"{form}{len(words)}"
+        done = subprocess.run([harness.PROFCTL, "export", directory, "--format", form, "--out", out, "--json", *words], capture_output=True,
+                              text=True, timeout=300, check=False, env=dict(os.environ, TZ="UTC"))
+        self.assertEqual(done.returncode, code, done)
+        return out, json.loads(done.stdout)["directories"][0]
+
+    def table(self, out, name):
+        [path] = out.rglob(f"{name}_*.csv")
+        with path.open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def database(self, out):
+        [path] = out.rglob("*.db")
+        db = sqlite3.connect(path)
+        self.addCleanup(db.close)
+        return db
+
+    def name(self, number):
+        return {number: name for name, number in self.job.names.items()}.get(number, str(number))
+
+    def test_memory_of_each_moment(self):
+        events = operators.add_memory(self.job)
+        db = self.database(self.export("db")[0])
+        rows = db.execute("SELECT timestampNs, globalTid & 0xFFFFFFFF, addr, n.value, size, t.value, totalAllocate, totalReserve, c.value, "
+                          "deviceId FROM NPU_OP_MEM JOIN STRING_IDS n ON n.id = operatorName JOIN STRING_IDS t ON t.id = type "
+                          "JOIN STRING_IDS c ON c.id = component ORDER BY timestampNs").fetchall()
+        self.assertEqual(rows, [(operators.wall(stamp), thread, address, self.name(operator), abs(size), "release" if size < 0 else "allocate",
+                                 allocated, reserved, "GE", 0)
+                                for stamp, thread, address, size, operator, allocated, reserved in events])
+        rows = self.table(self.export("csv")[0], "memory_record")
+        self.assertEqual([(row["Component"], float(row["Total Allocated(KB)"]), float(row["Total Reserved(KB)"]), row["Device"])
+                          for row in rows], [("GE", kb(event[5]), kb(event[6]), "NPU:0") for event in events])
+
+    def test_memory_that_operators_held(self):
+        events = operators.add_memory(self.job)
+        rows = self.table(self.export("csv")[0], "operator_memory")
+        held, wanted = {}, []
+        for event in events:
+            stamp, _, address, size, operator, *totals = event
+            if size > 0:
+                held[operator, address] = event
+            elif (operator, address) in held:
+                begin = held.pop((operator, address))
+                wanted.append((self.name(operator), kb(begin[3]), round((stamp - begin[0]) / 1000, 3), *map(kb, begin[5:] + tuple(totals))))
+        wanted += [(self.name(event[4]), kb(event[3]), 0, *map(kb, event[5:]), 0, 0) for event in held.values()]
+        self.assertEqual([(row["Name"], *(float(row[column]) for column in (
+            "Size(KB)", "Duration(us)", "Allocation Total Allocated(KB)", "Allocation Total Reserved(KB)", "Release Total Allocated(KB)",
+            "Release Total Reserved(KB)"))) for row in rows], wanted)
+        self.assertGreater(len(wanted), 100)
+
+    def test_memory_of_some_devices(self):
+        events = operators.add_memory(self.job)
+        self.job.others["aging." + operators.MEMORY].append(operators.memory_record(*events[-1], device=3))
+        out, _ = self.export("csv", "--devices", "0")
+        self.assertEqual(len(self.table(out, "memory_record")), len(events))
+        self.assertEqual({row["Device"] for row in self.table(self.export("csv")[0], "memory_record")}, {"NPU:0", "NPU:3"})
+
+    def test_damaged_memory_is_counted_and_said(self):
+        events = operators.add_memory(self.job)
+        records = self.job.others["aging." + operators.MEMORY]
+        worst = operators.memory_record(events[-1][0] + 20, 4242, 2**64 - 1, -2**63, 2**64 - 1, 2**64 - 1, 2**64 - 1)
+        records += [operators.memory_record(*events[0], magic=0x1234), operators.memory_record(*events[0], device=2**32 - 1), worst]
+        records.insert(0, worst[-100:])
+        out, said = self.export("db", code=harness.PARTIAL_LOSS)
+        self.assertEqual(sorted((skip["records"], skip["why"]) for skip in said["skipped"]),
+                         [(0, "bytes in front of the first whole record"), (2, "records without their magic, or with numbers that cannot be")])
+        [count] = self.database(out).execute("SELECT count(*) FROM NPU_OP_MEM").fetchone()
+        self.assertEqual(count, len(events) + 1)
+
+    def test_what_an_operator_was_made_of(self):
+        _, fused = operators.add_models(self.job)
+        rows = self.table(self.export("csv")[0], "fusion_op")
+        self.assertEqual(sorted((row["Model Name"], int(row["Model ID"]), row["Fusion Op"], row["Original Ops"], *(
+            float(row[f"Memory {of}(KB)"]) for of in ("Input", "Output", "Weight", "Workspace", "Total"))) for row in rows), sorted(fused))
+
+    def test_models_of_tasks(self):
+        loads, _ = operators.add_models(self.job)
+        out, _ = self.export("db")
+        of_calls = {thread: model for thread, _, _, model in loads}
+        rows = self.database(out).execute("SELECT modelId, a.globalTid & 0xFFFFFFFF, a.startNs, count(*) FROM TASK JOIN CANN_API a "
+                                          "USING(connectionId) GROUP BY 1, 2, 3").fetchall()
+        for model, thread, begin, _ in rows:
+            inside = any(of == thread and operators.wall(first) <= begin <= operators.wall(last) for of, first, last, _ in loads)
+            self.assertEqual(model, of_calls[thread] if inside else 2**32 - 1)
+        self.assertEqual({row[0] for row in rows}, {7, 9, 2**32 - 1})
+
+    def test_sub_tasks_of_several_operators(self):
+        subs = operators.add_sub_tasks(self.job, each=3)
+        out, _ = self.export("db")
+        rows = self.database(out).execute(
+            "SELECT streamId, taskId, contextId, n.value, t.value, startNs, endNs FROM TASK JOIN COMPUTE_TASK_INFO c USING(globalTaskId) "
+            "JOIN STRING_IDS n ON n.id = c.name JOIN STRING_IDS t ON t.id = opType WHERE streamId = 9").fetchall()
+        self.assertEqual(sorted(rows), sorted(subs))
+
+    def test_damaged_records_are_counted_and_said(self):
+        operators.add_models(self.job)
+        operators.add_sub_tasks(self.job)
+        fused, models, contexts = (self.job.others[f"{aging}aging.{name}"] for aging, name in (
+            ("un", operators.FUSED), ("un", operators.MODELS), ("", operators.CONTEXTS)))
+        fused.append(operators.fused_record(operators.RAW, 4242, 1, [720], [0] * 5, count=9))
+        models.append(bytes(256))
+        contexts.append(contexts[-1][:32] + (56).to_bytes(4, "little") + contexts[-1][36:])
+        _, said = self.export("csv", code=harness.PARTIAL_LOSS)
+        self.assertEqual(sorted((skip["stream"], skip["records"]) for skip in said["skipped"]),
+                         [("host/data", 1), ("host/data: fusion_op_info", 1), ("host/data: graph_id_map", 1)])
+
+
+if __name__ == "__main__":
+    unittest.main()

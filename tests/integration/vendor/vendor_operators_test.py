@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""What CANN's own collector records of operators beside their tasks, in our exports and in those of the vendor's parser: the same
+rows. Needs a checkout of it with its library (tests/support/vendor_tools.py)."""
+import csv
+import os
+import pathlib
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+import unittest
+
+import collectives
+import harness
+import operators
+import vendor_tools
+from vendor_tools import OUTPUT, needs_library
+
+TASKS = ("SELECT deviceId, streamId, taskId, contextId, startNs, endNs, modelId, connectionId > 0, t.value FROM TASK "
+         "JOIN STRING_IDS t ON t.id = taskType")
+OPERATORS = ("SELECT streamId, taskId, contextId, n.value, t.value, o.value, blockNum, mixBlockNum FROM COMPUTE_TASK_INFO c JOIN TASK USING(globalTaskId) "
+             "JOIN STRING_IDS n ON n.id = name JOIN STRING_IDS t ON t.id = c.taskType JOIN STRING_IDS o ON o.id = opType")
+MEMORY = ("SELECT n.value, addr, t.value, size, timestampNs, globalTid, totalAllocate, totalReserve, c.value, deviceId FROM NPU_OP_MEM "
+          "JOIN STRING_IDS n ON n.id = operatorName JOIN STRING_IDS t ON t.id = type JOIN STRING_IDS c ON c.id = component")
+
+
+@needs_library
+class VendorOperatorsTest(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory(prefix="profd-vendor-")
+        self.addCleanup(holder.cleanup)
+        self.top = pathlib.Path(holder.name)
+        self.job = collectives.Job(8)
+        self.memory = operators.add_memory(self.job)
+        self.loads, self.fused = operators.add_models(self.job)
+        self.sub_tasks = operators.add_sub_tasks(self.job)
+        self.directory = self.job.write(self.top / "PROF_000001_20231114221320000_00004000ABCDEFGH")
+        self.theirs = self.top / "theirs" / self.directory.name
+        shutil.copytree(self.directory, self.theirs)
+
+    def export(self, form):
+        done = subprocess.run([harness.PROFCTL, "export", self.directory, "--format", form, "--vendor-compatible", "--out", self.top / form],
+                              capture_output=True, text=True, timeout=300, check=False, env=dict(os.environ, TZ="UTC"))
+        self.assertEqual(done.returncode, 0, done)
+        return self.top / form
+
+    def parse(self, what):
+        run = vendor_tools.parse(self.theirs, "export", what)
+        self.assertEqual((run.code, run.errors), (0, []), run)
+
+    def test_database(self):
+        self.parse("db")
+        [theirs], [ours] = self.theirs.glob("msprof_*.db"), self.export("db").rglob("*.db")
+        rows = []
+        for path in (theirs, ours):
+            db = sqlite3.connect(path)
+            self.addCleanup(db.close)
+            rows.append([sorted(db.execute(query).fetchall()) for query in (MEMORY, TASKS, OPERATORS)])
+        for of_theirs, of_ours in zip(*rows):
+            self.assertEqual(of_ours, of_theirs)
+        self.assertEqual(len(rows[0][0]), len(self.memory))
+        self.assertEqual({row[6] for row in rows[0][1]}, {7, 9, 2**32 - 1})
+
+        self.assertEqual({row[:4] for row in rows[0][2] if row[2] != 2**32 - 1}, {sub[:4] for sub in self.sub_tasks})
+
+    @staticmethod
+    def plain(key, value):
+        """Of sizes it prints 15 digits, of memory no operator without a name."""
+        if key == "Name" and value.isdigit():
+            return ""
+        return round(float(value), 5) if "(KB)" in key else value.strip()
+
+    def test_tables(self):
+        self.parse("summary")
+        ours = self.export("csv")
+        for table in ("memory_record", "operator_memory", "fusion_op", "op_summary"):
+            with self.subTest(table):
+                [path], [of_ours] = (self.theirs / OUTPUT).glob(f"{table}_*.csv"), ours.rglob(f"{table}_*.csv")
+                rows = []
+                for file in (of_ours, path):
+                    with file.open(encoding="utf-8", newline="") as text:
+                        # Where a table has no order of its own; and it subtracts stamps of 51 bits as doubles.
+                        order = list if "memory" in table else sorted
+                        rows.append(order([(key, self.plain(key, value)) for key, value in row.items() if key != "Task Wait Time(us)"]
+                                          for row in csv.DictReader(text)))
+                self.assertEqual(*rows)
+
+
+if __name__ == "__main__":
+    vendor_tools.main_unless(vendor_tools.PARSER)

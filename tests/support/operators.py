@@ -1,0 +1,105 @@
+"""What CANN's own collector records of operators beside their tasks, added to a job of collectives.py: memory, models, and what
+was made of several operators."""
+import random
+import struct
+
+from collectives import COUNTER, EVENT, LAUNCH, LOAD, MODEL, NAMES, NODE, RAW, WALL, head
+
+MEMORY, FUSED, MODELS = "additional.task_memory_info", "additional.fusion_op_info", "additional.graph_id_map"
+CONTEXTS = "additional.context_id_info"
+
+
+def wall(stamp):
+    return WALL + stamp - RAW
+
+
+def memory_record(stamp, thread, address, size, operator, allocated, reserved, device=0, magic=0x5A5A):
+    return struct.pack("<H", magic) + head(NODE, 30, thread, 232, stamp)[2:] + \
+        struct.pack("<QqQQQII184x", address, size, operator, allocated, reserved, device, 20)
+
+
+def add_memory(job, count=300, seed=3):
+    """Two threads take memory for their operators and give it back, some of it later than something else, some never. Each
+    (stamp, thread, address, size, operator's number, total allocated, total reserved); returns them."""
+    dice, held, now, total, events = random.Random(seed), [], RAW + 12_000_000, 0, []
+    job.names.update({f"Conv2D_{number}": 500 + number for number in range(20)}, **{"Name, with \"quotes\"": 520})
+    for number in range(count):
+        now += 20 * dice.randrange(1, 5000)
+        thread = 4242 + number % 2
+        if held and dice.random() < 0.45:
+            _, address, size, operator = held.pop(dice.randrange(len(held)))
+            size = -size
+        else:
+            # Of some operators nobody has told the name.
+            address, size, operator = 0x12C0_4000_0000 + (dice.randrange(1 << 12) << 9), dice.randrange(1, 1 << 24), 500 + dice.randrange(24)
+            held.append((now, address, size, operator))
+        total += size
+        events.append((now, thread, address, size, operator, total, total + dice.randrange(1 << 20)))
+    # What was taken before the collection began.
+    events.append((now + 1000, 4242, 0xABC000, -4096, 500, total, total))
+    job.others["aging." + MEMORY] = [memory_record(*event) for event in events]
+    return events
+
+
+def fused_record(stamp, thread, operator, parts, sizes, count=None):
+    return head(MODEL, 31, thread, 232, stamp) + struct.pack("<QI5Q", operator, len(parts) if count is None else count, *sizes) + \
+        struct.pack("<8Q116x", *parts, *[0] * (8 - len(parts)))
+
+
+def add_models(job):
+    """Some calls of each thread are inside of one that loads a model; one of these is told by two events, one has another one inside,
+    which is not to count. Returns the calls (thread, begin, end, model) and what was fused: (model's name, its number, name, parts,
+    sizes in KB)."""
+    job.names.update(resnet=701, FusedConv=710, FusedAdd=711, Conv=720, Bias=721, Relu=722)
+    dice, loads, fused = random.Random(5), [], []
+    for thread, model in ((4242, 7), (4243, 9)):
+        calls = sorted((begin, end) for level, _, of, begin, end, _ in job.calls if of == thread and level == NODE)
+        loads.append((thread, calls[1][0] - 100, calls[5][1] + 100, model))
+        if thread == 4242:
+            job.calls.append((MODEL, LOAD, thread, calls[3][0] - 100, calls[3][1] + 100, 8))
+    for thread, begin, end, model in loads:
+        if model == 9:
+            job.calls += [(MODEL, LOAD, thread, at, EVENT, model) for at in (begin, end)]
+        else:
+            job.calls.append((MODEL, LOAD, thread, begin, end, model))
+    records = []
+    for thread, begin, end, model in loads:
+        for number, operator in enumerate((710, 711)):
+            stamp, parts = (begin + 20, end - 20)[number], [720, 721, 722][:2 + number]
+            sizes = [dice.randrange(1 << 30) for _ in range(5)]
+            records.append((stamp, thread, operator, parts, sizes))
+            fused.append(("resnet", model, ("FusedConv", "FusedAdd")[number],
+                          ";".join(("Conv", "Bias", "Relu")[:2 + number]), *(size / 1024 for size in sizes)))
+    job.others["unaging." + FUSED] = [fused_record(*record) for record in sorted(records)]
+    job.others["unaging." + MODELS] = [head(MODEL, 32, 4242, 232, RAW + 1000 + number) + struct.pack("<QII216x", name, 1, model)
+                                       for number, (name, model) in enumerate(((701, 7), (701, 9)))]
+    return loads, fused
+
+
+def add_sub_tasks(job, graphs=6, each=1):
+    """Launches of one thread that are `each` so many operators as sub tasks, of which the host tells the numbers. Returns each sub
+    task: (stream, task, context, operator, its type, begin, end)."""
+    names = {"graph": 740, "Cast_1": 741, "Mul_1": 742, "Relu_1": 743, "Cast": 751, "Mul": 752}
+    job.names.update(names)
+    operators = (("Cast_1", "Cast", 0, (0, 1)), ("Mul_1", "Mul", 4, (2,)), ("Relu_1", "Mul", 2, (3, 4, 5)))
+    now, ids, records, found = max(end for *_, end, _ in job.calls if end != EVENT) + 2_000_000, {9: -1}, [], []
+    for graph in range(graphs):
+        task = job.launch(now + 1_000, 4242, 9, ids, "FFTS_PLUS", NAMES["my_kernel"])  # it tells its blocks
+        job.calls.append((NODE, LAUNCH, 4242, now, now + 9_000, names["graph"]))
+        job.infos.append((now + 5_000, 4242, names["graph"], 6, names["graph"]))
+        begin = now + 20_000
+        for number, (operator, kind, core, contexts) in enumerate((operators[graph % 3:] + operators)[:each]):
+            job.infos.append((now + 5_100 + number, 4242, names[operator], core, names[kind]))
+            records.append((now + 5_200 + number, names[operator], contexts))
+            for context in contexts:
+                ticks = [COUNTER + (at - RAW) // 20 for at in (begin, begin + 3_000)]
+                of_device = {0: 0, 2: 1, 4: 6}[core]  # AIC, AIV, MIX_AIC
+                job.log += [(ticks[0], 0b100010, 9, task, of_device, context), (ticks[1], 0b100011, 9, task, of_device, context)]
+                found.append((9, task, context, operator, kind, *(WALL + (at - COUNTER) * 20 for at in ticks)))
+                begin += 4_000
+        job.ran(now + 18_000, begin, 9, task)
+        now += 200_000
+    job.others["aging." + CONTEXTS] = [
+        head(NODE, 33, 4242, 232, stamp) + struct.pack("<QI55I", operator, len(contexts), *contexts, *[0] * (55 - len(contexts)))
+        for stamp, operator, contexts in records]
+    return found
