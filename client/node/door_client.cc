@@ -129,6 +129,12 @@ base::Result<DoorClient> DoorClient::Knock(const std::string& socket, int output
                                           std::to_string(left_ns / 1'000'000) +
                                           " ms: is it stopped or overloaded?");
   }
+  if (got <= 0) {
+    return Status(Code::kUnavailable,
+                  "profd at " + socket +
+                      " closed its door without an answer: it has just ended, or too many "
+                      "calls of yours wait there; ask again");
+  }
   PROFD_RETURN_IF_ERROR(CheckAnswer(welcome, got));
   door.ticket_.assign(welcome.ticket, sizeof(welcome.ticket));
   if (!IsPlainText(door.ticket_)) return CheckAnswer(welcome, 0);

@@ -212,7 +212,7 @@ class Siege(harness.ProfdTest):
         print(f"{what}: list took {took[-1]:.0f} ms at most of {len(took)}, median {took[len(took) // 2]:.0f}; of a profd that "
               f"nobody attacks {of_quiet[-1]:.0f}, median {of_quiet[len(took) // 2]:.0f}; {witness.emitted} records, lost 0; "
               f"KiB, threads, descriptors {before} before, {self.held(daemon)} after", file=sys.stderr)
-        if not is_timed:
+        if not is_timed or harness.IS_SANITIZED:
             return
         # On a machine with too few processors for all that runs there one answer or another waits for its turn.
         self.assertLessEqual(took[int(0.95 * len(took))], LIST_MS + of_quiet[-1])

@@ -111,7 +111,13 @@ bool Walker::Next(Activity* activity) {
   Decode(at_, activity);
   at_ += kBytes[kind];
   left_ -= kBytes[kind];
+  ++read_;
   return true;
+}
+
+uint64_t Walker::Unread() const {
+  const uint64_t bytes = read_ != 0 ? (valid_ - left_) / read_ : kBytes[kKernelKind];
+  return (left_ + bytes - 1) / bytes;
 }
 
 }  // namespace profd::agent::mspti

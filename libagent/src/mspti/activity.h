@@ -52,15 +52,19 @@ struct Activity {
 // Walks the whole records of one buffer. **Thread:** any.
 class Walker {
  public:
-  Walker(const uint8_t* bytes, size_t valid) : at_(bytes), left_(valid) {}
+  Walker(const uint8_t* bytes, size_t valid) : at_(bytes), left_(valid), valid_(valid) {}
   // False: the end, or something that is no record.
   bool Next(Activity* activity);
   // The buffer holds more, but of a kind or length that this version doesn't know.
   bool stuck() const { return left_ != 0; }
+  // How many records those are, reckoned by the length of those before them: 0 only where it isn't stuck.
+  uint64_t Unread() const;
 
  private:
   const uint8_t* at_;
   size_t left_;
+  size_t valid_;
+  uint64_t read_ = 0;
 };
 
 }  // namespace profd::agent::mspti

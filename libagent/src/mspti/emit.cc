@@ -117,7 +117,7 @@ void Emitter::Record(const Buffer& buffer) {
     if (activity.kind == kKernelKind && activity.device < 64) devices_ |= uint64_t{1} << activity.device;
     if (WasRecording(activity.begin_ns, activity.end_ns, buffer.filled) && AwaitRoom()) Put(activity);
   }
-  if (walker.stuck()) Lose(1);
+  Lose(UnreadOf(walker, buffer.filled));
 }
 
 void Emitter::Lose(uint64_t records) {

@@ -15,7 +15,7 @@ class Emitter {
   Emitter();
   // How long from now on the following calls may wait for profd to make room in the lane.
   void SetPatience(int ms);
-  // Every record of the buffer that belongs to a recording; what can't be read counts as one lost record.
+  // Every record of the buffer that belongs to a recording; what can't be read is lost.
   void Record(const Buffer& buffer);
   // Counts records that never got this far.
   void Lose(uint64_t records);

@@ -58,7 +58,7 @@ void Swallow(const uint8_t* bytes, size_t valid, const Filled& filled) {
   Activity activity;
   uint64_t count = 0;
   while (walker.Next(&activity)) count += WasRecording(activity.begin_ns, activity.end_ns, filled) ? 1 : 0;
-  g_swallowed.fetch_add(count, std::memory_order_relaxed);
+  g_swallowed.fetch_add(count + UnreadOf(walker, filled), std::memory_order_relaxed);
 }
 
 bool Take(uint32_t index) {
@@ -72,6 +72,11 @@ void SwallowOne(const Buffer& buffer) {
 }
 
 }  // namespace
+
+uint64_t UnreadOf(const Walker& walker, const Filled& filled) {
+  const bool wanted = walker.stuck() && WasRecording(filled.from.wall_ns, filled.to.wall_ns, filled);
+  return wanted ? walker.Unread() : 0;
+}
 
 void Request(uint8_t** buffer, size_t* size, size_t* max_records) {
   uint8_t* base = g_base.load(std::memory_order_acquire);

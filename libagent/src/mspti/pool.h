@@ -17,6 +17,10 @@ struct Buffer {
   uint32_t index;
 };
 
+// What `walker` has left of a buffer because it is stuck, if a recording ran while the buffer was filled.
+// **Thread:** any.
+uint64_t UnreadOf(const Walker& walker, const Filled& filled);
+
 // The callbacks. Request never refuses: that would cost the vendor a thread per record. Where more than
 // kMostWaiting buffers wait for the worker, one that comes back is counted and used again.
 void Request(uint8_t** buffer, size_t* size, size_t* max_records);

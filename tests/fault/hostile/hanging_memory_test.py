@@ -68,9 +68,10 @@ class HangingMemoryTest(harness.ProfdTest):
         self.assertEqual(ended["state"], "sealed")
         kinds = {kind["kind"]: kind for kind in ended["kinds"]}
         # A ring may run over, and a sample's moment pass, where there are too few processors; nobody waits for another's process
-        # for seconds, which would be hundreds.
-        self.assertLess(kinds["host-cpu-profile"]["lost"], 20, kinds)
-        self.assertLess(kinds["host-pid-cpu"]["lost"], 20, kinds)
+        # for seconds, which would be hundreds. A sanitizer's build is that slow.
+        if not harness.IS_SANITIZED:
+            self.assertLess(kinds["host-cpu-profile"]["lost"], 20, kinds)
+            self.assertLess(kinds["host-pid-cpu"]["lost"], 20, kinds)
         self.assertEqual(ended["degraded"], [])
 
     def threads(self):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The spool's own disk as a weapon: remounted read-only, without inodes, with a million files in it, with links in
 the folder of the log. Whoever records elsewhere notices nothing; whoever records there is told, and it ends when the disk is well."""
+import itertools
 import os
 import pathlib
 import shutil
@@ -148,21 +149,34 @@ class HostileDiskTest(siege.Siege):
         os.chmod(place, 0o755)
         precious = place / "precious"
         precious.write_text("precious")
-        logs = place / "logs"
-        logs.mkdir()
-        os.chown(logs, siege.USER, siege.USER)
-        for name in ("profd.log", "audit.log"):
-            with self.subTest(name):
-                for each in logs.iterdir():
-                    each.unlink()
-                (logs / name).symlink_to(precious)
-                key = "file" if name == "profd.log" else "audit"
-                config = place / "profd.yaml"
-                config.write_text(f"log:\n  {key}: '{logs / name}'\n")
+        config = place / "profd.yaml"
+
+        def folder(name, owner, mode):
+            made = place / name
+            made.mkdir()
+            os.chmod(made, mode)
+            os.chown(made, owner, owner)
+            return made
+
+        his, everybodys, roots = (folder(*each) for each in (("his", siege.USER, 0o755), ("everybodys", 0, 0o777), ("roots", 0, 0o755)))
+        # Each by itself is a reason, whatever lies there.
+        cases = [(where, planted, said) for where, said in ((his, f"user {siege.USER}'s to write to"), (everybodys, "everybody's to write to"))
+                 for planted in (True, False)] + [(roots, True, "is a link: name the file itself")]
+        for key, (where, planted, said) in itertools.product(("file", "audit"), cases):
+            with self.subTest(key, where=where.name, planted=planted):
+                log = where / "log"
+                log.unlink(missing_ok=True)
+                if planted:
+                    log.symlink_to(precious)
+                config.write_text(f"log:\n  {key}: '{log}'\n")
                 done = subprocess.run([str(harness.PROFD), "--socket", str(place / "sock"), "--output-root", str(place / "spool"),
-                                       "--config", str(config)], capture_output=True, text=True, check=False, timeout=10)
+                                       "--config", str(config)], capture_output=True, text=True, check=False,
+                                      timeout=harness.PATIENCE_S)
                 self.assertNotEqual(done.returncode, 0)
+                self.assertIn(f"log.{key}: ", done.stderr)
+                self.assertIn(said, done.stderr)
                 self.assertEqual(precious.read_text(), "precious")
+                self.assertEqual(log.exists(), planted)
 
 
 if __name__ == "__main__":

@@ -140,6 +140,40 @@ class PlantedLinksTest(harness.ProfdTest):
             self.assertEqual(self.daemon.ctl(*verb).code, harness.OK)
         self.assertTrue((self.place / "new" / "out" / "mindstudio_profiler_output").is_dir())
 
+    def test_flame_follows_only_roots_and_the_callers_own_links(self):
+        spinning = self.workload(command=[sys.executable, "-c", "while True: pass"])
+        begun = self.daemon.ctl("start", "--pid", spinning.pid, "--collect", "host-cpu-profile", "--json")
+        if begun.code != harness.OK:
+            self.skipTest(f"NOT RUN: no CPU profiles here: {begun}")
+        session = begun.json["session"]
+        harness.wait_until(lambda: self.daemon.status(session)["kinds"][0]["records"] > 10, "samples")
+        directory = self.daemon.end(session)["directory"]
+        way, page = self.public / "way", self.public / "page.svg"
+        self.assertTrue(as_user(lambda: way.symlink_to(self.victim)))
+        self.assertTrue(as_user(lambda: page.symlink_to(self.victim / "page.svg")))
+        refused = self.daemon.ctl("flame", directory, "-o", way / "page.svg")
+        self.assertEqual(refused.code, harness.PERMISSION, refused)
+        self.assertIn(f"way is a link of user {USER}'s", refused.err)
+        # A link in the file's own place is nobody's way: it is replaced, where that is allowed, or refused.
+        self.daemon.ctl("flame", directory, "-o", page)
+        self.nothing_in_the_victims_folder()
+        self.assertEqual(self.daemon.ctl("flame", directory, "-o", self.place / "page.svg").code, harness.OK)
+
+    def test_keys_go_into_no_folder_of_anothers(self):
+        """Nor are any made of an authority that lies in one."""
+        empty, his = self.public / "empty", self.public / "his"
+        self.assertTrue(as_user(empty.mkdir))
+        self.assertEqual(self.daemon.ctl("tls", "init", "--dir", his, user=USER).code, harness.OK)
+        for folder, words in ((empty, "init"), (his, "init"), (his, "node n7"), (his, "client ada")):
+            for mode, said in ((0o755, f"belongs to user {USER}"), (0o777, "others may write there")):
+                with self.subTest(folder=folder.name, words=words, mode=mode):
+                    os.chmod(folder, mode)
+                    before = sorted(os.listdir(folder))
+                    refused = self.daemon.ctl("tls", *words.split(), "--dir", folder)
+                    self.assertEqual(refused.code, harness.PERMISSION, refused)
+                    self.assertIn(said, refused.err)
+                    self.assertEqual(sorted(os.listdir(folder)), before)
+
     def test_repair_follows_only_roots_and_the_callers_own_links(self):
         _, directory = self.recorded()
         way, own = self.public / "way", self.public / "own"

@@ -163,6 +163,36 @@ class MsptiTest(harness.ProfdTest):
                                 "t.connectionId = e.connectionId GROUP BY 1, 2").fetchall()
         self.assertEqual(sorted(joined), [(0, 1, 20), (2, 1, 20)])
 
+    def flood(self, config="", options=""):
+        """Records of every kind as fast as a busy machine makes them: made, stored, lost."""
+        daemon = self.profd(config=config)
+        cann = Cann(self, daemon, ", rates: {kernel: 50000, runtime_api: 50000, memory: 12500, communication: 12500}" + options)
+        cann.load()
+        session = daemon.begin("--pid", cann.pid, "--collect", KINDS)
+        cann.work(1)
+        sealed = daemon.end(session["session"])
+        (agent,) = agent_reader.agents(sealed["directory"], check_crc=False)  # of so many, in Python, they take half a minute
+        made = sum(cann.delivered().values())
+        self.assertGreater(made, 50_000)
+        stored = sum(len(agent.of(kind)) for kind in DELIVERED)
+        self.assertEqual(sum(kind["records"] for kind in sealed["kinds"]), stored)
+        self.assertEqual(sum(kind["lost"] for kind in sealed["kinds"]), agent.lost)
+        return made, stored, agent.lost
+
+    def test_a_flood_is_stored_or_lost(self):
+        """With lanes that hold it, mostly, and with ones that do not: 2048 records."""
+        for config, options in (("", ", complete_jitter_us: 3000, late_ms: 20"), ("agent:\n  lane_kib: 64\n", "")):
+            with self.subTest(config=config):
+                made, stored, lost = self.flood(config, options)
+                self.assertEqual(stored + lost, made)
+
+    def test_what_nobody_can_read_is_lost_not_forgotten(self):
+        """Nobody knows how long records of an unknown kind are: how many lie behind one is reckoned."""
+        made, stored, lost = self.flood(options=", unknown_every: 1000")
+        self.assertLess(stored, made / 2)
+        self.assertGreater(stored + lost, made * 0.8)
+        self.assertLess(stored + lost, made * 1.2)
+
     def test_a_stream_that_falls_silent_is_noticed(self):
         daemon = self.profd()
         cann = Cann(self, daemon, ", silent_after: 20")

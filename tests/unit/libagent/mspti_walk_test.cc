@@ -40,6 +40,55 @@ TEST(MsptiWalkTest, ReadsUnalignedRecords) {
   EXPECT_EQ(activity.kind, 8U);
   EXPECT_FALSE(walker.Next(&activity));
   EXPECT_TRUE(walker.stuck());  // four bytes that are no record
+  EXPECT_EQ(walker.Unread(), 1U);
+}
+
+// Nobody knows how long a record of an unknown kind is, nor where the next one begins.
+TEST(MsptiWalkTest, WhatCannotBeReadIsReckoned) {
+  std::vector<uint8_t> bytes;
+  const auto put = [&](uint32_t kind, size_t size) {
+    const size_t at = bytes.size();
+    bytes.resize(at + size);
+    std::memcpy(bytes.data() + at, &kind, sizeof kind);
+  };
+  const auto unread = [&](uint64_t readable) {
+    Walker walker(bytes.data(), bytes.size());
+    Activity activity;
+    while (walker.Next(&activity)) --readable;
+    EXPECT_EQ(readable, 0U);
+    return walker.Unread();
+  };
+  EXPECT_EQ(unread(0), 0U);
+  for (int i = 0; i < 10; ++i) put(mspti::kAclApiKind, 48);
+  EXPECT_EQ(unread(10), 0U);
+  put(13, 40);
+  for (int i = 0; i < 99; ++i) put(mspti::kAclApiKind, 48);
+  EXPECT_EQ(unread(10), 100U);
+  bytes.erase(bytes.begin(), bytes.begin() + 10 * 48);
+  EXPECT_EQ(unread(0), 86U);  // as kernels would be
+}
+
+// Of a buffer that nobody reads, too, but only where a recording ran.
+TEST(PoolTest, WhatCannotBeReadIsCounted) {
+  ASSERT_TRUE(mspti::OpenPool(-1));
+  const auto fill = [] {
+    uint8_t* bytes = nullptr;
+    size_t size = 0, records = 0;
+    mspti::Request(&bytes, &size, &records);
+    const uint32_t unknown = 13;
+    std::memcpy(bytes, &unknown, sizeof unknown);
+    mspti::Complete(bytes, size, size_t{100} * 56);
+  };
+  fill();
+  mspti::ClosePool();
+  EXPECT_EQ(mspti::TakeSwallowed(), 0U);
+  ASSERT_TRUE(mspti::OpenPool(-1));
+  SpanBegins();
+  fill();
+  SpanEnds();
+  mspti::ClosePool();
+  EXPECT_EQ(mspti::TakeSwallowed(), 100U);
+  mspti::TrimPool();
 }
 
 TEST(MsptiWalkTest, StopsAtWhateverIsNoRecord) {
