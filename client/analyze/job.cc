@@ -30,7 +30,11 @@ void Renumber(Part& part, Job& job, std::map<KernelClass, uint32_t>& class_numbe
     text(one.type);
     text(one.shapes);
     const auto [at, is_new] = class_numbers.try_emplace(one, static_cast<uint32_t>(job.classes.size()));
-    if (is_new) job.classes.push_back(one);
+    if (is_new) {
+      job.classes.push_back(one);
+    } else if (KernelClass& known = job.classes[at->second]; known.blocks < one.blocks) {
+      known = one;
+    }
     classes.push_back(at->second);
   }
   const auto first_stack = static_cast<uint32_t>(job.stacks.size());
@@ -237,6 +241,7 @@ Result<Job> ReadJob(const std::vector<std::string>& paths, unsigned jobs, bool k
         const MadeFor known = MadeForNear(source.path, rank.device);
         rank.rated_mhz = known.mhz;
         rank.cores = known.cores;
+        rank.vector_cores = known.vector_cores;
       }
       if (source.rank >= 0 && (rank.number < 0 || parts[i].ranks.size() == 1)) rank.number = source.rank;
     }

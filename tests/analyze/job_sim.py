@@ -241,6 +241,8 @@ class Simulation:
                 python(HOST_OP)
                 number = call("launch", LAUNCH)
                 length = us * US * self.chip[rank] * slow * warm * noise.lognormvariate(0, 0.02)
+                for fault in self.of("few_blocks", rank, step):
+                    length *= fault.factor if index % len(TYPES) == 0 and kind == TYPES[0] else 1
                 for fault in self.of("kernel_jitter", rank, step):
                     if spikes.random() < fault.share:
                         length *= fault.factor
@@ -495,12 +497,13 @@ class Writer:
                   for name, (role, ranks) in shape.groups(self.rank).items()}
         db.execute("INSERT INTO META_DATA VALUES(?,?)", ("parallel_group_info", json.dumps(groups)))
         tasks, infos = [], []
+        blocks = {TYPES[0]: fault.count for fault in self.simulation.faults if fault.kind == "few_blocks"}
         for number, (begin, end, kind, shapes, connection, work) in enumerate(rows.kernels, 1):
             tasks.append((at(begin), at(end), self.device, connection, number, 1000 + self.rank, text(work), 4294967295, 2,
                           number % 65536, 4294967295))
             if work == "MEMCPY_ASYNC":
                 continue  # no kernel
-            infos.append((text(f"aclnn{kind}_{number % 7}"), number, 24, 0, text(work), text(kind), none, none, text(shapes), none,
+            infos.append((text(f"aclnn{kind}_{number % 7}"), number, blocks.get(kind, 24), 0, text(work), text(kind), none, none, text(shapes), none,
                           none, none, none, none, none))
         db.executemany("INSERT INTO TASK VALUES(?,?,?,?,?,?,?,?,?,?,?)", tasks)
         db.executemany("INSERT INTO COMPUTE_TASK_INFO VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", infos)

@@ -70,6 +70,7 @@ def scenarios():
     yield Scenario("a checkpoint within steps", dict(USUAL, steps=12), [Fault("save", rank=-1, ms=20, since=3, every=4, count=3)],
                    [Expected(("host.stall",), "step.checkpoint")])
     yield Scenario("conversions", USUAL, [Fault("conversions", rank=-1, us=110)], [Expected(("kernel.transpose",))])
+    yield Scenario("few blocks", USUAL, [Fault("few_blocks", rank=-1, factor=1.5, count=16)], [Expected(("kernel.blocks",))])
     yield Scenario("odd sizes", DEEP, [Fault("unaligned", rank=-1, group="tp", factor=1.6)], [Expected(("comm.align",))])
     yield Scenario("waits for the device", USUAL, [Fault("sync_calls", rank=-1)], [Expected(("host.sync",))])
     yield Scenario("kernels that jitter", USUAL, [Fault("kernel_jitter", rank=-1, share=0.03, factor=4)],
@@ -112,6 +113,7 @@ def scenarios():
                    [Expected(("goodput",))])
     # Just not enough to speak of.
     yield Scenario("none, a few conversions", USUAL, [], [], [Fault("conversions", rank=-1, us=6)])
+    yield Scenario("none, a few blocks less", USUAL, [], [], [Fault("few_blocks", rank=-1, factor=1.09, count=22)])
     yield Scenario("none, odd sizes that cost little", DEEP, [], [], [Fault("unaligned", rank=-1, group="tp", factor=1.04)])
     yield Scenario("none, a stage a little heavier", PIPE, [], [], [Fault("heavy_stage", rank=3, factor=1.06)])
     yield Scenario("none, a rank a little slower", USUAL, [], [], [Fault("slow_compute", rank=5, factor=1.008)])

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "format/texts.h"
@@ -32,7 +33,13 @@ struct Task {
 struct KernelClass {
   TextId type = 0, shapes = 0;
   Work work = Work::kCompute;
-  auto operator<=>(const KernelClass&) const = default;
+  // What one of them asks for, the most of those that there are; nothing that they are compared by.
+  uint32_t blocks = 0;     // 0 = not known
+  bool on_vector = false;  // of vector cores
+  auto operator<=>(const KernelClass& other) const {
+    return std::tie(type, shapes, work) <=> std::tie(other.type, other.shapes, other.work);
+  }
+  bool operator==(const KernelClass& other) const { return (*this <=> other) == 0; }
 };
 struct Collective {
   Ns begin = 0, end = 0;
@@ -127,8 +134,8 @@ struct Rank {
   std::vector<Step> steps;         // by begin; none overlaps another
   std::vector<uint32_t> job_step;  // of each of them: index in Job::steps, kNone = not of all ranks
   std::vector<Frequency> frequencies;
-  double rated_mhz = 0;  // 0 = not known
-  int cores = 0;         // AI cores, 0 = not known
+  double rated_mhz = 0;             // 0 = not known
+  int cores = 0, vector_cores = 0;  // AI cores and those for vectors alone; 0 = not known
   // Of its program, as the kernel tells: by begin, and which of them was recorded at all.
   std::vector<HostSpan> waits, running;
   std::vector<CgroupLook> cgroups;

@@ -208,7 +208,8 @@ class Collector : public format::RowSink, public format::SpanSink, public client
     }
     if (of_type == 0 || of_type == not_available_) of_type = task.name;
     if (shapes == not_available_) shapes = 0;
-    task.kind = builder_.Class(of_type, shapes, task.work);
+    task.kind = builder_.Class(
+        {of_type, shapes, task.work, detail != nullptr ? detail->block_num : 0, IsOfVectors(type)});
     builder_.AddTask(span.device, task, span.stream, Connection(span));
     if (span.pid > 0) builder_.At(span.device).process = static_cast<uint64_t>(span.pid);
   }
@@ -284,6 +285,7 @@ Result<Part> ReadCapture(const std::string& path, bool keeps_all) {
       if (side.facts.device != rank.device) continue;
       rank.rated_mhz = side.facts.aic_mhz;
       rank.cores = static_cast<int>(side.facts.ai_core_num);
+      rank.vector_cores = static_cast<int>(side.facts.aiv_num);
     }
     // Of a group of a program whose rank nobody knows they are not all known.
     for (const auto& [group, ranks] : capture.groups) {

@@ -175,15 +175,20 @@ void DatabaseReader::ReadTexts() {
 
 void DatabaseReader::ReadKernels() {
   const TextId unknown = builder_.Text("N/A");
-  Scan("COMPUTE_TASK_INFO", {"globalTaskId", "name", "opType", "inputShapes", "taskType"}, [&](Row row) {
-    const TextId name = Text(row[1]);
-    TextId type = Text(row[2]), shapes = Text(row[3]);
-    if (type == 0 || type == unknown) type = name;
-    if (shapes == unknown) shapes = 0;
-    const bool is_ai_cpu = TypeOfTask(Text(row[4])) == TypeOf::kAiCpu;
-    kernels_.Add(row[0].Integer(-1),
-                 {builder_.Class(type, shapes, is_ai_cpu ? Work::kAiCpu : Work::kCompute), name});
-  });
+  Scan("COMPUTE_TASK_INFO",
+       {"globalTaskId", "name", "opType", "inputShapes", "taskType", "blockNum|blockDim"}, [&](Row row) {
+         const TextId name = Text(row[1]);
+         TextId type = Text(row[2]), shapes = Text(row[3]);
+         if (type == 0 || type == unknown) type = name;
+         if (shapes == unknown) shapes = 0;
+         const TextId task_type = Text(row[4]);
+         const Work work = TypeOfTask(task_type) == TypeOf::kAiCpu ? Work::kAiCpu : Work::kCompute;
+         const int64_t blocks = row[5].Integer(0);
+         const KernelClass of{type, shapes, work,
+                              blocks > 0 && blocks <= UINT32_MAX ? static_cast<uint32_t>(blocks) : 0,
+                              IsOfVectors(builder_.texts().Get(task_type))};
+         kernels_.Add(row[0].Integer(-1), {builder_.Class(of), name});
+       });
   kernels_.Sort();
 }
 

@@ -24,7 +24,7 @@ MadeFor MadeForIn(const fs::path& capture, int device) {
   format::SideFacts facts;
   // One that does not name its chip tells its clock all the same.
   static_cast<void>(format::ParseInfoJson(text, facts));
-  return {facts.aic_mhz, static_cast<int>(facts.ai_core_num)};
+  return {facts.aic_mhz, static_cast<int>(facts.ai_core_num), static_cast<int>(facts.aiv_num)};
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 namespace profd::analyze {
 
 struct MadeFor {
-  double mhz = 0;  // 0: nobody says
-  int cores = 0;   // AI cores
+  double mhz = 0;                   // 0: nobody says
+  int cores = 0, vector_cores = 0;  // AI cores, and those for vectors alone
 };
 // Of PROF_…/msprof_*.db in that directory, of *_ascend_pt/ASCEND_PROFILER_OUTPUT/*.db in
 // the PROF directories beside it.

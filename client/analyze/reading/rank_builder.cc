@@ -20,6 +20,10 @@ std::string_view CollectiveType(std::string_view name) {
   return name.substr(0, name.find('_'));
 }
 
+bool IsOfVectors(std::string_view task_type) {
+  return Contains(task_type, "VECTOR") || Contains(task_type, "AIV");
+}
+
 CallKind KindOfCall(std::string_view name) {
   // Names of CANN's runtime: acl/acl_rt.h, acl/acl_op_compiler.h of Ascend's public headers.
   if (Contains(name, "ynchronize")) return CallKind::kSynchronise;
@@ -34,10 +38,13 @@ RankBuilder::RankBuilder(std::string source, bool keeps_all)
 
 TextId RankBuilder::Text(std::string_view text) { return texts_->Intern(text.substr(0, kLongestText)); }
 
-uint32_t RankBuilder::Class(TextId type, TextId shapes, Work work) {
-  const KernelClass key{type, shapes, work};
+uint32_t RankBuilder::Class(const KernelClass& key) {
   const auto [at, is_new] = class_numbers_.try_emplace(key, static_cast<uint32_t>(classes_.size()));
-  if (is_new) classes_.push_back(key);
+  if (is_new) {
+    classes_.push_back(key);
+  } else if (KernelClass& known = classes_[at->second]; known.blocks < key.blocks) {
+    known = key;
+  }
   return at->second;
 }
 

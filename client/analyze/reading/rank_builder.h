@@ -50,7 +50,8 @@ class RankBuilder {
   explicit RankBuilder(std::string source, bool keeps_all = false);
 
   TextId Text(std::string_view text);
-  uint32_t Class(TextId type, TextId shapes, Work work);
+  uint32_t Class(TextId type, TextId shapes, Work work) { return Class({type, shapes, work}); }
+  uint32_t Class(const KernelClass& key);
   void Note(std::string text, bool lost) { notes_.push_back({source_, std::move(text), lost}); }
 
   // The rank of a device, made when it is first named. Of more than there can be: one that is thrown away.
@@ -119,5 +120,7 @@ class RankBuilder {
 // "hcom_allReduce__749_12_1" → "allReduce"; else the text without what is numbers.
 std::string_view CollectiveType(std::string_view name);
 CallKind KindOfCall(std::string_view name);
+// Of a kernel, by the type of its task: whether its blocks run on cores for vectors alone.
+bool IsOfVectors(std::string_view task_type);
 
 }  // namespace profd::analyze

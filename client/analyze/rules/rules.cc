@@ -126,6 +126,12 @@ constexpr Rule kRules[] = {
     {"kernel.aicpu", "operators run on the AI CPU, kernel.aicpu_percent of a step",
      "kernels with their task type", kReplay, "a data type that the AI cores have, or another operator",
      FindAiCpu},
+    {"kernel.blocks",
+     "kernels of kernel.blocks_us and more, kernel.blocks_percent of the computing, run in so many blocks "
+     "that their "
+     "cores need kernel.blocks_ratio times as long as if none were idle",
+     "kernels with their blocks, and the cores of the device",
+     "as if the blocks could be spread over all cores", "another tiling, a larger batch", FindIdleCores},
     {"kernel.transpose",
      "kernels that only convert data (TransData, Transpose, Cast) take kernel.conversion_percent of the "
      "computing",

@@ -51,6 +51,7 @@ void FindBubbles(const Context& context, Found& found);
 void FindLostTime(const Context& context, Found& found);
 void FindLeaks(const Context& context, Found& found);
 void FindAiCpu(const Context& context, Found& found);
+void FindIdleCores(const Context& context, Found& found);
 void FindConversions(const Context& context, Found& found);
 void FindLowClocks(const Context& context, Found& found);
 
