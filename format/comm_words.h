@@ -1,5 +1,6 @@
-// What the numbers in records of collectives mean. Source: the vendor's analyser,
-// csrc/domain/services/persistence/host/ number_mapping.cpp, and its tables ENUM_HCCL_*.
+// What the numbers in records of collectives and copies mean. Source: the vendor's analyser,
+// csrc/domain/services/persistence/host/ number_mapping.cpp, and its tables ENUM_HCCL_*,
+// ENUM_MEMCPY_OPERATION.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,10 @@ inline constexpr CommWord kCommTransports[] = {{0, "SDMA"}, {1, "RDMA"}, {2, "LO
                                                {3, "UB"},   {4, "ROCE"}, {255, "RESERVED"}};
 inline constexpr CommWord kCommRdma[] = {
     {0, "RDMA_SEND_NOTIFY"}, {1, "RDMA_SEND_PAYLOAD"}, {255, "RESERVED"}};
+inline constexpr CommWord kCopyOperations[] = {
+    {0, "host to host"},   {1, "host to device"},        {2, "device to host"},    {3, "device to device"},
+    {4, "managed memory"}, {5, "addr device to device"}, {6, "host to device ex"}, {7, "device to host ex"}};
+inline constexpr CommWord kOtherCopy = {65535, "other"};
 inline constexpr std::string_view kNoCommWord = "INVALID_TYPE";  // of any other number
 
 inline std::string_view CommWordOf(std::span<const CommWord> words, uint32_t number) {

@@ -62,6 +62,17 @@ struct CannTaskTrack {
 };
 static_assert(sizeof(CannTaskTrack) == 64);
 
+// What a call of the runtime copies, as one task or several: their tracks have its thread and stamp
+// (memcpy_info).
+struct CannCopy {
+  CannHead head;
+  uint64_t bytes;
+  uint64_t most_bytes;  // of one task
+  uint16_t operation;   // comm_words.h
+  uint8_t reserved[22];
+};
+static_assert(sizeof(CannCopy) == 64);
+
 // What operator a call of the node level launched.
 struct CannNodeInfo {
   CannHead head;

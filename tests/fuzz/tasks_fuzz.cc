@@ -73,6 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       launches.Add(Load<CannApiRecord>(rest.data()));
       launches.Add(Load<CannTaskTrack>(rest.data()));
       launches.Add(Load<CannNodeInfo>(rest.data()), (i & 1) != 0);
+      launches.Add(Load<CannCopy>(rest.data()));
       if (rest.size() >= sizeof(CannTensorInfo)) launches.Add(Load<CannTensorInfo>(rest.data()));
       if (rest.size() >= sizeof(CannContexts)) launches.Add(Load<CannContexts>(rest.data()));
       ++tracks;

@@ -3,10 +3,12 @@ was made of several operators."""
 import random
 import struct
 
-from collectives import COUNTER, EVENT, LAUNCH, LOAD, MODEL, NAMES, NODE, RAW, WALL, head
+from collectives import COUNTER, EVENT, LAUNCH, LOAD, MODEL, NAMES, NODE, RAW, RUNTIME, TYPES, WALL, head
 
 MEMORY, FUSED, MODELS = "additional.task_memory_info", "additional.fusion_op_info", "additional.graph_id_map"
-CONTEXTS = "additional.context_id_info"
+CONTEXTS, COPIES = "additional.context_id_info", "compact.memcpy_info"
+OPERATIONS = ("host to host", "host to device", "device to host", "device to device", "managed memory", "addr device to device",
+              "host to device ex", "device to host ex")
 
 
 def wall(stamp):
@@ -102,4 +104,25 @@ def add_sub_tasks(job, graphs=6, each=1):
     job.others["aging." + CONTEXTS] = [
         head(NODE, 33, 4242, 232, stamp) + struct.pack("<QI55I", operator, len(contexts), *contexts, *[0] * (55 - len(contexts)))
         for stamp, operator, contexts in records]
+    return found
+
+
+def add_copies(job):
+    """Of each task that copies how much and from where to where; and one copy of two tasks. Returns {(stream, task): (bytes,
+    operation's number, or 65535)}."""
+    dice, records, found = random.Random(9), [], {}
+    for stamp, thread, stream, task, kind, _ in job.tracks:
+        if kind == TYPES["MEMCPY_ASYNC"]:
+            size, operation = dice.randrange(1, 1 << 24), dice.randrange(len(OPERATIONS) + 1)
+            records.append((stamp, thread, size, 1 << 26, operation))
+            found[stream, task] = (size, operation if operation < len(OPERATIONS) else 65535)
+    now, ids = max(end for *_, end, _ in job.calls if end != EVENT) + 2_000_000, {11: -1}
+    first = job.launch(now, 4242, 11, ids, "MEMCPY_ASYNC")
+    job.tracks.append((now + 400, 4242, 11, first + 1, TYPES["MEMCPY_ASYNC"], 0))
+    records.append((now + 400, 4242, 100_000, 64_000, 1))
+    for task, size in ((first, 64_000), (first + 1, 36_000)):
+        job.ran(now + 10_000 + 10_000 * task, now + 18_000 + 10_000 * task, 11, task)
+        found[11, task] = (size, 1)
+    job.others["aging." + COPIES] = [head(RUNTIME, 34, thread, 40, stamp) + struct.pack("<QQH22x", *rest)
+                                     for stamp, thread, *rest in sorted(records)]
     return found

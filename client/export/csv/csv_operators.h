@@ -3,9 +3,10 @@
 // was made.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
+#include <string_view>
+#include <tuple>
 
 #include "client/export/views/csv_tables.h"
 #include "format/events/spans.h"
@@ -31,7 +32,9 @@ class CsvOperators {
     int32_t device = 0;
     format::TextId name = 0;
     uint64_t address = 0;
-    auto operator<=>(const Held&) const = default;
+    bool operator<(const Held& other) const {
+      return std::tie(device, name, address) < std::tie(other.device, other.name, other.address);
+    }
   };
   struct Moment {
     uint64_t wall_ns = 0;

@@ -91,6 +91,10 @@ void DbOutput::WriteTask(const format::SpanBatch& batch, const Span& span) {
                             detail.context, span.stream, span.value, detail.model});
   if (const format::TaskCounters* counters = batch.CountersOf(detail))
     WriteCounters(id, span, *counters, detail.block_num);
+  if (const format::TextId operation = TextArg(batch, span, "operation"); operation != 0) {
+    Insert(SpanTable::kMemcpyInfo, {id, NumberArg(batch, span, "size(B)"),
+                                    EnumNumber("ENUM_MEMCPY_OPERATION", batch.texts->Get(operation))});
+  }
   if (!detail.has_op && span.kind == SpanKind::kTask) return;
   const auto text = [&](format::TextId name) { return IdOrNone(batch, name); };
   // Of a task that no call of the host is known for. Analysers take "N/A" for dynamic shapes and for a shape.

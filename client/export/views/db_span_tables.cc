@@ -175,6 +175,7 @@ const DbTable kSpanTableList[kSpanTables] = {
       {"totalReserve", "NUMERIC"},
       {"component", "INTEGER"},
       {"deviceId", "INTEGER"}}},
+    {"MEMCPY_INFO", "", {{"globalTaskId", "NUMERIC"}, {"size", "NUMERIC"}, {"memcpyOperation", "NUMERIC"}}},
 };
 
 // With those that the vendor's tables of collectives all have.
@@ -183,6 +184,13 @@ std::vector<std::pair<int, std::string_view>> Words(std::span<const format::Comm
   for (const format::CommWord& word : words) names.emplace_back(word.number, word.name);
   names.emplace_back(65534, "N/A");
   names.emplace_back(65535, format::kNoCommWord);
+  return names;
+}
+
+std::vector<std::pair<int, std::string_view>> CopyOperations() {
+  std::vector<std::pair<int, std::string_view>> names;
+  for (const format::CommWord& word : format::kCopyOperations) names.emplace_back(word.number, word.name);
+  names.emplace_back(format::kOtherCopy.number, format::kOtherCopy.name);
   return names;
 }
 
@@ -216,16 +224,7 @@ const DbEnum kEnums[] = {
     {"ENUM_HCCL_TRANSPORT_TYPE", Words(format::kCommTransports)},
     {"ENUM_HCCL_RDMA_TYPE", Words(format::kCommRdma)},
     {"ENUM_MSTX_EVENT_TYPE", {{0, "marker"}, {1, "push/pop"}, {2, "start/end"}, {3, "marker_ex"}}},
-    {"ENUM_MEMCPY_OPERATION",
-     {{0, "host to host"},
-      {1, "host to device"},
-      {2, "device to host"},
-      {3, "device to device"},
-      {4, "managed memory"},
-      {5, "addr device to device"},
-      {6, "host to device ex"},
-      {7, "device to host ex"},
-      {65535, "other"}}},
+    {"ENUM_MEMCPY_OPERATION", CopyOperations()},
     {"ENUM_OVERLAP_ANALYSIS_TYPE",
      {{0, "COMPUTE"}, {1, "COMMUNICATION"}, {2, "COMM_NOT_OVERLAP_COMP"}, {3, "FREE"}, {65535, "RESERVE"}}},
 };

@@ -51,8 +51,9 @@ enum class SpanTable : uint8_t {
   kConnectionIds,
   kCcu,
   kNpuOpMem,
+  kMemcpyInfo,
 };
-inline constexpr size_t kSpanTables = 17;
+inline constexpr size_t kSpanTables = 18;
 const DbTable& TableOf(SpanTable table);
 
 // For people: made where all of its tables are.

@@ -1,8 +1,11 @@
 #include "format/decode/tasks/launches.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <tuple>
+
+#include "format/comm_words.h"
 
 namespace profd::format {
 
@@ -39,6 +42,15 @@ void Launches::Add(const CannApiRecord& record) {
                        ? texts_.Intern(std::to_string(record.item))  // a model's number
                        : names_.Hash(record.item);
   end_stamp_ = std::max(end_stamp_, call.end);
+}
+
+void Launches::Add(const CannCopy& copy) {
+  if (copy.head.magic != kCannMagic) {
+    ++foreign_;
+    return;
+  }
+  copies_[std::pair(uint64_t{copy.head.stamp}, uint32_t{copy.head.thread})] = {copy.bytes, copy.most_bytes,
+                                                                               copy.operation};
 }
 
 TextId Launches::Level(uint16_t level) {
@@ -122,6 +134,7 @@ Launch Launches::MakeLaunch(const CannTaskTrack& track, const Call* call) {
     return names_.Type(static_cast<uint16_t>(CannLevel::kRuntime), type);
   });
   launch.kernel = kernel_.Get(track.kernel, [this](uint64_t hash) { return names_.HashOrNone(hash); });
+  if (!copies_.empty()) FindCopy(track, launch);
   launch.model = models_.At(track.head.thread, track.head.stamp);
   const bool tells_blocks = track.blocks != 0 && texts_.Get(launch.task_type) != "KERNEL_SIMT";
   if (tells_blocks) {
@@ -149,6 +162,20 @@ Launch Launches::MakeLaunch(const CannTaskTrack& track, const Call* call) {
   launch.op_name = call->item_text;
   Describe(call->info, call->tensors, launch);
   return launch;
+}
+
+// Several tasks are one copy where it is larger than one may be (memcpy_info_dumper.cpp).
+void Launches::FindCopy(const CannTaskTrack& track, Launch& launch) {
+  const auto found = copies_.find(std::pair(uint64_t{track.head.stamp}, uint32_t{track.head.thread}));
+  if (found == copies_.end() || texts_.Get(launch.task_type) != "MEMCPY_ASYNC") return;
+  Copy& copy = found->second;
+  if (copy.left == 0) return;  // one task more than it needs
+  launch.copied_bytes = std::min(copy.left, copy.most);
+  copy.left -= launch.copied_bytes;
+  launch.copy_operation = copy_.Get(copy.operation, [this](uint64_t operation) {
+    return texts_.Intern(operation < std::size(kCopyOperations) ? kCopyOperations[operation].name
+                                                                : kOtherCopy.name);
+  });
 }
 
 void Launches::Describe(int32_t info_at, int32_t tensors_at, LaunchedOp& op) {
@@ -212,6 +239,9 @@ void Launches::Join(bool last, std::vector<Launch>& launches) {
     if (library >= 0) MakeComm(calls_[static_cast<size_t>(library)], *call, launches.back());
   }
   if (!last) KeepForNext();
+  // A track waits for one window at most.
+  copies_.erase(copies_.begin(), copies_.lower_bound(std::pair(former_end_stamp_, uint32_t{0})));
+  former_end_stamp_ = end_stamp_;
   tracks_.clear();
   infos_.clear();
 }

@@ -35,6 +35,8 @@ struct Launch : LaunchedOp {
   uint32_t thread = 0;
   uint32_t model = kNoId;  // that was loaded or ran
   TextId kernel = 0, task_type = 0;
+  TextId copy_operation = 0;  // from where to where, if that is told
+  uint64_t copied_bytes = 0;
   std::shared_ptr<const CommLaunch> comm = {};  // of a collective
   std::shared_ptr<const std::map<uint32_t, LaunchedOp>> sub_tasks = {};
 
@@ -60,6 +62,7 @@ class Launches {
   // file (msparser/compact_info/node_basic_info_parser.py, get_op_state).
   void Add(const CannNodeInfo& info, bool is_dynamic) { infos_.push_back({info, is_dynamic}); }
   void Add(const CannTensorInfo& tensors) { tensors_.push_back(tensors); }
+  void Add(const CannCopy& copy);
   void Add(const CannContexts& contexts) { contexts_.push_back(contexts); }
   void Add(const CannCommPart& part) { comm_parts_.push_back(part); }
   void Add(const CannCommOp& op) { comm_ops_.push_back(op); }
@@ -102,6 +105,10 @@ class Launches {
   uint64_t tracks_without_call() const { return without_call_; }
 
  private:
+  struct Copy {
+    uint64_t left, most;
+    uint16_t operation;
+  };
   struct SubOp {
     uint64_t op_name = 0;  // hash_dic
     std::vector<uint32_t> contexts = {};
@@ -146,6 +153,7 @@ class Launches {
   Launch MakeLaunch(const CannTaskTrack& track, const Call* call);
   // nullptr: no sub tasks of a call are of that operator.
   static SubOp* FindSubOp(Call& call, uint64_t op_name, bool make);
+  void FindCopy(const CannTaskTrack& track, Launch& launch);
   // What the host tells of an operator: those of infos_ and lists_, -1 = none.
   void Describe(int32_t info, int32_t tensors, LaunchedOp& op);
   TextId Level(uint16_t level);
@@ -174,7 +182,7 @@ class Launches {
       return text;
     }
   };
-  Memo kernel_, op_name_, op_type_, task_type_;
+  Memo kernel_, op_name_, op_type_, task_type_, copy_;
   std::array<Memo, 16> call_types_;  // by level
   // What was looked up last: it is nearly always asked again.
   std::array<std::pair<uint16_t, TextId>, 16> levels_{};
@@ -188,6 +196,8 @@ class Launches {
   std::vector<NodeInfo> infos_, waiting_infos_;
   std::vector<CannTensorInfo> tensors_, waiting_tensors_;
   std::vector<CannContexts> contexts_, waiting_contexts_;
+  std::map<std::pair<uint64_t, uint32_t>, Copy> copies_;  // by stamp and thread
+  uint64_t former_end_stamp_ = 0;
   CommReader comm_;
   std::vector<CannCommPart> comm_parts_, waiting_comm_parts_;
   std::vector<CannCommOp> comm_ops_, waiting_comm_ops_;

@@ -124,6 +124,22 @@ class OperatorsTest(unittest.TestCase):
             "JOIN STRING_IDS n ON n.id = c.name JOIN STRING_IDS t ON t.id = opType WHERE streamId = 9").fetchall()
         self.assertEqual(sorted(rows), sorted(subs))
 
+    def test_copies(self):
+        copies = operators.add_copies(self.job)
+        words = dict(enumerate(operators.OPERATIONS))
+        rows = self.database(self.export("db")[0]).execute(
+            "SELECT streamId, taskId, size, memcpyOperation, name FROM MEMCPY_INFO JOIN TASK USING(globalTaskId) JOIN ENUM_MEMCPY_OPERATION "
+            "ON id = memcpyOperation").fetchall()
+        self.assertEqual(sorted(rows), sorted((*task, size, number, words.get(number, "other")) for task, (size, number) in copies.items()))
+        [path] = self.export("chrome")[0].rglob("msprof_*.json")
+        events = [event for event in json.loads(path.read_text(encoding="utf-8")) if "operation" in event.get("args", {})]
+        self.assertEqual(len(events), len(copies))
+        for event in events:
+            args = event["args"]
+            size, number = copies[args["Physic Stream Id"], args["Task Id"]]
+            self.assertEqual((args["size(B)"], args["operation"]), (size, words.get(number, "other")))
+            self.assertAlmostEqual(args["bandwidth(GB/s)"], size / float(event["dur"]) / 1000, delta=1e-6 * size)
+
     def test_damaged_records_are_counted_and_said(self):
         operators.add_models(self.job)
         operators.add_sub_tasks(self.job)

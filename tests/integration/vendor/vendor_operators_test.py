@@ -2,6 +2,7 @@
 """What CANN's own collector records of operators beside their tasks, in our exports and in those of the vendor's parser: the same
 rows. Needs a checkout of it with its library (tests/support/vendor_tools.py)."""
 import csv
+import json
 import os
 import pathlib
 import shutil
@@ -20,6 +21,7 @@ TASKS = ("SELECT deviceId, streamId, taskId, contextId, startNs, endNs, modelId,
          "JOIN STRING_IDS t ON t.id = taskType")
 OPERATORS = ("SELECT streamId, taskId, contextId, n.value, t.value, o.value, blockNum, mixBlockNum FROM COMPUTE_TASK_INFO c JOIN TASK USING(globalTaskId) "
              "JOIN STRING_IDS n ON n.id = name JOIN STRING_IDS t ON t.id = c.taskType JOIN STRING_IDS o ON o.id = opType")
+COPIES = "SELECT streamId, taskId, size, memcpyOperation FROM MEMCPY_INFO JOIN TASK USING(globalTaskId)"
 MEMORY = ("SELECT n.value, addr, t.value, size, timestampNs, globalTid, totalAllocate, totalReserve, c.value, deviceId FROM NPU_OP_MEM "
           "JOIN STRING_IDS n ON n.id = operatorName JOIN STRING_IDS t ON t.id = type JOIN STRING_IDS c ON c.id = component")
 
@@ -36,6 +38,7 @@ class VendorOperatorsTest(unittest.TestCase):
         self.memory = operators.add_memory(self.job)
         self.loads, self.fused = operators.add_models(self.job)
         self.sub_tasks = operators.add_sub_tasks(self.job)
+        self.copies = operators.add_copies(self.job)
         self.directory = self.job.write(self.top / "PROF_000001_20231114221320000_00004000ABCDEFGH")
         self.theirs = self.top / "theirs" / self.directory.name
         shutil.copytree(self.directory, self.theirs)
@@ -57,13 +60,26 @@ class VendorOperatorsTest(unittest.TestCase):
         for path in (theirs, ours):
             db = sqlite3.connect(path)
             self.addCleanup(db.close)
-            rows.append([sorted(db.execute(query).fetchall()) for query in (MEMORY, TASKS, OPERATORS)])
+            rows.append([sorted(db.execute(query).fetchall()) for query in (MEMORY, TASKS, OPERATORS, COPIES)])
         for of_theirs, of_ours in zip(*rows):
             self.assertEqual(of_ours, of_theirs)
         self.assertEqual(len(rows[0][0]), len(self.memory))
         self.assertEqual({row[6] for row in rows[0][1]}, {7, 9, 2**32 - 1})
 
         self.assertEqual({row[:4] for row in rows[0][2] if row[2] != 2**32 - 1}, {sub[:4] for sub in self.sub_tasks})
+
+        self.assertEqual(rows[0][3], sorted((*task, *copy) for task, copy in self.copies.items()))
+
+    def copies_of(self, path):
+        events = json.loads(path.read_text(encoding="utf-8"))
+        return sorted((args["Physic Stream Id"], args["Task Id"], args["Model Id"], args["size(B)"], args["operation"],
+                       round(args["bandwidth(GB/s)"], 6)) for args in (event.get("args", {}) for event in events) if "operation" in args)
+
+    def test_timeline(self):
+        self.parse("timeline")
+        [theirs], [ours] = (self.theirs / OUTPUT).glob("msprof_*.json"), self.export("chrome").rglob("msprof_*.json")
+        self.assertEqual(self.copies_of(ours), self.copies_of(theirs))
+        self.assertEqual(len(self.copies_of(ours)), len(self.copies))
 
     @staticmethod
     def plain(key, value):

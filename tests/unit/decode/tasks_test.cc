@@ -298,6 +298,39 @@ TEST_F(LaunchesTest, TensorsOfTheOperator) {
   EXPECT_EQ(found_[1].tensors, TensorTexts{});
 }
 
+TEST_F(LaunchesTest, CopiesOfOneTaskAndOfSeveral) {
+  names_.TypeLine("5000_16:MEMCPY_ASYNC");
+  const auto copy = [this](uint64_t stamp, uint64_t bytes, uint16_t operation, uint16_t magic = kCannMagic) {
+    launches_.Add(CannCopy{{magic, 5000, 7, 1, 40, stamp}, bytes, 64, operation, {}});
+  };
+  launches_.Add(Call(5000, 1, 100, 150));
+  for (const uint16_t task : {1, 2, 3, 4}) launches_.Add(Track(1, 130, task, 16));
+  copy(130, 140, 1);
+  copy(135, 10, 2);  // of no task
+  launches_.Add(Track(1, 140, 5, 16));
+  copy(140, 7, 9);
+  launches_.Add(Track(1, 145, 6, 13));  // that copies nothing
+  copy(145, 7, 1);
+  copy(146, 7, 1, 0);
+  launches_.Add(Track(1, 230, 7, 16));  // whose call comes with the next window
+  copy(230, 8, 0);
+  End(false);
+  launches_.Add(Call(5000, 1, 200, 250));
+  End(true);
+  ASSERT_EQ(found_.size(), 7u);
+  std::map<uint32_t, std::pair<uint64_t, std::string_view>> copied;
+  for (const Launch& launch : found_) {
+    if (launch.copy_operation != 0)
+      copied[launch.task] = {launch.copied_bytes, texts_.Get(launch.copy_operation)};
+  }
+  EXPECT_EQ(copied, (std::map<uint32_t, std::pair<uint64_t, std::string_view>>{{1, {64, "host to device"}},
+                                                                               {2, {64, "host to device"}},
+                                                                               {3, {12, "host to device"}},
+                                                                               {5, {7, "other"}},
+                                                                               {7, {8, "host to host"}}}));
+  EXPECT_EQ(launches_.foreign(), 1u);
+}
+
 CannContexts Contexts(uint64_t stamp, uint64_t name, std::vector<uint32_t> all, uint16_t level = 10000) {
   CannContexts record{};
   record.head = {kCannMagic, level, 6, 1, 232, stamp};

@@ -1,6 +1,7 @@
 #include "client/export/read/sources/task_source.h"
 
 #include <algorithm>
+#include <bit>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -32,6 +33,7 @@ using format::CannApiRecord;
 using format::CannCommOp;
 using format::CannCommPart;
 using format::CannContexts;
+using format::CannCopy;
 using format::CannNodeInfo;
 using format::CannTaskTrack;
 using format::CannTensorInfo;
@@ -86,7 +88,10 @@ class DeviceTasks {
         dynamic_(sinks.texts->Intern("dynamic")),
         static_(sinks.texts->Intern("static")),
         graph_(sinks.texts->Intern("FFTS_PLUS")),
-        correlation_key_(sinks.texts->Intern("correlation_id")) {
+        correlation_key_(sinks.texts->Intern("correlation_id")),
+        copied_key_(sinks.texts->Intern("size(B)")),
+        speed_key_(sinks.texts->Intern("bandwidth(GB/s)")),
+        operation_key_(sinks.texts->Intern("operation")) {
     context_.side = &side.facts;
     context_.clocks = &side.clocks;
     for (const std::string_view name : kCounterLogs) {
@@ -309,6 +314,14 @@ class DeviceTasks {
     if (kernel.span.value != 0) spans_.AddArg(correlation_key_, format::ArgType::kU64, kernel.span.value);
   }
 
+  // As the vendor's timeline has it.
+  void AddCopy(const Launch& launch, uint64_t ns) {
+    const double gb_s = ns == 0 ? 0 : static_cast<double>(launch.copied_bytes) / static_cast<double>(ns);
+    spans_.AddArg(copied_key_, format::ArgType::kU64, launch.copied_bytes);
+    spans_.AddArg(speed_key_, format::ArgType::kF64, std::bit_cast<uint64_t>(gb_s));
+    spans_.AddArg(operation_key_, format::ArgType::kText, launch.copy_operation);
+  }
+
   format::TextId LoggedType(const DeviceTask& task) {
     return sinks_.texts->Intern(task.context != format::kNoId
                                     ? format::LoggedSubTaskTypeName(task.type)
@@ -360,6 +373,7 @@ class DeviceTasks {
       detail.op_state = op.is_dynamic ? dynamic_ : static_;
       detail.hf32 = op.hf32 ? yes_ : no_;
     }
+    if (launch->copy_operation != 0) AddCopy(*launch, span.end_ns - begin_ns);
     if (launch->comm != nullptr) comm_.Add(task, *launch, begin_ns, span.end_ns);
   }
 
@@ -375,6 +389,7 @@ class DeviceTasks {
   KernelFeed* kernels_ = nullptr;
   std::vector<format::KernelJoin::Task> placed_;
   const format::TextId yes_, no_, dynamic_, static_, graph_, correlation_key_;
+  const format::TextId copied_key_, speed_key_, operation_key_;
   uint64_t log_end_ticks_ = 0;  // of the tasks that have been given
   uint64_t nameless_ = 0;
 };
@@ -432,6 +447,7 @@ class TaskSource {
     Cursor<CannNodeInfo> infos(capture_, host, "compact.node_basic_info", report, sinks_.progress);
     Cursor<CannTensorInfo> tensors(capture_, host, "additional.tensor_info", report, sinks_.progress);
     Cursor<CannContexts> contexts(capture_, host, "additional.context_id_info", report, sinks_.progress);
+    Cursor<CannCopy> copies(capture_, host, "compact.memcpy_info", report, sinks_.progress);
     Cursor<CannCommOp> comm_ops(capture_, host, "compact.hccl_op_info", report, sinks_.progress);
     Cursor<CannCommPart> comm_parts(capture_, host, "additional.hccl_info", report, sinks_.progress);
     // At level 0 the vendor knows an operator's name only, whatever the records hold.
@@ -454,10 +470,11 @@ class TaskSource {
         if (!no_infos) launches.Add(of_one);
       });
       contexts.Drain(end, kWindowTracks, [&](const CannContexts& of_one, bool) { launches.Add(of_one); });
+      copies.Drain(end, kWindowTracks, [&](const CannCopy& copy, bool) { launches.Add(copy); });
       comm_ops.Drain(end, kWindowTracks, [&](const CannCommOp& op, bool) { launches.Add(op); });
       comm_parts.Drain(end, kWindowTracks, [&](const CannCommPart& part, bool) { launches.Add(part); });
-      last = last && tracks.done() && infos.done() && tensors.done() && contexts.done() && comm_ops.done() &&
-             comm_parts.done();
+      last = last && tracks.done() && infos.done() && tensors.done() && contexts.done() && copies.done() &&
+             comm_ops.done() && comm_parts.done();
       window.clear();
       launches.EndWindow(last, host.facts.pid, to_wall, calls_, window);
       uint64_t until_ns = 0;
@@ -479,6 +496,7 @@ class TaskSource {
     infos.Count(report, "task");
     tensors.Count(report, "task");
     contexts.Count(report, "task");
+    copies.Count(report, "task");
     comm_ops.Count(report, "task");
     comm_parts.Count(report, "task");
     if (launches.foreign() > 0)
@@ -516,11 +534,11 @@ std::string_view TaskStreamKind(const Side& side, std::string_view file) {
   if (counts && side.facts.cores_by_task) return kCounterKind;
   if (!file.starts_with("aging.") && !file.starts_with("unaging.")) return "";
   const std::string_view rest = file.substr(file.find('.') + 1);
-  const bool of_calls = rest == file::kApi || rest == "compact.task_track" ||
-                        rest == "compact.node_basic_info" || rest == "additional.tensor_info" ||
-                        rest == "compact.hccl_op_info" || rest == "additional.hccl_info" ||
-                        rest == "additional.context_id_info" || IsOfOperators(rest) ||
-                        rest == "additional.hash_dic" || rest == "additional.type_info_dic";
+  const bool of_calls =
+      rest == file::kApi || rest == "compact.task_track" || rest == "compact.node_basic_info" ||
+      rest == "additional.tensor_info" || rest == "compact.hccl_op_info" || rest == "compact.memcpy_info" ||
+      rest == "additional.hccl_info" || rest == "additional.context_id_info" || IsOfOperators(rest) ||
+      rest == "additional.hash_dic" || rest == "additional.type_info_dic";
   return of_calls ? (side.is_host() ? "api" : "task") : "";
 }
 
