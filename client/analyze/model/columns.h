@@ -39,7 +39,9 @@ struct KernelClass {
   auto operator<=>(const KernelClass& other) const {
     return std::tie(type, shapes, work) <=> std::tie(other.type, other.shapes, other.work);
   }
-  bool operator==(const KernelClass& other) const { return (*this <=> other) == 0; }
+  bool operator==(const KernelClass& other) const {
+    return std::tie(type, shapes, work) == std::tie(other.type, other.shapes, other.work);
+  }
 };
 struct Collective {
   Ns begin = 0, end = 0;
