@@ -31,13 +31,11 @@ class Cursor {
       Framed framed;
       framed.by = Framed::By::kRecord;
       framed.record_bytes = sizeof(Record);
-      files_.push_back({stream,
-                        aging == kAging[0],
-                        std::make_unique<StreamReader>(capture, *stream, framed, report, progress),
-                        {},
-                        0,
-                        0});
-      Load(files_.back());
+      File& file = files_.emplace_back();
+      file.stream = stream;
+      file.ages = aging == kAging[0];
+      file.reader = std::make_unique<StreamReader>(capture, *stream, framed, report, progress);
+      Load(file);
     }
   }
 
@@ -73,12 +71,12 @@ class Cursor {
 
  private:
   struct File {
-    const Stream* stream;
-    bool ages;
-    std::unique_ptr<StreamReader> reader;
-    std::span<const std::byte> rest;  // whole records; empty at the end
-    uint64_t stamp;                   // of the next one
-    uint64_t records;
+    const Stream* stream = nullptr;
+    bool ages = false;
+    std::unique_ptr<StreamReader> reader = {};
+    std::span<const std::byte> rest = {};  // whole records; empty at the end
+    uint64_t stamp = 0;                    // of the next one
+    uint64_t records = 0;
   };
 
   static uint64_t Stamp(const format::CannApiRecord& record) {
