@@ -254,6 +254,31 @@ def cycles_of(edges):
                 yield f"{folder} includes {theirs}, which comes back to it"
 
 
+def twins():
+    """Classes of one name in one namespace: the linker takes one's functions, and what it is, for the other's."""
+    places = {}
+    for files in folders().values():
+        for file in files:
+            place = file.relative_to(ROOT)
+            for name in classes_in(file.read_text()):
+                places.setdefault((place.parts[0], name), set()).add(str(place))
+    for (_, name), where in sorted(places.items()):
+        if len(where) > 1:
+            yield f"{name} is defined in {' and in '.join(sorted(where))}: name one of them otherwise"
+
+
+def classes_in(text):
+    """Those that the linker sees: their names with their namespaces."""
+    within = []
+    for line in text.splitlines():
+        if begun := re.match(r"(?:inline )?namespace ?([\w:]*) ?\{(?!.*\})", line):
+            within.append(begun[1])
+        elif re.match(r"\}  // (?:inline )?namespace", line):
+            within.pop()
+        elif (found := re.match(r"(?:template <.*> )?(?:class|struct|union) (?:alignas\(\w+\) )?(\w+)(?: final)?(?: :|\s*\{|$)", line)) and all(within):
+            yield "::".join([*within, found[1]])
+
+
 def threads():
     """The threads and processes that profd names itself, and docs/architecture.md's table of them."""
     page = (ROOT / "docs/architecture.md").read_text().partition("## Threads")[2]
@@ -293,6 +318,8 @@ def self_check():
         "docs/architecture.md: thread b-N is not in the table of threads",
         "docs/architecture.md: thread c is in the table, and nothing in daemon/ is called so",
     ]
+    assert list(classes_in("namespace a::b {\nclass C;\nclass D final : public C {\nstruct D::Impl {\nnamespace {\nclass E {\n"
+                           "}  // namespace\nstruct F {\n}  // namespace a::b\nstruct G {};\n")) == ["a::b::D", "a::b::F", "G"]
     for line in (
         "if (side->chip == 5) return;",
         "constexpr uint32_t k910B = 5;",
@@ -308,7 +335,7 @@ def self_check():
 
 def main():
     self_check()
-    found = [*violations(), *doubles(), *file_names(), *rooms(), *cycles(), *threads()]
+    found = [*violations(), *doubles(), *file_names(), *rooms(), *cycles(), *twins(), *threads()]
     for line in found:
         print(line)
     sys.exit(1 if found else 0)

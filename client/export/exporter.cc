@@ -48,7 +48,7 @@ constexpr FormatRow kFormats[kExportFormats] = {{"chrome", 5.0}, {"perfetto", 1.
 // Hands everything to several outputs.
 class Tee : public format::RowSink, public format::SpanSink, public ProfileSink {
  public:
-  explicit Tee(const std::vector<std::unique_ptr<Output>>& outputs) : outputs_(outputs) {}
+  explicit Tee(const std::vector<std::unique_ptr<ExportOutput>>& outputs) : outputs_(outputs) {}
   void Label(const format::Series& series, int device, size_t key, int64_t value,
              std::string_view text) override {
     for (const auto& output : outputs_) output->Label(series, device, key, value, text);
@@ -74,7 +74,7 @@ class Tee : public format::RowSink, public format::SpanSink, public ProfileSink 
   uint64_t given() const { return given_; }
 
  private:
-  const std::vector<std::unique_ptr<Output>>& outputs_;
+  const std::vector<std::unique_ptr<ExportOutput>>& outputs_;
   uint64_t given_ = 0;
 };
 
@@ -303,9 +303,9 @@ class Places {
   bool made_ = false, made_tables_ = false;
 };
 
-Result<std::unique_ptr<Output>> MakeOutput(ExportFormat format, const Places& places,
-                                           const CaptureFacts& facts, const OutputOptions& options,
-                                           uint64_t split_ns) {
+Result<std::unique_ptr<ExportOutput>> MakeOutput(ExportFormat format, const Places& places,
+                                                 const CaptureFacts& facts, const OutputOptions& options,
+                                                 uint64_t split_ns) {
   const std::string path = places.Of(format);
   switch (format) {
     case ExportFormat::kChrome:
@@ -335,7 +335,7 @@ bool Narrowed(const ExportOptions& options) {
 // What one thread does: decodes everything once, for some of the outputs.
 struct Share {
   std::vector<ExportFormat> formats;
-  std::vector<std::unique_ptr<Output>> outputs;
+  std::vector<std::unique_ptr<ExportOutput>> outputs;
   Report report;
   Status status;
   uint64_t given = 0;  // rows and spans
@@ -352,7 +352,7 @@ void Work(const Capture& capture, const ExportOptions& options, const Wanted& wa
   sinks.texts = &texts;
   sinks.report = &share.report;
   sinks.progress = &progress;
-  sinks.overlap = std::ranges::any_of(share.outputs, &Output::shows_overlap);
+  sinks.overlap = std::ranges::any_of(share.outputs, &ExportOutput::shows_overlap);
   Decode(capture, wanted, options.vendor_compatible, sinks);
   share.given = tee.given();
   if (share.given == 0 && Narrowed(options)) return;  // a file of nothing would look like a result

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "client/words/formula.h"
+
 namespace profd::analyze {
 namespace {
 
@@ -34,10 +36,11 @@ constexpr Report kReports[] = {
     {"memory", "memory of the device by who holds it", MemoryTable},
 };
 
-// A field of a file of commas (RFC 4180).
+// A field of a file of commas (RFC 4180), which a spreadsheet may open.
 std::string Field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == text.npos) return text;
-  std::string quoted = "\"";
+  const bool is_formula = client::IsFormula(text);
+  if (!is_formula && text.find_first_of(",\"\r\n") == text.npos) return text;
+  std::string quoted = is_formula ? "\"'" : "\"";
   for (const char c : text) {
     if (c == '"') quoted += '"';
     quoted += c;

@@ -9,11 +9,12 @@
 
 namespace profd::client {
 
-base::Result<std::unique_ptr<Output>> MakeChromeOutput(const std::string& path, const CaptureFacts& facts,
-                                                       const OutputOptions& options) {
+base::Result<std::unique_ptr<ExportOutput>> MakeChromeOutput(const std::string& path,
+                                                             const CaptureFacts& facts,
+                                                             const OutputOptions& options) {
   auto file = OutputFile::Create(path, options.gzip);
   if (!file.ok()) return file.status();
-  return std::unique_ptr<Output>(std::make_unique<ChromeOutput>(std::move(*file), facts, options));
+  return std::unique_ptr<ExportOutput>(std::make_unique<ChromeOutput>(std::move(*file), facts, options));
 }
 
 ChromeOutput::ChromeOutput(std::unique_ptr<OutputFile> file, const CaptureFacts& facts,

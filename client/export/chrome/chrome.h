@@ -23,7 +23,7 @@ namespace profd::client {
 
 // One flat array of events; names of processes and threads follow at its end. **Thread:** one. **Owns:** its
 // file.
-class ChromeOutput final : public Output {
+class ChromeOutput final : public ExportOutput {
  public:
   ChromeOutput(std::unique_ptr<OutputFile> file, const CaptureFacts& facts, const OutputOptions& options);
 

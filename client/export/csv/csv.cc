@@ -15,7 +15,7 @@ namespace profd::client {
 namespace {
 
 // **Thread:** one. **Owns:** the files, the sums.
-class CsvOutput : public Output {
+class CsvOutput : public ExportOutput {
  public:
   CsvOutput(const std::string& folder, const std::string& stamp, bool as_json, const CaptureFacts& facts,
             const OutputOptions& options)
@@ -102,10 +102,11 @@ class CsvOutput : public Output {
 
 }  // namespace
 
-base::Result<std::unique_ptr<Output>> MakeTablesOutput(const std::string& folder, const std::string& stamp,
-                                                       bool as_json, const CaptureFacts& facts,
-                                                       const OutputOptions& options) {
-  return std::unique_ptr<Output>(std::make_unique<CsvOutput>(folder, stamp, as_json, facts, options));
+base::Result<std::unique_ptr<ExportOutput>> MakeTablesOutput(const std::string& folder,
+                                                             const std::string& stamp, bool as_json,
+                                                             const CaptureFacts& facts,
+                                                             const OutputOptions& options) {
+  return std::unique_ptr<ExportOutput>(std::make_unique<CsvOutput>(folder, stamp, as_json, facts, options));
 }
 
 }  // namespace profd::client

@@ -16,13 +16,14 @@ constexpr std::string_view kCoreSamples = "core_sample";
 
 }  // namespace
 
-base::Result<std::unique_ptr<Output>> MakeDatabaseOutput(const std::string& path, const CaptureFacts& facts,
-                                                         const OutputOptions& options) {
+base::Result<std::unique_ptr<ExportOutput>> MakeDatabaseOutput(const std::string& path,
+                                                               const CaptureFacts& facts,
+                                                               const OutputOptions& options) {
   auto db = DbConnection::Create(path);
   if (!db.ok()) return db.status();
   auto output = std::make_unique<DbOutput>(std::move(*db), facts, options);
   if (!output->status().ok()) return output->status();
-  return std::unique_ptr<Output>(std::move(output));
+  return std::unique_ptr<ExportOutput>(std::move(output));
 }
 
 DbOutput::DbOutput(std::unique_ptr<DbConnection> db, const CaptureFacts& facts, const OutputOptions& options)

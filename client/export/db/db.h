@@ -22,7 +22,7 @@
 namespace profd::client {
 
 // Tables are made when they get their first row. **Thread:** one. **Owns:** the database.
-class DbOutput final : public Output {
+class DbOutput final : public ExportOutput {
  public:
   DbOutput(std::unique_ptr<DbConnection> db, const CaptureFacts& facts, const OutputOptions& options);
 

@@ -12,11 +12,12 @@ namespace profd::client {
 
 using proto::Message;
 
-base::Result<std::unique_ptr<Output>> MakePerfettoOutput(const std::string& path, const CaptureFacts& facts,
-                                                         const OutputOptions&) {
+base::Result<std::unique_ptr<ExportOutput>> MakePerfettoOutput(const std::string& path,
+                                                               const CaptureFacts& facts,
+                                                               const OutputOptions&) {
   auto file = OutputFile::Create(path);
   if (!file.ok()) return file.status();
-  return std::unique_ptr<Output>(std::make_unique<PerfettoOutput>(std::move(*file), facts));
+  return std::unique_ptr<ExportOutput>(std::make_unique<PerfettoOutput>(std::move(*file), facts));
 }
 
 PerfettoOutput::PerfettoOutput(std::unique_ptr<OutputFile> file, const CaptureFacts& facts)

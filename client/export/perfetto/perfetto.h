@@ -23,7 +23,7 @@
 namespace profd::client {
 
 // **Thread:** one. **Owns:** its file.
-class PerfettoOutput final : public Output {
+class PerfettoOutput final : public ExportOutput {
  public:
   PerfettoOutput(std::unique_ptr<OutputFile> file, const CaptureFacts& facts);
 

@@ -23,7 +23,7 @@ using base::Result;
 using base::Status;
 
 // Sums up the samples by stack. **Thread:** one. **Owns:** the files.
-class StackOutput : public Output {
+class StackOutput : public ExportOutput {
  public:
   // What was on a CPU, and what waited.
   StackOutput(std::unique_ptr<OutputFile> on_cpu, std::unique_ptr<OutputFile> off_cpu)
@@ -202,16 +202,18 @@ class PprofOutput final : public StackOutput {
 
 }  // namespace
 
-Result<std::unique_ptr<Output>> MakeCollapsedOutput(const std::string& path, const std::string& waits_path) {
+Result<std::unique_ptr<ExportOutput>> MakeCollapsedOutput(const std::string& path,
+                                                          const std::string& waits_path) {
   PROFD_ASSIGN_OR_RETURN(auto file, OutputFile::Create(path));
   PROFD_ASSIGN_OR_RETURN(auto waits, OutputFile::Create(waits_path));
-  return std::unique_ptr<Output>(std::make_unique<CollapsedOutput>(std::move(file), std::move(waits)));
+  return std::unique_ptr<ExportOutput>(std::make_unique<CollapsedOutput>(std::move(file), std::move(waits)));
 }
 
-Result<std::unique_ptr<Output>> MakePprofOutput(const std::string& path, const std::string& waits_path) {
+Result<std::unique_ptr<ExportOutput>> MakePprofOutput(const std::string& path,
+                                                      const std::string& waits_path) {
   PROFD_ASSIGN_OR_RETURN(auto file, OutputFile::Create(path, /*gzip=*/true));
   PROFD_ASSIGN_OR_RETURN(auto waits, OutputFile::Create(waits_path, /*gzip=*/true));
-  return std::unique_ptr<Output>(std::make_unique<PprofOutput>(std::move(file), std::move(waits)));
+  return std::unique_ptr<ExportOutput>(std::make_unique<PprofOutput>(std::move(file), std::move(waits)));
 }
 
 }  // namespace profd::client

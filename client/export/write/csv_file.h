@@ -12,14 +12,14 @@
 #include "base/status.h"
 #include "client/export/write/number_text.h"
 #include "client/export/write/output_file.h"
+#include "client/words/formula.h"
 
 namespace profd::client {
 
 // One table. Cells from left to right, then End(). **Thread:** one.
 class CsvFile {
  public:
-  // Spreadsheets take a text for a formula that begins like one. Names come from whoever was recorded: such a
-  // text gets a ' in front where a spreadsheet may open the file.
+  // Whether a spreadsheet may open the file (formula.h).
   CsvFile(std::unique_ptr<OutputFile> file, std::string_view header, bool for_spreadsheets = true);
 
   void Text(std::string_view text);  // quoted where it must be; UTF-8 whatever it was
@@ -66,12 +66,6 @@ class CsvFile {
   }
   static bool NeedsQuotes(std::string_view text) {
     return text.find_first_of(",\"\n\r") != text.npos || IsFormula(text);
-  }
-  // A number is none.
-  static bool IsFormula(std::string_view text) {
-    constexpr std::string_view kFirst = "=+-@\t\r", kOfNumbers = "0123456789.eE+-";
-    return text.size() > 1 && kFirst.find(text.front()) != kFirst.npos &&
-           (text.front() == '=' || text.find_first_not_of(kOfNumbers, 1) != text.npos);
   }
 
   // Room for a cell, behind the comma in front of it.

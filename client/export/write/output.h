@@ -43,7 +43,7 @@ struct OutputOptions {
 };
 
 // **Thread:** one. Files appear under their names when Finish says ok, and only then.
-class Output : public format::RowSink, public format::SpanSink, public ProfileSink {
+class ExportOutput : public format::RowSink, public format::SpanSink, public ProfileSink {
  public:
   // The first error of writing; from then on everything is ignored.
   virtual base::Status status() const = 0;
@@ -57,24 +57,29 @@ class Output : public format::RowSink, public format::SpanSink, public ProfileSi
   virtual uint64_t left_out() const { return 0; }
 };
 
-base::Result<std::unique_ptr<Output>> MakeChromeOutput(const std::string& path, const CaptureFacts& facts,
-                                                       const OutputOptions& options);
-base::Result<std::unique_ptr<Output>> MakePerfettoOutput(const std::string& path, const CaptureFacts& facts,
-                                                         const OutputOptions& options);
-base::Result<std::unique_ptr<Output>> MakeDatabaseOutput(const std::string& path, const CaptureFacts& facts,
-                                                         const OutputOptions& options);
+base::Result<std::unique_ptr<ExportOutput>> MakeChromeOutput(const std::string& path,
+                                                             const CaptureFacts& facts,
+                                                             const OutputOptions& options);
+base::Result<std::unique_ptr<ExportOutput>> MakePerfettoOutput(const std::string& path,
+                                                               const CaptureFacts& facts,
+                                                               const OutputOptions& options);
+base::Result<std::unique_ptr<ExportOutput>> MakeDatabaseOutput(const std::string& path,
+                                                               const CaptureFacts& facts,
+                                                               const OutputOptions& options);
 // Of the stacks of profiles only; those of waits go to a file of their own.
-base::Result<std::unique_ptr<Output>> MakeCollapsedOutput(const std::string& path,
-                                                          const std::string& waits_path);
-base::Result<std::unique_ptr<Output>> MakePprofOutput(const std::string& path, const std::string& waits_path);
+base::Result<std::unique_ptr<ExportOutput>> MakeCollapsedOutput(const std::string& path,
+                                                                const std::string& waits_path);
+base::Result<std::unique_ptr<ExportOutput>> MakePprofOutput(const std::string& path,
+                                                            const std::string& waits_path);
 // Timelines of `width_ns` each: <folder>/msprof_slice_<number>_<stamp>.json.
-base::Result<std::unique_ptr<Output>> MakeSplitChromeOutput(const std::string& folder,
-                                                            const std::string& stamp, uint64_t width_ns,
-                                                            const CaptureFacts& facts,
-                                                            const OutputOptions& options);
+base::Result<std::unique_ptr<ExportOutput>> MakeSplitChromeOutput(const std::string& folder,
+                                                                  const std::string& stamp, uint64_t width_ns,
+                                                                  const CaptureFacts& facts,
+                                                                  const OutputOptions& options);
 // Many files: <folder>/<kind>_<stamp>.csv, or .json.
-base::Result<std::unique_ptr<Output>> MakeTablesOutput(const std::string& folder, const std::string& stamp,
-                                                       bool as_json, const CaptureFacts& facts,
-                                                       const OutputOptions& options);
+base::Result<std::unique_ptr<ExportOutput>> MakeTablesOutput(const std::string& folder,
+                                                             const std::string& stamp, bool as_json,
+                                                             const CaptureFacts& facts,
+                                                             const OutputOptions& options);
 
 }  // namespace profd::client

@@ -22,7 +22,7 @@ constexpr uint64_t kMostParts = 256;
 
 // Makes a part when its first row or span comes; a span is in that part in which it begins. **Thread:** one.
 // **Owns:** the parts.
-class SplitOutput : public Output {
+class SplitOutput : public ExportOutput {
  public:
   SplitOutput(std::string folder, std::string stamp, uint64_t width_ns, const CaptureFacts& facts,
               const OutputOptions& options)
@@ -34,18 +34,18 @@ class SplitOutput : public Output {
 
   void Label(const format::Series& series, int device, size_t key, int64_t value,
              std::string_view text) override {
-    Tell([&series, device, key, value, text = std::string(text)](Output& part) {
+    Tell([&series, device, key, value, text = std::string(text)](ExportOutput& part) {
       part.Label(series, device, key, value, text);
     });
   }
   void Process(const format::SpanProcess& process) override {
     Tell([pid = process.pid, name = std::string(process.name),
-          label = std::string(process.label)](Output& part) {
+          label = std::string(process.label)](ExportOutput& part) {
       part.Process({pid, name, label});
     });
   }
   void Thread(const format::SpanThread& thread) override {
-    Tell([pid = thread.pid, tid = thread.tid, name = std::string(thread.name)](Output& part) {
+    Tell([pid = thread.pid, tid = thread.tid, name = std::string(thread.name)](ExportOutput& part) {
       part.Thread({pid, tid, name});
     });
   }
@@ -55,7 +55,7 @@ class SplitOutput : public Output {
     for (size_t begin = 0, end; begin < batch.rows(); begin = end) {
       const uint64_t number = NumberOf(batch.wall_ns[begin]);
       for (end = begin + 1; end < batch.rows() && NumberOf(batch.wall_ns[end]) == number;) ++end;
-      Output* part = PartOf(number);
+      ExportOutput* part = PartOf(number);
       if (part == nullptr) return;
       if (end - begin == batch.rows()) return part->Rows(batch);
       rows_.series = batch.series;
@@ -78,7 +78,7 @@ class SplitOutput : public Output {
     if (by_part.empty()) return;
     spans_ = batch;
     for (auto& [number, spans] : by_part) {
-      Output* part = PartOf(number);
+      ExportOutput* part = PartOf(number);
       if (part == nullptr) return;
       spans_.spans = std::move(spans);
       part->Spans(spans_);
@@ -100,8 +100,8 @@ class SplitOutput : public Output {
     RemoveOthers();
     return base::Status::Ok();
   }
-  uint64_t bytes() const override { return Sum(&Output::bytes); }
-  uint64_t left_out() const override { return Sum(&Output::left_out); }
+  uint64_t bytes() const override { return Sum(&ExportOutput::bytes); }
+  uint64_t left_out() const override { return Sum(&ExportOutput::left_out); }
   std::vector<std::string> files() const override {
     std::vector<std::string> files;
     for (const auto& [number, part] : parts_) files.push_back(folder_ + "/" + Name(number));
@@ -110,7 +110,7 @@ class SplitOutput : public Output {
 
  private:
   // What all parts must know, also those that are made later.
-  void Tell(std::function<void(Output&)> say) {
+  void Tell(std::function<void(ExportOutput&)> say) {
     for (const auto& [number, part] : parts_) say(*part);
     said_.push_back(std::move(say));
   }
@@ -122,7 +122,7 @@ class SplitOutput : public Output {
     return "msprof_slice_" + std::to_string(number) + "_" + stamp_ + (options_.gzip ? ".json.gz" : ".json");
   }
   // nullptr: it cannot be made; status() says why.
-  Output* PartOf(uint64_t number) {
+  ExportOutput* PartOf(uint64_t number) {
     const auto found = parts_.find(number);
     if (found != parts_.end()) return found->second.get();
     CaptureFacts facts = facts_;
@@ -136,7 +136,7 @@ class SplitOutput : public Output {
     for (const auto& say : said_) say(**part);
     return parts_.emplace(number, std::move(part).value()).first->second.get();
   }
-  uint64_t Sum(uint64_t (Output::*of)() const) const {
+  uint64_t Sum(uint64_t (ExportOutput::*of)() const) const {
     uint64_t sum = 0;
     for (const auto& [number, part] : parts_) sum += ((*part).*of)();
     return sum;
@@ -160,8 +160,8 @@ class SplitOutput : public Output {
   const uint64_t width_ns_;
   const CaptureFacts facts_;
   const OutputOptions options_;
-  std::map<uint64_t, std::unique_ptr<Output>> parts_;
-  std::vector<std::function<void(Output&)>> said_;
+  std::map<uint64_t, std::unique_ptr<ExportOutput>> parts_;
+  std::vector<std::function<void(ExportOutput&)>> said_;
   base::Status status_;
   format::RowBatch rows_;
   format::SpanBatch spans_;
@@ -169,17 +169,18 @@ class SplitOutput : public Output {
 
 }  // namespace
 
-base::Result<std::unique_ptr<Output>> MakeSplitChromeOutput(const std::string& folder,
-                                                            const std::string& stamp, uint64_t width_ns,
-                                                            const CaptureFacts& facts,
-                                                            const OutputOptions& options) {
+base::Result<std::unique_ptr<ExportOutput>> MakeSplitChromeOutput(const std::string& folder,
+                                                                  const std::string& stamp, uint64_t width_ns,
+                                                                  const CaptureFacts& facts,
+                                                                  const OutputOptions& options) {
   const uint64_t length_ns = facts.end_ns - std::min(facts.end_ns, facts.start_ns);
   if (length_ns / width_ns >= kMostParts) {
     return base::Status(base::Code::kInvalidArgument,
                         "--split: more than " + std::to_string(kMostParts) + " files; take at least " +
                             std::to_string(length_ns / kMostParts / 1'000'000'000 + 1) + "s");
   }
-  return std::unique_ptr<Output>(std::make_unique<SplitOutput>(folder, stamp, width_ns, facts, options));
+  return std::unique_ptr<ExportOutput>(
+      std::make_unique<SplitOutput>(folder, stamp, width_ns, facts, options));
 }
 
 }  // namespace profd::client

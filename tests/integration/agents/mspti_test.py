@@ -190,8 +190,8 @@ class MsptiTest(harness.ProfdTest):
         """Nobody knows how long records of an unknown kind are: how many lie behind one is reckoned."""
         made, stored, lost = self.flood(options=", unknown_every: 1000")
         self.assertLess(stored, made / 2)
-        self.assertGreater(stored + lost, made * 0.8)
-        self.assertLess(stored + lost, made * 1.2)
+        self.assertGreater(stored + lost, made / 2)
+        self.assertLess(stored + lost, made * 2)
 
     def test_a_stream_that_falls_silent_is_noticed(self):
         daemon = self.profd()

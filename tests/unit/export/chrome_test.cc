@@ -59,7 +59,7 @@ class Chrome : public testing::Test {
   std::filesystem::path folder_;
   CaptureFacts facts_;
   OutputOptions options_;
-  std::unique_ptr<Output> output_;
+  std::unique_ptr<ExportOutput> output_;
 };
 
 // The vendor's viewer/stars/sio_viewer.py:83-88 and viewer/stars/acc_pmu_viewer.py:67-83.

@@ -36,7 +36,7 @@ class CsvTest : public testing::Test {
     for (std::string line; std::getline(file, line);) lines.push_back(line);
     return lines;
   }
-  std::unique_ptr<Output> Make(bool vendor_compatible = false) {
+  std::unique_ptr<ExportOutput> Make(bool vendor_compatible = false) {
     return MakeTablesOutput(folder_.string(), "1", false, facts_, {vendor_compatible, false}).value();
   }
 

@@ -49,7 +49,7 @@ class Db : public testing::Test {
   std::filesystem::path folder_;
   CaptureFacts facts_;
   OutputOptions options_;
-  std::unique_ptr<Output> output_;
+  std::unique_ptr<ExportOutput> output_;
 };
 
 // Names in the tables that no series has would silently be columns of nothing.

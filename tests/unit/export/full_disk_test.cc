@@ -14,8 +14,8 @@
 namespace profd::client {
 namespace {
 
-using Make = base::Result<std::unique_ptr<Output>>(const std::string&, const CaptureFacts&,
-                                                   const OutputOptions&);
+using Make = base::Result<std::unique_ptr<ExportOutput>>(const std::string&, const CaptureFacts&,
+                                                         const OutputOptions&);
 
 class FullDisk : public testing::TestWithParam<Make*> {
  protected:
@@ -38,7 +38,7 @@ TEST_P(FullDisk, SaysSoAndLeavesNothing) {
   for (const bool gzip : {false, true}) {
     auto made = GetParam()((folder_ / "out").string(), {}, {.vendor_compatible = false, .gzip = gzip});
     ASSERT_TRUE(made.ok()) << made.status().message();
-    std::unique_ptr<Output> output = std::move(*made);
+    std::unique_ptr<ExportOutput> output = std::move(*made);
     const rlimit most{200'000, before_.rlim_max};
     setrlimit(RLIMIT_FSIZE, &most);
     format::RowBatch batch{format::FindSeries("hbm"), 0, {}, {}, {}};

@@ -124,7 +124,7 @@ class Perfetto : public testing::Test {
 
   std::filesystem::path folder_;
   CaptureFacts facts_;
-  std::unique_ptr<Output> output_;
+  std::unique_ptr<ExportOutput> output_;
   format::Texts texts_;
   format::SpanBatch batch_;
 };
