@@ -312,6 +312,7 @@ bool CannNames::TypeLine(std::string_view line) {
   if (colon == std::string_view::npos || bar == std::string_view::npos || bar > colon) return false;
   const auto level = ToNumber<uint16_t>(line.substr(0, bar));
   const auto type = ToNumber<uint64_t>(line.substr(bar + 1, colon - bar - 1));
+  knows_models_ = knows_models_ || level == static_cast<uint16_t>(CannLevel::kModel);
   TextId* text = level && type ? types_.FindOrAdd(TypeKey(*level, *type)) : nullptr;
   if (text != nullptr) *text = texts_.Intern(line.substr(colon + 1));
   return text != nullptr;

@@ -43,6 +43,8 @@ class CannNames {
     return text != nullptr ? *text : 0;
   }
   TextId Type(uint16_t level, uint64_t type);
+  // Whether any type of the model level has a name: without one nothing recorded a call of it.
+  bool knows_models() const { return knows_models_; }
   uint64_t unknown() const { return unknown_; }
 
  private:
@@ -51,6 +53,7 @@ class CannNames {
 
   Texts& texts_;
   base::FlatMap<TextId> hashes_{kMaxNames}, types_{kMaxNames};
+  bool knows_models_ = false;
   uint64_t unknown_ = 0;
 };
 

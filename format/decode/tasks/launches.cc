@@ -11,8 +11,6 @@ namespace profd::format {
 
 namespace {
 
-// How many calls of a thread may begin after a moment's own one and be over before that moment.
-constexpr int kMostSteps = 4096;
 constexpr uint32_t kGeCollective = 9;  // GeTaskTypeName()
 // Every shape is a text of its own.
 constexpr size_t kMostTexts = 1 << 20;
@@ -73,35 +71,6 @@ bool Launches::IsCompute(TextId task_type) {
   return is;
 }
 
-int64_t Launches::Around(uint32_t thread, uint64_t stamp, uint16_t level) {
-  const std::pair wanted(thread, stamp);
-  const auto begins = [this](const std::pair<uint32_t, uint32_t>& entry) {
-    return std::pair(entry.first, calls_[entry.second].begin);
-  };
-  // Behind the last call of the thread that begins at or before the moment: near where it was the last time.
-  size_t at = std::min(around_, by_thread_.size());
-  int near = 0;
-  constexpr int kNear = 32;
-  for (; near < kNear && at > 0 && wanted < begins(by_thread_[at - 1]); ++near) --at;
-  for (; near < kNear && at < by_thread_.size() && !(wanted < begins(by_thread_[at])); ++near) ++at;
-  if (near == kNear) {
-    at = static_cast<size_t>(
-        std::upper_bound(by_thread_.begin(), by_thread_.end(), wanted,
-                         [&](const auto& moment, const auto& entry) { return moment < begins(entry); }) -
-        by_thread_.begin());
-  }
-  around_ = at;
-  // The innermost one begins last.
-  for (int steps = 0; steps < kMostSteps && at > 0; ++steps) {
-    --at;
-    if (by_thread_[at].first != thread) break;
-    const Call& call = calls_[by_thread_[at].second];
-    if (call.end < stamp) continue;
-    if (level == kAny || call.level == level) return by_thread_[at].second;
-  }
-  return -1;
-}
-
 // By begin; an outer call before the inner ones that begin with it. They come by their ends, nearly in order.
 void Launches::SortCalls() {
   const auto before = [](const Call& a, const Call& b) {
@@ -147,9 +116,9 @@ Launch Launches::MakeLaunch(const CannTaskTrack& track, const Call* call) {
   if (!call->Is(CannLevel::kNode) || !IsCompute(launch.task_type)) {
     return launch;
   }
-  if (!call->sub_ops.empty()) {
+  if (const More* more = FindMore(*call); more != nullptr && !more->sub_ops.empty()) {
     const auto sub_tasks = std::make_shared<std::map<uint32_t, LaunchedOp>>();
-    for (const SubOp& of : call->sub_ops) {
+    for (const SubOp& of : more->sub_ops) {
       LaunchedOp op{.blocks = launch.blocks, .mix_blocks = launch.mix_blocks, .is_compute = true};
       Describe(of.info, of.tensors, op);
       op.op_name = names_.Hash(of.op_name);
@@ -197,17 +166,28 @@ void Launches::Describe(int32_t info_at, int32_t tensors_at, LaunchedOp& op) {
   op.is_dynamic = info->is_dynamic;
 }
 
+void Launches::IndexCalls(std::optional<CannLevel> level, CallIndex& index) const {
+  index.Clear();
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    const Call& call = calls_[i];
+    if (!level || call.Is(*level)) index.Add(call.thread, call.begin, call.end, static_cast<uint32_t>(i));
+  }
+  index.Finish();
+}
+
+int64_t Launches::AroundAny(const CannHead& head) {
+  if (all_.empty()) IndexCalls(std::nullopt, all_);  // few windows need it
+  return Around(all_, head);
+}
+
 void Launches::Join(bool last, std::vector<Launch>& launches) {
   SortCalls();
-  by_thread_.clear();
   for (Call& call : calls_) {
     if (!call.told) call.connection = next_connection_++;
-    by_thread_.emplace_back(call.thread, static_cast<uint32_t>(&call - calls_.data()));
   }
-  const auto before = [](const auto& a, const auto& b) { return a.first < b.first; };
-  if (!std::is_sorted(by_thread_.begin(), by_thread_.end(), before)) {
-    std::stable_sort(by_thread_.begin(), by_thread_.end(), before);
-  }
+  all_.Clear();
+  IndexCalls(CannLevel::kNode, nodes_);
+  IndexCalls(CannLevel::kCommunication, libraries_);
 
   // What waited for this window comes first. Nothing waits twice.
   const size_t old_tracks = waiting_tracks_.size();
@@ -223,19 +203,19 @@ void Launches::Join(bool last, std::vector<Launch>& launches) {
       ++foreign_;
       continue;
     }
-    int64_t found = Around(track.head, CannLevel::kNode);
+    int64_t found = Around(nodes_, track.head);
     // The call of the node level ends later than that of the runtime, which may be here already.
     if (found < 0 && i >= old_tracks && !last) {
       waiting_tracks_.push_back(track);
       continue;
     }
-    if (found < 0) found = Around(track.head.thread, track.head.stamp, kAny);
+    if (found < 0) found = AroundAny(track.head);
     Call* call = found < 0 ? nullptr : &calls_[static_cast<size_t>(found)];
     if (call == nullptr) ++without_call_;
     launches.push_back(MakeLaunch(track, call));
     if (call == nullptr) continue;
     call->launches = true;
-    const int64_t library = call->Is(CannLevel::kNode) ? Around(track.head, CannLevel::kCommunication) : -1;
+    const int64_t library = call->Is(CannLevel::kNode) ? Around(libraries_, track.head) : -1;
     if (library >= 0) MakeComm(calls_[static_cast<size_t>(library)], *call, launches.back());
   }
   if (!last) KeepForNext();
@@ -258,24 +238,35 @@ void Launches::JoinContexts(bool last) {
       continue;
     }
     if (record.head.level != static_cast<uint16_t>(CannLevel::kNode)) continue;
-    const int64_t found = Around(record.head, CannLevel::kNode);
+    const int64_t found = Around(nodes_, record.head);
     if (found < 0) {
       if (i >= old && !last) waiting_contexts_.push_back(record);
       continue;
     }
-    SubOp& op = *FindSubOp(calls_[static_cast<size_t>(found)], record.op_name, true);
+    Call& call = calls_[static_cast<size_t>(found)];
+    SubOp* op = FindSubOp(call, record.op_name);
+    if (op == nullptr) op = &MoreOf(call).sub_ops.emplace_back(SubOp{record.op_name});
     for (uint32_t n = 0; n < record.count; ++n) {
       const uint32_t context = record.contexts[n];
-      op.contexts.push_back(context);
+      op->contexts.push_back(context);
     }
   }
   contexts_.clear();
 }
 
-Launches::SubOp* Launches::FindSubOp(Call& call, uint64_t op_name, bool make) {
-  const auto found = std::ranges::find(call.sub_ops, op_name, &SubOp::op_name);
-  if (found != call.sub_ops.end()) return &*found;
-  return make ? &call.sub_ops.emplace_back(SubOp{op_name}) : nullptr;
+Launches::More& Launches::MoreOf(Call& call) {
+  if (call.more < 0) {
+    call.more = static_cast<int32_t>(more_.size());
+    more_.emplace_back();
+  }
+  return more_[static_cast<size_t>(call.more)];
+}
+
+Launches::SubOp* Launches::FindSubOp(const Call& call, uint64_t op_name) {
+  if (call.more < 0) return nullptr;
+  std::vector<SubOp>& ops = more_[static_cast<size_t>(call.more)].sub_ops;
+  const auto found = std::ranges::find(ops, op_name, &SubOp::op_name);
+  return found == ops.end() ? nullptr : &*found;
 }
 
 void Launches::JoinInfos(bool last) {
@@ -288,13 +279,13 @@ void Launches::JoinInfos(bool last) {
       ++foreign_;
       continue;
     }
-    const int64_t found = Around(record.head, CannLevel::kNode);
+    const int64_t found = Around(nodes_, record.head);
     if (found < 0) {
       if (i >= old && !last) waiting_infos_.push_back(infos_[i]);
       continue;
     }
     Call& call = calls_[static_cast<size_t>(found)];
-    SubOp* const op = FindSubOp(call, record.op_name, false);
+    SubOp* const op = FindSubOp(call, record.op_name);
     int32_t& info = op != nullptr ? op->info : call.info;
     if (info < 0) info = static_cast<int32_t>(i);
   }
@@ -311,13 +302,13 @@ void Launches::JoinTensors(bool last) {
       ++foreign_;
       continue;
     }
-    const int64_t found = Around(tensors.head, CannLevel::kNode);
+    const int64_t found = Around(nodes_, tensors.head);
     if (found < 0) {
       if (i >= old && !last) waiting_tensors_.push_back(tensors);
       continue;
     }
     Call& call = calls_[static_cast<size_t>(found)];
-    SubOp* const op = FindSubOp(call, tensors.op_name, false);
+    SubOp* const op = FindSubOp(call, tensors.op_name);
     int32_t& list = op != nullptr ? op->tensors : call.tensors;
     if (list < 0) {
       list = static_cast<int32_t>(lists_.size());
@@ -341,9 +332,9 @@ void Launches::JoinCollectives(bool last) {
       ++foreign_;
       continue;
     }
-    const int64_t found = Around(op.head, CannLevel::kNode);
+    const int64_t found = Around(nodes_, op.head);
     if (found >= 0) {
-      std::shared_ptr<Collective>& collective = calls_[static_cast<size_t>(found)].collective;
+      std::shared_ptr<Collective>& collective = MoreOf(calls_[static_cast<size_t>(found)]).collective;
       if (collective != nullptr) continue;
       collective = std::make_shared<Collective>();
       comm_.Describe(op, *collective);
@@ -357,9 +348,9 @@ void Launches::JoinCollectives(bool last) {
       ++foreign_;
       continue;
     }
-    const int64_t found = Around(record.head, CannLevel::kCommunication);
+    const int64_t found = Around(libraries_, record.head);
     if (found >= 0) {
-      Call& call = calls_[static_cast<size_t>(found)];
+      More& call = MoreOf(calls_[static_cast<size_t>(found)]);
       const CommPart part = comm_.PartOf(record);
       if (call.collective == nullptr) {  // kept for a call that says nothing of its group
         call.collective = std::make_shared<Collective>();
@@ -379,23 +370,27 @@ void Launches::JoinCollectives(bool last) {
 
 void Launches::MakeComm(const Call& of_library, Call& asked, Launch& launch) {
   const auto comm = std::make_shared<CommLaunch>();
-  if (asked.collective == nullptr) asked.collective = std::make_shared<Collective>();
-  Collective& collective = *asked.collective;
+  std::shared_ptr<Collective>& shared = MoreOf(asked).collective;
+  if (shared == nullptr) shared = std::make_shared<Collective>();
+  Collective& collective = *shared;
+  static const More kNothing;
+  const More* const found = FindMore(of_library);
+  const More& library = found != nullptr ? *found : kNothing;
   if (collective.name == 0) {
     collective.name = asked.item_text;
     collective.connection = asked.connection;
     collective.of_ai_cpu = texts_.Get(asked.item_text).find("AicpuKernel") != std::string_view::npos;
   }
-  if (of_library.collective != nullptr) {
+  if (library.collective != nullptr) {
     if (collective.group == 0) {
-      collective.group = of_library.collective->group;
-      collective.group_digits = of_library.collective->group_digits;
+      collective.group = library.collective->group;
+      collective.group_digits = library.collective->group_digits;
     }
-    collective.rank_size = of_library.collective->rank_size;
+    collective.rank_size = library.collective->rank_size;
   }
-  comm->of = asked.collective;
+  comm->of = shared;
   comm->is_master = texts_.Get(CallType(of_library)) == "master";
-  comm->parts = of_library.parts;
+  comm->parts = library.parts;
   collective.parts += static_cast<uint32_t>(std::max<size_t>(comm->parts.size(), 1));
   launch.comm = comm;
   // Kernels of a collective are called as the part that they are (tree_analyzer.cpp,
@@ -414,9 +409,13 @@ void Launches::MakeComm(const Call& of_library, Call& asked, Launch& launch) {
 void Launches::KeepForNext() {
   for (const Call& call : calls_) {
     if (call.told || !call.Is(CannLevel::kCommunication)) continue;
-    if (Around(call.thread, call.end, static_cast<uint16_t>(CannLevel::kNode)) >= 0) continue;
-    waiting_calls_.push_back(call);
-    waiting_calls_.back().told = true;
+    if (nodes_.Around(call.thread, call.end) >= 0) continue;
+    Call& kept = waiting_calls_.emplace_back(call);
+    kept.told = true;
+    if (const More* more = FindMore(call)) {
+      kept.more = static_cast<int32_t>(waiting_more_.size());
+      waiting_more_.push_back(*more);
+    }
   }
 }
 

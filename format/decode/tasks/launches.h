@@ -3,13 +3,16 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "format/decode/span_writer.h"
+#include "format/decode/tasks/call_index.h"
 #include "format/decode/tasks/cann_names.h"
 #include "format/decode/tasks/collectives.h"
 #include "format/decode/tasks/model_calls.h"
@@ -94,6 +97,8 @@ class Launches {
     calls_.clear();
     calls_.insert(calls_.end(), waiting_calls_.begin(), waiting_calls_.end());
     waiting_calls_.clear();
+    more_ = std::move(waiting_more_);
+    waiting_more_.clear();
     end_stamp_ = 0;
   }
 
@@ -114,6 +119,13 @@ class Launches {
     std::vector<uint32_t> contexts = {};
     int32_t info = -1, tensors = -1;  // as a call's
   };
+  // What few calls have.
+  struct More {
+    std::vector<CommPart> parts = {};
+    std::shared_ptr<Collective> collective = {};
+    std::vector<SubOp> sub_ops = {};  // of one that launches several operators as sub tasks of one task
+  };
+  // 64 bytes: a window has tens of thousands, and they are sorted.
   struct Call {
     uint64_t begin = 0, end = 0, item = 0;
     uint64_t connection = 0;  // its number, from 1
@@ -121,12 +133,10 @@ class Launches {
     TextId item_text = 0;
     int32_t info = -1;     // index in infos_, -1 = none
     int32_t tensors = -1;  // index in lists_
+    int32_t more = -1;     // index in more_
     uint16_t level = 0;
     bool launches = false;  // a task
     bool told = false;      // given out with the window before
-    std::vector<CommPart> parts = {};
-    std::shared_ptr<Collective> collective = {};
-    std::vector<SubOp> sub_ops = {};  // of one that launches several operators as sub tasks of one task
 
     bool Is(CannLevel of) const { return level == static_cast<uint16_t>(of); }
   };
@@ -142,17 +152,24 @@ class Launches {
   void JoinCollectives(bool last);
   // Calls of the communication library whose own call of the node level has not ended yet.
   void KeepForNext();
-  // Index of the innermost call of a level around a moment of a thread, kAny: of any; -1 if there is none.
-  static constexpr uint16_t kAny = 0;
-  int64_t Around(uint32_t thread, uint64_t stamp, uint16_t level);
-  int64_t Around(const CannHead& head, CannLevel level) {
-    return Around(head.thread, head.stamp, static_cast<uint16_t>(level));
+  // Index of the innermost call around a record's moment; -1 if there is none.
+  static int64_t Around(CallIndex& calls, const CannHead& head) {
+    return calls.Around(head.thread, head.stamp);
+  }
+  // The same, of whatever level.
+  int64_t AroundAny(const CannHead& head);
+  // nullopt: of all levels.
+  void IndexCalls(std::optional<CannLevel> level, CallIndex& index) const;
+  More& MoreOf(Call& call);
+  // nullptr: it has nothing more.
+  const More* FindMore(const Call& call) const {
+    return call.more < 0 ? nullptr : &more_[static_cast<size_t>(call.more)];
   }
   // Of a launch inside of a call of the communication library.
   void MakeComm(const Call& of_library, Call& asked, Launch& launch);
   Launch MakeLaunch(const CannTaskTrack& track, const Call* call);
   // nullptr: no sub tasks of a call are of that operator.
-  static SubOp* FindSubOp(Call& call, uint64_t op_name, bool make);
+  SubOp* FindSubOp(const Call& call, uint64_t op_name);
   void FindCopy(const CannTaskTrack& track, Launch& launch);
   // What the host tells of an operator: those of infos_ and lists_, -1 = none.
   void Describe(int32_t info, int32_t tensors, LaunchedOp& op);
@@ -188,10 +205,9 @@ class Launches {
   std::array<std::pair<uint16_t, TextId>, 16> levels_{};
   std::array<TextId, 16> ge_types_{};
   TextId compute_type_ = 0, other_type_ = 0;
-  size_t around_ = 0;
   std::vector<Call> calls_;
-  std::vector<std::pair<uint64_t, uint32_t>>
-      by_thread_;  // (thread, index in calls_), by begin within a thread
+  CallIndex all_, nodes_,
+      libraries_;  // by index in calls_: all, of the node level, of the communication library
   std::vector<CannTaskTrack> tracks_, waiting_tracks_;
   std::vector<NodeInfo> infos_, waiting_infos_;
   std::vector<CannTensorInfo> tensors_, waiting_tensors_;
@@ -202,6 +218,7 @@ class Launches {
   std::vector<CannCommPart> comm_parts_, waiting_comm_parts_;
   std::vector<CannCommOp> comm_ops_, waiting_comm_ops_;
   std::vector<Call> waiting_calls_;
+  std::deque<More> more_, waiting_more_;  // places stay
   std::vector<TensorList> lists_;
   CallTimes times_;
   uint64_t end_stamp_ = 0, next_connection_ = 1;

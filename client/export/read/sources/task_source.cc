@@ -436,7 +436,8 @@ class TaskSource {
   void Host(const Side& host) {
     ReadNames(capture_, host, sinks_, names_);
     format::ModelCalls models;
-    ReadModelCalls(capture_, host, sinks_, models);
+    // The same file is read for the calls once more: what most directories need not.
+    if (names_.knows_models()) ReadModelCalls(capture_, host, sinks_, models);
     format::DecodeContext context;
     context.side = &host.facts;
     context.clocks = &host.clocks;
