@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "base/status.h"
-#include "format/decode/tasks/cann_names.h"
+#include "format/decode/cann/cann_names.h"
+#include "format/decode/cann/launches.h"
+#include "format/decode/cann/operator_records.h"
 #include "format/decode/tasks/core_tasks.h"
-#include "format/decode/tasks/launches.h"
-#include "format/decode/tasks/operator_records.h"
 #include "format/decode/tasks/task_join.h"
 #include "format/decode/tasks/task_log.h"
 #include "format/records/packed.h"

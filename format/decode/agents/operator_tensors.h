@@ -11,7 +11,7 @@
 
 #include "base/flat_map.h"
 #include "format/decode/agents/clock_distance.h"
-#include "format/decode/tasks/tensor_texts.h"
+#include "format/decode/cann/tensor_texts.h"
 
 namespace profd::format {
 

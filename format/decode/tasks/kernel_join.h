@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "format/decode/tasks/tensor_texts.h"
+#include "format/decode/cann/tensor_texts.h"
 #include "format/events/spans.h"
 
 namespace profd::format {

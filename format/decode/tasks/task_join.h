@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/flat_map.h"
-#include "format/decode/tasks/launches.h"
+#include "format/decode/cann/launches.h"
 #include "format/decode/tasks/task_log.h"
 
 namespace profd::format {

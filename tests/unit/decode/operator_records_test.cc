@@ -1,9 +1,9 @@
 // What CANN's own collector records of operators beside their tasks, and which model's they are.
-#include "format/decode/tasks/operator_records.h"
+#include "format/decode/cann/operator_records.h"
 
 #include <gtest/gtest.h>
 
-#include "format/decode/tasks/model_calls.h"
+#include "format/decode/cann/model_calls.h"
 #include "tests/unit/decode/collector.h"
 
 namespace profd::format {

@@ -8,8 +8,8 @@
 #include <random>
 
 #include "base/flat_map.h"
-#include "format/decode/tasks/cann_names.h"
-#include "format/decode/tasks/launches.h"
+#include "format/decode/cann/cann_names.h"
+#include "format/decode/cann/launches.h"
 #include "format/decode/tasks/task_join.h"
 #include "format/decode/tasks/task_log.h"
 #include "format/records/device.h"

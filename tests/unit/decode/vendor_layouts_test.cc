@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "format/decode/cann/cann_names.h"
 #include "format/decode/framing.h"
-#include "format/decode/tasks/cann_names.h"
 #include "format/decode/tasks/core_tasks.h"
 #include "format/decode/tasks/task_log.h"
 #include "tests/unit/decode/decoding.h"

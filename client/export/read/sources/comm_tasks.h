@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/flat_map.h"
+#include "format/decode/cann/launches.h"
 #include "format/decode/span_writer.h"
-#include "format/decode/tasks/launches.h"
 #include "format/decode/tasks/task_log.h"
 
 namespace profd::client {

@@ -6,8 +6,8 @@
 
 #include "client/export/read/slices.h"
 #include "client/export/read/sources/cann_cursor.h"
+#include "format/decode/cann/operator_records.h"
 #include "format/decode/decoder.h"
-#include "format/decode/tasks/operator_records.h"
 #include "format/kind.h"
 
 namespace profd::client {

@@ -7,9 +7,9 @@
 #include "client/export/read/capture.h"
 #include "client/export/read/filter.h"
 #include "client/export/read/sources/pipeline.h"
+#include "format/decode/cann/cann_names.h"
+#include "format/decode/cann/model_calls.h"
 #include "format/decode/span_writer.h"
-#include "format/decode/tasks/cann_names.h"
-#include "format/decode/tasks/model_calls.h"
 
 namespace profd::client {
 

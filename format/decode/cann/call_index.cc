@@ -1,4 +1,4 @@
-#include "format/decode/tasks/call_index.h"
+#include "format/decode/cann/call_index.h"
 
 #include <algorithm>
 #include <utility>

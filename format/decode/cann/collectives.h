@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "format/decode/tasks/cann_names.h"
+#include "format/decode/cann/cann_names.h"
 #include "format/records/cann.h"
 
 namespace profd::format {

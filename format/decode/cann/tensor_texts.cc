@@ -1,8 +1,8 @@
-#include "format/decode/tasks/tensor_texts.h"
+#include "format/decode/cann/tensor_texts.h"
 
 #include <iterator>
 
-#include "format/decode/tasks/cann_names.h"
+#include "format/decode/cann/cann_names.h"
 
 namespace profd::format {
 

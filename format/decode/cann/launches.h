@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "format/decode/cann/call_index.h"
+#include "format/decode/cann/cann_names.h"
+#include "format/decode/cann/collectives.h"
+#include "format/decode/cann/model_calls.h"
+#include "format/decode/cann/tensor_texts.h"
 #include "format/decode/span_writer.h"
-#include "format/decode/tasks/call_index.h"
-#include "format/decode/tasks/cann_names.h"
-#include "format/decode/tasks/collectives.h"
-#include "format/decode/tasks/model_calls.h"
-#include "format/decode/tasks/tensor_texts.h"
 #include "format/records/cann.h"
 
 namespace profd::format {

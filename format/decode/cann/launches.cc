@@ -1,4 +1,4 @@
-#include "format/decode/tasks/launches.h"
+#include "format/decode/cann/launches.h"
 
 #include <algorithm>
 #include <iterator>

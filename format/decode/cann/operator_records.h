@@ -5,9 +5,9 @@
 #include <cstdint>
 
 #include "base/flat_map.h"
+#include "format/decode/cann/cann_names.h"
+#include "format/decode/cann/model_calls.h"
 #include "format/decode/span_writer.h"
-#include "format/decode/tasks/cann_names.h"
-#include "format/decode/tasks/model_calls.h"
 #include "format/records/cann.h"
 
 namespace profd::format {

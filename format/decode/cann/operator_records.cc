@@ -1,4 +1,4 @@
-#include "format/decode/tasks/operator_records.h"
+#include "format/decode/cann/operator_records.h"
 
 #include <bit>
 #include <string>

@@ -1,4 +1,4 @@
-#include "format/decode/tasks/cann_names.h"
+#include "format/decode/cann/cann_names.h"
 
 #include <algorithm>
 #include <charconv>

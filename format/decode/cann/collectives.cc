@@ -1,4 +1,4 @@
-#include "format/decode/tasks/collectives.h"
+#include "format/decode/cann/collectives.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "format/decode/tasks/model_calls.h"
+#include "format/decode/cann/model_calls.h"
 
 #include <algorithm>
 #include <iterator>
