@@ -47,6 +47,12 @@ TEST(AgentVerdicts, OneProcess) {
   EXPECT_EQ(Judged(Kind::kAgentKernel, {Failed("it went away")}), "failed: it went away");
 }
 
+TEST(AgentVerdicts, AProcessThatEndedMeanwhileIsNoFault) {
+  const auto ended = Failed("process 7 went away");
+  ended->ended = true;
+  EXPECT_EQ(Judged(Kind::kAgentKernel, {ended}), "started: process 7 went away");
+}
+
 TEST(AgentVerdicts, NobodyKnowsBeforeTheAnswer) {
   EXPECT_EQ(Judged(Kind::kAgentKernel, {std::make_shared<AgentOutcome>()}),
             "pending: its agent has not answered yet");

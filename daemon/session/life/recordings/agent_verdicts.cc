@@ -22,6 +22,7 @@ AgentVerdict Pending(const std::string& why, bool over) {
 AgentVerdict JudgeOne(format::Kind kind, const AgentOutcome& outcome) {
   if (!outcome.awaited.empty()) return Pending(outcome.awaited, outcome.over);
   if (!outcome.answered) return Pending("its agent has not answered yet", outcome.over);
+  if (outcome.ended) return {Verdict::kStarted, outcome.status.message()};  // as if a moment later: no fault
   if (!outcome.status.ok()) return {Verdict::kFailed, outcome.status.message()};
   const agent::Missing* missing = FindMissing(outcome, kind);
   if (missing == nullptr) return {};

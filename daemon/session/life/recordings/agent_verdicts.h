@@ -21,6 +21,7 @@ struct AgentOutcome {
   std::string awaited;                  // why it may record after all, where it does not
   bool answered = false;                // its agent was armed, or could not be
   bool over = false;                    // nothing more comes of it
+  bool ended = false;                   // the process, before its agent could record
 };
 using AgentOutcomes = std::vector<std::shared_ptr<AgentOutcome>>;
 

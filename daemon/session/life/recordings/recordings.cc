@@ -108,7 +108,7 @@ void Recordings::Begin() {
                                              " cannot be recorded: " + peer->holder() + " has it"};
     } else {
       outcome->status = {Code::kUnavailable, "the agent of process " + std::to_string(pid) + " has gone"};
-      if (host::ProcessExists(pid)) outcome->awaited = kNotBack;
+      NoteGone(*outcome);
     }
     outcomes_[i].push_back(std::move(outcome));
   }
@@ -229,10 +229,18 @@ void Recordings::NoteArmed(Member& member, const agent::Ack& ack) {
                                              " could not be made ready to record: " + ack.status.message()});
 }
 
-// One whose agent went away may be another program in a moment.
 void Recordings::NoteFailed(Member& member, Status status) {
   member.outcome->status = std::move(status);
-  if (member.peer->gone() && host::ProcessExists(member.outcome->pid)) member.outcome->awaited = kNotBack;
+  if (member.peer->gone()) NoteGone(*member.outcome);
+}
+
+// A process whose agent went away may be another program in a moment.
+void Recordings::NoteGone(AgentOutcome& outcome) {
+  if (host::ProcessExists(outcome.pid)) {
+    outcome.awaited = kNotBack;
+  } else {
+    outcome.ended = true;
+  }
 }
 
 void Recordings::OnLateKinds(MakeWay make_way) {

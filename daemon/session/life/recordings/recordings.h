@@ -128,6 +128,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   MemberPtr Take(const std::shared_ptr<agent::Peer>& peer, size_t start);
   static void NoteArmed(Member& member, const agent::Ack& ack);
   static void NoteFailed(Member& member, base::Status status);
+  static void NoteGone(AgentOutcome& outcome);
   void OnCapabilities(const MemberPtr& member);
   void AddKinds(const MemberPtr& member, std::vector<format::Kind> kinds);
   void TellVerdicts() const;

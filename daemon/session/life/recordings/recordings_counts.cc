@@ -91,7 +91,8 @@ std::vector<Status> Recordings::Refusals() const {
   std::vector<Status> refusals;
   for (const AgentOutcomes& outcomes : outcomes_) {
     for (const auto& outcome : outcomes) {
-      if (!outcome->status.ok() && outcome->awaited.empty()) refusals.push_back(outcome->status);
+      if (!outcome->status.ok() && outcome->awaited.empty() && !outcome->ended)
+        refusals.push_back(outcome->status);
     }
   }
   return refusals;
