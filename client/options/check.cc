@@ -105,7 +105,8 @@ Status CheckRegisters(const Option& option, std::string_view value, Chips chip) 
 Status CheckPath(const Option& option, std::string_view value) {
   if (value.size() > kMaxPath) return Wrong(option, value, "at most 1024 characters long");
   if (value.find_first_of(kNotInPaths) == std::string_view::npos) return {};
-  return Wrong(option, value, "a path without quotes, line ends and any of \\ % < > | & $ ; `");
+  return Wrong(option, value,
+               "a path in which there is no quote, no line end and none of \\ % < > | & $ ; `");
 }
 
 Status CheckValueOn(const Option& option, Chips chip, std::string_view value) {

@@ -5,22 +5,26 @@
 #include <utility>
 
 #include "base/status.h"
+#include "base/unique_fd.h"
 
 namespace profd::base {
 
-// **Thread:** one. The file goes with it.
+// **Thread:** one. The file goes with it, and is locked as long.
 class PidFile {
  public:
-  // Over what an earlier process left there; links are not followed. An empty path: no file.
+  // Over what an earlier process left there; links are not followed. An error if another process that lives
+  // has it. An empty path: no file.
   static Result<PidFile> Write(const std::string& path);
-  PidFile(PidFile&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  PidFile(PidFile&& other) noexcept
+      : path_(std::exchange(other.path_, {})), locked_(std::move(other.locked_)) {}
   PidFile& operator=(PidFile&&) = delete;
   ~PidFile();
 
  private:
-  explicit PidFile(std::string path) : path_(std::move(path)) {}
+  PidFile(std::string path, UniqueFd locked) : path_(std::move(path)), locked_(std::move(locked)) {}
 
   std::string path_;
+  UniqueFd locked_;
 };
 
 }  // namespace profd::base

@@ -164,6 +164,12 @@ class NamingTest(harness.ProfdTest):
         second = subprocess.run(daemon.command, env=daemon.environment, capture_output=True, text=True, check=False)
         self.assertEqual(second.returncode, FAILED)
         self.assertEqual(path.read_text(), f"{daemon.process.pid}\n")
+        socket = str(path.with_name("other.sock"))
+        of_other = [socket if word == str(daemon.socket) else word for word in daemon.command]
+        second = subprocess.run(of_other, env=daemon.environment, capture_output=True, text=True, check=False)
+        self.assertEqual(second.returncode, FAILED, second.stderr)
+        self.assertIn("another profd that runs has it", second.stderr)
+        self.assertEqual(path.read_text(), f"{daemon.process.pid}\n")
         daemon.stop()
         self.assertFalse(path.exists())
 

@@ -55,7 +55,8 @@ TEST(OptionCheck, Values) {
   EXPECT_TRUE(Check({{"storage-limit", "200MB"}}, kNoChip).ok());
   EXPECT_THAT(Refusal({{"host-sys", "gpu"}, {kSomeProcess, "yes"}}),
               HasSubstr("some of cpu, mem, disk, network, osrt and numa"));
-  EXPECT_THAT(Refusal({{"output", "/tmp/a;b"}}), HasSubstr("--output=/tmp/a;b: must be a path without"));
+  EXPECT_THAT(Refusal({{"output", "/tmp/a;b"}}),
+              HasSubstr("--output=/tmp/a;b: must be a path in which there is no quote"));
   EXPECT_THAT(Refusal({{"output", std::string(1025, 'a')}}), HasSubstr("at most 1024"));
 }
 
