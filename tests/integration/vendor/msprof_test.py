@@ -581,7 +581,7 @@ class MsprofTest(harness.ProfdTest):
                 ([output, "--sys-period=1", "--host-sys=gpu", "--host-sys-pid=1"], "some of"),
                 (system + ["--bogus=1"], "--bogus"),
                 (system + ["--dvpp=on"], "--dvpp-profiling --dvpp-freq"),
-                ([f"{output};", "--sys-period=1", "--sys-devices=0", "--dvpp-profiling=on"], "path without"),
+                ([f"{output};", "--sys-period=1", "--sys-devices=0", "--dvpp-profiling=on"], "path in which there is no quote"),
                 (["--export=on"], "--output"),
                 (["--parse=on", "--query=on", output], "--parse and --query"),
                 ([output, "--delay=1", "--dynamic=on", "true"], "--delay and --dynamic"),
