@@ -52,7 +52,7 @@ void FindIdleCores(const Context& context, Found& found) {
   }
   if (!is_known) {
     found.not_run.push_back(
-        {"kernel.blocks", "no kernel has its blocks recorded beside the cores of its device"});
+        {"kernel.blocks", "the blocks of kernels, or the cores of their device, are not recorded"});
     return;
   }
   const double most_used = 1 / context.Get("kernel.blocks_ratio");
