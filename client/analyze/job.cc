@@ -30,11 +30,8 @@ void Renumber(Part& part, Job& job, std::map<KernelClass, uint32_t>& class_numbe
     text(one.type);
     text(one.shapes);
     const auto [at, is_new] = class_numbers.try_emplace(one, static_cast<uint32_t>(job.classes.size()));
-    if (is_new) {
-      job.classes.push_back(one);
-    } else if (KernelClass& known = job.classes[at->second]; known.blocks < one.blocks) {
-      known = one;
-    }
+    if (is_new) job.classes.push_back(one);
+    job.classes[at->second].TakeBlocks(one);
     classes.push_back(at->second);
   }
   const auto first_stack = static_cast<uint32_t>(job.stacks.size());

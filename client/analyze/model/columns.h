@@ -36,6 +36,9 @@ struct KernelClass {
   // What one of them asks for, the most of those that there are; nothing that they are compared by.
   uint32_t blocks = 0;     // 0 = not known
   bool on_vector = false;  // of vector cores
+  void TakeBlocks(const KernelClass& same) {
+    if (same.blocks > blocks) blocks = same.blocks, on_vector = same.on_vector;
+  }
   auto operator<=>(const KernelClass& other) const {
     return std::tie(type, shapes, work) <=> std::tie(other.type, other.shapes, other.work);
   }

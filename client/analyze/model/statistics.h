@@ -34,6 +34,11 @@ double Spread(const std::vector<Number>& values) {
   for (const Number value : values) distances.push_back(std::abs(static_cast<double>(value) - middle));
   return 1.4826 * Median(std::move(distances));
 }
+// Of the median of so many: its standard error, as of a normal distribution.
+template <typename Number>
+double MedianError(const std::vector<Number>& values) {
+  return 1.2533 * Spread(values) / std::sqrt(static_cast<double>(values.size()));
+}
 // One of the early ones of many ranks: so half of them, or more, may be late.
 template <typename Number>
 Number Early(std::vector<Number> values) {

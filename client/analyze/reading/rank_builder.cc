@@ -40,11 +40,8 @@ TextId RankBuilder::Text(std::string_view text) { return texts_->Intern(text.sub
 
 uint32_t RankBuilder::Class(const KernelClass& key) {
   const auto [at, is_new] = class_numbers_.try_emplace(key, static_cast<uint32_t>(classes_.size()));
-  if (is_new) {
-    classes_.push_back(key);
-  } else if (KernelClass& known = classes_[at->second]; known.blocks < key.blocks) {
-    known = key;
-  }
+  if (is_new) classes_.push_back(key);
+  classes_[at->second].TakeBlocks(key);
   return at->second;
 }
 

@@ -85,8 +85,7 @@ void FindSlowing(const Context& context, Found& found) {
         since(pace.begin() + static_cast<ptrdiff_t>(at), pace.end());
     const double ratio = Median(since) / Median(before);
     // Of most steps that are slow, not of a few long ones.
-    const double error = 1.2533 * (Spread(before) / std::sqrt(static_cast<double>(before.size())) +
-                                   Spread(since) / std::sqrt(static_cast<double>(since.size())));
+    const double error = MedianError(before) + MedianError(since);
     const bool stays = Quantile(since, 0.2) > Quantile(before, 0.8);
     if (ratio < least || !stays || ratio - 1 < context.Get("general.effect_se") * error) continue;
     changed.push_back({r, at, ratio});

@@ -15,6 +15,11 @@ constexpr uint32_t kGeCollective = 9;  // GeTaskTypeName()
 // Every shape is a text of its own.
 constexpr size_t kMostTexts = 1 << 20;
 
+template <typename Record>
+const CannHead& HeadOf(const Record& record) {
+  return record.head;
+}
+
 bool IsComputeType(std::string_view type) {
   return type.starts_with("KERNEL") || type == "STARS_COMMON" || type == "FFTS_PLUS";
 }
@@ -49,6 +54,14 @@ void Launches::Add(const CannCopy& copy) {
   }
   copies_[std::pair(uint64_t{copy.head.stamp}, uint32_t{copy.head.thread})] = {copy.bytes, copy.most_bytes,
                                                                                copy.operation};
+}
+
+void Launches::Add(const CannContexts& contexts) {
+  if (contexts.head.magic != kCannMagic || contexts.count > CannContexts::kMost) {
+    ++foreign_;
+  } else if (contexts.head.level == static_cast<uint16_t>(CannLevel::kNode)) {
+    contexts_.push_back(contexts);  // those of collectives are told by their parts, too
+  }
 }
 
 TextId Launches::Level(uint16_t level) {
@@ -226,31 +239,40 @@ void Launches::Join(bool last, std::vector<Launch>& launches) {
   infos_.clear();
 }
 
-// Which operators a call launches as sub tasks. Those of collectives are told by their parts, too.
-void Launches::JoinContexts(bool last) {
-  const size_t old = waiting_contexts_.size();
-  contexts_.insert(contexts_.begin(), waiting_contexts_.begin(), waiting_contexts_.end());
-  waiting_contexts_.clear();
-  for (size_t i = 0; i < contexts_.size(); ++i) {
-    const CannContexts& record = contexts_[i];
-    if (record.head.magic != kCannMagic || record.count > CannContexts::kMost) {
+// Gives each record with its innermost call. Those whose call may come with the next window wait for it,
+// once.
+template <typename Record, typename HeadOf, typename Take>
+void Launches::JoinTo(CallIndex& index, std::vector<Record>& records, std::vector<Record>& waiting, bool last,
+                      HeadOf head_of, Take take) {
+  const size_t old = waiting.size();
+  records.insert(records.begin(), waiting.begin(), waiting.end());
+  waiting.clear();
+  for (size_t i = 0; i < records.size(); ++i) {
+    const CannHead& head = head_of(records[i]);
+    if (head.magic != kCannMagic) {
       ++foreign_;
       continue;
     }
-    if (record.head.level != static_cast<uint16_t>(CannLevel::kNode)) continue;
-    const int64_t found = Around(nodes_, record.head);
-    if (found < 0) {
-      if (i >= old && !last) waiting_contexts_.push_back(record);
-      continue;
+    const int64_t found = Around(index, head);
+    if (found >= 0) {
+      take(calls_[static_cast<size_t>(found)], records[i], i);
+    } else if (i >= old && !last) {
+      waiting.push_back(records[i]);
     }
-    Call& call = calls_[static_cast<size_t>(found)];
+  }
+}
+
+// Which operators a call launches as sub tasks.
+void Launches::JoinContexts(bool last) {
+  const auto take = [this](Call& call, const CannContexts& record, size_t) {
     SubOp* op = FindSubOp(call, record.op_name);
     if (op == nullptr) op = &MoreOf(call).sub_ops.emplace_back(SubOp{record.op_name});
     for (uint32_t n = 0; n < record.count; ++n) {
       const uint32_t context = record.contexts[n];
       op->contexts.push_back(context);
     }
-  }
+  };
+  JoinTo(nodes_, contexts_, waiting_contexts_, last, HeadOf<CannContexts>, take);
   contexts_.clear();
 }
 
@@ -270,44 +292,18 @@ Launches::SubOp* Launches::FindSubOp(const Call& call, uint64_t op_name) {
 }
 
 void Launches::JoinInfos(bool last) {
-  const size_t old = waiting_infos_.size();
-  infos_.insert(infos_.begin(), waiting_infos_.begin(), waiting_infos_.end());
-  waiting_infos_.clear();
-  for (size_t i = 0; i < infos_.size(); ++i) {
-    const CannNodeInfo& record = infos_[i].record;
-    if (record.head.magic != kCannMagic) {
-      ++foreign_;
-      continue;
-    }
-    const int64_t found = Around(nodes_, record.head);
-    if (found < 0) {
-      if (i >= old && !last) waiting_infos_.push_back(infos_[i]);
-      continue;
-    }
-    Call& call = calls_[static_cast<size_t>(found)];
-    SubOp* const op = FindSubOp(call, record.op_name);
+  const auto head_of = [](const NodeInfo& info) -> const CannHead& { return info.record.head; };
+  const auto take = [this](Call& call, const NodeInfo& of, size_t at) {
+    SubOp* const op = FindSubOp(call, of.record.op_name);
     int32_t& info = op != nullptr ? op->info : call.info;
-    if (info < 0) info = static_cast<int32_t>(i);
-  }
+    if (info < 0) info = static_cast<int32_t>(at);
+  };
+  JoinTo(nodes_, infos_, waiting_infos_, last, head_of, take);
 }
 
 void Launches::JoinTensors(bool last) {
-  const size_t old = waiting_tensors_.size();
-  tensors_.insert(tensors_.begin(), waiting_tensors_.begin(), waiting_tensors_.end());
-  waiting_tensors_.clear();
   lists_.clear();
-  for (size_t i = 0; i < tensors_.size(); ++i) {
-    const CannTensorInfo& tensors = tensors_[i];
-    if (tensors.head.magic != kCannMagic) {
-      ++foreign_;
-      continue;
-    }
-    const int64_t found = Around(nodes_, tensors.head);
-    if (found < 0) {
-      if (i >= old && !last) waiting_tensors_.push_back(tensors);
-      continue;
-    }
-    Call& call = calls_[static_cast<size_t>(found)];
+  const auto take = [this](Call& call, const CannTensorInfo& tensors, size_t) {
     SubOp* const op = FindSubOp(call, tensors.op_name);
     int32_t& list = op != nullptr ? op->tensors : call.tensors;
     if (list < 0) {
@@ -315,55 +311,33 @@ void Launches::JoinTensors(bool last) {
       lists_.emplace_back();
     }
     lists_[static_cast<size_t>(list)].Add(tensors);
-  }
+  };
+  JoinTo(nodes_, tensors_, waiting_tensors_, last, HeadOf<CannTensorInfo>, take);
   tensors_.clear();
 }
 
 // What the innermost call around each says of itself.
 void Launches::JoinCollectives(bool last) {
-  const size_t old_parts = waiting_comm_parts_.size(), old_ops = waiting_comm_ops_.size();
-  comm_parts_.insert(comm_parts_.begin(), waiting_comm_parts_.begin(), waiting_comm_parts_.end());
-  comm_ops_.insert(comm_ops_.begin(), waiting_comm_ops_.begin(), waiting_comm_ops_.end());
-  waiting_comm_parts_.clear();
-  waiting_comm_ops_.clear();
-  for (size_t i = 0; i < comm_ops_.size(); ++i) {
-    const CannCommOp& op = comm_ops_[i];
-    if (op.head.magic != kCannMagic) {
-      ++foreign_;
-      continue;
+  const auto take_op = [this](Call& call, const CannCommOp& op, size_t) {
+    std::shared_ptr<Collective>& collective = MoreOf(call).collective;
+    if (collective != nullptr) return;
+    collective = std::make_shared<Collective>();
+    comm_.Describe(op, *collective);
+  };
+  const auto take_part = [this](Call& of_library, const CannCommPart& record, size_t) {
+    More& call = MoreOf(of_library);
+    const CommPart part = comm_.PartOf(record);
+    if (call.collective == nullptr) {  // kept for a call that says nothing of its group
+      call.collective = std::make_shared<Collective>();
+      comm_.SetGroup(record.group, *call.collective);
+      call.collective->rank_size = record.rank_size;
     }
-    const int64_t found = Around(nodes_, op.head);
-    if (found >= 0) {
-      std::shared_ptr<Collective>& collective = MoreOf(calls_[static_cast<size_t>(found)]).collective;
-      if (collective != nullptr) continue;
-      collective = std::make_shared<Collective>();
-      comm_.Describe(op, *collective);
-    } else if (i >= old_ops && !last) {
-      waiting_comm_ops_.push_back(op);
-    }
-  }
-  for (size_t i = 0; i < comm_parts_.size(); ++i) {
-    const CannCommPart& record = comm_parts_[i];
-    if (record.head.magic != kCannMagic) {
-      ++foreign_;
-      continue;
-    }
-    const int64_t found = Around(libraries_, record.head);
-    if (found >= 0) {
-      More& call = MoreOf(calls_[static_cast<size_t>(found)]);
-      const CommPart part = comm_.PartOf(record);
-      if (call.collective == nullptr) {  // kept for a call that says nothing of its group
-        call.collective = std::make_shared<Collective>();
-        comm_.SetGroup(record.group, *call.collective);
-        call.collective->rank_size = record.rank_size;
-      }
-      // Of one sub task the last one holds.
-      const auto same = std::ranges::find(call.parts, part.context, &CommPart::context);
-      same == call.parts.end() ? call.parts.push_back(part) : void(*same = part);
-    } else if (i >= old_parts && !last) {
-      waiting_comm_parts_.push_back(record);
-    }
-  }
+    // Of one sub task the last one holds.
+    const auto same = std::ranges::find(call.parts, part.context, &CommPart::context);
+    same == call.parts.end() ? call.parts.push_back(part) : void(*same = part);
+  };
+  JoinTo(nodes_, comm_ops_, waiting_comm_ops_, last, HeadOf<CannCommOp>, take_op);
+  JoinTo(libraries_, comm_parts_, waiting_comm_parts_, last, HeadOf<CannCommPart>, take_part);
   comm_parts_.clear();
   comm_ops_.clear();
 }

@@ -66,7 +66,7 @@ class Launches {
   void Add(const CannNodeInfo& info, bool is_dynamic) { infos_.push_back({info, is_dynamic}); }
   void Add(const CannTensorInfo& tensors) { tensors_.push_back(tensors); }
   void Add(const CannCopy& copy);
-  void Add(const CannContexts& contexts) { contexts_.push_back(contexts); }
+  void Add(const CannContexts& contexts);
   void Add(const CannCommPart& part) { comm_parts_.push_back(part); }
   void Add(const CannCommOp& op) { comm_ops_.push_back(op); }
   size_t calls() const { return calls_.size(); }
@@ -146,6 +146,9 @@ class Launches {
   };
 
   void Join(bool last, std::vector<Launch>& launches);
+  template <typename Record, typename HeadOf, typename Take>
+  void JoinTo(CallIndex& index, std::vector<Record>& records, std::vector<Record>& waiting, bool last,
+              HeadOf head_of, Take take);
   void JoinContexts(bool last);
   void JoinInfos(bool last);
   void JoinTensors(bool last);

@@ -51,10 +51,6 @@ std::vector<double> PacesOf(const Context& context, const std::vector<uint32_t>&
   return paces;
 }
 
-double ErrorOf(const std::vector<double>& values) {
-  return 1.2533 * Spread(values) / std::sqrt(static_cast<double>(values.size()));
-}
-
 }  // namespace
 
 void FindUnaligned(const Context& context, Found& found) {
@@ -74,7 +70,7 @@ void FindUnaligned(const Context& context, Found& found) {
       const std::vector<double> odd = PacesOf(context, split.odd), even = PacesOf(context, split.even);
       const double own = Median(odd), usual = Median(even);
       if (usual <= 0) continue;
-      const double ratio = own / usual, error = std::hypot(ErrorOf(odd), ErrorOf(even)) / usual;
+      const double ratio = own / usual, error = std::hypot(MedianError(odd), MedianError(even)) / usual;
       if (ratio < least || ratio - 1 < context.Get("general.effect_se") * error) continue;
       std::vector<double> sizes;
       for (const uint32_t match : split.odd) {

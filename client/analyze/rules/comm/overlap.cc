@@ -230,9 +230,7 @@ void FindContention(const Context& context, Found& found) {
       }
       if (beside.size() < min_samples || free_ratio.size() < min_samples) continue;
       const double ratio = Median(beside_ratio);
-      const double error =
-          1.2533 * std::hypot(Spread(beside_ratio) / std::sqrt(static_cast<double>(beside.size())),
-                              Spread(free_ratio) / std::sqrt(static_cast<double>(free_ratio.size())));
+      const double error = std::hypot(MedianError(beside_ratio), MedianError(free_ratio));
       if (ratio < least || ratio - 1 < context.Get("general.effect_se") * error) continue;
       for (const auto& [match, length] : beside) {
         less.emplace_back(match, std::llround(length * (1 - 1 / ratio)));

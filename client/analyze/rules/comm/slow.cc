@@ -72,7 +72,7 @@ void FindSlowGroups(const Context& context, Found& found) {
       if (usual <= 0 || median < ratio * usual) continue;
       const std::vector<uint32_t>& matches = groups.at(group);
       const std::vector<Ns> lengths = LengthsOf(context, matches);
-      const double error = 1.2533 * Spread(lengths) / std::sqrt(static_cast<double>(lengths.size())) / usual;
+      const double error = MedianError(lengths) / usual;
       if (median / usual - 1 < context.Get("general.effect_se") * error) continue;
       Slow& of = slow[group];
       for (size_t i = 0; i < matches.size(); ++i) {

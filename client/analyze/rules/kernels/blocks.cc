@@ -12,9 +12,12 @@ namespace {
 
 constexpr size_t kMostRows = 20;
 
+// Those that its blocks run on; 0 if nobody knows.
+int CoresOf(const KernelClass& of, const Rank& rank) { return of.on_vector ? rank.vector_cores : rank.cores; }
+
 // The share of the cores' time that so many blocks use; 1 if nobody knows.
 double UsedOf(const KernelClass& of, const Rank& rank) {
-  const int cores = of.on_vector ? rank.vector_cores : rank.cores;
+  const int cores = CoresOf(of, rank);
   if (of.blocks == 0 || cores <= 0) return 1;
   const double waves = std::ceil(static_cast<double>(of.blocks) / cores);
   return of.blocks / (waves * cores);
@@ -40,7 +43,7 @@ void FindIdleCores(const Context& context, Found& found) {
       const auto length = static_cast<double>(task.end - task.begin);
       computing += length;
       const KernelClass& of = job.classes[task.kind];
-      const int cores = of.on_vector ? rank.vector_cores : rank.cores;
+      const int cores = CoresOf(of, rank);
       if (of.blocks == 0 || cores <= 0) continue;
       is_known = true;
       Sum& sum = sums[task.kind];
