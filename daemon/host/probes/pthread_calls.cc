@@ -31,9 +31,12 @@ constexpr uint64_t kMostCallsPerSecond = 10'000;
 constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kRestNs = 9 * kSecondNs;
 constexpr uint64_t kPeriodNs = 20'000'000;
-constexpr uint64_t kCloseLimitNs = 1'500'000'000;  // an end is waited for two seconds
-constexpr uint64_t kFirstLimitNs = 900'000'000;    // a start waits a second
-constexpr size_t kMostLineBytes = 8 << 20;         // that nobody has taken
+// The kernel waits for all CPUs with each breakpoint that goes, one behind the other. After this time they go
+// on going while the recording ends, for which profd waits two seconds: nothing is lost by it.
+constexpr uint64_t kCloseLimitNs = kSecondNs;
+constexpr uint64_t kHangsNs = 5 * kSecondNs;
+constexpr uint64_t kFirstLimitNs = 900'000'000;  // a start waits a second
+constexpr size_t kMostLineBytes = 8 << 20;       // that nobody has taken
 constexpr size_t kMaxDepth = 16, kMaxThreads = 1 << 16, kMaxAddresses = 1 << 20;
 
 class PthreadScout final : public Scout {
@@ -72,9 +75,9 @@ class PthreadScout final : public Scout {
     Drain();
     for (Group& group : groups_)
       if (group.resting_since_ns != 0) Estimate(group);
-    hangs_ = !hooks_->Close(kCloseLimitNs);
+    hangs_ = !hooks_->Close(kCloseLimitNs) && hooks_->Hangs(kCloseLimitNs);
   }
-  bool hangs() const override { return hangs_ || (hooks_ && hooks_->Hangs()); }
+  bool hangs() const override { return hangs_ || (hooks_ && hooks_->Hangs(kHangsNs)); }
 
  private:
   struct Function {
@@ -226,7 +229,7 @@ class PthreadScout final : public Scout {
   pid_t usual_pid_ = 0;  // whose calls they are that say nothing else
   std::optional<PthreadHooks> hooks_;
   std::set<pid_t> members_;
-  bool hangs_ = false;  // at its end
+  bool hangs_ = false;  // and did already when its end was asked for
   uint64_t now_ns_ = 0, asked_at_ns_ = 0, drained_at_ns_ = 0, second_begin_ns_ = 0;
   uint64_t raw_ahead_ns_ = 0;  // of CLOCK_MONOTONIC; it may be behind, and wraps
   Uprobes::Lost lost_before_;

@@ -58,9 +58,9 @@ constexpr Function kFunctions[] = {{"pthread_create", PthreadGroup::kThreads},
                                    {"pthread_rwlock_timedrdlock", PthreadGroup::kLocks},
                                    {"pthread_rwlock_timedwrlock", PthreadGroup::kLocks},
                                    {"pthread_rwlock_unlock", PthreadGroup::kLocks}};
-constexpr size_t kMaxPlaces = 4096;  // of all processes together: each takes two descriptors
-constexpr size_t kMaxLibraries = 8;  // of a process
-constexpr uint64_t kPatienceNs = 5'000'000'000;
+constexpr size_t kMaxPlaces = 4096;              // of all processes together: each takes two descriptors
+constexpr size_t kMaxLibraries = 8;              // of a process
+constexpr uint64_t kPatienceNs = 5'000'000'000;  // with a thread that takes breakpoints away
 
 std::string_view FileName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -115,23 +115,26 @@ struct PthreadHooks::Shared {
       }
       work();
     }
-    const Step step(*this);
-    places.clear();
+    while (!places.empty()) {
+      const Step step(sets_since_ns);
+      places.pop_front();
+    }
     const std::lock_guard lock(mutex);
     over = true;
     changed.notify_all();
   }
 
-  // What may wait for the kernel.
+  // Reading memory may wait for whoever answers for the process's files; setting breakpoints and taking them
+  // away waits for the kernel alone, which takes a second where many CPUs are busy.
   class Step {
    public:
-    explicit Step(const Shared& of) : of_(of) { of_.step_since_ns = base::MonotonicNs(); }
+    explicit Step(std::atomic<uint64_t>& since_ns) : since_ns_(since_ns) { since_ns_ = base::MonotonicNs(); }
     Step(const Step&) = delete;
     Step& operator=(const Step&) = delete;
-    ~Step() { of_.step_since_ns = 0; }
+    ~Step() { since_ns_ = 0; }
 
    private:
-    const Shared& of_;
+    std::atomic<uint64_t>& since_ns_;
   };
 
   void TakeIn(pid_t pid) {
@@ -143,6 +146,11 @@ struct PthreadHooks::Shared {
       std::erase_if(places, [](const Place& place) { return !ProcessExists(place.pid); });
       std::erase_if(hooked, [](pid_t known) { return !ProcessExists(known); });
     }
+  }
+
+  bool IsEnding() {
+    const std::lock_guard lock(mutex);
+    return ending;
   }
 
   void Tell(const Status& status) {
@@ -166,7 +174,7 @@ struct PthreadHooks::Shared {
       return {Code::kResourceExhausted, "too many processes to watch"};
     Status status = Status::Ok();
     for (Place& place : found) {
-      if (resting.contains(place.group)) continue;
+      if (resting.contains(place.group) || IsEnding()) continue;
       if (const Status failed = SetBreakpoints(place); !failed.ok()) status = failed;
     }
     std::erase_if(found, [](const Place& place) { return place.offsets.empty(); });
@@ -180,7 +188,7 @@ struct PthreadHooks::Shared {
     if (!status.ok()) {
       // One may begin with an instruction that the kernel does not stop at.
       std::erase_if(place.offsets, [&](const uint64_t& offset) {
-        const Step step(*this);
+        const Step step(sets_since_ns);
         return !uprobes.Open(place.pid, PathOf(place), std::span(&offset, 1)).ok();
       });
       if (!place.offsets.empty()) status = Open(place);
@@ -193,7 +201,7 @@ struct PthreadHooks::Shared {
     return "/proc/self/fd/" + std::to_string(place.file->get());
   }
   Status Open(Place& place) const {
-    const Step step(*this);
+    const Step step(sets_since_ns);
     PROFD_ASSIGN_OR_RETURN(Uprobes::Breakpoints breakpoints,
                            uprobes.Open(place.pid, PathOf(place), place.offsets));
     place.breakpoints.emplace(std::move(breakpoints));
@@ -210,7 +218,7 @@ struct PthreadHooks::Shared {
   }
 
   std::list<Place> Find(pid_t pid) {
-    const Step step(*this);
+    const Step step(reads_since_ns);
     std::list<Place> all;
     std::set<std::string> seen;
     ProcessMemory memory(pid);
@@ -251,7 +259,7 @@ struct PthreadHooks::Shared {
   void Rest(PthreadGroup group) {
     resting.insert(group);
     for (Place& place : places) {
-      const Step step(*this);
+      const Step step(sets_since_ns);
       if (place.group == group) place.breakpoints.reset();
     }
   }
@@ -275,7 +283,7 @@ struct PthreadHooks::Shared {
   std::vector<PthreadFunction> news;
   std::optional<Status> first;
   bool ending = false, over = false;
-  mutable std::atomic<uint64_t> step_since_ns{0};  // 0: it waits for nobody
+  mutable std::atomic<uint64_t> reads_since_ns{0}, sets_since_ns{0};  // 0: it does not
 };
 
 PthreadHooks::PthreadHooks(Uprobes uprobes) : shared_(std::make_shared<Shared>(std::move(uprobes))) {
@@ -294,9 +302,11 @@ bool PthreadHooks::Close(uint64_t limit_ns) {
                                    [this] { return shared_->over; });
 }
 
-bool PthreadHooks::Hangs() const {
-  const uint64_t since_ns = shared_->step_since_ns;
-  return since_ns != 0 && base::MonotonicNs() - since_ns > kPatienceNs;
+bool PthreadHooks::Hangs(uint64_t limit_ns) const {
+  const auto longer = [now_ns = base::MonotonicNs()](uint64_t since_ns, uint64_t most_ns) {
+    return since_ns != 0 && now_ns > since_ns && now_ns - since_ns > most_ns;
+  };
+  return longer(shared_->reads_since_ns, limit_ns) || longer(shared_->sets_since_ns, kPatienceNs);
 }
 
 void PthreadHooks::TakeIn(pid_t pid) {

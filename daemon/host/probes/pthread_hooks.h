@@ -45,8 +45,9 @@ class PthreadHooks {
   void Resume(PthreadGroup group);
   // Takes the breakpoints away; false: not in so long.
   bool Close(uint64_t limit_ns);
-  // A file, a process or the kernel has not answered it for seconds.
-  bool Hangs() const;
+  // The process, or whoever answers for its files, has not answered it for so long; or the kernel for
+  // seconds.
+  bool Hangs(uint64_t limit_ns) const;
   // Its programs' ring.
   Uprobes& uprobes();
 

@@ -289,6 +289,7 @@ bool FitOf(const Context& context, const std::map<uint64_t, std::vector<uint32_t
   for (const auto& [bytes, ns] : points) rests.push_back(ns - fit.ns_per_byte * bytes);
   fit.latency_ns = Median(rests);
   std::vector<double> logs;
+  logs.reserve(points.size());
   for (const auto& [bytes, ns] : points) logs.push_back(std::log(ns));
   const double mean = Mean(logs);
   double rest = 0, whole = 0;
