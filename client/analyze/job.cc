@@ -34,6 +34,10 @@ void Renumber(Part& part, Job& job, std::map<KernelClass, uint32_t>& class_numbe
     job.classes[at->second].TakeBlocks(one);
     classes.push_back(at->second);
   }
+  for (size_t i = 0; i < part.pipes.size(); ++i) {
+    if (job.pipes.size() <= classes[i]) job.pipes.resize(classes[i] + 1);
+    job.pipes[classes[i]].Add(part.pipes[i]);
+  }
   const auto first_stack = static_cast<uint32_t>(job.stacks.size());
   for (HostStack& stack : part.stacks) {
     text(stack.function);

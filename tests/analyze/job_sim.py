@@ -55,6 +55,8 @@ class Shape:
     copy: int = 0  # us of a copy at the begin of a step
     world: int = 0  # 1: all ranks agree on something at the end of a step
     calls: int = 1  # 0: those that launch are not recorded
+    counters: int = 0  # 1: how busy the pipes of the cores were in each kernel is recorded
+    links: int = 0  # 1: what each rank is sent by its neighbour is recorded, for each collective
 
     @property
     def per_stage(self):
@@ -124,6 +126,7 @@ class Ring:
 
     def __init__(self, members):
         self.members, self.arrivals, self.ends, self.begins = members, {}, None, {}
+        self.on_link = {}  # by rank: ns of all chunks that its neighbour sent it
 
     def arrive(self, rank, at, chunk_ns, noise):
         self.arrivals[rank] = at
@@ -135,7 +138,9 @@ class Ring:
             before = list(reached)
             for i in range(n):
                 there = max(before[i], before[i - 1])
-                reached[i] = there + chunk_ns * noise[(hop * n + i) % len(noise)]
+                chunk = chunk_ns * noise[(hop * n + i) % len(noise)]
+                reached[i] = there + chunk
+                self.on_link[self.members[i]] = self.on_link.get(self.members[i], 0) + chunk
         self.ends = {member: reached[i] for i, member in enumerate(self.members)}
 
 
@@ -194,7 +199,12 @@ class Simulation:
             if fault.kind == "unaligned" and group.startswith(fault.group) and number % 2:
                 chunk *= fault.factor
         chunk *= rng.lognormvariate(0, 0.02)  # the whole of it; chunks are copied by engines of a steady rate
-        return chunk, [rng.lognormvariate(0, 0.005) for _ in range(hops * len(members))]
+        noise = [rng.lognormvariate(0, 0.005) for _ in range(hops * len(members))]
+        for fault in self.faults:
+            if fault.kind == "slow_link" and fault.group == group and fault.hits(step):
+                for i in range(members.index(fault.rank), len(noise), len(members)):
+                    noise[i] *= fault.factor  # what its neighbour sends it
+        return chunk, noise
 
     def program(self, rank):
         shape, rows = self.shape, self.rows[rank]
@@ -241,8 +251,9 @@ class Simulation:
                 python(HOST_OP)
                 number = call("launch", LAUNCH)
                 length = us * US * self.chip[rank] * slow * warm * noise.lognormvariate(0, 0.02)
-                for fault in self.of("few_blocks", rank, step):
-                    length *= fault.factor if index % len(TYPES) == 0 and kind == TYPES[0] else 1
+                for name in ("few_blocks", "unbound"):
+                    for fault in self.of(name, rank, step):
+                        length *= fault.factor if index % len(TYPES) == 0 and kind == TYPES[0] else 1
                 for fault in self.of("kernel_jitter", rank, step):
                     if spikes.random() < fault.share:
                         length *= fault.factor
@@ -442,6 +453,11 @@ class Writer:
     CREATE TABLE COMMUNICATION_OP(opName INTEGER,startNs INTEGER,endNs INTEGER,connectionId INTEGER,groupName INTEGER,
       opId INTEGER PRIMARY KEY,relay INTEGER,retry INTEGER,dataType INTEGER,algType INTEGER,count NUMERIC,opType INTEGER,
       deviceId INTEGER);
+    CREATE TABLE TASK_PMU_INFO(globalTaskId INTEGER,name INTEGER,value NUMERIC);
+    CREATE TABLE ENUM_HCCL_TRANSPORT_TYPE(id INTEGER PRIMARY KEY,name TEXT);
+    CREATE TABLE COMMUNICATION_TASK_INFO(name INTEGER,globalTaskId INTEGER,taskType INTEGER,planeId INTEGER,groupName INTEGER,
+      notifyId INTEGER,rdmaType INTEGER,srcRank INTEGER,dstRank INTEGER,transportType INTEGER,size NUMERIC,dataType INTEGER,
+      linkType INTEGER,opId INTEGER);
     CREATE TABLE CANN_API(startNs INTEGER,endNs INTEGER,type INTEGER,globalTid INTEGER,connectionId INTEGER PRIMARY KEY,
       name INTEGER);
     CREATE TABLE PYTORCH_API(startNs INTEGER,endNs INTEGER,globalTid INTEGER,connectionId INTEGER,name INTEGER,
@@ -507,16 +523,31 @@ class Writer:
                           none, none, none, none, none))
         db.executemany("INSERT INTO TASK VALUES(?,?,?,?,?,?,?,?,?,?,?)", tasks)
         db.executemany("INSERT INTO COMPUTE_TASK_INFO VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", infos)
+        if shape.counters:
+            self.fill_counters(db)
         last = max(self.simulation.step_end) + 3000 * MS
-        counts, operations = {}, []
+        counts, operations, parts = {}, [], []
         for number, (begin, key, group, connection, megabytes, kind) in enumerate(rows.collectives, 1):
             count = counts[group] = counts.get(group, -1) + 1
-            ends = self.simulation.rings[key].ends
+            ring = self.simulation.rings[key]
+            ends = ring.ends
             end = ends[self.rank] if ends is not None else last
+            if shape.links and ends is not None and self.rank in ring.on_link:
+                members, own = ring.members, ring.members.index(self.rank)
+                parts.append((1_000_000 + number, end - ring.on_link[self.rank], end, text(self.plain(group)),
+                              (own - 1) % len(members), own, 0 if group.startswith("tp") else 2,
+                              round(2 * (len(members) - 1) * megabytes * 1e6 / len(members)), number))
             operations.append((text(f"hcom_{kind}__{sum(group.encode()) % 1000:03d}_{count}_1"), at(begin), at(end), connection,
                                text(self.plain(group)), number, 0, 0, 3, none, round(megabytes * 5e5), text(f"hcom_{kind}_"),
                                self.device))
         db.executemany("INSERT INTO COMMUNICATION_OP VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)", operations)
+        db.executemany("INSERT INTO ENUM_HCCL_TRANSPORT_TYPE VALUES(?,?)", [(0, "HCCS"), (1, "PCIE"), (2, "RDMA")])
+        db.executemany("INSERT INTO TASK VALUES(?,?,?,?,?,?,?,?,?,?,?)", [
+            (at(begin), at(end), self.device, 4294967295, part, 1000 + self.rank, text("SDMA"), 4294967295, 3, part % 65536, 4294967295)
+            for part, begin, end, *_ in parts])
+        db.executemany("INSERT INTO COMMUNICATION_TASK_INFO VALUES(?,?,?,0,?,0,0,?,?,?,?,3,0,?)", [
+            (text("Memcpy"), part, text("Memcpy"), group, source, goal, transport, size, operation)
+            for part, _, _, group, source, goal, transport, size, operation in parts])
         db.executemany("INSERT INTO CANN_API VALUES(?,?,?,?,?,?)", [
             (at(begin), at(end), 10000 if name == "launch" else 20000, thread, connection, text(name))
             for begin, end, name, connection in rows.calls if shape.calls])
@@ -528,6 +559,21 @@ class Writer:
         db.executemany("INSERT INTO NPU_MODULE_MEM VALUES(?,?,?,?)",
                        [(module, at(when), round(size), self.device) for when, module, size in rows.memory])
         db.executemany("INSERT INTO GC_RECORD VALUES(?,?,?)", [(at(begin), at(end), thread) for begin, end in rows.garbage])
+
+    def fill_counters(self, db):
+        """Matrix products are limited by their cubes, all else by what is loaded; a fault lengthens without more of either."""
+        rng = random.Random(f"counters {self.rank} {self.shape.seed}")
+        faults = [fault for fault in self.simulation.faults if fault.kind == "unbound" and fault.of(self.shape, self.rank)]
+        figures = []
+        for number, (_, _, kind, _, _, work) in enumerate(self.simulation.rows[self.rank].kernels, 1):
+            if work != "AI_CORE":
+                continue
+            is_product = kind == TYPES[0]
+            slow = math.prod(fault.factor for fault in faults) if is_product else 1
+            for name, busy in (("mac", 0.8 if is_product else 0.1), ("mte2", 0.6 if is_product else 0.9), ("scalar", 0.2), ("mte1", 0.3),
+                               ("fixpipe", 0.15)):
+                figures.append((number, self.text(f"aic_{name}_ratio"), busy / slow * rng.uniform(0.97, 1.03)))
+        db.executemany("INSERT INTO TASK_PMU_INFO VALUES(?,?,?)", figures)
 
     @staticmethod
     def plain(group):

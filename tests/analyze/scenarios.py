@@ -17,6 +17,8 @@ LONG = dict(ranks=4, tp=2, steps=64, layers=2)
 PIPE = dict(ranks=8, tp=2, pp=4, micro=6, steps=6, layers=2)
 DEEP = dict(USUAL, layers=6, buckets=6)
 FEW = dict(DEEP, buckets=3)
+LINKS = dict(USUAL, links=1)
+COUNTED = dict(USUAL, counters=1)
 BOUND = ("comm.exposed", "comm.small", "pipe.bubble", "rank.unexplained", "goodput")  # costs of these are bounds
 MIN_PERCENT = 1.0  # of a step: what a rule tells of, by default
 
@@ -71,6 +73,8 @@ def scenarios():
                    [Expected(("host.stall",), "step.checkpoint")])
     yield Scenario("conversions", USUAL, [Fault("conversions", rank=-1, us=110)], [Expected(("kernel.transpose",))])
     yield Scenario("few blocks", USUAL, [Fault("few_blocks", rank=-1, factor=1.5, count=16)], [Expected(("kernel.blocks",))])
+    yield Scenario("none, counters", COUNTED, [], [])
+    yield Scenario("no pipe is busy", COUNTED, [Fault("unbound", rank=-1, factor=1.5)], [Expected(("kernel.bound",))])
     yield Scenario("odd sizes", DEEP, [Fault("unaligned", rank=-1, group="tp", factor=1.6)], [Expected(("comm.align",))])
     yield Scenario("waits for the device", USUAL, [Fault("sync_calls", rank=-1)], [Expected(("host.sync",))])
     yield Scenario("kernels that jitter", USUAL, [Fault("kernel_jitter", rank=-1, share=0.03, factor=4)],
@@ -88,6 +92,10 @@ def scenarios():
     yield Scenario("slow group", USUAL, [Fault("slow_group", rank=-1, group="tp1", factor=3)],
                    [Expected(("comm.slow-group",), "", 4)])
     yield Scenario("slow pair", WIDE, [Fault("slow_group", rank=-1, group="dp4", factor=4)], [Expected(("comm.slow-group",), "", 4)])
+    yield Scenario("none, links", LINKS, [], [])
+    yield Scenario("slow link", LINKS, [Fault("slow_link", rank=6, group="tp1", factor=2)], [Expected(("comm.slow-link",), "", 6)])
+    yield Scenario("slow link of the only group", dict(LINKS, tp=8), [Fault("slow_link", rank=3, group="tp0", factor=1.6)],
+                   [Expected(("comm.slow-link",), "", 3)])
     yield Scenario("sent again", SMALL, [Fault("retry", rank=-1, group="tp0", ms=4300, step=4, count=2)],
                    [Expected(("comm.retry",), "", 0, True)])
     yield Scenario("hang", USUAL, [Fault("missing_rank", rank=5, step=7)], [Expected(("comm.hang",), "", 5)])
@@ -114,10 +122,12 @@ def scenarios():
     # Just not enough to speak of.
     yield Scenario("none, a few conversions", USUAL, [], [], [Fault("conversions", rank=-1, us=6)])
     yield Scenario("none, a few blocks less", USUAL, [], [], [Fault("few_blocks", rank=-1, factor=1.09, count=22)])
+    yield Scenario("none, pipes a little less busy", COUNTED, [], [], [Fault("unbound", rank=-1, factor=1.15)])
     yield Scenario("none, odd sizes that cost little", DEEP, [], [], [Fault("unaligned", rank=-1, group="tp", factor=1.04)])
     yield Scenario("none, a stage a little heavier", PIPE, [], [], [Fault("heavy_stage", rank=3, factor=1.06)])
     yield Scenario("none, a rank a little slower", USUAL, [], [], [Fault("slow_compute", rank=5, factor=1.008)])
     yield Scenario("none, copies a little slower", dict(USUAL, copy=60), [], [], [Fault("slow_copy", rank=2, factor=1.5)])
+    yield Scenario("none, a link a little slower", LINKS, [], [], [Fault("slow_link", rank=6, group="tp1", factor=1.1)])
     yield Scenario("none, links a little slower", USUAL, [], [], [Fault("slow_group", rank=-1, group="tp1", factor=1.1)])
     yield Scenario("none, devices that hardly wait", USUAL, [], [], [Fault("device_gap", rank=-1, us=30, share=0.005)])
     yield Scenario("none, a little less room", FEW, [], [], [Fault("contention", rank=-1, group="dp", factor=1.15)])

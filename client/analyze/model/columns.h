@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "client/analyze/model/pipes.h"
 #include "format/texts.h"
 
 namespace profd::analyze {
@@ -172,6 +173,7 @@ struct Note {
 struct Job {
   format::Texts texts{256u << 20};
   std::vector<KernelClass> classes;
+  std::vector<PipeUse> pipes;  // by class; shorter where the rest was not counted
   std::vector<HostStack> stacks;
   std::vector<Rank> ranks;     // by number
   std::vector<int64_t> steps;  // numbers of those that all ranks have, ascending

@@ -10,6 +10,7 @@
 #include "client/export/read/capture.h"
 #include "client/export/read/ranks.h"
 #include "client/export/read/sources/pipeline.h"
+#include "client/export/views/device/core_metrics.h"
 #include "format/texts.h"
 
 namespace profd::analyze {
@@ -28,7 +29,8 @@ constexpr std::string_view kCollectsGarbage = "Python: garbage collection";
 // Takes what the pipeline of an export finds. **Thread:** one.
 class Collector : public format::RowSink, public format::SpanSink, public client::ProfileSink {
  public:
-  explicit Collector(RankBuilder& builder) : builder_(builder), not_available_(builder.Text("N/A")) {}
+  Collector(RankBuilder& builder, const client::Capture& capture)
+      : builder_(builder), capture_(capture), not_available_(builder.Text("N/A")) {}
 
   void Label(const format::Series& series, int, size_t, int64_t value, std::string_view text) override {
     if (series.name == kCgroups) cgroups_[value].name = builder_.Text(text);
@@ -211,7 +213,43 @@ class Collector : public format::RowSink, public format::SpanSink, public client
     task.kind = builder_.Class(
         {of_type, shapes, task.work, detail != nullptr ? detail->block_num : 0, IsOfVectors(type)});
     builder_.AddTask(span.device, task, span.stream, Connection(span));
+    if (detail != nullptr && task.work == Work::kCompute) TakePipes(batch, *detail, span.device, task.kind);
     if (span.pid > 0) builder_.At(span.device).process = static_cast<uint64_t>(span.pid);
+  }
+
+  void TakePipes(const format::SpanBatch& batch, const format::TaskDetail& detail, int device,
+                 uint32_t kind) {
+    const format::TaskCounters* counters = batch.CountersOf(detail);
+    if (counters == nullptr) return;
+    for (const bool vector : {false, true}) {
+      const format::TaskCounters::Core& core = counters->core[vector];
+      if (!core.counted || core.cycles == 0) continue;
+      const auto [pipes, is_new] = pipes_.try_emplace({device, vector});
+      if (is_new) pipes->second = PipesOf(device, vector);
+      const auto events = client::EventsOf(core);
+      for (const CountedPipe& pipe : pipes->second) {
+        const client::CoreCounts counts{static_cast<double>(core.cycles), pipe.mhz, events};
+        builder_.AddPipe(kind, pipe.pipe, pipe.metric.Value(counts));
+      }
+    }
+  }
+  struct CountedPipe {
+    PipeOfCore pipe;
+    client::CoreMetric metric;
+    double mhz = 0;
+  };
+  std::vector<CountedPipe> PipesOf(int device, bool vector) const {
+    std::vector<CountedPipe> pipes;
+    for (const client::Side& side : capture_.sides) {
+      if (side.facts.device != device) continue;
+      for (client::CoreMetric& metric :
+           client::CoreMetricsOf(side.facts, vector, client::CoreMode::kByTask)) {
+        const auto pipe = PipeOf((vector ? "aiv_" : "aic_") + metric.name);
+        if (pipe)
+          pipes.push_back({*pipe, std::move(metric), vector ? side.facts.aiv_mhz : side.facts.aic_mhz});
+      }
+    }
+    return pipes;
   }
 
   void TakeCollective(const format::SpanBatch& batch, const Span& span) {
@@ -238,7 +276,9 @@ class Collector : public format::RowSink, public format::SpanSink, public client
   }
 
   RankBuilder& builder_;
+  const client::Capture& capture_;
   const TextId not_available_;
+  std::map<std::pair<int, bool>, std::vector<CountedPipe>> pipes_;  // by device, of its vector cores
   std::vector<TextId> known_;
   std::map<uint64_t, HostPart> hosts_;
   std::vector<HostStack> stacks_;
@@ -255,7 +295,7 @@ Result<Part> ReadCapture(const std::string& path, bool keeps_all) {
   PROFD_ASSIGN_OR_RETURN(client::Capture capture, client::OpenCapture(path, false, report));
   client::FindRanks(capture);
   RankBuilder builder(path, keeps_all);
-  Collector collector(builder);
+  Collector collector(builder, capture);
   format::Texts texts;
   client::Sinks sinks;
   sinks.rows = &collector;
@@ -267,9 +307,10 @@ Result<Part> ReadCapture(const std::string& path, bool keeps_all) {
   // What is wrong with other kinds is no loss here.
   client::Wanted wanted;
   wanted.kinds = std::set<std::string, std::less<>>{
-      "task",           "api",         "step-trace",   "low-power",       "agent-kernel",
-      "agent-comm",     "agent-api",   "agent-range",  "agent-step",      "agent-memory",
-      "npu-module-mem", "host-cgroup", "host-off-cpu", "host-cpu-profile"};
+      "task",           "api",         "step-trace",   "low-power",        "agent-kernel",
+      "agent-comm",     "agent-api",   "agent-range",  "agent-step",       "agent-memory",
+      "npu-module-mem", "host-cgroup", "host-off-cpu", "host-cpu-profile", "aicore-task",
+      "aivector-task"};
   client::Decode(capture, wanted, false, sinks);
   for (const client::Skipped& skipped : report.skipped())
     builder.Note(skipped.stream + ": " + skipped.why, true);

@@ -80,6 +80,7 @@ class DatabaseReader {
   Part Read() {
     ReadTexts();
     ReadKernels();
+    ReadPipes();
     ReadTasks();
     ReadCollectives();
     ReadCalls();
@@ -132,6 +133,7 @@ class DatabaseReader {
 
   void ReadTexts();
   void ReadKernels();
+  void ReadPipes();
   void ReadTasks();
   void ReadCollectives();
   void ReadCalls();
@@ -190,6 +192,19 @@ void DatabaseReader::ReadKernels() {
          kernels_.Add(row[0].Integer(-1), {builder_.Class(of), name});
        });
   kernels_.Sort();
+}
+
+// A row for each figure of each kernel.
+void DatabaseReader::ReadPipes() {
+  std::map<TextId, std::optional<PipeOfCore>> metrics;
+  Scan("TASK_PMU_INFO", {"globalTaskId", "name", "value"}, [&](Row row) {
+    const TextId name = Text(row[1]);
+    const auto [metric, is_new] = metrics.try_emplace(name);
+    if (is_new) metric->second = PipeOf(builder_.texts().Get(name));
+    if (!metric->second) return;
+    const Kernel* kernel = kernels_.Find(row[0].Integer(-1));
+    if (kernel != nullptr) builder_.AddPipe(kernel->kernel_class, *metric->second, row[2].Real(-1));
+  });
 }
 
 void DatabaseReader::ReadTasks() {

@@ -45,6 +45,11 @@ uint32_t RankBuilder::Class(const KernelClass& key) {
   return at->second;
 }
 
+void RankBuilder::AddPipe(uint32_t kind, PipeOfCore pipe, double busy) {
+  if (pipes_.size() <= kind) pipes_.resize(classes_.size());
+  pipes_[kind].Add(pipe, busy);
+}
+
 Rank& RankBuilder::At(int device) {
   if (last_ == nullptr || last_number_ != device) {
     if (devices_.size() >= kMostDevices && !devices_.contains(device)) {
@@ -306,6 +311,7 @@ Part RankBuilder::Finish() {
   }
   part.texts = std::move(texts_);
   part.classes = std::move(classes_);
+  part.pipes = std::move(pipes_);
   part.notes = std::move(notes_);
   return part;
 }

@@ -30,6 +30,7 @@ struct HostPart {
 struct Part {
   std::unique_ptr<format::Texts> texts;
   std::vector<KernelClass> classes;
+  std::vector<PipeUse> pipes;  // as Job::pipes
   std::vector<HostStack> stacks;
   std::vector<Rank> ranks;
   std::vector<HostPart> hosts;
@@ -52,6 +53,8 @@ class RankBuilder {
   TextId Text(std::string_view text);
   uint32_t Class(TextId type, TextId shapes, Work work) { return Class({type, shapes, work}); }
   uint32_t Class(const KernelClass& key);
+  // Of a kernel of that class: which part of its time a pipe was busy.
+  void AddPipe(uint32_t kind, PipeOfCore pipe, double busy);
   void Note(std::string text, bool lost) { notes_.push_back({source_, std::move(text), lost}); }
 
   // The rank of a device, made when it is first named. Of more than there can be: one that is thrown away.
@@ -98,6 +101,7 @@ class RankBuilder {
   const bool keeps_all_;
   std::unique_ptr<format::Texts> texts_ = std::make_unique<format::Texts>(64u << 20);
   std::vector<KernelClass> classes_;
+  std::vector<PipeUse> pipes_;
   struct HashOfClass {
     size_t operator()(const KernelClass& of) const {
       return std::hash<uint64_t>()((uint64_t{of.type} << 32 | of.shapes) * 4 +

@@ -44,6 +44,12 @@ constexpr Rule kRules[] = {
      "ones comm.outlier_ratio times the group's own",
      "collectives of all ranks of a group", kReplay, "look at the links, ports and cables between its ranks",
      FindSlowGroups},
+    {"comm.slow-link",
+     "data between two ranks go at comm.link_ratio of the rate, or less, that links like it have (transport, "
+     "size, role "
+     "of the group); comm.min_ops of them, or a second",
+     "tasks of collectives, with their transport and size", "as if the data of its groups took as much less",
+     "look at the port, the cable and the switch between them", FindSlowLinks},
     {"comm.retry", "a transfer takes comm.retry_ms more than usual", "collectives of all ranks of a group",
      kReplay, "look at lost packets between its ranks", FindSlowTransfers},
     {"comm.small",
@@ -126,6 +132,13 @@ constexpr Rule kRules[] = {
     {"kernel.aicpu", "operators run on the AI CPU, kernel.aicpu_percent of a step",
      "kernels with their task type", kReplay, "a data type that the AI cores have, or another operator",
      FindAiCpu},
+    {"kernel.bound",
+     "in kernels of kernel.bound_us and more, kernel.bound_percent of the computing, even the busiest pipe "
+     "of the core "
+     "is so far from what it can do that kernel.bound_room of their time is lost",
+     "counters of tasks: PipeUtilization",
+     "as if that pipe reached what it does in kernels that are written well",
+     "look at its tiling, at dimensions that are no multiples of 128 or 256", FindUnboundKernels},
     {"kernel.blocks",
      "kernels of kernel.blocks_us and more, kernel.blocks_percent of the computing, run in so many blocks "
      "that their "

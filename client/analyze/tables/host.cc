@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "client/analyze/model/clock.h"
 #include "client/analyze/model/statistics.h"
 #include "client/analyze/rules/stall_cause.h"
 #include "client/analyze/tables/spread.h"
@@ -137,23 +138,13 @@ Table FrequencyTable(const Analysis& analysis) {
       "frequency", {"rank", "rated_mhz", "min_mhz", "max_mhz", "mean_busy_mhz", "busy_below_rated"}, {}};
   for (const Rank& rank : analysis.job().ranks) {
     if (rank.frequencies.empty()) continue;
-    double least = INFINITY, most = 0, sum = 0, busy = 0, low = 0;
+    double least = INFINITY, most = 0;
     for (const Frequency& look : rank.frequencies) {
       least = std::min(least, look.mhz);
       most = std::max(most, look.mhz);
     }
-    size_t at = 0;
-    for (const Task& task : rank.tasks) {
-      if (task.work != Work::kCompute) continue;
-      while (at + 1 < rank.frequencies.size() && rank.frequencies[at + 1].at <= task.begin) ++at;
-      if (rank.frequencies[at].at > task.begin) continue;
-      const auto length = static_cast<double>(task.end - task.begin);
-      busy += length;
-      sum += length * rank.frequencies[at].mhz;
-      if (rank.rated_mhz > 0 && rank.frequencies[at].mhz < rank.rated_mhz) low += length;
-    }
-    table.rows.push_back(
-        {rank.number, rank.rated_mhz, least, most, busy > 0 ? sum / busy : 0.0, busy > 0 ? low / busy : 0.0});
+    const ClockUse use = ClockOf(rank);
+    table.rows.push_back({rank.number, rank.rated_mhz, least, most, use.mean_mhz, use.below});
   }
   return table;
 }
@@ -170,6 +161,7 @@ Table HostTable(const Analysis& analysis) {
         ns += span.end - span.begin;
       }
       std::vector<std::tuple<Ns, TextId, int64_t>> order;
+      order.reserve(sums.size());
       for (const auto& [function, sum] : sums) order.emplace_back(-sum.second, function, sum.first);
       std::ranges::sort(order);
       order.resize(std::min(order.size(), kMostPlaces));

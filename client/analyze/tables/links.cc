@@ -4,6 +4,7 @@
 #include <set>
 #include <tuple>
 
+#include "client/analyze/model/pairs.h"
 #include "client/analyze/model/statistics.h"
 #include "client/analyze/rules/context.h"
 #include "client/analyze/tables/tables.h"
@@ -52,30 +53,7 @@ Table BandwidthTable(const Analysis& analysis) {
 // Of what tasks of collectives say, and of sends; within a group its ranks count from 0.
 Table MatrixTable(const Analysis& analysis) {
   const Job& job = analysis.job();
-  struct Key {
-    std::string group, transport;
-    int64_t from, to;
-    auto operator<=>(const Key&) const = default;
-  };
-  std::map<Key, Carried> pairs;
-  for (const Rank& rank : job.ranks) {
-    for (const auto& [link, carried] : rank.links) {
-      const std::string group(job.Text(link.group));
-      const auto known = rank.groups.find(group);
-      const auto number = [&](int64_t within) {
-        if (known == rank.groups.end() || static_cast<size_t>(within) >= known->second.ranks.size())
-          return within;
-        std::vector<int64_t> ranks = known->second.ranks;
-        std::ranges::sort(ranks);
-        return ranks[static_cast<size_t>(within)];
-      };
-      Carried& sum =
-          pairs[{group, std::string(job.Text(link.transport)), number(link.from), number(link.to)}];
-      sum.bytes += carried.bytes;
-      sum.count += carried.count;
-      sum.ns += carried.ns;
-    }
-  }
+  std::map<Link, Carried> pairs = PairsOf(job);
   for (uint32_t i = 0; i < analysis.matches().all.size(); ++i) {
     const Match& match = analysis.matches().all[i];
     if (!match.is_pair || match.members.size() != 2) continue;
@@ -83,17 +61,17 @@ Table MatrixTable(const Analysis& analysis) {
       return job.ranks[match.members[member].rank].collectives[match.members[member].collective];
     };
     const size_t sender = IsSend(job.Text(of(0).type)) ? 0 : 1;
-    Carried& sum =
-        pairs[{std::string(job.Text(match.group)), "", job.ranks[match.members[sender].rank].number,
-               job.ranks[match.members[1 - sender].rank].number}];
+    Carried& sum = pairs[{match.group, 0, job.ranks[match.members[sender].rank].number,
+                          job.ranks[match.members[1 - sender].rank].number}];
     sum.bytes += match.bytes;
     sum.ns += analysis.context().replay.Transfer(i);
     ++sum.count;
   }
   Table table{"matrix", {"group", "from", "to", "transport", "count", "bytes", "ms", "gigabytes_per_s"}, {}};
-  for (const auto& [key, sum] : pairs) {
-    table.rows.push_back({key.group, key.from, key.to, key.transport, sum.count,
-                          static_cast<int64_t>(sum.bytes), static_cast<double>(sum.ns) / 1e6,
+  for (const auto& [link, sum] : pairs) {
+    table.rows.push_back({std::string(job.Text(link.group)), link.from, link.to,
+                          std::string(job.Text(link.transport)), sum.count, static_cast<int64_t>(sum.bytes),
+                          static_cast<double>(sum.ns) / 1e6,
                           sum.ns > 0 ? static_cast<double>(sum.bytes) / static_cast<double>(sum.ns) : 0.0});
   }
   return table;

@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import sqlite3
+import statistics
 import time
 import unittest
 
@@ -95,6 +96,19 @@ class KernelsTest(harness.ProfdTest):
         for row in counted:
             self.assertNotEqual((row["aic_total_cycles"], row["aiv_total_cycles"]), ("N/A", "N/A"))
 
+    def analysed(self, daemon, directory, rows):
+        """How busy pipes were, as the analysis has it, is the mean of the rows of an export."""
+        lowest = ",".join(f"kernel.bound_{what}=0" for what in ("us", "percent", "room")) + ",general.min_cost_percent=0"
+        result = daemon.ctl("analyze", directory, "--json", "--set", lowest)
+        self.assertIn(result.code, (harness.OK, 7), result)
+        (finding,) = [finding for finding in result.json["findings"] if finding["id"] == "kernel.bound"]
+        (table,) = finding["evidence"]
+        pipes = {row[0]: dict(zip(table["columns"], row)) for row in table["rows"]}
+        for kernel, core in (("MatMul", "aic"), ("Adam", "aiv")):
+            pipe = pipes[kernel]["busiest_pipe"]
+            ratios = [float(row[f"{core}_{pipe}_ratio"]) for row in rows if row["OP Type"] == kernel and row[f"{core}_{pipe}_ratio"] != "N/A"]
+            self.assertAlmostEqual(pipes[kernel]["busy"], statistics.mean(ratios), delta=0.003)
+
     def test_one_row_with_name_and_counters(self):
         for offset in ("", ", clock: {device_offset_ns: 300000}"):
             with self.subTest(offset=offset):
@@ -110,6 +124,7 @@ class KernelsTest(harness.ProfdTest):
         rows = [row for row in self.table(out, "op_summary") if row["Task Type"] != "COMMUNICATION"]
         named = [row for row in rows if row["Op Name"] != "N/A"]
         self.assertEqual(len(named), kernels)
+        self.analysed(daemon, directory, named)
         both = [row for row in named if row["aic_total_cycles"] != "N/A" or row["aiv_total_cycles"] != "N/A"]
         # Those that ran when one of the recordings began or ended are on one side only.
         self.assertGreater(len(both), kernels * 0.97)

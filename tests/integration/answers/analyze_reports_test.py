@@ -186,12 +186,9 @@ class AnalyzeReportsTest(unittest.TestCase):
             (group,) = db.execute("SELECT id FROM STRING_IDS WHERE value LIKE '%_dp1'").fetchone() or (None,)
             if group is None:
                 return
-            db.execute("CREATE TABLE ENUM_HCCL_TRANSPORT_TYPE(id INTEGER, name TEXT)")
-            db.execute("INSERT INTO ENUM_HCCL_TRANSPORT_TYPE VALUES(1, 'HCCS')")
-            db.execute("CREATE TABLE COMMUNICATION_TASK_INFO(globalTaskId INTEGER, groupName INTEGER, srcRank INTEGER, dstRank INTEGER, "
-                       "transportType INTEGER, size INTEGER)")
             db.execute("INSERT INTO TASK SELECT startNs, startNs + 1000, deviceId, 0, 900000, globalPid, 0, 0, 9, 0, 0 FROM TASK LIMIT 1")
-            db.execute("INSERT INTO COMMUNICATION_TASK_INFO VALUES(900000, ?, 0, 1, 1, 64000)", (group,))
+            db.execute("INSERT INTO COMMUNICATION_TASK_INFO(globalTaskId, groupName, srcRank, dstRank, transportType, size) "
+                       "VALUES(900000, ?, 0, 1, 0, 64000)", (group,))
 
         links = [row for row in self.of_job("matrix", tasks)]
         # Group dp1 is of ranks 1 and 3; both say it.

@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kFewGroups = 2;
 constexpr double kShortQuantile = 0.1;
+constexpr double kLittleMore = 1.2;
 
 std::vector<Cell> ClassRow(const Context& context, const TransferClass& key, size_t count, double own,
                            double usual) {
@@ -58,6 +59,7 @@ Finding MakeSlowGroup(const Context& context, TextId group, Slow&& slow, bool is
 void FindSlowGroups(const Context& context, Found& found) {
   const auto min_ops = static_cast<size_t>(context.Get("comm.min_ops"));
   const double ratio = context.Get("comm.slow_ratio");
+  const std::map<TextId, double> slow_links = SlowLinkGroups(context);
   std::map<TextId, Slow> slow;
   for (const auto& [key, groups] : TransfersByClass(context)) {
     std::map<TextId, double> medians;
@@ -66,6 +68,7 @@ void FindSlowGroups(const Context& context, Found& found) {
     }
     if (medians.size() < kFewGroups) continue;
     std::vector<double> all;
+    all.reserve(medians.size());
     for (const auto& [group, median] : medians) all.push_back(median);
     const double usual = Usual(all, ratio - 1);
     for (const auto& [group, median] : medians) {
@@ -87,8 +90,12 @@ void FindSlowGroups(const Context& context, Found& found) {
         of.table.rows.push_back(ClassRow(context, key, matches.size(), median, usual));
     }
   }
-  for (auto& [group, of] : slow)
+  for (auto& [group, of] : slow) {
+    // Rule comm.slow-link says which link it is.
+    const auto link = slow_links.find(group);
+    if (link != slow_links.end() && of.ratio < kLittleMore * link->second) continue;
     found.findings.push_back(MakeSlowGroup(context, group, std::move(of), false));
+  }
 }
 
 // Single transfers that take much longer than the others of their group.

@@ -32,6 +32,9 @@ Transfers TransfersByClass(const Context& context);
 // How long their data take, in the order of `matches`.
 std::vector<Ns> LengthsOf(const Context& context, const std::vector<uint32_t>& matches);
 
+// Groups with a slow link (rule comm.slow-link), and how many times as long as usual data take on it.
+std::map<TextId, double> SlowLinkGroups(const Context& context);
+
 // "tp group of ranks 0-7".
 std::string GroupName(const Context& context, TextId group);
 Where WhereOfGroup(const Context& context, TextId group);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/join.h"
+#include "client/analyze/model/clock.h"
 #include "client/analyze/model/statistics.h"
 #include "client/analyze/rules/rules.h"
 
@@ -98,22 +99,6 @@ Table ClassTable(const Context& context, const ClassSums& own, const std::vector
                           sum.mean() / 1e3, usual[kind].mean / 1e3, sum.mean() / usual[kind].mean});
   }
   return table;
-}
-
-// By how much the clock was below the rated one while the device computed; 0 if nobody knows.
-double ClockLoss(const Rank& rank) {
-  if (rank.frequencies.empty() || rank.rated_mhz <= 0) return 0;
-  double lost = 0, busy = 0;
-  size_t at = 0;
-  for (const Task& task : rank.tasks) {
-    if (task.work != Work::kCompute) continue;
-    while (at + 1 < rank.frequencies.size() && rank.frequencies[at + 1].at <= task.begin) ++at;
-    if (rank.frequencies[at].at > task.begin) continue;
-    const auto length = static_cast<double>(task.end - task.begin);
-    busy += length;
-    lost += length * std::max(0.0, 1 - rank.frequencies[at].mhz / rank.rated_mhz);
-  }
-  return busy > 0 ? lost / busy : 0;
 }
 
 // Ranks that are late in turn, another one in each step, have one cause: where many do it is one finding in
@@ -284,7 +269,7 @@ void FindSlowCompute(const Context& context, Found& found) {
           of.task[i] = std::llround(static_cast<double>(of.task[i]) * factor);
         }
       };
-      const double loss = ClockLoss(rank);
+      const double loss = ClockOf(rank).lost;
       if (!knows_jitter) {
         jittery = JitteryRanks(context);
         knows_jitter = true;
@@ -446,7 +431,7 @@ void FindLowClocks(const Context& context, Found& found) {
   for (uint32_t r = 0; r < context.job.ranks.size(); ++r) {
     const Rank& rank = context.job.ranks[r];
     is_known = is_known || (!rank.frequencies.empty() && rank.rated_mhz > 0);
-    const double loss = ClockLoss(rank);
+    const double loss = ClockOf(rank).lost;
     if (loss >= context.Get("clock.low_percent") / 100) low.emplace_back(r, loss);
   }
   if (!is_known) {
