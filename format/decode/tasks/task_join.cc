@@ -1,17 +1,19 @@
 #include "format/decode/tasks/task_join.h"
 
+#include <utility>
+
 namespace profd::format {
 
 uint32_t TaskJoin::Take() {
-  if (free_ == kNone && nodes_.size() >= kMaxLaunches && ran_ >= kMaxLaunches / 8) ForgetRun();
+  if (free_ == kNone && nodes_ >= kMaxLaunches && ran_ >= kMaxLaunches / 8) ForgetRun();
   if (free_ != kNone) {
     const uint32_t node = free_;
-    free_ = nodes_[node].next;
+    free_ = At(node).next;
     return node;
   }
-  if (nodes_.size() >= kMaxLaunches) return kNone;
-  nodes_.emplace_back();
-  return static_cast<uint32_t>(nodes_.size() - 1);
+  if (nodes_ >= kMaxLaunches) return kNone;
+  if (nodes_ % kBlock == 0) blocks_.push_back(std::make_unique<Node[]>(kBlock));
+  return nodes_++;
 }
 
 // Tasks that run again and again become nameless then; others run once.
@@ -27,11 +29,11 @@ void TaskJoin::ForgetRun() {
 }
 
 void TaskJoin::Free(uint32_t node) {
-  nodes_[node].next = free_;
+  At(node).next = free_;
   free_ = node;
 }
 
-void TaskJoin::Add(const Launch& launch, uint64_t wall_ns) {
+void TaskJoin::Add(Launch launch, uint64_t wall_ns) {
   const uint32_t node = Take();
   Queue* queue = node == kNone ? nullptr : queues_.FindOrAdd(Key(launch.stream, launch.task));
   if (queue == nullptr) {
@@ -39,11 +41,11 @@ void TaskJoin::Add(const Launch& launch, uint64_t wall_ns) {
     if (node != kNone) Free(node);
     return;
   }
-  nodes_[node] = {launch, wall_ns, kNone};
+  At(node) = {std::move(launch), wall_ns, kNone};
   if (queue->last == kNone) {
     queue->first = node;
   } else {
-    nodes_[queue->last].next = node;
+    At(queue->last).next = node;
   }
   queue->last = node;
   ++waiting_;
@@ -56,7 +58,7 @@ const Launch* TaskJoin::Find(const DeviceTask& task, uint64_t begin_ns) {
   // others. The clocks of host and device are known to less than kSlackNs.
   for (bool took = false; queue->first != kNone; took = true) {
     const uint32_t node = queue->first;
-    const uint64_t wall_ns = nodes_[node].wall_ns;
+    const uint64_t wall_ns = At(node).wall_ns;
     if (took ? wall_ns > begin_ns : queue->ran != kNone && wall_ns > begin_ns + kSlackNs) break;
     if (took) ++lost_;
     if (queue->ran != kNone) {
@@ -65,11 +67,11 @@ const Launch* TaskJoin::Find(const DeviceTask& task, uint64_t begin_ns) {
       ++ran_;
     }
     queue->ran = node;
-    queue->first = nodes_[node].next;
+    queue->first = At(node).next;
     if (queue->first == kNone) queue->last = kNone;
     --waiting_;
   }
-  return queue->ran == kNone ? nullptr : &nodes_[queue->ran].launch;
+  return queue->ran == kNone ? nullptr : &At(queue->ran).launch;
 }
 
 }  // namespace profd::format

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/flat_map.h"
@@ -17,7 +18,7 @@ class TaskJoin {
   static constexpr uint64_t kSlackNs = 1'000'000;
 
   // `begin_ns`: when it was launched, wall clock.
-  void Add(const Launch& launch, uint64_t wall_ns);
+  void Add(Launch launch, uint64_t wall_ns);
   // nullptr: nobody launched it, as far as is known. Good until the next call.
   const Launch* Find(const DeviceTask& task, uint64_t begin_ns);
 
@@ -26,7 +27,7 @@ class TaskJoin {
 
  private:
   static constexpr size_t kMaxLaunches = 1 << 19;
-  static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint32_t kNone = UINT32_MAX, kBlock = 512;
   struct Node {
     Launch launch;
     uint64_t wall_ns = 0;
@@ -43,7 +44,10 @@ class TaskJoin {
   void Free(uint32_t node);
   void ForgetRun();
 
-  std::vector<Node> nodes_;
+  Node& At(uint32_t node) { return blocks_[node / kBlock][node % kBlock]; }
+
+  std::vector<std::unique_ptr<Node[]>> blocks_;  // nodes stay where they are: moving them all costs
+  uint32_t nodes_ = 0;
   uint32_t free_ = kNone;
   base::FlatMap<Queue> queues_{kMaxLaunches};
   size_t ran_ = 0;  // queues that keep one

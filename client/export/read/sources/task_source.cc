@@ -124,8 +124,8 @@ class DeviceTasks {
   int device() const { return side_.facts.device; }
   bool has_tasks() const { return !logs_.empty() || !counters_.empty(); }
   void Join(KernelFeed* kernels) { kernels_ = kernels; }
-  void Add(const Launch& launch, uint64_t wall_ns) {
-    if (!logs_.empty() || !counters_.empty()) join_.Add(launch, wall_ns);
+  void Add(Launch launch, uint64_t wall_ns) {
+    if (has_tasks()) join_.Add(std::move(launch), wall_ns);
   }
 
   // All tasks that begin before `until_ns`.
@@ -479,12 +479,12 @@ class TaskSource {
       window.clear();
       launches.EndWindow(last, host.facts.pid, to_wall, calls_, window);
       uint64_t until_ns = 0;
-      for (const Launch& launch : window) {
+      for (Launch& launch : window) {
         const uint64_t wall_ns = to_wall(launch.stamp);
         until_ns = std::max(until_ns, wall_ns);
-        for (DeviceTasks& device : devices_) {
-          if (device.device() == static_cast<int>(launch.device)) device.Add(launch, wall_ns);
-        }
+        const auto of_device =
+            std::ranges::find(devices_, static_cast<int>(launch.device), &DeviceTasks::device);
+        if (of_device != devices_.end()) of_device->Add(std::move(launch), wall_ns);
       }
       if (launches.waiting_since() != UINT64_MAX)
         until_ns = std::min(until_ns, to_wall(launches.waiting_since()));
