@@ -209,6 +209,7 @@ class Daemon {
   void Reload() {
     if (stopping_) return;
     base::TellReloading();
+    base::ReopenLogs();
     const auto fresh = load_();
     if (fresh.ok()) {
       const config::Reload reload = config::ApplyLive(*fresh, config_);

@@ -254,11 +254,12 @@ Result<Job> ReadJob(const std::vector<std::string>& paths, unsigned jobs, bool k
     constexpr size_t kMostReasons = 3;
     for (const Note& note : std::span(job.notes).first(std::min(job.notes.size(), kMostReasons)))
       why += "; " + (note.where.empty() ? "" : note.where + ": ") + note.text;
-    return Status(Code::kNotFound,
-                  "analyze " + paths.front() +
-                      ": there is nothing to analyse: no PROF directory, no "
-                      "*_ascend_pt folder and no database of a profiler with tasks of a device" +
-                      why);
+    const char* const none =
+        sources.empty() ? ": there is nothing to analyse: no PROF directory, no *_ascend_pt folder and "
+                          "no database of a profiler with tasks of a device"
+                        : ": there is nothing to analyse in it: no tasks, kernels or collectives of a "
+                          "device; profctl query says what it has, profctl export shows it";
+    return Status(Code::kNotFound, paths.front() + none + why);
   }
   return job;
 }

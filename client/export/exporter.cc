@@ -180,6 +180,21 @@ std::vector<std::string> Absent(const Capture& capture, const Wanted& wanted) {
   return lines;
 }
 
+// As the vendor's parser tells an export by model: of the steps of programs its tables stay as they are.
+std::optional<uint64_t> IterationOfModel(const ExportOptions& options) {
+  const auto& asked = options.iteration;
+  if (!asked || !asked->model || *asked->model == kStepsOfPrograms) return std::nullopt;
+  return asked->number;
+}
+
+// What a framework's profiler left beside the PROF directory.
+void NoteFramework(const Capture& capture, Report& report) {
+  struct stat there {};
+  if (::fstatat(capture.dir.get(), "../FRAMEWORK", &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+      S_ISDIR(there.st_mode))
+    report.Note("FRAMEWORK beside it: calls of the framework, which its own profiler's analyse() reads");
+}
+
 // In one line.
 std::string Nothing(const Capture& capture, const ExportOptions& options, const Wanted& wanted) {
   std::string text;
@@ -438,6 +453,7 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
   result.directory = directory;
   auto capture = OpenCapture(directory, options.vendor_compatible, result.report);
   if (!capture.ok()) return capture.status();
+  NoteFramework(*capture, result.report);
   result.input_bytes = capture->bytes();
   if (result.input_bytes == 0 && capture->begin_wall_ns() == 0) {
     return Status(Code::kInvalidArgument,
@@ -464,7 +480,8 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
       places.Shown(CheckRoom(places.root() + "/", EstimateBytes(result.input_bytes, formats))));
 
   const CaptureFacts facts = FactsOf(*capture, wanted);
-  const OutputOptions output_options = {options.vendor_compatible, options.gzip, options.per_device};
+  const OutputOptions output_options = {options.vendor_compatible, options.gzip, options.per_device,
+                                        options.without, IterationOfModel(options)};
   std::vector<Share> shares(std::clamp<size_t>(formats.size(), 1, Passes(options)));
   for (size_t i = 0; i < formats.size(); ++i) {
     auto output = MakeOutput(formats[i], places, facts, output_options, options.split_ns);

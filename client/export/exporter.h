@@ -37,6 +37,7 @@ struct ExportOptions {
   bool vendor_compatible = false;
   bool gzip = false;
   uint64_t split_ns = 0;  // how long each file of a timeline is; 0 = as long as it all
+  std::string without;    // a table that is not made
   bool resume = false;    // leaves outputs alone that an earlier export finished
   // `out` is made a PROF directory of its own, of the one device in `devices`, as analysers of many ranks
   // want it (per_device.h).

@@ -89,14 +89,14 @@ std::string Preset(const Option& option) { return std::string(ValuesOn(option, k
 
 }  // namespace
 
-std::string Help(const Option& option) {
+std::string Help(const Option& option, bool with_default) {
   std::string text(option.about);
   const std::string taken = Taken(option);
   size_t words = 0;
   ForEachWord(option.values.front().words, [&](std::string_view) { ++words; });
   if (!taken.empty() && option.values.size() == 1 && words <= 2 * kShownWords) text += ": " + taken;
-  if (const std::string preset = Preset(option); !preset.empty() && option.becomes == Becomes::kRate)
-    text += "; default " + preset;
+  const bool holds = with_default || option.becomes == Becomes::kRate;
+  if (const std::string preset = Preset(option); !preset.empty() && holds) text += "; default " + preset;
   if (!option.chips.empty() && option.chips != kEveryChip)
     text += " (chips: " + ChipNames(option.chips) + ")";
   if (option.standing == Standing::kMissing || option.standing == Standing::kImpossible)

@@ -27,6 +27,7 @@ constexpr Values kCoreMetrics[] = {
     {.chips = k310B, .words = kOn310B, .preset = "PipelineExecuteUtilization"}};
 
 constexpr Values kStorage[] = {{.min = 200, .max = kMaxSeconds}};
+constexpr Values kOnWithProgram[] = {{.words = "on off", .preset = "on with a program, else off"}};
 constexpr Values kResultType[] = {{.words = "text db", .preset = "text"}};
 constexpr Values kTaskTime[] = {{.chips = k910B | k950, .words = "on off l0 l1 l2 l3", .preset = "on"},
                                 {.words = "on off l0 l1 l2", .preset = "on"}};
@@ -41,9 +42,10 @@ constexpr std::string_view kByActivity =
     "recorded by the agent in the process through the vendor's activity interface (MSPTI), with its fields";
 constexpr std::string_view kCallsByActivity =
     "recorded by the agent in the process through the vendor's activity interface (MSPTI), with its fields. "
-    "How "
-    "long copies take is in it; their sizes and directions come with task-memory, for MSPTI tells them only "
-    "to "
+    "Either option records the calls of AscendCL, of operators and of the runtime, as one kind: exports say "
+    "of "
+    "each call which level it is of, and so does a line where only one of the two is asked for. How long "
+    "copies take is in it; their sizes and directions come with task-memory, for MSPTI tells them only to "
     "processes that start with it";
 constexpr std::string_view kOnlyForCars =
     "a chip for cars has it; --ai-core counts the vector cores of a 910B, 310B and 950, too, and the drivers "
@@ -225,7 +227,7 @@ constexpr Option kOptions[] = {
      .rows = "F-036 F-064",
      .about = "counters of the AI cores",
      .shape = Shape::kSwitch,
-     .values = kOffByDefault,
+     .values = kOnWithProgram,
      .becomes = Becomes::kKinds,
      .what = "aicore aivector"},
     {.name = "aic-mode",

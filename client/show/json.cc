@@ -397,6 +397,7 @@ std::string ExportJson(const std::vector<ExportResult>& results, bool is_ok) {
                            {"duration_ns", result.duration_ns},
                            {"left_out", result.left_out},
                            {"nothing", result.nothing},
+                           {"unread", result.report.unread()},
                            {"streams", std::move(streams)},
                            {"skipped", SkippedJson(result.report)},
                            {"more_skipped", result.report.more_skipped()},

@@ -141,9 +141,11 @@ std::string RenderKinds(const v1::SessionInfo& info, bool with_data, const Look&
     row.emplace_back(OneLine(kind.reason()));
     table.Add(std::move(row));
   }
-  return (shown.empty() ? "" : table.Text(look)) +
-         idle.Text(info.elapsed_ns() > 0 ? "nothing came of" : "nothing yet of", look) +
-         skipped.Text("skipped", look);
+  // What a flight recorder has is in no file yet.
+  const char* const nothing = info.held_bytes() > 0   ? "in memory, in no file yet:"
+                              : info.elapsed_ns() > 0 ? "nothing came of"
+                                                      : "nothing yet of";
+  return (shown.empty() ? "" : table.Text(look)) + idle.Text(nothing, look) + skipped.Text("skipped", look);
 }
 
 }  // namespace

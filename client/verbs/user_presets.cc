@@ -38,14 +38,17 @@ Result<std::vector<std::string>> UserPresetNames() {
   return names;
 }
 
+Result<std::vector<v1::KindRequest>> KindsOfUserPreset(std::string_view name) {
+  PROFD_ASSIGN_OR_RETURN(const std::vector<std::string> names, UserPresetNames());
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) return std::vector<v1::KindRequest>();
+  return ParseCollect(UserPresets()[static_cast<size_t>(found - names.begin())].substr(found->size() + 1));
+}
+
 Status ExpandPreset(v1::SessionSpec* spec) {
   if (spec->preset().empty()) return {};
-  PROFD_ASSIGN_OR_RETURN(const std::vector<std::string> names, UserPresetNames());
-  const auto found = std::ranges::find(names, spec->preset());
-  if (found == names.end()) return {};
-  PROFD_ASSIGN_OR_RETURN(
-      const std::vector<v1::KindRequest> kinds,
-      ParseCollect(UserPresets()[static_cast<size_t>(found - names.begin())].substr(found->size() + 1)));
+  PROFD_ASSIGN_OR_RETURN(const std::vector<v1::KindRequest> kinds, KindsOfUserPreset(spec->preset()));
+  if (kinds.empty()) return {};
   spec->clear_preset();
   for (const v1::KindRequest& kind : kinds) {
     // What --collect says of a kind counts.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -14,6 +15,9 @@ std::vector<std::string>& UserPresets();
 
 // Their names; an error says which is wrong.
 base::Result<std::vector<std::string>> UserPresetNames();
+
+// What one of them stands for; none: there is no such preset of one's own.
+base::Result<std::vector<v1::KindRequest>> KindsOfUserPreset(std::string_view name);
 
 // In the place of a preset of one's own the kinds that it stands for; others stay as they are.
 base::Status ExpandPreset(v1::SessionSpec* spec);

@@ -22,7 +22,7 @@ void AddVendorOptions(cli::Arguments arguments, bool for_start, options::Given* 
     arguments
         .Each(
             "--" + name + old_name, [given, name](const std::string& value) { (*given)[name] = value; },
-            options::Help(option))
+            options::Help(option, !for_start))
         .Newest()
         .InGroup(offered ? kGroup : "");
   }

@@ -72,6 +72,7 @@ struct Ack {
   std::vector<Missing> missing{};
   uint64_t ticks = 0;
   uint64_t slots = 0, lost = 0, lost_without_lane = 0;  // totals of the region since it was attached
+  uint64_t missed_ns = 0;  // of AddKinds: how long the kinds could have been there, at most
 };
 struct StepWindow {
   uint64_t cycle = 0, step = 0, ticks = 0;

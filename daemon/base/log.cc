@@ -1,6 +1,8 @@
 #include "daemon/base/log.h"
 
 #include <spdlog/async.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -11,6 +13,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include "daemon/base/log_level.h"
 
@@ -39,7 +44,51 @@ constexpr size_t kWaitingLines = 1024;
 constexpr size_t kFileBytes = 16 << 20;
 constexpr size_t kEarlierFiles = 4;
 
+// A file that is rotated, and opened anew when it is told to: by the thread that writes, which has the
+// rights.
+class LogFile : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  LogFile(std::string path, spdlog::file_event_handlers handlers)
+      : path_(std::move(path)), handlers_(std::move(handlers)), file_(Open()) {}
+  void Reopen() { reopens_ = true; }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& line) override {
+    if (reopens_.exchange(false)) {
+      try {
+        auto fresh = Open();
+        fresh->set_formatter(formatter_->clone());
+        file_ = std::move(fresh);
+      } catch (const spdlog::spdlog_ex& error) {
+        const std::string why = "SIGHUP: the log stays where it is: " + std::string(error.what());
+        file_->log({line.logger_name, spdlog::level::err, why});
+      }
+    }
+    file_->log(line);
+  }
+  void flush_() override { file_->flush(); }
+  void set_pattern_(const std::string& pattern) override {
+    set_formatter_(std::make_unique<spdlog::pattern_formatter>(pattern));
+  }
+  void set_formatter_(std::unique_ptr<spdlog::formatter> formatter) override {
+    file_->set_formatter(formatter->clone());
+    formatter_ = std::move(formatter);
+  }
+
+ private:
+  std::shared_ptr<spdlog::sinks::rotating_file_sink_st> Open() const {
+    return std::make_shared<spdlog::sinks::rotating_file_sink_st>(path_, kFileBytes, kEarlierFiles, false,
+                                                                  handlers_);
+  }
+
+  const std::string path_;
+  const spdlog::file_event_handlers handlers_;
+  std::shared_ptr<spdlog::sinks::rotating_file_sink_st> file_;
+  std::atomic<bool> reopens_{false};
+};
+
 struct Logs {
+  std::vector<std::shared_ptr<LogFile>> files;                        // of the two below
   std::shared_ptr<spdlog::logger> logger;                             // writes at once
   spdlog::sink_ptr audit_sink;                                        // none: off
   std::atomic<std::shared_ptr<spdlog::details::thread_pool>> thread;  // of LogAside()
@@ -109,7 +158,7 @@ Status StartLog(std::string_view level, const std::string& file) {
       sink =
           std::make_shared<spdlog::sinks::basic_file_sink_mt>(file);  // a pipe or a terminal stays what it is
     } else {
-      sink = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(file, kFileBytes, kEarlierFiles);
+      sink = TheLogs().files.emplace_back(std::make_shared<LogFile>(file, spdlog::file_event_handlers{}));
     }
     sink->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
     Logs& logs = TheLogs();
@@ -121,6 +170,10 @@ Status StartLog(std::string_view level, const std::string& file) {
     return {Code::kInvalidArgument, "log.file: " + std::string(error.what())};
   }
   return Status::Ok();
+}
+
+void ReopenLogs() {
+  for (const auto& file : TheLogs().files) file->Reopen();
 }
 
 void SetLogLevel(std::string_view level) {
@@ -143,8 +196,7 @@ Status StartAudit(const std::string& where) {
     private_file.after_open = [](const spdlog::filename_t&, std::FILE* file) {
       ::fchmod(::fileno(file), 0640);
     };
-    logs.audit_sink = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(where, kFileBytes, kEarlierFiles,
-                                                                             false, private_file);
+    logs.audit_sink = logs.files.emplace_back(std::make_shared<LogFile>(where, private_file));
     logs.audit_sink->set_pattern("%v");
   } catch (const spdlog::spdlog_ex& error) {
     return {Code::kInvalidArgument, "log.audit: " + std::string(error.what())};

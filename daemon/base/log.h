@@ -14,6 +14,9 @@ enum class LogLevel : uint8_t { kTrace, kDebug, kInfo, kWarn, kError };
 // Once, before the threads start. `file` empty = stderr, else it is rotated. Lines are written where they are
 // logged, until LogAside().
 Status StartLog(std::string_view level, const std::string& file);
+// Any thread: log and audit log that are files of their own are opened by their names anew, before the next
+// line, for whoever has moved them away.
+void ReopenLogs();
 // Once, after StartLog() and before the threads start: where audit lines go, "" = with the log, "off" or a
 // file, which is rotated.
 Status StartAudit(const std::string& where);

@@ -19,6 +19,8 @@ Lack OfDevices(std::string_view kind, const Circumstances& node) {
   });
   if (!has)
     return {kind, Why::kNotSupported, "no device of this node has it; profctl devices lists what they have"};
+  if (node.held)
+    return {kind, Why::kNoData, "live.channels holds it, the first values come within a few seconds"};
   return {kind, Why::kNoData,
           "they come while a session samples it (profctl start --collect " + std::string(kind) +
               "), to who may collect it"};

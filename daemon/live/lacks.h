@@ -12,6 +12,7 @@ namespace profd::live {
 struct Circumstances {
   bool off = false;     // by the settings
   bool saves = false;   // by the limits
+  bool held = false;    // its channels are held for values (live.channels)
   bool driver = false;  // there is a driver, with `devices`
   const std::vector<driver::DeviceFacts>* devices = nullptr;
   uint32_t api_version = 0;

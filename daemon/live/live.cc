@@ -96,6 +96,7 @@ class Live::Impl {
   }
 
   Status Usable() const { return CheckHasValues(config_.live); }
+  uint32_t hz() const { return static_cast<uint32_t>(config_.live.hz); }
   SnapshotPtr newest() const { return newest_; }
   std::vector<History::Later> Since(uint64_t wall_ns) const {
     std::vector<History::Later> sets = history_.Since(wall_ns);
@@ -379,11 +380,13 @@ std::vector<Lack> Live::Impl::Lacks(const std::vector<Sample>& samples) const {
   for (const std::string_view kind : Kinds()) {
     if (std::ranges::any_of(samples, [&](const Sample& sample) { return sample.metric->kind == kind; }))
       continue;
-    lacks.push_back(LackOf(kind, {.off = std::ranges::find(config_.live.off, kind) != config_.live.off.end(),
-                                  .saves = !Wants(kind),
-                                  .driver = driver,
-                                  .devices = &node.devices(),
-                                  .api_version = driver ? node.driver()->api_version() : 0}));
+    lacks.push_back(
+        LackOf(kind, {.off = std::ranges::find(config_.live.off, kind) != config_.live.off.end(),
+                      .saves = !Wants(kind),
+                      .held = std::ranges::find(config_.live.channels, kind) != config_.live.channels.end(),
+                      .driver = driver,
+                      .devices = &node.devices(),
+                      .api_version = driver ? node.driver()->api_version() : 0}));
   }
   return lacks;
 }
@@ -393,6 +396,7 @@ Live::Live(base::Executor& ctl, const config::Config& config, session::Manager& 
     : impl_(std::make_unique<Impl>(ctl, config, manager, agents)) {}
 Live::~Live() = default;
 Status Live::Usable() const { return impl_->Usable(); }
+uint32_t Live::hz() const { return impl_->hz(); }
 SnapshotPtr Live::newest() const { return impl_->newest(); }
 std::vector<History::Later> Live::Since(uint64_t wall_ns) const { return impl_->Since(wall_ns); }
 Live::WatchId Live::Watch(std::function<void(const SnapshotPtr&)> each) {

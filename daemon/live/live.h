@@ -39,6 +39,8 @@ class Live {
 
   // kFailedPrecondition where the settings have it off.
   base::Status Usable() const;
+  // How often they are read, where they are usable.
+  uint32_t hz() const;
   // nullptr before the first beat.
   SnapshotPtr newest() const;
   // `each` gets every snapshot from now on, the newest at once if there is one.

@@ -79,10 +79,14 @@ struct TaskDetail {
   uint32_t counters = kNoId;  // index in SpanBatch::counters
   bool has_op = false;        // a node_basic_info or a track named an operator: it's a compute task
   TextId kernel_name = 0;     // Span::name is the operator's, or the kernel's, or the task type
-  TextId op_name = 0, op_type = 0, op_state = 0, op_task_type = 0, hf32 = 0;
+  TextId op_name = 0, op_type = 0, op_state = 0, op_task_type = 0, hf32 = 0, attributes = 0;
+  TextId model_name = 0;
   TextId input_shapes = 0, input_types = 0, input_formats = 0;
   TextId output_shapes = 0, output_types = 0, output_formats = 0;
 };
+
+// The vendor's numbers of connections are below 2^32.
+constexpr bool OfAgent(uint64_t connection) { return connection >> 32 != 0; }
 
 // What the counters of AI cores [0] and vector cores [1] counted during a task; the events are those of
 // sample.json, in its order.

@@ -132,6 +132,37 @@ struct CannCommOp {
 };
 static_assert(sizeof(CannCommOp) == 64);
 
+// A range or a mark of the program (msproftx). Source of the fields: MSPROFTX_FMT, msproftx_decoder.py.
+struct CannMarker {
+  enum Source : uint16_t { kAcl, kMstx };
+  enum Event : uint32_t { kMark, kPushPop, kStartEnd, kMarkOnStream };
+  CannHead head;
+  uint16_t source;
+  uint16_t piece;  // of a text that several records have, from 0
+  uint32_t unused[2];
+  uint32_t process, thread;
+  uint32_t category;
+  uint32_t event;
+  uint32_t payload_type;
+  uint64_t payload;
+  uint64_t begin, end;  // T4
+  uint64_t number;      // of one of mstx
+  uint64_t domain;      // hash_dic
+  uint32_t text_type;
+  char text[156];
+};
+static_assert(sizeof(CannMarker) == 256);
+
+// What a framework calls an operator's attributes (node_attr_info).
+struct CannNodeAttributes {
+  CannHead head;
+  uint64_t op_name;  // hash_dic
+  uint32_t unused;
+  uint64_t attributes;  // hash_dic
+  uint32_t reserved[5];
+};
+static_assert(sizeof(CannNodeAttributes) == 64);
+
 // What an operator took of a device's memory, or gave back (task_memory_info).
 struct CannMemory {
   CannHead head;

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "libagent/src/door.h"
+#include "libagent/src/mspti/library.h"
 #include "libagent/src/process.h"
 #include "libagent/src/recorder.h"
 #include "libagent/src/socket_watch.h"
@@ -168,11 +169,20 @@ void Attend() {
   }
 }
 
+// A short-lived child of a shell is gone before this is over. A first call of the API cuts it short, and so
+// does CANN, whose calls would be missed.
+void Rest() {
+  constexpr int kLookMs = 10;
+  pollfd called = {Own(kAttachWakeFd).get(), POLLIN, 0};
+  const uint64_t end_ns = base::RawNs() + static_cast<uint64_t>(g_grace_ms) * 1'000'000;
+  while (base::RawNs() < end_ns && !mspti::IsCannLoaded()) {
+    if (::poll(&called, 1, kLookMs) != 0) return;
+  }
+}
+
 void* Run(void*) {
   ::prctl(PR_SET_NAME, "profd-agent");
-  // A short-lived child of a shell is gone before this is over; a first call of the API cuts it short.
-  pollfd called = {Own(kAttachWakeFd).get(), POLLIN, 0};
-  if (g_grace_ms > 0) ::poll(&called, 1, g_grace_ms);
+  Rest();
   Attend();
   for (const OwnFdName name : {kInotifyFd, kStreamFd, kDoorFd}) Own(name).Close();
   return nullptr;

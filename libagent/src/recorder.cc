@@ -11,6 +11,7 @@
 #include "libagent/abi/record.h"
 #include "libagent/link/messages.h"
 #include "libagent/src/facts.h"
+#include "libagent/src/mspti/library.h"
 #include "libagent/src/tables/domains.h"
 
 namespace profd::agent {
@@ -29,12 +30,13 @@ enum Code : uint32_t {
   kUnavailable = 14
 };
 
-constexpr char kAnnounced[] = "CANN is not loaded yet";
+constexpr char kAnnounced[] = "CANN is loaded, its kinds are about to begin";
 constexpr uint64_t kMaxFireAheadNs = 60'000'000'000;
 constexpr int kArmWaitMs = 1500;  // shorter than profd waits for the answer
-// How often it is looked whether CANN has come, and, once it has, whether MSPTI is ready.
-constexpr uint64_t kLookEveryNs = 1'000'000'000;
-constexpr int kAddingMs = 20;
+// How often it is looked whether CANN has come, and, once it has, whether MSPTI is ready. What CANN does
+// before that is not recorded. A look is a glance at the loader's counter.
+constexpr uint64_t kLookEveryNs = 10'000'000;
+constexpr int kAddingMs = 5;
 // poll() counts in milliseconds; the rest is slept to the nanosecond.
 constexpr uint64_t kFineSleepNs = 2'000'000;
 
@@ -168,7 +170,7 @@ void Recorder::ArmNext(uint64_t id, const profd_v1_Arm& arm) {
   Disarm();
   mspti::MissingKinds missing;
   if (arm.announce && (kinds & mspti::kRecordKinds) != 0) {
-    missing = {{{mspti::kRecordKinds, kAnnounced, true}}, 1};
+    missing = {{{mspti::kRecordKinds, mspti::IsCannLoaded() ? kAnnounced : mspti::kNotYet, true}}, 1};
     waits_for_cann_ = true;
   } else {
     const mspti::Begun begun = mspti::Start(kinds, kArmWaitMs, &missing);
@@ -178,6 +180,7 @@ void Recorder::ArmNext(uint64_t id, const profd_v1_Arm& arm) {
     waits_for_cann_ = begun == mspti::Begun::kStarting || begun == mspti::Begun::kLater;
   }
   looked_at_ns_ = 0;
+  absent_ns_ = base::RawNs();
   next_ = {kinds, arm.flight_recorder};
   if (arm.flight_recorder) MarkExits();
   FilterDomains(FilterOf(arm));
@@ -222,7 +225,7 @@ void Recorder::AddKinds(uint64_t id, const profd_v1_AddKinds& add) {
   mspti::MissingKinds missing;
   switch (mspti::Start(BitsOf(add) | (next_.kinds & Bit(abi::kDeviceMark)), 0, &missing)) {
     case mspti::Begun::kRecords:
-      return Acknowledge(id, kOk, missing, NowTicks());
+      return Acknowledge(id, kOk, missing, NowTicks(), MissedNs());
     case mspti::Begun::kRefused:
       return Acknowledge(id, kPrecondition, missing, 0);
     case mspti::Begun::kLater:
@@ -237,7 +240,8 @@ void Recorder::FinishAdding() {
   mspti::MissingKinds missing;
   const mspti::Begun begun = mspti::Look(&missing);
   if (begun == mspti::Begun::kStarting) return;
-  Acknowledge(adding_id_, begun == mspti::Begun::kRecords ? kOk : kPrecondition, missing, NowTicks());
+  const bool records = begun == mspti::Begun::kRecords;
+  Acknowledge(adding_id_, records ? kOk : kPrecondition, missing, NowTicks(), records ? MissedNs() : 0);
   adding_id_ = 0;
 }
 
@@ -245,10 +249,15 @@ void Recorder::FinishAdding() {
 void Recorder::LookForLibraries() {
   if (!waits_for_cann_ || base::RawNs() - looked_at_ns_ < kLookEveryNs) return;
   looked_at_ns_ = base::RawNs();
-  if (!mspti::IsReady()) return;
+  if (!mspti::IsReady()) {
+    absent_ns_ = looked_at_ns_;
+    return;
+  }
   waits_for_cann_ = false;
   if (!Describe()) broken_ = true;
 }
+
+uint64_t Recorder::MissedNs() const { return base::RawNs() - absent_ns_; }
 
 bool Recorder::Describe() {
   profd_v1_AgentMessage message = profd_v1_AgentMessage_init_zero;
@@ -295,7 +304,8 @@ void Recorder::Acknowledge(uint64_t id, uint32_t code, const char* text, uint64_
   Acknowledge(id, code, ticks, &message);
 }
 
-void Recorder::Acknowledge(uint64_t id, uint32_t code, const mspti::MissingKinds& missing, uint64_t ticks) {
+void Recorder::Acknowledge(uint64_t id, uint32_t code, const mspti::MissingKinds& missing, uint64_t ticks,
+                           uint64_t missed_ns) {
   profd_v1_AgentMessage message = profd_v1_AgentMessage_init_zero;
   profd_v1_AgentAck& ack = message.message.ack;
   size_t used = 0;
@@ -314,6 +324,7 @@ void Recorder::Acknowledge(uint64_t id, uint32_t code, const mspti::MissingKinds
                               i == 0 ? "" : "; ", who, one.later ? "pending: " : "", one.why);
     used = std::min(used + static_cast<size_t>(more), sizeof(ack.message) - 1);
   }
+  ack.missed_ns = missed_ns;
   Acknowledge(id, code, ticks, &message);
 }
 

@@ -45,11 +45,14 @@ class Recorder {
   void Stop(uint64_t id);
   bool EndReports();
   void LookForLibraries();
+  // How long it is that the kinds could have been there, at most.
+  uint64_t MissedNs() const;
   bool Describe();
   void ReportSteps();
   void Acknowledge(uint64_t id, uint32_t code, const char* message, uint64_t ticks);
   // With what can't be had, which is empty where all is well.
-  void Acknowledge(uint64_t id, uint32_t code, const mspti::MissingKinds& missing, uint64_t ticks);
+  void Acknowledge(uint64_t id, uint32_t code, const mspti::MissingKinds& missing, uint64_t ticks,
+                   uint64_t missed_ns = 0);
   void Acknowledge(uint64_t id, uint32_t code, uint64_t ticks, profd_v1_AgentMessage* message);
   bool Send(const profd_v1_AgentMessage& message);
 
@@ -62,6 +65,7 @@ class Recorder {
   uint64_t fire_at_ns_ = 0;  // CLOCK_MONOTONIC_RAW; 0: nothing to fire
   bool waits_for_cann_ = false;
   uint64_t looked_at_ns_ = 0;
+  uint64_t absent_ns_ = 0;  // the last look that did not find it, or when the recording was armed
   uint64_t adding_id_ = 0;  // of an AddKinds that is on its way; 0: none
 };
 

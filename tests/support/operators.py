@@ -7,6 +7,8 @@ from collectives import COUNTER, EVENT, LAUNCH, LOAD, MODEL, NAMES, NODE, RAW, R
 
 MEMORY, FUSED, MODELS = "additional.task_memory_info", "additional.fusion_op_info", "additional.graph_id_map"
 CONTEXTS, COPIES = "additional.context_id_info", "compact.memcpy_info"
+MARKERS, ATTRIBUTES = "additional.msproftx", "compact.node_attr_info"
+MARK, PUSH_POP, START_END, MARK_ON_STREAM = range(4)
 OPERATIONS = ("host to host", "host to device", "device to host", "device to device", "managed memory", "addr device to device",
               "host to device ex", "device to host ex")
 
@@ -126,3 +128,37 @@ def add_copies(job):
     job.others["aging." + COPIES] = [head(RUNTIME, 34, thread, 40, stamp) + struct.pack("<QQH22x", *rest)
                                      for stamp, thread, *rest in sorted(records)]
     return found
+
+
+def marker(stamp, event, text, begin, end, source=1, number=0, domain=0, piece=0, category=0, payload=0, process=999, thread=4242, magic=0x5A5A):
+    return struct.pack("<H", magic) + head(20000, 35, thread, 232, stamp)[2:] + struct.pack(
+        "<2H8x4IIQQQQQI156s", source, piece, process, thread, category, event, 0, payload, begin, end, number, domain, 0, text.encode())
+
+
+def add_markers(job):
+    """Ranges and marks of mstx, one with a text of three pieces that another one's come between, and of AscendCL's own functions.
+    Returns {text: (event, domain or category, payload, begin, end)} with wall stamps."""
+    job.names.update(training=801, default=802)
+    now, long, found, records = RAW + 9_000_000, "".join(f"{number:4}" for number in range(100)), {}, []
+    pieces = [long[:155], long[155:310], long[310:]]
+    for number, (text, event, domain) in enumerate((("a mark", MARK, 801), ("of a stream", MARK_ON_STREAM, 802), ("nested", PUSH_POP, 801),
+                                                     ("forward", START_END, 802), (long, START_END, 801)), 1):
+        begin, end = now + 1000 * number, now + 1000 * number + (0 if event in (MARK, MARK_ON_STREAM) else 5000)
+        parts = pieces if text is long else [text]
+        records += [(end + at, event, part, begin, end, 1, number, domain, at) for at, part in enumerate(parts)]
+        found[text] = (event, {801: "training", 802: "default"}[domain], None, wall(begin), wall(end))
+    records.append((now + 10_001, START_END, "between", now + 7000, now + 10_001, 1, 9, 801, 0))
+    found["between"] = (START_END, "training", None, wall(now + 7000), wall(now + 10_001))
+    records.append((now + 20_000, PUSH_POP, "of AscendCL", now + 12_000, now + 20_000, 0, 0, 0, 0, 7, 4711))
+    found["of AscendCL"] = (PUSH_POP, "7", 4711, wall(now + 12_000), wall(now + 20_000))
+    job.others["unaging." + MARKERS] = [marker(*record) for record in sorted(records)]
+    return found
+
+
+def add_attributes(job):
+    """Attributes of each operator that a call of the node level launches, and of one that none does."""
+    job.names.update({"stride: [1, 1]": 810, "of nobody": 811})
+    records = [(stamp + 10, thread, name, 810) for stamp, thread, name, *_ in job.infos]
+    records.append((records[0][0] + 1, records[0][1], 5555, 811))
+    job.others["aging." + ATTRIBUTES] = [head(NODE, 36, thread, 40, stamp) + struct.pack("<QIQ20x", name, 0, attributes)
+                                         for stamp, thread, name, attributes in sorted(records)]

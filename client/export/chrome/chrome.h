@@ -121,6 +121,7 @@ class ChromeOutput final : public ExportOutput {
   void AppendFlow(uint64_t connection, const FlowEnd& end, std::string_view place);
   void AppendStamp(uint64_t ns);  // to line_
   void AppendArgs(std::string& to, const format::SpanBatch& batch, const format::Span& span);
+  void AppendCores(std::string& to, const format::TaskCounters* counters, int device, uint32_t blocks) const;
   void AppendSpanArgs(std::string& to, const format::SpanBatch& batch, const format::Span& span);
   std::string_view Text(const format::SpanBatch& batch, format::TextId id) {
     return texts_.Get(*batch.texts, id);

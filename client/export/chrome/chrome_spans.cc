@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "client/export/chrome/chrome.h"
+#include "client/export/views/device/core_metrics.h"
 #include "client/export/write/number_text.h"
 
 namespace profd::client {
@@ -54,9 +55,6 @@ int64_t ModelOf(const format::SpanBatch& batch, const Span& span) {
   const format::TaskDetail* detail = batch.DetailOf(span);
   return detail != nullptr ? detail->model : format::kNoId;
 }
-
-// The vendor's numbers of connections are below 2^32.
-bool OfAgent(uint64_t connection) { return connection >> 32 != 0; }
 
 }  // namespace
 
@@ -196,6 +194,8 @@ void ChromeOutput::AppendArgs(std::string& to, const format::SpanBatch& batch, c
       // Of a task that nobody is known to have launched: DEFAULT_CONNECTION_ID of the vendor's.
       AppendField(to, ",\"connection_id\":",
                   span.connection != 0 ? static_cast<int64_t>(span.connection) : int64_t{-1});
+      if (!options_.vendor_compatible)
+        AppendCores(to, batch.CountersOf(detail), span.device, detail.block_num);
       break;
     case SpanKind::kKernel:
       to += "\"Task Type\":";
@@ -238,6 +238,20 @@ void ChromeOutput::AppendArgs(std::string& to, const format::SpanBatch& batch, c
   AppendSpanArgs(to, batch, span);
 }
 
+// As older versions of the vendor's timeline have it: of the AI cores, else of the vector cores.
+void ChromeOutput::AppendCores(std::string& to, const format::TaskCounters* counters, int device,
+                               uint32_t blocks) const {
+  const format::SideFacts* side = facts_.Device(device);
+  if (counters == nullptr || side == nullptr) return;
+  for (const bool vector : {false, true}) {
+    const format::TaskCounters::Core& core = counters->core[vector];
+    if (!core.counted) continue;
+    const double us = CoreBusyUs(core, *side, vector, blocks);
+    if (!std::isnan(us)) AppendField(to, ",\"Aicore Time(ms)\":", Rounded(us / 1000, 6));
+    return AppendField(to, ",\"Total Cycle\":", core.cycles);
+  }
+}
+
 void ChromeOutput::AppendStamp(uint64_t ns) {
   char text[2 * kNumberText] = "\"ts\":\"";
   char* const end = span_stamp_.Write(text + 6, ns);
@@ -248,8 +262,8 @@ void ChromeOutput::AppendStamp(uint64_t ns) {
 void ChromeOutput::AppendFlow(uint64_t connection, const FlowEnd& end, std::string_view place) {
   char text[kNumberText];
   const std::string_view id(
-      text,
-      static_cast<size_t>(WriteInteger(text, OfAgent(connection) ? connection : connection << 32) - text));
+      text, static_cast<size_t>(
+                WriteInteger(text, format::OfAgent(connection) ? connection : connection << 32) - text));
   line_ += end.of_program ? "{\"name\":\"MsTx_" : "{\"name\":\"HostToDevice";
   line_ += id;
   line_ += '"';
@@ -269,7 +283,7 @@ void ChromeOutput::WriteFlow(const Span& span, const Place& place) {
   constexpr size_t kMostWaiting = 1 << 18;
   const bool of_program = span.kind == SpanKind::kRange || span.kind == SpanKind::kMark;
   FlowEnd end{span.begin_ns, span.flow == format::Flow::kEnds, of_program, false, {}};
-  if (!OfAgent(span.connection)) return AppendFlow(span.connection, end, place.text);
+  if (!format::OfAgent(span.connection)) return AppendFlow(span.connection, end, place.text);
   const auto [found, fresh] = flows_.try_emplace(span.connection);
   FlowEnd& other = found->second;
   if (fresh) {

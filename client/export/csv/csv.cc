@@ -21,7 +21,7 @@ class CsvOutput : public ExportOutput {
             const OutputOptions& options)
       : facts_(facts),
         folder_(folder, stamp, as_json),
-        context_{facts_, options.vendor_compatible, folder_},
+        context_{facts_, options.vendor_compatible, folder_, options.without, options.iteration},
         spans_(context_) {
     context_.op_name = [this](int device, uint32_t stream, uint32_t task) {
       return spans_.OpName(device, stream, task);

@@ -31,7 +31,10 @@ void CsvPrograms::Add(const format::SpanBatch& batch, const Span& span) {
   row.model = detail != nullptr ? detail->model : format::kNoId;
   for (const format::SpanArg& arg : batch.ArgsOf(span)) {
     const std::string_view key = batch.texts->Get(arg.key);
-    if (key == "edge" && arg.type == format::ArgType::kText) row.edge = static_cast<format::TextId>(arg.bits);
+    if (arg.type == format::ArgType::kText) {
+      if (key == "edge") row.edge = static_cast<format::TextId>(arg.bits);
+      if (key == "copy") row.category = static_cast<format::TextId>(arg.bits);  // from where to where
+    }
     if (arg.type != format::ArgType::kU64) continue;
     if (key == "bytes") row.bytes = arg.bits;
     if (key == "unfinished") row.unfinished = true;

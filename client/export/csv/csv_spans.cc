@@ -147,6 +147,9 @@ void CsvSpans::Task(const SpanBatch& batch, const Span& span) {
   row.task = static_cast<uint32_t>(span.value);
   row.type = span.category;
   row.op_name = row.kernel = span.name;
+  // The vendor's collector tells of every launch how many; MSPTI, and a log that nobody launched, of none.
+  row.knows_blocks =
+      context_.vendor_compatible || (span.connection != 0 && !format::OfAgent(span.connection));
   if (span.kind == SpanKind::kKernel) {
     row.kind = TaskRow::Kind::kOperator;
     row.op_task_type = span.category;
@@ -158,6 +161,7 @@ void CsvSpans::Task(const SpanBatch& batch, const Span& span) {
   if (const format::TaskDetail* detail = batch.DetailOf(span)) {
     row.context = detail->context;
     row.model = detail->model;
+    row.model_name = detail->model_name;
     row.blocks = detail->block_num;
     row.mix_blocks = detail->mix_block_num;
     row.kernel = detail->kernel_name != 0 ? detail->kernel_name : detail->op_name;
@@ -195,7 +199,7 @@ std::string_view CsvSpans::OpName(int device, uint32_t stream, uint32_t task) {
 
 void CsvSpans::WriteTask(DeviceRows& device, const TaskRow& row) {
   const bool sub_task = row.context != format::kNoId && row.context != 0;
-  if (row.kind != TaskRow::Kind::kCommunication && !sub_task) {
+  if (row.kind != TaskRow::Kind::kCommunication && !sub_task && context_.without != "task_time") {
     if (task_time_ == nullptr) {
       task_time_ = context_.folder.Open(
           "task_time",
@@ -221,7 +225,10 @@ void CsvSpans::WriteOperator(DeviceRows& device, const TaskRow& row) {
   if (IsNoOperator(type)) return;
   const bool stars = IsStars(row.device);
   if (op_summary_ == nullptr) {
-    std::string header = "Device_id,Model ID,Task ID,Stream ID,Op Name,OP Type,";
+    const bool of_model = context_.iteration.has_value();
+    std::string header = of_model
+                             ? "Device_id,Model Name,Model ID,Task ID,Stream ID,Infer ID,Op Name,OP Type,"
+                             : "Device_id,Model ID,Task ID,Stream ID,Op Name,OP Type,";
     has_infos_ = context_.vendor_compatible || context_.facts.knows_operators;
     if (has_infos_) header += "OP State,";
     header += "Task Type,Task Start Time(us),Task Duration(us),Task Wait Time(us),Block Num,";
@@ -247,11 +254,16 @@ void CsvSpans::WriteOperator(DeviceRows& device, const TaskRow& row) {
   CsvFile* csv = op_summary_;
   if (csv == nullptr) return;
   const bool communication = row.kind == TaskRow::Kind::kCommunication;
+  const auto infer_id = [&] {
+    if (context_.iteration) csv->Int(*context_.iteration);
+  };
   csv->Device(row.device);
+  if (context_.iteration) Cell(csv, row.model_name);
   csv->Int(row.model);
   if (communication) {
     csv->Na();
     csv->Na();
+    infer_id();
     csv->Text(Get(row.op_name));
     csv->Text(format::CollectiveTypeOf(Get(row.op_name)));
     if (has_infos_) csv->Na();
@@ -259,6 +271,7 @@ void CsvSpans::WriteOperator(DeviceRows& device, const TaskRow& row) {
   } else {
     csv->Int(row.task);
     csv->Int(row.stream);
+    infer_id();
     Cell(csv, row.op_name);
     Cell(csv, row.op_type);
     if (has_infos_) Cell(csv, row.op_state);
@@ -274,8 +287,11 @@ void CsvSpans::WriteOperator(DeviceRows& device, const TaskRow& row) {
   }
   device.any = true;
   device.last_end_ns = row.end_ns;
-  csv->Int(row.blocks);
-  if (stars) communication ? csv->Na() : csv->Int(row.mix_blocks);
+  const auto blocks = [&](uint32_t number) {
+    number != 0 || row.knows_blocks ? csv->Int(number) : csv->Na();
+  };
+  blocks(row.blocks);
+  if (stars) communication ? csv->Na() : blocks(row.mix_blocks);
   Cell(csv, row.hf32);
   for (const TextId shape : row.shapes) {
     shape == 0 && !has_infos_ ? csv->Text("") : Cell(csv, shape);  // analysers take N/A for a shape

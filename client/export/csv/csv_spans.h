@@ -50,7 +50,9 @@ class CsvSpans {
     int32_t device = -1;
     uint32_t stream = 0, task = 0, context = format::kNoId, model = format::kNoId;
     uint32_t blocks = 0, mix_blocks = 0;
-    format::TextId kernel = 0, type = 0, op_name = 0, op_type = 0, op_state = 0, op_task_type = 0, hf32 = 0;
+    bool knows_blocks = false;
+    format::TextId model_name = 0, kernel = 0, type = 0, op_name = 0, op_type = 0, op_state = 0,
+                   op_task_type = 0, hf32 = 0;
     format::TextId shapes[6] = {};  // input shapes, types, formats, then the output's
     enum class Kind : uint8_t { kTask, kOperator, kCommunication } kind = Kind::kTask;
     std::unique_ptr<format::TaskCounters> counters = {};

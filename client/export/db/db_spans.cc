@@ -35,9 +35,6 @@ int LevelNumber(std::string_view level) {
   return 0;
 }
 
-// The vendor's numbers of connections are below 2^32.
-bool OfAgent(uint64_t connection) { return connection >> 32 != 0; }
-
 const format::SpanArg* FindArg(const format::SpanBatch& batch, const Span& span, std::string_view key) {
   for (const format::SpanArg& arg : batch.ArgsOf(span))
     if (batch.texts->Get(arg.key) == key) return &arg;
@@ -98,7 +95,8 @@ void DbOutput::WriteTask(const format::SpanBatch& batch, const Span& span) {
   if (!detail.has_op && span.kind == SpanKind::kTask) return;
   const auto text = [&](format::TextId name) { return IdOrNone(batch, name); };
   // Of a task that no call of the host is known for. Analysers take "N/A" for dynamic shapes and for a shape.
-  const bool of_call = options_.vendor_compatible || (span.connection != 0 && !OfAgent(span.connection));
+  const bool of_call =
+      options_.vendor_compatible || (span.connection != 0 && !format::OfAgent(span.connection));
   const auto shape = [&](format::TextId name) { return name == 0 && !of_call ? IdOf("") : text(name); };
   row_ = {IdOf(batch, span.name),
           id,
@@ -112,7 +110,7 @@ void DbOutput::WriteTask(const format::SpanBatch& batch, const Span& span) {
           text(detail.output_formats),
           text(detail.output_types),
           shape(detail.output_shapes),
-          IdOf("")};
+          detail.attributes != 0 ? IdOf(batch, detail.attributes) : IdOf("")};
   if (HasStates())
     row_.push_back(detail.op_state != 0 || of_call ? DbValue(text(detail.op_state)) : DbValue());
   for (const int64_t last : {text(detail.hf32), no_text_, no_text_}) row_.emplace_back(last);
@@ -237,9 +235,10 @@ void DbOutput::WriteMission(const format::SpanBatch& batch, const Span& span) {
 }
 
 void DbOutput::WriteMemory(const format::SpanBatch& batch, const Span& span) {
-  Insert(SpanTable::kMemory, {IdOf(batch, span.name), span.begin_ns, span.end_ns, GlobalTid(span),
-                              span.device, IdOrNone(batch, span.category), NumberArg(batch, span, "bytes"),
-                              NumberArg(batch, span, "address"), span.connection});
+  Insert(SpanTable::kMemory,
+         {IdOf(batch, span.name), span.begin_ns, span.end_ns, GlobalTid(span), span.device,
+          IdOrNone(batch, TextArg(batch, span, "copy")), NumberArg(batch, span, "bytes"),
+          NumberArg(batch, span, "address"), span.connection});
 }
 
 void DbOutput::WriteOpMemory(const format::SpanBatch& batch, const Span& span) {

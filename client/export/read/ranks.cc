@@ -109,6 +109,19 @@ std::set<int> DevicesOf(const std::map<int, int64_t>& known, const DeviceUser& u
   return {*std::next(devices.begin(), static_cast<ptrdiff_t>(*local))};
 }
 
+namespace {
+
+// Whether each of a program's devices is a rank of its own: where several of them take part in one
+// collective, and where the program is the whole job. Launchers number programs, and a program of theirs is
+// one rank.
+bool HasRankForEach(const DeviceUser& user, int64_t rank) {
+  const auto has_several = [](const auto& group) { return group.second.size() > 1; };
+  const int64_t world = Number(user.labels, "world_size").value_or(1);
+  return std::ranges::any_of(user.groups, has_several) || (rank == 0 && world <= 1);
+}
+
+}  // namespace
+
 std::map<int, int64_t> RanksOf(const std::map<int, int64_t>& known, const std::vector<DeviceUser>& users) {
   std::map<int, int64_t> ranks = known;
   for (const DeviceUser& user : users) {
@@ -117,11 +130,13 @@ std::map<int, int64_t> RanksOf(const std::map<int, int64_t>& known, const std::v
   for (const DeviceUser& user : users) {
     const std::set<int> devices = DevicesOf(known, user, users.size() == 1);
     const auto rank = Number(user.labels, "rank");
-    int64_t next = rank ? *rank * static_cast<int64_t>(devices.size()) : 0;
+    if (!rank) continue;
+    const bool for_each = HasRankForEach(user, *rank);
+    int64_t next = for_each ? *rank * static_cast<int64_t>(devices.size()) : *rank;
     for (const int device : devices) {
       int64_t& place = ranks[device];
-      if (place < 0 && rank) place = next;
-      ++next;
+      if (place < 0) place = next;
+      if (for_each) ++next;
     }
   }
   if (users.size() == 1 && ranks.size() == 1 && ranks.begin()->second < 0) ranks.begin()->second = 0;

@@ -20,9 +20,9 @@ struct DeviceUser {
 };
 
 // Devices by number. `known`: those that the directory has, and what info.json says of them (-1 = nothing). A
-// program of rank R on one device makes it rank R; one on several makes them ranks in the order of their
-// numbers, as if every program of the job had as many. What nobody knows is -1; a single device of a single
-// program is rank 0.
+// program of rank R makes its devices rank R; where several of them take part in one collective, or it is the
+// whole job, they are ranks in the order of their numbers, as if every program of the job had as many. What
+// nobody knows is -1; a single device of a single program is rank 0.
 std::map<int, int64_t> RanksOf(const std::map<int, int64_t>& known, const std::vector<DeviceUser>& users);
 
 // Those that a program has told of; else the one of its local rank, or all if it is the `only` program.

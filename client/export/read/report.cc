@@ -43,6 +43,11 @@ void Report::Note(const std::string& where, uint64_t count, std::string_view one
   if (count > 0) Add({where, count, std::string(one), std::string(many)});
 }
 
+void Report::Unread(const std::string& stream, const std::string& why) {
+  unread_.insert(stream);
+  Note(stream + ": " + why);
+}
+
 void Report::Cut(const std::string& where, uint64_t count, std::string_view one, std::string_view many) {
   if (count > 0) Add({where, count, std::string(one), std::string(many), true});
 }
@@ -94,6 +99,7 @@ void Report::Add(const Report& other) {
   for (const Skipped& skipped : other.skipped_) Skip(skipped);
   more_skipped_ += other.more_skipped_;
   for (const Remark& note : other.notes_) Add(note);
+  unread_.insert(other.unread_.begin(), other.unread_.end());
   for (const auto& [stream, count] : other.streams_) Count(stream, count.kind, count.bytes, count.records);
 }
 

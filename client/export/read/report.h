@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,14 +42,17 @@ class Report {
   // (count 0) nothing is said.
   void Note(const std::string& what);
   void Note(const std::string& where, uint64_t count, std::string_view one, std::string_view many);
+  // A whole stream of which nothing is read.
+  void Unread(const std::string& stream, const std::string& why);
   // What the begin or the end of the recording has cut in half.
   void Cut(const std::string& where, uint64_t count, std::string_view one, std::string_view many);
   void Count(const std::string& stream, const std::string& kind, uint64_t bytes, uint64_t records);
 
   void Add(const Report& other);
 
-  // Nothing was skipped.
+  // Nothing was skipped, of what is read.
   bool complete() const { return skipped_.empty(); }
+  uint64_t unread() const { return unread_.size(); }
   const std::vector<Skipped>& skipped() const { return skipped_; }
   uint64_t more_skipped() const { return more_skipped_; }
   // Each by itself.
@@ -64,6 +68,7 @@ class Report {
   void Add(Remark remark);
 
   std::vector<Remark> notes_;
+  std::set<std::string> unread_;
   std::map<std::string, StreamCount> streams_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,8 @@ struct CsvContext {
   const CaptureFacts& facts;
   const bool vendor_compatible;
   CsvFolder& folder;
+  const std::string without = {};                // a table that is not made
+  const std::optional<uint64_t> iteration = {};  // of a model, where it is exported alone
   // The 98th percentile of what KeyedSeries::quantiles names, by column.
   std::vector<Quantile>* quantiles = nullptr;
   // What operator a task was that a table knows by its ids alone; "" where nobody knows.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -40,6 +41,9 @@ struct OutputOptions {
   bool vendor_compatible = false;
   bool gzip = false;           // where the format has it
   bool for_analysers = false;  // tables that analysers join are there without rows, too
+  std::string without = {};    // a table of values that is not made
+  // Of a model, where it is exported alone: op_summary has names of models and this number.
+  std::optional<uint64_t> iteration = {};
 };
 
 // **Thread:** one. Files appear under their names when Finish says ok, and only then.

@@ -81,6 +81,7 @@ Result<ExportOptions> Parse(const ExportArguments& arguments) {
                       : "--layout: makes a folder for each rank; say where with --out");
   }
   options.out = arguments.out;
+  options.without = arguments.without;
   options.vendor_compatible = arguments.vendor_compatible;
   options.gzip = arguments.gzip;
   options.resume = arguments.resume;
@@ -196,10 +197,15 @@ void PrintResult(const Context& context, const ExportResult& result) {
     return context.Print(OneLine(directory + ": nothing exported: " + result.nothing) + "\n");
   }
   const bool whole = result.report.complete() && result.left_out == 0;
+  const uint64_t unread = result.report.unread();
+  const std::string but = unread == 0 ? ""
+                                      : " but for " + std::to_string(unread) +
+                                            (unread == 1 ? " file that is" : " files that are") + " not read";
   context.Print(OneLine(directory + ": " + std::to_string(result.report.records()) + " records, " +
                         FormatBytes(static_cast<double>(result.input_bytes)) + " in, " +
                         FormatBytes(static_cast<double>(result.output_bytes)) + " out, " +
-                        FormatDuration(result.duration_ns) + (whole ? ", complete" : ", NOT complete")) +
+                        FormatDuration(result.duration_ns) +
+                        (whole ? ", complete" + but : ", NOT complete")) +
                 "\n");
 }
 

@@ -21,6 +21,7 @@ struct ExportArguments {
   bool dry_run = false;     // only says what would be written
   // A folder stands for the PROF directories right in it: `msprof --export` of the vendor's.
   bool is_vendors = false;
+  std::string without;  // a table that is not made
 };
 
 ExitCode RunExport(const Context& context, const ExportArguments& arguments);

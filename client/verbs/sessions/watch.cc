@@ -5,6 +5,7 @@
 #include "client/node/connection.h"
 #include "client/show/json.h"
 #include "client/show/render.h"
+#include "client/verbs/user_presets.h"
 #include "client/verbs/verb.h"
 #include "client/words/args.h"
 #include "client/words/entities.h"
@@ -31,7 +32,11 @@ base::Result<uint32_t> Milliseconds(std::string_view option, const std::string& 
 
 base::Result<v1::LiveRequest> Request(const Options& options) {
   v1::LiveRequest request;
-  for (const std::string& kind : options.kinds) request.add_kinds(kind);
+  for (const std::string& word : options.kinds) {
+    PROFD_ASSIGN_OR_RETURN(const std::vector<v1::KindRequest> of_preset, KindsOfUserPreset(word));
+    for (const v1::KindRequest& kind : of_preset) request.add_kinds(kind.kind());
+    if (of_preset.empty()) request.add_kinds(word);
+  }
   PROFD_ASSIGN_OR_RETURN(const uint32_t period_ms, Milliseconds("--interval", options.interval));
   PROFD_ASSIGN_OR_RETURN(const uint32_t since_ms, Milliseconds("--since", options.since));
   request.set_period_ms(period_ms);
@@ -66,7 +71,8 @@ ExitCode Run(const Context& context, const Options& options) {
 
 Action Define(cli::Arguments arguments) {
   const auto options = std::make_shared<Options>();
-  arguments.List("kinds", &options->kinds, "KIND…: hbm, device, host-cpu, process, profd …; default all");
+  arguments.List("kinds", &options->kinds,
+                 "KIND…: hbm, device, host-cpu, process, profd …, or a --user-preset; default all");
   arguments.Text("--interval", &options->interval,
                  "time between two sets of values, e.g. 5s; default profd's");
   arguments.Text("--since", &options->since,

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
@@ -46,6 +47,9 @@ ExportArguments ExportOf(const Given& given, std::vector<std::string> directorie
              format != nullptr && *format == "json") {
     arguments.format = "chrome,json,db";
   }
+  // Counters by task tell of tasks, too.
+  if (const std::string* tasks = Value(given, "task-time"); tasks != nullptr && !options::IsOn(*tasks))
+    arguments.without = "task_time";
   if (const std::string* model = Value(given, "model-id")) arguments.model = *model;
   if (const std::string* iteration = Value(given, "iteration-id")) arguments.iteration = *iteration;
   return arguments;
@@ -197,6 +201,19 @@ ExitCode Conclude(const Context& context, const Given& given, const v1::SessionI
 
 namespace {
 
+// Of a folder that is made, as for profctl start.
+Status NameOutput(Given* given) {
+  const auto output = given->find("output");
+  if (output == given->end()) return {};
+  int32_t pid = 0;
+  for (const char* const of : {"pid", "host-sys-pid"}) {
+    if (const std::string* const list = Value(*given, of))
+      std::from_chars(list->data(), list->data() + list->size(), pid);
+  }
+  PROFD_ASSIGN_OR_RETURN(output->second, WithNames("--output", output->second, pid));
+  return {};
+}
+
 // What comes first in the vendor's order says what is done.
 ExitCode Run(const Context& context, MsprofLine line) {
   Given& given = line.given;
@@ -211,10 +228,12 @@ ExitCode Run(const Context& context, MsprofLine line) {
       given.contains("host-sys-pid"))
     given.emplace(options::kProcess, "yes");
   if (const Status right = options::Check(given, options::kNoChip); !right.ok()) return context.Fail(right);
-  if (!line.command.empty() || application != nullptr || IsOn(given, "dynamic"))
-    return RunWithProgram(context, line);
-  for (const char* const system : {"sys-devices", "host-sys", "host-sys-usage"}) {
-    if (given.contains(system)) return RunSystem(context, given);
+  const auto asks_for = [&given](const char* system) { return given.contains(system); };
+  const bool of_program = !line.command.empty() || application != nullptr || IsOn(given, "dynamic");
+  constexpr const char* kSystem[] = {"sys-devices", "host-sys", "host-sys-usage"};
+  if (of_program || std::ranges::any_of(kSystem, asks_for)) {
+    if (const Status named = NameOutput(&given); !named.ok()) return context.Fail(named);
+    return of_program ? RunWithProgram(context, line) : RunSystem(context, given);
   }
   for (const char* const result : {"parse", "query", "export", "analyze"}) {
     if (IsOn(given, result)) return RunResults(context, given);
@@ -227,6 +246,7 @@ ExitCode Run(const Context& context, MsprofLine line) {
 Action Define(cli::Arguments arguments) {
   const auto line = std::make_shared<MsprofLine>();
   AddVendorOptions(arguments, false, &line->given);
+  arguments.List("APP", &line->command, "a program to start and record, with its arguments: APP ARGS…");
   const auto take = [line](const std::vector<std::string>& words) -> Result<std::vector<std::string>> {
     PROFD_ASSIGN_OR_RETURN(*line, ParseMsprof(words));
     if (words.empty()) return std::vector<std::string>{"--help"};  // as the vendor's

@@ -20,6 +20,7 @@
 #include "client/verbs/sessions/run.h"
 #include "client/verbs/vendor/msprof.h"
 #include "client/words/text.h"
+#include "format/kind.h"
 
 namespace profd::client {
 
@@ -97,7 +98,8 @@ std::set<std::string> AddDefaults(Given* given) {
   return added;
 }
 
-// Tells what of the options' kinds is not recorded, and why. True when somebody asked for one of them.
+// Tells what of the options' kinds is not recorded, or not from the beginning, and why. True when somebody
+// asked for one that is not.
 bool TellSkipped(const Context& context, const Given& asked, const Given& given,
                  const v1::SessionInfo& session) {
   bool unmet = false;
@@ -108,15 +110,32 @@ bool TellSkipped(const Context& context, const Given& asked, const Given& given,
   for (const options::Wish& wish : options::WishesOf(given, options::kNoChip).kinds) {
     if (wish.kind == kTasks && has_kernels) continue;
     for (const v1::KindState& kind : session.kinds()) {
-      if (kind.kind() != wish.kind || kind.verdict() != v1::VERDICT_SKIPPED) continue;
+      // What an agent began late lacks its beginning; other reasons of what was started are told as it is.
+      const bool skipped = kind.verdict() == v1::VERDICT_SKIPPED;
+      const bool late = kind.verdict() == v1::VERDICT_STARTED && kind.unit().starts_with("pid:");
+      if (kind.kind() != wish.kind || !(skipped || late) || kind.reason().empty()) continue;
       std::string& names = options_of[kind.reason()];
       const std::string name = "--" + std::string(wish.option->name);
       if (names.find(name) == std::string::npos) names += (names.empty() ? "" : ", ") + name;
-      unmet = unmet || asked.contains(wish.option->name);
+      unmet = unmet || (skipped && asked.contains(wish.option->name));
     }
   }
   for (const auto& [reason, names] : options_of) context.Note(names + ": " + reason);
   return unmet;
+}
+
+// Two options are one kind: who names one of them is told of the other's calls.
+void TellOfCalls(const Context& context, const Given& asked, const Given& given,
+                 const v1::SessionInfo& session) {
+  const bool names_one = asked.contains("ascendcl") || asked.contains("runtime-api");
+  if (!names_one || IsOn(given, "ascendcl") == IsOn(given, "runtime-api")) return;
+  for (const v1::KindState& kind : session.kinds()) {
+    if (kind.kind() != format::NameOf(format::Kind::kAgentApi) || kind.verdict() != v1::VERDICT_STARTED)
+      continue;
+    return context.Note(
+        "--ascendcl, --runtime-api: calls of both are recorded, as one kind (agent-api); exports say "
+        "of each which level it is of");
+  }
 }
 
 // Starts and stops by words on the standard input, until the processes have ended. Each of them has a session
@@ -301,6 +320,7 @@ ExitCode RunWithProgram(const Context& context, const MsprofLine& line) {
     return status != 0 ? static_cast<ExitCode>(status) : waited ? ExitCode::kOk : code;
   }
   const bool unmet = TellSkipped(context, line.given, given, session);
+  TellOfCalls(context, line.given, given, session);
   const ExitCode concluded =
       Conclude(context, given, session, code == ExitCode::kOk && unmet ? ExitCode::kPartlyStarted : code);
   return status != 0 ? static_cast<ExitCode>(status) : concluded;

@@ -14,7 +14,7 @@ namespace {
 
 // As the kernel cuts names: the vendor's command line collector and its helpers, the monitors, another profd.
 constexpr std::string_view kNames[] = {"msprof",  "msprof.bin", "msprofbin", "msmonitor",
-                                       "dynolog", "npumonitor", "profd"};
+                                       "dynolog", "npumonitor", kOwnName};
 
 }  // namespace
 

@@ -10,6 +10,9 @@
 
 namespace profd::host {
 
+// Of another one of us.
+inline constexpr char kOwnName[] = "profd";
+
 struct Collector {
   pid_t pid = 0;
   uid_t uid = 0;

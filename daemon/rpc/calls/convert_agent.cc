@@ -126,6 +126,7 @@ agent::Ack DecodeAck(const v1::AgentAck& untrusted) {
   ack.slots = untrusted.slots();
   ack.lost = untrusted.lost();
   ack.lost_without_lane = untrusted.lost_without_lane();
+  ack.missed_ns = untrusted.missed_ns();
   return ack;
 }
 

@@ -29,6 +29,16 @@ Status CheckKinds(const std::vector<std::string>& kinds) {
   return Status::Ok();
 }
 
+// Nobody gets values that are not read.
+Status CheckPeriod(uint32_t period_ms, uint32_t hz) {
+  const uint32_t least_ms = 1000 / hz;
+  if (period_ms == 0 || period_ms >= least_ms) return Status::Ok();
+  return {Code::kInvalidArgument, "values are read " + std::to_string(hz) +
+                                      " times a second (live.hz, at most 10): " + std::to_string(period_ms) +
+                                      " ms between two sets are too few, take " + std::to_string(least_ms) +
+                                      " ms or more"};
+}
+
 void EncodeLack(const live::Snapshot& snapshot, const std::string& kind, v1::LiveLack* to) {
   using Why = live::Lack::Why;
   to->set_kind(kind);
@@ -87,6 +97,7 @@ void LiveCall::Begin(const auth::Caller& /*caller*/, const v1::LiveRequest& requ
   since_ns_ = uint64_t{request.since_ms()} * 1'000'000;
   Status status = CheckKinds(kinds_);
   if (status.ok()) status = live_.Usable();
+  if (status.ok()) status = CheckPeriod(request.period_ms(), live_.hz());
   if (!status.ok()) return FinishOnce(status);
   ctl_.Post([self = Self<LiveCall>()] {
     if (self->ends()) return;

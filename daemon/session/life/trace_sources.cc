@@ -296,7 +296,9 @@ void Trace::Settle() {
     for (const size_t rider : riders) {
       progress_[rider].verdict = kind.verdict;
       progress_[rider].effective_hz = kind.effective_hz;
-      if (with_reason || kind.verdict != Verdict::kStarted) progress_[rider].reason = kind.reason;
+      // What is started is as the plan has it, whatever was said while it waited.
+      const bool same = with_reason || kind.verdict != Verdict::kStarted;
+      progress_[rider].reason = same ? kind.reason : setup_.plan->kinds[rider].reason;
     }
   };
   for (const Channel& channel : channels_) {

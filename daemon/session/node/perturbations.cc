@@ -114,7 +114,8 @@ void LookAtHost(HostQuestion& question, Sight& sight) {
       break;
     }
     const std::string text = Describe(question.owner, collector);
-    sight.conditions.push_back({kCollector, text, "another collector runs: " + text});
+    const std::string what = collector.name == host::kOwnName ? "another profd" : "another collector";
+    sight.conditions.push_back({kCollector, text, what + " runs: " + text});
   }
   if (!std::exchange(question.environment_read, true)) ReadEnvironment(question);
   sight.conditions.insert(sight.conditions.end(), question.environment.begin(), question.environment.end());

@@ -135,6 +135,7 @@ Launch Launches::MakeLaunch(const CannTaskTrack& track, const Call* call) {
       LaunchedOp op{.blocks = launch.blocks, .mix_blocks = launch.mix_blocks, .is_compute = true};
       Describe(of.info, of.tensors, op);
       op.op_name = names_.Hash(of.op_name);
+      op.attributes = AttributesOf(*call, of.op_name);
       for (const uint32_t context : of.contexts) sub_tasks->try_emplace(context, op);
     }
     launch.sub_tasks = sub_tasks;
@@ -143,7 +144,16 @@ Launch Launches::MakeLaunch(const CannTaskTrack& track, const Call* call) {
   launch.is_compute = true;
   launch.op_name = call->item_text;
   Describe(call->info, call->tensors, launch);
+  launch.attributes = AttributesOf(
+      *call, call->info < 0 ? call->item : infos_[static_cast<size_t>(call->info)].record.op_name);
   return launch;
+}
+
+TextId Launches::AttributesOf(const Call& call, uint64_t op_name) {
+  const More* const more = FindMore(call);
+  if (more == nullptr) return 0;
+  const auto found = std::ranges::find(more->attributes, op_name, &std::pair<uint64_t, uint64_t>::first);
+  return found == more->attributes.end() ? 0 : names_.Hash(found->second);
 }
 
 // Several tasks are one copy where it is larger than one may be (memcpy_info_dumper.cpp).
@@ -209,6 +219,7 @@ void Launches::Join(bool last, std::vector<Launch>& launches) {
   JoinContexts(last);
   JoinInfos(last);
   JoinTensors(last);
+  JoinAttributes(last);
   JoinCollectives(last);
   for (size_t i = 0; i < tracks_.size(); ++i) {
     const CannTaskTrack& track = tracks_[i];
@@ -314,6 +325,14 @@ void Launches::JoinTensors(bool last) {
   };
   JoinTo(nodes_, tensors_, waiting_tensors_, last, HeadOf<CannTensorInfo>, take);
   tensors_.clear();
+}
+
+void Launches::JoinAttributes(bool last) {
+  const auto take = [this](Call& call, const CannNodeAttributes& of, size_t) {
+    MoreOf(call).attributes.emplace_back(of.op_name, of.attributes);
+  };
+  JoinTo(nodes_, attributes_, waiting_attributes_, last, HeadOf<CannNodeAttributes>, take);
+  attributes_.clear();
 }
 
 // What the innermost call around each says of itself.

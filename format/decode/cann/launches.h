@@ -23,7 +23,7 @@ namespace profd::format {
 
 // The operator that something given to a device is of.
 struct LaunchedOp {
-  TextId op_name = 0, op_type = 0, op_task_type = 0;
+  TextId op_name = 0, op_type = 0, op_task_type = 0, attributes = 0;
   uint32_t blocks = 0, mix_blocks = 0;
   TensorTexts tensors{};
   bool is_compute = false, hf32 = false;
@@ -37,6 +37,7 @@ struct Launch : LaunchedOp {
   uint32_t device = 0, stream = 0, task = 0, batch = 0;
   uint32_t thread = 0;
   uint32_t model = kNoId;  // that was loaded or ran
+  TextId model_name = 0;   // for whoever knows it to fill in
   TextId kernel = 0, task_type = 0;
   TextId copy_operation = 0;  // from where to where, if that is told
   uint64_t copied_bytes = 0;
@@ -65,6 +66,7 @@ class Launches {
   // file (msparser/compact_info/node_basic_info_parser.py, get_op_state).
   void Add(const CannNodeInfo& info, bool is_dynamic) { infos_.push_back({info, is_dynamic}); }
   void Add(const CannTensorInfo& tensors) { tensors_.push_back(tensors); }
+  void Add(const CannNodeAttributes& attributes) { attributes_.push_back(attributes); }
   void Add(const CannCopy& copy);
   void Add(const CannContexts& contexts);
   void Add(const CannCommPart& part) { comm_parts_.push_back(part); }
@@ -123,6 +125,7 @@ class Launches {
   struct More {
     std::vector<CommPart> parts = {};
     std::shared_ptr<Collective> collective = {};
+    std::vector<std::pair<uint64_t, uint64_t>> attributes = {};  // name of an operator, hash_dic
     std::vector<SubOp> sub_ops = {};  // of one that launches several operators as sub tasks of one task
   };
   // 64 bytes: a window has tens of thousands, and they are sorted.
@@ -152,6 +155,7 @@ class Launches {
   void JoinContexts(bool last);
   void JoinInfos(bool last);
   void JoinTensors(bool last);
+  void JoinAttributes(bool last);
   void JoinCollectives(bool last);
   // Calls of the communication library whose own call of the node level has not ended yet.
   void KeepForNext();
@@ -174,6 +178,8 @@ class Launches {
   // nullptr: no sub tasks of a call are of that operator.
   SubOp* FindSubOp(const Call& call, uint64_t op_name);
   void FindCopy(const CannTaskTrack& track, Launch& launch);
+  // 0: nobody told of those of this operator.
+  TextId AttributesOf(const Call& call, uint64_t op_name);
   // What the host tells of an operator: those of infos_ and lists_, -1 = none.
   void Describe(int32_t info, int32_t tensors, LaunchedOp& op);
   TextId Level(uint16_t level);
@@ -214,6 +220,7 @@ class Launches {
   std::vector<CannTaskTrack> tracks_, waiting_tracks_;
   std::vector<NodeInfo> infos_, waiting_infos_;
   std::vector<CannTensorInfo> tensors_, waiting_tensors_;
+  std::vector<CannNodeAttributes> attributes_, waiting_attributes_;
   std::vector<CannContexts> contexts_, waiting_contexts_;
   std::map<std::pair<uint64_t, uint32_t>, Copy> copies_;  // by stamp and thread
   uint64_t former_end_stamp_ = 0;

@@ -25,6 +25,8 @@ struct Library {
   int (*command)(void* command, uint32_t bytes);
 };
 
+// Why the kinds wait, while IsCannLoaded() does not hold.
+inline constexpr char kNotYet[] = "CANN is not loaded yet";
 // Why this process can never have MSPTI; nullptr: it has it, or may still get it. **Thread:** any.
 const char* WhyNever();
 // Whether CANN is among what is loaded. The library ends a process where it is not. A look at the loader's

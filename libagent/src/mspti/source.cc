@@ -265,8 +265,8 @@ Begun Start(uint32_t kinds, int wait_ms, MissingKinds* missing) {
     return Begun::kRefused;
   }
   if (!IsReady()) {
-    Add(missing, kRecordKinds,
-        IsCannLoaded() ? "MSPTI is still busy with the recording before" : "CANN is not loaded yet", true);
+    Add(missing, kRecordKinds, IsCannLoaded() ? "MSPTI is still busy with the recording before" : kNotYet,
+        true);
     return Begun::kLater;
   }
   g_kinds = kinds & (kRecordKinds | 1U << abi::kDeviceMark);

@@ -139,6 +139,14 @@ class KernelsTest(harness.ProfdTest):
         # Where nobody knows them they are empty: analysers take N/A for dynamic shapes, and for a shape.
         self.assertNotIn("OP State", rows[0])
         self.assertNotIn("N/A", {row["Input Shapes"] for row in rows})
+        # MSPTI tells of no blocks: their number is not 0.
+        self.assertEqual({(row["Block Num"], row["Mix Block Num"]) for row in self.table(out, "op_summary")}, {("N/A", "N/A")})
+        # How long its cores were busy stands at each task, too.
+        (timeline,) = glob.glob(os.path.join(out, "*", "msprof_[0-9]*.json"))
+        with open(timeline, encoding="utf-8") as file:
+            args = [event["args"] for event in json.load(file) if "Total Cycle" in event.get("args", {})]
+        self.assertGreaterEqual(len(args), len(both))
+        self.assertGreater(min(one["Total Cycle"] for one in args), 0)
         times = self.table(out, "task_time")
         self.assertEqual(sum(row["kernel_name"] != "N/A" and row["kernel_type"] in ("AI_CORE", "AI_VECTOR_CORE")
                              for row in times), kernels)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A process that uses CANN, its libmspti.so and profd: what the library hands out is on disk or counted as lost."""
 import collections
+import contextlib
 import csv
 import decimal
 import json
@@ -119,7 +120,7 @@ class MsptiTest(harness.ProfdTest):
         sealed = daemon.end(session["session"])
         agent = self.agent(sealed)
         out = daemon.directory / "tables"
-        self.assertEqual(daemon.ctl("export", sealed["directory"], "--format", "csv", "--out", out).code, harness.OK)
+        self.assertEqual(daemon.ctl("export", sealed["directory"], "--format", "csv,db", "--out", out).code, harness.OK)
         (table,) = out.glob("**/agent_memory_*.csv")
         with open(table, encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
@@ -127,6 +128,15 @@ class MsptiTest(harness.ProfdTest):
         self.assertGreater(len({name for name, _ in told}), 2, told)
         self.assertEqual(collections.Counter((row["Operation"], int(row["Size(B)"])) for row in rows), told)
         self.assertEqual({row["Device_id"] for row in rows}, {"0", "1"})
+        # Copies go somewhere, and only they.
+        went = collections.Counter((record["name"], record["values"].get("copy", "")) for record in agent.of("memory"))
+        self.assertTrue(all((name == "memcpy") == (" to " in direction) for name, direction in went), went)
+        self.assertEqual(collections.Counter((row["Operation"], row["Type"].replace("N/A", "")) for row in rows), went)
+        (path,) = out.glob("**/*.db")
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            stored = db.execute("SELECT name.value, ifnull(type.value, ''), count(*) FROM PROFD_MEMORY m JOIN STRING_IDS name "
+                                "ON name.id = m.name LEFT JOIN STRING_IDS type ON type.id = m.type GROUP BY 1, 2").fetchall()
+        self.assertEqual({(name, direction.replace("N/A", "")): count for name, direction, count in stored}, went)
         durations = [decimal.Decimal(row["Duration(us)"]) for row in rows]
         self.assertTrue(min(durations) >= 0 and max(durations) > 0, durations[:10])
 
@@ -260,7 +270,7 @@ class MsptiTest(harness.ProfdTest):
         sealed = daemon.end(session["session"])
         kernel = self.kind(sealed, "agent-kernel", f"pid:{cann.pid}")
         self.assertEqual(kernel["verdict"], "skipped", sealed)
-        self.assertIn("still pending at the end: CANN is not loaded yet", kernel["reason"])
+        self.assertIn("still pending at the end, last heard: CANN is not loaded yet", kernel["reason"])
 
     def started(self, daemon, session, pid):
         def look():
@@ -278,6 +288,8 @@ class MsptiTest(harness.ProfdTest):
         harness.wait_until(lambda: self.kind(daemon.status(session["session"]), "task", "device:0")["records"], "tasks")
         cann.load()
         self.started(daemon, session, cann.pid)
+        kernel = self.kind(daemon.status(session["session"]), "agent-kernel", f"pid:{cann.pid}")
+        self.assertRegex(kernel["reason"], r"^began after CANN was loaded: at most \d+ ms of it are missing$")
         task = self.kind(daemon.status(session["session"]), "task", "device:0")
         self.assertIn("made way for agent-kernel", task["reason"])
         cann.work(0.5)

@@ -359,6 +359,17 @@ class ByTask(harness.ProfdTest):
                            "the start that finds a job")
         daemon.end(started["session"])
 
+    def test_what_works_by_now_has_no_reason_of_before(self):
+        """Two kinds of one channel."""
+        daemon = self.profd(sim="devices: 1\nchip: 910B\nfaults:\n  - {call: start, ret: 115, channel: 53, for_s: 2}\n")
+        started = daemon.begin("--collect", "aicore-task,aivector-task")
+        for kind in ("aicore-task", "aivector-task"):
+            self.assertEqual(self.kind(started, kind, "device:0")["verdict"], "pending", started)
+            now = harness.wait_until(lambda: (lambda of: of["verdict"] == "started" and of)(  # pylint: disable=undefined-loop-variable
+                self.kind(daemon.status(started["session"]), kind, "device:0")), "the start that finds a job")
+            self.assertEqual(now["reason"], "", now)
+        daemon.end(started["session"])
+
 
 class Instructions(harness.ProfdTest):
     """A channel per core, and how often it tells is said in clocks of the core."""

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import sqlite3
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -12,6 +13,7 @@ import unittest
 import collectives
 import harness
 import operators
+from collectives import COUNTER
 
 
 def kb(size):
@@ -115,6 +117,72 @@ class OperatorsTest(unittest.TestCase):
             inside = any(of == thread and operators.wall(first) <= begin <= operators.wall(last) for of, first, last, _ in loads)
             self.assertEqual(model, of_calls[thread] if inside else 2**32 - 1)
         self.assertEqual({row[0] for row in rows}, {7, 9, 2**32 - 1})
+
+    def test_ranges_and_marks_of_the_program(self):
+        told = operators.add_markers(self.job)
+        rows = {row["message"]: row for row in self.table(self.export("csv")[0], "msprof_tx")}
+        self.assertEqual(set(rows), set(told))
+        for text, (event, domain, payload, begin, end) in told.items():
+            row = rows[text]
+            self.assertEqual(row["event_type"], ("marker", "push/pop", "start/end", "marker")[event], text)
+            self.assertEqual([round(float(row[at]) * 1000 - of, -3) for at, of in (("Start_time(us)", begin), ("End_time(us)", end))], [0, 0], text)
+            self.assertEqual((row["pid"], row["tid"]), ("999", "4242"))
+            wanted = (domain, "N/A", "N/A") if payload is None else ("default", domain, str(payload))
+            self.assertEqual((row["domain"], row["category"], row["payload_value"]), wanted, text)
+        out, said = self.export("chrome,db")
+        self.assertEqual((said["complete"], said["unread"]), (True, 0), said)
+        rows = self.database(out).execute("SELECT message.value, domain.value, startNs, endNs, globalTid FROM MSTX_EVENTS m JOIN STRING_IDS "
+                                          "message ON message.id = m.message LEFT JOIN STRING_IDS domain ON domain.id = m.domainId").fetchall()
+        self.assertEqual({row[0]: row[2:] for row in rows},
+                         {text: (begin, end, 999 << 32 | 4242) for text, (_, _, _, begin, end) in told.items()})
+        [timeline] = out.rglob("msprof_*.json")
+        drawn = {event["name"] for event in json.loads(timeline.read_text()) if event.get("args", {}).get("event_type")}
+        self.assertEqual(drawn, set(told))
+
+    def test_damaged_marks_are_counted_and_said(self):
+        told = operators.add_markers(self.job)
+        records = self.job.others["unaging." + operators.MARKERS]
+        stamp = operators.RAW + 9_100_000
+        records += [operators.marker(stamp, 0, "no magic", stamp, stamp, magic=0x1234), operators.marker(stamp, 9, "no event", stamp, stamp),
+                    operators.marker(stamp, 0, "no source", stamp, stamp, source=2),
+                    operators.marker(stamp, 2, "the rest of something", stamp, stamp, number=77, piece=1)]
+        out, said = self.export("csv", code=harness.PARTIAL_LOSS)
+        self.assertEqual([(skip["records"], skip["why"]) for skip in said["skipped"]],
+                         [(3, "records without their magic, or with numbers that cannot be")])
+        self.assertIn("host/data: msproftx: 1 piece of a text without its beginning", said["notes"])
+        self.assertEqual({row["message"] for row in self.table(out, "msprof_tx")}, set(told))
+
+    def test_attributes_of_operators(self):
+        operators.add_attributes(self.job)
+        rows = self.database(self.export("db")[0]).execute("SELECT n.value, a.value, count(*) FROM COMPUTE_TASK_INFO c JOIN STRING_IDS n ON "
+                                                           "n.id = c.name JOIN STRING_IDS a ON a.id = c.attrInfo GROUP BY 1, 2").fetchall()
+        self.assertIn(("MatMul_1", "stride: [1, 1]", self.job.kernels), rows)
+        self.assertNotIn("of nobody", {row[1] for row in rows})
+
+    def test_files_that_nothing_is_made_of_are_no_secret(self):
+        self.job.others["unaging.additional.mc2_comm_info"] = [bytes(256)]
+        self.job.others["aging.additional.Multi_Thread"] = [bytes(256)] * 2
+        _, said = self.export("db")
+        self.assertEqual((said["complete"], said["unread"]), (True, 2), said)
+        self.assertEqual(len([note for note in said["notes"] if "mc2_comm_info" in note or "Multi_Thread" in note]), 2, said["notes"])
+        (self.top / "FRAMEWORK").mkdir()
+        done = subprocess.run([harness.PROFCTL, "export", self.top / "PROF_1", "--format", "db", "--out", self.top / "again"],
+                              capture_output=True, text=True, timeout=300, check=False)
+        self.assertIn(", complete but for 2 files that are not read", done.stdout)
+        self.assertIn("note: FRAMEWORK beside it", done.stdout)
+
+    def test_operators_of_one_model(self):
+        """As the vendor's parser tells them: by name of the model and number of the iteration."""
+        operators.add_models(self.job)
+        directory = self.job.write(self.top / "PROF_1")
+        ticks = [COUNTER - 1000, max(at for at, *_ in self.job.log) + 1000]
+        (directory / "device_0/data/ts_track.data.0.slice_0").write_bytes(b"".join(
+            struct.pack("<BBHIQQQHHHH", 0, 10, 40, 0, at, 3, 7, 3, 4, tag, 0) for tag, at in enumerate(ticks)))
+        rows = self.table(self.export("csv", "--model", "7", "--iteration", "3")[0], "op_summary")
+        self.assertEqual(list(rows[0])[:7], ["Device_id", "Model Name", "Model ID", "Task ID", "Stream ID", "Infer ID", "Op Name"])
+        self.assertEqual({(row["Model ID"], row["Model Name"], row["Infer ID"]) for row in rows},
+                         {("7", "resnet", "3"), ("9", "resnet", "3"), (str(2**32 - 1), "N/A", "3")})
+        self.assertFalse({"Model Name", "Infer ID"} & set(self.table(self.export("csv")[0], "op_summary")[0]))
 
     def test_sub_tasks_of_several_operators(self):
         subs = operators.add_sub_tasks(self.job, each=3)

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Which processes a session is of and what it is called (--split, --container, %p, %h and %q), which devices and processes watch
-and top show, and where profd says who it is and what it did: pid file and log file."""
+and top show and how often, and where profd says who it is and what it did: pid file and log file."""
+import json
 import os
 import pathlib
+import signal
 import socket
 import subprocess
 import tempfile
@@ -183,6 +185,42 @@ class NamingTest(harness.ProfdTest):
         self.assertIn("listens on", path.read_text(encoding="utf-8"))
         self.assertLess(path.stat().st_size, 1 << 20)
         self.assertEqual(pathlib.Path(folder.name, "profd.1.log").stat().st_size, 16 << 20)
+
+    def test_a_log_that_is_moved_away_is_opened_anew(self):
+        """As logrotate does it: the log and the audit log go on under their names."""
+        folder = tempfile.TemporaryDirectory(prefix="profd-log-")
+        self.addCleanup(folder.cleanup)
+        log, audit = pathlib.Path(folder.name, "profd.log"), pathlib.Path(folder.name, "audit.log")
+        daemon = self.profd(config=f'log: {{file: "{log}", audit: "{audit}"}}\n', hal=None)
+        daemon.ctl("start", "--collect", "host-cpu", "--duration", "60s")
+        for path in (log, audit):
+            path.rename(path.with_suffix(".old"))
+        daemon.process.send_signal(signal.SIGHUP)
+        harness.wait_until(lambda: log.exists() and "SIGHUP" in log.read_text(encoding="utf-8"), "the log to be there again")
+        self.assertNotIn("SIGHUP", log.with_suffix(".old").read_text(encoding="utf-8"))
+        before = audit.with_suffix(".old").read_text(encoding="utf-8")
+        daemon.ctl("stop", "--all")
+        harness.wait_until(lambda: audit.exists() and audit.read_text(encoding="utf-8"), "the audit log to be there again")
+        self.assertEqual(audit.with_suffix(".old").read_text(encoding="utf-8"), before)
+        self.assertEqual(audit.stat().st_mode & 0o777, 0o640)
+
+    def test_watch_is_not_faster_than_values_are_read(self):
+        daemon = self.profd(config="live: {hz: 10}\n", hal=None)
+        self.assertEqual(daemon.ctl("watch", "host-cpu", "--interval", "100ms", "--count", "1").code, OK)
+        for interval in ("99ms", "1ms"):
+            refused = daemon.ctl("watch", "host-cpu", "--interval", interval, "--count", "1")
+            self.assertEqual(refused.code, USAGE, refused)
+            self.assertIn("values are read 10 times a second (live.hz, at most 10)", refused.err)
+
+    def test_watch_of_a_group_of_kinds_with_a_name(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n", config="live: {hz: 10, channels: [hbm, llc, pcie]}\n")
+        seen = daemon.ctl("--user-preset", "memory=hbm,llc", "watch", "memory", "--count", "5", "--json").out.splitlines()
+        kinds = {value["kind"] for line in seen for value in json.loads(line)["metrics"]}
+        self.assertEqual(kinds, {"hbm", "llc"})
+        # Values of channels that profd holds come a moment later, and by themselves.
+        first = daemon.ctl("watch", "pcie", "--count", "1", "--json")
+        there = [value for value in json.loads(first.out)["metrics"] if value["kind"] == "pcie"]
+        self.assertTrue(there or "pcie: no values yet: live.channels holds it" in first.err, first)
 
     def test_watch_shows_the_devices_that_are_named(self):
         daemon = self.profd(sim="devices: 2\nchip: 910B\n", config="live: {hz: 10}\n")

@@ -275,6 +275,25 @@ class MsprofTest(harness.ProfdTest):
         self.assertEqual({channel: payloads[0, channel] for channel in MEMORY}, MEMORY)
         self.assertEqual({channel: payloads[1, channel] for channel in TASKS}, TASKS)
 
+    def test_a_result_in_a_folder_that_is_numbered(self):
+        """As of profctl start."""
+        for number in (1, 2):
+            self.went(self.msprof(f"--output={self.output}/run-%n", "--sys-period=1", "--sys-devices=0", "--sys-hardware-mem=on", "--type=db"))
+            self.assertTrue(list((self.output / f"run-{number}").glob("PROF_*")))
+        self.went(self.msprof(f"--output={self.output}/run-%n", "--host-sys=cpu", "--type=db", "sleep", "0.2"))
+        self.assertTrue(list((self.output / "run-3").glob("PROF_*")))
+        self.assertEqual(list(self.output.glob("*%*")), [])
+
+    def test_no_table_of_tasks_where_they_are_off(self):
+        """Counters by task, on by themselves, tell of tasks, too."""
+        script = WAITS + "time.sleep(0.5)\n"
+        for option, made in (("--task-time=off", False), ("--task-time=on", True)):
+            output = self.output / option.strip("-")
+            result = self.msprof(f"--output={output}", option, sys.executable, "-c", script, output)
+            self.went(result)
+            tables = {path.name.rsplit("_", 1)[0] for path in self.saved(result).glob("mindstudio_profiler_output/*.csv")}
+            self.assertEqual(("task_time" in tables, "op_summary" in tables), (made, True), tables)
+
     def test_an_application_with_quotes(self):
         with tempfile.TemporaryDirectory() as folder:
             program = pathlib.Path(folder, "app.py")
@@ -333,9 +352,12 @@ class MsprofTest(harness.ProfdTest):
         for command in ([sys.executable, program], ["bash", became], ["bash", run], ["bash", waits]):
             with self.subTest(command=command):
                 output = self.output / pathlib.Path(command[1]).stem
-                result = self.msprof(f"--output={output}", *command, output, env=environment)
+                result = self.msprof(f"--output={output}", *(["--runtime-api=off"] if command[1] == waits else []), *command, output,
+                                     env=environment)
                 self.went(result)
+                self.assertEqual("--ascendcl, --runtime-api: calls of both are recorded" in result.err, command[1] == waits, result)
                 self.assertNotIn("nothing could be started", result.err)
+                self.assertRegex(result.err, r"--ascendcl.*: began after CANN was loaded: at most \d+ ms of it are missing")
                 directory = self.saved(result)
                 kinds = self.agent_kinds(directory)
                 for kind in ("agent-kernel", "agent-api"):
@@ -537,6 +559,11 @@ class MsprofTest(harness.ProfdTest):
             self.assertIn("--sys-lp", result.out)
             self.assertIn("(chips: 950)", result.out)
             self.assertNotIn("--ge-api ", result.out)
+            self.assertRegex(result.out, r"APP .*a program to start and record, with its arguments")
+            text = " ".join(result.out.split())
+            for default in ("counters of the AI cores: on or off; default on with a program, else off",
+                            "AscendCL calls: on or off; default on", "default PipeUtilization"):
+                self.assertIn(default, text)
         self.assertIn("--ge-api ", self.msprof("--help-all").out)
         self.assertIn("--ge-api ", self.daemon.ctl("start", "--help-all").out)
 

@@ -21,6 +21,9 @@ TASKS = ("SELECT deviceId, streamId, taskId, contextId, startNs, endNs, modelId,
          "JOIN STRING_IDS t ON t.id = taskType")
 OPERATORS = ("SELECT streamId, taskId, contextId, n.value, t.value, o.value, blockNum, mixBlockNum FROM COMPUTE_TASK_INFO c JOIN TASK USING(globalTaskId) "
              "JOIN STRING_IDS n ON n.id = name JOIN STRING_IDS t ON t.id = c.taskType JOIN STRING_IDS o ON o.id = opType")
+MARKS = "SELECT message.value, startNs, endNs, globalTid FROM MSTX_EVENTS m JOIN STRING_IDS message ON message.id = m.message"
+ATTRIBUTES = ("SELECT n.value, a.value, count(*) FROM COMPUTE_TASK_INFO c JOIN STRING_IDS n ON n.id = name JOIN STRING_IDS a ON a.id = attrInfo "
+              "WHERE a.value != '' AND a.value != 'N/A' GROUP BY 1, 2")
 COPIES = "SELECT streamId, taskId, size, memcpyOperation FROM MEMCPY_INFO JOIN TASK USING(globalTaskId)"
 MEMORY = ("SELECT n.value, addr, t.value, size, timestampNs, globalTid, totalAllocate, totalReserve, c.value, deviceId FROM NPU_OP_MEM "
           "JOIN STRING_IDS n ON n.id = operatorName JOIN STRING_IDS t ON t.id = type JOIN STRING_IDS c ON c.id = component")
@@ -39,6 +42,8 @@ class VendorOperatorsTest(unittest.TestCase):
         self.loads, self.fused = operators.add_models(self.job)
         self.sub_tasks = operators.add_sub_tasks(self.job)
         self.copies = operators.add_copies(self.job)
+        self.markers = operators.add_markers(self.job)
+        operators.add_attributes(self.job)
         self.directory = self.job.write(self.top / "PROF_000001_20231114221320000_00004000ABCDEFGH")
         self.theirs = self.top / "theirs" / self.directory.name
         shutil.copytree(self.directory, self.theirs)
@@ -60,7 +65,7 @@ class VendorOperatorsTest(unittest.TestCase):
         for path in (theirs, ours):
             db = sqlite3.connect(path)
             self.addCleanup(db.close)
-            rows.append([sorted(db.execute(query).fetchall()) for query in (MEMORY, TASKS, OPERATORS, COPIES)])
+            rows.append([sorted(db.execute(query).fetchall()) for query in (MEMORY, TASKS, OPERATORS, COPIES, MARKS, ATTRIBUTES)])
         for of_theirs, of_ours in zip(*rows):
             self.assertEqual(of_ours, of_theirs)
         self.assertEqual(len(rows[0][0]), len(self.memory))

@@ -125,6 +125,15 @@ TEST(Render, EqualDevicesAreOneLineAndWhatIsWrongComesFirst) {
   EXPECT_EQ(std::ranges::count(all, '\n'), 2 + info.kinds_size()) << all;
 }
 
+TEST(Render, WhatAFlightRecorderHasIsInMemory) {
+  v1::SessionInfo info;
+  info.set_elapsed_ns(1'000'000'000);
+  AddKind(info, "hbm", "device:0", v1::VERDICT_STARTED, 0);
+  EXPECT_THAT(RenderSession(info, true, Look{}), HasSubstr("nothing came of hbm (device:0)\n"));
+  info.set_held_bytes(100);
+  EXPECT_THAT(RenderSession(info, true, Look{}), HasSubstr("in memory, in no file yet: hbm (device:0)\n"));
+}
+
 TEST(Render, ManyReasonsAreNamedAndSaidWithAll) {
   v1::SessionInfo info;
   for (int i = 0; i < 8; ++i)

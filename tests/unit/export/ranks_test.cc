@@ -23,13 +23,25 @@ TEST(Ranks, OfTheProgramThatRunsThere) {
 
 TEST(Ranks, AProgramOfSeveralDevicesHasSeveral) {
   EXPECT_EQ(RanksOf({{0, -1}, {1, -1}, {2, -1}}, {User("0", {0, 1, 2})}), (Ranks{{0, 0}, {1, 1}, {2, 2}}));
-  EXPECT_EQ(RanksOf({}, {User("2", {4, 5})}), (Ranks{{4, 4}, {5, 5}}));
+  DeviceUser user = User("2", {4, 5});
+  user.groups["world"] = {4, 5};
+  EXPECT_EQ(RanksOf({}, {user}), (Ranks{{4, 4}, {5, 5}}));
+}
+
+TEST(Ranks, AProgramOfALauncherIsOneRankOnAllItsDevices) {
+  EXPECT_EQ(RanksOf({}, {User("3", {0, 1})}), (Ranks{{0, 3}, {1, 3}}));
+  DeviceUser first = User("0", {0, 1});
+  first.labels["world_size"] = "8";
+  first.groups["world"] = {0};
+  EXPECT_EQ(RanksOf({{0, -1}, {1, -1}}, {first}), (Ranks{{0, 0}, {1, 0}}));
+  first.labels["world_size"] = "1";
+  EXPECT_EQ(RanksOf({{0, -1}, {1, -1}}, {first}), (Ranks{{0, 0}, {1, 1}}));
 }
 
 TEST(Ranks, WithoutKernelsTheLocalRankSaysWhichDevice) {
   EXPECT_EQ(RanksOf({{4, -1}, {6, -1}}, {User("8", {}, "0"), User("9", {}, "1"), User("7", {}, "2")}),
             (Ranks{{4, 8}, {6, 9}}));
-  EXPECT_EQ(RanksOf({{4, -1}, {6, -1}}, {User("1", {})}), (Ranks{{4, 2}, {6, 3}}));
+  EXPECT_EQ(RanksOf({{4, -1}, {6, -1}}, {User("1", {})}), (Ranks{{4, 1}, {6, 1}}));
 }
 
 TEST(Ranks, WhatNobodyKnows) {

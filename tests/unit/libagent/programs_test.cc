@@ -27,6 +27,17 @@ TEST_F(ProcessTest, PreloadedIntoProgramsThatKnowNothingOfIt) {
   EXPECT_TRUE(daemon_->AcceptWithin(1) == nullptr || !was_short);
 }
 
+// Its calls would be missed. The program is gone before it is a second old.
+TEST_F(ProcessTest, PreloadedIntoAProgramThatLoadsCannAtOnce) {
+  StartDaemon();
+  Child python({"python3", "-c", "import ctypes, sys, time; ctypes.CDLL(sys.argv[1]); time.sleep(0.8)",
+                kBuild + "/sim/libprofapi.so"},
+               Environment({"LD_PRELOAD=" + kAgent}));
+  const auto peer = daemon_->Accept();
+  ASSERT_NE(peer, nullptr);
+  EXPECT_EQ(peer->pid(), python.pid());
+}
+
 // What an instrumented program that knows nothing of us had to say, recorded.
 struct Recorded {
   std::vector<ReadRecord> events;

@@ -62,11 +62,23 @@ TEST(AgentVerdicts, WhatMayStillComeIsPendingUntilItsEnd) {
   EXPECT_EQ(Judged(Kind::kAgentKernel, {Said(kNotYet)}), "pending: CANN is not loaded yet");
   EXPECT_EQ(Judged(Kind::kAgentMark, {Said(kNotYet)}), "started: ");
   EXPECT_EQ(Judged(Kind::kAgentKernel, {Said(kNotYet, true)}),
-            "skipped: still pending at the end: CANN is not loaded yet");
+            "skipped: still pending at the end, last heard: CANN is not loaded yet");
   EXPECT_EQ(Judged(Kind::kAgentMark, {Failed("it went away", "its agent is awaited")}),
             "pending: its agent is awaited");
   EXPECT_EQ(Judged(Kind::kAgentMark, {Failed("it went away", "its agent is awaited", true)}),
-            "skipped: still pending at the end: its agent is awaited");
+            "skipped: still pending at the end, last heard: its agent is awaited");
+}
+
+TEST(AgentVerdicts, WhatBeganLateSaysWhatItLacks) {
+  const auto late = Said(kNothing);
+  late->late = {Kind::kAgentKernel, Kind::kAgentApi};
+  EXPECT_EQ(Judged(Kind::kAgentKernel, {late}),
+            "started: began after CANN was loaded: what came before is missing")
+      << "of an agent that does not say for how long";
+  late->missed_ns = 12'000'001;
+  EXPECT_EQ(Judged(Kind::kAgentApi, {late}),
+            "started: began after CANN was loaded: at most 13 ms of it are missing");
+  EXPECT_EQ(Judged(Kind::kAgentMark, {late}), "started: ");
 }
 
 TEST(AgentVerdicts, TheBestOfAProcessAndWhatCameOfIt) {

@@ -53,6 +53,7 @@ void CommTasks::Add(const format::DeviceTask& task, const format::Launch& launch
   const RunKey key{launch.of->connection, ran == nullptr ? 1 : ++*ran};
   Run& run = RunOf(key, launch.of);
   run.model = launched.model;
+  run.model_name = launched.model_name;
   run.begin_ns = std::min(run.begin_ns, begin_ns);
   run.end_ns = std::max(run.end_ns, end_ns);
   if (launch.is_master) {
@@ -124,6 +125,7 @@ void CommTasks::Give(const Run& run) {
   if (run.model != format::kNoId) {
     format::TaskDetail& detail = spans_.AddDetail();
     detail.model = run.model;
+    detail.model_name = run.model_name;
     detail.op_name = span.name;
   }
   spans_.AddArg(Key("rank_size"), ArgType::kU64, of.rank_size);

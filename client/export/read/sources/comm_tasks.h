@@ -31,6 +31,7 @@ class CommTasks {
     uint64_t begin_ns = UINT64_MAX, end_ns = 0;
     uint64_t main_begin_ns = UINT64_MAX, main_end_ns = 0;  // of the main stream
     uint32_t parts = 0, model = format::kNoId;
+    format::TextId model_name = 0;
   };
   using RunKey = std::pair<uint64_t, uint32_t>;  // connection, how often it has run
 

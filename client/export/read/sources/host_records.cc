@@ -6,6 +6,7 @@
 
 #include "client/export/read/slices.h"
 #include "client/export/read/sources/cann_cursor.h"
+#include "format/decode/cann/markers.h"
 #include "format/decode/cann/operator_records.h"
 #include "format/decode/decoder.h"
 #include "format/kind.h"
@@ -14,13 +15,14 @@ namespace profd::client {
 
 using format::CannApiRecord;
 using format::CannFusedOp;
+using format::CannMarker;
 using format::CannMemory;
 using format::CannModel;
 
 namespace {
 
 constexpr std::string_view kMemory = "additional.task_memory_info", kFused = "additional.fusion_op_info",
-                           kModels = "additional.graph_id_map";
+                           kModels = "additional.graph_id_map", kMarkers = "additional.msproftx";
 constexpr uint64_t kMostPlaces = 100;  // of damaged lines, that are reported one by one
 constexpr char kNoName[] = "names nothing, or is one more than there is room for";
 
@@ -76,6 +78,18 @@ void ReadNames(const Capture& capture, const Side& host, const Sinks& sinks, for
   }
 }
 
+std::map<uint32_t, format::TextId> ReadModelNames(const Capture& capture, const Side& host,
+                                                  format::CannNames& names) {
+  constexpr size_t kMostModels = 1 << 16;
+  std::map<uint32_t, format::TextId> models;
+  Report elsewhere;
+  Cursor<CannModel> records(capture, host, kModels, elsewhere, nullptr);
+  records.Drain(UINT64_MAX, SIZE_MAX, [&](const CannModel& record, bool) {
+    if (!IsDamage(record) && models.size() < kMostModels) models[record.model] = names.Hash(record.name);
+  });
+  return models;
+}
+
 void ReadModelCalls(const Capture& capture, const Side& host, const Sinks& sinks,
                     format::ModelCalls& models) {
   Report elsewhere;
@@ -88,7 +102,9 @@ void ReadModelCalls(const Capture& capture, const Side& host, const Sinks& sinks
   }
 }
 
-bool IsOfOperators(std::string_view file) { return file == kMemory || file == kFused || file == kModels; }
+bool IsOfOperators(std::string_view file) {
+  return file == kMemory || file == kFused || file == kModels || file == kMarkers;
+}
 
 void GiveOperatorRecords(const Capture& capture, const Side& host, const Wanted& wanted, const Sinks& sinks,
                          format::CannNames& names, const format::ModelCalls& models,
@@ -105,6 +121,13 @@ void GiveOperatorRecords(const Capture& capture, const Side& host, const Wanted&
   ForEach<CannFusedOp>(capture, host, kFused, sinks, [&](const CannFusedOp& record) {
     records.Take(record, models, context.HostCounterToWall(record.head.stamp));
   });
+  format::Markers markers(names, spans);
+  ForEach<CannMarker>(capture, host, kMarkers, sinks, [&](const CannMarker& record) {
+    markers.Take(record, [&](uint64_t stamp) { return context.HostCounterToWall(stamp); });
+  });
+  markers.Finish();
+  sinks.report->Note("host/data: msproftx", markers.alone(), "piece of a text without its beginning",
+                     "pieces of texts without their beginnings");
 }
 
 }  // namespace profd::client

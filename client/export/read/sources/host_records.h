@@ -2,6 +2,7 @@
 // concerns operators but none of their tasks.
 #pragma once
 
+#include <map>
 #include <string_view>
 
 #include "client/export/read/capture.h"
@@ -14,6 +15,10 @@
 namespace profd::client {
 
 void ReadNames(const Capture& capture, const Side& host, const Sinks& sinks, format::CannNames& names);
+
+// What models are called, by number; read, counted and complained of elsewhere, too.
+std::map<uint32_t, format::TextId> ReadModelNames(const Capture& capture, const Side& host,
+                                                  format::CannNames& names);
 
 // Of the files of calls, which are read, counted and complained of as such elsewhere.
 void ReadModelCalls(const Capture& capture, const Side& host, const Sinks& sinks, format::ModelCalls& models);

@@ -19,6 +19,22 @@ namespace {
 using format::DecoderEntry;
 using format::StampDomain;
 
+// Of a file that no output is made of.
+std::string WhyUnread(std::string_view file) {
+  constexpr std::pair<std::string_view, std::string_view> kKnown[] = {
+      {".additional.Multi_Thread",
+       "threads that load a model together: the vendor's parser shows them nowhere, either"},
+      {".additional.mc2_comm_info",
+       "which streams work for fused collectives: nothing is made of it by itself"},
+      {".variable.capture_op_info",
+       "operators of captured graphs: not read, their tasks are as the log has them"},
+      {".compact.capture_stream_info", "which streams captured a graph: nothing is made of it by itself"}};
+  for (const auto& [name, why] : kKnown) {
+    if (file.ends_with(name)) return std::string(why);
+  }
+  return "nothing is known of its records";
+}
+
 // **Thread:** one. The streams of one side.
 class SideDecoder {
  public:
@@ -48,10 +64,10 @@ class SideDecoder {
     const DecoderEntry* entry = format::FindDecoder(stream.file, side_.facts, pid);
     Report& report = *sinks_.report;
     if ((entry != nullptr && entry->of_tasks) != of_tasks) return;
-    if (entry == nullptr) return report.Note(stream.path() + ": nothing is known of its records");
+    if (entry == nullptr) return report.Unread(stream.path(), WhyUnread(stream.file));
     if (!wanted_.Kind(NameOf(entry->kind))) return;
     if (context_.vendor_compatible && !VendorReads(*entry, side_.facts.chip)) {
-      return report.Note(stream.path() + ": the vendor's parser does not read it on this chip");
+      return report.Unread(stream.path(), "the vendor's parser does not read it on this chip");
     }
     if (!entry->only_without.empty() && side_.Find(entry->only_without) != nullptr) return;  // tells the same
     const auto skip_all = [&](const std::string& why) {

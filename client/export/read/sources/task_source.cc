@@ -34,6 +34,7 @@ using format::CannCommOp;
 using format::CannCommPart;
 using format::CannContexts;
 using format::CannCopy;
+using format::CannNodeAttributes;
 using format::CannNodeInfo;
 using format::CannTaskTrack;
 using format::CannTensorInfo;
@@ -361,9 +362,11 @@ class DeviceTasks {
     span.name = op.op_name != 0 ? op.op_name : launch->kernel != 0 ? launch->kernel : span.category;
     detail.batch = launch->batch;
     detail.model = launch->model;
+    detail.model_name = launch->model_name;
     detail.kernel_name = launch->kernel;
     detail.has_op = op.is_compute;
     detail.op_name = op.op_name;
+    detail.attributes = op.attributes;
     detail.block_num = op.blocks;
     detail.mix_block_num = op.mix_blocks;
     format::SetTensors(detail, op.tensors);
@@ -438,6 +441,7 @@ class TaskSource {
     format::ModelCalls models;
     // The same file is read for the calls once more: what most directories need not.
     if (names_.knows_models()) ReadModelCalls(capture_, host, sinks_, models);
+    const std::map<uint32_t, format::TextId> model_names = ReadModelNames(capture_, host, names_);
     format::DecodeContext context;
     context.side = &host.facts;
     context.clocks = &host.clocks;
@@ -447,6 +451,7 @@ class TaskSource {
     Cursor<CannTaskTrack> tracks(capture_, host, "compact.task_track", report, sinks_.progress);
     Cursor<CannNodeInfo> infos(capture_, host, "compact.node_basic_info", report, sinks_.progress);
     Cursor<CannTensorInfo> tensors(capture_, host, "additional.tensor_info", report, sinks_.progress);
+    Cursor<CannNodeAttributes> attributes(capture_, host, "compact.node_attr_info", report, sinks_.progress);
     Cursor<CannContexts> contexts(capture_, host, "additional.context_id_info", report, sinks_.progress);
     Cursor<CannCopy> copies(capture_, host, "compact.memcpy_info", report, sinks_.progress);
     Cursor<CannCommOp> comm_ops(capture_, host, "compact.hccl_op_info", report, sinks_.progress);
@@ -470,16 +475,21 @@ class TaskSource {
       tensors.Drain(end, kWindowTracks, [&](const CannTensorInfo& of_one, bool) {
         if (!no_infos) launches.Add(of_one);
       });
+      attributes.Drain(end, kWindowTracks, [&](const CannNodeAttributes& of_one, bool) {
+        if (!no_infos) launches.Add(of_one);
+      });
       contexts.Drain(end, kWindowTracks, [&](const CannContexts& of_one, bool) { launches.Add(of_one); });
       copies.Drain(end, kWindowTracks, [&](const CannCopy& copy, bool) { launches.Add(copy); });
       comm_ops.Drain(end, kWindowTracks, [&](const CannCommOp& op, bool) { launches.Add(op); });
       comm_parts.Drain(end, kWindowTracks, [&](const CannCommPart& part, bool) { launches.Add(part); });
-      last = last && tracks.done() && infos.done() && tensors.done() && contexts.done() && copies.done() &&
-             comm_ops.done() && comm_parts.done();
+      last = last && tracks.done() && infos.done() && tensors.done() && attributes.done() &&
+             contexts.done() && copies.done() && comm_ops.done() && comm_parts.done();
       window.clear();
       launches.EndWindow(last, host.facts.pid, to_wall, calls_, window);
       uint64_t until_ns = 0;
       for (Launch& launch : window) {
+        if (const auto model = model_names.find(launch.model); model != model_names.end())
+          launch.model_name = model->second;
         const uint64_t wall_ns = to_wall(launch.stamp);
         until_ns = std::max(until_ns, wall_ns);
         const auto of_device =
@@ -496,6 +506,7 @@ class TaskSource {
     tracks.Count(report, "task");
     infos.Count(report, "task");
     tensors.Count(report, "task");
+    attributes.Count(report, "task");
     contexts.Count(report, "task");
     copies.Count(report, "task");
     comm_ops.Count(report, "task");
@@ -535,11 +546,12 @@ std::string_view TaskStreamKind(const Side& side, std::string_view file) {
   if (counts && side.facts.cores_by_task) return kCounterKind;
   if (!file.starts_with("aging.") && !file.starts_with("unaging.")) return "";
   const std::string_view rest = file.substr(file.find('.') + 1);
-  const bool of_calls =
-      rest == file::kApi || rest == "compact.task_track" || rest == "compact.node_basic_info" ||
-      rest == "additional.tensor_info" || rest == "compact.hccl_op_info" || rest == "compact.memcpy_info" ||
-      rest == "additional.hccl_info" || rest == "additional.context_id_info" || IsOfOperators(rest) ||
-      rest == "additional.hash_dic" || rest == "additional.type_info_dic";
+  const bool of_calls = rest == file::kApi || rest == "compact.task_track" ||
+                        rest == "compact.node_basic_info" || rest == "additional.tensor_info" ||
+                        rest == "compact.node_attr_info" || rest == "compact.hccl_op_info" ||
+                        rest == "compact.memcpy_info" || rest == "additional.hccl_info" ||
+                        rest == "additional.context_id_info" || IsOfOperators(rest) ||
+                        rest == "additional.hash_dic" || rest == "additional.type_info_dic";
   return of_calls ? (side.is_host() ? "api" : "task") : "";
 }
 

@@ -15,8 +15,16 @@ const agent::Missing* FindMissing(const AgentOutcome& outcome, format::Kind kind
 
 // Nobody can wait for it any more.
 AgentVerdict Pending(const std::string& why, bool over) {
-  if (over) return {Verdict::kSkipped, "still pending at the end: " + why};
+  if (over) return {Verdict::kSkipped, "still pending at the end, last heard: " + why};
   return {Verdict::kPending, why};
+}
+
+// A kind that began when CANN was there already.
+std::string Missed(const AgentOutcome& outcome) {
+  constexpr uint64_t kMs = 1'000'000;
+  if (outcome.missed_ns == 0) return "began after CANN was loaded: what came before is missing";
+  return "began after CANN was loaded: at most " + std::to_string((outcome.missed_ns + kMs - 1) / kMs) +
+         " ms of it are missing";
 }
 
 AgentVerdict JudgeOne(format::Kind kind, const AgentOutcome& outcome) {
@@ -25,7 +33,9 @@ AgentVerdict JudgeOne(format::Kind kind, const AgentOutcome& outcome) {
   if (outcome.ended) return {Verdict::kStarted, outcome.status.message()};  // as if a moment later: no fault
   if (!outcome.status.ok()) return {Verdict::kFailed, outcome.status.message()};
   const agent::Missing* missing = FindMissing(outcome, kind);
-  if (missing == nullptr) return {};
+  if (missing == nullptr) {
+    return {Verdict::kStarted, std::ranges::count(outcome.late, kind) > 0 ? Missed(outcome) : ""};
+  }
   if (missing->later) return Pending(missing->why, outcome.over);
   return {Verdict::kSkipped, missing->why};
 }

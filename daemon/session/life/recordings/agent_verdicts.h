@@ -18,6 +18,8 @@ struct AgentOutcome {
   pid_t pid = 0;
   base::Status status;                  // why it is not recorded
   std::vector<agent::Missing> missing;  // of it
+  std::vector<format::Kind> late;       // kinds that began when CANN came …
+  uint64_t missed_ns = 0;               // … and how much of it they have not, at most; 0 = nobody knows
   std::string awaited;                  // why it may record after all, where it does not
   bool answered = false;                // its agent was armed, or could not be
   bool over = false;                    // nothing more comes of it

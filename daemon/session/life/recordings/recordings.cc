@@ -28,6 +28,7 @@ constexpr uint64_t kTogetherNs = 10 * kMs;
 constexpr uint64_t kDeathNs = 100 * kMs;
 constexpr size_t kMostKept = 16;  // memory of dead processes, by session
 constexpr char kNotBack[] = "its agent has not registered yet";
+constexpr char kComing[] = "CANN is loaded, its kinds are about to begin";
 constexpr size_t kMaxTroubles = 32;
 constexpr size_t kMaxWindows = 10'000;
 constexpr int kMaxAncestors = 64;
@@ -257,6 +258,9 @@ void Recordings::OnCapabilities(const MemberPtr& member) {
     if (const auto self = weak.lock(); self && !member->ended && !self->paused_)
       self->AddKinds(member, kinds);
   };
+  for (agent::Missing& one : member->outcome->missing) {
+    if (one.later) one.why = kComing;
+  }
   const pid_t target = setup_.starts[member->start].pid;
   late_targets_.insert(target);
   if (make_way_) {
@@ -272,6 +276,10 @@ void Recordings::AddKinds(const MemberPtr& member, std::vector<format::Kind> kin
                      [self = shared_from_this(), member, kinds = std::move(kinds)](const agent::Ack& ack) {
                        if (member->ended) return;
                        member->outcome->missing = ack.missing;
+                       if (ack.status.ok()) {
+                         member->outcome->late = kinds;
+                         member->outcome->missed_ns = ack.missed_ns;
+                       }
                        if (!ack.status.ok() && ack.missing.empty()) {
                          for (const format::Kind kind : kinds)
                            member->outcome->missing.push_back({kind, ack.status.message()});
