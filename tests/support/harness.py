@@ -20,6 +20,8 @@ PLAIN_BUILD = pathlib.Path(os.environ.get("PROFD_PLAIN_BUILD_DIR", BUILD))
 # What a flood may bring so that the build of a sanitizer can take it: nobody measures here.
 IS_SANITIZED = PLAIN_BUILD != BUILD
 FLOOD_SHARE = 0.3 if IS_SANITIZED else 1
+# For a profd with a thread that nothing can stop: LeakSanitizer, at the end, would wait for it.
+WITHOUT_LEAKS = {"ASAN_OPTIONS": os.environ["ASAN_OPTIONS"] + ":detect_leaks=0"}
 RUN = PLAIN_BUILD / "bin" / "profctl"
 PROGRAMS = PLAIN_BUILD / "tests" / "libagent_programs"
 PROFD = BUILD / "bin" / "profd"
