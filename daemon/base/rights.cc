@@ -29,7 +29,7 @@ constexpr unsigned kKept[] = {
 // process: whatever else that may call is allowed.
 constexpr int kRefused[] = {
 // Other processes, beyond what /proc shows. LeakSanitizer stops the threads of its process with ptrace.
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(PROFD_SEARCHED_FOR_LEAKS)
     SCMP_SYS(ptrace),
 #endif
     SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(pidfd_getfd), SCMP_SYS(kcmp),

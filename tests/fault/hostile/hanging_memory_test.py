@@ -24,7 +24,7 @@ PROGRAM = pathlib.Path(__file__).with_name("hanging_memory.py")
 class HangingMemoryTest(harness.ProfdTest):
     def setUp(self):
         super().setUp()
-        self.daemon = self.profd()
+        self.daemon = self.profd(env=harness.WITHOUT_LEAKS)  # one that asks for the program of a client that hangs hangs, too
         os.chmod(self.daemon.socket, 0o666)
         self.honest = self.workload(command=["/usr/bin/python3", "-c", "while True: pass"], user=HONEST, group=HONEST,
                                     extra_groups=[])

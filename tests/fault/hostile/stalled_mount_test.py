@@ -87,6 +87,7 @@ class StalledMountTest(harness.ProfdTest):
         threads, descriptors = self.threads(daemon), self.descriptors(daemon)
         attack = Attack(self, str(daemon.socket), str(work.pid), str(where), str(where / "file"))
         self.assertEqual(attack.stdout.readline(), "ready\n")
+        self.addCleanup(fault.write_text, "")  # or it cannot be killed
         fault.write_text("stall\n")
         attack.order("go")
         self.assertEqual(attack.stdout.readline(), "begun\n")  # the door has answered each of them

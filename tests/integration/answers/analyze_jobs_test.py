@@ -11,11 +11,13 @@ import sys
 import tempfile
 import unittest
 
+import harness
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "analyze"))
 import scenarios  # noqa: E402
 from job_sim import Fault, Shape, make  # noqa: E402
 
-PROFCTL = os.path.join(os.environ["PROFD_BUILD_DIR"], "bin", "profctl")
+PROFCTL = str(harness.PROFCTL)
 SLOW = [Fault("slow_compute", rank=2, factor=1.3)]
 
 

@@ -15,12 +15,13 @@ import sys
 import tempfile
 import unittest
 
+import harness
 import vendor_tools
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "analyze"))
 from job_sim import Fault, Shape, make  # noqa: E402
 
-PROFCTL = os.path.join(os.environ["PROFD_BUILD_DIR"], "bin", "profctl")
+PROFCTL = str(harness.PROFCTL)
 SHAPE = dict(ranks=4, tp=2, steps=4, layers=2, seed=5)
 SPREAD = ("count", "mean_ns", "std_ns", "min_ns", "q1_ns", "median_ns", "q3_ns", "max_ns", "sum_ns")
 VENDORS = ("Count", "MeanNs", "StdNs", "MinNs", "Q1Ns", "MedianNs", "Q3Ns", "MaxNs", "SumNs")

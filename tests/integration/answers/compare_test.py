@@ -2,7 +2,6 @@
 """`profctl compare` on jobs with and without a planted fault: the verdict, where the difference comes from against what the fault
 costs in truth, and what is renumbered, torn, empty, hostile or of another size."""
 import json
-import os
 import pathlib
 import shutil
 import sqlite3
@@ -11,10 +10,12 @@ import sys
 import tempfile
 import unittest
 
+import harness
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "analyze"))
 from job_sim import Fault, Shape, make  # noqa: E402
 
-PROFCTL = os.path.join(os.environ["PROFD_BUILD_DIR"], "bin", "profctl")
+PROFCTL = str(harness.PROFCTL)
 SAME, OTHER, DATA, HOST, STOPS = "the same kernels", "other kernels", "collectives", "the host between", "the host stops"
 
 

@@ -2,7 +2,6 @@
 """`profctl report` in a real Chromium: what one clicks, zooms and reads, without a console error and without a request; on a phone,
 in the dark, on paper, with hostile names; and the file itself. Without Chromium: skipped."""
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -12,12 +11,14 @@ import sys
 import tempfile
 import unittest
 
+import harness
+
 TESTS = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TESTS / "analyze"), str(TESTS / "support")]
 import browser  # noqa: E402
 from job_sim import Fault, Shape, make  # noqa: E402
 
-PROFCTL = os.path.join(os.environ["PROFD_BUILD_DIR"], "bin", "profctl")
+PROFCTL = str(harness.PROFCTL)
 PAGE = TESTS.parent / "client" / "report" / "page"
 SLOW = Fault("slow_compute", rank=5, factor=1.3)
 GARBAGE = Fault("gc", rank=2, step=4, ms=40, count=1)
