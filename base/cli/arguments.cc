@@ -39,9 +39,9 @@ Argument Arguments::Number(const std::string& name, uint64_t* value, const std::
 Argument Arguments::Flag(const std::string& name, bool* value, const std::string& what) {
   return Argument(verb_->add_flag(name, *value, what));
 }
-Argument Arguments::Each(const std::string& name, std::function<void(const std::string&)> take,
+Argument Arguments::Each(const std::string& name, const std::function<void(const std::string&)>& take,
                          const std::string& what) {
-  return Argument(verb_->add_option_function<std::string>(name, std::move(take), what));
+  return Argument(verb_->add_option_function<std::string>(name, take, what));
 }
 void Arguments::HelpFlag(const std::string& name, std::function<void()> before, const std::string& what) {
   verb_->add_flag_callback(

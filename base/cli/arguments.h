@@ -38,7 +38,7 @@ class Arguments {
   Argument Number(const std::string& name, uint64_t* value, const std::string& what);
   Argument Flag(const std::string& name, bool* value, const std::string& what);
   // `take` gets the value.
-  Argument Each(const std::string& name, std::function<void(const std::string&)> take,
+  Argument Each(const std::string& name, const std::function<void(const std::string&)>& take,
                 const std::string& what);
   // Shows the help instead of running the verb, once `before` is done.
   void HelpFlag(const std::string& name, std::function<void()> before, const std::string& what);

@@ -30,7 +30,7 @@ const Completed* OfWords(const std::vector<Completed>& values, const CLI::App& v
 }
 
 std::string Bash(const CLI::App& app, const std::vector<Completed>& values) {
-  const std::string program = app.get_name();
+  const std::string& program = app.get_name();
   std::string verbs;
   std::string cases;
   std::string words;  // which verbs take what by its place
@@ -115,7 +115,7 @@ std::string ZshOptions(const CLI::App& app, const std::string& indent, const std
 }
 
 std::string Zsh(const CLI::App& app, const std::vector<Completed>& values) {
-  const std::string program = app.get_name();
+  const std::string& program = app.get_name();
   std::string script =
       "#compdef " + program + "\n_" + program + "_values() {\n  local -a values=(${(f)\"$(" + program +
       " completion values $1 2>/dev/null)\"})\n  compset -P '*,'\n  compadd -a values\n  "

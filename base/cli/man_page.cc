@@ -84,7 +84,7 @@ void AppendLines(std::string_view text, const char* before, std::string* page) {
 }  // namespace
 
 std::string ManPage(const CLI::App& app, const ManText& text) {
-  const std::string name = app.get_name();
+  const std::string& name = app.get_name();
   const std::string about = app.get_description();
   // "profd: collects …"
   const std::string what = about.substr(std::min(about.find(": ") + 2, about.size()));

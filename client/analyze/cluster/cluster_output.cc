@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <map>
 #include <set>
 
@@ -18,8 +17,6 @@
 namespace profd::analyze {
 namespace {
 
-namespace fs = std::filesystem;
-using base::Code;
 using base::Result;
 using base::Status;
 using client::DbValue;

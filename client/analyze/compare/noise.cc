@@ -57,8 +57,9 @@ MeanError ErrorOfMean(const std::vector<double>& values) {
   double spread = 0;
   for (const double sum : sums) spread += (sum - mean) * (sum - mean);
   spread /= static_cast<double>(std::max<size_t>(sums.size() - 1, 1));
+  const size_t blocks = n / block;
   return {spread / static_cast<double>(block) / static_cast<double>(n),
-          std::max(1.0, static_cast<double>(n / block) - 1)};
+          std::max(1.0, static_cast<double>(blocks) - 1)};
 }
 
 double StudentQuantile(double level, unsigned freedom) {

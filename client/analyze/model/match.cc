@@ -235,6 +235,7 @@ Clocks AlignClocks(Job& job, const Matches& matches) {
       }
       if (by_clock.size() < 2) continue;
       std::vector<double> ends;
+      ends.reserve(by_clock.size());
       for (auto& [clock, values] : by_clock) ends.push_back(Median(values));
       const double middle = Median(ends);
       size_t i = 0;
@@ -283,6 +284,7 @@ Clocks AlignClocks(Job& job, const Matches& matches) {
       slope[clock] = Median(slopes);
       pivot[clock] = of.front().at;
       std::vector<double> rest;
+      rest.reserve(points.size());
       for (const auto& [at, ahead] : points) rest.push_back(ahead - slope[clock] * at);
       offset[clock] += Median(rest);
       for (const Reading& reading : of)

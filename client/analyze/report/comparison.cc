@@ -26,7 +26,7 @@ std::string Text(const char* format, Values... values) {
   return text;
 }
 
-std::string Padded(std::string text, size_t width) {
+std::string Padded(const std::string& text, size_t width) {
   const size_t wide = client::Width(text);
   return wide >= width ? text : text + std::string(width - wide, ' ');
 }

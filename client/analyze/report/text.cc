@@ -32,7 +32,7 @@ std::string Percent(double percent) {
   return text;
 }
 
-std::string Padded(std::string text, size_t width) {
+std::string Padded(const std::string& text, size_t width) {
   const size_t wide = client::Width(text);
   return wide >= width ? text : std::string(width - wide, ' ') + text;
 }
@@ -143,6 +143,7 @@ std::string TableText(const Table& table, std::string_view indent) {
   std::vector<std::vector<std::string>> rows{table.columns};
   for (const auto& row : table.rows) {
     std::vector<std::string> cells;
+    cells.reserve(row.size());
     for (const Cell& cell : row) cells.push_back(CellText(cell));
     rows.push_back(std::move(cells));
   }

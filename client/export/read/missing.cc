@@ -14,7 +14,23 @@ namespace {
 struct Asked {
   std::string reason;
   bool had_rate = false, started = false, any = false;
+  bool was_tried = false;  // where the reason is from
 };
+
+// Its records lie in a file that another kind of that unit is stored as, too.
+bool IsInAnothersFile(const format::Manifest& manifest, const format::ManifestKind& kind) {
+  const auto known = format::FindKind(kind.kind);
+  if (!known) return false;
+  const auto& files = format::TraitsOf(*known).files;
+  return std::ranges::any_of(manifest.streams, [&](const format::ManifestStream& stream) {
+    if (stream.unit != kind.unit || stream.kind == kind.kind || stream.records == 0) return false;
+    const std::string_view name = stream.file;  // "ffts_profile.data.0": with its device
+    return std::ranges::any_of(files, [name](std::string_view file) {
+      return !file.empty() && name.starts_with(file) &&
+             (name.size() == file.size() || name[file.size()] == '.');
+    });
+  });
+}
 
 // "hbm=100Hz,llc:write": the names.
 std::vector<std::string> NamesOf(std::string_view list) {
@@ -44,10 +60,15 @@ void ReportMissingKinds(const Capture& capture, const Wanted& wanted, Report& re
     Asked& of = found->second;
     // Where it has no stream its records are in another kind's.
     const bool is_elsewhere = kind.verdict == "started" && !with_stream.contains({kind.kind, kind.unit});
-    of.any = of.any || kind.records > 0 || is_elsewhere;
+    of.any = of.any || kind.records > 0 || is_elsewhere || IsInAnothersFile(*capture.manifest, kind);
     of.started = of.started || kind.verdict == "started";
     of.had_rate = of.had_rate || (kind.verdict == "started" && kind.effective_hz > 0);
-    if (of.reason.empty()) of.reason = kind.reason;
+    // What was tried says more than that some device has no such kind.
+    const bool was_tried = kind.verdict != "skipped";
+    if (!kind.reason.empty() && (of.reason.empty() || (was_tried && !of.was_tried))) {
+      of.reason = kind.reason;
+      of.was_tried = was_tried;
+    }
   }
   const bool has_kernels = std::ranges::any_of(capture.manifest->kinds, [](const format::ManifestKind& kind) {
     return kind.kind == kKernels && kind.records > 0;

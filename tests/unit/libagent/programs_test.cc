@@ -31,7 +31,7 @@ TEST_F(ProcessTest, PreloadedIntoProgramsThatKnowNothingOfIt) {
 TEST_F(ProcessTest, PreloadedIntoAProgramThatLoadsCannAtOnce) {
   StartDaemon();
   Child python({"python3", "-c", "import ctypes, sys, time; ctypes.CDLL(sys.argv[1]); time.sleep(0.8)",
-                kBuild + "/sim/libprofapi.so"},
+                std::string(PROFD_BUILD_DIR) + "/sim/libprofapi.so"},
                Environment({"LD_PRELOAD=" + kAgent}));
   const auto peer = daemon_->Accept();
   ASSERT_NE(peer, nullptr);
