@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <string>
 
 namespace profd::options {
 
@@ -102,9 +103,26 @@ Status CheckRegisters(const Option& option, std::string_view value, Chips chip) 
                    " numbers from 1 to 0x7fffffff behind Custom:, with commas between, 70 characters in all");
 }
 
+// Without "%n", "%h", "%p" and "%q{NAME}", which profctl puts something in place of.
+std::string WithoutNames(std::string_view path) {
+  std::string rest;
+  for (size_t at = 0; at < path.size();) {
+    const std::string_view left = path.substr(at);
+    if (left.starts_with("%n") || left.starts_with("%h") || left.starts_with("%p")) {
+      at += 2;
+    } else if (const size_t end = left.find('}'); left.starts_with("%q{") && end != left.npos) {
+      at += end + 1;
+    } else {
+      rest += path[at++];
+    }
+  }
+  return rest;
+}
+
 Status CheckPath(const Option& option, std::string_view value) {
   if (value.size() > kMaxPath) return Wrong(option, value, "at most 1024 characters long");
-  if (value.find_first_of(kNotInPaths) == std::string_view::npos) return {};
+  const std::string path = option.name == "output" ? WithoutNames(value) : std::string(value);
+  if (path.find_first_of(kNotInPaths) == std::string::npos) return {};
   return Wrong(option, value,
                "a path in which there is no quote, no line end and none of \\ % < > | & $ ; `");
 }

@@ -507,7 +507,8 @@ Result<format::ClockPair> AscendHal::PairClocks(uint32_t device) {
     const uint64_t raw_after = base::RawNs();
     const uint64_t counter_after = base::HostCounter();
     const uint64_t wall_after = base::WallNs();
-    if (!device_raw || !device_counter) continue;
+    // Clocks of an answer that is all ones would put the device's records anywhere.
+    if (!device_raw || !device_counter || *device_raw <= 0 || *device_counter <= 0) continue;
 
     format::ClockPair pair;
     pair.host_raw_ns = middle(raw_before, raw_after);
@@ -519,8 +520,8 @@ Result<format::ClockPair> AscendHal::PairClocks(uint32_t device) {
     if (!best || pair.error_ns < best->error_ns) best = pair;
   }
   if (!best) {
-    return Status(Code::kUnavailable,
-                  "cannot read the clocks of " + DeviceText(device) + ": the driver does not answer");
+    return Status(Code::kUnavailable, "cannot read the clocks of " + DeviceText(device) +
+                                          ": the driver does not answer, or with what is no time");
   }
   return *best;
 }

@@ -405,11 +405,12 @@ void AgentLanes::Tensors(const abi::Record& record, uint64_t wall_ns) {
                values_.bytes);
 }
 
-// A module's own stamp is when the call began: of the counter, or of CLOCK_MONOTONIC_RAW where the vendor's
-// libraries do not know the counter's rate. Else when it was recorded has to do.
+// A module's own stamp is when the call began: of the counter, which need not be the agent's clock (the agent
+// takes CLOCK_MONOTONIC_RAW where the kernel calls the counter unstable), or of CLOCK_MONOTONIC_RAW where the
+// vendor's libraries do not know the counter's rate. Else when it was recorded has to do.
 uint64_t AgentLanes::SaidAt(uint64_t stamp, uint64_t recorded_ns) const {
   constexpr uint64_t kLongCallNs = 2'000'000'000;
-  for (const uint64_t ns : {Wall(stamp), host_.HostRawToWall(stamp).ns}) {
+  for (const uint64_t ns : {Wall(stamp), host_.HostCounterToWall(stamp).ns, host_.HostRawToWall(stamp).ns}) {
     if (std::max(ns, recorded_ns) - std::min(ns, recorded_ns) < kLongCallNs) return ns;
   }
   return recorded_ns;

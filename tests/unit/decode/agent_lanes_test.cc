@@ -18,6 +18,8 @@ constexpr uint64_t kTicksPerUs = 2000;  // 2 GHz
 
 uint64_t At(uint64_t us) { return kTicks + us * kTicksPerUs; }
 uint64_t WallAt(uint64_t us) { return kWallNs + us * 1000; }
+// A counter that is not the agent's clock, 3 GHz.
+uint64_t CounterAt(uint64_t us) { return 900'000'000'000'000 + us * 3000; }
 
 class AgentLanesTest : public testing::Test {
  protected:
@@ -97,7 +99,7 @@ class AgentLanesTest : public testing::Test {
     abi::Record& record = Slot(abi::kTensors, us, 0, CannHash(op), std::size(tensors));
     record.category = thread;
     record.more = 1 + kSlots;
-    Value(abi::kU64, 0, At(begun_us), kSlots);
+    Value(abi::kU64, 0, is_of_counter_ ? CounterAt(begun_us) : At(begun_us), kSlots);
     std::vector<char> bytes(kSlots * abi::kTextBytes);
     std::memcpy(bytes.data(), tensors, sizeof tensors);
     for (size_t i = 0; i < kSlots; ++i) {
@@ -139,6 +141,7 @@ class AgentLanesTest : public testing::Test {
 
   ManifestAgent agent_;
   ClockMap clocks_;
+  bool is_of_counter_ = false;  // stamps of modules
   Texts texts_;
   Collector collector_;
   std::vector<std::byte> names_;
@@ -298,7 +301,14 @@ TEST_F(AgentLanesTest, LongTextIsOneArgument) {
   EXPECT_EQ(Span(0).args.at("text"), "sixteen letters. and more");
 }
 
-TEST_F(AgentLanesTest, AKernelHasTheTensorsOfTheOperatorThatLaunchedIt) {
+// Modules stamp with the counter also where the agent does not.
+class AgentLanesOfTensorsTest : public AgentLanesTest, public testing::WithParamInterface<bool> {};
+INSTANTIATE_TEST_SUITE_P(Stamps, AgentLanesOfTensorsTest, testing::Bool());
+
+TEST_P(AgentLanesOfTensorsTest, AKernelHasTheTensorsOfTheOperatorThatLaunchedIt) {
+  is_of_counter_ = GetParam();
+  clocks_.Add({kRawNs, CounterAt(0), kWallNs, 0, 0, 0});
+  clocks_.Add({kRawNs + 10'000'000'000, CounterAt(10'000'000), WallAt(10'000'000), 0, 0, 0});
   const uint32_t matmul = Name("aclnnMatmul"), tiling = Name("Tiling"), level = Name("level"),
                  node = Name("node"), kernel = Name("MatMul_1");
   const auto run = [&](uint64_t us, uint64_t correlation) {

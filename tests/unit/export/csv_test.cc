@@ -150,9 +150,9 @@ TEST_F(CsvTest, TasksInOrderOfTheirBegin) {
                                               "0,op,KERNEL_AICORE,7,3,0.500,3.000\t,3.500\t"));
   const auto operators = Lines("op_summary");
   ASSERT_EQ(operators.size(), 3u);
-  // No launch of the host tells of states and shapes.
-  EXPECT_EQ(operators[1], "0,4294967295,2,7,op,N/A,N/A,2.000\t,0.500,0,0,0,N/A,,,,,,,N/A");
-  EXPECT_EQ(operators[2], "0,4294967295,3,7,op,MatMul,N/A,3.000\t,0.500,0.500000,0,0,N/A,,,,,,,N/A");
+  // No launch of the host tells of states, shapes and blocks.
+  EXPECT_EQ(operators[1], "0,4294967295,2,7,op,N/A,N/A,2.000\t,0.500,0,N/A,N/A,N/A,,,,,,,N/A");
+  EXPECT_EQ(operators[2], "0,4294967295,3,7,op,MatMul,N/A,3.000\t,0.500,0.500000,N/A,N/A,N/A,,,,,,,N/A");
   EXPECT_EQ(Lines("op_statistic").at(1), "0,MatMul,N/A,1,0.5,0.5,0.5,0.5,100");
 }
 
