@@ -85,7 +85,12 @@ std::string WhatBecomes(const Option& option) {
   return text;
 }
 
-std::string Preset(const Option& option) { return std::string(ValuesOn(option, k910B).preset); }
+std::string Preset(const Option& option) {
+  const Values& values = ValuesOn(option, k910B);
+  std::string text(values.preset);
+  if (!values.alone.empty()) text.append(" with a program, else ").append(values.alone);
+  return text;
+}
 
 }  // namespace
 

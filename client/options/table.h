@@ -49,6 +49,7 @@ struct Values {
   std::string_view words = {};  // "read write"
   uint64_t min = 0, max = 0;
   std::string_view preset = {};  // the vendor's value where none is given; "" = none
+  std::string_view alone = {};   // the same without a program, where that is another one
   uint64_t once_max = 0;         // an earlier msprof's limit: taken, and brought down to `max`
 };
 

@@ -27,7 +27,7 @@ constexpr Values kCoreMetrics[] = {
     {.chips = k310B, .words = kOn310B, .preset = "PipelineExecuteUtilization"}};
 
 constexpr Values kStorage[] = {{.min = 200, .max = kMaxSeconds}};
-constexpr Values kOnWithProgram[] = {{.words = "on off", .preset = "on with a program, else off"}};
+constexpr Values kOnWithProgram[] = {{.words = "on off", .preset = "on", .alone = "off"}};
 constexpr Values kResultType[] = {{.words = "text db", .preset = "text"}};
 constexpr Values kTaskTime[] = {{.chips = k910B | k950, .words = "on off l0 l1 l2 l3", .preset = "on"},
                                 {.words = "on off l0 l1 l2", .preset = "on"}};
