@@ -1,5 +1,9 @@
 #include "client/analyze/rules/rules.h"
 
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
 namespace profd::analyze {
 namespace {
 
@@ -183,5 +187,29 @@ constexpr Rule kRules[] = {
 }  // namespace
 
 std::span<const Rule> Rules() { return kRules; }
+
+void SetLess(const Context& context, std::vector<bool> is_hit,
+             std::function<double(uint32_t kind, const Rank& rank)> left, Finding& finding) {
+  const Job& job = context.job;
+  const auto hits = [is_hit = std::move(is_hit)](const Task& task) {
+    return task.work == Work::kCompute && task.kind != kNone && is_hit[task.kind];
+  };
+  std::vector<uint32_t> ranks;
+  for (uint32_t r = 0; r < job.ranks.size(); ++r) {
+    if (std::ranges::any_of(job.ranks[r].tasks, hits)) ranks.push_back(r);
+  }
+  finding.where = WhereOf(job, ranks);
+  finding.without = [hits, left = std::move(left), ranks = std::move(ranks)](const Replay& replay,
+                                                                             Lengths& lengths) {
+    for (const uint32_t r : ranks) {
+      Lengths::OfRank& of = replay.Touch(lengths, r);
+      const Rank& rank = replay.job().ranks[r];
+      for (size_t i = 0; i < rank.tasks.size(); ++i) {
+        const Task& task = rank.tasks[i];
+        if (hits(task)) of.task[i] = std::llround(static_cast<double>(of.task[i]) * left(task.kind, rank));
+      }
+    }
+  };
+}
 
 }  // namespace profd::analyze

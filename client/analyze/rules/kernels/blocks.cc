@@ -36,23 +36,19 @@ void FindIdleCores(const Context& context, Found& found) {
   std::vector<Sum> sums(job.classes.size());
   double computing = 0;
   bool is_known = false;
-  for (const Rank& rank : job.ranks) {
-    for (const Task& task : rank.tasks) {
-      if (task.work != Work::kCompute || task.kind == kNone || context.StepOf(rank, task.step) == kNone)
-        continue;
-      const auto length = static_cast<double>(task.end - task.begin);
-      computing += length;
-      const KernelClass& of = job.classes[task.kind];
-      const int cores = CoresOf(of, rank);
-      if (of.blocks == 0 || cores <= 0) continue;
-      is_known = true;
-      Sum& sum = sums[task.kind];
-      ++sum.count;
-      sum.ns += length;
-      sum.idle_ns += length * (1 - UsedOf(of, rank));
-      sum.cores = cores;
-    }
-  }
+  ForEachKernel(context, [&](const Rank& rank, const Task& task) {
+    const auto length = static_cast<double>(task.end - task.begin);
+    computing += length;
+    const KernelClass& of = job.classes[task.kind];
+    const int cores = CoresOf(of, rank);
+    if (of.blocks == 0 || cores <= 0) return;
+    is_known = true;
+    Sum& sum = sums[task.kind];
+    ++sum.count;
+    sum.ns += length;
+    sum.idle_ns += length * (1 - UsedOf(of, rank));
+    sum.cores = cores;
+  });
   if (!is_known) {
     found.not_run.push_back(
         {"kernel.blocks", "the blocks of kernels, or the cores of their device, are not recorded"});
@@ -83,13 +79,6 @@ void FindIdleCores(const Context& context, Found& found) {
                             int64_t{of.blocks}, int64_t{sum.cores}, sum.count, sum.ns / 1e6,
                             sum.ns / 1e3 / static_cast<double>(sum.count), sum.idle_ns / sum.ns});
   }
-  std::vector<uint32_t> ranks;
-  for (uint32_t r = 0; r < job.ranks.size(); ++r) {
-    if (std::ranges::any_of(job.ranks[r].tasks, [&](const Task& task) {
-          return task.work == Work::kCompute && task.kind != kNone && is_hit[task.kind];
-        }))
-      ranks.push_back(r);
-  }
   const KernelClass& worst = job.classes[kinds.front()];
   Finding finding;
   finding.id = "kernel.blocks";
@@ -99,24 +88,13 @@ void FindIdleCores(const Context& context, Found& found) {
       std::to_string(sums[kinds.front()].cores) + (worst.on_vector ? " vector cores" : " cores") +
       (kinds.size() > 1 ? ", and " + std::to_string(kinds.size() - 1) + " more kernels leave cores idle"
                         : "");
-  finding.where = WhereOf(job, ranks);
   finding.steps = AllSteps(context);
   finding.evidence.push_back(std::move(table));
   finding.advice = {"split it finer: another tiling, a larger batch, or dimensions that divide by the cores"};
   finding.cost.method = Method::kHeuristic;
   finding.factors = {{"method", 0.6, "up to: as if its blocks could be spread over all cores"}};
-  finding.without = [is_hit, ranks](const Replay& replay, Lengths& lengths) {
-    for (const uint32_t r : ranks) {
-      Lengths::OfRank& of = replay.Touch(lengths, r);
-      const Rank& rank = replay.job().ranks[r];
-      for (size_t i = 0; i < rank.tasks.size(); ++i) {
-        const Task& task = rank.tasks[i];
-        if (task.work != Work::kCompute || task.kind == kNone || !is_hit[task.kind]) continue;
-        of.task[i] =
-            std::llround(static_cast<double>(of.task[i]) * UsedOf(replay.job().classes[task.kind], rank));
-      }
-    }
-  };
+  const auto left = [&job](uint32_t kind, const Rank& rank) { return UsedOf(job.classes[kind], rank); };
+  SetLess(context, std::move(is_hit), left, finding);
   found.findings.push_back(std::move(finding));
 }
 

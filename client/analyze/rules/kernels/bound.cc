@@ -78,16 +78,12 @@ void FindUnboundKernels(const Context& context, Found& found) {
   }
   std::vector<Sum> sums(job.classes.size());
   double computing = 0;
-  for (const Rank& rank : job.ranks) {
-    for (const Task& task : rank.tasks) {
-      if (task.work != Work::kCompute || task.kind == kNone || context.StepOf(rank, task.step) == kNone)
-        continue;
-      const auto length = static_cast<double>(task.end - task.begin);
-      computing += length;
-      ++sums[task.kind].count;
-      sums[task.kind].ns += length;
-    }
-  }
+  ForEachKernel(context, [&](const Rank&, const Task& task) {
+    const auto length = static_cast<double>(task.end - task.begin);
+    computing += length;
+    ++sums[task.kind].count;
+    sums[task.kind].ns += length;
+  });
   std::vector<uint32_t> kinds;
   for (uint32_t kind = 0; kind < sums.size() && kind < job.pipes.size(); ++kind) {
     Sum& sum = sums[kind];
@@ -103,26 +99,19 @@ void FindUnboundKernels(const Context& context, Found& found) {
   if (kinds.empty()) return;
   std::ranges::sort(kinds, std::greater(),
                     [&](uint32_t kind) { return sums[kind].ns * sums[kind].limit.room; });
-  std::vector<double> left(sums.size(), 1);  // of its time
+  std::vector<bool> is_hit(sums.size());
   Table table{"kernels that no pipe limits",
               {"type", "shapes", "count", "total_ms", "mean_us", "busiest_pipe", "busy", "can_be", "room"},
               {}};
   for (const uint32_t kind : kinds) {
     const KernelClass& of = job.classes[kind];
     const Sum& sum = sums[kind];
-    left[kind] = 1 - sum.limit.room;
+    is_hit[kind] = sum.limit.room > 0;
     if (table.rows.size() < kMostRows)
       table.rows.push_back({std::string(job.Text(of.type)), std::string(job.Text(of.shapes)), sum.count,
                             sum.ns / 1e6, sum.ns / 1e3 / static_cast<double>(sum.count),
                             std::string(PipeName(sum.limit.pipe)), sum.limit.ratio, sum.limit.target,
                             sum.limit.room});
-  }
-  std::vector<uint32_t> ranks;
-  for (uint32_t r = 0; r < job.ranks.size(); ++r) {
-    if (std::ranges::any_of(job.ranks[r].tasks, [&](const Task& task) {
-          return task.work == Work::kCompute && task.kind != kNone && left[task.kind] < 1;
-        }))
-      ranks.push_back(r);
   }
   const Sum& worst = sums[kinds.front()];
   Finding finding;
@@ -133,7 +122,6 @@ void FindUnboundKernels(const Context& context, Found& found) {
       " is limited by no pipe of its core: the busiest, " + std::string(PipeName(worst.limit.pipe)) +
       ", works " + PercentOf(worst.limit.ratio) + " of its time" +
       (kinds.size() > 1 ? "; " + std::to_string(kinds.size() - 1) + " more kernels like that" : "");
-  finding.where = WhereOf(job, ranks);
   finding.steps = AllSteps(context);
   finding.evidence.push_back(std::move(table));
   finding.advice = {
@@ -142,17 +130,8 @@ void FindUnboundKernels(const Context& context, Found& found) {
   finding.cost.method = Method::kHeuristic;
   finding.factors = {
       {"method", 0.5, "up to: as if its busiest pipe reached what it does in kernels that are written well"}};
-  finding.without = [left, ranks](const Replay& replay, Lengths& lengths) {
-    for (const uint32_t r : ranks) {
-      Lengths::OfRank& of = replay.Touch(lengths, r);
-      const Rank& rank = replay.job().ranks[r];
-      for (size_t i = 0; i < rank.tasks.size(); ++i) {
-        const Task& task = rank.tasks[i];
-        if (task.work != Work::kCompute || task.kind == kNone || left[task.kind] >= 1) continue;
-        of.task[i] = std::llround(static_cast<double>(of.task[i]) * left[task.kind]);
-      }
-    }
-  };
+  const auto left = [sums](uint32_t kind, const Rank&) { return 1 - sums[kind].limit.room; };
+  SetLess(context, std::move(is_hit), left, finding);
   found.findings.push_back(std::move(finding));
 }
 
