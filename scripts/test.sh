@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything and runs every test, clang-tidy over what changed, and the unit tests with
-# ASan and UBSan. --full adds benches, everything under the sanitizers, and long fuzzing.
+# Installs what is missing, builds everything and runs every test, and clang-tidy over what changed. The unit tests run with
+# ASan and UBSan. --full runs them without, too, and adds benches, everything under the sanitizers, and long fuzzing.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$root"
 
@@ -18,9 +18,9 @@ done
 # A program to be recorded under load; format_test; package_test; metrics_test: who scrapes, who gets OTLP; registry_test;
 # python_client_test; osrt_test; sysstat_test; report_test.
 install_packages postgresql clang-format systemd prometheus python3-grpcio python3-protobuf etcd-server etcd-client strace sysstat chromium
-build build -DPROFD_TESTS=ON -DPROFD_BENCH=ON
-labels=(-LE full)
-((full)) && labels=()
+unit=OFF labels=(-LE full)
+((full)) && unit=ON labels=()
+build build -DPROFD_TESTS=ON -DPROFD_BENCH=ON -DPROFD_UNIT_TESTS=$unit
 # Nothing is run again: a test that fails now and then has a fault, or profd has. Those that need the machine to themselves
 # are marked so (tests/integration/CMakeLists.txt).
 status=0

@@ -128,13 +128,6 @@ class HostileAgentTest(harness.ProfdTest):
         emitted, stored = self.beside_floods(daemon, 8)
         self.assertGreaterEqual(stored, emitted * 0.99)
 
-    def test_a_flood_beside_a_profd_that_hardly_gets_to_run(self):
-        daemon = self.profd(config="store:\n  quota_per_user_bytes: 200000000\n", within=["nice", "-n", "19"])
-        os.chmod(daemon.socket, 0o666)
-        emitted, stored = self.beside_floods(daemon, 8)
-        # On a machine with nothing else to do, all of it; half, where all users had the same share of what is short.
-        self.assertGreaterEqual(stored, emitted * 0.9)
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -324,53 +324,93 @@ TEST_F(DrainTest, ManyRecordingsAtOnce) {
   }
 }
 
-// One user has filled every lane and takes every chunk there is; the other one's single record needs one,
-// too.
-TEST_F(DrainTest, UsersTakeTurnsWhereChunksAreShort) {
-  const Geometry geometry{.lanes = 16, .lane_slots = 1 << 13, .names_bytes = 1 << 16};
-  std::shared_ptr<Region> regions[2];
-  std::unique_ptr<ProcessLanes> lanes[2];
-  for (uint32_t i = 0; i < 2; ++i) {
-    Make(geometry);
-    regions[i] = region_;
-    lanes[i] = std::make_unique<ProcessLanes>(*region_);
-    DrainTarget target = Target(i + 1);
-    target.user = 1000 + i;
-    drain_->Start(region_, RingMode::kDropNewest, std::move(target));
+// User 0 floods, user 1 records little.
+class TwoUsersTest : public DrainTest {
+ protected:
+  explicit TwoUsersTest(uint32_t lanes = 16, size_t chunks = 32)
+      : DrainTest(16 << 10, chunks),
+        geometry_{.lanes = lanes, .lane_slots = 1 << 13, .names_bytes = 1 << 16} {
+    for (uint32_t user = 0; user < 2; ++user) {
+      Make(geometry_);
+      regions_[user] = region_;
+      process_[user] = std::make_unique<ProcessLanes>(*region_);
+      DrainTarget target = Target(TraceOf(user));
+      target.user = 1000 + user;
+      drain_->Start(region_, RingMode::kDropNewest, std::move(target));
+    }
   }
-  const auto publish = [&](uint32_t i, uint32_t lane, uint64_t count) {
-    auto* slots = reinterpret_cast<abi::Record*>(lanes[i]->bytes() +
-                                                 abi::RingOffset(geometry.lanes, geometry.lane_slots, lane));
+  ~TwoUsersTest() override {
+    Stop(1);
+    Stop(2);
+  }
+
+  static uint32_t TraceOf(uint32_t user) { return user + 1; }
+  void Publish(uint32_t user, uint32_t lane, uint64_t count) {
+    auto* slots = reinterpret_cast<abi::Record*>(
+        process_[user]->bytes() + abi::RingOffset(geometry_.lanes, geometry_.lane_slots, lane));
     for (uint64_t n = 0; n < count; ++n) {
       slots[n] = {};
       slots[n].stamp = n + 1;
       slots[n].kind = abi::kMark;
     }
-    std::atomic_ref(regions[i]->untrusted_lane(lane)->head).store(count, std::memory_order_release);
-  };
-  const auto read = [&](uint32_t trace) {
+    std::atomic_ref(regions_[user]->untrusted_lane(lane)->head).store(count, std::memory_order_release);
+  }
+  // Returns how many records those are.
+  uint64_t Flood() {
+    for (uint32_t lane = 0; lane < geometry_.lanes; ++lane) Publish(0, lane, geometry_.lane_slots);
+    return uint64_t{geometry_.lanes} * geometry_.lane_slots;
+  }
+  uint64_t Read(uint32_t user) {
     uint64_t records = 0;
-    for (const RecordingStats::Lane& one : stats(trace).lanes) records += one.read_records;
+    for (const RecordingStats::Lane& one : stats(TraceOf(user)).lanes) records += one.read_records;
     return records;
-  };
-  for (uint32_t lane = 0; lane < geometry.lanes; ++lane) publish(0, lane, geometry.lane_slots);
-  const uint64_t all = uint64_t{geometry.lanes} * geometry.lane_slots;
+  }
+
+ private:
+  const Geometry geometry_;
+  std::shared_ptr<Region> regions_[2];
+  std::unique_ptr<ProcessLanes> process_[2];
+};
+
+// One user has filled every lane and takes every chunk there is; the other one's single record needs one,
+// too.
+TEST_F(TwoUsersTest, TakeTurnsWhereChunksAreShort) {
+  const uint64_t all = Flood();
   // Nobody writes: it stops where there are no more chunks.
-  for (uint64_t before = 0; before == 0 || before != read(1);) {
-    before = read(1);
+  for (uint64_t before = 0; before == 0 || before != Read(0);) {
+    before = Read(0);
     std::this_thread::sleep_for(std::chrono::milliseconds(250));  // some beats
   }
-  ASSERT_LT(read(1), all);
-  publish(1, 0, 1);
+  ASSERT_LT(Read(0), all);
+  Publish(1, 0, 1);
   int items = 0;
-  for (; read(2) == 0 && items < 20; ++items) {
+  for (; Read(1) == 0 && items < 20; ++items) {
     writer_.Pump(1);
     std::this_thread::sleep_for(std::chrono::milliseconds(120));  // a beat
   }
-  EXPECT_EQ(read(2), 1U) << "after " << items;
-  Until([&] { return read(1) == all; });
-  Stop(1);
-  Stop(2);
+  EXPECT_EQ(Read(1), 1U) << "after " << items;
+  Until([&] { return Read(0) == all; });
+}
+
+class TwoUsersOfManyChunksTest : public TwoUsersTest {
+ protected:
+  TwoUsersOfManyChunksTest() : TwoUsersTest(128, 1024) {}
+};
+
+// Who floods has a quarter of the chunks, and then a share each quarter of a second at most. Where the writer
+// stands still the other one's records find room all the same.
+TEST_F(TwoUsersOfManyChunksTest, ChunksAreLeftToWhoWantsLess) {
+  Flood();
+  while (Read(0) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));  // long enough to take every chunk
+  Publish(1, 0, 1000);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (Read(1) < 1000 && std::chrono::steady_clock::now() < end) {
+    ctl_.Run();  // the writer does not
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(Read(1), 1000U);
+  EXPECT_LT(writer_.pipe().InFlight(), writer_.pipe().chunks());
 }
 
 }  // namespace
