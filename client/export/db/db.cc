@@ -132,9 +132,17 @@ void DbOutput::Label(const format::Series& series, int device, size_t key, int64
   labels_.Set(series, device, key, value, text);
 }
 
-DbConnection::Rows& DbOutput::Create(const DbTable& table) {
+// With their units, which the vendor's have not.
+std::vector<DbColumn> DbOutput::ColumnsOf(const DbTable& table, const format::Series* series) const {
+  std::vector<DbColumn> columns = table.columns;
+  for (DbColumn& column : columns)
+    column.unit = options_.vendor_compatible ? std::string_view() : UnitOf(column, series);
+  return columns;
+}
+
+DbConnection::Rows& DbOutput::Create(const DbTable& table, const format::Series* series) {
   DbConnection::Rows*& rows = tables_[&table];
-  if (rows == nullptr) rows = db_->CreateTable(table.name, table.columns);
+  if (rows == nullptr) rows = db_->CreateTable(table.name, ColumnsOf(table, series));
   return *rows;
 }
 
@@ -243,7 +251,7 @@ bool DbOutput::FillRow(const SeriesTable& table, const format::RowBatch& batch, 
 }
 
 void DbOutput::InsertRow(SeriesTable& table, SeriesState& state) {
-  if (table.rows == nullptr) table.rows = &Create(*table.table);
+  if (table.rows == nullptr) table.rows = &Create(*table.table, state.series);
   int copies = 1;
   if (options_.vendor_compatible) {
     copies = table.table->vendor_copies;

@@ -67,7 +67,8 @@ class DbOutput final : public ExportOutput {
   // False: the row has no value.
   bool FillRow(const SeriesTable& table, const format::RowBatch& batch, size_t row, const int64_t* texts);
   void InsertRow(SeriesTable& table, SeriesState& state);
-  DbConnection::Rows& Create(const DbTable& table);
+  std::vector<DbColumn> ColumnsOf(const DbTable& table, const format::Series* series) const;
+  DbConnection::Rows& Create(const DbTable& table, const format::Series* series = nullptr);
 
   DbConnection::Rows& RowsOf(SpanTable table);
   void Insert(SpanTable table, std::initializer_list<DbValue> values);

@@ -30,6 +30,7 @@ std::string CreateSql(const DbConnection::Rows& rows, bool with_key) {
     std::string_view type = column.type;
     if (!with_key && type.ends_with(kKey)) type.remove_suffix(kKey.size());
     columns += std::string(column.name) + " " + std::string(type);
+    if (!column.unit.empty()) columns += " /* " + std::string(column.unit) + " */";
   }
   return "CREATE TABLE " + rows.name + " (" + columns + ")";
 }

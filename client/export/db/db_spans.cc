@@ -60,9 +60,9 @@ DbConnection::Rows& DbOutput::RowsOf(SpanTable table) {
   DbConnection::Rows*& rows = span_rows_[static_cast<size_t>(table)];
   if (rows != nullptr) return *rows;
   if (table != SpanTable::kComputeTaskInfo || HasStates()) return *(rows = &Create(TableOf(table)));
-  DbTable stateless = TableOf(table);
-  std::erase_if(stateless.columns, [](const DbColumn& column) { return column.name == kOpState; });
-  return *(rows = db_->CreateTable(stateless.name, stateless.columns));
+  std::vector<DbColumn> stateless = ColumnsOf(TableOf(table), nullptr);
+  std::erase_if(stateless, [](const DbColumn& column) { return column.name == kOpState; });
+  return *(rows = db_->CreateTable(TableOf(table).name, stateless));
 }
 
 void DbOutput::Insert(SpanTable table, std::initializer_list<DbValue> values) {

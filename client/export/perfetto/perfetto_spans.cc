@@ -288,7 +288,7 @@ void PerfettoOutput::WriteSpan(const format::SpanBatch& batch, const Span& span)
   char* const event = BeginPacket(packet, span.begin_ns, head);
   char* at = event;
   if (span.kind == SpanKind::kStep && span.name == 0) {
-    const std::string name = "step " + std::to_string(span.value);
+    constexpr std::string_view name = "step";
     at = proto::WriteVarint(proto::WriteTag<pb::kEventName, Wire::kBytes>(at), name.size());
     at = std::copy(name.begin(), name.end(), at);
   } else {

@@ -1,4 +1,7 @@
 // The tables that are filled with spans, and those of the vendor's numbers.
+#include <algorithm>
+#include <iterator>
+
 #include "client/export/views/db_tables.h"
 #include "format/comm_words.h"
 
@@ -90,12 +93,12 @@ const DbTable kSpanTableList[kSpanTables] = {
       {"srcRank", "INTEGER"},
       {"dstRank", "INTEGER"},
       {"transportType", "INTEGER"},
-      {"size", "INTEGER"},
+      {.name = "size", .type = "INTEGER", .unit = "B"},
       {"dataType", "INTEGER"},
       {"linkType", "INTEGER"},
       {"opId", "INTEGER"},
       {"isMaster", "INTEGER"},
-      {"bandwidth", "NUMERIC"}}},
+      {.name = "bandwidth", .type = "NUMERIC", .unit = "B/s"}}},
     {"OVERLAP_ANALYSIS",
      "",
      {{"id", "INTEGER PRIMARY KEY"},
@@ -168,14 +171,18 @@ const DbTable kSpanTableList[kSpanTables] = {
      {{"operatorName", "INTEGER"},
       {"addr", "INTEGER"},
       {"type", "INTEGER"},
-      {"size", "INTEGER"},
+      {.name = "size", .type = "INTEGER", .unit = "B"},
       {"timestampNs", "INTEGER"},
       {"globalTid", "INTEGER"},
-      {"totalAllocate", "NUMERIC"},
-      {"totalReserve", "NUMERIC"},
+      {.name = "totalAllocate", .type = "NUMERIC", .unit = "B"},
+      {.name = "totalReserve", .type = "NUMERIC", .unit = "B"},
       {"component", "INTEGER"},
       {"deviceId", "INTEGER"}}},
-    {"MEMCPY_INFO", "", {{"globalTaskId", "NUMERIC"}, {"size", "NUMERIC"}, {"memcpyOperation", "NUMERIC"}}},
+    {"MEMCPY_INFO",
+     "",
+     {{"globalTaskId", "NUMERIC"},
+      {.name = "size", .type = "NUMERIC", .unit = "B"},
+      {"memcpyOperation", "NUMERIC"}}},
 };
 
 // With those that the vendor's tables of collectives all have.
@@ -230,6 +237,31 @@ const DbEnum kEnums[] = {
 };
 
 }  // namespace
+
+std::string_view UnitOf(const DbColumn& column, const format::Series* series) {
+  if (series == nullptr) return column.unit;
+  const auto found = std::ranges::find(series->columns, column.source, &format::SeriesColumn::name);
+  if (found == series->columns.end()) return "";
+  struct Named {
+    format::Unit unit;
+    double scale;
+    std::string_view text;
+  };
+  using enum format::Unit;
+  constexpr Named kNamed[] = {{kBytes, 1, "B"},
+                              {kBytesPerSecond, 1, "B/s"},
+                              {kBytesPerSecond, 8, "bit/s"},
+                              {kBytesPerSecond, 1.0 / (1 << 20), "MiB/s"},
+                              {kRatio, 1, "1 = 100 %"},
+                              {kRatio, 100, "%"},
+                              {kNs, 1, "ns"},
+                              {kHz, 1, "Hz"},
+                              {kHz, 1e-6, "MHz"},
+                              {kPerSecond, 1, "1/s"}};
+  const auto named = std::ranges::find_if(
+      kNamed, [&](const Named& one) { return one.unit == found->unit && one.scale == column.scale; });
+  return named == std::end(kNamed) ? "" : named->text;
+}
 
 const DbTable& TableOf(SpanTable table) { return kSpanTableList[static_cast<size_t>(table)]; }
 std::span<const DbEnum> DbEnums() { return kEnums; }

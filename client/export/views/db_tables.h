@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "format/series.h"
+
 namespace profd::client {
 
 // `source`: a column of the series (× scale), "@device", "@stamp", "@key:name", "@text:NAME", where NAME is
@@ -16,9 +18,13 @@ struct DbColumn {
   std::string_view type;  // of SQL
   std::string_view source = {};
   double scale = 1;
-  bool whole = false;       // the vendor's column holds whole numbers
-  double vendor_scale = 0;  // the vendor's factor, where it's a fault; 0 = the same
+  bool whole = false;          // the vendor's column holds whole numbers
+  double vendor_scale = 0;     // the vendor's factor, where it's a fault; 0 = the same
+  std::string_view unit = {};  // of a table of spans; a column of a series has the series' (UnitOf)
 };
+
+// What the numbers of a column are in: "B/s", "%"; "" where its name says it, or where they are in nothing.
+std::string_view UnitOf(const DbColumn& column, const format::Series* series);
 
 struct DbTable {
   std::string_view name;

@@ -186,11 +186,6 @@ AgentLanes::Open AgentLanes::OpenOf(const LaneState& lane, const abi::Record& re
   return open;
 }
 
-TextId AgentLanes::StepName(uint64_t step) {
-  // Steps by the million share a name.
-  return spans_.texts().Intern(spans_.texts().size() < kMaxNames ? "step " + std::to_string(step) : "step");
-}
-
 void AgentLanes::Give(SpanKind kind, const Open& open, uint64_t end_ns, uint64_t value, Ending end) {
   Span& span = spans_.Add(kind);
   span.begin_ns = open.begin_ns;
@@ -199,7 +194,7 @@ void AgentLanes::Give(SpanKind kind, const Open& open, uint64_t end_ns, uint64_t
   span.pid = agent_.pid;
   span.tid = open.tid;
   span.name = open.name;
-  if (kind == SpanKind::kStep && open.name == 0) span.name = StepName(value);
+  if (kind == SpanKind::kStep && open.name == 0) span.name = spans_.texts().Intern("step");
   span.category = open.domain;
   if (connection_ != 0) span.connection = connection_, span.flow = Flow::kBegins;
   if (open.category != 0) spans_.AddArg(category_key_, ArgType::kText, open.category);

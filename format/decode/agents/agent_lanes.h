@@ -102,7 +102,6 @@ class AgentLanes {
   TextId NumberedName(const Span& span);
   void CloseStacks(LaneState& lane);
   Open OpenOf(const LaneState& lane, const abi::Record& record, uint64_t wall_ns);
-  TextId StepName(uint64_t step);
   void EndStep(const Open& open, uint64_t number, uint64_t end_ns);
   void GiveEndedStep(bool is_last);
   // How a span ends: with its record; without one; without one because records are not there.

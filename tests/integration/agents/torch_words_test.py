@@ -110,7 +110,7 @@ class TorchWordsTest(harness.ProfdTest):
                     prof.step()
             """)
         names = {event["name"] for event in json.loads(trace.read_text())}
-        self.assertTrue({"step 1", "step 2"} & names or any("step" in name.lower() for name in names), sorted(names)[:50])
+        self.assertIn("step", names)
         self.assertEqual([name for name in os.listdir(daemon.directory) if name.startswith("profd-")], [])
 
     def test_without_profd_a_program_runs_as_ever_and_is_told_once(self):

@@ -2,6 +2,7 @@
 """Every chip, every kind: what is on disk is what the simulator generated, byte for byte, and an independent reader with
 the vendor's formulas gets the values out that went in."""
 import collections
+import pathlib
 import struct
 import unittest
 import zlib
@@ -75,7 +76,7 @@ class ChipsTest(harness.ProfdTest):
             files = self.prof.devices[device].slices
             content = collections.Counter()
             for file, slices in files.items():
-                stream = b"".join(open(path, "rb").read() for path in slices)
+                stream = b"".join(pathlib.Path(path).read_bytes() for path in slices)
                 content[zlib.crc32(self.as_it_came(device, file, stream))] += 1
             stops = self.stops(device)
             self.assertGreaterEqual(len(stops), 5, chip)

@@ -212,7 +212,7 @@ TEST_F(AgentLanesTest, StepsCountersMarksWithPayload) {
   EXPECT_EQ(Span(2).args.at("key"), "a name");
   EXPECT_EQ(Span(3).span.kind, SpanKind::kStep);
   EXPECT_EQ(Span(3).span.value, 12u);
-  EXPECT_EQ(Span(3).name, "step 12");
+  EXPECT_EQ(Span(3).name, "step");
   EXPECT_EQ(Span(3).span.begin_ns, WallAt(10));
 }
 

@@ -256,7 +256,7 @@ TEST_F(Chrome, ArrowsOfProgramsHaveTwoEnds) {
   for (const json& event : Finish()) {
     if (event["ph"] == "s" || event["ph"] == "f")
       ends += event["ph"].get<std::string>() + event["ts"].get<std::string>().back() + " ";
-    step_found = step_found || event["name"] == "step 32";
+    step_found = step_found || (event["name"] == "step" && event["args"]["Iteration ID"] == 32);
   }
   EXPECT_EQ(ends, "f1 s2 s3 f4 f5 ");
   EXPECT_TRUE(step_found);

@@ -91,7 +91,12 @@ TEST(Tables, EverySourceIsOfItsSeries) {
       } else if (column.source.starts_with("@key:")) {
         EXPECT_TRUE(has_key(*series, column.source.substr(5))) << table.name << " " << column.source;
       } else {
-        EXPECT_TRUE(has_column(*series, column.source)) << table.name << " " << column.source;
+        ASSERT_TRUE(has_column(*series, column.source)) << table.name << " " << column.source;
+        using enum format::Unit;
+        const format::Unit unit =
+            std::ranges::find(series->columns, column.source, &format::SeriesColumn::name)->unit;
+        EXPECT_EQ(UnitOf(column, series).empty(), unit == kNone || unit == kCount)
+            << table.name << " " << column.source << " × " << column.scale;
       }
     }
     if (!table.unless_negative.empty()) {
@@ -115,6 +120,9 @@ TEST_F(Db, RowsBecomeRowsOfTheVendorsTable) {
   EXPECT_EQ(Query("SELECT * FROM SESSION_TIME_INFO"),
             (Table{{"1700000000000000000", "1700000001000000000"}}));
   EXPECT_EQ(Query("SELECT * FROM NPU_INFO"), (Table{{"0", "Ascend910B"}}));
+  EXPECT_EQ(
+      Query("SELECT instr(sql, 'bandwidth NUMERIC /* B/s */, ') > 0 FROM sqlite_master WHERE name = 'HBM'"),
+      (Table{{"1"}}));
 }
 
 TEST_F(Db, VendorCompatibleRepeatsAndScales) {
@@ -127,6 +135,7 @@ TEST_F(Db, VendorCompatibleRepeatsAndScales) {
   EXPECT_EQ(Query("SELECT freq,count(*) FROM AICORE_FREQ GROUP BY freq"),
             (Table{{"800", "3"}, {"1800", "3"}}));
   EXPECT_EQ(Query("SELECT hitRate,throughput FROM LLC"), (Table{{"50.0", "640"}}));
+  EXPECT_EQ(Query("SELECT instr(sql, '/*') FROM sqlite_master WHERE name = 'LLC'"), (Table{{"0"}}));
 }
 
 TEST_F(Db, WhatCoresCountedOverAllSamples) {
