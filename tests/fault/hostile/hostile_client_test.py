@@ -19,6 +19,8 @@ METHODS = ("Hello", "Start", "Stop", "Get", "Snapshot", "Pause", "Pin", "Remove"
            "AddLease", "RemoveLease", "ListLeases", "Doctor")
 # What a round of an attack may leave behind: the allocator's slack, not a leak of anything per connection or call.
 SLACK_KIB = 16 << 10
+# Of 10 samples a second, what the machine's other work may cost root's session: an attack that holds the sampler up costs more.
+BUSY = 5
 
 
 @harness.needs_root
@@ -58,7 +60,7 @@ class HostileClientTest(harness.ProfdTest):
     def nothing_gained(self):
         self.still_serves()
         if not harness.IS_SANITIZED:  # two cores may then be too slow for samples and an attack
-            self.assertEqual(self.daemon.status(self.of_root)["lost"], 0)
+            self.assertLessEqual(self.daemon.status(self.of_root)["lost"], BUSY)
 
     def flat(self, action, count=1, rounds=3, during=None):
         """The first round brings every pool to its size; the others leave the daemon as it was. A leak is in every round: what

@@ -58,11 +58,13 @@ class FlightRecorderTest(harness.ProfdTest):
         self.assertGreater(len(both), len(stamps))
         self.assertEqual(len(set(both)), len(both), "nothing twice")
         self.assertEqual(8 * len(both), self.kind(second, "hbm", "device:0")["records"])
-        # From the first snapshot on nothing is missing: 50 Hz.
-        tail = both[len(stamps) - 1:]
-        self.assertLess(max(after - before for before, after in zip(tail, tail[1:])), 60e6)
 
         sealed = daemon.end(session["session"])
+        # From the first snapshot on nothing is missing, at 50 Hz, but what the manifest says: on a busy machine the second
+        # comes when some has made way again.
+        tail = both[len(stamps) - 1:]
+        gaps = [after - before for before, after in zip(tail, tail[1:]) if after - before > 60e6]
+        self.assertEqual(len(gaps), len(sealed["pauses"][1:-1]), (gaps, sealed["pauses"]))
         self.assertEqual(self.stamps(directory), both, "what was not asked for is gone")
         self.assertEqual(sealed["lost"], 0)
         self.assertEqual(daemon.ctl("verify", directory).code, OK)
