@@ -1,5 +1,6 @@
 #include "base/cli/wrong.h"
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -9,6 +10,22 @@
 namespace profd::cli {
 
 namespace {
+
+// Of `names` the one that means what `given` means in another verb, or to who comes from another tool.
+std::string_view Synonym(std::string_view given, const std::vector<std::string>& names) {
+  static const std::vector<std::string_view> kSynonyms[] = {
+      {"--for", "--duration", "--time", "--seconds"},
+      {"--collect", "--kinds", "--events"},
+      {"--out", "--output", "--output-dir"},
+      {"--pid", "--process", "--pids"},
+  };
+  for (const std::vector<std::string_view>& group : kSynonyms) {
+    if (std::ranges::find(group, given) == group.end()) continue;
+    const auto found = std::ranges::find_first_of(names, group);
+    if (found != names.end()) return *found;
+  }
+  return {};
+}
 
 // The first word that nobody takes, and the option it may have been meant for.
 std::string NotExpected(const CLI::App& app, const std::string& word) {
@@ -23,7 +40,8 @@ std::string NotExpected(const CLI::App& app, const std::string& word) {
   add(app);
   for (const CLI::App* verb : app.get_subcommands()) add(*verb);
   const std::string given = word.substr(0, word.find('='));
-  const std::string_view nearest = base::Nearest(given, names);
+  std::string_view nearest = Synonym(given, names);
+  if (nearest.empty()) nearest = base::Nearest(given, names);
   return "'" + base::Excerpt(given) + "' is no option" +
          (nearest.empty() ? std::string() : ": did you mean " + std::string(nearest) + "?");
 }

@@ -103,6 +103,7 @@ class BadStartTest(harness.ProfdTest):
         self.refused(["--bogus=1"], USAGE, "--bogus")
         self.refused(["stray"], USAGE, "stray")
         self.refused(["--pdi", "3"], USAGE, "'--pdi' is no option: did you mean --pid?")
+        self.refused(["--for", "3s"], USAGE, "'--for' is no option: did you mean --duration?")
         self.refused(["--duraton", "3s", "--devices", "all"], USAGE, "'--duraton'", "--duration")
         self.refused(["--duration"], USAGE, "--duration")
 
