@@ -373,8 +373,9 @@ void FindLaunchBound(const Context& context, Found& found) {
         // Nor behind a call that waits until the device is done.
         const bool is_behind_sync =
             task.launch > 0 && rank.calls[task.launch - 1].kind == CallKind::kSynchronise;
-        // Not behind a stall, which is a finding of its own.
-        own_empty += !is_behind_sync && come >= reached && task.begin - reached < 200'000;
+        // Not behind a stall, which is a finding of its own; of the first task nobody knows.
+        own_empty +=
+            !is_behind_sync && reached != INT64_MIN && come >= reached && task.begin - reached < 200'000;
       }
       reached = std::max(reached, task.end);
     }

@@ -100,7 +100,7 @@ void Launches::SortCalls() {
 
 uint64_t Launches::waiting_since() const {
   uint64_t since = UINT64_MAX;
-  for (const CannTaskTrack& track : waiting_tracks_) since = std::min(since, track.head.stamp);
+  for (const CannTaskTrack& track : waiting_tracks_) since = std::min(since, uint64_t{track.head.stamp});
   return since;
 }
 
@@ -329,7 +329,8 @@ void Launches::JoinTensors(bool last) {
 
 void Launches::JoinAttributes(bool last) {
   const auto take = [this](Call& call, const CannNodeAttributes& of, size_t) {
-    MoreOf(call).attributes.emplace_back(of.op_name, of.attributes);
+    // By value: a packed field is not where a reference may point.
+    MoreOf(call).attributes.push_back({of.op_name, of.attributes});
   };
   JoinTo(nodes_, attributes_, waiting_attributes_, last, HeadOf<CannNodeAttributes>, take);
   attributes_.clear();
