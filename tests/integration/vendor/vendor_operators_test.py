@@ -44,6 +44,7 @@ class VendorOperatorsTest(unittest.TestCase):
         self.copies = operators.add_copies(self.job)
         self.markers = operators.add_markers(self.job)
         operators.add_attributes(self.job)
+        self.captured = operators.add_captures(self.job)
         self.directory = self.job.write(self.top / "PROF_000001_20231114221320000_00004000ABCDEFGH")
         self.theirs = self.top / "theirs" / self.directory.name
         shutil.copytree(self.directory, self.theirs)
@@ -69,7 +70,9 @@ class VendorOperatorsTest(unittest.TestCase):
         for of_theirs, of_ours in zip(*rows):
             self.assertEqual(of_ours, of_theirs)
         self.assertEqual(len(rows[0][0]), len(self.memory))
-        self.assertEqual({row[6] for row in rows[0][1]}, {7, 9, 2**32 - 1})
+        self.assertEqual({row[6] for row in rows[0][1]}, {5, 7, 9, 2**32 - 1})
+        self.assertEqual({row[:2]: (row[3], row[5], row[6]) for row in rows[0][2] if row[0] == 13},
+                         {task: of[:3] for task, of in self.captured.items()})
 
         self.assertEqual({row[:4] for row in rows[0][2] if row[2] != 2**32 - 1}, {sub[:4] for sub in self.sub_tasks})
 
