@@ -168,7 +168,7 @@ def add_attributes(job):
 def captured_op(stamp, stream, task, operator, kind, tensors=(), room=None):
     """`tensors`: (is output, format, data type, shape)."""
     packed = b"".join(struct.pack("<3I8I", *of, *shape, *[0] * (8 - len(shape))) for *of, shape in tensors)
-    record = head(RUNTIME, 37, 4242, 64 + len(packed), stamp) + struct.pack("<6I4Q2I", 0, 0, stream, task, 0, 20, operator, kind, 0, 0, 1,
+    record = head(RUNTIME, 37, 4242, 64 + len(packed), stamp) + struct.pack("<6I4Q2I", 5, 0, stream, task, 0, 20, operator, kind, 0, 0, 1,
                                                                             len(tensors)) + packed
     return record.ljust(room or 0, b"\0")
 
