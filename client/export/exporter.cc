@@ -101,7 +101,9 @@ CaptureFacts FactsOf(const Capture& capture, const Wanted& wanted) {
   }
   if (capture.host() != nullptr) {
     facts.knows_operators = std::ranges::any_of(capture.host()->streams, [](const Stream& stream) {
-      return stream.file.ends_with("compact.node_basic_info") && stream.bytes() > 0;
+      const bool tells =
+          stream.file.ends_with("compact.node_basic_info") || stream.file.ends_with(".capture_op_info");
+      return tells && stream.bytes() > 0;
     });
   }
   facts.groups = capture.groups;

@@ -100,6 +100,46 @@ struct CannTensorInfo {
 };
 static_assert(sizeof(CannTensorInfo) == 256);
 
+// The operator of a task that was captured into a graph (capture_op_info). Its tensors follow: in the file
+// `additional` there is room for three in 256 bytes, in the file `variable` for as many as it has.
+// Source: the analyser's RUNTIME_OP_INFO_FMT and runtime_op_info_parser.py.
+struct CannCapturedOp {
+  static constexpr uint32_t kBytes = 64;  // head.bytes without the tensors
+  CannHead head;
+  uint32_t model;
+  uint32_t device;
+  uint32_t stream;
+  uint32_t task;
+  uint32_t task_type;   // GeTaskTypeName()
+  uint32_t blocks;      // as CannNodeInfo's
+  uint64_t op_name;     // hash_dic
+  uint64_t op_type;     // hash_dic
+  uint64_t attributes;  // hash_dic; 0: none
+  uint64_t reserved;
+  uint32_t flags;  // 1: HF32
+  uint32_t count;
+};
+static_assert(sizeof(CannCapturedOp) == 88);
+struct CannCapturedOpOf3 {
+  CannCapturedOp op;
+  CannTensor tensor[3];
+  uint8_t reserved[36];
+};
+static_assert(sizeof(CannCapturedOpOf3) == 256);
+
+// A stream of a graph: what is given to it from now on is captured, or the graph is no more
+// (capture_stream_info).
+struct CannCapture {
+  CannHead head;
+  uint16_t ended;
+  uint16_t stream;  // the graph's; of an end 65535
+  uint16_t original_stream;
+  uint16_t model;  // the runtime's number of the graph
+  uint16_t device;
+  uint8_t reserved[30];
+};
+static_assert(sizeof(CannCapture) == 64);
+
 // A part of a collective: what the communication library gave to a stream (hccl_info).
 struct CannCommPart {
   CannHead head;

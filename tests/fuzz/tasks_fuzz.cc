@@ -60,7 +60,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (size_t at = 0; at + sizeof(CannApiRecord) <= bytes.size(); at += sizeof(CannApiRecord))
     models.Add(Load<CannApiRecord>(bytes.data() + at));
   models.Finish();
-  Launches launches(names, texts, models);
+  Captures captures(names, texts);
+  const size_t left = captures.TakeVariable(bytes);
+  PROFD_CHECK(left < sizeof(CannCapturedOp) + TensorList::kMost * sizeof(CannTensor));
+  for (size_t at = 0; at + sizeof(CannCapture) <= bytes.size(); at += sizeof(CannCapture)) {
+    const auto record = Load<CannCapture>(bytes.data() + at);
+    if (!IsDamage(record)) captures.Add(record);
+  }
+  Launches launches(names, texts, models, captures);
   Checked sink;
   SpanWriter writer(sink, texts);
   TaskJoin join;

@@ -8,6 +8,7 @@ from collectives import COUNTER, EVENT, LAUNCH, LOAD, MODEL, NAMES, NODE, RAW, R
 MEMORY, FUSED, MODELS = "additional.task_memory_info", "additional.fusion_op_info", "additional.graph_id_map"
 CONTEXTS, COPIES = "additional.context_id_info", "compact.memcpy_info"
 MARKERS, ATTRIBUTES = "additional.msproftx", "compact.node_attr_info"
+CAPTURED, LONG_CAPTURED, CAPTURES = "additional.capture_op_info", "variable.capture_op_info", "compact.capture_stream_info"
 MARK, PUSH_POP, START_END, MARK_ON_STREAM = range(4)
 OPERATIONS = ("host to host", "host to device", "device to host", "device to device", "managed memory", "addr device to device",
               "host to device ex", "device to host ex")
@@ -162,3 +163,36 @@ def add_attributes(job):
     records.append((records[0][0] + 1, records[0][1], 5555, 811))
     job.others["aging." + ATTRIBUTES] = [head(NODE, 36, thread, 40, stamp) + struct.pack("<QIQ20x", name, 0, attributes)
                                          for stamp, thread, name, attributes in sorted(records)]
+
+
+def captured_op(stamp, stream, task, operator, kind, tensors=(), room=None):
+    """`tensors`: (is output, format, data type, shape)."""
+    packed = b"".join(struct.pack("<3I8I", *of, *shape, *[0] * (8 - len(shape))) for *of, shape in tensors)
+    record = head(RUNTIME, 37, 4242, 64 + len(packed), stamp) + struct.pack("<6I4Q2I", 5, 0, stream, task, 0, 20, operator, kind, 0, 0, 1,
+                                                                            len(tensors)) + packed
+    return record.ljust(room or 0, b"\0")
+
+
+def add_captures(job):
+    """Kernels of a graph that was captured and ran twice: they have no call of the node level, the runtime tells what they are, of
+    one with more tensors than 256 bytes hold; and one that nobody tells of but its kernel. Returns {(stream, task): (operator,
+    type, blocks, input shapes)}."""
+    job.names.update(Add_7=830, Add=831, Concat_8=832, ConcatD=833)
+    now, ids = max(end for *_, end, _ in job.calls if end != EVENT) + 2_000_000, {13: -1}
+    began, found = now, {}
+    job.others["unaging." + CAPTURES] = [head(RUNTIME, 38, 4242, 40, now - 1000) + struct.pack("<5H30x", 0, 13, 2, 5, 0)]
+    for operator, kind, count in (("Add_7", "Add", 2), ("Concat_8", "ConcatD", 5), (None, None, 0)):
+        task = job.launch(now, 4242, 13, ids, "KERNEL_AICORE", NAMES["my_kernel"])
+        shapes = [(number + 2, 8) for number in range(count)]
+        if operator is not None:
+            tensors = [(0, 2, 1, shape) for shape in shapes] + [(1, 2, 1, (1, 8))]
+            of = (now + 500, 13, task, job.names[operator], job.names[kind], tensors)
+            file = CAPTURED if len(tensors) <= 3 else LONG_CAPTURED
+            job.others["unaging." + file] = [captured_op(*of, room=256 if file == CAPTURED else None)]
+        found[13, task] = (operator or "my_kernel", kind or "my_kernel", 24, ";".join(f"{rows},8" for rows, _ in shapes))
+        now += 10_000
+    for run in range(2):
+        for task in range(len(found)):
+            begin = began + 100_000 + 200_000 * run + 20_000 * task
+            job.ran(begin, begin + 9_000, 13, task)
+    return found

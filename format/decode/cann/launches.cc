@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "format/comm_words.h"
 
@@ -22,6 +24,17 @@ const CannHead& HeadOf(const Record& record) {
 
 bool IsComputeType(std::string_view type) {
   return type.starts_with("KERNEL") || type == "STARS_COMMON" || type == "FFTS_PLUS";
+}
+
+// What type the operator is of that a kernel is alone (cann_trace_db_dumper.cpp, RtsTaskTypeMap); "": it is
+// no operator.
+std::string_view OperatorTypeOf(std::string_view task_type) {
+  constexpr std::pair<std::string_view, uint32_t> kTypes[] = {{"KERNEL_AICORE", 0},  {"KERNEL_AICPU", 1},
+                                                              {"KERNEL_AIVEC", 2},   {"KERNEL_SIMT", 2},
+                                                              {"KERNEL_MIX_AIC", 4}, {"KERNEL_MIX_AIV", 5}};
+  for (const auto& [kernel, type] : kTypes)
+    if (kernel == task_type) return GeTaskTypeName(type);
+  return {};
 }
 
 }  // namespace
@@ -118,17 +131,20 @@ Launch Launches::MakeLaunch(const CannTaskTrack& track, const Call* call) {
   launch.kernel = kernel_.Get(track.kernel, [this](uint64_t hash) { return names_.HashOrNone(hash); });
   if (!copies_.empty()) FindCopy(track, launch);
   launch.model = models_.At(track.head.thread, track.head.stamp);
+  if (launch.model == kNoId)
+    launch.model = captures_.ModelOf(launch.device, launch.stream, launch.batch, launch.stamp);
   const bool tells_blocks = track.blocks != 0 && texts_.Get(launch.task_type) != "KERNEL_SIMT";
   if (tells_blocks) {
     constexpr uint8_t kMixBits = 7;
     launch.blocks = track.blocks;
     launch.mix_blocks = uint32_t{track.blocks} * (track.mix & kMixBits);
   }
-  if (call == nullptr) return launch;
-  launch.connection = call->connection;
-  if (!call->Is(CannLevel::kNode) || !IsCompute(launch.task_type)) {
+  if (call != nullptr) launch.connection = call->connection;
+  if (call == nullptr || !call->Is(CannLevel::kNode)) {
+    DescribeAlone(launch);
     return launch;
   }
+  if (!IsCompute(launch.task_type)) return launch;
   if (const More* more = FindMore(*call); more != nullptr && !more->sub_ops.empty()) {
     const auto sub_tasks = std::make_shared<std::map<uint32_t, LaunchedOp>>();
     for (const SubOp& of : more->sub_ops) {
@@ -147,6 +163,22 @@ Launch Launches::MakeLaunch(const CannTaskTrack& track, const Call* call) {
   launch.attributes = AttributesOf(
       *call, call->info < 0 ? call->item : infos_[static_cast<size_t>(call->info)].record.op_name);
   return launch;
+}
+
+void Launches::DescribeAlone(Launch& launch) {
+  const std::string_view type = OperatorTypeOf(texts_.Get(launch.task_type));
+  if (type.empty()) return;
+  const auto* const captured = captures_.OpOf(launch.device, launch.stream, launch.task);
+  if (captured == nullptr && launch.kernel == 0) return;
+  LaunchedOp op{.op_name = launch.kernel, .op_type = launch.kernel, .is_compute = true};
+  op.op_task_type = texts_.Intern(type);
+  if (captured != nullptr) op = *captured;
+  if (names_only_) op = {.op_name = op.op_name, .attributes = op.attributes, .is_compute = true};
+  if (launch.blocks != 0) {  // the launch tells
+    op.blocks = launch.blocks;
+    op.mix_blocks = launch.mix_blocks;
+  }
+  static_cast<LaunchedOp&>(launch) = op;
 }
 
 TextId Launches::AttributesOf(const Call& call, uint64_t op_name) {
@@ -187,6 +219,7 @@ void Launches::Describe(int32_t info_at, int32_t tensors_at, LaunchedOp& op) {
   }
   op.hf32 = (record.flags & 1) != 0;
   op.is_dynamic = info->is_dynamic;
+  op.has_info = true;
 }
 
 void Launches::IndexCalls(std::optional<CannLevel> level, CallIndex& index) const {

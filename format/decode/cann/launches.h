@@ -13,22 +13,14 @@
 
 #include "format/decode/cann/call_index.h"
 #include "format/decode/cann/cann_names.h"
+#include "format/decode/cann/captures.h"
 #include "format/decode/cann/collectives.h"
+#include "format/decode/cann/launched_op.h"
 #include "format/decode/cann/model_calls.h"
-#include "format/decode/cann/tensor_texts.h"
 #include "format/decode/span_writer.h"
 #include "format/records/cann.h"
 
 namespace profd::format {
-
-// The operator that something given to a device is of.
-struct LaunchedOp {
-  TextId op_name = 0, op_type = 0, op_task_type = 0, attributes = 0;
-  uint32_t blocks = 0, mix_blocks = 0;
-  TensorTexts tensors{};
-  bool is_compute = false, hf32 = false;
-  bool is_dynamic = false;  // it is built anew for each shape
-};
 
 // A task as it was given to a device. Its operator is not known where it has none, or one for each sub task.
 struct Launch : LaunchedOp {
@@ -56,17 +48,29 @@ struct Launch : LaunchedOp {
 // the order of their stamps, calls in that of their ends. **Thread:** one.
 class Launches {
  public:
-  // `models`: complete.
-  Launches(CannNames& names, Texts& texts, const ModelCalls& models)
-      : names_(names), texts_(texts), models_(models), comm_(names, texts) {}
+  // `models` and `captures`: complete. `names_only`: of an operator nothing else is told.
+  Launches(CannNames& names, Texts& texts, const ModelCalls& models, const Captures& captures,
+           bool names_only = false)
+      : names_(names),
+        texts_(texts),
+        models_(models),
+        captures_(captures),
+        names_only_(names_only),
+        comm_(names, texts) {}
 
   void Add(const CannApiRecord& call);
   void Add(const CannTaskTrack& track) { tracks_.push_back(track); }
   // The infos of operators with fixed shapes never age, so the vendor's analyser knows the others by their
   // file (msparser/compact_info/node_basic_info_parser.py, get_op_state).
-  void Add(const CannNodeInfo& info, bool is_dynamic) { infos_.push_back({info, is_dynamic}); }
-  void Add(const CannTensorInfo& tensors) { tensors_.push_back(tensors); }
-  void Add(const CannNodeAttributes& attributes) { attributes_.push_back(attributes); }
+  void Add(const CannNodeInfo& info, bool is_dynamic) {
+    if (!names_only_) infos_.push_back({info, is_dynamic});
+  }
+  void Add(const CannTensorInfo& tensors) {
+    if (!names_only_) tensors_.push_back(tensors);
+  }
+  void Add(const CannNodeAttributes& attributes) {
+    if (!names_only_) attributes_.push_back(attributes);
+  }
   void Add(const CannCopy& copy);
   void Add(const CannContexts& contexts);
   void Add(const CannCommPart& part) { comm_parts_.push_back(part); }
@@ -175,6 +179,9 @@ class Launches {
   // Of a launch inside of a call of the communication library.
   void MakeComm(const Call& of_library, Call& asked, Launch& launch);
   Launch MakeLaunch(const CannTaskTrack& track, const Call* call);
+  // A kernel that no call of the node level launched: what was told of it when it was captured, or else what
+  // its own name tells.
+  void DescribeAlone(Launch& launch);
   // nullptr: no sub tasks of a call are of that operator.
   SubOp* FindSubOp(const Call& call, uint64_t op_name);
   void FindCopy(const CannTaskTrack& track, Launch& launch);
@@ -197,6 +204,8 @@ class Launches {
   CannNames& names_;
   Texts& texts_;
   const ModelCalls& models_;
+  const Captures& captures_;
+  const bool names_only_;
   TextId id_key_ = 0, item_key_ = 0;
   // A name that was looked up last: it is nearly always asked again.
   struct Memo {

@@ -24,6 +24,8 @@ void SetTensors(TaskDetail& detail, const TensorTexts& tensors);
 // Those of one operator, record by record. **Thread:** one.
 class TensorList {
  public:
+  static constexpr uint32_t kMost = 256;
+
   // False: of another operator, or one more than anybody has.
   bool Add(const CannTensorInfo& record) {
     return Add(record.op_name,
@@ -34,8 +36,6 @@ class TensorList {
   TensorTexts Intern(Texts& texts) const;
 
  private:
-  static constexpr uint32_t kMost = 256;
-
   uint64_t op_name_ = 0;
   uint32_t count_ = 0;
   std::array<std::string, 6> columns_;

@@ -159,6 +159,22 @@ class OperatorsTest(unittest.TestCase):
         self.assertIn(("MatMul_1", "stride: [1, 1]", self.job.kernels), rows)
         self.assertNotIn("of nobody", {row[1] for row in rows})
 
+    def test_operators_of_captured_graphs(self):
+        told = operators.add_captures(self.job)
+        out, said = self.export("csv,db")
+        self.assertEqual((said["complete"], said["unread"]), (True, 0), said)
+        rows = [row for row in self.table(out, "op_summary") if row["Stream ID"] == "13"]
+        self.assertEqual(len(rows), 2 * len(told))
+        for row in rows:
+            self.assertEqual((row["Op Name"], row["OP Type"], int(row["Block Num"]), row["Input Shapes"].strip('"').replace("N/A", "")),
+                             told[13, int(row["Task ID"])])
+            self.assertEqual((row["Model ID"], row["Task Type"]), ("5", "AI_CORE"))
+        states = {row["Op Name"]: (row["OP State"], row["HF32 Eligible"]) for row in rows}
+        self.assertEqual(states, {"Add_7": ("static", "YES"), "Concat_8": ("static", "YES"), "my_kernel": ("N/A", "N/A")})
+        rows = self.database(out).execute("SELECT n.value, o.value, count(*) FROM COMPUTE_TASK_INFO c JOIN TASK USING(globalTaskId) JOIN "
+                                          "STRING_IDS n ON n.id = c.name JOIN STRING_IDS o ON o.id = opType WHERE streamId = 13 GROUP BY 1, 2")
+        self.assertEqual(set(rows), {(operator, kind, 2) for operator, kind, *_ in told.values()})
+
     def test_files_that_nothing_is_made_of_are_no_secret(self):
         self.job.others["unaging.additional.mc2_comm_info"] = [bytes(256)]
         self.job.others["aging.additional.Multi_Thread"] = [bytes(256)] * 2

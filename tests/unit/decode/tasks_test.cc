@@ -229,7 +229,8 @@ class LaunchesTest : public testing::Test {
   Texts texts_;
   CannNames names_{texts_};
   ModelCalls models_;
-  Launches launches_{names_, texts_, models_};
+  Captures captures_{names_, texts_};
+  Launches launches_{names_, texts_, models_, captures_};
   Collector collector_;
   SpanWriter writer_{collector_, texts_};
   std::vector<Launch> found_;
@@ -263,9 +264,13 @@ TEST_F(LaunchesTest, JoinsByThreadAndTime) {
   EXPECT_EQ(found_[0].mix_blocks, 0x28u);
   EXPECT_TRUE(found_[0].hf32);
   EXPECT_TRUE(found_[0].is_dynamic);
-  // Only a call of the runtime around it: no operator.
+  // Only a call of the runtime around it: the operator that its kernel's name tells of.
   EXPECT_EQ(found_[1].connection, 2u);
-  EXPECT_FALSE(found_[1].is_compute);
+  EXPECT_TRUE(found_[1].is_compute);
+  EXPECT_FALSE(found_[1].has_info);
+  EXPECT_EQ(texts_.Get(found_[1].op_name), "kernel");
+  EXPECT_EQ(texts_.Get(found_[1].op_type), "kernel");
+  EXPECT_EQ(texts_.Get(found_[1].op_task_type), "AI_CORE");
   EXPECT_EQ(found_[2].connection, 0u);
   EXPECT_EQ(launches_.tracks_without_call(), 1u);
 }
@@ -462,7 +467,7 @@ TEST_F(LaunchesTest, AgainstALookThroughAllCalls) {
         node = &call;
       }
     }
-    EXPECT_EQ(found_[i].is_compute, node != nullptr);
+    EXPECT_EQ(texts_.Get(found_[i].op_name), node != nullptr ? "MatMul_0" : "kernel");
     if (node != nullptr) {
       EXPECT_EQ(by_connection[found_[i].connection].span.begin_ns, node->begin);
     }

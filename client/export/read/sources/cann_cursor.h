@@ -82,6 +82,7 @@ class Cursor {
   static uint64_t Stamp(const format::CannApiRecord& record) {
     return record.end == format::kCannEvent ? record.begin : record.end;
   }
+  static uint64_t Stamp(const format::CannCapturedOpOf3& record) { return record.op.head.stamp; }
   static uint64_t Stamp(const auto& record) { return record.head.stamp; }
   static void Load(File& file) {
     if (file.rest.size() < sizeof(Record)) file.rest = file.reader->Next();

@@ -14,6 +14,8 @@
 namespace profd::client {
 
 using format::CannApiRecord;
+using format::CannCapture;
+using format::CannCapturedOpOf3;
 using format::CannFusedOp;
 using format::CannMarker;
 using format::CannMemory;
@@ -22,7 +24,10 @@ using format::CannModel;
 namespace {
 
 constexpr std::string_view kMemory = "additional.task_memory_info", kFused = "additional.fusion_op_info",
-                           kModels = "additional.graph_id_map", kMarkers = "additional.msproftx";
+                           kModels = "additional.graph_id_map", kMarkers = "additional.msproftx",
+                           kCapturedOps = "additional.capture_op_info",
+                           kLongCapturedOps = "variable.capture_op_info",
+                           kCaptures = "compact.capture_stream_info";
 constexpr uint64_t kMostPlaces = 100;  // of damaged lines, that are reported one by one
 constexpr char kNoName[] = "names nothing, or is one more than there is room for";
 
@@ -100,6 +105,44 @@ void ReadModelCalls(const Capture& capture, const Side& host, const Sinks& sinks
     sinks.report->Skip({"host/data", 0, 0, models.left_out(),
                         "calls of models: no room for more, their tasks have no model"});
   }
+}
+
+bool IsOfCaptures(std::string_view file) {
+  return file == kCapturedOps || file == kLongCapturedOps || file == kCaptures;
+}
+
+void ReadCaptures(const Capture& capture, const Side& host, const Sinks& sinks, format::Captures& captures) {
+  Report& report = *sinks.report;
+  ForEach<CannCapture>(capture, host, kCaptures, sinks,
+                       [&](const CannCapture& record) { captures.Add(record); });
+  Cursor<CannCapturedOpOf3> ops(capture, host, kCapturedOps, report, sinks.progress);
+  ops.Drain(UINT64_MAX, SIZE_MAX, [&](const CannCapturedOpOf3& record, bool ages) {
+    captures.Add(record.op, record.tensor, ages);
+  });
+  ops.Count(report, "api");
+  for (const std::string_view aging : kAging) {
+    const Stream* stream = host.Find(std::string(aging) + std::string(kLongCapturedOps));
+    if (stream == nullptr) continue;
+    StreamReader reader(capture, *stream, Framed{}, report, sinks.progress);
+    const uint64_t before = captures.records();
+    size_t kept = 0;
+    for (auto piece = reader.Next(); !piece.empty(); piece = reader.Next()) {
+      if (reader.begins_slice()) {  // no record reaches over the end of one
+        captures.AddCut(kept);
+        piece = piece.subspan(kept);
+      }
+      kept = captures.TakeVariable(piece);
+      reader.Keep(kept);
+    }
+    captures.AddCut(kept);
+    report.Count(stream->path(), "api", reader.bytes_read(), captures.records() - before);
+  }
+  if (captures.damaged() > 0) {
+    report.Skip({"host/data: capture_op_info", 0, 0, captures.damaged(),
+                 "records without their magic, or with lengths that cannot be"});
+  }
+  if (captures.no_room() > 0)
+    report.Skip({"host/data: captures", 0, 0, captures.no_room(), "no room for more operators of graphs"});
 }
 
 bool IsOfOperators(std::string_view file) {

@@ -9,6 +9,7 @@
 #include "client/export/read/filter.h"
 #include "client/export/read/sources/pipeline.h"
 #include "format/decode/cann/cann_names.h"
+#include "format/decode/cann/captures.h"
 #include "format/decode/cann/model_calls.h"
 #include "format/decode/span_writer.h"
 
@@ -22,6 +23,10 @@ std::map<uint32_t, format::TextId> ReadModelNames(const Capture& capture, const 
 
 // Of the files of calls, which are read, counted and complained of as such elsewhere.
 void ReadModelCalls(const Capture& capture, const Side& host, const Sinks& sinks, format::ModelCalls& models);
+
+// A file, without "aging." and "unaging.", that ReadCaptures() reads.
+bool IsOfCaptures(std::string_view file);
+void ReadCaptures(const Capture& capture, const Side& host, const Sinks& sinks, format::Captures& captures);
 
 // A file, without "aging." and "unaging.", that GiveOperatorRecords() reads.
 bool IsOfOperators(std::string_view file);

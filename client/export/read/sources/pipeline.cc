@@ -25,10 +25,7 @@ std::string WhyUnread(std::string_view file) {
       {".additional.Multi_Thread",
        "threads that load a model together: the vendor's parser shows them nowhere, either"},
       {".additional.mc2_comm_info",
-       "which streams work for fused collectives: nothing is made of it by itself"},
-      {".variable.capture_op_info",
-       "operators of captured graphs: not read, their tasks are as the log has them"},
-      {".compact.capture_stream_info", "which streams captured a graph: nothing is made of it by itself"}};
+       "which streams work for fused collectives: nothing is made of it by itself"}};
   for (const auto& [name, why] : kKnown) {
     if (file.ends_with(name)) return std::string(why);
   }

@@ -373,6 +373,8 @@ class DeviceTasks {
     if (op.op_type != 0) {
       detail.op_type = op.op_type;
       detail.op_task_type = op.op_task_type;
+    }
+    if (op.has_info) {
       detail.op_state = op.is_dynamic ? dynamic_ : static_;
       detail.hf32 = op.hf32 ? yes_ : no_;
     }
@@ -457,9 +459,11 @@ class TaskSource {
     Cursor<CannCommOp> comm_ops(capture_, host, "compact.hccl_op_info", report, sinks_.progress);
     Cursor<CannCommPart> comm_parts(capture_, host, "additional.hccl_info", report, sinks_.progress);
     // At level 0 the vendor knows an operator's name only, whatever the records hold.
-    const bool no_infos =
+    const bool names_only =
         vendor_compatible_ && (host.facts.prof_level == "l0" || host.facts.prof_level == "level0");
-    format::Launches launches(names_, *sinks_.texts, models);
+    format::Captures captures(names_, *sinks_.texts);
+    ReadCaptures(capture_, host, sinks_, captures);
+    format::Launches launches(names_, *sinks_.texts, models, captures, names_only);
     std::vector<Launch> window;
     const auto to_wall = [&](uint64_t stamp) { return context.HostCounterToWall(stamp); };
     bool last = false;
@@ -469,15 +473,10 @@ class TaskSource {
       last = calls.done();
       const uint64_t end = last ? UINT64_MAX : launches.end_stamp();
       tracks.Drain(end, kWindowTracks, [&](const CannTaskTrack& track, bool) { launches.Add(track); });
-      infos.Drain(end, kWindowTracks, [&](const CannNodeInfo& info, bool ages) {
-        if (!no_infos) launches.Add(info, ages);
-      });
-      tensors.Drain(end, kWindowTracks, [&](const CannTensorInfo& of_one, bool) {
-        if (!no_infos) launches.Add(of_one);
-      });
-      attributes.Drain(end, kWindowTracks, [&](const CannNodeAttributes& of_one, bool) {
-        if (!no_infos) launches.Add(of_one);
-      });
+      infos.Drain(end, kWindowTracks, [&](const CannNodeInfo& info, bool ages) { launches.Add(info, ages); });
+      tensors.Drain(end, kWindowTracks, [&](const CannTensorInfo& of_one, bool) { launches.Add(of_one); });
+      attributes.Drain(end, kWindowTracks,
+                       [&](const CannNodeAttributes& of_one, bool) { launches.Add(of_one); });
       contexts.Drain(end, kWindowTracks, [&](const CannContexts& of_one, bool) { launches.Add(of_one); });
       copies.Drain(end, kWindowTracks, [&](const CannCopy& copy, bool) { launches.Add(copy); });
       comm_ops.Drain(end, kWindowTracks, [&](const CannCommOp& op, bool) { launches.Add(op); });
@@ -550,7 +549,7 @@ std::string_view TaskStreamKind(const Side& side, std::string_view file) {
                         rest == "compact.node_basic_info" || rest == "additional.tensor_info" ||
                         rest == "compact.node_attr_info" || rest == "compact.hccl_op_info" ||
                         rest == "compact.memcpy_info" || rest == "additional.hccl_info" ||
-                        rest == "additional.context_id_info" || IsOfOperators(rest) ||
+                        rest == "additional.context_id_info" || IsOfOperators(rest) || IsOfCaptures(rest) ||
                         rest == "additional.hash_dic" || rest == "additional.type_info_dic";
   return of_calls ? (side.is_host() ? "api" : "task") : "";
 }
