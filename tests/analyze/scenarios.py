@@ -73,6 +73,10 @@ def scenarios():
                    [Expected(("host.stall",), "step.checkpoint")])
     yield Scenario("conversions", USUAL, [Fault("conversions", rank=-1, us=110)], [Expected(("kernel.transpose",))])
     yield Scenario("few blocks", USUAL, [Fault("few_blocks", rank=-1, factor=1.5, count=16)], [Expected(("kernel.blocks",))])
+    yield Scenario("none, an operator of one kernel", dict(USUAL, vector=16), [], [])
+    yield Scenario("an operator in many kernels", dict(USUAL, vector=16), [Fault("unfused", rank=-1, count=16)],
+                   [Expected(("kernel.fusible",))])
+    yield Scenario("none, an operator in a few kernels", dict(USUAL, vector=16), [], [], [Fault("unfused", rank=-1, count=6)])
     yield Scenario("none, counters", COUNTED, [], [])
     yield Scenario("no pipe is busy", COUNTED, [Fault("unbound", rank=-1, factor=1.5)], [Expected(("kernel.bound",))])
     yield Scenario("odd sizes", DEEP, [Fault("unaligned", rank=-1, group="tp", factor=1.6)], [Expected(("comm.align",))])

@@ -149,6 +149,12 @@ constexpr Rule kRules[] = {
      "cores need kernel.blocks_ratio times as long as if none were idle",
      "kernels with their blocks, and the cores of the device",
      "as if the blocks could be spread over all cores", "another tiling, a larger batch", FindIdleCores},
+    {"kernel.fusible",
+     "2 to 16 kernels that each take less than kernel.fusible_us follow each other on a stream, the same "
+     "ones "
+     "kernel.fusible_count times, and kernel.fusible_percent of their time lies between them",
+     "kernels by name; better: calls that launch", "as if each row of them were launched once",
+     "a fused operator, a compiled graph", FindFusible},
     {"kernel.transpose",
      "kernels that only convert data (TransData, Transpose, Cast) take kernel.conversion_percent of the "
      "computing",

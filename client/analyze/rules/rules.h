@@ -55,6 +55,7 @@ void FindLeaks(const Context& context, Found& found);
 void FindAiCpu(const Context& context, Found& found);
 void FindUnboundKernels(const Context& context, Found& found);
 void FindIdleCores(const Context& context, Found& found);
+void FindFusible(const Context& context, Found& found);
 void FindConversions(const Context& context, Found& found);
 void FindLowClocks(const Context& context, Found& found);
 

@@ -1,0 +1,99 @@
+#include "client/analyze/rules/rules.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/analyze/job.h"
+#include "client/analyze/judge.h"
+#include "client/analyze/model/match.h"
+#include "client/analyze/model/replay.h"
+
+namespace profd::analyze {
+namespace {
+
+constexpr Ns kUs = 1'000, kMs = 1'000'000, kBegin = 1'000'000 * kMs;
+constexpr uint64_t kThread = uint64_t{7} << 32 | 7;
+
+// Steps of one rank, kernel behind kernel; each is launched by a call of its own, 100 µs before.
+class RulesTest : public testing::Test {
+ protected:
+  static constexpr int kSteps = 6;
+  static constexpr Ns kStep = kMs;
+
+  RulesTest() { builder_.At(0).number = 0; }
+  // Behind the one before, `gap` later.
+  void Kernel(const std::string& type, double us, double gap_us) {
+    at_ += static_cast<Ns>(gap_us * kUs);
+    Call(builder_.Text("launch"), at_ - 100 * kUs);
+    Task task;
+    task.begin = at_;
+    task.end = at_ = task.begin + static_cast<Ns>(us * kUs);
+    task.name = builder_.Text(type);
+    task.kind = builder_.Class(task.name, 0, Work::kCompute);
+    builder_.AddTask(0, task, 1, connection_);
+  }
+  void Call(TextId name, Ns at) {
+    builder_.AddCall({at, at + kUs / 2, name, 0, KindOfCall(builder_.texts().Get(name))}, kThread,
+                     ++connection_);
+  }
+  // `fill` adds what a step has.
+  template <typename Fill>
+  void Steps(Fill fill) {
+    for (int step = 0; step < kSteps; ++step) {
+      const Ns begin = kBegin + step * kStep;
+      builder_.AddStep({step, begin - 200 * kUs, begin + kStep - 200 * kUs}, -1, kThread);
+      at_ = begin;
+      fill();
+    }
+  }
+  // What is told of the job by the rules named.
+  std::vector<Finding> Told(const std::string& rule) {
+    std::vector<Part> parts;
+    parts.push_back(builder_.Finish());
+    Job job = Join(std::move(parts));
+    const Matches matches = MatchCollectives(job);
+    const Replay replay(job, matches, 1);
+    const Clocks clocks;
+    const Settings settings;
+    return Judge(MakeContext(job, matches, clocks, replay, settings, 1), {rule}, 1).findings;
+  }
+
+  RankBuilder builder_{"rank"};
+  Ns at_ = 0;
+  int64_t connection_ = 0;
+};
+
+// Three rows of five short kernels in each step.
+TEST_F(RulesTest, ShortKernelsInARowAreFusible) {
+  Steps([&] {
+    for (int row = 0; row < 3; ++row) {
+      Kernel("MatMul", 200, 5);
+      for (const char* type : {"Mul", "Add", "Mul", "Add", "Mul"}) Kernel(type, 2, 3);
+    }
+  });
+  const std::vector<Finding> told = Told("kernel.fusible");
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].title,
+            "5 short kernels follow each other (Mul, Add, Mul, …): 55 % of their time lies between them");
+  EXPECT_NEAR(told[0].cost.ms_per_step, 3 * 4 * 0.003, 0.001);  // gaps
+}
+
+TEST_F(RulesTest, ShortKernelsWithACallBetweenTheirLaunchesAreNot) {
+  const TextId synchronise = builder_.Text("aclrtSynchronizeStream");
+  Steps([&] {
+    for (int row = 0; row < 3; ++row) {
+      Kernel("MatMul", 200, 5);
+      for (const char* type : {"Mul", "Add", "Mul", "Add", "Mul"}) {
+        Kernel(type, 2, 3);
+        Call(synchronise, at_ - 99 * kUs);
+      }
+    }
+  });
+  EXPECT_TRUE(Told("kernel.fusible").empty());
+}
+
+}  // namespace
+}  // namespace profd::analyze
