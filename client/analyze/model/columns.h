@@ -111,6 +111,12 @@ struct MemoryLook {
   TextId owner = 0;
   double bytes = 0;
 };
+// Records that were made, and could not be stored.
+struct Lost {
+  Ns from = 0, to = 0;
+  TextId file = 0, why = 0;
+  uint64_t records = 0;
+};
 // What went from one rank to another, as the tasks of collectives say; numbers within the group.
 struct Link {
   TextId group = 0, transport = 0;
@@ -147,6 +153,7 @@ struct Rank {
   std::vector<CgroupLook> cgroups;
   bool has_waits = false, has_running = false;
   std::vector<MemoryLook> memory;  // by time
+  std::vector<Lost> lost;          // by begin
   uint32_t lanes = 0;
 
   uint64_t ThreadOf(const Call& call) const {

@@ -188,6 +188,11 @@ constexpr Rule kRules[] = {
      "steps", "their time less the median's", "look at what happens in those steps", nullptr},
     {"step.outlier", "a step takes step.outlier times the median, and no finding explains it", "steps",
      "its time less the median's", "look at that step in a timeline", nullptr},
+    {"data.loss",
+     "records of tasks, or of a program's calls, were lost in steps that are analysed; findings of these "
+     "steps "
+     "are less sure",
+     "profd's recordings", "none", "record less at a time", FindLosses},
 };
 
 }  // namespace

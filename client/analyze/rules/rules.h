@@ -51,6 +51,7 @@ void FindUnaligned(const Context& context, Found& found);
 void FindHeavyStages(const Context& context, Found& found);
 void FindBubbles(const Context& context, Found& found);
 void FindLostTime(const Context& context, Found& found);
+void FindLosses(const Context& context, Found& found);
 void FindLeaks(const Context& context, Found& found);
 void FindAiCpu(const Context& context, Found& found);
 void FindUnboundKernels(const Context& context, Found& found);
@@ -86,6 +87,8 @@ Excess ExcessOf(const Context& context, const std::vector<double>& values, doubl
 // times of the steps that are analysed with all findings mended.
 void FindUnexplainedRanks(const Context& context, std::vector<Finding>& findings);
 void FindUnevenSteps(const Context& context, const std::vector<Ns>& rest, std::vector<Finding>& findings);
+// Records were lost in the steps of a finding, and of its ranks: it is less sure.
+void WeighLosses(const Context& context, Finding& finding);
 // Time between two steps: that no rank is in one.
 struct Outside {
   uint32_t step = 0;  // the one behind, index in Job::steps
