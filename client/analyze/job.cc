@@ -51,6 +51,7 @@ void Renumber(Part& part, Job& job, std::map<KernelClass, uint32_t>& class_numbe
   }
   for (Rank& rank : part.ranks) {
     for (MemoryLook& look : rank.memory) text(look.owner);
+    for (Allocator& of : rank.allocators) text(of.owner);
     for (Lost& lost : rank.lost) {
       text(lost.file);
       text(lost.why);

@@ -38,6 +38,8 @@ class Writer:
     CREATE TABLE STEP_TIME(id INTEGER,startNs INTEGER,endNs INTEGER);
     CREATE TABLE AICORE_FREQ(deviceId INTEGER,timestampNs INTEGER,freq INTEGER);
     CREATE TABLE NPU_MODULE_MEM(moduleId INTEGER,timestampNs INTEGER,totalReserved NUMERIC,deviceId INTEGER);
+    CREATE TABLE MEMORY_RECORD(component INTEGER,timestamp INTEGER,totalAllocated INTEGER,totalReserved INTEGER,totalActive INTEGER,
+      streamPtr INTEGER,deviceId INTEGER);
     CREATE TABLE ENUM_MODULE(id INTEGER PRIMARY KEY,name TEXT);
     CREATE TABLE GC_RECORD(startNs INTEGER,endNs INTEGER,globalTid INTEGER);
     """
@@ -131,6 +133,12 @@ class Writer:
         db.executemany("INSERT INTO ENUM_MODULE VALUES(?,?)", [(3, "HCCL"), (7, "RUNTIME")])
         db.executemany("INSERT INTO NPU_MODULE_MEM VALUES(?,?,?,?)",
                        [(module, at(when), round(size), self.device) for when, module, size in rows.memory])
+        # Of the framework's allocator: in use at the begin and in the middle of a step, and held.
+        faults = [fault for fault in self.simulation.faults if fault.kind == "fragments" and fault.of(shape, self.rank)]
+        held = round(21e9 * math.prod(fault.factor for fault in faults))
+        db.executemany("INSERT INTO MEMORY_RECORD VALUES(?,?,?,?,?,0,?)", [
+            (text(component), at(when), used, held, used, self.device) for _, begin, end in rows.steps for component in ("PTA", "PTA+GE")
+            for when, used in ((begin, 12_000_000_000), ((begin + end) / 2, 20_000_000_000))])
         db.executemany("INSERT INTO GC_RECORD VALUES(?,?,?)", [(at(begin), at(end), thread) for begin, end in rows.garbage])
 
     def fill_counters(self, db):

@@ -35,7 +35,7 @@ TYPES = (PRODUCT, "SwiGlu", "RmsNorm", "Add", "FlashAttentionScore", "Cast")
 NOMINAL = (60.0, 16.0, 7.0, 5.0, 45.0, 4.0)  # us
 HOST_OP = 3.0  # us of Python for an operator, mean
 LAUNCH = 2.5  # us of the call
-NO_COST = ("missing_rank", "leak", "order_swap")  # they cost no step: they end them, or will
+NO_COST = ("missing_rank", "leak", "order_swap", "fragments")  # they cost no step: they end them, or will
 
 
 @dataclasses.dataclass

@@ -92,6 +92,10 @@ def scenarios():
     yield Scenario("none, experts", dict(USUAL, experts=60), [], [])
     yield Scenario("uneven experts", dict(USUAL, experts=60), [Fault("experts", rank=-1, factor=2)], [Expected(("moe.imbalance",))])
     yield Scenario("leak", LONG, [Fault("leak", rank=2, ms=3)], [Expected(("mem.leak",), "", 2)])
+    yield Scenario("memory in pieces that is asked for again", USUAL,
+                   [Fault("alloc", rank=1, ms=6, since=2, every=2, count=3), Fault("fragments", rank=1, factor=1.4)],
+                   [Expected(("host.stall",), "host.alloc", 1), Expected(("host.stall",), "mem.fragment", 1)])
+    yield Scenario("none, a little memory that nobody uses", USUAL, [], [], [Fault("fragments", rank=1, factor=1.1)])
     yield Scenario("AI CPU", USUAL, [Fault("aicpu", rank=0, us=120, count=6)], [Expected(("kernel.aicpu",), "", 0)])
     yield Scenario("slow group", USUAL, [Fault("slow_group", rank=-1, group="tp1", factor=3)],
                    [Expected(("comm.slow-group",), "", 4)])

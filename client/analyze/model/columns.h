@@ -111,6 +111,12 @@ struct MemoryLook {
   TextId owner = 0;
   double bytes = 0;
 };
+// Of an allocator of the framework, when most of it was in use: bytes that are in use, and that it holds.
+struct Allocator {
+  TextId owner = 0;
+  Ns at = 0;
+  double used = 0, held = 0;
+};
 // Records that were made, and could not be stored.
 struct Lost {
   Ns from = 0, to = 0;
@@ -153,7 +159,8 @@ struct Rank {
   std::vector<CgroupLook> cgroups;
   bool has_waits = false, has_running = false;
   std::vector<MemoryLook> memory;  // by time
-  std::vector<Lost> lost;          // by begin
+  std::vector<Allocator> allocators;
+  std::vector<Lost> lost;  // by begin
   uint32_t lanes = 0;
 
   uint64_t ThreadOf(const Call& call) const {

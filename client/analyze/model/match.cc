@@ -315,6 +315,8 @@ Clocks AlignClocks(Job& job, const Matches& matches) {
     for (CgroupLook& look : rank.cgroups) move(look.from), move(look.to);
     for (Frequency& frequency : rank.frequencies) move(frequency.at);
     for (MemoryLook& look : rank.memory) move(look.at);
+    for (Allocator& of : rank.allocators) move(of.at);
+    for (Lost& lost : rank.lost) move(lost.from), move(lost.to);
   }
   return clocks;
 }

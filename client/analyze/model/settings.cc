@@ -46,6 +46,8 @@ constexpr Setting kSettings[] = {
     {"kernel.jitter_percent", 1, "of the kernels that take so much longer"},
     {"moe.max_over_mean", 1.2, "of the busiest rank's experts to the mean of its peers, in the usual step"},
     {"memory.leak_mb", 64, "MB in 100 steps that an owner's memory grows by"},
+    {"memory.fragment_percent", 20, "of what an allocator holds that is not in use, when most of it is"},
+    {"memory.fragment_mb", 1024, "MB that it then holds and are not in use"},
     {"memory.min_steps", 50, "steps that are needed to speak of a leak"},
     {"step.jitter_percent", 10, "of the 95 % quantile of steps above their median"},
     {"step.period_correlation", 0.5, "of slow steps with those a period later"},

@@ -394,6 +394,22 @@ void DatabaseReader::ReadMemory() {
     if (is_new) known->second = builder_.Text("module " + std::to_string(module));
     add(row[3], row[1], known->second, row[2]);
   });
+  std::map<TextId, Allocator> allocators;
+  Scan("MEMORY_RECORD", {"component", "timestamp", "totalAllocated", "totalReserved"}, [&](Row row) {
+    const TextId owner = Text(row[0]);
+    const Ns at = row[1].Integer(-1);
+    // Sums of two of them have both names.
+    if (row[2].is_null() || row[3].is_null() || at < 0 || at >= kLatest ||
+        View(owner).find('+') != std::string_view::npos)
+      return;
+    Allocator& most = allocators[owner];
+    if (const double used = row[2].Real(0); used > most.used) most = {owner, at, used, row[3].Real(0)};
+  });
+  builder_.ForEachRank([&](Rank& rank) {
+    for (const auto& [owner, most] : allocators) {
+      if (most.used > 0) rank.allocators.push_back(most);
+    }
+  });
   builder_.ForEachRank([](Rank& rank) { std::ranges::sort(rank.memory, {}, &MemoryLook::at); });
 }
 

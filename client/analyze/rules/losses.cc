@@ -1,6 +1,7 @@
 // Records that were lost while the job was recorded: what the other rules find in that time is less sure.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -47,6 +48,7 @@ void FindLosses(const Context& context, Found& found) {
   uint64_t records = 0;
   double most = 0;
   std::map<TextId, uint64_t> reasons;
+  std::set<std::tuple<std::string, TextId, uint64_t, Ns>> counted;  // of a program's all its ranks have
   for (uint32_t r = 0; r < job.ranks.size(); ++r) {
     const Rank& rank = job.ranks[r];
     std::vector<bool> own(job.steps.size());
@@ -56,8 +58,10 @@ void FindLosses(const Context& context, Found& found) {
     most = std::max(most, time.share());
     for (size_t step = 0; step < own.size(); ++step) hit[step] = hit[step] || own[step];
     for (const Lost& lost : rank.lost) {
-      records += lost.records;
-      reasons[lost.why] += lost.records;
+      if (counted.emplace(rank.source, lost.file, lost.records, lost.to - lost.from).second) {
+        records += lost.records;
+        reasons[lost.why] += lost.records;
+      }
       if (table.rows.size() < kMostRows)
         table.rows.push_back({rank.number, std::string(job.Text(lost.file)), std::string(job.Text(lost.why)),
                               static_cast<int64_t>(lost.records), lost.from,

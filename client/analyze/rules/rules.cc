@@ -179,6 +179,13 @@ constexpr Rule kRules[] = {
      "sends and receives of all its ranks", "as if stages were equal", "look at the schedule", FindBubbles},
     {"mem.leak", "memory of an owner grows all the time by memory.leak_mb, over memory.min_steps",
      "memory of devices by owner", "none", "look at what that owner holds", FindLeaks},
+    {"mem.fragment",
+     "an allocator of the framework holds memory.fragment_percent more than is in use, and "
+     "memory.fragment_mb, "
+     "when most of it is in use; where it gives memory back and asks for it again in steps, the cause of "
+     "host.alloc",
+     "MEMORY_RECORD of the framework's profiler (profile_memory)", "none; of host.alloc: replay",
+     "expandable segments, fewer sizes", FindFragments},
     {"goodput", "goodput.outside_percent of the time lies between steps", "steps", "that time",
      "look at what the program does between steps", FindLostTime},
     {"step.jitter",

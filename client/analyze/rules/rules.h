@@ -52,6 +52,7 @@ void FindHeavyStages(const Context& context, Found& found);
 void FindBubbles(const Context& context, Found& found);
 void FindLostTime(const Context& context, Found& found);
 void FindLosses(const Context& context, Found& found);
+void FindFragments(const Context& context, Found& found);
 void FindLeaks(const Context& context, Found& found);
 void FindAiCpu(const Context& context, Found& found);
 void FindUnboundKernels(const Context& context, Found& found);
@@ -87,6 +88,9 @@ Excess ExcessOf(const Context& context, const std::vector<double>& values, doubl
 // times of the steps that are analysed with all findings mended.
 void FindUnexplainedRanks(const Context& context, std::vector<Finding>& findings);
 void FindUnevenSteps(const Context& context, const std::vector<Ns>& rest, std::vector<Finding>& findings);
+// An allocator of the framework held much more than was in use when most of it was, if there is one: why it
+// asks for memory and gives it back. False: there is none.
+bool AddFragments(const Context& context, const Rank& rank, Finding& finding);
 // Records were lost in the steps of a finding, and of its ranks: it is less sure.
 void WeighLosses(const Context& context, Finding& finding);
 // Time between two steps: that no rank is in one.

@@ -95,5 +95,44 @@ TEST_F(RulesTest, ShortKernelsWithACallBetweenTheirLaunchesAreNot) {
   EXPECT_TRUE(Told("kernel.fusible").empty());
 }
 
+TEST_F(RulesTest, LostRecordsAreToldAndMakeWhatIsFoundLessSure) {
+  const auto fill = [&] {
+    for (int row = 0; row < 3; ++row) {
+      Kernel("MatMul", 200, 5);
+      for (const char* type : {"Mul", "Add", "Mul", "Add", "Mul"}) Kernel(type, 2, 3);
+    }
+  };
+  Steps(fill);
+  // Two of the five steps that are analysed, and half of another one.
+  const Ns from = kBegin + 2 * kStep - 200 * kUs;
+  builder_.At(0).lost = {{from, from + 5 * kStep / 2, builder_.Text("agent_7_0.lanes"),
+                          builder_.Text("the program's rings were full"), 12}};
+  const std::vector<Finding> told = Told("all");
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0].id, "kernel.fusible");
+  EXPECT_NEAR(told[0].score(), 0.5, 1e-9) << "less than its method's 0.6";
+  EXPECT_EQ(told[1].id, "data.loss");
+  EXPECT_EQ(told[1].title,
+            "rank 0 (device 0): 12 records were lost, in 50 % of the time: the program's rings were full");
+  EXPECT_EQ(told[1].steps, (std::vector<uint32_t>{2, 3, 4}));
+}
+
+TEST_F(RulesTest, LossesBehindTheStepsAreNotTold) {
+  Steps([&] { Kernel("MatMul", 700, 5); });
+  const Ns from = kBegin + kSteps * kStep;
+  builder_.At(0).lost = {{from, from + kMs, builder_.Text("agent_7_0.lanes"), 0, 12}};
+  EXPECT_TRUE(Told("data.loss").empty());
+}
+
+TEST_F(RulesTest, MemoryThatIsHeldAndNotInUse) {
+  Steps([&] { Kernel("MatMul", 700, 5); });
+  builder_.At(0).allocators = {{builder_.Text("PTA"), kBegin, 15e9, 20e9}};
+  const std::vector<Finding> told = Told("mem.fragment");
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].title,
+            "rank 0 (device 0): 25 % of the memory that the framework holds is in pieces nobody uses");
+  EXPECT_EQ(told[0].severity, Severity::kInfo);
+}
+
 }  // namespace
 }  // namespace profd::analyze
