@@ -96,6 +96,9 @@ class Writer:
                 continue  # no kernel
             infos.append((text(f"aclnn{kind}_{number % 7}"), number, blocks.get(kind, 24), 0, text(work), text(kind), none, none, text(shapes), none,
                           none, none, none, none, none))
+        for number, (begin, end) in enumerate(rows.others, 2_000_000):  # another program's, on a stream of its own
+            tasks.append((at(begin), at(end), self.device, 4294967295, number, 77, core, 4294967295, 9, number % 65536, 4294967295))
+            infos.append((text("aclnnOther_1"), number, 24, 0, core, text("Other"), none, none, none, none, none, none, none, none, none))
         db.executemany("INSERT INTO TASK VALUES(?,?,?,?,?,?,?,?,?,?,?)", tasks)
         db.executemany("INSERT INTO COMPUTE_TASK_INFO VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", infos)
         if shape.counters:

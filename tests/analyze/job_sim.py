@@ -118,7 +118,7 @@ class Rows:
 
     def __init__(self):
         self.kernels, self.collectives, self.calls, self.ranges, self.garbage, self.steps = [], [], [], [], [], []
-        self.frequency, self.memory = [], []
+        self.frequency, self.memory, self.others = [], [], []
 
 
 class Ring:
@@ -228,6 +228,7 @@ class Simulation:
             jitter = random.Random(f"jitter {rank} {step} {shape.seed}")
             spikes = random.Random(f"spikes {rank} {step} {shape.seed}")
             gaps = random.Random(f"gaps {rank} {step} {shape.seed}")
+            neighbours = random.Random(f"neighbours {rank} {step} {shape.seed}")
             warm = 1.4 if step == 0 else 1.0
 
             def python(us, kind="operator"):
@@ -260,6 +261,10 @@ class Simulation:
                 if noise.random() < 0.001:
                     length *= 1.5
                 start = max(device + 0.9 * US, host + noise.uniform(5, 9) * US)
+                for fault in self.of("neighbour", rank, step):
+                    if neighbours.random() < fault.share and work == "AI_CORE":
+                        length *= fault.factor
+                        rows.others.append((start + 0.1 * length, start + 0.9 * length))
                 for fault in self.of("device_gap", rank, step):
                     if gaps.random() < fault.share:
                         start += fault.us * US  # on something that is in no record

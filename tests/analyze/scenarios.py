@@ -96,6 +96,12 @@ def scenarios():
                    [Fault("alloc", rank=1, ms=6, since=2, every=2, count=3), Fault("fragments", rank=1, factor=1.4)],
                    [Expected(("host.stall",), "host.alloc", 1), Expected(("host.stall",), "mem.fragment", 1)])
     yield Scenario("none, a little memory that nobody uses", USUAL, [], [], [Fault("fragments", rank=1, factor=1.1)])
+    yield Scenario("another program on a device", USUAL, [Fault("neighbour", rank=5, share=0.3, factor=1.5)], [late(5, "device.shared")])
+    yield Scenario("another program on a device, always", USUAL, [Fault("neighbour", rank=2, share=1, factor=1.3)],
+                   [late(2, "device.shared")])
+    yield Scenario("other programs on all devices", USUAL, [Fault("neighbour", rank=-1, share=0.3, factor=1.5)],
+                   [Expected(("device.shared",))])
+    yield Scenario("none, another program that does no harm", USUAL, [], [], [Fault("neighbour", rank=5, share=0.02, factor=1.05)])
     yield Scenario("AI CPU", USUAL, [Fault("aicpu", rank=0, us=120, count=6)], [Expected(("kernel.aicpu",), "", 0)])
     yield Scenario("slow group", USUAL, [Fault("slow_group", rank=-1, group="tp1", factor=3)],
                    [Expected(("comm.slow-group",), "", 4)])

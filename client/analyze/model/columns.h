@@ -111,6 +111,11 @@ struct MemoryLook {
   TextId owner = 0;
   double bytes = 0;
 };
+// What a device did for another program than the rank's.
+struct OtherTask {
+  Ns begin = 0, end = 0;
+  uint64_t process = 0;
+};
 // Of an allocator of the framework, when most of it was in use: bytes that are in use, and that it holds.
 struct Allocator {
   TextId owner = 0;
@@ -143,7 +148,8 @@ struct Rank {
   int device = -1;
   uint64_t process = 0;  // pid of the program on it, 0 = not known
   Level level = Level::kNothing;
-  std::vector<Task> tasks;  // by begin
+  std::vector<Task> tasks;        // by begin
+  std::vector<OtherTask> others;  // by begin
   std::vector<Collective> collectives;
   std::vector<Call> calls;        // by begin
   std::vector<uint64_t> threads;  // that make them: pid << 32 | tid

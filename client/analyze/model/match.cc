@@ -306,6 +306,7 @@ Clocks AlignClocks(Job& job, const Matches& matches) {
       for (auto& row : rows) move(row.begin), move(row.end);
     };
     move_all(rank.tasks);
+    move_all(rank.others);
     move_all(rank.collectives);
     move_all(rank.calls);
     move_all(rank.ranges);

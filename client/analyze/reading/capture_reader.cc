@@ -215,9 +215,11 @@ class Collector : public format::RowSink, public format::SpanSink, public client
     if (shapes == not_available_) shapes = 0;
     task.kind = builder_.Class(
         {of_type, shapes, task.work, detail != nullptr ? detail->block_num : 0, IsOfVectors(type)});
-    builder_.AddTask(span.device, task, span.stream, Connection(span));
+    // Of what no program has told of, the log's pid is that of whom the recording was asked for.
+    const auto pid = static_cast<uint64_t>(std::max<int64_t>(span.pid, 0));
+    builder_.AddTask(span.device, task, span.stream, Connection(span), is_kernel ? pid : 0);
+    if (pid > 0) builder_.At(span.device).process = pid;
     if (detail != nullptr && task.work == Work::kCompute) TakePipes(batch, *detail, span.device, task.kind);
-    if (span.pid > 0) builder_.At(span.device).process = static_cast<uint64_t>(span.pid);
   }
 
   void TakePipes(const format::SpanBatch& batch, const format::TaskDetail& detail, int device,

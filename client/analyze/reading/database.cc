@@ -258,10 +258,11 @@ void DatabaseReader::ReadTasks() {
            task.work = Work::kAiCpu;
          }
          if (!Times(row[0], row[1], task.begin, task.end)) return;
+         // Of what is no kernel it is the pid of whom the recording was asked for.
+         const auto pid = static_cast<uint64_t>(std::max<int64_t>(row[7].Integer(0), 0));
          builder_.AddTask(static_cast<int>(device), task, row[6].Integer(-1),
-                          row[3].Integer(RankBuilder::kNoConnection));
-         if (const int64_t pid = row[7].Integer(0); pid > 0)
-           builder_.At(static_cast<int>(device)).process = static_cast<uint64_t>(pid);
+                          row[3].Integer(RankBuilder::kNoConnection), kernel != nullptr ? pid : 0);
+         if (pid > 0) builder_.At(static_cast<int>(device)).process = pid;
        });
 }
 

@@ -165,6 +165,11 @@ constexpr Rule kRules[] = {
      "of rank.compute",
      "the clock (--collect low-power) and the rated clock", "as if every kernel followed the clock",
      "cooling, power limit", FindLowClocks},
+    {"device.shared",
+     "kernels take general.effect_percent longer while another program computes on their device; of one "
+     "rank, "
+     "the cause of rank.compute",
+     "kernels of both programs (--all-agents, or --pid of both)", kReplay, kDoNotShare, FindShared},
     {"moe.imbalance",
      "grouped matrix products of the busiest rank of a step take moe.max_over_mean times the mean of its "
      "peers, and it "

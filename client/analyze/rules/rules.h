@@ -58,6 +58,7 @@ void FindAiCpu(const Context& context, Found& found);
 void FindUnboundKernels(const Context& context, Found& found);
 void FindIdleCores(const Context& context, Found& found);
 void FindFusible(const Context& context, Found& found);
+void FindShared(const Context& context, Found& found);
 void FindConversions(const Context& context, Found& found);
 void FindLowClocks(const Context& context, Found& found);
 
@@ -73,6 +74,21 @@ Jitter JitterOf(const Context& context, uint32_t rank);
 // Those in which it is worth a word, and whether so many have it that it makes nobody late.
 std::vector<std::pair<uint32_t, Jitter>> JitteryRanks(const Context& context);
 bool IsCommon(const Context& context, size_t jittery);
+
+// What kernels take longer while another program computes on the rank's device.
+struct Shared {
+  std::vector<std::pair<uint32_t, Ns>> more;  // task, ns
+  double ns = 0;                              // sum
+  double computing = 0;                       // of all kernels
+  double overlap = 0;                         // part of it in which another program computes
+  std::vector<Table> tables;
+};
+// How long another program computed beside it, by task; empty: none did.
+std::vector<Ns> BesideOthers(const Rank& rank);
+Shared SharedOf(const Context& context, uint32_t rank);
+// "another program (pid 7) computes": of a rank that has others.
+std::string OtherPrograms(const Rank& rank);
+inline constexpr const char* kDoNotShare = "end that program, or give the rank a device of its own";
 
 // Of a series by step: which steps stand out from `usual` by `threshold` and more, and how sure that is.
 struct Excess {

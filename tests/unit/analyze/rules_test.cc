@@ -15,7 +15,7 @@ namespace profd::analyze {
 namespace {
 
 constexpr Ns kUs = 1'000, kMs = 1'000'000, kBegin = 1'000'000 * kMs;
-constexpr uint64_t kThread = uint64_t{7} << 32 | 7;
+constexpr uint64_t kProcess = 7, kThread = kProcess << 32 | kProcess;
 
 // Steps of one rank, kernel behind kernel; each is launched by a call of its own, 100 µs before.
 class RulesTest : public testing::Test {
@@ -33,7 +33,7 @@ class RulesTest : public testing::Test {
     task.end = at_ = task.begin + static_cast<Ns>(us * kUs);
     task.name = builder_.Text(type);
     task.kind = builder_.Class(task.name, 0, Work::kCompute);
-    builder_.AddTask(0, task, 1, connection_);
+    builder_.AddTask(0, task, 1, connection_, kProcess);
   }
   void Call(TextId name, Ns at) {
     builder_.AddCall({at, at + kUs / 2, name, 0, KindOfCall(builder_.texts().Get(name))}, kThread,
@@ -93,6 +93,29 @@ TEST_F(RulesTest, ShortKernelsWithACallBetweenTheirLaunchesAreNot) {
     }
   });
   EXPECT_TRUE(Told("kernel.fusible").empty());
+}
+
+// Kernels that another program runs beside take twice as long.
+TEST_F(RulesTest, AnotherProgramOnTheDevice) {
+  Steps([&] {
+    for (int i = 0; i < 4; ++i) {
+      Kernel("MatMul", 100, 2);
+      Kernel("MatMul", i == 0 ? 200 : 100, 2);
+      if (i > 0) continue;
+      Task other;
+      other.begin = at_ - 180 * kUs;
+      other.end = at_ - 10 * kUs;
+      other.kind = builder_.Class(builder_.Text("Other"), 0, Work::kCompute);
+      builder_.AddTask(0, other, 1, RankBuilder::kNoConnection, 9);
+    }
+  });
+  const std::vector<Finding> told = Told("all");
+  ASSERT_EQ(told.size(), 1u) << told[0].title;
+  EXPECT_EQ(told[0].id, "device.shared");
+  EXPECT_EQ(told[0].title,
+            "rank 0 (device 0): another program (pid 9) computes on the device for 19 % of the time of its "
+            "kernels");
+  EXPECT_NEAR(told[0].cost.ms_per_step, 0.1, 0.001);
 }
 
 TEST_F(RulesTest, LostRecordsAreToldAndMakeWhatIsFoundLessSure) {
