@@ -390,6 +390,12 @@ class Simulation:
                     if layer == fault.count:
                         rows.ranges.append((host, host + fault.ms * MS, "Engine.save_checkpoint"))
                         host += fault.ms * MS
+                for fault in self.of("graph_head", rank, step):
+                    if layer == fault.count:
+                        whole = fault.ms * MS
+                        for name, part in (("npu_fx_compiler_inference", 0), ("TorchNpuGraphBase::Run", 0.6), ("ExecuteGraph", 0.75)):
+                            rows.ranges.append((host + part * whole, host + whole, name))
+                        host += whole
                 for fault in self.of("gc", rank, step):
                     if layer == fault.count:
                         rows.garbage.append((host, host + fault.ms * MS))

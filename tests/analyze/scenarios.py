@@ -71,6 +71,8 @@ def scenarios():
                    [Expected(("host.stall",), "host.compile", 4)])
     yield Scenario("a checkpoint within steps", dict(USUAL, steps=12), [Fault("save", rank=-1, ms=20, since=3, every=4, count=3)],
                    [Expected(("host.stall",), "step.checkpoint")])
+    yield Scenario("a compiled graph that is prepared for long", USUAL, [Fault("graph_head", rank=-1, ms=3, count=3)],
+                   [Expected(("host.stall",), "graph.head")])
     yield Scenario("conversions", USUAL, [Fault("conversions", rank=-1, us=110)], [Expected(("kernel.transpose",))])
     yield Scenario("few blocks", USUAL, [Fault("few_blocks", rank=-1, factor=1.5, count=16)], [Expected(("kernel.blocks",))])
     yield Scenario("none, an operator of one kernel", dict(USUAL, vector=16), [], [])

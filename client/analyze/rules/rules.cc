@@ -96,6 +96,12 @@ constexpr Rule kRules[] = {
     {"step.checkpoint", "a range that saves a checkpoint covers host.cause_share of a stall",
      "ranges of the program or of its framework", kReplay,
      "save in the background, less often, or to faster storage", nullptr},
+    {"graph.head",
+     "ranges of what is done before a compiled graph runs (npu_fx_compiler_inference, "
+     "TorchNpuGraphBase::Run, "
+     "ExecuteGraph) cover host.cause_share of a stall",
+     "ranges of the framework", kReplay, "fewer inputs, all of them contiguous tensors; fixed shapes",
+     nullptr},
     {"host.compile", "a call that compiles an operator is the stall", "calls of CANN", kReplay,
      "keep shapes the same from step to step", nullptr},
     {"host.alloc", "a call that has or gives back memory of the device is the stall", "calls of CANN",
