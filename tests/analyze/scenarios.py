@@ -19,7 +19,7 @@ DEEP = dict(USUAL, layers=6, buckets=6)
 FEW = dict(DEEP, buckets=3)
 LINKS = dict(USUAL, links=1)
 COUNTED = dict(USUAL, counters=1)
-BOUND = ("comm.exposed", "comm.small", "pipe.bubble", "rank.unexplained", "goodput")  # costs of these are bounds
+BOUND = ("comm.exposed", "comm.small", "pipe.bubble", "rank.unexplained", "goodput", "kernel.fusible")  # costs of these are bounds
 MIN_PERCENT = 1.0  # of a step: what a rule tells of, by default
 
 
@@ -76,7 +76,7 @@ def scenarios():
     yield Scenario("conversions", USUAL, [Fault("conversions", rank=-1, us=110)], [Expected(("kernel.transpose",))])
     yield Scenario("few blocks", USUAL, [Fault("few_blocks", rank=-1, factor=1.5, count=16)], [Expected(("kernel.blocks",))])
     yield Scenario("none, an operator of one kernel", dict(USUAL, vector=16), [], [])
-    yield Scenario("an operator in many kernels", dict(USUAL, vector=16), [Fault("unfused", rank=-1, count=16)],
+    yield Scenario("an operator in many kernels", dict(USUAL, vector=16), [Fault("unfused", rank=-1, count=24)],
                    [Expected(("kernel.fusible",))])
     yield Scenario("none, an operator in a few kernels", dict(USUAL, vector=16), [], [], [Fault("unfused", rank=-1, count=6)])
     yield Scenario("none, counters", COUNTED, [], [])

@@ -96,16 +96,18 @@ void RankBuilder::AddStep(const Step& step, int device, uint64_t thread) {
   if (step.end > step.begin) steps_.push_back({step, device, thread});
 }
 
-// A rank is of one program: of several on a device the one with the most tasks.
+// A rank is of one program: of several on a device the one that computes most.
 void RankBuilder::SetOthersApart(Device& device) {
-  std::map<uint64_t, size_t> counts;
-  for (const uint64_t process : device.processes) {
-    if (process != 0) ++counts[process];
+  std::map<uint64_t, Ns> computing;
+  for (size_t i = 0; i < device.processes.size(); ++i) {
+    const Task& task = device.rank.tasks[i];
+    if (device.processes[i] != 0) computing[device.processes[i]] += task.end - task.begin;
   }
-  if (counts.empty()) return;
+  if (computing.empty()) return;
   Rank& rank = device.rank;
-  rank.process = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; })->first;
-  if (counts.size() == 1) return;
+  rank.process =
+      std::ranges::max_element(computing, {}, [](const auto& entry) { return entry.second; })->first;
+  if (computing.size() == 1) return;
   size_t kept = 0;
   for (size_t i = 0; i < rank.tasks.size(); ++i) {
     const uint64_t process = device.processes[i];

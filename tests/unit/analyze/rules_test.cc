@@ -50,7 +50,7 @@ class RulesTest : public testing::Test {
     }
   }
   // What is told of the job by the rules named.
-  std::vector<Finding> Told(const std::string& rule) {
+  std::vector<Finding> Told(const std::vector<std::string>& rules) {
     std::vector<Part> parts;
     parts.push_back(builder_.Finish());
     Job job = Join(std::move(parts));
@@ -58,7 +58,7 @@ class RulesTest : public testing::Test {
     const Replay replay(job, matches, 1);
     const Clocks clocks;
     const Settings settings;
-    return Judge(MakeContext(job, matches, clocks, replay, settings, 1), {rule}, 1).findings;
+    return Judge(MakeContext(job, matches, clocks, replay, settings, 1), rules, 1).findings;
   }
 
   RankBuilder builder_{"rank"};
@@ -74,11 +74,13 @@ TEST_F(RulesTest, ShortKernelsInARowAreFusible) {
       for (const char* type : {"Mul", "Add", "Mul", "Add", "Mul"}) Kernel(type, 2, 3);
     }
   });
-  const std::vector<Finding> told = Told("kernel.fusible");
+  const std::vector<Finding> told = Told({"kernel.fusible"});
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].title,
             "5 short kernels follow each other (Mul, Add, Mul, …): 55 % of their time lies between them");
-  EXPECT_NEAR(told[0].cost.ms_per_step, 3 * 4 * 0.003, 0.001);  // gaps
+  // Gaps; and what the host, which launches no faster than its device computes, takes for these kernels.
+  EXPECT_GE(told[0].cost.ms_per_step, 3 * 4 * 0.003 - 0.001);
+  EXPECT_LE(told[0].cost.ms_per_step, 3 * 4 * 0.005 + 0.001);
 }
 
 TEST_F(RulesTest, ShortKernelsWithACallBetweenTheirLaunchesAreNot) {
@@ -92,7 +94,7 @@ TEST_F(RulesTest, ShortKernelsWithACallBetweenTheirLaunchesAreNot) {
       }
     }
   });
-  EXPECT_TRUE(Told("kernel.fusible").empty());
+  EXPECT_TRUE(Told({"kernel.fusible"}).empty());
 }
 
 // Kernels that another program runs beside take twice as long.
@@ -109,8 +111,8 @@ TEST_F(RulesTest, AnotherProgramOnTheDevice) {
       builder_.AddTask(0, other, 1, RankBuilder::kNoConnection, 9);
     }
   });
-  const std::vector<Finding> told = Told("all");
-  ASSERT_EQ(told.size(), 1u) << told[0].title;
+  const std::vector<Finding> told = Told({"device.shared"});
+  ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].id, "device.shared");
   EXPECT_EQ(told[0].title,
             "rank 0 (device 0): another program (pid 9) computes on the device for 19 % of the time of its "
@@ -130,7 +132,7 @@ TEST_F(RulesTest, LostRecordsAreToldAndMakeWhatIsFoundLessSure) {
   const Ns from = kBegin + 2 * kStep - 200 * kUs;
   builder_.At(0).lost = {{from, from + 5 * kStep / 2, builder_.Text("agent_7_0.lanes"),
                           builder_.Text("the program's rings were full"), 12}};
-  const std::vector<Finding> told = Told("all");
+  const std::vector<Finding> told = Told({"kernel.fusible", "data.loss"});
   ASSERT_EQ(told.size(), 2u);
   EXPECT_EQ(told[0].id, "kernel.fusible");
   EXPECT_NEAR(told[0].score(), 0.5, 1e-9) << "less than its method's 0.6";
@@ -144,13 +146,13 @@ TEST_F(RulesTest, LossesBehindTheStepsAreNotTold) {
   Steps([&] { Kernel("MatMul", 700, 5); });
   const Ns from = kBegin + kSteps * kStep;
   builder_.At(0).lost = {{from, from + kMs, builder_.Text("agent_7_0.lanes"), 0, 12}};
-  EXPECT_TRUE(Told("data.loss").empty());
+  EXPECT_TRUE(Told({"data.loss"}).empty());
 }
 
 TEST_F(RulesTest, MemoryThatIsHeldAndNotInUse) {
   Steps([&] { Kernel("MatMul", 700, 5); });
   builder_.At(0).allocators = {{builder_.Text("PTA"), kBegin, 15e9, 20e9}};
-  const std::vector<Finding> told = Told("mem.fragment");
+  const std::vector<Finding> told = Told({"mem.fragment"});
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].title,
             "rank 0 (device 0): 25 % of the memory that the framework holds is in pieces nobody uses");

@@ -11,7 +11,7 @@ namespace profd::analyze {
 namespace {
 
 constexpr size_t kMostRows = 20;
-constexpr size_t kFewAlone = 5;  // kernels of a class that nothing ran beside, for a median
+constexpr size_t kFewAlone = 5;  // kernels of a class that nothing ran beside, for a mean
 
 // When others ran, without overlaps; by time.
 std::vector<std::pair<Ns, Ns>> TimesOfOthers(const Rank& rank) {
@@ -94,7 +94,7 @@ Shared SharedOf(const Context& context, uint32_t r) {
   std::vector<std::pair<double, std::vector<Cell>>> rows;
   for (const auto& [kind, of] : classes) {
     if (of.alone.size() < kFewAlone || of.beside.empty()) continue;
-    const double alone = Median(of.alone), with = Median(of.beside);
+    const double alone = Mean(of.alone), with = Mean(of.beside);
     if (with <= alone * (1 + context.Get("general.effect_percent") / 100)) continue;
     double sum = 0;
     for (size_t i = 0; i < of.tasks.size(); ++i) {
