@@ -26,6 +26,10 @@ Level Analysis::level() const {
   return least;
 }
 
+bool Analysis::has_losses() const {
+  return std::ranges::any_of(job_.ranks, [](const Rank& rank) { return !rank.lost.empty(); });
+}
+
 bool Analysis::is_whole() const { return std::ranges::none_of(job_.notes, &Note::lost); }
 
 }  // namespace profd::analyze

@@ -33,6 +33,8 @@ class Analysis {
   const Request& request() const { return request_; }
   // Of the ranks: how much is told of their tasks, at least.
   Level level() const;
+  // Records were lost while it was recorded.
+  bool has_losses() const;
   // Nothing of the data was left out.
   bool is_whole() const;
 

@@ -51,6 +51,11 @@ void Renumber(Part& part, Job& job, std::map<KernelClass, uint32_t>& class_numbe
   }
   for (Rank& rank : part.ranks) {
     for (MemoryLook& look : rank.memory) text(look.owner);
+    for (Allocator& of : rank.allocators) text(of.owner);
+    for (Lost& lost : rank.lost) {
+      text(lost.file);
+      text(lost.why);
+    }
     for (Task& task : rank.tasks) {
       text(task.name);
       if (task.work != Work::kCollective) task.kind = task.kind < classes.size() ? classes[task.kind] : kNone;

@@ -215,6 +215,7 @@ Verdict Judge(const Context& context, const std::vector<std::string>& wanted, un
     if (!bench.base().exact)
       finding.factors.push_back(
           {"replay", 0.39, "ranks wait for each other crosswise: the replay is inexact"});
+    if (finding.id != "data.loss") WeighLosses(context, finding);
     SetSeverity(finding);
   }
   std::ranges::sort(findings, [](const Finding& a, const Finding& b) {

@@ -19,7 +19,7 @@ DEEP = dict(USUAL, layers=6, buckets=6)
 FEW = dict(DEEP, buckets=3)
 LINKS = dict(USUAL, links=1)
 COUNTED = dict(USUAL, counters=1)
-BOUND = ("comm.exposed", "comm.small", "pipe.bubble", "rank.unexplained", "goodput")  # costs of these are bounds
+BOUND = ("comm.exposed", "comm.small", "pipe.bubble", "rank.unexplained", "goodput", "kernel.fusible")  # costs of these are bounds
 MIN_PERCENT = 1.0  # of a step: what a rule tells of, by default
 
 
@@ -71,8 +71,14 @@ def scenarios():
                    [Expected(("host.stall",), "host.compile", 4)])
     yield Scenario("a checkpoint within steps", dict(USUAL, steps=12), [Fault("save", rank=-1, ms=20, since=3, every=4, count=3)],
                    [Expected(("host.stall",), "step.checkpoint")])
+    yield Scenario("a compiled graph that is prepared for long", USUAL, [Fault("graph_head", rank=-1, ms=3, count=3)],
+                   [Expected(("host.stall",), "graph.head")])
     yield Scenario("conversions", USUAL, [Fault("conversions", rank=-1, us=110)], [Expected(("kernel.transpose",))])
     yield Scenario("few blocks", USUAL, [Fault("few_blocks", rank=-1, factor=1.5, count=16)], [Expected(("kernel.blocks",))])
+    yield Scenario("none, an operator of one kernel", dict(USUAL, vector=16), [], [])
+    yield Scenario("an operator in many kernels", dict(USUAL, vector=16), [Fault("unfused", rank=-1, count=24)],
+                   [Expected(("kernel.fusible",))])
+    yield Scenario("none, an operator in a few kernels", dict(USUAL, vector=16), [], [], [Fault("unfused", rank=-1, count=6)])
     yield Scenario("none, counters", COUNTED, [], [])
     yield Scenario("no pipe is busy", COUNTED, [Fault("unbound", rank=-1, factor=1.5)], [Expected(("kernel.bound",))])
     yield Scenario("odd sizes", DEEP, [Fault("unaligned", rank=-1, group="tp", factor=1.6)], [Expected(("comm.align",))])
@@ -88,6 +94,16 @@ def scenarios():
     yield Scenario("none, experts", dict(USUAL, experts=60), [], [])
     yield Scenario("uneven experts", dict(USUAL, experts=60), [Fault("experts", rank=-1, factor=2)], [Expected(("moe.imbalance",))])
     yield Scenario("leak", LONG, [Fault("leak", rank=2, ms=3)], [Expected(("mem.leak",), "", 2)])
+    yield Scenario("memory in pieces that is asked for again", USUAL,
+                   [Fault("alloc", rank=1, ms=6, since=2, every=2, count=3), Fault("fragments", rank=1, factor=1.4)],
+                   [Expected(("host.stall",), "host.alloc", 1), Expected(("host.stall",), "mem.fragment", 1)])
+    yield Scenario("none, a little memory that nobody uses", USUAL, [], [], [Fault("fragments", rank=1, factor=1.1)])
+    yield Scenario("another program on a device", USUAL, [Fault("neighbour", rank=5, share=0.3, factor=1.5)], [late(5, "device.shared")])
+    yield Scenario("another program on a device, always", USUAL, [Fault("neighbour", rank=2, share=1, factor=1.3)],
+                   [late(2, "device.shared")])
+    yield Scenario("other programs on all devices", USUAL, [Fault("neighbour", rank=-1, share=0.3, factor=1.5)],
+                   [Expected(("device.shared",))])
+    yield Scenario("none, another program that does no harm", USUAL, [], [], [Fault("neighbour", rank=5, share=0.02, factor=1.05)])
     yield Scenario("AI CPU", USUAL, [Fault("aicpu", rank=0, us=120, count=6)], [Expected(("kernel.aicpu",), "", 0)])
     yield Scenario("slow group", USUAL, [Fault("slow_group", rank=-1, group="tp1", factor=3)],
                    [Expected(("comm.slow-group",), "", 4)])

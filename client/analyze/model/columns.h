@@ -111,6 +111,23 @@ struct MemoryLook {
   TextId owner = 0;
   double bytes = 0;
 };
+// What a device did for another program than the rank's.
+struct OtherTask {
+  Ns begin = 0, end = 0;
+  uint64_t process = 0;
+};
+// Of an allocator of the framework, when most of it was in use: bytes that are in use, and that it holds.
+struct Allocator {
+  TextId owner = 0;
+  Ns at = 0;
+  double used = 0, held = 0;
+};
+// Records that were made, and could not be stored.
+struct Lost {
+  Ns from = 0, to = 0;
+  TextId file = 0, why = 0;
+  uint64_t records = 0;
+};
 // What went from one rank to another, as the tasks of collectives say; numbers within the group.
 struct Link {
   TextId group = 0, transport = 0;
@@ -131,7 +148,8 @@ struct Rank {
   int device = -1;
   uint64_t process = 0;  // pid of the program on it, 0 = not known
   Level level = Level::kNothing;
-  std::vector<Task> tasks;  // by begin
+  std::vector<Task> tasks;        // by begin
+  std::vector<OtherTask> others;  // by begin
   std::vector<Collective> collectives;
   std::vector<Call> calls;        // by begin
   std::vector<uint64_t> threads;  // that make them: pid << 32 | tid
@@ -147,6 +165,8 @@ struct Rank {
   std::vector<CgroupLook> cgroups;
   bool has_waits = false, has_running = false;
   std::vector<MemoryLook> memory;  // by time
+  std::vector<Allocator> allocators;
+  std::vector<Lost> lost;  // by begin
   uint32_t lanes = 0;
 
   uint64_t ThreadOf(const Call& call) const {

@@ -306,6 +306,7 @@ Clocks AlignClocks(Job& job, const Matches& matches) {
       for (auto& row : rows) move(row.begin), move(row.end);
     };
     move_all(rank.tasks);
+    move_all(rank.others);
     move_all(rank.collectives);
     move_all(rank.calls);
     move_all(rank.ranges);
@@ -315,6 +316,8 @@ Clocks AlignClocks(Job& job, const Matches& matches) {
     for (CgroupLook& look : rank.cgroups) move(look.from), move(look.to);
     for (Frequency& frequency : rank.frequencies) move(frequency.at);
     for (MemoryLook& look : rank.memory) move(look.at);
+    for (Allocator& of : rank.allocators) move(of.at);
+    for (Lost& lost : rank.lost) move(lost.from), move(lost.to);
   }
   return clocks;
 }

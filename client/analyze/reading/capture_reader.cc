@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 #include <string>
+#include <tuple>
 
 #include "client/analyze/reading/data_types.h"
 #include "client/analyze/reading/host_stacks.h"
@@ -11,6 +12,8 @@
 #include "client/export/read/ranks.h"
 #include "client/export/read/sources/pipeline.h"
 #include "client/export/views/device/core_metrics.h"
+#include "format/directory/own_folder.h"
+#include "format/kind.h"
 #include "format/texts.h"
 
 namespace profd::analyze {
@@ -212,9 +215,11 @@ class Collector : public format::RowSink, public format::SpanSink, public client
     if (shapes == not_available_) shapes = 0;
     task.kind = builder_.Class(
         {of_type, shapes, task.work, detail != nullptr ? detail->block_num : 0, IsOfVectors(type)});
-    builder_.AddTask(span.device, task, span.stream, Connection(span));
+    // Of what no program has told of, the log's pid is that of whom the recording was asked for.
+    const auto pid = static_cast<uint64_t>(std::max<int64_t>(span.pid, 0));
+    builder_.AddTask(span.device, task, span.stream, Connection(span), is_kernel ? pid : 0);
+    if (pid > 0) builder_.At(span.device).process = pid;
     if (detail != nullptr && task.work == Work::kCompute) TakePipes(batch, *detail, span.device, task.kind);
-    if (span.pid > 0) builder_.At(span.device).process = static_cast<uint64_t>(span.pid);
   }
 
   void TakePipes(const format::SpanBatch& batch, const format::TaskDetail& detail, int device,
@@ -288,6 +293,49 @@ class Collector : public format::RowSink, public format::SpanSink, public client
   uint64_t left_out_ = 0;
 };
 
+const char* WhyLost(format::Loss::Where where) {
+  using Where = format::Loss::Where;
+  switch (where) {
+    case Where::kDriver:
+      return "the driver's buffer was full";
+    case Where::kPool:
+      return "the disk was slower than the data";
+    case Where::kWrite:
+      return "the file system refused them";
+    case Where::kSampler:
+      return "profd had no time to read them";
+    case Where::kAgent:
+      return "the program's rings were full";
+  }
+  return "";
+}
+
+// Of what a device's tasks are known from: the task log, and what programs recorded of themselves.
+void TakeLosses(const client::Capture& capture, RankBuilder& builder) {
+  if (!capture.manifest || capture.host() == nullptr) return;
+  const format::ClockMap& clocks = capture.host()->clocks;
+  for (const format::ManifestStream& stream : capture.manifest->streams) {
+    const std::string folder = stream.folder.substr(0, stream.folder.find('/'));
+    const auto side = std::ranges::find(capture.sides, folder, &client::Side::folder);
+    const auto users = capture.devices_of.find(stream.file);
+    const bool is_task = side != capture.sides.end() && stream.kind == NameOf(format::Kind::kTask);
+    const bool is_lanes = format::IsOwnFolder(folder) && stream.file.find(".lanes") != stream.file.npos;
+    if (!is_task && !is_lanes) continue;
+    builder.ForEachRank([&](Rank& rank) {
+      const bool is_of_others =
+          users != capture.devices_of.end() && !users->second.empty() && !users->second.contains(rank.device);
+      if (is_task ? rank.device != side->facts.device : is_of_others) return;
+      for (const format::Loss& loss : stream.losses) {
+        rank.lost.push_back({static_cast<Ns>(clocks.HostRawToWall(loss.from_ns).ns),
+                             static_cast<Ns>(clocks.HostRawToWall(loss.to_ns).ns), builder.Text(stream.file),
+                             builder.Text(WhyLost(loss.where)), loss.records});
+      }
+      std::ranges::sort(rank.lost, {},
+                        [](const Lost& lost) { return std::tuple(lost.from, lost.to, lost.file); });
+    });
+  }
+}
+
 }  // namespace
 
 Result<Part> ReadCapture(const std::string& path, bool keeps_all) {
@@ -336,6 +384,7 @@ Result<Part> ReadCapture(const std::string& path, bool keeps_all) {
     std::ranges::sort(rank.frequencies, {}, &Frequency::at);
     std::ranges::sort(rank.memory, {}, &MemoryLook::at);
   });
+  TakeLosses(capture, builder);
   if (collector.left_out() > 0)
     builder.Note(std::to_string(collector.left_out()) + " samples and waits of threads are too many", true);
   std::vector<int64_t> processes;

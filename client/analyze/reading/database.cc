@@ -258,10 +258,11 @@ void DatabaseReader::ReadTasks() {
            task.work = Work::kAiCpu;
          }
          if (!Times(row[0], row[1], task.begin, task.end)) return;
+         // Of what is no kernel it is the pid of whom the recording was asked for.
+         const auto pid = static_cast<uint64_t>(std::max<int64_t>(row[7].Integer(0), 0));
          builder_.AddTask(static_cast<int>(device), task, row[6].Integer(-1),
-                          row[3].Integer(RankBuilder::kNoConnection));
-         if (const int64_t pid = row[7].Integer(0); pid > 0)
-           builder_.At(static_cast<int>(device)).process = static_cast<uint64_t>(pid);
+                          row[3].Integer(RankBuilder::kNoConnection), kernel != nullptr ? pid : 0);
+         if (pid > 0) builder_.At(static_cast<int>(device)).process = pid;
        });
 }
 
@@ -393,6 +394,22 @@ void DatabaseReader::ReadMemory() {
     const auto [known, is_new] = modules.try_emplace(module, 0);
     if (is_new) known->second = builder_.Text("module " + std::to_string(module));
     add(row[3], row[1], known->second, row[2]);
+  });
+  std::map<TextId, Allocator> allocators;
+  Scan("MEMORY_RECORD", {"component", "timestamp", "totalAllocated", "totalReserved"}, [&](Row row) {
+    const TextId owner = Text(row[0]);
+    const Ns at = row[1].Integer(-1);
+    // Sums of two of them have both names.
+    if (row[2].is_null() || row[3].is_null() || at < 0 || at >= kLatest ||
+        View(owner).find('+') != std::string_view::npos)
+      return;
+    Allocator& most = allocators[owner];
+    if (const double used = row[2].Real(0); used > most.used) most = {owner, at, used, row[3].Real(0)};
+  });
+  builder_.ForEachRank([&](Rank& rank) {
+    for (const auto& [owner, most] : allocators) {
+      if (most.used > 0) rank.allocators.push_back(most);
+    }
   });
   builder_.ForEachRank([](Rank& rank) { std::ranges::sort(rank.memory, {}, &MemoryLook::at); });
 }

@@ -66,12 +66,14 @@ Rank& RankBuilder::At(int device) {
   return last_->rank;
 }
 
-void RankBuilder::AddTask(int device, const Task& task, int64_t stream, int64_t connection) {
+void RankBuilder::AddTask(int device, const Task& task, int64_t stream, int64_t connection,
+                          uint64_t process) {
   Rank& rank = At(device);
   if (last_ == nullptr) return;
   rank.tasks.push_back(task);
   last_->streams.push_back(stream);
   last_->connections.push_back(connection);
+  last_->processes.push_back(process);
 }
 
 void RankBuilder::AddCollective(int device, const Collective& collective, int64_t connection) {
@@ -92,6 +94,36 @@ void RankBuilder::AddRange(const Range& range) {
 
 void RankBuilder::AddStep(const Step& step, int device, uint64_t thread) {
   if (step.end > step.begin) steps_.push_back({step, device, thread});
+}
+
+// A rank is of one program: of several on a device the one that computes most.
+void RankBuilder::SetOthersApart(Device& device) {
+  std::map<uint64_t, Ns> computing;
+  for (size_t i = 0; i < device.processes.size(); ++i) {
+    const Task& task = device.rank.tasks[i];
+    if (device.processes[i] != 0) computing[device.processes[i]] += task.end - task.begin;
+  }
+  if (computing.empty()) return;
+  Rank& rank = device.rank;
+  rank.process =
+      std::ranges::max_element(computing, {}, [](const auto& entry) { return entry.second; })->first;
+  if (computing.size() == 1) return;
+  size_t kept = 0;
+  for (size_t i = 0; i < rank.tasks.size(); ++i) {
+    const uint64_t process = device.processes[i];
+    if (process != 0 && process != rank.process) {
+      rank.others.push_back({rank.tasks[i].begin, rank.tasks[i].end, process});
+      continue;
+    }
+    rank.tasks[kept] = rank.tasks[i];
+    device.streams[kept] = device.streams[i];
+    device.connections[kept++] = device.connections[i];
+  }
+  rank.tasks.resize(kept);
+  device.streams.resize(kept);
+  device.connections.resize(kept);
+  std::ranges::sort(rank.others, {},
+                    [](const OtherTask& task) { return std::tuple(task.begin, task.end, task.process); });
 }
 
 // The calls that launched a device's tasks, and those of the threads that made them.
@@ -274,6 +306,8 @@ Part RankBuilder::Finish() {
   constexpr int64_t kGroupStreams = int64_t{1} << 40;
   for (auto& [number, device] : devices_) {
     Rank& rank = device.rank;
+    SetOthersApart(device);
+    std::vector<uint64_t>().swap(device.processes);
     for (uint32_t i = 0; i < rank.collectives.size(); ++i) {
       const Collective& collective = rank.collectives[i];
       Task task;

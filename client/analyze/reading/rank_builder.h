@@ -65,7 +65,8 @@ class RankBuilder {
     for (auto& [number, device] : devices_) visit(device.rank);
   }
   const format::Texts& texts() const { return *texts_; }
-  void AddTask(int device, const Task& task, int64_t stream, int64_t connection);
+  // `process`: whose it is, 0 = not known.
+  void AddTask(int device, const Task& task, int64_t stream, int64_t connection, uint64_t process = 0);
   void AddCollective(int device, const Collective& collective, int64_t connection);
   // Only calls that launch, and those that can make a launch late, are kept.
   void AddCall(const Call& call, uint64_t thread, int64_t connection);
@@ -79,6 +80,7 @@ class RankBuilder {
   struct Device {
     Rank rank;
     std::vector<int64_t> streams, connections;  // of each task
+    std::vector<uint64_t> processes;            // the same
     std::vector<int64_t> collective_connections;
   };
   struct NamedCall {
@@ -92,6 +94,7 @@ class RankBuilder {
     uint64_t thread;
   };
 
+  static void SetOthersApart(Device& device);
   void JoinCalls(Device& device);
   void KeepCalls(Device& device);
   void ChooseSteps(Device& device, int number);

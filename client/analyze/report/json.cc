@@ -160,7 +160,7 @@ std::string FindingsJson(const Analysis& analysis) {
       {"schema", "profd.findings/1"},
       {"tool", Json{{"name", "profctl"}, {"version", base::kVersion}}},
       {"job", JobJson(analysis)},
-      {"data", Json{{"complete", analysis.is_whole()},
+      {"data", Json{{"complete", analysis.is_whole() && !analysis.has_losses()},
                     {"notes", notes},
                     {"unmatched_collectives", analysis.matches().unmatched},
                     {"clock", Json{{"bound_ns", analysis.clocks().bound},

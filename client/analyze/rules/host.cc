@@ -194,11 +194,14 @@ Finding MakeStall(const Context& context, const Group& group, bool of_all) {
   const bool is_alloc = group.reason.id == "host.alloc";
   finding.evidence.push_back(std::move(table));
   AddEvidence(context, group.reason, rank, finding);
+  const bool is_fragmented = is_alloc && AddFragments(context, rank, finding);
   finding.advice = {AdviceOf(group.reason, rank)};
   if (const std::string allocator = VariableOf(context, "PYTORCH_NPU_ALLOC_CONF");
       is_alloc && !allocator.empty() && allocator.find("expandable_segments:True") == allocator.npos) {
     finding.causes.push_back({"env.setting", 1});
     finding.advice.insert(finding.advice.begin(), "set PYTORCH_NPU_ALLOC_CONF=expandable_segments:True");
+  } else if (is_fragmented) {
+    finding.advice.insert(finding.advice.begin(), "allocate tensors of fewer sizes, or a smaller batch");
   }
   finding.factors.push_back(group.reason.id.empty() ? Occurrences(steps.size()) : group.reason.how);
   if (group.reason.id.empty())

@@ -97,4 +97,72 @@ void FindLeaks(const Context& context, Found& found) {
   }
 }
 
+namespace {
+
+const Allocator* FragmentOf(const Context& context, const Rank& rank) {
+  const Allocator* worst = nullptr;
+  for (const Allocator& of : rank.allocators) {
+    const double rest = of.held - of.used;
+    if (rest < context.Get("memory.fragment_percent") / 100 * of.held ||
+        rest < context.Get("memory.fragment_mb") * kMb)
+      continue;
+    if (worst == nullptr || rest > worst->held - worst->used) worst = &of;
+  }
+  return worst;
+}
+
+Table FragmentTable() {
+  return {"memory that is held and not in use, when most of it is in use",
+          {"rank", "allocator", "at_ns", "held_mb", "used_mb"},
+          {}};
+}
+void AddRow(const Context& context, const Rank& rank, const Allocator& of, Table& table) {
+  if (table.rows.size() < 50)
+    table.rows.push_back(
+        {rank.number, std::string(context.job.Text(of.owner)), of.at, of.held / kMb, of.used / kMb});
+}
+constexpr const char* kUnfragment =
+    "set PYTORCH_NPU_ALLOC_CONF=expandable_segments:True, or allocate tensors of fewer sizes";
+
+}  // namespace
+
+bool AddFragments(const Context& context, const Rank& rank, Finding& finding) {
+  const Allocator* of = FragmentOf(context, rank);
+  if (of == nullptr) return false;
+  Table table = FragmentTable();
+  AddRow(context, rank, *of, table);
+  finding.causes.push_back({"mem.fragment", (of->held - of->used) / of->held});
+  finding.evidence.push_back(std::move(table));
+  return true;
+}
+
+void FindFragments(const Context& context, Found& found) {
+  const Job& job = context.job;
+  std::vector<uint32_t> ranks;
+  Table table = FragmentTable();
+  double most = 0;
+  for (uint32_t r = 0; r < job.ranks.size(); ++r) {
+    const Allocator* of = FragmentOf(context, job.ranks[r]);
+    if (of == nullptr) continue;
+    ranks.push_back(r);
+    most = std::max(most, (of->held - of->used) / of->held);
+    AddRow(context, job.ranks[r], *of, table);
+  }
+  if (ranks.empty()) return;
+  Finding finding;
+  finding.id = "mem.fragment";
+  finding.key = "mem.fragment/" + RankList(job, ranks);
+  finding.title = (ranks.size() == 1 ? RankName(job.ranks[ranks.front()]) : "ranks " + RankList(job, ranks)) +
+                  ": " + PercentOf(most) + " of the memory that the framework holds is in pieces nobody uses";
+  finding.where = WhereOf(job, ranks);
+  finding.severity = Severity::kInfo;
+  finding.is_fact = true;
+  finding.cost.method = Method::kNone;
+  finding.steps = AllSteps(context);
+  finding.evidence.push_back(std::move(table));
+  finding.advice = {kUnfragment};
+  finding.factors = {{"record", 0.6, "it may have been in use before the recording began"}};
+  found.findings.push_back(std::move(finding));
+}
+
 }  // namespace profd::analyze

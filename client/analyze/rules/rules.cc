@@ -96,6 +96,12 @@ constexpr Rule kRules[] = {
     {"step.checkpoint", "a range that saves a checkpoint covers host.cause_share of a stall",
      "ranges of the program or of its framework", kReplay,
      "save in the background, less often, or to faster storage", nullptr},
+    {"graph.head",
+     "ranges of what is done before a compiled graph runs (npu_fx_compiler_inference, "
+     "TorchNpuGraphBase::Run, "
+     "ExecuteGraph) cover host.cause_share of a stall",
+     "ranges of the framework", kReplay, "fewer inputs, all of them contiguous tensors; fixed shapes",
+     nullptr},
     {"host.compile", "a call that compiles an operator is the stall", "calls of CANN", kReplay,
      "keep shapes the same from step to step", nullptr},
     {"host.alloc", "a call that has or gives back memory of the device is the stall", "calls of CANN",
@@ -149,6 +155,12 @@ constexpr Rule kRules[] = {
      "cores need kernel.blocks_ratio times as long as if none were idle",
      "kernels with their blocks, and the cores of the device",
      "as if the blocks could be spread over all cores", "another tiling, a larger batch", FindIdleCores},
+    {"kernel.fusible",
+     "2 to 16 kernels that each take less than kernel.fusible_us follow each other on a stream, the same "
+     "ones "
+     "kernel.fusible_count times, and kernel.fusible_percent of their time lies between them",
+     "kernels by name; better: calls that launch", "as if each row of them were launched once",
+     "a fused operator, a compiled graph", FindFusible},
     {"kernel.transpose",
      "kernels that only convert data (TransData, Transpose, Cast) take kernel.conversion_percent of the "
      "computing",
@@ -159,6 +171,11 @@ constexpr Rule kRules[] = {
      "of rank.compute",
      "the clock (--collect low-power) and the rated clock", "as if every kernel followed the clock",
      "cooling, power limit", FindLowClocks},
+    {"device.shared",
+     "kernels take general.effect_percent longer while another program computes on their device; of one "
+     "rank, "
+     "the cause of rank.compute",
+     "kernels of both programs (--all-agents, or --pid of both)", kReplay, kDoNotShare, FindShared},
     {"moe.imbalance",
      "grouped matrix products of the busiest rank of a step take moe.max_over_mean times the mean of its "
      "peers, and it "
@@ -173,6 +190,13 @@ constexpr Rule kRules[] = {
      "sends and receives of all its ranks", "as if stages were equal", "look at the schedule", FindBubbles},
     {"mem.leak", "memory of an owner grows all the time by memory.leak_mb, over memory.min_steps",
      "memory of devices by owner", "none", "look at what that owner holds", FindLeaks},
+    {"mem.fragment",
+     "an allocator of the framework holds memory.fragment_percent more than is in use, and "
+     "memory.fragment_mb, "
+     "when most of it is in use; where it gives memory back and asks for it again in steps, the cause of "
+     "host.alloc",
+     "MEMORY_RECORD of the framework's profiler (profile_memory)", "none; of host.alloc: replay",
+     "expandable segments, fewer sizes", FindFragments},
     {"goodput", "goodput.outside_percent of the time lies between steps", "steps", "that time",
      "look at what the program does between steps", FindLostTime},
     {"step.jitter",
@@ -182,6 +206,11 @@ constexpr Rule kRules[] = {
      "steps", "their time less the median's", "look at what happens in those steps", nullptr},
     {"step.outlier", "a step takes step.outlier times the median, and no finding explains it", "steps",
      "its time less the median's", "look at that step in a timeline", nullptr},
+    {"data.loss",
+     "records of tasks, or of a program's calls, were lost in steps that are analysed; findings of these "
+     "steps "
+     "are less sure",
+     "profd's recordings", "none", "record less at a time", FindLosses},
 };
 
 }  // namespace

@@ -51,10 +51,14 @@ void FindUnaligned(const Context& context, Found& found);
 void FindHeavyStages(const Context& context, Found& found);
 void FindBubbles(const Context& context, Found& found);
 void FindLostTime(const Context& context, Found& found);
+void FindLosses(const Context& context, Found& found);
+void FindFragments(const Context& context, Found& found);
 void FindLeaks(const Context& context, Found& found);
 void FindAiCpu(const Context& context, Found& found);
 void FindUnboundKernels(const Context& context, Found& found);
 void FindIdleCores(const Context& context, Found& found);
+void FindFusible(const Context& context, Found& found);
+void FindShared(const Context& context, Found& found);
 void FindConversions(const Context& context, Found& found);
 void FindLowClocks(const Context& context, Found& found);
 
@@ -71,6 +75,21 @@ Jitter JitterOf(const Context& context, uint32_t rank);
 std::vector<std::pair<uint32_t, Jitter>> JitteryRanks(const Context& context);
 bool IsCommon(const Context& context, size_t jittery);
 
+// What kernels take longer while another program computes on the rank's device.
+struct Shared {
+  std::vector<std::pair<uint32_t, Ns>> more;  // task, ns
+  double ns = 0;                              // sum
+  double computing = 0;                       // of all kernels
+  double overlap = 0;                         // part of it in which another program computes
+  std::vector<Table> tables;
+};
+// How long another program computed beside it, by task; empty: none did.
+std::vector<Ns> BesideOthers(const Rank& rank);
+Shared SharedOf(const Context& context, uint32_t rank);
+// "another program (pid 7) computes": of a rank that has others.
+std::string OtherPrograms(const Rank& rank);
+inline constexpr const char* kDoNotShare = "end that program, or give the rank a device of its own";
+
 // Of a series by step: which steps stand out from `usual` by `threshold` and more, and how sure that is.
 struct Excess {
   std::vector<uint32_t> steps;  // indexes in Job::steps
@@ -85,6 +104,11 @@ Excess ExcessOf(const Context& context, const std::vector<double>& values, doubl
 // times of the steps that are analysed with all findings mended.
 void FindUnexplainedRanks(const Context& context, std::vector<Finding>& findings);
 void FindUnevenSteps(const Context& context, const std::vector<Ns>& rest, std::vector<Finding>& findings);
+// An allocator of the framework held much more than was in use when most of it was, if there is one: why it
+// asks for memory and gives it back. False: there is none.
+bool AddFragments(const Context& context, const Rank& rank, Finding& finding);
+// Records were lost in the steps of a finding, and of its ranks: it is less sure.
+void WeighLosses(const Context& context, Finding& finding);
 // Time between two steps: that no rank is in one.
 struct Outside {
   uint32_t step = 0;  // the one behind, index in Job::steps

@@ -1,6 +1,7 @@
 #include "client/analyze/rules/stall_cause.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <compare>
 #include <cstdio>
@@ -33,6 +34,35 @@ bool IsSaving(std::string_view name) {
   }
   return false;
 }
+
+// What is done on the host before a compiled graph runs on its device, by the ranges that TorchAir and the
+// graph engine have in a framework's timeline: each is within the one before it.
+constexpr std::array<std::string_view, 3> kHeads = {"npu_fx_compiler_inference", "TorchNpuGraphBase::Run",
+                                                    "ExecuteGraph"};
+struct Head {
+  std::array<Ns, kHeads.size()> covered = {};
+  void Add(std::string_view name, Ns overlap) {
+    for (size_t i = 0; i < kHeads.size(); ++i) {
+      if (name.find(kHeads[i]) != name.npos) covered[i] = std::max(covered[i], overlap);
+    }
+  }
+  Ns whole() const { return *std::ranges::max_element(covered); }
+  // The part that takes most: what is in a range and not in the one within it.
+  const char* Text() const {
+    constexpr std::array<const char*, kHeads.size()> kTexts = {kInPython, kInLists, kInEngine};
+    size_t longest = 0;
+    Ns most = -1;
+    for (size_t i = 0; i < kHeads.size(); ++i) {
+      const Ns own = covered[i] - (i + 1 < kHeads.size() ? covered[i + 1] : 0);
+      if (own > most) most = own, longest = i;
+    }
+    return kTexts[longest];
+  }
+  static constexpr const char* kInPython = "a compiled graph is prepared, mostly its inputs in Python";
+  static constexpr const char* kInLists =
+      "a compiled graph is prepared, mostly its streams and lists of tensors";
+  static constexpr const char* kInEngine = "a compiled graph is prepared, mostly in the graph engine";
+};
 
 Factor Record() { return {"record", 0.9, "the cause itself is recorded"}; }
 
@@ -203,12 +233,14 @@ Reason ReasonOf(const Context& context, const Piece& piece) {
     return {"", "inside the call " + name, 1, piece.length(), {}, kNone, 0};
   }
   Ns garbage = 0, loading = 0, saving = 0, other = 0;
+  Head head;
   TextId other_name = 0;
   Ns other_length = INT64_MAX;
   const auto behind = std::ranges::lower_bound(rank.ranges, piece.to, {}, &Range::begin);
   for (auto at = behind - std::min(behind - rank.ranges.begin(), kMostRanges); at != behind; ++at) {
     const Ns overlap = std::min(at->end, piece.to) - std::max(at->begin, piece.from);
     if (overlap <= 0) continue;
+    head.Add(job.Text(at->name), overlap);
     if (at->kind == RangeKind::kGarbage) {
       garbage += overlap;
     } else if (IsLoader(job.Text(at->name))) {
@@ -228,6 +260,8 @@ Reason ReasonOf(const Context& context, const Piece& piece) {
     return {"host.dataloader", "it waits for the data loader", share(loading), loading, Record(), kNone, 0};
   if (share(saving) >= least_share)
     return {"step.checkpoint", "it saves a checkpoint", share(saving), saving, Record(), kNone, 0};
+  if (share(head.whole()) >= least_share)
+    return {"graph.head", head.Text(), share(head.whole()), head.whole(), Record(), kNone, 0};
   if (Reason reason = ThreadReason(context, piece, least_share); !reason.id.empty()) return reason;
   if (share(other) >= least_share && other_length < 2 * piece.length())
     return {"", "inside " + std::string(job.Text(other_name)).substr(0, 40), share(other), other, {}, kNone,
@@ -298,6 +332,14 @@ std::string AdviceOf(const Reason& reason, const Rank& rank) {
   if (reason.id == "host.dataloader")
     return "give the data loader more workers, prefetching and pinned memory, or faster storage";
   if (reason.id == "step.checkpoint") return "save in the background, less often, or to faster storage";
+  if (reason.id == "graph.head") {
+    if (reason.text == Head::kInPython)
+      return "give the graph fewer inputs, all of them tensors that are contiguous; shapes it was compiled "
+             "for";
+    return reason.text == Head::kInLists
+               ? "give the graph fewer inputs and outputs"
+               : "keep shapes fixed, so that the engine has nothing to decide at run time";
+  }
   if (reason.id == "host.compile")
     return "keep shapes the same from step to step, or compile them before the first step";
   if (reason.id == "host.alloc")

@@ -16,7 +16,7 @@ import own_folder
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "analyze"
 sys.path.insert(0, str(FOLDER))
-from job_sim import Writer  # noqa: E402
+from job_database import Writer  # noqa: E402
 from profile_test import known_pythons  # noqa: E402
 
 KINDS = "host-off-cpu,host-cpu-profile,host-cgroup=50Hz"

@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 import harness
+import own_folder
 from harness import NOT_FOUND, OK, USAGE
 
 KINDS = "agent-step,agent-range,agent-kernel,agent-comm,agent-api"
@@ -82,6 +83,21 @@ class RecordTest(harness.ProfdTest):
         self.assertEqual((by_session.code, by_session.out), (by_directory.code, by_directory.out), by_session)
         self.assertGreater(by_session.json["job"]["steps"]["analysed"], 3)
         self.assertEqual(by_session.json["job"]["ranks"], 2)
+        self.assertTrue(by_session.json["data"]["complete"], by_session.json["data"])
+        # What profd lost of the program is told.
+        path = pathlib.Path(directory) / own_folder.MANIFEST
+        manifest = json.loads(path.read_text())
+        (agent,) = manifest["agents"]
+        for stream in manifest["streams"]:
+            if stream["file"] == agent["lanes_file"]:
+                stream["losses"] = [{"where": "agent", "from_ns": agent["first"]["raw_ns"], "to_ns": agent["latest"]["raw_ns"],
+                                     "records": 7, "bytes": 224}]
+        path.write_text(json.dumps(manifest))
+        less = self.daemon.ctl("analyze", directory, "--json").json
+        self.assertFalse(less["data"]["complete"])
+        (loss,) = [one for one in less["findings"] if one["id"] == "data.loss"]
+        self.assertEqual(loss["where"]["ranks"], [0, 1])
+        self.assertRegex(loss["title"], "7 records were lost, in [0-9.]+ % of the time: the program's rings were full")
 
     def test_a_program_for_a_while(self):
         process = self.record("--for", "1s", "--collect", "agent-step,task", "--json", "--", sys.executable, "-c",

@@ -106,6 +106,19 @@ TEST_F(StallCauseTest, AThreadThatIsNotLet) {
   EXPECT_NEAR(reason.share, 0.7, 1e-9);
 }
 
+TEST_F(StallCauseTest, AGraphIsPrepared) {
+  const auto range = [this](const char* name, double from) {
+    builder_.AddRange({At(from), At(110), kThread, builder_.Text(name), RangeKind::kFramework});
+  };
+  range("npu_fx_compiler_inference", 101);
+  range("TorchNpuGraphBase::Run", 103);
+  range("ExecuteGraph", 104);
+  const Reason reason = ReasonBetween(100, 110);
+  EXPECT_EQ(reason.id, "graph.head");
+  EXPECT_EQ(reason.text, "a compiled graph is prepared, mostly in the graph engine");
+  EXPECT_NEAR(reason.share, 0.9, 1e-9);
+}
+
 TEST_F(StallCauseTest, SamplesOnACpu) {
   const uint32_t stack = Stack("work (train.py:5)", HostPlace::kOther);
   for (int i = 0; i < 3; ++i) Span(host_.running, 100 + 2 * i, 102 + 2 * i, stack);

@@ -277,7 +277,15 @@ void FindSlowCompute(const Context& context, Found& found) {
       const auto of_rank = std::ranges::find(jittery, r, &std::pair<uint32_t, Jitter>::first);
       Jitter jitter = of_rank == jittery.end() ? Jitter{} : of_rank->second;
       const double share = std::min(1.0, loss / (1 - std::min(loss, 0.9)) / excess.mean);
-      if (share >= context.Get("host.cause_share") / 100) {
+      Shared shared = SharedOf(context, r);
+      const double beside =
+          std::max(shared.overlap, shared.ns / std::max(1.0, shared.computing - shared.ns) / excess.mean);
+      if (beside >= context.Get("host.cause_share") / 100) {
+        finding.causes.push_back({"device.shared", std::min(1.0, beside)});
+        finding.title = RankName(rank) + " is late: " + OtherPrograms(rank) + " on its device";
+        finding.advice = {kDoNotShare};
+        std::ranges::move(shared.tables, std::back_inserter(finding.evidence));
+      } else if (share >= context.Get("host.cause_share") / 100) {
         finding.causes.push_back({"clock.low", share});
         finding.title = RankName(rank) + " is late: its clock is " + PercentOf(loss) + " below the rated one";
         finding.advice = {"look at cooling and the power limit of the device"};

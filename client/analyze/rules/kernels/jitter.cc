@@ -18,6 +18,7 @@ constexpr size_t kMostRows = 20;
 Jitter JitterOf(const Context& context, uint32_t r) {
   const Rank& rank = context.job.ranks[r];
   Jitter jitter;
+  const std::vector<Ns> beside = BesideOthers(rank);  // of those device.shared tells
   jitter.table = {"kernels that now and then take longer",
                   {"rank", "type", "shapes", "count", "longer", "median_us", "longest_us"},
                   {}};
@@ -45,6 +46,7 @@ Jitter JitterOf(const Context& context, uint32_t r) {
     double sum = 0;
     for (size_t i = 0; i < tasks.size(); ++i) {
       if (static_cast<double>(lengths[i]) < ratio * usual) continue;
+      if (!beside.empty() && beside[tasks[i]] > 0) continue;
       const double excess = static_cast<double>(lengths[i]) - usual;
       more.emplace_back(tasks[i], static_cast<Ns>(excess));
       sum += excess;
