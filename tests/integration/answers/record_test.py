@@ -88,10 +88,10 @@ class RecordTest(harness.ProfdTest):
         path = pathlib.Path(directory) / own_folder.MANIFEST
         manifest = json.loads(path.read_text())
         (agent,) = manifest["agents"]
+        begin, end = (clock["host_raw_ns"] for clock in manifest["clocks"] if clock["device"] == -1)
         for stream in manifest["streams"]:
             if stream["file"] == agent["lanes_file"]:
-                stream["losses"] = [{"where": "agent", "from_ns": agent["first"]["raw_ns"], "to_ns": agent["latest"]["raw_ns"],
-                                     "records": 7, "bytes": 224}]
+                stream["losses"] = [{"where": "agent", "from_ns": begin, "to_ns": end, "records": 7, "bytes": 224}]
         path.write_text(json.dumps(manifest))
         less = self.daemon.ctl("analyze", directory, "--json").json
         self.assertFalse(less["data"]["complete"])

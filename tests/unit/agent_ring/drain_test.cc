@@ -401,13 +401,13 @@ class TwoUsersOfManyChunksTest : public TwoUsersTest {
 // stands still the other one's records find room all the same.
 TEST_F(TwoUsersOfManyChunksTest, ChunksAreLeftToWhoWantsLess) {
   Flood();
-  while (Read(0) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (Read(0) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // a beat
   std::this_thread::sleep_for(std::chrono::milliseconds(250));  // long enough to take every chunk
   Publish(1, 0, 1000);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (Read(1) < 1000 && std::chrono::steady_clock::now() < end) {
     ctl_.Run();  // the writer does not
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // between two looks at a counter
   }
   EXPECT_EQ(Read(1), 1000U);
   EXPECT_LT(writer_.pipe().InFlight(), writer_.pipe().chunks());

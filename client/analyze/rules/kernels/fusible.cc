@@ -110,6 +110,7 @@ void FindFusible(const Context& context, Found& found) {
   });
   if (sequences.empty()) return;
   std::vector<const std::pair<const std::vector<uint32_t>, Rows>*> order;
+  order.reserve(sequences.size());
   for (const auto& entry : sequences) order.push_back(&entry);
   std::ranges::stable_sort(order, std::greater(), [](const auto* entry) { return entry->second.between; });
   Table table{"short kernels that follow each other",
