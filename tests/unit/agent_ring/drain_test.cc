@@ -38,6 +38,7 @@ TEST_F(DrainTest, WhatIsEmittedIsReadOrCountedAsLost) {
   constexpr uint64_t kEach = 50'000;
   std::atomic<int> running{kThreads};
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&] {
       for (uint64_t i = 1; i <= kEach; ++i) {
@@ -88,6 +89,7 @@ TEST_F(DrainTest, ThreadsComeAndGo) {
   constexpr int kThreads = 1000;
   for (int t = 0; t < kThreads; t += 4) {
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([&] {
         for (int n = 0; n < 3; ++n) profd_counter(name, ::gettid());
@@ -188,6 +190,7 @@ TEST_F(DrainTest, NamesComeBeforeWhoRefersToThem) {
   Arm({});
   std::atomic<int> running{2};
   std::vector<std::thread> threads;
+  threads.reserve(2);
   for (int t = 0; t < 2; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 3000; ++i) {
