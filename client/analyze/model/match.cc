@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -202,6 +203,52 @@ Ns Clocks::Line::Moved(Ns time) const {
   return time - static_cast<Ns>(std::llround(offset + slope * static_cast<double>(time - pivot)));
 }
 
+namespace {
+
+// Which matches tell how far clocks are apart: symmetric ones. Of nodes that only messages connect, as the
+// stages of a pipeline, messages that go both ways: a send may be over before its receive, and that cancels
+// out.
+std::vector<bool> TellsClocks(const Job& job, const Matches& matches, const std::vector<size_t>& clock_of) {
+  std::vector<size_t> part(job.ranks.size());  // of clocks that symmetric matches connect, the least
+  std::iota(part.begin(), part.end(), 0);
+  const auto part_of = [&part](size_t clock) {
+    while (part[clock] != clock) clock = part[clock] = part[part[clock]];
+    return clock;
+  };
+  for (const Match& match : matches.all) {
+    if (!match.is_symmetric) continue;
+    for (const Match::Member& member : match.members) {
+      const size_t one = part_of(clock_of[match.members.front().rank]);
+      const size_t other = part_of(clock_of[member.rank]);
+      part[std::max(one, other)] = std::min(one, other);
+    }
+  }
+  // From the sender's clock to the receiver's.
+  const auto way_of = [&](const Match& match) {
+    const Match::Member &one = match.members[0], &other = match.members[1];
+    const bool sends = IsSend(job.Text(job.ranks[one.rank].collectives[one.collective].type));
+    return sends ? std::pair(clock_of[one.rank], clock_of[other.rank])
+                 : std::pair(clock_of[other.rank], clock_of[one.rank]);
+  };
+  std::set<std::pair<size_t, size_t>> ways;
+  for (const Match& match : matches.all) {
+    if (match.is_pair) ways.insert(way_of(match));
+  }
+  std::vector<bool> tells(matches.all.size());
+  for (size_t i = 0; i < tells.size(); ++i) {
+    const Match& match = matches.all[i];
+    if (match.is_pair) {
+      const auto [from, to] = way_of(match);
+      tells[i] = part_of(from) != part_of(to) && ways.contains({to, from});
+    } else {
+      tells[i] = match.is_symmetric;
+    }
+  }
+  return tells;
+}
+
+}  // namespace
+
 Clocks AlignClocks(Job& job, const Matches& matches) {
   // Ranks whose node is known share its clock.
   std::map<std::string, size_t> numbers;
@@ -220,13 +267,15 @@ Clocks AlignClocks(Job& job, const Matches& matches) {
   const auto end_of = [&job](const Match::Member& member) {
     return job.ranks[member.rank].collectives[member.collective].end;
   };
+  const std::vector<bool> tells = TellsClocks(job, matches, clock_of);
   std::vector<double> offset(numbers.size());
   std::vector<std::vector<Reading>> readings;
   const auto read = [&] {
     readings.assign(numbers.size(), {});
     std::map<size_t, std::vector<double>> by_clock;
-    for (const Match& match : matches.all) {
-      if (!match.is_symmetric) continue;
+    for (size_t number = 0; number < matches.all.size(); ++number) {
+      if (!tells[number]) continue;
+      const Match& match = matches.all[number];
       by_clock.clear();
       const Ns base = end_of(match.members.front());
       for (const Match::Member& member : match.members) {

@@ -37,8 +37,9 @@ bool IsReceive(std::string_view type);
 // order. Writes Collective::match.
 Matches MatchCollectives(Job& job);
 
-// Brings the clocks of nodes together: the ends of symmetric collectives are common. Moves every time of the
-// job. Bound: how far apart two nodes may still be.
+// Brings the clocks of nodes together: the ends of symmetric collectives are common, and those of messages
+// where nothing else connects nodes. Moves every time of the job. Bound: how far apart two nodes may still
+// be.
 struct Clocks {
   Ns bound = 0;
   bool from_data = false;  // false: one node, or nothing to compare

@@ -84,10 +84,13 @@ std::vector<UsualClass> UsualOf(const Context& context, const std::vector<ClassS
   return usual;
 }
 
-Table ClassTable(const Context& context, const ClassSums& own, const std::vector<UsualClass>& usual) {
+// `reference`: what ranks that are not late have of the usual.
+Table ClassTable(const Context& context, const ClassSums& own, const std::vector<UsualClass>& usual,
+                 double reference) {
   std::vector<std::pair<double, uint32_t>> order;
   for (const auto& [kind, sum] : own) {
-    if (usual[kind].mean > 0) order.emplace_back(-(sum.mean() - usual[kind].mean) * sum.count, kind);
+    if (usual[kind].mean > 0)
+      order.emplace_back(-(sum.mean() - usual[kind].mean * reference) * sum.count, kind);
   }
   std::ranges::sort(order);
   order.resize(std::min(order.size(), kMostRows));
@@ -96,7 +99,8 @@ Table ClassTable(const Context& context, const ClassSums& own, const std::vector
     const ClassSum sum = own.Of(kind);
     table.rows.push_back({std::string(context.job.Text(context.job.classes[kind].type)),
                           std::string(context.job.Text(context.job.classes[kind].shapes)), int64_t{sum.count},
-                          sum.mean() / 1e3, usual[kind].mean / 1e3, sum.mean() / usual[kind].mean});
+                          sum.mean() / 1e3, usual[kind].mean * reference / 1e3,
+                          sum.mean() / (usual[kind].mean * reference)});
   }
   return table;
 }
@@ -252,7 +256,7 @@ void FindSlowCompute(const Context& context, Found& found) {
       finding.where = WhereOf(rank);
       finding.steps = excess.steps;
       finding.causes = {{"rank.compute", 1}};
-      finding.evidence.push_back(ClassTable(context, sums[r], usual));
+      finding.evidence.push_back(ClassTable(context, sums[r], usual, reference));
       finding.factors = {Occurrences(excess.steps.size()),
                          {"effect", std::min(1.0, excess.mean / std::max(5 * excess.error, 1e-9)),
                           "kernels " + PercentOf(excess.mean) + " longer, ± " + PercentOf(excess.error)}};
