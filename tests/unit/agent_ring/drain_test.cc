@@ -409,7 +409,7 @@ TEST_F(TwoUsersOfManyChunksTest, ChunksAreLeftToWhoWantsLess) {
   Publish(1, 0, 1000);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (Read(1) < 1000 && std::chrono::steady_clock::now() < end) {
-    ctl_.Run();  // the writer does not
+    ctl_.Run();                                                 // the writer does not
     std::this_thread::sleep_for(std::chrono::milliseconds(1));  // between two looks at a counter
   }
   EXPECT_EQ(Read(1), 1000U);
