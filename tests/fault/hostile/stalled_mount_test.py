@@ -97,7 +97,8 @@ class StalledMountTest(harness.ProfdTest):
             self.assertEqual(daemon.ctl("devices", user=user).code, harness.OK)
         session = daemon.begin("--pid", honest.pid, "--collect", "host-mem", user=HONEST)["session"]
         self.assertEqual(daemon.end(session, user=HONEST)["state"], "sealed")
-        self.assertLess(self.threads(daemon), threads + 10)
+        # Four of each of the three users' at most, and what profd starts when it is first asked; he has 64 calls that wait.
+        self.assertLess(self.threads(daemon), threads + 20)
         # He himself is told, while his files still do not answer.
         answers = [attack.stdout.readline() for _ in range(8)]
         self.assertTrue(all("no answer from the file system" in answer for answer in answers), answers)
