@@ -363,7 +363,7 @@ void Launches::JoinTensors(bool last) {
 void Launches::JoinAttributes(bool last) {
   const auto take = [this](Call& call, const CannNodeAttributes& of, size_t) {
     // By value: a packed field is not where a reference may point.
-    MoreOf(call).attributes.push_back({of.op_name, of.attributes});
+    MoreOf(call).attributes.emplace_back(uint64_t{of.op_name}, uint64_t{of.attributes});
   };
   JoinTo(nodes_, attributes_, waiting_attributes_, last, HeadOf<CannNodeAttributes>, take);
   attributes_.clear();
