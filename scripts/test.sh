@@ -15,7 +15,7 @@ for argument in "$@"; do
   esac
 done
 
-# A program to be recorded under load; format_test; package_test; metrics_test: who scrapes, who gets OTLP; registry_test;
+# A program to be recorded under load; clang_format_test; package_test; metrics_test: who scrapes, who gets OTLP; registry_test;
 # python_client_test; osrt_test; sysstat_test; report_test.
 install_packages postgresql clang-format systemd prometheus python3-grpcio python3-protobuf etcd-server etcd-client strace sysstat chromium
 unit=OFF labels=(-LE full)
