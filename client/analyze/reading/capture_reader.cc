@@ -330,10 +330,12 @@ void TakeLosses(const client::Capture& capture, RankBuilder& builder) {
                              static_cast<Ns>(clocks.HostRawToWall(loss.to_ns).ns), builder.Text(stream.file),
                              builder.Text(WhyLost(loss.where)), loss.records});
       }
-      std::ranges::sort(rank.lost, {},
-                        [](const Lost& lost) { return std::tuple(lost.from, lost.to, lost.file); });
     });
   }
+  builder.ForEachRank([](Rank& rank) {
+    std::ranges::sort(rank.lost, {},
+                      [](const Lost& lost) { return std::tuple(lost.from, lost.to, lost.file); });
+  });
 }
 
 }  // namespace

@@ -163,6 +163,10 @@ std::string RankList(const Job& job, const std::vector<uint32_t>& ranks) {
              : std::to_string(numbers.size()) + " ranks from " + std::to_string(numbers.front());
 }
 
+std::string RanksName(const Job& job, const std::vector<uint32_t>& ranks) {
+  return ranks.size() == 1 ? RankName(job.ranks[ranks.front()]) : "ranks " + RankList(job, ranks);
+}
+
 std::vector<uint32_t> AllSteps(const Context& context) {
   std::vector<uint32_t> steps;
   steps.reserve(context.steps());

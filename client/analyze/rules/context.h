@@ -61,6 +61,8 @@ std::vector<uint32_t> AllSteps(const Context& context);
 std::string RankName(const Rank& rank);
 // "0-7", "1,5", "12 ranks from 3": of indexes in Job::ranks.
 std::string RankList(const Job& job, const std::vector<uint32_t>& ranks);
+// "ranks 0-7"; of one its name.
+std::string RanksName(const Job& job, const std::vector<uint32_t>& ranks);
 // What ranks that should be alike take of a step: the mean of each one's `values`, ns by step.
 Table TableOfMeans(const Context& context, std::string title, const std::vector<uint32_t>& ranks,
                    const std::vector<std::vector<double>>& values);

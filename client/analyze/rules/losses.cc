@@ -74,9 +74,8 @@ void FindLosses(const Context& context, Found& found) {
   Finding finding;
   finding.id = "data.loss";
   finding.key = "data.loss/" + RankList(job, ranks);
-  finding.title = (ranks.size() == 1 ? RankName(job.ranks[ranks.front()]) : "ranks " + RankList(job, ranks)) +
-                  ": " + std::to_string(records) + " records were lost, in " + PercentOf(most) +
-                  " of the time: " + std::string(job.Text(why));
+  finding.title = RanksName(job, ranks) + ": " + std::to_string(records) + " records were lost, in " +
+                  PercentOf(most) + " of the time: " + std::string(job.Text(why));
   finding.where = WhereOf(job, ranks);
   finding.severity = Severity::kInfo;
   finding.is_fact = true;

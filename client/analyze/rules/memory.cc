@@ -152,8 +152,8 @@ void FindFragments(const Context& context, Found& found) {
   Finding finding;
   finding.id = "mem.fragment";
   finding.key = "mem.fragment/" + RankList(job, ranks);
-  finding.title = (ranks.size() == 1 ? RankName(job.ranks[ranks.front()]) : "ranks " + RankList(job, ranks)) +
-                  ": " + PercentOf(most) + " of the memory that the framework holds is in pieces nobody uses";
+  finding.title = RanksName(job, ranks) + ": " + PercentOf(most) +
+                  " of the memory that the framework holds is in pieces nobody uses";
   finding.where = WhereOf(job, ranks);
   finding.severity = Severity::kInfo;
   finding.is_fact = true;

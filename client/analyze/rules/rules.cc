@@ -217,6 +217,12 @@ constexpr Rule kRules[] = {
 
 std::span<const Rule> Rules() { return kRules; }
 
+void Shorten(const Replay& replay, Lengths& lengths, uint32_t rank,
+             const std::vector<std::pair<uint32_t, Ns>>& less) {
+  Lengths::OfRank& of = replay.Touch(lengths, rank);
+  for (const auto& [task, ns] : less) of.task[task] -= std::min(ns, of.task[task]);
+}
+
 void SetLess(const Context& context, std::vector<bool> is_hit,
              std::function<double(uint32_t kind, const Rank& rank)> left, Finding& finding) {
   const Job& job = context.job;

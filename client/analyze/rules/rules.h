@@ -123,20 +123,29 @@ void SetBound(const Context& context, Finding& finding, double total_ns);
 // As if the kernels of a rank took `factor` times as long, from a step in Job::steps on.
 void ScaleComputing(const Context& context, const Replay& replay, Lengths& lengths, uint32_t rank,
                     double factor, size_t from_step = 0);
+// As if tasks of a rank took so much less.
+void Shorten(const Replay& replay, Lengths& lengths, uint32_t rank,
+             const std::vector<std::pair<uint32_t, Ns>>& less);
 // Kernels of some classes would take less: `left` is the part of its time that one of a class keeps on a
 // rank. Says where they are and what the job would be without the rest of it. `is_hit`: by class in
 // Job::classes.
 void SetLess(const Context& context, std::vector<bool> is_hit,
              std::function<double(uint32_t kind, const Rank& rank)> left, Finding& finding);
-// Kernels that compute, of the steps that are analysed: `take` gets each with its rank.
+// Kernels that compute, of the steps that are analysed. Of one rank: `take` gets each one's index in
+// Rank::tasks, and it.
+template <typename Take>
+void ForEachKernel(const Context& context, const Rank& rank, Take take) {
+  for (uint32_t i = 0; i < rank.tasks.size(); ++i) {
+    const Task& task = rank.tasks[i];
+    if (task.work == Work::kCompute && task.kind != kNone && context.StepOf(rank, task.step) != kNone)
+      take(i, task);
+  }
+}
+// Of all: `take` gets each with its rank.
 template <typename Take>
 void ForEachKernel(const Context& context, Take take) {
-  for (const Rank& rank : context.job.ranks) {
-    for (const Task& task : rank.tasks) {
-      if (task.work == Work::kCompute && task.kind != kNone && context.StepOf(rank, task.step) != kNone)
-        take(rank, task);
-    }
-  }
+  for (const Rank& rank : context.job.ranks)
+    ForEachKernel(context, rank, [&](uint32_t, const Task& task) { take(rank, task); });
 }
 // How often something was seen, as a factor of confidence.
 Factor Occurrences(size_t n);

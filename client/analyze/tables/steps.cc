@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "client/analyze/model/intervals.h"
 #include "client/analyze/model/statistics.h"
 #include "client/analyze/tables/tables.h"
 
@@ -21,9 +22,6 @@ void EachStep(const Analysis& analysis, Row row) {
   }
 }
 
-struct Interval {
-  Ns begin, end;
-};
 // What of `of` none of `others` covers; both by begin.
 Ns Uncovered(const std::vector<Interval>& of, const std::vector<Interval>& others) {
   Ns sum = 0, reached = INT64_MIN;
@@ -39,19 +37,6 @@ Ns Uncovered(const std::vector<Interval>& of, const std::vector<Interval>& other
     sum += std::max<Ns>(0, one.end - from);
   }
   return sum;
-}
-// Overlapping ones become one.
-std::vector<Interval> Union(std::vector<Interval> of) {
-  std::ranges::sort(of, {}, &Interval::begin);
-  std::vector<Interval> joined;
-  for (const Interval& one : of) {
-    if (!joined.empty() && one.begin <= joined.back().end) {
-      joined.back().end = std::max(joined.back().end, one.end);
-    } else {
-      joined.push_back(one);
-    }
-  }
-  return joined;
 }
 
 }  // namespace

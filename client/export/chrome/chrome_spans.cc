@@ -311,8 +311,6 @@ void ChromeOutput::WriteSpan(const format::SpanBatch& batch, const Span& span) {
     line_ += '"';
     line_ += LevelTitle(batch.texts->Get(span.category));
     line_ += Text(batch, span.name).substr(1);
-  } else if (span.kind == SpanKind::kStep && span.name == 0) {
-    line_ += "\"step\"";
   } else {
     line_ += Text(batch, span.name);
   }

@@ -21,7 +21,7 @@ inline constexpr uint32_t kUnitName = 6;
 inline constexpr uint32_t kProcessPid = 1, kProcessName = 6, kProcessLabels = 8;
 inline constexpr uint32_t kThreadPid = 1, kThreadTid = 2, kThreadName = 5;
 // TrackEvent
-inline constexpr uint32_t kAnnotations = 4, kEventType = 9, kNameIid = 10, kEventTrack = 11, kEventName = 23,
+inline constexpr uint32_t kAnnotations = 4, kEventType = 9, kNameIid = 10, kEventTrack = 11,
                           kDoubleCounter = 44, kFlows = 47, kTerminatingFlows = 48;
 inline constexpr uint64_t kTypeBegin = 1, kTypeEnd = 2, kTypeInstant = 3, kTypeCounter = 4;
 // DebugAnnotation

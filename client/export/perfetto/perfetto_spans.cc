@@ -287,14 +287,8 @@ void PerfettoOutput::WriteSpan(const format::SpanBatch& batch, const Span& span)
   const EventHead& head = span.instant() ? lane->instant : lane->begin;
   char* const event = BeginPacket(packet, span.begin_ns, head);
   char* at = event;
-  if (span.kind == SpanKind::kStep && span.name == 0) {
-    constexpr std::string_view name = "step";
-    at = proto::WriteVarint(proto::WriteTag<pb::kEventName, Wire::kBytes>(at), name.size());
-    at = std::copy(name.begin(), name.end(), at);
-  } else {
-    at = proto::WriteVarint(proto::WriteTag<pb::kNameIid, Wire::kVarint>(at),
-                            NumberOf(kNames, *batch.texts, span.name));
-  }
+  at = proto::WriteVarint(proto::WriteTag<pb::kNameIid, Wire::kVarint>(at),
+                          NumberOf(kNames, *batch.texts, span.name));
   if (span.connection != 0 && span.flow != format::Flow::kNone) {
     at = span.flow == format::Flow::kEnds ? proto::WriteTag<pb::kTerminatingFlows, Wire::kFixed64>(at)
                                           : proto::WriteTag<pb::kFlows, Wire::kFixed64>(at);

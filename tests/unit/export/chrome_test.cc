@@ -46,7 +46,7 @@ class Chrome : public testing::Test {
     return json::parse(file);
   }
   std::string path() const { return (folder_ / "msprof.json").string(); }
-  format::RowBatch Hbm(int device, std::vector<std::pair<int64_t, double>> rows) {
+  format::RowBatch Hbm(int device, const std::vector<std::pair<int64_t, double>>& rows) {
     format::RowBatch batch{format::FindSeries("hbm"), device, {}, {}, {}};
     for (const auto& [id, value] : rows) {
       batch.wall_ns.push_back(facts_.start_ns + 20'000'001);
@@ -249,6 +249,7 @@ TEST_F(Chrome, ArrowsOfProgramsHaveTwoEnds) {
   format::Span step;
   step.kind = format::SpanKind::kStep;
   step.value = 32;
+  step.name = texts.Intern("step");
   batch.spans.push_back(step);
   output_->Spans(batch);
   std::string ends;

@@ -47,12 +47,10 @@ std::vector<ClassSums> SumClasses(const Context& context) {
   std::vector<ClassSums> sums;
   for (const Rank& rank : context.job.ranks) {
     std::vector<ClassSum> by_class(context.job.classes.size());
-    for (const Task& task : rank.tasks) {
-      if (task.work != Work::kCompute || task.kind == kNone || context.StepOf(rank, task.step) == kNone)
-        continue;
+    ForEachKernel(context, rank, [&](uint32_t, const Task& task) {
       ++by_class[task.kind].count;
       by_class[task.kind].ns += static_cast<double>(task.end - task.begin);
-    }
+    });
     sums.emplace_back(by_class);
   }
   return sums;
@@ -302,8 +300,7 @@ void FindSlowCompute(const Context& context, Found& found) {
         finding.advice = {"see what else uses that device or its memory at those moments"};
         finding.evidence.push_back(std::move(jitter.table));
         finding.without = [r, more = std::move(jitter.more)](const Replay& replay, Lengths& lengths) {
-          Lengths::OfRank& of = replay.Touch(lengths, r);
-          for (const auto& [task, ns] : more) of.task[task] -= std::min(ns, of.task[task]);
+          Shorten(replay, lengths, r, more);
         };
       } else {
         finding.advice = {

@@ -52,22 +52,19 @@ OfRank ConversionsOf(const Context& context, uint32_t r, const std::vector<bool>
     }
     lane.waits.clear();
   };
-  for (uint32_t i = 0; i < rank.tasks.size(); ++i) {
-    const Task& task = rank.tasks[i];
-    if (task.work != Work::kCompute || task.kind == kNone || context.StepOf(rank, task.step) == kNone)
-      continue;
+  ForEachKernel(context, rank, [&](uint32_t i, const Task& task) {
     computing += task.end - task.begin;
     Lane& lane = lanes[task.lane];
     if (is_conversion[task.kind]) {
       of.ns += task.end - task.begin;
       of.tasks.push_back(i);
       lane.waits.push_back(i);
-      continue;
+      return;
     }
     const TextId type = context.job.classes[task.kind].type;
     settle(lane, type);
     lane.before = type;
-  }
+  });
   for (Lane& lane : lanes) settle(lane, 0);
   if (computing > 0) of.share = static_cast<double>(of.ns) / static_cast<double>(computing);
   return of;

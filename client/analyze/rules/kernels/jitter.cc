@@ -23,13 +23,10 @@ Jitter JitterOf(const Context& context, uint32_t r) {
                   {"rank", "type", "shapes", "count", "longer", "median_us", "longest_us"},
                   {}};
   std::vector<std::vector<uint32_t>> classes(context.job.classes.size());
-  for (uint32_t i = 0; i < rank.tasks.size(); ++i) {
-    const Task& task = rank.tasks[i];
-    if (task.work != Work::kCompute || task.kind == kNone || context.StepOf(rank, task.step) == kNone)
-      continue;
+  ForEachKernel(context, rank, [&](uint32_t i, const Task& task) {
     classes[task.kind].push_back(i);
     jitter.computing += static_cast<double>(task.end - task.begin);
-  }
+  });
   const double ratio = context.Get("kernel.jitter_ratio"),
                least_share = context.Get("kernel.jitter_percent") / 100;
   const auto least = static_cast<size_t>(std::max(1.0, std::ceil(context.Get("kernel.jitter_min"))));
@@ -135,10 +132,7 @@ void FindJitter(const Context& context, Found& found) {
   finding.advice = {"see what else uses the memory of the device at those moments: --collect hbm,ddr"};
   finding.factors = {Occurrences(finding.steps.size())};
   finding.without = [all](const Replay& replay, Lengths& lengths) {
-    for (const auto& [r, more] : all) {
-      Lengths::OfRank& of = replay.Touch(lengths, r);
-      for (const auto& [task, ns] : more) of.task[task] -= std::min(ns, of.task[task]);
-    }
+    for (const auto& [r, more] : all) Shorten(replay, lengths, r, more);
   };
   found.findings.push_back(std::move(finding));
 }

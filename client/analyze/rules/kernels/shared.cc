@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "client/analyze/model/intervals.h"
 #include "client/analyze/model/statistics.h"
 #include "client/analyze/rules/rules.h"
 
@@ -14,16 +15,11 @@ constexpr size_t kMostRows = 20;
 constexpr size_t kFewAlone = 5;  // kernels of a class that nothing ran beside, for a mean
 
 // When others ran, without overlaps; by time.
-std::vector<std::pair<Ns, Ns>> TimesOfOthers(const Rank& rank) {
-  std::vector<std::pair<Ns, Ns>> times;
-  for (const OtherTask& other : rank.others) {
-    if (!times.empty() && other.begin <= times.back().second) {
-      times.back().second = std::max(times.back().second, other.end);
-    } else {
-      times.emplace_back(other.begin, other.end);
-    }
-  }
-  return times;
+std::vector<Interval> TimesOfOthers(const Rank& rank) {
+  std::vector<Interval> times;
+  times.reserve(rank.others.size());
+  for (const OtherTask& other : rank.others) times.push_back({other.begin, other.end});
+  return Union(std::move(times));
 }
 
 struct OfClass {
@@ -51,15 +47,14 @@ Table ProcessTable(const Rank& rank) {
 
 std::vector<Ns> BesideOthers(const Rank& rank) {
   if (rank.others.empty()) return {};
-  const std::vector<std::pair<Ns, Ns>> times = TimesOfOthers(rank);
+  const std::vector<Interval> times = TimesOfOthers(rank);
   std::vector<Ns> overlaps(rank.tasks.size());
   size_t first = 0;
   for (size_t i = 0; i < rank.tasks.size(); ++i) {
     const Task& task = rank.tasks[i];
-    while (first < times.size() && times[first].second <= task.begin) ++first;
-    for (size_t k = first; k < times.size() && times[k].first < task.end; ++k)
-      overlaps[i] +=
-          std::max<Ns>(0, std::min(times[k].second, task.end) - std::max(times[k].first, task.begin));
+    while (first < times.size() && times[first].end <= task.begin) ++first;
+    for (size_t k = first; k < times.size() && times[k].begin < task.end; ++k)
+      overlaps[i] += std::max<Ns>(0, std::min(times[k].end, task.end) - std::max(times[k].begin, task.begin));
   }
   return overlaps;
 }
@@ -71,10 +66,7 @@ Shared SharedOf(const Context& context, uint32_t r) {
   const std::vector<Ns> overlaps = BesideOthers(rank);
   std::map<uint32_t, OfClass> classes;
   double beside = 0;
-  for (uint32_t i = 0; i < rank.tasks.size(); ++i) {
-    const Task& task = rank.tasks[i];
-    if (task.work != Work::kCompute || task.kind == kNone || context.StepOf(rank, task.step) == kNone)
-      continue;
+  ForEachKernel(context, rank, [&](uint32_t i, const Task& task) {
     const Ns length = task.end - task.begin, overlap = overlaps[i];
     shared.computing += static_cast<double>(length);
     beside += static_cast<double>(overlap);
@@ -85,7 +77,7 @@ Shared SharedOf(const Context& context, uint32_t r) {
       of.beside.push_back(length);
       of.tasks.push_back(i);
     }
-  }
+  });
   shared.overlap = shared.computing > 0 ? beside / shared.computing : 0;
   shared.tables.push_back(ProcessTable(rank));
   Table table{"kernels beside another program's",
@@ -150,9 +142,8 @@ void FindShared(const Context& context, Found& found) {
   }
   finding.id = "device.shared";
   finding.key = "device.shared/" + RankList(job, ranks);
-  finding.title = (ranks.size() == 1 ? RankName(job.ranks[ranks.front()]) : "ranks " + RankList(job, ranks)) +
-                  ": " + OtherPrograms(job.ranks[ranks.front()]) + " on the device for " + PercentOf(most) +
-                  " of the time of its kernels";
+  finding.title = RanksName(job, ranks) + ": " + OtherPrograms(job.ranks[ranks.front()]) +
+                  " on the device for " + PercentOf(most) + " of the time of its kernels";
   finding.where = WhereOf(job, ranks);
   for (uint32_t step = 0; step < is_hit.size(); ++step) {
     if (is_hit[step]) finding.steps.push_back(step);
@@ -161,10 +152,7 @@ void FindShared(const Context& context, Found& found) {
   finding.factors = {Occurrences(finding.steps.size()),
                      {"record", 0.9, "kernels of both programs are recorded"}};
   finding.without = [more = std::move(more)](const Replay& replay, Lengths& lengths) {
-    for (const auto& [r, tasks] : more) {
-      Lengths::OfRank& of = replay.Touch(lengths, r);
-      for (const auto& [task, ns] : tasks) of.task[task] -= std::min(ns, of.task[task]);
-    }
+    for (const auto& [r, tasks] : more) Shorten(replay, lengths, r, tasks);
   };
   found.findings.push_back(std::move(finding));
 }
