@@ -248,9 +248,9 @@ class FaultsTest(harness.ProfdTest):
         """Device 1 does it; device 0 and everybody's answers are as ever. What is wrong, in words."""
         at_s = 0 if moment == "start" else 2
         of_device = "" if call in OF_NO_DEVICE else "device: 1, "
-        loaded = time.monotonic()
         daemon = self.profd(sim=ONE + f"  - {{at_s: {at_s}, {of_device}call: {call}, {(FAULTS | MORE_FAULTS)[fault]}}}\n",
                             config="driver:\n  timeout_ms: 1500\n")
+        loaded = time.monotonic()  # or a little earlier: a busy machine takes its time until profd answers
         started = daemon.ctl("start", "--collect", "hbm,llc,pcie,dev-cpu,netdev=10Hz", "--json")
         if started.code not in (OK, harness.PARTLY_STARTED, harness.PARTIAL_LOSS):
             # Without any device that can be counted on there is nothing to begin.
