@@ -5,6 +5,8 @@ include(CMakePackageConfigHelpers)
 install(TARGETS profd_agent LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT agent)
 install(FILES include/profd/agent.h include/profd/agent.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/profd
   COMPONENT dev)
+# Where profctl auto looks, beside the library.
+install(DIRECTORY python/auto/ DESTINATION ${CMAKE_INSTALL_LIBDIR}/profd/auto COMPONENT auto PATTERN __pycache__ EXCLUDE)
 # Where profctl run looks, beside the library.
 install(DIRECTORY python/profd DESTINATION ${CMAKE_INSTALL_LIBDIR}/profd/python COMPONENT agent
   PATTERN __pycache__ EXCLUDE)

@@ -2,6 +2,7 @@
 #   profd             the daemon, its unit and settings
 #   profctl           the client
 #   libprofd-agent    the agent and its Python package
+#   profd-auto        what `profctl auto` turns on; nothing is on until an administrator says so
 #   libprofd-dev      headers, CMake and pkg-config files
 #   python3-profd-client  the client's Python package
 #   profd-sim         the simulator of the driver
@@ -18,7 +19,7 @@ set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_CURRENT_LIST_DIR}/package_version.cmake)
 set(CPACK_PROFD_CHANGELOG ${CMAKE_BINARY_DIR}/debian/changelog)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
-set(CPACK_COMPONENTS_ALL daemon client agent dev python sim)
+set(CPACK_COMPONENTS_ALL daemon client agent auto dev python sim)
 
 set(CPACK_DEBIAN_PACKAGE_MAINTAINER "The profd authors <profd@localhost>")
 set(CPACK_DEBIAN_PACKAGE_SECTION utils)
@@ -42,6 +43,8 @@ profd_package(client profctl "performance collection on Ascend NPU nodes, client
   "profctl starts, watches, stops and exports what profd collects.")
 profd_package(agent libprofd-agent "performance collection on Ascend NPU nodes, agent"
   "The library that a training job loads to be recorded from inside, and its\nPython package.")
+profd_package(auto profd-auto "performance collection on Ascend NPU nodes, registration of jobs"
+  "Lets jobs register with profd whose command line nobody changes. Nothing is on\nuntil an administrator turns it on: profctl auto enable.")
 profd_package(dev libprofd-dev "performance collection on Ascend NPU nodes, headers of the agent"
   "Headers, CMake and pkg-config files to build against libprofd-agent.")
 profd_package(python python3-profd-client "performance collection on Ascend NPU nodes, Python client"
@@ -56,6 +59,9 @@ set(CPACK_DEBIAN_DAEMON_PACKAGE_RECOMMENDS "profctl, libprofd-agent")
 set(CPACK_DEBIAN_CLIENT_PACKAGE_RECOMMENDS libprofd-agent)
 set(CPACK_DEBIAN_AGENT_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_AGENT_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/debian/triggers)
+set(CPACK_DEBIAN_AUTO_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_AUTO_PACKAGE_DEPENDS "profctl, libprofd-agent")
+set(CPACK_DEBIAN_AUTO_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/debian/auto/prerm)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)

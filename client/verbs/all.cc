@@ -34,6 +34,7 @@
   VERB(Flame)             \
   VERB(Doctor)            \
   VERB(Tls)               \
+  VERB(Auto)              \
   VERB(Completion)
 
 namespace profd::client {

@@ -228,7 +228,7 @@ class ProfdTest(unittest.TestCase):
         def end():
             process.kill()
             process.wait()
-            for pipe in (process.stdin, process.stdout):
+            for pipe in (process.stdin, process.stdout, process.stderr):
                 if pipe is not None:
                     pipe.close()
 

@@ -24,8 +24,17 @@ constexpr char kLibrary[] = "libprofd_agent.so";
 constexpr int kCannotRun = 126;
 constexpr int kNoSuchCommand = 127;
 
-// Beside profctl: of a build (bin/, lib/) or of an installation (bin/, lib/ or lib/<multiarch>/).
-std::optional<fs::path> FindLibrary() {
+// What was there stays, and stays in front.
+void Append(const char* name, char separator, const std::string& value) {
+  const char* present = std::getenv(name);
+  const std::string all =
+      present == nullptr || *present == '\0' ? value : std::string(present) + separator + value;
+  ::setenv(name, all.c_str(), 1);
+}
+
+}  // namespace
+
+std::optional<fs::path> FindAgentLibrary() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   if (error) return std::nullopt;
@@ -36,16 +45,6 @@ std::optional<fs::path> FindLibrary() {
   }
   return std::nullopt;
 }
-
-// What was there stays, and stays in front.
-void Append(const char* name, char separator, const std::string& value) {
-  const char* present = std::getenv(name);
-  const std::string all =
-      present == nullptr || *present == '\0' ? value : std::string(present) + separator + value;
-  ::setenv(name, all.c_str(), 1);
-}
-
-}  // namespace
 
 base::Status PutAgentInPlace(const Context& context, const std::vector<std::string>& given_labels,
                              pid_t parent) {
@@ -59,7 +58,7 @@ base::Status PutAgentInPlace(const Context& context, const std::vector<std::stri
       return Status(Code::kInvalidArgument, "--label '" + text + "': the value must not hold a comma");
     base::AddTo(labels, text, ",");
   }
-  const std::optional<fs::path> library = FindLibrary();
+  const std::optional<fs::path> library = FindAgentLibrary();
   if (!library) {
     return {Code::kFailedPrecondition, std::string("run: ") + kLibrary +
                                            " is not beside profctl (../lib): install it, or build it with "

@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,9 @@
 
 namespace profd::client {
 
+// libprofd_agent.so beside profctl: of a build (bin/, lib/) or of an installation (bin/, lib/ or
+// lib/MULTIARCH/).
+std::optional<std::filesystem::path> FindAgentLibrary();
 // Puts the agent into the environment, for the program that this process becomes or starts: a child of
 // `parent`, which is registered from its begin on.
 base::Status PutAgentInPlace(const Context& context, const std::vector<std::string>& labels, pid_t parent);

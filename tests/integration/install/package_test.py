@@ -25,6 +25,7 @@ PACKAGES = {
     "profctl": ["/usr/bin/profctl", "/usr/share/man/man1/profctl.1.gz", "/usr/share/bash-completion/completions/profctl",
                 "/usr/share/zsh/vendor-completions/_profctl"],
     "libprofd-agent": ["libprofd_agent.so", "profd/python/profd/__init__.py"],
+    "profd-auto": ["profd/auto/profd_auto.py", "profd/auto/sitecustomize.py"],
     "libprofd-dev": ["/usr/include/profd/agent.h", "/usr/include/profd/agent.hpp", "profdConfig.cmake", "profd-agent.pc"],
     "python3-profd-client": ["/usr/lib/python3/dist-packages/profd_client/__init__.py",
                              "/usr/lib/python3/dist-packages/profd_client/api.desc",
