@@ -12,8 +12,10 @@
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
 #include "daemon/host/process/process.h"
@@ -30,6 +32,8 @@ constexpr size_t kMaxArguments = 32;
 constexpr size_t kMaxArgumentBytes = 255;
 constexpr size_t kMaxPathBytes = 1024;
 constexpr size_t kMaxEnvironmentBytes = 1 << 20;
+constexpr uint64_t kExecPatienceNs = 3'000'000'000;
+constexpr useconds_t kExecLookUs = 1000;
 
 std::string ProcPath(pid_t pid, const char* file) { return "/proc/" + std::to_string(pid) + "/" + file; }
 
@@ -39,6 +43,24 @@ std::string ReadUpTo(const std::string& path, size_t limit) {
   file.read(text.data(), static_cast<std::streamsize>(limit));
   text.resize(static_cast<size_t>(file.gcount()));
   return text;
+}
+
+// How long the kernel says it is; nullopt: it is gone. While a process becomes another program the kernel
+// knows neither its begin nor its end, and gives of the old one as much as is still there. Source: proc(5),
+// /proc/PID/stat, env_start and env_end.
+std::optional<uint64_t> EnvironmentBytes(pid_t pid) {
+  constexpr int kEnvStart = 50, kState = 3;
+  const std::string line = ReadUpTo(ProcPath(pid, "stat"), 4096);
+  const size_t name_end = line.rfind(')');
+  if (name_end == line.npos) return std::nullopt;
+  std::istringstream fields(line.substr(name_end + 1));
+  std::string field;
+  fields >> field;
+  if (field == "Z" || field == "X") return std::nullopt;
+  for (int at = kState + 1; at < kEnvStart; ++at) fields >> field;
+  uint64_t begin = 0, end = 0;
+  fields >> begin >> end;
+  return begin == 0 || end < begin ? UINT64_MAX : end - begin;
 }
 
 std::string FileId(const struct stat& file) {
@@ -184,7 +206,15 @@ std::string EnvironmentOf(pid_t pid, size_t most, const std::string& root) {
 }
 
 std::optional<std::string> StartedWith(pid_t pid, std::string_view variable) {
-  const std::string environment = EnvironmentOf(pid, kMaxEnvironmentBytes);
+  std::string environment = EnvironmentOf(pid, kMaxEnvironmentBytes);
+  const uint64_t until_ns = base::MonotonicNs() + kExecPatienceNs;
+  for (;;) {
+    const std::optional<uint64_t> bytes = EnvironmentBytes(pid);
+    if (!bytes || environment.size() == std::min<uint64_t>(*bytes, kMaxEnvironmentBytes)) break;
+    if (base::MonotonicNs() > until_ns) break;
+    ::usleep(kExecLookUs);
+    environment = EnvironmentOf(pid, kMaxEnvironmentBytes);
+  }
   const std::string prefix = std::string(variable) + "=";
   for (const std::string_view entry : Split(environment)) {
     if (entry.starts_with(prefix)) return std::string(entry.substr(prefix.size()));

@@ -33,7 +33,8 @@ base::Result<std::string> FindLoaded(pid_t pid, std::string_view name);
 // The variables that it was started with, each with a zero behind it; "": not to be had. `root`: where /proc
 // is, for tests.
 std::string EnvironmentOf(pid_t pid, size_t most, const std::string& root = "");
-// As the process was started with; nullopt when it has none or may not be looked at.
+// As the process was started with; nullopt when it has none or may not be looked at. Waits up to 3 s for one
+// that is becoming another program.
 std::optional<std::string> StartedWith(pid_t pid, std::string_view variable);
 // Whether `path`, as that process sees it, is the file `ours` is for us.
 base::Result<bool> SeesSameFile(pid_t pid, const std::string& path, const std::string& ours);

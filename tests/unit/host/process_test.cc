@@ -1,10 +1,14 @@
 #include "daemon/host/process/process.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 
+#include "daemon/host/process/process_image.h"
 #include "tests/unit/host/harness.h"
 
 namespace profd::host {
@@ -111,6 +115,39 @@ TEST(ProcessFacts, NobodyHasAnImpossiblePid) {
     EXPECT_FALSE(ProcessExists(pid)) << pid;
     EXPECT_FALSE(ReadProcessFacts(pid).exists) << pid;
   }
+}
+
+bool HasEnded(pid_t pid) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == pid;
+}
+
+TEST(StartedWith, SeesWhatAProcessHasThatBecomesOneProgramAfterTheOther) {
+  int ends[2];  // closed by the first exec, until which it is this program
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const pid_t pid = ::fork();
+  ASSERT_GE(pid, 0);
+  if (pid == 0) {
+    const char* const script = "if [ $1 -gt 0 ]; then exec /bin/sh -c \"$2\" sh $(($1 - 1)) \"$2\"; fi";
+    ::setenv("PROFD_MARK", "1", 1);
+    ::execl("/bin/sh", "sh", "-c", script, "sh", "300", script, nullptr);
+    ::_exit(127);
+  }
+  ::close(ends[1]);
+  char nothing;
+  ASSERT_EQ(::read(ends[0], &nothing, 1), 0);
+  ::close(ends[0]);
+  size_t looks = 0;
+  for (;; ++looks) {
+    const auto found = StartedWith(pid, "PROFD_MARK");
+    if (HasEnded(pid)) break;
+    ASSERT_EQ(found, "1") << looks;
+  }
+  EXPECT_GT(looks, 3U);
+  int status = -1;
+  EXPECT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(ProcessFacts, FindsOpenDevices) {
