@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
 
 #include "base/join.h"
@@ -30,6 +32,15 @@ void Append(const char* name, char separator, const std::string& value) {
   const std::string all =
       present == nullptr || *present == '\0' ? value : std::string(present) + separator + value;
   ::setenv(name, all.c_str(), 1);
+}
+
+// A function that came two months after CANN 9 changed that: a library without it may be older. Source:
+// Ascend/mspti, history of csrc/include.
+bool ReportsToAnyone(const fs::path& library) {
+  constexpr char kFunction[] = "msptiActivityIsEnabled";
+  std::ifstream file(library, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  return bytes.find(kFunction) != std::string::npos;
 }
 
 }  // namespace
@@ -74,12 +85,13 @@ base::Status PutAgentInPlace(const Context& context, const std::vector<std::stri
   return {};
 }
 
-void PutMsptiInPlace() {
+void PutMsptiInPlace(MsptiFor what) {
   const char* const home = std::getenv("ASCEND_HOME_PATH");
   if (home == nullptr || *home == '\0') return;
   const fs::path library = fs::path(home) / "lib64" / "libmspti.so";
   std::error_code error;
-  if (fs::exists(library, error)) Append("LD_PRELOAD", ':', library);
+  if (!fs::exists(library, error)) return;
+  if (what == MsptiFor::kMemory || !ReportsToAnyone(library)) Append("LD_PRELOAD", ':', library);
 }
 
 namespace {

@@ -19,8 +19,9 @@ std::optional<std::filesystem::path> FindAgentLibrary();
 // Puts the agent into the environment, for the program that this process becomes or starts: a child of
 // `parent`, which is registered from its begin on.
 base::Status PutAgentInPlace(const Context& context, const std::vector<std::string>& labels, pid_t parent);
-// … and MSPTI of the toolkit that ASCEND_HOME_PATH names, if it is there: of memory it tells only programs
-// that start with it.
-void PutMsptiInPlace();
+// … and MSPTI of the toolkit that ASCEND_HOME_PATH names, if it is there. Of memory it tells only programs
+// that start with it; before CANN 9, of anything.
+enum class MsptiFor : bool { kKernels, kMemory };
+void PutMsptiInPlace(MsptiFor what);
 
 }  // namespace profd::client

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -321,6 +322,20 @@ ExitCode Worse(ExitCode code, bool granted) {
   return code == ExitCode::kOk && !granted ? ExitCode::kPartlyStarted : code;
 }
 
+// An option in the vendor's words that somebody gave, and nothing of it is recorded.
+bool HasEmptyOption(const StartOptions& options, const v1::SessionInfo& info) {
+  std::map<const options::Option*, bool> recorded;
+  for (const options::Wish& wish : options::WishesOf(options.vendor, options::kNoChip).kinds) {
+    if (options.vendor_defaults.contains(std::string(wish.option->name))) continue;
+    for (const v1::KindState& kind : info.kinds()) {
+      if (kind.kind() != wish.kind) continue;
+      bool& has = recorded[wish.option];
+      has = has || kind.verdict() != v1::VERDICT_SKIPPED;
+    }
+  }
+  return std::ranges::any_of(recorded, [](const auto& option) { return !option.second; });
+}
+
 void TellCosts(const Context& context, const v1::SessionInfo& info) {
   for (const std::string& line : CostWarnings(info)) context.Note(line);
 }
@@ -368,17 +383,17 @@ Asking<ExitCode> StartSession(const Context& context, const StartOptions& option
     if (output != nullptr) DropOutputDir(*output);
     co_return context.Fail(options.explain ? options.explain(info.status()) : info.status());
   }
+  const bool met = !granted->unmet && !HasEmptyOption(options, *info);
   if (!options.wait) {
     Show(context, *info, false, result);
     if (result == nullptr) TellCosts(context, *info);
     if (!context.json) co_await TellSharedRates(context, *info, control);
-    co_return Worse(StartResult(asked, *info), !granted->unmet);
+    co_return Worse(StartResult(asked, *info), met);
   }
   interruption->SetSession((*info).session());
   if (result == nullptr) TellCosts(context, *info);
   if (!context.json) co_await TellSharedRates(context, *info, control);
-  co_return Worse(Wait(context, asked, (*info).session(), options, control, *interruption, result),
-                  !granted->unmet);
+  co_return Worse(Wait(context, asked, (*info).session(), options, control, *interruption, result), met);
 }
 
 // Where one of our options keeps what the vendor's word for it says; nullptr: in one of the lists.

@@ -142,8 +142,13 @@ void TellOfCalls(const Context& context, const Given& asked, const Given& given,
 // of its own.
 class Dialogue {
  public:
-  Dialogue(const Context& context, StartOptions options)
-      : context_(context), options_(std::move(options)), interrupted_(::eventfd(0, EFD_CLOEXEC)) {
+  // `asked`: by whoever gave them; `given`: with the defaults.
+  Dialogue(const Context& context, StartOptions options, Given asked, Given given)
+      : context_(context),
+        options_(std::move(options)),
+        asked_(std::move(asked)),
+        given_(std::move(given)),
+        interrupted_(::eventfd(0, EFD_CLOEXEC)) {
     for (const std::string& list : std::exchange(options_.pids, {})) {
       options::ForEachWord(
           list,
@@ -217,6 +222,7 @@ class Dialogue {
       if (info.session().empty()) continue;  // Collect() said why
       sessions_.push_back(info.session());
       context_.Print("started: session " + info.session() + OfPid(pid) + "\n");
+      TellSkipped(context_, asked_, given_, info);
     }
   }
 
@@ -250,6 +256,7 @@ class Dialogue {
 
   const Context& context_;
   StartOptions options_;  // of each of the processes
+  const Given asked_, given_;
   std::vector<std::string> pids_;
   const base::UniqueFd interrupted_;
   std::vector<base::UniqueFd> targets_;  // pidfds of those that have not ended
@@ -288,7 +295,7 @@ ExitCode RunWithProgram(const Context& context, const MsprofLine& line) {
     if (const Status set = SetEnvironment(given); !set.ok()) return context.Fail(set);
     if (const Status placed = PutAgentInPlace(context, {}, ::getpid()); !placed.ok())
       return context.Fail(placed);
-    if (IsOn(given, "task-memory")) PutMsptiInPlace();
+    PutMsptiInPlace(IsOn(given, "task-memory") ? MsptiFor::kMemory : MsptiFor::kKernels);
     Result<Program> started = Program::Start(command, blocked_before);
     if (!started.ok()) return context.Fail(started.status());
     program = *started;
@@ -297,7 +304,7 @@ ExitCode RunWithProgram(const Context& context, const MsprofLine& line) {
   }
   const auto dynamic = given.find("dynamic");
   if (dynamic != given.end() && options::IsOn(dynamic->second))
-    return Dialogue(context, std::move(options)).Run();
+    return Dialogue(context, std::move(options), line.given, given).Run();
 
   options.wait = true;
   // One that ends meanwhile is refused for other reasons.

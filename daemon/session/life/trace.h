@@ -136,6 +136,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
     format::StreamKey key;
     chunk::StreamStatsPtr stats;
     std::vector<DeviceFile> files;  // where it brings pieces of these
+    bool has_stream = false;        // the writer knows the key
     bool starting = false;          // the hub has been asked, and has not answered
     std::vector<std::function<void()>> on_answer;
     bool subscribed = false;  // the hub knows the key
@@ -175,6 +176,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   void StartAgents(std::function<void()> done);
   void JudgeAgents();
   void MakeWay(pid_t target, std::function<void()> go_on);
+  void TakeBack(pid_t target);
   bool HasGivenWay(const Channel& channel) const;
   void OnChannelEvent(size_t index, const device::ChannelEvent& event);
   void OnHostTrouble(size_t kind_index, const std::string& what);

@@ -11,13 +11,17 @@ void Trace::StartAgents(std::function<void()> done) {
   setup_.recordings->OnVerdicts([weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->JudgeAgents();
   });
-  setup_.recordings->OnLateKinds([weak = weak_from_this()](pid_t target, std::function<void()> go_on) {
-    if (const auto self = weak.lock()) {
-      self->MakeWay(target, std::move(go_on));
-    } else {
-      go_on();
-    }
-  });
+  setup_.recordings->OnLateKinds(
+      [weak = weak_from_this()](pid_t target, std::function<void()> go_on) {
+        if (const auto self = weak.lock()) {
+          self->MakeWay(target, std::move(go_on));
+        } else {
+          go_on();
+        }
+      },
+      [weak = weak_from_this()](pid_t target) {
+        if (const auto self = weak.lock()) self->TakeBack(target);
+      });
   const auto judge = [self = shared_from_this(), done = std::move(done)] {
     self->JudgeAgents();
     for (const base::Status& refusal : self->setup_.recordings->Refusals()) {
@@ -67,6 +71,24 @@ void Trace::MakeWay(pid_t target, std::function<void()> go_on) {
     }
   }
   Settle();
+}
+
+// The process records no kernels after all: its library is missing, or somebody else's.
+void Trace::TakeBack(pid_t target) {
+  if (made_way_for_.erase(target) == 0 || sources_to_ns_ != 0) return;
+  for (Channel& channel : channels_) {
+    const auto& to = channel.start.gives_way;
+    if (std::ranges::find(to, target) == to.end() || HasGivenWay(channel)) continue;
+    if (channel.subscribed || channel.starting) continue;
+    const auto settle = [self = shared_from_this()] { self->Settle(); };
+    if (!channel.leaving) {
+      StartChannel(channel, settle);
+      continue;
+    }
+    channel.on_left.emplace_back([self = shared_from_this(), &channel, settle] {
+      if (self->sources_to_ns_ == 0) self->StartChannel(channel, settle);
+    });
+  }
 }
 
 // Before it has begun: of the session's later directories, too, in which the agent records already.

@@ -140,7 +140,7 @@ void Trace::StartChannel(Channel& channel, std::function<void()> done) {
     spec.records = RecordsOf(*channel.start.format);
     spec.record_bytes = channel.start.format->record_bytes;
   }
-  writer_->thread->AddStream(channel.key, std::move(spec));
+  if (!std::exchange(channel.has_stream, true)) writer_->thread->AddStream(channel.key, std::move(spec));
 
   device::ChannelRequest request;
   request.device = device;
@@ -317,12 +317,18 @@ void Trace::StopSources(std::function<void()> done) {
   // A session that rolled has moved its recordings on to the next trace.
   const bool recording = setup_.recordings && setup_.recordings->trace() == setup_.id;
   size_t parts = (host_running_ ? 1 : 0) + (recording ? 1 : 0);
-  for (const Channel& channel : channels_) parts += channel.subscribed || channel.leaving ? 1 : 0;
+  for (const Channel& channel : channels_)
+    parts += channel.subscribed || channel.leaving || channel.starting ? 1 : 0;
   const auto one_done = base::After(parts, std::move(done));
   if (recording) setup_.recordings->Stop(one_done);
   if (host_running_) services_.sampler.Stop(setup_.id, one_done);
   for (Channel& channel : channels_) {
-    if (channel.leaving) {
+    if (channel.starting) {  // way was made for kernels that did not come
+      channel.on_answer.emplace_back([self = shared_from_this(), &channel, one_done] {
+        if (channel.subscribed) return self->StopChannel(channel, one_done);
+        one_done();
+      });
+    } else if (channel.leaving) {
       channel.on_left.push_back(one_done);
     } else if (channel.subscribed) {
       StopChannel(channel, one_done);

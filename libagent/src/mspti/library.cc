@@ -120,16 +120,17 @@ const char* Load(Library* library) {
   return nullptr;
 }
 
+bool IsPreloaded() {
+  char preload[4096];
+  return EnvironmentValue("LD_PRELOAD", preload, sizeof(preload)) && strstr(preload, kLibrary) != nullptr;
+}
+
 Outlook OutlookFor(bool needs_preload) {
   if (const char* why = WhyNever()) return {false, false, why};
   const Listed& listed = LookAtList();
   if (!listed.router) return {true, true, kNotYet};
   if (!listed.library && !IsInstalled()) return {false, false, kMissing};
-  char preload[4096];
-  if (needs_preload &&
-      (!EnvironmentValue("LD_PRELOAD", preload, sizeof(preload)) || strstr(preload, kLibrary) == nullptr)) {
-    return {false, false, kNeedsPreload};
-  }
+  if (needs_preload && !IsPreloaded()) return {false, false, kNeedsPreload};
   return {true, false, ""};
 }
 

@@ -37,6 +37,10 @@ bool IsCannLoaded();
 // program may hold for long. **Thread:** any.
 const char* Load(Library* library);
 
+// Whether the process was started with LD_PRELOAD=…libmspti.so, as the library itself looks at it.
+// **Thread:** any.
+bool IsPreloaded();
+
 // What can be said of it before any recording, without waiting. `why` is empty or what is missing or limited.
 // **Thread:** the attach thread.
 struct Outlook {

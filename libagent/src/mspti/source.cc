@@ -134,10 +134,27 @@ const char* Subscribe(Session* session) {
   return "MSPTI refuses the buffer callbacks";
 }
 
+// Since CANN 9 the library reports kernels to whoever subscribes, and refuses this one kind to who has not
+// started with it. Before, it takes any kind, and has nothing to report: it learns of devices by standing in
+// front of CANN's functions. Source: Ascend/mspti, csrc/activity, change 9120e7e; Ascend/msmonitor,
+// docs/zh/best_practices/msmonitor_basic_cases.md.
+bool IsDeaf(Session* session) {
+  if (IsPreloaded() || Enable(session, kHcclKind) != kSuccess) return false;
+  session->library.disable(kHcclKind);
+  session->enabled[kHcclKind] = false;
+  return true;
+}
+
 // Enabled after subscribing: kinds that are on before get nothing of devices already in use.
 bool Begin(Session* session) {
   if (const char* why = Subscribe(session)) {
     Add(&g_missing, kRecordKinds, why);
+    return false;
+  }
+  if (IsDeaf(session)) {
+    session->library.unsubscribe(session->subscriber);
+    Add(&g_missing, kRecordKinds,
+        "this libmspti.so, of before CANN 9, needs a start with LD_PRELOAD=libmspti.so");
     return false;
   }
   for (const Wanted& wanted : kWanted) {

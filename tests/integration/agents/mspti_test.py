@@ -14,6 +14,7 @@ import unittest
 
 import agent_reader
 import harness
+import prof_reader
 
 KINDS = "agent-kernel,agent-comm,agent-api,agent-memory"
 DELIVERED = {"kernel": ("kernel",), "comm": ("communication",), "api": ("acl_api", "node_api", "runtime_api"),
@@ -23,12 +24,12 @@ DELIVERED = {"kernel": ("kernel",), "comm": ("communication",), "api": ("acl_api
 class Cann:
     """A toolkit of its own and the program that uses it."""
 
-    def __init__(self, test, daemon, options="", preload=True, node="scenario: {step_ms: 20}\n", labels=""):
+    def __init__(self, test, daemon, options="", preload=True, node="scenario: {step_ms: 20}\n", labels="", old=False):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="profd-cann-", dir=daemon.directory))
         libraries = self.folder / "lib64"
         libraries.mkdir()
         for name in ("libmspti.so", "libprofapi.so"):
-            (libraries / name).symlink_to(harness.PLAIN_BUILD / "sim" / name)
+            (libraries / name).symlink_to(harness.PLAIN_BUILD / "sim" / ("old" if old and "mspti" in name else "") / name)
         (self.folder / "sim.yaml").write_text(f"{node}mspti: {{truth: {self.folder}/truth, disable_ms: 0{options}}}\n")
         environment = dict(daemon.environment, ASCEND_HOME_PATH=str(self.folder),
                            PROFD_SIM_CONFIG=str(self.folder / "sim.yaml"))
@@ -317,6 +318,34 @@ class MsptiTest(harness.ProfdTest):
             return kernel["verdict"] == "skipped" and kernel["reason"]
 
         self.assertIn("held by another subscriber", harness.wait_until(refused, "the refusal"))
+
+    def test_the_task_log_comes_back_where_no_kernels_come(self):
+        """MSPTI is another's, not installed, or from before CANN 9 and not preloaded."""
+        for name, options, old, why in (("busy", ", busy: true", False, "held by another subscriber"),
+                                        ("gone", "", False, "libmspti.so"),
+                                        ("old", "", True, "needs a start with LD_PRELOAD=libmspti.so")):
+            with self.subTest(name):
+                daemon = self.profd()
+                cann = Cann(self, daemon, options, preload=False, old=old)
+                if name == "gone":
+                    (cann.folder / "lib64" / "libmspti.so").unlink()
+                session = daemon.begin("--pid", cann.pid, "--devices", "0,1", "--collect", "task,agent-kernel,agent-mark")
+                look = lambda kind, unit: self.kind(daemon.status(session["session"]), kind, unit)  # noqa: E731
+                cann.load()
+                harness.wait_until(lambda: look("agent-kernel", f"pid:{cann.pid}")["verdict"] == "skipped", "the refusal")
+                self.assertIn(why, look("agent-kernel", f"pid:{cann.pid}")["reason"])
+                harness.wait_until(lambda: look("task", "device:1")["verdict"] == "started", "the task log to be back")
+                before = look("task", "device:1")["records"]
+                harness.wait_until(lambda: look("task", "device:1")["records"] > before + 10, "tasks after it")
+                sealed = daemon.end(session["session"])
+                self.assertEqual(prof_reader.check(sealed["directory"]), [])
+                for device in (0, 1):
+                    task = self.kind(sealed, "task", f"device:{device}")
+                    self.assertEqual((task["verdict"], task["lost"]), ("started", 0), task)
+                    made = [line for line in daemon.truth_lines() if line.get("event") == "stop" and line["channel"] == 50 and
+                            line["device"] == device]
+                    self.assertEqual(task["records"], sum(line["generated_records"] for line in made))
+                self.assertEqual(cann.order("mark"), "done")  # the program is as well as ever
 
 
 if __name__ == "__main__":

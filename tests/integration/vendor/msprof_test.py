@@ -488,6 +488,16 @@ class MsprofTest(harness.ProfdTest):
         self.assertEqual(len(list(self.output.glob("PROF_*"))), 2)
         self.assertIsNone(job.poll(), "the job goes on")
 
+    def test_dynamic_says_what_a_process_cannot(self):
+        """One without an agent: a session that holds nothing is no success."""
+        program = self.workload(command=["sleep", "60"])
+        self.output.mkdir(parents=True)
+        done = subprocess.run([str(harness.PROFCTL), "msprof", "--dynamic=on", f"--pid={program.pid}", "--ascendcl=on",
+                               "--task-time=off", f"--output={self.output}"], env=self.daemon.environment, text=True,
+                              input="start\nstop\nquit\n", capture_output=True, check=False)
+        self.assertEqual(done.returncode, harness.PARTLY_STARTED, done)
+        self.assertIn(f"--ascendcl: process {program.pid} has no agent: start it with", done.stderr)
+
     def test_dynamic_with_several_processes(self):
         """Each has a directory; one that is not there is told, the others are recorded."""
         jobs = [self.workload(), self.workload()]

@@ -244,8 +244,9 @@ void Recordings::NoteGone(AgentOutcome& outcome) {
   }
 }
 
-void Recordings::OnLateKinds(MakeWay make_way) {
+void Recordings::OnLateKinds(MakeWay make_way, std::function<void(pid_t)> take_back) {
   make_way_ = std::move(make_way);
+  take_back_ = std::move(take_back);
   for (const pid_t target : late_targets_) make_way_(target, [] {});
 }
 
@@ -285,7 +286,16 @@ void Recordings::AddKinds(const MemberPtr& member, std::vector<format::Kind> kin
                            member->outcome->missing.push_back({kind, ack.status.message()});
                        }
                        self->TellVerdicts();
+                       self->TakeBackWithout(self->setup_.starts[member->start].pid);
                      });
+}
+
+// Way was made for kernels; where none come, what made way is wanted again.
+void Recordings::TakeBackWithout(pid_t target) {
+  if (!late_targets_.contains(target)) return;
+  if (VerdictOf(target, format::Kind::kAgentKernel).verdict == Verdict::kStarted) return;
+  late_targets_.erase(target);
+  if (take_back_) take_back_(target);
 }
 
 void Recordings::TellVerdicts() const {

@@ -61,9 +61,10 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   // Why processes are not recorded.
   std::vector<base::Status> Refusals() const;
   // Called before kinds of a target begin late, which go on with the continuation, and at once for those that
-  // have begun so; told to the latest caller.
+  // have begun so; `take_back` when none of a target's processes records kernels after all. Told to the
+  // latest caller.
   using MakeWay = std::function<void(pid_t target, std::function<void()> go_on)>;
-  void OnLateKinds(MakeWay make_way);
+  void OnLateKinds(MakeWay make_way, std::function<void(pid_t target)> take_back);
   // Called when a target has become another program.
   void OnBecame(std::function<void(pid_t target)> became) { on_became_ = std::move(became); }
   // From here on everything goes to this trace. `done`: the one before gets nothing more.
@@ -131,6 +132,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   static void NoteGone(AgentOutcome& outcome);
   void OnCapabilities(const MemberPtr& member);
   void AddKinds(const MemberPtr& member, std::vector<format::Kind> kinds);
+  void TakeBackWithout(pid_t target);
   void TellVerdicts() const;
   void NoteEnded(const Member& member);
   void NoteOver();
@@ -161,6 +163,7 @@ class Recordings : public std::enable_shared_from_this<Recordings> {
   std::vector<std::function<void()>> on_begun_;
   std::function<void()> on_verdicts_;
   MakeWay make_way_;
+  std::function<void(pid_t)> take_back_;
   std::set<pid_t> late_targets_;  // with kinds that began late
   std::function<void(pid_t)> on_became_;
   std::function<void()> on_writes_at_end_;
