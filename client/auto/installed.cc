@@ -182,7 +182,7 @@ Status InstallAuto(const std::string& root, const std::string& way, const std::v
     for (const std::string& folder : made) lines.push_back({way, "-", folder});
     return WriteList(root, lines, &made);
   };
-  const Status done = write_all();
+  Status done = write_all();
   if (done.ok()) return {};
   for (const std::string& path : written) RemoveFile(root, path);
   RemoveFolders(root, made);
