@@ -173,6 +173,26 @@ class FolderTest(unittest.TestCase):
                 self.assertIn("NOT complete", done.stdout)
                 self.assertEqual([row["Name"] for row in table(folder.path, "operator_details.csv")][:3], ["op0", "op1", "op2"])
 
+    def test_an_earlier_export_stands_in_for_slices_that_are_gone(self):
+        """Its timeline is cut as analyse() leaves one now and then: without the bracket at its end."""
+        folder, _ = self.job()
+        export(folder.path)
+        before = {file.name: file.read_bytes() for file in (folder.path / "ASCEND_PROFILER_OUTPUT").iterdir()}
+        prof = next(folder.path.glob("PROF_*"))
+        for file in prof.glob("*/data/*"):
+            file.unlink()
+        timeline = next((prof / "mindstudio_profiler_output").glob("msprof_*.json"))
+        text = timeline.read_text(encoding="utf-8").rstrip()
+        self.assertTrue(text.endswith("]"))
+        timeline.write_text(text[:-1], encoding="utf-8")
+        done = export(folder.path)
+        self.assertIn("ends without its closing bracket; all events that are whole are used", done.stdout)
+        self.assertEqual({file.name: file.read_bytes() for file in (folder.path / "ASCEND_PROFILER_OUTPUT").iterdir()}, before)
+        timeline.write_text(text[:len(text) // 2], encoding="utf-8")
+        done = export(folder.path, code=harness.PARTIAL_LOSS)
+        self.assertIn("an event is cut", done.stdout)
+        json.loads((folder.path / "ASCEND_PROFILER_OUTPUT/trace_view.json").read_text(encoding="utf-8"))
+
     def test_all_ranks_of_a_folder(self):
         paths = [self.job(f"node1_{pid}_20260131120000123_ascend_pt", rank)[0].path for rank, pid in enumerate((4242, 4243))]
         done = export(self.top, code=harness.USAGE)
