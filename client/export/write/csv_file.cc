@@ -112,9 +112,9 @@ base::Status CsvFolder::status() const {
 }
 
 base::Status CsvFolder::Finish() {
-  if (const base::Status now = status(); !now.ok()) return now;
+  if (base::Status now = status(); !now.ok()) return now;
   for (const auto& [kind, file] : files_) {
-    if (const base::Status done = file->file().Finish(); !done.ok()) return done;
+    if (base::Status done = file->file().Finish(); !done.ok()) return done;
     if (!as_json_) continue;
     uint64_t bytes = 0;
     PROFD_RETURN_IF_ERROR(TurnIntoJson(PathOf(kind, kRows), PathOf(kind, ".json"), &bytes));
