@@ -68,6 +68,7 @@ ALLOWED = {
     "client/export/db": VIEWS,
     "client/export/stacks": VIEWS,
     "client/export": EXPORT,
+    "client/export/framework": EXPORT | {"client/export"},
     "client/analyze/model": FILES,
     "client/analyze/reading": MODEL | {"client/export/views"},  # what counters of cores mean
     "client/analyze/rules": MODEL,
@@ -83,7 +84,7 @@ ALLOWED = {
     "client/show": SHOW,
     "client/node": {"base", "libagent/abi", "remote", "client/files", "client/words"},
     "client/fleet": SHOW | {"client/show", "client/node", "remote"},
-    "client/verbs": SHOW | ANSWER | {"client/export/stacks", "client/show", "client/node", "client/fleet", "remote"},
+    "client/verbs": SHOW | ANSWER | {"client/export/stacks", "client/export/framework", "client/show", "client/node", "client/fleet", "remote"},
     "client/ui": SHOW | ANSWER | {"client/report", "client/show", "client/node"},
     "client/verbs/node": SHOW | {"client/auto", "client/show", "client/node", "client/ui", "client/verbs"},
     "client/verbs/answers": SHOW | ANSWER | {"client/report", "client/show", "client/node", "client/verbs"},

@@ -189,14 +189,6 @@ std::optional<uint64_t> IterationOfModel(const ExportOptions& options) {
   return asked->number;
 }
 
-// What a framework's profiler left beside the PROF directory.
-void NoteFramework(const Capture& capture, Report& report) {
-  struct stat there {};
-  if (::fstatat(capture.dir.get(), "../FRAMEWORK", &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-      S_ISDIR(there.st_mode))
-    report.Note("FRAMEWORK beside it: calls of the framework, which its own profiler's analyse() reads");
-}
-
 // In one line.
 std::string Nothing(const Capture& capture, const ExportOptions& options, const Wanted& wanted) {
   std::string text;
@@ -455,7 +447,6 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
   result.directory = directory;
   auto capture = OpenCapture(directory, options.vendor_compatible, result.report);
   if (!capture.ok()) return capture.status();
-  NoteFramework(*capture, result.report);
   result.input_bytes = capture->bytes();
   if (result.input_bytes == 0 && capture->begin_wall_ns() == 0) {
     return Status(Code::kInvalidArgument,

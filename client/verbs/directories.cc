@@ -67,13 +67,14 @@ Result<std::vector<std::string>> FindDirectories(const Context& context, const s
 
 Result<std::vector<Found>> FindSides(const Context& context, const std::string& given,
                                      bool only_right_in_it) {
-  if (auto side = SideOf(given)) return std::vector{Found{std::move(side->capture), side->device, false}};
+  if (auto side = SideOf(given))
+    return std::vector{Found{std::move(side->capture), side->device, false, false}};
   PROFD_ASSIGN_OR_RETURN(std::vector<std::string> directories,
                          FindDirectories(context, given, only_right_in_it));
   const bool of_session = MayBeSession(given);
   std::vector<Found> found;
   for (std::string& directory : directories)
-    found.push_back({std::move(directory), std::nullopt, of_session});
+    found.push_back({std::move(directory), std::nullopt, of_session, false});
   return found;
 }
 

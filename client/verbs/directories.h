@@ -20,8 +20,9 @@ base::Result<std::vector<std::string>> FindDirectories(const Context& context, c
 // One of those, and the part of it that was meant.
 struct Found {
   std::string directory;
-  std::optional<int> side;  // PROF_…/device_<N> was given, or PROF_…/host (-1); else all of it
-  bool of_session = false;  // its session was given
+  std::optional<int> side;    // PROF_…/device_<N> was given, or PROF_…/host (-1); else all of it
+  bool of_session = false;    // its session was given
+  bool is_framework = false;  // an *_ascend_pt folder (export)
 };
 base::Result<std::vector<Found>> FindSides(const Context& context, const std::string& given,
                                            bool only_right_in_it = false);

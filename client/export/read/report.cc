@@ -95,12 +95,16 @@ void Report::Count(const std::string& stream, const std::string& kind, uint64_t 
   count.records += records;
 }
 
-void Report::Add(const Report& other) {
-  for (const Skipped& skipped : other.skipped_) Skip(skipped);
+void Report::Add(const Report& other, const std::string& prefix) {
+  for (Skipped skipped : other.skipped_) {
+    if (!skipped.stream.empty()) skipped.stream = prefix + skipped.stream;
+    Skip(std::move(skipped));
+  }
   more_skipped_ += other.more_skipped_;
   for (const Remark& note : other.notes_) Add(note);
-  unread_.insert(other.unread_.begin(), other.unread_.end());
-  for (const auto& [stream, count] : other.streams_) Count(stream, count.kind, count.bytes, count.records);
+  for (const std::string& stream : other.unread_) unread_.insert(prefix + stream);
+  for (const auto& [stream, count] : other.streams_)
+    Count(prefix + stream, count.kind, count.bytes, count.records);
 }
 
 uint64_t Report::records() const {

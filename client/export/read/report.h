@@ -48,7 +48,8 @@ class Report {
   void Cut(const std::string& where, uint64_t count, std::string_view one, std::string_view many);
   void Count(const std::string& stream, const std::string& kind, uint64_t bytes, uint64_t records);
 
-  void Add(const Report& other);
+  // `prefix`: in front of the names of its streams.
+  void Add(const Report& other, const std::string& prefix = "");
 
   // Nothing was skipped, of what is read.
   bool complete() const { return skipped_.empty(); }

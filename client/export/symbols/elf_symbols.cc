@@ -237,7 +237,7 @@ std::string Demangled(std::string_view name) {
   if (!mangled.starts_with("_Z")) return mangled;
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
+      ::abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
   return status == 0 && text ? std::string(text.get()) : mangled;
 }
 

@@ -15,10 +15,11 @@ namespace {
 constexpr char kRows[] = ".json.rows";  // until they are all there
 }  // namespace
 
-CsvFile::CsvFile(std::unique_ptr<OutputFile> file, std::string_view header, bool for_spreadsheets)
-    : file_(std::move(file)), for_spreadsheets_(for_spreadsheets) {
+CsvFile::CsvFile(std::unique_ptr<OutputFile> file, std::string_view header, bool for_spreadsheets,
+                 std::string_view line_end)
+    : file_(std::move(file)), for_spreadsheets_(for_spreadsheets), line_end_(line_end) {
   file_->Append(header);
-  file_->Append("\n");
+  file_->Append(line_end_);
 }
 
 char* CsvFile::Begin() {
@@ -38,9 +39,10 @@ void CsvFile::Text(std::string_view text) {
   at_ = Comma();
   std::string valid;
   if (!IsAscii(text)) text = valid = ValidUtf8(text);
-  const bool quote = NeedsQuotes(text);
+  const bool is_formula = for_spreadsheets_ && IsFormula(text);
+  const bool quote = is_formula || NeedsQuotes(text);
   if (quote) *at_++ = '"';
-  if (for_spreadsheets_ && IsFormula(text)) *at_++ = '\'';
+  if (is_formula) *at_++ = '\'';
   while (!text.empty()) {
     const std::string_view part = text.substr(0, kRow / 4);
     text.remove_prefix(part.size());
@@ -82,8 +84,8 @@ void CsvFile::Trimmed(double value, int digits) {
 
 void CsvFile::End() {
   if (at_ == nullptr) Begin();
-  if (at_ == end_) More(1);
-  *at_++ = '\n';
+  if (static_cast<size_t>(end_ - at_) < line_end_.size()) More(line_end_.size());
+  at_ = std::copy(line_end_.begin(), line_end_.end(), at_);
   file_->Advance(at_);
   at_ = nullptr;
   ++rows_;
@@ -110,9 +112,9 @@ base::Status CsvFolder::status() const {
 }
 
 base::Status CsvFolder::Finish() {
-  if (const base::Status now = status(); !now.ok()) return now;
+  if (base::Status now = status(); !now.ok()) return now;
   for (const auto& [kind, file] : files_) {
-    if (const base::Status done = file->file().Finish(); !done.ok()) return done;
+    if (base::Status done = file->file().Finish(); !done.ok()) return done;
     if (!as_json_) continue;
     uint64_t bytes = 0;
     PROFD_RETURN_IF_ERROR(TurnIntoJson(PathOf(kind, kRows), PathOf(kind, ".json"), &bytes));

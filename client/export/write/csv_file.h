@@ -19,8 +19,9 @@ namespace profd::client {
 // One table. Cells from left to right, then End(). **Thread:** one.
 class CsvFile {
  public:
-  // Whether a spreadsheet may open the file (formula.h).
-  CsvFile(std::unique_ptr<OutputFile> file, std::string_view header, bool for_spreadsheets = true);
+  // Whether a spreadsheet may open the file (formula.h); what ends a line.
+  CsvFile(std::unique_ptr<OutputFile> file, std::string_view header, bool for_spreadsheets = true,
+          std::string_view line_end = "\n");
 
   void Text(std::string_view text);  // quoted where it must be; UTF-8 whatever it was
   // Of which it is known that it goes as it is.
@@ -30,7 +31,9 @@ class CsvFile {
     std::memcpy(at, text.data(), text.size());
     at_ = at + text.size();
   }
-  static bool IsPlain(std::string_view text) { return IsAscii(text) && !NeedsQuotes(text); }
+  static bool IsPlain(std::string_view text) {
+    return IsAscii(text) && !NeedsQuotes(text) && !IsFormula(text);
+  }
 
   void Int(auto value) { at_ = WriteInteger(Comma(), value); }
   void Device(int device) { device < 0 ? Word("host") : Int(device); }
@@ -64,9 +67,7 @@ class CsvFile {
   static bool IsAscii(std::string_view text) {
     return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
   }
-  static bool NeedsQuotes(std::string_view text) {
-    return text.find_first_of(",\"\n\r") != text.npos || IsFormula(text);
-  }
+  static bool NeedsQuotes(std::string_view text) { return text.find_first_of(",\"\n\r") != text.npos; }
 
   // Room for a cell, behind the comma in front of it.
   char* Comma() {
@@ -84,6 +85,7 @@ class CsvFile {
 
   std::unique_ptr<OutputFile> file_;
   const bool for_spreadsheets_;
+  const std::string_view line_end_;
   char *at_ = nullptr, *end_ = nullptr;  // of the file's buffer, within a row
   StampText stamp_;
   uint64_t rows_ = 0;

@@ -14,6 +14,8 @@
 #include "base/clock.h"
 #include "client/export/arguments.h"
 #include "client/export/exporter.h"
+#include "client/export/framework/framework.h"
+#include "client/export/framework/input/folder.h"
 #include "client/export/per_device.h"
 #include "client/export/read/capture.h"
 #include "client/show/interrupt.h"
@@ -35,7 +37,12 @@ using base::Status;
 struct Job {
   std::string directory;
   ExportOptions options;
+  bool is_framework = false;  // a framework's folder, not a PROF directory
   std::optional<Result<ExportResult>> result;
+
+  framework::FrameworkOptions OfFramework() const {
+    return {options.out, options.jobs, options.vendor_compatible};
+  }
 };
 
 Result<ExportOptions> Parse(const ExportArguments& arguments) {
@@ -153,6 +160,16 @@ class Bar {
   std::thread thread_;
 };
 
+Result<ExportResult> RunJob(const Job& job, Progress& progress) {
+  if (job.is_framework) return framework::ExportFolder(job.directory, job.OfFramework(), progress);
+  Result<ExportResult> result = Export(job.directory, job.options, progress);
+  if (result.ok() && framework::IsIn(job.directory)) {
+    result->report.Note(
+        "FRAMEWORK beside it: calls of the framework, which an export of the folder above reads, too");
+  }
+  return result;
+}
+
 // Some directories at a time; what is left of the threads goes to the outputs of each.
 void RunJobs(std::vector<Job>& jobs, Progress& progress) {
   const size_t at_once = std::clamp<size_t>(jobs.front().options.jobs, 1, jobs.size());
@@ -161,7 +178,7 @@ void RunJobs(std::vector<Job>& jobs, Progress& progress) {
   std::atomic<size_t> next = 0;
   const auto work = [&] {
     for (size_t i = next++; i < jobs.size() && !progress.cancelled; i = next++) {
-      jobs[i].result.emplace(Export(jobs[i].directory, jobs[i].options, progress));
+      jobs[i].result.emplace(RunJob(jobs[i], progress));
     }
   };
   std::vector<std::thread> threads;
@@ -209,9 +226,67 @@ void PrintResult(const Context& context, const ExportResult& result) {
                 "\n");
 }
 
+// What is for PROF directories alone.
+Status CheckFramework(const ExportArguments& arguments, const std::string& folder) {
+  const std::pair<const char*, bool> options[] = {
+      {"--format", !arguments.format.empty()},
+      {"--from", !arguments.from.empty()},
+      {"--to", !arguments.to.empty()},
+      {"--devices", !arguments.devices.empty()},
+      {"--kinds", !arguments.kinds.empty()},
+      {"--iteration", !arguments.iteration.empty()},
+      {"--model", !arguments.model.empty()},
+      {"--split", !arguments.split.empty()},
+      {"--gzip", arguments.gzip},
+      {"--resume", arguments.resume},
+      {"--per-device", arguments.per_device && arguments.layout.empty()},
+      {"--layout", !arguments.layout.empty()}};
+  for (const auto& [option, is_given] : options) {
+    if (!is_given) continue;
+    return Status(base::Code::kInvalidArgument,
+                  folder + " is a folder of Ascend's PyTorch Profiler, which is exported without " + option +
+                      "; name the PROF directory in it to export that alone");
+  }
+  return {};
+}
+
+// The framework's folders that were given, or with --recursive are right in it.
+Result<std::vector<Found>> FindFramework(const ExportArguments& arguments, const std::string& directory) {
+  std::vector<Found> found;
+  if (arguments.is_vendors) return found;
+  if (framework::IsFolder(directory)) {
+    const size_t end = directory.find_last_not_of('/');
+    found.push_back({directory.substr(0, end == directory.npos ? 1 : end + 1), std::nullopt, false, true});
+  } else {
+    for (std::string& folder : framework::FoldersIn(directory))
+      found.push_back({std::move(folder), std::nullopt, false, true});
+    if (!found.empty() && !arguments.recursive && !arguments.dry_run) {
+      return Status(
+          base::Code::kInvalidArgument,
+          directory + " is no PROF directory; in it " +
+              (found.size() == 1 ? "is 1 folder" : "are " + std::to_string(found.size()) + " folders") +
+              " of Ascend's PyTorch Profiler; --recursive exports " +
+              (found.size() == 1 ? "it" : "all of them") + ", --dry-run lists what that would write");
+    }
+  }
+  if (!found.empty()) PROFD_RETURN_IF_ERROR(CheckFramework(arguments, found.front().directory));
+  return found;
+}
+
 // A folder of PROF directories is no accident only when somebody says so: an export writes into each of them.
 Result<std::vector<Found>> Find(const Context& context, const ExportArguments& arguments,
                                 const std::string& directory) {
+  PROFD_ASSIGN_OR_RETURN(std::vector<Found> of_framework, FindFramework(arguments, directory));
+  if (!of_framework.empty()) {
+    const auto others = FindSides(context, directory);  // beside them
+    for (const Found& other : others.ok() ? *others : std::vector<Found>()) {
+      const auto holds = [&other](const Found& folder) {
+        return other.directory.starts_with(folder.directory + "/");
+      };
+      if (std::ranges::none_of(of_framework, holds)) of_framework.push_back(other);
+    }
+    return of_framework;
+  }
   PROFD_ASSIGN_OR_RETURN(std::vector<Found> found, FindSides(context, directory, arguments.is_vendors));
   const bool is_itself = found.front().of_session ||
                          (found.size() == 1 && (found.front().side || found.front().directory == directory));
@@ -234,7 +309,7 @@ std::vector<Job> SplitByDevice(const Context& context, const std::vector<Job>& j
       continue;
     }
     for (ExportOptions& options : *devices)
-      parts.push_back({job.directory, std::move(options), std::nullopt});
+      parts.push_back({job.directory, std::move(options), false, std::nullopt});
   }
   return parts;
 }
@@ -243,7 +318,9 @@ ExitCode PrintOutputs(const Context& context, const std::vector<Job>& jobs) {
   auto worst = ExitCode::kOk;
   std::vector<std::pair<std::string, std::vector<std::string>>> planned;
   for (const Job& job : jobs) {
-    Result<std::vector<std::string>> outputs = Outputs(job.directory, job.options);
+    Result<std::vector<std::string>> outputs = job.is_framework
+                                                   ? framework::PlannedFiles(job.directory, job.OfFramework())
+                                                   : Outputs(job.directory, job.options);
     if (!outputs.ok()) {
       worst = context.Fail(outputs.status());
       continue;
@@ -260,7 +337,8 @@ ExitCode PrintOutputs(const Context& context, const std::vector<Job>& jobs) {
 Action Define(cli::Arguments arguments) {
   const auto wanted = std::make_shared<ExportArguments>();
   arguments
-      .List("DIR", &wanted->directories, "PROF directories or sessions; with --recursive folders of such")
+      .List("DIR", &wanted->directories,
+            "PROF directories, *_ascend_pt folders or sessions; with --recursive folders of such")
       .Required();
   arguments
       .Text("--format", &wanted->format,
@@ -314,7 +392,7 @@ ExitCode RunExport(const Context& context, const ExportArguments& given) {
       continue;
     }
     for (const Found& part : *found) {
-      jobs.push_back({part.directory, *options, std::nullopt});
+      jobs.push_back({part.directory, *options, part.is_framework, std::nullopt});
       if (part.side) jobs.back().options.devices = OnlyDevice(*part.side);
     }
   }

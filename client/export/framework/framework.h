@@ -1,0 +1,27 @@
+// profctl export X_ascend_pt: what Ascend's PyTorch Profiler left, into the files that its analyse() makes of
+// it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "client/export/exporter.h"
+
+namespace profd::client::framework {
+
+struct FrameworkOptions {
+  std::string out;  // "": into the folder itself
+  unsigned jobs = 1;
+  bool vendor_compatible = false;
+};
+
+// The PROF directory in it is exported first, into mindstudio_profiler_output; where its data are gone, what
+// an earlier export left there is read. Files are whole or not there; analyse.done is the last one.
+base::Result<ExportResult> ExportFolder(const std::string& path, const FrameworkOptions& options,
+                                        Progress& progress);
+
+// What that would write; files of which the data are missing are left out then.
+std::vector<std::string> PlannedFiles(const std::string& path, const FrameworkOptions& options);
+
+}  // namespace profd::client::framework

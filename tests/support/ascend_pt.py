@@ -1,0 +1,59 @@
+"""*_ascend_pt folders as Ascend's PyTorch Profiler leaves them: FRAMEWORK/ and profiler_info. Layouts: format/framework."""
+import json
+import pathlib
+import struct
+
+RANGE, MARK, MEMORY, NAME = 1, 2, 3, 4  # types of rows
+
+
+def row(kind, value):
+    return struct.pack("<HI", kind, len(value)) + value
+
+
+def fields(**texts):
+    ids = {"name": 2, "types": 3, "dims": 4, "stack": 8, "modules": 9, "flops": 10}
+    return b"".join(row(ids[key], text if isinstance(text, bytes) else text.encode()) for key, text in texts.items())
+
+
+class Folder:
+    """What a program did, in ns of CLOCK_MONOTONIC_RAW."""
+
+    def __init__(self, path, rank=0, level="Level1", pid=4242):
+        self.path, self.rank, self.level, self.pid = pathlib.Path(path), rank, level, pid
+        self.files = {}  # name -> rows
+        self.info = {"end_info": {"collectionTimeEnd": 1_700_000_000_000_000_000, "MonotonicTimeEnd": 5_000_000_000_000}}
+
+    def add(self, file, data):
+        self.files.setdefault(f"torch.{file}", []).append(data)
+
+    def op(self, name, begin, end, tid, sequence=-1, forward=0, **texts):
+        self.add("op_range", row(RANGE, struct.pack("<3q4QBB", begin, end, sequence, self.pid, tid, tid, forward, 0, 0) + fields(name=name, **texts)))
+
+    def queued(self, name, correlation, enqueue, dequeue, tid, queue_tid):
+        """`enqueue`, `dequeue`: begin and end."""
+        for at, kind, thread in ((enqueue[0], 0, tid), (enqueue[1], 1, tid), (dequeue[0], 2, queue_tid), (dequeue[1], 3, queue_tid)):
+            self.add("op_mark", row(MARK, struct.pack("<q4Q", at, kind, correlation, thread, self.pid) + row(1, name.encode())))
+
+    def memory(self, address, at, size, total, kind, tid, component=0):
+        self.add("memory_usage", row(MEMORY, struct.pack("<7q2b3B2Q", address, at, size, total, 2**20, total, 4096, 20, 0, component, kind, 0, tid, self.pid)))
+
+    def python(self, calls, names):
+        """`calls`: time, thread, key, tag."""
+        for at, tid, key, tag in calls:
+            self.add("python_tracer_func", struct.pack("<4QB", at, tid, self.pid, key, tag))
+        for key, name in names.items():
+            self.add("python_tracer_hash", row(NAME, struct.pack("<Q", key) + row(1, name.encode())))
+
+    def gc(self, begin, end):
+        self.add("gc_record", struct.pack("<3Q", self.pid, begin, end))
+
+    def write(self):
+        (self.path / "FRAMEWORK").mkdir(parents=True, exist_ok=True)
+        for name, rows in self.files.items():
+            (self.path / "FRAMEWORK" / name).write_bytes(b"".join(rows))
+        info = {"config": {"common_config": {"activities": ["ProfilerActivity.CPU", "ProfilerActivity.NPU"]},
+                           "experimental_config": {"_profiler_level": self.level, "_export_type": ["text"], "_l2_cache": False}},
+                "start_info": {"syscnt_enable": False, "freq": 100, "start_cnt": 0, "start_monotonic": 0}, "rank_id": self.rank, **self.info}
+        name = "profiler_info.json" if self.rank < 0 else f"profiler_info_{self.rank}.json"
+        (self.path / name).write_text(json.dumps(info), encoding="utf-8")
+        return self.path
