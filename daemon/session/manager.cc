@@ -10,6 +10,7 @@
 #include "daemon/base/aside.h"
 #include "daemon/base/executor.h"
 #include "daemon/base/log.h"
+#include "daemon/fabric/door.h"
 #include "daemon/host/sampler.h"
 #include "daemon/session/book.h"
 #include "daemon/session/history/resumer.h"
@@ -37,11 +38,12 @@ class Manager::Impl {
  public:
   Impl(base::Executor& ctl, base::Timers& timers, const config::Config& config,
        std::shared_ptr<driver::Driver> driver, std::string driver_error, agent::Registry& agents,
-       auth::Rights& rights)
+       auth::Rights& rights, fabric::Service& fabric)
       : ctl_(ctl),
         config_(config),
         agents_(agents),
         rights_(rights),
+        fabric_(fabric),
         node_(ctl, config, std::move(driver), std::move(driver_error)),
         writers_(ctl, timers, config),
         sampler_([this](std::function<void()> work) { ctl_.Post(std::move(work)); }),
@@ -93,6 +95,7 @@ class Manager::Impl {
   const config::Config& config_;
   agent::Registry& agents_;
   auth::Rights& rights_;
+  fabric::Service& fabric_;
   Node node_;
   Writers writers_;
   host::Sampler sampler_;
@@ -279,7 +282,7 @@ void Manager::Impl::Stacks(const Caller& caller, pid_t pid, std::function<void(R
 
 void Manager::Impl::Doctor(const Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done) {
   node_.Refresh([this, caller, pid, done = std::move(done)] {
-    auto checks = std::make_shared<std::vector<Check>>(CheckOwn(node_, caller, agents_.Count()));
+    auto checks = std::make_shared<std::vector<Check>>(CheckOwn(node_, caller, agents_.Count(), fabric_));
     std::optional<Target> registered;
     if (const auto peer = agents_.Find(pid)) registered = TargetOf(*peer);
     aside_.Run([checks, done, caller, pid, registered, config = config_] {
@@ -320,9 +323,9 @@ void Manager::Impl::Shutdown(std::function<void()> done) {
 
 Manager::Manager(base::Executor& ctl, base::Timers& timers, const config::Config& config,
                  std::shared_ptr<driver::Driver> driver, std::string driver_error, agent::Registry& agents,
-                 auth::Rights& rights)
+                 auth::Rights& rights, fabric::Service& fabric)
     : impl_(std::make_unique<Impl>(ctl, timers, config, std::move(driver), std::move(driver_error), agents,
-                                   rights)) {}
+                                   rights, fabric)) {}
 Manager::~Manager() = default;
 
 void Manager::Start(const Caller& caller, SessionSpec spec, std::function<void(Result<SessionInfo>)> done) {
