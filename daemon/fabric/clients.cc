@@ -10,7 +10,8 @@ using base::Status;
 
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
+// torch_npu's client sleeps a second at least.
+constexpr uint64_t kQuickNs = 500'000'000;
 // MindSpore's client polls again as soon as it has an answer. It takes 50 ms for one that is late, and reads
 // one behind from then on.
 constexpr uint64_t kPaceNs = 40'000'000;
@@ -77,7 +78,7 @@ Clients::Answer Clients::TakePoll(Entry& entry, const Poll& poll) {
   if (client.polled_ns != 0) {
     client.period_ns = now_ns - client.polled_ns;
     client.quick_polls =
-        client.period_ns < kSecond ? std::min(client.quick_polls + 1, Client::kQuickPolls) : 0;
+        client.period_ns < kQuickNs ? std::min(client.quick_polls + 1, Client::kQuickPolls) : 0;
   }
   client.polled_ns = now_ns;
   client.job = poll.job;

@@ -23,6 +23,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/token_bucket.h"
 #include "daemon/base/turns.h"
+#include "daemon/fabric/holder.h"
 
 namespace profd::fabric {
 
@@ -278,8 +279,12 @@ Status Service::Bind() {
 
 Status Service::Start() {
   if (mode_ == "off") return Status::Ok();
-  const Status bound = Bind();
+  Status bound = Bind();
   if (bound.ok()) return bound;
+  if (bound.code() == base::Code::kAlreadyExists) {
+    if (const std::string holder = HolderOfAbstract(); !holder.empty())
+      bound = Status(bound.code(), "the socket @dynolog is held by " + holder);
+  }
   if (mode_ == "force") return bound.In("doors.dynolog: force");
   trouble_ = bound.message();
   base::LogInfo("dynolog fabric: " + trouble_ +

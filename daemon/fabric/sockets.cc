@@ -1,6 +1,5 @@
 #include "daemon/fabric/sockets.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -9,14 +8,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
-#include <memory>
 #include <string_view>
 #include <utility>
 
-#include "base/text.h"
 #include "base/thread.h"
 
 namespace profd::fabric {
@@ -55,42 +49,6 @@ sockaddr_un Address(std::string_view path, socklen_t* size) {
 // Of the host's network namespace, as far out as one can see.
 std::string NetOfHost(const char* what) { return std::string("/proc/1/") + what; }
 
-// "pid 4711 (dynolog)": who has the socket of this inode; "" = not to be found.
-std::string HolderOf(const std::string& inode) {
-  const std::string wanted = "socket:[" + inode + "]";
-  const std::unique_ptr<DIR, int (*)(DIR*)> all(::opendir("/proc"), &::closedir);
-  if (!all) return "";
-  while (const dirent* process = ::readdir(all.get())) {
-    const std::string_view pid = process->d_name;
-    if (pid.find_first_not_of("0123456789") != std::string_view::npos) continue;
-    const std::string folder = "/proc/" + std::string(pid) + "/fd";
-    const std::unique_ptr<DIR, int (*)(DIR*)> fds(::opendir(folder.c_str()), &::closedir);
-    if (!fds) continue;
-    while (const dirent* fd = ::readdir(fds.get())) {
-      char target[64] = "";
-      if (::readlinkat(::dirfd(fds.get()), fd->d_name, target, sizeof target - 1) <= 0 || wanted != target)
-        continue;
-      std::string name;
-      std::getline(std::ifstream("/proc/" + std::string(pid) + "/comm"), name);
-      return "pid " + std::string(pid) + " (" + base::OneLine(name, 32) + ")";
-    }
-  }
-  return "";
-}
-
-// The kernel's list shows a zero as '@'.
-std::string HolderOfAbstract() {
-  std::ifstream list(NetOfHost("net/unix"));
-  if (!list) list.open("/proc/self/net/unix");
-  for (std::string line; std::getline(list, line);) {
-    const size_t path = line.rfind(' ');
-    if (path == std::string::npos || line.substr(path + 1) != "@dynolog@") continue;
-    const size_t inode = line.rfind(' ', path - 1);
-    return HolderOf(line.substr(inode + 1, path - inode - 1));
-  }
-  return "";
-}
-
 }  // namespace
 
 base::Result<UniqueFd> MakeHostSocket() {
@@ -116,9 +74,7 @@ Status Sockets::BindAbstract(UniqueFd* made) {
   const sockaddr_un address = Address(kAbstract, &size);
   if (::bind(made->get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) {
     if (errno != EADDRINUSE) return Status::FromErrno("take the socket @dynolog");
-    const std::string holder = HolderOfAbstract();
-    return {Code::kAlreadyExists,
-            "the socket @dynolog is held by " + (holder.empty() ? "another program" : holder)};
+    return {Code::kAlreadyExists, "the socket @dynolog is held by another program"};
   }
   bound_.push_back({std::move(*made), UniqueFd(), ""});
   return Status::Ok();

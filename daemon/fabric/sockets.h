@@ -22,7 +22,7 @@ base::Result<base::UniqueFd> MakeHostSocket();
 // **Thread:** Bind*() one; the rest any.
 class Sockets {
  public:
-  // Takes the abstract name; kAlreadyExists names who has it.
+  // Takes the abstract name; kAlreadyExists: somebody has it.
   base::Status BindAbstract(base::UniqueFd* made);
   // Takes DIR/dynolog; one that nobody listens on is replaced.
   base::Status BindFile(const std::string& folder);

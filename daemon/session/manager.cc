@@ -52,8 +52,8 @@ class Manager::Impl {
         leases_(timers, aside_, rights, config.store.spool, [this] { StopUnleased(); }),
         book_(ctl, timers, aside_, config),
         resumer_(timers, aside_, agents, config.store.spool),
-        starter_({ctl, timers, config, node_, writers_, sampler_, agents, drain_, aside_}, rights, aside_,
-                 book_, resumer_) {
+        starter_({ctl, timers, config, node_, writers_, sampler_, agents, drain_, aside_, fabric.clients()},
+                 rights, aside_, book_, resumer_) {
     // So that the first start finds the facts.
     ctl_.Post([this] { node_.WhenKnown([] {}); });
     // Before a session that goes on (--resume) is linked to what there is of it, and asks for its rights.
@@ -267,8 +267,9 @@ void Manager::Impl::Devices(const Caller& caller, std::function<void(Result<Node
 void Manager::Impl::Targets(const Caller& caller, std::function<void(std::vector<Target>)> done) {
   auto registered = std::make_shared<std::vector<Target>>();
   for (const auto& peer : agents_.All()) registered->push_back(TargetOf(*peer));
-  aside_.Run([caller, registered, done = std::move(done)] {
-    auto targets = std::make_shared<std::vector<Target>>(FindTargets(caller, std::move(*registered)));
+  aside_.Run([caller, registered, clients = fabric_.clients().All(), done = std::move(done)] {
+    auto targets =
+        std::make_shared<std::vector<Target>>(FindTargets(caller, std::move(*registered), clients));
     return [targets, done] { done(std::move(*targets)); };
   });
 }
