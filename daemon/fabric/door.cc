@@ -266,7 +266,7 @@ Status Service::Bind() {
   PROFD_RETURN_IF_ERROR(sockets.BindAbstract(&*made_));
   const char* folder = ::getenv("KINETO_IPC_SOCKET_DIR");
   if (folder != nullptr && *folder != '\0') {
-    if (const Status bound = sockets.BindFile(folder); !bound.ok()) {
+    if (Status bound = sockets.BindFile(folder); !bound.ok()) {
       if (mode_ == "force") return bound;
       base::LogWarn("dynolog fabric: " + bound.message());
     }
