@@ -96,7 +96,8 @@ Window ShownWindow(const WindowStart& start) {
   shown.door = "dynolog";
   shown.client = FamilyName(client.family);
   const uint64_t period_ns = client.period_ns == 0 ? kUsualPeriodNs : client.period_ns;
-  const auto period_s = static_cast<double>((period_ns + 100 * kMs - 1) / (100 * kMs)) / 10;
+  const uint64_t tenths = (period_ns + 100 * kMs - 1) / (100 * kMs);
+  const double period_s = static_cast<double>(tenths) / 10;
   shown.text = shown.client + " is told at its next poll, within " + Seconds(period_s) + ", to record " +
                Amount(start.window);
   if (client.busy) shown.text += "; its profiler is busy now, and is told when it is not";
