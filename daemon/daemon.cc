@@ -26,6 +26,7 @@
 #include "daemon/config/reload.h"
 #include "daemon/driver/ascend/ascend_hal.h"
 #include "daemon/driver/host_mounts.h"
+#include "daemon/fabric/door.h"
 #include "daemon/host/events/kernel_names.h"
 #include "daemon/host/events/uprobes.h"
 #include "daemon/host/files/driver_counters.h"
@@ -58,6 +59,7 @@ class Daemon {
     ::mallopt(M_ARENA_MAX, 2);
     base::ComeFirst();
     host::DriverCounters::Hold();
+    fabric_.emplace(config_.doors.dynolog, ctl_);
     // The unit hides the list of the kernel's names where profd is, and lets nobody write below /sys.
     const base::Status host_mounts = driver::EnterHostMounts([] {
       host::KernelNames::Hold();
@@ -100,7 +102,8 @@ class Daemon {
       base::LogWarn("no device kinds: " + no_driver);
     }
     rights_.SetGroups(auth::ResolveGroups(config_.auth));
-    manager_.emplace(ctl_, ctl_, config_, std::move(library), std::move(no_driver), agents_, rights_);
+    manager_.emplace(ctl_, ctl_, config_, std::move(library), std::move(no_driver), agents_, rights_,
+                     *fabric_);
     live_.emplace(ctl_, config_, *manager_, agents_);
     PROFD_RETURN_IF_ERROR(StartMetrics());
     limits_.emplace(ctl_, config_.limits, [this](int level) { Save(level); });
@@ -110,6 +113,7 @@ class Daemon {
     auto door = auth::Door::Start(config_.socket + ".door", ctl_, tickets_, DoorOptions());
     if (!door.ok()) return door.status();
     door_ = std::move(door).value();
+    PROFD_RETURN_IF_ERROR(fabric_->Start());
     if (!config_.registry.etcd.empty()) {
       auto registrar = rpc::Registrar::Start(config_);
       if (!registrar.ok()) return registrar.status();
@@ -132,6 +136,7 @@ class Daemon {
     otlp_.reset();
     live_.reset();
     manager_.reset();
+    fabric_.reset();
     base::LogInfo("stopped");
     return base::Status::Ok();
   }
@@ -253,6 +258,7 @@ class Daemon {
   auth::Tickets tickets_{&rights_};
   auth::Audit audit_{config_.log.audit == "off" ? nullptr : auth::Audit::Write(base::AuditLine)};
   agent::Registry agents_{ctl_, AgentOptions()};
+  std::optional<fabric::Service> fabric_;
   std::optional<session::Manager> manager_;
   std::optional<live::Live> live_;
   std::optional<live::Limits> limits_;

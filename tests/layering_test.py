@@ -11,7 +11,7 @@ BOTTOM = {"base", "format", "libagent/abi"}
 CONFIG = BOTTOM | {"daemon/base", "daemon/config"}
 DRIVER = CONFIG | {"daemon/chunk", "daemon/driver"}
 MIDDLE = DRIVER
-PLAN = MIDDLE | {"daemon/agent", "daemon/auth", "daemon/store"}
+PLAN = MIDDLE | {"daemon/agent", "daemon/auth", "daemon/fabric", "daemon/store"}
 NODE = PLAN | {"daemon/device", "daemon/host", "daemon/session/plan"}
 HISTORY = PLAN | {"daemon/host", "daemon/session/plan", "format/mend"}
 LIFE = NODE | HISTORY | {"daemon/session/node", "daemon/session/history"}
@@ -44,6 +44,7 @@ ALLOWED = {
     "daemon/agent": MIDDLE,
     "daemon/store": MIDDLE | {"format/mend"},
     "daemon/auth": CONFIG,
+    "daemon/fabric": CONFIG,
     "daemon/session/plan": PLAN,
     "daemon/session/node": NODE,
     "daemon/session/history": HISTORY,

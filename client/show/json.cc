@@ -76,6 +76,19 @@ Json Pauses(const PauseList& list) {
   return array;
 }
 
+Json Windows(const google::protobuf::RepeatedPtrField<v1::Window>& list) {
+  Json array = Json::array();
+  for (const v1::Window& window : list) {
+    array.push_back({{"pid", window.pid()},
+                     {"door", window.door()},
+                     {"client", window.client()},
+                     {"state", window.state()},
+                     {"text", window.text()},
+                     {"path", window.path()}});
+  }
+  return array;
+}
+
 Json Session(const v1::SessionInfo& info) {
   Json kinds = Json::array();
   for (const v1::KindState& kind : info.kinds()) kinds.push_back(Kind(kind));
@@ -112,6 +125,7 @@ Json Session(const v1::SessionInfo& info) {
           {"warnings", Array(info.warnings())},
           {"pauses", Pauses(info.pauses())},
           {"perturbations", Perturbations(info.perturbations())},
+          {"windows", Windows(info.windows())},
           {"kinds", std::move(kinds)}};
 }
 
@@ -183,6 +197,7 @@ Json Target(const v1::Target& target) {
           {"registered_at", UtcTime(target.registered_wall_ns())},
           {"last_seen_at", UtcTime(target.last_seen_wall_ns())},
           {"recording_by", target.recording_by()},
+          {"door", target.door()},
           {"capabilities", std::move(capabilities)}};
 }
 

@@ -202,6 +202,13 @@ std::string RenderSession(const v1::SessionInfo& info, bool with_data, const Loo
     say(happened.substr(at, end - at), Colour::kNone);
     at = end + 1;
   }
+  for (const v1::Window& window : info.windows()) {
+    const bool is_bad = window.state() == "failed" || window.state() == "refused";
+    say("pid " + std::to_string(window.pid()) + " by the door " + OneLine(window.door()) +
+            (window.state().empty() ? "" : ", " + OneLine(window.state())) + ": " + OneLine(window.text()) +
+            (window.path().empty() ? "" : "; " + OneLine(window.path())),
+        is_bad ? Colour::kWarn : Colour::kNone);
+  }
   if (info.kinds_size() > 0) text += RenderKinds(info, with_data, look);
   if (!with_data) {
     std::string expected = ExpectedLine(info);

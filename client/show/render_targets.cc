@@ -28,7 +28,8 @@ std::string Command(const v1::Target& target) {
 
 std::string State(const v1::Target& target) {
   if (!target.recording_by().empty()) return "recording";
-  return target.attachable() ? "yes" : "no";
+  if (target.attachable()) return "yes";
+  return target.door().empty() ? "no" : "by door";
 }
 
 }  // namespace
@@ -38,7 +39,7 @@ std::map<std::string, std::string> SortedLabels(const v1::Target& target) {
 }
 
 Table TargetTable(const v1::TargetsReply& reply) {
-  Table table({">PID", "?>INSIDE", "?>PARENT", "USER", "DEVICES", "?LABELS", "?AGENT", "ATTACHABLE",
+  Table table({">PID", "?>INSIDE", "?>PARENT", "USER", "DEVICES", "?LABELS", "?AGENT", "?DOOR", "ATTACHABLE",
                "RECORDED BY", "?REGISTERED", "COMMAND", "~REASON"});
   for (const v1::Target& target : reply.targets()) {
     const auto number = [](int32_t value, bool counts = true) {
@@ -51,6 +52,7 @@ Table TargetTable(const v1::TargetsReply& reply) {
                Devices(target),
                Labels(target),
                OneLine(target.agent_version()),
+               OneLine(target.door()),
                {State(target), target.attachable()             ? Colour::kGood
                                : target.recording_by().empty() ? Colour::kDim
                                                                : Colour::kWarn},
@@ -74,6 +76,7 @@ std::string RenderTargets(const v1::TargetsReply& reply, const Table& table, con
   std::string line =
       std::to_string(reply.targets_size()) + " processes: " + std::to_string(states["yes"]) + " attachable";
   if (states["recording"] > 0) line += ", " + std::to_string(states["recording"]) + " recorded";
+  if (states["by door"] > 0) line += ", " + std::to_string(states["by door"]) + " by a door of their own";
   if (states["no"] > 0) line += ", " + std::to_string(states["no"]) + " not attachable";
   return line + "\n" + table.Text(look);
 }

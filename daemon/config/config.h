@@ -56,6 +56,11 @@ struct Config {
     bool pump_per_device = false;
   } driver;
 
+  // Ways into programs that profd's agent is not in.
+  struct Doors {
+    std::string dynolog = "auto";  // the fabric that kineto and msMonitor poll: auto off force
+  } doors;
+
   struct Limits {
     // What each user but root may take of profd at a time.
     uint64_t connections_per_user = 64;  // of clients; agents count apart

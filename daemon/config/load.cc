@@ -79,6 +79,7 @@ std::vector<Key> KeysOf(Config& c) {
       {"driver", "timeout_ms", Number{&c.driver.timeout_ms, 100, 120'000}},
       {"driver", "sweep_ms", Number{&c.driver.sweep_ms, 1, 1000}},
       {"driver", "pump_per_device", &c.driver.pump_per_device},
+      {"doors", "dynolog", OneOf{&c.doors.dynolog, {"auto", "off", "force"}}},
       {"limits", "connections_per_user", Number{&c.limits.connections_per_user, 1, 65'536}},
       {"limits", "requests_per_s", Number{&c.limits.requests_per_s, 1, 1'000'000}},
       {"limits", "watches_per_user", Number{&c.limits.watches_per_user, 1, 65'536}},

@@ -10,6 +10,7 @@
 #include "daemon/base/aside.h"
 #include "daemon/base/executor.h"
 #include "daemon/base/log.h"
+#include "daemon/fabric/door.h"
 #include "daemon/host/sampler.h"
 #include "daemon/session/book.h"
 #include "daemon/session/history/resumer.h"
@@ -37,11 +38,12 @@ class Manager::Impl {
  public:
   Impl(base::Executor& ctl, base::Timers& timers, const config::Config& config,
        std::shared_ptr<driver::Driver> driver, std::string driver_error, agent::Registry& agents,
-       auth::Rights& rights)
+       auth::Rights& rights, fabric::Service& fabric)
       : ctl_(ctl),
         config_(config),
         agents_(agents),
         rights_(rights),
+        fabric_(fabric),
         node_(ctl, config, std::move(driver), std::move(driver_error)),
         writers_(ctl, timers, config),
         sampler_([this](std::function<void()> work) { ctl_.Post(std::move(work)); }),
@@ -50,8 +52,8 @@ class Manager::Impl {
         leases_(timers, aside_, rights, config.store.spool, [this] { StopUnleased(); }),
         book_(ctl, timers, aside_, config),
         resumer_(timers, aside_, agents, config.store.spool),
-        starter_({ctl, timers, config, node_, writers_, sampler_, agents, drain_, aside_}, rights, aside_,
-                 book_, resumer_) {
+        starter_({ctl, timers, config, node_, writers_, sampler_, agents, drain_, aside_, fabric.clients()},
+                 rights, aside_, book_, resumer_) {
     // So that the first start finds the facts.
     ctl_.Post([this] { node_.WhenKnown([] {}); });
     // Before a session that goes on (--resume) is linked to what there is of it, and asks for its rights.
@@ -93,6 +95,7 @@ class Manager::Impl {
   const config::Config& config_;
   agent::Registry& agents_;
   auth::Rights& rights_;
+  fabric::Service& fabric_;
   Node node_;
   Writers writers_;
   host::Sampler sampler_;
@@ -264,8 +267,9 @@ void Manager::Impl::Devices(const Caller& caller, std::function<void(Result<Node
 void Manager::Impl::Targets(const Caller& caller, std::function<void(std::vector<Target>)> done) {
   auto registered = std::make_shared<std::vector<Target>>();
   for (const auto& peer : agents_.All()) registered->push_back(TargetOf(*peer));
-  aside_.Run([caller, registered, done = std::move(done)] {
-    auto targets = std::make_shared<std::vector<Target>>(FindTargets(caller, std::move(*registered)));
+  aside_.Run([caller, registered, clients = fabric_.clients().All(), done = std::move(done)] {
+    auto targets =
+        std::make_shared<std::vector<Target>>(FindTargets(caller, std::move(*registered), clients));
     return [targets, done] { done(std::move(*targets)); };
   });
 }
@@ -279,7 +283,7 @@ void Manager::Impl::Stacks(const Caller& caller, pid_t pid, std::function<void(R
 
 void Manager::Impl::Doctor(const Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done) {
   node_.Refresh([this, caller, pid, done = std::move(done)] {
-    auto checks = std::make_shared<std::vector<Check>>(CheckOwn(node_, caller, agents_.Count()));
+    auto checks = std::make_shared<std::vector<Check>>(CheckOwn(node_, caller, agents_.Count(), fabric_));
     std::optional<Target> registered;
     if (const auto peer = agents_.Find(pid)) registered = TargetOf(*peer);
     aside_.Run([checks, done, caller, pid, registered, config = config_] {
@@ -320,9 +324,9 @@ void Manager::Impl::Shutdown(std::function<void()> done) {
 
 Manager::Manager(base::Executor& ctl, base::Timers& timers, const config::Config& config,
                  std::shared_ptr<driver::Driver> driver, std::string driver_error, agent::Registry& agents,
-                 auth::Rights& rights)
+                 auth::Rights& rights, fabric::Service& fabric)
     : impl_(std::make_unique<Impl>(ctl, timers, config, std::move(driver), std::move(driver_error), agents,
-                                   rights)) {}
+                                   rights, fabric)) {}
 Manager::~Manager() = default;
 
 void Manager::Start(const Caller& caller, SessionSpec spec, std::function<void(Result<SessionInfo>)> done) {

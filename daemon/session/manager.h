@@ -26,6 +26,9 @@ namespace profd::base {
 class Executor;
 class Timers;
 }  // namespace profd::base
+namespace profd::fabric {
+class Service;
+}
 namespace profd::host {
 class Sampler;
 }
@@ -46,7 +49,7 @@ class Manager {
   // `timers`: the time of sessions, which in profd is ctl's.
   Manager(base::Executor& ctl, base::Timers& timers, const config::Config& config,
           std::shared_ptr<driver::Driver> driver, std::string driver_error, agent::Registry& agents,
-          auth::Rights& rights);
+          auth::Rights& rights, fabric::Service& fabric);
   ~Manager();
   Manager(const Manager&) = delete;
   Manager& operator=(const Manager&) = delete;

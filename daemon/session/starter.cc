@@ -19,6 +19,7 @@
 #include "daemon/session/node/doctor.h"
 #include "daemon/session/plan/selection.h"
 #include "daemon/session/plan/spec_check.h"
+#include "daemon/session/plan/windows.h"
 
 namespace profd::session {
 
@@ -58,6 +59,9 @@ struct Starter::Request {
   std::string resumes;                    // id of a session that goes on
   std::vector<std::string> directories;
   std::set<pid_t> preloaded;   // targets that were started with the agent
+  bool wants_windows = false;  // of programs' own profilers
+  std::vector<WindowStart> windows;
+  std::vector<Window> refused_windows;
   uint64_t wait_until_ns = 0;  // host raw: how long it waits for what others hold
   Done done;
 };
@@ -155,17 +159,53 @@ Result<NodeFacts> Starter::FactsFor(const Request& request, const Processes& pro
   return facts;
 }
 
+// Where steps are all that is asked for, what a door cannot do is a refusal; beside what the host shows of a
+// process it is a remark.
+Status Starter::PlanWindows(Request* request, NodeFacts* facts) const {
+  request->windows.clear();
+  request->refused_windows.clear();
+  if (!request->wants_windows) return Status::Ok();
+  const std::vector<fabric::Client> clients = services_.fabric.All();
+  for (ProcessFacts& process : facts->processes) {
+    if (!process.exists || process.is_thread || process.agent || process.agent_expected) continue;
+    const auto client = PollsFor(clients, process.pid, process.uid, host::ParentOf);
+    if (!client) continue;
+    auto window = PlanWindow(request->spec, process.pid, *client);
+    if (window.ok()) {
+      process.has_window = true;
+      request->windows.push_back(std::move(window).value());
+    } else if (request->spec.steps.active > 0) {
+      return window.status();
+    } else {
+      Window refused = ShownWindow({process.pid, *client, {}});
+      refused.state = "refused";
+      refused.text = window.status().message();
+      request->refused_windows.push_back(std::move(refused));
+    }
+  }
+  return Status::Ok();
+}
+
 void Starter::Start(const Caller& caller, SessionSpec spec, Done done) {
   auto request = std::make_shared<Request>();
   request->caller = caller;
   request->done = std::move(done);
   if (spec.wait_ns > 0) request->wait_until_ns = services_.timers.RawNs() + spec.wait_ns;
+  request->wants_windows = WantsWindows(spec);
+  std::vector<pid_t> polling;
+  if (request->wants_windows) polling = SelectPolling(services_.fabric.All(), caller, spec);
+  // An agent is the better way, also into who has msMonitor poll for it.
+  std::erase_if(polling, [this](pid_t pid) {
+    return services_.agents.Find(pid) != nullptr || services_.agents.Find(host::ParentOf(pid)) != nullptr;
+  });
   const auto selected = SelectAgents(services_.agents, caller, spec);
-  if (!selected.ok()) {
+  if (selected.ok()) {
+    spec.pids.insert(spec.pids.end(), selected->begin(), selected->end());
+  } else if (polling.empty()) {
     request->done(selected.status());
     return;
   }
-  spec.pids.insert(spec.pids.end(), selected->begin(), selected->end());
+  spec.pids.insert(spec.pids.end(), polling.begin(), polling.end());
   request->spec = std::move(spec);
   Admit(std::move(request));
 }
@@ -229,6 +269,10 @@ void Starter::PlanStart(std::shared_ptr<Request> request, const Processes& proce
     request->done(facts.status());
     return;
   }
+  if (const Status planned = PlanWindows(request.get(), &*facts); !planned.ok()) {
+    Refuse(request, planned);
+    return;
+  }
   auto plan = MakePlan(request->spec, *facts);
   if (plan.ok() && request->wait_until_ns != 0 && !plan->held.empty())
     plan = Status(Code::kAborted, plan->held);
@@ -258,6 +302,8 @@ SessionInfo Starter::PlannedOf(const Request& request) {
   info.duration_ns = request.spec.duration_ns;
   info.storage_limit_bytes = request.spec.storage_limit_bytes;
   info.kinds = request.plan.kinds;
+  info.windows = request.refused_windows;
+  for (const WindowStart& start : request.windows) info.windows.push_back(ShownWindow(start));
   return info;
 }
 
@@ -328,6 +374,8 @@ void Starter::Launch(const std::shared_ptr<Request>& request, Output output) {
   setup.start_ticks = request->start_ticks;
   setup.next_trace_id = [this] { return next_trace_++; };
   setup.move_to = std::move(output.move_to);
+  setup.windows = request->windows;
+  setup.refused_windows = request->refused_windows;
   book_.Bind(setup);
   auto session = std::make_shared<Session>(services_, std::move(setup));
   book_.Add(session);

@@ -51,6 +51,7 @@ class Starter {
 
   base::Status CheckRoom(const auth::Caller& caller) const;
   base::Status CheckMemory(const SessionSpec& spec) const;
+  base::Status PlanWindows(Request* request, NodeFacts* facts) const;
   base::Result<NodeFacts> FactsFor(const Request& request, const Processes& processes) const;
   void Admit(std::shared_ptr<Request> request);
   void AskAgents(const std::shared_ptr<Request>& request);

@@ -17,6 +17,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "daemon/fabric/door.h"
 #include "daemon/rpc/server.h"
 #include "profd/v1/control.pb.h"
 
@@ -65,7 +66,8 @@ struct House {
   auth::Tickets tickets{&rights};
   auth::Audit audit;
   agent::Registry agents{ctl, {.geometry = {2, 256, 65536}, .max_peers = 4, .max_peers_per_uid = 3}};
-  session::Manager manager{ctl, ctl, config, nullptr, "", agents, rights};
+  fabric::Service fabric{"off", ctl};
+  session::Manager manager{ctl, ctl, config, nullptr, "", agents, rights, fabric};
   live::Live live{ctl, config, manager, agents};
   std::unique_ptr<rpc::Server> server;
   std::string ticket;

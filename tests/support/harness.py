@@ -86,9 +86,10 @@ class Profd:
         command = [str(PROFD), "--socket", str(self.socket), "--output-root", str(self.spool)]
         if hal is not None:
             command += ["--hal", str(hal)]
-        if config:
-            (self.directory / "profd.yaml").write_text(config)
-            command += ["--config", str(self.directory / "profd.yaml")]
+        if "doors:" not in config:
+            config += "\ndoors: {dynolog: off}\n"  # the fabric has one name on the whole machine
+        (self.directory / "profd.yaml").write_text(config)
+        command += ["--config", str(self.directory / "profd.yaml")]
         self.command = [*within, *command, *arguments]
         self.process = None
         self.start()

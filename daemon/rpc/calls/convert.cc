@@ -353,6 +353,15 @@ void Encode(const session::SessionInfo& info, v1::SessionInfo* out) {
     added->set_from_ns(found.from_ns);
     added->set_to_ns(found.to_ns);
   }
+  for (const session::Window& window : info.windows) {
+    v1::Window* added = out->add_windows();
+    added->set_pid(window.pid);
+    added->set_door(window.door);
+    added->set_client(window.client);
+    added->set_state(window.state);
+    added->set_text(window.text);
+    added->set_path(window.path);
+  }
   for (const session::Pause& pause : info.pauses) {
     v1::Pause* added = out->add_pauses();
     added->set_from_ns(pause.from_ns);
@@ -399,6 +408,7 @@ void Encode(const std::vector<session::Target>& targets, v1::TargetsReply* out) 
     added->set_registered_wall_ns(target.registered_wall_ns);
     added->set_last_seen_wall_ns(target.last_seen_wall_ns);
     added->set_recording_by(target.recording_by);
+    added->set_door(target.door);
     for (const agent::Capability& capability : target.capabilities) {
       v1::AgentCapability* offered = added->add_capabilities();
       offered->set_kind(capability.kind);

@@ -132,7 +132,7 @@ void Session::Start(std::function<void(Result<SessionInfo>)> done) {
                           setup_.spec.agent_domains, setup_.plan->agents_in_memory, setup_.spec.snapshot_on,
                           services_.aside});
     recordings_->OnStepsDone([weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->Stop(EndReason::kSteps, nullptr);
+      if (const auto self = weak.lock()) self->StopWithWindows(EndReason::kSteps);
     });
     recordings_->OnWritesAtEnd([weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->WriteRecentForDeath();
@@ -234,6 +234,7 @@ void Session::OnRunning() {
     start_raw_ns_ = trace_start_ns_;
     trace_->SetBegin(start_wall_ns_, start_raw_ns_);
   }
+  BeginWindows();
   if (on_started_) std::exchange(on_started_, nullptr)(Info());
   if (end_reason_ != EndReason::kNone) {
     Take(Event::kStop);
@@ -241,7 +242,11 @@ void Session::OnRunning() {
   }
   std::weak_ptr<Session> weak = weak_from_this();
   timers_.push_back(services_.timers.After(setup_.spec.duration_ns, [weak] {
-    if (const auto self = weak.lock()) self->Stop(EndReason::kDuration, nullptr);
+    const auto self = weak.lock();
+    if (!self) return;
+    // Steps are waited for no longer than asked for; a window of time began later than the session.
+    if (self->setup_.spec.steps.active > 0) return self->Stop(EndReason::kDuration, nullptr);
+    self->StopWithWindows(EndReason::kDuration);
   }));
   tick_ = services_.timers.After(kManifestEveryS * kSecond, [weak] {
     if (const auto self = weak.lock()) self->Tick();
@@ -249,6 +254,34 @@ void Session::OnRunning() {
   // Not what the first records wait for.
   timers_.push_back(services_.timers.After(kFirstLookNs, [found = perturbations_] { found->Look([] {}); }));
   base::LogInfo("session " + setup_.id + " of " + setup_.owner.user + " runs into " + trace_->directory());
+}
+
+void Session::BeginWindows() {
+  if (setup_.windows.empty() && setup_.refused_windows.empty()) return;
+  Windows::Setup setup;
+  setup.session = setup_.id;
+  setup.holder = holder_;
+  setup.uid = setup_.owner.uid;
+  setup.gid = setup_.owner.gid;
+  setup.directory = trace_->directory();
+  setup.name = trace_->name();
+  setup.parent = std::make_shared<base::UniqueFd>(::dup(setup_.parent.get()));
+  setup.starts = setup_.windows;
+  setup.refused = setup_.refused_windows;
+  windows_ = std::make_shared<Windows>(services_, std::move(setup));
+  windows_->WhenOver([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    const bool by_steps = self->setup_.spec.steps.active > 0 && !self->recordings_;
+    if (by_steps && self->after_windows_ == EndReason::kNone) self->after_windows_ = EndReason::kSteps;
+    if (self->after_windows_ != EndReason::kNone) self->Stop(self->after_windows_, nullptr);
+  });
+  windows_->Begin();
+}
+
+void Session::StopWithWindows(EndReason reason) {
+  if (!windows_ || !windows_->is_open()) return Stop(reason, nullptr);
+  if (after_windows_ == EndReason::kNone) after_windows_ = reason;
 }
 
 void Session::Fail(EndReason reason, const Status& status) {
@@ -309,6 +342,7 @@ void Session::WatchTargets() {
 void Session::OnTargetExit(pid_t pid) {
   if (targets_.erase(pid) == 0 || ended()) return;
   if (trace_) trace_->NotePidEnd(pid, "exited");
+  if (windows_) windows_->OnExit(pid);
   const bool keeps = setup_.spec.flight_recorder && setup_.spec.snapshot_on == SnapshotOn::kAsked;
   const bool in_memory = (recordings_ && recordings_->HaveMemory()) || (recent_ && recent_->bytes() > 0);
   if (targets_.empty() && keeps && state() == State::kRunning && in_memory) {
@@ -321,7 +355,7 @@ void Session::OnTargetExit(pid_t pid) {
       if (const auto self = weak.lock()) self->Stop(EndReason::kTargetExit, nullptr);
     }));
   } else if (targets_.empty()) {
-    Stop(EndReason::kTargetExit, nullptr);
+    StopWithWindows(EndReason::kTargetExit);
   } else if (!setup_.spec.all_agents && setup_.spec.agent_labels.empty()) {
     // Of processes that nobody named one may end as it likes.
     AddReason(degraded_, "pid " + std::to_string(pid) + " exited");
@@ -523,6 +557,7 @@ void Session::NoteRemoved(const std::string& directory, uint64_t disk_bytes, uin
 void Session::StopTimers() {
   for (const auto timer : std::exchange(timers_, {})) services_.timers.Cancel(timer);
   if (tick_ != 0) services_.timers.Cancel(std::exchange(tick_, 0));
+  if (windows_) windows_->Stop();
   for (auto& [pid, target] : targets_) {
     if (target.second != 0) services_.ctl.Unwatch(target.second);
   }

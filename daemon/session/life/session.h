@@ -13,6 +13,7 @@
 #include "daemon/auth/policy.h"
 #include "daemon/session/life/states.h"
 #include "daemon/session/life/trace.h"
+#include "daemon/session/life/windows.h"
 #include "daemon/session/plan/plan.h"
 #include "daemon/session/plan/types.h"
 
@@ -37,6 +38,8 @@ class Session : public std::enable_shared_from_this<Session> {
     std::vector<std::shared_ptr<store::Bound>> bounds;
     // A directory that is sealed while the session goes on in the next one; not with a storage limit.
     std::function<void(const std::string& directory)> on_rolled;
+    std::vector<WindowStart> windows;
+    std::vector<Window> refused_windows;
   };
   Session(Services services, Setup setup);
   ~Session();
@@ -100,6 +103,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void WatchTargets();
   void OnTargetExit(pid_t pid);
   void OnTargetBecame(pid_t pid);
+  void BeginWindows();
+  // Of what ends it: not before the last window is over.
+  void StopWithWindows(EndReason reason);
   void Tick();
   void Roll();
   void Seal();
@@ -121,6 +127,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::string error_;
   std::shared_ptr<Recordings> recordings_;  // null without agents
   const std::shared_ptr<Perturbations> perturbations_;
+  std::shared_ptr<Windows> windows_;  // null: none
+  EndReason after_windows_ = EndReason::kNone;
   std::shared_ptr<store::Budget> budget_;
   std::shared_ptr<store::RecentChunks> recent_;  // of a flight recorder; else null
   std::shared_ptr<Trace> trace_;

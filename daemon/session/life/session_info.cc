@@ -52,6 +52,10 @@ std::vector<std::string> Session::Degraded() const {
   if (trace_) {
     for (const std::string& trouble : trace_->troubles()) AddReason(reasons, trouble);
   }
+  for (const Window& window : windows_ ? windows_->Info() : std::vector<Window>()) {
+    if (window.state == "failed")
+      AddReason(reasons, "pid " + std::to_string(window.pid) + ": " + window.text);
+  }
   return reasons;
 }
 
@@ -114,6 +118,7 @@ SessionInfo Session::Info() const {
     info.perturbations.push_back(
         {found.kind, found.text, since_begin(found.from_ns), since_begin(found.to_ns)});
   }
+  if (windows_) info.windows = windows_->Info();
   info.kinds = Kinds();
   for (size_t i = 0; i < info.kinds.size(); ++i) {
     if (i < finished_kinds_.size()) {

@@ -15,6 +15,7 @@
 #include "daemon/base/aside.h"
 #include "daemon/base/executor.h"
 #include "daemon/config/config.h"
+#include "daemon/fabric/clients.h"
 #include "daemon/host/sampler.h"
 #include "daemon/session/life/recordings/recordings.h"
 #include "daemon/session/life/recordings/writers.h"
@@ -38,6 +39,7 @@ struct Services {
   agent::Registry& agents;
   agent::Drain& drain;
   base::Aside& aside;
+  fabric::Clients& fabric;
 };
 
 // What a trace is told by its session.

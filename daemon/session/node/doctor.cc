@@ -157,10 +157,11 @@ Check CheckSpool(const std::string& spool) {
 }  // namespace
 
 std::vector<Check> CheckOwn(const Node& node, const auth::Caller& caller,
-                            const agent::Registry::Counts& agents) {
+                            const agent::Registry::Counts& agents, fabric::Service& fabric) {
   std::vector<Check> checks = CheckLibrary(node);
   checks.push_back(CheckRights(caller));
   checks.push_back(CheckAgents(agents));
+  checks.push_back({"dynolog fabric", Check::Outcome::kOk, fabric.Describe(), ""});
   return checks;
 }
 

@@ -7,6 +7,7 @@
 #include "daemon/agent/registry.h"
 #include "daemon/auth/policy.h"
 #include "daemon/config/config.h"
+#include "daemon/fabric/door.h"
 #include "daemon/host/process/collectors.h"
 #include "daemon/session/node/check.h"
 #include "daemon/session/node/node.h"
@@ -17,7 +18,7 @@ namespace profd::session {
 
 // Of what profd knows by itself: its driver, who asks, its agents. **Thread:** ctl.
 std::vector<Check> CheckOwn(const Node& node, const auth::Caller& caller,
-                            const agent::Registry::Counts& agents);
+                            const agent::Registry::Counts& agents, fabric::Service& fabric);
 // Of what the kernel and the disk must be asked for. **Thread:** any but ctl.
 std::vector<Check> CheckMachine(const auth::Caller& caller, const config::Config& config);
 

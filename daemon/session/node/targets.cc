@@ -8,6 +8,7 @@
 #include "daemon/auth/tickets.h"
 #include "daemon/host/process/process.h"
 #include "daemon/host/process/process_image.h"
+#include "daemon/session/plan/selection.h"
 
 namespace profd::session {
 
@@ -48,6 +49,23 @@ void AddFacts(const host::ProcessFacts& facts, Target* target) {
   if (!image.executable.empty()) target->executable = std::move(image.executable);
   if (!image.command_line.empty()) target->command_line = std::move(image.command_line);
   if (!facts.open_devices.empty()) target->devices = facts.open_devices;
+}
+
+// A way in for who has no agent.
+void AddDoor(const fabric::Client& client, Target* target) {
+  const bool monitors = client.family == fabric::Family::kMonitor;
+  target->door = std::string("dynolog: ") + FamilyName(client.family);
+  target->labels.merge(LabelsOf(client));
+  if (target->last_seen_wall_ns == 0) {
+    target->registered_wall_ns = client.first_wall_ns;
+    target->last_seen_wall_ns = client.last_wall_ns;
+  }
+  if (!target->agent_version.empty()) return;
+  target->recording_by = client.order_of;
+  target->reason = "no agent, but its own profiler asks what to record: profctl start --pid " +
+                   std::to_string(target->pid) +
+                   (monitors ? " --steps active=N" : " --duration T, or --steps active=N");
+  if (client.busy) target->reason += "; it is busy now";
 }
 
 class Chain {
@@ -144,7 +162,8 @@ Target TargetOf(const agent::Peer& peer) {
   return target;
 }
 
-std::vector<Target> FindTargets(const auth::Caller& caller, std::vector<Target> registered) {
+std::vector<Target> FindTargets(const auth::Caller& caller, std::vector<Target> registered,
+                                const std::vector<fabric::Client>& clients) {
   std::map<pid_t, Target> targets;
   std::map<pid_t, host::ProcessFacts> all;
   for (host::ProcessFacts& facts : host::ReadProcessFacts(host::ListProcesses()))
@@ -168,6 +187,19 @@ std::vector<Target> FindTargets(const auth::Caller& caller, std::vector<Target> 
     AddFacts(facts, &target);
     target.reason = WhyNoAgent(pid);
     targets.emplace(pid, std::move(target));
+  }
+  for (const fabric::Client& client : clients) {
+    const host::ProcessFacts& facts = all[client.sender.pid];
+    if (!facts.exists || !May(caller, Action::kSeeProcess, {.owner = client.sender.uid}).ok()) continue;
+    if (!May(caller, Action::kSeeProcess, {.owner = facts.uid}).ok()) continue;
+    const auto [target, is_new] = targets.try_emplace(client.sender.pid);
+    if (is_new) {
+      target->second.pid = client.sender.pid;
+      target->second.uid = facts.uid;
+      target->second.user = auth::UserName(facts.uid);
+      AddFacts(facts, &target->second);
+    }
+    AddDoor(client, &target->second);
   }
   std::vector<Target> sorted;
   sorted.reserve(targets.size());

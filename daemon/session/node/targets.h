@@ -12,6 +12,7 @@
 
 #include "daemon/agent/peer.h"
 #include "daemon/auth/policy.h"
+#include "daemon/fabric/clients.h"
 #include "daemon/session/node/check.h"
 
 namespace profd::session {
@@ -34,14 +35,17 @@ struct Target {
   uint64_t last_seen_wall_ns = 0;  // its last word
   std::string recording_by;        // session
   std::vector<agent::Capability> capabilities;
+  std::string door;  // to its own profiler; "" = none
 };
 
 // What the registry knows. **Thread:** ctl.
 Target TargetOf(const agent::Peer& peer);
 
 // They read /proc and may block. **Thread:** any but ctl.
-// The registered processes and those that have an NPU open, as far as the caller may see them, by pid.
-std::vector<Target> FindTargets(const auth::Caller& caller, std::vector<Target> registered);
+// The registered processes, those that have an NPU open and those that poll the fabric, as far as the caller
+// may see them, by pid.
+std::vector<Target> FindTargets(const auth::Caller& caller, std::vector<Target> registered,
+                                const std::vector<fabric::Client>& clients);
 // The chain from the process to its recording, up to the first link that is broken.
 std::vector<Check> CheckProcess(const auth::Caller& caller, pid_t pid, const std::string& socket,
                                 const std::optional<Target>& registered);

@@ -88,7 +88,9 @@ Result<Plan> Planner::Run() {
   LeaveSharedSystems();
   BuildChannels();
   EstimateChannels();
-  if (plan_.channels.empty() && plan_.host.empty() && plan_.agents.empty()) return NothingToCollect();
+  const bool has_windows = std::ranges::any_of(facts_.processes, &ProcessFacts::has_window);
+  if (plan_.channels.empty() && plan_.host.empty() && plan_.agents.empty() && !has_windows)
+    return NothingToCollect();
   PROFD_RETURN_IF_ERROR(CheckSteps());
   for (KindState& kind : plan_.kinds) kind.in_memory = StaysInMemory(kind.kind);
   return std::move(plan_);
@@ -325,7 +327,9 @@ Status Planner::CheckSteps() const {
                      : spec_.steps.active != 0                 ? "--steps"
                      : spec_.snapshot_on != SnapshotOn::kAsked ? "--snapshot-on"
                                                                : nullptr;
-  if (what == nullptr || !plan_.agents.empty()) return Status::Ok();
+  const bool has_windows =
+      spec_.steps.active > 0 && std::ranges::any_of(facts_.processes, &ProcessFacts::has_window);
+  if (what == nullptr || has_windows || !plan_.agents.empty()) return Status::Ok();
   std::string why = "no agent kind is recorded";
   for (const KindState& kind : plan_.kinds) {
     if (IsAgentKind(kind.kind)) why = kind.reason;

@@ -35,6 +35,7 @@ struct ProcessFacts {
   std::vector<uint32_t> open_devices;    // N of every /dev/davinciN it has open
   std::optional<AgentFacts> agent = {};  // none: no agent in it …
   bool agent_expected = false;           // … yet: it was started with one
+  bool has_window = false;               // its own profiler records for the session
 };
 
 // All that a plan may look at.

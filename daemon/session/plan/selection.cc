@@ -45,19 +45,43 @@ bool LabelMatches(std::string_view wanted, std::string_view value) {
   return false;
 }
 
+std::map<std::string, std::string> LabelsOf(const fabric::Client& client) {
+  std::map<std::string, std::string> labels;
+  if (client.job != 0) labels["job_id"] = std::to_string(client.job);
+  if (client.rank && client.family == fabric::Family::kMonitor) labels["rank"] = std::to_string(*client.rank);
+  return labels;
+}
+
+namespace {
+
+bool LabelsMatch(const std::map<std::string, std::string>& wanted,
+                 const std::map<std::string, std::string>& labels) {
+  return std::ranges::all_of(wanted, [&labels](const auto& selector) {
+    const auto label = labels.find(selector.first);
+    return label != labels.end() && LabelMatches(selector.second, label->second);
+  });
+}
+
+}  // namespace
+
+std::vector<pid_t> SelectPolling(const std::vector<fabric::Client>& clients, const auth::Caller& caller,
+                                 const SessionSpec& spec) {
+  std::vector<pid_t> pids;
+  if (spec.agent_labels.empty()) return pids;
+  for (const fabric::Client& client : clients) {
+    if (!auth::May(caller, auth::Action::kCollectProcess, {.owner = client.sender.uid}).ok()) continue;
+    if (LabelsMatch(spec.agent_labels, LabelsOf(client))) pids.push_back(client.sender.pid);
+  }
+  return pids;
+}
+
 Result<std::vector<pid_t>> SelectAgents(const agent::Registry& registry, const auth::Caller& caller,
                                         const SessionSpec& spec) {
   std::vector<pid_t> pids;
   if (!spec.all_agents && spec.agent_labels.empty()) return pids;
   for (const auto& peer : registry.All()) {
     if (!auth::May(caller, auth::Action::kCollectProcess, {.owner = peer->identity().uid}).ok()) continue;
-    const auto& labels = peer->hello().labels;
-    const bool wanted =
-        std::all_of(spec.agent_labels.begin(), spec.agent_labels.end(), [&](const auto& selector) {
-          const auto label = labels.find(selector.first);
-          return label != labels.end() && LabelMatches(selector.second, label->second);
-        });
-    if (wanted) pids.push_back(peer->identity().pid);
+    if (LabelsMatch(spec.agent_labels, peer->hello().labels)) pids.push_back(peer->identity().pid);
   }
   if (!pids.empty()) return pids;
   std::string what;

@@ -114,6 +114,12 @@ struct Pause {
   std::string reason;
 };
 
+// What a program's own profiler records, as v1::Window says it.
+struct Window {
+  pid_t pid = 0;
+  std::string door, client, state, text, path;
+};
+
 struct SessionInfo {
   std::string id;
   std::string name;
@@ -146,6 +152,7 @@ struct SessionInfo {
   std::vector<Perturbation> perturbations;
   std::vector<Pause> pauses;
   std::vector<KindState> kinds;
+  std::vector<Window> windows;
 };
 
 // What sessions have stored and lost, by what it is of.

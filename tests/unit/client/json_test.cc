@@ -48,6 +48,13 @@ v1::SessionInfo Info() {
   kind->set_lost(3);
   kind->set_bytes_per_s(9600);
   kind->set_record_bytes(24);
+  v1::Window* window = info.add_windows();
+  window->set_pid(7);
+  window->set_door("dynolog");
+  window->set_client("kineto");
+  window->set_state("told");
+  window->set_text("has been told");
+  window->set_path("/tmp/t");
   info.set_held_bytes(5);
   info.set_held_ns(500'000'000);
   return info;
@@ -60,7 +67,7 @@ TEST(JsonOutput, SessionHasEveryNameOfTheContract) {
     "error": "", "degraded": ["r"], "pids": [42], "devices": [0],
     "started_at": "2023-11-14T22:13:20.123Z", "elapsed_s": 1.5, "duration_s": 10,
     "storage_limit_bytes": 0, "bytes": 18446744073709551615, "lost": 3,
-    "used_bytes": 0, "aged_bytes": 0, "aged_records": 0, "window_s": 0, "expected_bytes_per_s": 9600, "held_bytes": 5, "held_s": 0.5, "pinned": false, "paused": "", "pauses": [], "perturbations": [], "warnings": [], "kinds": [{"kind": "hbm", "unit": "device:0", "requested_hz": 50, "effective_hz": 12.5,
+    "used_bytes": 0, "aged_bytes": 0, "aged_records": 0, "window_s": 0, "expected_bytes_per_s": 9600, "held_bytes": 5, "held_s": 0.5, "pinned": false, "paused": "", "pauses": [], "perturbations": [], "warnings": [], "windows": [{"pid": 7, "door": "dynolog", "client": "kineto", "state": "told", "text": "has been told", "path": "/tmp/t"}], "kinds": [{"kind": "hbm", "unit": "device:0", "requested_hz": 50, "effective_hz": 12.5,
                "verdict": "started", "reason": "shared", "bytes": 1, "records": 2, "lost": 3,
                "bytes_per_s": 9600, "record_bytes": 24}]})");
   EXPECT_EQ(Parse(SessionJson(Info())), expected);
@@ -148,6 +155,7 @@ TEST(JsonOutput, Targets) {
   target->add_devices(0);
   target->set_agent_version("1.2");
   target->set_attachable(true);
+  target->set_door("dynolog: kineto");
   target->set_registered_wall_ns(1'700'000'000'123'000'000);
   v1::AgentCapability* capability = target->add_capabilities();
   capability->set_kind("agent-range");
@@ -156,7 +164,7 @@ TEST(JsonOutput, Targets) {
       "pid": 42, "container_pid": 7, "parent_pid": 41, "forked": true, "user": "ada", "uid": 1000,
       "executable": "/bin/python3", "command_line": ["python3", "train.py"],
       "labels": {"job_id": "4711", "rank": "3"}, "devices": [0], "agent_version": "1.2", "attachable": true,
-      "reason": "", "registered_at": "2023-11-14T22:13:20.123Z", "last_seen_at": null, "recording_by": "",
+      "reason": "", "registered_at": "2023-11-14T22:13:20.123Z", "last_seen_at": null, "recording_by": "", "door": "dynolog: kineto",
       "capabilities": [{"kind": "agent-range", "available": true, "reason": ""}]})"));
 }
 

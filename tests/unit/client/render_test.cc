@@ -48,6 +48,18 @@ void AddKind(v1::SessionInfo& info, const std::string& kind, const std::string& 
   added->set_reason(reason);
 }
 
+TEST(Render, SessionSaysWhatProgramsWereTold) {
+  v1::SessionInfo info = Info();
+  v1::Window* window = info.add_windows();
+  window->set_pid(7);
+  window->set_door("dynolog");
+  window->set_state("told");
+  window->set_text("kineto has been told");
+  window->set_path("/tmp/\x1bt");
+  EXPECT_THAT(RenderSession(info, true, Look{}),
+              HasSubstr("\npid 7 by the door dynolog, told: kineto has been told; /tmp/?t\n"));
+}
+
 TEST(Render, SessionShowsAskedAndEffectiveAndThePathLast) {
   EXPECT_EQ(RenderSession(Info(), false, Look{}),
             "session s-1  running\n"

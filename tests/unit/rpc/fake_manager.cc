@@ -21,7 +21,7 @@ class Manager::Impl {};
 
 Manager::Manager(base::Executor& /*ctl*/, base::Timers& /*timers*/, const config::Config& /*config*/,
                  std::shared_ptr<driver::Driver> /*driver*/, std::string /*driver_error*/,
-                 agent::Registry& /*agents*/, auth::Rights& /*rights*/) {}
+                 agent::Registry& /*agents*/, auth::Rights& /*rights*/, fabric::Service& /*fabric*/) {}
 Manager::~Manager() = default;
 
 void Manager::Start(const auth::Caller& caller, SessionSpec spec,

@@ -16,6 +16,7 @@
 #include "client/node/door_client.h"
 #include "daemon/agent/registry.h"
 #include "daemon/auth/door/door.h"
+#include "daemon/fabric/door.h"
 #include "daemon/rpc/server.h"
 #include "tests/unit/rpc/fake_manager.h"
 
@@ -83,7 +84,8 @@ class ServedTest : public testing::Test {
   agent::Registry agents_{ctl_, {.geometry = {2, 256, 65536}, .max_peers = 4, .max_peers_per_uid = 3}};
   auth::Rights rights_;
   auth::Audit audit_;
-  session::Manager manager_{ctl_, ctl_, config_, nullptr, "", agents_, rights_};
+  fabric::Service fabric_{"off", ctl_};
+  session::Manager manager_{ctl_, ctl_, config_, nullptr, "", agents_, rights_, fabric_};
   live::Live live_{ctl_, config_, manager_, agents_};
   std::unique_ptr<Server> server_;
   std::unique_ptr<auth::Door> door_;

@@ -18,6 +18,7 @@
 
 #include "daemon/agent/registry.h"
 #include "daemon/base/executor.h"
+#include "daemon/fabric/door.h"
 #include "daemon/session/manager.h"
 #include "tests/support/fake_timers.h"
 
@@ -31,7 +32,9 @@ class ManagerRig {
     config_.store.spool = spool_;
     if (change) change(config_);
     thread_ = std::thread([this] { ctl_.Run(); });
-    Do([this] { manager_.emplace(ctl_, time_, config_, nullptr, "no driver here", agents_, rights_); });
+    Do([this] {
+      manager_.emplace(ctl_, time_, config_, nullptr, "no driver here", agents_, rights_, fabric_);
+    });
   }
   ~ManagerRig() {
     Ask<bool>([this](auto done) { manager_->Shutdown([done] { done(true); }); });
@@ -127,6 +130,7 @@ class ManagerRig {
   base::Executor ctl_;
   agent::Registry agents_{ctl_, {}};
   auth::Rights rights_;
+  fabric::Service fabric_{"off", ctl_};
   std::optional<Manager> manager_;
   std::thread thread_;
 };

@@ -1,0 +1,122 @@
+#include "daemon/store/files/collect.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "base/unique_fd.h"
+#include "daemon/store/files/identity.h"
+
+namespace profd::store {
+
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using base::UniqueFd;
+
+constexpr size_t kPieceBytes = 1 << 20;
+
+// For its life. **Thread:** the one that made it.
+class Acting {
+ public:
+  explicit Acting(FileOwner owner) : status_(SetFileIdentity(owner.uid, owner.gid)) {}
+  ~Acting() { PROFD_CHECK(SetFileIdentity(::geteuid(), ::getegid()).ok()); }
+  Acting(const Acting&) = delete;
+  Acting& operator=(const Acting&) = delete;
+  const Status& status() const { return status_; }
+
+ private:
+  const Status status_;
+};
+
+bool EndsAsJson(int fd, uint64_t size) {
+  std::array<char, 64> tail{};
+  const uint64_t from = size < tail.size() ? 0 : size - tail.size();
+  const ssize_t got = ::pread(fd, tail.data(), tail.size(), static_cast<off_t>(from));
+  if (got <= 0) return false;
+  const std::string_view text(tail.data(), static_cast<size_t>(got));
+  const size_t last = text.find_last_not_of(" \t\r\n");
+  return last != std::string_view::npos && (text[last] == '}' || text[last] == ']');
+}
+
+Result<UniqueFd> OpenFolder(int to, const std::vector<std::string>& folders) {
+  UniqueFd folder(::dup(to));
+  for (const std::string& name : folders) {
+    if (&name == &folders.back() && ::mkdirat(folder.get(), name.c_str(), 0750) != 0 && errno != EEXIST)
+      return Status::FromErrno("make " + name);
+    folder.Reset(::openat(folder.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!folder) return Status::FromErrno("open " + name);
+  }
+  return folder;
+}
+
+Status Copy(int from, int to, uint64_t bytes) {
+  std::string piece(kPieceBytes, '\0');
+  for (uint64_t at = 0; at < bytes;) {
+    const ssize_t got = ::pread(from, piece.data(), piece.size(), static_cast<off_t>(at));
+    if (got < 0) return Status::FromErrno("read it");
+    if (got == 0) return {Code::kAborted, "it became shorter while it was read"};
+    for (ssize_t written = 0; written < got;) {
+      const ssize_t more = ::write(to, piece.data() + written, static_cast<size_t>(got - written));
+      if (more < 0) return Status::FromErrno("write it");
+      written += more;
+    }
+    at += static_cast<uint64_t>(got);
+  }
+  return Status::Ok();
+}
+
+Status Bring(int file, uint64_t bytes, int to, const std::vector<std::string>& folders, const std::string& as,
+             FileOwner target) {
+  const Acting acting(target);
+  PROFD_RETURN_IF_ERROR(acting.status());
+  PROFD_ASSIGN_OR_RETURN(const UniqueFd folder, OpenFolder(to, folders));
+  const std::string part = as + ".part";
+  const UniqueFd made(
+      ::openat(folder.get(), part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640));
+  if (!made) return Status::FromErrno("make " + part);
+  Status status = Copy(file, made.get(), bytes);
+  if (status.ok() && ::renameat(folder.get(), part.c_str(), folder.get(), as.c_str()) != 0)
+    status = Status::FromErrno("name " + as);
+  if (!status.ok()) ::unlinkat(folder.get(), part.c_str(), 0);
+  return status;
+}
+
+}  // namespace
+
+Result<Collected> CollectJson(int from, const std::string& name, FileOwner source, uint64_t seen_bytes,
+                              int to, const std::vector<std::string>& folders, const std::string& as,
+                              FileOwner target) {
+  Collected collected;
+  UniqueFd file;
+  struct stat found {};
+  {
+    const Acting acting(source);
+    PROFD_RETURN_IF_ERROR(acting.status());
+    file.Reset(::openat(from, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (!file && errno == ENOENT) return collected;
+    if (!file || ::fstat(file.get(), &found) != 0) return Status::FromErrno("open " + name);
+    if (!S_ISREG(found.st_mode) || found.st_uid != source.uid || found.st_nlink != 1)
+      return Status(Code::kPermissionDenied, name + " is no file of the program's own");
+    collected.there = true;
+    collected.bytes = static_cast<uint64_t>(found.st_size);
+    if (collected.bytes != seen_bytes || !EndsAsJson(file.get(), collected.bytes)) return collected;
+  }
+  PROFD_RETURN_IF_ERROR(Bring(file.get(), collected.bytes, to, folders, as, target));
+  collected.moved = true;
+  const Acting acting(source);
+  struct stat now {};
+  if (acting.status().ok() && ::fstatat(from, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+      now.st_ino == found.st_ino && now.st_dev == found.st_dev)
+    ::unlinkat(from, name.c_str(), 0);
+  return collected;
+}
+
+}  // namespace profd::store
