@@ -156,11 +156,12 @@ def add_markers(job):
     return found
 
 
-def add_attributes(job):
+def add_attributes(job, of_nobody=True):
     """Attributes of each operator that a call of the node level launches, and of one that none does."""
     job.names.update({"stride: [1, 1]": 810, "of nobody": 811})
     records = [(stamp + 10, thread, name, 810) for stamp, thread, name, *_ in job.infos]
-    records.append((records[0][0] + 1, records[0][1], 5555, 811))
+    if of_nobody:
+        records.append((records[0][0] + 1, records[0][1], 5555, 811))
     job.others["aging." + ATTRIBUTES] = [head(NODE, 36, thread, 40, stamp) + struct.pack("<QIQ20x", name, 0, attributes)
                                          for stamp, thread, name, attributes in sorted(records)]
 

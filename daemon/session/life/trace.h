@@ -171,6 +171,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::vector<store::ControlFile> StartFiles();
   format::Manifest WholeManifest() const;
   static store::ControlFile FileOf(const format::Manifest& manifest);
+  bool IsLog(const Channel& channel) const;  // of tasks
   void StartChannel(Channel& channel, std::function<void()> done);
   std::shared_ptr<const device::FileSinks> SinksOf(const Channel& channel) const;
   void StartHost(std::function<void()> done);

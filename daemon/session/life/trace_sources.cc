@@ -49,9 +49,17 @@ void Trace::StartSources(std::function<void()> done) {
     });
   }
   if (!host_kinds_.empty()) StartHost(one_done);
-  for (Channel& channel : channels_) {
-    if (!waits(channel)) StartChannel(channel, one_done);
+  // The log of tasks before what is counted of them, and after it at the end: a task with counters has a
+  // place in time.
+  for (const bool log : {true, false}) {
+    for (Channel& channel : channels_) {
+      if (IsLog(channel) == log && !waits(channel)) StartChannel(channel, one_done);
+    }
   }
+}
+
+bool Trace::IsLog(const Channel& channel) const {
+  return progress_[channel.start.kind_index].kind == format::Kind::kTask;
 }
 
 void Trace::StartHost(std::function<void()> done) {
@@ -322,7 +330,7 @@ void Trace::StopSources(std::function<void()> done) {
   const auto one_done = base::After(parts, std::move(done));
   if (recording) setup_.recordings->Stop(one_done);
   if (host_running_) services_.sampler.Stop(setup_.id, one_done);
-  for (Channel& channel : channels_) {
+  const auto stop = [this, &one_done](Channel& channel) {
     if (channel.starting) {  // way was made for kernels that did not come
       channel.on_answer.emplace_back([self = shared_from_this(), &channel, one_done] {
         if (channel.subscribed) return self->StopChannel(channel, one_done);
@@ -332,6 +340,11 @@ void Trace::StopSources(std::function<void()> done) {
       channel.on_left.push_back(one_done);
     } else if (channel.subscribed) {
       StopChannel(channel, one_done);
+    }
+  };
+  for (const bool log : {false, true}) {
+    for (Channel& channel : channels_) {
+      if (IsLog(channel) == log) stop(channel);
     }
   }
 }

@@ -252,6 +252,15 @@ class ByTask(harness.ProfdTest):
         self.assertNotIn("op_summary", self.recorded("--collect", "task", "--devices", "3"), "nothing is known of operators")
         self.assertTrue(tables["op_summary"])
 
+    def test_what_is_counted_is_logged(self):
+        """Counters end before the log does, and begin after it: a task with counters that the log lacks has no place in time, and
+        the vendor's parser calls it an error."""
+        for device, log, counters in ((1, 45, 43), (3, 50, 53), (5, 50, 53)):
+            self.recorded("--collect", "aicore-task,task", "--devices", str(device))
+            lines = [line for line in self.daemon.truth_lines() if line["device"] == device and line.get("channel") in (log, counters)]
+            events = [(line["event"], line["channel"]) for line in lines if line.get("event") in ("start", "stop")]
+            self.assertEqual(events[-4:], [("start", log), ("start", counters), ("stop", counters), ("stop", log)], CHIPS[device])
+
     def test_cores_by_task_on_a_910_and_a_950(self):
         for device, channel, metric, place in ((1, 43, "vec_ratio", (0,)), (5, 53, "mac_ratio", (1,))):
             tables = self.recorded("--collect", "aicore-task,task", "--devices", str(device))
