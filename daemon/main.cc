@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/cli/help.h"
 #include "base/cli/manual.h"
 #include "base/cli/wrong.h"
 #include "base/version.h"
@@ -71,6 +72,7 @@ int main(int argc, char** argv) {
   app.add_flag("--check-config", check_config, "check the settings, print them whole, exit");
   app.add_flag("--help-man", man, "print profd(8)")->group("");  // for packages: not in --help
   app.set_version_flag("--version", std::string("profd ") + profd::base::kVersion);
+  profd::cli::FitHelp(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

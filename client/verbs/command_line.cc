@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cli/help.h"
 #include "base/cli/lines.h"
 #include "base/cli/manual.h"
 #include "base/cli/wrong.h"
@@ -34,7 +35,7 @@ constexpr size_t kMostWords = 400;  // of what is said about a command line
 constexpr uint64_t kFleetTimeoutNs = 30'000'000'000;
 constexpr char kConfig[] = "/etc/profd/profctl.conf";
 constexpr char kExitCodes[] =
-    "Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 permission, 5 unavailable, 6 busy, 7 partial loss,\n"
+    "Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 permission, 5 unavailable, 6 busy, 7 partial loss, "
     "8 partly started, 9 hosts that differ (--hosts), 10 findings (--fail-on).";
 
 // "" = none.
@@ -78,6 +79,7 @@ class CommandLine {
       CLI::App* const app = app_.add_subcommand(verb.name, verb.summary);
       verbs_.push_back({&verb, app, verb.define(cli::Arguments(app))});
     }
+    cli::FitHelp(app_);
   }
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;

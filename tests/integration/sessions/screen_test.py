@@ -61,6 +61,18 @@ class ScreenTest(harness.ProfdTest):
                     if not line.startswith(("directory ", "driver ")) and len(line.split()) > 1:
                         self.assertLessEqual(len(line), columns, (words, line))
 
+    def test_help_fits(self):
+        verbs = re.findall(r"^  (\w+) ", "\n".join(self.shown("--help")).split("Subcommands:\n")[1], re.MULTILINE)
+        self.assertGreater(len(verbs), 20)
+        for words in ([], *([verb] for verb in verbs), ["start", "--help-all"], ["msprof", "--help-all"], ["tls", "node"]):
+            for columns in (80, 120, None):
+                lines = self.shown(*words, *([] if "--help-all" in words else ["--help"]), columns=columns)
+                for line in lines:
+                    self.assertLessEqual(len(line), columns or 80, (words, line))
+                wide = self.shown(*words, *([] if "--help-all" in words else ["--help"]), columns=10_000)
+                self.assertEqual("".join(lines).replace(" ", ""), "".join(wide).replace(" ", ""))
+        self.assertLess(len(self.on_a_terminal(200, "start", "--help")), len(self.on_a_terminal(80, "start", "--help")))
+
     def test_a_terminal_has_its_width(self):
         narrow, wide = (self.on_a_terminal(columns, "list") for columns in (80, 200))
         self.assertTrue(all(len(line) <= 80 for line in narrow), narrow)
