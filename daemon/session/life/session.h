@@ -78,6 +78,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const auth::Caller& owner() const { return setup_.owner; }
 
   SessionInfo Info() const;
+  bool is_paused() const { return paused_; }  // because somebody asked for it
   State state() const { return StateOf(phase_); }
   // Its last figures are in the node's totals.
   void NoteCounted() { counted_ = true; }
