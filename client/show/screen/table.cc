@@ -296,6 +296,16 @@ std::vector<std::string> Table::LinesOf(const std::vector<Cell>& row, const Layo
     }
     text.push_back(line.substr(0, line.find_last_not_of(' ') + 1));
   }
+  // What is short stands behind its row: "shared" needs no line of its own.
+  if (layout.below && lines == 1 && !IsEmpty(row[*layout.below].text)) {
+    size_t used = 0;
+    for (const size_t width : layout.widths) used += width == 0 ? 0 : width + kBetween;
+    const Cell& cell = row[*layout.below];
+    if (used + Width(cell.text) <= look.columns) {
+      text.front() += std::string(kBetween, ' ') + Paint(cell.text, cell.colour, look);
+      return text;
+    }
+  }
   if (layout.below && !IsEmpty(row[*layout.below].text)) {
     for (const std::string& line : base::Broken(row[*layout.below].text, look.columns - kBelow))
       text.push_back(std::string(kBelow, ' ') + Paint(line, row[*layout.below].colour, look));
