@@ -272,10 +272,10 @@ class Daemon {
 
 }  // namespace
 
-base::Status CheckSettings(const config::Config& config) {
+base::Status CheckSettings(const config::Config& config, std::vector<std::string>* warnings) {
   PROFD_RETURN_IF_ERROR(base::CheckLogLevel(config.log.level));
   PROFD_RETURN_IF_ERROR(live::CheckSettings(config));
-  return rpc::CheckSettings(config);
+  return rpc::CheckSettings(config, warnings);
 }
 
 base::Status RunDaemon(config::Config config, std::function<base::Result<config::Config>()> load,

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "daemon/config/config.h"
@@ -11,7 +12,8 @@ namespace profd {
 
 // What profd would refuse of settings that can be read, before it does anything: one line that names the
 // setting, else ok. Reads no more than the facts of files.
-base::Status CheckSettings(const config::Config& config);
+// `warnings`: what is taken, and should not be used.
+base::Status CheckSettings(const config::Config& config, std::vector<std::string>* warnings);
 
 // Serves until SIGTERM or SIGINT; every session is sealed before it returns. `load` reads the settings anew,
 // for SIGHUP. Both pass CheckSettings(). `pid_file` is there while it serves; "" = none. Call once, from

@@ -4,8 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "base/cli/help.h"
 #include "base/cli/manual.h"
 #include "base/cli/wrong.h"
 #include "base/version.h"
@@ -71,6 +74,7 @@ int main(int argc, char** argv) {
   app.add_flag("--check-config", check_config, "check the settings, print them whole, exit");
   app.add_flag("--help-man", man, "print profd(8)")->group("");  // for packages: not in --help
   app.set_version_flag("--version", std::string("profd ") + profd::base::kVersion);
+  profd::cli::FitHelp(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -88,6 +92,7 @@ int main(int argc, char** argv) {
   for (std::string* path : {&config_path, &socket, &output_root, &pid_file}) {
     if (!path->empty()) *path = std::filesystem::absolute(*path);
   }
+  const auto warnings = std::make_shared<std::vector<std::string>>();
   const auto load = [=]() -> profd::base::Result<profd::config::Config> {
     profd::config::Config config;
     if (!config_path.empty()) {
@@ -97,12 +102,15 @@ int main(int argc, char** argv) {
     if (!output_root.empty()) config.store.spool = output_root;
     if (!hal.empty()) config.driver.library = hal;
     for (std::string* path : {&config.socket, &config.store.spool}) *path = std::filesystem::absolute(*path);
-    PROFD_RETURN_IF_ERROR(profd::CheckSettings(config));
+    warnings->clear();
+    PROFD_RETURN_IF_ERROR(profd::CheckSettings(config, warnings.get()));
     return config;
   };
   const auto config = load();
   if (!config.ok()) return Fail(config.status(), kUsage);
   if (check_config) {
+    for (const std::string& warning : *warnings)
+      std::fprintf(stderr, "profd: warning: %s\n", warning.c_str());
     std::fputs(profd::config::DumpConfig(*config).c_str(), stdout);
     return 0;
   }
@@ -111,6 +119,7 @@ int main(int argc, char** argv) {
   }
   if (const auto status = profd::base::StartAudit(config->log.audit); !status.ok())
     return Fail(status, kUsage);
+  for (const std::string& warning : *warnings) profd::base::LogWarn(warning);
   RaiseFileLimit();
   const auto status = profd::RunDaemon(*config, load, pid_file);
   profd::base::StopLog();

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cli/lines.h"
 #include "base/edit_distance.h"
 #include "base/text.h"
 
@@ -16,7 +17,7 @@ std::string_view Synonym(std::string_view given, const std::vector<std::string>&
   static const std::vector<std::string_view> kSynonyms[] = {
       {"--for", "--duration", "--time", "--seconds"},
       {"--collect", "--kinds", "--events"},
-      {"--out", "--output", "--output-dir"},
+      {"--out", "--output", "--output-dir", "-o"},
       {"--pid", "--process", "--pids"},
   };
   for (const std::vector<std::string_view>& group : kSynonyms) {
@@ -25,25 +26,6 @@ std::string_view Synonym(std::string_view given, const std::vector<std::string>&
     if (found != names.end()) return *found;
   }
   return {};
-}
-
-// The first word that nobody takes, and the option it may have been meant for.
-std::string NotExpected(const CLI::App& app, const std::string& word) {
-  std::string text = "'" + base::Excerpt(word) + "' was not expected";
-  if (!word.starts_with('-')) return text;
-  std::vector<std::string> names;
-  const auto add = [&names](const CLI::App& one) {
-    for (const CLI::Option* option : one.get_options()) {
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    }
-  };
-  add(app);
-  for (const CLI::App* verb : app.get_subcommands()) add(*verb);
-  const std::string given = word.substr(0, word.find('='));
-  std::string_view nearest = Synonym(given, names);
-  if (nearest.empty()) nearest = base::Nearest(given, names);
-  return "'" + base::Excerpt(given) + "' is no option" +
-         (nearest.empty() ? std::string() : ": did you mean " + std::string(nearest) + "?");
 }
 
 // "mv SESSION DIR [OPTIONS]", of the verb, or the verb's verb, that has been given last.
@@ -63,6 +45,36 @@ std::string UsageOf(const CLI::App& app) {
   }
 }
 
+// The first word that nobody takes, and the option it may have been meant for.
+std::string NotExpected(const CLI::App& app, const std::string& word) {
+  if (!word.starts_with('-'))
+    return "'" + base::Excerpt(word) + "' was not expected: " + app.get_name() + " " + UsageOf(app);
+  std::vector<std::string> names;
+  const auto add = [&names](const CLI::App& one) {
+    for (const CLI::Option* option : one.get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  };
+  add(app);
+  for (const CLI::App* verb : app.get_subcommands()) add(*verb);
+  const std::string given = word.substr(0, word.find('='));
+  std::string_view nearest = Synonym(given, names);
+  if (nearest.empty()) nearest = base::Nearest(given, names);
+  return "'" + base::Excerpt(given) + "' is no option" +
+         (nearest.empty() ? std::string() : ": did you mean " + std::string(nearest) + "?");
+}
+
+// "tls: name what to do: init, node or client", of the verb that has been given last.
+std::string NameOne(const CLI::App& app) {
+  const CLI::App* verb = &app;
+  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();
+  const std::vector<const CLI::App*> inner = Verbs(*verb);
+  std::string text = verb->get_name() + ": name what to do:";
+  for (size_t i = 0; i < inner.size(); ++i)
+    text += (i == 0 ? " " : i + 1 == inner.size() ? " or " : ", ") + inner[i]->get_name();
+  return text;
+}
+
 }  // namespace
 
 std::string WhatIsWrong(const CLI::App& app, const CLI::ParseError& error) {
@@ -70,7 +82,17 @@ std::string WhatIsWrong(const CLI::App& app, const CLI::ParseError& error) {
       error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && !extras.empty())
     return NotExpected(app, extras.front());
   std::string text = error.what();
-  constexpr std::string_view kIsRequired = " is required";
+  constexpr std::string_view kNoNumber = "Could not convert: ";
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ConversionError) &&
+      text.starts_with(kNoNumber)) {
+    const size_t equals = text.find(" = ");
+    const std::string name = text.substr(kNoNumber.size(), equals - kNoNumber.size());
+    const std::string value = equals == text.npos ? "" : " '" + base::Excerpt(text.substr(equals + 3)) + "'";
+    return name + value + ": expected a whole number";
+  }
+  constexpr std::string_view kIsRequired = " is required", kVerb = "A subcommand";
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError) && text.starts_with(kVerb))
+    return NameOne(app);
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError) && text.ends_with(kIsRequired))
     return text.substr(0, text.size() - kIsRequired.size()) + " is missing: " + app.get_name() + " " +
            UsageOf(app);

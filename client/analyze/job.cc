@@ -6,6 +6,7 @@
 #include <span>
 #include <tuple>
 
+#include "base/calendar.h"
 #include "client/analyze/model/parallel.h"
 #include "client/analyze/reading/capture_reader.h"
 #include "client/analyze/reading/database.h"
@@ -79,7 +80,59 @@ void Renumber(Part& part, Job& job, std::map<KernelClass, uint32_t>& class_numbe
   }
 }
 
+Ns BeginOf(const Rank& rank) { return rank.tasks.empty() ? 0 : rank.tasks.front().begin; }
 Ns EndOf(const Rank& rank) { return rank.tasks.empty() ? 0 : rank.tasks.back().end; }
+
+// Whether two recordings are of one rank: by its number, or where a number is not known, by its device. At
+// one time two containers of a node may both have a device 0: what tells them apart are their programs.
+bool AreOfOneRank(const Rank& one, const Rank& other) {
+  if (one.number >= 0 && other.number >= 0) return one.number == other.number;
+  if (one.node.empty() || one.node != other.node || one.device != other.device) return false;
+  const bool overlap = BeginOf(one) < EndOf(other) && BeginOf(other) < EndOf(one);
+  return !overlap || one.process == 0 || other.process == 0 || one.process == other.process;
+}
+
+// Recordings of one node that do not overlap are no recordings of one job: what they are, by time, or "".
+std::string SeveralRuns(const Job& job) {
+  struct Run {
+    Ns begin = 0, end = 0;
+    std::set<std::string> sources;
+  };
+  std::map<std::string, std::map<std::string, Run>> by_node;
+  for (const Rank& rank : job.ranks) {
+    const auto [at, is_new] =
+        by_node[rank.node].try_emplace(rank.source, Run{BeginOf(rank), EndOf(rank), {rank.source}});
+    at->second.begin = std::min(at->second.begin, BeginOf(rank));
+    at->second.end = std::max(at->second.end, EndOf(rank));
+  }
+  for (const auto& [node, recordings] : by_node) {
+    std::vector<Run> runs;
+    std::vector<Run> in_order;
+    for (const auto& [source, recording] : recordings) in_order.push_back(recording);
+    std::ranges::sort(in_order, {}, &Run::begin);
+    for (Run& next : in_order) {
+      if (runs.empty() || runs.back().end <= next.begin) {
+        runs.push_back(std::move(next));
+      } else {
+        runs.back().end = std::max(runs.back().end, next.end);
+        runs.back().sources.merge(next.sources);
+      }
+    }
+    if (runs.size() < 2) continue;
+    constexpr size_t kMostNamed = 3;
+    std::string text;
+    for (const Run& run : std::span(runs).first(std::min(runs.size(), kMostNamed))) {
+      const std::string more =
+          run.sources.size() == 1 ? "" : " and " + std::to_string(run.sources.size() - 1) + " more";
+      text += (text.empty() ? "" : "; ") + base::UtcText(static_cast<uint64_t>(run.begin)) + " " +
+              *run.sources.begin() + more;
+    }
+    if (runs.size() > kMostNamed) text += "; …";
+    return std::to_string(runs.size()) +
+           " runs, one after the other, and not of one job: name one of them: " + text;
+  }
+  return "";
+}
 
 // Who has no number gets the next free one, by node and device.
 void Number(Job& job) {
@@ -188,12 +241,26 @@ void ShareSteps(Job& job) {
   }
 }
 
+// ": rank 0 has 1-6 (SOURCE), …", of the first ranks whose steps differ.
+std::string StepsOfRanks(const Job& job) {
+  std::string text;
+  std::set<std::pair<int64_t, int64_t>> told;
+  constexpr size_t kMostNamed = 3;
+  for (const Rank& rank : job.ranks) {
+    if (rank.steps.empty() || told.size() == kMostNamed) continue;
+    const auto [first, last] = std::ranges::minmax(rank.steps, {}, &Step::number);
+    if (!told.insert({first.number, last.number}).second) continue;
+    text += (text.empty() ? ": rank " : ", rank ") + std::to_string(rank.number) + " has " +
+            std::to_string(first.number) + "-" + std::to_string(last.number) + " (" + rank.source + ")";
+  }
+  return text + "; name recordings of one run";
+}
+
 }  // namespace
 
 Job Join(std::vector<Part> parts) {
   Job job;
   std::map<KernelClass, uint32_t> class_numbers;
-  std::map<int64_t, size_t> by_number;
   std::vector<HostPart> hosts;
   for (Part& part : parts) {
     std::ranges::move(part.notes, std::back_inserter(job.notes));
@@ -205,17 +272,18 @@ Job Join(std::vector<Part> parts) {
         job.notes.push_back({rank.source, "device " + std::to_string(rank.device) + " has no task", false});
         continue;
       }
-      const auto [at, is_new] = by_number.try_emplace(rank.number, job.ranks.size());
-      if (is_new || rank.number < 0) {
+      const auto there =
+          std::ranges::find_if(job.ranks, [&rank](const Rank& known) { return AreOfOneRank(known, rank); });
+      if (there == job.ranks.end()) {
         job.ranks.push_back(std::move(rank));
         continue;
       }
-      Rank& there = job.ranks[at->second];
-      const bool is_newer = EndOf(rank) > EndOf(there);
-      job.notes.push_back({is_newer ? there.source : rank.source,
-                           "another recording of rank " + std::to_string(rank.number) + " is newer: left out",
-                           true});
-      if (is_newer) there = std::move(rank);
+      const bool is_newer = EndOf(rank) > EndOf(*there);
+      const std::string of = rank.number >= 0 && there->number >= 0 ? "rank " + std::to_string(rank.number)
+                                                                    : "device " + std::to_string(rank.device);
+      job.notes.push_back({is_newer ? there->source : rank.source,
+                           "another recording of " + of + " is newer: left out", true});
+      if (is_newer) *there = std::move(rank);
     }
   }
   Number(job);
@@ -266,6 +334,22 @@ Result<Job> ReadJob(const std::vector<std::string>& paths, unsigned jobs, bool k
                           "device; profctl query says what it has, profctl export shows it";
     return Status(Code::kNotFound, paths.front() + none + why);
   }
+  if (const std::string several = SeveralRuns(job); !several.empty())
+    return Status(Code::kInvalidArgument, paths.front() + ": there are recordings of " + several);
+  if (job.steps.empty()) {
+    return Status(Code::kNotFound,
+                  paths.front() + (job.has_steps ? ": its ranks have no step in common" + StepsOfRanks(job)
+                                                 : ": there is nothing to analyse: no task took any time"));
+  }
+  const auto has_work = [](const Rank& rank) {
+    return std::ranges::any_of(rank.tasks, [&rank](const Task& task) {
+      return task.step < rank.job_step.size() && rank.job_step[task.step] != kNone;
+    });
+  };
+  if (std::ranges::none_of(job.ranks, has_work))
+    return Status(
+        Code::kNotFound,
+        paths.front() + ": there is nothing to analyse: none of its tasks is in a step of the program");
   return job;
 }
 

@@ -12,8 +12,8 @@
 namespace profd::analyze {
 
 // Reads everything at and below `paths`, `jobs` sources at a time. The result does not depend on `jobs`.
-// kNotFound: there is nothing to analyse.
-// `keeps_all`: the lengths of all calls of the host, and short ranges, too: for tables that count them.
+// kNotFound: there is nothing to analyse, or no step that all ranks have. kInvalidArgument: there are several
+// runs. `keeps_all`: the lengths of all calls of the host, and short ranges, too: for tables that count them.
 base::Result<Job> ReadJob(const std::vector<std::string>& paths, unsigned jobs, bool keeps_all = false);
 
 // Parts in the order that decides what wins where two tell of one rank: of the later recording.

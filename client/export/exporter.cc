@@ -301,6 +301,10 @@ class Places {
       PROFD_ASSIGN_OR_RETURN(const UniqueFd way, OpenWay(shown_, IfMissing::kMake));
       root_.Reset(::openat(way.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     }
+    if (!root_ && errno == ENOTDIR) {
+      return Status(Code::kInvalidArgument,
+                    shown_ + " is a file: name a directory, or one that is to be created (--out)");
+    }
     return root_ ? Status::Ok() : Status::FromErrno("open " + shown_);
   }
 

@@ -23,6 +23,8 @@ using base::Status;
 
 namespace {
 
+constexpr char kPseudoFileSystem[] = "lies in a pseudo file system, which holds no files: choose another";
+
 Status Refused(const std::string& path, const std::string& why, Code code = Code::kInvalidArgument) {
   return {code, "output directory '" + OneLine(path) + "': " + why};
 }
@@ -86,12 +88,13 @@ base::Result<OutputDir> OpenOutputDir(const std::string& text) {
     if (errno == ENOTDIR) return Refused(dir.path, "a part of the path is not a directory");
     if (errno == EACCES) return Refused(dir.path, "you may not look there", Code::kPermissionDenied);
     if (errno != ENOENT) return Refused(dir.path, std::generic_category().message(errno));
+    if (IsPseudoFileSystem(dir.above.get())) return Refused(dir.path, kPseudoFileSystem);
     PROFD_RETURN_IF_ERROR(Create(dir.above.get(), dir.path));
     dir.created = true;
   } else if (S_ISLNK(found.st_mode)) {
     return Refused(dir.path, "is a symbolic link: name the directory itself");
   } else if (!S_ISDIR(found.st_mode)) {
-    return Refused(dir.path, "is not a directory");
+    return Refused(dir.path, "is a file: name a directory, or one that is to be created");
   }
   dir.fd.Reset(::openat(dir.above.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!dir.fd) {
@@ -100,7 +103,7 @@ base::Result<OutputDir> OpenOutputDir(const std::string& text) {
                    is_denied ? Code::kPermissionDenied : Code::kInvalidArgument);
   }
   if (IsPseudoFileSystem(dir.fd.get())) {
-    return Refused(dir.path, "lies in a pseudo file system, which holds no files: choose another");
+    return Refused(dir.path, kPseudoFileSystem);
   }
   if (::faccessat(dir.fd.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
     const bool is_read_only = errno == EROFS;

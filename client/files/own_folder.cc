@@ -90,6 +90,8 @@ Result<UniqueFd> OpenWay(const std::string& path, IfMissing missing) {
     struct stat found {};
     if (!next || ::fstat(next.get(), &found) != 0) {
       if (errno == ENOENT && made != 0) errno = made;  // why it is not there
+      if (errno == ENOTDIR)
+        return Status(Code::kInvalidArgument, OneLine(path) + ": a part of it is a file: name a directory");
       return Status::FromErrno(missing == IfMissing::kMake
                                    ? "create " + OneLine(path) + " (--out names another place)"
                                    : "open " + OneLine(path));

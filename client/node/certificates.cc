@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "client/node/openssl.h"
+#include "remote/strength.h"
 
 namespace profd::client {
 
@@ -65,6 +66,8 @@ Status CheckTlsFiles(const PemFile& ca, const PemFile& cert, const PemFile& key)
   if (X509_check_private_key(own.get(), its.get()) != 1) {
     return Wrong(key, "is not the key of " + NameOf(cert));
   }
+  for (const PemFile* file : {&ca, &cert})
+    PROFD_RETURN_IF_ERROR(remote::CheckStrength(file->option, file->path, nullptr));
   const ASN1_TIME* const begin = X509_get0_notBefore(own.get());
   const ASN1_TIME* const end = X509_get0_notAfter(own.get());
   if (X509_cmp_current_time(end) < 0) return Wrong(cert, "is over since " + TimeText(end));

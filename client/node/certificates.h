@@ -13,7 +13,8 @@ struct PemFile {
   std::string path;
 };
 
-// `ca` and `cert` hold certificates, `cert` is in date, and `key` is its key.
+// `ca` and `cert` hold certificates, both are strong enough for TLS, `cert` is in date, and `key` is
+// its key.
 base::Status CheckTlsFiles(const PemFile& ca, const PemFile& cert, const PemFile& key);
 
 }  // namespace profd::client

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/host_port.h"
 #include "client/words/text.h"
 #include "libagent/abi/door.h"
 
@@ -22,6 +23,15 @@ namespace {
 constexpr uint64_t kPatienceNs = 10'000'000'000;
 
 Status NotRunning(const std::string& socket, const char* why) {
+  // "localhost:9478" is another node's address, made a path of the working directory.
+  const std::string name = socket.substr(socket.rfind('/') + 1);
+  const bool is_address = name.find(':') != std::string::npos && base::ParseHostPort(name).ok();
+  if (is_address) {
+    return {Code::kUnavailable, "there is no socket " + socket +
+                                    ": PROFD_ADDRESS and --socket name a unix socket of this "
+                                    "node; another node's profd is --host " +
+                                    name};
+  }
   return {Code::kUnavailable,
           "profd is not running at " + socket + why +
               ": start it (systemctl start profd, or profd --socket PATH), or name its socket with "

@@ -61,6 +61,7 @@ std::string RangeText(const Values& values) {
 Status CheckNumber(const Option& option, const Values& values, std::string_view value) {
   std::string_view digits = value;
   std::string expected = RangeText(values);
+  if (option.about.starts_with("seconds")) expected += ", in seconds and without a unit";
   if (option.shape == Shape::kMegabytes) {
     expected += " with MB behind it, e.g. " + std::to_string(values.min) + "MB";
     if (!value.ends_with(kMegabyte)) return Wrong(option, value, expected);

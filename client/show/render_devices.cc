@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <set>
+#include <string_view>
 
 #include "base/join.h"
 #include "client/show/render.h"
@@ -31,6 +33,26 @@ std::string RateText(const v1::KindOffer& offer) {
   return text;
 }
 
+// "session 49c76ddd of root since …" is 49c76ddd in a table; what else holds a kind is called as it is.
+std::string ShortOf(const std::string& holder) {
+  constexpr std::string_view kSession = "session ";
+  if (!holder.starts_with(kSession)) return holder;
+  return holder.substr(kSession.size(), holder.find(' ', kSession.size()) - kSession.size());
+}
+
+// Whom ShortOf() stands for, a line each.
+std::string HolderLines(const v1::DevicesReply& reply, const Look& look) {
+  std::set<std::string> holders;
+  for (const v1::Device& device : reply.devices()) {
+    for (const v1::KindHolder& holder : device.holders()) {
+      if (ShortOf(holder.holder()) != holder.holder()) holders.insert(OneLine(holder.holder()));
+    }
+  }
+  std::string text = holders.empty() ? "" : "\n";
+  for (const std::string& holder : holders) text += Wrapped("held by " + holder, look.columns) + "\n";
+  return text;
+}
+
 std::string RenderOffers(const Offers& offers, const Holders& holders, size_t devices, const Look& look) {
   // Kinds of which the same is true share a line.
   struct Line {
@@ -47,7 +69,8 @@ std::string RenderOffers(const Offers& offers, const Holders& holders, size_t de
     std::string held_by;
     if (const auto held = holders.find(offer.kind()); held != holders.end()) {
       for (const auto& [holder, on] : held->second)
-        base::AddTo(held_by, OneLine(holder) + (on.size() < devices ? " on " + RangesText(on) : ""));
+        base::AddTo(held_by, OneLine(look.all ? holder : ShortOf(holder)) +
+                                 (on.size() < devices ? " on " + RangesText(on) : ""));
     }
     Line line;
     line.kinds.push_back(OneLine(offer.kind()));
@@ -181,6 +204,7 @@ std::string RenderDevices(const v1::DevicesReply& reply, const Look& look) {
   }
   std::ranges::stable_sort(groups, {}, [](const Group& group) { return group.device->status() == 1; });
   for (const Group& group : groups) text += RenderDevice(group, look);
+  if (!look.all) text += HolderLines(reply, look);
   text += RenderLinks(reply, look);
   return text + "\n" + Paint("host", Colour::kBold, look) + "\n" +
          RenderOffers(reply.host_kinds(), {}, 1, look);

@@ -102,6 +102,11 @@ class Server::Impl {
     if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
     if (!error) acceptor_.bind(here, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (error == boost::system::errc::address_in_use) {
+      return {Code::kUnavailable,
+              "port " + std::to_string(port) +
+                  " of 127.0.0.1 is in use by another program: name another one with --port, or none"};
+    }
     if (error)
       return {Code::kUnavailable, "listen on 127.0.0.1:" + std::to_string(port) + ": " + error.message()};
     port_ = acceptor_.local_endpoint(error).port();

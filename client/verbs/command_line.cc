@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cli/help.h"
 #include "base/cli/lines.h"
 #include "base/cli/manual.h"
 #include "base/cli/wrong.h"
@@ -24,6 +25,7 @@
 #include "client/verbs/user_presets.h"
 #include "client/words/args.h"
 #include "client/words/text.h"
+#include "format/kind.h"
 
 namespace profd::client {
 
@@ -34,7 +36,7 @@ constexpr size_t kMostWords = 400;  // of what is said about a command line
 constexpr uint64_t kFleetTimeoutNs = 30'000'000'000;
 constexpr char kConfig[] = "/etc/profd/profctl.conf";
 constexpr char kExitCodes[] =
-    "Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 permission, 5 unavailable, 6 busy, 7 partial loss,\n"
+    "Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 permission, 5 unavailable, 6 busy, 7 partial loss, "
     "8 partly started, 9 hosts that differ (--hosts), 10 findings (--fail-on).";
 
 // "" = none.
@@ -78,6 +80,7 @@ class CommandLine {
       CLI::App* const app = app_.add_subcommand(verb.name, verb.summary);
       verbs_.push_back({&verb, app, verb.define(cli::Arguments(app))});
     }
+    cli::FitHelp(app_);
   }
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
@@ -177,6 +180,10 @@ class CommandLine {
     std::vector<std::string> names;
     for (const CLI::App* verb : cli::Verbs(app_)) names.push_back(verb->get_name());
     const std::string text = "'" + Excerpt(given) + "' is no verb of profctl";
+    // Who stops typing means what begins so.
+    const auto begins = std::ranges::find_if(
+        names, [&given](const std::string& name) { return given.size() > 1 && name.starts_with(given); });
+    if (begins != names.end()) return text + ": did you mean " + *begins + "?";
     if (const std::string_view nearest = base::Nearest(given, names); !nearest.empty())
       return text + ": did you mean " + std::string(nearest) + "?";
     return text + "; profctl --help lists them";
@@ -185,8 +192,12 @@ class CommandLine {
   // Of the verbs first: see cli::WhatIsWrong().
   std::string WhatIsWrong(const std::vector<std::string>& words, const CLI::ParseError& error) {
     const std::string given = words.empty() ? "" : words[0];
-    if (app_.get_subcommands().empty() && !given.empty() && !given.starts_with('-')) {
-      if (std::string text = NoVerb(given); !text.empty()) return text;
+    if (!given.empty() && !given.starts_with('-')) {
+      const std::string text = NoVerb(given);
+      // "session list"
+      if (!text.empty() && words.size() > 1 && Find(words[1]) != nullptr)
+        return "'" + Excerpt(given) + "' is no verb of profctl: did you mean profctl " + words[1] + "?";
+      if (!text.empty()) return text;
     }
     const Known* known =
         app_.get_subcommands().empty() ? nullptr : Find(app_.get_subcommands().front()->get_name());
@@ -198,7 +209,40 @@ class CommandLine {
       return name + ": put -- in front of the program, so that its options are its own: profctl " + name +
              " -- " + Excerpt(*first) + " …";
     }
+    if (known != nullptr && first != words.end()) {
+      if (std::string text = Meant(*known, *first); !text.empty()) return text;
+    }
     return Excerpt(cli::WhatIsWrong(app_, error), kMostWords);
+  }
+
+  // Of a word that `known` does not take: what it takes in its place. "" = nobody knows.
+  static std::string Meant(const Known& known, const std::string& word) {
+    if (known.app->get_option_no_throw("--collect") != nullptr) {
+      const std::string kind = word.substr(0, word.find_first_of(",:="));
+      if (format::FindKind(kind)) {
+        return std::string(known.verb->name) + ": '" + Excerpt(word) +
+               "': kinds stand behind --collect, with commas: --collect " + Excerpt(word) + ",…";
+      }
+    }
+    // Of nsys, ncu, dyno and msprof.
+    static constexpr std::pair<std::string_view, std::string_view> kForeign[] = {
+        {"--trace", "--preset, or --collect KIND,…"},
+        {"--sample", "--collect host-cpu-profile"},
+        {"--gpu-metrics-device", "--devices with --preset or --collect"},
+        {"--gpu-metrics-devices", "--devices with --preset or --collect"},
+        {"--capture-range", "--steps, or --step"},
+        {"--start-step", "--steps, or --step"},
+        {"--iterations", "--steps"},
+        {"--duration-ms", "--duration, e.g. 2000ms"},
+        {"--job-id", "--label KEY=VALUE"},
+        {"--log-file", "--output"}};
+    const std::string option = word.substr(0, word.find('='));
+    for (const auto& [name, ours] : kForeign) {
+      if (option != name) continue;
+      return "'" + option + "' is no option of profctl " + known.verb->name + ": see " + std::string(ours) +
+             " (docs/coming-from.md)";
+    }
+    return "";
   }
 
   // Takes away what is not ours to parse: what is behind `--` is a program's business, what is behind

@@ -95,8 +95,7 @@ Words ValuesOf(Context context, const std::string& what) {
 
 Action Define(cli::Arguments arguments) {
   const auto shell = std::make_shared<std::string>(), what = std::make_shared<std::string>();
-  arguments.Hide();
-  arguments.Text("shell", shell.get(), "bash or zsh; values: what completes a word now").Required();
+  arguments.Text("SHELL", shell.get(), "bash or zsh; values: what completes a word now");
   arguments.Text("what", what.get(), "of values: kinds, presets, sessions, pids or devices");
   return {.run = [=](const Context& context) {
     if (*shell == "values") {
@@ -105,6 +104,8 @@ Action Define(cli::Arguments arguments) {
       for (const std::string& word : words) context.Print(word + "\n");
       return ExitCode::kOk;
     }
+    if (shell->empty())
+      return context.Fail({base::Code::kInvalidArgument, "completion: name the shell: bash or zsh"});
     const std::string script = cli::Completion(arguments.program(), *shell, Completed());
     if (script.empty())
       return context.Fail({base::Code::kInvalidArgument,

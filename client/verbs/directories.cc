@@ -55,6 +55,12 @@ Result<std::vector<std::string>> FindDirectories(const Context& context, const s
   if (MayBeSession(given)) {
     std::vector<std::string> directories = DirectoriesOf(context, given);
     if (!directories.empty()) return directories;
+    if (!context.host.empty()) {
+      return Status(Code::kNotFound,
+                    "'" + Excerpt(given, PATH_MAX) + "': no such directory here, and what " +
+                        Excerpt(context.host) + " has is not read from here: profctl --host " +
+                        Excerpt(context.host) + " fetch " + Excerpt(given) + " --out DIR copies it first");
+    }
     return Status(Code::kNotFound, "'" + Excerpt(given, PATH_MAX) +
                                        "': no such directory and no session; DIR is a PROF directory or has "
                                        "some in it, or a session");

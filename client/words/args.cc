@@ -123,6 +123,11 @@ base::Result<std::vector<v1::KindRequest>> ParseCollect(std::string_view text) {
     if (!IsWord(kind, "-_") || BeginsWithDigit(kind) || (has_mode && !IsWord(mode, "-_:;,+"))) {
       return Usage("--collect", item, "expected KIND[:MODE][=RATE], e.g. hbm, pcie=100Hz, llc:write=50Hz");
     }
+    if (const auto rate = ParseQuantity(mode);
+        rate && equals == std::string_view::npos && (rate->unit.empty() || Factor(kUnits, rate->unit))) {
+      return Usage("--collect", item,
+                   "a rate stands behind '=': " + std::string(kind) + "=" + std::string(mode));
+    }
     v1::KindRequest request;
     request.set_kind(std::string(kind));
     request.set_mode(std::string(mode));

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/calendar.h"
+#include "base/wrap.h"
 
 namespace profd::client {
 
@@ -17,13 +18,7 @@ std::string Print(const char* format, double value, const char* unit) {
 
 }  // namespace
 
-size_t Width(std::string_view text) {
-  size_t width = 0;
-  for (const char c : text) {
-    if ((static_cast<unsigned char>(c) & 0xc0) != 0x80) ++width;
-  }
-  return width;
-}
+size_t Width(std::string_view text) { return base::Width(text); }
 
 std::string FormatBytes(double bytes) {
   static constexpr std::array<const char*, 6> kUnits{"B", "kB", "MB", "GB", "TB", "PB"};

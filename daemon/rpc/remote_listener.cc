@@ -10,6 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "remote/strength.h"
+
 namespace profd::rpc {
 
 namespace {
@@ -63,11 +65,14 @@ Result<base::HostPort> RemoteAddress(const config::Config::Remote& remote) {
   return address;
 }
 
-Status CheckCertificates(const config::Config::Remote& remote) {
+Status CheckCertificates(const config::Config::Remote& remote, std::vector<std::string>* warnings) {
   if (remote.plain != "off") return {};
   PROFD_RETURN_IF_ERROR(CheckFile("cert", remote.cert, false));
   PROFD_RETURN_IF_ERROR(CheckFile("key", remote.key, true));
   PROFD_RETURN_IF_ERROR(CheckFile("client_ca", remote.client_ca, false));
+  PROFD_RETURN_IF_ERROR(remote::CheckStrength("remote.cert", remote.cert, warnings));
+  PROFD_RETURN_IF_ERROR(remote::CheckKeyOf("remote.cert", remote.cert, "remote.key", remote.key));
+  PROFD_RETURN_IF_ERROR(remote::CheckStrength("remote.client_ca", remote.client_ca, warnings));
   return remote.revoked.empty() ? Status::Ok() : CheckRevoked(remote.revoked);
 }
 

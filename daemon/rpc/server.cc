@@ -95,13 +95,13 @@ base::Result<auth::RemoteRoles> RolesOf(const config::Config::Remote& remote) {
 
 }  // namespace
 
-base::Status CheckSettings(const config::Config& config) {
+base::Status CheckSettings(const config::Config& config, std::vector<std::string>* warnings) {
   const config::Config::Remote& remote = config.remote;
   PROFD_RETURN_IF_ERROR(RolesOf(remote).status());
   PROFD_RETURN_IF_ERROR(RelayService::Check(remote));
   if (!remote.listen.empty()) {
     PROFD_RETURN_IF_ERROR(RemoteAddress(remote).status());
-    PROFD_RETURN_IF_ERROR(CheckCertificates(remote));
+    PROFD_RETURN_IF_ERROR(CheckCertificates(remote, warnings));
   }
   if (!config.metrics.otlp.empty()) PROFD_RETURN_IF_ERROR(OtlpExporter::Check(config.metrics));
   return Registrar::CheckSettings(config);

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "daemon/agent/registry.h"
@@ -16,7 +17,8 @@
 namespace profd::rpc {
 
 // What a start would refuse of `remote`, `registry` and `metrics.otlp`: one line, else ok.
-base::Status CheckSettings(const config::Config& config);
+// `warnings`: what is taken, and should not be used.
+base::Status CheckSettings(const config::Config& config, std::vector<std::string>* warnings);
 
 // **Thread:** the one that starts the daemon, or ctl. **Owns:** the socket file, gRPC's threads.
 class Server {

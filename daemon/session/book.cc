@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/calendar.h"
 #include "base/text.h"
 #include "daemon/base/log.h"
 #include "daemon/session/plan/spec_check.h"
@@ -33,9 +34,10 @@ Book::Book(base::Executor& ctl, base::Timers& timers, base::Aside& aside, const 
     : timers_(timers),
       aside_(aside),
       config_(config),
-      archive_(ctl, timers, aside, config, [this](const store::Kept& kept, const store::RemovedTrace& trace) {
-        OnRemoved(kept, trace);
-      }) {}
+      archive_(ctl, timers, aside, config,
+               [this](const store::Kept& kept, const store::RemovedTrace& trace, const std::string& why) {
+                 OnRemoved(kept, trace, why);
+               }) {}
 
 void Book::Begin(std::function<void()> ready) {
   aside_.Run([this, spool = config_.store.spool, now = timers_.WallNs(), ready = std::move(ready)] {
@@ -133,10 +135,23 @@ Result<SessionInfo> Book::Get(const Caller& caller, const std::string& session) 
   for (const SessionInfo& info : past_.all()) {
     if (info.id == id && may_see(info.uid)) return Shown(OnDisk(info));
   }
+  const auto gone = std::find_if(gone_.rbegin(), gone_.rend(), [&](const Gone& one) {
+    return (one.id == id || one.name == id) && may_see(one.uid);
+  });
+  if (gone != gone_.rend()) {
+    return Status{Code::kNotFound, "session " + gone->id + " is gone: profd removed it at " +
+                                       base::TimeOfDay(gone->wall_ns) + ", " + gone->why +
+                                       "; make room, or keep the next one with profctl pin"};
+  }
   if (id == kNewestSession)
     return Status{Code::kNotFound, "last: you have no session yet; profctl start begins one"};
   return Status{Code::kNotFound,
                 "no session has the id or the name '" + session + "'; profctl list shows them"};
+}
+
+bool Book::Has(const std::string& id) const {
+  return std::ranges::any_of(sessions_, [&](const auto& session) { return session->id() == id; }) ||
+         std::ranges::any_of(past_.all(), [&](const SessionInfo& info) { return info.id == id; });
 }
 
 Result<StoredTrace> Book::Locate(const Caller& caller, const std::string& session,
@@ -197,15 +212,25 @@ void Book::Move(const Caller& caller, const std::string& session, const std::str
          });
 }
 
-void Book::OnRemoved(const store::Kept& kept, const store::RemovedTrace& trace) {
+void Book::OnRemoved(const store::Kept& kept, const store::RemovedTrace& trace, const std::string& why) {
+  std::string name;
+  for (const auto& session : sessions_) {
+    if (session->id() == kept.session) name = session->spec().name;
+  }
+  for (const SessionInfo& info : past_.all()) {
+    if (info.id == kept.session) name = info.name;
+  }
   const std::string directory = config_.store.spool + "/" + kept.user + "/" + kept.name;
   past_.NoteRemoved(directory, trace.bytes, trace.records);
   for (const auto& session : sessions_) {
-    session->NoteRemoved(directory, kept.disk_bytes, trace.bytes, trace.records);
+    session->NoteRemoved(directory, kept.disk_bytes, trace.bytes, trace.records, why);
   }
   std::erase_if(sessions_, [](const auto& session) {
     return session->state() == State::kSealed && session->Info().directories.empty();
   });
+  if (why.empty() || Has(kept.session)) return;
+  if (gone_.size() >= kMaxEnded) gone_.pop_front();
+  gone_.push_back({kept.session, name, kept.uid, why, timers_.WallNs()});
 }
 
 std::vector<SessionInfo> Book::List(const Caller& caller) const {

@@ -49,6 +49,8 @@ class Book {
   // (the newest of the caller's own). `session` itself where there is none.
   std::string IdOf(const auth::Caller& caller, const std::string& session) const;
   base::Result<SessionInfo> Get(const auth::Caller& caller, const std::string& session) const;
+  // Whoever may see it: there is a session with this id.
+  bool Has(const std::string& id) const;
   base::Result<StoredTrace> Locate(const auth::Caller& caller, const std::string& session,
                                    const std::string& directory) const;
   void Pin(const auth::Caller& caller, const std::string& session, bool pinned, Done done);
@@ -57,6 +59,13 @@ class Book {
             std::shared_ptr<base::UniqueFd> to, Done done);
 
  private:
+  // A session of which profd has removed everything.
+  struct Gone {
+    std::string id, name;
+    uid_t uid = 0;
+    std::string why;  // "for room on the disk (…)"
+    uint64_t wall_ns = 0;
+  };
   void ForgetOld();
   std::string NewestOf(uid_t uid) const;
   SessionInfo OnDisk(SessionInfo past) const;
@@ -66,7 +75,7 @@ class Book {
   void MoveToOutput(const std::shared_ptr<Session>& session);
   void MoveTo(const SessionInfo& info, std::shared_ptr<base::UniqueFd> to, const std::string& output,
               int attempts, const std::function<void(base::Status)>& done);
-  void OnRemoved(const store::Kept& kept, const store::RemovedTrace& trace);
+  void OnRemoved(const store::Kept& kept, const store::RemovedTrace& trace, const std::string& why);
 
   base::Timers& timers_;
   base::Aside& aside_;
@@ -75,6 +84,7 @@ class Book {
   std::deque<std::shared_ptr<Session>> sessions_;
   Totals ended_;  // of sessions that are counted()
   PastSessions past_;
+  std::deque<Gone> gone_;  // oldest first
 };
 
 }  // namespace profd::session

@@ -370,6 +370,10 @@ void Manager::Pause(const auth::Caller& caller, const std::string& session, bool
                     std::function<void(Result<SessionInfo>)> done) {
   const Result<std::shared_ptr<Session>> found = impl_->FindRunning(caller, session);
   if (!found.ok()) return done(found.status());
+  if (!paused && !(*found)->is_paused()) {
+    return done(Status(Code::kFailedPrecondition,
+                       "session " + session + " is not paused; profctl pause " + session + " would do that"));
+  }
   (*found)->Pause(paused, std::move(done));
 }
 void Manager::Targets(const Caller& caller, std::function<void(std::vector<Target>)> done) {

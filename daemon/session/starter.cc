@@ -20,6 +20,7 @@
 #include "daemon/session/plan/selection.h"
 #include "daemon/session/plan/spec_check.h"
 #include "daemon/session/plan/windows.h"
+#include "daemon/store/spool/bounds.h"
 
 namespace profd::session {
 
@@ -45,6 +46,17 @@ Status MayCollect(const Caller& caller, const SessionSpec& spec) {
     PROFD_RETURN_IF_ERROR(May(caller, Action::kCollectDevice, {.device = device}));
   }
   return Status::Ok();
+}
+
+// "" = there is more free than stays free.
+std::string LittleRoom(const store::Space& space, uint64_t configured) {
+  const uint64_t keep = store::KeepFreeBytes(configured, space.total_bytes);
+  if (space.total_bytes == 0 || space.free_bytes >= keep) return "";
+  const auto mb = [](uint64_t bytes) { return std::to_string(bytes / 1'000'000) + " MB"; };
+  return "its disk is full: " + mb(space.free_bytes) + " are free, " + mb(keep) +
+         " stay free (store.keep_free_bytes): ended sessions go first, then what this one has recorded; make "
+         "room, or "
+         "write elsewhere (--output)";
 }
 
 }  // namespace
@@ -331,6 +343,10 @@ Starter::Output Starter::OpenOutput(const Request& request, const std::string& s
   if (output.status.ok() && ::fstat(output.parent.get(), &where) != 0)
     output.status = Status::FromErrno("output directory " + output.parent_path);
   output.file_system = where.st_dev;
+  if (output.status.ok()) {
+    if (const Result<store::Space> space = store::SpaceOf(output.parent.get()); space.ok())
+      output.space = *space;
+  }
   return output;
 }
 
@@ -380,6 +396,9 @@ void Starter::Launch(const std::shared_ptr<Request>& request, Output output) {
   auto session = std::make_shared<Session>(services_, std::move(setup));
   book_.Add(session);
   session->NoteSaving(saving_);
+  if (const std::string little = LittleRoom(output.space, services_.config.store.keep_free_bytes);
+      !little.empty())
+    session->Warn(little);
   session->Start([this, session, request](const Result<SessionInfo>& result) {
     if (!result.ok()) {
       // The caller has the reason, there is nothing to look at later.

@@ -46,7 +46,8 @@ class Starter {
     base::UniqueFd parent;
     std::string parent_path;
     base::UniqueFd move_to;  // afterwards
-    dev_t file_system = 0;   // of `parent`
+    dev_t file_system = 0;   // of `parent` …
+    store::Space space;      // … and what it has; 0 = not known
   };
 
   base::Status CheckRoom(const auth::Caller& caller) const;

@@ -26,10 +26,6 @@ std::string_view ShareName(Share part) {
 Result<std::unique_ptr<Run>> Run::Read(const std::vector<std::string>& paths, const Settings& settings,
                                        unsigned jobs) {
   PROFD_ASSIGN_OR_RETURN(Job job, ReadJob(paths, jobs));
-  if (job.steps.empty()) {
-    return Status(Code::kNotFound, "nothing to compare in " + paths.front() +
-                                       ": its ranks have no task, or no step in common");
-  }
   return std::unique_ptr<Run>(new Run(std::move(job), settings, jobs));
 }
 

@@ -1,9 +1,13 @@
 #include "client/analyze/reading/sources.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "format/decode/host/cpu_profile.h"
 
@@ -131,6 +135,10 @@ class Finder {
 Status FindSources(const std::string& path, std::vector<Source>& sources, std::vector<Note>& notes) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
+  if (error == std::errc::permission_denied)
+    return {Code::kPermissionDenied, path + ": you may not look there; ask its owner or root"};
+  if (::access(path.c_str(), R_OK) != 0 && errno == EACCES)
+    return {Code::kPermissionDenied, path + ": you may not read it; ask its owner or root"};
   if (!fs::exists(status)) return {Code::kNotFound, path + ": not there"};
   if (fs::is_regular_file(status)) {
     sources.push_back(

@@ -227,8 +227,11 @@ std::string Screen(const Analysis& analysis, size_t top, bool coloured) {
 Result<std::string> ExplainFinding(const Analysis& analysis, size_t number) {
   const std::vector<Finding>& findings = analysis.verdict().findings;
   if (number == 0 || number > findings.size())
-    return Status(Code::kNotFound, "--explain " + std::to_string(number) + ": there are " +
-                                       std::to_string(findings.size()) + " findings");
+    return Status(
+        Code::kNotFound,
+        "--explain " + std::to_string(number) + ": there " +
+            (findings.size() == 1 ? "is 1 finding" : "are " + std::to_string(findings.size()) + " findings") +
+            "; profctl analyze without --explain numbers them");
   const Finding& finding = findings[number - 1];
   const Cost& cost = finding.cost;
   std::string text = OneLine(Title(finding)) + "\n  " + finding.id;

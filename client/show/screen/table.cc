@@ -1,6 +1,5 @@
 #include "client/show/screen/table.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/wrap.h"
 #include "client/words/alike.h"
 #include "client/words/text.h"
 
@@ -49,14 +49,6 @@ bool SpeaksColours() {
          terminal != nullptr && std::strcmp(terminal, "dumb") != 0;
 }
 
-size_t OwnColumns() {
-  if (const char* given = std::getenv("COLUMNS"); given != nullptr) {
-    if (const size_t columns = std::strtoul(given, nullptr, 10); columns > 0) return columns;
-  }
-  winsize size{};
-  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
 bool IsEmpty(const std::string& text) { return text.empty() || text == "-"; }
 
 // The first so many characters.
@@ -84,28 +76,10 @@ std::string Named(std::string_view heading) {
   return name;
 }
 
-std::vector<std::string> Broken(std::string_view text, size_t columns) {
-  std::vector<std::string> lines;
-  std::string line;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find(' ', at), text.size());
-    const std::string_view word = text.substr(at, end - at);
-    if (!line.empty() && Width(line) + 1 + Width(word) > columns) {
-      lines.push_back(std::move(line));
-      line = word;
-    } else {
-      line += (at == 0 ? "" : " ") + std::string(word);
-    }
-    at = end + 1;
-  }
-  lines.push_back(std::move(line));
-  return lines;
-}
-
 }  // namespace
 
 Look OwnLook(bool all) {
-  return {.columns = all ? 0 : OwnColumns(), .coloured = SpeaksColours(), .all = all};
+  return {.columns = all ? 0 : base::OwnColumns(), .coloured = SpeaksColours(), .all = all};
 }
 
 std::string Paint(const std::string& text, Colour colour, const Look& look) {
@@ -116,9 +90,9 @@ std::string Paint(const std::string& text, Colour colour, const Look& look) {
 std::string Wrapped(std::string_view text, size_t columns, size_t indent) {
   if (columns <= indent) return std::string(text);
   // The first has no blanks in front of it, so it may be longer.
-  std::string wrapped = Broken(text, columns).front();
+  std::string wrapped = base::Broken(text, columns).front();
   if (wrapped.size() >= text.size()) return wrapped;
-  for (const std::string& line : Broken(text.substr(wrapped.size() + 1), columns - indent))
+  for (const std::string& line : base::Broken(text.substr(wrapped.size() + 1), columns - indent))
     wrapped += "\n" + std::string(indent, ' ') + line;
   return wrapped;
 }
@@ -302,7 +276,7 @@ std::vector<std::string> Table::LinesOf(const std::vector<Cell>& row, const Layo
   for (size_t i = 0; i < row.size(); ++i) {
     const size_t width = layout.widths[i];
     if (width == 0) continue;
-    pieces[i] = columns_[i].wraps ? Broken(row[i].text, width) : std::vector{row[i].text};
+    pieces[i] = columns_[i].wraps ? base::Broken(row[i].text, width) : std::vector{row[i].text};
     for (std::string& piece : pieces[i]) piece = Cut(piece, width);
     lines = std::max(lines, pieces[i].size());
   }
@@ -322,8 +296,18 @@ std::vector<std::string> Table::LinesOf(const std::vector<Cell>& row, const Layo
     }
     text.push_back(line.substr(0, line.find_last_not_of(' ') + 1));
   }
+  // What is short stands behind its row: "shared" needs no line of its own.
+  if (layout.below && lines == 1 && !IsEmpty(row[*layout.below].text)) {
+    size_t used = 0;
+    for (const size_t width : layout.widths) used += width == 0 ? 0 : width + kBetween;
+    const Cell& cell = row[*layout.below];
+    if (used + Width(cell.text) <= look.columns) {
+      text.front() += std::string(kBetween, ' ') + Paint(cell.text, cell.colour, look);
+      return text;
+    }
+  }
   if (layout.below && !IsEmpty(row[*layout.below].text)) {
-    for (const std::string& line : Broken(row[*layout.below].text, look.columns - kBelow))
+    for (const std::string& line : base::Broken(row[*layout.below].text, look.columns - kBelow))
       text.push_back(std::string(kBelow, ' ') + Paint(line, row[*layout.below].colour, look));
   }
   return text;

@@ -17,8 +17,7 @@ namespace profd::client {
 
 namespace {
 
-constexpr char kKeys[] =
-    "q quit  devices: d number  a AI core  h HBM  m memory   processes: c CPU  r memory  p pid   R reverse";
+constexpr char kKeys[] = "q quit  R turn  devices: d a core h HBM m memory  processes: c CPU r memory p pid";
 
 using live_words::Bytes;
 using live_words::BytesPerSecond;
@@ -64,6 +63,16 @@ bool TopView::OnKey(char key) {
   return found != sorts.end() && SortBy(found->second).ok();
 }
 
+namespace {
+// Three digits are enough of what changes with every look.
+std::string PerSecond(std::optional<double> rate) {
+  if (!rate) return "-";
+  char number[32];
+  std::snprintf(number, sizeof number, *rate < 1000 ? "%.3g" : "%.0f", *rate);
+  return number;
+}
+}  // namespace
+
 void TopView::AddHead(std::string* text, const Look& look) const {
   *text += Wrapped(HostLine(), look.columns) + "\n" + Wrapped(OwnLine(), look.columns) + "\n";
 }
@@ -90,7 +99,7 @@ std::string TopView::OwnLine() const {
                      Bytes(live_.Now("profd_self_resident_memory_bytes")) + "  agents " +
                      Count(live_.Now("profd_agents")) + "  queue " + Bytes(live_.Now("profd_queue_bytes")) +
                      "  lost " + Count(live_.Now("profd_lost_records_total")) + " (" +
-                     Count(live_.Rate("profd_lost_records_total")) + "/s)";
+                     PerSecond(live_.Rate("profd_lost_records_total")) + "/s)";
   const auto level = live_.Now("profd_limits_level");
   if (level && *level > 0) line += "  saving: level " + Count(level);
   return line;

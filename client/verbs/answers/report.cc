@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "client/analyze/analysis.h"
@@ -46,6 +48,14 @@ Result<size_t> ParseSize(std::string_view text) {
   return value * 1'000'000;
 }
 
+// What would only fail after an analysis of minutes; leaves nothing behind.
+Status CheckFile(const std::string& path) {
+  std::error_code error;
+  if (path.ends_with('/') || std::filesystem::is_directory(path, error))
+    return {Code::kInvalidArgument, "-o " + Excerpt(path) + " is a directory: name a file in it"};
+  return OutputFile::CreateNamed(path).status();
+}
+
 ExitCode Run(const Context& context, const ReportOptions& options) {
   if (options.directories.empty()) {
     return context.Fail(
@@ -63,6 +73,7 @@ ExitCode Run(const Context& context, const ReportOptions& options) {
     if (!most.ok()) return context.Fail(most.status());
     page.most_bytes = *most;
   }
+  if (const Status writable = CheckFile(options.output); !writable.ok()) return context.Fail(writable);
   const auto analysis = analyze::Analysis::Run(wishes->request);
   if (!analysis.ok()) return context.Fail(analysis.status());
   if (!options.base.empty()) {

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
 #include "client/analyze/report/text.h"
+#include "client/show/screen/table.h"
 #include "client/words/args.h"
 #include "client/words/jobs.h"
 #include "client/words/text.h"
@@ -22,6 +24,7 @@ namespace {
 constexpr size_t kMostJobs = 64;
 constexpr size_t kMostFindings = 1000;
 constexpr size_t kUsualFindings = 5;
+constexpr size_t kIndent = 7;  // of lines that go on
 
 Status CheckRules(const std::vector<std::string>& wanted) {
   for (const std::string& word : wanted) {
@@ -91,7 +94,15 @@ Result<AnswerWishes> ParseAnswer(const AnswerOptions& options) {
 
 std::string ScreenOf(const analyze::Analysis& analysis, const AnswerWishes& wishes) {
   const bool coloured = ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
-  return analyze::Screen(analysis, wishes.top, coloured);
+  const std::string text = analyze::Screen(analysis, wishes.top, coloured);
+  const size_t columns = OwnLook().columns;
+  std::string fitted;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text.find('\n', at);
+    fitted += Wrapped(std::string_view(text).substr(at, end - at), columns, kIndent) + "\n";
+    at = end == text.npos ? text.size() : end + 1;
+  }
+  return fitted;
 }
 
 ExitCode ResultOf(const analyze::Analysis& analysis, const AnswerWishes& wishes) {

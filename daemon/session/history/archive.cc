@@ -248,7 +248,7 @@ void Archive::RemoveNext(std::vector<Place> places, std::function<void(Status)> 
     return [this, alive, kept, places, removed, done] {
       if (alive.expired()) return;
       if (!removed.ok() && removed.status().code() != Code::kNotFound) return done(removed.status());
-      Forget(kept, removed.ok() ? *removed : store::RemovedTrace{});
+      Forget(kept, removed.ok() ? *removed : store::RemovedTrace{}, "");
       RemoveNext(places, done);
     };
   });
@@ -306,7 +306,7 @@ void Archive::MoveNext(const std::shared_ptr<Moving>& moving) {
   });
 }
 
-void Archive::Forget(const Kept& kept, const store::RemovedTrace& trace) {
+void Archive::Forget(const Kept& kept, const store::RemovedTrace& trace, const std::string& why) {
   Kept gone = kept;
   if (const Kept* known = Find(kept.user, kept.name)) {
     gone = *known;
@@ -314,7 +314,7 @@ void Archive::Forget(const Kept& kept, const store::RemovedTrace& trace) {
     if (!gone.of_running) Count(gone, false);
   }
   tidier_->Renew();
-  removed_(gone, trace);
+  removed_(gone, trace, why);
 }
 
 void Archive::Tidy() {
@@ -357,7 +357,7 @@ void Archive::TidyOnce(const Result<store::Space>& space, uint64_t calls) {
       if (alive.expired()) return;
       if (removed.ok() || removed.status().code() == Code::kNotFound) {
         base::LogInfo(kept.user + "/" + kept.name + " of session " + kept.session + " removed " + why);
-        Forget(kept, removed.ok() ? *removed : store::RemovedTrace{});
+        Forget(kept, removed.ok() ? *removed : store::RemovedTrace{}, why);
       } else if (Kept* known = Find(kept.user, kept.name)) {
         known->not_before_ns = timers_.RawNs() + kTryAgainNs;
         base::LogWarn(kept.user + "/" + kept.name + " should go " + why + ": " + removed.status().message());

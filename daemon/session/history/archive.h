@@ -24,8 +24,9 @@ namespace profd::session {
 // **Thread:** ctl only; the disk is touched aside.
 class Archive {
  public:
-  // `removed` is told of every directory that is gone, and what had been in it.
-  using Removed = std::function<void(const store::Kept&, const store::RemovedTrace&)>;
+  // `removed` is told of every directory that is gone, what had been in it, and what it went for; "":
+  // somebody wanted it away.
+  using Removed = std::function<void(const store::Kept&, const store::RemovedTrace&, const std::string& why)>;
   Archive(base::Executor& ctl, base::Timers& timers, base::Aside& aside, const config::Config& config,
           Removed removed);
 
@@ -74,7 +75,7 @@ class Archive {
   void Count(const store::Kept& kept, bool added);
   store::Kept* Find(const std::string& user, const std::string& name);
   const store::Kept* Find(const std::string& user, const std::string& name) const;
-  void Forget(const store::Kept& kept, const store::RemovedTrace& trace);
+  void Forget(const store::Kept& kept, const store::RemovedTrace& trace, const std::string& why);
   void MoveNext(const std::shared_ptr<Moving>& moving);
   void EndMove(const Moving& moving, const base::Status& status);
   void RemoveNext(std::vector<Place> places, std::function<void(base::Status)> done);

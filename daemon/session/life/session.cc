@@ -546,10 +546,10 @@ void Session::Seal() {
   });
 }
 
-void Session::NoteRemoved(const std::string& directory, uint64_t disk_bytes, uint64_t bytes,
-                          uint64_t records) {
+void Session::NoteRemoved(const std::string& directory, uint64_t disk_bytes, uint64_t bytes, uint64_t records,
+                          const std::string& why) {
   if (std::erase(directories_, directory) == 0) return;
-  budget_->NoteRemoved(disk_bytes, bytes, records);
+  budget_->NoteRemoved(disk_bytes, bytes, records, why);
   removed_.push_back(directory.substr(directory.rfind('/') + 1));
   if (trace_ && !ended()) trace_->SetRemoved(removed_);
 }

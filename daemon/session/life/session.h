@@ -57,8 +57,9 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // `ended` gets the session once it is sealed or has failed.
   void WhenEnded(std::function<void(SessionInfo)> ended) { on_sealed_.push_back(std::move(ended)); }
-  // One of its directories is gone: bytes on disk, bytes and records in it.
-  void NoteRemoved(const std::string& directory, uint64_t disk_bytes, uint64_t bytes, uint64_t records);
+  // One of its directories is gone: bytes on disk, bytes and records in it, and what it went for.
+  void NoteRemoved(const std::string& directory, uint64_t disk_bytes, uint64_t bytes, uint64_t records,
+                   const std::string& why);
   double WriteRate() const { return WriteRateOf(*setup_.plan, services_.node.devices()); }
   int parent() const { return setup_.parent.get(); }
   dev_t file_system() const { return setup_.file_system; }
@@ -69,6 +70,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void NoteMoveEnded(const std::string& output, const base::Status& status);
   // What the disk was found to take.
   void NoteProbe(double bytes_per_second);
+  // Of what may become a loss.
+  void Warn(std::string warning) { warnings_.push_back(std::move(warning)); }
   // What profd leaves out to keep within its limits; "" = nothing.
   void NoteSaving(std::string saving) { saving_ = std::move(saving); }
   // Ended, and counted for elsewhere.
@@ -78,6 +81,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const auth::Caller& owner() const { return setup_.owner; }
 
   SessionInfo Info() const;
+  bool is_paused() const { return paused_; }  // because somebody asked for it
   State state() const { return StateOf(phase_); }
   // Its last figures are in the node's totals.
   void NoteCounted() { counted_ = true; }

@@ -63,6 +63,8 @@ std::vector<std::string> Session::Warnings() const {
   std::vector<std::string> warnings = warnings_;
   if (!moving_to_.empty()) warnings.push_back("its directory is being moved to " + moving_to_);
   if (!move_failure_.empty()) warnings.push_back(move_failure_);
+  if (const std::string why = budget_->aged_for(); !why.empty())
+    warnings.push_back("its oldest data was removed " + why + ": profctl rm makes room, or collect less");
   if (!saving_.empty() && !ended()) warnings.push_back(saving_);
   return warnings;
 }

@@ -44,6 +44,11 @@ std::string Budget::paused() const {
   return paused_;
 }
 
+std::string Budget::aged_for() const {
+  const std::lock_guard lock(mutex_);
+  return aged_for_;
+}
+
 void Budget::Pause(const std::string& reason) {
   {
     const std::lock_guard lock(mutex_);
@@ -62,10 +67,13 @@ void Budget::Change(uint64_t before, uint64_t after) {
   for (const auto& bound : bounds_) bound->Change(before, after);
 }
 
-void Budget::NoteRemoved(uint64_t disk_bytes, uint64_t bytes, uint64_t records) {
+void Budget::NoteRemoved(uint64_t disk_bytes, uint64_t bytes, uint64_t records, const std::string& why) {
   Change(disk_bytes, 0);
   aged_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   aged_records_.fetch_add(records, std::memory_order_relaxed);
+  if (why.empty()) return;
+  const std::lock_guard lock(mutex_);
+  aged_for_ = why;
 }
 
 void Budget::LeaveBounds() {
@@ -163,6 +171,10 @@ Status Budget::MakeRoom(uint64_t bytes) {
       if (!must) return {};
       return status.In(Name(need) + " is reached");
     }
+    if (need.bound == nullptr || need.bound == aged_bound_) continue;
+    aged_bound_ = need.bound;
+    const std::lock_guard lock(mutex_);
+    aged_for_ = "for " + need.bound->what();
   }
 }
 

@@ -74,6 +74,9 @@ class Budget {
   // The newest time of which every stream has all that it stored: what is on disk covers this long.
   uint64_t window_ns() const;
 
+  // What else than its own limit has cost it data, e.g. "for the quota of user alice (…)"; "" = nothing.
+  std::string aged_for() const;
+
   // Why nothing is stored at the moment, or "".
   std::string paused() const;
 
@@ -86,8 +89,8 @@ class Budget {
 
   // What files take on disk has changed from `before` to `after` bytes. **Thread:** any.
   void Change(uint64_t before, uint64_t after);
-  // A whole directory has gone. **Thread:** any.
-  void NoteRemoved(uint64_t disk_bytes, uint64_t bytes, uint64_t records);
+  // A whole directory has gone, and what for. **Thread:** any.
+  void NoteRemoved(uint64_t disk_bytes, uint64_t bytes, uint64_t records, const std::string& why);
   // Nothing is written any more: somebody else counts for the bounds from now on. **Thread:** any, with none
   // in here.
   void LeaveBounds();
@@ -138,7 +141,8 @@ class Budget {
   OnFull on_full_ = OnFull::kAge;
   std::function<void()> stop_;
   mutable std::mutex mutex_;
-  std::string paused_;  // by mutex_
+  std::string paused_, aged_for_;      // by mutex_
+  const Bound* aged_bound_ = nullptr;  // that aged_for_ names
 
   std::atomic<uint64_t> used_{0};
   std::atomic<uint64_t> aged_bytes_{0};

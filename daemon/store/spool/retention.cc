@@ -13,9 +13,9 @@ std::optional<NextToGo> ChooseNextToGo(const std::vector<Kept>& kept, const Pres
     }
     if (const auto user = pressure.excess_by_uid.find(one.uid);
         user != pressure.excess_by_uid.end() && user->second > 0) {
-      return "for the quota of user " + one.user;
+      return "for the quota of user " + one.user + " (store.quota_per_user_bytes)";
     }
-    return pressure.excess > 0 ? "for room on the disk" : "";
+    return pressure.excess > 0 ? "for room on the disk (store.keep_free_bytes, store.quota_spool_bytes)" : "";
   };
   std::optional<NextToGo> next;
   for (size_t i = 0; i < kept.size(); ++i) {

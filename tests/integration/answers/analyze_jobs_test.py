@@ -222,12 +222,57 @@ class AnalyzeTest(unittest.TestCase):
                 self.edit(1, lost)
                 self.assertEqual([finding["key"] for finding in self.told(self.verdict(code=code))], usual)
 
-    def test_no_step_in_common_is_said_and_makes_no_finding(self):
+    def test_no_step_in_common_is_one_line(self):
         self.job()
         self.edit(1, "UPDATE STEP_TIME SET id = id + 100")
-        verdict = self.verdict()
-        self.assertEqual(self.told(verdict), [])
-        self.assertTrue(any("not of all ranks" in note["text"] for note in verdict["data"]["notes"]), verdict["data"])
+        result = profctl("analyze", self.folder)
+        self.assertEqual((result.returncode, result.stdout), (3, ""))
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        for said in ("no step in common", "rank 0 has 0-5 (", "rank 1 has 100-105 (", "name recordings of one run"):
+            self.assertIn(said, result.stderr)
+
+    def another_run(self, ranks, numbered):
+        """The job again, an hour later: recordings of these ranks."""
+        for rank in ranks:
+            again = self.folder / (f"later{rank}_ascend_pt/ASCEND_PROFILER_OUTPUT" if numbered else f"later{rank}")
+            again.mkdir(parents=True)
+            database = again / (f"ascend_pytorch_profiler_{rank}.db" if numbered else "msprof_1.db")
+            shutil.copy(self.database(rank), database)
+            with sqlite3.connect(database) as db:
+                for table in ("TASK", "COMMUNICATION_OP", "CANN_API", "PYTORCH_API", "STEP_TIME"):
+                    db.execute(f"UPDATE {table} SET startNs = startNs + 3600000000000, endNs = endNs + 3600000000000")
+
+    def test_of_two_runs_of_the_same_devices_the_newer_counts(self):
+        for numbered in (True, False):
+            with self.subTest(numbered=numbered):
+                self.job(SLOW)
+                self.another_run(range(4), numbered)
+                if not numbered:
+                    for folder in list(self.folder.glob("host*_ascend_pt")):
+                        (self.folder / folder.name[:5]).mkdir(exist_ok=True)
+                        rank = len(list((self.folder / folder.name[:5]).iterdir()))
+                        (path,) = folder.glob("ASCEND_PROFILER_OUTPUT/*.db")
+                        path.rename(self.folder / folder.name[:5] / f"msprof_{rank}.db")
+                        shutil.rmtree(folder)
+                    for path in self.folder.rglob("*.db"):
+                        with sqlite3.connect(path) as db:
+                            db.execute("DROP TABLE RANK_DEVICE_MAP")
+                verdict = self.verdict(code=7)
+                self.assertEqual(verdict["job"]["ranks"], 4)
+                left_out = [note["where"] for note in verdict["data"]["notes"] if "is newer: left out" in note["text"]]
+                self.assertEqual(len(left_out), 4)
+                self.assertFalse([where for where in left_out if "later" in where], left_out)
+                self.assertEqual([finding["key"] for finding in self.told(verdict)], ["rank.late/2/compute"])
+                shutil.rmtree(self.folder)
+                self.folder.mkdir()
+
+    def test_runs_of_other_devices_are_no_job(self):
+        self.job()
+        self.another_run([1], True)
+        result = profctl("analyze", self.folder)
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        self.assertRegex(result.stderr, r"recordings of 2 runs.*name one of them: 20\S+Z \S+host0_1000\S+; 20\S+Z \S+later1_ascend_pt")
 
     @unittest.skipUnless(os.path.isdir("/work/shared/samples/msprof-analyze-outputs"), "the sample is not there")
     def test_the_vendors_sample(self):

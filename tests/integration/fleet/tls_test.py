@@ -88,6 +88,62 @@ class TlsTest(harness.ProfdTest):
             subprocess.run(["openssl", "verify", "-x509_strict", "-CAfile", self.folder / "ca.pem", self.folder / name], check=True,
                            capture_output=True)
 
+    def made(self, name, *key, digest="sha256"):
+        """A certificate of the authority in our folder, with a key of that kind, or signed with that hash."""
+        openssl = ["openssl", "req", "-new", "-nodes", "-newkey", *key, "-subj", f"/CN={name}", "-keyout", self.folder / f"{name}.key",
+                   "-out", self.folder / f"{name}.csr"]
+        subprocess.run(openssl, check=True, capture_output=True)
+        subprocess.run(["openssl", "x509", "-req", f"-{digest}", "-days", "2", "-in", self.folder / f"{name}.csr", "-CA", self.folder / "ca.pem",
+                        "-CAkey", self.folder / "ca.key", "-CAcreateserial", "-out", self.folder / f"{name}.pem"], check=True,
+                       capture_output=True)
+        os.chmod(self.folder / f"{name}.key", 0o600)
+        return name
+
+    def test_what_is_too_weak_for_tls(self):
+        """It would be a port that ends every connection without a word."""
+        self.tls("init")
+        self.tls("node", "localhost", "127.0.0.1")
+        self.tls("client", "ada")
+        curve = ("ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")
+        weak = [(self.made("short", "rsa:1024"), "RSA key of 1024 bits, too weak for TLS"),
+                (self.made("curve", "ec", "-pkeyopt", "ec_paramgen_curve:prime192v1"), "key of 192 bits, too weak for TLS"),
+                (self.made("hash", *curve, digest="sha1"), "signed with SHA1, too weak for TLS")]
+        config = self.folder / "profd.yaml"
+
+        def checked(cert, key=None, ca="ca", check=("--check-config",)):
+            config.write_text("remote:\n  listen: 127.0.0.1:1\n" + "".join(
+                f'  {setting}: "{self.folder / file}"\n'
+                for setting, file in (("cert", f"{cert}.pem"), ("key", f"{key or cert}.key"), ("client_ca", f"{ca}.pem"))))
+            return subprocess.run([str(harness.PROFD), *check, "--config", config, "--socket", self.folder / "socket"],
+                                  text=True, capture_output=True, check=False)
+
+        for name, why in weak:
+            for check in (("--check-config",), ()):
+                done = checked(name, check=check)
+                self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), (name, done))
+                self.assertIn(f"remote.cert {self.folder / name}.pem", done.stderr)
+                self.assertIn(why, done.stderr)
+                self.assertIn("expected EC P-256 or RSA of 3072 bits", done.stderr)
+        done = checked("localhost", ca="short")
+        self.assertEqual(done.returncode, 2, done)
+        self.assertIn("remote.client_ca", done.stderr)
+        done = checked("localhost", key="ada")
+        self.assertEqual(done.returncode, 2, done)
+        self.assertIn("is not the key of remote.cert", done.stderr)
+        # What TLS takes and nobody should use any more is a warning.
+        done = checked(self.made("usual", "rsa:2048"))
+        self.assertEqual(done.returncode, 0, done)
+        self.assertRegex(done.stderr, r"^profd: warning: remote.cert \S+ has an RSA key of 2048 bits; expected EC P-256 or RSA of 3072 bits.*\n$")
+        for good in ("localhost", self.made("long", "rsa:3072")):
+            self.assertEqual((checked(good).returncode, checked(good).stderr), (0, ""), good)
+        # The caller's side looks at what it would show, and says so before it connects.
+        for name, why in weak:
+            shown = ("--tls-cert", self.folder / f"{name}.pem", "--tls-key", self.folder / f"{name}.key", "--tls-ca", self.folder / "ca.pem")
+            done = subprocess.run([str(harness.PROFCTL), "--host", "localhost:1", *map(str, shown), "list"], text=True, capture_output=True, check=False)
+            self.assertEqual(done.returncode, USAGE, done)
+            self.assertIn("--tls-cert", done.stderr)
+            self.assertIn(why, done.stderr)
+
     def test_what_is_refused(self):
         self.assertIn("profctl tls init", self.tls("node", "n7", code=NOT_FOUND))
         self.tls("init")

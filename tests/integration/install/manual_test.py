@@ -18,7 +18,7 @@ def output(*command, **options):
 
 def options_of(help_text):
     """With their older names."""
-    rows = re.findall(r"^ +(?:-\w,)?(--[\w-]+(?:,--[\w-]+)*)", help_text, re.MULTILINE)
+    rows = re.findall(r"^  (?:-\w,)?(--[\w-]+(?:,--[\w-]+)*)", help_text, re.MULTILINE)
     return [name for row in rows for name in row.split(",")]
 
 

@@ -91,7 +91,7 @@ class BadStartTest(harness.ProfdTest):
             file.write_text("")
             link = pathlib.Path(scratch, "link")
             link.symlink_to(scratch)
-            self.refused(["--collect", "hbm", "--output", file], USAGE, "not a directory")
+            self.refused(["--collect", "hbm", "--output", file], USAGE, "is a file: name a directory")
             self.refused(["--collect", "hbm", "--output", link], USAGE, "symbolic link")
             self.refused(["--collect", "hbm", "--output", pathlib.Path(scratch, "a", "b")], USAGE, "does not exist")
             self.assertFalse(pathlib.Path(scratch, "a").exists())
@@ -149,6 +149,26 @@ class BadStartTest(harness.ProfdTest):
             (["start", "--collect", "k" * 5000], USAGE, "unknown kind"),
             (["x" * 5000], USAGE, "is no verb"),
             (["start", "x" * 5000], USAGE, "not expected"),
+            (["stat"], USAGE, "did you mean status?"),
+            (["session", "list"], USAGE, "did you mean profctl list?"),
+            (["start", "hbm", "pcie"], USAGE, "kinds stand behind --collect, with commas: --collect hbm"),
+            (["start", "--collect", "hbm:50"], USAGE, "hbm=50"),
+            (["start", "--gpu-metrics-device=0"], USAGE, "see --devices with --preset or --collect (docs/coming-from.md)"),
+            (["start", "--trace=cuda"], USAGE, "see --preset, or --collect KIND"),
+            (["start", "-o", "out"], USAGE, "'-o' is no option: did you mean --output?"),
+            (["export", ".", "-o", "x"], USAGE, "'-o' is no option: did you mean --out?"),
+            (["record", "-o", "x", "--pid", "1"], USAGE, "'-o' is no option: did you mean --output?"),
+            (["tls"], USAGE, "tls: name what to do: init, node or client"),
+            (["completion"], USAGE, "name the shell: bash or zsh"),
+            (["pin", "a", "b"], USAGE, "'b' was not expected: profctl pin SESSION [OPTIONS]"),
+            (["watch", "--count", "abc"], USAGE, "--count 'abc': must be a number from 1"),
+            (["watch", "--count", "0"], USAGE, "--count '0': must be a number from 1"),
+            (["watch", "--devices", "99", "--count", "1"], NOT_FOUND, "device 99 does not exist: this node has devices 0"),
+            (["msprof", "--output=q", "--delay=5s", "sleep", "1"], USAGE, "in seconds and without a unit"),
+            (["start", "--output", "/proc/x", "--collect", "hbm"], USAGE, "lies in a pseudo file system"),
+            (["start", "--output", "/etc/passwd", "--collect", "hbm"], USAGE, "is a file: name a directory"),
+            (["--socket", "localhost:9478", "list"], UNAVAILABLE, "another node's profd is --host localhost:9478"),
+            (["report", ".", "-o", "/etc"], USAGE, "-o /etc is a directory: name a file in it"),
         ):
             with self.subTest(arguments=arguments):
                 result = self.daemon.ctl(*arguments)

@@ -2,6 +2,7 @@
 """Quotas of the spool, keep_free, max_age, pin, unpin and rm: which data goes, and which never does."""
 import collections
 import fcntl
+import getpass
 import os
 import pathlib
 import shutil
@@ -52,7 +53,14 @@ class QuotaTest(harness.ProfdTest):
         # Nothing else may: what runs ages.
         status = harness.wait_until(lambda: (now := daemon.status(session))["aged_bytes"] > 100 * MB and now,
                                     "the running one to age")
-        self.assertRegex(daemon.ctl("status", session).out, r"on disk .*  the last .*  aged ")
+        shown = daemon.ctl("status", session).out
+        self.assertRegex(shown, r"on disk .*  the last .*  aged ")
+        # What costs it data is named, and so is what has become of those before it.
+        said = f"its oldest data was removed for the quota of user {getpass.getuser()} (store.quota_per_user_bytes)"
+        self.assertIn(said, " ".join(shown.split()))
+        gone = daemon.ctl("status", first["session"])
+        self.assertEqual(gone.code, harness.NOT_FOUND, gone)
+        self.assertRegex(gone.err, f"session {first['session']} is gone: profd removed it at .* for the quota of user .*profctl pin")
         self.assertEqual(status["lost"], 0)
         daemon.signal(signal.SIGSTOP)
         self.assertLessEqual(self.spool_bytes(daemon), quota + quota // 16 + 3 * MB)
@@ -61,6 +69,7 @@ class QuotaTest(harness.ProfdTest):
             self.assertTrue(os.path.exists(kept["directory"]))
             self.assertEqual(daemon.ctl("verify", kept["directory"], "--json").json["directories"][0]["state"], "sealed")
         sealed = daemon.end(session)
+        self.assertTrue(any(warning.startswith(said) for warning in sealed["warnings"]), sealed["warnings"])
         manifest = agent_reader.manifest(sealed["directory"])
         self.assertEqual(sum(stream["aged"]["bytes"] for stream in manifest["streams"]), sealed["aged_bytes"])
         stops = [line for line in daemon.truth_lines() if line.get("event") == "stop"]
@@ -124,6 +133,28 @@ class QuotaTest(harness.ProfdTest):
         if not harness.IS_SANITIZED:
             self.assertEqual((lost_of_old, lost_of_new), ([], []))
         self.assertEqual(daemon.ctl("verify", new, "--json").json["directories"][0]["state"], "sealed")
+
+    def test_a_full_disk(self):
+        """Who starts is told that there is no room, and who waits what has become of his session."""
+        spool = self.small_disk(400)
+        os.mkdir(spool / "profd")
+        daemon = self.profd(sim=SMALL, config=store(keep_free_bytes=20 * MB), directory=spool / "profd")
+        with open(spool / "others", "wb") as others:
+            room = os.statvfs(spool)
+            os.posix_fallocate(others.fileno(), 0, room.f_bavail * room.f_frsize - 8 * MB)
+        kinds = ("--collect", "host-sys-cpu")
+        started = daemon.ctl("start", *kinds, "--name", "full")
+        self.assertEqual(started.code, harness.OK, started)
+        self.assertRegex(" ".join(started.out.split()), r"warning: its disk is full: \d+ MB are free, 20 MB stay free \(store.keep_free_bytes\)")
+        self.assertEqual(daemon.ctl("stop", "full").code, harness.OK)
+        waited = daemon.ctl("start", *kinds, "--duration", "500ms", "--wait", "--name", "waits")
+        self.assertEqual(waited.code, harness.NOT_FOUND, waited)
+        self.assertRegex(waited.err, r"session \w+ is gone: profd removed it at .*, for room on the disk \(store.keep_free_bytes, .*profctl pin")
+        self.assertNotIn("may no longer see", waited.err)
+        self.assertIn("is gone", daemon.ctl("status", "waits").err)
+        if harness.nobody():
+            os.chmod(daemon.socket, 0o666)
+            self.assertIn("no session has", daemon.ctl("status", "waits", user=harness.nobody()).err)
 
     def small_disk(self, megabytes):
         if os.geteuid() != 0:

@@ -88,6 +88,23 @@ class ScreenTest(harness.ProfdTest):
         self.assertLess(sum(bool(re.match(r"\S+ +(device:[\d,-]+|host) ", line)) for line in folded), len(rows))
         self.assertTrue(any(line.startswith("skipped ") for line in folded), folded)
 
+    def test_sessions_that_share_are_named_once(self):
+        daemon = self.profd(sim=f"devices: {DEVICES}\nchip: 910B\n")
+        sessions = [daemon.begin("--collect", "hbm,pcie,llc", "--devices", "0,1,2,3,5")["session"],
+                    daemon.begin("--preset", "all", "--devices", "all")["session"]]
+
+        def shown(*words, columns=80):
+            environment = dict(daemon.environment, COLUMNS=str(columns))
+            return subprocess.run([str(harness.PROFCTL), *words], env=environment, capture_output=True, text=True, check=True).stdout
+
+        devices = shown("devices")
+        for session in sessions:
+            self.assertEqual(devices.count(f"session {session} of "), 1, devices)
+            self.assertRegex(devices, f"(?m)^held by session {session} of ")
+        status = shown("status", sessions[1], columns=90).splitlines()
+        self.assertTrue(any(line.endswith("shared") for line in status), status)
+        self.assertFalse([line for line in status if line.strip() == "shared"], status)
+
     def test_rows_are_chosen_and_sorted(self):
         def listed(*words):
             return [one["session"] for one in self.daemon.ctl("list", "--json", *words).json["sessions"]]
@@ -102,6 +119,24 @@ class ScreenTest(harness.ProfdTest):
             refused = self.daemon.ctl("list", *wrong)
             self.assertEqual(refused.code, USAGE, refused)
         self.assertIn("session, state, user", self.daemon.ctl("list", "--sort", "weight").err)
+
+
+class HelpTest(unittest.TestCase):
+    def shown(self, *words, columns=None):
+        environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+        if columns:
+            environment["COLUMNS"] = str(columns)
+        return subprocess.run([str(harness.PROFCTL), *words], env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    def test_help_fits(self):
+        verbs = re.findall(r"^  (\w+) ", "\n".join(self.shown("--help")).split("Subcommands:\n")[1], re.MULTILINE)
+        self.assertGreater(len(verbs), 20)
+        for words in (["--help"], *([verb, "--help"] for verb in verbs), ["start", "--help-all"], ["msprof", "--help-all"], ["tls", "node", "--help"]):
+            lines = self.shown(*words)
+            self.assertEqual([line for line in lines if len(line) > 80], [], words)
+            wide = self.shown(*words, columns=10_000)
+            self.assertEqual("".join(lines).replace(" ", ""), "".join(wide).replace(" ", ""))
+        self.assertLess(len(self.shown("start", "--help", columns=200)), len(self.shown("start", "--help", columns=80)))
 
 
 if __name__ == "__main__":

@@ -189,9 +189,10 @@ TEST(Render, EqualDevicesAreShownOnce) {
   const std::string text = RenderDevices(reply, Look{});
   EXPECT_THAT(text, HasSubstr("4 devices, 3 working\n\ndevice 2  910B3  communication lost"));
   EXPECT_THAT(text, HasSubstr("\ndevices 0,1,3  910B3  working"));
-  EXPECT_THAT(text, HasSubstr("hbm   session 7 of ada on 0,3\n"));
-  EXPECT_THAT(text, HasSubstr("hbm   session 7 of ada\n"));  // of device 2, which is alone
+  EXPECT_THAT(text, HasSubstr("hbm   7 on 0,3\n"));
+  EXPECT_THAT(text, HasSubstr("hbm   7\n"));  // of device 2, which is alone
   EXPECT_THAT(text, HasSubstr("not here: ddr: a 910B has none\n"));
+  EXPECT_THAT(text, HasSubstr("\nheld by session 7 of ada\n"));
   EXPECT_THAT(text, HasSubstr("     0  HCCS to 2,3; SIO to 1\n"));
   const std::string all = RenderDevices(reply, Look{.all = true});
   EXPECT_THAT(all, HasSubstr("\ndevice 3  910B3"));
