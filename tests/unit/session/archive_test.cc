@@ -42,9 +42,11 @@ class ArchiveTest : public ::testing::Test {
   void Begin() {
     bool counted = false;
     rig_.Do([&] {
-      archive_.emplace(
-          rig_.ctl, rig_.time, rig_.aside, config_,
-          [this](const store::Kept& kept, const store::RemovedTrace&) { removed_.push_back(kept.name); });
+      archive_.emplace(rig_.ctl, rig_.time, rig_.aside, config_,
+                       [this](const store::Kept& kept, const store::RemovedTrace&, const std::string& why) {
+                         removed_.push_back(kept.name);
+                         reasons_.push_back(why);
+                       });
       archive_->Begin([&counted] { counted = true; });
     });
     ASSERT_TRUE(rig_.Until([&counted] { return counted; }));
@@ -53,7 +55,7 @@ class ArchiveTest : public ::testing::Test {
 
   CtlRig rig_;
   config::Config config_;
-  std::vector<std::string> removed_;  // ctl's
+  std::vector<std::string> removed_, reasons_;  // ctl's
   std::optional<Archive> archive_;
 };
 
@@ -68,6 +70,7 @@ TEST_F(ArchiveTest, WhatIsTooOldGoes) {
   rig_.Advance(kHour);
   ASSERT_TRUE(rig_.Until([this] { return !removed_.empty(); }));
   EXPECT_THAT(removed_, ElementsAre(kName));
+  EXPECT_NE(reasons_.front(), "");
   EXPECT_FALSE(fs::exists(Directory()));
 }
 
