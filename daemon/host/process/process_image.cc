@@ -34,12 +34,14 @@ constexpr size_t kMaxPathBytes = 1024;
 constexpr size_t kMaxEnvironmentBytes = 1 << 20;
 constexpr uint64_t kExecPatienceNs = 3'000'000'000;
 constexpr useconds_t kExecLookUs = 1000;
+constexpr int kEmptyLooks = 10;
 
 std::string ProcPath(pid_t pid, const char* file) { return "/proc/" + std::to_string(pid) + "/" + file; }
 
 std::string ReadUpTo(const std::string& path, size_t limit) {
+  std::string text(limit,
+                   '\0');  // before the file is open: what it shows is gone with the program that it is of
   std::ifstream file(path, std::ios::binary);
-  std::string text(limit, '\0');
   file.read(text.data(), static_cast<std::streamsize>(limit));
   text.resize(static_cast<size_t>(file.gcount()));
   return text;
@@ -206,17 +208,28 @@ std::string EnvironmentOf(pid_t pid, size_t most, const std::string& root) {
 }
 
 std::optional<std::string> StartedWith(pid_t pid, std::string_view variable) {
-  std::string environment = EnvironmentOf(pid, kMaxEnvironmentBytes);
+  constexpr char kWhole = 'w', kPart = 'p';
+  const StandIn::Duty duty = [] {
+    return StandIn::Answer([](std::string_view request) {
+      const pid_t asked = Question(request).pid;
+      const std::string text = ReadUpTo(ProcPath(asked, "environ"), kMaxEnvironmentBytes);
+      const std::optional<uint64_t> bytes = EnvironmentBytes(asked);
+      const bool whole = !bytes || text.size() == std::min<uint64_t>(*bytes, kMaxEnvironmentBytes);
+      return (whole ? kWhole : kPart) + text;
+    });
+  };
   const uint64_t until_ns = base::MonotonicNs() + kExecPatienceNs;
-  for (;;) {
-    const std::optional<uint64_t> bytes = EnvironmentBytes(pid);
-    if (!bytes || environment.size() == std::min<uint64_t>(*bytes, kMaxEnvironmentBytes)) break;
-    if (base::MonotonicNs() > until_ns) break;
+  auto environment = Ask(pid, "", duty);
+  // For a moment of its start every program has an empty one.
+  for (int empty = 0; environment.ok() && base::MonotonicNs() < until_ns;) {
+    if (environment->starts_with(kWhole) && (environment->size() > 1 || ++empty == kEmptyLooks)) break;
     ::usleep(kExecLookUs);
-    environment = EnvironmentOf(pid, kMaxEnvironmentBytes);
+    environment = Ask(pid, "", duty);
   }
+  if (!environment.ok() || environment->empty())
+    return std::nullopt;  // whose memory hangs is not asked again
   const std::string prefix = std::string(variable) + "=";
-  for (const std::string_view entry : Split(environment)) {
+  for (const std::string_view entry : Split(std::string_view(*environment).substr(1))) {
     if (entry.starts_with(prefix)) return std::string(entry.substr(prefix.size()));
   }
   return std::nullopt;

@@ -26,8 +26,10 @@ def alone():
 
 class FabricJob:
     def __init__(self, test, kind, period=0.2, user=None, environment=None):
-        self.process = subprocess.Popen([sys.executable, str(pathlib.Path(fabric.__file__)), kind, str(period)], user=user,
-                                        group=user, extra_groups=[] if user else None, text=True, stdin=subprocess.PIPE,
+        program = pathlib.Path(fabric.__file__).read_text(encoding="utf-8")  # whose folder may be closed to the user
+        python = sys.executable if user is None else "/usr/bin/python3"
+        self.process = subprocess.Popen([python, "-c", program, kind, str(period)], user=user, group=user,
+                                        extra_groups=[] if user else None, text=True, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, env=dict(os.environ, **(environment or {})), cwd="/")
         test.ends_with_the_test(self.process)
         self.pid = self.process.pid

@@ -25,7 +25,7 @@ DIRECTORY = re.compile(r"(?<![\w/-])(/data/PROF_…|PROF_…(/\w+)?|DIR|ranks/|b
 
 
 # What profctl says of a line that is not complete, as in prose, and of programs that this machine has not.
-INCOMPLETE = re.compile(r"is missing: profctl|name (at least|one of|the program)|say of what|its value is missing|needs a terminal")
+INCOMPLETE = re.compile(r"is missing: profctl|name (at least|one of|the program|what to do)|say of what|its value is missing|needs a terminal")
 NOT_HERE = re.compile(r"(squeue|scontrol|kubectl): No such file|etcd at ")
 
 
@@ -178,6 +178,8 @@ class CommandsTest(harness.unittest.TestCase):
             asked = list(words)
             if "--" in words and words[1] in ("run", "record"):
                 asked = [*words[:words.index("--") + 1], "true"]
+            if "auto" in words and len(words) > 2:  # which writes to /etc and beside Python's packages
+                asked += ["--root", str(here)]
             if "--hosts" in asked and "--timeout" not in asked:
                 asked[1:1] = ["--timeout", "1s"]
             done = self.profctl(here, *asked[1:])

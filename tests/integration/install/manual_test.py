@@ -23,7 +23,7 @@ def options_of(help_text):
 
 
 def verbs():
-    listed = output(harness.PROFCTL, "--help").split("Subcommands:\n")[1]
+    listed = output(harness.PROFCTL, "--help").split("Subcommands:\n")[1].split("\n\n")[0]
     return re.findall(r"^  (\w+) ", listed, re.MULTILINE)
 
 
