@@ -193,7 +193,7 @@ class CommandLine {
   std::string WhatIsWrong(const std::vector<std::string>& words, const CLI::ParseError& error) {
     const std::string given = words.empty() ? "" : words[0];
     if (!given.empty() && !given.starts_with('-')) {
-      const std::string text = NoVerb(given);
+      std::string text = NoVerb(given);
       // "session list"
       if (!text.empty() && words.size() > 1 && Find(words[1]) != nullptr)
         return "'" + Excerpt(given) + "' is no verb of profctl: did you mean profctl " + words[1] + "?";

@@ -15,7 +15,6 @@ namespace profd::client {
 namespace {
 
 using base::Result;
-using base::Status;
 using Words = std::vector<std::string>;
 
 constexpr uint64_t kPatienceNs = 1'000'000'000;  // of somebody who has pressed Tab

@@ -79,6 +79,7 @@ Result<std::vector<Found>> FindSides(const Context& context, const std::string& 
                          FindDirectories(context, given, only_right_in_it));
   const bool of_session = MayBeSession(given);
   std::vector<Found> found;
+  found.reserve(directories.size());
   for (std::string& directory : directories)
     found.push_back({std::move(directory), std::nullopt, of_session, false});
   return found;

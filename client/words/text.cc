@@ -48,8 +48,9 @@ std::string FormatValue(double value, std::string_view unit, bool is_ratio) {
 
 std::string FormatDuration(uint64_t ns) {
   const double seconds = static_cast<double>(ns) / 1e9;
-  if (ns < 1'000'000'000) return Print("%.0f %s", static_cast<double>(ns / 1'000'000), "ms");
-  if (ns < 60'000'000'000) return Print("%.1f %s", static_cast<double>(ns / 100'000'000) / 10, "s");
+  const uint64_t ms = ns / 1'000'000, tenths = ns / 100'000'000;  // cut, not rounded: 59.96 s are not 60.0 s
+  if (ns < 1'000'000'000) return Print("%.0f %s", static_cast<double>(ms), "ms");
+  if (ns < 60'000'000'000) return Print("%.1f %s", static_cast<double>(tenths) / 10, "s");
   const auto whole = static_cast<uint64_t>(seconds);
   char buffer[64];
   if (whole < 3600) {

@@ -150,7 +150,7 @@ class Reader {
   }
 
   Status Set(const std::string& section, const YAML::Node& key_node, const YAML::Node& value) {
-    const std::string name = key_node.Scalar();
+    const std::string& name = key_node.Scalar();
     const std::string full = section.empty() ? name : section + "." + name;
     const auto key = std::find_if(keys_.begin(), keys_.end(), [&](const Key& candidate) {
       return section == candidate.section && name == candidate.name;

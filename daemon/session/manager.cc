@@ -65,7 +65,7 @@ class Manager::Impl {
 
   Starter& starter() { return starter_; }
   void Stop(const Caller& caller, const StopTarget& target,
-            std::function<void(Result<std::vector<SessionInfo>>)> done);
+            const std::function<void(Result<std::vector<SessionInfo>>)>& done);
   Book& book() { return book_; }
   void AddLease(const Caller& caller, auth::Lease lease, bool all_devices,
                 std::function<void(Result<auth::Lease>)> done);
@@ -77,7 +77,7 @@ class Manager::Impl {
   const Writers& writers() const { return writers_; }
   Status NotRunning(const Caller& caller, const std::string& session) const;
   void Move(const Caller& caller, const std::string& session, const std::string& output,
-            std::shared_ptr<auth::PassedDir> to, std::function<void(Result<SessionInfo>)> done);
+            const std::shared_ptr<auth::PassedDir>& to, const std::function<void(Result<SessionInfo>)>& done);
   // The running session of that name, for a caller who may stop it.
   Result<std::shared_ptr<Session>> FindRunning(const Caller& caller, const std::string& named) const;
   void Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done);
@@ -160,7 +160,7 @@ void Manager::Impl::StopUnleased() {
 }
 
 void Manager::Impl::Stop(const Caller& caller, const StopTarget& target,
-                         std::function<void(Result<std::vector<SessionInfo>>)> done) {
+                         const std::function<void(Result<std::vector<SessionInfo>>)>& done) {
   std::vector<std::shared_ptr<Session>> chosen;
   Status refused;
   const std::string id = target.session.empty() ? "" : book_.IdOf(caller, target.session);
@@ -238,7 +238,8 @@ Result<std::shared_ptr<Session>> Manager::Impl::FindRunning(const Caller& caller
 }
 
 void Manager::Impl::Move(const Caller& caller, const std::string& session, const std::string& output,
-                         std::shared_ptr<auth::PassedDir> to, std::function<void(Result<SessionInfo>)> done) {
+                         const std::shared_ptr<auth::PassedDir>& to,
+                         const std::function<void(Result<SessionInfo>)>& done) {
   aside_.RunFor(
       caller.uid,
       [this, caller, session, output, to, done]() -> std::function<void()> {
@@ -332,9 +333,9 @@ Manager::~Manager() = default;
 void Manager::Start(const Caller& caller, SessionSpec spec, std::function<void(Result<SessionInfo>)> done) {
   impl_->starter().Start(caller, std::move(spec), std::move(done));
 }
-void Manager::Stop(const Caller& caller, StopTarget target,
+void Manager::Stop(const Caller& caller, const StopTarget& target,
                    std::function<void(Result<std::vector<SessionInfo>>)> done) {
-  impl_->Stop(caller, target, std::move(done));
+  impl_->Stop(caller, target, done);
 }
 Result<SessionInfo> Manager::Get(const Caller& caller, const std::string& session) {
   return impl_->book().Get(caller, session);

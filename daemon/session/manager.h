@@ -58,7 +58,7 @@ class Manager {
   void Start(const auth::Caller& caller, SessionSpec spec,
              std::function<void(base::Result<SessionInfo>)> done);
   // Answers when all of them are sealed; kNotFound names what was asked for.
-  void Stop(const auth::Caller& caller, StopTarget target,
+  void Stop(const auth::Caller& caller, const StopTarget& target,
             std::function<void(base::Result<std::vector<SessionInfo>>)> done);
   base::Result<SessionInfo> Get(const auth::Caller& caller, const std::string& session);
   // Flight recorder: writes out what its processes have in memory, `newest_ns` back (0 = all of it).

@@ -219,10 +219,10 @@ void Starter::Start(const Caller& caller, SessionSpec spec, Done done) {
   }
   spec.pids.insert(spec.pids.end(), polling.begin(), polling.end());
   request->spec = std::move(spec);
-  Admit(std::move(request));
+  Admit(request);
 }
 
-void Starter::Admit(std::shared_ptr<Request> request) {
+void Starter::Admit(const std::shared_ptr<Request>& request) {
   Status status = CheckSpec(request->spec, services_.config);
   if (status.ok()) status = MayCollect(request->caller, request->spec);
   if (status.ok()) status = CheckRoom(request->caller);
@@ -299,7 +299,7 @@ void Starter::PlanStart(std::shared_ptr<Request> request, const Processes& proce
   } else if (output.status.ok()) {
     Launch(request, std::move(output));
   } else {
-    MakeOutput(std::move(request));
+    MakeOutput(request);
   }
 }
 
@@ -350,7 +350,7 @@ Starter::Output Starter::OpenOutput(const Request& request, const std::string& s
   return output;
 }
 
-void Starter::MakeOutput(std::shared_ptr<Request> request) {
+void Starter::MakeOutput(const std::shared_ptr<Request>& request) {
   aside_.RunFor(
       request->caller.uid,
       [this, request, spool = services_.config.store.spool,
@@ -471,7 +471,7 @@ void Starter::Resume(ResumeRecord record) {
       resumer_.Forget(id);
     }
   };
-  Admit(std::move(request));
+  Admit(request);
 }
 
 }  // namespace profd::session

@@ -54,14 +54,14 @@ class Starter {
   base::Status CheckMemory(const SessionSpec& spec) const;
   base::Status PlanWindows(Request* request, NodeFacts* facts) const;
   base::Result<NodeFacts> FactsFor(const Request& request, const Processes& processes) const;
-  void Admit(std::shared_ptr<Request> request);
+  void Admit(const std::shared_ptr<Request>& request);
   void AskAgents(const std::shared_ptr<Request>& request);
   void Prepare(std::shared_ptr<Request> request);
   void PlanStart(std::shared_ptr<Request> request, const Processes& processes, Output output);
   // **Thread:** aside.
   static Output OpenOutput(const Request& request, const std::string& spool, bool spool_first,
                            store::IfMissing missing);
-  void MakeOutput(std::shared_ptr<Request> request);
+  void MakeOutput(const std::shared_ptr<Request>& request);
   static SessionInfo PlannedOf(const Request& request);
   void Launch(const std::shared_ptr<Request>& request, Output output);
   void Refuse(const std::shared_ptr<Request>& request, const base::Status& status);

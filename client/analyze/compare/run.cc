@@ -8,9 +8,7 @@
 namespace profd::analyze {
 namespace {
 
-using base::Code;
 using base::Result;
-using base::Status;
 
 constexpr double kMs = 1e6;
 constexpr Ns kStop = 50'000;  // so long between two calls: the host does something else

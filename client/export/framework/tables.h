@@ -54,7 +54,8 @@ base::Status PassOn(const Folder& folder, const CannFiles& cann, Results& result
 inline double Us(int64_t ns) {
   constexpr int64_t kExact = int64_t{1} << 53;
   if (-kExact < ns && ns < kExact) return static_cast<double>(ns) / 1000;
-  return static_cast<double>(ns / 1000) + static_cast<double>(ns % 1000) / 1000;
+  const int64_t whole = ns / 1000;
+  return static_cast<double>(whole) + static_cast<double>(ns % 1000) / 1000;
 }
 
 }  // namespace profd::client::framework

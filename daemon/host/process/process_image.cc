@@ -101,7 +101,7 @@ std::string SaidErrno() { return kError + std::to_string(errno); }
 Result<std::string> Heard(const Result<std::string>& said, const std::string& attempt) {
   if (!said.ok()) return said.status().In(attempt);
   if (said->starts_with(kText)) return said->substr(1);
-  return Status::FromErrno(attempt, std::atoi(said->c_str() + 1));
+  return Status::FromErrno(attempt, static_cast<int>(std::strtol(said->c_str() + 1, nullptr, 10)));
 }
 
 std::string FindInMaps(const Question& question) {

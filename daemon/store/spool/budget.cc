@@ -97,7 +97,8 @@ uint64_t Budget::Reserve() const {
   const uint64_t least = SliceBytes(kMostReserve);
   if (window_ns() == 0) return least;
   const double per_ns = static_cast<double>(used_bytes()) / static_cast<double>(window_ns());
-  const auto most = static_cast<double>(limit_ / kMostForLook);
+  const uint64_t share = limit_ / kMostForLook;
+  const auto most = static_cast<double>(share);
   return std::max(least, static_cast<uint64_t>(std::min(per_ns * kLookNs, most)));
 }
 

@@ -11,7 +11,7 @@
 namespace profd::agent::mspti {
 
 // Of Armed::kinds.
-extern const uint32_t kRecordKinds;
+extern const uint32_t kRecordKinds;  // NOLINT(bugprone-dynamic-static-initializers): constant
 
 // Kinds that can't be had.
 struct Missing {

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <utility>
 
+// The signatures are the manager's, which keeps what it is given.
+// NOLINTBEGIN(performance-unnecessary-value-param)
 namespace profd::session {
 
 namespace {
@@ -39,12 +41,12 @@ void Manager::Start(const auth::Caller& caller, SessionSpec spec,
   }
 }
 
-void Manager::Stop(const auth::Caller& caller, StopTarget target,
+void Manager::Stop(const auth::Caller& caller, const StopTarget& target,
                    std::function<void(base::Result<std::vector<SessionInfo>>)> done) {
   FakeSessions& fake = Fake();
   const std::lock_guard lock(fake.mutex);
   fake.caller = caller;
-  fake.stopped = std::move(target);
+  fake.stopped = target;
   std::vector<SessionInfo> all;
   for (auto& [id, info] : fake.sessions) {
     info.state = State::kSealed;
@@ -187,3 +189,4 @@ void Manager::Save(int) {}
 void Manager::Shutdown(std::function<void()> done) { done(); }
 
 }  // namespace profd::session
+// NOLINTEND(performance-unnecessary-value-param)

@@ -188,7 +188,7 @@ TEST(MsptiActivityTest, S13KernelsComeLateAfterDisable) {
 }
 
 TEST(MsptiActivityTest, S14SomeOperationsAreSilentlyMissing) {
-  uint64_t counts[2];
+  uint64_t counts[2] = {};
   for (const int missing : {0, 2}) {
     MsptiLibrary library(Yaml(", rates: {communication: 1000}, missing_every: " + std::to_string(missing)));
     library.Begin({kCommunication, kKernel});
