@@ -333,10 +333,13 @@ Manager::~Manager() = default;
 void Manager::Start(const Caller& caller, SessionSpec spec, std::function<void(Result<SessionInfo>)> done) {
   impl_->starter().Start(caller, std::move(spec), std::move(done));
 }
+// What is called back is given away, here as everywhere.
+// NOLINTBEGIN(performance-unnecessary-value-param)
 void Manager::Stop(const Caller& caller, const StopTarget& target,
                    std::function<void(Result<std::vector<SessionInfo>>)> done) {
   impl_->Stop(caller, target, done);
 }
+// NOLINTEND(performance-unnecessary-value-param)
 Result<SessionInfo> Manager::Get(const Caller& caller, const std::string& session) {
   return impl_->book().Get(caller, session);
 }
@@ -353,10 +356,12 @@ Result<StoredTrace> Manager::Locate(const Caller& caller, const std::string& ses
                                     const std::string& directory) {
   return impl_->book().Locate(caller, session, directory);
 }
+// NOLINTBEGIN(performance-unnecessary-value-param)
 void Manager::Move(const Caller& caller, const std::string& session, const std::string& output,
                    std::shared_ptr<auth::PassedDir> to, std::function<void(Result<SessionInfo>)> done) {
-  impl_->Move(caller, session, output, std::move(to), std::move(done));
+  impl_->Move(caller, session, output, to, done);
 }
+// NOLINTEND(performance-unnecessary-value-param)
 void Manager::Devices(const Caller& caller, std::function<void(Result<NodeReport>)> done) {
   impl_->Devices(caller, std::move(done));
 }
