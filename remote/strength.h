@@ -6,16 +6,12 @@
 #include <vector>
 
 #include "base/status.h"
+#include "remote/pem.h"
 
 namespace profd::remote {
 
-// Of every certificate in the PEM file `path`: its key is long enough, and its signature is by a sound hash.
-// `name`: what calls it, for the error. `warnings`: what TLS still takes and nobody should use.
-base::Status CheckStrength(const std::string& name, const std::string& path,
-                           std::vector<std::string>* warnings);
-
-// `key_path` holds the key of the certificate in `path`, without a password.
-base::Status CheckKeyOf(const std::string& name, const std::string& path, const std::string& key_name,
-                        const std::string& key_path);
+// Of every certificate in `file`: its key is long enough, and its signature is by a sound hash. `warnings`:
+// what TLS still takes and nobody should use.
+base::Status CheckStrength(const PemFile& file, std::vector<std::string>* warnings);
 
 }  // namespace profd::remote

@@ -16,8 +16,8 @@
 
 #include "base/unique_fd.h"
 #include "client/files/own_folder.h"
-#include "client/node/openssl.h"
 #include "client/words/text.h"
+#include "remote/pem.h"
 
 namespace profd::client {
 
@@ -26,6 +26,10 @@ namespace {
 using base::Code;
 using base::Result;
 using base::Status;
+using remote::Certificate;
+using remote::File;
+using remote::Freer;
+using remote::Key;
 
 constexpr char kAuthority[] = "ca";
 constexpr size_t kMostCommonName = 64;  // X.520: ub-common-name
@@ -180,8 +184,9 @@ Result<Issued> Issue(const std::string& folder, Purpose purpose, const std::vect
     return Status(Code::kInvalidArgument, "'" + Excerpt(first) +
                                               "' is longer than 64 bytes: give a shorter "
                                               "name first, longer ones behind it");
-  PROFD_ASSIGN_OR_RETURN(const Certificate authority, ReadCertificate({"authority", folder + "/ca.pem"}));
-  PROFD_ASSIGN_OR_RETURN(const Key its_key, ReadKey({"the authority's key", folder + "/ca.key"}));
+  PROFD_ASSIGN_OR_RETURN(const Certificate authority,
+                         remote::ReadCertificate({"authority", folder + "/ca.pem"}));
+  PROFD_ASSIGN_OR_RETURN(const Key its_key, remote::ReadKey({"the authority's key", folder + "/ca.key"}));
   PROFD_ASSIGN_OR_RETURN(const base::UniqueFd in, OpenFolder(folder, false));
   if (X509_check_private_key(authority.get(), its_key.get()) != 1) {
     ERR_clear_error();

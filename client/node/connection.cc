@@ -14,17 +14,18 @@ namespace profd::client {
 
 namespace {
 
-base::Status IsGiven(const PemFile& file) {
+base::Status IsGiven(const remote::PemFile& file) {
   if (!file.path.empty()) return {};
   return {base::Code::kInvalidArgument,
-          "--host needs certificates: " + file.option +
+          "--host needs certificates: " + file.name +
               " is not given, nor in ~/.config/profd/profctl.conf (or --plain, where profd listens so)"};
 }
 
 base::Status CheckCertificates(const Context& context) {
   if (context.plain) return {};
-  const PemFile ca{"--tls-ca", context.ca}, cert{"--tls-cert", context.cert}, key{"--tls-key", context.key};
-  for (const PemFile& file : {ca, cert, key}) PROFD_RETURN_IF_ERROR(IsGiven(file));
+  const remote::PemFile ca{"--tls-ca", context.ca}, cert{"--tls-cert", context.cert},
+      key{"--tls-key", context.key};
+  for (const remote::PemFile& file : {ca, cert, key}) PROFD_RETURN_IF_ERROR(IsGiven(file));
   return CheckTlsFiles(ca, cert, key);
 }
 

@@ -70,9 +70,10 @@ Status CheckCertificates(const config::Config::Remote& remote, std::vector<std::
   PROFD_RETURN_IF_ERROR(CheckFile("cert", remote.cert, false));
   PROFD_RETURN_IF_ERROR(CheckFile("key", remote.key, true));
   PROFD_RETURN_IF_ERROR(CheckFile("client_ca", remote.client_ca, false));
-  PROFD_RETURN_IF_ERROR(remote::CheckStrength("remote.cert", remote.cert, warnings));
-  PROFD_RETURN_IF_ERROR(remote::CheckKeyOf("remote.cert", remote.cert, "remote.key", remote.key));
-  PROFD_RETURN_IF_ERROR(remote::CheckStrength("remote.client_ca", remote.client_ca, warnings));
+  const remote::PemFile cert{"remote.cert", remote.cert};
+  PROFD_RETURN_IF_ERROR(remote::CheckStrength(cert, warnings));
+  PROFD_RETURN_IF_ERROR(remote::ReadCertificateOf(cert, {"remote.key", remote.key}).status());
+  PROFD_RETURN_IF_ERROR(remote::CheckStrength({"remote.client_ca", remote.client_ca}, warnings));
   return remote.revoked.empty() ? Status::Ok() : CheckRevoked(remote.revoked);
 }
 

@@ -185,6 +185,7 @@ bool CleanStatLine(char* line, size_t size, StatFields* fields) {
     if (field == 20) fields->threads = value;
     if (field == 22) fields->start_ticks = value;
   }
+  fields->rest = {at, static_cast<size_t>(end - at)};
   return true;
 }
 

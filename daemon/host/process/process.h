@@ -58,6 +58,7 @@ struct StatFields {
   bool kernel_thread = false;
   uint64_t threads = 0;
   uint64_t start_ticks = 0;
+  std::string_view rest;  // from the 23rd field on
 
   // A process that waits for its parent; a dead leader of living threads still runs.
   bool Exited() const { return (state == 'Z' || state == 'X') && threads <= 1; }

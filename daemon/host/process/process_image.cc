@@ -51,15 +51,14 @@ std::string ReadUpTo(const std::string& path, size_t limit) {
 // knows neither its begin nor its end, and gives of the old one as much as is still there. Source: proc(5),
 // /proc/PID/stat, env_start and env_end.
 std::optional<uint64_t> EnvironmentBytes(pid_t pid) {
-  constexpr int kEnvStart = 50, kState = 3;
-  const std::string line = ReadUpTo(ProcPath(pid, "stat"), 4096);
-  const size_t name_end = line.rfind(')');
-  if (name_end == line.npos) return std::nullopt;
-  std::istringstream fields(line.substr(name_end + 1));
-  std::string field;
-  fields >> field;
-  if (field == "Z" || field == "X") return std::nullopt;
-  for (int at = kState + 1; at < kEnvStart; ++at) fields >> field;
+  constexpr int kEnvStart = 50, kRest = 23;
+  std::string line = ReadUpTo(ProcPath(pid, "stat"), 4096);
+  StatFields stat;
+  if (!CleanStatLine(line.data(), line.size(), &stat) || stat.state == 'Z' || stat.state == 'X')
+    return std::nullopt;
+  std::istringstream fields{std::string(stat.rest)};
+  std::string skipped;
+  for (int at = kRest; at < kEnvStart; ++at) fields >> skipped;
   uint64_t begin = 0, end = 0;
   fields >> begin >> end;
   return begin == 0 || end < begin ? UINT64_MAX : end - begin;

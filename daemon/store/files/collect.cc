@@ -23,19 +23,6 @@ using base::UniqueFd;
 
 constexpr size_t kPieceBytes = 1 << 20;
 
-// For its life. **Thread:** the one that made it.
-class Acting {
- public:
-  explicit Acting(FileOwner owner) : status_(SetFileIdentity(owner.uid, owner.gid)) {}
-  ~Acting() { PROFD_CHECK(SetFileIdentity(::geteuid(), ::getegid()).ok()); }
-  Acting(const Acting&) = delete;
-  Acting& operator=(const Acting&) = delete;
-  const Status& status() const { return status_; }
-
- private:
-  const Status status_;
-};
-
 bool EndsAsJson(int fd, uint64_t size) {
   std::array<char, 64> tail{};
   const uint64_t from = size < tail.size() ? 0 : size - tail.size();
@@ -75,7 +62,7 @@ Status Copy(int from, int to, uint64_t bytes) {
 
 Status Bring(int file, uint64_t bytes, int to, const std::vector<std::string>& folders, const std::string& as,
              FileOwner target) {
-  const Acting acting(target);
+  const ActingAs acting(target.uid, target.gid);
   PROFD_RETURN_IF_ERROR(acting.status());
   PROFD_ASSIGN_OR_RETURN(const UniqueFd folder, OpenFolder(to, folders));
   const std::string part = as + ".part";
@@ -98,7 +85,7 @@ Result<Collected> CollectJson(int from, const std::string& name, FileOwner sourc
   UniqueFd file;
   struct stat found {};
   {
-    const Acting acting(source);
+    const ActingAs acting(source.uid, source.gid);
     PROFD_RETURN_IF_ERROR(acting.status());
     file.Reset(::openat(from, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!file && errno == ENOENT) return collected;
@@ -111,7 +98,7 @@ Result<Collected> CollectJson(int from, const std::string& name, FileOwner sourc
   }
   PROFD_RETURN_IF_ERROR(Bring(file.get(), collected.bytes, to, folders, as, target));
   collected.moved = true;
-  const Acting acting(source);
+  const ActingAs acting(source.uid, source.gid);
   struct stat now {};
   if (acting.status().ok() && ::fstatat(from, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 &&
       now.st_ino == found.st_ino && now.st_dev == found.st_dev)

@@ -18,6 +18,8 @@ base::Status SetFileIdentity(uid_t uid, gid_t gid) {
                                              std::to_string(gid) + ": profd needs CAP_SETUID and CAP_SETGID"};
 }
 
+ActingAs::~ActingAs() { PROFD_CHECK(SetFileIdentity(::geteuid(), ::getegid()).ok()); }
+
 base::Status DropSupplementaryGroups() {
 #if defined(SYS_setgroups32)
   constexpr long kSetGroups = SYS_setgroups32;

@@ -46,20 +46,6 @@ Status StatOf(int fd, const std::string& path, struct stat* found) {
   return ::fstat(fd, found) == 0 ? Status::Ok() : Status::FromErrno("stat " + path);
 }
 
-// **Thread:** the one that made it. **Owns:** the thread's borrowed identity for file access; gives it back.
-class ActingAs {
- public:
-  ActingAs(uid_t uid, gid_t gid) : status_(SetFileIdentity(uid, gid)) {}
-  ActingAs(const ActingAs&) = delete;
-  ActingAs& operator=(const ActingAs&) = delete;
-  ~ActingAs() { PROFD_CHECK(SetFileIdentity(::geteuid(), ::getegid()).ok()); }
-
-  const Status& status() const { return status_; }
-
- private:
-  const Status status_;
-};
-
 // What the user has made becomes their group's, too.
 Status HandOver(int dir, uid_t uid, gid_t gid, const std::string& path) {
   const ActingAs user(uid, gid);
