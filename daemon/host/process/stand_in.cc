@@ -1,5 +1,6 @@
 #include "daemon/host/process/stand_in.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -32,7 +34,8 @@ namespace {
 
 constexpr size_t kMostHanging = 2;  // of a user's
 constexpr uint64_t kSecondNs = 1'000'000'000;
-constexpr uint64_t kOnceNs = 2 * kSecondNs;         // for one question
+constexpr uint64_t kOnceNs = 2 * kSecondNs;  // for one question
+constexpr uint64_t kStoodStillNs = kSecondNs / 10;
 constexpr uint64_t kRememberedNs = 10 * kSecondNs;  // one that has hung
 constexpr uint64_t kToGoNs = 5 * kSecondNs;         // when its work is over
 constexpr size_t kBoardPlaces = 512;                // a page
@@ -60,6 +63,19 @@ void AnswerQuestions(TextChannel& channel, StandIn::Duty duty) {
       channel.Wait(kSecondNs);
       channel.Flush();
     }
+  }
+}
+
+// Nobody who hangs may hold a socket of profd's, or its name, when profd has ended.
+void CloseAllBut(int kept) {
+  std::vector<int> open;
+  if (DIR* folder = ::opendir("/proc/self/fd"); folder != nullptr) {
+    while (const dirent* entry = ::readdir(folder))
+      open.push_back(static_cast<int>(std::strtol(entry->d_name, nullptr, 10)));
+    ::closedir(folder);
+  }
+  for (const int fd : open) {
+    if (fd > STDERR_FILENO && fd != kept) ::close(fd);
   }
 }
 
@@ -215,7 +231,7 @@ void Fork(Orders& orders) {
   orders.channel.Reset(ends[0]);
   const pid_t pid = ::fork();
   if (pid == 0) {
-    ::close(ends[0]);
+    CloseAllBut(ends[1]);
     // A service manager, and a terminal, tell all of them to stop; profd still needs them to.
     for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) ::signal(signal, SIG_IGN);
     sigset_t none;
@@ -277,12 +293,16 @@ std::span<std::atomic<uint64_t>> StandIn::Board() { return {TheOrders().board, k
 Result<std::string> StandIn::AskOnce(uid_t user, Duty duty, std::string_view request) {
   PROFD_ASSIGN_OR_RETURN(StandIn stand_in, Start(user, duty));
   stand_in.Say(request);
-  const uint64_t end_ns = base::MonotonicNs() + kOnceNs;
-  for (;;) {
+  uint64_t end_ns = base::MonotonicNs() + kOnceNs;
+  for (bool again = false;;) {
     PROFD_ASSIGN_OR_RETURN(std::optional<std::string> answer, stand_in.Hear());
     if (answer) return std::move(*answer);
     const uint64_t now_ns = base::MonotonicNs();
-    if (now_ns >= end_ns) return stand_in.GiveUp();
+    if (now_ns >= end_ns) {
+      // Where profd itself comes so late, the whole machine stood still, and the stand-in with it.
+      if (now_ns - end_ns < kStoodStillNs || std::exchange(again, true)) return stand_in.GiveUp();
+      end_ns = now_ns + kOnceNs;
+    }
     stand_in.channel_.Wait(end_ns - now_ns);
   }
 }

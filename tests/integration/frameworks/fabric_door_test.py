@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 import socket
 import struct
 import subprocess
@@ -186,6 +187,12 @@ class FabricDoorTest(harness.ProfdTest):
         self.assertIn("stays where it is", window["text"])
 
     def test_a_living_dynolog_is_left_alone_and_named(self):
+        # Whoever outlives profd for a moment holds nothing of the fabric.
+        children = pathlib.Path(f"/proc/{self.daemon.process.pid}/task/{self.daemon.process.pid}/children").read_text().split()
+        for child in children:
+            os.kill(int(child), signal.SIGSTOP)
+            self.addCleanup(os.kill, int(child), signal.SIGKILL)
+        self.assertEqual(len(children), 1, "profd-nursery")
         self.assertEqual(self.daemon.stop(), 0)
         other = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.addCleanup(other.close)
