@@ -1,17 +1,22 @@
 #include "base/thread.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <climits>
+#include <string_view>
 #include <utility>
 
 #include "base/spare_threads.h"
+#include "base/unique_fd.h"
 
 namespace profd::base {
 
@@ -68,6 +73,24 @@ std::thread StartThread(SpareThreads& spares, std::string name, std::function<vo
 }
 
 bool KeepSpareThreads(size_t count) { return TheSpares().Fill(count); }
+
+ThreadState StateOf(pid_t thread) {
+  const std::string path = "/proc/self/task/" + std::to_string(thread) + "/stat";
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  char text[512];
+  const ssize_t size = file ? ::read(file.get(), text, sizeof text) : 0;
+  const std::string_view line(text, static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  // "4711 (its name) R …": proc(5)
+  const size_t name_end = line.rfind(')');
+  ThreadState state;
+  state.runs = name_end < line.size() && line.substr(name_end).starts_with(") R");
+  // CPUCLOCK_SCHED of a thread: how the kernel makes the number of its clock, <linux/posix-timers.h>.
+  const auto clock = static_cast<clockid_t>((~static_cast<uint32_t>(thread) << 3) | 6U);
+  timespec used{};
+  if (::clock_gettime(clock, &used) == 0)
+    state.cpu_ns = static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(used.tv_nsec);
+  return state;
+}
 
 Status RoomForThreads() {
   if (TheSpares().Fill()) return Status::Ok();

@@ -1,6 +1,8 @@
 // A named thread with all signals blocked: signals belong to ctl.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -38,5 +40,12 @@ Status RoomForThreads();
 // Asks for the calling thread, not for those it starts, to be scheduled in slices of this length: it waits
 // less for others, and others less for it. Linux knows that from 6.12 on; an older one ignores it.
 void PreferShortSlices(uint64_t slice_ns);
+
+// What a thread of this process does now.
+struct ThreadState {
+  bool runs = false;    // on a processor, or waits for one; false too where it has ended
+  uint64_t cpu_ns = 0;  // it has had of the processor
+};
+ThreadState StateOf(pid_t thread);
 
 }  // namespace profd::base

@@ -2,6 +2,8 @@
 // on with another thread, and the one that hangs keeps only what is here.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -35,8 +37,10 @@ class Reading {
   bool End(int got);
 
   // -- ctl --
-  // Gives up a call that began before `before_ns`. What the pump's thread has written until Begin() is seen
-  // by the caller, whose the pump is from now on.
+  // Gives up a call that began before `before_ns`, unless its thread only waits for a processor: on a busy
+  // machine a call is late and hangs in nothing. One that spins hangs, and is given up when it has been seen
+  // to, a look later. What the pump's thread has written until Begin() is seen by the caller, whose the pump
+  // is from now on.
   std::optional<ReadCall> GiveUp(uint64_t before_ns);
   // After GiveUp(): `memory` is what the driver may still write to; `returned` runs once, on any thread, when
   // the call has come back.
@@ -51,8 +55,13 @@ class Reading {
  private:
   static constexpr uint64_t kGivenUp = UINT64_MAX;
 
+  bool WaitsForProcessor(uint64_t under_way);
+
   std::atomic<uint64_t> state_{0};  // counts up at Begin() and End(): odd while the call is under way
   std::atomic<uint64_t> began_ns_{0};
+  std::atomic<pid_t> thread_{0};
+  uint64_t late_ = 0;         // ctl's: the call, as state_ has it, that was seen to be late while it ran
+  uint64_t late_cpu_ns_ = 0;  // what its thread had used by then
   ReadCall call_;
 
   std::mutex mutex_;

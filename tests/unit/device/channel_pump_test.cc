@@ -397,8 +397,9 @@ TEST_F(ChannelPumpTest, AReadThatDoesNotReturnCostsItsDeviceOnly) {
   EXPECT_FALSE(pump.GiveUpRead(0, [] {}));  // it has only begun
 
   std::atomic<int> returned = 0;
-  const auto id = pump.GiveUpRead(UINT64_MAX, [&] { ++returned; });
-  ASSERT_TRUE(id);
+  std::optional<ChannelId> id;
+  ASSERT_TRUE(
+      ctl_.RunUntil([&] { return (id = pump.GiveUpRead(UINT64_MAX, [&] { ++returned; })).has_value(); }));
   EXPECT_EQ(*id, (ChannelId{1, 1}));
   driver_->Deliver(0, 1, stream);
   ASSERT_TRUE(ctl_.RunUntil([&] { return writer[1].bytes == stream; }));
@@ -429,7 +430,7 @@ TEST_F(ChannelPumpTest, TasksThatHangInAReadGoOnWithoutIt) {
   pump.Remove({0, 1}, true, [&] { other = true; });
   ASSERT_TRUE(ctl_.RunUntil([&] { return gate->waiting() == 1; }));
   EXPECT_FALSE(gone);
-  ASSERT_TRUE(pump.GiveUpRead(UINT64_MAX, [] {}));
+  ASSERT_TRUE(ctl_.RunUntil([&] { return pump.GiveUpRead(UINT64_MAX, [] {}).has_value(); }));
   ASSERT_TRUE(ctl_.RunUntil([&] { return gone && other; }));
   gate->Open();
 }

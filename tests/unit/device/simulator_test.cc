@@ -83,7 +83,14 @@ class Collection {
   void Collect(uint64_t ns, FakeWriter& writer) {
     auto driver = driver::AscendHal::Load(std::string(PROFD_BUILD_DIR) + "/sim/libascend_hal.so");
     ASSERT_TRUE(driver.ok()) << driver.status().message();
-    ChannelHub hub(std::shared_ptr<driver::Driver>(std::move(*driver)), {}, ctl_, ctl_.Post());
+    // What is late here is the machine.
+    constexpr uint64_t kPatience = 20'000 * kMs;
+    ChannelHub hub(std::shared_ptr<driver::Driver>(std::move(*driver)),
+                   {.driver_timeout_ns = kPatience,
+                    .stop_timeout_ns = kPatience,
+                    .read_timeout_ns = kPatience,
+                    .stop_read_timeout_ns = kPatience},
+                   ctl_, ctl_.Post());
     size_t answers = 0;
     for (uint32_t stream = 0; stream < std::size(kKinds); ++stream) {
       hub.Start(Request(stream, writer), [&](const base::Result<Started>& started) {
@@ -117,6 +124,9 @@ class Collection {
   const format::StreamFormat& Format(uint32_t stream) const {
     return *format::FindStreamFormat(kKinds[stream].file, driver::Chip::k910B);
   }
+  // Full rings may take more than the second that the driver waits for its reader at a stop.
+  bool may_discard = false;
+
   // The header that a text channel delivers before its first line, and that the writer puts.
   std::string Header(uint32_t stream) const {
     return std::string(Format(stream).every_slice_header) + std::string(Format(stream).first_slice_header);
@@ -138,7 +148,8 @@ class Collection {
     request.key = {1, stream};
     request.stats = stats_[stream] = std::make_shared<chunk::StreamStats>();
     request.pipe = &writer.pipe();
-    request.on_event = [stream](const ChannelEvent& event) {
+    request.on_event = [this, stream](const ChannelEvent& event) {
+      if (may_discard && event.what == ChannelEvent::What::kDiscarded) return;
       ADD_FAILURE() << kKinds[stream].file << ": " << event.reason;
     };
     return request;
@@ -190,6 +201,7 @@ TEST(HubOnTheSimulator, WhatIsPushedIsWhatWasGenerated) {
 TEST(HubOnTheSimulator, AFloodIsStoredOrCounted) {
   InChild("devices: 1\nmode: flood\n", [](Collection& run) {
     FakeWriter writer(64 << 10, 8);
+    run.may_discard = true;
     run.Collect(300 * kMs, writer);
     for (uint32_t stream = 0; stream < std::size(kKinds); ++stream) {
       SCOPED_TRACE(kKinds[stream].file);
