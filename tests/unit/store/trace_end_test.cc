@@ -246,8 +246,12 @@ TEST_F(TraceEndTest, AnIdleWriterSleeps) {
   harness.writer().AddPipe("p", 64, 8);
   ASSERT_TRUE(harness.Open(kTrace, SpecIn(dir_)).ok());
   ASSERT_TRUE(harness.Close(kTrace).ok());
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // until it sleeps, which nothing tells
-  const uint64_t before = SwitchesOf("write-idle");
+  // Until it sleeps, which nothing tells but that it stays so.
+  uint64_t before = SwitchesOf("write-idle");
+  for (uint64_t earlier = before + 1; earlier != before; before = SwitchesOf("write-idle")) {
+    earlier = before;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
   // It must not wake: there is no event of what does not happen.
   std::this_thread::sleep_for(std::chrono::milliseconds(1200));
   EXPECT_EQ(SwitchesOf("write-idle"), before);
