@@ -22,15 +22,31 @@ using base::Status;
 
 constexpr uint64_t kPatienceNs = 2'000'000'000;  // with a profd that has nothing to do with it otherwise
 
-// None: there is no profd, or it knows no such session.
-std::vector<std::string> DirectoriesOf(Context context, const std::string& session) {
-  if (!context.host.empty()) return {};  // what another node has is not here
+// Of `given`, which is no directory here. An error says what to do.
+Result<std::vector<std::string>> DirectoriesOf(Context context, const std::string& given) {
+  const std::string quoted = "'" + Excerpt(given, PATH_MAX) + "'";
+  if (!context.host.empty()) {
+    return Status(Code::kNotFound, quoted + ": no such directory here, and what " + Excerpt(context.host) +
+                                       " has is not read from here: profctl --host " + Excerpt(context.host) +
+                                       " fetch " + Excerpt(given) + " --out DIR copies it first");
+  }
   if (context.deadline_ns == 0) context.deadline_ns = base::MonotonicNs() + kPatienceNs;
   const Result<Connection> connection = Connect(context);
-  if (!connection.ok()) return {};
-  const Result<v1::SessionInfo> info = connection->control->Get(session).Now();
-  if (!info.ok()) return {};
-  return {info->directories().begin(), info->directories().end()};
+  if (!connection.ok()) {
+    return Status(Code::kNotFound, quoted +
+                                       ": no such directory; whether it is a session only profd knows: " +
+                                       connection.status().message());
+  }
+  const Result<v1::SessionInfo> info = connection->control->Get(given).Now();
+  if (info.status().code() == Code::kNotFound && given != "last") {
+    return Status(Code::kNotFound, quoted +
+                                       ": no such directory and no session; DIR is a PROF directory or has "
+                                       "some in it, or a session");
+  }
+  if (!info.ok()) return info.status();
+  if (info->directories().empty())
+    return Status(Code::kNotFound, "session " + given + " has no directory: nothing of it was stored");
+  return std::vector<std::string>(info->directories().begin(), info->directories().end());
 }
 
 bool MayBeSession(const std::string& given) {
@@ -39,12 +55,14 @@ bool MayBeSession(const std::string& given) {
 
 }  // namespace
 
-std::vector<std::string> WithSessions(const Context& context, const std::vector<std::string>& given) {
+Result<std::vector<std::string>> WithSessions(const Context& context, const std::vector<std::string>& given) {
   std::vector<std::string> directories;
   for (const std::string& word : given) {
-    std::vector<std::string> of_session;
-    if (MayBeSession(word)) of_session = DirectoriesOf(context, word);
-    if (of_session.empty()) of_session = {word};
+    if (!MayBeSession(word)) {
+      directories.push_back(word);
+      continue;
+    }
+    PROFD_ASSIGN_OR_RETURN(std::vector<std::string> of_session, DirectoriesOf(context, word));
     std::ranges::move(of_session, std::back_inserter(directories));
   }
   return directories;
@@ -52,19 +70,7 @@ std::vector<std::string> WithSessions(const Context& context, const std::vector<
 
 Result<std::vector<std::string>> FindDirectories(const Context& context, const std::string& given,
                                                  bool only_right_in_it) {
-  if (MayBeSession(given)) {
-    std::vector<std::string> directories = DirectoriesOf(context, given);
-    if (!directories.empty()) return directories;
-    if (!context.host.empty()) {
-      return Status(Code::kNotFound,
-                    "'" + Excerpt(given, PATH_MAX) + "': no such directory here, and what " +
-                        Excerpt(context.host) + " has is not read from here: profctl --host " +
-                        Excerpt(context.host) + " fetch " + Excerpt(given) + " --out DIR copies it first");
-    }
-    return Status(Code::kNotFound, "'" + Excerpt(given, PATH_MAX) +
-                                       "': no such directory and no session; DIR is a PROF directory or has "
-                                       "some in it, or a session");
-  }
+  if (MayBeSession(given)) return DirectoriesOf(context, given);
   auto found = FindCaptures(given, only_right_in_it);
   if (found.ok() || found.status().code() != Code::kNotFound) return found;
   return Status(Code::kNotFound, "'" + Excerpt(given, PATH_MAX) +

@@ -97,7 +97,9 @@ ExitCode Run(const Context& context, const AnalyzeOptions& options) {
   }
   auto wishes = ParseAnswer(options.answer);
   if (!wishes.ok()) return context.Fail(wishes.status());
-  wishes->request.paths = WithSessions(context, options.directories);
+  auto paths = WithSessions(context, options.directories);
+  if (!paths.ok()) return context.Fail(paths.status());
+  wishes->request.paths = *std::move(paths);
   if (!options.reports.empty()) return Report(context, options, *std::move(wishes));
   const auto analysis = analyze::Analysis::Run(wishes->request);
   if (!analysis.ok()) return context.Fail(analysis.status());

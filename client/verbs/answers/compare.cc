@@ -57,7 +57,12 @@ ExitCode Run(const Context& context, const CompareOptions& options) {
   // Sides beside each other; what is left of the threads goes to the ranks of each.
   const unsigned each = std::max<unsigned>(1, *jobs / static_cast<unsigned>(paths.size()));
   analyze::ForEach(paths.size(), *jobs, [&](size_t i) {
-    read[i].emplace(analyze::Run::Read(WithSessions(context, {paths[i]}), analyze::Settings(), each));
+    const auto found = WithSessions(context, {paths[i]});
+    if (found.ok()) {
+      read[i].emplace(analyze::Run::Read(*found, analyze::Settings(), each));
+    } else {
+      read[i].emplace(found.status());
+    }
   });
   analyze::Runs base, now;
   for (size_t i = 0; i < read.size(); ++i) {

@@ -65,7 +65,9 @@ ExitCode Run(const Context& context, const ReportOptions& options) {
     return context.Fail(Status(Code::kInvalidArgument, "report: name the file to write: -o report.html"));
   auto wishes = ParseAnswer(options.answer);
   if (!wishes.ok()) return context.Fail(wishes.status());
-  wishes->request.paths = WithSessions(context, options.directories);
+  auto paths = WithSessions(context, options.directories);
+  if (!paths.ok()) return context.Fail(paths.status());
+  wishes->request.paths = *std::move(paths);
   report::Options page;
   page.title = options.title;
   if (!options.most.empty()) {
@@ -78,7 +80,11 @@ ExitCode Run(const Context& context, const ReportOptions& options) {
   if (!analysis.ok()) return context.Fail(analysis.status());
   if (!options.base.empty()) {
     std::vector<std::vector<std::string>> before;
-    for (const std::string& path : options.base) before.push_back(WithSessions(context, {path}));
+    for (const std::string& path : options.base) {
+      auto found = WithSessions(context, {path});
+      if (!found.ok()) return context.Fail(found.status());
+      before.push_back(*std::move(found));
+    }
     const auto compared = report::ComparedPart(before, wishes->request);
     if (!compared.ok()) return context.Fail(compared.status());
     page.compared = *compared;

@@ -20,7 +20,9 @@ ExitCode ExportCluster(const Context& context, const std::vector<std::string>& g
                                "--cluster-output: makes a folder for each rank; say where with --out"));
   }
   analyze::Request request;
-  request.paths = WithSessions(context, given);
+  auto paths = WithSessions(context, given);
+  if (!paths.ok()) return context.Fail(paths.status());
+  request.paths = *std::move(paths);
   request.jobs = jobs;
   request.judges = false;
   const auto analysis = analyze::Analysis::Run(std::move(request));

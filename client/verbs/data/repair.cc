@@ -14,7 +14,9 @@ using Directories = std::vector<std::string>;
 ExitCode Run(const Context& context, const Directories& directories) {
   auto worst = ExitCode::kOk;
   std::vector<mend::Mended> all;
-  for (const std::string& directory : WithSessions(context, directories)) {
+  const base::Result<Directories> found = WithSessions(context, directories);
+  if (!found.ok()) return context.Fail(found.status());
+  for (const std::string& directory : *found) {
     const base::Result<mend::Mended> mended = Repair(directory);
     if (!mended.ok()) {
       worst = context.Fail(mended.status());

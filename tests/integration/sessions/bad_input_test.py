@@ -203,13 +203,21 @@ class BadStartTest(harness.ProfdTest):
         result = self.daemon.ctl("report", "last", "-o", "/dev/null")
         self.assertEqual(result.code, NOT_FOUND, result)
         self.assertIn("profctl query says what it has", result.err)
-        result = self.daemon.ctl("query", "second")
-        self.assertEqual(result.code, NOT_FOUND, result)
-        self.assertIn("'second': no such directory and no session", result.err)
+
+        def is_not_found(word, said):
+            for words in (["query"], ["analyze"], ["verify"], ["repair"], ["export"], ["flame", "-o", "/dev/null"], ["compare", word],
+                          ["report", "-o", "/dev/null"], ["export", "--cluster-output", "--out", "/proc/none"]):
+                result = self.daemon.ctl(*words, word)
+                self.assertEqual(result.code, NOT_FOUND, result)
+                self.assertIn(said, result.err)
+        is_not_found("second", "'second': no such directory and no session")
         refused = self.daemon.ctl("fetch", "first", "--out", "/proc")
         self.assertEqual(refused.code, USAGE, refused)
         self.assertIn("pseudo file system", refused.err)
         self.assertEqual(self.daemon.ctl("rm", "first").code, OK)
+        is_not_found("last", "you have no session yet")
+        self.assertEqual(self.daemon.stop(), 0)
+        is_not_found("first", "no such directory; whether it is a session only profd knows")
 
 
 class BadPlaceTest(harness.ProfdTest):
