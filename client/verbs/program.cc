@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
+#include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "client/words/text.h"
@@ -16,10 +19,20 @@ using base::Status;
 
 namespace {
 
-// A program that the agent cannot get into never registers.
-constexpr uint64_t kAgentPatienceNs = 3'000'000'000;
+// A program that the agent cannot get into never registers; one that it is in does, if profd has room for it,
+// as soon as the machine lets it.
+constexpr uint64_t kAgentPatienceNs = 3'000'000'000, kPresentPatienceNs = 20'000'000'000;
+constexpr std::string_view kAgentLibrary = "libprofd_agent.so";
 constexpr uint64_t kLookAgainNs = 10'000'000;
 constexpr int kSignalled = 128;  // as a shell says it
+
+bool HasAgentInside(pid_t pid) {
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (line.ends_with(kAgentLibrary)) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -59,8 +72,12 @@ int Program::Wait() const {
 void Program::Signal(int number) const { ::kill(pid_, number); }
 
 void AwaitAgent(ControlClient& control, const Program& program) {
-  const uint64_t end_ns = base::MonotonicNs() + kAgentPatienceNs;
-  while (!program.IsGone() && base::MonotonicNs() < end_ns) {
+  const uint64_t begin_ns = base::MonotonicNs();
+  const auto is_expected = [&] {
+    const uint64_t waited_ns = base::MonotonicNs() - begin_ns;
+    return waited_ns < kAgentPatienceNs || (waited_ns < kPresentPatienceNs && HasAgentInside(program.pid()));
+  };
+  while (!program.IsGone() && is_expected()) {
     const Result<v1::TargetsReply> targets = control.Targets().Now();
     if (!targets.ok()) return;
     for (const v1::Target& target : targets->targets()) {

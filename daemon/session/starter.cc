@@ -35,8 +35,9 @@ namespace {
 
 // How often it is looked whether what others hold is free.
 constexpr uint64_t kTryAgainNs = 500'000'000;
-// An agent that does not answer is taken at its earlier word.
-constexpr uint64_t kDescribePatienceNs = 300'000'000;
+// An agent that does not answer is taken at its earlier word. As long as it is then waited for to arm: what
+// is not known here starts a task log that has to make way.
+constexpr uint64_t kDescribePatienceNs = 2'000'000'000;
 constexpr std::string_view kAgentLibrary = "libprofd_agent.so";
 
 // Devices that are named without a process of the caller's own: all of them or none.

@@ -52,11 +52,13 @@ class Job {
     uint32_t number;
     TrainingLoad load;
     TaskStory story;
-    // By task index, of the latest launches. A launch writes its index (+ 1) last.
+    // By task index, of the latest launches. A launch writes its index (+ 1) last. So many that the device
+    // finds its own when it is some seconds behind: one of its threads, or the whole program, may not get its
+    // turn.
     struct Launched {
       std::atomic<uint64_t> task{0}, correlation{0};
     };
-    std::array<Launched, 256> launched{};
+    std::array<Launched, 1U << 14> launched{};
     std::atomic<uint64_t> first_launch_ns{UINT64_MAX};  // when that task starts
     uint64_t collectives = 0;                           // that have ended
   };

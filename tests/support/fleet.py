@@ -3,7 +3,6 @@ import concurrent.futures
 import json
 import os
 import pathlib
-import socket
 import tempfile
 
 import authority
@@ -11,17 +10,6 @@ import harness
 
 NODES = int(os.environ.get("PROFD_FLEET", "24"))
 SIM = "devices: 1\nchip: 910B\n"
-
-
-def free_ports(count):
-    probes = [socket.socket() for _ in range(count)]
-    try:
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
-    finally:
-        for probe in probes:
-            probe.close()
 
 
 def lines(result):
@@ -36,7 +24,7 @@ class Fleet:
         self.authority = authority.Authority()
         cert, key = self.authority.issue("node", "DNS:localhost," + ",".join(f"IP:127.0.0.{i + 1}" for i in range(names)))
         self.cards = {name: self.authority.issue(name) for name in ("ops", "eye")}
-        self.ports = free_ports(nodes)
+        self.ports = harness.free_ports(nodes)
         self.hosts = [f"{host}:{port}" for port in self.ports]
         remote = f"""{more}
 remote:

@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -49,6 +50,24 @@ def wait_until(condition, what, patience=PATIENCE_S):
             return value
         time.sleep(0.02)  # between two looks
     raise AssertionError(f"gave up waiting for {what}")
+
+
+# Kept until the test ends: see free_ports().
+RESERVED = []
+
+
+def free_ports(count=1):
+    """Ports of 127.0.0.1 that whoever is told of them may listen on, and nobody else gets as long as the test runs: not another
+    test that asks for one, nor a connection that needs a number for its own end. A socket that does not listen stands there;
+    programs that listen (gRPC's, Go's, ours) take a number beside such a one."""
+    reserved = []
+    for _ in range(count):
+        probe = socket.socket()
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("127.0.0.1", 0))
+        reserved.append(probe.getsockname()[1])
+        RESERVED.append(probe.detach())
+    return reserved
 
 
 class Result:

@@ -44,7 +44,7 @@ uint64_t SilentSeconds(const KindState& kind, const chunk::StreamStats& stats, u
   return static_cast<double>(seconds) < std::max(least_seconds, kPeriods / kind.effective_hz) ? 0 : seconds;
 }
 
-format::ClockPair HostPair() {
+format::ClockPair ReadHostPair() {
   format::ClockPair pair;
   const uint64_t before = base::RawNs();
   pair.host_counter = base::HostCounter();
@@ -53,6 +53,17 @@ format::ClockPair HostPair() {
   pair.host_raw_ns = before + (after - before) / 2;
   pair.error_ns = (after - before + 1) / 2;
   return pair;
+}
+
+// On a busy machine ctl may lose its turn between two clocks, for milliseconds: the tightest of a few.
+format::ClockPair HostPair() {
+  constexpr int kTries = 8;
+  constexpr uint64_t kTightNs = 1000;
+  format::ClockPair best = ReadHostPair();
+  for (int i = 1; i < kTries && best.error_ns > kTightNs; ++i) {
+    if (const format::ClockPair pair = ReadHostPair(); pair.error_ns < best.error_ns) best = pair;
+  }
+  return best;
 }
 
 // A wall clock that was set back meanwhile would have it end before it began.

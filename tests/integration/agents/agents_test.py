@@ -131,7 +131,10 @@ class AgentsTest(harness.ProfdTest):
         script = "mount -t tmpfs none /dev && : > /dev/davinci3 && exec sleep 100 3< /dev/davinci3"
         process = self.start(daemon, command=["unshare", "-m", "sh", "-c", script], preload=False)
         try:
-            harness.wait_until(lambda: process.poll() is not None or process.pid in self.targets(daemon), "the process")
+            # The shell has it open for a moment, too, before the program that keeps it.
+            harness.wait_until(lambda: process.poll() is not None or
+                               self.targets(daemon).get(process.pid, {"command_line": []})["command_line"][:1] == ["sleep"],
+                               "the process")
         finally:
             if process.poll() is not None:
                 self.skipTest("no right to mount a private /dev")

@@ -66,7 +66,8 @@ class FlightRecorderTest(harness.ProfdTest):
         gaps = [after - before for before, after in zip(tail, tail[1:]) if after - before > 60e6]
         self.assertEqual(len(gaps), len(sealed["pauses"][1:-1]), (gaps, sealed["pauses"]))
         self.assertEqual(self.stamps(directory), both, "what was not asked for is gone")
-        self.assertEqual(sealed["lost"], 0)
+        # Of the host's samples a busy machine may miss some.
+        self.assertEqual([kind for kind in sealed["kinds"] if kind["lost"] and kind["kind"] != "host-sys-cpu"], [])
         self.assertEqual(daemon.ctl("verify", directory).code, OK)
         self.assertEqual(prof_reader.check(directory), [])
         self.assertEqual({pause["reason"] for pause in own_folder.manifest(directory)["pauses"]},
@@ -90,7 +91,8 @@ class FlightRecorderTest(harness.ProfdTest):
             lambda: len((info := daemon.status(session["session"]))["directories"]) == 2 and info, "the next directory")
         info = self.elapsed(daemon, session, info["elapsed_s"] + 1)
         self.snapshot(daemon, session)
-        older, newer = (self.stamps(directory) for directory in info["directories"])
+        # On a busy machine there may be a third by now.
+        older, newer = (self.stamps(directory) for directory in info["directories"][:2])
         self.assertGreater(len(older), 100)
         self.assertGreater(len(newer), 10)
         # Each has a clock pair of its own, whose errors add up on a busy machine.
@@ -108,7 +110,7 @@ class FlightRecorderTest(harness.ProfdTest):
                 session = daemon.begin("--pid", job.pid, "--devices", "0", "--collect", "agent-counter,hbm,host-mem",
                                        "--flight-recorder", "--snapshot-on", "crash")
                 job.order("mark 100")
-                self.elapsed(daemon, session, 1)
+                self.elapsed(daemon, session, 2)  # of 50 Hz: a busy machine may miss three quarters of its ticks
                 if how == "crashes":
                     job.process.kill()
                 else:

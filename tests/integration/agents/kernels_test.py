@@ -132,10 +132,13 @@ class KernelsTest(harness.ProfdTest):
         both = [row for row in named if row["aic_total_cycles"] != "N/A" or row["aiv_total_cycles"] != "N/A"]
         # Those that ran when one of the recordings began or ended are on one side only.
         self.assertGreater(len(both), kernels * 0.97)
-        starts = [float(row["Task Start Time(us)"]) for row in named]
-        alone = [row for row in rows if row["Op Name"] == "N/A" and
-                 min(starts) <= float(row["Task Start Time(us)"]) <= max(starts)]
-        self.assertLess(len(alone), kernels * 0.03)
+        # Of each device: they are opened one after the other, and a busy machine takes its time between two orders.
+        alone = 0
+        for device in "01":
+            starts, others = ([float(row["Task Start Time(us)"]) for row in rows if row["Device_id"] == device and
+                               (row["Op Name"] != "N/A") == is_named] for is_named in (True, False))
+            alone += sum(min(starts) <= start <= max(starts) for start in others)
+        self.assertLess(alone, kernels * 0.03)
         self.no_two_at_once(rows)
         self.assertEqual({row["OP Type"] for row in named}, {"MatMul", "Adam"})
         self.assertEqual({(row["OP Type"], row["Task Type"]) for row in named},
@@ -178,7 +181,9 @@ class KernelsTest(harness.ProfdTest):
         daemon = self.profd(sim=NPUS)
         cann = mspti_test.Cann(self, daemon, preload=False, node=NPUS)
         session = daemon.begin("--pid", cann.pid, "--collect", "task,aicore-task,aivector-task,agent-kernel", "--devices", "0")
-        time.sleep(0.5)  # the devices' log is all there is
+        harness.wait_until(lambda: sum(kind["records"] for kind in daemon.status(session["session"])["kinds"]
+                                       if kind["kind"] in ("aicore-task", "aivector-task")) > 500,
+                           "counters while the devices' log is all there is")
         cann.load()
         harness.wait_until(lambda: all("made way" in kind["reason"] for kind in daemon.status(session["session"])["kinds"]
                               if kind["kind"] == "task"), "the task log to make way")

@@ -77,10 +77,14 @@ class LocalTest(harness.ProfdTest):
             self.client.plan(pids=os.getpid(), flight_recorder=True, snapshot_on="never")
 
     def test_watch_ends_with_the_result(self):
-        session = self.client.start(devices=0, collect="hbm", duration=1)
-        states = [state.state for state in self.client.watch(session.session, period=0.1)]
-        self.assertEqual(states[-1], "sealed")
-        self.assertGreater(len(states), 1)
+        session = self.client.start(devices=0, collect="hbm", duration=60)
+        states = []
+        for state in self.client.watch(session.session, period=0.1):
+            states.append(state.state)
+            if len(states) == 2:  # it runs as long as it is looked at
+                self.daemon.end(session.session)
+        self.assertEqual((states[0], states[-1]), ("running", "sealed"))
+        self.assertGreater(len(states), 2)
 
     def test_into_a_directory_of_ones_own(self):
         with tempfile.TemporaryDirectory() as folder:

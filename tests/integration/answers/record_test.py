@@ -31,7 +31,7 @@ class RecordTest(harness.ProfdTest):
 
     def record(self, *words, **options):
         process = subprocess.Popen([str(harness.RUN), "record", *map(str, words)], env=self.daemon.environment, text=True,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+                                   stdin=subprocess.DEVNULL, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options})
         self.ends_with_the_test(process)
         return process
 
@@ -43,16 +43,25 @@ class RecordTest(harness.ProfdTest):
         return self.daemon.ctl("list", "--json").json["sessions"]
 
     def awaits_kernels(self):
-        """The session, once kernels of it are stored."""
+        """The session, once kernels of it are stored, and enough steps to say something of."""
 
         def recorded():
             for session in self.sessions():
-                kinds = self.daemon.status(session["session"])["kinds"]
-                if any(kind["kind"] == "agent-kernel" and kind["records"] > 200 for kind in kinds):
+                records = {kind["kind"]: kind["records"] for kind in self.daemon.status(session["session"])["kinds"]}
+                if records.get("agent-kernel", 0) > 200 and records.get("agent-step", 0) > 20:
                     return session["session"]
             return None
 
         return harness.wait_until(recorded, "kernels")
+
+    def while_it_is_recorded(self, *words):
+        """The result with a program that ends once its recording runs."""
+        process = self.record(*words, "--", "sleep", "120")
+        known = {one["session"] for one in self.sessions() if one["state"] == "sealed"}
+        session = harness.wait_until(lambda: next((one for one in self.sessions() if one["session"] not in known and
+                                                   one["state"] == "running"), None), "the recording")
+        os.kill(session["pids"][0], signal.SIGTERM)
+        return self.ended(process)
 
     def is_over(self, session, reason):
         status = self.daemon.status(session)
@@ -100,15 +109,20 @@ class RecordTest(harness.ProfdTest):
         self.assertRegex(loss["title"], "7 records were lost, in [0-9.]+ % of the time: the program's rings were full")
 
     def test_a_program_for_a_while(self):
+        said = tempfile.NamedTemporaryFile("w", prefix="profd-record-")
+        self.addCleanup(said.close)
         process = self.record("--for", "1s", "--collect", "agent-step,task", "--json", "--", sys.executable, "-c",
-                              "import sys; sys.argv[1:] = ['2']\n"
-                              f"exec(open({str(harness.WORKLOAD)!r}).read())\nsys.exit(5)")
+                              "import signal, sys; sys.argv[1:] = ['120']\n"
+                              "signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))\n"
+                              f"exec(open({str(harness.WORKLOAD)!r}).read())", stderr=said)
+        harness.wait_until(lambda: "the program goes on" in pathlib.Path(said.name).read_text(), "the recording to be over")
+        (session,) = self.sessions()
+        os.kill(session["pids"][0], signal.SIGTERM)
         result = self.ended(process)
         self.assertEqual(result.code, 5, "the program's own")
         told = json.loads(result.out)
         self.assertEqual(told["answer"]["schema"], "profd.findings/1")
         self.is_over(told["session"]["session"], "duration")
-        self.assertIn("the program goes on", result.err)
 
     def test_what_nobody_named_is_not_missed(self):
         process = self.record("--", *WORKLOAD, "60")
@@ -173,12 +187,12 @@ class RecordTest(harness.ProfdTest):
                 self.assertEqual(result.out, "")
         self.assertEqual(self.sessions(), [])
         # Nothing that runs on a device: said, with what there is.
-        result = self.ended(self.record("--max-loss", "100%", "--collect", "host-cpu", "--", "sleep", "0.5"))
+        result = self.while_it_is_recorded("--max-loss", "100%", "--collect", "host-cpu")
         self.assertEqual(result.code, NOT_FOUND, result)
         self.assertIn("nothing to analyse", result.err)
         self.assertIn("recorded: session", result.out)
         # As JSON, too: the session, and no answer.
-        result = self.ended(self.record("--json", "--max-loss", "100%", "--collect", "host-cpu", "--", "sleep", "0.5"))
+        result = self.while_it_is_recorded("--json", "--max-loss", "100%", "--collect", "host-cpu")
         self.assertEqual(result.code, NOT_FOUND, result)
         told = json.loads(result.out)
         self.assertIsNone(told["answer"])
@@ -189,7 +203,7 @@ class RecordTest(harness.ProfdTest):
         daemon = self.profd(sim="devices:\n  - {chip: 310P}\n  - {chip: 910B}\n")
         environment, self.daemon.environment = self.daemon.environment, daemon.environment
         self.addCleanup(setattr, self.daemon, "environment", environment)
-        result = self.ended(self.record("--", "sleep", "1"))
+        result = self.while_it_is_recorded()
         lines = [line for line in result.err.splitlines() if line.startswith("profctl: not recorded: ")]
         reasons = [line.split(": ", 3)[3] for line in lines]
         self.assertEqual(len(reasons), len(set(reasons)), lines)

@@ -193,11 +193,14 @@ class PageTest(UiCase):
         self.open()
         self.wait_for("#live tbody", "910B3")
         self.assertEqual(self.browser.run("document.querySelectorAll('#live tbody tr').length"), 2)
-        self.browser.run("document.getElementById('preset').value = 'node'; document.getElementById('name').value = 'by mouse'")
+        self.assertEqual(self.browser.run("document.getElementById('duration').value"), "10s")
+        # So long that a slow browser finds it running.
+        self.browser.run("document.getElementById('preset').value = 'node'; document.getElementById('name').value = 'by mouse';"
+                         "document.getElementById('duration').value = '5m'")
         self.browser.click("#go")
         self.wait_for("#said", "has been started")
         (session,) = self.daemon.ctl("list", "--json").json["sessions"]
-        self.assertEqual((session["name"], session["duration_s"], session["devices"]), ("by mouse", 10, [0, 1]))
+        self.assertEqual((session["name"], session["duration_s"], session["devices"]), ("by mouse", 300, [0, 1]))
         self.daemon.let_run(session, 1)
         row = f"[data-session='{session['session']}']"
         self.wait_for(row, "running")
@@ -215,7 +218,8 @@ class PageTest(UiCase):
 
     def test_by_keyboard(self):
         self.open()
-        self.browser.run("document.getElementById('preset').value = 'host'; document.getElementById('preset').focus()")
+        self.browser.run("document.getElementById('duration').value = '5m'; document.getElementById('preset').value = 'host';"
+                         "document.getElementById('preset').focus()")
         for _ in range(4):  # duration, devices, processes, name
             self.browser.press("Tab")
         self.browser.call("Input.insertText", text=NASTY)
@@ -253,11 +257,11 @@ class PageTest(UiCase):
         def running():
             for one in self.daemon.ctl("list", "--json").json["sessions"]:
                 kinds = {kind["kind"]: kind["records"] for kind in self.daemon.status(one["session"])["kinds"]}
-                if one["state"] == "running" and kinds.get("agent-kernel", 0) > 200:
+                if one["state"] == "running" and kinds.get("agent-kernel", 0) > 200 and kinds.get("agent-step", 0) > 20:
                     return one
             return None
 
-        session = harness.wait_until(running, "kernels")
+        session = harness.wait_until(running, "kernels and steps")
         os.kill(session["pids"][0], signal.SIGTERM)
         job.wait(harness.PATIENCE_S)
         return session["session"]

@@ -37,6 +37,11 @@ class VerifyTest(harness.ProfdTest):
         daemon.let_run(session, seconds)
         return session
 
+    def on_disk(self, session, *patterns):
+        """Waits until there is something in slices of each: a busy machine may take longer than a session has run."""
+        harness.wait_until(lambda: all(any(path.stat().st_size for path in slices(session["directory"], pattern))
+                                       for pattern in patterns), patterns)
+
     def mark(self, job, count):
         self.assertEqual(job.order(f"mark {count}"), "done")
 
@@ -65,8 +70,10 @@ class VerifyTest(harness.ProfdTest):
         started = daemon.begin("--pid", job.pid, "--devices", "all")
         self.mark(job, 20000)
         daemon.let_run(started, 1)
-        daemon.kill()
         directory = started["directory"]
+        self.on_disk(started, "device_0/data/hbm.data.*", "device_1/data/hbm.data.*", own_folder.OWN_FOLDER + "/*.lanes.*")
+        harness.wait_until(lambda: own_folder.manifest(directory)["agents"], "the manifest to name the agent")
+        daemon.kill()
         self.assertIn("not sealed", self.findings(daemon, directory)[0][2])
         last = max(path.stat().st_mtime_ns for path in slices(directory, "**/*.slice_*"))
         daemon.start()
@@ -89,6 +96,7 @@ class VerifyTest(harness.ProfdTest):
     def test_torn_tails_and_hostile_files(self):
         daemon = self.profd()
         started = self.record(daemon)
+        self.on_disk(started, "device_0/data/hbm.data.*", "host/data/host_mem.data.*", "device_1/data/hbm.data.*")
         daemon.kill()
         directory = pathlib.Path(started["directory"])
         torn = {}

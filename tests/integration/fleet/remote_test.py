@@ -19,12 +19,6 @@ SIM = "devices: 2\nchip: 910B\n"
 KINDS = ("--devices", "all", "--collect", "hbm,pcie")
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def files_of(directory):
     root = pathlib.Path(directory)
     return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
@@ -49,7 +43,7 @@ class RemoteTest(harness.ProfdTest):
 
     def remote(self, limits="", **settings):
         """A daemon that listens; its port is `self.port`."""
-        self.port = free_port()
+        self.port = harness.free_ports()[0]
         cert, key = self.node
         given = {"listen": f"127.0.0.1:{self.port}", "cert": cert, "key": key, "client_ca": self.authority.ca,
                  "admins": "root of ops, console.example", "operators": "op", "viewers": "eye", "users": "job=nobody"}
@@ -144,7 +138,7 @@ class RemoteTest(harness.ProfdTest):
         wrong = daemon.ctl("--host", f"localhost:{self.port}", "--tls-ca", other.ca, "--tls-cert", cert, "--tls-key", key,
                            "devices")
         self.assertEqual(wrong.code, harness.UNAVAILABLE)
-        nobody_there = daemon.ctl("--host", f"localhost:{free_port()}", "--plain", "devices")
+        nobody_there = daemon.ctl("--host", f"localhost:{harness.free_ports()[0]}", "--plain", "devices")
         self.assertEqual(nobody_there.code, harness.UNAVAILABLE)
         for done, words in ((refused, "is --tls-cert signed by its remote.client_ca"), (plain, "with certificates or --plain"),
                             (wrong, "is its certificate signed by --tls-ca"), (nobody_there, "nothing listens at")):

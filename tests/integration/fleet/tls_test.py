@@ -2,7 +2,6 @@
 """profctl tls: the certificates that it makes are taken by a real profd on TCP and by profctl, and by nobody else."""
 import os
 import pathlib
-import socket
 import stat
 import subprocess
 import tempfile
@@ -10,12 +9,6 @@ import unittest
 
 import harness
 from harness import BUSY, NOT_FOUND, OK, USAGE
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class TlsTest(harness.ProfdTest):
@@ -39,7 +32,7 @@ class TlsTest(harness.ProfdTest):
         self.tls("init")
         self.tls("node", "localhost", "127.0.0.1")
         self.tls("client", "ada")
-        port = free_port()
+        port = harness.free_ports()[0]
         settings = {"listen": f"127.0.0.1:{port}", "cert": self.folder / "localhost.pem", "key": self.folder / "localhost.key",
                     "client_ca": self.folder / "ca.pem", "operators": "ada"}
         daemon = self.profd(sim="devices: 2\nchip: 910B\n",

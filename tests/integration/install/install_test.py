@@ -14,7 +14,7 @@ PROGRAM = """
 #include <profd/agent.hpp>
 #include <unistd.h>
 int main() {
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < 30000; ++i) {
     profd::ScopedStep step(i);
     PROFD_SCOPE("work");
     usleep(10000);

@@ -34,9 +34,12 @@ WAITS = ("import os, pathlib, sys, time\n"
          "end = time.time() + 50\n"
          f"while time.time() < end and not list(pathlib.Path(sys.argv[1]).glob('PROF_*/{own_folder.MANIFEST}')): time.sleep(0.01)\n"
          "time.sleep(0.3)\n")
-# … that loads CANN a second after its start and works until its kernels are on disk.
+# … that loads CANN when the devices' tasks are being recorded and works until its kernels are on disk.
 LOADS_LATE = ("import ctypes, json, os, pathlib, sys, time\n"
-              "time.sleep(1)\n"
+              "end = time.time() + 30\n"
+              "def logged(device):\n"
+              "    return list(pathlib.Path(sys.argv[1]).glob(f'PROF_*/device_{device}/data/stars_soc.data.{device}.slice_0'))\n"
+              "while time.time() < end and not (logged(0) and logged(1)): time.sleep(0.01)\n"
               "ctypes.CDLL(os.environ['ASCEND_HOME_PATH'] + '/lib64/libprofapi.so')\n"
               "def stored():\n"
               f"    for manifest in pathlib.Path(sys.argv[1]).glob('PROF_*/{own_folder.MANIFEST}'):\n"
@@ -280,7 +283,8 @@ class MsprofTest(harness.ProfdTest):
         for number in (1, 2):
             self.went(self.msprof(f"--output={self.output}/run-%n", "--sys-period=1", "--sys-devices=0", "--sys-hardware-mem=on", "--type=db"))
             self.assertTrue(list((self.output / f"run-{number}").glob("PROF_*")))
-        self.went(self.msprof(f"--output={self.output}/run-%n", "--host-sys=cpu", "--type=db", "sleep", "0.2"))
+        self.went(self.msprof(f"--output={self.output}/run-%n", "--host-sys=cpu", "--type=db", sys.executable, "-c", WAITS,
+                              f"{self.output}/run-3"))
         self.assertTrue(list((self.output / "run-3").glob("PROF_*")))
         self.assertEqual(list(self.output.glob("*%*")), [])
 
@@ -316,8 +320,13 @@ class MsprofTest(harness.ProfdTest):
         self.assertIn("a range of mine", timeline.read_text())
 
     def test_a_program_of_half_a_second_that_says_nothing(self):
-        """Nobody waits for it to be a second old, as with what a shell starts."""
-        result = self.msprof(f"--output={self.output}", "--host-sys=cpu", "sleep", "0.7")
+        """Nobody waits for it to be a second old, as with what a shell starts: then none of them would be recorded. A busy machine
+        may make one too late."""
+        def recorded():
+            result = self.msprof(f"--output={self.output}", "--host-sys=cpu", "sleep", "0.7")
+            return None if result.code == FAILED and "ended before" in result.err else result
+
+        result = harness.wait_until(recorded, "one that is recorded")
         self.went(result)
         self.assertTrue((self.saved(result) / "host/data/host_cpu.data.slice_0").exists())
 
@@ -384,7 +393,7 @@ class MsprofTest(harness.ProfdTest):
         self.assertGreater(memory["records"], 0)
 
     def test_a_program_that_never_loads_cann(self):
-        result = self.msprof(f"--output={self.output}", "--host-sys=cpu", sys.executable, "-c", "import time; time.sleep(1.5)")
+        result = self.msprof(f"--output={self.output}", "--host-sys=cpu", sys.executable, "-c", WAITS, str(self.output))
         self.went(result)
         directory = self.saved(result)
         self.assertTrue((directory / "host/data/host_cpu.data.slice_0").exists())
@@ -412,7 +421,8 @@ class MsprofTest(harness.ProfdTest):
                                    env=self.daemon.environment, text=True, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
         self.addCleanup(profctl.kill)
-        harness.wait_until(lambda: list(self.output.glob(f"PROF_*/{own_folder.MANIFEST}")), "the recording to begin")
+        harness.wait_until(lambda: any(path.stat().st_size for path in self.output.glob("PROF_*/host/data/host_cpu.data.slice_0")),
+                           "samples")
         send(profctl)
         out, err = profctl.communicate(timeout=harness.PATIENCE_S)
         return harness.Result(profctl.returncode, out, err)
@@ -521,7 +531,7 @@ class MsprofTest(harness.ProfdTest):
     def test_dynamic_ends_with_the_program(self):
         self.output.mkdir(parents=True)
         prompt = subprocess.Popen([str(harness.RUN), "msprof", "--dynamic=on", "--host-sys=cpu", f"--output={self.output}",
-                                   "sleep", "3"], env=self.daemon.environment, text=True, stdin=subprocess.PIPE,
+                                   sys.executable, "-c", WAITS, str(self.output)], env=self.daemon.environment, text=True, stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(prompt.kill)
         prompt.stdin.write("start\n")

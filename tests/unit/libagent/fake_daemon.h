@@ -20,9 +20,9 @@ namespace profd::agent::testing {
 // One agent that has come through the door. **Thread:** any.
 class AgentPeer {
  public:
-  // The next message that is not an answer to Command; empty after 10 s.
+  // The next message that is not an answer to Command; empty after a minute.
   std::optional<v1::AgentMessage> Next();
-  // Sends and waits for the Ack; code 4 after 10 s.
+  // Sends and waits for the Ack; code 4 after a minute.
   v1::AgentAck Command(v1::AgentCommand command);
   v1::AgentAck Arm(bool flight_recorder = false);
   v1::AgentAck Fire();
@@ -64,7 +64,7 @@ class FakeDaemon {
   FakeDaemon(const FakeDaemon&) = delete;
   FakeDaemon& operator=(const FakeDaemon&) = delete;
 
-  // The next agent that said hello; nullptr after 10 s.
+  // The next agent that said hello; nullptr after a minute.
   std::shared_ptr<AgentPeer> Accept();
   // As Accept, but gives up after `seconds`.
   std::shared_ptr<AgentPeer> AcceptWithin(int seconds);

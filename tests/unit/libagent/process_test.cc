@@ -288,7 +288,7 @@ TEST_F(ProcessTest, WithoutAFolderThereIsNoThread) {
   child->Hear();
   EXPECT_EQ(child->Ask("mark 1"), "done");
   std::string threads;
-  for (int i = 0; i < 500 && threads != "threads 1"; ++i) {
+  for (int i = 0; i < 6000 && threads != "threads 1"; ++i) {
     threads = child->Ask("threads");
     ::usleep(10'000);  // between two looks: a thread that ends tells nobody
   }

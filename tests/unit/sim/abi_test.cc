@@ -108,14 +108,13 @@ TEST(Rule2States, WalkThroughThem) {
 }
 
 TEST(Rule2States, StopOfAStoppingChannelAndStartOfItAreBusy) {
-  const SimLibrary sim("faults: [{call: stop, channel: 1, delay_ms: 300}]");
+  const SimLibrary sim("faults: [{call: stop, channel: 1, delay_ms: 3000}]");
   ASSERT_EQ(sim.Start(0, 1, 10, HbmPayload()), 0);
   std::thread stopper([&] { sim.StopDraining(0, 1); });
-  SleepMs(100);
   uint32_t waiting = 0;
+  Until([&] { return sim.Flush(0, 1, &waiting); }, code::kStatusFail);
   EXPECT_EQ(sim.Stop(0, 1), code::kStatusFail);
   EXPECT_EQ(sim.Start(0, 1, 10, HbmPayload()), code::kStatusFail);
-  EXPECT_EQ(sim.Flush(0, 1, &waiting), code::kStatusFail);
   stopper.join();
 }
 
@@ -341,7 +340,7 @@ TEST(Rule8Payloads, AreRecorded) {
 }
 
 TEST(Rule9Late, ProcessChannelsAppearAfterTheirDelay) {
-  const SimLibrary sim("late_channels: {delay_s: 1, ids: [143, 145]}");
+  const SimLibrary sim("late_channels: {delay_s: 3, ids: [143, 145]}");
   EXPECT_THAT(sim.Channels(0), testing::Not(testing::Contains(143)));
   EXPECT_EQ(sim.Start(0, channel::kAicpu), code::kNotSupported);
   Until([&] { return sim.Start(0, channel::kAicpu); }, 0);
@@ -354,7 +353,7 @@ TEST(Rule9Late, ProcessChannelsAppearAfterTheirDelay) {
 }
 
 TEST(Rule9Late, TheEventSchedulerTellsOfThem) {
-  const SimLibrary sim("late_channels: {delay_s: 1, ids: [145]}");
+  const SimLibrary sim("late_channels: {delay_s: 3, ids: [145]}");
   struct {
     int32_t type = 1;
     uint32_t threads = 1;
@@ -380,7 +379,7 @@ TEST(Rule9Late, TheEventSchedulerTellsOfThem) {
   ASSERT_EQ(ask(0, 0, &in, &out), 0);
   EXPECT_EQ(group, created);
   EXPECT_EQ(wait(0, group, 0, 1, event), code::kNoEvent);
-  EXPECT_EQ(wait(0, group, 0, 5000, event), 0);
+  EXPECT_EQ(wait(0, group, 0, 60'000, event), 0);
   EXPECT_EQ(event[0], 48);
   EXPECT_EQ(wait(0, group, 0, 1, event), code::kNoEvent) << "told once";
 }
@@ -448,7 +447,7 @@ TEST(Rule10Clocks, FunctionsInvert) {
 }
 
 TEST(Rule10Clocks, OscillatorsAreMeasuredAfterAWhileAndOnlyByNewDrivers) {
-  const SimLibrary sim("clock: {osc_busy_s: 1}");
+  const SimLibrary sim("clock: {osc_busy_s: 3}");
   int64_t value = 77;
   EXPECT_EQ(sim.Info(0, module::kSystem, info::kDeviceOsc, &value), code::kBusy);
   EXPECT_EQ(value, 77) << "not touched on error";
@@ -574,7 +573,11 @@ TEST(EveryChannel, OfEveryChipStartsAndSpeaks) {
     }
     SleepMs(250);
     std::map<uint32_t, size_t> bytes;
-    for (const uint32_t id : ids) bytes[id] = sim.Drain(0, id).size() + sim.StopDraining(0, id).size();
+    for (const uint32_t stopped : ids) {
+      // Of all, or the rings of those that come last overflow where this takes many seconds.
+      for (const uint32_t id : ids) bytes[id] += sim.Drain(0, id).size();
+      bytes[stopped] += sim.StopDraining(0, stopped).size();
+    }
     size_t stops = 0;
     for (const auto& line : sim.Truth()) {
       if (line.value("event", "") != "stop") continue;

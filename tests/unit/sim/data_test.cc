@@ -233,16 +233,20 @@ TEST(Formulas, MemoryKindsStampTheirOwnWay) {
 TEST(Consistency, ChannelsOfOneTrafficAgree) {
   const SimLibrary sim("truth: $DIR/truth");
   const uint32_t ids[] = {channel::kHbm, channel::kQos, channel::kStarsProfile, channel::kHccs};
+  const uint64_t before = RawNs();
   for (const uint32_t id : ids) {
     std::string payload = AnyPayload(id);
     if (id == channel::kQos) payload = Words({100, 3, 0x00030201, 0, 0, 0, 0});
     if (id == channel::kStarsProfile) payload = Words({1, 100, 1, 100, 1, 100, 1, 100, 0, 0, 0, 0, 0, 0});
     ASSERT_EQ(sim.Start(0, id, 100, payload), 0);
   }
+  const uint64_t apart_ns = RawNs() - before;
   SleepMs(1200);
   for (const uint32_t id : ids) sim.StopDraining(0, id);
 
-  // Sums over the same nine periods; the starts lie a moment apart, so the edges differ a little.
+  // Sums over the same nine periods; the starts lie a moment apart, so the edges differ a little: by the part
+  // of the time that is not common to all, of which there are two, at the load's peaks of twice the mean.
+  const double edges = 4 * static_cast<double>(apart_ns) / 9e8;
   double hbm = 0, qos = 0, acc = 0, link = 0;
   const auto hbm_samples = sim.Samples(0, channel::kHbm), qos_samples = sim.Samples(0, channel::kQos);
   for (size_t i = 1; i < 10; ++i) {
@@ -261,9 +265,9 @@ TEST(Consistency, ChannelsOfOneTrafficAgree) {
   const auto hccs = sim.Samples(0, channel::kHccs);
   const double hccs_bytes =
       hccs[9]["values"]["tx_bytes_total"].get<double>() - hccs[0]["values"]["tx_bytes_total"].get<double>();
-  EXPECT_NEAR(qos, hbm, hbm * 0.01);
-  EXPECT_NEAR(acc, hbm, hbm * 0.01);
-  EXPECT_NEAR(link, hccs_bytes, hccs_bytes * 0.05);
+  EXPECT_NEAR(qos, hbm, hbm * (0.01 + edges));
+  EXPECT_NEAR(acc, hbm, hbm * (0.01 + edges));
+  EXPECT_NEAR(link, hccs_bytes, hccs_bytes * (0.05 + edges));
 }
 
 TEST(Consistency, StarsRecordsAreTypedAndCarryTheMagic) {
@@ -466,12 +470,14 @@ TEST(Flood, TextHasOneHeader) {
 }
 
 TEST(Flood, RateIsSharedAndWhatFindsNoRoomIsDropped) {
-  const SimLibrary sim("mode: flood\nrate_mb_s: 20\ntruth: $DIR/truth");
+  // HBM would drop, too, if it were left alone for half of the time: two seconds.
+  const SimLibrary sim("mode: flood\nrate_mb_s: 4\ntruth: $DIR/truth");
   ASSERT_EQ(sim.Start(0, channel::kHbm, 20, HbmPayload()), 0);
   ASSERT_EQ(sim.Start(0, channel::kPcie, 20), 0);
-  for (int i = 0; i < 80; ++i) {
+  const uint64_t end = RawNs() + 4'000'000'000;
+  while (RawNs() < end) {
     SleepMs(10);
-    sim.Drain(0, channel::kHbm);  // PCIe is left alone: 8 MB in 0.8 s do not fit into its ring
+    sim.Drain(0, channel::kHbm);  // PCIe is left alone: 8 MB in 4 s do not fit into its ring
   }
   sim.StopDraining(0, channel::kHbm);
   sim.StopDraining(0, channel::kPcie);

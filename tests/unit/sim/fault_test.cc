@@ -71,7 +71,7 @@ TEST(CallFaults, TimetableAndCount) {
   const SimLibrary sim(R"(
 faults:
   - {call: start, channel: 3, ret: -11, times: 2}
-  - {call: start, channel: 4, ret: 40, at_s: 1, for_s: 1}
+  - {call: start, channel: 4, ret: 40, at_s: 3, for_s: 3}
 )");
   EXPECT_EQ(sim.Start(0, 3), -11);
   EXPECT_EQ(sim.Start(1, 3), -11);
@@ -120,7 +120,7 @@ TEST(NamedFaults, StopStallKeepsDelivering) {
 }
 
 TEST(NamedFaults, DeviceLost) {
-  const SimLibrary sim("truth: $DIR/truth\nfaults: [{name: device_lost, at_s: 1, for_s: 2, device: 0}]");
+  const SimLibrary sim("truth: $DIR/truth\nfaults: [{name: device_lost, at_s: 3, for_s: 3, device: 0}]");
   constexpr uint32_t kWorking = 1, kLost = 4;
   const auto status = [&] {
     uint32_t value = 0;

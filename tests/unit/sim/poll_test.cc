@@ -1,8 +1,12 @@
 // prof_channel_poll (rule 6) and the end of it (rule 7).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <fstream>
 #include <future>
+#include <string>
 #include <thread>
 
 #include "sim/hal/channels/poll_queue.h"
@@ -80,17 +84,26 @@ TEST(Poll, StaleEntryOfAStoppedChannel) {
   sim.StopDraining(0, 3);
 }
 
+bool Sleeps(pid_t thread) {
+  std::string text;
+  std::getline(std::ifstream("/proc/self/task/" + std::to_string(thread) + "/stat"), text);
+  const size_t name_end = text.rfind(')');
+  return name_end != std::string::npos && text.substr(name_end, 3) == ") S";
+}
+
 TEST(Poll, LastStopWakesThePoller) {
   const SimLibrary sim("");
   ASSERT_EQ(sim.Start(0, 3, 10'000), 0);
   int first = -99, second = -99;
   const uint64_t before = RawNs();
+  std::atomic<pid_t> thread{0};
   std::thread poller([&] {
     std::vector<PollInfo> ready;
+    thread = ::gettid();
     first = sim.Poll(ready, 6, 5);
     second = sim.Poll(ready, 6, 5);
   });
-  SleepMs(100);
+  Until([&] { return thread != 0 && Sleeps(thread); }, true);
   EXPECT_EQ(sim.Stop(0, 3), 0);
   poller.join();
   EXPECT_EQ(first, 0);

@@ -151,6 +151,7 @@ TEST(MsptiBuffersTest, S17WhatGotLostInsideOnlyTheTruthKnows) {
       "devices: 1\nmspti: {auto: true, disable_ms: 0, truth: $DIR/truth, drop_every: 10, "
       "rates: {kernel: 40000}}\n");
   library.Begin({kKernel});
+  Until([] { return MsptiLibrary::requests > 0; });  // for the first record
   SleepMs(100);
   library.End({kKernel});
   const nlohmann::json truth = library.Truth();
@@ -166,7 +167,8 @@ TEST(MsptiBuffersTest, S18RatesAndAnExhaustedClient) {
       "rates: {kernel: 200000, marker: 125000}}\n");
   library.Begin({kKernel, kMarker});
   SleepMs(300);
-  MsptiLibrary::buffer_bytes = 0;  // the client's pool is empty
+  Until([] { return MsptiLibrary::requests > 1; });  // the first one is full
+  MsptiLibrary::buffer_bytes = 0;                    // the client's pool is empty
   Until([] { return MsptiLibrary::refused_completes > 0; });
   MsptiLibrary::buffer_bytes = 4U << 20;
   library.End({kKernel, kMarker});
