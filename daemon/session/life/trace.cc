@@ -44,15 +44,21 @@ uint64_t SilentSeconds(const KindState& kind, const chunk::StreamStats& stats, u
   return static_cast<double>(seconds) < std::max(least_seconds, kPeriods / kind.effective_hz) ? 0 : seconds;
 }
 
+// Of some tries the surest: a busy node may have stopped us in the middle of one.
 format::ClockPair HostPair() {
-  format::ClockPair pair;
-  const uint64_t before = base::RawNs();
-  pair.host_counter = base::HostCounter();
-  pair.wall_ns = base::WallNs();
-  const uint64_t after = base::RawNs();
-  pair.host_raw_ns = before + (after - before) / 2;
-  pair.error_ns = (after - before + 1) / 2;
-  return pair;
+  constexpr int kTries = 5;
+  format::ClockPair best;
+  for (int i = 0; i < kTries; ++i) {
+    format::ClockPair pair;
+    const uint64_t before = base::RawNs();
+    pair.host_counter = base::HostCounter();
+    pair.wall_ns = base::WallNs();
+    const uint64_t after = base::RawNs();
+    pair.host_raw_ns = before + (after - before) / 2;
+    pair.error_ns = (after - before + 1) / 2;
+    if (i == 0 || pair.error_ns < best.error_ns) best = pair;
+  }
+  return best;
 }
 
 // A wall clock that was set back meanwhile would have it end before it began.
