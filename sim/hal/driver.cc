@@ -208,7 +208,8 @@ int Driver::PortTotals(uint32_t device, uint64_t (&totals)[kPortTotals]) {
   const Device* found = Find(device);
   if (found == nullptr) return code::kNoDevice;
   const double since_s = static_cast<double>(RawNs() - loaded_ns_) / 1e9 - config_.ports_from_s;
-  if (config_.ports_ret != 0 && since_s >= 0 && (config_.ports_for_s == 0 || since_s < config_.ports_for_s)) {
+  if (config_.ports_ret != 0 && since_s >= 0 && (config_.ports_for_s == 0 || since_s < config_.ports_for_s) &&
+      IsThere(config_.ports_while)) {
     return config_.ports_ret;
   }
   // Frames carry RoCE and NIC traffic; every thousandth packet meets congestion.
