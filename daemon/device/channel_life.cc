@@ -190,6 +190,9 @@ void ChannelHub::Impl::OnStopped(const ChannelPtr& channel, std::optional<int> c
   } else if (*code != driver::kOk) {
     status = Status(*code == driver::kBiuLoss ? Code::kDataLoss : CodeOf(*code),
                     "stopping " + Name(channel->first) + ": " + driver::DescribeCode(*code));
+  } else if (const std::string* hung = reads_.Hung(channel->id.device)) {
+    // Nobody has read what the driver has waited for.
+    status = Status(Code::kDataLoss, "stopping " + Name(channel->first) + ": " + *hung);
   }
   PumpFor(channel->id).Remove(channel->id, !stuck, Guard([this, channel, status = std::move(status), stuck] {
                                 Answer(channel->stop_done, status);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "daemon/driver/host_mounts.h"
 
 namespace profd::device {
@@ -16,11 +17,15 @@ namespace profd::device {
 namespace {
 // How long the destructor waits for calls that still run.
 constexpr std::chrono::milliseconds kFarewell{200};
+// So many times its time-out a call may wait for its turn at most, besides its own.
+constexpr uint64_t kMostTurns = 3;
 }  // namespace
 
 struct ControlQueue::Job {
   Call call;  // `work` is the thread's, the rest ctl's: what callbacks own must not die on another thread
   bool answered = false;
+  const uint64_t submitted_ns = base::MonotonicNs();
+  uint64_t since_ns = 0;  // that the driver owes it a word; 0: it waits; by the mutex
   Timer::Id patience = 0;
   Timer::Id timeout = 0;
 };
@@ -37,6 +42,8 @@ struct ControlQueue::State : std::enable_shared_from_this<State> {
 
   // -- ctl --
   void Submit(Call call);
+  Timer::Id Alarm(const std::shared_ptr<Job>& job, uint64_t delay_ns,
+                  void (State::*run)(const std::shared_ptr<Job>&));
   void OnImpatient(const std::shared_ptr<Job>& job);
   void OnTimeout(const std::shared_ptr<Job>& job);
   void OnReturned(const std::shared_ptr<Job>& job);
@@ -44,7 +51,9 @@ struct ControlQueue::State : std::enable_shared_from_this<State> {
   void Close();
 
   // -- holding the mutex --
+  bool IsRunnable(const Job& job) const;
   std::deque<std::shared_ptr<Job>>::iterator Runnable();
+  uint64_t SilentSince(const Job& job) const;
   size_t Threads() const;
   void StartWorker(bool spare);
 
@@ -62,6 +71,7 @@ struct ControlQueue::State : std::enable_shared_from_this<State> {
   std::deque<std::shared_ptr<Job>> waiting;
   std::vector<std::shared_ptr<Job>> running;
   std::vector<std::shared_ptr<Worker>> workers;
+  uint64_t returned_ns = 0;  // when a call last did
   bool closed = false;
 };
 
@@ -75,20 +85,22 @@ void ControlQueue::Submit(Call call) { state_->Submit(std::move(call)); }
 void ControlQueue::State::Submit(Call call) {
   auto job = std::make_shared<Job>();
   job->call = std::move(call);
-  // The alarms die with the timer's entry; `weak` because the queue may go first.
-  const auto alarm = [this, &job](uint64_t delay_ns, void (State::*run)(const std::shared_ptr<Job>&)) {
-    return timer.After(delay_ns, [weak = weak_from_this(), job, run] {
-      const std::shared_ptr<State> state = weak.lock();
-      if (state != nullptr && !state->closed) (state.get()->*run)(job);
-    });
-  };
-  job->patience = alarm(options.patience_ns, &State::OnImpatient);
-  job->timeout = alarm(job->call.timeout_ns, &State::OnTimeout);
+  job->patience = Alarm(job, options.patience_ns, &State::OnImpatient);
+  job->timeout = Alarm(job, job->call.timeout_ns, &State::OnTimeout);
 
   const std::lock_guard lock(mutex);
   waiting.push_back(std::move(job));
   if (Threads() == 0) StartWorker(false);
   changed.notify_one();
+}
+
+// It dies with the timer's entry; `weak` because the queue may go first.
+Timer::Id ControlQueue::State::Alarm(const std::shared_ptr<Job>& job, uint64_t delay_ns,
+                                     void (State::*run)(const std::shared_ptr<Job>&)) {
+  return timer.After(delay_ns, [weak = weak_from_this(), job, run] {
+    const std::shared_ptr<State> state = weak.lock();
+    if (state != nullptr && !state->closed) (state.get()->*run)(job);
+  });
 }
 
 void ControlQueue::State::OnImpatient(const std::shared_ptr<Job>& job) {
@@ -100,9 +112,14 @@ void ControlQueue::State::OnImpatient(const std::shared_ptr<Job>& job) {
 void ControlQueue::State::OnTimeout(const std::shared_ptr<Job>& job) {
   if (job->answered) return;
   bool withdrawn = false;
-  if (!job->call.must_run) {
+  {
     const std::lock_guard lock(mutex);
-    withdrawn = std::erase(waiting, job) != 0;
+    const uint64_t end_ns = SilentSince(*job) + job->call.timeout_ns, now_ns = base::MonotonicNs();
+    if (now_ns < end_ns) {
+      job->timeout = Alarm(job, end_ns - now_ns, &State::OnTimeout);
+      return;
+    }
+    if (!job->call.must_run) withdrawn = std::erase(waiting, job) != 0;
   }
   Answer(*job, withdrawn ? Outcome::kNeverRan : Outcome::kTimedOut);
 }
@@ -144,13 +161,25 @@ void ControlQueue::State::Close() {
   workers.clear();
 }
 
+bool ControlQueue::State::IsRunnable(const Job& job) const {
+  return job.call.lane == kNoLane ||
+         std::none_of(running.begin(), running.end(), [&job](const std::shared_ptr<Job>& other) {
+           return other->call.lane == job.call.lane;
+         });
+}
+
 std::deque<std::shared_ptr<ControlQueue::Job>>::iterator ControlQueue::State::Runnable() {
-  return std::find_if(waiting.begin(), waiting.end(), [this](const std::shared_ptr<Job>& job) {
-    return job->call.lane == kNoLane ||
-           std::none_of(running.begin(), running.end(), [&job](const std::shared_ptr<Job>& other) {
-             return other->call.lane == job->call.lane;
-           });
-  });
+  return std::find_if(waiting.begin(), waiting.end(),
+                      [this](const std::shared_ptr<Job>& job) { return IsRunnable(*job); });
+}
+
+// Since when the driver has owed it a word: since it was submitted, or one before it returned. A call that
+// waits for its turn while others return waits for no driver that is stuck: a busy node may take long for
+// many.
+uint64_t ControlQueue::State::SilentSince(const Job& job) const {
+  if (job.since_ns != 0) return job.since_ns;
+  if (!IsRunnable(job)) return job.submitted_ns;
+  return std::clamp(returned_ns, job.submitted_ns, job.submitted_ns + kMostTurns * job.call.timeout_ns);
 }
 
 size_t ControlQueue::State::Threads() const {
@@ -189,10 +218,12 @@ void ControlQueue::State::RunCalls(std::unique_lock<std::mutex>& lock, bool spar
     }
     const std::shared_ptr<Job> job = *next;
     waiting.erase(next);
+    job->since_ns = SilentSince(*job);
     running.push_back(job);
     lock.unlock();
     job->call.work();
     lock.lock();
+    returned_ns = base::MonotonicNs();
     std::erase(running, job);
     changed.notify_all();
     // Still under the lock: nothing is posted once Close() has returned.

@@ -268,6 +268,12 @@ class TraceWriter::Impl {
 
   bool SealWhatIsDue() {
     const uint64_t now = base::MonotonicNs();
+    // It is the sources' time that is over, not the writer's, which may be behind with what they have sent.
+    const bool is_over = std::ranges::any_of(traces_, [now](const auto& entry) {
+      const std::optional<SealRequest>& seal = entry.second.seal;
+      return seal && entry.second.ends < seal->ends && now >= seal->deadline_ns;
+    });
+    if (is_over) ServeAll();
     bool any = false;
     for (auto& [number, trace] : traces_) {
       if (!trace.seal) continue;

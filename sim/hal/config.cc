@@ -143,6 +143,7 @@ std::vector<FaultSpec> ReadFault(const YAML::Node& node) {
   FaultSpec spec;
   map.Read("at_s", spec.at_s);
   map.Read("for_s", spec.for_s);
+  map.Read("while", spec.while_file);
   map.Read("device", spec.device);
   if (const YAML::Node channels = map.Get("channel")) spec.channels = ReadChannels(channels);
   map.Read("ret", spec.ret);
@@ -208,6 +209,7 @@ Config Read(const YAML::Node& root) {
     ports.Read("ret", config.ports_ret);
     ports.Read("at_s", config.ports_from_s);
     ports.Read("for_s", config.ports_for_s);
+    ports.Read("while", config.ports_while);
     ports.RefuseOthers();
   }
   if (const YAML::Node node = map.Get("scenario")) {

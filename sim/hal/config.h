@@ -35,6 +35,7 @@ struct Config {
   int process_ret = 0;                       // what starting it answers
   int ports_ret = 0;                         // what the card library answers …
   double ports_from_s = 0, ports_for_s = 0;  // … from then on, so long; 0 = for ever
+  std::string ports_while;                   // … and only while this file is there; empty: whether or not
   ScenarioConfig scenario;
   std::map<uint32_t, std::string> replay;  // channel → recorded bytes
   std::string truth;                       // file name, empty: none

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "sim/hal/channels/payload.h"
 #include "sim/hal/variant.h"
@@ -16,7 +17,9 @@ namespace profd::sim {
 namespace {
 
 constexpr size_t kRingBytes = 4U << 20, kAicpuRingBytes = 8U << 20;
-constexpr int kDrainTries = 1000;  // a stop waits that many milliseconds for the reader
+constexpr int kDrainTries = 1000;  // a stop waits that many milliseconds for the reader …
+constexpr uint64_t kSilentNs =
+    1'200'000'000;  // … which are longer on a busy machine; not for one that reads nothing
 constexpr int kDefaultPollSeconds = 5;
 constexpr uint32_t kProcessChannelsSince = 0x072316;  // API version
 constexpr double kMegabyte = 1e6;
@@ -208,7 +211,8 @@ int Driver::PortTotals(uint32_t device, uint64_t (&totals)[kPortTotals]) {
   const Device* found = Find(device);
   if (found == nullptr) return code::kNoDevice;
   const double since_s = static_cast<double>(RawNs() - loaded_ns_) / 1e9 - config_.ports_from_s;
-  if (config_.ports_ret != 0 && since_s >= 0 && (config_.ports_for_s == 0 || since_s < config_.ports_for_s)) {
+  if (config_.ports_ret != 0 && since_s >= 0 && (config_.ports_for_s == 0 || since_s < config_.ports_for_s) &&
+      IsThere(config_.ports_while)) {
     return config_.ports_ret;
   }
   // Frames carry RoCE and NIC traffic; every thousandth packet meets congestion.
@@ -256,10 +260,13 @@ int Driver::Stop(uint32_t device, uint32_t id) {
     channel.EndFlood();
     SetFlooding(*found, id, false);
   }
-  if (!channel.Empty()) {
+  if (size_t waiting = channel.Waiting(); waiting != 0) {
     if (!channel.queued.exchange(true)) poll_queue_.Push({.device_id = device, .channel_id = id});
-    for (int i = 0; i < kDrainTries && !channel.Empty(); ++i) {
+    uint64_t read_ns = RawNs();
+    for (int i = 0; i < kDrainTries && waiting != 0 && RawNs() < read_ns + kSilentNs; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      const size_t left = channel.Waiting();
+      if (std::exchange(waiting, left) != left) read_ns = RawNs();
     }
   }
   truth_.WriteStop(device, id, channel.EndStop());

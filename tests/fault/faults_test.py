@@ -42,20 +42,48 @@ ONE = "devices: 2\nchip: 910B\nfaults:\n"
 
 
 class FaultsTest(harness.ProfdTest):
-    def run_through(self, faults, collect="hbm,llc,pcie,hccs", seconds=3, config="", torn_periods=False):
+    def run_through(self, faults, collect="hbm,llc,pcie,hccs", seconds=3):
         """One session with --wait over the fault; returns the sealed session and profctl's exit code."""
-        daemon = self.profd(sim=ONE + faults, config=config)
-        waiting = daemon.ctl("start", "--collect", collect, "--duration", f"{seconds}s", "--wait", "--json", timeout=90)
+        daemon = self.profd(sim=ONE + faults)
+        waiting = daemon.ctl("start", "--collect", collect, "--duration", f"{seconds}s", "--wait", "--json",
+                             timeout=seconds + harness.PATIENCE_S)
+        return self.sealed(daemon), waiting.code, daemon
+
+    def all_go_on(self, daemon, session):
+        """Until every kind has new data."""
+        before = daemon.status(session)["kinds"]
+        harness.wait_until(lambda: all(now["records"] > then["records"] for now, then in
+                                       zip(daemon.status(session)["kinds"], before)), "data of every kind")
+
+    def in_the_middle(self, fault, seen, over=None, collect="hbm,llc,pcie,hccs", torn_periods=False):
+        """The same, of a fault that begins when there are data of all kinds, until `seen` (of the session) says that profd has
+        noticed; where it has an end, `over` says what comes then."""
+        daemon = self.profd(sim=ONE + f"  - {{while: $DIR/fault, {fault}}}\n")
+        # However much comes beside what is lost: how long all this takes is the machine's.
+        waiting = daemon.popen_ctl("start", "--collect", collect, "--wait", "--max-loss", "0%", "--json")
+        session = harness.wait_until(lambda: daemon.ctl("list", "--json").json["sessions"], "the session")[0]["session"]
+        harness.wait_until(lambda: daemon.status(session)["state"] == "running", "it to run")
+        self.all_go_on(daemon, session)
+        daemon.begin_fault()
+        harness.wait_until(lambda: seen(daemon.status(session)), "the fault to be noticed")
+        if over:
+            daemon.end_fault()
+            harness.wait_until(lambda: over(daemon.status(session)), "the fault to be over")
+            self.all_go_on(daemon, session)
+        daemon.ctl("stop", session)
+        waiting.communicate(timeout=harness.PATIENCE_S)
+        return self.sealed(daemon, torn_periods), waiting.returncode, daemon
+
+    def sealed(self, daemon, torn_periods=False):
+        """profd's only session."""
         self.assertIsNone(daemon.process.poll(), daemon.log.read_text())
-        sessions = daemon.ctl("list", "--json").json["sessions"]
-        self.assertEqual(len(sessions), 1, waiting)
-        session = sessions[0]
+        (session,) = daemon.ctl("list", "--json").json["sessions"]
         self.assertEqual(session["state"], "sealed")
         found = prof_reader.check(session["directory"])
         if torn_periods:  # what the driver overwrote is gone, half a period may be left beside it
             found = [line for line in found if ": period at " not in line]
         self.assertEqual(found, [])
-        return session, waiting.code, daemon
+        return session
 
     def unharmed(self, session, *but):
         """Every started kind except `but` ((kind, unit) pairs) has all its data."""
@@ -87,11 +115,13 @@ class FaultsTest(harness.ProfdTest):
         self.refused_start(115, "115")
 
     def test_the_task_log_waits_for_a_compute_process(self):
-        daemon = self.profd(sim=ONE + "  - {device: 0, name: no_compute_process, for_s: 3}\n")
+        daemon = self.profd(sim=ONE + "  - {device: 0, name: no_compute_process, while: $DIR/fault}\n")
+        daemon.begin_fault()
         started = daemon.begin("--collect", "task,hbm")
         task = self.kind(started, "task", "device:0")
         self.assertEqual(task["verdict"], "pending", task)
         self.assertEqual(self.kind(started, "hbm", "device:0")["verdict"], "started")
+        daemon.end_fault()
         harness.wait_until(lambda: self.kind(daemon.status(started["session"]), "task", "device:0")["bytes"] > 0, "tasks")
         sealed = daemon.end(started["session"])
         self.assertEqual(self.kind(sealed, "task", "device:0")["verdict"], "started")
@@ -128,23 +158,25 @@ class FaultsTest(harness.ProfdTest):
         self.assertEqual(daemon.ctl("list", "--json").json["sessions"], [])
 
     def test_reads_fail_for_a_while(self):
-        session, code, _ = self.run_through("  - {at_s: 1.5, for_s: 1, device: 1, channel: 8, call: read, ret: -1}\n",
-                                            seconds=4)
+        session, code, _ = self.in_the_middle("device: 1, channel: 8, call: read, ret: -1",
+                                              lambda now: any("llc" in reason for reason in now["degraded"]),
+                                              lambda now: self.kind(now, "llc", "device:1")["verdict"] == "started")
         self.unharmed(session, ("llc", "device:1"))
         self.assertGreater(self.kind(session, "llc", "device:1")["records"], 0)
         self.assertTrue(any("llc" in reason for reason in session["degraded"]), session["degraded"])
         self.assertNotEqual(code, OK)
 
     def test_a_device_is_lost(self):
-        session, code, _ = self.run_through("  - {at_s: 1.5, device: 1, name: device_lost}\n", seconds=6)
+        session, code, _ = self.in_the_middle("device: 1, name: device_lost",
+                                              lambda now: any("lost" in reason for reason in now["degraded"]))
         lost = [(entry["kind"], entry["unit"]) for entry in session["kinds"] if entry["unit"] == "device:1"]
         self.unharmed(session, *lost)
         self.assertTrue(any("lost" in reason for reason in session["degraded"]), session["degraded"])
         self.assertNotEqual(code, OK)
 
     def test_ten_slots_are_lost_and_counted(self):
-        session, code, daemon = self.run_through("  - {at_s: 1.5, for_s: 0.5, device: 0, channel: 1, name: lose_slots}\n",
-                                                 collect="hbm,llc")
+        session, code, daemon = self.in_the_middle("device: 0, channel: 1, name: lose_slots",
+                                                   lambda now: self.kind(now, "hbm", "device:0")["lost"] > 0, collect="hbm,llc")
         hbm = self.kind(session, "hbm", "device:0")
         self.assertGreater(hbm["lost"], 0)
         self.unharmed(session, ("hbm", "device:0"))
@@ -158,10 +190,11 @@ class FaultsTest(harness.ProfdTest):
 
     def test_a_channel_that_falls_silent(self):
         # Reads give nothing, for ever: the session cannot know why, but says since when.
-        session, _, daemon = self.run_through("  - {device: 0, channel: 1, call: read, ret: 0, at_s: 2}\n", collect="hbm=50Hz,llc",
-                                              seconds=9)
+        session, _, daemon = self.in_the_middle("device: 0, channel: 1, call: read, ret: 0",
+                                                lambda now: "no data for " in self.kind(now, "hbm", "device:0")["reason"],
+                                                collect="hbm=50Hz,llc")
         hbm = self.kind(session, "hbm", "device:0")
-        self.assertRegex(hbm["reason"], r"no data for \d s")
+        self.assertRegex(hbm["reason"], r"no data for \d+ s")
         self.unharmed(session, ("hbm", "device:0"))
         for unit in ("hbm", "device:1"), ("llc", "device:0"):
             self.assertNotIn("no data", self.kind(session, *unit)["reason"])
@@ -196,8 +229,10 @@ class FaultsTest(harness.ProfdTest):
         daemon.end(again["session"])
 
     def test_a_read_that_hangs_costs_its_device_only(self):
-        daemon = self.profd(sim=ONE + "  - {at_s: 2, device: 1, call: read, delay_ms: 600000}\n")
+        daemon = self.profd(sim=ONE + "  - {while: $DIR/fault, device: 1, call: read, delay_ms: 600000}\n")
         started = daemon.begin("--collect", "hbm,llc")
+        self.all_go_on(daemon, started["session"])
+        daemon.begin_fault()
         hung = lambda: self.kind(daemon.status(started["session"]), "llc", "device:1")["reason"]  # noqa: E731
         harness.wait_until(lambda: "device 1 hangs: a read of" in hung(), "the hung read to be noticed")
         records = self.kind(daemon.status(started["session"]), "hbm", "device:0")["records"]
@@ -215,10 +250,13 @@ class FaultsTest(harness.ProfdTest):
         daemon.end(again["session"])
 
     def test_a_read_that_comes_back_goes_on(self):
-        daemon = self.profd(sim=ONE + "  - {at_s: 2, times: 1, device: 1, channel: 1, call: read, delay_ms: 4000}\n")
+        daemon = self.profd(sim=ONE + "  - {while: $DIR/fault, device: 1, channel: 1, call: read, delay_ms: 600000}\n")
         started = daemon.begin("--collect", "hbm")
+        self.all_go_on(daemon, started["session"])
+        daemon.begin_fault()
         status = lambda: daemon.status(started["session"])  # noqa: E731
         harness.wait_until(lambda: "hangs" in self.kind(status(), "hbm", "device:1")["reason"], "the hang to be noticed")
+        daemon.end_fault()
         harness.wait_until(lambda: self.kind(status(), "hbm", "device:1")["verdict"] == "started", "the device to be back")
         records = self.kind(status(), "hbm", "device:1")["records"]
         harness.wait_until(lambda: self.kind(status(), "hbm", "device:1")["records"] > records, "data of the device")
@@ -232,10 +270,16 @@ class FaultsTest(harness.ProfdTest):
         for calls in (["read"], ["stop"], ["read", "stop"], ["get_channels"], ["info", "status"],
                       ["read", "stop", "start", "get_channels", "info", "status", "flush"]):
             with self.subTest(calls=calls):
-                faults = "".join(f"  - {{at_s: 2, device: 1, call: {call}, delay_ms: 600000}}\n" for call in calls)
+                faults = "".join(f"  - {{while: $DIR/fault, device: 1, call: {call}, delay_ms: 600000}}\n" for call in calls)
                 daemon = self.profd(sim=ONE + faults)
+                begin = time.monotonic()
                 one = daemon.begin("--collect", "hbm,llc,pcie")
-                timed = daemon.begin("--collect", "hbm,llc,pcie", "--duration", "4s")
+                self.all_go_on(daemon, one["session"])
+                # The same again takes as long as the machine needs for it, and is over before this one ends.
+                duration_s = 2 + 3 * (time.monotonic() - begin)
+                timed = daemon.begin("--collect", "hbm,llc,pcie", "--duration", f"{duration_s:.1f}s")
+                self.all_go_on(daemon, timed["session"])
+                daemon.begin_fault()
                 harness.wait_until(lambda: daemon.status(timed["session"])["state"] == "sealed", "a session to end by itself")
                 self.unharmed(daemon.status(timed["session"]), *((kind, "device:1") for kind in ("hbm", "llc", "pcie")))
                 daemon.stop()
@@ -246,11 +290,10 @@ class FaultsTest(harness.ProfdTest):
 
     def one_fault(self, call, fault, moment):
         """Device 1 does it; device 0 and everybody's answers are as ever. What is wrong, in words."""
-        at_s = 0 if moment == "start" else 2
+        later = "" if moment == "start" else "while: $DIR/fault, "
         of_device = "" if call in OF_NO_DEVICE else "device: 1, "
-        daemon = self.profd(sim=ONE + f"  - {{at_s: {at_s}, {of_device}call: {call}, {(FAULTS | MORE_FAULTS)[fault]}}}\n",
+        daemon = self.profd(sim=ONE + f"  - {{{later}{of_device}call: {call}, {(FAULTS | MORE_FAULTS)[fault]}}}\n",
                             config="driver:\n  timeout_ms: 1500\n")
-        loaded = time.monotonic()  # or a little earlier: a busy machine takes its time until profd answers
         started = daemon.ctl("start", "--collect", "hbm,llc,pcie,dev-cpu,netdev=10Hz", "--json")
         if started.code not in (OK, harness.PARTLY_STARTED, harness.PARTIAL_LOSS):
             # Without any device that can be counted on there is nothing to begin.
@@ -258,7 +301,13 @@ class FaultsTest(harness.ProfdTest):
                 return f"start: {started}"
         else:
             session = started.json["session"]
-            time.sleep(max(0.0, loaded + at_s + 0.2 - time.monotonic()))  # until the fault of that moment has come
+            if call not in OF_NO_DEVICE:  # what comes with the device's process does so in a moment
+                harness.wait_until(lambda: not any(kind["unit"] == "device:0" and kind["verdict"] == "pending"
+                                                   for kind in daemon.status(session)["kinds"]), "all of device 0")
+            if moment != "start":
+                harness.wait_until(lambda: all(kind["records"] for kind in daemon.status(session)["kinds"] if kind["kind"] == "hbm"),
+                                   "data")
+                daemon.begin_fault()
             if moment == "running":
                 daemon.ctl("devices")  # asks for the facts anew
                 records = self.kind(daemon.status(session), "hbm", "device:0")["records"]
@@ -318,8 +367,9 @@ class FaultsTest(harness.ProfdTest):
         self.assertFalse(pathlib.Path(sealed["directory"], "device_1").exists())
 
     def test_a_card_library_that_hangs_does_not_hold_profd_up(self):
-        daemon = self.profd(sim=ONE + "  - {at_s: 2, call: port_totals, delay_ms: 600000}\n")
-        daemon.begin("--collect", "netdev")
+        daemon = self.profd(sim=ONE + "  - {while: $DIR/fault, call: port_totals, delay_ms: 600000}\n")
+        self.all_go_on(daemon, daemon.begin("--collect", "netdev")["session"])
+        daemon.begin_fault()
         port = lambda: self.kind(daemon.status(daemon.ctl("list", "--json").json["sessions"][0]["session"]), "netdev", "device:0")
         records = -1
         while records != (records := port()["records"]) or records == 0:
@@ -334,7 +384,7 @@ class FaultsTest(harness.ProfdTest):
         daemon.end(started["session"])
 
     def test_the_wall_clock_steps(self):
-        session, code, _ = self.run_through("  - {at_s: 1.5, name: clock_step, step_s: 3600}\n")
+        session, code, _ = self.run_through("  - {name: clock_step, step_s: 3600}\n")
         self.unharmed(session)
         self.assertEqual(code, OK)
 
@@ -357,9 +407,9 @@ class FaultsTest(harness.ProfdTest):
         # but what it did deliver is stored or counted, and nothing else is harmed.
         for accident in ("ring_overwrite", "ring_drop"):
             with self.subTest(accident=accident):
-                session, _, daemon = self.run_through(
-                    f"  - {{at_s: 1.5, for_s: 0.5, device: 0, channel: 1, name: {accident}}}\n", collect="hbm,llc",
-                    torn_periods=True)
+                session, _, daemon = self.in_the_middle(
+                    f"device: 0, channel: 1, name: {accident}", lambda now: self.kind(now, "hbm", "device:0")["bytes"] > 300_000,
+                    collect="hbm,llc", torn_periods=True)
                 self.unharmed(session, ("hbm", "device:0"))
                 made = [line for line in daemon.truth_lines()
                         if line.get("event") == "stop" and line["device"] == 0 and line["channel"] == 1][0]

@@ -15,7 +15,8 @@
 namespace profd::store {
 
 // Starts the disabled test `victim`, which finds its folder in the environment variable `variable` and writes
-// '!' to its standard output when its tree stands; kills it `delay` after that.
+// '!' to its standard output when it may be killed, at the earliest when its tree stands; kills it `delay`
+// after that.
 inline void RunAndKill(const std::string& victim, const char* variable,
                        const std::filesystem::path& directory, std::chrono::microseconds delay) {
   const std::string filter = "--gtest_filter=" + victim;

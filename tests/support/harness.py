@@ -89,7 +89,8 @@ CRASHES = [-number for number in (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, 
 
 
 class Profd:
-    """One daemon in a directory of its own. `sim` is the simulator's configuration (YAML text), `config` profd's."""
+    """One daemon in a directory of its own. `sim` is the simulator's configuration (YAML text), `config` profd's. A fault with
+    `while: $DIR/fault` is there from begin_fault() on until end_fault()."""
 
     def __init__(self, sim="devices: 2\nchip: 910B\n", config="", hal=HAL, directory=None, env=None, arguments=(),
                  within=(), socket=None, spool=None):
@@ -100,18 +101,22 @@ class Profd:
         self.log = self.directory / "profd.log"
         self.truth = self.directory / "truth.jsonl"
         sim_file = self.directory / "sim.yaml"
-        sim_file.write_text(sim + f'\ntruth: "{self.truth}"\n')
+        sim_file.write_text(sim.replace("$DIR", str(self.directory)) + f'\ntruth: "{self.truth}"\n')
         self.environment = dict(os.environ, PROFD_SIM_CONFIG=str(sim_file), PROFD_ADDRESS=str(self.socket), **(env or {}))
         command = [str(PROFD), "--socket", str(self.socket), "--output-root", str(self.spool)]
         if hal is not None:
             command += ["--hal", str(hal)]
-        if "doors:" not in config:
-            config += "\ndoors: {dynolog: off}\n"  # the fabric has one name on the whole machine
-        (self.directory / "profd.yaml").write_text(config)
+        self.configure(config)
         command += ["--config", str(self.directory / "profd.yaml")]
         self.command = [*within, *command, *arguments]
         self.process = None
         self.start()
+
+    def configure(self, config):
+        """For the next start, or SIGHUP."""
+        if "doors:" not in config:
+            config += "\ndoors: {dynolog: off}\n"  # the fabric has one name on the whole machine
+        (self.directory / "profd.yaml").write_text(config)
 
     def start(self):
         with open(self.log, "ab") as log:
@@ -175,6 +180,12 @@ class Profd:
     def truth_lines(self):
         with open(self.truth, encoding="utf-8") as lines:
             return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    def begin_fault(self):
+        (self.directory / "fault").touch()
+
+    def end_fault(self):
+        (self.directory / "fault").unlink()
 
     def signal(self, number):
         self.process.send_signal(number)

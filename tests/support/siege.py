@@ -205,7 +205,7 @@ class Siege(harness.ProfdTest):
             return all(now <= then + more for now, then, more in zip(self.held(daemon), before, slack))
 
         try:
-            harness.wait_until(returned, "memory, threads and descriptors", patience=30)
+            harness.wait_until(returned, "memory, threads and descriptors")
         except AssertionError:
             self.fail(f"{what}: KiB, threads, descriptors {before} before, {self.held(daemon)} after")
         witness.end(self)

@@ -32,11 +32,11 @@ constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kRestNs = 9 * kSecondNs;
 constexpr uint64_t kPeriodNs = 20'000'000;
 // The kernel waits for all CPUs with each breakpoint that goes, one behind the other. After this time they go
-// on going while the recording ends, for which profd waits two seconds: nothing is lost by it.
+// on going while the recording ends, for which profd waits four seconds: nothing is lost by it.
 constexpr uint64_t kCloseLimitNs = kSecondNs;
 constexpr uint64_t kHangsNs = 5 * kSecondNs;
-constexpr uint64_t kFirstLimitNs = 900'000'000;  // a start waits a second
-constexpr size_t kMostLineBytes = 8 << 20;       // that nobody has taken
+constexpr uint64_t kFirstLimitNs = 2'900'000'000;  // a start waits three seconds
+constexpr size_t kMostLineBytes = 8 << 20;         // that nobody has taken
 constexpr size_t kMaxDepth = 16, kMaxThreads = 1 << 16, kMaxAddresses = 1 << 20;
 
 class PthreadScout final : public Scout {

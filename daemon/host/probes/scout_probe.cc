@@ -15,8 +15,9 @@ using base::Status;
 namespace {
 
 constexpr uint64_t kMillisecondNs = 1'000'000;
-// So long a start waits to say what came of it, and an end for the last lines.
-constexpr uint64_t kBeginLimitNs = 1000 * kMillisecondNs, kEndLimitNs = 2000 * kMillisecondNs;
+// So long a start waits to say what came of it, on a node where a process has to wait for a CPU, too; and an
+// end for the last lines.
+constexpr uint64_t kBeginLimitNs = 3000 * kMillisecondNs, kEndLimitNs = 4000 * kMillisecondNs;
 // A scout that has filled its channel may go on at once, while a look lasts no longer.
 constexpr size_t kMuchBytes = 64 << 10;
 constexpr uint64_t kLookLimitNs = 4 * kMillisecondNs;

@@ -34,7 +34,7 @@ namespace {
 
 constexpr size_t kMostHanging = 2;  // of a user's
 constexpr uint64_t kSecondNs = 1'000'000'000;
-constexpr uint64_t kOnceNs = 2 * kSecondNs;  // for one question
+constexpr uint64_t kOnceNs = 4 * kSecondNs;  // for one question, on a busy node, too
 constexpr uint64_t kStoodStillNs = kSecondNs / 10;
 constexpr uint64_t kRememberedNs = 10 * kSecondNs;  // one that has hung
 constexpr uint64_t kToGoNs = 5 * kSecondNs;         // when its work is over

@@ -40,9 +40,9 @@ int Channel::BeginStop() {
   return code::kOk;
 }
 
-bool Channel::Empty() {
+size_t Channel::Waiting() {
   const std::lock_guard lock(mutex_);
-  return flood_ ? flood_->Available(RawNs()) == 0 : ring_.empty();
+  return flood_ ? flood_->Available(RawNs()) : ring_.used();
 }
 
 Counters Channel::EndStop() {

@@ -24,7 +24,7 @@ class Channel {
 
   // enabled → stopping.
   int BeginStop();
-  bool Empty();
+  size_t Waiting();
   Counters EndStop();  // → disabled; the ring and what is unread in it are gone
 
   // enabled → flushing → enabled.

@@ -3,11 +3,23 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include "sim/scenario/clock.h"
 
 namespace profd::sim {
+
+namespace {
+
+constexpr std::chrono::milliseconds kLookEvery{10};
+
+}  // namespace
+
+bool IsThere(const std::string& file) {
+  std::error_code ignored;
+  return file.empty() || std::filesystem::exists(file, ignored);
+}
 
 Faults::Faults(const std::vector<FaultSpec>& specs, uint64_t loaded_ns) : loaded_ns_(loaded_ns) {
   for (const FaultSpec& spec : specs) faults_.push_back(std::make_unique<Fault>(spec));
@@ -23,7 +35,17 @@ bool Faults::Concerns(const Fault& fault, uint32_t device, uint32_t channel) con
 bool Faults::Due(const Fault& fault) const {
   const double now_s = static_cast<double>(RawNs() - loaded_ns_) / 1e9;
   const FaultSpec& spec = fault.spec;
-  return now_s >= spec.at_s && (spec.for_s < 0 || now_s < spec.at_s + spec.for_s);
+  return now_s >= spec.at_s && (spec.for_s < 0 || now_s < spec.at_s + spec.for_s) && IsThere(spec.while_file);
+}
+
+void Faults::WaitOut(const FaultSpec& spec) {
+  std::chrono::milliseconds left{spec.delay_ms};
+  if (!spec.while_file.empty()) {
+    for (; left > kLookEvery && IsThere(spec.while_file); left -= kLookEvery)
+      std::this_thread::sleep_for(kLookEvery);
+    if (!IsThere(spec.while_file)) return;
+  }
+  std::this_thread::sleep_for(left);
 }
 
 bool Faults::Take(Fault& fault) {
@@ -48,7 +70,7 @@ std::optional<int> Faults::Hit(Call call, uint32_t device, uint32_t channel, voi
   for (const auto& fault : faults_) {
     if (fault->spec.accident != Accident::kNone || fault->spec.call != call) continue;
     if (!Concerns(*fault, device, channel) || !Due(*fault) || !Take(*fault)) continue;
-    std::this_thread::sleep_for(std::chrono::milliseconds(fault->spec.delay_ms));
+    WaitOut(fault->spec);
     if (fault->spec.ones && bytes != 0) std::memset(answer, 0xff, bytes);
     if (fault->spec.ones) return fault->spec.ret.value_or(0);
     if (fault->spec.ret) return fault->spec.ret;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace profd::sim {
@@ -61,14 +62,18 @@ struct FaultSpec {
   Call call = Call::kStart;
   double at_s = 0;                 // since the library was loaded
   double for_s = -1;               // < 0: for ever
+  std::string while_file;          // only while this file is there; empty: whether or not
   int device = -1;                 // -1: every one
   std::vector<uint32_t> channels;  // empty: every one
   std::optional<int> ret;          // none: only the delay
   bool ones = false;               // what the call answers is full of them; it has done nothing else
-  uint32_t delay_ms = 0;           // before the call goes on
+  uint32_t delay_ms = 0;           // before the call goes on; no longer than the file is there
   int64_t times = -1;              // < 0: as often as it applies
   double step_s = 0;
 };
+
+// Whether there is such a file, or none is named.
+bool IsThere(const std::string& file);
 
 // **Thread:** any.
 class Faults {
@@ -100,6 +105,7 @@ class Faults {
   bool Concerns(const Fault& fault, uint32_t device, uint32_t channel) const;
   bool Due(const Fault& fault) const;
   static bool Take(Fault& fault);
+  static void WaitOut(const FaultSpec& spec);
 
   uint64_t loaded_ns_;
   std::vector<std::unique_ptr<Fault>> faults_;

@@ -79,17 +79,26 @@ def lock(path):
     sys.stdin.readline()  # now the mount does not answer any more
     sys.setswitchinterval(0.001)
 
+    # Both are there, and that is said, before the lock is held: a thread that begins takes it, too.
+    all_said = threading.Event()
+
     def hold():
-        time.sleep(0.3)  # until both are there: a thread that begins takes the lock, too
+        all_said.wait()
         os.pread(memory, 1, at)
 
+    holder = threading.Thread(target=hold, daemon=True)
+
     def change():
-        time.sleep(0.6)  # behind hold(), which has the lock by then
+        all_said.wait()
+        status = os.open(f"/proc/self/task/{holder.native_id}/stat", os.O_RDONLY)
+        while b") D " not in os.pread(status, 200, 0):
+            time.sleep(0.01)  # until the holder has the lock
         LIBC.mmap(None, PAGE, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
 
-    for body in (hold, change):
-        threading.Thread(target=body, daemon=True).start()
+    for thread in (holder, threading.Thread(target=change, daemon=True)):
+        thread.start()
     say()
+    all_said.set()
     while True:
         pass
 

@@ -13,13 +13,15 @@ import unittest
 
 import harness
 import raw_client as raw
+from quiet import Quiet
 from siege import Attackers, HONEST, USER
 
 METHODS = ("Hello", "Start", "Stop", "Get", "Snapshot", "Pause", "Pin", "Remove", "Move", "List", "Watch", "Devices", "Targets",
            "AddLease", "RemoveLease", "ListLeases", "Doctor")
 # What a round of an attack may leave behind: the allocator's slack, not a leak of anything per connection or call.
 SLACK_KIB = 16 << 10
-# Of 10 samples a second, what the machine's other work may cost root's session: an attack that holds the sampler up costs more.
+# Of 10 samples a second, what root's session may lose beyond what the machine's other work costs one of a profd that nobody
+# attacks: an attack that holds the sampler up costs more.
 BUSY = 5
 
 
@@ -28,6 +30,7 @@ class HostileClientTest(harness.ProfdTest):
     def setUp(self):
         self.daemon = self.profd(config="log:\n  audit: 'off'\n")
         self.of_root = self.daemon.begin("--collect", "host-sys-cpu")["session"]
+        self.quiet = Quiet(self, "--collect", "host-sys-cpu")
 
     def profd_kib(self, what="VmRSS:"):
         status = pathlib.Path(f"/proc/{self.daemon.process.pid}/status").read_text()
@@ -60,7 +63,7 @@ class HostileClientTest(harness.ProfdTest):
     def nothing_gained(self):
         self.still_serves()
         if not harness.IS_SANITIZED:  # two cores may then be too slow for samples and an attack
-            self.assertLessEqual(self.daemon.status(self.of_root)["lost"], BUSY)
+            self.assertLessEqual(self.daemon.status(self.of_root)["lost"], BUSY + 2 * self.quiet.lost("host-sys-cpu"))
 
     def flat(self, action, count=1, rounds=3, during=None):
         """The first round brings every pool to its size; the others leave the daemon as it was. A leak is in every round: what
@@ -267,7 +270,7 @@ class HostileClientTest(harness.ProfdTest):
 
     def test_slow_ones_are_let_go(self):
         def drip(_):
-            slow = [raw.Connection(self.daemon.socket, preface=False, timeout=60) for _ in range(40)]
+            slow = [raw.Connection(self.daemon.socket, preface=False, timeout=harness.PATIENCE_S) for _ in range(40)]
             for connection in slow:
                 connection.socket.sendall(raw.PREFACE[:3])
             assert all(connection.ended() for connection in slow)
@@ -306,7 +309,13 @@ class HostileClientTest(harness.ProfdTest):
         def flood(_):
             door = raw.Door(self.daemon.socket)
             connection = raw.Connection(self.daemon.socket)
-            codes = {connection.call("List", ticket=door.ticket).code for _ in range(700)}
+            codes = set()
+            for _ in range(22):
+                # Many at once: on a busy machine one behind the other would be no more than he may.
+                calls = [connection.begin("/profd.v1.Control/List", ticket=door.ticket) for _ in range(32)]
+                while any(call.code is None for call in calls):
+                    assert connection.read()
+                codes |= {call.code for call in calls}
             assert codes == {raw.OK, raw.RESOURCE_EXHAUSTED}, codes
 
         self.flat(flood, count=2, rounds=2)
@@ -323,7 +332,7 @@ class HostileClientTest(harness.ProfdTest):
                 return connection.begin("/profd.v1.Control/Watch", raw.text_field(1, session), door.ticket)
 
             # Those of the round before have gone, but profd may not know it yet.
-            end = time.monotonic() + 10
+            end = time.monotonic() + harness.PATIENCE_S
             calls = []
             while not calls or (calls[0].code == raw.RESOURCE_EXHAUSTED and time.monotonic() < end):
                 time.sleep(0.05 if calls else 0)  # profd tells nobody when it has seen a connection go

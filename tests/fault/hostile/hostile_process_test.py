@@ -258,6 +258,8 @@ class ReuseOfPids(harness.ProfdTest):
         for round_ in range(10):
             work = self.workload(command=["sleep", "300"], **of_user)
             session = daemon.begin("--pid", work.pid, "--collect", "host-mem=50Hz,host-cpu=50Hz", user=siege.USER)["session"]
+            # Whom profd starts to look at it has a pid by then, not the one that is to be had again.
+            harness.wait_until(lambda s=session: all(kind["records"] for kind in daemon.status(s)["kinds"]), "samples")
             self.gone(work)
             other = self.again(work.pid)
             sealed = harness.wait_until(lambda s=session: (now := daemon.status(s))["state"] == "sealed" and now, "the session's end")

@@ -28,6 +28,9 @@ class ChipsTest(harness.ProfdTest):
         devices = "\n".join(f"  - {{chip: {chip}}}" for chip in CHIPS)
         cls.daemon = harness.Profd(sim=f"devices:\n{devices}\nseed: 7\nlate_channels: {{delay_s: 1, ids: [143, 144]}}\n")
         started = cls.daemon.begin("--collect", KINDS, "--devices", "all")
+        # What comes late takes the time that the machine needs to see it.
+        harness.wait_until(lambda: all(kind["records"] for kind in cls.daemon.status(started["session"])["kinds"]
+                                       if kind["kind"] == "aicpu" and kind["verdict"] != "skipped"), "kernels of AI CPUs")
         cls.daemon.let_run(started, 4)
         cls.session = cls.daemon.end(started["session"])
         cls.started = started

@@ -52,7 +52,10 @@ class ByTask(harness.ProfdTest):
     def recorded(self, *arguments):
         """A session's kinds, and its tables by name."""
         started = self.daemon.begin(*arguments)
-        self.daemon.let_run(started, 1.5)
+        # Channels that come with the device's processes do so when profd has seen them.
+        begun = harness.wait_until(lambda: (now := self.daemon.status(started["session"])) and
+                                   all(kind["verdict"] != "pending" for kind in now["kinds"]) and now, "all channels")
+        self.daemon.let_run(started, begun["elapsed_s"] + 1.5)
         self.session = self.daemon.end(started["session"])
         self.directory = self.session["directory"]
         return self.tables_of()
@@ -361,19 +364,24 @@ class ByTask(harness.ProfdTest):
             self.assertEqual(max(int(row["Channel Id"]) for row in of_die), 128 * die + 125)
 
     def test_pending_without_a_job(self):
-        daemon = self.profd(sim="devices: 1\nchip: 910B\nfaults:\n  - {call: start, ret: 115, channel: 134, for_s: 3}\n")
+        daemon = self.profd(sim="devices: 1\nchip: 910B\nfaults:\n  - {call: start, ret: 115, channel: 134, while: $DIR/fault}\n")
+        daemon.begin_fault()
         started = daemon.begin("--collect", "l2")
         self.assertEqual(self.kind(started, "l2", "device:0")["verdict"], "pending", started)
+        daemon.end_fault()
         harness.wait_until(lambda: self.kind(daemon.status(started["session"]), "l2", "device:0")["verdict"] == "started",
                            "the start that finds a job")
         daemon.end(started["session"])
 
     def test_what_works_by_now_has_no_reason_of_before(self):
         """Two kinds of one channel."""
-        daemon = self.profd(sim="devices: 1\nchip: 910B\nfaults:\n  - {call: start, ret: 115, channel: 53, for_s: 2}\n")
+        daemon = self.profd(sim="devices: 1\nchip: 910B\nfaults:\n  - {call: start, ret: 115, channel: 53, while: $DIR/fault}\n")
+        daemon.begin_fault()
         started = daemon.begin("--collect", "aicore-task,aivector-task")
         for kind in ("aicore-task", "aivector-task"):
             self.assertEqual(self.kind(started, kind, "device:0")["verdict"], "pending", started)
+        daemon.end_fault()
+        for kind in ("aicore-task", "aivector-task"):
             now = harness.wait_until(lambda: (lambda of: of["verdict"] == "started" and of)(  # pylint: disable=undefined-loop-variable
                 self.kind(daemon.status(started["session"]), kind, "device:0")), "the start that finds a job")
             self.assertEqual(now["reason"], "", now)
@@ -399,7 +407,8 @@ class Instructions(harness.ProfdTest):
         return files
 
     def test_every_core_has_its_file(self):
-        daemon = self.profd(sim="devices:\n  - {chip: 910B}\n  - {chip: 950}\n")
+        # 93 channels: a disk that stands still for a moment takes many chunks, and nothing may get lost here.
+        daemon = self.profd(sim="devices:\n  - {chip: 910B}\n  - {chip: 950}\n", config="store:\n  device_chunks: 1280\n")
         started, session = self.recorded(daemon, "--collect", "instr", "--devices", "all")
         hz = [self.kind(started, "instr", f"device:{device}")["effective_hz"] for device in (0, 1)]
         self.assertEqual(hz, [1800e6 / 1000, 800e6 / 16])

@@ -22,7 +22,10 @@ PROCESSES = {"101": "slogd", "202": "aicpu_scheduler", "303": "adprof"}
 class DeviceSystemTest(harness.ProfdTest):
     def collected(self, daemon, *arguments, seconds=2.5):
         started = daemon.begin(*arguments)
-        daemon.let_run(started, seconds)
+        # The process on the device is there when profd has seen its channel.
+        begun = harness.wait_until(lambda: (now := daemon.status(started["session"])) and
+                                   all(kind["verdict"] != "pending" for kind in now["kinds"]) and now, "the process")
+        daemon.let_run(started, begun["elapsed_s"] + seconds)
         return daemon.end(started["session"])
 
     def files(self, session, device=0):
@@ -175,7 +178,8 @@ class DeviceSystemTest(harness.ProfdTest):
         other = daemon.ctl("start", "--collect", "dev-cpu", "--devices", "1")
         self.assertNotEqual(other.code, OK)
         self.assertIn("run by the same system", other.err)
-        daemon.let_run(started.json, 1)
+        harness.wait_until(lambda: all(kind["records"] for kind in daemon.status(started.json["session"])["kinds"]
+                                       if kind["kind"] == "dev-mem" and kind["verdict"] != "skipped"), "blocks of both systems")
         session = daemon.end(started.json["session"])
         self.assertIn("Memory.data.2", self.files(session, 2))
         self.assertEqual(len(self.started_with(daemon)), 2)

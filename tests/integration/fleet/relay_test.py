@@ -57,8 +57,15 @@ class RelayTest(harness.ProfdTest):
 
     def test_all_begin_at_one_instant(self):
         self.addCleanup(self.stop_all)
-        begun = self.ask("start", *COLLECT, "--at", f"+{4 + NODES // 20}s", "--json", "--timeout", "60s")
-        self.assertEqual(begun.code, harness.OK, begun)
+        # The instant is as far ahead as the machine needs to have told all of them: it has half of that time for it, and what is
+        # left for a second try without the relays.
+        begin = time.monotonic()
+        for verb in (("start", *COLLECT), ("stop", "--all")):
+            self.assertEqual(self.ask(*verb).code, harness.OK)
+        ahead_s = 4 + NODES // 20 + 4 * (time.monotonic() - begin)
+        begun = self.ask("start", *COLLECT, "--at", f"+{ahead_s:.1f}s", "--json", "--timeout", f"{ahead_s + harness.PATIENCE_S:.0f}s",
+                         timeout=ahead_s + 2 * harness.PATIENCE_S)
+        self.assertEqual(begun.code, harness.OK, f"{begun}, {ahead_s:.1f} s ahead")
         *answers, skew = fleet.lines(begun)
         self.assertEqual(skew["fired"], NODES)
         self.assertEqual({answer["reply"]["state"] for answer in answers}, {"running"})

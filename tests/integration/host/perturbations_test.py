@@ -102,9 +102,10 @@ class PerturbationsTest(harness.ProfdTest):
         self.shown(daemon, sealed, "PROFILING_OPTIONS")
 
     def test_a_device_that_is_lost(self):
-        daemon = self.profd(sim="devices: 2\nchip: 910B\nfaults:\n  - {name: device_lost, device: 1, at_s: 3}\n",
+        daemon = self.profd(sim="devices: 2\nchip: 910B\nfaults:\n  - {name: device_lost, device: 1, while: $DIR/fault}\n",
                             config="session:\n  clock_pair_every_s: 5\n")
         session = daemon.begin("--collect", "hbm", "--devices", "0,1")["session"]
+        daemon.begin_fault()
         harness.wait_until(lambda: of_kind(daemon.status(session)["perturbations"], "device-health"), "the loss of device 1")
         sealed = daemon.end(session)
         health = of_kind(sealed["perturbations"], "device-health")

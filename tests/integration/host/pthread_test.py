@@ -92,7 +92,7 @@ class PthreadTest(harness.ProfdTest):
         self.assertEqual(with_others.code, harness.PARTLY_STARTED, with_others)
         self.assertIn("auth.breakpoints", self.kind(with_others.json, KIND, f"pid:{work.pid}")["reason"])
         self.daemon.ctl("stop", with_others.json["session"], user=user)
-        (self.daemon.directory / "profd.yaml").write_text("auth:\n  breakpoints: everybody\n")
+        self.daemon.configure("auth:\n  breakpoints: everybody\n")
         self.daemon.process.send_signal(signal.SIGHUP)
         harness.wait_until(lambda: "auth.breakpoints" in self.daemon.log.read_text(), "the settings to be read")
         harness.wait_until(lambda: "auth.breakpoints" not in start(f"{KIND},host-mem").out, "the right")

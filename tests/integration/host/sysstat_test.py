@@ -56,20 +56,31 @@ class SysstatTest(harness.ProfdTest):
         self.addCleanup(self.out.cleanup)
 
     def watch(self, *arguments):
-        """Its lines, each with the time at which it came."""
+        """Its lines so far, each with the time at which it came, and what ends it."""
         environment = os.environ | {"LC_ALL": "C", "S_TIME_FORMAT": "ISO"}
         watcher = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environment)
         self.ends_with_the_test(watcher)
         lines = []
-        reader = threading.Thread(target=lambda: lines.extend((time.monotonic(), line) for line in watcher.stdout))
+
+        def read():
+            for line in watcher.stdout:
+                lines.append((time.monotonic(), line))
+        reader = threading.Thread(target=read)
         reader.start()
 
         def end():
             watcher.send_signal(signal.SIGINT)
             watcher.wait()
             reader.join()
-            return lines
-        return end
+        return lines, end
+
+    def a_period_ends(self, *watched):
+        """Of each."""
+        def periods():
+            return [sum(row.get("IFACE", "lo") == "lo" for row in self.table(list(lines))) for lines in watched]
+
+        before = periods()
+        harness.wait_until(lambda: all(now > then for now, then in zip(periods(), before)), "periods of all that watch")
 
     @staticmethod
     def table(lines):
@@ -101,14 +112,16 @@ class SysstatTest(harness.ProfdTest):
         load = subprocess.Popen([sys.executable, "-c", LOAD, self.out.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.ends_with_the_test(load)
         session = self.daemon.begin("--pid", load.pid, "--collect", "host-cpu,host-mem,host-disk,host-network")["session"]
-        of_process = self.watch("pidstat", "-h", "-u", "-r", "-d", "-p", str(load.pid), "1")
-        of_ports = self.watch("sar", "-n", "DEV", "1")
-        time.sleep(1.5)  # a period of pidstat without the load
+        process, end_process = self.watch("pidstat", "-h", "-u", "-r", "-d", "-p", str(load.pid), "1")
+        ports, end_ports = self.watch("sar", "-n", "DEV", "1")
+        self.a_period_ends(process, ports)  # without the load
         load.stdin.write(b"!")
         load.stdin.flush()
         load.stdout.readline()
-        time.sleep(1.5)  # a period of pidstat behind the load
-        process, ports = self.table(of_process()), self.table(of_ports())
+        self.a_period_ends(process, ports)  # behind the load
+        end_process()
+        end_ports()
+        process, ports = self.table(process), self.table(ports)
         ended = self.daemon.end(session)
         self.assertEqual(self.daemon.ctl("export", ended["directory"], "--format", "db", "--out", self.out.name).code, harness.OK)
         (path,) = glob.glob(f"{self.out.name}/*.db")

@@ -239,7 +239,7 @@ class BadPlaceTest(harness.ProfdTest):
 
     def test_a_second_daemon_on_the_same_socket(self):
         daemon = self.profd()
-        second = subprocess.run(daemon.command, env=daemon.environment, capture_output=True, text=True, timeout=30,
+        second = subprocess.run(daemon.command, env=daemon.environment, capture_output=True, text=True, timeout=harness.PATIENCE_S,
                                 check=False)
         self.assertEqual(second.returncode, 1, second)
         self.assertIn(str(daemon.socket), second.stderr)
@@ -255,7 +255,7 @@ class BadPlaceTest(harness.ProfdTest):
         for hal in (__file__, harness.BUILD / "sim" / "empty" / "libascend_hal.so"):
             with self.subTest(hal=str(hal)), tempfile.TemporaryDirectory() as scratch:
                 done = subprocess.run([str(harness.PROFD), "--socket", f"{scratch}/p.sock", "--hal", str(hal)],
-                                      capture_output=True, text=True, timeout=30, check=False)
+                                      capture_output=True, text=True, timeout=harness.PATIENCE_S, check=False)
                 self.assertEqual(done.returncode, FAILED, done)
                 self.assertEqual(len(done.stderr.strip().splitlines()), 1, done)
                 self.assertIn(str(hal), done.stderr)
@@ -360,8 +360,11 @@ class OutputMountTest(harness.ProfdTest):
             self.assertEqual(len(result.err.strip().splitlines()), 1, result)
             self.assertEqual(os.listdir(mount), [])
         # Channels start while the directory is made; they were stopped again.
-        counts = collections.Counter(line["event"] for line in daemon.truth_lines() if {"event", "channel"} <= line.keys())
-        self.assertEqual(counts["start"], counts["stop"])
+        def all_stopped():
+            counts = collections.Counter(line["event"] for line in daemon.truth_lines() if {"event", "channel"} <= line.keys())
+            return counts["start"] == counts["stop"]
+
+        harness.wait_until(all_stopped, "the channels to be stopped")
         sealed = daemon.end(daemon.begin("--collect", "hbm")["session"])
         self.assertEqual(sealed["end_reason"], "stopped")
 

@@ -11,7 +11,7 @@ import harness
 from harness import BUSY, OK, USAGE
 
 # Another process has channel 1 (hbm) for a while.
-HELD = "devices: 1\nchip: 910B\nfaults:\n  - {call: start, ret: -10, channel: 1, for_s: %s}\n"
+HELD = "devices: 1\nchip: 910B\nfaults:\n  - {call: start, ret: -10, channel: 1, while: $DIR/fault}\n"
 
 
 class HoldersTest(harness.ProfdTest):
@@ -47,15 +47,21 @@ class HoldersTest(harness.ProfdTest):
         self.assertEqual(len(list(daemon.spool.rglob("PROF_*"))), 3)
 
     def test_another_process_at_the_driver_is_waited_for_too(self):
-        daemon = self.profd(sim=HELD % 4)
-        waits = daemon.popen_ctl("start", "--collect", "hbm", "--wait-lease", "60s", "--json")
+        daemon = self.profd(sim=HELD)
+        daemon.begin_fault()
+        waits = daemon.popen_ctl("start", "--collect", "hbm", "--wait-lease", "600s", "--json")
+        # One that does not wait is refused: the other process has the channel.
+        self.assertEqual(daemon.ctl("start", "--collect", "hbm").code, BUSY)
+        self.assertIsNone(waits.poll())
+        daemon.end_fault()
         out, err = waits.communicate(timeout=harness.PATIENCE_S)
         self.assertEqual((waits.returncode, err), (OK, ""))
         daemon.end(json.loads(out)["session"])
         self.assertGreater(sum(1 for line in daemon.truth_lines() if line.get("event") == "start"), 0)
 
     def test_another_process_at_the_driver_is_said(self):
-        daemon = self.profd(sim=HELD % 1000)
+        daemon = self.profd(sim=HELD)
+        daemon.begin_fault()
         refused = daemon.ctl("start", "--collect", "hbm")
         self.assertEqual(refused.code, BUSY, refused)
         self.assertIn("another process", refused.err)

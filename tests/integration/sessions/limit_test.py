@@ -36,7 +36,8 @@ def disk_bytes(path):
 
 
 class Watcher:
-    """Looks at the spool every 50 ms, with profd stopped, so that all is of one moment."""
+    """Looks at the spool every 50 ms, with profd stopped, so that all is of one moment; where that takes long, less often: profd has
+    most of the time."""
 
     def __init__(self, daemon):
         self.daemon, self.most, self.looks, self.ending = daemon, 0, 0, threading.Event()
@@ -44,12 +45,15 @@ class Watcher:
         self.thread.start()
 
     def run(self):
-        while not self.ending.wait(0.05):
+        took = 0
+        while not self.ending.wait(max(0.05, 4 * took)):
+            begin = time.monotonic()
             self.daemon.signal(signal.SIGSTOP)
             os.waitid(os.P_PID, self.daemon.process.pid, os.WSTOPPED | os.WNOWAIT)
             self.most = max(self.most, sum(disk_bytes(path) for path in self.daemon.spool.glob("*/PROF_*")))
             self.looks += 1
             self.daemon.signal(signal.SIGCONT)
+            took = time.monotonic() - begin
 
     def end(self):
         if not self.ending.is_set():

@@ -36,8 +36,7 @@ class QuotaTest(harness.ProfdTest):
         return sum(disk_bytes(path) for path in daemon.spool.glob("*/*"))
 
     def test_the_oldest_session_goes_for_the_quota_and_the_pinned_and_the_read_stay(self):
-        quota = 200 * MB
-        daemon = self.profd(sim=SMALL, config=store(quota_per_user_bytes=quota))
+        daemon = self.profd(sim=SMALL)
         pinned = self.record(daemon, 40)
         self.assertEqual(daemon.ctl("pin", pinned["session"], "--json").json["pinned"], True)
         self.assertIn("pinned", daemon.ctl("list").out)
@@ -46,6 +45,11 @@ class QuotaTest(harness.ProfdTest):
         self.addCleanup(os.close, holder)
         fcntl.flock(holder, fcntl.LOCK_SH)
         first, second = (self.record(daemon, 40) for _ in range(2))
+        # How much a session records before it is stopped is the machine's: the quota comes from what there is.
+        quota = sum(disk_bytes(kept["directory"]) for kept in (pinned, read, first, second)) + 30 * MB
+        daemon.configure(store(quota_per_user_bytes=quota))
+        daemon.signal(signal.SIGHUP)
+        harness.wait_until(lambda: f"SIGHUP: store.quota_per_user_bytes: {quota}\n" in daemon.log.read_text(), "SIGHUP")
         session = daemon.begin("--collect", "hbm", "--devices", "0")["session"]
         harness.wait_until(lambda: first["session"] not in self.listed(daemon), "the oldest to go")
         self.assertFalse(os.path.exists(first["directory"]))
@@ -77,11 +81,13 @@ class QuotaTest(harness.ProfdTest):
         self.assertEqual(sum(stream["records"] + stream["lost_records"] for stream in manifest["streams"]), delivered)
 
     def test_the_quota_of_the_spool_and_the_pin_outlive_profd(self):
-        daemon = self.profd(sim=SMALL, config=store(quota_spool_bytes=150 * MB))
+        # How much a session records before it is stopped is the machine's: the quota comes from what there is.
+        daemon = self.profd(sim=SMALL, config=store(quota_spool_bytes=100_000 * MB))
         sessions = [self.record(daemon, 30) for _ in range(3)]
         self.assertEqual(daemon.ctl("pin", sessions[0]["session"]).code, harness.OK)
         self.assertEqual(daemon.stop(), 0)
-        (daemon.directory / "profd.yaml").write_text(store(quota_spool_bytes=70 * MB))
+        pinned, oldest, newest = (disk_bytes(session["directory"]) for session in sessions)
+        daemon.configure(store(quota_spool_bytes=pinned + oldest // 2 + newest))
         daemon.start()
         harness.wait_until(lambda: self.listed(daemon), "the past sessions")
         harness.wait_until(lambda: sessions[1]["session"] not in self.listed(daemon), "the oldest that may to go")
@@ -92,9 +98,10 @@ class QuotaTest(harness.ProfdTest):
     def test_a_quota_that_is_read_anew(self):
         daemon = self.profd(sim=SMALL, config=store(quota_spool_bytes=0))
         first, second = (self.record(daemon, 30) for _ in range(2))
-        (daemon.directory / "profd.yaml").write_text(store(quota_spool_bytes=75 * MB))
+        quota = sum(disk_bytes(session["directory"]) for session in (first, second)) + 15 * MB
+        daemon.configure(store(quota_spool_bytes=quota))
         daemon.signal(signal.SIGHUP)
-        harness.wait_until(lambda: "SIGHUP: store.quota_spool_bytes: 75000000\n" in daemon.log.read_text(), "SIGHUP")
+        harness.wait_until(lambda: f"SIGHUP: store.quota_spool_bytes: {quota}\n" in daemon.log.read_text(), "SIGHUP")
         daemon.begin("--collect", "hbm", "--devices", "0")
         harness.wait_until(lambda: first["session"] not in self.listed(daemon), "the oldest to go")
         self.assertFalse(os.path.exists(first["directory"]))
@@ -167,12 +174,16 @@ class QuotaTest(harness.ProfdTest):
         return where
 
     def test_old_ones_go_for_their_age(self):
-        daemon = self.profd(sim=SMALL, config=store(max_age_s=2))
-        sealed = self.record(daemon, 1)
+        daemon = self.profd(sim=SMALL)
+        past = self.record(daemon, 1)
         pinned = self.record(daemon, 1)
         self.assertEqual(daemon.ctl("pin", pinned["session"]).code, harness.OK)
-        harness.wait_until(lambda: sealed["session"] not in self.listed(daemon), "it to go for its age")
-        self.assertFalse(os.path.exists(sealed["directory"]))
+        self.assertEqual(daemon.stop(), 0)
+        daemon.configure(store(max_age_s=2))
+        daemon.start()
+        for old in (past, self.record(daemon, 1)):
+            harness.wait_until(lambda of=old: of["session"] not in self.listed(daemon), "it to go for its age")
+            self.assertFalse(os.path.exists(old["directory"]))
         self.assertTrue(os.path.exists(pinned["directory"]))
 
     def test_a_session_without_a_limit_gives_up_its_first_directories(self):
@@ -232,7 +243,7 @@ class QuotaTest(harness.ProfdTest):
         self.assertIn(advice, past["warnings"][0])
         self.assertIn(advice, daemon.log.read_text())
         daemon.stop()
-        (daemon.directory / "profd.yaml").write_text(store(spool_first="true"))
+        daemon.configure(store(spool_first="true"))
         daemon.start()
         harness.wait_until(lambda: self.listed(daemon), "the past sessions")
         moved = daemon.ctl("mv", session["session"], output, "--json").json

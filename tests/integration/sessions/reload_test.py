@@ -18,9 +18,7 @@ class ReloadTest(harness.ProfdTest):
     def reload(self, text, until):
         """What the log says about it."""
         before = len(self.daemon.log.read_text())
-        if "doors:" not in text:
-            text += "\ndoors: {dynolog: off}\n"  # as the harness has it
-        self.settings.write_text(text)
+        self.daemon.configure(text)
         self.daemon.signal(signal.SIGHUP)
         harness.wait_until(lambda: until in self.daemon.log.read_text()[before:], f"{until!r} in the log")
         return self.daemon.log.read_text()[before:]

@@ -23,7 +23,8 @@ class ScreenTest(harness.ProfdTest):
         cls.first = cls.daemon.begin("--preset", "all", "--devices", "all", "--name", "a night run with a long name")["session"]
         cls.daemon.let_run(cls.first, 0.5)
         cls.daemon.end(cls.first)
-        cls.second = cls.daemon.begin("--collect", "hbm", "--devices", "0,1,2,5", "--name", "short", "--duration", "60s")["session"]
+        # Slow, so that it stays the smaller one however long the tests take.
+        cls.second = cls.daemon.begin("--collect", "hbm=2Hz", "--devices", "0,1,2,5", "--name", "short", "--duration", "3600s")["session"]
         cls.daemon.let_run(cls.second, 0.2)
 
     def shown(self, *words, columns=None):

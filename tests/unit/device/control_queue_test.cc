@@ -163,6 +163,45 @@ TEST_F(ControlQueueTest, ACallThatNeverBeganIsWithdrawnUnlessItMustRun) {
   EXPECT_EQ(Ran(), std::vector<int>{2});
 }
 
+TEST_F(ControlQueueTest, ACallIsNotLateWhileOthersReturnBeforeIt) {
+  const auto queue = Make();
+  for (int i = 0; i < 8; ++i) {
+    ControlQueue::Call call = Note(static_cast<uint32_t>(i), i, 300 * kMs);
+    call.must_run = true;
+    // Each is far from late by itself, all of them together take far longer than one may.
+    call.work = [] { std::this_thread::sleep_for(std::chrono::milliseconds(60)); };
+    queue->Submit(std::move(call));
+  }
+  ASSERT_TRUE(RunUntilDone(8));
+  EXPECT_EQ(std::set<Outcome>(outcomes_.begin(), outcomes_.end()), std::set{Outcome::kReturned});
+}
+
+TEST_F(ControlQueueTest, ACallIsLateFromItsBeginOn) {
+  constexpr uint64_t kTimeout = 600 * kMs;
+  Gate gate;
+  gate.Close();
+  const auto queue = Make();
+  ControlQueue::Call first = Note(1, 0);
+  // What the second waits for.
+  first.work = [] { std::this_thread::sleep_for(std::chrono::milliseconds(200)); };
+  queue->Submit(std::move(first));
+  std::atomic<uint64_t> began_ns{0};
+  ControlQueue::Call hangs = Note(2, 1, kTimeout);
+  hangs.work = [&] {
+    began_ns = base::MonotonicNs();
+    gate.Pass();
+  };
+  bool late = false;
+  hangs.late = [&late] { late = true; };
+  queue->Submit(std::move(hangs));
+  ASSERT_TRUE(RunUntilDone(2));
+  EXPECT_EQ(outcomes_.back(), Outcome::kTimedOut);
+  // Its clock began a moment before.
+  EXPECT_GE(base::MonotonicNs(), began_ns + kTimeout - 100 * kMs);
+  gate.Open();
+  ASSERT_TRUE(ctl_.RunUntil([&] { return late; }));
+}
+
 TEST_F(ControlQueueTest, EndsWithACallThatHangs) {
   const auto gate = std::make_shared<Gate>();
   gate->Close();

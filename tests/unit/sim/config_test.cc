@@ -50,7 +50,7 @@ scenario: {step_ms: 250, checkpoint_every: 4}
 replay: {9: )" + recorded + R"(}
 truth: /nowhere/truth
 faults:
-  - {call: start, ret: -10, at_s: 1, for_s: 2, device: 1, channel: [1, 3], delay_ms: 5, times: 6}
+  - {call: start, ret: -10, at_s: 1, for_s: 2, while: /there, device: 1, channel: [1, 3], delay_ms: 5, times: 6}
   - {name: clock_step, step_s: -2}
 )");
   ASSERT_EQ(config.devices.size(), 2U);
@@ -79,6 +79,7 @@ faults:
   EXPECT_EQ(fault.ret, -10);
   EXPECT_EQ(fault.at_s, 1);
   EXPECT_EQ(fault.for_s, 2);
+  EXPECT_EQ(fault.while_file, "/there");
   EXPECT_EQ(fault.device, 1);
   EXPECT_THAT(fault.channels, testing::ElementsAre(1, 3));
   EXPECT_EQ(fault.delay_ms, 5U);

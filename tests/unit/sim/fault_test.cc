@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <set>
+#include <thread>
 
 #include "format/records/device.h"
 #include "sim/scenario/channel_ids.h"
@@ -84,6 +87,28 @@ faults:
   EXPECT_EQ(try_start(), 0) << "not yet";
   Until(try_start, 40);
   Until(try_start, 0);
+  sim.StopDraining(0, 3);
+}
+
+TEST(CallFaults, OnlyWhileTheirFileIsThere) {
+  const SimLibrary sim(R"(
+faults:
+  - {call: start, channel: 3, ret: -11, while: $DIR/held}
+  - {call: start, channel: 4, delay_ms: 600000, while: $DIR/held}
+)");
+  const std::string file = sim.folder() + "/held";
+  ASSERT_EQ(sim.Start(0, 3), 0);
+  sim.StopDraining(0, 3);
+  std::ofstream(file).put('!');
+  EXPECT_EQ(sim.Start(0, 3), -11);
+  std::thread remover([&file] {
+    SleepMs(50);  // the start is waiting by then; if it is not, it has nothing to wait for
+    std::filesystem::remove(file);
+  });
+  EXPECT_EQ(sim.Start(0, 4), 0);
+  remover.join();
+  sim.StopDraining(0, 4);
+  ASSERT_EQ(sim.Start(0, 3), 0);
   sim.StopDraining(0, 3);
 }
 

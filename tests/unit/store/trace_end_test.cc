@@ -71,6 +71,29 @@ TEST_F(TraceEndTest, SealGivesUpAtTheDeadlineAndCountsWhatComesLater) {
   EXPECT_TRUE(fs::exists(Root() / "device_0" / "end_info.0.done"));
 }
 
+TEST_F(TraceEndTest, AtTheDeadlineWhatWaitsForASlowDiskIsStillWritten) {
+  constexpr size_t kChunks = 200;  // more than the writer takes in a round
+  std::atomic<bool> stands_still = true;
+  FaultyFileSystem disk;
+  disk.before = [&](const std::string& call) {
+    while (call == "append" && stands_still) std::this_thread::yield();
+    return base::Status::Ok();
+  };
+  Harness harness(disk);
+  chunk::Pipe& pipe = harness.writer().AddPipe("p", 16, kChunks);
+  ASSERT_TRUE(harness.Open(kTrace, SpecIn(dir_)).ok());
+  chunk::StreamSpec spec = StreamOf("device_0", "f");
+  const chunk::StreamStatsPtr stats = spec.stats;
+  harness.writer().AddStream({kTrace, 0}, std::move(spec));
+  for (size_t i = 0; i < kChunks; ++i) PushData(pipe, {kTrace, 0}, "x", 1);
+  std::atomic<bool> sealed = false;
+  harness.writer().Seal(kTrace, 1, base::MonotonicNs(), [&](const TraceRecord&) { sealed = true; });
+  stands_still = false;
+  while (!sealed) harness.Snapshot(kTrace);
+  EXPECT_EQ(stats->stored_records, kChunks);
+  EXPECT_EQ(stats->write_lost_records, 0U);
+}
+
 TEST_F(TraceEndTest, APauseLeavesOutWhatLiesWithinAndLosesNothing) {
   Harness harness;
   chunk::Pipe& pipe = harness.writer().AddPipe("p", 4096, 4);
