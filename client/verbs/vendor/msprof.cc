@@ -91,6 +91,7 @@ ExitCode RunResults(const Context& context, const Given& given) {
         {Code::kInvalidArgument, "--analyze: " + std::string(options::Find("analyze")->because)});
   }
   for (const options::Remark& remark : options::WishesOf(given, options::kNoChip).remarks) {
+    if (!remark.option->partly.empty()) continue;  // of a collection
     const std::string name = "--" + std::string(remark.option->name) + ": ";
     if (remark.unmet)
       return context.Fail({Code::kInvalidArgument, name + std::string(remark.option->because)});
