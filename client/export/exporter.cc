@@ -107,6 +107,7 @@ CaptureFacts FactsOf(const Capture& capture, const Wanted& wanted) {
     });
   }
   facts.groups = capture.groups;
+  facts.has_all_ranks = capture.has_all_ranks;
   // Devices that only programs have told of.
   for (const auto& [device, rank] : capture.ranks) {
     if (!wanted.Device(device) || facts.Device(device) != nullptr) continue;

@@ -345,6 +345,8 @@ Wishes WishesOf(const Given& asked, Chips chips) {
       Add({option.what, (of_units ? "" : "HA:") + found->second, 0, &option}, &wishes.kinds);
     } else if (option.becomes == Becomes::kWordKinds) {
       AddWordKinds(option, given, found->second, RateFor(option, given, chips, &wishes.remarks), &wishes);
+      if (HasWord(option.partly, found->second))
+        wishes.remarks.push_back({&option, "not collected: " + std::string(option.part_because), true});
     } else if (option.standing == Standing::kDifferent && option.what.empty() && option.served.empty() &&
                option.becomes != Becomes::kProgram) {
       wishes.remarks.push_back({&option, std::string(option.because), false});

@@ -92,6 +92,8 @@ struct Option {
   Standing standing = Standing::kDone;
   std::string_view because = {};
   std::string_view served = {};  // of the words: with these it is as the vendor's, with others not at all
+  std::string_view partly = {};  // of the words: with these a part is not collected: `part_because`
+  std::string_view part_because = {};
 };
 
 // In `needs` and `excludes`: a process is named, by any of the options that do.

@@ -145,13 +145,16 @@ constexpr Option kOptions[] = {
      .old_name = "task-trace",
      .needs = kProcess,
      .becomes = Becomes::kWordKinds,
-     .what = "task agent-kernel agent-comm on:ccu-task on:ccu l1:ccu-task l1:ccu l2:ccu-task l2:ccu",
+     .what = "task agent-kernel on:agent-comm l1:agent-comm l2:agent-comm l3:agent-comm "
+             "on:ccu-task on:ccu l1:ccu-task l1:ccu l2:ccu-task l2:ccu",
      .standing = Standing::kDifferent,
      .because =
          "what the devices' task schedulers log; where the agent records kernels (MSPTI) those instead, and "
-         "collectives. The same at every level, but that the collective units of a 950 come with on, l1 and "
-         "l2. Shapes, types and formats of operators come where calls are recorded, too (ascendcl); their "
-         "attributes are not in it"},
+         "collectives. Collectives come with on, l1, l2 and l3, the collective units of a 950 with on, l1 "
+         "and l2. Shapes, types and formats of operators come where calls are recorded, too (ascendcl), at "
+         "every level. Of l2 and l3 the operators' attributes are not collected, and a line says so",
+     .partly = "l2 l3",
+     .part_because = "attributes of operators, which CANN hands to its own collector only; the rest is"},
     {.name = "ge-api",
      .rows = "F-029",
      .about = "phases of the graph engine on the host",

@@ -209,7 +209,12 @@ void CsvSpans::WriteTask(DeviceRows& device, const TaskRow& row) {
     if (csv == nullptr) return;
     csv->Device(row.device);
     Cell(csv, row.kernel);
-    Cell(csv, row.op_task_type != 0 ? row.op_task_type : row.type);
+    // One file has one name for what vector cores run: that of operators, not the log's.
+    if (row.op_task_type == 0 && !context_.vendor_compatible && Get(row.type) == "AIV_SQE") {
+      csv->Text("AI_VECTOR_CORE");
+    } else {
+      Cell(csv, row.op_task_type != 0 ? row.op_task_type : row.type);
+    }
     csv->Int(row.stream);
     csv->Int(row.task);
     csv->Us(row.end_ns - row.begin_ns);

@@ -81,6 +81,7 @@ class DbOutput final : public ExportOutput {
   void WriteCommPart(const format::SpanBatch& batch, const format::Span& span);
   static int EnumNumber(std::string_view table, std::string_view name);
   int64_t CommOf(int64_t name, int device);
+  DbValue RankSizeOf(const format::SpanBatch& batch, const format::Span& span) const;
   void WriteMission(const format::SpanBatch& batch, const format::Span& span);
   void WriteMemory(const format::SpanBatch& batch, const format::Span& span);
   void WriteOpMemory(const format::SpanBatch& batch, const format::Span& span);

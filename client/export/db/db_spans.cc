@@ -177,12 +177,22 @@ void DbOutput::WriteComm(const format::SpanBatch& batch, const Span& span) {
   };
   const format::TextId of_vendor = TextArg(batch, span, "alg_type");
   const format::TextId algorithm = of_vendor != 0 ? of_vendor : TextArg(batch, span, "algorithm");
-  Insert(SpanTable::kCommunicationOp,
-         {IdOf(batch, span.name), span.begin_ns, span.end_ns, span.connection, IdOrNone(batch, span.category),
-          CommOf(IdOf(batch, span.name), span.device), says_yes("relay"), says_yes("retry"),
-          EnumNumber("ENUM_HCCL_DATA_TYPE", type), IdOrNone(batch, algorithm),
-          NumberArg(batch, span, "count"), IdOf(format::CollectiveTypeOf(batch.texts->Get(span.name))),
-          span.device, NumberArg(batch, span, "rank_size")});
+  Insert(
+      SpanTable::kCommunicationOp,
+      {IdOf(batch, span.name), span.begin_ns, span.end_ns, span.connection, IdOrNone(batch, span.category),
+       CommOf(IdOf(batch, span.name), span.device), says_yes("relay"), says_yes("retry"),
+       EnumNumber("ENUM_HCCL_DATA_TYPE", type), IdOrNone(batch, algorithm), NumberArg(batch, span, "count"),
+       IdOf(format::CollectiveTypeOf(batch.texts->Get(span.name))), span.device, RankSizeOf(batch, span)});
+}
+
+// MSPTI does not tell it. Of one rank alone nobody knows whether the others are recorded, too.
+DbValue DbOutput::RankSizeOf(const format::SpanBatch& batch, const Span& span) const {
+  const int64_t told = NumberArg(batch, span, "rank_size");
+  if (told != 0 || options_.vendor_compatible) return told;
+  const auto group = facts_.groups.find(std::string(batch.texts->Get(span.category)));
+  const bool is_known = facts_.has_all_ranks && group != facts_.groups.end() && group->second.size() > 1 &&
+                        *group->second.begin() >= 0;
+  return is_known ? DbValue(static_cast<int64_t>(group->second.size())) : DbValue();
 }
 
 // Parts come before what they are of, and tell it by its name.

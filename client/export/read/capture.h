@@ -60,6 +60,7 @@ struct Capture {
   // and those of groups of collectives.
   std::map<int, int64_t> ranks;
   std::map<std::string, std::set<int64_t>> groups;
+  bool has_all_ranks = false;  // of the job, so that nobody of a group is elsewhere
   // And the devices of each program, by its file of lanes; none: nobody knows.
   std::map<std::string, std::set<int>> devices_of;
 

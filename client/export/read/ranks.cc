@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "client/export/read/agent_stream.h"
 #include "format/decode/agents/agent_lanes.h"
@@ -143,6 +144,16 @@ std::map<int, int64_t> RanksOf(const std::map<int, int64_t>& known, const std::v
   return ranks;
 }
 
+bool AreWholeJob(const std::vector<DeviceUser>& users) {
+  std::set<int64_t> ranks;
+  int64_t world = 0;
+  for (const DeviceUser& user : users) {
+    if (const auto rank = Number(user.labels, "rank")) ranks.insert(*rank);
+    world = std::max(world, Number(user.labels, "world_size").value_or(0));
+  }
+  return world > 0 && std::cmp_greater_equal(ranks.size(), world);
+}
+
 void FindRanks(Capture& capture) {
   std::map<int, int64_t> known;
   for (const Side& side : capture.sides) {
@@ -158,6 +169,7 @@ void FindRanks(Capture& capture) {
     }
   }
   capture.ranks = RanksOf(known, users);
+  capture.has_all_ranks = AreWholeJob(users);
   for (const DeviceUser& user : users) {
     capture.devices_of[user.lanes_file] = DevicesOf(known, user, users.size() == 1);
     for (const auto& [group, devices] : user.groups) {

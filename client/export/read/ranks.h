@@ -28,6 +28,9 @@ std::map<int, int64_t> RanksOf(const std::map<int, int64_t>& known, const std::v
 // Those that a program has told of; else the one of its local rank, or all if it is the `only` program.
 std::set<int> DevicesOf(const std::map<int, int64_t>& known, const DeviceUser& user, bool only);
 
+// Whether the programs are all of their job: as many ranks as they say that it has.
+bool AreWholeJob(const std::vector<DeviceUser>& users);
+
 // Reads of every program's records which devices they are of and which groups these form, and writes both
 // into `capture`.
 void FindRanks(Capture& capture);

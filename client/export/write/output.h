@@ -27,6 +27,7 @@ struct CaptureFacts {
   bool tells_of_tasks = false;        // has rows that name the operator of a task
   bool knows_operators = false;       // the host tells of their states and shapes
   std::map<std::string, std::set<int64_t>> groups;  // ranks by group of collectives
+  bool has_all_ranks = false;                       // of the job
 
   // nullptr: there is none; -1 is the host.
   const format::SideFacts* Device(int device) const {

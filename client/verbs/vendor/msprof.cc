@@ -77,7 +77,8 @@ ExitCode RunSystem(const Context& context, Given given) {
   }
   HoldInterrupts();
   if (const Status ready = DropAbsentDevices(context, &given); !ready.ok()) return context.Fail(ready);
-  if (const Status made = MakeOutput(given.at("output")); !made.ok()) return context.Fail(made);
+  OutputFolders folders;
+  if (const Status made = folders.Make(given.at("output")); !made.ok()) return context.Fail(made);
   StartOptions options = SessionOf(given);
   options.wait = true;
   v1::SessionInfo session;
@@ -91,6 +92,7 @@ ExitCode RunResults(const Context& context, const Given& given) {
         {Code::kInvalidArgument, "--analyze: " + std::string(options::Find("analyze")->because)});
   }
   for (const options::Remark& remark : options::WishesOf(given, options::kNoChip).remarks) {
+    if (!remark.option->partly.empty()) continue;  // of a collection
     const std::string name = "--" + std::string(remark.option->name) + ": ";
     if (remark.unmet)
       return context.Fail({Code::kInvalidArgument, name + std::string(remark.option->because)});
@@ -161,13 +163,21 @@ bool IsOn(const Given& given, std::string_view name) {
   return value != nullptr && options::IsOn(*value);
 }
 
-Status MakeOutput(const std::string& path) {
+OutputFolders::~OutputFolders() {
+  // Something is in it: so in those around it.
+  while (!made_.empty() && ::rmdir(made_.back().c_str()) == 0) made_.pop_back();
+}
+
+Status OutputFolders::Make(const std::string& path) {
   std::error_code error;
   fs::path way;
   for (const fs::path& part : fs::absolute(path)) {
     way /= part;
     if (fs::exists(way, error)) continue;
-    if (fs::create_directory(way, error)) fs::permissions(way, kOutputMode, error);
+    if (fs::create_directory(way, error)) {
+      made_.push_back(way);
+      fs::permissions(way, kOutputMode, error);
+    }
     if (error) return Status::FromErrno("--output=" + path + ": cannot make " + way.string(), error.value());
   }
   return {};

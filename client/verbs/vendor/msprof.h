@@ -26,8 +26,19 @@ ExitCode RunWithProgram(const Context& context, const MsprofLine& line);
 bool IsOn(const options::Given& given, std::string_view name);
 // Takes ids that are not there out of --sys-devices and says so; fails where none is there.
 base::Status DropAbsentDevices(const Context& context, options::Given* given);
-// Makes what is missing of the way to --output, as the vendor's does.
-base::Status MakeOutput(const std::string& path);
+// The folders that a line makes for its result; at its end those go that nothing has come into.
+class OutputFolders {
+ public:
+  OutputFolders() = default;
+  OutputFolders(const OutputFolders&) = delete;
+  OutputFolders& operator=(const OutputFolders&) = delete;
+  ~OutputFolders();
+  // Makes what is missing of the way to --output, as the vendor's does.
+  base::Status Make(const std::string& path);
+
+ private:
+  std::vector<std::string> made_;  // outer ones first
+};
 // The session that `given` asks for.
 StartOptions SessionOf(const options::Given& given);
 // A collection is over: turns what it left into what --type says, and tells where it is. `code` is how it

@@ -289,7 +289,8 @@ ExitCode RunWithProgram(const Context& context, const MsprofLine& line) {
   if (!connection.ok()) return context.Fail(connection.status());
   // What is refused is refused before the program runs.
   if (const Status fits = CheckWishes(options, *connection->control); !fits.ok()) return context.Fail(fits);
-  if (const Status made = MakeOutput(given["output"]); !made.ok()) return context.Fail(made);
+  OutputFolders folders;
+  if (const Status made = folders.Make(given["output"]); !made.ok()) return context.Fail(made);
   std::optional<Program> program;
   if (!command.empty()) {
     if (const Status set = SetEnvironment(given); !set.ok()) return context.Fail(set);

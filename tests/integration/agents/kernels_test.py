@@ -253,6 +253,7 @@ class KernelsTest(harness.ProfdTest):
                 self.assertEqual(kind, "hcom_allReduce_")
             by_rank = [collections.Counter(db.execute("SELECT value FROM COMMUNICATION_OP JOIN STRING_IDS ON id = opName WHERE deviceId = ?",
                                       (device,))) for device in (0, 1)]
+            self.assertEqual(db.execute("SELECT DISTINCT rankSize FROM COMMUNICATION_OP").fetchall(), [(None,)], "nobody says how many")
             for of_rank in by_rank:
                 self.assertEqual(set(of_rank.values()), {1}, "a number names one of them")
             self.assertGreater(len(by_rank[0] & by_rank[1]), 3, "on all ranks the same")
@@ -268,6 +269,13 @@ class KernelsTest(harness.ProfdTest):
         with self.database(out) as db:
             self.assertEqual(db.execute("SELECT deviceId, rankId FROM RANK_DEVICE_MAP").fetchall(), [(1, 1)])
             self.assertEqual(db.execute("SELECT DISTINCT deviceId FROM TASK").fetchall(), [(1,)])
+
+    def test_how_many_ranks_a_whole_job_has(self):
+        daemon = self.profd(sim=NPUS)
+        programs = [program(self, daemon, labels=f"rank={rank},world_size=2") for rank in (0, 1)]
+        directory = self.record(daemon, programs, "agent-kernel,agent-comm", 0.6)
+        with self.database(self.export(daemon, directory, "db")) as db:
+            self.assertEqual(db.execute("SELECT DISTINCT rankSize FROM COMMUNICATION_OP").fetchall(), [(2,)])
 
     def test_a_directory_for_each_device(self):
         daemon = self.profd(sim=NPUS)

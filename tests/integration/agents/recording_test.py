@@ -104,6 +104,7 @@ class RecordingTest(harness.ProfdTest):
         self.assertEqual(len(stored) + agent.lost, emitted)
         kind = self.kind(sealed, "agent-counter", f"pid:{job.pid}")
         self.assertEqual((kind["records"], kind["lost"]), (len(stored), agent.lost))
+        self.assertEqual(f"{agent.lost} lost because the process made them faster" in kind["reason"], agent.lost > 0, kind)
         # What is there is in order and nothing is there twice.
         values = [record["value"] for record in stored]
         self.assertEqual(values, sorted(set(values)))

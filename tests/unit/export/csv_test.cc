@@ -156,6 +156,29 @@ TEST_F(CsvTest, TasksInOrderOfTheirBegin) {
   EXPECT_EQ(Lines("op_statistic").at(1), "0,MatMul,N/A,1,0.5,0.5,0.5,0.5,100");
 }
 
+TEST_F(CsvTest, VectorCoresHaveOneNameWhoeverTellsOfTheTask) {
+  for (const bool vendor_compatible : {false, true}) {
+    auto output = Make(vendor_compatible);
+    format::SpanWriter writer(*output, texts_);
+    for (const uint64_t begin : {1000, 2000}) {
+      format::Span& span = writer.Add(format::SpanKind::kTask);
+      span.begin_ns = begin;
+      span.end_ns = begin + 500;
+      span.device = 0;
+      span.category = texts_.Intern(begin == 1000 ? "AIV_SQE" : "KERNEL_AIVEC");
+      format::TaskDetail& detail = writer.AddDetail();
+      detail.has_op = begin == 2000;
+      if (detail.has_op) detail.op_task_type = texts_.Intern("AI_VECTOR_CORE");
+    }
+    writer.Flush();
+    ASSERT_TRUE(output->Finish().ok());
+    EXPECT_THAT(
+        Lines("task_time"),
+        ElementsAre(testing::_, testing::HasSubstr(vendor_compatible ? ",AIV_SQE," : ",AI_VECTOR_CORE,"),
+                    testing::HasSubstr(",AI_VECTOR_CORE,")));
+  }
+}
+
 TEST_F(CsvTest, CallsAndCollectives) {
   auto output = Make();
   format::SpanWriter writer(*output, texts_);

@@ -256,6 +256,7 @@ TEST_F(Db, WhatProgramsRecordedAsAnalysersReadIt) {
   EXPECT_EQ(Query("SELECT n.value,t.value FROM COMMUNICATION_OP JOIN STRING_IDS n ON n.id=opName JOIN "
                   "STRING_IDS t ON t.id=opType"),
             (Table{{"hcom_allReduce__721_4_1", "hcom_allReduce_"}}));
+  EXPECT_EQ(Query("SELECT rankSize IS NULL FROM COMMUNICATION_OP"), (Table{{"1"}}));
   EXPECT_EQ(Query("SELECT eventType,count(*),count(DISTINCT rangeId),min(connectionId) FROM MSTX_EVENTS"),
             (Table{{"2", "2", "2", "4294967295"}}));
 }

@@ -44,6 +44,24 @@ TEST(Ranks, WithoutKernelsTheLocalRankSaysWhichDevice) {
   EXPECT_EQ(RanksOf({{4, -1}, {6, -1}}, {User("1", {})}), (Ranks{{4, 1}, {6, 1}}));
 }
 
+TEST(Ranks, AJobIsWholeWithAllItsRanks) {
+  const auto job = [](std::initializer_list<const char*> ranks, const std::string& world) {
+    std::vector<DeviceUser> users;
+    for (const char* rank : ranks) {
+      users.push_back(User(rank, {0}));
+      if (!world.empty()) users.back().labels["world_size"] = world;
+    }
+    return users;
+  };
+  EXPECT_TRUE(AreWholeJob(job({"0", "1"}, "2")));
+  EXPECT_TRUE(AreWholeJob(job({"0"}, "1")));
+  EXPECT_FALSE(AreWholeJob(job({"0", "1"}, "4")));
+  EXPECT_FALSE(AreWholeJob(job({"1", "1"}, "2")));  // twice the same
+  EXPECT_FALSE(AreWholeJob(job({"0", ""}, "2")));
+  EXPECT_FALSE(AreWholeJob(job({"0", "1"}, "")));  // nobody has said how many there are
+  EXPECT_FALSE(AreWholeJob({}));
+}
+
 TEST(Ranks, WhatNobodyKnows) {
   EXPECT_EQ(RanksOf({{0, -1}, {1, -1}}, {}), (Ranks{{0, -1}, {1, -1}}));
   EXPECT_EQ(RanksOf({{0, -1}, {1, -1}}, {User("", {0, 1})}), (Ranks{{0, -1}, {1, -1}}));

@@ -145,7 +145,7 @@ TEST(OptionWishes, Kinds) {
             "task:few-blocks+firmware=0");
   EXPECT_EQ(Kinds({{"task-time", "on"}, {"task-tsfw", "on"}, {kSomeProcess, "yes"}}),
             "task:firmware=0 agent-kernel=0 agent-comm=0 ccu-task=0 ccu=0");
-  EXPECT_EQ(Kinds({{"task-time", "l0"}, {kSomeProcess, "yes"}}), "task=0 agent-kernel=0 agent-comm=0");
+  EXPECT_EQ(Kinds({{"task-time", "l0"}, {kSomeProcess, "yes"}}), "task=0 agent-kernel=0");
   EXPECT_EQ(Kinds({{"task-time", "l3"}, {kSomeProcess, "yes"}}), "task=0 agent-kernel=0 agent-comm=0");
   EXPECT_THAT(Kinds({{"task-time", "l2"}, {kSomeProcess, "yes"}}), HasSubstr(" ccu=0"));
   EXPECT_EQ(Kinds({{"sys-interconnection-profiling", "on"}}), "pcie=50 hccs=50 ub=50 soc-profile=50");
@@ -165,6 +165,15 @@ TEST(OptionWishes, Kinds) {
             "dev-cpu=10 dev-mem=10 dev-pid-cpu=2 dev-pid-mem=2");
   EXPECT_EQ(Kinds({{"sys-cpu-profiling", "on"}}), "tscpu=50 ctrlcpu=50");
   EXPECT_EQ(Kinds({{"npu-events", "0x2,0x3"}}), "soc-pmu:HA:0x2,0x3=0") << "without a unit of HA";
+}
+
+TEST(OptionWishes, LevelsOfTasksSayWhatTheyLack) {
+  for (const char* level : {"on", "off", "l0", "l1"})
+    EXPECT_THAT(Remarks({{"task-time", level}, {kSomeProcess, "yes"}}), ElementsAre()) << level;
+  for (const char* level : {"l2", "l3"})
+    EXPECT_THAT(Remarks({{"task-time", level}, {kSomeProcess, "yes"}}),
+                ElementsAre(HasSubstr("unmet task-time: not collected: attributes of operators")))
+        << level;
 }
 
 TEST(OptionWishes, WhatIsNotHadIsSaid) {

@@ -1,8 +1,12 @@
 // What became of a session's processes and of their records: for the manifest of a trace and the state of its
 // kinds.
 #include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include "base/join.h"
 #include "daemon/session/life/recordings/recordings.h"
 
 namespace profd::session {
@@ -26,6 +30,19 @@ uint64_t SilentSeconds(const agent::RecordingStats& stats) {
                                      calls.first_ns.load(std::memory_order_relaxed));
   const uint64_t until_ns = calls.last_ns.load(std::memory_order_relaxed);
   return since_ns == 0 || until_ns < since_ns + kLeastNs ? 0 : (until_ns - since_ns) / kSecondNs;
+}
+
+struct Losses {
+  uint64_t no_room = 0, no_lane = 0, unwritten = 0;
+};
+
+void AddReasons(std::string& reason, const Losses& losses) {
+  const auto add = [&reason](uint64_t records, std::string_view why) {
+    if (records > 0) base::AddTo(reason, std::to_string(records) + " lost because " + std::string(why), "; ");
+  };
+  add(losses.no_room, "the process made them faster than its lanes were emptied (agent.lane_kib)");
+  add(losses.no_lane, "the process has more threads than lanes (agent.lanes)");
+  add(losses.unwritten, "they could not be written");
 }
 
 }  // namespace
@@ -56,28 +73,37 @@ std::vector<format::ManifestAgent> Recordings::Agents(uint32_t trace) const {
 
 void Recordings::AddCounts(uint32_t trace, std::vector<KindState>& kinds) const {
   using Lane = agent::RecordingStats::Lane;
+  std::map<size_t, Losses> losses;  // by kind: a process may have several parts
   for (const auto& part : parts_) {
     if (part->trace != trace) continue;
     const agent::RecordingStats& stats = *part->stats;
     // The kinds of a process share its lanes: what found no room there is told of the first of them.
-    uint64_t lost = Sum(stats, &Lane::lost_records) + stats.lost_without_lane.load(std::memory_order_relaxed);
+    Losses shared{.no_room = Sum(stats, &Lane::lost_records),
+                  .no_lane = stats.lost_without_lane.load(std::memory_order_relaxed)};
     for (size_t i = 0; i < format::kAgentKinds; ++i) {
       const size_t index = setup_.starts[part->start].kind_index[i];
       if (index == kNoKind) continue;
       const auto& count = stats.kinds[i];
       kinds[index].records += count.stored_records.load(std::memory_order_relaxed);
       kinds[index].bytes += count.stored_bytes.load(std::memory_order_relaxed);
-      kinds[index].lost += count.write_lost_records.load(std::memory_order_relaxed) + std::exchange(lost, 0);
+      const Losses own = std::exchange(shared, {});
+      const uint64_t unwritten = count.write_lost_records.load(std::memory_order_relaxed);
+      kinds[index].lost += own.no_room + own.no_lane + unwritten;
+      Losses& of = losses[index];
+      of.no_room += own.no_room;
+      of.no_lane += own.no_lane;
+      of.unwritten += unwritten;
     }
     const size_t kernels =
         setup_.starts[part->start].kind_index[static_cast<size_t>(format::AgentKind::kKernel)];
     const uint64_t silent = kernels == kNoKind ? 0 : SilentSeconds(stats);
     if (silent == 0 || kinds[kernels].verdict != Verdict::kStarted) continue;
-    std::string& reason = kinds[kernels].reason;
-    reason += (reason.empty() ? "" : "; ") + std::string("no kernel for ") + std::to_string(silent) +
-              " s while calls went on: MSPTI of process " + std::to_string(part->manifest.pid) +
-              " may have fallen silent";
+    base::AddTo(kinds[kernels].reason,
+                "no kernel for " + std::to_string(silent) + " s while calls went on: MSPTI of process " +
+                    std::to_string(part->manifest.pid) + " may have fallen silent",
+                "; ");
   }
+  for (const auto& [index, of] : losses) AddReasons(kinds[index].reason, of);
 }
 
 AgentVerdict Recordings::VerdictOf(pid_t target, format::Kind kind) const {
