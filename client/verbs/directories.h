@@ -11,7 +11,8 @@
 namespace profd::client {
 
 // What was given, and in the place of a session's id or name its directories. An error: one is neither.
-base::Result<std::vector<std::string>> WithSessions(const Context& context, const std::vector<std::string>& given);
+base::Result<std::vector<std::string>> WithSessions(const Context& context,
+                                                    const std::vector<std::string>& given);
 
 // The PROF directories at and below what was given as DIR, or of the session that was given.
 base::Result<std::vector<std::string>> FindDirectories(const Context& context, const std::string& given,

@@ -1,5 +1,6 @@
-// The process that stand-ins are forked from is made before there are threads, as profd's main does: one that is forked while a
-// thread holds the allocator's lock hangs, and with it whoever asks (AddressSanitizer's lock knows nothing of forks).
+// The process that stand-ins are forked from is made before there are threads, as profd's main does: one that
+// is forked while a thread holds the allocator's lock hangs, and with it whoever asks (AddressSanitizer's
+// lock knows nothing of forks).
 #include <gtest/gtest.h>
 
 #include "daemon/host/process/stand_in.h"

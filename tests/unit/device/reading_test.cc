@@ -40,7 +40,7 @@ class Call {
 };
 
 TEST(Reading, WhoSleepsInTheDriverHangs) {
-  Call call([] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
+  Call call([] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });  // as a driver that waits
   EXPECT_FALSE(call.reading().GiveUp(100)) << "it is not late";
   while (!call.reading().GiveUp(101)) std::this_thread::yield();
 }
@@ -49,7 +49,8 @@ TEST(Reading, WhoRunsIsLateAtFirstAndHangsWhenItHasSpun) {
   Call call([] {});
   const uint64_t before_ns = call.CpuNs();
   EXPECT_FALSE(call.reading().GiveUp(101));
-  while (!call.reading().GiveUp(101)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (!call.reading().GiveUp(101))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // between two looks
   EXPECT_GE(call.CpuNs() - before_ns, 50'000'000U);
 }
 

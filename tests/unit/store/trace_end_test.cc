@@ -273,7 +273,7 @@ TEST_F(TraceEndTest, AnIdleWriterSleeps) {
   uint64_t before = SwitchesOf("write-idle");
   for (uint64_t earlier = before + 1; earlier != before; before = SwitchesOf("write-idle")) {
     earlier = before;
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // between two looks
   }
   // It must not wake: there is no event of what does not happen.
   std::this_thread::sleep_for(std::chrono::milliseconds(1200));
