@@ -79,6 +79,11 @@ TEST_F(DiskTest, RatesAddUpToWhatWasWritten) {
   size_t line = 1;
   for (size_t i = 1; i < stamps.size(); ++i) {
     ASSERT_LT(line, lines.size());
+    if (line + 1 == lines.size()) {
+      // The last ones, of which host-disk had no bytes in time, and no later one that told them.
+      EXPECT_LE(stamps.size() - i, rig_.Stats(1, "host-disk").lost_records);
+      break;
+    }
     // Ticks that were missed before this one have the same line each. host-mem missed the same ones; those
     // whose bytes were not read in time, which host-disk loses alone, have a row of host-mem and a line.
     uint64_t repeated = 0;
