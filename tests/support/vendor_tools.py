@@ -6,7 +6,8 @@ variables name checkouts of them, and without one the tests that need it are ski
   PROFD_VENDOR_COLLECTOR  a folder with its collector `msprof`, built from hicann/runtime (src/dfx/msprof/collector/dvvp/msprofbin),
                         and `app [SECONDS]`, a program linked with what libprofimpl.so is made of that tells it what a program
                         with CANN does: the beginning as aclInit() does, device 0 open, after a second or so many closed, the end
-                        (MsprofInit(MSPROF_CTRL_INIT_DYNA), MsprofNotifySetDevice, MsprofFinalize)
+                        (MsprofInit(MSPROF_CTRL_INIT_DYNA), MsprofNotifySetDevice, MsprofFinalize); it hands over empty queues
+                        first, as libprofapi.so hands over its own (ProfImplSetApiBufPop and its like)
   PROFD_VENDOR_PYTHON   the interpreter for both; by default the first of this one and /usr/bin/python3 that has pandas
 """
 import contextlib

@@ -33,6 +33,16 @@ Session::Session(Services services, Setup setup)
       setup_(std::move(setup)),
       perturbations_(std::make_shared<Perturbations>(services_.timers, services_.aside, services_.node,
                                                      setup_.owner, setup_.spec.pids, setup_.plan->devices)) {
+  const auto records_kernels = [](const AgentStart& start) {
+    return start.kind_index[static_cast<size_t>(format::AgentKind::kKernel)] != kNoKind;
+  };
+  if (std::ranges::any_of(setup_.plan->agents, records_kernels)) {
+    perturbations_->ExpectAgents([&agents = services_.agents] {
+      std::vector<pid_t> pids;
+      for (const auto& peer : agents.All()) pids.push_back(peer->identity().pid);
+      return pids;
+    });
+  }
   start_wall_ns_ = services_.timers.WallNs();
   start_raw_ns_ = services_.timers.RawNs();
   holder_ = "session " + setup_.id + " of " + setup_.owner.user + " since " + base::UtcText(start_wall_ns_);

@@ -24,6 +24,7 @@ inline constexpr std::string_view kCpuHeat = "cpu-heat";
 inline constexpr std::string_view kDeviceFrequency = "device-frequency";
 inline constexpr std::string_view kDeviceHealth = "device-health";
 inline constexpr std::string_view kEnvironment = "environment";
+inline constexpr std::string_view kUnrecorded = "unrecorded";
 inline constexpr std::string_view kMore = "more";
 }  // namespace perturbation
 

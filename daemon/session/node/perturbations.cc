@@ -1,12 +1,15 @@
 #include "daemon/session/node/perturbations.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 
+#include "base/join.h"
 #include "base/text.h"
 #include "daemon/base/after.h"
 #include "daemon/host/files/cpu_clocks.h"
 #include "daemon/host/process/collectors.h"
+#include "daemon/host/process/process.h"
 #include "daemon/host/process/process_image.h"
 #include "daemon/session/node/doctor.h"
 
@@ -21,6 +24,7 @@ constexpr size_t kMostCollectors = 16;
 constexpr size_t kMostEnvironmentBytes = 1 << 20;
 constexpr size_t kMostSwitches = 64;
 constexpr size_t kMostNameBytes = 256;
+constexpr size_t kMostChildren = 256;
 constexpr double kMhzSlack = 1;  // the driver rounds
 
 struct Switch {
@@ -98,6 +102,41 @@ void LookAtTargets(HostQuestion& question, Sight& sight) {
   }
 }
 
+void LookAtChildren(const HostQuestion& question, Sight& sight) {
+  const auto is_in = [](const std::vector<pid_t>& pids, pid_t pid) {
+    return std::ranges::find(pids, pid) != pids.end();
+  };
+  std::map<pid_t, pid_t> parents;
+  for (const pid_t pid : host::ListProcesses()) parents[pid] = host::ParentOf(pid);
+  const auto target_of = [&](pid_t pid) {
+    // No longer than there are processes: one may have become another's parent meanwhile.
+    for (size_t left = parents.size(); left > 0; --left) {
+      const auto parent = parents.find(pid);
+      if (parent == parents.end()) return 0;
+      pid = parent->second;
+      if (is_in(question.pids, pid)) return pid;
+    }
+    return 0;
+  };
+  std::vector<pid_t> children;
+  for (const auto& [pid, parent] : parents) {
+    if (is_in(question.pids, pid) || is_in(*question.agents, pid) || target_of(pid) == 0) continue;
+    if (children.size() < kMostChildren) children.push_back(pid);
+  }
+  for (const host::ProcessFacts& facts : host::ReadProcessFacts(children)) {
+    if (facts.open_devices.empty()) continue;
+    if (!auth::May(question.owner, auth::Action::kSeeProcess, {.owner = facts.uid}).ok()) continue;
+    const std::string who = "process " + std::to_string(facts.pid);
+    const bool several = facts.open_devices.size() > 1;
+    sight.conditions.push_back(
+        {kUnrecorded, who,
+         who + ", a child of process " + std::to_string(target_of(facts.pid)) + ", uses device" +
+             (several ? "s " : " ") + base::Joined(facts.open_devices, ",") +
+             " without an agent: its kernels are in the task log at best, which makes way for agent-kernel; "
+             "start it as a program of its own (spawn), or record task without agent-kernel"});
+  }
+}
+
 void LookAtHost(HostQuestion& question, Sight& sight) {
   const host::SysTree& tree = question.tree;
   LookAtTargets(question, sight);
@@ -117,6 +156,7 @@ void LookAtHost(HostQuestion& question, Sight& sight) {
     const std::string what = collector.name == host::kOwnName ? "another profd" : "another collector";
     sight.conditions.push_back({kCollector, text, what + " runs: " + text});
   }
+  if (question.agents) LookAtChildren(question, sight);
   if (!std::exchange(question.environment_read, true)) ReadEnvironment(question);
   sight.conditions.insert(sight.conditions.end(), question.environment.begin(), question.environment.end());
 }
@@ -198,6 +238,7 @@ void Perturbations::Look(std::function<void()> done) {
 
 void Perturbations::Begin() {
   sight_ = std::make_shared<Sight>(Now());
+  if (agents_) question_.agents = agents_();
   // None of them keeps this alive: a look may hang for as long as a file of /proc does.
   const std::weak_ptr<Perturbations> weak = weak_from_this();
   const auto one_done = base::After(1 + devices_.size(), [weak] {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -23,6 +24,8 @@ namespace profd::session {
 struct HostQuestion {
   auth::Caller owner;
   std::vector<pid_t> pids;  // targets
+  // Of a session in which agents record kernels: the processes that have one.
+  std::optional<std::vector<pid_t>> agents;
   host::SysTree tree{};
   // Those of the targets, at most kMostCgroups: they count on after their processes have gone.
   static constexpr size_t kMostCgroups = 64;
@@ -34,6 +37,9 @@ struct HostQuestion {
 void LookAtHost(HostQuestion& question, Sight& sight);
 // What only grows with the targets: a few files.
 void LookAtTargets(HostQuestion& question, Sight& sight);
+
+// Their children that use a device and have no agent, such as those that a process with CANN has forked.
+void LookAtChildren(const HostQuestion& question, Sight& sight);
 
 // Why a variable that a process was started with disturbs it; "" it does not.
 std::string_view WhyDisturbing(std::string_view variable, std::string_view value);
@@ -47,6 +53,8 @@ class Perturbations : public std::enable_shared_from_this<Perturbations> {
   Perturbations(base::Timers& timers, base::Aside& aside, Node& node, auth::Caller owner,
                 std::vector<pid_t> pids, std::vector<uint32_t> devices);
 
+  // Children of the targets are to have an agent if they use a device; `agents`: who has.
+  void ExpectAgents(std::function<std::vector<pid_t>()> agents) { agents_ = std::move(agents); }
   // `done` when what is there now is noted, or has not been found out within a second.
   void Look(std::function<void()> done);
   // Of the end: what is quickly found, since everybody waits for it.
@@ -65,6 +73,7 @@ class Perturbations : public std::enable_shared_from_this<Perturbations> {
   base::Aside& aside_;
   Node& node_;
   const std::vector<uint32_t> devices_;
+  std::function<std::vector<pid_t>()> agents_;
   HostQuestion question_;
   PerturbationLog log_;
   std::shared_ptr<Sight> sight_;               // that is being made

@@ -1,5 +1,6 @@
 // host_cpu.data: uptime and one line of /proc/PID/task/TID/stat per thread, sample by sample.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@ constexpr size_t kMaxThreads = 1 << 17;
 constexpr int kTimesAfterName = 11;  // utime and stime are words 11 and 12 behind "(name)", the CPU word 36
 constexpr int kCpuAfterName = 36;
 constexpr int64_t kAverage = -1;
+constexpr double kPerSecond = 100;  // of what /proc/uptime counts
 
 // **Thread:** one.
 class HostCpu : public LineDecoder {
@@ -55,7 +57,8 @@ class HostCpu : public LineDecoder {
     } else if (open_ && !now_.has_uptime) {
       const auto uptime = ToDouble(Words(line).Next());
       if (!uptime) return Broken("no uptime");
-      now_.ticks = *uptime * context().side->clock_ticks;
+      // In whole hundredths, as the vendor has them: a share of just 1 must not be a little more.
+      now_.ticks = std::round(*uptime * kPerSecond) * context().side->clock_ticks / kPerSecond;
       now_.has_uptime = true;
     } else if (open_ && !line.empty()) {
       Thread(line);

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -12,6 +13,9 @@ import cgroup
 import harness
 import own_folder
 from harness import OK
+
+LIBRARY = harness.PLAIN_BUILD / "lib" / "libprofd_agent.so"
+
 
 def of_kind(perturbations, kind):
     return [one for one in perturbations if one["kind"] == kind]
@@ -111,6 +115,35 @@ class PerturbationsTest(harness.ProfdTest):
         health = of_kind(sealed["perturbations"], "device-health")
         self.assertTrue(any("device 1" in one["text"] for one in health), sealed["perturbations"])
         self.assertFalse(any("device 0" in one["text"] for one in health), health)
+
+    @harness.needs_root
+    @unittest.skipUnless(LIBRARY.exists(), "sanitizer builds can't be preloaded")
+    def test_a_forked_child_whose_kernels_nobody_records(self):
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n")
+        fork = ("import os, time\n"
+                "parent, child = os.getpid(), os.fork()\n"
+                "if child == 0:\n"
+                "    file = open('/dev/davinci0')\n"
+                "    while os.getppid() == parent: time.sleep(0.05)\n"
+                "    os._exit(0)\n"
+                "print(child, flush=True)\n"
+                "time.sleep(100)\n")
+        script = 'mount -t tmpfs none /dev && : > /dev/davinci0 && exec "$0" -c "$1"'
+        target = subprocess.Popen(["unshare", "-m", "sh", "-c", script, sys.executable, fork], text=True, stdout=subprocess.PIPE,
+                                  env=dict(daemon.environment, LD_PRELOAD=str(LIBRARY), ASCEND_LAUNCH_BLOCKING="1"))
+        self.ends_with_the_test(target)
+        if not (child := target.stdout.readline().strip()):
+            self.skipTest("no right to mount a private /dev")
+        self.registered(daemon, target.pid)
+        harness.wait_until(lambda: int(child) in {one["pid"] for one in daemon.ctl("targets", "--json").json["targets"]},
+                           "the child to open the device")
+        for kinds, found in (("task,agent-kernel", [f"process {child}, a child of process {target.pid}, uses device 0 without an agent"]),
+                             ("task,host-pid-cpu", [])):
+            with self.subTest(kinds=kinds):
+                session = daemon.begin("--pid", target.pid, "--devices", "all", "--collect", kinds)["session"]
+                self.looked(daemon, session)  # for the switch that the target has
+                sealed = daemon.end(session)
+                self.assertEqual([one["text"].split(":")[0] for one in of_kind(sealed["perturbations"], "unrecorded")], found)
 
 
 if __name__ == "__main__":

@@ -95,6 +95,17 @@ TEST_F(HostDecoders, CpuSamplesOfOneTickAreOne) {
   EXPECT_EQ(found_.rows[0].wall_ns, kWallNs);
 }
 
+// 4096.05 - 4096.02 is less than three hundredths in binary numbers.
+TEST_F(HostDecoders, ACpuThatIsBusyAllTheTimeIsNoErrorOfTheVendors) {
+  vendor_ = true;
+  Decode(file::kHostCpu, "time 5000000000000\n4096.02 1\n" + Thread(1, "a", 0, 0, 2) +
+                             Thread(2, "b", 0, 0, 2) + "time 5000030000000\n4096.05 1\n" +
+                             Thread(1, "a", 2, 0, 2) + Thread(2, "b", 1, 0, 2));
+  ASSERT_EQ(found_.rows.size(), 2u);
+  EXPECT_THAT(found_.rows[0].keys, ElementsAre(2));
+  EXPECT_EQ(found_.rows[0].values[0], 1.0);
+}
+
 TEST_F(HostDecoders, DamagedCpuSamples) {
   Decode(file::kHostCpu, "garbage\ntime x\n1 1\ntime 5000000000000\nno uptime\n" + Thread(1, "a", 1, 1, 1) +
                              "time 5000000000001\n100.00 1\nno thread\n" + Thread(1, "a", 1, 1, 1) +
