@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 
@@ -66,17 +67,20 @@ void AnswerQuestions(TextChannel& channel, StandIn::Duty duty) {
   }
 }
 
-// Nobody who hangs may hold a socket of profd's, or its name, when profd has ended.
-void CloseAllBut(int kept) {
-  std::vector<int> open;
-  if (DIR* folder = ::opendir("/proc/self/fd"); folder != nullptr) {
-    while (const dirent* entry = ::readdir(folder))
-      open.push_back(static_cast<int>(std::strtol(entry->d_name, nullptr, 10)));
-    ::closedir(folder);
+// Nobody who hangs may hold a socket of profd's, or its name, when profd has ended. Files that profd has
+// opened with rights which nobody has any more stand-ins need as well.
+void CloseSocketsBut(int kept) {
+  std::vector<int> sockets;
+  DIR* const folder = ::opendir("/proc/self/fd");
+  if (folder == nullptr) return;
+  while (const dirent* entry = ::readdir(folder)) {
+    const int fd = static_cast<int>(std::strtol(entry->d_name, nullptr, 10));
+    struct stat file {};
+    if (fd > STDERR_FILENO && fd != kept && ::fstat(fd, &file) == 0 && S_ISSOCK(file.st_mode))
+      sockets.push_back(fd);
   }
-  for (const int fd : open) {
-    if (fd > STDERR_FILENO && fd != kept) ::close(fd);
-  }
+  ::closedir(folder);
+  for (const int fd : sockets) ::close(fd);
 }
 
 // With no thread but this one: what it forks has no locks that somebody else held.
@@ -231,7 +235,7 @@ void Fork(Orders& orders) {
   orders.channel.Reset(ends[0]);
   const pid_t pid = ::fork();
   if (pid == 0) {
-    CloseAllBut(ends[1]);
+    CloseSocketsBut(ends[1]);
     // A service manager, and a terminal, tell all of them to stop; profd still needs them to.
     for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) ::signal(signal, SIG_IGN);
     sigset_t none;
