@@ -114,6 +114,8 @@ class Connection:
         self.calls[stream] = Call()
         self.calls[stream].body = b"" if keep else None
         self.socket.sendall(frame(HEADERS, END_HEADERS, stream, header_block(call_headers(method, ticket))))
+        if keep:  # all of it: more than a stream's first window may be to come
+            self.socket.sendall(frame(WINDOW_UPDATE, 0, stream, struct.pack(">I", 1 << 30)))
         if whole:
             self.socket.sendall(frame(DATA, END_STREAM, stream, message(body)))
         return self.calls[stream]

@@ -133,7 +133,7 @@ class RelayTest(harness.ProfdTest):
         door = raw_client.Door(self.nodes[0].socket)
         self.addCleanup(door.close)
 
-        hosts = self.hosts[:24]  # what they answer fits into a stream's first window
+        hosts = self.hosts[:24]
 
         def answers(*more):
             """Of List: the hosts in each message."""
