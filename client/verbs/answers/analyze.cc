@@ -49,6 +49,7 @@ ExitCode Report(const Context& context, const AnalyzeOptions& options, AnswerWis
   const auto analysis = analyze::Analysis::Run(wishes.request);
   if (!analysis.ok()) return context.Fail(analysis.status());
   std::vector<analyze::Table> tables;
+  tables.reserve(reports.size());
   for (const analyze::Report* report : reports) tables.push_back(report->make(**analysis));
   for (const analyze::Note& note : (*analysis)->job().notes)
     context.Note((note.where.empty() ? "" : note.where + ": ") + note.text);
@@ -105,7 +106,7 @@ ExitCode Run(const Context& context, const AnalyzeOptions& options) {
   if (!analysis.ok()) return context.Fail(analysis.status());
   if (!options.explain.empty()) {
     const auto text =
-        analyze::ExplainFinding(**analysis, static_cast<size_t>(std::atoll(options.explain.c_str())));
+        analyze::ExplainFinding(**analysis, std::strtoull(options.explain.c_str(), nullptr, 10));
     if (!text.ok()) return context.Fail(text.status());
     context.Print(*text);
   } else {
