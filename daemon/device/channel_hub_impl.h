@@ -96,7 +96,7 @@ class ChannelHub::Impl {
   void StartNow(const ChannelPtr& channel);
   void OpenProcess(const ChannelPtr& channel);
   void OnProcess(const ChannelPtr& channel);
-  void CloseProcess(const ChannelPtr& channel, std::function<void()> done);
+  void CloseProcess(const ChannelPtr& channel, const std::function<void()>& done);
   void OnStarted(const ChannelPtr& channel, const StartCall& call);
   void OnRefused(const ChannelPtr& channel, int code);
   void GiveUp(const ChannelPtr& channel, base::Status status, bool stuck);

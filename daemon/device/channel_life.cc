@@ -52,7 +52,7 @@ void ChannelHub::Impl::OnProcess(const ChannelPtr& channel) {
   watch_.LookForChannels();
 }
 
-void ChannelHub::Impl::CloseProcess(const ChannelPtr& channel, std::function<void()> done) {
+void ChannelHub::Impl::CloseProcess(const ChannelPtr& channel, const std::function<void()>& done) {
   if (!channel->process) return done();
   const ChannelId id = channel->id;
   // Whatever it answers, nobody can do more.

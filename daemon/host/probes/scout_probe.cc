@@ -73,7 +73,7 @@ void ScoutProbe::TakeInNew() {
       by_user[OwnerOf(process->pid())].push_back(member);
     }
   }
-  for (auto& [user, members] : by_user) TakeIn(user, std::move(members));
+  for (const auto& [user, members] : by_user) TakeIn(user, members);
   // Numbers of those that have gone long ago.
   if (party_of_.size() > 2 * family_.members().size() + 64) {
     std::map<pid_t, size_t> still;
@@ -84,7 +84,7 @@ void ScoutProbe::TakeInNew() {
   }
 }
 
-void ScoutProbe::TakeIn(uid_t user, std::vector<NamedPid> members) {
+void ScoutProbe::TakeIn(uid_t user, const std::vector<NamedPid>& members) {
   const auto [known, is_new] = party_of_user_.try_emplace(user, parties_.size());
   if (is_new) {
     ScoutOrder order = order_;

@@ -42,7 +42,7 @@ class ScoutProbe final : public Probe {
   };
 
   void TakeInNew();
-  void TakeIn(uid_t user, std::vector<NamedPid> members);
+  void TakeIn(uid_t user, const std::vector<NamedPid>& members);
   bool Hear(const Tick& tick);
   void Write(Party& party, const Tick& tick);
 

@@ -162,8 +162,8 @@ void Trace::ReadStartClocks(std::function<void(Status)> done) {
 }
 
 void Trace::AskClocks(const std::vector<uint32_t>& devices,
-                      std::function<void(uint32_t, const PairResult&)> each, std::function<void()> done,
-                      bool ends) {
+                      const std::function<void(uint32_t, const PairResult&)>& each,
+                      std::function<void()> done, bool ends) {
   const auto one_done = base::After(devices.size(), std::move(done));
   for (const uint32_t device : devices) {
     auto pair = std::make_shared<PairResult>(Status{});

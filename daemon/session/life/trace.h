@@ -159,8 +159,9 @@ class Trace : public std::enable_shared_from_this<Trace> {
 
   // Asks every device of `devices` for its clocks; `each` gets the answer, then `done` is called.
   using PairResult = base::Result<format::ClockPair>;
-  void AskClocks(const std::vector<uint32_t>& devices, std::function<void(uint32_t, const PairResult&)> each,
-                 std::function<void()> done, bool ends);
+  void AskClocks(const std::vector<uint32_t>& devices,
+                 const std::function<void(uint32_t, const PairResult&)>& each, std::function<void()> done,
+                 bool ends);
   // Of the devices. `ends`: waits no longer than for a stop.
   void ReadClocks(std::function<void()> done, bool ends);
   void ReadStartClocks(std::function<void(base::Status)> done);
