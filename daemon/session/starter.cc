@@ -250,9 +250,9 @@ void Starter::AskAgents(const std::shared_ptr<Request>& request) {
 
 // A process may have as many descriptors as it likes, which takes as long to look at. The way to the output
 // is opened beside that, if it is there already: who is refused leaves nothing behind.
-void Starter::Prepare(std::shared_ptr<Request> request) {
+void Starter::Prepare(const std::shared_ptr<Request>& request) {
   if (request->spec.pids.empty()) {
-    PlanStart(std::move(request), {}, {});
+    PlanStart(request, {}, {});
     return;
   }
   aside_.RunFor(
@@ -275,7 +275,7 @@ void Starter::Prepare(std::shared_ptr<Request> request) {
       [request](const Status& status) { request->done(status); });
 }
 
-void Starter::PlanStart(std::shared_ptr<Request> request, const Processes& processes, Output output) {
+void Starter::PlanStart(const std::shared_ptr<Request>& request, const Processes& processes, Output output) {
   for (const host::ProcessFacts& process : processes) request->start_ticks[process.pid] = process.start_ticks;
   auto facts = FactsFor(*request, processes);
   if (!facts.ok()) {

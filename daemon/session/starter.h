@@ -56,8 +56,8 @@ class Starter {
   base::Result<NodeFacts> FactsFor(const Request& request, const Processes& processes) const;
   void Admit(const std::shared_ptr<Request>& request);
   void AskAgents(const std::shared_ptr<Request>& request);
-  void Prepare(std::shared_ptr<Request> request);
-  void PlanStart(std::shared_ptr<Request> request, const Processes& processes, Output output);
+  void Prepare(const std::shared_ptr<Request>& request);
+  void PlanStart(const std::shared_ptr<Request>& request, const Processes& processes, Output output);
   // **Thread:** aside.
   static Output OpenOutput(const Request& request, const std::string& spool, bool spool_first,
                            store::IfMissing missing);
