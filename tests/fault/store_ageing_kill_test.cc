@@ -127,7 +127,7 @@ std::pair<uint64_t, uint64_t> OnDisk(const fs::path& data, const std::string& fi
 
 TEST(StoreAgeingKill, CountsAreExactAfterAKillAtAnyMoment) {
   const char* asked = ::getenv("PROFD_KILL_ROUNDS");
-  const int rounds = asked != nullptr ? std::atoi(asked) : 20;
+  const auto rounds = asked != nullptr ? std::strtol(asked, nullptr, 10) : 20;
   const auto seed = static_cast<unsigned>(base::WallNs());
   std::printf("seed %u\n", seed);
   std::mt19937 random(seed);

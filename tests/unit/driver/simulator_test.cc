@@ -126,9 +126,11 @@ TEST(Simulator, PortsOfDevicesByBothCardLibraries) {
       }
       int got = 0;
       while ((got = read(2)) == 0) std::this_thread::yield();
-      const std::string line(reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(got));
-      EXPECT_EQ(line.find('\n'), line.size() - 1);
-      EXPECT_EQ(std::count(line.begin(), line.end(), ' '), 15);
+      // One line, or more where the machine was busy.
+      const std::string lines(reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(got));
+      EXPECT_EQ(lines.back(), '\n');
+      EXPECT_EQ(std::count(lines.begin(), lines.end(), ' '),
+                15 * std::count(lines.begin(), lines.end(), '\n'));
       EXPECT_EQ(ports.Stop(2), kOk);
       while (read(2) > 0) {  // what is there is still to be had
       }

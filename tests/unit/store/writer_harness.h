@@ -193,7 +193,7 @@ inline void PushData(chunk::Pipe& pipe, format::StreamKey key, const std::string
   pipe.Kick();
 }
 
-inline void PushItem(chunk::Pipe& pipe, chunk::Item item) {
+inline void PushItem(chunk::Pipe& pipe, const chunk::Item& item) {
   while (!pipe.Push(item)) std::this_thread::yield();
   pipe.Kick();
 }
@@ -202,7 +202,7 @@ inline void PushEnd(chunk::Pipe& pipe, uint32_t trace) {
   chunk::Item item;
   item.what = chunk::Item::What::kEnd;
   item.key.trace = trace;
-  PushItem(pipe, std::move(item));
+  PushItem(pipe, item);
 }
 
 inline const StreamRecord& RecordOf(const TraceRecord& record, uint32_t stream) {
@@ -237,7 +237,7 @@ class FaultyFileSystem : public FileSystem {
     return real_.OpenFile(dir, name);
   }
   base::Status Append(int fd, uint64_t size, const void* data, size_t bytes, size_t at_once) override {
-    const base::Status status = before("append");
+    base::Status status = before("append");
     if (status.ok()) return real_.Append(fd, size, data, bytes, at_once);
     EXPECT_TRUE(real_.Append(fd, size, data, std::min(bytes, part(bytes)), at_once).ok());
     return status;
