@@ -32,6 +32,8 @@ class Child {
     for (char** variable = environ; *variable != nullptr; ++variable) environment.emplace_back(*variable);
     std::vector<char*> argv;
     std::vector<char*> envp;
+    argv.reserve(command.size() + 1);
+    envp.reserve(environment.size() + 1);
     for (std::string& argument : command) argv.push_back(argument.data());
     for (std::string& variable : environment) envp.push_back(variable.data());
     argv.push_back(nullptr);

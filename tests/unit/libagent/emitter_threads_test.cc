@@ -43,6 +43,7 @@ TEST_F(EmitterTest, ThreadsWithoutALaneAreCountedAndServedLater) {
   std::atomic<int> arrived{0};
   std::atomic<bool> leave{false};
   std::vector<std::thread> threads;
+  threads.reserve(5);
   for (int i = 0; i < 5; ++i) {
     threads.emplace_back([&] {
       for (int n = 0; n < 10; ++n) profd_mark(1);
@@ -112,6 +113,7 @@ TEST_F(EmitterTest, NoThreadWritesAfterAStop) {
   Attach({.lanes = 4, .slots = 1 << 12});
   std::atomic<bool> done{false};
   std::vector<std::thread> threads;
+  threads.reserve(3);
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&] {
       while (!done) {
@@ -135,6 +137,7 @@ TEST_F(EmitterTest, NoThreadWritesAfterAStop) {
 TEST_F(EmitterTest, RegionsComeAndGoUnderRunningThreads) {
   std::atomic<bool> done{false};
   std::vector<std::thread> threads;
+  threads.reserve(3);
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&] {
       while (!done) {
@@ -219,6 +222,7 @@ TEST_F(EmitterTest, ForksFromBusyThreads) {
   Arm({.overwrite = true});
   std::vector<std::thread> threads;
   std::atomic<int> failures{0};
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 100; ++i) {

@@ -50,7 +50,7 @@ class ProcessTest : public ::testing::Test {
     attached.child->Hear();
     attached.peer = daemon_->Accept();
     return attached;
-  }
+  }  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): `attached` owns the child
 
   std::string folder_;
   std::string socket_;
