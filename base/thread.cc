@@ -6,7 +6,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/spare_threads.h"
 #include "base/unique_fd.h"
 
@@ -85,10 +85,7 @@ ThreadState StateOf(pid_t thread) {
   ThreadState state;
   state.runs = name_end < line.size() && line.substr(name_end).starts_with(") R");
   // CPUCLOCK_SCHED of a thread: how the kernel makes the number of its clock, <linux/posix-timers.h>.
-  const auto clock = static_cast<clockid_t>((~static_cast<uint32_t>(thread) << 3) | 6U);
-  timespec used{};
-  if (::clock_gettime(clock, &used) == 0)
-    state.cpu_ns = static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(used.tv_nsec);
+  state.cpu_ns = ReadClockNs(static_cast<clockid_t>((~static_cast<uint32_t>(thread) << 3) | 6U));
   return state;
 }
 

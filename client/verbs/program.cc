@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <fstream>
 #include <string>
-#include <string_view>
 
 #include "base/clock.h"
 #include "client/words/text.h"
@@ -22,7 +21,6 @@ namespace {
 // A program that the agent cannot get into never registers; one that it is in does, if profd has room for it,
 // as soon as the machine lets it.
 constexpr uint64_t kAgentPatienceNs = 3'000'000'000, kPresentPatienceNs = 20'000'000'000;
-constexpr std::string_view kAgentLibrary = "libprofd_agent.so";
 constexpr uint64_t kLookAgainNs = 10'000'000;
 constexpr int kSignalled = 128;  // as a shell says it
 

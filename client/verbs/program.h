@@ -12,6 +12,9 @@
 
 namespace profd::client {
 
+// What a program has inside that the agent is in.
+inline constexpr char kAgentLibrary[] = "libprofd_agent.so";
+
 // A program that was started. **Owns:** nothing: it goes on without us.
 class Program {
  public:

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "base/join.h"
+#include "client/verbs/program.h"
 #include "client/verbs/verb.h"
 #include "client/words/args.h"
 
@@ -21,7 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kLibrary[] = "libprofd_agent.so";
 // What env(1) and the shell say.
 constexpr int kCannotRun = 126;
 constexpr int kNoSuchCommand = 127;
@@ -50,9 +50,9 @@ std::optional<fs::path> FindAgentLibrary() {
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   if (error) return std::nullopt;
   const fs::path lib = self.parent_path().parent_path() / "lib";
-  if (fs::exists(lib / kLibrary, error)) return lib / kLibrary;
+  if (fs::exists(lib / kAgentLibrary, error)) return lib / kAgentLibrary;
   for (const fs::directory_entry& entry : fs::directory_iterator(lib, error)) {
-    if (fs::exists(entry.path() / kLibrary, error)) return entry.path() / kLibrary;
+    if (fs::exists(entry.path() / kAgentLibrary, error)) return entry.path() / kAgentLibrary;
   }
   return std::nullopt;
 }
@@ -71,7 +71,7 @@ base::Status PutAgentInPlace(const Context& context, const std::vector<std::stri
   }
   const std::optional<fs::path> library = FindAgentLibrary();
   if (!library) {
-    return {Code::kFailedPrecondition, std::string("run: ") + kLibrary +
+    return {Code::kFailedPrecondition, std::string("run: ") + kAgentLibrary +
                                            " is not beside profctl (../lib): install it, or build it with "
                                            "./scripts/quickstart.sh"};
   }

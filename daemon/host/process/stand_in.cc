@@ -67,8 +67,9 @@ void AnswerQuestions(TextChannel& channel, StandIn::Duty duty) {
   }
 }
 
-// Nobody who hangs may hold a socket of profd's, or its name, when profd has ended. Files that profd has
-// opened with rights which nobody has any more stand-ins need as well.
+// Nobody who hangs may hold a socket of profd's, or its name, when profd has ended. Files stay open:
+// stand-ins use some that only profd's first rights could open, such as the kernel's names and the programs
+// of breakpoints.
 void CloseSocketsBut(int kept) {
   std::vector<int> sockets;
   DIR* const folder = ::opendir("/proc/self/fd");
