@@ -71,7 +71,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Checked sink;
   SpanWriter writer(sink, texts);
   TaskJoin join;
-  std::vector<Launch> found;
   size_t calls = 0, tracks = 0, given = 0, next = 0;
   for (size_t at = 0; at < bytes.size(); at += 64 * window) {
     for (size_t i = 0; i < window; ++i) {
@@ -88,8 +87,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     calls += launches.calls();
     const bool last = at + 64 * window >= bytes.size();
     launches.EndWindow(
-        last, 1, [](uint64_t stamp) { return stamp; }, writer, found);
-    for (; given < found.size(); ++given) join.Add(found[given], found[given].stamp);
+        last, 1, [](uint64_t stamp) { return stamp; }, writer,
+        [&](Launch&& launch) {
+          ++given;
+          const uint64_t stamp = launch.stamp;
+          join.Add(std::move(launch), stamp);
+        });
     for (; next < tasks.size() && (last || tasks[next].begin_ticks < launches.waiting_since()); ++next) {
       const Launch* launch = join.Find(tasks[next], tasks[next].begin_ticks);
       PROFD_CHECK(launch == nullptr ||
@@ -113,7 +116,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   operators.Flush();
   PROFD_CHECK(of_operators.spans == taken);
   PROFD_CHECK(sink.spans == calls);
-  PROFD_CHECK(found.size() <= tracks);
+  PROFD_CHECK(given <= tracks);
   PROFD_CHECK(launches.waiting_since() == UINT64_MAX);
   return 0;
 }

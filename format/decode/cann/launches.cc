@@ -54,10 +54,15 @@ void Launches::Add(const CannApiRecord& record) {
   call.type = record.type;
   call.request = record.request;
   call.level = record.level;
-  call.item_text = call.Is(CannLevel::kModel)
-                       ? texts_.Intern(std::to_string(record.item))  // a model's number
-                       : names_.Hash(record.item);
+  call.item_text = ItemText(call);
   end_stamp_ = std::max(end_stamp_, call.end);
+}
+
+TextId Launches::ItemText(const Call& call) {
+  if (call.Is(CannLevel::kModel)) return texts_.Intern(std::to_string(call.item));  // a model's number
+  const TextId known = items_[call.level / 500 % items_.size()].Get(
+      call.item, [this](uint64_t hash) { return names_.HashOrNone(hash); });
+  return known != 0 ? known : names_.Hash(call.item);
 }
 
 void Launches::Add(const CannCopy& copy) {
@@ -146,19 +151,19 @@ Launch Launches::MakeLaunch(const CannTaskTrack& track, const Call* call) {
   }
   if (!IsCompute(launch.task_type)) return launch;
   if (const More* more = FindMore(*call); more != nullptr && !more->sub_ops.empty()) {
-    const auto sub_tasks = std::make_shared<std::map<uint32_t, LaunchedOp>>();
+    std::map<uint32_t, LaunchedOp>& sub_tasks = launch.MakeExtras().sub_tasks;
     for (const SubOp& of : more->sub_ops) {
       LaunchedOp op{.blocks = launch.blocks, .mix_blocks = launch.mix_blocks, .is_compute = true};
       Describe(of.info, of.tensors, op);
       op.op_name = names_.Hash(of.op_name);
       op.attributes = AttributesOf(*call, of.op_name);
-      for (const uint32_t context : of.contexts) sub_tasks->try_emplace(context, op);
+      for (const uint32_t context : of.contexts) sub_tasks.try_emplace(context, op);
     }
-    launch.sub_tasks = sub_tasks;
     return launch;
   }
   launch.is_compute = true;
   launch.op_name = call->item_text;
+  op_name_ = {call->item, call->item_text};
   Describe(call->info, call->tensors, launch);
   launch.attributes = AttributesOf(
       *call, call->info < 0 ? call->item : infos_[static_cast<size_t>(call->info)].record.op_name);
@@ -194,9 +199,10 @@ void Launches::FindCopy(const CannTaskTrack& track, Launch& launch) {
   if (found == copies_.end() || texts_.Get(launch.task_type) != "MEMCPY_ASYNC") return;
   Copy& copy = found->second;
   if (copy.left == 0) return;  // one task more than it needs
-  launch.copied_bytes = std::min(copy.left, copy.most);
-  copy.left -= launch.copied_bytes;
-  launch.copy_operation = copy_.Get(copy.operation, [this](uint64_t operation) {
+  LaunchExtras& extras = launch.MakeExtras();
+  extras.copied_bytes = std::min(copy.left, copy.most);
+  copy.left -= extras.copied_bytes;
+  extras.copy_operation = copy_.Get(copy.operation, [this](uint64_t operation) {
     return texts_.Intern(operation < std::size(kCopyOperations) ? kCopyOperations[operation].name
                                                                 : kOtherCopy.name);
   });
@@ -222,28 +228,33 @@ void Launches::Describe(int32_t info_at, int32_t tensors_at, LaunchedOp& op) {
   op.has_info = true;
 }
 
-void Launches::IndexCalls(std::optional<CannLevel> level, CallIndex& index) const {
-  index.Clear();
+void Launches::NumberCalls() {
+  all_.Clear();
+  nodes_.Clear();
+  libraries_.Clear();
   for (size_t i = 0; i < calls_.size(); ++i) {
-    const Call& call = calls_[i];
-    if (!level || call.Is(*level)) index.Add(call.thread, call.begin, call.end, static_cast<uint32_t>(i));
+    Call& call = calls_[i];
+    if (!call.told) call.connection = next_connection_++;
+    const bool is_node = call.Is(CannLevel::kNode);
+    if (!is_node && !call.Is(CannLevel::kCommunication)) continue;
+    (is_node ? nodes_ : libraries_).Add(call.thread, call.begin, call.end, static_cast<uint32_t>(i));
   }
-  index.Finish();
+  nodes_.Finish();
+  libraries_.Finish();
 }
 
 int64_t Launches::AroundAny(const CannHead& head) {
-  if (all_.empty()) IndexCalls(std::nullopt, all_);  // few windows need it
+  if (all_.empty()) {  // few windows need it
+    for (size_t i = 0; i < calls_.size(); ++i)
+      all_.Add(calls_[i].thread, calls_[i].begin, calls_[i].end, static_cast<uint32_t>(i));
+    all_.Finish();
+  }
   return Around(all_, head);
 }
 
-void Launches::Join(bool last, std::vector<Launch>& launches) {
+void Launches::Join(bool last, const Take& take_launch) {
   SortCalls();
-  for (Call& call : calls_) {
-    if (!call.told) call.connection = next_connection_++;
-  }
-  all_.Clear();
-  IndexCalls(CannLevel::kNode, nodes_);
-  IndexCalls(CannLevel::kCommunication, libraries_);
+  NumberCalls();
 
   // What waited for this window comes first. Nothing waits twice.
   const size_t old_tracks = waiting_tracks_.size();
@@ -269,11 +280,13 @@ void Launches::Join(bool last, std::vector<Launch>& launches) {
     if (found < 0) found = AroundAny(track.head);
     Call* call = found < 0 ? nullptr : &calls_[static_cast<size_t>(found)];
     if (call == nullptr) ++without_call_;
-    launches.push_back(MakeLaunch(track, call));
-    if (call == nullptr) continue;
-    call->launches = true;
-    const int64_t library = call->Is(CannLevel::kNode) ? Around(libraries_, track.head) : -1;
-    if (library >= 0) MakeComm(calls_[static_cast<size_t>(library)], *call, launches.back());
+    Launch launch = MakeLaunch(track, call);
+    if (call != nullptr) {
+      call->launches = true;
+      const int64_t library = call->Is(CannLevel::kNode) ? Around(libraries_, track.head) : -1;
+      if (library >= 0) MakeComm(calls_[static_cast<size_t>(library)], *call, launch);
+    }
+    take_launch(std::move(launch));
   }
   if (!last) KeepForNext();
   // A track waits for one window at most.
@@ -285,9 +298,9 @@ void Launches::Join(bool last, std::vector<Launch>& launches) {
 
 // Gives each record with its innermost call. Those whose call may come with the next window wait for it,
 // once.
-template <typename Record, typename HeadOf, typename Take>
+template <typename Record, typename HeadOf, typename TakeRecord>
 void Launches::JoinTo(CallIndex& index, std::vector<Record>& records, std::vector<Record>& waiting, bool last,
-                      HeadOf head_of, Take take) {
+                      HeadOf head_of, TakeRecord take) {
   const size_t old = waiting.size();
   records.insert(records.begin(), waiting.begin(), waiting.end());
   waiting.clear();
@@ -396,7 +409,7 @@ void Launches::JoinCollectives(bool last) {
 }
 
 void Launches::MakeComm(const Call& of_library, Call& asked, Launch& launch) {
-  const auto comm = std::make_shared<CommLaunch>();
+  CommLaunch& comm = launch.MakeExtras().comm.emplace();
   std::shared_ptr<Collective>& shared = MoreOf(asked).collective;
   if (shared == nullptr) shared = std::make_shared<Collective>();
   Collective& collective = *shared;
@@ -415,11 +428,10 @@ void Launches::MakeComm(const Call& of_library, Call& asked, Launch& launch) {
     }
     collective.rank_size = library.collective->rank_size;
   }
-  comm->of = shared;
-  comm->is_master = texts_.Get(CallType(of_library)) == "master";
-  comm->parts = library.parts;
-  collective.parts += static_cast<uint32_t>(std::max<size_t>(comm->parts.size(), 1));
-  launch.comm = comm;
+  comm.of = shared;
+  comm.is_master = texts_.Get(CallType(of_library)) == "master";
+  comm.parts = library.parts;
+  collective.parts += static_cast<uint32_t>(std::max<size_t>(comm.parts.size(), 1));
   // Kernels of a collective are called as the part that they are (tree_analyzer.cpp,
   // UpdateComputeDescForHcclSituation); what holds sub tasks is none.
   if (texts_.Get(launch.task_type) == "FFTS_PLUS") launch.is_compute = false;
@@ -434,6 +446,7 @@ void Launches::MakeComm(const Call& of_library, Call& asked, Launch& launch) {
 }
 
 void Launches::KeepForNext() {
+  if (libraries_.empty()) return;
   for (const Call& call : calls_) {
     if (call.told || !call.Is(CannLevel::kCommunication)) continue;
     if (nodes_.Around(call.thread, call.end) >= 0) continue;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,7 +23,16 @@
 
 namespace profd::format {
 
+// What few launches have.
+struct LaunchExtras {
+  uint64_t copied_bytes = 0;
+  TextId copy_operation = 0;                      // from where to where, if that is told
+  std::optional<CommLaunch> comm = {};            // of a collective
+  std::map<uint32_t, LaunchedOp> sub_tasks = {};  // by context
+};
+
 // A task as it was given to a device. Its operator is not known where it has none, or one for each sub task.
+// Small: tens of thousands wait for their tasks at a time.
 struct Launch : LaunchedOp {
   uint64_t stamp = 0;  // T4
   uint64_t connection = 0;
@@ -31,16 +41,19 @@ struct Launch : LaunchedOp {
   uint32_t model = kNoId;  // that was loaded or ran
   TextId model_name = 0;   // for whoever knows it to fill in
   TextId kernel = 0, task_type = 0;
-  TextId copy_operation = 0;  // from where to where, if that is told
-  uint64_t copied_bytes = 0;
-  std::shared_ptr<const CommLaunch> comm = {};  // of a collective
-  std::shared_ptr<const std::map<uint32_t, LaunchedOp>> sub_tasks = {};
+  std::unique_ptr<LaunchExtras> extras = {};  // nullptr: none
 
+  LaunchExtras& MakeExtras() {
+    if (extras == nullptr) extras = std::make_unique<LaunchExtras>();
+    return *extras;
+  }
+  // nullptr: it is of no collective.
+  const CommLaunch* comm() const { return extras != nullptr && extras->comm ? &*extras->comm : nullptr; }
   // nullptr: of that sub task nobody has told.
   const LaunchedOp* OpOf(uint32_t context) const {
-    if (sub_tasks == nullptr || context == kNoId) return this;
-    const auto found = sub_tasks->find(context);
-    return found == sub_tasks->end() ? nullptr : &found->second;
+    if (extras == nullptr || extras->sub_tasks.empty() || context == kNoId) return this;
+    const auto found = extras->sub_tasks.find(context);
+    return found == extras->sub_tasks.end() ? nullptr : &found->second;
   }
 };
 
@@ -79,12 +92,13 @@ class Launches {
   // Up to where the window's calls reach: tracks and infos up to here belong to it.
   uint64_t end_stamp() const { return end_stamp_; }
 
-  // Ends the window: numbers its calls by their begin, gives them out as spans, and appends the launches of
-  // the tracks. Tracks whose call may come with the next window wait for it, unless it is the `last` one.
-  // `to_wall` turns a stamp into wall ns.
+  using Take = std::function<void(Launch&& launch)>;
+  // Ends the window: numbers its calls by their begin, hands the launches of the tracks to `take`, and gives
+  // the calls out as spans. Tracks whose call may come with the next window wait for it, unless it is the
+  // `last` one. `to_wall` turns a stamp into wall ns.
   template <typename ToWall>
-  void EndWindow(bool last, int64_t pid, ToWall to_wall, SpanWriter& spans, std::vector<Launch>& launches) {
-    Join(last, launches);
+  void EndWindow(bool last, int64_t pid, ToWall to_wall, SpanWriter& spans, const Take& take) {
+    Join(last, take);
     for (const Call& call : calls_) {
       if (call.told) continue;
       Span& span = spans.Add(SpanKind::kApi);
@@ -152,10 +166,10 @@ class Launches {
     bool is_dynamic;
   };
 
-  void Join(bool last, std::vector<Launch>& launches);
-  template <typename Record, typename HeadOf, typename Take>
+  void Join(bool last, const Take& take_launch);
+  template <typename Record, typename HeadOf, typename TakeRecord>
   void JoinTo(CallIndex& index, std::vector<Record>& records, std::vector<Record>& waiting, bool last,
-              HeadOf head_of, Take take);
+              HeadOf head_of, TakeRecord take);
   void JoinContexts(bool last);
   void JoinInfos(bool last);
   void JoinTensors(bool last);
@@ -169,8 +183,8 @@ class Launches {
   }
   // The same, of whatever level.
   int64_t AroundAny(const CannHead& head);
-  // nullopt: of all levels.
-  void IndexCalls(std::optional<CannLevel> level, CallIndex& index) const;
+  // By their begin, and indexes those of the node level and of the communication library.
+  void NumberCalls();
   More& MoreOf(Call& call);
   // nullptr: it has nothing more.
   const More* FindMore(const Call& call) const {
@@ -189,6 +203,7 @@ class Launches {
   TextId AttributesOf(const Call& call, uint64_t op_name);
   // What the host tells of an operator: those of infos_ and lists_, -1 = none.
   void Describe(int32_t info, int32_t tensors, LaunchedOp& op);
+  TextId ItemText(const Call& call);
   TextId Level(uint16_t level);
   bool IsCompute(TextId task_type);
   TextId GeTaskType(uint32_t type);
@@ -218,7 +233,7 @@ class Launches {
     }
   };
   Memo kernel_, op_name_, op_type_, task_type_, copy_;
-  std::array<Memo, 16> call_types_;  // by level
+  std::array<Memo, 16> call_types_, items_;  // by level
   // What was looked up last: it is nearly always asked again.
   std::array<std::pair<uint16_t, TextId>, 16> levels_{};
   std::array<TextId, 16> ge_types_{};

@@ -33,7 +33,7 @@ void TaskJoin::Free(uint32_t node) {
   free_ = node;
 }
 
-void TaskJoin::Add(Launch launch, uint64_t wall_ns) {
+void TaskJoin::Add(Launch&& launch, uint64_t wall_ns) {
   const uint32_t node = Take();
   Queue* queue = node == kNone ? nullptr : queues_.FindOrAdd(Key(launch.stream, launch.task));
   if (queue == nullptr) {
@@ -41,7 +41,7 @@ void TaskJoin::Add(Launch launch, uint64_t wall_ns) {
     if (node != kNone) Free(node);
     return;
   }
-  At(node) = {std::move(launch), wall_ns, kNone};
+  At(node) = {std::move(launch), wall_ns};
   if (queue->last == kNone) {
     queue->first = node;
   } else {

@@ -18,7 +18,7 @@ class TaskJoin {
   static constexpr uint64_t kSlackNs = 1'000'000;
 
   // `begin_ns`: when it was launched, wall clock.
-  void Add(Launch launch, uint64_t wall_ns);
+  void Add(Launch&& launch, uint64_t wall_ns);
   // nullptr: nobody launched it, as far as is known. Good until the next call.
   const Launch* Find(const DeviceTask& task, uint64_t begin_ns);
 

@@ -56,9 +56,10 @@ void TaskLog::Start(uint64_t key, uint64_t ticks, uint8_t type) {
   *running = {ticks, type};
 }
 
+template <TaskLog::Layout layout>
 bool TaskLog::ReadRecord(const std::byte* at, Event& event) {
   uint32_t kind = 0;
-  if (layout_ == Layout::kHwts) {
+  if constexpr (layout == Layout::kHwts) {
     const auto record = Load<HwtsRecord>(at);
     kind = record.type_count & 7;
     event.id = {record.stream & kStreamBits, record.task};
@@ -74,7 +75,7 @@ bool TaskLog::ReadRecord(const std::byte* at, Event& event) {
     kind = header & 0x3F;
     event.type = static_cast<uint8_t>(header >> 10);
     event.ticks = Load<uint64_t>(at + 8);
-    if (layout_ == Layout::kStars950) {
+    if constexpr (layout == Layout::kStars950) {
       event.id = {stream, static_cast<uint32_t>(task) << 16 | stream};
     } else if (kind == kSubStart || kind == kSubEnd) {
       event.id = StarsIdsOf(stream, task);
@@ -127,6 +128,16 @@ void TaskLog::Add(const Event& event, std::vector<DeviceTask>& tasks) {
   running_.Erase(key);
 }
 
+template <TaskLog::Layout layout>
+void TaskLog::TakeRecords(std::span<const std::byte> records, std::vector<DeviceTask>& tasks) {
+  const size_t size = RecordBytes(layout);
+  for (; records.size() >= size; records = records.subspan(size)) {
+    ++records_;
+    Event event;
+    if (ReadRecord<layout>(records.data(), event)) Add(event, tasks);
+  }
+}
+
 void TaskLog::Take(std::span<const std::byte> records, std::vector<DeviceTask>& tasks) {
   if (layout_ == Layout::kTimeLine) {
     foreign_ += track_.Take(records, [&](const std::byte* at, const TsTrackHead& head) {
@@ -135,11 +146,15 @@ void TaskLog::Take(std::span<const std::byte> records, std::vector<DeviceTask>& 
     });
     return;
   }
-  const size_t size = RecordBytes(layout_);
-  for (; records.size() >= size; records = records.subspan(size)) {
-    ++records_;
-    Event event;
-    if (ReadRecord(records.data(), event)) Add(event, tasks);
+  switch (layout_) {
+    case Layout::kHwts:
+      return TakeRecords<Layout::kHwts>(records, tasks);
+    case Layout::kStars:
+      return TakeRecords<Layout::kStars>(records, tasks);
+    case Layout::kStars950:
+      return TakeRecords<Layout::kStars950>(records, tasks);
+    case Layout::kTimeLine:
+      break;
   }
 }
 

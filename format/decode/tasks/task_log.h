@@ -71,7 +71,10 @@ class TaskLog {
     uint8_t type = 0;
     bool is_end = false;
   };
+  template <Layout layout>
   bool ReadRecord(const std::byte* at, Event& event);
+  template <Layout layout>
+  void TakeRecords(std::span<const std::byte> records, std::vector<DeviceTask>& tasks);
   bool ReadState(const std::byte* at, const TsTrackHead& head, Event& event);
   void Add(const Event& event, std::vector<DeviceTask>& tasks);
   void Start(uint64_t key, uint64_t ticks, uint8_t type);

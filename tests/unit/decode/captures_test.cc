@@ -45,8 +45,9 @@ class CapturesTest : public testing::Test {
         CannTaskTrack{{kCannMagic, 5000, 3, 1, 40, 130}, 0, 7, task, 0, type, kernel, blocks, 0, 2, {}});
     std::vector<Launch> found;
     launches.EndWindow(
-        true, 4242, [](uint64_t stamp) { return stamp; }, writer_, found);
-    return found.at(0);
+        true, 4242, [](uint64_t stamp) { return stamp; }, writer_,
+        [&found](Launch&& launch) { found.push_back(std::move(launch)); });
+    return std::move(found.at(0));
   }
 
   Texts texts_;

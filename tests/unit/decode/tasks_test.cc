@@ -222,7 +222,8 @@ class LaunchesTest : public testing::Test {
   }
   void End(bool last) {
     launches_.EndWindow(
-        last, 4242, [](uint64_t stamp) { return stamp; }, writer_, found_);
+        last, 4242, [](uint64_t stamp) { return stamp; }, writer_,
+        [this](Launch&& launch) { found_.push_back(std::move(launch)); });
     writer_.Flush();
   }
 
@@ -325,8 +326,8 @@ TEST_F(LaunchesTest, CopiesOfOneTaskAndOfSeveral) {
   ASSERT_EQ(found_.size(), 7u);
   std::map<uint32_t, std::pair<uint64_t, std::string_view>> copied;
   for (const Launch& launch : found_) {
-    if (launch.copy_operation != 0)
-      copied[launch.task] = {launch.copied_bytes, texts_.Get(launch.copy_operation)};
+    if (launch.extras != nullptr)
+      copied[launch.task] = {launch.extras->copied_bytes, texts_.Get(launch.extras->copy_operation)};
   }
   EXPECT_EQ(copied, (std::map<uint32_t, std::pair<uint64_t, std::string_view>>{{1, {64, "host to device"}},
                                                                                {2, {64, "host to device"}},

@@ -46,7 +46,7 @@ CommTasks::Run& CommTasks::RunOf(const RunKey& key, const std::shared_ptr<Collec
 
 void CommTasks::Add(const format::DeviceTask& task, const format::Launch& launched, uint64_t begin_ns,
                     uint64_t end_ns) {
-  const CommLaunch& launch = *launched.comm;
+  const CommLaunch& launch = *launched.comm();
   const CommPart* part = launch.Find(task.context);
   if (part == nullptr && !launch.parts.empty()) return;  // what holds sub tasks
   uint32_t* ran = ran_.FindOrAdd(TaskKey(task, launched.batch));

@@ -125,7 +125,7 @@ class DeviceTasks {
   int device() const { return side_.facts.device; }
   bool has_tasks() const { return !logs_.empty() || !counters_.empty(); }
   void Join(KernelFeed* kernels) { kernels_ = kernels; }
-  void Add(Launch launch, uint64_t wall_ns) {
+  void Add(Launch&& launch, uint64_t wall_ns) {
     if (has_tasks()) join_.Add(std::move(launch), wall_ns);
   }
 
@@ -316,11 +316,11 @@ class DeviceTasks {
   }
 
   // As the vendor's timeline has it.
-  void AddCopy(const Launch& launch, uint64_t ns) {
-    const double gb_s = ns == 0 ? 0 : static_cast<double>(launch.copied_bytes) / static_cast<double>(ns);
-    spans_.AddArg(copied_key_, format::ArgType::kU64, launch.copied_bytes);
+  void AddCopy(const format::LaunchExtras& copy, uint64_t ns) {
+    const double gb_s = ns == 0 ? 0 : static_cast<double>(copy.copied_bytes) / static_cast<double>(ns);
+    spans_.AddArg(copied_key_, format::ArgType::kU64, copy.copied_bytes);
     spans_.AddArg(speed_key_, format::ArgType::kF64, std::bit_cast<uint64_t>(gb_s));
-    spans_.AddArg(operation_key_, format::ArgType::kText, launch.copy_operation);
+    spans_.AddArg(operation_key_, format::ArgType::kText, copy.copy_operation);
   }
 
   format::TextId LoggedType(const DeviceTask& task) {
@@ -378,8 +378,9 @@ class DeviceTasks {
       detail.op_state = op.is_dynamic ? dynamic_ : static_;
       detail.hf32 = op.hf32 ? yes_ : no_;
     }
-    if (launch->copy_operation != 0) AddCopy(*launch, span.end_ns - begin_ns);
-    if (launch->comm != nullptr) comm_.Add(task, *launch, begin_ns, span.end_ns);
+    if (launch->extras == nullptr) return;
+    if (launch->extras->copy_operation != 0) AddCopy(*launch->extras, span.end_ns - begin_ns);
+    if (launch->comm() != nullptr) comm_.Add(task, *launch, begin_ns, span.end_ns);
   }
 
   const Side& side_;
@@ -464,8 +465,17 @@ class TaskSource {
     format::Captures captures(names_, *sinks_.texts);
     ReadCaptures(capture_, host, sinks_, captures);
     format::Launches launches(names_, *sinks_.texts, models, captures, names_only);
-    std::vector<Launch> window;
     const auto to_wall = [&](uint64_t stamp) { return context.HostCounterToWall(stamp); };
+    uint64_t until_ns = 0;  // tasks that begin before it have their launches
+    const format::Launches::Take take_launch = [&](Launch&& launch) {
+      if (const auto model = model_names.find(launch.model); model != model_names.end())
+        launch.model_name = model->second;
+      const uint64_t wall_ns = to_wall(launch.stamp);
+      until_ns = std::max(until_ns, wall_ns);
+      const auto of_device =
+          std::ranges::find(devices_, static_cast<int>(launch.device), &DeviceTasks::device);
+      if (of_device != devices_.end()) of_device->Add(std::move(launch), wall_ns);
+    };
     bool last = false;
     while (!last) {
       if (sinks_.progress != nullptr && sinks_.progress->cancelled) return;
@@ -483,18 +493,8 @@ class TaskSource {
       comm_parts.Drain(end, kWindowTracks, [&](const CannCommPart& part, bool) { launches.Add(part); });
       last = last && tracks.done() && infos.done() && tensors.done() && attributes.done() &&
              contexts.done() && copies.done() && comm_ops.done() && comm_parts.done();
-      window.clear();
-      launches.EndWindow(last, host.facts.pid, to_wall, calls_, window);
-      uint64_t until_ns = 0;
-      for (Launch& launch : window) {
-        if (const auto model = model_names.find(launch.model); model != model_names.end())
-          launch.model_name = model->second;
-        const uint64_t wall_ns = to_wall(launch.stamp);
-        until_ns = std::max(until_ns, wall_ns);
-        const auto of_device =
-            std::ranges::find(devices_, static_cast<int>(launch.device), &DeviceTasks::device);
-        if (of_device != devices_.end()) of_device->Add(std::move(launch), wall_ns);
-      }
+      until_ns = 0;
+      launches.EndWindow(last, host.facts.pid, to_wall, calls_, take_launch);
       if (launches.waiting_since() != UINT64_MAX)
         until_ns = std::min(until_ns, to_wall(launches.waiting_since()));
       until_ns -= std::min<uint64_t>(until_ns, 2 * format::TaskJoin::kSlackNs);
