@@ -154,7 +154,7 @@ void Number(Job& job) {
   if (job.ranks.size() > 1) {
     job.notes.push_back({"",
                          std::to_string(unknown.size()) +
-                             " devices whose rank nobody wrote down: numbered by node and device",
+                             " devices have no rank in their recordings: numbered by node and device",
                          false});
   }
 }
@@ -226,10 +226,10 @@ void ShareSteps(Job& job) {
     if (had == ranks) job.steps.push_back(number);
   }
   if (job.steps.size() < count.size()) {
-    job.notes.push_back(
-        {"",
-         std::to_string(count.size() - job.steps.size()) + " steps are not of all ranks, and are left out",
-         false});
+    job.notes.push_back({"",
+                         std::to_string(count.size() - job.steps.size()) +
+                             " steps are missing on some ranks, and are left out",
+                         false});
   }
   for (Rank& rank : job.ranks) {
     rank.job_step.assign(rank.steps.size(), kNone);

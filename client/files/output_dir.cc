@@ -74,7 +74,7 @@ base::Result<OutputDir> OpenOutputDir(const std::string& text) {
   if (!above.ok()) {
     switch (above.status().code()) {
       case Code::kNotFound:
-        return Refused(dir.path, "the folder it would lie in does not exist: create that first");
+        return Refused(dir.path, "its parent folder does not exist: create that first");
       case Code::kPermissionDenied:
         return Refused(dir.path, above.status().message(), Code::kPermissionDenied);
       default:

@@ -134,6 +134,16 @@ class ExportOptions(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done)
         self.assertEqual(self.files(), ["hbm_20231114221320.csv", "msprof_20231114221320.db", "pcie_20231114221320.csv"])
 
+    def test_a_file_where_the_outputs_should_go(self):
+        with open(self.out, "w", encoding="utf-8") as file:
+            file.write("mine\n")
+        for options in ((), ("--format", "db"), ("--format", "csv"), ("--per-device",)):
+            done = self.export(*options)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), (options, done))
+            self.assertRegex(done.stderr, rf"^profctl: {self.out}\b.* is a file: name a directory.*\n$")
+        with open(self.out, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "mine\n")
+
     def test_directories_below(self):
         deep = os.path.join(self.folder, "spool", "a", "b", "c", NAME)
         shutil.copytree(self.prof, deep)
@@ -153,7 +163,7 @@ class ExportOptions(unittest.TestCase):
         spool = os.path.join(self.folder, "spool")
         done = self.run_profctl("export", spool)
         self.assertEqual((done.returncode, done.stdout), (2, ""), done)
-        self.assertRegex(done.stderr, rf"^profctl: {spool} is no PROF directory; below it is 1: {self.prof}; .*--recursive.*\n$")
+        self.assertRegex(done.stderr, rf"^profctl: {spool} is not a PROF directory; below it is 1: {self.prof}; .*--recursive.*\n$")
         shutil.copytree(self.prof, os.path.join(spool, "a", NAME))
         before = self.all_files()
         done = self.run_profctl("export", spool)

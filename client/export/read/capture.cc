@@ -72,7 +72,7 @@ class Opener {
 
   void ReadAgents() {
     const UniqueFd folder = OpenDir(capture_.dir.get(), capture_.own_folder);
-    if (!folder) return Skip(capture_.own_folder, "is no directory");
+    if (!folder) return Skip(capture_.own_folder, "is not a directory");
     const std::set<std::string> names = Names(folder.get());
     if (const auto text = Control(folder, capture_.own_folder, format::kManifestFile)) {
       auto manifest = format::ParseManifest(*text);
@@ -87,7 +87,7 @@ class Opener {
 
   void OpenSide(const std::string& name) {
     const UniqueFd folder = OpenDir(capture_.dir.get(), name);
-    if (!folder) return Skip(name, "is no directory");
+    if (!folder) return Skip(name, "is not a directory");
     Side side;
     side.folder = name;
     SideFacts& facts = side.facts;
@@ -105,7 +105,7 @@ class Opener {
     if (data) {
       Streams(data, name + "/data", facts.device, side.streams);
     } else {
-      Skip(name + "/data", "is no directory");
+      Skip(name + "/data", "is not a directory");
     }
     capture_.sides.push_back(std::move(side));
   }
@@ -381,14 +381,14 @@ Result<Capture> OpenCapture(const std::string& path, bool single_pair, Report& r
   capture.name = CaptureName(path);
   capture.dir = OpenRoot(path);
   if (!capture.dir) {
-    if (errno == ENOTDIR) return Status(Code::kInvalidArgument, path + " is no directory");
+    if (errno == ENOTDIR) return Status(Code::kInvalidArgument, path + " is not a directory");
     return Status::FromErrno("export " + path);
   }
   capture.own_folder = format::OwnFolderIn(capture.dir.get());
   const std::set<std::string> names = Names(capture.dir.get());
   if (std::none_of(names.begin(), names.end(), IsSide)) {
     return Status(Code::kInvalidArgument,
-                  path + " is no PROF directory: it has neither host/ nor device_<N>/");
+                  path + " is not a PROF directory: it has neither host/ nor device_<N>/");
   }
   Opener(capture, single_pair, report).Run(names);
   return capture;
@@ -412,7 +412,7 @@ std::optional<SidePath> SideOf(const std::string& path) {
 Result<std::vector<std::string>> FindCaptures(const std::string& path, bool only_right_in_it) {
   const UniqueFd root = OpenRoot(path);
   if (!root) {
-    if (errno == ENOTDIR) return Status(Code::kInvalidArgument, path + " is no directory");
+    if (errno == ENOTDIR) return Status(Code::kInvalidArgument, path + " is not a directory");
     return Status::FromErrno("open " + path);
   }
   if (HasSides(root)) return std::vector{path};

@@ -40,7 +40,7 @@ ExitCode Report(const Context& context, const AnalyzeOptions& options, AnswerWis
     const analyze::Report* report = analyze::FindReport(name);
     if (report == nullptr)
       return context.Fail(Status(Code::kInvalidArgument, "--report '" + Excerpt(name) +
-                                                             "': there is none of that name; profctl analyze "
+                                                             "': there is no such report; profctl analyze "
                                                              "--list shows them"));
     reports.push_back(report);
     wishes.request.keeps_all = wishes.request.keeps_all || report->needs_all;
@@ -79,7 +79,8 @@ ExitCode Run(const Context& context, const AnalyzeOptions& options) {
     return ExitCode::kOk;
   }
   if (!options.csv.empty() && options.reports.empty())
-    return context.Fail(Status(Code::kInvalidArgument, "--csv: name tables, too: --report steps,kernels"));
+    return context.Fail(
+        Status(Code::kInvalidArgument, "--csv writes the tables of --report: add --report steps,kernels"));
   const bool explains_rule = !options.explain.empty() && !IsNumber(options.explain);
   if (explains_rule) {
     const std::string text = analyze::ExplainRule(options.explain);
@@ -118,7 +119,8 @@ ExitCode Run(const Context& context, const AnalyzeOptions& options) {
 Action Define(cli::Arguments arguments) {
   const auto asked = std::make_shared<AnalyzeOptions>();
   arguments.List("DIR", &asked->directories,
-                 "of all ranks: PROF directories, *_ascend_pt folders, databases, folders of such; sessions");
+                 "recordings of all ranks: PROF directories, *_ascend_pt folders, databases, folders of "
+                 "these, sessions");
   arguments.Text("--explain", &asked->explain, "evidence of finding N, or what a rule looks for");
   arguments.Flag("--list", &asked->list, "rules and settings");
   arguments

@@ -56,7 +56,7 @@ Result<std::string> RootOf(const Options& options) {
   std::string root = fs::absolute(options.root).lexically_normal().string();
   while (root.ends_with('/')) root.pop_back();
   if (!fs::is_directory(options.root, error))
-    return Status(Code::kNotFound, "auto: --root " + OneLine(options.root) + " is no folder");
+    return Status(Code::kNotFound, "auto: --root " + OneLine(options.root) + " is not a folder");
   return root;
 }
 

@@ -172,7 +172,7 @@ class RecordTest(harness.ProfdTest):
                                   (("--for", "1y", "--", "true"), USAGE, "--for '1y'"),
                                   (("--fail-on", "x", "--", "true"), USAGE, "--fail-on"),
                                   (("--max-loss", "101%", "--", "true"), USAGE, "--max-loss '101%'"),
-                                  (("--host", "h:1", "--pid", 1), USAGE, "not with --host"),
+                                  (("--host", "h:1", "--pid", 1), USAGE, "record works on this node only"),
                                   (("--hosts", "h:1", "--pid", 1), USAGE, "--host"),
                                   (("--collect", "nosuch", "--", "sleep", 60), USAGE, "nosuch"),
                                   (("--label", "job=none"), NOT_FOUND, "job=none"),
