@@ -257,8 +257,7 @@ ExitCode Wait(const Context& context, const v1::SessionSpec& spec, const std::st
   Show(context, *last, true, result);
   const ExitCode code = SessionResult(spec, *last, MostLossOf(options).value());
   if (last->lost() > 0 && code != ExitCode::kPartialLoss)
-    context.Note(std::to_string(last->lost()) +
-                 " samples were lost, but of no kind more than --max-loss allows");
+    context.Note(std::to_string(last->lost()) + " samples were lost, no kind above --max-loss");
   else if (last->lost() > 0 && result != nullptr)  // which shows none of it
     context.Note("lost: " + LostText(*last));
   return code;
@@ -551,9 +550,8 @@ Action Define(cli::Arguments arguments) {
                  "agents leave out marks and ranges of these domains");
   arguments.Flag("--flight-recorder", &options->flight_recorder,
                  "keep the newest data in memory; profctl snapshot writes it out");
-  arguments.Text(
-      "--in-memory", &options->in_memory,
-      "with --flight-recorder: keep only these kinds in memory, KIND,…; write the others as they come");
+  arguments.Text("--in-memory", &options->in_memory,
+                 "with --flight-recorder: keep only these in memory, KIND,…; write others as they come");
   arguments.Text(
       "--snapshot-on", &options->snapshot_on,
       "with --flight-recorder: write what is in memory when a process ends (exit), or only when it ends "
@@ -565,9 +563,7 @@ Action Define(cli::Arguments arguments) {
   arguments.Text("--delay", &options->delay, "wait this long before the first sample, e.g. 2s");
   arguments.Text("--at", at.get(), "first sample at one instant on all nodes: +3s, or @SECONDS since 1970");
   arguments.Text("--output", &options->output, "directory for the result; default profd's own");
-  arguments.Text(
-      "--storage-limit", &options->storage_limit,
-      "most that the session may take on disk, the oldest data goes first; at least 200MB, e.g. 2GB");
+  arguments.Text("--storage-limit", &options->storage_limit, "at most this on disk: 200MB or more, e.g. 2GB");
   arguments.Text("--on-full", &options->on_full,
                  "when nothing can be stored: age (the oldest data goes; else pause), pause or stop");
   arguments.Text("--name", &options->name, "a name for people");
