@@ -216,12 +216,11 @@ class Opener {
       const Stream* stream = Found(wanted.folder, wanted.file);
       const std::string path = wanted.folder + "/" + wanted.file;
       if (stream == nullptr) {
-        Skip(path,
-             "is not there, though the manifest has " + std::to_string(wanted.records) + " records of it");
+        Skip(path, "is missing, but the manifest has " + std::to_string(wanted.records) + " records of it");
       } else if (stream->slices.back().number + 1 < wanted.slices) {
-        Skip(path, "its last slices are not there: the manifest has " + std::to_string(wanted.slices));
+        Skip(path, "its last slices are missing: the manifest has " + std::to_string(wanted.slices));
       } else if (stream->slices.front().number > wanted.aged.slices) {
-        Skip(path, "its first slices are not there, though the storage limit has not removed them");
+        Skip(path, "its first slices are missing, but no storage limit has removed them");
       }
     }
   }
