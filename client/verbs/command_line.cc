@@ -31,7 +31,8 @@ namespace profd::client {
 
 namespace {
 
-constexpr char kAbout[] = "profctl: asks profd to collect performance data of NPU devices and their host";
+constexpr char kAbout[] =
+    "profctl: records NPUs, host and programs with profd, and says what makes a job slow";
 constexpr size_t kMostWords = 400;  // of what is said about a command line
 constexpr uint64_t kFleetTimeoutNs = 30'000'000'000;
 constexpr char kConfig[] = "/etc/profd/profctl.conf";

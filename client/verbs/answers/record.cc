@@ -257,8 +257,8 @@ Action Define(cli::Arguments arguments) {
 
 namespace verbs {
 Verb Record() {
-  return {"record", "record a job, or a program behind --, and say what makes it slow", Reach::kOneNode,
-          Define};
+  return {"record", "record a job and say what makes it slow: record [OPTIONS] [-- CMD ARGS…]",
+          Reach::kOneNode, Define};
 }
 }  // namespace verbs
 

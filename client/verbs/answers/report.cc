@@ -127,7 +127,7 @@ Action Define(cli::Arguments arguments) {
 
 namespace verbs {
 Verb Report() {
-  return {"report", "the same as analyze as a page to look at: one file, no network", Reach::kHere, Define};
+  return {"report", "what analyze finds, as a web page: one file, no network", Reach::kHere, Define};
 }
 }  // namespace verbs
 

@@ -195,8 +195,8 @@ Action Define(cli::Arguments arguments) {
 
 namespace verbs {
 Verb Auto() {
-  return {"auto", "have jobs register that nobody starts differently: enable, disable, status", Reach::kHere,
-          Define};
+  return {"auto", "make jobs register without a change of how they start: enable, disable, status",
+          Reach::kHere, Define};
 }
 }  // namespace verbs
 

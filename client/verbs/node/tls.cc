@@ -123,8 +123,7 @@ Action Define(cli::Arguments arguments) {
 
 namespace verbs {
 Verb Tls() {
-  return {"tls", "make the certificates with which profctl and profd meet over the network", Reach::kHere,
-          Define};
+  return {"tls", "make certificates for profctl and profd to meet over the network", Reach::kHere, Define};
 }
 }  // namespace verbs
 
