@@ -165,7 +165,7 @@ class Expansion {
       return Add(part, done + std::string(rest));
     }
     const size_t close = rest.find(']', open);
-    if (close == std::string_view::npos) return Wrong(part, "a [ without its ]");
+    if (close == std::string_view::npos) return Wrong(part, "its ] is missing; e.g. n[001-512]");
     const std::string front = done + std::string(rest.substr(0, open));
     std::string_view list = rest.substr(open + 1, close - open - 1);
     while (true) {

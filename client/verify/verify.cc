@@ -223,7 +223,9 @@ Result<VerifyReport> Verify(const std::string& directory) {
   report.directory = directory;
   const UniqueFd dir(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!dir) {
-    if (errno == ENOTDIR) return Status(Code::kInvalidArgument, directory + " is not a directory");
+    if (errno == ENOTDIR)
+      return Status(Code::kInvalidArgument,
+                    directory + " is not a directory; DIR is a PROF directory or has some in it");
     return Status::FromErrno("verify " + directory);
   }
   if (Verifier(dir.get(), report).Run()) return report;

@@ -161,7 +161,10 @@ Status FindSources(const std::string& path, std::vector<Source>& sources, std::v
     return {Code::kPermissionDenied, path + ": you may not look there; ask its owner or root"};
   if (::access(path.c_str(), R_OK) != 0 && errno == EACCES)
     return {Code::kPermissionDenied, path + ": you may not read it; ask its owner or root"};
-  if (!fs::exists(status)) return {Code::kNotFound, path + ": no such file or directory"};
+  if (!fs::exists(status))
+    return {Code::kNotFound, path +
+                                 ": no such file or directory; name PROF directories, *_ascend_pt folders, "
+                                 "databases, folders of these, or sessions"};
   if (fs::is_regular_file(status)) {
     sources.push_back(
         {Source::Form::kDatabase, path,

@@ -380,7 +380,9 @@ Result<Capture> OpenCapture(const std::string& path, bool single_pair, Report& r
   capture.name = CaptureName(path);
   capture.dir = OpenRoot(path);
   if (!capture.dir) {
-    if (errno == ENOTDIR) return Status(Code::kInvalidArgument, path + " is not a directory");
+    if (errno == ENOTDIR)
+      return Status(Code::kInvalidArgument,
+                    path + " is not a directory; DIR is a PROF directory or has some in it");
     return Status::FromErrno("export " + path);
   }
   capture.own_folder = format::OwnFolderIn(capture.dir.get());
@@ -411,7 +413,9 @@ std::optional<SidePath> SideOf(const std::string& path) {
 Result<std::vector<std::string>> FindCaptures(const std::string& path, bool only_right_in_it) {
   const UniqueFd root = OpenRoot(path);
   if (!root) {
-    if (errno == ENOTDIR) return Status(Code::kInvalidArgument, path + " is not a directory");
+    if (errno == ENOTDIR)
+      return Status(Code::kInvalidArgument,
+                    path + " is not a directory; DIR is a PROF directory or has some in it");
     return Status::FromErrno("open " + path);
   }
   if (HasSides(root)) return std::vector{path};
@@ -419,8 +423,9 @@ Result<std::vector<std::string>> FindCaptures(const std::string& path, bool only
   FindBelow(root, path + (path.ends_with('/') ? "" : "/"), only_right_in_it ? 1 : kMostLevels, found);
   if (found.empty()) {
     return Status(Code::kInvalidArgument,
-                  path + " neither is a PROF directory nor has one in it" +
-                      (only_right_in_it ? "" : ", " + std::to_string(kMostLevels) + " levels deep"));
+                  path + " is not a PROF directory and has none in it" +
+                      (only_right_in_it ? "" : ", " + std::to_string(kMostLevels) + " levels deep") +
+                      "; name a folder PROF_…, or a session");
   }
   return found;
 }

@@ -9,6 +9,7 @@
 #include "client/analyze/report/text.h"
 #include "client/analyze/tables/tables.h"
 #include "client/export/write/output_file.h"
+#include "client/show/screen/table.h"
 #include "client/verbs/answers/wishes.h"
 #include "client/verbs/directories.h"
 #include "client/verbs/verb.h"
@@ -72,7 +73,7 @@ ExitCode Report(const Context& context, const AnalyzeOptions& options, AnswerWis
 
 ExitCode Run(const Context& context, const AnalyzeOptions& options) {
   if (options.list) {
-    context.Print(analyze::ListRules());
+    context.Print(Fitted(analyze::ListRules(), OwnLook().columns));
     context.Print("\nReports (--report NAME,…):\n");
     for (const analyze::Report& report : analyze::Reports())
       context.Print("  " + std::string(report.name) + "  " + std::string(report.what) + "\n");
@@ -90,7 +91,7 @@ ExitCode Run(const Context& context, const AnalyzeOptions& options) {
                  "--explain '" + Excerpt(options.explain) +
                      "': expected the number of a finding, or a rule that profctl analyze --list shows"));
     }
-    context.Print(text);
+    context.Print(Fitted(text, OwnLook().columns));
     return ExitCode::kOk;
   }
   if (options.directories.empty()) {
@@ -109,7 +110,7 @@ ExitCode Run(const Context& context, const AnalyzeOptions& options) {
     const auto text =
         analyze::ExplainFinding(**analysis, std::strtoull(options.explain.c_str(), nullptr, 10));
     if (!text.ok()) return context.Fail(text.status());
-    context.Print(*text);
+    context.Print(Fitted(*text, OwnLook().columns));
   } else {
     context.Print(context.json ? analyze::FindingsJson(**analysis) : ScreenOf(**analysis, *wishes));
   }

@@ -9,6 +9,7 @@
 
 #include "client/analyze/model/parallel.h"
 #include "client/analyze/report/comparison.h"
+#include "client/show/screen/table.h"
 #include "client/verbs/answers/wishes.h"
 #include "client/verbs/directories.h"
 #include "client/verbs/verb.h"
@@ -71,8 +72,9 @@ ExitCode Run(const Context& context, const CompareOptions& options) {
         .push_back(std::move(*read[i]).value());
   }
   const analyze::Comparison comparison = analyze::Compare(base, now, settings);
+  const size_t columns = OwnLook().columns;
   context.Print(context.json ? analyze::ComparisonJson(comparison, base, now)
-                             : analyze::ComparisonText(comparison, base, now, top));
+                             : Fitted(analyze::ComparisonText(comparison, base, now, top, columns), columns));
   const analyze::Difference& step = comparison.parts.front();
   if (fail_on && !comparison.has_verdict) {
     context.Note("--fail-on: no verdict: each side needs six steps, or three runs (--base, --new)");

@@ -101,7 +101,9 @@ Status Planner::CheckTargets() {
     const auto process = std::find_if(facts_.processes.begin(), facts_.processes.end(),
                                       [pid](const ProcessFacts& facts) { return facts.pid == pid; });
     if (process == facts_.processes.end() || !process->exists) {
-      return {Code::kNotFound, "process " + std::to_string(pid) + " does not exist; check --pid"};
+      return {Code::kNotFound, "process " + std::to_string(pid) +
+                                   " does not exist on this node: check --pid; a pid inside a container "
+                                   "needs --container ID"};
     }
     if (process->is_thread) {
       return {Code::kInvalidArgument,
@@ -386,7 +388,11 @@ Status Planner::NothingToCollect() const {
   } else if (!plan_.held.empty()) {
     code = Code::kAborted;
   }
-  return {code, "nothing can be collected: " + Joined(reasons, "; ") + (more ? "; …" : "")};
+  const bool of_devices = std::ranges::any_of(
+      plan_.kinds, [](const KindState& kind) { return kind.unit.starts_with("device:"); });
+  const char* const hint =
+      of_devices && code == Code::kFailedPrecondition ? "; profctl devices shows what there is" : "";
+  return {code, "nothing can be collected: " + Joined(reasons, "; ") + (more ? "; …" : "") + hint};
 }
 
 namespace {
