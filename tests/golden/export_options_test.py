@@ -201,7 +201,7 @@ class ExportOptions(unittest.TestCase):
         self.assertEqual(glob.glob(deep + "/msprof_*.db"), [])
         done = self.run_profctl("msprof", "--export=on", "--type=db", "--output=" + self.folder)
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done)
-        self.assertIn("nor has one in it", done.stderr)
+        self.assertIn("is not a PROF directory and has none in it", done.stderr)
 
     def test_query_names_kinds_as_options_do(self):
         done = self.run_profctl("query", "--json", self.prof)
