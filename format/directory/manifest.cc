@@ -48,10 +48,12 @@ ordered_json ToJson(const ManifestPause& pause) {
 }
 
 ordered_json ToJson(const ManifestPerturbation& perturbation) {
-  return {{"kind", perturbation.kind},
-          {"text", perturbation.text},
-          {"from_ns", perturbation.from_ns},
-          {"to_ns", perturbation.to_ns}};
+  ordered_json json = {{"kind", perturbation.kind},
+                       {"text", perturbation.text},
+                       {"from_ns", perturbation.from_ns},
+                       {"to_ns", perturbation.to_ns}};
+  if (perturbation.device >= 0) json["device"] = perturbation.device;
+  return json;
 }
 
 ordered_json ToJson(const ManifestStream& stream);
@@ -463,6 +465,7 @@ base::Result<Manifest> ParseManifest(std::string_view text) {
     perturbation.Take("text", taken.text);
     perturbation.Take("from_ns", taken.from_ns);
     perturbation.Take("to_ns", taken.to_ns);
+    perturbation.Take("device", taken.device);
   });
   fields.TakeList("clocks", [&](const ordered_json& item, const std::string& where) {
     manifest.clocks.push_back(TakeClock(Fields(item, where, status)));

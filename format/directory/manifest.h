@@ -52,7 +52,9 @@ struct ManifestPause {
 struct ManifestPerturbation {
   std::string kind, text;
   uint64_t from_ns = 0, to_ns = 0;  // host raw, as exact as profd looks; to 0: it lasts
+  int32_t device = -1;              // that it is a matter of; -1: of the host
 };
+inline constexpr std::string_view kDeviceHealth = "device-health";  // the kind: a device does not work
 // One thread's ring of a process that recorded itself.
 struct ManifestLane {
   uint32_t lane = 0;

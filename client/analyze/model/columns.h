@@ -128,6 +128,11 @@ struct Lost {
   TextId file = 0, why = 0;
   uint64_t records = 0;
 };
+// What the driver said, or did not say, of a rank's device.
+struct Trouble {
+  Ns from = 0, to = 0;
+  TextId what = 0;
+};
 // What went from one rank to another, as the tasks of collectives say; numbers within the group.
 struct Link {
   TextId group = 0, transport = 0;
@@ -167,6 +172,7 @@ struct Rank {
   std::vector<MemoryLook> memory;  // by time
   std::vector<Allocator> allocators;
   std::vector<Lost> lost;  // by begin
+  std::vector<Trouble> troubles;
   uint32_t lanes = 0;
 
   uint64_t ThreadOf(const Call& call) const {

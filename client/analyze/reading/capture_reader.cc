@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <string>
 #include <tuple>
@@ -313,6 +314,21 @@ const char* WhyLost(format::Loss::Where where) {
   return "";
 }
 
+// Of the conditions that profd's looks at the devices found.
+void TakeTroubles(const client::Capture& capture, RankBuilder& builder) {
+  if (!capture.manifest || capture.host() == nullptr) return;
+  const format::ClockMap& clocks = capture.host()->clocks;
+  for (const format::ManifestPerturbation& found : capture.manifest->perturbations) {
+    if (found.kind != format::kDeviceHealth || found.device < 0) continue;
+    const auto wall = [&clocks](uint64_t ns) { return static_cast<Ns>(clocks.HostRawToWall(ns).ns); };
+    const Ns to = found.to_ns == 0 ? std::numeric_limits<Ns>::max() : wall(found.to_ns);
+    builder.ForEachRank([&](Rank& rank) {
+      if (rank.device == found.device)
+        rank.troubles.push_back({wall(found.from_ns), to, builder.Text(found.text)});
+    });
+  }
+}
+
 // Of what a device's tasks are known from: the task log, and what programs recorded of themselves.
 void TakeLosses(const client::Capture& capture, RankBuilder& builder) {
   if (!capture.manifest || capture.host() == nullptr) return;
@@ -390,6 +406,7 @@ Result<Part> ReadCapture(const std::string& path, bool keeps_all) {
     std::ranges::sort(rank.memory, {}, &MemoryLook::at);
   });
   TakeLosses(capture, builder);
+  TakeTroubles(capture, builder);
   if (collector.left_out() > 0)
     builder.Note(std::to_string(collector.left_out()) + " samples and waits of threads are too many", true);
   std::vector<int64_t> processes;

@@ -176,6 +176,9 @@ constexpr Rule kRules[] = {
      "rank, "
      "the cause of rank.compute",
      "kernels of both programs (--all-agents, or --pid of both)", kReplay, kDoNotShare, FindShared},
+    {"device.errors",
+     "in a step the driver says that a rank's device does not work, or does not answer when it is asked",
+     "profd's recordings", "none", "check the device", FindDeviceErrors},
     {"moe.imbalance",
      "grouped matrix products of the busiest rank of a step take moe.max_over_mean times the mean of its "
      "peers, and it "

@@ -51,6 +51,7 @@ void FindUnaligned(const Context& context, Found& found);
 void FindHeavyStages(const Context& context, Found& found);
 void FindBubbles(const Context& context, Found& found);
 void FindLostTime(const Context& context, Found& found);
+void FindDeviceErrors(const Context& context, Found& found);
 void FindLosses(const Context& context, Found& found);
 void FindFragments(const Context& context, Found& found);
 void FindLeaks(const Context& context, Found& found);

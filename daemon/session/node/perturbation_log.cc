@@ -70,14 +70,13 @@ PerturbationLog::Entry* PerturbationLog::LastOf(const std::string& key) {
   return last == entries_.rend() ? nullptr : &*last;
 }
 
-PerturbationLog::Entry* PerturbationLog::Add(std::string_view kind, std::string key, std::string text,
-                                             uint64_t from_ns, uint64_t to_ns) {
+PerturbationLog::Entry* PerturbationLog::Add(std::string key, format::ManifestPerturbation perturbation) {
   if (entries_.size() >= kMostEntries) {
-    if (left_out_.empty()) left_out_since_ns_ = from_ns;
+    if (left_out_.empty()) left_out_since_ns_ = perturbation.from_ns;
     if (left_out_.size() < kMostLeftOut) left_out_.insert(std::move(key));
     return nullptr;
   }
-  entries_.push_back({std::move(key), {}, {std::string(kind), std::move(text), from_ns, to_ns}});
+  entries_.push_back({std::move(key), {}, std::move(perturbation)});
   return &entries_.back();
 }
 
@@ -88,7 +87,7 @@ void PerturbationLog::Take(const Sight& sight) {
       char text[96];
       std::snprintf(text, sizeof text, "the wall clock was set %s by %.6f s", step < 0 ? "back" : "forward",
                     static_cast<double>(step < 0 ? -step : step) / 1e9);
-      Add(kClockStep, std::string(kClockStep), text, before_.raw_ns, sight.raw_ns);
+      Add(std::string(kClockStep), {std::string(kClockStep), text, before_.raw_ns, sight.raw_ns});
     }
   }
   for (const Sight::Count& count : sight.counts) TakeCount(count, sight.raw_ns);
@@ -115,7 +114,7 @@ void PerturbationLog::TakeCount(const Sight::Count& count, uint64_t raw_ns) {
   Entry* entry = LastOf(key);
   const bool goes_on = entry != nullptr && entry->out.to_ns == before_.raw_ns;
   if (!goes_on && (entry == nullptr || entries_.size() < kMostEntries))
-    entry = Add(count.kind, key, "", before_.raw_ns, raw_ns);
+    entry = Add(key, {std::string(count.kind), "", before_.raw_ns, raw_ns});
   if (entry == nullptr) return;
   for (size_t i = 0; i < grown.size(); ++i) entry->amounts[i] += grown[i];
   entry->out.to_ns = raw_ns;
@@ -133,7 +132,7 @@ void PerturbationLog::TakeConditions(const Sight& sight) {
       entry->out.to_ns = 0;
       continue;
     }
-    Add(condition.kind, std::move(key), condition.text, sight.raw_ns, 0);
+    Add(std::move(key), {std::string(condition.kind), condition.text, sight.raw_ns, 0, condition.device});
   }
   for (Entry& entry : entries_) {
     if (entry.out.to_ns == 0 && std::find(keys.begin(), keys.end(), entry.key) == keys.end())

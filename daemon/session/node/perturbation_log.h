@@ -22,7 +22,7 @@ inline constexpr std::string_view kMemoryLimit = "memory-limit";
 inline constexpr std::string_view kCpuFrequency = "cpu-frequency";
 inline constexpr std::string_view kCpuHeat = "cpu-heat";
 inline constexpr std::string_view kDeviceFrequency = "device-frequency";
-inline constexpr std::string_view kDeviceHealth = "device-health";
+using format::kDeviceHealth;
 inline constexpr std::string_view kEnvironment = "environment";
 inline constexpr std::string_view kUnrecorded = "unrecorded";
 inline constexpr std::string_view kMore = "more";
@@ -46,6 +46,7 @@ struct Sight {
     std::string_view kind;
     std::string what;  // with the kind its identity
     std::string text;
+    int32_t device = -1;  // that it is a matter of; -1: of the host
   };
   std::vector<Condition> conditions;
   bool only_counts = false;  // conditions were not looked for
@@ -76,7 +77,7 @@ class PerturbationLog {
   };
   Entry* LastOf(const std::string& key);
   // nullptr: there is no room.
-  Entry* Add(std::string_view kind, std::string key, std::string text, uint64_t from_ns, uint64_t to_ns);
+  Entry* Add(std::string key, format::ManifestPerturbation perturbation);
   void TakeCount(const Sight::Count& count, uint64_t raw_ns);
   void TakeConditions(const Sight& sight);
 

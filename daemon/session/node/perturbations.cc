@@ -166,7 +166,8 @@ void LookAtDevice(const driver::DeviceFacts& facts, const driver::DeviceReading&
   if (reading.status && *reading.status != driver::kWorking) {
     const bool lost = *reading.status == driver::kCommunicationLost;
     const std::string status = "status " + std::to_string(*reading.status) + (lost ? " (lost)" : "");
-    sight.conditions.push_back({kDeviceHealth, who + " " + status, who + " does not work: " + status});
+    sight.conditions.push_back({kDeviceHealth, who + " " + status, who + " does not work: " + status,
+                                static_cast<int32_t>(facts.id)});
   }
   // Cores that have nothing to do may be slow.
   const bool busy = reading.ai_core_utilization.value_or(1) > 0;
@@ -174,7 +175,8 @@ void LookAtDevice(const driver::DeviceFacts& facts, const driver::DeviceReading&
     const auto mhz = [](double value) { return std::to_string(static_cast<uint64_t>(value)); };
     sight.conditions.push_back({kDeviceFrequency, who,
                                 who + ": AI cores below their " + mhz(facts.aic_mhz) + " MHz, at " +
-                                    mhz(*reading.ai_core_mhz) + " MHz when first seen so"});
+                                    mhz(*reading.ai_core_mhz) + " MHz when first seen so",
+                                static_cast<int32_t>(facts.id)});
   }
 }
 
@@ -270,8 +272,9 @@ void Perturbations::Begin() {
 void Perturbations::TakeDevice(uint32_t device, const driver::DeviceReading& reading, bool in_time) {
   if (!in_time) {
     const std::string who = "device " + std::to_string(device);
-    sight_->conditions.push_back(
-        {kDeviceHealth, who + " silent", who + ": the driver does not answer in time"});
+    sight_->conditions.push_back({kDeviceHealth, who + " silent",
+                                  who + ": the driver does not answer in time",
+                                  static_cast<int32_t>(device)});
   } else if (const driver::DeviceFacts* facts = node_.Find(device); facts != nullptr) {
     LookAtDevice(*facts, reading, *sight_);
   }

@@ -115,6 +115,8 @@ class PerturbationsTest(harness.ProfdTest):
         health = of_kind(sealed["perturbations"], "device-health")
         self.assertTrue(any("device 1" in one["text"] for one in health), sealed["perturbations"])
         self.assertFalse(any("device 0" in one["text"] for one in health), health)
+        recorded = self.manifest(sealed)["perturbations"]
+        self.assertEqual({one.get("device") for one in of_kind(recorded, "device-health")}, {1})
 
     @harness.needs_root
     @unittest.skipUnless(LIBRARY.exists(), "sanitizer builds can't be preloaded")

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -147,6 +148,23 @@ TEST_F(RulesTest, LossesBehindTheStepsAreNotTold) {
   const Ns from = kBegin + kSteps * kStep;
   builder_.At(0).lost = {{from, from + kMs, builder_.Text("agent_7_0.lanes"), 0, 12}};
   EXPECT_TRUE(Told({"data.loss"}).empty());
+}
+
+TEST_F(RulesTest, ADeviceThatDoesNotWork) {
+  Steps([&] { Kernel("MatMul", 700, 5); });
+  // Before the steps, in two of them, and since the fifth.
+  const TextId silent = builder_.Text("device 0: the driver does not answer in time");
+  const TextId broken = builder_.Text("device 0 does not work: status 2");
+  const Ns last = std::numeric_limits<Ns>::max();
+  builder_.At(0).troubles = {{kBegin - kStep, kBegin - kStep / 2, broken},
+                             {kBegin + 2 * kStep, kBegin + 3 * kStep + kMs, silent},
+                             {kBegin + 5 * kStep, last, broken}};
+  const std::vector<Finding> told = Told({"device.errors"});
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].title, "rank 0 (device 0): device 0: the driver does not answer in time, and 1 more");
+  EXPECT_EQ(told[0].severity, Severity::kMinor);
+  ASSERT_EQ(told[0].evidence.size(), 1u);
+  EXPECT_EQ(told[0].evidence[0].rows.size(), 2u);
 }
 
 TEST_F(RulesTest, MemoryThatIsHeldAndNotInUse) {

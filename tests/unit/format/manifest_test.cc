@@ -47,7 +47,7 @@ Manifest Full() {
   stream.aged = {.slices = 2, .bytes = 4'194'304, .records = 174'763, .from_ns = 5, .to_ns = UINT64_MAX};
   manifest.streams = {stream};
   manifest.pauses = {{5, 6, "no room"}};
-  manifest.perturbations = {{"cpu-throttling", "cgroup /a", 7, UINT64_MAX}, {"collector", "msprof", 8, 0}};
+  manifest.perturbations = {{"cpu-throttling", "cgroup /a", 7, UINT64_MAX}, {"device-health", "silent", 8, 0, 3}};
   manifest.clocks = {{-1, {1, 2, 3, 0, 0, 4}}, {7, {UINT64_MAX, 2, 3, 4, 5, 6}}};
   manifest.agents = {{.pid = 42,
                       .container_pid = 7,
@@ -91,7 +91,9 @@ TEST(Manifest, WhatIsWrittenComesBack) {
   EXPECT_EQ(parsed->clocks.at(1).pair.host_raw_ns, UINT64_MAX);
   EXPECT_EQ(parsed->perturbations.at(0).kind, "cpu-throttling");
   EXPECT_EQ(parsed->perturbations.at(0).to_ns, UINT64_MAX);
+  EXPECT_EQ(parsed->perturbations.at(0).device, -1);
   EXPECT_EQ(parsed->perturbations.at(1).from_ns, 8u);
+  EXPECT_EQ(parsed->perturbations.at(1).device, 3);
   EXPECT_EQ(parsed->pid_end.at(42), "exited");
   EXPECT_EQ(parsed->name, Full().name);
   EXPECT_EQ(parsed->settings, Full().settings);
