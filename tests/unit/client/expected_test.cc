@@ -61,10 +61,10 @@ TEST(Expected, APlanSumsUpAndEqualDevicesAreOneLine) {
   info.mutable_kinds(6)->set_effective_hz(10);  // hbm of device 2
   EXPECT_EQ(RenderPlan(info, Look{}),
             "expected 30.0 kB/s, 108.0 MB an hour; and as much as the job makes of task\n"
-            "KIND  UNIT        EFFECTIVE  VERDICT            EXPECTED\n"
-            "hbm   device:0,1      50 Hz  started           20.0 kB/s\n"
+            "KIND  UNIT        EFFECTIVE  VERDICT             EXPECTED\n"
+            "hbm   device:0,1      50 Hz  started            20.0 kB/s\n"
             "task  device:0-2          -  started  64.0 MB per million\n"
-            "hbm   device:2        10 Hz  started           10.0 kB/s\n"
+            "hbm   device:2        10 Hz  started            10.0 kB/s\n"
             "skipped ddr (device:0-2): a 910B has none\n"
             "nothing was started (--dry-run)\n");
   const std::string all = RenderPlan(info, Look{.all = true});
