@@ -26,15 +26,14 @@ profd::cli::ManText Manual() {
       .section = 8,
       .version = profd::base::kVersion,
       .description =
-          "Samples the devices and the host for the sessions that profctl asks for, several at a time, and "
-          "writes what "
-          "they leave. Runs until SIGTERM or SIGINT, which seal every session; SIGHUP reads the settings "
-          "again.",
+          "Records devices, host and programs for the sessions that profctl starts, several at a time, and "
+          "writes their results. Runs until SIGTERM or SIGINT, which seal every session; SIGHUP reads the "
+          "settings again.",
       .files =
           "/etc/profd/profd.yaml\tsettings\n"
-          "/run/profd/profd.sock\twhere it listens; the door, where local clients show who they are, is "
-          "beside it\n"
-          "/var/lib/profd\twhat sessions leave, one folder per user",
+          "/run/profd/profd.sock\twhere it listens; beside it is the door, where local clients identify "
+          "themselves\n"
+          "/var/lib/profd\tresults of sessions, one folder per user",
       .see_also = "profctl(1), profd.yaml(5)",
   };
 }
@@ -64,11 +63,11 @@ int main(int argc, char** argv) {
   bool foreground = false;
   bool check_config = false;
   bool man = false;
-  app.add_option("--config", config_path, "settings (YAML); default /etc/profd/profd.yaml where it exists");
+  app.add_option("--config", config_path, "settings (YAML); default /etc/profd/profd.yaml, if it exists");
   app.add_option("--socket", socket, "listen here; default /run/profd/profd.sock");
   app.add_option("--output-root", output_root, "where sessions without --output go; default /var/lib/profd");
   app.add_option("--hal", hal, "the driver library; default: where the driver's install record says");
-  app.add_option("--pid-file", pid_file, "has profd's pid while it serves; default none");
+  app.add_option("--pid-file", pid_file, "a file for profd's pid while it runs; default none");
   app.add_flag("--foreground", foreground,
                "stay in the foreground (profd always does; accepted for unit files)");
   app.add_flag("--check-config", check_config, "check the settings, print them whole, exit");

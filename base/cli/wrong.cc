@@ -60,7 +60,7 @@ std::string NotExpected(const CLI::App& app, const std::string& word) {
   const std::string given = word.substr(0, word.find('='));
   std::string_view nearest = Synonym(given, names);
   if (nearest.empty()) nearest = base::Nearest(given, names);
-  return "'" + base::Excerpt(given) + "' is no option" +
+  return "'" + base::Excerpt(given) + "' is not an option" +
          (nearest.empty() ? std::string() : ": did you mean " + std::string(nearest) + "?");
 }
 

@@ -154,7 +154,7 @@ void Number(Job& job) {
   if (job.ranks.size() > 1) {
     job.notes.push_back({"",
                          std::to_string(unknown.size()) +
-                             " devices whose rank nobody wrote down: numbered by node and device",
+                             " devices have no rank in their recordings: numbered by node and device",
                          false});
   }
 }
@@ -226,10 +226,10 @@ void ShareSteps(Job& job) {
     if (had == ranks) job.steps.push_back(number);
   }
   if (job.steps.size() < count.size()) {
-    job.notes.push_back(
-        {"",
-         std::to_string(count.size() - job.steps.size()) + " steps are not of all ranks, and are left out",
-         false});
+    job.notes.push_back({"",
+                         std::to_string(count.size() - job.steps.size()) +
+                             " steps are missing on some ranks, and are left out",
+                         false});
   }
   for (Rank& rank : job.ranks) {
     rank.job_step.assign(rank.steps.size(), kNone);
@@ -326,12 +326,13 @@ Result<Job> ReadJob(const std::vector<std::string>& paths, unsigned jobs, bool k
     std::string why;
     constexpr size_t kMostReasons = 3;
     for (const Note& note : std::span(job.notes).first(std::min(job.notes.size(), kMostReasons)))
-      why += "; " + (note.where.empty() ? "" : note.where + ": ") + note.text;
+      why += "; " + (note.where.empty() || note.text.starts_with(note.where) ? "" : note.where + ": ") +
+             note.text;
     const char* const none =
-        sources.empty() ? ": there is nothing to analyse: no PROF directory, no *_ascend_pt folder and "
-                          "no database of a profiler with tasks of a device"
+        sources.empty() ? ": there is nothing to analyse: no PROF directory with data, no *_ascend_pt "
+                          "folder and no database with tasks of a device; is it the right folder?"
                         : ": there is nothing to analyse in it: no tasks, kernels or collectives of a "
-                          "device; profctl query says what it has, profctl export shows it";
+                          "device; profctl query says what it has; profctl record records a job";
     return Status(Code::kNotFound, paths.front() + none + why);
   }
   if (const std::string several = SeveralRuns(job); !several.empty())

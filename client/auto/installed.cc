@@ -59,7 +59,8 @@ Result<std::vector<Line>> ReadList(const std::string& root) {
   std::istringstream in(*text);
   for (Line line; in >> line.way >> line.sum >> line.path;) {
     if (!line.path.starts_with('/') || line.path.find("/../") != std::string::npos)
-      return Status(Code::kDataLoss, OneLine(shown) + ": '" + Excerpt(line.path) + "' is no path of ours");
+      return Status(Code::kDataLoss,
+                    OneLine(shown) + ": '" + Excerpt(line.path) + "' is not a path that profctl auto writes");
     lines.push_back(line);
   }
   return lines;

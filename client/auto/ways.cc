@@ -87,7 +87,8 @@ std::vector<std::string> SystemSites(const AutoPlaces& places) {
 Result<std::vector<std::string>> SitesOf(const AutoPlaces& places, const std::string& given) {
   PROFD_RETURN_IF_ERROR(CheckPath(given));
   const std::string folder = fs::path(given).lexically_normal().string();
-  if (!IsFolder(places, folder)) return Status(Code::kNotFound, "auto: " + OneLine(folder) + " is no folder");
+  if (!IsFolder(places, folder))
+    return Status(Code::kNotFound, "auto: " + OneLine(folder) + " is not a folder");
   std::vector<std::string> sites;
   AddOfVersions(places, folder + "/lib", "site-packages", &sites);
   if (!sites.empty()) return sites;
@@ -167,7 +168,8 @@ Result<Files> SystemdFiles(const AutoPlaces& places, const AutoWanted& wanted) {
   Files files;
   for (const std::string& given : wanted.units) {
     if (!IsPlain(given, ":@"))
-      return Status(Code::kInvalidArgument, "auto: --unit '" + Excerpt(given) + "' is no name of a unit");
+      return Status(Code::kInvalidArgument,
+                    "auto: --unit '" + Excerpt(given) + "' is not the name of a unit");
     std::string text = Headline("systemd") + "[Service]\nEnvironment=PYTHONPATH=" + places.folder +
                        "\nEnvironment=MSTX_INJECTION_PATH=" + places.library +
                        "\nEnvironment=NVTX_INJECTION64_PATH=" + places.library + "\n";

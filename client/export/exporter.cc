@@ -455,7 +455,9 @@ Result<ExportResult> Export(const std::string& directory, const ExportOptions& o
   result.input_bytes = capture->bytes();
   if (result.input_bytes == 0 && capture->begin_wall_ns() == 0) {
     return Status(Code::kInvalidArgument,
-                  directory + ": there is nothing in it: no data, and no file that says when it began");
+                  directory +
+                      ": there is nothing in it: no data, and no file that says when it began; is it "
+                      "the right directory?");
   }
   PROFD_ASSIGN_OR_RETURN(Wanted wanted, WantedOf(*capture, options, progress));
   FindRanks(*capture);

@@ -74,7 +74,7 @@ base::Result<OutputDir> OpenOutputDir(const std::string& text) {
   if (!above.ok()) {
     switch (above.status().code()) {
       case Code::kNotFound:
-        return Refused(dir.path, "the folder it would lie in does not exist: create that first");
+        return Refused(dir.path, "its parent folder does not exist: create that first");
       case Code::kPermissionDenied:
         return Refused(dir.path, above.status().message(), Code::kPermissionDenied);
       default:
@@ -86,7 +86,9 @@ base::Result<OutputDir> OpenOutputDir(const std::string& text) {
   struct stat found {};
   if (::fstatat(dir.above.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOTDIR) return Refused(dir.path, "a part of the path is not a directory");
-    if (errno == EACCES) return Refused(dir.path, "you may not look there", Code::kPermissionDenied);
+    if (errno == EACCES)
+      return Refused(dir.path, "you may not look there: choose a directory of your own",
+                     Code::kPermissionDenied);
     if (errno != ENOENT) return Refused(dir.path, std::generic_category().message(errno));
     if (IsPseudoFileSystem(dir.above.get())) return Refused(dir.path, kPseudoFileSystem);
     PROFD_RETURN_IF_ERROR(Create(dir.above.get(), dir.path));
@@ -108,7 +110,8 @@ base::Result<OutputDir> OpenOutputDir(const std::string& text) {
   if (::faccessat(dir.fd.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
     const bool is_read_only = errno == EROFS;
     return Refused(dir.path,
-                   is_read_only ? "its file system is read-only: choose another" : "you may not write there",
+                   is_read_only ? "its file system is read-only: choose another"
+                                : "you may not write there: choose a directory of your own",
                    Code::kPermissionDenied);
   }
   return dir;

@@ -43,7 +43,7 @@ UniqueFd OpenFile(int dir, const std::string& name, uint64_t* bytes, std::string
     return {};
   }
   if (!S_ISREG(facts.st_mode)) {
-    *why = "is no regular file";
+    *why = "is not a regular file";
     return {};
   }
   *bytes = static_cast<uint64_t>(facts.st_size);

@@ -154,7 +154,7 @@ class Expansion {
       });
       if (fits) PROFD_RETURN_IF_ERROR(Add(part, node->host));
     }
-    return hosts.size() > before ? Status::Ok() : Wrong(part, "no such node says that it is there");
+    return hosts.size() > before ? Status::Ok() : Wrong(part, "no such node is registered");
   }
 
   // `done` is what stands in front, brackets resolved.
@@ -165,7 +165,7 @@ class Expansion {
       return Add(part, done + std::string(rest));
     }
     const size_t close = rest.find(']', open);
-    if (close == std::string_view::npos) return Wrong(part, "a [ without its ]");
+    if (close == std::string_view::npos) return Wrong(part, "its ] is missing; e.g. n[001-512]");
     const std::string front = done + std::string(rest.substr(0, open));
     std::string_view list = rest.substr(open + 1, close - open - 1);
     while (true) {
@@ -186,7 +186,7 @@ class Expansion {
       return error == std::errc() && end == text.data() + text.size();
     };
     if (!number(low, from) || !number(high, to) || to < from || to - from >= kMostHosts) {
-      return Wrong(part, "'" + std::string(range) + "' is no range; e.g. n[001-512]");
+      return Wrong(part, "'" + std::string(range) + "' is not a range: expected e.g. n[001-512]");
     }
     for (uint32_t value = from; value <= to; ++value) {
       std::string digits = std::to_string(value);
@@ -206,7 +206,7 @@ class Expansion {
       host += std::string(":") + kDefaultPort;
     }
     if (host.find_first_of(" \t/'\"") != std::string::npos || host.front() == ':' || host.back() == ':') {
-      return Wrong(part, "'" + host + "' is no host");
+      return Wrong(part, "'" + host + "' is not a host name");
     }
     if (!seen_.insert(host).second) return {};
     if (hosts.size() == kMostHosts) return Wrong(part, "more than " + std::to_string(kMostHosts) + " hosts");

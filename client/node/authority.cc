@@ -63,7 +63,7 @@ Status CheckName(const std::string& name, Purpose purpose) {
                         name.front() != '-' && name.find_first_not_of(allowed) == name.npos;
   const bool has_colon = name.find(':') != name.npos;
   if (is_plain && (!has_colon || IsAddress(name))) return {};
-  return {Code::kInvalidArgument, "'" + Excerpt(name) + "' is no name for a certificate: expected " +
+  return {Code::kInvalidArgument, "'" + Excerpt(name) + "' is not a name for a certificate: expected " +
                                       (purpose == Purpose::kNode ? "a host name or an address, without a port"
                                                                  : "letters, digits and . - _ @")};
 }

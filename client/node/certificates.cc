@@ -28,8 +28,12 @@ Status CheckTlsFiles(const PemFile& ca, const PemFile& cert, const PemFile& key)
   for (const PemFile* file : {&ca, &cert}) PROFD_RETURN_IF_ERROR(remote::CheckStrength(*file, nullptr));
   const ASN1_TIME* const begin = X509_get0_notBefore(own.get());
   const ASN1_TIME* const end = X509_get0_notAfter(own.get());
-  if (X509_cmp_current_time(end) < 0) return remote::WrongPem(cert, "is over since " + TimeText(end));
-  if (X509_cmp_current_time(begin) > 0) return remote::WrongPem(cert, "begins to hold at " + TimeText(begin));
+  if (X509_cmp_current_time(end) < 0)
+    return remote::WrongPem(cert,
+                            "expired on " + TimeText(end) + ": get a new one (profctl tls client NAME)");
+  if (X509_cmp_current_time(begin) > 0)
+    return remote::WrongPem(cert,
+                            "is valid only from " + TimeText(begin) + " on: is this machine's clock right?");
   return {};
 }
 

@@ -16,9 +16,10 @@ namespace {
 
 base::Status IsGiven(const remote::PemFile& file) {
   if (!file.path.empty()) return {};
-  return {base::Code::kInvalidArgument,
-          "--host needs certificates: " + file.name +
-              " is not given, nor in ~/.config/profd/profctl.conf (or --plain, where profd listens so)"};
+  return {base::Code::kInvalidArgument, "--host needs certificates: " + file.name +
+                                            " is neither given nor in ~/.config/profd/profctl.conf; profctl "
+                                            "tls makes certificates (--plain, if "
+                                            "profd listens without)"};
 }
 
 base::Status CheckCertificates(const Context& context) {

@@ -164,7 +164,7 @@ class ControlClient::Impl {
     if (status.ok()) return Status::Ok();
     if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED && answered) {
       return {Code::kDeadlineExceeded,
-              "profd at " + name + " has not ended it in time: give --timeout longer"};
+              "profd at " + name + " did not finish in time: give a longer --timeout"};
     }
     return Explain(status);
   }
@@ -206,7 +206,7 @@ class ControlClient::Impl {
     }
     std::string text = "profd at " + name + " cannot be reached (" + WithoutAddress(message) + "): ";
     if (says("wrong version number")) {
-      text += "it does not speak TLS there: it listens without certificates (--plain), or is no profd";
+      text += "it does not speak TLS there: it listens without certificates (--plain), or it is not profd";
     } else if (says("Socket closed", "reset by peer", "Broken pipe", " alert ")) {
       text +=
           "it ended the connection: is --tls-cert signed by its remote.client_ca, and does it listen as it "

@@ -200,9 +200,9 @@ std::string EvidenceHtml(const View& view, const Finding& finding, size_t index)
   if (HasCost(finding)) {
     right += "<h4>What it costs</h4><p>";
     if (cost.method == analyze::Method::kReplay) {
-      right += "Mended alone it gains " + Length(cost.alone) + " of a step, after all the others " +
-               Length(cost.last) + "; over the " + std::to_string(cost.of) + " steps " +
-               Length(cost.total_ms) + ".";
+      right += "Removing this cause alone saves " + Length(cost.alone) +
+               " of a step, removing it after all the others " + Length(cost.last) + "; over the " +
+               std::to_string(cost.of) + " steps " + Length(cost.total_ms) + ".";
       if (!IsOnce(finding) && cost.high > cost.low)
         right += " Between " + Length(cost.low) + " and " + Length(cost.high) + ".";
     } else {
@@ -318,7 +318,8 @@ std::string HeadPart(const View& view) {
               : " It saves " +
                     Length(first->cost.alone >= first->cost.last / 2 ? first->cost.alone : first->cost.last) +
                     " of a " + unit +
-                    (first->cost.alone >= first->cost.last / 2 ? "." : " once the others are mended, too.");
+                    (first->cost.alone >= first->cost.last / 2 ? "."
+                                                               : " once the other causes are gone, too.");
     }
     text += "</p>";
   } else {
@@ -348,8 +349,9 @@ std::string FindingsPart(const View& view) {
            Percent(view.analysis.request().settings.Get("general.min_cost_percent")) +
            " of a step or more. What was examined is <a href=\"#data\">below</a>.</p></section>";
   }
-  text += "By severity and cost. Costs overlap and are not to be summed: all of them mended make a step of " +
-          Length(view.analysis.verdict().summary.ideal_ms) + ".</p>";
+  text +=
+      "By severity and cost. Costs overlap, so do not add them up: without all these causes a step takes " +
+      Length(view.analysis.verdict().summary.ideal_ms) + ".</p>";
   double most = 0, most_once = 0;
   for (const Finding& finding : findings) {
     if (!HasCost(finding)) continue;

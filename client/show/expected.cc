@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "client/show/kind_lines.h"
 #include "client/show/render.h"
 #include "client/words/text.h"
 
@@ -53,24 +54,40 @@ std::string ExpectedLine(const v1::SessionInfo& info) {
     }
   }
   if (!unknown.empty()) {
-    text += (rate > 0 ? "; besides, as" : "as") + std::string(" much as the job makes of ");
+    text += (rate > 0 ? "; and as" : "as") + std::string(" much as the job makes of ");
     for (size_t i = 0; i < unknown.size(); ++i) text += (i > 0 ? ", " : "") + OneLine(unknown[i]);
   }
   return text + "\n";
 }
 
 std::string RenderPlan(const v1::SessionInfo& info, const Look& look) {
-  Table table({"KIND", "UNIT", "?>ASKED", ">EFFECTIVE", "VERDICT", ">EXPECTED", "~REASON"});
+  Reasons skipped;
+  std::vector<const v1::KindState*> shown;
   for (const v1::KindState& kind : info.kinds()) {
+    if (!look.all && kind.verdict() == v1::VERDICT_SKIPPED) {
+      skipped.Add(OneLine(kind.kind()), OneLine(kind.unit()), OneLine(kind.reason()));
+    } else {
+      shown.push_back(&kind);
+    }
+  }
+  Table table({"KIND", "UNIT", "?>ASKED", ">EFFECTIVE", "VERDICT", ">EXPECTED", "~REASON"});
+  for (const KindLine& line : KindLines(shown, !look.all)) {
+    const v1::KindState& kind = line.sum;
     std::string expected;
     if (IsCollected(kind) && kind.bytes_per_s() > 0) expected = PerSecond(kind.bytes_per_s());
     if (IsCollected(kind) && IsUnknown(kind))
-      expected = FormatBytes(kind.record_bytes() * 1e6) + " a million";
-    table.Add({OneLine(kind.kind()), OneLine(kind.unit()), FormatHz(kind.requested_hz()),
+      expected = FormatBytes(kind.record_bytes() * 1e6) + " per million";
+    table.Add({OneLine(kind.kind()), OneLine(UnitsText(line.units)), FormatHz(kind.requested_hz()),
                FormatHz(kind.effective_hz()), std::string(VerdictName(kind.verdict())), expected,
                OneLine(kind.reason())});
   }
-  return table.Text(look) + ExpectedLine(info) + "nothing was started (--dry-run)\n";
+  std::string sum = ExpectedLine(info);
+  if (!sum.empty()) {
+    sum.pop_back();
+    sum = Wrapped(sum, look.columns) + "\n";
+  }
+  return sum + (shown.empty() ? "" : table.Text(look)) + skipped.Text("skipped", look, "--json") +
+         "nothing was started (--dry-run)\n";
 }
 
 std::vector<std::string> CostWarnings(const v1::SessionInfo& info) {

@@ -13,7 +13,7 @@ namespace profd::client {
 double ExpectedBytesPerS(const v1::SessionInfo& info);
 // One line with its end: "expected 1.9 MB/s, 6.8 GB an hour …"; empty: there is nothing to expect.
 std::string ExpectedLine(const v1::SessionInfo& info);
-// For `start --dry-run`: every kind with what it makes, and the line.
+// For `start --dry-run`: the line, then every kind with what all its units make together.
 std::string RenderPlan(const v1::SessionInfo& info, const Look& look);
 // The kinds that make more than 10 MB/s, all units together, and what to do; a line each.
 std::vector<std::string> CostWarnings(const v1::SessionInfo& info);

@@ -47,13 +47,13 @@ void Reasons::Add(const std::string& what, const std::string& unit, const std::s
   AddOnce(group->units, unit);
 }
 
-std::string Reasons::Text(const std::string& verb, const Look& look) const {
+std::string Reasons::Text(const std::string& verb, const Look& look, const std::string& more) const {
   std::string text;
-  std::vector<std::string> more;
+  std::vector<std::string> rest;
   for (size_t i = 0; i < groups_.size(); ++i) {
     const Group& group = groups_[i];
     if (!look.all && groups_.size() > kMostLines && i + 1 >= kMostLines) {
-      for (const std::string& what : group.what) AddOnce(more, what);
+      for (const std::string& what : group.what) AddOnce(rest, what);
       continue;
     }
     std::string line = verb + " " + base::Joined(group.what, ", ");
@@ -61,8 +61,8 @@ std::string Reasons::Text(const std::string& verb, const Look& look) const {
     if (!group.why.empty()) line += ": " + group.why;
     text += Paint(Wrapped(OneLine(line), look.columns), Colour::kDim, look) + "\n";
   }
-  if (more.empty()) return text;
-  const std::string line = verb + " also " + base::Joined(more, ", ") + "; --all says why";
+  if (rest.empty()) return text;
+  const std::string line = verb + " also " + base::Joined(rest, ", ") + "; " + more + " says why";
   return text + Paint(Wrapped(OneLine(line), look.columns), Colour::kDim, look) + "\n";
 }
 

@@ -42,7 +42,8 @@ class Reasons {
  public:
   void Add(const std::string& what, const std::string& unit, const std::string& why);
   // "skipped ddr, ub (device:0-7): a 910B has none"
-  std::string Text(const std::string& verb, const Look& look) const;
+  // `more`: where the reasons are that have no line.
+  std::string Text(const std::string& verb, const Look& look, const std::string& more = "--all") const;
 
  private:
   struct Group {

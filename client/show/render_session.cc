@@ -5,6 +5,7 @@
 #include "base/calendar.h"
 #include "base/clock.h"
 #include "client/show/expected.h"
+#include "client/show/kind_lines.h"
 #include "client/show/render.h"
 #include "client/verify/perturbations.h"
 #include "client/words/alike.h"
@@ -68,44 +69,6 @@ std::string ShortTime(uint64_t wall_ns, uint64_t now_ns) {
                                                              : "%Y-%m-%d");
 }
 
-// Kinds of units for which the same is true: a line of the table.
-struct KindLine {
-  v1::KindState sum;
-  std::vector<std::string> units;
-};
-
-bool Alike(const v1::KindState& a, const v1::KindState& b) {
-  return a.kind() == b.kind() && a.verdict() == b.verdict() && a.requested_hz() == b.requested_hz() &&
-         a.effective_hz() == b.effective_hz() && (a.lost() > 0) == (b.lost() > 0) &&
-         Merged(a.reason(), b.reason()).has_value();
-}
-
-// 0: failed, 1: lost something, 2: is not there yet, 3: all is well.
-int Trouble(const v1::KindState& kind) {
-  if (kind.verdict() == v1::VERDICT_FAILED) return 0;
-  if (kind.lost() > 0) return 1;
-  return kind.verdict() == v1::VERDICT_PENDING ? 2 : 3;
-}
-
-std::vector<KindLine> Lines(const std::vector<const v1::KindState*>& kinds, bool folds) {
-  std::vector<KindLine> lines;
-  for (const v1::KindState* kind : kinds) {
-    const auto alike = [kind](const KindLine& line) { return Alike(line.sum, *kind); };
-    auto line = folds ? std::ranges::find_if(lines, alike) : lines.end();
-    if (line == lines.end()) {
-      lines.push_back({*kind, {kind->unit()}});
-      continue;
-    }
-    line->units.push_back(kind->unit());
-    line->sum.set_bytes(line->sum.bytes() + kind->bytes());
-    line->sum.set_records(line->sum.records() + kind->records());
-    line->sum.set_lost(line->sum.lost() + kind->lost());
-    line->sum.set_reason(*Merged(line->sum.reason(), kind->reason()));
-  }
-  std::ranges::stable_sort(lines, {}, [](const KindLine& line) { return Trouble(line.sum); });
-  return lines;
-}
-
 std::string RenderKinds(const v1::SessionInfo& info, bool with_data, const Look& look) {
   Reasons skipped, idle;
   std::vector<const v1::KindState*> shown;
@@ -124,7 +87,7 @@ std::string RenderKinds(const v1::SessionInfo& info, bool with_data, const Look&
   if (with_data) columns.insert(columns.end(), {">BYTES", "?>RATE", ">RECORDS", ">LOST"});
   columns.emplace_back("~REASON");
   Table table(columns);
-  for (const KindLine& line : Lines(shown, !look.all)) {
+  for (const KindLine& line : KindLines(shown, !look.all)) {
     const v1::KindState& kind = line.sum;
     const bool as_asked = kind.requested_hz() == kind.effective_hz() && !look.all;
     std::vector<Table::Cell> row{OneLine(kind.kind()),
@@ -141,11 +104,13 @@ std::string RenderKinds(const v1::SessionInfo& info, bool with_data, const Look&
     row.emplace_back(OneLine(kind.reason()));
     table.Add(std::move(row));
   }
+  const std::string more = with_data ? "--all" : "profctl status " + OneLine(info.session()) + " --all";
   // What a flight recorder has is in no file yet.
-  const char* const nothing = info.held_bytes() > 0   ? "in memory, in no file yet:"
-                              : info.elapsed_ns() > 0 ? "nothing came of"
-                                                      : "nothing yet of";
-  return (shown.empty() ? "" : table.Text(look)) + idle.Text(nothing, look) + skipped.Text("skipped", look);
+  const char* const nothing = info.held_bytes() > 0   ? "in memory only:"
+                              : info.elapsed_ns() > 0 ? "no data from"
+                                                      : "no data yet from";
+  return (shown.empty() ? "" : table.Text(look)) + idle.Text(nothing, look) +
+         skipped.Text("skipped", look, more);
 }
 
 }  // namespace

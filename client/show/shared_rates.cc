@@ -50,7 +50,7 @@ std::vector<std::string> SharedRates(const v1::SessionInfo& info, const v1::Devi
   }
   std::vector<std::string> lines;
   for (const auto& [what, kinds] : kinds_by_what) {
-    lines.push_back(base::Joined(kinds) + ": " + what + ": for more stop that one and start again");
+    lines.push_back(base::Joined(kinds) + ": " + what + ": to get more, stop what holds it and start again");
   }
   return lines;
 }

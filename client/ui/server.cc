@@ -187,7 +187,7 @@ class Server::Impl {
       parser.eager(true);
       boost::system::error_code error;
       if (!Read(socket, buffer, parser, error)) return;
-      const Answer answer = error ? Refused(400, "that is no request") : AnswerTo(parser.get());
+      const Answer answer = error ? Refused(400, "that is not a request") : AnswerTo(parser.get());
       goes_on = !error && parser.get().keep_alive();
       Response response = Made(answer, parser.get().version());
       response.keep_alive(goes_on);
@@ -201,7 +201,7 @@ class Server::Impl {
       return Refused(421, "this is profctl ui: ask for it as 127.0.0.1 or localhost");
     std::string_view target = View(request.target());
     target = target.substr(0, target.find_first_of("?#"));
-    if (!target.starts_with('/')) return Refused(400, "that is no request");
+    if (!target.starts_with('/')) return Refused(400, "that is not a request");
     const size_t slash = std::min(target.find('/', 1), target.size());
     if (!IsSecret(target.substr(1, slash - 1), secret_))
       return Refused(403,

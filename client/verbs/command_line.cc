@@ -31,7 +31,8 @@ namespace profd::client {
 
 namespace {
 
-constexpr char kAbout[] = "profctl: asks profd to collect performance data of NPU devices and their host";
+constexpr char kAbout[] =
+    "profctl: records NPUs, host and programs with profd, and says what makes a job slow";
 constexpr size_t kMostWords = 400;  // of what is said about a command line
 constexpr uint64_t kFleetTimeoutNs = 30'000'000'000;
 constexpr char kConfig[] = "/etc/profd/profctl.conf";
@@ -132,21 +133,22 @@ class CommandLine {
         "--hosts", many_.hosts,
         "many at once: n[001-512],n7:9478,@FILE,slurm:JOBID,k8s:SELECTOR,etcd:PREFIX?LABEL=VALUE");
     app_.add_option("--relays", many_.relays,
-                    "of --hosts: these nodes ask the others (remote.relay there), as --hosts");
-    app_.add_option("--etcd", many_.etcd, "of --hosts etcd:…: HOST:PORT,…, or https://HOST:PORT");
-    app_.add_option("--parallel", many_.parallel, "of --hosts at once; default 128");
-    app_.add_option("--timeout", timeout_, "a node that has not answered by then counts as failed, e.g. 30s");
-    app_.add_option("--tls-ca", context_.ca, "PEM file: who signs the certificates of nodes");
-    app_.add_option("--tls-cert", context_.cert, "PEM file: the certificate to show them");
-    app_.add_option("--tls-key", context_.key, "PEM file: its key");
+                    "with --hosts: nodes that ask the others (remote.relay there); written as --hosts");
+    app_.add_option("--etcd", many_.etcd, "with --hosts etcd:…: HOST:PORT,…, or https://HOST:PORT");
+    app_.add_option("--parallel", many_.parallel, "with --hosts: how many nodes at once; default 128");
+    app_.add_option("--timeout", timeout_,
+                    "a node that has not answered in this time counts as failed, e.g. 30s");
+    app_.add_option("--tls-ca", context_.ca, "PEM file: the authority that signs the nodes' certificates");
+    app_.add_option("--tls-cert", context_.cert, "PEM file: your certificate");
+    app_.add_option("--tls-key", context_.key, "PEM file: the key of your certificate");
     app_.add_flag("--plain", context_.plain, "--host without certificates, on loopback");
     app_.add_flag("--json", context_.json, "print JSON");
     app_.add_flag("--help-man", man_, "print profctl(1)")->group("");  // for packages: not in --help
     app_.add_flag("--help-options", option_tables_, "print the tables of docs/msprof.md")->group("");
     app_.add_flag("--help-kinds", kind_tables_, "print the tables of docs/kinds.md")->group("");
     app_.set_config("--client-config", DefaultConfig(),
-                    "options that are always given, one a line: tls-ca = \"/etc/profd/ca.pem\"");
-    app_.add_option("--user-preset", UserPresets(), "of profctl.conf: presets of your own, NAME=KINDS each")
+                    "a file of options that always hold, one a line: tls-ca = \"/etc/profd/ca.pem\"");
+    app_.add_option("--user-preset", UserPresets(), "for profctl.conf: presets of your own, NAME=KINDS each")
         ->group("");
     app_.allow_config_extras(false);  // a wrong word in the file is an error
     app_.fallthrough();
@@ -179,7 +181,7 @@ class CommandLine {
     if (Find(given) != nullptr) return "";
     std::vector<std::string> names;
     for (const CLI::App* verb : cli::Verbs(app_)) names.push_back(verb->get_name());
-    const std::string text = "'" + Excerpt(given) + "' is no verb of profctl";
+    const std::string text = "'" + Excerpt(given) + "' is not a verb of profctl";
     // Who stops typing means what begins so.
     const auto begins = std::ranges::find_if(
         names, [&given](const std::string& name) { return given.size() > 1 && name.starts_with(given); });
@@ -196,7 +198,7 @@ class CommandLine {
       std::string text = NoVerb(given);
       // "session list"
       if (!text.empty() && words.size() > 1 && Find(words[1]) != nullptr)
-        return "'" + Excerpt(given) + "' is no verb of profctl: did you mean profctl " + words[1] + "?";
+        return "'" + Excerpt(given) + "' is not a verb of profctl: did you mean profctl " + words[1] + "?";
       if (!text.empty()) return text;
     }
     const Known* known =
@@ -221,7 +223,7 @@ class CommandLine {
       const std::string kind = word.substr(0, word.find_first_of(",:="));
       if (format::FindKind(kind)) {
         return std::string(known.verb->name) + ": '" + Excerpt(word) +
-               "': kinds stand behind --collect, with commas: --collect " + Excerpt(word) + ",…";
+               "': name kinds with --collect, with commas between: --collect " + Excerpt(word) + ",…";
       }
     }
     // Of nsys, ncu, dyno and msprof.
@@ -239,8 +241,8 @@ class CommandLine {
     const std::string option = word.substr(0, word.find('='));
     for (const auto& [name, ours] : kForeign) {
       if (option != name) continue;
-      return "'" + option + "' is no option of profctl " + known.verb->name + ": see " + std::string(ours) +
-             " (docs/coming-from.md)";
+      return "'" + option + "' is not an option of profctl " + known.verb->name + ": see " +
+             std::string(ours) + " (docs/coming-from.md)";
     }
     return "";
   }

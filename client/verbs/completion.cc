@@ -117,9 +117,7 @@ Action Define(cli::Arguments arguments) {
 }  // namespace
 
 namespace verbs {
-Verb Completion() {
-  return {"completion", "print what completes command lines in a shell", Reach::kHere, Define};
-}
+Verb Completion() { return {"completion", "print a completion script for a shell", Reach::kHere, Define}; }
 }  // namespace verbs
 
 }  // namespace profd::client

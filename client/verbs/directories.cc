@@ -34,7 +34,7 @@ Result<std::vector<std::string>> DirectoriesOf(Context context, const std::strin
   const Result<Connection> connection = Connect(context);
   if (!connection.ok()) {
     return Status(Code::kNotFound, quoted +
-                                       ": no such directory; whether it is a session only profd knows: " +
+                                       ": no such directory; only profd knows whether it is a session: " +
                                        connection.status().message());
   }
   const Result<v1::SessionInfo> info = connection->control->Get(given).Now();

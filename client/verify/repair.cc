@@ -40,7 +40,7 @@ Result<bool> IsSealed(int dir, uid_t uid, const std::string& directory) {
   const auto text = own ? mend::ReadSmall(own.get(), format::kManifestFile) : std::nullopt;
   if (!text)
     return Status(Code::kInvalidArgument,
-                  directory + " is no PROF directory of profd's: it has no manifest.json");
+                  directory + " is not a PROF directory of profd: it has no manifest.json");
   const auto manifest = format::ParseManifest(*text);
   if (!manifest.ok())
     return manifest.status().In(directory + "/" + format::OwnFolderIn(dir) + "/" + format::kManifestFile);
@@ -63,7 +63,7 @@ Result<mend::Mended> Repair(const std::string& directory) {
   if (!dir || ::fstat(dir.get(), &facts) != 0) {
     if (errno == ENOTDIR || errno == ELOOP)
       return Status(Code::kInvalidArgument,
-                    directory + " is no directory, or a link to one: name the directory itself");
+                    directory + " is not a directory, or a link to one: name the directory itself");
     return Status::FromErrno("repair " + directory);
   }
   if (facts.st_uid != ::geteuid()) {

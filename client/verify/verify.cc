@@ -102,7 +102,7 @@ class Verifier {
 
   void Side(const std::string& side) {
     const UniqueFd folder = OpenDir(dir_, side);
-    if (!folder) return Complain(side, "is no directory");
+    if (!folder) return Complain(side, "is not a directory");
     const auto device = format::DeviceOfFolder(side);
     const std::string tag = device ? "." + std::to_string(*device) : "";
     const std::set<std::string> names = Names(folder.get());
@@ -133,7 +133,7 @@ class Verifier {
       Marker(folder.get(), side + "/", name, names);
     }
     const UniqueFd data = OpenDir(folder.get(), "data");
-    if (!data) return Complain(side + "/data", "is no directory");
+    if (!data) return Complain(side + "/data", "is not a directory");
     Data(side, UniqueFd(::dup(data.get())), records);
   }
 
@@ -159,7 +159,7 @@ class Verifier {
   }
 
   void Data(const std::string& side, UniqueFd data, const StreamVerifier::Records& records) {
-    if (!data) return Complain(side, "is no directory");
+    if (!data) return Complain(side, "is not a directory");
     const std::string folder = side == own_ ? side + "/" : side + "/data/";
     const std::set<std::string> names = Names(data.get());
     for (const std::string& name : names) {
@@ -223,12 +223,14 @@ Result<VerifyReport> Verify(const std::string& directory) {
   report.directory = directory;
   const UniqueFd dir(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!dir) {
-    if (errno == ENOTDIR) return Status(Code::kInvalidArgument, directory + " is no directory");
+    if (errno == ENOTDIR)
+      return Status(Code::kInvalidArgument,
+                    directory + " is not a directory; DIR is a PROF directory or has some in it");
     return Status::FromErrno("verify " + directory);
   }
   if (Verifier(dir.get(), report).Run()) return report;
   return Status(Code::kInvalidArgument,
-                directory + " is no PROF directory: it has neither host/ nor device_<N>/");
+                directory + " is not a PROF directory: it has neither host/ nor device_<N>/");
 }
 
 }  // namespace profd::client

@@ -42,9 +42,9 @@ std::vector<std::string> CheckControlFile(std::string_view name, std::string_vie
   }
   // The vendor's reader looks at the first line only.
   const nlohmann::json json = nlohmann::json::parse(text.substr(0, text.find('\n')), nullptr, false);
-  if (!json.is_object()) return {"the first line is no JSON object"};
+  if (!json.is_object()) return {"the first line is not a JSON object"};
   if (name.starts_with("info.json") && !format::ChipOf(text))
-    return {"platform_version is no number in text"};
+    return {"platform_version is not a number in text"};
   return {};
 }
 

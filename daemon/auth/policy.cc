@@ -54,23 +54,23 @@ base::Status May(const Caller& caller, Action action, Target target) {
       return Denied(caller,
                     (action == Action::kSeeDevice ? "see device kinds" : "collect device kinds") +
                         (target.device == UINT32_MAX ? "" : " of device " + std::to_string(target.device)) +
-                        ", they show every job on it: ask root for a lease (profctl lease add) or for "
-                        "membership of the group that may (auth.group)");
+                        ", they show every job on it: ask root for a lease (profctl lease add) or to add you "
+                        "to the group that may (auth.group)");
     case Action::kCollectHost:
       if (caller.standing == Standing::kMember) return base::Status::Ok();
       return Denied(
           caller,
           "collect kinds of the whole host: give a process of your own with --pid and its kinds, or "
-          "ask root for membership of the group that may (auth.group)");
+          "ask root to add you to the group that may (auth.group)");
     case Action::kCollectProcess:
       return IfOwner(caller, target.owner, "collect a process", "give a process of your own, or ask root");
     case Action::kSetBreakpoints:
       if (caller.breakpoints) return base::Status::Ok();
       return Denied(
           caller,
-          "have breakpoints set (host-pthread): while the kernel does it no process of the node can "
-          "fork; ask root, who may do it, or open it (auth.breakpoints in profd.yaml), or take "
-          "host-osrt or host-off-cpu, which show what waits");
+          "have breakpoints set (host-pthread): while the kernel sets one, no process of the node can "
+          "fork; ask root to record it or to allow it (auth.breakpoints in profd.yaml), or collect "
+          "host-osrt or host-off-cpu, which show waits, too");
     case Action::kSeeProcess:
       return IfOwner(caller, target.owner, "see a process", "ask its owner or root");
     case Action::kSeeSession:

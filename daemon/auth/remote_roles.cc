@@ -107,7 +107,7 @@ Result<Caller> RemoteRoles::CallerOf(const RemotePeer& peer, const Rights* right
   return Status(Code::kPermissionDenied,
                 "the certificate of " + peer.address + " names " +
                     (peer.names.empty() ? "nobody" : Joined(peer.names)) +
-                    ", whom remote.viewers, .operators, .admins and .users of this node do not have");
+                    ", who is in none of this node's remote.viewers, .operators, .admins and .users");
 }
 
 RemoteRoles::Holder RemoteRoles::HolderOf(const RemotePeer& peer) const {

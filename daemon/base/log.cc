@@ -142,7 +142,7 @@ Status CheckPlace(const std::string& file) {
 Status CheckLogLevel(std::string_view level) {
   if (level == "off" || spdlog::level::from_str(std::string(level)) != spdlog::level::off) return {};
   return {Code::kInvalidArgument,
-          "log.level: '" + std::string(level) + "' is none of trace, debug, info, warn, error"};
+          "log.level: '" + std::string(level) + "' is not one of trace, debug, info, warn, error"};
 }
 
 Status StartLog(std::string_view level, const std::string& file) {

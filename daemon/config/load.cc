@@ -171,7 +171,7 @@ class Reader {
     const std::string& text = value.Scalar();
     if (const auto* one_of = std::get_if<OneOf>(&key->target)) {
       if (std::find(one_of->words.begin(), one_of->words.end(), text) == one_of->words.end()) {
-        return Error(value, full, "'" + text + "' is none of " + base::Joined(one_of->words));
+        return Error(value, full, "'" + text + "' is not one of " + base::Joined(one_of->words));
       }
       *one_of->value = text;
       return Status::Ok();

@@ -192,8 +192,8 @@ void ChannelPump::TellOfDiscard(Channel& channel) {
     return;
   Report(
       channel, What::kDiscarded,
-      "its ring was not empty within a second of the stop: what was left the driver has discarded, it does "
-      "not say how much");
+      "its ring was not empty a second after the stop: the driver has discarded the rest, and does not say "
+      "how much");
 }
 
 void ChannelPump::Peek(std::function<void(std::vector<ChannelTail>)> done) {

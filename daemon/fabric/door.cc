@@ -252,7 +252,9 @@ Service::Service(const std::string& mode, base::Executor& ctl)
       clients_(ctl),
       made_(Status(base::Code::kUnavailable, "doors.dynolog is off")) {
   if (mode == "auto" && mode_ == "off") {
-    trouble_ = "a profd that is not root's leaves the dynolog fabric to others: doors.dynolog is force";
+    trouble_ =
+        "this profd does not run as root and leaves the dynolog fabric to others; doors.dynolog: force takes "
+        "it";
   } else if (mode_ == "off") {
     trouble_ = "doors.dynolog is off";
   } else {

@@ -23,15 +23,15 @@ Lack OfDevices(std::string_view kind, const Circumstances& node) {
     return {kind, Why::kNoData, "live.channels holds it, the first values come within a few seconds"};
   return {kind, Why::kNoData,
           "they come while a session samples it (profctl start --collect " + std::string(kind) +
-              "), to who may collect it"};
+              "), for users who may collect it"};
 }
 
 }  // namespace
 
 Lack LackOf(std::string_view kind, const Circumstances& node) {
-  if (node.off) return {kind, Why::kOff, "live.off of profd's settings leaves it out"};
+  if (node.off) return {kind, Why::kOff, "live.off in profd's settings leaves it out"};
   if (node.saves)
-    return {kind, Why::kOff, "profd keeps within limits.cpu_percent and limits.rss_mb without it"};
+    return {kind, Why::kOff, "left out to keep profd within limits.cpu_percent and limits.rss_mb"};
   if (kind == "process") {
     return {kind, Why::kNoData, "no process with an agent that you may see; profctl targets lists them"};
   }

@@ -62,13 +62,13 @@ Status CheckSettings(const config::Config& config) {
     if (std::ranges::find(Kinds(), kind) != Kinds().end()) continue;
     std::string known;
     for (const std::string_view one : Kinds()) known += (known.empty() ? "" : " ") + std::string(one);
-    return {Code::kInvalidArgument, "live.off: '" + kind + "' is no kind of values; there are " + known};
+    return {Code::kInvalidArgument, "live.off: '" + kind + "' is not a kind of values; there are " + known};
   }
   for (const std::string& kind : config.live.channels) {
     const auto known = format::FindKind(kind);
     if (known && driver::AnyCapability(*known) != nullptr && HasValues(kind)) continue;
     return {Code::kInvalidArgument,
-            "live.channels: '" + kind + "' is no device kind with values; see docs/metrics.md"};
+            "live.channels: '" + kind + "' is not a device kind with values; see docs/metrics.md"};
   }
   const config::Config::Metrics& metrics = config.metrics;
   if (!metrics.listen.empty() || !metrics.otlp.empty()) {

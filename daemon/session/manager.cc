@@ -303,8 +303,8 @@ void Manager::Impl::Save(int level) {
   constexpr uint32_t kOneIn[] = {1, 1, 1, 4, 16};
   sampler_.Thin(kOneIn[std::clamp(level, 0, 4)]);
   const std::string saving = level < 3 ? ""
-                                       : "profd takes more than its limits: of the host kinds it leaves out "
-                                         "samples, which count as lost";
+                                       : "profd is above its limits (limits.cpu_percent, limits.rss_mb): it "
+                                         "leaves out host samples, which count as lost";
   starter_.NoteSaving(saving);
   for (const auto& session : book_.sessions()) session->NoteSaving(saving);
 }

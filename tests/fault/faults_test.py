@@ -362,7 +362,7 @@ class FaultsTest(harness.ProfdTest):
             self.assertEqual(self.kind(started, kind, "device:0")["verdict"], "started")
             refused = self.kind(started, kind, "device:1")
             self.assertNotEqual(refused["verdict"], "started")
-            self.assertIn("nor how fast the device's counter runs", refused["reason"])
+            self.assertIn("nor the speed of the device's counter", refused["reason"])
         sealed = daemon.end(started["session"])
         self.assertFalse(pathlib.Path(sealed["directory"], "device_1").exists())
 

@@ -134,6 +134,16 @@ class ExportOptions(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done)
         self.assertEqual(self.files(), ["hbm_20231114221320.csv", "msprof_20231114221320.db", "pcie_20231114221320.csv"])
 
+    def test_a_file_where_the_outputs_should_go(self):
+        with open(self.out, "w", encoding="utf-8") as file:
+            file.write("mine\n")
+        for options in ((), ("--format", "db"), ("--format", "csv"), ("--per-device",)):
+            done = self.export(*options)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), (options, done))
+            self.assertRegex(done.stderr, rf"^profctl: {self.out}\b.* is a file: name a directory.*\n$")
+        with open(self.out, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "mine\n")
+
     def test_directories_below(self):
         deep = os.path.join(self.folder, "spool", "a", "b", "c", NAME)
         shutil.copytree(self.prof, deep)
@@ -153,7 +163,7 @@ class ExportOptions(unittest.TestCase):
         spool = os.path.join(self.folder, "spool")
         done = self.run_profctl("export", spool)
         self.assertEqual((done.returncode, done.stdout), (2, ""), done)
-        self.assertRegex(done.stderr, rf"^profctl: {spool} is no PROF directory; below it is 1: {self.prof}; .*--recursive.*\n$")
+        self.assertRegex(done.stderr, rf"^profctl: {spool} is not a PROF directory; below it is 1: {self.prof}; .*--recursive.*\n$")
         shutil.copytree(self.prof, os.path.join(spool, "a", NAME))
         before = self.all_files()
         done = self.run_profctl("export", spool)
@@ -191,7 +201,7 @@ class ExportOptions(unittest.TestCase):
         self.assertEqual(glob.glob(deep + "/msprof_*.db"), [])
         done = self.run_profctl("msprof", "--export=on", "--type=db", "--output=" + self.folder)
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done)
-        self.assertIn("nor has one in it", done.stderr)
+        self.assertIn("is not a PROF directory and has none in it", done.stderr)
 
     def test_query_names_kinds_as_options_do(self):
         done = self.run_profctl("query", "--json", self.prof)
@@ -254,7 +264,7 @@ class ExportOptions(unittest.TestCase):
         self.assertIn("host/data/host_mem.data: ", done.stdout)
         self.assertIn("stars_soc.data: ", done.stdout)
         self.assertIn("api_event.data: ", done.stdout)
-        self.assertIn("nobody knows when its records were made: start_info cannot be read", done.stdout)
+        self.assertIn("its records have no time: start_info cannot be read", done.stdout)
         self.assertEqual(self.files(), ["msprof_20231114221320.db"])  # the stamp of its name
         for table in ("HOST_MEM_USAGE", "HBM", "CANN_API", "TASK", "HCCS", "OSRT_API"):
             self.assertEqual(rows(self.out, table), [], table)
@@ -332,7 +342,7 @@ class ExportOptions(unittest.TestCase):
         done = self.export("--format", "csv,db,chrome,perfetto", "--kinds", "step-trace")
         self.assertEqual(done.returncode, 0, done)
         self.assertIn("note: 1 task, range or iteration is cut by the begin or the end of the recording", done.stdout)
-        self.assertIn("ts_track.data: 2 records of the scheduler's other kinds, which nobody reads\n", done.stdout)
+        self.assertIn("ts_track.data: 2 records of the scheduler's other kinds, which are not used\n", done.stdout)
         notes = json.loads(self.export("--kinds", "step-trace", "--json").stdout)["directories"][0]["notes"]
         self.assertIn("device_0/data/ts_track.data: 1 iteration that has no end", notes)
         (path,) = glob.glob(self.out + "/*/step_trace_*.csv")

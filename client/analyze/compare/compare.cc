@@ -196,9 +196,10 @@ void Remark(const Runs& base, const Runs& now, Comparison& comparison) {
   const Run &before = *base[comparison.base], &after = *now[comparison.now];
   std::vector<std::string>& remarks = comparison.remarks;
   if (before.job().has_steps != after.job().has_steps)
-    remarks.emplace_back("one side has steps and the other has windows of time: their lengths mean nothing");
+    remarks.emplace_back(
+        "one side has steps and the other has windows of time: their lengths cannot be compared");
   if (!before.job().has_steps && !after.job().has_steps)
-    remarks.emplace_back("there are no steps, only windows of time: whether it got slower cannot be said");
+    remarks.emplace_back("there are no steps, only windows of time, which do not show whether it got slower");
   if (comparison.without_partner > kOtherWork) {
     char text[160];
     std::snprintf(
@@ -209,12 +210,13 @@ void Remark(const Runs& base, const Runs& now, Comparison& comparison) {
     remarks.emplace_back(text);
   }
   if (before.job().ranks.size() != after.job().ranks.size()) {
-    remarks.push_back("other numbers of ranks, " + std::to_string(before.job().ranks.size()) + " and " +
+    remarks.push_back("different numbers of ranks, " + std::to_string(before.job().ranks.size()) + " and " +
                       std::to_string(after.job().ranks.size()) + ": means of ranks are compared");
   }
   if (!comparison.runs_are_units)
     remarks.emplace_back(
-        "told from the noise of steps, not of runs or nodes: that takes three runs of each side "
+        "compared with the noise between steps, not between runs or nodes: that needs three runs of each "
+        "side "
         "(--base, --new)");
   if (!comparison.waterfall.exact)
     remarks.emplace_back("ranks wait for each other crosswise: where the difference comes from is inexact");

@@ -15,10 +15,10 @@ using base::Code;
 using base::Status;
 
 constexpr Setting kSettings[] = {
-    {"general.min_cost_percent", 1, "of a step: what costs less is not told"},
-    {"general.min_cost_us", 20, "µs of a step: what costs less is not told, however short the step"},
-    {"general.min_once_ms", 1, "ms: what happened once and cost less is not told"},
-    {"general.once_step_percent", 10, "of the median step: what happened once and cost less is not told"},
+    {"general.min_cost_percent", 1, "of a step: what costs less is not reported"},
+    {"general.min_cost_us", 20, "µs of a step: what costs less is not reported, however short the step"},
+    {"general.min_once_ms", 1, "ms: what happened once and cost less is not reported"},
+    {"general.once_step_percent", 10, "of the median step: what happened once and cost less is not reported"},
     {"general.once_share", 10, "percent of the steps: what happens in fewer, or only once, counts as once"},
     {"general.effect_se", 3, "standard errors that an effect must have"},
     {"general.effect_percent", 3, "an effect must have, of five steps and more"},

@@ -63,10 +63,11 @@ class Collector : public format::RowSink, public format::SpanSink, public client
       ++left_out_;
       return;
     }
+    const uint32_t stack = StackOf(sample);
+    if (stack == kNone) return;
     ++spans_;
     const uint64_t thread =
         static_cast<uint64_t>(sample.pid) << 32 | (static_cast<uint64_t>(sample.tid) & 0xFFFFFFFF);
-    const uint32_t stack = StackOf(sample);
     if (sample.off_cpu) {
       host.waits.push_back({at, at + period, thread, stack});
     } else {
@@ -112,10 +113,12 @@ class Collector : public format::RowSink, public format::SpanSink, public client
 
   HostPart& HostOf(uint64_t process) { return hosts_[process]; }
 
+  // kNone: of a thread of the agent's.
   uint32_t StackOf(const client::ProfileSample& sample) {
     const auto [at, is_new] = stack_numbers_.try_emplace(std::pair(sample.off_cpu, sample.stack),
                                                          static_cast<uint32_t>(stacks_.size()));
     if (!is_new) return at->second;
+    if (IsAgents(sample.frames, *sample.texts)) return at->second = kNone;
     HostStack stack;
     stack.place = PlaceOf(sample.frames, *sample.texts);
     const TextId function = ProgramFunction(sample.frames, *sample.texts);

@@ -356,7 +356,7 @@ void DatabaseReader::ReadMetadata(std::string_view name, std::string_view value)
   if (!is_groups && !is_environment) return;
   const auto json = nlohmann::json::parse(value, nullptr, false);
   if (!json.is_object()) {
-    builder_.Note("META_DATA: " + std::string(name) + " is no JSON object", false);
+    builder_.Note("META_DATA: " + std::string(name) + " is not a JSON object", false);
     return;
   }
   for (const auto& [key, entry] : json.items()) {

@@ -55,6 +55,17 @@ format::TextId ProgramFunction(std::span<const ProfileFrame> frames, const forma
   return 0;
 }
 
+bool IsAgents(std::span<const ProfileFrame> frames, const format::Texts& texts) {
+  bool is_agents = false;
+  for (const ProfileFrame& frame : frames) {
+    const std::string_view module = texts.Get(frame.module);
+    if (frame.kernel || IsSystem(module)) continue;
+    if (!module.starts_with("libprofd_agent.so")) return false;
+    is_agents = true;
+  }
+  return is_agents;
+}
+
 HostPlace PlaceOf(std::span<const ProfileFrame> frames, const format::Texts& texts) {
   bool faults = false, reads = false, locks = false, sleeps = false, network = false, selects = false;
   if (!frames.empty() && frames.front().kernel && texts.Get(frames.front().function) == format::kWaitsForCpu)

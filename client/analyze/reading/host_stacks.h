@@ -12,6 +12,8 @@ namespace profd::analyze {
 // "load (train.py:12)" of one that waits for a lock below threading.py: the innermost function of the program
 // itself; of Python where there is one. 0: none is known.
 format::TextId ProgramFunction(std::span<const client::ProfileFrame> frames, const format::Texts& texts);
+// Of a thread that profd's agent started: it is not the program that waits there.
+bool IsAgents(std::span<const client::ProfileFrame> frames, const format::Texts& texts);
 HostPlace PlaceOf(std::span<const client::ProfileFrame> frames, const format::Texts& texts);
 
 }  // namespace profd::analyze

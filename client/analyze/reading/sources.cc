@@ -7,6 +7,7 @@
 #include <charconv>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <system_error>
 
 #include "format/decode/host/cpu_profile.h"
@@ -75,7 +76,7 @@ class Finder {
     if (depth > kDeepest || name == "cluster_analysis_output") return;
     if (LookAtFramework(folder)) return;
     if ((depth == 0 || name.starts_with("PROF_")) && HasRecords(folder)) {
-      sources_.push_back({Source::Form::kCapture, folder, -1});
+      Add({Source::Form::kCapture, folder, -1}, folder);
       return;
     }
     for (const fs::path& entry : Entries(folder)) {
@@ -87,7 +88,21 @@ class Finder {
     }
   }
 
+  // Recordings that lie in several folders may be of several jobs.
+  std::string Scattered() const {
+    if (folders_.size() < 2) return "";
+    return std::to_string(found_) + " recordings in " + std::to_string(folders_.size()) +
+           " folders below it, taken for one job; if they are not, name those of one job";
+  }
+
  private:
+  // `top`: the recording's own file or folder.
+  void Add(Source source, const fs::path& top) {
+    sources_.push_back(std::move(source));
+    folders_.insert(top.parent_path());
+    ++found_;
+  }
+
   // <host>_<pid>_<stamp>_ascend_pt/: its results, or else what they would be made of.
   bool LookAtFramework(const fs::path& folder) {
     const fs::path results = folder / kResults;
@@ -100,12 +115,12 @@ class Finder {
     for (const fs::path& entry : Entries(results)) {
       if (!IsFrameworkDatabase(entry.filename())) continue;
       const int64_t named = NumberAtEnd(entry.stem().string());
-      sources_.push_back({Source::Form::kDatabase, entry, named >= 0 ? named : rank});
+      Add({Source::Form::kDatabase, entry, named >= 0 ? named : rank}, folder);
     }
     if (sources_.size() > before) return true;
     for (const fs::path& entry : Entries(folder)) {
       if (entry.filename().string().starts_with("PROF_") && IsFolder(entry) && HasRecords(entry))
-        sources_.push_back({Source::Form::kCapture, entry, rank});
+        Add({Source::Form::kCapture, entry, rank}, folder);
     }
     if (sources_.size() == before) {
       notes_.push_back({folder,
@@ -120,14 +135,21 @@ class Finder {
     std::error_code error;
     if (!fs::is_regular_file(fs::symlink_status(file, error))) return;
     if (IsFrameworkDatabase(name) || (name.starts_with("msmonitor_") && name.ends_with(".db"))) {
-      sources_.push_back({Source::Form::kDatabase, file, NumberAtEnd(file.stem().string())});
+      Add({Source::Form::kDatabase, file, NumberAtEnd(file.stem().string())}, TopOf(file));
     } else if (name.starts_with("msprof_") && name.ends_with(".db")) {
-      sources_.push_back({Source::Form::kDatabase, file, -1});
+      Add({Source::Form::kDatabase, file, -1}, TopOf(file));
     }
+  }
+
+  // A database in a PROF directory whose records are gone stands for it.
+  static fs::path TopOf(const fs::path& file) {
+    return file.parent_path().filename().string().starts_with("PROF_") ? file.parent_path() : file;
   }
 
   std::vector<Source>& sources_;
   std::vector<Note>& notes_;
+  std::set<fs::path> folders_;  // that hold recordings
+  size_t found_ = 0;
 };
 
 }  // namespace
@@ -139,7 +161,10 @@ Status FindSources(const std::string& path, std::vector<Source>& sources, std::v
     return {Code::kPermissionDenied, path + ": you may not look there; ask its owner or root"};
   if (::access(path.c_str(), R_OK) != 0 && errno == EACCES)
     return {Code::kPermissionDenied, path + ": you may not read it; ask its owner or root"};
-  if (!fs::exists(status)) return {Code::kNotFound, path + ": no such file or directory"};
+  if (!fs::exists(status))
+    return {Code::kNotFound, path +
+                                 ": no such file or directory; name PROF directories, *_ascend_pt folders, "
+                                 "databases, folders of these, or sessions"};
   if (fs::is_regular_file(status)) {
     sources.push_back(
         {Source::Form::kDatabase, path,
@@ -148,7 +173,10 @@ Status FindSources(const std::string& path, std::vector<Source>& sources, std::v
     std::string folder = path;
     while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
     if (fs::is_symlink(fs::symlink_status(folder, error))) folder = fs::canonical(folder, error);
-    Finder(sources, notes).Look(fs::path(folder), 0);
+    Finder finder(sources, notes);
+    finder.Look(fs::path(folder), 0);
+    if (const std::string scattered = finder.Scattered(); !scattered.empty())
+      notes.push_back({path, scattered, false});
   }
   std::ranges::sort(sources);
   sources.erase(std::unique(sources.begin(), sources.end()), sources.end());

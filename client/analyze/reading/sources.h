@@ -18,7 +18,7 @@ struct Source {
 };
 
 // By path, each once; links are not followed, and no deeper than eight levels is looked. What is there but
-// cannot be read is a note. kNotFound: `path` is not there.
+// cannot be read is a note, and so are recordings in several folders. kNotFound: `path` is not there.
 base::Status FindSources(const std::string& path, std::vector<Source>& sources, std::vector<Note>& notes);
 
 }  // namespace profd::analyze

@@ -150,7 +150,7 @@ Status SqliteScan::ReadHeader(const std::string& path) {
   const bool is_file = S_ISREG(there.st_mode);
   if (!is_file || ::pread(fd_.get(), header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||
       std::memcmp(header, "SQLite format 3", 16) != 0)
-    return {Code::kInvalidArgument, path + ": no SQLite database"};
+    return {Code::kInvalidArgument, path + ": is not an SQLite database"};
   page_size_ = static_cast<uint32_t>(BigEndian(header + 16, 2));
   if (page_size_ == 1) page_size_ = 65536;
   if (page_size_ < 512 || !std::has_single_bit(page_size_) || page_size_ - header[20] < 480)

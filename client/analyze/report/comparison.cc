@@ -16,7 +16,8 @@ using client::OneLine;
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kLongestName = 44;
-constexpr double kLeastFall = 0.005;  // ms: less is not shown
+constexpr size_t kWithInterval = 104;  // columns of a part with its interval
+constexpr double kLeastFall = 0.005;   // ms: less is not shown
 constexpr double kLeastOfRank = 0.03;
 
 template <typename... Values>
@@ -57,10 +58,11 @@ std::string Head(const char* side, const Runs& runs, size_t middle) {
   return text + "\n";
 }
 
-std::string DifferenceText(const Difference& difference) {
-  return Text("%9.3f %9.3f %+9.3f %+7.1f %%  %+9.3f to %+.3f", difference.base, difference.now,
-              difference.change(), difference.percent(), difference.low, difference.high) +
-         "  " + std::string(JudgementName(difference.judgement)) + "\n";
+std::string DifferenceText(const Difference& difference, bool with_interval) {
+  return Text("%9.3f %9.3f %+9.3f %+7.1f %%", difference.base, difference.now, difference.change(),
+              difference.percent()) +
+         (with_interval ? Text("  %+9.3f to %+.3f", difference.low, difference.high) : "") + "  " +
+         std::string(JudgementName(difference.judgement)) + "\n";
 }
 
 bool IsWorthARow(const KindRow& row) {
@@ -145,14 +147,17 @@ Json SideJson(const Runs& runs, size_t middle) {
 
 }  // namespace
 
-std::string ComparisonText(const Comparison& comparison, const Runs& base, const Runs& now, size_t top) {
+std::string ComparisonText(const Comparison& comparison, const Runs& base, const Runs& now, size_t top,
+                           size_t columns) {
   std::string text = Head("base: ", base, comparison.base) + Head("new:  ", now, comparison.now);
   for (const std::string& remark : comparison.remarks) text += "  " + OneLine(remark) + "\n";
-  text += "\n" + Padded("ms of a step, mean of ranks", 28) +
-          "     base       new    change             95 % of the change\n";
+  const bool with_interval = columns == 0 || columns >= kWithInterval;
+  const size_t names = with_interval ? 28 : 26;
+  text += "\n" + Padded(with_interval ? "ms of a step, mean of ranks" : "ms of a step, mean rank", names) +
+          "     base       new    change" + (with_interval ? "             95 % of the change\n" : "\n");
   for (size_t i = 0; i < comparison.parts.size(); ++i) {
     const std::string name(ShareName(static_cast<Share>(i)));
-    text += Padded((i == 0 ? "" : "  ") + name, 28) + DifferenceText(comparison.parts[i]);
+    text += Padded((i == 0 ? "" : "  ") + name, names) + DifferenceText(comparison.parts[i], with_interval);
   }
   const Waterfall& waterfall = comparison.waterfall;
   text += "\nwhere it comes from, ms of a step\n" + Text("  %9.3f  base\n", waterfall.base_ms);

@@ -7,8 +7,10 @@
 
 namespace profd::analyze {
 
-// `top`: so many kinds of kernels, of collectives and ranks at most.
-std::string ComparisonText(const Comparison& comparison, const Runs& base, const Runs& now, size_t top);
+// `top`: so many kinds of kernels, of collectives and ranks at most. `columns` of the screen, 0: no limit; on
+// a narrow one the intervals are left out.
+std::string ComparisonText(const Comparison& comparison, const Runs& base, const Runs& now, size_t top,
+                           size_t columns);
 std::string ComparisonJson(const Comparison& comparison, const Runs& base, const Runs& now);
 
 }  // namespace profd::analyze

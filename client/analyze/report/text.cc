@@ -192,14 +192,14 @@ std::string Screen(const Analysis& analysis, size_t top, bool coloured) {
     std::string advice = "      -> " + OneLine(Advice(finding));
     if (finding.cost.last >= 2 * finding.cost.alone && !is_once && finding.cost.method == Method::kReplay) {
       advice += " (gains " + Time(finding.cost.alone * kMs) + " now, " + Time(finding.cost.last * kMs) +
-                " once the others are mended)";
+                " once the other causes are gone)";
     }
     text += advice + "\n";
   }
   if (verdict.findings.empty()) {
     const double share = summary.step_ms_mean > 0 ? 100 * summary.unexplained_ms / summary.step_ms_mean : 0;
     text += " no cause above " + Percent(analysis.request().settings.Get("general.min_cost_percent")) +
-            " of the step is found; " + Percent(share) + " of it is neither work nor explained\n";
+            " of the step was found; " + Percent(share) + " of it is neither work nor explained\n";
   } else {
     if (shown > top || once > kMostOnce) {
       text += " and " +
@@ -207,7 +207,7 @@ std::string Screen(const Analysis& analysis, size_t top, bool coloured) {
               " more: --top, --json\n";
     }
     const double gain = summary.step_ms_mean > 0 ? 100 * (1 - summary.ideal_ms / summary.step_ms_mean) : 0;
-    text += " all of them mended: " + Number(summary.ideal_ms) + " ms/step (-" +
+    text += " without these causes: " + Number(summary.ideal_ms) + " ms/step (-" +
             Percent(std::max(0.0, gain)) + ") · unexplained " + Number(summary.unexplained_ms) + " ms\n";
   }
   if (!verdict.not_run.empty()) {
@@ -241,7 +241,7 @@ Result<std::string> ExplainFinding(const Analysis& analysis, size_t number) {
     text += "  costs " + Time(cost.ms_per_step * kMs) + " of a step (" + Percent(cost.percent) + "; " +
             Time(cost.low * kMs) + " to " + Time(cost.high * kMs) + "), in " + std::to_string(cost.hit) +
             " of " + std::to_string(cost.of) + " steps: " + Time(cost.alone * kMs) +
-            " when only this is mended, " + Time(cost.last * kMs) + " after all the others\n";
+            " if it is removed alone, " + Time(cost.last * kMs) + " if after all the others\n";
   }
   for (const std::string& advice : finding.advice) text += "  -> " + OneLine(advice) + "\n";
   text += "  confidence " + std::string(finding.confidence()) + "\n";

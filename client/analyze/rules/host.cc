@@ -181,7 +181,7 @@ Finding MakeStall(const Context& context, const Group& group, bool of_all) {
   if (of_all) {
     finding.key = "host.stall/all/" + cause;
     for (const auto& [r, sum] : by_rank) finding.where.ranks.push_back(job.ranks[r].number);
-    finding.title = "all ranks stop for " +
+    finding.title = "on all ranks the host stops for " +
                     Time(static_cast<double>(total) / static_cast<double>(by_rank.size() * context.steps())) +
                     " in each step: " + why;
   } else {
@@ -205,7 +205,7 @@ Finding MakeStall(const Context& context, const Group& group, bool of_all) {
   }
   finding.factors.push_back(group.reason.id.empty() ? Occurrences(steps.size()) : group.reason.how);
   if (group.reason.id.empty())
-    finding.factors.push_back({"cause", 0.6, "that the host stopped is recorded, why is not"});
+    finding.factors.push_back({"cause", 0.6, "the stop of the host is recorded, its reason is not"});
   finding.without = [pieces = group.pieces](const Replay& replay, Lengths& lengths) {
     for (const Piece& piece : pieces) {
       Lengths::OfRank& of = replay.Touch(lengths, piece.rank);
@@ -343,7 +343,7 @@ void FindSlowHosts(const Context& context, Found& found) {
           "see what else runs on the CPUs of its process; record --collect "
           "host-cpu,host-cgroup,host-off-cpu"};
       finding.factors = {Occurrences(excess.steps.size()),
-                         {"cause", 0.8, "that its host is slow is recorded, why is not"}};
+                         {"cause", 0.8, "the slowness of its host is recorded, its reason is not"}};
       finding.without = [r, calls = own[r], step_of = steps[r], hits = excess.steps,
                          part = 1 - 1 / (1 + excess.mean)](const Replay& replay, Lengths& lengths) {
         Lengths::OfRank& of = replay.Touch(lengths, r);

@@ -73,7 +73,7 @@ constexpr Rule kRules[] = {
      "comm.min_samples of each",
      "collectives of all ranks of a group", kReplay, "let one go behind the other", FindContention},
     {"comm.align",
-     "data whose size is no multiple of 512 bytes have comm.align_ratio of the rate of those that are, of "
+     "data whose size is not a multiple of 512 bytes have comm.align_ratio of the rate of those that are, of "
      "about "
      "the same size and in the same group; comm.min_samples of each",
      "collectives of all ranks of a group, with sizes", kReplay, "pad buffers to 512 bytes", FindUnaligned},
@@ -104,8 +104,8 @@ constexpr Rule kRules[] = {
      nullptr},
     {"host.compile", "a call that compiles an operator is the stall", "calls of CANN", kReplay,
      "keep shapes the same from step to step", nullptr},
-    {"host.alloc", "a call that has or gives back memory of the device is the stall", "calls of CANN",
-     kReplay, "let the framework's allocator keep its memory", nullptr},
+    {"host.alloc", "a call that allocates or frees device memory is the stall", "calls of CANN", kReplay,
+     "let the framework's allocator keep its memory", nullptr},
     {"host.wait",
      "waits of the launching thread cover host.cause_share of a stall: a lock, a sleep, the network",
      "waits of threads (--collect host-off-cpu)", kReplay, "look at who holds up that function", nullptr},
@@ -114,7 +114,7 @@ constexpr Rule kRules[] = {
     {"host.fault", "the same, for memory that has to be read from a disk",
      "waits of threads (--collect host-off-cpu)", kReplay, "more memory, or mlock()", nullptr},
     {"host.runqueue",
-     "the same, where the thread would have run, but others did in its place, and no limit of its cgroup "
+     "the same, if the thread could have run, but others ran in its place, and no limit of its cgroup "
      "explains it",
      "waits of threads (--collect host-off-cpu)", kReplay, "pin it, isolate CPUs, start fewer threads",
      nullptr},
@@ -196,7 +196,7 @@ constexpr Rule kRules[] = {
     {"mem.fragment",
      "an allocator of the framework holds memory.fragment_percent more than is in use, and "
      "memory.fragment_mb, "
-     "when most of it is in use; where it gives memory back and asks for it again in steps, the cause of "
+     "when most of it is in use; if it frees memory and asks for it again in steps, the cause of "
      "host.alloc",
      "MEMORY_RECORD of the framework's profiler (profile_memory)", "none; of host.alloc: replay",
      "expandable segments, fewer sizes", FindFragments},

@@ -123,7 +123,7 @@ Words WordsOf(HostPlace place, bool waits) {
     case HostPlace::kLoader:
       return {"host.dataloader", "it waits for the data loader"};
     case HostPlace::kFault:
-      return {"host.fault", "memory of it has to be read from a disk"};
+      return {"host.fault", "its memory has to be read from a disk"};
     case HostPlace::kDisk:
       return {"host.io", "it waits for a disk"};
     case HostPlace::kLock:
@@ -171,7 +171,7 @@ Reason ThreadReason(const Context& context, const Piece& piece, double least_sha
     const double share = std::min(1.0, static_cast<double>(seen.covered) / length);
     if (share < least_share || (!waits && seen.count < kFewSamples)) continue;
     Reason reason{
-        id,    id == kRunQueue ? "it would run, but waits for a CPU" : WordsOf(most[id].first, waits).text,
+        id,    id == kRunQueue ? "it could run, but waits for a CPU" : WordsOf(most[id].first, waits).text,
         share, std::min(seen.covered, piece.length()),
         {},    seen.stack,
         0};
@@ -223,7 +223,7 @@ Reason ReasonOf(const Context& context, const Piece& piece) {
           "host.compile", "an operator is compiled (" + name + ")", 1, piece.length(), Record(), kNone, 0};
     if (call.kind == CallKind::kMemory)
       return {"host.alloc",
-              "memory of the device is had or given back (" + name + ")",
+              "device memory is allocated or freed (" + name + ")",
               1,
               piece.length(),
               Record(),

@@ -109,7 +109,8 @@ void FindJitterOfSteps(const Context& context, const std::vector<Ns>& rest, std:
   SetBound(context, finding, sum);
   finding.evidence.push_back(std::move(table));
   finding.advice = {"look at what happens in those steps: --explain, or a timeline (profctl export)"};
-  finding.factors = {{"cause", 0.6, "that steps differ is recorded, why is not"}, Occurrences(slow.size())};
+  finding.factors = {{"cause", 0.6, "the difference is recorded, its reason is not"},
+                     Occurrences(slow.size())};
   findings.push_back(std::move(finding));
 }
 
@@ -135,7 +136,7 @@ void FindOutliers(const Context& context, const std::vector<Ns>& rest, std::vect
     finding.steps = {step};
     SetBound(context, finding, more);
     finding.advice = {"look at that step in a timeline: profctl export"};
-    finding.factors = {{"cause", 0.6, "its length is recorded, why is not"}};
+    finding.factors = {{"cause", 0.6, "its length is recorded, the reason is not"}};
     findings.push_back(std::move(finding));
   }
 }

@@ -213,7 +213,7 @@ void FindPauses(const Context& context, Found& found) {
         "look at events and notifications between its streams, and who else uses the device: --collect "
         "task,low-power"};
     finding.factors = {Occurrences(finding.steps.size()),
-                       {"cause", 0.6, "that it waits is recorded, on what is not"}};
+                       {"cause", 0.6, "the wait is recorded, what it waits for is not"}};
     finding.without = [part = std::move(part)](const Replay& replay, Lengths& lengths) {
       for (const auto& [r, pauses] : part) {
         Lengths::OfRank& of = replay.Touch(lengths, r);
@@ -300,7 +300,7 @@ void FindUnexplainedRanks(const Context& context, std::vector<Finding>& findings
     finding.advice = {rank.level < Level::kLaunches
                           ? "record its calls, too: agent-api, or the framework's profiler"
                           : "compare it with a rank like it in a timeline: profctl export"};
-    finding.factors = {{"cause", 0.6, "that it is late is recorded, why is not"},
+    finding.factors = {{"cause", 0.6, "the delay is recorded, its reason is not"},
                        Occurrences(more.steps.size())};
     SetBound(context, finding, more.mean * static_cast<double>(more.steps.size()));
     findings.push_back(std::move(finding));

@@ -196,7 +196,7 @@ std::optional<Json> Read(const CannFiles& cann, const std::string& name, Report&
   }
   Json json = Json::parse(*text, nullptr, false);
   if (json.is_object()) return json;
-  report.Skip({shown, 0, 0, 0, "is no JSON object"});
+  report.Skip({shown, 0, 0, 0, "is not a JSON object"});
   return std::nullopt;
 }
 

@@ -72,7 +72,7 @@ class Opener {
 
   void ReadAgents() {
     const UniqueFd folder = OpenDir(capture_.dir.get(), capture_.own_folder);
-    if (!folder) return Skip(capture_.own_folder, "is no directory");
+    if (!folder) return Skip(capture_.own_folder, "is not a directory");
     const std::set<std::string> names = Names(folder.get());
     if (const auto text = Control(folder, capture_.own_folder, format::kManifestFile)) {
       auto manifest = format::ParseManifest(*text);
@@ -87,7 +87,7 @@ class Opener {
 
   void OpenSide(const std::string& name) {
     const UniqueFd folder = OpenDir(capture_.dir.get(), name);
-    if (!folder) return Skip(name, "is no directory");
+    if (!folder) return Skip(name, "is not a directory");
     Side side;
     side.folder = name;
     SideFacts& facts = side.facts;
@@ -105,7 +105,7 @@ class Opener {
     if (data) {
       Streams(data, name + "/data", facts.device, side.streams);
     } else {
-      Skip(name + "/data", "is no directory");
+      Skip(name + "/data", "is not a directory");
     }
     capture_.sides.push_back(std::move(side));
   }
@@ -216,12 +216,11 @@ class Opener {
       const Stream* stream = Found(wanted.folder, wanted.file);
       const std::string path = wanted.folder + "/" + wanted.file;
       if (stream == nullptr) {
-        Skip(path,
-             "is not there, though the manifest has " + std::to_string(wanted.records) + " records of it");
+        Skip(path, "is missing, but the manifest has " + std::to_string(wanted.records) + " records of it");
       } else if (stream->slices.back().number + 1 < wanted.slices) {
-        Skip(path, "its last slices are not there: the manifest has " + std::to_string(wanted.slices));
+        Skip(path, "its last slices are missing: the manifest has " + std::to_string(wanted.slices));
       } else if (stream->slices.front().number > wanted.aged.slices) {
-        Skip(path, "its first slices are not there, though the storage limit has not removed them");
+        Skip(path, "its first slices are missing, but no storage limit has removed them");
       }
     }
   }
@@ -381,14 +380,16 @@ Result<Capture> OpenCapture(const std::string& path, bool single_pair, Report& r
   capture.name = CaptureName(path);
   capture.dir = OpenRoot(path);
   if (!capture.dir) {
-    if (errno == ENOTDIR) return Status(Code::kInvalidArgument, path + " is no directory");
+    if (errno == ENOTDIR)
+      return Status(Code::kInvalidArgument,
+                    path + " is not a directory; DIR is a PROF directory or has some in it");
     return Status::FromErrno("export " + path);
   }
   capture.own_folder = format::OwnFolderIn(capture.dir.get());
   const std::set<std::string> names = Names(capture.dir.get());
   if (std::none_of(names.begin(), names.end(), IsSide)) {
     return Status(Code::kInvalidArgument,
-                  path + " is no PROF directory: it has neither host/ nor device_<N>/");
+                  path + " is not a PROF directory: it has neither host/ nor device_<N>/");
   }
   Opener(capture, single_pair, report).Run(names);
   return capture;
@@ -412,7 +413,9 @@ std::optional<SidePath> SideOf(const std::string& path) {
 Result<std::vector<std::string>> FindCaptures(const std::string& path, bool only_right_in_it) {
   const UniqueFd root = OpenRoot(path);
   if (!root) {
-    if (errno == ENOTDIR) return Status(Code::kInvalidArgument, path + " is no directory");
+    if (errno == ENOTDIR)
+      return Status(Code::kInvalidArgument,
+                    path + " is not a directory; DIR is a PROF directory or has some in it");
     return Status::FromErrno("open " + path);
   }
   if (HasSides(root)) return std::vector{path};
@@ -420,8 +423,9 @@ Result<std::vector<std::string>> FindCaptures(const std::string& path, bool only
   FindBelow(root, path + (path.ends_with('/') ? "" : "/"), only_right_in_it ? 1 : kMostLevels, found);
   if (found.empty()) {
     return Status(Code::kInvalidArgument,
-                  path + " neither is a PROF directory nor has one in it" +
-                      (only_right_in_it ? "" : ", " + std::to_string(kMostLevels) + " levels deep"));
+                  path + " is not a PROF directory and has none in it" +
+                      (only_right_in_it ? "" : ", " + std::to_string(kMostLevels) + " levels deep") +
+                      "; name a folder PROF_…, or a session");
   }
   return found;
 }

@@ -78,7 +78,7 @@ void ReportMissingKinds(const Capture& capture, const Wanted& wanted, Report& re
     // What was started and has no rate comes when something happens, and nothing did.
     if (of.any || (of.started && !of.had_rate) || !wanted.Kind(name)) continue;
     const std::string why = of.reason.empty() ? "" : ": " + of.reason;
-    report.Skip({"", 0, 0, 0, "kind " + name + ": was asked for, and nothing of it is there" + why});
+    report.Skip({"", 0, 0, 0, "kind " + name + ": was requested, but has no data" + why});
   }
 }
 

@@ -65,7 +65,7 @@ bool StreamReader::Open() {
       run_begin_ = next_;
       if (next_ == 0 && slices[0].number > 0) {
         report_.Note(stream_.path() + ": begins with slice " + std::to_string(slices[0].number) +
-                     ", the older ones are not there any more");
+                     ", older slices have been removed");
       }
       if (next_ > 0 && !framed_.last_slice_only) {
         report_.Skip({stream_.path(), 0, 0, 0,

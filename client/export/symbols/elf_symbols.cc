@@ -59,7 +59,7 @@ namespace {
 Result<base::UniqueFd> OpenRegular(const std::string& path, struct stat& facts) {
   base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd || ::fstat(fd.get(), &facts) != 0) return Status::FromErrno("open " + path);
-  if (!S_ISREG(facts.st_mode)) return Status(Code::kInvalidArgument, path + ": is no file");
+  if (!S_ISREG(facts.st_mode)) return Status(Code::kInvalidArgument, path + ": is not a file");
   return fd;
 }
 
@@ -131,7 +131,7 @@ Status ElfSymbols::Take(const Image& image, const std::string& what) {
   if (!image.Read(0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
       header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
       header.e_phentsize != sizeof(Elf64_Phdr)) {
-    return {Code::kInvalidArgument, what + ": is no ELF file of 64 bits"};
+    return {Code::kInvalidArgument, what + ": is not an ELF file of 64 bits"};
   }
   for (size_t i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;

@@ -56,7 +56,7 @@ base::Status NodesView::SortBy(const std::string& what) {
     return base::Status::Ok();
   }
   return {base::Code::kInvalidArgument,
-          "--sort '" + what + "' is none of name, aicore, hbm, cpu, memory and lost, which --hosts has"};
+          "--sort '" + what + "' is not one of name, aicore, hbm, cpu, memory and lost, which --hosts has"};
 }
 
 bool NodesView::OnKey(char key) {

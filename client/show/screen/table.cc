@@ -97,6 +97,20 @@ std::string Wrapped(std::string_view text, size_t columns, size_t indent) {
   return wrapped;
 }
 
+std::string Fitted(std::string_view text, size_t columns) {
+  constexpr size_t kFurther = 4;
+  std::string fitted;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, end - at);
+    const size_t begin = std::min(line.find_first_not_of(' '), line.size());
+    const bool is_row = line.substr(begin).find("  ") != std::string_view::npos;
+    fitted += (is_row ? std::string(line) : Wrapped(line, columns, begin + kFurther)) + "\n";
+    at = end + 1;
+  }
+  return fitted;
+}
+
 std::vector<std::string> Counted(const std::vector<std::string>& lines) {
   std::vector<std::pair<std::string, size_t>> counts;
   for (const std::string& line : lines) {

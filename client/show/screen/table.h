@@ -31,6 +31,10 @@ std::string Paint(const std::string& text, Colour colour, const Look& look);
 // is longer stays whole.
 std::string Wrapped(std::string_view text, size_t columns, size_t indent = 2);
 
+// Lines of words wrapped, further ones four blanks behind the first; lines of a table (two blanks between
+// words) stay as they are.
+std::string Fitted(std::string_view text, size_t columns);
+
 // Each line once, in the order of their first; those that come again with how often.
 std::vector<std::string> Counted(const std::vector<std::string>& lines);
 

@@ -17,7 +17,7 @@ namespace profd::client {
 
 namespace {
 
-constexpr char kKeys[] = "q quit  R turn  devices: d a core h HBM m memory  processes: c CPU r memory p pid";
+constexpr char kKeys[] = "q quit  R reverse  devices: d a core h HBM m mem  processes: c CPU r mem p pid";
 
 using live_words::Bytes;
 using live_words::BytesPerSecond;
@@ -47,7 +47,7 @@ base::Status TopView::SortBy(const std::string& what) {
     process_sort_ = what;
   } else {
     return {base::Code::kInvalidArgument,
-            "--sort '" + what + "' is none of device, aicore, hbm, memory, cpu, rss and pid"};
+            "--sort '" + what + "' is not one of device, aicore, hbm, memory, cpu, rss and pid"};
   }
   return base::Status::Ok();
 }

@@ -9,6 +9,7 @@
 #include "client/analyze/report/text.h"
 #include "client/analyze/tables/tables.h"
 #include "client/export/write/output_file.h"
+#include "client/show/screen/table.h"
 #include "client/verbs/answers/wishes.h"
 #include "client/verbs/directories.h"
 #include "client/verbs/verb.h"
@@ -40,7 +41,7 @@ ExitCode Report(const Context& context, const AnalyzeOptions& options, AnswerWis
     const analyze::Report* report = analyze::FindReport(name);
     if (report == nullptr)
       return context.Fail(Status(Code::kInvalidArgument, "--report '" + Excerpt(name) +
-                                                             "': there is none of that name; profctl analyze "
+                                                             "': there is no such report; profctl analyze "
                                                              "--list shows them"));
     reports.push_back(report);
     wishes.request.keeps_all = wishes.request.keeps_all || report->needs_all;
@@ -72,14 +73,15 @@ ExitCode Report(const Context& context, const AnalyzeOptions& options, AnswerWis
 
 ExitCode Run(const Context& context, const AnalyzeOptions& options) {
   if (options.list) {
-    context.Print(analyze::ListRules());
+    context.Print(Fitted(analyze::ListRules(), OwnLook().columns));
     context.Print("\nReports (--report NAME,…):\n");
     for (const analyze::Report& report : analyze::Reports())
       context.Print("  " + std::string(report.name) + "  " + std::string(report.what) + "\n");
     return ExitCode::kOk;
   }
   if (!options.csv.empty() && options.reports.empty())
-    return context.Fail(Status(Code::kInvalidArgument, "--csv: name tables, too: --report steps,kernels"));
+    return context.Fail(
+        Status(Code::kInvalidArgument, "--csv writes the tables of --report: add --report steps,kernels"));
   const bool explains_rule = !options.explain.empty() && !IsNumber(options.explain);
   if (explains_rule) {
     const std::string text = analyze::ExplainRule(options.explain);
@@ -89,7 +91,7 @@ ExitCode Run(const Context& context, const AnalyzeOptions& options) {
                  "--explain '" + Excerpt(options.explain) +
                      "': expected the number of a finding, or a rule that profctl analyze --list shows"));
     }
-    context.Print(text);
+    context.Print(Fitted(text, OwnLook().columns));
     return ExitCode::kOk;
   }
   if (options.directories.empty()) {
@@ -108,7 +110,7 @@ ExitCode Run(const Context& context, const AnalyzeOptions& options) {
     const auto text =
         analyze::ExplainFinding(**analysis, std::strtoull(options.explain.c_str(), nullptr, 10));
     if (!text.ok()) return context.Fail(text.status());
-    context.Print(*text);
+    context.Print(Fitted(*text, OwnLook().columns));
   } else {
     context.Print(context.json ? analyze::FindingsJson(**analysis) : ScreenOf(**analysis, *wishes));
   }
@@ -118,7 +120,8 @@ ExitCode Run(const Context& context, const AnalyzeOptions& options) {
 Action Define(cli::Arguments arguments) {
   const auto asked = std::make_shared<AnalyzeOptions>();
   arguments.List("DIR", &asked->directories,
-                 "of all ranks: PROF directories, *_ascend_pt folders, databases, folders of such; sessions");
+                 "recordings of all ranks: PROF directories, *_ascend_pt folders, databases, folders of "
+                 "these, sessions");
   arguments.Text("--explain", &asked->explain, "evidence of finding N, or what a rule looks for");
   arguments.Flag("--list", &asked->list, "rules and settings");
   arguments

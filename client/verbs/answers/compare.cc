@@ -9,6 +9,7 @@
 
 #include "client/analyze/model/parallel.h"
 #include "client/analyze/report/comparison.h"
+#include "client/show/screen/table.h"
 #include "client/verbs/answers/wishes.h"
 #include "client/verbs/directories.h"
 #include "client/verbs/verb.h"
@@ -71,12 +72,12 @@ ExitCode Run(const Context& context, const CompareOptions& options) {
         .push_back(std::move(*read[i]).value());
   }
   const analyze::Comparison comparison = analyze::Compare(base, now, settings);
+  const size_t columns = OwnLook().columns;
   context.Print(context.json ? analyze::ComparisonJson(comparison, base, now)
-                             : analyze::ComparisonText(comparison, base, now, top));
+                             : Fitted(analyze::ComparisonText(comparison, base, now, top, columns), columns));
   const analyze::Difference& step = comparison.parts.front();
   if (fail_on && !comparison.has_verdict) {
-    context.Note(
-        "--fail-on: no verdict: it takes steps on both sides, six of them or three runs (--base, --new)");
+    context.Note("--fail-on: no verdict: each side needs six steps, or three runs (--base, --new)");
     return ExitCode::kPartialLoss;
   }
   if (fail_on && step.judgement == analyze::Judgement::kSlower && step.percent() >= *fail_on)
@@ -90,8 +91,8 @@ ExitCode Run(const Context& context, const CompareOptions& options) {
 
 Action Define(cli::Arguments arguments) {
   const auto asked = std::make_shared<CompareOptions>();
-  arguments.Text("BASE", &asked->base, "before; as DIR of analyze").Required();
-  arguments.Text("NEW", &asked->now, "how it is").Required();
+  arguments.Text("BASE", &asked->base, "the earlier recording, given as for analyze").Required();
+  arguments.Text("NEW", &asked->now, "the recording to compare with it").Required();
   arguments.List("--base", &asked->more_base,
                  "more runs like BASE; with three on each side, runs are compared, not steps");
   arguments.List("--new", &asked->more_new, "more runs like NEW");

@@ -75,9 +75,10 @@ class LiveLine {
 Result<StartOptions> SessionFor(const RecordOptions& options) {
   const bool runs = !options.command.empty();
   if (runs ? !options.pids.empty() : options.pids.empty() == options.labels.empty()) {
-    return Status(Code::kInvalidArgument,
-                  "record: say of what: --pid N, --label KEY=VALUE (processes with an agent), or a program "
-                  "behind --; one of them");
+    return Status(
+        Code::kInvalidArgument,
+        "record: say what to record, one of --pid N, --label KEY=VALUE (processes with an agent), or "
+        "a program: -- CMD ARGS");
   }
   StartOptions session;
   session.pids = options.pids;
@@ -177,9 +178,10 @@ ExitCode First(ExitCode one, ExitCode other) { return one == ExitCode::kOk ? oth
 
 ExitCode Run(const Context& context, const RecordOptions& options) {
   if (!context.host.empty()) {
-    return context.Fail(Status(Code::kInvalidArgument,
-                               "record: not with --host: what it analyses lies on that node. There: profctl "
-                               "start, stop; then fetch and analyze here"));
+    return context.Fail(
+        Status(Code::kInvalidArgument,
+               "record works on this node only. For another one: profctl --host … start, stop "
+               "and fetch, then analyze here"));
   }
   Result<StartOptions> session = SessionFor(options);
   if (!session.ok()) return context.Fail(session.status());
@@ -255,8 +257,8 @@ Action Define(cli::Arguments arguments) {
 
 namespace verbs {
 Verb Record() {
-  return {"record", "record a job, or a program behind --, and say what makes it slow", Reach::kOneNode,
-          Define};
+  return {"record", "record a job and say what makes it slow: record [OPTIONS] [-- CMD ARGS…]",
+          Reach::kOneNode, Define};
 }
 }  // namespace verbs
 

@@ -110,10 +110,12 @@ ExitCode Run(const Context& context, const ReportOptions& options) {
 Action Define(cli::Arguments arguments) {
   const auto asked = std::make_shared<ReportOptions>();
   arguments.List("DIR", &asked->directories,
-                 "of all ranks: PROF directories, *_ascend_pt folders, databases, folders of such; sessions");
+                 "recordings of all ranks: PROF directories, *_ascend_pt folders, databases, folders of "
+                 "these, sessions");
   arguments.Text("-o,--output", &asked->output, "the file to write; an existing one is replaced");
-  arguments.List("--base", &asked->base,
-                 "how the job was, as DIR: the page says what differs; several are runs of their own");
+  arguments.List(
+      "--base", &asked->base,
+      "an earlier recording, given as DIR: the page says what differs; give several for several runs");
   arguments.Text("--title", &asked->title, "its title; default the directory's name");
   arguments.Text("--max-size", &asked->most,
                  "how large it may be, 1M to 500M; default 20M. Single events are left out to fit");
@@ -125,7 +127,7 @@ Action Define(cli::Arguments arguments) {
 
 namespace verbs {
 Verb Report() {
-  return {"report", "the same as analyze as a page to look at: one file, no network", Reach::kHere, Define};
+  return {"report", "what analyze finds, as a web page: one file, no network", Reach::kHere, Define};
 }
 }  // namespace verbs
 

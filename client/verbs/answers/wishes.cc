@@ -34,7 +34,7 @@ Status CheckRules(const std::vector<std::string>& wanted) {
     };
     if (name != "all" && std::ranges::none_of(analyze::Rules(), is_named))
       return {Code::kInvalidArgument,
-              "--rules " + Excerpt(word) + ": there is no such rule; profctl analyze --list"};
+              "--rules " + Excerpt(word) + ": there is no such rule; profctl analyze --list shows them"};
   }
   return {};
 }

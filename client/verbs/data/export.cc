@@ -263,7 +263,7 @@ Result<std::vector<Found>> FindFramework(const ExportArguments& arguments, const
     if (!found.empty() && !arguments.recursive && !arguments.dry_run) {
       return Status(
           base::Code::kInvalidArgument,
-          directory + " is no PROF directory; in it " +
+          directory + " is not a PROF directory; in it " +
               (found.size() == 1 ? "is 1 folder" : "are " + std::to_string(found.size()) + " folders") +
               " of Ascend's PyTorch Profiler; --recursive exports " +
               (found.size() == 1 ? "it" : "all of them") + ", --dry-run lists what that would write");
@@ -293,7 +293,7 @@ Result<std::vector<Found>> Find(const Context& context, const ExportArguments& a
   if (is_itself || arguments.is_vendors || arguments.recursive || arguments.dry_run) return found;
   const std::string count = std::to_string(found.size());
   return Status(base::Code::kInvalidArgument,
-                directory + " is no PROF directory; below it " +
+                directory + " is not a PROF directory; below it " +
                     (found.size() == 1 ? "is 1: " + found.front().directory : "are " + count) +
                     "; --recursive exports " + (found.size() == 1 ? "it" : "all of them") +
                     ", --dry-run lists what that would write");

@@ -22,9 +22,9 @@ Action Define(cli::Arguments arguments) {
 }  // namespace
 
 namespace verbs {
-Verb Pin() { return {"pin", "keep a session whatever is short", Reach::kManyNodes, Define<true>}; }
+Verb Pin() { return {"pin", "keep a session even if room is short", Reach::kManyNodes, Define<true>}; }
 Verb Unpin() {
-  return {"unpin", "treat it as any other again when room is needed", Reach::kManyNodes, Define<false>};
+  return {"unpin", "let profd remove the session again if room is short", Reach::kManyNodes, Define<false>};
 }
 }  // namespace verbs
 

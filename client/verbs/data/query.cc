@@ -135,14 +135,18 @@ void PrintInventory(const Context& context, const Inventory& inventory) {
   } else {
     line += ", no end known";
   }
-  context.Print(OneLine(line + ", " + FormatBytes(static_cast<double>(capture.bytes()))) + "\n");
-  if (capture.manifest) context.Print(Versions(*capture.manifest));
   const Look look = OwnLook();
+  line = OneLine(line + ", " + FormatBytes(static_cast<double>(capture.bytes())));
+  context.Print(Wrapped(line, look.columns) + "\n");
+  if (capture.manifest) context.Print(Versions(*capture.manifest));
   for (const std::string& table : {Devices(inventory, look), Kinds(inventory, look)}) {
     if (!table.empty()) context.Print("\n" + table);
   }
-  if (capture.manifest) context.Print(RenderPauses(PausesOf(*capture.manifest)));
-  if (capture.manifest) context.Print(RenderPerturbations(PerturbationsOf(*capture.manifest)));
+  if (capture.manifest) {
+    context.Print(Fitted(
+        RenderPauses(PausesOf(*capture.manifest)) + RenderPerturbations(PerturbationsOf(*capture.manifest)),
+        look.columns));
+  }
   PrintUnreadable(context, inventory.report);
 }
 

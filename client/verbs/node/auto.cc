@@ -56,7 +56,7 @@ Result<std::string> RootOf(const Options& options) {
   std::string root = fs::absolute(options.root).lexically_normal().string();
   while (root.ends_with('/')) root.pop_back();
   if (!fs::is_directory(options.root, error))
-    return Status(Code::kNotFound, "auto: --root " + OneLine(options.root) + " is no folder");
+    return Status(Code::kNotFound, "auto: --root " + OneLine(options.root) + " is not a folder");
   return root;
 }
 
@@ -195,8 +195,8 @@ Action Define(cli::Arguments arguments) {
 
 namespace verbs {
 Verb Auto() {
-  return {"auto", "have jobs register that nobody starts differently: enable, disable, status", Reach::kHere,
-          Define};
+  return {"auto", "make jobs register without a change of how they start: enable, disable, status",
+          Reach::kHere, Define};
 }
 }  // namespace verbs
 

@@ -139,7 +139,10 @@ Action Define(cli::Arguments arguments) {
 }  // namespace
 
 namespace verbs {
-Verb Doctor() { return {"doctor", "walks the chain and marks the broken link", Reach::kManyNodes, Define}; }
+Verb Doctor() {
+  return {"doctor", "check everything from the socket to the disk; say what is wrong and what to do",
+          Reach::kManyNodes, Define};
+}
 }  // namespace verbs
 
 }  // namespace profd::client

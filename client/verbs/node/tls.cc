@@ -85,7 +85,7 @@ ExitCode IssueFor(const Context& context, const Options& options, Purpose purpos
                   "    operators: \"NAMES OF CLIENTS\"\n");
   } else {
     context.Print(
-        "in ~/.config/profd/profctl.conf of who has them:\n"
+        "whoever has these files puts into ~/.config/profd/profctl.conf:\n"
         "  tls-ca = \"" +
         ca +
         "\"\n"
@@ -95,7 +95,7 @@ ExitCode IssueFor(const Context& context, const Options& options, Purpose purpos
         "  tls-key = \"" +
         OneLine(made->key) +
         "\"\n"
-        "nodes take it when profd.yaml has " +
+        "nodes accept it when their profd.yaml has " +
         OneLine(options.client) + " in remote.viewers, operators, admins or users\n");
   }
   return ExitCode::kOk;
@@ -123,8 +123,7 @@ Action Define(cli::Arguments arguments) {
 
 namespace verbs {
 Verb Tls() {
-  return {"tls", "make the certificates with which profctl and profd meet over the network", Reach::kHere,
-          Define};
+  return {"tls", "make certificates for profctl and profd to meet over the network", Reach::kHere, Define};
 }
 }  // namespace verbs
 

@@ -33,7 +33,7 @@ Action Define(cli::Arguments arguments) {
 }  // namespace
 
 namespace verbs {
-Verb List() { return {"list", "sessions and what is on disk", Reach::kManyNodes, Define}; }
+Verb List() { return {"list", "all sessions, and what they take on disk", Reach::kManyNodes, Define}; }
 }  // namespace verbs
 
 }  // namespace profd::client

@@ -257,7 +257,7 @@ ExitCode Wait(const Context& context, const v1::SessionSpec& spec, const std::st
   Show(context, *last, true, result);
   const ExitCode code = SessionResult(spec, *last, MostLossOf(options).value());
   if (last->lost() > 0 && code != ExitCode::kPartialLoss)
-    context.Note(std::to_string(last->lost()) + " samples were lost, of no kind more than --max-loss allows");
+    context.Note(std::to_string(last->lost()) + " samples were lost, no kind above --max-loss");
   else if (last->lost() > 0 && result != nullptr)  // which shows none of it
     context.Note("lost: " + LostText(*last));
   return code;
@@ -429,9 +429,9 @@ Status TakeSessionWords(StartOptions* options) {
 // From here on they are this node's.
 Status TakePidsOfContainer(const Context& context, StartOptions* options) {
   if (!context.host.empty() || context.exchange != nullptr)
-    return {Code::kInvalidArgument, "--container is looked for on this node: not with --host and --hosts"};
+    return {Code::kInvalidArgument, "--container works on this node only: not with --host or --hosts"};
   if (options->pids.empty())
-    return {Code::kInvalidArgument, "--container says whose pids they are: name them with --pid"};
+    return {Code::kInvalidArgument, "--container needs --pid: the pids inside that container"};
   PROFD_ASSIGN_OR_RETURN(const std::vector<int32_t> inside, ParsePids(WithCommas(options->pids)));
   PROFD_ASSIGN_OR_RETURN(const std::vector<int32_t> pids,
                          PidsOfContainer("/proc", options->container, inside));
@@ -492,7 +492,7 @@ Asking<ExitCode> Ask(const Context& context, const StartOptions& given) {
   if (options.pids.empty() || options.wait || options.all_agents) {
     co_return context.Fail(
         {Code::kInvalidArgument,
-         "--split starts a session for each process of --pid: name them, without --wait and --all-agents"});
+         "--split starts a session for each process of --pid: give --pid, without --wait and --all-agents"});
   }
   if (!pids.ok()) co_return context.Fail(pids.status());
   ExitCode worst = ExitCode::kOk;
@@ -525,8 +525,8 @@ Status Prepare(const std::string& at, StartOptions* options, Context* context) {
 }
 
 std::string AgainstMany(const StartOptions& options) {
-  if (options.wait) return "--wait: not with --hosts; use status";
-  if (!options.output.empty()) return "--output: not with --hosts; fetch brings the results";
+  if (options.wait) return "--wait does not work with --hosts: use profctl status";
+  if (!options.output.empty()) return "--output does not work with --hosts: profctl fetch brings the results";
   return "";
 }
 
@@ -535,7 +535,7 @@ Action Define(cli::Arguments arguments) {
   const auto at = std::make_shared<std::string>();
   arguments.List("--pid", &options->pids, "processes: N,…");
   arguments.Text("--container", &options->container,
-                 "--pid has the pids inside this container: its id, or at least 8 characters of it");
+                 "the pids of --pid are those inside this container: its id, or at least 8 characters of it");
   arguments.Flag("--split", &options->split, "a session, and a directory, for each of the pids");
   arguments.Flag("--all-agents", &options->all_agents,
                  "every process with an agent; with --label only those, e.g. --label rank=0-7");
@@ -551,19 +551,19 @@ Action Define(cli::Arguments arguments) {
   arguments.Flag("--flight-recorder", &options->flight_recorder,
                  "keep the newest data in memory; profctl snapshot writes it out");
   arguments.Text("--in-memory", &options->in_memory,
-                 "of a flight recorder: only these kinds, KIND,…; the others are written as they come");
+                 "with --flight-recorder: keep only these in memory, KIND,…; write others as they come");
   arguments.Text(
       "--snapshot-on", &options->snapshot_on,
-      "a flight recorder writes what a process has in memory by itself: when it ends (exit), or ends "
+      "with --flight-recorder: write what is in memory when a process ends (exit), or only when it ends "
       "other than by exit(0) (crash)");
   arguments.List("--devices", &options->devices, "all, or numbers: 0,1");
   arguments.List("--collect", &options->collect, "kinds: KIND[:MODE][=RATE],… e.g. hbm,pcie=100Hz,host-cpu");
   arguments.Text("--preset", &options->preset, "node, memory, network, host, light, detail or all");
-  arguments.Text("--duration", &options->duration, "ends by itself after, e.g. 10s, 5m, 1h; default 24h");
-  arguments.Text("--delay", &options->delay, "first sample after, e.g. 2s");
+  arguments.Text("--duration", &options->duration, "end after this time, e.g. 10s, 5m, 1h; default 24h");
+  arguments.Text("--delay", &options->delay, "wait this long before the first sample, e.g. 2s");
   arguments.Text("--at", at.get(), "first sample at one instant on all nodes: +3s, or @SECONDS since 1970");
   arguments.Text("--output", &options->output, "directory for the result; default profd's own");
-  arguments.Text("--storage-limit", &options->storage_limit, "at least 200MB, e.g. 500MB, 2GB");
+  arguments.Text("--storage-limit", &options->storage_limit, "at most this on disk: 200MB or more, e.g. 2GB");
   arguments.Text("--on-full", &options->on_full,
                  "when nothing can be stored: age (the oldest data goes; else pause), pause or stop");
   arguments.Text("--name", &options->name, "a name for people");
@@ -572,14 +572,14 @@ Action Define(cli::Arguments arguments) {
   arguments.Flag("--dry-run", &options->dry_run, "only say what would be collected and how much that makes");
   arguments.Flag(
       "--wait", &options->wait,
-      "stay until the end and exit with the session's result; Ctrl-C stops it, a second one detaches");
+      "stay until the session ends and exit with its result; Ctrl-C stops it, a second one detaches");
   arguments.Text(
       "--max-loss", &options->max_loss,
-      "of --wait: how much of a kind's samples may be lost without exit code 7, e.g. 0, 5%; default 1%");
+      "with --wait: how much of a kind's samples may be lost without exit code 7, e.g. 0, 5%; default 1%");
   const cli::Argument wait_lease =
       arguments
           .Text("--wait-lease", &options->wait_lease_for,
-                "wait until others hold nothing of it, at most this long; default 24h")
+                "if others hold what is asked for, wait until it is free, at most this long; default 24h")
           .MayBeBare("24h");
   AddVendorOptions(arguments, true, &options->vendor);
   return {.ask = [options](const Context& context) { return Ask(context, *options); },

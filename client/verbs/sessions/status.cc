@@ -116,7 +116,8 @@ Action Define(cli::Arguments arguments) {
 
 namespace verbs {
 Verb Status() {
-  return {"status", "state, elapsed, bytes and rate per kind, lost, end reason", Reach::kManyNodes, Define};
+  return {"status", "a session's state, time, end reason; bytes, rate and losses of each kind",
+          Reach::kManyNodes, Define};
 }
 }  // namespace verbs
 

@@ -165,7 +165,7 @@ Action Define(cli::Arguments arguments) {
               [options] {
                 return options->devices.empty() && options->pids.empty()
                            ? ""
-                           : "top: --devices and --pid are of one node: --host";
+                           : "top: --devices and --pid work with one node: use --host";
               }};
 }
 

@@ -124,7 +124,7 @@ Action Define(cli::Arguments arguments) {
 
 namespace verbs {
 Verb Watch() {
-  return {"watch", "values of devices, host, processes and profd as they come", Reach::kStreams, Define};
+  return {"watch", "live values of devices, host, processes and profd", Reach::kStreams, Define};
 }
 }  // namespace verbs
 

@@ -269,7 +269,7 @@ Action Define(cli::Arguments arguments) {
 
 namespace verbs {
 Verb Msprof() {
-  return {"msprof", "a command line of the vendor's msprof: msprof [OPTIONS] [APP ARGS…]", Reach::kHere,
+  return {"msprof", "run a command line of the vendor's msprof: msprof [OPTIONS] [APP ARGS…]", Reach::kHere,
           Define};
 }
 }  // namespace verbs

@@ -520,8 +520,9 @@ Result<format::ClockPair> AscendHal::PairClocks(uint32_t device) {
     if (!best || pair.error_ns < best->error_ns) best = pair;
   }
   if (!best) {
-    return Status(Code::kUnavailable, "cannot read the clocks of " + DeviceText(device) +
-                                          ": the driver does not answer, or with what is no time");
+    return Status(Code::kUnavailable,
+                  "cannot read the clocks of " + DeviceText(device) +
+                      ": the driver does not answer, or with something that is not a time");
   }
   return *best;
 }

@@ -89,7 +89,8 @@ constexpr Capability WithoutProcess(Kind kind, RateRange rate) {
               "driver channel"};
 }
 
-constexpr std::string_view kUnknownEvents = "which events of this chip tell hits of its cache is not known";
+constexpr std::string_view kUnknownEvents =
+    "it is not known which events of this chip count hits of its cache";
 
 // A chip has a kind where the vendor's collector has a job for it or a kernel's table names the channel;
 // whether this very device offers the channel is asked of the driver. Several rows may match an unknown chip:
@@ -298,9 +299,9 @@ std::string DeviceName(const DeviceFacts& device) {
 // What a channel list cannot tell: conditions on the driver and the device. "" = none stands in the way.
 std::string Obstacle(const Capability& capability, const DeviceFacts& device, uint32_t api_version) {
   if (device.counter_mhz <= 0)
-    return "the driver tells neither a chip that is known nor how fast the device's counter runs, so nothing "
-           "it "
-           "records can be dated: see its log";
+    return "the driver reports neither a known chip nor the speed of the device's counter, so its records "
+           "cannot "
+           "be dated: see the driver's log";
   if (capability.kind == Kind::kQos && device.qos.empty()) return "the driver names no QoS streams";
   const bool of_cores = capability.kind == Kind::kAiCore || capability.kind == Kind::kInstr;
   if (of_cores && device.ai_core_num <= 0) return "the driver reports no AI cores";

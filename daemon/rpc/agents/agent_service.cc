@@ -116,7 +116,7 @@ class AgentStream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCo
         break;
     }
     return registered_ ? Status::Ok()
-                       : Status{Code::kInvalidArgument, "the agent's first message is no hello"};
+                       : Status{Code::kInvalidArgument, "the agent's first message is not a hello"};
   }
   Status Register() {
     ctl_.Cancel(std::exchange(hello_timer_, 0));

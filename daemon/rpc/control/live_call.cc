@@ -19,7 +19,7 @@ namespace {
 Status CheckKinds(const std::vector<std::string>& kinds) {
   for (const std::string& kind : kinds) {
     if (std::ranges::find(live::Kinds(), kind) != live::Kinds().end()) continue;
-    const std::string text = "'" + kind.substr(0, 64) + "' is no kind of values";
+    const std::string text = "'" + kind.substr(0, 64) + "' is not a kind of values";
     if (const std::string_view nearest = base::Nearest(kind.substr(0, 64), live::Kinds()); !nearest.empty())
       return {Code::kInvalidArgument, text + ": did you mean " + std::string(nearest) + "?"};
     std::string known = text + "; there are";

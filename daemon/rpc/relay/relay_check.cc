@@ -38,7 +38,8 @@ Status CheckRelay(const auth::Caller& caller, const v1::RelayRequest& request,
   }
   const auto method = kMethods.find(request.method());
   if (method == kMethods.end()) {
-    return {Code::kInvalidArgument, "'" + request.method().substr(0, 64) + "' is no method that is relayed"};
+    return {Code::kInvalidArgument,
+            "'" + request.method().substr(0, 64) + "' is not a method that is relayed"};
   }
   PROFD_RETURN_IF_ERROR(auth::May(caller, method->second));
   if (request.calls_size() > kMostNodes) {
@@ -51,7 +52,7 @@ Status CheckRelay(const auth::Caller& caller, const v1::RelayRequest& request,
           return ::fnmatch(pattern.c_str(), host.c_str(), 0) == 0;
         })) {
       return {Code::kInvalidArgument,
-              host.substr(0, 256) + " is none of the nodes that this one asks for others (remote.relay)"};
+              host.substr(0, 256) + " is not one of the nodes that this one asks for others (remote.relay)"};
     }
   }
   return {};

@@ -191,7 +191,7 @@ void Archive::Pin(const Whole& session, bool pinned, std::function<void(Status)>
   const std::vector<Place> places = PlacesOf(session);
   if (places.empty() && pinned) {
     return done({Code::kFailedPrecondition,
-                 "session " + session.session + " is not in profd's spool: nothing of it is ever removed"});
+                 "session " + session.session + " is not in profd's spool: profd never removes it"});
   }
   aside_.Run([this, alive = std::weak_ptr(alive_), session, places, pinned, spool = config_.store.spool,
               done = std::move(done)] {
@@ -258,7 +258,7 @@ Status Archive::Move(Moving moving) {
   const std::string& id = moving.session.session;
   if (PlacesOf(moving.session).empty()) {
     return {Code::kFailedPrecondition,
-            "session " + id + " is not in profd's spool: nothing of it is to be moved"};
+            "session " + id + " is not in profd's spool: there is nothing to move"};
   }
   // Its text would make it one of the spool's own.
   if ((moving.output + "/").starts_with(config_.store.spool + "/")) {

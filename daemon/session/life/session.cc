@@ -514,7 +514,7 @@ void Session::Snapshot(uint64_t newest_ns, std::function<void(Result<SessionInfo
   }
   if (!setup_.spec.flight_recorder) {
     done(Status{Code::kFailedPrecondition,
-                "the session is no flight recorder: start it with --flight-recorder"});
+                "the session is not a flight recorder: start it with --flight-recorder"});
     return;
   }
   const uint64_t now_ns = services_.timers.RawNs();

@@ -136,7 +136,7 @@ Check CheckHostKinds() {
   std::string detail;
   for (auto& [reason, names] : missing) base::AddTo(detail, names.append(": ").append(reason), "; ");
   return {"host kinds", Outcome::kWarn, "not available: " + detail,
-          "do what is said, or collect the other kinds only"};
+          "do what is said there, or collect only the other kinds"};
 }
 
 Check CheckSpool(const std::string& spool) {

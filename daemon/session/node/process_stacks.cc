@@ -20,8 +20,7 @@ Result<ProcessStacks> StacksOf(const auth::Caller& caller, pid_t pid) {
   const std::string name = "pid " + std::to_string(pid);
   const host::ProcessFacts facts = host::ReadProcessFacts(pid);
   if (!facts.exists)
-    return Status(Code::kNotFound,
-                  name + ": no such process on this node; is the number one of a container's own?");
+    return Status(Code::kNotFound, name + ": no such process on this node; is it a pid inside a container?");
   if (facts.is_thread) return Status(Code::kInvalidArgument, name + " is a thread: name its process");
   PROFD_RETURN_IF_ERROR(May(caller, auth::Action::kCollectProcess, {.owner = facts.uid}));
   if (!facts.answers)

@@ -42,7 +42,7 @@ base::Result<Kind> ReadKind(std::string_view name) {
 }
 
 std::string NotInMemory(std::string_view name) {
-  return "--in-memory: " + base::Excerpt(name) + " is none of the kinds that are collected";
+  return "--in-memory: " + base::Excerpt(name) + " is not one of the kinds that are collected";
 }
 
 std::string UnknownPreset(std::string_view name) {

@@ -101,7 +101,9 @@ Status Planner::CheckTargets() {
     const auto process = std::find_if(facts_.processes.begin(), facts_.processes.end(),
                                       [pid](const ProcessFacts& facts) { return facts.pid == pid; });
     if (process == facts_.processes.end() || !process->exists) {
-      return {Code::kNotFound, "process " + std::to_string(pid) + " does not exist; check --pid"};
+      return {Code::kNotFound, "process " + std::to_string(pid) +
+                                   " does not exist on this node: check --pid; a pid inside a container "
+                                   "needs --container ID"};
     }
     if (process->is_thread) {
       return {Code::kInvalidArgument,
@@ -189,7 +191,7 @@ Status Planner::PlanHostKind(const KindRequest& request, const KindTraits& kind)
   PROFD_RETURN_IF_ERROR(CheckRate(request, RangeOf(kind), ""));
   if (kind.scope == Scope::kProcess && targets_.empty()) {
     return {Code::kInvalidArgument, Text(request.kind) +
-                                        " is of a process: name it with --pid, or ask for host-sys-cpu and " +
+                                        " needs a process: name it with --pid, or ask for host-sys-cpu and " +
                                         "host-sys-mem of the whole host"};
   }
   // Beside a process of the caller's own its network is seen as a whole: there is no other way to see it.
@@ -208,7 +210,7 @@ Status Planner::PlanHostKind(const KindRequest& request, const KindTraits& kind)
   // Its rows have no time of their own: they count from the begin.
   if (StaysInMemory(request.kind) && kind.kind == Kind::kHostDisk) {
     Skip(request.kind, "host", request.hz,
-         "its file can only be had as a whole, a flight recorder keeps the newest part");
+         "its file has a meaning only as a whole, and a flight recorder keeps a part");
     return Status::Ok();
   }
   HostStart start;
@@ -244,13 +246,13 @@ Status Planner::PlanHostKind(const KindRequest& request, const KindTraits& kind)
 
 Status Planner::PlanAgentKind(const KindRequest& request) {
   if (!request.mode.empty() || request.hz != 0) {
-    return {
-        Code::kInvalidArgument,
-        Text(request.kind) + " is what a process says, when it says it: ask for it without a mode or a rate"};
+    return {Code::kInvalidArgument,
+            Text(request.kind) +
+                " comes from the process whenever something happens: ask for it without a mode or a rate"};
   }
   if (targets_.empty()) {
     return {Code::kInvalidArgument, Text(request.kind) +
-                                        " is of a process: name it with --pid or --all-agents; profctl " +
+                                        " needs a process: name it with --pid or --all-agents; profctl " +
                                         "targets shows them"};
   }
   const bool without_mspti = IsFromMspti(request.kind) && IsWithoutMspti(facts_.devices);
@@ -334,8 +336,7 @@ Status Planner::CheckSteps() const {
   for (const KindState& kind : plan_.kinds) {
     if (IsAgentKind(kind.kind)) why = kind.reason;
   }
-  return {Code::kFailedPrecondition,
-          std::string(what) + " is for what processes record of themselves: " + why};
+  return {Code::kFailedPrecondition, std::string(what) + " needs an agent kind: " + why};
 }
 
 bool Planner::StaysInMemory(Kind kind) const {
@@ -369,7 +370,7 @@ Status Planner::CheckDomains() const {
   if (spec_.agent_domains.names.empty() || std::ranges::any_of(wanted_, has_domains)) return Status::Ok();
   return {Code::kInvalidArgument,
           std::string(spec_.agent_domains.exclude ? "--agent-domains-exclude" : "--agent-domains") +
-              " is for agent-range and agent-mark: ask for one of them"};
+              " chooses among agent-range and agent-mark: ask for one of these kinds"};
 }
 
 Status Planner::NothingToCollect() const {
@@ -387,7 +388,11 @@ Status Planner::NothingToCollect() const {
   } else if (!plan_.held.empty()) {
     code = Code::kAborted;
   }
-  return {code, "nothing can be collected: " + Joined(reasons, "; ") + (more ? "; …" : "")};
+  const bool of_devices = std::ranges::any_of(
+      plan_.kinds, [](const KindState& kind) { return kind.unit.starts_with("device:"); });
+  const char* const hint =
+      of_devices && code == Code::kFailedPrecondition ? "; profctl devices shows what there is" : "";
+  return {code, "nothing can be collected: " + Joined(reasons, "; ") + (more ? "; …" : "") + hint};
 }
 
 namespace {

@@ -88,7 +88,8 @@ Result<std::vector<pid_t>> SelectAgents(const agent::Registry& registry, const a
   for (const auto& [key, value] : spec.agent_labels)
     what += (what.empty() ? " with " : ", ") + key + "=" + value;
   return Status(Code::kNotFound,
-                "no process with an agent" + what + " is registered; profctl targets shows those there are");
+                "no process with an agent" + what +
+                    " is registered; profctl targets shows those that are, profctl run -- CMD starts one");
 }
 
 }  // namespace profd::session

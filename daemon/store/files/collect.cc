@@ -91,7 +91,7 @@ Result<Collected> CollectJson(int from, const std::string& name, FileOwner sourc
     if (!file && errno == ENOENT) return collected;
     if (!file || ::fstat(file.get(), &found) != 0) return Status::FromErrno("open " + name);
     if (!S_ISREG(found.st_mode) || found.st_uid != source.uid || found.st_nlink != 1)
-      return Status(Code::kPermissionDenied, name + " is no file of the program's own");
+      return Status(Code::kPermissionDenied, name + " is not a file of the program's own");
     collected.there = true;
     collected.bytes = static_cast<uint64_t>(found.st_size);
     if (collected.bytes != seen_bytes || !EndsAsJson(file.get(), collected.bytes)) return collected;

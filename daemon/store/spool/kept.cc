@@ -81,7 +81,7 @@ std::optional<format::Manifest> ManifestOf(int dir, uid_t uid) {
 Result<Kept> Look(const UserFolder& folder, const std::string& user, const std::string& name) {
   const UniqueFd dir = OpenDir(folder.dir(), name, folder.uid());
   const auto manifest = dir ? ManifestOf(dir.get(), folder.uid()) : std::nullopt;
-  if (!manifest) return Status(Code::kNotFound, name + " is no directory of profd's");
+  if (!manifest) return Status(Code::kNotFound, name + " is not a directory of profd's");
   if (manifest->state != "sealed") return Status(Code::kFailedPrecondition, name + " is being written");
   Kept kept;
   kept.user = user;

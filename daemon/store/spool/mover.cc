@@ -84,7 +84,7 @@ class Copy {
     const UniqueFd source(::openat(from, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     struct stat facts {};
     if (!source || ::fstat(source.get(), &facts) != 0) return Status::FromErrno("read " + path);
-    if (!S_ISREG(facts.st_mode)) return {Code::kFailedPrecondition, path + " is no file any more"};
+    if (!S_ISREG(facts.st_mode)) return {Code::kFailedPrecondition, path + " is not a file any more"};
     const auto present = RegularFile(to, name, uid_);
     if (present && present->st_size == facts.st_size && Same(source.get(), to, name)) return {};
     if (::unlinkat(to, name.c_str(), 0) != 0 && errno != ENOENT) return Status::FromErrno("replace " + path);

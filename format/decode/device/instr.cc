@@ -149,7 +149,7 @@ class InstrEvents : public Decoder {
       if (!dated_) return Ignore("before the first stamp");
       const SideFacts& side = *context().side;
       if (side.aic_mhz > 0) ticks_ += record.data * side.counter_mhz / side.aic_mhz;
-      if (what != kBiuState) return Ignore("of check points, which nobody reads");
+      if (what != kBiuState) return Ignore("of check points, which are not used");
       State(record.control);
     });
   }

@@ -60,7 +60,7 @@ class StepTrace : public Decoder {
     ++records_;
     if (head.kind != static_cast<uint8_t>(TsTrackKind::kStepTrace) ||
         head.size != sizeof(TsStepTraceRecord)) {
-      return Ignore("of the scheduler's other kinds, which nobody reads");
+      return Ignore("of the scheduler's other kinds, which are not used");
     }
     auto record = Load<TsStepTraceRecord>(data);
     if (is_950_) record.tag = Load<TsStepTraceRecord950>(data).tag;
@@ -88,7 +88,7 @@ class StepTrace : public Decoder {
         Close(model);
         return;
       default:
-        return Ignore("of collectives and data fetches inside of iterations, which nobody reads");
+        return Ignore("of collectives and data fetches inside of iterations, which are not used");
     }
   }
 

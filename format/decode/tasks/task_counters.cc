@@ -148,7 +148,7 @@ class SocPmu : public Decoder {
     EachRecord<Record>(whole, [this](const Record& record) {
       ++records_;
       UnitRows* unit = UnitOf(static_cast<SocPmuType>(record.data_type));
-      if (unit == nullptr) return Ignore("of page faults, which nobody reads");
+      if (unit == nullptr) return Ignore("of page faults, which are not used");
       if (!unit->knows_events()) return Ignore(kNoEvents);
       uint64_t counters[Sum::kCounters];
       std::copy(std::begin(record.event), std::end(record.event), counters);

@@ -101,11 +101,11 @@ class FilesTest(Holder):
                 (("enable", "pyhton"), "expected python, login, systemd, slurm, cdi"),
                 (("enable", "all"), "there is no way 'all'"),
                 (("enable", "systemd"), "--unit"),
-                (("enable", "systemd", "--unit", "../x"), "is no name of a unit"),
+                (("enable", "systemd", "--unit", "../x"), "is not the name of a unit"),
                 (("enable", "login", "--unit", "x"), "belongs to systemd"),
                 (("enable", "login", "--site", "/usr"), "belongs to python"),
                 (("enable", "python", "--site", "/usr/lib"), "expected a virtual environment"),
-                (("enable", "python", "--site", "/nowhere"), "is no folder"),
+                (("enable", "python", "--site", "/nowhere"), "is not a folder"),
                 (("enable", "python", "--site", "/a'b"), "expected an absolute path of letters")):
             with self.subTest(arguments=arguments):
                 before = listing(self.root)
@@ -117,7 +117,7 @@ class FilesTest(Holder):
         victim = self.root / "victim"
         victim.write_text("x")
         (self.root / "etc/profd/auto.list").write_text("login 00000000 /etc/profd/../../victim\n")
-        self.assertIn("is no path of ours", self.auto("disable", "all", code=7))
+        self.assertIn("is not a path that profctl auto writes", self.auto("disable", "all", code=7))
         self.assertTrue(victim.exists())
 
     def test_the_container_s_device(self):

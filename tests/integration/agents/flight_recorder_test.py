@@ -156,7 +156,7 @@ class FlightRecorderTest(harness.ProfdTest):
         ended = daemon.end(session["session"])
         self.assertEqual(daemon.ctl("verify", ended["directory"]).code, OK)
         job = self.job(daemon)
-        for arguments, why in ((("--flight-recorder", "--in-memory", "qos"), "qos is none of the kinds"),
+        for arguments, why in ((("--flight-recorder", "--in-memory", "qos"), "qos is not one of the kinds"),
                                (("--flight-recorder", "--in-memory", "hbm=5"), "belong to --collect"),
                                (("--flight-recorder", "--in-memory", "agent-mark"), "name agent-range, too"),
                                (("--in-memory", "hbm"), "add --flight-recorder")):

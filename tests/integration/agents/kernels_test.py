@@ -377,7 +377,7 @@ class KernelsTest(harness.ProfdTest):
         for verb in (("export", "--format", "db", "--out", str(daemon.directory / "missing")), ("query",)):
             result = daemon.ctl(verb[0], directory, *verb[1:])
             self.assertEqual(result.code, 7, result)
-            self.assertIn("ub: was asked for, and nothing of it is there: a 910B has no ub", result.out)
+            self.assertIn("ub: was requested, but has no data: a 910B has no ub", result.out)
         self.assertIn(", NOT complete", daemon.ctl("export", directory, "--format", "db").out)
 
 

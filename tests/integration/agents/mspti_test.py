@@ -275,7 +275,7 @@ class MsptiTest(harness.ProfdTest):
         sealed = daemon.end(session["session"])
         kernel = self.kind(sealed, "agent-kernel", f"pid:{cann.pid}")
         self.assertEqual(kernel["verdict"], "skipped", sealed)
-        self.assertIn("still pending at the end, last heard: CANN is not loaded yet", kernel["reason"])
+        self.assertIn("never began: CANN is not loaded yet", kernel["reason"])
 
     def started(self, daemon, session, pid):
         def look():

@@ -266,6 +266,21 @@ class AnalyzeTest(unittest.TestCase):
                 shutil.rmtree(self.folder)
                 self.folder.mkdir()
 
+    def test_recordings_in_several_folders_are_said(self):
+        self.job()
+        self.assertEqual([note for note in self.verdict()["data"]["notes"] if "taken for one job" in note["text"]], [])
+        (self.folder / "node1").mkdir()
+        for folder in list(self.folder.glob("host1*_ascend_pt")) or sorted(self.folder.glob("*_ascend_pt"))[2:]:
+            folder.rename(self.folder / "node1" / folder.name)
+        verdict = self.verdict()
+        self.assertEqual(verdict["job"]["ranks"], 4)
+        notes = [note["text"] for note in verdict["data"]["notes"] if note["where"] == str(self.folder)]
+        self.assertEqual(notes, ["4 recordings in 2 folders below it, taken for one job; if they are not, name those of one job"])
+        # Folders that somebody names one by one are meant.
+        named = profctl("analyze", self.folder / "node1", *sorted(self.folder.glob("*_ascend_pt")))
+        self.assertEqual(named.returncode, 0, named.stderr)
+        self.assertNotIn("taken for one job", named.stdout)
+
     def test_runs_of_other_devices_are_no_job(self):
         self.job()
         self.another_run([1], True)

@@ -207,7 +207,7 @@ class CompareTest(unittest.TestCase):
         wide, _ = self.job("wide", ranks=8, tp=4, steps=10)
         for one, other in ((small, wide), (wide, small)):
             comparison = self.compared(one, other)
-            self.assertTrue(any("other numbers of ranks" in remark for remark in comparison["remarks"]))
+            self.assertTrue(any("different numbers of ranks" in remark for remark in comparison["remarks"]))
             self.assertEqual(comparison["parts"]["compute"]["verdict"], "noise")
         again, _ = self.job("again", steps=19, seed=2)
         comparison = self.compared(small, again)

@@ -167,12 +167,12 @@ class RecordTest(harness.ProfdTest):
         self.assertIsNone(program.poll(), "it was only looked at")
 
     def test_what_goes_wrong_is_one_line(self):
-        for words, code, part in (((), USAGE, "--pid"), (("--pid", 1, "--label", "a=b"), USAGE, "one of them"),
-                                  (("--pid", 1, "--", "true"), USAGE, "one of them"),
+        for words, code, part in (((), USAGE, "--pid"), (("--pid", 1, "--label", "a=b"), USAGE, "say what to record, one of"),
+                                  (("--pid", 1, "--", "true"), USAGE, "say what to record, one of"),
                                   (("--for", "1y", "--", "true"), USAGE, "--for '1y'"),
                                   (("--fail-on", "x", "--", "true"), USAGE, "--fail-on"),
                                   (("--max-loss", "101%", "--", "true"), USAGE, "--max-loss '101%'"),
-                                  (("--host", "h:1", "--pid", 1), USAGE, "not with --host"),
+                                  (("--host", "h:1", "--pid", 1), USAGE, "record works on this node only"),
                                   (("--hosts", "h:1", "--pid", 1), USAGE, "--host"),
                                   (("--collect", "nosuch", "--", "sleep", 60), USAGE, "nosuch"),
                                   (("--label", "job=none"), NOT_FOUND, "job=none"),

@@ -64,7 +64,7 @@ class EstimateTest(harness.ProfdTest):
         self.assertIn("expected 480.0 kB/s, 1.7 GB an hour, 4.8 MB in 10.0 s; the storage limit of 200.0 MB holds the last 6 m 56 s",
                       text)
         self.assertIn("as much as the job makes of low-power", text)
-        self.assertIn("888.0 MB a million", text)
+        self.assertIn("888.0 MB per million", text)
         said = daemon.ctl("start", "--devices", "0", "--collect", "hbm")
         self.assertIn("expected 9.6 kB/s", said.out)
         self.assertEqual(said.err, "")

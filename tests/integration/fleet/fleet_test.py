@@ -130,7 +130,7 @@ class FleetTest(harness.ProfdTest):
         rows = [line for line in text if line.endswith(" ok")]
         self.assertEqual([row.split()[0] for row in rows], self.hosts[:3] + self.hosts[4:])
         self.assertTrue(all("%" in row for row in rows), shown.out)
-        for wrong, said in ((("--devices", "0"), "--devices and --pid are of one node"), (("--sort", "rss"), "--sort 'rss'")):
+        for wrong, said in ((("--devices", "0"), "--devices and --pid work with one node"), (("--sort", "rss"), "--sort 'rss'")):
             refused = self.ask("top", "--once", *wrong)
             self.assertEqual(refused.code, harness.USAGE, refused)
             self.assertIn(said, refused.err)

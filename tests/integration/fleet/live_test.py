@@ -271,7 +271,7 @@ class LiveTest(harness.ProfdTest):
         for verb in (("watch", "profd"), ("status", session, "--watch", "--json")):
             ended = daemon.ctl(*verb, "--timeout", "5s")
             self.assertEqual(ended.code, harness.UNAVAILABLE, ended)
-            self.assertIn("has not ended it in time", ended.err)
+            self.assertIn("did not finish in time", ended.err)
             self.assertTrue(ended.out)
 
     def test_a_reader_that_sleeps_wakes_to_the_newest(self):

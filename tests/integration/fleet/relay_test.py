@@ -186,7 +186,7 @@ class RelayTest(harness.ProfdTest):
 
 class RelaySettingsTest(harness.ProfdTest):
     def test_only_where_it_is_set_and_only_to_nodes_that_are_named(self):
-        for settings, words in (("", "asks no other nodes"), ('  relay: "localhost:1, n[0-9]:*"\n', "none of the nodes")):
+        for settings, words in (("", "asks no other nodes"), ('  relay: "localhost:1, n[0-9]:*"\n', "not one of the nodes")):
             nodes = fleet.Fleet(nodes=2, settings='  operators: "node"\n' + settings)
             self.addCleanup(nodes.close)
             done = nodes.ask("--relays", nodes.hosts[0], "list", "--json")

@@ -162,7 +162,7 @@ class RemoteTest(harness.ProfdTest):
                              ((empty, cert, key), f"--tls-ca {empty} holds no certificate"),
                              ((ca, cert, cert), f"--tls-key {cert} holds no private key"),
                              ((ca, cert, locked), f"--tls-key {locked} holds no private key (PEM, without a password)"),
-                             ((ca, old, key), f"--tls-cert {old} is over since"),
+                             ((ca, old, key), f"--tls-cert {old} expired on "),
                              (("/no/such.pem", cert, key), "--tls-ca /no/such.pem")):
             for where in ("--host", "--hosts"):
                 done = daemon.ctl(where, f"localhost:{self.port}", "--tls-ca", files[0], "--tls-cert", files[1], "--tls-key",

@@ -102,8 +102,8 @@ class BadStartTest(harness.ProfdTest):
     def test_command_lines(self):
         self.refused(["--bogus=1"], USAGE, "--bogus")
         self.refused(["stray"], USAGE, "stray")
-        self.refused(["--pdi", "3"], USAGE, "'--pdi' is no option: did you mean --pid?")
-        self.refused(["--for", "3s"], USAGE, "'--for' is no option: did you mean --duration?")
+        self.refused(["--pdi", "3"], USAGE, "'--pdi' is not an option: did you mean --pid?")
+        self.refused(["--for", "3s"], USAGE, "'--for' is not an option: did you mean --duration?")
         self.refused(["--duraton", "3s", "--devices", "all"], USAGE, "'--duraton'", "--duration")
         self.refused(["--duration"], USAGE, "--duration")
 
@@ -147,17 +147,17 @@ class BadStartTest(harness.ProfdTest):
             (["verify", "nosuchsession"], NOT_FOUND, "DIR is a PROF directory"),
             (["start", "--collect", "hbm", "--name", "n" * 5000], USAGE, "longer than 128 bytes"),
             (["start", "--collect", "k" * 5000], USAGE, "unknown kind"),
-            (["x" * 5000], USAGE, "is no verb"),
+            (["x" * 5000], USAGE, "is not a verb"),
             (["start", "x" * 5000], USAGE, "not expected"),
             (["stat"], USAGE, "did you mean status?"),
             (["session", "list"], USAGE, "did you mean profctl list?"),
-            (["start", "hbm", "pcie"], USAGE, "kinds stand behind --collect, with commas: --collect hbm"),
+            (["start", "hbm", "pcie"], USAGE, "name kinds with --collect, with commas between: --collect hbm"),
             (["start", "--collect", "hbm:50"], USAGE, "hbm=50"),
             (["start", "--gpu-metrics-device=0"], USAGE, "see --devices with --preset or --collect (docs/coming-from.md)"),
             (["start", "--trace=cuda"], USAGE, "see --preset, or --collect KIND"),
-            (["start", "-o", "out"], USAGE, "'-o' is no option: did you mean --output?"),
-            (["export", ".", "-o", "x"], USAGE, "'-o' is no option: did you mean --out?"),
-            (["record", "-o", "x", "--pid", "1"], USAGE, "'-o' is no option: did you mean --output?"),
+            (["start", "-o", "out"], USAGE, "'-o' is not an option: did you mean --output?"),
+            (["export", ".", "-o", "x"], USAGE, "'-o' is not an option: did you mean --out?"),
+            (["record", "-o", "x", "--pid", "1"], USAGE, "'-o' is not an option: did you mean --output?"),
             (["tls"], USAGE, "tls: name what to do: init, node or client"),
             (["completion"], USAGE, "name the shell: bash or zsh"),
             (["pin", "a", "b"], USAGE, "'b' was not expected: profctl pin SESSION [OPTIONS]"),
@@ -233,7 +233,7 @@ class BadPlaceTest(harness.ProfdTest):
             done = subprocess.run([str(harness.PROFCTL), "--socket", "/tmp/profd-no-such.sock", verb, "last"], text=True,
                                   capture_output=True, check=False)
             self.assertEqual(done.returncode, NOT_FOUND, done)
-            self.assertIn("no such directory; whether it is a session only profd knows: ", done.stderr)
+            self.assertIn("no such directory; only profd knows whether it is a session: ", done.stderr)
 
     def test_devices_that_nobody_has(self):
         daemon = self.profd(hal=None)

@@ -36,6 +36,17 @@ class HostStacksTest : public testing::Test {
   format::Texts texts_{1 << 20};
 };
 
+TEST_F(HostStacksTest, AThreadOfTheAgentIsNotTheProgram) {
+  const auto is_agents = [this](const std::vector<std::string>& list) {
+    return IsAgents(Frames(list), texts_);
+  };
+  EXPECT_TRUE(
+      is_agents({"k:poll", "__poll@libc.so.6", "Attend@libprofd_agent.so", "start_thread@libc.so.6"}));
+  EXPECT_FALSE(is_agents({"k:[waits for a CPU]", "profd_mark@libprofd_agent.so", "main@job"}));
+  EXPECT_FALSE(is_agents({"k:[waits for a CPU]", "profd_mark@libprofd_agent.so", "step@train.py"}));
+  EXPECT_FALSE(is_agents({"k:poll", "__poll@libc.so.6"}));
+}
+
 TEST_F(HostStacksTest, TheProgramsFunctionAndNotTheWait) {
   EXPECT_EQ(Function({"k:schedule", "k:futex_wait", "__futex_abstimed_wait@libc.so.6",
                       "PyThread_acquire@python3.11", "wait (threading.py:320)@threading.py",

@@ -102,7 +102,7 @@ TEST_F(StallCauseTest, AThreadThatIsNotLet) {
   Span(host_.waits, 107, 109, Stack("work (train.py:5)", HostPlace::kOther));
   const Reason reason = ReasonBetween(100, 110);
   EXPECT_EQ(reason.id, "host.runqueue");
-  EXPECT_EQ(reason.Sentence(), "it would run, but waits for a CPU in work (train.py:5)");
+  EXPECT_EQ(reason.Sentence(), "it could run, but waits for a CPU in work (train.py:5)");
   EXPECT_NEAR(reason.share, 0.7, 1e-9);
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace profd::client {
 namespace {
 
@@ -32,7 +34,7 @@ TEST(Expected, OneLineSaysHowMuchAndHowLongTheLimitLasts) {
   EXPECT_EQ(
       ExpectedLine(info),
       "expected 1.0 MB/s, 3.6 GB an hour, 20.0 MB in 20.0 s; the storage limit of 200.0 MB holds the last "
-      "3 m 20 s; besides, as much as the job makes of task\n");
+      "3 m 20 s; and as much as the job makes of task\n");
 }
 
 TEST(Expected, WhatIsNotCollectedMakesNothing) {
@@ -41,6 +43,32 @@ TEST(Expected, WhatIsNotCollectedMakesNothing) {
   info.mutable_kinds(0)->set_verdict(v1::VERDICT_SKIPPED);
   EXPECT_EQ(ExpectedLine(info), "");
   EXPECT_THAT(CostWarnings(info), IsEmpty());
+}
+
+TEST(Expected, APlanSumsUpAndEqualDevicesAreOneLine) {
+  v1::SessionInfo info;
+  for (const char* unit : {"device:0", "device:1", "device:2"}) {
+    AddKind(&info, "hbm", 10'000, 192, 50);
+    info.mutable_kinds(info.kinds_size() - 1)->set_unit(unit);
+    AddKind(&info, "task", 0, 64);
+    info.mutable_kinds(info.kinds_size() - 1)->set_unit(unit);
+    AddKind(&info, "ddr", 0);
+    v1::KindState* skipped = info.mutable_kinds(info.kinds_size() - 1);
+    skipped->set_unit(unit);
+    skipped->set_verdict(v1::VERDICT_SKIPPED);
+    skipped->set_reason("a 910B has no ddr");
+  }
+  info.mutable_kinds(6)->set_effective_hz(10);  // hbm of device 2
+  EXPECT_EQ(RenderPlan(info, Look{}),
+            "expected 30.0 kB/s, 108.0 MB an hour; and as much as the job makes of task\n"
+            "KIND  UNIT        EFFECTIVE  VERDICT             EXPECTED\n"
+            "hbm   device:0,1      50 Hz  started            20.0 kB/s\n"
+            "task  device:0-2          -  started  64.0 MB per million\n"
+            "hbm   device:2        10 Hz  started            10.0 kB/s\n"
+            "skipped ddr (device:0-2): a 910B has none\n"
+            "nothing was started (--dry-run)\n");
+  const std::string all = RenderPlan(info, Look{.all = true});
+  EXPECT_EQ(std::ranges::count(all, '\n'), 3 + info.kinds_size()) << all;
 }
 
 TEST(Expected, KindsThatMakeMuchAreNamedWithWhatToDo) {

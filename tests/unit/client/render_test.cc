@@ -131,7 +131,7 @@ TEST(Render, EqualDevicesAreOneLineAndWhatIsWrongComesFirst) {
             "pcie  device:0    failed      0 B     0 B/s        0     0  occupied\n"
             "hbm   device:1,2  started  2.0 kB  2.0 kB/s      200     7  … lost on …\n"
             "hbm   device:0,7  started  2.0 kB  2.0 kB/s      200     0\n"
-            "nothing came of aicpu (device:0-2,7)\n"
+            "no data from aicpu (device:0-2,7)\n"
             "skipped ddr, ub (device:0-2,7): a 910B has none\n");
   const std::string all = RenderSession(info, true, Look{.all = true});
   EXPECT_EQ(std::ranges::count(all, '\n'), 2 + info.kinds_size()) << all;
@@ -141,9 +141,9 @@ TEST(Render, WhatAFlightRecorderHasIsInMemory) {
   v1::SessionInfo info;
   info.set_elapsed_ns(1'000'000'000);
   AddKind(info, "hbm", "device:0", v1::VERDICT_STARTED, 0);
-  EXPECT_THAT(RenderSession(info, true, Look{}), HasSubstr("nothing came of hbm (device:0)\n"));
+  EXPECT_THAT(RenderSession(info, true, Look{}), HasSubstr("no data from hbm (device:0)\n"));
   info.set_held_bytes(100);
-  EXPECT_THAT(RenderSession(info, true, Look{}), HasSubstr("in memory, in no file yet: hbm (device:0)\n"));
+  EXPECT_THAT(RenderSession(info, true, Look{}), HasSubstr("in memory only: hbm (device:0)\n"));
 }
 
 TEST(Render, ManyReasonsAreNamedAndSaidWithAll) {

@@ -105,6 +105,24 @@ TEST(TopView, FitsAnyScreen) {
   }
 }
 
+TEST(TopView, KeysAreWholeOnEightyColumnsAndStandLast) {
+  TopView view;
+  view.Take(Node().message);
+  const std::vector<std::string> lines = Lines(view.Text(24, {.columns = 80}));
+  EXPECT_EQ(lines.back(), "q quit  R reverse  devices: d a core h HBM m mem  processes: c CPU r mem p pid");
+  // A screen for a person has them, plain text has none.
+  EXPECT_EQ(view.Text(0, {}).find("q quit"), std::string::npos);
+}
+
+TEST(TopView, WhatIsWrongIsInTheSum) {
+  TopView view;
+  Values values = Node();
+  values.Add("profd_device_status", {{"device", "11"}, {"chip", "910B3"}}, 4);
+  view.Take(values.message);
+  const std::string text = view.Text(0, {});
+  EXPECT_LT(text.find("4 devices, 3 ok"), text.find("DEV")) << text;
+}
+
 TEST(TopView, ForeignNamesCannotCommandTheTerminal) {
   TopView view;
   Values values;

@@ -142,7 +142,7 @@ TEST(Instr, ChangesOfA950) {
   EXPECT_EQ(decoding.Of(records), (Strings{"instr_busy +2000 2 1 SU 1", "instr_busy +2000 2 1 CUBE 1",
                                            "instr_busy +3000 2 1 SU 0"}));
   EXPECT_EQ(decoding.decoder().ignored().at("before the first stamp"), 1u);
-  EXPECT_EQ(decoding.decoder().ignored().at("of check points, which nobody reads"), 1u);
+  EXPECT_EQ(decoding.decoder().ignored().at("of check points, which are not used"), 1u);
   EXPECT_EQ(decoding.decoder().records(), records.size());
 }
 

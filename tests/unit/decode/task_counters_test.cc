@@ -110,7 +110,7 @@ TEST(SocPmu, OneRecordAUnit) {
                                        {{}, 0, 3, 7, 2, {10, 100, 9, 50, 25}},
                                        {{}, 0, 3, 7, 4, {1}}}),
             (Strings{"l2_cache 3 7 = 0.25 0.1", "soc_pmu 3 7 = 0.75 0.1"}));
-  EXPECT_EQ(decoding.ignored.at("of page faults, which nobody reads"), 1U);
+  EXPECT_EQ(decoding.ignored.at("of page faults, which are not used"), 1U);
 }
 
 // Its hits are what is left of the requests, and its tasks have numbers of 32 bits.

@@ -62,11 +62,11 @@ TEST(AgentVerdicts, WhatMayStillComeIsPendingUntilItsEnd) {
   EXPECT_EQ(Judged(Kind::kAgentKernel, {Said(kNotYet)}), "pending: CANN is not loaded yet");
   EXPECT_EQ(Judged(Kind::kAgentMark, {Said(kNotYet)}), "started: ");
   EXPECT_EQ(Judged(Kind::kAgentKernel, {Said(kNotYet, true)}),
-            "skipped: still pending at the end, last heard: CANN is not loaded yet");
+            "skipped: never began: CANN is not loaded yet");
   EXPECT_EQ(Judged(Kind::kAgentMark, {Failed("it went away", "its agent is awaited")}),
             "pending: its agent is awaited");
   EXPECT_EQ(Judged(Kind::kAgentMark, {Failed("it went away", "its agent is awaited", true)}),
-            "skipped: still pending at the end, last heard: its agent is awaited");
+            "skipped: never began: its agent is awaited");
 }
 
 TEST(AgentVerdicts, WhatBeganLateSaysWhatItLacks) {

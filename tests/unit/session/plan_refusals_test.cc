@@ -79,7 +79,9 @@ TEST(Plan, BreakpointsThatPolicyDenies) {
 TEST(Plan, NothingAtAllIsRefusedWithTheReasons) {
   base::Status status = Bad(Ask({{Kind::kDdr, "", 0}, {Kind::kUb, "", 0}}), TwoDevices());
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
-  EXPECT_EQ(status.message(), "nothing can be collected: a 910B has no ddr; a 910B has no ub");
+  EXPECT_EQ(
+      status.message(),
+      "nothing can be collected: a 910B has no ddr; a 910B has no ub; profctl devices shows what there is");
   status = Bad(AskPreset("memory"), HostOnly());
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
   EXPECT_THAT(status.message(), HasSubstr("cannot load the driver library"));

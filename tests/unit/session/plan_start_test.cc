@@ -327,7 +327,8 @@ TEST(PlanStarts, TaskModes) {
 TEST(PlanStarts, CollectiveUnits) {
   EXPECT_EQ(Starts(Chip::k950, {{Kind::kCcu, "", 0}, {Kind::kCcuTask, "", 0}}),
             "(147,0,0) ccu0.instr\n(149,0,0) ccu1.instr\n(148,0,0) ccu0.stat\n(151,0,0) ccu1.stat\n");
-  EXPECT_EQ(Starts(Chip::k910B, {{Kind::kCcu, "", 0}}), "nothing can be collected: a 910B has no ccu");
+  EXPECT_EQ(Starts(Chip::k910B, {{Kind::kCcu, "", 0}}),
+            "nothing can be collected: a 910B has no ccu; profctl devices shows what there is");
 }
 
 // Counters by their numbers, in the slots that each chip has for them.
@@ -399,7 +400,8 @@ TEST(PlanStarts, HitsOfTheCache) {
   EXPECT_EQ(Starts(Chip::k950, {l2}), on_950);
   EXPECT_EQ(Starts(Chip::k910_96, {l2}),
             "(134,0,0) 340000 140001 7 880000 8a0089 750074 97 140002 5 8a0002 8c008b 8d 0 socpmu.data\n");
-  EXPECT_EQ(Starts(Chip::k310, {l2}), "nothing can be collected: a 310 has no l2");
+  EXPECT_EQ(Starts(Chip::k310, {l2}),
+            "nothing can be collected: a 310 has no l2; profctl devices shows what there is");
 
   // Newer drivers are asked for a register of the translation, too.
   const auto starts = [&](Chip chip, KindRequest kind) {
@@ -504,7 +506,8 @@ TEST(PlanStarts, CoreClocksBetweenSamples) {
         "'" + std::string(bad) + "': a sample is taken every 300 to 30000 core clocks, e.g. cycles:1000");
   }
   EXPECT_EQ(Starts(Chip::k950, {{Kind::kInstr, "cycles:1000", 0}}), "instr:cycles:1000: instr has no modes");
-  EXPECT_EQ(Starts(Chip::k910, {{Kind::kInstr, "", 0}}), "nothing can be collected: a 910 has no instr");
+  EXPECT_EQ(Starts(Chip::k910, {{Kind::kInstr, "", 0}}),
+            "nothing can be collected: a 910 has no instr; profctl devices shows what there is");
 }
 
 // One channel has one start: who comes second is told.

@@ -79,7 +79,7 @@ TEST(Plan, AFlightRecorderTakesWhatHasTimesOfItsOwn) {
   const Plan plan = Good(spec, TwoDevices());
   EXPECT_THAT(With(plan, Verdict::kSkipped), ElementsAre("host-disk@host"));
   spec.snapshot_on = SnapshotOn::kCrash;
-  EXPECT_THAT(Bad(spec, TwoDevices()).message(), StartsWith("--snapshot-on is for what processes record"));
+  EXPECT_THAT(Bad(spec, TwoDevices()).message(), StartsWith("--snapshot-on needs an agent kind: "));
 }
 
 TEST(Plan, DefaultRateIsShownAsRequested) {

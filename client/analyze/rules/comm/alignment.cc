@@ -90,7 +90,7 @@ void FindUnaligned(const Context& context, Found& found) {
   Finding finding;
   finding.id = "comm.align";
   finding.key = "comm.align";
-  finding.title = GroupName(context, which) + ": data whose size is no multiple of " +
+  finding.title = GroupName(context, which) + ": data whose size is not a multiple of " +
                   std::to_string(kAlignment) + " bytes take " + Times(worst) +
                   " as long as others of that size";
   finding.where = WhereOfGroups(context, which);
@@ -99,7 +99,7 @@ void FindUnaligned(const Context& context, Found& found) {
   finding.advice = {"pad buffers to a multiple of " + std::to_string(kAlignment) + " bytes"};
   finding.factors = {Occurrences(finding.steps.size()),
                      {"effect", sure, Times(worst) + " as long as aligned ones"},
-                     {"cause", 0.8, "that they come together is recorded, that one causes the other is not"}};
+                     {"cause", 0.8, "the recording shows that they coincide, not that one causes the other"}};
   finding.without = Without(std::move(less));
   found.findings.push_back(std::move(finding));
 }

@@ -256,7 +256,7 @@ void FindContention(const Context& context, Found& found) {
     finding.factors = {
         Occurrences(finding.steps.size()),
         {"effect", sure, Times(worst) + " as long beside them"},
-        {"cause", 0.8, "that they come together is recorded, that one causes the other is not"}};
+        {"cause", 0.8, "the recording shows that they coincide, not that one causes the other"}};
     finding.without = Without(std::move(less));
     found.findings.push_back(std::move(finding));
   }

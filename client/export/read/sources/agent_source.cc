@@ -66,7 +66,7 @@ class AgentSource {
       for (const Stream& stream : capture_.agents) {
         if (IsProfileStream(stream.file)) continue;
         Skip(stream.path(), stream.bytes(), 0,
-             "manifest.json or the host's clock is missing: nobody knows the times of its records");
+             "manifest.json or the host's clock is missing: the times of its records are unknown");
       }
       return;
     }

@@ -75,7 +75,7 @@ class SideDecoder {
       return skip_all("how its records lie depends on the chip, and info.json does not say which it is");
     }
     if (const std::string_view missing = MissingClock(entry->stamp); !missing.empty()) {
-      return skip_all("nobody knows when its records were made: " + std::string(missing) + " cannot be read");
+      return skip_all("its records have no time: " + std::string(missing) + " cannot be read");
     }
     Framed framed;
     framed.by = Framed::By::kLine;

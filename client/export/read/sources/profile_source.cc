@@ -47,7 +47,7 @@ class ProfileSource {
     if (samples == nullptr || !wanted_.Kind(kind_)) return;
     if (capture_.host() == nullptr || !capture_.host()->has_wall_clock())
       return Skip(*samples, samples->bytes(), 0,
-                  "the host's clock is missing: nobody knows the times of its samples");
+                  "the host's clock is missing: the times of its samples are unknown");
     if (names == nullptr) return Skip(*samples, samples->bytes(), 0, "its names are not there");
     EachLine(*names, [this](std::string_view line) { return names_.Take(line); });
     const auto [bytes, records] =

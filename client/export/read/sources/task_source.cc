@@ -66,7 +66,7 @@ std::span<const std::string_view> LogsOf(const Side& side) {
 
 void SkipUndated(const Stream& stream, const char* missing, Report& report) {
   report.Skip({stream.path(), 0, stream.bytes(), 0,
-               "nobody knows when its records were made: " + std::string(missing) + " cannot be read"});
+               "its records have no time: " + std::string(missing) + " cannot be read"});
 }
 
 // Nowhere.
@@ -170,8 +170,8 @@ class DeviceTasks {
       const uint64_t cut = log.log.cut_at_begin() + log.log.cut_at_end();
       report.Cut(path, cut, "task that ran when the recording began or ended",
                  "tasks that ran when the recording began or ended");
-      report.Note(path, log.log.other(), "record of blocks, which nobody reads",
-                  "records of blocks, which nobody reads");
+      report.Note(path, log.log.other(), "record of blocks, which is not used",
+                  "records of blocks, which are not used");
     }
     if (logs_.empty() && counters_.empty()) return;
     const std::string where = "device " + std::to_string(device());
@@ -280,8 +280,8 @@ class DeviceTasks {
                   "records of blocks, or whose counters ran over");
     }
     if (logs_.empty() && !log.tasks.has_times() && log.tasks.no_task() > 0) {
-      report.Skip(
-          {path, 0, 0, log.tasks.no_task(), "counters of tasks: without a log of tasks nobody knows when"});
+      report.Skip({path, 0, 0, log.tasks.no_task(),
+                   "counters of tasks: without a log of tasks their times are unknown"});
       return;
     }
     report.Note(path, log.tasks.no_task(), "record of a task that is not in the device's log",

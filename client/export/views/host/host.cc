@@ -359,7 +359,7 @@ constexpr About kAbout[] = {
     {"host_disk_usage", "what the process read from disks and wrote to them"},
     {"host_mem_usage", "memory of the process"},
     {"host_network_usage", "traffic of the host's network ports, against their speed"},
-    {"host_port_usage", "traffic of ports whose speed nobody knows"},
+    {"host_port_usage", "traffic of ports with unknown speed"},
 };
 
 }  // namespace

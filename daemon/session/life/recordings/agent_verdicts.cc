@@ -15,7 +15,7 @@ const agent::Missing* FindMissing(const AgentOutcome& outcome, format::Kind kind
 
 // Nobody can wait for it any more.
 AgentVerdict Pending(const std::string& why, bool over) {
-  if (over) return {Verdict::kSkipped, "still pending at the end, last heard: " + why};
+  if (over) return {Verdict::kSkipped, "never began: " + why};
   return {Verdict::kPending, why};
 }
 

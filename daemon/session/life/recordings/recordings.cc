@@ -432,8 +432,9 @@ void Recordings::NoteStopped(const Member& member, const agent::Ack& ack) {
 }
 
 void Recordings::CutOff(const MemberPtr& member) {
-  Trouble("the lanes of process " + std::to_string(member->peer->identity().pid) +
-          " hold what no agent writes: it is recorded no longer (does it write where it must not?)");
+  Trouble(
+      "the lanes of process " + std::to_string(member->peer->identity().pid) +
+      " hold what no agent writes: its recording has ended (does it overwrite memory that is not its own?)");
   End(member, "cut off", [] {});
 }
 

@@ -110,7 +110,7 @@ AgentVerdict Recordings::VerdictOf(pid_t target, format::Kind kind) const {
   for (size_t i = 0; i < setup_.starts.size(); ++i) {
     if (setup_.starts[i].pid == target) return JudgeKind(kind, outcomes_[i]);
   }
-  return {Verdict::kFailed, "process " + std::to_string(target) + " is none of the session's"};
+  return {Verdict::kFailed, "process " + std::to_string(target) + " does not belong to the session"};
 }
 
 std::vector<Status> Recordings::Refusals() const {
