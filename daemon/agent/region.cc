@@ -94,6 +94,22 @@ bool Region::ended_well() const {
   return std::atomic_ref(untrusted_header()->exit_mark).load(std::memory_order_relaxed) == 1;
 }
 
+std::optional<StepTotals> Region::steps() const {
+  constexpr int kTries = 8;
+  abi::StepTotals& totals = untrusted_header()->steps;
+  const std::atomic_ref<uint32_t> sequence(totals.sequence);
+  const auto read = [](uint64_t& word) { return std::atomic_ref(word).load(std::memory_order_relaxed); };
+  for (int i = 0; i < kTries; ++i) {
+    const uint32_t before = sequence.load(std::memory_order_acquire);
+    const StepTotals copy = {read(totals.begun), read(totals.ended), read(totals.step), read(totals.ended_ns),
+                             read(totals.last_ns)};
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (before % 2 != 0 || sequence.load(std::memory_order_relaxed) != before) continue;
+    return copy.begun == 0 ? std::nullopt : std::optional(copy);
+  }
+  return std::nullopt;
+}
+
 void Region::ReleaseRings() {
   const auto from = static_cast<off_t>(abi::RingsOffset(geometry_.lanes));
   const auto to = static_cast<off_t>(abi::RingOffset(geometry_.lanes, geometry_.lane_slots, geometry_.lanes));

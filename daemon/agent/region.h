@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "base/status.h"
 #include "base/unique_fd.h"
@@ -21,6 +22,14 @@ struct Geometry {
   uint32_t lanes = 256;
   uint32_t lane_slots = 1u << 15;  // 32 bytes each
   uint32_t names_bytes = 1u << 20;
+};
+
+// What a process says of its training loop (abi::StepTotals): its word, for what it is worth.
+struct StepTotals {
+  uint64_t begun = 0, ended = 0;  // steps
+  uint64_t step = 0;              // the number of the one that began last
+  uint64_t ended_ns = 0;          // how long those that ended took, together
+  uint64_t last_ns = 0;           // how long the last one took
 };
 
 // **Thread:** immutable after Make(), so any. **Owns:** the memfd, the mapping, the eventfd. It outlives the
@@ -45,6 +54,8 @@ class Region {
   // Whether the process said that it ends of its own accord, with exit status 0. Its word, for what it is
   // worth.
   bool ended_well() const;
+  // nullopt: none has begun, or they change all the time.
+  std::optional<StepTotals> steps() const;
 
   // Gives the pages of all rings back to the kernel. Only while nobody records.
   void ReleaseRings();

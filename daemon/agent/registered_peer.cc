@@ -77,9 +77,10 @@ void RegisteredPeer::TakeStepWindow(const StepWindow& window) {
   if (const auto called = on_window_) called(window);  // a copy: it may be dropped meanwhile
 }
 
-void RegisteredPeer::TakeCapabilities(std::vector<Capability> capabilities) {
+void RegisteredPeer::TakeCapabilities(std::vector<Capability> capabilities, std::vector<uint32_t> devices) {
   last_seen_wall_ns_ = base::WallNs();
   hello_.capabilities = std::move(capabilities);
+  if (!devices.empty()) hello_.devices = std::move(devices);  // older agents say none
   if (const auto called = on_capabilities_) called();
 }
 

@@ -40,7 +40,7 @@ class RegisteredPeer : public Peer, public std::enable_shared_from_this<Register
   // The process said so.
   void TakeAck(const Ack& ack);
   void TakeStepWindow(const StepWindow& window);
-  void TakeCapabilities(std::vector<Capability> capabilities);
+  void TakeCapabilities(std::vector<Capability> capabilities, std::vector<uint32_t> devices);
   // It went away: every command that waits is answered, then the claimant hears of it. The link, for who
   // closes it.
   std::shared_ptr<Link> Leave();

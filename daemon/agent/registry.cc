@@ -157,8 +157,10 @@ void Registry::OnAck(uint64_t seat, const Ack& ack) {
 void Registry::OnStepWindow(uint64_t seat, const StepWindow& window) {
   if (RegisteredPeer* peer = impl_->PeerAt(seat)) peer->TakeStepWindow(window);
 }
-void Registry::OnCapabilities(uint64_t seat, std::vector<Capability> capabilities) {
-  if (RegisteredPeer* peer = impl_->PeerAt(seat)) peer->TakeCapabilities(std::move(capabilities));
+void Registry::OnCapabilities(uint64_t seat, std::vector<Capability> capabilities,
+                              std::vector<uint32_t> devices) {
+  if (RegisteredPeer* peer = impl_->PeerAt(seat))
+    peer->TakeCapabilities(std::move(capabilities), std::move(devices));
 }
 void Registry::Disconnect(uint64_t seat) { impl_->Disconnect(seat); }
 std::shared_ptr<Peer> Registry::Find(pid_t pid) const { return impl_->Find(pid); }

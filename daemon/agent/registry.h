@@ -42,7 +42,7 @@ class Registry {
                                                std::shared_ptr<Link> link);
   void OnAck(uint64_t seat, const Ack& ack);
   void OnStepWindow(uint64_t seat, const StepWindow& window);
-  void OnCapabilities(uint64_t seat, std::vector<Capability> capabilities);
+  void OnCapabilities(uint64_t seat, std::vector<Capability> capabilities, std::vector<uint32_t> devices);
   void Disconnect(uint64_t seat);
 
   // nullptr when that process has no agent. A pid with several regions (re-attached): the newest.

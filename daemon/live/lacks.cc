@@ -35,6 +35,10 @@ Lack LackOf(std::string_view kind, const Circumstances& node) {
   if (kind == "process") {
     return {kind, Why::kNoData, "no process with an agent that you may see; profctl targets lists them"};
   }
+  if (kind == "step") {
+    return {kind, Why::kNoData,
+            "no program with an agent that holds a device tells of steps (profd_step_begin)"};
+  }
   if (kind == "session") return {kind, Why::kNoData, "no session runs that you may see"};
   const auto known = format::FindKind(kind);
   const bool of_device = kind == "device" || (known && driver::AnyCapability(*known) != nullptr);

@@ -20,6 +20,7 @@
 #include "daemon/live/lacks.h"
 #include "daemon/live/metrics.h"
 #include "daemon/live/self_values.h"
+#include "daemon/live/step_values.h"
 #include "daemon/session/manager.h"
 #include "format/kind.h"
 
@@ -50,10 +51,10 @@ Status CheckHasValues(const config::Config::Live& live) {
 
 const std::vector<std::string_view>& Kinds() {
   static const std::vector<std::string_view> kKinds = {
-      "device",    "hbm",         "ddr",          "llc",       "pcie",     "hccs",
-      "ub",        "nic",         "roce",         "dvpp",      "npu-mem",  "npu-module-mem",
-      "qos",       "soc-profile", "aicore",       "low-power", "host-cpu", "host-mem",
-      "host-load", "host-disk",   "host-network", "process",   "session",  "profd"};
+      "device",  "hbm",       "ddr",      "llc",      "pcie",           "hccs",      "ub",
+      "nic",     "roce",      "dvpp",     "npu-mem",  "npu-module-mem", "qos",       "soc-profile",
+      "aicore",  "low-power", "host-cpu", "host-mem", "host-load",      "host-disk", "host-network",
+      "process", "step",      "session",  "profd"};
   return kKinds;
 }
 
@@ -121,6 +122,7 @@ class Live::Impl {
     newest_ = nullptr;  // nobody is told of values of long ago, but who asks for them
     forget_ = ctl_.After(history_.most_ns(), [this] { history_.Clear(); });
     host_values_ = {};
+    step_values_ = {};
     held_.Release([] {});
   }
   void Shutdown(std::function<void()> done) {
@@ -161,6 +163,8 @@ class Live::Impl {
   void AddDevices(std::vector<Sample>& samples);
   std::vector<Lack> Lacks(const std::vector<Sample>& samples) const;
   std::map<pid_t, ProcessLabels> Processes() const;
+  std::vector<SteppingProcess> Stepping(const std::map<pid_t, ProcessLabels>& processes);
+  void AskForDevices(const std::shared_ptr<agent::Peer>& peer);
 
   base::Executor& ctl_;
   const config::Config& config_;
@@ -178,6 +182,8 @@ class Live::Impl {
   std::optional<host::HostReading> host_;
   uint64_t host_read_wall_ns_ = 0;
   HostValues host_values_;
+  StepValues step_values_;
+  std::map<pid_t, uint64_t> devices_asked_;  // when
   HeldChannels held_;
   bool closed_ = false;
   std::vector<std::function<void(std::vector<Sample>&)>> sources_;
@@ -286,6 +292,29 @@ std::map<pid_t, ProcessLabels> Live::Impl::Processes() const {
   return processes;
 }
 
+// A program opens its devices after it has registered, so it is asked again once it steps.
+void Live::Impl::AskForDevices(const std::shared_ptr<agent::Peer>& peer) {
+  constexpr uint64_t kAgainNs = 30 * kSecondNs, kTimeoutNs = 2 * kSecondNs;
+  uint64_t& asked_ns = devices_asked_[peer->identity().pid];
+  const uint64_t now_ns = base::RawNs();
+  if (asked_ns != 0 && now_ns - asked_ns < kAgainNs) return;
+  asked_ns = now_ns;
+  peer->Send(agent::Describe{}, kTimeoutNs, [](const agent::Ack&) {});
+}
+
+std::vector<SteppingProcess> Live::Impl::Stepping(const std::map<pid_t, ProcessLabels>& processes) {
+  std::vector<SteppingProcess> stepping;
+  std::erase_if(devices_asked_, [&](const auto& asked) { return !processes.contains(asked.first); });
+  for (const auto& peer : agents_.All()) {
+    const auto process = processes.find(peer->identity().pid);
+    const auto totals = peer->region() != nullptr ? peer->region()->steps() : std::nullopt;
+    if (!totals || process == processes.end()) continue;
+    if (peer->hello().devices.empty() && Wants("step")) AskForDevices(peer);
+    stepping.push_back({process->first, process->second, peer->hello().devices, *totals});
+  }
+  return stepping;
+}
+
 void Live::Impl::AddDevices(std::vector<Sample>& samples) {
   session::Node& node = manager_.node();
   if (node.hub() == nullptr) return;
@@ -339,8 +368,10 @@ void Live::Impl::Publish() {
   std::vector<Sample>& samples = snapshot->samples;
   AddDevices(samples);
   const size_t devices = samples.size();
-  if (host_) host_values_.Add(*host_, Processes(), samples);
+  const std::map<pid_t, ProcessLabels> processes = Processes();
+  if (host_) host_values_.Add(*host_, processes, samples);
   for (size_t i = devices; i < samples.size(); ++i) samples[i].wall_ns = host_read_wall_ns_;
+  step_values_.Add(Stepping(processes), base::RawNs(), samples);
   AddSelfValues(manager_, agents_, samples);
   for (const auto& add : sources_) add(samples);
   samples.push_back({&kLivePeriod, {}, static_cast<double>(snapshot->period_ns) / 1e9});

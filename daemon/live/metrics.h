@@ -97,6 +97,15 @@ inline constexpr Metric kProcessCpuUse = {"profd_process_cpu_utilization_ratio",
 inline constexpr Metric kProcessRss = {"profd_process_resident_memory_bytes", "process", "By",
                                        "Resident memory of the process"};
 inline constexpr Metric kProcessThreads = {"profd_process_threads", "process", "1", "Threads of the process"};
+inline constexpr Metric kProcessSteps = {"profd_process_steps_total", "process", "1",
+                                         "Steps of its loop that the process has ended", kCounter};
+inline constexpr Metric kProcessStepSeconds = {
+    "profd_process_step_seconds", "process", "s",
+    "How long a step of the process takes: mean of those that ended in the last period, or how long the "
+    "one that runs has taken, if that is more"};
+inline constexpr Metric kStepSeconds = {"profd_step_seconds", "step", "s",
+                                        "How long a step takes of the program on the device, of several the "
+                                        "slowest"};
 
 // -- sessions --
 inline constexpr Metric kSessionBytes = {"profd_session_stored_bytes", "session", "By",

@@ -73,6 +73,18 @@ typedef struct LaneClock {
   ClockPair latest;
 } LaneClock;
 
+/* What the training loop has done since the process began, recorded or not. Read while `sequence` is
+ * even and unchanged. All zero: no step yet, or an agent that is older than this. */
+typedef struct StepTotals {
+  uint32_t sequence;
+  uint32_t reserved_0;
+  uint64_t begun, ended; /* steps */
+  uint64_t step;         /* the program's own number of the one that began last */
+  uint64_t ended_ns;     /* how long the steps that ended took, together */
+  uint64_t last_ns;      /* how long the last one took */
+  uint8_t reserved_1[16];
+} StepTotals;
+
 typedef struct RegionHeader {
   uint64_t magic;
   uint16_t version;
@@ -90,7 +102,8 @@ typedef struct RegionHeader {
   uint32_t exit_mark;         /* 1 + its exit status, once the process of a flight recorder calls exit() */
   uint8_t reserved_1[36];
   LaneClock clock;
-  uint8_t reserved_2[kRegionHeaderBytes - 128 - sizeof(LaneClock)];
+  StepTotals steps;
+  uint8_t reserved_2[kRegionHeaderBytes - 128 - sizeof(LaneClock) - sizeof(StepTotals)];
 } RegionHeader;
 
 /* Each 64 bytes has one writer. */
@@ -131,6 +144,7 @@ static_assert(offsetof(RegionHeader, pid) == 64, "the two sides don't share a ca
 static_assert(offsetof(RegionHeader, exit_mark) == 88, "layout");
 static_assert(offsetof(RegionHeader, clock) == 128, "layout");
 static_assert(sizeof(LaneClock) == 64, "layout");
+static_assert(offsetof(RegionHeader, steps) == 192 && sizeof(StepTotals) == 64, "layout");
 static_assert(sizeof(Lane) == 256, "layout");
 static_assert(offsetof(Lane, lost) == 64 && offsetof(Lane, tail) == 128, "layout");
 static_assert(sizeof(NameEntry) == 16 && kFirstNameOffset % kNameUnit == 0, "layout");

@@ -185,12 +185,14 @@ void profd_counter_f64(profd_name name, double value) {
 
 void profd_step_begin(uint64_t step) {
   Begin();
+  profd::agent::CountStepBegin(step);
   profd::agent::StepBegins(step);
   EmitSimple(profd::abi::kStepBegin, 0, step, 0);
 }
 
 void profd_step_end(uint64_t step) {
   EmitSimple(profd::abi::kStepEnd, 0, step, 0);
+  profd::agent::CountStepEnd();
   profd::agent::StepEnds(step);
 }
 

@@ -146,8 +146,9 @@ uint64_t StartTime() {
   return start;
 }
 
-void ReadDevices(profd_v1_AgentHello* hello) {
-  constexpr size_t kMaxDevices = sizeof(hello->devices) / sizeof(hello->devices[0]);
+template <typename Message>
+void ReadDevices(Message* message) {
+  constexpr size_t kMaxDevices = sizeof(message->devices) / sizeof(message->devices[0]);
   constexpr std::string_view kDevice = "/dev/davinci";
   DIR* folder = ::opendir("/proc/self/fd");
   if (folder == nullptr) return;
@@ -161,9 +162,9 @@ void ReadDevices(profd_v1_AgentHello* hello) {
     const unsigned long number = strtoul(target + kDevice.size(), &rest, 10);
     if (rest == target + kDevice.size() || *rest != '\0') continue;  // davinci_manager
     bool known = false;
-    for (size_t i = 0; i < hello->devices_count; ++i) known = known || hello->devices[i] == number;
-    if (!known && hello->devices_count < kMaxDevices) {
-      hello->devices[hello->devices_count++] = static_cast<uint32_t>(number);
+    for (size_t i = 0; i < message->devices_count; ++i) known = known || message->devices[i] == number;
+    if (!known && message->devices_count < kMaxDevices) {
+      message->devices[message->devices_count++] = static_cast<uint32_t>(number);
     }
   }
   ::closedir(folder);
@@ -282,6 +283,9 @@ void DescribeProcess(profd_v1_AgentHello* hello) {
   ReadCapabilities(hello);
 }
 
-void DescribeCapabilities(profd_v1_AgentCapabilities* capabilities) { ReadCapabilities(capabilities); }
+void DescribeCapabilities(profd_v1_AgentCapabilities* capabilities) {
+  ReadDevices(capabilities);
+  ReadCapabilities(capabilities);
+}
 
 }  // namespace profd::agent

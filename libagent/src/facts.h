@@ -10,7 +10,8 @@ namespace profd::agent {
 // Fills a zeroed hello. Reads /proc, never the live environment. **Thread:** any.
 void DescribeProcess(profd_v1_AgentHello* hello);
 
-// What it can record as things are now. Fills a zeroed message. **Thread:** the attach thread.
+// What it can record, and which devices it has open, as things are now. Fills a zeroed message. **Thread:**
+// the attach thread.
 void DescribeCapabilities(profd_v1_AgentCapabilities* capabilities);
 
 // The labels in an environment block (NAME=value, each zero-terminated), as /proc/self/environ holds it.

@@ -37,6 +37,12 @@ namespace {
 
 constexpr uint32_t kMaxOwners = 4096;
 
+// Of the training loop, since the process began; the region has a copy. Several loops at once are miscounted,
+// and harm nothing.
+struct Steps {
+  std::atomic<uint64_t> begun, ended, step, begin_ns, ended_ns, last_ns;
+};
+
 // Wiped by fork (MADV_WIPEONFORK), a raw clone included: all zero means "not this process's".
 struct Process {
   std::atomic<uint32_t> alive;
@@ -49,6 +55,7 @@ struct Process {
   uint32_t lane_slots;
   uint32_t last_generation;
   Armed armed;
+  Steps steps;
   abi::CounterKind counter;
   bool fenced;
   bool no_lane_free;  // since a claim failed and until a lane is released
@@ -182,6 +189,24 @@ void ShowLost(Process* process) {
   if (process->header == nullptr) return;
   std::atomic_ref(process->header->lost_without_lane)
       .store(process->lost_without_lane.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+// Not while somebody else has the latch: then the next step shows this one, too.
+void ShowSteps(Process* process) {
+  const Latched latched(process->latch, Latched::Patience::kNone);
+  if (!latched || process->header == nullptr) return;
+  const Steps& steps = process->steps;
+  abi::StepTotals& totals = process->header->steps;
+  std::atomic_ref<uint32_t> sequence(totals.sequence);
+  const uint32_t before = sequence.load(std::memory_order_relaxed);
+  sequence.store(before + 1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  totals.begun = steps.begun.load(std::memory_order_relaxed);
+  totals.ended = steps.ended.load(std::memory_order_relaxed);
+  totals.step = steps.step.load(std::memory_order_relaxed);
+  totals.ended_ns = steps.ended_ns.load(std::memory_order_relaxed);
+  totals.last_ns = steps.last_ns.load(std::memory_order_relaxed);
+  sequence.store(before + 2, std::memory_order_release);
 }
 
 void LoseWithoutLane(Process* process, uint64_t records = 1) {
@@ -415,6 +440,28 @@ Totals CountTotals() {
   }
   totals.lost_without_lane = process->lost_without_lane.load(std::memory_order_relaxed);
   return totals;
+}
+
+void CountStepBegin(uint64_t step) {
+  Process* process = g_process.load(std::memory_order_acquire);
+  if (process == nullptr || process->alive.load(std::memory_order_acquire) == 0) return;
+  process->steps.step.store(step, std::memory_order_relaxed);
+  process->steps.begin_ns.store(base::RawNs(), std::memory_order_relaxed);
+  process->steps.begun.fetch_add(1, std::memory_order_relaxed);
+  ShowSteps(process);
+}
+
+void CountStepEnd() {
+  Process* process = g_process.load(std::memory_order_acquire);
+  if (process == nullptr || process->alive.load(std::memory_order_acquire) == 0) return;
+  Steps& steps = process->steps;
+  const uint64_t begin_ns = steps.begin_ns.exchange(0, std::memory_order_relaxed);
+  if (begin_ns == 0) return;  // none runs
+  const uint64_t took_ns = base::RawNs() - begin_ns;
+  steps.last_ns.store(took_ns, std::memory_order_relaxed);
+  steps.ended_ns.fetch_add(took_ns, std::memory_order_relaxed);
+  steps.ended.fetch_add(1, std::memory_order_relaxed);
+  ShowSteps(process);
 }
 
 void PairRegionClock() {

@@ -38,6 +38,10 @@ void Pause();
 // Recording ends; when it returns true no thread writes any more. **Thread:** any but a signal handler.
 bool Disarm();
 Totals CountTotals();
+// A step of the training loop begins or ends: the region's totals say so, recorded or not. Never waits; what
+// cannot be said now is said with the next one. **Thread:** the training loop.
+void CountStepBegin(uint64_t step);
+void CountStepEnd();
 // The clock pair of now goes to the region.
 void PairRegionClock();
 

@@ -31,6 +31,10 @@ std::string Host() {
   return OneLine(name);
 }
 
+std::string StepTime(std::optional<double> seconds) {
+  return seconds ? FormatDuration(static_cast<uint64_t>(*seconds * 1e9)) : "-";
+}
+
 std::string_view StatusName(int status) {
   constexpr std::string_view kNames[] = {"starting", "ok", "exception", "asleep", "lost"};
   return status >= 0 && status < static_cast<int>(std::size(kNames)) ? kNames[status] : "no answer";
@@ -206,12 +210,13 @@ void TopView::AddProcesses(std::string* text, const Look& look) const {
   };
   std::ranges::stable_sort(processes, [&](const Labels& a, const Labels& b) { return by(a) < by(b); });
   if (reversed_) std::ranges::reverse(processes);
-  Table table({">PID", "USER", "?JOB", ">RANK", ">CPU", ">MEMORY", "?>THREADS", "NAME"});
+  Table table({">PID", "USER", "?JOB", ">RANK", ">CPU", ">MEMORY", "?>STEP", "?>THREADS", "NAME"});
   for (const Labels& labels : processes) {
     const Labels pid = {{"pid", labels.at("pid")}};
     table.Add({labels.at("pid"), OneLine(labels.at("user")), OneLine(labels.at("job")),
                OneLine(labels.at("rank")), Percent(live_.Now("profd_process_cpu_utilization_ratio", pid)),
                Bytes(live_.Now("profd_process_resident_memory_bytes", pid)),
+               StepTime(live_.Now("profd_process_step_seconds", pid)),
                Count(live_.Now("profd_process_threads", pid)), OneLine(labels.at("name"))});
   }
   *text += "\n" + table.Text(look);

@@ -109,7 +109,9 @@ class AgentStream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCo
         if (registered_) {
           PROFD_ASSIGN_OR_RETURN(std::vector<agent::Capability> capabilities,
                                  DecodeCapabilities(message_.capabilities().capabilities()));
-          registry_.OnCapabilities(agent_.seat, std::move(capabilities));
+          PROFD_ASSIGN_OR_RETURN(std::vector<uint32_t> devices,
+                                 DecodeDevices(message_.capabilities().devices()));
+          registry_.OnCapabilities(agent_.seat, std::move(capabilities), std::move(devices));
         }
         break;
       case v1::AgentMessage::MESSAGE_NOT_SET:  // or of a younger agent

@@ -73,8 +73,8 @@ Overloaded(Handlers...) -> Overloaded<Handlers...>;
 base::Result<agent::Hello> DecodeHello(const v1::AgentHello& untrusted) {
   if (untrusted.command_line_size() > kMaxArguments) return TooMany("arguments", kMaxArguments);
   if (untrusted.labels_size() > kMaxLabels) return TooMany("labels", kMaxLabels);
-  if (untrusted.devices_size() > kMaxDevices) return TooMany("devices", kMaxDevices);
   agent::Hello hello;
+  PROFD_ASSIGN_OR_RETURN(hello.devices, DecodeDevices(untrusted.devices()));
   PROFD_ASSIGN_OR_RETURN(hello.capabilities, DecodeCapabilities(untrusted.capabilities()));
   hello.agent_version = OneLine(untrusted.agent_version(), kMaxNameBytes);
   hello.protocol = untrusted.protocol();
@@ -91,10 +91,16 @@ base::Result<agent::Hello> DecodeHello(const v1::AgentHello& untrusted) {
     // The first source of a label wins.
     if (!key.empty()) hello.labels.try_emplace(std::move(key), OneLine(label.value(), kMaxValueBytes));
   }
-  hello.devices.assign(untrusted.devices().begin(), untrusted.devices().end());
-  std::sort(hello.devices.begin(), hello.devices.end());
-  hello.devices.erase(std::unique(hello.devices.begin(), hello.devices.end()), hello.devices.end());
   return hello;
+}
+
+base::Result<std::vector<uint32_t>> DecodeDevices(
+    const google::protobuf::RepeatedField<uint32_t>& untrusted) {
+  if (untrusted.size() > kMaxDevices) return TooMany("devices", kMaxDevices);
+  std::vector<uint32_t> devices(untrusted.begin(), untrusted.end());
+  std::sort(devices.begin(), devices.end());
+  devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
+  return devices;
 }
 
 base::Result<std::vector<agent::Capability>> DecodeCapabilities(

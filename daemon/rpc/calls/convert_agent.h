@@ -11,6 +11,8 @@
 namespace profd::rpc {
 
 base::Result<agent::Hello> DecodeHello(const v1::AgentHello& untrusted);
+// Sorted, each once.
+base::Result<std::vector<uint32_t>> DecodeDevices(const google::protobuf::RepeatedField<uint32_t>& untrusted);
 base::Result<std::vector<agent::Capability>> DecodeCapabilities(
     const google::protobuf::RepeatedPtrField<v1::AgentCapability>& untrusted);
 agent::Ack DecodeAck(const v1::AgentAck& untrusted);

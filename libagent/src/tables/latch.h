@@ -34,6 +34,11 @@ class Latch {
     }
     return false;
   }
+  // False when anybody holds it.
+  [[nodiscard]] bool TryLockNow() {
+    int32_t holder = 0;
+    return holder_.compare_exchange_strong(holder, ThreadId(), std::memory_order_acquire);
+  }
   void Unlock() { holder_.store(0, std::memory_order_release); }
   // For a forked child, where no other thread is left to hold it.
   void Reset() { holder_.store(0, std::memory_order_relaxed); }
@@ -49,7 +54,9 @@ class Latch {
 // Holds a latch for a scope, if it can be had.
 class Latched {
  public:
-  explicit Latched(Latch& latch) : latch_(latch), held_(latch.TryLock()) {}
+  enum class Patience : uint8_t { kNone, kSecond };
+  explicit Latched(Latch& latch, Patience patience = Patience::kSecond)
+      : latch_(latch), held_(patience == Patience::kNone ? latch.TryLockNow() : latch.TryLock()) {}
   ~Latched() {
     if (held_) latch_.Unlock();
   }

@@ -245,6 +245,16 @@ class LiveTest(harness.ProfdTest):
         [lack] = self.watch(daemon, "hbm", "--since", "30s", user=harness.nobody())[-1]["lacks"]
         self.assertEqual((lack["kind"], lack["why"]), ("hbm", "no-permission"))
 
+    def test_steps_show_without_a_recording(self):
+        daemon = self.profd()
+        job = self.job(daemon, labels="rank=3,job=train")
+        self.assertFalse(pick(self.watch(daemon, count=1)[0], "profd_process_steps_total"), "none has begun")
+        job.order("steps 5")
+        values = harness.wait_until(lambda: next((one for one in self.watch(daemon, count=2)
+                                                  if pick(one, "profd_process_steps_total", rank="3") == [5]), None), "five steps")
+        [seconds] = pick(values, "profd_process_step_seconds", rank="3")
+        self.assertGreater(seconds, 0)
+
     def test_settings_say_what_is_off(self):
         daemon = self.profd(config="live: {hz: 5, off: [host-cpu, device]}\n")
         seen = []

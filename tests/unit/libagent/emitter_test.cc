@@ -140,6 +140,28 @@ TEST_F(EmitterTest, EveryKindKeepsItsWords) {
   EXPECT_EQ(events[12].head.domain, domain);
 }
 
+TEST_F(EmitterTest, StepsAreCountedRecordedOrNot) {
+  Attach();
+  const abi::StepTotals& totals = region_->header()->steps;
+  // Those of tests before this one are in it, too.
+  profd_step_begin(10);
+  const uint64_t begun = totals.begun, ended = totals.ended, ended_ns = totals.ended_ns;
+  EXPECT_GE(begun, ended + 1);
+  EXPECT_EQ(totals.step, 10U);
+  profd_step_end(10);
+  EXPECT_EQ(totals.ended, ended + 1);
+  EXPECT_EQ(totals.ended_ns, ended_ns + totals.last_ns);
+  profd_step_end(10);  // none runs
+  EXPECT_EQ(totals.ended, ended + 1);
+  Arm({});
+  profd_step_begin(11);
+  profd_step_end(11);
+  Disarm();
+  EXPECT_EQ(totals.begun, begun + 1);
+  EXPECT_EQ(totals.ended, ended + 2);
+  EXPECT_EQ(totals.sequence % 2, 0U);
+}
+
 TEST_F(EmitterTest, PayloadSurvivesWhole) {
   Attach();
   Arm({});
