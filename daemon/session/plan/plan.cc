@@ -40,6 +40,23 @@ bool IsWithoutMspti(const std::vector<DeviceFacts>& devices) {
          std::ranges::none_of(devices, [](const DeviceFacts& device) { return kOfMspti.Has(device.chip); });
 }
 
+// "acl+node" of agent-api: as agent::Arm::call_levels has it.
+Result<uint32_t> CallLevelsOf(const std::string& mode) {
+  uint32_t levels = 0;
+  for (size_t at = 0; at < mode.size();) {
+    const size_t end = std::min(mode.find('+', at), mode.size());
+    const auto level = std::ranges::find(agent::kCallLevels, std::string_view(mode).substr(at, end - at));
+    if (level == std::end(agent::kCallLevels) || end + 1 == mode.size()) {
+      return Status{Code::kInvalidArgument,
+                    "agent-api:" + mode +
+                        ": agent-api knows the modes acl, node and runtime, and several of them with +"};
+    }
+    levels |= 1U << (level - std::begin(agent::kCallLevels));
+    at = end + 1;
+  }
+  return levels;
+}
+
 // As format::AgentKind counts.
 size_t AgentIndex(Kind kind) { return static_cast<size_t>(kind) - static_cast<size_t>(Kind::kAgentRange); }
 
@@ -243,11 +260,13 @@ Status Planner::PlanHostKind(const KindRequest& request, const KindTraits& kind)
 }
 
 Status Planner::PlanAgentKind(const KindRequest& request) {
-  if (!request.mode.empty() || request.hz != 0) {
-    return {
-        Code::kInvalidArgument,
-        Text(request.kind) + " is what a process says, when it says it: ask for it without a mode or a rate"};
+  const bool of_calls = request.kind == Kind::kAgentApi;
+  if (request.hz != 0 || (!request.mode.empty() && !of_calls)) {
+    return {Code::kInvalidArgument, Text(request.kind) +
+                                        " is what a process says, when it says it: ask for it without a " +
+                                        (of_calls ? "rate" : "mode or a rate")};
   }
+  PROFD_ASSIGN_OR_RETURN(const uint32_t levels, CallLevelsOf(request.mode));
   if (targets_.empty()) {
     return {Code::kInvalidArgument, Text(request.kind) +
                                         " is of a process: name it with --pid or --all-agents; profctl " +
@@ -265,7 +284,7 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
       continue;
     }
     if (!process.agent && process.agent_expected) {
-      StartAgentKind(request.kind, pid, Verdict::kPending, "its agent has not registered yet");
+      StartAgentKind(request.kind, pid, Verdict::kPending, "its agent has not registered yet", levels);
       continue;
     }
     if (!process.agent) {
@@ -292,13 +311,13 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
       skip(known->reason);
     } else {
       StartAgentKind(request.kind, pid, known->later ? Verdict::kPending : Verdict::kStarted,
-                     known->later ? known->reason : "");
+                     known->later ? known->reason : "", levels);
     }
   }
   return Status::Ok();
 }
 
-void Planner::StartAgentKind(Kind kind, pid_t pid, Verdict verdict, std::string reason) {
+void Planner::StartAgentKind(Kind kind, pid_t pid, Verdict verdict, std::string reason, uint32_t levels) {
   auto start = std::find_if(plan_.agents.begin(), plan_.agents.end(),
                             [pid](const AgentStart& start) { return start.pid == pid; });
   if (start == plan_.agents.end()) {
@@ -307,6 +326,7 @@ void Planner::StartAgentKind(Kind kind, pid_t pid, Verdict verdict, std::string 
     start->kind_index.fill(kNoKind);
   }
   start->kinds.push_back(kind);
+  start->call_levels |= levels;
   start->kind_index[AgentIndex(kind)] = plan_.kinds.size();
   KindState state;
   state.kind = kind;
