@@ -109,7 +109,10 @@ Result<Plan> Planner::Run() {
   if (plan_.channels.empty() && plan_.host.empty() && plan_.agents.empty() && !has_windows)
     return NothingToCollect();
   PROFD_RETURN_IF_ERROR(CheckSteps());
-  for (KindState& kind : plan_.kinds) kind.in_memory = StaysInMemory(kind.kind);
+  for (KindState& kind : plan_.kinds) {
+    kind.in_memory = StaysInMemory(kind.kind);
+    kind.buffer = BufferOf(kind.kind);
+  }
   return std::move(plan_);
 }
 
@@ -363,10 +366,36 @@ bool Planner::StaysInMemory(Kind kind) const {
          (spec_.flight_recorder_kinds.empty() || Contains(spec_.flight_recorder_kinds, kind));
 }
 
+// From 1; 0: none of its own.
+uint32_t Planner::BufferOf(Kind kind) const {
+  const auto buffer = std::ranges::find_if(
+      spec_.buffers, [kind](const MemoryBuffer& one) { return Contains(one.kinds, kind); });
+  return buffer == spec_.buffers.end() ? 0 : static_cast<uint32_t>(buffer - spec_.buffers.begin() + 1);
+}
+
+Status Planner::CheckBuffers() const {
+  std::set<Kind> has_one;
+  for (const MemoryBuffer& buffer : spec_.buffers) {
+    for (const Kind kind : buffer.kinds) {
+      if (std::ranges::count(wanted_, kind, &KindRequest::kind) == 0 || !StaysInMemory(kind))
+        return {Code::kInvalidArgument, NotInMemory("--buffer", NameOf(kind)) + " in memory"};
+      if (IsAgentKind(kind)) {
+        return {Code::kInvalidArgument,
+                "--buffer: what " + Text(kind) +
+                    " keeps is in the memory of its process (agent.lane_kib): leave it out"};
+      }
+      if (!has_one.insert(kind).second)
+        return {Code::kInvalidArgument, "--buffer: " + Text(kind) + " is in two of them; give it one"};
+    }
+  }
+  return Status::Ok();
+}
+
 Status Planner::CheckMemory() {
+  PROFD_RETURN_IF_ERROR(CheckBuffers());
   for (const Kind kind : spec_.flight_recorder_kinds) {
     if (std::ranges::count(wanted_, kind, &KindRequest::kind) == 0)
-      return {Code::kInvalidArgument, NotInMemory(NameOf(kind))};
+      return {Code::kInvalidArgument, NotInMemory("--in-memory", NameOf(kind))};
   }
   const KindRequest* outside = nullptr;
   for (const KindRequest& request : wanted_) {

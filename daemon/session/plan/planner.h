@@ -62,6 +62,8 @@ class Planner {
   // Which data stay in a flight recorder's memory.
   base::Status CheckMemory();
   bool StaysInMemory(format::Kind kind) const;
+  uint32_t BufferOf(format::Kind kind) const;
+  base::Status CheckBuffers() const;
   void LeaveTasksToAgents();
   void LeaveFilesToSamples();
   void LeaveSharedSystems();
