@@ -41,10 +41,8 @@ constexpr std::string_view kInOwnReports =
 constexpr std::string_view kByActivity =
     "recorded by the agent in the process through the vendor's activity interface (MSPTI), with its fields";
 constexpr std::string_view kCallsByActivity =
-    "recorded by the agent in the process through the vendor's activity interface (MSPTI), with its fields. "
-    "Either option records the calls of AscendCL, of operators and of the runtime, as one kind: exports say "
-    "of "
-    "each call which level it is of, and so does a line where only one of the two is asked for. How long "
+    "recorded by the agent in the process through the vendor's activity interface (MSPTI), with its fields: "
+    "with ascendcl the calls of AscendCL and of operators, with runtime-api those of the runtime. How long "
     "copies take is in it; their sizes and directions come with task-memory, for MSPTI tells them only to "
     "processes that start with it";
 constexpr std::string_view kOnlyForCars =
@@ -105,8 +103,9 @@ constexpr Option kOptions[] = {
      .shape = Shape::kSwitch,
      .values = kOnByDefault,
      .needs = kProcess,
-     .becomes = Becomes::kKinds,
+     .becomes = Becomes::kModePart,
      .what = "agent-api",
+     .before = "on:acl+node",
      .standing = Standing::kDifferent,
      .because = kCallsByActivity},
     {.name = "runtime-api",
@@ -115,8 +114,9 @@ constexpr Option kOptions[] = {
      .shape = Shape::kSwitch,
      .values = kOffByDefault,
      .needs = kProcess,
-     .becomes = Becomes::kKinds,
+     .becomes = Becomes::kModePart,
      .what = "agent-api",
+     .before = "on:runtime",
      .standing = Standing::kDifferent,
      .because = kCallsByActivity},
     {.name = "model-execution",
@@ -152,9 +152,11 @@ constexpr Option kOptions[] = {
          "what the devices' task schedulers log; where the agent records kernels (MSPTI) those instead, and "
          "collectives. Collectives come with on, l1, l2 and l3, the collective units of a 950 with on, l1 "
          "and l2. Shapes, types and formats of operators come where calls are recorded, too (ascendcl), at "
-         "every level. Of l2 and l3 the operators' attributes are not collected, and a line says so",
+         "every level. Of l2 and l3 the operators' attributes are not collected, and a line says so: CANN "
+         "reports them with the launches that MSPTI makes kernels of, and only one may receive these",
      .partly = "l2 l3",
-     .part_because = "attributes of operators, which CANN hands to its own collector only; the rest is"},
+     .part_because =
+         "attributes of operators, which CANN reports to MSPTI alone, and it drops them; the rest is"},
     {.name = "ge-api",
      .rows = "F-029",
      .about = "phases of the graph engine on the host",

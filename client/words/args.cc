@@ -26,6 +26,7 @@ constexpr double kMaxDurationNs = 30.0 * 24 * 3600 * 1e9;
 constexpr uint64_t kMaxSteps = uint64_t{1} << 40;
 constexpr uint64_t kMinStorageMb = 200;
 constexpr uint64_t kMaxStorageMb = 4294967295;
+constexpr double kMostBufferBytes = 1e15;  // profd says how much there is
 
 Status Usage(std::string_view option, std::string_view text, std::string_view expected) {
   std::string message(option);
@@ -220,7 +221,9 @@ base::Result<v1::SnapshotOn> ParseSnapshotOn(std::string_view text) {
   return Usage("--snapshot-on", text, "must be exit or crash");
 }
 
-base::Result<uint64_t> ParseStorageLimit(std::string_view text) {
+namespace {
+
+std::optional<double> ParseSize(std::string_view text) {
   static constexpr std::array<Unit, 8> kUnits{{{"KB", 1e3},
                                                {"MB", 1e6},
                                                {"GB", 1e9},
@@ -229,17 +232,39 @@ base::Result<uint64_t> ParseStorageLimit(std::string_view text) {
                                                {"MiB", 0x1p20},
                                                {"GiB", 0x1p30},
                                                {"TiB", 0x1p40}}};
-  constexpr char kOption[] = "--storage-limit";
   const std::optional<Quantity> quantity = ParseQuantity(text);
   const std::optional<double> factor = quantity ? Factor(kUnits, quantity->unit) : std::nullopt;
-  if (!factor) return Usage(kOption, text, "expected a size with its unit, e.g. 500MB, 2GB, 1GiB");
-  const double bytes = quantity->value * *factor;
-  if (bytes < static_cast<double>(kMinStorageMb) * 1e6 || bytes > static_cast<double>(kMaxStorageMb) * 1e6) {
+  return factor ? std::optional(quantity->value * *factor) : std::nullopt;
+}
+
+}  // namespace
+
+base::Result<uint64_t> ParseStorageLimit(std::string_view text) {
+  constexpr char kOption[] = "--storage-limit";
+  const std::optional<double> bytes = ParseSize(text);
+  if (!bytes) return Usage(kOption, text, "expected a size with its unit, e.g. 500MB, 2GB, 1GiB");
+  if (*bytes < static_cast<double>(kMinStorageMb) * 1e6 ||
+      *bytes > static_cast<double>(kMaxStorageMb) * 1e6) {
     return Usage(kOption, text,
                  "must be between " + std::to_string(kMinStorageMb) + "MB and " +
                      std::to_string(kMaxStorageMb) + "MB");
   }
-  return static_cast<uint64_t>(std::llround(bytes));
+  return static_cast<uint64_t>(std::llround(*bytes));
+}
+
+base::Result<v1::MemoryBuffer> ParseBuffer(std::string_view text) {
+  constexpr std::string_view kFirst = ":first";
+  v1::MemoryBuffer buffer;
+  const size_t equals = text.rfind('=');
+  std::string_view size = equals == std::string_view::npos ? std::string_view() : text.substr(equals + 1);
+  buffer.set_keeps_first(size.ends_with(kFirst));
+  if (buffer.keeps_first()) size.remove_suffix(kFirst.size());
+  const std::optional<double> bytes = ParseSize(size);
+  if (!bytes || *bytes < 1 || *bytes > kMostBufferBytes)
+    return Usage("--buffer", text, "expected kinds and a size, e.g. hbm,pcie=16MB, or host-cpu=1MiB:first");
+  buffer.set_bytes(static_cast<uint64_t>(std::llround(*bytes)));
+  for (const std::string_view kind : Split(text.substr(0, equals), ',')) buffer.add_kinds(std::string(kind));
+  return buffer;
 }
 
 base::Result<std::vector<int32_t>> ParsePids(std::string_view text) {

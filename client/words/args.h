@@ -30,6 +30,8 @@ base::Result<double> ParsePercent(std::string_view option, std::string_view text
 
 // "500MB", "2GB", "1GiB": 200 MB to 4294967295 MB.
 base::Result<uint64_t> ParseStorageLimit(std::string_view text);
+// "hbm,pcie=16MB", "host-cpu=1MiB:first".
+base::Result<v1::MemoryBuffer> ParseBuffer(std::string_view text);
 
 // "age", "pause" or "stop".
 base::Result<v1::OnFull> ParseOnFull(std::string_view text);

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -32,6 +33,8 @@ struct DomainFilter {
   std::vector<std::string> names;  // none: all domains
   bool exclude = false;
 };
+// What the calls of agent-api are of; the first is bit 0 (v1::CallLevels).
+inline constexpr std::string_view kCallLevels[] = {"acl", "node", "runtime"};
 struct Arm {
   std::vector<format::Kind> kinds;
   bool flight_recorder = false;
@@ -40,6 +43,7 @@ struct Arm {
   bool fire = false;          // and begin at once: one Ack for both
   bool announce = false;      // what needs CANN waits for AddKinds, even where CANN is loaded
   bool device_marks = false;  // beside MSPTI's kinds, when marks and ranges on a stream ran on its device
+  uint32_t call_levels = 0;   // of agent-api: kCallLevels, by bit; 0 = all
 };
 // … of the recording, that could not be had when it was armed.
 struct AddKinds {

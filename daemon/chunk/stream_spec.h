@@ -30,7 +30,8 @@ struct StreamSpec {
   // A pause of the session leaves nothing out of it, and a flight recorder keeps nothing of it in memory
   // (TraceSpec::recent): its source does that itself, or a part means nothing without the rest.
   bool whole = false;
-  bool direct = false;  // written as it comes, also where a flight recorder keeps other streams in memory
+  bool direct = false;  // written as it comes, also where a flight recorder keeps other streams in memory …
+  uint32_t buffer = 0;  // … else which of its buffers it is kept in
   StreamStatsPtr stats;
   // Told of every chunk's bytes once they are stored, or lost in writing. **Thread:** the writer's.
   std::function<void(const std::byte* data, size_t bytes, bool stored)> written;

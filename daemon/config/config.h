@@ -107,6 +107,7 @@ struct Config {
   // Values that are always there: profctl watch, profctl top, metrics.
   struct Live {
     uint64_t hz = 1;               // 0 = none
+    uint64_t max_hz = 10;          // of those who ask for more than `hz`
     std::vector<std::string> off;  // kinds without values
     std::vector<std::string>
         channels;  // kinds whose channels are held for values, until a session wants them

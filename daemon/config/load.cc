@@ -106,6 +106,7 @@ std::vector<Key> KeysOf(Config& c) {
       {"registry", "labels", &c.registry.labels},
       {"registry", "ttl_s", Number{&c.registry.ttl_s, 6, 3600}},
       {"live", "hz", Number{&c.live.hz, 0, 10}},
+      {"live", "max_hz", Number{&c.live.max_hz, 1, 10}},
       {"live", "off", &c.live.off},
       {"live", "channels", &c.live.channels},
       {"live", "history_s", Number{&c.live.history_s, 0, 3600}},

@@ -97,7 +97,8 @@ class Live::Impl {
   }
 
   Status Usable() const { return CheckHasValues(config_.live); }
-  uint32_t hz() const { return static_cast<uint32_t>(config_.live.hz); }
+  uint64_t period_ns() const { return kSecondNs / config_.live.hz; }
+  uint32_t max_hz() const { return static_cast<uint32_t>(std::max(config_.live.hz, config_.live.max_hz)); }
   SnapshotPtr newest() const { return newest_; }
   std::vector<History::Later> Since(uint64_t wall_ns) const {
     std::vector<History::Later> sets = history_.Since(wall_ns);
@@ -108,12 +109,18 @@ class Live::Impl {
     return sets;
   }
 
-  WatchId Watch(std::function<void(const SnapshotPtr&)> each) {
+  WatchId Watch(std::function<void(const SnapshotPtr&)> each, uint64_t period_ns) {
     const WatchId id = next_watch_++;
     if (newest_ != nullptr) each(newest_);
     ctl_.Cancel(forget_);
-    watches_.emplace(id, std::move(each));
-    if (watches_.size() == 1 && Usable().ok() && !closed_) Beat();
+    watches_.emplace(id, Watcher{std::move(each), period_ns});
+    if (!Usable().ok() || closed_) return id;
+    if (watches_.size() == 1) {
+      Beat();
+    } else if (BeatNs() < next_beat_in_ns_) {
+      ctl_.Cancel(timer_);
+      PlanBeat();
+    }
     return id;
   }
   void Unwatch(WatchId id) {
@@ -141,6 +148,10 @@ class Live::Impl {
   }
 
  private:
+  struct Watcher {
+    std::function<void(const SnapshotPtr&)> each;
+    uint64_t period_ns = 0;  // 0: that of the settings
+  };
   struct Device {
     driver::DeviceReading reading;
     bool asked = false;  // the answer is under way
@@ -152,7 +163,18 @@ class Live::Impl {
     if (level_ >= kOff && kind != "profd" && kind != "session") return false;
     return std::ranges::find(config_.live.off, kind) == config_.live.off.end();
   }
-  uint64_t period_ns() const { return level_ >= kSlow ? kSlowNs : kSecondNs / config_.live.hz; }
+  uint64_t BeatNs() const {
+    if (level_ >= kSlow) return kSlowNs;
+    uint64_t shortest_ns = period_ns();
+    for (const auto& [id, watcher] : watches_) {
+      if (watcher.period_ns != 0) shortest_ns = std::min(shortest_ns, watcher.period_ns);
+    }
+    return std::max(shortest_ns, kSecondNs / max_hz());
+  }
+  void PlanBeat() {
+    next_beat_in_ns_ = BeatNs();
+    timer_ = ctl_.After(next_beat_in_ns_, [this] { Beat(); });
+  }
 
   void Beat();
   void AskDevices();
@@ -170,9 +192,10 @@ class Live::Impl {
   const config::Config& config_;
   session::Manager& manager_;
   agent::Registry& agents_;
-  std::map<WatchId, std::function<void(const SnapshotPtr&)>> watches_;
+  std::map<WatchId, Watcher> watches_;
   WatchId next_watch_ = 1;
   base::Executor::TimerId timer_ = 0, forget_ = 0;
+  uint64_t next_beat_in_ns_ = 0;  // as it was planned
   int level_ = 0;
 
   uint64_t beat_ = 0;  // the one whose answers are waited for
@@ -196,7 +219,7 @@ class Live::Impl {
 
 // Asks all; what has not answered by the next beat is shown without.
 void Live::Impl::Beat() {
-  timer_ = ctl_.After(period_ns(), [this] { Beat(); });
+  PlanBeat();
   if (parts_ != 0) Publish();
   ++beat_;
   parts_ = 1;
@@ -364,7 +387,7 @@ void Live::Impl::Publish() {
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->number = ++number_;
   snapshot->wall_ns = base::WallNs();
-  snapshot->period_ns = period_ns();
+  snapshot->period_ns = BeatNs();
   std::vector<Sample>& samples = snapshot->samples;
   AddDevices(samples);
   const size_t devices = samples.size();
@@ -399,8 +422,8 @@ void Live::Impl::Publish() {
   if (level_ < kSlow) history_.Add(*snapshot);
   newest_ = std::move(snapshot);
   // A watcher may go while it is told.
-  for (const auto& [id, each] : std::map(watches_)) {
-    if (watches_.contains(id)) each(newest_);
+  for (const auto& [id, watcher] : std::map(watches_)) {
+    if (watches_.contains(id)) watcher.each(newest_);
   }
 }
 
@@ -427,11 +450,12 @@ Live::Live(base::Executor& ctl, const config::Config& config, session::Manager& 
     : impl_(std::make_unique<Impl>(ctl, config, manager, agents)) {}
 Live::~Live() = default;
 Status Live::Usable() const { return impl_->Usable(); }
-uint32_t Live::hz() const { return impl_->hz(); }
+uint64_t Live::period_ns() const { return impl_->period_ns(); }
+uint32_t Live::max_hz() const { return impl_->max_hz(); }
 SnapshotPtr Live::newest() const { return impl_->newest(); }
 std::vector<History::Later> Live::Since(uint64_t wall_ns) const { return impl_->Since(wall_ns); }
-Live::WatchId Live::Watch(std::function<void(const SnapshotPtr&)> each) {
-  return impl_->Watch(std::move(each));
+Live::WatchId Live::Watch(std::function<void(const SnapshotPtr&)> each, uint64_t period_ns) {
+  return impl_->Watch(std::move(each), period_ns);
 }
 void Live::Unwatch(WatchId id) { impl_->Unwatch(id); }
 void Live::AddSource(std::function<void(std::vector<Sample>&)> add) { impl_->AddSource(std::move(add)); }

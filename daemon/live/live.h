@@ -39,13 +39,15 @@ class Live {
 
   // kFailedPrecondition where the settings have it off.
   base::Status Usable() const;
-  // How often they are read, where they are usable.
-  uint32_t hz() const;
+  // How often a watch gets them that does not say, and the most that one may ask for; where they are usable.
+  uint64_t period_ns() const;
+  uint32_t max_hz() const;
   // nullptr before the first beat.
   SnapshotPtr newest() const;
-  // `each` gets every snapshot from now on, the newest at once if there is one.
+  // `each` gets every snapshot from now on, the newest at once if there is one. They are made every
+  // period_ns(), or as often as the watch with the shortest period wants (0: none of its own).
   using WatchId = uint64_t;
-  WatchId Watch(std::function<void(const SnapshotPtr&)> each);
+  WatchId Watch(std::function<void(const SnapshotPtr&)> each, uint64_t period_ns = 0);
   void Unwatch(WatchId id);
   // What was published since `wall_ns` and is not the newest; the oldest first.
   std::vector<History::Later> Since(uint64_t wall_ns) const;

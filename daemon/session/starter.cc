@@ -122,6 +122,18 @@ Status Starter::CheckRoom(const Caller& caller) const {
 
 // Every flight recorder may come to fill its memory.
 Status Starter::CheckMemory(const SessionSpec& spec) const {
+  constexpr uint64_t kLeastBuffer = 64ull << 10;
+  uint64_t left = services_.config.store.flight_recorder_bytes;
+  for (const MemoryBuffer& buffer : spec.buffers) {
+    if (buffer.bytes < kLeastBuffer || buffer.bytes > left) {
+      return {Code::kInvalidArgument, "--buffer: " + std::to_string(buffer.bytes) +
+                                          " bytes: must be at least 64KiB, and all buffers " +
+                                          "together at most the " +
+                                          std::to_string(services_.config.store.flight_recorder_bytes) +
+                                          " bytes of a flight recorder (store.flight_recorder_bytes)"};
+    }
+    left -= buffer.bytes;
+  }
   const uint64_t limit = services_.config.limits.rss_mb * 1'000'000 / 2;
   if (!spec.flight_recorder || limit == 0) return Status::Ok();
   const auto recorders =

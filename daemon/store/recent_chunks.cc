@@ -6,47 +6,67 @@
 
 namespace profd::store {
 
-void RecentChunks::Add(const chunk::Chunk& chunk) {
+RecentChunks::RecentChunks(uint64_t most_bytes, const std::vector<Buffer>& own) {
+  rings_.push_back({{most_bytes, false}});
+  for (const Buffer& buffer : own) {
+    rings_.push_back({buffer});
+    rings_[0].buffer.most_bytes -= std::min(rings_[0].buffer.most_bytes, buffer.most_bytes);
+  }
+}
+
+void RecentChunks::Add(const chunk::Chunk& chunk, uint32_t buffer) {
   if (chunk.header.first_time_ns > until_ns_.load(std::memory_order_relaxed)) return;
-  const uint64_t size = chunk.header.used + kOverhead;
-  uint64_t bytes = this->bytes();
-  while (!held_.empty() && bytes + size > most_bytes_) {
-    bytes -= SizeOf(held_.front());
-    held_.pop_front();
+  Ring& ring = rings_.at(buffer);
+  const uint64_t size = chunk.header.used + kOverhead, most = ring.buffer.most_bytes;
+  if (ring.buffer.keeps_first && ring.bytes + size > most) return;
+  while (!ring.held.empty() && ring.bytes + size > most) {
+    ring.bytes -= SizeOf(ring.held.front());
+    ring.held.pop_front();
   }
-  if (size <= most_bytes_) {
-    Held held{chunk.header, std::make_unique_for_overwrite<std::byte[]>(chunk.header.used)};
+  if (size <= most) {
+    Held held{chunk.header, std::make_unique_for_overwrite<std::byte[]>(chunk.header.used), ++added_};
     std::memcpy(held.data.get(), chunk.data, chunk.header.used);
-    held_.push_back(std::move(held));
-    bytes += size;
+    ring.held.push_back(std::move(held));
+    ring.bytes += size;
   }
-  Publish(bytes);
+  Publish();
 }
 
 std::deque<RecentChunks::Held> RecentChunks::Take(uint32_t trace, uint64_t from_ns) {
   std::deque<Held> taken;
-  std::deque<Held> left;
-  uint64_t bytes = 0;
-  for (Held& held : held_) {
-    if (held.header.key.trace != trace) {
-      bytes += SizeOf(held);
-      left.push_back(std::move(held));
-    } else if (held.header.last_time_ns >= from_ns) {
-      taken.push_back(std::move(held));
+  for (Ring& ring : rings_) {
+    std::deque<Held> left;
+    ring.bytes = 0;
+    for (Held& held : ring.held) {
+      if (held.header.key.trace != trace) {
+        ring.bytes += SizeOf(held);
+        left.push_back(std::move(held));
+      } else if (held.header.last_time_ns >= from_ns) {
+        taken.push_back(std::move(held));
+      }
     }
+    ring.held = std::move(left);
   }
-  held_ = std::move(left);
-  Publish(bytes);
+  std::ranges::sort(taken, {}, &Held::number);
+  Publish();
   return taken;
 }
 
 bool RecentChunks::HasAny(uint32_t trace) const {
-  return std::ranges::any_of(held_, [trace](const Held& held) { return held.header.key.trace == trace; });
+  return std::ranges::any_of(rings_, [trace](const Ring& ring) {
+    return std::ranges::any_of(ring.held,
+                               [trace](const Held& held) { return held.header.key.trace == trace; });
+  });
 }
 
-void RecentChunks::Publish(uint64_t bytes) {
+void RecentChunks::Publish() {
+  uint64_t bytes = 0, from_ns = UINT64_MAX;
+  for (const Ring& ring : rings_) {
+    bytes += ring.bytes;
+    if (!ring.held.empty()) from_ns = std::min(from_ns, ring.held.front().header.first_time_ns);
+  }
   bytes_.store(bytes, std::memory_order_relaxed);
-  from_ns_.store(held_.empty() ? 0 : held_.front().header.first_time_ns, std::memory_order_relaxed);
+  from_ns_.store(from_ns == UINT64_MAX ? 0 : from_ns, std::memory_order_relaxed);
 }
 
 }  // namespace profd::store

@@ -1,5 +1,5 @@
-// The newest chunks of a flight recorder, of all streams of a session, in memory: what has been there longest
-// makes way.
+// The chunks of a flight recorder, of all streams of a session, in memory: the newest ones, what has been
+// there longest makes way. Streams may have buffers of their own in it, which others do not touch.
 #pragma once
 
 #include <atomic>
@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <vector>
 
 #include "daemon/chunk/pipe.h"
 #include "format/chunk.h"
@@ -19,16 +20,22 @@ class RecentChunks {
   struct Held {
     format::ChunkHeader header;
     std::unique_ptr<std::byte[]> data;
+    uint64_t number = 0;  // in the order they came
+  };
+  struct Buffer {
+    uint64_t most_bytes = 0;
+    bool keeps_first = false;  // what comes when it is full is not held
   };
   // What one of them takes besides its data.
   static constexpr uint64_t kOverhead = sizeof(Held) + 32;
 
-  explicit RecentChunks(uint64_t most_bytes) : most_bytes_(most_bytes) {}
+  // `own` are 1, 2 … of Add(), and a part of `most_bytes`; buffer 0 has the rest.
+  explicit RecentChunks(uint64_t most_bytes, const std::vector<Buffer>& own = {});
 
   // What begins later (host raw) is not held any more. **Thread:** any.
   void KeepUntil(uint64_t raw_ns) { until_ns_.store(raw_ns, std::memory_order_relaxed); }
-  // A copy of it. Never more than `most_bytes` are held: one that is larger itself is not.
-  void Add(const chunk::Chunk& chunk);
+  // A copy of it. A buffer never holds more than its bytes: one that is larger itself is not held.
+  void Add(const chunk::Chunk& chunk, uint32_t buffer = 0);
   // All of one trace, in the order they came, are taken out. Those that end before `from_ns` (host raw) are
   // gone with that.
   std::deque<Held> Take(uint32_t trace, uint64_t from_ns);
@@ -41,10 +48,16 @@ class RecentChunks {
 
  private:
   static uint64_t SizeOf(const Held& held) { return held.header.used + kOverhead; }
-  void Publish(uint64_t bytes);
+  void Publish();
 
-  const uint64_t most_bytes_;
-  std::deque<Held> held_;
+  struct Ring {
+    Buffer buffer;
+    std::deque<Held> held = {};
+    uint64_t bytes = 0;
+  };
+
+  std::deque<Ring> rings_;
+  uint64_t added_ = 0;
   std::atomic<uint64_t> bytes_{0};
   std::atomic<uint64_t> from_ns_{0};
   std::atomic<uint64_t> until_ns_{UINT64_MAX};

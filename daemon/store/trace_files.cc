@@ -126,6 +126,7 @@ void TraceFiles::AddStream(uint32_t stream, chunk::StreamSpec spec) {
   added.written = spec.written;
   added.whole = spec.whole;
   added.recent = !spec.whole && !spec.direct && spec_.recent != nullptr;
+  added.buffer = spec.buffer;
   added.file = &FileOf(std::move(spec));
   added.part = added.file->parts++;
 }
@@ -160,7 +161,7 @@ void TraceFiles::Store(const chunk::Chunk& chunk) {
   if (IsLeftOut(stream, chunk.header)) return;
   if (!stream.recent) return Write(stream, chunk);
   if (recent_from_ns_ == 0) recent_from_ns_ = chunk.header.first_time_ns;
-  spec_.recent->Add(chunk);
+  spec_.recent->Add(chunk, stream.buffer);
 }
 
 void TraceFiles::WriteRecent(uint64_t from_ns) {

@@ -93,7 +93,8 @@ class TraceFiles : private SliceKeeper {
     format::ManifestAged aged;
     uint32_t part = 0;  // of its file's streams
     bool whole = false;
-    bool recent = false;  // kept in memory
+    bool recent = false;  // kept in memory …
+    uint32_t buffer = 0;  // … in this one of RecentChunks
   };
 
   // SliceKeeper

@@ -172,8 +172,11 @@ void CsvSpans::Task(const SpanBatch& batch, const Span& span) {
     row.hf32 = detail->hf32;
     if (const format::TaskCounters* counters = batch.CountersOf(*detail)) {
       row.counters = std::make_unique<format::TaskCounters>(*counters);
-      // What runs on cores is an operator, whoever launched it.
-      if (!context_.vendor_compatible) row.kind = TaskRow::Kind::kOperator;
+      if (!context_.vendor_compatible) {
+        // What runs on cores is an operator, whoever launched it; and a 310's counters say how many blocks.
+        row.kind = TaskRow::Kind::kOperator;
+        if (row.blocks == 0) row.blocks = counters->core[0].blocks;
+      }
     }
     const TextId shapes[] = {detail->input_shapes,  detail->input_types,  detail->input_formats,
                              detail->output_shapes, detail->output_types, detail->output_formats};

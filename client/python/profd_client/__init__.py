@@ -137,13 +137,14 @@ class Client:
 
         `collect` has "hbm", "llc:write", "pcie=20" (Hz); `preset`; `pids`; `devices` "all" or numbers; `all_agents`,
         `agent_labels`; `duration`, `delay` in seconds; `name`; `labels`; `steps` {"skip_first", "wait", "warmup", "active",
-        "repeat"}; `storage_limit_bytes`; `flight_recorder`, `in_memory` kinds, `snapshot_on` "exit" or "crash"; `resume`; `on_full`."""
+        "repeat"}; `storage_limit_bytes`; `flight_recorder`, `in_memory` kinds, `buffers` [(kinds, bytes)],
+        `snapshot_on` "exit" or "crash"; `resume`; `on_full`."""
         return _results.session(self._call("Plan", _LONG_S, spec=self._spec(collect, **asked)))
 
     @staticmethod
     def _spec(collect=(), preset="", pids=(), devices=(), all_agents=False, agent_labels=None, duration=None, delay=None,
-              name="", labels=None, steps=None, storage_limit_bytes=0, flight_recorder=False, in_memory=(), snapshot_on=None,
-              resume=False, on_full=None):
+              name="", labels=None, steps=None, storage_limit_bytes=0, flight_recorder=False, in_memory=(), buffers=(),
+              snapshot_on=None, resume=False, on_full=None):
         spec = _wire.message("SessionSpec")()
         for item in [collect] if isinstance(collect, str) else collect:
             what, _, rate = item.partition("=")
@@ -163,6 +164,8 @@ class Client:
         for key, value in (steps or {}).items():
             setattr(spec.steps, key, value)
         spec.flight_recorder_kinds.extend(in_memory)
+        for kinds, size in buffers:
+            spec.buffers.add(kinds=[kinds] if isinstance(kinds, str) else kinds, bytes=size)
         if snapshot_on is not None:
             spec.snapshot_on = _wire.number("SnapshotOn", snapshot_on)
         if on_full is not None:

@@ -85,6 +85,9 @@ Status ParseUnits(const StartOptions& options, v1::SessionSpec* spec) {
       spec->add_flight_recorder_kinds(kind.kind());
     }
   }
+  for (const std::string& text : options.buffers) {
+    PROFD_ASSIGN_OR_RETURN(*spec->add_buffers(), ParseBuffer(text));
+  }
   if (!options.snapshot_on.empty()) {
     PROFD_ASSIGN_OR_RETURN(const v1::SnapshotOn snapshot_on, ParseSnapshotOn(options.snapshot_on));
     spec->set_snapshot_on(snapshot_on);
@@ -552,6 +555,10 @@ Action Define(cli::Arguments arguments) {
                  "keep the newest data in memory; profctl snapshot writes it out");
   arguments.Text("--in-memory", &options->in_memory,
                  "with --flight-recorder: keep only these in memory, KIND,…; write others as they come");
+  arguments.Each(
+      "--buffer", [options](const std::string& text) { options->buffers.push_back(text); },
+      "with --flight-recorder: KIND,…=SIZE reserves a part of its memory for these kinds; "
+      "KIND,…=SIZE:first keeps their first data, not the newest; may be repeated");
   arguments.Text(
       "--snapshot-on", &options->snapshot_on,
       "with --flight-recorder: write what is in memory when a process ends (exit), or only when it ends "

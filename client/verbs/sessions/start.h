@@ -35,6 +35,7 @@ struct StartOptions {
   std::string domains_exclude;  // --agent-domains-exclude
   bool flight_recorder = false;
   std::string in_memory;  // which of the kinds
+  std::vector<std::string> buffers;
   std::string snapshot_on;
   bool resume = false;
   bool split = false;     // a session for each of the pids

@@ -109,7 +109,7 @@ Action Define(cli::Arguments arguments) {
   arguments.List("kinds", &options->kinds,
                  "KIND…: hbm, device, host-cpu, process, profd …, or a --user-preset; default all");
   arguments.Text("--interval", &options->interval,
-                 "time between two sets of values, e.g. 5s; default profd's");
+                 "time between two sets of values, e.g. 5s or 200ms; default profd's");
   arguments.Text("--since", &options->since,
                  "first what profd still knows of that time, e.g. 30s (live.history_s)");
   arguments.Text("--count", &options->count, "end after so many sets; default: with Ctrl-C");

@@ -124,20 +124,6 @@ bool TellSkipped(const Context& context, const Given& asked, const Given& given,
   return unmet;
 }
 
-// Two options are one kind: who names one of them is told of the other's calls.
-void TellOfCalls(const Context& context, const Given& asked, const Given& given,
-                 const v1::SessionInfo& session) {
-  const bool names_one = asked.contains("ascendcl") || asked.contains("runtime-api");
-  if (!names_one || IsOn(given, "ascendcl") == IsOn(given, "runtime-api")) return;
-  for (const v1::KindState& kind : session.kinds()) {
-    if (kind.kind() != format::NameOf(format::Kind::kAgentApi) || kind.verdict() != v1::VERDICT_STARTED)
-      continue;
-    return context.Note(
-        "--ascendcl, --runtime-api: calls of both are recorded, as one kind (agent-api); exports say "
-        "of each which level it is of");
-  }
-}
-
 // Starts and stops by words on the standard input, until the processes have ended. Each of them has a session
 // of its own.
 class Dialogue {
@@ -328,7 +314,6 @@ ExitCode RunWithProgram(const Context& context, const MsprofLine& line) {
     return status != 0 ? static_cast<ExitCode>(status) : waited ? ExitCode::kOk : code;
   }
   const bool unmet = TellSkipped(context, line.given, given, session);
-  TellOfCalls(context, line.given, given, session);
   const ExitCode concluded =
       Conclude(context, given, session, code == ExitCode::kOk && unmet ? ExitCode::kPartlyStarted : code);
   return status != 0 ? static_cast<ExitCode>(status) : concluded;

@@ -188,6 +188,25 @@ Result<agent::DomainFilter> DecodeDomains(const v1::DomainFilter& untrusted) {
   return Status(Code::kInvalidArgument, "domains of agents: at most 32 names of 1 to 127 bytes");
 }
 
+Result<std::vector<session::MemoryBuffer>> DecodeBuffers(const v1::SessionSpec& untrusted) {
+  std::vector<session::MemoryBuffer> buffers;
+  if (untrusted.buffers_size() > kMaxItems) return TooMany("buffers");
+  if (untrusted.buffers_size() > 0 && !untrusted.flight_recorder())
+    return Status(Code::kInvalidArgument, "--buffer is for a flight recorder: add --flight-recorder");
+  for (const v1::MemoryBuffer& buffer : untrusted.buffers()) {
+    session::MemoryBuffer& decoded =
+        buffers.emplace_back(session::MemoryBuffer{{}, buffer.bytes(), buffer.keeps_first()});
+    if (buffer.kinds_size() == 0 || buffer.kinds_size() > kMaxItems)
+      return Status(Code::kInvalidArgument, "--buffer: name the kinds that it is for");
+    for (const std::string& name : buffer.kinds()) {
+      const auto kind = format::FindKind(name);
+      if (!kind) return Status(Code::kInvalidArgument, session::NotInMemory("--buffer", name));
+      decoded.kinds.push_back(*kind);
+    }
+  }
+  return buffers;
+}
+
 Result<session::SnapshotOn> DecodeSnapshotOn(const v1::SessionSpec& untrusted) {
   if (untrusted.snapshot_on() != v1::SNAPSHOT_ON_UNSPECIFIED && !untrusted.flight_recorder())
     return Status(Code::kInvalidArgument, "--snapshot-on is for a flight recorder: add --flight-recorder");
@@ -254,11 +273,12 @@ base::Result<session::SessionSpec> DecodeSpec(const v1::SessionSpec& untrusted) 
   if (untrusted.flight_recorder_kinds_size() > kMaxItems) return TooMany("kinds of the flight recorder");
   for (const std::string& name : untrusted.flight_recorder_kinds()) {
     const auto kind = format::FindKind(name);
-    if (!kind) return Status(Code::kInvalidArgument, session::NotInMemory(name));
+    if (!kind) return Status(Code::kInvalidArgument, session::NotInMemory("--in-memory", name));
     spec.flight_recorder_kinds.push_back(*kind);
   }
   if (!spec.flight_recorder && !spec.flight_recorder_kinds.empty())
     return Status(Code::kInvalidArgument, "--in-memory is for a flight recorder: add --flight-recorder");
+  PROFD_ASSIGN_OR_RETURN(spec.buffers, DecodeBuffers(untrusted));
   PROFD_ASSIGN_OR_RETURN(spec.snapshot_on, DecodeSnapshotOn(untrusted));
   spec.resume = untrusted.resume();
   spec.on_full = DecodeOnFull(untrusted.on_full());

@@ -29,12 +29,11 @@ Status CheckKinds(const std::vector<std::string>& kinds) {
   return Status::Ok();
 }
 
-// Nobody gets values that are not read.
-Status CheckPeriod(uint32_t period_ms, uint32_t hz) {
-  const uint32_t least_ms = 1000 / hz;
+Status CheckPeriod(uint32_t period_ms, uint32_t max_hz) {
+  const uint32_t least_ms = (1000 + max_hz - 1) / max_hz;
   if (period_ms == 0 || period_ms >= least_ms) return Status::Ok();
-  return {Code::kInvalidArgument, "values are read " + std::to_string(hz) +
-                                      " times a second (live.hz, at most 10): " + std::to_string(period_ms) +
+  return {Code::kInvalidArgument, "values are read at most " + std::to_string(max_hz) +
+                                      " times a second (live.max_hz): " + std::to_string(period_ms) +
                                       " ms between two sets are too few, take " + std::to_string(least_ms) +
                                       " ms or more"};
 }
@@ -97,23 +96,22 @@ void LiveCall::Begin(const auth::Caller& /*caller*/, const v1::LiveRequest& requ
   since_ns_ = uint64_t{request.since_ms()} * 1'000'000;
   Status status = CheckKinds(kinds_);
   if (status.ok()) status = live_.Usable();
-  if (status.ok()) status = CheckPeriod(request.period_ms(), live_.hz());
+  if (status.ok()) status = CheckPeriod(request.period_ms(), live_.max_hz());
   if (!status.ok()) return FinishOnce(status);
+  if (period_ns_ == 0) period_ns_ = live_.period_ns();
   ctl_.Post([self = Self<LiveCall>()] {
     if (self->ends()) return;
     if (self->since_ns_ != 0) self->OfferHistory();
     self->watching_ = true;
-    self->watch_ =
-        self->live_.Watch([self](const live::SnapshotPtr& snapshot) { self->OnSnapshot(snapshot); });
+    self->watch_ = self->live_.Watch(
+        [self](const live::SnapshotPtr& snapshot) { self->OnSnapshot(snapshot); }, self->period_ns_);
   });
 }
 
-// Half a beat of grace: a period of two beats is every second one.
-bool LiveCall::IsDue(uint64_t wall_ns, uint64_t period_ns) {
-  if (sent_wall_ns_ != 0 && wall_ns >= sent_wall_ns_ &&
-      wall_ns - sent_wall_ns_ + period_ns / 2 < period_ns_) {
+// Half a beat of grace: the set nearest to when one is due.
+bool LiveCall::IsDue(uint64_t wall_ns, uint64_t beat_ns) {
+  if (sent_wall_ns_ != 0 && wall_ns >= sent_wall_ns_ && wall_ns - sent_wall_ns_ + beat_ns / 2 < period_ns_)
     return false;
-  }
   sent_wall_ns_ = wall_ns;
   return true;
 }

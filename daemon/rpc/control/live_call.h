@@ -25,7 +25,7 @@ class LiveCall : public NewestCall<v1::LiveValues> {
   void OfferHistory();
   void OnSnapshot(const live::SnapshotPtr& snapshot);
   // Whether a set of that moment is due.
-  bool IsDue(uint64_t wall_ns, uint64_t period_ns);
+  bool IsDue(uint64_t wall_ns, uint64_t beat_ns);
   void Over() override;
 
   live::Live& live_;

@@ -31,6 +31,7 @@ ResumeRecord MakeResume(const SessionInfo& info, const auth::Caller& owner, cons
   record.spec.on_full = spec.on_full;
   record.spec.flight_recorder = spec.flight_recorder;
   record.spec.flight_recorder_kinds = spec.flight_recorder_kinds;
+  record.spec.buffers = spec.buffers;
   record.spec.snapshot_on = spec.snapshot_on;
   record.spec.steps = spec.steps;
   record.spec.agent_domains = spec.agent_domains;
@@ -46,6 +47,12 @@ std::string WriteResume(const ResumeRecord& record) {
         {{"kind", NameOf(kind.kind)}, {"mode", kind.mode}, {"hz", kind.hz}, {"by_default", kind.by_default}});
   json in_memory = json::array();
   for (const format::Kind kind : spec.flight_recorder_kinds) in_memory.push_back(NameOf(kind));
+  json buffers = json::array();
+  for (const MemoryBuffer& buffer : spec.buffers) {
+    json names = json::array();
+    for (const format::Kind kind : buffer.kinds) names.push_back(NameOf(kind));
+    buffers.push_back({{"kinds", names}, {"bytes", buffer.bytes}, {"keeps_first", buffer.keeps_first}});
+  }
   json pids = json::array();
   for (const auto& [pid, ticks] : record.start_ticks) pids.push_back({{"pid", pid}, {"start_ticks", ticks}});
   const json all = {
@@ -69,6 +76,7 @@ std::string WriteResume(const ResumeRecord& record) {
       {"on_full", static_cast<int>(spec.on_full)},
       {"flight_recorder", spec.flight_recorder},
       {"flight_recorder_kinds", in_memory},
+      {"buffers", buffers},
       {"snapshot_on", static_cast<int>(spec.snapshot_on)},
       {"agent_domains", spec.agent_domains.names},
       {"agent_domains_exclude", spec.agent_domains.exclude},
@@ -118,6 +126,14 @@ Result<ResumeRecord> ParseResume(std::string_view text) {
     for (const std::string& name : all.value("flight_recorder_kinds", std::vector<std::string>())) {
       PROFD_ASSIGN_OR_RETURN(const format::Kind kind, ReadKind(name));
       spec.flight_recorder_kinds.push_back(kind);
+    }
+    for (const json& entry : all.value("buffers", json::array())) {
+      MemoryBuffer& buffer = spec.buffers.emplace_back(
+          MemoryBuffer{{}, entry.at("bytes").get<uint64_t>(), entry.at("keeps_first").get<bool>()});
+      for (const std::string& name : entry.at("kinds").get<std::vector<std::string>>()) {
+        PROFD_ASSIGN_OR_RETURN(const format::Kind kind, ReadKind(name));
+        buffer.kinds.push_back(kind);
+      }
     }
     const int snapshot_on = all.value("snapshot_on", 0);
     if (snapshot_on >= 0 && snapshot_on <= 2) spec.snapshot_on = static_cast<SnapshotOn>(snapshot_on);

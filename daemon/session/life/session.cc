@@ -48,8 +48,11 @@ Session::Session(Services services, Setup setup)
   holder_ = "session " + setup_.id + " of " + setup_.owner.user + " since " + base::UtcText(start_wall_ns_);
   directories_ = setup_.directories;
   budget_ = std::make_shared<store::Budget>(setup_.spec.storage_limit_bytes, std::move(setup_.bounds));
-  if (setup_.spec.flight_recorder)
-    recent_ = std::make_shared<store::RecentChunks>(services_.config.store.flight_recorder_bytes);
+  if (setup_.spec.flight_recorder) {
+    std::vector<store::RecentChunks::Buffer> own;
+    for (const MemoryBuffer& buffer : setup_.spec.buffers) own.push_back({buffer.bytes, buffer.keeps_first});
+    recent_ = std::make_shared<store::RecentChunks>(services_.config.store.flight_recorder_bytes, own);
+  }
 }
 
 Session::~Session() { StopTimers(); }
@@ -116,6 +119,12 @@ std::shared_ptr<Trace> Session::NewTrace(bool all_or_nothing) {
     const std::string kinds =
         base::Joined(setup_.spec.flight_recorder_kinds, ",", [](format::Kind kind) { return NameOf(kind); });
     manifest.settings["flight_recorder"] = kinds.empty() ? "true" : kinds;
+    for (const MemoryBuffer& buffer : setup_.spec.buffers) {
+      std::string& all = manifest.settings["buffers"];
+      all += (all.empty() ? "" : " ") +
+             base::Joined(buffer.kinds, ",", [](format::Kind kind) { return NameOf(kind); }) + "=" +
+             std::to_string(buffer.bytes) + (buffer.keeps_first ? ":first" : "");
+    }
   }
   if (setup_.spec.snapshot_on != SnapshotOn::kAsked)
     manifest.settings["snapshot_on"] = setup_.spec.snapshot_on == SnapshotOn::kExit ? "exit" : "crash";

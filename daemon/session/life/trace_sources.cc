@@ -30,6 +30,15 @@ chunk::StreamSpec::Records RecordsOf(const format::StreamFormat& format) {
   return chunk::StreamSpec::Records::kAnyhow;
 }
 
+// Of the streams that a flight recorder keeps in memory, in which of its buffers.
+using Buffers = std::map<const chunk::StreamStats*, uint32_t>;
+
+void Keep(const Buffers& buffers, chunk::StreamSpec& spec) {
+  const auto buffer = buffers.find(spec.stats.get());
+  spec.direct = buffer == buffers.end();
+  if (!spec.direct) spec.buffer = buffer->second;
+}
+
 }  // namespace
 
 void Trace::StartSources(std::function<void()> done) {
@@ -80,11 +89,12 @@ void Trace::StartHost(std::function<void()> done) {
     request.probes.push_back({std::string(NameOf(kind.start.kind)), kind.start.hz, kind.stats,
                               outcomes.back(), std::move(trouble)});
   }
-  std::set<const chunk::StreamStats*> direct;
+  Buffers buffers;
   for (const HostKind& kind : host_kinds_) {
-    if (!setup_.plan->kinds[kind.start.kind_index].in_memory) direct.insert(kind.stats.get());
+    const KindState& state = setup_.plan->kinds[kind.start.kind_index];
+    if (state.in_memory) buffers[kind.stats.get()] = state.buffer;
   }
-  request.make_spec = [begin_raw_ns = host_start_.host_raw_ns, direct = std::move(direct)](
+  request.make_spec = [begin_raw_ns = host_start_.host_raw_ns, buffers = std::move(buffers)](
                           const std::string& folder, const std::string& file, chunk::StreamStatsPtr stats) {
     auto spec = std::make_shared<chunk::StreamSpec>();
     spec->folder = folder;
@@ -95,10 +105,10 @@ void Trace::StartHost(std::function<void()> done) {
     spec->one_slice = file == format::file::kHostDisk || file == format::kCpuProfileNamesFile ||
                       file == format::kOffCpuNamesFile;
     spec->whole = spec->one_slice;
-    spec->direct = direct.contains(stats.get());
     spec->every_slice_header = format::OsCallBeginLine(file, begin_raw_ns);
     spec->records = chunk::StreamSpec::Records::kText;
     spec->stats = std::move(stats);
+    Keep(buffers, *spec);
     return spec;
   };
   services_.sampler.Start(std::move(request), [self = shared_from_this(), outcomes = std::move(outcomes),
@@ -142,6 +152,7 @@ void Trace::StartChannel(Channel& channel, std::function<void()> done) {
   spec.one_slice = channel.start.one_slice && !setup_.budget->limited();
   spec.stats = channel.stats;
   spec.direct = !setup_.plan->kinds[channel.start.kind_index].in_memory;
+  spec.buffer = setup_.plan->kinds[channel.start.kind_index].buffer;
   if (channel.start.format != nullptr) {
     spec.every_slice_header = channel.start.format->every_slice_header;
     spec.first_slice_header = channel.start.format->first_slice_header;
@@ -204,20 +215,21 @@ std::shared_ptr<const device::FileSinks> Trace::SinksOf(const Channel& channel) 
         {file.start.what, std::string(NameOf(setup_.plan->kinds[file.start.kind_index].kind)), file.stats});
   }
   sinks->first_stream = kFirstDeviceFile + channel.key.stream * device::FileSinks::kMaxFiles;
-  std::set<const chunk::StreamStats*> direct;
+  Buffers buffers;
   for (const DeviceFile& file : channel.files) {
-    if (!setup_.plan->kinds[file.start.kind_index].in_memory) direct.insert(file.stats.get());
+    const KindState& state = setup_.plan->kinds[file.start.kind_index];
+    if (state.in_memory) buffers[file.stats.get()] = state.buffer;
   }
-  sinks->make_spec = [device = std::to_string(channel.start.device), direct = std::move(direct)](
+  sinks->make_spec = [device = std::to_string(channel.start.device), buffers = std::move(buffers)](
                          const std::string& file, const device::FileSinks::Sink& sink) {
     auto spec = std::make_shared<chunk::StreamSpec>();
     spec->folder = "device_" + device;
     spec->file = file + "." + device;
     spec->kind = sink.kind;
     spec->unit = "device:" + device;
-    spec->direct = direct.contains(sink.stats.get());
     spec->records = chunk::StreamSpec::Records::kText;
     spec->stats = sink.stats;
+    Keep(buffers, *spec);
     return spec;
   };
   return sinks;

@@ -122,6 +122,9 @@ void CheckRegistered(const Target& target, Chain* chain) {
     kinds += (kinds.empty() ? "" : " ") + capability.kind;
   }
   if (works.empty()) works = "none";
+  // Only who subscribes is told.
+  if (works.find("agent-kernel") != works.npos)
+    works += "; whether another tool in the process holds MSPTI shows when a recording begins";
   std::string limits;
   for (const auto& [reason, kinds] : limited) limits += (limits.empty() ? "" : "; ") + kinds + ": " + reason;
   if (limits.empty()) {

@@ -41,8 +41,8 @@ base::Result<Kind> ReadKind(std::string_view name) {
   return base::Status(base::Code::kInvalidArgument, Unknown("kind", name, known));
 }
 
-std::string NotInMemory(std::string_view name) {
-  return "--in-memory: " + base::Excerpt(name) + " is not one of the kinds that are collected";
+std::string NotInMemory(std::string_view option, std::string_view name) {
+  return std::string(option) + ": " + base::Excerpt(name) + " is not one of the kinds that are collected";
 }
 
 std::string UnknownPreset(std::string_view name) {

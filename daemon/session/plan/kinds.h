@@ -16,7 +16,7 @@ bool IsFromMspti(format::Kind kind);
 // there is.
 base::Result<format::Kind> ReadKind(std::string_view name);
 // Of a flight recorder that is to keep what it does not collect.
-std::string NotInMemory(std::string_view name);
+std::string NotInMemory(std::string_view option, std::string_view name);
 std::string UnknownPreset(std::string_view name);
 
 }  // namespace profd::session

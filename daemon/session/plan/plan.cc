@@ -40,6 +40,23 @@ bool IsWithoutMspti(const std::vector<DeviceFacts>& devices) {
          std::ranges::none_of(devices, [](const DeviceFacts& device) { return kOfMspti.Has(device.chip); });
 }
 
+// "acl+node" of agent-api: as agent::Arm::call_levels has it.
+Result<uint32_t> CallLevelsOf(const std::string& mode) {
+  uint32_t levels = 0;
+  for (size_t at = 0; at < mode.size();) {
+    const size_t end = std::min(mode.find('+', at), mode.size());
+    const auto level = std::ranges::find(agent::kCallLevels, std::string_view(mode).substr(at, end - at));
+    if (level == std::end(agent::kCallLevels) || end + 1 == mode.size()) {
+      return Status{Code::kInvalidArgument,
+                    "agent-api:" + mode +
+                        ": agent-api knows the modes acl, node and runtime, and several of them with +"};
+    }
+    levels |= 1U << (level - std::begin(agent::kCallLevels));
+    at = end + 1;
+  }
+  return levels;
+}
+
 // As format::AgentKind counts.
 size_t AgentIndex(Kind kind) { return static_cast<size_t>(kind) - static_cast<size_t>(Kind::kAgentRange); }
 
@@ -92,7 +109,10 @@ Result<Plan> Planner::Run() {
   if (plan_.channels.empty() && plan_.host.empty() && plan_.agents.empty() && !has_windows)
     return NothingToCollect();
   PROFD_RETURN_IF_ERROR(CheckSteps());
-  for (KindState& kind : plan_.kinds) kind.in_memory = StaysInMemory(kind.kind);
+  for (KindState& kind : plan_.kinds) {
+    kind.in_memory = StaysInMemory(kind.kind);
+    kind.buffer = BufferOf(kind.kind);
+  }
   return std::move(plan_);
 }
 
@@ -245,11 +265,13 @@ Status Planner::PlanHostKind(const KindRequest& request, const KindTraits& kind)
 }
 
 Status Planner::PlanAgentKind(const KindRequest& request) {
-  if (!request.mode.empty() || request.hz != 0) {
+  const bool of_calls = request.kind == Kind::kAgentApi;
+  if (request.hz != 0 || (!request.mode.empty() && !of_calls)) {
     return {Code::kInvalidArgument,
-            Text(request.kind) +
-                " comes from the process whenever something happens: ask for it without a mode or a rate"};
+            Text(request.kind) + " comes from the process whenever something happens: ask for it without a " +
+                (of_calls ? "rate" : "mode or a rate")};
   }
+  PROFD_ASSIGN_OR_RETURN(const uint32_t levels, CallLevelsOf(request.mode));
   if (targets_.empty()) {
     return {Code::kInvalidArgument, Text(request.kind) +
                                         " needs a process: name it with --pid or --all-agents; profctl " +
@@ -267,7 +289,7 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
       continue;
     }
     if (!process.agent && process.agent_expected) {
-      StartAgentKind(request.kind, pid, Verdict::kPending, "its agent has not registered yet");
+      StartAgentKind(request.kind, pid, Verdict::kPending, "its agent has not registered yet", levels);
       continue;
     }
     if (!process.agent) {
@@ -294,13 +316,13 @@ Status Planner::PlanAgentKind(const KindRequest& request) {
       skip(known->reason);
     } else {
       StartAgentKind(request.kind, pid, known->later ? Verdict::kPending : Verdict::kStarted,
-                     known->later ? known->reason : "");
+                     known->later ? known->reason : "", levels);
     }
   }
   return Status::Ok();
 }
 
-void Planner::StartAgentKind(Kind kind, pid_t pid, Verdict verdict, std::string reason) {
+void Planner::StartAgentKind(Kind kind, pid_t pid, Verdict verdict, std::string reason, uint32_t levels) {
   auto start = std::find_if(plan_.agents.begin(), plan_.agents.end(),
                             [pid](const AgentStart& start) { return start.pid == pid; });
   if (start == plan_.agents.end()) {
@@ -309,6 +331,7 @@ void Planner::StartAgentKind(Kind kind, pid_t pid, Verdict verdict, std::string 
     start->kind_index.fill(kNoKind);
   }
   start->kinds.push_back(kind);
+  start->call_levels |= levels;
   start->kind_index[AgentIndex(kind)] = plan_.kinds.size();
   KindState state;
   state.kind = kind;
@@ -344,10 +367,36 @@ bool Planner::StaysInMemory(Kind kind) const {
          (spec_.flight_recorder_kinds.empty() || Contains(spec_.flight_recorder_kinds, kind));
 }
 
+// From 1; 0: none of its own.
+uint32_t Planner::BufferOf(Kind kind) const {
+  const auto buffer = std::ranges::find_if(
+      spec_.buffers, [kind](const MemoryBuffer& one) { return Contains(one.kinds, kind); });
+  return buffer == spec_.buffers.end() ? 0 : static_cast<uint32_t>(buffer - spec_.buffers.begin() + 1);
+}
+
+Status Planner::CheckBuffers() const {
+  std::set<Kind> has_one;
+  for (const MemoryBuffer& buffer : spec_.buffers) {
+    for (const Kind kind : buffer.kinds) {
+      if (std::ranges::count(wanted_, kind, &KindRequest::kind) == 0 || !StaysInMemory(kind))
+        return {Code::kInvalidArgument, NotInMemory("--buffer", NameOf(kind)) + " in memory"};
+      if (IsAgentKind(kind)) {
+        return {Code::kInvalidArgument,
+                "--buffer: what " + Text(kind) +
+                    " keeps is in the memory of its process (agent.lane_kib): leave it out"};
+      }
+      if (!has_one.insert(kind).second)
+        return {Code::kInvalidArgument, "--buffer: " + Text(kind) + " is in two of them; give it one"};
+    }
+  }
+  return Status::Ok();
+}
+
 Status Planner::CheckMemory() {
+  PROFD_RETURN_IF_ERROR(CheckBuffers());
   for (const Kind kind : spec_.flight_recorder_kinds) {
     if (std::ranges::count(wanted_, kind, &KindRequest::kind) == 0)
-      return {Code::kInvalidArgument, NotInMemory(NameOf(kind))};
+      return {Code::kInvalidArgument, NotInMemory("--in-memory", NameOf(kind))};
   }
   const KindRequest* outside = nullptr;
   for (const KindRequest& request : wanted_) {

@@ -91,7 +91,8 @@ struct HostStart {
 struct AgentStart {
   pid_t pid = 0;
   std::vector<format::Kind> kinds;
-  bool announce = false;  // channels give way to it
+  bool announce = false;     // channels give way to it
+  uint32_t call_levels = 0;  // of agent-api: agent::kCallLevels, by bit; 0 = all
   // By format::AgentKind: into Plan::kinds, kNoKind where it is not recorded.
   std::array<size_t, format::kAgentKinds> kind_index;
 };

@@ -55,12 +55,15 @@ class Planner {
   base::Status PlanDeviceKind(const KindRequest& request);
   base::Status PlanHostKind(const KindRequest& request, const format::KindTraits& kind);
   base::Status PlanAgentKind(const KindRequest& request);
-  void StartAgentKind(format::Kind kind, pid_t pid, Verdict verdict, std::string reason);
+  // `levels`: of agent::Arm::call_levels.
+  void StartAgentKind(format::Kind kind, pid_t pid, Verdict verdict, std::string reason, uint32_t levels);
   base::Status CheckSteps() const;
   base::Status CheckDomains() const;
   // Which data stay in a flight recorder's memory.
   base::Status CheckMemory();
   bool StaysInMemory(format::Kind kind) const;
+  uint32_t BufferOf(format::Kind kind) const;
+  base::Status CheckBuffers() const;
   void LeaveTasksToAgents();
   void LeaveFilesToSamples();
   void LeaveSharedSystems();

@@ -32,6 +32,13 @@ struct KindRequest {
 // When a flight recorder writes what a process that ends has in memory.
 enum class SnapshotOn : uint8_t { kAsked, kExit, kCrash };
 
+// What a flight recorder keeps of these kinds alone.
+struct MemoryBuffer {
+  std::vector<format::Kind> kinds;
+  uint64_t bytes = 0;
+  bool keeps_first = false;  // not the newest
+};
+
 struct SessionSpec {
   std::vector<KindRequest> kinds;
   std::string preset;  // node memory network host all; empty = none
@@ -43,6 +50,7 @@ struct SessionSpec {
   agent::DomainFilter agent_domains = {};  // whose marks and ranges are recorded
   bool flight_recorder = false;  // the newest data stays in memory until a snapshot writes it out …
   std::vector<format::Kind> flight_recorder_kinds;  // … of these kinds; empty: of all
+  std::vector<MemoryBuffer> buffers = {};           // parts of its memory
   SnapshotOn snapshot_on = SnapshotOn::kAsked;
   store::OnFull on_full = store::OnFull::kAge;
   bool resume = false;  // goes on in a new, linked directory after a restart of profd
@@ -99,7 +107,8 @@ struct KindState {
   uint64_t lost = 0;          // records
   double bytes_per_s = 0;     // what it was expected to make; 0: nobody can know before
   uint32_t record_bytes = 0;  // … then what a record takes, about
-  bool in_memory = false;     // of a flight recorder: until somebody asks for it
+  bool in_memory = false;     // of a flight recorder: until somebody asks for it …
+  uint32_t buffer = 0;        // … in SessionSpec::buffers, from 1; 0: in what is left for all
 };
 
 // What disturbed the figures (format::ManifestPerturbation), in time since the session's begin.

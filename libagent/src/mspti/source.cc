@@ -44,6 +44,7 @@ std::atomic<pid_t> g_pid;  // whose worker
 
 // Written by the attach thread before the worker starts, by the worker until it is kRunning or gone.
 uint32_t g_kinds;
+uint32_t g_call_levels;  // 0: all
 bool g_any;
 MissingKinds g_missing;
 
@@ -111,16 +112,27 @@ int Enable(Session* session, uint32_t kind) {
   return code;
 }
 
+// Whether calls of that kind's level were asked for.
+bool IsAsked(uint32_t kind) {
+  constexpr uint32_t kAcl = 1, kNode = 2, kRuntime = 4;  // CallLevels of proto/profd/v1/agent.proto
+  const uint32_t level = kind == kAclApiKind                        ? kAcl
+                         : kind == kNodeApiKind || kind == kApiKind ? kNode
+                         : kind == kRuntimeApiKind                  ? kRuntime
+                                                                    : 0;
+  return level == 0 || g_call_levels == 0 || (g_call_levels & level) != 0;
+}
+
 // Returns the code of the first refusal that no fallback makes up for.
 int EnableAll(Session* session, const Wanted& wanted) {
   int refused = kSuccess;
   int code = kSuccess;
   for (const uint32_t kind : wanted.kinds) {
-    if (kind == 0) continue;
+    if (kind == 0 || !IsAsked(kind)) continue;
     code = Enable(session, kind);
     if (code != kSuccess && refused == kSuccess) refused = code;
   }
-  if (code != kSuccess && wanted.fallback != 0) return Enable(session, wanted.fallback);
+  if (code != kSuccess && wanted.fallback != 0 && IsAsked(wanted.fallback))
+    return Enable(session, wanted.fallback);
   return wanted.fallback != 0 ? code : refused;
 }
 
@@ -274,7 +286,7 @@ void* Run(void*) {
 
 }  // namespace
 
-Begun Start(uint32_t kinds, int wait_ms, MissingKinds* missing) {
+Begun Start(uint32_t kinds, uint32_t call_levels, int wait_ms, MissingKinds* missing) {
   missing->count = 0;
   if ((kinds & kRecordKinds) == 0 || g_exiting.load(std::memory_order_acquire)) return Begun::kRefused;
   if (const char* why = WhyNever()) {
@@ -287,6 +299,7 @@ Begun Start(uint32_t kinds, int wait_ms, MissingKinds* missing) {
     return Begun::kLater;
   }
   g_kinds = kinds & (kRecordKinds | 1U << abi::kDeviceMark);
+  g_call_levels = call_levels;
   g_any = false;
   g_missing.count = 0;
   g_stop.store(false);

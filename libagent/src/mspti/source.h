@@ -31,9 +31,10 @@ enum class Begun : uint8_t {
   kLater,     // not yet: CANN is not loaded, or the worker of the recording before has not ended
   kStarting,  // the worker is on its way: Look() tells
 };
-// Starts the worker for those of the kinds that are MSPTI's, and waits so long until it has subscribed.
+// Starts the worker for those of the kinds that are MSPTI's, and waits so long until it has subscribed. Of
+// calls those of `call_levels` (proto: CallLevels; 0 = all).
 // **Thread:** the attach thread, as of the rest.
-Begun Start(uint32_t kinds, int wait_ms, MissingKinds* missing);
+Begun Start(uint32_t kinds, uint32_t call_levels, int wait_ms, MissingKinds* missing);
 Begun Look(MissingKinds* missing);
 // What Start() answered kLater for is there.
 bool IsReady();

@@ -84,6 +84,22 @@ class FlightRecorderTest(harness.ProfdTest):
         self.assertLess(stamps[-1] - stamps[0], 2e9)
         self.assertGreater(len(stamps), 10)
 
+    def test_kinds_with_memory_of_their_own(self):
+        """What writes much does not drive it out."""
+        daemon = self.profd(sim="devices: 1\nchip: 910B\n", config=LEAST)
+        session = daemon.begin("--devices", "0", "--collect", KINDS, "--flight-recorder", "--buffer", "hbm=256KiB",
+                               "--buffer", "host-sys-cpu=64KiB:first")
+        info = self.elapsed(daemon, session, 5)
+        self.assertTrue(0.5 * MIB < info["held_bytes"] <= MIB, info)
+        taken = self.snapshot(daemon, session)
+        stamps = self.stamps(session["directory"])
+        # From the begin on; in what is left for all it would reach back a second and a half.
+        self.assertGreater((stamps[-1] - stamps[0]) / 1e9, info["elapsed_s"] - 2)
+        self.assertEqual(8 * len(stamps), self.kind(taken, "hbm", "device:0")["records"])
+        sealed = daemon.end(session["session"])
+        self.assertEqual(own_folder.manifest(session["directory"])["settings"]["buffers"], "hbm=262144 host-sys-cpu=65536:first")
+        self.assertEqual(daemon.ctl("verify", session["directory"]).code, OK, sealed)
+
     def test_it_outlives_a_new_directory(self):
         daemon = self.profd(sim="devices: 1\nchip: 910B\n", config="store: {roll_after_s: 1}\n")
         session = daemon.begin("--devices", "0", "--collect", "hbm", "--flight-recorder")
@@ -159,7 +175,14 @@ class FlightRecorderTest(harness.ProfdTest):
         for arguments, why in ((("--flight-recorder", "--in-memory", "qos"), "qos is not one of the kinds"),
                                (("--flight-recorder", "--in-memory", "hbm=5"), "belong to --collect"),
                                (("--flight-recorder", "--in-memory", "agent-mark"), "name agent-range, too"),
-                               (("--in-memory", "hbm"), "add --flight-recorder")):
+                               (("--in-memory", "hbm"), "add --flight-recorder"),
+                               (("--buffer", "hbm=1MB"), "add --flight-recorder"),
+                               (("--flight-recorder", "--buffer", "hbm"), "expected kinds and a size"),
+                               (("--flight-recorder", "--buffer", "qos=1MB"), "qos is none of the kinds"),
+                               (("--flight-recorder", "--buffer", "hbm=1KB"), "at least 64KiB"),
+                               (("--flight-recorder", "--buffer", "hbm=1TB"), "store.flight_recorder_bytes"),
+                               (("--flight-recorder", "--buffer", "agent-mark=1MB"), "memory of its process"),
+                               (("--flight-recorder", "--buffer", "hbm=1MB", "--buffer", "hbm=2MB"), "give it one")):
             refused = daemon.ctl("start", "--devices", "0", "--pid", job.pid, "--collect", "hbm,agent-mark,agent-range", *arguments)
             self.assertEqual(refused.code, harness.USAGE, refused)
             self.assertIn(why, refused.err)

@@ -258,6 +258,8 @@ class MsptiTest(harness.ProfdTest):
         cann = Cann(self, daemon, preload=False)
         cann.load()
         self.assertEqual(cann.order(f"subscribe {cann.folder}/lib64/libmspti.so"), "0")
+        harness.wait_until(lambda: "whether another tool in the process holds MSPTI shows when a recording begins"
+                           in daemon.ctl("doctor", "--pid", cann.pid).out, "doctor to say that it cannot know")
         session = daemon.begin("--pid", cann.pid, "--collect", "agent-kernel,agent-mark")
         kernel = self.kind(session, "agent-kernel", f"pid:{cann.pid}")
         self.assertEqual(kernel["verdict"], "skipped", session)

@@ -284,6 +284,7 @@ class ByTask(harness.ProfdTest):
         for row in tables["op_summary"]:  # its record says how many blocks there were
             if row["aic_total_cycles"] != "N/A":
                 self.assertAlmostEqual(float(row["aicore_time(us)"]), int(row["aic_total_cycles"]) / 680 / 2, 2)
+                self.assertEqual(row["Block Num"], "2")
         begun, tasks = {}, {}
         for line in self.truth_lines(0, 44):
             ids = str(line["values"]["stream"]), str(line["values"]["task"])

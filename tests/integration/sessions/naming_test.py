@@ -204,13 +204,25 @@ class NamingTest(harness.ProfdTest):
         self.assertEqual(audit.with_suffix(".old").read_text(encoding="utf-8"), before)
         self.assertEqual(audit.stat().st_mode & 0o777, 0o640)
 
-    def test_watch_is_not_faster_than_values_are_read(self):
-        daemon = self.profd(config="live: {hz: 10}\n", hal=None)
-        self.assertEqual(daemon.ctl("watch", "host-cpu", "--interval", "100ms", "--count", "1").code, OK)
-        for interval in ("99ms", "1ms"):
+    def test_a_watch_has_an_interval_of_its_own(self):
+        """profd reads as often as the fastest wants, while it looks and no more often than its settings allow."""
+        daemon = self.profd(config="live: {hz: 1, max_hz: 5}\n", hal=None)
+
+        def period_s(*options):
+            watched = daemon.ctl("watch", "host-cpu", "--count", "2", "--json", *options)
+            self.assertEqual(watched.code, OK, watched)
+            return json.loads(watched.out.splitlines()[-1])["period_s"]
+
+        beside = daemon.popen_ctl("watch", "host-cpu", "--json")
+        self.ends_with_the_test(beside)
+        self.assertEqual(json.loads(beside.stdout.readline())["period_s"], 1)
+        self.assertEqual(period_s("--interval", "200ms"), 0.2)
+        self.assertEqual(period_s("--interval", "2s"), 1)
+        self.assertEqual(period_s(), 1)
+        for interval in ("199ms", "1ms"):
             refused = daemon.ctl("watch", "host-cpu", "--interval", interval, "--count", "1")
             self.assertEqual(refused.code, USAGE, refused)
-            self.assertIn("values are read 10 times a second (live.hz, at most 10)", refused.err)
+            self.assertIn("values are read at most 5 times a second (live.max_hz)", refused.err)
 
     def test_watch_of_a_group_of_kinds_with_a_name(self):
         daemon = self.profd(sim="devices: 1\nchip: 910B\n", config="live: {hz: 10, channels: [hbm, llc, pcie]}\n")

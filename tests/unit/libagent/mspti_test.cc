@@ -268,6 +268,26 @@ TEST_F(MsptiTest, OnlyTheKindsThatAreWanted) {
   EXPECT_EQ(Of(abi::kComm).size() + 1, records_.size());
 }
 
+TEST_F(MsptiTest, OnlyTheCallsThatAreWanted) {
+  Begin();
+  LoadCann();
+  for (const auto& [bits, names] : std::map<uint32_t, std::set<std::string>>{
+           {v1::CALL_LEVELS_ACL | v1::CALL_LEVELS_NODE, {"acl", "node"}},
+           {v1::CALL_LEVELS_RUNTIME, {"runtime"}}}) {
+    records_.clear();
+    v1::AgentCommand command;
+    command.mutable_arm()->add_kinds("agent-api");
+    command.mutable_arm()->set_call_levels(bits);
+    ASSERT_EQ(peer_->Command(command).message(), "");
+    ASSERT_EQ(peer_->Fire().code(), kOk);
+    Work(60);
+    EXPECT_EQ(Stop().code(), kOk);
+    std::set<std::string> levels;
+    for (const ReadRecord& record : Of(abi::kApi)) levels.insert(NameOf(Values(record).at("level")));
+    EXPECT_EQ(levels, names);
+  }
+}
+
 TEST_F(MsptiTest, StepWindowsHoldTheirOwnKernels) {
   Begin();
   LoadCann();

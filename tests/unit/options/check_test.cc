@@ -118,7 +118,11 @@ TEST(OptionWishes, Kinds) {
   EXPECT_EQ(Kinds({{"sys-io-profiling", "on"}, {"sys-io-sampling-freq", "1"}}), "nic=1 roce=1 ub=1 netdev=1");
   EXPECT_EQ(Kinds({{"host-sys", "cpu,network"}, {kSomeProcess, "yes"}}), "host-cpu=0 host-network=0");
   EXPECT_EQ(Kinds({{"host-sys-usage", "mem"}}), "host-sys-mem=50 host-pid-mem=50");
-  EXPECT_EQ(Kinds({{"ascendcl", "on"}, {"runtime-api", "on"}, {kSomeProcess, "yes"}}), "agent-api=0");
+  EXPECT_EQ(Kinds({{"ascendcl", "on"}, {"runtime-api", "on"}, {kSomeProcess, "yes"}}),
+            "agent-api:runtime+acl+node=0");
+  EXPECT_EQ(Kinds({{"ascendcl", "on"}, {kSomeProcess, "yes"}}), "agent-api:acl+node=0");
+  EXPECT_EQ(Kinds({{"ascendcl", "off"}, {"runtime-api", "on"}, {kSomeProcess, "yes"}}),
+            "agent-api:runtime=0");
   EXPECT_THAT(Kinds({{"sys-hardware-mem", "on"}, {"llc-profiling", "write"}}), HasSubstr(" llc:write=50 "));
   EXPECT_THAT(Kinds({{"sys-hardware-mem", "on"}, {"sys-mem-serviceflow", "s2,s1"}}),
               HasSubstr(" qos:streams:s2,s1=50 "));

@@ -57,6 +57,25 @@ TEST(Plan, AProcessWithAnAgentRecordsWhatItCan) {
   EXPECT_EQ(missing, format::kAgentKindList.size());
 }
 
+TEST(Plan, CallsAreOfTheLevelsThatAreNamed) {
+  NodeFacts facts = TwoDevices();
+  facts.processes[0].agent = Agent();
+  SessionSpec spec;
+  spec.pids = {42};
+  const auto levels = [&](const std::string& mode) {
+    spec.kinds = {{Kind::kAgentApi, mode, 0}, {Kind::kAgentMark, "", 0}};
+    const base::Result<Plan> plan = MakePlan(spec, facts);
+    return plan.ok() ? std::to_string(plan->agents.at(0).call_levels) : plan.status().message();
+  };
+  EXPECT_EQ(levels(""), "0");
+  EXPECT_EQ(levels("acl"), "1");
+  EXPECT_EQ(levels("runtime+node"), "6");
+  for (const char* wrong : {"acl+", "+acl", "hccl", "acl node"})
+    EXPECT_THAT(levels(wrong), HasSubstr("agent-api knows the modes acl, node and runtime"));
+  spec.kinds = {{Kind::kAgentMark, "acl", 0}};
+  EXPECT_THAT(MakePlan(spec, facts).status().message(), HasSubstr("without a mode"));
+}
+
 // Both need the same channels of the driver, and the agent's records say more.
 TEST(Plan, TasksAreLeftToAnAgentThatRecordsKernels) {
   NodeFacts facts = TwoDevices();

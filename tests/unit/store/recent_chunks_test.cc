@@ -15,14 +15,14 @@ using ::testing::IsEmpty;
 constexpr uint32_t kTrace = 7;
 
 // `from_ns` names it.
-void AddChunk(RecentChunks& recent, uint32_t trace, uint64_t from_ns, std::string data) {
+void AddChunk(RecentChunks& recent, uint32_t trace, uint64_t from_ns, std::string data, uint32_t buffer = 0) {
   chunk::Chunk chunk;
   chunk.header.key = {trace, 0};
   chunk.header.first_time_ns = from_ns;
   chunk.header.last_time_ns = from_ns + 10;
   chunk.header.used = static_cast<uint32_t>(data.size());
   chunk.data = reinterpret_cast<std::byte*>(data.data());
-  recent.Add(chunk);
+  recent.Add(chunk, buffer);
 }
 
 std::vector<uint64_t> Times(const std::deque<RecentChunks::Held>& taken) {
@@ -72,6 +72,21 @@ TEST(RecentChunks, EachTraceTakesItsOwnAndWhatIsOlderThanAskedForGoes) {
   EXPECT_FALSE(recent.HasAny(2));
   EXPECT_EQ(recent.bytes(), 2 * (3 + RecentChunks::kOverhead));
   EXPECT_THAT(Times(recent.Take(1, 110)), ElementsAre(100, 200));
+}
+
+// 0 has what the others leave; the first of 2 stays.
+TEST(RecentChunks, BuffersDoNotDriveEachOtherOut) {
+  constexpr uint64_t kEach = 1000 + RecentChunks::kOverhead;
+  RecentChunks recent(6 * kEach, {{2 * kEach, false}, {kEach, true}});
+  for (const uint32_t buffer : {1U, 2U})
+    AddChunk(recent, kTrace, 100 + buffer, std::string(1000, 'x'), buffer);
+  for (uint64_t time = 200; time <= 900; time += 100) AddChunk(recent, kTrace, time, std::string(1000, 'x'));
+  AddChunk(recent, kTrace, 950, std::string(1000, 'x'), 2);
+  EXPECT_EQ(recent.bytes(), 5 * kEach);
+  EXPECT_EQ(recent.from_ns(), 101U);
+  EXPECT_THAT(Times(recent.Take(kTrace, 0)), ElementsAre(101, 102, 700, 800, 900));
+  AddChunk(recent, kTrace, 1000, std::string(1000, 'x'), 2);
+  EXPECT_THAT(Times(recent.Take(kTrace, 0)), ElementsAre(1000)) << "a snapshot makes room";
 }
 
 class FlightRecorderTest : public ::testing::Test {

@@ -25,7 +25,8 @@ std::string WhyUnread(std::string_view file) {
       {".additional.Multi_Thread",
        "threads that load a model together: the vendor's parser shows them nowhere, either"},
       {".additional.mc2_comm_info",
-       "which streams work for fused collectives: nothing is made of it by itself"}};
+       "which streams work for collectives that AI CPUs carry out: those are shown as tasks, not as "
+       "collectives"}};
   for (const auto& [name, why] : kKnown) {
     if (file.ends_with(name)) return std::string(why);
   }

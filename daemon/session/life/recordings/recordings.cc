@@ -176,7 +176,8 @@ agent::Arm Recordings::ArmOf(const Member& member) const {
           .domains = setup_.domains,
           .announce = start.announce,
           .device_marks =
-              start.kinds.empty() || wants(format::Kind::kAgentMark) || wants(format::Kind::kAgentRange)};
+              start.kinds.empty() || wants(format::Kind::kAgentMark) || wants(format::Kind::kAgentRange),
+          .call_levels = start.call_levels};
 }
 
 void Recordings::Arm(const MemberPtr& member, std::function<void()> done) {
