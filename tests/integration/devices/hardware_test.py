@@ -77,9 +77,9 @@ class DoctorTest(HardwareTest):
                 for channel, counts in seen.items():
                     self.assertLessEqual(counts, set(delivered[device["device"], channel]), f"channel {channel}")
         of_910b = self.kinds(report["devices"][CHIPS.index("910B")])
-        self.assertLessEqual({"hbm", "llc:read", "llc:write", "aicore:PipeUtilization", "task:tasks"} & set(of_910b) | {"hbm", "llc:read"},
+        # Those that stand in each other's way have taken turns.
+        self.assertLessEqual({"hbm", "llc:read", "llc:write", "aicore:PipeUtilization", "aicore-task:PipeUtilization", "task:tasks"},
                              set(of_910b))
-        self.assertIn("llc:write", of_910b)
         # By its own stamps a channel came as often as it was asked to.
         self.assertAlmostEqual(of_910b["hbm"]["channels"][0]["seen_hz"], of_910b["hbm"]["effective_hz"], delta=0.01)
         self.assertEqual(daemon.ctl("list", "--json").json["sessions"], [])
