@@ -189,6 +189,18 @@ class CaptureTest(HardwareTest):
             for member in archive:
                 self.assertEqual((member.uid, member.gid, member.uname, member.mtime), (0, 0, "", 0))
 
+    def test_names_become_x(self):
+        name = "127.0.0.1"  # an address of every machine; its name may be too short to be one
+        told = self.folder / "told.txt"
+        told.write_text(f"line of {name} and more\n" * 3)
+        daemon = self.profd(sim=simulated("910B") + f"replay: {{4: {told}}}\n")
+        path, result = self.capture(daemon, "node.profcap", "--for", "0.3s")
+        seen = profcap.Capture(path)
+        self.assertTrue(seen.channels()[0, 4].startswith(b"line of " + b"x" * len(name) + b" and more\n"), seen.channels()[0, 4])
+        self.assertNotIn(name.encode(), path.read_bytes())
+        self.assertGreaterEqual(seen.index["names_taken_out"], 3)
+        self.assertIn("taken out", result.out)
+
     def test_only_said(self):
         daemon = self.profd(sim=simulated("310"))
         result = daemon.ctl("capture", "--dry-run", "--for", "0.2s")
