@@ -33,6 +33,7 @@
   VERB(Report)            \
   VERB(Flame)             \
   VERB(Doctor)            \
+  VERB(Capture)           \
   VERB(Tls)               \
   VERB(Auto)              \
   VERB(Completion)

@@ -29,8 +29,12 @@ base::Status AllowedTo(const Caller& caller, Action action) {
       }
       return Denied(caller, "change anything as a viewer: ask for the role of an operator");
     case Role::kOperator:
-      if (action != Action::kKeepSession && action != Action::kLease) return base::Status::Ok();
-      return Denied(caller, "move or remove sessions, or lend devices, as an operator: ask an admin");
+      if (action != Action::kKeepSession && action != Action::kLease && action != Action::kTapeDriver)
+        return base::Status::Ok();
+      return Denied(
+          caller,
+          "move or remove sessions, lend devices or tape the driver's calls, as an operator: ask an "
+          "admin");
   }
   return Denied(caller, "do that");
 }
@@ -81,6 +85,8 @@ base::Status May(const Caller& caller, Action action, Target target) {
       return IfOwner(caller, target.owner, "pin, move or remove a session", "ask its owner or root");
     case Action::kLease:
       return Denied(caller, "give or take leases: ask root");
+    case Action::kTapeDriver:
+      return Denied(caller, "tape what the driver is asked, which shows every job on the devices: ask root");
   }
   return Denied(caller, "do that");
 }

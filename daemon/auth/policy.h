@@ -52,6 +52,7 @@ enum class Action : uint8_t {
   kStopSession,     // of `owner`
   kKeepSession,     // pin, unpin, move, remove one of `owner`
   kLease,           // give and take devices
+  kTapeDriver,      // hear what profd asks of the driver, with the bytes
 };
 
 struct Target {

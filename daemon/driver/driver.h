@@ -5,12 +5,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "daemon/driver/pci_place.h"
+#include "daemon/driver/tape.h"
 #include "format/chip.h"
 #include "format/clock_map.h"
 
@@ -137,6 +139,9 @@ class Driver {
   // CloseProcess().
   virtual base::Result<int> OpenProcess(uint32_t device, const ProcessPara& para) = 0;
   virtual base::Status CloseProcess(uint32_t device, int process) = 0;
+
+  // Every call of the library from now on also goes to `tape`; nullptr: to none.
+  virtual void SetTape(std::shared_ptr<Tape> /*tape*/) {}
 };
 
 // One line for a person, e.g. "channel is held by another process on this node (-10)".

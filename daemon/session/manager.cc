@@ -45,6 +45,7 @@ class Manager::Impl {
         rights_(rights),
         fabric_(fabric),
         node_(ctl, config, std::move(driver), std::move(driver_error)),
+        taping_(timers),
         writers_(ctl, timers, config),
         sampler_([this](std::function<void()> work) { ctl_.Post(std::move(work)); }),
         drain_({}, [this](std::function<void()> work) { ctl_.Post(std::move(work)); }),
@@ -73,6 +74,9 @@ class Manager::Impl {
   std::vector<auth::Lease> ListLeases(const Caller& caller) const;
   void Save(int level);
   Node& node() { return node_; }
+  Result<Taped> Tape(const Caller& caller, const TapeOrder& order) {
+    return taping_.Do(caller, order, node_.shared_driver());
+  }
   host::Sampler& sampler() { return sampler_; }
   const Writers& writers() const { return writers_; }
   Status NotRunning(const Caller& caller, const std::string& session) const;
@@ -97,6 +101,7 @@ class Manager::Impl {
   auth::Rights& rights_;
   fabric::Service& fabric_;
   Node node_;
+  Taping taping_;
   Writers writers_;
   host::Sampler sampler_;
   agent::Drain drain_;
@@ -399,6 +404,9 @@ Result<auth::Lease> Manager::RemoveLease(const Caller& caller, const std::string
   return impl_->RemoveLease(caller, id);
 }
 std::vector<auth::Lease> Manager::ListLeases(const Caller& caller) { return impl_->ListLeases(caller); }
+Result<Taped> Manager::Tape(const Caller& caller, const TapeOrder& order) {
+  return impl_->Tape(caller, order);
+}
 Node& Manager::node() { return impl_->node(); }
 host::Sampler& Manager::sampler() { return impl_->sampler(); }
 std::vector<SessionInfo> Manager::Open() const {

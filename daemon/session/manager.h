@@ -15,6 +15,7 @@
 #include "daemon/session/node/check.h"
 #include "daemon/session/node/node_report.h"
 #include "daemon/session/node/process_stacks.h"
+#include "daemon/session/node/taping.h"
 #include "daemon/session/node/targets.h"
 #include "daemon/session/plan/plan.h"
 #include "daemon/session/plan/types.h"
@@ -85,6 +86,8 @@ class Manager {
   void Targets(const auth::Caller& caller, std::function<void(std::vector<Target>)> done);
   void Stacks(const auth::Caller& caller, pid_t pid, std::function<void(base::Result<ProcessStacks>)> done);
   void Doctor(const auth::Caller& caller, pid_t pid, std::function<void(std::vector<Check>)> done);
+  // What the driver is asked and answers, for an admin who listens.
+  base::Result<Taped> Tape(const auth::Caller& caller, const TapeOrder& order);
 
   // `lease` says who, which devices (or all there are), and from when to when. A session that stands on one
   // ends with it.

@@ -30,7 +30,8 @@ std::vector<DeviceConfig> ReadDevices(const YAML::Node& node, const Chip* chip) 
   if (node && node.IsSequence()) {
     for (const YAML::Node& entry : node) {
       Map map(entry, "a device");
-      DeviceConfig device{.chip = chip, .physical_id = static_cast<uint32_t>(devices.size())};
+      const auto id = static_cast<uint32_t>(devices.size());
+      DeviceConfig device{.id = id, .chip = chip, .physical_id = id};
       if (const YAML::Node own = map.Get("chip")) device.chip = ReadChip(own);
       map.Read("physical_id", device.physical_id);
       map.Read("split_mode", device.split_mode);
@@ -40,10 +41,26 @@ std::vector<DeviceConfig> ReadDevices(const YAML::Node& node, const Chip* chip) 
   } else {
     const auto count = node ? Map::As<uint32_t>(node, "devices") : 2;
     for (uint32_t id = 0; id < std::min(count, kMaxDevices + 1); ++id) {
-      devices.push_back({.chip = chip, .physical_id = id});
+      devices.push_back({.id = id, .chip = chip, .physical_id = id});
     }
   }
   if (devices.size() > kMaxDevices) throw ConfigError(node, "at most 64 devices");
+  return devices;
+}
+
+// What the capture's devices say they are; a chip nobody knows has the usual transport.
+std::vector<DeviceConfig> DevicesOf(const Capture& capture) {
+  const int32_t asked[] = {module::kSystem, info::kVersion};
+  const std::string key =
+      Capture::KeyOf("halGetDeviceInfo", {reinterpret_cast<const char*>(asked), sizeof asked});
+  std::vector<DeviceConfig> devices;
+  for (const auto& [id, device] : capture.devices) {
+    const Chip* chip = nullptr;
+    const auto version = device.answers.find(key);
+    if (version != device.answers.end() && version->second.front().bytes.size() > 1)
+      chip = FindChip(static_cast<uint8_t>(version->second.front().bytes[1]));
+    devices.push_back({.id = id, .chip = chip == nullptr ? FindChip("910B") : chip, .physical_id = id});
+  }
   return devices;
 }
 
@@ -219,7 +236,19 @@ Config Read(const YAML::Node& root) {
     scenario.RefuseOthers();
   }
   if (const YAML::Node node = map.Get("replay")) {
-    if (!node.IsMap()) throw ConfigError(node, "replay must be a map of channel: file");
+    if (node.IsScalar()) {
+      if (root["devices"] || root["chip"])
+        throw ConfigError(node, "a capture has its own devices: leave out devices and chip");
+      const auto file = Map::As<std::string>(node, "replay");
+      try {
+        config.capture = std::make_shared<Capture>(ReadCapture(file));
+      } catch (const std::runtime_error& error) {
+        throw ConfigError(node, "'" + file + "' " + error.what());
+      }
+      config.devices = DevicesOf(*config.capture);
+    } else if (!node.IsMap()) {
+      throw ConfigError(node, "replay is a capture, or a map of channel: file");
+    }
     for (const auto& entry : node) {
       const auto id = Map::As<uint32_t>(entry.first, "replay");
       if (id == 0 || id >= kMaxChannels)

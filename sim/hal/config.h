@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/hal/capture/capture.h"
 #include "sim/hal/channels/faults.h"
 #include "sim/scenario/chip.h"
 #include "sim/scenario/load.h"
@@ -14,6 +16,7 @@
 namespace profd::sim {
 
 struct DeviceConfig {
+  uint32_t id = 0;
   const Chip* chip = nullptr;
   uint32_t physical_id = 0;
   uint32_t split_mode = 0;  // ≠ 0: a virtual NPU
@@ -38,6 +41,7 @@ struct Config {
   std::string ports_while;                   // … and only while this file is there; empty: whether or not
   ScenarioConfig scenario;
   std::map<uint32_t, std::string> replay;  // channel → recorded bytes
+  std::shared_ptr<const Capture> capture;  // what is played in place of all of it; null: nothing is
   std::string truth;                       // file name, empty: none
   std::vector<FaultSpec> faults;
   std::string bindings;      // which containers own which devices; empty: not modelled

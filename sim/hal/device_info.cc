@@ -23,11 +23,20 @@ constexpr const char* kQosStreamNames[] = {"stream1", "stream2", "stream3"};
 constexpr uint16_t kQosStreamCount = std::size(kQosStreamNames);
 static_assert(kQosStreamCount == std::size(kQosPercent));
 
+// As a capture has the arguments of a call.
+std::string Asked(int one, int other) {
+  const int32_t words[] = {one, other};
+  return {reinterpret_cast<const char*>(words), sizeof words};
+}
+
 }  // namespace
 
 int Driver::DeviceCount(uint32_t* count) {
   if (count == nullptr) return code::kInvalidValue;
   if (const auto fault = faults_.Hit(Call::kDevNum, 0, 0, count, sizeof *count)) return *fault;
+  if (replay_) {
+    if (const int answer = replay_->SayOfNode("drvGetDevNum", nullptr, 0); answer != code::kOk) return answer;
+  }
   for (const auto& device : devices_) {
     if (const int opened = containers_.Open(device->id); opened != code::kOk) return opened;
   }
@@ -38,13 +47,17 @@ int Driver::DeviceCount(uint32_t* count) {
 int Driver::DeviceIds(uint32_t* ids, uint32_t count) {
   if (ids == nullptr) return code::kInvalidValue;
   if (const auto fault = faults_.Hit(Call::kDevIds, 0, 0, ids, count * sizeof *ids)) return *fault;
-  for (uint32_t i = 0; i < count && i < devices_.size(); ++i) ids[i] = i;
+  if (replay_) {
+    if (const int answer = replay_->SayOfNode("drvGetDevIDs", nullptr, 0); answer != code::kOk) return answer;
+  }
+  for (uint32_t i = 0; i < count && i < devices_.size(); ++i) ids[i] = devices_[i]->id;
   return code::kOk;
 }
 
 int Driver::ApiVersion(int* version) {
   if (version == nullptr) return code::kInvalidValue;
   if (const auto fault = faults_.Hit(Call::kApiVersion, 0, 0, version, sizeof *version)) return *fault;
+  if (replay_) return replay_->SayOfNode("halGetAPIVersion", version, sizeof *version);
   *version = static_cast<int>(api_version_);
   return code::kOk;
 }
@@ -52,6 +65,7 @@ int Driver::ApiVersion(int* version) {
 int Driver::DeviceStatus(uint32_t device, uint32_t* status) {
   if (status == nullptr || Find(device) == nullptr) return code::kInvalidValue;
   if (const auto fault = faults_.Hit(Call::kStatus, device, 0, status, sizeof *status)) return *fault;
+  if (replay_) return replay_->Say("drvDeviceStatus", device, "", status, sizeof *status);
   *status = LinkLost(device) ? kCommunicationLost : kWorking;
   return code::kOk;
 }
@@ -60,6 +74,7 @@ int Driver::PhysicalId(uint32_t device, uint32_t* id) {
   const Device* found = Find(device);
   if (id == nullptr || found == nullptr) return code::kInvalidValue;
   if (const auto fault = faults_.Hit(Call::kPhysicalId, device, 0, id, sizeof *id)) return *fault;
+  if (replay_) return replay_->Say("drvDeviceGetPhyIdByIndex", device, "", id, sizeof *id);
   *id = found->config.physical_id;
   return code::kOk;
 }
@@ -68,6 +83,7 @@ int Driver::SplitMode(uint32_t device, uint32_t* mode) {
   const Device* found = Find(device);
   if (mode == nullptr || found == nullptr) return code::kInvalidValue;
   if (const auto fault = faults_.Hit(Call::kSplitMode, device, 0, mode, sizeof *mode)) return *fault;
+  if (replay_) return replay_->Say("drvGetDeviceSplitMode", device, "", mode, sizeof *mode);
   *mode = found->config.split_mode;
   return code::kOk;
 }
@@ -116,6 +132,20 @@ int Driver::DeviceInfo(uint32_t device, int module, int item, int64_t* value) {
   Device* found = Find(device);
   if (value == nullptr || found == nullptr) return code::kInvalidValue;
   if (const auto fault = faults_.Hit(Call::kInfo, device, 0, value, sizeof *value)) return *fault;
+  if (replay_) {
+    // Of the host, whichever device is asked.
+    if (module == module::kSystem && item == info::kHostOsc)
+      return replay_->SayOfNode("halGetDeviceInfo", value, sizeof *value);
+    const std::string asked = Asked(module, item);
+    const auto now = replay_->Now(device, RawNs());
+    const bool is_clock =
+        now && module == module::kSystem && (item == info::kSysCount || item == info::kMonotonicRaw);
+    if (!is_clock) return replay_->Say("halGetDeviceInfo", device, asked, value, sizeof *value);
+    const int answer = replay_->CodeOf("halGetDeviceInfo", device, asked);
+    if (answer == code::kOk)
+      *value = static_cast<int64_t>(item == info::kSysCount ? now->ticks : now->device_ns);
+    return answer;
+  }
   if (module == module::kSystem) return SystemInfo(*found, item, value);
 
   const Chip& chip = *found->config.chip;
@@ -156,6 +186,10 @@ int Driver::DeviceInfoByBuffer(uint32_t device, int module, int item, void* buff
   if (buffer == nullptr || size == nullptr || *size < 0 || found == nullptr) return code::kInvalidValue;
   const auto bytes = static_cast<size_t>(*size);
   if (const auto fault = faults_.Hit(Call::kInfoByBuffer, device, 0, buffer, bytes)) return *fault;
+  if (replay_) {
+    const std::string asked = Asked(module, item) + std::string(static_cast<const char*>(buffer), bytes);
+    return replay_->Say("halGetDeviceInfoByBuff", device, asked, buffer, bytes);
+  }
   if (module == module::kPcie && item == info::kPcieIds) {
     if (*size < static_cast<int32_t>(sizeof(PcieIds))) return code::kInvalidValue;
     PcieIds ids{};
@@ -200,6 +234,10 @@ int Driver::PairInfo(uint32_t device, uint32_t other, int item, int64_t* value) 
   if (value == nullptr || one == nullptr || Find(other) == nullptr || device == other)
     return code::kInvalidValue;
   if (const auto fault = faults_.Hit(Call::kPairInfo, device, 0, value, sizeof *value)) return *fault;
+  if (replay_) {
+    return replay_->Say("halGetPairDevicesInfo", device, Asked(static_cast<int>(other), item), value,
+                        sizeof *value);
+  }
   if (item != pair::kTopology) return code::kNotSupported;
   const std::string_view chip = one->config.chip->name;
   if (one->config.chip->ub_transport) {
@@ -218,6 +256,7 @@ int Driver::GetChipInfo(uint32_t device, ChipInfo* chip) {
   const Device* found = Find(device);
   if (chip == nullptr || found == nullptr) return code::kParaError;
   if (const auto fault = faults_.Hit(Call::kChipInfo, device, 0, chip, sizeof *chip)) return *fault;
+  if (replay_) return replay_->Say("halGetChipInfo", device, "", chip, sizeof *chip);
   const auto copy = [](unsigned char(&to)[32], std::string_view text) {
     std::memset(to, 0, sizeof to);
     std::memcpy(to, text.data(), std::min(text.size(), sizeof to - 1));

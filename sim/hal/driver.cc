@@ -30,14 +30,13 @@ bool IsChannelNumber(uint32_t channel) { return channel > 0 && channel < kMaxCha
 
 }  // namespace
 
-Driver::Device::Device(uint32_t number, const DeviceConfig& device, const Config& config,
-                       const HostCounter& counter)
-    : id(number),
+Driver::Device::Device(const DeviceConfig& device, const Config& config, const HostCounter& counter)
+    : id(device.id),
       config(device),
-      load(config.scenario, config.seed, number, *device.chip),
+      load(config.scenario, config.seed, device.id, *device.chip),
       tasks(load),
       clock(config.clock_offset_ns, config.clock_drift_ppm, device.chip->counter_khz),
-      env{.device = number,
+      env{.device = device.id,
           .chip = device.chip,
           .load = &load,
           .tasks = &tasks,
@@ -55,15 +54,15 @@ Driver::Driver(const Config& config)
       loaded_ns_(RawNs()),
       api_version_(config.api_version.value_or(kLibraryApiVersion)),
       faults_(config.faults, loaded_ns_),
-      containers_(config.bindings, config.host_mounts) {
+      containers_(config.bindings, config.host_mounts),
+      replay_(config.capture ? std::make_unique<Replay>(*config_.capture) : nullptr) {
   if (!config_.truth.empty() && !truth_.Open(config_.truth)) {
     std::fprintf(stderr, "ascend simulator: truth: cannot open '%s' (%s); continuing without devices\n",
                  config_.truth.c_str(), std::strerror(errno));
     return;
   }
   for (const DeviceConfig& device : config_.devices) {
-    auto& made = devices_.emplace_back(
-        std::make_unique<Device>(static_cast<uint32_t>(devices_.size()), device, config_, host_counter_));
+    auto& made = devices_.emplace_back(std::make_unique<Device>(device, config_, host_counter_));
     for (uint32_t id = 0; id < kMaxChannels; ++id) {
       made->read_fails[id] = faults_.MayHit(Call::kRead, made->id, id);
     }
@@ -74,11 +73,20 @@ Driver::Driver(const Config& config)
       });
 }
 
+Driver::Device* Driver::Find(uint32_t device) const {
+  // Those of a capture may be any.
+  if (device < devices_.size() && devices_[device]->id == device) return devices_[device].get();
+  const auto found = std::ranges::find(devices_, device, [](const auto& one) { return one->id; });
+  return found == devices_.end() ? nullptr : found->get();
+}
+
 bool Driver::LinkLost(uint32_t device) { return faults_.Happens(Accident::kDeviceLost, device, 0); }
 
 bool Driver::Offers(uint32_t device, uint32_t channel) const {
   const Device* found = Find(device);
-  if (found == nullptr) return false;
+  if (found == nullptr || (replay_ && !replay_->Lists(device, channel))) return false;
+  // What a process registers comes with the process here, too.
+  if (replay_ && channel != channel::kAdprof) return true;
   if (channel == channel::kAdprof && api_version_ >= kProcessChannelsSince) {
     const std::lock_guard lock(found->process_mutex);
     if (found->process.OffersChannel(RawNs())) return true;
@@ -98,6 +106,10 @@ int Driver::GetChannels(uint32_t device, ChannelList* list) {
   if (const auto fault = faults_.Hit(Call::kGetChannels, device, 0, list, sizeof *list)) return *fault;
   if (const int opened = containers_.Open(device); opened != code::kOk) return opened;
   if (LinkLost(device)) return code::kInner;
+  if (replay_) {
+    const int answer = replay_->CodeOf("prof_drv_get_channels", device, "");
+    if (answer != code::kOk) return answer;
+  }
   uint32_t count = 0;
   for (uint32_t id = 1; id < kMaxChannels; ++id) {
     if (Offers(device, id)) list->channel[count++].id = id;
@@ -134,6 +146,7 @@ int Driver::StartOnDevice(Device& device, uint32_t id, const StartPara& para, st
   if (const auto fault = faults_.Hit(Call::kStart, device.id, id)) return *fault;
   if (const int opened = containers_.Open(device.id); opened != code::kOk) return opened;
   if (LinkLost(device.id)) return code::kInner;
+  if (replay_) return ReplayOnDevice(device, id);
   if (!IsPeriodAccepted(chip, id, para.sample_period_ms)) {
     return id == channel::kModuleMem ? code::kInvalidValue : code::kInner;
   }
@@ -165,6 +178,17 @@ int Driver::StartOnDevice(Device& device, uint32_t id, const StartPara& para, st
   started_.fetch_add(1);
   generator_->Add(device.id, id, channel, std::move(producer),
                   chip.ub_transport ? Channel::Write::kGuarded : Channel::Write::kUnguarded);
+  return code::kOk;
+}
+
+int Driver::ReplayOnDevice(Device& device, uint32_t id) {
+  Channel& channel = device.channels[id];
+  if (!channel.MapRing(id == channel::kAicpu ? kAicpuRingBytes : kRingBytes)) return code::kMallocFail;
+  std::unique_ptr<Producer> producer;
+  if (const int answer = replay_->Start(device.id, id, RawNs(), &producer); answer != code::kOk)
+    return answer;
+  started_.fetch_add(1);
+  generator_->Add(device.id, id, channel, std::move(producer), Channel::Write::kUnguarded);
   return code::kOk;
 }
 
@@ -254,7 +278,9 @@ int Driver::Stop(uint32_t device, uint32_t id) {
   if (const int state = channel.BeginStop(); state != code::kOk) return state;
 
   // While the device does not answer it goes on sampling; whatever it answers, the channel ends.
-  const int result = faults_.Hit(Call::kStop, device, id).value_or(code::kOk);
+  int result = faults_.Hit(Call::kStop, device, id).value_or(code::kOk);
+  if (const int recorded = replay_ ? replay_->Stop(device, id) : code::kOk; result == code::kOk)
+    result = recorded;
   generator_->Remove(channel);
   if (config_.flood) {
     channel.EndFlood();
@@ -281,6 +307,9 @@ int Driver::Read(uint32_t device, uint32_t id, char* out, uint32_t size) {
   if (found->read_fails[id]) {
     if (const auto fault = faults_.Hit(Call::kRead, device, id, out, size)) return *fault;
   }
+  if (replay_) {
+    if (const auto failed = replay_->ReadError(device, id, RawNs())) return *failed;
+  }
   return found->channels[id].Read(out, size);
 }
 
@@ -293,7 +322,7 @@ int Driver::Poll(PollInfo* out, int count, int timeout_s) {
   const double seconds = (in_range ? timeout_s : kDefaultPollSeconds) + faults_.ClockStep();
   if (!poll_queue_.WaitFor(std::max(seconds, 0.0))) return 0;
   const int taken = poll_queue_.Take(out, count);
-  for (int i = 0; i < taken; ++i) devices_[out[i].device_id]->channels[out[i].channel_id].queued.store(false);
+  for (int i = 0; i < taken; ++i) Find(out[i].device_id)->channels[out[i].channel_id].queued.store(false);
   return taken;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/abi.h"
+#include "sim/hal/capture/replay.h"
 #include "sim/hal/channels/channel.h"
 #include "sim/hal/channels/faults.h"
 #include "sim/hal/channels/generator.h"
@@ -73,7 +74,7 @@ class Driver {
 
  private:
   struct Device {
-    Device(uint32_t number, const DeviceConfig& device, const Config& config, const HostCounter& counter);
+    Device(const DeviceConfig& device, const Config& config, const HostCounter& counter);
 
     const uint32_t id;
     const DeviceConfig config;
@@ -95,8 +96,9 @@ class Driver {
 
   explicit Driver(const Config& config);
 
-  Device* Find(uint32_t device) const { return device < devices_.size() ? devices_[device].get() : nullptr; }
+  Device* Find(uint32_t device) const;
   int StartOnDevice(Device& device, uint32_t id, const StartPara& para, std::string payload);
+  int ReplayOnDevice(Device& device, uint32_t id);
   void SetFlooding(Device& device, uint32_t id, bool on);  // and share the device's rate anew
   bool LinkLost(uint32_t device);
   int SystemInfo(Device& device, int info, int64_t* value);
@@ -107,6 +109,7 @@ class Driver {
   const uint32_t api_version_;
   Faults faults_;
   const Containers containers_;
+  const std::unique_ptr<Replay> replay_;  // null: the load is made up
   HostCounter host_counter_;
   Truth truth_;
   PollQueue poll_queue_;

@@ -143,4 +143,11 @@ const Chip* FindChip(std::string_view name) {
   return nullptr;
 }
 
+const Chip* FindChip(uint32_t number) {
+  for (const Chip& chip : Chips()) {
+    if (format::NumberOf(chip.id) == number) return &chip;
+  }
+  return nullptr;
+}
+
 }  // namespace profd::sim

@@ -34,5 +34,6 @@ struct Chip {
 
 // nullptr: no such chip.
 const Chip* FindChip(std::string_view name);
+const Chip* FindChip(uint32_t number);  // as bits 8..15 of hardware_version have it
 
 }  // namespace profd::sim

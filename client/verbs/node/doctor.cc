@@ -1,12 +1,16 @@
 // Walks the chain from the client's end: where it breaks, everything behind is unknown, so it stops there.
+// With --hardware: starts every channel of devices once.
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/version.h"
+#include "client/hardware/report.h"
 #include "client/node/connection.h"
 #include "client/show/json.h"
 #include "client/show/render.h"
+#include "client/verbs/node/device_choice.h"
 #include "client/verbs/verb.h"
 #include "client/words/args.h"
 
@@ -130,10 +134,52 @@ Asking<ExitCode> Ask(const Context& context, const std::string& of_pid) {
   co_return chain.code();
 }
 
+struct Options {
+  std::string pid;
+  bool hardware = false, keep = false;
+  DeviceChoice choice;
+};
+
+Asking<ExitCode> AskHardware(const Context& context, const Options& options) {
+  const base::Result<Connection> connection = Connect(context);
+  if (!connection.ok()) co_return context.Fail(connection.status());
+  const base::Result<ChosenDevices> chosen = co_await Choose(*connection->control, options.choice);
+  if (!chosen.ok()) co_return context.Fail(chosen.status());
+  HearOptions how{.for_ns = chosen->for_ns, .keeps_sessions = options.keep};
+  how.says = [&context](const std::string& line) { context.Note(line); };
+  const base::Result<NodeEvidence> heard = co_await Hear(*connection->control, chosen->devices, how);
+  if (!heard.ok()) co_return context.Fail(heard.status());
+  std::vector<DeviceJudgement> judged;
+  for (const DeviceEvidence& device : heard->devices) judged.push_back(Judge(device));
+  context.Print(context.json ? HardwareJson(heard->node, judged)
+                             : RenderHardware(heard->node, judged, OwnLook()));
+  const bool has_failed = std::ranges::any_of(judged, &DeviceJudgement::has_failed);
+  co_return has_failed ? ExitCode::kFailed : ExitCode::kOk;
+}
+
+Asking<ExitCode> AskEither(const Context& context, const Options& options) {
+  if (!options.hardware && (options.choice.IsGiven() || options.keep)) {
+    co_return context.Fail(
+        {base::Code::kInvalidArgument, "doctor: --devices, --for, --force and --keep go with --hardware"});
+  }
+  if (options.hardware && !options.pid.empty())
+    co_return context.Fail({base::Code::kInvalidArgument, "doctor: --pid or --hardware, not both"});
+  if (options.hardware) co_return co_await AskHardware(context, options);
+  co_return co_await Ask(context, options.pid);
+}
+
 Action Define(cli::Arguments arguments) {
-  const auto pid = std::make_shared<std::string>();
-  arguments.Text("--pid", pid.get(), "also check what this process needs");
-  return {.ask = [pid](const Context& context) { return Ask(context, *pid); }};
+  const auto options = std::make_shared<Options>();
+  arguments.Text("--pid", &options->pid, "also check what this process needs");
+  arguments.Flag("--hardware", &options->hardware,
+                 "instead: start every channel of the devices once, one device after the other, and say what "
+                 "comes of it");
+  DefineDeviceChoice(arguments, &options->choice);
+  arguments.Flag("--keep", &options->keep, "keep the sessions of it in profd's spool");
+  return {
+      .ask = [options](const Context& context) { return AskEither(context, *options); },
+      .against_many =
+          [options] { return std::string(options->hardware ? "doctor --hardware looks at one node" : ""); }};
 }
 
 }  // namespace

@@ -29,37 +29,6 @@ namespace {
 constexpr char kInstallRecord[] = "/etc/ascend_install.info";
 constexpr char kLibraryName[] = "libascend_hal.so";
 
-// The library's structures, LP64.
-struct ProfStartPara {
-  int32_t channel_type;
-  uint32_t sample_period;
-  uint32_t real_time;
-  void* user_data;
-  uint32_t user_data_size;
-};
-static_assert(sizeof(ProfStartPara) == 32);
-
-struct ChannelInfo {
-  char name[32];  // the library leaves name and type untouched
-  uint32_t type;
-  uint32_t id;
-};
-static_assert(sizeof(ChannelInfo) == 40);
-
-struct ChannelList {
-  uint32_t chip_type;
-  uint32_t count;
-  ChannelInfo channel[kMaxChannels];
-};
-static_assert(sizeof(ChannelList) == 6408);
-
-struct ChipInfo {
-  char type[32];
-  char name[32];
-  char version[32];
-};
-static_assert(sizeof(ChipInfo) == 96);
-
 struct QosQuery {
   uint32_t device;
   uint16_t stream_count;
@@ -159,65 +128,6 @@ std::string LoadedFrom(void* handle, const std::string& asked) {
 
 }  // namespace
 
-struct AscendHal::Symbols {
-  void* library = nullptr;
-  std::vector<std::string> missing;
-
-  int (*get_channels)(unsigned, ChannelList*) = nullptr;
-  int (*start)(unsigned, unsigned, ProfStartPara*) = nullptr;
-  int (*stop)(unsigned, unsigned) = nullptr;
-  int (*read)(unsigned, unsigned, char*, unsigned) = nullptr;
-  int (*poll)(void*, int, int) = nullptr;  // never called: channels are read by the clock
-  int (*flush)(unsigned, unsigned, unsigned*) = nullptr;
-
-  int (*device_count)(uint32_t*) = nullptr;
-  int (*device_ids)(uint32_t*, uint32_t) = nullptr;
-  int (*device_status)(uint32_t, int*) = nullptr;
-  int (*api_version)(int*) = nullptr;
-  int (*physical_id)(uint32_t, uint32_t*) = nullptr;
-  int (*device_info)(uint32_t, int32_t, int32_t, int64_t*) = nullptr;
-  int (*device_info_by_buffer)(uint32_t, int32_t, int32_t, void*, int32_t*) = nullptr;
-  int (*pair_info)(uint32_t, uint32_t, int32_t, int64_t*) = nullptr;
-  int (*chip_info)(unsigned, ChipInfo*) = nullptr;
-  int (*split_mode)(unsigned, unsigned*) = nullptr;
-
-  explicit Symbols(void* handle) : library(handle) {
-    Bind(get_channels, "prof_drv_get_channels");
-    Bind(start, "prof_drv_start");
-    Bind(stop, "prof_stop");
-    Bind(read, "prof_channel_read");
-    Bind(poll, "prof_channel_poll");
-    Bind(flush, "halProfDataFlush");
-    Bind(device_count, "drvGetDevNum");
-    Bind(device_ids, "drvGetDevIDs");
-    Bind(device_status, "drvDeviceStatus");
-    Bind(api_version, "halGetAPIVersion");
-    Bind(physical_id, "drvDeviceGetPhyIdByIndex");
-    Bind(device_info, "halGetDeviceInfo");
-    Bind(device_info_by_buffer, "halGetDeviceInfoByBuff");
-    // Older drivers lack it, and nothing is worse for it.
-    Find(pair_info, "halGetPairDevicesInfo");
-    Bind(chip_info, "halGetChipInfo");
-    Bind(split_mode, "drvGetDeviceSplitMode");
-  }
-
-  bool IsDriverLibrary() const {
-    return get_channels != nullptr || start != nullptr || stop != nullptr || read != nullptr ||
-           poll != nullptr || flush != nullptr;
-  }
-
- private:
-  template <typename Function>
-  void Find(Function*& target, const char* name) {
-    target = reinterpret_cast<Function*>(::dlsym(library, name));
-  }
-  template <typename Function>
-  void Bind(Function*& target, const char* name) {
-    Find(target, name);
-    if (target == nullptr) missing.emplace_back(name);
-  }
-};
-
 std::vector<std::string> InstalledLibraries(std::string_view install_record) {
   constexpr std::string_view kKey = "Driver_Install_Path_Param=";
   std::istringstream lines{std::string(install_record)};
@@ -259,43 +169,43 @@ Result<std::unique_ptr<Driver>> AscendHal::Load(const std::string& path, const s
                       (path.empty() ? "; install the NPU driver or name its library with --hal" : ""));
   }
 
-  auto symbols = std::make_unique<const Symbols>(library);
+  auto calls = std::make_unique<HalCalls>(library);
   const std::string loaded_from = LoadedFrom(library, path);
-  if (!symbols->IsDriverLibrary()) {
+  if (!calls->IsDriverLibrary()) {
     return Status(Code::kInvalidArgument,
                   loaded_from + " is not a driver library: it has no function of the channel " +
                       "API (prof_drv_start and its like); name the real " + kLibraryName + " with --hal");
   }
-  return std::unique_ptr<Driver>(new AscendHal(loaded_from, std::move(symbols), toolkit));
+  return std::unique_ptr<Driver>(new AscendHal(loaded_from, std::move(calls), toolkit));
 }
 
-AscendHal::AscendHal(std::string path, std::unique_ptr<const Symbols> symbols, const std::string& toolkit)
+AscendHal::AscendHal(std::string path, std::unique_ptr<HalCalls> calls, const std::string& toolkit)
     : path_(std::move(path)),
-      symbols_(std::move(symbols)),
-      process_(symbols_->library, ToolkitFolders(path_, toolkit)),
+      calls_(std::move(calls)),
+      process_(calls_->library(), ToolkitFolders(path_, toolkit)),
       ports_(CardFolders(path_)) {}
 AscendHal::~AscendHal() = default;
 
 uint32_t AscendHal::AskApiVersion() const {
   int version = 0;
-  const bool told = symbols_->api_version != nullptr && symbols_->api_version(&version) == kOk && version > 0;
+  const bool told = calls_->ApiVersion(&version) == kOk && version > 0;
   return api_version_ = told ? static_cast<uint32_t>(version) : 0;
 }
 
-std::vector<std::string> AscendHal::missing_symbols() const { return symbols_->missing; }
+std::vector<std::string> AscendHal::missing_symbols() const { return calls_->missing(); }
+
+void AscendHal::SetTape(std::shared_ptr<Tape> tape) { calls_->SetTape(std::move(tape)); }
 
 Result<std::vector<uint32_t>> AscendHal::DeviceIds() {
   AskApiVersion();
   // "Not supported" is how a host without devices of its own answers.
   uint32_t count = 0;
-  int code = symbols_->device_count == nullptr ? kNotSupported : symbols_->device_count(&count);
+  int code = calls_->DeviceCount(&count);
   if (code == kNotSupported) return std::vector<uint32_t>{};
   if (code != kOk) return CallFailed("cannot count the devices", code);
   std::vector<uint32_t> ids(std::min(count, kMaxDevices));
   if (ids.empty()) return ids;
-  code = symbols_->device_ids == nullptr
-             ? kNotSupported
-             : symbols_->device_ids(ids.data(), static_cast<uint32_t>(ids.size()));
+  code = calls_->DeviceIds(ids.data(), static_cast<uint32_t>(ids.size()));
   if (code != kOk) return CallFailed("cannot list the devices", code);
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
@@ -308,16 +218,16 @@ Result<std::vector<uint32_t>> AscendHal::DeviceIds() {
 
 Result<int> AscendHal::DeviceStatus(uint32_t device) {
   int status = kWorking;
-  if (symbols_->device_status == nullptr) return status;
-  const int code = symbols_->device_status(device, &status);
+  if (!calls_->has_status()) return status;
+  const int code = calls_->DeviceStatus(device, &status);
   if (code != kOk) return CallFailed("cannot read the status of " + DeviceText(device), code);
   return status;
 }
 
 Result<std::vector<uint32_t>> AscendHal::Channels(uint32_t device) {
   const std::string what = "cannot list the channels of " + DeviceText(device);
-  ChannelList list{};
-  const int code = symbols_->get_channels == nullptr ? -1 : symbols_->get_channels(device, &list);
+  ChannelTable list{};
+  const int code = calls_->GetChannels(device, &list);
   if (code != kOk) return CallFailed(what, code);
   if (list.count == 0 || list.count > kMaxChannels) {
     return Status(Code::kUnavailable,
@@ -335,8 +245,7 @@ Result<std::vector<uint32_t>> AscendHal::Channels(uint32_t device) {
 
 std::optional<int64_t> AscendHal::Info(uint32_t device, int32_t module, int32_t info) const {
   int64_t value = 0;
-  if (symbols_->device_info == nullptr || symbols_->device_info(device, module, info, &value) != kOk)
-    return {};
+  if (calls_->Info(device, module, info, &value) != kOk) return {};
   return value;
 }
 
@@ -354,10 +263,8 @@ std::optional<double> AscendHal::HostCounterMhz(uint32_t device) {
 
 std::vector<QosStream> AscendHal::QosStreams(uint32_t device) const {
   std::vector<QosStream> streams;
-  if (symbols_->device_info_by_buffer == nullptr) return streams;
   const auto ask = [&](QosQuery& query) {
-    int32_t size = sizeof query;
-    return symbols_->device_info_by_buffer(device, kQosModule, kConfig, &query, &size) == kOk;
+    return calls_->InfoByBuffer(device, kQosModule, kConfig, &query, sizeof query) == kOk;
   };
   QosQuery ids{};
   ids.device = device;
@@ -378,11 +285,10 @@ std::vector<QosStream> AscendHal::QosStreams(uint32_t device) const {
 
 std::vector<DeviceLink> AscendHal::Links(uint32_t device) const {
   std::vector<DeviceLink> links;
-  if (symbols_->pair_info == nullptr) return links;
   for (uint32_t other = 0; other < kMaxDevices; ++other) {
     int64_t kind = 0;
     if (other == device || (listed_.load() >> other & 1U) == 0 ||
-        symbols_->pair_info(device, other, kTopology, &kind) != kOk)
+        calls_->PairInfo(device, other, kTopology, &kind) != kOk)
       continue;
     const bool known = kind >= 0 && kind < static_cast<int64_t>(std::size(kLinkNames));
     links.push_back({other, known ? kLinkNames[kind] : "type " + std::to_string(kind)});
@@ -393,9 +299,7 @@ std::vector<DeviceLink> AscendHal::Links(uint32_t device) const {
 std::string AscendHal::PciAddress(uint32_t device) const {
   constexpr uint32_t kMostDomain = 0xffff, kMostBus = 0xff, kMostDevice = 0x1f, kMostFunction = 7;
   PcieQuery ids{};
-  int32_t size = sizeof ids;
-  if (symbols_->device_info_by_buffer == nullptr ||
-      symbols_->device_info_by_buffer(device, kPcieModule, kPcieIds, &ids, &size) != kOk ||
+  if (calls_->InfoByBuffer(device, kPcieModule, kPcieIds, &ids, sizeof ids) != kOk ||
       ids.domain > kMostDomain || ids.bus > kMostBus || ids.device > kMostDevice ||
       ids.function > kMostFunction) {
     return "";
@@ -429,16 +333,13 @@ DeviceFacts AscendHal::ReadFacts(uint32_t device) {
   // Anything more asked of a device that is gone blocks or fails, each time anew.
   if (facts.status == kCommunicationLost) return facts;
 
-  ChipInfo chip_info{};
-  if (symbols_->chip_info != nullptr && symbols_->chip_info(device, &chip_info) == kOk &&
-      chip_info.name[0] != '\0') {
+  ChipTexts chip_info{};
+  if (calls_->ChipInfo(device, &chip_info) == kOk && chip_info.name[0] != '\0') {
     facts.chip_name = CleanText(chip_info.name, sizeof chip_info.name);
   }
   uint32_t number = 0;
-  if (symbols_->physical_id != nullptr && symbols_->physical_id(device, &number) == kOk)
-    facts.physical_id = number;
-  if (symbols_->split_mode != nullptr && symbols_->split_mode(device, &number) == kOk)
-    facts.split_mode = number;
+  if (calls_->PhysicalId(device, &number) == kOk) facts.physical_id = number;
+  if (calls_->SplitMode(device, &number) == kOk) facts.split_mode = number;
   for (const FactSource& source : kFactSources) {
     if (const auto value = Info(device, source.module, source.info)) facts.*source.fact = *value;
   }
@@ -529,7 +430,6 @@ Result<format::ClockPair> AscendHal::PairClocks(uint32_t device) {
 
 int AscendHal::Start(uint32_t device, uint32_t channel, const StartPara& para) {
   if (channel == channel::kPortCounters) return ports_.Start(device, para.period_ms);
-  if (symbols_->start == nullptr) return -1;
   std::array<std::byte, kMaxUserData> user_data = para.user_data;
   ProfStartPara native{};
   native.channel_type = static_cast<int32_t>(para.channel_type);
@@ -537,28 +437,27 @@ int AscendHal::Start(uint32_t device, uint32_t channel, const StartPara& para) {
   native.real_time = kRealTime;
   native.user_data = para.user_data_size == 0 ? nullptr : user_data.data();
   native.user_data_size = para.user_data_size;
-  return symbols_->start(device, channel, &native);
+  return calls_->Start(device, channel, &native);
 }
 
 int AscendHal::Stop(uint32_t device, uint32_t channel) {
   if (channel == channel::kPortCounters) return ports_.Stop(device);
-  return symbols_->stop == nullptr ? -1 : symbols_->stop(device, channel);
+  return calls_->Stop(device, channel);
 }
 
 int AscendHal::Read(uint32_t device, uint32_t channel, std::byte* out, uint32_t bytes) {
   if (channel == channel::kPortCounters) return ports_.Read(device, out, bytes);
-  return symbols_->read == nullptr ? -1
-                                   : symbols_->read(device, channel, reinterpret_cast<char*>(out), bytes);
+  return calls_->Read(device, channel, out, bytes);
 }
 
 int AscendHal::Flush(uint32_t device, uint32_t channel, uint32_t* waiting) {
   *waiting = 0;  // the library leaves it alone on error
-  return symbols_->flush == nullptr ? kNotSupported : symbols_->flush(device, channel, waiting);
+  return calls_->Flush(device, channel, waiting);
 }
 
 Result<int> AscendHal::OpenProcess(uint32_t device, const ProcessPara& para) {
   uint32_t physical = device;
-  if (symbols_->physical_id != nullptr && symbols_->physical_id(device, &physical) != kOk) physical = device;
+  if (calls_->PhysicalId(device, &physical) != kOk) physical = device;
   return process_.Open(device, ProcessArguments(physical, para));
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/driver/ascend/ascend_hal_calls.h"
 #include "daemon/driver/ascend/device_process.h"
 #include "daemon/driver/ascend/port_counters.h"
 #include "daemon/driver/driver.h"
@@ -42,11 +43,10 @@ class AscendHal final : public Driver {
 
   base::Result<int> OpenProcess(uint32_t device, const ProcessPara& para) override;
   base::Status CloseProcess(uint32_t device, int process) override;
+  void SetTape(std::shared_ptr<Tape> tape) override;
 
  private:
-  struct Symbols;
-
-  AscendHal(std::string path, std::unique_ptr<const Symbols> symbols, const std::string& toolkit);
+  AscendHal(std::string path, std::unique_ptr<HalCalls> calls, const std::string& toolkit);
   ~AscendHal() override;
 
   // For api_version(), too.
@@ -59,7 +59,7 @@ class AscendHal final : public Driver {
   std::string PciAddress(uint32_t device) const;
 
   const std::string path_;
-  const std::unique_ptr<const Symbols> symbols_;
+  const std::unique_ptr<HalCalls> calls_;
   DeviceProcess process_;
   PortCounters ports_;
   mutable std::atomic<uint32_t> api_version_ = 0;  // as it last said

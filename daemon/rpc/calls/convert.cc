@@ -128,6 +128,12 @@ void EncodeOffer(const session::KindOffer& offer, v1::KindOffer* out) {
   out->mutable_modes()->Assign(offer.modes.begin(), offer.modes.end());
   out->set_available(offer.available);
   out->set_reason(offer.reason);
+  for (const driver::ChannelUse& use : offer.channels) {
+    v1::ChannelUse* added = out->add_channels();
+    added->set_channel(use.channel);
+    added->set_file(std::string(use.file));
+  }
+  out->set_by_task(offer.by_task);
 }
 
 void EncodeDevice(const session::DeviceReport& report, v1::Device* out) {
@@ -407,6 +413,8 @@ void Encode(const session::NodeReport& report, v1::DevicesReply* out) {
   out->mutable_missing_symbols()->Assign(report.missing_symbols.begin(), report.missing_symbols.end());
   for (const session::DeviceReport& device : report.devices) EncodeDevice(device, out->add_devices());
   for (const session::KindOffer& offer : report.host_kinds) EncodeOffer(offer, out->add_host_kinds());
+  for (const auto& [what, version] : report.versions.of) (*out->mutable_versions())[what] = version;
+  out->set_versions_note(report.versions.note);
 }
 
 void Encode(const std::vector<session::Target>& targets, v1::TargetsReply* out) {
@@ -455,6 +463,36 @@ void Encode(const session::ProcessStacks& stacks, v1::StacksReply* out) {
     added->set_waits_in(place.waits_in);
     added->set_why(place.why);
   }
+}
+
+session::TapeOrder DecodeTape(const v1::TapeRequest& untrusted) {
+  using What = session::TapeOrder::What;
+  session::TapeOrder order;
+  order.what = untrusted.order() == v1::TAPE_ORDER_BEGIN ? What::kBegin
+               : untrusted.order() == v1::TAPE_ORDER_END ? What::kEnd
+                                                         : What::kTake;
+  order.devices.assign(untrusted.devices().begin(), untrusted.devices().end());
+  order.most_bytes = untrusted.most_bytes();
+  return order;
+}
+
+void Encode(const session::Taped& taped, v1::TapeReply* out) {
+  const auto copy = [](const std::vector<std::byte>& from, std::string* to) {
+    to->assign(reinterpret_cast<const char*>(from.data()), from.size());
+  };
+  for (const driver::TapedCall& call : taped.calls) {
+    v1::DriverCall* added = out->add_calls();
+    added->set_call(std::string(call.call));
+    if (call.device != driver::kOfNoDevice) added->set_device(call.device);
+    added->set_channel(call.channel);
+    added->set_began_ns(call.began_ns);
+    added->set_ended_ns(call.ended_ns);
+    added->set_code(call.code);
+    copy(call.given, added->mutable_given());
+    copy(call.answered, added->mutable_answered());
+  }
+  out->set_left_out_calls(taped.left_out.calls);
+  out->set_left_out_bytes(taped.left_out.bytes);
 }
 
 void Encode(const std::vector<session::Check>& checks, v1::DoctorReply* out) {

@@ -16,6 +16,7 @@ namespace profd::rpc {
 // Without the output directory: that comes through the door.
 base::Result<session::SessionSpec> DecodeSpec(const v1::SessionSpec& untrusted);
 base::Result<session::StopTarget> DecodeStop(const v1::StopRequest& untrusted);
+session::TapeOrder DecodeTape(const v1::TapeRequest& untrusted);
 
 struct LeaseOrder {
   auth::Lease lease;
@@ -33,5 +34,6 @@ void Encode(const session::NodeReport& report, v1::DevicesReply* out);
 void Encode(const std::vector<session::Target>& targets, v1::TargetsReply* out);
 void Encode(const session::ProcessStacks& stacks, v1::StacksReply* out);
 void Encode(const std::vector<session::Check>& checks, v1::DoctorReply* out);
+void Encode(const session::Taped& taped, v1::TapeReply* out);
 
 }  // namespace profd::rpc

@@ -170,6 +170,8 @@ class ControlService::Calls : public v1::Control::CallbackService {
                                    v1::StacksReply* reply) override;
   grpc::ServerUnaryReactor* Doctor(grpc::CallbackServerContext* context, const v1::DoctorRequest* request,
                                    v1::DoctorReply* reply) override;
+  grpc::ServerUnaryReactor* Tape(grpc::CallbackServerContext* context, const v1::TapeRequest* request,
+                                 v1::TapeReply* reply) override;
 
  private:
   // A call for the audit log, and what it costs (of limits.requests_per_s).
@@ -510,6 +512,14 @@ grpc::ServerUnaryReactor* ControlService::Calls::Doctor(grpc::CallbackServerCont
                  manager_.Doctor(caller, pid, [owed](const std::vector<session::Check>& checks) {
                    owed->Answer(base::Result<std::vector<session::Check>>(checks));
                  });
+               });
+}
+
+grpc::ServerUnaryReactor* ControlService::Calls::Tape(grpc::CallbackServerContext* context,
+                                                      const v1::TapeRequest* request, v1::TapeReply* reply) {
+  return OnCtl(context, {"tape", Listed("devices", request->devices())}, reply,
+               [this, order = DecodeTape(*request)](const auth::Caller& caller, const auto& owed) {
+                 owed->Answer(manager_.Tape(caller, order));
                });
 }
 

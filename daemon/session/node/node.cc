@@ -77,7 +77,9 @@ void Node::Refresh(std::function<void()> done) {
       0,
       [driver = driver_, ids] {
         ids->ids = driver->DeviceIds();
-        ids->host_counter_mhz = driver->HostCounterMhz(0);
+        // Any can say; there may be no device 0.
+        if (ids->ids.ok() && !ids->ids->empty())
+          ids->host_counter_mhz = driver->HostCounterMhz(ids->ids->front());
       },
       [this, ids, finish](bool in_time) {
         if (!in_time || !ids->ids.ok()) {

@@ -13,6 +13,7 @@ NodeReport ReportOf(const Node& node) {
   if (node.driver() == nullptr) return report;
   report.driver_path = node.driver()->path();
   report.driver_api_version = node.driver()->api_version();
+  report.versions = node.versions();
   report.missing_symbols = node.driver()->missing_symbols();
   const std::vector<device::Holding> holdings = node.hub()->Holdings();
   for (const driver::DeviceFacts& facts : node.devices()) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "daemon/driver/driver.h"
+#include "daemon/driver/versions.h"
 #include "daemon/session/node/node.h"
 #include "daemon/session/plan/plan.h"
 
@@ -27,6 +28,7 @@ struct NodeReport {
   std::string driver_error;  // why not
   uint32_t driver_api_version = 0;
   std::vector<std::string> missing_symbols;
+  driver::Versions versions;
   std::vector<DeviceReport> devices;
   std::vector<KindOffer> host_kinds;
 };

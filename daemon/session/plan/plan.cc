@@ -467,6 +467,8 @@ std::vector<KindOffer> DeviceKinds(const DeviceFacts& device, uint32_t api_versi
     kinds.push_back(OfferOf(kind, found.capability == nullptr ? Capability{} : *found.capability));
     kinds.back().available = found.available();
     kinds.back().reason = found.reason;
+    kinds.back().channels = found.channels;
+    kinds.back().by_task = found.capability != nullptr && found.capability->by_task;
   }
   return kinds;
 }

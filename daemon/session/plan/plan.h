@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "daemon/driver/driver.h"
+#include "daemon/driver/offers.h"
 #include "daemon/session/plan/types.h"
 #include "format/decode/framing.h"
 #include "format/device_files.h"
@@ -123,7 +124,9 @@ struct KindOffer {
   double min_hz = 0, max_hz = 0, default_hz = 0;  // 0 = no rate
   std::vector<std::string> modes;
   bool available = false;
-  std::string reason;  // why not
+  std::string reason;                             // why not
+  std::vector<driver::ChannelUse> channels = {};  // that serve it there
+  bool by_task = false;                           // of cores: counted by task
 };
 std::vector<KindOffer> DeviceKinds(const driver::DeviceFacts& device, uint32_t api_version);
 std::vector<KindOffer> HostKinds();

@@ -9,10 +9,10 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr Action kAll[] = {Action::kSeeNode,        Action::kCollectDevice, Action::kCollectHost,
-                           Action::kCollectProcess, Action::kSeeProcess,    Action::kSeeSession,
-                           Action::kStopSession,    Action::kKeepSession,   Action::kLease,
-                           Action::kSeeDevice,      Action::kSetBreakpoints};
+constexpr Action kAll[] = {Action::kSeeNode,        Action::kCollectDevice,  Action::kCollectHost,
+                           Action::kCollectProcess, Action::kSeeProcess,     Action::kSeeSession,
+                           Action::kStopSession,    Action::kKeepSession,    Action::kLease,
+                           Action::kSeeDevice,      Action::kSetBreakpoints, Action::kTapeDriver};
 constexpr Action kOfOwners[] = {Action::kCollectProcess, Action::kSeeProcess, Action::kSeeSession,
                                 Action::kStopSession, Action::kKeepSession};
 
@@ -36,6 +36,7 @@ TEST(Policy, WhoeverItIsOwnsTheirProcessesAndSessionsOnly) {
       EXPECT_EQ(May(ada, action, {.owner = 0}).code(), base::Code::kPermissionDenied);
     }
     EXPECT_EQ(May(ada, Action::kLease).code(), base::Code::kPermissionDenied);
+    EXPECT_EQ(May(ada, Action::kTapeDriver).code(), base::Code::kPermissionDenied);
   }
 }
 

@@ -152,6 +152,14 @@ void Manager::Doctor(const auth::Caller& caller, pid_t pid, std::function<void(s
   done(fake.checks);
 }
 
+base::Result<Taped> Manager::Tape(const auth::Caller& caller, const TapeOrder& order) {
+  FakeSessions& fake = Fake();
+  const std::lock_guard lock(fake.mutex);
+  fake.caller = caller;
+  fake.taped = order;
+  return fake.tape;
+}
+
 void Manager::AddLease(const auth::Caller& caller, auth::Lease lease, bool /*all_devices*/,
                        std::function<void(base::Result<auth::Lease>)> done) {
   FakeSessions& fake = Fake();

@@ -23,11 +23,13 @@ struct FakeSessions {
   std::vector<Target> targets;
   std::vector<Check> checks;
   std::vector<auth::Lease> leases;
+  Taped tape;
 
   auth::Caller caller;                                                // of the last call
   SessionSpec started;                                                // by the last Start
   StopTarget stopped;                                                 // by the last Stop
   std::pair<std::string, std::shared_ptr<auth::PassedDir>> moved_to;  // by the last Move
+  TapeOrder taped;                                                    // by the last Tape
   pid_t doctor_pid = 0;
   uint64_t snapshot_ns = 0;  // of the last Snapshot
   std::vector<std::function<void(base::Result<SessionInfo>)>> unanswered;

@@ -80,6 +80,40 @@ TEST_F(RpcTest, EverythingElseNeedsOne) {
   }
 }
 
+TEST_F(RpcTest, TheDriversCallsComeAsTheyWere) {
+  driver::TapedCall read{
+      .began_ns = 5, .ended_ns = 9, .device = 3, .channel = 50, .call = "prof_channel_read"};
+  read.code = 2;
+  read.given = {std::byte{1}};
+  read.answered = {std::byte{0}, std::byte{0xff}};
+  driver::TapedCall count{.call = "drvGetDevNum"};
+  count.code = -4;
+  {
+    const std::lock_guard lock(Fake().mutex);
+    Fake().tape = {.calls = {read, count}, .left_out = {.calls = 7, .bytes = 70}};
+  }
+  const client::DoorClient door = Knock();
+  v1::TapeRequest request;
+  request.set_order(v1::TAPE_ORDER_BEGIN);
+  request.add_devices(3);
+  request.set_most_bytes(99);
+  ControlClient control(socket_, door.ticket());
+  const auto reply = control.Ask<v1::TapeReply>(request, ControlClient::Patience::kQuick).Now();
+  ASSERT_TRUE(reply.ok()) << reply.status().message();
+  ASSERT_EQ(reply->calls_size(), 2);
+  EXPECT_EQ(
+      reply->calls(0).ShortDebugString(),
+      R"(call: "prof_channel_read" device: 3 channel: 50 began_ns: 5 ended_ns: 9 code: 2 given: "\001" answered: "\000\377")");
+  EXPECT_FALSE(reply->calls(1).has_device());
+  EXPECT_EQ(reply->calls(1).code(), -4);
+  EXPECT_EQ(reply->left_out_calls(), 7U);
+  EXPECT_EQ(reply->left_out_bytes(), 70U);
+  const std::lock_guard lock(Fake().mutex);
+  EXPECT_EQ(Fake().taped.what, session::TapeOrder::What::kBegin);
+  EXPECT_THAT(Fake().taped.devices, ElementsAre(3));
+  EXPECT_EQ(Fake().taped.most_bytes, 99U);
+}
+
 TEST_F(RpcTest, TicketEndsWithItsDoor) {
   Put(Info(session::State::kRunning));
   std::string ticket;
