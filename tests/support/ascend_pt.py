@@ -3,6 +3,8 @@ import json
 import pathlib
 import struct
 
+import collectives
+
 RANGE, MARK, MEMORY, NAME = 1, 2, 3, 4  # types of rows
 
 
@@ -21,6 +23,7 @@ class Folder:
     def __init__(self, path, rank=0, level="Level1", pid=4242):
         self.path, self.rank, self.level, self.pid = pathlib.Path(path), rank, level, pid
         self.files = {}  # name -> rows
+        self.export_type = ["text"]
         self.info = {"end_info": {"collectionTimeEnd": 1_700_000_000_000_000_000, "MonotonicTimeEnd": 5_000_000_000_000}}
 
     def add(self, file, data):
@@ -52,8 +55,28 @@ class Folder:
         for name, rows in self.files.items():
             (self.path / "FRAMEWORK" / name).write_bytes(b"".join(rows))
         info = {"config": {"common_config": {"activities": ["ProfilerActivity.CPU", "ProfilerActivity.NPU"]},
-                           "experimental_config": {"_profiler_level": self.level, "_export_type": ["text"], "_l2_cache": False}},
+                           "experimental_config": {"_profiler_level": self.level, "_export_type": self.export_type, "_l2_cache": False}},
                 "start_info": {"syscnt_enable": False, "freq": 100, "start_cnt": 0, "start_monotonic": 0}, "rank_id": self.rank, **self.info}
         name = "profiler_info.json" if self.rank < 0 else f"profiler_info_{self.rank}.json"
         (self.path / name).write_text(json.dumps(info), encoding="utf-8")
         return self.path
+
+
+MAIN, OTHER, PROF = 4242, 4243, "PROF_000001_20260131120000125_ABCDEFGH"  # threads of collectives.Job
+
+
+def with_device(path, rank=0, level="Level1", each=8, export_type=("text",)):
+    """A PROF directory of CANN's collector, and operators around the calls of its two threads; the folder, the launches, the job."""
+    folder = Folder(path, rank, level)
+    folder.export_type = list(export_type)
+    job = collectives.Job(each)
+    launches = [call for call in job.calls if call[0] == collectives.NODE]
+    begin, end = min(call[3] for call in launches) - 5000, max(call[4] for call in launches) + 5000
+    folder.op("ProfilerStep#3", begin, end, MAIN)
+    for thread in (MAIN, OTHER):
+        folder.op(f"outer{thread}", begin + 1000, end - 1000, thread, dims="2,3;4;", types="float;None", stack="a.py(1);b.py(2)")
+        for number, call in enumerate(call for call in launches if call[2] == thread):
+            folder.op(f"aten::op{number}", call[3] - 10, call[4] + 10, thread, sequence=number if thread == MAIN else -1)
+    folder.write()
+    job.write(folder.path / PROF)
+    return folder, launches, job

@@ -1,7 +1,10 @@
 #include "client/export/framework/tables.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <map>
 #include <optional>
 #include <utility>
@@ -107,6 +110,16 @@ Result<std::unique_ptr<CsvFile>> Results::OpenTable(const std::string& name, std
   return std::make_unique<CsvFile>(std::move(file), header, !as_vendor_, kLineEnd);
 }
 
+Status Results::Take(const std::string& name) {
+  const std::string part = PathTo(name) + ".part";
+  struct stat file {};
+  if (::stat(part.c_str(), &file) != 0 || ::rename(part.c_str(), PathTo(name).c_str()) != 0)
+    return Status::FromErrno("rename " + part);
+  made_.push_back(name);
+  bytes_ += static_cast<uint64_t>(file.st_size);
+  return {};
+}
+
 Status Results::Finish(CsvFile& table, const std::string& name) {
   return table.rows() == 0 ? table.file().status() : Finish(table.file(), name);
 }
@@ -127,14 +140,6 @@ Status WriteOperatorDetails(const Calls& calls, const Tree& tree, const Links& l
           "Name,Input Shapes,Call Stack,Host Self Duration(us),Host Total Duration(us),Device Self "
           "Duration(us),Device Total Duration(us),Device Self Duration With AICore(us),Device Total "
           "Duration With AICore(us)"));
-  const auto in_lines = [](std::string_view text) {
-    std::string lines;
-    for (const char c : text) {
-      lines += c;
-      if (c == ';') lines += kLineEnd;
-    }
-    return lines;
-  };
   const auto of = [](const std::unordered_map<Ref, DeviceTime>& times, Ref op) {
     const auto found = times.find(op);
     return found == times.end() ? DeviceTime() : found->second;
@@ -144,8 +149,8 @@ Status WriteOperatorDetails(const Calls& calls, const Tree& tree, const Links& l
     const std::string_view name = calls.NameOf(op);
     if (name.find("ProfilerStep#") != name.npos) continue;
     table->Text(name);
-    table->Text(in_lines(calls.texts.Get(op.dims)));
-    table->Text(in_lines(calls.texts.Get(op.stack)));
+    table->Text(InLines(calls.texts.Get(op.dims)));
+    table->Text(InLines(calls.texts.Get(op.stack)));
     table->Shortest(Us(op.ns() - tree.inside_ns[i]));
     table->Shortest(Us(op.ns()));
     const DeviceTime own = of(links.own, i), total = of(links.total, i);

@@ -23,10 +23,13 @@ class Results {
 
   bool as_vendor() const { return as_vendor_; }
   base::Result<std::unique_ptr<OutputFile>> Open(const std::string& name) const {
-    return OutputFile::Create(folder_ + "/" + name);
+    return OutputFile::Create(PathTo(name));
   }
   // One with lines that end as the vendor's.
   base::Result<std::unique_ptr<CsvFile>> OpenTable(const std::string& name, std::string_view header) const;
+  std::string PathTo(const std::string& name) const { return folder_ + "/" + name; }
+  // A file that is whole as `name`.part gets its name.
+  base::Status Take(const std::string& name);
   // Gives it its name, unless it is empty.
   base::Status Finish(CsvFile& table, const std::string& name);
   base::Status Finish(OutputFile& file, const std::string& name);

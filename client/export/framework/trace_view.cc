@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "client/export/framework/forwards.h"
 #include "client/export/framework/input/trace_file.h"
 #include "client/export/framework/python_calls.h"
 #include "client/export/write/json_text.h"
@@ -99,16 +100,6 @@ class Events {
   std::string text_;
   bool is_first_ = true, is_inside_ = false;
 };
-
-// Lists in texts get a line each.
-std::string InLines(std::string_view text) {
-  std::string lines;
-  for (const char c : text) {
-    lines += c;
-    if (c == ';') lines += "\r\n";
-  }
-  return lines;
-}
 
 // **Thread:** one.
 class Writer {
@@ -268,31 +259,14 @@ class Writer {
     }
   }
 
-  // From a forward operator to its backward one: of a sequence number the latest each.
   void WriteForwards() {
-    std::vector<std::pair<Ref, Ref>> pairs;
-    std::vector<int64_t> sequences;
-    std::unordered_map<int64_t, size_t> of_sequence;
-    for (Ref i = 0; i < calls_.ops.size(); ++i) {
-      const Op& op = calls_.ops[i];
-      if (op.sequence < 0) continue;
-      const auto [at, is_new] = of_sequence.try_emplace(op.sequence, pairs.size());
-      if (is_new) {
-        pairs.emplace_back(kNoRef, kNoRef);
-        sequences.push_back(op.sequence);
-      }
-      Ref& end = op.forward_tid == 0 ? pairs[at->second].first : pairs[at->second].second;
-      if (end == kNoRef || calls_.ops[end].begin < op.begin) end = i;
-    }
-    for (size_t i = 0; i < pairs.size(); ++i) {
-      const auto& [forward, backward] = pairs[i];
-      if (forward == kNoRef || backward == kNoRef) continue;
-      const Place &from = calls_.PlaceOf(calls_.ops[forward].thread),
-                  &to = calls_.PlaceOf(calls_.ops[backward].thread);
+    for (const ForwardPair& pair : PairForwards(calls_, Latest::kByBegin)) {
+      const Place &from = calls_.PlaceOf(calls_.ops[pair.forward].thread),
+                  &to = calls_.PlaceOf(calls_.ops[pair.backward].thread);
       if (from.tid == to.tid) continue;
       for (const bool is_begin : {true, false}) {
-        Arrow(is_begin ? "s" : "f", "fwdbwd").Int("id", sequences[i]).At(is_begin ? from : to);
-        events_.Stamp(calls_.ops[is_begin ? forward : backward].begin).Text("cat", "fwdbwd").End();
+        Arrow(is_begin ? "s" : "f", "fwdbwd").Int("id", pair.sequence).At(is_begin ? from : to);
+        events_.Stamp(calls_.ops[is_begin ? pair.forward : pair.backward].begin).Text("cat", "fwdbwd").End();
       }
     }
   }

@@ -37,11 +37,12 @@ using base::Status;
 struct Job {
   std::string directory;
   ExportOptions options;
-  bool is_framework = false;  // a framework's folder, not a PROF directory
+  bool is_framework = false;               // a framework's folder, not a PROF directory
+  std::vector<ExportFormat> formats = {};  // of that, as they were asked for
   std::optional<Result<ExportResult>> result;
 
   framework::FrameworkOptions OfFramework() const {
-    return {options.out, options.jobs, options.vendor_compatible};
+    return {formats, options.out, options.jobs, options.vendor_compatible};
   }
 };
 
@@ -229,7 +230,6 @@ void PrintResult(const Context& context, const ExportResult& result) {
 // What is for PROF directories alone.
 Status CheckFramework(const ExportArguments& arguments, const std::string& folder) {
   const std::pair<const char*, bool> options[] = {
-      {"--format", !arguments.format.empty()},
       {"--from", !arguments.from.empty()},
       {"--to", !arguments.to.empty()},
       {"--devices", !arguments.devices.empty()},
@@ -269,7 +269,12 @@ Result<std::vector<Found>> FindFramework(const ExportArguments& arguments, const
               (found.size() == 1 ? "it" : "all of them") + ", --dry-run lists what that would write");
     }
   }
-  if (!found.empty()) PROFD_RETURN_IF_ERROR(CheckFramework(arguments, found.front().directory));
+  if (found.empty()) return found;
+  PROFD_RETURN_IF_ERROR(CheckFramework(arguments, found.front().directory));
+  if (!arguments.format.empty()) {
+    PROFD_ASSIGN_OR_RETURN(const std::vector<ExportFormat> formats, ParseFormats(arguments.format));
+    PROFD_RETURN_IF_ERROR(framework::CheckFormats(found.front().directory, formats));
+  }
   return found;
 }
 
@@ -309,7 +314,7 @@ std::vector<Job> SplitByDevice(const Context& context, const std::vector<Job>& j
       continue;
     }
     for (ExportOptions& options : *devices)
-      parts.push_back({job.directory, std::move(options), false, std::nullopt});
+      parts.push_back({job.directory, std::move(options), false, {}, std::nullopt});
   }
   return parts;
 }
@@ -341,9 +346,10 @@ Action Define(cli::Arguments arguments) {
             "PROF directories, *_ascend_pt folders or sessions; with --recursive folders of such")
       .Required();
   arguments
-      .Text("--format", &wanted->format,
-            "some of chrome,perfetto,csv,json,db,collapsed,pprof; default chrome,csv,db, with --per-device "
-            "chrome,db")
+      .Text(
+          "--format,--type", &wanted->format,
+          "some of chrome,perfetto,csv,json,db,collapsed,pprof, or text (chrome,csv); default chrome,csv,db, "
+          "with --per-device chrome,db, of *_ascend_pt what the job asked for")
       .Joined();
   arguments.Text("--out", &wanted->out, "where the outputs go; default: into each DIR");
   arguments.Text("--from", &wanted->from,
@@ -392,7 +398,8 @@ ExitCode RunExport(const Context& context, const ExportArguments& given) {
       continue;
     }
     for (const Found& part : *found) {
-      jobs.push_back({part.directory, *options, part.is_framework, std::nullopt});
+      jobs.push_back({part.directory, *options, part.is_framework, {}, std::nullopt});
+      if (part.is_framework && !arguments.format.empty()) jobs.back().formats = options->formats;
       if (part.side) jobs.back().options.devices = OnlyDevice(*part.side);
     }
   }

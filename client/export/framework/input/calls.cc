@@ -197,6 +197,15 @@ class Reader {
 
 }  // namespace
 
+std::string InLines(std::string_view text) {
+  std::string lines;
+  for (const char c : text) {
+    lines += c;
+    if (c == ';') lines += "\r\n";
+  }
+  return lines;
+}
+
 Calls ReadCalls(const Folder& folder, bool as_vendor, Report& report, Progress& progress) {
   return Reader(folder, as_vendor, report, progress).Run();
 }

@@ -76,6 +76,9 @@ struct Calls {
   std::string_view NameOf(const Op& op) const { return texts.Get(op.name); }
 };
 
+// Lists in texts as results have them: a line each.
+std::string InLines(std::string_view text);
+
 // What is damaged is left out, counted and said in `report`. `as_vendor`: texts that are no UTF-8 are "N/A".
 Calls ReadCalls(const Folder& folder, bool as_vendor, Report& report, Progress& progress);
 
